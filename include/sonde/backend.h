@@ -1,0 +1,165 @@
+/* backend.h - the ABI between the agent and a backend (the adapter to one GPU runtime).
+ *
+ * A backend hooks its runtime's calls, and in each hook describes what the
+ * program asked for; the agent does all the rest (calling context, channels,
+ * matching, profile, trace, ledger). A backend includes this header and
+ * nothing else of the agent.
+ *
+ * One hooked call, in the thread of the program that made it:
+ *
+ *     struct sonde_call call;
+ *     if (!sonde_call_begin(&call, API_clEnqueueX))    // off, or we are inside a hook already
+ *         return real(...);
+ *     int status = real(...);                          // with our event when the program gave none
+ *     sonde_call_leave(&call);                         // the API call has ended
+ *     if (made work)
+ *         sonde_call_submit(&call, &(struct sonde_submit){...});
+ *     sonde_call_end(&call);
+ *
+ * Completion: the agent later asks `poll` about every submission that carries
+ * a token, from whichever thread harvests (the monitor thread, or a thread of
+ * the program inside sonde_harvest). One thread harvests one program thread's
+ * submissions at a time.
+ *
+ * All times are nanoseconds of CLOCK_MONOTONIC_RAW of the host, unless named
+ * device_ns.
+ */
+#ifndef SONDE_BACKEND_H
+#define SONDE_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sonde/kinds.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- what a backend provides ---------------------------------------- */
+
+enum sonde_poll {
+    SONDE_POLL_PENDING,  /* ask again later; the token stays held */
+    SONDE_POLL_DONE,     /* finished; times are valid; the token was released */
+    SONDE_POLL_FAILED,   /* finished with an error; the token was released */
+    SONDE_POLL_NO_TIMES, /* finished, but the runtime has no times; released */
+};
+
+struct sonde_times {
+    uint64_t queued_ns, submit_ns, start_ns, end_ns; /* host axis */
+};
+
+struct sonde_backend {
+    size_t      size;  /* sizeof(struct sonde_backend) the backend was built with */
+    const char *name;  /* "opencl" */
+
+    /* Names of the API calls; index is the `api` of sonde_call_begin. Entry 0 is unused. */
+    const char *const *api_names;
+    uint32_t           api_count;
+
+    /* Has this submission finished? Must not block. Any harvesting thread. */
+    enum sonde_poll (*poll)(uint64_t token, uint32_t lane, struct sonde_times *times);
+
+    /* Give a token back without asking (the agent lost interest, or is off). */
+    void (*release)(uint64_t token);
+
+    /* Optional. Called by the monitor thread every few seconds and at start and
+     * end, to tie device clocks to the host's with sonde_clock_pair(). */
+    void (*sync_clocks)(void);
+
+    /* Optional. In a forked child, before anything else: forget the parent's
+     * objects without calling the runtime. */
+    void (*forked)(void);
+};
+
+/* ---- what the agent offers ------------------------------------------- */
+
+/* State of one hooked call; lives on the hook's stack. Private to the agent. */
+struct sonde_call {
+    struct sonde_thread *thread;
+    uint64_t             tsc;
+    uint64_t             enter_ns, leave_ns;
+    uint32_t             node; /* calling context node of the API call */
+    uint32_t             api;
+    bool                 submitted;
+};
+
+/* What an API call asked the device to do. */
+struct sonde_submit {
+    enum sonde_op_kind kind;
+    uint32_t           lane;   /* queue lane, from sonde_lane_add */
+    uint32_t           name;   /* string id of the kernel's name, 0 = none */
+    uint32_t           work;   /* launch configuration from sonde_work_add, 0 = none */
+    uint32_t           object; /* data object, 0 = none or several */
+    uint64_t           bytes;  /* moved or filled, counted once */
+    uint64_t           token;  /* handed to poll(); 0 = finished within the call, no device times */
+};
+
+/* True while the agent is loaded, healthy and recording. A hook that finds it
+ * false calls the runtime and nothing else. Cheap: one load and one branch.
+ * Object creation must be followed even while it is false. */
+bool sonde_recording(void);
+
+/* Begin a hooked call: starts the agent on first use, unwinds, finds the
+ * calling context. False: call the runtime only, and call no other sonde_call
+ * function. errno is preserved. */
+bool sonde_call_begin(struct sonde_call *call, uint32_t api);
+/* Right after the runtime's function returned. */
+void sonde_call_leave(struct sonde_call *call);
+/* At most one operation per call; between leave and end. If the agent cannot
+ * take it (memory budget spent), it counts the loss and calls release(token). */
+void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit);
+void sonde_call_end(struct sonde_call *call);
+
+/* Harvest what this process's threads have submitted and what has finished.
+ * Call it, outside of any runtime lock, after the program waited
+ * (clFinish, ...). Returns the number still outstanding. `all` also waits for
+ * another harvesting thread (bounded), for reference-count queries. */
+size_t sonde_harvest(bool all);
+
+/* Is `token` held by a submission that has not been harvested? Slow; for
+ * queries that must hide our reference. Harvests first. */
+bool sonde_token_held(uint64_t token);
+
+/* Copy a string (or any bytes) into the measurement; equal strings give equal
+ * ids. 0 when the budget is spent. Takes a lock: not for the steady state. */
+uint32_t sonde_string(const char *bytes, size_t length);
+
+struct sonde_device_info {
+    const char *platform, *name, *vendor, *driver;
+    uint32_t    kind; /* 0 unknown, 1 CPU, 2 GPU, 3 accelerator */
+    uint64_t    memory_bytes;
+};
+uint32_t sonde_device_add(const struct sonde_device_info *info);
+
+enum { SONDE_LANE_OUT_OF_ORDER = 1, SONDE_LANE_NO_TIMES = 2 };
+/* A queue (stream) of the program. `context` numbers contexts from 1. */
+uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const char *name);
+
+/* Launch configuration; equal ones give equal ids. `dims` is 1 to 3; `local`
+ * may be NULL (runtime's choice). 0 when the budget is spent. */
+uint32_t sonde_work_add(uint32_t dims, const size_t *global, const size_t *local);
+
+/* A data object made by the API call `call` (its calling context is kept). */
+uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind,
+                          uint64_t bytes, uint64_t address);
+void     sonde_object_free(uint32_t object);
+
+/* One clock pair of `device`: at host time host_ns its clock read device_ns;
+ * the pair is exact within +- bound_ns. */
+void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uint64_t bound_ns);
+
+/* The host clock of all times. */
+uint64_t sonde_now_ns(void);
+
+/* Something went wrong that the user should know (once per text); goes to the ledger. */
+void sonde_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- the table of backends (src/agent/backends.c) --------------------- */
+extern const struct sonde_backend sonde_backend_opencl;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

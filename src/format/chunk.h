@@ -1,0 +1,61 @@
+/* chunk.h - rows to self-describing, compressed, checksummed chunks of columns, and back.
+ *
+ * Used by the agent's tracing threads (no allocation: the caller brings the
+ * scratch memory), by sealing, and by the reader. docs/format.md says how
+ * columns are coded.
+ */
+#ifndef SONDE_FORMAT_CHUNK_H
+#define SONDE_FORMAT_CHUNK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rows.h"
+
+#define SONDE_CHUNK_MAGIC 0x31434e53u /* "SNC1" */
+
+struct sonde_chunk {         /* the header before every chunk's payload */
+    uint32_t magic;
+    uint16_t version;        /* SONDE_FORMAT_VERSION */
+    uint16_t table;          /* enum sonde_table */
+    uint32_t owner;          /* as in struct sonde_segment */
+    uint32_t count;          /* rows (STRING: strings) */
+    uint64_t first;          /* id or sequence number of the first row */
+    uint64_t time_min, time_max; /* OP: start..end; CALL: enter..leave; else 0 */
+    uint32_t raw_bytes;      /* payload before compression */
+    uint32_t stored_bytes;   /* payload as stored, after this header */
+    uint16_t columns;
+    uint16_t flags;          /* 1: rows are sorted by time */
+    uint32_t row_bytes;      /* sizeof of the row when written */
+    uint64_t checksum;       /* XXH3-64 of this header with checksum = 0, then the payload */
+};
+static_assert(sizeof(struct sonde_chunk) == 64, "format");
+
+/* Bytes of scratch memory that encoding one segment needs; 64-byte aligned. */
+size_t sonde_chunk_scratch_bytes(void);
+
+/* Largest chunk (header and payload) that one segment of rows can become. */
+size_t sonde_chunk_bound(void);
+
+/* Encode `count` rows of `table` (STRING: `count` = bytes used) into `out`
+ * (at least sonde_chunk_bound() bytes), using `scratch`. Returns the chunk's
+ * size, or a negative error. No allocation, no lock. */
+long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
+                        const void *rows, uint32_t count,
+                        void *scratch, void *out, size_t out_bytes);
+
+/* Check the header at `data` (`size` bytes are there): 0 and *chunk filled
+ * when magic, version, sizes and checksum are right. SONDE_EVERSION for a
+ * newer version, SONDE_EFORMAT for everything else. Never reads past size. */
+int sonde_chunk_check(const void *data, size_t size, struct sonde_chunk *chunk);
+
+/* Decode a checked chunk into `rows` (chunk->count rows of this build's row
+ * size; STRING: raw_bytes bytes in the segment's form). A row that grew since
+ * the chunk was written gets zeros. 0, or SONDE_EFORMAT, SONDE_ENOMEM. */
+int sonde_chunk_decode(const void *data, size_t size, const struct sonde_chunk *chunk, void *rows);
+
+/* Size of one row of a table in this build; 1 for STRING, 0 for an unknown table. */
+uint32_t sonde_row_bytes(enum sonde_table table);
+const char *sonde_table_name(enum sonde_table table);
+
+#endif

@@ -1,0 +1,93 @@
+/* reader.h - open a measurement and see its tables and traces.
+ *
+ * A measurement is a directory: manifest.json and one sub-directory per
+ * process with data.sonde (chunks) and, until sealed, live.sonde. Opening
+ * never changes it: what is not sealed yet is read in place. Damage is
+ * skipped and described in `damage`; opening fails only when nothing is
+ * readable.
+ *
+ * Threads: a measurement may be read by any number of threads once open.
+ */
+#ifndef SONDE_FORMAT_READER_H
+#define SONDE_FORMAT_READER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <sonde/error.h>
+
+#include "rows.h"
+
+/* Dense tables, indexed by id: row 0 is all zero ("none"); count includes it. */
+struct sonde_string { const char *bytes; uint32_t length; }; /* NUL-terminated too */
+
+struct sonde_chunk_ref {  /* one sealed chunk, or one live segment, of a trace */
+    const void *data;     /* chunk header, or segment header when live */
+    size_t      size;
+    uint32_t    lane, count;
+    uint16_t    table, live;
+    uint64_t    first, time_min, time_max;
+};
+
+struct sonde_process {
+    char *name;                       /* "HOST-PID-N" */
+    char *path;
+    struct sonde_live_header header;  /* as sealed, or live */
+    int   sealed;
+
+    struct sonde_string               *strings;    uint32_t string_count;
+    const struct sonde_row_frame      *frames;     uint32_t frame_count;
+    const struct sonde_row_module     *modules;    uint32_t module_count;
+    const struct sonde_row_pycode     *pycodes;    uint32_t pycode_count;
+    const struct sonde_row_device     *devices;    uint32_t device_count;
+    const struct sonde_row_lane       *lanes;      uint32_t lane_count;
+    const struct sonde_row_work       *works;      uint32_t work_count;
+    const struct sonde_row_object     *objects;    uint32_t object_count;
+    const struct sonde_row_profile    *profiles;   uint32_t profile_count;
+    const struct sonde_row_histogram  *histograms; uint32_t histogram_count;
+    const struct sonde_row_clock      *clocks;     uint32_t clock_count;
+    const struct sonde_row_note       *notes;      uint32_t note_count;
+    const struct sonde_row_symbol     *symbols;    uint32_t symbol_count; /* sorted by frame, depth */
+
+    /* Nodes are sparse: use sonde_node(). */
+    struct sonde_node_block { uint32_t first, count, owner; const struct sonde_row_node *rows; } *node_blocks;
+    uint32_t node_block_count; /* sorted by first */
+
+    struct sonde_chunk_ref *traces; uint32_t trace_count; /* sorted by table, lane, first; no overlaps */
+
+    uint64_t disk_bytes;      /* of this process's files */
+    uint32_t damaged_chunks;  /* skipped: torn or failed their checksum */
+    uint64_t damaged_bytes;
+    void    *private_data;
+};
+
+struct sonde_measurement {
+    char   *path;
+    json_t *manifest;                 /* NULL when missing or unreadable */
+    struct sonde_process *processes;  uint32_t process_count; /* sorted by start_ns, then name */
+    uint64_t disk_bytes;
+    uint32_t damaged_chunks;
+    void    *private_data;
+};
+
+/* Open the measurement at `path`. 0, or a negative code with `diag`:
+ * ENOTFOUND, EFORMAT (foreign, or nothing readable), EVERSION, EIO, ENOMEM. */
+int  sonde_measurement_open(const char *path, struct sonde_measurement **out, struct sonde_diag *diag);
+void sonde_measurement_close(struct sonde_measurement *m);
+
+/* String of an id, "" for 0 or an unknown id. Never NULL. */
+const char *sonde_process_string(const struct sonde_process *p, uint32_t id);
+
+/* Node of an id; NULL when the id is unknown. *slot (may be NULL) gets the thread slot. */
+const struct sonde_row_node *sonde_process_node(const struct sonde_process *p, uint32_t id, uint32_t *slot);
+
+/* Call `fn` with batches of rows of one trace table (SONDE_TABLE_OP or _CALL),
+ * chunk after chunk. lane 0 = all. Rows outside [from_ns, to_ns] may be passed
+ * too: chunks are skipped whole. fn returns non-zero to stop, which is then
+ * returned. Damaged chunks are skipped. */
+typedef int (*sonde_batch_fn)(void *user, uint32_t lane, const void *rows, uint32_t count);
+int sonde_process_trace(const struct sonde_process *p, enum sonde_table table, uint32_t lane,
+                        uint64_t from_ns, uint64_t to_ns, sonde_batch_fn fn, void *user);
+
+#endif

@@ -1,0 +1,266 @@
+/* rows.h - the records of a measurement, as they lie in memory.
+ *
+ * The same rows exist in two places: raw, in the segments of `live.sonde`, a
+ * shared file mapping that the agent fills while the program runs and that
+ * outlives SIGKILL; and as columns, in the chunks of `data.sonde`. Sealing
+ * turns the first into the second. docs/format.md is the specification.
+ *
+ * All integers little-endian. Sizes are pinned below: a change is a new
+ * SONDE_FORMAT_VERSION and a line in docs/format.md.
+ * Id 0 means "none" in every table; the first row of a table has id 1, unless
+ * a table says otherwise.
+ */
+#ifndef SONDE_FORMAT_ROWS_H
+#define SONDE_FORMAT_ROWS_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#include <sonde/kinds.h>
+
+#define SONDE_FORMAT_VERSION 1u
+
+/* ---- segments of live.sonde ------------------------------------------ */
+
+#define SONDE_LIVE_MAGIC     0x314556494c444e53ull /* "SNDLIVE1" */
+#define SONDE_SEGMENT_MAGIC  0x47455353u           /* "SSEG" */
+#define SONDE_SEGMENT_BYTES  65536u
+#define SONDE_SEGMENT_HEADER 64u
+#define SONDE_SEGMENT_ROOM   (SONDE_SEGMENT_BYTES - SONDE_SEGMENT_HEADER)
+
+/*   name      row struct               what                                         id of a row */
+#define SONDE_TABLE_MAP(X)                                                          \
+    X(STRING, uint8_t)                     /* bytes: u32 length, bytes, zero-padded to 4; id = ordinal */ \
+    X(FRAME, struct sonde_row_frame)       /* id = first + index */                 \
+    X(NODE, struct sonde_row_node)         /* id = first + index; first = segment number << 13 */ \
+    X(MODULE, struct sonde_row_module)     /* id = first + index */                 \
+    X(PYCODE, struct sonde_row_pycode)     /* id = first + index */                 \
+    X(DEVICE, struct sonde_row_device)     /* id = first + index */                 \
+    X(LANE, struct sonde_row_lane)         /* id = first + index */                 \
+    X(WORK, struct sonde_row_work)         /* id = first + index */                 \
+    X(OBJECT, struct sonde_row_object)     /* id = first + index */                 \
+    X(PROFILE, struct sonde_row_profile)   /* id = first + index */                 \
+    X(HISTOGRAM, struct sonde_row_histogram) /* id = first + index */               \
+    X(CLOCK, struct sonde_row_clock)       /* no id */                              \
+    X(NOTE, struct sonde_row_note)         /* no id */                              \
+    X(OP, struct sonde_row_op)             /* trace of a queue lane; first = sequence number in the lane */ \
+    X(CALL, struct sonde_row_call)         /* trace of a thread lane; first = sequence number in the lane */ \
+    X(SYMBOL, struct sonde_row_symbol)     /* written after the run; no id */
+
+enum sonde_table {
+    SONDE_TABLE_FREE = 0, /* a segment that holds nothing */
+#define X(name, row) SONDE_TABLE_##name,
+    SONDE_TABLE_MAP(X)
+#undef X
+    SONDE_TABLE_COUNT
+};
+
+struct sonde_segment {      /* one per SONDE_SEGMENT_BYTES, at a multiple of it */
+    uint32_t magic;
+    uint16_t table;         /* enum sonde_table */
+    uint16_t flags;
+    uint32_t owner;         /* NODE: thread slot; OP, CALL: lane id; else 0 */
+    uint32_t used;          /* rows committed (STRING: bytes); stored with release order */
+    uint64_t first;         /* id or sequence number of the first row */
+    uint32_t row_bytes;
+    uint32_t reserved[9];
+};
+
+/* ---- the first segment of live.sonde: the process --------------------- */
+
+enum sonde_process_state {
+    SONDE_PROCESS_RUNNING = 1, /* still so after the end: killed, _exit, exec, crash */
+    SONDE_PROCESS_EXITED  = 2, /* the final flush ran */
+    SONDE_PROCESS_OFF     = 3, /* the agent switched itself off; a NOTE says why */
+};
+
+struct sonde_ledger {
+    uint64_t seen;                        /* operations the program enqueued while recording */
+    uint64_t done;                        /* of those, finished and counted in the profile */
+    uint64_t failed;                      /* of done: ended with an error status */
+    uint64_t no_times;                    /* of done: the runtime gave no times */
+    uint64_t dropped[16];                 /* by enum sonde_drop */
+    uint64_t unmatched;                   /* completions without a submission, or the reverse, at the end */
+    uint64_t bad_time;                    /* zero, reversed, or before their API call by more than the bound */
+    uint64_t early_in_bound;              /* started before the API call, within the clock's bound */
+    uint64_t api_calls;
+    uint64_t unwinds, unwind_failed, unwind_truncated;
+    uint64_t unwind_checked, unwind_mismatched;
+    uint64_t python_walks, python_failed;
+    uint64_t contexts_folded;
+    uint64_t hook_ns;                     /* own time on the program's threads */
+    uint64_t thread_cpu_ns;               /* CPU time of our threads */
+    uint64_t vendor_ns;                   /* overhead the vendor's tool library reports; 0 = none known */
+    uint64_t written_bytes;
+    uint64_t reserved[8];
+};
+
+struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_SEGMENT_BYTES */
+    uint64_t magic;          /* SONDE_LIVE_MAGIC */
+    uint32_t version;        /* SONDE_FORMAT_VERSION */
+    uint32_t segment_bytes;
+    uint32_t segment_count;  /* segments that may hold rows (allocated so far) */
+    uint32_t state;          /* enum sonde_process_state */
+    uint32_t pid;
+    uint32_t trace;          /* 1 trace, 0 profile only */
+    uint64_t start_ns;       /* agent start, CLOCK_MONOTONIC_RAW */
+    uint64_t stop_ns;        /* last time the monitor thread wrote this */
+    uint64_t wall_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC_RAW at start */
+    uint64_t exec_ns;        /* start time of the process, same axis; 0 unknown */
+    uint64_t clock_bound_ns; /* largest error bound of the device clocks seen */
+    uint32_t python_version; /* 0x030b for 3.11; 0 none */
+    uint32_t reserved0;
+    char     executable[512]; /* path, NUL-terminated, cut when longer */
+    struct sonde_ledger ledger; /* totals; per lane in struct sonde_row_lane */
+    struct { uint64_t count, busy_ns, first_ns, last_ns; } device_busy[64]; /* [device id], union of intervals */
+    struct { uint64_t kernel_ns, copy_ns; } device_group[64];               /* [device id], unions */
+};
+static_assert(sizeof(struct sonde_segment) == SONDE_SEGMENT_HEADER, "format");
+static_assert(sizeof(struct sonde_ledger) == 8 * (16 + 28), "format");
+static_assert(sizeof(struct sonde_live_header) <= SONDE_SEGMENT_BYTES, "format");
+
+/* ---- tables ------------------------------------------------------------ */
+
+enum sonde_frame_kind {
+    SONDE_FRAME_NATIVE = 1, /* module, offset = address - load bias of the return address */
+    SONDE_FRAME_PYTHON = 2, /* module = pycode id, offset = instruction offset in bytes */
+    SONDE_FRAME_API    = 3, /* the API call; name = string id, offset = api number */
+    SONDE_FRAME_OP     = 4, /* the operation (placeholder); kind = op kind in `op`; name = kernel name */
+    SONDE_FRAME_UNKNOWN = 5,/* code in no module (JIT); offset = address rounded down to a page */
+    SONDE_FRAME_CUT    = 6, /* outer frames are missing here: too deep, or unwinding failed */
+};
+struct sonde_row_frame {
+    uint16_t kind;   /* enum sonde_frame_kind */
+    uint16_t op;     /* FRAME_OP: enum sonde_op_kind */
+    uint32_t module; /* module or pycode id */
+    uint64_t offset;
+    uint32_t name;   /* string id */
+    uint32_t flags;  /* 1: offset is exact (interrupted or innermost), not a return address */
+};
+struct sonde_row_node {
+    uint32_t parent; /* node id, 0 = the root of its thread slot */
+    uint32_t frame;
+};
+struct sonde_row_module {
+    uint32_t path;     /* string id */
+    uint32_t build_id; /* string id of the raw bytes */
+    uint64_t base;     /* load bias */
+    uint64_t start, end;
+    uint32_t generation;
+    uint32_t reserved;
+};
+struct sonde_row_pycode {
+    uint32_t name, file;  /* string ids: qualified name, file name */
+    uint32_t first_line;
+    uint32_t line_table;  /* string id of the raw bytes */
+    uint32_t version;     /* 0x0309 lnotab, 0x030a PEP 626, 0x030b.. location table */
+    uint32_t reserved;
+};
+struct sonde_row_device {
+    uint32_t platform, name, vendor, driver; /* string ids */
+    uint32_t kind;    /* as sonde_device_info.kind */
+    uint32_t backend; /* string id: "opencl" */
+    uint64_t memory_bytes;
+};
+enum { SONDE_LANE_KIND_THREAD = 1, SONDE_LANE_KIND_QUEUE = 2 };
+struct sonde_row_lane {
+    uint32_t kind;
+    uint32_t device;   /* queue lanes */
+    uint32_t context;  /* queue lanes */
+    uint32_t flags;    /* SONDE_LANE_* of backend.h */
+    uint32_t name;     /* string id */
+    uint32_t tid;      /* thread lanes: kernel thread id of the first thread */
+    uint32_t threads;  /* thread lanes: how many threads shared the lane, one after the other */
+    uint32_t tracer;   /* tracing thread that serves it */
+    uint64_t start_ns, end_ns; /* 0 = unknown */
+    uint64_t seen, done, unmatched, bad_time;
+    uint64_t dropped[8];
+    uint64_t reserved[4];
+};
+struct sonde_row_work {
+    uint32_t dims, reserved;
+    uint64_t global[3], local[3]; /* local 0 = the runtime's choice */
+};
+struct sonde_row_object {
+    uint32_t kind;  /* enum sonde_object_kind */
+    uint32_t node;  /* calling context of the allocation */
+    uint32_t lane;  /* thread lane */
+    uint32_t reserved;
+    uint64_t bytes, address, alloc_ns, free_ns; /* free_ns 0 = alive at the end */
+};
+/* One accumulator: (calling context, lane). For an operation `node` is its OP
+ * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
+ * and the time is host time in the call. Mean and variance: Welford's method
+ * (Knuth, TAOCP vol. 2, 4.2.2, eq. 15-16). */
+struct sonde_row_profile {
+    uint32_t node, lane;
+    uint64_t count;
+    uint64_t sum_ns, min_ns, max_ns;
+    double   mean_ns, m2; /* m2 = sum of squared distances to the mean */
+    uint64_t bytes;
+    uint64_t queued_submit_ns, submit_start_ns, enqueue_queued_ns; /* sums: the queue delay's parts */
+    uint64_t timed;       /* of count, those with times */
+    uint64_t failed;
+    uint32_t work;        /* last launch configuration */
+    uint32_t reserved;
+    uint32_t histogram[40]; /* block id per octave: octave k holds 2^k <= ns < 2^(k+1); 0 none; last one open */
+};
+struct sonde_row_histogram { /* sixteen equal parts of one octave: within 3.2 % */
+    uint32_t count[16];
+};
+struct sonde_row_clock {
+    uint32_t device, reserved;
+    uint64_t host_ns, device_ns, bound_ns;
+};
+struct sonde_row_note {
+    uint64_t at_ns;
+    char     text[248];
+};
+enum { SONDE_OP_FAILED = 1, SONDE_OP_NO_TIMES = 2, SONDE_OP_BAD_TIME = 4, SONDE_OP_EARLY = 8 };
+struct sonde_row_op {
+    uint64_t start_ns, end_ns;     /* device, on the host axis */
+    uint64_t queued_ns, submit_ns;
+    uint64_t enter_ns;             /* entry of the API call */
+    uint64_t bytes;
+    uint64_t correlation;          /* equals that of its CALL row */
+    uint32_t node;                 /* OP leaf */
+    uint32_t work;
+    uint32_t object;
+    uint16_t kind;
+    uint16_t flags;
+};
+struct sonde_row_call {
+    uint64_t enter_ns, leave_ns;
+    uint64_t correlation; /* 0 = made no operation */
+    uint32_t node;        /* API node */
+    uint32_t lane;        /* queue lane of its operation, 0 = none */
+};
+/* Where a frame is in the source; several rows per frame when functions were
+ * inlined, depth 0 the innermost. */
+struct sonde_row_symbol {
+    uint32_t frame, depth;
+    uint32_t function, file; /* string ids; 0 unknown */
+    uint32_t line;
+    uint32_t module;         /* string id of the module's file name */
+};
+static_assert(sizeof(struct sonde_row_frame) == 24, "format");
+static_assert(sizeof(struct sonde_row_node) == 8, "format");
+static_assert(sizeof(struct sonde_row_module) == 40, "format");
+static_assert(sizeof(struct sonde_row_pycode) == 24, "format");
+static_assert(sizeof(struct sonde_row_device) == 32, "format");
+static_assert(sizeof(struct sonde_row_lane) == 176, "format");
+static_assert(sizeof(struct sonde_row_work) == 56, "format");
+static_assert(sizeof(struct sonde_row_object) == 48, "format");
+static_assert(sizeof(struct sonde_row_profile) == 272, "format");
+static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
+static_assert(sizeof(struct sonde_row_clock) == 32, "format");
+static_assert(sizeof(struct sonde_row_note) == 256, "format");
+static_assert(sizeof(struct sonde_row_op) == 72, "format");
+static_assert(sizeof(struct sonde_row_call) == 32, "format");
+static_assert(sizeof(struct sonde_row_symbol) == 24, "format");
+
+/* Rows of a NODE segment: its ids are segment number << SONDE_NODE_SHIFT plus the row. */
+#define SONDE_NODE_SHIFT 13
+static_assert(SONDE_SEGMENT_ROOM / sizeof(struct sonde_row_node) < (1u << SONDE_NODE_SHIFT), "format");
+
+#endif
