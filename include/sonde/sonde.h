@@ -1,0 +1,42 @@
+/* sonde.h - for programs that want to say which part of their run is measured.
+ *
+ *     #include <sonde/sonde.h>
+ *     sonde_start();          // record from here ...
+ *     ...
+ *     sonde_stop();           // ... to here
+ *
+ * Use with `sonde record --start-off`, or to leave parts out. Without Sonde
+ * the calls cost one dlsym in all and do nothing. No library to link; C17 and
+ * C++. Any thread may call them; the range is that of the process.
+ */
+#ifndef SONDE_H
+#define SONDE_H
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+static inline void sonde__range(int on)
+{
+    static void (*set)(int);
+    static int looked;
+    if (!looked) {
+        *(void **)&set = dlsym(RTLD_DEFAULT, "sonde__set_range");
+        looked = 1;
+    }
+    if (set)
+        set(on);
+}
+
+/* Record operations from now on. */
+static inline void sonde_start(void) { sonde__range(1); }
+/* Record nothing from now on; operations under way are still followed to their end. */
+static inline void sonde_stop(void) { sonde__range(0); }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,22 @@
+/* preload.h - what the preloaded library and the agent share.
+ *
+ * libsonde-preload.so is in every process that `sonde record` starts: tiny,
+ * without dependencies, without a thread or a file. It exports one object of
+ * this type, `sonde__shared`, which the agent (loaded later, privately, by the
+ * OpenCL loader or by the preload library itself) finds with dlsym and fills in.
+ *
+ * Threads: the function pointers are atomic, set once, and may be called from any thread.
+ */
+#ifndef SONDE_AGENT_PRELOAD_H
+#define SONDE_AGENT_PRELOAD_H
+
+#include <stdint.h>
+
+struct sonde_shared {
+    uint32_t size;                          /* sizeof, as the preload library was built */
+    _Atomic uint32_t range;                 /* last word of sonde_start/sonde_stop: 0 none, 1 start, 2 stop */
+    void (*_Atomic set_range)(int on);      /* the agent's; NULL until it is there */
+    void (*_Atomic at_exit)(void);          /* called before _exit, _Exit and quick_exit end the process */
+    void (*_Atomic modules_changed)(void);  /* called after dlclose */
+};
+#endif
