@@ -1,0 +1,146 @@
+/* command.h - what a subcommand is, and what it may use to speak to the user.
+ *
+ * A new subcommand is one file that defines
+ *
+ *     const struct sonde_command sonde_command_NAME = { .name = "NAME", ... };
+ *
+ * and one line X(NAME) in SONDE_COMMAND_MAP below. Parsing, --help, the man
+ * page and the shell completion all come from that one object.
+ *
+ * Only this folder prints. Answers go to standard output; everything else
+ * goes to standard error, as one sentence that begins with "sonde: ".
+ */
+#ifndef SONDE_CMDS_COMMAND_H
+#define SONDE_CMDS_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sonde/error.h>
+
+/* The commands, in the order in which help shows them. */
+#define SONDE_COMMAND_MAP(X) \
+    X(record)                \
+    X(doctor)                \
+    X(help)                  \
+    X(man)                   \
+    X(completion)
+
+/* Exit statuses. `record` returns its program's instead. */
+enum {
+    SONDE_EXIT_OK = 0,
+    SONDE_EXIT_FAILED = 1, /* understood, but it could not be done */
+    SONDE_EXIT_USAGE = 2,  /* the command line was not understood */
+};
+
+/* ---- options ----------------------------------------------------------- */
+
+enum sonde_option_type {   /* the field at `offset` is a ... */
+    SONDE_OPTION_FLAG,     /* int: set to `value` (1 when that is 0) */
+    SONDE_OPTION_INT,      /* int64_t, between low and high when these differ */
+    SONDE_OPTION_REAL,     /* double, between low and high when these differ */
+    SONDE_OPTION_SIZE,     /* uint64_t bytes; K, M, G and T are powers of 1,024 */
+    SONDE_OPTION_DURATION, /* uint64_t nanoseconds; us, ms, s (default), m, h; fractions allowed */
+    SONDE_OPTION_STRING,   /* const char *, pointing into argv */
+    SONDE_OPTION_CHOICE,   /* int: index into `choices` */
+};
+
+struct sonde_option {
+    const char *name;              /* long name without dashes; NULL ends the table */
+    char letter;                   /* short name, 0 = none */
+    enum sonde_option_type type;
+    const char *argument;          /* name of the argument in help: "DIR", "FILE", "SIZE"; NULL for flags */
+    size_t offset;                 /* of the field in the command's options struct */
+    const char *help;              /* one or two sentences, no final newline */
+    int value;                     /* FLAG: what to store */
+    int64_t low, high;             /* INT, REAL: range */
+    const char *const *choices;    /* CHOICE: NULL-terminated */
+    bool hidden;                   /* for tests: not in help */
+};
+
+/* ---- commands ---------------------------------------------------------- */
+
+struct sonde_example {
+    const char *line; /* "sonde record -- ./heat 2048 500"; NULL ends the table */
+    const char *text; /* what it does */
+};
+
+enum sonde_operand { /* what the first operand is; for completion */
+    SONDE_OPERAND_NONE,
+    SONDE_OPERAND_MEASUREMENT,
+    SONDE_OPERAND_PROGRAM, /* options end at the first operand: the rest is the program's */
+    SONDE_OPERAND_COMMAND,
+};
+
+struct sonde_command {
+    const char *name;
+    const char *summary;      /* for lists: "record what a program does on the GPU" */
+    const char *usage;        /* after the name: "[OPTION...] [--] PROGRAM [ARG...]" */
+    const char *description;  /* paragraphs separated by an empty line */
+    const struct sonde_option *options; /* may be NULL */
+    const struct sonde_example *examples; /* may be NULL */
+    const char *notes;        /* optional paragraphs after the options ("EXIT STATUS" ...); may be NULL */
+
+    size_t options_bytes;     /* size of the options struct; zeroed, then `defaults` copied in */
+    const void *defaults;     /* may be NULL */
+
+    enum sonde_operand operand;
+    int operands_min, operands_max; /* max < 0: any number */
+    /* Words for the second operand (views, formats), for completion and "did
+     * you mean"; returns NULL at the end. May be NULL. */
+    const char *(*operand_word)(size_t index);
+    bool hidden;              /* left out of lists */
+
+    /* `options` points to the filled options struct; `argv` holds `argc`
+     * operands and ends with NULL. Returns the exit status. */
+    int (*run)(const void *options, int argc, char **argv);
+};
+
+#define X(name) extern const struct sonde_command sonde_command_##name;
+SONDE_COMMAND_MAP(X)
+#undef X
+
+extern const struct sonde_command *const sonde_commands[]; /* NULL-terminated */
+
+const struct sonde_command *sonde_command_find(const char *name);
+
+/* Parse argv[0..argc) (without the command's name) into `values`, which holds
+ * `command->options_bytes`. Operands are moved to the front of argv in order.
+ * Returns their number; -1 after a message (exit 2); -2 when --help was asked. */
+enum { SONDE_PARSE_ERROR = -1, SONDE_PARSE_HELP = -2 };
+int sonde_options_parse(const struct sonde_command *command, int argc, char **argv, void *values);
+
+/* Number with unit, as options accept them. 0, or SONDE_EINVALID. */
+int sonde_parse_size(const char *text, uint64_t *bytes);
+int sonde_parse_duration(const char *text, uint64_t *ns);
+
+/* Help of one command, as `--help` prints it. `columns` wide. */
+void sonde_help_print(const struct sonde_command *command, int columns);
+
+/* ---- speaking ------------------------------------------------------------ */
+
+/* "sonde: TEXT\n" on standard error. */
+void sonde_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same from a diagnosis: "sonde: WHAT WHERE: WHY; HINT". Returns SONDE_EXIT_FAILED. */
+int sonde_say_diag(const struct sonde_diag *diag);
+
+/* "sonde NAME: TEXT; try 'sonde NAME --help'". Returns SONDE_EXIT_USAGE. */
+int sonde_say_usage(const struct sonde_command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Terminal: columns of `fd` ($COLUMNS first; 0 when it is no terminal), and
+ * whether colours are wanted (terminal, no NO_COLOR, TERM not dumb). */
+int  sonde_terminal_columns(int fd);
+bool sonde_terminal_colors(int fd);
+
+/* Close standard output and say if anything printed was lost (full disk).
+ * `status` stays unless output was lost. main calls it for every command. */
+int sonde_output_finish(int status);
+
+/* "1.4 GB" (powers of 1,000, as disks are sold), "12,345"; into the caller's buffer, returned. */
+char *sonde_text_bytes(char *out, size_t size, uint64_t bytes);
+char *sonde_text_count(char *out, size_t size, uint64_t count);
+
+#endif

@@ -1,0 +1,106 @@
+/* main.c - the `sonde` command: finds the subcommand in the table, parses its options, runs it.
+ *
+ * The table of commands is SONDE_COMMAND_MAP in command.h.
+ */
+#include "command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct sonde_command *const sonde_commands[] = {
+#define X(name) &sonde_command_##name,
+    SONDE_COMMAND_MAP(X)
+#undef X
+    NULL,
+};
+
+const struct sonde_command *sonde_command_find(const char *name)
+{
+    for (const struct sonde_command *const *c = sonde_commands; *c; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+static void print_overview(FILE *out)
+{
+    fputs("Sonde measures GPU programs.\n\nUsage: sonde COMMAND [OPTION...] [ARG...]\n\nCommands:\n", out);
+    for (const struct sonde_command *const *c = sonde_commands; *c; c++)
+        if (!(*c)->hidden)
+            fprintf(out, "  %-12s%s\n", (*c)->name, (*c)->summary);
+    fputs("\n'sonde COMMAND --help' says more; 'sonde --version' prints the version.\n", out);
+}
+
+static int run_command(const struct sonde_command *command, int argc, char **argv)
+{
+    void *values = calloc(1, command->options_bytes ? command->options_bytes : 1);
+    if (!values) {
+        sonde_say("out of memory");
+        return SONDE_EXIT_FAILED;
+    }
+    if (command->defaults)
+        memcpy(values, command->defaults, command->options_bytes);
+
+    int status = SONDE_EXIT_OK;
+    int operands = sonde_options_parse(command, argc, argv, values);
+    if (operands == SONDE_PARSE_HELP)
+        sonde_help_print(command, sonde_terminal_columns(STDOUT_FILENO));
+    else if (operands < 0)
+        status = SONDE_EXIT_USAGE;
+    else
+        status = command->run(values, operands, argv);
+    free(values);
+    return status;
+}
+
+/* `sonde help` without a command prints the overview, like `sonde --help`. */
+static int run_help(const void *options, int argc, char **argv)
+{
+    (void)options;
+    if (argc == 0) {
+        print_overview(stdout);
+        return SONDE_EXIT_OK;
+    }
+    const struct sonde_command *command = sonde_command_find(argv[0]);
+    if (!command)
+        return sonde_say_usage(&sonde_command_help, "there is no command '%s'", argv[0]);
+    sonde_help_print(command, sonde_terminal_columns(STDOUT_FILENO));
+    return SONDE_EXIT_OK;
+}
+
+const struct sonde_command sonde_command_help = {
+    .name = "help",
+    .summary = "say what a command does",
+    .usage = "[COMMAND]",
+    .description = "Prints the list of commands, or what one command does and its options.",
+    .operand = SONDE_OPERAND_COMMAND,
+    .operands_max = 1,
+    .run = run_help,
+};
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_overview(stderr);
+        return SONDE_EXIT_USAGE;
+    }
+    const char *word = argv[1];
+    int status;
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+        printf("sonde %s\n", SONDE_VERSION);
+        status = SONDE_EXIT_OK;
+    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        print_overview(stdout);
+        status = SONDE_EXIT_OK;
+    } else {
+        const struct sonde_command *command = sonde_command_find(word);
+        if (!command) {
+            sonde_say("there is no command '%s'; try 'sonde --help'", word);
+            return SONDE_EXIT_USAGE;
+        }
+        status = run_command(command, argc - 2, argv + 2);
+    }
+    return sonde_output_finish(status);
+}
