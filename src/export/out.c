@@ -1,0 +1,248 @@
+/* out.c - see out.h. A file is written without a name where the file system
+ * allows (O_TMPFILE: nothing is left even when we are killed), else under a
+ * hidden name next to its own, and is linked or renamed into place at the end.
+ */
+#include "out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OUT_BUFFER_BYTES (1u << 18)
+
+struct sonde_out {
+    int      fd;
+    bool     own_fd, direct, force;
+    int      error; /* errno of the first failure */
+    char    *path;  /* final name, or what messages call it */
+    char    *temp;  /* the hidden name; not there while `unnamed` */
+    bool     unnamed;
+    uint64_t flushed;
+    size_t   used;
+    char     buffer[OUT_BUFFER_BYTES];
+};
+
+static void destroy(struct sonde_out *out)
+{
+    if (out->own_fd && out->fd >= 0)
+        close(out->fd);
+    free(out->path);
+    free(out->temp);
+    free(out);
+}
+
+static struct sonde_out *make(const char *path)
+{
+    struct sonde_out *out = calloc(1, sizeof *out);
+    if (!out)
+        return NULL;
+    out->fd = -1;
+    out->path = strdup(path);
+    if (!out->path) {
+        free(out);
+        return NULL;
+    }
+    return out;
+}
+
+int sonde_out_attach(int fd, const char *name, struct sonde_out **result, struct sonde_diag *diag)
+{
+    struct sonde_out *out = make(name);
+    if (!out)
+        return sonde_diag_set(diag, SONDE_ENOMEM, name, "cannot write");
+    out->fd = fd;
+    out->direct = true;
+    *result = out;
+    return 0;
+}
+
+/* The hidden name next to `path`, and its folder (for O_TMPFILE). */
+static int name_temp(struct sonde_out *out, char **folder)
+{
+    const char *slash = strrchr(out->path, '/');
+    int         length = slash ? (int)(slash - out->path) : 0;
+    const char *base = slash ? slash + 1 : out->path;
+    *folder = NULL;
+    if (asprintf(&out->temp, "%.*s%s.%s.%d.part", length, out->path, slash ? "/" : "", base, (int)getpid()) < 0) {
+        out->temp = NULL;
+        return -1;
+    }
+    if (!slash)
+        *folder = strdup(".");
+    else if (slash == out->path)
+        *folder = strdup("/");
+    else
+        *folder = strndup(out->path, (size_t)length);
+    return *folder ? 0 : -1;
+}
+
+static int open_temp(struct sonde_out *out)
+{
+    char *folder;
+    if (name_temp(out, &folder) < 0) {
+        free(folder);
+        errno = ENOMEM;
+        return -1;
+    }
+    out->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    out->unnamed = out->fd >= 0;
+    if (out->fd < 0)
+        out->fd = open(out->temp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    free(folder);
+    return out->fd < 0 ? -1 : 0;
+}
+
+int sonde_out_create(const char *path, bool force, struct sonde_out **result, struct sonde_diag *diag)
+{
+    struct stat       st;
+    bool              there = stat(path, &st) == 0;
+    struct sonde_out *out;
+    int               code;
+    if (there && S_ISREG(st.st_mode) && !force) {
+        code = sonde_diag_set(diag, SONDE_EEXISTS, path, "will not overwrite");
+        sonde_diag_hint(diag, "--force overwrites it, -o names another");
+        return code;
+    }
+    out = make(path);
+    if (!out)
+        return sonde_diag_set(diag, SONDE_ENOMEM, path, "cannot write");
+    out->own_fd = true;
+    out->force = force;
+    out->direct = there && !S_ISREG(st.st_mode);
+    if (out->direct)
+        out->fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (out->direct ? out->fd < 0 : open_temp(out) < 0) {
+        code = sonde_diag_set(diag, SONDE_EIO, path, "cannot create the file");
+        sonde_diag_errno(diag, errno);
+        destroy(out);
+        return code;
+    }
+    *result = out;
+    return 0;
+}
+
+static void write_all(struct sonde_out *out, const char *bytes, size_t size)
+{
+    while (size && !out->error) {
+        ssize_t n = write(out->fd, bytes, size);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            out->error = n ? errno : EIO;
+        if (n <= 0)
+            continue;
+        bytes += n;
+        size -= (size_t)n;
+        out->flushed += (uint64_t)n;
+    }
+}
+
+static void flush(struct sonde_out *out)
+{
+    write_all(out, out->buffer, out->used);
+    out->used = 0;
+}
+
+void sonde_out_bytes(struct sonde_out *out, const void *bytes, size_t size)
+{
+    if (size > OUT_BUFFER_BYTES - out->used)
+        flush(out);
+    if (size > OUT_BUFFER_BYTES) {
+        write_all(out, bytes, size);
+        return;
+    }
+    memcpy(out->buffer + out->used, bytes, size);
+    out->used += size;
+}
+
+void sonde_out_text(struct sonde_out *out, const char *text)
+{
+    sonde_out_bytes(out, text, strlen(text));
+}
+
+void sonde_out_char(struct sonde_out *out, char c)
+{
+    sonde_out_bytes(out, &c, 1);
+}
+
+void sonde_out_u64(struct sonde_out *out, uint64_t value)
+{
+    char  digits[20];
+    char *p = digits + sizeof digits;
+    do
+        *--p = (char)('0' + value % 10);
+    while (value /= 10);
+    sonde_out_bytes(out, p, (size_t)(digits + sizeof digits - p));
+}
+
+bool sonde_out_failed(const struct sonde_out *out)
+{
+    return out->error != 0;
+}
+
+uint64_t sonde_out_size(const struct sonde_out *out)
+{
+    return out->flushed + out->used;
+}
+
+/* Give an unnamed file its hidden name or, when nothing is in the way, its own. */
+static int place(struct sonde_out *out)
+{
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", out->fd);
+    if (out->unnamed) {
+        if (linkat(AT_FDCWD, self, AT_FDCWD, out->path, AT_SYMLINK_FOLLOW) == 0)
+            return 0;
+        if (errno != EEXIST || !out->force)
+            return -1;
+        if (linkat(AT_FDCWD, self, AT_FDCWD, out->temp, AT_SYMLINK_FOLLOW) < 0)
+            return -1;
+        out->unnamed = false;
+    }
+    if (out->force)
+        return rename(out->temp, out->path);
+    if (link(out->temp, out->path) == 0)
+        return unlink(out->temp);
+    /* A file system without hard links: the name was free when we began. */
+    if (errno == EPERM || errno == EOPNOTSUPP || errno == ENOTSUP)
+        return rename(out->temp, out->path);
+    return -1;
+}
+
+int sonde_out_commit(struct sonde_out *out, struct sonde_diag *diag)
+{
+    int code = 0;
+    flush(out);
+    if (!out->error && !out->direct && place(out) < 0)
+        out->error = errno;
+    if (!out->error && out->own_fd) {
+        if (close(out->fd) < 0) {
+            out->error = errno;
+            if (!out->direct)
+                unlink(out->path);
+        }
+        out->fd = -1;
+    }
+    if (out->error == EEXIST && !out->direct) {
+        code = sonde_diag_set(diag, SONDE_EEXISTS, out->path, "will not overwrite");
+        sonde_diag_hint(diag, "--force overwrites it, -o names another");
+    } else if (out->error) {
+        code = sonde_diag_set(diag, SONDE_EIO, out->path, "cannot write");
+        sonde_diag_errno(diag, out->error);
+    }
+    if (code) {
+        sonde_out_abandon(out);
+        return code;
+    }
+    destroy(out);
+    return 0;
+}
+
+void sonde_out_abandon(struct sonde_out *out)
+{
+    if (!out->direct && !out->unnamed)
+        unlink(out->temp);
+    destroy(out);
+}
