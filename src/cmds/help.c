@@ -1,0 +1,99 @@
+/* help.c - the help text of a command, made from its table entry. */
+#include "command.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { OPTION_COLUMN = 30, NARROWEST = 50, WIDEST = 100 };
+
+/* Print `text` from column `at` on, in lines of at most `columns`, indented by
+ * `indent`; a line that begins with a space is kept as it is. Ends the line. */
+static void print_wrapped(const char *text, int indent, int at, int columns)
+{
+    bool fresh = true; /* nothing on this line yet */
+    while (*text) {
+        if (*text == '\n') {
+            bool paragraph = text[1] == '\n';
+            bool verbatim = text[1] == ' ';
+            if (paragraph || verbatim) {
+                fputs(paragraph ? "\n\n" : "\n", stdout);
+                text += paragraph ? 2 : 1;
+                at = 0;
+                fresh = true;
+                continue;
+            }
+            text++;
+            continue;
+        }
+        if (fresh && *text == ' ') {
+            size_t line = strcspn(text, "\n");
+            printf("%*s%.*s", indent - at, "", (int)line, text);
+            text += line;
+            fresh = false;
+            continue;
+        }
+        size_t word = strcspn(text, " \n");
+        if (word) {
+            if (!fresh && at + 1 + (int)word > columns) {
+                fputc('\n', stdout);
+                at = 0;
+                fresh = true;
+            }
+            if (fresh && at < indent) {
+                printf("%*s", indent - at, "");
+                at = indent;
+            } else if (!fresh) {
+                fputc(' ', stdout);
+                at++;
+            }
+            printf("%.*s", (int)word, text);
+            at += (int)word;
+            fresh = false;
+        }
+        text += word;
+        if (*text == ' ')
+            text++;
+    }
+    fputc('\n', stdout);
+}
+
+static void print_option(char letter, const char *name, const char *argument, const char *help, int columns)
+{
+    char head[96];
+    int at = letter ? snprintf(head, sizeof head, "  -%c, --%s%s%s", letter, name, argument ? " " : "", argument ? argument : "")
+                    : snprintf(head, sizeof head, "      --%s%s%s", name, argument ? " " : "", argument ? argument : "");
+    fputs(head, stdout);
+    if (at + 2 > OPTION_COLUMN) {
+        fputc('\n', stdout);
+        at = 0;
+    }
+    print_wrapped(help, OPTION_COLUMN, at, columns);
+}
+
+void sonde_help_print(const struct sonde_command *command, int columns)
+{
+    columns = columns == 0 ? 80 : columns < NARROWEST ? NARROWEST : columns > WIDEST ? WIDEST : columns;
+
+    printf("Usage: sonde %s%s%s\n\n", command->name, command->usage && *command->usage ? " " : "",
+           command->usage ? command->usage : "");
+    if (command->description) {
+        print_wrapped(command->description, 0, 0, columns);
+        fputc('\n', stdout);
+    }
+    puts("Options:");
+    for (const struct sonde_option *o = command->options; o && o->name; o++)
+        if (!o->hidden)
+            print_option(o->letter, o->name, o->argument, o->help, columns);
+    print_option('h', "help", NULL, "print this help", columns);
+    if (command->notes) {
+        fputc('\n', stdout);
+        print_wrapped(command->notes, 0, 0, columns);
+    }
+    if (command->examples) {
+        puts("\nExamples:");
+        for (const struct sonde_example *e = command->examples; e->line; e++) {
+            printf("  %s\n", e->line);
+            print_wrapped(e->text, 6, 0, columns);
+        }
+    }
+}
