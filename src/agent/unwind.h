@@ -11,7 +11,14 @@
  * activation as far as the rules can tell; the outer frames are then proved,
  * one by one, by comparing each return-address slot and each saved frame
  * pointer slot with the value it had. By induction over the rules the rest is
- * equal. The first difference continues the fresh walk there.
+ * equal: a rule depends on pc and the module generation alone, and gives both
+ * slots' addresses from sp and fp alone. Frames found in any other way (CFA
+ * read from memory, signal frames, other registers, guesses) are stepped to
+ * again and compared. The first difference continues the fresh walk there.
+ *
+ * The thread's own stack costs no system call in the steady state (its pages
+ * are probed once). On other stacks (coroutines, alternate signal stacks) each
+ * page that a walk touches costs one, about 0.1 us: they may vanish any time.
  */
 #ifndef SONDE_AGENT_UNWIND_H
 #define SONDE_AGENT_UNWIND_H
@@ -37,8 +44,11 @@ struct sonde_stack {         /* one per thread slot, in mapped memory (not on th
     uintptr_t pc[SONDE_STACK_MAX];
     uintptr_t cfa[SONDE_STACK_MAX];     /* value of sp after returning into pc */
     uintptr_t fp[SONDE_STACK_MAX];      /* value of the frame pointer there */
-    uintptr_t fp_slot[SONDE_STACK_MAX]; /* where fp was saved by the inner function, 0 = not saved */
+    uintptr_t fp_slot[SONDE_STACK_MAX]; /* where fp was saved by the inner function, 0 = not saved; low 3 bits private */
     uint32_t  id[SONDE_STACK_MAX];      /* for the caller: frame id; kept for shared frames */
+    struct {
+        uintptr_t pc, cfa, fp, fp_slot;
+    } fresh[SONDE_STACK_MAX]; /* private: the frames of a walk until it meets the last one */
 };
 
 /* Map the rule table. 0 or SONDE_ENOMEM. Once per process; again in a forked child does no harm. */
