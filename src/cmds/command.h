@@ -139,8 +139,4 @@ bool sonde_terminal_colors(int fd);
  * `status` stays unless output was lost. main calls it for every command. */
 int sonde_output_finish(int status);
 
-/* "1.4 GB" (powers of 1,000, as disks are sold), "12,345"; into the caller's buffer, returned. */
-char *sonde_text_bytes(char *out, size_t size, uint64_t bytes);
-char *sonde_text_count(char *out, size_t size, uint64_t count);
-
 #endif

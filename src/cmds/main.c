@@ -4,6 +4,7 @@
  */
 #include "command.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,8 +81,19 @@ const struct sonde_command sonde_command_help = {
     .run = run_help,
 };
 
+/* A command started with a standard descriptor closed must not get a file of
+ * its own under that number. Close-on-exec: the program that `record` starts
+ * finds it closed, as it would without us. */
+static void reserve_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
+            return;
+}
+
 int main(int argc, char **argv)
 {
+    reserve_standard_descriptors();
     if (argc < 2) {
         print_overview(stderr);
         return SONDE_EXIT_USAGE;

@@ -1,4 +1,4 @@
-/* say.c - messages, numbers and the terminal, for every subcommand. */
+/* say.c - messages and the terminal, for every subcommand. */
 #include "command.h"
 
 #include <errno.h>
@@ -81,33 +81,4 @@ int sonde_output_finish(int status)
         return status ? status : SONDE_EXIT_FAILED;
     }
     return status;
-}
-
-char *sonde_text_bytes(char *out, size_t size, uint64_t bytes)
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-    double value = (double)bytes;
-    size_t unit = 0;
-    while (value >= 999.5 && unit + 1 < sizeof units / sizeof *units) {
-        value /= 1000;
-        unit++;
-    }
-    int digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-    snprintf(out, size, "%.*f %s", digits, value, units[unit]);
-    return out;
-}
-
-char *sonde_text_count(char *out, size_t size, uint64_t count)
-{
-    char digits[24];
-    size_t length = (size_t)snprintf(digits, sizeof digits, "%llu", (unsigned long long)count);
-    size_t at = 0;
-    for (size_t i = 0; i < length && at + 2 < size; i++) {
-        if (i > 0 && (length - i) % 3 == 0)
-            out[at++] = ',';
-        out[at++] = digits[i];
-    }
-    if (size)
-        out[at < size ? at : size - 1] = 0;
-    return out;
 }

@@ -1,0 +1,177 @@
+/* record.c - `sonde record`: runs a program and writes a measurement of it. */
+#include "record.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command.h"
+
+#define AT(field) offsetof(struct record_options, field)
+
+static const struct sonde_option options[] = {
+    {.name = "trace", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_TRACE,
+     .help = "keep each operation with its times (default)"},
+    {.name = "profile", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_PROFILE,
+     .help = "keep sums per calling context only: bounded memory and disk for any run length"},
+    {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),
+     .help = "folder to write (default: PROGRAM.sonde); when it exists, a new number is added"},
+    {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = AT(force),
+     .help = "replace DIR when it is a Sonde measurement"},
+    {.name = "quiet", .letter = 'q', .type = SONDE_OPTION_FLAG, .offset = AT(quiet),
+     .help = "do not print the line at the end"},
+    {.name = "delay", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(delay_ns),
+     .help = "begin recording after TIME (500ms, 10s, 2m)"},
+    {.name = "duration", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(duration_ns),
+     .help = "end recording after TIME; the program runs on"},
+    {.name = "max-size", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(max_size_bytes),
+     .help = "stop tracing when a process has written SIZE (64M, 2G); the profile goes on"},
+    {.name = "start-off", .type = SONDE_OPTION_FLAG, .offset = AT(start_off),
+     .help = "record nothing until the program calls sonde_start() of <sonde/sonde.h>"},
+    {.name = "memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(memory_bytes),
+     .help = "memory budget of Sonde in each process (default: 256M)"},
+    {.name = "streams-per-thread", .type = SONDE_OPTION_INT, .argument = "N", .offset = AT(streams_per_thread),
+     .low = 1, .high = 65536, .help = "time lines that one tracing thread writes (default: 256)"},
+    {.name = "calibrate", .type = SONDE_OPTION_FLAG, .offset = AT(calibrate),
+     .help = "run the program several times with and without Sonde and print the slowdown"},
+    {.name = "pairs", .type = SONDE_OPTION_INT, .argument = "N", .offset = AT(pairs), .low = 2, .high = 10000,
+     .help = "pairs of runs for --calibrate (default: 10)"},
+    {.name = "no-preload", .type = SONDE_OPTION_FLAG, .offset = AT(no_preload),
+     .help = "do not preload our small library; the end of a program that calls _exit, and loaders without "
+             "layers, are then not seen"},
+    {.name = "check", .type = SONDE_OPTION_FLAG, .offset = AT(check),
+     .help = "check every stack against a full walk; slow, for testing Sonde"},
+    {0},
+};
+
+static const struct record_options defaults = {
+    .mode = RECORD_TRACE,
+    .memory_bytes = 256u << 20,
+    .streams_per_thread = 256,
+    .pairs = 10,
+};
+
+static const struct sonde_example examples[] = {
+    {"sonde record -- ./heat 2048 500", "Record a program; then: sonde report heat.sonde"},
+    {"sonde record -o run.sonde python3 train.py", "The -- may be left out when the program's name does not begin with a dash."},
+    {"sonde record --profile --delay 30s --duration 1m -- ./server", "A minute of a long run, sums only."},
+    {"sonde record --calibrate --pairs 20 -- ./heat 512 100", "How much slower is it under Sonde?"},
+    {0},
+};
+
+/* ---- one run ----------------------------------------------------------------------- */
+
+int record_once(const struct record_options *o, struct record_paths *paths, int argc, char **argv,
+                struct record_result *result)
+{
+    struct sonde_diag diag = {0};
+    int status = RECORD_EXIT_FAILED;
+    json_t *manifest = NULL;
+    char **environment = NULL;
+    if (record_output_make(o, argv[0], paths, &diag) != SONDE_OK)
+        goto say;
+    record_now(&result->start);
+    manifest = record_manifest_begin(o, paths, argc, argv, &result->start);
+    environment = record_environment(o, paths);
+    if (!manifest || !environment) {
+        sonde_diag_set(&diag, SONDE_ENOMEM, NULL, "out of memory");
+        goto discard;
+    }
+    if (record_manifest_write(manifest, paths->output, &diag) != SONDE_OK)
+        goto discard;
+    if (record_run(paths->program, argv, environment, result, &diag) != SONDE_OK) {
+        status = result->exec_errno == ENOENT ? RECORD_EXIT_NOT_FOUND : RECORD_EXIT_NOT_EXECUTABLE;
+        goto discard;
+    }
+    if (!record_finish(o, paths, manifest, result))
+        paths->output[0] = 0;
+    status = 0;
+    goto out;
+
+discard:
+    if (record_output_remove(paths->output, NULL) != SONDE_OK)
+        rmdir(paths->output);
+say:
+    sonde_say_diag(&diag);
+out:
+    record_environment_free(environment);
+    json_decref(manifest);
+    return status;
+}
+
+/* End as the program ended, so that whoever started us sees the same. A core
+ * file of ours would only hide the program's own. */
+static int end_like(int wait_status)
+{
+    if (!WIFSIGNALED(wait_status))
+        return WEXITSTATUS(wait_status);
+    int number = WTERMSIG(wait_status);
+    sigset_t only;
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    prctl(PR_SET_DUMPABLE, 0);
+    fflush(NULL);
+    sigaction(number, &standard, NULL);
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    raise(number);
+    return 128 + number; /* only when the signal does not end a process here */
+}
+
+static int run(const void *values, int argc, char **argv)
+{
+    const struct record_options *o = values;
+    struct sonde_diag diag = {0};
+    struct record_result result = {0};
+    struct record_paths *paths = calloc(1, sizeof *paths);
+    if (!paths) {
+        sonde_say("out of memory");
+        return RECORD_EXIT_FAILED;
+    }
+    int status = record_find_program(argv[0], paths->program, sizeof paths->program, &diag);
+    if (!status && record_find_libraries(paths, &diag) != SONDE_OK)
+        status = RECORD_EXIT_FAILED;
+    if (status) {
+        sonde_say_diag(&diag);
+    } else if (o->calibrate) {
+        status = record_calibrate(o, paths, argc, argv);
+    } else {
+        status = record_once(o, paths, argc, argv, &result);
+        if (!status)
+            status = end_like(result.wait_status);
+    }
+    free(paths);
+    return status;
+}
+
+const struct sonde_command sonde_command_record = {
+    .name = "record",
+    .summary = "run a program and record what it does on the GPU",
+    .usage = "[OPTION...] [--] PROGRAM [ARG...]",
+    .description =
+        "Runs PROGRAM, unmodified, and writes a measurement of its GPU operations, their times and the "
+        "calling contexts that asked for them into a folder. The program's input, output, signals and job "
+        "control are its own; processes it starts are recorded too, each in a folder of its own inside "
+        "the measurement.",
+    .notes =
+        "The exit status is the program's; when a signal ended the program, the same signal ends record. "
+        "125: record itself failed, nothing was run. 126: the program could not be executed. 127: it was "
+        "not found. 2: the command line was not understood.\n\n"
+        "Processes that outlive the program are not waited for; their part of the measurement stays "
+        "readable and complete.",
+    .options = options,
+    .examples = examples,
+    .options_bytes = sizeof(struct record_options),
+    .defaults = &defaults,
+    .operand = SONDE_OPERAND_PROGRAM,
+    .operands_min = 1,
+    .operands_max = -1,
+    .run = run,
+};

@@ -1,0 +1,108 @@
+/* record.h - the parts of `sonde record`, in the order in which a run passes through them.
+ *
+ *     record_program.c  find the program and our libraries; the program's environment
+ *     record_output.c   make the measurement's folder, remove an old one, what is in it
+ *     record_manifest.c manifest.json
+ *     record_run.c      start the program, pass signals on, wait
+ *     record_finish.c   seal, resolve symbols, say the one line
+ *     record_calibrate.c  paired runs with and without
+ */
+#ifndef SONDE_CMDS_RECORD_H
+#define SONDE_CMDS_RECORD_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <sonde/error.h>
+
+enum { RECORD_TRACE = 1, RECORD_PROFILE = 2 };
+
+/* What a shell, env(1) and timeout(1) return when the program could not be run. */
+enum { RECORD_EXIT_FAILED = 125, RECORD_EXIT_NOT_EXECUTABLE = 126, RECORD_EXIT_NOT_FOUND = 127 };
+
+struct record_options {
+    int mode;
+    const char *output;
+    int force, quiet;
+    uint64_t memory_bytes, max_size_bytes;
+    int64_t streams_per_thread;
+    uint64_t delay_ns, duration_ns;
+    int start_off, check, no_preload;
+    int calibrate;
+    int64_t pairs;
+};
+
+/* Where things are. */
+struct record_paths {
+    char program[PATH_MAX];  /* what is executed; argv[0] stays as the user wrote it */
+    char agent[PATH_MAX], preload[PATH_MAX];
+    char output[PATH_MAX];   /* the measurement, absolute */
+    char shown[PATH_MAX];    /* the same as the user would write it */
+};
+
+struct record_times {
+    uint64_t monotonic_raw_ns, wall_ns, monotonic_ns;
+    uint64_t bound_ns;       /* the three were read within this time */
+};
+
+struct record_result {
+    int wait_status;         /* as waitpid returned it */
+    int exec_errno;          /* the program could not be started */
+    struct record_times start, end;
+};
+
+/* Find `name` as a shell would. 0, or 126 / 127 with `diag`. */
+int record_find_program(const char *name, char *path, size_t size, struct sonde_diag *diag);
+
+/* Find libsonde-agent.so and libsonde-preload.so relative to our own executable. */
+int record_find_libraries(struct record_paths *paths, struct sonde_diag *diag);
+
+/* Why preloading cannot work in this program ("is linked statically", "is
+ * set-user-ID"); NULL when it can. */
+const char *record_program_obstacle(const char *path);
+
+/* The program's environment: ours with the variables that switch the agent on.
+ * NULL when out of memory. record_environment_free() frees it. */
+char **record_environment(const struct record_options *options, const struct record_paths *paths);
+void   record_environment_free(char **environment);
+
+/* Choose and make the measurement's folder; fills paths->output and ->shown. */
+int record_output_make(const struct record_options *options, const char *program,
+                       struct record_paths *paths, struct sonde_diag *diag);
+
+/* Remove the measurement at `path`: only if it is one, and holds nothing else. */
+int record_output_remove(const char *path, struct sonde_diag *diag);
+
+/* Call `fn` with the path of every process folder in a measurement. */
+int record_each_process(const char *output, int (*fn)(void *user, const char *path, const char *name), void *user);
+
+/* Is `pid` (0: any process of this user on this host) alive and recording into `output`? */
+bool record_still_running(const char *output, int pid);
+
+void record_now(struct record_times *times);
+
+/* The manifest as it is known before the program starts, and then what is known after it. */
+json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths,
+                              int argc, char **argv, const struct record_times *start);
+void    record_manifest_end(json_t *manifest, const struct record_result *result);
+int     record_manifest_write(const json_t *manifest, const char *output, struct sonde_diag *diag);
+
+/* Start the program and wait for its end. `environment` NULL: our own. */
+int record_run(const char *path, char **argv, char **environment,
+               struct record_result *result, struct sonde_diag *diag);
+
+/* Seal, resolve symbols, write the manifest, say the line; removes the folder
+ * when nothing was recorded. True when a measurement is left. */
+bool record_finish(const struct record_options *options, const struct record_paths *paths,
+                   json_t *manifest, const struct record_result *result);
+
+/* Paired runs; returns the exit status. */
+int record_calibrate(const struct record_options *options, struct record_paths *paths, int argc, char **argv);
+
+/* One recorded run from folder to final line. Returns 0, or the exit status after a message. */
+int record_once(const struct record_options *options, struct record_paths *paths, int argc, char **argv,
+                struct record_result *result);
+
+#endif

@@ -1,0 +1,181 @@
+/* record_finish.c - after the program ended: seal what it left, resolve symbols, say the one line.
+ *
+ * Descendants that outlive the program are not waited for: a shell would not
+ * wait either. Their part of the measurement stays live; readers read it in
+ * place, and the next reader finds it whole.
+ */
+#include "record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analyze/symbols.h"
+#include "analyze/totals.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "command.h"
+#include "format/writer.h"
+
+struct closing {
+    const char *output;
+    uint32_t processes, running, failed;
+    struct sonde_diag first; /* why the first of the failed ones failed */
+};
+
+/* HOST-PID-N; the host's name may hold dashes. 0 when the name is not of that form. */
+static int pid_of_name(const char *name)
+{
+    const char *last = strrchr(name, '-');
+    if (!last)
+        return 0;
+    const char *at = last;
+    while (at > name && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    return at < last ? atoi(at) : 0;
+}
+
+static int close_process(void *user, const char *path, const char *name)
+{
+    struct closing *c = user;
+    struct sonde_diag diag = {0};
+    int pid = pid_of_name(name);
+    c->processes++;
+    if (pid && record_still_running(c->output, pid)) {
+        c->running++;
+        return 0;
+    }
+    int error = sonde_process_seal(path, &diag);
+    if (!error)
+        error = sonde_symbols_resolve(path, &diag);
+    if (error && !c->failed++)
+        c->first = diag;
+    return 0;
+}
+
+/* ---- the line ------------------------------------------------------------------ */
+
+static void add_dropped_rows(struct sonde_text *line, const struct sonde_ledger *ledger)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        SONDE_DROP_MAP(X)
+#undef X
+    };
+    static const struct { enum sonde_drop cause; const char *text; } why[] = {
+        {SONDE_DROP_DISK_FULL, "the output could not be written (disk full?)"},
+        {SONDE_DROP_TRACE_FULL, "the memory budget was spent; see --memory"},
+        {SONDE_DROP_MAX_SIZE, "--max-size was reached"},
+    };
+    char number[SONDE_NUMBER_MAX];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!ledger->dropped[i] || sonde_drop_loses_operation((enum sonde_drop)i))
+            continue;
+        const char *text = names[i];
+        for (size_t k = 0; k < sizeof why / sizeof *why; k++)
+            if (why[k].cause == (enum sonde_drop)i)
+                text = why[k].text;
+        sonde_text_format(line, "; %s rows missing in the trace: %s",
+                          sonde_number_count(number, ledger->dropped[i]), text);
+    }
+}
+
+static void say_summary(const struct record_paths *paths, const struct sonde_measurement *m,
+                        const struct sonde_totals *t, uint32_t running)
+{
+    char operations[SONDE_NUMBER_MAX], dropped[SONDE_NUMBER_MAX], unmatched[SONDE_NUMBER_MAX];
+    char own[SONDE_NUMBER_MAX], size[SONDE_NUMBER_MAX];
+    struct sonde_text line = {0};
+    sonde_text_format(&line, "%s operation%s, %s dropped, %s unmatched, own time %s",
+                      sonde_number_count(operations, t->ledger.seen), t->ledger.seen == 1 ? "" : "s",
+                      sonde_number_count(dropped, t->dropped_operations),
+                      sonde_number_count(unmatched, t->ledger.unmatched),
+                      sonde_number_percent(own, (double)t->ledger.hook_ns, (double)t->process_wall_ns));
+    add_dropped_rows(&line, &t->ledger);
+    if (running)
+        sonde_text_format(&line, "; %u process%s still running", running, running == 1 ? "" : "es");
+    sonde_text_format(&line, "; %s (%s)   next: sonde report %s", paths->shown,
+                      sonde_number_bytes(size, (double)m->disk_bytes), paths->shown);
+    sonde_say("%s", sonde_text_get(&line));
+    sonde_text_fini(&line);
+}
+
+/* A process of the program loaded a GPU runtime, and yet there is nothing. */
+static void say_no_operations(const struct record_options *options, const struct record_paths *paths,
+                              const struct sonde_measurement *m)
+{
+    const char *note = NULL;
+    for (uint32_t i = 0; i < m->process_count && !note; i++)
+        if (m->processes[i].note_count)
+            note = m->processes[i].notes[0].text;
+    if (note)
+        sonde_say("no operation was recorded: %s; %s   next: sonde doctor", note, paths->shown);
+    else if (options->delay_ns || options->duration_ns || options->start_off)
+        sonde_say("the program enqueued no operation within the recorded range; %s", paths->shown);
+    else
+        sonde_say("the program used OpenCL but enqueued no operation; %s   next: sonde doctor", paths->shown);
+}
+
+static void say_no_call(const struct record_options *options, const struct record_paths *paths)
+{
+    const char *name = sonde_path_base(paths->program);
+    const char *obstacle = record_program_obstacle(paths->program);
+    if (obstacle)
+        sonde_say("nothing recorded: %s %s, so its GPU calls cannot be seen; try: sonde doctor", name, obstacle);
+    else if (options->start_off)
+        sonde_say("nothing recorded: %s made no GPU call after sonde_start() (--start-off); try: sonde doctor", name);
+    else if (options->delay_ns || options->duration_ns)
+        sonde_say("nothing recorded: %s made no GPU call between --delay and --duration; try: sonde doctor", name);
+    else
+        sonde_say("nothing recorded: %s made no OpenCL call that reached Sonde; if it uses a GPU, try: sonde doctor", name);
+}
+
+static void summarize(const struct record_options *options, const struct record_paths *paths, uint32_t running)
+{
+    struct sonde_measurement *m = NULL;
+    struct sonde_totals totals = {0};
+    struct sonde_diag diag = {0};
+    if (sonde_measurement_open(paths->output, &m, &diag) != SONDE_OK) {
+        sonde_say_diag(&diag);
+        return;
+    }
+    if (sonde_totals_compute(m, &totals) != SONDE_OK)
+        sonde_say("out of memory");
+    else if (totals.ledger.seen || running)
+        say_summary(paths, m, &totals, running);
+    else
+        say_no_operations(options, paths, m);
+    sonde_totals_fini(&totals);
+    sonde_measurement_close(m);
+}
+
+bool record_finish(const struct record_options *options, const struct record_paths *paths,
+                   json_t *manifest, const struct record_result *result)
+{
+    struct closing closing = {.output = paths->output};
+    struct sonde_diag diag = {0};
+    record_each_process(paths->output, close_process, &closing);
+
+    bool later = !closing.processes && record_still_running(paths->output, 0);
+    if (!closing.processes && !later) {
+        if (!options->quiet)
+            say_no_call(options, paths);
+        if (record_output_remove(paths->output, &diag) != SONDE_OK)
+            sonde_say_diag(&diag);
+        return false;
+    }
+    if (closing.failed)
+        sonde_say_diag(&closing.first);
+    record_manifest_end(manifest, result);
+    if (record_manifest_write(manifest, paths->output, &diag) != SONDE_OK && !closing.failed)
+        sonde_say_diag(&diag);
+    if (later && !options->quiet)
+        sonde_say("the program ended, processes it started still run; %s   next: sonde report %s",
+                  paths->shown, paths->shown);
+    else if (!options->quiet)
+        summarize(options, paths, closing.running);
+    return true;
+}

@@ -1,0 +1,253 @@
+/* record_manifest.c - manifest.json: what ran, where, when, with which settings. docs/format.md lists its keys.
+ *
+ * Written twice, each time as a whole under another name and then renamed:
+ * before the program starts, so that a killed recording still says what it
+ * was, and after it ended.
+ */
+#include "record.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "format/rows.h"
+
+/* ---- texts -------------------------------------------------------------------- */
+
+/* Length of the valid UTF-8 sequence at `s`, 0 when there is none. */
+static size_t utf8_length(const unsigned char *s)
+{
+    if (s[0] < 0x80)
+        return 1;
+    size_t length = s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
+    bool surrogate = s[0] == 0xed && s[1] >= 0xa0;
+    bool beyond = s[0] == 0xf4 && s[1] >= 0x90;
+    return overlong || surrogate || beyond ? 0 : length;
+}
+
+/* File names and arguments are bytes; JSON wants UTF-8. What is not becomes U+FFFD. */
+static json_t *json_text(const char *text)
+{
+    json_t *plain = json_string(text);
+    if (plain)
+        return plain;
+    char *clean = malloc(3 * strlen(text) + 1);
+    if (!clean)
+        return NULL;
+    size_t at = 0;
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        size_t length = utf8_length(s);
+        memcpy(clean + at, length ? (const void *)s : (const void *)"\xef\xbf\xbd", length ? length : 3);
+        at += length ? length : 3;
+        s += length ? length : 1;
+    }
+    clean[at] = 0;
+    plain = json_string(clean);
+    free(clean);
+    return plain;
+}
+
+static void set(json_t *object, const char *key, json_t *value)
+{
+    json_object_set_new(object, key, value ? value : json_null());
+}
+
+static void set_number(json_t *object, const char *key, uint64_t value)
+{
+    set(object, key, json_integer((json_int_t)value));
+}
+
+/* ---- the environment that matters ------------------------------------------------ */
+
+static bool begins_with(const char *text, const char *const *list)
+{
+    for (; *list; list++)
+        if (strncmp(text, *list, strlen(*list)) == 0)
+            return true;
+    return false;
+}
+
+/* A name is kept when it can change how a GPU program runs ... */
+static bool is_relevant(const char *entry)
+{
+    static const char *const prefixes[] = {
+        "OPENCL_", "OCL_", "CL_", "POCL_", "CUDA_", "NVIDIA_", "HIP_", "ROCR_", "ROCM_", "HSA_", "GPU_",
+        "ZE_", "SYCL_", "ONEAPI_", "OMP_", "KMP_", "GOMP_", "OMPI_COMM_WORLD_", "OMPI_MCA_", "MPICH_",
+        "I_MPI_", "UCX_", "NCCL_", "NVSHMEM_", "PYTORCH_", "TORCH_", "XLA_", "TF_", "JAX_", "TRITON_",
+        "PMI_RANK=", "PMI_SIZE=", "PMIX_RANK=", "MV2_COMM_WORLD_",
+        "SLURM_JOB_ID=", "SLURM_PROCID=", "SLURM_LOCALID=", "SLURM_NTASKS=", "SLURM_NNODES=", "SLURM_NODEID=",
+        "PATH=", "LD_LIBRARY_PATH=", "LD_PRELOAD=", "PYTHONPATH=", "PYTHONHASHSEED=", "PYTHONUNBUFFERED=",
+        "VIRTUAL_ENV=", "CONDA_PREFIX=", "LANG=", "LC_ALL=", "TMPDIR=", NULL,
+    };
+    return begins_with(entry, prefixes);
+}
+
+/* ... unless it may hold a secret, by its name or by a password in an address. */
+static bool may_be_secret(const char *entry)
+{
+    static const char *const words[] = {"TOKEN", "SECRET", "PASS", "KEY", "CRED", "AUTH", "COOKIE", "SESSION", "JWT", NULL};
+    size_t length = strcspn(entry, "=");
+    for (const char *const *word = words; *word; word++)
+        for (size_t i = 0; i + strlen(*word) <= length; i++)
+            if (strncasecmp(entry + i, *word, strlen(*word)) == 0)
+                return true;
+    const char *address = strstr(entry + length, "://");
+    return address && strchr(address, '@');
+}
+
+static json_t *environment_object(void)
+{
+    json_t *object = json_object();
+    for (char **entry = environ; *entry; entry++) {
+        const char *equals = strchr(*entry, '=');
+        if (!equals || !is_relevant(*entry) || may_be_secret(*entry))
+            continue;
+        char name[256];
+        snprintf(name, sizeof name, "%.*s", (int)(equals - *entry), *entry);
+        set(object, name, json_text(equals + 1));
+    }
+    return object;
+}
+
+/* ---- what a launcher says about ranks ----------------------------------------------- */
+
+static void set_rank(json_t *ranks, const char *key, const char *const *names)
+{
+    for (; *names; names++) {
+        const char *text = getenv(*names);
+        char *end;
+        long value = text ? strtol(text, &end, 10) : -1;
+        if (text && *text && !*end && value >= 0) {
+            set_number(ranks, key, (uint64_t)value);
+            return;
+        }
+    }
+}
+
+static json_t *ranks_object(void)
+{
+    static const char *const rank[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID", NULL};
+    static const char *const size[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS", NULL};
+    static const char *const local[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", NULL};
+    json_t *ranks = json_object();
+    set_rank(ranks, "rank", rank);
+    set_rank(ranks, "size", size);
+    set_rank(ranks, "local_rank", local);
+    return ranks;
+}
+
+/* ---- the whole ------------------------------------------------------------------------ */
+
+static json_t *clock_pair(const struct record_times *t)
+{
+    json_t *pair = json_object();
+    set_number(pair, "monotonic_raw_ns", t->monotonic_raw_ns);
+    set_number(pair, "realtime_ns", t->wall_ns);
+    set_number(pair, "monotonic_ns", t->monotonic_ns);
+    set_number(pair, "bound_ns", t->bound_ns);
+    return pair;
+}
+
+static json_t *options_object(const struct record_options *o)
+{
+    json_t *object = json_object();
+    set(object, "mode", json_string(o->mode == RECORD_TRACE ? "trace" : "profile"));
+    set_number(object, "memory_bytes", o->memory_bytes);
+    set_number(object, "max_size_bytes", o->max_size_bytes);
+    set_number(object, "streams_per_thread", (uint64_t)o->streams_per_thread);
+    set_number(object, "delay_ns", o->delay_ns);
+    set_number(object, "duration_ns", o->duration_ns);
+    set(object, "start_off", json_boolean(o->start_off));
+    set(object, "check", json_boolean(o->check));
+    set(object, "preload", json_boolean(!o->no_preload));
+    return object;
+}
+
+static json_t *host_object(void)
+{
+    json_t *object = json_object();
+    struct utsname system;
+    if (uname(&system) == 0) {
+        set(object, "name", json_text(system.nodename));
+        set(object, "system", json_text(system.sysname));
+        set(object, "kernel", json_text(system.release));
+        set(object, "machine", json_text(system.machine));
+    }
+    set_number(object, "cpus", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+    return object;
+}
+
+json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths,
+                              int argc, char **argv, const struct record_times *start)
+{
+    json_t *manifest = json_object(), *command = json_array(), *pairs = json_array();
+    char folder[PATH_MAX];
+
+    set(manifest, "format", json_string("sonde"));
+    set_number(manifest, "format_version", SONDE_FORMAT_VERSION);
+    set(manifest, "sonde_version", json_string(SONDE_VERSION));
+    for (int i = 0; i < argc; i++)
+        json_array_append_new(command, json_text(argv[i]));
+    set(manifest, "command", command);
+    set(manifest, "program", json_text(paths->program));
+    set(manifest, "working_directory", getcwd(folder, sizeof folder) ? json_text(folder) : NULL);
+    set(manifest, "host", host_object());
+    set(manifest, "environment", environment_object());
+    set(manifest, "ranks", ranks_object());
+    set(manifest, "options", options_object(options));
+    set_number(manifest, "start_ns", start->monotonic_raw_ns);
+    set_number(manifest, "start_wall_ns", start->wall_ns);
+    json_array_append_new(pairs, clock_pair(start));
+    set(manifest, "clock_pairs", pairs);
+    return manifest;
+}
+
+void record_manifest_end(json_t *manifest, const struct record_result *result)
+{
+    json_t *exit = json_object();
+    set_number(manifest, "start_ns", result->start.monotonic_raw_ns);
+    set_number(manifest, "start_wall_ns", result->start.wall_ns);
+    set_number(manifest, "end_ns", result->end.monotonic_raw_ns);
+    set_number(manifest, "end_wall_ns", result->end.wall_ns);
+    json_array_append_new(json_object_get(manifest, "clock_pairs"), clock_pair(&result->end));
+    if (WIFSIGNALED(result->wait_status)) {
+        set_number(exit, "signal", (uint64_t)WTERMSIG(result->wait_status));
+        set(exit, "signal_name", json_string(sigabbrev_np(WTERMSIG(result->wait_status))));
+    } else
+        set_number(exit, "status", (uint64_t)WEXITSTATUS(result->wait_status));
+    set(manifest, "exit", exit);
+}
+
+int record_manifest_write(const json_t *manifest, const char *output, struct sonde_diag *diag)
+{
+    char path[PATH_MAX + 16], temporary[PATH_MAX + 24];
+    snprintf(path, sizeof path, "%s/manifest.json", output);
+    snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    errno = 0;
+    FILE *file = fopen(temporary, "we");
+    bool ok = file && json_dumpf(manifest, file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) == 0 && fputc('\n', file) != EOF;
+    int why = errno;
+    if (file && fclose(file) != 0) {
+        ok = false;
+        why = errno;
+    }
+    if (ok && rename(temporary, path) != 0) {
+        ok = false;
+        why = errno;
+    }
+    if (ok)
+        return SONDE_OK;
+    unlink(temporary);
+    sonde_diag_set(diag, why == ENOSPC ? SONDE_EFULL : SONDE_EIO, path, "cannot write");
+    sonde_diag_errno(diag, why ? why : EIO);
+    return SONDE_EIO;
+}

@@ -1,0 +1,278 @@
+/* record_output.c - the measurement's folder: its name, making it, removing an old one, what is in it.
+ *
+ * A folder is made with mkdir, which fails when the name is taken: two
+ * recordings that start at once cannot get the same one.
+ */
+#include "record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HIGHEST_NUMBER = 100000 };
+#define SUFFIX ".sonde"
+
+static int fail(struct sonde_diag *diag, const char *what, const char *path, int why)
+{
+    int code = why == EEXIST ? SONDE_EEXISTS : why == ENOSPC ? SONDE_EFULL : SONDE_EIO;
+    sonde_diag_set(diag, code, path, "%s", what);
+    sonde_diag_errno(diag, why);
+    return code;
+}
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+    size_t length = strlen(text), tail = strlen(suffix);
+    return length >= tail && strcmp(text + length - tail, suffix) == 0;
+}
+
+/* False when the path would be too long. */
+static bool join(char *out, size_t size, const char *path, const char *name)
+{
+    int n = snprintf(out, size, "%s/%s", path, name);
+    return n > 0 && (size_t)n < size;
+}
+
+/* ---- making ---------------------------------------------------------------- */
+
+/* "clpeak.sonde", then "clpeak-2.sonde", "clpeak-3.sonde" ... */
+static int numbered_name(const char *base, int number, char *out, size_t size)
+{
+    size_t length = strlen(base);
+    while (length > 1 && base[length - 1] == '/')
+        length--;
+    bool suffix = length > strlen(SUFFIX) && strncmp(base + length - strlen(SUFFIX), SUFFIX, strlen(SUFFIX)) == 0;
+    size_t stem = suffix ? length - strlen(SUFFIX) : length;
+    int n = number < 2 ? snprintf(out, size, "%.*s", (int)length, base)
+                       : snprintf(out, size, "%.*s-%d%s", (int)stem, base, number, suffix ? SUFFIX : "");
+    return n > 0 && (size_t)n < size ? SONDE_OK : SONDE_EINVALID;
+}
+
+/* mkdir succeeds on a folder system that is full, and for root on some that
+ * are not writable; creating a file does not. */
+static int check_writable(const char *path, struct sonde_diag *diag)
+{
+    char probe[PATH_MAX];
+    if (!join(probe, sizeof probe, path, ".probe"))
+        return fail(diag, "cannot write into", path, ENAMETOOLONG);
+    int fd = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fail(diag, "cannot write into", path, errno);
+    char block[4096];
+    memset(block, 0, sizeof block);
+    ssize_t n = write(fd, block, sizeof block);
+    int why = n == (ssize_t)sizeof block ? 0 : n < 0 ? errno : ENOSPC;
+    close(fd);
+    unlink(probe);
+    return why ? fail(diag, "cannot write into", path, why) : SONDE_OK;
+}
+
+int record_output_make(const struct record_options *options, const char *program,
+                       struct record_paths *paths, struct sonde_diag *diag)
+{
+    char base[PATH_MAX];
+    const char *slash = strrchr(program, '/');
+    if (options->output)
+        snprintf(base, sizeof base, "%s", options->output);
+    else
+        snprintf(base, sizeof base, "%s%s", slash ? slash + 1 : program, SUFFIX);
+    if (!*base)
+        return fail(diag, "cannot make a folder without a name", NULL, EINVAL);
+
+    struct stat st;
+    if (options->force && lstat(base, &st) == 0) {
+        int error = record_output_remove(base, diag);
+        if (error)
+            return error;
+    }
+    for (int number = 1;; number++) {
+        if (numbered_name(base, number, paths->shown, sizeof paths->shown))
+            return fail(diag, "cannot make the folder", base, ENAMETOOLONG);
+        if (mkdir(paths->shown, 0777) == 0)
+            break;
+        if (errno != EEXIST || number == HIGHEST_NUMBER)
+            return fail(diag, "cannot make the folder", paths->shown, errno);
+    }
+    int error = SONDE_OK;
+    if (!realpath(paths->shown, paths->output))
+        error = fail(diag, "cannot find the folder", paths->shown, errno);
+    if (!error)
+        error = check_writable(paths->output, diag);
+    if (error)
+        rmdir(paths->shown);
+    return error;
+}
+
+/* ---- looking inside ---------------------------------------------------------- */
+
+/* Every name in `path`; `fn` returns non-zero to stop, which is returned. */
+static int each_entry(const char *path, int (*fn)(void *user, const char *path, const char *name), void *user)
+{
+    DIR *folder = opendir(path);
+    if (!folder)
+        return -1;
+    int result = 0;
+    for (struct dirent *entry; !result && (entry = readdir(folder));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            result = fn(user, path, entry->d_name);
+    closedir(folder);
+    return result;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+struct each_process { int (*fn)(void *, const char *, const char *); void *user; };
+
+static int each_process_entry(void *user, const char *path, const char *name)
+{
+    struct each_process *each = user;
+    char full[PATH_MAX];
+    if (!join(full, sizeof full, path, name) || !is_folder(full))
+        return 0;
+    return each->fn(each->user, full, name);
+}
+
+int record_each_process(const char *output, int (*fn)(void *user, const char *path, const char *name), void *user)
+{
+    struct each_process each = {fn, user};
+    return each_entry(output, each_process_entry, &each);
+}
+
+/* ---- removing ------------------------------------------------------------------ */
+
+/* Nothing is removed before everything has been looked at: a folder that holds
+ * anything but a measurement stays whole. */
+struct removal {
+    bool doing;          /* false: only look */
+    bool manifest;
+    char foreign[PATH_MAX];
+    int why;
+};
+
+static bool is_process_file(const char *name)
+{
+    return strcmp(name, "live.sonde") == 0 || strcmp(name, "data.sonde") == 0 || has_suffix(name, ".tmp");
+}
+
+static int remove_process_file(void *user, const char *path, const char *name)
+{
+    struct removal *r = user;
+    char full[PATH_MAX];
+    if (!join(full, sizeof full, path, name) || !is_process_file(name) || is_folder(full)) {
+        snprintf(r->foreign, sizeof r->foreign, "%s", full);
+        return 1;
+    }
+    if (r->doing && unlink(full) != 0) {
+        r->why = errno;
+        return 1;
+    }
+    return 0;
+}
+
+static int remove_entry(void *user, const char *path, const char *name)
+{
+    struct removal *r = user;
+    char full[PATH_MAX];
+    if (!join(full, sizeof full, path, name)) {
+        r->why = ENAMETOOLONG;
+        return 1;
+    }
+    if (is_folder(full)) {
+        if (each_entry(full, remove_process_file, r))
+            return 1;
+        if (r->doing && rmdir(full) != 0)
+            r->why = errno;
+        return r->why != 0;
+    }
+    bool manifest = strcmp(name, "manifest.json") == 0;
+    r->manifest |= manifest;
+    if (!manifest && strcmp(name, "manifest.json.tmp") != 0) {
+        snprintf(r->foreign, sizeof r->foreign, "%s", full);
+        return 1;
+    }
+    if (r->doing && unlink(full) != 0)
+        r->why = errno;
+    return r->why != 0;
+}
+
+/* A file called manifest.json is common; ours says what it belongs to. */
+static bool is_our_manifest(const char *path)
+{
+    char file[PATH_MAX];
+    if (!join(file, sizeof file, path, "manifest.json"))
+        return false;
+    json_t *manifest = json_load_file(file, 0, NULL);
+    const char *format = json_string_value(json_object_get(manifest, "format"));
+    bool ours = format && strcmp(format, "sonde") == 0;
+    json_decref(manifest);
+    return ours;
+}
+
+int record_output_remove(const char *path, struct sonde_diag *diag)
+{
+    if (!is_folder(path))
+        return fail(diag, "will not remove", path, ENOTDIR);
+    struct removal look = {0};
+    if (each_entry(path, remove_entry, &look) < 0)
+        return fail(diag, "cannot read the folder", path, errno);
+    if (!look.foreign[0] && (!look.manifest || !is_our_manifest(path))) {
+        sonde_diag_set(diag, SONDE_EEXISTS, path, "will not remove");
+        snprintf(diag->why, sizeof diag->why, "it is not a Sonde measurement");
+        return SONDE_EEXISTS;
+    }
+    if (look.foreign[0]) {
+        sonde_diag_set(diag, SONDE_EEXISTS, path, "will not remove");
+        snprintf(diag->why, sizeof diag->why, "it holds %.150s, which is not Sonde's", look.foreign);
+        return SONDE_EEXISTS;
+    }
+    struct removal act = {.doing = true};
+    if (each_entry(path, remove_entry, &act))
+        return fail(diag, "cannot remove the old measurement", path, act.why);
+    if (rmdir(path) != 0)
+        return fail(diag, "cannot remove the old measurement", path, errno);
+    return SONDE_OK;
+}
+
+/* ---- processes that still run ---------------------------------------------------- */
+
+static bool records_into(const char *pid, const char *output)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%.32s/environ", pid);
+    FILE *file = fopen(path, "re"); /* empty for a zombie, unreadable for others' processes */
+    if (!file)
+        return false;
+    char *entry = NULL;
+    size_t room = 0;
+    bool found = false;
+    while (!found && getdelim(&entry, &room, 0, file) > 0)
+        found = strncmp(entry, "SONDE_OUT=", 10) == 0 && strcmp(entry + 10, output) == 0;
+    free(entry);
+    fclose(file);
+    return found;
+}
+
+static int match_process(void *user, const char *path, const char *name)
+{
+    (void)path;
+    return name[0] >= '0' && name[0] <= '9' && records_into(name, user);
+}
+
+bool record_still_running(const char *output, int pid)
+{
+    char name[16], wanted[PATH_MAX];
+    snprintf(name, sizeof name, "%d", pid);
+    snprintf(wanted, sizeof wanted, "%s", output);
+    if (pid)
+        return records_into(name, output);
+    return each_entry("/proc", match_process, wanted) > 0;
+}
