@@ -1,0 +1,253 @@
+/* agent.c - the agent's life: start, ranges, fork, exit, and failing open.
+ *
+ * Start has two steps. Loading does nothing but set up a word of memory. The
+ * rest happens at the first hooked call, in the program's thread that makes
+ * it, when the runtime is ready: memory, then the monitor thread, which opens
+ * the files. Whatever fails switches the agent off and leaves the program alone.
+ */
+#include "agent.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <sonde/error.h>
+
+#include "preload/preload.h"
+
+#define EXIT_BOUND_MS 1000 /* how long the final flush waits for work in flight */
+
+struct sonde_agent sonde__agent;
+_Atomic uint32_t *sonde__flag;
+
+const struct sonde_backend *const sonde__backends[SONDE_BACKENDS_MAX] = {
+    &sonde_backend_opencl,
+};
+
+static struct sonde_lock start_lock;
+static struct sonde_shared *shared; /* the preload library's, if it is there */
+
+/* ---- ranges --------------------------------------------------------------------- */
+
+static void flag_set(uint32_t value)
+{
+    atomic_store_explicit(sonde__flag, value, memory_order_release);
+}
+
+void sonde__agent_apply_range(void)
+{
+    if (atomic_load(&sonde__agent.state) == SONDE_ON)
+        flag_set(atomic_load(&sonde__agent.range) ? SONDE_FLAG_ON : SONDE_FLAG_OFF);
+}
+
+void sonde__agent_set_range(int on)
+{
+    atomic_store(&sonde__agent.range, on);
+    if (sonde__flag && atomic_load(sonde__flag) != SONDE_FLAG_LOOK)
+        sonde__agent_apply_range();
+}
+
+/* ---- failing open ------------------------------------------------------------------ */
+
+void sonde__agent_off(const char *reason)
+{
+    struct sonde_agent *a = &sonde__agent;
+    a->off_reason = reason;
+    if (a->header) {
+        sonde_note("the agent switched itself off: %s", reason);
+        a->header->state = SONDE_PROCESS_OFF;
+    }
+    atomic_store(&a->state, SONDE_DEAD);
+    if (sonde__flag)
+        flag_set(SONDE_FLAG_OFF);
+}
+
+/* ---- the end ------------------------------------------------------------------------- */
+
+static bool settled(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    if (!sonde__lock_within(&a->harvest_lock, 100))
+        return false;
+    sonde__monitor_drain();
+    size_t left = sonde__harvest(NULL);
+    sonde__unlock(&a->harvest_lock);
+    return left == 0;
+}
+
+/* Ask about everything outstanding once more, in-order or not: a command whose
+ * wait list failed never finishes and must not hide those behind it. */
+static void last_look(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    for (uint32_t i = 1; i <= atomic_load(&a->lane_count); i++)
+        atomic_load(&a->lanes[i])->out_of_order = true;
+    if (settled() || !sonde__lock_within(&a->harvest_lock, 100))
+        return;
+    sonde__harvest_abandon();
+    sonde__unlock(&a->harvest_lock);
+}
+
+void sonde__agent_flush(bool ask_runtime)
+{
+    struct sonde_agent *a = &sonde__agent;
+    if (!sonde__flag || atomic_load(sonde__flag) == SONDE_FLAG_LOOK || atomic_load(&a->state) != SONDE_ON ||
+        a->pid != getpid() || !sonde__lock_within(&a->monitor_lock, 2000))
+        return;
+    if (ask_runtime && !atomic_load(&a->closed)) {
+        const struct timespec nap = {0, 200000};
+        for (int n = 0; n < EXIT_BOUND_MS * 5 && !settled(); n++)
+            nanosleep(&nap, NULL);
+        last_look();
+        atomic_store(&a->closed, true); /* from here on the runtime may be gone */
+    } else if (sonde__lock_within(&a->harvest_lock, 100)) {
+        sonde__monitor_drain();
+        sonde__unlock(&a->harvest_lock);
+    }
+    sonde__monitor_account();
+    a->header->state = SONDE_PROCESS_EXITED;
+    sonde__unlock(&a->monitor_lock);
+}
+
+static void at_exit(void)
+{
+    sonde__agent_flush(true);
+}
+
+/* ---- fork ------------------------------------------------------------------------------ */
+
+static void in_child(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    if (!sonde__flag || atomic_load(&a->state) == SONDE_NEW)
+        return;
+    /* The parent's threads, channels and mapping are not ours. The flag's page
+     * was wiped by the kernel, so no hook is on its way in. */
+    if (a->pool.base)
+        munmap(a->pool.base, (size_t)a->pool.limit * SONDE_SEGMENT_BYTES);
+    sonde__heap_fini(&a->heap);
+    sonde__thread_forget_all();
+    sonde__trace_forget();
+    sonde__busy_forget();
+    for (int i = 0; i < SONDE_BACKENDS_MAX && sonde__backends[i]; i++)
+        if (sonde__backends[i]->forked)
+            sonde__backends[i]->forked();
+    memset(a, 0, sizeof *a);
+    start_lock = (struct sonde_lock){0};
+}
+
+/* ---- the start --------------------------------------------------------------------------- */
+
+static int flag_map(void)
+{
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return SONDE_ENOMEM;
+    madvise(page, 4096, MADV_WIPEONFORK);
+    sonde__flag = page;
+    return 0;
+}
+
+static void folded_nodes(void)
+{
+    struct sonde_thread *t = sonde__thread_enter();
+    if (!t)
+        return;
+    struct sonde_segment *s =
+        sonde__pool_get(&sonde__agent.pool, SONDE_TABLE_NODE, 0, 0, sizeof(struct sonde_row_node));
+    if (!s)
+        return;
+    struct sonde_row_node *row = sonde__segment_rows(s);
+    row[0].frame = sonde__frame_of_kind(SONDE_FRAME_CUT);
+    for (uint32_t k = 0; k < SONDE_OP_KIND_COUNT; k++) {
+        row[1 + k] = (struct sonde_row_node){(uint32_t)s->first, sonde__frame_of_op(k, 0)};
+        sonde__agent.folded_node[k] = (uint32_t)s->first + 1 + k;
+    }
+    __atomic_store_n(&s->used, 1 + SONDE_OP_KIND_COUNT, __ATOMIC_RELEASE);
+}
+
+static void once_per_program(void)
+{
+    static bool done;
+    if (done)
+        return;
+    done = true;
+    pthread_atfork(NULL, NULL, in_child);
+    /* Now, not at load: the runtime's own exit handlers were registered before
+     * ours, so ours runs while the runtime still works. */
+    atexit(at_exit);
+    at_quick_exit(at_exit);
+    shared = dlsym(RTLD_DEFAULT, "sonde__shared");
+}
+
+static void call_at_exit(void)
+{
+    sonde__agent_flush(true);
+}
+
+static void connect_preload(void)
+{
+    if (!shared)
+        return;
+    atomic_store(&shared->at_exit, call_at_exit);
+    atomic_store(&shared->modules_changed, sonde__unwind_modules_changed);
+    atomic_store(&shared->set_range, sonde__agent_set_range);
+    uint32_t word = atomic_load(&shared->range);
+    if (word)
+        atomic_store(&sonde__agent.range, word == 1);
+}
+
+static const char *start(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    if (!sonde__config_read(&a->config))
+        return "no SONDE_OUT";
+    if (!sonde__flag && flag_map())
+        return "out of memory";
+    once_per_program();
+    a->pid = getpid();
+    if (sonde__heap_init(&a->heap, a->config.memory_bytes / 2) || sonde__unwind_init() || sonde__tables_init() ||
+        sonde__profile_init())
+        return "out of memory";
+    a->ticks0 = sonde__ticks();
+    a->ns0 = sonde_now_ns();
+    int err = sonde__monitor_start();
+    if (err)
+        return sonde_error_text(err);
+    folded_nodes();
+    atomic_store(&a->range, !a->config.start_off && !a->config.delay_ms);
+    connect_preload();
+    return NULL;
+}
+
+/* The wiped flag and a live state mean a child made by a raw clone, which no
+ * handler has seen. */
+static bool is_unseen_child(void)
+{
+    return atomic_load(&sonde__agent.state) != SONDE_NEW && sonde__agent.pid != getpid();
+}
+
+bool sonde__agent_enter(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    if (sonde__flag && atomic_load(sonde__flag) == SONDE_FLAG_LOOK && is_unseen_child())
+        in_child();
+    if (atomic_load(&a->state) == SONDE_NEW) {
+        sonde__lock(&start_lock);
+        if (atomic_load(&a->state) == SONDE_NEW) {
+            const char *failed = start();
+            if (failed) {
+                sonde__agent_off(failed);
+            } else {
+                atomic_store(&a->state, SONDE_ON);
+                sonde__agent_apply_range();
+            }
+        }
+        sonde__unlock(&start_lock);
+    }
+    return sonde__flag && atomic_load(sonde__flag) == SONDE_FLAG_ON;
+}

@@ -1,0 +1,246 @@
+/* agent.h - the agent's own structures; nothing outside src/agent includes it.
+ *
+ * Who writes what:
+ *   a program thread     its own struct sonde_thread (contexts, channel's producer side)
+ *   the harvester        every channel's consumer side, the lanes' outstanding
+ *                        operations; one at a time, by agent.harvest_lock
+ *   the monitor          profile, trace segments, header; one at a time, by
+ *                        agent.monitor_lock (the monitor thread, and the exiting thread once)
+ *   a tracing thread     the segments handed to it, data.sonde
+ *   anyone, rarely       tables of names and frames, under agent.table_lock
+ *
+ * Lock order: monitor_lock, harvest_lock, table_lock, pool_lock. A program
+ * thread in the steady state takes none of them.
+ */
+#ifndef SONDE_AGENT_H
+#define SONDE_AGENT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sonde/backend.h>
+
+#include "channel.h"
+#include "config.h"
+#include "format/rows.h"
+#include "heap.h"
+#include "lock.h"
+#include "map.h"
+#include "pool.h"
+#include "python.h"
+#include "unwind.h"
+
+#define SONDE_THREADS_MAX 16384
+#define SONDE_LANES_MAX   32768
+#define SONDE_BACKENDS_MAX 4
+#define SONDE_PATH_MAX    (SONDE_STACK_MAX + 512) /* native and Python frames of one context */
+
+/* ---- what travels from a program thread to the monitor ---------------- */
+
+struct sonde_event { /* one hooked call, and the operation it made */
+    uint64_t enter_ns, leave_ns;
+    uint64_t token;       /* 0: no device completion to wait for */
+    uint64_t bytes;
+    uint64_t correlation; /* 0: no operation */
+    uint32_t api_node, op_node;
+    uint32_t lane, thread_lane;
+    uint32_t object, work;
+    uint16_t kind, flags;
+};
+
+enum { SONDE_ACT_CALL = 1, SONDE_ACT_OP = 2 };
+struct sonde_activity { /* what a harvester hands over: the call, its operation, or both */
+    struct sonde_event event;
+    struct sonde_times times;
+    uint16_t parts;  /* SONDE_ACT_* */
+    uint16_t result; /* enum sonde_poll */
+};
+
+/* ---- threads ------------------------------------------------------------ */
+
+struct sonde_counts { /* written by one thread, read by the monitor */
+    _Atomic uint64_t seen, calls, unwinds, unwind_failed, unwind_truncated, unwind_checked,
+        unwind_mismatched, python_walks, python_failed, folded, hook_ticks, call_ns;
+    _Atomic uint64_t dropped[SONDE_DROP_COUNT];
+};
+
+/* Add to a counter that only this thread writes: a plain add, no lock prefix. */
+static inline void sonde__count(_Atomic uint64_t *counter, uint64_t n)
+{
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+struct sonde_thread {
+    uint32_t slot;            /* 1 .. */
+    uint32_t lane;            /* thread lane */
+    volatile uint32_t busy;   /* inside a hook: a signal handler must not enter again */
+    uint32_t next_free;
+    uint64_t sequence;        /* of operations; low bits of the correlation */
+    struct sonde_channel channel; /* of struct sonde_event */
+    struct sonde_channel found;   /* of struct sonde_activity: this thread's place in the multiplexer */
+    struct sonde_counts  count;
+
+    /* calling contexts */
+    struct sonde_map children;    /* (parent << 32 | frame) -> node */
+    uint32_t node_next, node_end; /* the run of node ids this thread may use */
+    uint32_t path_length;         /* of the last context */
+    uint32_t native_length;
+    uint64_t frame_generation;
+    bool     had_python;
+    uint32_t check_countdown;
+    uint32_t last_op_key_kind, last_op_key_name, last_op_frame;
+    struct sonde_stack stack;
+    struct sonde_stack *check;                 /* for checking re-use; NULL until needed */
+    uint32_t native[SONDE_STACK_MAX];          /* frame ids, outermost first */
+    uint32_t path[SONDE_PATH_MAX];             /* merged frame ids, outermost first */
+    uint32_t node[SONDE_PATH_MAX];             /* context node of path[0..i] */
+    struct sonde_pyframe python[512];
+};
+
+/* ---- lanes ---------------------------------------------------------------- */
+
+struct sonde_pending { /* an operation that has not finished */
+    struct sonde_pending *next;
+    struct sonde_event    event;
+};
+
+struct sonde_lane {
+    struct sonde_row_lane *row;   /* in the live mapping */
+    uint32_t id;
+    uint8_t  backend;
+    bool     out_of_order;
+    bool     listed;              /* in agent.waiting */
+    struct sonde_pending *head, **tail; /* harvester's */
+    uint32_t next_waiting;
+    /* monitor's: the open trace segment */
+    struct sonde_segment *trace;
+    uint64_t trace_sequence;
+    uint32_t tracer;              /* 1 .. ; 0 not assigned yet */
+};
+
+/* ---- the agent -------------------------------------------------------------- */
+
+enum sonde_flag { /* the one word every hook looks at; zeroed by the kernel in a forked child */
+    SONDE_FLAG_LOOK = 0, /* not started, or forked: look closer */
+    SONDE_FLAG_ON   = 1,
+    SONDE_FLAG_OFF  = 2, /* outside the range, or switched off */
+};
+enum sonde_state { SONDE_NEW, SONDE_STARTING, SONDE_ON, SONDE_DEAD };
+
+struct sonde_agent {
+    _Atomic int  state;            /* enum sonde_state */
+    _Atomic bool closed;           /* the final flush ran: the runtime is not asked any more */
+    _Atomic int  range;            /* what sonde_start/stop, --delay and --duration say */
+    int          pid;
+    struct sonde_config config;
+    struct sonde_pool   pool;      /* the live mapping */
+    struct sonde_heap   heap;      /* anonymous memory within the budget */
+    struct sonde_live_header *header;
+
+    struct sonde_lock table_lock, harvest_lock, monitor_lock, thread_lock;
+
+    struct sonde_thread *_Atomic threads[SONDE_THREADS_MAX + 1];
+    _Atomic uint32_t thread_count;
+    uint32_t thread_free;          /* slot number, under thread_lock */
+    uint32_t thread_lanes;
+
+    struct sonde_lane *_Atomic lanes[SONDE_LANES_MAX + 1];
+    _Atomic uint32_t lane_count;
+    uint32_t waiting;              /* list of lanes with outstanding operations; harvester's */
+    struct sonde_pending *pending_free;
+    _Atomic uint64_t outstanding;
+
+    uint32_t folded_node[SONDE_OP_KIND_COUNT]; /* contexts that found no room */
+    const char *off_reason;
+    uint64_t ticks0, ns0;          /* for converting ticks to ns */
+};
+extern struct sonde_agent sonde__agent;
+extern _Atomic uint32_t *sonde__flag; /* one page of its own, wiped on fork */
+extern __thread struct sonde_thread *sonde__self __attribute__((tls_model("initial-exec")));
+
+/* agent.c */
+bool sonde__agent_enter(void);                 /* start, or restart in a forked child; true = on */
+void sonde__agent_off(const char *reason);     /* fail open */
+void sonde__agent_set_range(int on);
+void sonde__agent_apply_range(void);
+void sonde__agent_flush(bool ask_runtime);     /* final flush */
+extern const struct sonde_backend *const sonde__backends[SONDE_BACKENDS_MAX];
+
+/* thread.c */
+struct sonde_thread *sonde__thread_enter(void); /* slot of the calling thread; NULL: no room */
+void sonde__thread_forget_all(void);
+
+/* table.c: names, frames and the rest of the append-only tables */
+int      sonde__tables_init(void);
+uint32_t sonde__frame_of_pc(uintptr_t pc);     /* lock-free once known; SONDE_FRAME_ID_* */
+uint32_t sonde__frame_of_python(const struct sonde_pyframe *f);
+uint32_t sonde__frame_of_api(uint32_t api);
+uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name);
+uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind);
+void     sonde__tables_executable(const char *path);
+uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name);
+/* Rows of the monitor's tables: append one (zeroed), find one. */
+void    *sonde__table_row(enum sonde_table table, uint32_t row_bytes, uint32_t *id);
+void    *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id);
+#define SONDE_FRAME_ID_SKIP 0xffffffffu /* ours, or the runtime's loader: left out when innermost */
+#define SONDE_FRAME_ID_EVAL 0xfffffffeu /* the Python interpreter's loop: replaced by Python frames */
+
+/* context.c */
+uint32_t sonde__context(struct sonde_thread *t, uint32_t api); /* API node of the caller's stack */
+uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name);
+
+/* harvest.c */
+size_t sonde__harvest(struct sonde_thread *finder); /* finder NULL: the monitor itself. Under harvest_lock */
+void   sonde__harvest_abandon(void);                /* count what never finished. Under harvest_lock */
+
+/* monitor.c */
+int  sonde__monitor_start(void);
+void sonde__monitor_take(const struct sonde_activity *a); /* under monitor_lock */
+void sonde__monitor_drain(void);                          /* the multiplexer; under monitor_lock */
+void sonde__monitor_account(void);                        /* header and ledger; under monitor_lock */
+
+/* profile.c (monitor's) */
+int  sonde__profile_init(void);
+void sonde__profile_call(const struct sonde_event *e);
+void sonde__profile_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags);
+void sonde__profile_busy_settle(void);
+
+/* busy.c (monitor's): union of intervals */
+void sonde__busy_add(uint32_t device, enum sonde_op_kind kind, uint64_t start_ns, uint64_t end_ns);
+void sonde__busy_settle(struct sonde_live_header *header);
+void sonde__busy_forget(void);
+
+/* trace.c (monitor's side and the tracing threads) */
+void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags);
+void sonde__trace_call(const struct sonde_event *e);
+void sonde__trace_off(enum sonde_drop cause);
+void sonde__trace_forget(void);
+uint64_t sonde__trace_cpu_ns(void);
+void sonde__trace_limits(void);   /* --max-size, once per turn */
+
+/* files.c (monitor thread's) */
+int  sonde__files_open(void);      /* private descriptors, process directory, live and data files */
+int  sonde__files_grow(uint64_t live_bytes); /* make room in live.sonde that is really on disk */
+int  sonde__files_append(const void *bytes, size_t size); /* to data.sonde; any of our threads */
+uint64_t sonde__files_written(void);
+
+/* ticks: the cycle counter, for own cost only; never a time in a record */
+static inline uint64_t sonde__ticks(void)
+{
+#if defined __x86_64__
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (uint64_t)high << 32 | low;
+#elif defined __aarch64__
+    uint64_t t;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+#else
+    return sonde_now_ns();
+#endif
+}
+
+#endif

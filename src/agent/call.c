@@ -1,0 +1,133 @@
+/* call.c - the hooks' side of the backend ABI: what runs in the program's threads.
+ *
+ * The steady state takes no lock, allocates nothing and makes no system call;
+ * tests/unit/agent counts them.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <time.h>
+
+uint64_t sonde_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+bool sonde_recording(void)
+{
+    return !sonde__flag || atomic_load_explicit(sonde__flag, memory_order_relaxed) != SONDE_FLAG_OFF;
+}
+
+/* Not simply on: start the agent, restart it in a forked child, or give the
+ * calling thread its slot. NULL: pass the call through. */
+static struct sonde_thread *enter_slow(void)
+{
+    int saved = errno;
+    struct sonde_thread *t = NULL;
+    if (sonde__agent_enter()) {
+        t = sonde__self;
+        if (!t)
+            t = sonde__thread_enter();
+    }
+    errno = saved;
+    return t;
+}
+
+bool sonde_call_begin(struct sonde_call *call, uint32_t api)
+{
+    struct sonde_thread *t = sonde__self;
+    call->tsc = sonde__ticks();
+    if (__builtin_expect(!sonde__flag || atomic_load_explicit(sonde__flag, memory_order_acquire) != SONDE_FLAG_ON ||
+                         !t, 0)) {
+        if (sonde__flag && atomic_load_explicit(sonde__flag, memory_order_relaxed) == SONDE_FLAG_OFF)
+            return false;
+        t = enter_slow();
+        if (!t)
+            return false;
+    }
+    if (__builtin_expect(t->busy, 0)) {
+        sonde__count(&t->count.dropped[SONDE_DROP_REENTRANT], 1);
+        return false;
+    }
+    t->busy = 1;
+    call->thread = t;
+    call->api = api;
+    call->submitted = false;
+    call->node = sonde__context(t, api);
+    call->enter_ns = call->leave_ns = sonde_now_ns();
+    return true;
+}
+
+void sonde_call_leave(struct sonde_call *call)
+{
+    call->leave_ns = sonde_now_ns();
+}
+
+static struct sonde_event *event_slot(struct sonde_call *call)
+{
+    struct sonde_thread *t = call->thread;
+    struct sonde_event *e = sonde__channel_slot(&t->channel);
+    if (__builtin_expect(!e, 0))
+        return NULL;
+    e->enter_ns = call->enter_ns;
+    e->leave_ns = call->leave_ns;
+    e->api_node = call->node;
+    e->thread_lane = t->lane;
+    return e;
+}
+
+/* Count an operation that could not be taken and give its token back. */
+static void drop(struct sonde_thread *t, const struct sonde_submit *s, enum sonde_drop cause)
+{
+    sonde__count(&t->count.dropped[cause], 1);
+    if (s->token) {
+        struct sonde_lane *lane = s->lane <= SONDE_LANES_MAX ? atomic_load(&sonde__agent.lanes[s->lane]) : NULL;
+        sonde__backends[lane ? lane->backend : 0]->release(s->token);
+    }
+}
+
+void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
+{
+    struct sonde_thread *t = call->thread;
+    sonde__count(&t->count.seen, 1);
+    if (__builtin_expect(atomic_load_explicit(&sonde__agent.closed, memory_order_relaxed), 0)) {
+        drop(t, submit, SONDE_DROP_AFTER_EXIT);
+        return;
+    }
+    struct sonde_event *e = event_slot(call);
+    if (__builtin_expect(!e, 0)) {
+        drop(t, submit, SONDE_DROP_CHANNEL_FULL);
+        return;
+    }
+    e->token = submit->token;
+    e->bytes = submit->bytes;
+    e->correlation = (uint64_t)t->slot << 40 | ++t->sequence;
+    e->op_node = sonde__context_op(t, call->node, submit->kind, submit->name);
+    e->lane = submit->lane;
+    e->object = submit->object;
+    e->work = submit->work;
+    e->kind = (uint16_t)submit->kind;
+    e->flags = 0;
+    sonde__channel_publish(&t->channel);
+    call->submitted = true;
+}
+
+void sonde_call_end(struct sonde_call *call)
+{
+    struct sonde_thread *t = call->thread;
+    if (!call->submitted) {
+        struct sonde_event *e = event_slot(call);
+        if (e) {
+            e->token = e->bytes = e->correlation = 0;
+            e->op_node = e->lane = e->object = e->work = 0;
+            e->kind = e->flags = 0;
+            sonde__channel_publish(&t->channel);
+        }
+    }
+    sonde__count(&t->count.calls, 1);
+    sonde__count(&t->count.call_ns, call->leave_ns - call->enter_ns);
+    t->busy = 0;
+    sonde__count(&t->count.hook_ticks, sonde__ticks() - call->tsc);
+}

@@ -1,0 +1,37 @@
+/* config.c - see config.h. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    char *end;
+    if (!text || !*text)
+        return otherwise;
+    uint64_t value = strtoull(text, &end, 10);
+    return *end ? otherwise : value;
+}
+
+bool sonde__config_read(struct sonde_config *config)
+{
+    const char *out = getenv("SONDE_OUT");
+    memset(config, 0, sizeof *config);
+    if (!out || out[0] != '/' || strlen(out) >= sizeof config->out)
+        return false;
+    strcpy(config->out, out);
+    config->trace = number("SONDE_TRACE", 1);
+    config->check = number("SONDE_CHECK", 0);
+    config->start_off = number("SONDE_START_OFF", 0);
+    config->memory_bytes = number("SONDE_MEMORY", 256u << 20);
+    config->max_bytes = number("SONDE_MAX_SIZE", 0);
+    config->delay_ms = number("SONDE_DELAY_MS", 0);
+    config->duration_ms = number("SONDE_DURATION_MS", 0);
+    config->streams_per_thread = (uint32_t)number("SONDE_STREAMS_PER_THREAD", 256);
+    if (config->streams_per_thread == 0)
+        config->streams_per_thread = 1;
+    if (config->memory_bytes < 8u << 20)
+        config->memory_bytes = 8u << 20;
+    return true;
+}

@@ -1,0 +1,211 @@
+/* context.c - from a stack to a node of the calling context tree.
+ *
+ * A context is the path of frame ids from the outermost frame to the API
+ * call. The thread keeps its last path with the node of every prefix: the new
+ * path's common prefix costs a comparison, only the rest is looked up. Python
+ * frames take the place of the interpreter's evaluation loop, which runs them.
+ */
+#include "agent.h"
+
+#include <string.h>
+
+#define NODE_RUN      64   /* node ids a thread takes at once */
+#define CHECK_EVERY 4096   /* unwinds between two that are checked in full */
+
+static _Atomic(struct sonde_segment *) node_segment;
+
+/* A run of node ids for this thread; rows that stay zero are no nodes. */
+static bool node_run(struct sonde_thread *t)
+{
+    struct sonde_agent *a = &sonde__agent;
+    const uint32_t room = SONDE_SEGMENT_ROOM / sizeof(struct sonde_row_node) / NODE_RUN * NODE_RUN;
+    sonde__lock(&a->table_lock);
+    struct sonde_segment *s = node_segment;
+    if (!s || (unsigned char *)s < a->pool.base || s->table != SONDE_TABLE_NODE || s->used >= room)
+        s = sonde__pool_get(&a->pool, SONDE_TABLE_NODE, 0, 0, sizeof(struct sonde_row_node));
+    if (s) {
+        node_segment = s;
+        t->node_next = (uint32_t)s->first + s->used;
+        t->node_end = t->node_next + NODE_RUN;
+        __atomic_store_n(&s->used, s->used + NODE_RUN, __ATOMIC_RELEASE);
+    }
+    sonde__unlock(&a->table_lock);
+    return s != NULL;
+}
+
+static struct sonde_row_node *node_row(uint32_t id)
+{
+    unsigned char *segment =
+        sonde__agent.pool.base + (size_t)(id >> SONDE_NODE_SHIFT) * SONDE_SEGMENT_BYTES;
+    return (struct sonde_row_node *)(segment + SONDE_SEGMENT_HEADER) + (id & ((1u << SONDE_NODE_SHIFT) - 1));
+}
+
+/* Child of `parent` for `frame`; the parent itself when there is no room. */
+static uint32_t child(struct sonde_thread *t, uint32_t parent, uint32_t frame)
+{
+    uint64_t key = (uint64_t)parent << 32 | frame;
+    uint32_t *known = sonde__map_find(&t->children, key);
+    if (__builtin_expect(known != NULL, 1))
+        return *known;
+    if (!frame || (t->node_next == t->node_end && !node_run(t)) ||
+        !sonde__map_add(&t->children, &sonde__agent.heap, key, t->node_next)) {
+        sonde__count(&t->count.folded, 1);
+        return parent;
+    }
+    struct sonde_row_node *row = node_row(t->node_next);
+    row->parent = parent;
+    __atomic_store_n(&row->frame, frame, __ATOMIC_RELEASE);
+    return t->node_next++;
+}
+
+/* Frame ids of the native stack, outermost first, into t->native. Returns how
+ * many of the outer ones are as they were. */
+static uint32_t native_frames(struct sonde_thread *t)
+{
+    struct sonde_stack *s = &t->stack;
+    uint32_t n = s->count, same = s->shared < t->native_length ? s->shared : t->native_length;
+    if (s->end != SONDE_UNWIND_OUTERMOST || s->generation != t->frame_generation)
+        same = 0;
+    t->frame_generation = s->generation;
+    for (uint32_t d = same; d < n; d++)
+        t->native[d] = sonde__frame_of_pc(s->pc[n - 1 - d]);
+    while (n > 0 && t->native[n - 1] == SONDE_FRAME_ID_SKIP)
+        n--;
+    t->native_length = s->count; /* native[] is valid that far; the path uses n */
+    return same < n ? same : n;
+}
+
+static uint32_t usable_length(const struct sonde_thread *t)
+{
+    uint32_t n = t->stack.count;
+    while (n > 0 && t->native[n - 1] == SONDE_FRAME_ID_SKIP)
+        n--;
+    return n;
+}
+
+/* Put `frame` at position `i` of the path; true while nothing has changed. */
+static bool path_put(struct sonde_thread *t, uint32_t i, uint32_t frame, bool same)
+{
+    if (same && i < t->path_length && t->path[i] == frame)
+        return true;
+    t->path[i] = frame;
+    t->node[i] = child(t, i ? t->node[i - 1] : 0, frame);
+    return false;
+}
+
+/* One group of Python frames: those run by one C call of the eval loop. */
+static int python_group(struct sonde_thread *t, int next, uint32_t *length, bool *same)
+{
+    for (int k = next; k >= 0; k--) {
+        if (k < next && t->python[k].entry)
+            return k;
+        if (*length >= SONDE_PATH_MAX - 2)
+            return -1;
+        *same = path_put(t, *length, sonde__frame_of_python(&t->python[k]), *same);
+        ++*length;
+    }
+    return -1;
+}
+
+/* Merge: every eval frame of the native stack gives way to its group. Groups
+ * are aligned from the innermost, so that a native walk that lost its outer
+ * part leaves the extra Python frames outermost. */
+static uint32_t merged_path(struct sonde_thread *t, uint32_t native_length, int python_count)
+{
+    uint32_t length = 0, evals = 0, groups = 0;
+    bool same = true;
+    for (uint32_t d = 0; d < native_length; d++)
+        evals += t->native[d] == SONDE_FRAME_ID_EVAL;
+    for (int k = 0; k < python_count; k++)
+        groups += t->python[k].entry || k == python_count - 1;
+    if (t->stack.end != SONDE_UNWIND_OUTERMOST)
+        same = path_put(t, length++, sonde__frame_of_kind(SONDE_FRAME_CUT), same);
+    int next = python_count - 1;
+    while (groups > evals && next >= 0) {
+        next = python_group(t, next, &length, &same);
+        groups--;
+    }
+    for (uint32_t d = 0; d < native_length && length < SONDE_PATH_MAX - 2; d++) {
+        if (t->native[d] == SONDE_FRAME_ID_SKIP)
+            continue;
+        if (t->native[d] != SONDE_FRAME_ID_EVAL) {
+            same = path_put(t, length, t->native[d], same);
+            length++;
+        } else if (groups >= evals) {
+            next = python_group(t, next, &length, &same);
+            groups--;
+            evals--;
+        } else {
+            evals--; /* an eval loop that has no complete frame yet */
+        }
+    }
+    return length;
+}
+
+static void check_stack(struct sonde_thread *t)
+{
+    if (!t->check)
+        t->check = sonde__heap_get(&sonde__agent.heap, sizeof *t->check);
+    if (!t->check)
+        return;
+    sonde__unwind_full(t->check);
+    const struct sonde_stack *a = &t->stack, *b = t->check;
+    /* The innermost frames are this file's own and differ by call site; compare
+     * from the outermost inwards, up to the caller of sonde__context. */
+    uint32_t n = a->count < b->count ? a->count : b->count;
+    bool equal = a->count + 1 >= b->count && b->count + 1 >= a->count;
+    for (uint32_t d = 1; equal && d + 2 < n; d++)
+        equal = a->pc[a->count - d] == b->pc[b->count - d] && a->cfa[a->count - d] == b->cfa[b->count - d];
+    sonde__count(&t->count.unwind_checked, 1);
+    if (!equal) {
+        sonde__count(&t->count.unwind_mismatched, 1);
+        t->stack.count = t->stack.shared = 0;
+    }
+}
+
+uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
+{
+    struct sonde_stack *s = &t->stack;
+    sonde__unwind(s);
+    sonde__count(&t->count.unwinds, 1);
+    if (__builtin_expect(s->end != SONDE_UNWIND_OUTERMOST, 0))
+        sonde__count(s->end == SONDE_UNWIND_CUT ? &t->count.unwind_truncated : &t->count.unwind_failed, 1);
+    uint32_t same = native_frames(t), n = usable_length(t), length;
+    int python = 0;
+    if (sonde__python_attached()) {
+        python = sonde__python_walk(t->python, (int)(sizeof t->python / sizeof *t->python));
+        sonde__count(&t->count.python_walks, 1);
+        if (python < 0)
+            sonde__count(&t->count.python_failed, 1);
+    }
+    if (python > 0 || t->had_python || s->end != SONDE_UNWIND_OUTERMOST) {
+        length = merged_path(t, n, python > 0 ? python : 0);
+    } else {
+        if (same > t->path_length)
+            same = t->path_length;
+        for (uint32_t d = same; d < n; d++) {
+            t->path[d] = t->native[d];
+            t->node[d] = child(t, d ? t->node[d - 1] : 0, t->native[d]);
+        }
+        length = n;
+    }
+    t->had_python = python > 0;
+    t->path_length = length;
+    uint32_t node = child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api));
+    if (__builtin_expect(sonde__agent.config.check || ++t->check_countdown >= CHECK_EVERY, 0)) {
+        t->check_countdown = 0;
+        check_stack(t);
+    }
+    return node;
+}
+
+uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name)
+{
+    if (t->last_op_key_kind != (uint32_t)kind || t->last_op_key_name != name || !t->last_op_frame) {
+        t->last_op_frame = sonde__frame_of_op(kind, name);
+        t->last_op_key_kind = (uint32_t)kind;
+        t->last_op_key_name = name;
+    }
+    uint32_t node = child(t, api_node, t->last_op_frame);
+    return __builtin_expect(node == api_node, 0) ? sonde__agent.folded_node[kind] : node;
+}

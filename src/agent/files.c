@@ -1,0 +1,184 @@
+/* files.c - the agent's only contact with the file system.
+ *
+ * Everything here runs on our own threads. The monitor thread has a descriptor
+ * table of its own (close_range with CLOSE_RANGE_UNSHARE), so the program can
+ * close or re-use any number without touching our files, and we never take a
+ * number of the program's. Where the kernel refuses, every write first checks
+ * that the descriptor still is the file that was opened.
+ */
+#include "agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <sonde/error.h>
+
+static struct {
+    int live, data;
+    bool shared_table;          /* the descriptors are not private */
+    struct stat live_is, data_is;
+    uint64_t live_bytes;
+    _Atomic uint64_t data_bytes;
+    pthread_mutex_t append;
+} F = {.live = -1, .data = -1, .append = PTHREAD_MUTEX_INITIALIZER};
+
+static void take_private_table(void)
+{
+    F.shared_table = syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) != 0;
+    if (F.shared_table)
+        return;
+    /* 0 to 2 must not become our files: a library's message would land there. */
+    for (int n = 0; n < 3; n++)
+        if (open("/dev/null", O_RDWR) < 0 && memfd_create("sonde-null", 0) < 0)
+            return;
+}
+
+static bool still_ours(int fd, const struct stat *is)
+{
+    struct stat now;
+    return !F.shared_table || (fstat(fd, &now) == 0 && now.st_dev == is->st_dev && now.st_ino == is->st_ino);
+}
+
+/* OUT/HOST-PID-N, made exclusively: an exec or a container with the same pid gets the next N. */
+static int make_directory(char *path, size_t size)
+{
+    char host[256] = "host";
+    gethostname(host, sizeof host - 1);
+    for (char *c = host; *c; c++)
+        if (*c == '/')
+            *c = '_';
+    for (int n = 1; n < 100000; n++) {
+        if ((size_t)snprintf(path, size, "%s/%s-%d-%d", sonde__agent.config.out, host, (int)getpid(), n) >= size)
+            return SONDE_EINVALID;
+        if (mkdir(path, 0777) == 0)
+            return 0;
+        if (errno != EEXIST)
+            return SONDE_EIO;
+    }
+    return SONDE_EEXISTS;
+}
+
+static int open_in(const char *directory, const char *name, int flags)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    int fd = open(path, flags | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
+    return fd;
+}
+
+static int map_live(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    uint64_t segments = a->config.memory_bytes / 2 / SONDE_SEGMENT_BYTES;
+    if (segments > SONDE_POOL_SEGMENTS_MAX)
+        segments = SONDE_POOL_SEGMENTS_MAX;
+    for (; segments >= 32; segments /= 2) {
+        void *base = mmap(NULL, segments * SONDE_SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, F.live, 0);
+        if (base == MAP_FAILED)
+            continue;
+        a->pool.base = base;
+        a->pool.limit = (uint32_t)segments;
+        a->pool.next = 1;
+        a->pool.free = sonde__heap_get(&a->heap, segments * sizeof *a->pool.free);
+        return a->pool.free ? 0 : SONDE_ENOMEM;
+    }
+    return SONDE_ENOMEM;
+}
+
+int sonde__files_grow(uint64_t live_bytes)
+{
+    struct sonde_agent *a = &sonde__agent;
+    uint64_t limit = (uint64_t)a->pool.limit * SONDE_SEGMENT_BYTES;
+    if (live_bytes > limit)
+        live_bytes = limit;
+    if (live_bytes <= F.live_bytes)
+        return SONDE_EFULL;
+    if (!still_ours(F.live, &F.live_is))
+        return SONDE_EIO;
+    /* Not posix_fallocate alone: its emulation writes every block, which is right here too. */
+    int err = posix_fallocate(F.live, (off_t)F.live_bytes, (off_t)(live_bytes - F.live_bytes));
+    if (err)
+        return SONDE_EIO;
+    F.live_bytes = live_bytes;
+    uint32_t segments = (uint32_t)(live_bytes / SONDE_SEGMENT_BYTES);
+    if (a->header)
+        a->header->segment_count = segments;
+    atomic_store_explicit(&a->pool.ready, segments, memory_order_release);
+    return 0;
+}
+
+/* Leave no empty process directory behind when there was no room. */
+static void remove_files(const char *directory)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/live.sonde", directory);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/data.sonde", directory);
+    unlink(path);
+    rmdir(directory);
+}
+
+int sonde__files_open(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    char directory[3700];
+    F.live_bytes = 0;
+    F.live = F.data = -1;
+    take_private_table();
+    int err = make_directory(directory, sizeof directory);
+    if (err)
+        return err;
+    F.live = open_in(directory, "live.sonde", O_RDWR);
+    F.data = open_in(directory, "data.sonde", O_WRONLY | O_APPEND);
+    if (F.live < 0 || F.data < 0 || fstat(F.live, &F.live_is) || fstat(F.data, &F.data_is))
+        err = SONDE_EIO;
+    if (!err)
+        err = map_live();
+    if (!err)
+        err = sonde__files_grow(64u * SONDE_SEGMENT_BYTES);
+    if (err) {
+        remove_files(directory);
+        return err;
+    }
+    a->header = (struct sonde_live_header *)a->pool.base;
+    a->header->segment_count = (uint32_t)(F.live_bytes / SONDE_SEGMENT_BYTES);
+    return 0;
+}
+
+int sonde__files_append(const void *bytes, size_t size)
+{
+    int err = 0;
+    pthread_mutex_lock(&F.append);
+    if (!still_ours(F.data, &F.data_is))
+        err = SONDE_EIO;
+    const char *at = bytes;
+    size_t left = size;
+    while (!err && left > 0) {
+        ssize_t n = write(F.data, at, left);
+        if (n > 0) {
+            at += n;
+            left -= (size_t)n;
+        } else if (errno != EINTR) {
+            err = SONDE_EIO;
+        }
+    }
+    if (err && left < size && ftruncate(F.data, (off_t)atomic_load(&F.data_bytes)) != 0)
+        err = SONDE_EIO; /* a torn chunk stays at the end; readers skip it */
+    if (!err)
+        atomic_fetch_add(&F.data_bytes, size);
+    pthread_mutex_unlock(&F.append);
+    return err;
+}
+
+uint64_t sonde__files_written(void)
+{
+    return atomic_load(&F.data_bytes);
+}

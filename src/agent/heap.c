@@ -1,0 +1,61 @@
+/* heap.c - see heap.h. */
+#include "heap.h"
+
+#include <sys/mman.h>
+
+#include <sonde/error.h>
+
+int sonde__heap_init(struct sonde_heap *h, size_t bytes)
+{
+    for (; bytes >= 1u << 20; bytes /= 2) {
+        void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p != MAP_FAILED) {
+            *h = (struct sonde_heap){.base = p, .size = bytes};
+            return 0;
+        }
+    }
+    return SONDE_ENOMEM;
+}
+
+void sonde__heap_fini(struct sonde_heap *h)
+{
+    if (h->base)
+        munmap(h->base, h->size);
+    *h = (struct sonde_heap){0};
+}
+
+static size_t blocks_bytes(size_t bytes)
+{
+    return (bytes + SONDE_HEAP_BLOCK - 1) / SONDE_HEAP_BLOCK * SONDE_HEAP_BLOCK;
+}
+
+void *sonde__heap_get(struct sonde_heap *h, size_t bytes)
+{
+    void *p = NULL;
+    bytes = blocks_bytes(bytes);
+    sonde__lock(&h->lock);
+    if (bytes == SONDE_HEAP_BLOCK && h->free) {
+        p = h->free;
+        h->free = *(void **)p;
+        *(void **)p = NULL;
+    } else if (h->size - h->next >= bytes) {
+        p = h->base + h->next;
+        h->next += bytes;
+    }
+    sonde__unlock(&h->lock);
+    return p;
+}
+
+void sonde__heap_put(struct sonde_heap *h, void *block, size_t bytes)
+{
+    if (!block)
+        return;
+    sonde__lock(&h->lock);
+    for (size_t at = 0; at < blocks_bytes(bytes); at += SONDE_HEAP_BLOCK) {
+        void *one = (unsigned char *)block + at;
+        *(void **)one = h->free;
+        h->free = one;
+    }
+    sonde__unlock(&h->lock);
+}

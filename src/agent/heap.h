@@ -1,0 +1,31 @@
+/* heap.h - anonymous memory of the agent, taken from the budget in blocks.
+ *
+ * The address range is reserved once; blocks are handed out by number and come
+ * back to a free list. The program's malloc is never called. Any thread.
+ */
+#ifndef SONDE_AGENT_HEAP_H
+#define SONDE_AGENT_HEAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lock.h"
+
+#define SONDE_HEAP_BLOCK 65536u
+
+struct sonde_heap {
+    struct sonde_lock lock;
+    unsigned char *base;
+    size_t size, next;   /* bytes */
+    void  *free;         /* list of single blocks */
+};
+
+/* Reserve up to `bytes` (less when the address space is limited, at least
+ * 1 MiB). 0 or SONDE_ENOMEM. */
+int   sonde__heap_init(struct sonde_heap *h, size_t bytes);
+void  sonde__heap_fini(struct sonde_heap *h);
+/* `bytes` rounded up to blocks; zeroed when fresh, not when re-used. NULL when spent. */
+void *sonde__heap_get(struct sonde_heap *h, size_t bytes);
+void  sonde__heap_put(struct sonde_heap *h, void *block, size_t bytes);
+
+#endif

@@ -1,0 +1,47 @@
+/* lock.h - a spin lock that gives way, for the agent's rare and short sections.
+ *
+ * Not pthread_mutex: the program may interpose it, and a forked child must be
+ * able to reset ours. C11 acquire/release, which ThreadSanitizer understands.
+ */
+#ifndef SONDE_AGENT_LOCK_H
+#define SONDE_AGENT_LOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+struct sonde_lock { _Atomic int taken; };
+
+static inline bool sonde__trylock(struct sonde_lock *l)
+{
+    return !atomic_load_explicit(&l->taken, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&l->taken, 1, memory_order_acquire);
+}
+
+/* False when it stayed taken for about `bound_ms`. */
+static inline bool sonde__lock_within(struct sonde_lock *l, unsigned bound_ms)
+{
+    for (unsigned spin = 0; spin < 200; spin++)
+        if (sonde__trylock(l))
+            return true;
+    const struct timespec nap = {0, 50000};
+    for (unsigned n = 0; n < bound_ms * 20u + 1; n++) {
+        if (sonde__trylock(l))
+            return true;
+        nanosleep(&nap, NULL);
+    }
+    return false;
+}
+
+static inline void sonde__lock(struct sonde_lock *l)
+{
+    while (!sonde__lock_within(l, 1000))
+        ;
+}
+
+static inline void sonde__unlock(struct sonde_lock *l)
+{
+    atomic_store_explicit(&l->taken, 0, memory_order_release);
+}
+
+#endif

@@ -1,0 +1,319 @@
+/* monitor.c - the monitor thread: harvest, match, accumulate, pass on, keep the ledger.
+ */
+#include "agent.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sonde/error.h>
+
+#define TURN_MIN_NS     1000000u  /* between two turns while operations come in */
+#define TURN_MAX_NS    50000000u  /* ... while nothing happens */
+#define SLOW_NS       200000000u  /* ledger, room on disk, modules, limits */
+#define CLOCKS_NS    3000000000u
+
+static uint64_t turns_at_slow, clocks_at;
+static _Atomic int ready;          /* 1 open, negative: enum sonde_error */
+static _Atomic uint64_t cpu_ns;    /* of the monitor thread */
+
+/* ---- one finding ------------------------------------------------------------------ */
+
+/* What is wrong with the times of an operation, and the ledger's counters for it. */
+static unsigned judge_times(const struct sonde_event *e, const struct sonde_times *t, struct sonde_lane *lane)
+{
+    struct sonde_ledger *l = &sonde__agent.header->ledger;
+    if (!t->start_ns || !t->end_ns || t->end_ns < t->start_ns || t->start_ns < t->submit_ns) {
+        l->bad_time++;
+        lane->row->bad_time++;
+        return SONDE_OP_BAD_TIME;
+    }
+    if (t->start_ns >= e->enter_ns)
+        return 0;
+    if (e->enter_ns - t->start_ns <= sonde__agent.header->clock_bound_ns) {
+        l->early_in_bound++;
+        return SONDE_OP_EARLY;
+    }
+    l->bad_time++;
+    lane->row->bad_time++;
+    return SONDE_OP_BAD_TIME;
+}
+
+static void take_op(const struct sonde_activity *a)
+{
+    struct sonde_ledger *l = &sonde__agent.header->ledger;
+    struct sonde_lane *lane =
+        a->event.lane <= SONDE_LANES_MAX ? atomic_load(&sonde__agent.lanes[a->event.lane]) : NULL;
+    unsigned flags = 0;
+    if (!lane) {
+        l->unmatched++;
+        return;
+    }
+    lane->row->seen++;
+    if (a->result == SONDE_POLL_PENDING) { /* abandoned: it never finished */
+        l->unmatched++;
+        lane->row->unmatched++;
+        return;
+    }
+    lane->row->done++;
+    l->done++;
+    if (a->result == SONDE_POLL_FAILED) {
+        l->failed++;
+        flags |= SONDE_OP_FAILED;
+    }
+    if (a->result == SONDE_POLL_NO_TIMES || (a->result == SONDE_POLL_FAILED && !a->times.end_ns)) {
+        l->no_times++;
+        flags |= SONDE_OP_NO_TIMES;
+    } else {
+        flags |= judge_times(&a->event, &a->times, lane);
+    }
+    sonde__profile_op(&a->event, &a->times, flags);
+    if (!(flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME)))
+        sonde__busy_add(lane->row->device, a->event.kind, a->times.start_ns, a->times.end_ns);
+    sonde__trace_op(&a->event, &a->times, flags);
+}
+
+void sonde__monitor_take(const struct sonde_activity *a)
+{
+    if (a->parts & SONDE_ACT_CALL) {
+        sonde__profile_call(&a->event);
+        sonde__trace_call(&a->event);
+    }
+    if (a->parts & SONDE_ACT_OP)
+        take_op(a);
+}
+
+void sonde__monitor_drain(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    uint32_t threads = atomic_load_explicit(&a->thread_count, memory_order_acquire);
+    for (uint32_t i = 1; i <= threads; i++) {
+        struct sonde_thread *t = atomic_load_explicit(&a->threads[i], memory_order_acquire);
+        for (uint64_t n = sonde__channel_waiting(&t->found); n > 0; n--) {
+            sonde__monitor_take(sonde__channel_peek(&t->found));
+            sonde__channel_next(&t->found);
+        }
+    }
+}
+
+/* ---- the ledger ---------------------------------------------------------------------- */
+
+static double ns_per_tick(void)
+{
+    const struct sonde_agent *a = &sonde__agent;
+    uint64_t ticks = sonde__ticks() - a->ticks0, ns = sonde_now_ns() - a->ns0;
+    return ticks ? (double)ns / (double)ticks : 1.0;
+}
+
+static void add_thread(struct sonde_ledger *sum, const struct sonde_thread *t, uint64_t *ticks, uint64_t *call_ns)
+{
+#define GET(field) atomic_load_explicit(&t->count.field, memory_order_relaxed)
+    sum->seen += GET(seen);
+    sum->api_calls += GET(calls);
+    sum->unwinds += GET(unwinds);
+    sum->unwind_failed += GET(unwind_failed);
+    sum->unwind_truncated += GET(unwind_truncated);
+    sum->unwind_checked += GET(unwind_checked);
+    sum->unwind_mismatched += GET(unwind_mismatched);
+    sum->python_walks += GET(python_walks);
+    sum->python_failed += GET(python_failed);
+    sum->contexts_folded += GET(folded);
+    *ticks += GET(hook_ticks);
+    *call_ns += GET(call_ns);
+    sum->dropped[SONDE_DROP_CHANNEL_FULL] += GET(dropped[SONDE_DROP_CHANNEL_FULL]);
+    sum->dropped[SONDE_DROP_AFTER_EXIT] += GET(dropped[SONDE_DROP_AFTER_EXIT]);
+    sum->dropped[SONDE_DROP_REENTRANT] += GET(dropped[SONDE_DROP_REENTRANT]);
+    sum->dropped[SONDE_DROP_AGENT_OFF] += GET(dropped[SONDE_DROP_AGENT_OFF]);
+#undef GET
+}
+
+void sonde__monitor_account(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    struct sonde_ledger *l = &a->header->ledger, sum = {0};
+    uint64_t ticks = 0, call_ns = 0;
+    uint32_t threads = atomic_load(&a->thread_count);
+    for (uint32_t i = 1; i <= threads; i++)
+        add_thread(&sum, atomic_load(&a->threads[i]), &ticks, &call_ns);
+    double hook_ns = (double)ticks * ns_per_tick() - (double)call_ns;
+    l->seen = sum.seen;
+    l->api_calls = sum.api_calls;
+    l->unwinds = sum.unwinds;
+    l->unwind_failed = sum.unwind_failed;
+    l->unwind_truncated = sum.unwind_truncated;
+    l->unwind_checked = sum.unwind_checked;
+    l->unwind_mismatched = sum.unwind_mismatched;
+    l->python_walks = sum.python_walks;
+    l->python_failed = sum.python_failed;
+    l->contexts_folded = sum.contexts_folded;
+    l->dropped[SONDE_DROP_CHANNEL_FULL] = sum.dropped[SONDE_DROP_CHANNEL_FULL];
+    l->dropped[SONDE_DROP_AFTER_EXIT] = sum.dropped[SONDE_DROP_AFTER_EXIT];
+    l->dropped[SONDE_DROP_REENTRANT] = sum.dropped[SONDE_DROP_REENTRANT];
+    l->dropped[SONDE_DROP_AGENT_OFF] = sum.dropped[SONDE_DROP_AGENT_OFF];
+    l->hook_ns = hook_ns > 0 ? (uint64_t)hook_ns : 0;
+    l->thread_cpu_ns = atomic_load(&cpu_ns) + sonde__trace_cpu_ns();
+    l->written_bytes = sonde__files_written();
+    a->header->stop_ns = sonde_now_ns();
+    sonde__busy_settle(a->header);
+}
+
+/* ---- the thread -------------------------------------------------------------------------- */
+
+static int module_count(struct dl_phdr_info *info, size_t size, void *out)
+{
+    (void)size;
+    *(unsigned long long *)out = info->dlpi_adds + info->dlpi_subs * 0x100000000ull;
+    return 1;
+}
+
+/* A second net under the preload library's dlclose: modules that went away. */
+static void watch_modules(void)
+{
+    static unsigned long long last_subs;
+    unsigned long long now = 0;
+    dl_iterate_phdr(module_count, &now);
+    if (now >> 32 != last_subs) {
+        last_subs = now >> 32;
+        sonde__unwind_modules_changed();
+    }
+}
+
+/* Keep room on disk ahead of need; the program's threads cannot make it. */
+static void make_room(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    uint32_t ready_now = atomic_load(&a->pool.ready);
+    if (ready_now >= a->pool.limit || sonde__pool_left(&a->pool) > 32 + ready_now / 8)
+        return;
+    if (sonde__files_grow((uint64_t)(ready_now + 64 + ready_now / 4) * SONDE_SEGMENT_BYTES) == SONDE_EIO) {
+        sonde_note("no room left for the measurement: contexts fold, the trace ends");
+        a->pool.limit = ready_now;
+        sonde__trace_off(SONDE_DROP_DISK_FULL);
+    }
+}
+
+static void sync_clocks(void)
+{
+    for (int i = 0; i < SONDE_BACKENDS_MAX && sonde__backends[i]; i++)
+        if (sonde__backends[i]->sync_clocks && !atomic_load(&sonde__agent.closed))
+            sonde__backends[i]->sync_clocks();
+}
+
+static void ranges(uint64_t now)
+{
+    const struct sonde_agent *a = &sonde__agent;
+    static bool started, ended;
+    if (a->config.delay_ms && !started && now - a->ns0 >= a->config.delay_ms * 1000000u) {
+        started = true;
+        sonde__agent_set_range(1);
+    }
+    if (a->config.duration_ms && !ended &&
+        now - a->ns0 >= (a->config.delay_ms + a->config.duration_ms) * 1000000u) {
+        ended = true;
+        sonde__agent_set_range(0);
+    }
+}
+
+/* One turn; returns whether anything came in. */
+static bool turn(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    uint64_t before = a->header->ledger.done + a->header->ledger.api_calls;
+    if (!sonde__trylock(&a->monitor_lock))
+        return false;
+    if (sonde__trylock(&a->harvest_lock)) {
+        /* Findings of program threads come first: they are older than what is still in the channels. */
+        sonde__monitor_drain();
+        if (!atomic_load(&a->closed))
+            sonde__harvest(NULL);
+        sonde__unlock(&a->harvest_lock);
+    }
+    make_room();
+    uint64_t now = sonde_now_ns();
+    if (now - turns_at_slow >= SLOW_NS) {
+        turns_at_slow = now;
+        struct timespec cpu;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+        atomic_store(&cpu_ns, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);
+        sonde__trace_limits();
+        watch_modules();
+        sonde__monitor_account();
+    }
+    sonde__unlock(&a->monitor_lock);
+    ranges(now);
+    if (now - clocks_at >= CLOCKS_NS) {
+        clocks_at = now;
+        sync_clocks();
+    }
+    return a->header->ledger.done + a->header->ledger.api_calls != before || atomic_load(&a->outstanding);
+}
+
+static void header_init(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    struct sonde_live_header *h = a->header;
+    struct timespec wall;
+    h->version = SONDE_FORMAT_VERSION;
+    h->segment_bytes = SONDE_SEGMENT_BYTES;
+    h->state = SONDE_PROCESS_RUNNING;
+    h->pid = (uint32_t)getpid();
+    h->trace = a->config.trace;
+    h->start_ns = h->stop_ns = sonde_now_ns();
+    clock_gettime(CLOCK_REALTIME, &wall);
+    h->wall_offset_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - h->start_ns;
+    ssize_t n = readlink("/proc/self/exe", h->executable, sizeof h->executable - 1);
+    h->executable[n > 0 ? n : 0] = 0;
+    sonde__tables_executable(h->executable);
+    __atomic_store_n(&h->magic, SONDE_LIVE_MAGIC, __ATOMIC_RELEASE);
+}
+
+static void *monitor_main(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "sonde-monitor");
+    int err = sonde__files_open();
+    if (err) {
+        atomic_store(&ready, err);
+        return NULL;
+    }
+    header_init();
+    atomic_store(&ready, 1);
+    struct timespec nap = {0, TURN_MIN_NS};
+    for (;;) {
+        nanosleep(&nap, NULL);
+        if (turn())
+            nap.tv_nsec = TURN_MIN_NS;
+        else if ((nap.tv_nsec *= 2) > (long)TURN_MAX_NS)
+            nap.tv_nsec = TURN_MAX_NS;
+    }
+    return NULL;
+}
+
+int sonde__monitor_start(void)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    sigset_t all, before;
+    atomic_store(&ready, 0);
+    turns_at_slow = 0;
+    clocks_at = sonde_now_ns();
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 256 * 1024);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    int err = pthread_create(&thread, &attr, monitor_main, NULL);
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (err)
+        return SONDE_ENOMEM;
+    const struct timespec nap = {0, 50000};
+    for (int n = 0; n < 100000 && atomic_load(&ready) == 0; n++) /* about 5 s at most */
+        nanosleep(&nap, NULL);
+    int state = atomic_load(&ready);
+    return state == 1 ? 0 : state < 0 ? state : SONDE_EBUSY;
+}

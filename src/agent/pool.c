@@ -1,0 +1,59 @@
+/* pool.c - see pool.h. */
+#include "pool.h"
+
+#include <string.h>
+
+static int needs_reserve(enum sonde_table table)
+{
+    return table == SONDE_TABLE_PROFILE || table == SONDE_TABLE_HISTOGRAM ||
+           table == SONDE_TABLE_LANE || table == SONDE_TABLE_NOTE || table == SONDE_TABLE_DEVICE;
+}
+
+struct sonde_segment *sonde__pool_get(struct sonde_pool *p, enum sonde_table table, uint32_t owner,
+                                      uint64_t first, uint32_t row_bytes)
+{
+    struct sonde_segment *s = NULL;
+    int used_before = 0;
+    sonde__lock(&p->lock);
+    uint32_t left = p->free_count + (atomic_load_explicit(&p->ready, memory_order_acquire) - p->next);
+    if (left > (needs_reserve(table) ? 0 : SONDE_POOL_RESERVE)) {
+        uint32_t number;
+        if (p->free_count) {
+            number = p->free[--p->free_count];
+            used_before = 1;
+        } else {
+            number = p->next++;
+        }
+        s = (struct sonde_segment *)(p->base + (size_t)number * SONDE_SEGMENT_BYTES);
+        atomic_fetch_add_explicit(&p->in_use, 1, memory_order_relaxed);
+    }
+    sonde__unlock(&p->lock);
+    if (!s)
+        return NULL;
+    if (used_before)
+        memset(s, 0, SONDE_SEGMENT_BYTES);
+    s->owner = owner;
+    s->first = table == SONDE_TABLE_NODE ? (uint64_t)sonde__pool_number(p, s) << SONDE_NODE_SHIFT : first;
+    s->row_bytes = row_bytes;
+    s->table = (uint16_t)table;
+    __atomic_store_n(&s->magic, SONDE_SEGMENT_MAGIC, __ATOMIC_RELEASE);
+    return s;
+}
+
+void sonde__pool_put(struct sonde_pool *p, struct sonde_segment *s)
+{
+    s->table = SONDE_TABLE_FREE;
+    __atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
+    sonde__lock(&p->lock);
+    p->free[p->free_count++] = sonde__pool_number(p, s);
+    atomic_fetch_sub_explicit(&p->in_use, 1, memory_order_relaxed);
+    sonde__unlock(&p->lock);
+}
+
+uint32_t sonde__pool_left(struct sonde_pool *p)
+{
+    sonde__lock(&p->lock);
+    uint32_t left = p->free_count + (atomic_load_explicit(&p->ready, memory_order_acquire) - p->next);
+    sonde__unlock(&p->lock);
+    return left;
+}

@@ -1,0 +1,622 @@
+/* table.c - the append-only tables of names, modules, frames and the rest.
+ *
+ * Adding takes table_lock; finding a frame that is known takes none: three
+ * small caches (program counter, Python code and offset, operation) hold pairs
+ * that a reader checks by xor, so a torn pair is a miss, never a wrong answer
+ * (the lock-less transposition table of Hyatt and Mann, ICGA Journal 25, 2002).
+ */
+#include "agent.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sonde/error.h>
+
+#define FRAME_CACHE 65536u /* entries; 1 MiB of address space, touched as used */
+
+struct pair { _Atomic uint64_t mixed, value; };
+
+static struct {
+    struct pair *pc, *python, *op;
+    _Atomic uint32_t api[SONDE_BACKENDS_MAX][512];
+    _Atomic uint32_t kind[8];
+    struct sonde_map strings; /* hash -> string id, with linear chaining by rehash */
+    struct table {
+        struct sonde_segment *open;
+        uint32_t count;                    /* rows so far; the next id is count + 1 */
+        uint16_t *segment;                 /* number of the k-th segment of the table */
+    } table[SONDE_TABLE_COUNT];
+} T;
+
+static bool pair_find(struct pair *cache, uint64_t key, uint64_t *value)
+{
+    for (uint32_t i = (uint32_t)sonde__map_hash(key), n = 0; n < 4; i++, n++) {
+        struct pair *p = &cache[i & (FRAME_CACHE - 1)];
+        uint64_t v = atomic_load_explicit(&p->value, memory_order_relaxed);
+        if ((atomic_load_explicit(&p->mixed, memory_order_relaxed) ^ v) == key) {
+            *value = v;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Under table_lock. A full neighbourhood loses its first entry. */
+static void pair_put(struct pair *cache, uint64_t key, uint64_t value)
+{
+    uint32_t i = (uint32_t)sonde__map_hash(key);
+    struct pair *p = &cache[i & (FRAME_CACHE - 1)];
+    for (uint32_t n = 0; n < 4; n++) {
+        struct pair *q = &cache[(i + n) & (FRAME_CACHE - 1)];
+        if (!atomic_load_explicit(&q->mixed, memory_order_relaxed)) {
+            p = q;
+            break;
+        }
+    }
+    atomic_store_explicit(&p->value, value, memory_order_relaxed);
+    atomic_store_explicit(&p->mixed, key ^ value, memory_order_relaxed);
+}
+
+int sonde__tables_init(void)
+{
+    struct sonde_heap *h = &sonde__agent.heap;
+    memset(&T, 0, sizeof T);
+    T.pc = sonde__heap_get(h, FRAME_CACHE * sizeof(struct pair));
+    T.python = sonde__heap_get(h, FRAME_CACHE * sizeof(struct pair));
+    T.op = sonde__heap_get(h, FRAME_CACHE * sizeof(struct pair));
+    uint16_t *numbers = sonde__heap_get(h, SONDE_TABLE_COUNT * SONDE_POOL_SEGMENTS_MAX * sizeof *numbers);
+    if (!T.pc || !T.python || !T.op || !numbers)
+        return SONDE_ENOMEM;
+    for (int t = 0; t < SONDE_TABLE_COUNT; t++)
+        T.table[t].segment = numbers + (size_t)t * SONDE_POOL_SEGMENTS_MAX;
+    return 0;
+}
+
+/* ---- rows, under table_lock ------------------------------------------------ */
+
+static uint32_t rows_per_segment(uint32_t row_bytes)
+{
+    return SONDE_SEGMENT_ROOM / row_bytes;
+}
+
+/* Append one row; its id in *id. The row is published by row_commit. */
+static void *row_add(enum sonde_table table, uint32_t row_bytes, uint32_t *id)
+{
+    struct table *t = &T.table[table];
+    uint32_t per = rows_per_segment(row_bytes), index = t->count % per;
+    if (!t->open || index == 0) {
+        struct sonde_segment *s =
+            sonde__pool_get(&sonde__agent.pool, table, 0, (uint64_t)t->count + 1, row_bytes);
+        if (!s)
+            return NULL;
+        t->segment[t->count / per] = (uint16_t)sonde__pool_number(&sonde__agent.pool, s);
+        t->open = s;
+    }
+    *id = ++t->count;
+    return (unsigned char *)sonde__segment_rows(t->open) + (size_t)index * row_bytes;
+}
+
+static void row_commit(enum sonde_table table)
+{
+    struct sonde_segment *s = T.table[table].open;
+    __atomic_store_n(&s->used, s->used + 1, __ATOMIC_RELEASE);
+}
+
+static void *row_at(enum sonde_table table, uint32_t row_bytes, uint32_t id)
+{
+    const struct table *t = &T.table[table];
+    uint32_t per = rows_per_segment(row_bytes);
+    if (id == 0 || id > t->count)
+        return NULL;
+    return sonde__agent.pool.base + (size_t)t->segment[(id - 1) / per] * SONDE_SEGMENT_BYTES +
+           SONDE_SEGMENT_HEADER + (size_t)((id - 1) % per) * row_bytes;
+}
+
+#define ROW_ADD(TABLE, type, id) ((type *)row_add(SONDE_TABLE_##TABLE, sizeof(type), id))
+
+/* ---- strings ----------------------------------------------------------------- */
+
+#define STRING_MAX 60000u
+
+static uint64_t bytes_hash(const char *bytes, size_t length)
+{
+    uint64_t h = 0xcbf29ce484222325ull ^ length; /* FNV-1a, 64 bits */
+    for (size_t i = 0; i < length; i++)
+        h = (h ^ (unsigned char)bytes[i]) * 0x100000001b3ull;
+    return h ? h : 1;
+}
+
+/* Where a stored string lies: segment number << 16 | offset / 4, per id. */
+static uint32_t *string_places(void)
+{
+    static uint32_t *places;
+    static const void *of;
+    if (of != sonde__agent.heap.base) {
+        of = sonde__agent.heap.base;
+        places = sonde__heap_get(&sonde__agent.heap, (1u << 20) * sizeof *places);
+    }
+    return places;
+}
+
+static bool string_equal(uint32_t id, const char *bytes, size_t length)
+{
+    uint32_t place = string_places()[id];
+    const unsigned char *at = sonde__agent.pool.base + (size_t)(place >> 16) * SONDE_SEGMENT_BYTES +
+                              SONDE_SEGMENT_HEADER + (size_t)(place & 0xffff) * 4;
+    uint32_t stored;
+    memcpy(&stored, at, 4);
+    return stored == length && memcmp(at + 4, bytes, length) == 0;
+}
+
+static uint32_t string_add(const char *bytes, size_t length)
+{
+    struct table *t = &T.table[SONDE_TABLE_STRING];
+    uint32_t *places = string_places(), size = (uint32_t)length, need = (4 + size + 3) & ~3u;
+    if (!places || t->count + 1 >= 1u << 20)
+        return 0;
+    if (!t->open || t->open->used + need > SONDE_SEGMENT_ROOM) {
+        struct sonde_segment *s =
+            sonde__pool_get(&sonde__agent.pool, SONDE_TABLE_STRING, 0, (uint64_t)t->count + 1, 1);
+        if (!s)
+            return 0;
+        t->open = s;
+    }
+    unsigned char *at = (unsigned char *)sonde__segment_rows(t->open) + t->open->used;
+    memcpy(at, &size, 4);
+    memcpy(at + 4, bytes, length);
+    places[++t->count] = sonde__pool_number(&sonde__agent.pool, t->open) << 16 | t->open->used / 4;
+    __atomic_store_n(&t->open->used, t->open->used + need, __ATOMIC_RELEASE);
+    return t->count;
+}
+
+static uint32_t string_id(const char *bytes, size_t length)
+{
+    if (!bytes || !sonde__agent.header)
+        return 0;
+    if (length > STRING_MAX)
+        length = STRING_MAX;
+    for (uint64_t h = bytes_hash(bytes, length);; h = h * 31 + 7) {
+        uint32_t *found = sonde__map_find(&T.strings, h);
+        if (found && string_equal(*found, bytes, length))
+            return *found;
+        if (found)
+            continue; /* two strings, one hash: try the next */
+        uint32_t id = string_add(bytes, length);
+        if (id && !sonde__map_add(&T.strings, &sonde__agent.heap, h, id))
+            return id; /* stored, but will be stored again */
+        return id;
+    }
+}
+
+uint32_t sonde_string(const char *bytes, size_t length)
+{
+    sonde__lock(&sonde__agent.table_lock);
+    uint32_t id = string_id(bytes, length);
+    sonde__unlock(&sonde__agent.table_lock);
+    return id;
+}
+
+static uint32_t text_id(const char *text)
+{
+    return text && *text ? string_id(text, strlen(text)) : 0;
+}
+
+/* ---- modules -------------------------------------------------------------------- */
+
+/* Build id: the GNU note among the program headers, which every module maps
+ * with its first page. */
+static uint32_t build_id(const unsigned char *image, uintptr_t bias, uintptr_t end)
+{
+    const ElfW(Ehdr) *e = (const void *)image;
+    if (memcmp(e->e_ident, ELFMAG, SELFMAG) || e->e_phentsize != sizeof(ElfW(Phdr)) || e->e_phoff > 4096)
+        return 0;
+    const ElfW(Phdr) *ph = (const void *)(image + e->e_phoff);
+    for (int i = 0; i < e->e_phnum && i < 32; i++) {
+        if (ph[i].p_type != PT_NOTE || bias + ph[i].p_vaddr + ph[i].p_memsz > end)
+            continue;
+        const unsigned char *n = (const void *)(bias + ph[i].p_vaddr), *stop = n + ph[i].p_memsz;
+        while (stop - n >= (long)sizeof(ElfW(Nhdr))) {
+            const ElfW(Nhdr) *note = (const void *)n;
+            const unsigned char *name = n + sizeof *note;
+            size_t room = (size_t)(stop - name);
+            size_t skip = ((note->n_namesz + 3u) & ~3u) + ((note->n_descsz + 3u) & ~3u);
+            if (skip > room)
+                break;
+            if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(name, "GNU", 4))
+                return string_id((const char *)name + 4, note->n_descsz);
+            n = name + skip;
+        }
+    }
+    return 0;
+}
+
+/* Modules whose innermost frames say nothing about the program. */
+static bool is_runtime_loader(const char *path)
+{
+    const char *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    return !strncmp(base, "libOpenCL.so", 12) || !strncmp(base, "libsonde-", 9);
+}
+
+static char executable_path[512];
+
+static uint32_t module_of(const struct dl_find_object *o, bool *skip)
+{
+    uintptr_t start = (uintptr_t)o->dlfo_map_start, end = (uintptr_t)o->dlfo_map_end;
+    const struct link_map *map = o->dlfo_link_map;
+    const char *path = map->l_name && *map->l_name ? map->l_name : executable_path;
+    *skip = is_runtime_loader(path);
+    uint32_t path_id = text_id(path), id = 0;
+    uint32_t build = build_id((const void *)start, map->l_addr, end);
+    for (uint32_t i = T.table[SONDE_TABLE_MODULE].count; i > 0; i--) {
+        struct sonde_row_module *m = row_at(SONDE_TABLE_MODULE, sizeof *m, i);
+        if (m->start == start && m->path == path_id && m->build_id == build)
+            return i;
+    }
+    struct sonde_row_module *m = ROW_ADD(MODULE, struct sonde_row_module, &id);
+    if (!m)
+        return 0;
+    *m = (struct sonde_row_module){.path = path_id, .build_id = build, .base = map->l_addr,
+                                   .start = start, .end = end,
+                                   .generation = (uint32_t)sonde__unwind_generation()};
+    row_commit(SONDE_TABLE_MODULE);
+    return id;
+}
+
+/* ---- frames ----------------------------------------------------------------------- */
+
+static uint32_t frame_add(struct sonde_row_frame row)
+{
+    uint32_t id = 0;
+    struct sonde_row_frame *f = ROW_ADD(FRAME, struct sonde_row_frame, &id);
+    if (!f)
+        return 0;
+    *f = row;
+    row_commit(SONDE_TABLE_FRAME);
+    return id;
+}
+
+static uint64_t pc_key(uintptr_t pc)
+{
+    return (uint64_t)pc ^ sonde__unwind_generation() << 48;
+}
+
+static uint32_t frame_of_new_pc(uintptr_t pc)
+{
+    struct dl_find_object o;
+    uint32_t id;
+    if (_dl_find_object((void *)(pc - 1), &o) != 0) {
+        id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_UNKNOWN, .offset = pc & ~4095ull});
+    } else {
+        bool skip = false;
+        uint32_t module = module_of(&o, &skip);
+        uintptr_t eval = sonde__python_attached() ? sonde__python_eval_start() : 0;
+        if (skip)
+            id = SONDE_FRAME_ID_SKIP;
+        else if (eval && sonde__unwind_function_start(pc) == eval)
+            id = SONDE_FRAME_ID_EVAL;
+        else
+            id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_NATIVE, .module = module,
+                                                    .offset = pc - o.dlfo_link_map->l_addr});
+    }
+    if (id)
+        pair_put(T.pc, pc_key(pc), id);
+    return id;
+}
+
+uint32_t sonde__frame_of_pc(uintptr_t pc)
+{
+    uint64_t id;
+    if (__builtin_expect(pair_find(T.pc, pc_key(pc), &id), 1))
+        return (uint32_t)id;
+    /* Where a module is new, Python may be: look before the frame is named. */
+    if (!sonde__python_attached()) {
+        const char *why = NULL;
+        if (!sonde__python_attach(&why) && why)
+            sonde_note("Python stacks are not recorded: %s", why);
+        else if (sonde__python_attached())
+            sonde__agent.header->python_version = sonde__python_version();
+    }
+    sonde__lock(&sonde__agent.table_lock);
+    uint32_t known = pair_find(T.pc, pc_key(pc), &id) ? (uint32_t)id : frame_of_new_pc(pc);
+    sonde__unlock(&sonde__agent.table_lock);
+    return known;
+}
+
+/* Python: (code, offset) -> frame id, trusted only when the code object still
+ * is what it was: the key's fields are mixed into the pair's key. */
+static uint64_t python_key(const struct sonde_pyframe *f, const struct sonde_pycode_key *k)
+{
+    uint64_t h = sonde__map_hash(f->code + ((uint64_t)f->offset << 44));
+    h = sonde__map_hash(h ^ k->name ^ (uint64_t)k->first_line << 40);
+    h = sonde__map_hash(h ^ k->file ^ (uint64_t)k->version << 20);
+    h = sonde__map_hash(h ^ k->table);
+    return h | 1;
+}
+
+static uint32_t pycode_add(const struct sonde_pyframe *f)
+{
+    static struct sonde_pycode_info info; /* 1.5 kB: too much for a small thread stack; table_lock is held */
+    uint32_t id = 0;
+    if (!sonde__pycode_read(f->code, &info))
+        return 0;
+    uint32_t name = text_id(info.name), file = text_id(info.file);
+    uint32_t table = info.table ? string_id(info.table, info.table_bytes) : 0;
+    for (uint32_t i = T.table[SONDE_TABLE_PYCODE].count, n = 0; i > 0 && n < 4096; i--, n++) {
+        struct sonde_row_pycode *c = row_at(SONDE_TABLE_PYCODE, sizeof *c, i);
+        if (c->name == name && c->file == file && c->line_table == table && c->first_line == info.first_line)
+            return i;
+    }
+    struct sonde_row_pycode *row = ROW_ADD(PYCODE, struct sonde_row_pycode, &id);
+    if (!row)
+        return 0;
+    *row = (struct sonde_row_pycode){.name = name, .file = file, .first_line = info.first_line,
+                                     .line_table = table, .version = info.version};
+    row_commit(SONDE_TABLE_PYCODE);
+    return id;
+}
+
+static uint32_t python_frame_add(const struct sonde_pyframe *f)
+{
+    uint32_t code = pycode_add(f);
+    if (!code)
+        return 0;
+    uint64_t key = ((uint64_t)code << 32 | f->offset) * 2 + 1, id;
+    if (pair_find(T.op, key | 1ull << 63, &id)) /* the same code seen through another object */
+        return (uint32_t)id;
+    id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_PYTHON, .module = code, .offset = f->offset});
+    if (id)
+        pair_put(T.op, key | 1ull << 63, id);
+    return (uint32_t)id;
+}
+
+uint32_t sonde__frame_of_python(const struct sonde_pyframe *f)
+{
+    struct sonde_pycode_key k;
+    uint64_t id;
+    sonde__pycode_key(f->code, &k);
+    uint64_t key = python_key(f, &k);
+    if (__builtin_expect(pair_find(T.python, key, &id), 1))
+        return (uint32_t)id;
+    sonde__lock(&sonde__agent.table_lock);
+    id = python_frame_add(f);
+    if (id)
+        pair_put(T.python, key, id);
+    sonde__unlock(&sonde__agent.table_lock);
+    return (uint32_t)id;
+}
+
+uint32_t sonde__frame_of_api(uint32_t api)
+{
+    uint32_t backend = api >> 24, number = api & 0xffffff;
+    if (backend >= SONDE_BACKENDS_MAX || !sonde__backends[backend] || number >= 512 ||
+        number >= sonde__backends[backend]->api_count)
+        return 0;
+    uint32_t id = atomic_load_explicit(&T.api[backend][number], memory_order_acquire);
+    if (__builtin_expect(id != 0, 1))
+        return id;
+    sonde__lock(&sonde__agent.table_lock);
+    id = atomic_load_explicit(&T.api[backend][number], memory_order_relaxed);
+    if (!id) {
+        id = frame_add((struct sonde_row_frame){
+            .kind = SONDE_FRAME_API, .offset = api, .name = text_id(sonde__backends[backend]->api_names[number])});
+        atomic_store_explicit(&T.api[backend][number], id, memory_order_release);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    return id;
+}
+
+uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name)
+{
+    uint64_t key = ((uint64_t)kind << 32 | name) * 2 + 1, id;
+    if (__builtin_expect(pair_find(T.op, key, &id), 1))
+        return (uint32_t)id;
+    sonde__lock(&sonde__agent.table_lock);
+    if (!pair_find(T.op, key, &id)) {
+        id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_OP, .op = (uint16_t)kind, .name = name});
+        if (id)
+            pair_put(T.op, key, id);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    return (uint32_t)id;
+}
+
+uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind)
+{
+    uint32_t id = atomic_load_explicit(&T.kind[kind], memory_order_acquire);
+    if (id)
+        return id;
+    sonde__lock(&sonde__agent.table_lock);
+    id = atomic_load_explicit(&T.kind[kind], memory_order_relaxed);
+    if (!id) {
+        id = frame_add((struct sonde_row_frame){.kind = (uint16_t)kind});
+        atomic_store_explicit(&T.kind[kind], id, memory_order_release);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    return id;
+}
+
+/* ---- devices, lanes, launch configurations, objects, clocks, notes ------------------- */
+
+uint32_t sonde_device_add(const struct sonde_device_info *info)
+{
+    uint32_t id = 0;
+    if (!sonde__agent.header)
+        return 0;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_device *d = ROW_ADD(DEVICE, struct sonde_row_device, &id);
+    if (d) {
+        *d = (struct sonde_row_device){
+            .platform = text_id(info->platform), .name = text_id(info->name), .vendor = text_id(info->vendor),
+            .driver = text_id(info->driver), .kind = info->kind, .backend = text_id(sonde__backends[0]->name),
+            .memory_bytes = info->memory_bytes};
+        row_commit(SONDE_TABLE_DEVICE);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    return id;
+}
+
+/* A lane of either kind: its row, and the agent's structure for it. */
+uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name)
+{
+    struct sonde_agent *a = &sonde__agent;
+    uint32_t id = 0;
+    sonde__lock(&a->table_lock);
+    struct sonde_row_lane *r = NULL;
+    struct sonde_lane *lane = NULL;
+    if (T.table[SONDE_TABLE_LANE].count < SONDE_LANES_MAX) {
+        static struct { struct sonde_lane *next; uint32_t left; const void *of; } slab;
+        if (slab.of != a->heap.base || slab.left == 0) {
+            slab.next = sonde__heap_get(&a->heap, SONDE_HEAP_BLOCK);
+            slab.left = slab.next ? SONDE_HEAP_BLOCK / sizeof *lane : 0;
+            slab.of = a->heap.base;
+        }
+        if (slab.left && (r = ROW_ADD(LANE, struct sonde_row_lane, &id))) {
+            lane = slab.next++;
+            slab.left--;
+        }
+    }
+    if (r) {
+        *r = row;
+        r->name = text_id(name);
+        r->start_ns = sonde_now_ns();
+        *lane = (struct sonde_lane){.row = r, .id = id, .out_of_order = row.flags & SONDE_LANE_OUT_OF_ORDER};
+        lane->tail = &lane->head;
+        row_commit(SONDE_TABLE_LANE);
+        atomic_store_explicit(&a->lanes[id], lane, memory_order_release);
+        atomic_store_explicit(&a->lane_count, id, memory_order_release);
+    }
+    sonde__unlock(&a->table_lock);
+    return id;
+}
+
+uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const char *name)
+{
+    if (!sonde__agent.header)
+        return 0;
+    return sonde__lane_new((struct sonde_row_lane){.kind = SONDE_LANE_KIND_QUEUE, .device = device,
+                                                   .context = context, .flags = flags}, name);
+}
+
+uint32_t sonde_work_add(uint32_t dims, const size_t *global, const size_t *local)
+{
+    struct sonde_row_work row = {.dims = dims};
+    uint64_t key = 0x776f726bull, found;
+    if (!sonde__agent.header || dims > 3)
+        return 0;
+    for (uint32_t i = 0; i < dims; i++) {
+        row.global[i] = global ? global[i] : 0;
+        row.local[i] = local ? local[i] : 0;
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        key = sonde__map_hash(sonde__map_hash(key ^ row.global[i]) ^ row.local[i] << 7) + dims;
+    key |= 1ull << 62;
+    if (pair_find(T.op, key, &found) )
+        return (uint32_t)found;
+    uint32_t id = 0;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_work *w = ROW_ADD(WORK, struct sonde_row_work, &id);
+    if (w) {
+        *w = row;
+        row_commit(SONDE_TABLE_WORK);
+        pair_put(T.op, key, id);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    return id;
+}
+
+uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind, uint64_t bytes,
+                          uint64_t address)
+{
+    uint32_t id = 0;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_object *o = ROW_ADD(OBJECT, struct sonde_row_object, &id);
+    if (o) {
+        *o = (struct sonde_row_object){.kind = kind, .node = call->node, .lane = call->thread->lane,
+                                       .bytes = bytes, .address = address, .alloc_ns = call->enter_ns};
+        row_commit(SONDE_TABLE_OBJECT);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    return id;
+}
+
+void sonde_object_free(uint32_t object)
+{
+    if (!object || !sonde__agent.header)
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_object *o = row_at(SONDE_TABLE_OBJECT, sizeof *o, object);
+    if (o)
+        o->free_ns = sonde_now_ns();
+    sonde__unlock(&sonde__agent.table_lock);
+}
+
+void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uint64_t bound_ns)
+{
+    uint32_t id;
+    if (!sonde__agent.header)
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_clock *c = ROW_ADD(CLOCK, struct sonde_row_clock, &id);
+    if (c) {
+        *c = (struct sonde_row_clock){.device = device, .host_ns = host_ns, .device_ns = device_ns,
+                                      .bound_ns = bound_ns};
+        row_commit(SONDE_TABLE_CLOCK);
+    }
+    if (bound_ns > sonde__agent.header->clock_bound_ns)
+        sonde__agent.header->clock_bound_ns = bound_ns;
+    sonde__unlock(&sonde__agent.table_lock);
+}
+
+void sonde_note(const char *format, ...)
+{
+    struct sonde_row_note row = {.at_ns = sonde_now_ns()};
+    va_list args;
+    uint32_t id;
+    if (!sonde__agent.header)
+        return;
+    va_start(args, format);
+    vsnprintf(row.text, sizeof row.text, format, args);
+    va_end(args);
+    sonde__lock(&sonde__agent.table_lock);
+    uint32_t count = T.table[SONDE_TABLE_NOTE].count;
+    for (uint32_t i = 1; i <= count; i++) {
+        struct sonde_row_note *n = row_at(SONDE_TABLE_NOTE, sizeof *n, i);
+        if (n && !strcmp(n->text, row.text))
+            goto known;
+    }
+    struct sonde_row_note *n = count < 1000 ? ROW_ADD(NOTE, struct sonde_row_note, &id) : NULL;
+    if (n) {
+        *n = row;
+        row_commit(SONDE_TABLE_NOTE);
+    }
+known:
+    sonde__unlock(&sonde__agent.table_lock);
+}
+
+/* The path of the executable, which its link_map does not say. Monitor thread, before ON. */
+void sonde__tables_executable(const char *path)
+{
+    snprintf(executable_path, sizeof executable_path, "%s", path);
+}
+
+/* For the monitor: append a PROFILE or HISTOGRAM row and return it with its id. */
+void *sonde__table_row(enum sonde_table table, uint32_t row_bytes, uint32_t *id)
+{
+    sonde__lock(&sonde__agent.table_lock);
+    void *row = row_add(table, row_bytes, id);
+    if (row)
+        row_commit(table);
+    sonde__unlock(&sonde__agent.table_lock);
+    return row;
+}
+
+void *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id)
+{
+    return row_at(table, row_bytes, id);
+}

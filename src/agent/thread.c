@@ -1,0 +1,107 @@
+/* thread.c - slots for the program's threads.
+ *
+ * A thread gets a slot at its first hooked call, whether or not anyone saw it
+ * made, and gives it back when it ends (a pthread key's destructor). The slot
+ * keeps its contexts, channel and caches for the next thread, so a program
+ * that makes 100,000 short threads uses the memory of those that live at once.
+ */
+#include "agent.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Threads beyond this many share the lanes of threads that have ended. */
+#define OWN_LANES 1024
+
+__thread struct sonde_thread *sonde__self __attribute__((tls_model("initial-exec")));
+
+static pthread_key_t ended_key;
+static bool ended_key_made;
+
+static void thread_ended(void *slot)
+{
+    struct sonde_thread *t = slot;
+    struct sonde_agent *a = &sonde__agent;
+    if (sonde__self != t || atomic_load(sonde__flag) == SONDE_FLAG_LOOK)
+        return; /* the slot belongs to a parent process, or is gone */
+    sonde__self = NULL;
+    struct sonde_lane *lane = atomic_load(&a->lanes[t->lane]);
+    if (lane)
+        lane->row->end_ns = sonde_now_ns();
+    sonde__lock(&a->thread_lock);
+    t->next_free = a->thread_free;
+    a->thread_free = t->slot;
+    sonde__unlock(&a->thread_lock);
+}
+
+static struct sonde_thread *slot_new(struct sonde_agent *a)
+{
+    uint32_t slot = atomic_load(&a->thread_count) + 1;
+    if (slot > SONDE_THREADS_MAX)
+        return NULL;
+    struct sonde_thread *t = sonde__heap_get(&a->heap, sizeof *t);
+    if (!t)
+        return NULL;
+    memset(t, 0, offsetof(struct sonde_thread, native));
+    t->slot = slot;
+    sonde__channel_init(&t->channel, &a->heap, sizeof(struct sonde_event));
+    sonde__channel_init(&t->found, &a->heap, sizeof(struct sonde_activity));
+    atomic_store_explicit(&a->threads[slot], t, memory_order_release);
+    atomic_store_explicit(&a->thread_count, slot, memory_order_release);
+    return t;
+}
+
+static void lane_for(struct sonde_agent *a, struct sonde_thread *t)
+{
+    struct sonde_lane *old = t->lane ? atomic_load(&a->lanes[t->lane]) : NULL;
+    if (old && a->thread_lanes >= OWN_LANES) {
+        old->row->threads++;
+        old->row->end_ns = 0;
+        return;
+    }
+    char name[17] = "";
+    prctl(PR_GET_NAME, name);
+    uint32_t lane = sonde__lane_new((struct sonde_row_lane){
+        .kind = SONDE_LANE_KIND_THREAD, .tid = (uint32_t)syscall(SYS_gettid), .threads = 1}, name);
+    a->thread_lanes++;
+    if (lane)
+        t->lane = lane;
+}
+
+struct sonde_thread *sonde__thread_enter(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    sonde__lock(&a->thread_lock);
+    if (!ended_key_made)
+        ended_key_made = pthread_key_create(&ended_key, thread_ended) == 0;
+    struct sonde_thread *t = NULL;
+    if (a->thread_free) {
+        t = atomic_load(&a->threads[a->thread_free]);
+        a->thread_free = t->next_free;
+    } else {
+        t = slot_new(a);
+    }
+    if (t) {
+        lane_for(a, t);
+        t->busy = 0;
+        t->stack.count = t->stack.shared = 0; /* nothing to re-use of another thread's stack */
+        t->path_length = t->native_length = 0;
+    }
+    sonde__unlock(&a->thread_lock);
+    if (t && ended_key_made)
+        pthread_setspecific(ended_key, t);
+    sonde__self = t;
+    return t;
+}
+
+void sonde__thread_forget_all(void)
+{
+    /* In a forked child: the slots lie in the parent's heap, which goes away. */
+    sonde__self = NULL;
+    if (ended_key_made)
+        pthread_setspecific(ended_key, NULL);
+}

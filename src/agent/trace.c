@@ -1,0 +1,238 @@
+/* trace.c - lanes on their way to disk.
+ *
+ * The monitor writes rows straight into a segment of the live mapping, so a
+ * row is safe from any end of the process as soon as the monitor has seen it.
+ * A full segment goes, by number, through a ring to the tracing thread that
+ * serves the lane; it turns the rows into a chunk of data.sonde and frees the
+ * segment. One tracing thread serves up to --streams-per-thread lanes; another
+ * starts when the last one's lanes are all taken (Grubisic 2021, section 4.2).
+ */
+#include "agent.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "format/chunk.h"
+
+#include <sonde/error.h>
+
+#define RING 16384u /* as many as there are segments: a ring is never full */
+
+struct tracer {
+    sem_t    wake;
+    _Atomic uint32_t head, tail;   /* tail: monitor's; head: the tracing thread's */
+    uint32_t lanes;
+    bool     woken;                /* monitor's: has been handed something this turn */
+    _Atomic uint64_t cpu_ns;
+    uint32_t ring[RING];
+};
+
+static struct {
+    struct tracer *tracer[SONDE_LANES_MAX + 1];
+    uint32_t count, failed_at;
+    _Atomic uint32_t off;          /* cause + 1; 0 = tracing */
+} R;
+
+static struct sonde_segment *segment_at(uint32_t number)
+{
+    return (struct sonde_segment *)(sonde__agent.pool.base + (size_t)number * SONDE_SEGMENT_BYTES);
+}
+
+static void count_drops(uint32_t lane_id, enum sonde_drop cause, uint64_t rows)
+{
+    struct sonde_lane *lane = atomic_load(&sonde__agent.lanes[lane_id]);
+    if (lane)
+        __atomic_fetch_add(&lane->row->dropped[cause], rows, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&sonde__agent.header->ledger.dropped[cause], rows, __ATOMIC_RELAXED);
+}
+
+static void write_segment(struct sonde_segment *s, void *scratch, void *out, size_t out_bytes)
+{
+    long size = sonde_chunk_encode(s->table, s->owner, s->first, sonde__segment_rows(s), s->used, scratch, out,
+                                   out_bytes);
+    if (size < 0 || sonde__files_append(out, (size_t)size) != 0) {
+        count_drops(s->owner, SONDE_DROP_DISK_FULL, s->used);
+        sonde__trace_off(SONDE_DROP_DISK_FULL);
+    }
+    sonde__pool_put(&sonde__agent.pool, s);
+}
+
+static void *tracer_main(void *arg)
+{
+    struct tracer *t = arg;
+    char name[16];
+    snprintf(name, sizeof name, "sonde-trace");
+    pthread_setname_np(pthread_self(), name);
+    size_t scratch_bytes = sonde_chunk_scratch_bytes(), bound = sonde_chunk_bound();
+    unsigned char *memory = mmap(NULL, scratch_bytes + bound, PROT_READ | PROT_WRITE,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (;;) {
+        while (sem_wait(&t->wake) != 0)
+            ;
+        uint32_t head = atomic_load_explicit(&t->head, memory_order_relaxed);
+        while (head != atomic_load_explicit(&t->tail, memory_order_acquire)) {
+            struct sonde_segment *s = segment_at(t->ring[head % RING]);
+            if (memory != MAP_FAILED)
+                write_segment(s, memory, memory + scratch_bytes, bound);
+            else
+                count_drops(s->owner, SONDE_DROP_TRACE_FULL, s->used);
+            atomic_store_explicit(&t->head, ++head, memory_order_release);
+        }
+        struct timespec cpu;
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+        atomic_store(&t->cpu_ns, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);
+    }
+    return NULL;
+}
+
+/* A tracing thread for lanes that have none. Called on the monitor thread, so
+ * that it shares the monitor's private descriptors; signals are blocked there. */
+static bool tracer_start(void)
+{
+    struct tracer *t = sonde__heap_get(&sonde__agent.heap, sizeof *t);
+    pthread_attr_t attr;
+    pthread_t thread;
+    if (!t)
+        return false;
+    memset(t, 0, sizeof *t);
+    sem_init(&t->wake, 0, 0);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, 128 * 1024);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    int err = pthread_create(&thread, &attr, tracer_main, t);
+    pthread_attr_destroy(&attr);
+    if (err) {
+        sonde__heap_put(&sonde__agent.heap, t, sizeof *t);
+        return false;
+    }
+    R.tracer[++R.count] = t;
+    return true;
+}
+
+static struct tracer *tracer_of(struct sonde_lane *lane)
+{
+    if (!lane->tracer) {
+        bool full = R.count == 0 || R.tracer[R.count]->lanes >= sonde__agent.config.streams_per_thread;
+        if (full && R.count < SONDE_LANES_MAX && !tracer_start() && R.count == 0)
+            return NULL;
+        lane->tracer = R.count;
+        R.tracer[R.count]->lanes++;
+        lane->row->tracer = lane->tracer;
+    }
+    return R.tracer[lane->tracer];
+}
+
+static void hand_over(struct sonde_lane *lane)
+{
+    struct sonde_segment *s = lane->trace;
+    struct tracer *t = tracer_of(lane);
+    lane->trace = NULL;
+    if (!t)
+        return; /* stays in the live mapping; sealing will find it */
+    uint32_t tail = atomic_load_explicit(&t->tail, memory_order_relaxed);
+    t->ring[tail % RING] = sonde__pool_number(&sonde__agent.pool, s);
+    atomic_store_explicit(&t->tail, tail + 1, memory_order_release);
+    sem_post(&t->wake);
+}
+
+/* Where the next row of a lane goes, or NULL when there is no room. */
+static void *row_slot(struct sonde_lane *lane, enum sonde_table table, uint32_t row_bytes)
+{
+    struct sonde_segment *s = lane->trace;
+    if (s && (s->used + 1) * row_bytes > SONDE_SEGMENT_ROOM) {
+        hand_over(lane);
+        s = NULL;
+    }
+    if (!s) {
+        s = lane->trace = sonde__pool_get(&sonde__agent.pool, table, lane->id, lane->trace_sequence, row_bytes);
+        if (!s)
+            return NULL;
+    }
+    return (unsigned char *)sonde__segment_rows(s) + (size_t)s->used * row_bytes;
+}
+
+static void row_commit(struct sonde_lane *lane)
+{
+    __atomic_store_n(&lane->trace->used, lane->trace->used + 1, __ATOMIC_RELEASE);
+    lane->trace_sequence++;
+}
+
+static struct sonde_lane *lane_of(uint32_t id)
+{
+    return id <= SONDE_LANES_MAX ? atomic_load_explicit(&sonde__agent.lanes[id], memory_order_acquire) : NULL;
+}
+
+static bool tracing(uint32_t lane)
+{
+    uint32_t off = atomic_load_explicit(&R.off, memory_order_relaxed);
+    if (off)
+        count_drops(lane, off - 1, 1);
+    return !off;
+}
+
+void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags)
+{
+    struct sonde_lane *lane = lane_of(e->lane);
+    if (!sonde__agent.config.trace || !lane || !tracing(e->lane))
+        return;
+    struct sonde_row_op *row = row_slot(lane, SONDE_TABLE_OP, sizeof *row);
+    if (!row) {
+        count_drops(e->lane, SONDE_DROP_TRACE_FULL, 1);
+        return;
+    }
+    *row = (struct sonde_row_op){
+        .start_ns = t->start_ns, .end_ns = t->end_ns, .queued_ns = t->queued_ns, .submit_ns = t->submit_ns,
+        .enter_ns = e->enter_ns, .bytes = e->bytes, .correlation = e->correlation, .node = e->op_node,
+        .work = e->work, .object = e->object, .kind = e->kind, .flags = (uint16_t)flags};
+    row_commit(lane);
+}
+
+void sonde__trace_call(const struct sonde_event *e)
+{
+    struct sonde_lane *lane = lane_of(e->thread_lane);
+    if (!sonde__agent.config.trace || !lane || atomic_load_explicit(&R.off, memory_order_relaxed))
+        return;
+    struct sonde_row_call *row = row_slot(lane, SONDE_TABLE_CALL, sizeof *row);
+    if (!row)
+        return;
+    *row = (struct sonde_row_call){.enter_ns = e->enter_ns, .leave_ns = e->leave_ns,
+                                   .correlation = e->correlation, .node = e->api_node, .lane = e->lane};
+    row_commit(lane);
+}
+
+void sonde__trace_off(enum sonde_drop cause)
+{
+    uint32_t none = 0;
+    if (!atomic_compare_exchange_strong(&R.off, &none, (uint32_t)cause + 1))
+        return;
+    if (cause == SONDE_DROP_MAX_SIZE)
+        sonde_note("the trace ends early: --max-size was reached; the profile goes on");
+    else
+        sonde_note("the trace ends early: the measurement's folder has no room left; the profile goes on");
+}
+
+void sonde__trace_limits(void)
+{
+    const struct sonde_agent *a = &sonde__agent;
+    if (a->config.max_bytes && a->config.trace &&
+        sonde__files_written() + (uint64_t)atomic_load(&a->pool.in_use) * SONDE_SEGMENT_BYTES / 8 > a->config.max_bytes)
+        sonde__trace_off(SONDE_DROP_MAX_SIZE);
+}
+
+uint64_t sonde__trace_cpu_ns(void)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 1; i <= R.count; i++)
+        sum += atomic_load(&R.tracer[i]->cpu_ns);
+    return sum;
+}
+
+void sonde__trace_forget(void)
+{
+    memset(&R, 0, sizeof R);
+}
