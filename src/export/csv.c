@@ -1,0 +1,145 @@
+/* csv.c - one row per operation, for spreadsheets and data frames (RFC 4180,
+ * lines end with CR LF as it says). An empty field is "unknown"; 0 is zero.
+ */
+#include "export.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "names.h"
+#include "utf8.h"
+
+#define CALLED_FROM_FRAMES 4
+
+struct writer {
+    struct sonde_names          names;
+    struct sonde_out           *out;
+    struct sonde_export_result *result;
+    struct sonde_text           clean;
+    struct sonde_text           caller; /* of the context `caller_at` */
+    uint32_t                    caller_at;
+    uint32_t                    process;
+};
+
+static const char header[] =
+    "process,pid,lane,queue,device,kind,name,correlation,enter_ns,queued_ns,submit_ns,start_ns,end_ns,"
+    "duration_ns,bytes,global_size,local_size,object,object_bytes,failed,bad_time,context,called_from\r\n";
+
+/* A field; quoted when it must be (RFC 4180, 2.5 to 2.7). */
+static void put_text(struct writer *w, const char *s)
+{
+    s = sonde_utf8_clean(s, &w->clean);
+    if (!s[strcspn(s, ",\"\r\n")]) {
+        sonde_out_text(w->out, s);
+        return;
+    }
+    sonde_out_char(w->out, '"');
+    for (; *s; s++) {
+        if (*s == '"')
+            sonde_out_char(w->out, '"');
+        sonde_out_char(w->out, *s);
+    }
+    sonde_out_char(w->out, '"');
+}
+
+static void put_next_text(struct writer *w, const char *s)
+{
+    sonde_out_char(w->out, ',');
+    put_text(w, s);
+}
+
+static void put_next(struct writer *w, bool known, uint64_t value)
+{
+    sonde_out_char(w->out, ',');
+    if (known)
+        sonde_out_u64(w->out, value);
+}
+
+static void put_times(struct writer *w, const struct sonde_row_op *op)
+{
+    bool timed = !(op->flags & SONDE_OP_NO_TIMES);
+    bool span = timed && op->start_ns && op->end_ns >= op->start_ns;
+    put_next(w, true, op->enter_ns);
+    put_next(w, timed && op->queued_ns, op->queued_ns);
+    put_next(w, timed && op->submit_ns, op->submit_ns);
+    put_next(w, timed && op->start_ns, op->start_ns);
+    put_next(w, timed && op->end_ns, op->end_ns);
+    put_next(w, span, op->end_ns - op->start_ns);
+    w->result->without_times += !span;
+}
+
+static void put_caller(struct writer *w, uint32_t at)
+{
+    if (at != w->caller_at) {
+        w->caller.length = 0;
+        sonde_text_add(&w->caller, at ? sonde_names_callers(&w->names, at, CALLED_FROM_FRAMES) : "");
+        w->caller_at = at;
+    }
+    put_next(w, at != 0, at);
+    put_next_text(w, at ? sonde_text_get(&w->caller) : "");
+}
+
+static void put_op(struct writer *w, uint32_t lane, const struct sonde_row_op *op)
+{
+    const struct sonde_process *p = &w->names.measurement->processes[w->process];
+    uint32_t                    at = sonde_names_locate(&w->names, w->process, op->node);
+    uint32_t                    device = lane < p->lane_count ? p->lanes[lane].device : 0;
+    bool                        object = op->object && op->object < p->object_count;
+    char                        room[256];
+    put_text(w, p->name);
+    put_next(w, true, p->header.pid);
+    put_next(w, true, lane);
+    put_next_text(w, sonde_names_lane(&w->names, w->process, lane, room, sizeof room));
+    put_next_text(w, sonde_names_device(p, device, room, sizeof room));
+    put_next_text(w, sonde_kind_text(op->kind));
+    put_next_text(w, sonde_names_op(&w->names, at, op->kind));
+    put_next(w, true, op->correlation);
+    put_times(w, op);
+    put_next(w, true, op->bytes);
+    put_next_text(w, sonde_names_work(p, op->work, false, room, sizeof room));
+    put_next_text(w, sonde_names_work(p, op->work, true, room, sizeof room));
+    put_next(w, object, op->object);
+    put_next(w, object, object ? p->objects[op->object].bytes : 0);
+    put_next(w, true, (op->flags & SONDE_OP_FAILED) != 0);
+    put_next(w, true, (op->flags & SONDE_OP_BAD_TIME) != 0);
+    put_caller(w, at);
+    sonde_out_text(w->out, "\r\n");
+    w->result->operations++;
+}
+
+static int put_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct writer             *w = user;
+    const struct sonde_row_op *op = rows;
+    for (uint32_t i = 0; i < count; i++)
+        put_op(w, lane, &op[i]);
+    return sonde_out_failed(w->out);
+}
+
+static int write_csv(const struct sonde_measurement *m, struct sonde_out *out, struct sonde_export_result *result,
+                     struct sonde_diag *diag)
+{
+    struct writer w = {.out = out, .result = result, .caller_at = UINT32_MAX};
+    int           code = sonde__export_needs_trace(m, diag);
+    if (!code)
+        code = sonde_names_init(&w.names, m, diag);
+    if (code)
+        return code;
+    sonde_out_text(out, header);
+    for (uint32_t i = 0; i < m->process_count && !sonde_out_failed(out); i++) {
+        w.process = i;
+        sonde_process_trace(&m->processes[i], SONDE_TABLE_OP, 0, 0, UINT64_MAX, put_ops, &w);
+    }
+    sonde_text_fini(&w.clean);
+    sonde_text_fini(&w.caller);
+    sonde_names_fini(&w.names);
+    return 0;
+}
+
+const struct sonde_export_format sonde_export_csv = {
+    .name = "csv",
+    .extension = "csv",
+    .what = "one row per operation, for spreadsheets and data frames",
+    .open_with = "open it with any spreadsheet, or pandas.read_csv",
+    .write = write_csv,
+};

@@ -1,0 +1,36 @@
+/* export.c - the table of formats. */
+#include "export.h"
+
+#include <string.h>
+
+const struct sonde_export_format *const sonde_export_formats[] = {
+#define X(name) &sonde_export_##name,
+    SONDE_EXPORT_MAP(X)
+#undef X
+    NULL,
+};
+
+const struct sonde_export_format *sonde_export_find(const char *name)
+{
+    for (const struct sonde_export_format *const *f = sonde_export_formats; *f; f++)
+        if (strcmp((*f)->name, name) == 0)
+            return *f;
+    return NULL;
+}
+
+int sonde__export_needs_trace(const struct sonde_measurement *m, struct sonde_diag *diag)
+{
+    int      code;
+    uint64_t done = 0;
+    for (uint32_t i = 0; i < m->process_count; i++) {
+        if (m->processes[i].trace_count)
+            return 0;
+        done += m->processes[i].header.ledger.done;
+    }
+    code = sonde_diag_set(diag, SONDE_EEMPTY, m->path, done ? "no trace, only a profile, in" : "no operations in");
+    if (done)
+        sonde_diag_hint(diag, "record with --trace, or use --to json, which holds the profile");
+    else
+        sonde_diag_hint(diag, "'sonde report %s ledger' says why", m->path);
+    return code;
+}

@@ -1,0 +1,408 @@
+/* json.c - everything of a measurement as one JSON document (docs/schema/export.json).
+ *
+ * Small objects go through jansson; the rows of the trace are written directly,
+ * one per line, so that memory does not grow with their number and line tools
+ * can read them.
+ */
+#include "export.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "names.h"
+#include "utf8.h"
+
+struct writer {
+    const struct sonde_measurement *m;
+    struct sonde_names              names;
+    struct sonde_out               *out;
+    struct sonde_export_result     *result;
+    struct sonde_text               clean;
+    uint32_t                        process;
+    bool                            first; /* no comma before the next line */
+    bool                            nomem;
+};
+
+/* ---- pieces ------------------------------------------------------------------ */
+
+static json_t *text(struct writer *w, const char *s)
+{
+    return json_string(sonde_utf8_clean(s, &w->clean));
+}
+
+/* The same, null for "". */
+static json_t *text_or_null(struct writer *w, const char *s)
+{
+    return *s ? text(w, s) : json_null();
+}
+
+static json_t *number(uint64_t value)
+{
+    return json_integer((json_int_t)value);
+}
+
+/* For ids and times, where 0 says "none" or "unknown". */
+static json_t *number_or_null(uint64_t value)
+{
+    return value ? number(value) : json_null();
+}
+
+static int put_bytes(const char *bytes, size_t size, void *user)
+{
+    sonde_out_bytes(user, bytes, size);
+    return 0;
+}
+
+/* Write and drop. NULL (out of memory somewhere) is remembered. */
+static void put_json(struct writer *w, json_t *value)
+{
+    if (!value || json_dump_callback(value, put_bytes, w->out, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)))
+        w->nomem = true;
+    json_decref(value);
+}
+
+static void begin_line(struct writer *w)
+{
+    sonde_out_text(w->out, w->first ? "\n" : ",\n");
+    w->first = false;
+}
+
+static void put_line(struct writer *w, json_t *value)
+{
+    begin_line(w);
+    put_json(w, value);
+}
+
+static void begin_array(struct writer *w, const char *name)
+{
+    sonde_out_text(w->out, ",\n\"");
+    sonde_out_text(w->out, name);
+    sonde_out_text(w->out, "\":[");
+    w->first = true;
+}
+
+static void end_array(struct writer *w)
+{
+    sonde_out_text(w->out, "\n]");
+}
+
+/* ---- processes ------------------------------------------------------------------ */
+
+static json_t *ledger(const struct sonde_process *p)
+{
+    const struct sonde_ledger *l = &p->header.ledger;
+    json_t                    *dropped = json_object(), *all = json_object();
+    for (uint32_t i = 0; i < SONDE_DROP_COUNT; i++)
+        json_object_set_new(dropped, sonde_drop_text(i), number(l->dropped[i]));
+    const struct { const char *name; uint64_t value; } lines[] = {
+        {"seen", l->seen}, {"done", l->done}, {"failed", l->failed}, {"no_times", l->no_times},
+        {"unmatched", l->unmatched}, {"bad_time", l->bad_time}, {"early_in_bound", l->early_in_bound},
+        {"api_calls", l->api_calls}, {"unwinds", l->unwinds}, {"unwind_failed", l->unwind_failed},
+        {"unwind_truncated", l->unwind_truncated}, {"unwind_checked", l->unwind_checked},
+        {"unwind_mismatched", l->unwind_mismatched}, {"python_walks", l->python_walks},
+        {"python_failed", l->python_failed}, {"contexts_folded", l->contexts_folded}, {"hook_ns", l->hook_ns},
+        {"thread_cpu_ns", l->thread_cpu_ns}, {"written_bytes", l->written_bytes},
+        {"damaged_chunks", p->damaged_chunks}, {"damaged_bytes", p->damaged_bytes},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        json_object_set_new(all, lines[i].name, number(lines[i].value));
+    json_object_set_new(all, "vendor_ns", number_or_null(l->vendor_ns));
+    json_object_set_new(all, "dropped", dropped);
+    return all;
+}
+
+static json_t *devices(struct writer *w, const struct sonde_process *p)
+{
+    static const char *const kinds[] = {"unknown", "cpu", "gpu", "accelerator"};
+    json_t                  *all = json_array();
+    for (uint32_t i = 1; i < p->device_count; i++) {
+        const struct sonde_row_device *d = &p->devices[i];
+        json_array_append_new(
+            all, json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "id", (int)i, "name",
+                           text(w, sonde_process_string(p, d->name)), "vendor",
+                           text(w, sonde_process_string(p, d->vendor)), "driver",
+                           text(w, sonde_process_string(p, d->driver)), "platform",
+                           text(w, sonde_process_string(p, d->platform)), "backend",
+                           text(w, sonde_process_string(p, d->backend)), "kind", kinds[d->kind < 4 ? d->kind : 0],
+                           "memory_bytes", number_or_null(d->memory_bytes), "busy_ns",
+                           i < 64 ? number(p->header.device_busy[i].busy_ns) : json_null()));
+    }
+    return all;
+}
+
+static json_t *lanes(struct writer *w, const struct sonde_process *p)
+{
+    json_t *all = json_array();
+    char    name[256];
+    for (uint32_t i = 1; i < p->lane_count; i++) {
+        const struct sonde_row_lane *l = &p->lanes[i];
+        bool                         queue = l->kind == SONDE_LANE_KIND_QUEUE;
+        uint64_t                     dropped = 0;
+        for (size_t k = 0; k < sizeof l->dropped / sizeof *l->dropped; k++)
+            dropped += l->dropped[k];
+        json_array_append_new(
+            all, json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "id", (int)i, "kind",
+                           queue ? "queue" : "thread", "name",
+                           text(w, sonde_names_lane(&w->names, w->process, i, name, sizeof name)), "device",
+                           queue ? number_or_null(l->device) : json_null(), "context",
+                           queue ? number_or_null(l->context) : json_null(), "tid",
+                           queue ? json_null() : number_or_null(l->tid), "out_of_order",
+                           queue && (l->flags & 1), "seen", number(l->seen), "done", number(l->done), "unmatched",
+                           number(l->unmatched), "bad_time", number(l->bad_time), "dropped", number(dropped)));
+    }
+    return all;
+}
+
+static json_t *objects(struct writer *w, const struct sonde_process *p)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 1; i < p->object_count; i++) {
+        const struct sonde_row_object *o = &p->objects[i];
+        json_array_append_new(
+            all, json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "id", (int)i, "kind", sonde_object_text(o->kind),
+                           "bytes", number(o->bytes), "address", number_or_null(o->address), "alloc_ns",
+                           number_or_null(o->alloc_ns), "free_ns", number_or_null(o->free_ns), "context",
+                           number_or_null(sonde_names_locate(&w->names, w->process, o->node))));
+    }
+    return all;
+}
+
+static json_t *sizes(const uint64_t *values, uint32_t dims)
+{
+    json_t *all = json_array();
+    if (!values[0]) {
+        json_decref(all);
+        return json_null();
+    }
+    for (uint32_t i = 0; i < dims && i < 3; i++)
+        json_array_append_new(all, number(values[i]));
+    return all;
+}
+
+static json_t *works(const struct sonde_process *p)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 1; i < p->work_count; i++)
+        json_array_append_new(all, json_pack("{s:i, s:o, s:o}", "id", (int)i, "global",
+                                             sizes(p->works[i].global, p->works[i].dims), "local",
+                                             sizes(p->works[i].local, p->works[i].dims)));
+    return all;
+}
+
+static json_t *notes(struct writer *w, const struct sonde_process *p)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 0; i < p->note_count; i++)
+        if (p->notes[i].text[0])
+            json_array_append_new(all, json_pack("{s:o, s:o}", "at_ns", number(p->notes[i].at_ns), "text",
+                                                 text(w, p->notes[i].text)));
+    return all;
+}
+
+static json_t *process(struct writer *w, uint32_t index)
+{
+    const struct sonde_process     *p = &w->m->processes[index];
+    const struct sonde_live_header *h = &p->header;
+    w->process = index;
+    json_t *all = json_pack("{s:i, s:o, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o}", "id", (int)index, "name",
+                            text(w, p->name), "pid", number(h->pid), "executable", text_or_null(w, h->executable),
+                            "state", sonde_state_text(h->state), "trace", (int)h->trace, "start_ns",
+                            number(h->start_ns), "stop_ns", number_or_null(h->stop_ns), "wall_offset_ns",
+                            number(h->wall_offset_ns), "clock_bound_ns", number(h->clock_bound_ns));
+    json_object_set_new(all, "devices", devices(w, p));
+    json_object_set_new(all, "lanes", lanes(w, p));
+    json_object_set_new(all, "works", works(p));
+    json_object_set_new(all, "objects", objects(w, p));
+    json_object_set_new(all, "notes", notes(w, p));
+    json_object_set_new(all, "ledger", ledger(p));
+    return all;
+}
+
+/* ---- the tree, and totals by name ----------------------------------------------------- */
+
+static json_t *context(struct writer *w, uint32_t at)
+{
+    static const char *const kinds[] = {"root", "native", "python", "api", "operation", "unknown", "cut"};
+    const struct sonde_cct_node *node = &w->names.profile->nodes.items[at];
+    const struct sonde_metrics  *self = &node->self;
+    json_t *all = json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o}", "id", (int)at, "parent",
+                            at ? number(node->parent) : json_null(), "kind", kinds[node->kind < 7 ? node->kind : 5],
+                            "name", text_or_null(w, node->name), "file", text_or_null(w, node->file), "line",
+                            number_or_null(node->line), "module", text_or_null(w, node->module));
+    if (node->kind == SONDE_FRAME_NATIVE && !*node->name)
+        json_object_set_new(all, "offset", number(node->offset));
+    if (node->kind == SONDE_FRAME_OP) {
+        json_object_set_new(all, "operation", json_string(sonde_kind_text(node->op)));
+        json_object_set_new(all, "operations", number(self->operations));
+        json_object_set_new(all, "device_ns", number(self->device_ns));
+        json_object_set_new(all, "queue_ns", number(self->queue_ns));
+        json_object_set_new(all, "bytes", number(self->bytes));
+    }
+    if (node->kind == SONDE_FRAME_API) {
+        json_object_set_new(all, "calls", number(self->api_calls));
+        json_object_set_new(all, "host_ns", number(self->api_ns));
+    }
+    return all;
+}
+
+static json_t *total(struct writer *w, const struct sonde_group *group, bool api)
+{
+    const struct sonde_stat *s = &group->stat;
+    json_t *all = json_pack("{s:o, s:o, s:o, s:o}", "name",
+                            text(w, *group->name ? group->name : sonde_kind_text(group->op)), "count",
+                            number(s->count), "timed", number(s->timed), "failed", number(s->failed));
+    json_object_set_new(all, "total_ns", s->timed ? number(s->sum_ns) : json_null());
+    json_object_set_new(all, "min_ns", s->timed ? number(s->min_ns) : json_null());
+    json_object_set_new(all, "max_ns", s->timed ? number(s->max_ns) : json_null());
+    json_object_set_new(all, "mean_ns", s->timed ? json_real(s->mean_ns) : json_null());
+    json_object_set_new(all, "stddev_ns", s->timed > 1 ? json_real(sonde_stat_stddev(s)) : json_null());
+    if (!api) {
+        json_object_set_new(all, "kind", json_string(sonde_kind_text(group->op)));
+        json_object_set_new(all, "group", json_string(sonde_group_text(group->op)));
+        json_object_set_new(all, "bytes", number(s->bytes));
+    }
+    return all;
+}
+
+static void put_tables(struct writer *w)
+{
+    const struct sonde_profile *profile = w->names.profile;
+    begin_array(w, "processes");
+    for (uint32_t i = 0; i < w->m->process_count; i++)
+        put_line(w, process(w, i));
+    end_array(w);
+    begin_array(w, "operation_totals");
+    for (size_t i = 0; i < profile->ops.count; i++)
+        put_line(w, total(w, &profile->ops.items[i], false));
+    end_array(w);
+    begin_array(w, "call_totals");
+    for (size_t i = 0; i < profile->apis.count; i++)
+        put_line(w, total(w, &profile->apis.items[i], true));
+    end_array(w);
+    begin_array(w, "contexts");
+    for (uint32_t i = 0; i < profile->nodes.count && !sonde_out_failed(w->out); i++)
+        put_line(w, context(w, i));
+    end_array(w);
+}
+
+/* ---- rows of the trace ------------------------------------------------------------------ */
+
+static void put_field(struct writer *w, const char *name, uint64_t value)
+{
+    sonde_out_text(w->out, name);
+    sonde_out_u64(w->out, value);
+}
+
+static void put_field_or_null(struct writer *w, const char *name, uint64_t value)
+{
+    if (value) {
+        put_field(w, name, value);
+        return;
+    }
+    sonde_out_text(w->out, name);
+    sonde_out_text(w->out, "null");
+}
+
+/* Names are mostly plain; the others go through jansson. */
+static void put_string(struct writer *w, const char *s)
+{
+    for (const char *c = s; *c; c++)
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e || *c == '"' || *c == '\\') {
+            put_json(w, text(w, s));
+            return;
+        }
+    sonde_out_char(w->out, '"');
+    sonde_out_text(w->out, s);
+    sonde_out_char(w->out, '"');
+}
+
+static int put_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct writer             *w = user;
+    const struct sonde_row_op *op = rows;
+    for (uint32_t i = 0; i < count; i++, op++) {
+        uint32_t at = sonde_names_locate(&w->names, w->process, op->node);
+        bool     none = op->flags & SONDE_OP_NO_TIMES;
+        begin_line(w);
+        put_field(w, "{\"process\":", w->process);
+        put_field(w, ",\"lane\":", lane);
+        sonde_out_text(w->out, ",\"kind\":\"");
+        sonde_out_text(w->out, sonde_kind_text(op->kind));
+        sonde_out_text(w->out, "\",\"name\":");
+        put_string(w, sonde_names_op(&w->names, at, op->kind));
+        put_field(w, ",\"correlation\":", op->correlation);
+        put_field(w, ",\"enter_ns\":", op->enter_ns);
+        put_field_or_null(w, ",\"queued_ns\":", none ? 0 : op->queued_ns);
+        put_field_or_null(w, ",\"submit_ns\":", none ? 0 : op->submit_ns);
+        put_field_or_null(w, ",\"start_ns\":", none ? 0 : op->start_ns);
+        put_field_or_null(w, ",\"end_ns\":", none ? 0 : op->end_ns);
+        put_field(w, ",\"bytes\":", op->bytes);
+        put_field_or_null(w, ",\"work\":", op->work);
+        put_field_or_null(w, ",\"object\":", op->object);
+        put_field_or_null(w, ",\"context\":", at);
+        sonde_out_text(w->out, op->flags & SONDE_OP_FAILED ? ",\"failed\":true" : ",\"failed\":false");
+        sonde_out_text(w->out, op->flags & SONDE_OP_BAD_TIME ? ",\"bad_time\":true}" : ",\"bad_time\":false}");
+        w->result->without_times += none || !op->start_ns || op->end_ns < op->start_ns;
+        w->result->operations++;
+    }
+    return sonde_out_failed(w->out) || w->nomem;
+}
+
+static int put_calls(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct writer               *w = user;
+    const struct sonde_row_call *call = rows;
+    for (uint32_t i = 0; i < count; i++, call++) {
+        uint32_t at = sonde_names_locate(&w->names, w->process, call->node);
+        begin_line(w);
+        put_field(w, "{\"process\":", w->process);
+        put_field(w, ",\"lane\":", lane);
+        sonde_out_text(w->out, ",\"name\":");
+        put_string(w, sonde_names_call(&w->names, at));
+        put_field_or_null(w, ",\"correlation\":", call->correlation);
+        put_field(w, ",\"enter_ns\":", call->enter_ns);
+        put_field(w, ",\"leave_ns\":", call->leave_ns);
+        put_field_or_null(w, ",\"queue\":", call->lane);
+        put_field_or_null(w, ",\"context\":", at);
+        sonde_out_char(w->out, '}');
+        w->result->calls++;
+    }
+    return sonde_out_failed(w->out) || w->nomem;
+}
+
+static void put_trace(struct writer *w, const char *name, enum sonde_table table, sonde_batch_fn fn)
+{
+    begin_array(w, name);
+    for (uint32_t i = 0; i < w->m->process_count && !sonde_out_failed(w->out); i++) {
+        w->process = i;
+        sonde_process_trace(&w->m->processes[i], table, 0, 0, UINT64_MAX, fn, w);
+    }
+    end_array(w);
+}
+
+static int write_json(const struct sonde_measurement *m, struct sonde_out *out, struct sonde_export_result *result,
+                      struct sonde_diag *diag)
+{
+    struct writer w = {.m = m, .out = out, .result = result};
+    int           code = sonde_names_init(&w.names, m, diag);
+    if (code)
+        return code;
+    sonde_out_text(out, "{\"schema\":\"sonde-export\",\"version\":1,\"sonde\":\"" SONDE_VERSION "\",\n\"manifest\":");
+    put_json(&w, m->manifest ? json_incref(m->manifest) : json_null());
+    put_tables(&w);
+    put_trace(&w, "operations", SONDE_TABLE_OP, put_ops);
+    put_trace(&w, "calls", SONDE_TABLE_CALL, put_calls);
+    sonde_out_text(out, "\n}\n");
+    sonde_text_fini(&w.clean);
+    sonde_names_fini(&w.names);
+    return w.nomem ? sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export") : 0;
+}
+
+const struct sonde_export_format sonde_export_json = {
+    .name = "json",
+    .extension = "json",
+    .what = "everything: processes, devices, lanes, contexts, operations, calls, ledger",
+    .open_with = "docs/schema/export.json describes it",
+    .write = write_json,
+};

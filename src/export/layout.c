@@ -1,0 +1,117 @@
+/* layout.c - see layout.h. The window is a binary heap of (start, order of
+ * arrival), so that slices with equal starts keep their order; the items lie
+ * still in slots.
+ */
+#include "layout.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct entry { uint64_t start_ns, end_ns, order; uint32_t slot; };
+
+struct sonde_layout {
+    sonde_layout_fn fn;
+    void           *user;
+    size_t          item_bytes;
+    char           *items;
+    struct entry    heap[SONDE_LAYOUT_WINDOW];
+    uint32_t        count;
+    uint64_t        order;
+    uint64_t        row_end[SONDE_LAYOUT_ROWS];
+    uint32_t        rows;
+};
+
+struct sonde_layout *sonde_layout_create(size_t item_bytes, sonde_layout_fn fn, void *user)
+{
+    struct sonde_layout *layout = calloc(1, sizeof *layout);
+    if (!layout)
+        return NULL;
+    layout->items = malloc(item_bytes * SONDE_LAYOUT_WINDOW);
+    if (!layout->items) {
+        free(layout);
+        return NULL;
+    }
+    layout->item_bytes = item_bytes;
+    layout->fn = fn;
+    layout->user = user;
+    return layout;
+}
+
+void sonde_layout_destroy(struct sonde_layout *layout)
+{
+    if (layout)
+        free(layout->items);
+    free(layout);
+}
+
+static bool before(const struct entry *a, const struct entry *b)
+{
+    return a->start_ns != b->start_ns ? a->start_ns < b->start_ns : a->order < b->order;
+}
+
+/* Put `entry` where the hole at `at` is, moving the hole towards the root. */
+static void sift_up(struct sonde_layout *layout, uint32_t at, struct entry entry)
+{
+    while (at && before(&entry, &layout->heap[(at - 1) / 2])) {
+        layout->heap[at] = layout->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    layout->heap[at] = entry;
+}
+
+static void sift_down(struct sonde_layout *layout, struct entry entry)
+{
+    uint32_t at = 0;
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= layout->count)
+            break;
+        if (child + 1 < layout->count && before(&layout->heap[child + 1], &layout->heap[child]))
+            child++;
+        if (!before(&layout->heap[child], &entry))
+            break;
+        layout->heap[at] = layout->heap[child];
+        at = child;
+    }
+    layout->heap[at] = entry;
+}
+
+static uint32_t row_for(struct sonde_layout *layout, const struct entry *entry)
+{
+    uint32_t row = 0;
+    while (row < layout->rows && layout->row_end[row] > entry->start_ns)
+        row++;
+    if (row == SONDE_LAYOUT_ROWS)
+        return SONDE_LAYOUT_NO_ROW;
+    if (row == layout->rows)
+        layout->rows++;
+    layout->row_end[row] = entry->end_ns;
+    return row;
+}
+
+/* Pass the first slice on; returns its slot, which is free now. */
+static uint32_t pop(struct sonde_layout *layout)
+{
+    struct entry first = layout->heap[0];
+    struct entry last = layout->heap[--layout->count];
+    if (layout->count)
+        sift_down(layout, last);
+    layout->fn(layout->user, row_for(layout, &first), layout->items + first.slot * layout->item_bytes);
+    return first.slot;
+}
+
+void sonde_layout_add(struct sonde_layout *layout, uint64_t start_ns, uint64_t end_ns, const void *item)
+{
+    uint32_t slot = layout->count < SONDE_LAYOUT_WINDOW ? layout->count : pop(layout);
+    memcpy(layout->items + slot * layout->item_bytes, item, layout->item_bytes);
+    sift_up(layout, layout->count++, (struct entry){start_ns, end_ns, layout->order++, slot});
+}
+
+void sonde_layout_end(struct sonde_layout *layout)
+{
+    while (layout->count)
+        pop(layout);
+    layout->rows = 0;
+    layout->order = 0;
+}

@@ -1,0 +1,214 @@
+/* names.c - see names.h. Ids may be unknown where a part of the measurement
+ * was damaged: every look-up is checked, and says "unknown" or a number then.
+ */
+#include "names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLERS_MAX 64
+
+/* Number the queues, and the threads, of a process. */
+static uint32_t *number_lanes(const struct sonde_process *p)
+{
+    uint32_t  queues = 0, threads = 0;
+    uint32_t *ordinal = calloc(p->lane_count + 1, sizeof *ordinal);
+    for (uint32_t i = 1; ordinal && i < p->lane_count; i++)
+        ordinal[i] = p->lanes[i].kind == SONDE_LANE_KIND_QUEUE ? ++queues : ++threads;
+    return ordinal;
+}
+
+int sonde_names_init(struct sonde_names *names, const struct sonde_measurement *m, struct sonde_diag *diag)
+{
+    memset(names, 0, sizeof *names);
+    names->measurement = m;
+    int code = sonde_profile_build(m, &names->profile, diag);
+    if (code)
+        return code;
+    names->ordinals = calloc(m->process_count + 1, sizeof *names->ordinals);
+    for (uint32_t i = 0; names->ordinals && i < m->process_count; i++) {
+        names->ordinals[i] = number_lanes(&m->processes[i]);
+        code = names->ordinals[i] ? code : SONDE_ENOMEM;
+    }
+    if (!names->ordinals || code) {
+        sonde_names_fini(names);
+        return sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
+    }
+    return 0;
+}
+
+void sonde_names_fini(struct sonde_names *names)
+{
+    for (uint32_t i = 0; names->ordinals && i < names->measurement->process_count; i++)
+        free(names->ordinals[i]);
+    free(names->ordinals);
+    sonde_profile_destroy(names->profile);
+    sonde_text_fini(&names->scratch);
+    memset(names, 0, sizeof *names);
+}
+
+const char *sonde_kind_text(uint32_t kind)
+{
+    static const char *const text[] = {
+#define X(name, t, group) t,
+        SONDE_OP_KIND_MAP(X)
+#undef X
+    };
+    return kind < SONDE_OP_KIND_COUNT ? text[kind] : "unknown";
+}
+
+const char *sonde_group_text(uint32_t kind)
+{
+    static const uint8_t group[] = {
+#define X(name, t, g) SONDE_GROUP_##g,
+        SONDE_OP_KIND_MAP(X)
+#undef X
+    };
+    static const char *const text[] = {"kernel", "copy", "set", "order"};
+    return kind < SONDE_OP_KIND_COUNT ? text[group[kind]] : "unknown";
+}
+
+const char *sonde_object_text(uint32_t kind)
+{
+    static const char *const text[] = {
+#define X(name, t) t,
+        SONDE_OBJECT_KIND_MAP(X)
+#undef X
+    };
+    return kind < SONDE_OBJECT_KIND_COUNT ? text[kind] : "unknown";
+}
+
+const char *sonde_drop_text(uint32_t cause)
+{
+    static const char *const text[] = {
+#define X(name, t) t,
+        SONDE_DROP_MAP(X)
+#undef X
+    };
+    return cause < SONDE_DROP_COUNT ? text[cause] : "unknown";
+}
+
+const char *sonde_state_text(uint32_t state)
+{
+    return state == SONDE_PROCESS_RUNNING  ? "running"
+           : state == SONDE_PROCESS_EXITED ? "exited"
+           : state == SONDE_PROCESS_OFF    ? "off"
+                                           : "unknown";
+}
+
+uint32_t sonde_names_locate(const struct sonde_names *names, uint32_t process, uint32_t node)
+{
+    uint32_t at = sonde_profile_locate(names->profile, process, node);
+    return at < names->profile->nodes.count ? at : 0;
+}
+
+const char *sonde_names_op(const struct sonde_names *names, uint32_t at, uint32_t kind)
+{
+    const struct sonde_cct_node *node = &names->profile->nodes.items[at];
+    return at && node->kind == SONDE_FRAME_OP && *node->name ? node->name : sonde_kind_text(kind);
+}
+
+const char *sonde_names_call(const struct sonde_names *names, uint32_t at)
+{
+    const struct sonde_cct_node *node = &names->profile->nodes.items[at];
+    return at && node->kind == SONDE_FRAME_API && *node->name ? node->name : "API call";
+}
+
+/* "step() heat.c:81": brackets unless the name has its own, or is "<module>". */
+static void add_frame(struct sonde_text *text, const struct sonde_cct_node *node)
+{
+    if (node->kind == SONDE_FRAME_CUT)
+        sonde_text_add(text, "(outer frames missing)");
+    else if (*node->name)
+        sonde_text_format(text, "%s%s", node->name, *node->name == '<' || strchr(node->name, '(') ? "" : "()");
+    else if (*node->module)
+        sonde_text_format(text, "%s+0x%llx", sonde_path_base(node->module), (unsigned long long)node->offset);
+    else
+        sonde_text_add(text, "unknown code");
+    if (*node->file)
+        sonde_text_format(text, " %s", sonde_path_base(node->file));
+    if (*node->file && node->line)
+        sonde_text_format(text, ":%u", node->line);
+}
+
+const char *sonde_names_callers(struct sonde_names *names, uint32_t at, uint32_t max)
+{
+    uint32_t callers[CALLERS_MAX];
+    uint32_t count = sonde_profile_callers(names->profile, at, callers, max < CALLERS_MAX ? max : CALLERS_MAX);
+    names->scratch.length = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i)
+            sonde_text_add(&names->scratch, " \xe2\x86\x90 ");
+        add_frame(&names->scratch, &names->profile->nodes.items[callers[i]]);
+    }
+    return names->scratch.length ? sonde_text_get(&names->scratch) : "";
+}
+
+const char *sonde_names_stack(struct sonde_names *names, uint32_t at)
+{
+    names->scratch.length = 0;
+    while (at) {
+        const struct sonde_cct_node *node = &names->profile->nodes.items[at];
+        at = node->parent;
+        if (node->kind == SONDE_FRAME_OP || node->kind == SONDE_FRAME_API)
+            continue;
+        if (names->scratch.length)
+            sonde_text_add(&names->scratch, "\n");
+        add_frame(&names->scratch, node);
+    }
+    return names->scratch.length ? sonde_text_get(&names->scratch) : "";
+}
+
+char *sonde_names_device(const struct sonde_process *p, uint32_t device, char *out, size_t size)
+{
+    const char *name = device && device < p->device_count ? sonde_process_string(p, p->devices[device].name) : "";
+    if (*name)
+        snprintf(out, size, "%s", name);
+    else
+        snprintf(out, size, "device %u", device);
+    return out;
+}
+
+char *sonde_names_lane(const struct sonde_names *names, uint32_t process, uint32_t lane, char *out, size_t size)
+{
+    const struct sonde_process  *p = &names->measurement->processes[process];
+    const struct sonde_row_lane *row;
+    char                         device[128];
+    if (lane == 0 || lane >= p->lane_count) {
+        snprintf(out, size, "Lane %u", lane);
+        return out;
+    }
+    row = &p->lanes[lane];
+    const char *name = sonde_process_string(p, row->name);
+    if (row->kind == SONDE_LANE_KIND_THREAD)
+        snprintf(out, size, "%s %u", *name ? name : "Thread", row->tid);
+    else
+        snprintf(out, size, "Queue %u%s%s \xc2\xb7 %s", names->ordinals[process][lane], *name ? " " : "", name,
+                 sonde_names_device(p, row->device, device, sizeof device));
+    return out;
+}
+
+char *sonde_names_work(const struct sonde_process *p, uint32_t work, bool local, char *out, size_t size)
+{
+    const struct sonde_row_work *row;
+    size_t                       used = 0;
+    out[0] = 0;
+    if (work == 0 || work >= p->work_count)
+        return out;
+    row = &p->works[work];
+    const uint64_t *sizes = local ? row->local : row->global;
+    for (uint32_t i = 0; i < row->dims && i < 3 && sizes[i] && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%llu", i ? " \xc3\x97 " : "",
+                                 (unsigned long long)sizes[i]);
+    return out;
+}
+
+size_t sonde_names_host_length(const char *name)
+{
+    size_t length = strlen(name);
+    for (int dashes = 0; length && dashes < 2; )
+        if (name[--length] == '-')
+            dashes++;
+    return length ? length : strlen(name);
+}

@@ -1,0 +1,56 @@
+/* names.h - what operations, contexts, lanes and devices are called in exports.
+ *
+ * Functions, files and lines are those of the merged calling context tree
+ * (src/analyze/profile.h), so that exports and reports agree.
+ */
+#ifndef SONDE_EXPORT_NAMES_H
+#define SONDE_EXPORT_NAMES_H
+
+#include <stdbool.h>
+
+#include "../analyze/profile.h"
+#include "../base/text.h"
+#include "../format/reader.h"
+
+/* Ready after init; one thread at a time. Read the fields, change nothing. */
+struct sonde_names {
+    const struct sonde_measurement *measurement;
+    struct sonde_profile           *profile;
+    uint32_t                      **ordinals; /* [process][lane id]: which queue, or which thread, from 1 */
+    struct sonde_text               scratch;
+};
+
+int  sonde_names_init(struct sonde_names *names, const struct sonde_measurement *m, struct sonde_diag *diag);
+void sonde_names_fini(struct sonde_names *names);
+
+/* Texts below never are NULL. */
+const char *sonde_kind_text(uint32_t kind);   /* "kernel", "read" ... of enum sonde_op_kind */
+const char *sonde_group_text(uint32_t kind);  /* "kernel", "copy", "set", "order" */
+const char *sonde_object_text(uint32_t kind); /* "buffer" ... of enum sonde_object_kind */
+const char *sonde_drop_text(uint32_t cause);  /* "channel_full" ... of enum sonde_drop */
+const char *sonde_state_text(uint32_t state); /* "exited" ... of enum sonde_process_state */
+
+/* Tree node of an operation or API call; 0 when its context was lost. */
+uint32_t sonde_names_locate(const struct sonde_names *names, uint32_t process, uint32_t node);
+/* The name of an operation: the kernel's, or the kind's text. `at` is a tree node. */
+const char *sonde_names_op(const struct sonde_names *names, uint32_t at, uint32_t kind);
+/* The name of an API call; "API call" when unknown. */
+const char *sonde_names_call(const struct sonde_names *names, uint32_t at);
+
+/* The user's frames that led to tree node `at`, innermost first, at most `max`:
+ * "step() heat.c:81 ← main() heat.c:140". Valid until the next call of this or the next function. */
+const char *sonde_names_callers(struct sonde_names *names, uint32_t at, uint32_t max);
+/* Every frame above `at`, innermost first, one per line. */
+const char *sonde_names_stack(struct sonde_names *names, uint32_t at);
+
+/* "NVIDIA H200", or "device 2"; into the caller's buffer, returned. So below. */
+char *sonde_names_device(const struct sonde_process *p, uint32_t device, char *out, size_t size);
+/* "Queue 1 · NVIDIA H200", "Thread 4711". */
+char *sonde_names_lane(const struct sonde_names *names, uint32_t process, uint32_t lane, char *out, size_t size);
+/* "1024 × 16" of global (local = false) or local sizes; "" when not known or the runtime's choice. */
+char *sonde_names_work(const struct sonde_process *p, uint32_t work, bool local, char *out, size_t size);
+
+/* Length of the host part of a process directory's name "HOST-PID-N". */
+size_t sonde_names_host_length(const char *process_name);
+
+#endif

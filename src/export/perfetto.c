@@ -1,0 +1,510 @@
+/* perfetto.c - a measurement as a Perfetto trace: processes, threads and queues
+ * as tracks, API calls and operations as slices, flows between them.
+ *
+ * docs/export.md says what becomes what. Slices of one track never overlap
+ * (layout.h): those of a lane that do go to further tracks that the viewer
+ * merges into one. Operations without usable times become instants at their
+ * API call, so that the counts stay those of the ledger.
+ */
+#include "export.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layout.h"
+#include "names.h"
+#include "perfetto_wire.h"
+#include "utf8.h"
+
+typedef Sonde__Perfetto__TrackDescriptor Track;
+
+/* Track numbers: process in the high part, then what it is, then which. */
+enum track_kind { TRACK_PROCESS, TRACK_DEVICE, TRACK_LANE, TRACK_ROW, TRACK_LEDGER };
+#define CALLED_FROM_FRAMES 4
+
+struct writer {
+    const struct sonde_measurement *m;
+    struct sonde_names              names;
+    struct pf_wire                  wire;
+    struct sonde_layout            *layout;
+    struct sonde_export_result     *result;
+    uint64_t                       *called_from, *stacks; /* [tree node]: iid of the text; ~0 = empty */
+    uint64_t                       *works[2];             /* [work id] of this process: global, local */
+
+    uint32_t process;      /* now being written */
+    int64_t  shift_ns;     /* of its times */
+    uint64_t first_ns;
+    int32_t  pid;
+    uint32_t lane;         /* now being written; 0 none */
+    uint64_t rows[SONDE_LAYOUT_ROWS]; /* track of each row of the lane; 0 = not described yet */
+    uint64_t row_tracks;   /* described so far, for numbering */
+};
+
+struct slice {
+    bool is_call;
+    union {
+        struct sonde_row_op   op;
+        struct sonde_row_call call;
+    } row;
+};
+
+static const struct sonde_process *process_of(const struct writer *w)
+{
+    return &w->m->processes[w->process];
+}
+
+static uint64_t track_of(const struct writer *w, enum track_kind kind, uint64_t which)
+{
+    return ((uint64_t)(w->process + 1) << 44) | (uint64_t)kind << 40 | which;
+}
+
+static uint64_t time_of(const struct writer *w, uint64_t ns)
+{
+    return ns + (uint64_t)w->shift_ns;
+}
+
+/* ---- tracks ----------------------------------------------------------------- */
+
+static void describe(struct writer *w, uint64_t uuid, uint64_t parent, const char *name, int rank, Track *track)
+{
+    track->has_uuid = 1;
+    track->uuid = uuid;
+    track->has_parent_uuid = parent != 0;
+    track->parent_uuid = parent;
+    track->name = (char *)name;
+    track->has_sibling_order_rank = rank != 0;
+    track->sibling_order_rank = rank;
+    pf_send_track(&w->wire, track);
+}
+
+static void describe_plain(struct writer *w, uint64_t uuid, uint64_t parent, const char *name, int rank)
+{
+    Track              track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
+    struct sonde_text  room = {0};
+    track.has_child_ordering = 1;
+    track.child_ordering = SONDE__PERFETTO__TRACK_DESCRIPTOR__CHILD_TRACKS_ORDERING__ORDER_EXPLICIT;
+    describe(w, uuid, parent, sonde_utf8_clean(name, &room), rank, &track);
+    sonde_text_fini(&room);
+}
+
+/* Viewers tell processes apart by pid: a pid that came before (other host,
+ * container, re-use) gets a number beyond the kernel's (2^22). */
+static int32_t unique_pid(const struct writer *w)
+{
+    uint32_t pid = process_of(w)->header.pid;
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < w->process; i++)
+        same += w->m->processes[i].header.pid == pid;
+    return (int32_t)(((same & 0x1ff) << 22 | pid) & INT32_MAX);
+}
+
+static void describe_process(struct writer *w)
+{
+    const struct sonde_process        *p = process_of(w);
+    Track                              track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
+    Sonde__Perfetto__ProcessDescriptor process = SONDE__PERFETTO__PROCESS_DESCRIPTOR__INIT;
+    struct sonde_text                  name = {0}, room = {0};
+    sonde_text_format(&name, "%s (%s)", p->header.executable[0] ? sonde_path_base(p->header.executable) : "process",
+                      p->name);
+    process.has_pid = 1;
+    process.pid = w->pid;
+    process.process_name = (char *)sonde_utf8_clean(sonde_text_get(&name), &room);
+    track.process = &process;
+    track.has_child_ordering = 1;
+    track.child_ordering = SONDE__PERFETTO__TRACK_DESCRIPTOR__CHILD_TRACKS_ORDERING__ORDER_EXPLICIT;
+    describe(w, track_of(w, TRACK_PROCESS, 0), 0, NULL, 0, &track);
+    sonde_text_fini(&name);
+    sonde_text_fini(&room);
+}
+
+/* Two lanes may be of threads with the same number, one after the other. */
+static bool first_with_tid(const struct sonde_process *p, uint32_t lane)
+{
+    for (uint32_t i = 1; i < lane; i++)
+        if (p->lanes[i].kind == SONDE_LANE_KIND_THREAD && p->lanes[i].tid == p->lanes[lane].tid)
+            return false;
+    return true;
+}
+
+static void describe_lane(struct writer *w, uint32_t lane)
+{
+    const struct sonde_process *p = process_of(w);
+    uint64_t                    uuid = track_of(w, TRACK_LANE, lane), process = track_of(w, TRACK_PROCESS, 0);
+    char                        name[256];
+    sonde_names_lane(&w->names, w->process, lane, name, sizeof name);
+    if (lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_THREAD && first_with_tid(p, lane)) {
+        Track                             track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
+        Sonde__Perfetto__ThreadDescriptor thread = SONDE__PERFETTO__THREAD_DESCRIPTOR__INIT;
+        thread.has_pid = thread.has_tid = 1;
+        thread.pid = w->pid;
+        thread.tid = p->lanes[lane].tid;
+        thread.thread_name = name;
+        track.thread = &thread;
+        describe(w, uuid, process, NULL, 0, &track);
+        return;
+    }
+    bool queue = lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_QUEUE;
+    describe_plain(w, uuid, queue ? track_of(w, TRACK_DEVICE, p->lanes[lane].device) : process, name, (int)lane);
+}
+
+static void describe_devices(struct writer *w)
+{
+    const struct sonde_process *p = process_of(w);
+    char                        name[192], device[128];
+    for (uint32_t i = 1; i < p->lane_count; i++) {
+        bool known = p->lanes[i].kind != SONDE_LANE_KIND_QUEUE;
+        for (uint32_t j = 1; j < i && !known; j++)
+            known = p->lanes[j].kind == SONDE_LANE_KIND_QUEUE && p->lanes[j].device == p->lanes[i].device;
+        if (known)
+            continue;
+        snprintf(name, sizeof name, "Device %u \xc2\xb7 %s", p->lanes[i].device,
+                 sonde_names_device(p, p->lanes[i].device, device, sizeof device));
+        describe_plain(w, track_of(w, TRACK_DEVICE, p->lanes[i].device), track_of(w, TRACK_PROCESS, 0), name,
+                       1000 + (int)(p->lanes[i].device & 0xffff));
+    }
+}
+
+/* The track of a row of the lane. Row 0 is the lane's own; further ones stand
+ * next to it under the same name and merge key, or under the thread. */
+static uint64_t row_track(struct writer *w, uint32_t row)
+{
+    const struct sonde_process *p = process_of(w);
+    uint64_t                    own = track_of(w, TRACK_LANE, w->lane);
+    if (row == 0)
+        return own;
+    if (w->rows[row])
+        return w->rows[row];
+    Track    track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
+    bool     queue = w->lane < p->lane_count && p->lanes[w->lane].kind == SONDE_LANE_KIND_QUEUE;
+    char     name[256];
+    uint64_t parent = queue ? track_of(w, TRACK_DEVICE, p->lanes[w->lane].device) : track_of(w, TRACK_PROCESS, 0);
+    w->rows[row] = track_of(w, TRACK_ROW, ++w->row_tracks);
+    track.has_sibling_merge_behavior = track.has_sibling_merge_key_int = 1;
+    track.sibling_merge_behavior = SONDE__PERFETTO__TRACK_DESCRIPTOR__SIBLING_MERGE_BEHAVIOR__MERGE_BY_KEY;
+    track.sibling_merge_key_int = own;
+    describe(w, w->rows[row], parent, sonde_names_lane(&w->names, w->process, w->lane, name, sizeof name),
+             (int)w->lane, &track);
+    return w->rows[row];
+}
+
+/* ---- slices ------------------------------------------------------------------- */
+
+/* iid of a text that belongs to `key`, made by `text` once. */
+static uint64_t once(struct writer *w, uint64_t *iids, size_t key, const char *text)
+{
+    uint64_t iid = pf_text(&w->wire, text);
+    iids[key] = iid ? iid : UINT64_MAX;
+    return iid;
+}
+
+static uint64_t known(const uint64_t *iids, size_t key)
+{
+    return iids[key] == UINT64_MAX ? 0 : iids[key];
+}
+
+static void add_context(struct writer *w, struct pf_event *event, uint32_t at)
+{
+    if (!at)
+        return;
+    if (!w->called_from[at])
+        once(w, w->called_from, at, sonde_names_callers(&w->names, at, CALLED_FROM_FRAMES));
+    if (!w->stacks[at])
+        once(w, w->stacks, at, sonde_names_stack(&w->names, at));
+    pf_add_text(event, PF_KEY_called_from, known(w->called_from, at));
+    pf_add_text(event, PF_KEY_stack, known(w->stacks, at));
+}
+
+static void add_work(struct writer *w, struct pf_event *event, uint32_t work)
+{
+    static const enum pf_key keys[] = {PF_KEY_global_size, PF_KEY_local_size};
+    char                     text[96];
+    if (work == 0 || work >= process_of(w)->work_count)
+        return;
+    for (int local = 0; local < 2; local++) {
+        if (!w->works[local][work])
+            once(w, w->works[local], work, sonde_names_work(process_of(w), work, local, text, sizeof text));
+        pf_add_text(event, keys[local], known(w->works[local], work));
+    }
+}
+
+/* The parts of the queue delay whose both ends are known. */
+static void add_delay(struct pf_event *event, enum pf_key key, uint64_t from_ns, uint64_t to_ns)
+{
+    if (from_ns && to_ns >= from_ns)
+        pf_add_number(event, key, to_ns - from_ns);
+}
+
+static uint64_t flow_of(const struct writer *w, uint64_t correlation)
+{
+    return correlation ? (uint64_t)(w->process + 1) << 48 | (correlation & ((1ull << 48) - 1)) : 0;
+}
+
+static bool has_times(const struct sonde_row_op *op)
+{
+    return !(op->flags & SONDE_OP_NO_TIMES) && op->start_ns && op->end_ns >= op->start_ns;
+}
+
+static enum pf_category category_of(uint32_t kind)
+{
+    static const struct { const char *text; enum pf_category category; } map[] = {
+        {"kernel", PF_CATEGORY_kernel}, {"copy", PF_CATEGORY_copy}, {"set", PF_CATEGORY_set}};
+    for (size_t i = 0; i < sizeof map / sizeof *map; i++)
+        if (strcmp(sonde_group_text(kind), map[i].text) == 0)
+            return map[i].category;
+    return PF_CATEGORY_order;
+}
+
+static const char *status_of(const struct sonde_row_op *op)
+{
+    return op->flags & SONDE_OP_FAILED     ? "failed"
+           : op->flags & SONDE_OP_NO_TIMES ? "no device times"
+           : op->flags & SONDE_OP_BAD_TIME ? "bad times"
+           : op->flags & SONDE_OP_EARLY    ? "starts before its API call, within the clock's bound"
+           : has_times(op)                 ? ""
+                                           : "bad times";
+}
+
+static void write_op(struct writer *w, uint32_t row, const struct sonde_row_op *op)
+{
+    const struct sonde_process *p = process_of(w);
+    uint32_t                    at = sonde_names_locate(&w->names, w->process, op->node);
+    bool                        timed = has_times(op) && row != SONDE_LAYOUT_NO_ROW;
+    struct pf_event             event = {.category = category_of(op->kind), .flow_ends = true};
+    event.name = pf_name(&w->wire, sonde_names_op(&w->names, at, op->kind));
+    event.flow = flow_of(w, op->correlation);
+    event.track = row_track(w, timed ? row : 0);
+    pf_add_number(&event, PF_KEY_correlation, op->correlation);
+    if (op->bytes)
+        pf_add_number(&event, PF_KEY_bytes, op->bytes);
+    add_work(w, &event, op->work);
+    if (op->object && op->object < p->object_count) {
+        pf_add_number(&event, PF_KEY_object, op->object);
+        pf_add_number(&event, PF_KEY_object_bytes, p->objects[op->object].bytes);
+    }
+    if (has_times(op)) {
+        add_delay(&event, PF_KEY_call_to_queued_ns, op->enter_ns, op->queued_ns);
+        add_delay(&event, PF_KEY_queued_to_submit_ns, op->queued_ns, op->submit_ns);
+        add_delay(&event, PF_KEY_submit_to_start_ns, op->submit_ns, op->start_ns);
+    }
+    if (*status_of(op))
+        pf_add_text(&event, PF_KEY_status, pf_text(&w->wire, status_of(op)));
+    add_context(w, &event, at);
+    event.at_ns = time_of(w, timed ? op->start_ns : op->enter_ns);
+    if (timed)
+        pf_send_slice(&w->wire, &event, time_of(w, op->end_ns));
+    else
+        pf_send_instant(&w->wire, &event);
+    w->result->operations++;
+    w->result->without_times += !has_times(op);
+}
+
+static void write_call(struct writer *w, uint32_t row, const struct sonde_row_call *call)
+{
+    uint32_t        at = sonde_names_locate(&w->names, w->process, call->node);
+    struct pf_event event = {.category = PF_CATEGORY_api, .at_ns = time_of(w, call->enter_ns)};
+    event.name = pf_name(&w->wire, sonde_names_call(&w->names, at));
+    event.flow = flow_of(w, call->correlation);
+    event.track = row_track(w, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
+    if (call->correlation)
+        pf_add_number(&event, PF_KEY_correlation, call->correlation);
+    if (call->lane && call->lane < process_of(w)->lane_count)
+        pf_add_number(&event, PF_KEY_queue, w->names.ordinals[w->process][call->lane]);
+    add_context(w, &event, at);
+    if (row == SONDE_LAYOUT_NO_ROW || call->leave_ns < call->enter_ns)
+        pf_send_instant(&w->wire, &event);
+    else
+        pf_send_slice(&w->wire, &event, time_of(w, call->leave_ns));
+    w->result->calls++;
+}
+
+static void write_slice(void *user, uint32_t row, const void *item)
+{
+    struct writer      *w = user;
+    const struct slice *slice = item;
+    if (slice->is_call)
+        write_call(w, row, &slice->row.call);
+    else
+        write_op(w, row, &slice->row.op);
+}
+
+static void end_lane(struct writer *w)
+{
+    sonde_layout_end(w->layout);
+    memset(w->rows, 0, sizeof w->rows);
+    w->lane = 0;
+}
+
+static void begin_lane(struct writer *w, uint32_t lane)
+{
+    if (lane == w->lane)
+        return;
+    end_lane(w);
+    w->lane = lane;
+    if (lane >= process_of(w)->lane_count)
+        describe_lane(w, lane);
+}
+
+static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct writer             *w = user;
+    const struct sonde_row_op *op = rows;
+    begin_lane(w, lane);
+    for (uint32_t i = 0; i < count; i++) {
+        struct slice slice = {.is_call = false, .row.op = op[i]};
+        if (has_times(&op[i]))
+            sonde_layout_add(w->layout, op[i].start_ns, op[i].end_ns, &slice);
+        else
+            write_op(w, 0, &op[i]);
+    }
+    return w->wire.nomem || sonde_out_failed(w->wire.out);
+}
+
+static int take_calls(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct writer               *w = user;
+    const struct sonde_row_call *call = rows;
+    begin_lane(w, lane);
+    for (uint32_t i = 0; i < count; i++) {
+        struct slice slice = {.is_call = true, .row.call = call[i]};
+        if (call[i].leave_ns >= call[i].enter_ns)
+            sonde_layout_add(w->layout, call[i].enter_ns, call[i].leave_ns, &slice);
+        else
+            write_call(w, 0, &call[i]);
+    }
+    return w->wire.nomem || sonde_out_failed(w->wire.out);
+}
+
+/* ---- the ledger ------------------------------------------------------------------ */
+
+static void add_ledger(struct pf_event *event, const struct sonde_process *p)
+{
+    const struct sonde_ledger *l = &p->header.ledger;
+    const struct { enum pf_key key; uint64_t value; } lines[] = {
+        {PF_KEY_seen, l->seen}, {PF_KEY_done, l->done}, {PF_KEY_failed, l->failed}, {PF_KEY_no_times, l->no_times},
+        {PF_KEY_unmatched, l->unmatched}, {PF_KEY_bad_time, l->bad_time},
+        {PF_KEY_early_in_bound, l->early_in_bound}, {PF_KEY_api_calls, l->api_calls}, {PF_KEY_unwinds, l->unwinds},
+        {PF_KEY_unwind_failed, l->unwind_failed}, {PF_KEY_unwind_mismatched, l->unwind_mismatched},
+        {PF_KEY_contexts_folded, l->contexts_folded}, {PF_KEY_hook_ns, l->hook_ns},
+        {PF_KEY_thread_cpu_ns, l->thread_cpu_ns}, {PF_KEY_clock_bound_ns, p->header.clock_bound_ns},
+        {PF_KEY_damaged_chunks, p->damaged_chunks},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        pf_add_number(event, lines[i].key, lines[i].value);
+}
+
+/* One instant at the process's start that carries the ledger as arguments. */
+static void write_ledger(struct writer *w)
+{
+    const struct sonde_process *p = process_of(w);
+    const struct sonde_ledger  *l = &p->header.ledger;
+    uint64_t                    track = track_of(w, TRACK_LEDGER, 0), dropped = 0;
+    struct pf_event             event = {.category = PF_CATEGORY_sonde, .track = track};
+    struct sonde_text           text = {0};
+    char                        name[160];
+    describe_plain(w, track, track_of(w, TRACK_PROCESS, 0), "Sonde's ledger", 2000);
+    add_ledger(&event, p);
+    for (uint32_t i = 0; i < SONDE_DROP_COUNT; i++) {
+        dropped += l->dropped[i];
+        if (l->dropped[i])
+            sonde_text_format(&text, "%s%llu %s", text.length ? ", " : "", (unsigned long long)l->dropped[i],
+                              sonde_drop_text(i));
+    }
+    pf_add_text(&event, PF_KEY_dropped, pf_text(&w->wire, dropped ? sonde_text_get(&text) : "0"));
+    for (uint32_t i = 0; i < p->note_count && i < 16; i++)
+        if (p->notes[i].text[0])
+            pf_add_text(&event, PF_KEY_note, pf_text(&w->wire, p->notes[i].text));
+    snprintf(name, sizeof name, "ledger: %llu seen, %llu dropped, %llu unmatched", (unsigned long long)l->seen,
+             (unsigned long long)dropped, (unsigned long long)l->unmatched);
+    event.name = pf_name(&w->wire, name);
+    event.at_ns = time_of(w, p->header.start_ns);
+    pf_send_instant(&w->wire, &event);
+    sonde_text_fini(&text);
+}
+
+/* ---- the whole --------------------------------------------------------------------- */
+
+/* Processes of one host share a clock; another host's is tied to it by the wall clocks. */
+static int64_t shift_of(const struct sonde_measurement *m, const struct sonde_process *p)
+{
+    const struct sonde_process *first = &m->processes[0];
+    size_t                      length = sonde_names_host_length(p->name);
+    bool same = length == sonde_names_host_length(first->name) && memcmp(p->name, first->name, length) == 0;
+    if (same || !p->header.wall_offset_ns || !first->header.wall_offset_ns)
+        return 0;
+    return (int64_t)(p->header.wall_offset_ns - first->header.wall_offset_ns);
+}
+
+static int write_process(struct writer *w, uint32_t index)
+{
+    const struct sonde_process *p = &w->m->processes[index];
+    w->process = index;
+    w->shift_ns = shift_of(w->m, p);
+    w->pid = unique_pid(w);
+    w->row_tracks = 0;
+    for (int i = 0; i < 2; i++) {
+        free(w->works[i]);
+        w->works[i] = calloc(p->work_count + 1, sizeof *w->works[i]);
+        if (!w->works[i])
+            return SONDE_ENOMEM;
+    }
+    describe_process(w);
+    describe_devices(w);
+    for (uint32_t lane = 1; lane < p->lane_count; lane++)
+        describe_lane(w, lane);
+    write_ledger(w);
+    sonde_process_trace(p, SONDE_TABLE_CALL, 0, 0, UINT64_MAX, take_calls, w);
+    end_lane(w);
+    sonde_process_trace(p, SONDE_TABLE_OP, 0, 0, UINT64_MAX, take_ops, w);
+    end_lane(w);
+    return w->wire.nomem ? SONDE_ENOMEM : 0;
+}
+
+static int write_all(struct writer *w, struct sonde_out *out, struct sonde_diag *diag)
+{
+    const struct sonde_measurement *m = w->m;
+    int                             code = sonde_names_init(&w->names, m, diag);
+    if (code)
+        return code;
+    size_t nodes = w->names.profile->nodes.count + 1;
+    w->called_from = calloc(nodes, sizeof *w->called_from);
+    w->stacks = calloc(nodes, sizeof *w->stacks);
+    w->layout = sonde_layout_create(sizeof(struct slice), write_slice, w);
+    pf_begin(&w->wire, out, m->processes[0].header.start_ns,
+             m->processes[0].header.start_ns + m->processes[0].header.wall_offset_ns);
+    code = w->called_from && w->stacks && w->layout ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 0; !code && i < m->process_count && !sonde_out_failed(out); i++)
+        code = write_process(w, i);
+    pf_fini(&w->wire);
+    sonde_layout_destroy(w->layout);
+    free(w->called_from);
+    free(w->stacks);
+    free(w->works[0]);
+    free(w->works[1]);
+    sonde_names_fini(&w->names);
+    return code ? sonde_diag_set(diag, code, m->path, "cannot export") : 0;
+}
+
+static int write_perfetto(const struct sonde_measurement *m, struct sonde_out *out,
+                          struct sonde_export_result *result, struct sonde_diag *diag)
+{
+    int            code = sonde__export_needs_trace(m, diag);
+    struct writer *w = code ? NULL : calloc(1, sizeof *w);
+    if (code)
+        return code;
+    if (!w)
+        return sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
+    w->m = m;
+    w->result = result;
+    code = write_all(w, out, diag);
+    free(w);
+    return code;
+}
+
+const struct sonde_export_format sonde_export_perfetto = {
+    .name = "perfetto",
+    .extension = "perfetto-trace",
+    .what = "trace for Perfetto's viewer (ui.perfetto.dev) and trace_processor",
+    .open_with = "open it at https://ui.perfetto.dev",
+    .write = write_perfetto,
+};

@@ -1,0 +1,235 @@
+/* perfetto_wire.c - see perfetto_wire.h. */
+#include "perfetto_wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "utf8.h"
+
+#define SEQUENCE 1u
+
+typedef Sonde__Perfetto__Trace            Trace;
+typedef Sonde__Perfetto__TracePacket      Packet;
+typedef Sonde__Perfetto__TrackEvent       Event;
+typedef Sonde__Perfetto__DebugAnnotation  Annotation;
+typedef Sonde__Perfetto__InternedData     InternedData;
+typedef Sonde__Perfetto__InternedName     InternedName;
+typedef Sonde__Perfetto__InternedString   InternedString;
+
+static void send(struct pf_wire *wire, Packet *packet)
+{
+    Trace   trace = SONDE__PERFETTO__TRACE__INIT;
+    Packet *packets[] = {packet};
+    packet->has_trusted_packet_sequence_id = 1;
+    packet->trusted_packet_sequence_id = SEQUENCE;
+    trace.n_packet = 1;
+    trace.packet = packets;
+    size_t size = sonde__perfetto__trace__get_packed_size(&trace);
+    if (size > wire->packed_bytes) {
+        uint8_t *larger = realloc(wire->packed, 2 * size);
+        if (!larger) {
+            wire->nomem = true;
+            return;
+        }
+        wire->packed = larger;
+        wire->packed_bytes = 2 * size;
+    }
+    sonde__perfetto__trace__pack(&trace, wire->packed);
+    sonde_out_bytes(wire->out, wire->packed, size);
+}
+
+static void send_interned(struct pf_wire *wire, InternedData *data, uint32_t flags)
+{
+    Packet packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
+    packet.interned_data = data;
+    packet.has_sequence_flags = 1;
+    packet.sequence_flags = flags;
+    packet.has_first_packet_on_sequence = packet.first_packet_on_sequence =
+        (flags & SONDE__PERFETTO__SEQUENCE_FLAGS__SEQ_INCREMENTAL_STATE_CLEARED) != 0;
+    send(wire, &packet);
+}
+
+/* The fixed names: arguments and categories. */
+static void send_vocabulary(struct pf_wire *wire)
+{
+    static const char *const keys[] = {
+#define X(name) #name,
+        PF_KEY_MAP(X)
+    };
+    static const char *const categories[] = {
+        PF_CATEGORY_MAP(X)
+#undef X
+    };
+    enum { KEYS = PF_KEY_COUNT - 1, CATEGORIES = PF_CATEGORY_COUNT - 1 };
+    InternedName  names[KEYS + CATEGORIES];
+    InternedName *pointers[KEYS + CATEGORIES];
+    for (size_t i = 0; i < KEYS + CATEGORIES; i++) {
+        sonde__perfetto__interned_name__init(&names[i]);
+        names[i].has_iid = 1;
+        names[i].iid = i < KEYS ? i + 1 : i - KEYS + 1;
+        names[i].name = (char *)(i < KEYS ? keys[i] : categories[i - KEYS]);
+        pointers[i] = &names[i];
+    }
+    InternedData data = SONDE__PERFETTO__INTERNED_DATA__INIT;
+    data.n_debug_annotation_names = KEYS;
+    data.debug_annotation_names = pointers;
+    data.n_event_categories = CATEGORIES;
+    data.event_categories = pointers + KEYS;
+    send_interned(wire, &data, SONDE__PERFETTO__SEQUENCE_FLAGS__SEQ_INCREMENTAL_STATE_CLEARED);
+}
+
+static void send_clock(struct pf_wire *wire, uint64_t raw_ns, uint64_t real_ns)
+{
+    Sonde__Perfetto__ClockSnapshot__Clock  clocks[2];
+    Sonde__Perfetto__ClockSnapshot__Clock *pointers[] = {&clocks[0], &clocks[1]};
+    Sonde__Perfetto__ClockSnapshot         snapshot = SONDE__PERFETTO__CLOCK_SNAPSHOT__INIT;
+    Packet                                 packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
+    for (int i = 0; i < 2; i++) {
+        sonde__perfetto__clock_snapshot__clock__init(&clocks[i]);
+        clocks[i].has_clock_id = clocks[i].has_timestamp = 1;
+    }
+    clocks[0].clock_id = SONDE__PERFETTO__BUILTIN_CLOCK__CLOCK_MONOTONIC_RAW;
+    clocks[0].timestamp = raw_ns;
+    clocks[1].clock_id = SONDE__PERFETTO__BUILTIN_CLOCK__CLOCK_REALTIME;
+    clocks[1].timestamp = real_ns;
+    snapshot.n_clocks = 2;
+    snapshot.clocks = pointers;
+    snapshot.has_primary_trace_clock = 1;
+    snapshot.primary_trace_clock = SONDE__PERFETTO__BUILTIN_CLOCK__CLOCK_MONOTONIC_RAW;
+    packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_CLOCK_SNAPSHOT;
+    packet.clock_snapshot = &snapshot;
+    send(wire, &packet);
+}
+
+void pf_begin(struct pf_wire *wire, struct sonde_out *out, uint64_t raw_ns, uint64_t real_ns)
+{
+    memset(wire, 0, sizeof *wire);
+    wire->out = out;
+    send_clock(wire, raw_ns, real_ns);
+    send_vocabulary(wire);
+}
+
+void pf_fini(struct pf_wire *wire)
+{
+    free(wire->packed);
+    sonde_intern_fini(&wire->names);
+    sonde_text_fini(&wire->clean);
+}
+
+uint64_t pf_name(struct pf_wire *wire, const char *name)
+{
+    uint32_t before = wire->names.count;
+    name = sonde_utf8_clean(name, &wire->clean);
+    uint32_t id = sonde_intern_bytes(&wire->names, name, strlen(name));
+    if (!id)
+        wire->nomem = true;
+    if (wire->names.count == before)
+        return id;
+    InternedName  interned = SONDE__PERFETTO__INTERNED_NAME__INIT;
+    InternedName *pointers[] = {&interned};
+    InternedData  data = SONDE__PERFETTO__INTERNED_DATA__INIT;
+    interned.has_iid = 1;
+    interned.iid = id;
+    interned.name = (char *)name;
+    data.n_event_names = 1;
+    data.event_names = pointers;
+    send_interned(wire, &data, SONDE__PERFETTO__SEQUENCE_FLAGS__SEQ_NEEDS_INCREMENTAL_STATE);
+    return id;
+}
+
+uint64_t pf_text(struct pf_wire *wire, const char *text)
+{
+    if (!*text)
+        return 0;
+    text = sonde_utf8_clean(text, &wire->clean);
+    InternedString  interned = SONDE__PERFETTO__INTERNED_STRING__INIT;
+    InternedString *pointers[] = {&interned};
+    InternedData    data = SONDE__PERFETTO__INTERNED_DATA__INIT;
+    interned.has_iid = interned.has_str = 1;
+    interned.iid = ++wire->texts;
+    interned.str.data = (uint8_t *)text;
+    interned.str.len = strlen(text);
+    data.n_debug_annotation_string_values = 1;
+    data.debug_annotation_string_values = pointers;
+    send_interned(wire, &data, SONDE__PERFETTO__SEQUENCE_FLAGS__SEQ_NEEDS_INCREMENTAL_STATE);
+    return wire->texts;
+}
+
+void pf_add_number(struct pf_event *event, enum pf_key key, uint64_t number)
+{
+    if (event->count < sizeof event->arguments / sizeof *event->arguments)
+        event->arguments[event->count++] = (struct pf_argument){key, false, number};
+}
+
+void pf_add_text(struct pf_event *event, enum pf_key key, uint64_t iid)
+{
+    if (iid && event->count < sizeof event->arguments / sizeof *event->arguments)
+        event->arguments[event->count++] = (struct pf_argument){key, true, iid};
+}
+
+void pf_send_track(struct pf_wire *wire, Sonde__Perfetto__TrackDescriptor *track)
+{
+    Packet packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
+    packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_TRACK_DESCRIPTOR;
+    packet.track_descriptor = track;
+    send(wire, &packet);
+}
+
+static void send_event(struct pf_wire *wire, const struct pf_event *event, Sonde__Perfetto__TrackEvent__Type type)
+{
+    enum { MOST = sizeof event->arguments / sizeof *event->arguments };
+    Annotation  annotations[MOST];
+    Annotation *pointers[MOST];
+    uint64_t    category = event->category, flow = event->flow;
+    Event       sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
+    Packet      packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
+    for (uint32_t i = 0; i < event->count; i++) {
+        const struct pf_argument *argument = &event->arguments[i];
+        sonde__perfetto__debug_annotation__init(&annotations[i]);
+        annotations[i].has_name_iid = 1;
+        annotations[i].name_iid = argument->key;
+        annotations[i].value_case = argument->text ? SONDE__PERFETTO__DEBUG_ANNOTATION__VALUE_STRING_VALUE_IID
+                                                   : SONDE__PERFETTO__DEBUG_ANNOTATION__VALUE_UINT_VALUE;
+        if (argument->text)
+            annotations[i].string_value_iid = argument->value;
+        else
+            annotations[i].uint_value = argument->value;
+        pointers[i] = &annotations[i];
+    }
+    sent.n_debug_annotations = event->count;
+    sent.debug_annotations = pointers;
+    sent.has_type = sent.has_track_uuid = sent.has_name_iid = 1;
+    sent.type = type;
+    sent.track_uuid = event->track;
+    sent.name_iid = event->name;
+    sent.n_category_iids = 1;
+    sent.category_iids = &category;
+    *(event->flow_ends ? &sent.n_terminating_flow_ids : &sent.n_flow_ids) = flow != 0;
+    *(event->flow_ends ? &sent.terminating_flow_ids : &sent.flow_ids) = &flow;
+    packet.has_timestamp = packet.has_sequence_flags = 1;
+    packet.timestamp = event->at_ns;
+    packet.sequence_flags = SONDE__PERFETTO__SEQUENCE_FLAGS__SEQ_NEEDS_INCREMENTAL_STATE;
+    packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_TRACK_EVENT;
+    packet.track_event = &sent;
+    send(wire, &packet);
+}
+
+void pf_send_instant(struct pf_wire *wire, const struct pf_event *event)
+{
+    send_event(wire, event, SONDE__PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT);
+}
+
+void pf_send_slice(struct pf_wire *wire, const struct pf_event *event, uint64_t end_ns)
+{
+    Event  sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
+    Packet packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
+    send_event(wire, event, SONDE__PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN);
+    sent.has_type = sent.has_track_uuid = 1;
+    sent.type = SONDE__PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END;
+    sent.track_uuid = event->track;
+    packet.has_timestamp = 1;
+    packet.timestamp = end_ns;
+    packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_TRACK_EVENT;
+    packet.track_event = &sent;
+    send(wire, &packet);
+}

@@ -1,0 +1,85 @@
+/* perfetto_wire.h - packets of a Perfetto trace, one after the other.
+ *
+ * A Trace is nothing but a repeated field of packets, so each packet is packed
+ * as a Trace of its own and appended. Texts are sent once and named by number
+ * (iid) afterwards: interned data of the one packet sequence that we write.
+ */
+#ifndef SONDE_EXPORT_PERFETTO_WIRE_H
+#define SONDE_EXPORT_PERFETTO_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../base/map.h"
+#include "../base/text.h"
+#include "out.h"
+#include "perfetto.pb-c.h"
+
+/* Names of arguments and categories are sent with the first packet; iid = position from 1. */
+#define PF_KEY_MAP(X)                                                                    \
+    X(correlation) X(bytes) X(global_size) X(local_size) X(object) X(object_bytes)       \
+    X(call_to_queued_ns) X(queued_to_submit_ns) X(submit_to_start_ns) X(status)          \
+    X(called_from) X(stack) X(queue) X(seen) X(done) X(failed) X(no_times) X(unmatched)  \
+    X(bad_time) X(early_in_bound) X(api_calls) X(unwinds) X(unwind_failed)               \
+    X(unwind_mismatched) X(contexts_folded) X(hook_ns) X(thread_cpu_ns) X(clock_bound_ns) \
+    X(damaged_chunks) X(dropped) X(note)
+#define PF_CATEGORY_MAP(X) X(kernel) X(copy) X(set) X(order) X(api) X(sonde)
+
+enum pf_key {
+    PF_KEY_NONE,
+#define X(name) PF_KEY_##name,
+    PF_KEY_MAP(X)
+#undef X
+    PF_KEY_COUNT
+};
+enum pf_category {
+    PF_CATEGORY_NONE,
+#define X(name) PF_CATEGORY_##name,
+    PF_CATEGORY_MAP(X)
+#undef X
+    PF_CATEGORY_COUNT
+};
+
+struct pf_wire {
+    struct sonde_out   *out;
+    uint8_t            *packed; /* of the last packet */
+    size_t              packed_bytes;
+    struct sonde_intern names;
+    struct sonde_text   clean; /* room for a text that was not UTF-8 */
+    uint64_t            texts;
+    bool                nomem;
+};
+
+/* One slice or instant. */
+struct pf_event {
+    uint64_t         at_ns, track, name;
+    uint64_t         flow; /* 0 = none */
+    bool             flow_ends;
+    enum pf_category category;
+    uint32_t         count;
+    struct pf_argument {
+        enum pf_key key;
+        bool        text; /* `value` is the iid of a text */
+        uint64_t    value;
+    } arguments[PF_KEY_COUNT + 16];
+};
+
+/* Begin the trace: the clock of all times is CLOCK_MONOTONIC_RAW, which read
+ * raw_ns when CLOCK_REALTIME read real_ns. */
+void pf_begin(struct pf_wire *wire, struct sonde_out *out, uint64_t raw_ns, uint64_t real_ns);
+void pf_fini(struct pf_wire *wire);
+
+/* iid of an event's name; sent when new. */
+uint64_t pf_name(struct pf_wire *wire, const char *name);
+/* Send a text for arguments; its iid. Nothing is remembered: ask once per text. */
+uint64_t pf_text(struct pf_wire *wire, const char *text);
+
+void pf_add_number(struct pf_event *event, enum pf_key key, uint64_t number);
+/* iid 0 is left out. */
+void pf_add_text(struct pf_event *event, enum pf_key key, uint64_t iid);
+
+void pf_send_track(struct pf_wire *wire, Sonde__Perfetto__TrackDescriptor *track);
+void pf_send_slice(struct pf_wire *wire, const struct pf_event *event, uint64_t end_ns);
+void pf_send_instant(struct pf_wire *wire, const struct pf_event *event);
+
+#endif
