@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 struct sonde_pyframe {
-    uintptr_t code;      /* PyCodeObject* */
-    uint32_t  offset;    /* instruction offset in bytes of the running instruction (f_lasti * 2 before 3.11) */
+    uintptr_t code;      /* PyCodeObject*; 0: this call of the eval loop is entering or leaving its only frame */
+    uintptr_t stack;     /* an address inside the native frame of the eval loop call that runs it; 0 unknown (3.9) */
+    uint32_t  offset;    /* of the running instruction, in bytes; UINT32_MAX: before the first */
     uint8_t   entry;     /* this is the outermost Python frame run by one C call of the eval loop */
 };
 
