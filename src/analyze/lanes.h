@@ -1,0 +1,42 @@
+/* lanes.h - how each time line was used: threads with their API calls, queues with their operations.
+ */
+#ifndef SONDE_ANALYZE_LANES_H
+#define SONDE_ANALYZE_LANES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vector.h"
+#include "format/reader.h"
+
+struct sonde_lane_use {
+    uint32_t process, lane;
+    uint64_t count;             /* queue: operations in the profile; thread: API calls in the trace */
+    uint64_t traced;            /* rows found in the trace */
+    uint64_t sum_ns;            /* queue: sum of durations in the profile; thread: time inside API calls */
+    bool     timed;             /* busy, gap, first and last are known: the trace has times */
+    uint64_t busy_ns;           /* union of the intervals */
+    uint64_t first_ns, last_ns; /* on the process's time axis */
+    uint64_t longest_gap_ns;    /* between two intervals */
+};
+
+struct sonde_lanes { /* ready when zeroed */
+    SONDE_VECTOR(struct sonde_lane_use) items; /* by process, lane */
+};
+
+/* Scan the traces of every process. 0 or a negative error of reading. */
+int  sonde_lanes_compute(const struct sonde_measurement *m, struct sonde_lanes *out);
+void sonde_lanes_fini(struct sonde_lanes *lanes);
+
+/* Union of intervals that come mostly in order of start; exposed for tests. */
+struct sonde_interval { uint64_t start, end; };
+struct sonde_union { /* ready when zeroed */
+    SONDE_VECTOR(struct sonde_interval) closed;
+    bool sorted_lost; /* an interval began before an earlier one: sort at the end */
+};
+int  sonde_union_add(struct sonde_union *u, uint64_t start, uint64_t end);
+/* Merge what is left: closed.items are then disjoint and in order. Returns the sum of their lengths. */
+uint64_t sonde_union_finish(struct sonde_union *u, uint64_t *longest_gap);
+void sonde_union_fini(struct sonde_union *u);
+
+#endif

@@ -1,0 +1,140 @@
+/* origin.c - whose code a frame is, and the part of a calling context that a user recognizes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "profile.h"
+
+static bool begins(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* The GPU runtimes and their loaders, the C library and the loader, Python's interpreter, ourselves. */
+static bool is_runtime_module(const char *base)
+{
+    static const char *const prefixes[] = {
+        "libOpenCL", "libpocl", "libamdocl", "libnvidia-opencl", "libigdrcl", "libintelocl",
+        "libMesaOpenCL", "libRusticlOpenCL", "liboclgrind", "libcuda.", "libcudart", "libcupti",
+        "libnvidia-", "libsonde-", "libc.so", "libc-2", "libpthread", "ld-linux", "libpython",
+        "python3", "python2", "libstdc++", "libgcc_s", "libffi", "[vdso]", "linux-vdso",
+    };
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (begins(base, prefixes[i]))
+            return true;
+    return strcmp(base, "python") == 0;
+}
+
+static bool is_installed(const char *path)
+{
+    static const char *const prefixes[] = {"/usr/include/", "/usr/lib", "/lib/", "/lib64/",
+                                           "/usr/local/lib", "/usr/local/include/", "/usr/share/",
+                                           "/opt/"};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (begins(path, prefixes[i]))
+            return true;
+    return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/") ||
+           begins(path, "<frozen ");
+}
+
+enum sonde_cct_origin sonde_origin_of(const char *module, const char *file)
+{
+    if (*module && is_runtime_module(sonde_path_base(module)))
+        return SONDE_ORIGIN_RUNTIME;
+    if (*file)
+        return is_installed(file) ? SONDE_ORIGIN_LIBRARY : SONDE_ORIGIN_USER;
+    return is_installed(module) ? SONDE_ORIGIN_LIBRARY : SONDE_ORIGIN_USER;
+}
+
+static bool is_code(const struct sonde_cct_node *node)
+{
+    return node->kind == SONDE_FRAME_NATIVE || node->kind == SONDE_FRAME_PYTHON;
+}
+
+static uint32_t callers_up_to(const struct sonde_profile *profile, uint32_t leaf, int origin,
+                              uint32_t *nodes, uint32_t max)
+{
+    uint32_t count = 0;
+    for (uint32_t at = leaf; at && count < max; at = profile->nodes.items[at].parent) {
+        const struct sonde_cct_node *node = &profile->nodes.items[at];
+        if (is_code(node) && node->origin <= origin)
+            nodes[count++] = at;
+    }
+    return count;
+}
+
+/* The start code of a stripped program (`_start`, before main) is the user's
+ * module, but tells nothing: a nameless or underscored outermost frame goes
+ * when another one is left. */
+static uint32_t trim(const struct sonde_profile *profile, const uint32_t *nodes, uint32_t count)
+{
+    while (count > 1 && strcmp(profile->nodes.items[nodes[count - 1]].name, "_start") == 0)
+        count--;
+    return count;
+}
+
+uint32_t sonde_profile_callers(const struct sonde_profile *profile, uint32_t leaf,
+                               uint32_t *nodes, uint32_t max)
+{
+    uint32_t count = 0;
+    for (int origin = SONDE_ORIGIN_USER; !count && origin <= SONDE_ORIGIN_RUNTIME; origin++) {
+        count = callers_up_to(profile, leaf, origin, nodes, max);
+        if (count == 1 && strcmp(profile->nodes.items[nodes[0]].name, "_start") == 0 &&
+            origin < SONDE_ORIGIN_RUNTIME)
+            count = 0;
+    }
+    return trim(profile, nodes, count);
+}
+
+/* ---- the callers of a group -------------------------------------------- */
+
+void sonde_metrics_add(struct sonde_metrics *sum, const struct sonde_metrics *more)
+{
+    sum->operations += more->operations;
+    sum->timed += more->timed;
+    sum->failed += more->failed;
+    sum->device_ns += more->device_ns;
+    sum->bytes += more->bytes;
+    sum->api_calls += more->api_calls;
+    sum->api_ns += more->api_ns;
+    sum->queue_ns += more->queue_ns;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct sonde_caller *a = left, *b = right;
+    uint64_t x = a->metrics.device_ns + a->metrics.api_ns, y = b->metrics.device_ns + b->metrics.api_ns;
+    if (x != y)
+        return x < y ? 1 : -1;
+    return a->leaf < b->leaf ? -1 : a->leaf > b->leaf;
+}
+
+long sonde_profile_group_callers(const struct sonde_profile *profile, const struct sonde_group *group,
+                                 struct sonde_caller **out)
+{
+    SONDE_VECTOR(struct sonde_caller) callers = {0};
+    struct sonde_map seen = {0};
+    int rc = 0;
+    for (size_t i = 0; i < group->leaves.count && !rc; i++) {
+        uint32_t leaf = group->leaves.items[i], node = 0;
+        uint64_t at;
+        sonde_profile_callers(profile, leaf, &node, 1);
+        if (!sonde_map_get(&seen, node, &at)) {
+            at = callers.count;
+            rc = sonde_map_put(&seen, node, at);
+            if (!rc)
+                rc = sonde_vector_push(&callers, (struct sonde_caller){.leaf = leaf, .node = node});
+        }
+        if (!rc)
+            sonde_metrics_add(&callers.items[at].metrics, &profile->nodes.items[leaf].self);
+    }
+    sonde_map_fini(&seen);
+    if (rc) {
+        sonde_vector_fini(&callers);
+        return rc;
+    }
+    if (callers.count)
+        qsort(callers.items, callers.count, sizeof *callers.items, by_time);
+    *out = callers.items;
+    return (long)callers.count;
+}

@@ -1,0 +1,366 @@
+/* profile.c - merging of calling context trees: HPCToolkit's way (Zhou et al.,
+ * "Measurement and analysis of GPU-accelerated applications with HPCToolkit",
+ * section 6: expand, unify, sum up), with calling contexts as paths of code,
+ * not of addresses. */
+#include "profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "pyline.h"
+#include "symbols.h"
+
+/* One frame of a process becomes one level, or one per inlined function. */
+struct level {
+    uint16_t kind, op;
+    uint32_t name, file, module, line; /* ids in profile->strings */
+    uint64_t offset;
+};
+
+struct builder {
+    struct sonde_profile       *profile;
+    const struct sonde_process *process;
+    uint32_t                    index;
+    struct sonde_symbols        symbols; /* of frames without stored ones */
+    SONDE_VECTOR(struct level)  levels;  /* of one frame, outermost first */
+    SONDE_VECTOR(uint32_t)      path;    /* node ids from the leaf outwards */
+};
+
+enum { LONGEST_PATH = 1 << 16 }; /* a longer one is a cycle in a damaged measurement */
+
+static uint32_t intern(struct builder *b, const char *text)
+{
+    return sonde_intern_text(&b->profile->strings, text);
+}
+
+static uint32_t intern_id(struct builder *b, uint32_t string)
+{
+    return intern(b, sonde_process_string(b->process, string));
+}
+
+/* ---- frames to levels ----------------------------------------------------- */
+
+static size_t first_symbol(const struct sonde_row_symbol *rows, size_t count, uint32_t frame)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rows[middle].frame < frame)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Levels from symbol rows; false when the frame has none. `found` says whose strings they use. */
+static bool symbol_levels(struct builder *b, uint32_t id, const struct sonde_row_symbol *rows,
+                          size_t count, const struct sonde_symbols *found, int *rc)
+{
+    const struct sonde_row_frame *frame = &b->process->frames[id];
+    size_t first = first_symbol(rows, count, id), last = first;
+    while (last < count && rows[last].frame == id)
+        last++;
+    for (size_t i = last; i-- > first && !*rc;) {
+        const struct sonde_row_symbol *row = &rows[i];
+        struct level level = {.kind = SONDE_FRAME_NATIVE, .line = row->line};
+        level.name = found ? intern(b, sonde_intern_get(&found->strings, row->function))
+                           : intern_id(b, row->function);
+        level.file = found ? intern(b, sonde_intern_get(&found->strings, row->file))
+                           : intern_id(b, row->file);
+        level.module = found ? intern(b, sonde_intern_get(&found->strings, row->module))
+                             : intern_id(b, row->module);
+        level.offset = level.name ? 0 : frame->offset;
+        *rc = sonde_vector_push(&b->levels, level);
+    }
+    return last > first;
+}
+
+static int native_levels(struct builder *b, uint32_t id)
+{
+    const struct sonde_process *p = b->process;
+    const struct sonde_row_frame *frame = &p->frames[id];
+    int rc = 0;
+    if (symbol_levels(b, id, p->symbols, p->symbol_count, NULL, &rc) || rc)
+        return rc;
+    if (symbol_levels(b, id, b->symbols.rows.items, b->symbols.rows.count, &b->symbols, &rc) || rc)
+        return rc;
+    uint32_t path = frame->module < p->module_count ? p->modules[frame->module].path : 0;
+    return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_NATIVE,
+                                                        .module = intern_id(b, path),
+                                                        .offset = frame->offset});
+}
+
+static int python_level(struct builder *b, const struct sonde_row_frame *frame)
+{
+    const struct sonde_process *p = b->process;
+    struct level level = {.kind = SONDE_FRAME_PYTHON};
+    if (frame->module && frame->module < p->pycode_count) {
+        const struct sonde_row_pycode *code = &p->pycodes[frame->module];
+        level.name = intern_id(b, code->name);
+        level.file = intern_id(b, code->file);
+        level.line = code->first_line;
+        if (code->line_table && code->line_table < p->string_count) {
+            const struct sonde_string *table = &p->strings[code->line_table];
+            level.line = sonde_pyline((const uint8_t *)table->bytes, table->length, code->version,
+                                      code->first_line, (uint32_t)frame->offset);
+        }
+    }
+    return sonde_vector_push(&b->levels, level);
+}
+
+static int frame_levels(struct builder *b, uint32_t id)
+{
+    b->levels.count = 0;
+    if (id == 0 || id >= b->process->frame_count)
+        return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_UNKNOWN});
+    const struct sonde_row_frame *frame = &b->process->frames[id];
+    switch (frame->kind) {
+    case SONDE_FRAME_NATIVE:
+        return native_levels(b, id);
+    case SONDE_FRAME_PYTHON:
+        return python_level(b, frame);
+    case SONDE_FRAME_API:
+        return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_API,
+                                                            .name = intern_id(b, frame->name)});
+    case SONDE_FRAME_OP:
+        return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_OP, .op = frame->op,
+                                                            .name = intern_id(b, frame->name)});
+    case SONDE_FRAME_CUT:
+        return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_CUT});
+    default: /* code in no module: all of it is one thing, we know nothing to tell it apart by */
+        return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_UNKNOWN});
+    }
+}
+
+/* ---- the tree ------------------------------------------------------------- */
+
+static bool same(const struct builder *b, const struct sonde_cct_node *node, uint32_t parent,
+                 const struct level *level)
+{
+    const struct sonde_intern *s = &b->profile->strings; /* interned: equal text, equal pointer */
+    return node->parent == parent && node->kind == level->kind && node->op == level->op &&
+           node->line == level->line && node->offset == level->offset &&
+           node->name == sonde_intern_get(s, level->name) &&
+           node->file == sonde_intern_get(s, level->file) &&
+           node->module == sonde_intern_get(s, level->module);
+}
+
+static int add_child(struct builder *b, uint32_t parent, const struct level *level, uint32_t *out)
+{
+    struct sonde_profile *profile = b->profile;
+    const struct sonde_intern *s = &profile->strings;
+    struct sonde_cct_node node = {
+        .parent = parent, .kind = (uint8_t)level->kind, .op = level->op, .line = level->line,
+        .name = sonde_intern_get(s, level->name), .file = sonde_intern_get(s, level->file),
+        .module = sonde_intern_get(s, level->module), .offset = level->offset,
+        .next_sibling = profile->nodes.items[parent].first_child,
+    };
+    node.origin = (uint8_t)sonde_origin_of(node.module, node.file);
+    *out = (uint32_t)profile->nodes.count;
+    if (sonde_vector_push(&profile->nodes, node))
+        return SONDE_ENOMEM;
+    profile->nodes.items[parent].first_child = *out;
+    return 0;
+}
+
+static int child(struct builder *b, uint32_t parent, const struct level *level, uint32_t *out)
+{
+    struct sonde_profile *profile = b->profile;
+    uint64_t hash = sonde_hash_mix((uint64_t)level->kind << 16 | level->op, parent), at;
+    hash = sonde_hash_mix(hash, (uint64_t)level->name << 32 | level->line);
+    hash = sonde_hash_mix(hash, (uint64_t)level->file << 32 | level->module);
+    hash = sonde_hash_mix(hash, level->offset);
+    for (; sonde_map_get(&profile->children, hash, &at); hash++)
+        if (same(b, &profile->nodes.items[at], parent, level)) {
+            *out = (uint32_t)at;
+            return 0;
+        }
+    int rc = add_child(b, parent, level, out);
+    return rc ? rc : sonde_map_put(&profile->children, hash, *out);
+}
+
+/* Tree node of a node of the process; builds what is missing of its path. */
+static int locate(struct builder *b, uint32_t id, uint32_t *out)
+{
+    struct sonde_map *located = &b->profile->located[b->index];
+    uint64_t at = 0;
+    b->path.count = 0;
+    for (uint32_t next = id; next && !sonde_map_get(located, next, &at);) {
+        const struct sonde_row_node *row = sonde_process_node(b->process, next, NULL);
+        if (!row || b->path.count > LONGEST_PATH)
+            break;
+        if (sonde_vector_push(&b->path, next))
+            return SONDE_ENOMEM;
+        next = row->parent;
+    }
+    for (size_t i = b->path.count; i-- > 0;) {
+        const struct sonde_row_node *row = sonde_process_node(b->process, b->path.items[i], NULL);
+        int rc = frame_levels(b, row->frame);
+        for (size_t k = 0; k < b->levels.count && !rc; k++) {
+            uint32_t next;
+            rc = child(b, (uint32_t)at, &b->levels.items[k], &next);
+            at = next;
+        }
+        if (rc || sonde_map_put(located, b->path.items[i], at))
+            return SONDE_ENOMEM;
+    }
+    *out = (uint32_t)at;
+    return 0;
+}
+
+uint32_t sonde_profile_locate(const struct sonde_profile *profile, uint32_t process, uint32_t node)
+{
+    uint64_t at = 0;
+    if (process < profile->process_count)
+        sonde_map_get(&profile->located[process], node, &at);
+    return (uint32_t)at;
+}
+
+/* ---- accumulators ---------------------------------------------------------- */
+
+static struct sonde_group *find_group(struct sonde_profile *profile, bool api, uint16_t op,
+                                      const char *name)
+{
+    struct sonde_map *map = api ? &profile->apis_by_name : &profile->ops_by_name;
+    size_t *count = api ? &profile->apis.count : &profile->ops.count;
+    uint64_t key = (uint64_t)op << 32 | sonde_intern_text(&profile->strings, name), at;
+    if (!sonde_map_get(map, key, &at)) {
+        struct sonde_group group = {.op = op, .name = name};
+        at = *count;
+        if (sonde_map_put(map, key, at))
+            return NULL;
+        if (api ? sonde_vector_push(&profile->apis, group) : sonde_vector_push(&profile->ops, group))
+            return NULL;
+    }
+    return api ? &profile->apis.items[at] : &profile->ops.items[at];
+}
+
+static struct sonde_metrics metrics_of(const struct sonde_row_profile *row)
+{
+    if (row->lane == 0)
+        return (struct sonde_metrics){.api_calls = row->count, .api_ns = row->sum_ns};
+    return (struct sonde_metrics){
+        .operations = row->count, .timed = row->timed, .failed = row->failed,
+        .device_ns = row->sum_ns, .bytes = row->bytes,
+        .queue_ns = row->enqueue_queued_ns + row->queued_submit_ns + row->submit_start_ns,
+    };
+}
+
+static int add_row(struct builder *b, const struct sonde_row_profile *row)
+{
+    struct sonde_profile *profile = b->profile;
+    uint32_t at;
+    if (row->count == 0)
+        return 0;
+    if (locate(b, row->node, &at))
+        return SONDE_ENOMEM;
+    struct sonde_metrics metrics = metrics_of(row);
+    struct sonde_cct_node *node = &profile->nodes.items[at];
+    bool api = row->lane == 0, known = node->kind == (api ? SONDE_FRAME_API : SONDE_FRAME_OP);
+    if (!known)
+        profile->unknown_nodes++;
+    bool first = api ? node->self.api_calls == 0 : node->self.operations == 0;
+    sonde_metrics_add(&node->self, &metrics);
+    uint16_t op = !api && known && node->op < SONDE_OP_KIND_COUNT ? node->op : SONDE_OP_NONE;
+    if (!api)
+        profile->operations[op] += row->count;
+    struct sonde_group *group = find_group(profile, api, op, known ? node->name : "");
+    if (!group || sonde_stat_add_row(&group->stat, &profile->arena, b->process, row))
+        return SONDE_ENOMEM;
+    if (row->work) {
+        group->work_process = b->index;
+        group->work = row->work;
+    }
+    return first ? sonde_vector_push(&group->leaves, at) : 0;
+}
+
+static int add_process(struct builder *b)
+{
+    const struct sonde_process *p = b->process;
+    int rc = sonde_symbols_find(p, &b->symbols);
+    for (uint32_t i = 1; i < p->profile_count && !rc; i++)
+        rc = add_row(b, &p->profiles[i]);
+    for (uint32_t i = 1, at; i < p->object_count && !rc; i++)
+        if (p->objects[i].node)
+            rc = locate(b, p->objects[i].node, &at);
+    sonde_symbols_fini(&b->symbols);
+    memset(&b->symbols, 0, sizeof b->symbols);
+    return rc;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct sonde_group *a = left, *b = right;
+    if (a->stat.sum_ns != b->stat.sum_ns)
+        return a->stat.sum_ns < b->stat.sum_ns ? 1 : -1;
+    if (a->stat.count != b->stat.count)
+        return a->stat.count < b->stat.count ? 1 : -1;
+    return strcmp(a->name, b->name);
+}
+
+static void finish(struct sonde_profile *profile)
+{
+    struct sonde_cct_node *nodes = profile->nodes.items;
+    for (size_t i = profile->nodes.count; i-- > 0;) {
+        sonde_metrics_add(&nodes[i].total, &nodes[i].self);
+        if (i)
+            sonde_metrics_add(&nodes[nodes[i].parent].total, &nodes[i].total);
+    }
+    if (profile->ops.count)
+        qsort(profile->ops.items, profile->ops.count, sizeof *profile->ops.items, by_time);
+    if (profile->apis.count)
+        qsort(profile->apis.items, profile->apis.count, sizeof *profile->apis.items, by_time);
+}
+
+static int build(struct sonde_profile *profile, const struct sonde_measurement *m)
+{
+    struct builder b = {.profile = profile};
+    profile->process_count = m->process_count;
+    profile->located = calloc(m->process_count + 1, sizeof *profile->located);
+    int rc = profile->located ? 0 : SONDE_ENOMEM;
+    if (!rc)
+        rc = sonde_vector_push(&profile->nodes, (struct sonde_cct_node){.name = "", .file = "", .module = ""});
+    for (; b.index < m->process_count && !rc; b.index++) {
+        b.process = &m->processes[b.index];
+        rc = add_process(&b);
+    }
+    sonde_vector_fini(&b.levels);
+    sonde_vector_fini(&b.path);
+    return rc;
+}
+
+int sonde_profile_build(const struct sonde_measurement *m, struct sonde_profile **out,
+                        struct sonde_diag *diag)
+{
+    struct sonde_profile *profile = calloc(1, sizeof *profile);
+    if (!profile || build(profile, m)) {
+        sonde_profile_destroy(profile);
+        return sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot build the profile of");
+    }
+    finish(profile);
+    *out = profile;
+    return 0;
+}
+
+void sonde_profile_destroy(struct sonde_profile *profile)
+{
+    if (!profile)
+        return;
+    for (size_t i = 0; i < profile->ops.count; i++)
+        sonde_vector_fini(&profile->ops.items[i].leaves);
+    for (size_t i = 0; i < profile->apis.count; i++)
+        sonde_vector_fini(&profile->apis.items[i].leaves);
+    for (uint32_t i = 0; profile->located && i < profile->process_count; i++)
+        sonde_map_fini(&profile->located[i]);
+    free(profile->located);
+    sonde_vector_fini(&profile->nodes);
+    sonde_vector_fini(&profile->ops);
+    sonde_vector_fini(&profile->apis);
+    sonde_map_fini(&profile->children);
+    sonde_map_fini(&profile->apis_by_name);
+    sonde_map_fini(&profile->ops_by_name);
+    sonde_intern_fini(&profile->strings);
+    sonde_arena_fini(&profile->arena);
+    free(profile);
+}

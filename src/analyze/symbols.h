@@ -1,0 +1,39 @@
+/* symbols.h - functions, inlined frames, files and lines of the native frames of a process.
+ *
+ * Looks at exactly the modules and compilation units that occur. A file whose
+ * build id differs from the one that was loaded is never used: its frames stay
+ * module + offset, and a note says so.
+ */
+#ifndef SONDE_ANALYZE_SYMBOLS_H
+#define SONDE_ANALYZE_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vector.h"
+#include "format/reader.h"
+
+struct sonde_symbols {
+    SONDE_VECTOR(struct sonde_row_symbol) rows;  /* sorted by frame, depth; string ids are of `strings` */
+    SONDE_VECTOR(struct sonde_row_note) notes;   /* modules that could not be read, and why */
+    struct sonde_intern strings;
+};
+
+/* Resolve the native frames of `process` that have no stored symbol into
+ * *out, which is ready to use zeroed and is given back with fini even after
+ * an error. 0 or SONDE_ENOMEM. Any thread, one at a time per `out`. */
+int  sonde_symbols_find(const struct sonde_process *process, struct sonde_symbols *out);
+void sonde_symbols_fini(struct sonde_symbols *symbols);
+
+/* Resolve the process directory `dir` (sealed) and append SYMBOL, STRING and
+ * NOTE rows to it. Does nothing where all is resolved already. 0, or the
+ * error of reading or writing in `diag`. */
+int sonde_symbols_resolve(const char *process_dir, struct sonde_diag *diag);
+
+/* C++ and Rust names as written in the source, through the C++ runtime
+ * library's demangler when the machine has it; NULL when `name` is not a
+ * mangled name or cannot be told. The caller frees it. */
+char *sonde_demangle(const char *name);
+
+#endif

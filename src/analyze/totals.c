@@ -1,0 +1,141 @@
+/* totals.c - sums over the processes of a measurement. */
+#include "totals.h"
+
+#include <string.h>
+
+const char *sonde_drop_name(enum sonde_drop cause)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        SONDE_DROP_MAP(X)
+#undef X
+    };
+    return cause < SONDE_DROP_COUNT ? names[cause] : "unknown";
+}
+
+bool sonde_drop_loses_operation(enum sonde_drop cause)
+{
+    return cause != SONDE_DROP_TRACE_FULL && cause != SONDE_DROP_DISK_FULL &&
+           cause != SONDE_DROP_MAX_SIZE;
+}
+
+const char *sonde_op_kind_name(uint32_t kind)
+{
+    static const char *const names[] = {
+#define X(name, text, group) text,
+        SONDE_OP_KIND_MAP(X)
+#undef X
+    };
+    return kind < SONDE_OP_KIND_COUNT ? names[kind] : "unknown";
+}
+
+enum sonde_op_group sonde_op_kind_group(uint32_t kind)
+{
+    static const enum sonde_op_group groups[] = {
+#define X(name, text, group) SONDE_GROUP_##group,
+        SONDE_OP_KIND_MAP(X)
+#undef X
+    };
+    return kind < SONDE_OP_KIND_COUNT ? groups[kind] : SONDE_GROUP_ORDER;
+}
+
+const char *sonde_object_kind_name(uint32_t kind)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        SONDE_OBJECT_KIND_MAP(X)
+#undef X
+    };
+    return kind < SONDE_OBJECT_KIND_COUNT ? names[kind] : "unknown";
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static uint64_t process_begin(const struct sonde_process *p)
+{
+    return p->header.exec_ns ? p->header.exec_ns : p->header.start_ns;
+}
+
+uint64_t sonde_process_wall_ns(const struct sonde_process *p)
+{
+    return minus(p->header.stop_ns, process_begin(p));
+}
+
+static void add_ledger(struct sonde_totals *t, const struct sonde_process *p)
+{
+    const struct sonde_ledger *l = &p->header.ledger;
+    uint64_t *sum = (uint64_t *)&t->ledger;
+    for (size_t i = 0; i < sizeof *l / sizeof *sum; i++)
+        sum[i] += ((const uint64_t *)l)[i];
+    uint64_t lost = 0;
+    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++) {
+        if (sonde_drop_loses_operation(cause))
+            lost += l->dropped[cause];
+        else
+            t->dropped_trace_rows += l->dropped[cause];
+    }
+    t->dropped_operations += lost;
+    t->in_flight += minus(l->seen, l->done + lost + l->unmatched);
+}
+
+static int add_devices(struct sonde_totals *t, const struct sonde_process *p, uint32_t index)
+{
+    for (uint32_t d = 0; d < 64; d++) {
+        if (p->header.device_busy[d].count == 0)
+            continue;
+        struct sonde_device_use use = {
+            .process = index, .device = d, .wall_ns = sonde_process_wall_ns(p),
+            .operations = p->header.device_busy[d].count,
+            .busy_ns = p->header.device_busy[d].busy_ns,
+            .kernel_ns = p->header.device_group[d].kernel_ns,
+            .copy_ns = p->header.device_group[d].copy_ns,
+        };
+        if (sonde_vector_push(&t->devices, use))
+            return SONDE_ENOMEM;
+    }
+    return 0;
+}
+
+static void add_threads(struct sonde_totals *t, const struct sonde_process *p)
+{
+    for (uint32_t i = 1; i < p->lane_count; i++)
+        if (p->lanes[i].kind == SONDE_LANE_KIND_THREAD)
+            t->threads += p->lanes[i].threads ? p->lanes[i].threads : 1;
+}
+
+int sonde_totals_compute(const struct sonde_measurement *m, struct sonde_totals *out)
+{
+    uint64_t first = UINT64_MAX, last = 0; /* on the wall clock: hosts have axes of their own */
+    int rc = 0;
+    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
+        const struct sonde_process *p = &m->processes[i];
+        uint64_t begin = process_begin(p) + p->header.wall_offset_ns;
+        uint64_t end = p->header.stop_ns + p->header.wall_offset_ns;
+        first = begin < first ? begin : first;
+        last = end > last ? end : last;
+        add_ledger(out, p);
+        add_threads(out, p);
+        rc = add_devices(out, p, i);
+        out->process_wall_ns += sonde_process_wall_ns(p);
+        out->exited += p->header.state == SONDE_PROCESS_EXITED;
+        out->off += p->header.state == SONDE_PROCESS_OFF;
+        out->killed += p->header.state == SONDE_PROCESS_RUNNING;
+        out->traced |= p->header.trace != 0;
+        out->notes += p->note_count;
+        out->damaged_bytes += p->damaged_bytes;
+        if (p->header.clock_bound_ns > out->clock_bound_ns)
+            out->clock_bound_ns = p->header.clock_bound_ns;
+    }
+    out->damaged_chunks = m->damaged_chunks;
+    out->wall_ns = last > first ? last - first : 0;
+    return rc;
+}
+
+void sonde_totals_fini(struct sonde_totals *totals)
+{
+    sonde_vector_fini(&totals->devices);
+    memset(totals, 0, sizeof *totals);
+}

@@ -1,0 +1,50 @@
+/* totals.h - what every report begins and ends with: the run, its devices, its ledger. */
+#ifndef SONDE_ANALYZE_TOTALS_H
+#define SONDE_ANALYZE_TOTALS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vector.h"
+#include "format/reader.h"
+
+struct sonde_device_use {    /* one device as one process used it */
+    uint32_t process, device;
+    uint64_t wall_ns;        /* of the process; 0 unknown */
+    uint64_t operations;     /* with device times */
+    uint64_t busy_ns;        /* union of all operations' intervals */
+    uint64_t kernel_ns, copy_ns; /* unions; the two may overlap */
+};
+
+struct sonde_totals {
+    struct sonde_ledger ledger;   /* sums over the processes */
+    uint64_t dropped_operations;  /* enqueued, and in no figure of this measurement */
+    uint64_t dropped_trace_rows;  /* in the profile, missing in the trace */
+    uint64_t in_flight;           /* enqueued, not finished when the program ended */
+    uint64_t clock_bound_ns;      /* the largest */
+    uint64_t wall_ns;             /* first process's start to last process's end; 0 unknown */
+    uint64_t process_wall_ns;     /* sum over processes: what own time is a share of */
+    uint32_t threads;             /* that used the GPU runtime */
+    uint32_t exited, killed, off; /* processes by how they ended */
+    uint32_t notes;
+    uint32_t damaged_chunks;
+    uint64_t damaged_bytes;
+    bool     traced;              /* at least one process */
+    SONDE_VECTOR(struct sonde_device_use) devices; /* by process, device; only used ones */
+};
+
+/* Zeroed *out in. 0 or SONDE_ENOMEM; fini in either case. */
+int  sonde_totals_compute(const struct sonde_measurement *m, struct sonde_totals *out);
+void sonde_totals_fini(struct sonde_totals *totals);
+
+/* Run time of a process, 0 unknown. */
+uint64_t sonde_process_wall_ns(const struct sonde_process *p);
+
+/* Does this cause lose the operation itself, or (false) only its trace row? */
+bool sonde_drop_loses_operation(enum sonde_drop cause);
+const char *sonde_drop_name(enum sonde_drop cause);
+const char *sonde_op_kind_name(uint32_t kind);
+enum sonde_op_group sonde_op_kind_group(uint32_t kind);
+const char *sonde_object_kind_name(uint32_t kind);
+
+#endif

@@ -1,0 +1,202 @@
+/* report.c - `sonde report`: opens a measurement, computes what all views share, runs one view. */
+#include "report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+
+struct report_options {
+    int     json;
+    double  min_percent;
+    int64_t limit;
+};
+
+enum { PLAIN_COLUMNS = 100, DEFAULT_LIMIT = 10, VIEW_LIMIT = 50 };
+
+const struct report_view report_views[] = {
+#define VIEW(view, needs, text) {#view, text, needs, report_##view##_text, report_##view##_json}
+    VIEW(summary, true, "what ran, how busy each device was, the top kernels and copies"),
+    VIEW(kernels, true, "kernels: count, times, percentiles, who launched them"),
+    VIEW(copies, true, "copies, maps and fills: count, bytes, times, bandwidth"),
+    VIEW(api, false, "calls of the GPU runtime: count and time on the host"),
+    VIEW(contexts, true, "the calling context tree with inclusive and exclusive time"),
+    VIEW(lanes, true, "time lines: threads and queues, how busy each was"),
+    VIEW(objects, false, "data objects: who allocated how much, and when most was alive"),
+    VIEW(ledger, false, "what was seen, dropped, unmatched; Sonde's own cost"),
+#undef VIEW
+    {.name = NULL},
+};
+
+static const struct report_view *find_view(const char *name)
+{
+    for (const struct report_view *v = report_views; v->name; v++)
+        if (strcmp(v->name, name) == 0)
+            return v;
+    return NULL;
+}
+
+static const char *view_word(size_t index)
+{
+    return index < sizeof report_views / sizeof *report_views ? report_views[index].name : NULL;
+}
+
+/* ---- nothing to show ------------------------------------------------------------ */
+
+static const struct sonde_row_note *first_note(const struct sonde_measurement *m)
+{
+    for (uint32_t i = 0; i < m->process_count; i++)
+        for (uint32_t k = 0; k < m->processes[i].note_count; k++)
+            if (m->processes[i].notes[k].text[0])
+                return &m->processes[i].notes[k];
+    return NULL;
+}
+
+static int no_operations(const struct report *r, struct sonde_diag *diag)
+{
+    const struct sonde_totals *t = &r->totals;
+    sonde_diag_set(diag, SONDE_EEMPTY, r->path, "no operation is in");
+    const struct sonde_row_note *note = first_note(r->m);
+    if (r->m->process_count == 0) {
+        snprintf(diag->why, sizeof diag->why, "no process of the program called a GPU runtime that Sonde knows");
+        sonde_diag_hint(diag, "'sonde doctor' says which runtimes are seen here");
+    } else if (t->dropped_operations) {
+        snprintf(diag->why, sizeof diag->why, "all %llu operations were dropped",
+                 (unsigned long long)t->dropped_operations);
+        sonde_diag_hint(diag, "'sonde report %s ledger' says why", r->path);
+    } else if (t->ledger.seen) {
+        snprintf(diag->why, sizeof diag->why, "%llu were enqueued, none had finished when the program ended",
+                 (unsigned long long)t->ledger.seen);
+        sonde_diag_hint(diag, "'sonde report %s ledger' says more", r->path);
+    } else if (note) {
+        snprintf(diag->why, sizeof diag->why, "%.190s", note->text);
+        sonde_diag_hint(diag, "'sonde report %s ledger' says more", r->path);
+    } else {
+        snprintf(diag->why, sizeof diag->why, "the program loaded a GPU runtime, but enqueued nothing while recording");
+        sonde_diag_hint(diag, "was the range of --delay, --duration or sonde_start() reached? 'sonde report %s api' shows its calls",
+                        r->path);
+    }
+    return SONDE_EEMPTY;
+}
+
+static bool has_operations(const struct report *r)
+{
+    return r->profile->ops.count > 0;
+}
+
+/* ---- running a view ---------------------------------------------------------------- */
+
+static int print_json(const struct report_view *view, const struct report *r, struct sonde_diag *diag)
+{
+    json_t *value = view->json(r, diag);
+    if (!value)
+        return diag->code ? diag->code : sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot make the report of");
+    int rc = json_dumpf(value, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+    json_decref(value);
+    if (rc)
+        return sonde_diag_set(diag, SONDE_EIO, NULL, "cannot write the report");
+    fputc('\n', stdout);
+    return 0;
+}
+
+static int show(const struct report_view *view, const struct report_options *o, struct report *r,
+                struct sonde_diag *diag)
+{
+    int rc = sonde_profile_build(r->m, &r->profile, diag);
+    if (!rc && sonde_totals_compute(r->m, &r->totals))
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot read");
+    if (!rc && view->needs_operations && !has_operations(r))
+        return no_operations(r, diag);
+    if (!rc)
+        rc = o->json ? print_json(view, r, diag) : view->text(r, diag);
+    /* The ledger of an empty measurement is still worth reading; the measurement is still a failed one. */
+    if (!rc && !has_operations(r))
+        rc = no_operations(r, diag);
+    return rc;
+}
+
+static struct report prepare(const struct report_options *o, const char *path, const struct report_view *view)
+{
+    int columns = sonde_terminal_columns(STDOUT_FILENO);
+    const char *wanted = getenv("COLUMNS");
+    if (!columns && wanted)
+        columns = atoi(wanted);
+    return (struct report){
+        .path = path,
+        .min_percent = o->min_percent >= 0 ? o->min_percent : o->json ? 0 : 1,
+        .limit = o->limit >= 0 ? (uint32_t)o->limit : o->json ? 0 : view == report_views ? DEFAULT_LIMIT : VIEW_LIMIT,
+        .columns = columns > 0 ? columns : PLAIN_COLUMNS,
+        .colors = !o->json && sonde_terminal_colors(STDOUT_FILENO),
+    };
+}
+
+static int run(const void *options, int argc, char **argv)
+{
+    const struct report_options *o = options;
+    const char *name = argc > 1 ? argv[1] : report_views[0].name;
+    const struct report_view *view = find_view(name);
+    if (!view)
+        return sonde_say_usage(&sonde_command_report, "there is no view '%s'", name);
+    struct report r = prepare(o, argv[0], view);
+    struct sonde_diag diag = {0};
+    int rc = sonde_measurement_open(r.path, &r.m, &diag);
+    if (!rc)
+        rc = show(view, o, &r, &diag);
+    if (rc)
+        sonde_say_diag(&diag);
+    sonde_profile_destroy(r.profile);
+    sonde_totals_fini(&r.totals);
+    if (r.m)
+        sonde_measurement_close(r.m);
+    return rc ? SONDE_EXIT_FAILED : SONDE_EXIT_OK;
+}
+
+static const struct sonde_option options_table[] = {
+    {.name = "json", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, json),
+     .help = "Print JSON for scripts. The schemas are in docs/schema; null means unknown."},
+    {.name = "min-percent", .type = SONDE_OPTION_REAL, .argument = "P", .low = 0, .high = 100,
+     .offset = offsetof(struct report_options, min_percent),
+     .help = "contexts: leave out what is below P percent of the total (default 1; 0 with --json)."},
+    {.name = "limit", .letter = 'n', .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = 1000000000,
+     .offset = offsetof(struct report_options, limit),
+     .help = "Rows of a table (default 10 in the summary, 50 in the other views, all with --json; 0 is all)."},
+    {.name = NULL},
+};
+
+static const struct sonde_example examples[] = {
+    {"sonde report heat.sonde", "the summary"},
+    {"sonde report heat.sonde contexts --min-percent 5", "who asked for the heaviest work"},
+    {"sonde report heat.sonde kernels --json", "for scripts"},
+    {NULL, NULL},
+};
+
+static const struct report_options defaults = {.min_percent = -1, .limit = -1};
+
+const struct sonde_command sonde_command_report = {
+    .name = "report",
+    .summary = "answer questions about a measurement as text or JSON",
+    .usage = "[OPTION...] DIR [VIEW]",
+    .description =
+        "Reads the measurement DIR, which it never changes, and prints one view of it:\n\n"
+        "summary: what ran, how busy each device was, the top kernels and copies (the default).\n\n"
+        "kernels: count, times, percentiles, who launched them.\n\n"
+        "copies: copies, maps and fills with bytes and bandwidth.\n\n"
+        "api: calls of the GPU runtime and their time on the host.\n\n"
+        "contexts: the calling context tree, inclusive and exclusive.\n\n"
+        "lanes: time lines of threads and queues, how busy each was.\n\n"
+        "objects: who allocated how much, and how much was alive.\n\n"
+        "ledger: what was seen, dropped and unmatched, and Sonde's own cost.",
+    .options = options_table,
+    .examples = examples,
+    .notes = "A dash means unknown, which is not zero.\n\n"
+             "A measurement without operations is an error: the reason is printed and the status is 1.",
+    .options_bytes = sizeof(struct report_options),
+    .defaults = &defaults,
+    .operand = SONDE_OPERAND_MEASUREMENT,
+    .operands_min = 1,
+    .operands_max = 2,
+    .operand_word = view_word,
+    .run = run,
+};

@@ -1,0 +1,108 @@
+/* report.h - what the views of `sonde report` share: the measurement with all that is
+ * computed once, tables for people, values for scripts.
+ *
+ * A new view is one file report_NAME.c with two functions and one line in the
+ * table of report.c.
+ */
+#ifndef SONDE_CMDS_REPORT_H
+#define SONDE_CMDS_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "analyze/profile.h"
+#include "analyze/totals.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "base/vector.h"
+#include "format/reader.h"
+
+struct report {
+    struct sonde_measurement *m;
+    struct sonde_profile     *profile;
+    struct sonde_totals       totals;
+    const char *path;        /* as the user typed it */
+    double      min_percent; /* contexts: nodes below this share are cut */
+    uint32_t    limit;       /* rows of a table; 0 = all */
+    int         columns;     /* width of a table */
+    bool        colors;
+};
+
+struct report_view {
+    const char *name;
+    const char *summary;
+    bool needs_operations;   /* without one operation there is nothing to show: an error */
+    /* Print for people. 0, or a negative code with `diag`. */
+    int (*text)(const struct report *r, struct sonde_diag *diag);
+    /* The same for scripts (schemas: docs/schema/); NULL when out of memory or with `diag`. */
+    json_t *(*json)(const struct report *r, struct sonde_diag *diag);
+};
+
+extern const struct report_view report_views[]; /* ends with name = NULL; the first is the default */
+
+#define REPORT_VIEW_MAP(X) \
+    X(summary) X(kernels) X(copies) X(api) X(contexts) X(lanes) X(objects) X(ledger)
+#define X(name)                                                              \
+    int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
+    json_t *report_##name##_json(const struct report *r, struct sonde_diag *diag);
+REPORT_VIEW_MAP(X)
+#undef X
+
+/* ---- tables (report_table.c) ------------------------------------------------ */
+
+enum table_align { TABLE_LEFT, TABLE_RIGHT };
+struct table_column {
+    const char      *title;
+    enum table_align align;
+    bool             elastic; /* is cut when the table is wider than the terminal */
+};
+struct table { /* ready with columns and column_count set */
+    const struct table_column *columns;
+    int column_count;
+    SONDE_VECTOR(char *) cells; /* row after row; owned */
+};
+/* Append one cell (a copy). */
+void table_cell(struct table *t, const char *text);
+void table_count(struct table *t, uint64_t n);
+void table_time(struct table *t, bool known, double ns);
+void table_bytes(struct table *t, bool known, double bytes);
+void table_percent(struct table *t, double part, double whole);
+/* Print to standard output within r->columns, and give the cells back. */
+void table_print(struct table *t, const struct report *r);
+
+/* "sonde report DIR api shows all 23" when a table was cut. */
+void report_more(const struct report *r, const char *view, size_t shown, size_t all);
+void report_heading(const struct report *r, const char *text);
+
+/* ---- texts and values (report_text.c) ----------------------------------------- */
+
+/* "step() heat.c:81 <- main() heat.c:140" with an arrow; the nearest `max` frames of the user. */
+void report_callers(const struct report *r, struct sonde_text *out, uint32_t leaf, uint32_t max);
+/* "step() heat.c:81"; module + offset where no function is known. */
+void report_frame(struct sonde_text *out, const struct sonde_cct_node *node);
+/* The heaviest context of a group, and how many others there are. */
+void report_group_callers(const struct report *r, struct sonde_text *out, const struct sonde_group *group);
+/* Function name without its parameters, with (). */
+void report_function(struct sonde_text *out, const char *name);
+/* Name of a group: the kernel's, or the kind of operation. */
+const char *report_group_name(const struct sonde_group *group);
+/* "read device→host": the kind of copy with its direction, where that is known. */
+const char *report_copy_name(const struct sonde_group *group);
+/* "0 NVIDIA H200". */
+void report_device(const struct report *r, struct sonde_text *out, uint32_t process, uint32_t device);
+/* Command line that was recorded, else the program's name. */
+void report_command(const struct report *r, struct sonde_text *out);
+
+/* JSON: null for an unknown value. */
+json_t *report_json_ns(bool known, double ns);
+json_t *report_json_text(const char *text); /* null for "" ; broken UTF-8 is replaced */
+json_t *report_json_stat(const struct sonde_stat *stat);   /* object with count ... p99_ns */
+json_t *report_json_callers(const struct report *r, const struct sonde_group *group);
+json_t *report_json_frame(const struct sonde_cct_node *node);
+
+/* One line: seen, dropped, unmatched, clock, own time, damage. */
+void report_ledger_line(const struct report *r, struct sonde_text *out);
+
+#endif

@@ -1,0 +1,192 @@
+/* report_kernels.c - the views `kernels` and `copies`: operations by name, with percentiles. */
+#include <stdio.h>
+
+#include "report.h"
+
+typedef bool (*choose_fn)(const struct sonde_group *group);
+
+static bool is_kernel(const struct sonde_group *group)
+{
+    return sonde_op_kind_group(group->op) == SONDE_GROUP_KERNEL;
+}
+
+static bool is_copy(const struct sonde_group *group)
+{
+    enum sonde_op_group g = sonde_op_kind_group(group->op);
+    return g == SONDE_GROUP_COPY || g == SONDE_GROUP_SET;
+}
+
+const char *report_copy_name(const struct sonde_group *group)
+{
+    static const struct { uint16_t op; const char *text; } names[] = {
+        {SONDE_OP_READ, "read device→host"},         {SONDE_OP_WRITE, "write host→device"},
+        {SONDE_OP_COPY, "copy device→device"},       {SONDE_OP_IMAGE_READ, "image_read device→host"},
+        {SONDE_OP_IMAGE_WRITE, "image_write host→device"}, {SONDE_OP_IMAGE_COPY, "image_copy device→device"},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].op == group->op)
+            return names[i].text;
+    return report_group_name(group);
+}
+
+static uint64_t total_ns(const struct report *r, choose_fn choose)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < r->profile->ops.count; i++)
+        if (choose(&r->profile->ops.items[i]))
+            sum += r->profile->ops.items[i].stat.sum_ns;
+    return sum;
+}
+
+static void percentiles(struct table *t, const struct sonde_stat *s)
+{
+    static const double fractions[] = {.50, .95, .99};
+    for (int i = 0; i < 3; i++) {
+        double ns = 0;
+        bool known = sonde_stat_percentile(s, fractions[i], &ns);
+        table_time(t, known, ns);
+    }
+}
+
+static void kernel_row(const struct report *r, struct table *t, const struct sonde_group *group, uint64_t all_ns)
+{
+    const struct sonde_stat *s = &group->stat;
+    bool timed = s->timed > 0;
+    struct sonde_text callers = {0};
+    report_group_callers(r, &callers, group);
+    table_cell(t, report_group_name(group));
+    table_count(t, s->count);
+    table_percent(t, (double)s->sum_ns, (double)all_ns);
+    table_time(t, timed, (double)s->sum_ns);
+    table_time(t, timed, s->mean_ns);
+    table_time(t, timed, (double)s->min_ns);
+    table_time(t, timed, (double)s->max_ns);
+    table_time(t, timed, sonde_stat_stddev(s));
+    percentiles(t, s);
+    table_cell(t, sonde_text_get(&callers));
+    sonde_text_fini(&callers);
+}
+
+static void copy_row(const struct report *r, struct table *t, const struct sonde_group *group, uint64_t all_ns)
+{
+    const struct sonde_stat *s = &group->stat;
+    bool timed = s->timed > 0;
+    char rate[SONDE_NUMBER_MAX];
+    struct sonde_text callers = {0};
+    report_group_callers(r, &callers, group);
+    table_cell(t, report_copy_name(group));
+    table_count(t, s->count);
+    table_bytes(t, s->bytes > 0, (double)s->bytes);
+    table_percent(t, (double)s->sum_ns, (double)all_ns);
+    table_time(t, timed, (double)s->sum_ns);
+    table_time(t, timed, s->mean_ns);
+    table_time(t, timed, (double)s->max_ns);
+    table_cell(t, s->bytes && s->sum_ns && s->timed == s->count
+                      ? sonde_number_plain(rate, (double)s->bytes / (double)s->sum_ns) : "-");
+    table_cell(t, sonde_text_get(&callers));
+    sonde_text_fini(&callers);
+}
+
+typedef void (*row_fn)(const struct report *, struct table *, const struct sonde_group *, uint64_t);
+
+static int print_groups(const struct report *r, const char *view, choose_fn choose, row_fn row, struct table *t)
+{
+    uint64_t all_ns = total_ns(r, choose);
+    size_t all = 0;
+    for (size_t i = 0; i < r->profile->ops.count; i++) {
+        const struct sonde_group *group = &r->profile->ops.items[i];
+        if (!choose(group))
+            continue;
+        if (!r->limit || all < r->limit)
+            row(r, t, group, all_ns);
+        all++;
+    }
+    if (all)
+        table_print(t, r);
+    else
+        printf("no operation of this kind among the %zu recorded\n", r->profile->ops.count);
+    report_more(r, view, r->limit && r->limit < all ? r->limit : all, all);
+    return 0;
+}
+
+int report_kernels_text(const struct report *r, struct sonde_diag *diag)
+{
+    static const struct table_column columns[] = {
+        {"Kernel", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"share", TABLE_RIGHT, false},
+        {"total", TABLE_RIGHT, false}, {"mean", TABLE_RIGHT, false}, {"min", TABLE_RIGHT, false},
+        {"max", TABLE_RIGHT, false}, {"std dev", TABLE_RIGHT, false}, {"p50", TABLE_RIGHT, false},
+        {"p95", TABLE_RIGHT, false}, {"p99", TABLE_RIGHT, false}, {"called from", TABLE_LEFT, true},
+    };
+    struct table t = {.columns = columns, .column_count = 12};
+    (void)diag;
+    return print_groups(r, "kernels", is_kernel, kernel_row, &t);
+}
+
+int report_copies_text(const struct report *r, struct sonde_diag *diag)
+{
+    static const struct table_column columns[] = {
+        {"Copy", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"bytes", TABLE_RIGHT, false},
+        {"share", TABLE_RIGHT, false}, {"total", TABLE_RIGHT, false}, {"mean", TABLE_RIGHT, false},
+        {"max", TABLE_RIGHT, false}, {"GB/s", TABLE_RIGHT, false}, {"called from", TABLE_LEFT, true},
+    };
+    struct table t = {.columns = columns, .column_count = 9};
+    (void)diag;
+    return print_groups(r, "copies", is_copy, copy_row, &t);
+}
+
+/* ---- JSON ---------------------------------------------------------------------------- */
+
+static json_t *sizes(const uint64_t *values, uint32_t dims)
+{
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < dims && i < 3; i++)
+        json_array_append_new(array, json_integer((json_int_t)values[i]));
+    return array;
+}
+
+/* The last launch configuration; a local size of null is the runtime's choice. */
+static json_t *work_json(const struct report *r, const struct sonde_group *group)
+{
+    const struct sonde_process *p = &r->m->processes[group->work_process];
+    if (!group->work || group->work >= p->work_count)
+        return json_null();
+    const struct sonde_row_work *w = &p->works[group->work];
+    return json_pack("{s:o, s:o}", "global", sizes(w->global, w->dims),
+                     "local", w->local[0] ? sizes(w->local, w->dims) : json_null());
+}
+
+static json_t *group_json(const struct report *r, const struct sonde_group *group)
+{
+    const struct sonde_stat *s = &group->stat;
+    json_t *value = report_json_stat(s);
+    json_object_set_new(value, "name", report_json_text(report_group_name(group)));
+    json_object_set_new(value, "kind", json_string(sonde_op_kind_name(group->op)));
+    json_object_set_new(value, "queue_delay", json_pack("{s:o, s:o, s:o}",
+        "enqueue_queued_ns", report_json_ns(s->timed > 0, (double)s->enqueue_queued_ns),
+        "queued_submit_ns", report_json_ns(s->timed > 0, (double)s->queued_submit_ns),
+        "submit_start_ns", report_json_ns(s->timed > 0, (double)s->submit_start_ns)));
+    json_object_set_new(value, "work", work_json(r, group));
+    json_object_set_new(value, "callers", report_json_callers(r, group));
+    return value;
+}
+
+static json_t *groups_json(const struct report *r, choose_fn choose)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < r->profile->ops.count; i++)
+        if (choose(&r->profile->ops.items[i]) && (!r->limit || json_array_size(array) < r->limit))
+            json_array_append_new(array, group_json(r, &r->profile->ops.items[i]));
+    return array;
+}
+
+json_t *report_kernels_json(const struct report *r, struct sonde_diag *diag)
+{
+    (void)diag;
+    return groups_json(r, is_kernel);
+}
+
+json_t *report_copies_json(const struct report *r, struct sonde_diag *diag)
+{
+    (void)diag;
+    return groups_json(r, is_copy);
+}

@@ -1,0 +1,129 @@
+/* report_lanes.c - the view `lanes`: each thread and each queue, how busy it was.
+ *
+ * Busy time and gaps need the trace: with `record --profile` they are unknown.
+ * This is the one view that reads every operation, so it says so while it does.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "analyze/lanes.h"
+#include "report.h"
+
+static uint64_t traced_rows(const struct sonde_measurement *m)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < m->process_count; i++)
+        for (uint32_t k = 0; k < m->processes[i].trace_count; k++)
+            rows += m->processes[i].traces[k].count;
+    return rows;
+}
+
+static int compute(const struct report *r, struct sonde_lanes *lanes, struct sonde_diag *diag)
+{
+    enum { LONG_WORK = 20000000 };
+    bool progress = isatty(STDERR_FILENO) && traced_rows(r->m) > LONG_WORK;
+    if (progress)
+        fputs("reading the trace …", stderr);
+    int rc = sonde_lanes_compute(r->m, lanes);
+    if (progress)
+        fputs("\r\033[K", stderr);
+    return rc ? sonde_diag_set(diag, rc, r->path, "cannot read the trace of") : 0;
+}
+
+static const struct sonde_row_lane *lane_of(const struct report *r, const struct sonde_lane_use *use)
+{
+    return &r->m->processes[use->process].lanes[use->lane];
+}
+
+static void label(const struct report *r, const struct sonde_lane_use *use, struct sonde_text *out)
+{
+    const struct sonde_process *p = &r->m->processes[use->process];
+    const struct sonde_row_lane *lane = lane_of(r, use);
+    const char *name = sonde_process_string(p, lane->name);
+    if (lane->kind == SONDE_LANE_KIND_THREAD) {
+        sonde_text_format(out, "thread %u", lane->tid);
+        if (lane->threads > 1)
+            sonde_text_format(out, " and %u later", lane->threads - 1);
+    } else {
+        sonde_text_format(out, "queue %u on ", use->lane);
+        report_device(r, out, use->process, lane->device);
+    }
+    if (*name)
+        sonde_text_format(out, " “%s”", name);
+    if (r->m->process_count > 1 && lane->kind == SONDE_LANE_KIND_THREAD)
+        sonde_text_format(out, " (%s)", p->name);
+}
+
+static void lane_row(const struct report *r, struct table *t, const struct sonde_lane_use *use)
+{
+    struct sonde_text name = {0};
+    bool queue = lane_of(r, use)->kind == SONDE_LANE_KIND_QUEUE;
+    uint64_t span = use->last_ns - use->first_ns;
+    label(r, use, &name);
+    table_cell(t, sonde_text_get(&name));
+    if (queue || use->timed)
+        table_count(t, use->count);
+    else
+        table_cell(t, "-");
+    table_time(t, queue || use->timed, (double)use->sum_ns);
+    table_time(t, use->timed, (double)span);
+    if (use->timed)
+        table_percent(t, (double)use->busy_ns, (double)span);
+    else
+        table_cell(t, "-");
+    table_time(t, use->timed, (double)use->longest_gap_ns);
+    sonde_text_fini(&name);
+}
+
+int report_lanes_text(const struct report *r, struct sonde_diag *diag)
+{
+    static const struct table_column columns[] = {
+        {"Lane", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"time in them", TABLE_RIGHT, false},
+        {"first to last", TABLE_RIGHT, false}, {"busy of it", TABLE_RIGHT, false}, {"longest gap", TABLE_RIGHT, false},
+    };
+    struct table t = {.columns = columns, .column_count = 6};
+    struct sonde_lanes lanes = {0};
+    int rc = compute(r, &lanes, diag);
+    size_t all = lanes.items.count, shown = r->limit && r->limit < all ? r->limit : all;
+    for (size_t i = 0; i < shown && !rc; i++)
+        lane_row(r, &t, &lanes.items.items[i]);
+    if (!rc) {
+        table_print(&t, r);
+        report_more(r, "lanes", shown, all);
+        if (!r->totals.traced)
+            puts("recorded with --profile: when each lane was busy is unknown");
+    }
+    sonde_lanes_fini(&lanes);
+    return rc;
+}
+
+static json_t *lane_json(const struct report *r, const struct sonde_lane_use *use)
+{
+    const struct sonde_process *p = &r->m->processes[use->process];
+    const struct sonde_row_lane *lane = lane_of(r, use);
+    bool queue = lane->kind == SONDE_LANE_KIND_QUEUE, known = queue || use->timed;
+    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
+        "process", p->name, "lane", (int)use->lane, "kind", queue ? "queue" : "thread",
+        "name", report_json_text(sonde_process_string(p, lane->name)),
+        "tid", queue ? json_null() : json_integer(lane->tid),
+        "device", queue && lane->device ? json_integer(lane->device - 1) : json_null(),
+        "context", queue ? json_integer(lane->context) : json_null(),
+        "out_of_order", (int)(lane->flags & 1),
+        "count", known ? json_integer((json_int_t)use->count) : json_null(),
+        "traced", (json_int_t)use->traced,
+        "total_ns", report_json_ns(known, (double)use->sum_ns),
+        "busy_ns", report_json_ns(use->timed, (double)use->busy_ns),
+        "first_ns", use->timed ? json_integer((json_int_t)use->first_ns) : json_null(),
+        "last_ns", use->timed ? json_integer((json_int_t)use->last_ns) : json_null(),
+        "longest_gap_ns", report_json_ns(use->timed, (double)use->longest_gap_ns));
+}
+
+json_t *report_lanes_json(const struct report *r, struct sonde_diag *diag)
+{
+    struct sonde_lanes lanes = {0};
+    json_t *array = compute(r, &lanes, diag) ? NULL : json_array();
+    for (size_t i = 0; array && i < lanes.items.count && (!r->limit || i < r->limit); i++)
+        json_array_append_new(array, lane_json(r, &lanes.items.items[i]));
+    sonde_lanes_fini(&lanes);
+    return array;
+}

@@ -1,0 +1,208 @@
+/* report_ledger.c - the view `ledger`: what the measurement holds, what it lacks and why,
+ * and what measuring cost. Every field of struct sonde_ledger is shown. */
+#include <stdio.h>
+
+#include "report.h"
+
+static uint64_t agent_ns(const struct sonde_totals *t)
+{
+    return t->ledger.hook_ns + t->ledger.thread_cpu_ns;
+}
+
+static void line(struct table *t, const char *name, uint64_t n, const char *note)
+{
+    table_cell(t, name);
+    table_count(t, n);
+    table_cell(t, note);
+}
+
+static void time_line(struct table *t, const char *name, uint64_t ns, double wall, const char *note)
+{
+    char share[SONDE_NUMBER_MAX];
+    struct sonde_text text = {0};
+    table_cell(t, name);
+    table_time(t, true, (double)ns);
+    sonde_text_format(&text, "%s of the run; %s", sonde_number_percent(share, (double)ns, wall), note);
+    table_cell(t, sonde_text_get(&text));
+    sonde_text_fini(&text);
+}
+
+static void operations_part(struct table *t, const struct report *r)
+{
+    const struct sonde_totals *s = &r->totals;
+    line(t, "operations seen", s->ledger.seen, "enqueued by the program while recording");
+    line(t, "finished", s->ledger.done, "of these, in the profile");
+    line(t, "failed", s->ledger.failed, "of the finished, ended with an error status");
+    line(t, "without times", s->ledger.no_times, "of the finished, the runtime gave none");
+    line(t, "bad times", s->ledger.bad_time, "zero, reversed, or before their API call");
+    line(t, "early within the bound", s->ledger.early_in_bound, "began before the API call, within the clock's bound");
+    line(t, "unmatched", s->ledger.unmatched, "completions without a submission, or the reverse");
+    line(t, "in flight", s->in_flight, "not finished when the program ended");
+    line(t, "dropped", s->dropped_operations, "in no figure of this measurement");
+    line(t, "missing in the trace", s->dropped_trace_rows, "in the profile only");
+    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
+        if (s->ledger.dropped[cause])
+            line(t, sonde_drop_name(cause), s->ledger.dropped[cause],
+                 sonde_drop_loses_operation(cause) ? "cause: operation dropped" : "cause: trace row dropped");
+    line(t, "API calls", s->ledger.api_calls, "of the GPU runtime, hooked");
+}
+
+static void stacks_part(struct table *t, const struct report *r)
+{
+    const struct sonde_ledger *l = &r->totals.ledger;
+    line(t, "stacks", l->unwinds, "walked");
+    line(t, "incomplete", l->unwind_failed, "outer frames could not be found");
+    line(t, "cut", l->unwind_truncated, "deeper than the limit");
+    line(t, "checked", l->unwind_checked, "walked again in full");
+    line(t, "mismatched", l->unwind_mismatched, "of the checked, differed");
+    line(t, "Python stacks", l->python_walks, "walked");
+    line(t, "Python failed", l->python_failed, "did not fit");
+    line(t, "contexts folded", l->contexts_folded, "into their parent: the memory budget was spent");
+    line(t, "contexts lost", r->profile->unknown_nodes, "with a damaged part of the file");
+}
+
+static void cost_part(struct table *t, const struct report *r)
+{
+    const struct sonde_totals *s = &r->totals;
+    char bytes[SONDE_NUMBER_MAX];
+    double wall = (double)s->process_wall_ns;
+    time_line(t, "own time, hooks", s->ledger.hook_ns, wall, "on the program's threads");
+    time_line(t, "own time, threads", s->ledger.thread_cpu_ns, wall, "CPU time of Sonde's threads");
+    if (s->ledger.vendor_ns)
+        time_line(t, "vendor's tool library", s->ledger.vendor_ns, wall, "as far as it reports it (partial)");
+    table_cell(t, "clock bound");
+    table_time(t, s->clock_bound_ns > 0, (double)s->clock_bound_ns);
+    table_cell(t, "largest error of a device time");
+    table_cell(t, "on disk");
+    table_cell(t, sonde_number_bytes(bytes, (double)r->m->disk_bytes));
+    table_cell(t, "all files of the measurement");
+    line(t, "damaged chunks", s->damaged_chunks, "skipped: torn, or their checksum is wrong");
+}
+
+static const char *state_name(uint32_t state)
+{
+    switch (state) {
+    case SONDE_PROCESS_RUNNING: return "killed";
+    case SONDE_PROCESS_EXITED: return "exited";
+    case SONDE_PROCESS_OFF: return "off";
+    default: return "unknown";
+    }
+}
+
+static void print_processes(const struct report *r)
+{
+    for (uint32_t i = 0; i < r->m->process_count; i++) {
+        const struct sonde_process *p = &r->m->processes[i];
+        const char *how = p->header.state == SONDE_PROCESS_RUNNING ? "ended without an exit: killed, _exit, or still running"
+                          : p->header.state == SONDE_PROCESS_OFF ? "the agent switched itself off" : NULL;
+        if (how)
+            printf("%s: %s\n", p->name, how);
+        for (uint32_t k = 0; k < p->note_count; k++)
+            if (p->notes[k].text[0])
+                printf("%s: %.248s\n", p->name, p->notes[k].text);
+    }
+}
+
+int report_ledger_text(const struct report *r, struct sonde_diag *diag)
+{
+    static const struct table_column columns[] = {
+        {"Ledger", TABLE_LEFT, false}, {"", TABLE_RIGHT, false}, {"", TABLE_LEFT, true},
+    };
+    static const struct table_column kinds[] = {{"Operations", TABLE_LEFT, false}, {"count", TABLE_RIGHT, false}};
+    struct table t = {.columns = columns, .column_count = 3};
+    struct table k = {.columns = kinds, .column_count = 2};
+    (void)diag;
+    operations_part(&t, r);
+    stacks_part(&t, r);
+    cost_part(&t, r);
+    table_print(&t, r);
+    fputc('\n', stdout);
+    for (uint32_t kind = 0; kind < SONDE_OP_KIND_COUNT; kind++) {
+        if (r->profile->operations[kind]) {
+            table_cell(&k, sonde_op_kind_name(kind));
+            table_count(&k, r->profile->operations[kind]);
+        }
+    }
+    if (k.cells.count)
+        table_print(&k, r);
+    print_processes(r);
+    return 0;
+}
+
+/* ---- JSON ---------------------------------------------------------------------------- */
+
+static json_t *operations_json(const struct report *r)
+{
+    json_t *value = json_object();
+    for (uint32_t kind = 0; kind < SONDE_OP_KIND_COUNT; kind++)
+        if (r->profile->operations[kind])
+            json_object_set_new(value, sonde_op_kind_name(kind),
+                                json_integer((json_int_t)r->profile->operations[kind]));
+    return value;
+}
+
+static json_t *causes_json(const struct report *r)
+{
+    json_t *value = json_object();
+    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
+        json_object_set_new(value, sonde_drop_name(cause),
+                            json_integer((json_int_t)r->totals.ledger.dropped[cause]));
+    return value;
+}
+
+static json_t *processes_json(const struct report *r)
+{
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < r->m->process_count; i++) {
+        const struct sonde_process *p = &r->m->processes[i];
+        json_t *notes = json_array();
+        uint64_t wall = sonde_process_wall_ns(p);
+        for (uint32_t k = 0; k < p->note_count; k++)
+            if (p->notes[k].text[0])
+                json_array_append_new(notes, report_json_text(p->notes[k].text));
+        json_array_append_new(array, json_pack("{s:s, s:i, s:s, s:o, s:b, s:o, s:I, s:I, s:i, s:o}",
+            "name", p->name, "pid", (int)p->header.pid, "state", state_name(p->header.state),
+            "executable", report_json_text(p->header.executable), "trace", p->header.trace != 0,
+            "wall_ns", report_json_ns(wall > 0, (double)wall),
+            "seen", (json_int_t)p->header.ledger.seen, "done", (json_int_t)p->header.ledger.done,
+            "damaged_chunks", (int)p->damaged_chunks, "notes", notes));
+    }
+    return array;
+}
+
+static void set(json_t *value, const char *key, uint64_t n)
+{
+    json_object_set_new(value, key, json_integer((json_int_t)n));
+}
+
+json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
+{
+    const struct sonde_totals *t = &r->totals;
+    const struct sonde_ledger *l = &t->ledger;
+    const struct { const char *key; uint64_t n; } fields[] = {
+        {"seen", l->seen}, {"done", l->done}, {"failed", l->failed}, {"no_times", l->no_times},
+        {"dropped", t->dropped_operations}, {"trace_dropped", t->dropped_trace_rows},
+        {"unmatched", l->unmatched}, {"in_flight", t->in_flight}, {"bad_time", l->bad_time},
+        {"early_in_bound", l->early_in_bound}, {"api_calls", l->api_calls},
+        {"unwinds", l->unwinds}, {"unwind_failed", l->unwind_failed},
+        {"unwind_truncated", l->unwind_truncated}, {"unwind_checked", l->unwind_checked},
+        {"unwind_mismatched", l->unwind_mismatched}, {"python_walks", l->python_walks},
+        {"python_failed", l->python_failed}, {"contexts_folded", l->contexts_folded},
+        {"contexts_lost", r->profile->unknown_nodes},
+        {"bytes_on_disk", r->m->disk_bytes}, {"written_bytes", l->written_bytes},
+        {"agent_ns", agent_ns(t)}, {"hook_ns", l->hook_ns}, {"thread_cpu_ns", l->thread_cpu_ns},
+        {"damaged_chunks", t->damaged_chunks}, {"damaged_bytes", t->damaged_bytes},
+    };
+    json_t *value = json_object();
+    (void)diag;
+    json_object_set_new(value, "operations", operations_json(r));
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        set(value, fields[i].key, fields[i].n);
+    json_object_set_new(value, "dropped_by_cause", causes_json(r));
+    json_object_set_new(value, "vendor_ns", report_json_ns(l->vendor_ns > 0, (double)l->vendor_ns));
+    json_object_set_new(value, "clock_bound_ns", report_json_ns(t->clock_bound_ns > 0, (double)t->clock_bound_ns));
+    json_object_set_new(value, "wall_ns", report_json_ns(t->wall_ns > 0, (double)t->wall_ns));
+    json_object_set_new(value, "process_wall_ns", report_json_ns(t->process_wall_ns > 0, (double)t->process_wall_ns));
+    json_object_set_new(value, "processes", processes_json(r));
+    return value;
+}

@@ -1,0 +1,80 @@
+/* report_objects.c - the view `objects`: allocations by the place that made them. */
+#include <stdio.h>
+
+#include "analyze/objects.h"
+#include "report.h"
+
+static void site_row(const struct report *r, struct table *t, const struct sonde_object_site *site)
+{
+    struct sonde_text callers = {0};
+    uint64_t freed = site->count - site->alive;
+    if (site->node)
+        report_callers(r, &callers, site->node, 2);
+    table_cell(t, sonde_object_kind_name(site->kind));
+    table_count(t, site->count);
+    table_bytes(t, true, (double)site->bytes);
+    table_time(t, freed > 0, freed ? (double)site->life_ns / (double)freed : 0);
+    table_count(t, site->alive);
+    table_bytes(t, true, (double)site->alive_bytes);
+    table_cell(t, callers.length ? sonde_text_get(&callers) : "unknown");
+    sonde_text_fini(&callers);
+}
+
+int report_objects_text(const struct report *r, struct sonde_diag *diag)
+{
+    static const struct table_column columns[] = {
+        {"Object", TABLE_LEFT, false}, {"count", TABLE_RIGHT, false}, {"bytes", TABLE_RIGHT, false},
+        {"mean life", TABLE_RIGHT, false}, {"never freed", TABLE_RIGHT, false}, {"bytes of them", TABLE_RIGHT, false},
+        {"allocated by", TABLE_LEFT, true},
+    };
+    struct table t = {.columns = columns, .column_count = 7};
+    struct sonde_objects objects = {0};
+    char count[SONDE_NUMBER_MAX], bytes[SONDE_NUMBER_MAX], peak[SONDE_NUMBER_MAX];
+    int rc = sonde_objects_compute(r->m, r->profile, &objects);
+    size_t all = objects.sites.count, shown = r->limit && r->limit < all ? r->limit : all;
+    for (size_t i = 0; i < shown && !rc; i++)
+        site_row(r, &t, &objects.sites.items[i]);
+    if (rc) {
+        sonde_diag_set(diag, rc, r->path, "cannot read the objects of");
+    } else if (!all) {
+        puts("no data object was recorded");
+    } else {
+        table_print(&t, r);
+        report_more(r, "objects", shown, all);
+        printf("\n%s objects, %s in all, at most %s alive at once\n", sonde_number_count(count, objects.count),
+               sonde_number_bytes(bytes, (double)objects.bytes), sonde_number_bytes(peak, (double)objects.peak_bytes));
+    }
+    sonde_objects_fini(&objects);
+    return rc;
+}
+
+static json_t *site_json(const struct report *r, const struct sonde_object_site *site)
+{
+    uint32_t nodes[8], count = site->node ? sonde_profile_callers(r->profile, site->node, nodes, 8) : 0;
+    json_t *frames = json_array();
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(frames, report_json_frame(&r->profile->nodes.items[nodes[i]]));
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "kind", sonde_object_kind_name(site->kind),
+                     "count", (json_int_t)site->count, "bytes", (json_int_t)site->bytes,
+                     "alive", (json_int_t)site->alive, "alive_bytes", (json_int_t)site->alive_bytes,
+                     "life_ns", (json_int_t)site->life_ns, "frames", frames);
+}
+
+json_t *report_objects_json(const struct report *r, struct sonde_diag *diag)
+{
+    struct sonde_objects objects = {0};
+    json_t *sites = json_array(), *value = NULL;
+    int rc = sonde_objects_compute(r->m, r->profile, &objects);
+    for (size_t i = 0; i < objects.sites.count && !rc && (!r->limit || i < r->limit); i++)
+        json_array_append_new(sites, site_json(r, &objects.sites.items[i]));
+    if (rc) {
+        sonde_diag_set(diag, rc, r->path, "cannot read the objects of");
+        json_decref(sites);
+    } else {
+        value = json_pack("{s:I, s:I, s:I, s:o}", "count", (json_int_t)objects.count,
+                          "bytes", (json_int_t)objects.bytes, "peak_bytes", (json_int_t)objects.peak_bytes,
+                          "sites", sites);
+    }
+    sonde_objects_fini(&objects);
+    return value;
+}

@@ -1,0 +1,198 @@
+/* report_summary.c - the view a person wants first: what ran, how busy each device was,
+ * where the device's time went, and whether the measurement is whole.
+ *
+ * Reads the stored profile only, never the trace: it is instant for any run length.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "report.h"
+
+static void plural(struct sonde_text *out, uint64_t n, const char *one, const char *many)
+{
+    char number[SONDE_NUMBER_MAX];
+    sonde_text_format(out, "%s %s", sonde_number_count(number, n), n == 1 ? one : many);
+}
+
+static void print_title(const struct report *r)
+{
+    const struct sonde_totals *t = &r->totals;
+    char number[SONDE_NUMBER_MAX];
+    struct sonde_text line = {0};
+    report_command(r, &line);
+    sonde_text_add(&line, " · ");
+    plural(&line, r->m->process_count, "process", "processes");
+    sonde_text_add(&line, ", ");
+    plural(&line, t->threads, "thread", "threads");
+    sonde_text_add(&line, " · ");
+    plural(&line, t->devices.count, "device", "devices");
+    if (t->devices.count == 1) {
+        struct sonde_text device = {0};
+        report_device(r, &device, t->devices.items[0].process, t->devices.items[0].device);
+        const char *space = strchr(sonde_text_get(&device), ' ');
+        sonde_text_format(&line, " (%s)", space ? space + 1 : sonde_text_get(&device));
+        sonde_text_fini(&device);
+    }
+    if (t->wall_ns)
+        sonde_text_format(&line, " · %s", sonde_number_time(number, (double)t->wall_ns));
+    if (t->killed)
+        sonde_text_format(&line, t->killed == r->m->process_count ? " · ended without an exit (killed?)"
+                                                                  : " · %u processes ended without an exit",
+                          t->killed);
+    report_heading(r, sonde_text_get(&line));
+    sonde_text_fini(&line);
+}
+
+static size_t shown(const struct report *r, size_t all)
+{
+    return r->limit && r->limit < all ? r->limit : all;
+}
+
+static void print_devices(const struct report *r)
+{
+    static const struct table_column columns[] = {
+        {"Device", TABLE_LEFT, true}, {"busy", TABLE_RIGHT, false}, {"kernels", TABLE_RIGHT, false},
+        {"copies", TABLE_RIGHT, false}, {"idle", TABLE_RIGHT, false}, {"operations", TABLE_RIGHT, false},
+    };
+    struct table t = {.columns = columns, .column_count = 6};
+    size_t count = shown(r, r->totals.devices.count);
+    for (size_t i = 0; i < count; i++) {
+        const struct sonde_device_use *use = &r->totals.devices.items[i];
+        double wall = (double)use->wall_ns, busy = (double)use->busy_ns;
+        struct sonde_text name = {0};
+        report_device(r, &name, use->process, use->device);
+        table_cell(&t, sonde_text_get(&name));
+        table_percent(&t, busy, wall);
+        table_percent(&t, (double)use->kernel_ns, wall);
+        table_percent(&t, (double)use->copy_ns, wall);
+        table_percent(&t, wall > busy ? wall - busy : 0, wall);
+        table_count(&t, use->operations);
+        sonde_text_fini(&name);
+    }
+    fputc('\n', stdout);
+    table_print(&t, r);
+    report_more(r, "summary", count, r->totals.devices.count);
+}
+
+static bool in_group(const struct sonde_group *group, bool kernels)
+{
+    enum sonde_op_group g = sonde_op_kind_group(group->op);
+    return kernels ? g == SONDE_GROUP_KERNEL : g == SONDE_GROUP_COPY || g == SONDE_GROUP_SET;
+}
+
+static void kernel_row(const struct report *r, struct table *t, const struct sonde_group *group)
+{
+    const struct sonde_stat *s = &group->stat;
+    struct sonde_text callers = {0};
+    double p95 = 0;
+    bool known = sonde_stat_percentile(s, .95, &p95);
+    report_group_callers(r, &callers, group);
+    table_cell(t, report_group_name(group));
+    table_count(t, s->count);
+    table_time(t, s->timed > 0, (double)s->sum_ns);
+    table_time(t, s->timed > 0, s->mean_ns);
+    table_time(t, known, p95);
+    table_cell(t, sonde_text_get(&callers));
+    sonde_text_fini(&callers);
+}
+
+static void copy_row(const struct report *r, struct table *t, const struct sonde_group *group)
+{
+    const struct sonde_stat *s = &group->stat;
+    struct sonde_text callers = {0};
+    char rate[SONDE_NUMBER_MAX];
+    report_group_callers(r, &callers, group);
+    table_cell(t, report_copy_name(group));
+    table_count(t, s->count);
+    table_bytes(t, s->bytes > 0, (double)s->bytes);
+    table_time(t, s->timed > 0, (double)s->sum_ns);
+    table_cell(t, s->bytes && s->sum_ns && s->timed == s->count
+                      ? sonde_number_plain(rate, (double)s->bytes / (double)s->sum_ns) : "-");
+    table_cell(t, sonde_text_get(&callers));
+    sonde_text_fini(&callers);
+}
+
+static void print_operations(const struct report *r, bool kernels)
+{
+    static const struct table_column kernel_columns[] = {
+        {"Kernel", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"total", TABLE_RIGHT, false},
+        {"mean", TABLE_RIGHT, false}, {"p95", TABLE_RIGHT, false}, {"called from", TABLE_LEFT, true},
+    };
+    static const struct table_column copy_columns[] = {
+        {"Copy", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"bytes", TABLE_RIGHT, false},
+        {"total", TABLE_RIGHT, false}, {"GB/s", TABLE_RIGHT, false}, {"called from", TABLE_LEFT, true},
+    };
+    struct table t = {.columns = kernels ? kernel_columns : copy_columns, .column_count = 6};
+    size_t all = 0, printed = 0;
+    for (size_t i = 0; i < r->profile->ops.count; i++) {
+        const struct sonde_group *group = &r->profile->ops.items[i];
+        if (!in_group(group, kernels))
+            continue;
+        if (!r->limit || all < r->limit) {
+            printed++;
+            if (kernels)
+                kernel_row(r, &t, group);
+            else
+                copy_row(r, &t, group);
+        }
+        all++;
+    }
+    if (!all)
+        return;
+    fputc('\n', stdout);
+    table_print(&t, r);
+    report_more(r, kernels ? "kernels" : "copies", printed, all);
+}
+
+int report_summary_text(const struct report *r, struct sonde_diag *diag)
+{
+    (void)diag;
+    struct sonde_text ledger = {0};
+    print_title(r);
+    if (r->totals.devices.count)
+        print_devices(r);
+    print_operations(r, true);
+    print_operations(r, false);
+    report_ledger_line(r, &ledger);
+    printf("\n%s\n", sonde_text_get(&ledger));
+    printf("more: sonde report %s contexts | kernels | copies | api | lanes | objects | ledger\n", r->path);
+    sonde_text_fini(&ledger);
+    return 0;
+}
+
+static json_t *devices_json(const struct report *r)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < r->totals.devices.count; i++) {
+        const struct sonde_device_use *use = &r->totals.devices.items[i];
+        const struct sonde_process *p = &r->m->processes[use->process];
+        bool named = use->device < p->device_count;
+        bool wall = use->wall_ns > 0;
+        json_array_append_new(array, json_pack("{s:s, s:i, s:o, s:o, s:I, s:o, s:I, s:I, s:I, s:o}",
+            "process", p->name, "device", use->device ? (int)use->device - 1 : 0,
+            "name", report_json_text(named ? sonde_process_string(p, p->devices[use->device].name) : ""),
+            "platform", report_json_text(named ? sonde_process_string(p, p->devices[use->device].platform) : ""),
+            "operations", (json_int_t)use->operations,
+            "wall_ns", report_json_ns(wall, (double)use->wall_ns),
+            "busy_ns", (json_int_t)use->busy_ns, "kernel_ns", (json_int_t)use->kernel_ns,
+            "copy_ns", (json_int_t)use->copy_ns,
+            "idle_ns", report_json_ns(wall, use->wall_ns > use->busy_ns
+                                                ? (double)(use->wall_ns - use->busy_ns) : 0)));
+    }
+    return array;
+}
+
+json_t *report_summary_json(const struct report *r, struct sonde_diag *diag)
+{
+    const struct sonde_totals *t = &r->totals;
+    struct sonde_text command = {0};
+    report_command(r, &command);
+    json_t *value = json_pack("{s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o}",
+        "command", report_json_text(sonde_text_get(&command)),
+        "processes", (int)r->m->process_count, "threads", (int)t->threads,
+        "wall_ns", report_json_ns(t->wall_ns > 0, (double)t->wall_ns),
+        "devices", devices_json(r), "kernels", report_kernels_json(r, diag),
+        "copies", report_copies_json(r, diag), "ledger", report_ledger_json(r, diag));
+    sonde_text_fini(&command);
+    return value;
+}

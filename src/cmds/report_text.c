@@ -1,0 +1,250 @@
+/* report_text.c - frames, callers, devices and the ledger line as text; statistics as JSON. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report.h"
+
+/* ---- frames -------------------------------------------------------------------- */
+
+/* Where the parameter list of a C++ name begins; its length when it has none.
+ * "(anonymous namespace)::f(int) const", "operator()(int)", "f<g(int)>(char)". */
+static size_t name_length(const char *name)
+{
+    int depth = 0;
+    for (size_t i = 0; name[i]; i++) {
+        if (name[i] == '<' && (i == 0 || name[i - 1] != 'r'))
+            depth++;
+        else if (name[i] == '>' && depth && name[i - 1] != '-')
+            depth--;
+        if (name[i] != '(' || depth)
+            continue;
+        if (strncmp(name + i, "(anonymous", 10) == 0 || (i >= 8 && !strncmp(name + i - 8, "operator()", 10))) {
+            const char *close = strchr(name + i, ')');
+            i = close ? (size_t)(close - name) : i;
+            continue;
+        }
+        return i;
+    }
+    return strlen(name);
+}
+
+void report_function(struct sonde_text *out, const char *name)
+{
+    if (*name == '<') { /* Python's <module>, <lambda>, <listcomp> */
+        sonde_text_add(out, name);
+        return;
+    }
+    sonde_text_add_bytes(out, name, name_length(name));
+    sonde_text_add(out, "()");
+}
+
+void report_frame(struct sonde_text *out, const struct sonde_cct_node *node)
+{
+    switch (node->kind) {
+    case 0:
+        sonde_text_add(out, "all");
+        return;
+    case SONDE_FRAME_UNKNOWN:
+        sonde_text_add(out, "unknown code");
+        return;
+    case SONDE_FRAME_CUT:
+        sonde_text_add(out, "outer frames are missing");
+        return;
+    case SONDE_FRAME_API:
+        sonde_text_add(out, *node->name ? node->name : "unknown call");
+        return;
+    case SONDE_FRAME_OP:
+        sonde_text_add(out, sonde_op_kind_name(node->op));
+        if (*node->name)
+            sonde_text_format(out, " %s", node->name);
+        return;
+    default:
+        break;
+    }
+    if (*node->name)
+        report_function(out, node->name);
+    if (*node->file)
+        sonde_text_format(out, "%s%s", *node->name ? " " : "", sonde_path_base(node->file));
+    if (*node->file && node->line)
+        sonde_text_format(out, ":%u", node->line);
+    if (!*node->name)
+        sonde_text_format(out, "%s%s+0x%llx", *node->file ? " " : "",
+                          *node->module ? sonde_path_base(node->module) : "unknown",
+                          (unsigned long long)node->offset);
+    else if (!*node->file && *node->module)
+        sonde_text_format(out, " %s", sonde_path_base(node->module));
+}
+
+void report_callers(const struct report *r, struct sonde_text *out, uint32_t leaf, uint32_t max)
+{
+    uint32_t nodes[8];
+    uint32_t count = sonde_profile_callers(r->profile, leaf, nodes, max < 8 ? max : 8);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i)
+            sonde_text_add(out, " ← ");
+        report_frame(out, &r->profile->nodes.items[nodes[i]]);
+    }
+    if (!count)
+        sonde_text_add(out, "unknown");
+}
+
+void report_group_callers(const struct report *r, struct sonde_text *out, const struct sonde_group *group)
+{
+    struct sonde_caller *callers = NULL;
+    long count = sonde_profile_group_callers(r->profile, group, &callers);
+    if (count > 1)
+        sonde_text_format(out, "%ld places: ", count);
+    if (count > 0)
+        report_callers(r, out, callers[0].leaf, 2);
+    else
+        sonde_text_add(out, "unknown");
+    free(callers);
+}
+
+const char *report_group_name(const struct sonde_group *group)
+{
+    if (*group->name)
+        return group->name;
+    return group->op ? sonde_op_kind_name(group->op) : "unknown";
+}
+
+void report_device(const struct report *r, struct sonde_text *out, uint32_t process, uint32_t device)
+{
+    const struct sonde_process *p = &r->m->processes[process];
+    const char *name = device && device < p->device_count
+                           ? sonde_process_string(p, p->devices[device].name) : "";
+    sonde_text_format(out, "%u %s", device ? device - 1 : 0, *name ? name : "unknown device");
+    if (r->m->process_count > 1)
+        sonde_text_format(out, " (%s)", p->name);
+}
+
+static bool needs_quotes(const char *word)
+{
+    return !*word || word[strcspn(word, " \t\n'\"\\$*?[]();&|<>`")] != '\0';
+}
+
+void report_command(const struct report *r, struct sonde_text *out)
+{
+    const json_t *command = json_object_get(r->m->manifest, "command"), *word;
+    size_t index;
+    json_array_foreach(command, index, word) {
+        const char *text = json_string_value(word);
+        if (!text)
+            continue;
+        if (index == 0)
+            text = sonde_path_base(text);
+        sonde_text_format(out, needs_quotes(text) ? "%s'%s'" : "%s%s", index ? " " : "", text);
+    }
+    if (!out->length && r->m->process_count)
+        sonde_text_add(out, sonde_path_base(r->m->processes[0].header.executable));
+    if (!out->length)
+        sonde_text_add(out, "unknown program");
+}
+
+/* ---- the ledger line ---------------------------------------------------------------- */
+
+static void add_count(struct sonde_text *out, uint64_t n, const char *text)
+{
+    char number[SONDE_NUMBER_MAX];
+    sonde_text_format(out, "%s%s %s", out->length ? ", " : "ledger: ", sonde_number_count(number, n), text);
+}
+
+void report_ledger_line(const struct report *r, struct sonde_text *out)
+{
+    const struct sonde_totals *t = &r->totals;
+    char own[SONDE_NUMBER_MAX], wall[SONDE_NUMBER_MAX], bound[SONDE_NUMBER_MAX];
+    add_count(out, t->ledger.seen, "seen");
+    add_count(out, t->dropped_operations, "dropped");
+    add_count(out, t->ledger.unmatched, "unmatched");
+    if (t->in_flight)
+        add_count(out, t->in_flight, "in flight when the program ended");
+    if (t->ledger.bad_time)
+        add_count(out, t->ledger.bad_time, "with bad times");
+    if (t->ledger.failed)
+        add_count(out, t->ledger.failed, "failed");
+    if (t->dropped_trace_rows)
+        add_count(out, t->dropped_trace_rows, "missing in the trace");
+    if (t->ledger.unwind_failed)
+        add_count(out, t->ledger.unwind_failed, "stacks incomplete");
+    if (t->damaged_chunks)
+        add_count(out, t->damaged_chunks, t->damaged_chunks == 1 ? "damaged chunk skipped" : "damaged chunks skipped");
+    if (t->clock_bound_ns)
+        sonde_text_format(out, " · clock ± %s", sonde_number_time(bound, (double)t->clock_bound_ns));
+    if (t->process_wall_ns)
+        sonde_text_format(out, " · own time %s of %s",
+                          sonde_number_percent(own, (double)t->ledger.hook_ns, (double)t->process_wall_ns),
+                          sonde_number_time(wall, (double)t->process_wall_ns));
+    if (t->off)
+        sonde_text_format(out, " · the agent switched itself off (see ledger)");
+}
+
+/* ---- JSON ------------------------------------------------------------------------------ */
+
+json_t *report_json_ns(bool known, double ns)
+{
+    return known ? json_integer((json_int_t)llround(ns)) : json_null();
+}
+
+json_t *report_json_text(const char *text)
+{
+    if (!*text)
+        return json_null();
+    json_t *value = json_string(text);
+    if (value)
+        return value;
+    struct sonde_text clean = {0}; /* a path or name that is not UTF-8 */
+    for (const char *s = text; *s; s++)
+        sonde_text_add_bytes(&clean, (unsigned char)*s < 0x80 ? s : "?", 1);
+    value = json_string(sonde_text_get(&clean));
+    sonde_text_fini(&clean);
+    return value;
+}
+
+json_t *report_json_stat(const struct sonde_stat *s)
+{
+    bool timed = s->timed > 0;
+    double p50 = 0, p95 = 0, p99 = 0;
+    bool known50 = sonde_stat_percentile(s, .50, &p50);
+    bool known95 = sonde_stat_percentile(s, .95, &p95);
+    bool known99 = sonde_stat_percentile(s, .99, &p99);
+    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}",
+                     "count", (json_int_t)s->count, "timed", (json_int_t)s->timed,
+                     "failed", (json_int_t)s->failed,
+                     "total_ns", report_json_ns(timed, (double)s->sum_ns),
+                     "min_ns", report_json_ns(timed, (double)s->min_ns),
+                     "max_ns", report_json_ns(timed, (double)s->max_ns),
+                     "mean_ns", timed ? json_real(s->mean_ns) : json_null(),
+                     "stddev_ns", timed ? json_real(sonde_stat_stddev(s)) : json_null(),
+                     "p50_ns", report_json_ns(known50, p50), "p95_ns", report_json_ns(known95, p95),
+                     "p99_ns", report_json_ns(known99, p99), "bytes", (json_int_t)s->bytes);
+}
+
+json_t *report_json_frame(const struct sonde_cct_node *node)
+{
+    return json_pack("{s:o, s:o, s:o, s:o}", "name", report_json_text(node->name),
+                     "file", report_json_text(node->file),
+                     "line", node->line ? json_integer(node->line) : json_null(),
+                     "module", report_json_text(node->module));
+}
+
+json_t *report_json_callers(const struct report *r, const struct sonde_group *group)
+{
+    struct sonde_caller *callers = NULL;
+    long count = sonde_profile_group_callers(r->profile, group, &callers);
+    json_t *array = json_array();
+    for (long i = 0; i < count; i++) {
+        uint32_t nodes[8], frames = sonde_profile_callers(r->profile, callers[i].leaf, nodes, 8);
+        json_t *path = json_array();
+        for (uint32_t k = 0; k < frames; k++)
+            json_array_append_new(path, report_json_frame(&r->profile->nodes.items[nodes[k]]));
+        const struct sonde_metrics *m = &callers[i].metrics;
+        bool api = m->operations == 0;
+        json_array_append_new(array, json_pack("{s:I, s:I, s:I, s:o}",
+            "count", (json_int_t)(api ? m->api_calls : m->operations),
+            "total_ns", (json_int_t)(api ? m->api_ns : m->device_ns),
+            "bytes", (json_int_t)m->bytes, "frames", path));
+    }
+    free(callers);
+    return array;
+}
