@@ -22,8 +22,8 @@
 /* The commands, in the order in which help shows them. */
 #define SONDE_COMMAND_MAP(X) \
     X(record)                \
-    X(export)                \
     X(report)                \
+    X(export)                \
     X(doctor)                \
     X(help)                  \
     X(man)                   \
