@@ -556,20 +556,20 @@ static inline enum sonde_unwind_end ended(enum step how)
 }
 
 /* s->count frames of the last stack may be re-used; `f` is the innermost frame. */
-SONDE__RAW static inline void walk(struct sonde_stack *s, struct walk *w, struct frame f)
+SONDE__RAW static inline void walk(struct sonde_stack *s, struct walk *w, struct frame *f)
 {
     uint32_t fresh = 0, j = 0;
     enum step how = STEP_OK;
     while (how == STEP_OK && fresh < SONDE_STACK_MAX) {
-        while (j < s->count && s->cfa[j] < f.cfa)
+        while (j < s->count && s->cfa[j] < f->cfa)
             j++;
-        if (j == s->count || !same(s, j, &f)) {
-            append(s, &fresh, &f);
-            how = step(w, &f);
+        if (j == s->count || !same(s, j, f)) {
+            append(s, &fresh, f);
+            how = step(w, f);
             continue;
         }
-        s->fp_slot[j] = f.fp_slot;
-        uint32_t i = follow(w, s, j, &f, &how);
+        s->fp_slot[j] = f->fp_slot; /* the way to here may have been another */
+        uint32_t i = follow(w, s, j, f, &how);
         if (LIKELY(i == s->count && how != STEP_OK && s->end == ended(how))) {
             finish(s, fresh, j, ended(how));
             return;
@@ -603,7 +603,7 @@ SONDE__RAW __attribute__((noinline)) void sonde__unwind(struct sonde_stack *stac
     CALLER_FRAME(f);
     struct walk w;
     start(stack, &w, &f, true);
-    walk(stack, &w, f);
+    walk(stack, &w, &f);
     stack->guessed = w.guessed;
 }
 
@@ -612,7 +612,7 @@ SONDE__RAW __attribute__((noinline)) void sonde__unwind_full(struct sonde_stack 
     CALLER_FRAME(f);
     struct walk w;
     start(stack, &w, &f, false);
-    walk(stack, &w, f);
+    walk(stack, &w, &f);
     stack->guessed = w.guessed;
 }
 
