@@ -6,31 +6,45 @@
 #include "command.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Where the page goes: standard output, or a file of --all. */
+static FILE *page;
+
+static void put_line(const char *text)
+{
+    fprintf(page, "%s\n", text);
+}
+
 /* Text with roff's special characters made harmless; a line must not begin
  * with a dot or a quote, and a dash that a user types must stay a minus. */
-static void put_text(const char *text)
+static void put_bytes(const char *text, size_t length)
 {
     bool line_start = true;
-    for (; *text; text++) {
+    for (; length > 0; text++, length--) {
         if (line_start && (*text == '.' || *text == '\''))
-            fputs("\\&", stdout);
+            fputs("\\&", page);
         line_start = *text == '\n';
         if (*text == '\\')
-            fputs("\\e", stdout);
+            fputs("\\e", page);
         else if (*text == '-')
-            fputs("\\-", stdout);
+            fputs("\\-", page);
         else
-            fputc(*text, stdout);
+            fputc(*text, page);
     }
+}
+
+static void put_text(const char *text)
+{
+    put_bytes(text, strlen(text));
 }
 
 static void put_upper(const char *text)
 {
     for (; *text; text++)
-        fputc(toupper((unsigned char)*text), stdout);
+        fputc(toupper((unsigned char)*text), page);
 }
 
 /* Paragraphs are separated by empty lines; lines that begin with a space stand as they are. */
@@ -39,49 +53,47 @@ static void put_paragraphs(const char *text)
     bool verbatim = false;
     while (*text) {
         size_t length = strcspn(text, "\n");
-        char line[1024];
-        snprintf(line, sizeof line, "%.*s", (int)length, text);
-        bool plain = line[0] == ' ';
+        bool plain = *text == ' ';
         if (plain != verbatim)
-            puts(plain ? ".nf" : ".fi");
+            put_line(plain ? ".nf" : ".fi");
         verbatim = plain;
         if (!length)
-            puts(".PP");
+            put_line(".PP");
         else {
-            put_text(line);
-            fputc('\n', stdout);
+            put_bytes(text, length);
+            fputc('\n', page);
         }
         text += length;
         if (*text == '\n')
             text++;
     }
     if (verbatim)
-        puts(".fi");
+        put_line(".fi");
 }
 
 static void put_option(char letter, const char *name, const char *argument, const char *help)
 {
-    puts(".TP");
+    put_line(".TP");
     if (letter)
-        printf("\\fB\\-%c\\fR, ", letter);
-    fputs("\\fB\\-\\-", stdout);
+        fprintf(page, "\\fB\\-%c\\fR, ", letter);
+    fputs("\\fB\\-\\-", page);
     put_text(name);
-    fputs("\\fR", stdout);
+    fputs("\\fR", page);
     if (argument) {
-        fputs(" \\fI", stdout);
+        fputs(" \\fI", page);
         put_text(argument);
-        fputs("\\fR", stdout);
+        fputs("\\fR", page);
     }
-    fputc('\n', stdout);
+    fputc('\n', page);
     put_text(help);
-    fputc('\n', stdout);
+    fputc('\n', page);
 }
 
 static void put_header(const char *name)
 {
-    fputs(".TH ", stdout);
+    fputs(".TH ", page);
     put_upper(name);
-    printf(" 1 \"\" \"Sonde %s\" \"User Commands\"\n", SONDE_VERSION);
+    fprintf(page, " 1 \"\" \"Sonde %s\" \"User Commands\"\n", SONDE_VERSION);
 }
 
 static void put_page(const struct sonde_command *c)
@@ -89,56 +101,96 @@ static void put_page(const struct sonde_command *c)
     char name[64];
     snprintf(name, sizeof name, "sonde-%s", c->name);
     put_header(name);
-    fputs(".SH NAME\n", stdout);
+    fputs(".SH NAME\n", page);
     put_text(name);
-    fputs(" \\- ", stdout);
+    fputs(" \\- ", page);
     put_text(c->summary);
-    printf("\n.SH SYNOPSIS\n\\fBsonde %s\\fR ", c->name);
+    fprintf(page, "\n.SH SYNOPSIS\n\\fBsonde %s\\fR ", c->name);
     put_text(c->usage ? c->usage : "");
-    puts("\n.SH DESCRIPTION");
+    put_line("\n.SH DESCRIPTION");
     put_paragraphs(c->description ? c->description : c->summary);
-    puts(".SH OPTIONS");
+    put_line(".SH OPTIONS");
     for (const struct sonde_option *o = c->options; o && o->name; o++)
         if (!o->hidden)
             put_option(o->letter, o->name, o->argument, o->help);
     put_option('h', "help", NULL, "print this help");
     if (c->notes) {
-        puts(".SH NOTES");
+        put_line(".SH NOTES");
         put_paragraphs(c->notes);
     }
     if (c->examples) {
-        puts(".SH EXAMPLES");
+        put_line(".SH EXAMPLES");
         for (const struct sonde_example *e = c->examples; e->line; e++) {
-            puts(".TP");
-            fputs("\\fB", stdout);
+            put_line(".TP");
+            fputs("\\fB", page);
             put_text(e->line);
-            puts("\\fR");
+            put_line("\\fR");
             put_text(e->text);
-            fputc('\n', stdout);
+            fputc('\n', page);
         }
     }
-    puts(".SH SEE ALSO\n\\fBsonde\\fR(1)");
+    put_line(".SH SEE ALSO\n\\fBsonde\\fR(1)");
 }
 
 static void put_overview(void)
 {
     put_header("sonde");
-    puts(".SH NAME\nsonde \\- measure GPU programs");
-    puts(".SH SYNOPSIS\n\\fBsonde\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIARG\\fR...]");
-    puts(".SH DESCRIPTION");
-    puts("Sonde measures unmodified programs that use a GPU, and answers where their time went.\n.SH COMMANDS");
+    put_line(".SH NAME\nsonde \\- measure GPU programs");
+    put_line(".SH SYNOPSIS\n\\fBsonde\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIARG\\fR...]");
+    put_line(".SH DESCRIPTION");
+    put_line("Sonde measures unmodified programs that use a GPU, and answers where their time went.\n.SH COMMANDS");
     for (const struct sonde_command *const *c = sonde_commands; *c; c++) {
         if ((*c)->hidden)
             continue;
-        printf(".TP\n\\fBsonde\\-%s\\fR(1)\n", (*c)->name);
+        fprintf(page, ".TP\n\\fBsonde\\-%s\\fR(1)\n", (*c)->name);
         put_text((*c)->summary);
-        fputc('\n', stdout);
+        fputc('\n', page);
     }
 }
 
-static int run(const void *options, int argc, char **argv)
+/* One file per page in `folder`, for the build. */
+static int write_all(const char *folder)
 {
-    (void)options;
+    char path[4096];
+    const struct sonde_command *const *c = sonde_commands;
+    for (bool overview = true;; overview = false) {
+        if (!overview && !*c)
+            return SONDE_EXIT_OK;
+        if (!overview && (*c)->hidden) {
+            c++;
+            continue;
+        }
+        snprintf(path, sizeof path, "%s/sonde%s%s.1", folder, overview ? "" : "-", overview ? "" : (*c)->name);
+        page = fopen(path, "we");
+        if (!page) {
+            sonde_say("cannot write %s: %s", path, strerror(errno));
+            return SONDE_EXIT_FAILED;
+        }
+        if (overview)
+            put_overview();
+        else
+            put_page(*c++);
+        if (fclose(page) != 0) {
+            sonde_say("cannot write %s: %s", path, strerror(errno));
+            return SONDE_EXIT_FAILED;
+        }
+    }
+}
+
+struct man_options { const char *all; };
+
+static const struct sonde_option options[] = {
+    {.name = "all", .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = offsetof(struct man_options, all),
+     .help = "write every page into DIR, as sonde.1 and sonde-COMMAND.1"},
+    {0},
+};
+
+static int run(const void *values, int argc, char **argv)
+{
+    const struct man_options *o = values;
+    if (o->all)
+        return write_all(o->all);
+    page = stdout;
     if (argc == 0) {
         put_overview();
         return SONDE_EXIT_OK;
@@ -155,6 +207,8 @@ const struct sonde_command sonde_command_man = {
     .summary = "print a manual page in roff",
     .usage = "[COMMAND]",
     .description = "Prints the manual page of a command, or of sonde itself. Read it with: sonde man record | man -l -",
+    .options = options,
+    .options_bytes = sizeof(struct man_options),
     .operand = SONDE_OPERAND_COMMAND,
     .operands_max = 1,
     .hidden = true,

@@ -1,0 +1,45 @@
+# make            build into build/; build/bin/sonde runs from there
+# make demo       install what is missing, build, record a real OpenCL program, report, export
+# make check      install what is missing, then every test, also under the sanitizers
+# make check-all  the same with the long tests
+# make bench      the figures of docs/performance.md
+# make install PREFIX=/usr/local [DESTDIR=]
+# make dist       build/dist/sonde-VERSION-linux-x86_64.tar.gz, runs from any folder
+# make clean
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+export JOBS
+
+all:
+	@tools/setup.sh --check build
+	@test -f build/build.ninja || cmake --preset release
+	@cmake --build --preset release -j $(JOBS)
+
+demo:
+	@tools/setup.sh build demo
+	@$(MAKE) --no-print-directory all
+	@tools/demo.sh
+
+check:
+	@tools/setup.sh build demo test
+	@tools/check.sh
+
+check-all:
+	@tools/setup.sh build demo test
+	@tools/check.sh -C all
+
+bench:
+	@tools/setup.sh build demo test
+	@$(MAKE) --no-print-directory all
+	@bench/run.sh
+
+install: all
+	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+
+dist: all
+	@tools/dist.sh
+
+clean:
+	rm -rf build build-debug build-asan build-tsan
+
+.PHONY: all demo check check-all bench install dist clean
