@@ -13,6 +13,12 @@
 #include "rows.h"
 
 #define SONDE_CHUNK_MAGIC 0x31434e53u /* "SNC1" */
+#define SONDE_CHUNK_ALIGN 8u          /* chunks start at multiples of it; zeros fill the gap */
+
+enum {
+    SONDE_CHUNK_SORTED = 1, /* rows are sorted by time: OP by start, CALL by entry */
+    SONDE_CHUNK_ZSTD   = 2, /* the payload is one zstd frame; else it is stored as it is */
+};
 
 struct sonde_chunk {         /* the header before every chunk's payload */
     uint32_t magic;
@@ -25,7 +31,7 @@ struct sonde_chunk {         /* the header before every chunk's payload */
     uint32_t raw_bytes;      /* payload before compression */
     uint32_t stored_bytes;   /* payload as stored, after this header */
     uint16_t columns;
-    uint16_t flags;          /* 1: rows are sorted by time */
+    uint16_t flags;          /* SONDE_CHUNK_* */
     uint32_t row_bytes;      /* sizeof of the row when written */
     uint64_t checksum;       /* XXH3-64 of this header with checksum = 0, then the payload */
 };
@@ -37,9 +43,10 @@ size_t sonde_chunk_scratch_bytes(void);
 /* Largest chunk (header and payload) that one segment of rows can become. */
 size_t sonde_chunk_bound(void);
 
-/* Encode `count` rows of `table` (STRING: `count` = bytes used) into `out`
- * (at least sonde_chunk_bound() bytes), using `scratch`. Returns the chunk's
- * size, or a negative error. No allocation, no lock. */
+/* Encode `count` rows of `table` (STRING: `count` = bytes used; at most one
+ * segment of rows) into `out` (at least sonde_chunk_bound() bytes), using
+ * `scratch` (64-byte aligned). Returns the chunk's size with its padding, or a
+ * negative error. No allocation, no lock. */
 long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
                         const void *rows, uint32_t count,
                         void *scratch, void *out, size_t out_bytes);
@@ -53,6 +60,12 @@ int sonde_chunk_check(const void *data, size_t size, struct sonde_chunk *chunk);
  * size; STRING: raw_bytes bytes in the segment's form). A row that grew since
  * the chunk was written gets zeros. 0, or SONDE_EFORMAT, SONDE_ENOMEM. */
 int sonde_chunk_decode(const void *data, size_t size, const struct sonde_chunk *chunk, void *rows);
+
+/* Bytes a chunk takes in the file, padding included. */
+static inline uint64_t sonde_chunk_size(const struct sonde_chunk *chunk)
+{
+    return sizeof *chunk + (((uint64_t)chunk->stored_bytes + SONDE_CHUNK_ALIGN - 1) & ~(uint64_t)(SONDE_CHUNK_ALIGN - 1));
+}
 
 /* Size of one row of a table in this build; 1 for STRING, 0 for an unknown table. */
 uint32_t sonde_row_bytes(enum sonde_table table);

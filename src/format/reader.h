@@ -4,7 +4,15 @@
  * process with data.sonde (chunks) and, until sealed, live.sonde. Opening
  * never changes it: what is not sealed yet is read in place. Damage is
  * skipped and described in `damage`; opening fails only when nothing is
- * readable.
+ * readable. A process directory by itself is read as a measurement of one
+ * process.
+ *
+ * References in tables that lead nowhere (damage, or a program still writing)
+ * read as 0: parents and frames of nodes (which form no circles), modules of
+ * frames, devices of lanes, lanes, works and histograms of profiles. lanes[]
+ * covers every lane that has a trace. Rows of traces are as the agent wrote
+ * them: their references need a check before they index an array
+ * (sonde_process_node and sonde_process_string do it).
  *
  * Threads: a measurement may be read by any number of threads once open.
  */

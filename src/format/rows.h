@@ -45,7 +45,9 @@
     X(NOTE, struct sonde_row_note)         /* no id */                              \
     X(OP, struct sonde_row_op)             /* trace of a queue lane; first = sequence number in the lane */ \
     X(CALL, struct sonde_row_call)         /* trace of a thread lane; first = sequence number in the lane */ \
-    X(SYMBOL, struct sonde_row_symbol)     /* written after the run; no id */
+    X(SYMBOL, struct sonde_row_symbol)     /* written after the run; no id */       \
+    X(PROCESS, struct sonde_live_header)   /* written by sealing; the last one counts */ \
+    X(INDEX, struct sonde_row_index)       /* written by sealing: where the chunks are */
 
 enum sonde_table {
     SONDE_TABLE_FREE = 0, /* a segment that holds nothing */
@@ -243,6 +245,14 @@ struct sonde_row_symbol {
     uint32_t line;
     uint32_t module;         /* string id of the module's file name */
 };
+/* Footer of data.sonde: one row per chunk before it (docs/format.md, "Index"). */
+struct sonde_row_index {
+    uint64_t offset;       /* of the chunk's header in the file */
+    uint32_t size;         /* header and payload, without padding */
+    uint16_t table, flags; /* as in the chunk */
+    uint32_t owner, count;
+    uint64_t first, time_min, time_max;
+};
 static_assert(sizeof(struct sonde_row_frame) == 24, "format");
 static_assert(sizeof(struct sonde_row_node) == 8, "format");
 static_assert(sizeof(struct sonde_row_module) == 40, "format");
@@ -258,6 +268,7 @@ static_assert(sizeof(struct sonde_row_note) == 256, "format");
 static_assert(sizeof(struct sonde_row_op) == 72, "format");
 static_assert(sizeof(struct sonde_row_call) == 32, "format");
 static_assert(sizeof(struct sonde_row_symbol) == 24, "format");
+static_assert(sizeof(struct sonde_row_index) == 48, "format");
 
 /* Rows of a NODE segment: its ids are segment number << SONDE_NODE_SHIFT plus the row. */
 #define SONDE_NODE_SHIFT 13
