@@ -1,0 +1,344 @@
+/* chunk.c - encode rows as a chunk: columns, predictors, byte planes, zstd.
+ *
+ * The coding and why it was chosen: docs/format.md, "Columns". Each value is
+ * replaced by its distance to a prediction; the smallest distance of a column
+ * is taken off, and what remains is stored byte plane after byte plane, in as
+ * many planes as the largest needs. zstd then gets every plane as a block of
+ * its own, because planes of noise and planes of almost nothing need different
+ * Huffman tables.
+ *
+ * This file runs on the agent's threads inside the measured program: it
+ * touches only the caller's memory, takes no lock and little stack.
+ */
+#include "chunk.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <sonde/error.h>
+
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "columns.h"
+#include "decode.h"
+
+/* Largest entry of the directory: 7 bytes, and two variable-length numbers. */
+#define ENTRY_MAX     (7 + 10 + 10)
+#define DIRECTORY_MAX (SONDE_COLUMNS_MAX * ENTRY_MAX)
+#define ROWS_MAX      (SONDE_SEGMENT_ROOM / 8) /* of the smallest row */
+#define WINDOW_LOG    17
+static_assert((1u << WINDOW_LOG) >= DIRECTORY_MAX + SONDE_SEGMENT_ROOM, "a chunk fits the window");
+
+struct scratch {
+    uint64_t values[ROWS_MAX];
+    uint8_t  directory[DIRECTORY_MAX];
+    uint8_t  payload[DIRECTORY_MAX + SONDE_SEGMENT_ROOM];
+    _Alignas(64) uint8_t context[];
+};
+
+static const uint32_t row_bytes[SONDE_TABLE_COUNT] = {
+#define X(name, row) [SONDE_TABLE_##name] = sizeof(row),
+    SONDE_TABLE_MAP(X)
+#undef X
+};
+
+uint32_t sonde_row_bytes(enum sonde_table table)
+{
+    return (unsigned)table < SONDE_TABLE_COUNT ? row_bytes[table] : 0;
+}
+
+const char *sonde_table_name(enum sonde_table table)
+{
+    static const char *const names[] = {
+        "FREE",
+#define X(name, row) #name,
+        SONDE_TABLE_MAP(X)
+#undef X
+    };
+    return (unsigned)table < SONDE_TABLE_COUNT ? names[table] : "unknown";
+}
+
+static ZSTD_compressionParameters parameters(void)
+{
+    ZSTD_compressionParameters p = ZSTD_getCParams(1, sizeof ((struct scratch *)0)->payload, 0);
+    p.windowLog = WINDOW_LOG;
+    return p;
+}
+
+static size_t context_bytes(void)
+{
+    return (ZSTD_estimateCStreamSize_usingCParams(parameters()) + 63) & ~(size_t)63;
+}
+
+size_t sonde_chunk_scratch_bytes(void)
+{
+    return (sizeof(struct scratch) + 63 + context_bytes()) & ~(size_t)63;
+}
+
+size_t sonde_chunk_bound(void)
+{
+    return sizeof(struct sonde_chunk) + sizeof ((struct scratch *)0)->payload + SONDE_CHUNK_ALIGN;
+}
+
+/* ---- columns ------------------------------------------------------------ */
+
+static uint64_t load(const uint8_t *at, uint32_t width)
+{
+    uint64_t value = 0;
+    memcpy(&value, at, width);
+    return value;
+}
+
+static int64_t sign_extend(uint64_t value, uint32_t width)
+{
+    unsigned unused = 64 - 8 * width;
+    return (int64_t)(value << unused) >> unused;
+}
+
+static uint8_t *put_varint(uint8_t *out, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        *out++ = (uint8_t)(value | 0x80);
+    *out++ = (uint8_t)value;
+    return out;
+}
+
+static uint64_t zigzag(int64_t value)
+{
+    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+
+struct source {
+    const uint8_t *rows;
+    uint32_t count, stride;
+    const struct sonde_column *columns;
+};
+
+/* values[i] = row i's distance to its prediction, modulo 2^64. Rows before the
+ * first count as zero. */
+static void predict(const struct source *s, uint32_t index, uint64_t *values)
+{
+    const struct sonde_column *c = &s->columns[index];
+    const struct sonde_column *ref = &s->columns[c->ref], *next = c + 1;
+    const uint8_t *row = s->rows;
+    uint64_t previous = 0;
+
+    for (uint32_t i = 0; i < s->count; i++, row += s->stride) {
+        uint64_t value = load(row + c->offset, c->width), other;
+        switch (c->predictor) {
+        case SONDE_PREDICT_DELTA:
+            values[i] = value - previous;
+            previous = value;
+            break;
+        case SONDE_PREDICT_DIFF:
+            values[i] = value - load(row + ref->offset, ref->width);
+            break;
+        case SONDE_PREDICT_GAP:
+            other = load(row + ref->offset, ref->width);
+            values[i] = value - (previous > other ? previous : other);
+            previous = load(row + next->offset, next->width);
+            break;
+        default:
+            values[i] = value;
+        }
+    }
+}
+
+/* Turn distances into what lies above the smallest; says how many bytes the
+ * largest needs. The first row stands in the directory and has no part in it:
+ * it has no row before it, so its distance is of another size. */
+static uint32_t level(uint64_t *values, uint32_t count, uint32_t width, int64_t *least)
+{
+    int64_t smallest = count > 1 ? INT64_MAX : 0;
+    uint64_t all = 0;
+    uint32_t planes = 0;
+
+    for (uint32_t i = 1; i < count; i++) {
+        int64_t distance = sign_extend(values[i], width);
+        values[i] = (uint64_t)distance;
+        smallest = distance < smallest ? distance : smallest;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        values[i] -= (uint64_t)smallest;
+        all |= values[i];
+    }
+    for (; all; all >>= 8)
+        planes++;
+    *least = smallest;
+    return planes;
+}
+
+struct sink {
+    uint8_t *directory, *planes;
+};
+
+static void put_entry(struct sink *k, const struct sonde_column *c, uint32_t planes)
+{
+    uint8_t *d = k->directory;
+    d[0] = c->predictor;
+    d[1] = c->ref;
+    d[2] = (uint8_t)planes;
+    memcpy(d + 3, &c->width, 2);
+    memcpy(d + 5, &c->offset, 2);
+    k->directory = d + 7;
+}
+
+static void put_column(const struct source *s, uint32_t index, uint64_t *values, struct sink *k)
+{
+    const struct sonde_column *c = &s->columns[index];
+    int64_t least;
+
+    if (c->predictor == SONDE_PREDICT_BYTES) {
+        put_entry(k, c, 0);
+        for (uint32_t i = 0; i < s->count; i++, k->planes += c->width)
+            memcpy(k->planes, s->rows + (size_t)i * s->stride + c->offset, c->width);
+        return;
+    }
+    predict(s, index, values);
+    uint32_t planes = level(values, s->count, c->width, &least);
+    put_entry(k, c, planes);
+    k->directory = put_varint(k->directory, zigzag(sign_extend(values[0], c->width)));
+    k->directory = put_varint(k->directory, zigzag(least));
+    for (uint32_t p = 0; p < planes; p++)
+        for (uint32_t i = 1; i < s->count; i++)
+            *k->planes++ = (uint8_t)(values[i] >> 8 * p);
+}
+
+/* ---- compression -------------------------------------------------------- */
+
+/* One zstd frame, with a block border after the directory and every plane that
+ * is worth a Huffman table of its own. 0 when it does not fit. */
+static size_t compress(struct scratch *scratch, const uint8_t *payload, size_t size,
+                       size_t directory, size_t plane, uint8_t *out, size_t room)
+{
+    ZSTD_CCtx *zstd = ZSTD_initStaticCCtx(scratch->context, context_bytes());
+    ZSTD_inBuffer in = { payload, 0, 0 };
+    ZSTD_outBuffer to = { out, room, 0 };
+
+    if (!zstd || ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, 1)) ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_windowLog, WINDOW_LOG)) ||
+        ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(zstd, size)))
+        return 0;
+    for (in.size = directory; in.size < size; in.size += plane) {
+        size_t left = ZSTD_compressStream2(zstd, &to, &in, ZSTD_e_flush);
+        if (ZSTD_isError(left) || left)
+            return 0;
+        if (plane > size - in.size)
+            break;
+    }
+    in.size = size;
+    size_t left = ZSTD_compressStream2(zstd, &to, &in, ZSTD_e_end);
+    return ZSTD_isError(left) || left ? 0 : to.pos;
+}
+
+/* ---- chunks ------------------------------------------------------------- */
+
+static void cover(struct sonde_chunk *h, uint64_t from, uint64_t to)
+{
+    h->time_min = from < h->time_min ? from : h->time_min;
+    h->time_max = to > h->time_max ? to : h->time_max;
+}
+
+void sonde__chunk_cover(struct sonde_chunk *h, const void *rows, uint32_t count)
+{
+    const struct sonde_row_op *op = rows;
+    const struct sonde_row_call *call = rows;
+    bool sorted = true;
+
+    h->time_min = UINT64_MAX;
+    h->time_max = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (h->table == SONDE_TABLE_CALL) {
+            cover(h, call[i].enter_ns, call[i].leave_ns);
+            sorted &= !i || call[i].enter_ns >= call[i - 1].enter_ns;
+        } else {
+            if (op[i].flags & SONDE_OP_NO_TIMES) /* it has only the time of its API call */
+                cover(h, op[i].enter_ns, op[i].enter_ns);
+            else
+                cover(h, op[i].start_ns, op[i].end_ns);
+            sorted &= !i || op[i].start_ns >= op[i - 1].start_ns;
+        }
+    }
+    h->flags |= sorted ? SONDE_CHUNK_SORTED : 0;
+}
+
+/* Strings in `bytes` bytes of a segment; 0 when they do not end where the segment does. */
+static uint32_t count_strings(const uint8_t *bytes, uint32_t size)
+{
+    uint32_t count = 0, at = 0, length;
+    while (size - at >= sizeof length) {
+        memcpy(&length, bytes + at, sizeof length);
+        if (length > size - at - sizeof length)
+            return 0;
+        at += (uint32_t)sizeof length + ((length + 3) & ~3u);
+        count++;
+        if (at > size)
+            return 0;
+    }
+    return at == size ? count : 0;
+}
+
+static long finish(struct sonde_chunk *h, uint8_t *out, size_t stored)
+{
+    size_t padding = -stored & (SONDE_CHUNK_ALIGN - 1);
+
+    h->stored_bytes = (uint32_t)stored;
+    memset(out + sizeof *h + stored, 0, padding);
+    memcpy(out, h, sizeof *h);
+    h->checksum = XXH3_64bits(out, sizeof *h + stored);
+    memcpy(out + offsetof(struct sonde_chunk, checksum), &h->checksum, sizeof h->checksum);
+    return (long)(sizeof *h + stored + padding);
+}
+
+static int check_arguments(enum sonde_table table, uint32_t count, size_t out_bytes)
+{
+    uint32_t width = sonde_row_bytes(table);
+    if (!width || !count || count > SONDE_SEGMENT_ROOM / width || out_bytes < sonde_chunk_bound())
+        return SONDE_EINVALID;
+    return 0;
+}
+
+long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
+                        const void *rows, uint32_t count,
+                        void *scratch_memory, void *out, size_t out_bytes)
+{
+    struct scratch *scratch = scratch_memory;
+    struct sonde_chunk h = { .magic = SONDE_CHUNK_MAGIC, .version = SONDE_FORMAT_VERSION,
+                             .table = (uint16_t)table, .owner = owner, .count = count, .first = first };
+    if (check_arguments(table, count, out_bytes) < 0)
+        return SONDE_EINVALID;
+
+    struct source s = { rows, count, h.row_bytes = sonde_row_bytes(table), table_columns[table].columns };
+    struct sink k = { scratch->directory, scratch->payload + DIRECTORY_MAX };
+    h.columns = (uint16_t)table_columns[table].count;
+    if (table == SONDE_TABLE_STRING) {
+        h.count = count_strings(rows, count);
+        if (!h.count)
+            return SONDE_EINVALID;
+        memcpy(k.planes, rows, count);
+        k.planes += count;
+    }
+    for (uint32_t i = 0; i < h.columns; i++)
+        put_column(&s, i, scratch->values, &k);
+    if (table == SONDE_TABLE_OP || table == SONDE_TABLE_CALL)
+        sonde__chunk_cover(&h, rows, count);
+
+    size_t directory = (size_t)(k.directory - scratch->directory);
+    uint8_t *payload = scratch->payload + DIRECTORY_MAX - directory;
+    memcpy(payload, scratch->directory, directory);
+    size_t size = (size_t)(k.planes - payload);
+    size_t plane = h.columns && count > 128 ? count - 1 : size;
+    h.raw_bytes = (uint32_t)size;
+
+    uint8_t *body = (uint8_t *)out + sizeof h;
+    size_t stored = compress(scratch, payload, size, directory, plane, body, size);
+    if (stored && stored < size) {
+        h.flags |= SONDE_CHUNK_ZSTD;
+        return finish(&h, out, stored);
+    }
+    memcpy(body, payload, size);
+    return finish(&h, out, size);
+}

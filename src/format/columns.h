@@ -1,0 +1,148 @@
+/* columns.h - which columns each table has, in which order, and how each is predicted.
+ *
+ * Only the encoder needs these tables: every chunk names its own columns and
+ * predictors (docs/format.md, "Columns"), so a decoder follows the chunk. A
+ * change here is therefore no change of the format.
+ *
+ * Order matters: a column may refer only to one that stands before it, and a
+ * GAP column is followed by the DIFF column that closes it.
+ */
+#ifndef SONDE_FORMAT_COLUMNS_H
+#define SONDE_FORMAT_COLUMNS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rows.h"
+
+enum sonde_predictor {
+    SONDE_PREDICT_ZERO  = 0, /* nothing: the value itself */
+    SONDE_PREDICT_DELTA = 1, /* the previous row's value */
+    SONDE_PREDICT_DIFF  = 2, /* this row's value of column `ref` */
+    SONDE_PREDICT_GAP   = 3, /* the later of: the previous row's value of the next column;
+                                this row's value of column `ref` */
+    SONDE_PREDICT_BYTES = 4, /* no integer: `width` bytes, row after row */
+};
+
+#define SONDE_COLUMNS_MAX 64
+
+struct sonde_column {
+    uint8_t  predictor, ref;
+    uint16_t width, offset;
+};
+
+#define FIELD(row, field) (uint16_t)sizeof(((struct row *)0)->field), (uint16_t)offsetof(struct row, field)
+#define ZERO(row, field) { SONDE_PREDICT_ZERO, 0, FIELD(row, field) }
+#define DELTA(row, field) { SONDE_PREDICT_DELTA, 0, FIELD(row, field) }
+#define DIFF(row, field, ref) { SONDE_PREDICT_DIFF, ref, FIELD(row, field) }
+#define GAP(row, field, ref) { SONDE_PREDICT_GAP, ref, FIELD(row, field) }
+#define BYTES(row, field) { SONDE_PREDICT_BYTES, 0, FIELD(row, field) }
+
+static const struct sonde_column columns_frame[] = {
+    ZERO(sonde_row_frame, kind), ZERO(sonde_row_frame, op), DELTA(sonde_row_frame, module),
+    DELTA(sonde_row_frame, offset), DELTA(sonde_row_frame, name), ZERO(sonde_row_frame, flags),
+};
+static const struct sonde_column columns_node[] = {
+    DELTA(sonde_row_node, parent), DELTA(sonde_row_node, frame),
+};
+static const struct sonde_column columns_module[] = {
+    DELTA(sonde_row_module, path), DELTA(sonde_row_module, build_id), DELTA(sonde_row_module, base),
+    DIFF(sonde_row_module, start, 2), DIFF(sonde_row_module, end, 3), ZERO(sonde_row_module, generation),
+    ZERO(sonde_row_module, reserved),
+};
+static const struct sonde_column columns_pycode[] = {
+    DELTA(sonde_row_pycode, name), DELTA(sonde_row_pycode, file), ZERO(sonde_row_pycode, first_line),
+    DELTA(sonde_row_pycode, line_table), ZERO(sonde_row_pycode, version),
+    ZERO(sonde_row_pycode, reserved),
+};
+static const struct sonde_column columns_device[] = {
+    ZERO(sonde_row_device, platform), ZERO(sonde_row_device, name), ZERO(sonde_row_device, vendor),
+    ZERO(sonde_row_device, driver), ZERO(sonde_row_device, kind), ZERO(sonde_row_device, backend),
+    ZERO(sonde_row_device, memory_bytes),
+};
+static const struct sonde_column columns_lane[] = {
+    ZERO(sonde_row_lane, kind), ZERO(sonde_row_lane, device), ZERO(sonde_row_lane, context),
+    ZERO(sonde_row_lane, flags), DELTA(sonde_row_lane, name), DELTA(sonde_row_lane, tid),
+    ZERO(sonde_row_lane, threads), ZERO(sonde_row_lane, tracer), DELTA(sonde_row_lane, start_ns),
+    DIFF(sonde_row_lane, end_ns, 8), ZERO(sonde_row_lane, seen), DIFF(sonde_row_lane, done, 10),
+    ZERO(sonde_row_lane, unmatched), ZERO(sonde_row_lane, bad_time),
+    BYTES(sonde_row_lane, dropped), BYTES(sonde_row_lane, reserved),
+};
+static const struct sonde_column columns_work[] = {
+    ZERO(sonde_row_work, dims), ZERO(sonde_row_work, reserved),
+    BYTES(sonde_row_work, global), BYTES(sonde_row_work, local),
+};
+static const struct sonde_column columns_object[] = {
+    ZERO(sonde_row_object, kind), ZERO(sonde_row_object, node), ZERO(sonde_row_object, lane),
+    ZERO(sonde_row_object, reserved), ZERO(sonde_row_object, bytes), DELTA(sonde_row_object, address),
+    DELTA(sonde_row_object, alloc_ns), ZERO(sonde_row_object, free_ns),
+};
+static const struct sonde_column columns_profile[] = {
+    DELTA(sonde_row_profile, node), ZERO(sonde_row_profile, lane), ZERO(sonde_row_profile, count),
+    ZERO(sonde_row_profile, sum_ns), ZERO(sonde_row_profile, min_ns), DIFF(sonde_row_profile, max_ns, 4),
+    ZERO(sonde_row_profile, mean_ns), ZERO(sonde_row_profile, m2), ZERO(sonde_row_profile, bytes),
+    ZERO(sonde_row_profile, queued_submit_ns), ZERO(sonde_row_profile, submit_start_ns),
+    ZERO(sonde_row_profile, enqueue_queued_ns), DIFF(sonde_row_profile, timed, 2),
+    ZERO(sonde_row_profile, failed), ZERO(sonde_row_profile, work), ZERO(sonde_row_profile, reserved),
+    BYTES(sonde_row_profile, histogram),
+};
+static const struct sonde_column columns_histogram[] = {
+    BYTES(sonde_row_histogram, count),
+};
+static const struct sonde_column columns_clock[] = {
+    ZERO(sonde_row_clock, device), ZERO(sonde_row_clock, reserved), DELTA(sonde_row_clock, host_ns),
+    DELTA(sonde_row_clock, device_ns), ZERO(sonde_row_clock, bound_ns),
+};
+static const struct sonde_column columns_note[] = {
+    DELTA(sonde_row_note, at_ns), BYTES(sonde_row_note, text),
+};
+/* An operation is entered, queued, submitted, started and ended, each shortly
+ * after the last; it starts when the queue is free or when it was submitted. */
+static const struct sonde_column columns_op[] = {
+    DELTA(sonde_row_op, correlation), DELTA(sonde_row_op, enter_ns), DIFF(sonde_row_op, queued_ns, 1),
+    DIFF(sonde_row_op, submit_ns, 2), GAP(sonde_row_op, start_ns, 3), DIFF(sonde_row_op, end_ns, 4),
+    ZERO(sonde_row_op, bytes), ZERO(sonde_row_op, node), ZERO(sonde_row_op, work),
+    ZERO(sonde_row_op, object), ZERO(sonde_row_op, kind), ZERO(sonde_row_op, flags),
+};
+static const struct sonde_column columns_call[] = {
+    DELTA(sonde_row_call, correlation), DELTA(sonde_row_call, enter_ns),
+    DIFF(sonde_row_call, leave_ns, 1), ZERO(sonde_row_call, node), ZERO(sonde_row_call, lane),
+};
+static const struct sonde_column columns_symbol[] = {
+    DELTA(sonde_row_symbol, frame), ZERO(sonde_row_symbol, depth), DELTA(sonde_row_symbol, function),
+    DELTA(sonde_row_symbol, file), ZERO(sonde_row_symbol, line), DELTA(sonde_row_symbol, module),
+};
+static const struct sonde_column columns_process[] = {
+    { SONDE_PREDICT_BYTES, 0, sizeof(struct sonde_live_header), 0 },
+};
+static const struct sonde_column columns_index[] = {
+    DELTA(sonde_row_index, offset), ZERO(sonde_row_index, size), ZERO(sonde_row_index, table),
+    ZERO(sonde_row_index, flags), ZERO(sonde_row_index, owner), ZERO(sonde_row_index, count),
+    DELTA(sonde_row_index, first), DELTA(sonde_row_index, time_min), DIFF(sonde_row_index, time_max, 7),
+};
+
+#undef FIELD
+#undef ZERO
+#undef DELTA
+#undef DIFF
+#undef GAP
+#undef BYTES
+
+#define TABLE_COLUMNS(table, list) [SONDE_TABLE_##table] = { list, sizeof list / sizeof *list }
+static const struct {
+    const struct sonde_column *columns;
+    uint32_t count;
+} table_columns[SONDE_TABLE_COUNT] = {
+    TABLE_COLUMNS(FRAME, columns_frame),     TABLE_COLUMNS(NODE, columns_node),
+    TABLE_COLUMNS(MODULE, columns_module),   TABLE_COLUMNS(PYCODE, columns_pycode),
+    TABLE_COLUMNS(DEVICE, columns_device),   TABLE_COLUMNS(LANE, columns_lane),
+    TABLE_COLUMNS(WORK, columns_work),       TABLE_COLUMNS(OBJECT, columns_object),
+    TABLE_COLUMNS(PROFILE, columns_profile), TABLE_COLUMNS(HISTOGRAM, columns_histogram),
+    TABLE_COLUMNS(CLOCK, columns_clock),     TABLE_COLUMNS(NOTE, columns_note),
+    TABLE_COLUMNS(OP, columns_op),           TABLE_COLUMNS(CALL, columns_call),
+    TABLE_COLUMNS(SYMBOL, columns_symbol),   TABLE_COLUMNS(PROCESS, columns_process),
+    TABLE_COLUMNS(INDEX, columns_index),
+};
+#undef TABLE_COLUMNS
+
+#endif

@@ -1,0 +1,342 @@
+/* decode.c - check a chunk and turn its columns back into rows.
+ *
+ * The inverse of chunk.c, but it follows what the chunk says about itself and
+ * never the encoder's tables, so that chunks of older builds stay readable.
+ * Every number of the input is doubted: any bytes may come here.
+ */
+#include "decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <sonde/error.h>
+
+#include <zstd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "columns.h" /* the predictors */
+
+#define ROWS_MAX (SONDE_SEGMENT_ROOM / 8)
+
+struct sonde__decoder {
+    ZSTD_DCtx *zstd;
+    uint64_t   values[ROWS_MAX], gaps[ROWS_MAX];
+    uint8_t    payload[SONDE__PAYLOAD_MAX];
+};
+
+/* ---- check -------------------------------------------------------------- */
+
+static uint64_t checksum(const uint8_t *data, const struct sonde_chunk *chunk)
+{
+    struct sonde_chunk h = *chunk;
+    XXH3_state_t state;
+
+    h.checksum = 0;
+    XXH3_64bits_reset(&state);
+    XXH3_64bits_update(&state, &h, sizeof h);
+    XXH3_64bits_update(&state, data + sizeof h, chunk->stored_bytes);
+    return XXH3_64bits_digest(&state);
+}
+
+/* Do the header's numbers agree with each other? Also bounds what decoding allocates. */
+static int check_sizes(const struct sonde_chunk *h)
+{
+    uint32_t known = sonde_row_bytes((enum sonde_table)h->table);
+
+    if (h->raw_bytes > SONDE__PAYLOAD_MAX || h->stored_bytes > h->raw_bytes ||
+        (!(h->flags & SONDE_CHUNK_ZSTD) && h->stored_bytes != h->raw_bytes))
+        return SONDE_EFORMAT;
+    if (h->count > SONDE_SEGMENT_ROOM || (uint64_t)h->count * h->row_bytes > SONDE_SEGMENT_ROOM)
+        return SONDE_EFORMAT;
+    if (h->first > UINT64_MAX - h->count || h->columns > SONDE_COLUMNS_MAX)
+        return SONDE_EFORMAT;
+    if (h->table == SONDE_TABLE_STRING)
+        return h->columns || h->raw_bytes > SONDE_SEGMENT_ROOM ? SONDE_EFORMAT : 0;
+    if (known && (!h->row_bytes || h->row_bytes > known || (h->count && known > SONDE_SEGMENT_ROOM / h->count)))
+        return SONDE_EFORMAT;
+    return 0;
+}
+
+int sonde_chunk_check(const void *data, size_t size, struct sonde_chunk *chunk)
+{
+    struct sonde_chunk h;
+
+    if (size < sizeof h)
+        return SONDE_EFORMAT;
+    memcpy(&h, data, sizeof h);
+    if (h.magic != SONDE_CHUNK_MAGIC || h.stored_bytes > size - sizeof h)
+        return SONDE_EFORMAT;
+    /* The checksum before the version: a flipped bit is not a newer version. */
+    if (checksum(data, &h) != h.checksum)
+        return SONDE_EFORMAT;
+    if (h.version > SONDE_FORMAT_VERSION) {
+        *chunk = h;
+        return SONDE_EVERSION;
+    }
+    if (!h.version || check_sizes(&h) < 0)
+        return SONDE_EFORMAT;
+    *chunk = h;
+    return 0;
+}
+
+/* ---- columns ------------------------------------------------------------ */
+
+struct reader {
+    const uint8_t *at, *end;
+};
+
+static int get_bytes(struct reader *r, void *to, size_t size)
+{
+    if ((size_t)(r->end - r->at) < size)
+        return SONDE_EFORMAT;
+    memcpy(to, r->at, size);
+    r->at += size;
+    return 0;
+}
+
+static int get_varint(struct reader *r, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0; shift < 64 && r->at < r->end; shift += 7) {
+        uint8_t byte = *r->at++;
+        *value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return 0;
+    }
+    return SONDE_EFORMAT;
+}
+
+static uint64_t unzigzag(uint64_t value)
+{
+    return value >> 1 ^ (0 - (value & 1));
+}
+
+struct entry {
+    struct sonde_column column;
+    uint8_t  planes;
+    uint64_t first, least;
+};
+
+static int get_entry(struct reader *r, struct entry *e, uint32_t row_bytes)
+{
+    uint8_t fixed[7];
+    uint32_t width;
+
+    if (get_bytes(r, fixed, sizeof fixed) < 0)
+        return SONDE_EFORMAT;
+    *e = (struct entry){ .column = { .predictor = fixed[0], .ref = fixed[1] }, .planes = fixed[2] };
+    memcpy(&e->column.width, fixed + 3, 2);
+    memcpy(&e->column.offset, fixed + 5, 2);
+    width = e->column.width;
+    if (!width || e->column.offset + width > row_bytes || e->column.predictor > SONDE_PREDICT_BYTES)
+        return SONDE_EFORMAT;
+    if (e->column.predictor == SONDE_PREDICT_BYTES)
+        return e->planes ? SONDE_EFORMAT : 0;
+    if ((width & (width - 1)) || width > 8 || e->planes > width)
+        return SONDE_EFORMAT;
+    if (get_varint(r, &e->first) < 0 || get_varint(r, &e->least) < 0)
+        return SONDE_EFORMAT;
+    e->first = unzigzag(e->first);
+    e->least = unzigzag(e->least);
+    return 0;
+}
+
+/* References go backwards, and a GAP is closed by a DIFF to it. */
+static int check_references(const struct entry *e, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sonde_column *c = &e[i].column;
+        if (c->predictor != SONDE_PREDICT_DIFF && c->predictor != SONDE_PREDICT_GAP)
+            continue;
+        if (c->ref >= i || e[c->ref].column.predictor == SONDE_PREDICT_BYTES)
+            return SONDE_EFORMAT;
+        if (c->predictor == SONDE_PREDICT_GAP &&
+            (c->width != 8 || e[c->ref].column.width != 8 || i + 1 == count ||
+             e[i + 1].column.predictor != SONDE_PREDICT_DIFF || e[i + 1].column.ref != i ||
+             e[i + 1].column.width != 8))
+            return SONDE_EFORMAT;
+    }
+    return 0;
+}
+
+static void get_planes(const uint8_t *from, const struct entry *e, uint32_t count, uint64_t *values)
+{
+    uint32_t rest = count - 1;
+
+    values[0] = e->first;
+    for (uint32_t i = 1; i < count; i++)
+        values[i] = e->least;
+    for (uint32_t p = 0; p < e->planes; p++, from += rest)
+        for (uint32_t i = 0; i < rest; i++)
+            values[i + 1] += (uint64_t)from[i] << 8 * p;
+}
+
+#define FOR_ROWS(type, ...)                                             \
+    for (uint32_t i = 0; i < count; i++, at += stride) {                \
+        type v;                                                         \
+        __VA_ARGS__;                                                    \
+    }                                                                   \
+    break
+
+/* values[i] += row i's value of a column */
+static void add_column(const uint8_t *at, size_t stride, uint32_t count, uint32_t width, uint64_t *values)
+{
+    switch (width) {
+    case 1: FOR_ROWS(uint8_t, memcpy(&v, at, sizeof v); values[i] += v);
+    case 2: FOR_ROWS(uint16_t, memcpy(&v, at, sizeof v); values[i] += v);
+    case 4: FOR_ROWS(uint32_t, memcpy(&v, at, sizeof v); values[i] += v);
+    default: FOR_ROWS(uint64_t, memcpy(&v, at, sizeof v); values[i] += v);
+    }
+}
+
+static void store_column(uint8_t *at, size_t stride, uint32_t count, uint32_t width, const uint64_t *values)
+{
+    switch (width) {
+    case 1: FOR_ROWS(uint8_t, v = (uint8_t)values[i]; memcpy(at, &v, sizeof v));
+    case 2: FOR_ROWS(uint16_t, v = (uint16_t)values[i]; memcpy(at, &v, sizeof v));
+    case 4: FOR_ROWS(uint32_t, v = (uint32_t)values[i]; memcpy(at, &v, sizeof v));
+    default: FOR_ROWS(uint64_t, v = values[i]; memcpy(at, &v, sizeof v));
+    }
+}
+
+/* A GAP column and the DIFF column after it, which need each other row by row. */
+static void close_gap(const uint64_t *gaps, const uint64_t *lengths, const uint8_t *reference,
+                      uint8_t *start_at, uint8_t *end_at, size_t stride, uint32_t count)
+{
+    uint64_t start, end = 0, other;
+
+    for (uint32_t i = 0; i < count; i++) {
+        size_t row = i * stride;
+        memcpy(&other, reference + row, sizeof other);
+        start = gaps[i] + (end > other ? end : other);
+        end = start + lengths[i];
+        memcpy(start_at + row, &start, sizeof start);
+        memcpy(end_at + row, &end, sizeof end);
+    }
+}
+
+struct target {
+    uint8_t *rows;
+    size_t   stride;
+    uint32_t count;
+};
+
+static int get_column(struct sonde__decoder *d, struct reader *r, const struct entry *all,
+                      uint32_t index, const struct target *t)
+{
+    const struct entry *e = &all[index];
+    const struct sonde_column *c = &e->column, *before = &all[index ? index - 1 : 0].column;
+    size_t size = c->predictor == SONDE_PREDICT_BYTES ? (size_t)c->width * t->count
+                                                      : (size_t)e->planes * (t->count - 1);
+    const uint8_t *from = r->at;
+    uint8_t *at = t->rows + c->offset;
+
+    if ((size_t)(r->end - r->at) < size)
+        return SONDE_EFORMAT;
+    r->at += size;
+    if (c->predictor == SONDE_PREDICT_BYTES) {
+        for (uint32_t i = 0; i < t->count; i++, from += c->width)
+            memcpy(at + i * t->stride, from, c->width);
+        return 0;
+    }
+    get_planes(from, e, t->count, c->predictor == SONDE_PREDICT_GAP ? d->gaps : d->values);
+    if (c->predictor == SONDE_PREDICT_GAP)
+        return 0;
+    if (c->predictor == SONDE_PREDICT_DIFF && index && before->predictor == SONDE_PREDICT_GAP) {
+        close_gap(d->gaps, d->values, t->rows + all[before->ref].column.offset,
+                  t->rows + before->offset, at, t->stride, t->count);
+        return 0;
+    }
+    if (c->predictor == SONDE_PREDICT_DELTA)
+        for (uint32_t i = 1; i < t->count; i++)
+            d->values[i] += d->values[i - 1];
+    if (c->predictor == SONDE_PREDICT_DIFF)
+        add_column(t->rows + all[c->ref].column.offset, t->stride, t->count, all[c->ref].column.width, d->values);
+    store_column(at, t->stride, t->count, c->width, d->values);
+    return 0;
+}
+
+/* ---- chunks ------------------------------------------------------------- */
+
+struct sonde__decoder *sonde__decoder_create(void)
+{
+    struct sonde__decoder *d = malloc(sizeof *d);
+    if (d && !(d->zstd = ZSTD_createDCtx())) {
+        free(d);
+        d = NULL;
+    }
+    return d;
+}
+
+void sonde__decoder_destroy(struct sonde__decoder *d)
+{
+    if (d)
+        ZSTD_freeDCtx(d->zstd);
+    free(d);
+}
+
+size_t sonde__decoded_bytes(const struct sonde_chunk *chunk)
+{
+    if (chunk->table == SONDE_TABLE_STRING)
+        return chunk->raw_bytes;
+    return (size_t)chunk->count * sonde_row_bytes((enum sonde_table)chunk->table);
+}
+
+/* Is this a segment's worth of `count` strings? */
+static int check_strings(const uint8_t *bytes, uint32_t size, uint32_t count)
+{
+    uint64_t at = 0;
+    uint32_t length;
+
+    for (; count && size - at >= sizeof length; count--) {
+        memcpy(&length, bytes + at, sizeof length);
+        at += sizeof length + (((uint64_t)length + 3) & ~(uint64_t)3);
+        if (at > size)
+            return SONDE_EFORMAT;
+    }
+    return count || at != size ? SONDE_EFORMAT : 0;
+}
+
+int sonde__decoder_run(struct sonde__decoder *d, const void *data, size_t size,
+                       const struct sonde_chunk *chunk, void *rows)
+{
+    const uint8_t *payload = (const uint8_t *)data + sizeof *chunk;
+    struct target t = { rows, sonde_row_bytes((enum sonde_table)chunk->table), chunk->count };
+    struct entry entries[SONDE_COLUMNS_MAX];
+
+    if (size < sizeof *chunk || size - sizeof *chunk < chunk->stored_bytes || !t.stride || check_sizes(chunk) < 0)
+        return SONDE_EFORMAT;
+    if (chunk->flags & SONDE_CHUNK_ZSTD) {
+        size_t got = ZSTD_decompressDCtx(d->zstd, d->payload, sizeof d->payload, payload, chunk->stored_bytes);
+        if (ZSTD_isError(got) || got != chunk->raw_bytes)
+            return SONDE_EFORMAT;
+        payload = d->payload;
+    }
+    if (chunk->table == SONDE_TABLE_STRING) {
+        memcpy(rows, payload, chunk->raw_bytes);
+        return check_strings(rows, chunk->raw_bytes, chunk->count);
+    }
+    if (!chunk->count)
+        return 0;
+
+    struct reader r = { payload, payload + chunk->raw_bytes };
+    for (uint32_t i = 0; i < chunk->columns; i++)
+        if (get_entry(&r, &entries[i], chunk->row_bytes) < 0)
+            return SONDE_EFORMAT;
+    if (check_references(entries, chunk->columns) < 0)
+        return SONDE_EFORMAT;
+    memset(rows, 0, t.count * t.stride);
+    for (uint32_t i = 0; i < chunk->columns; i++)
+        if (get_column(d, &r, entries, i, &t) < 0)
+            return SONDE_EFORMAT;
+    return r.at == r.end ? 0 : SONDE_EFORMAT;
+}
+
+int sonde_chunk_decode(const void *data, size_t size, const struct sonde_chunk *chunk, void *rows)
+{
+    struct sonde__decoder *d = sonde__decoder_create();
+    int status = d ? sonde__decoder_run(d, data, size, chunk, rows) : SONDE_ENOMEM;
+    sonde__decoder_destroy(d);
+    return status;
+}

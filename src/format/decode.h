@@ -1,0 +1,26 @@
+/* decode.h - decoding many chunks with the same memory; the reader's own way in.
+ */
+#ifndef SONDE_FORMAT_DECODE_H
+#define SONDE_FORMAT_DECODE_H
+
+#include "chunk.h"
+
+/* No chunk's payload is larger: one segment of rows and a directory. */
+#define SONDE__PAYLOAD_MAX (SONDE_SEGMENT_ROOM + 64u * 27u)
+
+struct sonde__decoder; /* for one thread at a time */
+
+struct sonde__decoder *sonde__decoder_create(void); /* NULL: out of memory */
+void sonde__decoder_destroy(struct sonde__decoder *d);
+
+/* As sonde_chunk_decode. `chunk` must come from sonde_chunk_check. */
+int sonde__decoder_run(struct sonde__decoder *d, const void *data, size_t size,
+                       const struct sonde_chunk *chunk, void *rows);
+
+/* Fill the time range of trace rows (h->table is OP or CALL), and the flag that they are sorted. */
+void sonde__chunk_cover(struct sonde_chunk *h, const void *rows, uint32_t count);
+
+/* Bytes that decoding a checked chunk writes; 0 for a table this build does not know. */
+size_t sonde__decoded_bytes(const struct sonde_chunk *chunk);
+
+#endif

@@ -1,0 +1,84 @@
+/* files.h - the two files of a process directory, as sealing and reading see them.
+ */
+#ifndef SONDE_FORMAT_FILES_H
+#define SONDE_FORMAT_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sonde/error.h>
+
+#include "chunk.h"
+#include "decode.h"
+
+#define SONDE__LIVE_FILE "live.sonde"
+#define SONDE__DATA_FILE "data.sonde"
+
+/* ---- live.sonde: a copy, because the program may still be writing -------- */
+
+struct sonde__live_segment {
+    struct sonde_segment header; /* `used` bounded by the room; row_bytes of this build */
+    uint32_t count;              /* rows; strings */
+    uint8_t *rows;               /* in the segment's form, within `block` */
+    uint8_t *block;              /* a segment header and the rows, as in the file */
+};
+
+struct sonde__live {
+    struct sonde_live_header    header; /* zero when damaged */
+    bool                        header_valid;
+    struct sonde__live_segment *segments;
+    uint32_t                    count, damaged;
+    uint64_t                    disk_bytes; /* allocated, not apparent */
+    uint64_t                    damaged_bytes;
+};
+
+/* Copy what `dir`/live.sonde holds. ENOTFOUND when there is none; EVERSION,
+ * EFORMAT when it is none of ours; EEMPTY when nothing was written to it yet;
+ * EIO; ENOMEM. */
+int  sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_diag *diag);
+void sonde__live_free(struct sonde__live *live);
+
+/* ---- data.sonde: mapped, and the chunks in it ---------------------------- */
+
+struct sonde__chunk_at {
+    struct sonde_chunk header;
+    uint64_t offset;
+    bool     checked; /* the checksum was verified */
+};
+
+struct sonde__data {
+    const uint8_t          *bytes;
+    size_t                  size;
+    struct sonde__chunk_at *chunks;   /* in the order of the file */
+    size_t                  count;
+    struct sonde__chunk_at **order;   /* by table, owner, first; after sonde__data_sort */
+    uint64_t                end;      /* of the last sound chunk, padding included */
+    uint32_t                damaged;  /* stretches of the file that hold no chunk */
+    uint64_t                damaged_bytes;
+    uint64_t                index_at; /* offset of the index in use; 0 = read without one */
+};
+
+/* Map `dir`/data.sonde and find its chunks. `eager`: never use the index.
+ * ENOTFOUND when there is no file; EVERSION; EFORMAT when it has bytes but no
+ * chunk; EIO; ENOMEM. */
+int  sonde__data_open(const char *dir, bool eager, struct sonde__data *data, struct sonde_diag *diag);
+void sonde__data_close(struct sonde__data *data);
+
+/* By table, owner, first. */
+int    sonde__chunk_compare(const struct sonde_chunk *a, const struct sonde_chunk *b);
+int    sonde__data_sort(struct sonde__data *data); /* ENOMEM */
+/* Position in `order` of the first chunk that is not before `key`. */
+size_t sonde__data_find(const struct sonde__data *data, const struct sonde_chunk *key);
+
+/* Is every row of the segment in a chunk of data.sonde? Needs the sorted order. */
+bool sonde__segment_sealed(const struct sonde__data *data, const struct sonde__live_segment *s,
+                           struct sonde__decoder *decoder, void *rows /* SONDE_SEGMENT_ROOM bytes */);
+
+/* Write the footer of an index of `rows` rows at offset `at` to `out`. Returns its size. */
+size_t sonde__footer_make(void *out, uint64_t at, uint64_t rows);
+
+/* "dir/file"; to be freed. NULL: out of memory. */
+char *sonde__path(const char *dir, const char *file);
+
+#endif

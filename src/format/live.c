@@ -1,0 +1,238 @@
+/* live.c - a consistent copy of live.sonde, while the program may still be writing.
+ *
+ * Read with pread rather than mapped: the file may be truncated under us, and
+ * a mapping would answer that with SIGBUS. A segment's rows are written before
+ * its `used` (rows.h), so the header is read first; it is read again after the
+ * rows, because the agent may have given the segment to another table.
+ */
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+char *sonde__path(const char *dir, const char *file)
+{
+    char *path;
+    return asprintf(&path, "%s/%s", dir, file) < 0 ? NULL : path;
+}
+
+/* 0 when all `size` bytes were read; ENOTFOUND at the end of the file. */
+static int read_at(int fd, void *to, size_t size, uint64_t offset)
+{
+    while (size) {
+        ssize_t got = pread(fd, to, size, (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got ? SONDE_EIO : SONDE_ENOTFOUND;
+        to = (uint8_t *)to + got;
+        offset += (uint64_t)got;
+        size -= (size_t)got;
+    }
+    return 0;
+}
+
+/* Whole strings at the start of `bytes`, and the bytes they take. */
+static uint32_t whole_strings(const uint8_t *bytes, uint32_t size, uint32_t *used)
+{
+    uint32_t count = 0, length;
+    *used = 0;
+    while (size - *used >= sizeof length) {
+        memcpy(&length, bytes + *used, sizeof length);
+        uint64_t whole = sizeof length + (((uint64_t)length + 3) & ~(uint64_t)3);
+        if (whole > size - *used)
+            break;
+        *used += (uint32_t)whole;
+        count++;
+    }
+    return count;
+}
+
+enum verdict { EMPTY, SOUND, DAMAGED };
+
+static enum verdict judge(struct sonde_segment *h)
+{
+    static const struct sonde_segment nothing;
+    uint32_t width = sonde_row_bytes((enum sonde_table)h->table), room;
+
+    if (h->magic != SONDE_SEGMENT_MAGIC)
+        return memcmp(h, &nothing, sizeof nothing) ? DAMAGED : EMPTY;
+    if (h->table == SONDE_TABLE_FREE || !h->used)
+        return EMPTY;
+    /* Tables that only sealing writes have no place here. */
+    if (!width || h->table >= SONDE_TABLE_SYMBOL || h->row_bytes > width)
+        return DAMAGED;
+    if (h->table == SONDE_TABLE_STRING)
+        h->row_bytes = 1;
+    room = h->row_bytes ? SONDE_SEGMENT_ROOM / width : 0;
+    if (!room || h->first > UINT64_MAX - SONDE_SEGMENT_BYTES)
+        return DAMAGED;
+    h->used = h->used > room ? room : h->used;
+    return SOUND;
+}
+
+/* Rows of an older, smaller row struct get zeros. */
+static void widen(uint8_t *rows, uint32_t count, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = count; i-- > 0;) {
+        memmove(rows + (size_t)i * to, rows + (size_t)i * from, from);
+        memset(rows + (size_t)i * to + from, 0, to - from);
+    }
+}
+
+static bool same_segment(const struct sonde_segment *a, const struct sonde_segment *b)
+{
+    return a->magic == b->magic && a->table == b->table && a->owner == b->owner && a->first == b->first;
+}
+
+/* Copy one segment's rows. 0 with s->block NULL: nothing in it (any more). */
+static int copy_segment(int fd, uint64_t offset, struct sonde__live_segment *s)
+{
+    struct sonde_segment *h = &s->header, again;
+    uint32_t width = sonde_row_bytes((enum sonde_table)h->table);
+    int status;
+
+    s->count = h->used;
+    s->block = malloc(SONDE_SEGMENT_HEADER + (size_t)h->used * width);
+    if (!s->block)
+        return SONDE_ENOMEM;
+    s->rows = s->block + SONDE_SEGMENT_HEADER;
+    status = read_at(fd, s->rows, (size_t)h->used * h->row_bytes, offset + SONDE_SEGMENT_HEADER);
+    if (!status)
+        status = read_at(fd, &again, sizeof again, offset);
+    if (!status && same_segment(h, &again)) {
+        widen(s->rows, h->used, h->row_bytes, width);
+        h->row_bytes = width;
+        if (h->table == SONDE_TABLE_STRING)
+            s->count = whole_strings(s->rows, h->used, &h->used);
+        memcpy(s->block, h, sizeof *h);
+        if (s->count)
+            return 0;
+    }
+    free(s->block);
+    s->block = NULL;
+    return status;
+}
+
+/* A truncated file ends within this segment: keep the rows that are there. */
+static void cut_short(struct sonde_segment *h, uint64_t left, struct sonde__live *live)
+{
+    if ((uint64_t)h->used * h->row_bytes <= left)
+        return;
+    h->used = (uint32_t)(left / h->row_bytes);
+    live->damaged++;
+    live->damaged_bytes += SONDE_SEGMENT_ROOM - left;
+}
+
+static int add_segment(struct sonde__live *live, const struct sonde__live_segment *s)
+{
+    if (!(live->count & (live->count - 1))) {
+        uint32_t room = live->count ? live->count * 2 : 1;
+        void *more = realloc(live->segments, room * sizeof *live->segments);
+        if (!more)
+            return SONDE_ENOMEM;
+        live->segments = more;
+    }
+    live->segments[live->count++] = *s;
+    return 0;
+}
+
+static int read_segments(int fd, uint64_t size, struct sonde__live *live)
+{
+    for (uint64_t at = SONDE_SEGMENT_BYTES; at + SONDE_SEGMENT_HEADER <= size; at += SONDE_SEGMENT_BYTES) {
+        struct sonde__live_segment s;
+        enum verdict verdict;
+        int status = read_at(fd, &s.header, sizeof s.header, at);
+        if (status == SONDE_ENOTFOUND)
+            break;
+        if (status < 0)
+            return status;
+        verdict = judge(&s.header);
+        if (verdict == EMPTY)
+            continue;
+        if (verdict == SOUND) {
+            cut_short(&s.header, size - at - SONDE_SEGMENT_HEADER, live);
+            status = copy_segment(fd, at, &s);
+            if (!status && s.block && (status = add_segment(live, &s)) < 0)
+                free(s.block);
+            if (status < 0 && status != SONDE_ENOTFOUND)
+                return status;
+        }
+        if (verdict == DAMAGED || status == SONDE_ENOTFOUND) {
+            live->damaged++;
+            live->damaged_bytes += size - at < SONDE_SEGMENT_BYTES ? size - at : SONDE_SEGMENT_BYTES;
+        }
+    }
+    return 0;
+}
+
+/* A damaged header costs the header, not the segments behind it. One that is
+ * all zero was never written: the process was killed while it made the file. */
+static int read_header(int fd, struct sonde__live *live)
+{
+    static const struct sonde_live_header nothing;
+    struct sonde_live_header *h = &live->header;
+    int status = read_at(fd, h, sizeof *h, 0);
+    bool written = status || memcmp(h, &nothing, sizeof *h);
+
+    if (!status && h->magic == SONDE_LIVE_MAGIC && h->version > SONDE_FORMAT_VERSION)
+        return SONDE_EVERSION;
+    live->header_valid = !status && h->magic == SONDE_LIVE_MAGIC && h->version &&
+                         h->segment_bytes == SONDE_SEGMENT_BYTES;
+    if (!live->header_valid) {
+        memset(h, 0, sizeof *h);
+        live->damaged += written;
+        live->damaged_bytes += written ? sizeof *h : 0;
+    }
+    h->executable[sizeof h->executable - 1] = '\0';
+    return status == SONDE_EIO ? status : 0;
+}
+
+int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_diag *diag)
+{
+    char *path = sonde__path(dir, SONDE__LIVE_FILE);
+    struct stat st;
+    int fd, status;
+
+    memset(live, 0, sizeof *live);
+    if (!path)
+        return sonde_diag_set(diag, SONDE_ENOMEM, dir, "cannot read the measurement");
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        status = sonde_diag_set(diag, fd < 0 && errno == ENOENT ? SONDE_ENOTFOUND : SONDE_EIO, path, "cannot read the measurement");
+        sonde_diag_errno(diag, fd < 0 ? errno : EINVAL);
+        goto done;
+    }
+    live->disk_bytes = (uint64_t)st.st_blocks * 512;
+    status = read_header(fd, live);
+    if (!status)
+        status = read_segments(fd, (uint64_t)st.st_size, live);
+    if (!status && !live->header_valid && !live->count)
+        status = live->damaged ? SONDE_EFORMAT : SONDE_EEMPTY;
+    if (status < 0) {
+        sonde_diag_set(diag, status, path, "cannot read the measurement");
+        if (status == SONDE_EVERSION)
+            sonde_diag_hint(diag, "written in format version %u, this build reads up to %u: use a newer Sonde",
+                            live->header.version, SONDE_FORMAT_VERSION);
+        sonde__live_free(live);
+    }
+done:
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return status;
+}
+
+void sonde__live_free(struct sonde__live *live)
+{
+    for (uint32_t i = 0; i < live->count; i++)
+        free(live->segments[i].block);
+    free(live->segments);
+    live->segments = NULL;
+    live->count = 0;
+}

@@ -1,0 +1,192 @@
+/* reader.c - open a measurement: its manifest and every process directory in it.
+ */
+#include "reader.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "process.h"
+
+#define MANIFEST_FILE "manifest.json"
+
+static const char cannot[] = "cannot read the measurement";
+
+static bool has_file(const char *dir, const char *file)
+{
+    char *path = sonde__path(dir, file);
+    bool there = path && access(path, F_OK) == 0;
+    free(path);
+    return there;
+}
+
+static bool is_process(const char *dir)
+{
+    return has_file(dir, SONDE__LIVE_FILE) || has_file(dir, SONDE__DATA_FILE);
+}
+
+static int read_manifest(struct sonde_measurement *m)
+{
+    char *path = sonde__path(m->path, MANIFEST_FILE);
+    struct stat st;
+
+    if (!path)
+        return SONDE_ENOMEM;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+        m->disk_bytes += (uint64_t)st.st_size;
+        m->manifest = json_load_file(path, 0, NULL);
+        if (!json_is_object(m->manifest)) {
+            json_decref(m->manifest);
+            m->manifest = NULL;
+            m->damaged_chunks++;
+        }
+    }
+    free(path);
+    return 0;
+}
+
+/* One more process; a damaged one is counted and left out. Only what leaves no
+ * doubt about the rest is an error: no memory, or a newer version. The reason
+ * of the first damage stays in `diag`, for when nothing else is readable. */
+static int add_process(struct sonde_measurement *m, const char *path, const char *name, struct sonde_diag *diag)
+{
+    struct sonde_diag reason = { 0 };
+    struct sonde_process *more = realloc(m->processes, (m->process_count + 1) * sizeof *more);
+    int status;
+
+    if (!more)
+        return sonde_diag_set(diag, SONDE_ENOMEM, path, cannot);
+    m->processes = more;
+    status = sonde__process_open(path, name, &more[m->process_count], &reason);
+    if (!status) {
+        m->disk_bytes += more[m->process_count].disk_bytes;
+        m->damaged_chunks += more[m->process_count].damaged_chunks;
+        m->process_count++;
+        return 0;
+    }
+    if (status == SONDE_EEMPTY)
+        return 0;
+    m->damaged_chunks++;
+    if (diag && (!diag->code || status == SONDE_ENOMEM || status == SONDE_EVERSION))
+        *diag = reason;
+    return status == SONDE_ENOMEM || status == SONDE_EVERSION ? status : 0;
+}
+
+static int add_directory(struct sonde_measurement *m, const char *name, struct sonde_diag *diag)
+{
+    char *path = sonde__path(m->path, name);
+    int status = path ? 0 : sonde_diag_set(diag, SONDE_ENOMEM, m->path, cannot);
+
+    if (path && is_process(path))
+        status = add_process(m, path, name, diag);
+    free(path);
+    return status;
+}
+
+static int read_directory(struct sonde_measurement *m, struct sonde_diag *diag)
+{
+    DIR *dir = opendir(m->path);
+    struct dirent *entry;
+    int status = 0;
+
+    if (!dir) {
+        status = errno == ENOENT ? SONDE_ENOTFOUND : errno == ENOTDIR ? SONDE_EFORMAT : SONDE_EIO;
+        sonde_diag_set(diag, status, m->path, cannot);
+        if (diag && status == SONDE_EFORMAT)
+            sonde_diag_hint(diag, "a measurement is a directory, made by: sonde record -- PROGRAM");
+        else
+            sonde_diag_errno(diag, errno);
+        return status;
+    }
+    while (!status && (entry = readdir(dir)))
+        if (entry->d_name[0] != '.')
+            status = add_directory(m, entry->d_name, diag);
+    closedir(dir);
+    return status;
+}
+
+/* A process directory by itself is a measurement of one process. */
+static int read_single(struct sonde_measurement *m, struct sonde_diag *diag)
+{
+    const char *slash;
+    char *path = strdup(m->path);
+    size_t length = path ? strlen(path) : 0;
+    int status;
+
+    if (!path)
+        return sonde_diag_set(diag, SONDE_ENOMEM, m->path, cannot);
+    while (length > 1 && path[length - 1] == '/')
+        path[--length] = '\0';
+    slash = strrchr(path, '/');
+    status = add_process(m, m->path, slash ? slash + 1 : path, diag);
+    free(path);
+    return status;
+}
+
+static int compare_processes(const void *a, const void *b)
+{
+    const struct sonde_process *x = a, *y = b;
+    if (x->header.start_ns != y->header.start_ns)
+        return x->header.start_ns < y->header.start_ns ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+/* Nothing wrong so far: is there anything? A manifest alone is a measurement
+ * of a program that never used a device; damage alone is not. */
+static int check_something(const struct sonde_measurement *m, struct sonde_diag *diag)
+{
+    if (m->process_count || (m->manifest && !m->damaged_chunks))
+        return 0;
+    if (diag && diag->code)
+        return diag->code == SONDE_EIO ? SONDE_EIO : SONDE_EFORMAT;
+    sonde_diag_set(diag, SONDE_EFORMAT, m->path, cannot);
+    sonde_diag_hint(diag, m->damaged_chunks ? "nothing in it is readable"
+                                            : "there is no measurement in this directory");
+    return SONDE_EFORMAT;
+}
+
+int sonde_measurement_open(const char *path, struct sonde_measurement **out, struct sonde_diag *diag)
+{
+    struct sonde_measurement *m = calloc(1, sizeof *m);
+    struct sonde_diag local;
+    int status;
+
+    diag = diag ? diag : &local;
+    memset(diag, 0, sizeof *diag);
+    *out = NULL;
+    if (!m || !(m->path = strdup(path))) {
+        free(m);
+        return sonde_diag_set(diag, SONDE_ENOMEM, path, cannot);
+    }
+    status = read_manifest(m);
+    if (!status)
+        status = is_process(path) ? read_single(m, diag) : read_directory(m, diag);
+    if (!status)
+        status = check_something(m, diag);
+    if (status < 0) {
+        if (!diag->code)
+            sonde_diag_set(diag, status, path, cannot);
+        sonde_measurement_close(m);
+        return status;
+    }
+    if (m->process_count)
+        qsort(m->processes, m->process_count, sizeof *m->processes, compare_processes);
+    memset(diag, 0, sizeof *diag);
+    *out = m;
+    return 0;
+}
+
+void sonde_measurement_close(struct sonde_measurement *m)
+{
+    if (!m)
+        return;
+    for (uint32_t i = 0; i < m->process_count; i++)
+        sonde__process_close(&m->processes[i]);
+    free(m->processes);
+    json_decref(m->manifest);
+    free(m->path);
+    free(m);
+}

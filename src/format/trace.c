@@ -1,0 +1,182 @@
+/* trace.c - the traces of a process: which chunks hold them, and reading them.
+ */
+#include "process.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- listing ------------------------------------------------------------ */
+
+static struct sonde_chunk_ref make_ref(const struct sonde__process *own, const struct sonde__piece *piece)
+{
+    const struct sonde_chunk *h = &piece->header;
+    struct sonde_chunk_ref ref = { .lane = h->owner, .count = h->count, .table = h->table, .live = piece->live != NULL,
+                                   .first = h->first, .time_min = h->time_min, .time_max = h->time_max };
+    if (piece->live) {
+        ref.data = piece->live->block;
+        ref.size = SONDE_SEGMENT_HEADER + (size_t)h->raw_bytes;
+    } else {
+        ref.data = own->data.bytes + piece->chunk->offset;
+        ref.size = sizeof *h + (size_t)h->stored_bytes;
+    }
+    return ref;
+}
+
+static void drop_damaged(struct sonde_process *p, const struct sonde_chunk_ref *ref)
+{
+    p->damaged_chunks++;
+    p->damaged_bytes += ref->size;
+}
+
+/* Pieces come sorted by table, lane and first. Rows that are there twice are
+ * kept once: the longer of two runs that begin together, the earlier of two
+ * that overlap. */
+static void add_ref(struct sonde_process *p, const struct sonde_chunk_ref *ref, unsigned char state)
+{
+    struct sonde__process *own = p->private_data;
+    struct sonde_chunk_ref *last = p->trace_count ? &p->traces[p->trace_count - 1] : NULL;
+    bool overlap = last && last->table == ref->table && last->lane == ref->lane &&
+                   ref->first < last->first + last->count;
+
+    if (overlap && ref->first + ref->count <= last->first + last->count)
+        return;
+    if (overlap && ref->first != last->first) {
+        drop_damaged(p, ref);
+        return;
+    }
+    p->trace_count += !overlap;
+    p->traces[p->trace_count - 1] = *ref;
+    own->trace_state[p->trace_count - 1] = state;
+}
+
+/* A trace whose LANE row was lost still has a lane, so that lanes[] may be
+ * indexed by it; what is known of it is its kind. */
+static int cover_lanes(struct sonde_process *p)
+{
+    uint32_t count = p->lane_count;
+    struct sonde_row_lane *lanes;
+
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        count = p->traces[i].lane >= count ? p->traces[i].lane + 1 : count;
+    lanes = realloc((void *)(uintptr_t)p->lanes, (size_t)count * sizeof *lanes);
+    if (!lanes)
+        return SONDE_ENOMEM;
+    memset(lanes + p->lane_count, 0, (size_t)(count - p->lane_count) * sizeof *lanes);
+    p->lanes = lanes;
+    p->lane_count = count;
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        if (!lanes[p->traces[i].lane].kind)
+            lanes[p->traces[i].lane].kind =
+                p->traces[i].table == SONDE_TABLE_OP ? SONDE_LANE_KIND_QUEUE : SONDE_LANE_KIND_THREAD;
+    return 0;
+}
+
+static void add_pieces(struct sonde_process *p, enum sonde_table table, uint32_t lane_limit)
+{
+    struct sonde__process *own = p->private_data;
+    size_t end;
+
+    for (size_t i = sonde__process_pieces(p, table, &end); i < end; i++) {
+        struct sonde_chunk_ref ref = make_ref(own, &own->pieces[i]);
+        bool sound = ref.live || own->pieces[i].chunk->checked;
+        if (ref.lane >= lane_limit)
+            drop_damaged(p, &ref);
+        else
+            add_ref(p, &ref, sound ? SONDE__TRACE_SOUND : SONDE__TRACE_UNCHECKED);
+    }
+}
+
+int sonde__process_list_traces(struct sonde_process *p)
+{
+    struct sonde__process *own = p->private_data;
+    size_t room = own->piece_count + 1;
+    /* A lane beyond this is damage, and must not make us allocate for it. */
+    uint64_t lane_limit = p->lane_count + (uint64_t)own->piece_count + 65536;
+
+    p->traces = calloc(room, sizeof *p->traces);
+    own->trace_state = calloc(room, sizeof *own->trace_state);
+    if (!p->traces || !own->trace_state || room > UINT32_MAX)
+        return SONDE_ENOMEM;
+    add_pieces(p, SONDE_TABLE_OP, lane_limit < UINT32_MAX ? (uint32_t)lane_limit : UINT32_MAX);
+    add_pieces(p, SONDE_TABLE_CALL, lane_limit < UINT32_MAX ? (uint32_t)lane_limit : UINT32_MAX);
+    return cover_lanes(p);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+static void mark_damaged(const struct sonde_process *p, uint32_t index)
+{
+    struct sonde__process *own = p->private_data;
+    struct sonde_process *shared = (struct sonde_process *)(uintptr_t)p;
+
+    /* Whoever finds it first counts it; several threads may read. */
+    if (atomic_exchange(&own->trace_state[index], SONDE__TRACE_DAMAGED) == SONDE__TRACE_DAMAGED)
+        return;
+    __atomic_fetch_add(&shared->damaged_chunks, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&shared->damaged_bytes, p->traces[index].size, __ATOMIC_RELAXED);
+}
+
+/* Rows of a trace: in place when live, else decoded into `buffer`. NULL: damaged. */
+static const void *trace_rows(const struct sonde_process *p, uint32_t index, struct sonde__decoder *decoder, void *buffer)
+{
+    const struct sonde__process *own = p->private_data;
+    const struct sonde_chunk_ref *ref = &p->traces[index];
+    struct sonde_chunk h;
+
+    if (ref->live)
+        return (const uint8_t *)ref->data + SONDE_SEGMENT_HEADER;
+    if (atomic_load(&own->trace_state[index]) == SONDE__TRACE_DAMAGED)
+        return NULL;
+    if (atomic_load(&own->trace_state[index]) == SONDE__TRACE_UNCHECKED) {
+        if (sonde_chunk_check(ref->data, ref->size, &h) < 0) {
+            mark_damaged(p, index);
+            return NULL;
+        }
+        atomic_store(&own->trace_state[index], SONDE__TRACE_SOUND);
+    }
+    memcpy(&h, ref->data, sizeof h);
+    if (sonde__decoder_run(decoder, ref->data, ref->size, &h, buffer) < 0) {
+        mark_damaged(p, index);
+        return NULL;
+    }
+    return buffer;
+}
+
+/* The first trace of a table and lane, or of the table when lane is 0. */
+static uint32_t find_trace(const struct sonde_process *p, enum sonde_table table, uint32_t lane)
+{
+    uint32_t low = 0, high = p->trace_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct sonde_chunk_ref *t = &p->traces[middle];
+        if (t->table < (uint32_t)table || (t->table == (uint32_t)table && t->lane < lane))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int sonde_process_trace(const struct sonde_process *p, enum sonde_table table, uint32_t lane,
+                        uint64_t from_ns, uint64_t to_ns, sonde_batch_fn fn, void *user)
+{
+    struct sonde__decoder *decoder = sonde__decoder_create();
+    void *buffer = malloc(SONDE_SEGMENT_ROOM);
+    int status = decoder && buffer ? 0 : SONDE_ENOMEM;
+
+    for (uint32_t i = find_trace(p, table, lane); !status && i < p->trace_count; i++) {
+        const struct sonde_chunk_ref *t = &p->traces[i];
+        const void *rows;
+        if (t->table != (uint32_t)table || (lane && t->lane != lane))
+            break;
+        if (t->time_max < from_ns || t->time_min > to_ns)
+            continue;
+        rows = trace_rows(p, i, decoder, buffer);
+        if (rows)
+            status = fn(user, t->lane, rows, t->count);
+    }
+    sonde__decoder_destroy(decoder);
+    free(buffer);
+    return status;
+}
