@@ -1,0 +1,121 @@
+/* harness.c - see harness.h. */
+#include "harness.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+_Atomic uint64_t harness_released, harness_polls;
+_Atomic int64_t harness_start_after = 1000, harness_duration = 5000;
+
+static _Atomic uint64_t completed_up_to; /* tokens of unfinished launches below this are done */
+static _Atomic uint64_t next_token = 1;
+static uint64_t enter_of[1 << 24];       /* entry time by token, wraps */
+static char directory[4096];
+
+#define DONE_BIT (1ull << 62)
+
+static enum sonde_poll poll_token(uint64_t token, uint32_t lane, struct sonde_times *times)
+{
+    (void)lane;
+    atomic_fetch_add(&harness_polls, 1);
+    if (!(token & DONE_BIT) && token >= atomic_load(&completed_up_to))
+        return SONDE_POLL_PENDING;
+    uint64_t enter = __atomic_load_n(&enter_of[token & 0xffffff], __ATOMIC_RELAXED);
+    times->queued_ns = enter + 100;
+    times->submit_ns = enter + 200;
+    times->start_ns = enter + (uint64_t)atomic_load(&harness_start_after);
+    times->end_ns = times->start_ns + (uint64_t)atomic_load(&harness_duration);
+    return SONDE_POLL_DONE;
+}
+
+static void release_token(uint64_t token)
+{
+    (void)token;
+    atomic_fetch_add(&harness_released, 1);
+}
+
+static const char *const names[] = {"", "testLaunch", "testWait", "testAlloc"};
+
+/* Takes the place of the OpenCL backend in the agent's table. */
+const struct sonde_backend sonde_backend_opencl = {
+    .size = sizeof(struct sonde_backend), .name = "test", .api_names = names, .api_count = 4,
+    .poll = poll_token, .release = release_token,
+};
+
+const char *harness_setup(const char *name, const char *const *extra)
+{
+    char cwd[2048];
+    if (!getcwd(cwd, sizeof cwd))
+        abort();
+    snprintf(directory, sizeof directory, "%s/%s-%d.sonde", cwd, name, (int)getpid());
+    mkdir(directory, 0777);
+    setenv("SONDE_OUT", directory, 1);
+    for (; extra && *extra; extra++)
+        putenv((char *)(uintptr_t)*extra);
+    return directory;
+}
+
+uint32_t harness_queue(uint32_t flags)
+{
+    static uint32_t device, context;
+    harness_wait(); /* starts the agent, as any hooked call does */
+    if (!device)
+        device = sonde_device_add(&(struct sonde_device_info){.platform = "test", .name = "test device"});
+    return sonde_lane_add(device, ++context, flags, "queue");
+}
+
+__attribute__((noinline)) bool harness_launch(uint32_t lane, enum sonde_op_kind kind, uint64_t bytes, bool done)
+{
+    struct sonde_call call;
+    if (!sonde_call_begin(&call, API_LAUNCH))
+        return false;
+    uint64_t token = atomic_fetch_add(&next_token, 1);
+    __atomic_store_n(&enter_of[token & 0xffffff], call.enter_ns, __ATOMIC_RELAXED);
+    sonde_call_leave(&call);
+    sonde_call_submit(&call, &(struct sonde_submit){.kind = kind, .lane = lane, .bytes = bytes,
+                                                    .token = done ? token | DONE_BIT : token});
+    sonde_call_end(&call);
+    return true;
+}
+
+void harness_complete_all(void)
+{
+    atomic_store(&completed_up_to, atomic_load(&next_token));
+}
+
+__attribute__((noinline)) bool harness_wait(void)
+{
+    struct sonde_call call;
+    if (!sonde_call_begin(&call, API_WAIT))
+        return false;
+    sonde_call_leave(&call);
+    sonde_call_end(&call);
+    return true;
+}
+
+struct sonde_measurement *harness_open(void)
+{
+    struct sonde_measurement *m = NULL;
+    struct sonde_diag diag = {0};
+    if (sonde_measurement_open(directory, &m, &diag) != 0)
+        fprintf(stderr, "open: %s: %s %s\n", diag.where, diag.what, diag.why);
+    return m;
+}
+
+struct sonde_measurement *harness_finish(void)
+{
+    sonde__agent_flush(true);
+    return harness_open();
+}
+
+void harness_remove(void)
+{
+    char command[5000];
+    snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    if (system(command) != 0)
+        fprintf(stderr, "cannot remove %s\n", directory);
+}

@@ -1,0 +1,41 @@
+/* harness.h - the whole agent in a test's own process, under a backend whose
+ * completions the test decides. Everything else is real: threads, unwinding,
+ * channels, files, and the reader that looks at the result.
+ */
+#ifndef SONDE_TESTS_AGENT_HARNESS_H
+#define SONDE_TESTS_AGENT_HARNESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/agent.h"
+#include "format/reader.h"
+
+/* Set the environment of `sonde record` with a fresh directory under the
+ * current one. `extra` is "NAME=value" pairs ended by NULL. */
+const char *harness_setup(const char *name, const char *const *extra);
+
+/* Hooked calls of the test's runtime. */
+enum { API_LAUNCH = 1, API_WAIT = 2, API_ALLOC = 3 };
+
+/* One queue of a device that exists in this process. */
+uint32_t harness_queue(uint32_t flags);
+
+/* Launch one operation; it completes at once when `done`, else when
+ * harness_complete_all is called. Returns whether the hook took part. */
+bool harness_launch(uint32_t lane, enum sonde_op_kind kind, uint64_t bytes, bool done);
+void harness_complete_all(void);
+bool harness_wait(void); /* an API call without operation */
+
+/* Number of tokens given back without being asked, and of polls. */
+extern _Atomic uint64_t harness_released, harness_polls;
+/* Times that the test's device reports, relative to the API call's entry. */
+extern _Atomic int64_t harness_start_after, harness_duration;
+
+/* Flush as at exit, then open what was written. */
+struct sonde_measurement *harness_finish(void);
+/* Open without any flush, as after SIGKILL. */
+struct sonde_measurement *harness_open(void);
+void harness_remove(void);
+
+#endif

@@ -1,0 +1,70 @@
+/* test_busy.c - the online union of intervals against a bitmap of the same time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "agent/agent.h"
+
+enum { SPAN = 2000000, LANES = 5 };
+static unsigned char busy[SPAN], kernel[SPAN];
+static struct sonde_live_header header;
+
+static uint64_t count(const unsigned char *bits)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < SPAN; i++)
+        n += bits[i];
+    return n;
+}
+
+/* Five queues, each in order, delivered in batches one queue after the other. */
+static void union_equals_bitmap(void **state)
+{
+    (void)state;
+    uint64_t at[LANES];
+    srand(7);
+    assert_int_equal(sonde__heap_init(&sonde__agent.heap, 64 << 20), 0);
+    for (int l = 0; l < LANES; l++)
+        at[l] = 1000u + (unsigned)rand() % 500;
+    for (int turn = 0; turn < 400; turn++)
+        for (int l = 0; l < LANES; l++)
+            for (int i = 0; i < 40; i++) {
+                uint64_t start = at[l] + (unsigned)rand() % 90, end = start + 1 + (unsigned)rand() % 60;
+                if (end >= SPAN)
+                    continue;
+                bool is_kernel = rand() & 1;
+                sonde__busy_add(1, is_kernel ? SONDE_OP_KERNEL : SONDE_OP_READ, start, end);
+                memset(busy + start, 1, end - start);
+                if (is_kernel)
+                    memset(kernel + start, 1, end - start);
+                at[l] = end;
+            }
+    sonde__busy_settle(&header);
+    assert_int_equal(header.device_busy[1].busy_ns, count(busy));
+    assert_int_equal(header.device_group[1].kernel_ns, count(kernel));
+    assert_int_equal(header.device_busy[0].busy_ns, 0);
+}
+
+static void order_only_operations_occupy_nothing(void **state)
+{
+    (void)state;
+    uint64_t before = header.device_busy[1].busy_ns;
+    sonde__busy_add(1, SONDE_OP_MARKER, 1900000, 1999999);
+    sonde__busy_add(1, SONDE_OP_KERNEL, 1999990, 1999999);
+    sonde__busy_settle(&header);
+    assert_int_equal(header.device_busy[1].busy_ns, before + 9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(union_equals_bitmap),
+        cmocka_unit_test(order_only_operations_occupy_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

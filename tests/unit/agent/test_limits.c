@@ -1,0 +1,194 @@
+/* test_limits.c - --max-size, --memory and ranges: the profile stays exact, losses are counted. */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness.h"
+
+enum { LAUNCHES = 400000 };
+
+static uint64_t profile_count(const struct sonde_process *p)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 1; i < p->profile_count; i++)
+        if (p->profiles[i].lane)
+            n += p->profiles[i].count;
+    return n;
+}
+
+static int add_rows(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    (void)lane;
+    (void)rows;
+    *(uint64_t *)user += count;
+    return 0;
+}
+
+static uint64_t trace_count(const struct sonde_process *p)
+{
+    uint64_t n = 0;
+    sonde_process_trace(p, SONDE_TABLE_OP, 0, 0, UINT64_MAX, add_rows, &n);
+    return n;
+}
+
+static void launch_some(uint32_t queue, int n)
+{
+    for (int i = 0; i < n; i++) {
+        harness_launch(queue, SONDE_OP_KERNEL, 0, true);
+        if (i % 2000 == 0)
+            usleep(500);
+    }
+}
+
+/* Each case in a process of its own: the agent starts once. */
+static void in_child(void (*body)(void))
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        body();
+        _exit(0);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+#define REQUIRE(x)                                                       \
+    do {                                                                 \
+        if (!(x)) {                                                      \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x); \
+            _exit(1);                                                    \
+        }                                                                \
+    } while (0)
+
+static void max_size(void)
+{
+    const char *const extra[] = {"SONDE_MAX_SIZE=1000000", NULL};
+    harness_setup("max-size", extra);
+    launch_some(harness_queue(0), LAUNCHES);
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m);
+    const struct sonde_process *p = &m->processes[0];
+    const struct sonde_ledger *l = &p->header.ledger;
+    uint64_t dropped = l->dropped[SONDE_DROP_MAX_SIZE];
+    REQUIRE(l->seen == LAUNCHES && l->done == LAUNCHES && profile_count(p) == LAUNCHES);
+    REQUIRE(dropped > 0 && trace_count(p) + dropped == LAUNCHES);
+    REQUIRE(p->note_count >= 1);
+    harness_remove();
+}
+
+static void small_memory(void)
+{
+    const char *const extra[] = {"SONDE_MEMORY=8388608", NULL};
+    harness_setup("memory", extra);
+    uint32_t queue = harness_queue(0);
+    for (uint32_t name = 1; name < 60000; name++) { /* new contexts without end */
+        struct sonde_call call;
+        REQUIRE(sonde_call_begin(&call, API_LAUNCH));
+        sonde_call_leave(&call);
+        sonde_call_submit(&call, &(struct sonde_submit){.kind = SONDE_OP_KERNEL, .lane = queue, .name = name});
+        sonde_call_end(&call);
+        if (name % 500 == 0)
+            usleep(2000);
+    }
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m);
+    const struct sonde_process *p = &m->processes[0];
+    const struct sonde_ledger *l = &p->header.ledger;
+    REQUIRE(l->seen == 59999 && l->done + l->dropped[SONDE_DROP_CHANNEL_FULL] == 59999);
+    REQUIRE(l->contexts_folded > 0);
+    REQUIRE(profile_count(p) == l->done);
+    harness_remove();
+}
+
+static void ranges(void)
+{
+    const char *const extra[] = {"SONDE_START_OFF=1", NULL};
+    harness_setup("ranges", extra);
+    struct sonde_call call;
+    REQUIRE(!sonde_call_begin(&call, API_WAIT)); /* starts the agent, but records nothing */
+    uint32_t device = sonde_device_add(&(struct sonde_device_info){.name = "test device"});
+    uint32_t queue = sonde_lane_add(device, 1, 0, "queue");
+    REQUIRE(queue && !sonde_recording());
+    REQUIRE(!harness_launch(queue, SONDE_OP_KERNEL, 0, true));
+    sonde__agent_set_range(1);
+    for (int i = 0; i < 100; i++)
+        REQUIRE(harness_launch(queue, SONDE_OP_KERNEL, 0, true));
+    sonde__agent_set_range(0);
+    REQUIRE(!harness_launch(queue, SONDE_OP_KERNEL, 0, true));
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m);
+    REQUIRE(m->processes[0].header.ledger.seen == 100 && m->processes[0].header.ledger.done == 100);
+    harness_remove();
+}
+
+static void delay_and_duration(void)
+{
+    const char *const extra[] = {"SONDE_DELAY_MS=300", "SONDE_DURATION_MS=300", NULL};
+    harness_setup("delay", extra);
+    struct sonde_call call;
+    REQUIRE(!sonde_call_begin(&call, API_WAIT));
+    uint64_t begin = sonde_now_ns(), first = 0, last = 0;
+    uint32_t device = sonde_device_add(&(struct sonde_device_info){.name = "test device"});
+    uint32_t queue = sonde_lane_add(device, 1, 0, "queue");
+    while (sonde_now_ns() - begin < 1000000000u) {
+        if (harness_launch(queue, SONDE_OP_KERNEL, 0, true)) {
+            last = sonde_now_ns();
+            first = first ? first : last;
+        }
+        usleep(1000);
+    }
+    REQUIRE(first - begin >= 250000000u && last > first && last - begin < 990000000u);
+    harness_remove();
+}
+
+/* A process that nothing asked to measure must not start anything. */
+static void no_output_directory(void)
+{
+    unsetenv("SONDE_OUT");
+    struct sonde_call call;
+    REQUIRE(!sonde_call_begin(&call, API_WAIT));
+    REQUIRE(!sonde_call_begin(&call, API_WAIT));
+    DIR *tasks = opendir("/proc/self/task");
+    int n = 0;
+    while (readdir(tasks))
+        n++;
+    REQUIRE(n == 3 /* . .. and one thread */);
+}
+
+static void unwritable_directory(void)
+{
+    setenv("SONDE_OUT", "/proc/nowhere", 1);
+    struct sonde_call call;
+    REQUIRE(!sonde_call_begin(&call, API_WAIT));
+    REQUIRE(!sonde_recording());
+}
+
+#define CASE(name) \
+    static void test_##name(void **state) { (void)state; in_child(name); }
+CASE(max_size)
+CASE(small_memory)
+CASE(ranges)
+CASE(delay_and_duration)
+CASE(no_output_directory)
+CASE(unwritable_directory)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_max_size),       cmocka_unit_test(test_small_memory),
+        cmocka_unit_test(test_ranges),         cmocka_unit_test(test_delay_and_duration),
+        cmocka_unit_test(test_no_output_directory), cmocka_unit_test(test_unwritable_directory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

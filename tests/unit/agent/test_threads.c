@@ -1,0 +1,66 @@
+/* test_threads.c - 100,000 short-lived threads leave memory flat. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "harness.h"
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { FIRST = 2000, ALL = 6000 };
+#else
+enum { FIRST = 5000, ALL = 100000 };
+#endif
+
+static uint32_t queue;
+
+static void *short_life(void *arg)
+{
+    (void)arg;
+    harness_launch(queue, SONDE_OP_KERNEL, 0, true);
+    return NULL;
+}
+
+static void threads(int n)
+{
+    for (int i = 0; i < n; i += 4) {
+        pthread_t t[4];
+        for (int k = 0; k < 4; k++)
+            assert_int_equal(pthread_create(&t[k], NULL, short_life, NULL), 0);
+        for (int k = 0; k < 4; k++)
+            pthread_join(t[k], NULL);
+    }
+}
+
+static void memory_stays_flat(void **state)
+{
+    (void)state;
+    const char *const profile[] = {"SONDE_TRACE=0", NULL};
+    harness_setup("threads", profile);
+    queue = harness_queue(0);
+    threads(FIRST);
+    size_t heap = sonde__agent.heap.next;
+    uint32_t slots = atomic_load(&sonde__agent.thread_count), lanes = atomic_load(&sonde__agent.lane_count);
+    uint32_t segments = atomic_load(&sonde__agent.pool.in_use);
+    threads(ALL - FIRST);
+    assert_true(sonde__agent.heap.next <= heap + 4 * SONDE_HEAP_BLOCK);
+    assert_true(atomic_load(&sonde__agent.thread_count) <= slots + 4);
+    assert_int_equal(atomic_load(&sonde__agent.lane_count), lanes);
+    assert_true(atomic_load(&sonde__agent.pool.in_use) <= segments + 2);
+    struct sonde_measurement *m = harness_finish();
+    assert_non_null(m);
+    assert_int_equal(m->processes[0].header.ledger.seen, ALL);
+    assert_int_equal(m->processes[0].header.ledger.done, ALL);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(memory_stays_flat)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
