@@ -267,6 +267,17 @@ static inline uintptr_t look_at(const struct frame *f)
     return f->pc - !(f->fp_slot & EXACT);
 }
 
+/* The bounds at an interrupted sp. Epilogues keep describing a popped register
+ * by its slot, which then lies in the red zone below sp (the kernel leaves it). */
+static void bounds_interrupted(struct bounds *b, uintptr_t sp)
+{
+    int error = errno;
+    bounds_get(b, sp);
+    if (((sp ^ (sp - SONDE__RED_ZONE)) & ~(PAGE - 1)) == 0 || readable(sp - SONDE__RED_ZONE))
+        b->lo = sp - SONDE__RED_ZONE;
+    errno = error;
+}
+
 /* Registers of frame `f`, by stepping there in full from this place. Needed
  * only where a rule uses another register (glibc's _dl_runtime_resolve, some
  * prologues): seen in no steady state. */
@@ -295,7 +306,7 @@ SONDE__RAW static __attribute__((noinline)) bool registers_of(const struct frame
             return false;
         exact = cfi.signal;
         if (exact)
-            bounds_get(&bounds, regs->sp);
+            bounds_interrupted(&bounds, regs->sp);
         else if (regs->sp <= sp)
             return false;
     }
@@ -319,7 +330,7 @@ SONDE__RAW static enum step step_registers(struct walk *w, struct frame *f)
     if (outermost)
         return STEP_OUTERMOST;
     if (cfi.signal)
-        bounds_get(&w->bounds, regs.sp);
+        bounds_interrupted(&w->bounds, regs.sp);
     else if (regs.sp <= sp || !inside(&w->bounds, regs.sp - 8, 1))
         return STEP_LOST;
     f->pc = regs.reg[SONDE__RIP];
@@ -342,7 +353,7 @@ SONDE__RAW static enum step step_signal(struct walk *w, struct frame *f)
     f->fp_slot = BY_STEP | EXACT;
     if (f->cfa & 7)
         return STEP_LOST;
-    bounds_get(&w->bounds, f->cfa);
+    bounds_interrupted(&w->bounds, f->cfa);
     return STEP_OK;
 }
 

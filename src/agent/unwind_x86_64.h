@@ -70,6 +70,8 @@ struct sonde__cfi;
 /* The rule at `pc`, from the module's description; NONE without one. */
 uint64_t sonde__rule_learn(uintptr_t pc);
 
+#define SONDE__RED_ZONE 128 /* bytes below rsp that belong to the function */
+
 /* Where the kernel's signal frame keeps the registers, from rsp. */
 enum {
     SONDE__UC_RBP = 120,

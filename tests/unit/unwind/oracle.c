@@ -1,0 +1,114 @@
+/* oracle.c - see oracle.h. */
+#include "oracle.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNW_LOCAL_ONLY
+#include <libunwind.h>
+
+#define RAW __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
+
+struct oracle *oracle_create(void)
+{
+    unw_set_caching_policy(unw_local_addr_space, UNW_CACHE_PER_THREAD);
+    sonde__unwind_init();
+    return calloc(1, sizeof(struct oracle));
+}
+
+void oracle_destroy(struct oracle *o) { free(o); }
+
+static void print_frame(const char *who, int i, uintptr_t pc, uintptr_t sp)
+{
+    fprintf(stderr, "  %-9s %3d pc %#lx sp %#lx\n", who, i, (unsigned long)pc, (unsigned long)sp);
+}
+
+static bool differ(struct oracle *o, const char *what, int i, uintptr_t pc, uintptr_t sp)
+{
+    o->mismatches++;
+    if (o->quiet)
+        return false;
+    fprintf(stderr, "%s at frame %d; expected pc %#lx sp %#lx\n", what, i, (unsigned long)pc,
+            (unsigned long)sp);
+    for (uint32_t k = 0; k < o->last.count && k < 200; k++)
+        print_frame("shared", (int)k, o->last.pc[k], o->last.cfa[k]);
+    for (uint32_t k = 0; k < o->full.count && k < 200; k++)
+        print_frame("full", (int)k, o->full.pc[k], o->full.cfa[k]);
+    return false;
+}
+
+/* The two walks are made at two places of one function: frame 0 differs in pc. */
+static bool compare_self(struct oracle *o)
+{
+    const struct sonde_stack *a = &o->last, *b = &o->full;
+    o->walks++;
+    o->shared += a->shared;
+    o->frames += a->count;
+    o->guessed += b->guessed;
+    if (a->count != b->count || a->end != b->end)
+        return differ(o, "shared and full walk differ in length", (int)b->count, b->end, a->end);
+    if (a->guessed != b->guessed)
+        return differ(o, "shared and full walk differ in guesses", 0, b->guessed, a->guessed);
+    for (uint32_t i = 1; i < a->count; i++)
+        if (a->pc[i] != b->pc[i] || a->cfa[i] != b->cfa[i] || a->fp[i] != b->fp[i])
+            return differ(o, "shared and full walk differ", (int)i, b->pc[i], b->cfa[i]);
+    /* ids: what is said to be kept must be what the caller put there */
+    for (uint32_t i = 0; i < a->count; i++) {
+        uint32_t want = i < a->count - a->shared ? 0 : (uint32_t)(a->pc[i] ^ a->cfa[i]) | 1;
+        if (a->id[i] != want)
+            return differ(o, "a kept frame has another's id", (int)i, a->pc[i], a->cfa[i]);
+    }
+    for (uint32_t i = 0; i < a->count; i++)
+        o->last.id[i] = (uint32_t)(a->pc[i] ^ a->cfa[i]) | 1;
+    return true;
+}
+
+RAW static bool compare_unwind(struct oracle *o, unw_cursor_t *cursor)
+{
+    uint32_t i = 0, n = o->last.count;
+    for (;; i++) {
+        unw_word_t pc, sp;
+        unw_get_reg(cursor, UNW_REG_IP, &pc);
+        unw_get_reg(cursor, UNW_REG_SP, &sp);
+        if (pc == 0)
+            break;
+        if (o->mode == ORACLE_GUESS) {
+            if (sp > o->beyond) {
+                while (i < n && o->last.cfa[i] < sp)
+                    i++;
+            } else {
+                i = UINT32_MAX; /* not compared */
+            }
+        }
+        if (i != UINT32_MAX && i >= n)
+            return differ(o, "libunwind has more frames", (int)i, pc, sp);
+        if (i != UINT32_MAX && (o->last.cfa[i] != sp || (i && o->last.pc[i] != pc)))
+            return differ(o, "libunwind differs", (int)i, pc, sp);
+        if (unw_step(cursor) <= 0) {
+            i++;
+            break;
+        }
+    }
+    if (i < n && n < SONDE_STACK_MAX)
+        return differ(o, "libunwind has fewer frames", (int)i, 0, 0);
+    return true;
+}
+
+RAW bool oracle_check(struct oracle *o)
+{
+    unw_context_t context;
+    unw_cursor_t cursor;
+    sonde__unwind(&o->last);
+    sonde__unwind_full(&o->full);
+    unw_getcontext(&context);
+    unw_init_local(&cursor, &context);
+    return compare_self(o) && (o->mode == ORACLE_NONE || compare_unwind(o, &cursor));
+}
+
+RAW bool oracle_check_self(struct oracle *o)
+{
+    sonde__unwind(&o->last);
+    sonde__unwind_full(&o->full);
+    return compare_self(o);
+}
