@@ -81,9 +81,10 @@ static int native_levels(struct builder *b, uint32_t id)
     const struct sonde_process *p = b->process;
     const struct sonde_row_frame *frame = &p->frames[id];
     int rc = 0;
-    if (symbol_levels(b, id, p->symbols, p->symbol_count, NULL, &rc) || rc)
-        return rc;
+    /* What was found now was unknown when the measurement was made: it comes first. */
     if (symbol_levels(b, id, b->symbols.rows.items, b->symbols.rows.count, &b->symbols, &rc) || rc)
+        return rc;
+    if (symbol_levels(b, id, p->symbols, p->symbol_count, NULL, &rc) || rc)
         return rc;
     uint32_t path = frame->module < p->module_count ? p->modules[frame->module].path : 0;
     return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_NATIVE,

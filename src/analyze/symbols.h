@@ -20,7 +20,7 @@ struct sonde_symbols {
     struct sonde_intern strings;
 };
 
-/* Resolve the native frames of `process` that have no stored symbol into
+/* Resolve the native frames of `process` whose function is not stored into
  * *out, which is ready to use zeroed and is given back with fini even after
  * an error. 0 or SONDE_ENOMEM. Any thread, one at a time per `out`. */
 int  sonde_symbols_find(const struct sonde_process *process, struct sonde_symbols *out);
@@ -31,7 +31,7 @@ void sonde_symbols_fini(struct sonde_symbols *symbols);
  * error of reading or writing in `diag`. */
 int sonde_symbols_resolve(const char *process_dir, struct sonde_diag *diag);
 
-/* C++ and Rust names as written in the source, through the C++ runtime
+/* C++ names (and Rust's older ones) as written in the source, through the C++ runtime
  * library's demangler when the machine has it; NULL when `name` is not a
  * mangled name or cannot be told. The caller frees it. */
 char *sonde_demangle(const char *name);

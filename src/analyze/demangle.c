@@ -1,0 +1,35 @@
+/* demangle.c - C++ names through the C++ runtime library's own demangler.
+ *
+ * libstdc++ is present nearly everywhere and its licence (GPL with the runtime
+ * library exception) binds nobody who only calls it; opening it at run time
+ * keeps Sonde free of a C++ dependency. Without it names stay mangled.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "symbols.h"
+
+typedef char *(*demangle_fn)(const char *name, char *buffer, size_t *length, int *status);
+
+static demangle_fn   demangle;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void find_demangler(void)
+{
+    static const char *const libraries[] = {"libstdc++.so.6", "libc++abi.so.1"};
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries && !demangle; i++) {
+        void *library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
+        if (library)
+            *(void **)&demangle = dlsym(library, "__cxa_demangle");
+    }
+}
+
+char *sonde_demangle(const char *name)
+{
+    int status = 0;
+    if (strncmp(name, "_Z", 2) != 0) /* it would read "i" as the type int */
+        return NULL;
+    pthread_once(&once, find_demangler);
+    return demangle ? demangle(name, NULL, NULL, &status) : NULL;
+}

@@ -1,0 +1,348 @@
+/* object.c - lookups with elfutils.
+ *
+ * libdwfl finds the separate debug file (build id, then .gnu_debuglink). The
+ * way from an address to its compilation unit is our own table of the units'
+ * ranges, since clang writes no .debug_aranges; within a unit the functions
+ * are listed once, at the first lookup in it, and the inlined calls are found
+ * by descending from the function (DWARF 5, sections 2.17, 3.3.8.2).
+ */
+#include "object.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/vector.h"
+
+struct function { uint64_t start, end; Dwarf_Die die; };
+struct unit {
+    Dwarf_Die lines;  /* holds the line table */
+    Dwarf_Die die;    /* holds the functions; another one with split DWARF */
+    bool      listed;
+    SONDE_VECTOR(struct function) functions;
+};
+struct range { uint64_t start, end; uint32_t unit; };
+
+struct sonde__object {
+    Dwfl        *dwfl;
+    Dwfl_Module *module;
+    Dwarf_Addr   bias;      /* of the debug information's addresses */
+    bool         looked;    /* units and ranges are filled */
+    SONDE_VECTOR(struct unit)  units;
+    SONDE_VECTOR(struct range) ranges; /* by start */
+};
+
+/* ---- opening ------------------------------------------------------------------ */
+
+static int no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+                  char **file, Elf **elf)
+{
+    (void)module, (void)data, (void)name, (void)base, (void)file, (void)elf;
+    return -1;
+}
+
+static Dwfl *begin(void)
+{
+    static const Dwfl_Callbacks callbacks = {
+        .find_elf = no_elf,
+        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .section_address = dwfl_offline_section_address,
+    };
+    return dwfl_begin(&callbacks);
+}
+
+static bool same_file(Dwfl_Module *module, const struct sonde__object_wanted *wanted, const char *path)
+{
+    const unsigned char *bits;
+    GElf_Addr address;
+    struct stat st;
+    int bytes = dwfl_module_build_id(module, &bits, &address);
+    if (bytes < 0)
+        bytes = 0;
+    if ((size_t)bytes != wanted->build_id_bytes)
+        return false;
+    if (bytes)
+        return memcmp(bits, wanted->build_id, (size_t)bytes) == 0;
+    /* Neither has a build id: the same file if it is not newer than the run. */
+    return stat(path, &st) == 0 &&
+           (!wanted->wall_ns ||
+            (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec <= wanted->wall_ns);
+}
+
+enum opened { OPENED, NO_FILE, NOT_ELF, ANOTHER_FILE };
+
+static enum opened open_file(struct sonde__object *o, const struct sonde__object_wanted *wanted, const char *path)
+{
+    GElf_Addr unused;
+    if (access(path, R_OK) != 0)
+        return NO_FILE;
+    o->dwfl = begin();
+    if (!o->dwfl)
+        return NOT_ELF;
+    o->module = dwfl_report_elf(o->dwfl, path, path, -1, 0, true);
+    dwfl_report_end(o->dwfl, NULL, NULL);
+    enum opened result = NOT_ELF;
+    if (o->module && dwfl_module_getelf(o->module, &unused))
+        result = same_file(o->module, wanted, path) ? OPENED : ANOTHER_FILE;
+    if (result != OPENED) {
+        dwfl_end(o->dwfl);
+        o->dwfl = NULL;
+    }
+    return result;
+}
+
+/* /usr/lib/debug/.build-id/ab/cdef….debug */
+static bool debug_path(const struct sonde__object_wanted *wanted, char *path, size_t size)
+{
+    if (wanted->build_id_bytes < 2 || wanted->build_id_bytes > 64)
+        return false;
+    int at = snprintf(path, size, "/usr/lib/debug/.build-id/%02x/", wanted->build_id[0]);
+    for (size_t i = 1; i < wanted->build_id_bytes; i++)
+        at += snprintf(path + at, size - (size_t)at, "%02x", wanted->build_id[i]);
+    snprintf(path + at, size - (size_t)at, ".debug");
+    return true;
+}
+
+struct sonde__object *sonde__object_open(const struct sonde__object_wanted *wanted, char *why, size_t why_bytes)
+{
+    char path[256];
+    struct sonde__object *o = calloc(1, sizeof *o);
+    if (!o) {
+        snprintf(why, why_bytes, "out of memory");
+        return NULL;
+    }
+    enum opened result = open_file(o, wanted, wanted->path);
+    if (result != OPENED && debug_path(wanted, path, sizeof path) && open_file(o, wanted, path) == OPENED)
+        result = OPENED;
+    if (result == OPENED)
+        return o;
+    free(o);
+    static const char *const reasons[] = {
+        [OPENED] = "", [NO_FILE] = "the file cannot be read", [NOT_ELF] = "it is not an ELF file",
+        [ANOTHER_FILE] = "it is another file than the one that ran (build id or date differ)",
+    };
+    snprintf(why, why_bytes, "%s", reasons[result]);
+    return NULL;
+}
+
+void sonde__object_close(struct sonde__object *o)
+{
+    if (!o)
+        return;
+    for (size_t i = 0; i < o->units.count; i++)
+        sonde_vector_fini(&o->units.items[i].functions);
+    sonde_vector_fini(&o->units);
+    sonde_vector_fini(&o->ranges);
+    dwfl_end(o->dwfl);
+    free(o);
+}
+
+/* ---- compilation units ------------------------------------------------------------ */
+
+static int by_start(const void *left, const void *right)
+{
+    const struct range *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static void add_unit(struct sonde__object *o, Dwarf_Die *die, Dwarf_Die *split)
+{
+    struct unit unit = {.lines = *die, .die = split ? *split : *die};
+    Dwarf_Addr base, start, end;
+    size_t first = o->ranges.count;
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;)
+        if (end > start)
+            (void)sonde_vector_push(&o->ranges, (struct range){start, end, (uint32_t)o->units.count});
+    if (o->ranges.count > first && sonde_vector_push(&o->units, unit))
+        o->ranges.count = first;
+}
+
+static void find_units(struct sonde__object *o)
+{
+    Dwarf *dwarf = dwfl_module_getdwarf(o->module, &o->bias);
+    Dwarf_CU *cu = NULL;
+    Dwarf_Die die, split;
+    uint8_t type;
+    o->looked = true;
+    while (dwarf && dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, &split) == 0) {
+        if (type == DW_UT_compile)
+            add_unit(o, &die, NULL);
+        else if (type == DW_UT_skeleton)
+            add_unit(o, &die, dwarf_tag(&split) == DW_TAG_compile_unit ? &split : NULL);
+    }
+    if (o->ranges.count)
+        qsort(o->ranges.items, o->ranges.count, sizeof *o->ranges.items, by_start);
+}
+
+static struct unit *unit_of(struct sonde__object *o, uint64_t address)
+{
+    size_t low = 0, high = o->ranges.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (o->ranges.items[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low, steps = 0; i-- > 0 && steps < 8; steps++) /* ranges may nest in broken files */
+        if (address < o->ranges.items[i].end)
+            return &o->units.items[o->ranges.items[i].unit];
+    return NULL;
+}
+
+/* ---- functions of a unit ------------------------------------------------------------ */
+
+static bool may_hold_functions(int tag)
+{
+    switch (tag) {
+    case DW_TAG_namespace: case DW_TAG_class_type: case DW_TAG_structure_type: case DW_TAG_union_type:
+    case DW_TAG_module: case DW_TAG_lexical_block:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void list_functions(struct unit *unit, Dwarf_Die *parent, int depth)
+{
+    Dwarf_Die die;
+    enum { DEEPEST = 64 };
+    if (depth > DEEPEST || dwarf_child(parent, &die) != 0)
+        return;
+    do {
+        int tag = dwarf_tag(&die);
+        bool code = false;
+        if (tag == DW_TAG_subprogram) {
+            Dwarf_Addr base, start, end;
+            for (ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &start, &end)) > 0; code = true)
+                (void)sonde_vector_push(&unit->functions, (struct function){start, end, die});
+        }
+        if (code || may_hold_functions(tag))
+            list_functions(unit, &die, depth + 1);
+    } while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static Dwarf_Die *function_of(struct unit *unit, uint64_t address)
+{
+    struct function *found = NULL;
+    if (!unit->listed)
+        list_functions(unit, &unit->die, 0);
+    unit->listed = true;
+    for (size_t i = 0; i < unit->functions.count; i++) {
+        struct function *f = &unit->functions.items[i];
+        if (address >= f->start && address < f->end && (!found || f->end - f->start < found->end - found->start))
+            found = f;
+    }
+    return found ? &found->die : NULL;
+}
+
+/* From the function inwards: itself, then each inlined call around the address. */
+static size_t inlined_chain(const Dwarf_Die *function, uint64_t address, Dwarf_Die chain[SONDE__PLACES_MAX])
+{
+    Dwarf_Die at = *function, child;
+    size_t count = 1;
+    chain[0] = *function;
+    while (dwarf_child(&at, &child) == 0) {
+        bool inside = false;
+        do {
+            int tag = dwarf_tag(&child);
+            bool scope = tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
+                         tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+            inside = scope && dwarf_haspc(&child, address) > 0;
+        } while (!inside && dwarf_siblingof(&child, &child) == 0);
+        if (!inside)
+            break;
+        if (dwarf_tag(&child) == DW_TAG_inlined_subroutine) {
+            if (count == SONDE__PLACES_MAX)
+                break;
+            chain[count++] = child;
+        }
+        at = child;
+    }
+    return count;
+}
+
+/* ---- names and lines -------------------------------------------------------------------- */
+
+static const char *die_name(Dwarf_Die *die)
+{
+    static const unsigned attributes[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
+    Dwarf_Attribute attribute;
+    for (int i = 0; i < 2; i++) {
+        const char *name = dwarf_attr_integrate(die, attributes[i], &attribute)
+                               ? dwarf_formstring(&attribute) : NULL;
+        if (name)
+            return name;
+    }
+    return dwarf_diename(die);
+}
+
+static uint64_t number(Dwarf_Die *die, unsigned name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    return dwarf_attr(die, name, &attribute) && dwarf_formudata(&attribute, &value) == 0 ? value : 0;
+}
+
+static void call_site(struct unit *unit, Dwarf_Die *inlined, struct sonde__place *place)
+{
+    Dwarf_Files *files;
+    size_t count;
+    uint64_t file = number(inlined, DW_AT_call_file);
+    place->line = (uint32_t)number(inlined, DW_AT_call_line);
+    if (dwarf_getsrcfiles(&unit->lines, &files, &count) == 0 && file < count)
+        place->file = dwarf_filesrc(files, file, NULL, NULL);
+}
+
+static void source_line(struct unit *unit, uint64_t address, struct sonde__place *place)
+{
+    int line = 0;
+    Dwarf_Line *found = dwarf_getsrc_die(&unit->lines, address);
+    if (!found)
+        return;
+    place->file = dwarf_linesrc(found, NULL, NULL);
+    if (dwarf_lineno(found, &line) == 0 && line > 0)
+        place->line = (uint32_t)line;
+}
+
+/* Only a symbol that covers the address names it: the nearest one before would be a guess. */
+static const char *symbol_name(struct sonde__object *o, uint64_t address)
+{
+    GElf_Off offset;
+    GElf_Sym symbol;
+    const char *name = dwfl_module_addrinfo(o->module, address, &offset, &symbol, NULL, NULL, NULL);
+    return name && *name && offset < symbol.st_size ? name : NULL;
+}
+
+size_t sonde__object_lookup(struct sonde__object *o, uint64_t address, struct sonde__place places[SONDE__PLACES_MAX])
+{
+    Dwarf_Die chain[SONDE__PLACES_MAX];
+    if (!o->looked)
+        find_units(o);
+    uint64_t inner = address - o->bias;
+    struct unit *unit = unit_of(o, inner);
+    Dwarf_Die *function = unit ? function_of(unit, inner) : NULL;
+    size_t count = function ? inlined_chain(function, inner, chain) : 0;
+    if (!count) {
+        places[0] = (struct sonde__place){.function = symbol_name(o, address)};
+        if (unit)
+            source_line(unit, inner, &places[0]);
+        return places[0].function || places[0].file ? 1 : 0;
+    }
+    for (size_t i = 0; i < count; i++) { /* places are innermost first, the chain outermost first */
+        places[i] = (struct sonde__place){.function = die_name(&chain[count - 1 - i])};
+        if (i == 0)
+            source_line(unit, inner, &places[i]);
+        else
+            call_site(unit, &chain[count - i], &places[i]);
+    }
+    if (!places[count - 1].function)
+        places[count - 1].function = symbol_name(o, address);
+    return count;
+}

@@ -1,0 +1,37 @@
+/* object.h - one module's file with its debug information: from an address to source.
+ * Internal to src/analyze.
+ */
+#ifndef SONDE_ANALYZE_OBJECT_H
+#define SONDE_ANALYZE_OBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sonde__object;
+
+struct sonde__object_wanted {
+    const char    *path;
+    const uint8_t *build_id;      /* of the module as it was loaded */
+    size_t         build_id_bytes; /* 0: it had none */
+    uint64_t       wall_ns;       /* without a build id: a file changed after this is another one; 0 unknown */
+};
+
+/* Open the file that was loaded, or the debug file of its build id. NULL with
+ * a reason in `why` when there is none, or only another one. */
+struct sonde__object *sonde__object_open(const struct sonde__object_wanted *wanted,
+                                         char *why, size_t why_bytes);
+void sonde__object_close(struct sonde__object *object);
+
+/* One level of the source at an address. Strings are valid until close, and
+ * NULL where unknown; line 0 is unknown. `function` may be mangled. */
+struct sonde__place { const char *function, *file; uint32_t line; };
+
+enum { SONDE__PLACES_MAX = 64 };
+
+/* Places of `address` (of the file, load bias 0), innermost first: the inlined
+ * functions, then the one that holds them. Returns how many; 0 when unknown. */
+size_t sonde__object_lookup(struct sonde__object *object, uint64_t address,
+                            struct sonde__place places[SONDE__PLACES_MAX]);
+
+#endif

@@ -1,0 +1,227 @@
+/* symbols.c - from the frames of a process to SYMBOL rows: one file per module, opened once.
+ *
+ * A frame's offset is a return address, the instruction after the call: one
+ * byte less is inside the call (DWARF 5, section 6.4.4 note on return addresses).
+ */
+#include "symbols.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "format/writer.h"
+#include "object.h"
+
+enum { FRAME_EXACT = 1 };
+
+struct wanted { uint32_t module, frame; };
+
+struct finder {
+    const struct sonde_process *process;
+    struct sonde_symbols       *out;
+    struct sonde_map            demangled; /* interned mangled name -> interned name */
+};
+
+/* ---- which frames ------------------------------------------------------------------- */
+
+static int by_module(const void *left, const void *right)
+{
+    const struct wanted *a = left, *b = right;
+    if (a->module != b->module)
+        return a->module < b->module ? -1 : 1;
+    return a->frame < b->frame ? -1 : a->frame > b->frame;
+}
+
+/* stored[frame] is set where a stored symbol names a function. */
+static uint8_t *stored_frames(const struct sonde_process *p)
+{
+    uint8_t *stored = calloc(p->frame_count + 1, 1);
+    for (uint32_t i = 0; stored && i < p->symbol_count; i++)
+        if (p->symbols[i].frame < p->frame_count && p->symbols[i].function)
+            stored[p->symbols[i].frame] = 1;
+    return stored;
+}
+
+static struct wanted *wanted_frames(const struct sonde_process *p, size_t *count)
+{
+    SONDE_VECTOR(struct wanted) list = {0};
+    uint8_t *stored = stored_frames(p);
+    int rc = stored ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 1; i < p->frame_count && !rc; i++)
+        if (p->frames[i].kind == SONDE_FRAME_NATIVE && !stored[i] && p->frames[i].module < p->module_count)
+            rc = sonde_vector_push(&list, (struct wanted){p->frames[i].module, i});
+    free(stored);
+    if (rc) {
+        sonde_vector_fini(&list);
+        *count = SIZE_MAX;
+        return NULL;
+    }
+    if (list.count)
+        qsort(list.items, list.count, sizeof *list.items, by_module);
+    *count = list.count;
+    return list.items;
+}
+
+/* ---- one module ----------------------------------------------------------------------- */
+
+static void note(struct finder *f, const char *path, const char *why)
+{
+    struct sonde_row_note row = {.at_ns = f->process->header.stop_ns};
+    snprintf(row.text, sizeof row.text, "no symbols for %.140s: %.90s", path, why);
+    (void)sonde_vector_push(&f->out->notes, row); /* without it the frames still show as offsets */
+}
+
+static uint32_t function_name(struct finder *f, const char *name)
+{
+    uint32_t id = sonde_intern_text(&f->out->strings, name);
+    uint64_t known;
+    if (!id || strncmp(name, "_Z", 2) != 0)
+        return id;
+    if (sonde_map_get(&f->demangled, id, &known))
+        return (uint32_t)known;
+    char *readable = sonde_demangle(name);
+    known = readable ? sonde_intern_text(&f->out->strings, readable) : id;
+    free(readable);
+    (void)sonde_map_put(&f->demangled, id, known);
+    return (uint32_t)known;
+}
+
+static int add_frame(struct finder *f, struct sonde__object *object, uint32_t frame, uint32_t module)
+{
+    const struct sonde_row_frame *row = &f->process->frames[frame];
+    struct sonde__place places[SONDE__PLACES_MAX];
+    uint64_t address = row->flags & FRAME_EXACT || !row->offset ? row->offset : row->offset - 1;
+    size_t count = object ? sonde__object_lookup(object, address, places) : 0;
+    for (size_t i = 0; i < count; i++) {
+        struct sonde_row_symbol symbol = {
+            .frame = frame, .depth = (uint32_t)i, .line = places[i].line, .module = module,
+            .function = function_name(f, places[i].function),
+            .file = sonde_intern_text(&f->out->strings, places[i].file),
+        };
+        if (sonde_vector_push(&f->out->rows, symbol))
+            return SONDE_ENOMEM;
+    }
+    if (count)
+        return 0;
+    return sonde_vector_push(&f->out->rows, (struct sonde_row_symbol){.frame = frame, .module = module});
+}
+
+static struct sonde__object *open_module(struct finder *f, const struct sonde_row_module *module)
+{
+    const struct sonde_process *p = f->process;
+    char why[96] = "";
+    uint32_t id = module->build_id < p->string_count ? module->build_id : 0;
+    struct sonde__object_wanted wanted = {
+        .path = sonde_process_string(p, module->path),
+        .build_id = (const uint8_t *)p->strings[id].bytes,
+        .build_id_bytes = id ? p->strings[id].length : 0,
+        .wall_ns = p->header.wall_offset_ns ? p->header.start_ns + p->header.wall_offset_ns : 0,
+    };
+    if (wanted.path[0] != '/') /* [vdso], memory files: nothing on disk to read */
+        return NULL;
+    struct sonde__object *object = sonde__object_open(&wanted, why, sizeof why);
+    if (!object)
+        note(f, wanted.path, why);
+    return object;
+}
+
+static int by_frame(const void *left, const void *right)
+{
+    const struct sonde_row_symbol *a = left, *b = right;
+    if (a->frame != b->frame)
+        return a->frame < b->frame ? -1 : 1;
+    return a->depth < b->depth ? -1 : a->depth > b->depth;
+}
+
+int sonde_symbols_find(const struct sonde_process *process, struct sonde_symbols *out)
+{
+    struct finder f = {.process = process, .out = out};
+    size_t count;
+    struct wanted *list = wanted_frames(process, &count);
+    if (count == SIZE_MAX)
+        return SONDE_ENOMEM;
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc;) {
+        uint32_t id = list[i].module;
+        const struct sonde_row_module *module = &process->modules[id];
+        struct sonde__object *object = id ? open_module(&f, module) : NULL;
+        uint32_t name = sonde_intern_text(&out->strings, sonde_process_string(process, module->path));
+        for (; i < count && list[i].module == id && !rc; i++)
+            rc = add_frame(&f, object, list[i].frame, name);
+        sonde__object_close(object);
+    }
+    if (out->rows.count)
+        qsort(out->rows.items, out->rows.count, sizeof *out->rows.items, by_frame);
+    sonde_map_fini(&f.demangled);
+    free(list);
+    return rc;
+}
+
+void sonde_symbols_fini(struct sonde_symbols *symbols)
+{
+    sonde_vector_fini(&symbols->rows);
+    sonde_vector_fini(&symbols->notes);
+    sonde_intern_fini(&symbols->strings);
+}
+
+/* ---- into the measurement ---------------------------------------------------------------- */
+
+/* Strings follow the process's own: id of ours + those before it. Segment form: u32 length, bytes, padding. */
+static int append_strings(const char *dir, const struct sonde_process *p, const struct sonde_symbols *s,
+                          struct sonde_diag *diag)
+{
+    struct sonde_text segment = {0};
+    int rc = 0;
+    for (uint32_t id = 1; id <= s->strings.count; id++) {
+        static const char zeros[4];
+        uint32_t length = s->strings.items[id - 1].length;
+        if (length > SONDE_SEGMENT_ROOM / 2)
+            length = SONDE_SEGMENT_ROOM / 2;
+        sonde_text_add_bytes(&segment, (const char *)&length, sizeof length);
+        sonde_text_add_bytes(&segment, s->strings.items[id - 1].bytes, length);
+        sonde_text_add_bytes(&segment, zeros, -length & 3u);
+    }
+    if (segment.failed || segment.length > UINT32_MAX)
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, dir, "cannot add symbols to");
+    else if (segment.length)
+        rc = sonde_process_append(dir, SONDE_TABLE_STRING, p->string_count, segment.bytes,
+                                  (uint32_t)segment.length, diag);
+    sonde_text_fini(&segment);
+    return rc;
+}
+
+static int append(const char *dir, const struct sonde_process *p, struct sonde_symbols *s, struct sonde_diag *diag)
+{
+    uint32_t before = p->string_count ? p->string_count - 1 : 0;
+    for (size_t i = 0; i < s->rows.count; i++) {
+        struct sonde_row_symbol *row = &s->rows.items[i];
+        row->function += row->function ? before : 0;
+        row->file += row->file ? before : 0;
+        row->module += row->module ? before : 0;
+    }
+    int rc = append_strings(dir, p, s, diag);
+    if (!rc && s->rows.count)
+        rc = sonde_process_append(dir, SONDE_TABLE_SYMBOL, p->symbol_count, s->rows.items, (uint32_t)s->rows.count, diag);
+    if (!rc && s->notes.count)
+        rc = sonde_process_append(dir, SONDE_TABLE_NOTE, p->note_count, s->notes.items, (uint32_t)s->notes.count, diag);
+    return rc;
+}
+
+int sonde_symbols_resolve(const char *process_dir, struct sonde_diag *diag)
+{
+    struct sonde_symbols symbols = {0};
+    struct sonde_measurement *m = NULL; /* a process directory alone is a measurement of one process */
+    int rc = sonde_measurement_open(process_dir, &m, diag);
+    if (!rc && m->process_count != 1)
+        rc = sonde_diag_set(diag, SONDE_ENOTFOUND, process_dir, "no process of a measurement is in");
+    /* Once is enough: reports look again for what was unknown. */
+    if (!rc && m->processes[0].symbol_count == 0) {
+        rc = sonde_symbols_find(&m->processes[0], &symbols);
+        rc = rc ? sonde_diag_set(diag, rc, process_dir, "cannot resolve the symbols of")
+                : append(process_dir, &m->processes[0], &symbols, diag);
+    }
+    sonde_symbols_fini(&symbols);
+    sonde_measurement_close(m);
+    return rc;
+}
