@@ -18,5 +18,9 @@ struct sonde_shared {
     void (*_Atomic set_range)(int on);      /* the agent's; NULL until it is there */
     void (*_Atomic at_exit)(void);          /* called before _exit, _Exit and quick_exit end the process */
     void (*_Atomic modules_changed)(void);  /* called after dlclose */
+    /* OPENCL_LAYERS in the environment before the loader wrote NULs into it, and
+     * its length then: the agent repairs it in place. NULL: there was none. */
+    char *_Atomic layers;
+    _Atomic uint32_t layers_length;
 };
 #endif

@@ -1,0 +1,222 @@
+/* clock.c - from a device's profiling clock to the host's axis (CLOCK_MONOTONIC_RAW).
+ *
+ * OpenCL does not say which clock profiling times are on. PoCL uses
+ * CLOCK_MONOTONIC_RAW, others CLOCK_MONOTONIC or CLOCK_REALTIME (some in whole
+ * microseconds), GPUs a counter of their own. So the first operation on each
+ * device is a probe: every candidate clock is read before and after the API
+ * call, and QUEUED, which lies between, tells which clock it was. When none
+ * fits, the clock is the device's own; clGetDeviceAndHostTimer ties it where
+ * that works, else the probe itself does, with the bracket's half as its bound.
+ *
+ * A clock that is not the axis itself is followed by pairs (host, device): one
+ * is kept, renewed by clock_sync() every few seconds, and on the way whenever
+ * an event lies further than RENEW_NS from it, because clocks drift and step.
+ * Times are never clamped (DESIGN.md, "Clocks").
+ */
+#include "opencl.h"
+
+#include <ck_spinlock.h>
+#include <time.h>
+
+#include "handles.h"
+
+enum domain { UNKNOWN, PROBING, RAW, MONOTONIC, REAL, DEVICE, PROBED };
+
+#define RENEW_NS  100000000u  /* 0.1 s: 50 ppm of drift are 5 us by then */
+#define SLACK_NS  2000u       /* clocks with whole microseconds, and their rounding */
+#define PATIENCE_NS 1000000000u
+
+struct sonde_cl_clock {
+    cl_device_id device;
+    _Atomic int domain;
+    ck_spinlock_t lock; /* what follows */
+    uint64_t probe_token;
+    struct sonde_cl_bracket before, after;
+    uint64_t pair_host_ns, pair_device_ns, pair_bound_ns;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+struct sonde_cl_clock *sonde__cl_clock_create(cl_device_id device)
+{
+    struct sonde_cl_clock *clock = sonde__map_memory(sizeof *clock);
+    if (clock) {
+        clock->device = device;
+        ck_spinlock_init(&clock->lock);
+    }
+    return clock;
+}
+
+void sonde__cl_bracket_take(struct sonde_cl_bracket *bracket)
+{
+    bracket->raw_ns = clock_ns(CLOCK_MONOTONIC_RAW);
+    bracket->monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+    bracket->real_ns = clock_ns(CLOCK_REALTIME);
+}
+
+bool sonde__cl_clock_wanted(struct sonde_cl_clock *clock)
+{
+    return clock && atomic_load_explicit(&clock->domain, memory_order_relaxed) == UNKNOWN;
+}
+
+void sonde__cl_clock_probe(struct sonde_cl_clock *clock, uint64_t token,
+                           const struct sonde_cl_bracket *before)
+{
+    ck_spinlock_lock(&clock->lock);
+    if (atomic_load_explicit(&clock->domain, memory_order_relaxed) == UNKNOWN) {
+        clock->probe_token = token;
+        clock->before = *before;
+        sonde__cl_bracket_take(&clock->after);
+        atomic_store_explicit(&clock->domain, PROBING, memory_order_relaxed);
+    }
+    ck_spinlock_unlock(&clock->lock);
+}
+
+void sonde__cl_clock_lost(struct sonde_cl_clock *clock, uint64_t token)
+{
+    if (!clock || atomic_load_explicit(&clock->domain, memory_order_relaxed) != PROBING)
+        return;
+    ck_spinlock_lock(&clock->lock);
+    if (clock->probe_token == token
+        && atomic_load_explicit(&clock->domain, memory_order_relaxed) == PROBING)
+        atomic_store_explicit(&clock->domain, UNKNOWN, memory_order_relaxed);
+    ck_spinlock_unlock(&clock->lock);
+}
+
+/* How far `queued` lies outside of [before, after]. */
+static uint64_t outside(uint64_t queued, uint64_t before, uint64_t after)
+{
+    return queued < before ? before - queued : queued > after ? queued - after : 0;
+}
+
+/* Which clock read `queued` between the two brackets? The axis itself wins a tie. */
+static enum domain domain_of(const struct sonde_cl_bracket *before,
+                             const struct sonde_cl_bracket *after, uint64_t queued)
+{
+    const uint64_t out[] = {
+        outside(queued, before->raw_ns, after->raw_ns),
+        outside(queued, before->monotonic_ns, after->monotonic_ns),
+        outside(queued, before->real_ns, after->real_ns),
+    };
+    enum domain best = DEVICE;
+    uint64_t least = SLACK_NS;
+    for (int i = 0; i < 3; i++)
+        if (out[i] < least) {
+            least = out[i];
+            best = RAW + i;
+        }
+    return best;
+}
+
+/* A reading of a clock that is not the axis, between two of the axis. */
+static bool pair_read(enum domain domain, cl_device_id device, uint64_t *host_ns,
+                      uint64_t *device_ns, uint64_t *bound_ns)
+{
+    cl_ulong on_device = 0, on_host;
+    const uint64_t before_ns = sonde_now_ns();
+    if (domain == RAW)
+        on_device = before_ns;
+    else if (domain == MONOTONIC)
+        on_device = clock_ns(CLOCK_MONOTONIC);
+    else if (domain == REAL)
+        on_device = clock_ns(CLOCK_REALTIME);
+    else if (sonde__cl_target(device)->clGetDeviceAndHostTimer(device, &on_device, &on_host)
+             != CL_SUCCESS)
+        return false;
+    const uint64_t after_ns = domain == RAW ? before_ns : sonde_now_ns();
+    *host_ns = before_ns + (after_ns - before_ns) / 2;
+    *device_ns = on_device;
+    *bound_ns = (after_ns - before_ns + 1) / 2;
+    return true;
+}
+
+/* With the clock's lock held. */
+static bool pair_renew(struct sonde_cl_clock *clock, enum domain domain)
+{
+    return pair_read(domain, clock->device, &clock->pair_host_ns, &clock->pair_device_ns,
+                     &clock->pair_bound_ns);
+}
+
+/* The probe's times are there. With the clock's lock held. */
+static enum domain identify(struct sonde_cl_clock *clock, uint64_t queued)
+{
+    enum domain domain = domain_of(&clock->before, &clock->after, queued);
+    if (domain == DEVICE && !pair_renew(clock, DEVICE)) {
+        const uint64_t width_ns = clock->after.raw_ns - clock->before.raw_ns;
+        clock->pair_host_ns = clock->before.raw_ns + width_ns / 2;
+        clock->pair_device_ns = queued;
+        clock->pair_bound_ns = width_ns / 2;
+        domain = PROBED;
+        sonde_note("a device's clock is tied to the host by one operation only, within %llu ns: "
+                   "it has no clGetDeviceAndHostTimer",
+                   (unsigned long long)clock->pair_bound_ns);
+    } else if (domain != RAW && domain != DEVICE) {
+        pair_renew(clock, domain);
+    }
+    atomic_store_explicit(&clock->domain, domain, memory_order_release);
+    return domain;
+}
+
+static void shift(struct sonde_times *times, uint64_t host_ns, uint64_t device_ns)
+{
+    const uint64_t offset = host_ns - device_ns; /* modulo 2^64, as the sums are */
+    times->queued_ns += offset;
+    times->submit_ns += offset;
+    times->start_ns += offset;
+    times->end_ns += offset;
+}
+
+bool sonde__cl_clock_convert(struct sonde_cl_clock *clock, uint64_t token,
+                             struct sonde_times *times)
+{
+    if (!clock)
+        return true;
+    enum domain domain = atomic_load_explicit(&clock->domain, memory_order_acquire);
+    if (domain == RAW)
+        return true;
+    ck_spinlock_lock(&clock->lock);
+    domain = atomic_load_explicit(&clock->domain, memory_order_relaxed);
+    bool known = domain > PROBING;
+    if (domain == PROBING && token == clock->probe_token) {
+        domain = identify(clock, times->queued_ns);
+        known = true;
+    } else if (!known && sonde_now_ns() - clock->before.raw_ns > PATIENCE_NS) {
+        /* The probe hangs on something. Any event that is over tells, less sharply. */
+        struct sonde_cl_bracket now;
+        sonde__cl_bracket_take(&now);
+        domain = domain_of(&clock->before, &now, times->queued_ns);
+        known = domain != DEVICE || pair_renew(clock, DEVICE);
+    }
+    if (known && domain != RAW) {
+        if (domain != PROBED && distance(times->end_ns, clock->pair_device_ns) > RENEW_NS)
+            pair_renew(clock, domain);
+        shift(times, clock->pair_host_ns, clock->pair_device_ns);
+    }
+    ck_spinlock_unlock(&clock->lock);
+    return known;
+}
+
+void sonde__cl_clock_sync(struct sonde_cl_device *device)
+{
+    struct sonde_cl_clock *clock = device->clock;
+    if (!clock)
+        return;
+    ck_spinlock_lock(&clock->lock);
+    const enum domain domain = atomic_load_explicit(&clock->domain, memory_order_relaxed);
+    const bool known = domain > PROBING && (domain == PROBED || pair_renew(clock, domain));
+    const uint64_t host_ns = clock->pair_host_ns, device_ns = clock->pair_device_ns,
+                   bound_ns = clock->pair_bound_ns;
+    ck_spinlock_unlock(&clock->lock);
+    if (known)
+        sonde_clock_pair(device->id, host_ns, device_ns, bound_ns);
+}

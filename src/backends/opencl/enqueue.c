@@ -1,0 +1,368 @@
+/* enqueue.c - hooks of the calls that put an operation on a queue.
+ *
+ * Each hook is one ENQUEUE: parameters, arguments, whether the call blocks,
+ * and what it asks of the device (a struct sonde_submit). The runtime
+ * is called with the program's own event, or with ours where the program
+ * passed none; ours carries the times and is released by poll().
+ *
+ * Bytes: regions of rectangles are in bytes already, regions of images are
+ * multiplied by the pixel size; every byte counts once per operation.
+ */
+#include "hook.h"
+
+bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
+                             cl_command_queue queue, cl_event *event)
+{
+    sonde__cl_clean_point();
+    if (!sonde_call_begin(&enqueue->call, api))
+        return false;
+    enqueue->queue = sonde__cl_queue(queue);
+    enqueue->own = NULL;
+    enqueue->event = event ? event : &enqueue->own;
+    /* The first operation of a device tells its clock. Its record exists from
+     * the queue's first operation on; until then nobody knows, so look always. */
+    struct sonde_cl_device *device =
+        enqueue->queue ? atomic_load_explicit(&enqueue->queue->device, memory_order_relaxed)
+                       : NULL;
+    enqueue->probing = !device || sonde__cl_clock_wanted(device->clock);
+    if (enqueue->probing)
+        sonde__cl_bracket_take(&enqueue->before);
+    return true;
+}
+
+static void probe(struct sonde_cl_enqueue *enqueue, uint64_t token)
+{
+    struct sonde_cl_device *device =
+        atomic_load_explicit(&enqueue->queue->device, memory_order_relaxed);
+    if (token && device && sonde__cl_clock_wanted(device->clock))
+        sonde__cl_clock_probe(device->clock, token, &enqueue->before);
+}
+
+void sonde__cl_enqueue_end(struct sonde_cl_enqueue *enqueue, cl_int status, bool blocking,
+                           struct sonde_submit *submit, cl_command_queue queue)
+{
+    cl_event event = *enqueue->event;
+    if (status == CL_SUCCESS && !enqueue->queue)
+        enqueue->queue = sonde__cl_queue_used(queue);
+    if (status == CL_SUCCESS && enqueue->queue) {
+        submit->lane = sonde__cl_queue_lane(enqueue->queue);
+        submit->token = (uintptr_t)event;
+        if (event && event != enqueue->own)
+            sonde__cl_target(event)->clRetainEvent(event);
+        if (enqueue->probing)
+            probe(enqueue, submit->token);
+        sonde_call_submit(&enqueue->call, submit);
+    } else if (enqueue->own) {
+        sonde__cl_target(enqueue->own)->clReleaseEvent(enqueue->own);
+    }
+    if (blocking)
+        sonde_harvest(false);
+    sonde_call_end(&enqueue->call);
+}
+
+static uint64_t region_items(const size_t *region)
+{
+    return region ? (uint64_t)region[0] * region[1] * region[2] : 0;
+}
+
+static uint64_t image_bytes(cl_mem image, const size_t *region)
+{
+    return region_items(region) * sonde__cl_pixel_bytes(image);
+}
+
+/* The one object that an operation is about; 0 where there are several. */
+static uint32_t only_object(cl_uint count, const cl_mem *objects)
+{
+    return count == 1 && objects ? sonde__cl_mem_object(objects[0]) : 0;
+}
+
+/* ---- kernels -------------------------------------------------------------- */
+
+static struct sonde_submit launch(cl_kernel handle, cl_uint dims, const size_t *global,
+                                  const size_t *local)
+{
+    struct sonde_cl_kernel *kernel = sonde__cl_kernel(handle);
+    return (struct sonde_submit){
+        .kind = SONDE_OP_KERNEL,
+        .name = sonde__cl_kernel_name(handle, kernel),
+        .work = sonde__cl_kernel_work(kernel, dims, global, local),
+    };
+}
+
+ENQUEUE(clEnqueueNDRangeKernel,
+        (cl_command_queue command_queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
+         const size_t *global, const size_t *local, WAITS),
+        (command_queue, kernel, dims, offset, global, local, WAITED), false,
+        launch(kernel, dims, global, local))
+
+static const size_t single = 1;
+
+ENQUEUE(clEnqueueTask, (cl_command_queue command_queue, cl_kernel kernel, WAITS),
+        (command_queue, kernel, WAITED), false, launch(kernel, 1, &single, &single))
+
+ENQUEUE(clEnqueueNativeKernel,
+        (cl_command_queue command_queue, void(CL_CALLBACK *function)(void *), void *args,
+         size_t args_bytes, cl_uint count, const cl_mem *objects, const void **locations, WAITS),
+        (command_queue, function, args, args_bytes, count, objects, locations, WAITED), false,
+        op(SONDE_OP_NATIVE, 0, only_object(count, objects)))
+
+/* ---- buffers ----------------------------------------------------------------- */
+
+ENQUEUE(clEnqueueReadBuffer,
+        (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, size_t offset,
+         size_t bytes, void *host, WAITS),
+        (command_queue, buffer, blocking, offset, bytes, host, WAITED), blocking,
+        op(SONDE_OP_READ, bytes, sonde__cl_mem_object(buffer)))
+
+ENQUEUE(clEnqueueWriteBuffer,
+        (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, size_t offset,
+         size_t bytes, const void *host, WAITS),
+        (command_queue, buffer, blocking, offset, bytes, host, WAITED), blocking,
+        op(SONDE_OP_WRITE, bytes, sonde__cl_mem_object(buffer)))
+
+ENQUEUE(clEnqueueReadBufferRect,
+        (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
+         const size_t *host_origin, const size_t *region, size_t row_pitch, size_t slice_pitch,
+         size_t host_row_pitch, size_t host_slice_pitch, void *host, WAITS),
+        (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
+         host_row_pitch, host_slice_pitch, host, WAITED),
+        blocking, op(SONDE_OP_READ, region_items(region), sonde__cl_mem_object(buffer)))
+
+ENQUEUE(clEnqueueWriteBufferRect,
+        (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
+         const size_t *host_origin, const size_t *region, size_t row_pitch, size_t slice_pitch,
+         size_t host_row_pitch, size_t host_slice_pitch, const void *host, WAITS),
+        (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
+         host_row_pitch, host_slice_pitch, host, WAITED),
+        blocking, op(SONDE_OP_WRITE, region_items(region), sonde__cl_mem_object(buffer)))
+
+ENQUEUE(clEnqueueCopyBuffer,
+        (cl_command_queue command_queue, cl_mem source, cl_mem target, size_t source_offset,
+         size_t target_offset, size_t bytes, WAITS),
+        (command_queue, source, target, source_offset, target_offset, bytes, WAITED), false,
+        op(SONDE_OP_COPY, bytes, 0))
+
+ENQUEUE(clEnqueueCopyBufferRect,
+        (cl_command_queue command_queue, cl_mem source, cl_mem target,
+         const size_t *source_origin, const size_t *target_origin, const size_t *region,
+         size_t source_row_pitch, size_t source_slice_pitch, size_t target_row_pitch,
+         size_t target_slice_pitch, WAITS),
+        (command_queue, source, target, source_origin, target_origin, region, source_row_pitch,
+         source_slice_pitch, target_row_pitch, target_slice_pitch, WAITED),
+        false, op(SONDE_OP_COPY, region_items(region), 0))
+
+ENQUEUE(clEnqueueFillBuffer,
+        (cl_command_queue command_queue, cl_mem buffer, const void *pattern, size_t pattern_bytes,
+         size_t offset, size_t bytes, WAITS),
+        (command_queue, buffer, pattern, pattern_bytes, offset, bytes, WAITED), false,
+        op(SONDE_OP_FILL, bytes, sonde__cl_mem_object(buffer)))
+
+/* ---- images -------------------------------------------------------------------- */
+
+ENQUEUE(clEnqueueReadImage,
+        (cl_command_queue command_queue, cl_mem image, cl_bool blocking, const size_t *origin,
+         const size_t *region, size_t row_pitch, size_t slice_pitch, void *host, WAITS),
+        (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
+        blocking, op(SONDE_OP_IMAGE_READ, image_bytes(image, region), sonde__cl_mem_object(image)))
+
+ENQUEUE(clEnqueueWriteImage,
+        (cl_command_queue command_queue, cl_mem image, cl_bool blocking, const size_t *origin,
+         const size_t *region, size_t row_pitch, size_t slice_pitch, const void *host, WAITS),
+        (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
+        blocking,
+        op(SONDE_OP_IMAGE_WRITE, image_bytes(image, region), sonde__cl_mem_object(image)))
+
+ENQUEUE(clEnqueueCopyImage,
+        (cl_command_queue command_queue, cl_mem source, cl_mem target,
+         const size_t *source_origin, const size_t *target_origin, const size_t *region, WAITS),
+        (command_queue, source, target, source_origin, target_origin, region, WAITED), false,
+        op(SONDE_OP_IMAGE_COPY, image_bytes(source, region), 0))
+
+ENQUEUE(clEnqueueFillImage,
+        (cl_command_queue command_queue, cl_mem image, const void *colour, const size_t *origin,
+         const size_t *region, WAITS),
+        (command_queue, image, colour, origin, region, WAITED), false,
+        op(SONDE_OP_IMAGE_FILL, image_bytes(image, region), sonde__cl_mem_object(image)))
+
+ENQUEUE(clEnqueueCopyImageToBuffer,
+        (cl_command_queue command_queue, cl_mem image, cl_mem buffer, const size_t *origin,
+         const size_t *region, size_t offset, WAITS),
+        (command_queue, image, buffer, origin, region, offset, WAITED), false,
+        op(SONDE_OP_IMAGE_COPY, image_bytes(image, region), 0))
+
+ENQUEUE(clEnqueueCopyBufferToImage,
+        (cl_command_queue command_queue, cl_mem buffer, cl_mem image, size_t offset,
+         const size_t *origin, const size_t *region, WAITS),
+        (command_queue, buffer, image, offset, origin, region, WAITED), false,
+        op(SONDE_OP_IMAGE_COPY, image_bytes(image, region), 0))
+
+/* ---- maps: they return the pointer, and the status through their last argument -- */
+
+#define ENQUEUE_MAP(function, parameters, arguments, blocking, ...)                        \
+    void *CL_API_CALL sonde__##function parameters                                         \
+    {                                                                                      \
+        const cl_icd_dispatch *real = sonde__cl_target(command_queue);                     \
+        struct sonde_cl_enqueue enqueue;                                                   \
+        cl_int unasked;                                                                    \
+        if (!sonde__cl_enqueue_begin(&enqueue, API_##function, command_queue, event))      \
+            return real->function arguments;                                               \
+        event = enqueue.event;                                                             \
+        if (!status)                                                                       \
+            status = &unasked;                                                             \
+        *status = CL_SUCCESS;                                                              \
+        void *const pointer = real->function arguments;                                    \
+        sonde_call_leave(&enqueue.call);                                                   \
+        struct sonde_submit submit = { 0 };                                                \
+        if (*status == CL_SUCCESS)                                                         \
+            submit = __VA_ARGS__;                                                          \
+        sonde__cl_enqueue_end(&enqueue, *status, blocking, &submit, command_queue);        \
+        return pointer;                                                                    \
+    }
+
+ENQUEUE_MAP(clEnqueueMapBuffer,
+            (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags,
+             size_t offset, size_t bytes, WAITS, cl_int *status),
+            (command_queue, buffer, blocking, flags, offset, bytes, WAITED, status), blocking,
+            op(SONDE_OP_MAP, bytes, sonde__cl_mem_object(buffer)))
+
+ENQUEUE_MAP(clEnqueueMapImage,
+            (cl_command_queue command_queue, cl_mem image, cl_bool blocking, cl_map_flags flags,
+             const size_t *origin, const size_t *region, size_t *row_pitch, size_t *slice_pitch,
+             WAITS, cl_int *status),
+            (command_queue, image, blocking, flags, origin, region, row_pitch, slice_pitch,
+             WAITED, status),
+            blocking,
+            op(SONDE_OP_IMAGE_MAP, image_bytes(image, region), sonde__cl_mem_object(image)))
+
+ENQUEUE(clEnqueueUnmapMemObject,
+        (cl_command_queue command_queue, cl_mem object, void *pointer, WAITS),
+        (command_queue, object, pointer, WAITED), false,
+        op(SONDE_OP_UNMAP, 0, sonde__cl_mem_object(object)))
+
+ENQUEUE(clEnqueueMigrateMemObjects,
+        (cl_command_queue command_queue, cl_uint count, const cl_mem *objects,
+         cl_mem_migration_flags flags, WAITS),
+        (command_queue, count, objects, flags, WAITED), false,
+        op(SONDE_OP_MIGRATE,
+           flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED ? 0
+                                                           : sonde__cl_mem_bytes(count, objects),
+           only_object(count, objects)))
+
+/* ---- shared virtual memory --------------------------------------------------------- */
+
+ENQUEUE(clEnqueueSVMMemcpy,
+        (cl_command_queue command_queue, cl_bool blocking, void *target, const void *source,
+         size_t bytes, WAITS),
+        (command_queue, blocking, target, source, bytes, WAITED), blocking,
+        op(SONDE_OP_SVM_COPY, bytes, 0))
+
+ENQUEUE(clEnqueueSVMMemFill,
+        (cl_command_queue command_queue, void *pointer, const void *pattern, size_t pattern_bytes,
+         size_t bytes, WAITS),
+        (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false,
+        op(SONDE_OP_SVM_FILL, bytes, sonde__cl_svm_object(pointer)))
+
+ENQUEUE(clEnqueueSVMMap,
+        (cl_command_queue command_queue, cl_bool blocking, cl_map_flags flags, void *pointer,
+         size_t bytes, WAITS),
+        (command_queue, blocking, flags, pointer, bytes, WAITED), blocking,
+        op(SONDE_OP_SVM_MAP, bytes, sonde__cl_svm_object(pointer)))
+
+ENQUEUE(clEnqueueSVMUnmap, (cl_command_queue command_queue, void *pointer, WAITS),
+        (command_queue, pointer, WAITED), false,
+        op(SONDE_OP_SVM_UNMAP, 0, sonde__cl_svm_object(pointer)))
+
+/* The objects end when the operation has run; we end them where it was asked for. */
+static struct sonde_submit svm_free(cl_uint count, void **pointers)
+{
+    uint32_t object = count == 1 ? sonde__cl_svm_object(pointers[0]) : 0;
+    for (cl_uint i = 0; i < count; i++)
+        sonde__cl_svm_freed(pointers[i]);
+    return op(SONDE_OP_SVM_FREE, 0, object);
+}
+
+ENQUEUE(clEnqueueSVMFree,
+        (cl_command_queue command_queue, cl_uint count, void **pointers,
+         void(CL_CALLBACK *function)(cl_command_queue, cl_uint, void **, void *), void *data,
+         WAITS),
+        (command_queue, count, pointers, function, data, WAITED), false,
+        svm_free(count, pointers))
+
+ENQUEUE(clEnqueueSVMMigrateMem,
+        (cl_command_queue command_queue, cl_uint count, const void **pointers,
+         const size_t *sizes, cl_mem_migration_flags flags, WAITS),
+        (command_queue, count, pointers, sizes, flags, WAITED), false,
+        op(SONDE_OP_SVM_MIGRATE,
+           flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
+               ? 0
+               : sonde__cl_svm_bytes(count, pointers, sizes),
+           count == 1 ? sonde__cl_svm_object(pointers[0]) : 0))
+
+/* ---- order ---------------------------------------------------------------------------- */
+
+ENQUEUE(clEnqueueMarkerWithWaitList, (cl_command_queue command_queue, WAITS),
+        (command_queue, WAITED), false, op(SONDE_OP_MARKER, 0, 0))
+
+ENQUEUE(clEnqueueBarrierWithWaitList, (cl_command_queue command_queue, WAITS),
+        (command_queue, WAITED), false, op(SONDE_OP_BARRIER, 0, 0))
+
+/* The forms of OpenCL 1.1. A marker must be given an event, so a program that
+ * gives none must be told so: `event` goes through as it came. */
+cl_int CL_API_CALL sonde__clEnqueueMarker(cl_command_queue command_queue, cl_event *event)
+{
+    const cl_icd_dispatch *real = sonde__cl_target(command_queue);
+    struct sonde_cl_enqueue enqueue;
+    if (!event || !sonde__cl_enqueue_begin(&enqueue, API_clEnqueueMarker, command_queue, event))
+        return real->clEnqueueMarker(command_queue, event);
+    const cl_int status = real->clEnqueueMarker(command_queue, event);
+    sonde_call_leave(&enqueue.call);
+    struct sonde_submit submit = op(SONDE_OP_MARKER, 0, 0);
+    sonde__cl_enqueue_end(&enqueue, status, false, &submit, command_queue);
+    return status;
+}
+
+/* A barrier has no event in 1.1; the form of 1.2 is the same barrier with one. */
+cl_int CL_API_CALL sonde__clEnqueueBarrier(cl_command_queue command_queue)
+{
+    const cl_icd_dispatch *real = sonde__cl_target(command_queue);
+    struct sonde_cl_enqueue enqueue;
+    if (!sonde__cl_enqueue_begin(&enqueue, API_clEnqueueBarrier, command_queue, NULL))
+        return real->clEnqueueBarrier(command_queue);
+    cl_int status = CL_INVALID_OPERATION;
+    if (real->clEnqueueBarrierWithWaitList)
+        status = real->clEnqueueBarrierWithWaitList(command_queue, 0, NULL, enqueue.event);
+    if (status != CL_SUCCESS)
+        status = real->clEnqueueBarrier(command_queue);
+    sonde_call_leave(&enqueue.call);
+    struct sonde_submit submit = op(SONDE_OP_BARRIER, 0, 0);
+    sonde__cl_enqueue_end(&enqueue, status, false, &submit, command_queue);
+    return status;
+}
+
+/* Has no event, and no newer form that fails in the same ways: counted, without times. */
+cl_int CL_API_CALL sonde__clEnqueueWaitForEvents(cl_command_queue command_queue, cl_uint count,
+                                                 const cl_event *events)
+{
+    const cl_icd_dispatch *real = sonde__cl_target(command_queue);
+    struct sonde_cl_enqueue enqueue;
+    if (!sonde__cl_enqueue_begin(&enqueue, API_clEnqueueWaitForEvents, command_queue, NULL))
+        return real->clEnqueueWaitForEvents(command_queue, count, events);
+    const cl_int status = real->clEnqueueWaitForEvents(command_queue, count, events);
+    sonde_call_leave(&enqueue.call);
+    struct sonde_submit submit = op(SONDE_OP_BARRIER, 0, 0);
+    sonde__cl_enqueue_end(&enqueue, status, false, &submit, command_queue);
+    return status;
+}
+
+/* ---- sharing with OpenGL and EGL --------------------------------------------------------- */
+
+#define ENQUEUE_SHARED(function, kind)                                                         \
+    ENQUEUE(function,                                                                          \
+            (cl_command_queue command_queue, cl_uint count, const cl_mem *objects, WAITS),     \
+            (command_queue, count, objects, WAITED), false,                                    \
+            op(kind, 0, only_object(count, objects)))
+
+ENQUEUE_SHARED(clEnqueueAcquireGLObjects, SONDE_OP_ACQUIRE)
+ENQUEUE_SHARED(clEnqueueReleaseGLObjects, SONDE_OP_RELEASE)
+ENQUEUE_SHARED(clEnqueueAcquireEGLObjectsKHR, SONDE_OP_ACQUIRE)
+ENQUEUE_SHARED(clEnqueueReleaseEGLObjectsKHR, SONDE_OP_RELEASE)

@@ -1,0 +1,226 @@
+/* extensions.c - functions that programs get by address, past every table.
+ *
+ * clGetExtensionFunctionAddress* hands out the vendor's own function. For one
+ * that we hook, the program gets our hook instead, and ours calls the vendor's
+ * for the platform that the queue or context belongs to: two platforms may
+ * offer the same extension.
+ */
+#include "hook.h"
+
+#include <ck_spinlock.h>
+#include <string.h>
+
+enum { PLATFORMS_MAX = 16, QUEUES_MAX = 16 };
+
+struct extensions {
+    cl_platform_id platform; /* NULL: asked for without a platform */
+#define X(name) name##_fn name;
+    SONDE_CL_EXTENSION_MAP(X)
+#undef X
+    clGetCommandBufferInfoKHR_fn clGetCommandBufferInfoKHR;
+};
+
+#define X(name) extern __typeof__(*(name##_fn)0) sonde__##name;
+SONDE_CL_EXTENSION_MAP(X)
+#undef X
+
+static struct extensions known[PLATFORMS_MAX];
+static _Atomic uint32_t known_count;
+static ck_spinlock_t known_lock = CK_SPINLOCK_INITIALIZER;
+
+static struct extensions *extensions_of(cl_platform_id platform)
+{
+    const uint32_t count = atomic_load_explicit(&known_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count; i++)
+        if (known[i].platform == platform)
+            return &known[i];
+    return NULL;
+}
+
+static struct extensions *extensions_make(cl_platform_id platform)
+{
+    ck_spinlock_lock(&known_lock);
+    struct extensions *extensions = extensions_of(platform);
+    const uint32_t count = atomic_load_explicit(&known_count, memory_order_relaxed);
+    if (!extensions && count < PLATFORMS_MAX) {
+        extensions = &known[count];
+        extensions->platform = platform;
+        atomic_store_explicit(&known_count, count + 1, memory_order_release);
+    }
+    ck_spinlock_unlock(&known_lock);
+    return extensions;
+}
+
+static void *runtime_function(cl_platform_id platform, const char *name)
+{
+    const cl_icd_dispatch *real = sonde__cl_target(platform);
+    return platform ? real->clGetExtensionFunctionAddressForPlatform(platform, name)
+                    : real->clGetExtensionFunctionAddress(name);
+}
+
+void *sonde__cl_extension(cl_platform_id platform, const char *name, void *real)
+{
+    if (!real || !name)
+        return real;
+#define X(function)                  \
+    if (strcmp(name, #function) == 0) \
+        return (void *)(uintptr_t)sonde__##function;
+    SONDE_CL_TABLE_MAP(X)
+#undef X
+    struct extensions *extensions = extensions_make(platform);
+    if (!extensions)
+        return real;
+    if (strcmp(name, "clEnqueueCommandBufferKHR") == 0)
+        extensions->clGetCommandBufferInfoKHR =
+            (clGetCommandBufferInfoKHR_fn)(uintptr_t)runtime_function(
+                platform, "clGetCommandBufferInfoKHR");
+#define X(function)                                  \
+    if (strcmp(name, #function) == 0) {              \
+        extensions->function = (function##_fn)(uintptr_t)real;  \
+        return (void *)(uintptr_t)sonde__##function;            \
+    }
+    SONDE_CL_EXTENSION_MAP(X)
+#undef X
+    return real;
+}
+
+static cl_platform_id device_platform(cl_device_id device)
+{
+    cl_platform_id platform = NULL;
+    if (device)
+        sonde__cl_target(device)->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform,
+                                                  &platform, NULL);
+    return platform;
+}
+
+/* The table in which the function at `offset` is there: the platform's own, or
+ * that of functions asked for without a platform, or any. The program has got
+ * its pointer through one of them. */
+static const struct extensions *extensions_with(cl_platform_id platform, size_t offset)
+{
+    const struct extensions *const candidates[] = { extensions_of(platform),
+                                                    extensions_of(NULL) };
+    const struct extensions *found = &known[0];
+    for (uint32_t i = atomic_load_explicit(&known_count, memory_order_acquire); i-- > 0;)
+        if (*(void *const *)((const char *)&known[i] + offset))
+            found = &known[i];
+    for (int i = 1; i >= 0; i--)
+        if (candidates[i] && *(void *const *)((const char *)candidates[i] + offset))
+            found = candidates[i];
+    return found;
+}
+
+static const struct extensions *queue_extensions(cl_command_queue queue, size_t offset)
+{
+    cl_device_id device = NULL;
+    sonde__cl_target(queue)->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device,
+                                                   NULL);
+    return extensions_with(device_platform(device), offset);
+}
+
+static const struct extensions *context_extensions(cl_context context, size_t offset)
+{
+    cl_device_id devices[64] = { NULL };
+    sonde__cl_target(context)->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices,
+                                                devices, NULL);
+    return extensions_with(device_platform(devices[0]), offset);
+}
+
+/* ---- Intel's unified shared memory ----------------------------------------------- */
+
+#define USM_ENQUEUE(function, ...)                                                            \
+    ENQUEUE_WITH(queue_extensions(command_queue, offsetof(struct extensions, function)),      \
+                 function, __VA_ARGS__)
+
+USM_ENQUEUE(clEnqueueMemcpyINTEL,
+            (cl_command_queue command_queue, cl_bool blocking, void *target, const void *source,
+             size_t bytes, WAITS),
+            (command_queue, blocking, target, source, bytes, WAITED), blocking,
+            op(SONDE_OP_SVM_COPY, bytes, 0))
+
+USM_ENQUEUE(clEnqueueMemFillINTEL,
+            (cl_command_queue command_queue, void *pointer, const void *pattern,
+             size_t pattern_bytes, size_t bytes, WAITS),
+            (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false,
+            op(SONDE_OP_SVM_FILL, bytes, sonde__cl_svm_object(pointer)))
+
+USM_ENQUEUE(clEnqueueMigrateMemINTEL,
+            (cl_command_queue command_queue, const void *pointer, size_t bytes,
+             cl_mem_migration_flags flags, WAITS),
+            (command_queue, pointer, bytes, flags, WAITED), false,
+            op(SONDE_OP_SVM_MIGRATE, bytes, sonde__cl_svm_object(pointer)))
+
+#define USM_CALL(type, function, parameters, expression, ...)                                 \
+    CALL_WITH(context_extensions(context, offsetof(struct extensions, function)), type,       \
+              function, parameters, expression, __VA_ARGS__)
+#define USM_ALLOC(function, parameters, arguments)             \
+    USM_CALL(void *, function, parameters, real->function arguments, \
+             if (result) sonde__cl_svm_made(made_by, result, bytes))
+
+USM_ALLOC(clHostMemAllocINTEL,
+          (cl_context context, const cl_mem_properties_intel *properties, size_t bytes,
+           cl_uint alignment, cl_int *error),
+          (context, properties, bytes, alignment, error))
+
+USM_ALLOC(clDeviceMemAllocINTEL,
+          (cl_context context, cl_device_id device, const cl_mem_properties_intel *properties,
+           size_t bytes, cl_uint alignment, cl_int *error),
+          (context, device, properties, bytes, alignment, error))
+
+USM_ALLOC(clSharedMemAllocINTEL,
+          (cl_context context, cl_device_id device, const cl_mem_properties_intel *properties,
+           size_t bytes, cl_uint alignment, cl_int *error),
+          (context, device, properties, bytes, alignment, error))
+
+/* Before the call: the address may be handed out again at once. */
+#define USM_FREE(function)                                              \
+    USM_CALL(cl_int, function, (cl_context context, void *pointer),     \
+             (sonde__cl_svm_freed(pointer), real->function(context, pointer)), NOTHING)
+
+USM_FREE(clMemFreeINTEL)
+USM_FREE(clMemBlockingFreeINTEL)
+
+/* ---- queues of OpenCL 1.2 with properties ------------------------------------------- */
+
+CALL_WITH(context_extensions(context,
+                             offsetof(struct extensions, clCreateCommandQueueWithPropertiesKHR)),
+          cl_command_queue, clCreateCommandQueueWithPropertiesKHR,
+          (cl_context context, cl_device_id device, const cl_queue_properties_khr *properties,
+           cl_int *error),
+          sonde__cl_queue_make((sonde__cl_queue_maker)real->clCreateCommandQueueWithPropertiesKHR,
+                               context, device, (const cl_queue_properties *)properties, error),
+          NOTHING)
+
+/* ---- command buffers ------------------------------------------------------------------ */
+
+/* The queue that a command buffer runs on when the call names none. */
+static cl_command_queue buffer_queue(const struct extensions *real, cl_command_buffer_khr buffer)
+{
+    cl_command_queue queues[QUEUES_MAX] = { NULL };
+    if (!real->clGetCommandBufferInfoKHR
+        || real->clGetCommandBufferInfoKHR(buffer, CL_COMMAND_BUFFER_QUEUES_KHR, sizeof queues,
+                                           queues, NULL)
+               != CL_SUCCESS)
+        return NULL;
+    return queues[0];
+}
+
+cl_int CL_API_CALL sonde__clEnqueueCommandBufferKHR(cl_uint count, cl_command_queue *queues,
+                                                    cl_command_buffer_khr buffer, WAITS)
+{
+    const size_t offset = offsetof(struct extensions, clEnqueueCommandBufferKHR);
+    cl_command_queue queue = count && queues ? queues[0] : NULL;
+    const struct extensions *real =
+        queue ? queue_extensions(queue, offset) : extensions_with(NULL, offset);
+    struct sonde_cl_enqueue enqueue;
+    if (!queue)
+        queue = buffer_queue(real, buffer);
+    if (!sonde__cl_enqueue_begin(&enqueue, API_clEnqueueCommandBufferKHR, queue, event))
+        return real->clEnqueueCommandBufferKHR(count, queues, buffer, WAITED);
+    event = enqueue.event;
+    const cl_int status = real->clEnqueueCommandBufferKHR(count, queues, buffer, WAITED);
+    sonde_call_leave(&enqueue.call);
+    struct sonde_submit submit = op(SONDE_OP_COMMAND_BUFFER, 0, 0);
+    sonde__cl_enqueue_end(&enqueue, status, false, &submit, queue);
+    return status;
+}

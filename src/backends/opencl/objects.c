@@ -1,0 +1,521 @@
+/* objects.c - what the runtime's handles stand for.
+ *
+ * Queues and memory objects are noted when they are made, whether the agent
+ * records or not; what the agent must be told (lanes, devices, names, launch
+ * configurations) is told at the first operation that needs it, so that an
+ * object which is never used costs nothing. Handles that were made before we
+ * got hold of the runtime are asked about when first met.
+ */
+#include "opencl.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "handles.h"
+
+struct sonde_cl_work {
+    const struct sonde_cl_work *next; /* same hash */
+    uint32_t id;
+    cl_uint dims;
+    bool has_local;
+    size_t global[3], local[3];
+};
+
+struct work_bucket {
+    const struct sonde_cl_work *_Atomic first;
+};
+
+struct context {
+    _Atomic uint32_t number;
+};
+
+enum { LANE_BLOCK = 1024, LANE_BLOCKS = 4096 };
+typedef struct sonde_cl_device *_Atomic lane_slot;
+
+static struct sonde_map queues = SONDE_MAP_INITIALIZER, kernels = SONDE_MAP_INITIALIZER,
+                        mems = SONDE_MAP_INITIALIZER, svms = SONDE_MAP_INITIALIZER,
+                        works = SONDE_MAP_INITIALIZER, contexts = SONDE_MAP_INITIALIZER,
+                        devices = SONDE_MAP_INITIALIZER;
+static pthread_mutex_t slow_lock = PTHREAD_MUTEX_INITIALIZER; /* first use of anything */
+static struct sonde_cl_device *_Atomic device_list;
+static lane_slot *_Atomic lane_devices[LANE_BLOCKS];
+static uint32_t context_count, queue_count;
+
+/* The handle this thread used last. Records are for good, so this never goes stale. */
+static _Thread_local struct {
+    cl_command_queue handle;
+    struct sonde_cl_queue *record;
+} last_queue;
+static _Thread_local struct {
+    cl_kernel handle;
+    struct sonde_cl_kernel *record;
+} last_kernel;
+
+/* ---- devices ------------------------------------------------------------ */
+
+static void device_text(const cl_icd_dispatch *real, cl_device_id device, cl_device_info what,
+                        char *text, size_t size)
+{
+    text[0] = '\0';
+    if (real->clGetDeviceInfo(device, what, size, text, NULL) != CL_SUCCESS)
+        text[0] = '\0';
+    text[size - 1] = '\0';
+}
+
+static uint32_t device_kind(const cl_icd_dispatch *real, cl_device_id device)
+{
+    cl_device_type type = 0;
+    real->clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    return type & CL_DEVICE_TYPE_GPU           ? 2
+           : type & CL_DEVICE_TYPE_CPU         ? 1
+           : type & CL_DEVICE_TYPE_ACCELERATOR ? 3
+                                               : 0;
+}
+
+static uint32_t device_tell(cl_device_id device)
+{
+    const cl_icd_dispatch *real = sonde__cl_target(device);
+    char platform[128] = "", name[160], vendor[128], driver[128];
+    cl_platform_id platform_id = NULL;
+    cl_device_id parent = NULL;
+    cl_ulong memory_bytes = 0;
+    real->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform_id, &platform_id, NULL);
+    if (platform_id)
+        real->clGetPlatformInfo(platform_id, CL_PLATFORM_NAME, sizeof platform, platform, NULL);
+    platform[sizeof platform - 1] = '\0';
+    device_text(real, device, CL_DEVICE_NAME, name, sizeof name - sizeof " (sub-device)");
+    device_text(real, device, CL_DEVICE_VENDOR, vendor, sizeof vendor);
+    device_text(real, device, CL_DRIVER_VERSION, driver, sizeof driver);
+    real->clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory_bytes, &memory_bytes,
+                          NULL);
+    real->clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, NULL);
+    if (parent)
+        strcat(name, " (sub-device)");
+    return sonde_device_add(&(struct sonde_device_info){
+        .platform = platform,
+        .name = name,
+        .vendor = vendor,
+        .driver = driver,
+        .kind = device_kind(real, device),
+        .memory_bytes = memory_bytes,
+    });
+}
+
+/* With slow_lock held, inside a recorded call. */
+static struct sonde_cl_device *device_get(cl_device_id handle)
+{
+    bool made;
+    struct sonde_cl_device *device =
+        sonde__map_put(&devices, (uintptr_t)handle, sizeof *device, &made);
+    if (!device || !made)
+        return device;
+    device->handle = handle;
+    device->id = device_tell(handle);
+    device->clock = sonde__cl_clock_create(handle);
+    device->next = atomic_load_explicit(&device_list, memory_order_relaxed);
+    atomic_store_explicit(&device_list, device, memory_order_release);
+    return device;
+}
+
+struct sonde_cl_device *sonde__cl_devices(void)
+{
+    return atomic_load_explicit(&device_list, memory_order_acquire);
+}
+
+/* ---- queues --------------------------------------------------------------- */
+
+struct sonde_cl_queue *sonde__cl_queue(cl_command_queue handle)
+{
+    if (handle && last_queue.handle == handle)
+        return last_queue.record;
+    struct sonde_cl_queue *queue = sonde__map_get(&queues, (uintptr_t)handle);
+    if (queue) {
+        last_queue.handle = handle;
+        last_queue.record = queue;
+    }
+    return queue;
+}
+
+static void queue_fill(struct sonde_cl_queue *queue, cl_command_queue_properties asked,
+                       const cl_queue_properties *array, bool forced)
+{
+    uint32_t count = 0;
+    if (array) {
+        while (array[count] && count + 2 < sizeof queue->array / sizeof *queue->array)
+            count += 2;
+        memcpy(queue->array, array, count * sizeof *array);
+        queue->array[count++] = 0;
+    }
+    queue->array_count = count;
+    atomic_store_explicit(&queue->has_array, array != NULL, memory_order_relaxed);
+    atomic_store_explicit(&queue->asked, asked, memory_order_relaxed);
+    atomic_store_explicit(&queue->forced, forced, memory_order_relaxed);
+    atomic_store_explicit(&queue->no_times, !forced && !(asked & CL_QUEUE_PROFILING_ENABLE),
+                          memory_order_relaxed);
+    atomic_store_explicit(&queue->device, NULL, memory_order_relaxed);
+    atomic_store_explicit(&queue->lane, 0, memory_order_release);
+}
+
+void sonde__cl_queue_made(cl_command_queue handle, cl_command_queue_properties asked,
+                          const cl_queue_properties *array, bool forced)
+{
+    struct sonde_cl_queue *queue =
+        sonde__map_put(&queues, (uintptr_t)handle, sizeof *queue, NULL);
+    if (!queue)
+        return;
+    queue->handle = handle;
+    queue_fill(queue, asked, array, forced);
+}
+
+/* A queue that was made where we did not see it. With slow_lock held. */
+static struct sonde_cl_queue *queue_met(const cl_icd_dispatch *real, cl_command_queue handle)
+{
+    bool made;
+    struct sonde_cl_queue *queue =
+        sonde__map_put(&queues, (uintptr_t)handle, sizeof *queue, &made);
+    if (queue && made) {
+        cl_command_queue_properties asked = 0;
+        real->clGetCommandQueueInfo(handle, CL_QUEUE_PROPERTIES, sizeof asked, &asked, NULL);
+        queue->handle = handle;
+        queue_fill(queue, asked, NULL, false);
+    }
+    return queue;
+}
+
+static uint32_t context_number(cl_context handle)
+{
+    struct context *context = sonde__map_put(&contexts, (uintptr_t)handle, sizeof *context, NULL);
+    if (!context)
+        return 0;
+    uint32_t number = atomic_load_explicit(&context->number, memory_order_relaxed);
+    if (number == 0) {
+        number = ++context_count;
+        atomic_store_explicit(&context->number, number, memory_order_relaxed);
+    }
+    return number;
+}
+
+void sonde__cl_context_made(cl_context handle)
+{
+    struct context *context = sonde__map_get(&contexts, (uintptr_t)handle);
+    if (context)
+        atomic_store_explicit(&context->number, 0, memory_order_relaxed);
+}
+
+static void lane_remember(uint32_t lane, struct sonde_cl_device *device)
+{
+    if (lane / LANE_BLOCK >= LANE_BLOCKS)
+        return;
+    lane_slot *_Atomic *block = &lane_devices[lane / LANE_BLOCK];
+    if (!atomic_load_explicit(block, memory_order_relaxed))
+        atomic_store_explicit(block, sonde__map_memory(LANE_BLOCK * sizeof(lane_slot)),
+                              memory_order_release);
+    lane_slot *slots = atomic_load_explicit(block, memory_order_relaxed);
+    if (slots)
+        atomic_store_explicit(&slots[lane % LANE_BLOCK], device, memory_order_release);
+}
+
+struct sonde_cl_device *sonde__cl_lane_device(uint32_t lane)
+{
+    if (lane / LANE_BLOCK >= LANE_BLOCKS)
+        return NULL;
+    lane_slot *slots =
+        atomic_load_explicit(&lane_devices[lane / LANE_BLOCK], memory_order_acquire);
+    return slots ? atomic_load_explicit(&slots[lane % LANE_BLOCK], memory_order_acquire) : NULL;
+}
+
+/* With slow_lock held. */
+static uint32_t lane_make(const cl_icd_dispatch *real, struct sonde_cl_queue *queue)
+{
+    cl_device_id device_handle = NULL;
+    cl_context context = NULL;
+    real->clGetCommandQueueInfo(queue->handle, CL_QUEUE_DEVICE, sizeof device_handle,
+                                &device_handle, NULL);
+    real->clGetCommandQueueInfo(queue->handle, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    struct sonde_cl_device *device = device_get(device_handle);
+    uint32_t flags = 0;
+    if (atomic_load_explicit(&queue->asked, memory_order_relaxed)
+        & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+        flags |= SONDE_LANE_OUT_OF_ORDER;
+    if (atomic_load_explicit(&queue->no_times, memory_order_relaxed))
+        flags |= SONDE_LANE_NO_TIMES;
+    char name[32];
+    snprintf(name, sizeof name, "queue %u", ++queue_count);
+    uint32_t lane = sonde_lane_add(device ? device->id : 0, context_number(context), flags, name);
+    lane_remember(lane, device);
+    atomic_store_explicit(&queue->device, device, memory_order_relaxed);
+    atomic_store_explicit(&queue->lane, lane, memory_order_release);
+    return lane;
+}
+
+uint32_t sonde__cl_queue_lane(struct sonde_cl_queue *queue)
+{
+    uint32_t lane = atomic_load_explicit(&queue->lane, memory_order_acquire);
+    if (lane)
+        return lane;
+    pthread_mutex_lock(&slow_lock);
+    lane = atomic_load_explicit(&queue->lane, memory_order_acquire);
+    if (!lane)
+        lane = lane_make(sonde__cl_target(queue->handle), queue);
+    pthread_mutex_unlock(&slow_lock);
+    return lane;
+}
+
+struct sonde_cl_queue *sonde__cl_queue_used(cl_command_queue handle)
+{
+    struct sonde_cl_queue *queue = sonde__cl_queue(handle);
+    if (!queue && handle) {
+        pthread_mutex_lock(&slow_lock);
+        queue = queue_met(sonde__cl_target(handle), handle);
+        pthread_mutex_unlock(&slow_lock);
+    }
+    return queue;
+}
+
+/* ---- kernels ---------------------------------------------------------------- */
+
+struct sonde_cl_kernel *sonde__cl_kernel(cl_kernel handle)
+{
+    if (handle && last_kernel.handle == handle)
+        return last_kernel.record;
+    struct sonde_cl_kernel *kernel =
+        sonde__map_put(&kernels, (uintptr_t)handle, sizeof *kernel, NULL);
+    if (kernel) {
+        last_kernel.handle = handle;
+        last_kernel.record = kernel;
+    }
+    return kernel;
+}
+
+void sonde__cl_kernel_made(cl_kernel handle)
+{
+    struct sonde_cl_kernel *kernel = sonde__map_get(&kernels, (uintptr_t)handle);
+    if (kernel)
+        atomic_store_explicit(&kernel->named, false, memory_order_release);
+}
+
+uint32_t sonde__cl_kernel_name(cl_kernel handle, struct sonde_cl_kernel *kernel)
+{
+    if (!kernel)
+        return 0;
+    if (atomic_load_explicit(&kernel->named, memory_order_acquire))
+        return atomic_load_explicit(&kernel->name, memory_order_relaxed);
+    char text[1024];
+    size_t length = 0;
+    uint32_t name = 0;
+    if (sonde__cl_target(handle)->clGetKernelInfo(handle, CL_KERNEL_FUNCTION_NAME, sizeof text,
+                                                  text, &length) == CL_SUCCESS
+        && length > 1)
+        name = sonde_string(text, length - 1);
+    atomic_store_explicit(&kernel->name, name, memory_order_relaxed);
+    atomic_store_explicit(&kernel->named, true, memory_order_release);
+    return name;
+}
+
+static bool work_equal(const struct sonde_cl_work *work, cl_uint dims, const size_t *global,
+                       const size_t *local)
+{
+    const size_t bytes = dims * sizeof(size_t);
+    return work->dims == dims && work->has_local == (local != NULL)
+           && memcmp(work->global, global, bytes) == 0
+           && (!local || memcmp(work->local, local, bytes) == 0);
+}
+
+static uintptr_t work_hash(cl_uint dims, const size_t *global, const size_t *local)
+{
+    uint64_t hash = dims + (local ? 8 : 0);
+    for (cl_uint i = 0; i < dims; i++) {
+        hash = (hash ^ global[i]) * 0x9e3779b97f4a7c15u;
+        hash = (hash ^ (hash >> 29) ^ (local ? local[i] : 0)) * 0xbf58476d1ce4e5b9u;
+    }
+    return (uintptr_t)(hash >> 1 | 1); /* never 0 nor ~0, which the map keeps for itself */
+}
+
+/* The known configuration, or a new one told to the agent; NULL when memory is spent. */
+static const struct sonde_cl_work *work_get(cl_uint dims, const size_t *global,
+                                            const size_t *local)
+{
+    struct work_bucket *bucket =
+        sonde__map_put(&works, work_hash(dims, global, local), sizeof *bucket, NULL);
+    if (!bucket)
+        return NULL;
+    const struct sonde_cl_work *first = atomic_load_explicit(&bucket->first, memory_order_acquire);
+    for (const struct sonde_cl_work *work = first; work; work = work->next)
+        if (work_equal(work, dims, global, local))
+            return work;
+    uint32_t id = sonde_work_add(dims, global, local);
+    struct sonde_cl_work *made = id ? sonde__map_memory(sizeof *made) : NULL;
+    if (!made)
+        return NULL;
+    made->id = id;
+    made->dims = dims;
+    made->has_local = local != NULL;
+    memcpy(made->global, global, dims * sizeof *global);
+    if (local)
+        memcpy(made->local, local, dims * sizeof *local);
+    do
+        made->next = first;
+    while (!atomic_compare_exchange_weak(&bucket->first, &first, made));
+    return made;
+}
+
+uint32_t sonde__cl_kernel_work(struct sonde_cl_kernel *kernel, cl_uint dims, const size_t *global,
+                               const size_t *local)
+{
+    if (!kernel || !global || dims < 1 || dims > 3)
+        return 0;
+    const struct sonde_cl_work *work = atomic_load_explicit(&kernel->last, memory_order_acquire);
+    if (work && work_equal(work, dims, global, local))
+        return work->id;
+    work = work_get(dims, global, local);
+    if (work)
+        atomic_store_explicit(&kernel->last, work, memory_order_release);
+    return work ? work->id : 0;
+}
+
+/* ---- memory objects ----------------------------------------------------------- */
+
+struct sonde_cl_mem *sonde__cl_mem(cl_mem handle)
+{
+    return sonde__map_put(&mems, (uintptr_t)handle, sizeof(struct sonde_cl_mem), NULL);
+}
+
+static void object_drop(struct sonde_cl_mem *mem)
+{
+    uint32_t object = atomic_exchange_explicit(&mem->object, 0, memory_order_relaxed);
+    if (object)
+        sonde_object_free(object);
+}
+
+/* From the runtime, in whichever thread let the object die. */
+static void CL_CALLBACK mem_died(cl_mem handle, void *record)
+{
+    (void)handle;
+    object_drop(record);
+}
+
+void sonde__cl_mem_made(const struct sonde_call *call, cl_mem handle, enum sonde_object_kind kind)
+{
+    struct sonde_cl_mem *mem = sonde__cl_mem(handle);
+    if (!mem)
+        return;
+    const cl_icd_dispatch *real = sonde__cl_target(handle);
+    size_t bytes = 0;
+    real->clGetMemObjectInfo(handle, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
+    object_drop(mem); /* a stale one, whose death nobody told us */
+    atomic_store_explicit(&mem->pixel_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&mem->bytes, bytes, memory_order_relaxed);
+    if (!call)
+        return;
+    atomic_store_explicit(&mem->object, sonde_object_add(call, kind, bytes, (uintptr_t)handle),
+                          memory_order_relaxed);
+    atomic_store_explicit(
+        &mem->watched,
+        real->clSetMemObjectDestructorCallback(handle, mem_died, mem) == CL_SUCCESS,
+        memory_order_relaxed);
+}
+
+void sonde__cl_mem_released(cl_mem handle)
+{
+    struct sonde_cl_mem *mem = sonde__map_get(&mems, (uintptr_t)handle);
+    cl_uint references = 0;
+    if (!mem || atomic_load_explicit(&mem->watched, memory_order_relaxed)
+        || !atomic_load_explicit(&mem->object, memory_order_relaxed))
+        return;
+    if (sonde__cl_target(handle)->clGetMemObjectInfo(handle, CL_MEM_REFERENCE_COUNT,
+                                                     sizeof references, &references, NULL)
+            == CL_SUCCESS
+        && references == 1)
+        object_drop(mem);
+}
+
+uint32_t sonde__cl_mem_object(cl_mem handle)
+{
+    struct sonde_cl_mem *mem = sonde__map_get(&mems, (uintptr_t)handle);
+    return mem ? atomic_load_explicit(&mem->object, memory_order_relaxed) : 0;
+}
+
+uint64_t sonde__cl_mem_bytes(cl_uint count, const cl_mem *handles)
+{
+    uint64_t bytes = 0;
+    for (cl_uint i = 0; handles && i < count; i++) {
+        size_t one = 0;
+        sonde__cl_target(handles[i])
+            ->clGetMemObjectInfo(handles[i], CL_MEM_SIZE, sizeof one, &one, NULL);
+        bytes += one;
+    }
+    return bytes;
+}
+
+size_t sonde__cl_pixel_bytes(cl_mem image)
+{
+    struct sonde_cl_mem *mem = sonde__cl_mem(image);
+    if (!mem)
+        return 0;
+    uint32_t known = atomic_load_explicit(&mem->pixel_bytes, memory_order_relaxed);
+    if (known)
+        return known;
+    size_t bytes = 0;
+    sonde__cl_target(image)->clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof bytes, &bytes,
+                                            NULL);
+    atomic_store_explicit(&mem->pixel_bytes, (uint32_t)bytes, memory_order_relaxed);
+    return bytes;
+}
+
+/* ---- shared virtual memory ------------------------------------------------------ */
+
+void sonde__cl_svm_made(const struct sonde_call *call, const void *pointer, size_t bytes)
+{
+    struct sonde_cl_mem *mem = sonde__map_put(&svms, (uintptr_t)pointer, sizeof *mem, NULL);
+    if (!mem)
+        return;
+    object_drop(mem);
+    atomic_store_explicit(&mem->bytes, bytes, memory_order_relaxed);
+    if (call)
+        atomic_store_explicit(&mem->object,
+                              sonde_object_add(call, SONDE_OBJECT_SVM, bytes, (uintptr_t)pointer),
+                              memory_order_relaxed);
+}
+
+void sonde__cl_svm_freed(const void *pointer)
+{
+    struct sonde_cl_mem *mem = sonde__map_get(&svms, (uintptr_t)pointer);
+    if (mem)
+        object_drop(mem);
+}
+
+uint32_t sonde__cl_svm_object(const void *pointer)
+{
+    struct sonde_cl_mem *mem = sonde__map_get(&svms, (uintptr_t)pointer);
+    return mem ? atomic_load_explicit(&mem->object, memory_order_relaxed) : 0;
+}
+
+uint64_t sonde__cl_svm_bytes(cl_uint count, const void *const *pointers, const size_t *sizes)
+{
+    uint64_t bytes = 0;
+    for (cl_uint i = 0; pointers && i < count; i++) {
+        struct sonde_cl_mem *mem = sonde__map_get(&svms, (uintptr_t)pointers[i]);
+        bytes += sizes && sizes[i] ? sizes[i]
+                 : mem             ? atomic_load_explicit(&mem->bytes, memory_order_relaxed)
+                                   : 0;
+    }
+    return bytes;
+}
+
+/* ---- fork ------------------------------------------------------------------------ */
+
+void sonde__cl_objects_forget(void)
+{
+    pthread_mutex_init(&slow_lock, NULL);
+    struct sonde_map *const all[] = { &queues, &kernels,  &mems,   &svms,
+                                      &works,  &contexts, &devices };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        sonde__map_reset(all[i]);
+    last_queue.handle = NULL;
+    last_kernel.handle = NULL;
+    atomic_store_explicit(&device_list, NULL, memory_order_relaxed);
+    for (size_t i = 0; i < LANE_BLOCKS; i++)
+        atomic_store_explicit(&lane_devices[i], NULL, memory_order_relaxed);
+    context_count = queue_count = 0;
+}

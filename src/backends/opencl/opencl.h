@@ -1,0 +1,203 @@
+/* opencl.h - what the files of the OpenCL backend share.
+ *
+ * Layout: layer.c takes hold of the runtime and gives the agent its ops table;
+ * enqueue.c, create.c, queries.c and extensions.c are the hooks; objects.c
+ * remembers what the runtime's handles stand for, handles.c maps handles to
+ * that without a lock; clock.c brings device times to the host's axis.
+ *
+ * What a program could notice, and how each is hidden: docs/transparency-opencl.md.
+ */
+#ifndef SONDE_OPENCL_H
+#define SONDE_OPENCL_H
+
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_0_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl_icd.h>
+
+#include <stdatomic.h>
+
+#include <sonde/backend.h>
+
+#include "calls.h"
+
+/* API numbers; index into sonde_backend.api_names. */
+enum sonde_cl_api {
+    API_none,
+#define X(name) API_##name,
+    SONDE_CL_API_MAP(X)
+#undef X
+    API_COUNT
+};
+
+/* Hooks, with exactly the types of the functions that they stand for. */
+#define X(name) extern __typeof__(*(cl_api_##name)0) sonde__##name;
+SONDE_CL_TABLE_MAP(X)
+#undef X
+
+/* ---- reaching the runtime (layer.c) ----------------------------------- */
+
+/* The table below us when the loader set us up as a layer; NULL otherwise. */
+extern const cl_icd_dispatch *_Atomic sonde__cl_layer_target;
+
+/* The runtime's own functions for an object whose vendor table was patched. */
+const cl_icd_dispatch *sonde__cl_originals(const void *object);
+
+/* The functions to call for `object` (any handle, or NULL). Reads the object
+ * only where the runtime has vouched for it by calling through its table. */
+static inline const cl_icd_dispatch *sonde__cl_target(const void *object)
+{
+    const cl_icd_dispatch *layer =
+        atomic_load_explicit(&sonde__cl_layer_target, memory_order_acquire);
+    return layer ? layer : sonde__cl_originals(object);
+}
+
+/* The first hooked call after the loader is done repairs OPENCL_LAYERS, where
+ * the loader has left NULs. Cheap when done. */
+void sonde__cl_clean_point(void);
+
+/* ---- what handles stand for (objects.c) -------------------------------- */
+
+struct sonde_cl_clock;
+
+struct sonde_cl_device {
+    cl_device_id handle;
+    uint32_t id;
+    struct sonde_cl_clock *clock;
+    struct sonde_cl_device *next;
+};
+
+/* One per distinct handle value, never freed: a handle that is made again
+ * overwrites what it stood for, so memory is bounded by what was alive at once. */
+struct sonde_cl_queue {
+    cl_command_queue handle;
+    _Atomic uint32_t lane; /* 0 until the first operation */
+    struct sonde_cl_device *_Atomic device;
+    _Atomic(uint64_t) asked;   /* cl_command_queue_properties as the program knows them */
+    _Atomic bool forced;       /* profiling is on because of us */
+    _Atomic bool no_times;
+    _Atomic bool has_array;    /* made with properties: `array` answers queries */
+    uint32_t array_count;
+    cl_queue_properties array[16];
+};
+
+struct sonde_cl_work;
+
+struct sonde_cl_kernel {
+    _Atomic uint32_t name;
+    _Atomic bool named;
+    const struct sonde_cl_work *_Atomic last; /* launch configuration seen last */
+};
+
+struct sonde_cl_mem {
+    _Atomic uint32_t object;
+    _Atomic uint32_t pixel_bytes; /* images; 0 = not asked yet */
+    _Atomic uint64_t bytes;
+    _Atomic bool watched;         /* our destructor callback tells when it dies */
+};
+
+/* Steady state without a lock; NULL when memory is spent or `handle` is NULL. */
+struct sonde_cl_queue *sonde__cl_queue(cl_command_queue handle);
+/* The same, and asks the runtime about a queue that we did not see being made.
+ * Only for a queue that the runtime has accepted. */
+struct sonde_cl_queue *sonde__cl_queue_used(cl_command_queue handle);
+struct sonde_cl_kernel *sonde__cl_kernel(cl_kernel handle);
+struct sonde_cl_mem *sonde__cl_mem(cl_mem handle);
+
+/* Lane of the queue; made at its first operation. */
+uint32_t sonde__cl_queue_lane(struct sonde_cl_queue *queue);
+/* True when the program must see a queue without profiling. */
+static inline bool sonde__cl_queue_hidden(const struct sonde_cl_queue *queue)
+{
+    return queue && atomic_load_explicit(&queue->forced, memory_order_relaxed)
+           && !(atomic_load_explicit(&queue->asked, memory_order_relaxed)
+                & CL_QUEUE_PROFILING_ENABLE);
+}
+
+uint32_t sonde__cl_kernel_name(cl_kernel handle, struct sonde_cl_kernel *kernel);
+uint32_t sonde__cl_kernel_work(struct sonde_cl_kernel *kernel, cl_uint dims, const size_t *global,
+                               const size_t *local);
+/* Bytes of one pixel of an image. */
+size_t sonde__cl_pixel_bytes(cl_mem image);
+/* Data object of a memory object, of an SVM pointer; 0 = unknown. */
+uint32_t sonde__cl_mem_object(cl_mem handle);
+uint32_t sonde__cl_svm_object(const void *pointer);
+/* Sizes added up; `sizes` (may be NULL) 0 means the whole allocation. */
+uint64_t sonde__cl_mem_bytes(cl_uint count, const cl_mem *handles);
+uint64_t sonde__cl_svm_bytes(cl_uint count, const void *const *pointers, const size_t *sizes);
+
+/* A handle was made by `call` (NULL while not recording). */
+void sonde__cl_queue_made(cl_command_queue handle, cl_command_queue_properties asked,
+                          const cl_queue_properties *array, bool forced);
+void sonde__cl_kernel_made(cl_kernel handle);
+void sonde__cl_context_made(cl_context handle);
+void sonde__cl_mem_made(const struct sonde_call *call, cl_mem handle,
+                        enum sonde_object_kind kind);
+void sonde__cl_svm_made(const struct sonde_call *call, const void *pointer, size_t bytes);
+/* The program gives a reference back, or frees. */
+void sonde__cl_mem_released(cl_mem handle);
+void sonde__cl_svm_freed(const void *pointer);
+
+/* In a forked child: forget everything, without the runtime. */
+void sonde__cl_objects_forget(void);
+/* All devices seen so far, newest first. */
+struct sonde_cl_device *sonde__cl_devices(void);
+/* Device of a lane, for poll(); NULL when unknown. */
+struct sonde_cl_device *sonde__cl_lane_device(uint32_t lane);
+
+/* ---- clocks (clock.c) --------------------------------------------------- */
+
+/* State of one device's clock; NULL when memory is spent. */
+struct sonde_cl_clock *sonde__cl_clock_create(cl_device_id device);
+
+/* Readings of every candidate clock, around one API call. */
+struct sonde_cl_bracket {
+    uint64_t raw_ns, monotonic_ns, real_ns;
+};
+bool sonde__cl_clock_wanted(struct sonde_cl_clock *clock); /* not identified yet, nobody at it */
+void sonde__cl_bracket_take(struct sonde_cl_bracket *bracket);
+/* The event `token` was queued between `before` and now. */
+void sonde__cl_clock_probe(struct sonde_cl_clock *clock, uint64_t token,
+                           const struct sonde_cl_bracket *before);
+/* Bring device times to the host's axis. False: not known yet, ask later. */
+bool sonde__cl_clock_convert(struct sonde_cl_clock *clock, uint64_t token,
+                             struct sonde_times *times);
+/* The event will never tell its times. */
+void sonde__cl_clock_lost(struct sonde_cl_clock *clock, uint64_t token);
+void sonde__cl_clock_sync(struct sonde_cl_device *device);
+
+/* ---- hooks' common parts (enqueue.c) ------------------------------------ */
+
+struct sonde_cl_enqueue {
+    struct sonde_call call;
+    struct sonde_cl_queue *queue;
+    cl_event own;      /* ours, when the program asked for no event */
+    cl_event *event;   /* what the runtime gets */
+    bool probing;
+    struct sonde_cl_bracket before;
+};
+
+/* False: call the runtime as the program did, and nothing else. */
+bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
+                             cl_command_queue queue, cl_event *event);
+/* After the runtime returned `status`. Fills the lane and the token of `submit`. */
+void sonde__cl_enqueue_end(struct sonde_cl_enqueue *enqueue, cl_int status, bool blocking,
+                           struct sonde_submit *submit, cl_command_queue queue);
+
+/* The program registered a destructor callback: releases must be exact (queries.c). */
+bool sonde__cl_deaths_watched(void);
+
+/* ---- extensions (extensions.c) ------------------------------------------ */
+
+/* What the program gets instead of `real`, the runtime's function `name`. */
+void *sonde__cl_extension(cl_platform_id platform, const char *name, void *real);
+
+/* Make a queue with profiling on, or as asked where that fails (create.c). */
+typedef cl_command_queue(CL_API_CALL *sonde__cl_queue_maker)(cl_context, cl_device_id,
+                                                             const cl_queue_properties *, cl_int *);
+cl_command_queue sonde__cl_queue_make(sonde__cl_queue_maker make, cl_context context,
+                                      cl_device_id device, const cl_queue_properties *asked,
+                                      cl_int *error);
+
+#endif

@@ -1,0 +1,329 @@
+/* counting_agent.c - an agent that only counts: include/sonde/backend.h in 300 lines.
+ *
+ * Linked with the OpenCL backend it is a loader layer that the tests run
+ * programs under. It keeps every submission in an array, polls as the agent
+ * does (in sonde_harvest, and at exit), checks what it is told, and writes
+ * what it counted to the file $COUNT_OUT, one `key value...` per line.
+ *
+ * Threads: one mutex. Inside a hook of the same thread nothing is recorded.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sonde/backend.h>
+
+enum { SUBMITS_MAX = 1 << 20, STRINGS_MAX = 4096, WORKS_MAX = 4096, API_MAX = 256 };
+
+struct submitted {
+    struct sonde_submit what;
+    uint64_t enter_ns, leave_ns;
+    bool open;
+};
+
+struct work {
+    uint32_t dims;
+    size_t global[3], local[3];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool inside;
+static bool recording = true, reported;
+
+static struct submitted *submits;
+static size_t submit_count, open_from, open_count;
+static uint64_t count_of[SONDE_OP_KIND_COUNT], bytes_of[SONDE_OP_KIND_COUNT];
+static uint64_t done, failed, no_times, without_token, bad_order, out_of_call, released_unasked;
+static uint64_t api_count[API_MAX], kernel_count[STRINGS_MAX], work_calls;
+static char *strings[STRINGS_MAX];
+static struct work works[WORKS_MAX];
+static uint32_t string_count = 1, work_count = 1, lane_count = 1, device_count = 1, object_count = 1;
+static uint64_t objects_freed, object_bytes, clock_pairs;
+static char notes[4096], lanes[8192], devices[2048];
+
+uint64_t sonde_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void append(char *text, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    const size_t used = strlen(text);
+    va_start(arguments, format);
+    vsnprintf(text + used, size - used, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- calls ------------------------------------------------------------------ */
+
+bool sonde_recording(void)
+{
+    return recording;
+}
+
+bool sonde_call_begin(struct sonde_call *call, uint32_t api)
+{
+    if (inside || !recording)
+        return false;
+    inside = true;
+    *call = (struct sonde_call){ .api = api, .enter_ns = sonde_now_ns() };
+    return true;
+}
+
+void sonde_call_leave(struct sonde_call *call)
+{
+    call->leave_ns = sonde_now_ns();
+}
+
+void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
+{
+    pthread_mutex_lock(&lock);
+    if (!submits)
+        submits = calloc(SUBMITS_MAX, sizeof *submits);
+    out_of_call += call->submitted || call->leave_ns < call->enter_ns || call->leave_ns == 0;
+    call->submitted = true;
+    count_of[submit->kind]++;
+    bytes_of[submit->kind] += submit->bytes;
+    if (submit->kind == SONDE_OP_KERNEL)
+        kernel_count[submit->name]++;
+    if (!submit->token) {
+        without_token++;
+    } else if (submits && submit_count < SUBMITS_MAX) {
+        submits[submit_count++] =
+            (struct submitted){ *submit, call->enter_ns, call->leave_ns, true };
+        open_count++;
+    } else {
+        released_unasked++;
+        sonde_backend_opencl.release(submit->token);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void sonde_call_end(struct sonde_call *call)
+{
+    pthread_mutex_lock(&lock);
+    api_count[call->api]++;
+    pthread_mutex_unlock(&lock);
+    inside = false;
+}
+
+/* ---- harvest -------------------------------------------------------------------- */
+
+/* On one clock: the call began, the device got it, ran it, and it is over by now. */
+static bool in_order(const struct submitted *submit, const struct sonde_times *times)
+{
+    return submit->enter_ns <= times->queued_ns && times->queued_ns <= submit->leave_ns
+           && times->queued_ns <= times->submit_ns && times->submit_ns <= times->start_ns
+           && times->start_ns <= times->end_ns && times->end_ns <= sonde_now_ns();
+}
+
+static void ask(struct submitted *submit)
+{
+    struct sonde_times times;
+    switch (sonde_backend_opencl.poll(submit->what.token, submit->what.lane, &times)) {
+    case SONDE_POLL_PENDING:
+        return;
+    case SONDE_POLL_DONE:
+        done++;
+        bad_order += !in_order(submit, &times);
+        break;
+    case SONDE_POLL_FAILED:
+        failed++;
+        break;
+    case SONDE_POLL_NO_TIMES:
+        no_times++;
+        break;
+    }
+    submit->open = false;
+    open_count--;
+}
+
+size_t sonde_harvest(bool all)
+{
+    (void)all;
+    const bool nested = inside;
+    inside = true; /* releasing may run callbacks of the program */
+    pthread_mutex_lock(&lock);
+    for (size_t i = open_from; i < submit_count; i++)
+        if (submits[i].open)
+            ask(&submits[i]);
+    while (open_from < submit_count && !submits[open_from].open)
+        open_from++;
+    const size_t left = open_count;
+    pthread_mutex_unlock(&lock);
+    inside = nested;
+    return left;
+}
+
+bool sonde_token_held(uint64_t token)
+{
+    bool held = false;
+    sonde_harvest(true);
+    pthread_mutex_lock(&lock);
+    for (size_t i = open_from; i < submit_count; i++)
+        held |= submits[i].open && submits[i].what.token == token;
+    pthread_mutex_unlock(&lock);
+    return held;
+}
+
+/* ---- tables ---------------------------------------------------------------------- */
+
+uint32_t sonde_string(const char *bytes, size_t length)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t id = 1;
+    while (id < string_count
+           && (strlen(strings[id]) != length || memcmp(strings[id], bytes, length) != 0))
+        id++;
+    if (id == string_count && id < STRINGS_MAX)
+        strings[string_count++] = strndup(bytes, length);
+    pthread_mutex_unlock(&lock);
+    return id;
+}
+
+uint32_t sonde_device_add(const struct sonde_device_info *info)
+{
+    pthread_mutex_lock(&lock);
+    const uint32_t id = device_count++;
+    append(devices, sizeof devices, "device %u kind %u %s\n", id, info->kind, info->name);
+    pthread_mutex_unlock(&lock);
+    return id;
+}
+
+uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const char *name)
+{
+    pthread_mutex_lock(&lock);
+    const uint32_t id = lane_count++;
+    append(lanes, sizeof lanes, "lane %u device %u context %u flags %u %s\n", id, device, context,
+           flags, name);
+    pthread_mutex_unlock(&lock);
+    return id;
+}
+
+uint32_t sonde_work_add(uint32_t dims, const size_t *global, const size_t *local)
+{
+    struct work work = { .dims = dims };
+    memcpy(work.global, global, dims * sizeof *global);
+    if (local)
+        memcpy(work.local, local, dims * sizeof *local);
+    pthread_mutex_lock(&lock);
+    work_calls++;
+    uint32_t id = 1;
+    while (id < work_count && memcmp(&works[id], &work, sizeof work) != 0)
+        id++;
+    if (id == work_count && id < WORKS_MAX)
+        works[work_count++] = work;
+    pthread_mutex_unlock(&lock);
+    return id;
+}
+
+uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind,
+                          uint64_t bytes, uint64_t address)
+{
+    (void)call, (void)kind, (void)address;
+    pthread_mutex_lock(&lock);
+    const uint32_t id = object_count++;
+    object_bytes += bytes;
+    pthread_mutex_unlock(&lock);
+    return id;
+}
+
+/* From the runtime too, also while we hold the lock in a release. */
+void sonde_object_free(uint32_t object)
+{
+    (void)object;
+    __atomic_fetch_add(&objects_freed, 1, __ATOMIC_RELAXED);
+}
+
+void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uint64_t bound_ns)
+{
+    (void)device, (void)host_ns, (void)device_ns, (void)bound_ns;
+    clock_pairs++;
+}
+
+void sonde_note(const char *format, ...)
+{
+    va_list arguments;
+    char text[256];
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    pthread_mutex_lock(&lock);
+    append(notes, sizeof notes, "note %s\n", text);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- the report -------------------------------------------------------------------- */
+
+static void report_counts(FILE *out)
+{
+    static const char *const kinds[] = {
+#define X(name, text, group) text,
+        SONDE_OP_KIND_MAP(X)
+#undef X
+    };
+    for (int i = 0; i < SONDE_OP_KIND_COUNT; i++)
+        if (count_of[i])
+            fprintf(out, "op %s %llu bytes %llu\n", kinds[i], (unsigned long long)count_of[i],
+                    (unsigned long long)bytes_of[i]);
+    for (uint32_t i = 0; i < string_count; i++)
+        if (kernel_count[i])
+            fprintf(out, "kernel %s %llu\n", i ? strings[i] : "?",
+                    (unsigned long long)kernel_count[i]);
+    for (uint32_t i = 0; i < sonde_backend_opencl.api_count; i++)
+        if (api_count[i])
+            fprintf(out, "api %s %llu\n", sonde_backend_opencl.api_names[i],
+                    (unsigned long long)api_count[i]);
+}
+
+static void report(void)
+{
+    const char *path = getenv("COUNT_OUT");
+    FILE *out = path ? fopen(path, "ae") : NULL;
+    if (!out)
+        return;
+    for (int i = 0; i < 200 && sonde_harvest(true) > 0; i++)
+        usleep(10000);
+    sonde_backend_opencl.sync_clocks();
+    report_counts(out);
+    fputs(devices, out);
+    fputs(lanes, out);
+    fputs(notes, out);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } totals[] = {
+        { "done", done },
+        { "failed", failed },
+        { "no_times", no_times },
+        { "pending", open_count },
+        { "without_token", without_token },
+        { "bad_order", bad_order },
+        { "out_of_call", out_of_call },
+        { "released_unasked", released_unasked },
+        { "objects", object_count - 1 },
+        { "object_bytes", object_bytes },
+        { "objects_freed", objects_freed },
+        { "works", work_count - 1 },
+        { "work_calls", work_calls },
+        { "clock_pairs", clock_pairs },
+    };
+    for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
+        fprintf(out, "%s %llu\n", totals[i].name, (unsigned long long)totals[i].value);
+    fclose(out);
+}
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    if (!reported && submits)
+        report();
+    reported = true;
+}
