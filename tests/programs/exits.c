@@ -1,0 +1,123 @@
+/* exits.c - every way to end, with everything finished and with work in flight.
+ *
+ * The exit handler enqueues too: it runs after main, perhaps after Sonde's own.
+ *
+ * case: return return => kernel=100 read=1
+ * case: exit exit => kernel=100 read=1
+ * case: _exit _exit => kernel=100 read=1
+ * case: _Exit _Exit => kernel=100 read=1
+ * case: quick_exit quick_exit => kernel=100 read=1
+ * case: raw-exit-group raw => lives
+ * case: abort abort => lives
+ * case: sigkill kill => lives
+ * case: sigterm term => lives
+ * case: segfault segv => lives
+ * case: thread-exits thread => kernel=100 read=1
+ * case: main-thread-leaves pthread_exit => kernel=150 read=2
+ * case: handler-enqueues handler => kernel=120 read=2
+ * case: in-flight-return flight-return => kernel=301
+ * case: in-flight-exit flight-exit => kernel=301
+ * case: in-flight-_exit flight-_exit => kernel=301
+ * case: in-flight-quick_exit flight-quick_exit => kernel=301
+ * case: in-flight-abort flight-abort => lives
+ * case: in-flight-sigkill flight-kill => lives
+ */
+#include "guest.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+static struct guest g;
+static int          want_work;
+
+static void at_exit_handler(void)
+{
+    if (want_work) {
+        guest_add(&g, 20);
+        printf("in the exit handler: ran %d\n", guest_read(&g));
+    }
+    printf("exit handler\n");
+    fflush(stdout);
+}
+
+static void at_quick_exit_handler(void)
+{
+    printf("quick exit handler\n");
+    fflush(stdout);
+}
+
+static void *leave(void *arg)
+{
+    (void)arg;
+    exit(12);
+}
+
+static void *outlive(void *arg)
+{
+    pthread_join(*(pthread_t *)arg, NULL);
+    guest_add(&g, 50);
+    printf("after the main thread: ran %d\n", guest_read(&g));
+    exit(13);
+}
+
+static void by_signal(const char *how)
+{
+    if (strcmp(how, "abort") == 0)
+        abort();
+    if (strcmp(how, "kill") == 0)
+        kill(getpid(), SIGKILL);
+    if (strcmp(how, "term") == 0)
+        kill(getpid(), SIGTERM);
+    if (strcmp(how, "segv") == 0)
+        raise(SIGSEGV);
+}
+
+static int end(const char *how)
+{
+    static pthread_t thread, main_thread;
+    main_thread = pthread_self();
+    by_signal(how);
+    if (strcmp(how, "exit") == 0)
+        exit(10);
+    if (strcmp(how, "_exit") == 0)
+        _exit(11);
+    if (strcmp(how, "_Exit") == 0)
+        _Exit(14);
+    if (strcmp(how, "quick_exit") == 0)
+        quick_exit(15);
+    if (strcmp(how, "raw") == 0)
+        syscall(SYS_exit_group, 16);
+    if (strcmp(how, "thread") == 0) {
+        pthread_create(&thread, NULL, leave, NULL);
+        pause();
+    }
+    if (strcmp(how, "pthread_exit") == 0) {
+        pthread_create(&thread, NULL, outlive, &main_thread);
+        pthread_exit(NULL);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "return";
+    atexit(at_exit_handler);
+    at_quick_exit(at_quick_exit_handler);
+    guest_open(&g);
+    if (strncmp(how, "flight-", 7) == 0) {
+        how += 7;
+        /* PoCL compiles at the first launch, and crashes when exit comes meanwhile. */
+        guest_launch(&g, g.queue, g.spin, 1);
+        CL(clFinish(g.queue));
+        guest_launch(&g, g.queue, g.spin, 300);
+        CL(clFlush(g.queue));
+        printf("work in flight\n");
+    } else {
+        guest_add(&g, 100);
+        printf("ran %d\n", guest_read(&g));
+    }
+    want_work = strcmp(how, "handler") == 0;
+    fflush(stdout);
+    return end(how);
+}
