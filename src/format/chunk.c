@@ -2,10 +2,11 @@
  *
  * The coding and why it was chosen: docs/format.md, "Columns". Each value is
  * replaced by its distance to a prediction; the smallest distance of a column
- * is taken off, and what remains is stored byte plane after byte plane, in as
- * many planes as the largest needs. zstd then gets every plane as a block of
- * its own, because planes of noise and planes of almost nothing need different
- * Huffman tables.
+ * is taken off, and what remains is divided by its greatest common divisor.
+ * The lowest bits of a time are noise that nothing compresses: they are packed
+ * as they are. The bits above them go into byte planes, each of which zstd
+ * gets as a block of its own, because planes of noise and planes of almost
+ * nothing need different Huffman tables.
  *
  * This file runs on the agent's threads inside the measured program: it
  * touches only the caller's memory, takes no lock and little stack.
@@ -25,16 +26,18 @@
 #include "columns.h"
 #include "decode.h"
 
-/* Largest entry of the directory: 7 bytes, and two variable-length numbers. */
-#define ENTRY_MAX     (7 + 10 + 10)
-#define DIRECTORY_MAX (SONDE_COLUMNS_MAX * ENTRY_MAX)
+#define DIRECTORY_MAX SONDE__DIRECTORY_MAX
+#define BORDERS_MAX   (8 * SONDE_COLUMNS_MAX + 2)
 #define ROWS_MAX      (SONDE_SEGMENT_ROOM / 8) /* of the smallest row */
 #define WINDOW_LOG    17
+#define SMALLEST_BLOCK 64 /* bytes */
 static_assert((1u << WINDOW_LOG) >= DIRECTORY_MAX + SONDE_SEGMENT_ROOM, "a chunk fits the window");
 
 struct scratch {
     uint64_t values[ROWS_MAX];
+    uint32_t borders[BORDERS_MAX];
     uint8_t  directory[DIRECTORY_MAX];
+    uint8_t  packed[SONDE_SEGMENT_ROOM + 8];
     uint8_t  payload[DIRECTORY_MAX + SONDE_SEGMENT_ROOM];
     _Alignas(64) uint8_t context[];
 };
@@ -147,90 +150,206 @@ static void predict(const struct source *s, uint32_t index, uint64_t *values)
     }
 }
 
-/* Turn distances into what lies above the smallest; says how many bytes the
- * largest needs. The first row stands in the directory and has no part in it:
- * it has no row before it, so its distance is of another size. */
-static uint32_t level(uint64_t *values, uint32_t count, uint32_t width, int64_t *least)
+/* ---- from distances to bits --------------------------------------------- */
+
+static uint32_t bit_length(uint64_t value)
+{
+    return value ? 64 - (uint32_t)__builtin_clzll(value) : 0;
+}
+
+/* The largest number that divides all; almost always 1 after a few rows. */
+static uint64_t common_divisor(const uint64_t *values, uint32_t count)
+{
+    uint64_t divisor = 0;
+    for (uint32_t i = 1; i < count && divisor != 1; i++)
+        for (uint64_t other = values[i]; other;) {
+            uint64_t rest = divisor % other;
+            divisor = other;
+            other = rest;
+        }
+    return divisor ? divisor : 1;
+}
+
+/* Turn distances into what lies above the smallest, in units of their common
+ * divisor. The first row stands in the directory and has no part in it: it has
+ * no row before it, so its distance is of another size. */
+static uint64_t level(uint64_t *values, uint32_t count, uint32_t width, int64_t *least)
 {
     int64_t smallest = count > 1 ? INT64_MAX : 0;
-    uint64_t all = 0;
-    uint32_t planes = 0;
+    uint64_t divisor;
 
     for (uint32_t i = 1; i < count; i++) {
         int64_t distance = sign_extend(values[i], width);
         values[i] = (uint64_t)distance;
         smallest = distance < smallest ? distance : smallest;
     }
-    for (uint32_t i = 1; i < count; i++) {
+    for (uint32_t i = 1; i < count; i++)
         values[i] -= (uint64_t)smallest;
-        all |= values[i];
-    }
-    for (; all; all >>= 8)
-        planes++;
+    divisor = common_divisor(values, count);
+    for (uint32_t i = 1; divisor > 1 && i < count; i++)
+        values[i] /= divisor;
     *least = smallest;
-    return planes;
+    return divisor;
+}
+
+/* How the values of a column become bits: `shift` low bits packed, `planes`
+ * byte planes above them. */
+struct layout {
+    uint32_t shift, planes;
+};
+
+/* Bits that one plane and the packed bits below it take: the plane's entropy
+ * of order zero, and what its Huffman table costs. */
+static float estimate(const uint64_t *values, uint32_t count, uint32_t shift)
+{
+    uint32_t seen[256] = { 0 }, above = 0, symbols = 0;
+    float bits = (float)shift * (float)(count - 1), total = (float)(count - 1);
+
+    for (uint32_t i = 1; i < count; i++) {
+        seen[values[i] >> shift & 255]++;
+        above += values[i] >> shift > 255;
+    }
+    for (uint32_t k = 0; k < 256; k++) {
+        if (!seen[k])
+            continue;
+        /* log2 of the ratio, from the exponent and a chord of the mantissa. */
+        union { float f; uint32_t u; } ratio = { .f = total / (float)seen[k] };
+        bits += (float)seen[k] * ((float)ratio.u * 0x1p-23f - 126.957f);
+        symbols++;
+    }
+    return bits + 4 * (float)symbols + 10 * (float)above;
+}
+
+/* Ids repeat, and what repeats belongs to zstd whole. Distances of times are
+ * noise: the plane gets 16 to 64 steps of what is common, so that its Huffman
+ * code and table are short, and the bits below are packed. What is common may
+ * be a matter of taste (two kernels of different length): then estimates decide. */
+static struct layout choose_layout(const uint64_t *values, uint32_t count, const struct sonde_column *c)
+{
+    uint32_t lengths[65] = { 0 }, sum = 0, half = 0, most = 0, largest = 0;
+    struct layout l = { 0, 0 };
+
+    for (uint32_t i = 1; i < count; i++)
+        lengths[bit_length(values[i])]++;
+    for (uint32_t k = 0; k <= 64; k++) {
+        sum += lengths[k];
+        largest = lengths[k] ? k : largest;
+        half = sum * 2 < count ? k + 1 : half;
+        most = sum * 20 < count * 19 ? k + 1 : most;
+    }
+    if (c->predictor != SONDE_PREDICT_ZERO && largest > 6) {
+        uint32_t low = half > 5 ? half - 5 : 0, high = most > 6 ? most - 6 : 0;
+        low = low < high ? low : high;
+        l.shift = low == high || estimate(values, count, high) < estimate(values, count, low) ? high : low;
+    }
+    l.planes = (largest - (l.shift < largest ? l.shift : largest) + 7) / 8;
+    if (l.shift + 8 * l.planes > 8u * c->width || l.shift > SONDE__SHIFT_MAX)
+        l = (struct layout){ 0, (largest + 7) / 8 };
+    return l;
 }
 
 struct sink {
-    uint8_t *directory, *planes;
+    uint8_t  *directory, *planes, *packed;
+    uint32_t *borders, border_count; /* where zstd begins a new block, counted from the first plane */
+    uint8_t  *planes_start;
 };
 
-static void put_entry(struct sink *k, const struct sonde_column *c, uint32_t planes)
+static void put_border(struct sink *k)
 {
-    uint8_t *d = k->directory;
-    d[0] = c->predictor;
-    d[1] = c->ref;
-    d[2] = (uint8_t)planes;
-    memcpy(d + 3, &c->width, 2);
-    memcpy(d + 5, &c->offset, 2);
-    k->directory = d + 7;
+    k->borders[k->border_count++] = (uint32_t)(k->planes - k->planes_start);
+}
+
+/* The low `shift` bits of each value, one after the other, lowest first. */
+static void put_packed(struct sink *k, const uint64_t *values, uint32_t count, uint32_t shift)
+{
+    uint64_t mask = (1ull << shift) - 1, pending = 0;
+    uint32_t bits = 0;
+    uint8_t *to = k->packed;
+
+    for (uint32_t i = 1; i < count && shift; i++) {
+        pending |= (values[i] & mask) << bits;
+        bits += shift;
+        for (; bits >= 8; bits -= 8, pending >>= 8)
+            *to++ = (uint8_t)pending;
+    }
+    if (bits)
+        *to++ = (uint8_t)pending;
+    k->packed = to;
+}
+
+static void put_planes(struct sink *k, const uint64_t *values, uint32_t count, struct layout l)
+{
+    for (uint32_t p = 0; p < l.planes; p++) {
+        uint32_t shift = l.shift + 8 * p;
+        uint8_t *to = k->planes;
+        for (uint32_t i = 1; i < count; i++)
+            *to++ = (uint8_t)(values[i] >> shift);
+        k->planes = to;
+        put_border(k);
+    }
+    put_packed(k, values, count, l.shift);
 }
 
 static void put_column(const struct source *s, uint32_t index, uint64_t *values, struct sink *k)
 {
     const struct sonde_column *c = &s->columns[index];
+    uint8_t *d = k->directory;
+    uint64_t divisor;
     int64_t least;
+    struct layout l;
 
     if (c->predictor == SONDE_PREDICT_BYTES) {
-        put_entry(k, c, 0);
+        *d++ = c->predictor;
+        *d++ = 0;
+        d = put_varint(d, c->width);
+        k->directory = put_varint(d, c->offset);
         for (uint32_t i = 0; i < s->count; i++, k->planes += c->width)
             memcpy(k->planes, s->rows + (size_t)i * s->stride + c->offset, c->width);
+        put_border(k);
         return;
     }
     predict(s, index, values);
-    uint32_t planes = level(values, s->count, c->width, &least);
-    put_entry(k, c, planes);
-    k->directory = put_varint(k->directory, zigzag(sign_extend(values[0], c->width)));
-    k->directory = put_varint(k->directory, zigzag(least));
-    for (uint32_t p = 0; p < planes; p++)
-        for (uint32_t i = 1; i < s->count; i++)
-            *k->planes++ = (uint8_t)(values[i] >> 8 * p);
+    divisor = level(values, s->count, c->width, &least);
+    l = choose_layout(values, s->count, c);
+    *d++ = (uint8_t)(c->predictor | l.planes << 4);
+    *d++ = (uint8_t)(l.shift | (divisor > 1 ? SONDE__ENTRY_DIVISOR : 0));
+    d = put_varint(d, c->width);
+    d = put_varint(d, c->offset);
+    if (c->predictor == SONDE_PREDICT_DIFF || c->predictor == SONDE_PREDICT_GAP)
+        *d++ = c->ref;
+    d = put_varint(d, zigzag(sign_extend(values[0], c->width)));
+    d = put_varint(d, zigzag(least));
+    k->directory = divisor > 1 ? put_varint(d, divisor) : d;
+    put_planes(k, values, s->count, l);
 }
 
 /* ---- compression -------------------------------------------------------- */
 
-/* One zstd frame, with a block border after the directory and every plane that
- * is worth a Huffman table of its own. 0 when it does not fit. */
-static size_t compress(struct scratch *scratch, const uint8_t *payload, size_t size,
-                       size_t directory, size_t plane, uint8_t *out, size_t room)
+/* The payload as one zstd frame. A border closes a block; blocks much smaller
+ * than a Huffman table are not worth one. 0 when it does not fit. */
+static size_t compress(struct scratch *scratch, const uint8_t *payload, size_t size, size_t directory,
+                       const struct sink *k, uint8_t *out, size_t room)
 {
     ZSTD_CCtx *zstd = ZSTD_initStaticCCtx(scratch->context, context_bytes());
     ZSTD_inBuffer in = { payload, 0, 0 };
     ZSTD_outBuffer to = { out, room, 0 };
+    size_t left;
 
     if (!zstd || ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, 1)) ||
         ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_windowLog, WINDOW_LOG)) ||
         ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(zstd, size)))
         return 0;
-    for (in.size = directory; in.size < size; in.size += plane) {
-        size_t left = ZSTD_compressStream2(zstd, &to, &in, ZSTD_e_flush);
+    for (uint32_t i = 0; i < k->border_count; i++) {
+        size_t border = directory + k->borders[i];
+        if (border < in.size + SMALLEST_BLOCK || border >= size)
+            continue;
+        in.size = border;
+        left = ZSTD_compressStream2(zstd, &to, &in, ZSTD_e_flush);
         if (ZSTD_isError(left) || left)
             return 0;
-        if (plane > size - in.size)
-            break;
     }
     in.size = size;
-    size_t left = ZSTD_compressStream2(zstd, &to, &in, ZSTD_e_end);
+    left = ZSTD_compressStream2(zstd, &to, &in, ZSTD_e_end);
     return ZSTD_isError(left) || left ? 0 : to.pos;
 }
 
@@ -312,7 +431,10 @@ long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
         return SONDE_EINVALID;
 
     struct source s = { rows, count, h.row_bytes = sonde_row_bytes(table), table_columns[table].columns };
-    struct sink k = { scratch->directory, scratch->payload + DIRECTORY_MAX };
+    struct sink k = { .directory = scratch->directory, .planes = scratch->payload + DIRECTORY_MAX,
+                      .packed = scratch->packed, .borders = scratch->borders,
+                      .planes_start = scratch->payload + DIRECTORY_MAX };
+    put_border(&k);
     h.columns = (uint16_t)table_columns[table].count;
     if (table == SONDE_TABLE_STRING) {
         h.count = count_strings(rows, count);
@@ -326,15 +448,16 @@ long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
     if (table == SONDE_TABLE_OP || table == SONDE_TABLE_CALL)
         sonde__chunk_cover(&h, rows, count);
 
+    memcpy(k.planes, scratch->packed, (size_t)(k.packed - scratch->packed));
+    k.planes += k.packed - scratch->packed;
     size_t directory = (size_t)(k.directory - scratch->directory);
     uint8_t *payload = scratch->payload + DIRECTORY_MAX - directory;
     memcpy(payload, scratch->directory, directory);
     size_t size = (size_t)(k.planes - payload);
-    size_t plane = h.columns && count > 128 ? count - 1 : size;
     h.raw_bytes = (uint32_t)size;
 
     uint8_t *body = (uint8_t *)out + sizeof h;
-    size_t stored = compress(scratch, payload, size, directory, plane, body, size);
+    size_t stored = compress(scratch, payload, size, directory, &k, body, size);
     if (stored && stored < size) {
         h.flags |= SONDE_CHUNK_ZSTD;
         return finish(&h, out, stored);

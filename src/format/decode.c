@@ -22,7 +22,7 @@
 struct sonde__decoder {
     ZSTD_DCtx *zstd;
     uint64_t   values[ROWS_MAX], gaps[ROWS_MAX];
-    uint8_t    payload[SONDE__PAYLOAD_MAX];
+    uint8_t    payload[SONDE__PAYLOAD_MAX + 8]; /* packed bits are read eight bytes at a time */
 };
 
 /* ---- check -------------------------------------------------------------- */
@@ -86,15 +86,6 @@ struct reader {
     const uint8_t *at, *end;
 };
 
-static int get_bytes(struct reader *r, void *to, size_t size)
-{
-    if ((size_t)(r->end - r->at) < size)
-        return SONDE_EFORMAT;
-    memcpy(to, r->at, size);
-    r->at += size;
-    return 0;
-}
-
 static int get_varint(struct reader *r, uint64_t *value)
 {
     *value = 0;
@@ -114,28 +105,48 @@ static uint64_t unzigzag(uint64_t value)
 
 struct entry {
     struct sonde_column column;
-    uint8_t  planes;
-    uint64_t first, least;
+    uint32_t planes, shift;
+    uint64_t first, least, divisor;
 };
+
+/* Where the column is in the row. */
+static int get_place(struct reader *r, struct sonde_column *c, uint32_t row_bytes)
+{
+    uint64_t width, offset;
+    if (get_varint(r, &width) < 0 || get_varint(r, &offset) < 0 || !width || width > row_bytes ||
+        offset > row_bytes - width)
+        return SONDE_EFORMAT;
+    c->width = (uint16_t)width;
+    c->offset = (uint16_t)offset;
+    return 0;
+}
 
 static int get_entry(struct reader *r, struct entry *e, uint32_t row_bytes)
 {
-    uint8_t fixed[7];
-    uint32_t width;
+    struct sonde_column *c = &e->column;
+    uint8_t flags;
 
-    if (get_bytes(r, fixed, sizeof fixed) < 0)
+    if (r->end - r->at < 2)
         return SONDE_EFORMAT;
-    *e = (struct entry){ .column = { .predictor = fixed[0], .ref = fixed[1] }, .planes = fixed[2] };
-    memcpy(&e->column.width, fixed + 3, 2);
-    memcpy(&e->column.offset, fixed + 5, 2);
-    width = e->column.width;
-    if (!width || e->column.offset + width > row_bytes || e->column.predictor > SONDE_PREDICT_BYTES)
+    *e = (struct entry){ .planes = r->at[0] >> 4, .divisor = 1 };
+    c->predictor = r->at[0] & 15;
+    flags = r->at[1];
+    e->shift = flags & (SONDE__ENTRY_DIVISOR - 1);
+    r->at += 2;
+    if (get_place(r, c, row_bytes) < 0 || c->predictor > SONDE_PREDICT_BYTES)
         return SONDE_EFORMAT;
-    if (e->column.predictor == SONDE_PREDICT_BYTES)
-        return e->planes ? SONDE_EFORMAT : 0;
-    if ((width & (width - 1)) || width > 8 || e->planes > width)
+    if (c->predictor == SONDE_PREDICT_BYTES)
+        return e->planes || flags ? SONDE_EFORMAT : 0;
+    if ((c->width & (c->width - 1)) || c->width > 8 || e->planes > 8 || e->shift > SONDE__SHIFT_MAX ||
+        e->shift + 8 * e->planes > 8u * c->width)
         return SONDE_EFORMAT;
-    if (get_varint(r, &e->first) < 0 || get_varint(r, &e->least) < 0)
+    if (c->predictor == SONDE_PREDICT_DIFF || c->predictor == SONDE_PREDICT_GAP) {
+        if (r->at == r->end)
+            return SONDE_EFORMAT;
+        c->ref = *r->at++;
+    }
+    if (get_varint(r, &e->first) < 0 || get_varint(r, &e->least) < 0 ||
+        ((flags & SONDE__ENTRY_DIVISOR) && get_varint(r, &e->divisor) < 0))
         return SONDE_EFORMAT;
     e->first = unzigzag(e->first);
     e->least = unzigzag(e->least);
@@ -160,16 +171,35 @@ static int check_references(const struct entry *e, uint32_t count)
     return 0;
 }
 
-static void get_planes(const uint8_t *from, const struct entry *e, uint32_t count, uint64_t *values)
+static size_t packed_bytes(const struct entry *e, uint32_t count)
+{
+    return ((size_t)e->shift * (count - 1) + 7) / 8;
+}
+
+/* The distances of a column: packed bits, the planes above them, the divisor,
+ * and the smallest distance. */
+static void get_distances(const uint8_t *planes, const uint8_t *packed, const struct entry *e,
+                          uint32_t count, uint64_t *values)
 {
     uint32_t rest = count - 1;
+    uint64_t mask = (1ull << e->shift) - 1, eight;
 
     values[0] = e->first;
-    for (uint32_t i = 1; i < count; i++)
-        values[i] = e->least;
-    for (uint32_t p = 0; p < e->planes; p++, from += rest)
+    if (!e->shift)
+        memset(values + 1, 0, rest * sizeof *values);
+    for (size_t i = 0, bit = 0; e->shift && i < rest; i++, bit += e->shift) {
+        memcpy(&eight, packed + bit / 8, sizeof eight);
+        values[i + 1] = eight >> bit % 8 & mask;
+    }
+    for (uint32_t p = 0; p < e->planes; p++, planes += rest) {
+        uint32_t shift = e->shift + 8 * p;
         for (uint32_t i = 0; i < rest; i++)
-            values[i + 1] += (uint64_t)from[i] << 8 * p;
+            values[i + 1] |= (uint64_t)planes[i] << shift;
+    }
+    for (uint32_t i = 1; e->divisor != 1 && i < count; i++)
+        values[i] *= e->divisor;
+    for (uint32_t i = 1; i < count; i++)
+        values[i] += e->least;
 }
 
 #define FOR_ROWS(type, ...)                                             \
@@ -222,31 +252,53 @@ struct target {
     uint32_t count;
 };
 
-static int get_column(struct sonde__decoder *d, struct reader *r, const struct entry *all,
-                      uint32_t index, const struct target *t)
+/* Bytes of a column's planes, or of the fields themselves. */
+static size_t column_bytes(const struct entry *e, uint32_t count)
+{
+    return e->column.predictor == SONDE_PREDICT_BYTES ? (size_t)e->column.width * count
+                                                      : (size_t)e->planes * (count - 1);
+}
+
+/* Do the columns fill the payload exactly? `packed` gets where the packed bits begin. */
+static int split_payload(const struct reader *r, const struct entry *e, uint32_t columns,
+                         uint32_t count, struct reader *packed)
+{
+    size_t planes = 0, bits = 0, size = (size_t)(r->end - r->at);
+
+    for (uint32_t i = 0; i < columns; i++) {
+        planes += column_bytes(&e[i], count);
+        bits += packed_bytes(&e[i], count);
+    }
+    if (planes + bits != size)
+        return SONDE_EFORMAT;
+    *packed = (struct reader){ r->at + planes, r->end };
+    return 0;
+}
+
+/* `packed` moves over the column's packed bits, which stand after all planes. */
+static void get_column(struct sonde__decoder *d, struct reader *r, struct reader *packed,
+                      const struct entry *all, uint32_t index, const struct target *t)
 {
     const struct entry *e = &all[index];
     const struct sonde_column *c = &e->column, *before = &all[index ? index - 1 : 0].column;
-    size_t size = c->predictor == SONDE_PREDICT_BYTES ? (size_t)c->width * t->count
-                                                      : (size_t)e->planes * (t->count - 1);
-    const uint8_t *from = r->at;
+    size_t size = column_bytes(e, t->count);
+    const uint8_t *from = r->at, *bits = packed->at;
     uint8_t *at = t->rows + c->offset;
 
-    if ((size_t)(r->end - r->at) < size)
-        return SONDE_EFORMAT;
     r->at += size;
+    packed->at += packed_bytes(e, t->count);
     if (c->predictor == SONDE_PREDICT_BYTES) {
         for (uint32_t i = 0; i < t->count; i++, from += c->width)
             memcpy(at + i * t->stride, from, c->width);
-        return 0;
+        return;
     }
-    get_planes(from, e, t->count, c->predictor == SONDE_PREDICT_GAP ? d->gaps : d->values);
+    get_distances(from, bits, e, t->count, c->predictor == SONDE_PREDICT_GAP ? d->gaps : d->values);
     if (c->predictor == SONDE_PREDICT_GAP)
-        return 0;
+        return;
     if (c->predictor == SONDE_PREDICT_DIFF && index && before->predictor == SONDE_PREDICT_GAP) {
         close_gap(d->gaps, d->values, t->rows + all[before->ref].column.offset,
                   t->rows + before->offset, at, t->stride, t->count);
-        return 0;
+        return;
     }
     if (c->predictor == SONDE_PREDICT_DELTA)
         for (uint32_t i = 1; i < t->count; i++)
@@ -254,7 +306,6 @@ static int get_column(struct sonde__decoder *d, struct reader *r, const struct e
     if (c->predictor == SONDE_PREDICT_DIFF)
         add_column(t->rows + all[c->ref].column.offset, t->stride, t->count, all[c->ref].column.width, d->values);
     store_column(at, t->stride, t->count, c->width, d->values);
-    return 0;
 }
 
 /* ---- chunks ------------------------------------------------------------- */
@@ -308,29 +359,30 @@ int sonde__decoder_run(struct sonde__decoder *d, const void *data, size_t size,
     if (size < sizeof *chunk || size - sizeof *chunk < chunk->stored_bytes || !t.stride || check_sizes(chunk) < 0)
         return SONDE_EFORMAT;
     if (chunk->flags & SONDE_CHUNK_ZSTD) {
-        size_t got = ZSTD_decompressDCtx(d->zstd, d->payload, sizeof d->payload, payload, chunk->stored_bytes);
+        size_t got = ZSTD_decompressDCtx(d->zstd, d->payload, SONDE__PAYLOAD_MAX, payload, chunk->stored_bytes);
         if (ZSTD_isError(got) || got != chunk->raw_bytes)
             return SONDE_EFORMAT;
-        payload = d->payload;
+    } else {
+        memcpy(d->payload, payload, chunk->raw_bytes);
     }
     if (chunk->table == SONDE_TABLE_STRING) {
-        memcpy(rows, payload, chunk->raw_bytes);
+        memcpy(rows, d->payload, chunk->raw_bytes);
         return check_strings(rows, chunk->raw_bytes, chunk->count);
     }
     if (!chunk->count)
         return 0;
 
-    struct reader r = { payload, payload + chunk->raw_bytes };
+    struct reader r = { d->payload, d->payload + chunk->raw_bytes }, packed;
     for (uint32_t i = 0; i < chunk->columns; i++)
         if (get_entry(&r, &entries[i], chunk->row_bytes) < 0)
             return SONDE_EFORMAT;
-    if (check_references(entries, chunk->columns) < 0)
+    if (check_references(entries, chunk->columns) < 0 ||
+        split_payload(&r, entries, chunk->columns, chunk->count, &packed) < 0)
         return SONDE_EFORMAT;
     memset(rows, 0, t.count * t.stride);
     for (uint32_t i = 0; i < chunk->columns; i++)
-        if (get_column(d, &r, entries, i, &t) < 0)
-            return SONDE_EFORMAT;
-    return r.at == r.end ? 0 : SONDE_EFORMAT;
+        get_column(d, &r, &packed, entries, i, &t);
+    return 0;
 }
 
 int sonde_chunk_decode(const void *data, size_t size, const struct sonde_chunk *chunk, void *rows)
