@@ -28,7 +28,10 @@ char *sonde_number_plain(char out[SONDE_NUMBER_MAX], double value)
 {
     if (value >= 999.5 && value < 1e18)
         return sonde_number_count(out, (uint64_t)(value + 0.5));
-    snprintf(out, SONDE_NUMBER_MAX, "%.*f", decimals(value), value);
+    if (value > 0 && value < 0.995)
+        snprintf(out, SONDE_NUMBER_MAX, "%.3g", value);
+    else
+        snprintf(out, SONDE_NUMBER_MAX, "%.*f", decimals(value), value);
     return out;
 }
 

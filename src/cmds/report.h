@@ -84,6 +84,10 @@ void report_callers(const struct report *r, struct sonde_text *out, uint32_t lea
 void report_frame(struct sonde_text *out, const struct sonde_cct_node *node);
 /* The heaviest context of a group, and how many others there are. */
 void report_group_callers(const struct report *r, struct sonde_text *out, const struct sonde_group *group);
+/* Rows of the table below a view's main one: the heaviest contexts of a group. */
+#define REPORT_CALLERS_COLUMNS 4
+void report_callers_begin(struct table *t, const char *title);
+void report_callers_rows(const struct report *r, struct table *t, const struct sonde_group *group, const char *name);
 /* Function name without its parameters, with (). */
 void report_function(struct sonde_text *out, const char *name);
 /* Name of a group: the kernel's, or the kind of operation. */

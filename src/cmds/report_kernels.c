@@ -48,12 +48,10 @@ static void percentiles(struct table *t, const struct sonde_stat *s)
     }
 }
 
-static void kernel_row(const struct report *r, struct table *t, const struct sonde_group *group, uint64_t all_ns)
+static void kernel_row(struct table *t, const struct sonde_group *group, uint64_t all_ns)
 {
     const struct sonde_stat *s = &group->stat;
     bool timed = s->timed > 0;
-    struct sonde_text callers = {0};
-    report_group_callers(r, &callers, group);
     table_cell(t, report_group_name(group));
     table_count(t, s->count);
     table_percent(t, (double)s->sum_ns, (double)all_ns);
@@ -63,17 +61,13 @@ static void kernel_row(const struct report *r, struct table *t, const struct son
     table_time(t, timed, (double)s->max_ns);
     table_time(t, timed, sonde_stat_stddev(s));
     percentiles(t, s);
-    table_cell(t, sonde_text_get(&callers));
-    sonde_text_fini(&callers);
 }
 
-static void copy_row(const struct report *r, struct table *t, const struct sonde_group *group, uint64_t all_ns)
+static void copy_row(struct table *t, const struct sonde_group *group, uint64_t all_ns)
 {
     const struct sonde_stat *s = &group->stat;
     bool timed = s->timed > 0;
     char rate[SONDE_NUMBER_MAX];
-    struct sonde_text callers = {0};
-    report_group_callers(r, &callers, group);
     table_cell(t, report_copy_name(group));
     table_count(t, s->count);
     table_bytes(t, s->bytes > 0, (double)s->bytes);
@@ -83,55 +77,67 @@ static void copy_row(const struct report *r, struct table *t, const struct sonde
     table_time(t, timed, (double)s->max_ns);
     table_cell(t, s->bytes && s->sum_ns && s->timed == s->count
                       ? sonde_number_plain(rate, (double)s->bytes / (double)s->sum_ns) : "-");
-    table_cell(t, sonde_text_get(&callers));
-    sonde_text_fini(&callers);
 }
 
-typedef void (*row_fn)(const struct report *, struct table *, const struct sonde_group *, uint64_t);
+struct layout {
+    const char *view, *title;
+    choose_fn   choose;
+    void      (*row)(struct table *, const struct sonde_group *, uint64_t all_ns);
+    const char *(*name)(const struct sonde_group *);
+};
 
-static int print_groups(const struct report *r, const char *view, choose_fn choose, row_fn row, struct table *t)
+static int print_groups(const struct report *r, const struct layout *l, struct table *t)
 {
-    uint64_t all_ns = total_ns(r, choose);
+    uint64_t all_ns = total_ns(r, l->choose);
+    struct table callers;
     size_t all = 0;
+    report_callers_begin(&callers, l->title);
     for (size_t i = 0; i < r->profile->ops.count; i++) {
         const struct sonde_group *group = &r->profile->ops.items[i];
-        if (!choose(group))
+        if (!l->choose(group))
             continue;
-        if (!r->limit || all < r->limit)
-            row(r, t, group, all_ns);
+        if (!r->limit || all < r->limit) {
+            l->row(t, group, all_ns);
+            report_callers_rows(r, &callers, group, l->name(group));
+        }
         all++;
     }
-    if (all)
-        table_print(t, r);
-    else
-        printf("no operation of this kind among the %zu recorded\n", r->profile->ops.count);
-    report_more(r, view, r->limit && r->limit < all ? r->limit : all, all);
+    if (!all) {
+        puts("the measurement has operations, but none of this kind");
+        return 0;
+    }
+    table_print(t, r);
+    report_more(r, l->view, r->limit && r->limit < all ? r->limit : all, all);
+    fputc('\n', stdout);
+    table_print(&callers, r);
     return 0;
 }
 
 int report_kernels_text(const struct report *r, struct sonde_diag *diag)
 {
+    static const struct layout layout = {"kernels", "Kernel", is_kernel, kernel_row, report_group_name};
     static const struct table_column columns[] = {
         {"Kernel", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"share", TABLE_RIGHT, false},
         {"total", TABLE_RIGHT, false}, {"mean", TABLE_RIGHT, false}, {"min", TABLE_RIGHT, false},
         {"max", TABLE_RIGHT, false}, {"std dev", TABLE_RIGHT, false}, {"p50", TABLE_RIGHT, false},
-        {"p95", TABLE_RIGHT, false}, {"p99", TABLE_RIGHT, false}, {"called from", TABLE_LEFT, true},
+        {"p95", TABLE_RIGHT, false}, {"p99", TABLE_RIGHT, false},
     };
-    struct table t = {.columns = columns, .column_count = 12};
+    struct table t = {.columns = columns, .column_count = 11};
     (void)diag;
-    return print_groups(r, "kernels", is_kernel, kernel_row, &t);
+    return print_groups(r, &layout, &t);
 }
 
 int report_copies_text(const struct report *r, struct sonde_diag *diag)
 {
+    static const struct layout layout = {"copies", "Copy", is_copy, copy_row, report_copy_name};
     static const struct table_column columns[] = {
         {"Copy", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"bytes", TABLE_RIGHT, false},
         {"share", TABLE_RIGHT, false}, {"total", TABLE_RIGHT, false}, {"mean", TABLE_RIGHT, false},
-        {"max", TABLE_RIGHT, false}, {"GB/s", TABLE_RIGHT, false}, {"called from", TABLE_LEFT, true},
+        {"max", TABLE_RIGHT, false}, {"GB/s", TABLE_RIGHT, false},
     };
-    struct table t = {.columns = columns, .column_count = 9};
+    struct table t = {.columns = columns, .column_count = 8};
     (void)diag;
-    return print_groups(r, "copies", is_copy, copy_row, &t);
+    return print_groups(r, &layout, &t);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */

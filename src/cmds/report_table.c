@@ -90,8 +90,11 @@ void table_print(struct table *t, const struct report *r)
     fit(t, width, r->columns);
     if (r->colors)
         fputs("\033[1m", stdout);
-    for (int c = 0; c < t->column_count; c++)
-        print_cell(&t->columns[c], t->columns[c].title, width[c], c + 1 == t->column_count);
+    int titles = t->column_count; /* nothing, not even spaces, after the last title */
+    while (titles > 1 && !*t->columns[titles - 1].title)
+        titles--;
+    for (int c = 0; c < titles; c++)
+        print_cell(&t->columns[c], t->columns[c].title, width[c], c + 1 == titles);
     fputs(r->colors ? "\033[0m\n" : "\n", stdout);
     for (size_t i = 0; i < t->cells.count; i++) {
         int c = (int)(i % (size_t)t->column_count);

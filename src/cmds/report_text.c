@@ -102,6 +102,43 @@ void report_group_callers(const struct report *r, struct sonde_text *out, const 
     free(callers);
 }
 
+void report_callers_begin(struct table *t, const char *title)
+{
+    static struct table_column columns[REPORT_CALLERS_COLUMNS] = {
+        {"", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"total", TABLE_RIGHT, false},
+        {"called from", TABLE_LEFT, true},
+    };
+    columns[0].title = title;
+    *t = (struct table){.columns = columns, .column_count = REPORT_CALLERS_COLUMNS};
+}
+
+void report_callers_rows(const struct report *r, struct table *t, const struct sonde_group *group, const char *name)
+{
+    enum { MOST = 4 };
+    struct sonde_caller *callers = NULL;
+    long count = sonde_profile_group_callers(r->profile, group, &callers);
+    for (long i = 0; i < count && (i < MOST || !r->limit); i++) {
+        const struct sonde_metrics *m = &callers[i].metrics;
+        bool api = group->op == SONDE_OP_NONE && m->operations == 0;
+        struct sonde_text text = {0};
+        report_callers(r, &text, callers[i].leaf, 3);
+        table_cell(t, i ? "" : name);
+        table_count(t, api ? m->api_calls : m->operations);
+        table_time(t, api || m->timed > 0, (double)(api ? m->api_ns : m->device_ns));
+        table_cell(t, sonde_text_get(&text));
+        sonde_text_fini(&text);
+    }
+    if (r->limit && count > MOST) {
+        struct sonde_text text = {0};
+        sonde_text_format(&text, "and %ld more places (--limit 0 shows all)", count - MOST);
+        for (int i = 0; i < 3; i++)
+            table_cell(t, "");
+        table_cell(t, sonde_text_get(&text));
+        sonde_text_fini(&text);
+    }
+    free(callers);
+}
+
 const char *report_group_name(const struct sonde_group *group)
 {
     if (*group->name)
