@@ -151,18 +151,21 @@ static void entry_patch(void *entry, const void *hook, size_t offset, size_t byt
 static void table_patch(cl_platform_id platform)
 {
     cl_icd_dispatch *table = *(cl_icd_dispatch **)platform;
+    if (table->clGetPlatformInfo == NULL || table->clFinish == sonde__clFinish)
+        return; /* no table, or hooked already */
     const uint32_t count = atomic_load(&patched_count);
-    for (uint32_t i = 0; i < count; i++)
-        if (patched[i].table == table)
-            return;
+    uint32_t slot = 0;
+    while (slot < count && patched[slot].table != table) /* a vendor may be loaded anew */
+        slot++;
     const size_t bytes = table_bytes(table, platform);
-    if (bytes == 0 || count == TABLES_MAX || !make_writable(table, bytes)) {
+    if (bytes == 0 || slot == TABLES_MAX || !make_writable(table, bytes)) {
         sonde_note("an OpenCL platform's dispatch table could not be hooked");
         return;
     }
-    patched[count].table = table;
-    memcpy(&patched[count].originals, table, bytes);
-    atomic_store(&patched_count, count + 1);
+    patched[slot].table = table;
+    memcpy(&patched[slot].originals, table, bytes);
+    if (slot == count)
+        atomic_store(&patched_count, count + 1);
 #define X(name)                                                                       \
     entry_patch(&table->name, (const void *)(uintptr_t)sonde__##name,                            \
                 offsetof(cl_icd_dispatch, name), bytes);

@@ -33,7 +33,10 @@ struct work {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool inside;
-static bool recording = true, reported;
+static bool recording = true;
+static pthread_once_t begun = PTHREAD_ONCE_INIT;
+
+static void report(void);
 
 static struct submitted *submits;
 static size_t submit_count, open_from, open_count;
@@ -69,10 +72,18 @@ bool sonde_recording(void)
     return recording;
 }
 
+/* Not a destructor: waiting for work under way must come before those of the
+ * runtime and its compiler, which ran their constructors before this. */
+static void begin(void)
+{
+    atexit(report);
+}
+
 bool sonde_call_begin(struct sonde_call *call, uint32_t api)
 {
     if (inside || !recording)
         return false;
+    pthread_once(&begun, begin);
     inside = true;
     *call = (struct sonde_call){ .api = api, .enter_ns = sonde_now_ns() };
     return true;
@@ -319,11 +330,4 @@ static void report(void)
     for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
         fprintf(out, "%s %llu\n", totals[i].name, (unsigned long long)totals[i].value);
     fclose(out);
-}
-
-__attribute__((destructor)) static void at_exit(void)
-{
-    if (!reported && submits)
-        report();
-    reported = true;
 }
