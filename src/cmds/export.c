@@ -45,9 +45,9 @@ static void say_result(const struct export_options *o, const struct sonde_measur
     const struct sonde_export_format *format = sonde_export_formats[o->to];
     char                              count[SONDE_NUMBER_MAX], size[SONDE_NUMBER_MAX], lost[SONDE_NUMBER_MAX];
     if (m->damaged_chunks)
-        sonde_say("%s damaged chunk%s of %s skipped; the rest was exported",
-                  sonde_number_count(lost, m->damaged_chunks), m->damaged_chunks == 1 ? " was" : "s were",
-                  m->path);
+        sonde_say("%s damaged chunk%s of %s %s skipped; the rest was exported",
+                  sonde_number_count(lost, m->damaged_chunks), m->damaged_chunks == 1 ? "" : "s", m->path,
+                  m->damaged_chunks == 1 ? "was" : "were");
     if (o->quiet || strcmp(path, "-") == 0)
         return;
     sonde_number_count(count, result->operations);

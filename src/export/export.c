@@ -1,6 +1,7 @@
 /* export.c - the table of formats. */
 #include "export.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct sonde_export_format *const sonde_export_formats[] = {
@@ -27,10 +28,12 @@ int sonde__export_needs_trace(const struct sonde_measurement *m, struct sonde_di
             return 0;
         done += m->processes[i].header.ledger.done;
     }
-    code = sonde_diag_set(diag, SONDE_EEMPTY, m->path, done ? "no trace, only a profile, in" : "no operations in");
+    code = sonde_diag_set(diag, SONDE_EEMPTY, m->path, done ? "there is no trace in" : "there is no operation in");
+    if (diag && done)
+        snprintf(diag->why, sizeof diag->why, "it holds a profile only");
     if (done)
         sonde_diag_hint(diag, "record with --trace, or use --to json, which holds the profile");
     else
-        sonde_diag_hint(diag, "'sonde report %s ledger' says why", m->path);
+        sonde_diag_hint(diag, "'sonde report %s' says why", m->path);
     return code;
 }

@@ -1,0 +1,203 @@
+"""export_test.py - `sonde export`: every format against a measurement whose content is known."""
+import csv
+import io
+import json
+import os
+import unittest
+
+import cli
+import live
+import scenes
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+
+def whole(text):
+    return int(text) if text else None
+
+
+class Csv(cli.Case):
+    def test_every_operation_as_it_was_written(self):
+        path, processes = scenes.demo(self.folder)
+        done = self.ok("export", path, "--to", "csv", "-o", "-")
+        self.assertEqual(done.err, "")
+        rows = rows_of(done.stdout.decode("utf-8"))
+        truth = {(p.name, op["correlation"]): op for p in processes for op in p.truth}
+        self.assertEqual(len(rows), len(truth))
+        for row in rows:
+            op = truth.pop((row["process"], int(row["correlation"])))
+            name = op["name"] if isinstance(op["name"], str) else op["name"].decode("utf-8", "replace")
+            self.assertEqual((row["kind"], row["name"], int(row["lane"])), (op["kind"], name, op["lane"]))
+            for key in ("enter_ns", "queued_ns", "submit_ns", "start_ns", "end_ns", "bytes"):
+                self.assertEqual(whole(row[key]), op[key], key)
+            self.assertEqual((row["failed"], row["bad_time"]), (str(int(op["failed"])), str(int(op["bad_time"]))))
+            known = op["start_ns"] is not None and op["end_ns"] >= op["start_ns"]
+            self.assertEqual(whole(row["duration_ns"]), op["end_ns"] - op["start_ns"] if known else None)
+            self.assertEqual(row["called_from"], "Solver.step() main.py:20 ← <module> main.py:10")
+        self.assertEqual(truth, {})
+
+    def test_work_sizes_and_objects(self):
+        path, _ = scenes.demo(self.folder)
+        rows = rows_of(self.ok("export", path, "--to", "csv", "-o", "-").stdout.decode("utf-8"))
+        sizes = {(r["global_size"], r["local_size"]) for r in rows if r["name"] == "vadd"}
+        self.assertEqual(sizes, {("1024 × 16", ""), ("1024 × 16", "64 × 1")})
+        self.assertEqual([(r["object"], r["object_bytes"]) for r in rows if r["kind"] == "write"], [("1", "4096")])
+        self.assertEqual({r["queue"] for r in rows if r["process"].startswith("alpha")},
+                         {"Queue 1 · Test GPU 9000", "Queue 2 · Test GPU 9000"})
+
+    def test_lines_end_as_rfc_4180_says(self):
+        path, _ = scenes.demo(self.folder)
+        data = self.ok("export", path, "--to", "csv", "-o", "-").stdout
+        self.assertTrue(data.endswith(b"\r\n"))
+        self.assertIn(b'"say ""hi"",\r\nthere \xc2\xb5"', data)
+
+
+class Json(cli.Case):
+    def document(self, path):
+        return json.loads(self.ok("export", path, "--to", "json", "-o", "-").stdout.decode("utf-8"))
+
+    def test_agrees_with_the_truth(self):
+        path, processes = scenes.demo(self.folder)
+        doc = self.document(path)
+        names = [p["name"] for p in doc["processes"]]
+        truth = {(p.name, op["correlation"]): op for p in processes for op in p.truth}
+        self.assertEqual(len(doc["operations"]), len(truth))
+        for row in doc["operations"]:
+            op = truth.pop((names[row["process"]], row["correlation"]))
+            for key in ("kind", "lane", "enter_ns", "queued_ns", "submit_ns", "start_ns", "end_ns", "bytes", "failed",
+                        "bad_time"):
+                self.assertEqual(row[key], op[key], key)
+        calls = {(p.name, c["enter_ns"], c["leave_ns"], c["name"], c["correlation"] or None)
+                 for p in processes for c in p.calls}
+        self.assertEqual({(names[c["process"]], c["enter_ns"], c["leave_ns"], c["name"], c["correlation"])
+                          for c in doc["calls"]}, calls)
+
+    def test_ledger_and_totals(self):
+        path, processes = scenes.demo(self.folder)
+        doc = self.document(path)
+        for process in doc["processes"]:
+            ledger = next(p for p in processes if p.name == process["name"]).ledger
+            for key in ("seen", "done", "failed", "no_times", "unmatched", "bad_time", "api_calls", "hook_ns"):
+                self.assertEqual(process["ledger"][key], ledger[key], key)
+            self.assertEqual(process["ledger"]["dropped"]["trace_full"], ledger["dropped1"])
+        vadd = next(t for t in doc["operation_totals"] if t["name"] == "vadd")
+        self.assertEqual((vadd["count"], vadd["total_ns"], vadd["mean_ns"], vadd["stddev_ns"], vadd["kind"]),
+                         (10, 20000, 2000, 0, "kernel"))
+        marker = next(t for t in doc["operation_totals"] if t["name"] == "marker")
+        self.assertEqual((marker["count"], marker["timed"], marker["total_ns"], marker["min_ns"]), (1, 0, None, None))
+
+    def test_contexts_lead_to_the_root(self):
+        path, _ = scenes.demo(self.folder)
+        doc = self.document(path)
+        contexts = {c["id"]: c for c in doc["contexts"]}
+        row = next(o for o in doc["operations"] if o["name"] == "vadd")
+        frames, at = [], row["context"]
+        while at:
+            frames.append((contexts[at]["kind"], contexts[at]["name"], contexts[at]["line"]))
+            at = contexts[at]["parent"]
+        self.assertEqual(frames, [("operation", "vadd", None), ("api", "clEnqueueNDRangeKernel", None),
+                                  ("python", "Solver.step", 20), ("python", "<module>", 10), ("native", None, None)])
+
+    def test_one_operation_per_line(self):
+        path, processes = scenes.demo(self.folder)
+        text = self.ok("export", path, "--to", "json", "-o", "-").out
+        body = text.split('"operations":[\n')[1].split("\n]")[0]
+        lines = [json.loads(line.rstrip(",")) for line in body.split("\n")]
+        self.assertEqual(len(lines), sum(len(p.truth) for p in processes))
+
+    def test_profile_without_trace(self):
+        path, p = scenes.profile_only(self.folder)
+        doc = self.document(path)
+        self.assertEqual(doc["operations"], [])
+        self.assertFalse(doc["processes"][0]["trace"])
+        self.assertEqual(sum(t["count"] for t in doc["operation_totals"]), len(p.truth))
+
+    def test_schema(self):
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("the Python package jsonschema is missing")
+        with open(os.path.join(cli.HERE, "../../docs/schema/export.json")) as file:
+            schema = json.load(file)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        validator = jsonschema.Draft202012Validator(schema)
+        for path in (scenes.demo(self.folder)[0], scenes.profile_only(self.folder)[0]):
+            errors = ["%s: %s" % (list(e.absolute_path), e.message) for e in validator.iter_errors(self.document(path))]
+            self.assertEqual(errors, [])
+
+
+class Command(cli.Case):
+    def test_default_name_stands_next_to_the_measurement(self):
+        scenes.demo(self.folder)
+        done = self.ok("export", "demo.sonde", "--to", "csv")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["demo.csv", "demo.sonde"])
+        self.expect("export-done", done.err, normalize=True)
+        self.ok("export", self.path("demo.sonde") + "/", "--to", "json", "-q", cwd="/")
+        self.ok("export", ".", "--to", "perfetto", "-q", cwd=self.path("demo.sonde"))
+        self.assertEqual(sorted(os.listdir(self.folder)),
+                         ["demo.csv", "demo.json", "demo.perfetto-trace", "demo.sonde"])
+
+    def test_an_existing_file_needs_force(self):
+        scenes.demo(self.folder)
+        with open(self.path("demo.csv"), "w") as file:
+            file.write("mine")
+        self.expect("export-exists", self.fails("export", "demo.sonde", "--to", "csv").err)
+        with open(self.path("demo.csv")) as file:
+            self.assertEqual(file.read(), "mine")
+        self.ok("export", "demo.sonde", "--to", "csv", "--force")
+        with open(self.path("demo.csv")) as file:
+            self.assertTrue(file.readline().startswith("process,pid,"))
+
+    def test_output_that_cannot_be(self):
+        scenes.demo(self.folder)
+        self.expect("export-no-folder", self.fails("export", "demo.sonde", "--to", "csv", "-o", "none/a.csv").err)
+        self.expect("export-full", self.fails("export", "demo.sonde", "--to", "csv", "-o", "/dev/full").err)
+        with open("/dev/full", "w") as full:
+            self.fails("export", "demo.sonde", "--to", "perfetto", "-o", "-", stdout=full)
+        self.assertEqual(os.listdir(self.folder), ["demo.sonde"])
+
+    def test_a_killed_export_leaves_nothing(self):
+        import signal
+        import subprocess
+        import time
+        path, _ = scenes.long_run(self.folder, 300000)
+        for delay in (0.0, 0.05, 0.1, 0.2, 0.3):
+            child = subprocess.Popen([cli.SONDE, "export", path, "--to", "json", "-o", self.path("out.json")],
+                                     stderr=subprocess.DEVNULL)
+            time.sleep(delay)
+            child.send_signal(signal.SIGKILL)
+            if child.wait() == 0:
+                os.unlink(self.path("out.json"))
+            self.assertEqual([n for n in os.listdir(self.folder) if not n.endswith((".sonde", ".part"))], [])
+
+    def test_usage(self):
+        scenes.demo(self.folder)
+        self.expect("export-usage", self.fails("export", "demo.sonde", status=2).err +
+                    self.fails("export", "demo.sonde", "--to", "nothing", status=2).err +
+                    self.fails("export", "--to", "csv", status=2).err)
+        self.expect("export-help", self.ok("export", "--help").out)
+
+    def test_no_trace_no_operations(self):
+        scenes.profile_only(self.folder)
+        live.write_manifest(self.path("empty.sonde"), ["true"])
+        self.expect("export-no-trace", "".join(
+            self.fails("export", name, "--to", to).err
+            for name in ("profile.sonde", "empty.sonde") for to in ("perfetto", "csv")))
+        self.ok("export", "empty.sonde", "--to", "json", "-q")
+
+    def test_the_measurement_is_not_changed(self):
+        path, _ = scenes.demo(self.folder)
+
+        def state():
+            return [(root, name, os.stat(os.path.join(root, name)).st_mtime_ns)
+                    for root, _, names in os.walk(path) for name in sorted(names)]
+        before = state()
+        for to in ("perfetto", "json", "csv"):
+            self.ok("export", path, "--to", to)
+        self.assertEqual(state(), before)
+
+
+if __name__ == "__main__":
+    cli.main()

@@ -1,0 +1,197 @@
+"""live.py - writes measurements with known content, as an unsealed live.sonde.
+
+Shares nothing with src/: the layout is docs/format.md's, written down once
+more with struct. A measurement made here is the truth that the commands'
+output is compared with.
+"""
+import json
+import os
+import struct
+
+SEGMENT = 65536
+ROOM = SEGMENT - 64
+TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL").split()
+KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
+         "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
+         "release").split()
+NATIVE, PYTHON, API, OP, UNKNOWN, CUT = 1, 2, 3, 4, 5, 6
+FAILED, NO_TIMES, BAD_TIME, EARLY = 1, 2, 4, 8
+DROPS = "channel_full trace_full disk_full max_size after_exit reentrant agent_off".split()
+LEDGER = ("seen done failed no_times".split() + ["dropped%d" % i for i in range(16)] +
+          ("unmatched bad_time early_in_bound api_calls unwinds unwind_failed unwind_truncated unwind_checked "
+           "unwind_mismatched python_walks python_failed contexts_folded hook_ns thread_cpu_ns vendor_ns "
+           "written_bytes").split())
+ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<IIIIII", "DEVICE": "<IIIIIIQ",
+        "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q", "OBJECT": "<IIIIQQQQ",
+        "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
+        "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII"}
+
+
+class Process:
+    """One process; ids are what the add functions return."""
+
+    def __init__(self, name, pid, start_ns=10**12, wall_offset_ns=17 * 10**17, executable="/opt/demo/bin/demo",
+                 trace=True, state=2):
+        self.name, self.pid, self.start_ns, self.state = name, pid, start_ns, state
+        self.wall_offset_ns, self.executable, self.trace = wall_offset_ns, executable, trace
+        self.tables = {name: [] for name in TABLES}
+        self.owned = {}  # (table, owner) -> rows
+        self.strings, self.frames, self.nodes, self.works = {}, {}, {}, {}
+        self.accumulators = {}
+        self.ledger = dict.fromkeys(LEDGER, 0)
+        self.stop_ns = start_ns
+        self.truth = []  # operations, in the words of the exports
+        self.calls = []
+        self.correlation = 0
+
+    def string(self, text):
+        data = text if isinstance(text, bytes) else text.encode()
+        if not data:
+            return 0
+        if data not in self.strings:
+            self.strings[data] = len(self.strings) + 1
+            self.tables["STRING"].append(data)
+        return self.strings[data]
+
+    def add(self, table, *values):
+        self.tables[table].append(struct.pack(ROWS[table], *values))
+        return len(self.tables[table])
+
+    def module(self, path):
+        return self.add("MODULE", self.string(path), 0, 0, 0, 1 << 20, 1, 0)
+
+    def python(self, function, file, line):
+        return self.add("PYCODE", self.string(function), self.string(file), line, 0, 0x030B, 0)
+
+    def frame(self, kind, module=0, offset=0, op=0, name=""):
+        key = (kind, module, offset, op, name)
+        if key not in self.frames:
+            self.frames[key] = self.add("FRAME", kind, op, module, offset, self.string(name), 0)
+        return self.frames[key]
+
+    def node(self, parent, frame, slot=1):
+        key = (parent, frame, slot)
+        if key not in self.nodes:
+            rows = self.owned.setdefault(("NODE", slot), [])
+            if len(rows) >= 8000:
+                raise ValueError("more nodes than one segment of this writer holds")
+            rows.append(struct.pack(ROWS["NODE"], parent, frame))
+            self.nodes[key] = (slot << 13) + len(rows) - 1
+        return self.nodes[key]
+
+    def device(self, name, kind=2):
+        return self.add("DEVICE", self.string("Platform"), self.string(name), self.string("Vendor"),
+                        self.string("1.0"), kind, self.string("opencl"), 1 << 34)
+
+    def lane(self, kind, device=0, tid=0, flags=0, name=""):
+        return self.add("LANE", kind, device, 1 if device else 0, flags, self.string(name), tid, 1, 0,
+                        self.start_ns, 0, 0, 0, 0, 0, *[0] * 12)
+
+    def thread(self, tid):
+        return self.lane(1, tid=tid)
+
+    def queue(self, device, out_of_order=False):
+        return self.lane(2, device=device, flags=1 if out_of_order else 0)
+
+    def work(self, global_size, local_size=()):
+        key = (tuple(global_size), tuple(local_size))
+        if key not in self.works:
+            pad = lambda sizes: list(sizes) + [0] * (3 - len(sizes))
+            self.works[key] = self.add("WORK", len(global_size), 0, *pad(global_size), *pad(local_size))
+        return self.works[key]
+
+    def object(self, kind, node, size, alloc_ns, free_ns=0):
+        return self.add("OBJECT", kind, node, 1, 0, size, 0x1000, alloc_ns, free_ns)
+
+    def note(self, text):
+        self.add("NOTE", self.start_ns, text.encode())
+
+    def account(self, node, lane, duration, size=0, delays=(0, 0, 0), failed=0):
+        self.accumulators.setdefault((node, lane), []).append((duration, size, delays, failed))
+
+    def call(self, thread, api, parent, enter, leave, correlation=0, queue=0):
+        node = self.node(parent, self.frame(API, offset=1, name=api))
+        self.owned.setdefault(("CALL", thread), []).append(
+            struct.pack(ROWS["CALL"], enter, leave, correlation, node, queue))
+        self.account(node, 0, leave - enter)
+        self.ledger["api_calls"] += 1
+        self.calls.append({"name": api, "enter_ns": enter, "leave_ns": leave, "correlation": correlation})
+        return node
+
+    def enqueue(self, thread, queue, api, parent, kind, enter, leave, start=0, end=0, name="", size=0, work=0, obj=0,
+                flags=0):
+        """An API call and its operation."""
+        self.correlation += 1
+        api_node = self.call(thread, api, parent, enter, leave, self.correlation, queue)
+        index = KINDS.index(kind)
+        node = self.node(api_node, self.frame(OP, op=index, name=name))
+        timed = not flags & NO_TIMES
+        queued, submit = (enter + 100, enter + 300) if timed else (0, 0)
+        self.owned.setdefault(("OP", queue), []).append(
+            struct.pack(ROWS["OP"], start, end, queued, submit, enter, size, self.correlation, node, work, obj, index,
+                        flags))
+        delays = (100, 200, start - submit) if timed and not flags & BAD_TIME else (0, 0, 0)
+        self.account(node, queue, end - start if timed and not flags & BAD_TIME else None, size, delays,
+                     1 if flags & FAILED else 0)
+        for key, bit in (("failed", FAILED), ("no_times", NO_TIMES), ("bad_time", BAD_TIME)):
+            self.ledger[key] += bool(flags & bit)
+        self.ledger["seen"] += 1
+        self.ledger["done"] += 1
+        self.stop_ns = max(self.stop_ns, end, leave)
+        self.truth.append({"correlation": self.correlation, "lane": queue, "kind": kind, "name": name or kind,
+                           "enter_ns": enter, "start_ns": start if timed else None, "end_ns": end if timed else None,
+                           "queued_ns": queued or None, "submit_ns": submit or None, "bytes": size,
+                           "failed": bool(flags & FAILED), "bad_time": bool(flags & BAD_TIME)})
+
+    # ---- writing -------------------------------------------------------------
+
+    def profile_rows(self):
+        for (node, lane), items in self.accumulators.items():
+            times = [d for d, *_ in items if d is not None]
+            mean = sum(times) / len(times) if times else 0.0
+            delays = [sum(i[2][k] for i in items) for k in range(3)]
+            self.add("PROFILE", node, lane, len(items), sum(times), min(times, default=0), max(times, default=0),
+                     mean, sum((t - mean) ** 2 for t in times), sum(i[1] for i in items), delays[1], delays[2],
+                     delays[0], len(times), sum(i[3] for i in items), 0, 0, *[0] * 40)
+
+    def segments(self):
+        def cut(table, owner, first, rows):
+            per = ROOM // struct.calcsize(ROWS[table])
+            for at in range(0, len(rows), per):
+                part = rows[at:at + per]
+                yield table, owner, first + at, len(part), struct.calcsize(ROWS[table]), b"".join(part)
+
+        strings = b""
+        for data in self.tables["STRING"]:
+            strings += struct.pack("<I", len(data)) + data + b"\0" * (-len(data) % 4)
+        yield "STRING", 0, 1, len(strings), 1, strings
+        for table, rows in self.tables.items():
+            if table not in ("FREE", "STRING"):
+                yield from cut(table, 0, 1, rows)
+        for (table, owner), rows in self.owned.items():
+            yield from cut(table, owner, owner << 13 if table == "NODE" else 0, rows)
+
+    def header(self, count):
+        head = struct.pack("<QIIIIIIQQQQQII512s", 0x314556494C444E53, 1, SEGMENT, count, self.state, self.pid,
+                           int(self.trace), self.start_ns, self.stop_ns + 1000, self.wall_offset_ns, 0, 50, 0, 0,
+                           self.executable.encode())
+        head += struct.pack("<%dQ" % 44, *[self.ledger[k] for k in LEDGER], *[0] * 8)
+        return head
+
+    def write(self, folder):
+        if not self.tables["PROFILE"]:
+            self.profile_rows()
+        path = os.path.join(folder, self.name)
+        os.makedirs(path)
+        with open(os.path.join(path, "live.sonde"), "wb") as file:
+            segments = list(self.segments())
+            file.write(self.header(len(segments)).ljust(SEGMENT, b"\0"))
+            for table, owner, first, used, width, data in segments:
+                head = struct.pack("<IHHIIQI36s", 0x47455353, TABLES.index(table), 0, owner, used, first, width, b"")
+                file.write((head + data).ljust(SEGMENT, b"\0"))
+
+
+def write_manifest(folder, command):
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "manifest.json"), "w") as file:
+        json.dump({"format": 1, "sonde": "0.1.0", "command": command}, file)

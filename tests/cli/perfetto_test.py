@@ -1,0 +1,145 @@
+"""perfetto_test.py - `sonde export --to perfetto`, read with Google's definitions and compared with the truth."""
+import collections
+import csv
+import io
+import os
+
+import cli
+import live
+import scenes
+
+try:
+    import perfetto_check
+except ImportError as missing:
+    perfetto_check = None
+    WHY = "the Python package perfetto is missing (%s)" % missing
+
+OPERATIONS = ("kernel", "copy", "set", "order")
+
+
+class Perfetto(cli.Case):
+    def setUp(self):
+        super().setUp()
+        if not perfetto_check:
+            self.skipTest(WHY)
+
+    def trace(self, path):
+        self.ok("export", path, "--to", "perfetto", "-o", self.path("t"), "--force", "-q")
+        return perfetto_check.load(self.path("t"))
+
+    def demo(self):
+        path, processes = scenes.demo(self.folder)
+        return self.trace(path), processes
+
+    def test_every_operation_with_its_times(self):
+        trace, processes = self.demo()
+        self.assertEqual(len(trace.of(*OPERATIONS)), sum(p.ledger["done"] for p in processes))
+        truth = collections.Counter()
+        first = processes[1]  # sorted by start: beta starts earlier on its own clock
+        for p in processes:
+            shift = p.wall_offset_ns - first.wall_offset_ns
+            for op in p.truth:
+                timed = op["start_ns"] is not None and op["end_ns"] >= op["start_ns"]
+                name = op["name"] if isinstance(op["name"], str) else op["name"].decode("utf-8", "replace")
+                start = op["start_ns"] if timed else op["enter_ns"]
+                truth[name, start + shift, (op["end_ns"] if timed else start) + shift, not timed] += 1
+        self.assertEqual(collections.Counter((s.name, s.start, s.end, s.instant) for s in trace.of(*OPERATIONS)),
+                         truth)
+
+    def test_every_api_call(self):
+        trace, processes = self.demo()
+        self.assertEqual(collections.Counter(s.name for s in trace.of("api")),
+                         collections.Counter(c["name"] for p in processes for c in p.calls))
+        self.assertEqual({trace.tracks[s.track].thread.tid for s in trace.of("api")}, {4711, 4712})
+
+    def test_flows_lead_from_the_call_to_its_operation(self):
+        trace, processes = self.demo()
+        flows = trace.flows()
+        self.assertEqual(len(flows), sum(len(p.truth) for p in processes))
+        for begin, end in flows.values():
+            self.assertEqual((len(begin), len(end)), (1, 1))
+            self.assertEqual((begin[0].category, begin[0].args["correlation"]), ("api", end[0].args["correlation"]))
+            self.assertIn(end[0].category, OPERATIONS)
+            self.assertEqual(trace.process(begin[0].track).pid, trace.process(end[0].track).pid)
+
+    def test_tracks(self):
+        trace, _ = self.demo()
+        names = collections.Counter(trace.name(uuid) for uuid in trace.tracks)
+        self.assertEqual(names["Queue 1 · Test GPU 9000"], 1)
+        # Four kernels at once: the queue's own track and three more, one in the viewer.
+        self.assertEqual(names["Queue 2 · Test GPU 9000"], 4)
+        queue = [t for t in trace.tracks.values() if t.name == "Queue 2 · Test GPU 9000"]
+        self.assertEqual({t.sibling_merge_key_int for t in queue[1:]}, {queue[0].uuid})
+        self.assertEqual({trace.tracks[t.parent_uuid].name for t in queue}, {"Device 1 · Test GPU 9000"})
+        processes = [t.process for t in trace.tracks.values() if t.HasField("process")]
+        self.assertEqual(len({p.pid for p in processes}), 2)
+        self.assertEqual({p.process_name for p in processes}, {"demo (alpha-4711-0)", "demo (beta-4711-0)"})
+
+    def test_arguments(self):
+        trace, _ = self.demo()
+        write = next(s for s in trace.slices if s.name == "write")
+        self.assertEqual({k: write.args[k] for k in ("bytes", "object", "object_bytes", "call_to_queued_ns",
+                                                     "queued_to_submit_ns", "submit_to_start_ns", "called_from")},
+                         {"bytes": 4096, "object": 1, "object_bytes": 4096, "call_to_queued_ns": 100,
+                          "queued_to_submit_ns": 200, "submit_to_start_ns": 2700,
+                          "called_from": "Solver.step() main.py:20 ← <module> main.py:10"})
+        self.assertEqual(write.args["stack"],
+                         "Solver.step() main.py:20\n<module> main.py:10\ndemo+0x1234")
+        sizes = {(s.args["global_size"], s.args.get("local_size")) for s in trace.slices if s.name == "vadd"}
+        self.assertEqual(sizes, {("1024 × 16", None), ("1024 × 16", "64 × 1")})
+        status = {s.name: s.args["status"] for s in trace.of(*OPERATIONS) if "status" in s.args}
+        self.assertEqual(status, {"caf\ufffd": "failed", "marker": "no device times", "read": "bad times"})
+
+    def test_clocks(self):
+        trace, processes = self.demo()
+        monotonic_raw, realtime = 5, 1
+        self.assertEqual(trace.primary, monotonic_raw)
+        self.assertEqual(trace.clocks[realtime] - trace.clocks[monotonic_raw], processes[1].wall_offset_ns)
+
+    def test_ledger(self):
+        trace, processes = self.demo()
+        ledgers = {trace.process(s.track).process_name: s for s in trace.of("sonde")}
+        alpha = ledgers["demo (alpha-4711-0)"]
+        self.assertEqual(alpha.name, "ledger: %d seen, 2 dropped, 0 unmatched" % processes[0].ledger["seen"])
+        self.assertEqual((alpha.args["done"], alpha.args["hook_ns"], alpha.args["dropped"], alpha.args["note"]),
+                         (processes[0].ledger["done"], 12345, "2 trace_full", "one thing to know"))
+
+    def test_equals_csv(self):
+        path, p = scenes.long_run(self.folder, 20000)
+        trace = self.trace(path)
+        rows = csv.DictReader(io.StringIO(self.ok("export", path, "--to", "csv", "-o", "-").out, newline=""))
+        self.assertEqual(collections.Counter((r["name"], int(r["start_ns"]), int(r["end_ns"]), r["called_from"])
+                                             for r in rows),
+                         collections.Counter((s.name, s.start, s.end, s.args["called_from"])
+                                             for s in trace.of("kernel")))
+        self.assertEqual(len(trace.of("kernel")), len(p.truth))
+
+    def test_a_broken_trace_is_seen(self):
+        """The checker itself: every rule can fail."""
+        path, _ = scenes.demo(self.folder)
+        self.ok("export", path, "--to", "perfetto", "-o", self.path("t"), "-q")
+        pb = perfetto_check.pb
+        with open(self.path("t"), "rb") as file:
+            data = file.read()
+
+        def broken(change):
+            trace = pb.Trace.FromString(data)
+            change(trace.packet)
+            with self.assertRaises(perfetto_check.Broken):
+                perfetto_check.Trace(trace.SerializeToString())
+
+        def first(packets, test):
+            return next(i for i, p in enumerate(packets) if test(p))
+
+        def kind(t):
+            return lambda p: p.WhichOneof("data") == "track_event" and p.track_event.type == t
+        begin, end = kind(pb.TrackEvent.TYPE_SLICE_BEGIN), kind(pb.TrackEvent.TYPE_SLICE_END)
+        broken(lambda p: p.pop(first(p, end)))
+        broken(lambda p: p.pop(first(p, begin)))
+        broken(lambda p: setattr(p[first(p, end)], "timestamp", 1))
+        broken(lambda p: p.pop(first(p, lambda q: q.HasField("interned_data"))))
+        broken(lambda p: p.pop(first(p, lambda q: q.HasField("track_descriptor"))))
+
+
+if __name__ == "__main__":
+    cli.main()

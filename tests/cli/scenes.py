@@ -1,0 +1,93 @@
+"""scenes.py - measurements with known answers, made by live.py."""
+import os
+
+import live
+
+MS = 10**6
+
+
+def demo(folder, name="demo.sonde"):
+    """Two processes. The first has two threads, an in-order and an out-of-order
+    queue whose kernels overlap, copies, every flag, and awkward names; the
+    second has the same pid on another host. Returns (path, processes)."""
+    path = os.path.join(folder, name)
+    live.write_manifest(path, ["demo", "2048", "a \"quoted\" word"])
+    first, second = one_process(), other_host()
+    first.write(path)
+    second.write(path)
+    return path, [first, second]
+
+
+def stack(p, slot=1):
+    """main.py:10 <- step main.py:20, inside a stripped native program."""
+    outer = p.node(0, p.frame(live.NATIVE, p.module("/opt/demo/bin/demo"), 0x1234), slot)
+    main = p.node(outer, p.frame(live.PYTHON, p.python("<module>", "/home/user/main.py", 10)), slot)
+    return p.node(main, p.frame(live.PYTHON, p.python("Solver.step", "/home/user/main.py", 20)), slot)
+
+
+def one_process():
+    p = live.Process("alpha-4711-0", 4711)
+    gpu = p.device("Test GPU 9000")
+    host, host2 = p.thread(4711), p.thread(4712)
+    ordered, free = p.queue(gpu), p.queue(gpu, out_of_order=True)
+    here, there = stack(p), stack(p, slot=2)
+    t = p.start_ns + MS
+    api = "clEnqueueNDRangeKernel"
+    buffer = p.object(1, p.node(here, p.frame(live.API, offset=2, name="clCreateBuffer")), 4096, t)
+    p.enqueue(host, ordered, "clEnqueueWriteBuffer", here, "write", t, t + 2000, t + 3000, t + 5000, size=4096,
+              obj=buffer)
+    for i in range(10):
+        at = t + 10000 + i * 1000
+        p.enqueue(host, ordered, api, here, "kernel", at, at + 500, t + 50000 + i * 2000, t + 50000 + i * 2000 + 2000,
+                  name="vadd", work=p.work((1024, 16), (64, 1) if i % 2 else ()))
+    # Completed last first; four at once on the device.
+    for i in reversed(range(12)):
+        at = t + 100000 + i * 1000
+        p.enqueue(host2, free, api, there, "kernel", at, at + 400, t + 200000 + i * 1000, t + 204000 + i * 1000,
+                  name="void scale<float, 4>(float*, const char*)")
+    p.call(host, "clFinish", here, t + 300000, t + 400000)
+    p.enqueue(host, ordered, api, here, "kernel", t + 500000, t + 501000, t + 502000, t + 502000,
+              name="say \"hi\",\r\nthere µ")
+    p.enqueue(host, ordered, api, here, "kernel", t + 510000, t + 511000, t + 512000, t + 513000, name=b"caf\xe9",
+              flags=live.FAILED)
+    p.enqueue(host, ordered, "clEnqueueMarker", here, "marker", t + 520000, t + 521000, flags=live.NO_TIMES)
+    p.enqueue(host, ordered, "clEnqueueReadBuffer", here, "read", t + 530000, t + 531000, t + 540000, t + 535000,
+              size=4096, flags=live.BAD_TIME)
+    p.ledger.update(unwinds=len(p.truth), hook_ns=12345, thread_cpu_ns=23456, seen=p.ledger["seen"] + 2)
+    p.ledger["dropped1"] = 2
+    p.note("one thing to know")
+    return p
+
+
+def other_host():
+    p = live.Process("beta-4711-0", 4711, start_ns=5 * 10**11, wall_offset_ns=17 * 10**17 + 5 * 10**11 + 7)
+    queue = p.queue(p.device("Other GPU"))
+    thread, t = p.thread(4711), p.start_ns + MS
+    p.enqueue(thread, queue, "clEnqueueFillBuffer", stack(p), "fill", t, t + 1000, t + 2000, t + 3000, size=1 << 20)
+    return p
+
+
+def long_run(folder, count, name="long.sonde"):
+    """One queue, `count` kernels in 32 contexts, one after the other."""
+    path = os.path.join(folder, name)
+    live.write_manifest(path, ["long"])
+    p = live.Process("alpha-1-0", 1)
+    queue, thread, base = p.queue(p.device("Test GPU")), p.thread(1), p.python("main", "long.py", 1)
+    contexts = [p.node(0, p.frame(live.PYTHON, base, offset=2 * i)) for i in range(32)]
+    for i in range(count):
+        at = p.start_ns + 2000 * i
+        p.enqueue(thread, queue, "clEnqueueNDRangeKernel", contexts[i % 32], "kernel", at, at + 700, at + 1000,
+                  at + 2000, name="k%d" % (i % 7), work=p.work((256,)))
+    p.write(path)
+    return path, p
+
+
+def profile_only(folder, name="profile.sonde"):
+    path = os.path.join(folder, name)
+    live.write_manifest(path, ["demo"])
+    p = one_process()
+    p.trace = False
+    p.profile_rows()
+    p.owned = {key: rows for key, rows in p.owned.items() if key[0] == "NODE"}
+    p.write(path)
+    return path, p
