@@ -399,6 +399,24 @@ static enum step guessed(struct walk *w, struct frame *f, uintptr_t cfa, uintptr
     return STEP_OK;
 }
 
+/* Up the stack for a return address into a module from where the walk leads on.
+ * The frame pointer may be lost; made code too pushes it first, so it is tried
+ * from below the return address. */
+SONDE__RAW static enum step scan(struct walk *w, struct frame *f)
+{
+    uintptr_t sp = f->cfa, fp = f->fp;
+    for (uintptr_t at = sp; at < sp + 8 * SCAN_WORDS && inside(&w->bounds, at, 1); at += 8) {
+        uintptr_t pc = word(at);
+        if (!plausible(w, pc, true))
+            continue;
+        if (leads_on(w, pc, at + 8, fp))
+            return guessed(w, f, at + 8, fp);
+        if (at > sp && leads_on(w, pc, at + 8, word(at - 8)))
+            return guessed(w, f, at + 8, word(at - 8));
+    }
+    return STEP_LOST;
+}
+
 SONDE__RAW static __attribute__((noinline, cold)) enum step guess(struct walk *w, struct frame *f)
 {
     int error = errno;
@@ -411,11 +429,7 @@ SONDE__RAW static __attribute__((noinline, cold)) enum step guess(struct walk *w
                plausible(w, word(fp + 8), false)) {
         result = guessed(w, f, fp + 16, word(fp));
     } else {
-        for (uintptr_t at = sp; at < sp + 8 * SCAN_WORDS && inside(&w->bounds, at, 1); at += 8)
-            if (plausible(w, word(at), true) && leads_on(w, word(at), at + 8, fp)) {
-                result = guessed(w, f, at + 8, fp);
-                break;
-            }
+        result = scan(w, f);
     }
     errno = error;
     return result;

@@ -73,24 +73,16 @@ RAW static bool compare_unwind(struct oracle *o, unw_cursor_t *cursor)
         unw_get_reg(cursor, UNW_REG_SP, &sp);
         if (pc == 0)
             break;
-        if (o->mode == ORACLE_GUESS) {
-            if (sp > o->beyond) {
-                while (i < n && o->last.cfa[i] < sp)
-                    i++;
-            } else {
-                i = UINT32_MAX; /* not compared */
-            }
-        }
-        if (i != UINT32_MAX && i >= n)
+        if (i >= n)
             return differ(o, "libunwind has more frames", (int)i, pc, sp);
-        if (i != UINT32_MAX && (o->last.cfa[i] != sp || (i && o->last.pc[i] != pc)))
+        if (o->last.cfa[i] != sp || (i && o->last.pc[i] != pc))
             return differ(o, "libunwind differs", (int)i, pc, sp);
         if (unw_step(cursor) <= 0) {
             i++;
             break;
         }
     }
-    if (i < n && n < SONDE_STACK_MAX)
+    if (i < n)
         return differ(o, "libunwind has fewer frames", (int)i, 0, 0);
     return true;
 }
@@ -103,7 +95,7 @@ RAW bool oracle_check(struct oracle *o)
     sonde__unwind_full(&o->full);
     unw_getcontext(&context);
     unw_init_local(&cursor, &context);
-    return compare_self(o) && (o->mode == ORACLE_NONE || compare_unwind(o, &cursor));
+    return compare_self(o) && compare_unwind(o, &cursor);
 }
 
 RAW bool oracle_check_self(struct oracle *o)
@@ -112,3 +104,9 @@ RAW bool oracle_check_self(struct oracle *o)
     sonde__unwind_full(&o->full);
     return compare_self(o);
 }
+
+void oracle_modules_changed(void) { unw_flush_cache(unw_local_addr_space, 0, 0); }
+
+uint64_t oracle_walks(const struct oracle *o) { return o->walks; }
+uint64_t oracle_shared(const struct oracle *o) { return o->shared; }
+uint64_t oracle_mismatches(const struct oracle *o) { return o->mismatches; }

@@ -11,17 +11,7 @@
 extern "C" {
 #endif
 
-/* How far libunwind is believed. */
-enum oracle_mode {
-    ORACLE_EXACT,  /* every frame of libunwind, and no other */
-    ORACLE_GUESS,  /* there are frames without description: the frames further
-                      out than `beyond` must agree, the others may be guessed */
-    ORACLE_NONE,   /* only shared walk against full walk */
-};
-
 struct oracle {
-    enum oracle_mode   mode;
-    uintptr_t          beyond;  /* ORACLE_GUESS: stack address */
     uint64_t           walks, shared, frames, mismatches, guessed;
     struct sonde_stack last;    /* the stack that sharing works on */
     struct sonde_stack full;
@@ -36,6 +26,14 @@ void           oracle_destroy(struct oracle *o);
 bool oracle_check(struct oracle *o);
 /* The same with libunwind left out: fast. */
 bool oracle_check_self(struct oracle *o);
+
+/* Modules changed: libunwind does not notice by itself. */
+void oracle_modules_changed(void);
+
+/* For callers that do not know the struct (Python). */
+uint64_t oracle_walks(const struct oracle *o);
+uint64_t oracle_shared(const struct oracle *o);
+uint64_t oracle_mismatches(const struct oracle *o);
 
 #ifdef __cplusplus
 }
