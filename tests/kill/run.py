@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Kill a measured program at random moments; each measurement must be readable and nearly complete.
+
+    run.py --sonde build/bin/sonde --counting X --work DIR --cache DIR --runs 50 [--seed N] STEADY
+
+Of every three kills, one takes the program, one takes `sonde record` with it
+(so nobody seals), one comes while the program starts. What a measurement must
+hold is in the program's own log: everything completed a second before the
+kill, and never more than had been enqueued.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest"))
+import harness  # noqa: E402
+from harness import Failure  # noqa: E402
+
+SECOND = 1_000_000_000
+
+
+def raw_now():
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+
+class Log:
+    """The program's own account of what it enqueued and what had completed when."""
+
+    def __init__(self, path):
+        self.pid = self.enqueued = 0
+        self.entries = []
+        if not os.path.exists(path) or os.path.getsize(path) < 24:
+            return
+        with open(path, "rb") as file:
+            self.pid, self.enqueued, count = struct.unpack("<QQQ", file.read(24))
+            self.entries = list(struct.iter_unpack("<QQ", file.read(16 * count)))
+
+    def completed_at(self, moment):
+        return max((done for when, done in self.entries if when <= moment), default=0)
+
+
+def wait_for_start(path, child, need_entry):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        log = Log(path)
+        if log.pid and (log.entries or not need_entry):
+            return log
+        if child.poll() is not None:
+            raise Failure(f"ended by itself with {child.returncode} before it was killed")
+        time.sleep(0.002)
+    raise Failure("the program never started")
+
+
+def kill_once(options, index):
+    dice = random.Random(options.seed * 100003 + index)
+    kind = ("program", "both", "early")[index % 3]
+    folder = os.path.join(os.path.abspath(options.work), f"kill-{index}")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    log_path, measurement = os.path.join(folder, "log"), os.path.join(folder, "m.sonde")
+    env = harness.environment(options)
+    child = subprocess.Popen([options.sonde, "record", "-q", "-o", measurement, "--", options.steady, log_path],
+                             env=env, cwd=folder, start_new_session=True, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    log = wait_for_start(log_path, child, need_entry=kind != "early")
+    time.sleep(dice.uniform(0, 0.15) if kind == "early" else dice.uniform(0.05, options.longest))
+    killed = raw_now()
+    try:
+        os.kill(log.pid, signal.SIGKILL)
+        if kind == "both":
+            os.kill(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        raise Failure("the program ended by itself") from None
+    _, err = child.communicate(timeout=60)
+    if child.returncode != -signal.SIGKILL:
+        raise Failure(f"record gave {harness.describe(child.returncode)}, not signal 9\n{harness.tail(err)}")
+    lost = check(options, measurement, Log(log_path), killed, env)
+    shutil.rmtree(folder)
+    return kind, lost
+
+
+def check(options, measurement, log, killed, env):
+    """Nothing older than a second may be missing, and nothing may be there that never was."""
+    needed, everything = log.completed_at(killed - SECOND), log.completed_at(killed)
+    if not harness.process_folders(measurement):
+        if needed:
+            raise Failure(f"no process folder, though {needed} operations had completed")
+        return everything
+    book = harness.ledger(options, measurement, env)
+    kernels = harness.operations(book).get("kernel", 0)
+    if not needed <= kernels <= log.enqueued:
+        raise Failure(f"{kernels} kernels; {needed} had completed a second before the kill, {everything} at the "
+                      f"kill, {log.enqueued} were enqueued\n    ledger: {json.dumps(book)[:500]}")
+    # A program killed before its first operation has a folder but nothing to report.
+    for view in ([], ["kernels"], ["lanes"]) if kernels else ():
+        result = harness.run([options.sonde, "report", measurement, *view], env)
+        if result.status != 0:
+            raise Failure(f"report {view} gave {harness.describe(result.status)}\n{harness.tail(result.err)}")
+    check_trace(options, measurement, needed, log.enqueued, env)
+    return max(everything - kernels, 0)
+
+
+def check_trace(options, measurement, needed, enqueued, env):
+    """The time line obeys the same rule as the profile."""
+    out = measurement + ".csv"
+    result = harness.run([options.sonde, "export", measurement, "--to", "csv", "-o", out], env)
+    if result.status != 0:
+        raise Failure(f"export gave {harness.describe(result.status)}\n{harness.tail(result.err)}")
+    with open(out, encoding="utf-8") as file:
+        rows = sum(1 for line in file if ",kernel," in line)
+    if not needed <= rows <= enqueued:
+        raise Failure(f"{rows} kernels on the time line; {needed} needed, {enqueued} enqueued")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    harness.add_arguments(parser)
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--longest", type=float, default=2.5, help="seconds of work before the kill, at most")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("steady")
+    options = parser.parse_args()
+    harness.device_or_skip()
+    warm = os.path.join(options.work, "warm")
+    os.makedirs(options.work, exist_ok=True)
+    print(f"seed {options.seed}")
+    with subprocess.Popen([options.steady, warm], env=harness.environment(options)) as child:
+        wait_for_start(warm, child, need_entry=True)
+        child.kill()
+    failed, losses = 0, []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        waiting = {pool.submit(kill_once, options, index): index for index in range(options.runs)}
+        for done in concurrent.futures.as_completed(waiting):
+            try:
+                losses.append(done.result()[1])
+            except Failure as why:
+                failed += 1
+                print(f"FAIL kill {waiting[done]}: {why}", flush=True)
+    if losses:
+        print(f"{options.runs} kills, {failed} failed; completed but not in the measurement: at most {max(losses)}, "
+              f"on average {sum(losses) / len(losses):.0f} operations")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
