@@ -1,0 +1,58 @@
+/* synth.h - measurements with known contents, written through the real format code.
+ *
+ * For tests and benchmarks of everything that reads measurements. The totals
+ * are added up while the operations are made up, not from what was written.
+ */
+#ifndef SONDE_TESTS_SYNTH_H
+#define SONDE_TESTS_SYNTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sonde/error.h>
+#include <sonde/kinds.h>
+
+#include "format/rows.h"
+
+struct synth_options {
+    uint64_t operations;
+    uint32_t lanes, threads, processes;
+    uint64_t seed;
+    bool     unsealed; /* leave live.sonde, as a program that was killed does */
+    bool     profile;  /* no trace rows */
+};
+
+enum { SYNTH_KERNELS = 4 };
+
+struct synth_totals {
+    uint64_t operations[SONDE_OP_KIND_COUNT], kind_ns[SONDE_OP_KIND_COUNT], kind_bytes[SONDE_OP_KIND_COUNT];
+    struct {
+        char     name[16];
+        uint64_t count, total_ns, min_ns, max_ns;
+    } kernels[SYNTH_KERNELS];
+    uint64_t seen, calls, api_ns;
+    uint64_t device_busy_ns, disk_bytes;
+    uint64_t start_ns, end_ns; /* first start and last end of an operation, of all processes */
+};
+
+/* Write a measurement at `path`, which must not exist. 0 or a negative code. */
+int synth_write(const char *path, const struct synth_options *options, struct synth_totals *totals,
+                struct sonde_diag *diag);
+
+/* ---- build.c: rows into the files of a process ---------------------------- */
+
+struct synth_build;
+
+struct synth_build *synth_build_create(const char *dir);
+/* Next id of a table; rows get it in the order they are added. */
+uint32_t synth_next_id(const struct synth_build *b, enum sonde_table table);
+/* Add a row; returns its id (NODE, and tables with ids) or sequence number.
+ * OP and CALL: a full segment becomes a chunk of data.sonde, as in the agent. */
+uint64_t synth_add(struct synth_build *b, enum sonde_table table, uint32_t owner, const void *row);
+uint32_t synth_add_string(struct synth_build *b, const char *text);
+/* A row that was added, to change it; NULL for OP and CALL. */
+void *synth_row(struct synth_build *b, enum sonde_table table, uint64_t id);
+/* Write live.sonde and close. */
+int synth_build_finish(struct synth_build *b, const struct sonde_live_header *header);
+
+#endif
