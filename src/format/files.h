@@ -59,6 +59,10 @@ struct sonde__data {
     uint64_t                index_at; /* offset of the index in use; 0 = read without one */
 };
 
+/* Files up to this size are read through, and every checksum verified, when
+ * they are opened; larger ones by their index. Only tests change it. */
+extern uint64_t sonde__read_through_bytes;
+
 /* Map `dir`/data.sonde and find its chunks. `eager`: never use the index.
  * ENOTFOUND when there is no file; EVERSION; EFORMAT when it has bytes but no
  * chunk; EIO; ENOMEM. */

@@ -28,24 +28,42 @@ static bool is_process(const char *dir)
     return has_file(dir, SONDE__LIVE_FILE) || has_file(dir, SONDE__DATA_FILE);
 }
 
-static int read_manifest(struct sonde_measurement *m)
+/* A manifest that is not ours says nothing about what is ours beside it; one
+ * that is no JSON at all was damaged. */
+static int judge_manifest(struct sonde_measurement *m, const char *path, struct sonde_diag *diag)
+{
+    const char *format = json_string_value(json_object_get(m->manifest, "format"));
+    json_int_t version = json_integer_value(json_object_get(m->manifest, "format_version"));
+
+    if (!format || strcmp(format, "sonde")) {
+        m->damaged_chunks += !m->manifest;
+        json_decref(m->manifest);
+        m->manifest = NULL;
+        return 0;
+    }
+    if (version <= SONDE_FORMAT_VERSION)
+        return 0;
+    sonde_diag_set(diag, SONDE_EVERSION, path, cannot);
+    sonde_diag_hint(diag, "written in format version %lld, this build reads up to %u: use a newer Sonde",
+                    (long long)version, SONDE_FORMAT_VERSION);
+    return SONDE_EVERSION;
+}
+
+static int read_manifest(struct sonde_measurement *m, struct sonde_diag *diag)
 {
     char *path = sonde__path(m->path, MANIFEST_FILE);
     struct stat st;
+    int status = 0;
 
     if (!path)
         return SONDE_ENOMEM;
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
         m->disk_bytes += (uint64_t)st.st_size;
         m->manifest = json_load_file(path, 0, NULL);
-        if (!json_is_object(m->manifest)) {
-            json_decref(m->manifest);
-            m->manifest = NULL;
-            m->damaged_chunks++;
-        }
+        status = judge_manifest(m, path, diag);
     }
     free(path);
-    return 0;
+    return status;
 }
 
 /* One more process; a damaged one is counted and left out. Only what leaves no
@@ -161,7 +179,7 @@ int sonde_measurement_open(const char *path, struct sonde_measurement **out, str
         free(m);
         return sonde_diag_set(diag, SONDE_ENOMEM, path, cannot);
     }
-    status = read_manifest(m);
+    status = read_manifest(m, diag);
     if (!status)
         status = is_process(path) ? read_single(m, diag) : read_directory(m, diag);
     if (!status)

@@ -19,8 +19,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Smaller files are read through at once: at memory speed, a fraction of a second. */
-#define EAGER_BYTES (1ull << 30)
+uint64_t sonde__read_through_bytes = 1ull << 30;
 
 static int add_chunk(struct sonde__data *data, size_t *room, const struct sonde__chunk_at *chunk)
 {
@@ -34,6 +33,20 @@ static int add_chunk(struct sonde__data *data, size_t *room, const struct sonde_
     }
     data->chunks[data->count++] = *chunk;
     return 0;
+}
+
+/* The chunk is sound; are the bytes that align the next one zero? Returns where they end. */
+static uint64_t check_padding(struct sonde__data *data, const struct sonde__chunk_at *chunk)
+{
+    uint64_t end = chunk->offset + sonde_chunk_size(&chunk->header);
+    uint64_t at = chunk->offset + sizeof chunk->header + chunk->header.stored_bytes;
+    uint8_t any = 0;
+
+    for (end = end > data->size ? data->size : end; at < end; at++)
+        any |= data->bytes[at];
+    data->damaged += any != 0;
+    data->damaged_bytes += any != 0;
+    return end;
 }
 
 static int read_through(struct sonde__data *data)
@@ -59,9 +72,7 @@ static int read_through(struct sonde__data *data)
         }
         if (add_chunk(data, &room, &chunk) < 0)
             return SONDE_ENOMEM;
-        at += sonde_chunk_size(&chunk.header);
-        at = at > data->size ? data->size : at;
-        hole = data->end = at;
+        hole = data->end = at = check_padding(data, &chunk);
     }
     if (data->size > hole) {
         data->damaged++;
@@ -279,7 +290,7 @@ int sonde__data_open(const char *dir, bool eager, struct sonde__data *data, stru
         return sonde_diag_set(diag, SONDE_ENOMEM, dir, "cannot read the measurement");
     status = map_file(path, data, diag);
     if (!status && data->size) {
-        if (eager || data->size <= EAGER_BYTES || !read_index(data))
+        if (eager || data->size <= sonde__read_through_bytes || !read_index(data))
             status = read_through(data);
         if (!status && !data->count)
             status = SONDE_EFORMAT;
