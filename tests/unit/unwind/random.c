@@ -19,7 +19,7 @@
 static struct oracle *o;
 static uint64_t       seed;
 static uint64_t       wanted;
-static volatile long  sink;
+static volatile unsigned long sink;
 
 static uint32_t random_below(uint32_t n)
 {
@@ -50,7 +50,7 @@ static NOINLINE void big(int depth)
 
 static NOINLINE void many_registers(int depth)
 {
-    long a = sink, b = a * 3, c = b ^ a, d = c + 7, e = d * b, f = e - c;
+    unsigned long a = sink, b = a * 3, c = b ^ a, d = c + 7, e = d * b, f = e - c;
     node(depth);
     sink += a + b * c + d * e + f;
 }
@@ -98,10 +98,11 @@ static NOINLINE void tail(int depth)
 }
 
 /* Eight arguments: some are pushed, and sp moves around the call. */
-static NOINLINE void arguments(int depth, long a, long b, long c, long d, long e, long f, long g)
+static NOINLINE void arguments(int depth, unsigned long a, long b, long c, long d, long e,
+                               unsigned long f, long g)
 {
     node(depth);
-    sink += a + b + c + d + e + f + g;
+    sink += a + f + (unsigned long)(b + c + d + e + g);
 }
 
 static NOINLINE void pushes(int depth)

@@ -27,8 +27,14 @@
 
 #define NOINLINE __attribute__((noinline))
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STACK_SMALL ((size_t)2 << 20) /* the sanitizers' run time needs room of its own */
+#else
+#define STACK_SMALL ((size_t)64 << 10)
+#endif
+
 static struct oracle *o;
-static volatile int   sink;
+static volatile unsigned sink;
 
 static NOINLINE void check(void)
 {
@@ -36,7 +42,7 @@ static NOINLINE void check(void)
     sink++;
 }
 
-static NOINLINE int recurse(int n)
+static NOINLINE unsigned recurse(int n)
 {
     if (n > 0)
         sink += recurse(n - 1);
@@ -92,9 +98,9 @@ static NOINLINE int aligned_only(int n)
     return wide[0];
 }
 
-static NOINLINE int tail_end(int n) { check(); return n; }
-static NOINLINE int tail_middle(int n) { return n & 1 ? recurse(n) : tail_end(n + 1); }
-static NOINLINE int tail_call(int n) { sink++; return tail_middle(n); }
+static NOINLINE unsigned tail_end(int n) { check(); return (unsigned)n; }
+static NOINLINE unsigned tail_middle(int n) { return n & 1 ? recurse(n) : tail_end(n + 1); }
+static NOINLINE unsigned tail_call(int n) { sink++; return tail_middle(n); }
 
 static void none_differ(void)
 {
@@ -166,7 +172,7 @@ static NOINLINE void jump_from(int n)
     if (n > 0)
         jump_from(n - 1);
     check();
-    if (sink != -1)
+    if (sink != UINT_MAX)
         longjmp(escape, 1 + room[0]);
 }
 
@@ -203,17 +209,21 @@ static void *routine_stack(size_t bytes)
     return map + 4096; /* a page without access on either side */
 }
 
+static NOINLINE void routine_make(int k, size_t bytes)
+{
+    getcontext(&routine_context[k]);
+    routine_context[k].uc_stack.ss_sp = routine_stack(bytes);
+    routine_context[k].uc_stack.ss_size = bytes;
+    routine_context[k].uc_link = NULL;
+    makecontext(&routine_context[k], (void (*)(void))routine, 1, k);
+}
+
 static void test_coroutines(void **state)
 {
     (void)state;
     const size_t bytes = 256 << 10;
-    for (int k = 0; k < 2; k++) {
-        getcontext(&routine_context[k]);
-        routine_context[k].uc_stack.ss_sp = routine_stack(bytes);
-        routine_context[k].uc_stack.ss_size = bytes;
-        routine_context[k].uc_link = NULL;
-        makecontext(&routine_context[k], (void (*)(void))routine, 1, k);
-    }
+    routine_make(0, bytes);
+    routine_make(1, bytes);
     for (int i = 0; i < 40; i++) {
         swapcontext(&main_context, &routine_context[i % 3 == 0]);
         recurse(i % 3);
@@ -322,7 +332,7 @@ static void test_every_instruction(void **state)
 #endif
     install(SIGTRAP, trap, 0);
     trap_flag();
-    sink += stepped();
+    sink += (unsigned)stepped();
     trap_clear();
     assert_true(o->walks > 500);
     none_differ();
@@ -381,8 +391,8 @@ static void test_threads(void **state)
         run_thread(small_thread, PTHREAD_STACK_MIN, false);
         run_thread(small_thread, PTHREAD_STACK_MIN, true);
 #endif
-        run_thread(thread, 64 << 10, false);
-        run_thread(thread, 64 << 10, true);
+        run_thread(thread, STACK_SMALL, false);
+        run_thread(thread, STACK_SMALL, true);
         run_thread(thread, 8 << 20, false);
     }
 }
@@ -406,7 +416,7 @@ static void test_many_threads(void **state)
 
 /* ---- limits ------------------------------------------------------------ */
 
-static NOINLINE int dig(int n)
+static NOINLINE unsigned dig(int n)
 {
     if (n > 0)
         sink += dig(n - 1);
