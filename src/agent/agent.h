@@ -154,6 +154,7 @@ struct sonde_agent {
     _Atomic uint64_t outstanding;
 
     uint32_t folded_node[SONDE_OP_KIND_COUNT]; /* contexts that found no room */
+    uint64_t profile_folded;       /* monitor's: operations counted there for want of a profile row */
     const char *off_reason;
     uint64_t ticks0, ns0;          /* for converting ticks to ns */
 };
@@ -219,7 +220,6 @@ void sonde__trace_call(const struct sonde_event *e);
 void sonde__trace_off(enum sonde_drop cause);
 void sonde__trace_forget(void);
 uint64_t sonde__trace_cpu_ns(void);
-void sonde__trace_limits(void);   /* --max-size, once per turn */
 
 /* files.c (monitor thread's) */
 int  sonde__files_open(void);      /* private descriptors, process directory, live and data files */

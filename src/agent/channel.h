@@ -19,7 +19,7 @@
 
 #include "heap.h"
 
-#define SONDE_CHANNEL_SPARES 4
+#define SONDE_CHANNEL_SPARES 8
 
 struct sonde_channel_segment {
     struct sonde_channel_segment *_Atomic next;

@@ -149,7 +149,7 @@ void sonde__monitor_account(void)
     l->unwind_mismatched = sum.unwind_mismatched;
     l->python_walks = sum.python_walks;
     l->python_failed = sum.python_failed;
-    l->contexts_folded = sum.contexts_folded;
+    l->contexts_folded = sum.contexts_folded + a->profile_folded;
     l->dropped[SONDE_DROP_CHANNEL_FULL] = sum.dropped[SONDE_DROP_CHANNEL_FULL];
     l->dropped[SONDE_DROP_AFTER_EXIT] = sum.dropped[SONDE_DROP_AFTER_EXIT];
     l->dropped[SONDE_DROP_REENTRANT] = sum.dropped[SONDE_DROP_REENTRANT];
@@ -239,7 +239,6 @@ static bool turn(void)
         struct timespec cpu;
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
         atomic_store(&cpu_ns, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);
-        sonde__trace_limits();
         watch_modules();
         sonde__monitor_account();
     }

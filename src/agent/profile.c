@@ -98,6 +98,7 @@ void sonde__profile_op(const struct sonde_event *e, const struct sonde_times *t,
 {
     struct sonde_row_profile *row = row_for(e->op_node, e->lane);
     if (!row) {
+        sonde__agent.profile_folded++;
         row = row_for(sonde__agent.folded_node[e->kind], 0xffffffffu);
         if (!row)
             return;

@@ -17,12 +17,14 @@
 
 #include <sonde/error.h>
 
-#define FRAME_CACHE 65536u /* entries; 1 MiB of address space, touched as used */
+#define CACHE_ENTRIES 65536u /* 1 MiB of address space, touched as used; less with a small budget */
 
 struct pair { _Atomic uint64_t mixed, value; };
 
 static struct {
     struct pair *pc, *python, *op;
+    uint32_t cache_mask;
+    uint32_t *string_places, string_max;
     _Atomic uint32_t api[SONDE_BACKENDS_MAX][512];
     _Atomic uint32_t kind[8];
     struct sonde_map strings; /* hash -> string id, with linear chaining by rehash */
@@ -36,7 +38,7 @@ static struct {
 static bool pair_find(struct pair *cache, uint64_t key, uint64_t *value)
 {
     for (uint32_t i = (uint32_t)sonde__map_hash(key), n = 0; n < 4; i++, n++) {
-        struct pair *p = &cache[i & (FRAME_CACHE - 1)];
+        struct pair *p = &cache[i & T.cache_mask];
         uint64_t v = atomic_load_explicit(&p->value, memory_order_relaxed);
         if ((atomic_load_explicit(&p->mixed, memory_order_relaxed) ^ v) == key) {
             *value = v;
@@ -50,9 +52,9 @@ static bool pair_find(struct pair *cache, uint64_t key, uint64_t *value)
 static void pair_put(struct pair *cache, uint64_t key, uint64_t value)
 {
     uint32_t i = (uint32_t)sonde__map_hash(key);
-    struct pair *p = &cache[i & (FRAME_CACHE - 1)];
+    struct pair *p = &cache[i & T.cache_mask];
     for (uint32_t n = 0; n < 4; n++) {
-        struct pair *q = &cache[(i + n) & (FRAME_CACHE - 1)];
+        struct pair *q = &cache[(i + n) & T.cache_mask];
         if (!atomic_load_explicit(&q->mixed, memory_order_relaxed)) {
             p = q;
             break;
@@ -65,15 +67,22 @@ static void pair_put(struct pair *cache, uint64_t key, uint64_t value)
 int sonde__tables_init(void)
 {
     struct sonde_heap *h = &sonde__agent.heap;
+    uint32_t entries = h->size >= 64u << 20 ? CACHE_ENTRIES : CACHE_ENTRIES / 16;
+    size_t segments = sonde__agent.config.memory_bytes / 2 / SONDE_SEGMENT_BYTES + 1;
+    if (segments > SONDE_POOL_SEGMENTS_MAX)
+        segments = SONDE_POOL_SEGMENTS_MAX;
     memset(&T, 0, sizeof T);
-    T.pc = sonde__heap_get(h, FRAME_CACHE * sizeof(struct pair));
-    T.python = sonde__heap_get(h, FRAME_CACHE * sizeof(struct pair));
-    T.op = sonde__heap_get(h, FRAME_CACHE * sizeof(struct pair));
-    uint16_t *numbers = sonde__heap_get(h, SONDE_TABLE_COUNT * SONDE_POOL_SEGMENTS_MAX * sizeof *numbers);
-    if (!T.pc || !T.python || !T.op || !numbers)
+    T.cache_mask = entries - 1;
+    T.pc = sonde__heap_get(h, entries * sizeof(struct pair));
+    T.python = sonde__heap_get(h, entries * sizeof(struct pair));
+    T.op = sonde__heap_get(h, entries * sizeof(struct pair));
+    T.string_max = (uint32_t)(h->size / 128);
+    T.string_places = sonde__heap_get(h, (size_t)T.string_max * sizeof *T.string_places);
+    uint16_t *numbers = sonde__heap_get(h, SONDE_TABLE_COUNT * segments * sizeof *numbers);
+    if (!T.pc || !T.python || !T.op || !T.string_places || !numbers)
         return SONDE_ENOMEM;
     for (int t = 0; t < SONDE_TABLE_COUNT; t++)
-        T.table[t].segment = numbers + (size_t)t * SONDE_POOL_SEGMENTS_MAX;
+        T.table[t].segment = numbers + (size_t)t * segments;
     return 0;
 }
 
@@ -131,21 +140,9 @@ static uint64_t bytes_hash(const char *bytes, size_t length)
     return h ? h : 1;
 }
 
-/* Where a stored string lies: segment number << 16 | offset / 4, per id. */
-static uint32_t *string_places(void)
-{
-    static uint32_t *places;
-    static const void *of;
-    if (of != sonde__agent.heap.base) {
-        of = sonde__agent.heap.base;
-        places = sonde__heap_get(&sonde__agent.heap, (1u << 20) * sizeof *places);
-    }
-    return places;
-}
-
 static bool string_equal(uint32_t id, const char *bytes, size_t length)
 {
-    uint32_t place = string_places()[id];
+    uint32_t place = T.string_places[id]; /* segment number << 16 | offset / 4 */
     const unsigned char *at = sonde__agent.pool.base + (size_t)(place >> 16) * SONDE_SEGMENT_BYTES +
                               SONDE_SEGMENT_HEADER + (size_t)(place & 0xffff) * 4;
     uint32_t stored;
@@ -156,8 +153,8 @@ static bool string_equal(uint32_t id, const char *bytes, size_t length)
 static uint32_t string_add(const char *bytes, size_t length)
 {
     struct table *t = &T.table[SONDE_TABLE_STRING];
-    uint32_t *places = string_places(), size = (uint32_t)length, need = (4 + size + 3) & ~3u;
-    if (!places || t->count + 1 >= 1u << 20)
+    uint32_t size = (uint32_t)length, need = (4 + size + 3) & ~3u;
+    if (t->count + 1 >= T.string_max)
         return 0;
     if (!t->open || t->open->used + need > SONDE_SEGMENT_ROOM) {
         struct sonde_segment *s =
@@ -169,7 +166,7 @@ static uint32_t string_add(const char *bytes, size_t length)
     unsigned char *at = (unsigned char *)sonde__segment_rows(t->open) + t->open->used;
     memcpy(at, &size, 4);
     memcpy(at + 4, bytes, length);
-    places[++t->count] = sonde__pool_number(&sonde__agent.pool, t->open) << 16 | t->open->used / 4;
+    T.string_places[++t->count] = sonde__pool_number(&sonde__agent.pool, t->open) << 16 | t->open->used / 4;
     __atomic_store_n(&t->open->used, t->open->used + need, __ATOMIC_RELEASE);
     return t->count;
 }
@@ -309,19 +306,38 @@ static uint32_t frame_of_new_pc(uintptr_t pc)
     return id;
 }
 
+/* An interpreter can only be in a module that no frame was in before: look for
+ * it when one turns up, before the frame is named. Outside table_lock, since
+ * looking takes the loader's lock. */
+static void look_for_python(uintptr_t pc)
+{
+    static uintptr_t last_start; /* under table_lock */
+    struct dl_find_object o;
+    const char *why = NULL;
+    bool known = false;
+    if (sonde__python_attached() || _dl_find_object((void *)(pc - 1), &o) != 0)
+        return;
+    uintptr_t start = (uintptr_t)o.dlfo_map_start;
+    sonde__lock(&sonde__agent.table_lock);
+    for (uint32_t i = T.table[SONDE_TABLE_MODULE].count; i > 0 && !known; i--)
+        known = ((struct sonde_row_module *)row_at(SONDE_TABLE_MODULE, sizeof(struct sonde_row_module), i))->start == start;
+    known = known || start == last_start;
+    last_start = start;
+    sonde__unlock(&sonde__agent.table_lock);
+    if (known)
+        return;
+    if (sonde__python_attach(&why))
+        sonde__agent.header->python_version = sonde__python_version();
+    else if (why)
+        sonde_note("Python stacks are not recorded: %s", why);
+}
+
 uint32_t sonde__frame_of_pc(uintptr_t pc)
 {
     uint64_t id;
     if (__builtin_expect(pair_find(T.pc, pc_key(pc), &id), 1))
         return (uint32_t)id;
-    /* Where a module is new, Python may be: look before the frame is named. */
-    if (!sonde__python_attached()) {
-        const char *why = NULL;
-        if (!sonde__python_attach(&why) && why)
-            sonde_note("Python stacks are not recorded: %s", why);
-        else if (sonde__python_attached())
-            sonde__agent.header->python_version = sonde__python_version();
-    }
+    look_for_python(pc);
     sonde__lock(&sonde__agent.table_lock);
     uint32_t known = pair_find(T.pc, pc_key(pc), &id) ? (uint32_t)id : frame_of_new_pc(pc);
     sonde__unlock(&sonde__agent.table_lock);

@@ -127,6 +127,16 @@ static struct tracer *tracer_of(struct sonde_lane *lane)
     return R.tracer[lane->tracer];
 }
 
+/* --max-size: what is written, and what the tracing threads still hold, at a
+ * guess of an eighth of its raw size. */
+static void keep_limit(const struct tracer *t)
+{
+    const struct sonde_agent *a = &sonde__agent;
+    uint64_t held = atomic_load_explicit(&t->tail, memory_order_relaxed) - atomic_load_explicit(&t->head, memory_order_relaxed);
+    if (a->config.max_bytes && sonde__files_written() + held * (SONDE_SEGMENT_BYTES / 8) >= a->config.max_bytes)
+        sonde__trace_off(SONDE_DROP_MAX_SIZE);
+}
+
 static void hand_over(struct sonde_lane *lane)
 {
     struct sonde_segment *s = lane->trace;
@@ -138,6 +148,7 @@ static void hand_over(struct sonde_lane *lane)
     t->ring[tail % RING] = sonde__pool_number(&sonde__agent.pool, s);
     atomic_store_explicit(&t->tail, tail + 1, memory_order_release);
     sem_post(&t->wake);
+    keep_limit(t);
 }
 
 /* Where the next row of a lane goes, or NULL when there is no room. */
@@ -147,6 +158,8 @@ static void *row_slot(struct sonde_lane *lane, enum sonde_table table, uint32_t 
     if (s && (s->used + 1) * row_bytes > SONDE_SEGMENT_ROOM) {
         hand_over(lane);
         s = NULL;
+        if (atomic_load_explicit(&R.off, memory_order_relaxed))
+            return NULL;
     }
     if (!s) {
         s = lane->trace = sonde__pool_get(&sonde__agent.pool, table, lane->id, lane->trace_sequence, row_bytes);
@@ -182,7 +195,8 @@ void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, u
         return;
     struct sonde_row_op *row = row_slot(lane, SONDE_TABLE_OP, sizeof *row);
     if (!row) {
-        count_drops(e->lane, SONDE_DROP_TRACE_FULL, 1);
+        uint32_t off = atomic_load_explicit(&R.off, memory_order_relaxed);
+        count_drops(e->lane, off ? off - 1 : SONDE_DROP_TRACE_FULL, 1);
         return;
     }
     *row = (struct sonde_row_op){
@@ -214,14 +228,6 @@ void sonde__trace_off(enum sonde_drop cause)
         sonde_note("the trace ends early: --max-size was reached; the profile goes on");
     else
         sonde_note("the trace ends early: the measurement's folder has no room left; the profile goes on");
-}
-
-void sonde__trace_limits(void)
-{
-    const struct sonde_agent *a = &sonde__agent;
-    if (a->config.max_bytes && a->config.trace &&
-        sonde__files_written() + (uint64_t)atomic_load(&a->pool.in_use) * SONDE_SEGMENT_BYTES / 8 > a->config.max_bytes)
-        sonde__trace_off(SONDE_DROP_MAX_SIZE);
 }
 
 uint64_t sonde__trace_cpu_ns(void)

