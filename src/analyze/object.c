@@ -270,17 +270,20 @@ static size_t inlined_chain(const Dwarf_Die *function, uint64_t address, Dwarf_D
 
 /* ---- names and lines -------------------------------------------------------------------- */
 
-static const char *die_name(Dwarf_Die *die)
+static const char *linkage_name(Dwarf_Die *die)
 {
     static const unsigned attributes[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name};
     Dwarf_Attribute attribute;
-    for (int i = 0; i < 2; i++) {
-        const char *name = dwarf_attr_integrate(die, attributes[i], &attribute)
-                               ? dwarf_formstring(&attribute) : NULL;
-        if (name)
-            return name;
-    }
-    return dwarf_diename(die);
+    const char *name = NULL;
+    for (int i = 0; i < 2 && !name; i++)
+        name = dwarf_attr_integrate(die, attributes[i], &attribute) ? dwarf_formstring(&attribute) : NULL;
+    return name;
+}
+
+static const char *die_name(Dwarf_Die *die)
+{
+    const char *name = linkage_name(die);
+    return name ? name : dwarf_diename(die);
 }
 
 static uint64_t number(Dwarf_Die *die, unsigned name)
@@ -320,6 +323,17 @@ static const char *symbol_name(struct sonde__object *o, uint64_t address)
     return name && *name && offset < symbol.st_size ? name : NULL;
 }
 
+/* GCC gives functions of an anonymous namespace no linkage name; their symbol
+ * says where they belong ("shapes::(anonymous namespace)::hidden"). */
+static void name_function(struct sonde__object *o, uint64_t address, Dwarf_Die *function, struct sonde__place *place)
+{
+    if (place->function && linkage_name(function))
+        return;
+    const char *name = symbol_name(o, address);
+    if (name && (!place->function || strncmp(name, "_Z", 2) == 0))
+        place->function = name;
+}
+
 size_t sonde__object_lookup(struct sonde__object *o, uint64_t address, struct sonde__place places[SONDE__PLACES_MAX])
 {
     Dwarf_Die chain[SONDE__PLACES_MAX];
@@ -342,7 +356,6 @@ size_t sonde__object_lookup(struct sonde__object *o, uint64_t address, struct so
         else
             call_site(unit, &chain[count - i], &places[i]);
     }
-    if (!places[count - 1].function)
-        places[count - 1].function = symbol_name(o, address);
+    name_function(o, address, function, &places[count - 1]);
     return count;
 }

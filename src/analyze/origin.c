@@ -109,21 +109,35 @@ static int by_time(const void *left, const void *right)
     return a->leaf < b->leaf ? -1 : a->leaf > b->leaf;
 }
 
+/* The nearest frames as one number. Texts are interned: their addresses tell them apart. */
+static uint64_t path_key(const struct sonde_profile *profile, uint32_t leaf, uint32_t depth)
+{
+    uint32_t nodes[8], count = sonde_profile_callers(profile, leaf, nodes, depth < 8 ? depth : 8);
+    uint64_t key = count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sonde_cct_node *node = &profile->nodes.items[nodes[i]];
+        key = sonde_hash_mix(key, (uintptr_t)node->name);
+        key = sonde_hash_mix(key, (uintptr_t)node->file);
+        key = sonde_hash_mix(key, (uintptr_t)node->module);
+        key = sonde_hash_mix(key, node->line ^ node->offset << 32);
+    }
+    return key;
+}
+
 long sonde_profile_group_callers(const struct sonde_profile *profile, const struct sonde_group *group,
-                                 struct sonde_caller **out)
+                                 uint32_t depth, struct sonde_caller **out)
 {
     SONDE_VECTOR(struct sonde_caller) callers = {0};
     struct sonde_map seen = {0};
     int rc = 0;
     for (size_t i = 0; i < group->leaves.count && !rc; i++) {
-        uint32_t leaf = group->leaves.items[i], node = 0;
-        uint64_t at;
-        sonde_profile_callers(profile, leaf, &node, 1);
-        if (!sonde_map_get(&seen, node, &at)) {
+        uint32_t leaf = group->leaves.items[i];
+        uint64_t key = path_key(profile, leaf, depth), at;
+        if (!sonde_map_get(&seen, key, &at)) {
             at = callers.count;
-            rc = sonde_map_put(&seen, node, at);
+            rc = sonde_map_put(&seen, key, at);
             if (!rc)
-                rc = sonde_vector_push(&callers, (struct sonde_caller){.leaf = leaf, .node = node});
+                rc = sonde_vector_push(&callers, (struct sonde_caller){.leaf = leaf});
         }
         if (!rc)
             sonde_metrics_add(&callers.items[at].metrics, &profile->nodes.items[leaf].self);

@@ -81,11 +81,12 @@ void sonde_profile_destroy(struct sonde_profile *profile);
 uint32_t sonde_profile_callers(const struct sonde_profile *profile, uint32_t leaf,
                                uint32_t *nodes, uint32_t max);
 
-/* Contexts of a group that differ in their nearest user frame, by time, most first. */
-struct sonde_caller { uint32_t leaf, node; struct sonde_metrics metrics; };
+/* Contexts of a group that differ in their `depth` (at most 8) nearest frames
+ * as sonde_profile_callers gives them, by time, most first; `leaf` is one of each. */
+struct sonde_caller { uint32_t leaf; struct sonde_metrics metrics; };
 /* Array in *out (caller frees), length returned; negative error. */
 long sonde_profile_group_callers(const struct sonde_profile *profile, const struct sonde_group *group,
-                                 struct sonde_caller **out);
+                                 uint32_t depth, struct sonde_caller **out);
 
 /* Whose code is (module, file)? Exposed for tests. */
 enum sonde_cct_origin sonde_origin_of(const char *module, const char *file);

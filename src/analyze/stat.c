@@ -76,7 +76,7 @@ bool sonde_stat_percentile(const struct sonde_stat *stat, double fraction, doubl
         if (here > 0 && before + here >= rank) {
             double width = ldexp(1.0, (int)(i / 16)) / 16;
             double low = ldexp(1.0, (int)(i / 16)) + (i % 16) * width;
-            double value = low + width * (rank - before) / here;
+            double value = low + width * (rank - before - 0.5) / here; /* the middle of its place */
             *ns = fmin(fmax(value, (double)stat->min_ns), (double)stat->max_ns);
             return true;
         }

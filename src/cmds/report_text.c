@@ -92,7 +92,7 @@ void report_callers(const struct report *r, struct sonde_text *out, uint32_t lea
 void report_group_callers(const struct report *r, struct sonde_text *out, const struct sonde_group *group)
 {
     struct sonde_caller *callers = NULL;
-    long count = sonde_profile_group_callers(r->profile, group, &callers);
+    long count = sonde_profile_group_callers(r->profile, group, 2, &callers);
     if (count > 1)
         sonde_text_format(out, "%ld places: ", count);
     if (count > 0)
@@ -116,7 +116,7 @@ void report_callers_rows(const struct report *r, struct table *t, const struct s
 {
     enum { MOST = 4 };
     struct sonde_caller *callers = NULL;
-    long count = sonde_profile_group_callers(r->profile, group, &callers);
+    long count = sonde_profile_group_callers(r->profile, group, 3, &callers);
     for (long i = 0; i < count && (i < MOST || !r->limit); i++) {
         const struct sonde_metrics *m = &callers[i].metrics;
         bool api = group->op == SONDE_OP_NONE && m->operations == 0;
@@ -268,7 +268,7 @@ json_t *report_json_frame(const struct sonde_cct_node *node)
 json_t *report_json_callers(const struct report *r, const struct sonde_group *group)
 {
     struct sonde_caller *callers = NULL;
-    long count = sonde_profile_group_callers(r->profile, group, &callers);
+    long count = sonde_profile_group_callers(r->profile, group, 8, &callers);
     json_t *array = json_array();
     for (long i = 0; i < count; i++) {
         uint32_t nodes[8], frames = sonde_profile_callers(r->profile, callers[i].leaf, nodes, 8);
