@@ -183,6 +183,9 @@ char *sonde_names_lane(const struct sonde_names *names, uint32_t process, uint32
     const char *name = sonde_process_string(p, row->name);
     if (row->kind == SONDE_LANE_KIND_THREAD)
         snprintf(out, size, "%s %u", *name ? name : "Thread", row->tid);
+    else if (strncmp(name, "queue ", 6) == 0) /* the backend's own number, as in reports */
+        snprintf(out, size, "Queue %s \xc2\xb7 %s", name + 6,
+                 sonde_names_device(p, row->device, device, sizeof device));
     else
         snprintf(out, size, "Queue %u%s%s \xc2\xb7 %s", names->ordinals[process][lane], *name ? " " : "", name,
                  sonde_names_device(p, row->device, device, sizeof device));

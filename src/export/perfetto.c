@@ -235,9 +235,11 @@ static void add_delay(struct pf_event *event, enum pf_key key, uint64_t from_ns,
         pf_add_number(event, key, to_ns - from_ns);
 }
 
+/* Correlation ids take 64 bits and are unique within a process only: mixed
+ * with the process, so that two flows of one trace meet once in 2^64. */
 static uint64_t flow_of(const struct writer *w, uint64_t correlation)
 {
-    return correlation ? (uint64_t)(w->process + 1) << 48 | (correlation & ((1ull << 48) - 1)) : 0;
+    return correlation ? sonde_hash_mix(sonde_hash_mix(0, w->process + 1), correlation) : 0;
 }
 
 static bool has_times(const struct sonde_row_op *op)

@@ -11,6 +11,7 @@ import struct
 import subprocess
 
 import cli
+import live
 import scenes
 
 SEAL = os.path.join(cli.BUILD, "tests", "sonde-test-seal")
@@ -70,6 +71,11 @@ class BadInput(cli.Case):
             file.write(struct.pack("<I", 99))
         self.expect("bad-newer-live", self.both("newer.sonde"))
 
+    def test_newer_manifest(self):
+        path, _ = scenes.demo(self.folder, "newer.sonde")
+        live.write_manifest(path, ["demo"], version=99)
+        self.expect("bad-newer-manifest", self.both("newer.sonde"))
+
     def test_newer_sealed(self):
         """A chunk of version 99 whose checksum is right (docs/format.md: XXH3-64, the field itself as 0)."""
         try:
@@ -91,24 +97,24 @@ class BadInput(cli.Case):
     def test_truncated_live(self):
         path, processes = scenes.demo(self.folder)
         whole = set(self.rows(path)[1])
-        live = os.path.join(path, processes[0].name, "live.sonde")
-        size = os.path.getsize(live)
+        file_path = os.path.join(path, processes[0].name, "live.sonde")
+        size = os.path.getsize(file_path)
         for keep in [0, 1, 100, 65535, 65536, 65537, 200000, size // 2, size - 65536, size - 70000, size - 1]:
-            shutil.copy(live, live + ".keep")
-            os.truncate(live, keep)
+            shutil.copy(file_path, file_path + ".keep")
+            os.truncate(file_path, keep)
             status, rows, said = self.rows(path)
             # The other process is whole, so something is always readable.
             self.assertEqual(status, 0, said)
             self.assertGreaterEqual(len(rows), len(processes[1].truth))
             self.assertEqual(cli.run("report", path, cwd=self.folder).returncode, 0)
-            os.replace(live + ".keep", live)
+            os.replace(file_path + ".keep", file_path)
         self.assertEqual(set(self.rows(path)[1]), whole)
 
     def test_flipped_live(self):
         """Live segments have no checksum: nothing may crash, and both commands end with 0 or 1."""
         path, processes = scenes.demo(self.folder)
-        live = os.path.join(path, processes[0].name, "live.sonde")
-        with open(live, "rb") as file:
+        file_path = os.path.join(path, processes[0].name, "live.sonde")
+        with open(file_path, "rb") as file:
             good = file.read()
         used = [at for at in range(len(good)) if good[at]]
         chance = random.Random(2)
@@ -116,7 +122,7 @@ class BadInput(cli.Case):
             bad = bytearray(good)
             for at in chance.sample(used, 3):
                 bad[at] ^= 1 << chance.randrange(8)
-            with open(live, "wb") as file:
+            with open(file_path, "wb") as file:
                 file.write(bad)
             self.rows(path)
             self.assertIn(cli.run("report", path, "contexts", cwd=self.folder).returncode, (0, 1))

@@ -191,7 +191,7 @@ class Process:
                 file.write((head + data).ljust(SEGMENT, b"\0"))
 
 
-def write_manifest(folder, command):
+def write_manifest(folder, command, version=1):
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "manifest.json"), "w") as file:
-        json.dump({"format": 1, "sonde": "0.1.0", "command": command}, file)
+        json.dump({"format": "sonde", "format_version": version, "sonde_version": "0.1.0", "command": command}, file)

@@ -1,0 +1,96 @@
+"""real_test.py - record, report and export of the examples, whose answers stand in their first comments."""
+import collections
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+
+import cli
+
+try:
+    import perfetto_check
+except ImportError:
+    perfetto_check = None
+
+EXAMPLES = os.path.join(cli.BUILD, "bin", "examples")
+OPERATIONS = ("kernel", "copy", "set", "order")
+GROUP = {"kernel": "kernel", "fill": "set"}
+
+
+class Real(cli.Case):
+    def record(self, *command):
+        program = os.path.join(EXAMPLES, command[0])
+        if not os.access(program, os.X_OK):
+            self.skipTest("%s is not built" % command[0])
+        plain = subprocess.run([program, *command[1:]], cwd=self.folder, capture_output=True, timeout=100)
+        if plain.returncode:
+            self.skipTest("%s does not run here: %s" % (command[0], plain.stderr.decode().strip()))
+        done = self.ok("record", "-o", self.path("run.sonde"), "--", program, *command[1:])
+        self.assertEqual(done.stdout, plain.stdout)
+        return self.path("run.sonde")
+
+    def check(self, path, counts, moved):
+        """Every export and the report agree with the known answers, and with each other."""
+        rows = list(csv.DictReader(io.StringIO(
+            self.ok("export", path, "--to", "csv", "-o", "-").stdout.decode(), newline="")))
+        self.assertEqual(collections.Counter(r["kind"] for r in rows), counts)
+        copied = sum(int(r["bytes"]) for r in rows if r["kind"] not in GROUP)
+        self.assertEqual(copied, moved)
+        ledger = json.loads(self.ok("report", path, "ledger", "--json").out)
+        self.assertEqual({k: n for k, n in ledger["operations"].items() if n}, dict(counts))
+        self.assertEqual((ledger["seen"], ledger["dropped"], ledger["unmatched"]), (len(rows), 0, 0))
+        document = json.loads(self.ok("export", path, "--to", "json", "-o", "-").stdout.decode())
+        self.assertEqual([(o["correlation"], o["start_ns"], o["end_ns"]) for o in document["operations"]],
+                         [(int(r["correlation"]), int(r["start_ns"]), int(r["end_ns"])) for r in rows])
+        self.assertEqual(sum(p["ledger"]["seen"] for p in document["processes"]), len(rows))
+        if perfetto_check:
+            self.check_perfetto(path, rows, document)
+        return rows
+
+    def check_perfetto(self, path, rows, document):
+        self.ok("export", path, "--to", "perfetto", "-o", self.path("t"), "-q")
+        trace = perfetto_check.load(self.path("t"))
+        as_set = collections.Counter(
+            (s.name, s.start, s.end, s.args.get("bytes", 0), s.args["called_from"]) for s in trace.of(*OPERATIONS))
+        self.assertEqual(as_set, collections.Counter(
+            (r["name"], int(r["start_ns"]), int(r["end_ns"]), int(r["bytes"]), r["called_from"]) for r in rows))
+        self.assertEqual(len(trace.of("api")), len(document["calls"]))
+        flows = trace.flows()
+        self.assertEqual(len(flows), len(rows))
+        for begin, end in flows.values():
+            self.assertEqual((len(begin), len(end)), (1, 1))
+            self.assertLessEqual(begin[0].start, end[0].start + 10**6)
+        queues = {r["queue"] for r in rows}
+        self.assertEqual(queues, {trace.name(s.track) for s in trace.of(*OPERATIONS)})
+
+    def places(self, rows, kind):
+        return {re.sub(r" [\w.]+:\d+", "", r["called_from"]) for r in rows if r["kind"] == kind}
+
+    def test_vector_add(self):
+        rows = self.check(self.record("vector_add", "100000"),
+                          collections.Counter(write=2, kernel=1, read=1), 2400000)
+        self.assertEqual([(r["name"], r["global_size"]) for r in rows if r["kind"] == "kernel"],
+                         [("vector_add", "100000")])
+        for row in rows:
+            self.assertTrue(row["called_from"].startswith("add() vector_add.c:"), row["called_from"])
+
+    def test_vector_add_with_threads_and_queues(self):
+        rows = self.check(self.record("vector_add", "1000", "3", "2"),
+                          collections.Counter(write=12, kernel=6, read=6), 6 * 24000)
+        self.assertEqual(len({r["queue"] for r in rows}), 6)
+
+    def test_heat(self):
+        rows = self.check(self.record("heat", "512", "100", "10"),
+                          collections.Counter(fill=1, write=11, kernel=100, copy=10, read=11), 23089152)
+        self.assertEqual({(r["name"], r["global_size"]) for r in rows if r["kind"] == "kernel"},
+                         {("stencil5", "512 × 512")})
+        self.assertEqual(len({r["queue"] for r in rows}), 3)
+        self.assertEqual(self.places(rows, "kernel"), {"step() ← main()"})
+        self.assertEqual(self.places(rows, "read"), {"save() ← main()", "finish() ← main()"})
+        self.assertEqual(self.places(rows, "write"), {"start() ← main()", "boundary() ← main()"})
+
+
+if __name__ == "__main__":
+    cli.main()
