@@ -11,8 +11,8 @@
 #include "agent/python.h"
 #include "agent/python_state.h"
 
-/* Contents longer than this enter a key by both ends only. */
-enum { HASH_BYTES = 1024 };
+/* Contents longer than this enter a key by their ends and middle only. */
+enum { NAME_HASH_BYTES = 192, FILE_HASH_BYTES = 48, TABLE_HASH_BYTES = 768 };
 enum { STRING_MAX = 1 << 20 };
 
 /* ---- objects ------------------------------------------------------------- */
@@ -119,46 +119,71 @@ static void copy_string(uintptr_t object, char *out, size_t size)
 
 __extension__ typedef unsigned __int128 wide;
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+static uint64_t load(const uint8_t *data)
 {
-    wide product =
-        (wide)(hash ^ UINT64_C(0x9e3779b97f4a7c15)) * (word ^ UINT64_C(0xd6e8feb86659fd93));
+    uint64_t word;
+    memcpy(&word, data, sizeof word);
+    return word;
+}
+
+/* Multiply and fold: every bit of both words reaches every bit of the result. */
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+    wide product = (wide)(a ^ UINT64_C(0x9e3779b97f4a7c15)) * (b ^ UINT64_C(0xd6e8feb86659fd93));
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* Two independent chains, because the multiplications' latency is what costs. */
 static uint64_t hash_span(uint64_t hash, const uint8_t *data, size_t size)
 {
-    for (; size >= 8; data += 8, size -= 8) {
-        uint64_t word;
-        memcpy(&word, data, 8);
-        hash = mix(hash, word);
+    uint64_t other = ~hash;
+    if (size < 8) {
+        for (size_t i = 0; i < size; i++)
+            other = other << 8 | data[i];
+        return mix(hash, other);
     }
-    uint64_t rest = 0;
-    memcpy(&rest, data, size);
-    return mix(hash, rest);
+    const uint8_t *last = data + size - 8;
+    for (; size >= 32; data += 32, size -= 32) {
+        hash = mix(hash ^ load(data), load(data + 8));
+        other = mix(other ^ load(data + 16), load(data + 24));
+    }
+    for (; size >= 8; data += 8, size -= 8)
+        hash = mix(hash, load(data));
+    return mix(hash ^ load(last), other);
 }
 
-static uint64_t hash_bytes(uint64_t hash, const uint8_t *data, size_t size)
+/* Of more than `limit` bytes, the ends and the middle. */
+static uint64_t hash_bytes(uint64_t hash, const uint8_t *data, size_t size, size_t limit)
 {
-    hash = mix(hash, size);
-    if (size <= HASH_BYTES)
+    hash ^= size << 32;
+    if (size <= limit)
         return hash_span(hash, data, size);
-    hash = hash_span(hash, data, HASH_BYTES / 2);
-    return hash_span(hash, data + size - HASH_BYTES / 2, HASH_BYTES / 2);
+    size_t part = limit / 3;
+    hash = hash_span(hash, data, part);
+    hash = hash_span(hash, data + (size - part) / 2, part);
+    return hash_span(hash, data + size - part, part);
 }
 
-static uint64_t hash_string(uint64_t hash, uintptr_t object)
+static uint64_t hash_string(uint64_t hash, uintptr_t object, size_t limit)
 {
     struct string string = string_of(object);
-    return hash_bytes(hash + string.kind, string.data, string.length * string.kind);
+    return hash_bytes(hash + string.kind, string.data, string.length * string.kind, limit);
+}
+
+/* Names are nearly always interned, and so carry the interpreter's own hash. */
+static uint64_t hash_name(uintptr_t object)
+{
+    uintptr_t known = sonde__python_plausible(object)
+                          ? sonde__python_word(object, sonde__python.layout.string_hash)
+                          : 0;
+    return known != UINTPTR_MAX ? known : hash_string(1, object, NAME_HASH_BYTES);
 }
 
 static uint32_t hash_content(const struct sonde_pycode_key *key)
 {
     struct bytes table = bytes_of(key->table);
-    uint64_t hash = hash_string(1, key->name);
-    hash = hash_string(hash, key->file);
-    hash = hash_bytes(hash, table.data, table.size);
+    uint64_t hash = hash_name(key->name) ^ hash_string(2, key->file, FILE_HASH_BYTES);
+    hash = hash_bytes(hash, table.data, table.size, TABLE_HASH_BYTES);
     return (uint32_t)(hash ^ hash >> 32) | 1; /* never 0 */
 }
 

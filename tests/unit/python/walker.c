@@ -7,8 +7,14 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #include "agent/python.h"
@@ -30,6 +36,8 @@ EXPORT unsigned test_line(const unsigned char *table, size_t bytes, unsigned ver
 EXPORT void test_lines(const unsigned char *table, size_t bytes, unsigned version,
                        unsigned first_line, const unsigned *offsets, unsigned *lines, size_t count);
 EXPORT int test_walk_in_c_thread(void);
+EXPORT int test_quiet(int walks, int disturb);
+EXPORT void test_call_in_c_thread(void (*callback)(void));
 EXPORT void test_call(void (*callback)(void));
 
 int test_attach(char *why, size_t size)
@@ -113,38 +121,50 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *dat
     return _URC_NO_REASON;
 }
 
+static bool among(const uintptr_t *set, int count, uintptr_t start)
+{
+    for (int i = 0; i < count; i++)
+        if (set[i] == start)
+            return true;
+    return false;
+}
+
 /* Compare the groups of Python frames with the native frames of the eval loop:
- * as many groups as calls, and each group's `stack` inside its call's frame.
- * `cold` is the offset from the eval loop of its other part, as hexadecimal text, or "".
- * Returns the calls; -1 when something differs, with the reason in `out`. */
+ * each group's `stack` lies in a native frame, further out for each group; and
+ * there are as many groups as native frames of the functions that are the eval
+ * loop: _PyEval_EvalFrameDefault, its cold part (`cold`, as hexadecimal text,
+ * how far away it begins; or ""), and what a compiler has inlined it into,
+ * which is where the `stack`s are. Returns the number of calls; -1 when
+ * something differs, with the reason in `out`. */
 int test_evals(char *out, size_t size, const char *cold)
 {
     static _Thread_local struct native native;
     static _Thread_local struct sonde_pyframe frames[DEPTH];
-    uintptr_t eval = sonde__python_eval_start(), other = 0;
-    long offset;
-    int calls = 0, groups = 0, group_at[DEPTH + 1];
-    if (sscanf(cold, "%lx", (unsigned long *)&offset) == 1)
-        other = eval + (uintptr_t)offset;
+    uintptr_t set[16] = { sonde__python_eval_start() };
+    unsigned long distance;
+    int known = 1, calls = 0, groups = 0, at = 0;
+    if (sscanf(cold, "%lx", &distance) == 1)
+        set[known++] = set[0] + distance;
     native.count = 0;
     _Unwind_Backtrace(note_frame, &native);
     int count = sonde__python_walk(frames, DEPTH);
-    for (int i = 0; i < count; i++)
-        if (frames[i].entry)
-            group_at[groups++] = i;
     out[0] = 0;
-    for (int i = 0; i + 1 < native.count; i++) {
-        if (native.start[i] != eval && !(other && native.start[i] == other))
+    for (int i = 0; i < count; i++) {
+        if (!frames[i].entry)
             continue;
-        if (calls < groups) {
-            uintptr_t stack = frames[group_at[calls]].stack;
-            if (stack && (stack < native.sp[i] || stack >= native.sp[i + 1]))
-                return snprintf(out, size, "group %d: stack %lx is not in [%lx, %lx)", calls,
-                                (unsigned long)stack, (unsigned long)native.sp[i],
-                                (unsigned long)native.sp[i + 1]), -1;
-        }
-        calls++;
+        groups++;
+        if (!frames[i].stack)
+            continue;
+        while (at + 1 < native.count && frames[i].stack >= native.sp[at + 1])
+            at++;
+        if (at + 1 >= native.count || frames[i].stack < native.sp[at])
+            return snprintf(out, size, "group %d: its place is in no native frame", groups), -1;
+        if (known < 16 && !among(set, known, native.start[at]))
+            set[known++] = native.start[at];
+        at++;
     }
+    for (int i = 0; i < native.count; i++)
+        calls += among(set, known, native.start[i]);
     if (calls != groups)
         return snprintf(out, size, "%d calls of the eval loop, %d groups of Python frames", calls,
                         groups), -1;
@@ -171,6 +191,55 @@ double test_bench(int walks, int with_keys)
     }
     clock_gettime(CLOCK_MONOTONIC_RAW, &end);
     return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / walks;
+}
+
+/* ---- no allocation, no lock, no system call ------------------------------------ */
+
+static void walk_and_read(int walks, int disturb)
+{
+    static struct sonde_pyframe frames[DEPTH];
+    static struct sonde_pycode_info info;
+    struct sonde_pycode_key key;
+    for (int i = 0; i < walks; i++) {
+        int count = sonde__python_walk(frames, DEPTH);
+        for (int j = 0; j < count; j++) {
+            sonde__pycode_key(frames[j].code, &key);
+            sonde__pycode_read(frames[j].code, &info);
+        }
+        if (disturb == 1) {
+            void *volatile block = malloc(1000); /* volatile: or the compiler leaves it out */
+            free(block);
+        }
+        if (disturb == 2)
+            syscall(SYS_getppid);
+    }
+}
+
+/* Walk, with every key and content read, while an interposed library counts
+ * allocations and locks, and then in a child whose first system call kills it.
+ * 0: quiet; 1: allocated or locked; 2: made a system call; -1: cannot be tested
+ * here. `disturb` does it wrong on purpose: 1 allocates, 2 calls the system. */
+int test_quiet(int walks, int disturb)
+{
+    long (*counted)(void);
+    *(void **)&counted = dlsym(RTLD_DEFAULT, "counted_calls");
+    if (!counted)
+        return -1;
+    long before = counted();
+    walk_and_read(walks, disturb);
+    if (counted() != before)
+        return 1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
+            syscall(SYS_exit, 3);
+        walk_and_read(walks, disturb);
+        syscall(SYS_exit, 0);
+    }
+    int status;
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || (WIFEXITED(status) && WEXITSTATUS(status) == 3))
+        return -1;
+    return status == 0 ? 0 : 2;
 }
 
 unsigned test_line(const unsigned char *table, size_t bytes, unsigned version, unsigned first_line,
@@ -201,6 +270,20 @@ int test_walk_in_c_thread(void)
     if (pthread_create(&thread, NULL, walk_here, &result) == 0)
         pthread_join(thread, NULL);
     return result;
+}
+
+static void *call_back(void *callback)
+{
+    (*(void (**)(void))callback)();
+    return NULL;
+}
+
+/* Calls Python from a thread that Python did not make. */
+void test_call_in_c_thread(void (*callback)(void))
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, call_back, &callback) == 0)
+        pthread_join(thread, NULL);
 }
 
 void test_call(void (*callback)(void))
