@@ -57,7 +57,7 @@ static int put_bytes(const char *bytes, size_t size, void *user)
 /* Write and drop. NULL (out of memory somewhere) is remembered. */
 static void put_json(struct writer *w, json_t *value)
 {
-    if (!value || json_dump_callback(value, put_bytes, w->out, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)))
+    if (!value || json_dump_callback(value, put_bytes, w->out, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)))
         w->nomem = true;
     json_decref(value);
 }
