@@ -8,6 +8,7 @@
 #include "agent.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -92,16 +93,15 @@ static void last_look(void)
     sonde__unlock(&a->harvest_lock);
 }
 
-void sonde__agent_flush(bool ask_runtime)
+void sonde__agent_settle(bool ask_runtime)
 {
     struct sonde_agent *a = &sonde__agent;
-    if (!sonde__flag || atomic_load(sonde__flag) == SONDE_FLAG_LOOK || atomic_load(&a->state) != SONDE_ON ||
-        a->pid != getpid() || !sonde__lock_within(&a->monitor_lock, 2000))
+    if (!sonde__lock_within(&a->monitor_lock, 2000))
         return;
     if (ask_runtime && !atomic_load(&a->closed)) {
-        const struct timespec nap = {0, 200000};
+        const struct timespec pause = {0, 200000};
         for (int n = 0; n < EXIT_BOUND_MS * 5 && !settled(); n++)
-            nanosleep(&nap, NULL);
+            nanosleep(&pause, NULL);
         last_look();
         atomic_store(&a->closed, true); /* from here on the runtime may be gone */
     } else if (sonde__lock_within(&a->harvest_lock, 100)) {
@@ -111,6 +111,16 @@ void sonde__agent_flush(bool ask_runtime)
     sonde__monitor_account();
     a->header->state = SONDE_PROCESS_EXITED;
     sonde__unlock(&a->monitor_lock);
+}
+
+void sonde__agent_flush(bool ask_runtime)
+{
+    struct sonde_agent *a = &sonde__agent;
+    int saved = errno;
+    if (sonde__flag && atomic_load(sonde__flag) != SONDE_FLAG_LOOK && atomic_load(&a->state) == SONDE_ON &&
+        a->pid == getpid() && !sonde__monitor_flush(ask_runtime, EXIT_BOUND_MS + 2000))
+        sonde_note("the final flush did not happen: the monitor thread did not answer");
+    errno = saved;
 }
 
 static void at_exit(void)
@@ -219,6 +229,7 @@ static const char *start(void)
     if (err)
         return sonde_error_text(err);
     folded_nodes();
+    sonde__profile_reserve();
     atomic_store(&a->range, !a->config.start_off && !a->config.delay_ms);
     connect_preload();
     return NULL;

@@ -167,7 +167,8 @@ bool sonde__agent_enter(void);                 /* start, or restart in a forked 
 void sonde__agent_off(const char *reason);     /* fail open */
 void sonde__agent_set_range(int on);
 void sonde__agent_apply_range(void);
-void sonde__agent_flush(bool ask_runtime);     /* final flush */
+void sonde__agent_flush(bool ask_runtime);     /* final flush; waits for the monitor, within a bound */
+void sonde__agent_settle(bool ask_runtime);    /* the monitor's part of it */
 extern const struct sonde_backend *const sonde__backends[SONDE_BACKENDS_MAX];
 
 /* thread.c */
@@ -202,12 +203,14 @@ int  sonde__monitor_start(void);
 void sonde__monitor_take(const struct sonde_activity *a); /* under monitor_lock */
 void sonde__monitor_drain(void);                          /* the multiplexer; under monitor_lock */
 void sonde__monitor_account(void);                        /* header and ledger; under monitor_lock */
+bool sonde__monitor_make_room(void);                      /* more segments; false elsewhere, or when there is no room */
+bool sonde__monitor_flush(bool ask_runtime, unsigned bound_ms);
 
 /* profile.c (monitor's) */
 int  sonde__profile_init(void);
+void sonde__profile_reserve(void);
 void sonde__profile_call(const struct sonde_event *e);
 void sonde__profile_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags);
-void sonde__profile_busy_settle(void);
 
 /* busy.c (monitor's): union of intervals */
 void sonde__busy_add(uint32_t device, enum sonde_op_kind kind, uint64_t start_ns, uint64_t end_ns);

@@ -2,8 +2,10 @@
  */
 #include "agent.h"
 
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,9 @@
 static uint64_t turns_at_slow, clocks_at;
 static _Atomic int ready;          /* 1 open, negative: enum sonde_error */
 static _Atomic uint64_t cpu_ns;    /* of the monitor thread */
+static sem_t wake, flushed;        /* the monitor's alarm; its answer to a flush */
+static _Atomic int flush_wanted;   /* 1 ask the runtime too, 2 do not */
+static __thread bool on_monitor_thread;
 
 /* ---- one finding ------------------------------------------------------------------ */
 
@@ -183,17 +188,19 @@ static void watch_modules(void)
 }
 
 /* Keep room on disk ahead of need; the program's threads cannot make it. */
-static void make_room(void)
+bool sonde__monitor_make_room(void)
 {
     struct sonde_agent *a = &sonde__agent;
     uint32_t ready_now = atomic_load(&a->pool.ready);
-    if (ready_now >= a->pool.limit || sonde__pool_left(&a->pool) > 32 + ready_now / 8)
-        return;
+    if (!on_monitor_thread || ready_now >= a->pool.limit || sonde__pool_left(&a->pool) > 32 + ready_now / 8)
+        return false;
     if (sonde__files_grow((uint64_t)(ready_now + 64 + ready_now / 4) * SONDE_SEGMENT_BYTES) == SONDE_EIO) {
         sonde_note("no room left for the measurement: contexts fold, the trace ends");
         a->pool.limit = ready_now;
         sonde__trace_off(SONDE_DROP_DISK_FULL);
+        return false;
     }
+    return true;
 }
 
 static void sync_clocks(void)
@@ -232,7 +239,7 @@ static bool turn(void)
             sonde__harvest(NULL);
         sonde__unlock(&a->harvest_lock);
     }
-    make_room();
+    sonde__monitor_make_room();
     uint64_t now = sonde_now_ns();
     if (now - turns_at_slow >= SLOW_NS) {
         turns_at_slow = now;
@@ -270,6 +277,16 @@ static void header_init(void)
     __atomic_store_n(&h->magic, SONDE_LIVE_MAGIC, __ATOMIC_RELEASE);
 }
 
+static void nap(uint64_t ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    ns += (uint64_t)until.tv_nsec;
+    until.tv_sec += (time_t)(ns / 1000000000u);
+    until.tv_nsec = (long)(ns % 1000000000u);
+    sem_clockwait(&wake, CLOCK_MONOTONIC, &until);
+}
+
 static void *monitor_main(void *unused)
 {
     (void)unused;
@@ -281,15 +298,36 @@ static void *monitor_main(void *unused)
     }
     header_init();
     atomic_store(&ready, 1);
-    struct timespec nap = {0, TURN_MIN_NS};
-    for (;;) {
-        nanosleep(&nap, NULL);
+    on_monitor_thread = true;
+    for (uint64_t nap_ns = TURN_MIN_NS;;) {
+        nap(nap_ns);
+        int wanted = atomic_exchange(&flush_wanted, 0);
+        if (wanted) {
+            sonde__agent_settle(wanted == 1);
+            sem_post(&flushed);
+        }
         if (turn())
-            nap.tv_nsec = TURN_MIN_NS;
-        else if ((nap.tv_nsec *= 2) > (long)TURN_MAX_NS)
-            nap.tv_nsec = TURN_MAX_NS;
+            nap_ns = TURN_MIN_NS;
+        else if ((nap_ns *= 2) > TURN_MAX_NS)
+            nap_ns = TURN_MAX_NS;
     }
     return NULL;
+}
+
+/* The monitor does the final flush itself: it alone can make room on disk. */
+bool sonde__monitor_flush(bool ask_runtime, unsigned bound_ms)
+{
+    struct timespec until;
+    if (on_monitor_thread || atomic_load(&ready) != 1)
+        return false;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += bound_ms / 1000;
+    atomic_store(&flush_wanted, ask_runtime ? 1 : 2);
+    sem_post(&wake);
+    while (sem_clockwait(&flushed, CLOCK_MONOTONIC, &until) != 0)
+        if (errno != EINTR)
+            return false;
+    return true;
 }
 
 int sonde__monitor_start(void)
@@ -298,6 +336,9 @@ int sonde__monitor_start(void)
     pthread_t thread;
     sigset_t all, before;
     atomic_store(&ready, 0);
+    atomic_store(&flush_wanted, 0);
+    sem_init(&wake, 0, 0);
+    sem_init(&flushed, 0, 0);
     turns_at_slow = 0;
     clocks_at = sonde_now_ns();
     sigfillset(&all);

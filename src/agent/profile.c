@@ -16,12 +16,6 @@ static struct {
     struct sonde_row_profile *last;
 } P;
 
-int sonde__profile_init(void)
-{
-    memset(&P, 0, sizeof P);
-    return 0;
-}
-
 static struct sonde_row_profile *row_for(uint32_t node, uint32_t lane)
 {
     uint64_t key = (uint64_t)node << 32 | lane;
@@ -43,6 +37,21 @@ static struct sonde_row_profile *row_for(uint32_t node, uint32_t lane)
     P.last_key = key;
     P.last = row;
     return row;
+}
+
+#define ANY_LANE 0xffffffffu /* of the rows for contexts that found no room */
+
+int sonde__profile_init(void)
+{
+    memset(&P, 0, sizeof P);
+    return 0;
+}
+
+/* The rows of last resort exist from the start: counts stay exact whatever the budget. */
+void sonde__profile_reserve(void)
+{
+    for (uint32_t k = 0; k < SONDE_OP_KIND_COUNT; k++)
+        row_for(sonde__agent.folded_node[k], ANY_LANE);
 }
 
 static void histogram_add(struct sonde_row_profile *row, uint64_t ns)
@@ -99,7 +108,7 @@ void sonde__profile_op(const struct sonde_event *e, const struct sonde_times *t,
     struct sonde_row_profile *row = row_for(e->op_node, e->lane);
     if (!row) {
         sonde__agent.profile_folded++;
-        row = row_for(sonde__agent.folded_node[e->kind], 0xffffffffu);
+        row = row_for(sonde__agent.folded_node[e->kind], ANY_LANE);
         if (!row)
             return;
     }

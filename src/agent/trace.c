@@ -162,7 +162,10 @@ static void *row_slot(struct sonde_lane *lane, enum sonde_table table, uint32_t 
             return NULL;
     }
     if (!s) {
-        s = lane->trace = sonde__pool_get(&sonde__agent.pool, table, lane->id, lane->trace_sequence, row_bytes);
+        do
+            s = sonde__pool_get(&sonde__agent.pool, table, lane->id, lane->trace_sequence, row_bytes);
+        while (!s && sonde__monitor_make_room());
+        lane->trace = s;
         if (!s)
             return NULL;
     }
