@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Piglit's OpenCL tests as the oracle of transparency.
+
+    run.py --sonde build/bin/sonde --counting libcounting.so --work DIR --cache DIR [--all]
+
+Runs the tests twice without Sonde and once with it. A result may differ with
+Sonde only where the two runs without differ from each other. In the run with
+Sonde the counting layer stands behind it, and the two must agree. Without
+--all: the API, build and interoperability tests and a part of the execution
+tests; with --all every one of the 710 programs.
+"""
+import argparse
+import bz2
+import glob
+import json
+import os
+import shutil
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest"))
+import harness  # noqa: E402
+from harness import Failure  # noqa: E402
+
+SUBSET = ["^api", "^custom", "^interop", "^program@build", "^program@(?!build|execute)",
+          "^program@execute@(?!builtin|vload|vstore|store|scalar-arith)",
+          "^program@execute@builtin@builtin-float-(cos|sqrt|max|fract|remquo|ldexp)",
+          "^program@execute@builtin@builtin-(int|ulong)-(clz|max|mul_hi|rotate|upsample)",
+          "^program@execute@(vload-int|vstore-float|store-kernel)"]
+
+
+def results_of(folder):
+    """{test or test/subtest: result}"""
+    path = glob.glob(os.path.join(folder, "results.json*"))[0]
+    opener = bz2.open if path.endswith(".bz2") else open
+    with opener(path, "rt") as file:
+        tests = json.load(file)["tests"]
+    flat = {}
+    for name, test in tests.items():
+        flat[name] = test["result"]
+        for part, result in test["subtests"].items():
+            flat[f"{name}/{part}"] = result
+    return flat
+
+
+def run(options, label, prefix, env):
+    out = os.path.join(options.folder, label)
+    command = prefix + ["piglit", "run", "-c", "-j", "2", "-l", "quiet"]
+    if not options.all:
+        command += [word for pattern in SUBSET for word in ("-t", pattern)]
+    outcome = harness.run(command + ["cl", out], env, cwd=options.folder, timeout=options.timeout)
+    if outcome.status != 0:
+        raise Failure(f"piglit {label} gave {harness.describe(outcome.status)}\n{harness.tail(outcome.err)}")
+    return results_of(out)
+
+
+def test(options):
+    options.folder = os.path.join(os.path.abspath(options.work), "all" if options.all else "subset")
+    shutil.rmtree(options.folder, ignore_errors=True)
+    os.makedirs(options.folder)
+    prefix, measurement = os.path.join(options.folder, "count"), os.path.join(options.folder, "m.sonde")
+    env = harness.environment(options, COUNT_OUT=prefix)
+    first = run(options, "first", [], env)
+    second = run(options, "second", [], env)
+    env["OPENCL_LAYERS"] = os.path.abspath(options.counting)
+    sonde = [options.sonde, "record", "-q", "-o", measurement, "--"] if options.sonde else []
+    with_sonde = run(options, "with", sonde, env)
+    unsteady = {name for name in set(first) | set(second) if first.get(name) != second.get(name)}
+    changed = [f"{name}: {first.get(name)} without, {with_sonde.get(name)} with" for name in
+               sorted(set(first) | set(with_sonde)) if first.get(name) != with_sonde.get(name) and name not in unsteady]
+    kinds = {result: list(with_sonde.values()).count(result) for result in sorted(set(with_sonde.values()))}
+    print(f"{len(with_sonde)} results {kinds}, {len(unsteady)} differ between two runs without, "
+          f"{len(changed)} changed with Sonde")
+    if changed:
+        raise Failure("\n    ".join(["results changed:"] + changed[:30]))
+    counted = harness.counts.read(prefix)
+    print(f"counted in {harness.counts.processes(prefix)} processes: {counted}")
+    if options.sonde:
+        book = harness.ledger(options, measurement, harness.environment(options))
+        # Some of these programs end, on purpose, with commands that can never run.
+        print(f"unmatched {book.get('unmatched')}")
+        harness.check_counts(book, counted, unmatched_ok=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    harness.add_arguments(parser)
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--timeout", type=float, default=3000)
+    options = parser.parse_args()
+    harness.device_or_skip()
+    if not shutil.which("piglit"):
+        print("skipped: piglit is not installed (package piglit)")
+        sys.exit(harness.SKIP)
+    try:
+        test(options)
+    except Failure as why:
+        print(f"FAIL piglit: {why}")
+        sys.exit(1)
+    shutil.rmtree(options.folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
