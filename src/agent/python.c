@@ -175,6 +175,12 @@ bool sonde__python_attached(void)
     return phase == SONDE__PYTHON_FOUND || phase == SONDE__PYTHON_READY;
 }
 
+const char *sonde__python_why_off(void)
+{
+    int phase = atomic_load_explicit(&sonde__python.phase, memory_order_acquire);
+    return phase == SONDE__PYTHON_OFF ? sonde__python.why : NULL;
+}
+
 uint32_t sonde__python_version(void)
 {
     int phase = atomic_load_explicit(&sonde__python.phase, memory_order_acquire);

@@ -1,9 +1,23 @@
 /* python.h - the Python call stack of the calling thread, without the GIL.
  *
- * Reads the interpreter's frames where they lie. Takes no lock, allocates
- * nothing, calls nothing of Python but PyGILState_GetThisThreadState (a
- * pthread_getspecific). Works for CPython 3.9 to 3.13 as tested, 3.14 by its
- * _Py_DebugOffsets; a walk that does not fit switches it off for the process.
+ * Reads the interpreter's frames where they lie. A walk takes no lock,
+ * allocates nothing, makes no system call, and calls nothing of Python but
+ * Py_IsInitialized and PyGILState_GetThisThreadState (loads, and a
+ * pthread_getspecific). CPython 3.9 to 3.14; python_layout.h says how the
+ * offsets are known, docs/python.md what is tested. The first walk is checked
+ * word for word; one that does not fit switches it off for the process.
+ *
+ * Merging with the native stack. The frames come in groups: those that one
+ * call of the eval loop runs, innermost first, the last of them with `entry`.
+ * A group replaces one native frame. `stack` is an address inside it: the
+ * native frame to replace is the innermost one whose caller's stack pointer
+ * (the cfa of the next outer frame) lies above `stack`. Only where `stack` is
+ * 0 (3.9) count the native frames whose function begins at
+ * sonde__python_eval_start() instead, from the innermost. The function's start
+ * alone does not find all of them: a call may stand in its cold part, which
+ * has unwind information of its own, and some builds of 3.14 inline the eval
+ * loop or spread it over functions that call each other's tails.
+ * A group of one frame with code 0 replaces its native frame by nothing.
  */
 #ifndef SONDE_AGENT_PYTHON_H
 #define SONDE_AGENT_PYTHON_H
@@ -19,10 +33,12 @@ struct sonde_pyframe {
     uint8_t   entry;     /* this is the outermost Python frame run by one C call of the eval loop */
 };
 
-/* What identifies a code object: a freed and re-used one differs in one of these. */
+/* What identifies a code object: a freed and re-used one differs in one of
+ * these, unless it is the same in everything that sonde__pycode_read gives
+ * (line tables past 768 bytes and names past 48 enter by ends and middle). */
 struct sonde_pycode_key {
     uintptr_t code, name, file, table;
-    uint32_t  first_line, version; /* co_version where it exists (3.12+), else 0 */
+    uint32_t  first_line, version; /* co_version where it exists (3.12+), else a hash of the content */
 };
 
 /* Everything to decode lines later; pointers into live Python objects, valid
@@ -39,15 +55,18 @@ struct sonde_pycode_info {
 
 /* Is there a Python interpreter in this process? Looks for its symbols the
  * first time after each module change (dlsym: takes the loader's lock; call it
- * only when a new module was seen). True when walking works: attaching walks
- * once and compares with what it must see. `why` gets a reason when false and
- * an interpreter is there ("CPython 3.15 is not known"). */
+ * only when a new module was seen). True when walking works, or will once the
+ * interpreter is initialized and this thread runs Python: until then a walk
+ * finds no frames. `why` (may be NULL) gets a reason when false and an
+ * interpreter is there ("CPython 3.15 is not known"), else NULL. A libpython
+ * that the program opened RTLD_LOCAL stays loaded from then on. */
 bool sonde__python_attach(const char **why);
 bool sonde__python_attached(void);
-uint32_t sonde__python_version(void); /* 0x030b; 0 none */
+uint32_t sonde__python_version(void); /* 0x030b; 0 none, or no walk has succeeded yet */
+/* Why it is switched off; NULL when it is not. */
+const char *sonde__python_why_off(void);
 
-/* First address of _PyEval_EvalFrameDefault (frames of it are replaced by the
- * Python frames they run); 0 when unknown. */
+/* First address of _PyEval_EvalFrameDefault; 0 when unknown. */
 uintptr_t sonde__python_eval_start(void);
 
 /* Walk the calling thread's Python frames, innermost first, into frames[max].
