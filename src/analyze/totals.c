@@ -81,14 +81,29 @@ static void add_ledger(struct sonde_totals *t, const struct sonde_process *p)
     t->in_flight += minus(l->seen, l->done + lost + l->unmatched);
 }
 
+enum { DEVICES = 64 }; /* as in struct sonde_live_header */
+
+static void count_operations(const struct sonde_process *p, uint64_t operations[DEVICES])
+{
+    for (uint32_t i = 1; i < p->profile_count; i++) {
+        uint32_t lane = p->profiles[i].lane;
+        uint32_t device = lane && lane < p->lane_count ? p->lanes[lane].device : 0;
+        if (lane && device < DEVICES)
+            operations[device] += p->profiles[i].count;
+    }
+}
+
 static int add_devices(struct sonde_totals *t, const struct sonde_process *p, uint32_t index)
 {
-    for (uint32_t d = 0; d < 64; d++) {
-        if (p->header.device_busy[d].count == 0)
+    uint64_t operations[DEVICES] = {0};
+    count_operations(p, operations);
+    for (uint32_t d = 0; d < DEVICES; d++) {
+        if (p->header.device_busy[d].count == 0 && operations[d] == 0)
             continue;
         struct sonde_device_use use = {
             .process = index, .device = d, .wall_ns = sonde_process_wall_ns(p),
-            .operations = p->header.device_busy[d].count,
+            .operations = operations[d],
+            .timed = p->header.device_busy[d].count > 0,
             .busy_ns = p->header.device_busy[d].busy_ns,
             .kernel_ns = p->header.device_group[d].kernel_ns,
             .copy_ns = p->header.device_group[d].copy_ns,

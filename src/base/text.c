@@ -78,6 +78,9 @@ static size_t decode(const unsigned char *s, uint32_t *point)
             return 1;
         value = value << 6 | (s[i] & 0x3f);
     }
+    if (value < (length == 2 ? 0x80u : length == 3 ? 0x800u : 0x10000u) || value > 0x10ffff ||
+        (value >= 0xd800 && value < 0xe000))
+        return 1;
     *point = value;
     return length;
 }
@@ -96,6 +99,22 @@ static size_t columns_of(uint32_t point)
         if (point <= ranges[i].last)
             return ranges[i].columns;
     return 1;
+}
+
+void sonde_text_add_clean(struct sonde_text *text, const char *string)
+{
+    const unsigned char *s = (const unsigned char *)string;
+    while (*s) {
+        uint32_t point;
+        size_t length = decode(s, &point);
+        if (length == 1 && *s >= 0x80)
+            sonde_text_add(text, "\xef\xbf\xbd");
+        else if (point < 0x20 || (point >= 0x7f && point < 0xa0))
+            sonde_text_add(text, " ");
+        else
+            sonde_text_add_bytes(text, (const char *)s, length);
+        s += length;
+    }
 }
 
 size_t sonde_text_prefix(const char *utf8, size_t columns)

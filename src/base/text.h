@@ -20,6 +20,11 @@ void sonde_text_format(struct sonde_text *text, const char *format, ...)
 /* The text so far, NUL-terminated; never NULL. Valid until the next change. */
 const char *sonde_text_get(const struct sonde_text *text);
 
+/* Append foreign text (a kernel's name, a path) as it may be shown: control
+ * characters become spaces, so that it can neither break a line nor command the
+ * terminal, and bytes that are not UTF-8 become U+FFFD. */
+void sonde_text_add_clean(struct sonde_text *text, const char *string);
+
 /* Terminal columns of a UTF-8 string: 0 for combining marks and controls, 2 for
  * East Asian wide characters and emoji, 1 for the rest and for broken bytes.
  * Independent of the locale. */

@@ -89,6 +89,14 @@ static const char *state_name(uint32_t state)
     }
 }
 
+static void print_note(const struct sonde_process *p, const char *text)
+{
+    struct sonde_text clean = {0};
+    sonde_text_add_clean(&clean, text);
+    printf("%s: %s\n", p->name, sonde_text_get(&clean));
+    sonde_text_fini(&clean);
+}
+
 static void print_processes(const struct report *r)
 {
     for (uint32_t i = 0; i < r->m->process_count; i++) {
@@ -99,7 +107,7 @@ static void print_processes(const struct report *r)
             printf("%s: %s\n", p->name, how);
         for (uint32_t k = 0; k < p->note_count; k++)
             if (p->notes[k].text[0])
-                printf("%s: %.248s\n", p->name, p->notes[k].text);
+                print_note(p, p->notes[k].text);
     }
 }
 

@@ -41,7 +41,8 @@ int report_objects_text(const struct report *r, struct sonde_diag *diag)
     } else {
         table_print(&t, r);
         report_more(r, "objects", shown, all);
-        printf("\n%s objects, %s in all, at most %s alive at once\n", sonde_number_count(count, objects.count),
+        printf("\n%s object%s, %s in all, at most %s alive at once\n", sonde_number_count(count, objects.count),
+               objects.count == 1 ? "" : "s",
                sonde_number_bytes(bytes, (double)objects.bytes), sonde_number_bytes(peak, (double)objects.peak_bytes));
     }
     sonde_objects_fini(&objects);

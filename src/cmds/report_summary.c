@@ -58,7 +58,7 @@ static void print_devices(const struct report *r)
     size_t count = shown(r, r->totals.devices.count);
     for (size_t i = 0; i < count; i++) {
         const struct sonde_device_use *use = &r->totals.devices.items[i];
-        double wall = (double)use->wall_ns, busy = (double)use->busy_ns;
+        double wall = use->timed ? (double)use->wall_ns : 0, busy = (double)use->busy_ns; /* 0: unknown */
         struct sonde_text name = {0};
         report_device(r, &name, use->process, use->device);
         table_cell(&t, sonde_text_get(&name));
@@ -144,6 +144,34 @@ static void print_operations(const struct report *r, bool kernels)
     report_more(r, kernels ? "kernels" : "copies", printed, all);
 }
 
+/* Length of the next piece: up to and with a comma, or up to a dot. */
+static size_t piece(const char *line)
+{
+    const char *comma = strstr(line, ", "), *dot = strstr(line + 1, " · ");
+    if (comma && (!dot || comma < dot))
+        return (size_t)(comma - line) + 1;
+    return dot ? (size_t)(dot - line) : strlen(line);
+}
+
+static void print_wrapped(const struct report *r, const char *line)
+{
+    size_t used = 0;
+    while (*line) {
+        char part[256];
+        size_t bytes = piece(line);
+        snprintf(part, sizeof part, "%.*s", (int)bytes, line);
+        size_t columns = sonde_text_columns(part);
+        if (used && used + columns > (size_t)r->columns) {
+            fputs("\n ", stdout); /* the piece begins with a space of its own */
+            used = 1;
+        }
+        fputs(part, stdout);
+        used += columns;
+        line += bytes;
+    }
+    fputc('\n', stdout);
+}
+
 int report_summary_text(const struct report *r, struct sonde_diag *diag)
 {
     (void)diag;
@@ -154,7 +182,8 @@ int report_summary_text(const struct report *r, struct sonde_diag *diag)
     print_operations(r, true);
     print_operations(r, false);
     report_ledger_line(r, &ledger);
-    printf("\n%s\n", sonde_text_get(&ledger));
+    fputc('\n', stdout);
+    print_wrapped(r, sonde_text_get(&ledger));
     printf("more: sonde report %s contexts | kernels | copies | api | lanes | objects | ledger\n", r->path);
     sonde_text_fini(&ledger);
     return 0;
@@ -167,16 +196,17 @@ static json_t *devices_json(const struct report *r)
         const struct sonde_device_use *use = &r->totals.devices.items[i];
         const struct sonde_process *p = &r->m->processes[use->process];
         bool named = use->device < p->device_count;
-        bool wall = use->wall_ns > 0;
-        json_array_append_new(array, json_pack("{s:s, s:i, s:o, s:o, s:I, s:o, s:I, s:I, s:I, s:o}",
+        bool wall = use->wall_ns > 0, timed = use->timed;
+        json_array_append_new(array, json_pack("{s:s, s:i, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
             "process", p->name, "device", use->device ? (int)use->device - 1 : 0,
             "name", report_json_text(named ? sonde_process_string(p, p->devices[use->device].name) : ""),
             "platform", report_json_text(named ? sonde_process_string(p, p->devices[use->device].platform) : ""),
             "operations", (json_int_t)use->operations,
             "wall_ns", report_json_ns(wall, (double)use->wall_ns),
-            "busy_ns", (json_int_t)use->busy_ns, "kernel_ns", (json_int_t)use->kernel_ns,
-            "copy_ns", (json_int_t)use->copy_ns,
-            "idle_ns", report_json_ns(wall, use->wall_ns > use->busy_ns
+            "busy_ns", report_json_ns(timed, (double)use->busy_ns),
+            "kernel_ns", report_json_ns(timed, (double)use->kernel_ns),
+            "copy_ns", report_json_ns(timed, (double)use->copy_ns),
+            "idle_ns", report_json_ns(wall && timed, use->wall_ns > use->busy_ns
                                                 ? (double)(use->wall_ns - use->busy_ns) : 0)));
     }
     return array;

@@ -9,7 +9,10 @@ enum { GAP = 2, NARROWEST = 10 };
 
 void table_cell(struct table *t, const char *text)
 {
-    char *copy = strdup(text);
+    struct sonde_text clean = {0};
+    sonde_text_add_clean(&clean, text);
+    char *copy = strdup(sonde_text_get(&clean));
+    sonde_text_fini(&clean);
     if (copy && sonde_vector_push(&t->cells, copy))
         free(copy);
 }

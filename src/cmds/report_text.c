@@ -171,7 +171,10 @@ void report_command(const struct report *r, struct sonde_text *out)
             continue;
         if (index == 0)
             text = sonde_path_base(text);
-        sonde_text_format(out, needs_quotes(text) ? "%s'%s'" : "%s%s", index ? " " : "", text);
+        bool quotes = needs_quotes(text);
+        sonde_text_add(out, index ? (quotes ? " '" : " ") : quotes ? "'" : "");
+        sonde_text_add_clean(out, text);
+        sonde_text_add(out, quotes ? "'" : "");
     }
     if (!out->length && r->m->process_count)
         sonde_text_add(out, sonde_path_base(r->m->processes[0].header.executable));
@@ -231,8 +234,7 @@ json_t *report_json_text(const char *text)
     if (value)
         return value;
     struct sonde_text clean = {0}; /* a path or name that is not UTF-8 */
-    for (const char *s = text; *s; s++)
-        sonde_text_add_bytes(&clean, (unsigned char)*s < 0x80 ? s : "?", 1);
+    sonde_text_add_clean(&clean, text);
     value = json_string(sonde_text_get(&clean));
     sonde_text_fini(&clean);
     return value;
