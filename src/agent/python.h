@@ -35,7 +35,7 @@ struct sonde_pyframe {
 
 /* What identifies a code object: a freed and re-used one differs in one of
  * these, unless it is the same in everything that sonde__pycode_read gives
- * (line tables past 768 bytes and names past 48 enter by ends and middle). */
+ * (line tables past 768 bytes and file names past 48 enter by ends and middle). */
 struct sonde_pycode_key {
     uintptr_t code, name, file, table;
     uint32_t  first_line, version; /* co_version where it exists (3.12+), else a hash of the content */
