@@ -60,13 +60,19 @@ static void layers_remember(void)
 
 /* ---- the end of the process ----------------------------------------------------- */
 
-static void agent_at_exit(void)
+/* Tell the agent, once, if it is in this process. */
+static void agent_call(void (*_Atomic *function)(void))
 {
     if (atomic_load(&owner) != getpid())
         return;
-    void (*at_exit)(void) = atomic_exchange(&sonde__shared.at_exit, NULL);
-    if (at_exit)
-        at_exit();
+    void (*call)(void) = atomic_exchange(function, NULL);
+    if (call)
+        call();
+}
+
+static void agent_at_exit(void)
+{
+    agent_call(&sonde__shared.at_exit);
 }
 
 static _Noreturn void leave(int status)
@@ -119,10 +125,15 @@ typedef void *(*dlsym_function)(void *, const char *);
 /* The real dlsym; also what the jump in dlsym() goes to. */
 HIDDEN dlsym_function sonde__preload_dlsym;
 
+/* The newest of the versions it may have: libdl moved into libc with 2.34. */
 static void *libc_function(const char *name)
 {
-    void *found = dlvsym(RTLD_NEXT, name, "GLIBC_2.34"); /* libdl moved into libc then */
-    return found ? found : dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5");
+    void *found = dlvsym(RTLD_NEXT, name, "GLIBC_2.34");
+    if (!found) {
+        (void)dlerror(); /* the program's next dlerror is not about us */
+        found = dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5");
+    }
+    return found;
 }
 
 static dlsym_function real_dlsym(void)
@@ -133,6 +144,40 @@ static dlsym_function real_dlsym(void)
         __atomic_store_n(&sonde__preload_dlsym, real, __ATOMIC_RELEASE);
     }
     return real;
+}
+
+/* ---- the end, before exit handlers ------------------------------------------------------- */
+
+EXPORT _Noreturn void exit(int status)
+{
+    agent_call(&sonde__shared.before_exit);
+    void (*real)(int) = (void (*)(int))(uintptr_t)libc_function("exit");
+    real(status);
+    leave(status); /* never; `real` does not return */
+}
+
+typedef int (*main_function)(int, char **, char **);
+typedef int (*start_function)(main_function, int, char **, void (*)(void), void (*)(void),
+                              void (*)(void), void *);
+EXPORT int __libc_start_main(main_function program, int argc, char **argv, void (*init)(void),
+                             void (*fini)(void), void (*rtld_fini)(void), void *stack_end);
+
+static main_function program_main;
+
+/* libc calls its own exit with what main returns, past ours. */
+static int sonde_main(int argc, char **argv, char **environment)
+{
+    const int status = program_main(argc, argv, environment);
+    agent_call(&sonde__shared.before_exit);
+    return status;
+}
+
+int __libc_start_main(main_function program, int argc, char **argv, void (*init)(void),
+                      void (*fini)(void), void (*rtld_fini)(void), void *stack_end)
+{
+    start_function real = (start_function)(uintptr_t)libc_function("__libc_start_main");
+    program_main = program;
+    return real(sonde_main, argc, argv, init, fini, rtld_fini, stack_end);
 }
 
 /* ---- the agent, for loaders without layers --------------------------------------------- */
@@ -219,10 +264,8 @@ static void ready(struct loader *loader)
 
 EXPORT int dlclose(void *handle)
 {
-    static int (*_Atomic real)(void *);
-    if (!atomic_load(&real))
-        atomic_store(&real, (int (*)(void *))(uintptr_t)libc_function("dlclose"));
-    const int status = atomic_load(&real)(handle);
+    int (*real)(void *) = (int (*)(void *))(uintptr_t)libc_function("dlclose");
+    const int status = real(handle);
     for (int i = 0; i < LOADERS; i++) /* it may have been one; another may come in its place */
         atomic_store(&loaders[i].attached, false);
     void (*modules_changed)(void) = atomic_load(&sonde__shared.modules_changed);

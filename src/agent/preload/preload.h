@@ -22,5 +22,10 @@ struct sonde_shared {
      * its length then: the agent repairs it in place. NULL: there was none. */
     char *_Atomic layers;
     _Atomic uint32_t layers_length;
+    /* Called when main returns or the program calls exit, before any exit
+     * handler: the place to wait for operations under way. Later the runtime's
+     * compiler may be gone while its threads still use it. at_exit is not
+     * called then; the agent's own exit handler or destructor does the rest. */
+    void (*_Atomic before_exit)(void);
 };
 #endif

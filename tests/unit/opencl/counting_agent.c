@@ -7,7 +7,7 @@
  *
  * Threads: one mutex. Inside a hook of the same thread nothing is recorded.
  */
-#include <fcntl.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include <sonde/backend.h>
+
+#include "agent/preload/preload.h"
 
 enum { SUBMITS_MAX = 1 << 20, STRINGS_MAX = 4096, WORKS_MAX = 4096, API_MAX = 256 };
 
@@ -72,10 +74,19 @@ bool sonde_recording(void)
     return recording;
 }
 
-/* Not a destructor: waiting for work under way must come before those of the
- * runtime and its compiler, which ran their constructors before this. */
+static void drain(void)
+{
+    for (int i = 0; i < 200 && sonde_harvest(true) > 0; i++)
+        usleep(10000);
+}
+
+/* Work under way is waited for before any exit handler: later the runtime's
+ * compiler may be gone under the threads that use it. */
 static void begin(void)
 {
+    struct sonde_shared *shared = dlsym(RTLD_DEFAULT, "sonde__shared");
+    if (shared)
+        shared->before_exit = drain;
     atexit(report);
 }
 
@@ -301,8 +312,7 @@ static void report(void)
     FILE *out = path ? fopen(path, "ae") : NULL;
     if (!out)
         return;
-    for (int i = 0; i < 200 && sonde_harvest(true) > 0; i++)
-        usleep(10000);
+    sonde_harvest(true);
     sonde_backend_opencl.sync_clocks();
     report_counts(out);
     fputs(devices, out);
