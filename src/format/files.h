@@ -53,7 +53,7 @@ struct sonde__data {
     struct sonde__chunk_at *chunks;   /* in the order of the file */
     size_t                  count;
     struct sonde__chunk_at **order;   /* by table, owner, first; after sonde__data_sort */
-    uint64_t                end;      /* of the last sound chunk, padding included */
+    uint64_t                end;      /* of the last sound chunk, with its padding: perhaps just beyond the file */
     uint32_t                damaged;  /* stretches of the file that hold no chunk */
     uint64_t                damaged_bytes;
     uint64_t                index_at; /* offset of the index in use; 0 = read without one */

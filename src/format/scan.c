@@ -72,7 +72,8 @@ static int read_through(struct sonde__data *data)
         }
         if (add_chunk(data, &room, &chunk) < 0)
             return SONDE_ENOMEM;
-        hole = data->end = at = check_padding(data, &chunk);
+        hole = at = check_padding(data, &chunk);
+        data->end = chunk.offset + sonde_chunk_size(&chunk.header);
     }
     if (data->size > hole) {
         data->damaged++;

@@ -139,7 +139,8 @@ static int open_file(struct writer *w, const char *dir, int flags, struct sonde_
     return 0;
 }
 
-/* Open data.sonde for adding chunks: what follows the last sound one is cut. */
+/* Open data.sonde for adding chunks: what follows the last sound one is cut,
+ * and its padding is made up for when that was cut off. */
 static int writer_init(struct writer *w, const char *dir, int flags, struct sonde_diag *diag)
 {
     int status;
