@@ -40,9 +40,12 @@ static struct sonde_row_node *node_row(uint32_t id)
     return (struct sonde_row_node *)(segment + SONDE_SEGMENT_HEADER) + (id & ((1u << SONDE_NODE_SHIFT) - 1));
 }
 
-/* Child of `parent` for `frame`; the parent itself when there is no room. */
+/* Child of `parent` for `frame`; the parent itself when there is no room, or
+ * when the frame is one of ours in the middle (the preload library calls main). */
 static uint32_t child(struct sonde_thread *t, uint32_t parent, uint32_t frame)
 {
+    if (__builtin_expect(frame == SONDE_FRAME_ID_SKIP, 0))
+        return parent;
     uint64_t key = (uint64_t)parent << 32 | frame;
     uint32_t *known = sonde__map_find(&t->children, key);
     if (__builtin_expect(known != NULL, 1))
