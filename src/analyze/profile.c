@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "pyline.h"
 #include "symbols.h"
 
@@ -76,11 +77,20 @@ static bool symbol_levels(struct builder *b, uint32_t id, const struct sonde_row
     return last > first;
 }
 
+/* What LD_PRELOAD and the layer put between the program's frames is not the program's. */
+static bool is_our_own(const struct sonde_process *p, const struct sonde_row_frame *frame)
+{
+    uint32_t path = frame->module < p->module_count ? p->modules[frame->module].path : 0;
+    return strncmp(sonde_path_base(sonde_process_string(p, path)), "libsonde-", 9) == 0;
+}
+
 static int native_levels(struct builder *b, uint32_t id)
 {
     const struct sonde_process *p = b->process;
     const struct sonde_row_frame *frame = &p->frames[id];
     int rc = 0;
+    if (is_our_own(p, frame))
+        return 0;
     /* What was found now was unknown when the measurement was made: it comes first. */
     if (symbol_levels(b, id, b->symbols.rows.items, b->symbols.rows.count, &b->symbols, &rc) || rc)
         return rc;
@@ -113,7 +123,9 @@ static int python_level(struct builder *b, const struct sonde_row_frame *frame)
 static int frame_levels(struct builder *b, uint32_t id)
 {
     b->levels.count = 0;
-    if (id == 0 || id >= b->process->frame_count)
+    if (id == 0) /* a frame of Sonde's own, or one lost with a damaged chunk: its callees take its place */
+        return 0;
+    if (id >= b->process->frame_count)
         return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_UNKNOWN});
     const struct sonde_row_frame *frame = &b->process->frames[id];
     switch (frame->kind) {
