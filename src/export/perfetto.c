@@ -158,8 +158,11 @@ static void describe_devices(struct writer *w)
             known = p->lanes[j].kind == SONDE_LANE_KIND_QUEUE && p->lanes[j].device == p->lanes[i].device;
         if (known)
             continue;
-        snprintf(name, sizeof name, "Device %u \xc2\xb7 %s", p->lanes[i].device,
-                 sonde_names_device(p, p->lanes[i].device, device, sizeof device));
+        sonde_names_device(p, p->lanes[i].device, device, sizeof device);
+        if (p->lanes[i].device) /* numbered from 0, as in reports */
+            snprintf(name, sizeof name, "Device %u \xc2\xb7 %s", p->lanes[i].device - 1, device);
+        else
+            snprintf(name, sizeof name, "Unknown device");
         describe_plain(w, track_of(w, TRACK_DEVICE, p->lanes[i].device), track_of(w, TRACK_PROCESS, 0), name,
                        1000 + (int)(p->lanes[i].device & 0xffff));
     }

@@ -81,7 +81,7 @@ class Json(cli.Case):
             ledger = next(p for p in processes if p.name == process["name"]).ledger
             for key in ("seen", "done", "failed", "no_times", "unmatched", "bad_time", "api_calls", "hook_ns"):
                 self.assertEqual(process["ledger"][key], ledger[key], key)
-            self.assertEqual(process["ledger"]["dropped"]["trace_full"], ledger["dropped1"])
+            self.assertEqual(process["ledger"]["dropped"]["channel_full"], ledger["dropped0"])
         vadd = next(t for t in doc["operation_totals"] if t["name"] == "vadd")
         self.assertEqual((vadd["count"], vadd["total_ns"], vadd["mean_ns"], vadd["stddev_ns"], vadd["kind"]),
                          (10, 20000, 2000, 0, "kernel"))

@@ -176,7 +176,27 @@ class Process:
                            int(self.trace), self.start_ns, self.stop_ns + 1000, self.wall_offset_ns, 0, 50, 0, 0,
                            self.executable.encode())
         head += struct.pack("<%dQ" % 44, *[self.ledger[k] for k in LEDGER], *[0] * 8)
+        busy = [self.busy(device) for device in range(64)]
+        for all_of_it, kernels, copies in busy:
+            head += struct.pack("<4Q", *all_of_it)
+        for all_of_it, kernels, copies in busy:
+            head += struct.pack("<2Q", kernels[1], copies[1])
         return head
+
+    def busy(self, device):
+        """(count, ns in the union of intervals, first, last) of all, kernels and copies of a device."""
+        def union(spans):
+            total, until = 0, 0
+            for start, end in sorted(spans):
+                total += max(0, end - max(start, until))
+                until = max(until, end)
+            return len(spans), total, min(s for s, _ in spans) if spans else 0, until
+        lanes = [i + 1 for i, row in enumerate(self.tables["LANE"]) if struct.unpack_from("<II", row) == (2, device)]
+        timed = [op for op in self.truth if op["lane"] in lanes and op["start_ns"] and op["end_ns"] >= op["start_ns"]]
+        every = union([(op["start_ns"], op["end_ns"]) for op in timed])
+        kernels = union([(op["start_ns"], op["end_ns"]) for op in timed if op["kind"] == "kernel"])
+        copies = union([(op["start_ns"], op["end_ns"]) for op in timed if op["kind"] in ("read", "write", "copy")])
+        return every, kernels, copies
 
     def write(self, folder):
         if not self.tables["PROFILE"]:

@@ -70,7 +70,7 @@ class Perfetto(cli.Case):
         self.assertEqual(names["Queue 2 · Test GPU 9000"], 4)
         queue = [t for t in trace.tracks.values() if t.name == "Queue 2 · Test GPU 9000"]
         self.assertEqual({t.sibling_merge_key_int for t in queue[1:]}, {queue[0].uuid})
-        self.assertEqual({trace.tracks[t.parent_uuid].name for t in queue}, {"Device 1 · Test GPU 9000"})
+        self.assertEqual({trace.tracks[t.parent_uuid].name for t in queue}, {"Device 0 · Test GPU 9000"})
         processes = [t.process for t in trace.tracks.values() if t.HasField("process")]
         self.assertEqual(len({p.pid for p in processes}), 2)
         self.assertEqual({p.process_name for p in processes}, {"demo (alpha-4711-0)", "demo (beta-4711-0)"})
@@ -102,7 +102,7 @@ class Perfetto(cli.Case):
         alpha = ledgers["demo (alpha-4711-0)"]
         self.assertEqual(alpha.name, "ledger: %d seen, 2 dropped, 0 unmatched" % processes[0].ledger["seen"])
         self.assertEqual((alpha.args["done"], alpha.args["hook_ns"], alpha.args["dropped"], alpha.args["note"]),
-                         (processes[0].ledger["done"], 12345, "2 trace_full", "one thing to know"))
+                         (processes[0].ledger["done"], 12345, "2 channel_full", "one thing to know"))
 
     def test_equals_csv(self):
         path, p = scenes.long_run(self.folder, 20000)

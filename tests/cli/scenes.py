@@ -54,7 +54,7 @@ def one_process():
     p.enqueue(host, ordered, "clEnqueueReadBuffer", here, "read", t + 530000, t + 531000, t + 540000, t + 535000,
               size=4096, flags=live.BAD_TIME)
     p.ledger.update(unwinds=len(p.truth), hook_ns=12345, thread_cpu_ns=23456, seen=p.ledger["seen"] + 2)
-    p.ledger["dropped1"] = 2
+    p.ledger["dropped0"] = 2  # seen, but the memory budget was spent
     p.note("one thing to know")
     return p
 
