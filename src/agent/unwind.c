@@ -153,6 +153,7 @@ struct bounds {
  * is known not to be part of it. */
 static _Thread_local struct {
     uintptr_t lo, hi, foreign_lo, foreign_hi;
+    bool      asked, first; /* first: the process's first thread, whose TCB is not on its stack */
 } own;
 
 extern void *__libc_stack_end;
@@ -175,16 +176,22 @@ static uintptr_t probe(uintptr_t from, uintptr_t to)
 }
 
 /* The thread control block lies at the top of a thread's stack, so a range
- * readable without a gap from sp to there is this thread's own stack. */
+ * readable without a gap from sp to there is this thread's own stack. (A
+ * coroutine's stack right below it without a guard page would pass too; then
+ * only a walk gone astray could tell the difference.) */
 static bool own_stack(uintptr_t sp)
 {
     uintptr_t end = (uintptr_t)__libc_stack_end, tp = sonde__thread_pointer();
+    if (!own.asked) {
+        own.first = syscall(SYS_gettid) == getpid();
+        own.asked = true;
+    }
     if (sp < end && end - sp < MAIN_STACK_MAX) {
         own.lo = end - MAIN_STACK_MAX;
         own.hi = end;
         return true;
     }
-    if (sp - own.foreign_lo < own.foreign_hi - own.foreign_lo || sp >= tp ||
+    if (own.first || sp - own.foreign_lo < own.foreign_hi - own.foreign_lo || sp >= tp ||
         tp - sp > THREAD_STACK_MAX)
         return false;
     uintptr_t known = own.hi == tp && sp < own.lo ? own.lo : tp;
@@ -530,7 +537,6 @@ static inline uint32_t follow(struct walk *w, struct sonde_stack *s, uint32_t j,
         *how = step(w, f);
         if (i == s->count || *how != STEP_OK || !same(s, i, f))
             return i;
-        s->fp_slot[i] = f->fp_slot;
     }
 }
 

@@ -18,7 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -98,6 +102,26 @@ static NOINLINE int aligned_only(int n)
     return wide[0];
 }
 
+static NOINLINE int realigned_leaf(void)
+{
+    volatile char wide[64] __attribute__((aligned(64)));
+    volatile char *more = alloca(64 + sink * 0);
+    wide[0] = more[0] = 0;
+    check();
+    return wide[0] + more[0];
+}
+
+/* The realigned frame stays where it is while its caller's sp moves: the old
+ * return address is still in the room, and only the third slot tells. */
+static NOINLINE int shift(size_t bytes)
+{
+    volatile char *room = alloca(bytes);
+    __asm__ volatile("" ::"r"(room) : "memory"); /* keeps the room, writes nothing */
+    int result = realigned_leaf();
+    __asm__ volatile("" ::"r"(room) : "memory");
+    return result + 1;
+}
+
 static NOINLINE unsigned tail_end(int n) { check(); return (unsigned)n; }
 static NOINLINE unsigned tail_middle(int n) { return n & 1 ? recurse(n) : tail_end(n + 1); }
 static NOINLINE unsigned tail_call(int n) { sink++; return tail_middle(n); }
@@ -131,6 +155,16 @@ static void test_frame_kinds(void **state)
         with_alloca(2, 16);
         aligned(2, 16);
     }
+    none_differ();
+}
+
+static void test_realigned_from_moving_caller(void **state)
+{
+    (void)state;
+    for (size_t bytes = 0; bytes < 400; bytes += 16)
+        shift(bytes);
+    for (size_t bytes = 400; bytes > 0; bytes -= 16)
+        shift(bytes);
     none_differ();
 }
 
@@ -414,8 +448,6 @@ static void test_many_threads(void **state)
     }
 }
 
-/* ---- limits ------------------------------------------------------------ */
-
 static NOINLINE unsigned dig(int n)
 {
     if (n > 0)
@@ -425,6 +457,50 @@ static NOINLINE unsigned dig(int n)
             oracle_check_self(o);
     return sink;
 }
+
+/* ---- no system call in the steady state -------------------------------- */
+
+static volatile int survived;
+
+/* In strict mode the kernel kills a thread at its first system call. */
+static void *walk_without_calls(void *unused)
+{
+    struct oracle *mine = oracle_create();
+    o = mine;
+    dig(50);
+    survived = 0;
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
+        return unused;
+    for (int i = 0; i < 200; i++)
+        dig(i % 50);
+    survived = mine->mismatches == 0;
+    syscall(SYS_exit, 0);
+    return NULL;
+}
+
+static void test_no_system_calls(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* the sanitizers' run time calls the kernel */
+#endif
+    for (int in_thread = 0; in_thread < 2; in_thread++) {
+        pid_t child = fork();
+        if (child == 0) {
+            pthread_t id;
+            if (!in_thread)
+                walk_without_calls(NULL);
+            pthread_create(&id, NULL, walk_without_calls, NULL);
+            pthread_join(id, NULL);
+            _exit(survived ? 0 : 1);
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
+/* ---- limits ------------------------------------------------------------ */
 
 static void test_deeper_than_kept(void **state)
 {
@@ -487,7 +563,7 @@ int main(void)
         TEST(longjmp),        TEST(coroutines),       TEST(signals),
         TEST(alternate_stack), TEST(every_instruction), TEST(threads),
         TEST(many_threads),   TEST(deeper_than_kept), TEST(generations),
-        TEST(function_start),
+        TEST(function_start), TEST(realigned_from_moving_caller), TEST(no_system_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
