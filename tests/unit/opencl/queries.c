@@ -221,6 +221,48 @@ static void event_last(cl_device_id device)
     printf("released the event\n");
 }
 
+/* Nobody waits: what is over must not be seen to live on in us. */
+static void never_waited(cl_device_id device)
+{
+    cl_int status;
+    const size_t global = 1;
+    printf("---- never waited\n");
+    struct world w = make_world(device, "never waited");
+    cl_command_queue queue = clCreateCommandQueue(w.context, device, 0, &status);
+    CHECK(status);
+    for (int i = 0; i < 10; i++)
+        CHECK(clEnqueueNDRangeKernel(queue, w.kernel, 1, NULL, &global, NULL, 0, NULL, NULL));
+    CHECK(clFlush(queue));
+    settle();
+    settle();
+    show_queue("over", queue);
+    show_counts("over", w.context, w.mem, w.program, w.kernel, NULL);
+    CHECK(clEnqueueNDRangeKernel(queue, w.kernel, 1, NULL, &global, NULL, 0, NULL, NULL));
+    CHECK(clFlush(queue));
+    settle();
+    CHECK(clReleaseCommandQueue(queue));
+    release_world(&w);
+}
+
+/* The same where only the releases of queue and context could tell. */
+static void only_a_queue(cl_device_id device)
+{
+    cl_int status;
+    printf("---- only a queue\n");
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
+    CHECK(status);
+    CHECK(clSetContextDestructorCallback(context, context_died, (void *)(uintptr_t) "only a queue"));
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &status);
+    CHECK(status);
+    CHECK(clEnqueueMarkerWithWaitList(queue, 0, NULL, NULL));
+    CHECK(clFlush(queue));
+    settle();
+    CHECK(clReleaseCommandQueue(queue));
+    printf("release\n");
+    CHECK(clReleaseContext(context));
+    printf("released\n");
+}
+
 static void errors(cl_device_id device)
 {
     cl_int status;
@@ -276,6 +318,8 @@ int main(void)
     with_properties(device, "profiled",
                     (cl_queue_properties[]){ CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0 });
     event_last(device);
+    never_waited(device);
+    only_a_queue(device);
     errors(device);
     return 0;
 }

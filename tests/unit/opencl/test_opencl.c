@@ -1,0 +1,248 @@
+/* test_opencl.c - the OpenCL backend under the counting agent.
+ *
+ * Each test runs one of the programs beside this file, under the agent in each
+ * of the ways it can take hold, and compares what the program says it did, or
+ * what it could see, with what the agent counted, or with a run without it.
+ *
+ * Paths come from the build: PROGRAMS (folder), AGENT and PRELOAD (libraries).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum way {
+    ALONE,   /* without us */
+    LAYER,   /* the loader loads the layer; nothing is preloaded */
+    PATCHED, /* the preloaded library attaches; no layer */
+    BOTH,    /* as `sonde record` starts programs */
+    WAYS,
+};
+static const char *const way_names[] = { "alone", "layer", "patched", "both" };
+
+static char folder[64] = "/tmp/sonde-opencl-XXXXXX";
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static void way_environment(enum way way, const char *layers)
+{
+    char counts[96];
+    snprintf(counts, sizeof counts, "%s/counts", folder);
+    setenv("COUNT_OUT", counts, 1);
+    setenv("SONDE_AGENT", AGENT, 1);
+    unsetenv("OPENCL_LAYERS");
+    unsetenv("LD_PRELOAD");
+    if (layers)
+        setenv("OPENCL_LAYERS", layers, 1);
+    else if (way == LAYER || way == BOTH)
+        setenv("OPENCL_LAYERS", AGENT, 1);
+    if (way == PATCHED || way == BOTH)
+        setenv("LD_PRELOAD", PRELOAD, 1);
+}
+
+/* Run a program; its output is in the returned string, which the caller frees. */
+static char *run(enum way way, const char *layers, const char *program, const char *argument)
+{
+    char path[512], output[96];
+    int status = -1;
+    snprintf(path, sizeof path, "%s/%s", PROGRAMS, program);
+    snprintf(output, sizeof output, "%s/output", folder);
+    const pid_t child = fork();
+    if (child == 0) {
+        const int file = open(output, O_RDWR | O_CREAT | O_TRUNC, 0600);
+        dup2(file, 1);
+        way_environment(way, layers);
+        execl(path, program, argument, (char *)NULL);
+        _exit(127);
+    }
+    waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail_msg("%s %s: status %#x", program, way_names[way], status);
+    FILE *file = fopen(output, "r");
+    assert_non_null(file);
+    char *text = calloc(1, 1 << 16);
+    assert_non_null(text);
+    text[fread(text, 1, (1 << 16) - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+static char *read_counts(void)
+{
+    char path[96];
+    snprintf(path, sizeof path, "%s/counts", folder);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    char *text = calloc(1, 1 << 16);
+    assert_non_null(text);
+    text[fread(text, 1, (1 << 16) - 1, file)] = '\0';
+    fclose(file);
+    unlink(path);
+    return text;
+}
+
+static bool has_line(const char *text, const char *line, size_t length)
+{
+    for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n')
+        if (strcspn(at, "\n") == length && memcmp(at, line, length) == 0)
+            return true;
+    return false;
+}
+
+static void must_have(const char *counts, const char *line)
+{
+    if (!has_line(counts, line, strlen(line)))
+        fail_msg("no line \"%s\" in:\n%s", line, counts);
+}
+
+/* Lines that begin with `start`: each of `from` stands in `in`. Returns how many. */
+static int lines_stand_in(const char *from, const char *in, const char *start)
+{
+    int count = 0;
+    for (const char *at = from; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        const size_t length = strcspn(at, "\n");
+        if (strncmp(at, start, strlen(start)) != 0)
+            continue;
+        count++;
+        if (!has_line(in, at, length))
+            fail_msg("no line \"%.*s\" in:\n%s", (int)length, at, in);
+    }
+    return count;
+}
+
+static void same_lines(const char *program, const char *agent, const char *start)
+{
+    assert_true(lines_stand_in(program, agent, start) > 0);
+    lines_stand_in(agent, program, start);
+}
+
+/* Every operation was seen once, is finished, and its times are in order. */
+static void must_be_complete(const char *counts)
+{
+    must_have(counts, "pending 0");
+    must_have(counts, "no_times 0");
+    must_have(counts, "failed 0");
+    must_have(counts, "bad_order 0");
+    must_have(counts, "out_of_call 0");
+    must_have(counts, "released_unasked 0");
+    must_have(counts, "without_token 0");
+}
+
+static void counts_every_operation(void **state)
+{
+    (void)state;
+    static const char *const rounds[] = { "1", "40" };
+    for (enum way way = LAYER; way < WAYS; way++)
+        for (int i = 0; i < 2; i++) {
+            char *said = run(way, NULL, "opencl-operations", rounds[i]);
+            char *counts = read_counts();
+            same_lines(said, counts, "op ");
+            same_lines(said, counts, "kernel ");
+            if (way != LAYER) /* nobody waits there for what is under way at exit */
+                must_be_complete(counts);
+            free(said);
+            free(counts);
+        }
+}
+
+/* Each new launch configuration is told once, and objects die when they die. */
+static void tells_once(void **state)
+{
+    (void)state;
+    free(run(BOTH, NULL, "opencl-operations", "10"));
+    char *counts = read_counts();
+    must_have(counts, "works 5");
+    must_have(counts, "work_calls 5");
+    must_have(counts, "objects 42"); /* 2 buffers; 2 images and 2 SVM allocations a round */
+    must_have(counts, "objects_freed 42");
+    free(counts);
+}
+
+static void answers_as_without(void **state)
+{
+    (void)state;
+    char *alone = run(ALONE, NULL, "opencl-queries", NULL);
+    for (enum way way = LAYER; way < WAYS; way++) {
+        char *with = run(way, NULL, "opencl-queries", NULL);
+        char *counts = read_counts();
+        must_be_complete(counts);
+        assert_string_equal(alone, with);
+        free(with);
+        free(counts);
+    }
+    free(alone);
+}
+
+static void follows_dlopen(void **state)
+{
+    (void)state;
+    char *alone = run(ALONE, NULL, "opencl-opened", NULL);
+    for (enum way way = LAYER; way < WAYS; way++) {
+        char *with = run(way, NULL, "opencl-opened", NULL);
+        char *counts = read_counts();
+        same_lines(with, counts, "op ");
+        must_be_complete(counts);
+        assert_string_equal(alone, with);
+        free(with);
+        free(counts);
+    }
+    free(alone);
+}
+
+/* The loader cuts the variable at its colons; the program sees it whole. */
+static void repairs_layers(void **state)
+{
+    (void)state;
+    static const char *const lists[] = {
+        AGENT,
+        AGENT ":/nowhere/first.so",
+        AGENT ":/nowhere/first.so::/nowhere/second.so:",
+    };
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        char expected[4096];
+        char *said = run(BOTH, lists[i], "opencl-environment", NULL);
+        snprintf(expected, sizeof expected, "before %s\nafter %s\nchild %s\n", lists[i], lists[i],
+                 lists[i]);
+        assert_string_equal(said, expected);
+        free(said);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_every_operation),
+        cmocka_unit_test(tells_once),
+        cmocka_unit_test(answers_as_without),
+        cmocka_unit_test(follows_dlopen),
+        cmocka_unit_test(repairs_layers),
+    };
+    if (system(PROGRAMS "/opencl-operations >/dev/null 2>&1") != 0) {
+        puts("skipped: no OpenCL device here that runs (pocl-opencl-icd)");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
