@@ -79,7 +79,8 @@ def parse(text):
 
 
 def here(label, with_evals=True):
-    """Walk and compare, in this place."""
+    """Walk and compare, in this place. with_evals: compare the groups with the native
+    stack; "lost": the interpreter has lost its outer frames here."""
     library = current["library"]
     out = ctypes.create_string_buffer(SIZE)
     count = library.test_walk(out, SIZE); want = truth(sys._getframe())
@@ -97,7 +98,11 @@ def here(label, with_evals=True):
             if h != w:
                 fail(label, "frame %d: walk says %r, the interpreter %r" % (i, h, w))
                 return 1
-    if with_evals:
+    if with_evals == "lost":
+        # The outermost frame seen is not the outermost of its eval call.
+        if out.value.decode().split("\n")[-2].split("\t")[4] != "0":
+            fail(label, "the last group should be open")
+    elif with_evals:
         calls = library.test_evals(out, SIZE, COLD)
         if calls < 0:
             fail(label, out.value.decode())

@@ -65,35 +65,52 @@ def test_fork():
         fail("fork", "wrong in the child")
 
 
-def make_and_ask(i, out):
-    """A fresh function; what it is, and the key that the agent gives it. Its
-    siblings have the same sizes, so that the allocator hands out the same
-    addresses again, and differ in name, file or lines."""
-    blank, name = i % 11, "f%05d" % (i // 2 % 700)
-    source = "def %s():\n%s x = 1\n%s x = 2\n%s return key()\n" % (
-        name, "\n" * blank, "\n" * (10 - blank), "\n" * (i % 3))
-    space = {"key": functools.partial(kept.test_key, out, len(out))}
-    exec(compile(source, "<%d>" % (i % 5), "exec"), space)
-    space[name]()
-    code = space[name].__code__
-    lines = code.co_lnotab if VERSION < (3, 10) else tuple(code.co_lines())
-    key, got_name, got_file, first = out.value.decode().split("\t")
-    if (got_name, got_file, int(first)) != (name, code.co_filename, code.co_firstlineno):
+TABLE = "co_linetable" if VERSION >= (3, 10) else "co_lnotab"
+NAME = "co_qualname" if VERSION >= (3, 11) else "co_name"
+
+
+def variants():
+    """Code of one function, differing only in where its blank lines are."""
+    made = []
+    for blank in range(11):
+        space = {}
+        exec("def f(key):\n%s x = 1\n%s x = 2\n return key()\n" % ("\n" * blank, "\n" * (10 - blank)), space)
+        made.append(space["f"].__code__)
+    return made[0], [bytearray(getattr(code, TABLE)) for code in made]
+
+
+def ask(code, out):
+    """The key that the agent gives to this code, and what the code is, as
+    text: nothing may keep the code's own strings alive."""
+    type(ask)(code, globals())(functools.partial(kept.test_key, out, len(out)))
+    key, name, file, first = out.value.decode().split("\t")
+    if (name, file, int(first)) != (getattr(code, NAME), code.co_filename, code.co_firstlineno):
         fail("identity", "read %r of %r" % (out.value, code))
-    return key, (name, code.co_filename, code.co_firstlineno, lines)
+    lines = code.co_lnotab if VERSION < (3, 10) else list(code.co_lines())
+    return key, repr((name, file, first, lines))
 
 
 def test_identity():
-    """Functions made and freed 10,000 times: equal keys must mean equal contents."""
+    """Code made and freed 10,000 times, so that addresses are used again and
+    again: equal keys must mean equal contents."""
     out = ctypes.create_string_buffer(1 << 14)
-    seen, addresses = {}, set()
-    for i in range(10000):
-        key, content = make_and_ask(i, out)
-        addresses.add(key.split()[0])
-        if seen.setdefault(key, content) != content:
-            return fail("identity", "one key for %r and %r" % (seen[key], content))
-    if len(addresses) > 5000:
-        fail("identity", "memory was hardly ever re-used (%d addresses): this proves nothing" % len(addresses))
+    base, tables = variants()
+    fresh = {
+        "table": lambda i: {TABLE: bytes(tables[i % 11])},
+        "name": lambda i: {NAME: "f%05d" % (i % 700)},
+        "file": lambda i: {"co_filename": "/some/where/file%05d.py" % (i % 700)},
+        "line": lambda i: {"co_firstlineno": 1 + i % 700},
+    }
+    for what in fresh:
+        seen, reused = {}, set()
+        for i in range(2500):
+            key, content = ask(base.replace(**fresh[what](i)), out)
+            reused.add(key.split()[0])
+            if seen.setdefault(key, content) != content:
+                fail("identity", "one key for %s and %s" % (seen[key], content))
+                break
+        if len(reused) > 1250:
+            fail("identity", "memory was hardly ever re-used (%d addresses): this proves nothing" % len(reused))
 
     def stable():
         kept.test_key(out, len(out))
