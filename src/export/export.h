@@ -13,7 +13,7 @@
 
 #include <sonde/error.h>
 
-#include "../format/reader.h"
+#include "format/reader.h"
 #include "out.h"
 
 /* What was written, for the closing line. */

@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 
-#include "../analyze/profile.h"
-#include "../base/text.h"
-#include "../format/reader.h"
+#include "analyze/profile.h"
+#include "base/text.h"
+#include "format/reader.h"
 
 /* Ready after init; one thread at a time. Read the fields, change nothing. */
 struct sonde_names {

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../base/map.h"
-#include "../base/text.h"
+#include "base/map.h"
+#include "base/text.h"
 #include "out.h"
 #include "perfetto.pb-c.h"
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "../base/text.h"
+#include "base/text.h"
 
 /* Bytes of the well-formed character (Unicode 15, table 3-7) that `s`, NUL-terminated,
  * begins with; 0 when it is none. */
