@@ -52,11 +52,15 @@ REPORT_VIEW_MAP(X)
 
 /* ---- tables (report_table.c) ------------------------------------------------ */
 
-enum table_align { TABLE_LEFT, TABLE_RIGHT };
+enum table_style {
+    TABLE_LEFT = 0,
+    TABLE_RIGHT = 1,
+    TABLE_ELASTIC = 2, /* is cut when the table is wider than the terminal */
+    TABLE_SPARE = 4,   /* is left out when that is not enough */
+};
 struct table_column {
-    const char      *title;
-    enum table_align align;
-    bool             elastic; /* is cut when the table is wider than the terminal */
+    const char *title;
+    unsigned    style;
 };
 struct table { /* ready with columns and column_count set */
     const struct table_column *columns;
@@ -74,7 +78,6 @@ void table_print(struct table *t, const struct report *r);
 
 /* "sonde report DIR api shows all 23" when a table was cut. */
 void report_more(const struct report *r, const char *view, size_t shown, size_t all);
-void report_heading(const struct report *r, const char *text);
 
 /* ---- texts and values (report_text.c) ----------------------------------------- */
 

@@ -4,9 +4,9 @@
 #include "report.h"
 
 static const struct table_column api_columns[] = {
-    {"API call", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"share", TABLE_RIGHT, false},
-    {"total", TABLE_RIGHT, false}, {"mean", TABLE_RIGHT, false}, {"max", TABLE_RIGHT, false},
-    {"p95", TABLE_RIGHT, false},
+    {"API call", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"share", TABLE_RIGHT},
+    {"total", TABLE_RIGHT}, {"mean", TABLE_RIGHT}, {"max", TABLE_RIGHT},
+    {"p95", TABLE_RIGHT},
 };
 
 static void api_row(struct table *t, const struct sonde_group *group, uint64_t all_ns)

@@ -110,8 +110,8 @@ static size_t walk(const struct report *r, struct table *t)
 int report_contexts_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct table_column columns[] = {
-        {"share", TABLE_RIGHT, false}, {"inclusive", TABLE_RIGHT, false}, {"exclusive", TABLE_RIGHT, false},
-        {"operations", TABLE_RIGHT, false}, {"API time", TABLE_RIGHT, false}, {"calling context", TABLE_LEFT, true},
+        {"share", TABLE_RIGHT}, {"inclusive", TABLE_RIGHT}, {"exclusive", TABLE_RIGHT},
+        {"operations", TABLE_RIGHT}, {"API time", TABLE_RIGHT}, {"calling context", TABLE_LEFT | TABLE_ELASTIC},
     };
     struct table t = {.columns = columns, .column_count = 6};
     char number[SONDE_NUMBER_MAX];

@@ -117,10 +117,10 @@ int report_kernels_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct layout layout = {"kernels", "Kernel", is_kernel, kernel_row, report_group_name};
     static const struct table_column columns[] = {
-        {"Kernel", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"share", TABLE_RIGHT, false},
-        {"total", TABLE_RIGHT, false}, {"mean", TABLE_RIGHT, false}, {"min", TABLE_RIGHT, false},
-        {"max", TABLE_RIGHT, false}, {"std dev", TABLE_RIGHT, false}, {"p50", TABLE_RIGHT, false},
-        {"p95", TABLE_RIGHT, false}, {"p99", TABLE_RIGHT, false},
+        {"Kernel", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"share", TABLE_RIGHT},
+        {"total", TABLE_RIGHT}, {"mean", TABLE_RIGHT}, {"min", TABLE_RIGHT | TABLE_SPARE},
+        {"max", TABLE_RIGHT}, {"std dev", TABLE_RIGHT | TABLE_SPARE}, {"p50", TABLE_RIGHT | TABLE_SPARE},
+        {"p95", TABLE_RIGHT}, {"p99", TABLE_RIGHT},
     };
     struct table t = {.columns = columns, .column_count = 11};
     (void)diag;
@@ -131,9 +131,9 @@ int report_copies_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct layout layout = {"copies", "Copy", is_copy, copy_row, report_copy_name};
     static const struct table_column columns[] = {
-        {"Copy", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"bytes", TABLE_RIGHT, false},
-        {"share", TABLE_RIGHT, false}, {"total", TABLE_RIGHT, false}, {"mean", TABLE_RIGHT, false},
-        {"max", TABLE_RIGHT, false}, {"GB/s", TABLE_RIGHT, false},
+        {"Copy", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"bytes", TABLE_RIGHT},
+        {"share", TABLE_RIGHT}, {"total", TABLE_RIGHT}, {"mean", TABLE_RIGHT},
+        {"max", TABLE_RIGHT}, {"GB/s", TABLE_RIGHT},
     };
     struct table t = {.columns = columns, .column_count = 8};
     (void)diag;

@@ -78,8 +78,8 @@ static void lane_row(const struct report *r, struct table *t, const struct sonde
 int report_lanes_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct table_column columns[] = {
-        {"Lane", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"time in them", TABLE_RIGHT, false},
-        {"first to last", TABLE_RIGHT, false}, {"busy of it", TABLE_RIGHT, false}, {"longest gap", TABLE_RIGHT, false},
+        {"Lane", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"time in them", TABLE_RIGHT},
+        {"first to last", TABLE_RIGHT}, {"busy of it", TABLE_RIGHT}, {"longest gap", TABLE_RIGHT},
     };
     struct table t = {.columns = columns, .column_count = 6};
     struct sonde_lanes lanes = {0};

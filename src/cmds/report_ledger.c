@@ -114,9 +114,9 @@ static void print_processes(const struct report *r)
 int report_ledger_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct table_column columns[] = {
-        {"Ledger", TABLE_LEFT, false}, {"", TABLE_RIGHT, false}, {"", TABLE_LEFT, true},
+        {"Ledger", TABLE_LEFT}, {"", TABLE_RIGHT}, {"", TABLE_LEFT | TABLE_ELASTIC},
     };
-    static const struct table_column kinds[] = {{"Operations", TABLE_LEFT, false}, {"count", TABLE_RIGHT, false}};
+    static const struct table_column kinds[] = {{"Operations", TABLE_LEFT}, {"count", TABLE_RIGHT}};
     struct table t = {.columns = columns, .column_count = 3};
     struct table k = {.columns = kinds, .column_count = 2};
     (void)diag;

@@ -23,9 +23,9 @@ static void site_row(const struct report *r, struct table *t, const struct sonde
 int report_objects_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct table_column columns[] = {
-        {"Object", TABLE_LEFT, false}, {"count", TABLE_RIGHT, false}, {"bytes", TABLE_RIGHT, false},
-        {"mean life", TABLE_RIGHT, false}, {"never freed", TABLE_RIGHT, false}, {"bytes of them", TABLE_RIGHT, false},
-        {"allocated by", TABLE_LEFT, true},
+        {"Object", TABLE_LEFT}, {"count", TABLE_RIGHT}, {"bytes", TABLE_RIGHT},
+        {"mean life", TABLE_RIGHT}, {"never freed", TABLE_RIGHT}, {"bytes of them", TABLE_RIGHT},
+        {"allocated by", TABLE_LEFT | TABLE_ELASTIC},
     };
     struct table t = {.columns = columns, .column_count = 7};
     struct sonde_objects objects = {0};

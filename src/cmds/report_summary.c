@@ -8,6 +8,42 @@
 
 #include "report.h"
 
+/* Length of the next piece: up to and with a comma, or up to a dot or a bar. */
+static size_t piece(const char *line)
+{
+    static const struct { const char *mark; size_t kept; } breaks[] = {{", ", 1}, {" · ", 0}, {" | ", 0}};
+    size_t length = strlen(line);
+    for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
+        const char *at = strstr(line + 1, breaks[i].mark);
+        size_t here = at ? (size_t)(at - line) + breaks[i].kept : length;
+        length = here < length ? here : length;
+    }
+    return length;
+}
+
+static void print_wrapped(const struct report *r, const char *text)
+{
+    struct sonde_text clean = {0};
+    sonde_text_add_clean(&clean, text);
+    const char *line = sonde_text_get(&clean);
+    size_t used = 0;
+    while (*line) {
+        char part[256];
+        size_t bytes = piece(line);
+        snprintf(part, sizeof part, "%.*s", (int)bytes, line);
+        size_t columns = sonde_text_columns(part);
+        if (used && used + columns > (size_t)r->columns) {
+            fputs("\n ", stdout); /* the piece begins with a space of its own */
+            used = 1;
+        }
+        fputs(part, stdout);
+        used += columns;
+        line += bytes;
+    }
+    fputc('\n', stdout);
+    sonde_text_fini(&clean);
+}
+
 static void plural(struct sonde_text *out, uint64_t n, const char *one, const char *many)
 {
     char number[SONDE_NUMBER_MAX];
@@ -39,7 +75,9 @@ static void print_title(const struct report *r)
         sonde_text_format(&line, t->killed == r->m->process_count ? " · ended without an exit (killed?)"
                                                                   : " · %u processes ended without an exit",
                           t->killed);
-    report_heading(r, sonde_text_get(&line));
+    fputs(r->colors ? "\033[1m" : "", stdout);
+    print_wrapped(r, sonde_text_get(&line));
+    fputs(r->colors ? "\033[0m" : "", stdout);
     sonde_text_fini(&line);
 }
 
@@ -51,8 +89,8 @@ static size_t shown(const struct report *r, size_t all)
 static void print_devices(const struct report *r)
 {
     static const struct table_column columns[] = {
-        {"Device", TABLE_LEFT, true}, {"busy", TABLE_RIGHT, false}, {"kernels", TABLE_RIGHT, false},
-        {"copies", TABLE_RIGHT, false}, {"idle", TABLE_RIGHT, false}, {"operations", TABLE_RIGHT, false},
+        {"Device", TABLE_LEFT | TABLE_ELASTIC}, {"busy", TABLE_RIGHT}, {"kernels", TABLE_RIGHT},
+        {"copies", TABLE_RIGHT}, {"idle", TABLE_RIGHT}, {"operations", TABLE_RIGHT},
     };
     struct table t = {.columns = columns, .column_count = 6};
     size_t count = shown(r, r->totals.devices.count);
@@ -115,12 +153,12 @@ static void copy_row(const struct report *r, struct table *t, const struct sonde
 static void print_operations(const struct report *r, bool kernels)
 {
     static const struct table_column kernel_columns[] = {
-        {"Kernel", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"total", TABLE_RIGHT, false},
-        {"mean", TABLE_RIGHT, false}, {"p95", TABLE_RIGHT, false}, {"called from", TABLE_LEFT, true},
+        {"Kernel", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"total", TABLE_RIGHT},
+        {"mean", TABLE_RIGHT}, {"p95", TABLE_RIGHT}, {"called from", TABLE_LEFT | TABLE_ELASTIC},
     };
     static const struct table_column copy_columns[] = {
-        {"Copy", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"bytes", TABLE_RIGHT, false},
-        {"total", TABLE_RIGHT, false}, {"GB/s", TABLE_RIGHT, false}, {"called from", TABLE_LEFT, true},
+        {"Copy", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"bytes", TABLE_RIGHT},
+        {"total", TABLE_RIGHT}, {"GB/s", TABLE_RIGHT}, {"called from", TABLE_LEFT | TABLE_ELASTIC},
     };
     struct table t = {.columns = kernels ? kernel_columns : copy_columns, .column_count = 6};
     size_t all = 0, printed = 0;
@@ -144,38 +182,13 @@ static void print_operations(const struct report *r, bool kernels)
     report_more(r, kernels ? "kernels" : "copies", printed, all);
 }
 
-/* Length of the next piece: up to and with a comma, or up to a dot. */
-static size_t piece(const char *line)
-{
-    const char *comma = strstr(line, ", "), *dot = strstr(line + 1, " · ");
-    if (comma && (!dot || comma < dot))
-        return (size_t)(comma - line) + 1;
-    return dot ? (size_t)(dot - line) : strlen(line);
-}
-
-static void print_wrapped(const struct report *r, const char *line)
-{
-    size_t used = 0;
-    while (*line) {
-        char part[256];
-        size_t bytes = piece(line);
-        snprintf(part, sizeof part, "%.*s", (int)bytes, line);
-        size_t columns = sonde_text_columns(part);
-        if (used && used + columns > (size_t)r->columns) {
-            fputs("\n ", stdout); /* the piece begins with a space of its own */
-            used = 1;
-        }
-        fputs(part, stdout);
-        used += columns;
-        line += bytes;
-    }
-    fputc('\n', stdout);
-}
-
 int report_summary_text(const struct report *r, struct sonde_diag *diag)
 {
     (void)diag;
-    struct sonde_text ledger = {0};
+    struct sonde_text ledger = {0}, more = {0};
+    sonde_text_format(&more, "more: sonde report %s", r->path);
+    for (const struct report_view *v = report_views + 1; v->name; v++)
+        sonde_text_format(&more, "%s%s", v == report_views + 1 ? " " : " | ", v->name);
     print_title(r);
     if (r->totals.devices.count)
         print_devices(r);
@@ -184,8 +197,9 @@ int report_summary_text(const struct report *r, struct sonde_diag *diag)
     report_ledger_line(r, &ledger);
     fputc('\n', stdout);
     print_wrapped(r, sonde_text_get(&ledger));
-    printf("more: sonde report %s contexts | kernels | copies | api | lanes | objects | ledger\n", r->path);
+    print_wrapped(r, sonde_text_get(&more));
     sonde_text_fini(&ledger);
+    sonde_text_fini(&more);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 /* report_table.c - tables that fit the terminal: columns as wide as their widest
- * cell; when that is too much, the widest elastic column is cut, again and again. */
+ * cell; when that is too much, the widest elastic column is cut, again and
+ * again, then spare columns are left out (--json has them all). */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,21 +53,33 @@ static void measure(const struct table *t, int *width)
     }
 }
 
-static void fit(const struct table *t, int *width, int room)
+enum { LEFT_OUT = -1 };
+
+static int total_width(const struct table *t, const int *width)
 {
     int total = -GAP;
     for (int c = 0; c < t->column_count; c++)
-        total += width[c] + GAP;
-    while (total > room) {
-        int widest = -1;
-        for (int c = 0; c < t->column_count; c++)
-            if (t->columns[c].elastic && width[c] > NARROWEST && (widest < 0 || width[c] > width[widest]))
-                widest = c;
-        if (widest < 0)
-            return; /* numbers are never cut: a too narrow terminal wraps them */
-        width[widest]--;
-        total--;
-    }
+        total += width[c] == LEFT_OUT ? 0 : width[c] + GAP;
+    return total;
+}
+
+static int widest_elastic(const struct table *t, const int *width)
+{
+    int widest = -1;
+    for (int c = 0; c < t->column_count; c++)
+        if (t->columns[c].style & TABLE_ELASTIC && width[c] > NARROWEST && (widest < 0 || width[c] > width[widest]))
+            widest = c;
+    return widest;
+}
+
+static void fit(const struct table *t, int *width, int room)
+{
+    int total = total_width(t, width);
+    for (int c; total > room && (c = widest_elastic(t, width)) >= 0; total--)
+        width[c]--;
+    for (int c = t->column_count; c-- > 0 && total > room; total = total_width(t, width))
+        if (t->columns[c].style & TABLE_SPARE)
+            width[c] = LEFT_OUT; /* numbers are never cut: beyond this a too narrow terminal wraps them */
 }
 
 static void print_cell(const struct table_column *column, const char *text, int width, bool last)
@@ -76,7 +89,7 @@ static void print_cell(const struct table_column *column, const char *text, int 
         size_t bytes = sonde_text_prefix(text, (size_t)width - 1);
         printf("%.*s…", (int)bytes, text);
         columns = width;
-    } else if (column->align == TABLE_RIGHT) {
+    } else if (column->style & TABLE_RIGHT) {
         printf("%*s%s", width - columns, "", text);
         columns = width;
     } else {
@@ -97,22 +110,19 @@ void table_print(struct table *t, const struct report *r)
     while (titles > 1 && !*t->columns[titles - 1].title)
         titles--;
     for (int c = 0; c < titles; c++)
-        print_cell(&t->columns[c], t->columns[c].title, width[c], c + 1 == titles);
+        if (width[c] != LEFT_OUT)
+            print_cell(&t->columns[c], t->columns[c].title, width[c], c + 1 == titles);
     fputs(r->colors ? "\033[0m\n" : "\n", stdout);
     for (size_t i = 0; i < t->cells.count; i++) {
         int c = (int)(i % (size_t)t->column_count);
         bool last = c + 1 == t->column_count;
-        print_cell(&t->columns[c], t->cells.items[i], width[c], last);
+        if (width[c] != LEFT_OUT)
+            print_cell(&t->columns[c], t->cells.items[i], width[c], last);
         if (last)
             fputc('\n', stdout);
         free(t->cells.items[i]);
     }
     sonde_vector_fini(&t->cells);
-}
-
-void report_heading(const struct report *r, const char *text)
-{
-    printf(r->colors ? "\033[1m%s\033[0m\n" : "%s\n", text);
 }
 
 void report_more(const struct report *r, const char *view, size_t shown, size_t all)

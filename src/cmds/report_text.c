@@ -105,8 +105,8 @@ void report_group_callers(const struct report *r, struct sonde_text *out, const 
 void report_callers_begin(struct table *t, const char *title)
 {
     static struct table_column columns[REPORT_CALLERS_COLUMNS] = {
-        {"", TABLE_LEFT, true}, {"count", TABLE_RIGHT, false}, {"total", TABLE_RIGHT, false},
-        {"called from", TABLE_LEFT, true},
+        {"", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"total", TABLE_RIGHT},
+        {"called from", TABLE_LEFT | TABLE_ELASTIC},
     };
     columns[0].title = title;
     *t = (struct table){.columns = columns, .column_count = REPORT_CALLERS_COLUMNS};

@@ -1,0 +1,309 @@
+"""report_test.py - every view of `sonde report` against known measurements.
+
+The measurements are written by tests/cli/live.py, which shares no code with
+src/; the expected numbers are worked out here from the operations that went
+in, with Python's own statistics.
+"""
+import json
+import os
+import pty
+import statistics
+import subprocess
+import sys
+import unicodedata
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+import cli  # noqa: E402
+import live  # noqa: E402
+import scenes  # noqa: E402
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: the Python package jsonschema is missing")
+    sys.exit(cli.SKIP)
+
+VIEWS = "summary kernels copies api contexts lanes objects ledger".split()
+SCHEMA = os.environ.get("SONDE_SCHEMA", os.path.join(HERE, "../../docs/schema"))
+KERNELS = {"kernel", "native", "command_buffer"}
+
+
+def union(intervals):
+    total, end = 0, -1
+    for start, stop in sorted(intervals):
+        total += max(0, stop - max(start, end))
+        end = max(end, stop)
+    return total
+
+
+def columns(text):
+    wide = lambda c: 0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
+    return sum(map(wide, text))
+
+
+def timed(op):
+    return op["start_ns"] is not None and not op["bad_time"]
+
+
+class Case(cli.Case):
+    def json(self, path, view, *more):
+        value = json.loads(self.ok("report", path, view, "--json", *more).out)
+        with open(os.path.join(SCHEMA, view + ".json")) as file:
+            jsonschema.validate(value, json.load(file))
+        return value
+
+
+class Report(Case):
+    def demo(self):
+        path, processes = scenes.demo(self.folder)
+        return path, [op for p in processes for op in p.truth]
+
+    def test_every_view_fits_its_schema_and_the_terminal(self):
+        for path, _ in (scenes.demo(self.folder), scenes.profile_only(self.folder)):
+            for view in VIEWS:
+                self.json(path, view)
+                for width in (80, 100, 160):
+                    out = self.ok("report", path, view, env={"COLUMNS": str(width)}).out
+                    for line in out.splitlines():
+                        self.assertLessEqual(columns(line), width,
+                                             "%s at %d: %s" % (view, width, line))
+
+    def check_stat(self, got, times, where):
+        self.assertEqual(got["total_ns"], sum(times), where)
+        self.assertEqual(got["min_ns"], min(times), where)
+        self.assertEqual(got["max_ns"], max(times), where)
+        self.assertAlmostEqual(got["mean_ns"], statistics.fmean(times), delta=1e-6 * max(times) + 1e-9, msg=where)
+        self.assertAlmostEqual(got["stddev_ns"], statistics.pstdev(times), delta=1e-3, msg=where)
+
+    def test_kernels_and_copies(self):
+        path, truth = self.demo()
+        for view, wanted in (("kernels", KERNELS), ("copies", {"read", "write", "fill"})):
+            expected = {}
+            for op in truth:
+                if op["kind"] in wanted:
+                    name = op["name"] if isinstance(op["name"], str) else op["name"].decode("utf-8", "replace")
+                    expected.setdefault(name.translate({10: 10}), []).append(op)
+            got = {row["name"]: row for row in self.json(path, view)}
+            self.assertEqual(len(got), len(expected))
+            for name, ops in expected.items():
+                row = got[name]
+                self.assertEqual(row["count"], len(ops))
+                self.assertEqual(row["bytes"], sum(op["bytes"] for op in ops))
+                self.assertEqual(row["failed"], sum(op["failed"] for op in ops))
+                times = [op["end_ns"] - op["start_ns"] for op in ops if timed(op)]
+                self.assertEqual(row["timed"], len(times))
+                if times:
+                    self.check_stat(row, times, name)
+                    delay = row["queue_delay"]
+                    self.assertEqual(sum(delay.values()), sum(op["start_ns"] - op["enter_ns"] for op in ops if timed(op)))
+                else:
+                    self.assertIsNone(row["mean_ns"])  # unknown is not zero
+                self.assertEqual(sum(c["count"] for c in row["callers"]), len(ops))
+
+    def test_ledger(self):
+        path, truth = self.demo()
+        got = self.json(path, "ledger")
+        kinds = {}
+        for op in truth:
+            kinds[op["kind"]] = kinds.get(op["kind"], 0) + 1
+        self.assertEqual(got["operations"], kinds)
+        self.assertEqual(got["done"], len(truth))
+        self.assertEqual(got["seen"], len(truth) + 2)
+        self.assertEqual(got["dropped"], 2)
+        self.assertEqual(got["dropped_by_cause"]["channel_full"], 2)
+        self.assertEqual(got["trace_dropped"], 0)
+        self.assertEqual(got["in_flight"], 0)
+        self.assertEqual(got["bad_time"], 1)
+        self.assertEqual(got["hook_ns"], 12345)
+        self.assertEqual(got["agent_ns"], 12345 + 23456)
+        on_disk = sum(os.path.getsize(os.path.join(folder, f)) for folder, _, files in os.walk(path) for f in files)
+        self.assertEqual(got["bytes_on_disk"], on_disk)
+        self.assertIn("one thing to know", [n for p in got["processes"] for n in p["notes"]])
+
+    def test_contexts(self):
+        path, truth = self.demo()
+        root = self.json(path, "contexts")
+        self.assertEqual(root["metrics"]["inclusive"]["operations"], len(truth))
+        self.assertEqual(root["metrics"]["inclusive"]["device_ns"],
+                         sum(op["end_ns"] - op["start_ns"] for op in truth if timed(op)))
+        names = []
+
+        def visit(node, above):
+            metrics = node["metrics"]
+            for key in ("operations", "bytes", "failed", "api_calls", "api_ns"):
+                self.assertEqual(metrics["inclusive"][key], metrics["exclusive"][key] +
+                                 sum(c["metrics"]["inclusive"][key] for c in node["children"]), node["label"])
+            names.append(above + (node["name"],))
+            times = [c["metrics"]["inclusive"]["device_ns"] or 0 for c in node["children"]]
+            self.assertEqual(times, sorted(times, reverse=True))
+            for child in node["children"]:
+                visit(child, above + (node["name"],))
+
+        visit(root, ())
+        # Two threads and two processes ran the same code: one path each.
+        self.assertEqual(len(names), len(set(names)))
+        self.assertIn(("all", None, "<module>", "Solver.step", "clEnqueueNDRangeKernel", "vadd"), names)
+
+    def test_lanes(self):
+        path, processes = scenes.demo(self.folder)
+        lanes = {(lane["process"], lane["lane"]): lane for lane in self.json(path, "lanes")}
+        for p in processes:
+            for lane in {op["lane"] for op in p.truth}:
+                ops = [op for op in p.truth if op["lane"] == lane]
+                spans = [(op["start_ns"], op["end_ns"]) for op in ops if timed(op)]
+                got = lanes[p.name, lane]
+                self.assertEqual(got["count"], len(ops))
+                self.assertEqual(got["busy_ns"], union(spans))
+                self.assertEqual(got["first_ns"], min(s for s, _ in spans))
+                self.assertEqual(got["last_ns"], max(e for _, e in spans))
+        path, _ = scenes.profile_only(self.folder)
+        for lane in self.json(path, "lanes"):
+            self.assertIsNone(lane["busy_ns"])  # without a trace it is unknown
+
+    def test_api(self):
+        path, processes = scenes.demo(self.folder)
+        expected = {}
+        for call in (c for p in processes for c in p.calls):
+            expected.setdefault(call["name"], []).append(call["leave_ns"] - call["enter_ns"])
+        got = {row["name"]: row for row in self.json(path, "api")}
+        self.assertEqual(set(got), set(expected))
+        for name, times in expected.items():
+            self.assertEqual(got[name]["count"], len(times))
+            self.check_stat(got[name], times, name)
+
+    def test_limits(self):
+        path, _ = self.demo()
+        self.assertEqual(len(self.json(path, "kernels", "--limit", "2")), 2)
+        out = self.ok("report", path, "kernels", "--limit", "1").out
+        self.assertIn("3 more: sonde report", out)
+        few, many = (self.ok("report", path, "contexts", "--min-percent", p).out.count("\n") for p in ("50", "0"))
+        self.assertLess(few, many)
+
+    def test_foreign_names_are_harmless(self):
+        path = self.path("names.sonde")
+        live.write_manifest(path, ["a\x1b[31mb", "c\nd"])
+        p = live.Process("host-1-0", 1)
+        queue, thread = p.queue(p.device("GPU\x1b]0;title\x07")), p.thread(1)
+        p.enqueue(thread, queue, "clEnqueueTask", scenes.stack(p), "kernel", p.start_ns, p.start_ns + 10,
+                  p.start_ns + 1000, p.start_ns + 2000, name=b"\x1b[2Jname\r\n\xff\xfe\t" + "日本".encode())
+        p.note("note \x1b[0m")
+        p.write(path)
+        for view in VIEWS:
+            out = self.ok("report", path, view).out
+            self.assertNotRegex(out, "[\x00-\x09\x0b-\x1f\x7f]", view)
+            self.json(path, view)
+
+    def test_nothing_recorded(self):
+        path = self.path("empty.sonde")
+        live.write_manifest(path, ["nothing"])
+        p = live.Process("host-1-0", 1)
+        p.call(p.thread(1), "clGetPlatformIDs", scenes.stack(p), p.start_ns, p.start_ns + 10)
+        p.write(path)
+        for view in VIEWS:
+            done = cli.run("report", path, view)
+            self.assertEqual(done.returncode, 1, view)
+            self.assertRegex(done.err, r"sonde: no operation is in .*empty.sonde: .+; .+")
+        self.assertIn("clGetPlatformIDs", cli.run("report", path, "api").out)
+        self.assertEqual(json.loads(cli.run("report", path, "ledger", "--json").out)["seen"], 0)
+        bare = self.path("bare.sonde")
+        live.write_manifest(bare, ["nothing"])
+        done = cli.run("report", bare)
+        self.assertEqual((done.returncode, done.out), (1, ""))
+        self.assertIn("sonde doctor", done.err)
+
+    def test_killed(self):
+        path = self.path("killed.sonde")
+        p = live.Process("host-1-0", 1, state=1)
+        queue, thread = p.queue(p.device("GPU")), p.thread(1)
+        p.enqueue(thread, queue, "clEnqueueTask", scenes.stack(p), "kernel", p.start_ns, p.start_ns + 10,
+                  p.start_ns + 1000, p.start_ns + 2000, name="k")
+        p.ledger["seen"] += 5
+        p.ledger["dropped%d" % live.DROPS.index("max_size")] = 3  # loses trace rows, not operations
+        p.write(path)
+        out = self.ok("report", path).out
+        self.assertIn("0 dropped", out)
+        self.assertIn("3 missing in the trace", out)
+        self.assertIn("5 in flight when the program ended", out)
+        self.assertIn("killed", out)
+        self.assertEqual(self.json(path, "ledger")["in_flight"], 5)
+
+    def test_usage(self):
+        path, _ = self.demo()
+        self.assertEqual(cli.run("report").returncode, 2)
+        done = cli.run("report", path, "kernel")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("there is no view 'kernel'", done.err)
+        done = cli.run("report", self.path("missing.sonde"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("missing.sonde", done.err)
+
+    def test_colors(self):
+        path, _ = self.demo()
+        self.assertNotIn("\x1b", self.ok("report", path, env={"NO_COLOR": "", "TERM": "xterm"}).out)
+
+        def on_terminal(**env):
+            ours, theirs = pty.openpty()
+            full = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS")} | {"TERM": "xterm"} | env
+            with subprocess.Popen([cli.SONDE, "report", path], stdout=theirs, stderr=theirs, env=full) as child:
+                os.close(theirs)
+                out = b""
+                try:
+                    while more := os.read(ours, 65536):
+                        out += more
+                except OSError:
+                    pass  # Linux says so when the other end has closed
+                child.wait()
+            os.close(ours)
+            return out.decode()
+
+        self.assertIn("\x1b[1m", on_terminal())
+        self.assertNotIn("\x1b", on_terminal(NO_COLOR="1"))
+
+    def test_does_not_change_the_measurement(self):
+        path, _ = self.demo()
+        state = lambda: {os.path.join(f, n): (os.stat(os.path.join(f, n)).st_mtime_ns, os.path.getsize(os.path.join(f, n)))
+                         for f, _, names in os.walk(path) for n in names}
+        before = state()
+        for view in VIEWS:
+            self.ok("report", path, view)
+        self.assertEqual(state(), before)
+
+
+class Synthetic(Case):
+    """Measurements of tests/synth, through the real writer: totals are known, seals and processes vary."""
+
+    def synth(self, *options):
+        tool, path = os.path.join(cli.BUILD, "tests", "sonde-synth"), self.path("synth.sonde")
+        if not os.access(tool, os.X_OK):
+            self.skipTest("sonde-synth is not built")
+        return path, json.loads(subprocess.run([tool, *options, path], check=True, stdout=subprocess.PIPE).stdout)
+
+    def check(self, *options):
+        path, known = self.synth("--operations", "20000", "--lanes", "5", "--threads", "3", *options)
+        ledger = self.json(path, "ledger")
+        self.assertEqual(ledger["operations"], {k: v for k, v in known["operations"].items() if v})
+        self.assertEqual(ledger["seen"], known["seen"])
+        got = {row["name"]: row for row in self.json(path, "kernels")}
+        for kernel in known["kernels"]:
+            for key in ("count", "total_ns", "min_ns", "max_ns"):
+                self.assertEqual(got[kernel["name"]][key], kernel[key])
+            self.assertGreaterEqual(got[kernel["name"]]["p99_ns"], got[kernel["name"]]["p50_ns"])
+        for view in VIEWS:
+            self.json(path, view)
+            self.ok("report", path, view)
+
+    def test_sealed(self):
+        self.check()
+
+    def test_unsealed(self):
+        self.check("--unsealed")
+
+    def test_processes(self):
+        self.check("--processes", "3")
+
+    def test_profile(self):
+        self.check("--profile")
+
+
+cli.main()
