@@ -19,10 +19,10 @@ enum { PLAIN_COLUMNS = 100, DEFAULT_LIMIT = 10, VIEW_LIMIT = 50 };
 const struct report_view report_views[] = {
 #define VIEW(view, needs, text) {#view, text, needs, report_##view##_text, report_##view##_json}
     VIEW(summary, true, "what ran, how busy each device was, the top kernels and copies"),
+    VIEW(contexts, true, "the calling context tree with inclusive and exclusive time"),
     VIEW(kernels, true, "kernels: count, times, percentiles, who launched them"),
     VIEW(copies, true, "copies, maps and fills: count, bytes, times, bandwidth"),
     VIEW(api, false, "calls of the GPU runtime: count and time on the host"),
-    VIEW(contexts, true, "the calling context tree with inclusive and exclusive time"),
     VIEW(lanes, true, "time lines: threads and queues, how busy each was"),
     VIEW(objects, false, "data objects: who allocated how much, and when most was alive"),
     VIEW(ledger, false, "what was seen, dropped, unmatched; Sonde's own cost"),
