@@ -121,6 +121,14 @@ def check_counts(book, expected, unmatched_ok=False):
         raise Failure(f"seen is {book.get('seen')}, not {sum(expected.values())}")
 
 
+def check_late(book, expected):
+    """As above, but what came after the final flush may be counted as lost instead."""
+    lost = number(book.get("dropped_by_cause", {}).get("after_exit"))
+    found = operations(book)
+    if sum(found.values()) + lost != sum(expected.values()):
+        raise Failure(f"{sum(expected.values())} operations; sonde has {found} and {lost} after the end")
+
+
 def process_folders(measurement):
     """Folders of measured processes in a measurement."""
     if not os.path.isdir(measurement):

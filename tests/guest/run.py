@@ -126,10 +126,11 @@ class Runner:
         env = dict(self.env)
         if self.case.kind == "counted" or "own-layer" in self.case.options:
             env["OPENCL_LAYERS"] = os.path.abspath(self.options.counting)
-        if "check-unwinds" in self.case.options:
-            env["SONDE_CHECK"] = "1"
+        extra = ["--check"] if "check-unwinds" in self.case.options else []
+        if "record" in self.case.options:
+            extra.append(self.case.options["record"])
         out = "m.sonde" if "relative-out" in self.case.options else self.measurement
-        outcome = self.run([self.options.sonde, "record", "-q", "-o", out, "--"], env)
+        outcome = self.run([self.options.sonde, "record", "-q", *extra, "-o", out, "--"], env)
         self.check_measurement()
         return outcome
 
@@ -144,8 +145,10 @@ class Runner:
             return
         book = harness.ledger(self.options, self.measurement, env)
         expected = harness.counts.read(self.count_prefix) if kind == "counted" else self.case.expected
-        if kind in ("exact", "counted"):
-            harness.check_counts(book, expected, "unmatched-ok" in self.case.options)
+        if "late" in self.case.options:
+            harness.check_late(book, expected)
+        elif kind in ("exact", "counted"):
+            harness.check_counts(book, expected)
         if number := harness.number(book.get("unwind_mismatched")):
             raise Failure(f"{number} unwinds differ from a full unwind")
         summary = harness.run([self.options.sonde, "report", self.measurement], env)

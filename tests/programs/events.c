@@ -2,7 +2,6 @@
  *
  * case: user-event user => kernel=8 read=1
  * case: failed-wait-list negative => kernel=8
- * case: failed-forgotten forgotten => kernel=8
  * case: across-queues across => kernel=40 read=1
  * case: out-of-order ooo => kernel=100 marker=1 barrier=10 read=1
  * case: out-of-order-unwaited ooo-free => kernel=100 read=1
@@ -32,26 +31,22 @@ static void show(cl_event event)
     printf("state %d profiling %d\n", state, profiling);
 }
 
-/* All eight launches hang on one user event; kept is 0 when the program drops its references at once. */
-static void user(cl_int outcome, int kept)
+/* All eight launches hang on one user event. */
+static void user(cl_int outcome)
 {
     cl_event gate, events[8];
     CLP(gate = clCreateUserEvent(g.context, &status));
     for (int i = 0; i < 8; i++)
         events[i] = launch_after(g.queue, 1, &gate);
-    for (int i = 0; i < 8 && !kept; i++)
-        CL(clReleaseEvent(events[i]));
     CL(clFlush(g.queue));
     usleep(20000);
     if (outcome >= 0)
         show(events[0]);
     CL(clSetUserEventStatus(gate, outcome));
-    if (kept) {
-        printf("wait gave %d\n", clWaitForEvents(8, events));
-        for (int i = 0; i < 8; i++) {
-            show(events[i]);
-            CL(clReleaseEvent(events[i]));
-        }
+    printf("wait gave %d\n", clWaitForEvents(8, events));
+    for (int i = 0; i < 8; i++) {
+        show(events[i]);
+        CL(clReleaseEvent(events[i]));
     }
     CL(clReleaseEvent(gate));
 }
@@ -156,12 +151,12 @@ int main(int argc, char **argv)
         released(kind[8] != '\0');
         return 0;
     }
-    if (strcmp(kind, "negative") == 0 || strcmp(kind, "forgotten") == 0) {
-        user(-5, kind[0] == 'n');
+    if (strcmp(kind, "negative") == 0) {
+        user(-5);
         return 0; /* PoCL never finishes a queue whose wait list failed */
     }
     if (strcmp(kind, "user") == 0)
-        user(CL_COMPLETE, 1);
+        user(CL_COMPLETE);
     if (strcmp(kind, "across") == 0)
         across();
     if (strncmp(kind, "ooo", 3) == 0)

@@ -5,7 +5,6 @@
  * `case:` lines, which tests/guest/run.py reads:
  *
  *     case: NAME [argument...] => kernel=10 read=1
- *     case: NAME [argument...] => lives        (counts unknown: it was killed)
  *     case: NAME [argument...] => nothing      (no OpenCL: no process folder)
  *     case: NAME [argument...] => counted      (compare with the counting layer)
  *     case: NAME [argument...] => any          (Sonde may have had to leave)
@@ -13,7 +12,8 @@
  * Options follow after semicolons: needs=root, stdin=TEXT, stdout=closed,
  * stderr=closed, relative-out (the measurement is named by a relative path),
  * own-cache, own-layer (the user's own OPENCL_LAYERS), check-unwinds,
- * wait-for=FILE, memory=few|many, module=PYTHON-MODULE.
+ * wait-for=FILE, memory=few|many, module=PYTHON-MODULE, record=OPTION, late
+ * (operations after the end may be counted as lost).
  *
  * Output must not depend on time, addresses or process ids.
  */
