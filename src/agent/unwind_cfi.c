@@ -343,6 +343,12 @@ SONDE__RAW static void cfa_set(struct machine *m, uint32_t reg, int64_t value)
         m->bad = true;
 }
 
+SONDE__RAW static void cfa_offset_set(struct machine *m, int64_t value)
+{
+    m->bad |= m->row->cfa_reg == SONDE__CFI_CFA_EXPR; /* an expression has no offset */
+    cfa_set(m, m->row->cfa_reg, value);
+}
+
 /* Skips the expression at s and gives its offset from base. */
 SONDE__RAW static int64_t block(struct machine *m, span *s)
 {
@@ -408,8 +414,8 @@ SONDE__RAW static void instruction(struct machine *m, uint8_t op, span *s)
         cfa_set(m, (uint32_t)reg, sonde__cfi_sleb(s) * m->cfi->data_align);
         break;
     case 0x0d: cfa_set(m, (uint32_t)sonde__cfi_uleb(s), m->row->cfa_value); break;
-    case 0x0e: cfa_set(m, m->row->cfa_reg, (int64_t)sonde__cfi_uleb(s)); break;
-    case 0x13: cfa_set(m, m->row->cfa_reg, sonde__cfi_sleb(s) * m->cfi->data_align); break;
+    case 0x0e: cfa_offset_set(m, (int64_t)sonde__cfi_uleb(s)); break;
+    case 0x13: cfa_offset_set(m, sonde__cfi_sleb(s) * m->cfi->data_align); break;
     case 0x0f: cfa_set(m, SONDE__CFI_CFA_EXPR, block(m, s)); break;
     case 0x2e: sonde__cfi_uleb(s); break; /* GNU_args_size */
     default: register_rule(m, op, s);
@@ -456,7 +462,10 @@ SONDE__RAW bool sonde__cfi_row(const struct sonde__cfi *cfi, uintptr_t pc,
 
 SONDE__RAW span sonde__cfi_expression(const struct sonde__cfi *cfi, int32_t offset)
 {
-    span s = {cfi->base + offset, cfi->limit};
+    span s = {cfi->base, cfi->base};
+    if (offset <= 0 || offset >= cfi->limit - cfi->base)
+        return s;
+    s = (span){cfi->base + offset, cfi->limit};
     uint64_t length = sonde__cfi_uleb(&s);
     if (broken(&s) || length > (uint64_t)(s.end - s.at))
         return (span){cfi->base, cfi->base};

@@ -56,7 +56,7 @@ SONDE__RAW static bool register_get(const struct sonde__regs *regs, uint64_t dwa
 SONDE__RAW static uintptr_t little(span *s, unsigned bytes)
 {
     uintptr_t value = 0;
-    if ((uintptr_t)(s->end - s->at) < bytes) {
+    if (s->at > s->end || (uintptr_t)(s->end - s->at) < bytes) {
         s->at = s->end + 1;
         return 0;
     }
