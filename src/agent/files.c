@@ -5,6 +5,9 @@
  * close or re-use any number without touching our files, and we never take a
  * number of the program's. Where the kernel refuses, every write first checks
  * that the descriptor still is the file that was opened.
+ *
+ * The kernel is called directly: the program, another tool or a sanitizer may
+ * have wrapped open and write, and must neither see nor mix up our descriptors.
  */
 #include "agent.h"
 
@@ -21,10 +24,12 @@
 
 #include <sonde/error.h>
 
+struct identity { uint64_t device, inode; };
+
 static struct {
     int live, data;
     bool shared_table;          /* the descriptors are not private */
-    struct stat live_is, data_is;
+    struct identity live_is, data_is;
     uint64_t live_bytes;
     _Atomic uint64_t data_bytes;
     pthread_mutex_t append;
@@ -37,14 +42,23 @@ static void take_private_table(void)
         return;
     /* 0 to 2 must not become our files: a library's message would land there. */
     for (int n = 0; n < 3; n++)
-        if (open("/dev/null", O_RDWR) < 0 && memfd_create("sonde-null", 0) < 0)
+        if (syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR, 0) < 0 && syscall(SYS_memfd_create, "sonde-null", 0) < 0)
             return;
 }
 
-static bool still_ours(int fd, const struct stat *is)
+static int identify(int fd, struct identity *is)
 {
-    struct stat now;
-    return !F.shared_table || (fstat(fd, &now) == 0 && now.st_dev == is->st_dev && now.st_ino == is->st_ino);
+    struct statx x;
+    if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_INO, &x) != 0)
+        return -1;
+    *is = (struct identity){(uint64_t)x.stx_dev_major << 32 | x.stx_dev_minor, x.stx_ino};
+    return 0;
+}
+
+static bool still_ours(int fd, const struct identity *is)
+{
+    struct identity now;
+    return !F.shared_table || (identify(fd, &now) == 0 && now.device == is->device && now.inode == is->inode);
 }
 
 /* OUT/HOST-PID-N, made exclusively: an exec or a container with the same pid gets the next N. */
@@ -70,8 +84,7 @@ static int open_in(const char *directory, const char *name, int flags)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    int fd = open(path, flags | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
-    return fd;
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
 }
 
 static int map_live(void)
@@ -93,6 +106,21 @@ static int map_live(void)
     return SONDE_ENOMEM;
 }
 
+/* Blocks on disk for [from, to) of a file, at its end; by writing zeros where
+ * the file system cannot reserve. */
+static int allocate(int fd, uint64_t from, uint64_t to)
+{
+    static const char zeros[4096];
+    if (syscall(SYS_fallocate, fd, 0, (off_t)from, (off_t)(to - from)) == 0)
+        return 0;
+    if (errno != EOPNOTSUPP)
+        return SONDE_EIO;
+    for (; from < to; from += sizeof zeros)
+        if (syscall(SYS_pwrite64, fd, zeros, sizeof zeros, (off_t)from) != (long)sizeof zeros)
+            return SONDE_EIO;
+    return 0;
+}
+
 int sonde__files_grow(uint64_t live_bytes)
 {
     struct sonde_agent *a = &sonde__agent;
@@ -103,10 +131,9 @@ int sonde__files_grow(uint64_t live_bytes)
         return SONDE_EFULL;
     if (!still_ours(F.live, &F.live_is))
         return SONDE_EIO;
-    /* Not posix_fallocate alone: its emulation writes every block, which is right here too. */
-    int err = posix_fallocate(F.live, (off_t)F.live_bytes, (off_t)(live_bytes - F.live_bytes));
+    int err = allocate(F.live, F.live_bytes, live_bytes);
     if (err)
-        return SONDE_EIO;
+        return err;
     F.live_bytes = live_bytes;
     uint32_t segments = (uint32_t)(live_bytes / SONDE_SEGMENT_BYTES);
     if (a->header)
@@ -138,7 +165,7 @@ int sonde__files_open(void)
         return err;
     F.live = open_in(directory, "live.sonde", O_RDWR);
     F.data = open_in(directory, "data.sonde", O_WRONLY | O_APPEND);
-    if (F.live < 0 || F.data < 0 || fstat(F.live, &F.live_is) || fstat(F.data, &F.data_is))
+    if (F.live < 0 || F.data < 0 || identify(F.live, &F.live_is) || identify(F.data, &F.data_is))
         err = SONDE_EIO;
     if (!err)
         err = map_live();
@@ -162,7 +189,7 @@ int sonde__files_append(const void *bytes, size_t size)
     const char *at = bytes;
     size_t left = size;
     while (!err && left > 0) {
-        ssize_t n = write(F.data, at, left);
+        long n = syscall(SYS_write, F.data, at, left);
         if (n > 0) {
             at += n;
             left -= (size_t)n;
@@ -170,7 +197,7 @@ int sonde__files_append(const void *bytes, size_t size)
             err = SONDE_EIO;
         }
     }
-    if (err && left < size && ftruncate(F.data, (off_t)atomic_load(&F.data_bytes)) != 0)
+    if (err && left < size && syscall(SYS_ftruncate, F.data, (off_t)atomic_load(&F.data_bytes)) != 0)
         err = SONDE_EIO; /* a torn chunk stays at the end; readers skip it */
     if (!err)
         atomic_fetch_add(&F.data_bytes, size);
