@@ -118,6 +118,24 @@ static void describe_process(struct writer *w)
     sonde_text_fini(&room);
 }
 
+/* One row of a lane that is no thread track of its own. Rows of one lane have
+ * the same parent, name and merge key: viewers show them as one track. */
+static void describe_row(struct writer *w, uint64_t uuid, uint32_t lane)
+{
+    const struct sonde_process *p = process_of(w);
+    Track                       track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
+    struct sonde_text           room = {0};
+    char                        name[256];
+    bool     queue = lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_QUEUE;
+    uint64_t parent = queue ? track_of(w, TRACK_DEVICE, p->lanes[lane].device) : track_of(w, TRACK_PROCESS, 0);
+    track.has_sibling_merge_behavior = track.has_sibling_merge_key_int = 1;
+    track.sibling_merge_behavior = SONDE__PERFETTO__TRACK_DESCRIPTOR__SIBLING_MERGE_BEHAVIOR__MERGE_BY_KEY;
+    track.sibling_merge_key_int = track_of(w, TRACK_LANE, lane);
+    sonde_names_lane(&w->names, w->process, lane, name, sizeof name);
+    describe(w, uuid, parent, sonde_utf8_clean(name, &room), (int)lane, &track);
+    sonde_text_fini(&room);
+}
+
 /* Two lanes may be of threads with the same number, one after the other. */
 static bool first_with_tid(const struct sonde_process *p, uint32_t lane)
 {
@@ -136,16 +154,17 @@ static void describe_lane(struct writer *w, uint32_t lane)
     if (lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_THREAD && first_with_tid(p, lane)) {
         Track                             track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
         Sonde__Perfetto__ThreadDescriptor thread = SONDE__PERFETTO__THREAD_DESCRIPTOR__INIT;
+        struct sonde_text                 room = {0};
         thread.has_pid = thread.has_tid = 1;
         thread.pid = w->pid;
         thread.tid = p->lanes[lane].tid;
-        thread.thread_name = name;
+        thread.thread_name = (char *)sonde_utf8_clean(name, &room);
         track.thread = &thread;
         describe(w, uuid, process, NULL, 0, &track);
+        sonde_text_fini(&room);
         return;
     }
-    bool queue = lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_QUEUE;
-    describe_plain(w, uuid, queue ? track_of(w, TRACK_DEVICE, p->lanes[lane].device) : process, name, (int)lane);
+    describe_row(w, uuid, lane);
 }
 
 static void describe_devices(struct writer *w)
@@ -168,26 +187,15 @@ static void describe_devices(struct writer *w)
     }
 }
 
-/* The track of a row of the lane. Row 0 is the lane's own; further ones stand
- * next to it under the same name and merge key, or under the thread. */
+/* The track of a row of the lane; row 0 is the lane's own. */
 static uint64_t row_track(struct writer *w, uint32_t row)
 {
-    const struct sonde_process *p = process_of(w);
-    uint64_t                    own = track_of(w, TRACK_LANE, w->lane);
     if (row == 0)
-        return own;
-    if (w->rows[row])
-        return w->rows[row];
-    Track    track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
-    bool     queue = w->lane < p->lane_count && p->lanes[w->lane].kind == SONDE_LANE_KIND_QUEUE;
-    char     name[256];
-    uint64_t parent = queue ? track_of(w, TRACK_DEVICE, p->lanes[w->lane].device) : track_of(w, TRACK_PROCESS, 0);
-    w->rows[row] = track_of(w, TRACK_ROW, ++w->row_tracks);
-    track.has_sibling_merge_behavior = track.has_sibling_merge_key_int = 1;
-    track.sibling_merge_behavior = SONDE__PERFETTO__TRACK_DESCRIPTOR__SIBLING_MERGE_BEHAVIOR__MERGE_BY_KEY;
-    track.sibling_merge_key_int = own;
-    describe(w, w->rows[row], parent, sonde_names_lane(&w->names, w->process, w->lane, name, sizeof name),
-             (int)w->lane, &track);
+        return track_of(w, TRACK_LANE, w->lane);
+    if (!w->rows[row]) {
+        w->rows[row] = track_of(w, TRACK_ROW, ++w->row_tracks);
+        describe_row(w, w->rows[row], w->lane);
+    }
     return w->rows[row];
 }
 

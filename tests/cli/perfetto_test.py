@@ -69,7 +69,7 @@ class Perfetto(cli.Case):
         # Four kernels at once: the queue's own track and three more, one in the viewer.
         self.assertEqual(names["Queue 2 · Test GPU 9000"], 4)
         queue = [t for t in trace.tracks.values() if t.name == "Queue 2 · Test GPU 9000"]
-        self.assertEqual({t.sibling_merge_key_int for t in queue[1:]}, {queue[0].uuid})
+        self.assertEqual({t.sibling_merge_key_int for t in queue}, {queue[0].uuid})
         self.assertEqual({trace.tracks[t.parent_uuid].name for t in queue}, {"Device 0 · Test GPU 9000"})
         processes = [t.process for t in trace.tracks.values() if t.HasField("process")]
         self.assertEqual(len({p.pid for p in processes}), 2)
