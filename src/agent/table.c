@@ -35,6 +35,8 @@ static struct {
     } table[SONDE_TABLE_COUNT];
 } T;
 
+static struct { uint32_t count, id[4096]; } freed; /* rows of freed objects that may be taken again; table_lock */
+
 static bool pair_find(struct pair *cache, uint64_t key, uint64_t *value)
 {
     for (uint32_t i = (uint32_t)sonde__map_hash(key), n = 0; n < 4; i++, n++) {
@@ -72,6 +74,7 @@ int sonde__tables_init(void)
     if (segments > SONDE_POOL_SEGMENTS_MAX)
         segments = SONDE_POOL_SEGMENTS_MAX;
     memset(&T, 0, sizeof T);
+    freed.count = 0;
     T.cache_mask = entries - 1;
     T.pc = sonde__heap_get(h, entries * sizeof(struct pair));
     T.python = sonde__heap_get(h, entries * sizeof(struct pair));
@@ -546,19 +549,38 @@ uint32_t sonde_work_add(uint32_t dims, const size_t *global, const size_t *local
     return id;
 }
 
+/* Objects are kept one by one up to a number that bounds memory; beyond it a
+ * new object takes the row of one that was freed, or none. */
+#define OBJECTS_MAX 262144u
+
+static struct sonde_row_object *object_row(uint32_t *id)
+{
+    if (T.table[SONDE_TABLE_OBJECT].count < OBJECTS_MAX) {
+        struct sonde_row_object *row = ROW_ADD(OBJECT, struct sonde_row_object, id);
+        if (row)
+            row_commit(SONDE_TABLE_OBJECT);
+        return row;
+    }
+    if (!freed.count)
+        return NULL;
+    *id = freed.id[--freed.count];
+    return row_at(SONDE_TABLE_OBJECT, sizeof(struct sonde_row_object), *id);
+}
+
 uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind, uint64_t bytes,
                           uint64_t address)
 {
     uint32_t id = 0;
     sonde__lock(&sonde__agent.table_lock);
-    struct sonde_row_object *o = ROW_ADD(OBJECT, struct sonde_row_object, &id);
-    if (o) {
+    struct sonde_row_object *o = object_row(&id);
+    if (o)
         *o = (struct sonde_row_object){.kind = kind, .node = call->node, .lane = call->thread->lane,
                                        .bytes = bytes, .address = address, .alloc_ns = call->enter_ns};
-        row_commit(SONDE_TABLE_OBJECT);
-    }
+    bool many = T.table[SONDE_TABLE_OBJECT].count >= OBJECTS_MAX;
     sonde__unlock(&sonde__agent.table_lock);
-    return id;
+    if (many)
+        sonde_note("more than %u data objects: the rows of freed ones are used again", OBJECTS_MAX);
+    return o ? id : 0;
 }
 
 void sonde_object_free(uint32_t object)
@@ -567,8 +589,11 @@ void sonde_object_free(uint32_t object)
         return;
     sonde__lock(&sonde__agent.table_lock);
     struct sonde_row_object *o = row_at(SONDE_TABLE_OBJECT, sizeof *o, object);
-    if (o)
+    if (o && !o->free_ns) {
         o->free_ns = sonde_now_ns();
+        if (T.table[SONDE_TABLE_OBJECT].count >= OBJECTS_MAX && freed.count < 4096)
+            freed.id[freed.count++] = object;
+    }
     sonde__unlock(&sonde__agent.table_lock);
 }
 
