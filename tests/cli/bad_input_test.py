@@ -142,17 +142,19 @@ class BadInput(cli.Case):
                 self.survives(*command)
 
     def test_truncated_sealed(self):
+        """Cut at every place where a chunk can end: rows that are missing are said to be."""
         path, data = self.sealed()
         whole = self.rows(path)[1]
         with open(data, "rb") as file:
             good = file.read()
-        for keep in sorted({len(good) * i // 12 for i in range(12)} | {len(good) - 1, len(good) - 64, 63, 64}):
+        # An empty file is what a process leaves that was killed at once.
+        for keep in [0, 1, 63, len(good) - 1] + list(range(8, len(good), 8)):
             with open(data, "wb") as file:
                 file.write(good[:keep])
             status, rows, said = self.rows(path)
             self.assertEqual(status, 0, said)
             self.assertLessEqual(len(rows), len(whole))
-            if keep and rows != whole:  # an empty file is what a process leaves that was killed at once
+            if keep and rows != whole:
                 self.assertRegex(said, DAMAGE, "cut to %d of %d bytes" % (keep, len(good)))
 
     def test_flipped_sealed(self):
