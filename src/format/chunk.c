@@ -36,6 +36,7 @@ static_assert((1u << WINDOW_LOG) >= DIRECTORY_MAX + SONDE_SEGMENT_ROOM, "a chunk
 struct scratch {
     uint64_t values[ROWS_MAX];
     uint32_t borders[BORDERS_MAX];
+    struct sonde_column columns[SONDE_COLUMNS_MAX];
     uint8_t  directory[DIRECTORY_MAX];
     uint8_t  packed[SONDE_SEGMENT_ROOM + 8];
     uint8_t  payload[DIRECTORY_MAX + SONDE_SEGMENT_ROOM];
@@ -120,12 +121,20 @@ struct source {
     const struct sonde_column *columns;
 };
 
+/* The distance of SPARSE. Zero stays zero whatever stands around it. */
+static uint64_t sparse(uint64_t value, uint64_t *last)
+{
+    uint64_t distance = value ? zigzag((int64_t)(value - *last)) + 1 : 0;
+    *last = value ? value : *last;
+    return distance;
+}
+
 /* values[i] = row i's distance to its prediction, modulo 2^64. Rows before the
  * first count as zero. */
 static void predict(const struct source *s, uint32_t index, uint64_t *values)
 {
     const struct sonde_column *c = &s->columns[index];
-    const struct sonde_column *ref = &s->columns[c->ref], *next = c + 1;
+    const struct sonde_column *ref = &s->columns[c->ref], *last = c + c->span;
     const uint8_t *row = s->rows;
     uint64_t previous = 0;
 
@@ -142,7 +151,10 @@ static void predict(const struct source *s, uint32_t index, uint64_t *values)
         case SONDE_PREDICT_GAP:
             other = load(row + ref->offset, ref->width);
             values[i] = value - (previous > other ? previous : other);
-            previous = load(row + next->offset, next->width);
+            previous = load(row + last->offset, last->width);
+            break;
+        case SONDE_PREDICT_SPARSE:
+            values[i] = sparse(value, &previous);
             break;
         default:
             values[i] = value;
@@ -237,10 +249,13 @@ static struct layout choose_layout(const uint64_t *values, uint32_t count, const
         half = sum * 2 < count ? k + 1 : half;
         most = sum * 20 < count * 19 ? k + 1 : most;
     }
-    if (c->predictor != SONDE_PREDICT_ZERO && largest > 6) {
+    if (c->predictor != SONDE_PREDICT_ZERO && c->predictor != SONDE_PREDICT_SPARSE && largest > 6) {
         uint32_t low = half > 5 ? half - 5 : 0, high = most > 6 ? most - 6 : 0;
         low = low < high ? low : high;
         l.shift = low == high || estimate(values, count, high) < estimate(values, count, low) ? high : low;
+        /* A coarse clock leaves few different values: packing would part what is alike. */
+        if (l.shift && most < 10 && estimate(values, count, 0) < estimate(values, count, l.shift))
+            l.shift = 0;
     }
     l.planes = (largest - (l.shift < largest ? l.shift : largest) + 7) / 8;
     if (l.shift + 8 * l.planes > 8u * c->width || l.shift > SONDE__SHIFT_MAX)
@@ -317,10 +332,60 @@ static void put_column(const struct source *s, uint32_t index, uint64_t *values,
     d = put_varint(d, c->offset);
     if (c->predictor == SONDE_PREDICT_DIFF || c->predictor == SONDE_PREDICT_GAP)
         *d++ = c->ref;
+    if (c->predictor == SONDE_PREDICT_GAP)
+        *d++ = c->span;
     d = put_varint(d, zigzag(sign_extend(values[0], c->width)));
     d = put_varint(d, zigzag(least));
     k->directory = divisor > 1 ? put_varint(d, divisor) : d;
     put_planes(k, values, s->count, l);
+}
+
+/* Bits of the distances of two columns: enough to tell two predictors apart. */
+static uint64_t weigh(const struct source *s, uint32_t index, uint64_t *values)
+{
+    uint64_t bits = 0;
+    int64_t least;
+
+    for (uint32_t k = index; k < index + 2; k++) {
+        predict(s, k, values);
+        level(values, s->count, s->columns[k].width, &least);
+        for (uint32_t i = 1; i < s->count; i++)
+            bits += bit_length(values[i]);
+    }
+    return bits;
+}
+
+/* The one distance that SPARSE cannot tell from 0 does not occur in a
+ * correlation id; rows that hold it all the same are stored as they are. */
+static bool sparse_fits(const struct source *s, const struct sonde_column *c)
+{
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint64_t value = load(s->rows + (size_t)i * s->stride + c->offset, c->width);
+        if (value && sparse(value, &last) == 0)
+            return false;
+    }
+    return true;
+}
+
+static void choose_columns(struct source *s, enum sonde_table table, struct scratch *scratch)
+{
+    struct source held = *s;
+    uint32_t count = table_columns[table].count;
+
+    s->columns = table_columns[table].columns;
+    if (table == SONDE_TABLE_OP) {
+        held.columns = columns_op_held;
+        if (weigh(&held, COLUMNS_OP_WAIT, scratch->values) < weigh(s, COLUMNS_OP_WAIT, scratch->values))
+            s->columns = columns_op_held;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (s->columns[i].predictor != SONDE_PREDICT_SPARSE || sparse_fits(s, &s->columns[i]))
+            continue;
+        memcpy(scratch->columns, s->columns, count * sizeof *s->columns);
+        scratch->columns[i].predictor = SONDE_PREDICT_ZERO;
+        s->columns = scratch->columns;
+    }
 }
 
 /* ---- compression -------------------------------------------------------- */
@@ -430,7 +495,7 @@ long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
     if (check_arguments(table, count, out_bytes) < 0)
         return SONDE_EINVALID;
 
-    struct source s = { rows, count, h.row_bytes = sonde_row_bytes(table), table_columns[table].columns };
+    struct source s = { rows, count, h.row_bytes = sonde_row_bytes(table), NULL };
     struct sink k = { .directory = scratch->directory, .planes = scratch->payload + DIRECTORY_MAX,
                       .packed = scratch->packed, .borders = scratch->borders,
                       .planes_start = scratch->payload + DIRECTORY_MAX };
@@ -443,6 +508,7 @@ long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
         memcpy(k.planes, rows, count);
         k.planes += count;
     }
+    choose_columns(&s, table, scratch);
     for (uint32_t i = 0; i < h.columns; i++)
         put_column(&s, i, scratch->values, &k);
     if (table == SONDE_TABLE_OP || table == SONDE_TABLE_CALL)

@@ -5,7 +5,7 @@
  * change here is therefore no change of the format.
  *
  * Order matters: a column may refer only to one that stands before it, and a
- * GAP column is followed by the DIFF column that closes it.
+ * GAP column is followed by `span` DIFF columns, each to the one before it.
  */
 #ifndef SONDE_FORMAT_COLUMNS_H
 #define SONDE_FORMAT_COLUMNS_H
@@ -19,24 +19,27 @@ enum sonde_predictor {
     SONDE_PREDICT_ZERO  = 0, /* nothing: the value itself */
     SONDE_PREDICT_DELTA = 1, /* the previous row's value */
     SONDE_PREDICT_DIFF  = 2, /* this row's value of column `ref` */
-    SONDE_PREDICT_GAP   = 3, /* the later of: the previous row's value of the next column;
-                                this row's value of column `ref` */
+    SONDE_PREDICT_GAP   = 3, /* the later of: the previous row's value of the last of the `span`
+                                columns that follow; this row's value of column `ref` */
     SONDE_PREDICT_BYTES = 4, /* no integer: `width` bytes, row after row */
+    SONDE_PREDICT_SPARSE = 5, /* zeros among numbers: 0 for 0, else 1 + zigzag of the distance
+                                 to the last value that was not 0 */
 };
 
 #define SONDE_COLUMNS_MAX 64
 
 struct sonde_column {
-    uint8_t  predictor, ref;
+    uint8_t  predictor, ref, span;
     uint16_t width, offset;
 };
 
 #define FIELD(row, field) (uint16_t)sizeof(((struct row *)0)->field), (uint16_t)offsetof(struct row, field)
-#define ZERO(row, field) { SONDE_PREDICT_ZERO, 0, FIELD(row, field) }
-#define DELTA(row, field) { SONDE_PREDICT_DELTA, 0, FIELD(row, field) }
-#define DIFF(row, field, ref) { SONDE_PREDICT_DIFF, ref, FIELD(row, field) }
-#define GAP(row, field, ref) { SONDE_PREDICT_GAP, ref, FIELD(row, field) }
-#define BYTES(row, field) { SONDE_PREDICT_BYTES, 0, FIELD(row, field) }
+#define ZERO(row, field) { SONDE_PREDICT_ZERO, 0, 0, FIELD(row, field) }
+#define DELTA(row, field) { SONDE_PREDICT_DELTA, 0, 0, FIELD(row, field) }
+#define DIFF(row, field, ref) { SONDE_PREDICT_DIFF, ref, 0, FIELD(row, field) }
+#define GAP(row, field, ref, span) { SONDE_PREDICT_GAP, ref, span, FIELD(row, field) }
+#define SPARSE(row, field) { SONDE_PREDICT_SPARSE, 0, 0, FIELD(row, field) }
+#define BYTES(row, field) { SONDE_PREDICT_BYTES, 0, 0, FIELD(row, field) }
 
 static const struct sonde_column columns_frame[] = {
     ZERO(sonde_row_frame, kind), ZERO(sonde_row_frame, op), DELTA(sonde_row_frame, module),
@@ -97,15 +100,26 @@ static const struct sonde_column columns_note[] = {
     DELTA(sonde_row_note, at_ns), BYTES(sonde_row_note, text),
 };
 /* An operation is entered, queued, submitted, started and ended, each shortly
- * after the last; it starts when the queue is free or when it was submitted. */
+ * after the last, but for one wait: until the queue is free. Some runtimes
+ * submit at once and start when it is, others submit only then (PoCL): the
+ * encoder takes the list that fits a chunk better. The two differ in entries
+ * COLUMNS_OP_WAIT and the one after it. */
+#define COLUMNS_OP_WAIT 3
 static const struct sonde_column columns_op[] = {
-    DELTA(sonde_row_op, correlation), DELTA(sonde_row_op, enter_ns), DIFF(sonde_row_op, queued_ns, 1),
-    DIFF(sonde_row_op, submit_ns, 2), GAP(sonde_row_op, start_ns, 3), DIFF(sonde_row_op, end_ns, 4),
+    SPARSE(sonde_row_op, correlation), DELTA(sonde_row_op, enter_ns), DIFF(sonde_row_op, queued_ns, 1),
+    DIFF(sonde_row_op, submit_ns, 2), GAP(sonde_row_op, start_ns, 3, 1), DIFF(sonde_row_op, end_ns, 4),
     ZERO(sonde_row_op, bytes), ZERO(sonde_row_op, node), ZERO(sonde_row_op, work),
     ZERO(sonde_row_op, object), ZERO(sonde_row_op, kind), ZERO(sonde_row_op, flags),
 };
+static const struct sonde_column columns_op_held[] = {
+    SPARSE(sonde_row_op, correlation), DELTA(sonde_row_op, enter_ns), DIFF(sonde_row_op, queued_ns, 1),
+    GAP(sonde_row_op, submit_ns, 2, 2), DIFF(sonde_row_op, start_ns, 3), DIFF(sonde_row_op, end_ns, 4),
+    ZERO(sonde_row_op, bytes), ZERO(sonde_row_op, node), ZERO(sonde_row_op, work),
+    ZERO(sonde_row_op, object), ZERO(sonde_row_op, kind), ZERO(sonde_row_op, flags),
+};
+static_assert(sizeof columns_op == sizeof columns_op_held, "the two lists differ in predictors only");
 static const struct sonde_column columns_call[] = {
-    DELTA(sonde_row_call, correlation), DELTA(sonde_row_call, enter_ns),
+    SPARSE(sonde_row_call, correlation), DELTA(sonde_row_call, enter_ns),
     DIFF(sonde_row_call, leave_ns, 1), ZERO(sonde_row_call, node), ZERO(sonde_row_call, lane),
 };
 static const struct sonde_column columns_symbol[] = {
@@ -113,7 +127,7 @@ static const struct sonde_column columns_symbol[] = {
     DELTA(sonde_row_symbol, file), ZERO(sonde_row_symbol, line), DELTA(sonde_row_symbol, module),
 };
 static const struct sonde_column columns_process[] = {
-    { SONDE_PREDICT_BYTES, 0, sizeof(struct sonde_live_header), 0 },
+    { SONDE_PREDICT_BYTES, 0, 0, sizeof(struct sonde_live_header), 0 },
 };
 static const struct sonde_column columns_index[] = {
     DELTA(sonde_row_index, offset), ZERO(sonde_row_index, size), ZERO(sonde_row_index, table),
@@ -127,6 +141,7 @@ static const struct sonde_column columns_index[] = {
 #undef DIFF
 #undef GAP
 #undef BYTES
+#undef SPARSE
 
 #define TABLE_COLUMNS(table, list) [SONDE_TABLE_##table] = { list, sizeof list / sizeof *list }
 static const struct {

@@ -22,6 +22,7 @@
 struct sonde__decoder {
     ZSTD_DCtx *zstd;
     uint64_t   values[ROWS_MAX], gaps[ROWS_MAX];
+    uint32_t   gap, chain_end; /* columns of the open chain; 0 = none is open */
     uint8_t    payload[SONDE__PAYLOAD_MAX + 8]; /* packed bits are read eight bytes at a time */
 };
 
@@ -133,7 +134,7 @@ static int get_entry(struct reader *r, struct entry *e, uint32_t row_bytes)
     flags = r->at[1];
     e->shift = flags & (SONDE__ENTRY_DIVISOR - 1);
     r->at += 2;
-    if (get_place(r, c, row_bytes) < 0 || c->predictor > SONDE_PREDICT_BYTES)
+    if (get_place(r, c, row_bytes) < 0 || c->predictor > SONDE_PREDICT_SPARSE)
         return SONDE_EFORMAT;
     if (c->predictor == SONDE_PREDICT_BYTES)
         return e->planes || flags ? SONDE_EFORMAT : 0;
@@ -145,6 +146,11 @@ static int get_entry(struct reader *r, struct entry *e, uint32_t row_bytes)
             return SONDE_EFORMAT;
         c->ref = *r->at++;
     }
+    if (c->predictor == SONDE_PREDICT_GAP) {
+        if (r->at == r->end)
+            return SONDE_EFORMAT;
+        c->span = *r->at++;
+    }
     if (get_varint(r, &e->first) < 0 || get_varint(r, &e->least) < 0 ||
         ((flags & SONDE__ENTRY_DIVISOR) && get_varint(r, &e->divisor) < 0))
         return SONDE_EFORMAT;
@@ -153,19 +159,31 @@ static int get_entry(struct reader *r, struct entry *e, uint32_t row_bytes)
     return 0;
 }
 
-/* References go backwards, and a GAP is closed by a DIFF to it. */
+/* A GAP is followed by its chain: DIFF columns, each to the one before it. */
+static int check_chain(const struct entry *e, uint32_t gap, uint32_t count)
+{
+    const struct sonde_column *c = &e[gap].column;
+
+    if (c->width != 8 || e[c->ref].column.width != 8 || !c->span || c->span >= count - gap)
+        return SONDE_EFORMAT;
+    for (uint32_t i = gap + 1; i <= gap + c->span; i++)
+        if (e[i].column.predictor != SONDE_PREDICT_DIFF || e[i].column.ref != i - 1 || e[i].column.width != 8)
+            return SONDE_EFORMAT;
+    return 0;
+}
+
+/* References go backwards, to numbers. */
 static int check_references(const struct entry *e, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         const struct sonde_column *c = &e[i].column;
+        if (c->predictor == SONDE_PREDICT_SPARSE && c->width != 8)
+            return SONDE_EFORMAT;
         if (c->predictor != SONDE_PREDICT_DIFF && c->predictor != SONDE_PREDICT_GAP)
             continue;
         if (c->ref >= i || e[c->ref].column.predictor == SONDE_PREDICT_BYTES)
             return SONDE_EFORMAT;
-        if (c->predictor == SONDE_PREDICT_GAP &&
-            (c->width != 8 || e[c->ref].column.width != 8 || i + 1 == count ||
-             e[i + 1].column.predictor != SONDE_PREDICT_DIFF || e[i + 1].column.ref != i ||
-             e[i + 1].column.width != 8))
+        if (c->predictor == SONDE_PREDICT_GAP && check_chain(e, i, count) < 0)
             return SONDE_EFORMAT;
     }
     return 0;
@@ -230,27 +248,39 @@ static void store_column(uint8_t *at, size_t stride, uint32_t count, uint32_t wi
     }
 }
 
-/* A GAP column and the DIFF column after it, which need each other row by row. */
-static void close_gap(const uint64_t *gaps, const uint64_t *lengths, const uint8_t *reference,
-                      uint8_t *start_at, uint8_t *end_at, size_t stride, uint32_t count)
-{
-    uint64_t start, end = 0, other;
-
-    for (uint32_t i = 0; i < count; i++) {
-        size_t row = i * stride;
-        memcpy(&other, reference + row, sizeof other);
-        start = gaps[i] + (end > other ? end : other);
-        end = start + lengths[i];
-        memcpy(start_at + row, &start, sizeof start);
-        memcpy(end_at + row, &end, sizeof end);
-    }
-}
-
 struct target {
     uint8_t *rows;
     size_t   stride;
     uint32_t count;
 };
+
+static void undo_sparse(uint64_t *values, uint32_t count)
+{
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (values[i])
+            values[i] = last += unzigzag(values[i] - 1);
+}
+
+/* A GAP column and its chain need each other row by row. The distances of the
+ * chain stand in the rows already. */
+static void close_chain(const uint64_t *gaps, const struct entry *all, uint32_t gap, const struct target *t)
+{
+    const struct sonde_column *c = &all[gap].column;
+    uint64_t value = 0, other;
+    uint8_t *row = t->rows;
+
+    for (uint32_t i = 0; i < t->count; i++, row += t->stride) {
+        memcpy(&other, row + all[c->ref].column.offset, sizeof other);
+        value = gaps[i] + (value > other ? value : other);
+        memcpy(row + c->offset, &value, sizeof value);
+        for (uint32_t k = gap + 1; k <= gap + c->span; k++) {
+            memcpy(&other, row + all[k].column.offset, sizeof other);
+            value += other;
+            memcpy(row + all[k].column.offset, &value, sizeof value);
+        }
+    }
+}
 
 /* Bytes of a column's planes, or of the fields themselves. */
 static size_t column_bytes(const struct entry *e, uint32_t count)
@@ -280,7 +310,7 @@ static void get_column(struct sonde__decoder *d, struct reader *r, struct reader
                       const struct entry *all, uint32_t index, const struct target *t)
 {
     const struct entry *e = &all[index];
-    const struct sonde_column *c = &e->column, *before = &all[index ? index - 1 : 0].column;
+    const struct sonde_column *c = &e->column;
     size_t size = column_bytes(e, t->count);
     const uint8_t *from = r->at, *bits = packed->at;
     uint8_t *at = t->rows + c->offset;
@@ -293,19 +323,23 @@ static void get_column(struct sonde__decoder *d, struct reader *r, struct reader
         return;
     }
     get_distances(from, bits, e, t->count, c->predictor == SONDE_PREDICT_GAP ? d->gaps : d->values);
-    if (c->predictor == SONDE_PREDICT_GAP)
-        return;
-    if (c->predictor == SONDE_PREDICT_DIFF && index && before->predictor == SONDE_PREDICT_GAP) {
-        close_gap(d->gaps, d->values, t->rows + all[before->ref].column.offset,
-                  t->rows + before->offset, at, t->stride, t->count);
+    if (c->predictor == SONDE_PREDICT_GAP) {
+        d->gap = index;
+        d->chain_end = index + c->span;
         return;
     }
     if (c->predictor == SONDE_PREDICT_DELTA)
         for (uint32_t i = 1; i < t->count; i++)
             d->values[i] += d->values[i - 1];
-    if (c->predictor == SONDE_PREDICT_DIFF)
+    if (c->predictor == SONDE_PREDICT_SPARSE)
+        undo_sparse(d->values, t->count);
+    if (c->predictor == SONDE_PREDICT_DIFF && !d->chain_end)
         add_column(t->rows + all[c->ref].column.offset, t->stride, t->count, all[c->ref].column.width, d->values);
     store_column(at, t->stride, t->count, c->width, d->values);
+    if (d->chain_end == index && index) {
+        close_chain(d->gaps, all, d->gap, t);
+        d->chain_end = 0;
+    }
 }
 
 /* ---- chunks ------------------------------------------------------------- */
@@ -380,6 +414,7 @@ int sonde__decoder_run(struct sonde__decoder *d, const void *data, size_t size,
         split_payload(&r, entries, chunk->columns, chunk->count, &packed) < 0)
         return SONDE_EFORMAT;
     memset(rows, 0, t.count * t.stride);
+    d->chain_end = 0;
     for (uint32_t i = 0; i < chunk->columns; i++)
         get_column(d, &r, &packed, entries, i, &t);
     return 0;
