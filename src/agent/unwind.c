@@ -143,7 +143,7 @@ static inline uint64_t rule_get(uint64_t gen, uintptr_t look)
 
 /* What this thread may read: [lo, hi). A foreign stack (coroutine, alternate
  * signal stack) has no known end: its pages are probed as the walk reaches
- * them, one system call of about 0.1 us per page and walk. */
+ * them, one system call of 0.1 to 0.4 us per page and walk. */
 struct bounds {
     uintptr_t lo, hi;
     bool      foreign;

@@ -18,7 +18,7 @@
  *
  * The thread's own stack costs no system call in the steady state (its pages
  * are probed once). On other stacks (coroutines, alternate signal stacks) each
- * page that a walk touches costs one, about 0.1 us: they may vanish any time.
+ * page that a walk touches costs one (0.1 to 0.4 us): they may vanish any time.
  */
 #ifndef SONDE_AGENT_UNWIND_H
 #define SONDE_AGENT_UNWIND_H

@@ -127,7 +127,13 @@ SONDE__RAW uint64_t sonde__rule_learn(uintptr_t pc)
 {
     struct sonde__cfi cfi;
     struct sonde__cfi_row row;
-    if (sonde__cfi_find(pc, &cfi) != SONDE__CFI_FOUND || cfi.ra_reg != SONDE__DWARF_RIP ||
+    enum sonde__cfi_found found = sonde__cfi_find(pc, &cfi);
+    /* No call returns to the first byte of a function: makecontext planted it
+     * there, and nothing lies beyond. */
+    if (found == SONDE__CFI_NO_INFO && sonde__cfi_find(pc + 1, &cfi) == SONDE__CFI_FOUND &&
+        cfi.start == pc + 1)
+        return SONDE__RULE_OUTERMOST;
+    if (found != SONDE__CFI_FOUND || cfi.ra_reg != SONDE__DWARF_RIP ||
         !sonde__cfi_row(&cfi, pc, &row))
         return SONDE__RULE_NONE;
     return row_pack(&cfi, &row, pc);

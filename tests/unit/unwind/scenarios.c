@@ -231,6 +231,7 @@ static void routine(int which)
     for (int i = 0;; i++) {
         recurse(which + i % 4);
         with_alloca(1, 32 * (which + 1));
+        assert_int_equal(o->last.end, SONDE_UNWIND_OUTERMOST);
         swapcontext(&routine_context[which], &main_context);
     }
 }
