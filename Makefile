@@ -31,7 +31,8 @@ check-all:
 bench:
 	@tools/setup.sh build demo test
 	@$(MAKE) --no-print-directory all
-	@bench/run.sh
+	@cmake --build --preset release --target bench-programs -j $(JOBS)
+	@python3 bench/run.py
 
 install: all
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"

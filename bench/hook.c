@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness.h"
+#include "../tests/unit/agent/harness.h"
 
 enum { ROUNDS = 15, CALLS = 2000 };
 

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""The figures of docs/performance.md, as ratios from paired runs.
+
+    bench/run.py [SECTION ...] [--rounds N] [--build DIR] [--out FILE]
+
+A round runs every variant once, in random order, so that a machine whose speed
+drifts hurts all alike; a ratio is taken within its round. Printed: the median
+ratio with the 95 % interval of the median (bootstrap over rounds).
+
+SONDE_BENCH_INTERCEPT may name a folder with the libOpenCL.so of
+opencl-intercept-layer; without it its rows are left out, and said so.
+"""
+import argparse, json, os, random, re, shutil, statistics, subprocess, sys, tempfile, time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+lines = []
+
+
+def say(text=""):
+    print(text, flush=True)
+    lines.append(text)
+
+
+def interval(values):
+    """95 % interval of the median, by bootstrap."""
+    rng = random.Random(1)
+    medians = sorted(statistics.median(rng.choices(values, k=len(values))) for _ in range(2000))
+    return medians[50], medians[1949]
+
+
+def run(command, env=None, cwd=None):
+    full = dict(os.environ, **(env or {}))
+    done = subprocess.run(command, env=full, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(f"bench: {' '.join(command)} failed with status {done.returncode}: {done.stderr[-500:]}")
+    return done.stdout
+
+
+class Bench:
+    def __init__(self, build, rounds):
+        self.build, self.rounds = build, rounds
+        self.sonde = f"{build}/bin/sonde"
+        self.work = tempfile.mkdtemp(prefix="bench-", dir=build)
+        os.environ.setdefault("POCL_CACHE_DIR", f"{build}/bench/pocl-cache")
+        os.makedirs(os.environ["POCL_CACHE_DIR"], exist_ok=True)
+
+    def record(self, command, *options):
+        out = f"{self.work}/m.sonde"
+        return [self.sonde, "record", "-q", "--force", "-o", out, *options, "--", *command]
+
+    def paired(self, variants, measure=None):
+        """variants: {name: function() -> number}. {name: list of numbers}, round by round."""
+        values = {name: [] for name in variants}
+        for name in variants:
+            variants[name]()  # caches warm
+        for _ in range(self.rounds):
+            order = list(variants)
+            random.shuffle(order)
+            for name in order:
+                values[name].append(variants[name]())
+        return values
+
+    # ---- an empty kernel ------------------------------------------------------
+
+    def enqueue_variants(self, args):
+        empty = f"{self.build}/bench/bench-empty"
+        floor = f"{self.build}/bench/libbench-floor.so"
+        number = lambda command, env=None: float(run(command, env).split()[-1])
+        variants = {
+            "nothing": lambda: number([empty, *args]),
+            "program enables profiling": lambda: number([empty, "--profiling", *args]),
+            "minimal interceptor": lambda: number([empty, *args], {"OPENCL_LAYERS": floor}),
+            "sonde --trace": lambda: number(self.record([empty, *args])),
+            "sonde --profile": lambda: number(self.record([empty, *args], "--profile")),
+        }
+        intercept = os.environ.get("SONDE_BENCH_INTERCEPT")
+        if intercept:
+            base = {"LD_LIBRARY_PATH": intercept, "CLI_OpenCLFileName": "/usr/lib/x86_64-linux-gnu/libOpenCL.so.1",
+                    "CLI_DevicePerformanceTiming": "1", "CLI_SuppressLogging": "1", "CLI_DumpDir": self.work}
+            variants["intercept layer, device timing"] = lambda: number([empty, *args], base)
+            variants["intercept layer, + Chrome trace"] = lambda: number(
+                [empty, *args], dict(base, CLI_ChromePerformanceTiming="1", CLI_ChromeCallLogging="1"))
+        return variants
+
+    def enqueue(self):
+        say("An empty kernel enqueued on PoCL (ratio of time per operation to nothing; last column: ns above the minimal interceptor)")
+        for what, n, every in (("finish every 1,000", 100000, 1000), ("finish at the end", 100000, 100000), ("finish each", 20000, 1)):
+            for depth in (5, 20):
+                values = self.paired(self.enqueue_variants([str(n), str(every), str(depth)]))
+                say(f"\n  {what}, call depth {depth}: nothing = {statistics.median(values['nothing']):,.0f} ns per operation, {self.rounds} rounds")
+                for name in list(values)[1:]:
+                    ratios = [a / b for a, b in zip(values[name], values["nothing"])]
+                    above = statistics.median(a - b for a, b in zip(values[name], values["minimal interceptor"]))
+                    low, high = interval(ratios)
+                    say(f"    {name:34} {statistics.median(ratios):5.2f}  [{low:.2f}, {high:.2f}]  {above:+8.0f} ns")
+        if not os.environ.get("SONDE_BENCH_INTERCEPT"):
+            say("  opencl-intercept-layer: left out, SONDE_BENCH_INTERCEPT is not set")
+
+    # ---- the parts ---------------------------------------------------------------
+
+    def parts(self):
+        say("The parts of a hook, without the runtime (bench/hook.c)")
+        say(run([f"{self.build}/bench/bench-hook"], cwd=self.work).rstrip())
+        say()
+        say("Walking the native stack, beside libunwind (bench/unwind.c)")
+        say(run([f"{self.build}/bench/bench-unwind"]).rstrip())
+
+    # ---- own cost as the ledger says it ---------------------------------------------
+
+    def own(self):
+        """The ledger's hook figure against one measured from outside: the slowdown of enqueueing alone.
+
+        The device must not be what the program waits for, so operations are
+        enqueued behind a user event: time to enqueue is the program's own."""
+        say("Own time: the ledger's hook figure against the time from outside (examples of the same load)")
+        empty = f"{self.build}/bench/bench-empty"
+        args = ["200000", "1000", "20"]
+        floor = {"OPENCL_LAYERS": f"{self.build}/bench/libbench-floor.so"}
+        values = self.paired({"nothing": lambda: float(run([empty, *args], floor).split()[-1]),
+                              "sonde": lambda: float(run(self.record([empty, *args])).split()[-1])})
+        ledger = json.loads(run([self.sonde, "report", f"{self.work}/m.sonde", "ledger", "--json"]))
+        outside = statistics.median(a - b for a, b in zip(values["sonde"], values["nothing"]))
+        say(f"  ledger: {ledger['agent_ns'] / ledger['seen']:.0f} ns per operation; above the minimal interceptor: {outside:.0f} ns")
+
+    # ---- real programs ----------------------------------------------------------------
+
+    def programs(self):
+        say("Real programs (ratio of wall time to nothing)")
+        programs = {
+            "clpeak --kernel-latency": ["clpeak", "--kernel-latency"],
+            "hashcat -b -m 1400": ["hashcat", "-b", "-m", "1400", "-D", "1", "--force"],
+            "clblast_tuner_xaxpy": ["clblast_tuner_xaxpy", "-n", "262144"],
+            "clblast_tuner_xdot": ["clblast_tuner_xdot", "-n", "65536"],
+            "ffmpeg unsharp_opencl": ["ffmpeg", "-v", "error", "-init_hw_device", "opencl=ocl", "-filter_hw_device", "ocl", "-f", "lavfi",
+                                      "-i", "testsrc=size=1280x720:rate=25:duration=6", "-vf",
+                                      "format=yuv420p,hwupload,unsharp_opencl,hwdownload,format=yuv420p", "-f", "null", "-"],
+            "heat 1024 400": [f"{self.build}/bin/examples/heat", "1024", "400"],
+        }
+        for name, command in programs.items():
+            if not shutil.which(command[0]):
+                say(f"  {name:28} left out: not installed")
+                continue
+
+            def timed(full):
+                begin = time.monotonic()
+                run(full, cwd=self.work)
+                return time.monotonic() - begin
+            values = self.paired({"nothing": lambda: timed(command), "sonde": lambda: timed(self.record(command))})
+            # What record does after the program ended is not the program's wall time.
+            inside = json.load(open(f"{self.work}/m.sonde/manifest.json"))
+            ratios = [a / b for a, b in zip(values["sonde"], values["nothing"])]
+            low, high = interval(ratios)
+            say(f"  {name:28} {statistics.median(ratios):5.3f}  [{low:.3f}, {high:.3f}]  of {statistics.median(values['nothing']):6.2f} s")
+            del inside
+
+    # ---- lanes per tracing thread ---------------------------------------------------------
+
+    def lanes(self):
+        say("Contexts x queues, lanes per tracing thread (ratio of run time to 256 lanes per thread; hpctoolkit-gpu, figure 3)")
+        program = f"{self.build}/bench/bench-queues"
+        for contexts, queues in ((1, 20), (2, 40), (3, 80)):
+            count = str(24000 // (contexts * queues))
+            seconds = lambda n: float(run(self.record([program, str(contexts), str(queues), count], "--streams-per-thread", str(n))).split()[-1])
+            values = self.paired({n: (lambda n=n: seconds(n)) for n in (1, 8, 64, 256, 1000)})
+            row = []
+            for n in (1, 8, 64, 1000):
+                ratios = [a / b for a, b in zip(values[n], values[256])]
+                low, high = interval(ratios)
+                row.append(f"{n}: {statistics.median(ratios):.2f} [{low:.2f}, {high:.2f}]")
+            say(f"  {contexts} x {queues:<3} " + "   ".join(row))
+
+    # ---- size and reading ---------------------------------------------------------------------
+
+    def size(self):
+        say("Size on disk and reading, one million operations")
+        empty = f"{self.build}/bench/bench-empty"
+        run(self.record([empty, "1000000", "1000", "20"]))
+        out = f"{self.work}/m.sonde"
+        ledger = json.loads(run([self.sonde, "report", out, "ledger", "--json"]))
+        say(f"  {ledger['bytes_on_disk'] / ledger['seen']:.2f} bytes per operation, contexts, API calls and symbols included ({ledger['seen']:,} operations)")
+        for view in ("summary", "lanes"):
+            times = []
+            for _ in range(5):
+                begin = time.monotonic()
+                run([self.sonde, "report", out, view])
+                times.append(time.monotonic() - begin)
+            best = statistics.median(times)
+            say(f"  report {view:8} {best * 1e3:8.1f} ms   {ledger['seen'] / best / 1e6:8.1f} million operations per second")
+
+    # ---- memory ------------------------------------------------------------------------------------
+
+    def memory(self, seconds=600):
+        say(f"Resident memory in profile mode, {seconds} s of empty kernels")
+        empty = f"{self.build}/bench/bench-empty"
+        child = subprocess.Popen(self.record([empty, str(10 ** 9), "1000", "20"], "--profile"), stdout=subprocess.DEVNULL, start_new_session=True)
+        begin, seen = time.monotonic(), []
+        while time.monotonic() - begin < seconds:
+            time.sleep(seconds / 20)
+            pids = run(["pgrep", "-x", "bench-empty"]).split()
+            with open(f"/proc/{pids[0]}/status") as status:
+                seen.append(int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1)))
+        os.killpg(child.pid, 15)
+        child.wait()
+        say("  kB at 20 equal steps: " + " ".join(f"{k:,}" for k in seen))
+        say(f"  second half against first: {max(seen[10:]) / max(seen[1:10]):.3f}")
+
+
+def machine():
+    cpu = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
+    return f"{os.cpu_count()} x {cpu.group(1) if cpu else 'unknown processor'}, Linux {os.uname().release}, {time.strftime('%Y-%m-%d')}"
+
+
+def main():
+    sections = ["enqueue", "parts", "own", "programs", "lanes", "size", "memory"]
+    parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
+    parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))
+    parser.add_argument("--out", help="also write the table to this file")
+    args = parser.parse_args()
+    bench = Bench(os.path.abspath(args.build), args.rounds)
+    say(machine())
+    try:
+        for section in args.sections or sections:
+            say()
+            getattr(bench, section)()
+    finally:
+        shutil.rmtree(bench.work, ignore_errors=True)
+    if args.out:
+        with open(args.out, "w") as out:
+            out.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
