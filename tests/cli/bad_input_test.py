@@ -142,13 +142,13 @@ class BadInput(cli.Case):
                 self.survives(*command)
 
     def test_truncated_sealed(self):
-        """Cut at every place where a chunk can end: rows that are missing are said to be."""
+        """Cut anywhere inside a chunk: rows that are missing are said to be."""
         path, data = self.sealed()
         whole = self.rows(path)[1]
         with open(data, "rb") as file:
             good = file.read()
         # An empty file is what a process leaves that was killed at once.
-        for keep in [0, 1, 63, len(good) - 1] + list(range(8, len(good), 8)):
+        for keep in [0, 1, 63, len(good) - 1] + list(range(9, len(good), 8)):
             with open(data, "wb") as file:
                 file.write(good[:keep])
             status, rows, said = self.rows(path)
