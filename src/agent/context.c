@@ -153,6 +153,8 @@ static void check_stack(struct sonde_thread *t)
         return;
     sonde__unwind_full(t->check);
     const struct sonde_stack *a = &t->stack, *b = t->check;
+    if (a->end == SONDE_UNWIND_CUT || b->end == SONDE_UNWIND_CUT)
+        return; /* cut at different places: not comparable from the outermost */
     /* The innermost frames are this file's own and differ by call site; compare
      * from the outermost inwards, up to the caller of sonde__context. */
     uint32_t n = a->count < b->count ? a->count : b->count;
