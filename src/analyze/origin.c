@@ -33,8 +33,14 @@ static bool is_installed(const char *path)
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (begins(path, prefixes[i]))
             return true;
-    return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/") ||
-           begins(path, "<frozen ");
+    return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
+}
+
+/* Python code without a file is made by a library (<frozen importlib>, wrappers
+ * from exec), unless the user typed it. */
+static bool is_generated(const char *file)
+{
+    return *file == '<' && !begins(file, "<stdin>") && !begins(file, "<string>") && !begins(file, "<ipython");
 }
 
 enum sonde_cct_origin sonde_origin_of(const char *module, const char *file)
@@ -42,7 +48,7 @@ enum sonde_cct_origin sonde_origin_of(const char *module, const char *file)
     if (*module && is_runtime_module(sonde_path_base(module)))
         return SONDE_ORIGIN_RUNTIME;
     if (*file)
-        return is_installed(file) ? SONDE_ORIGIN_LIBRARY : SONDE_ORIGIN_USER;
+        return is_installed(file) || is_generated(file) ? SONDE_ORIGIN_LIBRARY : SONDE_ORIGIN_USER;
     return is_installed(module) ? SONDE_ORIGIN_LIBRARY : SONDE_ORIGIN_USER;
 }
 

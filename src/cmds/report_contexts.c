@@ -2,6 +2,8 @@
  *
  * A node's share is that of its inclusive device time in the whole; where no
  * operation has device times, of its operations. Children come heaviest first.
+ * The text leaves out frames of the runtime (loader, C library, interpreter),
+ * whose callees take their place; JSON has them all.
  */
 #include <stdio.h>
 
@@ -34,19 +36,32 @@ static int heavier(const void *left, const void *right)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
+static bool hidden(const struct sonde_cct_node *node)
+{
+    return node->kind == SONDE_FRAME_NATIVE && node->origin == SONDE_ORIGIN_RUNTIME;
+}
+
 /* Children worth showing, heaviest first; *cut gets how many are left out. NULL when there are none. */
-static struct child *children(const struct report *r, uint32_t parent, size_t *count, size_t *cut)
+static struct child *children(const struct report *r, uint32_t parent, bool all, size_t *count, size_t *cut)
 {
     const struct sonde_cct_node *nodes = r->profile->nodes.items;
     SONDE_VECTOR(struct child) list = {0};
+    SONDE_VECTOR(uint32_t) parents = {0};
+    int rc = sonde_vector_push(&parents, parent);
     *cut = 0;
-    for (uint32_t at = nodes[parent].first_child; at; at = nodes[at].next_sibling) {
-        double w = weight(r, &nodes[at]);
-        if (r->min_percent > 0 && w * 100 < whole(r) * r->min_percent)
-            (*cut)++;
-        else if (sonde_vector_push(&list, (struct child){at, w, nodes[at].total.api_ns}))
-            break;
+    while (parents.count && !rc) {
+        uint32_t at = nodes[parents.items[--parents.count]].first_child;
+        for (; at && !rc; at = nodes[at].next_sibling) {
+            double w = weight(r, &nodes[at]);
+            if (r->min_percent > 0 && w * 100 < whole(r) * r->min_percent)
+                (*cut)++;
+            else if (!all && hidden(&nodes[at]))
+                rc = sonde_vector_push(&parents, at);
+            else
+                rc = sonde_vector_push(&list, (struct child){at, w, nodes[at].total.api_ns});
+        }
     }
+    sonde_vector_fini(&parents);
     *count = list.count;
     if (list.count)
         qsort(list.items, list.count, sizeof *list.items, heavier);
@@ -75,11 +90,11 @@ static void print_row(const struct report *r, struct table *t, uint32_t at, size
     sonde_text_fini(&label);
 }
 
-static bool push(const struct report *r, steps *stack, uint32_t node, size_t *cut)
+static bool push(const struct report *r, steps *stack, uint32_t node, bool all, size_t *cut)
 {
     struct step step = {0};
     size_t left_out;
-    step.list = children(r, node, &step.count, &left_out);
+    step.list = children(r, node, all, &step.count, &left_out);
     *cut += left_out;
     if (!sonde_vector_push(stack, step))
         return true;
@@ -91,7 +106,7 @@ static size_t walk(const struct report *r, struct table *t)
 {
     steps stack = {0};
     size_t cut = 0;
-    bool ok = push(r, &stack, 0, &cut);
+    bool ok = push(r, &stack, 0, false, &cut);
     while (stack.count) {
         struct step *top = &stack.items[stack.count - 1];
         if (!ok || top->at == top->count) {
@@ -101,7 +116,7 @@ static size_t walk(const struct report *r, struct table *t)
         }
         uint32_t node = top->list[top->at++].node;
         print_row(r, t, node, stack.count - 1);
-        ok = push(r, &stack, node, &cut);
+        ok = push(r, &stack, node, false, &cut);
     }
     sonde_vector_fini(&stack);
     return cut;
@@ -172,7 +187,7 @@ json_t *report_contexts_json(const struct report *r, struct sonde_diag *diag)
     SONDE_VECTOR(json_t *) parents = {0}; /* JSON node of each open level */
     steps stack = {0};
     size_t cut = 0;
-    bool ok = root && push(r, &stack, 0, &cut) && !sonde_vector_push(&parents, root);
+    bool ok = root && push(r, &stack, 0, true, &cut) && !sonde_vector_push(&parents, root);
     while (stack.count) {
         struct step *top = &stack.items[stack.count - 1];
         if (!ok || top->at == top->count) {
@@ -185,7 +200,7 @@ json_t *report_contexts_json(const struct report *r, struct sonde_diag *diag)
         json_t *value = node_json(&r->profile->nodes.items[at]);
         ok = value &&
              !json_array_append_new(json_object_get(parents.items[parents.count - 1], "children"), value) &&
-             push(r, &stack, at, &cut) && !sonde_vector_push(&parents, value);
+             push(r, &stack, at, true, &cut) && !sonde_vector_push(&parents, value);
     }
     sonde_vector_fini(&stack);
     sonde_vector_fini(&parents);

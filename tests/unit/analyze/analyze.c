@@ -348,6 +348,7 @@ static void test_origin(void **state)
         {"/usr/lib/libpocl.so.2", "/src/pocl.c", SONDE_ORIGIN_RUNTIME},
         {"/home/u/a.out", "/usr/include/CL/opencl.hpp", SONDE_ORIGIN_LIBRARY},
         {"", "/home/u/train.py", SONDE_ORIGIN_USER}, {"", "<frozen importlib._bootstrap>", SONDE_ORIGIN_LIBRARY},
+        {"", "<pyopencl invoker for 'twice'>", SONDE_ORIGIN_LIBRARY}, {"", "<stdin>", SONDE_ORIGIN_USER},
         {"", "/home/u/venv/lib/python3.11/site-packages/x.py", SONDE_ORIGIN_LIBRARY},
         {"/usr/bin/python3.11", "", SONDE_ORIGIN_RUNTIME}, {"/lib/x86_64-linux-gnu/libc.so.6", "", SONDE_ORIGIN_RUNTIME},
     };
