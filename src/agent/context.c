@@ -96,53 +96,103 @@ static bool path_put(struct sonde_thread *t, uint32_t i, uint32_t frame, bool sa
     return false;
 }
 
-/* One group of Python frames: those run by one C call of the eval loop. */
-static int python_group(struct sonde_thread *t, int next, uint32_t *length, bool *same)
+/* One path under construction. */
+struct merge {
+    struct sonde_thread *t;
+    uint32_t length;
+    bool same;  /* as long as last time */
+    int  next;  /* outermost Python frame that is not in the path yet; -1 none */
+};
+
+static void put(struct merge *m, uint32_t frame)
 {
-    for (int k = next; k >= 0; k--) {
-        if (k < next && t->python[k].entry)
-            return k;
-        if (*length >= SONDE_PATH_MAX - 2)
-            return -1;
-        *same = path_put(t, *length, sonde__frame_of_python(&t->python[k]), *same);
-        ++*length;
-    }
-    return -1;
+    if (m->length >= SONDE_PATH_MAX - 2)
+        return;
+    m->same = path_put(m->t, m->length, frame, m->same);
+    m->length++;
 }
 
-/* Merge: every eval frame of the native stack gives way to its group. Groups
- * are aligned from the innermost, so that a native walk that lost its outer
- * part leaves the extra Python frames outermost. */
-static uint32_t merged_path(struct sonde_thread *t, uint32_t native_length, int python_count)
+/* The next group of Python frames: those run by one C call of the eval loop. */
+static void put_group(struct merge *m)
 {
-    uint32_t length = 0, evals = 0, groups = 0;
-    bool same = true;
+    const struct sonde_pyframe *python = m->t->python;
+    do {
+        if (python[m->next].code) /* else the call is entering or leaving its only frame */
+            put(m, sonde__frame_of_python(&python[m->next]));
+        m->next--;
+    } while (m->next >= 0 && !python[m->next].entry);
+}
+
+/* Where each group says in which native frame its eval loop is (3.10 on). */
+static void merge_by_place(struct merge *m, uint32_t native_length)
+{
+    const struct sonde_stack *s = &m->t->stack;
+    const struct sonde_pyframe *python = m->t->python;
+    for (uint32_t d = 0; d < native_length; d++) {
+        uint32_t i = s->count - 1 - d, frame = m->t->native[d];
+        uintptr_t outer_cfa = d ? s->cfa[i + 1] : UINTPTR_MAX;
+        while (m->next >= 0 && python[m->next].stack >= outer_cfa)
+            put_group(m); /* its native frame was lost, or is on another stack */
+        if (m->next >= 0 && python[m->next].stack >= s->cfa[i])
+            put_group(m);
+        else if (frame != SONDE_FRAME_ID_SKIP && frame != SONDE_FRAME_ID_EVAL)
+            put(m, frame);
+    }
+}
+
+/* Without places (3.9): native frames of the eval loop and groups pair up from
+ * the innermost, so that a native walk that lost its outer part leaves the
+ * extra Python frames outermost. */
+static void merge_by_count(struct merge *m, uint32_t native_length)
+{
+    const struct sonde_thread *t = m->t;
+    uint32_t evals = 0, groups = 0;
     for (uint32_t d = 0; d < native_length; d++)
         evals += t->native[d] == SONDE_FRAME_ID_EVAL;
-    for (int k = 0; k < python_count; k++)
-        groups += t->python[k].entry || k == python_count - 1;
-    if (t->stack.end != SONDE_UNWIND_OUTERMOST)
-        same = path_put(t, length++, sonde__frame_of_kind(SONDE_FRAME_CUT), same);
-    int next = python_count - 1;
-    while (groups > evals && next >= 0) {
-        next = python_group(t, next, &length, &same);
-        groups--;
-    }
-    for (uint32_t d = 0; d < native_length && length < SONDE_PATH_MAX - 2; d++) {
+    for (int k = 0; k <= m->next; k++)
+        groups += t->python[k].entry || k == m->next;
+    for (; groups > evals; groups--)
+        put_group(m);
+    for (uint32_t d = 0; d < native_length; d++) {
         if (t->native[d] == SONDE_FRAME_ID_SKIP)
             continue;
-        if (t->native[d] != SONDE_FRAME_ID_EVAL) {
-            same = path_put(t, length, t->native[d], same);
-            length++;
-        } else if (groups >= evals) {
-            next = python_group(t, next, &length, &same);
+        if (t->native[d] != SONDE_FRAME_ID_EVAL)
+            put(m, t->native[d]);
+        else if (groups == evals--) {
+            put_group(m);
             groups--;
-            evals--;
-        } else {
-            evals--; /* an eval loop that has no complete frame yet */
         }
     }
-    return length;
+}
+
+static uint32_t merged_path(struct sonde_thread *t, uint32_t native_length, int python_count)
+{
+    struct merge m = {.t = t, .same = true, .next = python_count - 1};
+    if (t->stack.end != SONDE_UNWIND_OUTERMOST)
+        put(&m, sonde__frame_of_kind(SONDE_FRAME_CUT));
+    if (python_count > 0 && t->python[m.next].stack)
+        merge_by_place(&m, native_length);
+    else
+        merge_by_count(&m, native_length);
+    while (m.next >= 0)
+        put_group(&m);
+    return m.length;
+}
+
+static int python_frames(struct sonde_thread *t)
+{
+    if (!sonde__python_attached())
+        return 0;
+    int n = sonde__python_walk(t->python, (int)(sizeof t->python / sizeof *t->python));
+    sonde__count(&t->count.python_walks, 1);
+    if (__builtin_expect(n < 0, 0)) {
+        sonde__count(&t->count.python_failed, 1);
+        sonde_note("Python stacks end here: %s", sonde__python_why_off());
+        return 0;
+    }
+    if (__builtin_expect(n > 0 && !sonde__agent.header->python_version, 0))
+        sonde__agent.header->python_version = sonde__python_version();
+    return n;
 }
 
 static void check_stack(struct sonde_thread *t)
@@ -176,15 +226,9 @@ uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
     if (__builtin_expect(s->end != SONDE_UNWIND_OUTERMOST, 0))
         sonde__count(s->end == SONDE_UNWIND_CUT ? &t->count.unwind_truncated : &t->count.unwind_failed, 1);
     uint32_t same = native_frames(t), n = usable_length(t), length;
-    int python = 0;
-    if (sonde__python_attached()) {
-        python = sonde__python_walk(t->python, (int)(sizeof t->python / sizeof *t->python));
-        sonde__count(&t->count.python_walks, 1);
-        if (python < 0)
-            sonde__count(&t->count.python_failed, 1);
-    }
+    int python = python_frames(t);
     if (python > 0 || t->had_python || s->end != SONDE_UNWIND_OUTERMOST) {
-        length = merged_path(t, n, python > 0 ? python : 0);
+        length = merged_path(t, n, python);
     } else {
         if (same > t->path_length)
             same = t->path_length;
