@@ -7,6 +7,7 @@ in, with Python's own statistics.
 import json
 import os
 import pty
+import shutil
 import statistics
 import subprocess
 import sys
@@ -268,6 +269,70 @@ class Report(Case):
         for view in VIEWS:
             self.ok("report", path, view)
         self.assertEqual(state(), before)
+
+
+class Symbols(Case):
+    """Native frames of a program compiled here: resolved while reading, and stored after sealing."""
+
+    def setUp(self):
+        super().setUp()
+        self.program = self.path("prog")
+        source = os.path.join(HERE, "../unit/analyze/fixtures/inline.c")
+        if not (shutil.which("gcc") and shutil.which("nm")):
+            self.skipTest("gcc or nm is missing")
+        subprocess.run(["gcc", "-O2", "-g", "-Wl,--build-id=none", "-o", self.program, source], check=True)
+        rows = [row.split() for row in subprocess.run(["nm", self.program], check=True, text=True,
+                                                      stdout=subprocess.PIPE).stdout.splitlines()]
+        self.address = {row[2]: int(row[0], 16) for row in rows if len(row) == 3}
+        os.utime(self.program, (10**9, 10**9))  # older than the run: without a build id that is the proof there is
+
+    def measure(self):
+        path = self.path("native.sonde")
+        p = live.Process("host-1-0", 1)
+        module = p.module(self.program)
+        outer = p.node(0, p.frame(live.NATIVE, module, self.address["main"] + 1))
+        inner = p.node(outer, p.frame(live.NATIVE, module, self.address["outer"] + 1))
+        p.enqueue(p.thread(1), p.queue(p.device("GPU")), "clEnqueueTask", inner, "kernel", p.start_ns,
+                  p.start_ns + 10, p.start_ns + 1000, p.start_ns + 2000, name="k")
+        p.write(path)
+        return path, os.path.join(path, p.name)
+
+    def frames(self, path):
+        found = []
+        node = self.json(path, "contexts")
+        while node["children"]:
+            node = node["children"][0]
+            if node["kind"] == "native":
+                found.append((node["name"], os.path.basename(node["file"] or ""), node["module"]))
+        return found
+
+    def test_while_reading(self):
+        path, _ = self.measure()
+        names = [("main", "inline.c", self.program), ("outer", "inline.c", self.program)]
+        self.assertEqual(self.frames(path), names)
+        os.utime(self.program)  # now it may be another one
+        self.assertEqual(self.frames(path), [(None, "", self.program)] * 2)
+
+    def test_stored(self):
+        path, process = self.measure()
+        tool = lambda *args: subprocess.run([os.path.join(cli.BUILD, "tests", args[0]), *args[1:]], check=True)
+        tool("sonde-test-seal", process)
+        for _ in range(2):  # once is enough, twice does no harm
+            tool("analyze-lookup", "--resolve", process)
+        size = os.path.getsize(os.path.join(process, "data.sonde"))
+        tool("analyze-lookup", "--resolve", process)
+        self.assertEqual(os.path.getsize(os.path.join(process, "data.sonde")), size)
+        os.remove(self.program)
+        self.assertEqual([f[0] for f in self.frames(path)], ["main", "outer"])
+
+    def test_another_file_is_refused_and_noted(self):
+        path, process = self.measure()
+        os.utime(self.program)
+        subprocess.run([os.path.join(cli.BUILD, "tests", "sonde-test-seal"), process], check=True)
+        subprocess.run([os.path.join(cli.BUILD, "tests", "analyze-lookup"), "--resolve", process], check=True)
+        notes = [n for p in self.json(path, "ledger")["processes"] for n in p["notes"]]
+        self.assertEqual(len(notes), 1)
+        self.assertRegex(notes[0], "no symbols for .*prog: it is another file")
 
 
 class Synthetic(Case):

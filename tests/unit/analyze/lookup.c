@@ -3,6 +3,8 @@
  * lookup FILE BUILD-ID-HEX WALL-NS < addresses (hex, one per line): per address
  * one line "function TAB file TAB line" per level, innermost first, then a
  * dot. Status 3 with the reason when the file is refused.
+ *
+ * lookup --resolve PROCESS-DIR: what `record` does when the program has ended.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,13 @@ int main(int argc, char **argv)
     uint8_t id[64];
     size_t bytes = 0;
     char why[128], line[64];
+    if (argc == 3 && strcmp(argv[1], "--resolve") == 0) {
+        struct sonde_diag diag;
+        int rc = sonde_symbols_resolve(argv[2], &diag);
+        if (rc)
+            fprintf(stderr, "%s %s: %s\n", diag.what, diag.where, diag.why);
+        return rc != 0;
+    }
     if (argc != 4)
         return 2;
     for (const char *hex = argv[2]; hex[0] && hex[1] && bytes < sizeof id; hex += 2)
