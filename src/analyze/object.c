@@ -24,7 +24,7 @@ struct function { uint64_t start, end; Dwarf_Die die; };
 struct unit {
     Dwarf_Die lines;  /* holds the line table */
     Dwarf_Die die;    /* holds the functions; another one with split DWARF */
-    bool      listed;
+    enum { LISTED_NOT, LISTED_OUTER, LISTED_ALL } listed;
     SONDE_VECTOR(struct function) functions;
 };
 struct range { uint64_t start, end; uint32_t unit; };
@@ -209,7 +209,7 @@ static bool may_hold_functions(int tag)
     }
 }
 
-static void list_functions(struct unit *unit, Dwarf_Die *parent, int depth)
+static void list_functions(struct unit *unit, Dwarf_Die *parent, int depth, bool nested)
 {
     Dwarf_Die die;
     enum { DEEPEST = 64 };
@@ -223,21 +223,36 @@ static void list_functions(struct unit *unit, Dwarf_Die *parent, int depth)
             for (ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &start, &end)) > 0; code = true)
                 (void)sonde_vector_push(&unit->functions, (struct function){start, end, die});
         }
-        if (code || may_hold_functions(tag))
-            list_functions(unit, &die, depth + 1);
+        if ((code && nested) || (tag == DW_TAG_lexical_block ? nested : may_hold_functions(tag)))
+            list_functions(unit, &die, depth + 1, nested);
     } while (dwarf_siblingof(&die, &die) == 0);
 }
 
-static Dwarf_Die *function_of(struct unit *unit, uint64_t address)
+static struct function *innermost(struct unit *unit, uint64_t address)
 {
     struct function *found = NULL;
-    if (!unit->listed)
-        list_functions(unit, &unit->die, 0);
-    unit->listed = true;
     for (size_t i = 0; i < unit->functions.count; i++) {
         struct function *f = &unit->functions.items[i];
         if (address >= f->start && address < f->end && (!found || f->end - f->start < found->end - found->start))
             found = f;
+    }
+    return found;
+}
+
+/* Functions within functions (GNU C, Fortran, Ada) are looked for only when no
+ * other one has the address: most of a unit's entries lie within functions. */
+static Dwarf_Die *function_of(struct unit *unit, uint64_t address)
+{
+    if (unit->listed == LISTED_NOT) {
+        list_functions(unit, &unit->die, 0, false);
+        unit->listed = LISTED_OUTER;
+    }
+    struct function *found = innermost(unit, address);
+    if (!found && unit->listed == LISTED_OUTER) {
+        unit->functions.count = 0;
+        list_functions(unit, &unit->die, 0, true);
+        unit->listed = LISTED_ALL;
+        found = innermost(unit, address);
     }
     return found ? &found->die : NULL;
 }
@@ -323,12 +338,23 @@ static const char *symbol_name(struct sonde__object *o, uint64_t address)
     return name && *name && offset < symbol.st_size ? name : NULL;
 }
 
+static bool is_cxx(struct unit *unit)
+{
+    switch (dwarf_srclang(&unit->die)) {
+    case DW_LANG_C_plus_plus: case DW_LANG_C_plus_plus_03: case DW_LANG_C_plus_plus_11: case DW_LANG_C_plus_plus_14:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* GCC gives functions of an anonymous namespace no linkage name; their symbol
  * says where they belong ("shapes::(anonymous namespace)::hidden"). */
-static void name_function(struct sonde__object *o, uint64_t address, Dwarf_Die *function, struct sonde__place *place)
+static void name_function(struct sonde__object *o, struct unit *unit, uint64_t address, Dwarf_Die *function,
+                          struct sonde__place *place)
 {
-    if (place->function && linkage_name(function))
-        return;
+    if (place->function && (!is_cxx(unit) || linkage_name(function)))
+        return; /* a search among the symbols is slow: libdwfl goes through all of them */
     const char *name = symbol_name(o, address);
     if (name && (!place->function || strncmp(name, "_Z", 2) == 0))
         place->function = name;
@@ -356,6 +382,6 @@ size_t sonde__object_lookup(struct sonde__object *o, uint64_t address, struct so
         else
             call_site(unit, &chain[count - i], &places[i]);
     }
-    name_function(o, address, function, &places[count - 1]);
+    name_function(o, unit, address, function, &places[count - 1]);
     return count;
 }

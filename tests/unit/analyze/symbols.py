@@ -160,6 +160,11 @@ def test_variants():
     check(count >= 10, f"only {count} programs compared")
 
 
+def test_nested_functions():
+    for level in ("-O0", "-O2"):
+        compare(f"nested {level}", compile_one("gcc", "nested.c", "nested" + level, level, "-g", "-Wl,--build-id"))
+
+
 def test_separate_debug_file():
     whole = compile_one("gcc", "inline.c", "separate-whole", "-O2", "-g", "-Wl,--build-id")
     path, debug = os.path.join(WORK, "separate"), os.path.join(WORK, "separate.debug")
@@ -203,6 +208,7 @@ for tool in ("addr2line", "objdump", "readelf", "nm", "strip", "objcopy", "gcc",
 shutil.rmtree(WORK, ignore_errors=True)
 os.makedirs(WORK)
 test_variants()
+test_nested_functions()
 test_separate_debug_file()
 test_stripped()
 test_another_file()
