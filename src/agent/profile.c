@@ -39,19 +39,27 @@ static struct sonde_row_profile *row_for(uint32_t node, uint32_t lane)
     return row;
 }
 
-#define ANY_LANE 0xffffffffu /* of the rows for contexts that found no room */
-
 int sonde__profile_init(void)
 {
     memset(&P, 0, sizeof P);
     return 0;
 }
 
-/* The rows of last resort exist from the start: counts stay exact whatever the budget. */
+/* The rows of last resort exist from the start: counts stay exact whatever the
+ * budget. Such a row takes the lane of the first operation that it counts. */
 void sonde__profile_reserve(void)
 {
     for (uint32_t k = 0; k < SONDE_OP_KIND_COUNT; k++)
-        row_for(sonde__agent.folded_node[k], ANY_LANE);
+        row_for(sonde__agent.folded_node[k], 0);
+}
+
+static struct sonde_row_profile *last_resort(const struct sonde_event *e)
+{
+    struct sonde_row_profile *row = row_for(sonde__agent.folded_node[e->kind], 0);
+    sonde__agent.profile_folded++;
+    if (row && !row->lane)
+        row->lane = e->lane;
+    return row;
 }
 
 static void histogram_add(struct sonde_row_profile *row, uint64_t ns)
@@ -106,12 +114,8 @@ static uint64_t span(uint64_t from, uint64_t to)
 void sonde__profile_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags)
 {
     struct sonde_row_profile *row = row_for(e->op_node, e->lane);
-    if (!row) {
-        sonde__agent.profile_folded++;
-        row = row_for(sonde__agent.folded_node[e->kind], ANY_LANE);
-        if (!row)
-            return;
-    }
+    if (!row && !(row = last_resort(e)))
+        return;
     row->count++;
     row->bytes += e->bytes;
     if (e->work)

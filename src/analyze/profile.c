@@ -293,7 +293,8 @@ static int add_process(struct builder *b)
     const struct sonde_process *p = b->process;
     int rc = sonde_symbols_find(p, &b->symbols);
     for (uint32_t i = 1; i < p->profile_count && !rc; i++)
-        rc = add_row(b, &p->profiles[i]);
+        if (p->profiles[i].count) /* rows held in reserve count nothing */
+            rc = add_row(b, &p->profiles[i]);
     for (uint32_t i = 1, at; i < p->object_count && !rc; i++)
         if (p->objects[i].node)
             rc = locate(b, p->objects[i].node, &at);

@@ -457,6 +457,14 @@ static int read_process_header(struct sonde_process *p)
     return 0;
 }
 
+/* A sealed file ends with its index's footer; without it a part is missing,
+ * even where the cut fell exactly between two chunks. */
+static bool ends_with_footer(const struct sonde__data *data)
+{
+    const struct sonde_chunk *last = data->count ? &data->chunks[data->count - 1].header : NULL;
+    return last && last->table == SONDE_TABLE_INDEX && last->count == 0;
+}
+
 /* Both files; one of them is enough. live.sonde comes first: what the program
  * moves from it to data.sonde in between is then seen twice, never lost. */
 static int read_files(struct sonde_process *p, struct sonde_diag *diag)
@@ -480,7 +488,7 @@ static int read_files(struct sonde_process *p, struct sonde_diag *diag)
         return live_bad ? live : data_bad ? data : SONDE_EEMPTY;
     p->damaged_chunks = own->live.damaged + own->data.damaged;
     p->damaged_bytes = own->live.damaged_bytes + own->data.damaged_bytes;
-    if (live_bad || data_bad)
+    if (live_bad || data_bad || (!own->live_exists && !p->damaged_chunks && !ends_with_footer(&own->data)))
         count_damage(p, 0);
     p->disk_bytes = own->live.disk_bytes + own->data.size;
     return 0;
