@@ -157,9 +157,6 @@ static enum domain identify(struct sonde_cl_clock *clock, uint64_t queued)
         clock->pair_device_ns = queued;
         clock->pair_bound_ns = width_ns / 2;
         domain = PROBED;
-        sonde_note("a device's clock is tied to the host by one operation only, within %llu ns: "
-                   "it has no clGetDeviceAndHostTimer",
-                   (unsigned long long)clock->pair_bound_ns);
     } else if (domain != RAW && domain != DEVICE) {
         pair_renew(clock, domain);
     }
@@ -219,4 +216,8 @@ void sonde__cl_clock_sync(struct sonde_cl_device *device)
     ck_spinlock_unlock(&clock->lock);
     if (known)
         sonde_clock_pair(device->id, host_ns, device_ns, bound_ns);
+    if (domain == PROBED) /* said here, not in poll(), where the agent's locks are held */
+        sonde_note("a device's clock is tied to the host by one operation only, within %llu ns: "
+                   "it has no clGetDeviceAndHostTimer",
+                   (unsigned long long)bound_ns);
 }

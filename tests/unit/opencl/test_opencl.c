@@ -4,7 +4,7 @@
  * of the ways it can take hold, and compares what the program says it did, or
  * what it could see, with what the agent counted, or with a run without it.
  *
- * Paths come from the build: PROGRAMS (folder), AGENT and PRELOAD (libraries).
+ * Paths come from the build: PROGRAMS (folder), AGENT, PRELOAD and SKEW_LAYER (libraries).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,6 +74,7 @@ static char *run(enum way way, const char *layers, const char *program, const ch
     if (child == 0) {
         const int file = open(output, O_RDWR | O_CREAT | O_TRUNC, 0600);
         dup2(file, 1);
+        alarm(60);
         way_environment(way, layers);
         execl(path, program, argument, (char *)NULL);
         _exit(127);
@@ -212,6 +213,35 @@ static void follows_dlopen(void **state)
     free(alone);
 }
 
+/* Device times on any clock come to the host's axis: to the rounding of that
+ * clock, or, where nothing but an operation ties it, to how long that took. */
+static void knows_clocks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *skew, *slack_ns, *pairs;
+    } clocks[] = {
+        { "", "0", "clock_pairs 1" },
+        { "monotonic", "100000", "clock_pairs 1" },
+        { "real", "100000", "clock_pairs 1" },
+        { "device", "100000", "clock_pairs 1" },
+        { "alone", "1000000000", "clock_pairs 1" },
+    };
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        setenv("SKEW", clocks[i].skew, 1);
+        setenv("COUNT_SLACK_NS", clocks[i].slack_ns, 1);
+        char *said = run(BOTH, SKEW_LAYER ":" AGENT, "opencl-operations", "20");
+        char *counts = read_counts();
+        same_lines(said, counts, "op ");
+        must_be_complete(counts);
+        must_have(counts, clocks[i].pairs);
+        free(said);
+        free(counts);
+    }
+    unsetenv("SKEW");
+    unsetenv("COUNT_SLACK_NS");
+}
+
 /* The loader cuts the variable at its colons; the program sees it whole. */
 static void repairs_layers(void **state)
 {
@@ -238,6 +268,7 @@ int main(void)
         cmocka_unit_test(tells_once),
         cmocka_unit_test(answers_as_without),
         cmocka_unit_test(follows_dlopen),
+        cmocka_unit_test(knows_clocks),
         cmocka_unit_test(repairs_layers),
     };
     if (system(PROGRAMS "/opencl-operations >/dev/null 2>&1") != 0) {

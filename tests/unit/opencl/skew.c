@@ -1,0 +1,87 @@
+/* skew.c - a layer below the agent that puts profiling times on another clock.
+ *
+ * $SKEW: `monotonic`, `real` (whole microseconds, as some runtimes have it),
+ * `device` (a counter of its own, tied by clGetDeviceAndHostTimer) or `alone`
+ * (the same without that function); else times stay PoCL's own, CLOCK_MONOTONIC_RAW.
+ */
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl_layer.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static const cl_icd_dispatch *real;
+static cl_icd_dispatch layer;
+static const char *skew = "";
+
+static cl_ulong clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (cl_ulong)now.tv_sec * 1000000000u + (cl_ulong)now.tv_nsec;
+}
+
+/* How far the other clocks are ahead of CLOCK_MONOTONIC_RAW, taken once: a run is
+ * short, and two readings are never at the same time. */
+static cl_ulong monotonic_ahead_ns, real_ahead_ns;
+
+static cl_ulong skewed(cl_ulong raw_ns)
+{
+    if (strcmp(skew, "monotonic") == 0)
+        return raw_ns + monotonic_ahead_ns;
+    if (strcmp(skew, "real") == 0)
+        return (raw_ns + real_ahead_ns) / 1000 * 1000;
+    if (strcmp(skew, "device") == 0 || strcmp(skew, "alone") == 0)
+        return raw_ns - 1000000007u; /* started a second later than the host */
+    return raw_ns;
+}
+
+static cl_int CL_API_CALL profiling(cl_event event, cl_profiling_info info, size_t size,
+                                    void *value, size_t *size_ret)
+{
+    const cl_int status = real->clGetEventProfilingInfo(event, info, size, value, size_ret);
+    if (status == CL_SUCCESS && value)
+        *(cl_ulong *)value = skewed(*(cl_ulong *)value);
+    return status;
+}
+
+static cl_int CL_API_CALL timer(cl_device_id device, cl_ulong *on_device, cl_ulong *on_host)
+{
+    (void)device;
+    if (strcmp(skew, "device") != 0)
+        return CL_INVALID_OPERATION;
+    *on_host = clock_ns(CLOCK_MONOTONIC);
+    *on_device = skewed(clock_ns(CLOCK_MONOTONIC_RAW));
+    return CL_SUCCESS;
+}
+
+EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info info, size_t size, void *value,
+                                         size_t *size_ret)
+{
+    if (info != CL_LAYER_API_VERSION || (value && size < sizeof(cl_layer_api_version)))
+        return CL_INVALID_VALUE;
+    if (value)
+        *(cl_layer_api_version *)value = CL_LAYER_API_VERSION_100;
+    if (size_ret)
+        *size_ret = sizeof(cl_layer_api_version);
+    return CL_SUCCESS;
+}
+
+EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
+                                      cl_uint *entries_ret, const cl_icd_dispatch **ours)
+{
+    if (!target || !entries_ret || !ours || entries * sizeof(void *) < sizeof layer)
+        return CL_INVALID_VALUE;
+    skew = getenv("SKEW") ? getenv("SKEW") : "";
+    monotonic_ahead_ns = clock_ns(CLOCK_MONOTONIC) - clock_ns(CLOCK_MONOTONIC_RAW);
+    real_ahead_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC_RAW);
+    real = target;
+    layer = *target;
+    layer.clGetEventProfilingInfo = profiling;
+    layer.clGetDeviceAndHostTimer = timer;
+    *entries_ret = sizeof layer / sizeof(void *);
+    *ours = &layer;
+    return CL_SUCCESS;
+}
