@@ -8,6 +8,7 @@
  * case: alternate-stack altstack => kernel=500 read=1
  * case: interval-timer timer => kernel=20000 read=1
  * case: sigwait-thread sigwait => kernel=100 read=1
+ * case: process-directed directed => kernel=100 read=1
  * case: blocked blocked => kernel=100 read=1
  * case: ignored-child ignored => kernel=100 read=1
  * case: handler-enqueues-nothing-but-jumps jump => kernel=1000 read=1
@@ -166,6 +167,34 @@ static void by_sigwait(void)
     printf("usr1 %d usr2 %d\n", (int)arrived[SIGUSR1], (int)arrived[SIGUSR2]);
 }
 
+/* PoCL's threads are made with everything blocked, then the main thread opens
+ * up and the agent starts; later the main thread blocks one signal and sends it
+ * to the process. Only a thread that is not the program's could take it now. */
+static void directed(void)
+{
+    sigset_t all_signals, none, usr1;
+    sigfillset(&all_signals);
+    sigemptyset(&none);
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    pthread_sigmask(SIG_SETMASK, &all_signals, NULL);
+    CL(clGetPlatformIDs(1, &g.platform, NULL));
+    CL(clGetDeviceIDs(g.platform, CL_DEVICE_TYPE_ALL, 1, &g.device, NULL));
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+    guest_open(&g);
+    install(0);
+    guest_add(&g, 100);
+    CL(clFinish(g.queue));
+    pthread_sigmask(SIG_BLOCK, &usr1, NULL);
+    for (int i = 0; i < 10; i++) {
+        kill(getpid(), SIGUSR1);
+        usleep(1000);
+    }
+    printf("arrived %d while blocked, on other threads %d\n", (int)arrived[SIGUSR1], strangers);
+    pthread_sigmask(SIG_UNBLOCK, &usr1, NULL);
+    printf("arrived %d after\n", (int)arrived[SIGUSR1]);
+}
+
 static void blocked(void)
 {
     sigset_t all_signals, now, pending;
@@ -220,7 +249,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } kinds[] = {{"all", all}, {"altstack", altstack}, {"timer", timer}, {"sigwait", by_sigwait},
+    } kinds[] = {{"all", all}, {"altstack", altstack}, {"timer", timer}, {"sigwait", by_sigwait}, {"directed", directed},
                  {"blocked", blocked}, {"ignored", ignored}, {"jump", jump}};
     mine = 1;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
