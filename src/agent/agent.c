@@ -93,39 +93,48 @@ static void last_look(void)
     sonde__unlock(&a->harvest_lock);
 }
 
-void sonde__agent_settle(bool ask_runtime)
+void sonde__agent_settle(enum sonde_flush how)
 {
     struct sonde_agent *a = &sonde__agent;
-    if (!sonde__lock_within(&a->monitor_lock, 2000))
+    const struct timespec pause = {0, 200000};
+    if (atomic_load(&a->closed) || !sonde__lock_within(&a->monitor_lock, 2000))
         return;
-    if (ask_runtime && !atomic_load(&a->closed)) {
-        const struct timespec pause = {0, 200000};
-        for (int n = 0; n < EXIT_BOUND_MS * 5 && !settled(); n++)
-            nanosleep(&pause, NULL);
-        last_look();
-        atomic_store(&a->closed, true); /* from here on the runtime may be gone */
-    } else if (sonde__lock_within(&a->harvest_lock, 100)) {
-        sonde__monitor_drain();
-        sonde__unlock(&a->harvest_lock);
+    bool all = settled();
+    for (int n = 0; !all && !a->finished && n < EXIT_BOUND_MS * 5; n++) {
+        nanosleep(&pause, NULL);
+        all = settled();
     }
+    if (how == SONDE_FLUSH_CLOSE) {
+        if (!all)
+            last_look();
+        atomic_store(&a->closed, true); /* from here on the runtime may be gone */
+    }
+    a->finished = true;
     sonde__monitor_account();
     a->header->state = SONDE_PROCESS_EXITED;
     sonde__unlock(&a->monitor_lock);
 }
 
-void sonde__agent_flush(bool ask_runtime)
+void sonde__agent_flush(enum sonde_flush how)
 {
     struct sonde_agent *a = &sonde__agent;
     int saved = errno;
     if (sonde__flag && atomic_load(sonde__flag) != SONDE_FLAG_LOOK && atomic_load(&a->state) == SONDE_ON &&
-        a->pid == getpid() && !sonde__monitor_flush(ask_runtime, EXIT_BOUND_MS + 2000))
+        a->pid == getpid() && !sonde__monitor_flush(how, EXIT_BOUND_MS + 2000))
         sonde_note("the final flush did not happen: the monitor thread did not answer");
     errno = saved;
 }
 
+/* Before any exit handler, where the preload library is there: the runtime's
+ * handlers may be registered late, and take away what work under way needs. */
+static void before_exit(void)
+{
+    sonde__agent_flush(SONDE_FLUSH_FINISH);
+}
+
 static void at_exit(void)
 {
-    sonde__agent_flush(true);
+    sonde__agent_flush(SONDE_FLUSH_CLOSE);
 }
 
 /* ---- fork ------------------------------------------------------------------------------ */
@@ -194,16 +203,12 @@ static void once_per_program(void)
     shared = dlsym(RTLD_DEFAULT, "sonde__shared");
 }
 
-static void call_at_exit(void)
-{
-    sonde__agent_flush(true);
-}
-
 static void connect_preload(void)
 {
     if (!shared)
         return;
-    atomic_store(&shared->at_exit, call_at_exit);
+    atomic_store(&shared->at_exit, at_exit);
+    atomic_store(&shared->before_exit, before_exit);
     atomic_store(&shared->modules_changed, sonde__unwind_modules_changed);
     atomic_store(&shared->set_range, sonde__agent_set_range);
     uint32_t word = atomic_load(&shared->range);

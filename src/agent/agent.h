@@ -133,6 +133,7 @@ enum sonde_state { SONDE_NEW, SONDE_STARTING, SONDE_ON, SONDE_DEAD };
 struct sonde_agent {
     _Atomic int  state;            /* enum sonde_state */
     _Atomic bool closed;           /* the final flush ran: the runtime is not asked any more */
+    bool finished;                 /* exit handlers run: work that they start is not waited for */
     _Atomic int  range;            /* what sonde_start/stop, --delay and --duration say */
     int          pid;
     struct sonde_config config;
@@ -167,8 +168,12 @@ bool sonde__agent_enter(void);                 /* start, or restart in a forked 
 void sonde__agent_off(const char *reason);     /* fail open */
 void sonde__agent_set_range(int on);
 void sonde__agent_apply_range(void);
-void sonde__agent_flush(bool ask_runtime);     /* final flush; waits for the monitor, within a bound */
-void sonde__agent_settle(bool ask_runtime);    /* the monitor's part of it */
+enum sonde_flush {
+    SONDE_FLUSH_FINISH = 1, /* main returned or exit was called: wait for work under way, stay open */
+    SONDE_FLUSH_CLOSE  = 2, /* the last moment at which the runtime may be asked */
+};
+void sonde__agent_flush(enum sonde_flush how);  /* waits for the monitor, within a bound */
+void sonde__agent_settle(enum sonde_flush how); /* the monitor's part of it */
 extern const struct sonde_backend *const sonde__backends[SONDE_BACKENDS_MAX];
 
 /* thread.c */
@@ -204,7 +209,7 @@ void sonde__monitor_take(const struct sonde_activity *a); /* under monitor_lock 
 void sonde__monitor_drain(void);                          /* the multiplexer; under monitor_lock */
 void sonde__monitor_account(void);                        /* header and ledger; under monitor_lock */
 bool sonde__monitor_make_room(void);                      /* more segments; false elsewhere, or when there is no room */
-bool sonde__monitor_flush(bool ask_runtime, unsigned bound_ms);
+bool sonde__monitor_flush(enum sonde_flush how, unsigned bound_ms);
 
 /* profile.c (monitor's) */
 int  sonde__profile_init(void);
@@ -222,6 +227,7 @@ void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, u
 void sonde__trace_call(const struct sonde_event *e);
 void sonde__trace_off(enum sonde_drop cause);
 void sonde__trace_forget(void);
+void sonde__trace_idle(void);     /* a good moment to encode */
 uint64_t sonde__trace_cpu_ns(void);
 
 /* files.c (monitor thread's) */

@@ -23,7 +23,7 @@ static uint64_t turns_at_slow, clocks_at;
 static _Atomic int ready;          /* 1 open, negative: enum sonde_error */
 static _Atomic uint64_t cpu_ns;    /* of the monitor thread */
 static sem_t wake, flushed;        /* the monitor's alarm; its answer to a flush */
-static _Atomic int flush_wanted;   /* 1 ask the runtime too, 2 do not */
+static _Atomic int flush_wanted;   /* enum sonde_flush, 0 none */
 static __thread bool on_monitor_thread;
 
 /* ---- one finding ------------------------------------------------------------------ */
@@ -303,26 +303,28 @@ static void *monitor_main(void *unused)
         nap(nap_ns);
         int wanted = atomic_exchange(&flush_wanted, 0);
         if (wanted) {
-            sonde__agent_settle(wanted == 1);
+            sonde__agent_settle((enum sonde_flush)wanted);
             sem_post(&flushed);
         }
-        if (turn())
+        if (turn()) {
             nap_ns = TURN_MIN_NS;
-        else if ((nap_ns *= 2) > TURN_MAX_NS)
-            nap_ns = TURN_MAX_NS;
+        } else {
+            sonde__trace_idle();
+            nap_ns = nap_ns * 2 > TURN_MAX_NS ? TURN_MAX_NS : nap_ns * 2;
+        }
     }
     return NULL;
 }
 
 /* The monitor does the final flush itself: it alone can make room on disk. */
-bool sonde__monitor_flush(bool ask_runtime, unsigned bound_ms)
+bool sonde__monitor_flush(enum sonde_flush how, unsigned bound_ms)
 {
     struct timespec until;
     if (on_monitor_thread || atomic_load(&ready) != 1)
         return false;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += bound_ms / 1000;
-    atomic_store(&flush_wanted, ask_runtime ? 1 : 2);
+    atomic_store(&flush_wanted, (int)how);
     sem_post(&wake);
     while (sem_clockwait(&flushed, CLOCK_MONOTONIC, &until) != 0)
         if (errno != EINTR)

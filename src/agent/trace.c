@@ -6,6 +6,11 @@
  * serves the lane; it turns the rows into a chunk of data.sonde and frees the
  * segment. One tracing thread serves up to --streams-per-thread lanes; another
  * starts when the last one's lanes are all taken (Grubisic 2021, section 4.2).
+ *
+ * Encoding can wait, since the rows are safe already, and it competes with the
+ * program for the processors: a tracing thread is woken when nothing else goes
+ * on, or when a quarter of the budget is waiting. What is left when the program
+ * ends is sealed after it.
  */
 #include "agent.h"
 
@@ -27,7 +32,6 @@ struct tracer {
     sem_t    wake;
     _Atomic uint32_t head, tail;   /* tail: monitor's; head: the tracing thread's */
     uint32_t lanes;
-    bool     woken;                /* monitor's: has been handed something this turn */
     _Atomic uint64_t cpu_ns;
     uint32_t ring[RING];
 };
@@ -127,13 +131,38 @@ static struct tracer *tracer_of(struct sonde_lane *lane)
     return R.tracer[lane->tracer];
 }
 
-/* --max-size: what is written, and what the tracing threads still hold, at a
- * guess of an eighth of its raw size. */
-static void keep_limit(const struct tracer *t)
+static uint32_t waiting(const struct tracer *t)
+{
+    return atomic_load_explicit(&t->tail, memory_order_relaxed) -
+           atomic_load_explicit(&t->head, memory_order_relaxed);
+}
+
+/* May encoding wait any longer? */
+static bool is_urgent(void)
 {
     const struct sonde_agent *a = &sonde__agent;
-    uint64_t held = atomic_load_explicit(&t->tail, memory_order_relaxed) - atomic_load_explicit(&t->head, memory_order_relaxed);
-    if (a->config.max_bytes && sonde__files_written() + held * (SONDE_SEGMENT_BYTES / 8) >= a->config.max_bytes)
+    uint64_t most = a->pool.limit / 4;
+    if (a->config.max_bytes && a->config.max_bytes / SONDE_SEGMENT_BYTES < most)
+        most = a->config.max_bytes / SONDE_SEGMENT_BYTES;
+    return atomic_load_explicit(&a->pool.in_use, memory_order_relaxed) > most;
+}
+
+void sonde__trace_idle(void)
+{
+    for (uint32_t i = 1; i <= R.count; i++)
+        if (waiting(R.tracer[i]))
+            sem_post(&R.tracer[i]->wake);
+}
+
+/* --max-size: what is written, and what the tracing threads still hold, at a
+ * guess of an eighth of its raw size. */
+static void keep_limit(void)
+{
+    const struct sonde_agent *a = &sonde__agent;
+    uint64_t held = 0;
+    for (uint32_t i = 1; i <= R.count; i++)
+        held += waiting(R.tracer[i]);
+    if (sonde__files_written() + held * (SONDE_SEGMENT_BYTES / 8) >= a->config.max_bytes)
         sonde__trace_off(SONDE_DROP_MAX_SIZE);
 }
 
@@ -147,8 +176,10 @@ static void hand_over(struct sonde_lane *lane)
     uint32_t tail = atomic_load_explicit(&t->tail, memory_order_relaxed);
     t->ring[tail % RING] = sonde__pool_number(&sonde__agent.pool, s);
     atomic_store_explicit(&t->tail, tail + 1, memory_order_release);
-    sem_post(&t->wake);
-    keep_limit(t);
+    if (is_urgent())
+        sonde__trace_idle();
+    if (sonde__agent.config.max_bytes)
+        keep_limit();
 }
 
 /* Where the next row of a lane goes, or NULL when there is no room. */

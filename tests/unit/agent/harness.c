@@ -108,7 +108,7 @@ struct sonde_measurement *harness_open(void)
 
 struct sonde_measurement *harness_finish(void)
 {
-    sonde__agent_flush(true);
+    sonde__agent_flush(SONDE_FLUSH_CLOSE);
     return harness_open();
 }
 
