@@ -65,6 +65,8 @@ int record_find_program(const char *name, char *path, size_t size, struct sonde_
         at = at[length] ? at + length + 1 : NULL;
     }
     int status = refuse(name, seen ? seen : ENOENT, diag);
+    if (!seen)
+        snprintf(diag->why, sizeof diag->why, "there is no such program in PATH");
     if (!seen && check_executable(name) == 0)
         sonde_diag_hint(diag, "did you mean ./%s?", name);
     return status;

@@ -7,8 +7,8 @@
  *
  *   - What the kernel sends (Ctrl-C, Ctrl-Z, hangup) went to the whole group:
  *     the program has it already. Record only waits for what it makes of it.
- *   - What a process sends to record alone is passed on. A sender in our own
- *     group most likely addressed the group, so the program has it too.
+ *   - What another process sends to record is passed on; but not what the
+ *     program and its children send, who address the whole group.
  *   - When the program stops, record stops by the same signal, so that the
  *     shell sees a stopped job; when record is continued, so is the program.
  *
@@ -112,7 +112,8 @@ static pid_t start_program(struct start *s, int *why)
 
 /* ---- waiting ----------------------------------------------------------------- */
 
-static bool is_stopped(pid_t pid)
+/* State letter and parent of a process, from /proc; false when it is gone. */
+static bool look_up(pid_t pid, char *state, int *parent)
 {
     char path[32], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -123,8 +124,27 @@ static bool is_stopped(pid_t pid)
     if (n <= 0)
         return false;
     text[n] = 0;
-    const char *name_end = strrchr(text, ')');
-    return name_end && name_end[1] == ' ' && name_end[2] == 'T';
+    const char *name_end = strrchr(text, ')'); /* the name before may hold anything */
+    return name_end && sscanf(name_end + 1, " %c %d", state, parent) == 2;
+}
+
+static bool is_stopped(pid_t pid)
+{
+    char state;
+    int parent;
+    return look_up(pid, &state, &parent) && state == 'T';
+}
+
+static bool descends_from(pid_t pid, pid_t ancestor)
+{
+    char state;
+    int parent;
+    for (int depth = 0; pid > 1 && depth < 1000; depth++, pid = parent)
+        if (pid == ancestor)
+            return true;
+        else if (!look_up(pid, &state, &parent))
+            return false;
+    return false;
 }
 
 /* While we are stopped, somebody may continue the program alone; then nothing
@@ -180,7 +200,7 @@ static void pass_on(pid_t pid, const siginfo_t *info)
     bool from_process = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
     if (!from_process)
         return;
-    if (info->si_pid > 0 && getpgid(info->si_pid) == getpgrp())
+    if (info->si_pid > 0 && descends_from(info->si_pid, pid))
         return;
     if (info->si_code == SI_QUEUE)
         sigqueue(pid, info->si_signo, info->si_value);
