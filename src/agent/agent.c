@@ -100,7 +100,7 @@ void sonde__agent_settle(enum sonde_flush how)
     if (atomic_load(&a->closed) || !sonde__lock_within(&a->monitor_lock, 2000))
         return;
     bool all = settled();
-    for (int n = 0; !all && !a->finished && n < EXIT_BOUND_MS * 5; n++) {
+    for (int n = 0; !all && !a->finished && how != SONDE_FLUSH_STORE && n < EXIT_BOUND_MS * 5; n++) {
         nanosleep(&pause, NULL);
         all = settled();
     }
@@ -109,9 +109,11 @@ void sonde__agent_settle(enum sonde_flush how)
             last_look();
         atomic_store(&a->closed, true); /* from here on the runtime may be gone */
     }
-    a->finished = true;
     sonde__monitor_account();
-    a->header->state = SONDE_PROCESS_EXITED;
+    if (how != SONDE_FLUSH_STORE) {
+        a->finished = true;
+        a->header->state = SONDE_PROCESS_EXITED;
+    }
     sonde__unlock(&a->monitor_lock);
 }
 
@@ -130,6 +132,11 @@ void sonde__agent_flush(enum sonde_flush how)
 static void before_exit(void)
 {
     sonde__agent_flush(SONDE_FLUSH_FINISH);
+}
+
+static void before_exec(void)
+{
+    sonde__agent_flush(SONDE_FLUSH_STORE);
 }
 
 static void at_exit(void)
@@ -209,6 +216,7 @@ static void connect_preload(void)
         return;
     atomic_store(&shared->at_exit, at_exit);
     atomic_store(&shared->before_exit, before_exit);
+    atomic_store(&shared->before_exec, before_exec);
     atomic_store(&shared->modules_changed, sonde__unwind_modules_changed);
     atomic_store(&shared->set_range, sonde__agent_set_range);
     uint32_t word = atomic_load(&shared->range);

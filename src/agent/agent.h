@@ -169,6 +169,7 @@ void sonde__agent_off(const char *reason);     /* fail open */
 void sonde__agent_set_range(int on);
 void sonde__agent_apply_range(void);
 enum sonde_flush {
+    SONDE_FLUSH_STORE  = 3, /* store what has finished; wait for nothing */
     SONDE_FLUSH_FINISH = 1, /* main returned or exit was called: wait for work under way, stay open */
     SONDE_FLUSH_CLOSE  = 2, /* the last moment at which the runtime may be asked */
 };

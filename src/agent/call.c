@@ -86,6 +86,11 @@ static void drop(struct sonde_thread *t, const struct sonde_submit *s, enum sond
         struct sonde_lane *lane = s->lane <= SONDE_LANES_MAX ? atomic_load(&sonde__agent.lanes[s->lane]) : NULL;
         sonde__backends[lane ? lane->backend : 0]->release(s->token);
     }
+    /* The monitor has accounted for the last time, perhaps. */
+    if (cause == SONDE_DROP_AFTER_EXIT && sonde__lock_within(&sonde__agent.monitor_lock, 100)) {
+        sonde__monitor_account();
+        sonde__unlock(&sonde__agent.monitor_lock);
+    }
 }
 
 void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)

@@ -70,6 +70,15 @@ static void agent_call(void (*_Atomic *function)(void))
         call();
 }
 
+/* An exec that fails may be tried again, so this is not told once only. */
+HIDDEN void sonde__preload_before_exec(void);
+void sonde__preload_before_exec(void)
+{
+    void (*call)(void) = atomic_load(&sonde__shared.before_exec);
+    if (call && atomic_load(&owner) == getpid())
+        call();
+}
+
 static void agent_at_exit(void)
 {
     agent_call(&sonde__shared.at_exit);
@@ -133,6 +142,15 @@ static void *libc_function(const char *name)
         (void)dlerror(); /* the program's next dlerror is not about us */
         found = dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5");
     }
+    return found;
+}
+
+HIDDEN void *sonde__preload_libc(const char *name);
+void *sonde__preload_libc(const char *name)
+{
+    const int error = errno;
+    void *found = libc_function(name);
+    errno = error;
     return found;
 }
 

@@ -27,5 +27,6 @@ struct sonde_shared {
      * compiler may be gone while its threads still use it. at_exit is not
      * called then; the agent's own exit handler or destructor does the rest. */
     void (*_Atomic before_exit)(void);
+    void (*_Atomic before_exec)(void);      /* called before each exec, which ends all our threads */
 };
 #endif

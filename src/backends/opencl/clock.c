@@ -164,6 +164,23 @@ static enum domain identify(struct sonde_cl_clock *clock, uint64_t queued)
     return domain;
 }
 
+/* An event that is not the probe may be asked about first, and the probe then
+ * stands behind it: look at the probe from here. With the clock's lock held,
+ * under which the probe's event is not released. */
+static bool probe_queued(const struct sonde_cl_clock *clock, uint64_t *queued_ns)
+{
+    cl_event event = (cl_event)(uintptr_t)clock->probe_token;
+    const cl_icd_dispatch *real = sonde__cl_target(event);
+    cl_int status = CL_QUEUED;
+    return real->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
+                                NULL)
+               == CL_SUCCESS
+           && status == CL_COMPLETE
+           && real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED, sizeof *queued_ns,
+                                            queued_ns, NULL)
+                  == CL_SUCCESS;
+}
+
 static void shift(struct sonde_times *times, uint64_t host_ns, uint64_t device_ns)
 {
     const uint64_t offset = host_ns - device_ns; /* modulo 2^64, as the sums are */
@@ -184,8 +201,9 @@ bool sonde__cl_clock_convert(struct sonde_cl_clock *clock, uint64_t token,
     ck_spinlock_lock(&clock->lock);
     domain = atomic_load_explicit(&clock->domain, memory_order_relaxed);
     bool known = domain > PROBING;
-    if (domain == PROBING && token == clock->probe_token) {
-        domain = identify(clock, times->queued_ns);
+    uint64_t queued_ns = times->queued_ns;
+    if (domain == PROBING && (token == clock->probe_token || probe_queued(clock, &queued_ns))) {
+        domain = identify(clock, queued_ns);
         known = true;
     } else if (!known && sonde_now_ns() - clock->before.raw_ns > PATIENCE_NS) {
         /* The probe hangs on something. Any event that is over tells, less sharply. */

@@ -191,6 +191,8 @@ void sonde__attach_dispatch(const cl_platform_id *platforms, cl_uint count)
 static void release(uint64_t token)
 {
     cl_event event = (cl_event)(uintptr_t)token;
+    for (struct sonde_cl_device *device = sonde__cl_devices(); device; device = device->next)
+        sonde__cl_clock_lost(device->clock, token);
     sonde__cl_target(event)->clReleaseEvent(event);
 }
 
