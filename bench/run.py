@@ -108,19 +108,21 @@ class Bench:
     # ---- own cost as the ledger says it ---------------------------------------------
 
     def own(self):
-        """The ledger's hook figure against one measured from outside: the slowdown of enqueueing alone.
+        say("Own time: the ledger's figure for hooks on the program's threads, and the same from outside (clFlush on an idle queue)")
+        calls = f"{self.build}/bench/bench-calls"
+        for depth in ("5", "20", "100"):
+            inside = []
 
-        The device must not be what the program waits for, so operations are
-        enqueued behind a user event: time to enqueue is the program's own."""
-        say("Own time: the ledger's hook figure against the time from outside (examples of the same load)")
-        empty = f"{self.build}/bench/bench-empty"
-        args = ["200000", "1000", "20"]
-        floor = {"OPENCL_LAYERS": f"{self.build}/bench/libbench-floor.so"}
-        values = self.paired({"nothing": lambda: float(run([empty, *args], floor).split()[-1]),
-                              "sonde": lambda: float(run(self.record([empty, *args])).split()[-1])})
-        ledger = json.loads(run([self.sonde, "report", f"{self.work}/m.sonde", "ledger", "--json"]))
-        outside = statistics.median(a - b for a, b in zip(values["sonde"], values["nothing"]))
-        say(f"  ledger: {ledger['agent_ns'] / ledger['seen']:.0f} ns per operation; above the minimal interceptor: {outside:.0f} ns")
+            def recorded():
+                outside = float(run(self.record([calls, "1000000", depth], "--profile")))
+                ledger = json.loads(subprocess.run([self.sonde, "report", f"{self.work}/m.sonde", "ledger", "--json"],
+                                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout)
+                inside.append(ledger["hook_ns"] / ledger["api_calls"])
+                return outside
+            values = self.paired({"nothing": lambda: float(run([calls, "1000000", depth])), "sonde": recorded})
+            outside = statistics.median(a - b for a, b in zip(values["sonde"], values["nothing"]))
+            ledger = statistics.median(inside)
+            say(f"  depth {depth:>3}: ledger {ledger:6.1f} ns per call, from outside {outside:6.1f} ns: {ledger / outside:.2f}")
 
     # ---- real programs ----------------------------------------------------------------
 

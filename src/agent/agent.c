@@ -224,6 +224,23 @@ static void connect_preload(void)
         atomic_store(&sonde__agent.range, word == 1);
 }
 
+/* Nanoseconds of one clock and one tick reading: the least of a few rounds. */
+static double reading_cost(void)
+{
+    enum { ROUNDS = 8, READINGS = 64 };
+    uint64_t least = UINT64_MAX;
+    for (int r = 0; r < ROUNDS; r++) {
+        uint64_t begin = sonde_now_ns();
+        for (volatile int i = 0; i < READINGS; i++) {
+            sonde_now_ns();
+            sonde__ticks();
+        }
+        uint64_t took = sonde_now_ns() - begin;
+        least = took < least ? took : least;
+    }
+    return (double)least / READINGS;
+}
+
 static const char *start(void)
 {
     struct sonde_agent *a = &sonde__agent;
@@ -238,6 +255,7 @@ static const char *start(void)
         return "out of memory";
     a->ticks0 = sonde__ticks();
     a->ns0 = sonde_now_ns();
+    a->reading_ns = reading_cost();
     int err = sonde__monitor_start();
     if (err)
         return sonde_error_text(err);

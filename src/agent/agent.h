@@ -158,6 +158,7 @@ struct sonde_agent {
     uint64_t profile_folded;       /* monitor's: operations counted there for want of a profile row */
     const char *off_reason;
     uint64_t ticks0, ns0;          /* for converting ticks to ns */
+    double   reading_ns;           /* what reading the clock and the ticks once costs */
 };
 extern struct sonde_agent sonde__agent;
 extern _Atomic uint32_t *sonde__flag; /* one page of its own, wiped on fork */

@@ -144,7 +144,9 @@ void sonde__monitor_account(void)
     uint32_t threads = atomic_load(&a->thread_count);
     for (uint32_t i = 1; i <= threads; i++)
         add_thread(&sum, atomic_load(&a->threads[i]), &ticks, &call_ns);
-    double hook_ns = (double)ticks * ns_per_tick() - (double)call_ns;
+    /* The readings that bracket the call are ours too, but fall within it: half
+     * of each clock read, and the reading of the ticks themselves. */
+    double hook_ns = (double)ticks * ns_per_tick() - (double)call_ns + (double)sum.api_calls * a->reading_ns;
     l->seen = sum.seen;
     l->api_calls = sum.api_calls;
     l->unwinds = sum.unwinds;
