@@ -8,23 +8,7 @@
  * run which did nothing is told apart: exit status 1 when the count is wrong.
  * --profiling: the program switches profiling on by itself.
  */
-#define CL_TARGET_OPENCL_VERSION 120
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#define CHECK(call)                                             \
-    do {                                                        \
-        cl_int status_ = (call);                                \
-        if (status_ != CL_SUCCESS) {                            \
-            fprintf(stderr, "%s: %d\n", #call, status_);        \
-            exit(1);                                            \
-        }                                                       \
-    } while (0)
+#include "opencl.h"
 
 enum { WARM_UP = 1000, COUNTED = 10 };
 
@@ -60,13 +44,6 @@ __attribute__((noinline)) static void at_depth(const struct load *load, long dep
     frames++;
 }
 
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 /* Did the queue run what was enqueued? */
 static int counted(cl_context context, cl_program program, struct load load)
 {
@@ -94,11 +71,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: empty [--profiling] N B D\n");
         return 2;
     }
-    cl_platform_id platform;
-    cl_device_id device;
+    cl_device_id device = first_device();
     cl_int status;
-    CHECK(clGetPlatformIDs(1, &platform, NULL));
-    CHECK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
     cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
     CHECK(status);
     struct load load = {

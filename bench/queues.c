@@ -5,22 +5,7 @@
  * The experiment of hpctoolkit-gpu, figure 3: many streams, to see whether the
  * run time depends on how many lanes one tracing thread serves. Prints seconds.
  */
-#define CL_TARGET_OPENCL_VERSION 120
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-#define CHECK(call)                                  \
-    do {                                             \
-        cl_int status_ = (call);                     \
-        if (status_ != CL_SUCCESS) {                 \
-            fprintf(stderr, "%s: %d\n", #call, status_); \
-            exit(1);                                 \
-        }                                            \
-    } while (0)
+#include "opencl.h"
 
 enum { CONTEXTS = 8, QUEUES = 256 };
 
@@ -33,13 +18,10 @@ int main(int argc, char **argv)
                          "for (int k = 0; k < 200; k++) v = v * 1664525 + 1013904223; x[i] = v; }";
     int contexts = argc > 1 ? atoi(argv[1]) : 1, queues = argc > 2 ? atoi(argv[2]) : 20;
     int count = argc > 3 ? atoi(argv[3]) : 100;
-    cl_platform_id platform;
-    cl_device_id device;
     cl_int status;
     if (contexts > CONTEXTS || queues > QUEUES)
         return 2;
-    CHECK(clGetPlatformIDs(1, &platform, NULL));
-    CHECK(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL));
+    cl_device_id device = first_device();
     for (int c = 0; c < contexts; c++) {
         cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
         CHECK(status);
@@ -56,9 +38,8 @@ int main(int argc, char **argv)
             CHECK(status);
         }
     }
-    struct timespec begin, end;
     const size_t global = 64, local = 64;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
+    double begin = now_ns();
     for (int n = 0; n < count; n++)
         for (int c = 0; c < contexts; c++)
             for (int q = 0; q < queues; q++)
@@ -66,7 +47,6 @@ int main(int argc, char **argv)
     for (int c = 0; c < contexts; c++)
         for (int q = 0; q < queues; q++)
             CHECK(clFinish(queue[c][q]));
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    printf("%.6f\n", (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_nsec - begin.tv_nsec) * 1e-9);
+    printf("%.6f\n", (now_ns() - begin) * 1e-9);
     return 0;
 }
