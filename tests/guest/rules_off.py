@@ -62,7 +62,7 @@ RULES = {
     "event-references-are-hidden": [
         ("src/backends/opencl/queries.c", "count -= held;", "count += 1;", ["queries.c:references"])],
     "layers-are-repaired": [
-        ("src/backends/opencl/layer.c", "if (layers[i] == '\\0')", "if (layers[i] == '\\1')",
+        ("src/agent/preload/preload.c", "if (layers[i] == '\\0')", "if (layers[i] == '\\1')",
          ["surprises.c:own-layers-and-preload"])],
     "user-layers-are-kept": [
         ("src/cmds/record_program.c", 'put_list(&e, "OPENCL_LAYERS", paths->agent, ":");',

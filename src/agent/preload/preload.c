@@ -7,7 +7,7 @@
  *    opened and told of the platforms (src/backends/opencl/layer.c);
  *  - tells the agent of what it cannot see itself: exits without destructors,
  *    libraries that were closed;
- *  - remembers OPENCL_LAYERS before the loader cuts it up, for the agent to repair.
+ *  - remembers OPENCL_LAYERS before the loader cuts it up, and repairs it.
  *
  * A program that opens libOpenCL with dlopen finds functions with dlsym, so
  * dlsym is interposed too. It must look as if it were not there: lookups by
@@ -36,6 +36,7 @@
 /* As sonde.h, libc's headers and CL/cl.h declare them; opaque where we only pass on. */
 EXPORT extern struct sonde_shared sonde__shared;
 EXPORT void sonde__set_range(int on);
+EXPORT void sonde__layers_repair(void);
 
 EXPORT struct sonde_shared sonde__shared = { .size = sizeof(struct sonde_shared) };
 
@@ -56,6 +57,18 @@ static void layers_remember(void)
         return;
     atomic_store(&sonde__shared.layers_length, layers ? (uint32_t)strlen(layers) : 0);
     atomic_store(&sonde__shared.layers, layers);
+}
+
+/* The OpenCL backend calls it once the loader has read the variable. */
+void sonde__layers_repair(void)
+{
+    char *layers = atomic_load(&sonde__shared.layers);
+    if (!layers || layers != getenv("OPENCL_LAYERS"))
+        return;
+    const uint32_t length = atomic_load(&sonde__shared.layers_length);
+    for (uint32_t i = 0; i < length; i++)
+        if (layers[i] == '\0')
+            layers[i] = ':';
 }
 
 /* ---- the end of the process ----------------------------------------------------- */

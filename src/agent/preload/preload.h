@@ -19,7 +19,7 @@ struct sonde_shared {
     void (*_Atomic at_exit)(void);          /* called before _exit, _Exit and quick_exit end the process */
     void (*_Atomic modules_changed)(void);  /* called after dlclose */
     /* OPENCL_LAYERS in the environment before the loader wrote NULs into it, and
-     * its length then: the agent repairs it in place. NULL: there was none. */
+     * its length then: sonde__layers_repair() repairs it in place. NULL: there was none. */
     char *_Atomic layers;
     _Atomic uint32_t layers_length;
     /* Called when main returns or the program calls exit, before any exit

@@ -20,8 +20,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/preload/preload.h"
-
 #define EXPORT __attribute__((visibility("default")))
 enum { TABLES_MAX = 8 };
 
@@ -73,20 +71,15 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *ta
     return CL_SUCCESS;
 }
 
-/* The loader cuts OPENCL_LAYERS at its colons, for good. Put them back, so that
- * the program and its children see what they were given. */
+/* The loader cuts OPENCL_LAYERS at its colons, for good. The preloaded library
+ * remembers the whole and puts it back, so that the program and its children
+ * see what they were given. */
 static void layers_repair(void)
 {
-    struct sonde_shared *shared = dlsym(RTLD_DEFAULT, "sonde__shared");
-    if (!shared || shared->size < sizeof *shared)
-        return;
-    char *layers = atomic_load(&shared->layers);
-    if (!layers || layers != getenv("OPENCL_LAYERS"))
-        return;
-    const uint32_t length = atomic_load(&shared->layers_length);
-    for (uint32_t i = 0; i < length; i++)
-        if (layers[i] == '\0')
-            layers[i] = ':';
+    void (*repair)(void);
+    *(void **)&repair = dlsym(RTLD_DEFAULT, "sonde__layers_repair");
+    if (repair)
+        repair();
 }
 
 void sonde__cl_clean_point(void)
