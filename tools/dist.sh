@@ -1,16 +1,17 @@
 #!/bin/sh
-# dist.sh - a tree that runs from any folder: build/dist/sonde-VERSION-linux-x86_64.tar.gz.
+# dist.sh [BUILD] - a tree that runs from any folder: BUILD/dist/sonde-VERSION-linux-x86_64.tar.gz.
 #
 # The libraries that `sonde` needs beyond the C library's own travel in
 # lib/sonde/private, where its search path ($ORIGIN/../lib/sonde/private) finds
 # them. The agent and the preload library need nothing but the C library.
 set -eu
 cd "$(dirname "$0")/.."
-version=$(build/bin/sonde --version | awk '{print $2}')
+build=${1:-build}
+version=$("$build/bin/sonde" --version | awk '{print $2}')
 name=sonde-$version-linux-$(uname -m)
-stage=build/dist/$name
-rm -rf "$stage" "build/dist/$name.tar.gz"
-cmake --install build --prefix "$stage" >/dev/null
+stage=$build/dist/$name
+rm -rf "$stage" "$stage.tar.gz"
+cmake --install "$build" --prefix "$(cd "$build" && pwd)/dist/$name" >/dev/null
 private=$stage/lib/sonde/private
 mkdir -p "$private"
 
@@ -37,5 +38,5 @@ case $needs in
 GLIBC_2.[0-9]|GLIBC_2.[12][0-9]|GLIBC_2.3[0-6]) ;;
 *) echo "dist: this tree needs $needs; build on Debian 12 for glibc 2.36" >&2 ;;
 esac
-tar -C build/dist --sort=name --owner=0 --group=0 --numeric-owner -czf "build/dist/$name.tar.gz" "$name"
-echo "build/dist/$name.tar.gz ($(du -h "build/dist/$name.tar.gz" | cut -f1), needs $needs)"
+tar -C "$build/dist" --sort=name --owner=0 --group=0 --numeric-owner -czf "$stage.tar.gz" "$name"
+echo "$stage.tar.gz ($(du -h "$stage.tar.gz" | cut -f1), needs $needs)"

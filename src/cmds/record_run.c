@@ -172,6 +172,14 @@ static void end_waker(pid_t waker)
     waitpid(waker, NULL, 0);
 }
 
+/* Has the program changed its state since waitpid told us that it stopped? */
+static bool has_moved(pid_t pid)
+{
+    siginfo_t change = {0};
+    int error = waitid(P_PID, (id_t)pid, &change, WSTOPPED | WCONTINUED | WEXITED | WNOHANG | WNOWAIT);
+    return error != 0 || change.si_pid == pid;
+}
+
 /* Stop as the program stopped; returns when somebody continues us. */
 static void stop_like(pid_t pid, int signal_number)
 {
@@ -188,18 +196,28 @@ static void stop_like(pid_t pid, int signal_number)
         sigaction(signal_number, &old, NULL);
     end_waker(waker);
 
-    /* `fg` and `bg` continue the whole group, `kill -CONT` only us. The group's
-     * other members may get theirs a moment after us. */
+    /* The SIGCONT that woke us must not be passed on later, when it could undo
+     * the next stop. `fg` and `bg` send it to the whole group, `kill -CONT`
+     * only to us; the group's others may get theirs a moment after us. */
+    siginfo_t woken;
+    sigemptyset(&only);
+    sigaddset(&only, SIGCONT);
+    sigtimedwait(&only, &woken, &(struct timespec){0});
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    if (is_stopped(pid))
+    if (!has_moved(pid))
         kill(pid, SIGCONT);
 }
 
 static void pass_on(pid_t pid, const siginfo_t *info)
 {
     bool from_process = info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
-    if (!from_process)
+    /* A terminal that goes away tells the session's leader alone. */
+    bool to_leader = info->si_signo == SIGHUP && getsid(0) == getpid();
+    if (!from_process) {
+        if (to_leader)
+            kill(pid, SIGHUP);
         return;
+    }
     if (info->si_pid > 0 && descends_from(info->si_pid, pid))
         return;
     if (info->si_code == SI_QUEUE)

@@ -1,0 +1,68 @@
+"""The tree of `make dist` works from any folder, with the libraries that travel in it."""
+import glob
+import os
+import re
+import subprocess
+import tarfile
+import unittest
+
+from common import InFolder, SOURCE, main
+
+BUILD = os.environ["BUILD"]
+C_LIBRARY = re.compile(r"^(linux-vdso|ld-linux|/lib64/ld-linux|lib(c|m|dl|rt|pthread|resolv)\.so)")
+
+
+class Dist(InFolder):
+    @classmethod
+    def setUpClass(cls):
+        made = subprocess.run([SOURCE + "/tools/dist.sh", BUILD], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if made.returncode:
+            raise AssertionError(made.stdout)
+        cls.archive = max(glob.glob(BUILD + "/dist/sonde-*.tar.gz"), key=os.path.getmtime)
+
+    def setUp(self):
+        super().setUp()
+        os.mkdir("else where")
+        with tarfile.open(self.archive) as archive:
+            archive.extractall("else where")
+        self.tree = glob.glob(self.folder + "/else where/sonde-*")[0]
+        self.environment = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "LD_PRELOAD")}
+
+    def sonde(self, *args):
+        return subprocess.run([self.tree + "/bin/sonde", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=self.environment, timeout=120)
+
+    def test_every_library_is_inside(self):
+        text = subprocess.run(["ldd", self.tree + "/bin/sonde"], stdout=subprocess.PIPE, text=True, env=self.environment).stdout
+        lines = [line.split() for line in text.splitlines()]
+        self.assertGreater(len(lines), 5)
+        for words in lines:
+            if not C_LIBRARY.match(words[0]):
+                self.assertTrue(os.path.realpath(" ".join(words[2:-1])).startswith(os.path.realpath(self.tree)), " ".join(words))
+
+    def test_libraries_in_the_program_need_only_the_c_library(self):
+        for name in ("libsonde-agent.so", "libsonde-preload.so"):
+            text = subprocess.run(["readelf", "-d", f"{self.tree}/lib/sonde/{name}"], stdout=subprocess.PIPE, text=True).stdout
+            for needed in re.findall(r"NEEDED.*\[(.*)\]", text):
+                self.assertRegex(needed, C_LIBRARY)
+
+    def test_records_and_reports(self):
+        doctor = self.sonde("doctor", "--json")
+        if doctor.returncode and '"OpenCL device"' in doctor.stdout and '"problem"' in doctor.stdout and "none found" in doctor.stdout:
+            self.skipTest("no OpenCL device here")
+        self.assertEqual(doctor.returncode, 0, doctor.stdout + doctor.stderr)
+        recorded = self.sonde("record", "-o", "x.sonde", "--", self.tree + "/bin/sonde", "doctor", "--probe-work")
+        self.assertEqual(recorded.returncode, 0, recorded.stderr)
+        self.assertRegex(recorded.stderr, r"sonde: [1-9]\d* operations?, 0 dropped, 0 unmatched")
+        report = self.sonde("report", "x.sonde")
+        self.assertEqual((report.returncode, report.stderr), (0, ""))
+        self.assertIn("ledger:", report.stdout)
+
+    def test_pages_travel(self):
+        self.assertTrue(os.path.exists(self.tree + "/share/man/man1/sonde-record.1"))
+        self.assertTrue(os.path.exists(self.tree + "/share/bash-completion/completions/sonde"))
+        self.assertTrue(os.path.exists(self.tree + "/include/sonde/sonde.h"))
+
+
+if __name__ == "__main__":
+    main()
