@@ -9,7 +9,7 @@ cd build/demo
 if command -v clpeak >/dev/null; then
     set -- clpeak --kernel-latency
 else
-    set -- ../bin/heat 512 100
+    set -- ../bin/examples/heat 512 100
 fi
 name=$(basename "$1").sonde
 say() { printf '\n$ %s\n' "$*"; }
