@@ -12,7 +12,7 @@ export JOBS
 
 all:
 	@tools/setup.sh --check build
-	@test -f build/build.ninja || cmake --preset release
+	@test -f build/build.ninja || cmake --preset release -DBUILD_TESTING=OFF
 	@cmake --build --preset release -j $(JOBS)
 
 demo:
@@ -30,8 +30,8 @@ check-all:
 
 bench:
 	@tools/setup.sh build demo test
-	@$(MAKE) --no-print-directory all
-	@cmake --build --preset release --target bench-programs -j $(JOBS)
+	@cmake --preset release -DBUILD_TESTING=ON
+	@cmake --build --preset release -j $(JOBS) --target all bench-programs
 	@python3 bench/run.py
 
 install: all

@@ -31,7 +31,7 @@ run() {
 
 # build PRESET: one failed build counts as one failed test.
 build() {
-    if cmake --preset "$1" >"$logs/$1-configure.log" 2>&1 && cmake --build --preset "$1" -j "$jobs" >"$logs/$1-build.log" 2>&1; then
+    if cmake --preset "$1" -DBUILD_TESTING=ON >"$logs/$1-configure.log" 2>&1 && cmake --build --preset "$1" -j "$jobs" >"$logs/$1-build.log" 2>&1; then
         return 0
     fi
     cat "$logs/$1-configure.log" "$logs/$1-build.log" 2>/dev/null | tail -40
