@@ -9,7 +9,7 @@ install(TARGETS sonde-agent sonde-preload LIBRARY DESTINATION lib/sonde)
 install(FILES include/sonde/sonde.h include/sonde/backend.h include/sonde/error.h include/sonde/kinds.h
         DESTINATION include/sonde)
 install(FILES LICENSE README.md DESTINATION share/doc/sonde)
-install(DIRECTORY docs/ DESTINATION share/doc/sonde FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY docs DESTINATION share/doc/sonde FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
 
 # Manual pages and completion, written by the command itself from its option
 # tables. Not from a sanitizer's build, which cannot run in every place.
