@@ -127,7 +127,7 @@ class Bench:
     # ---- real programs ----------------------------------------------------------------
 
     def programs(self):
-        say("Real programs (ratio of wall time to nothing)")
+        say("Real programs (ratio of the program's wall time to nothing; what record does after the program ended is told apart)")
         programs = {
             "clpeak --kernel-latency": ["clpeak", "--kernel-latency"],
             "hashcat -b -m 1400": ["hashcat", "-b", "-m", "1400", "-D", "1", "--force"],
@@ -143,17 +143,25 @@ class Bench:
                 say(f"  {name:28} left out: not installed")
                 continue
 
-            def timed(full):
+            def plain():
                 begin = time.monotonic()
-                run(full, cwd=self.work)
+                run(command, cwd=self.work)
                 return time.monotonic() - begin
-            values = self.paired({"nothing": lambda: timed(command), "sonde": lambda: timed(self.record(command))})
-            # What record does after the program ended is not the program's wall time.
-            inside = json.load(open(f"{self.work}/m.sonde/manifest.json"))
+            whole = []
+
+            def recorded():
+                begin = time.monotonic()
+                run(self.record(command), cwd=self.work)
+                whole.append(time.monotonic() - begin)
+                with open(f"{self.work}/m.sonde/manifest.json") as manifest:
+                    times = json.load(manifest)
+                return (times["end_ns"] - times["start_ns"]) * 1e-9
+            values = self.paired({"nothing": plain, "sonde": recorded})
             ratios = [a / b for a, b in zip(values["sonde"], values["nothing"])]
             low, high = interval(ratios)
-            say(f"  {name:28} {statistics.median(ratios):5.3f}  [{low:.3f}, {high:.3f}]  of {statistics.median(values['nothing']):6.2f} s")
-            del inside
+            after = statistics.median(w - v for w, v in zip(whole[1:], values["sonde"]))
+            say(f"  {name:28} {statistics.median(ratios):5.3f}  [{low:.3f}, {high:.3f}]  of {statistics.median(values['nothing']):6.2f} s;"
+                f" then {after * 1e3:4.0f} ms of symbols and sealing")
 
     # ---- lanes per tracing thread ---------------------------------------------------------
 
