@@ -64,19 +64,31 @@ uint64_t sonde_process_wall_ns(const struct sonde_process *p)
     return minus(p->header.stop_ns, process_begin(p));
 }
 
+static uint64_t lost_operations(const struct sonde_ledger *l)
+{
+    uint64_t lost = 0;
+    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
+        lost += sonde_drop_loses_operation(cause) ? l->dropped[cause] : 0;
+    return lost;
+}
+
+uint64_t sonde_process_seen(const struct sonde_process *p)
+{
+    const struct sonde_ledger *l = &p->header.ledger;
+    uint64_t known = l->done + lost_operations(l);
+    return p->header.state == SONDE_PROCESS_RUNNING && known > l->seen ? known : l->seen;
+}
+
 static void add_ledger(struct sonde_totals *t, const struct sonde_process *p)
 {
     const struct sonde_ledger *l = &p->header.ledger;
     uint64_t *sum = (uint64_t *)&t->ledger;
     for (size_t i = 0; i < sizeof *l / sizeof *sum; i++)
         sum[i] += ((const uint64_t *)l)[i];
-    uint64_t lost = 0;
-    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++) {
-        if (sonde_drop_loses_operation(cause))
-            lost += l->dropped[cause];
-        else
-            t->dropped_trace_rows += l->dropped[cause];
-    }
+    t->ledger.seen += sonde_process_seen(p) - l->seen;
+    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
+        t->dropped_trace_rows += sonde_drop_loses_operation(cause) ? 0 : l->dropped[cause];
+    uint64_t lost = lost_operations(l);
     t->dropped_operations += lost;
     t->in_flight += minus(l->seen, l->done + lost + l->unmatched);
 }

@@ -40,6 +40,9 @@ void sonde_totals_fini(struct sonde_totals *totals);
 
 /* Run time of a process, 0 unknown. */
 uint64_t sonde_process_wall_ns(const struct sonde_process *p);
+/* Operations that a process enqueued. The agent adds them up now and then: one that
+ * was killed in between may have finished more than it had counted; these count. */
+uint64_t sonde_process_seen(const struct sonde_process *p);
 
 /* Does this cause lose the operation itself, or (false) only its trace row? */
 bool sonde_drop_loses_operation(enum sonde_drop cause);

@@ -172,7 +172,7 @@ static json_t *processes_json(const struct report *r)
             "name", p->name, "pid", (int)p->header.pid, "state", state_name(p->header.state),
             "executable", report_json_text(p->header.executable), "trace", p->header.trace != 0,
             "wall_ns", report_json_ns(wall > 0, (double)wall),
-            "seen", (json_int_t)p->header.ledger.seen, "done", (json_int_t)p->header.ledger.done,
+            "seen", (json_int_t)sonde_process_seen(p), "done", (json_int_t)p->header.ledger.done,
             "damaged_chunks", (int)p->damaged_chunks, "notes", notes));
     }
     return array;
