@@ -78,8 +78,12 @@ static void print_row(const struct report *r, struct table *t, uint32_t at, size
 {
     const struct sonde_cct_node *node = &r->profile->nodes.items[at];
     struct sonde_text label = {0};
-    for (size_t i = 0; i < depth; i++)
-        sonde_text_add(&label, i < 40 ? "  " : "");
+    /* Indented no further than names stay readable; deeper ones say how much deeper. */
+    size_t most = (size_t)r->columns / 8;
+    for (size_t i = 0; i < depth && i < most; i++)
+        sonde_text_add(&label, "  ");
+    if (depth > most)
+        sonde_text_format(&label, "+%zu ", depth - most);
     report_frame(&label, node);
     table_percent(t, weight(r, node), whole(r));
     table_time(t, node->total.timed > 0, (double)node->total.device_ns);

@@ -28,15 +28,16 @@ static void print_wrapped(const struct report *r, const char *text)
     const char *line = sonde_text_get(&clean);
     size_t used = 0;
     while (*line) {
-        char part[256];
         size_t bytes = piece(line);
-        snprintf(part, sizeof part, "%.*s", (int)bytes, line);
-        size_t columns = sonde_text_columns(part);
+        struct sonde_text part = {0};
+        sonde_text_add_bytes(&part, line, bytes);
+        size_t columns = sonde_text_columns(sonde_text_get(&part));
         if (used && used + columns > (size_t)r->columns) {
             fputs("\n ", stdout); /* the piece begins with a space of its own */
             used = 1;
         }
-        fputs(part, stdout);
+        fputs(sonde_text_get(&part), stdout);
+        sonde_text_fini(&part);
         used += columns;
         line += bytes;
     }
@@ -50,12 +51,25 @@ static void plural(struct sonde_text *out, uint64_t n, const char *one, const ch
     sonde_text_format(out, "%s %s", sonde_number_count(number, n), n == 1 ? one : many);
 }
 
+/* What was recorded; a long command line is cut to one line of the terminal. */
+static void add_command(const struct report *r, struct sonde_text *line)
+{
+    struct sonde_text command = {0};
+    report_command(r, &command);
+    const char *text = sonde_text_get(&command);
+    size_t columns = r->columns > 2 ? (size_t)r->columns - 2 : 1;
+    bool fits = sonde_text_columns(text) <= columns;
+    sonde_text_add_bytes(line, text, fits ? strlen(text) : sonde_text_prefix(text, columns));
+    sonde_text_add(line, fits ? "" : "…");
+    sonde_text_fini(&command);
+}
+
 static void print_title(const struct report *r)
 {
     const struct sonde_totals *t = &r->totals;
     char number[SONDE_NUMBER_MAX];
     struct sonde_text line = {0};
-    report_command(r, &line);
+    add_command(r, &line);
     sonde_text_add(&line, " · ");
     plural(&line, r->m->process_count, "process", "processes");
     sonde_text_add(&line, ", ");

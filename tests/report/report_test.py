@@ -7,6 +7,7 @@ in, with Python's own statistics.
 import json
 import os
 import pty
+import re
 import shutil
 import statistics
 import subprocess
@@ -228,6 +229,45 @@ class Report(Case):
         self.assertIn("5 in flight when the program ended", out)
         self.assertIn("killed", out)
         self.assertEqual(self.json(path, "ledger")["in_flight"], 5)
+
+    def test_killed_before_the_agent_had_counted(self):
+        path = self.path("early.sonde")
+        p = live.Process("host-1-0", 1, state=1)
+        queue, thread = p.queue(p.device("GPU")), p.thread(1)
+        for i in range(7):
+            p.enqueue(thread, queue, "clEnqueueTask", scenes.stack(p), "kernel", p.start_ns, p.start_ns + 10,
+                      p.start_ns + 1000, p.start_ns + 2000, name="k")
+        p.ledger["seen"] = 3
+        p.write(path)
+        ledger = self.json(path, "ledger")
+        self.assertEqual((ledger["seen"], ledger["done"], ledger["in_flight"]), (7, 7, 0))
+        self.assertEqual(ledger["processes"][0]["seen"], 7)
+        self.assertIn("7 seen", self.ok("report", path).out)
+
+    def test_long_command(self):
+        path = self.path("long.sonde")
+        live.write_manifest(path, ["program"] + ["日本é"] * 5000)
+        p = live.Process("host-1-0", 1)
+        queue, thread = p.queue(p.device("GPU")), p.thread(1)
+        p.enqueue(thread, queue, "clEnqueueTask", scenes.stack(p), "kernel", p.start_ns, p.start_ns + 10,
+                  p.start_ns + 1000, p.start_ns + 2000, name="k")
+        p.write(path)
+        first = self.ok("report", path).out.splitlines()[0]
+        self.assertTrue(first.startswith("program 日本é 日本é") and first.endswith("…"), first)
+        self.assertTrue(columns(first) <= 100 and "\ufffd" not in first, first)
+
+    def test_deep_contexts_stay_readable(self):
+        path = self.path("deep.sonde")
+        p = live.Process("host-1-0", 1)
+        queue, thread = p.queue(p.device("GPU")), p.thread(1)
+        node = scenes.stack(p)
+        for i in range(40):
+            node = p.node(node, p.frame(live.PYTHON, p.python("f", "/home/user/main.py", 100 + i)), 1)
+        p.enqueue(thread, queue, "clEnqueueTask", node, "kernel", p.start_ns, p.start_ns + 10,
+                  p.start_ns + 1000, p.start_ns + 2000, name="deepest")
+        p.write(path)
+        rows = self.ok("report", path, "contexts").out.splitlines()
+        self.assertTrue(any(re.search(r"\+\d+ kernel deepest$", row) for row in rows), rows[-3:])
 
     def test_usage(self):
         path, _ = self.demo()
