@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "analyze/symbols.h"
@@ -19,6 +20,9 @@
 #include "base/text.h"
 #include "command.h"
 #include "format/writer.h"
+
+/* What the agent reserves on disk before it begins: 64 segments. */
+enum { ROOM_TO_BEGIN = 64 * SONDE_SEGMENT_BYTES };
 
 struct closing {
     const char *output;
@@ -83,6 +87,22 @@ static void add_dropped_rows(struct sonde_text *line, const struct sonde_ledger 
     }
 }
 
+/* The folder as a word for a shell: "next: sonde report 'my run.sonde'". */
+static void add_word(struct sonde_text *line, const char *word)
+{
+    if (*word && !word[strcspn(word, " \t\n'\"\\$*?[]{}();&|<>`!#~")]) {
+        sonde_text_add(line, word);
+        return;
+    }
+    sonde_text_add(line, "'");
+    for (; *word; word++)
+        if (*word == '\'')
+            sonde_text_add(line, "'\\''");
+        else
+            sonde_text_add_bytes(line, word, 1);
+    sonde_text_add(line, "'");
+}
+
 static void say_summary(const struct record_paths *paths, const struct sonde_measurement *m,
                         const struct sonde_totals *t, uint32_t running)
 {
@@ -97,8 +117,9 @@ static void say_summary(const struct record_paths *paths, const struct sonde_mea
     add_dropped_rows(&line, &t->ledger);
     if (running)
         sonde_text_format(&line, "; %u process%s still running", running, running == 1 ? "" : "es");
-    sonde_text_format(&line, "; %s (%s)   next: sonde report %s", paths->shown,
-                      sonde_number_bytes(size, (double)m->disk_bytes), paths->shown);
+    sonde_text_format(&line, "; %s (%s)   next: sonde report ", paths->shown,
+                      sonde_number_bytes(size, (double)m->disk_bytes));
+    add_word(&line, paths->shown);
     sonde_say("%s", sonde_text_get(&line));
     sonde_text_fini(&line);
 }
@@ -123,7 +144,12 @@ static void say_no_call(const struct record_options *options, const struct recor
 {
     const char *name = sonde_path_base(paths->program);
     const char *obstacle = record_program_obstacle(paths->program);
-    if (obstacle)
+    struct statvfs room;
+    if (statvfs(paths->output, &room) == 0 && room.f_blocks && room.f_bavail * room.f_frsize < ROOM_TO_BEGIN)
+        sonde_say("nothing recorded: %s has no room for a measurement (%llu kB free, at least %u kB are needed for "
+                  "each process)", paths->shown, (unsigned long long)(room.f_bavail * room.f_frsize / 1000),
+                  ROOM_TO_BEGIN / 1000);
+    else if (obstacle)
         sonde_say("nothing recorded: %s %s, so its GPU calls cannot be seen; try: sonde doctor", name, obstacle);
     else if (options->start_off)
         sonde_say("nothing recorded: %s made no GPU call after sonde_start() (--start-off); try: sonde doctor", name);

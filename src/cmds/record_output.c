@@ -101,6 +101,8 @@ int record_output_make(const struct record_options *options, const char *program
     int error = SONDE_OK;
     if (!realpath(paths->shown, paths->output))
         error = fail(diag, "cannot find the folder", paths->shown, errno);
+    if (!error && strlen(paths->output) > PATH_MAX - 512) /* room for HOST-PID-N and a file's name */
+        error = fail(diag, "cannot write into", paths->shown, ENAMETOOLONG);
     if (!error)
         error = check_writable(paths->output, diag);
     if (error)

@@ -9,30 +9,43 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
+/* One line on standard error: a message may hold names from anywhere, which must
+ * neither break it nor command the terminal. */
+static void put_line(const char *message)
+{
+    struct sonde_text line = {0};
+    sonde_text_add_clean(&line, message);
+    fflush(stdout);
+    fprintf(stderr, "%s\n", line.failed ? "sonde: out of memory" : sonde_text_get(&line));
+    sonde_text_fini(&line);
+}
+
 void sonde_say(const char *format, ...)
 {
+    char *message = NULL;
+    struct sonde_text line = {0};
     va_list args;
     va_start(args, format);
-    fflush(stdout);
-    fputs("sonde: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    if (vasprintf(&message, format, args) < 0)
+        message = NULL;
     va_end(args);
+    sonde_text_format(&line, "sonde: %s", message ? message : "out of memory");
+    put_line(sonde_text_get(&line));
+    sonde_text_fini(&line);
+    free(message);
 }
 
 int sonde_say_diag(const struct sonde_diag *diag)
 {
     const char *what = diag->what[0] ? diag->what : sonde_error_text(diag->code);
     const char *why = diag->why[0] ? diag->why : diag->what[0] ? sonde_error_text(diag->code) : "";
-    fflush(stdout);
-    fprintf(stderr, "sonde: %s", what);
-    if (diag->where[0])
-        fprintf(stderr, " %s", diag->where);
-    if (why[0])
-        fprintf(stderr, ": %s", why);
-    if (diag->hint[0])
-        fprintf(stderr, "; %s", diag->hint);
-    fputc('\n', stderr);
+    struct sonde_text line = {0};
+    sonde_text_format(&line, "sonde: %s%s%s%s%s%s%s", what, diag->where[0] ? " " : "", diag->where,
+                      why[0] ? ": " : "", why, diag->hint[0] ? "; " : "", diag->hint);
+    put_line(sonde_text_get(&line));
+    sonde_text_fini(&line);
     return SONDE_EXIT_FAILED;
 }
 

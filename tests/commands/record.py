@@ -193,6 +193,35 @@ class Folder(InFolder):
         self.assertIn("sh.sonde", r.stderr)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to mount a small file system")
+    def test_folder_too_small_for_a_measurement(self):
+        os.mkdir("small")
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", "small"], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("mounting a file system is not allowed here")
+        try:
+            r = sh("echo started", "-o", "small/x.sonde")
+            self.assertEqual((r.returncode, r.stdout), (0, "started\n"))
+            self.assertOneLine(r.stderr)
+            self.assertIn("no room", r.stderr)
+            self.assertEqual(os.listdir("small"), [])
+        finally:
+            subprocess.run(["umount", "small"])
+
+    def test_path_too_long_for_a_measurement(self):
+        for _ in range(15):
+            os.mkdir("d" * 250)
+            os.chdir("d" * 250)
+        r = sh("echo started", "-o", "x.sonde")
+        self.assertEqual((r.returncode, r.stdout), (125, ""))
+        self.assertIn("too long", r.stderr)
+        self.assertEqual(os.listdir("."), [])
+
+    def test_names_do_not_break_the_line(self):
+        r = run("record", "--", "./no\x1b[2J\nsuch")
+        self.assertEqual(r.returncode, 127)
+        self.assertOneLine(r.stderr)
+        self.assertNotIn("\x1b", r.stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root to mount a small file system")
     def test_full_folder(self):
         os.mkdir("small")
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", "small"], stderr=subprocess.DEVNULL).returncode:
