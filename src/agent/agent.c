@@ -29,7 +29,9 @@ const struct sonde_backend *const sonde__backends[SONDE_BACKENDS_MAX] = {
     &sonde_backend_opencl,
 };
 
-static struct sonde_lock start_lock;
+/* The process in which a thread is starting the agent, 0 = none. Not a lock:
+ * what a child finds in it after a fork may be its parent's. */
+static _Atomic int starting;
 static struct sonde_shared *shared; /* the preload library's, if it is there */
 
 /* ---- ranges --------------------------------------------------------------------- */
@@ -57,7 +59,6 @@ void sonde__agent_set_range(int on)
 void sonde__agent_off(const char *reason)
 {
     struct sonde_agent *a = &sonde__agent;
-    a->off_reason = reason;
     if (a->header) {
         sonde_note("the agent switched itself off: %s", reason);
         a->header->state = SONDE_PROCESS_OFF;
@@ -96,12 +97,11 @@ static void last_look(void)
 void sonde__agent_settle(enum sonde_flush how)
 {
     struct sonde_agent *a = &sonde__agent;
-    const struct timespec pause = {0, 200000};
     if (atomic_load(&a->closed) || !sonde__lock_within(&a->monitor_lock, 2000))
         return;
     bool all = settled();
     for (int n = 0; !all && !a->finished && how != SONDE_FLUSH_STORE && n < EXIT_BOUND_MS * 5; n++) {
-        nanosleep(&pause, NULL);
+        sonde__nap(200);
         all = settled();
     }
     if (how == SONDE_FLUSH_CLOSE) {
@@ -149,12 +149,13 @@ static void at_exit(void)
 static void in_child(void)
 {
     struct sonde_agent *a = &sonde__agent;
-    if (!sonde__flag || atomic_load(&a->state) == SONDE_NEW)
-        return;
+    if (!a->pid)
+        return; /* not even begun to start */
     /* The parent's threads, channels and mapping are not ours. The flag's page
-     * was wiped by the kernel, so no hook is on its way in. */
+     * was wiped by the kernel, where it can, so no hook is on its way in. */
+    flag_set(SONDE_FLAG_LOOK);
     if (a->pool.base)
-        munmap(a->pool.base, (size_t)a->pool.limit * SONDE_SEGMENT_BYTES);
+        munmap(a->pool.base, a->mapped_bytes);
     sonde__heap_fini(&a->heap);
     sonde__thread_forget_all();
     sonde__trace_forget();
@@ -163,19 +164,26 @@ static void in_child(void)
         if (sonde__backends[i]->forked)
             sonde__backends[i]->forked();
     memset(a, 0, sizeof *a);
-    start_lock = (struct sonde_lock){0};
+}
+
+static void forked(void)
+{
+    in_child();
+    atomic_store(&starting, 0);
 }
 
 /* ---- the start --------------------------------------------------------------------------- */
 
-static int flag_map(void)
+/* At load, while there is nobody who could look: the pointer never changes. */
+__attribute__((constructor)) static void flag_map(void)
 {
+    static _Atomic uint32_t without_memory;
+    int saved = errno;
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
-        return SONDE_ENOMEM;
-    madvise(page, 4096, MADV_WIPEONFORK);
-    sonde__flag = page;
-    return 0;
+    sonde__flag = page == MAP_FAILED ? &without_memory : page;
+    if (page != MAP_FAILED)
+        madvise(page, 4096, MADV_WIPEONFORK);
+    errno = saved;
 }
 
 static void folded_nodes(void)
@@ -201,13 +209,15 @@ static void once_per_program(void)
     static bool done;
     if (done)
         return;
-    done = true;
-    pthread_atfork(NULL, NULL, in_child);
+    pthread_atfork(NULL, NULL, forked);
     /* Now, not at load: the runtime's own exit handlers were registered before
      * ours, so ours runs while the runtime still works. */
     atexit(at_exit);
     at_quick_exit(at_exit);
     shared = dlsym(RTLD_DEFAULT, "sonde__shared");
+    if (!shared)
+        (void)dlerror(); /* the program's next dlerror is not about us */
+    done = true;
 }
 
 static void connect_preload(void)
@@ -246,50 +256,61 @@ static const char *start(void)
     struct sonde_agent *a = &sonde__agent;
     if (!sonde__config_read(&a->config))
         return "no SONDE_OUT";
-    if (!sonde__flag && flag_map())
-        return "out of memory";
     once_per_program();
-    a->pid = getpid();
     if (sonde__heap_init(&a->heap, a->config.memory_bytes / 2) || sonde__unwind_init() || sonde__tables_init() ||
         sonde__profile_init())
         return "out of memory";
     a->ticks0 = sonde__ticks();
     a->ns0 = sonde_now_ns();
     a->reading_ns = reading_cost();
+    atomic_store(&a->range, !a->config.start_off && !a->config.delay_ms); /* the monitor may turn it on */
     int err = sonde__monitor_start();
     if (err)
         return sonde_error_text(err);
     folded_nodes();
     sonde__profile_reserve();
-    atomic_store(&a->range, !a->config.start_off && !a->config.delay_ms);
     connect_preload();
     return NULL;
 }
 
-/* The wiped flag and a live state mean a child made by a raw clone, which no
- * handler has seen. */
-static bool is_unseen_child(void)
+static void start_or_off(void)
 {
-    return atomic_load(&sonde__agent.state) != SONDE_NEW && sonde__agent.pid != getpid();
+    struct sonde_agent *a = &sonde__agent;
+    atomic_store(&a->pid, getpid());
+    const char *failed = start();
+    if (failed) {
+        sonde__agent_off(failed);
+        return;
+    }
+    atomic_store(&a->state, SONDE_ON);
+    sonde__agent_apply_range();
+}
+
+/* One thread of this process starts the agent, the others wait for it. The
+ * wiped flag and the pid of another process mean a child that no handler has
+ * seen (a raw clone), or one made while a thread of the parent was here. */
+static void start_once(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    const int self = getpid();
+    while (atomic_load(&a->state) == SONDE_NEW || a->pid != self) {
+        int other = 0;
+        if (!atomic_compare_exchange_strong(&starting, &other, self) &&
+            (other == self || !atomic_compare_exchange_strong(&starting, &other, self))) {
+            sonde__nap(50);
+            continue;
+        }
+        if (a->pid && a->pid != self)
+            in_child();
+        if (atomic_load(&a->state) == SONDE_NEW)
+            start_or_off();
+        atomic_store(&starting, 0);
+    }
 }
 
 bool sonde__agent_enter(void)
 {
-    struct sonde_agent *a = &sonde__agent;
-    if (sonde__flag && atomic_load(sonde__flag) == SONDE_FLAG_LOOK && is_unseen_child())
-        in_child();
-    if (atomic_load(&a->state) == SONDE_NEW) {
-        sonde__lock(&start_lock);
-        if (atomic_load(&a->state) == SONDE_NEW) {
-            const char *failed = start();
-            if (failed) {
-                sonde__agent_off(failed);
-            } else {
-                atomic_store(&a->state, SONDE_ON);
-                sonde__agent_apply_range();
-            }
-        }
-        sonde__unlock(&start_lock);
-    }
+    if (!sonde__flag || atomic_load(sonde__flag) == SONDE_FLAG_LOOK)
+        start_once();
     return sonde__flag && atomic_load(sonde__flag) == SONDE_FLAG_ON;
 }

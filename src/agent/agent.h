@@ -128,14 +128,14 @@ enum sonde_flag { /* the one word every hook looks at; zeroed by the kernel in a
     SONDE_FLAG_ON   = 1,
     SONDE_FLAG_OFF  = 2, /* outside the range, or switched off */
 };
-enum sonde_state { SONDE_NEW, SONDE_STARTING, SONDE_ON, SONDE_DEAD };
+enum sonde_state { SONDE_NEW, SONDE_ON, SONDE_DEAD };
 
 struct sonde_agent {
     _Atomic int  state;            /* enum sonde_state */
     _Atomic bool closed;           /* the final flush ran: the runtime is not asked any more */
     bool finished;                 /* exit handlers run: work that they start is not waited for */
     _Atomic int  range;            /* what sonde_start/stop, --delay and --duration say */
-    int          pid;
+    _Atomic int  pid;              /* of the process that began to start this; 0 = nobody yet */
     struct sonde_config config;
     struct sonde_pool   pool;      /* the live mapping */
     struct sonde_heap   heap;      /* anonymous memory within the budget */
@@ -154,9 +154,10 @@ struct sonde_agent {
     struct sonde_pending *pending_free;
     _Atomic uint64_t outstanding;
 
+    struct sonde_segment *node_segment; /* where the next run of node ids comes from; table_lock */
     uint32_t folded_node[SONDE_OP_KIND_COUNT]; /* contexts that found no room */
     uint64_t profile_folded;       /* monitor's: operations counted there for want of a profile row */
-    const char *off_reason;
+    size_t   mapped_bytes;         /* of the live mapping; the pool's limit may shrink */
     uint64_t ticks0, ns0;          /* for converting ticks to ns */
     double   reading_ns;           /* what reading the clock and the ticks once costs */
 };

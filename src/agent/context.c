@@ -12,19 +12,17 @@
 #define NODE_RUN      64   /* node ids a thread takes at once */
 #define CHECK_EVERY 4096   /* unwinds between two that are checked in full */
 
-static _Atomic(struct sonde_segment *) node_segment;
-
 /* A run of node ids for this thread; rows that stay zero are no nodes. */
 static bool node_run(struct sonde_thread *t)
 {
     struct sonde_agent *a = &sonde__agent;
     const uint32_t room = SONDE_SEGMENT_ROOM / sizeof(struct sonde_row_node) / NODE_RUN * NODE_RUN;
     sonde__lock(&a->table_lock);
-    struct sonde_segment *s = node_segment;
-    if (!s || (unsigned char *)s < a->pool.base || s->table != SONDE_TABLE_NODE || s->used >= room)
+    struct sonde_segment *s = a->node_segment;
+    if (!s || s->used >= room)
         s = sonde__pool_get(&a->pool, SONDE_TABLE_NODE, 0, 0, sizeof(struct sonde_row_node));
     if (s) {
-        node_segment = s;
+        a->node_segment = s;
         t->node_next = (uint32_t)s->first + s->used;
         t->node_end = t->node_next + NODE_RUN;
         __atomic_store_n(&s->used, s->used + NODE_RUN, __ATOMIC_RELEASE);

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,8 +31,8 @@ static struct {
     struct identity live_is, data_is;
     uint64_t live_bytes;
     _Atomic uint64_t data_bytes;
-    pthread_mutex_t append;
-} F = {.live = -1, .data = -1, .append = PTHREAD_MUTEX_INITIALIZER};
+    struct sonde_lock append;
+} F; /* set anew by sonde__files_open: a forked child begins with its parent's */
 
 static void take_private_table(void)
 {
@@ -98,6 +97,7 @@ static int map_live(void)
         if (base == MAP_FAILED)
             continue;
         a->pool.base = base;
+        a->mapped_bytes = segments * SONDE_SEGMENT_BYTES;
         a->pool.limit = (uint32_t)segments;
         a->pool.next = 1;
         a->pool.free = sonde__heap_get(&a->heap, segments * sizeof *a->pool.free);
@@ -157,7 +157,7 @@ int sonde__files_open(void)
 {
     struct sonde_agent *a = &sonde__agent;
     char directory[3700];
-    F.live_bytes = 0;
+    memset(&F, 0, sizeof F);
     F.live = F.data = -1;
     take_private_table();
     int err = make_directory(directory, sizeof directory);
@@ -183,7 +183,7 @@ int sonde__files_open(void)
 int sonde__files_append(const void *bytes, size_t size)
 {
     int err = 0;
-    pthread_mutex_lock(&F.append);
+    sonde__lock(&F.append);
     if (!still_ours(F.data, &F.data_is))
         err = SONDE_EIO;
     const char *at = bytes;
@@ -201,7 +201,7 @@ int sonde__files_append(const void *bytes, size_t size)
         err = SONDE_EIO; /* a torn chunk stays at the end; readers skip it */
     if (!err)
         atomic_fetch_add(&F.data_bytes, size);
-    pthread_mutex_unlock(&F.append);
+    sonde__unlock(&F.append);
     return err;
 }
 

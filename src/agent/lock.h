@@ -6,9 +6,12 @@
 #ifndef SONDE_AGENT_LOCK_H
 #define SONDE_AGENT_LOCK_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 struct sonde_lock {
     _Atomic int taken;
@@ -25,17 +28,26 @@ static inline bool sonde__trylock(struct sonde_lock *l)
     return true;
 }
 
+/* Not nanosleep(): that is a cancellation point, and a thread of the
+ * program that is cancelled in here would leave with our locks taken. */
+static inline void sonde__nap(unsigned us)
+{
+    const struct timespec nap = {0, (long)us * 1000};
+    int saved = errno;
+    syscall(SYS_nanosleep, &nap, NULL);
+    errno = saved;
+}
+
 /* False when it stayed taken for about `bound_ms`. */
 static inline bool sonde__lock_within(struct sonde_lock *l, unsigned bound_ms)
 {
     for (unsigned spin = 0; spin < 200; spin++)
         if (sonde__trylock(l))
             return true;
-    const struct timespec nap = {0, 50000};
     for (unsigned n = 0; n < bound_ms * 20u + 1; n++) {
         if (sonde__trylock(l))
             return true;
-        nanosleep(&nap, NULL);
+        sonde__nap(50);
     }
     return false;
 }

@@ -25,6 +25,7 @@ static _Atomic uint64_t cpu_ns;    /* of the monitor thread */
 static sem_t wake, flushed;        /* the monitor's alarm; its answer to a flush */
 static _Atomic int flush_wanted;   /* enum sonde_flush, 0 none */
 static __thread bool on_monitor_thread;
+static bool range_started, range_ended; /* by --delay, by --duration */
 
 /* ---- one finding ------------------------------------------------------------------ */
 
@@ -215,14 +216,13 @@ static void sync_clocks(void)
 static void ranges(uint64_t now)
 {
     const struct sonde_agent *a = &sonde__agent;
-    static bool started, ended;
-    if (a->config.delay_ms && !started && now - a->ns0 >= a->config.delay_ms * 1000000u) {
-        started = true;
+    if (a->config.delay_ms && !range_started && now - a->ns0 >= a->config.delay_ms * 1000000u) {
+        range_started = true;
         sonde__agent_set_range(1);
     }
-    if (a->config.duration_ms && !ended &&
+    if (a->config.duration_ms && !range_ended &&
         now - a->ns0 >= (a->config.delay_ms + a->config.duration_ms) * 1000000u) {
-        ended = true;
+        range_ended = true;
         sonde__agent_set_range(0);
     }
 }
@@ -344,6 +344,8 @@ int sonde__monitor_start(void)
     sem_init(&wake, 0, 0);
     sem_init(&flushed, 0, 0);
     turns_at_slow = 0;
+    atomic_store(&cpu_ns, 0);
+    range_started = range_ended = false;
     clocks_at = sonde_now_ns();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -355,9 +357,8 @@ int sonde__monitor_start(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (err)
         return SONDE_ENOMEM;
-    const struct timespec nap = {0, 50000};
     for (int n = 0; n < 100000 && atomic_load(&ready) == 0; n++) /* about 5 s at most */
-        nanosleep(&nap, NULL);
+        sonde__nap(50);
     int state = atomic_load(&ready);
     return state == 1 ? 0 : state < 0 ? state : SONDE_EBUSY;
 }

@@ -27,6 +27,8 @@ static struct {
     uint32_t *string_places, string_max;
     _Atomic uint32_t api[SONDE_BACKENDS_MAX][512];
     _Atomic uint32_t kind[8];
+    struct { struct sonde_lane *next; uint32_t left; } lanes; /* of the last block for them */
+    uintptr_t looked_at;      /* start of the module that was last searched for an interpreter */
     struct sonde_map strings; /* hash -> string id, with linear chaining by rehash */
     struct table {
         struct sonde_segment *open;
@@ -314,7 +316,6 @@ static uint32_t frame_of_new_pc(uintptr_t pc)
  * looking takes the loader's lock. */
 static void look_for_python(uintptr_t pc)
 {
-    static uintptr_t last_start; /* under table_lock */
     struct dl_find_object o;
     const char *why = NULL;
     bool known = false;
@@ -324,8 +325,8 @@ static void look_for_python(uintptr_t pc)
     sonde__lock(&sonde__agent.table_lock);
     for (uint32_t i = T.table[SONDE_TABLE_MODULE].count; i > 0 && !known; i--)
         known = ((struct sonde_row_module *)row_at(SONDE_TABLE_MODULE, sizeof(struct sonde_row_module), i))->start == start;
-    known = known || start == last_start;
-    last_start = start;
+    known = known || start == T.looked_at;
+    T.looked_at = start;
     sonde__unlock(&sonde__agent.table_lock);
     if (known)
         return;
@@ -489,15 +490,13 @@ uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name)
     struct sonde_row_lane *r = NULL;
     struct sonde_lane *lane = NULL;
     if (T.table[SONDE_TABLE_LANE].count < SONDE_LANES_MAX) {
-        static struct { struct sonde_lane *next; uint32_t left; const void *of; } slab;
-        if (slab.of != a->heap.base || slab.left == 0) {
-            slab.next = sonde__heap_get(&a->heap, SONDE_HEAP_BLOCK);
-            slab.left = slab.next ? SONDE_HEAP_BLOCK / sizeof *lane : 0;
-            slab.of = a->heap.base;
+        if (T.lanes.left == 0) {
+            T.lanes.next = sonde__heap_get(&a->heap, SONDE_HEAP_BLOCK);
+            T.lanes.left = T.lanes.next ? SONDE_HEAP_BLOCK / sizeof *lane : 0;
         }
-        if (slab.left && (r = ROW_ADD(LANE, struct sonde_row_lane, &id))) {
-            lane = slab.next++;
-            slab.left--;
+        if (T.lanes.left && (r = ROW_ADD(LANE, struct sonde_row_lane, &id))) {
+            lane = T.lanes.next++;
+            T.lanes.left--;
         }
     }
     if (r) {

@@ -1,0 +1,303 @@
+/* test_forks.c - fork at any moment: every process measures itself, and right.
+ *
+ * Each case runs in a process of its own, since the agent starts once; the
+ * measurement is read by a process that the agent is not in.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "harness.h"
+
+#define REQUIRE(x)                                                            \
+    do {                                                                      \
+        if (!(x)) {                                                           \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x); \
+            _exit(1);                                                         \
+        }                                                                     \
+    } while (0)
+
+enum { SECONDS_MAX = 60 }; /* a child that hangs is killed, which fails the test */
+
+static uint32_t new_queue(void)
+{
+    harness_wait(); /* starts the agent of this process */
+    uint32_t device = sonde_device_add(&(struct sonde_device_info){.platform = "test", .name = "test device"});
+    return sonde_lane_add(device, 1, 0, "queue");
+}
+
+static void launch(uint32_t queue, int n)
+{
+    for (int i = 0; i < n; i++)
+        REQUIRE(harness_launch(queue, SONDE_OP_KERNEL, 0, true));
+}
+
+static void waited(pid_t pid)
+{
+    int status;
+    REQUIRE(pid > 0 && waitpid(pid, &status, 0) == pid);
+    REQUIRE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static pid_t raw_fork(void)
+{
+    return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static _Noreturn void done(void)
+{
+    sonde__agent_flush(SONDE_FLUSH_CLOSE);
+    _exit(0);
+}
+
+static uint64_t profile_count(const struct sonde_process *p)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 1; i < p->profile_count; i++)
+        if (p->profiles[i].lane)
+            n += p->profiles[i].count;
+    return n;
+}
+
+/* How many processes' measurements say exactly `n` operations, everywhere. */
+static uint32_t processes_with(const struct sonde_measurement *m, uint64_t n)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < m->process_count; i++) {
+        const struct sonde_process *p = &m->processes[i];
+        const struct sonde_ledger *l = &p->header.ledger;
+        fprintf(stderr, "  process %u: %llu seen, %llu done, %llu in the profile\n", p->header.pid,
+                (unsigned long long)l->seen, (unsigned long long)l->done, (unsigned long long)profile_count(p));
+        count += l->seen == n && l->done == n && profile_count(p) == n && !l->unmatched && !m->damaged_chunks;
+    }
+    return count;
+}
+
+static void run(const char *name, void (*body)(void), uint32_t processes, const uint64_t *counts, int count_kinds)
+{
+    const char *const none[] = {NULL};
+    harness_setup(name, none);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(SECONDS_MAX);
+        body();
+        done();
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    struct sonde_measurement *m = harness_open();
+    assert_non_null(m);
+    assert_int_equal(m->process_count, processes);
+    uint32_t right = 0;
+    for (int i = 0; i < count_kinds; i++)
+        right += processes_with(m, counts[i]);
+    assert_int_equal(right, processes);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
+/* ---- one generation after the other -------------------------------------------- */
+
+/* More queues and operations than the parent had, so that whatever the child
+ * would take for free that the parent's copy still calls used shows. */
+static void generation(int depth, int n, pid_t (*make)(void))
+{
+    uint32_t queue = new_queue(), queues[40];
+    launch(queue, n / 2);
+    if (depth > 0) {
+        pid_t pid = make();
+        if (pid == 0) {
+            alarm(SECONDS_MAX);
+            generation(depth - 1, n + 1000, make);
+            done();
+        }
+        waited(pid);
+    }
+    for (int i = 0; i < 40; i++)
+        queues[i] = sonde_lane_add(1, 1, 0, "another");
+    for (int i = 0; i < n - n / 2; i++)
+        REQUIRE(harness_launch(queues[i % 40], (enum sonde_op_kind)(i % 2), 0, true));
+}
+
+static void by_fork(void)
+{
+    generation(2, 4000, fork);
+}
+
+static void by_clone(void)
+{
+    generation(2, 4000, raw_fork);
+}
+
+static const uint64_t generations[] = {4000, 5000, 6000};
+
+static void test_generations(void **state)
+{
+    (void)state;
+    run("fork", by_fork, 3, generations, 3);
+}
+
+static void test_generations_without_handlers(void **state)
+{
+    (void)state;
+    run("clone", by_clone, 3, generations, 3);
+}
+
+/* ---- while other threads launch ----------------------------------------------------- */
+
+static _Atomic bool stop;
+
+static void *launching(void *arg)
+{
+    uint32_t queue = *(const uint32_t *)arg;
+    while (!atomic_load(&stop)) {
+        harness_launch(queue, SONDE_OP_KERNEL, 0, true);
+        usleep(20);
+    }
+    return NULL;
+}
+
+enum { FORKS = 40 };
+
+static void fork_among_threads(void)
+{
+    uint32_t queue = new_queue();
+    pthread_t t[3];
+    for (int i = 0; i < 3; i++)
+        REQUIRE(pthread_create(&t[i], NULL, launching, &queue) == 0);
+    for (int i = 0; i < FORKS; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(SECONDS_MAX);
+            launch(new_queue(), 1234);
+            done();
+        }
+        waited(pid);
+    }
+    atomic_store(&stop, true);
+    for (int i = 0; i < 3; i++)
+        pthread_join(t[i], NULL);
+}
+
+static void test_among_threads(void **state)
+{
+    (void)state;
+    const char *const none[] = {NULL};
+    harness_setup("among", none);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(SECONDS_MAX);
+        fork_among_threads();
+        done();
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    struct sonde_measurement *m = harness_open();
+    assert_non_null(m);
+    assert_int_equal(m->process_count, FORKS + 1);
+    assert_int_equal(processes_with(m, 1234), FORKS);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
+/* ---- while another thread starts the agent --------------------------------------------- */
+
+static void *starting(void *arg)
+{
+    (void)arg;
+    harness_wait();
+    return NULL;
+}
+
+static void fork_during_start(unsigned after_us)
+{
+    pthread_t t;
+    REQUIRE(pthread_create(&t, NULL, starting, NULL) == 0);
+    usleep(after_us);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(SECONDS_MAX);
+        launch(new_queue(), 100);
+        done();
+    }
+    waited(pid);
+    pthread_join(t, NULL);
+}
+
+/* By fork() only: after a raw clone of a process with several threads, the C
+ * library's own locks may be taken for ever.
+ * A try per process, each a little later, so that some meet the start's middle. */
+static void test_during_start(void **state)
+{
+    (void)state;
+    const char *const none[] = {NULL};
+    harness_setup("start", none);
+    for (unsigned i = 0; i < 40; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(20);
+            fork_during_start(i * 50);
+            _exit(0);
+        }
+        int status;
+        waitpid(pid, &status, 0);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    harness_remove();
+}
+
+/* ---- ranges ------------------------------------------------------------------------------ */
+
+static void delayed(void)
+{
+    struct sonde_call call;
+    REQUIRE(!sonde_call_begin(&call, API_WAIT));
+    for (int n = 0; n < 5000 && !sonde_recording(); n++)
+        usleep(1000);
+    launch(new_queue(), 10);
+}
+
+static void delayed_family(void)
+{
+    delayed();
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(SECONDS_MAX);
+        delayed();
+        done();
+    }
+    waited(pid);
+}
+
+static void test_delay(void **state)
+{
+    (void)state;
+    setenv("SONDE_DELAY_MS", "50", 1);
+    const uint64_t ten = 10;
+    run("delay-fork", delayed_family, 2, &ten, 1);
+    unsetenv("SONDE_DELAY_MS");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_generations), cmocka_unit_test(test_generations_without_handlers),
+        cmocka_unit_test(test_among_threads), cmocka_unit_test(test_during_start), cmocka_unit_test(test_delay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
