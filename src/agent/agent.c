@@ -86,8 +86,11 @@ static bool settled(void)
 static void last_look(void)
 {
     struct sonde_agent *a = &sonde__agent;
+    if (!sonde__lock_within(&a->harvest_lock, 100))
+        return;
     for (uint32_t i = 1; i <= atomic_load(&a->lane_count); i++)
         atomic_load(&a->lanes[i])->out_of_order = true;
+    sonde__unlock(&a->harvest_lock);
     if (settled() || !sonde__lock_within(&a->harvest_lock, 100))
         return;
     sonde__harvest_abandon();
@@ -120,10 +123,12 @@ void sonde__agent_settle(enum sonde_flush how)
 void sonde__agent_flush(enum sonde_flush how)
 {
     struct sonde_agent *a = &sonde__agent;
-    int saved = errno;
+    int saved = errno, cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* or exit would end here, half done */
     if (sonde__flag && atomic_load(sonde__flag) != SONDE_FLAG_LOOK && atomic_load(&a->state) == SONDE_ON &&
         a->pid == getpid() && !sonde__monitor_flush(how, EXIT_BOUND_MS + 2000))
         sonde_note("the final flush did not happen: the monitor thread did not answer");
+    pthread_setcancelstate(cancel, NULL);
     errno = saved;
 }
 
@@ -166,9 +171,26 @@ static void in_child(void)
     memset(a, 0, sizeof *a);
 }
 
+/* A child that is made while the monitor is inside the loader would find the
+ * loader's list locked for ever. Bounded: the forking thread may itself hold
+ * what the monitor waits for there. */
+static bool held_for_fork;
+
+static void before_fork(void)
+{
+    held_for_fork = sonde__lock_within(&sonde__agent.loader_lock, 100);
+}
+
+static void after_fork(void)
+{
+    if (held_for_fork)
+        sonde__unlock(&sonde__agent.loader_lock);
+}
+
 static void forked(void)
 {
     in_child();
+    atomic_store(&sonde__agent.loader_lock.taken, 0);
     atomic_store(&starting, 0);
 }
 
@@ -209,7 +231,7 @@ static void once_per_program(void)
     static bool done;
     if (done)
         return;
-    pthread_atfork(NULL, NULL, forked);
+    pthread_atfork(before_fork, after_fork, forked);
     /* Now, not at load: the runtime's own exit handlers were registered before
      * ours, so ours runs while the runtime still works. */
     atexit(at_exit);

@@ -5,12 +5,15 @@
  *   the harvester        every channel's consumer side, the lanes' outstanding
  *                        operations; one at a time, by agent.harvest_lock
  *   the monitor          profile, trace segments, header; one at a time, by
- *                        agent.monitor_lock (the monitor thread, and the exiting thread once)
+ *                        agent.monitor_lock (the monitor thread; the ledger also a
+ *                        program thread that drops an operation after the end)
  *   a tracing thread     the segments handed to it, data.sonde
  *   anyone, rarely       tables of names and frames, under agent.table_lock
  *
- * Lock order: monitor_lock, harvest_lock, table_lock, pool_lock. A program
- * thread in the steady state takes none of them.
+ * Lock order: monitor_lock, harvest_lock, thread_lock, table_lock, and last the
+ * pool's, the heap's or the data file's. loader_lock is taken by the monitor
+ * under monitor_lock, and by a fork alone. A program thread in the steady state
+ * takes none of them.
  */
 #ifndef SONDE_AGENT_H
 #define SONDE_AGENT_H
@@ -142,6 +145,7 @@ struct sonde_agent {
     struct sonde_live_header *header;
 
     struct sonde_lock table_lock, harvest_lock, monitor_lock, thread_lock;
+    struct sonde_lock loader_lock; /* the monitor is inside the loader, whose lock a fork does not reset */
 
     struct sonde_thread *_Atomic threads[SONDE_THREADS_MAX + 1];
     _Atomic uint32_t thread_count;

@@ -24,13 +24,19 @@ bool sonde_recording(void)
  * calling thread its slot. NULL: pass the call through. */
 static struct sonde_thread *enter_slow(void)
 {
+    /* A signal handler that comes here in the middle would wait for the thread it interrupted. */
+    static __thread volatile bool inside __attribute__((tls_model("initial-exec")));
     int saved = errno;
     struct sonde_thread *t = NULL;
+    if (inside)
+        return NULL;
+    inside = true;
     if (sonde__agent_enter()) {
         t = sonde__self;
         if (!t)
             t = sonde__thread_enter();
     }
+    inside = false;
     errno = saved;
     return t;
 }

@@ -145,6 +145,8 @@ static void take_event(const struct sonde_event *e, struct sonde_thread *finder)
         found.result = (uint16_t)r;
         found.parts |= SONDE_ACT_OP;
     } else if (e->op_node) {
+        if (e->token) /* its lane found no room */
+            backend_of(NULL)->release(e->token);
         found.result = SONDE_POLL_NO_TIMES;
         found.parts |= SONDE_ACT_OP;
     }

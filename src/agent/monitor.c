@@ -2,7 +2,6 @@
  */
 #include "agent.h"
 
-#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -22,8 +21,10 @@
 static uint64_t turns_at_slow, clocks_at;
 static _Atomic int ready;          /* 1 open, negative: enum sonde_error */
 static _Atomic uint64_t cpu_ns;    /* of the monitor thread */
-static sem_t wake, flushed;        /* the monitor's alarm; its answer to a flush */
-static _Atomic int flush_wanted;   /* enum sonde_flush, 0 none */
+static sem_t wake;                 /* the monitor's alarm */
+/* Flushes are numbered, so that one that came too late is no answer to the next. */
+static _Atomic unsigned flush_wanted; /* bits 1 << enum sonde_flush */
+static _Atomic uint32_t flush_asked, flush_answered;
 static __thread bool on_monitor_thread;
 static bool range_started, range_ended; /* by --delay, by --duration */
 
@@ -183,7 +184,9 @@ static void watch_modules(void)
 {
     static unsigned long long last_subs;
     unsigned long long now = 0;
+    sonde__lock(&sonde__agent.loader_lock);
     dl_iterate_phdr(module_count, &now);
+    sonde__unlock(&sonde__agent.loader_lock);
     if (now >> 32 != last_subs) {
         last_subs = now >> 32;
         sonde__unwind_modules_changed();
@@ -289,6 +292,17 @@ static void nap(uint64_t ns)
     sem_clockwait(&wake, CLOCK_MONOTONIC, &until);
 }
 
+static void answer_flushes(void)
+{
+    static const enum sonde_flush order[] = {SONDE_FLUSH_STORE, SONDE_FLUSH_FINISH, SONDE_FLUSH_CLOSE};
+    uint32_t asked = atomic_load(&flush_asked); /* each of these has set its bit */
+    unsigned wanted = atomic_exchange(&flush_wanted, 0);
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (wanted & 1u << order[i])
+            sonde__agent_settle(order[i]);
+    atomic_store(&flush_answered, asked);
+}
+
 static void *monitor_main(void *unused)
 {
     (void)unused;
@@ -303,11 +317,7 @@ static void *monitor_main(void *unused)
     on_monitor_thread = true;
     for (uint64_t nap_ns = TURN_MIN_NS;;) {
         nap(nap_ns);
-        int wanted = atomic_exchange(&flush_wanted, 0);
-        if (wanted) {
-            sonde__agent_settle((enum sonde_flush)wanted);
-            sem_post(&flushed);
-        }
+        answer_flushes();
         if (turn()) {
             nap_ns = TURN_MIN_NS;
         } else {
@@ -321,16 +331,17 @@ static void *monitor_main(void *unused)
 /* The monitor does the final flush itself: it alone can make room on disk. */
 bool sonde__monitor_flush(enum sonde_flush how, unsigned bound_ms)
 {
-    struct timespec until;
     if (on_monitor_thread || atomic_load(&ready) != 1)
         return false;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += bound_ms / 1000;
-    atomic_store(&flush_wanted, (int)how);
+    uint64_t until = sonde_now_ns() + bound_ms * (uint64_t)1000000;
+    atomic_fetch_or(&flush_wanted, 1u << how);
+    uint32_t mine = atomic_fetch_add(&flush_asked, 1) + 1;
     sem_post(&wake);
-    while (sem_clockwait(&flushed, CLOCK_MONOTONIC, &until) != 0)
-        if (errno != EINTR)
+    while ((int32_t)(atomic_load(&flush_answered) - mine) < 0) {
+        if (sonde_now_ns() > until)
             return false;
+        sonde__nap(50);
+    }
     return true;
 }
 
@@ -342,7 +353,8 @@ int sonde__monitor_start(void)
     atomic_store(&ready, 0);
     atomic_store(&flush_wanted, 0);
     sem_init(&wake, 0, 0);
-    sem_init(&flushed, 0, 0);
+    atomic_store(&flush_asked, 0);
+    atomic_store(&flush_answered, 0);
     turns_at_slow = 0;
     atomic_store(&cpu_ns, 0);
     range_started = range_ended = false;

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define PROFILE_ROWS_MAX (1u << 20)
-
 static struct {
     struct sonde_map index; /* node << 32 | lane -> profile id */
     uint64_t last_key;

@@ -623,7 +623,9 @@ void sonde_note(const char *format, ...)
     va_start(args, format);
     vsnprintf(row.text, sizeof row.text, format, args);
     va_end(args);
-    sonde__lock(&sonde__agent.table_lock);
+    /* Bounded: the end of the process may come in a handler that interrupted whoever holds it. */
+    if (!sonde__lock_within(&sonde__agent.table_lock, 1000))
+        return;
     uint32_t count = T.table[SONDE_TABLE_NOTE].count;
     for (uint32_t i = 1; i <= count; i++) {
         struct sonde_row_note *n = row_at(SONDE_TABLE_NOTE, sizeof *n, i);

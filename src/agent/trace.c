@@ -38,7 +38,7 @@ struct tracer {
 
 static struct {
     struct tracer *tracer[SONDE_LANES_MAX + 1];
-    uint32_t count, failed_at;
+    uint32_t count;
     _Atomic uint32_t off;          /* cause + 1; 0 = tracing */
 } R;
 
