@@ -1,36 +1,52 @@
 /* busy.c - how long a device was busy: the union of its operations' intervals, online.
  *
- * Operations arrive in batches, per thread and queue, not in time order. Each
- * batch is sorted and merged into a window of disjoint intervals; what is older
- * than the window is added to the total and forgotten. An interval that comes
- * later than the window reaches back counts only from the window's edge; the
- * window holds 8,192 intervals, so that happens only to an operation that
- * finished long before its completion was found.
+ * Operations arrive thread by thread and queue by queue, not in time order.
+ * They are gathered in batches, sorted, and merged into a window of disjoint
+ * intervals. At the end of a monitor's turn, when every channel has been
+ * emptied, what ended more than a second before the latest interval is added
+ * to the total and forgotten. An operation that is found later than that (its
+ * completion was hidden behind another one) counts only from the window's edge;
+ * the rest is counted as clipped, and the ledger says so.
  */
 #include "agent.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define WINDOW 8192u
-#define BATCH  2048u
+#define WINDOW  32768u /* intervals; an eighth of it with a small budget */
+#define BATCH   4096u
+#define KEEP_NS 1000000000u
 #define DEVICES 64u
 
 struct interval { uint64_t start, end; };
 struct cover {
     uint64_t total, edge;   /* length of what was forgotten, and where it ended */
-    uint32_t count, batch_count;
+    uint64_t clipped;       /* came too late to be placed; an upper bound of what is missing */
+    uint32_t count, batch_count, room;
     bool batch_sorted;
-    struct interval window[WINDOW], batch[BATCH], merged[WINDOW + BATCH];
+    struct interval *window, *merged; /* room + BATCH each */
+    struct interval batch[BATCH], spare[BATCH];
 };
 enum { ALL, KERNELS, COPIES, COVERS };
 
 static struct { struct cover *cover[COVERS]; uint64_t count, first, last; } device[DEVICES];
 
-static int by_start(const void *a, const void *b)
+/* Bottom-up merge sort by start (Knuth, TAOCP vol. 3, 5.2.4). Not qsort, which calls malloc. */
+static void sort_batch(struct cover *c)
 {
-    const struct interval *x = a, *y = b;
-    return x->start < y->start ? -1 : x->start > y->start;
+    struct interval *from = c->batch, *to = c->spare;
+    for (uint32_t width = 1; width < c->batch_count; width *= 2) {
+        for (uint32_t begin = 0; begin < c->batch_count; begin += 2 * width) {
+            uint32_t middle = begin + width < c->batch_count ? begin + width : c->batch_count;
+            uint32_t end = middle + width < c->batch_count ? middle + width : c->batch_count;
+            for (uint32_t a = begin, b = middle, i = begin; i < end; i++)
+                to[i] = a < middle && (b == end || from[a].start <= from[b].start) ? from[a++] : from[b++];
+        }
+        struct interval *t = from;
+        from = to;
+        to = t;
+    }
+    if (from != c->batch)
+        memcpy(c->batch, from, c->batch_count * sizeof *from);
 }
 
 static uint32_t append(struct interval *out, uint32_t n, struct interval i)
@@ -44,38 +60,70 @@ static uint32_t append(struct interval *out, uint32_t n, struct interval i)
     return n + 1;
 }
 
+static void forget_first(struct cover *c, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        c->total += c->window[i].end - c->window[i].start;
+        c->edge = c->window[i].end;
+    }
+    c->count -= n;
+    memmove(c->window, c->window + n, c->count * sizeof *c->window);
+}
+
 static void settle(struct cover *c)
 {
     if (!c->batch_count)
         return;
     if (!c->batch_sorted)
-        qsort(c->batch, c->batch_count, sizeof *c->batch, by_start);
+        sort_batch(c);
     uint32_t n = 0, w = 0, b = 0;
     while (w < c->count || b < c->batch_count) {
         bool from_window = b == c->batch_count || (w < c->count && c->window[w].start <= c->batch[b].start);
         n = append(c->merged, n, from_window ? c->window[w++] : c->batch[b++]);
     }
-    uint32_t keep = n > WINDOW / 2 ? WINDOW / 2 : n;
-    for (uint32_t i = 0; i < n - keep; i++) {
-        c->total += c->merged[i].end - c->merged[i].start;
-        c->edge = c->merged[i].end;
-    }
-    memcpy(c->window, c->merged + (n - keep), keep * sizeof *c->window);
-    c->count = keep;
+    uint32_t forget = n > c->room ? n / 2 : 0; /* no room to wait for the turn's end */
+    memcpy(c->window, c->merged, n * sizeof *c->window);
+    c->count = n;
     c->batch_count = 0;
+    forget_first(c, forget);
+}
+
+/* At the end of a turn: what nothing can come before any more. */
+static void prune(struct cover *c)
+{
+    uint32_t old = 0;
+    settle(c);
+    uint64_t latest = c->count ? c->window[c->count - 1].end : 0;
+    while (old < c->count && c->window[old].end + KEEP_NS < latest)
+        old++;
+    if (old > c->count / 2 || old > c->room / 8) /* moving the rest is worth it */
+        forget_first(c, old);
+}
+
+static struct cover *cover_new(void)
+{
+    struct sonde_heap *heap = &sonde__agent.heap;
+    uint32_t room = heap->size >= 32u << 20 ? WINDOW : WINDOW / 8;
+    size_t array = (room + BATCH) * sizeof(struct interval);
+    struct cover *c = sonde__heap_get(heap, sizeof *c + 2 * array);
+    if (!c)
+        return NULL;
+    memset(c, 0, offsetof(struct cover, batch));
+    c->room = room;
+    c->window = (struct interval *)(c + 1);
+    c->merged = c->window + room + BATCH;
+    return c;
 }
 
 static void cover_add(struct cover **slot, uint64_t start, uint64_t end)
 {
-    if (!*slot) {
-        *slot = sonde__heap_get(&sonde__agent.heap, sizeof **slot);
-        if (!*slot)
-            return;
-        memset(*slot, 0, offsetof(struct cover, window));
-    }
+    if (!*slot && !(*slot = cover_new()))
+        return; /* no room: the device's busy time stays unknown */
     struct cover *c = *slot;
-    if (start < c->edge)
+    if (start < c->edge) {
+        c->clipped += (end < c->edge ? end : c->edge) - start;
         start = c->edge;
+    }
     if (end <= start)
         return;
     if (c->batch_count == BATCH)
@@ -114,7 +162,7 @@ static uint64_t covered(struct cover *c)
 {
     if (!c)
         return 0;
-    settle(c);
+    prune(c);
     uint64_t sum = c->total;
     for (uint32_t i = 0; i < c->count; i++)
         sum += c->window[i].end - c->window[i].start;
@@ -123,12 +171,14 @@ static uint64_t covered(struct cover *c)
 
 void sonde__busy_settle(struct sonde_live_header *header)
 {
+    header->ledger.busy_clipped_ns = 0;
     for (uint32_t id = 0; id < DEVICES; id++) {
-        if (!device[id].count || device[id].count == header->device_busy[id].count)
+        if (!device[id].count || !device[id].cover[ALL])
             continue;
         header->device_busy[id].first_ns = device[id].first;
         header->device_busy[id].last_ns = device[id].last;
         header->device_busy[id].busy_ns = covered(device[id].cover[ALL]);
+        header->ledger.busy_clipped_ns += device[id].cover[ALL]->clipped;
         header->device_group[id].kernel_ns = covered(device[id].cover[KERNELS]);
         header->device_group[id].copy_ns = covered(device[id].cover[COPIES]);
         header->device_busy[id].count = device[id].count;

@@ -31,13 +31,16 @@ static bool grow(struct sonde_map *m, struct sonde_heap *heap)
     return true;
 }
 
+bool sonde__map_room(struct sonde_map *m, struct sonde_heap *heap)
+{
+    return (m->entries && m->count < m->mask / 2) || grow(m, heap) ||
+           (m->entries && m->count < m->mask - m->mask / 8);
+}
+
 bool sonde__map_add(struct sonde_map *m, struct sonde_heap *heap, uint64_t key, uint32_t value)
 {
-    if (!m->entries || m->count >= m->mask / 2) {
-        bool room = grow(m, heap);
-        if (!room && (!m->entries || m->count >= m->mask - m->mask / 8))
-            return false;
-    }
+    if (!sonde__map_room(m, heap))
+        return false;
     put(m, key, value);
     return true;
 }

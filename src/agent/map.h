@@ -36,6 +36,8 @@ static inline uint32_t *sonde__map_find(const struct sonde_map *m, uint64_t key)
     }
 }
 
+/* Room for one more key, so that the next add succeeds. False when the heap is spent. */
+bool sonde__map_room(struct sonde_map *m, struct sonde_heap *heap);
 /* Add a key that is not there. False when the heap is spent. */
 bool sonde__map_add(struct sonde_map *m, struct sonde_heap *heap, uint64_t key, uint32_t value);
 

@@ -24,7 +24,9 @@ static struct sonde_row_profile *row_for(uint32_t node, uint32_t lane)
     if (known) {
         row = sonde__table_find(SONDE_TABLE_PROFILE, sizeof *row, *known);
     } else {
-        row = sonde__table_row(SONDE_TABLE_PROFILE, sizeof *row, &id);
+        /* A row that the index cannot name would be made again for each operation. */
+        row = sonde__map_room(&P.index, &sonde__agent.heap) ?
+                  sonde__table_row(SONDE_TABLE_PROFILE, sizeof *row, &id) : NULL;
         if (!row)
             return NULL;
         row->node = node;

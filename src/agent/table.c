@@ -538,7 +538,11 @@ uint32_t sonde_work_add(uint32_t dims, const size_t *global, const size_t *local
         return (uint32_t)found;
     uint32_t id = 0;
     sonde__lock(&sonde__agent.table_lock);
-    struct sonde_row_work *w = ROW_ADD(WORK, struct sonde_row_work, &id);
+    struct sonde_row_work *w = NULL;
+    if (pair_find(T.op, key, &found)) /* added by another thread meanwhile */
+        id = (uint32_t)found;
+    else
+        w = ROW_ADD(WORK, struct sonde_row_work, &id);
     if (w) {
         *w = row;
         row_commit(SONDE_TABLE_WORK);
