@@ -151,6 +151,7 @@ struct sonde_agent {
     _Atomic uint32_t thread_count;
     uint32_t thread_free;          /* slot number, under thread_lock */
     uint32_t thread_lanes;
+    _Atomic bool slots_spent;      /* said so in a note */
 
     struct sonde_lane *_Atomic lanes[SONDE_LANES_MAX + 1];
     _Atomic uint32_t lane_count;

@@ -39,12 +39,19 @@ static struct {
 
 static struct { uint32_t count, id[4096]; } freed; /* rows of freed objects that may be taken again; table_lock */
 
+/* Multiplied, because values are small numbers: two of them xored into a key
+ * could make another key out of a torn pair. */
+static uint64_t mix(uint64_t key, uint64_t value)
+{
+    return key ^ value * 0x9e3779b97f4a7c15ull;
+}
+
 static bool pair_find(struct pair *cache, uint64_t key, uint64_t *value)
 {
     for (uint32_t i = (uint32_t)sonde__map_hash(key), n = 0; n < 4; i++, n++) {
         struct pair *p = &cache[i & T.cache_mask];
         uint64_t v = atomic_load_explicit(&p->value, memory_order_relaxed);
-        if ((atomic_load_explicit(&p->mixed, memory_order_relaxed) ^ v) == key) {
+        if ((atomic_load_explicit(&p->mixed, memory_order_relaxed)) == mix(key, v)) {
             *value = v;
             return true;
         }
@@ -65,7 +72,7 @@ static void pair_put(struct pair *cache, uint64_t key, uint64_t value)
         }
     }
     atomic_store_explicit(&p->value, value, memory_order_relaxed);
-    atomic_store_explicit(&p->mixed, key ^ value, memory_order_relaxed);
+    atomic_store_explicit(&p->mixed, mix(key, value), memory_order_relaxed);
 }
 
 int sonde__tables_init(void)

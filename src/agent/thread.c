@@ -92,6 +92,8 @@ struct sonde_thread *sonde__thread_enter(void)
         t->path_length = t->native_length = 0;
     }
     sonde__unlock(&a->thread_lock);
+    if (!t && !atomic_exchange(&a->slots_spent, true))
+        sonde_note("threads are not measured: no room for more than %u at once", atomic_load(&a->thread_count));
     if (t && ended_key_made)
         pthread_setspecific(ended_key, t);
     sonde__self = t;
