@@ -76,6 +76,8 @@ static void cost_part(struct table *t, const struct report *r)
     table_cell(t, "on disk");
     table_cell(t, sonde_number_bytes(bytes, (double)r->m->disk_bytes));
     table_cell(t, "all files of the measurement");
+    if (s->ledger.busy_clipped_ns)
+        time_line(t, "busy time clipped", s->ledger.busy_clipped_ns, wall, "found too late: busy times are lower bounds by up to this");
     line(t, "damaged chunks", s->damaged_chunks, "skipped: torn, or their checksum is wrong");
 }
 
@@ -199,6 +201,7 @@ json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
         {"contexts_lost", r->profile->unknown_nodes},
         {"bytes_on_disk", r->m->disk_bytes}, {"written_bytes", l->written_bytes},
         {"agent_ns", agent_ns(t)}, {"hook_ns", l->hook_ns}, {"thread_cpu_ns", l->thread_cpu_ns},
+        {"busy_clipped_ns", l->busy_clipped_ns},
         {"damaged_chunks", t->damaged_chunks}, {"damaged_bytes", t->damaged_bytes},
     };
     json_t *value = json_object();

@@ -94,7 +94,8 @@ struct sonde_ledger {
     uint64_t thread_cpu_ns;               /* CPU time of our threads */
     uint64_t vendor_ns;                   /* overhead the vendor's tool library reports; 0 = none known */
     uint64_t written_bytes;
-    uint64_t reserved[8];
+    uint64_t busy_clipped_ns;             /* device time found too late to be placed: busy times are lower bounds by up to this */
+    uint64_t reserved[7];
 };
 
 struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_SEGMENT_BYTES */

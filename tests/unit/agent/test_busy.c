@@ -50,6 +50,37 @@ static void union_equals_bitmap(void **state)
     assert_int_equal(header.device_busy[0].busy_ns, 0);
 }
 
+/* Eight threads' channels emptied one after the other, each reaching back to the same start. */
+static void one_turn_in_eight_passes(void **state)
+{
+    (void)state;
+    memset(busy, 0, sizeof busy);
+    memset(kernel, 0, sizeof kernel);
+    for (int t = 0; t < 8; t++)
+        for (uint64_t at = 100 + (uint64_t)t * 7, n = 0; n < 2000; n++, at += 900) {
+            uint64_t end = at + 50 + (n * 31 + (uint64_t)t * 17) % 200;
+            sonde__busy_add(2, SONDE_OP_KERNEL, at, end);
+            memset(busy + at, 1, end - at);
+        }
+    sonde__busy_settle(&header);
+    assert_int_equal(header.device_busy[2].busy_ns, count(busy));
+    assert_int_equal(header.ledger.busy_clipped_ns, 0);
+}
+
+/* What comes more than a second late is clipped, and said to be. */
+static void late_intervals_are_counted(void **state)
+{
+    (void)state;
+    const uint64_t second = 1000000000u;
+    for (uint64_t i = 0; i < 100; i++)
+        sonde__busy_add(3, SONDE_OP_KERNEL, i * second / 10, i * second / 10 + 1000);
+    sonde__busy_settle(&header);
+    sonde__busy_add(3, SONDE_OP_KERNEL, second + 50000, second + 50700);
+    sonde__busy_settle(&header);
+    assert_int_equal(header.device_busy[3].busy_ns, 100 * 1000);
+    assert_int_equal(header.ledger.busy_clipped_ns, 700);
+}
+
 static void order_only_operations_occupy_nothing(void **state)
 {
     (void)state;
@@ -64,6 +95,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(union_equals_bitmap),
+        cmocka_unit_test(one_turn_in_eight_passes),
+        cmocka_unit_test(late_intervals_are_counted),
         cmocka_unit_test(order_only_operations_occupy_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
