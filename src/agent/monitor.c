@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,10 +16,11 @@
 
 #define TURN_MIN_NS     1000000u  /* between two turns while operations come in */
 #define TURN_MAX_NS    50000000u  /* ... while nothing happens */
-#define SLOW_NS       200000000u  /* ledger, room on disk, modules, limits */
+#define SLOW_NS        20000000u  /* the ledger */
+#define MODULES_NS    200000000u
 #define CLOCKS_NS    3000000000u
 
-static uint64_t turns_at_slow, clocks_at;
+static uint64_t turns_at_slow, modules_at, clocks_at;
 static _Atomic int ready;          /* 1 open, negative: enum sonde_error */
 static _Atomic uint64_t cpu_ns;    /* of the monitor thread */
 static sem_t wake;                 /* the monitor's alarm */
@@ -251,7 +253,10 @@ static bool turn(void)
         struct timespec cpu;
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
         atomic_store(&cpu_ns, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);
-        watch_modules();
+        if (now - modules_at >= MODULES_NS) {
+            modules_at = now;
+            watch_modules();
+        }
         sonde__monitor_account();
     }
     sonde__unlock(&a->monitor_lock);
@@ -276,9 +281,11 @@ static void header_init(void)
     h->start_ns = h->stop_ns = sonde_now_ns();
     clock_gettime(CLOCK_REALTIME, &wall);
     h->wall_offset_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - h->start_ns;
-    ssize_t n = readlink("/proc/self/exe", h->executable, sizeof h->executable - 1);
-    h->executable[n > 0 ? n : 0] = 0;
-    sonde__tables_executable(h->executable);
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = 0;
+    snprintf(h->executable, sizeof h->executable, "%.*s", (int)sizeof h->executable - 1, path);
+    sonde__tables_executable(path);
     __atomic_store_n(&h->magic, SONDE_LIVE_MAGIC, __ATOMIC_RELEASE);
 }
 
@@ -355,7 +362,7 @@ int sonde__monitor_start(void)
     sem_init(&wake, 0, 0);
     atomic_store(&flush_asked, 0);
     atomic_store(&flush_answered, 0);
-    turns_at_slow = 0;
+    turns_at_slow = modules_at = 0;
     atomic_store(&cpu_ns, 0);
     range_started = range_ended = false;
     clocks_at = sonde_now_ns();
@@ -365,6 +372,8 @@ int sonde__monitor_start(void)
     pthread_attr_setstacksize(&attr, 256 * 1024);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     int err = pthread_create(&thread, &attr, monitor_main, NULL);
+    if (err && pthread_attr_setstacksize(&attr, 8u << 20) == 0) /* much static TLS takes its room from the stack */
+        err = pthread_create(&thread, &attr, monitor_main, NULL);
     pthread_attr_destroy(&attr);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (err)

@@ -9,9 +9,11 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <limits.h>
 #include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,6 +27,7 @@ static struct {
     struct pair *pc, *python, *op;
     uint32_t cache_mask;
     uint32_t *string_places, string_max;
+    uint32_t last_queue_lane;
     _Atomic uint32_t api[SONDE_BACKENDS_MAX][512];
     _Atomic uint32_t kind[8];
     struct { struct sonde_lane *next; uint32_t left; } lanes; /* of the last block for them */
@@ -252,13 +255,16 @@ static bool is_runtime_loader(const char *path)
     return !strncmp(base, "libOpenCL.so", 12) || !strncmp(base, "libsonde-", 9);
 }
 
-static char executable_path[512];
+static char executable_path[4096];
 
 static uint32_t module_of(const struct dl_find_object *o, bool *skip)
 {
     uintptr_t start = (uintptr_t)o->dlfo_map_start, end = (uintptr_t)o->dlfo_map_end;
     const struct link_map *map = o->dlfo_link_map;
     const char *path = map->l_name && *map->l_name ? map->l_name : executable_path;
+    static char absolute[PATH_MAX]; /* table_lock is held */
+    if (path[0] == '.' && realpath(path, absolute)) /* opened by a relative path: say where from */
+        path = absolute;
     *skip = is_runtime_loader(path);
     uint32_t path_id = text_id(path), id = 0;
     uint32_t build = build_id((const void *)start, map->l_addr, end);
@@ -506,7 +512,11 @@ uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name)
             T.lanes.left--;
         }
     }
+    if (!r && row.kind == SONDE_LANE_KIND_QUEUE) /* no more lanes: the last queue's serves this one too */
+        id = T.last_queue_lane;
     if (r) {
+        if (row.kind == SONDE_LANE_KIND_QUEUE)
+            T.last_queue_lane = id;
         *r = row;
         r->name = text_id(name);
         r->start_ns = sonde_now_ns();

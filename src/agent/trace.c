@@ -109,6 +109,8 @@ static bool tracer_start(void)
     pthread_attr_setstacksize(&attr, 128 * 1024);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     int err = pthread_create(&thread, &attr, tracer_main, t);
+    if (err && pthread_attr_setstacksize(&attr, 8u << 20) == 0) /* as the monitor's */
+        err = pthread_create(&thread, &attr, tracer_main, t);
     pthread_attr_destroy(&attr);
     if (err) {
         sonde__heap_put(&sonde__agent.heap, t, sizeof *t);
