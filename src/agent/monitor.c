@@ -14,9 +14,12 @@
 
 #include <sonde/error.h>
 
-#define TURN_MIN_NS     1000000u  /* between two turns while operations come in */
-#define TURN_MAX_NS    50000000u  /* ... while nothing happens */
-#define SLOW_NS        20000000u  /* the ledger */
+#define TURN_MIN_NS     1000000u  /* between two turns, at the least */
+#define TURN_BUSY_NS   16000000u  /* at most, while operations come in */
+#define TURN_IDLE_NS   50000000u  /* at most, while nothing happens */
+#define TURN_FEW            512u  /* findings of a turn: fewer, and the next may come later; */
+#define TURN_MANY          1024u  /* more, and it comes sooner */
+#define SLOW_NS       100000000u  /* the ledger */
 #define MODULES_NS    200000000u
 #define CLOCKS_NS    3000000000u
 
@@ -86,8 +89,11 @@ static void take_op(const struct sonde_activity *a)
     sonde__trace_op(&a->event, &a->times, flags);
 }
 
+static uint64_t found; /* by this turn */
+
 void sonde__monitor_take(const struct sonde_activity *a)
 {
+    found++;
     if (a->parts & SONDE_ACT_CALL) {
         sonde__profile_call(&a->event);
         sonde__trace_call(&a->event);
@@ -232,13 +238,25 @@ static void ranges(uint64_t now)
     }
 }
 
-/* One turn; returns whether anything came in. */
-static bool turn(void)
+/* How long until the next turn. A program that waits for each operation is
+ * slowed by every wake-up of another thread; one that enqueues in bulk wants its
+ * events back while they are in the cache. */
+static uint64_t next_nap(uint64_t nap_ns)
+{
+    uint64_t most = found || atomic_load(&sonde__agent.outstanding) ? TURN_BUSY_NS : TURN_IDLE_NS;
+    if (found > TURN_MANY)
+        nap_ns /= 2;
+    else if (found < TURN_FEW)
+        nap_ns *= 2;
+    return nap_ns < TURN_MIN_NS ? TURN_MIN_NS : nap_ns > most ? most : nap_ns;
+}
+
+static void turn(void)
 {
     struct sonde_agent *a = &sonde__agent;
-    uint64_t before = a->header->ledger.done + a->header->ledger.api_calls;
+    found = 0;
     if (!sonde__trylock(&a->monitor_lock))
-        return false;
+        return;
     if (sonde__trylock(&a->harvest_lock)) {
         /* Findings of program threads come first: they are older than what is still in the channels. */
         sonde__monitor_drain();
@@ -265,7 +283,6 @@ static bool turn(void)
         clocks_at = now;
         sync_clocks();
     }
-    return a->header->ledger.done + a->header->ledger.api_calls != before || atomic_load(&a->outstanding);
 }
 
 static void header_init(void)
@@ -325,12 +342,10 @@ static void *monitor_main(void *unused)
     for (uint64_t nap_ns = TURN_MIN_NS;;) {
         nap(nap_ns);
         answer_flushes();
-        if (turn()) {
-            nap_ns = TURN_MIN_NS;
-        } else {
+        turn();
+        if (!found)
             sonde__trace_idle();
-            nap_ns = nap_ns * 2 > TURN_MAX_NS ? TURN_MAX_NS : nap_ns * 2;
-        }
+        nap_ns = next_nap(nap_ns);
     }
     return NULL;
 }
