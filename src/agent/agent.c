@@ -107,6 +107,10 @@ void sonde__agent_settle(enum sonde_flush how)
         sonde__nap(200);
         all = settled();
     }
+    if (how != SONDE_FLUSH_STORE) {
+        sonde__monitor_account(); /* in case the runtime does not come back from the next */
+        sonde__monitor_clocks();
+    }
     if (how == SONDE_FLUSH_CLOSE) {
         if (!all)
             last_look();

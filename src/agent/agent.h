@@ -196,6 +196,7 @@ uint32_t sonde__frame_of_api(uint32_t api);
 uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name);
 uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind);
 void     sonde__tables_executable(const char *path);
+uint64_t sonde__clocks_missing(void);          /* bit per device (by id) that no clock pair is known of */
 uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name);
 /* Rows of the monitor's tables: append one (zeroed), find one. */
 void    *sonde__table_row(enum sonde_table table, uint32_t row_bytes, uint32_t *id);
@@ -216,6 +217,7 @@ int  sonde__monitor_start(void);
 void sonde__monitor_take(const struct sonde_activity *a); /* under monitor_lock */
 void sonde__monitor_drain(void);                          /* the multiplexer; under monitor_lock */
 void sonde__monitor_account(void);                        /* header and ledger; under monitor_lock */
+void sonde__monitor_clocks(void);                         /* pairs of all devices; asks the runtime */
 bool sonde__monitor_make_room(void);                      /* more segments; false elsewhere, or when there is no room */
 bool sonde__monitor_flush(enum sonde_flush how, unsigned bound_ms);
 

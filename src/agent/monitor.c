@@ -23,7 +23,7 @@
 #define MODULES_NS    200000000u
 #define CLOCKS_NS    3000000000u
 
-static uint64_t turns_at_slow, modules_at, clocks_at;
+static uint64_t turns_at_slow, modules_at, clocks_at, clocks_gap, clocks_missing;
 static _Atomic int ready;          /* 1 open, negative: enum sonde_error */
 static _Atomic uint64_t cpu_ns;    /* of the monitor thread */
 static sem_t wake;                 /* the monitor's alarm */
@@ -46,7 +46,7 @@ static unsigned judge_times(const struct sonde_event *e, const struct sonde_time
     }
     if (t->start_ns >= e->enter_ns)
         return 0;
-    if (e->enter_ns - t->start_ns <= sonde__agent.header->clock_bound_ns) {
+    if (e->enter_ns - t->start_ns <= __atomic_load_n(&sonde__agent.header->clock_bound_ns, __ATOMIC_RELAXED)) {
         l->early_in_bound++;
         return SONDE_OP_EARLY;
     }
@@ -217,11 +217,29 @@ bool sonde__monitor_make_room(void)
     return true;
 }
 
-static void sync_clocks(void)
+void sonde__monitor_clocks(void)
 {
     for (int i = 0; i < SONDE_BACKENDS_MAX && sonde__backends[i]; i++)
         if (sonde__backends[i]->sync_clocks && !atomic_load(&sonde__agent.closed))
             sonde__backends[i]->sync_clocks();
+}
+
+/* Pairs every few seconds; for a device that has none yet at once, and again
+ * after growing gaps: a backend may know its clock only when an operation of it
+ * has finished. */
+static void follow_clocks(uint64_t now)
+{
+    uint64_t missing = sonde__clocks_missing();
+    if (missing & ~clocks_missing)
+        clocks_gap = 0;
+    clocks_missing = missing;
+    if (now - clocks_at < (missing ? clocks_gap : CLOCKS_NS))
+        return;
+    clocks_at = now;
+    clocks_gap = clocks_gap ? 2 * clocks_gap : TURN_MIN_NS;
+    if (clocks_gap > CLOCKS_NS)
+        clocks_gap = CLOCKS_NS;
+    sonde__monitor_clocks();
 }
 
 static void ranges(uint64_t now)
@@ -279,10 +297,7 @@ static void turn(void)
     }
     sonde__unlock(&a->monitor_lock);
     ranges(now);
-    if (now - clocks_at >= CLOCKS_NS) {
-        clocks_at = now;
-        sync_clocks();
-    }
+    follow_clocks(now);
 }
 
 static void header_init(void)
@@ -377,7 +392,7 @@ int sonde__monitor_start(void)
     sem_init(&wake, 0, 0);
     atomic_store(&flush_asked, 0);
     atomic_store(&flush_answered, 0);
-    turns_at_slow = modules_at = 0;
+    turns_at_slow = modules_at = clocks_gap = clocks_missing = 0;
     atomic_store(&cpu_ns, 0);
     range_started = range_ended = false;
     clocks_at = sonde_now_ns();

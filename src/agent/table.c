@@ -28,6 +28,7 @@ static struct {
     uint32_t cache_mask;
     uint32_t *string_places, string_max;
     uint32_t last_queue_lane;
+    _Atomic uint64_t devices, clocked; /* bit per device id: there, has a clock pair */
     _Atomic uint32_t api[SONDE_BACKENDS_MAX][512];
     _Atomic uint32_t kind[8];
     struct { struct sonde_lane *next; uint32_t left; } lanes; /* of the last block for them */
@@ -476,6 +477,11 @@ uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind)
 
 /* ---- devices, lanes, launch configurations, objects, clocks, notes ------------------- */
 
+static uint64_t device_bit(uint32_t id)
+{
+    return id < 64 ? 1ull << id : 0;
+}
+
 uint32_t sonde_device_add(const struct sonde_device_info *info)
 {
     uint32_t id = 0;
@@ -489,6 +495,7 @@ uint32_t sonde_device_add(const struct sonde_device_info *info)
             .driver = text_id(info->driver), .kind = info->kind, .backend = text_id(sonde__backends[0]->name),
             .memory_bytes = info->memory_bytes};
         row_commit(SONDE_TABLE_DEVICE);
+        atomic_fetch_or(&T.devices, device_bit(id));
     }
     sonde__unlock(&sonde__agent.table_lock);
     return id;
@@ -629,9 +636,16 @@ void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uin
                                       .bound_ns = bound_ns};
         row_commit(SONDE_TABLE_CLOCK);
     }
-    if (bound_ns > sonde__agent.header->clock_bound_ns)
-        sonde__agent.header->clock_bound_ns = bound_ns;
+    uint64_t *bound = &sonde__agent.header->clock_bound_ns;
+    if (bound_ns > __atomic_load_n(bound, __ATOMIC_RELAXED)) /* the monitor reads it, with another lock */
+        __atomic_store_n(bound, bound_ns, __ATOMIC_RELAXED);
+    atomic_fetch_or(&T.clocked, device_bit(device));
     sonde__unlock(&sonde__agent.table_lock);
+}
+
+uint64_t sonde__clocks_missing(void)
+{
+    return atomic_load(&T.devices) & ~atomic_load(&T.clocked);
 }
 
 void sonde_note(const char *format, ...)

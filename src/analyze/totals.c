@@ -126,6 +126,23 @@ static int add_devices(struct sonde_totals *t, const struct sonde_process *p, ui
     return 0;
 }
 
+static bool has_pair(const struct sonde_process *p, uint32_t device)
+{
+    for (uint32_t i = 0; i < p->clock_count; i++)
+        if (p->clocks[i].device == device)
+            return true;
+    return false;
+}
+
+/* Is the bound of this process's device times known? */
+static bool clock_known(const struct sonde_process *p)
+{
+    for (uint32_t d = 0; d < DEVICES; d++)
+        if (p->header.device_busy[d].count && !has_pair(p, d))
+            return p->header.clock_bound_ns > 0; /* a pair that found no room */
+    return true;
+}
+
 static void add_threads(struct sonde_totals *t, const struct sonde_process *p)
 {
     for (uint32_t i = 1; i < p->lane_count; i++)
@@ -137,6 +154,7 @@ int sonde_totals_compute(const struct sonde_measurement *m, struct sonde_totals 
 {
     uint64_t first = UINT64_MAX, last = 0; /* on the wall clock: hosts have axes of their own */
     int rc = 0;
+    out->clock_known = true;
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
         const struct sonde_process *p = &m->processes[i];
         uint64_t begin = process_begin(p) + p->header.wall_offset_ns;
@@ -153,9 +171,14 @@ int sonde_totals_compute(const struct sonde_measurement *m, struct sonde_totals 
         out->traced |= p->header.trace != 0;
         out->notes += p->note_count;
         out->damaged_bytes += p->damaged_bytes;
+        out->clock_known &= clock_known(p);
         if (p->header.clock_bound_ns > out->clock_bound_ns)
             out->clock_bound_ns = p->header.clock_bound_ns;
     }
+    bool timed = false;
+    for (size_t i = 0; i < out->devices.count; i++)
+        timed |= out->devices.items[i].timed;
+    out->clock_known &= timed;
     out->damaged_chunks = m->damaged_chunks;
     out->wall_ns = last > first ? last - first : 0;
     return rc;

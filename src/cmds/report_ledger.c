@@ -71,8 +71,9 @@ static void cost_part(struct table *t, const struct report *r)
     if (s->ledger.vendor_ns)
         time_line(t, "vendor's tool library", s->ledger.vendor_ns, wall, "as far as it reports it (partial)");
     table_cell(t, "clock bound");
-    table_time(t, s->clock_bound_ns > 0, (double)s->clock_bound_ns);
-    table_cell(t, "largest error of a device time");
+    table_time(t, s->clock_known, (double)s->clock_bound_ns);
+    table_cell(t, !s->clock_known ? "unknown: no device's clock was compared with the host's"
+                  : s->clock_bound_ns ? "largest error of a device time" : "device times are on the host's clock");
     table_cell(t, "on disk");
     table_cell(t, sonde_number_bytes(bytes, (double)r->m->disk_bytes));
     table_cell(t, "all files of the measurement");
@@ -211,7 +212,7 @@ json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
         set(value, fields[i].key, fields[i].n);
     json_object_set_new(value, "dropped_by_cause", causes_json(r));
     json_object_set_new(value, "vendor_ns", report_json_ns(l->vendor_ns > 0, (double)l->vendor_ns));
-    json_object_set_new(value, "clock_bound_ns", report_json_ns(t->clock_bound_ns > 0, (double)t->clock_bound_ns));
+    json_object_set_new(value, "clock_bound_ns", report_json_ns(t->clock_known, (double)t->clock_bound_ns));
     json_object_set_new(value, "wall_ns", report_json_ns(t->wall_ns > 0, (double)t->wall_ns));
     json_object_set_new(value, "process_wall_ns", report_json_ns(t->process_wall_ns > 0, (double)t->process_wall_ns));
     json_object_set_new(value, "processes", processes_json(r));

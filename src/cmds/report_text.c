@@ -211,7 +211,9 @@ void report_ledger_line(const struct report *r, struct sonde_text *out)
         add_count(out, t->ledger.unwind_failed, "stacks incomplete");
     if (t->damaged_chunks)
         add_count(out, t->damaged_chunks, t->damaged_chunks == 1 ? "damaged chunk skipped" : "damaged chunks skipped");
-    if (t->clock_bound_ns)
+    if (t->clock_known && !t->clock_bound_ns)
+        sonde_text_add(out, " · host's clock");
+    else if (t->clock_known)
         sonde_text_format(out, " · clock ± %s", sonde_number_time(bound, (double)t->clock_bound_ns));
     if (t->process_wall_ns)
         sonde_text_format(out, " · own time %s of %s",

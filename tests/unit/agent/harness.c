@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 _Atomic uint64_t harness_released, harness_polls;
+_Atomic uint64_t harness_clock_requests, harness_clock_bound_ns, harness_clock_late;
 _Atomic int64_t harness_start_after = 1000, harness_duration = 5000;
 
 static _Atomic uint64_t completed_up_to; /* tokens of unfinished launches below this are done */
 static _Atomic uint64_t next_token = 1;
 static uint64_t enter_of[1 << 24];       /* entry time by token, wraps */
 static char directory[4096];
+static _Atomic uint32_t device; /* of harness_queue */
 
 #define DONE_BIT (1ull << 62)
 
@@ -38,12 +40,19 @@ static void release_token(uint64_t token)
     atomic_fetch_add(&harness_released, 1);
 }
 
+static void sync_clocks(void)
+{
+    uint64_t request = atomic_fetch_add(&harness_clock_requests, 1), now = sonde_now_ns();
+    if (atomic_load(&device) && request >= atomic_load(&harness_clock_late))
+        sonde_clock_pair(atomic_load(&device), now, now, atomic_load(&harness_clock_bound_ns));
+}
+
 static const char *const names[] = {"", "testLaunch", "testWait", "testAlloc"};
 
 /* Takes the place of the OpenCL backend in the agent's table. */
 const struct sonde_backend sonde_backend_opencl = {
     .size = sizeof(struct sonde_backend), .name = "test", .api_names = names, .api_count = 4,
-    .poll = poll_token, .release = release_token,
+    .poll = poll_token, .release = release_token, .sync_clocks = sync_clocks,
 };
 
 const char *harness_setup(const char *name, const char *const *extra)
@@ -61,11 +70,11 @@ const char *harness_setup(const char *name, const char *const *extra)
 
 uint32_t harness_queue(uint32_t flags)
 {
-    static uint32_t device, context;
+    static uint32_t context;
     harness_wait(); /* starts the agent, as any hooked call does */
-    if (!device)
-        device = sonde_device_add(&(struct sonde_device_info){.platform = "test", .name = "test device"});
-    return sonde_lane_add(device, ++context, flags, "queue");
+    if (!atomic_load(&device))
+        atomic_store(&device, sonde_device_add(&(struct sonde_device_info){.platform = "test", .name = "test device"}));
+    return sonde_lane_add(atomic_load(&device), ++context, flags, "queue");
 }
 
 __attribute__((noinline)) bool harness_launch(uint32_t lane, enum sonde_op_kind kind, uint64_t bytes, bool done)

@@ -32,6 +32,10 @@ extern _Atomic uint64_t harness_released, harness_polls;
 /* Times that the test's device reports, relative to the API call's entry. */
 extern _Atomic int64_t harness_start_after, harness_duration;
 
+/* How often the agent asked for clock pairs; what they say of the device's clock, and
+ * how many of the first requests find it not known yet. */
+extern _Atomic uint64_t harness_clock_requests, harness_clock_bound_ns, harness_clock_late;
+
 /* Flush as at exit, then open what was written. */
 struct sonde_measurement *harness_finish(void);
 /* Open without any flush, as after SIGKILL. */

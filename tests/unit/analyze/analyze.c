@@ -393,8 +393,25 @@ static void test_totals(void **state)
     assert_int_equal(t.process_wall_ns, 2100);   /* 1100 + 1000 */
     assert_int_equal(t.killed, 1);
     assert_int_equal(t.clock_bound_ns, 50);
+    assert_true(t.clock_known);
     assert_int_equal(t.devices.count, 2);
     assert_int_equal(t.devices.items[0].wall_ns, 1100);
+    sonde_totals_fini(&t);
+
+    /* A bound of 0 is known only by pairs, of every device with times in every process. */
+    struct sonde_row_clock pair[1] = {{.device = 1}};
+    p[0].header.clock_bound_ns = p[1].header.clock_bound_ns = 0;
+    p[0].clocks = p[1].clocks = pair;
+    for (uint32_t pairs = 0; pairs < 4; pairs++) {
+        p[0].clock_count = pairs & 1;
+        p[1].clock_count = pairs >> 1;
+        assert_int_equal(sonde_totals_compute(&m, &t), 0);
+        assert_int_equal(t.clock_known, pairs == 3);
+        sonde_totals_fini(&t);
+    }
+    p[1].header.device_busy[2].count = 1;
+    assert_int_equal(sonde_totals_compute(&m, &t), 0);
+    assert_false(t.clock_known);
     sonde_totals_fini(&t);
 }
 
