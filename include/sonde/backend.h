@@ -16,10 +16,13 @@
  *         sonde_call_submit(&call, &(struct sonde_submit){...});
  *     sonde_call_end(&call);
  *
- * Completion: the agent later asks `poll` about every submission that carries
- * a token, from whichever thread harvests (the monitor thread, or a thread of
- * the program inside sonde_harvest). One thread harvests one program thread's
- * submissions at a time.
+ * Completion comes in one of two ways. A runtime that must be asked (OpenCL):
+ * the agent asks `poll` about every submission that carries a token, from
+ * whichever thread harvests (the monitor thread, or a thread of the program
+ * inside sonde_harvest). One thread harvests one program thread's submissions
+ * at a time. A runtime that reports (CUDA through CUPTI): the submission
+ * carries a key, and the backend says sonde_complete() for each report, from
+ * `collect`, which the monitor thread calls at every turn.
  *
  * All times are nanoseconds of CLOCK_MONOTONIC_RAW of the host, unless named
  * device_ns.
@@ -58,7 +61,8 @@ struct sonde_backend {
     const char *const *api_names;
     uint32_t           api_count;
 
-    /* Has this submission finished? Must not block. Any harvesting thread. */
+    /* Has this submission finished? Must not block. Any harvesting thread.
+     * NULL: this backend's submissions have keys. */
     enum sonde_poll (*poll)(uint64_t token, uint32_t lane, struct sonde_times *times);
 
     /* Give a token back without asking (the agent lost interest, or is off). */
@@ -67,6 +71,17 @@ struct sonde_backend {
     /* Optional. Called by the monitor thread every few seconds and at start and
      * end, to tie device clocks to the host's with sonde_clock_pair(). */
     void (*sync_clocks)(void);
+
+    /* Optional. On the monitor thread, at every turn: say sonde_complete() for
+     * what the runtime has reported so far. `last`: ask the runtime for all it
+     * has; the program waits for this, so be bounded. */
+    void (*collect)(bool last);
+
+    /* Optional. The range of recording begins (called before the first hook
+     * records) or has ended (after the last). What is enqueued outside of it
+     * need not be reported; what was enqueued in it still must. Any thread;
+     * also once at the start, and again with the same value. */
+    void (*range)(bool on);
 
     /* Optional. In a forked child, before anything else: forget the parent's
      * objects without calling the runtime. */
@@ -85,7 +100,12 @@ struct sonde_call {
     bool                 submitted;
 };
 
-/* What an API call asked the device to do. */
+enum {
+    SONDE_SUBMIT_MANY = 1, /* with a key: any number of completions (a graph); each is an operation of its own */
+};
+
+/* What an API call asked the device to do. With a key, only `kind` and `object`
+ * are needed: the completions say the rest. */
 struct sonde_submit {
     enum sonde_op_kind kind;
     uint32_t           lane;   /* queue lane, from sonde_lane_add */
@@ -94,6 +114,8 @@ struct sonde_submit {
     uint32_t           object; /* data object, 0 = none or several */
     uint64_t           bytes;  /* moved or filled, counted once */
     uint64_t           token;  /* handed to poll(); 0 = finished within the call, no device times */
+    uint64_t           key;    /* instead of a token: sonde_complete() will name it; never used again */
+    uint32_t           flags;  /* SONDE_SUBMIT_* */
 };
 
 /* True while the agent is loaded, healthy and recording. A hook that finds it
@@ -112,6 +134,47 @@ void sonde_call_leave(struct sonde_call *call);
 void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit);
 void sonde_call_end(struct sonde_call *call);
 
+/* What the runtime reported about one finished operation. */
+struct sonde_completion {
+    uint64_t            key;    /* of its submission */
+    enum sonde_op_kind  kind;
+    enum sonde_poll     result; /* never SONDE_POLL_PENDING */
+    uint32_t            lane, name, work, object; /* as in struct sonde_submit */
+    uint32_t            origin; /* context in which it was prepared (a graph node), from sonde_call_context; 0 none */
+    uint64_t            bytes;
+    struct sonde_times  times;  /* queued_ns and submit_ns may be 0: unknown */
+};
+/* Only within collect(). A completion may come before its submission does. */
+void sonde_complete(const struct sonde_completion *completion);
+
+/* The calling context of a call that has begun, for sonde_completion.origin. */
+uint32_t sonde_call_context(const struct sonde_call *call);
+
+/* Overhead of its own that the runtime's tool library reports. Within collect(). */
+void sonde_vendor_overhead(uint64_t ns);
+
+/* Ranges that the program names, in the calling thread. A range that is open is
+ * a frame of the calling contexts of what the thread does in it, and a slice of
+ * its lane. Threads: any; a range is popped by the thread that pushed it. */
+struct sonde_range {
+    uint32_t name, domain, category; /* string ids */
+    uint16_t payload_type;           /* 0 none, 1 uint64, 2 int64, 3 double */
+    uint64_t payload;                /* its bits */
+};
+void sonde_range_push(const struct sonde_range *range);
+void sonde_range_pop(void);
+void sonde_mark(const struct sonde_range *mark);
+/* A range that may end on another thread: no frame, only a slice. 0 = no room. */
+uint64_t sonde_range_start(const struct sonde_range *range);
+void     sonde_range_end(uint64_t id);
+
+/* What the calling thread does from here on was prepared in `context` (of
+ * sonde_last_context), under the name `name` (string id): an autograd operator
+ * and its forward call. context 0 ends it. */
+void     sonde_link(uint32_t context, uint32_t name);
+/* The calling context of this thread's latest hooked call; 0 none. */
+uint32_t sonde_last_context(void);
+
 /* Harvest what this process's threads have submitted and what has finished.
  * Call it, outside of any runtime lock, after the program waited
  * (clFinish, ...). Returns the number still outstanding. `all` also waits for
@@ -127,6 +190,7 @@ bool sonde_token_held(uint64_t token);
 uint32_t sonde_string(const char *bytes, size_t length);
 
 struct sonde_device_info {
+    const struct sonde_backend *backend; /* NULL: the first of the table */
     const char *platform, *name, *vendor, *driver;
     uint32_t    kind; /* 0 unknown, 1 CPU, 2 GPU, 3 accelerator */
     uint64_t    memory_bytes;
@@ -140,6 +204,22 @@ uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const
 /* Launch configuration; equal ones give equal ids. `dims` is 1 to 3; `local`
  * may be NULL (runtime's choice). 0 when the budget is spent. */
 uint32_t sonde_work_add(uint32_t dims, const size_t *global, const size_t *local);
+
+/* The same with all that a runtime may know. `global` counts work-items
+ * (threads), `local` those of one group (block). */
+struct sonde_work {
+    uint32_t dims;
+    uint64_t global[3], local[3];
+    uint32_t cluster[3];                    /* blocks; 0 = no clusters */
+    uint32_t registers;                     /* per thread */
+    uint32_t static_shared, dynamic_shared; /* bytes per block */
+    uint32_t local_bytes;                   /* local memory, bytes per thread */
+    uint16_t occupancy;                     /* theoretical, in thousandths; 0 unknown */
+    uint16_t limiter;                       /* enum sonde_limiter */
+    uint16_t source, target;                /* copies: enum sonde_memory */
+    uint32_t source_device, target_device;  /* copies between devices: device ids */
+};
+uint32_t sonde_work_intern(const struct sonde_work *work);
 
 /* A data object made by the API call `call` (its calling context is kept). */
 uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind,
@@ -156,8 +236,10 @@ uint64_t sonde_now_ns(void);
 /* Something went wrong that the user should know (once per text); goes to the ledger. */
 void sonde_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- the table of backends (src/agent/backends.c) --------------------- */
-extern const struct sonde_backend sonde_backend_opencl;
+/* ---- the table of backends (src/backends/backends.c) ------------------ */
+#define SONDE_BACKENDS_MAX 4
+extern const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX]; /* ends with NULL */
+extern const struct sonde_backend sonde_backend_opencl, sonde_backend_cuda;
 
 #ifdef __cplusplus
 }

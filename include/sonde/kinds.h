@@ -40,7 +40,14 @@ enum sonde_op_group {
     X(BARRIER, "barrier", ORDER)                         \
     X(COMMAND_BUFFER, "command_buffer", KERNEL)          \
     X(ACQUIRE, "acquire", ORDER)                         \
-    X(RELEASE, "release", ORDER)
+    X(RELEASE, "release", ORDER)                         \
+    X(PEER_COPY, "peer_copy", COPY)                      \
+    X(HOST_COPY, "host_copy", COPY)                      \
+    X(GRAPH, "graph", KERNEL)                            \
+    X(SYNCHRONIZE, "synchronize", ORDER)                 \
+    X(EVENT_RECORD, "event_record", ORDER)               \
+    X(EVENT_WAIT, "event_wait", ORDER)                   \
+    X(COLLECTIVE, "collective", ORDER)
 
 enum sonde_op_kind {
 #define X(name, text, group) SONDE_OP_##name,
@@ -72,13 +79,51 @@ enum sonde_drop {
     X(BUFFER, "buffer")          \
     X(IMAGE, "image")            \
     X(SVM, "svm")                \
-    X(PIPE, "pipe")
+    X(PIPE, "pipe")              \
+    X(DEVICE, "device")          \
+    X(POOL, "pool")              \
+    X(MANAGED, "managed")        \
+    X(PINNED, "pinned")          \
+    X(VIRTUAL, "virtual")        \
+    X(ARRAY, "array")
 
 enum sonde_object_kind {
 #define X(name, text) SONDE_OBJECT_##name,
     SONDE_OBJECT_KIND_MAP(X)
 #undef X
     SONDE_OBJECT_KIND_COUNT
+};
+
+/* What a copy reads from or writes to. */
+#define SONDE_MEMORY_MAP(X)   \
+    X(UNKNOWN, "unknown")     \
+    X(PAGEABLE, "pageable")   \
+    X(PINNED, "pinned")       \
+    X(DEVICE, "device")       \
+    X(ARRAY, "array")         \
+    X(MANAGED, "managed")
+
+enum sonde_memory {
+#define X(name, text) SONDE_MEMORY_##name,
+    SONDE_MEMORY_MAP(X)
+#undef X
+    SONDE_MEMORY_COUNT
+};
+
+/* What keeps more of a kernel's blocks from running on one multiprocessor. */
+#define SONDE_LIMITER_MAP(X)        \
+    X(NONE, "none")                 \
+    X(THREADS, "threads")           \
+    X(BLOCKS, "blocks")             \
+    X(REGISTERS, "registers")       \
+    X(SHARED, "shared memory")      \
+    X(GRID, "grid size")
+
+enum sonde_limiter {
+#define X(name, text) SONDE_LIMITER_##name,
+    SONDE_LIMITER_MAP(X)
+#undef X
+    SONDE_LIMITER_COUNT
 };
 
 #endif

@@ -25,10 +25,6 @@
 struct sonde_agent sonde__agent;
 _Atomic uint32_t *sonde__flag;
 
-const struct sonde_backend *const sonde__backends[SONDE_BACKENDS_MAX] = {
-    &sonde_backend_opencl,
-};
-
 /* The process in which a thread is starting the agent, 0 = none. Not a lock:
  * what a child finds in it after a fork may be its parent's. */
 static _Atomic int starting;
@@ -41,10 +37,27 @@ static void flag_set(uint32_t value)
     atomic_store_explicit(sonde__flag, value, memory_order_release);
 }
 
+/* A runtime that reports must do so before the first hook that records, and
+ * may stop only after the last. */
+static void tell_backends(bool on)
+{
+    for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
+        if (sonde_backends[i]->range)
+            sonde_backends[i]->range(on);
+}
+
 void sonde__agent_apply_range(void)
 {
-    if (atomic_load(&sonde__agent.state) == SONDE_ON)
-        flag_set(atomic_load(&sonde__agent.range) ? SONDE_FLAG_ON : SONDE_FLAG_OFF);
+    bool on = atomic_load(&sonde__agent.range);
+    if (atomic_load(&sonde__agent.state) != SONDE_ON)
+        return;
+    if (on) {
+        tell_backends(true);
+        sonde__agent.range_since_ns = sonde_now_ns();
+    }
+    flag_set(on ? SONDE_FLAG_ON : SONDE_FLAG_OFF);
+    if (!on)
+        tell_backends(false);
 }
 
 void sonde__agent_set_range(int on)
@@ -76,9 +89,11 @@ static bool settled(void)
     if (!sonde__lock_within(&a->harvest_lock, 100))
         return false;
     sonde__monitor_drain();
-    size_t left = sonde__harvest(NULL);
+    sonde__harvest(NULL);
+    sonde__match_turn(true);
+    bool all = atomic_load(&a->outstanding) == 0 && sonde__match_waiting() == 0;
     sonde__unlock(&a->harvest_lock);
-    return left == 0;
+    return all;
 }
 
 /* Ask about everything outstanding once more, in-order or not: a command whose
@@ -114,6 +129,10 @@ void sonde__agent_settle(enum sonde_flush how)
     if (how == SONDE_FLUSH_CLOSE) {
         if (!all)
             last_look();
+        if (sonde__lock_within(&a->harvest_lock, 100)) {
+            sonde__match_abandon();
+            sonde__unlock(&a->harvest_lock);
+        }
         atomic_store(&a->closed, true); /* from here on the runtime may be gone */
     }
     sonde__monitor_account();
@@ -168,10 +187,11 @@ static void in_child(void)
     sonde__heap_fini(&a->heap);
     sonde__thread_forget_all();
     sonde__trace_forget();
+    sonde__match_forget();
     sonde__busy_forget();
-    for (int i = 0; i < SONDE_BACKENDS_MAX && sonde__backends[i]; i++)
-        if (sonde__backends[i]->forked)
-            sonde__backends[i]->forked();
+    for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
+        if (sonde_backends[i]->forked)
+            sonde_backends[i]->forked();
     memset(a, 0, sizeof *a);
 }
 

@@ -37,21 +37,21 @@
 
 #define SONDE_THREADS_MAX 16384
 #define SONDE_LANES_MAX   32768
-#define SONDE_BACKENDS_MAX 4
 #define SONDE_PATH_MAX    (SONDE_STACK_MAX + 512) /* native and Python frames of one context */
 
 /* ---- what travels from a program thread to the monitor ---------------- */
 
 struct sonde_event { /* one hooked call, and the operation it made */
     uint64_t enter_ns, leave_ns;
-    uint64_t token;       /* 0: no device completion to wait for */
+    uint64_t token;       /* 0: no device completion to wait for; with EVENT_KEYED: the key */
     uint64_t bytes;
     uint64_t correlation; /* 0: no operation */
     uint32_t api_node, op_node;
     uint32_t lane, thread_lane;
     uint32_t object, work;
-    uint16_t kind, flags;
+    uint16_t kind, flags;  /* flags: SONDE_EVENT_* */
 };
+enum { SONDE_EVENT_KEYED = 1, SONDE_EVENT_MANY = 2 };
 
 enum { SONDE_ACT_CALL = 1, SONDE_ACT_OP = 2 };
 struct sonde_activity { /* what a harvester hands over: the call, its operation, or both */
@@ -161,6 +161,12 @@ struct sonde_agent {
 
     struct sonde_segment *node_segment; /* where the next run of node ids comes from; table_lock */
     uint32_t folded_node[SONDE_OP_KIND_COUNT]; /* contexts that found no room */
+    uint8_t  device_backend[256];  /* index in sonde_backends, by device id; table_lock */
+    uint64_t unmatched;            /* monitor's */
+    uint64_t seen_by_report;       /* operations that only the runtime's report told of; harvester's */
+    uint64_t unmatched_by_key;     /* submissions without report, or the reverse; harvester's */
+    uint64_t now_ns;               /* when this turn began; harvester's */
+    uint64_t range_since_ns;       /* when the range of recording began last */
     uint64_t profile_folded;       /* monitor's: operations counted there for want of a profile row */
     size_t   mapped_bytes;         /* of the live mapping; the pool's limit may shrink */
     uint64_t ticks0, ns0;          /* for converting ticks to ns */
@@ -182,7 +188,6 @@ enum sonde_flush {
 };
 void sonde__agent_flush(enum sonde_flush how);  /* waits for the monitor, within a bound */
 void sonde__agent_settle(enum sonde_flush how); /* the monitor's part of it */
-extern const struct sonde_backend *const sonde__backends[SONDE_BACKENDS_MAX];
 
 /* thread.c */
 struct sonde_thread *sonde__thread_enter(void); /* slot of the calling thread; NULL: no room */
@@ -194,6 +199,7 @@ uint32_t sonde__frame_of_pc(uintptr_t pc);     /* lock-free once known; SONDE_FR
 uint32_t sonde__frame_of_python(const struct sonde_pyframe *f);
 uint32_t sonde__frame_of_api(uint32_t api);
 uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name);
+uint32_t sonde__frame_of_link(uint32_t node);
 uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind);
 void     sonde__tables_executable(const char *path);
 uint64_t sonde__clocks_missing(void);          /* bit per device (by id) that no clock pair is known of */
@@ -207,6 +213,17 @@ void    *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t 
 /* context.c */
 uint32_t sonde__context(struct sonde_thread *t, uint32_t api); /* API node of the caller's stack */
 uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name);
+
+struct sonde_thread *sonde__context_of_reports(void); /* where the monitor makes nodes; NULL: no room */
+/* The operation's leaf below `parent`, prepared in `origin` (0 none). Under harvest_lock. */
+uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_kind kind, uint32_t name);
+
+/* match.c (harvester's): submissions with keys, and the completions that name them */
+void   sonde__match_keep(const struct sonde_event *e);
+void   sonde__match_turn(bool last);   /* the runtimes' reports; monitor, under harvest_lock */
+void   sonde__match_abandon(void);     /* count what was never reported */
+void   sonde__match_forget(void);
+size_t sonde__match_waiting(void);
 
 /* harvest.c */
 size_t sonde__harvest(struct sonde_thread *finder); /* finder NULL: the monitor itself. Under harvest_lock */

@@ -90,7 +90,7 @@ static void drop(struct sonde_thread *t, const struct sonde_submit *s, enum sond
     sonde__count(&t->count.dropped[cause], 1);
     if (s->token) {
         struct sonde_lane *lane = s->lane <= SONDE_LANES_MAX ? atomic_load(&sonde__agent.lanes[s->lane]) : NULL;
-        sonde__backends[lane ? lane->backend : 0]->release(s->token);
+        sonde_backends[lane ? lane->backend : 0]->release(s->token);
     }
     /* The monitor has accounted for the last time, perhaps. */
     if (cause == SONDE_DROP_AFTER_EXIT && sonde__lock_within(&sonde__agent.monitor_lock, 100)) {
@@ -102,7 +102,7 @@ static void drop(struct sonde_thread *t, const struct sonde_submit *s, enum sond
 void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
 {
     struct sonde_thread *t = call->thread;
-    sonde__count(&t->count.seen, 1);
+    sonde__count(&t->count.seen, !(submit->flags & SONDE_SUBMIT_MANY)); /* those are counted when they come */
     if (__builtin_expect(atomic_load_explicit(&sonde__agent.closed, memory_order_relaxed), 0)) {
         drop(t, submit, SONDE_DROP_AFTER_EXIT);
         return;
@@ -115,12 +115,16 @@ void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submi
     e->token = submit->token;
     e->bytes = submit->bytes;
     e->correlation = (uint64_t)t->slot << 40 | ++t->sequence;
-    e->op_node = sonde__context_op(t, call->node, submit->kind, submit->name);
+    e->op_node = submit->key ? 0 : sonde__context_op(t, call->node, submit->kind, submit->name);
     e->lane = submit->lane;
     e->object = submit->object;
     e->work = submit->work;
     e->kind = (uint16_t)submit->kind;
     e->flags = 0;
+    if (submit->key) { /* its completions bring the leaf, the lane and the rest */
+        e->token = submit->key;
+        e->flags = submit->flags & SONDE_SUBMIT_MANY ? SONDE_EVENT_KEYED | SONDE_EVENT_MANY : SONDE_EVENT_KEYED;
+    }
     sonde__channel_publish(&t->channel);
     call->submitted = true;
 }

@@ -246,6 +246,21 @@ uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
     return node;
 }
 
+uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_kind kind, uint32_t name)
+{
+    struct sonde_thread *t = sonde__context_of_reports();
+    if (!t)
+        return sonde__agent.folded_node[kind];
+    if (origin)
+        parent = child(t, parent, sonde__frame_of_link(origin));
+    return sonde__context_op(t, parent, kind, name);
+}
+
+uint32_t sonde_call_context(const struct sonde_call *call)
+{
+    return call->node;
+}
+
 uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name)
 {
     if (t->last_op_key_kind != (uint32_t)kind || t->last_op_key_name != name || !t->last_op_frame) {

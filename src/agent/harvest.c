@@ -17,7 +17,7 @@
 
 static const struct sonde_backend *backend_of(const struct sonde_lane *lane)
 {
-    return sonde__backends[lane ? lane->backend : 0];
+    return sonde_backends[lane ? lane->backend : 0];
 }
 
 static struct sonde_lane *lane_of(uint32_t id)
@@ -130,10 +130,18 @@ static void poll_waiting(struct sonde_thread *finder)
     }
 }
 
+/* The call itself is the operation: its times are the operation's. */
+static bool happens_on_host(uint16_t kind)
+{
+    return kind == SONDE_OP_SYNCHRONIZE || kind == SONDE_OP_EVENT_RECORD || kind == SONDE_OP_EVENT_WAIT;
+}
+
 static void take_event(const struct sonde_event *e, struct sonde_thread *finder)
 {
     struct sonde_activity found = {.event = *e, .parts = SONDE_ACT_CALL};
     struct sonde_lane *lane = e->op_node ? lane_of(e->lane) : NULL;
+    if (e->flags & SONDE_EVENT_KEYED)
+        sonde__match_keep(e);
     if (e->op_node && e->token && lane) {
         bool behind = lane->head && !lane->out_of_order;
         enum sonde_poll r = behind ? SONDE_POLL_PENDING : backend_of(lane)->poll(e->token, e->lane, &found.times);
@@ -148,6 +156,10 @@ static void take_event(const struct sonde_event *e, struct sonde_thread *finder)
         if (e->token) /* its lane found no room */
             backend_of(NULL)->release(e->token);
         found.result = SONDE_POLL_NO_TIMES;
+        if (happens_on_host(e->kind)) {
+            found.result = SONDE_POLL_DONE;
+            found.times = (struct sonde_times){e->enter_ns, e->enter_ns, e->enter_ns, e->leave_ns};
+        }
         found.parts |= SONDE_ACT_OP;
     }
     hand_over(finder, &found);
@@ -165,7 +177,7 @@ size_t sonde__harvest(struct sonde_thread *finder)
             sonde__channel_next(&t->channel);
         }
     }
-    return atomic_load_explicit(&a->outstanding, memory_order_relaxed);
+    return atomic_load_explicit(&a->outstanding, memory_order_relaxed) + sonde__match_waiting();
 }
 
 void sonde__harvest_abandon(void)

@@ -62,12 +62,12 @@ static void take_op(const struct sonde_activity *a)
         a->event.lane <= SONDE_LANES_MAX ? atomic_load(&sonde__agent.lanes[a->event.lane]) : NULL;
     unsigned flags = 0;
     if (!lane) {
-        l->unmatched++;
+        sonde__agent.unmatched++;
         return;
     }
     lane->row->seen++;
     if (a->result == SONDE_POLL_PENDING) { /* abandoned: it never finished */
-        l->unmatched++;
+        sonde__agent.unmatched++;
         lane->row->unmatched++;
         return;
     }
@@ -157,7 +157,8 @@ void sonde__monitor_account(void)
     /* The readings that bracket the call are ours too, but fall within it: half
      * of each clock read, and the reading of the ticks themselves. */
     double hook_ns = (double)ticks * ns_per_tick() - (double)call_ns + (double)sum.api_calls * a->reading_ns;
-    l->seen = sum.seen;
+    l->seen = sum.seen + a->seen_by_report;
+    l->unmatched = a->unmatched + a->unmatched_by_key;
     l->api_calls = sum.api_calls;
     l->unwinds = sum.unwinds;
     l->unwind_failed = sum.unwind_failed;
@@ -219,9 +220,9 @@ bool sonde__monitor_make_room(void)
 
 void sonde__monitor_clocks(void)
 {
-    for (int i = 0; i < SONDE_BACKENDS_MAX && sonde__backends[i]; i++)
-        if (sonde__backends[i]->sync_clocks && !atomic_load(&sonde__agent.closed))
-            sonde__backends[i]->sync_clocks();
+    for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
+        if (sonde_backends[i]->sync_clocks && !atomic_load(&sonde__agent.closed))
+            sonde_backends[i]->sync_clocks();
 }
 
 /* Pairs every few seconds; for a device that has none yet at once, and again
@@ -278,8 +279,10 @@ static void turn(void)
     if (sonde__trylock(&a->harvest_lock)) {
         /* Findings of program threads come first: they are older than what is still in the channels. */
         sonde__monitor_drain();
-        if (!atomic_load(&a->closed))
+        if (!atomic_load(&a->closed)) {
             sonde__harvest(NULL);
+            sonde__match_turn(false);
+        }
         sonde__unlock(&a->harvest_lock);
     }
     sonde__monitor_make_room();

@@ -19,6 +19,7 @@
 
 #include <sonde/error.h>
 
+#define SONDE_API_MAX 4096u
 #define CACHE_ENTRIES 65536u /* 1 MiB of address space, touched as used; less with a small budget */
 
 struct pair { _Atomic uint64_t mixed, value; };
@@ -29,7 +30,7 @@ static struct {
     uint32_t *string_places, string_max;
     uint32_t last_queue_lane;
     _Atomic uint64_t devices, clocked; /* bit per device id: there, has a clock pair */
-    _Atomic uint32_t api[SONDE_BACKENDS_MAX][512];
+    _Atomic uint32_t api[SONDE_BACKENDS_MAX][SONDE_API_MAX];
     _Atomic uint32_t kind[8];
     struct { struct sonde_lane *next; uint32_t left; } lanes; /* of the last block for them */
     uintptr_t looked_at;      /* start of the module that was last searched for an interpreter */
@@ -253,7 +254,8 @@ static bool is_runtime_loader(const char *path)
 {
     const char *base = strrchr(path, '/');
     base = base ? base + 1 : path;
-    return !strncmp(base, "libOpenCL.so", 12) || !strncmp(base, "libsonde-", 9);
+    return !strncmp(base, "libOpenCL.so", 12) || !strncmp(base, "libsonde-", 9) || !strncmp(base, "libcuda.so", 10) ||
+           !strncmp(base, "libcupti.so", 11);
 }
 
 static char executable_path[4096];
@@ -428,8 +430,8 @@ uint32_t sonde__frame_of_python(const struct sonde_pyframe *f)
 uint32_t sonde__frame_of_api(uint32_t api)
 {
     uint32_t backend = api >> 24, number = api & 0xffffff;
-    if (backend >= SONDE_BACKENDS_MAX || !sonde__backends[backend] || number >= 512 ||
-        number >= sonde__backends[backend]->api_count)
+    if (backend >= SONDE_BACKENDS_MAX || !sonde_backends[backend] || number >= SONDE_API_MAX ||
+        number >= sonde_backends[backend]->api_count)
         return 0;
     uint32_t id = atomic_load_explicit(&T.api[backend][number], memory_order_acquire);
     if (__builtin_expect(id != 0, 1))
@@ -438,26 +440,39 @@ uint32_t sonde__frame_of_api(uint32_t api)
     id = atomic_load_explicit(&T.api[backend][number], memory_order_relaxed);
     if (!id) {
         id = frame_add((struct sonde_row_frame){
-            .kind = SONDE_FRAME_API, .offset = api, .name = text_id(sonde__backends[backend]->api_names[number])});
+            .kind = SONDE_FRAME_API, .offset = api, .name = text_id(sonde_backends[backend]->api_names[number])});
         atomic_store_explicit(&T.api[backend][number], id, memory_order_release);
     }
     sonde__unlock(&sonde__agent.table_lock);
     return id;
 }
 
-uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name)
+/* A frame that is all in its row, and found again by `key`. */
+static uint32_t frame_interned(uint64_t key, struct sonde_row_frame row)
 {
-    uint64_t key = ((uint64_t)kind << 32 | name) * 2 + 1, id;
+    uint64_t id;
     if (__builtin_expect(pair_find(T.op, key, &id), 1))
         return (uint32_t)id;
     sonde__lock(&sonde__agent.table_lock);
     if (!pair_find(T.op, key, &id)) {
-        id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_OP, .op = (uint16_t)kind, .name = name});
+        id = frame_add(row);
         if (id)
             pair_put(T.op, key, id);
     }
     sonde__unlock(&sonde__agent.table_lock);
     return (uint32_t)id;
+}
+
+uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name)
+{
+    return frame_interned(((uint64_t)kind << 32 | name) * 2 + 1,
+                          (struct sonde_row_frame){.kind = SONDE_FRAME_OP, .op = (uint16_t)kind, .name = name});
+}
+
+uint32_t sonde__frame_of_link(uint32_t node)
+{
+    return frame_interned((0x10000ull << 32 | node) * 2 + 1, /* no kind of operation is that high */
+                          (struct sonde_row_frame){.kind = SONDE_FRAME_LINK, .offset = node});
 }
 
 uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind)
@@ -482,9 +497,18 @@ static uint64_t device_bit(uint32_t id)
     return id < 64 ? 1ull << id : 0;
 }
 
+static uint8_t backend_number(const struct sonde_backend *backend)
+{
+    for (uint8_t i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
+        if (sonde_backends[i] == backend)
+            return i;
+    return 0;
+}
+
 uint32_t sonde_device_add(const struct sonde_device_info *info)
 {
     uint32_t id = 0;
+    uint8_t backend = backend_number(info->backend);
     if (!sonde__agent.header)
         return 0;
     sonde__lock(&sonde__agent.table_lock);
@@ -492,8 +516,10 @@ uint32_t sonde_device_add(const struct sonde_device_info *info)
     if (d) {
         *d = (struct sonde_row_device){
             .platform = text_id(info->platform), .name = text_id(info->name), .vendor = text_id(info->vendor),
-            .driver = text_id(info->driver), .kind = info->kind, .backend = text_id(sonde__backends[0]->name),
+            .driver = text_id(info->driver), .kind = info->kind, .backend = text_id(sonde_backends[backend]->name),
             .memory_bytes = info->memory_bytes};
+        if (id < sizeof sonde__agent.device_backend)
+            sonde__agent.device_backend[id] = backend;
         row_commit(SONDE_TABLE_DEVICE);
         atomic_fetch_or(&T.devices, device_bit(id));
     }
@@ -527,7 +553,8 @@ uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name)
         *r = row;
         r->name = text_id(name);
         r->start_ns = sonde_now_ns();
-        *lane = (struct sonde_lane){.row = r, .id = id, .out_of_order = row.flags & SONDE_LANE_OUT_OF_ORDER};
+        uint8_t backend = row.device < sizeof a->device_backend ? a->device_backend[row.device] : 0;
+        *lane = (struct sonde_lane){.row = r, .id = id, .backend = backend, .out_of_order = row.flags & SONDE_LANE_OUT_OF_ORDER};
         lane->tail = &lane->head;
         row_commit(SONDE_TABLE_LANE);
         atomic_store_explicit(&a->lanes[id], lane, memory_order_release);
@@ -547,28 +574,48 @@ uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const
 
 uint32_t sonde_work_add(uint32_t dims, const size_t *global, const size_t *local)
 {
-    struct sonde_row_work row = {.dims = dims};
-    uint64_t key = 0x776f726bull, found;
-    if (!sonde__agent.header || dims > 3)
+    struct sonde_work work = {.dims = dims};
+    if (dims > 3)
         return 0;
     for (uint32_t i = 0; i < dims; i++) {
-        row.global[i] = global ? global[i] : 0;
-        row.local[i] = local ? local[i] : 0;
+        work.global[i] = global ? global[i] : 0;
+        work.local[i] = local ? local[i] : 0;
     }
-    for (uint32_t i = 0; i < 3; i++)
-        key = sonde__map_hash(sonde__map_hash(key ^ row.global[i]) ^ row.local[i] << 7) + dims;
-    key |= 1ull << 62;
-    if (pair_find(T.op, key, &found) )
+    return sonde_work_intern(&work);
+}
+
+static uint64_t work_key(const struct sonde_row_work *row)
+{
+    uint64_t words[sizeof *row / 8], key = 0x776f726bull;
+    memcpy(words, row, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        key = sonde__map_hash(key ^ words[i]) + i;
+    return key | 1ull << 62;
+}
+
+uint32_t sonde_work_intern(const struct sonde_work *w)
+{
+    const struct sonde_row_work row = {
+        .dims = w->dims, .registers = w->registers,
+        .global = {w->global[0], w->global[1], w->global[2]}, .local = {w->local[0], w->local[1], w->local[2]},
+        .cluster = {w->cluster[0], w->cluster[1], w->cluster[2]},
+        .static_shared = w->static_shared, .dynamic_shared = w->dynamic_shared, .local_bytes = w->local_bytes,
+        .occupancy = w->occupancy, .limiter = w->limiter, .source = w->source, .target = w->target,
+        .source_device = w->source_device, .target_device = w->target_device};
+    uint64_t key = work_key(&row), found;
+    if (!sonde__agent.header)
+        return 0;
+    if (pair_find(T.op, key, &found))
         return (uint32_t)found;
     uint32_t id = 0;
     sonde__lock(&sonde__agent.table_lock);
-    struct sonde_row_work *w = NULL;
+    struct sonde_row_work *stored = NULL;
     if (pair_find(T.op, key, &found)) /* added by another thread meanwhile */
         id = (uint32_t)found;
     else
-        w = ROW_ADD(WORK, struct sonde_row_work, &id);
-    if (w) {
-        *w = row;
+        stored = ROW_ADD(WORK, struct sonde_row_work, &id);
+    if (stored) {
+        *stored = row;
         row_commit(SONDE_TABLE_WORK);
         pair_put(T.op, key, id);
     }

@@ -72,8 +72,12 @@ static const struct sonde_column columns_lane[] = {
     BYTES(sonde_row_lane, dropped), BYTES(sonde_row_lane, reserved),
 };
 static const struct sonde_column columns_work[] = {
-    ZERO(sonde_row_work, dims), ZERO(sonde_row_work, reserved),
-    BYTES(sonde_row_work, global), BYTES(sonde_row_work, local),
+    ZERO(sonde_row_work, dims), ZERO(sonde_row_work, registers),
+    BYTES(sonde_row_work, global), BYTES(sonde_row_work, local), BYTES(sonde_row_work, cluster),
+    ZERO(sonde_row_work, static_shared), ZERO(sonde_row_work, dynamic_shared),
+    ZERO(sonde_row_work, local_bytes), ZERO(sonde_row_work, occupancy), ZERO(sonde_row_work, limiter),
+    ZERO(sonde_row_work, source), ZERO(sonde_row_work, target),
+    ZERO(sonde_row_work, source_device), ZERO(sonde_row_work, target_device),
 };
 static const struct sonde_column columns_object[] = {
     ZERO(sonde_row_object, kind), ZERO(sonde_row_object, node), ZERO(sonde_row_object, lane),
@@ -122,6 +126,11 @@ static const struct sonde_column columns_call[] = {
     SPARSE(sonde_row_call, correlation), DELTA(sonde_row_call, enter_ns),
     DIFF(sonde_row_call, leave_ns, 1), ZERO(sonde_row_call, node), ZERO(sonde_row_call, lane),
 };
+static const struct sonde_column columns_range[] = {
+    DELTA(sonde_row_range, begin_ns), DIFF(sonde_row_range, end_ns, 0), ZERO(sonde_row_range, payload),
+    ZERO(sonde_row_range, name), ZERO(sonde_row_range, domain), ZERO(sonde_row_range, category),
+    ZERO(sonde_row_range, payload_type), ZERO(sonde_row_range, flags),
+};
 static const struct sonde_column columns_symbol[] = {
     DELTA(sonde_row_symbol, frame), ZERO(sonde_row_symbol, depth), DELTA(sonde_row_symbol, function),
     DELTA(sonde_row_symbol, file), ZERO(sonde_row_symbol, line), DELTA(sonde_row_symbol, module),
@@ -156,7 +165,7 @@ static const struct {
     TABLE_COLUMNS(CLOCK, columns_clock),     TABLE_COLUMNS(NOTE, columns_note),
     TABLE_COLUMNS(OP, columns_op),           TABLE_COLUMNS(CALL, columns_call),
     TABLE_COLUMNS(SYMBOL, columns_symbol),   TABLE_COLUMNS(PROCESS, columns_process),
-    TABLE_COLUMNS(INDEX, columns_index),
+    TABLE_COLUMNS(INDEX, columns_index),     TABLE_COLUMNS(RANGE, columns_range),
 };
 #undef TABLE_COLUMNS
 

@@ -47,7 +47,8 @@
     X(CALL, struct sonde_row_call)         /* trace of a thread lane; first = sequence number in the lane */ \
     X(SYMBOL, struct sonde_row_symbol)     /* written after the run; no id */       \
     X(PROCESS, struct sonde_live_header)   /* written by sealing; the last one counts */ \
-    X(INDEX, struct sonde_row_index)       /* written by sealing: where the chunks are */
+    X(INDEX, struct sonde_row_index)       /* written by sealing: where the chunks are */ \
+    X(RANGE, struct sonde_row_range)       /* trace of a thread lane: named ranges, marks; first = sequence number */
 
 enum sonde_table {
     SONDE_TABLE_FREE = 0, /* a segment that holds nothing */
@@ -131,6 +132,10 @@ enum sonde_frame_kind {
     SONDE_FRAME_OP     = 4, /* the operation (placeholder); kind = op kind in `op`; name = kernel name */
     SONDE_FRAME_UNKNOWN = 5,/* code in no module (JIT); offset = address rounded down to a page */
     SONDE_FRAME_CUT    = 6, /* outer frames are missing here: too deep, or unwinding failed */
+    SONDE_FRAME_LINK   = 7, /* what is below was prepared elsewhere: offset = node id of that context
+                             * (a graph node's creation; the forward call of a backward operator) */
+    SONDE_FRAME_RANGE  = 8, /* a range that the program named (NVTX, an operator): name = string id,
+                             * module = string id of its domain, 0 = the default one */
 };
 struct sonde_row_frame {
     uint16_t kind;   /* enum sonde_frame_kind */
@@ -180,9 +185,15 @@ struct sonde_row_lane {
     uint64_t dropped[8];
     uint64_t reserved[4];
 };
+/* What an operation was asked to do beyond its bytes: struct sonde_work of backend.h. */
 struct sonde_row_work {
-    uint32_t dims, reserved;
+    uint32_t dims, registers;
     uint64_t global[3], local[3]; /* local 0 = the runtime's choice */
+    uint32_t cluster[3];
+    uint32_t static_shared, dynamic_shared, local_bytes;
+    uint16_t occupancy, limiter;  /* thousandths; enum sonde_limiter */
+    uint16_t source, target;      /* copies: enum sonde_memory */
+    uint32_t source_device, target_device;
 };
 struct sonde_row_object {
     uint32_t kind;  /* enum sonde_object_kind */
@@ -238,6 +249,15 @@ struct sonde_row_call {
     uint32_t node;        /* API node */
     uint32_t lane;        /* queue lane of its operation, 0 = none */
 };
+/* A range or a mark that the program named, on the lane of the thread that began it. */
+enum { SONDE_RANGE_MARK = 1, SONDE_RANGE_ACROSS = 2 /* may end on another thread */ };
+struct sonde_row_range {
+    uint64_t begin_ns, end_ns;     /* end 0: not ended; a mark has begin = end */
+    uint64_t payload;              /* bits; its type in payload_type */
+    uint32_t name, domain, category; /* string ids */
+    uint16_t payload_type;         /* 0 none, 1 uint64, 2 int64, 3 double */
+    uint16_t flags;                /* SONDE_RANGE_* */
+};
 /* Where a frame is in the source; several rows per frame when functions were
  * inlined, depth 0 the innermost. */
 struct sonde_row_symbol {
@@ -260,7 +280,7 @@ static_assert(sizeof(struct sonde_row_module) == 40, "format");
 static_assert(sizeof(struct sonde_row_pycode) == 24, "format");
 static_assert(sizeof(struct sonde_row_device) == 32, "format");
 static_assert(sizeof(struct sonde_row_lane) == 176, "format");
-static_assert(sizeof(struct sonde_row_work) == 56, "format");
+static_assert(sizeof(struct sonde_row_work) == 96, "format");
 static_assert(sizeof(struct sonde_row_object) == 48, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
@@ -268,6 +288,7 @@ static_assert(sizeof(struct sonde_row_clock) == 32, "format");
 static_assert(sizeof(struct sonde_row_note) == 256, "format");
 static_assert(sizeof(struct sonde_row_op) == 72, "format");
 static_assert(sizeof(struct sonde_row_call) == 32, "format");
+static_assert(sizeof(struct sonde_row_range) == 40, "format");
 static_assert(sizeof(struct sonde_row_symbol) == 24, "format");
 static_assert(sizeof(struct sonde_row_index) == 48, "format");
 

@@ -1,0 +1,6 @@
+/* backends.c - the table of backends: a new one is a folder and a line here. */
+#include <sonde/backend.h>
+
+const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX] = {
+    &sonde_backend_opencl,
+};
