@@ -14,7 +14,7 @@
 #define ENTRIES_FIRST 4096u
 #define MANY_KEPT     1024u         /* submissions of many that are never given up */
 #define QUIET_NS      10000000000u  /* others are when nothing came for so long */
-#define EARLY_NS      5000000000u   /* a completion waits so long for its submission */
+#define EARLY_NS      30000000000u  /* a completion waits so long for its submission */
 
 struct submission {
     struct sonde_event event;
