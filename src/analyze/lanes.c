@@ -65,6 +65,7 @@ void sonde_union_fini(struct sonde_union *u)
 
 struct scan {
     struct sonde_lane_use *use;
+    struct sonde_progress *progress;
     struct sonde_union     intervals;
 };
 
@@ -88,6 +89,7 @@ static int add_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
         if (!(op[i].flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME)) && op[i].end_ns >= op[i].start_ns)
             rc = add_interval(s, op[i].start_ns, op[i].end_ns);
     s->use->traced += count;
+    sonde_progress_add(s->progress, count);
     return rc;
 }
 
@@ -104,6 +106,7 @@ static int add_calls(void *user, uint32_t lane, const void *rows, uint32_t count
         rc = add_interval(s, call[i].enter_ns, call[i].leave_ns);
     }
     s->use->traced += count;
+    sonde_progress_add(s->progress, count);
     return rc;
 }
 
@@ -118,9 +121,9 @@ static void add_profile(struct sonde_lane_use *uses, const struct sonde_process 
     }
 }
 
-static int scan_lane(const struct sonde_process *p, struct sonde_lane_use *use)
+static int scan_lane(const struct sonde_process *p, struct sonde_progress *progress, struct sonde_lane_use *use)
 {
-    struct scan s = {.use = use};
+    struct scan s = {.use = use, .progress = progress};
     bool queue = p->lanes[use->lane].kind == SONDE_LANE_KIND_QUEUE;
     int rc = sonde_process_trace(p, queue ? SONDE_TABLE_OP : SONDE_TABLE_CALL, use->lane, 0, UINT64_MAX,
                                  queue ? add_ops : add_calls, &s);
@@ -131,7 +134,8 @@ static int scan_lane(const struct sonde_process *p, struct sonde_lane_use *use)
     return rc;
 }
 
-static int add_process(struct sonde_lanes *out, const struct sonde_process *p, uint32_t index)
+static int add_process(struct sonde_lanes *out, const struct sonde_process *p, struct sonde_progress *progress,
+                       uint32_t index)
 {
     size_t first = out->items.count;
     int rc = 0;
@@ -141,15 +145,25 @@ static int add_process(struct sonde_lanes *out, const struct sonde_process *p, u
         return rc;
     add_profile(&out->items.items[first], p);
     for (size_t i = first; i < out->items.count && !rc; i++)
-        rc = scan_lane(p, &out->items.items[i]);
+        rc = scan_lane(p, progress, &out->items.items[i]);
     return rc;
 }
 
-int sonde_lanes_compute(const struct sonde_measurement *m, struct sonde_lanes *out)
+uint64_t sonde_trace_rows(const struct sonde_measurement *m, enum sonde_table table)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < m->process_count; i++)
+        for (uint32_t k = 0; k < m->processes[i].trace_count; k++)
+            rows += m->processes[i].traces[k].table == table ? m->processes[i].traces[k].count : 0;
+    return rows;
+}
+
+int sonde_lanes_compute(const struct sonde_measurement *m, struct sonde_progress *progress, struct sonde_lanes *out)
 {
     int rc = 0;
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP) + sonde_trace_rows(m, SONDE_TABLE_CALL));
     for (uint32_t i = 0; i < m->process_count && !rc; i++)
-        rc = add_process(out, &m->processes[i], i);
+        rc = add_process(out, &m->processes[i], progress, i);
     return rc;
 }
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/progress.h"
 #include "base/vector.h"
 #include "format/reader.h"
 
@@ -24,8 +25,12 @@ struct sonde_lanes { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_lane_use) items; /* by process, lane */
 };
 
-/* Scan the traces of every process. 0 or a negative error of reading. */
-int  sonde_lanes_compute(const struct sonde_measurement *m, struct sonde_lanes *out);
+/* Rows of one table (OP or CALL) in the traces of every process. */
+uint64_t sonde_trace_rows(const struct sonde_measurement *m, enum sonde_table table);
+
+/* Scan the traces of every process; rows are the unit of `progress` (may be NULL).
+ * 0 or a negative error of reading. */
+int  sonde_lanes_compute(const struct sonde_measurement *m, struct sonde_progress *progress, struct sonde_lanes *out);
 void sonde_lanes_fini(struct sonde_lanes *lanes);
 
 /* Union of intervals that come mostly in order of start; exposed for tests. */

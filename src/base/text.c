@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "utf8.h"
+
 void sonde_text_fini(struct sonde_text *text)
 {
     free(text->bytes);
@@ -65,24 +67,13 @@ const char *sonde_text_get(const struct sonde_text *text)
 }
 
 /* Decode one character; a broken byte counts as one character of one byte. */
-static size_t decode(const unsigned char *s, uint32_t *point)
+static size_t decode(const char *s, uint32_t *point)
 {
-    static const unsigned char lead[] = {0, 0, 0x1f, 0x0f, 0x07};
-    size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 1;
-    *point = s[0];
-    if (length == 1)
-        return 1;
-    uint32_t value = s[0] & lead[length];
-    for (size_t i = 1; i < length; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 1;
-        value = value << 6 | (s[i] & 0x3f);
-    }
-    if (value < (length == 2 ? 0x80u : length == 3 ? 0x800u : 0x10000u) || value > 0x10ffff ||
-        (value >= 0xd800 && value < 0xe000))
-        return 1;
-    *point = value;
-    return length;
+    size_t length = sonde_utf8_decode(s, point);
+    if (length)
+        return length;
+    *point = 0xfffd;
+    return 1;
 }
 
 static size_t columns_of(uint32_t point)
@@ -101,29 +92,26 @@ static size_t columns_of(uint32_t point)
     return 1;
 }
 
-void sonde_text_add_clean(struct sonde_text *text, const char *string)
+void sonde_text_add_clean(struct sonde_text *text, const char *s)
 {
-    const unsigned char *s = (const unsigned char *)string;
-    while (*s) {
+    for (size_t length; *s; s += length) {
         uint32_t point;
-        size_t length = decode(s, &point);
-        if (length == 1 && *s >= 0x80)
+        length = decode(s, &point);
+        if (point == 0xfffd)
             sonde_text_add(text, "\xef\xbf\xbd");
         else if (point < 0x20 || (point >= 0x7f && point < 0xa0))
             sonde_text_add(text, " ");
         else
-            sonde_text_add_bytes(text, (const char *)s, length);
-        s += length;
+            sonde_text_add_bytes(text, s, length);
     }
 }
 
 size_t sonde_text_prefix(const char *utf8, size_t columns)
 {
-    const unsigned char *s = (const unsigned char *)utf8;
     size_t at = 0, used = 0;
-    while (s[at]) {
+    while (utf8[at]) {
         uint32_t point;
-        size_t length = decode(s + at, &point);
+        size_t length = decode(utf8 + at, &point);
         used += columns_of(point);
         if (used > columns)
             break;
@@ -134,10 +122,9 @@ size_t sonde_text_prefix(const char *utf8, size_t columns)
 
 size_t sonde_text_columns(const char *utf8)
 {
-    const unsigned char *s = (const unsigned char *)utf8;
     size_t columns = 0;
-    for (uint32_t point; *s; columns += columns_of(point))
-        s += decode(s, &point);
+    for (uint32_t point; *utf8; columns += columns_of(point))
+        utf8 += decode(utf8, &point);
     return columns;
 }
 

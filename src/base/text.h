@@ -23,7 +23,7 @@ const char *sonde_text_get(const struct sonde_text *text);
 /* Append foreign text (a kernel's name, a path) as it may be shown: control
  * characters become spaces, so that it can neither break a line nor command the
  * terminal, and bytes that are not UTF-8 become U+FFFD. */
-void sonde_text_add_clean(struct sonde_text *text, const char *string);
+void sonde_text_add_clean(struct sonde_text *text, const char *s);
 
 /* Terminal columns of a UTF-8 string: 0 for combining marks and controls, 2 for
  * East Asian wide characters and emoji, 1 for the rest and for broken bytes.

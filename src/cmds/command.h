@@ -19,6 +19,8 @@
 
 #include <sonde/error.h>
 
+#include "base/progress.h"
+
 /* The commands, in the order in which help shows them. */
 #define SONDE_COMMAND_MAP(X) \
     X(record)                \
@@ -136,6 +138,12 @@ int sonde_say_usage(const struct sonde_command *command, const char *format, ...
  * whether colours are wanted (terminal, no NO_COLOR, TERM not dumb). */
 int  sonde_terminal_columns(int fd);
 bool sonde_terminal_colors(int fd);
+
+/* Long work begins: from now on, when it lasts, "TEXT … 42 %" stands on the
+ * terminal of standard error until the end. NULL (which end takes too) when
+ * `quiet`, or when nobody would see it. Print nothing in between. */
+struct sonde_progress *sonde_progress_begin(const char *text, bool quiet);
+void sonde_progress_end(struct sonde_progress *progress);
 
 /* Close standard output and say if anything printed was lost (full disk).
  * `status` stays unless output was lost. main calls it for every command. */

@@ -68,7 +68,10 @@ static int export_to(const struct export_options *o, const struct sonde_measurem
                                       : sonde_out_create(path, o->force, &out, diag);
     if (code)
         return code;
-    code = sonde_export_formats[o->to]->write(m, out, &result, diag);
+    bool to_terminal = strcmp(path, "-") == 0 && isatty(STDOUT_FILENO);
+    struct sonde_progress *progress = sonde_progress_begin("exporting", o->quiet || to_terminal);
+    code = sonde_export_formats[o->to]->write(m, out, progress, &result, diag);
+    sonde_progress_end(progress);
     if (code) {
         sonde_out_abandon(out);
         return code;
@@ -117,7 +120,7 @@ static const struct sonde_option options_table[] = {
     {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = offsetof(struct export_options, force),
      .help = "Overwrite a file that exists."},
     {.name = "quiet", .letter = 'q', .type = SONDE_OPTION_FLAG, .offset = offsetof(struct export_options, quiet),
-     .help = "Leave out the line that says what was written."},
+     .help = "Leave out progress and the line that says what was written."},
     {.name = NULL},
 };
 

@@ -25,7 +25,7 @@ static const struct sonde_option options[] = {
     {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = AT(force),
      .help = "replace DIR when it is a Sonde measurement"},
     {.name = "quiet", .letter = 'q', .type = SONDE_OPTION_FLAG, .offset = AT(quiet),
-     .help = "do not print the line at the end"},
+     .help = "leave out progress and the line at the end"},
     {.name = "delay", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(delay_ns),
      .help = "begin recording after TIME (500ms, 10s, 2m)"},
     {.name = "duration", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(duration_ns),

@@ -26,6 +26,7 @@ enum { ROOM_TO_BEGIN = 64 * SONDE_SEGMENT_BYTES };
 
 struct closing {
     const char *output;
+    struct sonde_progress *progress;
     uint32_t processes, running, failed;
     struct sonde_diag first; /* why the first of the failed ones failed */
 };
@@ -47,43 +48,53 @@ static int close_process(void *user, const char *path, const char *name)
     struct closing *c = user;
     struct sonde_diag diag = {0};
     int pid = pid_of_name(name);
-    c->processes++;
-    if (pid && record_still_running(c->output, pid)) {
-        c->running++;
-        return 0;
-    }
-    int error = sonde_process_seal(path, &diag);
-    if (!error)
+    bool running = pid && record_still_running(c->output, pid);
+    int error = running ? 0 : sonde_process_seal(path, &diag);
+    if (!running && !error)
         error = sonde_symbols_resolve(path, &diag);
     if (error && !c->failed++)
         c->first = diag;
+    c->processes++;
+    c->running += running;
+    sonde_progress_add(c->progress, 1);
     return 0;
+}
+
+static int expect_process(void *user, const char *path, const char *name)
+{
+    (void)path;
+    (void)name;
+    sonde_progress_expect(user, 1);
+    return 0;
+}
+
+static void close_processes(struct closing *c, bool quiet)
+{
+    c->progress = sonde_progress_begin("sonde: sealing, resolving symbols", quiet);
+    record_each_process(c->output, expect_process, c->progress);
+    record_each_process(c->output, close_process, c);
+    sonde_progress_end(c->progress);
 }
 
 /* ---- the line ------------------------------------------------------------------ */
 
 static void add_dropped_rows(struct sonde_text *line, const struct sonde_ledger *ledger)
 {
-    static const char *const names[] = {
-#define X(name, text) text,
-        SONDE_DROP_MAP(X)
-#undef X
-    };
     static const struct { enum sonde_drop cause; const char *text; } why[] = {
         {SONDE_DROP_DISK_FULL, "the output could not be written (disk full?)"},
         {SONDE_DROP_TRACE_FULL, "the memory budget was spent; see --memory"},
         {SONDE_DROP_MAX_SIZE, "--max-size was reached"},
     };
     char number[SONDE_NUMBER_MAX];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!ledger->dropped[i] || sonde_drop_loses_operation((enum sonde_drop)i))
+    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++) {
+        if (!ledger->dropped[cause] || sonde_drop_loses_operation(cause))
             continue;
-        const char *text = names[i];
+        const char *text = sonde_drop_name(cause);
         for (size_t k = 0; k < sizeof why / sizeof *why; k++)
-            if (why[k].cause == (enum sonde_drop)i)
+            if ((int)why[k].cause == cause)
                 text = why[k].text;
         sonde_text_format(line, "; %s rows missing in the trace: %s",
-                          sonde_number_count(number, ledger->dropped[i]), text);
+                          sonde_number_count(number, ledger->dropped[cause]), text);
     }
 }
 
@@ -183,7 +194,7 @@ bool record_finish(const struct record_options *options, const struct record_pat
 {
     struct closing closing = {.output = paths->output};
     struct sonde_diag diag = {0};
-    record_each_process(paths->output, close_process, &closing);
+    close_processes(&closing, options->quiet);
 
     bool later = !closing.processes && record_still_running(paths->output, 0);
     if (!closing.processes && !later) {

@@ -15,45 +15,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "format/rows.h"
 
 /* ---- texts -------------------------------------------------------------------- */
 
-/* Length of the valid UTF-8 sequence at `s`, 0 when there is none. */
-static size_t utf8_length(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    size_t length = s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    bool overlong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90);
-    bool surrogate = s[0] == 0xed && s[1] >= 0xa0;
-    bool beyond = s[0] == 0xf4 && s[1] >= 0x90;
-    return overlong || surrogate || beyond ? 0 : length;
-}
-
-/* File names and arguments are bytes; JSON wants UTF-8. What is not becomes U+FFFD. */
+/* File names and arguments are bytes; JSON wants UTF-8. */
 static json_t *json_text(const char *text)
 {
-    json_t *plain = json_string(text);
-    if (plain)
-        return plain;
-    char *clean = malloc(3 * strlen(text) + 1);
-    if (!clean)
-        return NULL;
-    size_t at = 0;
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        size_t length = utf8_length(s);
-        memcpy(clean + at, length ? (const void *)s : (const void *)"\xef\xbf\xbd", length ? length : 3);
-        at += length ? length : 3;
-        s += length ? length : 1;
-    }
-    clean[at] = 0;
-    plain = json_string(clean);
-    free(clean);
-    return plain;
+    struct sonde_text room = {0};
+    json_t *value = json_string(sonde_utf8_clean(text, &room));
+    sonde_text_fini(&room);
+    return value;
 }
 
 static void set(json_t *object, const char *key, json_t *value)

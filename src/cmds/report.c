@@ -101,12 +101,23 @@ static int print_json(const struct report_view *view, const struct report *r, st
     return 0;
 }
 
+/* Open the measurement and compute what all views need. */
+static int load(struct report *r, struct sonde_diag *diag)
+{
+    struct sonde_progress *progress = sonde_progress_begin("reading", false);
+    int rc = sonde_measurement_open(r->path, &r->m, diag);
+    if (!rc)
+        rc = sonde_profile_build(r->m, &r->profile, diag);
+    if (!rc && sonde_totals_compute(r->m, &r->totals))
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot read");
+    sonde_progress_end(progress);
+    return rc;
+}
+
 static int show(const struct report_view *view, const struct report_options *o, struct report *r,
                 struct sonde_diag *diag)
 {
-    int rc = sonde_profile_build(r->m, &r->profile, diag);
-    if (!rc && sonde_totals_compute(r->m, &r->totals))
-        rc = sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot read");
+    int rc = load(r, diag);
     if (!rc && view->needs_operations && !has_operations(r))
         return no_operations(r, diag);
     if (!rc)
@@ -141,9 +152,7 @@ static int run(const void *options, int argc, char **argv)
         return sonde_say_usage(&sonde_command_report, "there is no view '%s'", name);
     struct report r = prepare(o, argv[0], view);
     struct sonde_diag diag = {0};
-    int rc = sonde_measurement_open(r.path, &r.m, &diag);
-    if (!rc)
-        rc = show(view, o, &r, &diag);
+    int rc = show(view, o, &r, &diag);
     if (rc)
         sonde_say_diag(&diag);
     sonde_profile_destroy(r.profile);

@@ -1,32 +1,19 @@
 /* report_lanes.c - the view `lanes`: each thread and each queue, how busy it was.
  *
  * Busy time and gaps need the trace: with `record --profile` they are unknown.
- * This is the one view that reads every operation, so it says so while it does.
+ * This is the one view that reads every operation.
  */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "analyze/lanes.h"
+#include "command.h"
 #include "report.h"
-
-static uint64_t traced_rows(const struct sonde_measurement *m)
-{
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < m->process_count; i++)
-        for (uint32_t k = 0; k < m->processes[i].trace_count; k++)
-            rows += m->processes[i].traces[k].count;
-    return rows;
-}
 
 static int compute(const struct report *r, struct sonde_lanes *lanes, struct sonde_diag *diag)
 {
-    enum { LONG_WORK = 20000000 };
-    bool progress = isatty(STDERR_FILENO) && traced_rows(r->m) > LONG_WORK;
-    if (progress)
-        fputs("reading the trace …", stderr);
-    int rc = sonde_lanes_compute(r->m, lanes);
-    if (progress)
-        fputs("\r\033[K", stderr);
+    struct sonde_progress *progress = sonde_progress_begin("reading the trace", false);
+    int rc = sonde_lanes_compute(r->m, progress, lanes);
+    sonde_progress_end(progress);
     return rc ? sonde_diag_set(diag, rc, r->path, "cannot read the trace of") : 0;
 }
 

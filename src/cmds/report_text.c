@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "report.h"
 
 /* ---- frames -------------------------------------------------------------------- */
@@ -232,15 +233,9 @@ json_t *report_json_ns(bool known, double ns)
 
 json_t *report_json_text(const char *text)
 {
-    if (!*text)
-        return json_null();
-    json_t *value = json_string(text);
-    if (value)
-        return value;
-    struct sonde_text clean = {0}; /* a path or name that is not UTF-8 */
-    sonde_text_add_clean(&clean, text);
-    value = json_string(sonde_text_get(&clean));
-    sonde_text_fini(&clean);
+    struct sonde_text room = {0}; /* for a path or name that is not UTF-8 */
+    json_t *value = *text ? json_string(sonde_utf8_clean(text, &room)) : json_null();
+    sonde_text_fini(&room);
     return value;
 }
 

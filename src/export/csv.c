@@ -6,14 +6,15 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "names.h"
-#include "utf8.h"
 
 #define CALLED_FROM_FRAMES 4
 
 struct writer {
     struct sonde_names          names;
     struct sonde_out           *out;
+    struct sonde_progress      *progress;
     struct sonde_export_result *result;
     struct sonde_text           clean;
     struct sonde_text           caller; /* of the context `caller_at` */
@@ -91,7 +92,7 @@ static void put_op(struct writer *w, uint32_t lane, const struct sonde_row_op *o
     put_next(w, true, lane);
     put_next_text(w, sonde_names_lane(&w->names, w->process, lane, room, sizeof room));
     put_next_text(w, sonde_names_device(p, device, room, sizeof room));
-    put_next_text(w, sonde_kind_text(op->kind));
+    put_next_text(w, sonde_op_kind_name(op->kind));
     put_next_text(w, sonde_names_op(&w->names, at, op->kind));
     put_next(w, true, op->correlation);
     put_times(w, op);
@@ -113,18 +114,20 @@ static int put_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
     const struct sonde_row_op *op = rows;
     for (uint32_t i = 0; i < count; i++)
         put_op(w, lane, &op[i]);
+    sonde_progress_add(w->progress, count);
     return sonde_out_failed(w->out);
 }
 
-static int write_csv(const struct sonde_measurement *m, struct sonde_out *out, struct sonde_export_result *result,
-                     struct sonde_diag *diag)
+static int write_csv(const struct sonde_measurement *m, struct sonde_out *out, struct sonde_progress *progress,
+                     struct sonde_export_result *result, struct sonde_diag *diag)
 {
-    struct writer w = {.out = out, .result = result, .caller_at = UINT32_MAX};
+    struct writer w = {.out = out, .progress = progress, .result = result, .caller_at = UINT32_MAX};
     int           code = sonde__export_needs_trace(m, diag);
     if (!code)
         code = sonde_names_init(&w.names, m, diag);
     if (code)
         return code;
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP));
     sonde_out_text(out, header);
     for (uint32_t i = 0; i < m->process_count && !sonde_out_failed(out); i++) {
         w.process = i;

@@ -13,6 +13,7 @@
 
 #include <sonde/error.h>
 
+#include "base/progress.h"
 #include "format/reader.h"
 #include "out.h"
 
@@ -28,9 +29,10 @@ struct sonde_export_format {
     const char *extension; /* of the default file name, without the dot */
     const char *what;      /* one line for help */
     const char *open_with; /* what to do with the file, for the closing line */
-    /* Write all of `m`. 0; SONDE_EEMPTY when there is nothing this format can
-     * show; SONDE_ENOMEM. Errors of `out` are found by its commit. */
-    int (*write)(const struct sonde_measurement *m, struct sonde_out *out,
+    /* Write all of `m`; rows of the trace are the unit of `progress` (may be
+     * NULL). 0; SONDE_EEMPTY when there is nothing this format can show;
+     * SONDE_ENOMEM. Errors of `out` are found by its commit. */
+    int (*write)(const struct sonde_measurement *m, struct sonde_out *out, struct sonde_progress *progress,
                  struct sonde_export_result *result, struct sonde_diag *diag);
 };
 

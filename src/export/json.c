@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "names.h"
-#include "utf8.h"
 
 struct writer {
     const struct sonde_measurement *m;
     struct sonde_names              names;
     struct sonde_out               *out;
+    struct sonde_progress          *progress;
     struct sonde_export_result     *result;
     struct sonde_text               clean;
     uint32_t                        process;
@@ -94,7 +95,7 @@ static json_t *ledger(const struct sonde_process *p)
     const struct sonde_ledger *l = &p->header.ledger;
     json_t                    *dropped = json_object(), *all = json_object();
     for (uint32_t i = 0; i < SONDE_DROP_COUNT; i++)
-        json_object_set_new(dropped, sonde_drop_text(i), number(l->dropped[i]));
+        json_object_set_new(dropped, sonde_drop_name(i), number(l->dropped[i]));
     const struct { const char *name; uint64_t value; } lines[] = {
         {"seen", l->seen}, {"done", l->done}, {"failed", l->failed}, {"no_times", l->no_times},
         {"unmatched", l->unmatched}, {"bad_time", l->bad_time}, {"early_in_bound", l->early_in_bound},
@@ -160,7 +161,7 @@ static json_t *objects(struct writer *w, const struct sonde_process *p)
     for (uint32_t i = 1; i < p->object_count; i++) {
         const struct sonde_row_object *o = &p->objects[i];
         json_array_append_new(
-            all, json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "id", (int)i, "kind", sonde_object_text(o->kind),
+            all, json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "id", (int)i, "kind", sonde_object_kind_name(o->kind),
                            "bytes", number(o->bytes), "address", number_or_null(o->address), "alloc_ns",
                            number_or_null(o->alloc_ns), "free_ns", number_or_null(o->free_ns), "context",
                            number_or_null(sonde_names_locate(&w->names, w->process, o->node))));
@@ -233,7 +234,7 @@ static json_t *context(struct writer *w, uint32_t at)
     if (node->kind == SONDE_FRAME_NATIVE && !*node->name)
         json_object_set_new(all, "offset", number(node->offset));
     if (node->kind == SONDE_FRAME_OP) {
-        json_object_set_new(all, "operation", json_string(sonde_kind_text(node->op)));
+        json_object_set_new(all, "operation", json_string(sonde_op_kind_name(node->op)));
         json_object_set_new(all, "operations", number(self->operations));
         json_object_set_new(all, "device_ns", number(self->device_ns));
         json_object_set_new(all, "queue_ns", number(self->queue_ns));
@@ -250,7 +251,7 @@ static json_t *total(struct writer *w, const struct sonde_group *group, bool api
 {
     const struct sonde_stat *s = &group->stat;
     json_t *all = json_pack("{s:o, s:o, s:o, s:o}", "name",
-                            text(w, *group->name ? group->name : sonde_kind_text(group->op)), "count",
+                            text(w, *group->name ? group->name : sonde_op_kind_name(group->op)), "count",
                             number(s->count), "timed", number(s->timed), "failed", number(s->failed));
     json_object_set_new(all, "total_ns", s->timed ? number(s->sum_ns) : json_null());
     json_object_set_new(all, "min_ns", s->timed ? number(s->min_ns) : json_null());
@@ -258,7 +259,7 @@ static json_t *total(struct writer *w, const struct sonde_group *group, bool api
     json_object_set_new(all, "mean_ns", s->timed ? json_real(s->mean_ns) : json_null());
     json_object_set_new(all, "stddev_ns", s->timed > 1 ? json_real(sonde_stat_stddev(s)) : json_null());
     if (!api) {
-        json_object_set_new(all, "kind", json_string(sonde_kind_text(group->op)));
+        json_object_set_new(all, "kind", json_string(sonde_op_kind_name(group->op)));
         json_object_set_new(all, "group", json_string(sonde_group_text(group->op)));
         json_object_set_new(all, "bytes", number(s->bytes));
     }
@@ -328,7 +329,7 @@ static int put_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
         put_field(w, "{\"process\":", w->process);
         put_field(w, ",\"lane\":", lane);
         sonde_out_text(w->out, ",\"kind\":\"");
-        sonde_out_text(w->out, sonde_kind_text(op->kind));
+        sonde_out_text(w->out, sonde_op_kind_name(op->kind));
         sonde_out_text(w->out, "\",\"name\":");
         put_string(w, sonde_names_op(&w->names, at, op->kind));
         put_field(w, ",\"correlation\":", op->correlation);
@@ -346,6 +347,7 @@ static int put_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
         w->result->without_times += none || !op->start_ns || op->end_ns < op->start_ns;
         w->result->operations++;
     }
+    sonde_progress_add(w->progress, count);
     return sonde_out_failed(w->out) || w->nomem;
 }
 
@@ -368,6 +370,7 @@ static int put_calls(void *user, uint32_t lane, const void *rows, uint32_t count
         sonde_out_char(w->out, '}');
         w->result->calls++;
     }
+    sonde_progress_add(w->progress, count);
     return sonde_out_failed(w->out) || w->nomem;
 }
 
@@ -381,13 +384,14 @@ static void put_trace(struct writer *w, const char *name, enum sonde_table table
     end_array(w);
 }
 
-static int write_json(const struct sonde_measurement *m, struct sonde_out *out, struct sonde_export_result *result,
-                      struct sonde_diag *diag)
+static int write_json(const struct sonde_measurement *m, struct sonde_out *out, struct sonde_progress *progress,
+                      struct sonde_export_result *result, struct sonde_diag *diag)
 {
-    struct writer w = {.m = m, .out = out, .result = result};
+    struct writer w = {.m = m, .out = out, .progress = progress, .result = result};
     int           code = sonde_names_init(&w.names, m, diag);
     if (code)
         return code;
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP) + sonde_trace_rows(m, SONDE_TABLE_CALL));
     sonde_out_text(out, "{\"schema\":\"sonde-export\",\"version\":1,\"sonde\":\"" SONDE_VERSION "\",\n\"manifest\":");
     put_json(&w, m->manifest ? json_incref(m->manifest) : json_null());
     put_tables(&w);

@@ -48,45 +48,13 @@ void sonde_names_fini(struct sonde_names *names)
     memset(names, 0, sizeof *names);
 }
 
-const char *sonde_kind_text(uint32_t kind)
-{
-    static const char *const text[] = {
-#define X(name, t, group) t,
-        SONDE_OP_KIND_MAP(X)
-#undef X
-    };
-    return kind < SONDE_OP_KIND_COUNT ? text[kind] : "unknown";
-}
-
 const char *sonde_group_text(uint32_t kind)
 {
-    static const uint8_t group[] = {
-#define X(name, t, g) SONDE_GROUP_##g,
-        SONDE_OP_KIND_MAP(X)
-#undef X
-    };
-    static const char *const text[] = {"kernel", "copy", "set", "order"};
-    return kind < SONDE_OP_KIND_COUNT ? text[group[kind]] : "unknown";
-}
-
-const char *sonde_object_text(uint32_t kind)
-{
     static const char *const text[] = {
-#define X(name, t) t,
-        SONDE_OBJECT_KIND_MAP(X)
-#undef X
+        [SONDE_GROUP_KERNEL] = "kernel", [SONDE_GROUP_COPY] = "copy", [SONDE_GROUP_SET] = "set",
+        [SONDE_GROUP_ORDER] = "order",
     };
-    return kind < SONDE_OBJECT_KIND_COUNT ? text[kind] : "unknown";
-}
-
-const char *sonde_drop_text(uint32_t cause)
-{
-    static const char *const text[] = {
-#define X(name, t) t,
-        SONDE_DROP_MAP(X)
-#undef X
-    };
-    return cause < SONDE_DROP_COUNT ? text[cause] : "unknown";
+    return kind < SONDE_OP_KIND_COUNT ? text[sonde_op_kind_group(kind)] : "unknown";
 }
 
 const char *sonde_state_text(uint32_t state)
@@ -106,7 +74,7 @@ uint32_t sonde_names_locate(const struct sonde_names *names, uint32_t process, u
 const char *sonde_names_op(const struct sonde_names *names, uint32_t at, uint32_t kind)
 {
     const struct sonde_cct_node *node = &names->profile->nodes.items[at];
-    return at && node->kind == SONDE_FRAME_OP && *node->name ? node->name : sonde_kind_text(kind);
+    return at && node->kind == SONDE_FRAME_OP && *node->name ? node->name : sonde_op_kind_name(kind);
 }
 
 const char *sonde_names_call(const struct sonde_names *names, uint32_t at)

@@ -8,7 +8,9 @@
 
 #include <stdbool.h>
 
+#include "analyze/lanes.h"
 #include "analyze/profile.h"
+#include "analyze/totals.h"
 #include "base/text.h"
 #include "format/reader.h"
 
@@ -23,11 +25,8 @@ struct sonde_names {
 int  sonde_names_init(struct sonde_names *names, const struct sonde_measurement *m, struct sonde_diag *diag);
 void sonde_names_fini(struct sonde_names *names);
 
-/* Texts below never are NULL. */
-const char *sonde_kind_text(uint32_t kind);   /* "kernel", "read" ... of enum sonde_op_kind */
+/* Texts below never are NULL; those of kinds and causes are in analyze/totals.h. */
 const char *sonde_group_text(uint32_t kind);  /* "kernel", "copy", "set", "order" */
-const char *sonde_object_text(uint32_t kind); /* "buffer" ... of enum sonde_object_kind */
-const char *sonde_drop_text(uint32_t cause);  /* "channel_full" ... of enum sonde_drop */
 const char *sonde_state_text(uint32_t state); /* "exited" ... of enum sonde_process_state */
 
 /* Tree node of an operation or API call; 0 when its context was lost. */

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "layout.h"
 #include "names.h"
 #include "perfetto_wire.h"
-#include "utf8.h"
 
 typedef Sonde__Perfetto__TrackDescriptor Track;
 
@@ -28,6 +28,7 @@ struct writer {
     struct sonde_names              names;
     struct pf_wire                  wire;
     struct sonde_layout            *layout;
+    struct sonde_progress          *progress;
     struct sonde_export_result     *result;
     uint64_t                       *called_from, *stacks; /* [tree node]: iid of the text; ~0 = empty */
     uint64_t                       *works[2];             /* [work id] of this process: global, local */
@@ -260,12 +261,12 @@ static bool has_times(const struct sonde_row_op *op)
 
 static enum pf_category category_of(uint32_t kind)
 {
-    static const struct { const char *text; enum pf_category category; } map[] = {
-        {"kernel", PF_CATEGORY_kernel}, {"copy", PF_CATEGORY_copy}, {"set", PF_CATEGORY_set}};
-    for (size_t i = 0; i < sizeof map / sizeof *map; i++)
-        if (strcmp(sonde_group_text(kind), map[i].text) == 0)
-            return map[i].category;
-    return PF_CATEGORY_order;
+    switch (sonde_op_kind_group(kind)) {
+    case SONDE_GROUP_KERNEL: return PF_CATEGORY_kernel;
+    case SONDE_GROUP_COPY: return PF_CATEGORY_copy;
+    case SONDE_GROUP_SET: return PF_CATEGORY_set;
+    default: return PF_CATEGORY_order;
+    }
 }
 
 static const char *status_of(const struct sonde_row_op *op)
@@ -370,6 +371,7 @@ static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
         else
             write_op(w, 0, &op[i]);
     }
+    sonde_progress_add(w->progress, count);
     return w->wire.nomem || sonde_out_failed(w->wire.out);
 }
 
@@ -385,6 +387,7 @@ static int take_calls(void *user, uint32_t lane, const void *rows, uint32_t coun
         else
             write_call(w, 0, &call[i]);
     }
+    sonde_progress_add(w->progress, count);
     return w->wire.nomem || sonde_out_failed(w->wire.out);
 }
 
@@ -421,7 +424,7 @@ static void write_ledger(struct writer *w)
         dropped += l->dropped[i];
         if (l->dropped[i])
             sonde_text_format(&text, "%s%llu %s", text.length ? ", " : "", (unsigned long long)l->dropped[i],
-                              sonde_drop_text(i));
+                              sonde_drop_name(i));
     }
     pf_add_text(&event, PF_KEY_dropped, pf_text(&w->wire, dropped ? sonde_text_get(&text) : "0"));
     for (uint32_t i = 0; i < p->note_count && i < 16; i++)
@@ -498,7 +501,7 @@ static int write_all(struct writer *w, struct sonde_out *out, struct sonde_diag 
     return code ? sonde_diag_set(diag, code, m->path, "cannot export") : 0;
 }
 
-static int write_perfetto(const struct sonde_measurement *m, struct sonde_out *out,
+static int write_perfetto(const struct sonde_measurement *m, struct sonde_out *out, struct sonde_progress *progress,
                           struct sonde_export_result *result, struct sonde_diag *diag)
 {
     int            code = sonde__export_needs_trace(m, diag);
@@ -507,7 +510,9 @@ static int write_perfetto(const struct sonde_measurement *m, struct sonde_out *o
         return code;
     if (!w)
         return sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP) + sonde_trace_rows(m, SONDE_TABLE_CALL));
     w->m = m;
+    w->progress = progress;
     w->result = result;
     code = write_all(w, out, diag);
     free(w);

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "utf8.h"
+#include "base/utf8.h"
+
 
 #define SEQUENCE 1u
 
