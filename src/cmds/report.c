@@ -14,7 +14,7 @@ struct report_options {
     int64_t limit;
 };
 
-enum { PLAIN_COLUMNS = 100, DEFAULT_LIMIT = 10, VIEW_LIMIT = 50 };
+enum { PLAIN_COLUMNS = 100, FEWEST_COLUMNS = 40, DEFAULT_LIMIT = 10, VIEW_LIMIT = 50 };
 
 const struct report_view report_views[] = {
 #define VIEW(view, needs, text) {#view, text, needs, report_##view##_text, report_##view##_json}
@@ -138,7 +138,7 @@ static struct report prepare(const struct report_options *o, const char *path, c
         .path = path,
         .min_percent = o->min_percent >= 0 ? o->min_percent : o->json ? 0 : 1,
         .limit = o->limit >= 0 ? (uint32_t)o->limit : o->json ? 0 : view == report_views ? DEFAULT_LIMIT : VIEW_LIMIT,
-        .columns = columns > 0 ? columns : PLAIN_COLUMNS,
+        .columns = columns <= 0 ? PLAIN_COLUMNS : columns < FEWEST_COLUMNS ? FEWEST_COLUMNS : columns,
         .colors = !o->json && sonde_terminal_colors(STDOUT_FILENO),
     };
 }

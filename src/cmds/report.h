@@ -55,12 +55,12 @@ REPORT_VIEW_MAP(X)
 enum table_style {
     TABLE_LEFT = 0,
     TABLE_RIGHT = 1,
-    TABLE_ELASTIC = 2, /* is cut when the table is wider than the terminal */
-    TABLE_SPARE = 4,   /* is left out when that is not enough */
+    TABLE_ELASTIC = 2, /* names: cut when the table is wider than the terminal */
 };
 struct table_column {
     const char *title;
     unsigned    style;
+    int         spare; /* 0: always there; else left out of a too wide table, the highest first */
 };
 struct table { /* ready with columns and column_count set */
     const struct table_column *columns;
@@ -76,7 +76,10 @@ void table_percent(struct table *t, double part, double whole);
 /* Print to standard output within r->columns, and give the cells back. */
 void table_print(struct table *t, const struct report *r);
 
-/* "sonde report DIR api shows all 23" when a table was cut. */
+/* Print a sentence in as many lines as it needs; control characters of foreign names do no harm. */
+void report_say(const struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "… 13 more: sonde report DIR api --limit 0" when a table was cut. */
 void report_more(const struct report *r, const char *view, size_t shown, size_t all);
 
 /* ---- texts and values (report_text.c) ----------------------------------------- */

@@ -4,9 +4,9 @@
 #include "report.h"
 
 static const struct table_column api_columns[] = {
-    {"API call", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"share", TABLE_RIGHT},
-    {"total", TABLE_RIGHT}, {"mean", TABLE_RIGHT}, {"max", TABLE_RIGHT},
-    {"p95", TABLE_RIGHT},
+    {"API call", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 1}, {"share", TABLE_RIGHT, 4},
+    {"total", TABLE_RIGHT, 0}, {"mean", TABLE_RIGHT, 2}, {"max", TABLE_RIGHT, 5},
+    {"p95", TABLE_RIGHT, 3},
 };
 
 static void api_row(struct table *t, const struct sonde_group *group, uint64_t all_ns)

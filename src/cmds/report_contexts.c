@@ -129,8 +129,9 @@ static size_t walk(const struct report *r, struct table *t)
 int report_contexts_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct table_column columns[] = {
-        {"share", TABLE_RIGHT}, {"inclusive", TABLE_RIGHT}, {"exclusive", TABLE_RIGHT},
-        {"operations", TABLE_RIGHT}, {"API time", TABLE_RIGHT}, {"calling context", TABLE_LEFT | TABLE_ELASTIC},
+        {"share", TABLE_RIGHT, 1}, {"inclusive", TABLE_RIGHT, 0}, {"exclusive", TABLE_RIGHT, 2},
+        {"operations", TABLE_RIGHT, 4}, {"API time", TABLE_RIGHT, 3},
+        {"calling context", TABLE_LEFT | TABLE_ELASTIC, 0},
     };
     struct table t = {.columns = columns, .column_count = 6};
     char number[SONDE_NUMBER_MAX];
@@ -138,8 +139,8 @@ int report_contexts_text(const struct report *r, struct sonde_diag *diag)
     size_t cut = walk(r, &t);
     table_print(&t, r);
     if (cut)
-        printf("… %s below %.3g %% left out: --min-percent 0 shows all\n",
-               sonde_number_count(number, cut), r->min_percent);
+        report_say(r, "… %s below %.3g %% left out: --min-percent 0 shows all",
+                   sonde_number_count(number, cut), r->min_percent);
     return 0;
 }
 
@@ -157,7 +158,8 @@ static json_t *metrics_json(const struct sonde_metrics *m)
 
 static const char *kind_name(uint8_t kind)
 {
-    static const char *const names[] = {"root", "native", "python", "api", "operation", "unknown", "cut"};
+    static const char *const names[] = {"root", "native", "python", "api", "operation", "unknown", "cut",
+                                        "link", "range"};
     return kind < sizeof names / sizeof *names ? names[kind] : "unknown";
 }
 

@@ -22,6 +22,7 @@ const char *report_copy_name(const struct sonde_group *group)
         {SONDE_OP_READ, "read device→host"},         {SONDE_OP_WRITE, "write host→device"},
         {SONDE_OP_COPY, "copy device→device"},       {SONDE_OP_IMAGE_READ, "image_read device→host"},
         {SONDE_OP_IMAGE_WRITE, "image_write host→device"}, {SONDE_OP_IMAGE_COPY, "image_copy device→device"},
+        {SONDE_OP_PEER_COPY, "peer_copy between devices"}, {SONDE_OP_HOST_COPY, "host_copy host→host"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i].op == group->op)
@@ -117,10 +118,10 @@ int report_kernels_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct layout layout = {"kernels", "Kernel", is_kernel, kernel_row, report_group_name};
     static const struct table_column columns[] = {
-        {"Kernel", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"share", TABLE_RIGHT},
-        {"total", TABLE_RIGHT}, {"mean", TABLE_RIGHT}, {"min", TABLE_RIGHT | TABLE_SPARE},
-        {"max", TABLE_RIGHT}, {"std dev", TABLE_RIGHT | TABLE_SPARE}, {"p50", TABLE_RIGHT | TABLE_SPARE},
-        {"p95", TABLE_RIGHT}, {"p99", TABLE_RIGHT},
+        {"Kernel", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 1}, {"share", TABLE_RIGHT, 5},
+        {"total", TABLE_RIGHT, 0}, {"mean", TABLE_RIGHT, 2}, {"min", TABLE_RIGHT, 8},
+        {"max", TABLE_RIGHT, 4}, {"std dev", TABLE_RIGHT, 9}, {"p50", TABLE_RIGHT, 7},
+        {"p95", TABLE_RIGHT, 3}, {"p99", TABLE_RIGHT, 6},
     };
     struct table t = {.columns = columns, .column_count = 11};
     (void)diag;
@@ -131,9 +132,9 @@ int report_copies_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct layout layout = {"copies", "Copy", is_copy, copy_row, report_copy_name};
     static const struct table_column columns[] = {
-        {"Copy", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"bytes", TABLE_RIGHT},
-        {"share", TABLE_RIGHT}, {"total", TABLE_RIGHT}, {"mean", TABLE_RIGHT},
-        {"max", TABLE_RIGHT}, {"GB/s", TABLE_RIGHT},
+        {"Copy", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"bytes", TABLE_RIGHT, 1},
+        {"share", TABLE_RIGHT, 5}, {"total", TABLE_RIGHT, 0}, {"mean", TABLE_RIGHT, 4},
+        {"max", TABLE_RIGHT, 6}, {"GB/s", TABLE_RIGHT, 3},
     };
     struct table t = {.columns = columns, .column_count = 8};
     (void)diag;
@@ -150,6 +151,31 @@ static json_t *sizes(const uint64_t *values, uint32_t dims)
     return array;
 }
 
+static void add_launch(json_t *value, const struct sonde_row_work *w)
+{
+    json_t *more = json_pack("{s:i, s:i, s:i, s:i, s:o}", "registers", (int)w->registers,
+                             "static_shared_bytes", (int)w->static_shared,
+                             "dynamic_shared_bytes", (int)w->dynamic_shared, "local_bytes", (int)w->local_bytes,
+                             "cluster", w->cluster[0] ? json_pack("[i, i, i]", (int)w->cluster[0], (int)w->cluster[1],
+                                                                  (int)w->cluster[2]) : json_null());
+    if (w->occupancy) {
+        json_object_set_new(more, "occupancy", json_real(w->occupancy / 1000.0));
+        json_object_set_new(more, "occupancy_limiter", json_string(sonde_limiter_name(w->limiter)));
+    }
+    json_object_update(value, more);
+    json_decref(more);
+}
+
+static void add_copy(json_t *value, const struct sonde_process *p, const struct sonde_row_work *w)
+{
+    json_object_set_new(value, "source", json_string(sonde_memory_name(w->source)));
+    json_object_set_new(value, "target", json_string(sonde_memory_name(w->target)));
+    if (w->source_device && w->source_device < p->device_count && w->target_device < p->device_count) {
+        json_object_set_new(value, "source_device", json_integer(w->source_device));
+        json_object_set_new(value, "target_device", json_integer(w->target_device));
+    }
+}
+
 /* The last launch configuration; a local size of null is the runtime's choice. */
 static json_t *work_json(const struct report *r, const struct sonde_group *group)
 {
@@ -157,8 +183,13 @@ static json_t *work_json(const struct report *r, const struct sonde_group *group
     if (!group->work || group->work >= p->work_count)
         return json_null();
     const struct sonde_row_work *w = &p->works[group->work];
-    return json_pack("{s:o, s:o}", "global", sizes(w->global, w->dims),
-                     "local", w->local[0] ? sizes(w->local, w->dims) : json_null());
+    json_t *value = json_pack("{s:o, s:o}", "global", sizes(w->global, w->dims),
+                              "local", w->local[0] ? sizes(w->local, w->dims) : json_null());
+    if (w->registers || w->occupancy)
+        add_launch(value, w);
+    if (w->source || w->target)
+        add_copy(value, p, w);
+    return value;
 }
 
 static json_t *group_json(const struct report *r, const struct sonde_group *group)

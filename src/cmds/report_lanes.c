@@ -65,8 +65,8 @@ static void lane_row(const struct report *r, struct table *t, const struct sonde
 int report_lanes_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct table_column columns[] = {
-        {"Lane", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"time in them", TABLE_RIGHT},
-        {"first to last", TABLE_RIGHT}, {"busy of it", TABLE_RIGHT}, {"longest gap", TABLE_RIGHT},
+        {"Lane", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"time in them", TABLE_RIGHT, 3},
+        {"first to last", TABLE_RIGHT, 4}, {"busy of it", TABLE_RIGHT, 1}, {"longest gap", TABLE_RIGHT, 5},
     };
     struct table t = {.columns = columns, .column_count = 6};
     struct sonde_lanes lanes = {0};
@@ -78,7 +78,7 @@ int report_lanes_text(const struct report *r, struct sonde_diag *diag)
         table_print(&t, r);
         report_more(r, "lanes", shown, all);
         if (!r->totals.traced)
-            puts("recorded with --profile: when each lane was busy is unknown");
+            report_say(r, "recorded with --profile: when each lane was busy is unknown");
     }
     sonde_lanes_fini(&lanes);
     return rc;

@@ -92,14 +92,6 @@ static const char *state_name(uint32_t state)
     }
 }
 
-static void print_note(const struct sonde_process *p, const char *text)
-{
-    struct sonde_text clean = {0};
-    sonde_text_add_clean(&clean, text);
-    printf("%s: %s\n", p->name, sonde_text_get(&clean));
-    sonde_text_fini(&clean);
-}
-
 static void print_processes(const struct report *r)
 {
     for (uint32_t i = 0; i < r->m->process_count; i++) {
@@ -107,19 +99,19 @@ static void print_processes(const struct report *r)
         const char *how = p->header.state == SONDE_PROCESS_RUNNING ? "ended without an exit: killed, _exit, or still running"
                           : p->header.state == SONDE_PROCESS_OFF ? "the agent switched itself off" : NULL;
         if (how)
-            printf("%s: %s\n", p->name, how);
+            report_say(r, "%s: %s", p->name, how);
         for (uint32_t k = 0; k < p->note_count; k++)
             if (p->notes[k].text[0])
-                print_note(p, p->notes[k].text);
+                report_say(r, "%s: %s", p->name, p->notes[k].text);
     }
 }
 
 int report_ledger_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct table_column columns[] = {
-        {"Ledger", TABLE_LEFT}, {"", TABLE_RIGHT}, {"", TABLE_LEFT | TABLE_ELASTIC},
+        {"Ledger", TABLE_LEFT, 0}, {"", TABLE_RIGHT, 0}, {"", TABLE_LEFT | TABLE_ELASTIC, 1},
     };
-    static const struct table_column kinds[] = {{"Operations", TABLE_LEFT}, {"count", TABLE_RIGHT}};
+    static const struct table_column kinds[] = {{"Operations", TABLE_LEFT, 0}, {"count", TABLE_RIGHT, 0}};
     struct table t = {.columns = columns, .column_count = 3};
     struct table k = {.columns = kinds, .column_count = 2};
     (void)diag;

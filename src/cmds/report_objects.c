@@ -23,9 +23,9 @@ static void site_row(const struct report *r, struct table *t, const struct sonde
 int report_objects_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct table_column columns[] = {
-        {"Object", TABLE_LEFT}, {"count", TABLE_RIGHT}, {"bytes", TABLE_RIGHT},
-        {"mean life", TABLE_RIGHT}, {"never freed", TABLE_RIGHT}, {"bytes of them", TABLE_RIGHT},
-        {"allocated by", TABLE_LEFT | TABLE_ELASTIC},
+        {"Object", TABLE_LEFT, 0}, {"count", TABLE_RIGHT, 1}, {"bytes", TABLE_RIGHT, 0},
+        {"mean life", TABLE_RIGHT, 4}, {"never freed", TABLE_RIGHT, 2}, {"bytes of them", TABLE_RIGHT, 3},
+        {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
     };
     struct table t = {.columns = columns, .column_count = 7};
     struct sonde_objects objects = {0};
@@ -41,9 +41,10 @@ int report_objects_text(const struct report *r, struct sonde_diag *diag)
     } else {
         table_print(&t, r);
         report_more(r, "objects", shown, all);
-        printf("\n%s object%s, %s in all, at most %s alive at once\n", sonde_number_count(count, objects.count),
-               objects.count == 1 ? "" : "s",
-               sonde_number_bytes(bytes, (double)objects.bytes), sonde_number_bytes(peak, (double)objects.peak_bytes));
+        fputc('\n', stdout);
+        report_say(r, "%s object%s, %s in all, at most %s alive at once", sonde_number_count(count, objects.count),
+                   objects.count == 1 ? "" : "s", sonde_number_bytes(bytes, (double)objects.bytes),
+                   sonde_number_bytes(peak, (double)objects.peak_bytes));
     }
     sonde_objects_fini(&objects);
     return rc;

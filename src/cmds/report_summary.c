@@ -8,43 +8,6 @@
 
 #include "report.h"
 
-/* Length of the next piece: up to and with a comma, or up to a dot or a bar. */
-static size_t piece(const char *line)
-{
-    static const struct { const char *mark; size_t kept; } breaks[] = {{", ", 1}, {" · ", 0}, {" | ", 0}};
-    size_t length = strlen(line);
-    for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++) {
-        const char *at = strstr(line + 1, breaks[i].mark);
-        size_t here = at ? (size_t)(at - line) + breaks[i].kept : length;
-        length = here < length ? here : length;
-    }
-    return length;
-}
-
-static void print_wrapped(const struct report *r, const char *text)
-{
-    struct sonde_text clean = {0};
-    sonde_text_add_clean(&clean, text);
-    const char *line = sonde_text_get(&clean);
-    size_t used = 0;
-    while (*line) {
-        size_t bytes = piece(line);
-        struct sonde_text part = {0};
-        sonde_text_add_bytes(&part, line, bytes);
-        size_t columns = sonde_text_columns(sonde_text_get(&part));
-        if (used && used + columns > (size_t)r->columns) {
-            fputs("\n ", stdout); /* the piece begins with a space of its own */
-            used = 1;
-        }
-        fputs(sonde_text_get(&part), stdout);
-        sonde_text_fini(&part);
-        used += columns;
-        line += bytes;
-    }
-    fputc('\n', stdout);
-    sonde_text_fini(&clean);
-}
-
 static void plural(struct sonde_text *out, uint64_t n, const char *one, const char *many)
 {
     char number[SONDE_NUMBER_MAX];
@@ -90,7 +53,7 @@ static void print_title(const struct report *r)
                                                                   : " · %u processes ended without an exit",
                           t->killed);
     fputs(r->colors ? "\033[1m" : "", stdout);
-    print_wrapped(r, sonde_text_get(&line));
+    report_say(r, "%s", sonde_text_get(&line));
     fputs(r->colors ? "\033[0m" : "", stdout);
     sonde_text_fini(&line);
 }
@@ -103,8 +66,8 @@ static size_t shown(const struct report *r, size_t all)
 static void print_devices(const struct report *r)
 {
     static const struct table_column columns[] = {
-        {"Device", TABLE_LEFT | TABLE_ELASTIC}, {"busy", TABLE_RIGHT}, {"kernels", TABLE_RIGHT},
-        {"copies", TABLE_RIGHT}, {"idle", TABLE_RIGHT}, {"operations", TABLE_RIGHT},
+        {"Device", TABLE_LEFT | TABLE_ELASTIC, 0}, {"busy", TABLE_RIGHT, 0}, {"kernels", TABLE_RIGHT, 2},
+        {"copies", TABLE_RIGHT, 3}, {"idle", TABLE_RIGHT, 1}, {"operations", TABLE_RIGHT, 4},
     };
     struct table t = {.columns = columns, .column_count = 6};
     size_t count = shown(r, r->totals.devices.count);
@@ -167,12 +130,12 @@ static void copy_row(const struct report *r, struct table *t, const struct sonde
 static void print_operations(const struct report *r, bool kernels)
 {
     static const struct table_column kernel_columns[] = {
-        {"Kernel", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"total", TABLE_RIGHT},
-        {"mean", TABLE_RIGHT}, {"p95", TABLE_RIGHT}, {"called from", TABLE_LEFT | TABLE_ELASTIC},
+        {"Kernel", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 1}, {"total", TABLE_RIGHT, 0},
+        {"mean", TABLE_RIGHT, 2}, {"p95", TABLE_RIGHT, 3}, {"called from", TABLE_LEFT | TABLE_ELASTIC, 0},
     };
     static const struct table_column copy_columns[] = {
-        {"Copy", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"bytes", TABLE_RIGHT},
-        {"total", TABLE_RIGHT}, {"GB/s", TABLE_RIGHT}, {"called from", TABLE_LEFT | TABLE_ELASTIC},
+        {"Copy", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"bytes", TABLE_RIGHT, 1},
+        {"total", TABLE_RIGHT, 0}, {"GB/s", TABLE_RIGHT, 3}, {"called from", TABLE_LEFT | TABLE_ELASTIC, 0},
     };
     struct table t = {.columns = kernels ? kernel_columns : copy_columns, .column_count = 6};
     size_t all = 0, printed = 0;
@@ -210,8 +173,8 @@ int report_summary_text(const struct report *r, struct sonde_diag *diag)
     print_operations(r, false);
     report_ledger_line(r, &ledger);
     fputc('\n', stdout);
-    print_wrapped(r, sonde_text_get(&ledger));
-    print_wrapped(r, sonde_text_get(&more));
+    report_say(r, "%s", sonde_text_get(&ledger));
+    report_say(r, "%s", sonde_text_get(&more));
     sonde_text_fini(&ledger);
     sonde_text_fini(&more);
     return 0;

@@ -1,12 +1,17 @@
-/* report_table.c - tables that fit the terminal: columns as wide as their widest
- * cell; when that is too much, the widest elastic column is cut, again and
- * again, then spare columns are left out (--json has them all). */
+/* report_table.c - tables and sentences that fit the terminal.
+ *
+ * A column is as wide as its widest cell. When that is too much, spare columns
+ * are left out, the most dispensable first, until names stay readable; then the
+ * widest of the elastic columns is cut, again and again. Numbers are never cut;
+ * --json has every column. */
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "report.h"
 
-enum { GAP = 2, NARROWEST = 10 };
+enum { GAP = 2, READABLE = 20, NARROWEST = 8, COLUMNS_MAX = 16 };
 
 void table_cell(struct table *t, const char *text)
 {
@@ -55,12 +60,24 @@ static void measure(const struct table *t, int *width)
 
 enum { LEFT_OUT = -1 };
 
-static int total_width(const struct table *t, const int *width)
+/* Width of the table when no elastic column takes more than `elastic_most`. */
+static int total_width(const struct table *t, const int *width, int elastic_most)
 {
     int total = -GAP;
-    for (int c = 0; c < t->column_count; c++)
-        total += width[c] == LEFT_OUT ? 0 : width[c] + GAP;
+    for (int c = 0; c < t->column_count; c++) {
+        bool cut = t->columns[c].style & TABLE_ELASTIC && width[c] > elastic_most;
+        total += width[c] == LEFT_OUT ? 0 : (cut ? elastic_most : width[c]) + GAP;
+    }
     return total;
+}
+
+static int most_spare(const struct table *t, const int *width)
+{
+    int most = -1;
+    for (int c = 0; c < t->column_count; c++)
+        if (width[c] != LEFT_OUT && t->columns[c].spare > (most < 0 ? 0 : t->columns[most].spare))
+            most = c;
+    return most;
 }
 
 static int widest_elastic(const struct table *t, const int *width)
@@ -74,12 +91,11 @@ static int widest_elastic(const struct table *t, const int *width)
 
 static void fit(const struct table *t, int *width, int room)
 {
-    int total = total_width(t, width);
+    for (int c; total_width(t, width, READABLE) > room && (c = most_spare(t, width)) >= 0;)
+        width[c] = LEFT_OUT;
+    int total = total_width(t, width, INT_MAX);
     for (int c; total > room && (c = widest_elastic(t, width)) >= 0; total--)
         width[c]--;
-    for (int c = t->column_count; c-- > 0 && total > room; total = total_width(t, width))
-        if (t->columns[c].style & TABLE_SPARE)
-            width[c] = LEFT_OUT; /* numbers are never cut: beyond this a too narrow terminal wraps them */
 }
 
 static void print_cell(const struct table_column *column, const char *text, int width, bool last)
@@ -99,36 +115,77 @@ static void print_cell(const struct table_column *column, const char *text, int 
         printf("%*s", width - columns + GAP, "");
 }
 
+static void print_row(const struct table *t, const int *width, char *const *cells)
+{
+    int last = t->column_count - 1; /* nothing, not even spaces, after the last text */
+    while (last > 0 && (width[last] == LEFT_OUT || !*cells[last]))
+        last--;
+    for (int c = 0; c <= last; c++)
+        if (width[c] != LEFT_OUT)
+            print_cell(&t->columns[c], cells[c], width[c], c == last);
+}
+
 void table_print(struct table *t, const struct report *r)
 {
-    int width[16] = {0};
+    int width[COLUMNS_MAX] = {0};
+    char *titles[COLUMNS_MAX];
     measure(t, width);
     fit(t, width, r->columns);
-    if (r->colors)
-        fputs("\033[1m", stdout);
-    int titles = t->column_count; /* nothing, not even spaces, after the last title */
-    while (titles > 1 && !*t->columns[titles - 1].title)
-        titles--;
-    for (int c = 0; c < titles; c++)
-        if (width[c] != LEFT_OUT)
-            print_cell(&t->columns[c], t->columns[c].title, width[c], c + 1 == titles);
+    for (int c = 0; c < t->column_count; c++)
+        titles[c] = (char *)t->columns[c].title;
+    fputs(r->colors ? "\033[1m" : "", stdout);
+    print_row(t, width, titles);
     fputs(r->colors ? "\033[0m\n" : "\n", stdout);
-    for (size_t i = 0; i < t->cells.count; i++) {
-        int c = (int)(i % (size_t)t->column_count);
-        bool last = c + 1 == t->column_count;
-        if (width[c] != LEFT_OUT)
-            print_cell(&t->columns[c], t->cells.items[i], width[c], last);
-        if (last)
-            fputc('\n', stdout);
-        free(t->cells.items[i]);
+    for (size_t i = 0; i + (size_t)t->column_count <= t->cells.count; i += (size_t)t->column_count) {
+        print_row(t, width, t->cells.items + i);
+        fputc('\n', stdout);
     }
+    for (size_t i = 0; i < t->cells.count; i++)
+        free(t->cells.items[i]);
     sonde_vector_fini(&t->cells);
+}
+
+/* Bytes of `line` for a line of `room` columns: all, or up to a space; best one
+ * between parts (", ", " · ", " | "), unless half of the line would stay empty. */
+static size_t fitting(const char *line, size_t room)
+{
+    size_t most = sonde_text_prefix(line, room), part = 0, word = 0;
+    if (!line[most])
+        return most;
+    for (size_t at = 1; line[at] && (at <= most || !word); at++) {
+        if (line[at] != ' ')
+            continue;
+        word = at;
+        if (line[at - 1] == ',' || line[at + 1] == '|' || strncmp(line + at, " · ", strlen(" · ")) == 0)
+            part = at;
+    }
+    return part > most / 2 ? part : word ? word : strlen(line);
+}
+
+void report_say(const struct report *r, const char *format, ...)
+{
+    struct sonde_text clean = {0};
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    if (vasprintf(&text, format, args) >= 0)
+        sonde_text_add_clean(&clean, text);
+    va_end(args);
+    free(text);
+    const char *line = sonde_text_get(&clean);
+    size_t room = (size_t)r->columns;
+    for (size_t bytes; *line; line += bytes) {
+        bytes = fitting(line, room);
+        printf("%.*s%s", (int)bytes, line, line[bytes] ? "\n " : ""); /* what follows begins with a space of its own */
+        room = (size_t)r->columns - 1;
+    }
+    fputc('\n', stdout);
+    sonde_text_fini(&clean);
 }
 
 void report_more(const struct report *r, const char *view, size_t shown, size_t all)
 {
     char number[SONDE_NUMBER_MAX];
     if (shown < all)
-        printf("… %s more: sonde report %s %s --limit 0\n",
-               sonde_number_count(number, all - shown), r->path, view);
+        report_say(r, "… %s more: sonde report %s %s --limit 0", sonde_number_count(number, all - shown), r->path, view);
 }

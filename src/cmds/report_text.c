@@ -55,6 +55,14 @@ void report_frame(struct sonde_text *out, const struct sonde_cct_node *node)
     case SONDE_FRAME_API:
         sonde_text_add(out, *node->name ? node->name : "unknown call");
         return;
+    case SONDE_FRAME_RANGE:
+        sonde_text_format(out, *node->module ? "[%s: %s]" : "[%s%s]", node->module, node->name);
+        return;
+    case SONDE_FRAME_LINK:
+        sonde_text_add(out, node->offset ? "prepared in " : "prepared elsewhere");
+        if (!node->offset)
+            return;
+        break;
     case SONDE_FRAME_OP:
         sonde_text_add(out, sonde_op_kind_name(node->op));
         if (*node->name)
@@ -106,8 +114,8 @@ void report_group_callers(const struct report *r, struct sonde_text *out, const 
 void report_callers_begin(struct table *t, const char *title)
 {
     static struct table_column columns[REPORT_CALLERS_COLUMNS] = {
-        {"", TABLE_LEFT | TABLE_ELASTIC}, {"count", TABLE_RIGHT}, {"total", TABLE_RIGHT},
-        {"called from", TABLE_LEFT | TABLE_ELASTIC},
+        {"", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"total", TABLE_RIGHT, 1},
+        {"called from", TABLE_LEFT | TABLE_ELASTIC, 0},
     };
     columns[0].title = title;
     *t = (struct table){.columns = columns, .column_count = REPORT_CALLERS_COLUMNS};

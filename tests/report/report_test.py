@@ -65,11 +65,29 @@ class Report(Case):
         for path, _ in (scenes.demo(self.folder), scenes.profile_only(self.folder)):
             for view in VIEWS:
                 self.json(path, view)
-                for width in (80, 100, 160):
+                for width in (40, 60, 80, 100, 120, 160):
                     out = self.ok("report", path, view, env={"COLUMNS": str(width)}).out
                     for line in out.splitlines():
                         self.assertLessEqual(columns(line), width,
                                              "%s at %d: %s" % (view, width, line))
+
+    def test_a_narrow_terminal_loses_the_least_important_columns(self):
+        path, _ = self.demo()
+        title = lambda view, width: self.ok("report", path, view, env={"COLUMNS": str(width)}).out.splitlines()[0]
+        all_kernels = "Kernel count share total mean min max std dev p50 p95 p99"
+        self.assertEqual(title("kernels", 200).split(), all_kernels.split())
+        before = set()
+        for width in range(40, 201, 8):
+            shown = set(title("kernels", width).split())
+            self.assertTrue(before <= shown, "%d columns lose %s" % (width, before - shown))
+            self.assertTrue({"Kernel", "total"} <= shown)
+            before = shown
+        for view in VIEWS:  # below 40 there is no answer: as if there were 40
+            out = [self.ok("report", path, view, env={"COLUMNS": str(width)}).out for width in (1, 20, 40)]
+            self.assertEqual(out[0], out[2])
+            self.assertEqual(out[1], out[2])
+        names = [line.split("  ")[0] for line in self.ok("report", path, "kernels", env={"COLUMNS": "40"}).out.splitlines()]
+        self.assertIn("vadd", names)
 
     def check_stat(self, got, times, where):
         self.assertEqual(got["total_ns"], sum(times), where)
