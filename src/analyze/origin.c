@@ -54,7 +54,8 @@ enum sonde_cct_origin sonde_origin_of(const char *module, const char *file)
 
 static bool is_code(const struct sonde_cct_node *node)
 {
-    return node->kind == SONDE_FRAME_NATIVE || node->kind == SONDE_FRAME_PYTHON;
+    return node->kind == SONDE_FRAME_NATIVE || node->kind == SONDE_FRAME_PYTHON ||
+           (node->kind == SONDE_FRAME_LINK && node->offset);
 }
 
 static uint32_t callers_up_to(const struct sonde_profile *profile, uint32_t leaf, int origin,

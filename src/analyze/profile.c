@@ -120,6 +120,23 @@ static int python_level(struct builder *b, const struct sonde_row_frame *frame)
     return sonde_vector_push(&b->levels, level);
 }
 
+/* Where it was prepared, by the nearest frame a user recognizes; `offset` leads to the whole context. */
+static int link_level(struct builder *b, const struct sonde_row_frame *frame)
+{
+    struct level level = {.kind = SONDE_FRAME_LINK};
+    uint32_t nearest;
+    sonde_map_get(&b->profile->located[b->index], frame->offset, &level.offset);
+    if (level.offset && sonde_profile_callers(b->profile, (uint32_t)level.offset, &nearest, 1)) {
+        const struct sonde_cct_node *node = &b->profile->nodes.items[nearest];
+        const char *name = node->name, *file = node->file, *module = node->module;
+        level.name = intern(b, name);
+        level.file = intern(b, file);
+        level.module = intern(b, module);
+        level.line = node->line;
+    }
+    return sonde_vector_push(&b->levels, level);
+}
+
 static int frame_levels(struct builder *b, uint32_t id)
 {
     b->levels.count = 0;
@@ -141,6 +158,12 @@ static int frame_levels(struct builder *b, uint32_t id)
                                                             .name = intern_id(b, frame->name)});
     case SONDE_FRAME_CUT:
         return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_CUT});
+    case SONDE_FRAME_LINK:
+        return link_level(b, frame);
+    case SONDE_FRAME_RANGE:
+        return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_RANGE,
+                                                            .name = intern_id(b, frame->name),
+                                                            .module = intern_id(b, frame->module)});
     default: /* code in no module: all of it is one thing, we know nothing to tell it apart by */
         return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_UNKNOWN});
     }
@@ -288,10 +311,24 @@ static int add_row(struct builder *b, const struct sonde_row_profile *row)
     return first ? sonde_vector_push(&group->leaves, at) : 0;
 }
 
+/* The contexts that links lead to come first, so that a link finds its own. A
+ * context behind a link may hold another link; those found later stay unnamed. */
+static int locate_links(struct builder *b)
+{
+    const struct sonde_process *p = b->process;
+    int rc = 0;
+    for (uint32_t i = 1, at; i < p->frame_count && !rc; i++)
+        if (p->frames[i].kind == SONDE_FRAME_LINK && p->frames[i].offset <= UINT32_MAX)
+            rc = locate(b, (uint32_t)p->frames[i].offset, &at);
+    return rc;
+}
+
 static int add_process(struct builder *b)
 {
     const struct sonde_process *p = b->process;
     int rc = sonde_symbols_find(p, &b->symbols);
+    if (!rc)
+        rc = locate_links(b);
     for (uint32_t i = 1; i < p->profile_count && !rc; i++)
         if (p->profiles[i].count) /* rows held in reserve count nothing */
             rc = add_row(b, &p->profiles[i]);

@@ -41,10 +41,10 @@ struct sonde_cct_node {
     uint8_t  kind;                              /* enum sonde_frame_kind; 0 the root */
     uint8_t  origin;                            /* enum sonde_cct_origin */
     uint16_t op;                                /* OP: enum sonde_op_kind */
-    const char *name;                           /* function, API call or kernel; "" unknown */
+    const char *name;                           /* function, API call, kernel or range; "" unknown */
     const char *file;                           /* source file; "" unknown */
     const char *module;                         /* path of the module; "" none */
-    uint64_t offset;                            /* native without a function: in the module */
+    uint64_t offset;                            /* native without a function: in the module; LINK: tree node of the context it leads to */
     struct sonde_metrics self, total;           /* exclusive, inclusive */
 };
 

@@ -49,6 +49,26 @@ const char *sonde_object_kind_name(uint32_t kind)
     return kind < SONDE_OBJECT_KIND_COUNT ? names[kind] : "unknown";
 }
 
+const char *sonde_memory_name(uint32_t memory)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        SONDE_MEMORY_MAP(X)
+#undef X
+    };
+    return memory < SONDE_MEMORY_COUNT ? names[memory] : "unknown";
+}
+
+const char *sonde_limiter_name(uint32_t limiter)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        SONDE_LIMITER_MAP(X)
+#undef X
+    };
+    return limiter < SONDE_LIMITER_COUNT ? names[limiter] : "unknown";
+}
+
 static uint64_t minus(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;

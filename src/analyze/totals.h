@@ -49,6 +49,8 @@ uint64_t sonde_process_seen(const struct sonde_process *p);
 bool sonde_drop_loses_operation(enum sonde_drop cause);
 const char *sonde_drop_name(enum sonde_drop cause);
 const char *sonde_op_kind_name(uint32_t kind);
+const char *sonde_memory_name(uint32_t memory);   /* enum sonde_memory */
+const char *sonde_limiter_name(uint32_t limiter); /* enum sonde_limiter */
 enum sonde_op_group sonde_op_kind_group(uint32_t kind);
 const char *sonde_object_kind_name(uint32_t kind);
 
