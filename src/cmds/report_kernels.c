@@ -3,6 +3,8 @@
 
 #include "report.h"
 
+enum { KERNEL_COLUMNS = 11, LAUNCH_COLUMNS = 2 };
+
 typedef bool (*choose_fn)(const struct sonde_group *group);
 
 static bool is_kernel(const struct sonde_group *group)
@@ -49,7 +51,30 @@ static void percentiles(struct table *t, const struct sonde_stat *s)
     }
 }
 
-static void kernel_row(struct table *t, const struct sonde_group *group, uint64_t all_ns)
+/* Attributes that only some runtimes tell, of the last launch; NULL when this group has none. */
+static const struct sonde_row_work *launch_of(const struct report *r, const struct sonde_group *group)
+{
+    const struct sonde_process *p = &r->m->processes[group->work_process];
+    const struct sonde_row_work *w = group->work && group->work < p->work_count ? &p->works[group->work] : NULL;
+    return w && (w->registers || w->occupancy) ? w : NULL;
+}
+
+static void launch_cells(const struct report *r, struct table *t, const struct sonde_group *group)
+{
+    const struct sonde_row_work *w = launch_of(r, group);
+    char text[64] = "-", limiter[32] = "";
+    if (w && w->occupancy && w->limiter)
+        snprintf(limiter, sizeof limiter, " %s", sonde_limiter_name(w->limiter));
+    if (w && w->occupancy)
+        snprintf(text, sizeof text, "%.0f %%%s", w->occupancy / 10.0, limiter);
+    if (w)
+        table_count(t, w->registers);
+    else
+        table_cell(t, "-");
+    table_cell(t, text);
+}
+
+static void kernel_row(const struct report *r, struct table *t, const struct sonde_group *group, uint64_t all_ns)
 {
     const struct sonde_stat *s = &group->stat;
     bool timed = s->timed > 0;
@@ -62,13 +87,16 @@ static void kernel_row(struct table *t, const struct sonde_group *group, uint64_
     table_time(t, timed, (double)s->max_ns);
     table_time(t, timed, sonde_stat_stddev(s));
     percentiles(t, s);
+    if (t->column_count > KERNEL_COLUMNS)
+        launch_cells(r, t, group);
 }
 
-static void copy_row(struct table *t, const struct sonde_group *group, uint64_t all_ns)
+static void copy_row(const struct report *r, struct table *t, const struct sonde_group *group, uint64_t all_ns)
 {
     const struct sonde_stat *s = &group->stat;
     bool timed = s->timed > 0;
     char rate[SONDE_NUMBER_MAX];
+    (void)r;
     table_cell(t, report_copy_name(group));
     table_count(t, s->count);
     table_bytes(t, s->bytes > 0, (double)s->bytes);
@@ -83,7 +111,7 @@ static void copy_row(struct table *t, const struct sonde_group *group, uint64_t 
 struct layout {
     const char *view, *title;
     choose_fn   choose;
-    void      (*row)(struct table *, const struct sonde_group *, uint64_t all_ns);
+    void      (*row)(const struct report *, struct table *, const struct sonde_group *, uint64_t all_ns);
     const char *(*name)(const struct sonde_group *);
 };
 
@@ -98,7 +126,7 @@ static int print_groups(const struct report *r, const struct layout *l, struct t
         if (!l->choose(group))
             continue;
         if (!r->limit || all < r->limit) {
-            l->row(t, group, all_ns);
+            l->row(r, t, group, all_ns);
             report_callers_rows(r, &callers, group, l->name(group));
         }
         all++;
@@ -122,8 +150,12 @@ int report_kernels_text(const struct report *r, struct sonde_diag *diag)
         {"total", TABLE_RIGHT, 0}, {"mean", TABLE_RIGHT, 2}, {"min", TABLE_RIGHT, 8},
         {"max", TABLE_RIGHT, 4}, {"std dev", TABLE_RIGHT, 9}, {"p50", TABLE_RIGHT, 7},
         {"p95", TABLE_RIGHT, 3}, {"p99", TABLE_RIGHT, 6},
+        {"registers", TABLE_RIGHT, 11}, {"occupancy", TABLE_LEFT, 10},
     };
-    struct table t = {.columns = columns, .column_count = 11};
+    struct table t = {.columns = columns, .column_count = KERNEL_COLUMNS};
+    for (size_t i = 0; i < r->profile->ops.count && t.column_count == KERNEL_COLUMNS; i++)
+        if (launch_of(r, &r->profile->ops.items[i]))
+            t.column_count += LAUNCH_COLUMNS;
     (void)diag;
     return print_groups(r, &layout, &t);
 }
