@@ -3,6 +3,8 @@
 
 #include "report.h"
 
+enum { KERNEL_COLUMNS = 11, LAUNCH_COLUMNS = 2 };
+
 typedef bool (*choose_fn)(const struct sonde_group *group);
 
 static bool is_kernel(const struct sonde_group *group)
@@ -22,6 +24,7 @@ const char *report_copy_name(const struct sonde_group *group)
         {SONDE_OP_READ, "read device→host"},         {SONDE_OP_WRITE, "write host→device"},
         {SONDE_OP_COPY, "copy device→device"},       {SONDE_OP_IMAGE_READ, "image_read device→host"},
         {SONDE_OP_IMAGE_WRITE, "image_write host→device"}, {SONDE_OP_IMAGE_COPY, "image_copy device→device"},
+        {SONDE_OP_PEER_COPY, "peer_copy between devices"}, {SONDE_OP_HOST_COPY, "host_copy host→host"},
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i].op == group->op)
@@ -48,7 +51,30 @@ static void percentiles(struct table *t, const struct sonde_stat *s)
     }
 }
 
-static void kernel_row(struct table *t, const struct sonde_group *group, uint64_t all_ns)
+/* Attributes that only some runtimes tell, of the last launch; NULL when this group has none. */
+static const struct sonde_row_work *launch_of(const struct report *r, const struct sonde_group *group)
+{
+    const struct sonde_process *p = &r->m->processes[group->work_process];
+    const struct sonde_row_work *w = group->work && group->work < p->work_count ? &p->works[group->work] : NULL;
+    return w && (w->registers || w->occupancy) ? w : NULL;
+}
+
+static void launch_cells(const struct report *r, struct table *t, const struct sonde_group *group)
+{
+    const struct sonde_row_work *w = launch_of(r, group);
+    char text[64] = "-", limiter[32] = "";
+    if (w && w->occupancy && w->limiter)
+        snprintf(limiter, sizeof limiter, " %s", sonde_limiter_name(w->limiter));
+    if (w && w->occupancy)
+        snprintf(text, sizeof text, "%.0f %%%s", w->occupancy / 10.0, limiter);
+    if (w)
+        table_count(t, w->registers);
+    else
+        table_cell(t, "-");
+    table_cell(t, text);
+}
+
+static void kernel_row(const struct report *r, struct table *t, const struct sonde_group *group, uint64_t all_ns)
 {
     const struct sonde_stat *s = &group->stat;
     bool timed = s->timed > 0;
@@ -61,13 +87,16 @@ static void kernel_row(struct table *t, const struct sonde_group *group, uint64_
     table_time(t, timed, (double)s->max_ns);
     table_time(t, timed, sonde_stat_stddev(s));
     percentiles(t, s);
+    if (t->column_count > KERNEL_COLUMNS)
+        launch_cells(r, t, group);
 }
 
-static void copy_row(struct table *t, const struct sonde_group *group, uint64_t all_ns)
+static void copy_row(const struct report *r, struct table *t, const struct sonde_group *group, uint64_t all_ns)
 {
     const struct sonde_stat *s = &group->stat;
     bool timed = s->timed > 0;
     char rate[SONDE_NUMBER_MAX];
+    (void)r;
     table_cell(t, report_copy_name(group));
     table_count(t, s->count);
     table_bytes(t, s->bytes > 0, (double)s->bytes);
@@ -82,7 +111,7 @@ static void copy_row(struct table *t, const struct sonde_group *group, uint64_t 
 struct layout {
     const char *view, *title;
     choose_fn   choose;
-    void      (*row)(struct table *, const struct sonde_group *, uint64_t all_ns);
+    void      (*row)(const struct report *, struct table *, const struct sonde_group *, uint64_t all_ns);
     const char *(*name)(const struct sonde_group *);
 };
 
@@ -97,7 +126,7 @@ static int print_groups(const struct report *r, const struct layout *l, struct t
         if (!l->choose(group))
             continue;
         if (!r->limit || all < r->limit) {
-            l->row(t, group, all_ns);
+            l->row(r, t, group, all_ns);
             report_callers_rows(r, &callers, group, l->name(group));
         }
         all++;
@@ -121,8 +150,12 @@ int report_kernels_text(const struct report *r, struct sonde_diag *diag)
         {"total", TABLE_RIGHT, 0}, {"mean", TABLE_RIGHT, 2}, {"min", TABLE_RIGHT, 8},
         {"max", TABLE_RIGHT, 4}, {"std dev", TABLE_RIGHT, 9}, {"p50", TABLE_RIGHT, 7},
         {"p95", TABLE_RIGHT, 3}, {"p99", TABLE_RIGHT, 6},
+        {"registers", TABLE_RIGHT, 11}, {"occupancy", TABLE_LEFT, 10},
     };
-    struct table t = {.columns = columns, .column_count = 11};
+    struct table t = {.columns = columns, .column_count = KERNEL_COLUMNS};
+    for (size_t i = 0; i < r->profile->ops.count && t.column_count == KERNEL_COLUMNS; i++)
+        if (launch_of(r, &r->profile->ops.items[i]))
+            t.column_count += LAUNCH_COLUMNS;
     (void)diag;
     return print_groups(r, &layout, &t);
 }
@@ -150,6 +183,31 @@ static json_t *sizes(const uint64_t *values, uint32_t dims)
     return array;
 }
 
+static void add_launch(json_t *value, const struct sonde_row_work *w)
+{
+    json_t *more = json_pack("{s:i, s:i, s:i, s:i, s:o}", "registers", (int)w->registers,
+                             "static_shared_bytes", (int)w->static_shared,
+                             "dynamic_shared_bytes", (int)w->dynamic_shared, "local_bytes", (int)w->local_bytes,
+                             "cluster", w->cluster[0] ? json_pack("[i, i, i]", (int)w->cluster[0], (int)w->cluster[1],
+                                                                  (int)w->cluster[2]) : json_null());
+    if (w->occupancy) {
+        json_object_set_new(more, "occupancy", json_real(w->occupancy / 1000.0));
+        json_object_set_new(more, "occupancy_limiter", json_string(sonde_limiter_name(w->limiter)));
+    }
+    json_object_update(value, more);
+    json_decref(more);
+}
+
+static void add_copy(json_t *value, const struct sonde_process *p, const struct sonde_row_work *w)
+{
+    json_object_set_new(value, "source", json_string(sonde_memory_name(w->source)));
+    json_object_set_new(value, "target", json_string(sonde_memory_name(w->target)));
+    if (w->source_device && w->source_device < p->device_count && w->target_device < p->device_count) {
+        json_object_set_new(value, "source_device", json_integer(w->source_device));
+        json_object_set_new(value, "target_device", json_integer(w->target_device));
+    }
+}
+
 /* The last launch configuration; a local size of null is the runtime's choice. */
 static json_t *work_json(const struct report *r, const struct sonde_group *group)
 {
@@ -157,8 +215,13 @@ static json_t *work_json(const struct report *r, const struct sonde_group *group
     if (!group->work || group->work >= p->work_count)
         return json_null();
     const struct sonde_row_work *w = &p->works[group->work];
-    return json_pack("{s:o, s:o}", "global", sizes(w->global, w->dims),
-                     "local", w->local[0] ? sizes(w->local, w->dims) : json_null());
+    json_t *value = json_pack("{s:o, s:o}", "global", sizes(w->global, w->dims),
+                              "local", w->local[0] ? sizes(w->local, w->dims) : json_null());
+    if (w->registers || w->occupancy)
+        add_launch(value, w);
+    if (w->source || w->target)
+        add_copy(value, p, w);
+    return value;
 }
 
 static json_t *group_json(const struct report *r, const struct sonde_group *group)

@@ -55,6 +55,14 @@ void report_frame(struct sonde_text *out, const struct sonde_cct_node *node)
     case SONDE_FRAME_API:
         sonde_text_add(out, *node->name ? node->name : "unknown call");
         return;
+    case SONDE_FRAME_RANGE:
+        sonde_text_format(out, *node->module ? "[%s: %s]" : "[%s%s]", node->module, node->name);
+        return;
+    case SONDE_FRAME_LINK:
+        sonde_text_add(out, node->offset ? "prepared in " : "prepared elsewhere");
+        if (!node->offset)
+            return;
+        break;
     case SONDE_FRAME_OP:
         sonde_text_add(out, sonde_op_kind_name(node->op));
         if (*node->name)
