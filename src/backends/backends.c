@@ -3,4 +3,7 @@
 
 const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX] = {
     &sonde_backend_opencl,
+#ifdef SONDE_CUDA
+    &sonde_backend_cuda,
+#endif
 };

@@ -1,0 +1,409 @@
+/* activity.c - what CUPTI reports about finished work.
+ *
+ * CUPTI asks for buffers and gives them back full, or after the flush period, on
+ * a thread of its own; both only move a buffer between lists. The monitor thread
+ * reads the records, says sonde_complete() for each, and puts the buffer back.
+ *
+ * The records of CUPTI 12.0 (kernel 9, copy 5, peer copy 4, set 4, overhead 2,
+ * graph 1) begin the later ones, whose further fields are read only when the
+ * CUPTI that was opened is new enough. A kind that is not known is counted.
+ */
+#include "sonde_cuda.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define BUFFER_BYTES ((size_t)4 << 20)
+#define ROOM_BYTES   (BUFFER_BYTES - 64) /* what CUPTI gets; our own words lie behind it */
+#define SPARE_MAX    8u                  /* empty buffers that are kept */
+#define FLUSH_GAP_NS 2000000u            /* between two requests for all there is */
+#define PROOF_WANTED 32u                 /* records that prove the matching */
+
+struct buffer { struct buffer *next; uint8_t *bytes; size_t valid; };
+static_assert(sizeof(struct buffer) <= 64, "behind the room");
+
+static struct {
+    ck_spinlock_t lock;
+    struct buffer *spare, *full, **full_tail;
+    uint32_t spares;
+    uint64_t dropped;      /* records that CUPTI had no room for */
+} B = {.lock = CK_SPINLOCK_INITIALIZER};
+
+static struct { /* the monitor thread's */
+    uint64_t flushed_at, said_dropped, strange;
+    uint32_t proved, disproved;
+    bool decided;
+} M;
+
+/* ---- buffers: CUPTI's side ------------------------------------------------------------ */
+
+static struct buffer *buffer_of(uint8_t *bytes)
+{
+    return (struct buffer *)(void *)(bytes + ROOM_BYTES);
+}
+
+void CUPTIAPI sonde__cuda_buffer_requested(uint8_t **bytes, size_t *size, size_t *records)
+{
+    ck_spinlock_lock(&B.lock);
+    struct buffer *b = B.spare;
+    if (b) {
+        B.spare = b->next;
+        B.spares--;
+    }
+    ck_spinlock_unlock(&B.lock);
+    if (!b) {
+        uint8_t *fresh = sonde__cuda_memory(BUFFER_BYTES);
+        if (fresh) {
+            b = buffer_of(fresh);
+            b->bytes = fresh;
+        }
+    }
+    *bytes = b ? b->bytes : NULL;
+    *size = b ? ROOM_BYTES : 0;
+    *records = 0; /* as many as fit */
+}
+
+void CUPTIAPI sonde__cuda_buffer_completed(CUcontext context, uint32_t stream, uint8_t *bytes, size_t size,
+                                           size_t valid)
+{
+    size_t dropped = 0;
+    (void)size;
+    if (!bytes)
+        return;
+    if (sonde__cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) != CUPTI_SUCCESS)
+        dropped = 0;
+    struct buffer *b = buffer_of(bytes);
+    b->next = NULL;
+    b->valid = valid;
+    ck_spinlock_lock(&B.lock);
+    B.dropped += dropped;
+    if (!B.full)
+        B.full_tail = &B.full;
+    *B.full_tail = b;
+    B.full_tail = &b->next;
+    ck_spinlock_unlock(&B.lock);
+}
+
+/* ---- names and launch configurations ------------------------------------------------------ */
+
+/* A kernel's name is a string of CUPTI's, one for all its records; the place may
+ * later hold another's, so it is compared. One kernel is mostly launched alike. */
+struct shape { uint32_t grid[3], block[3], cluster[3], registers, fixed, dynamic, local, device; };
+struct name {
+    struct shape shape;
+    uint32_t id, work;
+    uint32_t length;
+    char text[];
+};
+static struct sonde_cuda_table names = SONDE_CUDA_TABLE_INITIALIZER; /* pointer -> struct name */
+
+static struct { char *at; size_t left; } arena; /* never given back: one entry per kernel */
+
+static struct name *name_new(const char *text)
+{
+    const size_t length = strlen(text), bytes = (sizeof(struct name) + length + 1 + 7) & ~(size_t)7;
+    if (bytes > arena.left) {
+        const size_t block = bytes > 65536 ? bytes : 65536;
+        arena.at = sonde__cuda_memory(block);
+        arena.left = arena.at ? block : 0;
+        if (!arena.at)
+            return NULL;
+    }
+    struct name *n = (void *)arena.at;
+    arena.at += bytes;
+    arena.left -= bytes;
+    n->length = (uint32_t)length;
+    memcpy(n->text, text, length + 1);
+    n->id = sonde_string(text, length);
+    sonde__cuda_table_put(&names, (uintptr_t)text, (uintptr_t)n);
+    return n;
+}
+
+static struct name *name_of(const char *text)
+{
+    uint64_t value;
+    if (!text)
+        return NULL;
+    if (sonde__cuda_table_get(&names, (uintptr_t)text, &value)) {
+        struct name *n = (void *)(uintptr_t)value;
+        if (strcmp(n->text, text) == 0)
+            return n;
+    }
+    return name_new(text);
+}
+
+static uint32_t work_of(const struct shape *s)
+{
+    const struct sonde_cuda_device *device = sonde__cuda_device(s->device);
+    const uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
+    const uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2];
+    struct sonde_work w = {.registers = s->registers, .static_shared = s->fixed, .dynamic_shared = s->dynamic,
+                           .local_bytes = s->local};
+    for (uint32_t i = 0; i < 3; i++) {
+        w.global[i] = (uint64_t)s->grid[i] * s->block[i];
+        w.local[i] = s->block[i];
+        w.cluster[i] = s->cluster[i];
+    }
+    w.dims = w.global[2] > 1 ? 3 : w.global[1] > 1 ? 2 : 1;
+    if (device) {
+        const struct sonde_occupancy o =
+            sonde__cuda_occupancy(device, threads, s->registers, s->fixed + s->dynamic, blocks);
+        w.occupancy = o.thousandths;
+        w.limiter = o.limiter;
+    }
+    return sonde_work_intern(&w);
+}
+
+/* ---- records ---------------------------------------------------------------------------------- */
+
+static struct sonde_times times_of(uint64_t start, uint64_t end)
+{
+    return (struct sonde_times){.start_ns = sonde__cuda_clock_host(start), .end_ns = sonde__cuda_clock_host(end)};
+}
+
+/* CUPTI says 0 for a time that it could not take. */
+static enum sonde_poll result_of(uint64_t start, uint64_t end)
+{
+    return start && end ? SONDE_POLL_DONE : SONDE_POLL_NO_TIMES;
+}
+
+/* The first records prove that they carry the ids of the driver calls that we
+ * hook. A record may come before its call has returned, so one alone says little. */
+static void prove(uint64_t key)
+{
+    bool full;
+    if (M.decided)
+        return;
+    if (sonde__cuda_key_known(key, &full))
+        M.proved++;
+    else if (!full)
+        M.disproved++;
+    M.decided = full || M.proved >= PROOF_WANTED || M.disproved >= PROOF_WANTED;
+    if (M.decided && M.proved == 0 && M.disproved) {
+        sonde_note("kernel records do not carry the driver calls' correlation ids (CUPTI %u, %s): those of the "
+                   "runtime's calls are taken", sonde__cupti.version, sonde__cupti.path);
+        sonde__cuda_follow_runtime();
+    }
+}
+
+static void complete(struct sonde_completion *c, uint32_t correlation)
+{
+    if (!correlation) { /* launched by the device itself */
+        M.strange++;
+        return;
+    }
+    c->key = sonde__cuda_extend(correlation);
+    if (!M.decided)
+        prove(c->key);
+    sonde_complete(c);
+}
+
+static void kernel(const CUpti_ActivityKernel9 *k)
+{
+    struct name *name = name_of(k->name);
+    struct sonde_completion c = {.kind = SONDE_OP_KERNEL, .result = result_of(k->start, k->end),
+                                 .lane = sonde__cuda_lane(k->deviceId, k->contextId, k->streamId),
+                                 .origin = sonde__cuda_node_origin(k->graphNodeId), .times = times_of(k->start, k->end)};
+    const struct shape s = {
+        .grid = {(uint32_t)k->gridX, (uint32_t)k->gridY, (uint32_t)k->gridZ},
+        .block = {(uint32_t)k->blockX, (uint32_t)k->blockY, (uint32_t)k->blockZ},
+        .cluster = {k->clusterX, k->clusterY, k->clusterZ},
+        .registers = k->registersPerThread, .fixed = (uint32_t)k->staticSharedMemory,
+        .dynamic = (uint32_t)k->dynamicSharedMemory, .local = k->localMemoryPerThread, .device = k->deviceId,
+    };
+    if (name) {
+        if (!name->work || memcmp(&s, &name->shape, sizeof s) != 0) {
+            name->shape = s;
+            name->work = work_of(&s);
+        }
+        c.name = name->id;
+        c.work = name->work;
+    }
+    complete(&c, k->correlationId);
+}
+
+static enum sonde_op_kind copy_kind(unsigned kind)
+{
+    switch (kind) {
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOA:
+        return SONDE_OP_WRITE;
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH:
+    case CUPTI_ACTIVITY_MEMCPY_KIND_ATOH:
+        return SONDE_OP_READ;
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOH:
+        return SONDE_OP_HOST_COPY;
+    case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
+        return SONDE_OP_PEER_COPY;
+    default:
+        return SONDE_OP_COPY;
+    }
+}
+
+static uint16_t memory_of(unsigned kind)
+{
+    switch (kind) {
+    case CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE:
+        return SONDE_MEMORY_PAGEABLE;
+    case CUPTI_ACTIVITY_MEMORY_KIND_PINNED:
+        return SONDE_MEMORY_PINNED;
+    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE:
+    case CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC:
+        return SONDE_MEMORY_DEVICE;
+    case CUPTI_ACTIVITY_MEMORY_KIND_ARRAY:
+        return SONDE_MEMORY_ARRAY;
+    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED:
+    case CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC:
+        return SONDE_MEMORY_MANAGED;
+    default:
+        return SONDE_MEMORY_UNKNOWN;
+    }
+}
+
+/* What a copy goes between: few combinations, asked for at every copy. */
+static uint32_t ends_of(unsigned source, unsigned target, uint32_t source_device, uint32_t target_device)
+{
+    static struct sonde_work last;
+    static uint32_t last_id;
+    struct sonde_work w;
+    memset(&w, 0, sizeof w);
+    w.source = memory_of(source);
+    w.target = memory_of(target);
+    w.source_device = source_device;
+    w.target_device = target_device;
+    if (!last_id || memcmp(&w, &last, sizeof w) != 0) {
+        memcpy(&last, &w, sizeof w);
+        last_id = sonde_work_intern(&w);
+    }
+    return last_id;
+}
+
+static void copy(const CUpti_ActivityMemcpy5 *m)
+{
+    struct sonde_completion c = {.kind = copy_kind(m->copyKind), .result = result_of(m->start, m->end),
+                                 .lane = sonde__cuda_lane(m->deviceId, m->contextId, m->streamId),
+                                 .work = ends_of(m->srcKind, m->dstKind, 0, 0),
+                                 .origin = sonde__cuda_node_origin(m->graphNodeId), .bytes = m->bytes,
+                                 .times = times_of(m->start, m->end)};
+    complete(&c, m->correlationId);
+}
+
+static uint32_t device_id(uint32_t ordinal)
+{
+    const struct sonde_cuda_device *device = sonde__cuda_device(ordinal);
+    return device ? device->id : 0;
+}
+
+static void peer_copy(const CUpti_ActivityMemcpyPtoP4 *m)
+{
+    struct sonde_completion c = {.kind = SONDE_OP_PEER_COPY, .result = result_of(m->start, m->end),
+                                 .lane = sonde__cuda_lane(m->deviceId, m->contextId, m->streamId),
+                                 .work = ends_of(m->srcKind, m->dstKind, device_id(m->srcDeviceId), device_id(m->dstDeviceId)),
+                                 .origin = sonde__cuda_node_origin(m->graphNodeId), .bytes = m->bytes,
+                                 .times = times_of(m->start, m->end)};
+    complete(&c, m->correlationId);
+}
+
+static void set(const CUpti_ActivityMemset4 *m)
+{
+    struct sonde_completion c = {.kind = SONDE_OP_FILL, .result = result_of(m->start, m->end),
+                                 .lane = sonde__cuda_lane(m->deviceId, m->contextId, m->streamId),
+                                 .work = ends_of(0, m->memoryKind, 0, 0),
+                                 .origin = sonde__cuda_node_origin(m->graphNodeId), .bytes = m->bytes,
+                                 .times = times_of(m->start, m->end)};
+    complete(&c, m->correlationId);
+}
+
+static void graph(const CUpti_ActivityGraphTrace *g)
+{
+    struct sonde_completion c = {.kind = SONDE_OP_GRAPH, .result = result_of(g->start, g->end),
+                                 .lane = sonde__cuda_lane(g->deviceId, g->contextId, g->streamId),
+                                 .times = times_of(g->start, g->end)};
+    complete(&c, g->correlationId);
+}
+
+static void record(const CUpti_Activity *r)
+{
+    switch (r->kind) {
+    case CUPTI_ACTIVITY_KIND_KERNEL:
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        kernel((const void *)r);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        copy((const void *)r);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+        peer_copy((const void *)r);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+        set((const void *)r);
+        break;
+    case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+        graph((const void *)r);
+        break;
+    case CUPTI_ACTIVITY_KIND_OVERHEAD: {
+        const CUpti_ActivityOverhead *o = (const void *)r;
+        if (o->end > o->start)
+            sonde_vendor_overhead(o->end - o->start);
+        break;
+    }
+    default:
+        M.strange++;
+        break;
+    }
+}
+
+/* ---- buffers: the monitor's side ------------------------------------------------------------------ */
+
+static struct buffer *take_full(uint64_t *dropped)
+{
+    ck_spinlock_lock(&B.lock);
+    struct buffer *all = B.full;
+    B.full = NULL;
+    *dropped = B.dropped;
+    ck_spinlock_unlock(&B.lock);
+    return all;
+}
+
+static void give_back(struct buffer *b)
+{
+    ck_spinlock_lock(&B.lock);
+    const bool keep = B.spares < SPARE_MAX;
+    if (keep) {
+        b->next = B.spare;
+        B.spare = b;
+        B.spares++;
+    }
+    ck_spinlock_unlock(&B.lock);
+    if (!keep)
+        munmap(b->bytes, BUFFER_BYTES);
+}
+
+void sonde__cuda_collect(bool last)
+{
+    if (!atomic_load(&sonde__cuda_on))
+        return;
+    sonde__cuda_quiet(true);
+    const uint64_t now = sonde_now_ns();
+    if (last && now - M.flushed_at >= FLUSH_GAP_NS) {
+        sonde__cupti.cuptiActivityFlushAll(0);
+        M.flushed_at = sonde_now_ns();
+    }
+    uint64_t dropped;
+    struct buffer *b = take_full(&dropped);
+    if (b)
+        sonde__cuda_clock_pair(); /* every record is older than this */
+    for (struct buffer *next; b; b = next) {
+        CUpti_Activity *r = NULL;
+        next = b->next;
+        while (sonde__cupti.cuptiActivityGetNextRecord(b->bytes, b->valid, &r) == CUPTI_SUCCESS)
+            record(r);
+        give_back(b);
+    }
+    if (dropped != M.said_dropped && last) {
+        M.said_dropped = dropped;
+        sonde_note("CUPTI had no room for %llu records of finished work", (unsigned long long)dropped);
+    }
+    sonde__cuda_quiet(false);
+}

@@ -1,0 +1,265 @@
+/* attach.c - takes hold of CUDA, and gives the agent its ops table.
+ *
+ * The driver loads the library that CUDA_INJECTION64_PATH names, and calls its
+ * InitializeInjection, while cuInit runs. From there CUPTI is opened, asked for
+ * callbacks of the driver calls in calls.h and for records of finished work. If
+ * any of it fails the program goes on, and a note says why.
+ *
+ * Callbacks of the driver's calls, not of the runtime's: each runtime call that
+ * makes work enters the driver, programs that use the driver alone are seen too,
+ * and one callback is enough. Correlation ids are the driver call's; that the
+ * records carry the same is proved with the first of them (activity.c).
+ */
+#include "sonde_cuda.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RUNTIME_FIRST 1024u /* numbers of driver calls are below */
+#define API_COUNT     2048u
+#define FLUSH_MS      1000u
+
+__attribute__((visibility("default"))) int InitializeInjection(void);
+
+_Atomic bool sonde__cuda_on;
+
+static const char *names[API_COUNT];
+static uint32_t api_base;      /* our place in the agent's table of backends, in the high byte */
+static _Atomic bool reporting; /* activity kinds are enabled */
+static _Atomic uint64_t newest_id = 1ull << 32;
+
+/* ---- call numbers and correlation ids --------------------------------------------- */
+
+uint32_t sonde__cuda_api(CUpti_CallbackDomain domain, CUpti_CallbackId id)
+{
+    const uint32_t number = domain == CUPTI_CB_DOMAIN_RUNTIME_API ? RUNTIME_FIRST + id : id;
+    return api_base | (number < API_COUNT && names[number] ? number : 0);
+}
+
+uint64_t sonde__cuda_extend(uint32_t id)
+{
+    const uint64_t newest = atomic_load_explicit(&newest_id, memory_order_relaxed);
+    const uint64_t full = newest + (uint64_t)(int64_t)(int32_t)(id - (uint32_t)newest);
+    /* Seldom, so that the threads do not fight for the line. */
+    if ((int64_t)(full - newest) > 1 << 20)
+        atomic_store_explicit(&newest_id, full, memory_order_relaxed);
+    return full;
+}
+
+/* The runtime's names end in the version that introduced the call: _v7000. */
+static const char *shortened(const char *name)
+{
+    static char room[64 * 1024];
+    static size_t used;
+    const char *at = strstr(name, "_v");
+    const size_t digits = at ? strspn(at + 2, "0123456789") : 0;
+    if (digits < 4 || used + strlen(name) + 1 > sizeof room)
+        return name;
+    char *mine = room + used;
+    used += (size_t)snprintf(mine, sizeof room - used, "%.*s%s", (int)(at - name), name, at + 2 + digits) + 1;
+    return mine;
+}
+
+static void name_calls(void)
+{
+    const char *name;
+    for (uint32_t id = 1; id < RUNTIME_FIRST; id++) {
+        if (sonde__cupti.cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) == CUPTI_SUCCESS && name)
+            names[id] = name;
+        if (sonde__cupti.cuptiGetCallbackName(CUPTI_CB_DOMAIN_RUNTIME_API, id, &name) == CUPTI_SUCCESS && name)
+            names[RUNTIME_FIRST + id] = shortened(name);
+    }
+    names[0] = "";
+    for (uint32_t i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
+        if (sonde_backends[i] == &sonde_backend_cuda)
+            api_base = i << 24;
+}
+
+/* ---- what is asked of CUPTI --------------------------------------------------------- */
+
+static bool env_is(const char *name, const char *value)
+{
+    const char *text = getenv(name);
+    return text && strcmp(text, value) == 0;
+}
+
+static bool env_number(const char *name)
+{
+    const char *text = getenv(name);
+    return text && strtoull(text, NULL, 10) != 0;
+}
+
+static const CUpti_ActivityKind kinds[] = {
+    CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, /* never KERNEL: it makes kernels run one after the other */
+    CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_OVERHEAD,
+};
+
+static void report(bool on)
+{
+    const bool whole = env_is("SONDE_GRAPH", "graph");
+    if (atomic_exchange(&reporting, on) == on)
+        return;
+    sonde__cuda_quiet(true);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        const CUptiResult result =
+            on ? sonde__cupti.cuptiActivityEnable(kinds[i]) : sonde__cupti.cuptiActivityDisable(kinds[i]);
+        if (result != CUPTI_SUCCESS && i < 4)
+            sonde_note("CUPTI cannot report activity of kind %d: error %d", (int)kinds[i], (int)result);
+    }
+    if (whole)
+        on ? sonde__cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)
+           : sonde__cupti.cuptiActivityDisable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+    sonde__cuda_quiet(false);
+}
+
+static void enable_calls(CUpti_SubscriberHandle subscriber)
+{
+    static const uint16_t ids[] = {
+#define X(name, what) CUPTI_DRIVER_TRACE_CBID_##name,
+#define N(name, what, field) CUPTI_DRIVER_TRACE_CBID_##name,
+#define C(name, what) CUPTI_DRIVER_TRACE_CBID_##name,
+        SONDE_CUDA_CALL_MAP(X, N, C)
+#undef X
+#undef N
+#undef C
+    };
+    static const CUpti_CallbackIdResource resources[] = {
+        CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+        CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+        CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+    };
+    /* Calls that an older CUPTI does not know are refused, and cannot be made either. */
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        sonde__cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, ids[i]);
+    for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
+        sonde__cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, (CUpti_CallbackId)resources[i]);
+    if (env_is("SONDE_API", "all")) {
+        sonde__cupti.cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API);
+        sonde__cupti.cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);
+    }
+}
+
+static CUpti_SubscriberHandle subscribed;
+
+void sonde__cuda_follow_runtime(void)
+{
+    sonde__cuda_outermost_names();
+    sonde__cupti.cuptiEnableDomain(1, subscribed, CUPTI_CB_DOMAIN_RUNTIME_API);
+}
+
+/* ---- attaching -------------------------------------------------------------------------- */
+
+/* Nothing else will start the agent when there are no hooks: a call does, so that the note has a place. */
+static void complain(const char *text)
+{
+    struct sonde_call call;
+    if (sonde_call_begin(&call, api_base)) {
+        sonde_note("CUDA is not recorded: %s", text);
+        sonde_call_leave(&call);
+        sonde_call_end(&call);
+    }
+}
+
+static void complain_of(const char *what, CUptiResult result)
+{
+    char text[200];
+    const char *why = "";
+    sonde__cupti.cuptiGetResultString(result, &why);
+    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        snprintf(text, sizeof text,
+                 "another tool holds CUPTI (Nsight Systems, Nsight Compute, a profiler that the program starts itself); "
+                 "run without it");
+    else
+        snprintf(text, sizeof text, "%s: %s (%d)", what, why, (int)result);
+    complain(text);
+}
+
+static void attach(void)
+{
+    char room[200];
+    const char *why = sonde__cupti_open(room, sizeof room);
+    if (why) {
+        names[0] = "";
+        complain(why);
+        return;
+    }
+    name_calls();
+    CUptiResult result = sonde__cupti.cuptiSubscribe(&subscribed, sonde__cuda_callback, NULL);
+    if (result != CUPTI_SUCCESS) {
+        complain_of("cuptiSubscribe", result);
+        return;
+    }
+    result = sonde__cupti.cuptiActivityRegisterCallbacks(sonde__cuda_buffer_requested, sonde__cuda_buffer_completed);
+    if (result != CUPTI_SUCCESS) {
+        complain_of("cuptiActivityRegisterCallbacks", result);
+        return;
+    }
+    atomic_store(&sonde__cuda_on, true);
+    enable_calls(subscribed);
+    if (!env_number("SONDE_START_OFF") && !env_number("SONDE_DELAY_MS"))
+        report(true);
+    sonde__cupti.cuptiActivityFlushPeriod(FLUSH_MS);
+    sonde__cuda_clock_pair();
+}
+
+/* Another tool that the user named in CUDA_INJECTION64_PATH, which `record` replaced. */
+static void chain(void)
+{
+    const char *path = getenv("SONDE_CUDA_INJECTION");
+    void *library = path && *path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    int (*next)(void) = NULL;
+    if (library)
+        *(void **)&next = dlsym(library, "InitializeInjection");
+    if (next)
+        next();
+}
+
+int InitializeInjection(void)
+{
+    static _Atomic int attached_by;
+    const int self = getpid();
+    int nobody = 0;
+    if (!getenv("SONDE_OUT") || !atomic_compare_exchange_strong(&attached_by, &nobody, self))
+        return 1;
+    sonde__cuda_quiet(true); /* what the attaching calls in the driver is ours */
+    attach();
+    sonde__cuda_quiet(false);
+    chain();
+    return 1;
+}
+
+/* ---- for the agent --------------------------------------------------------------------------- */
+
+static void range(bool on)
+{
+    if (atomic_load(&sonde__cuda_on))
+        report(on);
+}
+
+/* CUDA does not work in a child of a process that used it, and CUPTI's threads are not there. */
+static void forked(void)
+{
+    atomic_store(&sonde__cuda_on, false);
+    sonde__cuda_clock_forget();
+}
+
+static void release(uint64_t token)
+{
+    (void)token; /* completions come by key */
+}
+
+const struct sonde_backend sonde_backend_cuda = {
+    .size = sizeof(struct sonde_backend),
+    .name = "cuda",
+    .api_names = names,
+    .api_count = API_COUNT,
+    .release = release,
+    .sync_clocks = sonde__cuda_clock_sync,
+    .collect = sonde__cuda_collect,
+    .range = range,
+    .forked = forked,
+};

@@ -1,0 +1,269 @@
+/* hooks.c - what CUPTI calls before and after each call that is followed.
+ *
+ * A call may contain others: the runtime's the driver's (with all calls
+ * recorded), and some driver calls enter the driver again. The outermost is the
+ * API call that is recorded; what any of them puts on the device belongs to it.
+ * Work is submitted when the outermost call has returned, by the correlation id
+ * of the driver call that made it.
+ *
+ * A call on a stream that is being captured makes a node of a graph and no
+ * work. CUPTI says so while the call runs (graphs.c), so it submits nothing.
+ */
+#include "sonde_cuda.h"
+
+#include <string.h>
+
+#define MADE_MAX 4
+#define IDS      1024u /* driver call numbers */
+#define PROOF    256u  /* first keys, kept to prove that records name them */
+
+struct made { uint64_t key, bytes; uint32_t lane; uint16_t kind, flags; };
+
+/* Small: it lies in the static thread-local block, of which there is little to spare. */
+static __thread struct {
+    struct sonde_call call;
+    struct made made[MADE_MAX];
+    uint32_t depth, quiet;
+    uint8_t count;
+    bool begun, captured;
+} here;
+
+struct follow {
+    uint8_t what;      /* enum sonde_cuda_what */
+    bool own_default;  /* stream 0 is each thread's own */
+    bool rectangle;    /* pCopy says whether there is something to do */
+    uint16_t field;    /* offset of a size_t that is 0 when there is nothing to do; 0xffff none */
+};
+
+#define OWN(name) (sizeof #name > 5 && (#name[sizeof #name - 5] == '_' && #name[sizeof #name - 4] == 'p'))
+static const struct follow table[IDS] = {
+#define X(name, kind) \
+    [CUPTI_DRIVER_TRACE_CBID_##name] = {SONDE_CUDA_##kind, OWN(name), false, 0xffff},
+#define N(name, kind, size) \
+    [CUPTI_DRIVER_TRACE_CBID_##name] = {SONDE_CUDA_##kind, OWN(name), false, offsetof(name##_params, size)},
+#define C(name, kind) \
+    [CUPTI_DRIVER_TRACE_CBID_##name] = {SONDE_CUDA_##kind, OWN(name), true, 0xffff},
+    SONDE_CUDA_CALL_MAP(X, N, C)
+#undef X
+#undef N
+#undef C
+};
+
+void sonde__cuda_quiet(bool on)
+{
+    here.quiet = on ? here.quiet + 1 : here.quiet - 1;
+}
+
+uint32_t sonde__cuda_context_here(void)
+{
+    return here.begun ? sonde_call_context(&here.call) : 0;
+}
+
+void sonde__cuda_captured(void)
+{
+    here.captured = true;
+}
+
+/* ---- proof that records name these keys ------------------------------------------- */
+
+static _Atomic uint64_t proof[PROOF];
+static _Atomic uint32_t proofs;
+static _Atomic bool outermost_names; /* records carry the outermost call's id instead */
+
+static void prove(uint64_t key)
+{
+    if (__builtin_expect(atomic_load_explicit(&proofs, memory_order_relaxed) >= PROOF, 1))
+        return;
+    const uint32_t place = atomic_fetch_add(&proofs, 1);
+    if (place < PROOF)
+        atomic_store(&proof[place], key);
+}
+
+void sonde__cuda_outermost_names(void)
+{
+    atomic_store(&outermost_names, true);
+}
+
+bool sonde__cuda_key_known(uint64_t key, bool *full)
+{
+    const uint32_t count = atomic_load(&proofs);
+    *full = count >= PROOF;
+    for (uint32_t i = 0; i < count && i < PROOF; i++)
+        if (atomic_load(&proof[i]) == key)
+            return true;
+    return false;
+}
+
+/* ---- what a call made ---------------------------------------------------------------- */
+
+static void made(uint64_t key, enum sonde_op_kind kind, unsigned flags)
+{
+    if (here.count == MADE_MAX) /* further ones: one key for each is more than is known of any call */
+        return;
+    here.made[here.count++] = (struct made){.key = key, .kind = (uint16_t)kind, .flags = (uint16_t)flags};
+    prove(key);
+}
+
+/* What the call itself is, on a stream: no device work of its own. */
+static void made_here(enum sonde_op_kind kind, uint32_t lane, uint64_t number)
+{
+    if (here.count < MADE_MAX && lane)
+        here.made[here.count++] = (struct made){.kind = (uint16_t)kind, .lane = lane, .bytes = number};
+}
+
+static bool nothing_to_do(const struct follow *f, const void *params)
+{
+    if (f->rectangle) {
+        const CUDA_MEMCPY2D *copy = ((const cuMemcpy2D_v2_params *)params)->pCopy;
+        return !copy || !copy->WidthInBytes || !copy->Height;
+    }
+    return f->field != 0xffff && *(const size_t *)((const char *)params + f->field) == 0;
+}
+
+/* The runtime's calls and the driver's share no parameters: `f` is a driver call's. */
+static void after_success(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id)
+{
+    const uint64_t key = sonde__cuda_extend(cd->correlationId);
+    const void *p = cd->functionParams;
+    CUstream stream = NULL;
+    CUevent event = NULL;
+    switch (f->what) {
+    case SONDE_CUDA_LAUNCH:
+        made(key, SONDE_OP_KERNEL, 0);
+        break;
+    case SONDE_CUDA_LAUNCH_MANY:
+        made(key, SONDE_OP_KERNEL, SONDE_SUBMIT_MANY);
+        break;
+    case SONDE_CUDA_COPY:
+    case SONDE_CUDA_COPY_MANY:
+        if (!nothing_to_do(f, p))
+            made(key, SONDE_OP_COPY, f->what == SONDE_CUDA_COPY ? 0 : SONDE_SUBMIT_MANY);
+        break;
+    case SONDE_CUDA_SET:
+        if (!nothing_to_do(f, p))
+            made(key, SONDE_OP_FILL, 0);
+        break;
+    case SONDE_CUDA_GRAPH:
+        made(key, SONDE_OP_GRAPH, SONDE_SUBMIT_MANY);
+        break;
+    case SONDE_CUDA_SYNC_STREAM:
+        stream = ((const cuStreamSynchronize_params *)p)->hStream;
+        made_here(SONDE_OP_SYNCHRONIZE, sonde__cuda_lane_of(cd->context, cd->contextUid, stream, f->own_default), 0);
+        break;
+    case SONDE_CUDA_SYNC_CONTEXT:
+        made_here(SONDE_OP_SYNCHRONIZE, sonde__cuda_lane_of(cd->context, cd->contextUid, NULL, false), 0);
+        break;
+    case SONDE_CUDA_SYNC_EVENT:
+        event = ((const cuEventSynchronize_params *)p)->hEvent;
+        made_here(SONDE_OP_SYNCHRONIZE, sonde__cuda_lane_of(cd->context, cd->contextUid, NULL, false),
+                  sonde__cuda_event_recorded(event));
+        break;
+    case SONDE_CUDA_RECORD:
+        stream = ((const cuEventRecord_params *)p)->hStream;
+        event = ((const cuEventRecord_params *)p)->hEvent;
+        made_here(SONDE_OP_EVENT_RECORD, sonde__cuda_lane_of(cd->context, cd->contextUid, stream, f->own_default),
+                  sonde__cuda_event_record(event));
+        break;
+    case SONDE_CUDA_WAIT:
+        stream = ((const cuStreamWaitEvent_params *)p)->hStream;
+        event = ((const cuStreamWaitEvent_params *)p)->hEvent;
+        made_here(SONDE_OP_EVENT_WAIT, sonde__cuda_lane_of(cd->context, cd->contextUid, stream, f->own_default),
+                  sonde__cuda_event_recorded(event));
+        break;
+    case SONDE_CUDA_ALLOC:
+        sonde__cuda_allocated(id, p, &here.call, cd->contextUid);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- entry and exit ----------------------------------------------------------------------- */
+
+static const struct follow *follow(CUpti_CallbackDomain domain, CUpti_CallbackId id)
+{
+    static const struct follow nothing = {.field = 0xffff};
+    return domain == CUPTI_CB_DOMAIN_DRIVER_API && id < IDS ? &table[id] : &nothing;
+}
+
+static void enter(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
+{
+    const struct follow *f = follow(domain, id);
+    if (f->what == SONDE_CUDA_FREE) /* before the address can be another's */
+        sonde__cuda_freeing(id, cd->functionParams);
+    else if (f->what == SONDE_CUDA_EVENT_GONE)
+        sonde__cuda_event_destroyed(((const cuEventDestroy_v2_params *)cd->functionParams)->hEvent);
+    if (here.depth++ > 0)
+        return;
+    here.captured = false;
+    here.count = 0;
+    here.begun = sonde_call_begin(&here.call, sonde__cuda_api(domain, id));
+}
+
+static void submit_all(uint64_t outermost)
+{
+    for (unsigned i = 0; i < here.count; i++) {
+        const struct made *m = &here.made[i];
+        const bool renamed = m->key && atomic_load_explicit(&outermost_names, memory_order_relaxed);
+        sonde_call_submit(&here.call, &(struct sonde_submit){.kind = m->kind, .lane = m->lane, .bytes = m->bytes,
+                                                             .key = renamed ? outermost : m->key, .flags = m->flags});
+    }
+}
+
+static void leave(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
+{
+    if (here.depth == 0)
+        return; /* subscribed while the call was running */
+    here.depth--;
+    const struct follow *f = follow(domain, id);
+    if (here.begun && here.depth == 0)
+        sonde_call_leave(&here.call);
+    if (here.begun && f->what && !here.captured && cd->functionReturnValue &&
+        *(const CUresult *)cd->functionReturnValue == CUDA_SUCCESS)
+        after_success(f, cd, id);
+    if (here.depth > 0 || !here.begun)
+        return;
+    here.begun = false;
+    if (here.count)
+        submit_all(sonde__cuda_extend(cd->correlationId));
+    sonde_call_end(&here.call);
+}
+
+static void resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
+{
+    switch (id) {
+    case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
+        sonde__cuda_context_created(data->context);
+        break;
+    case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
+        sonde__cuda_context_destroyed(data->context);
+        break;
+    case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:
+        sonde__cuda_stream_destroyed(data->context, data->resourceHandle.stream);
+        break;
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
+        sonde__cuda_graph_resource(id, data->resourceDescriptor);
+        break;
+    default:
+        break;
+    }
+}
+
+void CUPTIAPI sonde__cuda_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+{
+    (void)user;
+    if (here.quiet || !atomic_load_explicit(&sonde__cuda_on, memory_order_relaxed))
+        return;
+    if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+        resource(id, data);
+        return;
+    }
+    if (domain != CUPTI_CB_DOMAIN_DRIVER_API && domain != CUPTI_CB_DOMAIN_RUNTIME_API)
+        return;
+    const CUpti_CallbackData *cd = data;
+    if (cd->callbackSite == CUPTI_API_ENTER)
+        enter(domain, id, cd);
+    else
+        leave(domain, id, cd);
+}

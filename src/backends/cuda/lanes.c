@@ -1,0 +1,221 @@
+/* lanes.c - contexts, streams, devices and events, as records and as hooks name them.
+ *
+ * Records name a stream by two numbers that CUPTI never uses twice in a process:
+ * a context made after another was destroyed has new ones, and so new lanes. A
+ * program names it by handles, which are used again: what a handle stands for is
+ * kept until the stream is destroyed.
+ */
+#include "sonde_cuda.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static ck_spinlock_t making = CK_SPINLOCK_INITIALIZER;
+static struct sonde_cuda_device devices[SONDE_CUDA_DEVICES_MAX];
+static struct sonde_cuda_table lanes = SONDE_CUDA_TABLE_INITIALIZER;   /* context << 32 | stream -> lane */
+static struct sonde_cuda_table handles = SONDE_CUDA_TABLE_INITIALIZER; /* context and CUstream -> stream */
+static struct sonde_cuda_table owners = SONDE_CUDA_TABLE_INITIALIZER;  /* context -> device << 32 | default stream + 1 */
+static struct sonde_cuda_table events = SONDE_CUDA_TABLE_INITIALIZER;  /* CUevent -> number of its last record */
+
+/* ---- devices ------------------------------------------------------------------------- */
+
+/* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159  Tue ..." and its open variant. */
+static void driver_version(char *text, size_t size)
+{
+    char line[256] = "";
+    FILE *f = fopen("/proc/driver/nvidia/version", "re");
+    const char *at = f && fgets(line, sizeof line, f) ? strstr(line, "  ") : NULL;
+    int cuda = 0;
+    if (f)
+        fclose(f);
+    while (at && (*at < '0' || *at > '9') && *at)
+        at++;
+    sonde__cudrv.cuDriverGetVersion(&cuda);
+    snprintf(text, size, "%.*s%sCUDA %d.%d", at ? (int)strcspn(at, " \n") : 0, at ? at : "", at ? ", " : "", cuda / 1000,
+             cuda % 1000 / 10);
+}
+
+static int attribute(CUdevice device, CUdevice_attribute which)
+{
+    int value = 0;
+    sonde__cudrv.cuDeviceGetAttribute(&value, which, device);
+    return value;
+}
+
+static uint32_t make_device(struct sonde_cuda_device *d, uint32_t ordinal)
+{
+    char name[256] = "CUDA device", driver[64];
+    size_t memory = 0;
+    CUdevice device;
+    if (sonde__cudrv.cuDeviceGet(&device, (int)ordinal) != CUDA_SUCCESS)
+        return 0;
+    sonde__cudrv.cuDeviceGetName(name, sizeof name, device); /* of a MIG slice: with its profile */
+    sonde__cudrv.cuDeviceTotalMem_v2(&memory, device);
+    driver_version(driver, sizeof driver);
+    d->major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+    d->minor = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    d->multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    d->max_threads = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+    d->max_blocks = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+    d->max_registers = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+    d->max_shared = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+    d->reserved_shared = attribute(device, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+    return sonde_device_add(&(struct sonde_device_info){.backend = &sonde_backend_cuda, .platform = "CUDA", .name = name,
+                                                        .vendor = "NVIDIA", .driver = driver, .kind = 2,
+                                                        .memory_bytes = memory});
+}
+
+struct sonde_cuda_device *sonde__cuda_device(uint32_t ordinal)
+{
+    if (ordinal >= SONDE_CUDA_DEVICES_MAX)
+        return NULL;
+    struct sonde_cuda_device *d = &devices[ordinal];
+    if (__builtin_expect(atomic_load_explicit(&d->id, memory_order_acquire) != 0, 1))
+        return d;
+    sonde__cuda_quiet(true);
+    ck_spinlock_lock(&making);
+    if (!atomic_load_explicit(&d->id, memory_order_relaxed))
+        atomic_store_explicit(&d->id, make_device(d, ordinal), memory_order_release);
+    ck_spinlock_unlock(&making);
+    sonde__cuda_quiet(false);
+    return atomic_load_explicit(&d->id, memory_order_relaxed) ? d : NULL;
+}
+
+struct sonde_cuda_device *sonde__cuda_device_next(uint32_t *at)
+{
+    while (*at < SONDE_CUDA_DEVICES_MAX)
+        if (atomic_load_explicit(&devices[(*at)++].id, memory_order_acquire))
+            return &devices[*at - 1];
+    return NULL;
+}
+
+/* ---- contexts ---------------------------------------------------------------------------- */
+
+static void know_context(CUcontext context, uint32_t uid)
+{
+    uint32_t ordinal = 0, stream = 0;
+    uint64_t known;
+    if (sonde__cuda_table_get(&owners, uid, &known))
+        return;
+    sonde__cuda_quiet(true);
+    if (sonde__cupti.cuptiGetDeviceId(context, &ordinal) == CUPTI_SUCCESS) {
+        const bool named = sonde__cupti.cuptiGetStreamIdEx(context, NULL, 0, &stream) == CUPTI_SUCCESS;
+        sonde__cuda_table_put(&owners, uid, (uint64_t)ordinal << 32 | (named ? stream + 1 : 0));
+    }
+    sonde__cuda_quiet(false);
+}
+
+void sonde__cuda_context_created(CUcontext context)
+{
+    uint32_t uid;
+    if (sonde__cupti.cuptiGetContextId(context, &uid) == CUPTI_SUCCESS)
+        know_context(context, uid);
+}
+
+static uint64_t handle_key(uint32_t context, CUstream stream)
+{
+    return (uint64_t)(uintptr_t)stream ^ (uint64_t)context << 48 ^ 1ull << 63;
+}
+
+static bool of_context(const struct sonde_cuda_entry *entry, void *user)
+{
+    return entry->value >> 32 == *(const uint32_t *)user;
+}
+
+void sonde__cuda_context_destroyed(CUcontext context)
+{
+    uint32_t uid;
+    if (sonde__cupti.cuptiGetContextId(context, &uid) != CUPTI_SUCCESS)
+        return;
+    sonde__cuda_table_sweep(&handles, of_context, &uid);
+    sonde__cuda_context_memory_gone(uid);
+}
+
+/* ---- streams -------------------------------------------------------------------------------- */
+
+static uint32_t make_lane(uint32_t ordinal, uint32_t context, uint32_t stream)
+{
+    uint64_t owner = 0;
+    char name[64];
+    const struct sonde_cuda_device *device = sonde__cuda_device(ordinal);
+    const bool known = sonde__cuda_table_get(&owners, context, &owner);
+    if (!device)
+        return 0;
+    if (known && (uint32_t)owner == stream + 1)
+        snprintf(name, sizeof name, "default stream %u", stream);
+    else
+        snprintf(name, sizeof name, "stream %u", stream);
+    return sonde_lane_add(device->id, context, 0, name);
+}
+
+uint32_t sonde__cuda_lane(uint32_t ordinal, uint32_t context, uint32_t stream)
+{
+    const uint64_t key = (uint64_t)context << 32 | stream;
+    uint64_t lane = 0;
+    if (sonde__cuda_table_get(&lanes, key, &lane))
+        return (uint32_t)lane;
+    static ck_spinlock_t adding = CK_SPINLOCK_INITIALIZER;
+    ck_spinlock_lock(&adding);
+    if (!sonde__cuda_table_get(&lanes, key, &lane)) {
+        lane = make_lane(ordinal, context, stream);
+        if (lane)
+            sonde__cuda_table_put(&lanes, key, lane);
+    }
+    ck_spinlock_unlock(&adding);
+    return (uint32_t)lane;
+}
+
+uint32_t sonde__cuda_lane_of(CUcontext context, uint32_t uid, CUstream stream, bool own)
+{
+    /* Each thread's own default stream has one handle and many numbers. */
+    const bool each = (own && !stream) || stream == CU_STREAM_PER_THREAD;
+    uint64_t owner = 0, value = 0;
+    uint32_t number = 0;
+    if (!context)
+        return 0;
+    if (!sonde__cuda_table_get(&owners, uid, &owner)) {
+        know_context(context, uid);
+        if (!sonde__cuda_table_get(&owners, uid, &owner))
+            return 0;
+    }
+    if (each || !sonde__cuda_table_get(&handles, handle_key(uid, stream), &value)) {
+        sonde__cuda_quiet(true);
+        const CUptiResult result = sonde__cupti.cuptiGetStreamIdEx(context, stream, each, &number);
+        sonde__cuda_quiet(false);
+        if (result != CUPTI_SUCCESS)
+            return 0;
+        value = (uint64_t)uid << 32 | number;
+        if (!each)
+            sonde__cuda_table_put(&handles, handle_key(uid, stream), value);
+    }
+    return sonde__cuda_lane((uint32_t)(owner >> 32), uid, (uint32_t)value);
+}
+
+void sonde__cuda_stream_destroyed(CUcontext context, CUstream stream)
+{
+    uint32_t uid;
+    if (sonde__cupti.cuptiGetContextId(context, &uid) == CUPTI_SUCCESS)
+        sonde__cuda_table_take(&handles, handle_key(uid, stream), NULL);
+}
+
+/* ---- events ----------------------------------------------------------------------------------- */
+
+uint64_t sonde__cuda_event_record(CUevent event)
+{
+    static _Atomic uint64_t last;
+    const uint64_t number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    sonde__cuda_table_put(&events, (uintptr_t)event, number);
+    return number;
+}
+
+uint64_t sonde__cuda_event_recorded(CUevent event)
+{
+    uint64_t number = 0;
+    sonde__cuda_table_get(&events, (uintptr_t)event, &number);
+    return number;
+}
+
+void sonde__cuda_event_destroyed(CUevent event)
+{
+    sonde__cuda_table_take(&events, (uintptr_t)event, NULL);
+}

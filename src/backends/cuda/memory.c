@@ -1,0 +1,162 @@
+/* memory.c - allocations and frees as data objects.
+ *
+ * Keyed by the address, or the handle of an array. A free is looked up before
+ * the call: afterwards another thread may have been given the same address. A
+ * range that is mapped (virtual memory management) is an object from cuMemMap to
+ * cuMemUnmap; the physical memory behind it has no address of its own.
+ */
+#include "sonde_cuda.h"
+
+static struct sonde_cuda_table objects = SONDE_CUDA_TABLE_INITIALIZER; /* address -> context << 32 | object */
+
+/* Bytes of one element of an array. */
+static uint64_t element_bytes(CUarray_format format, unsigned channels)
+{
+    switch (format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+        return channels;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+        return 2ull * channels;
+    case CU_AD_FORMAT_UNSIGNED_INT32:
+    case CU_AD_FORMAT_SIGNED_INT32:
+    case CU_AD_FORMAT_FLOAT:
+        return 4ull * channels;
+    default:
+        return 0; /* compressed and planar formats: unknown */
+    }
+}
+
+static uint64_t box_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d)
+{
+    return d ? element_bytes(d->Format, d->NumChannels) * d->Width * (d->Height ? d->Height : 1) *
+                   (d->Depth ? d->Depth : 1)
+             : 0;
+}
+
+static uint64_t plane_bytes(const CUDA_ARRAY_DESCRIPTOR *d)
+{
+    return d ? element_bytes(d->Format, d->NumChannels) * d->Width * (d->Height ? d->Height : 1) : 0;
+}
+
+struct object { enum sonde_object_kind kind; uint64_t address, bytes; };
+
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+#define PARAMS(name) const name##_params *p = params
+
+static struct object allocated(uint32_t id, const void *params)
+{
+    switch (id) {
+    case ID(cuMemAlloc_v2): {
+        PARAMS(cuMemAlloc_v2);
+        return (struct object){SONDE_OBJECT_DEVICE, *p->dptr, p->bytesize};
+    }
+    case ID(cuMemAllocPitch_v2): {
+        PARAMS(cuMemAllocPitch_v2);
+        return (struct object){SONDE_OBJECT_DEVICE, *p->dptr, *p->pPitch * p->Height};
+    }
+    case ID(cuMemAllocManaged): {
+        PARAMS(cuMemAllocManaged);
+        return (struct object){SONDE_OBJECT_MANAGED, *p->dptr, p->bytesize};
+    }
+    case ID(cuMemAllocHost_v2):
+    case ID(cuMemHostAlloc):
+    case ID(cuMemHostAlloc_v2): {
+        PARAMS(cuMemHostAlloc); /* these begin alike */
+        return (struct object){SONDE_OBJECT_PINNED, (uintptr_t)*p->pp, p->bytesize};
+    }
+    case ID(cuMemHostRegister):
+    case ID(cuMemHostRegister_v2): {
+        PARAMS(cuMemHostRegister_v2);
+        return (struct object){SONDE_OBJECT_PINNED, (uintptr_t)p->p, p->bytesize};
+    }
+    case ID(cuMemAllocAsync):
+    case ID(cuMemAllocAsync_ptsz):
+    case ID(cuMemAllocFromPoolAsync):
+    case ID(cuMemAllocFromPoolAsync_ptsz): {
+        PARAMS(cuMemAllocAsync);
+        return (struct object){SONDE_OBJECT_POOL, *p->dptr, p->bytesize};
+    }
+    case ID(cuMemMap): {
+        PARAMS(cuMemMap);
+        return (struct object){SONDE_OBJECT_VIRTUAL, p->ptr, p->size};
+    }
+    case ID(cuArrayCreate_v2): {
+        PARAMS(cuArrayCreate_v2);
+        return (struct object){SONDE_OBJECT_ARRAY, (uintptr_t)*p->pHandle, plane_bytes(p->pAllocateArray)};
+    }
+    case ID(cuArray3DCreate_v2): {
+        PARAMS(cuArray3DCreate_v2);
+        return (struct object){SONDE_OBJECT_ARRAY, (uintptr_t)*p->pHandle, box_bytes(p->pAllocateArray)};
+    }
+    case ID(cuMipmappedArrayCreate): {
+        PARAMS(cuMipmappedArrayCreate);
+        return (struct object){SONDE_OBJECT_ARRAY, (uintptr_t)*p->pHandle, box_bytes(p->pMipmappedArrayDesc)};
+    }
+    default:
+        return (struct object){0};
+    }
+}
+
+static void forget(uint64_t address)
+{
+    uint64_t value;
+    if (address && sonde__cuda_table_take(&objects, address, &value))
+        sonde_object_free((uint32_t)value);
+}
+
+void sonde__cuda_allocated(uint32_t id, const void *params, const struct sonde_call *call, uint32_t context)
+{
+    const struct object o = allocated(id, params);
+    if (!o.kind || !o.address)
+        return;
+    forget(o.address); /* freed while nobody looked */
+    const uint32_t object = sonde_object_add(call, o.kind, o.bytes, o.address);
+    if (object)
+        sonde__cuda_table_put(&objects, o.address, (uint64_t)context << 32 | object);
+}
+
+struct span { uint64_t first, end; };
+
+static bool in_span(const struct sonde_cuda_entry *entry, void *user)
+{
+    const struct span *span = user;
+    if (entry->key < span->first || entry->key >= span->end)
+        return false;
+    sonde_object_free((uint32_t)entry->value);
+    return true;
+}
+
+void sonde__cuda_freeing(uint32_t id, const void *params)
+{
+    switch (id) {
+    case ID(cuMemUnmap): { /* may span several that were mapped */
+        PARAMS(cuMemUnmap);
+        uint64_t value;
+        if (sonde__cuda_table_get(&objects, p->ptr, &value)) {
+            struct span span = {p->ptr, p->ptr + p->size};
+            sonde__cuda_table_sweep(&objects, in_span, &span);
+        }
+        break;
+    }
+    default: { /* the address or handle comes first in all of them */
+        PARAMS(cuMemFree_v2);
+        forget(p->dptr);
+    }
+    }
+}
+
+static bool of_context(const struct sonde_cuda_entry *entry, void *user)
+{
+    if (entry->value >> 32 != *(const uint32_t *)user)
+        return false;
+    sonde_object_free((uint32_t)entry->value);
+    return true;
+}
+
+void sonde__cuda_context_memory_gone(uint32_t context)
+{
+    sonde__cuda_table_sweep(&objects, of_context, &context);
+}

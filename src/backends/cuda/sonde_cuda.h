@@ -1,0 +1,177 @@
+/* sonde_cuda.h - what the files of the CUDA backend share.
+ *
+ * Layout: cupti.c opens NVIDIA's CUPTI and attaches; calls.h lists the driver
+ * calls that are followed; hooks.c is entered by CUPTI before and after each of
+ * them; activity.c reads the records of finished work; lanes.c knows contexts,
+ * streams, devices and events; memory.c follows allocations; graphs.c knows
+ * where a graph's nodes come from; modules.c keeps code that was loaded;
+ * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
+ *
+ * Who runs what: hooks and resource callbacks in any thread of the program,
+ * inside of the driver; CUPTI's own thread hands over full buffers; everything
+ * else is the monitor thread's (collect, sync_clocks).
+ *
+ * What a program could notice: docs/transparency-cuda.md.
+ */
+#ifndef SONDE_CUDA_H
+#define SONDE_CUDA_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda.h>
+#include <cupti.h>
+
+#include <sonde/backend.h>
+
+#include "calls.h"
+#include "table.h"
+
+/* ---- CUPTI (cupti.c) ------------------------------------------------------ */
+
+#define SONDE_CUPTI_OLDEST 18u     /* CUDA 12.0; the fields read since then are a prefix of today's records */
+#define SONDE_CUPTI_13     130000u
+
+/* Everything that is called in CUPTI; none of it is linked. */
+#define SONDE_CUPTI_MAP(X)            \
+    X(cuptiGetVersion)                \
+    X(cuptiGetResultString)           \
+    X(cuptiGetCallbackName)           \
+    X(cuptiSubscribe)                 \
+    X(cuptiEnableCallback)            \
+    X(cuptiEnableDomain)              \
+    X(cuptiGetTimestamp)              \
+    X(cuptiGetContextId)              \
+    X(cuptiGetDeviceId)               \
+    X(cuptiGetStreamIdEx)             \
+    X(cuptiGetGraphNodeId)            \
+    X(cuptiActivityEnable)            \
+    X(cuptiActivityDisable)           \
+    X(cuptiActivityRegisterCallbacks) \
+    X(cuptiActivityGetNextRecord)     \
+    X(cuptiActivityGetNumDroppedRecords) \
+    X(cuptiActivityFlushAll)          \
+    X(cuptiActivityFlushPeriod)
+
+/* And in the driver, for what is asked once per device. */
+#define SONDE_CUDRV_MAP(X)       \
+    X(cuDeviceGet)               \
+    X(cuDeviceGetName)           \
+    X(cuDeviceTotalMem_v2)   \
+    X(cuDeviceGetAttribute)      \
+    X(cuDriverGetVersion)
+
+struct sonde_cupti {
+    uint32_t version;   /* CUPTI_API_VERSION of the library that was opened */
+    char     path[512]; /* of it */
+#define X(name) __typeof__(&name) name;
+    SONDE_CUPTI_MAP(X)
+#undef X
+};
+extern struct sonde_cupti sonde__cupti;
+struct sonde_cudrv {
+#define X(name) __typeof__(&name) name;
+    SONDE_CUDRV_MAP(X)
+#undef X
+};
+extern struct sonde_cudrv sonde__cudrv;
+
+/* Open the program's CUPTI, or another. NULL, or why not (static or in `room`). */
+const char *sonde__cupti_open(char *room, size_t size);
+
+/* ---- attaching (attach.c) --------------------------------------------------- */
+
+/* True between attaching and the end, in the process that attached. */
+extern _Atomic bool sonde__cuda_on;
+/* The name of a call's number, and its number for sonde_call_begin. */
+uint32_t sonde__cuda_api(CUpti_CallbackDomain domain, CUpti_CallbackId id);
+/* Correlation ids have 32 bits and wrap: the 64-bit number that `id`, seen
+ * about now, stands for. Never 0. Any thread. */
+uint64_t sonde__cuda_extend(uint32_t id);
+/* Kernel records do not carry the driver calls' ids (a CUPTI we do not know):
+ * follow the runtime's calls too, and take the outermost call's id instead. */
+void sonde__cuda_follow_runtime(void);
+
+/* ---- hooks (hooks.c) ---------------------------------------------------------- */
+
+void CUPTIAPI sonde__cuda_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                                   const void *data);
+/* Between these, this thread's CUDA calls are ours, and not recorded. */
+void sonde__cuda_quiet(bool on);
+/* The calling context of the call under way in this thread; 0 none. */
+uint32_t sonde__cuda_context_here(void);
+/* The call under way in this thread is recorded into a graph and does no work now. */
+void sonde__cuda_captured(void);
+/* Submit by the outermost call's id from now on. */
+void sonde__cuda_outermost_names(void);
+/* Of the keys given to the first submissions: was this one among them? `full`: enough of them are known. */
+bool sonde__cuda_key_known(uint64_t key, bool *full);
+
+/* ---- activity (activity.c) ------------------------------------------------------ */
+
+void CUPTIAPI sonde__cuda_buffer_requested(uint8_t **buffer, size_t *size, size_t *records);
+void CUPTIAPI sonde__cuda_buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+                                           size_t valid);
+void sonde__cuda_collect(bool last);
+
+/* ---- contexts, streams, devices, events (lanes.c) -------------------------------- */
+
+struct sonde_cuda_device {
+    _Atomic uint32_t id;    /* the agent's; 0 not made yet */
+    int major, minor;       /* compute capability */
+    int max_threads, max_blocks, max_registers, max_shared; /* of one multiprocessor */
+    int reserved_shared;    /* of each block */
+    int multiprocessors;
+};
+#define SONDE_CUDA_DEVICES_MAX 64u
+/* The device with this number in the program; makes it known at first. NULL: none. */
+struct sonde_cuda_device *sonde__cuda_device(uint32_t ordinal);
+/* Every device known so far, one after the other: *at begins with 0. */
+struct sonde_cuda_device *sonde__cuda_device_next(uint32_t *at);
+/* Lane of a stream as records name it. 0: no room. */
+uint32_t sonde__cuda_lane(uint32_t ordinal, uint32_t context, uint32_t stream);
+/* Lane of a stream as the program names it; `own`: the call means each thread's
+ * own default stream by 0. */
+uint32_t sonde__cuda_lane_of(CUcontext context, uint32_t context_uid, CUstream stream, bool own);
+void sonde__cuda_context_created(CUcontext context);
+void sonde__cuda_context_destroyed(CUcontext context);
+void sonde__cuda_stream_destroyed(CUcontext context, CUstream stream);
+/* A new number for what was recorded in the event; the number of the last one,
+ * 0 none; the event is gone. */
+uint64_t sonde__cuda_event_record(CUevent event);
+uint64_t sonde__cuda_event_recorded(CUevent event);
+void     sonde__cuda_event_destroyed(CUevent event);
+
+/* ---- allocations (memory.c) -------------------------------------------------------- */
+
+/* Before a call that frees, after a call that allocated. */
+void sonde__cuda_freeing(uint32_t id, const void *params);
+void sonde__cuda_allocated(uint32_t id, const void *params, const struct sonde_call *call, uint32_t context_uid);
+void sonde__cuda_context_memory_gone(uint32_t context_uid);
+
+/* ---- graphs (graphs.c) ---------------------------------------------------------------- */
+
+void sonde__cuda_graph_resource(CUpti_CallbackId id, const CUpti_GraphData *graph);
+/* Context in which the node was made; 0 unknown. */
+uint32_t sonde__cuda_node_origin(uint64_t node);
+
+/* ---- clock (clock.c) --------------------------------------------------------------------- */
+
+void     sonde__cuda_clock_pair(void);             /* take one now */
+uint64_t sonde__cuda_clock_host(uint64_t cupti_ns); /* monitor thread */
+void     sonde__cuda_clock_sync(void);
+void     sonde__cuda_clock_forget(void);
+
+/* ---- occupancy (occupancy.c) ---------------------------------------------------------------- */
+
+struct sonde_occupancy {
+    uint32_t blocks;             /* of one multiprocessor at once */
+    uint16_t thousandths;        /* of its warps */
+    uint16_t limiter;            /* enum sonde_limiter */
+};
+struct sonde_occupancy sonde__cuda_occupancy(const struct sonde_cuda_device *device, uint64_t threads,
+                                             uint32_t registers, uint32_t shared, uint64_t grid_blocks);
+
+#endif
