@@ -15,6 +15,9 @@
 
 #define AT(field) offsetof(struct record_options, field)
 
+const char *const record_api_names[] = {"work", "all", NULL};
+const char *const record_graph_names[] = {"node", "graph", NULL};
+
 static const struct sonde_option options[] = {
     {.name = "trace", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_TRACE,
      .help = "keep each operation with its times (default)"},
@@ -34,6 +37,13 @@ static const struct sonde_option options[] = {
      .help = "stop tracing when a process has written SIZE (64M, 2G); the profile goes on"},
     {.name = "start-off", .type = SONDE_OPTION_FLAG, .offset = AT(start_off),
      .help = "record nothing until the program calls sonde_start() of <sonde/sonde.h>"},
+    {.name = "capture-range", .type = SONDE_OPTION_STRING, .argument = "RANGE", .offset = AT(capture),
+     .help = "record only between cudaProfilerStart() and cudaProfilerStop() (cuda)"},
+    {.name = "api", .type = SONDE_OPTION_CHOICE, .argument = "CALLS", .offset = AT(api), .choices = record_api_names,
+     .help = "CUDA calls to follow: those that make work, wait or allocate (work, default), or all, which costs more"},
+    {.name = "graph", .type = SONDE_OPTION_CHOICE, .argument = "LEVEL", .offset = AT(graph),
+     .choices = record_graph_names,
+     .help = "CUDA graphs: each node of a launch is an operation (node, default), or the whole launch is one (graph)"},
     {.name = "memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(memory_bytes),
      .help = "memory budget of Sonde in each process (default: 256M)"},
     {.name = "streams-per-thread", .type = SONDE_OPTION_INT, .argument = "N", .offset = AT(streams_per_thread),
@@ -130,6 +140,10 @@ static int run(const void *values, int argc, char **argv)
     const struct record_options *o = values;
     struct sonde_diag diag = {0};
     struct record_result result = {0};
+    if (o->capture && strcmp(o->capture, "cuda") != 0 && strncmp(o->capture, "nvtx:", 5) != 0) {
+        sonde_say("--capture-range is cuda or nvtx:NAME, not '%s'", o->capture);
+        return SONDE_EXIT_USAGE;
+    }
     struct record_paths *paths = calloc(1, sizeof *paths);
     if (!paths) {
         sonde_say("out of memory");

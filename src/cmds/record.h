@@ -30,9 +30,13 @@ struct record_options {
     int64_t streams_per_thread;
     uint64_t delay_ns, duration_ns;
     int start_off, check, no_preload;
+    int api, graph;                     /* indices into record_api_names, record_graph_names */
+    const char *capture;                /* "cuda", "nvtx:NAME"; NULL: all */
     int calibrate;
     int64_t pairs;
 };
+
+extern const char *const record_api_names[], *const record_graph_names[];
 
 /* Where things are. */
 struct record_paths {

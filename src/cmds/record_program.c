@@ -188,7 +188,8 @@ static bool is_ours(const char *entry)
     static const char *const names[] = {
         "OPENCL_LAYERS=", "LD_PRELOAD=", "SONDE_AGENT=", "SONDE_OUT=", "SONDE_TRACE=", "SONDE_MEMORY=",
         "SONDE_STREAMS_PER_THREAD=", "SONDE_MAX_SIZE=", "SONDE_DELAY_MS=", "SONDE_DURATION_MS=",
-        "SONDE_START_OFF=", "SONDE_CHECK=",
+        "SONDE_START_OFF=", "SONDE_CHECK=", "CUDA_INJECTION64_PATH=", "SONDE_CUDA_INJECTION=", "SONDE_API=",
+        "SONDE_GRAPH=", "SONDE_CAPTURE=",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(entry, names[i], strlen(names[i])) == 0)
@@ -201,12 +202,27 @@ static uint64_t round_up_ms(uint64_t ns)
     return (ns + 999999) / 1000000;
 }
 
+/* The driver loads one library: ours, which then loads the user's own. */
+static void put_cuda(struct environment *e, const struct record_options *o, const struct record_paths *paths)
+{
+    const char *own = getenv("CUDA_INJECTION64_PATH");
+    if (own && strcmp(own, paths->agent) == 0)
+        own = getenv("SONDE_CUDA_INJECTION"); /* recording inside a recording */
+    if (own && *own)
+        put(e, "SONDE_CUDA_INJECTION", own);
+    put(e, "CUDA_INJECTION64_PATH", paths->agent);
+    put(e, "SONDE_API", record_api_names[o->api]);
+    put(e, "SONDE_GRAPH", record_graph_names[o->graph]);
+    if (o->capture)
+        put(e, "SONDE_CAPTURE", o->capture);
+}
+
 char **record_environment(const struct record_options *o, const struct record_paths *paths)
 {
     size_t count = 0;
     while (environ[count])
         count++;
-    struct environment e = {.list = calloc(count + 16, sizeof *e.list)};
+    struct environment e = {.list = calloc(count + 24, sizeof *e.list)};
     if (!e.list)
         return NULL;
     for (size_t i = 0; i < count && !e.failed; i++)
@@ -218,6 +234,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
         }
 
     put_list(&e, "OPENCL_LAYERS", paths->agent, ":");
+    put_cuda(&e, o, paths);
     if (!o->no_preload)
         put_list(&e, "LD_PRELOAD", paths->preload, ": ");
     else if (getenv("LD_PRELOAD"))
@@ -230,7 +247,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put_number(&e, "SONDE_MAX_SIZE", o->max_size_bytes);
     put_number(&e, "SONDE_DELAY_MS", round_up_ms(o->delay_ns));
     put_number(&e, "SONDE_DURATION_MS", round_up_ms(o->duration_ns));
-    put_number(&e, "SONDE_START_OFF", (uint64_t)o->start_off);
+    put_number(&e, "SONDE_START_OFF", (uint64_t)(o->start_off || o->capture));
     put_number(&e, "SONDE_CHECK", (uint64_t)o->check);
     if (e.failed) {
         record_environment_free(e.list);

@@ -92,6 +92,13 @@ static bool env_number(const char *name)
     return text && strtoull(text, NULL, 10) != 0;
 }
 
+static bool captures_range;
+
+bool sonde__cuda_captures_range(void)
+{
+    return captures_range;
+}
+
 static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, /* never KERNEL: it makes kernels run one after the other */
     CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
@@ -199,6 +206,7 @@ static void attach(void)
         return;
     }
     atomic_store(&sonde__cuda_on, true);
+    captures_range = env_is("SONDE_CAPTURE", "cuda");
     enable_calls(subscribed);
     if (!env_number("SONDE_START_OFF") && !env_number("SONDE_DELAY_MS"))
         report(true);

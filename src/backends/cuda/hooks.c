@@ -186,6 +186,13 @@ static const struct follow *follow(CUpti_CallbackDomain domain, CUpti_CallbackId
     return domain == CUPTI_CB_DOMAIN_DRIVER_API && id < IDS ? &table[id] : &nothing;
 }
 
+/* The agent first: it begins with recording off. */
+static void start_range(void)
+{
+    if (!sonde_enter())
+        sonde_recording_set(true);
+}
+
 static void enter(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
 {
     const struct follow *f = follow(domain, id);
@@ -195,6 +202,8 @@ static void enter(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_
         sonde__cuda_event_destroyed(((const cuEventDestroy_v2_params *)cd->functionParams)->hEvent);
     if (here.depth++ > 0)
         return;
+    if (f->what == SONDE_CUDA_RANGE_ON && sonde__cuda_captures_range())
+        start_range();
     here.captured = false;
     here.count = 0;
     here.begun = sonde_call_begin(&here.call, sonde__cuda_api(domain, id));
@@ -216,17 +225,20 @@ static void leave(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_
         return; /* subscribed while the call was running */
     here.depth--;
     const struct follow *f = follow(domain, id);
+    const bool ends = here.depth == 0 && f->what == SONDE_CUDA_RANGE_OFF && sonde__cuda_captures_range();
     if (here.begun && here.depth == 0)
         sonde_call_leave(&here.call);
     if (here.begun && f->what && !here.captured && cd->functionReturnValue &&
         *(const CUresult *)cd->functionReturnValue == CUDA_SUCCESS)
         after_success(f, cd, id);
-    if (here.depth > 0 || !here.begun)
-        return;
-    here.begun = false;
-    if (here.count)
-        submit_all(sonde__cuda_extend(cd->correlationId));
-    sonde_call_end(&here.call);
+    if (here.depth == 0 && here.begun) {
+        here.begun = false;
+        if (here.count)
+            submit_all(sonde__cuda_extend(cd->correlationId));
+        sonde_call_end(&here.call);
+    }
+    if (ends)
+        sonde_recording_set(false);
 }
 
 static void resource(CUpti_CallbackId id, const CUpti_ResourceData *data)

@@ -85,7 +85,9 @@ const char *sonde__cupti_open(char *room, size_t size);
 
 /* True between attaching and the end, in the process that attached. */
 extern _Atomic bool sonde__cuda_on;
-/* The name of a call's number, and its number for sonde_call_begin. */
+/* --capture-range cuda: cudaProfilerStart and Stop begin and end recording. */
+bool sonde__cuda_captures_range(void);
+/* The number of a call for sonde_call_begin. */
 uint32_t sonde__cuda_api(CUpti_CallbackDomain domain, CUpti_CallbackId id);
 /* Correlation ids have 32 bits and wrap: the 64-bit number that `id`, seen
  * about now, stands for. Never 0. Any thread. */
