@@ -83,6 +83,10 @@ struct sonde_backend {
      * also once at the start, and again with the same value. */
     void (*range)(bool on);
 
+    /* Optional. A thread's stack goes through this module for the first time;
+     * `path` is its file. In that thread, within a hooked call. */
+    void (*module)(const char *path);
+
     /* Optional. In a forked child, before anything else: forget the parent's
      * objects without calling the runtime. */
     void (*forked)(void);
@@ -122,6 +126,9 @@ struct sonde_submit {
  * false calls the runtime and nothing else. Cheap: one load and one branch.
  * Object creation must be followed even while it is false. */
 bool sonde_recording(void);
+/* The program itself says from when on and until when to record (cudaProfilerStart and
+ * Stop, with --capture-range). Any thread, not inside a hooked call. */
+void sonde_recording_set(bool on);
 
 /* Begin a hooked call: starts the agent on first use, unwinds, finds the
  * calling context. False: call the runtime only, and call no other sonde_call
@@ -155,7 +162,10 @@ void sonde_vendor_overhead(uint64_t ns);
 
 /* Ranges that the program names, in the calling thread. A range that is open is
  * a frame of the calling contexts of what the thread does in it, and a slice of
- * its lane. Threads: any; a range is popped by the thread that pushed it. */
+ * its lane. Threads: any; a range is popped by the thread that pushed it.
+ * sonde_enter() comes first: it starts the agent if need be (false: off, and
+ * then there are no string ids). */
+bool sonde_enter(void);
 struct sonde_range {
     uint32_t name, domain, category; /* string ids */
     uint16_t payload_type;           /* 0 none, 1 uint64, 2 int64, 3 double */
@@ -170,10 +180,14 @@ void     sonde_range_end(uint64_t id);
 
 /* What the calling thread does from here on was prepared in `context` (of
  * sonde_last_context), under the name `name` (string id): an autograd operator
- * and its forward call. context 0 ends it. */
-void     sonde_link(uint32_t context, uint32_t name);
+ * and its forward call. It stands before the frame of the function on whose
+ * stack frame `within` lies. Both 0 end it; context 0 alone: only the name is known. */
+void     sonde_link(uint32_t context, uint32_t name, const void *within);
 /* The calling context of this thread's latest hooked call; 0 none. */
 uint32_t sonde_last_context(void);
+/* Have `watch` called at each hooked call, in its thread, with its calling
+ * context. One watcher; it must be as cheap as the hook, and never goes away. */
+void     sonde_watch_calls(void (*watch)(uint32_t context));
 
 /* Harvest what this process's threads have submitted and what has finished.
  * Call it, outside of any runtime lock, after the program waited
@@ -186,8 +200,12 @@ size_t sonde_harvest(bool all);
 bool sonde_token_held(uint64_t token);
 
 /* Copy a string (or any bytes) into the measurement; equal strings give equal
- * ids. 0 when the budget is spent. Takes a lock: not for the steady state. */
+ * ids. 0 when the budget is spent. Takes a lock the first time; afterwards it
+ * costs a hash of the bytes. */
 uint32_t sonde_string(const char *bytes, size_t length);
+/* The same for the name of a range: after 65,536 different ones all others are
+ * one, so that a name with a number in it does not spend the budget. */
+uint32_t sonde_range_name(const char *bytes, size_t length);
 
 struct sonde_device_info {
     const struct sonde_backend *backend; /* NULL: the first of the table */

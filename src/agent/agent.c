@@ -67,6 +67,11 @@ void sonde__agent_set_range(int on)
         sonde__agent_apply_range();
 }
 
+void sonde_recording_set(bool on)
+{
+    sonde__agent_set_range(on);
+}
+
 /* ---- failing open ------------------------------------------------------------------ */
 
 void sonde__agent_off(const char *reason)
@@ -133,6 +138,7 @@ void sonde__agent_settle(enum sonde_flush how)
             sonde__match_abandon();
             sonde__unlock(&a->harvest_lock);
         }
+        sonde__ranges_last();
         atomic_store(&a->closed, true); /* from here on the runtime may be gone */
     }
     sonde__monitor_account();
@@ -189,6 +195,7 @@ static void in_child(void)
     sonde__trace_forget();
     sonde__match_forget();
     sonde__busy_forget();
+    sonde__ranges_forget();
     for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
         if (sonde_backends[i]->forked)
             sonde_backends[i]->forked();
@@ -264,6 +271,18 @@ static void once_per_program(void)
     if (!shared)
         (void)dlerror(); /* the program's next dlerror is not about us */
     done = true;
+}
+
+/* Exit handlers run last registered first: those of a runtime that came after
+ * ours would take the runtime away before our last look at it. */
+void sonde__agent_runtime_is_there(void)
+{
+    static bool done;
+    if (!sonde__agent.early || done)
+        return;
+    done = true;
+    atexit(at_exit);
+    at_quick_exit(at_exit);
 }
 
 static void connect_preload(void)

@@ -37,7 +37,8 @@
 
 #define SONDE_THREADS_MAX 16384
 #define SONDE_LANES_MAX   32768
-#define SONDE_PATH_MAX    (SONDE_STACK_MAX + 512) /* native and Python frames of one context */
+#define SONDE_RANGES_MAX  64    /* open ranges of a thread that become frames; deeper ones are only counted */
+#define SONDE_PATH_MAX    (SONDE_STACK_MAX + 512 + SONDE_RANGES_MAX + 8) /* frames of one context */
 
 /* ---- what travels from a program thread to the monitor ---------------- */
 
@@ -76,6 +77,27 @@ static inline void sonde__count(_Atomic uint64_t *counter, uint64_t n)
                           memory_order_relaxed);
 }
 
+/* Ranges of one thread (range.c). All are the thread's own, but for what the
+ * monitor reads of those that are open at the end. */
+struct sonde_range_event {
+    struct sonde_row_range row;
+    uint32_t lane, reserved;
+};
+struct sonde_open_range {
+    uint32_t frame, place;    /* the range stands before frame `place` of the stack */
+    uint32_t recorded;        /* begun while recording */
+    _Atomic uint64_t row[sizeof(struct sonde_row_range) / 8];
+};
+struct sonde_ranges {
+    struct sonde_channel ended;   /* of struct sonde_range_event */
+    _Atomic uint64_t lost;        /* ended, but the channel was full */
+    _Atomic uint32_t depth;       /* open ones, with those that are only counted */
+    uint32_t  ignored;            /* of a signal handler that came within a hook */
+    uint32_t  stack_length;       /* of stack[] below; valid while a range is open */
+    uint32_t  link_frame, link_name; /* frame ids; 0 none */
+    uintptr_t link_within;
+};
+
 struct sonde_thread {
     uint32_t slot;            /* 1 .. */
     uint32_t lane;            /* thread lane */
@@ -92,15 +114,22 @@ struct sonde_thread {
     uint32_t path_length;         /* of the last context */
     uint32_t native_length;
     uint64_t frame_generation;
-    bool     had_python;
+    bool     merged;              /* path[] is more, or older, than the last walk's native frames */
     uint32_t check_countdown;
     uint32_t last_op_key_kind, last_op_key_name, last_op_frame;
     struct sonde_stack stack;
     struct sonde_stack *check;                 /* for checking re-use; NULL until needed */
+    struct sonde_ranges ranges;
+    uint32_t last_context;                     /* node of the last hooked call */
     uint32_t native[SONDE_STACK_MAX];          /* frame ids, outermost first */
     uint32_t path[SONDE_PATH_MAX];             /* merged frame ids, outermost first */
     uint32_t node[SONDE_PATH_MAX];             /* context node of path[0..i] */
     struct sonde_pyframe python[512];
+    struct sonde_open_range open[SONDE_RANGES_MAX];
+    /* Of the last context or opened range, without ranges: frame ids, and what
+     * tells functions apart: the pc, or a code object's address and CODE_PYTHON. */
+    uint32_t range_stack[SONDE_PATH_MAX];
+    uint64_t range_code[SONDE_PATH_MAX];
 };
 
 /* ---- lanes ---------------------------------------------------------------- */
@@ -108,6 +137,11 @@ struct sonde_thread {
 struct sonde_pending { /* an operation that has not finished */
     struct sonde_pending *next;
     struct sonde_event    event;
+};
+
+struct sonde_open_segment {
+    struct sonde_segment *segment; /* NULL none */
+    uint64_t sequence;             /* of the lane's next row of its table */
 };
 
 struct sonde_lane {
@@ -118,9 +152,8 @@ struct sonde_lane {
     bool     listed;              /* in agent.waiting */
     struct sonde_pending *head, **tail; /* harvester's */
     uint32_t next_waiting;
-    /* monitor's: the open trace segment */
-    struct sonde_segment *trace;
-    uint64_t trace_sequence;
+    /* monitor's: the open trace segments */
+    struct sonde_open_segment trace, ranges;
     uint32_t tracer;              /* 1 .. ; 0 not assigned yet */
 };
 
@@ -139,6 +172,7 @@ struct sonde_agent {
     bool finished;                 /* exit handlers run: work that they start is not waited for */
     _Atomic int  range;            /* what sonde_start/stop, --delay and --duration say */
     _Atomic int  pid;              /* of the process that began to start this; 0 = nobody yet */
+    bool early;                    /* a range started this, perhaps before the runtime was there */
     struct sonde_config config;
     struct sonde_pool   pool;      /* the live mapping */
     struct sonde_heap   heap;      /* anonymous memory within the budget */
@@ -179,6 +213,7 @@ extern __thread struct sonde_thread *sonde__self __attribute__((tls_model("initi
 /* agent.c */
 bool sonde__agent_enter(void);                 /* start, or restart in a forked child; true = on */
 void sonde__agent_off(const char *reason);     /* fail open */
+void sonde__agent_runtime_is_there(void);      /* a device is known */
 void sonde__agent_set_range(int on);
 void sonde__agent_apply_range(void);
 enum sonde_flush {
@@ -200,6 +235,10 @@ uint32_t sonde__frame_of_python(const struct sonde_pyframe *f);
 uint32_t sonde__frame_of_api(uint32_t api);
 uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name);
 uint32_t sonde__frame_of_link(uint32_t node);
+/* The frame of a key (below 2^62), which is `row`'s; sonde__frame_find: only when it is there. */
+uint32_t sonde__frame_intern(uint64_t key, struct sonde_row_frame row);
+bool     sonde__frame_find(uint64_t key, uint32_t *id);
+#define SONDE_RANGE_OTHER "(other ranges)"
 uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind);
 void     sonde__tables_executable(const char *path);
 uint64_t sonde__clocks_missing(void);          /* bit per device (by id) that no clock pair is known of */
@@ -212,6 +251,7 @@ void    *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t 
 
 /* context.c */
 uint32_t sonde__context(struct sonde_thread *t, uint32_t api); /* API node of the caller's stack */
+void     sonde__context_stack(struct sonde_thread *t); /* brings range_stack up to date with the caller's stack */
 uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name);
 
 struct sonde_thread *sonde__context_of_reports(void); /* where the monitor makes nodes; NULL: no room */
@@ -224,6 +264,13 @@ void   sonde__match_turn(bool last);   /* the runtimes' reports; monitor, under 
 void   sonde__match_abandon(void);     /* count what was never reported */
 void   sonde__match_forget(void);
 size_t sonde__match_waiting(void);
+
+/* range.c */
+struct sonde_thread *sonde__enter(void);                  /* call.c: the calling thread's slot; may start the agent */
+void sonde__ranges_cut(struct sonde_thread *t, uint32_t place);
+void sonde__ranges_drain(struct sonde_thread *t);         /* ended ones to the trace; under monitor_lock */
+void sonde__ranges_last(void);                            /* those that are open at the end; under monitor_lock */
+void sonde__ranges_forget(void);                          /* in a forked child */
 
 /* harvest.c */
 size_t sonde__harvest(struct sonde_thread *finder); /* finder NULL: the monitor itself. Under harvest_lock */
@@ -252,6 +299,7 @@ void sonde__busy_forget(void);
 /* trace.c (monitor's side and the tracing threads) */
 void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags);
 void sonde__trace_call(const struct sonde_event *e);
+void sonde__trace_range(const struct sonde_range_event *e);
 void sonde__trace_off(enum sonde_drop cause);
 void sonde__trace_forget(void);
 void sonde__trace_idle(void);     /* a good moment to encode */

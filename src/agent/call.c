@@ -22,7 +22,7 @@ bool sonde_recording(void)
 
 /* Not simply on: start the agent, restart it in a forked child, or give the
  * calling thread its slot. NULL: pass the call through. */
-static struct sonde_thread *enter_slow(void)
+struct sonde_thread *sonde__enter(void)
 {
     /* A signal handler that comes here in the middle would wait for the thread it interrupted. */
     static __thread volatile bool inside __attribute__((tls_model("initial-exec")));
@@ -49,7 +49,7 @@ bool sonde_call_begin(struct sonde_call *call, uint32_t api)
                          !t, 0)) {
         if (sonde__flag && atomic_load_explicit(sonde__flag, memory_order_relaxed) == SONDE_FLAG_OFF)
             return false;
-        t = enter_slow();
+        t = sonde__enter();
         if (!t)
             return false;
     }

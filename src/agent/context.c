@@ -4,6 +4,12 @@
  * call. The thread keeps its last path with the node of every prefix: the new
  * path's common prefix costs a comparison, only the rest is looked up. Python
  * frames take the place of the interpreter's evaluation loop, which runs them.
+ *
+ * Ranges (range.c) stand in the path where they were opened: after the frames
+ * that have been on the stack ever since. At first these are all frames of the
+ * call that opened the range; with each context their number shrinks to what
+ * the stack has in common with the one before. Two frames of one function at
+ * the first difference count as common: it has made another call, that is all.
  */
 #include "agent.h"
 
@@ -11,6 +17,9 @@
 
 #define NODE_RUN      64   /* node ids a thread takes at once */
 #define CHECK_EVERY 4096   /* unwinds between two that are checked in full */
+#define CODE_PYTHON (1ull << 63) /* in range_code: of a code object, not a pc */
+
+static void (*_Atomic watch_calls)(uint32_t context);
 
 /* A run of node ids for this thread; rows that stay zero are no nodes. */
 static bool node_run(struct sonde_thread *t)
@@ -100,6 +109,10 @@ struct merge {
     uint32_t length;
     bool same;  /* as long as last time */
     int  next;  /* outermost Python frame that is not in the path yet; -1 none */
+    bool ranges, stack_only;     /* follow range_stack; and make no path */
+    bool stack_same;             /* range_stack is as last time so far */
+    bool link, link_here;        /* a link waits for its place, which is before the next frame */
+    uint32_t stack, range;       /* frames of range_stack, ranges in the path so far */
 };
 
 static void put(struct merge *m, uint32_t frame)
@@ -110,13 +123,72 @@ static void put(struct merge *m, uint32_t frame)
     m->length++;
 }
 
+static bool same_function(uint64_t a, uint64_t b)
+{
+    if ((a | b) & CODE_PYTHON)
+        return a == b;
+    uintptr_t start = a && b ? sonde__unwind_function_start((uintptr_t)a) : 0;
+    return start && start == sonde__unwind_function_start((uintptr_t)b);
+}
+
+/* Frame number m->stack, `frame`, against what was there last time. */
+static void follow_stack(struct merge *m, uint32_t frame, uint64_t code)
+{
+    struct sonde_thread *t = m->t;
+    uint32_t i = m->stack;
+    bool known = i < t->ranges.stack_length;
+    if (m->stack_same && known && t->range_stack[i] == frame)
+        return;
+    if (m->stack_same) {
+        sonde__ranges_cut(t, i + (known && same_function(t->range_code[i], code)));
+        m->stack_same = false;
+    }
+    t->range_stack[i] = frame;
+    t->range_code[i] = code;
+}
+
+/* The ranges whose place has come. */
+static void put_ranges(struct merge *m)
+{
+    const struct sonde_thread *t = m->t;
+    uint32_t depth = atomic_load_explicit(&t->ranges.depth, memory_order_relaxed);
+    if (depth > SONDE_RANGES_MAX)
+        depth = SONDE_RANGES_MAX;
+    while (m->range < depth && t->open[m->range].place <= m->stack)
+        put(m, t->open[m->range++].frame);
+}
+
+static void put_link(struct merge *m)
+{
+    m->link = m->link_here = false;
+    if (m->t->ranges.link_frame)
+        put(m, m->t->ranges.link_frame);
+    if (m->t->ranges.link_name)
+        put(m, m->t->ranges.link_name);
+}
+
+/* A frame of the stack, outermost first. */
+static void put_frame(struct merge *m, uint32_t frame, uint64_t code)
+{
+    if (m->ranges && m->stack < SONDE_PATH_MAX) {
+        follow_stack(m, frame, code);
+        if (!m->stack_only)
+            put_ranges(m);
+        m->stack++;
+    }
+    if (m->link_here)
+        put_link(m);
+    if (!m->stack_only)
+        put(m, frame);
+}
+
 /* The next group of Python frames: those run by one C call of the eval loop. */
 static void put_group(struct merge *m)
 {
     const struct sonde_pyframe *python = m->t->python;
     do {
         if (python[m->next].code) /* else the call is entering or leaving its only frame */
-            put(m, sonde__frame_of_python(&python[m->next]));
+            put_frame(m, sonde__frame_of_python(&python[m->next]), python[m->next].code | CODE_PYTHON);
         m->next--;
     } while (m->next >= 0 && !python[m->next].entry);
 }
@@ -131,10 +203,11 @@ static void merge_by_place(struct merge *m, uint32_t native_length)
         uintptr_t outer_cfa = d ? s->cfa[i + 1] : UINTPTR_MAX;
         while (m->next >= 0 && python[m->next].stack >= outer_cfa)
             put_group(m); /* its native frame was lost, or is on another stack */
+        m->link_here = m->link && s->cfa[i] < m->t->ranges.link_within;
         if (m->next >= 0 && python[m->next].stack >= s->cfa[i])
             put_group(m);
         else if (frame != SONDE_FRAME_ID_SKIP && frame != SONDE_FRAME_ID_EVAL)
-            put(m, frame);
+            put_frame(m, frame, s->pc[i]);
     }
 }
 
@@ -152,10 +225,12 @@ static void merge_by_count(struct merge *m, uint32_t native_length)
     for (; groups > evals; groups--)
         put_group(m);
     for (uint32_t d = 0; d < native_length; d++) {
+        uint32_t i = t->stack.count - 1 - d;
+        m->link_here = m->link && t->stack.cfa[i] < t->ranges.link_within;
         if (t->native[d] == SONDE_FRAME_ID_SKIP)
             continue;
         if (t->native[d] != SONDE_FRAME_ID_EVAL)
-            put(m, t->native[d]);
+            put_frame(m, t->native[d], t->stack.pc[i]);
         else if (groups == evals--) {
             put_group(m);
             groups--;
@@ -163,17 +238,37 @@ static void merge_by_count(struct merge *m, uint32_t native_length)
     }
 }
 
-static uint32_t merged_path(struct sonde_thread *t, uint32_t native_length, int python_count)
+static bool has_ranges(const struct sonde_thread *t)
 {
-    struct merge m = {.t = t, .same = true, .next = python_count - 1};
+    return atomic_load_explicit(&t->ranges.depth, memory_order_relaxed) != 0;
+}
+
+static bool has_link(const struct sonde_thread *t)
+{
+    return t->ranges.link_frame | t->ranges.link_name;
+}
+
+static uint32_t merged_path(struct sonde_thread *t, uint32_t native_length, int python_count, bool stack_only)
+{
+    struct merge m = {.t = t, .same = true, .next = python_count - 1, .stack_only = stack_only,
+                      .ranges = stack_only || has_ranges(t), .stack_same = true,
+                      .link = !stack_only && has_link(t)};
     if (t->stack.end != SONDE_UNWIND_OUTERMOST)
-        put(&m, sonde__frame_of_kind(SONDE_FRAME_CUT));
+        put_frame(&m, sonde__frame_of_kind(SONDE_FRAME_CUT), 0);
     if (python_count > 0 && t->python[m.next].stack)
         merge_by_place(&m, native_length);
     else
         merge_by_count(&m, native_length);
     while (m.next >= 0)
         put_group(&m);
+    if (m.ranges) {
+        sonde__ranges_cut(t, m.stack);
+        t->ranges.stack_length = m.stack;
+    }
+    if (m.ranges && !stack_only)
+        put_ranges(&m);
+    if (m.link)
+        put_link(&m);
     return m.length;
 }
 
@@ -216,17 +311,32 @@ static void check_stack(struct sonde_thread *t)
     }
 }
 
+static void count_walk(struct sonde_thread *t)
+{
+    sonde__count(&t->count.unwinds, 1);
+    if (__builtin_expect(t->stack.end != SONDE_UNWIND_OUTERMOST, 0))
+        sonde__count(t->stack.end == SONDE_UNWIND_CUT ? &t->count.unwind_truncated : &t->count.unwind_failed, 1);
+}
+
+void sonde__context_stack(struct sonde_thread *t)
+{
+    sonde__unwind(&t->stack);
+    count_walk(t);
+    native_frames(t);
+    merged_path(t, usable_length(t), python_frames(t), true);
+    t->merged = true;
+}
+
 uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
 {
     struct sonde_stack *s = &t->stack;
     sonde__unwind(s);
-    sonde__count(&t->count.unwinds, 1);
-    if (__builtin_expect(s->end != SONDE_UNWIND_OUTERMOST, 0))
-        sonde__count(s->end == SONDE_UNWIND_CUT ? &t->count.unwind_truncated : &t->count.unwind_failed, 1);
+    count_walk(t);
     uint32_t same = native_frames(t), n = usable_length(t), length;
     int python = python_frames(t);
-    if (python > 0 || t->had_python || s->end != SONDE_UNWIND_OUTERMOST) {
-        length = merged_path(t, n, python);
+    bool more = python > 0 || has_ranges(t) || has_link(t);
+    if (more || t->merged || s->end != SONDE_UNWIND_OUTERMOST) {
+        length = merged_path(t, n, python, false);
     } else {
         if (same > t->path_length)
             same = t->path_length;
@@ -236,13 +346,17 @@ uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
         }
         length = n;
     }
-    t->had_python = python > 0;
+    t->merged = more || s->end != SONDE_UNWIND_OUTERMOST;
     t->path_length = length;
     uint32_t node = child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api));
     if (__builtin_expect(sonde__agent.config.check || ++t->check_countdown >= CHECK_EVERY, 0)) {
         t->check_countdown = 0;
         check_stack(t);
     }
+    t->last_context = node;
+    void (*watch)(uint32_t context) = atomic_load_explicit(&watch_calls, memory_order_relaxed);
+    if (__builtin_expect(watch != NULL, 0))
+        watch(node);
     return node;
 }
 
@@ -254,6 +368,11 @@ uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_k
     if (origin)
         parent = child(t, parent, sonde__frame_of_link(origin));
     return sonde__context_op(t, parent, kind, name);
+}
+
+void sonde_watch_calls(void (*watch)(uint32_t context))
+{
+    atomic_store(&watch_calls, watch);
 }
 
 uint32_t sonde_call_context(const struct sonde_call *call)

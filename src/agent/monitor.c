@@ -112,6 +112,7 @@ void sonde__monitor_drain(void)
             sonde__monitor_take(sonde__channel_peek(&t->found));
             sonde__channel_next(&t->found);
         }
+        sonde__ranges_drain(t);
     }
 }
 

@@ -22,10 +22,13 @@
 #define SONDE_API_MAX 4096u
 #define CACHE_ENTRIES 65536u /* 1 MiB of address space, touched as used; less with a small budget */
 
+#define RANGE_NAMES_MAX 65536u /* their names in the trace */
+
 struct pair { _Atomic uint64_t mixed, value; };
 
 static struct {
-    struct pair *pc, *python, *op;
+    struct pair *pc, *python, *op, *text;
+    uint32_t range_names_left;
     uint32_t cache_mask;
     uint32_t *string_places, string_max;
     uint32_t last_queue_lane;
@@ -93,10 +96,12 @@ int sonde__tables_init(void)
     T.pc = sonde__heap_get(h, entries * sizeof(struct pair));
     T.python = sonde__heap_get(h, entries * sizeof(struct pair));
     T.op = sonde__heap_get(h, entries * sizeof(struct pair));
+    T.text = sonde__heap_get(h, entries * sizeof(struct pair));
+    T.range_names_left = RANGE_NAMES_MAX;
     T.string_max = (uint32_t)(h->size / 128);
     T.string_places = sonde__heap_get(h, (size_t)T.string_max * sizeof *T.string_places);
     uint16_t *numbers = sonde__heap_get(h, SONDE_TABLE_COUNT * segments * sizeof *numbers);
-    if (!T.pc || !T.python || !T.op || !T.string_places || !numbers)
+    if (!T.pc || !T.python || !T.op || !T.text || !T.string_places || !numbers)
         return SONDE_ENOMEM;
     for (int t = 0; t < SONDE_TABLE_COUNT; t++)
         T.table[t].segment = numbers + (size_t)t * segments;
@@ -149,11 +154,19 @@ static void *row_at(enum sonde_table table, uint32_t row_bytes, uint32_t id)
 
 #define STRING_MAX 60000u
 
+/* Eight bytes at a time: names of ranges are looked up in the program's threads. */
 static uint64_t bytes_hash(const char *bytes, size_t length)
 {
-    uint64_t h = 0xcbf29ce484222325ull ^ length; /* FNV-1a, 64 bits */
-    for (size_t i = 0; i < length; i++)
-        h = (h ^ (unsigned char)bytes[i]) * 0x100000001b3ull;
+    uint64_t h = 0xcbf29ce484222325ull ^ length;
+    for (; length > 0;) {
+        uint64_t word = 0;
+        size_t n = length < sizeof word ? length : sizeof word;
+        memcpy(&word, bytes, n);
+        h = sonde__map_hash(h ^ word);
+        bytes += n;
+        length -= n;
+    }
+    h = sonde__map_hash(h);
     return h ? h : 1;
 }
 
@@ -207,12 +220,37 @@ static uint32_t string_id(const char *bytes, size_t length)
     }
 }
 
+/* `left`: how many more strings of its kind may be added; NULL: any number. */
+static uint32_t string_known(const char *bytes, size_t length, uint32_t *left)
+{
+    uint64_t key, id;
+    if (!bytes || !sonde__agent.header)
+        return 0;
+    if (length > STRING_MAX)
+        length = STRING_MAX;
+    key = bytes_hash(bytes, length);
+    if (pair_find(T.text, key, &id))
+        return (uint32_t)id;
+    sonde__lock(&sonde__agent.table_lock);
+    uint32_t before = T.table[SONDE_TABLE_STRING].count;
+    id = left && !*left ? 0 : string_id(bytes, length);
+    if (left && T.table[SONDE_TABLE_STRING].count > before)
+        --*left;
+    if (id)
+        pair_put(T.text, key, id);
+    sonde__unlock(&sonde__agent.table_lock);
+    return (uint32_t)id;
+}
+
 uint32_t sonde_string(const char *bytes, size_t length)
 {
-    sonde__lock(&sonde__agent.table_lock);
-    uint32_t id = string_id(bytes, length);
-    sonde__unlock(&sonde__agent.table_lock);
-    return id;
+    return string_known(bytes, length, NULL);
+}
+
+uint32_t sonde_range_name(const char *bytes, size_t length)
+{
+    uint32_t id = string_known(bytes, length, &T.range_names_left);
+    return id || !bytes ? id : sonde_string(SONDE_RANGE_OTHER, sizeof SONDE_RANGE_OTHER - 1);
 }
 
 static uint32_t text_id(const char *text)
@@ -327,15 +365,15 @@ static uint32_t frame_of_new_pc(uintptr_t pc)
     return id;
 }
 
-/* An interpreter can only be in a module that no frame was in before: look for
- * it when one turns up, before the frame is named. Outside table_lock, since
- * looking takes the loader's lock. */
-static void look_for_python(uintptr_t pc)
+/* An interpreter, or what a backend waits for, can only be in a module that no
+ * frame was in before: look when one turns up, before the frame is named.
+ * Outside table_lock, since looking takes the loader's lock. */
+static void look_at_module(uintptr_t pc)
 {
     struct dl_find_object o;
     const char *why = NULL;
     bool known = false;
-    if (sonde__python_attached() || _dl_find_object((void *)(pc - 1), &o) != 0)
+    if (_dl_find_object((void *)(pc - 1), &o) != 0)
         return;
     uintptr_t start = (uintptr_t)o.dlfo_map_start;
     sonde__lock(&sonde__agent.table_lock);
@@ -345,6 +383,11 @@ static void look_for_python(uintptr_t pc)
     T.looked_at = start;
     sonde__unlock(&sonde__agent.table_lock);
     if (known)
+        return;
+    for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
+        if (sonde_backends[i]->module)
+            sonde_backends[i]->module(o.dlfo_link_map->l_name);
+    if (sonde__python_attached())
         return;
     if (sonde__python_attach(&why))
         sonde__agent.header->python_version = sonde__python_version();
@@ -357,7 +400,7 @@ uint32_t sonde__frame_of_pc(uintptr_t pc)
     uint64_t id;
     if (__builtin_expect(pair_find(T.pc, pc_key(pc), &id), 1))
         return (uint32_t)id;
-    look_for_python(pc);
+    look_at_module(pc);
     sonde__lock(&sonde__agent.table_lock);
     uint32_t known = pair_find(T.pc, pc_key(pc), &id) ? (uint32_t)id : frame_of_new_pc(pc);
     sonde__unlock(&sonde__agent.table_lock);
@@ -448,7 +491,15 @@ uint32_t sonde__frame_of_api(uint32_t api)
 }
 
 /* A frame that is all in its row, and found again by `key`. */
-static uint32_t frame_interned(uint64_t key, struct sonde_row_frame row)
+bool sonde__frame_find(uint64_t key, uint32_t *id)
+{
+    uint64_t found = 0;
+    bool is_there = pair_find(T.op, key, &found);
+    *id = (uint32_t)found;
+    return is_there;
+}
+
+uint32_t sonde__frame_intern(uint64_t key, struct sonde_row_frame row)
 {
     uint64_t id;
     if (__builtin_expect(pair_find(T.op, key, &id), 1))
@@ -465,13 +516,13 @@ static uint32_t frame_interned(uint64_t key, struct sonde_row_frame row)
 
 uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name)
 {
-    return frame_interned(((uint64_t)kind << 32 | name) * 2 + 1,
+    return sonde__frame_intern(((uint64_t)kind << 32 | name) * 2 + 1,
                           (struct sonde_row_frame){.kind = SONDE_FRAME_OP, .op = (uint16_t)kind, .name = name});
 }
 
 uint32_t sonde__frame_of_link(uint32_t node)
 {
-    return frame_interned((0x10000ull << 32 | node) * 2 + 1, /* no kind of operation is that high */
+    return sonde__frame_intern((0x10000ull << 32 | node) * 2 + 1, /* no kind of operation is that high */
                           (struct sonde_row_frame){.kind = SONDE_FRAME_LINK, .offset = node});
 }
 
@@ -511,6 +562,7 @@ uint32_t sonde_device_add(const struct sonde_device_info *info)
     uint8_t backend = backend_number(info->backend);
     if (!sonde__agent.header)
         return 0;
+    sonde__agent_runtime_is_there();
     sonde__lock(&sonde__agent.table_lock);
     struct sonde_row_device *d = ROW_ADD(DEVICE, struct sonde_row_device, &id);
     if (d) {

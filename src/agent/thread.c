@@ -50,6 +50,7 @@ static struct sonde_thread *slot_new(struct sonde_agent *a)
     t->slot = slot;
     sonde__channel_init(&t->channel, &a->heap, sizeof(struct sonde_event));
     sonde__channel_init(&t->found, &a->heap, sizeof(struct sonde_activity));
+    sonde__channel_init(&t->ranges.ended, &a->heap, sizeof(struct sonde_range_event));
     atomic_store_explicit(&a->threads[slot], t, memory_order_release);
     atomic_store_explicit(&a->thread_count, slot, memory_order_release);
     return t;
@@ -89,7 +90,9 @@ struct sonde_thread *sonde__thread_enter(void)
         lane_for(a, t);
         t->busy = 0;
         t->stack.count = t->stack.shared = 0; /* nothing to re-use of another thread's stack */
-        t->path_length = t->native_length = 0;
+        t->path_length = t->native_length = t->last_context = 0;
+        atomic_store(&t->ranges.depth, 0);
+        t->ranges.ignored = t->ranges.link_frame = t->ranges.link_name = 0;
     }
     sonde__unlock(&a->thread_lock);
     if (!t && !atomic_exchange(&a->slots_spent, true))

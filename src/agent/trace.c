@@ -168,11 +168,9 @@ static void keep_limit(void)
         sonde__trace_off(SONDE_DROP_MAX_SIZE);
 }
 
-static void hand_over(struct sonde_lane *lane)
+static void hand_over(struct sonde_lane *lane, struct sonde_segment *s)
 {
-    struct sonde_segment *s = lane->trace;
     struct tracer *t = tracer_of(lane);
-    lane->trace = NULL;
     if (!t)
         return; /* stays in the live mapping; sealing will find it */
     uint32_t tail = atomic_load_explicit(&t->tail, memory_order_relaxed);
@@ -185,30 +183,31 @@ static void hand_over(struct sonde_lane *lane)
 }
 
 /* Where the next row of a lane goes, or NULL when there is no room. */
-static void *row_slot(struct sonde_lane *lane, enum sonde_table table, uint32_t row_bytes)
+static void *row_slot(struct sonde_lane *lane, struct sonde_open_segment *open, enum sonde_table table,
+                      uint32_t row_bytes)
 {
-    struct sonde_segment *s = lane->trace;
+    struct sonde_segment *s = open->segment;
     if (s && (s->used + 1) * row_bytes > SONDE_SEGMENT_ROOM) {
-        hand_over(lane);
-        s = NULL;
+        hand_over(lane, s);
+        open->segment = s = NULL;
         if (atomic_load_explicit(&R.off, memory_order_relaxed))
             return NULL;
     }
     if (!s) {
         do
-            s = sonde__pool_get(&sonde__agent.pool, table, lane->id, lane->trace_sequence, row_bytes);
+            s = sonde__pool_get(&sonde__agent.pool, table, lane->id, open->sequence, row_bytes);
         while (!s && sonde__monitor_make_room());
-        lane->trace = s;
+        open->segment = s;
         if (!s)
             return NULL;
     }
     return (unsigned char *)sonde__segment_rows(s) + (size_t)s->used * row_bytes;
 }
 
-static void row_commit(struct sonde_lane *lane)
+static void row_commit(struct sonde_open_segment *open)
 {
-    __atomic_store_n(&lane->trace->used, lane->trace->used + 1, __ATOMIC_RELEASE);
-    lane->trace_sequence++;
+    __atomic_store_n(&open->segment->used, open->segment->used + 1, __ATOMIC_RELEASE);
+    open->sequence++;
 }
 
 static struct sonde_lane *lane_of(uint32_t id)
@@ -229,7 +228,7 @@ void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, u
     struct sonde_lane *lane = lane_of(e->lane);
     if (!sonde__agent.config.trace || !lane || !tracing(e->lane))
         return;
-    struct sonde_row_op *row = row_slot(lane, SONDE_TABLE_OP, sizeof *row);
+    struct sonde_row_op *row = row_slot(lane, &lane->trace, SONDE_TABLE_OP, sizeof *row);
     if (!row) {
         uint32_t off = atomic_load_explicit(&R.off, memory_order_relaxed);
         count_drops(e->lane, off ? off - 1 : SONDE_DROP_TRACE_FULL, 1);
@@ -239,7 +238,7 @@ void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, u
         .start_ns = t->start_ns, .end_ns = t->end_ns, .queued_ns = t->queued_ns, .submit_ns = t->submit_ns,
         .enter_ns = e->enter_ns, .bytes = e->bytes, .correlation = e->correlation, .node = e->op_node,
         .work = e->work, .object = e->object, .kind = e->kind, .flags = (uint16_t)flags};
-    row_commit(lane);
+    row_commit(&lane->trace);
 }
 
 void sonde__trace_call(const struct sonde_event *e)
@@ -247,12 +246,24 @@ void sonde__trace_call(const struct sonde_event *e)
     struct sonde_lane *lane = lane_of(e->thread_lane);
     if (!sonde__agent.config.trace || !lane || atomic_load_explicit(&R.off, memory_order_relaxed))
         return;
-    struct sonde_row_call *row = row_slot(lane, SONDE_TABLE_CALL, sizeof *row);
+    struct sonde_row_call *row = row_slot(lane, &lane->trace, SONDE_TABLE_CALL, sizeof *row);
     if (!row)
         return;
     *row = (struct sonde_row_call){.enter_ns = e->enter_ns, .leave_ns = e->leave_ns,
                                    .correlation = e->correlation, .node = e->api_node, .lane = e->lane};
-    row_commit(lane);
+    row_commit(&lane->trace);
+}
+
+void sonde__trace_range(const struct sonde_range_event *e)
+{
+    struct sonde_lane *lane = lane_of(e->lane);
+    if (!sonde__agent.config.trace || !lane || atomic_load_explicit(&R.off, memory_order_relaxed))
+        return;
+    struct sonde_row_range *row = row_slot(lane, &lane->ranges, SONDE_TABLE_RANGE, sizeof *row);
+    if (!row)
+        return;
+    *row = e->row;
+    row_commit(&lane->ranges);
 }
 
 void sonde__trace_off(enum sonde_drop cause)

@@ -430,6 +430,7 @@ void sonde__chunk_cover(struct sonde_chunk *h, const void *rows, uint32_t count)
 {
     const struct sonde_row_op *op = rows;
     const struct sonde_row_call *call = rows;
+    const struct sonde_row_range *range = rows;
     bool sorted = true;
 
     h->time_min = UINT64_MAX;
@@ -438,6 +439,9 @@ void sonde__chunk_cover(struct sonde_chunk *h, const void *rows, uint32_t count)
         if (h->table == SONDE_TABLE_CALL) {
             cover(h, call[i].enter_ns, call[i].leave_ns);
             sorted &= !i || call[i].enter_ns >= call[i - 1].enter_ns;
+        } else if (h->table == SONDE_TABLE_RANGE) {
+            cover(h, range[i].begin_ns, range[i].end_ns ? range[i].end_ns : range[i].begin_ns);
+            sorted &= !i || range[i].begin_ns >= range[i - 1].begin_ns;
         } else {
             if (op[i].flags & SONDE_OP_NO_TIMES) /* it has only the time of its API call */
                 cover(h, op[i].enter_ns, op[i].enter_ns);
@@ -511,7 +515,7 @@ long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
     choose_columns(&s, table, scratch);
     for (uint32_t i = 0; i < h.columns; i++)
         put_column(&s, i, scratch->values, &k);
-    if (table == SONDE_TABLE_OP || table == SONDE_TABLE_CALL)
+    if (sonde_table_is_trace(table))
         sonde__chunk_cover(&h, rows, count);
 
     memcpy(k.planes, scratch->packed, (size_t)(k.packed - scratch->packed));

@@ -38,7 +38,7 @@ static struct sonde__piece live_piece(const struct sonde__live_segment *s)
     h->row_bytes = s->header.row_bytes;
     h->raw_bytes = s->header.used * s->header.row_bytes;
     h->stored_bytes = h->raw_bytes;
-    if (h->table == SONDE_TABLE_OP || h->table == SONDE_TABLE_CALL)
+    if (sonde_table_is_trace(h->table))
         sonde__chunk_cover(h, s->rows, s->count);
     return piece;
 }

@@ -58,6 +58,12 @@ enum sonde_table {
     SONDE_TABLE_COUNT
 };
 
+/* Tables of lanes, whose rows have times; all others describe the process. */
+static inline int sonde_table_is_trace(unsigned table)
+{
+    return table == SONDE_TABLE_OP || table == SONDE_TABLE_CALL || table == SONDE_TABLE_RANGE;
+}
+
 struct sonde_segment {      /* one per SONDE_SEGMENT_BYTES, at a multiple of it */
     uint32_t magic;
     uint16_t table;         /* enum sonde_table */

@@ -110,7 +110,7 @@ static bool accept_row(struct sonde__data *data, size_t *room, const struct sond
 {
     struct sonde__chunk_at chunk = { .offset = row->offset };
     struct sonde_chunk *h = &chunk.header;
-    bool trace = row->table == SONDE_TABLE_OP || row->table == SONDE_TABLE_CALL;
+    bool trace = sonde_table_is_trace(row->table);
 
     if (row->offset != data->end || row->offset > limit || limit - row->offset < sizeof *h)
         return false; /* the index leaves something out */

@@ -100,6 +100,7 @@ int sonde__process_list_traces(struct sonde_process *p)
         return SONDE_ENOMEM;
     add_pieces(p, SONDE_TABLE_OP, lane_limit < UINT32_MAX ? (uint32_t)lane_limit : UINT32_MAX);
     add_pieces(p, SONDE_TABLE_CALL, lane_limit < UINT32_MAX ? (uint32_t)lane_limit : UINT32_MAX);
+    add_pieces(p, SONDE_TABLE_RANGE, lane_limit < UINT32_MAX ? (uint32_t)lane_limit : UINT32_MAX);
     return cover_lanes(p);
 }
 

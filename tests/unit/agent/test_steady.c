@@ -55,7 +55,10 @@ __attribute__((noinline)) static void step_b(int i)
 }
 __attribute__((noinline)) static void step_a(int i)
 {
+    static const char name[] = "a range";
+    sonde_range_push(&(struct sonde_range){.name = sonde_range_name(name, sizeof name - 1)});
     step_b(i + 1);
+    sonde_range_pop();
     harness_launch(queue, SONDE_OP_READ, 64, true);
     __asm__ volatile("" : : "r"(i) : "memory");
 }
@@ -90,7 +93,7 @@ static void *thread_main(void *arg)
     while (atomic_load(&stage) != 3)
         usleep(1000); /* the monitor empties the channel; its segments come back */
     run(WARM);
-    while (sonde__channel_waiting(&sonde__self->channel))
+    while (sonde__channel_waiting(&sonde__self->channel) || sonde__channel_waiting(&sonde__self->ranges.ended))
         usleep(1000);
     usleep(100000);
     uint64_t before = 0;
@@ -102,7 +105,8 @@ static void *thread_main(void *arg)
             locks_before = locks();
         }
         run(250);
-        while (sonde__channel_waiting(&sonde__self->channel)) /* spin until the monitor has kept up */
+        while (sonde__channel_waiting(&sonde__self->channel) ||
+               sonde__channel_waiting(&sonde__self->ranges.ended)) /* spin until the monitor has kept up */
             ;
     }
     locks_after = locks();
