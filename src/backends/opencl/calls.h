@@ -87,6 +87,7 @@
 /* Functions that are not enqueued through the dispatch table: programs ask for
  * their address (extensions.c). */
 #define SONDE_CL_EXTENSION_MAP(X)             \
+    X(clCreateCommandBufferKHR)               \
     X(clEnqueueCommandBufferKHR)              \
     X(clEnqueueMemcpyINTEL)                   \
     X(clEnqueueMemFillINTEL)                  \

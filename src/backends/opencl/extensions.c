@@ -10,14 +10,13 @@
 #include <ck_spinlock.h>
 #include <string.h>
 
-enum { PLATFORMS_MAX = 16, QUEUES_MAX = 16 };
+enum { PLATFORMS_MAX = 16 };
 
 struct extensions {
     cl_platform_id platform; /* NULL: asked for without a platform */
 #define X(name) name##_fn name;
     SONDE_CL_EXTENSION_MAP(X)
 #undef X
-    clGetCommandBufferInfoKHR_fn clGetCommandBufferInfoKHR;
 };
 
 #define X(name) extern __typeof__(*(name##_fn)0) sonde__##name;
@@ -51,13 +50,6 @@ static struct extensions *extensions_make(cl_platform_id platform)
     return extensions;
 }
 
-static void *runtime_function(cl_platform_id platform, const char *name)
-{
-    const cl_icd_dispatch *real = sonde__cl_target(platform);
-    return platform ? real->clGetExtensionFunctionAddressForPlatform(platform, name)
-                    : real->clGetExtensionFunctionAddress(name);
-}
-
 void *sonde__cl_extension(cl_platform_id platform, const char *name, void *real)
 {
     if (!real || !name)
@@ -70,10 +62,6 @@ void *sonde__cl_extension(cl_platform_id platform, const char *name, void *real)
     struct extensions *extensions = extensions_make(platform);
     if (!extensions)
         return real;
-    if (strcmp(name, "clEnqueueCommandBufferKHR") == 0)
-        extensions->clGetCommandBufferInfoKHR =
-            (clGetCommandBufferInfoKHR_fn)(uintptr_t)runtime_function(
-                platform, "clGetCommandBufferInfoKHR");
 #define X(function)                                  \
     if (strcmp(name, #function) == 0) {              \
         extensions->function = (function##_fn)(uintptr_t)real;  \
@@ -193,28 +181,25 @@ CALL_WITH(context_extensions(context,
 
 /* ---- command buffers ------------------------------------------------------------------ */
 
-/* The queue that a command buffer runs on when the call names none. */
-static cl_command_queue buffer_queue(const struct extensions *real, cl_command_buffer_khr buffer)
-{
-    cl_command_queue queues[QUEUES_MAX] = { NULL };
-    if (!real->clGetCommandBufferInfoKHR
-        || real->clGetCommandBufferInfoKHR(buffer, CL_COMMAND_BUFFER_QUEUES_KHR, sizeof queues,
-                                           queues, NULL)
-               != CL_SUCCESS)
-        return NULL;
-    return queues[0];
-}
+/* The queue that a buffer is made for is the one it runs on when the enqueuing
+ * call names none. We note it here: asked for CL_COMMAND_BUFFER_QUEUES_KHR,
+ * PoCL 3.1 answers with the address of its list in place of the first queue. */
+CALL_WITH(queue_extensions(count && queues ? queues[0] : NULL,
+                           offsetof(struct extensions, clCreateCommandBufferKHR)),
+          cl_command_buffer_khr, clCreateCommandBufferKHR,
+          (cl_uint count, const cl_command_queue *queues,
+           const cl_command_buffer_properties_khr *properties, cl_int *error),
+          real->clCreateCommandBufferKHR(count, queues, properties, error),
+          if (result) sonde__cl_buffer_made(result, queues[0]))
 
 cl_int CL_API_CALL sonde__clEnqueueCommandBufferKHR(cl_uint count, cl_command_queue *queues,
                                                     cl_command_buffer_khr buffer, WAITS)
 {
     const size_t offset = offsetof(struct extensions, clEnqueueCommandBufferKHR);
-    cl_command_queue queue = count && queues ? queues[0] : NULL;
+    cl_command_queue queue = count && queues ? queues[0] : sonde__cl_buffer_queue(buffer);
     const struct extensions *real =
         queue ? queue_extensions(queue, offset) : extensions_with(NULL, offset);
     struct sonde_cl_enqueue enqueue;
-    if (!queue)
-        queue = buffer_queue(real, buffer);
     if (!sonde__cl_enqueue_begin(&enqueue, API_clEnqueueCommandBufferKHR, queue, event))
         return real->clEnqueueCommandBufferKHR(count, queues, buffer, WAITED);
     event = enqueue.event;

@@ -22,6 +22,10 @@ struct sonde_cl_work {
     size_t global[3], local[3];
 };
 
+struct command_buffer {
+    _Atomic cl_command_queue queue;
+};
+
 struct work_bucket {
     const struct sonde_cl_work *_Atomic first;
 };
@@ -36,7 +40,7 @@ typedef struct sonde_cl_device *_Atomic lane_slot;
 static struct sonde_map queues = SONDE_MAP_INITIALIZER, kernels = SONDE_MAP_INITIALIZER,
                         mems = SONDE_MAP_INITIALIZER, svms = SONDE_MAP_INITIALIZER,
                         works = SONDE_MAP_INITIALIZER, contexts = SONDE_MAP_INITIALIZER,
-                        devices = SONDE_MAP_INITIALIZER;
+                        devices = SONDE_MAP_INITIALIZER, buffers = SONDE_MAP_INITIALIZER;
 static pthread_mutex_t slow_lock = PTHREAD_MUTEX_INITIALIZER; /* first use of anything */
 static struct sonde_cl_device *_Atomic device_list;
 static lane_slot *_Atomic lane_devices[LANE_BLOCKS];
@@ -271,6 +275,20 @@ struct sonde_cl_queue *sonde__cl_queue_used(cl_command_queue handle)
         pthread_mutex_unlock(&slow_lock);
     }
     return queue;
+}
+
+void sonde__cl_buffer_made(cl_command_buffer_khr handle, cl_command_queue queue)
+{
+    struct command_buffer *buffer =
+        sonde__map_put(&buffers, (uintptr_t)handle, sizeof *buffer, NULL);
+    if (buffer)
+        atomic_store_explicit(&buffer->queue, queue, memory_order_relaxed);
+}
+
+cl_command_queue sonde__cl_buffer_queue(cl_command_buffer_khr handle)
+{
+    struct command_buffer *buffer = sonde__map_get(&buffers, (uintptr_t)handle);
+    return buffer ? atomic_load_explicit(&buffer->queue, memory_order_relaxed) : NULL;
 }
 
 /* ---- kernels ---------------------------------------------------------------- */
@@ -509,7 +527,7 @@ void sonde__cl_objects_forget(void)
 {
     pthread_mutex_init(&slow_lock, NULL);
     struct sonde_map *const all[] = { &queues, &kernels,  &mems,   &svms,
-                                      &works,  &contexts, &devices };
+                                      &works,  &contexts, &devices, &buffers };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         sonde__map_reset(all[i]);
     last_queue.handle = NULL;

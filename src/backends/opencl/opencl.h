@@ -14,6 +14,7 @@
 #define CL_USE_DEPRECATED_OPENCL_1_0_APIS
 #define CL_USE_DEPRECATED_OPENCL_1_1_APIS
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl_ext.h>
 #include <CL/cl_icd.h>
 
 #include <stdatomic.h>
@@ -118,6 +119,8 @@ static inline bool sonde__cl_queue_hidden(const struct sonde_cl_queue *queue)
 uint32_t sonde__cl_kernel_name(cl_kernel handle, struct sonde_cl_kernel *kernel);
 uint32_t sonde__cl_kernel_work(struct sonde_cl_kernel *kernel, cl_uint dims, const size_t *global,
                                const size_t *local);
+/* The queue that a command buffer was made for; NULL = not seen. */
+cl_command_queue sonde__cl_buffer_queue(cl_command_buffer_khr handle);
 /* Bytes of one pixel of an image. */
 size_t sonde__cl_pixel_bytes(cl_mem image);
 /* Data object of a memory object, of an SVM pointer; 0 = unknown. */
@@ -134,6 +137,7 @@ void sonde__cl_kernel_made(cl_kernel handle);
 void sonde__cl_context_made(cl_context handle);
 void sonde__cl_mem_made(const struct sonde_call *call, cl_mem handle,
                         enum sonde_object_kind kind);
+void sonde__cl_buffer_made(cl_command_buffer_khr handle, cl_command_queue queue);
 void sonde__cl_svm_made(const struct sonde_call *call, const void *pointer, size_t bytes);
 /* The program gives a reference back, or frees. */
 void sonde__cl_mem_released(cl_mem handle);

@@ -1,4 +1,4 @@
-/* cl_test.h - a device, a context and an error check for the programs of these tests. */
+/* cl_test.h - a device, a context, an error check and a tally for the programs of these tests. */
 #ifndef CL_TEST_H
 #define CL_TEST_H
 
@@ -23,6 +23,37 @@
             exit(1);                                                           \
         }                                                                      \
     } while (0)
+
+/* What a program did, in the words of the counting agent: `op KIND COUNT bytes BYTES`. */
+struct tally {
+    const char *kind;
+    unsigned long count, bytes;
+};
+
+static struct tally tallies[40];
+
+static inline void did(const char *kind, unsigned long bytes)
+{
+    struct tally *tally = tallies;
+    while (tally->kind && strcmp(tally->kind, kind) != 0)
+        tally++;
+    tally->kind = kind;
+    tally->count++;
+    tally->bytes += bytes;
+}
+
+/* `call` made an operation of this kind. */
+#define DO(kind, bytes, call) \
+    do {                      \
+        CHECK(call);          \
+        did(kind, bytes);     \
+    } while (0)
+
+static inline void tell_operations(void)
+{
+    for (const struct tally *tally = tallies; tally->kind; tally++)
+        printf("op %s %lu bytes %lu\n", tally->kind, tally->count, tally->bytes);
+}
 
 static inline cl_device_id first_device(cl_platform_id *platform)
 {

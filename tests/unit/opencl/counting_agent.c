@@ -310,6 +310,16 @@ static void report_counts(FILE *out)
                     (unsigned long long)api_count[i]);
 }
 
+/* A runtime's thread may let go of the last objects only after the program has:
+ * wait for as many as the test says must die. */
+static void wait_for_deaths(void)
+{
+    const char *text = getenv("COUNT_DEATHS");
+    const uint64_t expected = text ? strtoull(text, NULL, 10) : 0;
+    for (int i = 0; i < 2000 && __atomic_load_n(&objects_freed, __ATOMIC_RELAXED) < expected; i++)
+        usleep(5000);
+}
+
 static void report(void)
 {
     const char *path = getenv("COUNT_OUT");
@@ -317,6 +327,7 @@ static void report(void)
     if (!out)
         return;
     sonde_harvest(true);
+    wait_for_deaths();
     sonde_backend_opencl.sync_clocks();
     report_counts(out);
     fputs(devices, out);

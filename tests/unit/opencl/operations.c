@@ -11,30 +11,7 @@
 
 enum { SIDE = 16, BYTES = SIDE * SIDE * 4, PIXEL = 4 };
 
-struct tally {
-    const char *kind;
-    unsigned long count, bytes;
-};
-
-static struct tally tallies[32];
 static unsigned long work_items, sub_items;
-
-static void did(const char *kind, unsigned long bytes)
-{
-    struct tally *tally = tallies;
-    while (tally->kind && strcmp(tally->kind, kind) != 0)
-        tally++;
-    tally->kind = kind;
-    tally->count++;
-    tally->bytes += bytes;
-}
-
-/* `call` made an operation of this kind. */
-#define DO(kind, bytes, call) \
-    do {                      \
-        CHECK(call);          \
-        did(kind, bytes);     \
-    } while (0)
 
 struct world {
     cl_device_id device;
@@ -218,8 +195,7 @@ static void short_queue(struct world *w)
 
 static void report(unsigned long rounds)
 {
-    for (const struct tally *tally = tallies; tally->kind; tally++)
-        printf("op %s %lu bytes %lu\n", tally->kind, tally->count, tally->bytes);
+    tell_operations();
     printf("kernel first %lu\nkernel second_kernel %lu\n", work_items, sub_items);
     printf("lanes %lu\n", 1 + rounds);
 }

@@ -4,7 +4,8 @@
  * of the ways it can take hold, and compares what the program says it did, or
  * what it could see, with what the agent counted, or with a run without it.
  *
- * Paths come from the build: PROGRAMS (folder), AGENT, PRELOAD and SKEW_LAYER (libraries).
+ * Paths come from the build: PROGRAMS (folder), AGENT, PRELOAD, SKEW_LAYER, STANDIN_LAYER
+ * and SECOND_PLATFORM (libraries).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -173,7 +174,9 @@ static void counts_every_operation(void **state)
 static void tells_once(void **state)
 {
     (void)state;
+    setenv("COUNT_DEATHS", "42", 1);
     free(run(BOTH, NULL, "opencl-operations", "10"));
+    unsetenv("COUNT_DEATHS");
     char *counts = read_counts();
     must_have(counts, "works 5");
     must_have(counts, "work_calls 5");
@@ -211,6 +214,83 @@ static void follows_dlopen(void **state)
         free(counts);
     }
     free(alone);
+}
+
+/* Calls by address, command buffers, and what no runtime here has: the program
+ * sees the same, failed calls count for nothing, and objects are told when they
+ * are made and when they die. `standin` is below the agent or not there. */
+static void compare_extensions(bool standin, const char *argument)
+{
+    char *alone = run(ALONE, standin ? STANDIN_LAYER : NULL, "opencl-extensions", argument);
+    const char *freed = strstr(alone, "objects_freed ");
+    assert_non_null(freed);
+    setenv("COUNT_DEATHS", freed + strlen("objects_freed "), 1);
+    for (enum way way = LAYER; way < WAYS; way++) {
+        if (standin && way == PATCHED)
+            continue; /* the tables of vendors have nothing of a layer */
+        char *with = run(way, standin ? STANDIN_LAYER ":" AGENT : NULL, "opencl-extensions",
+                         argument);
+        char *counts = read_counts();
+        assert_string_equal(alone, with);
+        same_lines(with, counts, "op ");
+        same_lines(with, counts, "objects ");
+        same_lines(with, counts, "object_bytes ");
+        same_lines(with, counts, "objects_freed ");
+        must_be_complete(counts);
+        free(with);
+        free(counts);
+    }
+    unsetenv("COUNT_DEATHS");
+    free(alone);
+}
+
+static void follows_extensions(void **state)
+{
+    (void)state;
+    compare_extensions(false, NULL);
+    compare_extensions(false, "anywhere");
+    compare_extensions(true, NULL);
+    compare_extensions(true, "anywhere");
+}
+
+/* Two platforms by turns, each with its own dispatch table and clock. */
+static void keeps_platforms_apart(void **state)
+{
+    (void)state;
+    char vendors[96], path[128];
+    snprintf(vendors, sizeof vendors, "%s/vendors", folder);
+    assert_int_equal(mkdir(vendors, 0700), 0);
+    char command[512];
+    snprintf(command, sizeof command, "cp ${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}/*.icd %s", vendors);
+    assert_int_equal(system(command), 0);
+    snprintf(path, sizeof path, "%s/second.icd", vendors);
+    FILE *icd = fopen(path, "w");
+    assert_non_null(icd);
+    fputs(SECOND_PLATFORM "\n", icd);
+    fclose(icd);
+    setenv("OCL_ICD_VENDORS", vendors, 1);
+    setenv("COUNT_SLACK_NS", "100000", 1); /* whole microseconds, and the pair's error */
+    char *alone = run(ALONE, NULL, "opencl-platforms", "20");
+    const bool two = strstr(alone, "platforms 2") != NULL;
+    for (enum way way = LAYER; two && way < WAYS; way++) {
+        char *with = run(way, NULL, "opencl-platforms", "20");
+        char *counts = read_counts();
+        assert_string_equal(alone, with);
+        same_lines(with, counts, "op ");
+        assert_int_equal(lines_stand_in(with, counts, "device "), 2);
+        assert_int_equal(lines_stand_in(with, counts, "lane "), 2);
+        must_be_complete(counts);
+        must_have(counts, "clock_pairs 2");
+        free(with);
+        free(counts);
+    }
+    free(alone);
+    unsetenv("OCL_ICD_VENDORS");
+    unsetenv("COUNT_SLACK_NS");
+    if (!two) {
+        puts("skipped: no second OpenCL platform here (package oclgrind)");
+        skip();
+    }
 }
 
 /* Device times on any clock come to the host's axis: to the rounding of that
@@ -268,6 +348,8 @@ int main(void)
         cmocka_unit_test(tells_once),
         cmocka_unit_test(answers_as_without),
         cmocka_unit_test(follows_dlopen),
+        cmocka_unit_test(follows_extensions),
+        cmocka_unit_test(keeps_platforms_apart),
         cmocka_unit_test(knows_clocks),
         cmocka_unit_test(repairs_layers),
     };
