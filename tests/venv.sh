@@ -17,7 +17,7 @@ case $action in
         exit 0
     fi
     rm -rf "$dir"
-    if python3 -m venv "$dir" && "$dir/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"; then
+    if python3 -m venv "$dir" && timeout 600 "$dir/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements.txt"; then
         cp "$here/requirements.txt" "$dir/made-from"
         exit 0
     fi

@@ -29,7 +29,7 @@ NORMALIZE = [
 ]
 
 
-def run(*args, cwd=None, env=None, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=100, program=SONDE,
+def run(*args, cwd=None, env=None, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=600, program=SONDE,
         user=None):
     """Runs `sonde ARGS`; text in and out. COLUMNS and TERM are fixed."""
     full = {k: v for k, v in os.environ.items() if not k.startswith("SONDE_") or k == "SONDE_BUILD"}

@@ -25,7 +25,7 @@ class Real(cli.Case):
         program = os.path.join(EXAMPLES, command[0])
         if not os.access(program, os.X_OK):
             self.skipTest("%s is not built" % command[0])
-        plain = subprocess.run([program, *command[1:]], cwd=self.folder, capture_output=True, timeout=100)
+        plain = subprocess.run([program, *command[1:]], cwd=self.folder, capture_output=True, timeout=600)
         if plain.returncode:
             self.skipTest("%s does not run here: %s" % (command[0], plain.stderr.decode().strip()))
         done = self.ok("record", "-o", self.path("run.sonde"), "--", program, *command[1:])

@@ -14,7 +14,7 @@ SOURCE = os.environ.get("SOURCE", "")
 def run(*args, **options):
     """Run sonde; text in and out."""
     options.setdefault("stdin", subprocess.DEVNULL)
-    options.setdefault("timeout", 120)
+    options.setdefault("timeout", 600)
     return subprocess.run([SONDE, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors="replace", **options)
 

@@ -30,7 +30,7 @@ class Dist(InFolder):
 
     def sonde(self, *args):
         return subprocess.run([self.tree + "/bin/sonde", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              env=self.environment, timeout=120)
+                              env=self.environment, timeout=600)
 
     def test_every_library_is_inside(self):
         text = subprocess.run(["ldd", self.tree + "/bin/sonde"], stdout=subprocess.PIPE, text=True, env=self.environment).stdout

@@ -15,7 +15,7 @@ import unittest
 
 from common import SONDE, main
 
-LIMIT = 60  # seconds until a scenario counts as hung
+LIMIT = 300  # seconds until a scenario counts as hung
 
 COUNTER = r"""
 import signal, sys, time
@@ -30,6 +30,15 @@ for line in sys.stdin:
     if line.strip() == "end":
         break
 print("counted", count, flush=True)
+"""
+
+SLEEPER = r"""
+import os, sys, time
+print("begun", flush=True)
+while not os.path.exists("go-on"):
+    time.sleep(0.01)
+print("finished", flush=True)
+sys.exit(3)
 """
 
 
@@ -97,7 +106,7 @@ class Jobs(unittest.TestCase):
         with open(self.folder + "/counter.py", "w") as file:
             file.write(COUNTER)
         with open(self.folder + "/sleeper.py", "w") as file:
-            file.write("import time, sys\nprint('begun', flush=True)\ntime.sleep(0.5)\nprint('finished', flush=True)\nsys.exit(3)\n")
+            file.write(SLEEPER)
         self.terminals = []
 
     def tearDown(self):
@@ -182,9 +191,9 @@ class Jobs(unittest.TestCase):
             t.type("\x1a")
             t.expect(r"Stopped")
             t.expect(r"\$ ")
-            t.type("bg\n")
-            t.expect(r"finished\n")
-            self.assertIn("status-3", t.run("wait %1; echo status-$?"))
+            t.run("bg")
+            t.run("touch go-on", r"finished\n")
+            self.assertIn("status-3", t.run("wait %1; echo status-$?; rm go-on"))
         self.both(scenario)
 
     def test_background_reader_is_stopped_by_the_terminal(self):

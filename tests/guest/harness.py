@@ -1,6 +1,7 @@
 """What the runners of tests/guest, tests/real, tests/piglit and tests/kill share."""
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import counts  # noqa: E402
 
 SKIP = 77
+PATIENCE = 600  # seconds until a run counts as hung: far more than a loaded machine needs
 
 
 class Failure(Exception):
@@ -49,9 +51,12 @@ def describe(status):
     return f"signal {-status}" if status < 0 else f"status {status}"
 
 
-def run(command, env, cwd=None, stdin=None, timeout=120, closed=()):
-    """Run to its end; `closed` names streams that are pipes nobody reads."""
-    pipes = {}
+def run(command, env, cwd=None, stdin=None, timeout=PATIENCE, closed=(), descendants=False):
+    """Run to its end; `closed` names streams that are pipes nobody reads. With
+    `descendants`, to the end of every process that came of it: an open pipe says so."""
+    pipes, alive, token = {}, None, None
+    if descendants:
+        alive, token = os.pipe()
     for name in ("stdout", "stderr"):
         if name in closed:
             reader, writer = os.pipe()
@@ -60,15 +65,22 @@ def run(command, env, cwd=None, stdin=None, timeout=120, closed=()):
         else:
             pipes[name] = subprocess.PIPE
     child = subprocess.Popen(command, env=env, cwd=cwd, stdin=subprocess.PIPE, start_new_session=True,
-                             restore_signals=True, **pipes)
+                             restore_signals=True, pass_fds=(token,) if descendants else (), **pipes)
     for name in closed:
         os.close(pipes[name])
+    if descendants:
+        os.close(token)
     try:
         out, err = child.communicate((stdin or "").encode(), timeout=timeout)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
         out, err = child.communicate()
         raise Failure(f"did not end within {timeout} s: {' '.join(command)}\n{tail(out)}{tail(err)}") from None
+    if descendants:
+        ended = select.select([alive], [], [], timeout)[0]
+        os.close(alive)
+        if not ended:
+            raise Failure(f"what {' '.join(command)} started did not end within {timeout} s")
     return Outcome(child.returncode, out or b"", err or b"")
 
 
@@ -127,6 +139,16 @@ def check_late(book, expected):
     found = operations(book)
     if sum(found.values()) + lost != sum(expected.values()):
         raise Failure(f"{sum(expected.values())} operations; sonde has {found} and {lost} after the end")
+
+
+def check_killed(book, expected):
+    """As check_counts, but what was still in flight when the program was killed may lack its end."""
+    found, flying = operations(book), number(book.get("in_flight"))
+    if sum(found.values()) + flying != sum(expected.values()) or number(book.get("seen")) != sum(expected.values()):
+        raise Failure(f"{sum(expected.values())} operations; sonde has {found}, {flying} in flight, {book.get('seen')} seen")
+    for key in ("dropped", "unmatched"):
+        if number(book.get(key)):
+            raise Failure(f"{key} is {book[key]}, not 0")
 
 
 def process_folders(measurement):

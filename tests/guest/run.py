@@ -82,21 +82,9 @@ class Runner:
         os.chmod(self.cwd, 0o777)
         closed = [name for name in ("stdout", "stderr") if self.case.options.get(name) == "closed"]
         outcome = harness.run(prefix + self.command, env, self.cwd, self.case.options.get("stdin"),
-                              self.options.timeout, closed)
-        self.wait_for_file()
+                              self.options.timeout, closed, "outlives" in self.case.options)
         outcome.files = contents(self.cwd)
         return outcome
-
-    def wait_for_file(self):
-        """A daemon goes on after its parent: wait for the file it writes last."""
-        name = self.case.options.get("wait-for")
-        deadline = time.monotonic() + 20
-        while name and not os.path.exists(os.path.join(self.cwd, name)):
-            if time.monotonic() > deadline:
-                raise Failure(f"{name} was never written")
-            time.sleep(0.05)
-        if name:
-            time.sleep(0.3)
 
     def plain(self):
         env = dict(self.env)
@@ -147,6 +135,8 @@ class Runner:
         expected = harness.counts.read(self.count_prefix) if kind == "counted" else self.case.expected
         if "late" in self.case.options:
             harness.check_late(book, expected)
+        elif "killed" in self.case.options:
+            harness.check_killed(book, expected)
         elif kind in ("exact", "counted"):
             harness.check_counts(book, expected)
         if number := harness.number(book.get("unwind_mismatched")):
@@ -195,7 +185,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     harness.add_arguments(parser)
     parser.add_argument("--only", default="", help="run this case alone")
-    parser.add_argument("--timeout", type=float, default=120)
+    parser.add_argument("--timeout", type=float, default=harness.PATIENCE)
     parser.add_argument("source")
     parser.add_argument("program")
     options = parser.parse_args()

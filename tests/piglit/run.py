@@ -85,7 +85,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     harness.add_arguments(parser)
     parser.add_argument("--all", action="store_true")
-    parser.add_argument("--timeout", type=float, default=3000)
+    parser.add_argument("--timeout", type=float, default=10000)
     options = parser.parse_args()
     harness.device_or_skip()
     if not shutil.which("piglit"):

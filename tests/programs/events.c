@@ -11,6 +11,7 @@
  * case: old-forms old => kernel=10 marker=2 barrier=2 read=1
  */
 #include "guest.h"
+#include "quiet.h"
 
 static struct guest g;
 
@@ -39,7 +40,7 @@ static void user(cl_int outcome)
     for (int i = 0; i < 8; i++)
         events[i] = launch_after(g.queue, 1, &gate);
     CL(clFlush(g.queue));
-    usleep(20000);
+    quiet_wait();
     if (outcome >= 0)
         show(events[0]);
     CL(clSetUserEventStatus(gate, outcome));

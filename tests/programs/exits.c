@@ -1,8 +1,9 @@
 /* exits.c - every way to end, with everything finished and with work in flight.
  *
  * The exit handler enqueues too: it runs after main, perhaps after Sonde's own,
- * and is then counted as lost. Ends that nobody can see coming lose at most the
- * last second, so the program pauses before those and all must be there.
+ * and is then counted as lost. Ends that nobody can see coming lose what was
+ * not yet written, so the program waits for that before those, and all must be
+ * there: finished, or in flight.
  *
  * case: return return => kernel=100 read=1
  * case: exit exit => kernel=100 read=1
@@ -17,18 +18,22 @@
  * case: thread-exits thread => kernel=100 read=1
  * case: main-thread-leaves pthread_exit => kernel=150 read=2
  * case: handler-enqueues handler => kernel=120 read=2 ; late
- * case: in-flight-return flight-return => kernel=301
- * case: in-flight-exit flight-exit => kernel=301
- * case: in-flight-_exit flight-_exit => kernel=301
- * case: in-flight-quick_exit flight-quick_exit => kernel=301
- * case: in-flight-abort flight-abort => kernel=301
- * case: in-flight-sigkill flight-kill => kernel=301
+ * case: in-flight-return flight-return => kernel=31
+ * case: in-flight-exit flight-exit => kernel=31
+ * case: in-flight-_exit flight-_exit => kernel=31
+ * case: in-flight-quick_exit flight-quick_exit => kernel=31
+ * case: in-flight-abort flight-abort => kernel=31 ; killed
+ * case: in-flight-sigkill flight-kill => kernel=31 ; killed
  */
 #include "guest.h"
+#include "measured.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
+
+/* Few: a twentieth of a second's work, where exit waits for a second. */
+enum { FLIGHT = 30 };
 
 static struct guest g;
 static int          want_work;
@@ -104,6 +109,7 @@ static int end(const char *how)
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "return";
+    uint64_t    seen = 101, done = 101;
     atexit(at_exit_handler);
     at_quick_exit(at_quick_exit_handler);
     guest_open(&g);
@@ -112,8 +118,9 @@ int main(int argc, char **argv)
         /* PoCL compiles at the first launch, and crashes when exit comes meanwhile. */
         guest_launch(&g, g.queue, g.spin, 1);
         CL(clFinish(g.queue));
-        guest_launch(&g, g.queue, g.spin, 300);
+        guest_launch(&g, g.queue, g.spin, FLIGHT);
         CL(clFlush(g.queue));
+        seen = FLIGHT + 1, done = 0;
         printf("work in flight\n");
     } else {
         guest_add(&g, 100);
@@ -122,6 +129,6 @@ int main(int argc, char **argv)
     want_work = strcmp(how, "handler") == 0;
     fflush(stdout);
     if (strstr("abort kill term segv raw", how))
-        usleep(1200000);
+        measured_wait(seen, done);
     return end(how);
 }

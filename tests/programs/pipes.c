@@ -6,13 +6,14 @@
  * case: standard-error-closed stderr => kernel=100 read=1 ; stderr=closed
  */
 #include "guest.h"
+#include "measured.h"
 
 #include <signal.h>
 
-/* A signal that kills loses at most the last second. */
+/* A signal that kills loses what was not yet written. */
 static void pause_and_print(void)
 {
-    usleep(1200000);
+    measured_wait(100, 100);
     puts("early");
     fflush(stdout);
 }
@@ -30,7 +31,7 @@ int main(int argc, char **argv)
         pause_and_print();
     int ran = guest_read(&g);
     if (strcmp(kind, "default") == 0)
-        usleep(1200000);
+        measured_wait(101, 101);
     printf("ran %d\n", ran);
     int gave = fflush(stdout);
     fprintf(stderr, "flush gave %d, %s\n", gave, gave ? strerror(errno) : "fine");

@@ -113,7 +113,7 @@ def callbacks():
         event = guest.launch(kernel)
         event.set_callback(cl.command_execution_status.COMPLETE, done.append)
     guest.queue.finish()
-    for _ in range(200):
+    for _ in range(30000):
         if len(done) == 20:
             break
         threading.Event().wait(0.01)

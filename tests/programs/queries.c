@@ -9,6 +9,7 @@
  * case: names names => kernel=2
  */
 #include "guest.h"
+#include "quiet.h"
 
 static struct guest g;
 
@@ -101,7 +102,7 @@ static void references(void)
     cl_int   gave = 0;
     CL(clEnqueueNDRangeKernel(g.queue, g.add, 1, NULL, &items, &items, 0, NULL, &event));
     CL(clFinish(g.queue));
-    usleep(20000); /* PoCL drops its own references a moment later */
+    quiet_wait(); /* PoCL drops its own references a moment later */
     printf("event finished: %u\n", event_references(event));
     CL(clRetainEvent(event));
     printf("event retained: %u\n", event_references(event));
@@ -113,7 +114,7 @@ static void references(void)
     printf("event's queue is ours %d, type %x\n", of_event == g.queue, type);
     guest_add(&g, 100);
     CL(clFinish(g.queue));
-    usleep(20000);
+    quiet_wait();
     CL(clGetCommandQueueInfo(g.queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, NULL));
     printf("queue %u\n", count);
     CL(clGetKernelInfo(g.add, CL_KERNEL_REFERENCE_COUNT, sizeof count, &count, NULL));

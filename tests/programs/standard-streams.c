@@ -2,7 +2,7 @@
  *
  * case: before-opencl before => kernel=2000 read=1
  * case: after-opencl after => kernel=4000 read=2
- * case: daemon daemon => kernel=2000 read=1 ; wait-for=result
+ * case: daemon daemon => kernel=2000 read=1 ; outlives
  */
 #include "guest.h"
 

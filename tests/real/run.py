@@ -65,7 +65,7 @@ def run(options, prefix, env):
     shutil.rmtree(cwd, ignore_errors=True)
     os.makedirs(cwd)
     command, _package, by_timing, files = PROGRAMS[options.name]
-    outcome = harness.run(prefix + command, env, cwd, timeout=280)
+    outcome = harness.run(prefix + command, env, cwd, timeout=1500)
     raw_out, raw_err = outcome.out, outcome.err
     # The arrays and umat scripts print checksums, which must be equal digit by digit.
     if options.name not in PYTHON_MODULES:

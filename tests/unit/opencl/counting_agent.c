@@ -76,7 +76,7 @@ bool sonde_recording(void)
 
 static void drain(void)
 {
-    for (int i = 0; i < 200 && sonde_harvest(true) > 0; i++)
+    for (int i = 0; i < 30000 && sonde_harvest(true) > 0; i++)
         usleep(10000);
 }
 

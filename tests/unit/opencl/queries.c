@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "../../programs/quiet.h"
 #include "cl_test.h"
 
 static pthread_t main_thread;
@@ -16,7 +17,7 @@ static _Atomic int settled_callbacks;
 /* A runtime's thread lets go of a finished event a moment after the wait for it ends. */
 static void settle(void)
 {
-    usleep(50000);
+    quiet_wait();
 }
 
 static void show_queue(const char *when, cl_command_queue queue)

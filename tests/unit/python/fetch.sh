@@ -20,8 +20,11 @@ rm -rf "$root"
 mkdir -p "$root/apt/lists/partial" "$root/apt/cache/archives/partial" "$root/debs"
 echo "deb [signed-by=$keyring] http://deb.debian.org/debian $suite main" >"$root/apt/sources.list"
 : >"$root/apt/status"
+deadline=$(($(date +%s) + 600)) # a slow archive is no failure either
 apt() {
-    timeout 120 apt-get -q -o Dir::Etc::sourcelist="$root/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+    left=$((deadline - $(date +%s)))
+    [ "$left" -gt 0 ] || return 1
+    timeout "$left" apt-get -q -o Dir::Etc::sourcelist="$root/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null \
         -o Dir::State::lists="$root/apt/lists" -o Dir::State::status="$root/apt/status" \
         -o Dir::Cache="$root/apt/cache" -o APT::Sandbox::User="$(id -un)" "$@"
 }
