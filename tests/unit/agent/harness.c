@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 _Atomic uint64_t harness_released, harness_polls;
@@ -99,8 +98,9 @@ const char *harness_setup(const char *name, const char *const *extra)
     char cwd[2048];
     if (!getcwd(cwd, sizeof cwd))
         abort();
-    snprintf(directory, sizeof directory, "%s/%s-%d.sonde", cwd, name, (int)getpid());
-    mkdir(directory, 0777);
+    snprintf(directory, sizeof directory, "%s/%s.sonde-XXXXXX", cwd, name); /* nothing is left there from another run */
+    if (!mkdtemp(directory))
+        abort();
     setenv("SONDE_OUT", directory, 1);
     for (; extra && *extra; extra++)
         putenv((char *)(uintptr_t)*extra);
@@ -154,9 +154,17 @@ struct sonde_measurement *harness_open(void)
     return m;
 }
 
+/* Not sonde__agent_flush(), which a program at its end cannot wait long for: a
+ * monitor thread that the machine lets wait is no failure here. */
+void harness_flush(void)
+{
+    if (!sonde__monitor_flush(SONDE_FLUSH_CLOSE, HARNESS_PATIENCE_S * 1000u))
+        fprintf(stderr, "the monitor thread did not answer\n");
+}
+
 struct sonde_measurement *harness_finish(void)
 {
-    sonde__agent_flush(SONDE_FLUSH_CLOSE);
+    harness_flush();
     return harness_open();
 }
 

@@ -75,7 +75,7 @@ static char *run(enum way way, const char *layers, const char *program, const ch
     if (child == 0) {
         const int file = open(output, O_RDWR | O_CREAT | O_TRUNC, 0600);
         dup2(file, 1);
-        alarm(60);
+        alarm(600);
         way_environment(way, layers);
         execl(path, program, argument, (char *)NULL);
         _exit(127);
@@ -294,7 +294,8 @@ static void keeps_platforms_apart(void **state)
 }
 
 /* Device times on any clock come to the host's axis: to the rounding of that
- * clock, or, where nothing but an operation ties it, to how long that took. */
+ * clock, or, where nothing but an operation ties it, to how long that took. The
+ * device's own clock is a quarter of an hour ahead, so no slack hides it. */
 static void knows_clocks(void **state)
 {
     (void)state;
@@ -305,7 +306,7 @@ static void knows_clocks(void **state)
         { "monotonic", "100000", "clock_pairs 1" },
         { "real", "100000", "clock_pairs 1" },
         { "device", "100000", "clock_pairs 1" },
-        { "alone", "1000000000", "clock_pairs 1" },
+        { "alone", "100000000000", "clock_pairs 1" },
     };
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
         setenv("SKEW", clocks[i].skew, 1);
