@@ -29,17 +29,18 @@
 #define DIRECTORY_MAX SONDE__DIRECTORY_MAX
 #define BORDERS_MAX   (8 * SONDE_COLUMNS_MAX + 2)
 #define ROWS_MAX      (SONDE_SEGMENT_ROOM / 8) /* of the smallest row */
+static_assert(SONDE_CHUNK_ROOM / sizeof(struct sonde_row_call) <= ROWS_MAX, "the rows of any chunk fit");
 #define WINDOW_LOG    17
 #define SMALLEST_BLOCK 64 /* bytes */
-static_assert((1u << WINDOW_LOG) >= DIRECTORY_MAX + SONDE_SEGMENT_ROOM, "a chunk fits the window");
+#define WEIGHED_ROWS   256u /* enough to tell two predictors apart */
 
 struct scratch {
     uint64_t values[ROWS_MAX];
     uint32_t borders[BORDERS_MAX];
     struct sonde_column columns[SONDE_COLUMNS_MAX];
     uint8_t  directory[DIRECTORY_MAX];
-    uint8_t  packed[SONDE_SEGMENT_ROOM + 8];
-    uint8_t  payload[DIRECTORY_MAX + SONDE_SEGMENT_ROOM];
+    uint8_t  packed[SONDE_CHUNK_ROOM + 8];
+    uint8_t  payload[DIRECTORY_MAX + SONDE_CHUNK_ROOM];
     _Alignas(64) uint8_t context[];
 };
 
@@ -67,7 +68,7 @@ const char *sonde_table_name(enum sonde_table table)
 
 static ZSTD_compressionParameters parameters(void)
 {
-    ZSTD_compressionParameters p = ZSTD_getCParams(1, sizeof ((struct scratch *)0)->payload, 0);
+    ZSTD_compressionParameters p = ZSTD_getCParams(1, DIRECTORY_MAX + SONDE_SEGMENT_ROOM, 0);
     p.windowLog = WINDOW_LOG;
     return p;
 }
@@ -151,6 +152,10 @@ static void predict(const struct source *s, uint32_t index, uint64_t *values)
         case SONDE_PREDICT_GAP:
             other = load(row + ref->offset, ref->width);
             values[i] = value - (previous > other ? previous : other);
+            previous = load(row + last->offset, last->width);
+            break;
+        case SONDE_PREDICT_AFTER:
+            values[i] = value - previous;
             previous = load(row + last->offset, last->width);
             break;
         case SONDE_PREDICT_SPARSE:
@@ -332,7 +337,7 @@ static void put_column(const struct source *s, uint32_t index, uint64_t *values,
     d = put_varint(d, c->offset);
     if (c->predictor == SONDE_PREDICT_DIFF || c->predictor == SONDE_PREDICT_GAP)
         *d++ = c->ref;
-    if (c->predictor == SONDE_PREDICT_GAP)
+    if (c->predictor == SONDE_PREDICT_GAP || c->predictor == SONDE_PREDICT_AFTER)
         *d++ = c->span;
     d = put_varint(d, zigzag(sign_extend(values[0], c->width)));
     d = put_varint(d, zigzag(least));
@@ -340,16 +345,18 @@ static void put_column(const struct source *s, uint32_t index, uint64_t *values,
     put_planes(k, values, s->count, l);
 }
 
-/* Bits of the distances of two columns: enough to tell two predictors apart. */
+/* Bits of the distances of two columns in the first rows. */
 static uint64_t weigh(const struct source *s, uint32_t index, uint64_t *values)
 {
+    struct source few = *s;
     uint64_t bits = 0;
     int64_t least;
 
+    few.count = s->count < WEIGHED_ROWS ? s->count : WEIGHED_ROWS;
     for (uint32_t k = index; k < index + 2; k++) {
-        predict(s, k, values);
-        level(values, s->count, s->columns[k].width, &least);
-        for (uint32_t i = 1; i < s->count; i++)
+        predict(&few, k, values);
+        level(values, few.count, s->columns[k].width, &least);
+        for (uint32_t i = 1; i < few.count; i++)
             bits += bit_length(values[i]);
     }
     return bits;
@@ -370,25 +377,41 @@ static bool sparse_fits(const struct source *s, const struct sonde_column *c)
 
 static void choose_columns(struct source *s, enum sonde_table table, struct scratch *scratch)
 {
-    struct source held = *s;
+    struct sonde_column *columns = scratch->columns;
     uint32_t count = table_columns[table].count;
 
-    s->columns = table_columns[table].columns;
-    if (table == SONDE_TABLE_OP) {
-        held.columns = columns_op_held;
-        if (weigh(&held, COLUMNS_OP_WAIT, scratch->values) < weigh(s, COLUMNS_OP_WAIT, scratch->values))
-            s->columns = columns_op_held;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        if (s->columns[i].predictor != SONDE_PREDICT_SPARSE || sparse_fits(s, &s->columns[i]))
+    memcpy(columns, table_columns[table].columns, count * sizeof *columns);
+    s->columns = columns;
+    for (uint32_t i = 0; i < OTHERWISE_COUNT; i++) {
+        struct sonde_column *at = &columns[columns_otherwise[i].index];
+        struct sonde_column usual[2] = { at[0], at[1] };
+        if (columns_otherwise[i].table != (uint32_t)table)
             continue;
-        memcpy(scratch->columns, s->columns, count * sizeof *s->columns);
-        scratch->columns[i].predictor = SONDE_PREDICT_ZERO;
-        s->columns = scratch->columns;
+        uint64_t bits = weigh(s, columns_otherwise[i].index, scratch->values);
+        memcpy(at, columns_otherwise[i].columns, sizeof usual);
+        if (bits <= weigh(s, columns_otherwise[i].index, scratch->values))
+            memcpy(at, usual, sizeof usual);
     }
+    for (uint32_t i = 0; i < count; i++)
+        if (columns[i].predictor == SONDE_PREDICT_SPARSE && !sparse_fits(s, &columns[i]))
+            columns[i].predictor = SONDE_PREDICT_ZERO;
 }
 
 /* ---- compression -------------------------------------------------------- */
+
+/* Every parameter that decides on memory, so that it is what was asked for. */
+static bool set_parameters(ZSTD_CCtx *zstd)
+{
+    ZSTD_compressionParameters p = parameters();
+    return !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, 1)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_windowLog, (int)p.windowLog)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_hashLog, (int)p.hashLog)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_chainLog, (int)p.chainLog)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_searchLog, (int)p.searchLog)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_minMatch, (int)p.minMatch)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_targetLength, (int)p.targetLength)) &&
+           !ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_strategy, (int)p.strategy));
+}
 
 /* The payload as one zstd frame. A border closes a block; blocks much smaller
  * than a Huffman table are not worth one. 0 when it does not fit. */
@@ -400,9 +423,7 @@ static size_t compress(struct scratch *scratch, const uint8_t *payload, size_t s
     ZSTD_outBuffer to = { out, room, 0 };
     size_t left;
 
-    if (!zstd || ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, 1)) ||
-        ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_windowLog, WINDOW_LOG)) ||
-        ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(zstd, size)))
+    if (!zstd || !set_parameters(zstd) || ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(zstd, size)))
         return 0;
     for (uint32_t i = 0; i < k->border_count; i++) {
         size_t border = directory + k->borders[i];
@@ -484,7 +505,7 @@ static long finish(struct sonde_chunk *h, uint8_t *out, size_t stored)
 static int check_arguments(enum sonde_table table, uint32_t count, size_t out_bytes)
 {
     uint32_t width = sonde_row_bytes(table);
-    if (!width || !count || count > SONDE_SEGMENT_ROOM / width || out_bytes < sonde_chunk_bound())
+    if (!width || !count || count > sonde_chunk_room(table) / width || out_bytes < sonde_chunk_bound())
         return SONDE_EINVALID;
     return 0;
 }
@@ -512,7 +533,8 @@ long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
         memcpy(k.planes, rows, count);
         k.planes += count;
     }
-    choose_columns(&s, table, scratch);
+    if (h.columns)
+        choose_columns(&s, table, scratch);
     for (uint32_t i = 0; i < h.columns; i++)
         put_column(&s, i, scratch->values, &k);
     if (sonde_table_is_trace(table))

@@ -37,14 +37,14 @@ struct sonde_chunk {         /* the header before every chunk's payload */
 };
 static_assert(sizeof(struct sonde_chunk) == 64, "format");
 
-/* Bytes of scratch memory that encoding one segment needs; 64-byte aligned. */
+/* Bytes of scratch memory that encoding needs; 64-byte aligned. */
 size_t sonde_chunk_scratch_bytes(void);
 
-/* Largest chunk (header and payload) that one segment of rows can become. */
+/* Largest chunk (header and payload) that the rows of any chunk can become. */
 size_t sonde_chunk_bound(void);
 
-/* Encode `count` rows of `table` (STRING: `count` = bytes used; at most one
- * segment of rows) into `out` (at least sonde_chunk_bound() bytes), using
+/* Encode `count` rows of `table` (STRING: `count` = bytes used; at most
+ * sonde_chunk_room() bytes of rows) into `out` (at least sonde_chunk_bound() bytes), using
  * `scratch` (64-byte aligned). Returns the chunk's size with its padding, or a
  * negative error. No allocation, no lock. */
 long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
@@ -65,6 +65,13 @@ int sonde_chunk_decode(const void *data, size_t size, const struct sonde_chunk *
 static inline uint64_t sonde_chunk_size(const struct sonde_chunk *chunk)
 {
     return sizeof *chunk + (((uint64_t)chunk->stored_bytes + SONDE_CHUNK_ALIGN - 1) & ~(uint64_t)(SONDE_CHUNK_ALIGN - 1));
+}
+
+/* Bytes of rows that one chunk of a table may hold: several segments of a trace,
+ * one of any other table. */
+static inline uint32_t sonde_chunk_room(uint32_t table)
+{
+    return sonde_table_is_trace(table) ? SONDE_CHUNK_ROOM : SONDE_SEGMENT_ROOM;
 }
 
 /* Size of one row of a table in this build; 1 for STRING, 0 for an unknown table. */

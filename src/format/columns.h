@@ -5,7 +5,8 @@
  * change here is therefore no change of the format.
  *
  * Order matters: a column may refer only to one that stands before it, and a
- * GAP column is followed by `span` DIFF columns, each to the one before it.
+ * GAP or AFTER column is followed by `span` DIFF columns, each to the one
+ * before it.
  */
 #ifndef SONDE_FORMAT_COLUMNS_H
 #define SONDE_FORMAT_COLUMNS_H
@@ -24,6 +25,7 @@ enum sonde_predictor {
     SONDE_PREDICT_BYTES = 4, /* no integer: `width` bytes, row after row */
     SONDE_PREDICT_SPARSE = 5, /* zeros among numbers: 0 for 0, else 1 + zigzag of the distance
                                  to the last value that was not 0 */
+    SONDE_PREDICT_AFTER = 6, /* the previous row's value of the last of the `span` columns that follow */
 };
 
 #define SONDE_COLUMNS_MAX 64
@@ -38,6 +40,7 @@ struct sonde_column {
 #define DELTA(row, field) { SONDE_PREDICT_DELTA, 0, 0, FIELD(row, field) }
 #define DIFF(row, field, ref) { SONDE_PREDICT_DIFF, ref, 0, FIELD(row, field) }
 #define GAP(row, field, ref, span) { SONDE_PREDICT_GAP, ref, span, FIELD(row, field) }
+#define AFTER(row, field, span) { SONDE_PREDICT_AFTER, 0, span, FIELD(row, field) }
 #define SPARSE(row, field) { SONDE_PREDICT_SPARSE, 0, 0, FIELD(row, field) }
 #define BYTES(row, field) { SONDE_PREDICT_BYTES, 0, 0, FIELD(row, field) }
 
@@ -104,28 +107,35 @@ static const struct sonde_column columns_note[] = {
     DELTA(sonde_row_note, at_ns), BYTES(sonde_row_note, text),
 };
 /* An operation is entered, queued, submitted, started and ended, each shortly
- * after the last, but for one wait: until the queue is free. Some runtimes
- * submit at once and start when it is, others submit only then (PoCL): the
- * encoder takes the list that fits a chunk better. The two differ in entries
- * COLUMNS_OP_WAIT and the one after it. */
-#define COLUMNS_OP_WAIT 3
+ * after the last. columns_otherwise (below) says where an encoder has a choice. */
 static const struct sonde_column columns_op[] = {
     SPARSE(sonde_row_op, correlation), DELTA(sonde_row_op, enter_ns), DIFF(sonde_row_op, queued_ns, 1),
     DIFF(sonde_row_op, submit_ns, 2), GAP(sonde_row_op, start_ns, 3, 1), DIFF(sonde_row_op, end_ns, 4),
     ZERO(sonde_row_op, bytes), ZERO(sonde_row_op, node), ZERO(sonde_row_op, work),
     ZERO(sonde_row_op, object), ZERO(sonde_row_op, kind), ZERO(sonde_row_op, flags),
 };
-static const struct sonde_column columns_op_held[] = {
-    SPARSE(sonde_row_op, correlation), DELTA(sonde_row_op, enter_ns), DIFF(sonde_row_op, queued_ns, 1),
-    GAP(sonde_row_op, submit_ns, 2, 2), DIFF(sonde_row_op, start_ns, 3), DIFF(sonde_row_op, end_ns, 4),
-    ZERO(sonde_row_op, bytes), ZERO(sonde_row_op, node), ZERO(sonde_row_op, work),
-    ZERO(sonde_row_op, object), ZERO(sonde_row_op, kind), ZERO(sonde_row_op, flags),
-};
-static_assert(sizeof columns_op == sizeof columns_op_held, "the two lists differ in predictors only");
 static const struct sonde_column columns_call[] = {
     SPARSE(sonde_row_call, correlation), DELTA(sonde_row_call, enter_ns),
     DIFF(sonde_row_call, leave_ns, 1), ZERO(sonde_row_call, node), ZERO(sonde_row_call, lane),
 };
+
+/* Other predictors for two neighbouring columns; the encoder takes what fits a
+ * chunk better.
+ * - A thread that does little but enqueue enters the next call soon after it
+ *   left the last, so that the distance to the last entry would hold the noise
+ *   of the call once more. Calls from several threads in one queue, or far
+ *   apart, are better told by the distance between entries.
+ * - There is one wait in an operation's life: until the queue is free. Some
+ *   runtimes submit at once and start when it is, others submit only then (PoCL). */
+static const struct {
+    uint32_t table, index; /* of the first of the two */
+    struct sonde_column columns[2];
+} columns_otherwise[] = {
+    { SONDE_TABLE_OP, 1, { AFTER(sonde_row_op, enter_ns, 1), DIFF(sonde_row_op, queued_ns, 1) } },
+    { SONDE_TABLE_OP, 3, { GAP(sonde_row_op, submit_ns, 2, 2), DIFF(sonde_row_op, start_ns, 3) } },
+    { SONDE_TABLE_CALL, 1, { AFTER(sonde_row_call, enter_ns, 1), DIFF(sonde_row_call, leave_ns, 1) } },
+};
+#define OTHERWISE_COUNT (sizeof columns_otherwise / sizeof *columns_otherwise)
 static const struct sonde_column columns_range[] = {
     DELTA(sonde_row_range, begin_ns), DIFF(sonde_row_range, end_ns, 0), ZERO(sonde_row_range, payload),
     ZERO(sonde_row_range, name), ZERO(sonde_row_range, domain), ZERO(sonde_row_range, category),
@@ -149,6 +159,7 @@ static const struct sonde_column columns_index[] = {
 #undef DELTA
 #undef DIFF
 #undef GAP
+#undef AFTER
 #undef BYTES
 #undef SPARSE
 

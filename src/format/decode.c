@@ -6,6 +6,7 @@
  */
 #include "decode.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,18 +44,18 @@ static uint64_t checksum(const uint8_t *data, const struct sonde_chunk *chunk)
 /* Do the header's numbers agree with each other? Also bounds what decoding allocates. */
 static int check_sizes(const struct sonde_chunk *h)
 {
-    uint32_t known = sonde_row_bytes((enum sonde_table)h->table);
+    uint32_t known = sonde_row_bytes((enum sonde_table)h->table), room = sonde_chunk_room(h->table);
 
-    if (h->raw_bytes > SONDE__PAYLOAD_MAX || h->stored_bytes > h->raw_bytes ||
+    if (h->raw_bytes > room + SONDE__DIRECTORY_MAX || h->stored_bytes > h->raw_bytes ||
         (!(h->flags & SONDE_CHUNK_ZSTD) && h->stored_bytes != h->raw_bytes))
         return SONDE_EFORMAT;
-    if (h->count > SONDE_SEGMENT_ROOM || (uint64_t)h->count * h->row_bytes > SONDE_SEGMENT_ROOM)
+    if (h->count > room || (uint64_t)h->count * h->row_bytes > room)
         return SONDE_EFORMAT;
     if (h->first > UINT64_MAX - h->count || h->columns > SONDE_COLUMNS_MAX)
         return SONDE_EFORMAT;
     if (h->table == SONDE_TABLE_STRING)
-        return h->columns || h->raw_bytes > SONDE_SEGMENT_ROOM ? SONDE_EFORMAT : 0;
-    if (known && (!h->row_bytes || h->row_bytes > known || (h->count && known > SONDE_SEGMENT_ROOM / h->count)))
+        return h->columns || h->raw_bytes > room ? SONDE_EFORMAT : 0;
+    if (known && (!h->row_bytes || h->row_bytes > known || (h->count && known > room / h->count)))
         return SONDE_EFORMAT;
     return 0;
 }
@@ -122,6 +123,11 @@ static int get_place(struct reader *r, struct sonde_column *c, uint32_t row_byte
     return 0;
 }
 
+static bool opens_chain(const struct sonde_column *c)
+{
+    return c->predictor == SONDE_PREDICT_GAP || c->predictor == SONDE_PREDICT_AFTER;
+}
+
 static int get_entry(struct reader *r, struct entry *e, uint32_t row_bytes)
 {
     struct sonde_column *c = &e->column;
@@ -134,7 +140,7 @@ static int get_entry(struct reader *r, struct entry *e, uint32_t row_bytes)
     flags = r->at[1];
     e->shift = flags & (SONDE__ENTRY_DIVISOR - 1);
     r->at += 2;
-    if (get_place(r, c, row_bytes) < 0 || c->predictor > SONDE_PREDICT_SPARSE)
+    if (get_place(r, c, row_bytes) < 0 || c->predictor > SONDE_PREDICT_AFTER)
         return SONDE_EFORMAT;
     if (c->predictor == SONDE_PREDICT_BYTES)
         return e->planes || flags ? SONDE_EFORMAT : 0;
@@ -146,7 +152,7 @@ static int get_entry(struct reader *r, struct entry *e, uint32_t row_bytes)
             return SONDE_EFORMAT;
         c->ref = *r->at++;
     }
-    if (c->predictor == SONDE_PREDICT_GAP) {
+    if (opens_chain(c)) {
         if (r->at == r->end)
             return SONDE_EFORMAT;
         c->span = *r->at++;
@@ -159,12 +165,12 @@ static int get_entry(struct reader *r, struct entry *e, uint32_t row_bytes)
     return 0;
 }
 
-/* A GAP is followed by its chain: DIFF columns, each to the one before it. */
+/* A GAP or AFTER is followed by its chain: DIFF columns, each to the one before it. */
 static int check_chain(const struct entry *e, uint32_t gap, uint32_t count)
 {
     const struct sonde_column *c = &e[gap].column;
 
-    if (c->width != 8 || e[c->ref].column.width != 8 || !c->span || c->span >= count - gap)
+    if (c->width != 8 || (c->predictor == SONDE_PREDICT_GAP && e[c->ref].column.width != 8) || !c->span || c->span >= count - gap)
         return SONDE_EFORMAT;
     for (uint32_t i = gap + 1; i <= gap + c->span; i++)
         if (e[i].column.predictor != SONDE_PREDICT_DIFF || e[i].column.ref != i - 1 || e[i].column.width != 8)
@@ -179,11 +185,10 @@ static int check_references(const struct entry *e, uint32_t count)
         const struct sonde_column *c = &e[i].column;
         if (c->predictor == SONDE_PREDICT_SPARSE && c->width != 8)
             return SONDE_EFORMAT;
-        if (c->predictor != SONDE_PREDICT_DIFF && c->predictor != SONDE_PREDICT_GAP)
-            continue;
-        if (c->ref >= i || e[c->ref].column.predictor == SONDE_PREDICT_BYTES)
+        if ((c->predictor == SONDE_PREDICT_DIFF || c->predictor == SONDE_PREDICT_GAP) &&
+            (c->ref >= i || e[c->ref].column.predictor == SONDE_PREDICT_BYTES))
             return SONDE_EFORMAT;
-        if (c->predictor == SONDE_PREDICT_GAP && check_chain(e, i, count) < 0)
+        if (opens_chain(c) && check_chain(e, i, count) < 0)
             return SONDE_EFORMAT;
     }
     return 0;
@@ -262,16 +267,19 @@ static void undo_sparse(uint64_t *values, uint32_t count)
             values[i] = last += unzigzag(values[i] - 1);
 }
 
-/* A GAP column and its chain need each other row by row. The distances of the
- * chain stand in the rows already. */
+/* A GAP or AFTER column and its chain need each other row by row. The distances
+ * of the chain stand in the rows already. AFTER is a GAP to a column of zeros. */
 static void close_chain(const uint64_t *gaps, const struct entry *all, uint32_t gap, const struct target *t)
 {
+    static const uint8_t zero[8];
     const struct sonde_column *c = &all[gap].column;
+    bool after = c->predictor == SONDE_PREDICT_AFTER;
+    const uint8_t *ref = after ? zero : t->rows + all[c->ref].column.offset;
     uint64_t value = 0, other;
     uint8_t *row = t->rows;
 
-    for (uint32_t i = 0; i < t->count; i++, row += t->stride) {
-        memcpy(&other, row + all[c->ref].column.offset, sizeof other);
+    for (uint32_t i = 0; i < t->count; i++, row += t->stride, ref += after ? 0 : t->stride) {
+        memcpy(&other, ref, sizeof other);
         value = gaps[i] + (value > other ? value : other);
         memcpy(row + c->offset, &value, sizeof value);
         for (uint32_t k = gap + 1; k <= gap + c->span; k++) {
@@ -322,8 +330,8 @@ static void get_column(struct sonde__decoder *d, struct reader *r, struct reader
             memcpy(at + i * t->stride, from, c->width);
         return;
     }
-    get_distances(from, bits, e, t->count, c->predictor == SONDE_PREDICT_GAP ? d->gaps : d->values);
-    if (c->predictor == SONDE_PREDICT_GAP) {
+    get_distances(from, bits, e, t->count, opens_chain(c) ? d->gaps : d->values);
+    if (opens_chain(c)) {
         d->gap = index;
         d->chain_end = index + c->span;
         return;

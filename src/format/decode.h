@@ -7,8 +7,8 @@
 
 /* A directory entry is at most 2 bytes, width, offset, reference, span, and three numbers. */
 #define SONDE__DIRECTORY_MAX (64u * (2 + 3 + 3 + 2 + 3 * 10))
-/* No chunk's payload is larger: one segment of rows and a directory. */
-#define SONDE__PAYLOAD_MAX   (SONDE_SEGMENT_ROOM + SONDE__DIRECTORY_MAX)
+/* No chunk's payload is larger: its rows and a directory. */
+#define SONDE__PAYLOAD_MAX   (SONDE_CHUNK_ROOM + SONDE__DIRECTORY_MAX)
 #define SONDE__SHIFT_MAX     56u   /* packed bits: any eight bytes hold them whole */
 #define SONDE__ENTRY_DIVISOR 0x80u /* flag beside the shift: a divisor follows */
 

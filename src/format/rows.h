@@ -18,7 +18,7 @@
 
 #include <sonde/kinds.h>
 
-#define SONDE_FORMAT_VERSION 1u
+#define SONDE_FORMAT_VERSION 2u
 
 /* ---- segments of live.sonde ------------------------------------------ */
 
@@ -27,6 +27,11 @@
 #define SONDE_SEGMENT_BYTES  65536u
 #define SONDE_SEGMENT_HEADER 64u
 #define SONDE_SEGMENT_ROOM   (SONDE_SEGMENT_BYTES - SONDE_SEGMENT_HEADER)
+
+/* Several segments of one trace lane may become one chunk: what a chunk and
+ * its Huffman tables cost is shared by more rows. */
+#define SONDE_CHUNK_SEGMENTS 4u
+#define SONDE_CHUNK_ROOM     (SONDE_CHUNK_SEGMENTS * SONDE_SEGMENT_ROOM)
 
 /*   name      row struct               what                                         id of a row */
 #define SONDE_TABLE_MAP(X)                                                          \

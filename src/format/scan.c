@@ -115,7 +115,7 @@ static bool accept_row(struct sonde__data *data, size_t *room, const struct sond
     if (row->offset != data->end || row->offset > limit || limit - row->offset < sizeof *h)
         return false; /* the index leaves something out */
     memcpy(h, data->bytes + row->offset, sizeof *h);
-    if (h->magic != SONDE_CHUNK_MAGIC || h->version != SONDE_FORMAT_VERSION || h->table != row->table ||
+    if (h->magic != SONDE_CHUNK_MAGIC || !h->version || h->version > SONDE_FORMAT_VERSION || h->table != row->table ||
         h->owner != row->owner || h->count != row->count || h->first != row->first ||
         h->time_min != row->time_min || h->time_max != row->time_max ||
         row->size != sizeof *h + (uint64_t)h->stored_bytes || row->size > limit - row->offset)
@@ -228,6 +228,15 @@ size_t sonde__data_find(const struct sonde__data *data, const struct sonde_chunk
     return low;
 }
 
+/* A chunk of a trace may hold several segments: does the one that begins before
+ * `key` hold these rows too? */
+static bool within_chunk(const struct sonde__data *data, const struct sonde_chunk *key, uint32_t count)
+{
+    size_t at = sonde__data_find(data, key);
+    const struct sonde_chunk *h = at ? &data->order[at - 1]->header : NULL;
+    return h && h->table == key->table && h->owner == key->owner && key->first + count <= h->first + h->count;
+}
+
 /* Rows without an id are told apart by what they say. */
 bool sonde__segment_sealed(const struct sonde__data *data, const struct sonde__live_segment *s,
                            struct sonde__decoder *decoder, void *rows)
@@ -235,6 +244,8 @@ bool sonde__segment_sealed(const struct sonde__data *data, const struct sonde__l
     struct sonde_chunk key = { .table = s->header.table, .owner = s->header.owner, .first = s->header.first };
     bool by_content = key.table == SONDE_TABLE_CLOCK || key.table == SONDE_TABLE_NOTE;
 
+    if (sonde_chunk_room(key.table) > SONDE_SEGMENT_ROOM && within_chunk(data, &key, s->count))
+        return true;
     for (size_t i = sonde__data_find(data, &key); i < data->count; i++) {
         const struct sonde__chunk_at *c = data->order[i];
         if (sonde__chunk_compare(&c->header, &key))

@@ -217,21 +217,75 @@ static bool still_mapped(const char *path, uint32_t pid)
     return found;
 }
 
-static int put_live(struct writer *w, const struct sonde__live *live)
+/* What is to be sealed, segment by segment, in the order of table, owner and first. */
+struct unsealed {
+    const struct sonde__live_segment **segments;
+    uint32_t count;
+    uint8_t *rows; /* SONDE_CHUNK_ROOM bytes */
+};
+
+static int compare_segments(const void *a, const void *b)
+{
+    const struct sonde__live_segment *x = *(const struct sonde__live_segment *const *)a;
+    const struct sonde__live_segment *y = *(const struct sonde__live_segment *const *)b;
+    struct sonde_chunk k = { .table = x->header.table, .owner = x->header.owner, .first = x->header.first };
+    struct sonde_chunk l = { .table = y->header.table, .owner = y->header.owner, .first = y->header.first };
+    int order = sonde__chunk_compare(&k, &l);
+    return order ? order : x < y ? -1 : x > y;
+}
+
+static int list_unsealed(const struct writer *w, const struct sonde__live *live, struct unsealed *u)
 {
     struct sonde__decoder *decoder = sonde__decoder_create();
-    void *rows = malloc(SONDE_SEGMENT_ROOM);
-    int status = decoder && rows ? 0 : SONDE_ENOMEM;
 
-    for (uint32_t i = 0; i < live->count && !status; i++) {
-        const struct sonde__live_segment *s = &live->segments[i];
-        if (!sonde__segment_sealed(&w->data, s, decoder, rows))
-            status = put_chunk(w, (enum sonde_table)s->header.table, s->header.owner, s->header.first,
-                               s->rows, s->header.used);
+    u->count = 0;
+    u->rows = malloc(SONDE_CHUNK_ROOM);
+    u->segments = malloc(((size_t)live->count + 1) * sizeof *u->segments);
+    if (!decoder || !u->rows || !u->segments) {
+        sonde__decoder_destroy(decoder);
+        return SONDE_ENOMEM;
     }
+    for (uint32_t i = 0; i < live->count; i++)
+        if (!sonde__segment_sealed(&w->data, &live->segments[i], decoder, u->rows))
+            u->segments[u->count++] = &live->segments[i];
+    if (u->count)
+        qsort(u->segments, u->count, sizeof *u->segments, compare_segments);
     sonde__decoder_destroy(decoder);
-    free(rows);
-    return status;
+    return 0;
+}
+
+/* One chunk of segment `at` and of those after it that go on with the same
+ * trace, as many as a chunk may hold. Returns how many, or an error. */
+static int put_run(struct writer *w, const struct unsealed *u, uint32_t at)
+{
+    const struct sonde_segment *h = &u->segments[at]->header;
+    enum sonde_table table = (enum sonde_table)h->table;
+    uint32_t rows = h->used, end = at + 1, room = sonde_chunk_room(h->table) / h->row_bytes;
+    int status;
+
+    for (; sonde_chunk_room(h->table) > SONDE_SEGMENT_ROOM && end < u->count; end++) {
+        const struct sonde_segment *n = &u->segments[end]->header;
+        if (n->table != h->table || n->owner != h->owner || n->first != h->first + rows || n->used > room - rows)
+            break;
+        if (end == at + 1)
+            memcpy(u->rows, u->segments[at]->rows, (size_t)rows * h->row_bytes);
+        memcpy(u->rows + (size_t)rows * h->row_bytes, u->segments[end]->rows, (size_t)n->used * n->row_bytes);
+        rows += n->used;
+    }
+    status = put_chunk(w, table, h->owner, h->first, end == at + 1 ? u->segments[at]->rows : u->rows, rows);
+    return status < 0 ? status : (int)(end - at);
+}
+
+static int put_live(struct writer *w, const struct sonde__live *live)
+{
+    struct unsealed u;
+    int status = list_unsealed(w, live, &u);
+
+    for (uint32_t i = 0; i < u.count && status >= 0; i += (uint32_t)status)
+        status = put_run(w, &u, i);
+    free(u.segments);
+    free(u.rows);
+    return status < 0 ? status : 0;
 }
 
 static int seal_live(const char *dir, const char *path, const struct sonde__live *live, struct sonde_diag *diag)

@@ -163,7 +163,7 @@ int sonde_process_trace(const struct sonde_process *p, enum sonde_table table, u
                         uint64_t from_ns, uint64_t to_ns, sonde_batch_fn fn, void *user)
 {
     struct sonde__decoder *decoder = sonde__decoder_create();
-    void *buffer = malloc(SONDE_SEGMENT_ROOM);
+    void *buffer = malloc(SONDE_CHUNK_ROOM);
     int status = decoder && buffer ? 0 : SONDE_ENOMEM;
 
     for (uint32_t i = find_trace(p, table, lane); !status && i < p->trace_count; i++) {

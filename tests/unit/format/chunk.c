@@ -17,6 +17,8 @@
 
 #include "format/chunk.h"
 
+#define ROWS_BYTES (SONDE_CHUNK_ROOM + 64)
+
 static uint64_t state = 1;
 static uint8_t *out, *rows, *back;
 static void *scratch;
@@ -33,8 +35,8 @@ static int prepare(void **unused)
 {
     (void)unused;
     out = malloc(sonde_chunk_bound());
-    rows = malloc(SONDE_SEGMENT_BYTES);
-    back = malloc(SONDE_SEGMENT_BYTES);
+    rows = malloc(ROWS_BYTES);
+    back = malloc(ROWS_BYTES);
     scratch = aligned_alloc(64, sonde_chunk_scratch_bytes());
     return !out || !rows || !back || !scratch;
 }
@@ -57,7 +59,7 @@ static struct sonde_chunk round_trip(enum sonde_table table, uint32_t count)
 
     memset(scratch, 0xa5, sonde_chunk_scratch_bytes());
     memset(out, 0x5a, sonde_chunk_bound());
-    memset(back, 0xcc, SONDE_SEGMENT_BYTES);
+    memset(back, 0xcc, ROWS_BYTES);
     long size = sonde_chunk_encode(table, 7, 11, rows, count, scratch, out, sonde_chunk_bound());
     assert_true(size > 0 && (size_t)size <= sonde_chunk_bound());
     assert_int_equal(size % 8, 0);
@@ -82,7 +84,7 @@ static void fill(enum pattern pattern, uint32_t bytes)
     static const uint64_t extreme[] = { 0, 1, UINT64_MAX, INT64_MAX, (uint64_t)INT64_MIN, UINT32_MAX, 0x80000000, 255 };
     uint32_t unit = 2u << noise() % 3;
 
-    memset(rows, pattern == ONES ? 0xff : 0, SONDE_SEGMENT_BYTES);
+    memset(rows, pattern == ONES ? 0xff : 0, ROWS_BYTES);
     for (uint32_t at = 0, i = 0; at < bytes && pattern > ONES; at += unit, i++) {
         uint64_t v = 0;
         switch (pattern) {
@@ -103,7 +105,7 @@ static void every_table_survives(void **unused)
 {
     (void)unused;
     for (int table = SONDE_TABLE_STRING + 1; table < SONDE_TABLE_COUNT; table++) {
-        uint32_t width = sonde_row_bytes(table), most = SONDE_SEGMENT_ROOM / width;
+        uint32_t width = sonde_row_bytes(table), most = sonde_chunk_room((uint32_t)table) / width;
         for (int pattern = 0; pattern < PATTERNS; pattern++)
             for (uint32_t k = 0; k < 8; k++) {
                 uint32_t count = k == 0 ? 1 : k == 1 ? most : k == 2 ? 2 : 1 + (uint32_t)(noise() % most);
@@ -120,7 +122,7 @@ static void strings_survive(void **unused)
     (void)unused;
     for (int k = 0; k < 300; k++) {
         uint32_t at = 0, count = 0, most = 1 + (uint32_t)(noise() % 3000);
-        memset(rows, 0, SONDE_SEGMENT_BYTES);
+        memset(rows, 0, ROWS_BYTES);
         for (;;) {
             uint32_t length = (uint32_t)(noise() % most), size = 4 + ((length + 3) & ~3u);
             if (at + size > SONDE_SEGMENT_ROOM || noise() % 500 == 0)
@@ -173,6 +175,32 @@ static void waits_are_predicted_on_either_side(void **unused)
     }
 }
 
+/* A thread that enters its next call right after the last: the call's own noise
+ * is stored once, not in the distance to the next entry as well. Or one that
+ * enters by a clock, however long its calls take. */
+static void calls_follow_each_other(void **unused)
+{
+    struct sonde_row_call *call = (void *)rows;
+    struct sonde_row_op *op = (void *)rows;
+    (void)unused;
+    for (int paced = 0; paced < 2; paced++) {
+        uint64_t now = 1000000;
+        for (uint32_t i = 0; i < 2000; i++) {
+            uint64_t leave = now + 500 + noise() % 256;
+            call[i] = (struct sonde_row_call){ now, leave, 1000000 + i, 9, 2 };
+            now = paced ? now + 4000 : leave + 70;
+        }
+        assert_true(round_trip(SONDE_TABLE_CALL, 2000).stored_bytes < 2000 + 200);
+        for (uint32_t i = 0; i < 2000; i++) {
+            uint64_t queued = now + 500 + noise() % 256;
+            op[i] = (struct sonde_row_op){ .enter_ns = now, .queued_ns = queued, .submit_ns = queued + 10, .start_ns = queued + 20,
+                                           .end_ns = queued + 30, .correlation = i + 1, .node = 9, .kind = 1 };
+            now = paced ? now + 4000 : queued + 70;
+        }
+        assert_true(round_trip(SONDE_TABLE_OP, 2000).stored_bytes < 2000 + 250);
+    }
+}
+
 static void zeros_among_correlations_are_cheap(void **unused)
 {
     struct sonde_row_call *call = (void *)rows;
@@ -186,11 +214,12 @@ static void wrong_arguments_are_refused(void **unused)
 {
     size_t bound = sonde_chunk_bound();
     (void)unused;
-    memset(rows, 0xff, SONDE_SEGMENT_BYTES);
+    memset(rows, 0xff, ROWS_BYTES);
     assert_int_equal(sonde_chunk_encode(SONDE_TABLE_FREE, 0, 0, rows, 1, scratch, out, bound), SONDE_EINVALID);
     assert_int_equal(sonde_chunk_encode(SONDE_TABLE_COUNT, 0, 0, rows, 1, scratch, out, bound), SONDE_EINVALID);
     assert_int_equal(sonde_chunk_encode(SONDE_TABLE_OP, 0, 0, rows, 0, scratch, out, bound), SONDE_EINVALID);
-    assert_int_equal(sonde_chunk_encode(SONDE_TABLE_OP, 0, 0, rows, 910, scratch, out, bound), SONDE_EINVALID);
+    assert_int_equal(sonde_chunk_encode(SONDE_TABLE_OP, 0, 0, rows, 3638, scratch, out, bound), SONDE_EINVALID);
+    assert_int_equal(sonde_chunk_encode(SONDE_TABLE_NODE, 0, 0, rows, 8185, scratch, out, bound), SONDE_EINVALID);
     assert_int_equal(sonde_chunk_encode(SONDE_TABLE_OP, 0, 0, rows, 1, scratch, out, bound - 1), SONDE_EINVALID);
     assert_int_equal(sonde_chunk_encode(SONDE_TABLE_STRING, 0, 0, rows, 8, scratch, out, bound), SONDE_EINVALID);
 }
@@ -268,11 +297,11 @@ static void older_rows_get_zeros(void **unused)
 
 static void newer_versions_are_told_apart(void **unused)
 {
-    struct sonde_chunk h = { .version = 2, .table = 999, .count = 1, .row_bytes = 8 }, got;
+    struct sonde_chunk h = { .version = SONDE_FORMAT_VERSION + 1, .table = 999, .count = 1, .row_bytes = 8 }, got;
     (void)unused;
     size_t size = by_hand(h, "later", 5);
     assert_int_equal(sonde_chunk_check(out, size, &got), SONDE_EVERSION);
-    assert_int_equal(got.version, 2);
+    assert_int_equal(got.version, SONDE_FORMAT_VERSION + 1);
     h.version = 0;
     h.table = SONDE_TABLE_CLOCK;
     h.row_bytes = 4000; /* larger than this build's row, in the same version */
@@ -305,6 +334,7 @@ int main(void)
         cmocka_unit_test(strings_survive),
         cmocka_unit_test(constant_columns_cost_nothing_per_row),
         cmocka_unit_test(waits_are_predicted_on_either_side),
+        cmocka_unit_test(calls_follow_each_other),
         cmocka_unit_test(zeros_among_correlations_are_cheap),
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(every_flipped_bit_is_seen),

@@ -214,7 +214,7 @@ static void newer_versions_are_named(void **unused)
     struct synth_totals known;
     const char *path = make(10, false, &known);
     const char *dir = folder_process(path);
-    struct sonde_chunk h = { .magic = SONDE_CHUNK_MAGIC, .version = 2, .table = 77, .count = 1, .row_bytes = 8 };
+    struct sonde_chunk h = { .magic = SONDE_CHUNK_MAGIC, .version = SONDE_FORMAT_VERSION + 1, .table = 77, .count = 1, .row_bytes = 8 };
     struct sonde_diag diag;
     struct sonde_measurement *m;
     size_t size;
@@ -230,13 +230,13 @@ static void newer_versions_are_named(void **unused)
     free(bytes);
 
     path = make(10, false, &known);
-    write_manifest(path, "{\"format\": \"sonde\", \"format_version\": 2}");
+    write_manifest(path, "{\"format\": \"sonde\", \"format_version\": 1000}");
     assert_refused(path, SONDE_EVERSION);
 
     path = make(10, true, &known);
     dir = folder_process(path);
     bytes = folder_read(dir, "live.sonde", &size);
-    ((struct sonde_live_header *)(void *)bytes)->version = 2;
+    ((struct sonde_live_header *)(void *)bytes)->version = SONDE_FORMAT_VERSION + 1;
     folder_write(dir, "live.sonde", bytes, size);
     assert_refused(path, SONDE_EVERSION);
     free(bytes);

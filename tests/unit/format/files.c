@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "folder.h"
@@ -215,6 +216,102 @@ static void sealing_may_be_killed_anywhere(void **unused)
     free(live);
     free(before);
     free(after);
+}
+
+/* live.sonde with `full` full segments of one queue lane, in no order, a part of
+ * one more, and one of the lane after it. Rows count from 1 in `correlation`. */
+static uint8_t *live_of(uint32_t full, size_t *size, uint64_t *rows)
+{
+    uint32_t room = SONDE_SEGMENT_ROOM / sizeof(struct sonde_row_op), segments = full + 2;
+    uint8_t *file = calloc(segments + 1, SONDE_SEGMENT_BYTES);
+    struct sonde_live_header *h = (void *)file;
+
+    *h = (struct sonde_live_header){ .magic = SONDE_LIVE_MAGIC, .version = SONDE_FORMAT_VERSION,
+                                     .segment_bytes = SONDE_SEGMENT_BYTES, .segment_count = segments + 1, .state = 1 };
+    *rows = 0;
+    for (uint32_t i = 0; i < segments; i++) {
+        struct sonde_segment *s = (void *)(file + (size_t)(1 + (i * 5) % segments) * SONDE_SEGMENT_BYTES);
+        struct sonde_row_op *op = (void *)(s + 1);
+        *s = (struct sonde_segment){ .magic = SONDE_SEGMENT_MAGIC, .table = SONDE_TABLE_OP, .owner = i == full + 1 ? 2 : 1,
+                                     .used = i < full ? room : 100, .first = i == full + 1 ? 0 : i * room,
+                                     .row_bytes = sizeof *op };
+        for (uint32_t k = 0; k < s->used; k++, ++*rows)
+            op[k] = (struct sonde_row_op){ .enter_ns = 1000 + *rows * 90, .queued_ns = 1020 + *rows * 90 + *rows % 7,
+                                           .submit_ns = 1030 + *rows * 90, .start_ns = 1040 + *rows * 90 + *rows % 5,
+                                           .end_ns = 1060 + *rows * 90, .correlation = *rows + 1, .kind = 1 };
+    }
+    *size = (size_t)(segments + 1) * SONDE_SEGMENT_BYTES;
+    return file;
+}
+
+static int check_order(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    const struct sonde_row_op *op = rows;
+    uint64_t *next = user; /* next correlation, batches */
+    (void)lane;
+    for (uint32_t i = 0; i < count; i++)
+        assert_int_equal(op[i].correlation, next[0]++);
+    next[1]++;
+    return 0;
+}
+
+/* Several segments become one chunk. Killed before they are freed, each of them
+ * is there twice and is read and sealed once. */
+static void segments_of_a_lane_share_a_chunk(void **unused)
+{
+    const uint32_t full = 6; /* and segments * 5 visits each place once */
+    const char *path = folder_new();
+    uint64_t rows, next[2] = { 1, 0 };
+    size_t size;
+    struct sonde_measurement *m;
+    (void)unused;
+
+    mkdir(path, 0777);
+    uint8_t *live = live_of(full, &size, &rows);
+    folder_write(path, "live.sonde", live, size);
+    struct tally t = tally(path);
+    assert_int_equal(t.ops, rows);
+    assert_int_equal(sonde_process_seal(path, NULL), 0);
+    for (int again = 0; again < 3; again++) { /* sealed; both files there; sealed once more */
+        if (again == 1)
+            folder_write(path, "live.sonde", live, size);
+        if (again == 2)
+            assert_int_equal(sonde_process_seal(path, NULL), 0);
+        t = tally(path);
+        assert_int_equal(t.status, 0);
+        assert_int_equal(t.damaged, 0);
+        assert_int_equal(t.ops, rows);
+        assert_int_equal(t.correlations, rows * (rows + 1) / 2);
+        assert_int_equal(t.sealed, again != 1);
+        assert_int_equal(sonde_measurement_open(path, &m, NULL), 0);
+        next[0] = 1, next[1] = 0;
+        assert_int_equal(sonde_process_trace(&m->processes[0], SONDE_TABLE_OP, 0, 0, UINT64_MAX, check_order, next), 0);
+        assert_int_equal(next[1], (full + SONDE_CHUNK_SEGMENTS) / SONDE_CHUNK_SEGMENTS + 1);
+        sonde_measurement_close(m);
+    }
+    free(live);
+}
+
+/* A measurement that version 1 wrote (its synthetic program, 1,500 operations). */
+static void version_1_stays_readable(void **unused)
+{
+    (void)unused;
+    struct tally t = tally(FORMAT_VERSION_1);
+    assert_int_equal(t.status, 0);
+    assert_int_equal(t.damaged, 0);
+    assert_int_equal(t.processes, 1);
+    assert_int_equal(t.ops, 1500);
+    assert_int_equal(t.calls, 1501);
+    assert_int_equal(t.op_ns, 1223162 + 1300 + 3126);
+    assert_int_equal(t.op_bytes, 65536 + 131072);
+    assert_int_equal(t.correlations, 1500 * 1501 / 2);
+    assert_int_equal(t.ledger.seen, 1500);
+    assert_true(t.sealed);
+    sonde__read_through_bytes = 0; /* by its index */
+    t = tally(FORMAT_VERSION_1);
+    sonde__read_through_bytes = 1ull << 30;
+    assert_int_equal(t.ops, 1500);
+    assert_int_equal(t.damaged, 0);
 }
 
 static void full_disks_lose_nothing(void **unused)
@@ -436,6 +533,8 @@ int main(void)
         cmocka_unit_test(tables_come_back),
         cmocka_unit_test(time_ranges_skip_whole_chunks_only),
         cmocka_unit_test(sealing_may_be_killed_anywhere),
+        cmocka_unit_test(segments_of_a_lane_share_a_chunk),
+        cmocka_unit_test(version_1_stays_readable),
         cmocka_unit_test(full_disks_lose_nothing),
         cmocka_unit_test(running_processes_are_not_sealed),
         cmocka_unit_test(appending_keeps_what_was_there),

@@ -16,7 +16,7 @@ def chunks(data):
     while at < len(data):
         magic, version, table, owner, count, first, tmin, tmax, raw, stored, columns, flags, row, _ = struct.unpack_from(
             "<IHHIIQQQIIHHIQ", data, at)
-        assert magic == 0x31434E53 and version == 1 and at % 8 == 0
+        assert magic == 0x31434E53 and version in (1, 2) and at % 8 == 0
         payload = data[at + 64:at + 64 + stored]
         if flags & 2:
             payload = subprocess.run(["zstd", "-dcq"], input=payload, stdout=subprocess.PIPE, check=True).stdout
@@ -50,7 +50,7 @@ def directory(b, columns):
         e["offset"], at = varint(b, at)
         if e["predictor"] in (2, 3):
             e["ref"], at = b[at], at + 1
-        if e["predictor"] == 3:
+        if e["predictor"] in (3, 6):
             e["span"], at = b[at], at + 1
         if e["predictor"] != 4:
             e["first"], at = zigzag(b, at)
@@ -107,6 +107,8 @@ def decode(columns, b, n):
                 v += now[e["ref"]]
             elif kind == 3:
                 v += max(previous[c + e["span"]], now[e["ref"]])
+            elif kind == 6:
+                v += previous[c + e["span"]]
             elif kind == 5:
                 v %= 1 << 64
                 if v:
