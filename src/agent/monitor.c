@@ -412,7 +412,7 @@ int sonde__monitor_start(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (err)
         return SONDE_ENOMEM;
-    for (int n = 0; n < 100000 && atomic_load(&ready) == 0; n++) /* about 5 s at most */
+    for (int n = 0; n < 300000 && atomic_load(&ready) == 0; n++) /* about 20 s at most: the disk may be busy */
         sonde__nap(50);
     int state = atomic_load(&ready);
     return state == 1 ? 0 : state < 0 ? state : SONDE_EBUSY;

@@ -316,7 +316,7 @@ static void wait_for_deaths(void)
 {
     const char *text = getenv("COUNT_DEATHS");
     const uint64_t expected = text ? strtoull(text, NULL, 10) : 0;
-    for (int i = 0; i < 2000 && __atomic_load_n(&objects_freed, __ATOMIC_RELAXED) < expected; i++)
+    for (int i = 0; i < 60000 && __atomic_load_n(&objects_freed, __ATOMIC_RELAXED) < expected; i++)
         usleep(5000);
 }
 

@@ -79,7 +79,7 @@ static void look_at(cl_event event)
     cl_uint references = 0;
     cl_ulong time = 0;
     CHECK(clWaitForEvents(1, &event));
-    for (int i = 0; i < 10000 && references != 1; i++) {
+    for (int i = 0; i < 120000 && references != 1; i++) {
         usleep(i ? 1000 : 0);
         CHECK(clGetEventInfo(event, CL_EVENT_REFERENCE_COUNT, sizeof references, &references,
                              NULL));
