@@ -20,7 +20,8 @@
 
 #include "preload/preload.h"
 
-#define EXIT_BOUND_MS 1000 /* how long the final flush waits for work in flight */
+#define EXIT_BOUND_MS   1000 /* how long the final flush waits for work in flight, */
+#define PASSES_BOUND_MS 2500 /* or a little longer when it is busy asking: less than its caller waits */
 
 struct sonde_agent sonde__agent;
 _Atomic uint32_t *sonde__flag;
@@ -117,16 +118,45 @@ static void last_look(void)
     sonde__unlock(&a->harvest_lock);
 }
 
+/* Under monitor_lock. */
+static void take_late(void)
+{
+    if (!sonde__lock_within(&sonde__agent.harvest_lock, 100))
+        return;
+    sonde__harvest_late();
+    sonde__unlock(&sonde__agent.harvest_lock);
+}
+
+void sonde__agent_late(void)
+{
+    if (!sonde__lock_within(&sonde__agent.monitor_lock, 100))
+        return;
+    take_late();
+    sonde__monitor_account();
+    sonde__unlock(&sonde__agent.monitor_lock);
+}
+
+static bool settles_within_bound(void)
+{
+    const uint64_t until_ns = sonde_now_ns() + PASSES_BOUND_MS * 1000000ull;
+    for (int n = 0; n < EXIT_BOUND_MS * 5 && sonde_now_ns() < until_ns; n++) {
+        sonde__nap(200);
+        if (settled())
+            return true;
+    }
+    return false;
+}
+
 void sonde__agent_settle(enum sonde_flush how)
 {
     struct sonde_agent *a = &sonde__agent;
-    if (atomic_load(&a->closed) || !sonde__lock_within(&a->monitor_lock, 2000))
+    if (atomic_load(&a->closed)) {
+        sonde__agent_late();
         return;
-    bool all = settled();
-    for (int n = 0; !all && !a->finished && how != SONDE_FLUSH_STORE && n < EXIT_BOUND_MS * 5; n++) {
-        sonde__nap(200);
-        all = settled();
     }
+    if (!sonde__lock_within(&a->monitor_lock, 2000))
+        return;
+    bool all = settled() || (how != SONDE_FLUSH_STORE && !a->finished && settles_within_bound());
     if (how != SONDE_FLUSH_STORE) {
         sonde__monitor_account(); /* in case the runtime does not come back from the next */
         sonde__monitor_clocks();
@@ -140,6 +170,7 @@ void sonde__agent_settle(enum sonde_flush how)
         }
         sonde__ranges_last();
         atomic_store(&a->closed, true); /* from here on the runtime may be gone */
+        take_late();
     }
     sonde__monitor_account();
     if (how != SONDE_FLUSH_STORE) {

@@ -66,7 +66,7 @@ struct sonde_activity { /* what a harvester hands over: the call, its operation,
 
 struct sonde_counts { /* written by one thread, read by the monitor */
     _Atomic uint64_t seen, calls, unwinds, unwind_failed, unwind_truncated, unwind_checked,
-        unwind_mismatched, python_walks, python_failed, folded, hook_ticks, call_ns;
+        unwind_mismatched, python_walks, python_failed, folded, hook_ticks, call_ns, calls_dropped;
     _Atomic uint64_t dropped[SONDE_DROP_COUNT];
 };
 
@@ -196,7 +196,7 @@ struct sonde_agent {
     struct sonde_segment *node_segment; /* where the next run of node ids comes from; table_lock */
     uint32_t folded_node[SONDE_OP_KIND_COUNT]; /* contexts that found no room */
     uint8_t  device_backend[256];  /* index in sonde_backends, by device id; table_lock */
-    uint64_t unmatched;            /* monitor's */
+    uint64_t unmatched, calls_dropped; /* monitor's */
     uint64_t seen_by_report;       /* operations that only the runtime's report told of; harvester's */
     uint64_t unmatched_by_key;     /* submissions without report, or the reverse; harvester's */
     uint64_t now_ns;               /* when this turn began; harvester's */
@@ -223,6 +223,7 @@ enum sonde_flush {
 };
 void sonde__agent_flush(enum sonde_flush how);  /* waits for the monitor, within a bound */
 void sonde__agent_settle(enum sonde_flush how); /* the monitor's part of it */
+void sonde__agent_late(void);                   /* after it: count what came too late. Any thread */
 
 /* thread.c */
 struct sonde_thread *sonde__thread_enter(void); /* slot of the calling thread; NULL: no room */
@@ -274,7 +275,8 @@ void sonde__ranges_forget(void);                          /* in a forked child *
 
 /* harvest.c */
 size_t sonde__harvest(struct sonde_thread *finder); /* finder NULL: the monitor itself. Under harvest_lock */
-void   sonde__harvest_abandon(void);                /* count what never finished. Under harvest_lock */
+void   sonde__harvest_abandon(void);                /* count what never finished. Under both locks */
+void   sonde__harvest_late(void);                   /* count what came after the final flush. Under both locks */
 
 /* monitor.c */
 int  sonde__monitor_start(void);

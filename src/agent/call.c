@@ -92,11 +92,8 @@ static void drop(struct sonde_thread *t, const struct sonde_submit *s, enum sond
         struct sonde_lane *lane = s->lane <= SONDE_LANES_MAX ? atomic_load(&sonde__agent.lanes[s->lane]) : NULL;
         sonde_backends[lane ? lane->backend : 0]->release(s->token);
     }
-    /* The monitor has accounted for the last time, perhaps. */
-    if (cause == SONDE_DROP_AFTER_EXIT && sonde__lock_within(&sonde__agent.monitor_lock, 100)) {
-        sonde__monitor_account();
-        sonde__unlock(&sonde__agent.monitor_lock);
-    }
+    if (cause == SONDE_DROP_AFTER_EXIT) /* the monitor has accounted for the last time, perhaps */
+        sonde__agent_late();
 }
 
 void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
@@ -133,8 +130,11 @@ void sonde_call_end(struct sonde_call *call)
 {
     struct sonde_thread *t = call->thread;
     if (!call->submitted) {
-        struct sonde_event *e = event_slot(call);
-        if (e) {
+        bool late = atomic_load_explicit(&sonde__agent.closed, memory_order_relaxed);
+        struct sonde_event *e = late ? NULL : event_slot(call);
+        if (__builtin_expect(!e, 0)) {
+            sonde__count(&t->count.calls_dropped, 1);
+        } else {
             e->token = e->bytes = e->correlation = 0;
             e->op_node = e->lane = e->object = e->work = 0;
             e->kind = e->flags = 0;

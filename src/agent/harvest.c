@@ -35,6 +35,7 @@ static void hand_over(struct sonde_thread *finder, const struct sonde_activity *
     struct sonde_activity *slot = sonde__channel_slot(&finder->found);
     if (!slot) {
         sonde__count(&finder->count.dropped[SONDE_DROP_CHANNEL_FULL], (found->parts & SONDE_ACT_OP) != 0);
+        sonde__count(&finder->count.calls_dropped, (found->parts & SONDE_ACT_CALL) != 0);
         return;
     }
     *slot = *found;
@@ -180,15 +181,24 @@ size_t sonde__harvest(struct sonde_thread *finder)
     return atomic_load_explicit(&a->outstanding, memory_order_relaxed) + sonde__match_waiting();
 }
 
+/* An operation of which nothing more will be heard. */
+static void lose(const struct sonde_event *e)
+{
+    struct sonde_lane *lane = lane_of(e->lane);
+    sonde__agent.unmatched++;
+    if (!lane)
+        return;
+    lane->row->seen++;
+    lane->row->unmatched++;
+}
+
 void sonde__harvest_abandon(void)
 {
     struct sonde_agent *a = &sonde__agent;
     for (uint32_t id = a->waiting; id;) {
         struct sonde_lane *lane = lane_of(id);
-        for (struct sonde_pending *p = lane->head; p; p = p->next) {
-            struct sonde_activity lost = {.event = p->event, .parts = SONDE_ACT_OP, .result = SONDE_POLL_PENDING};
-            sonde__monitor_take(&lost);
-        }
+        for (struct sonde_pending *p = lane->head; p; p = p->next)
+            lose(&p->event);
         lane->head = NULL;
         lane->tail = &lane->head;
         lane->listed = false;
@@ -196,6 +206,31 @@ void sonde__harvest_abandon(void)
     }
     a->waiting = 0;
     atomic_store(&a->outstanding, 0);
+}
+
+/* Only counted: the runtime may be gone, and the thread may be one of the
+ * program's, which must not start tracing threads. Tokens stay with the runtime. */
+static void take_late(const struct sonde_event *e)
+{
+    if (e->op_node)
+        lose(e);
+    else if ((e->flags & SONDE_EVENT_KEYED) && !(e->flags & SONDE_EVENT_MANY))
+        sonde__agent.unmatched_by_key++;
+    sonde__agent.calls_dropped++;
+}
+
+void sonde__harvest_late(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    sonde__harvest_abandon(); /* a program thread that was harvesting may have kept some */
+    uint32_t threads = atomic_load_explicit(&a->thread_count, memory_order_acquire);
+    for (uint32_t i = 1; i <= threads; i++) {
+        struct sonde_thread *t = atomic_load_explicit(&a->threads[i], memory_order_acquire);
+        for (uint64_t n = sonde__channel_waiting(&t->channel); n > 0; n--) {
+            take_late(sonde__channel_peek(&t->channel));
+            sonde__channel_next(&t->channel);
+        }
+    }
 }
 
 static bool agent_is_on(void)

@@ -138,6 +138,7 @@ static void add_thread(struct sonde_ledger *sum, const struct sonde_thread *t, u
     sum->python_walks += GET(python_walks);
     sum->python_failed += GET(python_failed);
     sum->contexts_folded += GET(folded);
+    sum->calls_dropped += GET(calls_dropped);
     *ticks += GET(hook_ticks);
     *call_ns += GET(call_ns);
     sum->dropped[SONDE_DROP_CHANNEL_FULL] += GET(dropped[SONDE_DROP_CHANNEL_FULL]);
@@ -161,6 +162,7 @@ void sonde__monitor_account(void)
     l->seen = sum.seen + a->seen_by_report;
     l->unmatched = a->unmatched + a->unmatched_by_key;
     l->api_calls = sum.api_calls;
+    l->calls_dropped = sum.calls_dropped + a->calls_dropped;
     l->unwinds = sum.unwinds;
     l->unwind_failed = sum.unwind_failed;
     l->unwind_truncated = sum.unwind_truncated;
@@ -280,7 +282,9 @@ static void turn(void)
     if (sonde__trylock(&a->harvest_lock)) {
         /* Findings of program threads come first: they are older than what is still in the channels. */
         sonde__monitor_drain();
-        if (!atomic_load(&a->closed)) {
+        if (atomic_load(&a->closed)) {
+            sonde__harvest_late();
+        } else {
             sonde__harvest(NULL);
             sonde__match_turn(false);
         }

@@ -100,8 +100,10 @@ static void add_time(struct sonde_row_profile *row, uint64_t ns)
 void sonde__profile_call(const struct sonde_event *e)
 {
     struct sonde_row_profile *row = row_for(e->api_node, 0);
-    if (!row)
+    if (!row) {
+        sonde__agent.calls_dropped++;
         return;
+    }
     row->count++;
     add_time(row, e->leave_ns - e->enter_ns);
 }

@@ -55,12 +55,29 @@ static void count_drops(uint32_t lane_id, enum sonde_drop cause, uint64_t rows)
     __atomic_fetch_add(&sonde__agent.header->ledger.dropped[cause], rows, __ATOMIC_RELAXED);
 }
 
+/* Causes count operations; rows of API calls have one counter. */
+static void count_call_drops(uint32_t lane_id, enum sonde_drop cause, uint64_t rows)
+{
+    struct sonde_lane *lane = atomic_load(&sonde__agent.lanes[lane_id]);
+    if (lane)
+        __atomic_fetch_add(&lane->row->dropped[cause], rows, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&sonde__agent.header->ledger.call_rows_dropped, rows, __ATOMIC_RELAXED);
+}
+
+static void count_segment(const struct sonde_segment *s, enum sonde_drop cause)
+{
+    if (s->table == SONDE_TABLE_OP)
+        count_drops(s->owner, cause, s->used);
+    else if (s->table == SONDE_TABLE_CALL)
+        count_call_drops(s->owner, cause, s->used);
+}
+
 static void write_segment(struct sonde_segment *s, void *scratch, void *out, size_t out_bytes)
 {
     long size = sonde_chunk_encode(s->table, s->owner, s->first, sonde__segment_rows(s), s->used, scratch, out,
                                    out_bytes);
     if (size < 0 || sonde__files_append(out, (size_t)size) != 0) {
-        count_drops(s->owner, SONDE_DROP_DISK_FULL, s->used);
+        count_segment(s, SONDE_DROP_DISK_FULL);
         sonde__trace_off(SONDE_DROP_DISK_FULL);
     }
     sonde__pool_put(&sonde__agent.pool, s);
@@ -84,7 +101,7 @@ static void *tracer_main(void *arg)
             if (memory != MAP_FAILED)
                 write_segment(s, memory, memory + scratch_bytes, bound);
             else
-                count_drops(s->owner, SONDE_DROP_TRACE_FULL, s->used);
+                count_segment(s, SONDE_DROP_TRACE_FULL);
             atomic_store_explicit(&t->head, ++head, memory_order_release);
         }
         struct timespec cpu;
@@ -244,11 +261,15 @@ void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, u
 void sonde__trace_call(const struct sonde_event *e)
 {
     struct sonde_lane *lane = lane_of(e->thread_lane);
-    if (!sonde__agent.config.trace || !lane || atomic_load_explicit(&R.off, memory_order_relaxed))
+    if (!sonde__agent.config.trace || !lane)
         return;
-    struct sonde_row_call *row = row_slot(lane, &lane->trace, SONDE_TABLE_CALL, sizeof *row);
-    if (!row)
+    uint32_t off = atomic_load_explicit(&R.off, memory_order_relaxed);
+    struct sonde_row_call *row = off ? NULL : row_slot(lane, &lane->trace, SONDE_TABLE_CALL, sizeof *row);
+    if (!row) {
+        off = atomic_load_explicit(&R.off, memory_order_relaxed);
+        count_call_drops(e->thread_lane, off ? off - 1 : SONDE_DROP_TRACE_FULL, 1);
         return;
+    }
     *row = (struct sonde_row_call){.enter_ns = e->enter_ns, .leave_ns = e->leave_ns,
                                    .correlation = e->correlation, .node = e->api_node, .lane = e->lane};
     row_commit(&lane->trace);

@@ -45,6 +45,10 @@ static void operations_part(struct table *t, const struct report *r)
             line(t, sonde_drop_name(cause), s->ledger.dropped[cause],
                  sonde_drop_loses_operation(cause) ? "cause: operation dropped" : "cause: trace row dropped");
     line(t, "API calls", s->ledger.api_calls, "of the GPU runtime, hooked");
+    if (s->ledger.calls_dropped)
+        line(t, "API calls dropped", s->ledger.calls_dropped, "of these, in no figure: no room, or after the final flush");
+    if (s->ledger.call_rows_dropped)
+        line(t, "API calls not traced", s->ledger.call_rows_dropped, "of these, in the profile only");
 }
 
 static void stacks_part(struct table *t, const struct report *r)
@@ -195,6 +199,7 @@ json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
         {"bytes_on_disk", r->m->disk_bytes}, {"written_bytes", l->written_bytes},
         {"agent_ns", agent_ns(t)}, {"hook_ns", l->hook_ns}, {"thread_cpu_ns", l->thread_cpu_ns},
         {"busy_clipped_ns", l->busy_clipped_ns},
+        {"calls_dropped", l->calls_dropped}, {"call_rows_dropped", l->call_rows_dropped},
         {"damaged_chunks", t->damaged_chunks}, {"damaged_bytes", t->damaged_bytes},
     };
     json_t *value = json_object();

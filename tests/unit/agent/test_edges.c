@@ -1,4 +1,5 @@
 /* test_edges.c - what happens at the edges of a process's life and of the agent's tables. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -93,11 +94,102 @@ static void last_pair_comes_with_the_end(void **state)
     assert_int_equal(status_of(pair_at_end), 0);
 }
 
+/* ---- after the final flush ---------------------------------------------------------- */
+
+static uint64_t lost(const struct sonde_ledger *l)
+{
+    return l->unmatched + l->dropped[SONDE_DROP_AFTER_EXIT] + l->dropped[SONDE_DROP_CHANNEL_FULL];
+}
+
+/* Operations that a thread publishes just when the final flush has asked for the last time. */
+static void too_late(void)
+{
+    enum { DONE = 100, LATE_OPS = 10, LATE_CALLS = 3 };
+    harness_setup("late", NULL);
+    uint32_t queue = harness_queue(0);
+    for (int i = 0; i < DONE; i++)
+        harness_launch(queue, SONDE_OP_KERNEL, 0, true);
+    sonde__agent_flush(SONDE_FLUSH_FINISH);
+    sonde__lock(&sonde__agent.monitor_lock); /* no turn now */
+    for (int i = 0; i < LATE_OPS; i++)
+        harness_launch(queue, SONDE_OP_KERNEL, 0, i % 2);
+    atomic_store(&sonde__agent.closed, true);
+    uint64_t polls = atomic_load(&harness_polls);
+    sonde__unlock(&sonde__agent.monitor_lock);
+    for (int i = 0; i < LATE_CALLS; i++)
+        harness_wait();
+    harness_launch(queue, SONDE_OP_KERNEL, 0, true); /* refused at once */
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m);
+    const struct sonde_process *p = &m->processes[0];
+    const struct sonde_ledger *l = &p->header.ledger;
+    REQUIRE(l->seen == DONE + LATE_OPS + 1 && l->done == DONE);
+    REQUIRE(l->unmatched == LATE_OPS && l->dropped[SONDE_DROP_AFTER_EXIT] == 1);
+    REQUIRE(l->calls_dropped == LATE_OPS + LATE_CALLS + 1);
+    REQUIRE(p->lanes[queue].seen == DONE + LATE_OPS && p->lanes[queue].unmatched == LATE_OPS);
+    REQUIRE(atomic_load(&harness_polls) == polls); /* the runtime was not asked */
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
+static _Atomic bool stop;
+static uint32_t shared_queue;
+
+static void *launching(void *arg)
+{
+    for (uint64_t n = 1; !atomic_load(&stop); n++) {
+        harness_launch(shared_queue, SONDE_OP_KERNEL, 0, n % 1000);
+        if (n % 64 == 0)
+            usleep(50); /* no more than the monitor keeps up with */
+    }
+    return arg;
+}
+
+static void closed_among_launches(void)
+{
+    pthread_t t[3];
+    harness_setup("closed", NULL);
+    shared_queue = harness_queue(SONDE_LANE_OUT_OF_ORDER);
+    for (int i = 0; i < 3; i++)
+        REQUIRE(pthread_create(&t[i], NULL, launching, NULL) == 0);
+    while (!__atomic_load_n(&sonde__agent.header->ledger.done, __ATOMIC_RELAXED))
+        usleep(1000);
+    sonde__agent_flush(SONDE_FLUSH_CLOSE);
+    usleep(1000);
+    atomic_store(&stop, true);
+    for (int i = 0; i < 3; i++)
+        pthread_join(t[i], NULL);
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m);
+    const struct sonde_ledger *l = &m->processes[0].header.ledger;
+    fprintf(stderr, "%llu seen, %llu done, %llu unmatched, %llu after the end\n", (unsigned long long)l->seen,
+            (unsigned long long)l->done, (unsigned long long)l->unmatched,
+            (unsigned long long)l->dropped[SONDE_DROP_AFTER_EXIT]);
+    REQUIRE(l->done > 0 && l->seen == l->done + lost(l));
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
+static void late_operations_are_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(too_late), 0);
+}
+
+static void every_operation_ends_somewhere(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 10; n++)
+        assert_int_equal(status_of(closed_among_launches), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_pair_comes_with_the_device),
         cmocka_unit_test(last_pair_comes_with_the_end),
+        cmocka_unit_test(late_operations_are_counted),
+        cmocka_unit_test(every_operation_ends_somewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,6 +37,11 @@ static void ten_million_operations_without_a_monitor(void **state)
     assert_true(l->dropped[SONDE_DROP_CHANNEL_FULL] > 0);
     assert_int_equal(l->done + l->dropped[SONDE_DROP_CHANNEL_FULL], LAUNCHES);
     assert_int_equal(atomic_load(&harness_released), l->dropped[SONDE_DROP_CHANNEL_FULL]);
+    uint64_t calls = 0;
+    for (uint32_t i = 1; i < m->processes[0].profile_count; i++)
+        calls += m->processes[0].profiles[i].lane ? 0 : m->processes[0].profiles[i].count;
+    assert_true(l->calls_dropped > 0);
+    assert_int_equal(calls + l->calls_dropped, l->api_calls);
     /* and it works again */
     assert_true(sonde__agent.heap.next <= sonde__agent.heap.size);
     sonde_measurement_close(m);
