@@ -154,6 +154,11 @@ struct sonde_completion {
 /* Only within collect(). A completion may come before its submission does. */
 void sonde_complete(const struct sonde_completion *completion);
 
+/* Keep bytes in the measurement as a file of this name, compressed, once per
+ * name in all its processes: code that was loaded. Within collect(). 0, or a
+ * negative enum sonde_error. */
+int sonde_blob(const char *name, const void *bytes, size_t size);
+
 /* The calling context of a call that has begun, for sonde_completion.origin. */
 uint32_t sonde_call_context(const struct sonde_call *call);
 
@@ -172,11 +177,12 @@ struct sonde_range {
     uint64_t payload;                /* its bits */
 };
 void sonde_range_push(const struct sonde_range *range);
-void sonde_range_pop(void);
+/* Pops the innermost open range of this domain; its name, 0 when there is none. */
+uint32_t sonde_range_pop(uint32_t domain);
 void sonde_mark(const struct sonde_range *mark);
 /* A range that may end on another thread: no frame, only a slice. 0 = no room. */
 uint64_t sonde_range_start(const struct sonde_range *range);
-void     sonde_range_end(uint64_t id);
+uint32_t sonde_range_end(uint64_t id); /* its name; 0: no such range is open */
 
 /* What the calling thread does from here on was prepared in `context` (of
  * sonde_last_context), under the name `name` (string id): an autograd operator

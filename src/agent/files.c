@@ -21,6 +21,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define ZSTD_STATIC_LINKING_ONLY /* a context in memory of ours, not of the program's malloc */
+#include <zstd.h>
+
 #include <sonde/error.h>
 
 struct identity { uint64_t device, inode; };
@@ -202,6 +205,60 @@ int sonde__files_append(const void *bytes, size_t size)
     if (!err)
         atomic_fetch_add(&F.data_bytes, size);
     sonde__unlock(&F.append);
+    return err;
+}
+
+/* ---- files of their own: code that was loaded ------------------------------------ */
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+    while (size > 0) {
+        const long n = syscall(SYS_write, fd, bytes, size);
+        if (n <= 0 && errno != EINTR)
+            return SONDE_EIO;
+        bytes += n > 0 ? n : 0;
+        size -= n > 0 ? (size_t)n : 0;
+    }
+    return 0;
+}
+
+/* Under another name first: a file in code/ is whole. Another process may have been faster. */
+static int write_blob(const char *path, const void *bytes, size_t size)
+{
+    char part[4096];
+    if ((size_t)snprintf(part, sizeof part, "%s.%d.tmp", path, (int)getpid()) >= sizeof part)
+        return SONDE_EINVALID;
+    const int fd = (int)syscall(SYS_openat, AT_FDCWD, part, O_WRONLY | O_CLOEXEC | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0)
+        return SONDE_EIO;
+    int err = write_all(fd, bytes, size);
+    syscall(SYS_close, fd);
+    if (err || rename(part, path) != 0) {
+        unlink(part);
+        return SONDE_EIO;
+    }
+    return 0;
+}
+
+int sonde_blob(const char *name, const void *bytes, size_t size)
+{
+    char path[4000];
+    const size_t workspace = ZSTD_estimateCCtxSize(1), room = ZSTD_compressBound(size);
+    if (F.shared_table) /* the program could close the descriptor while it is written to */
+        return SONDE_EIO;
+    snprintf(path, sizeof path, "%s/code", sonde__agent.config.out);
+    mkdir(path, 0777);
+    if ((size_t)snprintf(path, sizeof path, "%s/code/%s.zst", sonde__agent.config.out, name) >= sizeof path)
+        return SONDE_EINVALID;
+    if (access(path, F_OK) == 0)
+        return 0;
+    char *memory = mmap(NULL, workspace + room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return SONDE_ENOMEM;
+    ZSTD_CCtx *zstd = ZSTD_initStaticCCtx(memory, workspace);
+    const size_t stored = zstd ? ZSTD_compressCCtx(zstd, memory + workspace, room, bytes, size, 1) : 0;
+    const int err = zstd && !ZSTD_isError(stored) ? write_blob(path, memory + workspace, stored) : SONDE_ENOMEM;
+    munmap(memory, workspace + room);
     return err;
 }
 

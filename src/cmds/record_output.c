@@ -138,7 +138,7 @@ static int each_process_entry(void *user, const char *path, const char *name)
 {
     struct each_process *each = user;
     char full[PATH_MAX];
-    if (!join(full, sizeof full, path, name) || !is_folder(full))
+    if (!join(full, sizeof full, path, name) || !is_folder(full) || strcmp(name, "code") == 0)
         return 0;
     return each->fn(each->user, full, name);
 }
@@ -165,11 +165,18 @@ static bool is_process_file(const char *name)
     return strcmp(name, "live.sonde") == 0 || strcmp(name, "data.sonde") == 0 || has_suffix(name, ".tmp");
 }
 
+/* Code that was loaded onto devices, of all processes. */
+static bool is_code_file(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && strcmp(slash, "/code") == 0 && has_suffix(name, ".cubin.zst");
+}
+
 static int remove_process_file(void *user, const char *path, const char *name)
 {
     struct removal *r = user;
     char full[PATH_MAX];
-    if (!join(full, sizeof full, path, name) || !is_process_file(name) || is_folder(full)) {
+    if (!join(full, sizeof full, path, name) || (!is_process_file(name) && !is_code_file(path, name)) || is_folder(full)) {
         snprintf(r->foreign, sizeof r->foreign, "%s", full);
         return 1;
     }

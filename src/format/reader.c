@@ -3,6 +3,7 @@
 #include "reader.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,12 +94,29 @@ static int add_process(struct sonde_measurement *m, const char *path, const char
     return status == SONDE_ENOMEM || status == SONDE_EVERSION ? status : 0;
 }
 
+/* Code that was loaded onto devices: counted, read when somebody asks for it. */
+static uint64_t folder_bytes(const char *path)
+{
+    DIR *dir = opendir(path);
+    struct stat st;
+    uint64_t bytes = 0;
+
+    for (struct dirent *entry; dir && (entry = readdir(dir));)
+        if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            bytes += (uint64_t)st.st_size;
+    if (dir)
+        closedir(dir);
+    return bytes;
+}
+
 static int add_directory(struct sonde_measurement *m, const char *name, struct sonde_diag *diag)
 {
     char *path = sonde__path(m->path, name);
     int status = path ? 0 : sonde_diag_set(diag, SONDE_ENOMEM, m->path, cannot);
 
-    if (path && is_process(path))
+    if (path && strcmp(name, "code") == 0)
+        m->disk_bytes += folder_bytes(path);
+    else if (path && is_process(path))
         status = add_process(m, path, name, diag);
     free(path);
     return status;

@@ -401,6 +401,7 @@ void sonde__cuda_collect(bool last)
             record(r);
         give_back(b);
     }
+    sonde__cuda_modules_store();
     if (dropped != M.said_dropped && last) {
         M.said_dropped = dropped;
         sonde_note("CUPTI had no room for %llu records of finished work", (unsigned long long)dropped);

@@ -137,7 +137,7 @@ static void enable_calls(CUpti_SubscriberHandle subscriber)
     static const CUpti_CallbackIdResource resources[] = {
         CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
         CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
-        CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+        CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, CUPTI_CBID_RESOURCE_MODULE_LOADED,
     };
     /* Calls that an older CUPTI does not know are refused, and cannot be made either. */
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
@@ -203,6 +203,7 @@ static void attach(void)
     result = sonde__cupti.cuptiActivityRegisterCallbacks(sonde__cuda_buffer_requested, sonde__cuda_buffer_completed);
     if (result != CUPTI_SUCCESS) {
         complain_of("cuptiActivityRegisterCallbacks", result);
+        sonde__cupti.cuptiUnsubscribe(subscribed);
         return;
     }
     atomic_store(&sonde__cuda_on, true);

@@ -189,7 +189,7 @@ static const struct follow *follow(CUpti_CallbackDomain domain, CUpti_CallbackId
 /* The agent first: it begins with recording off. */
 static void start_range(void)
 {
-    if (!sonde_enter())
+    if (sonde_enter() && !sonde_recording())
         sonde_recording_set(true);
 }
 
@@ -256,6 +256,9 @@ static void resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
         sonde__cuda_graph_resource(id, data->resourceDescriptor);
+        break;
+    case CUPTI_CBID_RESOURCE_MODULE_LOADED:
+        sonde__cuda_module_loaded(data->resourceDescriptor);
         break;
     default:
         break;

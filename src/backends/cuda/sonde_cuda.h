@@ -40,6 +40,7 @@
     X(cuptiGetResultString)           \
     X(cuptiGetCallbackName)           \
     X(cuptiSubscribe)                 \
+    X(cuptiUnsubscribe)               \
     X(cuptiEnableCallback)            \
     X(cuptiEnableDomain)              \
     X(cuptiGetTimestamp)              \
@@ -158,6 +159,11 @@ void sonde__cuda_context_memory_gone(uint32_t context_uid);
 void sonde__cuda_graph_resource(CUpti_CallbackId id, const CUpti_GraphData *graph);
 /* Context in which the node was made; 0 unknown. */
 uint32_t sonde__cuda_node_origin(uint64_t node);
+
+/* ---- code (modules.c) ------------------------------------------------------------------ */
+
+void sonde__cuda_module_loaded(const CUpti_ModuleResourceData *module);
+void sonde__cuda_modules_store(void); /* within collect */
 
 /* ---- clock (clock.c) --------------------------------------------------------------------- */
 

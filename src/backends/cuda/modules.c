@@ -1,0 +1,97 @@
+/* modules.c - code that was loaded onto a device, each piece once.
+ *
+ * CUPTI shows the code (a cubin: what was in the program, or what the driver
+ * compiled just now) only while the load runs, in the program's thread. There it
+ * is hashed, and copied when it is new; the monitor thread stores the copies.
+ * With lazy loading, the driver's default, only modules that are used come here.
+ *
+ * Bounded: copies that wait, and what is kept in all.
+ */
+#include "sonde_cuda.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define WAITING_MAX ((size_t)256 << 20) /* bytes */
+#define KEPT_MAX    ((size_t)1 << 30)
+
+struct piece {
+    struct piece *next;
+    uint64_t hash;
+    size_t bytes;
+    uint8_t code[];
+};
+
+static struct sonde_cuda_table seen = SONDE_CUDA_TABLE_INITIALIZER; /* hash -> bytes */
+static struct {
+    ck_spinlock_t lock;
+    struct piece *first, **last;
+    size_t waiting, kept;
+} L = {.lock = CK_SPINLOCK_INITIALIZER};
+
+/* Room among those that wait; the program goes on without when there is none. */
+static bool reserve(size_t bytes)
+{
+    ck_spinlock_lock(&L.lock);
+    const bool fits = L.waiting + bytes <= WAITING_MAX && L.kept + bytes <= KEPT_MAX;
+    if (fits) {
+        L.waiting += bytes;
+        L.kept += bytes;
+    }
+    ck_spinlock_unlock(&L.lock);
+    return fits;
+}
+
+static void append(struct piece *p)
+{
+    ck_spinlock_lock(&L.lock);
+    if (!L.first)
+        L.last = &L.first;
+    *L.last = p;
+    L.last = &p->next;
+    ck_spinlock_unlock(&L.lock);
+}
+
+void sonde__cuda_module_loaded(const CUpti_ModuleResourceData *module)
+{
+    const size_t bytes = module ? module->cubinSize : 0;
+    uint64_t known;
+    if (!bytes || !module->pCubin)
+        return;
+    const uint64_t hash = XXH3_64bits(module->pCubin, bytes) | 1; /* 0 is no key */
+    if (sonde__cuda_table_get(&seen, hash, &known) || !sonde__cuda_table_put(&seen, hash, bytes))
+        return;
+    struct piece *p = reserve(bytes) ? sonde__cuda_memory(sizeof *p + bytes) : NULL;
+    if (!p) {
+        sonde_note("code that was loaded onto the device is not kept: too much of it");
+        return;
+    }
+    p->hash = hash;
+    p->bytes = bytes;
+    memcpy(p->code, module->pCubin, bytes);
+    append(p);
+}
+
+void sonde__cuda_modules_store(void)
+{
+    ck_spinlock_lock(&L.lock);
+    struct piece *p = L.first;
+    L.first = NULL;
+    ck_spinlock_unlock(&L.lock);
+    for (struct piece *next; p; p = next) {
+        char name[32];
+        const size_t bytes = p->bytes;
+        next = p->next;
+        snprintf(name, sizeof name, "%016llx.cubin", (unsigned long long)p->hash);
+        if (sonde_blob(name, p->code, bytes))
+            sonde_note("code that was loaded onto the device could not be stored");
+        munmap(p, sizeof *p + bytes);
+        ck_spinlock_lock(&L.lock);
+        L.waiting -= bytes;
+        ck_spinlock_unlock(&L.lock);
+    }
+}
