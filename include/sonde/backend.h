@@ -136,7 +136,7 @@ void sonde_recording_set(bool on);
 bool sonde_call_begin(struct sonde_call *call, uint32_t api);
 /* Right after the runtime's function returned. */
 void sonde_call_leave(struct sonde_call *call);
-/* At most one operation per call; between leave and end. If the agent cannot
+/* Between leave and end, for each operation that the call made. If the agent cannot
  * take it (memory budget spent), it counts the loss and calls release(token). */
 void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit);
 void sonde_call_end(struct sonde_call *call);

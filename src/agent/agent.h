@@ -52,7 +52,7 @@ struct sonde_event { /* one hooked call, and the operation it made */
     uint32_t object, work;
     uint16_t kind, flags;  /* flags: SONDE_EVENT_* */
 };
-enum { SONDE_EVENT_KEYED = 1, SONDE_EVENT_MANY = 2 };
+enum { SONDE_EVENT_KEYED = 1, SONDE_EVENT_MANY = 2, SONDE_EVENT_FURTHER = 4 /* of a call that came already */ };
 
 enum { SONDE_ACT_CALL = 1, SONDE_ACT_OP = 2 };
 struct sonde_activity { /* what a harvester hands over: the call, its operation, or both */
@@ -85,7 +85,8 @@ struct sonde_range_event {
 };
 struct sonde_open_range {
     uint32_t frame, place;    /* the range stands before frame `place` of the stack */
-    uint32_t recorded;        /* begun while recording */
+    uint32_t domain, name;
+    bool     recorded;        /* begun while recording */
     _Atomic uint64_t row[sizeof(struct sonde_row_range) / 8];
 };
 struct sonde_ranges {

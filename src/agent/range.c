@@ -140,6 +140,8 @@ static void open_range(struct sonde_thread *t, uint32_t depth, const struct sond
     sonde__context_stack(t);
     o->place = t->ranges.stack_length;
     o->frame = frame_of(range->domain, range->name);
+    o->domain = range->domain;
+    o->name = range->name;
     o->recorded = is_recording();
     struct sonde_row_range row = row_of(range, sonde_now_ns(), 0);
     words_store(o->row, &row);
@@ -168,29 +170,53 @@ void sonde_range_push(const struct sonde_range *range)
     sonde__count(&t->count.hook_ticks, sonde__ticks() - ticks);
 }
 
-void sonde_range_pop(void)
+/* Take range `i` out of the open ones; ranges of other domains may be inside it. */
+static void end_range(struct sonde_thread *t, uint32_t i, uint32_t depth)
+{
+    if (t->open[i].recorded || is_recording()) {
+        struct sonde_row_range row = words_load(t->open[i].row);
+        row.end_ns = sonde_now_ns();
+        send(t, &row, t->lane);
+    }
+    for (; i + 1 < depth; i++) {
+        struct sonde_open_range *to = &t->open[i], *from = &t->open[i + 1];
+        struct sonde_row_range row = words_load(from->row);
+        words_store(to->row, &row);
+        to->frame = from->frame;
+        to->place = from->place;
+        to->domain = from->domain;
+        to->name = from->name;
+        to->recorded = from->recorded;
+    }
+    atomic_store_explicit(&t->ranges.depth, depth - 1, memory_order_release);
+}
+
+uint32_t sonde_range_pop(uint32_t domain)
 {
     uint64_t ticks = sonde__ticks();
     /* A forked child does not start the agent to close what its parent opened. */
     struct sonde_thread *t = is_recording() || is_off() ? sonde__self : NULL;
-    uint32_t depth = t ? depth_of(t) : 0;
+    uint32_t depth = t ? depth_of(t) : 0, i = depth, name;
     if (t && t->ranges.ignored) {
         t->ranges.ignored--;
-        return;
+        return 0;
     }
-    if (!depth) {
+    if (depth > SONDE_RANGES_MAX) {
+        atomic_store_explicit(&t->ranges.depth, depth - 1, memory_order_release);
+        return 0;
+    }
+    while (i > 0 && t->open[i - 1].domain != domain)
+        i--;
+    if (!i) {
         outer -= outer > 0; /* else nobody pushed it: nothing to pop */
-        return;
+        return 0;
     }
     t->busy = 1;
-    atomic_store_explicit(&t->ranges.depth, --depth, memory_order_release);
-    if (depth < SONDE_RANGES_MAX && (t->open[depth].recorded || is_recording())) {
-        struct sonde_row_range row = words_load(t->open[depth].row);
-        row.end_ns = sonde_now_ns();
-        send(t, &row, t->lane);
-    }
+    name = t->open[i - 1].name;
+    end_range(t, i - 1, depth);
     t->busy = 0;
     sonde__count(&t->count.hook_ticks, sonde__ticks() - ticks);
+    return name;
 }
 
 void sonde_mark(const struct sonde_range *mark)
@@ -240,22 +266,23 @@ uint64_t sonde_range_start(const struct sonde_range *range)
     return 0;
 }
 
-void sonde_range_end(uint64_t id)
+uint32_t sonde_range_end(uint64_t id)
 {
     struct across *a = &across[id % ACROSS_MAX];
     if (id <= TAKEN || !(is_recording() || is_off()) ||
         !atomic_compare_exchange_strong_explicit(&a->id, &id, TAKEN, memory_order_acquire, memory_order_relaxed))
-        return;
+        return 0;
     struct sonde_row_range row = words_load(a->row);
     uint32_t lane = atomic_load_explicit(&a->lane, memory_order_relaxed);
     atomic_store_explicit(&a->id, 0, memory_order_release);
     struct sonde_thread *t = thread_here();
     if (!t || t->busy)
-        return;
+        return row.name;
     t->busy = 1;
     row.end_ns = sonde_now_ns();
     send(t, &row, lane);
     t->busy = 0;
+    return row.name;
 }
 
 /* ---- links ---------------------------------------------------------------------------------- */

@@ -217,6 +217,14 @@ static void put_cuda(struct environment *e, const struct record_options *o, cons
         put(e, "SONDE_CAPTURE", o->capture);
 }
 
+/* NVTX loads one tool: the user's own stays, and then we hear nothing of ranges. */
+static void put_nvtx(struct environment *e, const struct record_paths *paths)
+{
+    const char *own = getenv("NVTX_INJECTION64_PATH");
+    if (!own || !*own)
+        put(e, "NVTX_INJECTION64_PATH", paths->agent);
+}
+
 char **record_environment(const struct record_options *o, const struct record_paths *paths)
 {
     size_t count = 0;
@@ -235,6 +243,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
 
     put_list(&e, "OPENCL_LAYERS", paths->agent, ":");
     put_cuda(&e, o, paths);
+    put_nvtx(&e, paths);
     if (!o->no_preload)
         put_list(&e, "LD_PRELOAD", paths->preload, ": ");
     else if (getenv("LD_PRELOAD"))

@@ -34,7 +34,7 @@ NOINLINE static void inner(void)
 {
     PUSH("B");
     harness_launch(queue, SONDE_OP_KERNEL, 0, true);
-    sonde_range_pop();
+    sonde_range_pop(0);
     harness_launch(queue, SONDE_OP_KERNEL, 0, true);
     STAY();
 }
@@ -43,7 +43,7 @@ NOINLINE static void nested(void)
 {
     PUSH("A");
     inner();
-    sonde_range_pop();
+    sonde_range_pop(0);
     harness_launch(queue, SONDE_OP_KERNEL, 0, true);
     STAY();
 }
@@ -64,7 +64,7 @@ NOINLINE static void helped(void)
     for (int i = 0; i < 3; i++) {
         opener("H");
         work();
-        sonde_range_pop();
+        sonde_range_pop(0);
     }
     STAY();
 }
@@ -80,7 +80,7 @@ NOINLINE static void left(void) /* the range outlives the function that opened i
 {
     leaver();
     work();
-    sonde_range_pop();
+    sonde_range_pop(0);
     work();
     STAY();
 }
@@ -94,7 +94,7 @@ NOINLINE static void recurse(int n)
     else
         work();
     if (n == 2)
-        sonde_range_pop();
+        sonde_range_pop(0);
     STAY();
 }
 
@@ -103,8 +103,8 @@ NOINLINE static void siblings(void) /* two ranges opened one after the other, in
     PUSH("S");
     PUSH("T");
     work();
-    sonde_range_pop();
-    sonde_range_pop();
+    sonde_range_pop(0);
+    sonde_range_pop(0);
     STAY();
 }
 
@@ -206,14 +206,14 @@ static void places(void **state)
     harness_setup("ranges", NULL);
     PUSH("before any device call");
     queue = harness_queue(0);
-    sonde_range_pop();
+    sonde_range_pop(0);
     for (int i = 0; i < 10; i++)
         nested();
     helped();
     left();
     recurse(4);
     siblings();
-    sonde_range_pop(); /* of nothing */
+    sonde_range_pop(0); /* of nothing */
     work();
     const struct sonde_process *p = finish(&m);
     assert_int_equal(operations_at(p, " nested [A] inner [B]"), 10);
@@ -252,10 +252,10 @@ static void deep(void **state)
     }
     work();
     for (int i = 0; i < DEEP; i++)
-        sonde_range_pop();
+        sonde_range_pop(0);
     work();
     for (int i = 0; i < DEEP; i++)
-        sonde_range_pop();
+        sonde_range_pop(0);
     nested();
     strcat(path, " work");
     const struct sonde_process *p = finish(&m);
@@ -282,7 +282,7 @@ static void many_names(void **state)
         snprintf(name, sizeof name, "step %d", i);
         PUSH(name);
         work();
-        sonde_range_pop();
+        sonde_range_pop(0);
     }
     const struct sonde_process *p = finish(&m);
     for (uint32_t i = 1; i < p->frame_count; i++)
@@ -312,7 +312,7 @@ static void *thread_main(void *number)
     PUSH(name);
     for (int i = 0; i < ROUNDS; i++)
         nested();
-    sonde_range_pop();
+    sonde_range_pop(0);
     if ((intptr_t)number == 0)
         sonde_range_end(across_id);
     return NULL;
@@ -394,7 +394,7 @@ static void links(void **state)
         operator_of(context);
     PUSH("P");
     operator_of(0);
-    sonde_range_pop();
+    sonde_range_pop(0);
     work();
     const struct sonde_process *p = finish(&m);
     snprintf(path, sizeof path, " <%u> [Backward0] operator_of work", context);

@@ -59,7 +59,7 @@ __attribute__((noinline)) static void step_a(int i)
     static const char name[] = "a range";
     sonde_range_push(&(struct sonde_range){.name = sonde_range_name(name, sizeof name - 1)});
     step_b(i + 1);
-    sonde_range_pop();
+    sonde_range_pop(0);
     harness_launch(queue, SONDE_OP_READ, 64, true);
     __asm__ volatile("" : : "r"(i) : "memory");
 }
