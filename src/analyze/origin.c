@@ -43,9 +43,19 @@ static bool is_generated(const char *file)
     return *file == '<' && !begins(file, "<stdin>") && !begins(file, "<string>") && !begins(file, "<ipython");
 }
 
-enum sonde_cct_origin sonde_origin_of(const char *module, const char *file)
+/* CUDA's runtime is mostly linked into the program, without debug information;
+ * and nvcc makes a stub for each kernel, in the kernel's file. */
+static bool is_linked_runtime(const char *function, const char *file)
 {
-    if (*module && is_runtime_module(sonde_path_base(module)))
+    if (strstr(function, "__device_stub__"))
+        return true;
+    return !*file && (begins(function, "libcudart_static_") || begins(function, "__cuda") ||
+                      (begins(function, "cuda") && function[4] >= 'A' && function[4] <= 'Z'));
+}
+
+enum sonde_cct_origin sonde_origin_of(const char *function, const char *module, const char *file)
+{
+    if (*module && (is_runtime_module(sonde_path_base(module)) || is_linked_runtime(function, file)))
         return SONDE_ORIGIN_RUNTIME;
     if (*file)
         return is_installed(file) || is_generated(file) ? SONDE_ORIGIN_LIBRARY : SONDE_ORIGIN_USER;

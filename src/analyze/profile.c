@@ -192,7 +192,7 @@ static int add_child(struct builder *b, uint32_t parent, const struct level *lev
         .module = sonde_intern_get(s, level->module), .offset = level->offset,
         .next_sibling = profile->nodes.items[parent].first_child,
     };
-    node.origin = (uint8_t)sonde_origin_of(node.module, node.file);
+    node.origin = (uint8_t)sonde_origin_of(node.name, node.module, node.file);
     *out = (uint32_t)profile->nodes.count;
     if (sonde_vector_push(&profile->nodes, node))
         return SONDE_ENOMEM;

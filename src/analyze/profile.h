@@ -88,8 +88,8 @@ struct sonde_caller { uint32_t leaf; struct sonde_metrics metrics; };
 long sonde_profile_group_callers(const struct sonde_profile *profile, const struct sonde_group *group,
                                  uint32_t depth, struct sonde_caller **out);
 
-/* Whose code is (module, file)? Exposed for tests. */
-enum sonde_cct_origin sonde_origin_of(const char *module, const char *file);
+/* Whose code is (function, module, file)? "" is unknown. Exposed for tests. */
+enum sonde_cct_origin sonde_origin_of(const char *function, const char *module, const char *file);
 
 /* Tree node of a process's calling context node (of an operation in the trace,
  * or of a data object's allocation); 0 when unknown. */

@@ -354,7 +354,21 @@ static void test_origin(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(sonde_origin_of(cases[i].module, cases[i].file), cases[i].origin);
+        assert_int_equal(sonde_origin_of("step", cases[i].module, cases[i].file), cases[i].origin);
+}
+
+/* The CUDA runtime linked into the program, and what nvcc generates. */
+static void test_origin_linked(void **state)
+{
+    static const struct { const char *function, *file; enum sonde_cct_origin origin; } cases[] = {
+        {"cudaMemcpy", "", SONDE_ORIGIN_RUNTIME}, {"__cudaLaunchKernel", "", SONDE_ORIGIN_RUNTIME},
+        {"libcudart_static_1a2b3c", "", SONDE_ORIGIN_RUNTIME}, {"cudaMemcpy", "/home/u/heat.cu", SONDE_ORIGIN_USER},
+        {"__device_stub__Z3addPiii(int*, int, int)", "/home/u/heat.cu", SONDE_ORIGIN_RUNTIME},
+        {"cudalike", "", SONDE_ORIGIN_USER}, {"", "", SONDE_ORIGIN_USER}, {"main", "", SONDE_ORIGIN_USER},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(sonde_origin_of(cases[i].function, "/home/u/heat", cases[i].file), cases[i].origin);
 }
 
 /* ---- totals, unions, objects -------------------------------------------------------------------- */
@@ -494,6 +508,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stat_merge), cmocka_unit_test(test_percentile_error), cmocka_unit_test(test_merge),
         cmocka_unit_test(test_damaged_context), cmocka_unit_test(test_python), cmocka_unit_test(test_origin),
+        cmocka_unit_test(test_origin_linked),
         cmocka_unit_test(test_totals), cmocka_unit_test(test_union), cmocka_unit_test(test_objects),
         cmocka_unit_test(test_demangle),
     };
