@@ -73,6 +73,15 @@ void sonde_recording_set(bool on)
     sonde__agent_set_range(on);
 }
 
+/* A child by a bare clone, before its first hooked call, has its parent's
+ * mapping and locks: the flag that the kernel wiped tells. */
+bool sonde__agent_here(void)
+{
+    return sonde__agent.header && sonde__flag &&
+           (atomic_load_explicit(sonde__flag, memory_order_acquire) != SONDE_FLAG_LOOK ||
+            atomic_load(&starting) == getpid());
+}
+
 /* ---- failing open ------------------------------------------------------------------ */
 
 void sonde__agent_off(const char *reason)

@@ -214,6 +214,7 @@ extern __thread struct sonde_thread *sonde__self __attribute__((tls_model("initi
 /* agent.c */
 bool sonde__agent_enter(void);                 /* start, or restart in a forked child; true = on */
 void sonde__agent_off(const char *reason);     /* fail open */
+bool sonde__agent_here(void);                  /* its tables may be written: false also where they are the parent's */
 void sonde__agent_runtime_is_there(void);      /* a device is known */
 void sonde__agent_set_range(int on);
 void sonde__agent_apply_range(void);

@@ -224,7 +224,7 @@ static uint32_t string_id(const char *bytes, size_t length)
 static uint32_t string_known(const char *bytes, size_t length, uint32_t *left)
 {
     uint64_t key, id;
-    if (!bytes || !sonde__agent.header)
+    if (!bytes || !sonde__agent_here())
         return 0;
     if (length > STRING_MAX)
         length = STRING_MAX;
@@ -560,7 +560,7 @@ uint32_t sonde_device_add(const struct sonde_device_info *info)
 {
     uint32_t id = 0;
     uint8_t backend = backend_number(info->backend);
-    if (!sonde__agent.header)
+    if (!sonde__agent_here())
         return 0;
     sonde__agent_runtime_is_there();
     sonde__lock(&sonde__agent.table_lock);
@@ -618,7 +618,7 @@ uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name)
 
 uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const char *name)
 {
-    if (!sonde__agent.header)
+    if (!sonde__agent_here())
         return 0;
     return sonde__lane_new((struct sonde_row_lane){.kind = SONDE_LANE_KIND_QUEUE, .device = device,
                                                    .context = context, .flags = flags}, name);
@@ -655,7 +655,7 @@ uint32_t sonde_work_intern(const struct sonde_work *w)
         .occupancy = w->occupancy, .limiter = w->limiter, .source = w->source, .target = w->target,
         .source_device = w->source_device, .target_device = w->target_device};
     uint64_t key = work_key(&row), found;
-    if (!sonde__agent.header)
+    if (!sonde__agent_here())
         return 0;
     if (pair_find(T.op, key, &found))
         return (uint32_t)found;
@@ -711,7 +711,7 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
 
 void sonde_object_free(uint32_t object)
 {
-    if (!object || !sonde__agent.header)
+    if (!object || !sonde__agent_here())
         return;
     sonde__lock(&sonde__agent.table_lock);
     struct sonde_row_object *o = row_at(SONDE_TABLE_OBJECT, sizeof *o, object);
@@ -726,7 +726,7 @@ void sonde_object_free(uint32_t object)
 void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uint64_t bound_ns)
 {
     uint32_t id;
-    if (!sonde__agent.header)
+    if (!sonde__agent_here())
         return;
     sonde__lock(&sonde__agent.table_lock);
     struct sonde_row_clock *c = ROW_ADD(CLOCK, struct sonde_row_clock, &id);
@@ -752,7 +752,7 @@ void sonde_note(const char *format, ...)
     struct sonde_row_note row = {.at_ns = sonde_now_ns()};
     va_list args;
     uint32_t id;
-    if (!sonde__agent.header)
+    if (!sonde__agent_here())
         return;
     va_start(args, format);
     vsnprintf(row.text, sizeof row.text, format, args);

@@ -166,6 +166,66 @@ static void test_generations_without_handlers(void **state)
     run("clone", by_clone, 3, generations, 3);
 }
 
+/* ---- a child that comes by without a hooked call ----------------------------------- */
+
+static void strange_child(void)
+{
+    uint32_t queue = new_queue();
+    struct sonde_call call;
+    launch(queue, 10);
+    REQUIRE(sonde_call_begin(&call, API_ALLOC));
+    sonde_call_leave(&call);
+    uint32_t object = sonde_object_add(&call, SONDE_OBJECT_BUFFER, 64, 4096);
+    sonde_call_end(&call);
+    REQUIRE(object);
+    sonde__lock(&sonde__agent.table_lock); /* for ever, in the child's copy */
+    pid_t pid = raw_fork();
+    if (pid == 0) {
+        alarm(SECONDS_MAX);
+        const size_t size = 7;
+        REQUIRE(!sonde_string("strange", 7) && !sonde_work_add(1, &size, NULL));
+        REQUIRE(!sonde_device_add(&(struct sonde_device_info){.name = "strange"}));
+        REQUIRE(!sonde_lane_add(1, 1, 0, "strange"));
+        sonde_object_free(object);
+        sonde_clock_pair(1, 1, 1, 12345);
+        sonde_note("strange");
+        _exit(0);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    waited(pid);
+}
+
+static void test_child_leaves_the_parents_tables(void **state)
+{
+    (void)state;
+    const char *const none[] = {NULL};
+    harness_setup("strange", none);
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(SECONDS_MAX);
+        strange_child();
+        done();
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    struct sonde_measurement *m = harness_open();
+    assert_non_null(m);
+    assert_int_equal(m->process_count, 1);
+    const struct sonde_process *p = &m->processes[0];
+    assert_int_equal(p->device_count, 2); /* with row 0 */
+    assert_int_equal(p->lane_count, 3);
+    assert_int_equal(p->work_count, 1);
+    assert_int_equal(p->note_count, 0);
+    assert_int_equal(p->header.clock_bound_ns, 0);
+    assert_int_equal(p->object_count, 2);
+    assert_int_equal(p->objects[1].free_ns, 0);
+    for (uint32_t i = 1; i < p->string_count; i++)
+        assert_string_not_equal(p->strings[i].bytes, "strange");
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
 /* ---- while other threads launch ----------------------------------------------------- */
 
 static _Atomic bool stop;
@@ -308,6 +368,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_generations), cmocka_unit_test(test_generations_without_handlers),
+        cmocka_unit_test(test_child_leaves_the_parents_tables),
         cmocka_unit_test(test_among_threads), cmocka_unit_test(test_during_start), cmocka_unit_test(test_delay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
