@@ -87,7 +87,7 @@ bool sonde__agent_here(void)
 void sonde__agent_off(const char *reason)
 {
     struct sonde_agent *a = &sonde__agent;
-    if (a->header) {
+    if (__atomic_load_n(&a->header, __ATOMIC_ACQUIRE)) { /* a monitor that is late may come by just now */
         sonde_note("the agent switched itself off: %s", reason);
         a->header->state = SONDE_PROCESS_OFF;
     }
@@ -371,7 +371,7 @@ static const char *start(void)
     atomic_store(&a->range, !a->config.start_off && !a->config.delay_ms); /* the monitor may turn it on */
     int err = sonde__monitor_start();
     if (err)
-        return sonde_error_text(err);
+        return err == SONDE_EBUSY ? SONDE_MONITOR_LATE : sonde_error_text(err);
     folded_nodes();
     sonde__profile_reserve();
     connect_preload();

@@ -177,7 +177,7 @@ struct sonde_agent {
     struct sonde_config config;
     struct sonde_pool   pool;      /* the live mapping */
     struct sonde_heap   heap;      /* anonymous memory within the budget */
-    struct sonde_live_header *header;
+    struct sonde_live_header *header; /* set last, when all of it is there */
 
     struct sonde_lock table_lock, harvest_lock, monitor_lock, thread_lock;
     struct sonde_lock loader_lock; /* the monitor is inside the loader, whose lock a fork does not reset */
@@ -281,7 +281,9 @@ void   sonde__harvest_abandon(void);                /* count what never finished
 void   sonde__harvest_late(void);                   /* count what came after the final flush. Under both locks */
 
 /* monitor.c */
-int  sonde__monitor_start(void);
+#define SONDE_MONITOR_LATE "its monitor thread did not start within 20 s"
+extern unsigned sonde__monitor_start_ms; /* those 20 s; tests have less patience */
+int  sonde__monitor_start(void);        /* SONDE_EBUSY: late */
 void sonde__monitor_take(const struct sonde_activity *a); /* under monitor_lock */
 void sonde__monitor_drain(void);                          /* the multiplexer; under monitor_lock */
 void sonde__monitor_account(void);                        /* header and ledger; under monitor_lock */

@@ -29,6 +29,7 @@ struct cover {
 enum { ALL, KERNELS, COPIES, COVERS };
 
 static struct { struct cover *cover[COVERS]; uint64_t count, first, last; } device[DEVICES];
+static uint64_t left_out; /* operations on devices that have no place there */
 
 /* Bottom-up merge sort by start (Knuth, TAOCP vol. 3, 5.2.4). Not qsort, which calls malloc. */
 static void sort_batch(struct cover *c)
@@ -147,8 +148,13 @@ static enum sonde_op_group group_of(enum sonde_op_kind kind)
 
 void sonde__busy_add(uint32_t id, enum sonde_op_kind kind, uint64_t start_ns, uint64_t end_ns)
 {
-    if (id >= DEVICES || group_of(kind) == SONDE_GROUP_ORDER)
+    if (group_of(kind) == SONDE_GROUP_ORDER)
         return; /* markers and barriers occupy nothing */
+    if (id >= DEVICES) {
+        if (!left_out++)
+            sonde_note("more than %u devices: those beyond have no busy time", DEVICES - 1);
+        return;
+    }
     device[id].count++;
     if (!device[id].first || start_ns < device[id].first)
         device[id].first = start_ns;
@@ -172,6 +178,7 @@ static uint64_t covered(struct cover *c)
 void sonde__busy_settle(struct sonde_live_header *header)
 {
     header->ledger.busy_clipped_ns = 0;
+    header->ledger.busy_left_out = left_out;
     for (uint32_t id = 0; id < DEVICES; id++) {
         if (!device[id].count || !device[id].cover[ALL])
             continue;
@@ -188,4 +195,5 @@ void sonde__busy_settle(struct sonde_live_header *header)
 void sonde__busy_forget(void)
 {
     memset(device, 0, sizeof device);
+    left_out = 0;
 }

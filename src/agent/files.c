@@ -178,8 +178,7 @@ int sonde__files_open(void)
         remove_files(directory);
         return err;
     }
-    a->header = (struct sonde_live_header *)a->pool.base;
-    a->header->segment_count = (uint32_t)(F.live_bytes / SONDE_SEGMENT_BYTES);
+    ((struct sonde_live_header *)a->pool.base)->segment_count = (uint32_t)(F.live_bytes / SONDE_SEGMENT_BYTES);
     return 0;
 }
 

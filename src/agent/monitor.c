@@ -24,7 +24,9 @@
 #define CLOCKS_NS    3000000000u
 
 static uint64_t turns_at_slow, modules_at, clocks_at, clocks_gap, clocks_missing;
-static _Atomic int ready;          /* 1 open, negative: enum sonde_error */
+enum { STARTING, OPEN, GIVEN_UP };
+unsigned sonde__monitor_start_ms = 20000; /* the disk may be busy */
+static _Atomic int ready;          /* one of these, or negative: enum sonde_error */
 static _Atomic uint64_t cpu_ns;    /* of the monitor thread */
 static sem_t wake;                 /* the monitor's alarm */
 /* Flushes are numbered, so that one that came too late is no answer to the next. */
@@ -311,7 +313,7 @@ static void turn(void)
 static void header_init(void)
 {
     struct sonde_agent *a = &sonde__agent;
-    struct sonde_live_header *h = a->header;
+    struct sonde_live_header *h = (struct sonde_live_header *)a->pool.base;
     struct timespec wall;
     h->version = SONDE_FORMAT_VERSION;
     h->segment_bytes = SONDE_SEGMENT_BYTES;
@@ -327,6 +329,7 @@ static void header_init(void)
     snprintf(h->executable, sizeof h->executable, "%.*s", (int)sizeof h->executable - 1, path);
     sonde__tables_executable(path);
     __atomic_store_n(&h->magic, SONDE_LIVE_MAGIC, __ATOMIC_RELEASE);
+    __atomic_store_n(&a->header, h, __ATOMIC_RELEASE);
 }
 
 static void nap(uint64_t ns)
@@ -354,13 +357,14 @@ static void *monitor_main(void *unused)
 {
     (void)unused;
     pthread_setname_np(pthread_self(), "sonde-monitor");
-    int err = sonde__files_open();
-    if (err) {
-        atomic_store(&ready, err);
+    int err = sonde__files_open(), starting = STARTING;
+    if (!err)
+        header_init();
+    bool in_time = atomic_compare_exchange_strong(&ready, &starting, err ? err : OPEN);
+    if (!in_time && !err)
+        sonde__agent_off(SONDE_MONITOR_LATE); /* again: now there is a file that can say so */
+    if (!in_time || err)
         return NULL;
-    }
-    header_init();
-    atomic_store(&ready, 1);
     on_monitor_thread = true;
     for (uint64_t nap_ns = TURN_MIN_NS;;) {
         nap(nap_ns);
@@ -376,7 +380,7 @@ static void *monitor_main(void *unused)
 /* The monitor does the final flush itself: it alone can make room on disk. */
 bool sonde__monitor_flush(enum sonde_flush how, unsigned bound_ms)
 {
-    if (on_monitor_thread || atomic_load(&ready) != 1)
+    if (on_monitor_thread || atomic_load(&ready) != OPEN)
         return false;
     uint64_t until = sonde_now_ns() + bound_ms * (uint64_t)1000000;
     atomic_fetch_or(&flush_wanted, 1u << how);
@@ -395,7 +399,7 @@ int sonde__monitor_start(void)
     pthread_attr_t attr;
     pthread_t thread;
     sigset_t all, before;
-    atomic_store(&ready, 0);
+    atomic_store(&ready, STARTING);
     atomic_store(&flush_wanted, 0);
     sem_init(&wake, 0, 0);
     atomic_store(&flush_asked, 0);
@@ -416,8 +420,11 @@ int sonde__monitor_start(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (err)
         return SONDE_ENOMEM;
-    for (int n = 0; n < 300000 && atomic_load(&ready) == 0; n++) /* about 20 s at most: the disk may be busy */
+    const uint64_t until_ns = sonde_now_ns() + sonde__monitor_start_ms * 1000000ull;
+    while (atomic_load(&ready) == STARTING && sonde_now_ns() < until_ns)
         sonde__nap(50);
-    int state = atomic_load(&ready);
-    return state == 1 ? 0 : state < 0 ? state : SONDE_EBUSY;
+    int state = STARTING;
+    if (atomic_compare_exchange_strong(&ready, &state, GIVEN_UP))
+        return SONDE_EBUSY;
+    return state == OPEN ? 0 : state;
 }

@@ -83,6 +83,8 @@ static void cost_part(struct table *t, const struct report *r)
     table_cell(t, "all files of the measurement");
     if (s->ledger.busy_clipped_ns)
         time_line(t, "busy time clipped", s->ledger.busy_clipped_ns, wall, "found too late: busy times are lower bounds by up to this");
+    if (s->ledger.busy_left_out)
+        line(t, "busy time left out", s->ledger.busy_left_out, "operations on devices beyond the 63rd, in no busy time");
     line(t, "damaged chunks", s->damaged_chunks, "skipped: torn, or their checksum is wrong");
 }
 
@@ -199,7 +201,7 @@ json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
         {"bytes_on_disk", r->m->disk_bytes}, {"written_bytes", l->written_bytes},
         {"agent_ns", agent_ns(t)}, {"hook_ns", l->hook_ns}, {"thread_cpu_ns", l->thread_cpu_ns},
         {"busy_clipped_ns", l->busy_clipped_ns},
-        {"calls_dropped", l->calls_dropped}, {"call_rows_dropped", l->call_rows_dropped},
+        {"busy_left_out", l->busy_left_out}, {"calls_dropped", l->calls_dropped}, {"call_rows_dropped", l->call_rows_dropped},
         {"damaged_chunks", t->damaged_chunks}, {"damaged_bytes", t->damaged_bytes},
     };
     json_t *value = json_object();

@@ -109,7 +109,8 @@ struct sonde_ledger {
     uint64_t busy_clipped_ns;             /* device time found too late to be placed: busy times are lower bounds by up to this */
     uint64_t calls_dropped;               /* API calls in no figure of the profile: no room, or after the final flush */
     uint64_t call_rows_dropped;           /* CALL rows missing in the trace; the profile has the calls */
-    uint64_t reserved[5];
+    uint64_t busy_left_out;               /* operations on devices beyond the 63rd: in no busy time */
+    uint64_t reserved[4];
 };
 
 struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_SEGMENT_BYTES */

@@ -91,6 +91,21 @@ static void order_only_operations_occupy_nothing(void **state)
     assert_int_equal(header.device_busy[1].busy_ns, before + 9);
 }
 
+static void devices_without_a_place_are_counted(void **state)
+{
+    (void)state;
+    sonde__busy_add(63, SONDE_OP_KERNEL, 1000, 1100);
+    sonde__busy_add(64, SONDE_OP_KERNEL, 1000, 1100);
+    sonde__busy_add(70000, SONDE_OP_READ, 1000, 1100);
+    sonde__busy_add(64, SONDE_OP_MARKER, 1000, 1100);
+    sonde__busy_settle(&header);
+    assert_int_equal(header.device_busy[63].busy_ns, 100);
+    assert_int_equal(header.ledger.busy_left_out, 2);
+    sonde__busy_forget();
+    sonde__busy_settle(&header);
+    assert_int_equal(header.ledger.busy_left_out, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -98,6 +113,7 @@ int main(void)
         cmocka_unit_test(one_turn_in_eight_passes),
         cmocka_unit_test(late_intervals_are_counted),
         cmocka_unit_test(order_only_operations_occupy_nothing),
+        cmocka_unit_test(devices_without_a_place_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,6 @@
 /* test_edges.c - what happens at the edges of a process's life and of the agent's tables. */
+#include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,6 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -183,6 +188,54 @@ static void every_operation_ends_somewhere(void **state)
         assert_int_equal(status_of(closed_among_launches), 0);
 }
 
+/* ---- files that take too long ---------------------------------------------------------- */
+
+static _Atomic bool disk_hangs;
+
+/* In place of the C library's: what the monitor thread opens its files with. */
+int mkdir(const char *path, mode_t mode)
+{
+    while (atomic_load(&disk_hangs))
+        usleep(1000);
+    return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+static int threads(void)
+{
+    DIR *folder = opendir("/proc/self/task");
+    int n = 0;
+    while (folder && readdir(folder))
+        n++;
+    closedir(folder);
+    return n;
+}
+
+static void late_monitor(void)
+{
+    harness_setup("slow-disk", NULL);
+    int before = threads();
+    sonde__monitor_start_ms = 20;
+    atomic_store(&disk_hangs, true);
+    REQUIRE(!harness_wait());
+    REQUIRE(!sonde_recording() && threads() == before + 1);
+    atomic_store(&disk_hangs, false);
+    while (threads() > before) /* it notices, and ends */
+        usleep(1000);
+    REQUIRE(!harness_wait());
+    struct sonde_measurement *m = harness_open();
+    REQUIRE(m && m->process_count == 1 && m->processes[0].note_count == 1);
+    REQUIRE(m->processes[0].header.state == SONDE_PROCESS_OFF);
+    REQUIRE(strstr(m->processes[0].notes[0].text, "its monitor thread did not start within 20 s"));
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
+static void a_late_monitor_gives_up(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of(late_monitor), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +243,7 @@ int main(void)
         cmocka_unit_test(last_pair_comes_with_the_end),
         cmocka_unit_test(late_operations_are_counted),
         cmocka_unit_test(every_operation_ends_somewhere),
+        cmocka_unit_test(a_late_monitor_gives_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
