@@ -39,6 +39,7 @@ struct sonde_cl_clock {
     uint64_t probe_token;
     struct sonde_cl_bracket before, after;
     struct pair pair;
+    size_t step_ns;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -157,21 +158,29 @@ static bool pair_read(enum domain domain, cl_device_id device, struct pair *pair
     return true;
 }
 
-/* With the clock's lock held. */
+/* With the clock's lock held. Times in steps, of a microsecond on some devices,
+ * are wrong by up to one step besides. */
 static bool pair_renew(struct sonde_cl_clock *clock, enum domain domain)
 {
-    return pair_read(domain, clock->device, &clock->pair);
+    if (!pair_read(domain, clock->device, &clock->pair))
+        return false;
+    if (domain != RAW)
+        clock->pair.bound_ns += clock->step_ns;
+    return true;
 }
 
 /* The probe's times are there. With the clock's lock held. */
 static enum domain identify(struct sonde_cl_clock *clock, uint64_t queued)
 {
+    sonde__cl_target(clock->device)
+        ->clGetDeviceInfo(clock->device, CL_DEVICE_PROFILING_TIMER_RESOLUTION,
+                          sizeof clock->step_ns, &clock->step_ns, NULL);
     enum domain domain = domain_of(&clock->before, &clock->after, queued);
     if (domain == DEVICE && !pair_renew(clock, DEVICE)) {
         const uint64_t width_ns = clock->after.raw_ns - clock->before.raw_ns;
         clock->pair = (struct pair){ .host_ns = clock->before.raw_ns + width_ns / 2,
                                      .device_ns = queued,
-                                     .bound_ns = width_ns / 2 };
+                                     .bound_ns = width_ns / 2 + clock->step_ns };
         domain = PROBED;
     } else if (domain != RAW && domain != DEVICE) {
         pair_renew(clock, domain);
@@ -206,9 +215,11 @@ static void shift(struct sonde_times *times, uint64_t host_ns, uint64_t device_n
     times->end_ns += offset;
 }
 
-bool sonde__cl_clock_convert(struct sonde_cl_clock *clock, uint64_t token,
+bool sonde__cl_clock_convert(struct sonde_cl_device *device, uint64_t token,
                              struct sonde_times *times)
 {
+    struct sonde_cl_clock *clock = device ? device->clock : NULL;
+    bool found_out = false;
     if (!clock)
         return true;
     enum domain domain = atomic_load_explicit(&clock->domain, memory_order_acquire);
@@ -220,7 +231,7 @@ bool sonde__cl_clock_convert(struct sonde_cl_clock *clock, uint64_t token,
     uint64_t queued_ns = times->queued_ns;
     if (domain == PROBING && (token == clock->probe_token || probe_queued(clock, &queued_ns))) {
         domain = identify(clock, queued_ns);
-        known = true;
+        known = found_out = true;
     } else if (!known && sonde_now_ns() - clock->before.raw_ns > PATIENCE_NS) {
         /* The probe hangs on something. Any event that is over tells, less sharply. */
         struct sonde_cl_bracket now;
@@ -233,7 +244,10 @@ bool sonde__cl_clock_convert(struct sonde_cl_clock *clock, uint64_t token,
             pair_renew(clock, domain);
         shift(times, clock->pair.host_ns, clock->pair.device_ns);
     }
+    const struct pair pair = clock->pair;
     ck_spinlock_unlock(&clock->lock);
+    if (found_out && domain != RAW) /* the bound must be known before these times are judged */
+        sonde_clock_pair(device->id, pair.host_ns, pair.device_ns, pair.bound_ns);
     return known;
 }
 
@@ -249,7 +263,7 @@ void sonde__cl_clock_sync(struct sonde_cl_device *device)
     ck_spinlock_unlock(&clock->lock);
     if (known)
         sonde_clock_pair(device->id, pair.host_ns, pair.device_ns, pair.bound_ns);
-    if (domain == PROBED) /* said here, not in poll(), where the agent's locks are held */
+    if (domain == PROBED)
         sonde_note("a device's clock is tied to the host by one operation only, within %llu ns: "
                    "it has no clGetDeviceAndHostTimer",
                    (unsigned long long)pair.bound_ns);

@@ -223,7 +223,7 @@ static enum sonde_poll poll(uint64_t token, uint32_t lane, struct sonde_times *t
                                                               : SONDE_POLL_NO_TIMES;
     if (answer != SONDE_POLL_DONE)
         sonde__cl_clock_lost(clock, token);
-    else if (!sonde__cl_clock_convert(clock, token, times))
+    else if (!sonde__cl_clock_convert(device, token, times))
         return SONDE_POLL_PENDING;
     real->clReleaseEvent(event);
     return answer;

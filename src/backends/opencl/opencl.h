@@ -164,8 +164,9 @@ void sonde__cl_bracket_take(struct sonde_cl_bracket *bracket);
 /* The event `token` was queued between `before` and now. */
 void sonde__cl_clock_probe(struct sonde_cl_clock *clock, uint64_t token,
                            const struct sonde_cl_bracket *before);
-/* Bring device times to the host's axis. False: not known yet, ask later. */
-bool sonde__cl_clock_convert(struct sonde_cl_clock *clock, uint64_t token,
+/* Bring device times to the host's axis, and tell the agent when the clock has just
+ * been found out. False: not known yet, ask later. `device` may be NULL. */
+bool sonde__cl_clock_convert(struct sonde_cl_device *device, uint64_t token,
                              struct sonde_times *times);
 /* The event will never tell its times. */
 void sonde__cl_clock_lost(struct sonde_cl_clock *clock, uint64_t token);
