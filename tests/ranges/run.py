@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Ranges that programs name: is each operation in the ranges it was launched in, and is each range a row?
+
+    run.py --sonde build/bin/sonde --rows rows --program nvtx --work DIR CASE
+
+What is expected stands below, counted by hand from nvtx.c and the Python programs.
+"""
+import argparse
+import glob
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SKIP = 77
+
+
+class Failure(Exception):
+    pass
+
+
+class Missing(Exception):
+    pass
+
+
+class Measured:
+    """One recorded run: its output, its contexts and its rows."""
+
+    def __init__(self, options, name, command, *record, env=None):
+        self.options = options
+        self.path = os.path.join(options.work, name + ".sonde")
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.makedirs(options.work, exist_ok=True)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("SONDE_", "NVTX_", "LD_PRELOAD"))}
+        environment["POCL_CACHE_DIR"] = options.cache
+        environment.update(env or {})
+        os.makedirs(options.cache, exist_ok=True)
+        plain = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if plain.returncode == SKIP:
+            raise Missing(plain.stdout.strip() or "the program cannot run here")
+        run = subprocess.run([options.sonde, "record", "-o", self.path, *record, "--", *command], env=environment,
+                             capture_output=True, text=True, check=False)
+        if (run.returncode, run.stdout) != (plain.returncode, plain.stdout):
+            raise Failure(f"not as without Sonde: status {plain.returncode}, then {run.returncode}\n"
+                          f"{plain.stdout}{plain.stderr}---\n{run.stdout}{run.stderr}")
+
+    def contexts(self):
+        report = subprocess.run([self.options.sonde, "report", self.path, "contexts", "--json"],
+                                capture_output=True, text=True, check=False)
+        if report.returncode:
+            raise Failure(report.stderr)
+        return json.loads(report.stdout)
+
+    def rows(self):
+        out = subprocess.run([self.options.rows, self.path], capture_output=True, text=True, check=True).stdout
+        return out.splitlines()
+
+    def operations(self, functions, kind="kernel"):
+        """Counts by path, outermost first: these functions, [ranges] and <links>."""
+        counts = {}
+
+        def walk(node, path):
+            what, name = node["kind"], node["name"]
+            if what == "range":
+                domain = node["module"]
+                path = path + [f"[{domain}: {name}]" if domain else f"[{name}]"]
+            elif what == "link":
+                path = path + [f"<{name}>"]
+            elif what in ("native", "python") and name in functions:
+                path = path + [name]
+            own = node["metrics"]["exclusive"]["operations"]
+            if own and node["label"].startswith(kind):
+                key = " ".join(path)
+                counts[key] = counts.get(key, 0) + own
+            for child in node["children"]:
+                walk(child, path)
+
+        walk(self.contexts(), [])
+        return counts
+
+
+def expect(what, expected, got):
+    if expected != got:
+        raise Failure(f"{what}: expected\n  {json.dumps(expected, indent=1)}\ngot\n  {json.dumps(got, indent=1)}")
+
+
+FUNCTIONS = ("train", "forward", "compute", "domains", "nested", "unbalanced", "names", "thread", "captured")
+
+
+def native(options, mode, *record, arguments=()):
+    if not os.path.exists(options.program):
+        raise Missing("no NVTX headers when this was built")
+    return Measured(options, mode, [options.program, mode, *arguments], *record)
+
+
+def nested(options):
+    m = native(options, "nested")
+    expect("operations", {
+        "nested [everything] train [iteration] forward [forward] compute": 30,
+        "nested [everything] train [iteration] compute": 20,
+        "nested [everything] train compute": 1,
+        "nested compute": 4,
+    }, m.operations(FUNCTIONS))
+    rows = m.rows()
+    expect("rows", ["|everything||-|range"] + ["|iteration||-|range", "|forward||-|range"] * 10 + ["|push||-|range"],
+           rows)
+
+
+def domains(options):
+    m = native(options, "domains")
+    expect("operations", {
+        "domains [one: plain] compute": 1, "domains [one: plain] [zwölf: régistré] compute": 2,
+        "domains [zwölf: régistré] compute": 3, "domains [one: registered] compute": 4,
+        "domains [typed] compute": 5, "domains [β😀] compute": 6, "domains compute": 7,
+    }, m.operations(FUNCTIONS))
+    expect("rows", [
+        "one|plain|seven|2.5|range", "zwölf|régistré|9|-3|range", "one|registered||-|range",
+        "|typed|acht|9223372036854775808|range", "|β😀||-|range",
+        "one|plain|seven|2.5|mark", "|typed|acht|-0.5|mark", "|mark||-|mark", "|März||-|mark",
+        "|started||-|range across", "one|registered||-|range across", "|typed|acht|-0.5|range across",
+        "|last||-|range across open", "|push||-|range",
+    ], m.rows())
+
+
+def unbalanced(options):
+    m = native(options, "unbalanced")
+    expect("operations", {
+        " ".join(["unbalanced"] + ["[deep]"] * 64 + ["compute"]): 1,
+        "unbalanced compute": 2, "unbalanced forward [forward] compute": 3, "unbalanced [left open] compute": 4,
+    }, m.operations(FUNCTIONS))
+    expect("rows", ["|deep||-|range"] * 64 + ["|forward||-|range", "|left open||-|range open", "|push||-|range"],
+           m.rows())
+
+
+def names(options):
+    m = native(options, "names")
+    got = m.operations(FUNCTIONS)
+    expect("sum of the operations", 100, sum(got.values()))
+    for i in range(4):
+        expect(f"step {i}", 1, got.get(f"names [step {1000 * i + 999}] compute"))
+    expect("in one frame", 96, got.get("names [(other ranges)] compute"))
+    rows = m.rows()
+    expect("rows", 100001, len(rows))
+    expect("names", True, 65000 < len(set(rows)) < 65540)
+
+
+def threads(options):
+    m = native(options, "threads")
+    expect("operations", {f"thread [thread {c}] forward [forward] compute": 50 for c in "abcd"},
+           m.operations(FUNCTIONS))
+    expect("rows", 4 * 51 + 1, len(m.rows()))
+
+
+def captured(options):
+    m = native(options, "captured", "--capture-range", "nvtx:wanted")
+    expect("operations", {"captured [outside] [wanted] forward [forward] compute": 2,
+                          "captured [outside] [wanted] compute": 1}, m.operations(FUNCTIONS))
+
+
+def profile(options):
+    m = native(options, "nested", "--profile")
+    expect("operations", 30, m.operations(FUNCTIONS).get(
+        "nested [everything] train [iteration] forward [forward] compute"))
+    expect("rows", [], m.rows())
+
+
+def own_tool(options):
+    """The user's own NVTX tool stays."""
+    if not os.path.exists(options.program):
+        raise Missing("no NVTX headers when this was built")
+    m = Measured(options, "own", [options.program, "nested"], env={"NVTX_INJECTION64_PATH": "/nonexistent.so"})
+    expect("operations", {"nested train forward compute": 30, "nested train compute": 21, "nested compute": 4},
+           m.operations(FUNCTIONS))
+
+
+def library(options):
+    """NVTX before 3 was a library: NVIDIA's own, where a wheel or a toolkit has it."""
+    places = ["/usr/local/cuda*/lib64/libnvToolsExt.so.1", "/usr/lib/*/libnvToolsExt.so.1"]
+    places += [os.path.join(p, "nvidia/nvtx/lib/libnvToolsExt.so.1") for p in sys.path]
+    found = [os.environ.get("NVTX_LIBRARY", "")] + [f for p in places for f in sorted(glob.glob(p))]
+    found = [f for f in found if f]
+    if not found:
+        raise Missing("no libnvToolsExt.so.1 (NVTX 1 and 2)")
+    m = Measured(options, "library", [options.program, "library", found[0]])
+    expect("operations", {"[old] compute": 3, "compute": 1}, m.operations(FUNCTIONS))
+
+
+def python(options):
+    for module in ("nvtx", "pyopencl"):
+        if not importlib.util.find_spec(module):
+            raise Missing(f"no Python module {module}")
+    m = Measured(options, "python", [sys.executable, os.path.join(HERE, "annotated.py")])
+    expect("operations", {
+        "main [py: epoch] train [py: step] forward [layer] launch": 12,
+        "main [py: epoch] train [py: step] launch": 6,
+          "main [py: epoch] [py: decorated] decorated launch": 2,
+        "main generator [inside] launch": 3,
+        "main launch": 1,
+    }, m.operations(("main", "train", "forward", "launch", "decorated", "generator")))
+
+
+CASES = (nested, domains, unbalanced, names, threads, captured, profile, own_tool, library, python)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("sonde", "rows", "program", "work", "cache"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("case", choices=[case.__name__ for case in CASES])
+    options = parser.parse_args()
+    options.work = os.path.join(options.work, options.case)
+    try:
+        next(case for case in CASES if case.__name__ == options.case)(options)
+    except Missing as missing:
+        print(f"skipped: {missing}")
+        return SKIP
+    except Failure as failure:
+        print(failure)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
