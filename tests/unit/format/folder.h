@@ -10,6 +10,13 @@
 #include "format/reader.h"
 #include "synth.h"
 
+/* Every how manyth byte or try the thorough tests take: sanitizers make them many times as slow. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { EVERY = 11 };
+#else
+enum { EVERY = 1 };
+#endif
+
 /* A fresh name in a scratch folder that is removed at the end of the program. */
 const char *folder_new(void);
 void folder_remove_all(void);
