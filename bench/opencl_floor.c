@@ -9,14 +9,12 @@
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl_layer.h>
 #include <stdint.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#include "../tests/layer.h"
+
 enum { RING = 1 << 16 };
 
-static const cl_icd_dispatch *real;
-static cl_icd_dispatch layer;
 static cl_event ring[RING];
 static uint32_t head, tail; /* oldest kept, next free; modulo 2^32 */
 static volatile uint64_t busy_ns; /* so that the times are really asked for */
@@ -100,30 +98,10 @@ static cl_command_queue CL_API_CALL floor_queue(cl_context context, cl_device_id
                                       status);
 }
 
-EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info info, size_t size, void *value,
-                                         size_t *size_ret)
+static void layer_wrap(void)
 {
-    if (info != CL_LAYER_API_VERSION || (value && size < sizeof(cl_layer_api_version)))
-        return CL_INVALID_VALUE;
-    if (value)
-        *(cl_layer_api_version *)value = CL_LAYER_API_VERSION_100;
-    if (size_ret)
-        *size_ret = sizeof(cl_layer_api_version);
-    return CL_SUCCESS;
-}
-
-EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
-                                      cl_uint *entries_ret, const cl_icd_dispatch **ours)
-{
-    if (!target || !entries_ret || !ours || entries * sizeof(void *) < sizeof layer)
-        return CL_INVALID_VALUE;
-    real = target;
-    layer = *target;
     layer.clEnqueueNDRangeKernel = floor_kernel;
     layer.clEnqueueReadBuffer = floor_read;
     layer.clFinish = floor_finish;
     layer.clCreateCommandQueue = floor_queue;
-    *entries_ret = sizeof layer / sizeof(void *);
-    *ours = &layer;
-    return CL_SUCCESS;
 }

@@ -5,15 +5,12 @@
  * (the same without that function); else times stay PoCL's own, CLOCK_MONOTONIC_RAW.
  */
 #define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl_layer.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#include "../../layer.h"
 
-static const cl_icd_dispatch *real;
-static cl_icd_dispatch layer;
 static const char *skew = "";
 
 static cl_ulong clock_ns(clockid_t clock)
@@ -72,31 +69,11 @@ static cl_int CL_API_CALL timer(cl_device_id device, cl_ulong *on_device, cl_ulo
     return CL_SUCCESS;
 }
 
-EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info info, size_t size, void *value,
-                                         size_t *size_ret)
+static void layer_wrap(void)
 {
-    if (info != CL_LAYER_API_VERSION || (value && size < sizeof(cl_layer_api_version)))
-        return CL_INVALID_VALUE;
-    if (value)
-        *(cl_layer_api_version *)value = CL_LAYER_API_VERSION_100;
-    if (size_ret)
-        *size_ret = sizeof(cl_layer_api_version);
-    return CL_SUCCESS;
-}
-
-EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
-                                      cl_uint *entries_ret, const cl_icd_dispatch **ours)
-{
-    if (!target || !entries_ret || !ours || entries * sizeof(void *) < sizeof layer)
-        return CL_INVALID_VALUE;
     skew = getenv("SKEW") ? getenv("SKEW") : "";
     monotonic_ahead_ns = ahead_ns(CLOCK_MONOTONIC);
     real_ahead_ns = ahead_ns(CLOCK_REALTIME);
-    real = target;
-    layer = *target;
     layer.clGetEventProfilingInfo = profiling;
     layer.clGetDeviceAndHostTimer = timer;
-    *entries_ret = sizeof layer / sizeof(void *);
-    *ours = &layer;
-    return CL_SUCCESS;
 }

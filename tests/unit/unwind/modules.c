@@ -1,42 +1,19 @@
 /* modules.c - libraries that come and go at one address, lazy binding, and code
  * made at run time. HOP_A and HOP_B are the paths of two libraries of hop.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "oracle.h"
-
-#define NOINLINE __attribute__((noinline))
+#include "group.h"
 
 typedef void (*callback)(void);
 
 /* From the linked copy of hop.c. */
 extern callback hop_resolving;
 int             hop_lazy(int n);
-
-static struct oracle *o;
-static volatile int   sink;
-
-static NOINLINE void check(void)
-{
-    oracle_check(o);
-    sink++;
-}
-
-static void none_differ(void)
-{
-    assert_int_equal(o->mismatches, 0);
-    assert_true(o->walks > 0);
-}
 
 static uintptr_t hop_through(const char *path, bool say_so)
 {
@@ -208,22 +185,6 @@ static void test_garbage(void **state)
         function(look, bad[i]);
     none_differ();
 }
-
-static int set_up(void **state)
-{
-    (void)state;
-    o = oracle_create();
-    return o ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    oracle_destroy(o);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 
 int main(void)
 {

@@ -3,12 +3,6 @@
  * Built several times: with and without frame pointers, at several levels of
  * optimization, by gcc and clang.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include <alloca.h>
 #include <limits.h>
 #include <pthread.h>
@@ -27,24 +21,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "oracle.h"
-
-#define NOINLINE __attribute__((noinline))
+#include "group.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define STACK_SMALL ((size_t)2 << 20) /* the sanitizers' run time needs room of its own */
 #else
 #define STACK_SMALL ((size_t)64 << 10)
 #endif
-
-static struct oracle *o;
-static volatile unsigned sink;
-
-static NOINLINE void check(void)
-{
-    oracle_check(o);
-    sink++;
-}
 
 static NOINLINE unsigned recurse(int n)
 {
@@ -125,12 +108,6 @@ static NOINLINE int shift(size_t bytes)
 static NOINLINE unsigned tail_end(int n) { check(); return (unsigned)n; }
 static NOINLINE unsigned tail_middle(int n) { return n & 1 ? recurse(n) : tail_end(n + 1); }
 static NOINLINE unsigned tail_call(int n) { sink++; return tail_middle(n); }
-
-static void none_differ(void)
-{
-    assert_int_equal(o->mismatches, 0);
-    assert_true(o->walks > 0);
-}
 
 static void test_recursion(void **state)
 {
@@ -540,22 +517,6 @@ static void test_function_start(void **state)
     assert_int_equal(sonde__unwind_function_start((uintptr_t)recurse + 3), (uintptr_t)recurse);
     assert_int_equal(sonde__unwind_function_start(16), 0);
 }
-
-static int set_up(void **state)
-{
-    (void)state;
-    o = oracle_create();
-    return o ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    oracle_destroy(o);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
 
 int main(void)
 {
