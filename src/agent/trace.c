@@ -3,14 +3,15 @@
  * The monitor writes rows straight into a segment of the live mapping, so a
  * row is safe from any end of the process as soon as the monitor has seen it.
  * A full segment goes, by number, through a ring to the tracing thread that
- * serves the lane; it turns the rows into a chunk of data.sonde and frees the
- * segment. One tracing thread serves up to --streams-per-thread lanes; another
- * starts when the last one's lanes are all taken (Grubisic 2021, section 4.2).
+ * serves the lane; it turns the rows of a few segments of one lane into a chunk
+ * of data.sonde and frees them. One tracing thread serves up to
+ * --streams-per-thread lanes; another starts when the last one's lanes are all
+ * taken (Grubisic 2021, section 4.2).
  *
  * Encoding can wait, since the rows are safe already, and it competes with the
  * program for the processors: a tracing thread is woken when nothing else goes
- * on, or when a quarter of the budget is waiting. What is left when the program
- * ends is sealed after it.
+ * on and it is worth it, or when a quarter of the budget is waiting. What is left
+ * when the program ends is sealed after it.
  */
 #include "agent.h"
 
@@ -26,14 +27,16 @@
 
 #include <sonde/error.h>
 
-#define RING 16384u /* as many as there are segments: a ring is never full */
+#define RING       16384u /* as many as there are segments: a ring is full but for the places taken already */
+#define LOOK_AHEAD    64u /* places of the ring in which segments of one lane are found together */
+#define IDLE_LEAST     8u /* segments worth a tracing thread's wake-up when there is no need */
 
 struct tracer {
     sem_t    wake;
     _Atomic uint32_t head, tail;   /* tail: monitor's; head: the tracing thread's */
     uint32_t lanes;
     _Atomic uint64_t cpu_ns;
-    uint32_t ring[RING];
+    uint32_t ring[RING];           /* numbers of segments; 0: taken already */
 };
 
 static struct {
@@ -72,15 +75,79 @@ static void count_segment(const struct sonde_segment *s, enum sonde_drop cause)
         count_call_drops(s->owner, cause, s->used);
 }
 
-static void write_segment(struct sonde_segment *s, void *scratch, void *out, size_t out_bytes)
+/* Take from the ring the segment at `head` and those a little after it that go
+ * on with the same rows; 0 marks their places. Returns how many. */
+static uint32_t take_run(struct tracer *t, uint32_t head, uint32_t tail, struct sonde_segment **run)
 {
-    long size = sonde_chunk_encode(s->table, s->owner, s->first, sonde__segment_rows(s), s->used, scratch, out,
-                                   out_bytes);
-    if (size < 0 || sonde__files_append(out, (size_t)size) != 0) {
-        count_segment(s, SONDE_DROP_DISK_FULL);
-        sonde__trace_off(SONDE_DROP_DISK_FULL);
+    uint32_t count = 0;
+    for (uint32_t i = head; i != tail && i - head < LOOK_AHEAD && count < SONDE_CHUNK_SEGMENTS; i++) {
+        uint32_t *number = &t->ring[i % RING];
+        if (!*number)
+            continue;
+        struct sonde_segment *s = segment_at(*number), *last = count ? run[count - 1] : NULL;
+        if (last && (s->table != last->table || s->owner != last->owner || s->first != last->first + last->used))
+            continue;
+        run[count++] = s;
+        *number = 0;
     }
-    sonde__pool_put(&sonde__agent.pool, s);
+    return count;
+}
+
+/* What a tracing thread works with. */
+struct buffers {
+    unsigned char rows[SONDE_CHUNK_ROOM];
+    _Alignas(64) unsigned char scratch[]; /* and after it, the chunk */
+};
+
+/* The rows of a run of segments, in one piece. */
+static const void *join(struct sonde_segment *const *run, uint32_t count, struct buffers *b, uint32_t *rows)
+{
+    *rows = 0;
+    if (count == 1) {
+        *rows = run[0]->used;
+        return sonde__segment_rows(run[0]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        size_t width = run[i]->row_bytes;
+        memcpy(b->rows + *rows * width, sonde__segment_rows(run[i]), run[i]->used * width);
+        *rows += run[i]->used;
+    }
+    return b->rows;
+}
+
+static void write_run(struct sonde_segment *const *run, uint32_t count, struct buffers *b)
+{
+    unsigned char *out = b->scratch + sonde_chunk_scratch_bytes();
+    uint32_t rows_count;
+    const void *rows = join(run, count, b, &rows_count);
+    long size = sonde_chunk_encode(run[0]->table, run[0]->owner, run[0]->first, rows, rows_count, b->scratch, out,
+                                   sonde_chunk_bound());
+    if (size >= 0 && sonde__files_append(out, (size_t)size) == 0)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        count_segment(run[i], SONDE_DROP_DISK_FULL);
+    sonde__trace_off(SONDE_DROP_DISK_FULL);
+}
+
+/* Segments go back only when their chunk is written: killed before, they are
+ * sealed; killed in between, they are there twice and read once. */
+static void empty_ring(struct tracer *t, struct buffers *b)
+{
+    struct sonde_segment *run[SONDE_CHUNK_SEGMENTS];
+    uint32_t head = atomic_load_explicit(&t->head, memory_order_relaxed), tail;
+    while (head != (tail = atomic_load_explicit(&t->tail, memory_order_acquire))) {
+        uint32_t count = take_run(t, head, tail, run);
+        if (b && count)
+            write_run(run, count, b);
+        for (uint32_t i = 0; i < count; i++) {
+            if (!b)
+                count_segment(run[i], SONDE_DROP_TRACE_FULL);
+            sonde__pool_put(&sonde__agent.pool, run[i]);
+        }
+        while (head != tail && !t->ring[head % RING])
+            head++;
+        atomic_store_explicit(&t->head, head, memory_order_release);
+    }
 }
 
 static void *tracer_main(void *arg)
@@ -89,21 +156,12 @@ static void *tracer_main(void *arg)
     char name[16];
     snprintf(name, sizeof name, "sonde-trace");
     pthread_setname_np(pthread_self(), name);
-    size_t scratch_bytes = sonde_chunk_scratch_bytes(), bound = sonde_chunk_bound();
-    unsigned char *memory = mmap(NULL, scratch_bytes + bound, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, sizeof(struct buffers) + sonde_chunk_scratch_bytes() + sonde_chunk_bound(),
+                        PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (;;) {
         while (sem_wait(&t->wake) != 0)
             ;
-        uint32_t head = atomic_load_explicit(&t->head, memory_order_relaxed);
-        while (head != atomic_load_explicit(&t->tail, memory_order_acquire)) {
-            struct sonde_segment *s = segment_at(t->ring[head % RING]);
-            if (memory != MAP_FAILED)
-                write_segment(s, memory, memory + scratch_bytes, bound);
-            else
-                count_segment(s, SONDE_DROP_TRACE_FULL);
-            atomic_store_explicit(&t->head, ++head, memory_order_release);
-        }
+        empty_ring(t, memory != MAP_FAILED ? memory : NULL);
         struct timespec cpu;
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
         atomic_store(&t->cpu_ns, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);
@@ -166,11 +224,16 @@ static bool is_urgent(void)
     return atomic_load_explicit(&a->pool.in_use, memory_order_relaxed) > most;
 }
 
-void sonde__trace_idle(void)
+static void wake_tracers(uint32_t least)
 {
     for (uint32_t i = 1; i <= R.count; i++)
-        if (waiting(R.tracer[i]))
+        if (waiting(R.tracer[i]) >= least)
             sem_post(&R.tracer[i]->wake);
+}
+
+void sonde__trace_idle(void)
+{
+    wake_tracers(IDLE_LEAST);
 }
 
 /* --max-size: what is written, and what the tracing threads still hold, at a
@@ -188,13 +251,13 @@ static void keep_limit(void)
 static void hand_over(struct sonde_lane *lane, struct sonde_segment *s)
 {
     struct tracer *t = tracer_of(lane);
-    if (!t)
+    if (!t || waiting(t) == RING)
         return; /* stays in the live mapping; sealing will find it */
     uint32_t tail = atomic_load_explicit(&t->tail, memory_order_relaxed);
     t->ring[tail % RING] = sonde__pool_number(&sonde__agent.pool, s);
     atomic_store_explicit(&t->tail, tail + 1, memory_order_release);
     if (is_urgent())
-        sonde__trace_idle();
+        wake_tracers(1);
     if (sonde__agent.config.max_bytes)
         keep_limit();
 }
