@@ -18,6 +18,7 @@
 #define ROOM_BYTES   (BUFFER_BYTES - 64) /* what CUPTI gets; our own words lie behind it */
 #define SPARE_MAX    8u                  /* empty buffers that are kept */
 #define FLUSH_GAP_NS 2000000u            /* between two requests for all there is */
+#define PATIENCE_NS  700000000u          /* of the second that the agent waits at the end */
 #define PROOF_WANTED 32u                 /* records that prove the matching */
 
 struct buffer { struct buffer *next; uint8_t *bytes; size_t valid; };
@@ -28,12 +29,15 @@ static struct {
     struct buffer *spare, *full, **full_tail;
     uint32_t spares;
     uint64_t dropped;      /* records that CUPTI had no room for */
+    uint64_t completed;    /* buffers that came back */
 } B = {.lock = CK_SPINLOCK_INITIALIZER};
 
+static struct sonde_cuda_table ours = SONDE_CUDA_TABLE_INITIALIZER; /* buffers that exist */
+
 static struct { /* the monitor thread's */
-    uint64_t flushed_at, said_dropped, strange;
+    uint64_t asked_at, flushed_at, said_dropped, strange, said_strange;
     uint32_t proved, disproved;
-    bool decided;
+    bool decided, forced;
 } M;
 
 /* ---- buffers: CUPTI's side ------------------------------------------------------------ */
@@ -54,9 +58,11 @@ void CUPTIAPI sonde__cuda_buffer_requested(uint8_t **bytes, size_t *size, size_t
     ck_spinlock_unlock(&B.lock);
     if (!b) {
         uint8_t *fresh = sonde__cuda_memory(BUFFER_BYTES);
-        if (fresh) {
+        if (fresh && sonde__cuda_table_put(&ours, (uintptr_t)fresh, 1)) {
             b = buffer_of(fresh);
             b->bytes = fresh;
+        } else if (fresh) {
+            munmap(fresh, BUFFER_BYTES);
         }
     }
     *bytes = b ? b->bytes : NULL;
@@ -68,9 +74,10 @@ void CUPTIAPI sonde__cuda_buffer_completed(CUcontext context, uint32_t stream, u
                                            size_t valid)
 {
     size_t dropped = 0;
+    uint64_t mark;
     (void)size;
-    if (!bytes)
-        return;
+    if (!bytes || !sonde__cuda_table_get(&ours, (uintptr_t)bytes, &mark))
+        return; /* of a tool that was here before us: nobody takes it back any more */
     if (sonde__cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) != CUPTI_SUCCESS)
         dropped = 0;
     struct buffer *b = buffer_of(bytes);
@@ -78,6 +85,7 @@ void CUPTIAPI sonde__cuda_buffer_completed(CUcontext context, uint32_t stream, u
     b->valid = valid;
     ck_spinlock_lock(&B.lock);
     B.dropped += dropped;
+    B.completed++;
     if (!B.full)
         B.full_tail = &B.full;
     *B.full_tail = b;
@@ -162,10 +170,14 @@ static struct sonde_times times_of(uint64_t start, uint64_t end)
     return (struct sonde_times){.start_ns = sonde__cuda_clock_host(start), .end_ns = sonde__cuda_clock_host(end)};
 }
 
-/* CUPTI says 0 for a time that it could not take. */
+/* CUPTI says 0 for a time that it could not take, or that has not come when it is
+ * made to hand over everything: then the operation runs on, or, on a device that
+ * is lost, has failed. */
 static enum sonde_poll result_of(uint64_t start, uint64_t end)
 {
-    return start && end ? SONDE_POLL_DONE : SONDE_POLL_NO_TIMES;
+    if (start && end)
+        return SONDE_POLL_DONE;
+    return sonde__cuda_broken() ? SONDE_POLL_FAILED : M.forced ? SONDE_POLL_PENDING : SONDE_POLL_NO_TIMES;
 }
 
 /* The first records prove that they carry the ids of the driver calls that we
@@ -193,6 +205,8 @@ static void complete(struct sonde_completion *c, uint32_t correlation)
         M.strange++;
         return;
     }
+    if (c->result == SONDE_POLL_PENDING)
+        return; /* stays waiting, and is counted as such */
     c->key = sonde__cuda_extend(correlation);
     if (!M.decided)
         prove(c->key);
@@ -376,8 +390,39 @@ static void give_back(struct buffer *b)
         B.spares++;
     }
     ck_spinlock_unlock(&B.lock);
-    if (!keep)
+    if (!keep) {
+        sonde__cuda_table_take(&ours, (uintptr_t)b->bytes, NULL);
         munmap(b->bytes, BUFFER_BYTES);
+    }
+}
+
+/* Asked without force, CUPTI hands over buffers in which everything has ended:
+ * one kernel that runs on holds back all beside it. With force, what runs on is
+ * never reported again, so only when the wait is nearly over, or in vain. */
+static void flush(void)
+{
+    const uint64_t now = sonde_now_ns();
+    if (!M.asked_at)
+        M.asked_at = now;
+    if (now - M.flushed_at < FLUSH_GAP_NS)
+        return;
+    M.forced = sonde__cuda_broken() || now - M.asked_at > PATIENCE_NS;
+    sonde__cupti.cuptiActivityFlushAll(M.forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+    M.flushed_at = sonde_now_ns();
+}
+
+static void say_losses(uint64_t dropped)
+{
+    if (dropped != M.said_dropped)
+        sonde_note("CUPTI had no room for %llu records of finished work", (unsigned long long)dropped);
+    if (M.strange != M.said_strange)
+        sonde_note("%llu records of work that the device launched itself, or of a kind that is not known, are in no figure",
+                   (unsigned long long)M.strange);
+    M.said_dropped = dropped;
+    M.said_strange = M.strange;
+    if (M.forced && !B.completed && sonde__cuda_any_key())
+        sonde_note("CUPTI reported nothing to Sonde: another tool in the program has taken its reports "
+                   "(cuptiActivityRegisterCallbacks); run without it");
 }
 
 void sonde__cuda_collect(bool last)
@@ -385,11 +430,10 @@ void sonde__cuda_collect(bool last)
     if (!atomic_load(&sonde__cuda_on))
         return;
     sonde__cuda_quiet(true);
-    const uint64_t now = sonde_now_ns();
-    if (last && now - M.flushed_at >= FLUSH_GAP_NS) {
-        sonde__cupti.cuptiActivityFlushAll(0);
-        M.flushed_at = sonde_now_ns();
-    }
+    if (last)
+        flush();
+    else
+        M.asked_at = M.forced = 0;
     uint64_t dropped;
     struct buffer *b = take_full(&dropped);
     if (b)
@@ -402,9 +446,7 @@ void sonde__cuda_collect(bool last)
         give_back(b);
     }
     sonde__cuda_modules_store();
-    if (dropped != M.said_dropped && last) {
-        M.said_dropped = dropped;
-        sonde_note("CUPTI had no room for %llu records of finished work", (unsigned long long)dropped);
-    }
+    if (last)
+        say_losses(dropped);
     sonde__cuda_quiet(false);
 }

@@ -171,15 +171,33 @@ static void complain(const char *text)
     }
 }
 
+/* CUPTI has one user per process; who it is can be guessed from what is loaded. */
+static const char *holder(char *room, size_t size)
+{
+    static const struct { const char *library, *name; } tools[] = {
+        {"libToolsInjection", "Nsight Systems"}, {"libcudaInjection", "Nsight Compute"},
+        {"libsanitizer-collection", "Compute Sanitizer"}, {"libsanitizer-public", "Compute Sanitizer"},
+        {"libTAU", "TAU"}, {"libhpcrun", "HPCToolkit"}, {"libproton", "Triton's Proton"},
+    };
+    const char *named = getenv("SONDE_CUDA_INJECTION");
+    if (named && *named) {
+        snprintf(room, size, "%s, which CUDA_INJECTION64_PATH names", named);
+        return room;
+    }
+    for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
+        if (sonde__cuda_loaded(tools[i].library))
+            return tools[i].name;
+    return "the program itself or another tool in it";
+}
+
 static void complain_of(const char *what, CUptiResult result)
 {
-    char text[200];
+    char text[220], room[120];
     const char *why = "";
     sonde__cupti.cuptiGetResultString(result, &why);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
-        snprintf(text, sizeof text,
-                 "another tool holds CUPTI (Nsight Systems, Nsight Compute, a profiler that the program starts itself); "
-                 "run without it");
+        snprintf(text, sizeof text, "CUPTI is held by %s, and has one user at a time; run without it",
+                 holder(room, sizeof room));
     else
         snprintf(text, sizeof text, "%s: %s (%d)", what, why, (int)result);
     complain(text);
@@ -215,7 +233,9 @@ static void attach(void)
     sonde__cuda_clock_pair();
 }
 
-/* Another tool that the user named in CUDA_INJECTION64_PATH, which `record` replaced. */
+/* Another tool that the user named in CUDA_INJECTION64_PATH, which `record`
+ * replaced. It goes first: when it takes CUPTI, that is what the user asked for,
+ * and our note says so. */
 static void chain(void)
 {
     const char *path = getenv("SONDE_CUDA_INJECTION");
@@ -234,10 +254,10 @@ int InitializeInjection(void)
     int nobody = 0;
     if (!getenv("SONDE_OUT") || !atomic_compare_exchange_strong(&attached_by, &nobody, self))
         return 1;
+    chain();
     sonde__cuda_quiet(true); /* what the attaching calls in the driver is ours */
     attach();
     sonde__cuda_quiet(false);
-    chain();
     return 1;
 }
 

@@ -58,6 +58,12 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
+bool sonde__cuda_loaded(const char *name)
+{
+    struct wanted library = {.name = name};
+    return dl_iterate_phdr(look_at, &library) != 0;
+}
+
 static void *open_beside_runtime(void)
 {
     /* A wheel's, another wheel's, a toolkit's lib64, a toolkit's targets/ARCH/lib. */

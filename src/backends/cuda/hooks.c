@@ -84,6 +84,11 @@ void sonde__cuda_outermost_names(void)
     atomic_store(&outermost_names, true);
 }
 
+bool sonde__cuda_any_key(void)
+{
+    return atomic_load(&proofs) != 0;
+}
+
 bool sonde__cuda_key_known(uint64_t key, bool *full)
 {
     const uint32_t count = atomic_load(&proofs);
@@ -92,6 +97,23 @@ bool sonde__cuda_key_known(uint64_t key, bool *full)
         if (atomic_load(&proof[i]) == key)
             return true;
     return false;
+}
+
+/* ---- errors that stay ---------------------------------------------------------------- */
+
+static _Atomic bool broken;
+
+bool sonde__cuda_broken(void)
+{
+    return atomic_load_explicit(&broken, memory_order_relaxed);
+}
+
+static void look_at_error(CUresult error)
+{
+    if (error == CUDA_ERROR_ILLEGAL_ADDRESS || error == CUDA_ERROR_LAUNCH_TIMEOUT || error == CUDA_ERROR_ECC_UNCORRECTABLE
+        || (error >= CUDA_ERROR_ASSERT && error <= CUDA_ERROR_LAUNCH_FAILED && error != CUDA_ERROR_TOO_MANY_PEERS
+            && error != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED && error != CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED))
+        atomic_store_explicit(&broken, true, memory_order_relaxed);
 }
 
 /* ---- what a call made ---------------------------------------------------------------- */
@@ -228,9 +250,13 @@ static void leave(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_
     const bool ends = here.depth == 0 && f->what == SONDE_CUDA_RANGE_OFF && sonde__cuda_captures_range();
     if (here.begun && here.depth == 0)
         sonde_call_leave(&here.call);
-    if (here.begun && f->what && !here.captured && cd->functionReturnValue &&
-        *(const CUresult *)cd->functionReturnValue == CUDA_SUCCESS)
-        after_success(f, cd, id);
+    if (here.begun && f->what && cd->functionReturnValue) {
+        const CUresult result = *(const CUresult *)cd->functionReturnValue;
+        if (result == CUDA_SUCCESS && !here.captured)
+            after_success(f, cd, id);
+        else if (__builtin_expect(result != CUDA_SUCCESS, 0))
+            look_at_error(result);
+    }
     if (here.depth == 0 && here.begun) {
         here.begun = false;
         if (here.count)

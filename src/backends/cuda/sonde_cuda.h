@@ -81,6 +81,8 @@ extern struct sonde_cudrv sonde__cudrv;
 
 /* Open the program's CUPTI, or another. NULL, or why not (static or in `room`). */
 const char *sonde__cupti_open(char *room, size_t size);
+/* Is a library loaded whose file name begins so? */
+bool sonde__cuda_loaded(const char *name);
 
 /* ---- attaching (attach.c) --------------------------------------------------- */
 
@@ -107,9 +109,12 @@ void sonde__cuda_quiet(bool on);
 uint32_t sonde__cuda_context_here(void);
 /* The call under way in this thread is recorded into a graph and does no work now. */
 void sonde__cuda_captured(void);
+/* The driver said that the device is lost to this process (a kernel trapped): what runs never ends. */
+bool sonde__cuda_broken(void);
 /* Submit by the outermost call's id from now on. */
 void sonde__cuda_outermost_names(void);
 /* Of the keys given to the first submissions: was this one among them? `full`: enough of them are known. */
+bool sonde__cuda_any_key(void);
 bool sonde__cuda_key_known(uint64_t key, bool *full);
 
 /* ---- activity (activity.c) ------------------------------------------------------ */
