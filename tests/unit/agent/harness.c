@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 _Atomic uint64_t harness_released, harness_polls;
@@ -174,4 +176,25 @@ void harness_remove(void)
     snprintf(command, sizeof command, "rm -rf '%s'", directory);
     if (system(command) != 0)
         fprintf(stderr, "cannot remove %s\n", directory);
+}
+
+int harness_in_child(void (*body)(void))
+{
+    enum { SECONDS_MAX = 4 * HARNESS_PATIENCE_S }; /* below the test's own limit */
+    pid_t pid = fork();
+    if (pid == 0) {
+        alarm(SECONDS_MAX);
+        body();
+        _exit(0);
+    }
+    int status;
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+uint64_t harness_profile_count(const struct sonde_process *p)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 1; i < p->profile_count; i++)
+        n += p->profiles[i].lane ? p->profiles[i].count : 0;
+    return n;
 }

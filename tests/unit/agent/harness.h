@@ -7,9 +7,27 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "agent/agent.h"
 #include "format/reader.h"
+
+/* For children: cmocka's assertions belong to the test's own process. */
+#define REQUIRE(x)                                                            \
+    do {                                                                      \
+        if (!(x)) {                                                           \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x); \
+            _exit(1);                                                         \
+        }                                                                     \
+    } while (0)
+
+/* Run a case in a process of its own, since the agent starts once. Its exit
+ * status, 0 when it returns; -1 when a signal ended it, as one does when it hangs. */
+int harness_in_child(void (*body)(void));
+
+/* Operations in the profile of a process. */
+uint64_t harness_profile_count(const struct sonde_process *p);
 
 /* Set the environment of `sonde record` with a fresh directory under the
  * current one. `extra` is "NAME=value" pairs ended by NULL. */

@@ -11,34 +11,11 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "harness.h"
-
-#define REQUIRE(x)                                                            \
-    do {                                                                      \
-        if (!(x)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x); \
-            _exit(1);                                                         \
-        }                                                                     \
-    } while (0)
-
-/* Each case in a process of its own: the agent starts once. */
-static int status_of(void (*body)(void))
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        body();
-        _exit(0);
-    }
-    int status;
-    waitpid(pid, &status, 0);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
 
 /* ---- clock pairs ----------------------------------------------------------------- */
 
@@ -68,7 +45,7 @@ static void first_pair_comes_with_the_device(void **state)
     (void)state;
     int status = LATE;
     for (int n = 0; n < 5 && status == LATE; n++)
-        status = status_of(pair_at_start);
+        status = harness_in_child(pair_at_start);
     assert_int_equal(status, EARLY);
 }
 
@@ -96,7 +73,7 @@ static void pair_at_end(void)
 static void last_pair_comes_with_the_end(void **state)
 {
     (void)state;
-    assert_int_equal(status_of(pair_at_end), 0);
+    assert_int_equal(harness_in_child(pair_at_end), 0);
 }
 
 /* ---- after the final flush ---------------------------------------------------------- */
@@ -178,14 +155,14 @@ static void closed_among_launches(void)
 static void late_operations_are_counted(void **state)
 {
     (void)state;
-    assert_int_equal(status_of(too_late), 0);
+    assert_int_equal(harness_in_child(too_late), 0);
 }
 
 static void every_operation_ends_somewhere(void **state)
 {
     (void)state;
     for (int n = 0; n < 10; n++)
-        assert_int_equal(status_of(closed_among_launches), 0);
+        assert_int_equal(harness_in_child(closed_among_launches), 0);
 }
 
 /* ---- files that take too long ---------------------------------------------------------- */
@@ -233,7 +210,7 @@ static void late_monitor(void)
 static void a_late_monitor_gives_up(void **state)
 {
     (void)state;
-    assert_int_equal(status_of(late_monitor), 0);
+    assert_int_equal(harness_in_child(late_monitor), 0);
 }
 
 int main(void)

@@ -20,15 +20,7 @@
 
 #include "harness.h"
 
-#define REQUIRE(x)                                                            \
-    do {                                                                      \
-        if (!(x)) {                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x); \
-            _exit(1);                                                         \
-        }                                                                     \
-    } while (0)
-
-enum { SECONDS_MAX = 2 * HARNESS_PATIENCE_S }; /* a child that hangs is killed, which fails the test */
+enum { SECONDS_MAX = 2 * HARNESS_PATIENCE_S }; /* a grandchild that hangs is killed, which fails the test */
 
 /* AddressSanitizer of GCC 12 holds no lock of its allocator over a fork: a child
  * that is made while another thread allocates waits for ever at its next
@@ -71,15 +63,6 @@ static _Noreturn void done(void)
     _exit(0);
 }
 
-static uint64_t profile_count(const struct sonde_process *p)
-{
-    uint64_t n = 0;
-    for (uint32_t i = 1; i < p->profile_count; i++)
-        if (p->profiles[i].lane)
-            n += p->profiles[i].count;
-    return n;
-}
-
 /* How many processes' measurements say exactly `n` operations, everywhere. */
 static uint32_t processes_with(const struct sonde_measurement *m, uint64_t n)
 {
@@ -88,8 +71,8 @@ static uint32_t processes_with(const struct sonde_measurement *m, uint64_t n)
         const struct sonde_process *p = &m->processes[i];
         const struct sonde_ledger *l = &p->header.ledger;
         fprintf(stderr, "  process %u: %llu seen, %llu done, %llu in the profile\n", p->header.pid,
-                (unsigned long long)l->seen, (unsigned long long)l->done, (unsigned long long)profile_count(p));
-        count += l->seen == n && l->done == n && profile_count(p) == n && !l->unmatched && !m->damaged_chunks;
+                (unsigned long long)l->seen, (unsigned long long)l->done, (unsigned long long)harness_profile_count(p));
+        count += l->seen == n && l->done == n && harness_profile_count(p) == n && !l->unmatched && !m->damaged_chunks;
     }
     return count;
 }
@@ -98,16 +81,7 @@ static void run(const char *name, void (*body)(void), uint32_t processes, const 
 {
     const char *const none[] = {NULL};
     harness_setup(name, none);
-    pid_t pid = fork();
-    if (pid == 0) {
-        alarm(SECONDS_MAX);
-        body();
-        done();
-    }
-    int status;
-    waitpid(pid, &status, 0);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(harness_in_child(body), 0);
     struct sonde_measurement *m = harness_open();
     assert_non_null(m);
     assert_int_equal(m->process_count, processes);
@@ -145,11 +119,13 @@ static void generation(int depth, int n, pid_t (*make)(void))
 static void by_fork(void)
 {
     generation(2, 4000, fork);
+    done();
 }
 
 static void by_clone(void)
 {
     generation(2, 4000, raw_fork);
+    done();
 }
 
 static const uint64_t generations[] = {4000, 5000, 6000};
@@ -260,6 +236,7 @@ static void fork_among_threads(void)
     atomic_store(&stop, true);
     for (int i = 0; i < 3; i++)
         pthread_join(t[i], NULL);
+    done();
 }
 
 static void test_among_threads(void **state)
@@ -268,15 +245,7 @@ static void test_among_threads(void **state)
     const char *const none[] = {NULL};
     skip_where_the_allocator_cannot_fork();
     harness_setup("among", none);
-    pid_t pid = fork();
-    if (pid == 0) {
-        alarm(SECONDS_MAX);
-        fork_among_threads();
-        done();
-    }
-    int status;
-    waitpid(pid, &status, 0);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_int_equal(harness_in_child(fork_among_threads), 0);
     struct sonde_measurement *m = harness_open();
     assert_non_null(m);
     assert_int_equal(m->process_count, FORKS + 1);
@@ -294,7 +263,9 @@ static void *starting(void *arg)
     return NULL;
 }
 
-static void fork_during_start(unsigned after_us)
+static unsigned after_us;
+
+static void fork_during_start(void)
 {
     pthread_t t;
     REQUIRE(pthread_create(&t, NULL, starting, NULL) == 0);
@@ -318,18 +289,8 @@ static void test_during_start(void **state)
     const char *const none[] = {NULL};
     skip_where_the_allocator_cannot_fork();
     harness_setup("start", none);
-    for (unsigned i = 0; i < 40; i++) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            alarm(SECONDS_MAX);
-            fork_during_start(i * 50);
-            _exit(0);
-        }
-        int status;
-        waitpid(pid, &status, 0);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), 0);
-    }
+    for (after_us = 0; after_us < 2000; after_us += 50)
+        assert_int_equal(harness_in_child(fork_during_start), 0);
     harness_remove();
 }
 
@@ -353,6 +314,7 @@ static void delayed_family(void)
         done();
     }
     waited(pid);
+    done();
 }
 
 static void test_delay(void **state)

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -15,15 +14,6 @@
 #include "harness.h"
 
 enum { LAUNCHES = 400000 };
-
-static uint64_t profile_count(const struct sonde_process *p)
-{
-    uint64_t n = 0;
-    for (uint32_t i = 1; i < p->profile_count; i++)
-        if (p->profiles[i].lane)
-            n += p->profiles[i].count;
-    return n;
-}
 
 static int add_rows(void *user, uint32_t lane, const void *rows, uint32_t count)
 {
@@ -66,28 +56,6 @@ static void launch_some(uint32_t queue, int n)
     }
 }
 
-/* Each case in a process of its own: the agent starts once. */
-static void in_child(void (*body)(void))
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        body();
-        _exit(0);
-    }
-    int status;
-    waitpid(pid, &status, 0);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-#define REQUIRE(x)                                                       \
-    do {                                                                 \
-        if (!(x)) {                                                      \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #x); \
-            _exit(1);                                                    \
-        }                                                                \
-    } while (0)
-
 static void max_size(void)
 {
     const char *const extra[] = {"SONDE_MAX_SIZE=200000", NULL};
@@ -100,7 +68,7 @@ static void max_size(void)
     uint64_t dropped = l->dropped[SONDE_DROP_MAX_SIZE];
     fprintf(stderr, "max-size: %llu in the trace, %llu dropped, %llu bytes\n", (unsigned long long)trace_count(p),
            (unsigned long long)dropped, (unsigned long long)p->disk_bytes);
-    REQUIRE(l->seen == LAUNCHES && l->done == LAUNCHES && profile_count(p) == LAUNCHES);
+    REQUIRE(l->seen == LAUNCHES && l->done == LAUNCHES && harness_profile_count(p) == LAUNCHES);
     REQUIRE(dropped > 0 && trace_count(p) + dropped == LAUNCHES);
     REQUIRE(l->call_rows_dropped > 0 && calls_add_up(p));
     REQUIRE(p->note_count >= 1);
@@ -127,9 +95,9 @@ static void small_memory(void)
     const struct sonde_ledger *l = &p->header.ledger;
     REQUIRE(l->seen == 59999 && l->done + l->dropped[SONDE_DROP_CHANNEL_FULL] == 59999);
     fprintf(stderr, "memory: %llu folded, %llu counted\n", (unsigned long long)l->contexts_folded,
-           (unsigned long long)profile_count(p));
+           (unsigned long long)harness_profile_count(p));
     REQUIRE(l->contexts_folded > 0);
-    REQUIRE(profile_count(p) == l->done);
+    REQUIRE(harness_profile_count(p) == l->done);
     REQUIRE(calls_add_up(p));
     harness_remove();
 }
@@ -225,8 +193,9 @@ static void unwritable_directory(void)
     REQUIRE(!sonde_recording());
 }
 
+/* Each case in a process of its own: the agent starts once. */
 #define CASE(name) \
-    static void test_##name(void **state) { (void)state; in_child(name); }
+    static void test_##name(void **state) { (void)state; assert_int_equal(harness_in_child(name), 0); }
 CASE(max_size)
 CASE(small_memory)
 CASE(ranges)
