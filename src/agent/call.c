@@ -88,6 +88,8 @@ static struct sonde_event *event_slot(struct sonde_call *call)
 static void drop(struct sonde_thread *t, const struct sonde_submit *s, enum sonde_drop cause)
 {
     sonde__count(&t->count.dropped[cause], 1);
+    if (s->flags & SONDE_SUBMIT_MANY) /* counted when its completions come, of which there will be none */
+        sonde__count(&t->count.seen, 1);
     if (s->token) {
         struct sonde_lane *lane = s->lane <= SONDE_LANES_MAX ? atomic_load(&sonde__agent.lanes[s->lane]) : NULL;
         sonde_backends[lane ? lane->backend : 0]->release(s->token);
@@ -117,10 +119,10 @@ void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submi
     e->object = submit->object;
     e->work = submit->work;
     e->kind = (uint16_t)submit->kind;
-    e->flags = 0;
+    e->flags = call->submitted ? SONDE_EVENT_FURTHER : 0;
     if (submit->key) { /* its completions bring the leaf, the lane and the rest */
         e->token = submit->key;
-        e->flags = submit->flags & SONDE_SUBMIT_MANY ? SONDE_EVENT_KEYED | SONDE_EVENT_MANY : SONDE_EVENT_KEYED;
+        e->flags |= submit->flags & SONDE_SUBMIT_MANY ? SONDE_EVENT_KEYED | SONDE_EVENT_MANY : SONDE_EVENT_KEYED;
     }
     sonde__channel_publish(&t->channel);
     call->submitted = true;

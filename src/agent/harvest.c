@@ -139,7 +139,7 @@ static bool happens_on_host(uint16_t kind)
 
 static void take_event(const struct sonde_event *e, struct sonde_thread *finder)
 {
-    struct sonde_activity found = {.event = *e, .parts = SONDE_ACT_CALL};
+    struct sonde_activity found = {.event = *e, .parts = e->flags & SONDE_EVENT_FURTHER ? 0 : SONDE_ACT_CALL};
     struct sonde_lane *lane = e->op_node ? lane_of(e->lane) : NULL;
     if (e->flags & SONDE_EVENT_KEYED)
         sonde__match_keep(e);
