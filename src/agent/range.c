@@ -289,7 +289,8 @@ uint32_t sonde_range_end(uint64_t id)
 
 void sonde_link(uint32_t context, uint32_t name, const void *within)
 {
-    struct sonde_thread *t = sonde__self;
+    /* A thread that only ends a link has nothing to say. */
+    struct sonde_thread *t = (context || name) && is_recording() ? thread_here() : sonde__self;
     if (!t || t->busy || !is_recording())
         return;
     t->ranges.link_frame = context ? sonde__frame_of_link(context) : 0;

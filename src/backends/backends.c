@@ -6,4 +6,5 @@ const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX] = {
 #ifdef SONDE_CUDA
     &sonde_backend_cuda,
 #endif
+    &sonde_backend_torch,
 };

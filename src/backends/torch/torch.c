@@ -1,0 +1,264 @@
+/* torch.c - PyTorch's backward pass: which operator, and which forward call it belongs to.
+ *
+ * Autograd runs its nodes on threads of its own, without Python frames. PyTorch
+ * tells observers of each node that begins and ends (at::RecordFunction, scope
+ * BACKWARD_FUNCTION), by name, and with the sequence number that the node got
+ * when the forward pass made it on some thread. What that thread did then:
+ * sequence numbers count up, and a node is made before its operator launches
+ * anything, so at each device call at::sequence_number::peek() says which nodes
+ * exist; the context of the first device call at or after a node's creation is
+ * the node's. No observer runs in the forward pass: this costs a few
+ * nanoseconds per device call there.
+ *
+ * Everything is found by name in libtorch_cpu.so when a stack first goes
+ * through PyTorch, and called by its C++ ABI (Itanium, x86-64): that of
+ * PyTorch 2.3 to 2.13. Where the two numbers lie in a RecordFunction differs
+ * between versions and is not known beforehand: it is found by looking for
+ * numbers that the forward pass has left, and proved when eight different
+ * nodes have had theirs in one place. Until then, and where no place is found,
+ * operators have names only. docs/ranges.md is for users.
+ */
+#include <sonde/backend.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#if defined __x86_64__
+
+enum { SCOPE_BACKWARD = 1 }; /* at::RecordScope::BACKWARD_FUNCTION */
+#define NODES   65536u       /* forward nodes remembered; later ones take the place of older ones */
+#define GAP_MAX    64u       /* nodes that a device call stands for, at most */
+#define NESTED_MAX  8u       /* backward within backward */
+
+/* at::RecordFunctionCallback: passed by value, in memory. The rest says which
+ * scopes, then what else is wanted; 10 scopes in every version so far. */
+struct observer {
+    void   *(*start)(void **context, const void *function);
+    void    (*end)(const void *function, void *context);
+    double  probability;
+    uint8_t scopes[16];
+};
+
+static struct {
+    uint64_t    (*observe)(struct observer observer);
+    uint64_t    (*sequence)(void);
+    uint64_t    (*thread_number)(void);
+    const char *(*name)(const void *function);
+} torch;
+
+/* ---- the forward pass -------------------------------------------------------- */
+
+/* (thread, sequence number) -> context. A torn pair is a miss, as in the agent's caches. */
+static struct { _Atomic uint64_t mixed, context; } nodes[NODES];
+static _Atomic uint64_t generation = 1; /* of contexts: a forked child begins anew */
+
+static __thread struct {
+    uint64_t generation, seen; /* nodes below `seen` have their context */
+    uint64_t thread;           /* as PyTorch counts threads; 0 not asked yet */
+} forward_pass __attribute__((tls_model("initial-exec")));
+
+static uint64_t key_of(uint64_t thread, uint64_t sequence)
+{
+    uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+    return (sequence * 0x9e3779b97f4a7c15ull ^ thread * 0xc2b2ae3d27d4eb4full) + now;
+}
+
+static uint64_t place_of(uint64_t thread, uint64_t sequence)
+{
+    return (sequence + thread * 10007) % NODES;
+}
+
+static void remember(uint64_t thread, uint64_t sequence, uint32_t context)
+{
+    uint64_t place = place_of(thread, sequence);
+    atomic_store_explicit(&nodes[place].context, context, memory_order_relaxed);
+    atomic_store_explicit(&nodes[place].mixed, key_of(thread, sequence) ^ context * 0x9e3779b97f4a7c15ull,
+                          memory_order_relaxed);
+}
+
+static uint32_t recall(uint64_t thread, uint64_t sequence)
+{
+    uint64_t place = place_of(thread, sequence);
+    uint64_t context = atomic_load_explicit(&nodes[place].context, memory_order_relaxed);
+    uint64_t mixed = atomic_load_explicit(&nodes[place].mixed, memory_order_relaxed);
+    return mixed == (key_of(thread, sequence) ^ context * 0x9e3779b97f4a7c15ull) ? (uint32_t)context : 0;
+}
+
+/* At each device call, in its thread. */
+static void device_call(uint32_t context)
+{
+    uint64_t next = torch.sequence(), now = atomic_load_explicit(&generation, memory_order_relaxed);
+    if (next == forward_pass.seen && forward_pass.generation == now)
+        return; /* no node since the last call; also on threads that make none */
+    if (forward_pass.generation != now || !forward_pass.thread) {
+        forward_pass.generation = now;
+        forward_pass.thread = torch.thread_number();
+        forward_pass.seen = next ? next - 1 : 0;
+    }
+    if (next - forward_pass.seen > GAP_MAX)
+        forward_pass.seen = next - GAP_MAX;
+    for (; forward_pass.seen < next; forward_pass.seen++)
+        remember(forward_pass.thread, forward_pass.seen, context);
+}
+
+/* ---- where the numbers lie ------------------------------------------------------ */
+
+/* In words from the start of a RecordFunction. Between the two numbers lie the
+ * inputs and outputs, since 2.8 or so also a map. */
+enum { WORDS = 48, DISTANCES = 2, PROOF = 8, PATIENCE = 4096 };
+static const uint8_t distance[DISTANCES] = {6, 13};
+static _Atomic uint32_t layout; /* word of the sequence number << 8 | word of the thread; 0 not known */
+
+static struct {
+    atomic_flag busy;
+    uint32_t tries;
+    uint64_t last[WORDS][DISTANCES]; /* last sequence number seen there, and how many different ones */
+    uint8_t  hits[WORDS][DISTANCES];
+} search = {.busy = ATOMIC_FLAG_INIT};
+
+/* The object lies in a frame of the caller's, with more of the stack above it. */
+static void look(const uint64_t *words)
+{
+    for (uint32_t w = 0; w < WORDS; w++)
+        for (uint32_t d = 0; d < DISTANCES && w + distance[d] < WORDS; d++) {
+            if (search.last[w][d] == words[w] || !recall(words[w + distance[d]], words[w]))
+                continue;
+            search.last[w][d] = words[w];
+            if (++search.hits[w][d] >= PROOF) {
+                atomic_store_explicit(&layout, w << 8 | (w + distance[d]), memory_order_release);
+                return;
+            }
+        }
+}
+
+static uint32_t layout_or_look(const void *function)
+{
+    uint32_t known = atomic_load_explicit(&layout, memory_order_acquire);
+    if (known || atomic_flag_test_and_set_explicit(&search.busy, memory_order_acquire))
+        return known;
+    if (search.tries++ < PATIENCE || search.tries % 64 == 0)
+        look(function);
+    if (search.tries == PATIENCE)
+        sonde_note("PyTorch: backward operators have names but no forward context: none is found in this version");
+    atomic_flag_clear_explicit(&search.busy, memory_order_release);
+    return atomic_load_explicit(&layout, memory_order_acquire);
+}
+
+/* ---- the backward pass -------------------------------------------------------------- */
+
+static __thread struct {
+    uint32_t depth;
+    struct { const void *function; uint32_t context, name; } open[NESTED_MAX];
+} backward __attribute__((tls_model("initial-exec")));
+
+static void link_to_innermost(void)
+{
+    uint32_t i = backward.depth < NESTED_MAX ? backward.depth : NESTED_MAX;
+    if (i)
+        sonde_link(backward.open[i - 1].context, backward.open[i - 1].name, backward.open[i - 1].function);
+    else
+        sonde_link(0, 0, NULL);
+}
+
+static void node_begins(const void *function)
+{
+    const char *name = torch.name(function);
+    uint32_t place = layout_or_look(function), i = backward.depth++;
+    const uint64_t *words = function;
+    if (i >= NESTED_MAX || !name)
+        return;
+    backward.open[i].function = function;
+    backward.open[i].name = sonde_range_name(name, strnlen(name, 200));
+    backward.open[i].context = place ? recall(words[place & 255], words[place >> 8]) : 0;
+    link_to_innermost();
+}
+
+/* std::unique_ptr<ObserverContext> start(const RecordFunction &): the caller
+ * says where the pointer goes, as an argument before the first; ours is null. */
+static void *node_starts(void **context, const void *function)
+{
+    int saved = errno;
+    *context = NULL;
+    if (sonde_recording())
+        node_begins(function);
+    errno = saved;
+    return context;
+}
+
+static void node_ends(const void *function, void *context)
+{
+    uint32_t i = backward.depth < NESTED_MAX ? backward.depth : NESTED_MAX;
+    (void)context;
+    if (backward.depth > NESTED_MAX) {
+        backward.depth--;
+        return;
+    }
+    while (i > 0 && backward.open[i - 1].function != function)
+        i--;
+    if (!i)
+        return; /* it began while nothing was recorded */
+    backward.depth = i - 1;
+    link_to_innermost();
+}
+
+/* ---- PyTorch turns up ------------------------------------------------------------------ */
+
+static bool is_torch(const char *path)
+{
+    const char *base = strrchr(path, '/');
+    return strncmp(base ? base + 1 : path, "libtorch", 8) == 0;
+}
+
+/* Within a device call of the program, so PyTorch is not being initialized. */
+static void register_observer(void)
+{
+    void *library = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    if (!library)
+        return;
+    *(void **)&torch.observe = dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+    *(void **)&torch.sequence = dlsym(library, "_ZN2at15sequence_number4peekEv");
+    *(void **)&torch.thread_number = dlsym(library, "_ZN2at14RecordFunction15currentThreadIdEv");
+    *(void **)&torch.name = dlsym(library, "_ZNK2at14RecordFunction4nameEv");
+    if (!torch.observe || !torch.sequence || !torch.thread_number || !torch.name) {
+        sonde_note("PyTorch: backward operators are not named: this version hides what that needs");
+        return;
+    }
+    sonde_watch_calls(device_call);
+    torch.observe((struct observer){.start = node_starts, .end = node_ends, .probability = 1.0,
+                                    .scopes[SCOPE_BACKWARD] = 1});
+}
+
+static void module_seen(const char *path)
+{
+    static atomic_flag done = ATOMIC_FLAG_INIT;
+    if (!is_torch(path) || atomic_flag_test_and_set(&done))
+        return;
+    register_observer();
+    (void)dlerror(); /* the program's next dlerror is not about us */
+}
+
+static void forked(void)
+{
+    atomic_fetch_add(&generation, 1);
+    memset(&backward, 0, sizeof backward);
+    atomic_flag_clear(&search.busy);
+}
+
+#else /* the observer's calling convention has been worked out for x86-64 only */
+
+static void module_seen(const char *path)
+{
+    (void)path;
+}
+
+static void forked(void)
+{
+}
+
+#endif
+
+const struct sonde_backend sonde_backend_torch = {
+    .size = sizeof(struct sonde_backend), .name = "torch", .module = module_seen, .forked = forked,
+};
