@@ -23,6 +23,7 @@ bool sonde__config_read(struct sonde_config *config)
     strcpy(config->out, out);
     config->trace = number("SONDE_TRACE", 1);
     config->check = number("SONDE_CHECK", 0);
+    config->no_python = number("SONDE_PYTHON", 1) == 0;
     config->start_off = number("SONDE_START_OFF", 0);
     config->memory_bytes = number("SONDE_MEMORY", 256u << 20);
     config->max_bytes = number("SONDE_MAX_SIZE", 0);

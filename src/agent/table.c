@@ -387,7 +387,7 @@ static void look_at_module(uintptr_t pc)
     for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
         if (sonde_backends[i]->module)
             sonde_backends[i]->module(o.dlfo_link_map->l_name);
-    if (sonde__python_attached())
+    if (sonde__agent.config.no_python || sonde__python_attached())
         return;
     if (sonde__python_attach(&why))
         sonde__agent.header->python_version = sonde__python_version();

@@ -55,6 +55,8 @@ static const struct sonde_option options[] = {
     {.name = "no-preload", .type = SONDE_OPTION_FLAG, .offset = AT(no_preload),
      .help = "do not preload our small library; the end of a program that calls _exit, and loaders without "
              "layers, are then not seen"},
+    {.name = "no-python", .type = SONDE_OPTION_FLAG, .offset = AT(no_python),
+     .help = "calling contexts of native frames only: Python's functions are left out"},
     {.name = "check", .type = SONDE_OPTION_FLAG, .offset = AT(check),
      .help = "check every stack against a full walk; slow, for testing Sonde"},
     {0},

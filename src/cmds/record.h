@@ -29,7 +29,7 @@ struct record_options {
     uint64_t memory_bytes, max_size_bytes;
     int64_t streams_per_thread;
     uint64_t delay_ns, duration_ns;
-    int start_off, check, no_preload;
+    int start_off, check, no_preload, no_python;
     int api, graph;                     /* indices into record_api_names, record_graph_names */
     const char *capture;                /* "cuda", "nvtx:NAME"; NULL: all */
     int calibrate;

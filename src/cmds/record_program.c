@@ -188,8 +188,8 @@ static bool is_ours(const char *entry)
     static const char *const names[] = {
         "OPENCL_LAYERS=", "LD_PRELOAD=", "SONDE_AGENT=", "SONDE_OUT=", "SONDE_TRACE=", "SONDE_MEMORY=",
         "SONDE_STREAMS_PER_THREAD=", "SONDE_MAX_SIZE=", "SONDE_DELAY_MS=", "SONDE_DURATION_MS=",
-        "SONDE_START_OFF=", "SONDE_CHECK=", "CUDA_INJECTION64_PATH=", "SONDE_CUDA_INJECTION=", "SONDE_API=",
-        "SONDE_GRAPH=", "SONDE_CAPTURE=",
+        "SONDE_START_OFF=", "SONDE_CHECK=", "SONDE_PYTHON=", "CUDA_INJECTION64_PATH=", "SONDE_CUDA_INJECTION=",
+        "SONDE_API=", "SONDE_GRAPH=", "SONDE_CAPTURE=",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(entry, names[i], strlen(names[i])) == 0)
@@ -258,6 +258,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put_number(&e, "SONDE_DURATION_MS", round_up_ms(o->duration_ns));
     put_number(&e, "SONDE_START_OFF", (uint64_t)(o->start_off || o->capture));
     put_number(&e, "SONDE_CHECK", (uint64_t)o->check);
+    put_number(&e, "SONDE_PYTHON", (uint64_t)!o->no_python);
     if (e.failed) {
         record_environment_free(e.list);
         return NULL;
