@@ -3,6 +3,8 @@
 # make check      install what is missing, then every test, also under the sanitizers
 # make check-all  the same with the long tests
 # make bench      the figures of docs/performance.md
+# make check-gpu  the tests that need a GPU (docs/gpu-tests.md); SONDE=.../bin/sonde tests one that is built
+# make bench-gpu  the CUDA figures of docs/performance.md; BENCH="--quick" takes two minutes
 # make install PREFIX=/usr/local [DESTDIR=]
 # make dist       build/dist/sonde-VERSION-linux-x86_64.tar.gz, runs from any folder
 # make clean
@@ -34,6 +36,17 @@ bench:
 	@cmake --build --preset release -j $(JOBS) --target all bench-programs
 	@python3 bench/run.py
 
+# Where there is no GPU, these say so and build nothing.
+check-gpu:
+	@python3 tests/gpu/run.py --can-run || { [ $$? = 77 ] && exit 0; exit 1; }; \
+	$(if $(SONDE),,$(MAKE) --no-print-directory all &&) \
+	python3 tests/gpu/run.py $(if $(SONDE),--sonde $(SONDE)) $(NAMES); status=$$?; [ $$status = 77 ] || exit $$status
+
+bench-gpu:
+	@python3 tests/gpu/run.py --can-run || { [ $$? = 77 ] && exit 0; exit 1; }; \
+	$(if $(SONDE),,$(MAKE) --no-print-directory all &&) \
+	python3 bench/gpu.py $(if $(SONDE),--sonde $(SONDE)) $(BENCH)
+
 install: all
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
 
@@ -43,4 +56,4 @@ dist: all
 clean:
 	rm -rf build build-debug build-asan build-tsan
 
-.PHONY: all demo check check-all bench install dist clean
+.PHONY: all demo check check-all check-gpu bench bench-gpu install dist clean

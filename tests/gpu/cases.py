@@ -1,0 +1,312 @@
+"""The cases: what each program does on the GPU, counted by hand from its source, and what Sonde must say of it.
+
+A check is a function of a Measurement; it yields (what, holds, detail).
+"""
+import os
+
+from harness import HERE, marked_line
+
+MIB = 1 << 20
+KIB = 1 << 10
+
+
+class Case:
+    """`kernels` and `copies` are exact; None: not compared. `command` follows {bin}, the programs' folder."""
+
+    def __init__(self, name, command, kernels=None, copies=None, checks=(), options=(), env=None, gpus=1, status=0,
+                 loss=(), timeout=120, needs=(), streams=("out", "err")):
+        self.name, self.command, self.kernels, self.copies = name, command, kernels, copies
+        self.checks, self.options, self.env, self.gpus, self.status = checks, options, env or {}, gpus, status
+        self.loss = loss  # figures of the ledger that need not be 0
+        self.timeout, self.needs = timeout, needs
+        self.streams = streams  # what the program prints the same in every run
+
+
+def source(name):
+    return os.path.join(HERE, "programs", name + ".cu")
+
+
+def equal(what, found, expected):
+    return what, found == expected, f"{found}" if found == expected else f"found {found}, expected {expected}"
+
+
+def within(what, low, value, high):
+    return what, value is not None and low <= value <= high, f"{value} in {low}..{high}"
+
+
+def named(frame, name):
+    """A function by its name, whether or not the symbol tells its parameters."""
+    text = frame.get("name") or ""
+    return text == name or text.startswith(name + "(") or text.endswith("::" + name)
+
+
+def called_from(m, rows, name, function, line):
+    """Some caller of the kernel or copy is that line of that function."""
+    frames = [f for row in rows for caller in row["callers"] for f in caller["frames"]]
+    found = any(named(f, function) and f["line"] == line for f in frames)
+    return f"{name} is called from {function}:{line}", found, "" if found else str([(f["name"], f["line"]) for f in frames])[:300]
+
+
+# ---- counts and attributes ----------------------------------------------------------------------
+
+
+def check_counts(m):
+    kernels = {row["name"]: row for row in m.view("kernels")}
+    add = kernels["add"]
+    yield equal("global size of add", add["work"]["global"], [64 * 128, 2, 2])
+    yield equal("block size of add", add["work"]["local"][:1], [128])
+    yield called_from(m, [add], "add", "launch_adds", marked_line(source("counts"), "add"))
+    twice = [c for c in kernels["twice"]["callers"] if any(named(f, "launch_twice") for f in c["frames"])]
+    yield equal("launches of twice under launch_twice", sum(c["count"] for c in twice), 40)
+    yield equal("ways to twice", len(m.paths("twice")), 2)
+    yield equal("no bytes of kernels", add["bytes"], 0)
+
+
+def check_memory_kinds(m):
+    sources = {}
+    for op in m.rows(kind="write"):
+        kind = (m.work(op) or {}).get("source")
+        sources[kind] = sources.get(kind, 0) + 1
+    yield equal("writes by source", sources, {"pageable": 1, "pinned": 10})
+    yield called_from(m, [r for r in m.view("copies") if r["kind"] == "write"], "the write", "main",
+                      marked_line(source("counts"), "write"))
+
+
+def check_all_calls(m):
+    calls = {row["name"]: row["count"] for row in m.view("api")}
+    launches = sum(n for name, n in calls.items() if name and name.startswith(("cudaLaunchKernel", "cuLaunchKernel")))
+    yield "every launch is a call", launches >= 140, f"{launches} calls of *LaunchKernel*"
+    yield "calls that make no work are there too", any((n or "").startswith("cudaGetDevice") or (n or "").startswith("cuCtxGet")
+                                                        or (n or "").startswith("cudaMalloc") for n in calls), str(sorted(map(str, calls)))[:300]
+
+
+def check_profile_has_no_trace(m):
+    yield equal("rows of the trace", len(m.view("export")["operations"]), 0)
+
+
+def check_launch(m):
+    for name in ("plain", "tiny", "dynamic_shared", "static_shared"):
+        work = (m.kernel(name) or {}).get("work") or {}
+        yield equal(f"{name}: registers", work.get("registers"), m.truth[f"{name}.registers"])
+        # A size of nothing may be left out.
+        yield equal(f"{name}: static shared memory", work.get("static_shared_bytes") or 0, m.truth[f"{name}.static_shared"])
+        yield equal(f"{name}: dynamic shared memory", work.get("dynamic_shared_bytes") or 0, m.truth[f"{name}.dynamic_shared"])
+        yield within(f"{name}: occupancy in thousandths", m.truth[f"{name}.occupancy"] - 1,
+                     round(1000 * (work.get("occupancy") or 0)), m.truth[f"{name}.occupancy"] + 1)
+    limits = {name: ((m.kernel(name) or {}).get("work") or {}).get("occupancy_limiter")
+              for name in ("tiny", "dynamic_shared", "static_shared")}
+    yield equal("what limits occupancy", limits, {"tiny": "blocks", "dynamic_shared": "shared memory", "static_shared": "shared memory"})
+    if m.truth.get("clusters"):
+        yield equal("clusters", ((m.kernel("clustered") or {}).get("work") or {}).get("cluster"), [4, 1, 1])
+        yield equal("clustered launches", m.kernels().get("clustered"), 10)
+
+
+# ---- order and time ---------------------------------------------------------------------------------
+
+
+def in_order(ops):
+    return all(a["end_ns"] <= b["start_ns"] for a, b in zip(ops, ops[1:]))
+
+
+def check_streams(m):
+    bound = m.view("ledger")["clock_bound_ns"] or 0
+    lanes = {name: m.by_lane(name) for name in ("produce", "consume", "aside")}
+    for name, lane in lanes.items():
+        yield equal(f"{name}: kernels on its one lane", [len(ops) for ops in lane.values()], [20])
+        yield f"{name}: one after the other", all(map(in_order, lane.values())), ""
+        calls = [[op["enter_ns"] for op in ops] for ops in lane.values()]
+        yield f"{name}: in the order of the calls", all(c == sorted(c) for c in calls), ""
+    yield equal("three lanes", len({lane for by in lanes.values() for lane in by}), 3)
+    last = max(op["end_ns"] for op in m.rows("produce"))
+    first = min(op["start_ns"] for op in m.rows("consume"))
+    yield "the event orders the streams", last <= first, f"{first - last} ns between"
+    times = [t for by in lanes.values() for ops in by.values() for op in ops for t in (op["start_ns"], op["end_ns"])]
+    yield "device times lie within the host's window", (m.truth["before_ns"] - bound <= min(times) and
+                                                        max(times) <= m.truth["after_ns"] + bound), f"clock bound {bound} ns"
+    produce = m.kernel("produce")
+    yield within("shortest time of a kernel that waits 200 us", 195000, produce["min_ns"], 400000)
+    yield within("its median", 195000, produce["p50_ns"], 300000)
+    counts = m.view("ledger")["operations"]
+    yield equal("event records and waits", (counts.get("event_record"), counts.get("event_wait")), (1, 1))
+
+
+def check_lanes(name, lanes, each):
+    def check(m):
+        found = sorted(len(ops) for ops in m.by_lane(name).values())
+        yield equal(f"{name}: lanes and kernels on each", (len(found), set(found)), (lanes, {each}))
+        yield f"{name}: in order on each", all(map(in_order, m.by_lane(name).values())), ""
+    return check
+
+
+def check_many_lanes(m):
+    yield from check_lanes("one", 1000, 3)(m)
+    yield equal("sets on as many lanes", len(m.by_lane(kind="fill")), 1000)
+
+
+def check_peers(m):
+    ways = {}
+    for op in m.rows(kind="peer_copy"):
+        work = m.work(op) or {}
+        way = (work.get("source_device"), work.get("target_device"))
+        ways[way] = ways.get(way, 0) + 1
+    yield equal("directions of the copies between devices", sorted(ways.values()), [5, 13])
+    yield "each names both devices", all(a and b and a != b for a, b in ways), str(ways)
+    devices = {m.view("export")["processes"][p]["lanes"][lane - 1]["device"] for p, lane in m.by_lane("pull")}
+    yield equal("devices of the kernels", len(devices), 2)
+
+
+def check_batch(m):
+    found = m.operations().get("host_copy", 0)
+    yield "copies from host to host: each, or none where the driver's thread makes them", found in (0, 5), str(found)
+    calls = {row["name"]: row["count"] for row in m.view("api")}
+    yield "one call of the batch", sum(n for c, n in calls.items() if c and "Batch" in c) == 1, str(calls)[:200]
+
+
+# ---- graphs ---------------------------------------------------------------------------------------------
+
+
+def check_graphs(m):
+    makers = {"first": ("capture_work", "capture"), "built": ("build_work", "build")}
+    for kernel, (maker, mark) in makers.items():
+        line = marked_line(source("graphs"), mark)
+        paths = m.paths(kernel)
+        launched = all(any(named(f, "replay") for f in frames if f["kind"] == "native") for frames, _ in paths)
+        yield f"{kernel}: under its launch", bool(paths) and launched, f"{len(paths)} ways"
+        links = [(f["name"], f["line"]) for frames, _ in paths for f in frames if f["kind"] == "link"]
+        linked = sum(leaf["metrics"]["inclusive"]["operations"] for frames, leaf in paths
+                     if any(f["kind"] == "link" and named(f, maker) for f in frames))
+        yield equal(f"{kernel}: operations that say where their node was made", linked, m.kernels().get(kernel))
+        yield f"{kernel}: at line {line}", bool(links) and all(at == line for _, at in links), str(links)[:200]
+    paths = m.paths("replaced")
+    yield "replaced: under its launch", bool(paths) and all(any(named(f, "replay") for f in frames) for frames, _ in paths), ""
+
+
+# ---- processes --------------------------------------------------------------------------------------------
+
+
+def check_processes(*kernels):
+    def check(m):
+        counts = {}
+        for op in m.rows(kind="kernel"):
+            counts[op["process"]] = counts.get(op["process"], 0) + 1
+        yield equal("kernels of each process", sorted(counts.values()), sorted(kernels))
+        yield equal("processes of the measurement", len(m.view("ledger")["processes"]), len(kernels))
+    return check
+
+
+def check_destroyed(m):
+    ledger, spin = m.view("ledger"), m.kernels().get("spin", 0)
+    open_ends = ledger["in_flight"] + ledger["unmatched"] + ledger["dropped"]
+    yield equal("kernels of the context that went on", m.kernels().get("tick"), 100)
+    yield equal("kernels of the destroyed one, finished or said to be open", spin + open_ends, 200)
+
+
+def check_trap(m):
+    ledger = m.view("ledger")
+    yield equal("kernels before the trap", m.kernels().get("good"), 10)
+    yield within("the trapped kernel: counted at most once", 0, m.kernels().get("bad", 0) + ledger["in_flight"] + ledger["unmatched"], 1)
+    yield equal("the process ended by itself", [p["state"] for p in ledger["processes"]], ["exited"])
+
+
+def check_alive(m):
+    ledger = m.view("ledger")
+    yield equal("kernels that ended", m.kernels().get("brief"), 5)
+    yield equal("the one that did not", m.kernels().get("forever", 0) + ledger["in_flight"] + ledger["unmatched"], 1)
+
+
+def check_held(m):
+    counted = m.kernels().get("watched", 0)
+    said = [note for note in m.notes() if "tool" in note or "CUPTI" in note]
+    yield "recorded, or said who holds CUPTI", counted == 10 or bool(said), f"{counted} kernels, notes {said}"
+
+
+# ---- ranges --------------------------------------------------------------------------------------------------
+
+
+def ranges_of(m, kernel):
+    return {tuple(f["name"] for f in frames if f["kind"] == "range") for frames, _ in m.paths(kernel)}
+
+
+def check_ranges(m):
+    yield equal("ranges around inside", ranges_of(m, "inside"), {("step",)})
+    yield equal("ranges around deeper", ranges_of(m, "deeper"), {("step", "sweep")})
+    yield equal("ranges around outside", ranges_of(m, "outside"), {()})
+    domains = {f["module"] for frames, _ in m.paths("deeper") for f in frames if f["kind"] == "range" and f["name"] == "sweep"}
+    yield equal("domain of sweep", domains, {"solver"})
+
+
+# ---- allocations --------------------------------------------------------------------------------------------
+
+
+def check_memory(m):
+    def kind(count, size, alive=0, alive_bytes=0):
+        return {"count": count, "bytes": size, "alive": alive, "alive_bytes": alive_bytes}
+    expected = {
+        "device": kind(5, 5 * MIB + m.truth["pitch_bytes"], 1, 2 * MIB),
+        "pool": kind(8, 26 * MIB),
+        "pinned": kind(4, 5 * MIB, 1, 2 * MIB),
+        "managed": kind(2, 2 * MIB),
+        "virtual": kind(2, m.truth["virtual_bytes"]),
+        "array": kind(1, 64 * 32 * 4),
+    }
+    found = m.objects()
+    for name, value in expected.items():
+        yield equal(f"{name} memory", found.get(name), value)
+    yield equal("no other kind", sorted(set(found) - set(expected)), [])
+    line = marked_line(source("memory"), "device")
+    frames = [(f["name"], f["line"]) for site in m.view("objects")["sites"] if site["kind"] == "device" for f in site["frames"]]
+    yield f"device memory is allocated by device_memory:{line}", any(named({"name": n}, "device_memory") and at == line
+                                                                     for n, at in frames), str(frames)[:200]
+
+
+# ---- the table ----------------------------------------------------------------------------------------------------
+
+COUNTS = {"kernels": {"add": 100, "twice": 40},
+          "copies": {"write": (11, 14 * MIB), "fill": (6, 4 * MIB + 5000), "copy": (3, 12 * MIB), "read": (8, 11 * MIB)}}
+GRAPHS = {"kernels": {"first": 1100, "second": 2200, "built": 1000, "replaced": 100},
+          "copies": {"fill": (2201, 2201 * 4096), "copy": (1100, 1100 * 4096), "read": (2, 8)}}
+RANGES = {"outside": 20, "inside": 20, "deeper": 40, "profiled": 30}
+
+CASES = [
+    Case("counts", ["{bin}/counts"], checks=[check_counts, check_memory_kinds], **COUNTS),
+    Case("counts-shared-runtime", ["{bin}/counts-shared"], checks=[check_counts], **COUNTS),
+    Case("counts-no-preload", ["{bin}/counts"], options=["--no-preload"], **COUNTS),
+    Case("counts-profile", ["{bin}/counts"], options=["--profile"], checks=[check_counts, check_profile_has_no_trace], **COUNTS),
+    Case("counts-api-all", ["{bin}/counts"], options=["--api", "all"], checks=[check_all_calls], **COUNTS),
+    Case("counts-check", ["{bin}/counts"], options=["--check"], **COUNTS),
+    Case("entries", ["{bin}/entries"], {"tick": 35},
+         {"write": (10, 511 * KIB + 4096), "copy": (12, 511 * KIB + 3 * 4096),
+          "read": (12, 511 * KIB + 32 * KIB + 4096 + 4), "fill": (7, 63 * KIB + 4)}),
+    Case("batch", ["{bin}/batch"], {}, None, [check_batch]),
+    Case("streams", ["{bin}/streams"], {"produce": 20, "consume": 20, "aside": 20}, {"fill": (2, 8), "read": (2, 164)},
+         [check_streams]),
+    Case("peers", ["{bin}/peers"], {"pull": 50}, {"peer_copy": (18, 27 * MIB), "fill": (1, 4 * MIB), "read": (1, 4 * MIB)},
+         [check_peers], gpus=2),
+    Case("graphs", ["{bin}/graphs"], checks=[check_graphs], **GRAPHS),
+    Case("graphs-whole", ["{bin}/graphs"], {}, {"fill": (1, 4096), "read": (2, 8)}, [
+        lambda m: [equal("graphs as one operation each", m.operations().get("graph"), 2200)]], options=["--graph", "graph"]),
+    Case("graph-changes", ["{bin}/graphchange"], {"before": 200, "after": 200, "side": 600}, {"fill": (1, 4), "read": (1, 4)}),
+    Case("per-thread-streams", ["{bin}/perthread"], {"own": 800}, {"fill": (8, 32), "read": (1, 2048)},
+         [check_lanes("own", 8, 100)]),
+    Case("callbacks", ["{bin}/callbacks"], {"driven": 150, "answer": 100}, {"fill": (1, 8), "read": (1, 8)}),
+    Case("reset", ["{bin}/reset"], {"early": 50, "late": 70}, {"fill": (2, 8), "read": (2, 8)}),
+    Case("context-destroyed", ["{bin}/destroyed"], checks=[check_destroyed], loss=("in_flight", "unmatched", "dropped")),
+    Case("fork-before", ["{bin}/forks", "before"], {"parent": 40, "child": 60}, {"fill": (2, 8), "read": (2, 8)},
+         [check_processes(40, 60)]),
+    Case("fork-after", ["{bin}/forks", "after"], {"parent": 50}, {"fill": (2, 8), "read": (2, 8)}, [check_processes(50)]),
+    Case("children", ["/bin/sh", "-c", "{bin}/reset && {bin}/counts"],
+         {"early": 50, "late": 70, **COUNTS["kernels"]}, None, [check_processes(120, 140)]),
+    Case("thousand-streams", ["{bin}/manystreams"], {"one": 3000}, {"fill": (1000, 4000), "read": (1, 4000)}, [check_many_lanes]),
+    Case("threads", ["{bin}/threads"], {"empty": 198000, "count": 2000}, {"fill": (1, 4), "read": (1, 4)}),
+    Case("trap", ["{bin}/trap"], checks=[check_trap], status=5, loss=("in_flight", "unmatched")),
+    Case("memory", ["{bin}/memory"], {"touch": 14}, {}, [check_memory]),
+    Case("alive-at-exit", ["{bin}/alive"], checks=[check_alive], loss=("in_flight", "unmatched")),
+    Case("launch-attributes", ["{bin}/launch"], checks=[check_launch]),
+    Case("ranges", ["{bin}/ranges"], RANGES, {"fill": (1, 4), "read": (1, 4)}, [check_ranges]),
+    Case("ranges-of-the-profiler-api", ["{bin}/ranges"], {"profiled": 30}, {}, options=["--capture-range", "cuda"]),
+    Case("ranges-by-name", ["{bin}/ranges"], {"inside": 20, "deeper": 40}, {}, options=["--capture-range", "nvtx:step"]),
+    Case("held", ["{bin}/held"], checks=[check_held], loss=("in_flight", "unmatched", "dropped")),
+    Case("mpi", ["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2", "{bin}/ranks"], {"ranked": 30},
+         {"fill": (2, 8), "read": (2, 8)}, [check_processes(10, 20)], needs=["mpirun"],
+         streams=["out"]),
+]

@@ -1,0 +1,182 @@
+"""PyTorch under Sonde: operation counts against PyTorch's own profiler in a separate run of the same script."""
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from cases import equal
+from harness import HERE, Broken, Skipped, describe, environment, marked_line, tail
+
+SCRIPT = os.path.join(HERE, "torch_step.py")
+KINDS = {"gpu_memcpy": ("read", "write", "copy", "peer_copy", "host_copy"), "gpu_memset": ("fill",)}
+
+
+def squeezed(name):
+    return re.sub(r"\s+", "", name)
+
+
+def kineto_counts(path):
+    """Kernels by name, copies and sets, as PyTorch's profiler saw them."""
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    kernels, others = collections.Counter(), collections.Counter()
+    for event in events:
+        if event.get("ph") == "X" and event.get("cat") == "kernel":
+            kernels[squeezed(event["name"])] += 1
+        elif event.get("ph") == "X" and event.get("cat") in KINDS:
+            others[event["cat"]] += 1
+    return kernels, others
+
+
+def window_counts(m):
+    """The same from Sonde's trace, by when the program asked for it."""
+    begin, end = m.truth["window_begin_ns"], m.truth["window_end_ns"]
+    kernels, others = collections.Counter(), collections.Counter()
+    for op in m.view("export")["operations"]:
+        if not begin <= op["enter_ns"] <= end:
+            continue
+        if op["kind"] == "kernel":
+            kernels[squeezed(op["name"])] += 1
+        for cat, kinds in KINDS.items():
+            others[cat] += op["kind"] in kinds
+    return kernels, others
+
+
+def first_difference(found, expected):
+    for name in sorted(set(found) | set(expected)):
+        if found[name] != expected[name]:
+            return f"{name[:120]}: sonde {found[name]}, kineto {expected[name]}"
+    return ""
+
+
+def compare(m, kineto):
+    kernels, others = window_counts(m)
+    their_kernels, their_others = kineto_counts(kineto)
+    yield equal("kernels in the window, all", sum(kernels.values()), sum(their_kernels.values()))
+    yield "kernels in the window, by name", kernels == their_kernels, first_difference(kernels, their_kernels) or f"{len(kernels)} names"
+    for cat in KINDS:
+        yield equal(f"{cat} in the window", others[cat], their_others[cat])
+
+
+def python_shares(m):
+    """Operations of kernels by how they reach Python: directly, by a link to a forward call, or not."""
+    shares = collections.Counter()
+    for frames, leaf in m.paths():
+        if leaf.get("operation") != "kernel":
+            continue
+        kinds = {f["kind"] for f in frames}
+        how = "direct" if "python" in kinds else "linked" if "link" in kinds else "none"
+        shares[how] += leaf["metrics"]["inclusive"]["operations"]
+    return shares
+
+
+def check_python(m):
+    found = {(f["name"] or "").rsplit(".", 1)[-1] + ":" + str(f["line"]) for frames, _ in m.paths() for f in frames
+             if f["kind"] == "python" and (f["file"] or "").endswith("torch_step.py")}
+    for mark in ("forward", "step"):
+        wanted = f"training_step:{marked_line(SCRIPT, mark)}"
+        yield f"contexts name {wanted}", wanted in found, "" if wanted in found else str(sorted(found))[:300]
+    shares = python_shares(m)
+    whole = sum(shares.values()) or 1
+    text = ", ".join(f"{how} {shares[how] / whole:.1%}" for how in ("direct", "linked", "none"))
+    yield "kernels with a Python context, direct or linked: 95 % and more", (whole - shares["none"]) / whole >= 0.95, text
+    yield "backward kernels are linked to their forward call", shares["linked"] > 0, text
+
+
+def check_graph_replay(m):
+    line = marked_line(SCRIPT, "forward")
+    links = {f["line"] for frames, _ in m.paths() for f in frames
+             if f["kind"] == "link" and (f["file"] or "").endswith("torch_step.py")}
+    yield f"graph kernels say where they were captured (line {line})", line in links, str(sorted(map(str, links)))
+
+
+def check_loader(m):
+    ledger = m.view("ledger")
+    busy = [p for p in ledger["processes"] if p["seen"]]
+    yield equal("processes that used the GPU", len(busy), 1)
+
+
+def check_nccl(m):
+    kernels = {name: n for name, n in m.kernels().items() if name.startswith("ncclDevKernel_AllReduce")}
+    yield equal("all-reduce kernels of two ranks", sum(kernels.values()), 40)
+    yield equal("collectives", m.view("ledger")["operations"].get("collective"), 40)
+    yield equal("processes that used a GPU", len([p for p in m.view("ledger")["processes"] if p["seen"]]), 2)
+
+
+def check_mpi(m):
+    adds = sum(n for name, n in m.kernels().items() if re.search(r"CUDAFunctorOnSelf_add|CUDAFunctor_add", name))
+    yield equal("additions of two ranks", adds, 30)
+
+
+def python_with_torch():
+    """The interpreter that has PyTorch, or Skipped."""
+    for python in dict.fromkeys(filter(None, (os.environ.get("SONDE_TEST_PYTHON"), sys.executable, shutil.which("python3")))):
+        try:
+            code = "import torch,sys; sys.exit(0 if torch.cuda.is_available() else 3)"
+            status = subprocess.run([python, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                    timeout=120, check=False).returncode
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        if status == 0:
+            return python
+    raise Skipped("no Python here has PyTorch with CUDA")
+
+
+class TorchCase:
+    """`mode`: of torch_step.py, compared with Kineto. Else `script` with its own checks."""
+
+    def __init__(self, name, mode=None, script=None, checks=(), gpus=1, launcher=(), inside=False, module="torch"):
+        self.name, self.mode, self.script, self.checks, self.gpus = name, mode, script, checks, gpus
+        self.launcher, self.inside, self.module = list(launcher), inside, module
+
+    def command(self, python):
+        script = SCRIPT if self.mode else os.path.join(HERE, self.script)
+        return self.launcher + [python, script] + ([self.mode] if self.mode else [])
+
+    def environment(self, folder):
+        return {"TORCHINDUCTOR_CACHE_DIR": os.path.join(os.path.dirname(folder), "inductor"),
+                "TRITON_CACHE_DIR": os.path.join(os.path.dirname(folder), "triton")}
+
+    def test(self, runner, python):
+        """Yields checks; raises Broken or Skipped."""
+        folder = runner.folder(self.name)
+        command, env = self.command(python), self.environment(folder)
+        if self.launcher and not shutil.which(self.launcher[0]):
+            raise Skipped(f"{self.launcher[0]} is not installed")
+        if self.module != "torch" and subprocess.run([python, "-c", f"import {self.module}"], check=False,
+                                                     stderr=subprocess.DEVNULL).returncode:
+            raise Skipped(f"{python} has no {self.module}")
+        plain = runner.plain(command, env, folder, timeout=300)
+        if plain.status:
+            raise Broken(f"{describe(plain.status)} without Sonde: {tail(plain.err)}")
+        kineto = os.path.join(folder, "kineto.json")
+        with_kineto = dict(env, SONDE_TEST_KINETO=kineto)
+        if self.mode and not self.inside:
+            other = runner.plain(command, with_kineto, folder, timeout=300)
+            if other.status:
+                raise Broken(f"{describe(other.status)} under Kineto: {tail(other.err)}")
+        m = runner.record(command, with_kineto if self.inside else env, folder, timeout=300)
+        yield equal("status", m.outcome.status, plain.status)
+        yield equal("standard output", m.outcome.out.decode(errors="replace"), plain.out.decode(errors="replace"))
+        if self.inside:
+            return  # who gets the records is between the two tools; the program must not notice
+        yield "nothing lost", not m.losses(), str(m.losses())
+        if self.mode:
+            yield from compare(m, kineto)
+        for check in self.checks:
+            yield from check(m)
+
+
+CASES = [
+    TorchCase("torch-eager", "eager", checks=[check_python]),
+    TorchCase("torch-compiled", "compiled"),
+    TorchCase("torch-graphed", "graphed", checks=[check_graph_replay]),
+    TorchCase("torch-loader", "loader", checks=[check_loader]),
+    TorchCase("torch-profiler-inside", "eager", inside=True),
+    TorchCase("torch-nccl", script="torch_nccl.py", checks=[check_nccl], gpus=2),
+    TorchCase("torch-mpi", script="mpi_rank.py", checks=[check_mpi], module="mpi4py",
+              launcher=["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"]),
+]

@@ -1,0 +1,105 @@
+"""One kind of PyTorch program: torch_step.py eager|compiled|graphed|loader
+
+Its steady part is a window, whose ends (CLOCK_MONOTONIC_RAW) go into the file that
+SONDE_TEST_TRUTH names. With SONDE_TEST_KINETO=FILE PyTorch's own profiler records the
+window and writes its trace there: the independent count.
+"""
+import contextlib
+import os
+import sys
+import time
+
+import torch
+
+WARM, STEPS = 5, 20
+
+
+def truth(key, value):
+    if path := os.environ.get("SONDE_TEST_TRUTH"):
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{key} {value}\n")
+
+
+@contextlib.contextmanager
+def window():
+    torch.cuda.synchronize()
+    kineto = os.environ.get("SONDE_TEST_KINETO")
+    if kineto:
+        from torch.profiler import ProfilerActivity, profile
+        with profile(activities=[ProfilerActivity.CUDA]) as recorded:
+            yield
+            torch.cuda.synchronize()
+        recorded.export_chrome_trace(kineto)
+        return
+    truth("window_begin_ns", time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW))
+    yield
+    torch.cuda.synchronize()
+    truth("window_end_ns", time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW))
+
+
+def make_model():
+    return torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.LayerNorm(512),
+                               torch.nn.Linear(512, 256)).cuda()
+
+
+def training_step(model, optimizer, x, y):
+    optimizer.zero_grad(set_to_none=True)
+    out = model(x)  # LINE forward
+    loss = torch.nn.functional.mse_loss(out, y)
+    loss.backward()  # LINE backward
+    optimizer.step()  # LINE step
+    return loss
+
+
+def train(compiled):
+    model = make_model()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    run = torch.compile(model) if compiled else model
+    x, y = torch.randn(64, 256, device="cuda"), torch.randn(64, 256, device="cuda")
+    for _ in range(WARM):
+        training_step(run, optimizer, x, y)
+    with window():
+        for _ in range(STEPS):
+            loss = training_step(run, optimizer, x, y)
+    return loss.item()
+
+
+def graphed():
+    model = make_model()
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    x, y = torch.randn(64, 256, device="cuda"), torch.randn(64, 256, device="cuda")
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(WARM):
+            training_step(model, optimizer, x, y)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    optimizer.zero_grad(set_to_none=True)
+    with torch.cuda.graph(graph):
+        loss = training_step(model, optimizer, x, y)
+    with window():
+        for _ in range(STEPS):
+            graph.replay()
+    return loss.item()
+
+
+def loader():
+    data = torch.utils.data.TensorDataset(torch.arange(4096, dtype=torch.float32).reshape(64, 64))
+    total = torch.zeros(64, device="cuda")
+    batches = torch.utils.data.DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context="fork")
+    with window():
+        for (batch,) in batches:
+            total += batch.cuda().sum(0)
+    return total.sum().item()
+
+
+def main():
+    torch.manual_seed(1)
+    mode = sys.argv[1]
+    value = {"eager": lambda: train(False), "compiled": lambda: train(True), "graphed": graphed, "loader": loader}[mode]()
+    print(f"{mode} {value:.3f}")
+
+
+if __name__ == "__main__":
+    main()
