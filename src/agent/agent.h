@@ -13,7 +13,8 @@
  * Lock order: monitor_lock, harvest_lock, thread_lock, table_lock, and last the
  * pool's, the heap's or the data file's. loader_lock is taken by the monitor
  * under monitor_lock, and by a fork alone. A program thread in the steady state
- * takes none of them.
+ * takes none of them. The final flush may hold monitor_lock for seconds: only the
+ * monitor thread waits for it at length, a program thread for 100 ms.
  */
 #ifndef SONDE_AGENT_H
 #define SONDE_AGENT_H

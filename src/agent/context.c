@@ -283,8 +283,9 @@ static int python_frames(struct sonde_thread *t)
         sonde_note("Python stacks end here: %s", sonde__python_why_off());
         return 0;
     }
-    if (__builtin_expect(n > 0 && !sonde__agent.header->python_version, 0))
-        sonde__agent.header->python_version = sonde__python_version();
+    uint32_t *version = &sonde__agent.header->python_version; /* any thread */
+    if (__builtin_expect(n > 0 && !__atomic_load_n(version, __ATOMIC_RELAXED), 0))
+        __atomic_store_n(version, sonde__python_version(), __ATOMIC_RELAXED);
     return n;
 }
 

@@ -216,7 +216,7 @@ static void take_late(const struct sonde_event *e)
         lose(e);
     else if ((e->flags & SONDE_EVENT_KEYED) && !(e->flags & SONDE_EVENT_MANY))
         sonde__agent.unmatched_by_key++;
-    sonde__agent.calls_dropped++;
+    sonde__agent.calls_dropped += !(e->flags & SONDE_EVENT_FURTHER);
 }
 
 void sonde__harvest_late(void)

@@ -1,9 +1,7 @@
 /* table.c - the append-only tables of names, modules, frames and the rest.
  *
- * Adding takes table_lock; finding a frame that is known takes none: three
- * small caches (program counter, Python code and offset, operation) hold pairs
- * that a reader checks by xor, so a torn pair is a miss, never a wrong answer
- * (the lock-less transposition table of Hyatt and Mann, ICGA Journal 25, 2002).
+ * Adding takes table_lock; finding a frame that is known takes none: there are
+ * small lossy caches for that (pair.h).
  */
 #include "agent.h"
 
@@ -19,17 +17,17 @@
 
 #include <sonde/error.h>
 
+#include "pair.h"
+
 #define SONDE_API_MAX 4096u
 #define CACHE_ENTRIES 65536u /* 1 MiB of address space, touched as used; less with a small budget */
-
 #define RANGE_NAMES_MAX 65536u /* their names in the trace */
 
-struct pair { _Atomic uint64_t mixed, value; };
-
 static struct {
-    struct pair *pc, *python, *op, *text;
+    struct pairs pc, python, op, text;
+    struct sonde_map known; /* what `op` may have lost */
+    _Atomic bool known_spent, known_said;
     uint32_t range_names_left;
-    uint32_t cache_mask;
     uint32_t *string_places, string_max;
     uint32_t last_queue_lane;
     _Atomic uint64_t devices, clocked; /* bit per device id: there, has a clock pair */
@@ -47,40 +45,37 @@ static struct {
 
 static struct { uint32_t count, id[4096]; } freed; /* rows of freed objects that may be taken again; table_lock */
 
-/* Multiplied, because values are small numbers: two of them xored into a key
- * could make another key out of a torn pair. */
-static uint64_t mix(uint64_t key, uint64_t value)
+/* Under table_lock: operations, Python frames and launch sizes that the cache has
+ * lost are known here still, so that none is stored twice. */
+static bool known_find(uint64_t key, uint64_t *id)
 {
-    return key ^ value * 0x9e3779b97f4a7c15ull;
+    if (pair_find(T.op, key, id))
+        return true;
+    const uint32_t *known = sonde__map_find(&T.known, key);
+    if (known)
+        pair_put(T.op, key, *id = *known);
+    return known != NULL;
 }
 
-static bool pair_find(struct pair *cache, uint64_t key, uint64_t *value)
+/* Is there room to know one more? An eighth of the heap is for that. */
+static bool known_room(void)
 {
-    for (uint32_t i = (uint32_t)sonde__map_hash(key), n = 0; n < 4; i++, n++) {
-        struct pair *p = &cache[i & T.cache_mask];
-        uint64_t v = atomic_load_explicit(&p->value, memory_order_relaxed);
-        if ((atomic_load_explicit(&p->mixed, memory_order_relaxed)) == mix(key, v)) {
-            *value = v;
-            return true;
-        }
-    }
+    if (T.known.count < sonde__agent.heap.size / 256 && sonde__map_room(&T.known, &sonde__agent.heap))
+        return true;
+    atomic_store(&T.known_spent, true);
     return false;
 }
 
-/* Under table_lock. A full neighbourhood loses its first entry. */
-static void pair_put(struct pair *cache, uint64_t key, uint64_t value)
+static void known_put(uint64_t key, uint32_t id)
 {
-    uint32_t i = (uint32_t)sonde__map_hash(key);
-    struct pair *p = &cache[i & T.cache_mask];
-    for (uint32_t n = 0; n < 4; n++) {
-        struct pair *q = &cache[(i + n) & T.cache_mask];
-        if (!atomic_load_explicit(&q->mixed, memory_order_relaxed)) {
-            p = q;
-            break;
-        }
-    }
-    atomic_store_explicit(&p->value, value, memory_order_relaxed);
-    atomic_store_explicit(&p->mixed, mix(key, value), memory_order_relaxed);
+    sonde__map_add(&T.known, &sonde__agent.heap, key, id);
+    pair_put(T.op, key, id);
+}
+
+static void say_if_spent(void) /* outside of table_lock */
+{
+    if (atomic_load(&T.known_spent) && !atomic_exchange(&T.known_said, true))
+        sonde_note("too many different kernels, Python lines and launch sizes for --memory: further ones are not told apart");
 }
 
 int sonde__tables_init(void)
@@ -92,16 +87,16 @@ int sonde__tables_init(void)
         segments = SONDE_POOL_SEGMENTS_MAX;
     memset(&T, 0, sizeof T);
     freed.count = 0;
-    T.cache_mask = entries - 1;
-    T.pc = sonde__heap_get(h, entries * sizeof(struct pair));
-    T.python = sonde__heap_get(h, entries * sizeof(struct pair));
-    T.op = sonde__heap_get(h, entries * sizeof(struct pair));
-    T.text = sonde__heap_get(h, entries * sizeof(struct pair));
+    T.pc = T.python = T.op = T.text = (struct pairs){.mask = entries - 1};
+    T.pc.at = sonde__heap_get(h, entries * sizeof(struct pair));
+    T.python.at = sonde__heap_get(h, entries * sizeof(struct pair));
+    T.op.at = sonde__heap_get(h, entries * sizeof(struct pair));
+    T.text.at = sonde__heap_get(h, entries * sizeof(struct pair));
     T.range_names_left = RANGE_NAMES_MAX;
     T.string_max = (uint32_t)(h->size / 128);
     T.string_places = sonde__heap_get(h, (size_t)T.string_max * sizeof *T.string_places);
     uint16_t *numbers = sonde__heap_get(h, SONDE_TABLE_COUNT * segments * sizeof *numbers);
-    if (!T.pc || !T.python || !T.op || !T.text || !T.string_places || !numbers)
+    if (!T.pc.at || !T.python.at || !T.op.at || !T.text.at || !T.string_places || !numbers)
         return SONDE_ENOMEM;
     for (int t = 0; t < SONDE_TABLE_COUNT; t++)
         T.table[t].segment = numbers + (size_t)t * segments;
@@ -337,12 +332,14 @@ static uint32_t frame_add(struct sonde_row_frame row)
     return id;
 }
 
+/* All bits of the generation count: it never comes round, and two pairs of
+ * (address, generation) with one key are as likely as two equal hashes. */
 static uint64_t pc_key(uintptr_t pc)
 {
-    return (uint64_t)pc ^ sonde__unwind_generation() << 48;
+    return (uint64_t)pc ^ sonde__unwind_generation() * 0x9e3779b97f4a7c15ull;
 }
 
-static uint32_t frame_of_new_pc(uintptr_t pc)
+static uint32_t frame_of_new_pc(uintptr_t pc, uint64_t key)
 {
     struct dl_find_object o;
     uint32_t id;
@@ -361,7 +358,7 @@ static uint32_t frame_of_new_pc(uintptr_t pc)
                                                     .offset = pc - o.dlfo_link_map->l_addr});
     }
     if (id)
-        pair_put(T.pc, pc_key(pc), id);
+        pair_put(T.pc, key, id);
     return id;
 }
 
@@ -390,19 +387,19 @@ static void look_at_module(uintptr_t pc)
     if (sonde__agent.config.no_python || sonde__python_attached())
         return;
     if (sonde__python_attach(&why))
-        sonde__agent.header->python_version = sonde__python_version();
+        __atomic_store_n(&sonde__agent.header->python_version, sonde__python_version(), __ATOMIC_RELAXED);
     else if (why)
         sonde_note("Python stacks are not recorded: %s", why);
 }
 
 uint32_t sonde__frame_of_pc(uintptr_t pc)
 {
-    uint64_t id;
-    if (__builtin_expect(pair_find(T.pc, pc_key(pc), &id), 1))
+    uint64_t id, key = pc_key(pc); /* of before the look: what changes meanwhile must not be kept */
+    if (__builtin_expect(pair_find(T.pc, key, &id), 1))
         return (uint32_t)id;
     look_at_module(pc);
     sonde__lock(&sonde__agent.table_lock);
-    uint32_t known = pair_find(T.pc, pc_key(pc), &id) ? (uint32_t)id : frame_of_new_pc(pc);
+    uint32_t known = pair_find(T.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key);
     sonde__unlock(&sonde__agent.table_lock);
     return known;
 }
@@ -445,12 +442,14 @@ static uint32_t python_frame_add(const struct sonde_pyframe *f)
     uint32_t code = pycode_add(f);
     if (!code)
         return 0;
-    uint64_t key = ((uint64_t)code << 32 | f->offset) * 2 + 1, id;
-    if (pair_find(T.op, key | 1ull << 63, &id)) /* the same code seen through another object */
+    uint64_t key = (((uint64_t)code << 32 | f->offset) * 2 + 1) | 1ull << 63, id;
+    if (known_find(key, &id)) /* the same code seen through another object */
         return (uint32_t)id;
+    if (!known_room())
+        return 0;
     id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_PYTHON, .module = code, .offset = f->offset});
     if (id)
-        pair_put(T.op, key | 1ull << 63, id);
+        known_put(key, (uint32_t)id);
     return (uint32_t)id;
 }
 
@@ -467,6 +466,7 @@ uint32_t sonde__frame_of_python(const struct sonde_pyframe *f)
     if (id)
         pair_put(T.python, key, id);
     sonde__unlock(&sonde__agent.table_lock);
+    say_if_spent();
     return (uint32_t)id;
 }
 
@@ -505,12 +505,13 @@ uint32_t sonde__frame_intern(uint64_t key, struct sonde_row_frame row)
     if (__builtin_expect(pair_find(T.op, key, &id), 1))
         return (uint32_t)id;
     sonde__lock(&sonde__agent.table_lock);
-    if (!pair_find(T.op, key, &id)) {
-        id = frame_add(row);
+    if (!known_find(key, &id)) {
+        id = known_room() ? frame_add(row) : 0;
         if (id)
-            pair_put(T.op, key, id);
+            known_put(key, (uint32_t)id);
     }
     sonde__unlock(&sonde__agent.table_lock);
+    say_if_spent();
     return (uint32_t)id;
 }
 
@@ -662,16 +663,17 @@ uint32_t sonde_work_intern(const struct sonde_work *w)
     uint32_t id = 0;
     sonde__lock(&sonde__agent.table_lock);
     struct sonde_row_work *stored = NULL;
-    if (pair_find(T.op, key, &found)) /* added by another thread meanwhile */
+    if (known_find(key, &found))
         id = (uint32_t)found;
-    else
+    else if (known_room())
         stored = ROW_ADD(WORK, struct sonde_row_work, &id);
     if (stored) {
         *stored = row;
         row_commit(SONDE_TABLE_WORK);
-        pair_put(T.op, key, id);
+        known_put(key, id);
     }
     sonde__unlock(&sonde__agent.table_lock);
+    say_if_spent();
     return id;
 }
 

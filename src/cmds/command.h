@@ -58,7 +58,7 @@ struct sonde_option {
     size_t offset;                 /* of the field in the command's options struct */
     const char *help;              /* one or two sentences, no final newline */
     int value;                     /* FLAG: what to store */
-    int64_t low, high;             /* INT, REAL: range */
+    int64_t low, high;             /* INT, REAL: range; SIZE: at least low, whole MiB */
     const char *const *choices;    /* CHOICE: NULL-terminated */
     bool hidden;                   /* for tests: not in help */
 };

@@ -149,6 +149,9 @@ static int store(const struct parse *p, const struct sonde_option *option,
     case SONDE_OPTION_SIZE:
         if (sonde_parse_size(text, field) < 0)
             return sonde_say_usage(p->command, "%s needs a size such as 64M or 2G, not '%s'", name, text);
+        if (*(uint64_t *)field < (uint64_t)option->low)
+            return sonde_say_usage(p->command, "%s needs at least %lldM, not '%s'", name,
+                                   (long long)option->low >> 20, text);
         return 0;
     case SONDE_OPTION_DURATION:
         if (sonde_parse_duration(text, field) < 0)

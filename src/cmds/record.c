@@ -45,7 +45,7 @@ static const struct sonde_option options[] = {
      .choices = record_graph_names,
      .help = "CUDA graphs: each node of a launch is an operation (node, default), or the whole launch is one (graph)"},
     {.name = "memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(memory_bytes),
-     .help = "memory budget of Sonde in each process (default: 256M)"},
+     .low = 8 << 20, .help = "memory budget of Sonde in each process (default: 256M, at least 8M)"},
     {.name = "streams-per-thread", .type = SONDE_OPTION_INT, .argument = "N", .offset = AT(streams_per_thread),
      .low = 1, .high = 65536, .help = "time lines that one tracing thread writes (default: 256)"},
     {.name = "calibrate", .type = SONDE_OPTION_FLAG, .offset = AT(calibrate),

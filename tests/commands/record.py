@@ -82,12 +82,18 @@ class Status(InFolder):
 
 class Options(InFolder):
     def test_usage_errors(self):
-        for arguments in ([], ["--no-such-option", "true"], ["--memory", "much", "true"], ["--memory"], ["-x", "true"],
+        for arguments in ([], ["--no-such-option", "true"], ["--memory", "much", "true"], ["--memory"], ["--memory", "7M", "true"], ["-x", "true"],
                           ["--duration", "3 parsecs", "true"], ["--streams-per-thread", "0", "true"], ["--profile=1", "true"]):
             r = run("record", *arguments)
             self.assertEqual(r.returncode, 2, arguments)
             self.assertOneLine(r.stderr)
             self.assertEqual(r.stdout, "")
+
+    def test_memory_has_a_least(self):
+        r = run("record", "--memory", "8388607", "true")
+        self.assertEqual(r.returncode, 2)
+        self.assertIn("--memory needs at least 8M, not '8388607'", r.stderr)
+        self.assertEqual(os.listdir("."), ["script"] if os.path.exists("script") else [])
 
     def test_the_programs_own_options_are_its_own(self):
         r = run("record", "-q", "echo", "-o", "--force", "--", "--help")

@@ -102,6 +102,65 @@ static void small_memory(void)
     harness_remove();
 }
 
+/* More launch sizes and kernel names than any cache holds: each is stored once. */
+static void many_names(void)
+{
+    enum { MANY = 150000, ROUNDS = 3 };
+    static uint32_t id[MANY];
+    harness_setup("names", NULL);
+    harness_queue(0);
+    for (int round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < MANY; i++) {
+            const size_t size = i + 1;
+            uint32_t work = sonde_work_add(1, &size, NULL);
+            REQUIRE(work && (!round || work == id[i]));
+            id[i] = work;
+        }
+    uint32_t frame = sonde__frame_of_op(SONDE_OP_KERNEL, 1);
+    for (uint32_t name = 2; name < MANY; name++)
+        REQUIRE(sonde__frame_of_op(SONDE_OP_KERNEL, name));
+    REQUIRE(sonde__frame_of_op(SONDE_OP_KERNEL, 1) == frame);
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m && m->processes[0].work_count == MANY + 1 && m->processes[0].note_count == 0);
+    harness_remove();
+}
+
+/* Beyond what the budget can tell apart there are no new rows, and a note says so. */
+static void too_many_names(void)
+{
+    const char *const extra[] = {"SONDE_MEMORY=8388608", NULL};
+    harness_setup("names-bound", extra);
+    harness_queue(0);
+    uint32_t most = 0, refused = 0;
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; i < 40000; i++) {
+            const size_t size = i + 1;
+            uint32_t work = sonde_work_add(1, &size, NULL);
+            most = work > most ? work : most;
+            refused += !work;
+        }
+    REQUIRE(most > 1000 && refused == 2 * (40000 - most));
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m && m->processes[0].work_count == most + 1);
+    REQUIRE(m->processes[0].note_count == 1 && strstr(m->processes[0].notes[0].text, "too many different"));
+    harness_remove();
+}
+
+/* A frame found again after many module changes is the same frame, not one of an older round. */
+static void many_generations(void)
+{
+    harness_setup("generations", NULL);
+    harness_queue(0);
+    uintptr_t pc = (uintptr_t)many_generations + 1;
+    uint32_t first = sonde__frame_of_pc(pc);
+    sonde__lock(&sonde__agent.monitor_lock); /* no turn now, which may change the generation too */
+    for (int i = 0; i < 65536; i++)
+        sonde__unwind_modules_changed();
+    REQUIRE(sonde__frame_of_pc(pc) != first); /* asked anew: what was known of that address is void */
+    sonde__unlock(&sonde__agent.monitor_lock);
+    harness_remove();
+}
+
 static void ranges(void)
 {
     const char *const extra[] = {"SONDE_START_OFF=1", NULL};
@@ -198,6 +257,9 @@ static void unwritable_directory(void)
     static void test_##name(void **state) { (void)state; assert_int_equal(harness_in_child(name), 0); }
 CASE(max_size)
 CASE(small_memory)
+CASE(many_names)
+CASE(too_many_names)
+CASE(many_generations)
 CASE(ranges)
 CASE(delay)
 CASE(duration)
@@ -208,6 +270,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_max_size),       cmocka_unit_test(test_small_memory),
+        cmocka_unit_test(test_many_names), cmocka_unit_test(test_too_many_names), cmocka_unit_test(test_many_generations),
         cmocka_unit_test(test_ranges),         cmocka_unit_test(test_delay),
         cmocka_unit_test(test_duration),       cmocka_unit_test(test_no_output_directory),
         cmocka_unit_test(test_unwritable_directory),
