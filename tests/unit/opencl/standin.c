@@ -11,16 +11,11 @@
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl_icd.h>
 #include <CL/cl_ext.h>
-#include <CL/cl_layer.h>
 
 #include <string.h>
 
+#include "../../layer.h"
 #include "standin.h"
-
-#define EXPORT __attribute__((visibility("default")))
-
-static const cl_icd_dispatch *real;
-static cl_icd_dispatch layer;
 
 /* ---- objects ------------------------------------------------------------- */
 
@@ -200,25 +195,8 @@ static void *CL_API_CALL address_anywhere(const char *name)
     return function ? function : real->clGetExtensionFunctionAddress(name);
 }
 
-EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info info, size_t size, void *value,
-                                         size_t *size_ret)
+static void layer_wrap(void)
 {
-    if (info != CL_LAYER_API_VERSION || (value && size < sizeof(cl_layer_api_version)))
-        return CL_INVALID_VALUE;
-    if (value)
-        *(cl_layer_api_version *)value = CL_LAYER_API_VERSION_100;
-    if (size_ret)
-        *size_ret = sizeof(cl_layer_api_version);
-    return CL_SUCCESS;
-}
-
-EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *target,
-                                      cl_uint *entries_ret, const cl_icd_dispatch **table)
-{
-    if (!target || !entries_ret || !table || entries * sizeof(void *) < sizeof layer)
-        return CL_INVALID_VALUE;
-    real = target;
-    layer = *target;
     layer.clCreatePipe = pipe_make;
     layer.clCreateFromGLBuffer = gl_buffer;
     layer.clCreateFromGLTexture = gl_texture;
@@ -233,7 +211,4 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *ta
     layer.clGetDeviceInfo = device_info;
     layer.clGetExtensionFunctionAddress = address_anywhere;
     layer.clGetExtensionFunctionAddressForPlatform = address;
-    *entries_ret = sizeof layer / sizeof(void *);
-    *table = &layer;
-    return CL_SUCCESS;
 }
