@@ -64,7 +64,8 @@ int main(int argc, char **argv)
     printf("death signal %d, subreaper %d, dumpable %d\n", death, reaper, prctl(PR_GET_DUMPABLE));
     printf("session leader %d\n", getsid(0) == getpid());
     for (char **entry = environ; *entry; entry++)
-        if (strncmp(*entry, "SONDE", 5) != 0 && strncmp(*entry, "OPENCL_LAYERS", 13) != 0 && strncmp(*entry, "LD_PRELOAD", 10) != 0)
+        if (strncmp(*entry, "SONDE", 5) != 0 && strncmp(*entry, "OPENCL_LAYERS", 13) != 0 &&
+            strncmp(*entry, "LD_PRELOAD", 10) != 0 && !strstr(*entry, "_INJECTION64_PATH="))
             printf("environment %s\n", *entry);
     return 0;
 }

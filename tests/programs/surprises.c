@@ -2,7 +2,8 @@
  *
  * Everything printed is compared with a run without Sonde. What may differ is
  * left out here by name, and each such name stands in docs/transparency.md:
- * LD_PRELOAD and OPENCL_LAYERS (longer by Sonde's entry), SONDE_*.
+ * LD_PRELOAD and OPENCL_LAYERS (longer by Sonde's entry), SONDE_* and the two
+ * variables by which CUDA and NVTX load a tool.
  *
  * case: environment environment => kernel=10 read=1
  * case: environment-of-child child-environment => kernel=60 read=2
@@ -36,8 +37,12 @@ static int by_text(const void *a, const void *b)
 
 static int documented(const char *entry)
 {
-    return strncmp(entry, "SONDE_", 6) == 0 || strncmp(entry, "LD_PRELOAD=", 11) == 0 ||
-           strncmp(entry, "OPENCL_LAYERS=", 14) == 0;
+    static const char *const names[] = {"SONDE_", "LD_PRELOAD=", "OPENCL_LAYERS=", "CUDA_INJECTION64_PATH=",
+                                        "NVTX_INJECTION64_PATH="};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(entry, names[i], strlen(names[i])) == 0)
+            return 1;
+    return 0;
 }
 
 static void print_environment(void)

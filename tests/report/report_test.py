@@ -66,7 +66,7 @@ class Report(Case):
             for view in VIEWS:
                 self.json(path, view)
                 for width in (40, 60, 80, 100, 120, 160):
-                    out = self.ok("report", path, view, env={"COLUMNS": str(width)}).out
+                    out = self.ok("report", os.path.basename(path), view, env={"COLUMNS": str(width)}).out
                     for line in out.splitlines():
                         self.assertLessEqual(columns(line), width,
                                              "%s at %d: %s" % (view, width, line))
