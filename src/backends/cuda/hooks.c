@@ -35,7 +35,8 @@ struct follow {
     uint16_t field;    /* offset of a size_t that is 0 when there is nothing to do; 0xffff none */
 };
 
-#define OWN(name) (sizeof #name > 5 && (#name[sizeof #name - 5] == '_' && #name[sizeof #name - 4] == 'p'))
+/* _ptsz, _ptds: built with a default stream of its own for each thread. */
+#define OWN(name) (#name[sizeof #name - 6] == '_' && #name[sizeof #name - 5] == 'p' && #name[sizeof #name - 4] == 't')
 static const struct follow table[IDS] = {
 #define X(name, kind) \
     [CUPTI_DRIVER_TRACE_CBID_##name] = {SONDE_CUDA_##kind, OWN(name), false, 0xffff},

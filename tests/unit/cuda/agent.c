@@ -1,0 +1,132 @@
+/* agent.c - see agent.h. */
+#include "agent.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+struct noted noted;
+
+extern const struct sonde_backend sonde_backend_opencl_absent;
+const struct sonde_backend sonde_backend_opencl_absent = {.size = sizeof(struct sonde_backend), .name = "other"};
+const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX] = {&sonde_backend_opencl_absent, &sonde_backend_cuda};
+
+void noted_reset(void)
+{
+    /* What has an id keeps it: the backend remembers ids, as it does of the agent's. */
+    noted.off = false;
+    noted.calls = noted.ends = noted.submits = noted.completions = noted.frees = noted.notes = noted.pairs = noted.blobs = 0;
+    noted.range = 0;
+    noted.vendor_ns = 0;
+    memset(noted.submit, 0, sizeof noted.submit);
+    memset(noted.completion, 0, sizeof noted.completion);
+}
+
+uint64_t sonde_now_ns(void) { return noted.now_ns; }
+bool sonde_recording(void) { return !noted.off; }
+bool sonde_enter(void) { return true; }
+
+void sonde_recording_set(bool on)
+{
+    noted.range = on ? 1 : 2;
+    noted.off = !on;
+}
+
+bool sonde_call_begin(struct sonde_call *call, uint32_t api)
+{
+    if (noted.off)
+        return false;
+    memset(call, 0, sizeof *call);
+    call->api = api;
+    call->enter_ns = noted.now_ns;
+    call->node = 1000 + noted.calls; /* a context of its own for each call */
+    noted.call[noted.calls % NOTED_MAX].api = api;
+    noted.call[noted.calls++ % NOTED_MAX].enter_ns = noted.now_ns;
+    return true;
+}
+
+void sonde_call_leave(struct sonde_call *call) { call->leave_ns = noted.now_ns; }
+void sonde_call_end(struct sonde_call *call) { (void)call; noted.ends++; }
+uint32_t sonde_call_context(const struct sonde_call *call) { return call->node; }
+
+void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
+{
+    (void)call;
+    noted.submit[noted.submits++ % NOTED_MAX] = *submit;
+}
+
+void sonde_complete(const struct sonde_completion *completion)
+{
+    noted.completion[noted.completions++ % NOTED_MAX] = *completion;
+}
+
+void sonde_vendor_overhead(uint64_t ns) { noted.vendor_ns += ns; }
+
+uint32_t sonde_string(const char *bytes, size_t length)
+{
+    for (uint32_t i = 0; i < noted.strings; i++)
+        if (strlen(noted.string[i]) == length && memcmp(noted.string[i], bytes, length) == 0)
+            return i + 1;
+    snprintf(noted.string[noted.strings % NOTED_MAX], sizeof noted.string[0], "%.*s", (int)length, bytes);
+    return ++noted.strings;
+}
+
+uint32_t sonde_device_add(const struct sonde_device_info *info)
+{
+    (void)info;
+    return ++noted.devices;
+}
+
+uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const char *name)
+{
+    (void)flags;
+    noted.lane[noted.lanes % NOTED_MAX].device = device;
+    noted.lane[noted.lanes % NOTED_MAX].context = context;
+    snprintf(noted.lane[noted.lanes % NOTED_MAX].name, sizeof noted.lane[0].name, "%s", name);
+    return ++noted.lanes;
+}
+
+uint32_t sonde_work_intern(const struct sonde_work *work)
+{
+    noted.work[noted.works % NOTED_MAX] = *work;
+    return ++noted.works;
+}
+
+uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind, uint64_t bytes, uint64_t address)
+{
+    (void)call;
+    const uint32_t i = noted.objects % NOTED_MAX;
+    noted.object[i].kind = kind;
+    noted.object[i].bytes = bytes;
+    noted.object[i].address = address;
+    return ++noted.objects;
+}
+
+void sonde_object_free(uint32_t object)
+{
+    noted.object[(object - 1) % NOTED_MAX].freed = true;
+    noted.frees++;
+}
+
+void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uint64_t bound_ns)
+{
+    (void)device;
+    noted.pair[noted.pairs % NOTED_MAX].host_ns = host_ns;
+    noted.pair[noted.pairs % NOTED_MAX].device_ns = device_ns;
+    noted.pair[noted.pairs++ % NOTED_MAX].bound_ns = bound_ns;
+}
+
+void sonde_note(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(noted.note[noted.notes++ % NOTED_MAX], sizeof noted.note[0], format, args);
+    va_end(args);
+}
+
+int sonde_blob(const char *name, const void *bytes, size_t size)
+{
+    (void)name, (void)bytes, (void)size;
+    noted.blobs++;
+    return 0;
+}

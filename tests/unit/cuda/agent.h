@@ -1,0 +1,28 @@
+/* agent.h - an agent that only notes what the CUDA backend tells it, and a clock that a test sets. */
+#ifndef SONDE_TEST_CUDA_AGENT_H
+#define SONDE_TEST_CUDA_AGENT_H
+
+#include <sonde/backend.h>
+
+enum { NOTED_MAX = 512 };
+
+extern struct noted {
+    uint64_t now_ns;
+    bool     off; /* calls are not recorded */
+    uint32_t calls, ends, submits, completions, objects, frees, notes, lanes, devices, pairs, strings, works, blobs;
+    struct { uint32_t api; uint64_t enter_ns; } call[NOTED_MAX];
+    struct sonde_submit submit[NOTED_MAX];
+    struct sonde_completion completion[NOTED_MAX];
+    struct sonde_work work[NOTED_MAX];
+    struct { enum sonde_object_kind kind; uint64_t bytes, address; bool freed; } object[NOTED_MAX];
+    struct { uint32_t device, context; char name[64]; } lane[NOTED_MAX];
+    struct { uint64_t host_ns, device_ns, bound_ns; } pair[NOTED_MAX];
+    char     string[NOTED_MAX][64];
+    char     note[NOTED_MAX][256];
+    uint64_t vendor_ns;
+    int      range; /* last word of sonde_recording_set: 0 none, 1 on, 2 off */
+} noted;
+
+void noted_reset(void);
+
+#endif
