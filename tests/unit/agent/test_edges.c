@@ -134,7 +134,7 @@ static void closed_among_launches(void)
     shared_queue = harness_queue(SONDE_LANE_OUT_OF_ORDER);
     for (int i = 0; i < 3; i++)
         REQUIRE(pthread_create(&t[i], NULL, launching, NULL) == 0);
-    while (!__atomic_load_n(&sonde__agent.header->ledger.done, __ATOMIC_RELAXED))
+    while (!atomic_load(&harness_polls))
         usleep(1000);
     sonde__agent_flush(SONDE_FLUSH_CLOSE);
     usleep(1000);
