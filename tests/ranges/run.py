@@ -202,12 +202,81 @@ def python(options):
     }, m.operations(("main", "train", "forward", "launch", "decorated", "generator")))
 
 
-CASES = (nested, domains, unbalanced, names, threads, captured, profile, own_tool, library, python)
+class Operators:
+    """A run of operators.py: contexts of kernels, and where they were prepared."""
+
+    WARM_UP = 40  # kernels of backward operators before it is known where PyTorch keeps its numbers
+
+    def __init__(self, options, mode):
+        source = os.path.join(HERE, "operators.py")
+        with open(source, encoding="utf-8") as file:
+            self.lines = {line.split("# ")[1].strip(): number for number, line in enumerate(file, 1)
+                          if "  # " in line}
+        self.measured = Measured(options, mode, [sys.executable, source, mode])
+        out = subprocess.run([options.links, self.measured.path], capture_output=True, text=True, check=True).stdout
+        self.rows = [(int(count), context, origin) for count, context, origin in
+                     (line.split("|") for line in out.splitlines())]
+
+    def count(self, *parts, origin=None):
+        return sum(count for count, context, came_from in self.rows if all(part in context for part in parts)
+                   and (origin is None or (origin in came_from if origin else not came_from)))
+
+    def at(self, function, comment):
+        return f" {function}:{self.lines[comment]} "
+
+    def expect_linked(self, operator, total, *origins):
+        """All `total` kernels of the operator are named; all but the first few are linked, to these only."""
+        name = f"[{operator}]"
+        expect(operator, total, self.count(name))
+        linked = sum(self.count(name, origin=origin) for origin in origins)
+        expect(f"{operator}: links to other places", total - linked, self.count(name, origin=""))
+        if total - linked > self.WARM_UP:
+            raise Failure(f"{operator}: {linked} of {total} are linked\n" + "\n".join(map(str, self.rows)))
+        for origin in origins:
+            if not self.count(name, origin=origin):
+                raise Failure(f"{operator}: none is linked to {origin}")
+
+
+def operators(options):
+    o = Operators(options, "plain")
+    o.expect_linked("ScaleBackward", 120, o.at("train", "first"), o.at("train", "second"))
+    o.expect_linked("ShiftBackward", 20, o.at("train", "third"))
+    expect("forward and no_grad", 102, o.count("Scale.forward", origin="") + o.count("Shift.forward", origin=""))
+
+
+def quiet(options):
+    """An operator that launches nothing forward has the context of the next device call."""
+    o = Operators(options, "quiet")
+    o.expect_linked("QuietBackward", 80, o.at("train", "second"))
+    o.expect_linked("ScaleBackward", 120, o.at("train", "first"), o.at("train", "second"))
+
+
+def two_threads(options):
+    o = Operators(options, "threads")
+    o.expect_linked("ScaleBackward", 180, o.at("train", "first"), o.at("train", "second"), o.at("other", "other second"))
+    o.expect_linked("ShiftBackward", 40, o.at("train", "third"), o.at("other", "other first"))
+    expect("links from one thread to the other", 0, o.count(" train:", "[", origin=" other:") +
+           o.count(" other:", "[", origin=" train:"))
+
+
+def profiler(options):
+    """PyTorch's own profiler, started later, does not mind."""
+    o = Operators(options, "profiler")
+    o.expect_linked("ScaleBackward", 360, o.at("train", "first"), o.at("train", "second"))
+
+
+def twice(options):
+    o = Operators(options, "twice")
+    expect("once for the gradient, once for its gradient", 120, o.count("[ScaleBackward]"))
+
+
+CASES = (nested, domains, unbalanced, names, threads, captured, profile, own_tool, library, python, operators, quiet,
+         two_threads, profiler, twice)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("sonde", "rows", "program", "work", "cache"):
+    for name in ("sonde", "rows", "links", "program", "work", "cache"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("case", choices=[case.__name__ for case in CASES])
     options = parser.parse_args()

@@ -1,7 +1,7 @@
 /* abi.h - what an NVTX tool must know of NVTX's binary interface, which has not
  * changed since version 2: from nvToolsExt.h and nvtxDetail/nvtxTypes.h of NVTX
  * 3.2 (github.com/NVIDIA/NVTX, release-v3). Declared here, so that NVTX works
- * in builds without NVIDIA's headers; tests/unit/nvtx compares the two.
+ * in builds without NVIDIA's headers; tests/ranges/abi.c compares the two.
  */
 #ifndef SONDE_NVTX_ABI_H
 #define SONDE_NVTX_ABI_H
