@@ -1,0 +1,457 @@
+#!/usr/bin/env python3
+"""The CUDA figures of docs/performance.md, from one run on one GPU, as ratios from paired runs.
+
+    bench/gpu.py [--quick] [--sonde build/bin/sonde] [--work DIR] [--out DIR] [--budget SECONDS] [SECTION...]
+
+A round runs every variant once, in random order; a ratio is taken within its round. Printed: the median over the
+rounds, and the lowest and highest. Each section has its share of the budget (8 minutes; --quick: 2) and makes rounds
+until it is spent; what a tool that is not there or does not run would have shown is said. gpu-bench.md and
+gpu-bench.json go to --out (default $OUT, else --work).
+
+Sections: loads launches graph memory.
+"""
+import argparse
+import glob
+import json
+import os
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+sys.path.insert(0, os.path.join(ROOT, "tests", "gpu"))
+import harness  # noqa: E402
+
+SHARES = {"loads": 0.70, "launches": 0.11, "graph": 0.12, "memory": 0.07}
+FLOORS = {"CUPTI: kernels, copies, sets": "activities", "minimal interceptor": "interceptor"}
+NOTHING, INTERCEPTOR, ACTIVITIES = "nothing", "minimal interceptor", "CUPTI: kernels, copies, sets"
+TRACE, NATIVE, PROFILE = "sonde: trace, native and Python", "sonde: trace, native only", "sonde: profile, native and Python"
+
+
+class Failed(Exception):
+    """A variant did not run; the text says why."""
+
+
+class Bench:
+    def __init__(self, options):
+        self.options, self.sonde = options, os.path.abspath(options.sonde)
+        self.work = os.path.abspath(options.work)
+        shutil.rmtree(self.work, ignore_errors=True)
+        os.makedirs(self.work)
+        self.lines, self.data, self.failed = [], {"sections": {}}, {}
+        self.python = os.environ.get("SONDE_BENCH_PYTHON") or shutil.which("python3") or sys.executable
+        self.nsys = self.find_nsys()
+        self.random = random.Random(os.getpid())
+
+    def say(self, text=""):
+        print(text, flush=True)
+        self.lines.append(text)
+
+    @staticmethod
+    def find_nsys():
+        places = [shutil.which("nsys")] + sorted(glob.glob("/opt/nvidia/nsight-systems*/**/nsys", recursive=True)) + sorted(
+            glob.glob("/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"), reverse=True)
+        return next((p for p in places if p and os.access(p, os.X_OK)), None)
+
+    # ---- building -------------------------------------------------------------------------------
+
+    def build(self):
+        nvcc, gpu = harness.find_nvcc(), harness.ask_gpu()
+        if gpu.reason:
+            print(f"skipped: {gpu.reason}")
+            sys.exit(harness.SKIP)
+        if not nvcc:
+            print("skipped: bench/gpu_launch.cu is compiled with nvcc, and there is none on this machine")
+            sys.exit(harness.SKIP)
+        headers, library = harness.cupti_of_toolkit(nvcc)
+        if not headers or not library:
+            print("skipped: the toolkit has no CUPTI (cupti.h, libcupti.so)")
+            sys.exit(harness.SKIP)
+        toolkit, folder = os.path.dirname(os.path.dirname(os.path.realpath(nvcc))), os.path.dirname(library)
+        self.floor, self.launch = os.path.join(self.work, "libgpu-floor.so"), os.path.join(self.work, "gpu-launch")
+        major, minor = gpu.capability
+        for command in (
+                ["gcc", "-std=c17", "-O2", "-fPIC", "-shared", "-I", os.path.join(ROOT, "src"), "-isystem", headers, "-isystem",
+                 f"{toolkit}/include", "-isystem", "/usr/local/cuda/include", os.path.join(HERE, "gpu_floor.c"), "-o", self.floor,
+                 f"-L{folder}", "-lcupti", f"-Wl,-rpath,{folder}", "-pthread"],
+                [nvcc, f"-arch=sm_{major}{minor}", "-std=c++17", "-O2", os.path.join(HERE, "gpu_launch.cu"), "-o", self.launch]):
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            if done.returncode:
+                sys.exit(f"bench: {' '.join(command)}: {done.stdout[-2000:]}")
+
+    # ---- running one variant ------------------------------------------------------------------------
+
+    def run(self, command, env=None, timeout=300):
+        """Standard output. A command that gives no result fails; some tools end badly after a good run."""
+        full = harness.environment(**(env or {}))
+        child = subprocess.Popen(command, env=full, cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            out, err = child.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+            raise Failed(f"did not end within {timeout} s") from None
+        self.last = (child.returncode, err[-600:])
+        return out
+
+    def record(self, command, *options):
+        return [self.sonde, "record", "-q", "--force", "-o", os.path.join(self.work, "m.sonde"), *options, "--", *command]
+
+    def floor_env(self, mode):
+        return {"CUDA_INJECTION64_PATH": self.floor, "GPU_FLOOR": mode, "GPU_FLOOR_OUT": os.path.join(self.work, "floor.json")}
+
+    def floor_counts(self, mode):
+        """A floor that measured nothing would make everything look dear."""
+        path = os.path.join(self.work, "floor.json")
+        try:
+            with open(path, encoding="utf-8") as file:
+                counts = json.load(file)
+            os.unlink(path)
+        except (OSError, ValueError):
+            raise Failed("the injected library said nothing") from None
+        if not counts["records"] or (mode == "interceptor") != bool(counts["callbacks"]):
+            raise Failed(f"the injected library saw {counts}")
+        return counts
+
+    def nsys_command(self, command, *options):
+        return [self.nsys, "profile", "-t", "cuda", "-s", "none", "--cpuctxsw=none", "--force-overwrite=true",
+                "-o", os.path.join(self.work, "nsys"), *options, *command]
+
+    def ledger(self):
+        done = subprocess.run([self.sonde, "report", os.path.join(self.work, "m.sonde"), "ledger", "--json"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+        if done.returncode:
+            raise Failed(f"sonde report ledger gave status {done.returncode}")
+        return json.loads(done.stdout)
+
+    # ---- rounds ------------------------------------------------------------------------------------------
+
+    def rounds(self, section, variants, key, seconds, most):
+        """variants: {name: function() -> {figure: number}}. The key ones in every round, the others in the first two.
+        Returns {name: [figures of a round, or None]}. Variants that fail twice are left out, and said."""
+        values, cost, begin = {name: [] for name in variants}, {}, time.monotonic()
+        fails = dict.fromkeys(variants, 0)
+        for number in range(most):
+            order = [n for n in variants if fails[n] < 2 and (n in key or number < 2)]
+            self.random.shuffle(order)
+            left = seconds - (time.monotonic() - begin)
+            if number and sum(cost.get(n, 0) for n in order) > left:
+                order = [n for n in order if n in key]  # the rest would cost the round
+                if sum(cost.get(n, 0) for n in order) > left:
+                    break
+            this = {}
+            for name in order:
+                if number == 0 and name not in key and time.monotonic() - begin > seconds:
+                    self.failed[f"{section}: {name}"] = "no time left"
+                    continue
+                at = time.monotonic()
+                try:
+                    this[name] = variants[name]()
+                except Failed as why:
+                    fails[name] += 1
+                    self.failed[f"{section}: {name}"] = f"{why} {getattr(self, 'last', '')}"
+                cost[name] = time.monotonic() - at
+            for name in variants:
+                values[name].append(this.get(name))
+        self.data["sections"][section] = {"rounds": values, "seconds": round(time.monotonic() - begin, 1),
+                                          "seconds_of_a_run": {n: round(s, 1) for n, s in cost.items()}}
+        return values
+
+    @staticmethod
+    def pairs(values, name, other, figure):
+        return [(a[figure], b[figure]) for a, b in zip(values[name], values[other]) if a and b]
+
+    def ratio(self, values, name, other, figure):
+        pairs = self.pairs(values, name, other, figure)
+        ratios = [a / b for a, b in pairs]
+        return (statistics.median(ratios), min(ratios), max(ratios), len(ratios)) if ratios else None
+
+    def cell(self, ratio):
+        return f"{ratio[0]:.3f} [{ratio[1]:.3f}, {ratio[2]:.3f}]" if ratio else "-"
+
+    def median(self, values, name, figure):
+        numbers = [v[figure] for v in values[name] if v and figure in v]
+        return statistics.median(numbers) if numbers else None
+
+    # ---- the PyTorch loads -----------------------------------------------------------------------------------
+
+    def load(self, command, env=None, check=None):
+        out = self.run(command, env)
+        line = next((x for x in out.splitlines() if x.startswith("GPULOAD ")), None)
+        if not line:
+            raise Failed(f"no result: {out[-200:]}")
+        found = json.loads(line[8:])
+        figures = {"small": statistics.median(found["small"]), "train": statistics.median(found["train"])}
+        if check:
+            figures.update(check(found))
+        return figures
+
+    def after_record(self, first):
+        """What a measurement of the loads says; the first trace also tells how many operations an iteration has."""
+        def check(found):
+            ledger = self.ledger()
+            figures = {"bytes_per_op": ledger["bytes_on_disk"] / ledger["seen"], "hook_ns": ledger["hook_ns"] / ledger["api_calls"],
+                       "thread_ns": ledger["thread_cpu_ns"] / ledger["seen"], "unmatched": ledger["unmatched"],
+                       "dropped": ledger["dropped"], "seen": ledger["seen"]}
+            if first and "operations" not in self.data:
+                self.data["operations"] = self.count_windows(found)
+            return figures
+        return check
+
+    def count_windows(self, found):
+        """Operations of one iteration of each load, and how the training step's kernels reach Python."""
+        done = subprocess.run([self.sonde, "export", os.path.join(self.work, "m.sonde"), "--to", "json", "-o", "-"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            return {}
+        export = json.loads(done.stdout)
+        way = {None: "none"}  # of each context, from its ancestors, which come before it
+        for c in export["contexts"]:
+            above = way.get(c["parent"], "none")
+            way[c["id"]] = "direct" if "direct" == above or c["kind"] == "python" else "linked" if c["kind"] == "link" else above
+        counts, shares = {"small": 0, "train": 0}, {"direct": 0, "linked": 0, "none": 0}
+        for op in export["operations"]:
+            for load, (begin, end) in found["windows"].items():
+                if begin <= op["enter_ns"] <= end and op["kind"] not in harness.ORDER_KINDS:
+                    counts[load] += 1
+                    if load == "train" and op["kind"] == "kernel":
+                        shares[way.get(op["context"], "none")] += 1
+        return {"per_iteration": {load: counts[load] / len(found[load]) for load in counts}, "python": shares}
+
+    def load_variants(self):
+        small, train = ("100", "15") if self.options.quick else ("300", "40")
+        script = os.path.join(HERE, "gpu_load.py")
+        plain = [self.python, script, "none", small, train]
+        inside = lambda tool, n, m: [self.python, script, tool, n, m]
+        variants = {NOTHING: lambda: self.load(plain)}
+        for name, mode in FLOORS.items():
+            variants[name] = lambda mode=mode: self.load(plain, self.floor_env(mode), lambda _: self.floor_counts(mode))
+        variants[TRACE] = lambda: self.load(self.record(plain), check=self.after_record(True))
+        variants[NATIVE] = lambda: self.load(self.record(plain, "--no-python"), check=self.after_record(False))
+        variants[PROFILE] = lambda: self.load(self.record(plain, "--profile"), check=self.after_record(False))
+        if self.options.quick:
+            return variants
+        variants["Proton, shadow contexts"] = lambda: self.load(inside("proton-shadow", small, train))
+        variants["Proton, Python contexts"] = lambda: self.load(inside("proton-python", small, train))
+        variants["Kineto, CPU + CUDA + stacks"] = lambda: self.load(inside("kineto-stack", "100", "15"))
+        if self.nsys:
+            variants["nsys -t cuda"] = lambda: self.load(self.nsys_command(plain))
+            variants["nsys, Python back-traces"] = lambda: self.load(self.nsys_command(plain, "--python-backtrace=cuda"))
+        else:
+            self.failed["loads: nsys"] = "there is no nsys on this machine"
+        return variants
+
+    def loads(self, seconds):
+        variants = self.load_variants()
+        key = {NOTHING, ACTIVITIES, INTERCEPTOR, TRACE, NATIVE, PROFILE}
+        values = self.rounds("loads", variants, key, seconds, 1 if self.options.quick else 12)
+        self.say("## Two PyTorch loads (milliseconds per iteration)\n")
+        self.say("small: twelve small transformer blocks, eager. train: one training step of ResNet-50. × is the ratio to nothing,")
+        self.say("`+` the ratio above that of the minimal interceptor; median [lowest, highest] over the rounds.\n")
+        self.say("| Measured by | small | × | + | train | × | + | rounds |")
+        self.say("|---|---|---|---|---|---|---|---|")
+        for name in variants:
+            row, rounds = [name], 0
+            for load in ("small", "train"):
+                here, ratio = self.median(values, name, load), self.ratio(values, name, NOTHING, load)
+                rounds = ratio[3] if ratio else 0
+                row += [f"{here:.3f}" if here else "-", self.cell(ratio), self.above(values, name, load)]
+            self.say("| " + " | ".join(row) + f" | {rounds} |")
+        self.say()
+        self.parts(values)
+        self.own(values)
+
+    def above(self, values, name, load):
+        """Differences of ratios to nothing, round by round."""
+        triples = [(a[load], b[load], c[load]) for a, b, c in zip(values[name], values[INTERCEPTOR], values[NOTHING]) if a and b and c]
+        above = [(a - b) / c for a, b, c in triples]
+        return f"{statistics.median(above):+.3f}" if above and name not in (NOTHING, INTERCEPTOR) else ""
+
+    def parts(self, values):
+        """Where the time goes: differences between variants, per operation."""
+        each = self.data.get("operations", {}).get("per_iteration")
+        if not each:
+            return
+        self.say("### Where the time goes (ns per operation, from the differences above)\n")
+        self.say(f"Operations of an iteration: small {each['small']:.0f}, train {each['train']:.0f}.\n")
+        self.say("| Part | small | train |")
+        self.say("|---|---|---|")
+        for what, name, other in (("CUPTI's records", ACTIVITIES, NOTHING), ("CUPTI's callbacks and flush period", INTERCEPTOR, ACTIVITIES),
+                                  ("Sonde with native contexts", NATIVE, INTERCEPTOR), ("Python's part of the contexts", TRACE, NATIVE),
+                                  ("the trace (profile mode saves it)", TRACE, PROFILE)):
+            row = []
+            for load in ("small", "train"):
+                pairs = self.pairs(values, name, other, load)
+                row.append(f"{statistics.median((a - b) * 1e6 / each[load] for a, b in pairs):.0f}" if pairs and each[load] else "-")
+            self.say(f"| {what} | {row[0]} | {row[1]} |")
+        self.say()
+
+    def own(self, values):
+        self.say("### What the ledger says\n")
+        self.say("| Mode | hooks, ns per API call | Sonde's threads, ns per operation | bytes per operation | unmatched | dropped |")
+        self.say("|---|---|---|---|---|---|")
+        for name in (TRACE, NATIVE, PROFILE):
+            figure = lambda key: self.median(values, name, key)
+            if figure("hook_ns") is not None:
+                self.say(f"| {name} | {figure('hook_ns'):.0f} | {figure('thread_ns'):.0f} | {figure('bytes_per_op'):.2f} | "
+                         f"{figure('unmatched'):.0f} | {figure('dropped'):.0f} |")
+        shares = self.data.get("operations", {}).get("python")
+        if shares and sum(shares.values()):
+            whole = sum(shares.values())
+            self.say("\nKernels of the ResNet-50 training step by how they reach a Python context: "
+                     + ", ".join(f"{how} {n / whole:.1%}" for how, n in shares.items()) + ".")
+        self.say()
+
+    # ---- empty launches, graphs ------------------------------------------------------------------------------------
+
+    def number(self, command, env=None, check=None):
+        out = self.run(command, env)
+        line = next((x for x in out.splitlines() if x.startswith("GPULAUNCH ")), None)
+        if not line:
+            raise Failed(f"no result: {out[-200:]}")
+        figures = {"ns": float(line.split()[1])}
+        if check:
+            figures.update(check(None))
+        return figures
+
+    def simple_variants(self, plain, nsys_options, whole_graphs=False):
+        variants = {NOTHING: lambda: self.number(plain)}
+        floors = dict(FLOORS, **{"CUPTI: the same records, flushed every second": "flushed"})
+        for name, mode in floors.items():
+            variants[name] = lambda mode=mode: self.number(plain, self.floor_env(mode), lambda _: self.floor_counts(mode))
+        variants["sonde: trace"] = lambda: self.number(self.record(plain), check=self.after_record(False))
+        variants["sonde: profile"] = lambda: self.number(self.record(plain, "--profile"), check=self.after_record(False))
+        if whole_graphs:
+            variants["sonde: trace, --graph graph"] = lambda: self.number(self.record(plain, "--graph", "graph"))
+        if self.nsys:
+            variants["nsys"] = lambda: self.number(self.nsys_command(plain, *nsys_options))
+        return variants
+
+    def simple_table(self, section, title, variants, seconds, most, unit, scale):
+        key = {n for n in variants if n != "nsys"}
+        values = self.rounds(section, variants, key, seconds, most)
+        self.say(f"## {title}\n")
+        self.say(f"| Measured by | {unit} | × nothing | × CUPTI's records | bytes per operation | rounds |")
+        self.say("|---|---|---|---|---|---|")
+        for name in variants:
+            here, ratio = self.median(values, name, "ns"), self.ratio(values, name, NOTHING, "ns")
+            size = self.median(values, name, "bytes_per_op")
+            self.say(f"| {name} | {f'{here / scale:,.2f}' if here else '-'} | {self.cell(ratio)} | "
+                     f"{self.cell(self.ratio(values, name, ACTIVITIES, 'ns'))} | {f'{size:.2f}' if size else ''} | {ratio[3] if ratio else 0} |")
+        self.say()
+
+    def launches(self, seconds):
+        count = 50000 if self.options.quick else 200000
+        variants = self.simple_variants([self.launch, "launches", str(count)], ())
+        self.simple_table("launches", f"{count:,} empty launches", variants, seconds, 9, "ns each", 1)
+
+    def graph(self, seconds):
+        replays = 400 if self.options.quick else 2000
+        plain = [self.launch, "graph", "500", str(replays)]
+        variants = self.simple_variants(plain, ("--cuda-graph-trace=node",), True)
+        self.simple_table("graph", f"A graph of 500 kernels replayed {replays:,} times", variants, seconds, 5, "µs per replay", 1000)
+
+    # ---- memory ---------------------------------------------------------------------------------------------------------
+
+    def memory(self, seconds):
+        steps, each = 20, max(0.4, (seconds - 6) / 20)
+        self.say("## Resident memory in profile mode\n")
+        child = subprocess.Popen(self.record([self.launch, "steady", f"{steps * each + 2:.1f}"], "--profile"), cwd=self.work,
+                                 env=harness.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        sizes = []
+        for _ in range(steps):
+            time.sleep(each)
+            pid = self.child_of(child.pid)
+            if pid:
+                sizes.append(self.resident(pid))
+        out, _ = child.communicate()
+        sizes = [s for s in sizes if s]
+        self.data["sections"]["memory"] = {"resident_kb": sizes, "launches": out.split()[1:2]}
+        if len(sizes) < 4:
+            self.failed["memory"] = f"the program was seen {len(sizes)} times only: {out[-200:]}"
+            return
+        half = len(sizes) // 2
+        self.say(f"{int(out.split()[1]):,} launches in {steps * each + 2:.0f} s; kB at equal steps: " + " ".join(f"{s:,}" for s in sizes))
+        self.say(f"\nsecond half against first: {max(sizes[half:]) / max(sizes[1:half]):.3f}\n")
+
+    @staticmethod
+    def child_of(pid):
+        for path in glob.glob("/proc/[0-9]*/stat"):
+            try:
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    fields = file.read().rsplit(")", 1)[1].split()
+            except (OSError, IndexError):
+                continue
+            if int(fields[1]) == pid:
+                return int(path.split("/")[2])
+        return None
+
+    @staticmethod
+    def resident(pid):
+        try:
+            with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+                return next((int(line.split()[1]) for line in file if line.startswith("VmRSS:")), None)
+        except OSError:
+            return None
+
+    # ---- everything ---------------------------------------------------------------------------------------------------------
+
+    def machine(self):
+        gpu = harness.output_of(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]) or "?"
+        torch = harness.output_of([self.python, "-c", "import torch; print(torch.__version__)"])
+        self.data["machine"] = {"gpu": gpu.splitlines(), "torch": torch, "cpus": os.cpu_count(), "kernel": os.uname().release,
+                                "date": time.strftime("%Y-%m-%d", time.gmtime()), "nsys": self.nsys,
+                                "sonde": harness.output_of([self.sonde, "--version"])}
+        self.say(f"{gpu.splitlines()[0]}, {os.cpu_count()} CPUs, PyTorch {torch}, {self.data['machine']['date']}\n")
+        return torch
+
+    def save(self):
+        if self.failed:
+            self.say("Not shown: " + "; ".join(f"{name} ({why})" for name, why in self.failed.items()))
+        self.data["failed"] = self.failed
+        out = self.options.out or self.work
+        os.makedirs(out, exist_ok=True)
+        with open(os.path.join(out, "gpu-bench.md"), "w", encoding="utf-8") as file:
+            file.write("\n".join(self.lines) + "\n")
+        with open(os.path.join(out, "gpu-bench.json"), "w", encoding="utf-8") as file:
+            json.dump(self.data, file, indent=1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help="loads launches graph memory")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--sonde", default=os.path.join(ROOT, "build", "bin", "sonde"))
+    parser.add_argument("--work", default=os.path.join(ROOT, "build", "bench-gpu"))
+    parser.add_argument("--out", default=os.environ.get("OUT"))
+    parser.add_argument("--budget", type=float, help="seconds (default 470, with --quick 115)")
+    options = parser.parse_args()
+    sections = options.sections or list(SHARES)
+    for name in sections:
+        if name not in SHARES:
+            parser.error(f"there is no section {name}")
+    begin, bench = time.monotonic(), Bench(options)
+    bench.build()
+    try:
+        torch = bench.machine()
+        if not torch and "loads" in sections:
+            bench.failed["loads"] = f"{bench.python} has no PyTorch"
+            sections.remove("loads")
+        left = (options.budget or (115 if options.quick else 470)) - (time.monotonic() - begin)
+        for number, name in enumerate(sections):
+            at, share = time.monotonic(), SHARES[name] / sum(SHARES[s] for s in sections[number:])
+            getattr(bench, name)(left * share)
+            left = max(0, left - (time.monotonic() - at))
+    finally:
+        bench.save()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
