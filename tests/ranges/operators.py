@@ -7,7 +7,9 @@ The tensors are the CPU's; custom autograd functions launch the kernels.
     operators.py threads    in two threads, whose sequence numbers are the same
     operators.py profiler   with PyTorch's own profiler coming and going
     operators.py twice      with the gradient's gradient
+    operators.py device     on a thread named as autograd's own are
 """
+import ctypes
 import sys
 import threading
 
@@ -104,6 +106,22 @@ def in_threads():
         thread.join()
 
 
+def on_device_thread():
+    def backward():
+        ctypes.CDLL(None).prctl(15, b"pt_autograd_7", 0, 0, 0)  # PR_SET_NAME
+        for loss in losses:
+            loss.backward()
+            launch(2)  # between nodes
+
+    weight = torch.ones(64, requires_grad=True)
+    losses = []
+    for _ in range(20):
+        losses.append(layer(Shift.apply(weight)).sum())  # the only
+    thread = threading.Thread(target=backward)
+    thread.start()
+    thread.join()
+
+
 def profiled():
     train()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
@@ -122,7 +140,7 @@ def gradient_of_gradient():
 
 def main():
     {"plain": train, "quiet": train, "threads": in_threads, "profiler": profiled,
-     "twice": gradient_of_gradient}[MODE]()
+     "twice": gradient_of_gradient, "device": on_device_thread}[MODE]()
     with torch.no_grad():
         layer(torch.ones(64))
     queue.finish()

@@ -270,8 +270,17 @@ def twice(options):
     expect("once for the gradient, once for its gradient", 120, o.count("[ScaleBackward]"))
 
 
+def device_thread(options):
+    """Between two nodes, autograd's own threads work for the one that has just ended: here AccumulateGrad."""
+    o = Operators(options, "device")
+    o.expect_linked("ScaleBackward", 60, o.at("on_device_thread", "the only"))
+    o.expect_linked("ShiftBackward", 20, o.at("on_device_thread", "the only"))
+    expect("between nodes", 40, o.count("[torch::autograd::AccumulateGrad] "))
+    expect("outermost", 40, sum(count for count, context, _ in o.rows if context.startswith(" [torch::")))
+
+
 CASES = (nested, domains, unbalanced, names, threads, captured, profile, own_tool, library, python, operators, quiet,
-         two_threads, profiler, twice)
+         two_threads, profiler, twice, device_thread)
 
 
 def main():

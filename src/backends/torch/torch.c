@@ -24,6 +24,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #if defined __x86_64__
 
@@ -149,15 +150,29 @@ static uint32_t layout_or_look(const void *function)
 /* ---- the backward pass -------------------------------------------------------------- */
 
 static __thread struct {
-    uint32_t depth;
+    uint32_t depth, thread_kind; /* 0 not asked yet, 1 autograd's own, 2 another */
     struct { const void *function; uint32_t context, name; } open[NESTED_MAX];
 } backward __attribute__((tls_model("initial-exec")));
+
+/* What one of autograd's own threads does between two nodes (adding up
+ * gradients, hooks) it does for the node that has just ended. */
+static bool is_device_thread(void)
+{
+    char name[17] = "";
+    if (!backward.thread_kind) {
+        prctl(PR_GET_NAME, name);
+        backward.thread_kind = strncmp(name, "pt_autograd", 11) == 0 ? 1 : 2;
+    }
+    return backward.thread_kind == 1;
+}
 
 static void link_to_innermost(void)
 {
     uint32_t i = backward.depth < NESTED_MAX ? backward.depth : NESTED_MAX;
     if (i)
         sonde_link(backward.open[i - 1].context, backward.open[i - 1].name, backward.open[i - 1].function);
+    else if (is_device_thread())
+        sonde_link(backward.open[0].context, backward.open[0].name, (const void *)UINTPTR_MAX); /* outermost */
     else
         sonde_link(0, 0, NULL);
 }
