@@ -1,9 +1,10 @@
 /* surroundings.c - folder, umask, rights and root folder change under the tool.
+ * With that umask PoCL cannot read its own cache, unless it is root.
  *
  * case: chdir-root-before chdir-before => kernel=100 read=1 ; relative-out
  * case: chdir-after chdir-after => kernel=200 read=2 ; relative-out
  * case: folder-deleted rmdir => kernel=200 read=2 ; relative-out
- * case: umask-before umask-before => kernel=200 read=2
+ * case: umask-before umask-before => kernel=200 read=2 ; needs=root
  * case: umask-after umask-after => kernel=200 read=2
  * case: nobody-after nobody-after => kernel=200 read=2 ; needs=root
  * case: nobody-before nobody-before => any ; needs=root ; own-cache
