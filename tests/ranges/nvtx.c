@@ -182,6 +182,23 @@ static void captured(void)
     compute(9);
 }
 
+/* A child has ranges of its own: those that its parent had open are not open in it. */
+static void forked(void)
+{
+    nvtxRangePushA("parent");
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        nvtxRangePop();
+    nvtxRangePushA(child == 0 ? "child" : "after");
+    if (child > 0)
+        guest_wait(child, "child");
+    guest_open(&g);
+    compute(child == 0 ? 2 : 1);
+    nvtxRangePop();
+    compute(3);
+}
+
 /* NVTX 1 and 2 were a library. */
 static void library(const char *path)
 {
@@ -205,7 +222,7 @@ int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } modes[] = {
         {"nested", nested}, {"domains", domains}, {"unbalanced", unbalanced}, {"names", names},
-        {"threads", threads}, {"captured", captured},
+        {"threads", threads}, {"captured", captured}, {"forked", forked},
     };
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "library") == 0 && argc > 2)

@@ -87,7 +87,7 @@ def expect(what, expected, got):
         raise Failure(f"{what}: expected\n  {json.dumps(expected, indent=1)}\ngot\n  {json.dumps(got, indent=1)}")
 
 
-FUNCTIONS = ("train", "forward", "compute", "domains", "nested", "unbalanced", "names", "thread", "captured")
+FUNCTIONS = ("train", "forward", "compute", "domains", "nested", "unbalanced", "names", "thread", "captured", "forked")
 
 
 def native(options, mode, *record, arguments=()):
@@ -165,6 +165,22 @@ def profile(options):
     expect("operations", 30, m.operations(FUNCTIONS).get(
         "nested [everything] train [iteration] forward [forward] compute"))
     expect("rows", [], m.rows())
+
+
+def forked(options):
+    m = native(options, "forked")
+    expect("operations", {
+        "forked [child] compute": 2, "forked compute": 3,
+        "forked [parent] [after] compute": 1, "forked [parent] compute": 3,
+    }, m.operations(FUNCTIONS))
+    expect("rows", sorted(["|parent||-|range open", "|after||-|range", "|child||-|range"] + ["|push||-|range"] * 2),
+           sorted(m.rows()))
+
+
+def without_preload(options):
+    """A range starts the agent before the runtime is there; what is enqueued last is not lost."""
+    m = native(options, "nested", "--no-preload")
+    expect("operations", 55, sum(m.operations(FUNCTIONS).values()))
 
 
 def own_tool(options):
@@ -280,7 +296,7 @@ def device_thread(options):
 
 
 CASES = (nested, domains, unbalanced, names, threads, captured, profile, own_tool, library, python, operators, quiet,
-         two_threads, profiler, twice, device_thread)
+         two_threads, profiler, twice, device_thread, forked, without_preload)
 
 
 def main():
