@@ -232,7 +232,7 @@ void sonde__agent_late(void);                   /* after it: count what came too
 struct sonde_thread *sonde__thread_enter(void); /* slot of the calling thread; NULL: no room */
 void sonde__thread_forget_all(void);
 
-/* table.c: names, frames and the rest of the append-only tables */
+/* table.c and frame.c: names, frames and the rest of the append-only tables */
 int      sonde__tables_init(void);
 uint32_t sonde__frame_of_pc(uintptr_t pc);     /* lock-free once known; SONDE_FRAME_ID_* */
 uint32_t sonde__frame_of_python(const struct sonde_pyframe *f);

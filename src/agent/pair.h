@@ -2,7 +2,7 @@
  *
  * An entry is (key mixed with value, value), so a torn one matches no key: a
  * miss, never a wrong answer (the lock-less transposition table of Hyatt and
- * Mann, ICGA Journal 25, 2002). Only table.c includes this.
+ * Mann, ICGA Journal 25, 2002). Only table.c and frame.c include this.
  */
 #ifndef SONDE_AGENT_PAIR_H
 #define SONDE_AGENT_PAIR_H

@@ -1,40 +1,31 @@
-/* table.c - the append-only tables of names, modules, frames and the rest.
+/* table.c - the append-only tables: rows, names, devices, lanes and the rest; frame.c has the frames.
  *
- * Adding takes table_lock; finding a frame that is known takes none: there are
+ * Adding takes table_lock; finding a name that is known takes none: there are
  * small lossy caches for that (pair.h).
  */
 #include "agent.h"
 
-#include <dlfcn.h>
-#include <elf.h>
-#include <limits.h>
-#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <sonde/error.h>
 
 #include "pair.h"
+#include "table.h"
 
-#define SONDE_API_MAX 4096u
 #define CACHE_ENTRIES 65536u /* 1 MiB of address space, touched as used; less with a small budget */
 #define RANGE_NAMES_MAX 65536u /* their names in the trace */
 
 static struct {
-    struct pairs pc, python, op, text;
+    struct pairs op, text;
     struct sonde_map known; /* what `op` may have lost */
     _Atomic bool known_spent, known_said;
     uint32_t range_names_left;
     uint32_t *string_places, string_max;
     uint32_t last_queue_lane;
     _Atomic uint64_t devices, clocked; /* bit per device id: there, has a clock pair */
-    _Atomic uint32_t api[SONDE_BACKENDS_MAX][SONDE_API_MAX];
-    _Atomic uint32_t kind[8];
     struct { struct sonde_lane *next; uint32_t left; } lanes; /* of the last block for them */
-    uintptr_t looked_at;      /* start of the module that was last searched for an interpreter */
     struct sonde_map strings; /* hash -> string id, with linear chaining by rehash */
     struct table {
         struct sonde_segment *open;
@@ -47,7 +38,7 @@ static struct { uint32_t count, id[4096]; } freed; /* rows of freed objects that
 
 /* Under table_lock: operations, Python frames and launch sizes that the cache has
  * lost are known here still, so that none is stored twice. */
-static bool known_find(uint64_t key, uint64_t *id)
+bool sonde__known_find(uint64_t key, uint64_t *id)
 {
     if (pair_find(T.op, key, id))
         return true;
@@ -57,8 +48,13 @@ static bool known_find(uint64_t key, uint64_t *id)
     return known != NULL;
 }
 
-/* Is there room to know one more? An eighth of the heap is for that. */
-static bool known_room(void)
+bool sonde__known_quick(uint64_t key, uint64_t *id)
+{
+    return pair_find(T.op, key, id);
+}
+
+/* An eighth of the heap is for that. */
+bool sonde__known_room(void)
 {
     if (T.known.count < sonde__agent.heap.size / 256 && sonde__map_room(&T.known, &sonde__agent.heap))
         return true;
@@ -66,13 +62,13 @@ static bool known_room(void)
     return false;
 }
 
-static void known_put(uint64_t key, uint32_t id)
+void sonde__known_put(uint64_t key, uint32_t id)
 {
     sonde__map_add(&T.known, &sonde__agent.heap, key, id);
     pair_put(T.op, key, id);
 }
 
-static void say_if_spent(void) /* outside of table_lock */
+void sonde__known_say(void)
 {
     if (atomic_load(&T.known_spent) && !atomic_exchange(&T.known_said, true))
         sonde_note("too many different kernels, Python lines and launch sizes for --memory: further ones are not told apart");
@@ -87,16 +83,14 @@ int sonde__tables_init(void)
         segments = SONDE_POOL_SEGMENTS_MAX;
     memset(&T, 0, sizeof T);
     freed.count = 0;
-    T.pc = T.python = T.op = T.text = (struct pairs){.mask = entries - 1};
-    T.pc.at = sonde__heap_get(h, entries * sizeof(struct pair));
-    T.python.at = sonde__heap_get(h, entries * sizeof(struct pair));
+    T.op = T.text = (struct pairs){.mask = entries - 1};
     T.op.at = sonde__heap_get(h, entries * sizeof(struct pair));
     T.text.at = sonde__heap_get(h, entries * sizeof(struct pair));
     T.range_names_left = RANGE_NAMES_MAX;
     T.string_max = (uint32_t)(h->size / 128);
     T.string_places = sonde__heap_get(h, (size_t)T.string_max * sizeof *T.string_places);
     uint16_t *numbers = sonde__heap_get(h, SONDE_TABLE_COUNT * segments * sizeof *numbers);
-    if (!T.pc.at || !T.python.at || !T.op.at || !T.text.at || !T.string_places || !numbers)
+    if (!T.op.at || !T.text.at || !T.string_places || !numbers || sonde__frames_init(entries))
         return SONDE_ENOMEM;
     for (int t = 0; t < SONDE_TABLE_COUNT; t++)
         T.table[t].segment = numbers + (size_t)t * segments;
@@ -110,8 +104,7 @@ static uint32_t rows_per_segment(uint32_t row_bytes)
     return SONDE_SEGMENT_ROOM / row_bytes;
 }
 
-/* Append one row; its id in *id. The row is published by row_commit. */
-static void *row_add(enum sonde_table table, uint32_t row_bytes, uint32_t *id)
+void *sonde__row_add(enum sonde_table table, uint32_t row_bytes, uint32_t *id)
 {
     struct table *t = &T.table[table];
     uint32_t per = rows_per_segment(row_bytes), index = t->count % per;
@@ -127,13 +120,13 @@ static void *row_add(enum sonde_table table, uint32_t row_bytes, uint32_t *id)
     return (unsigned char *)sonde__segment_rows(t->open) + (size_t)index * row_bytes;
 }
 
-static void row_commit(enum sonde_table table)
+void sonde__row_commit(enum sonde_table table)
 {
     struct sonde_segment *s = T.table[table].open;
     __atomic_store_n(&s->used, s->used + 1, __ATOMIC_RELEASE);
 }
 
-static void *row_at(enum sonde_table table, uint32_t row_bytes, uint32_t id)
+void *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id)
 {
     const struct table *t = &T.table[table];
     uint32_t per = rows_per_segment(row_bytes);
@@ -143,7 +136,10 @@ static void *row_at(enum sonde_table table, uint32_t row_bytes, uint32_t id)
            SONDE_SEGMENT_HEADER + (size_t)((id - 1) % per) * row_bytes;
 }
 
-#define ROW_ADD(TABLE, type, id) ((type *)row_add(SONDE_TABLE_##TABLE, sizeof(type), id))
+uint32_t sonde__row_count(enum sonde_table table)
+{
+    return T.table[table].count;
+}
 
 /* ---- strings ----------------------------------------------------------------- */
 
@@ -196,7 +192,7 @@ static uint32_t string_add(const char *bytes, size_t length)
     return t->count;
 }
 
-static uint32_t string_id(const char *bytes, size_t length)
+uint32_t sonde__string_id(const char *bytes, size_t length)
 {
     if (!bytes || !sonde__agent.header)
         return 0;
@@ -228,7 +224,7 @@ static uint32_t string_known(const char *bytes, size_t length, uint32_t *left)
         return (uint32_t)id;
     sonde__lock(&sonde__agent.table_lock);
     uint32_t before = T.table[SONDE_TABLE_STRING].count;
-    id = left && !*left ? 0 : string_id(bytes, length);
+    id = left && !*left ? 0 : sonde__string_id(bytes, length);
     if (left && T.table[SONDE_TABLE_STRING].count > before)
         --*left;
     if (id)
@@ -248,298 +244,9 @@ uint32_t sonde_range_name(const char *bytes, size_t length)
     return id || !bytes ? id : sonde_string(SONDE_RANGE_OTHER, sizeof SONDE_RANGE_OTHER - 1);
 }
 
-static uint32_t text_id(const char *text)
+uint32_t sonde__text_id(const char *text)
 {
-    return text && *text ? string_id(text, strlen(text)) : 0;
-}
-
-/* ---- modules -------------------------------------------------------------------- */
-
-/* Build id: the GNU note among the program headers, which every module maps
- * with its first page. */
-static uint32_t build_id(const unsigned char *image, uintptr_t bias, uintptr_t end)
-{
-    const ElfW(Ehdr) *e = (const void *)image;
-    if (memcmp(e->e_ident, ELFMAG, SELFMAG) || e->e_phentsize != sizeof(ElfW(Phdr)) || e->e_phoff > 4096)
-        return 0;
-    const ElfW(Phdr) *ph = (const void *)(image + e->e_phoff);
-    for (int i = 0; i < e->e_phnum && i < 32; i++) {
-        if (ph[i].p_type != PT_NOTE || bias + ph[i].p_vaddr + ph[i].p_memsz > end)
-            continue;
-        const unsigned char *n = (const void *)(bias + ph[i].p_vaddr), *stop = n + ph[i].p_memsz;
-        while (stop - n >= (long)sizeof(ElfW(Nhdr))) {
-            const ElfW(Nhdr) *note = (const void *)n;
-            const unsigned char *name = n + sizeof *note;
-            size_t room = (size_t)(stop - name);
-            size_t skip = ((note->n_namesz + 3u) & ~3u) + ((note->n_descsz + 3u) & ~3u);
-            if (skip > room)
-                break;
-            if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 && !memcmp(name, "GNU", 4))
-                return string_id((const char *)name + 4, note->n_descsz);
-            n = name + skip;
-        }
-    }
-    return 0;
-}
-
-/* Modules whose innermost frames say nothing about the program. */
-static bool is_runtime_loader(const char *path)
-{
-    const char *base = strrchr(path, '/');
-    base = base ? base + 1 : path;
-    return !strncmp(base, "libOpenCL.so", 12) || !strncmp(base, "libsonde-", 9) || !strncmp(base, "libcuda.so", 10) ||
-           !strncmp(base, "libcupti.so", 11);
-}
-
-static char executable_path[4096];
-
-static uint32_t module_of(const struct dl_find_object *o, bool *skip)
-{
-    uintptr_t start = (uintptr_t)o->dlfo_map_start, end = (uintptr_t)o->dlfo_map_end;
-    const struct link_map *map = o->dlfo_link_map;
-    const char *path = map->l_name && *map->l_name ? map->l_name : executable_path;
-    static char absolute[PATH_MAX]; /* table_lock is held */
-    if (path[0] == '.' && realpath(path, absolute)) /* opened by a relative path: say where from */
-        path = absolute;
-    *skip = is_runtime_loader(path);
-    uint32_t path_id = text_id(path), id = 0;
-    uint32_t build = build_id((const void *)start, map->l_addr, end);
-    for (uint32_t i = T.table[SONDE_TABLE_MODULE].count; i > 0; i--) {
-        struct sonde_row_module *m = row_at(SONDE_TABLE_MODULE, sizeof *m, i);
-        if (m->start == start && m->path == path_id && m->build_id == build)
-            return i;
-    }
-    struct sonde_row_module *m = ROW_ADD(MODULE, struct sonde_row_module, &id);
-    if (!m)
-        return 0;
-    *m = (struct sonde_row_module){.path = path_id, .build_id = build, .base = map->l_addr,
-                                   .start = start, .end = end,
-                                   .generation = (uint32_t)sonde__unwind_generation()};
-    row_commit(SONDE_TABLE_MODULE);
-    return id;
-}
-
-/* ---- frames ----------------------------------------------------------------------- */
-
-static uint32_t frame_add(struct sonde_row_frame row)
-{
-    uint32_t id = 0;
-    struct sonde_row_frame *f = ROW_ADD(FRAME, struct sonde_row_frame, &id);
-    if (!f)
-        return 0;
-    *f = row;
-    row_commit(SONDE_TABLE_FRAME);
-    return id;
-}
-
-/* All bits of the generation count: it never comes round, and two pairs of
- * (address, generation) with one key are as likely as two equal hashes. */
-static uint64_t pc_key(uintptr_t pc)
-{
-    return (uint64_t)pc ^ sonde__unwind_generation() * 0x9e3779b97f4a7c15ull;
-}
-
-static uint32_t frame_of_new_pc(uintptr_t pc, uint64_t key)
-{
-    struct dl_find_object o;
-    uint32_t id;
-    if (_dl_find_object((void *)(pc - 1), &o) != 0) {
-        id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_UNKNOWN, .offset = pc & ~4095ull});
-    } else {
-        bool skip = false;
-        uint32_t module = module_of(&o, &skip);
-        uintptr_t eval = sonde__python_attached() ? sonde__python_eval_start() : 0;
-        if (skip)
-            id = SONDE_FRAME_ID_SKIP;
-        else if (eval && sonde__unwind_function_start(pc) == eval)
-            id = SONDE_FRAME_ID_EVAL;
-        else
-            id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_NATIVE, .module = module,
-                                                    .offset = pc - o.dlfo_link_map->l_addr});
-    }
-    if (id)
-        pair_put(T.pc, key, id);
-    return id;
-}
-
-/* An interpreter, or what a backend waits for, can only be in a module that no
- * frame was in before: look when one turns up, before the frame is named.
- * Outside table_lock, since looking takes the loader's lock. */
-static void look_at_module(uintptr_t pc)
-{
-    struct dl_find_object o;
-    const char *why = NULL;
-    bool known = false;
-    if (_dl_find_object((void *)(pc - 1), &o) != 0)
-        return;
-    uintptr_t start = (uintptr_t)o.dlfo_map_start;
-    sonde__lock(&sonde__agent.table_lock);
-    for (uint32_t i = T.table[SONDE_TABLE_MODULE].count; i > 0 && !known; i--)
-        known = ((struct sonde_row_module *)row_at(SONDE_TABLE_MODULE, sizeof(struct sonde_row_module), i))->start == start;
-    known = known || start == T.looked_at;
-    T.looked_at = start;
-    sonde__unlock(&sonde__agent.table_lock);
-    if (known)
-        return;
-    for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
-        if (sonde_backends[i]->module)
-            sonde_backends[i]->module(o.dlfo_link_map->l_name);
-    if (sonde__agent.config.no_python || sonde__python_attached())
-        return;
-    if (sonde__python_attach(&why))
-        __atomic_store_n(&sonde__agent.header->python_version, sonde__python_version(), __ATOMIC_RELAXED);
-    else if (why)
-        sonde_note("Python stacks are not recorded: %s", why);
-}
-
-uint32_t sonde__frame_of_pc(uintptr_t pc)
-{
-    uint64_t id, key = pc_key(pc); /* of before the look: what changes meanwhile must not be kept */
-    if (__builtin_expect(pair_find(T.pc, key, &id), 1))
-        return (uint32_t)id;
-    look_at_module(pc);
-    sonde__lock(&sonde__agent.table_lock);
-    uint32_t known = pair_find(T.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key);
-    sonde__unlock(&sonde__agent.table_lock);
-    return known;
-}
-
-/* Python: (code, offset) -> frame id, trusted only when the code object still
- * is what it was: the key's fields are mixed into the pair's key. */
-static uint64_t python_key(const struct sonde_pyframe *f, const struct sonde_pycode_key *k)
-{
-    uint64_t h = sonde__map_hash(f->code + ((uint64_t)f->offset << 44));
-    h = sonde__map_hash(h ^ k->name ^ (uint64_t)k->first_line << 40);
-    h = sonde__map_hash(h ^ k->file ^ (uint64_t)k->version << 20);
-    h = sonde__map_hash(h ^ k->table);
-    return h | 1;
-}
-
-static uint32_t pycode_add(const struct sonde_pyframe *f)
-{
-    static struct sonde_pycode_info info; /* 1.5 kB: too much for a small thread stack; table_lock is held */
-    uint32_t id = 0;
-    if (!sonde__pycode_read(f->code, &info))
-        return 0;
-    uint32_t name = text_id(info.name), file = text_id(info.file);
-    uint32_t table = info.table ? string_id(info.table, info.table_bytes) : 0;
-    for (uint32_t i = T.table[SONDE_TABLE_PYCODE].count, n = 0; i > 0 && n < 4096; i--, n++) {
-        struct sonde_row_pycode *c = row_at(SONDE_TABLE_PYCODE, sizeof *c, i);
-        if (c->name == name && c->file == file && c->line_table == table && c->first_line == info.first_line)
-            return i;
-    }
-    struct sonde_row_pycode *row = ROW_ADD(PYCODE, struct sonde_row_pycode, &id);
-    if (!row)
-        return 0;
-    *row = (struct sonde_row_pycode){.name = name, .file = file, .first_line = info.first_line,
-                                     .line_table = table, .version = info.version};
-    row_commit(SONDE_TABLE_PYCODE);
-    return id;
-}
-
-static uint32_t python_frame_add(const struct sonde_pyframe *f)
-{
-    uint32_t code = pycode_add(f);
-    if (!code)
-        return 0;
-    uint64_t key = (((uint64_t)code << 32 | f->offset) * 2 + 1) | 1ull << 63, id;
-    if (known_find(key, &id)) /* the same code seen through another object */
-        return (uint32_t)id;
-    if (!known_room())
-        return 0;
-    id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_PYTHON, .module = code, .offset = f->offset});
-    if (id)
-        known_put(key, (uint32_t)id);
-    return (uint32_t)id;
-}
-
-uint32_t sonde__frame_of_python(const struct sonde_pyframe *f)
-{
-    struct sonde_pycode_key k;
-    uint64_t id;
-    sonde__pycode_key(f->code, &k);
-    uint64_t key = python_key(f, &k);
-    if (__builtin_expect(pair_find(T.python, key, &id), 1))
-        return (uint32_t)id;
-    sonde__lock(&sonde__agent.table_lock);
-    id = python_frame_add(f);
-    if (id)
-        pair_put(T.python, key, id);
-    sonde__unlock(&sonde__agent.table_lock);
-    say_if_spent();
-    return (uint32_t)id;
-}
-
-uint32_t sonde__frame_of_api(uint32_t api)
-{
-    uint32_t backend = api >> 24, number = api & 0xffffff;
-    if (backend >= SONDE_BACKENDS_MAX || !sonde_backends[backend] || number >= SONDE_API_MAX ||
-        number >= sonde_backends[backend]->api_count)
-        return 0;
-    uint32_t id = atomic_load_explicit(&T.api[backend][number], memory_order_acquire);
-    if (__builtin_expect(id != 0, 1))
-        return id;
-    sonde__lock(&sonde__agent.table_lock);
-    id = atomic_load_explicit(&T.api[backend][number], memory_order_relaxed);
-    if (!id) {
-        id = frame_add((struct sonde_row_frame){
-            .kind = SONDE_FRAME_API, .offset = api, .name = text_id(sonde_backends[backend]->api_names[number])});
-        atomic_store_explicit(&T.api[backend][number], id, memory_order_release);
-    }
-    sonde__unlock(&sonde__agent.table_lock);
-    return id;
-}
-
-/* A frame that is all in its row, and found again by `key`. */
-bool sonde__frame_find(uint64_t key, uint32_t *id)
-{
-    uint64_t found = 0;
-    bool is_there = pair_find(T.op, key, &found);
-    *id = (uint32_t)found;
-    return is_there;
-}
-
-uint32_t sonde__frame_intern(uint64_t key, struct sonde_row_frame row)
-{
-    uint64_t id;
-    if (__builtin_expect(pair_find(T.op, key, &id), 1))
-        return (uint32_t)id;
-    sonde__lock(&sonde__agent.table_lock);
-    if (!known_find(key, &id)) {
-        id = known_room() ? frame_add(row) : 0;
-        if (id)
-            known_put(key, (uint32_t)id);
-    }
-    sonde__unlock(&sonde__agent.table_lock);
-    say_if_spent();
-    return (uint32_t)id;
-}
-
-uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name)
-{
-    return sonde__frame_intern(((uint64_t)kind << 32 | name) * 2 + 1,
-                          (struct sonde_row_frame){.kind = SONDE_FRAME_OP, .op = (uint16_t)kind, .name = name});
-}
-
-uint32_t sonde__frame_of_link(uint32_t node)
-{
-    return sonde__frame_intern((0x10000ull << 32 | node) * 2 + 1, /* no kind of operation is that high */
-                          (struct sonde_row_frame){.kind = SONDE_FRAME_LINK, .offset = node});
-}
-
-uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind)
-{
-    uint32_t id = atomic_load_explicit(&T.kind[kind], memory_order_acquire);
-    if (id)
-        return id;
-    sonde__lock(&sonde__agent.table_lock);
-    id = atomic_load_explicit(&T.kind[kind], memory_order_relaxed);
-    if (!id) {
-        id = frame_add((struct sonde_row_frame){.kind = (uint16_t)kind});
-        atomic_store_explicit(&T.kind[kind], id, memory_order_release);
-    }
-    sonde__unlock(&sonde__agent.table_lock);
-    return id;
+    return text && *text ? sonde__string_id(text, strlen(text)) : 0;
 }
 
 /* ---- devices, lanes, launch configurations, objects, clocks, notes ------------------- */
@@ -568,12 +275,13 @@ uint32_t sonde_device_add(const struct sonde_device_info *info)
     struct sonde_row_device *d = ROW_ADD(DEVICE, struct sonde_row_device, &id);
     if (d) {
         *d = (struct sonde_row_device){
-            .platform = text_id(info->platform), .name = text_id(info->name), .vendor = text_id(info->vendor),
-            .driver = text_id(info->driver), .kind = info->kind, .backend = text_id(sonde_backends[backend]->name),
+            .platform = sonde__text_id(info->platform), .name = sonde__text_id(info->name),
+            .vendor = sonde__text_id(info->vendor), .driver = sonde__text_id(info->driver), .kind = info->kind,
+            .backend = sonde__text_id(sonde_backends[backend]->name),
             .memory_bytes = info->memory_bytes};
         if (id < sizeof sonde__agent.device_backend)
             sonde__agent.device_backend[id] = backend;
-        row_commit(SONDE_TABLE_DEVICE);
+        sonde__row_commit(SONDE_TABLE_DEVICE);
         atomic_fetch_or(&T.devices, device_bit(id));
     }
     sonde__unlock(&sonde__agent.table_lock);
@@ -604,12 +312,12 @@ uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name)
         if (row.kind == SONDE_LANE_KIND_QUEUE)
             T.last_queue_lane = id;
         *r = row;
-        r->name = text_id(name);
+        r->name = sonde__text_id(name);
         r->start_ns = sonde_now_ns();
         uint8_t backend = row.device < sizeof a->device_backend ? a->device_backend[row.device] : 0;
         *lane = (struct sonde_lane){.row = r, .id = id, .backend = backend, .out_of_order = row.flags & SONDE_LANE_OUT_OF_ORDER};
         lane->tail = &lane->head;
-        row_commit(SONDE_TABLE_LANE);
+        sonde__row_commit(SONDE_TABLE_LANE);
         atomic_store_explicit(&a->lanes[id], lane, memory_order_release);
         atomic_store_explicit(&a->lane_count, id, memory_order_release);
     }
@@ -663,17 +371,17 @@ uint32_t sonde_work_intern(const struct sonde_work *w)
     uint32_t id = 0;
     sonde__lock(&sonde__agent.table_lock);
     struct sonde_row_work *stored = NULL;
-    if (known_find(key, &found))
+    if (sonde__known_find(key, &found))
         id = (uint32_t)found;
-    else if (known_room())
+    else if (sonde__known_room())
         stored = ROW_ADD(WORK, struct sonde_row_work, &id);
     if (stored) {
         *stored = row;
-        row_commit(SONDE_TABLE_WORK);
-        known_put(key, id);
+        sonde__row_commit(SONDE_TABLE_WORK);
+        sonde__known_put(key, id);
     }
     sonde__unlock(&sonde__agent.table_lock);
-    say_if_spent();
+    sonde__known_say();
     return id;
 }
 
@@ -686,13 +394,13 @@ static struct sonde_row_object *object_row(uint32_t *id)
     if (T.table[SONDE_TABLE_OBJECT].count < OBJECTS_MAX) {
         struct sonde_row_object *row = ROW_ADD(OBJECT, struct sonde_row_object, id);
         if (row)
-            row_commit(SONDE_TABLE_OBJECT);
+            sonde__row_commit(SONDE_TABLE_OBJECT);
         return row;
     }
     if (!freed.count)
         return NULL;
     *id = freed.id[--freed.count];
-    return row_at(SONDE_TABLE_OBJECT, sizeof(struct sonde_row_object), *id);
+    return sonde__table_find(SONDE_TABLE_OBJECT, sizeof(struct sonde_row_object), *id);
 }
 
 uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind, uint64_t bytes,
@@ -716,7 +424,7 @@ void sonde_object_free(uint32_t object)
     if (!object || !sonde__agent_here())
         return;
     sonde__lock(&sonde__agent.table_lock);
-    struct sonde_row_object *o = row_at(SONDE_TABLE_OBJECT, sizeof *o, object);
+    struct sonde_row_object *o = sonde__table_find(SONDE_TABLE_OBJECT, sizeof *o, object);
     if (o && !o->free_ns) {
         o->free_ns = sonde_now_ns();
         if (T.table[SONDE_TABLE_OBJECT].count >= OBJECTS_MAX && freed.count < 4096)
@@ -735,7 +443,7 @@ void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uin
     if (c) {
         *c = (struct sonde_row_clock){.device = device, .host_ns = host_ns, .device_ns = device_ns,
                                       .bound_ns = bound_ns};
-        row_commit(SONDE_TABLE_CLOCK);
+        sonde__row_commit(SONDE_TABLE_CLOCK);
     }
     uint64_t *bound = &sonde__agent.header->clock_bound_ns;
     if (bound_ns > __atomic_load_n(bound, __ATOMIC_RELAXED)) /* the monitor reads it, with another lock */
@@ -764,37 +472,26 @@ void sonde_note(const char *format, ...)
         return;
     uint32_t count = T.table[SONDE_TABLE_NOTE].count;
     for (uint32_t i = 1; i <= count; i++) {
-        struct sonde_row_note *n = row_at(SONDE_TABLE_NOTE, sizeof *n, i);
+        struct sonde_row_note *n = sonde__table_find(SONDE_TABLE_NOTE, sizeof *n, i);
         if (n && !strcmp(n->text, row.text))
             goto known;
     }
     struct sonde_row_note *n = count < 1000 ? ROW_ADD(NOTE, struct sonde_row_note, &id) : NULL;
     if (n) {
         *n = row;
-        row_commit(SONDE_TABLE_NOTE);
+        sonde__row_commit(SONDE_TABLE_NOTE);
     }
 known:
     sonde__unlock(&sonde__agent.table_lock);
-}
-
-/* The path of the executable, which its link_map does not say. Monitor thread, before ON. */
-void sonde__tables_executable(const char *path)
-{
-    snprintf(executable_path, sizeof executable_path, "%s", path);
 }
 
 /* For the monitor: append a PROFILE or HISTOGRAM row and return it with its id. */
 void *sonde__table_row(enum sonde_table table, uint32_t row_bytes, uint32_t *id)
 {
     sonde__lock(&sonde__agent.table_lock);
-    void *row = row_add(table, row_bytes, id);
+    void *row = sonde__row_add(table, row_bytes, id);
     if (row)
-        row_commit(table);
+        sonde__row_commit(table);
     sonde__unlock(&sonde__agent.table_lock);
     return row;
-}
-
-void *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id)
-{
-    return row_at(table, row_bytes, id);
 }
