@@ -137,6 +137,15 @@ static int link_level(struct builder *b, const struct sonde_row_frame *frame)
     return sonde_vector_push(&b->levels, level);
 }
 
+/* A kernel's name as its source has it; runtimes report C++ names as the compiler made them. */
+static uint32_t operation_name(struct builder *b, uint32_t string)
+{
+    char *readable = sonde_demangle(sonde_process_string(b->process, string));
+    const uint32_t id = readable ? intern(b, readable) : intern_id(b, string);
+    free(readable);
+    return id;
+}
+
 static int frame_levels(struct builder *b, uint32_t id)
 {
     b->levels.count = 0;
@@ -155,7 +164,7 @@ static int frame_levels(struct builder *b, uint32_t id)
                                                             .name = intern_id(b, frame->name)});
     case SONDE_FRAME_OP:
         return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_OP, .op = frame->op,
-                                                            .name = intern_id(b, frame->name)});
+                                                            .name = operation_name(b, frame->name)});
     case SONDE_FRAME_CUT:
         return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_CUT});
     case SONDE_FRAME_LINK:
