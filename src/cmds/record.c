@@ -38,7 +38,7 @@ static const struct sonde_option options[] = {
     {.name = "start-off", .type = SONDE_OPTION_FLAG, .offset = AT(start_off),
      .help = "record nothing until the program calls sonde_start() of <sonde/sonde.h>"},
     {.name = "capture-range", .type = SONDE_OPTION_STRING, .argument = "RANGE", .offset = AT(capture),
-     .help = "record only between cudaProfilerStart() and cudaProfilerStop() (cuda)"},
+     .help = "record only between cudaProfilerStart() and cudaProfilerStop() (cuda), or in NVTX ranges of a name (nvtx:NAME)"},
     {.name = "api", .type = SONDE_OPTION_CHOICE, .argument = "CALLS", .offset = AT(api), .choices = record_api_names,
      .help = "CUDA calls to follow: those that make work, wait or allocate (work, default), or all, which costs more"},
     {.name = "graph", .type = SONDE_OPTION_CHOICE, .argument = "LEVEL", .offset = AT(graph),
