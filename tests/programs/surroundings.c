@@ -1,5 +1,5 @@
 /* surroundings.c - folder, umask, rights and root folder change under the tool.
- * With that umask PoCL cannot read its own cache, unless it is root.
+ * Under umask 0777 only root's PoCL can read its own cache.
  *
  * case: chdir-root-before chdir-before => kernel=100 read=1 ; relative-out
  * case: chdir-after chdir-after => kernel=200 read=2 ; relative-out
