@@ -92,7 +92,8 @@ struct sonde_open_range {
 };
 struct sonde_ranges {
     struct sonde_channel ended;   /* of struct sonde_range_event */
-    _Atomic uint64_t lost;        /* ended, but the channel was full */
+    _Atomic uint64_t lost;        /* no room in the channel, or among those across threads */
+    uint64_t  counted;            /* monitor's: of `lost`, in the ledger */
     _Atomic uint32_t depth;       /* open ones, with those that are only counted */
     uint32_t  ignored;            /* of a signal handler that came within a hook */
     uint32_t  stack_length;       /* of stack[] below; valid while a range is open */
@@ -307,6 +308,7 @@ void sonde__busy_forget(void);
 void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags);
 void sonde__trace_call(const struct sonde_event *e);
 void sonde__trace_range(const struct sonde_range_event *e);
+void sonde__trace_ranges_lost(uint32_t lane, enum sonde_drop cause, uint64_t rows);
 void sonde__trace_off(enum sonde_drop cause);
 void sonde__trace_forget(void);
 void sonde__trace_idle(void);     /* a good moment to encode */

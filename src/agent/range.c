@@ -262,7 +262,8 @@ uint64_t sonde_range_start(const struct sonde_range *range)
         atomic_store_explicit(&a->id, number << 10 | place, memory_order_release);
         return number << 10 | place;
     }
-    sonde__count(&t->ranges.lost, 1);
+    if (sonde__agent.config.trace)
+        sonde__count(&t->ranges.lost, 1);
     return 0;
 }
 
@@ -306,12 +307,21 @@ uint32_t sonde_last_context(void)
 
 /* ---- the monitor's side ------------------------------------------------------------------------ */
 
+static void count_lost(struct sonde_thread *t)
+{
+    uint64_t lost = atomic_load_explicit(&t->ranges.lost, memory_order_relaxed);
+    if (lost != t->ranges.counted)
+        sonde__trace_ranges_lost(t->lane, SONDE_DROP_CHANNEL_FULL, lost - t->ranges.counted);
+    t->ranges.counted = lost;
+}
+
 void sonde__ranges_drain(struct sonde_thread *t)
 {
     for (uint64_t n = sonde__channel_waiting(&t->ranges.ended); n > 0; n--) {
         sonde__trace_range(sonde__channel_peek(&t->ranges.ended));
         sonde__channel_next(&t->ranges.ended);
     }
+    count_lost(t);
 }
 
 static void last_of_thread(struct sonde_thread *t)
@@ -326,11 +336,10 @@ static void last_of_thread(struct sonde_thread *t)
 void sonde__ranges_last(void)
 {
     struct sonde_agent *a = &sonde__agent;
-    uint64_t lost = 0;
     for (uint32_t i = 1; i <= atomic_load(&a->thread_count); i++) {
         struct sonde_thread *t = atomic_load(&a->threads[i]);
         last_of_thread(t);
-        lost += atomic_load_explicit(&t->ranges.lost, memory_order_relaxed);
+        count_lost(t);
     }
     for (uint32_t i = 0; i < ACROSS_MAX; i++)
         if (atomic_load_explicit(&across[i].id, memory_order_acquire) > TAKEN) {
@@ -338,8 +347,6 @@ void sonde__ranges_last(void)
                                                 .lane = atomic_load(&across[i].lane)};
             sonde__trace_range(&e);
         }
-    if (lost)
-        sonde_note("%llu ranges found no room and are not in the trace", (unsigned long long)lost);
 }
 
 void sonde__ranges_forget(void)

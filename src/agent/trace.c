@@ -58,13 +58,23 @@ static void count_drops(uint32_t lane_id, enum sonde_drop cause, uint64_t rows)
     __atomic_fetch_add(&sonde__agent.header->ledger.dropped[cause], rows, __ATOMIC_RELAXED);
 }
 
-/* Causes count operations; rows of API calls have one counter. */
-static void count_call_drops(uint32_t lane_id, enum sonde_drop cause, uint64_t rows)
+/* The ledger's causes count operations; rows of API calls and of ranges have one counter each. */
+static void count_rows(uint32_t lane_id, enum sonde_drop cause, uint64_t rows, uint64_t *counter)
 {
     struct sonde_lane *lane = atomic_load(&sonde__agent.lanes[lane_id]);
     if (lane)
         __atomic_fetch_add(&lane->row->dropped[cause], rows, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&sonde__agent.header->ledger.call_rows_dropped, rows, __ATOMIC_RELAXED);
+    __atomic_fetch_add(counter, rows, __ATOMIC_RELAXED);
+}
+
+static void count_call_drops(uint32_t lane_id, enum sonde_drop cause, uint64_t rows)
+{
+    count_rows(lane_id, cause, rows, &sonde__agent.header->ledger.call_rows_dropped);
+}
+
+void sonde__trace_ranges_lost(uint32_t lane_id, enum sonde_drop cause, uint64_t rows)
+{
+    count_rows(lane_id, cause, rows, &sonde__agent.header->ledger.range_rows_dropped);
 }
 
 static void count_segment(const struct sonde_segment *s, enum sonde_drop cause)
@@ -73,6 +83,8 @@ static void count_segment(const struct sonde_segment *s, enum sonde_drop cause)
         count_drops(s->owner, cause, s->used);
     else if (s->table == SONDE_TABLE_CALL)
         count_call_drops(s->owner, cause, s->used);
+    else if (s->table == SONDE_TABLE_RANGE)
+        sonde__trace_ranges_lost(s->owner, cause, s->used);
 }
 
 /* Take from the ring the segment at `head` and those a little after it that go
@@ -341,11 +353,15 @@ void sonde__trace_call(const struct sonde_event *e)
 void sonde__trace_range(const struct sonde_range_event *e)
 {
     struct sonde_lane *lane = lane_of(e->lane);
-    if (!sonde__agent.config.trace || !lane || atomic_load_explicit(&R.off, memory_order_relaxed))
+    if (!sonde__agent.config.trace || !lane)
         return;
-    struct sonde_row_range *row = row_slot(lane, &lane->ranges, SONDE_TABLE_RANGE, sizeof *row);
-    if (!row)
+    uint32_t off = atomic_load_explicit(&R.off, memory_order_relaxed);
+    struct sonde_row_range *row = off ? NULL : row_slot(lane, &lane->ranges, SONDE_TABLE_RANGE, sizeof *row);
+    if (!row) {
+        off = atomic_load_explicit(&R.off, memory_order_relaxed);
+        sonde__trace_ranges_lost(e->lane, off ? off - 1 : SONDE_DROP_TRACE_FULL, 1);
         return;
+    }
     *row = e->row;
     row_commit(&lane->ranges);
 }

@@ -49,6 +49,8 @@ static void operations_part(struct table *t, const struct report *r)
         line(t, "API calls dropped", s->ledger.calls_dropped, "of these, in no figure: no room, or after the final flush");
     if (s->ledger.call_rows_dropped)
         line(t, "API calls not traced", s->ledger.call_rows_dropped, "of these, in the profile only");
+    if (s->ledger.range_rows_dropped)
+        line(t, "ranges not traced", s->ledger.range_rows_dropped, "named by the program; no room, or the disk was full");
 }
 
 static void stacks_part(struct table *t, const struct report *r)
@@ -202,6 +204,7 @@ json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
         {"agent_ns", agent_ns(t)}, {"hook_ns", l->hook_ns}, {"thread_cpu_ns", l->thread_cpu_ns},
         {"busy_clipped_ns", l->busy_clipped_ns},
         {"busy_left_out", l->busy_left_out}, {"calls_dropped", l->calls_dropped}, {"call_rows_dropped", l->call_rows_dropped},
+        {"range_rows_dropped", l->range_rows_dropped},
         {"damaged_chunks", t->damaged_chunks}, {"damaged_bytes", t->damaged_bytes},
     };
     json_t *value = json_object();

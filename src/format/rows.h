@@ -110,7 +110,8 @@ struct sonde_ledger {
     uint64_t calls_dropped;               /* API calls in no figure of the profile: no room, or after the final flush */
     uint64_t call_rows_dropped;           /* CALL rows missing in the trace; the profile has the calls */
     uint64_t busy_left_out;               /* operations on devices beyond the 63rd: in no busy time */
-    uint64_t reserved[4];
+    uint64_t range_rows_dropped;          /* RANGE rows missing in the trace */
+    uint64_t reserved[3];
 };
 
 struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_SEGMENT_BYTES */

@@ -75,6 +75,35 @@ static void max_size(void)
     harness_remove();
 }
 
+/* Each range that ended is in the trace, or counted as missing there. */
+static void ranges_add_up(void)
+{
+    enum { RANGES = 150000 };
+    const char *const extra[] = {"SONDE_MAX_SIZE=100000", NULL};
+    harness_setup("ranges-max-size", extra);
+    harness_launch(harness_queue(0), SONDE_OP_KERNEL, 0, true);
+    for (int i = 0; i < RANGES; i++) {
+        struct sonde_range range = {.name = 1};
+        sonde_range_push(&range);
+        sonde_range_pop(0);
+        if (i % 2000 == 0)
+            usleep(500);
+    }
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m);
+    const struct sonde_process *p = &m->processes[0];
+    uint64_t traced = 0, lane_dropped = 0;
+    sonde_process_trace(p, SONDE_TABLE_RANGE, 0, 0, UINT64_MAX, add_rows, &traced);
+    for (uint32_t i = 1; i < p->lane_count; i++)
+        for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
+            lane_dropped += p->lanes[i].dropped[cause];
+    fprintf(stderr, "ranges: %llu in the trace, %llu dropped\n", (unsigned long long)traced,
+            (unsigned long long)p->header.ledger.range_rows_dropped);
+    REQUIRE(p->header.ledger.range_rows_dropped > 0 && lane_dropped == p->header.ledger.range_rows_dropped);
+    REQUIRE(traced + p->header.ledger.range_rows_dropped == RANGES);
+    harness_remove();
+}
+
 static void small_memory(void)
 {
     const char *const extra[] = {"SONDE_MEMORY=8388608", NULL};
@@ -261,6 +290,7 @@ CASE(many_names)
 CASE(too_many_names)
 CASE(many_generations)
 CASE(ranges)
+CASE(ranges_add_up)
 CASE(delay)
 CASE(duration)
 CASE(no_output_directory)
@@ -271,7 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_max_size),       cmocka_unit_test(test_small_memory),
         cmocka_unit_test(test_many_names), cmocka_unit_test(test_too_many_names), cmocka_unit_test(test_many_generations),
-        cmocka_unit_test(test_ranges),         cmocka_unit_test(test_delay),
+        cmocka_unit_test(test_ranges), cmocka_unit_test(test_ranges_add_up), cmocka_unit_test(test_delay),
         cmocka_unit_test(test_duration),       cmocka_unit_test(test_no_output_directory),
         cmocka_unit_test(test_unwritable_directory),
     };
