@@ -4,6 +4,8 @@
     run.py --sonde build/bin/sonde --rows rows --program nvtx --work DIR CASE
 
 What is expected stands below, counted by hand from nvtx.c and the Python programs.
+SONDE_TORCH_PYTHON names an interpreter with torch, numpy and pyopencl, for the
+cases that need them; NVTX_LIBRARY a libnvToolsExt.so.1.
 """
 import argparse
 import glob
@@ -34,7 +36,7 @@ class Measured:
         self.path = os.path.join(options.work, name + ".sonde")
         shutil.rmtree(self.path, ignore_errors=True)
         os.makedirs(options.work, exist_ok=True)
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("SONDE_", "NVTX_", "LD_PRELOAD"))}
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("SONDE_", "NVTX_", "OPENCL_LAYERS", "LD_PRELOAD"))}
         environment["POCL_CACHE_DIR"] = options.cache
         environment.update(env or {})
         os.makedirs(options.cache, exist_ok=True)
@@ -228,7 +230,8 @@ class Operators:
         with open(source, encoding="utf-8") as file:
             self.lines = {line.split("# ")[1].strip(): number for number, line in enumerate(file, 1)
                           if "  # " in line}
-        self.measured = Measured(options, mode, [sys.executable, source, mode])
+        interpreter = os.environ.get("SONDE_TORCH_PYTHON", sys.executable)
+        self.measured = Measured(options, mode, [interpreter, source, mode])
         out = subprocess.run([options.links, self.measured.path], capture_output=True, text=True, check=True).stdout
         self.rows = [(int(count), context, origin) for count, context, origin in
                      (line.split("|") for line in out.splitlines())]
