@@ -44,10 +44,12 @@ static bool is_generated(const char *file)
 }
 
 /* CUDA's runtime is mostly linked into the program, without debug information;
- * and nvcc makes a stub for each kernel, in the kernel's file. */
+ * and nvcc makes a stub for each kernel, in the kernel's file, which calls
+ * functions of the runtime's headers. */
 static bool is_linked_runtime(const char *function, const char *file)
 {
-    if (strstr(function, "__device_stub__"))
+    const char *base = sonde_path_base(file);
+    if (strstr(function, "__device_stub__") || !strcmp(base, "cuda_runtime.h") || !strcmp(base, "host_runtime.h"))
         return true;
     return !*file && (begins(function, "libcudart_static_") || begins(function, "__cuda") ||
                       (begins(function, "cuda") && function[4] >= 'A' && function[4] <= 'Z'));

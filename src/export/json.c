@@ -181,13 +181,40 @@ static json_t *sizes(const uint64_t *values, uint32_t dims)
     return all;
 }
 
+/* Beyond the sizes, only what the runtime told. */
+static json_t *work(const struct sonde_row_work *row, uint32_t id)
+{
+    json_t *all = json_pack("{s:i, s:o, s:o}", "id", (int)id, "global", sizes(row->global, row->dims), "local",
+                            sizes(row->local, row->dims));
+    if (row->registers) {
+        json_object_set_new(all, "registers", number(row->registers));
+        json_object_set_new(all, "static_shared_bytes", number(row->static_shared));
+        json_object_set_new(all, "dynamic_shared_bytes", number(row->dynamic_shared));
+        json_object_set_new(all, "local_bytes", number(row->local_bytes));
+    }
+    if (row->cluster[0])
+        json_object_set_new(all, "cluster", json_pack("[i, i, i]", (int)row->cluster[0], (int)row->cluster[1],
+                                                      (int)row->cluster[2]));
+    if (row->occupancy) {
+        json_object_set_new(all, "occupancy", json_real(row->occupancy / 1000.0));
+        json_object_set_new(all, "occupancy_limiter", json_string(sonde_limiter_name(row->limiter)));
+    }
+    if (row->source || row->target) {
+        json_object_set_new(all, "source", json_string(sonde_memory_name(row->source)));
+        json_object_set_new(all, "target", json_string(sonde_memory_name(row->target)));
+    }
+    if (row->source_device) {
+        json_object_set_new(all, "source_device", number(row->source_device));
+        json_object_set_new(all, "target_device", number(row->target_device));
+    }
+    return all;
+}
+
 static json_t *works(const struct sonde_process *p)
 {
     json_t *all = json_array();
     for (uint32_t i = 1; i < p->work_count; i++)
-        json_array_append_new(all, json_pack("{s:i, s:o, s:o}", "id", (int)i, "global",
-                                             sizes(p->works[i].global, p->works[i].dims), "local",
-                                             sizes(p->works[i].local, p->works[i].dims)));
+        json_array_append_new(all, work(&p->works[i], i));
     return all;
 }
 
@@ -224,11 +251,11 @@ static json_t *process(struct writer *w, uint32_t index)
 
 static json_t *context(struct writer *w, uint32_t at)
 {
-    static const char *const kinds[] = {"root", "native", "python", "api", "operation", "unknown", "cut"};
+    static const char *const kinds[] = {"root", "native", "python", "api", "operation", "unknown", "cut", "link", "range"};
     const struct sonde_cct_node *node = &w->names.profile->nodes.items[at];
     const struct sonde_metrics  *self = &node->self;
     json_t *all = json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o}", "id", (int)at, "parent",
-                            at ? number(node->parent) : json_null(), "kind", kinds[node->kind < 7 ? node->kind : 5],
+                            at ? number(node->parent) : json_null(), "kind", kinds[node->kind < 9 ? node->kind : 5],
                             "name", text_or_null(w, node->name), "file", text_or_null(w, node->file), "line",
                             number_or_null(node->line), "module", text_or_null(w, node->module));
     if (node->kind == SONDE_FRAME_NATIVE && !*node->name)

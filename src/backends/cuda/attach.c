@@ -224,6 +224,7 @@ static void attach(void)
         sonde__cupti.cuptiUnsubscribe(subscribed);
         return;
     }
+    sonde__cuda_read_driver();
     atomic_store(&sonde__cuda_on, true);
     captures_range = env_is("SONDE_CAPTURE", "cuda");
     enable_calls(subscribed);

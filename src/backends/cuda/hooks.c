@@ -150,6 +150,8 @@ static void after_success(const struct follow *f, const CUpti_CallbackData *cd, 
     const void *p = cd->functionParams;
     CUstream stream = NULL;
     CUevent event = NULL;
+    if (cd->context)
+        sonde__cuda_context_used(cd->context, cd->contextUid);
     switch (f->what) {
     case SONDE_CUDA_LAUNCH:
         made(key, SONDE_OP_KERNEL, 0);

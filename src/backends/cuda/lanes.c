@@ -19,20 +19,20 @@ static struct sonde_cuda_table events = SONDE_CUDA_TABLE_INITIALIZER;  /* CUeven
 
 /* ---- devices ------------------------------------------------------------------------- */
 
+static char kernel_module[32]; /* "580.159.04, ", or nothing */
+
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159  Tue ..." and its open variant. */
-static void driver_version(char *text, size_t size)
+void sonde__cuda_read_driver(void)
 {
-    char line[256] = "";
+    char line[256];
     FILE *f = fopen("/proc/driver/nvidia/version", "re");
     const char *at = f && fgets(line, sizeof line, f) ? strstr(line, "  ") : NULL;
-    int cuda = 0;
     if (f)
         fclose(f);
-    while (at && (*at < '0' || *at > '9') && *at)
+    while (at && *at && (*at < '0' || *at > '9'))
         at++;
-    sonde__cudrv.cuDriverGetVersion(&cuda);
-    snprintf(text, size, "%.*s%sCUDA %d.%d", at ? (int)strcspn(at, " \n") : 0, at ? at : "", at ? ", " : "", cuda / 1000,
-             cuda % 1000 / 10);
+    if (at && *at)
+        snprintf(kernel_module, sizeof kernel_module, "%.*s, ", (int)strcspn(at, " \n"), at);
 }
 
 static int attribute(CUdevice device, CUdevice_attribute which)
@@ -46,12 +46,14 @@ static uint32_t make_device(struct sonde_cuda_device *d, uint32_t ordinal)
 {
     char name[256] = "CUDA device", driver[64];
     size_t memory = 0;
+    int cuda = 0;
     CUdevice device;
     if (sonde__cudrv.cuDeviceGet(&device, (int)ordinal) != CUDA_SUCCESS)
         return 0;
     sonde__cudrv.cuDeviceGetName(name, sizeof name, device); /* of a MIG slice: with its profile */
     sonde__cudrv.cuDeviceTotalMem_v2(&memory, device);
-    driver_version(driver, sizeof driver);
+    sonde__cudrv.cuDriverGetVersion(&cuda);
+    snprintf(driver, sizeof driver, "%sCUDA %d.%d", kernel_module, cuda / 1000, cuda % 1000 / 10);
     d->major = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     d->minor = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     d->multiprocessors = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
@@ -103,6 +105,21 @@ static void know_context(CUcontext context, uint32_t uid)
         sonde__cuda_table_put(&owners, uid, (uint64_t)ordinal << 32 | (named ? stream + 1 : 0));
     }
     sonde__cuda_quiet(false);
+}
+
+void sonde__cuda_context_used(CUcontext context, uint32_t uid)
+{
+    static _Atomic uint64_t seen[16]; /* of the first thousand contexts; later ones are asked about each time */
+    _Atomic uint64_t *word = &seen[uid / 64 % 16];
+    const uint64_t bit = 1ull << uid % 64;
+    uint64_t owner;
+    if (uid < 1024 && atomic_load_explicit(word, memory_order_relaxed) & bit)
+        return;
+    know_context(context, uid);
+    if (sonde__cuda_table_get(&owners, uid, &owner))
+        sonde__cuda_device((uint32_t)(owner >> 32));
+    if (uid < 1024)
+        atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
 }
 
 void sonde__cuda_context_created(CUcontext context)

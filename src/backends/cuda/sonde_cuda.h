@@ -144,6 +144,11 @@ uint32_t sonde__cuda_lane(uint32_t ordinal, uint32_t context, uint32_t stream);
  * own default stream by 0. */
 uint32_t sonde__cuda_lane_of(CUcontext context, uint32_t context_uid, CUstream stream, bool own);
 void sonde__cuda_context_created(CUcontext context);
+/* A call on this context is being recorded: its device is asked for its name and
+ * attributes now, not when the program ends and the driver no longer answers. */
+void sonde__cuda_context_used(CUcontext context, uint32_t uid);
+/* The driver's version, from a file: within cuInit, which opens files itself. */
+void sonde__cuda_read_driver(void);
 void sonde__cuda_context_destroyed(CUcontext context);
 void sonde__cuda_stream_destroyed(CUcontext context, CUstream stream);
 /* A new number for what was recorded in the event; the number of the last one,
