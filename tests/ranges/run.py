@@ -289,6 +289,25 @@ def twice(options):
     expect("once for the gradient, once for its gradient", 120, o.count("[ScaleBackward]"))
 
 
+def layouts(options):
+    """PyTorch's versions keep the two numbers in different places; a stand-in for its library tries them."""
+    functions = ("compute",)
+    for word, distance, known in ((25, 13, True), (18, 6, True), (33, 6, True), (20, 13, True), (25, 9, False)):
+        m = Measured(options, f"layout-{word}-{distance}", [options.autograd, str(word), str(distance)])
+        got = m.operations(functions)
+        for name, origin in (("ThirdBackward0", "launch_third"), ("SecondBackward0", "launch_third"),
+                             ("FirstBackward0", "launch_first")):
+            linked, named = (got.get(f"{link}[{name}] compute", 0) for link in (f"<{origin}> ", ""))
+            between = 40 if name == "SecondBackward0" else 0
+            expect(f"{word} {distance} {name}", 40 + between, linked + named)
+            if known != (linked >= 30 + between) or (linked and not known):
+                raise Failure(f"{word} {distance} {name}: {linked} are linked\n{json.dumps(got, indent=1)}")
+        expect("without a forward operator", 40, got.get("[torch::autograd::AccumulateGrad] compute"))
+        expect("sum", 40 * 7, sum(got.values()))
+        ledger = subprocess.run([options.sonde, "report", m.path, "ledger"], capture_output=True, text=True, check=False)
+        expect(f"{word} {distance} note", known, "no forward context" not in ledger.stdout)
+
+
 def device_thread(options):
     """Between two nodes, autograd's own threads work for the one that has just ended: here AccumulateGrad."""
     o = Operators(options, "device")
@@ -299,12 +318,12 @@ def device_thread(options):
 
 
 CASES = (nested, domains, unbalanced, names, threads, captured, profile, own_tool, library, python, operators, quiet,
-         two_threads, profiler, twice, device_thread, forked, without_preload)
+         two_threads, profiler, twice, device_thread, forked, without_preload, layouts)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("sonde", "rows", "links", "program", "work", "cache"):
+    for name in ("sonde", "rows", "links", "program", "autograd", "work", "cache"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("case", choices=[case.__name__ for case in CASES])
     options = parser.parse_args()
