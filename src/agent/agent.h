@@ -275,6 +275,7 @@ struct sonde_thread *sonde__enter(void);                  /* call.c: the calling
 void sonde__ranges_cut(struct sonde_thread *t, uint32_t place);
 void sonde__ranges_drain(struct sonde_thread *t);         /* ended ones to the trace; under monitor_lock */
 void sonde__ranges_last(void);                            /* those that are open at the end; under monitor_lock */
+void sonde__ranges_of_ended(struct sonde_thread *t);       /* in a thread that ends: what it has left open */
 void sonde__ranges_forget(void);                          /* in a forked child */
 
 /* harvest.c */

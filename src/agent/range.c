@@ -93,12 +93,13 @@ static void send(struct sonde_thread *t, const struct sonde_row_range *row, uint
     sonde__channel_publish(&t->ranges.ended);
 }
 
+static _Atomic uint32_t frames; /* made so far */
+
 /* ---- frames ------------------------------------------------------------------------- */
 
 /* Bounded, so that names with numbers in them do not fill the tree: later ones share a frame. */
 static uint32_t frame_of(uint32_t domain, uint32_t name)
 {
-    static _Atomic uint32_t frames; /* made so far, in any process of this program */
     uint64_t key = ((uint64_t)(0x1000000u + (domain & 0xffffff)) << 32 | name) * 2 + 1; /* above all links */
     uint32_t id;
     if (sonde__frame_find(key, &id))
@@ -305,6 +306,16 @@ uint32_t sonde_last_context(void)
     return t ? t->last_context : 0;
 }
 
+void sonde__ranges_of_ended(struct sonde_thread *t)
+{
+    uint32_t n = depth_of(t) < SONDE_RANGES_MAX ? depth_of(t) : SONDE_RANGES_MAX;
+    for (uint32_t i = 0; i < n; i++) {
+        struct sonde_row_range row = words_load(t->open[i].row);
+        send(t, &row, t->lane);
+    }
+    atomic_store(&t->ranges.depth, 0);
+}
+
 /* ---- the monitor's side ------------------------------------------------------------------------ */
 
 static void count_lost(struct sonde_thread *t)
@@ -353,5 +364,6 @@ void sonde__ranges_forget(void)
 {
     for (uint32_t i = 0; i < ACROSS_MAX; i++)
         atomic_store(&across[i].id, 0);
+    atomic_store(&frames, 0);
     outer = 0;
 }

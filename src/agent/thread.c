@@ -29,6 +29,7 @@ static void thread_ended(void *slot)
     if (sonde__self != t || atomic_load(sonde__flag) == SONDE_FLAG_LOOK)
         return; /* the slot belongs to a parent process, or is gone */
     sonde__self = NULL;
+    sonde__ranges_of_ended(t);
     struct sonde_lane *lane = atomic_load(&a->lanes[t->lane]);
     if (lane)
         lane->row->end_ns = sonde_now_ns();

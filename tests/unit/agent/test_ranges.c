@@ -315,6 +315,7 @@ static void *thread_main(void *number)
     sonde_range_pop(0);
     if ((intptr_t)number == 0)
         sonde_range_end(across_id);
+    PUSH("left by its thread");
     return NULL;
 }
 
@@ -345,7 +346,8 @@ static void threads(void **state)
         snprintf(path, sizeof path, " [thread %d] nested [A] inner [B]", i);
         assert_int_equal(operations_at(p, path), ROUNDS);
     }
-    assert_int_equal(row_count, THREADS * (2 * ROUNDS + 1) + 2 + 1 + 1);
+    assert_int_equal(row_count, THREADS * (2 * ROUNDS + 1 + 1) + 2 + 1 + 1);
+    assert_int_equal(rows_named(p, "left by its thread"), THREADS);
     assert_int_equal(rows_named(p, "A"), THREADS * ROUNDS);
     row_count = 0;
     sonde_process_trace(p, SONDE_TABLE_RANGE, lane, 0, UINT64_MAX, take_rows, NULL);
