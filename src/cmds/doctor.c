@@ -1,7 +1,7 @@
 /* doctor.c - `sonde doctor`: what this machine allows, and the command that allows the rest.
  *
- * The verdict comes from doing it: a probe writes and reads a buffer on every
- * OpenCL device under the agent, and doctor counts what the measurement holds.
+ * The verdict comes from doing it: a probe writes and reads memory of every
+ * OpenCL and CUDA device under the agent, and doctor counts what the measurement holds.
  */
 #include "doctor.h"
 
@@ -23,13 +23,14 @@
 
 enum { PROBE_SECONDS = 60, LITTLE_SPACE = 200 * 1000 * 1000 };
 
-struct doctor_options { int json, probe, probe_work; };
+struct doctor_options { int json, probe, probe_work, probe_cuda; };
 
 #define AT(field) offsetof(struct doctor_options, field)
 static const struct sonde_option options[] = {
     {.name = "json", .type = SONDE_OPTION_FLAG, .offset = AT(json), .help = "print one JSON object"},
     {.name = "probe", .type = SONDE_OPTION_FLAG, .offset = AT(probe), .hidden = true},
     {.name = "probe-work", .type = SONDE_OPTION_FLAG, .offset = AT(probe_work), .hidden = true},
+    {.name = "probe-cuda", .type = SONDE_OPTION_FLAG, .offset = AT(probe_cuda), .hidden = true},
     {0},
 };
 
@@ -41,7 +42,7 @@ static const char *const finding_names[] = {"ok", "note", "problem"};
 struct doctor {
     json_t *checks;      /* array of {name, status, text, fix} */
     json_t *platforms;   /* as the probe saw them; may be NULL */
-    bool records;        /* recording OpenCL works */
+    bool records_opencl, records_cuda; /* recording works */
 };
 
 static void put_fix(struct doctor *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -123,42 +124,61 @@ static bool has_platform(const json_t *answer, const char *part)
     return false;
 }
 
+/* One finding for each device. */
 static void check_cuda(struct doctor *d, const json_t *answer)
 {
     if (!json_object_get(answer, "cuda_driver")) {
-        put(d, "CUDA driver", NOTE, "not installed (libcuda.so.1); this version of Sonde does not record CUDA");
+        put(d, "CUDA driver", NOTE, "not installed (libcuda.so.1)");
         return;
     }
-    json_int_t version = json_integer_value(json_object_get(answer, "cuda_driver_version"));
-    if (version > 0)
-        put(d, "CUDA driver", NOTE, "seen, for CUDA %lld.%lld; this version of Sonde does not record CUDA",
-            version / 1000, version % 1000 / 10);
-    else
-        put(d, "CUDA driver", NOTE, "seen; this version of Sonde does not record CUDA");
-    if (!has_platform(answer, "NVIDIA")) {
+    const json_int_t version = json_integer_value(json_object_get(answer, "cuda_driver_version"));
+    const bool failed = json_object_get(answer, "cuda_error") != NULL;
+    put(d, "CUDA driver", failed ? NOTE : FINE, "for CUDA %lld.%lld%s%s", version / 1000, version % 1000 / 10,
+        failed ? "; cuInit says " : "", failed ? text_of(answer, "cuda_error") : "");
+    json_t *device;
+    size_t index;
+    json_array_foreach (json_object_get(answer, "cuda_devices"), index, device) {
+        char memory[SONDE_NUMBER_MAX];
+        put(d, "CUDA device", FINE, "%s (compute capability %lld.%lld, %s)", text_of(device, "name"),
+            json_integer_value(json_object_get(device, "major")), json_integer_value(json_object_get(device, "minor")),
+            sonde_number_bytes(memory, (double)json_integer_value(json_object_get(device, "memory_bytes"))));
+    }
+    if (json_is_true(json_object_get(answer, "counters_admin_only"))) {
+        put(d, "GPU counters", NOTE, "hardware counters are for the administrator only; recording does not need them");
+        put_fix(d, "sh -c 'echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 >/etc/modprobe.d/nvidia-counters.conf'"
+                   "    # and reboot");
+    }
+    const char *other = getenv("CUDA_INJECTION64_PATH");
+    if (other && *other)
+        put(d, "other CUDA tool", NOTE, "CUDA_INJECTION64_PATH names %.200s: it comes before Sonde, and may hold CUPTI", other);
+    if (index && !has_platform(answer, "NVIDIA")) {
         put(d, "OpenCL on NVIDIA", NOTE, "the driver is here, but not its OpenCL part");
         put_package(d, "nvidia-opencl-icd", "xorg-x11-drv-nvidia-cuda-libs");
     }
 }
 
-static bool check_opencl(struct doctor *d)
+struct devices { size_t opencl, cuda; };
+
+static struct devices check_runtimes(struct doctor *d)
 {
     char why[256] = "";
-    json_t *answer = doctor_run_probe(0, NULL, PROBE_SECONDS, why, sizeof why);
+    json_t *answer = doctor_run_probe(DOCTOR_LOOK, NULL, PROBE_SECONDS, why, sizeof why);
     if (!answer) {
         put(d, "OpenCL", PROBLEM, "cannot be asked: %s", why);
         put_fix(d, "ls /etc/OpenCL/vendors    # one of the drivers named there is broken");
-        return false;
+        return (struct devices){0};
     }
     size_t devices = 0;
+    const size_t cuda = json_array_size(json_object_get(answer, "cuda_devices"));
+    const enum finding missing = cuda ? NOTE : PROBLEM; /* one runtime is enough */
     if (json_object_get(answer, "opencl_error")) {
-        put(d, "OpenCL loader", PROBLEM, "%s", text_of(answer, "opencl_error"));
+        put(d, "OpenCL loader", missing, "%s", text_of(answer, "opencl_error"));
         put_package(d, "ocl-icd-libopencl1", "ocl-icd");
     } else {
         put(d, "OpenCL loader", FINE, "%s", text_of(answer, "opencl_loader"));
         devices = check_devices(d, answer);
         if (!devices) {
-            put(d, "OpenCL device", PROBLEM, "none found; PoCL makes one of the CPU");
+            put(d, "OpenCL device", missing, "none found; PoCL makes one of the CPU");
             put_package(d, "pocl-opencl-icd", "pocl");
         } else if (!has_platform(answer, "Portable Computing Language")) {
             put(d, "PoCL", NOTE, "not installed; it makes an OpenCL device of the CPU, for tests");
@@ -168,7 +188,7 @@ static bool check_opencl(struct doctor *d)
     check_cuda(d, answer);
     d->platforms = json_incref(json_object_get(answer, "platforms"));
     json_decref(answer);
-    return devices > 0;
+    return (struct devices){devices, cuda};
 }
 
 /* ---- a recording of our own ----------------------------------------------------------- */
@@ -192,25 +212,42 @@ static uint64_t count_operations(const char *path, char *note, size_t note_size)
     return seen;
 }
 
-static void judge_recording(struct doctor *d, const json_t *answer, uint64_t recorded, const char *note)
+static bool judge_counts(struct doctor *d, const char *name, const json_t *answer, uint64_t recorded, const char *note)
 {
-    json_int_t wanted = json_integer_value(json_object_get(answer, "operations"));
+    const json_int_t wanted = json_integer_value(json_object_get(answer, "operations"));
+    if (wanted > 0 && recorded >= (uint64_t)wanted) {
+        put(d, name, FINE, "%lld operations enqueued, %llu recorded", wanted, (unsigned long long)recorded);
+        return true;
+    }
+    if (!wanted)
+        put(d, name, PROBLEM, "no device accepted a write and a read of its memory");
+    else
+        put(d, name, PROBLEM, "%lld operations enqueued, %llu recorded%s", wanted, (unsigned long long)recorded, note);
+    return false;
+}
+
+static void judge_opencl(struct doctor *d, const json_t *answer, uint64_t recorded, const char *note)
+{
     bool loaded = json_is_true(json_object_get(answer, "agent_loaded"));
     put(d, "OpenCL layers", loaded ? FINE : NOTE, loaded ? "the loader honours OPENCL_LAYERS"
                                                          : "the loader did not load ours from OPENCL_LAYERS");
     if (!loaded)
         put_package(d, "ocl-icd-libopencl1", "ocl-icd");
-    d->records = wanted > 0 && recorded >= (uint64_t)wanted;
-    if (d->records)
-        put(d, "test recording", FINE, "%lld operations enqueued, %llu recorded", wanted, (unsigned long long)recorded);
-    else if (!wanted)
-        put(d, "test recording", PROBLEM, "no device accepted a buffer write and read");
-    else
-        put(d, "test recording", PROBLEM, "%lld operations enqueued, %llu recorded%s", wanted,
-            (unsigned long long)recorded, note);
+    d->records_opencl = judge_counts(d, "test recording", answer, recorded, note);
 }
 
-static void check_recording(struct doctor *d, struct record_paths *paths)
+static void judge_cuda(struct doctor *d, const json_t *answer, uint64_t recorded, const char *note)
+{
+    if (json_object_get(answer, "cupti"))
+        put(d, "CUPTI", FINE, "%s; a program that brings its own uses that", text_of(answer, "cupti"));
+    else {
+        put(d, "CUPTI", PROBLEM, "not found; programs that bring it (PyTorch) are recorded, others are not");
+        put_package(d, "libcupti-dev", "cuda-cupti");
+    }
+    d->records_cuda = judge_counts(d, "CUDA recording", answer, recorded, note);
+}
+
+static void check_recording(struct doctor *d, struct record_paths *paths, enum doctor_work work)
 {
     char why[256] = "", note[320] = "", place[PATH_MAX - 64];
     const char *temporary = getenv("TMPDIR");
@@ -233,9 +270,11 @@ static void check_recording(struct doctor *d, struct record_paths *paths)
         (environment = record_environment(&record, paths)) &&
         (manifest = record_manifest_begin(&record, paths, 2, argv, &start)) &&
         record_manifest_write(manifest, paths->output, &diag) == SONDE_OK)
-        answer = doctor_run_probe(1, environment, PROBE_SECONDS, why, sizeof why);
-    if (answer)
-        judge_recording(d, answer, count_operations(paths->output, note, sizeof note), note);
+        answer = doctor_run_probe(work, environment, PROBE_SECONDS, why, sizeof why);
+    if (answer) {
+        const uint64_t recorded = count_operations(paths->output, note, sizeof note);
+        (work == DOCTOR_WORK_CUDA ? judge_cuda : judge_opencl)(d, answer, recorded, note);
+    }
     else
         put(d, "test recording", PROBLEM, "%s", why[0] ? why : diag.what);
     record_environment_free(environment);
@@ -252,11 +291,11 @@ static void check_perf(struct doctor *d)
     int level = 0;
     FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
     if (!file || fscanf(file, "%d", &level) != 1)
-        put(d, "perf events", NOTE, "this kernel has none; OpenCL recording does not need them");
+        put(d, "perf events", NOTE, "this kernel has none; recording does not need them");
     else if (level <= 2 || geteuid() == 0)
         put(d, "perf events", FINE, "kernel.perf_event_paranoid is %d", level);
     else {
-        put(d, "perf events", NOTE, "kernel.perf_event_paranoid is %d: no CPU samples; OpenCL recording does not need them", level);
+        put(d, "perf events", NOTE, "kernel.perf_event_paranoid is %d: no CPU samples; recording does not need them", level);
         put_fix(d, "sysctl -w kernel.perf_event_paranoid=2");
     }
     if (file)
@@ -330,7 +369,9 @@ static void print_text(const struct doctor *d)
         if (json_object_get(check, "fix"))
             printf("%-8s %-17s $ %s\n", "", "", text_of(check, "fix"));
     }
-    puts(d->records ? "\nRecording OpenCL programs works." : "\nRecording OpenCL programs does not work yet.");
+    const bool both = d->records_opencl && d->records_cuda;
+    printf("\nRecording %s programs %s.\n", both ? "OpenCL and CUDA" : d->records_cuda ? "CUDA" : "OpenCL",
+           d->records_opencl || d->records_cuda ? "works" : "does not work yet");
 }
 
 static int run(const void *values, int argc, char **argv)
@@ -338,8 +379,8 @@ static int run(const void *values, int argc, char **argv)
     (void)argc;
     (void)argv;
     const struct doctor_options *o = values;
-    if (o->probe || o->probe_work)
-        return doctor_probe(o->probe_work);
+    if (o->probe || o->probe_work || o->probe_cuda)
+        return doctor_probe(o->probe_cuda ? DOCTOR_WORK_CUDA : o->probe_work ? DOCTOR_WORK_OPENCL : DOCTOR_LOOK);
 
     struct doctor d = {.checks = json_array()};
     struct record_paths *paths = calloc(1, sizeof *paths);
@@ -351,17 +392,19 @@ static int run(const void *values, int argc, char **argv)
     bool libraries = record_find_libraries(paths, &diag) == SONDE_OK;
     put(&d, "Sonde", libraries ? FINE : PROBLEM, libraries ? "version %s, %s" : "version %s, cannot find %s", SONDE_VERSION,
         libraries ? paths->agent : diag.where);
-    bool devices = check_opencl(&d);
-    if (libraries && devices)
-        check_recording(&d, paths);
+    const struct devices devices = check_runtimes(&d);
+    if (libraries && devices.opencl)
+        check_recording(&d, paths, DOCTOR_WORK_OPENCL);
+    if (libraries && devices.cuda)
+        check_recording(&d, paths, DOCTOR_WORK_CUDA);
     check_kernel(&d);
     check_perf(&d);
     check_symbols(&d);
     check_space(&d);
 
     if (o->json) {
-        json_t *all = json_pack("{s:s, s:b, s:O, s:O*}", "version", SONDE_VERSION, "records_opencl", d.records,
-                                "checks", d.checks, "platforms", d.platforms);
+        json_t *all = json_pack("{s:s, s:b, s:b, s:O, s:O*}", "version", SONDE_VERSION, "records_opencl",
+                                d.records_opencl, "records_cuda", d.records_cuda, "checks", d.checks, "platforms", d.platforms);
         json_dumpf(all, stdout, JSON_INDENT(2));
         putchar('\n');
         json_decref(all);
@@ -370,7 +413,7 @@ static int run(const void *values, int argc, char **argv)
     json_decref(d.checks);
     json_decref(d.platforms);
     free(paths);
-    return d.records ? SONDE_EXIT_OK : SONDE_EXIT_FAILED;
+    return d.records_opencl || d.records_cuda ? SONDE_EXIT_OK : SONDE_EXIT_FAILED;
 }
 
 const struct sonde_command sonde_command_doctor = {
@@ -380,7 +423,7 @@ const struct sonde_command sonde_command_doctor = {
     .description =
         "Looks at the GPU runtimes, their devices and the system, makes a small recording of its own, and prints "
         "one line for each finding; under a problem stands the command that repairs it.",
-    .notes = "The exit status is 0 when recording OpenCL programs works, else 1.",
+    .notes = "The exit status is 0 when recording OpenCL or CUDA programs works, else 1.",
     .options = options,
     .options_bytes = sizeof(struct doctor_options),
     .run = run,

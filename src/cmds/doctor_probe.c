@@ -166,29 +166,17 @@ static void probe_opencl(json_t *answer, int work)
     json_object_set_new(answer, "agent_loaded", json_boolean(agent));
 }
 
-static void probe_cuda(json_t *answer)
-{
-    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-    int (*version)(int *) = NULL;
-    int number = 0;
-    if (!library)
-        return;
-    *(void **)&version = dlsym(library, "cuDriverGetVersion");
-    if (version && version(&number) == 0)
-        json_object_set_new(answer, "cuda_driver_version", json_integer(number));
-    json_object_set_new(answer, "cuda_driver", json_true());
-}
-
-int doctor_probe(int work)
+int doctor_probe(enum doctor_work work)
 {
     /* What a driver prints must not mix with the answer. */
     int out = dup(STDOUT_FILENO);
     if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return 1;
     json_t *answer = json_object();
-    probe_opencl(answer, work);
-    if (!work)
-        probe_cuda(answer);
+    if (work != DOCTOR_WORK_CUDA)
+        probe_opencl(answer, work == DOCTOR_WORK_OPENCL);
+    if (work != DOCTOR_WORK_OPENCL)
+        doctor_probe_cuda(answer, work == DOCTOR_WORK_CUDA);
     int failed = json_dumpfd(answer, out, 0);
     close(out);
     json_decref(answer);
@@ -228,9 +216,10 @@ static bool read_all(int fd, uint64_t until_ms, char **text, size_t *length)
     }
 }
 
-static pid_t spawn_probe(int work, char **environment, int out)
+static pid_t spawn_probe(enum doctor_work work, char **environment, int out)
 {
-    char *argv[] = {"sonde", "doctor", work ? "--probe-work" : "--probe", NULL};
+    static const char *const options[] = {"--probe", "--probe-work", "--probe-cuda"};
+    char *argv[] = {"sonde", "doctor", (char *)(uintptr_t)options[work], NULL};
     posix_spawn_file_actions_t actions;
     pid_t pid = -1;
     if (posix_spawn_file_actions_init(&actions) != 0)
@@ -244,7 +233,7 @@ static pid_t spawn_probe(int work, char **environment, int out)
     return pid;
 }
 
-json_t *doctor_run_probe(int work, char **environment, unsigned seconds, char *why, size_t why_size)
+json_t *doctor_run_probe(enum doctor_work work, char **environment, unsigned seconds, char *why, size_t why_size)
 {
     int ends[2];
     char *text = NULL;

@@ -65,6 +65,46 @@ class Doctor(InFolder):
         self.assertEqual(status, 1)
         self.assertEqual(check(answer, "OpenCL")["status"], "problem")
 
+    def cuda(self, body):
+        """An environment in which libcuda.so.1 is this one, and no OpenCL device is."""
+        text = "#include <stddef.h>\n#include <stdint.h>\n"
+        functions = {
+            "cuInit(unsigned f)": "return INIT;", "cuDriverGetVersion(int *v)": "*v = 13010; return 0;",
+            "cuDeviceGetCount(int *n)": "*n = 1; return 0;", "cuDeviceGet(int *d, int i)": "*d = i; return 0;",
+            "cuDeviceGetName(char *n, int s, int d)": "n[0] = 'X'; n[1] = 0; return 0;",
+            "cuDeviceTotalMem_v2(size_t *b, int d)": "*b = 1000000000; return 0;",
+            "cuDeviceGetAttribute(int *v, int a, int d)": "*v = a == 75 ? 9 : 0; return 0;",
+            "cuDevicePrimaryCtxRetain(void **c, int d)": "*c = &c; return 0;",
+            "cuDevicePrimaryCtxRelease_v2(int d)": "return 0;", "cuCtxSetCurrent(void *c)": "return 0;",
+            "cuCtxSynchronize(void)": "return 0;", "cuMemAlloc_v2(uint64_t *p, size_t n)": "*p = 4096; return 0;",
+            "cuMemFree_v2(uint64_t p)": "return 0;", "cuMemcpyHtoD_v2(uint64_t p, const void *h, size_t n)": "return 0;",
+            "cuMemcpyDtoH_v2(void *h, uint64_t p, size_t n)": "return 0;",
+            "cuGetErrorName(int e, const char **n)": "*n = \"CUDA_ERROR_NO_DEVICE\"; return 0;",
+        }
+        text += body + "".join(f"int {name} {{ {does} }}\n" for name, does in functions.items())
+        os.makedirs("cuda", exist_ok=True)
+        with open("cuda.c", "w") as file:
+            file.write(text)
+        subprocess.run(["cc", "-w", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", "cuda/libcuda.so.1", "cuda.c"], check=True)
+        return {**NOTHING, "LD_LIBRARY_PATH": self.folder + "/cuda"}
+
+    def test_cuda_driver_without_device(self):
+        status, answer = doctor(**self.cuda("#define INIT 100\n"))
+        self.assertEqual(status, 1)
+        self.assertIn("13.1", check(answer, "CUDA driver")["text"])
+        self.assertIn("CUDA_ERROR_NO_DEVICE", check(answer, "CUDA driver")["text"])
+        self.assertIsNone(check(answer, "CUDA recording"))
+
+    def test_cuda_that_is_not_recorded(self):
+        """A driver that takes the work, but loads no tool: three operations made, none recorded."""
+        status, answer = doctor(**self.cuda("#define INIT 0\n"), CUDA_INJECTION64_PATH="/a/tool.so")
+        self.assertEqual(status, 1)
+        self.assertFalse(answer["records_cuda"])
+        self.assertEqual(check(answer, "CUDA device")["text"], "X (compute capability 9.0, 1.00 GB)")
+        self.assertEqual(check(answer, "CUPTI")["status"], "problem")
+        self.assertRegex(check(answer, "CUDA recording")["text"], "^3 operations enqueued, 0 recorded")
+        self.assertIn("/a/tool.so", check(answer, "other CUDA tool")["text"])
+
     def test_nothing_is_left_behind(self):
         os.mkdir("tmp")
         run("doctor", env=dict(os.environ, TMPDIR=self.folder + "/tmp"))
