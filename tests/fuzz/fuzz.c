@@ -59,7 +59,7 @@ static void try_chunk(const uint8_t *data, size_t size)
     if (sonde_chunk_check(copy, size, &h) == 0) {
         size_t bytes = sonde__decoded_bytes(&h);
         uint8_t *rows = malloc(bytes + 1);
-        require(rows != NULL && bytes <= SONDE_SEGMENT_BYTES);
+        require(rows != NULL && bytes <= sonde_chunk_room((enum sonde_table)h.table));
         sonde_chunk_decode(copy, size, &h, rows);
         free(rows);
     }
