@@ -49,6 +49,9 @@ failed=$((failed + broken))
 [ "$total" -gt 0 ] || { echo "check: no test was found" >&2; exit 1; }
 skipped=$(cat "$logs"/release.log "$logs"/asan.log "$logs"/tsan.log 2>/dev/null | grep -c '\*\*\*Skipped')
 echo
-[ "$skipped" = 0 ] || echo "$skipped skipped; their reasons are above and in $logs"
+if [ "$skipped" != 0 ]; then
+    echo "$skipped skipped; the reasons are in Testing/Temporary/LastTest.log of each build:"
+    cat "$logs"/release.log "$logs"/asan.log "$logs"/tsan.log 2>/dev/null | sed -n 's/.*Test *#[0-9]*: \([^ ]*\) .*\*\*\*Skipped.*/  \1/p'
+fi
 echo "$(((total - failed) * 100 / total))% tests passed, $failed tests failed out of $total"
 [ "$failed" = 0 ]
