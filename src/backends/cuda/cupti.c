@@ -77,13 +77,17 @@ static void *open_beside_runtime(void)
     return library;
 }
 
+/* What the user names comes first, even where the program has another. */
+static void *open_given(void)
+{
+    const char *given = getenv("SONDE_CUPTI");
+    return given && *given ? dlopen(given, RTLD_NOW | RTLD_LOCAL) : NULL;
+}
+
 static void *open_named(void)
 {
     static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
     void *library = NULL;
-    const char *given = getenv("SONDE_CUPTI");
-    if (given && *given)
-        return dlopen(given, RTLD_NOW | RTLD_LOCAL);
     for (size_t i = 0; i < 2 && !library; i++) {
         const char *home = getenv(variables[i]);
         if (home && *home && !(library = open_in(home, "/extras/CUPTI/lib64")))
@@ -153,7 +157,7 @@ static const char *bind_driver(void)
 const char *sonde__cupti_open(char *room, size_t size)
 {
     void *library = NULL;
-    void *(*const places[])(void) = {open_loaded, open_named, open_beside_runtime, open_toolkit, open_ours};
+    void *(*const places[])(void) = {open_given, open_loaded, open_named, open_beside_runtime, open_toolkit, open_ours};
     const char *why = bind_driver();
     for (size_t i = 0; i < sizeof places / sizeof *places && !library && !why; i++)
         library = places[i]();
