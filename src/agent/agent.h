@@ -53,7 +53,11 @@ struct sonde_event { /* one hooked call, and the operation it made */
     uint32_t object, work;
     uint16_t kind, flags;  /* flags: SONDE_EVENT_* */
 };
-enum { SONDE_EVENT_KEYED = 1, SONDE_EVENT_MANY = 2, SONDE_EVENT_FURTHER = 4 /* of a call that came already */ };
+enum {
+    SONDE_EVENT_KEYED = 1, SONDE_EVENT_MANY = 2,
+    SONDE_EVENT_FURTHER = 4, /* of a call that came already */
+    SONDE_EVENT_OVER = 8,    /* has the times of the submission with the key `token` */
+};
 
 enum { SONDE_ACT_CALL = 1, SONDE_ACT_OP = 2 };
 struct sonde_activity { /* what a harvester hands over: the call, its operation, or both */
@@ -95,6 +99,7 @@ struct sonde_ranges {
     _Atomic uint64_t lost;        /* no room in the channel, or among those across threads */
     uint64_t  counted;            /* monitor's: of `lost`, in the ledger */
     _Atomic uint32_t depth;       /* open ones, with those that are only counted */
+    bool      steady;             /* no range has come, gone or moved since the last context, all native */
     uint32_t  ignored;            /* of a signal handler that came within a hook */
     uint32_t  stack_length;       /* of stack[] below; valid while a range is open */
     uint32_t  link_frame, link_name; /* frame ids; 0 none */
@@ -124,6 +129,7 @@ struct sonde_thread {
     struct sonde_stack *check;                 /* for checking re-use; NULL until needed */
     struct sonde_ranges ranges;
     uint32_t last_context;                     /* node of the last hooked call */
+    struct { uint64_t key, enter_ns, leave_ns; bool submitted; } last_call;
     uint32_t native[SONDE_STACK_MAX];          /* frame ids, outermost first */
     uint32_t path[SONDE_PATH_MAX];             /* merged frame ids, outermost first */
     uint32_t node[SONDE_PATH_MAX];             /* context node of path[0..i] */
@@ -265,6 +271,8 @@ uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_k
 
 /* match.c (harvester's): submissions with keys, and the completions that name them */
 void   sonde__match_keep(const struct sonde_event *e);
+/* An operation over another one. True: `found` is what to hand over now. */
+bool   sonde__match_over(const struct sonde_event *e, struct sonde_activity *found);
 void   sonde__match_turn(bool last);   /* the runtimes' reports; monitor, under harvest_lock */
 void   sonde__match_abandon(void);     /* count what was never reported */
 void   sonde__match_forget(void);

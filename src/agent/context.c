@@ -112,7 +112,8 @@ struct merge {
     bool ranges, stack_only;     /* follow range_stack; and make no path */
     bool stack_same;             /* range_stack is as last time so far */
     bool link, link_here;        /* a link waits for its place, which is before the next frame */
-    uint32_t stack, range;       /* frames of range_stack, ranges in the path so far */
+    uint32_t open, range;        /* ranges: open, and in the path so far */
+    uint32_t stack;              /* frames of range_stack so far */
 };
 
 static void put(struct merge *m, uint32_t frame)
@@ -139,10 +140,9 @@ static void follow_stack(struct merge *m, uint32_t frame, uint64_t code)
     bool known = i < t->ranges.stack_length;
     if (m->stack_same && known && t->range_stack[i] == frame)
         return;
-    if (m->stack_same) {
+    if (m->stack_same && m->open && t->open[m->open - 1].place > i)
         sonde__ranges_cut(t, i + (known && same_function(t->range_code[i], code)));
-        m->stack_same = false;
-    }
+    m->stack_same = false;
     t->range_stack[i] = frame;
     t->range_code[i] = code;
 }
@@ -151,10 +151,7 @@ static void follow_stack(struct merge *m, uint32_t frame, uint64_t code)
 static void put_ranges(struct merge *m)
 {
     const struct sonde_thread *t = m->t;
-    uint32_t depth = atomic_load_explicit(&t->ranges.depth, memory_order_relaxed);
-    if (depth > SONDE_RANGES_MAX)
-        depth = SONDE_RANGES_MAX;
-    while (m->range < depth && t->open[m->range].place <= m->stack)
+    while (m->range < m->open && t->open[m->range].place <= m->stack)
         put(m, t->open[m->range++].frame);
 }
 
@@ -238,9 +235,10 @@ static void merge_by_count(struct merge *m, uint32_t native_length)
     }
 }
 
-static bool has_ranges(const struct sonde_thread *t)
+static uint32_t open_ranges(const struct sonde_thread *t)
 {
-    return atomic_load_explicit(&t->ranges.depth, memory_order_relaxed) != 0;
+    uint32_t depth = atomic_load_explicit(&t->ranges.depth, memory_order_relaxed);
+    return depth < SONDE_RANGES_MAX ? depth : SONDE_RANGES_MAX;
 }
 
 static bool has_link(const struct sonde_thread *t)
@@ -248,10 +246,25 @@ static bool has_link(const struct sonde_thread *t)
     return t->ranges.link_frame | t->ranges.link_name;
 }
 
+/* The frames are all in it: ranges that none of them came after, and a link without a place. */
+static uint32_t end_path(struct merge *m)
+{
+    if (m->ranges) {
+        sonde__ranges_cut(m->t, m->stack);
+        m->t->ranges.stack_length = m->stack;
+    }
+    if (m->ranges && !m->stack_only)
+        put_ranges(m);
+    if (m->link)
+        put_link(m);
+    return m->length;
+}
+
 static uint32_t merged_path(struct sonde_thread *t, uint32_t native_length, int python_count, bool stack_only)
 {
+    t->ranges.steady = false;
     struct merge m = {.t = t, .same = true, .next = python_count - 1, .stack_only = stack_only,
-                      .ranges = stack_only || has_ranges(t), .stack_same = true,
+                      .open = open_ranges(t), .ranges = stack_only || open_ranges(t), .stack_same = true,
                       .link = !stack_only && has_link(t)};
     if (t->stack.end != SONDE_UNWIND_OUTERMOST)
         put_frame(&m, sonde__frame_of_kind(SONDE_FRAME_CUT), 0);
@@ -261,15 +274,25 @@ static uint32_t merged_path(struct sonde_thread *t, uint32_t native_length, int 
         merge_by_count(&m, native_length);
     while (m.next >= 0)
         put_group(&m);
-    if (m.ranges) {
-        sonde__ranges_cut(t, m.stack);
-        t->ranges.stack_length = m.stack;
-    }
-    if (m.ranges && !stack_only)
-        put_ranges(&m);
-    if (m.link)
-        put_link(&m);
-    return m.length;
+    return end_path(&m);
+}
+
+/* Native frames and ranges. While only the stack changes, its outer `same`
+ * frames and the ranges among them are where they were. */
+static uint32_t ranged_path(struct sonde_thread *t, uint32_t native_length, uint32_t same)
+{
+    struct merge m = {.t = t, .same = true, .next = -1, .open = open_ranges(t), .ranges = true, .stack_same = true};
+    uint32_t d = 0;
+    for (; t->ranges.steady && d < same; d++)
+        m.stack += t->native[d] < SONDE_FRAME_ID_EVAL; /* else it has no place in the path */
+    while (m.range < m.open && t->open[m.range].place < m.stack)
+        m.range++;
+    m.length = m.stack + m.range;
+    for (; d < native_length; d++)
+        if (t->native[d] < SONDE_FRAME_ID_EVAL)
+            put_frame(&m, t->native[d], t->stack.pc[t->stack.count - 1 - d]);
+    t->ranges.steady = true;
+    return end_path(&m);
 }
 
 static int python_frames(struct sonde_thread *t)
@@ -335,8 +358,10 @@ uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
     count_walk(t);
     uint32_t same = native_frames(t), n = usable_length(t), length;
     int python = python_frames(t);
-    bool more = python > 0 || has_ranges(t) || has_link(t);
-    if (more || t->merged || s->end != SONDE_UNWIND_OUTERMOST) {
+    bool more = python > 0 || open_ranges(t) || has_link(t);
+    if (more && python <= 0 && !has_link(t) && s->end == SONDE_UNWIND_OUTERMOST) {
+        length = ranged_path(t, n, same);
+    } else if (more || t->merged || s->end != SONDE_UNWIND_OUTERMOST) {
         length = merged_path(t, n, python, false);
     } else {
         if (same > t->path_length)

@@ -189,6 +189,7 @@ static void end_range(struct sonde_thread *t, uint32_t i, uint32_t depth)
         to->name = from->name;
         to->recorded = from->recorded;
     }
+    t->ranges.steady = false;
     atomic_store_explicit(&t->ranges.depth, depth - 1, memory_order_release);
 }
 
