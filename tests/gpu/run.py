@@ -69,23 +69,6 @@ class Runner:
             a, b = getattr(plain, stream), getattr(measured, stream)
             self.check(case.name, f"same std{stream}", a == b, f"without: {tail(a)} with: {tail(b)}")
 
-    def compare_numbers(self, case, m):
-        if case.kernels is not None:
-            self.check(case.name, *cases.equal("kernels", m.kernels(), case.kernels))
-        if case.copies is not None:
-            self.check(case.name, *cases.equal("copies and sets", m.copies(), case.copies))
-        if case.kernels is not None and case.copies is not None:
-            expected = {kind: count for kind, (count, _) in case.copies.items()}
-            if sum(case.kernels.values()):
-                expected["kernel"] = sum(case.kernels.values())
-            found = {k: v for k, v in m.operations().items() if k != "graph"}
-            self.check(case.name, *cases.equal("operations of the ledger", found, expected))
-        lost = m.losses(case.loss)
-        self.check(case.name, "nothing lost", not lost, f"{lost} {m.notes()}")
-        for check in case.checks:
-            for verdict in check(m):
-                self.check(case.name, *verdict)
-
     def test(self, case, failed_builds):
         command = [part.format(bin=self.bin) for part in case.command]
         for target, error in failed_builds.items():
@@ -100,7 +83,7 @@ class Runner:
             raise Skipped(plain.out.decode(errors="replace").replace("skipped: ", "").strip())
         m = self.record(command, case.env, folder, case.timeout, case.options)
         self.compare_outcomes(case, plain, m.outcome)
-        self.compare_numbers(case, m)
+        cases.compare_numbers(self, case, m)
 
     # -- everything
 

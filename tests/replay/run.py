@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Play a capture under Sonde; its reports must say what they said, and must say, on the hardware.
+
+    run.py --sonde build/bin/sonde --programs DIR --work DIR NAME
+
+NAME is a file of data/, a case of tests/gpu/cases.py; or synthetic, made by synthetic.c; or again, which captures the
+synthetic one while it is played and then plays that.
+"""
+import argparse
+import os
+import shutil
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "gpu"))
+import cases  # noqa: E402
+import harness  # noqa: E402
+from cases import Case, check_allocations, check_lanes, check_launch, check_many_lanes, check_order, equal  # noqa: E402
+
+
+# ---- what a replay can be asked: everything but functions and lines, which are those of the program that plays ----
+
+
+def check_linked(*kernels):
+    """Each operation of these came from a node that was made in another call."""
+    def check(m):
+        for kernel in kernels:
+            linked = sum(leaf["metrics"]["inclusive"]["operations"] for frames, leaf in m.paths(kernel)
+                         if any(f["kind"] == "link" for f in frames))
+            yield equal(f"{kernel}: operations that say where their node was made", linked, m.kernels().get(kernel))
+    return check
+
+
+def check_times(within_ns):
+    def check(m):
+        spin = m.rows("spin")
+        first = [op for op in spin if op["lane"] == min(o["lane"] for o in spin)]
+        off = [op["start_ns"] - op["enter_ns"] - 5000 for op in first]
+        yield f"starts are 5 us after the calls, within {within_ns} ns though the clock drifts", max(map(abs, off)) <= within_ns, str(sorted(off))
+        lengths = [op["end_ns"] - op["start_ns"] for op in m.rows(kind="kernel")]
+        yield "kernels last 10 us", 9900 <= min(lengths) and max(lengths) <= 10100, f"{min(lengths)} to {max(lengths)}"
+    return check
+
+
+def check_synthetic(m):
+    yield equal("lanes of spin", sorted(len(ops) for ops in m.by_lane("spin").values()), [100, 100])
+    yield equal("allocations", m.objects().get("device"), {"count": 1, "bytes": 4096, "alive": 1, "alive_bytes": 4096})
+    yield equal("block size", m.kernel("spin")["work"]["local"], [64])
+    yield from check_linked("captured")(m)
+
+
+# Sonde may read both clocks while the replay's jump from one entry to the next, at most 40 us: its own readings tell it,
+# but those that a capture of a replay keeps do not.
+MADE = {
+    "synthetic": Case("synthetic", [], {"spin": 200, "captured": 150}, {"write": (1, 4096)}, [check_synthetic, check_times(1000)]),
+    "again": Case("again", [], {"spin": 200, "captured": 150}, {"write": (1, 4096)}, [check_synthetic, check_times(50000)]),
+}
+CHECKS = {
+    "streams": [check_order],
+    "per-thread-streams": [check_lanes("own", 8, 100)],
+    "thousand-streams": [check_many_lanes],
+    "launch-attributes": [check_launch],
+    "memory": [check_allocations],
+    "graphs": [check_linked("first", "second", "built", "replaced")],
+    "graph-changes": [check_linked("before", "after", "side")],
+}
+
+
+class Replay:
+    def __init__(self, options):
+        self.sonde, self.programs, self.work = os.path.abspath(options.sonde), os.path.abspath(options.programs), os.path.abspath(options.work)
+        self.failed = 0
+        shutil.rmtree(self.work, ignore_errors=True)
+        os.makedirs(self.work)
+
+    def check(self, _case, what, holds, detail=""):
+        self.failed += not holds
+        print(f"{'ok  ' if holds else 'FAIL'} {what}" + (f" ({detail})" if detail and not holds else ""))
+
+    def play(self, capture, truth=None, options=(), **env):
+        """The measurement of a program that does what the capture says."""
+        path = os.path.join(self.work, "m.sonde")
+        env = harness.environment(**{"SONDE_CUPTI": os.path.join(self.programs, "libcupti-replay.so"), **env})
+        outcome = harness.run([self.sonde, "record", "-q", "--force", "-o", path, *options, "--",
+                               os.path.join(self.programs, "replay-play"), capture], env, self.work, 110)
+        self.check("", "the program ended well", outcome.status == 0 and outcome.out == b"played\n",
+                   f"{harness.describe(outcome.status)} {harness.tail(outcome.out)} {harness.tail(outcome.err)}")
+        return harness.Measurement(self.sonde, path, harness.read_truth(truth) if truth else {}, outcome)
+
+    def make_synthetic(self):
+        capture = os.path.join(self.work, "synthetic.cap")
+        harness.run([os.path.join(self.programs, "replay-synthetic"), capture], harness.environment(), self.work, 60)
+        return capture
+
+    def capture_again(self):
+        capture = os.path.join(self.work, "again.cap")
+        self.play(self.make_synthetic(), SONDE_CUPTI=os.path.join(self.programs, "libcupti-capture.so"),
+                  SONDE_CAPTURE_CUPTI=os.path.join(self.programs, "libcupti-replay.so"), SONDE_CAPTURE_FILE=capture)
+        return capture
+
+    def test(self, name):
+        if case := MADE.get(name):
+            m = self.play(self.make_synthetic() if name == "synthetic" else self.capture_again())
+        else:
+            case = next(c for c in cases.CASES if c.name == name)
+            case.checks = CHECKS.get(name, [])
+            data = os.path.join(HERE, "data", name)
+            m = self.play(data + ".cap.zst", data + ".truth", case.options)
+        cases.compare_numbers(self, case, m)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name")
+    for option in ("--sonde", "--programs", "--work"):
+        parser.add_argument(option, required=True)
+    options = parser.parse_args()
+    replay = Replay(options)
+    replay.test(options.name)
+    if not replay.failed:
+        shutil.rmtree(replay.work, ignore_errors=True)
+    return 1 if replay.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
