@@ -83,6 +83,10 @@ struct sonde_backend {
      * also once at the start, and again with the same value. */
     void (*range)(bool on);
 
+    /* Optional. The device (of sonde_device_add) that is current in the calling
+     * thread of the program; 0 none, or not known. */
+    uint32_t (*device_here)(void);
+
     /* Optional. A thread's stack goes through this module for the first time;
      * `path` is its file. In that thread, within a hooked call. */
     void (*module)(const char *path);
@@ -140,6 +144,17 @@ void sonde_call_leave(struct sonde_call *call);
  * take it (memory budget spent), it counts the loss and calls release(token). */
 void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit);
 void sonde_call_end(struct sonde_call *call);
+
+/* An operation of a higher level (a collective), which the calling thread's latest
+ * hooked call carries out: it has that call's context, and the times of what the
+ * call submitted with a key. Without one key of its own it has no times. Of `submit`
+ * count kind, lane, name, work, object and bytes. Not inside a hooked call. */
+enum sonde_over {
+    SONDE_OVER_DONE,
+    SONDE_OVER_NOTHING, /* that call submitted nothing: the operation did not happen (it was captured) */
+    SONDE_OVER_NO_CALL, /* the thread has made no call, or is not recorded */
+};
+enum sonde_over sonde_submit_over(const struct sonde_submit *submit);
 
 /* What the runtime reported about one finished operation. */
 struct sonde_completion {

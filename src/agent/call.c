@@ -98,7 +98,8 @@ static void drop(struct sonde_thread *t, const struct sonde_submit *s, enum sond
         sonde__agent_late();
 }
 
-void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
+/* `over`: the key of the operation that this one stands over; 0 none. */
+static void submit_op(struct sonde_call *call, const struct sonde_submit *submit, uint64_t over)
 {
     struct sonde_thread *t = call->thread;
     sonde__count(&t->count.seen, !(submit->flags & SONDE_SUBMIT_MANY)); /* those are counted when they come */
@@ -123,9 +124,37 @@ void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submi
     if (submit->key) { /* its completions bring the leaf, the lane and the rest */
         e->token = submit->key;
         e->flags |= submit->flags & SONDE_SUBMIT_MANY ? SONDE_EVENT_KEYED | SONDE_EVENT_MANY : SONDE_EVENT_KEYED;
+    } else if (over) {
+        e->token = over;
+        e->flags |= SONDE_EVENT_OVER;
     }
     sonde__channel_publish(&t->channel);
     call->submitted = true;
+}
+
+void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
+{
+    submit_op(call, submit, 0);
+    call->thread->last_call.key = submit->flags & SONDE_SUBMIT_MANY ? 0 : submit->key;
+}
+
+enum sonde_over sonde_submit_over(const struct sonde_submit *submit)
+{
+    uint64_t ticks = sonde__ticks();
+    struct sonde_thread *t = sonde__self;
+    if (!t || !sonde__flag || atomic_load_explicit(sonde__flag, memory_order_relaxed) != SONDE_FLAG_ON || !t->last_context)
+        return SONDE_OVER_NO_CALL;
+    if (t->busy || !t->last_call.submitted)
+        return SONDE_OVER_NOTHING;
+    t->busy = 1;
+    struct sonde_call call = {.thread = t, .enter_ns = t->last_call.enter_ns, .leave_ns = t->last_call.leave_ns,
+                              .node = t->last_context, .submitted = true};
+    submit_op(&call, &(struct sonde_submit){.kind = submit->kind, .lane = submit->lane, .name = submit->name,
+                                            .work = submit->work, .object = submit->object, .bytes = submit->bytes},
+              t->last_call.key);
+    t->busy = 0;
+    sonde__count(&t->count.hook_ticks, sonde__ticks() - ticks);
+    return SONDE_OVER_DONE;
 }
 
 void sonde_call_end(struct sonde_call *call)
@@ -143,6 +172,9 @@ void sonde_call_end(struct sonde_call *call)
             sonde__channel_publish(&t->channel);
         }
     }
+    t->last_call.enter_ns = call->enter_ns;
+    t->last_call.leave_ns = call->leave_ns;
+    t->last_call.submitted = call->submitted;
     sonde__count(&t->count.calls, 1);
     sonde__count(&t->count.call_ns, call->leave_ns - call->enter_ns);
     t->busy = 0;

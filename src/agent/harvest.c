@@ -141,6 +141,11 @@ static void take_event(const struct sonde_event *e, struct sonde_thread *finder)
 {
     struct sonde_activity found = {.event = *e, .parts = e->flags & SONDE_EVENT_FURTHER ? 0 : SONDE_ACT_CALL};
     struct sonde_lane *lane = e->op_node ? lane_of(e->lane) : NULL;
+    if (e->flags & SONDE_EVENT_OVER) {
+        if (sonde__match_over(e, &found))
+            hand_over(finder, &found);
+        return;
+    }
     if (e->flags & SONDE_EVENT_KEYED)
         sonde__match_keep(e);
     if (e->op_node && e->token && lane) {

@@ -5,7 +5,10 @@
  * makes many operations (a graph) stays until it has been quiet for long. A
  * completion may overtake its submission, whose call has not returned or whose
  * channel has not been emptied yet; it waits in a list, and is tried again at
- * every turn. All under harvest_lock; completions on the monitor thread only.
+ * every turn. An operation that stands over another one (a collective over its
+ * kernel) waits with it and shares its fate; one that comes late finds the times
+ * among those of the last completions. All under harvest_lock; completions on
+ * the monitor thread only.
  */
 #include "agent.h"
 
@@ -15,11 +18,13 @@
 #define MANY_KEPT     1024u         /* submissions of many that are never given up */
 #define QUIET_NS      10000000000u  /* others are when nothing came for so long */
 #define EARLY_NS      30000000000u  /* a completion waits so long for its submission */
+#define DONE_KEPT     1024u         /* completions, by the low bits of their keys */
 
 struct submission {
     struct sonde_event event;
     uint64_t heard_ns;          /* of many: when the last completion came */
     struct submission *next;    /* of many: oldest first; or in the free list */
+    struct submission *over;    /* operations that stand over this one */
 };
 
 struct early {
@@ -37,6 +42,7 @@ static struct {
     struct submission *many, **many_tail, *submission_free;
     struct early *early, **early_tail, *early_free;
     struct sonde_thread *contexts; /* where nodes of reported operations are made */
+    struct { uint64_t key; struct sonde_times times; enum sonde_poll result; } done[DONE_KEPT];
 } M;
 
 /* ---- the table ------------------------------------------------------------------ */
@@ -111,12 +117,17 @@ static void lose(const struct sonde_event *e)
         sonde__agent.unmatched_by_key++;
 }
 
+static void free_submission(struct submission *s)
+{
+    s->next = M.submission_free;
+    M.submission_free = s;
+}
+
 static void forget_submission(struct entry *e)
 {
     struct submission *s = e->submission;
     take_out(e);
-    s->next = M.submission_free;
-    M.submission_free = s;
+    free_submission(s);
 }
 
 /* Of the submissions of many, those that have long been quiet. */
@@ -156,7 +167,45 @@ size_t sonde__match_waiting(void)
     return M.count - M.many_count;
 }
 
+bool sonde__match_over(const struct sonde_event *e, struct sonde_activity *found)
+{
+    struct entry *under = find(e->token);
+    REFILL(M.submission_free, struct submission);
+    struct submission *s = under ? M.submission_free : NULL;
+    if (s) {
+        M.submission_free = s->next;
+        *s = (struct submission){.event = *e, .over = under->submission->over};
+        under->submission->over = s;
+        return false;
+    }
+    *found = (struct sonde_activity){.event = *e, .parts = SONDE_ACT_OP, .result = SONDE_POLL_NO_TIMES};
+    if (M.done[e->token % DONE_KEPT].key == e->token) {
+        found->times = M.done[e->token % DONE_KEPT].times;
+        found->result = (uint16_t)M.done[e->token % DONE_KEPT].result;
+    }
+    return true;
+}
+
 /* ---- completions --------------------------------------------------------------------- */
+
+/* Those that stand over it end with it. */
+static void deliver_over(struct submission *s, const struct sonde_completion *c)
+{
+    for (struct submission *next; s; s = next) {
+        const struct sonde_activity found = {.event = s->event, .times = c->times, .parts = SONDE_ACT_OP,
+                                             .result = (uint16_t)c->result};
+        next = s->over;
+        free_submission(s);
+        sonde__monitor_take(&found);
+    }
+}
+
+static void remember(const struct sonde_completion *c)
+{
+    M.done[c->key % DONE_KEPT].key = c->key;
+    M.done[c->key % DONE_KEPT].times = c->times;
+    M.done[c->key % DONE_KEPT].result = c->result;
+}
 
 struct sonde_thread *sonde__context_of_reports(void)
 {
@@ -181,10 +230,14 @@ static void deliver(struct entry *entry, const struct sonde_completion *c)
     if (s->event.flags & SONDE_EVENT_MANY) {
         sonde__agent.seen_by_report++;
         s->heard_ns = sonde__agent.now_ns;
-    } else {
-        forget_submission(entry);
+        sonde__monitor_take(&found);
+        return;
     }
+    struct submission *over = s->over;
+    forget_submission(entry);
+    remember(c);
     sonde__monitor_take(&found);
+    deliver_over(over, c);
 }
 
 static void keep_early(const struct sonde_completion *c)
@@ -265,8 +318,8 @@ void sonde__match_abandon(void)
 {
     retry_early(true);
     for (uint32_t i = 0; M.entries && i <= M.mask; i++)
-        if (M.entries[i].key)
-            lose(&M.entries[i].submission->event);
+        for (const struct submission *s = M.entries[i].submission; s; s = s->over)
+            lose(&s->event);
     if (M.entries)
         memset(M.entries, 0, (M.mask + 1) * sizeof *M.entries);
     M.count = M.many_count = 0;

@@ -153,10 +153,80 @@ static void lost(void **state)
     harness_remove();
 }
 
+static enum sonde_over stand_over(uint32_t lane, uint64_t bytes)
+{
+    return sonde_submit_over(&(struct sonde_submit){.kind = SONDE_OP_COLLECTIVE, .lane = lane, .bytes = bytes,
+                                                    .name = sonde_string("AllReduce", 9)});
+}
+
+/* Count, bytes and time of what the profile has on a lane below this API call's node. */
+static struct sonde_row_profile sum_below(const struct sonde_process *p, uint32_t lane, uint32_t api_node)
+{
+    struct sonde_row_profile sum = {0};
+    for (uint32_t i = 1; i < p->profile_count; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        const struct sonde_row_node *node = sonde_process_node(p, row->node, NULL);
+        if (row->lane != lane || !node || node->parent != api_node)
+            continue;
+        sum.count += row->count;
+        sum.timed += row->timed;
+        sum.bytes += row->bytes;
+        sum.sum_ns += row->sum_ns;
+    }
+    return sum;
+}
+
+/* Operations that stand over others: before the report, after it, over what has no key, over nothing. */
+static void over(void **state)
+{
+    (void)state;
+    harness_setup("match-over", NULL);
+    uint32_t stream = new_stream(), group = harness_queue(0), context;
+    uint64_t enter;
+    assert_int_equal(stand_over(group, 1), SONDE_OVER_NOTHING); /* the last call was a wait */
+    for (uint64_t i = 1; i <= 100; i++) {
+        assert_true(harness_submit(i, 0, &context, &enter));
+        assert_int_equal(stand_over(group, 10), SONDE_OVER_DONE);
+        if (i % 2)
+            assert_int_equal(stand_over(group, 10), SONDE_OVER_DONE);
+        report(i, stream, enter, 0, 0);
+    }
+    assert_true(harness_submit(101, 0, NULL, &enter));
+    report(101, stream, enter, 0, 0);
+    assert_true(sonde__monitor_flush(SONDE_FLUSH_STORE, HARNESS_PATIENCE_S * 1000u));
+    assert_int_equal(stand_over(group, 10), SONDE_OVER_DONE); /* too late to wait with it */
+    assert_true(harness_submit(102, SONDE_SUBMIT_MANY, NULL, &enter));
+    assert_int_equal(stand_over(group, 10), SONDE_OVER_DONE); /* no operation whose times it could have */
+    report(102, stream, enter, 0, 0);
+    assert_true(harness_submit(103, 0, NULL, &enter)); /* never reported, */
+    assert_int_equal(stand_over(group, 10), SONDE_OVER_DONE); /* so neither ends */
+
+    struct sonde_measurement *m = harness_finish();
+    assert_non_null(m);
+    const struct sonde_process *p = &m->processes[0];
+    const struct sonde_ledger *l = &p->header.ledger;
+    assert_int_equal(l->seen, 103 + 153);
+    assert_int_equal(l->done, 102 + 152);
+    assert_int_equal(l->unmatched, 2);
+    assert_int_equal(l->no_times, 1);
+    assert_int_equal(l->bad_time, 0);
+    const struct sonde_row_profile sum = sum_below(p, group, context);
+    assert_int_equal(sum.count, 150);
+    assert_int_equal(sum.timed, 150);
+    assert_int_equal(sum.bytes, 1500);
+    assert_int_equal(sum.sum_ns, 150 * 5000);
+    uint64_t bytes = 0;
+    assert_int_equal(profile_sum(p, group, &bytes), 152);
+    assert_int_equal(profile_sum(p, stream, &bytes), 102);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_any_order), cmocka_unit_test(early), cmocka_unit_test(many), cmocka_unit_test(lost),
+        cmocka_unit_test(over),
     };
     if (argc < 2)
         return 2;
