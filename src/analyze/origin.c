@@ -49,10 +49,10 @@ static bool is_generated(const char *file)
 static bool is_linked_runtime(const char *function, const char *file)
 {
     const char *base = sonde_path_base(file);
-    if (strstr(function, "__device_stub__") || !strcmp(base, "cuda_runtime.h") || !strcmp(base, "host_runtime.h"))
+    if (strstr(function, "__device_stub__") || begins(function, "__cuda") || !strcmp(base, "cuda_runtime.h") ||
+        !strcmp(base, "host_runtime.h"))
         return true;
-    return !*file && (begins(function, "libcudart_static_") || begins(function, "__cuda") ||
-                      (begins(function, "cuda") && function[4] >= 'A' && function[4] <= 'Z'));
+    return !*file && (begins(function, "libcudart_static_") || (begins(function, "cuda") && function[4] >= 'A' && function[4] <= 'Z'));
 }
 
 enum sonde_cct_origin sonde_origin_of(const char *function, const char *module, const char *file)
