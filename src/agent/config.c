@@ -30,6 +30,7 @@ bool sonde__config_read(struct sonde_config *config)
     config->delay_ms = number("SONDE_DELAY_MS", 0);
     config->duration_ms = number("SONDE_DURATION_MS", 0);
     config->streams_per_thread = (uint32_t)number("SONDE_STREAMS_PER_THREAD", 256);
+    config->rank = sonde_rank_read();
     if (config->streams_per_thread == 0)
         config->streams_per_thread = 1;
     if (config->memory_bytes < 8u << 20)

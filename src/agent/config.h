@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/rank.h"
+
 struct sonde_config {
     char     out[3072];          /* SONDE_OUT: the measurement's directory; empty = nothing to do */
     bool     trace;              /* SONDE_TRACE */
@@ -15,6 +17,7 @@ struct sonde_config {
     uint64_t max_bytes;          /* SONDE_MAX_SIZE, 0 = no limit */
     uint64_t delay_ms, duration_ms; /* SONDE_DELAY_MS, SONDE_DURATION_MS, 0 = none */
     uint32_t streams_per_thread; /* SONDE_STREAMS_PER_THREAD */
+    struct sonde_rank rank;      /* by the launcher's variables, not ours */
 };
 
 /* False when this process is not to be measured. */

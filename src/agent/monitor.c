@@ -320,6 +320,9 @@ static void header_init(void)
     h->state = SONDE_PROCESS_RUNNING;
     h->pid = (uint32_t)getpid();
     h->trace = a->config.trace;
+    h->rank = a->config.rank.rank;
+    h->local_rank = a->config.rank.local_rank;
+    h->rank_count = a->config.rank.size;
     h->start_ns = h->stop_ns = sonde_now_ns();
     clock_gettime(CLOCK_REALTIME, &wall);
     h->wall_offset_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - h->start_ns;

@@ -24,7 +24,8 @@ static const struct sonde_option options[] = {
     {.name = "profile", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_PROFILE,
      .help = "keep sums per calling context only: bounded memory and disk for any run length"},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),
-     .help = "folder to write (default: PROGRAM.sonde); when it exists, a new number is added"},
+     .help = "folder to write (default: PROGRAM.sonde); when it exists, a new number is added; %{rank} in it stands for "
+             "the rank of a parallel job"},
     {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = AT(force),
      .help = "replace DIR when it is a Sonde measurement"},
     {.name = "quiet", .letter = 'q', .type = SONDE_OPTION_FLAG, .offset = AT(quiet),
@@ -73,6 +74,8 @@ static const struct sonde_example examples[] = {
     {"sonde record -- ./heat 2048 500", "Record a program; then: sonde report heat.sonde"},
     {"sonde record -o run.sonde python3 train.py", "The -- may be left out when the program's name does not begin with a dash."},
     {"sonde record --profile --delay 30s --duration 1m -- ./server", "A minute of a long run, sums only."},
+    {"sonde record -- mpirun -n 4 ./heat", "All ranks of one host in one measurement, each process with its rank."},
+    {"mpirun -n 64 sonde record -o heat-%{rank}.sonde -- ./heat", "One measurement for each rank, over several hosts."},
     {"sonde record --calibrate --pairs 20 -- ./heat 512 100", "How much slower is it under Sonde?"},
     {0},
 };

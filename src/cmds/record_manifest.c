@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/rank.h"
 #include "base/utf8.h"
 #include "format/rows.h"
 
@@ -58,6 +59,7 @@ static bool is_relevant(const char *entry)
         "I_MPI_", "UCX_", "NCCL_", "NVSHMEM_", "PYTORCH_", "TORCH_", "XLA_", "TF_", "JAX_", "TRITON_",
         "PMI_RANK=", "PMI_SIZE=", "PMIX_RANK=", "MV2_COMM_WORLD_",
         "SLURM_JOB_ID=", "SLURM_PROCID=", "SLURM_LOCALID=", "SLURM_NTASKS=", "SLURM_NNODES=", "SLURM_NODEID=",
+        "RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE=", "MASTER_ADDR=", "MASTER_PORT=", "PMIX_SIZE=", "MPI_LOCALRANKID=",
         "PATH=", "LD_LIBRARY_PATH=", "LD_PRELOAD=", "PYTHONPATH=", "PYTHONHASHSEED=", "PYTHONUNBUFFERED=",
         "VIRTUAL_ENV=", "CONDA_PREFIX=", "LANG=", "LC_ALL=", "TMPDIR=", NULL,
     };
@@ -93,28 +95,17 @@ static json_t *environment_object(void)
 
 /* ---- what a launcher says about ranks ----------------------------------------------- */
 
-static void set_rank(json_t *ranks, const char *key, const char *const *names)
-{
-    for (; *names; names++) {
-        const char *text = getenv(*names);
-        char *end;
-        long value = text ? strtol(text, &end, 10) : -1;
-        if (text && *text && !*end && value >= 0) {
-            set_number(ranks, key, (uint64_t)value);
-            return;
-        }
-    }
-}
-
+/* Of record itself: those of each measured process are in its own header. */
 static json_t *ranks_object(void)
 {
-    static const char *const rank[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID", NULL};
-    static const char *const size[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS", NULL};
-    static const char *const local[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", NULL};
+    const struct sonde_rank r = sonde_rank_read();
     json_t *ranks = json_object();
-    set_rank(ranks, "rank", rank);
-    set_rank(ranks, "size", size);
-    set_rank(ranks, "local_rank", local);
+    if (r.rank)
+        set_number(ranks, "rank", r.rank - 1);
+    if (r.size)
+        set_number(ranks, "size", r.size);
+    if (r.local_rank)
+        set_number(ranks, "local_rank", r.local_rank - 1);
     return ranks;
 }
 

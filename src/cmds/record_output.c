@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/rank.h"
+
 enum { HIGHEST_NUMBER = 100000 };
 #define SUFFIX ".sonde"
 
@@ -72,24 +74,47 @@ static int check_writable(const char *path, struct sonde_diag *diag)
     return why ? fail(diag, "cannot write into", path, why) : SONDE_OK;
 }
 
+/* -o with %{rank} replaced: `mpirun sonde record -o run-%{rank}.sonde` writes one measurement per rank. */
+static int name_output(const char *given, char *out, size_t size, struct sonde_diag *diag)
+{
+    static const char place[] = "%{rank}";
+    size_t used = 0;
+    const uint32_t rank = strstr(given, place) ? sonde_rank_read().rank : 1;
+    if (!rank) {
+        sonde_diag_set(diag, SONDE_EINVALID, given, "cannot make the folder");
+        snprintf(diag->why, sizeof diag->why, "no launcher (MPI, Slurm, torchrun) has set a rank");
+        return SONDE_EINVALID;
+    }
+    for (const char *at = given; *at && used < size;) {
+        const char *next = strstr(at, place);
+        const int length = (int)(next ? (size_t)(next - at) : strlen(at));
+        used += (size_t)(next ? snprintf(out + used, size - used, "%.*s%u", length, at, rank - 1)
+                              : snprintf(out + used, size - used, "%s", at));
+        at = next ? next + sizeof place - 1 : at + length;
+    }
+    if (!*given)
+        *out = 0;
+    return used < size ? SONDE_OK : fail(diag, "cannot make the folder", given, ENAMETOOLONG);
+}
+
 int record_output_make(const struct record_options *options, const char *program,
                        struct record_paths *paths, struct sonde_diag *diag)
 {
     char base[PATH_MAX];
     const char *slash = strrchr(program, '/');
+    int error = SONDE_OK;
     if (options->output)
-        snprintf(base, sizeof base, "%s", options->output);
+        error = name_output(options->output, base, sizeof base, diag);
     else
         snprintf(base, sizeof base, "%s%s", slash ? slash + 1 : program, SUFFIX);
+    if (error)
+        return error;
     if (!*base)
         return fail(diag, "cannot make a folder without a name", NULL, EINVAL);
 
     struct stat st;
-    if (options->force && lstat(base, &st) == 0) {
-        int error = record_output_remove(base, diag);
-        if (error)
-            return error;
-    }
+    if (options->force && lstat(base, &st) == 0 && (error = record_output_remove(base, diag)) != SONDE_OK)
+        return error;
     for (int number = 1;; number++) {
         if (numbered_name(base, number, paths->shown, sizeof paths->shown))
             return fail(diag, "cannot make the folder", base, ENAMETOOLONG);
@@ -98,7 +123,6 @@ int record_output_make(const struct record_options *options, const char *program
         if (errno != EEXIST || number == HIGHEST_NUMBER)
             return fail(diag, "cannot make the folder", paths->shown, errno);
     }
-    int error = SONDE_OK;
     if (!realpath(paths->shown, paths->output))
         error = fail(diag, "cannot find the folder", paths->shown, errno);
     if (!error && strlen(paths->output) > PATH_MAX - 512) /* room for HOST-PID-N and a file's name */

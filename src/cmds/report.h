@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "analyze/profile.h"
+#include "analyze/rank.h"
 #include "analyze/totals.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -100,6 +101,8 @@ void report_function(struct sonde_text *out, const char *name);
 const char *report_group_name(const struct sonde_group *group);
 /* "read device→host": the kind of copy with its direction, where that is known. */
 const char *report_copy_name(const struct sonde_group *group);
+/* "rank 3 of 8, node2-4711-1": a process of a measurement. */
+void report_process(struct sonde_text *out, const struct sonde_process *p);
 /* "0 NVIDIA H200". */
 void report_device(const struct report *r, struct sonde_text *out, uint32_t process, uint32_t device);
 /* Command line that was recorded, else the program's name. */

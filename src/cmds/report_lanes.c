@@ -37,8 +37,11 @@ static void label(const struct report *r, const struct sonde_lane_use *use, stru
     }
     if (*name)
         sonde_text_format(out, " “%s”", name);
-    if (r->m->process_count > 1 && lane->kind == SONDE_LANE_KIND_THREAD)
-        sonde_text_format(out, " (%s)", p->name);
+    if (r->m->process_count > 1 && lane->kind == SONDE_LANE_KIND_THREAD) {
+        sonde_text_add(out, " (");
+        report_process(out, p);
+        sonde_text_add(out, ")");
+    }
 }
 
 static void lane_row(const struct report *r, struct table *t, const struct sonde_lane_use *use)
@@ -89,7 +92,7 @@ static json_t *lane_json(const struct report *r, const struct sonde_lane_use *us
     const struct sonde_process *p = &r->m->processes[use->process];
     const struct sonde_row_lane *lane = lane_of(r, use);
     bool queue = lane->kind == SONDE_LANE_KIND_QUEUE, known = queue || use->timed;
-    return json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
+    json_t *value = json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
         "process", p->name, "lane", (int)use->lane, "kind", queue ? "queue" : "thread",
         "name", report_json_text(sonde_process_string(p, lane->name)),
         "tid", queue ? json_null() : json_integer(lane->tid),
@@ -103,6 +106,8 @@ static json_t *lane_json(const struct report *r, const struct sonde_lane_use *us
         "first_ns", use->timed ? json_integer((json_int_t)use->first_ns) : json_null(),
         "last_ns", use->timed ? json_integer((json_int_t)use->last_ns) : json_null(),
         "longest_gap_ns", report_json_ns(use->timed, (double)use->longest_gap_ns));
+    sonde_rank_json(p, value);
+    return value;
 }
 
 json_t *report_lanes_json(const struct report *r, struct sonde_diag *diag)

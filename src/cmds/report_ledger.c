@@ -106,11 +106,14 @@ static void print_processes(const struct report *r)
         const struct sonde_process *p = &r->m->processes[i];
         const char *how = p->header.state == SONDE_PROCESS_RUNNING ? "ended without an exit: killed, _exit, or still running"
                           : p->header.state == SONDE_PROCESS_OFF ? "the agent switched itself off" : NULL;
+        struct sonde_text name = {0};
+        report_process(&name, p);
         if (how)
-            report_say(r, "%s: %s", p->name, how);
+            report_say(r, "%s: %s", sonde_text_get(&name), how);
         for (uint32_t k = 0; k < p->note_count; k++)
             if (p->notes[k].text[0])
-                report_say(r, "%s: %s", p->name, p->notes[k].text);
+                report_say(r, "%s: %s", sonde_text_get(&name), p->notes[k].text);
+        sonde_text_fini(&name);
     }
 }
 
@@ -171,12 +174,14 @@ static json_t *processes_json(const struct report *r)
         for (uint32_t k = 0; k < p->note_count; k++)
             if (p->notes[k].text[0])
                 json_array_append_new(notes, report_json_text(p->notes[k].text));
-        json_array_append_new(array, json_pack("{s:s, s:i, s:s, s:o, s:b, s:o, s:I, s:I, s:i, s:o}",
+        json_t *value = json_pack("{s:s, s:i, s:s, s:o, s:b, s:o, s:I, s:I, s:i, s:o}",
             "name", p->name, "pid", (int)p->header.pid, "state", state_name(p->header.state),
             "executable", report_json_text(p->header.executable), "trace", p->header.trace != 0,
             "wall_ns", report_json_ns(wall > 0, (double)wall),
             "seen", (json_int_t)sonde_process_seen(p), "done", (json_int_t)p->header.ledger.done,
-            "damaged_chunks", (int)p->damaged_chunks, "notes", notes));
+            "damaged_chunks", (int)p->damaged_chunks, "notes", notes);
+        sonde_rank_json(p, value);
+        json_array_append_new(array, value);
     }
     return array;
 }

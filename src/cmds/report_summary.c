@@ -30,11 +30,13 @@ static void add_command(const struct report *r, struct sonde_text *line)
 static void print_title(const struct report *r)
 {
     const struct sonde_totals *t = &r->totals;
-    char number[SONDE_NUMBER_MAX];
+    char number[SONDE_NUMBER_MAX], rank[SONDE_RANK_MAX];
     struct sonde_text line = {0};
     add_command(r, &line);
     sonde_text_add(&line, " · ");
     plural(&line, r->m->process_count, "process", "processes");
+    if (r->m->process_count == 1 && *sonde_rank_text(&r->m->processes[0], rank))
+        sonde_text_format(&line, " (%s)", rank);
     sonde_text_add(&line, ", ");
     plural(&line, t->threads, "thread", "threads");
     sonde_text_add(&line, " · ");
@@ -188,7 +190,7 @@ static json_t *devices_json(const struct report *r)
         const struct sonde_process *p = &r->m->processes[use->process];
         bool named = use->device < p->device_count;
         bool wall = use->wall_ns > 0, timed = use->timed;
-        json_array_append_new(array, json_pack("{s:s, s:i, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
+        json_t *value = json_pack("{s:s, s:i, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
             "process", p->name, "device", use->device ? (int)use->device - 1 : 0,
             "name", report_json_text(named ? sonde_process_string(p, p->devices[use->device].name) : ""),
             "platform", report_json_text(named ? sonde_process_string(p, p->devices[use->device].platform) : ""),
@@ -198,7 +200,9 @@ static json_t *devices_json(const struct report *r)
             "kernel_ns", report_json_ns(timed, (double)use->kernel_ns),
             "copy_ns", report_json_ns(timed, (double)use->copy_ns),
             "idle_ns", report_json_ns(wall && timed, use->wall_ns > use->busy_ns
-                                                ? (double)(use->wall_ns - use->busy_ns) : 0)));
+                                                ? (double)(use->wall_ns - use->busy_ns) : 0));
+        sonde_rank_json(p, value);
+        json_array_append_new(array, value);
     }
     return array;
 }

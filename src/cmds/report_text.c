@@ -155,14 +155,24 @@ const char *report_group_name(const struct sonde_group *group)
     return group->op ? sonde_op_kind_name(group->op) : "unknown";
 }
 
+void report_process(struct sonde_text *out, const struct sonde_process *p)
+{
+    char rank[SONDE_RANK_MAX];
+    sonde_rank_text(p, rank);
+    sonde_text_format(out, "%s%s%s", rank, *rank ? ", " : "", p->name);
+}
+
 void report_device(const struct report *r, struct sonde_text *out, uint32_t process, uint32_t device)
 {
     const struct sonde_process *p = &r->m->processes[process];
     const char *name = device && device < p->device_count
                            ? sonde_process_string(p, p->devices[device].name) : "";
     sonde_text_format(out, "%u %s", device ? device - 1 : 0, *name ? name : "unknown device");
-    if (r->m->process_count > 1)
-        sonde_text_format(out, " (%s)", p->name);
+    if (r->m->process_count > 1) {
+        sonde_text_add(out, " (");
+        report_process(out, p);
+        sonde_text_add(out, ")");
+    }
 }
 
 static bool needs_quotes(const char *word)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/rank.h"
 #include "base/utf8.h"
 #include "names.h"
 
@@ -238,6 +239,7 @@ static json_t *process(struct writer *w, uint32_t index)
                             "state", sonde_state_text(h->state), "trace", (int)h->trace, "start_ns",
                             number(h->start_ns), "stop_ns", number_or_null(h->stop_ns), "wall_offset_ns",
                             number(h->wall_offset_ns), "clock_bound_ns", number(h->clock_bound_ns));
+    sonde_rank_json(p, all);
     json_object_set_new(all, "devices", devices(w, p));
     json_object_set_new(all, "lanes", lanes(w, p));
     json_object_set_new(all, "works", works(p));

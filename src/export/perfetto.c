@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/rank.h"
 #include "base/utf8.h"
 #include "layout.h"
 #include "names.h"
@@ -106,6 +107,9 @@ static void describe_process(struct writer *w)
     Track                              track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
     Sonde__Perfetto__ProcessDescriptor process = SONDE__PERFETTO__PROCESS_DESCRIPTOR__INIT;
     struct sonde_text                  name = {0}, room = {0};
+    char rank[SONDE_RANK_MAX];
+    if (*sonde_rank_text(p, rank)) /* first: viewers cut long names */
+        sonde_text_format(&name, "%s: ", rank);
     sonde_text_format(&name, "%s (%s)", p->header.executable[0] ? sonde_path_base(p->header.executable) : "process",
                       p->name);
     process.has_pid = 1;

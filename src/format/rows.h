@@ -133,6 +133,9 @@ struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_
     struct sonde_ledger ledger; /* totals; per lane in struct sonde_row_lane */
     struct { uint64_t count, busy_ns, first_ns, last_ns; } device_busy[64]; /* [device id], union of intervals */
     struct { uint64_t kernel_ns, copy_ns; } device_group[64];               /* [device id], unions */
+    uint32_t rank, local_rank; /* of a parallel job, plus one; 0 = no launcher said so */
+    uint32_t rank_count;       /* 0 unknown */
+    uint32_t reserved1;
 };
 static_assert(sizeof(struct sonde_segment) == SONDE_SEGMENT_HEADER, "format");
 static_assert(sizeof(struct sonde_ledger) == 8 * (16 + 28), "format");
