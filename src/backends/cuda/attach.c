@@ -290,6 +290,7 @@ const struct sonde_backend sonde_backend_cuda = {
     .release = release,
     .sync_clocks = sonde__cuda_clock_sync,
     .collect = sonde__cuda_collect,
+    .device_here = sonde__cuda_device_here,
     .range = range,
     .forked = forked,
 };

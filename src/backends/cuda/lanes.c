@@ -7,6 +7,7 @@
  */
 #include "sonde_cuda.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,6 +82,22 @@ struct sonde_cuda_device *sonde__cuda_device(uint32_t ordinal)
     ck_spinlock_unlock(&making);
     sonde__cuda_quiet(false);
     return atomic_load_explicit(&d->id, memory_order_relaxed) ? d : NULL;
+}
+
+uint32_t sonde__cuda_device_here(void)
+{
+    CUdevice ordinal;
+    CUresult (*get)(CUdevice *device) = NULL;
+    void *driver = atomic_load(&sonde__cuda_on) ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
+    if (!driver)
+        return 0;
+    *(void **)&get = dlsym(driver, "cuCtxGetDevice");
+    sonde__cuda_quiet(true);
+    const bool known = get && get(&ordinal) == CUDA_SUCCESS && ordinal >= 0;
+    sonde__cuda_quiet(false);
+    dlclose(driver);
+    const struct sonde_cuda_device *device = known ? sonde__cuda_device((uint32_t)ordinal) : NULL;
+    return device ? atomic_load(&device->id) : 0;
 }
 
 struct sonde_cuda_device *sonde__cuda_device_next(uint32_t *at)

@@ -136,6 +136,8 @@ struct sonde_cuda_device {
 #define SONDE_CUDA_DEVICES_MAX 64u
 /* The device with this number in the program; makes it known at first. NULL: none. */
 struct sonde_cuda_device *sonde__cuda_device(uint32_t ordinal);
+/* The id of the device that is current in the calling thread. 0: none. */
+uint32_t sonde__cuda_device_here(void);
 /* Every device known so far, one after the other: *at begins with 0. */
 struct sonde_cuda_device *sonde__cuda_device_next(uint32_t *at);
 /* Lane of a stream as records name it. 0: no room. */
