@@ -72,12 +72,12 @@ class Bench:
         if not headers or not library:
             print("skipped: the toolkit has no CUPTI (cupti.h, libcupti.so)")
             sys.exit(harness.SKIP)
-        toolkit, folder = os.path.dirname(os.path.dirname(os.path.realpath(nvcc))), os.path.dirname(library)
+        toolkit, folder = harness.toolkit_of(nvcc), os.path.dirname(library)
         self.floor, self.launch = os.path.join(self.work, "libgpu-floor.so"), os.path.join(self.work, "gpu-launch")
         major, minor = gpu.capability
         for command in (
                 ["gcc", "-std=c17", "-O2", "-fPIC", "-shared", "-I", os.path.join(ROOT, "src"), "-isystem", headers, "-isystem",
-                 f"{toolkit}/include", "-isystem", "/usr/local/cuda/include", os.path.join(HERE, "gpu_floor.c"), "-o", self.floor,
+                 f"{toolkit}/include", os.path.join(HERE, "gpu_floor.c"), "-o", self.floor,
                  f"-L{folder}", "-lcupti", f"-Wl,-rpath,{folder}", "-pthread"],
                 [nvcc, f"-arch=sm_{major}{minor}", "-std=c++17", "-O2", os.path.join(HERE, "gpu_launch.cu"), "-o", self.launch]):
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)

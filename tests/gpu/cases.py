@@ -58,7 +58,8 @@ def check_counts(m):
     yield called_from(m, [add], "add", "launch_adds", marked_line(source("counts"), "add"))
     twice = [c for c in kernels["twice"]["callers"] if any(named(f, "launch_twice") for f in c["frames"])]
     yield equal("launches of twice under launch_twice", sum(c["count"] for c in twice), 40)
-    yield equal("ways to twice", len(m.paths("twice")), 2)
+    ways = {tuple((f["name"], f["line"]) for f in frames if (f["file"] or "").endswith("counts.cu")) for frames, _ in m.paths("twice")}
+    yield equal("ways to twice", len(ways), 2)  # in the user's code: the first launch takes another way in the runtime
     yield equal("no bytes of kernels", add["bytes"], 0)
 
 

@@ -98,10 +98,15 @@ def find_nvcc():
     return None
 
 
+def toolkit_of(nvcc):
+    """Its folder; what is found in PATH may be a script that runs the real one."""
+    roots = [os.path.dirname(os.path.dirname(os.path.realpath(nvcc))), "/usr/local/cuda"]
+    return next((root for root in roots if os.path.exists(f"{root}/include/cuda_runtime.h")), roots[0])
+
+
 def cupti_of_toolkit(nvcc):
     """Its headers' folder and its library, each None when not there."""
-    root = os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))
-    roots = [root, "/usr/local/cuda"] + sorted(glob.glob("/usr/local/cuda-*"), reverse=True)
+    roots = [toolkit_of(nvcc), "/usr/local/cuda"] + sorted(glob.glob("/usr/local/cuda-*"), reverse=True)
     headers = next((d for r in roots for d in (f"{r}/extras/CUPTI/include", f"{r}/include")
                     if os.path.exists(f"{d}/cupti.h")), None)
     libraries = next((p for r in roots for p in (f"{r}/extras/CUPTI/lib64/libcupti.so", f"{r}/lib64/libcupti.so")
@@ -115,7 +120,7 @@ def cupti_of_toolkit(nvcc):
 def build_command(nvcc, gpu, name, target, variant):
     major, minor = gpu.capability
     headers, library = cupti_of_toolkit(nvcc)
-    toolkit = os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))
+    toolkit = toolkit_of(nvcc)
     command = [nvcc, "-std=c++17", f"-arch=sm_{major}{minor}", "-lineinfo", "-g", "-O1",
                "-Xcompiler", "-Wall,-Wextra,-fno-omit-frame-pointer,-fno-optimize-sibling-calls",
                "-o", target, os.path.join(HERE, "programs", name + ".cu")]

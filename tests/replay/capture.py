@@ -27,7 +27,7 @@ def build_library(nvcc, work):
     headers, cupti = harness.cupti_of_toolkit(nvcc)
     library = os.path.join(work, "libcupti-capture.so")
     subprocess.run(["gcc", "-std=c17", "-D_GNU_SOURCE", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-I", f"{ROOT}/src", "-I",
-                    f"{ROOT}/include", "-isystem", headers, "-isystem", "/usr/local/cuda/include", os.path.join(HERE, "capture.c"), "-o", library,
+                    f"{ROOT}/include", "-isystem", headers, "-isystem", f"{harness.toolkit_of(nvcc)}/include", os.path.join(HERE, "capture.c"), "-o", library,
                     "-ldl", "-pthread"], check=True)
     return library, cupti
 

@@ -27,6 +27,8 @@ static struct {
     uint32_t  version;
     const char *name[2][CBIDS];
     const struct device_entry *device[64];
+    const struct entry **clock; /* readings, by time */
+    uint32_t  clocks;
     uint64_t  begin_ns;         /* first entry, as captured */
 } F;
 
@@ -104,6 +106,8 @@ static void index_entry(const struct entry *e)
     }
 }
 
+static bool index_clocks(void);
+
 /* Entries lie unaligned in the file: each is copied to a place of its own. */
 const char *replay_open(const char *path)
 {
@@ -135,7 +139,7 @@ const char *replay_open(const char *path)
         at += sizeof head + head.bytes;
     }
     free(F.bytes);
-    return F.count ? NULL : "is empty";
+    return !F.count ? "is empty" : index_clocks() ? NULL : "does not fit into memory";
 }
 
 const struct device_entry *replay_device(unsigned ordinal)
@@ -173,31 +177,48 @@ static void set_time(const struct entry *e)
         atomic_store(&virtual_ns, then);
 }
 
+static uint64_t reading(const struct entry *e)
+{
+    uint64_t cupti_ns;
+    memcpy(&cupti_ns, body(e), sizeof cupti_ns);
+    return cupti_ns;
+}
+
 /* CUPTI's clock at a captured time: on the line through the readings around it. */
 static uint64_t cupti_at(uint64_t host)
 {
-    const struct entry *before = NULL, *after = NULL;
-    for (uint32_t i = 0; i < F.count; i++) {
-        const struct entry *e = F.entry[i];
-        if (e->kind != ENTRY_CLOCK)
-            continue;
-        if (e->host_ns <= host || !before) {
-            if (before && e->host_ns <= host)
-                after = NULL;
-            before = e;
-        } else if (!after) {
-            after = e;
-        }
+    uint32_t low = 0, high = F.clocks; /* the first reading after `host` */
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (F.clock[middle]->host_ns <= host)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    if (!before)
+    if (!F.clocks)
         return host;
-    uint64_t a, b;
-    memcpy(&a, body(before), sizeof a);
-    if (!after)
-        return a + (host - before->host_ns);
-    memcpy(&b, body(after), sizeof b);
-    const double rate = (double)(int64_t)(b - a) / (double)(int64_t)(after->host_ns - before->host_ns);
-    return a + (uint64_t)(int64_t)((double)(int64_t)(host - before->host_ns) * rate);
+    const struct entry *before = F.clock[low ? low - 1 : 0], *after = low < F.clocks ? F.clock[low] : before;
+    const int64_t along = (int64_t)(host - before->host_ns), whole = (int64_t)(after->host_ns - before->host_ns);
+    const double rate = whole > 0 ? (double)(int64_t)(reading(after) - reading(before)) / (double)whole : 1.0;
+    return reading(before) + (uint64_t)(int64_t)((double)along * rate);
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct entry *a = *(const struct entry *const *)left, *b = *(const struct entry *const *)right;
+    return a->host_ns < b->host_ns ? -1 : a->host_ns > b->host_ns;
+}
+
+/* Threads write in the order of the lock, not of the clock. */
+static bool index_clocks(void)
+{
+    F.clock = malloc((F.count + 1) * sizeof *F.clock);
+    for (uint32_t i = 0; F.clock && i < F.count; i++)
+        if (F.entry[i]->kind == ENTRY_CLOCK)
+            F.clock[F.clocks++] = F.entry[i];
+    if (F.clock)
+        qsort(F.clock, F.clocks, sizeof *F.clock, by_time);
+    return F.clock != NULL;
 }
 
 /* ---- playing ------------------------------------------------------------------------ */
