@@ -14,6 +14,7 @@ struct sonde_lane_use {
     uint32_t process, lane;
     uint64_t count;             /* queue: operations in the profile; thread: API calls in the trace */
     uint64_t traced;            /* rows found in the trace */
+    uint64_t ranges;            /* thread: ranges and marks that the program named, in the trace */
     uint64_t sum_ns;            /* queue: sum of durations in the profile; thread: time inside API calls */
     bool     timed;             /* busy, gap, first and last are known: the trace has times */
     uint64_t busy_ns;           /* union of the intervals */
@@ -25,7 +26,7 @@ struct sonde_lanes { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_lane_use) items; /* by process, lane */
 };
 
-/* Rows of one table (OP or CALL) in the traces of every process. */
+/* Rows of one table (OP, CALL or RANGE) in the traces of every process. */
 uint64_t sonde_trace_rows(const struct sonde_measurement *m, enum sonde_table table);
 
 /* Scan the traces of every process; rows are the unit of `progress` (may be NULL).

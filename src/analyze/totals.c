@@ -163,6 +163,14 @@ static bool clock_known(const struct sonde_process *p)
     return true;
 }
 
+bool sonde_process_clock_known(const struct sonde_process *p)
+{
+    bool timed = false;
+    for (uint32_t d = 0; d < DEVICES; d++)
+        timed |= p->header.device_busy[d].count > 0;
+    return timed && clock_known(p);
+}
+
 static void add_threads(struct sonde_totals *t, const struct sonde_process *p)
 {
     for (uint32_t i = 1; i < p->lane_count; i++)

@@ -27,6 +27,7 @@ static void label(const struct report *r, const struct sonde_lane_use *use, stru
     const struct sonde_process *p = &r->m->processes[use->process];
     const struct sonde_row_lane *lane = lane_of(r, use);
     const char *name = sonde_process_string(p, lane->name);
+    char count[SONDE_NUMBER_MAX];
     if (lane->kind == SONDE_LANE_KIND_THREAD) {
         sonde_text_format(out, "thread %u", lane->tid);
         if (lane->threads > 1)
@@ -37,6 +38,8 @@ static void label(const struct report *r, const struct sonde_lane_use *use, stru
     }
     if (*name)
         sonde_text_format(out, " “%s”", name);
+    if (use->ranges)
+        sonde_text_format(out, ", %s range%s", sonde_number_count(count, use->ranges), use->ranges == 1 ? "" : "s");
     if (r->m->process_count > 1 && lane->kind == SONDE_LANE_KIND_THREAD) {
         sonde_text_add(out, " (");
         report_process(out, p);
@@ -92,7 +95,7 @@ static json_t *lane_json(const struct report *r, const struct sonde_lane_use *us
     const struct sonde_process *p = &r->m->processes[use->process];
     const struct sonde_row_lane *lane = lane_of(r, use);
     bool queue = lane->kind == SONDE_LANE_KIND_QUEUE, known = queue || use->timed;
-    json_t *value = json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
+    json_t *value = json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
         "process", p->name, "lane", (int)use->lane, "kind", queue ? "queue" : "thread",
         "name", report_json_text(sonde_process_string(p, lane->name)),
         "tid", queue ? json_null() : json_integer(lane->tid),
@@ -101,6 +104,7 @@ static json_t *lane_json(const struct report *r, const struct sonde_lane_use *us
         "out_of_order", (int)(lane->flags & 1),
         "count", known ? json_integer((json_int_t)use->count) : json_null(),
         "traced", (json_int_t)use->traced,
+        "ranges", queue ? json_null() : json_integer((json_int_t)use->ranges),
         "total_ns", report_json_ns(known, (double)use->sum_ns),
         "busy_ns", report_json_ns(use->timed, (double)use->busy_ns),
         "first_ns", use->timed ? json_integer((json_int_t)use->first_ns) : json_null(),

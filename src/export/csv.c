@@ -4,6 +4,7 @@
 #include "export.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -17,14 +18,16 @@ struct writer {
     struct sonde_progress      *progress;
     struct sonde_export_result *result;
     struct sonde_text           clean;
-    struct sonde_text           caller; /* of the context `caller_at` */
+    struct sonde_text           caller, ranges; /* of the context `caller_at` */
     uint32_t                    caller_at;
     uint32_t                    process;
 };
 
 static const char header[] =
     "process,pid,lane,queue,device,kind,name,correlation,enter_ns,queued_ns,submit_ns,start_ns,end_ns,"
-    "duration_ns,bytes,global_size,local_size,object,object_bytes,failed,bad_time,context,called_from\r\n";
+    "duration_ns,bytes,global_size,local_size,object,object_bytes,failed,bad_time,context,called_from,"
+    "ranges,registers,static_shared_bytes,dynamic_shared_bytes,local_bytes,cluster,occupancy,occupancy_limiter,"
+    "source,target,source_device,target_device\r\n";
 
 /* A field; quoted when it must be (RFC 4180, 2.5 to 2.7). */
 static void put_text(struct writer *w, const char *s)
@@ -74,10 +77,31 @@ static void put_caller(struct writer *w, uint32_t at)
     if (at != w->caller_at) {
         w->caller.length = 0;
         sonde_text_add(&w->caller, at ? sonde_names_callers(&w->names, at, CALLED_FROM_FRAMES) : "");
+        w->ranges.length = 0;
+        sonde_text_add(&w->ranges, at ? sonde_names_ranges(&w->names, at) : "");
         w->caller_at = at;
     }
     put_next(w, at != 0, at);
-    put_next_text(w, at ? sonde_text_get(&w->caller) : "");
+    put_next_text(w, w->caller.length ? sonde_text_get(&w->caller) : "");
+    put_next_text(w, w->ranges.length ? sonde_text_get(&w->ranges) : "");
+}
+
+/* What only some runtimes tell of a launch or a copy. */
+static void put_attributes(struct writer *w, const struct sonde_process *p, uint32_t work)
+{
+    const struct sonde_row_work *launch = sonde_names_launch(p, work);
+    char                         room[192] = "";
+    put_next(w, launch, launch ? launch->registers : 0);
+    put_next(w, launch, launch ? launch->static_shared : 0);
+    put_next(w, launch, launch ? launch->dynamic_shared : 0);
+    put_next(w, launch, launch ? launch->local_bytes : 0);
+    put_next_text(w, sonde_names_work(p, work, SONDE_WORK_CLUSTER, room, sizeof room));
+    room[0] = 0;
+    if (launch && launch->occupancy)
+        snprintf(room, sizeof room, "%g", launch->occupancy / 1000.0);
+    put_next_text(w, room);
+    for (enum sonde_work_text i = SONDE_WORK_LIMITER; i < SONDE_WORK_TEXTS; i++)
+        put_next_text(w, sonde_names_work(p, work, i, room, sizeof room));
 }
 
 static void put_op(struct writer *w, uint32_t lane, const struct sonde_row_op *op)
@@ -97,13 +121,14 @@ static void put_op(struct writer *w, uint32_t lane, const struct sonde_row_op *o
     put_next(w, true, op->correlation);
     put_times(w, op);
     put_next(w, true, op->bytes);
-    put_next_text(w, sonde_names_work(p, op->work, false, room, sizeof room));
-    put_next_text(w, sonde_names_work(p, op->work, true, room, sizeof room));
+    put_next_text(w, sonde_names_work(p, op->work, SONDE_WORK_GLOBAL, room, sizeof room));
+    put_next_text(w, sonde_names_work(p, op->work, SONDE_WORK_LOCAL, room, sizeof room));
     put_next(w, object, op->object);
     put_next(w, object, object ? p->objects[op->object].bytes : 0);
     put_next(w, true, (op->flags & SONDE_OP_FAILED) != 0);
     put_next(w, true, (op->flags & SONDE_OP_BAD_TIME) != 0);
     put_caller(w, at);
+    put_attributes(w, p, op->work);
     sonde_out_text(w->out, "\r\n");
     w->result->operations++;
 }
@@ -135,6 +160,7 @@ static int write_csv(const struct sonde_measurement *m, struct sonde_out *out, s
     }
     sonde_text_fini(&w.clean);
     sonde_text_fini(&w.caller);
+    sonde_text_fini(&w.ranges);
     sonde_names_fini(&w.names);
     return 0;
 }

@@ -21,6 +21,7 @@
 struct sonde_export_result {
     uint64_t operations;  /* rows of the trace written */
     uint64_t calls;       /* API calls written */
+    uint64_t ranges;      /* ranges and marks written */
     uint64_t without_times; /* of operations: no usable device times, so no duration */
 };
 

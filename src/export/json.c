@@ -7,6 +7,8 @@
 #include "export.h"
 
 #include <jansson.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +107,9 @@ static json_t *ledger(const struct sonde_process *p)
         {"unwind_mismatched", l->unwind_mismatched}, {"python_walks", l->python_walks},
         {"python_failed", l->python_failed}, {"contexts_folded", l->contexts_folded}, {"hook_ns", l->hook_ns},
         {"thread_cpu_ns", l->thread_cpu_ns}, {"written_bytes", l->written_bytes},
+        {"busy_clipped_ns", l->busy_clipped_ns}, {"busy_left_out", l->busy_left_out},
+        {"calls_dropped", l->calls_dropped}, {"call_rows_dropped", l->call_rows_dropped},
+        {"range_rows_dropped", l->range_rows_dropped},
         {"damaged_chunks", p->damaged_chunks}, {"damaged_bytes", p->damaged_bytes},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -238,7 +243,8 @@ static json_t *process(struct writer *w, uint32_t index)
                             text(w, p->name), "pid", number(h->pid), "executable", text_or_null(w, h->executable),
                             "state", sonde_state_text(h->state), "trace", (int)h->trace, "start_ns",
                             number(h->start_ns), "stop_ns", number_or_null(h->stop_ns), "wall_offset_ns",
-                            number(h->wall_offset_ns), "clock_bound_ns", number(h->clock_bound_ns));
+                            number(h->wall_offset_ns), "clock_bound_ns",
+                            sonde_process_clock_known(p) ? number(h->clock_bound_ns) : json_null());
     sonde_rank_json(p, all);
     json_object_set_new(all, "devices", devices(w, p));
     json_object_set_new(all, "lanes", lanes(w, p));
@@ -260,6 +266,8 @@ static json_t *context(struct writer *w, uint32_t at)
                             at ? number(node->parent) : json_null(), "kind", kinds[node->kind < 9 ? node->kind : 5],
                             "name", text_or_null(w, node->name), "file", text_or_null(w, node->file), "line",
                             number_or_null(node->line), "module", text_or_null(w, node->module));
+    if (node->kind == SONDE_FRAME_LINK)
+        json_object_set_new(all, "prepared_in", number_or_null(node->offset));
     if (node->kind == SONDE_FRAME_NATIVE && !*node->name)
         json_object_set_new(all, "offset", number(node->offset));
     if (node->kind == SONDE_FRAME_OP) {
@@ -403,6 +411,58 @@ static int put_calls(void *user, uint32_t lane, const void *rows, uint32_t count
     return sonde_out_failed(w->out) || w->nomem;
 }
 
+static void put_string_or_null(struct writer *w, const char *name, uint32_t id)
+{
+    const char *s = sonde_process_string(&w->m->processes[w->process], id);
+    sonde_out_text(w->out, name);
+    if (*s)
+        put_string(w, s);
+    else
+        sonde_out_text(w->out, "null");
+}
+
+/* Text, since a real needs 17 digits, and integers of 64 bits have more than jansson's. */
+static void put_payload(struct writer *w, const struct sonde_row_range *range)
+{
+    static const char *const types[] = {"null", "\"uint64\"", "\"int64\"", "\"double\""};
+    uint16_t type = range->payload_type < 4 ? range->payload_type : 0;
+    char     text[40] = "null";
+    double   real;
+    memcpy(&real, &range->payload, sizeof real);
+    if (type == 1)
+        snprintf(text, sizeof text, "%llu", (unsigned long long)range->payload);
+    else if (type == 2)
+        snprintf(text, sizeof text, "%lld", (long long)range->payload);
+    else if (type == 3 && isfinite(real))
+        snprintf(text, sizeof text, "%.17g", real);
+    sonde_out_text(w->out, ",\"payload\":");
+    sonde_out_text(w->out, text);
+    sonde_out_text(w->out, ",\"payload_type\":");
+    sonde_out_text(w->out, types[type]);
+}
+
+static int put_ranges(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct writer                *w = user;
+    const struct sonde_row_range *range = rows;
+    for (uint32_t i = 0; i < count; i++, range++) {
+        begin_line(w);
+        put_field(w, "{\"process\":", w->process);
+        put_field(w, ",\"lane\":", lane);
+        put_string_or_null(w, ",\"name\":", range->name);
+        put_string_or_null(w, ",\"domain\":", range->domain);
+        put_string_or_null(w, ",\"category\":", range->category);
+        put_field(w, ",\"begin_ns\":", range->begin_ns);
+        put_field_or_null(w, ",\"end_ns\":", range->end_ns);
+        put_payload(w, range);
+        sonde_out_text(w->out, range->flags & SONDE_RANGE_MARK ? ",\"mark\":true" : ",\"mark\":false");
+        sonde_out_text(w->out, range->flags & SONDE_RANGE_ACROSS ? ",\"across\":true}" : ",\"across\":false}");
+        w->result->ranges++;
+    }
+    sonde_progress_add(w->progress, count);
+    return sonde_out_failed(w->out) || w->nomem;
+}
+
 static void put_trace(struct writer *w, const char *name, enum sonde_table table, sonde_batch_fn fn)
 {
     begin_array(w, name);
@@ -420,12 +480,14 @@ static int write_json(const struct sonde_measurement *m, struct sonde_out *out, 
     int           code = sonde_names_init(&w.names, m, diag);
     if (code)
         return code;
-    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP) + sonde_trace_rows(m, SONDE_TABLE_CALL));
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP) + sonde_trace_rows(m, SONDE_TABLE_CALL) +
+                                        sonde_trace_rows(m, SONDE_TABLE_RANGE));
     sonde_out_text(out, "{\"schema\":\"sonde-export\",\"version\":1,\"sonde\":\"" SONDE_VERSION "\",\n\"manifest\":");
     put_json(&w, m->manifest ? json_incref(m->manifest) : json_null());
     put_tables(&w);
     put_trace(&w, "operations", SONDE_TABLE_OP, put_ops);
     put_trace(&w, "calls", SONDE_TABLE_CALL, put_calls);
+    put_trace(&w, "ranges", SONDE_TABLE_RANGE, put_ranges);
     sonde_out_text(out, "\n}\n");
     sonde_text_fini(&w.clean);
     sonde_names_fini(&w.names);
@@ -435,7 +497,7 @@ static int write_json(const struct sonde_measurement *m, struct sonde_out *out, 
 const struct sonde_export_format sonde_export_json = {
     .name = "json",
     .extension = "json",
-    .what = "everything: processes, devices, lanes, contexts, operations, calls, ledger",
+    .what = "everything: processes, devices, lanes, contexts, operations, calls, ranges, ledger",
     .open_with = "docs/schema/export.json describes it",
     .write = write_json,
 };

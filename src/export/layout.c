@@ -1,6 +1,6 @@
 /* layout.c - see layout.h. The window is a binary heap of (start, order of
- * arrival), so that slices with equal starts keep their order; the items lie
- * still in slots.
+ * arrival), so that slices with equal starts keep their order, the longer first
+ * where they nest; the items lie still in slots.
  */
 #include "layout.h"
 
@@ -12,13 +12,16 @@ struct entry { uint64_t start_ns, end_ns, order; uint32_t slot; };
 
 struct sonde_layout {
     sonde_layout_fn fn;
+    sonde_layout_end_fn end; /* NULL: the lane does not nest */
     void           *user;
     size_t          item_bytes;
     char           *items;
     struct entry    heap[SONDE_LAYOUT_WINDOW];
     uint32_t        count;
     uint64_t        order;
-    uint64_t        row_end[SONDE_LAYOUT_ROWS];
+    uint64_t        row_end[SONDE_LAYOUT_ROWS]; /* nesting: its last begin or end */
+    uint64_t        open[SONDE_LAYOUT_ROWS][SONDE_LAYOUT_DEPTH]; /* nesting: ends, outermost first */
+    uint32_t        depth[SONDE_LAYOUT_ROWS];
     uint32_t        rows;
 };
 
@@ -45,15 +48,19 @@ void sonde_layout_destroy(struct sonde_layout *layout)
     free(layout);
 }
 
-static bool before(const struct entry *a, const struct entry *b)
+static bool before(const struct sonde_layout *layout, const struct entry *a, const struct entry *b)
 {
-    return a->start_ns != b->start_ns ? a->start_ns < b->start_ns : a->order < b->order;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns;
+    if (layout->end && a->end_ns != b->end_ns)
+        return a->end_ns > b->end_ns;
+    return a->order < b->order;
 }
 
 /* Put `entry` where the hole at `at` is, moving the hole towards the root. */
 static void sift_up(struct sonde_layout *layout, uint32_t at, struct entry entry)
 {
-    while (at && before(&entry, &layout->heap[(at - 1) / 2])) {
+    while (at && before(layout, &entry, &layout->heap[(at - 1) / 2])) {
         layout->heap[at] = layout->heap[(at - 1) / 2];
         at = (at - 1) / 2;
     }
@@ -67,9 +74,9 @@ static void sift_down(struct sonde_layout *layout, struct entry entry)
         uint32_t child = 2 * at + 1;
         if (child >= layout->count)
             break;
-        if (child + 1 < layout->count && before(&layout->heap[child + 1], &layout->heap[child]))
+        if (child + 1 < layout->count && before(layout, &layout->heap[child + 1], &layout->heap[child]))
             child++;
-        if (!before(&layout->heap[child], &entry))
+        if (!before(layout, &layout->heap[child], &entry))
             break;
         layout->heap[at] = layout->heap[child];
         at = child;
@@ -77,16 +84,38 @@ static void sift_down(struct sonde_layout *layout, struct entry entry)
     layout->heap[at] = entry;
 }
 
+/* End what is open in a row up to a time. */
+static void close_until(struct sonde_layout *layout, uint32_t row, uint64_t until_ns)
+{
+    while (layout->depth[row] && layout->open[row][layout->depth[row] - 1] <= until_ns) {
+        layout->row_end[row] = layout->open[row][--layout->depth[row]];
+        layout->end(layout->user, row, layout->row_end[row]);
+    }
+}
+
+static bool fits(struct sonde_layout *layout, uint32_t row, const struct entry *entry)
+{
+    if (layout->row_end[row] > entry->start_ns)
+        return false;
+    if (!layout->end)
+        return true;
+    close_until(layout, row, entry->start_ns);
+    uint32_t depth = layout->depth[row];
+    return !depth || (depth < SONDE_LAYOUT_DEPTH && layout->open[row][depth - 1] >= entry->end_ns);
+}
+
 static uint32_t row_for(struct sonde_layout *layout, const struct entry *entry)
 {
     uint32_t row = 0;
-    while (row < layout->rows && layout->row_end[row] > entry->start_ns)
+    while (row < layout->rows && !fits(layout, row, entry))
         row++;
     if (row == SONDE_LAYOUT_ROWS)
         return SONDE_LAYOUT_NO_ROW;
     if (row == layout->rows)
         layout->rows++;
-    layout->row_end[row] = entry->end_ns;
+    layout->row_end[row] = layout->end ? entry->start_ns : entry->end_ns;
+    if (layout->end)
+        layout->open[row][layout->depth[row]++] = entry->end_ns;
     return row;
 }
 
@@ -101,6 +130,11 @@ static uint32_t pop(struct sonde_layout *layout)
     return first.slot;
 }
 
+void sonde_layout_nest(struct sonde_layout *layout, sonde_layout_end_fn end)
+{
+    layout->end = end;
+}
+
 void sonde_layout_add(struct sonde_layout *layout, uint64_t start_ns, uint64_t end_ns, const void *item)
 {
     uint32_t slot = layout->count < SONDE_LAYOUT_WINDOW ? layout->count : pop(layout);
@@ -112,6 +146,9 @@ void sonde_layout_end(struct sonde_layout *layout)
 {
     while (layout->count)
         pop(layout);
+    for (uint32_t row = 0; layout->end && row < layout->rows; row++)
+        close_until(layout, row, UINT64_MAX);
     layout->rows = 0;
     layout->order = 0;
+    layout->end = NULL;
 }

@@ -83,10 +83,23 @@ const char *sonde_names_call(const struct sonde_names *names, uint32_t at)
     return at && node->kind == SONDE_FRAME_API && *node->name ? node->name : "API call";
 }
 
-/* "step() heat.c:81": brackets unless the name has its own, or is "<module>". */
+/* "step() heat.c:81": brackets unless the name has its own, or is "<module>". Links
+ * and ranges as in reports. */
 static void add_frame(struct sonde_text *text, const struct sonde_cct_node *node)
 {
-    if (node->kind == SONDE_FRAME_CUT)
+    if (node->kind == SONDE_FRAME_RANGE) {
+        sonde_text_format(text, *node->module ? "[%s: %s]" : "[%s%s]", node->module, node->name);
+        return;
+    }
+    if (node->kind == SONDE_FRAME_LINK && !node->offset) {
+        sonde_text_add(text, "prepared elsewhere");
+        return;
+    }
+    if (node->kind == SONDE_FRAME_LINK)
+        sonde_text_add(text, "prepared in ");
+    if (node->kind == SONDE_FRAME_LINK && !*node->name)
+        sonde_text_add(text, *node->module ? sonde_path_base(node->module) : "unknown code");
+    else if (node->kind == SONDE_FRAME_CUT)
         sonde_text_add(text, "(outer frames missing)");
     else if (*node->name)
         sonde_text_format(text, "%s%s", node->name, *node->name == '<' || strchr(node->name, '(') ? "" : "()");
@@ -128,6 +141,20 @@ const char *sonde_names_stack(struct sonde_names *names, uint32_t at)
     return names->scratch.length ? sonde_text_get(&names->scratch) : "";
 }
 
+const char *sonde_names_ranges(struct sonde_names *names, uint32_t at)
+{
+    names->scratch.length = 0;
+    for (; at; at = names->profile->nodes.items[at].parent) {
+        const struct sonde_cct_node *node = &names->profile->nodes.items[at];
+        if (node->kind != SONDE_FRAME_RANGE)
+            continue;
+        if (names->scratch.length)
+            sonde_text_add(&names->scratch, " \xe2\x86\x90 ");
+        add_frame(&names->scratch, node);
+    }
+    return names->scratch.length ? sonde_text_get(&names->scratch) : "";
+}
+
 char *sonde_names_device(const struct sonde_process *p, uint32_t device, char *out, size_t size)
 {
     const char *name = device && device < p->device_count ? sonde_process_string(p, p->devices[device].name) : "";
@@ -135,6 +162,16 @@ char *sonde_names_device(const struct sonde_process *p, uint32_t device, char *o
         snprintf(out, size, "%s", name);
     else
         snprintf(out, size, "device %u", device);
+    return out;
+}
+
+char *sonde_names_device_numbered(const struct sonde_process *p, uint32_t device, char *out, size_t size)
+{
+    char name[128];
+    if (device)
+        snprintf(out, size, "Device %u \xc2\xb7 %s", device - 1, sonde_names_device(p, device, name, sizeof name));
+    else
+        snprintf(out, size, "Unknown device");
     return out;
 }
 
@@ -160,19 +197,41 @@ char *sonde_names_lane(const struct sonde_names *names, uint32_t process, uint32
     return out;
 }
 
-char *sonde_names_work(const struct sonde_process *p, uint32_t work, bool local, char *out, size_t size)
+static void put_sizes(const uint64_t *sizes, uint32_t dims, char *out, size_t size)
 {
-    const struct sonde_row_work *row;
-    size_t                       used = 0;
+    size_t used = 0;
+    for (uint32_t i = 0; i < dims && i < 3 && sizes[i] && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s%llu", i ? " \xc3\x97 " : "",
+                                 (unsigned long long)sizes[i]);
+}
+
+char *sonde_names_work(const struct sonde_process *p, uint32_t work, enum sonde_work_text which, char *out, size_t size)
+{
     out[0] = 0;
     if (work == 0 || work >= p->work_count)
         return out;
-    row = &p->works[work];
-    const uint64_t *sizes = local ? row->local : row->global;
-    for (uint32_t i = 0; i < row->dims && i < 3 && sizes[i] && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%llu", i ? " \xc3\x97 " : "",
-                                 (unsigned long long)sizes[i]);
+    const struct sonde_row_work *w = &p->works[work];
+    const uint64_t cluster[] = {w->cluster[0], w->cluster[1], w->cluster[2]};
+    const char *text = "";
+    switch (which) {
+    case SONDE_WORK_GLOBAL: put_sizes(w->global, w->dims, out, size); return out;
+    case SONDE_WORK_LOCAL: put_sizes(w->local, w->dims, out, size); return out;
+    case SONDE_WORK_CLUSTER: put_sizes(cluster, 3, out, size); return out;
+    case SONDE_WORK_LIMITER: text = w->occupancy && w->limiter ? sonde_limiter_name(w->limiter) : ""; break;
+    case SONDE_WORK_SOURCE: text = w->source ? sonde_memory_name(w->source) : ""; break;
+    case SONDE_WORK_TARGET: text = w->target ? sonde_memory_name(w->target) : ""; break;
+    case SONDE_WORK_SOURCE_DEVICE: return w->source_device ? sonde_names_device_numbered(p, w->source_device, out, size) : out;
+    case SONDE_WORK_TARGET_DEVICE: return w->target_device ? sonde_names_device_numbered(p, w->target_device, out, size) : out;
+    case SONDE_WORK_TEXTS: break;
+    }
+    snprintf(out, size, "%s", text);
     return out;
+}
+
+const struct sonde_row_work *sonde_names_launch(const struct sonde_process *p, uint32_t work)
+{
+    const struct sonde_row_work *w = work && work < p->work_count ? &p->works[work] : NULL;
+    return w && (w->registers || w->occupancy) ? w : NULL;
 }
 
 size_t sonde_names_host_length(const char *name)

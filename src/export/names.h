@@ -41,13 +41,25 @@ const char *sonde_names_call(const struct sonde_names *names, uint32_t at);
 const char *sonde_names_callers(struct sonde_names *names, uint32_t at, uint32_t max);
 /* Every frame above `at`, innermost first, one per line. */
 const char *sonde_names_stack(struct sonde_names *names, uint32_t at);
+/* The ranges of the program above `at`: "[step] ← [training: epoch]". As above. */
+const char *sonde_names_ranges(struct sonde_names *names, uint32_t at);
 
 /* "NVIDIA H200", or "device 2"; into the caller's buffer, returned. So below. */
 char *sonde_names_device(const struct sonde_process *p, uint32_t device, char *out, size_t size);
 /* "Queue 1 · NVIDIA H200", "Thread 4711". */
 char *sonde_names_lane(const struct sonde_names *names, uint32_t process, uint32_t lane, char *out, size_t size);
-/* "1024 × 16" of global (local = false) or local sizes; "" when not known or the runtime's choice. */
-char *sonde_names_work(const struct sonde_process *p, uint32_t work, bool local, char *out, size_t size);
+/* "Device 0 · NVIDIA H200", numbered as in reports; "Unknown device" for id 0. */
+char *sonde_names_device_numbered(const struct sonde_process *p, uint32_t device, char *out, size_t size);
+
+/* What a launch configuration says in words: sizes as "1024 × 16", kinds of memory, devices of a
+ * copy; "" when not known, the runtime's choice, or not of this kind of operation. */
+enum sonde_work_text {
+    SONDE_WORK_GLOBAL, SONDE_WORK_LOCAL, SONDE_WORK_CLUSTER, SONDE_WORK_LIMITER, SONDE_WORK_SOURCE, SONDE_WORK_TARGET,
+    SONDE_WORK_SOURCE_DEVICE, SONDE_WORK_TARGET_DEVICE, SONDE_WORK_TEXTS
+};
+char *sonde_names_work(const struct sonde_process *p, uint32_t work, enum sonde_work_text which, char *out, size_t size);
+/* The row of a launch whose registers, shared memory and occupancy are known; else NULL. */
+const struct sonde_row_work *sonde_names_launch(const struct sonde_process *p, uint32_t work);
 
 /* Length of the host part of a process directory's name "HOST-PID-N". */
 size_t sonde_names_host_length(const char *process_name);

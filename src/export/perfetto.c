@@ -1,5 +1,5 @@
 /* perfetto.c - a measurement as a Perfetto trace: processes, threads and queues
- * as tracks, API calls and operations as slices, flows between them.
+ * as tracks; API calls, ranges and operations as slices; flows between them.
  *
  * docs/export.md says what becomes what. Slices of one track never overlap
  * (layout.h): those of a lane that do go to further tracks that the viewer
@@ -14,6 +14,7 @@
 
 #include "analyze/rank.h"
 #include "base/utf8.h"
+#include "base/vector.h"
 #include "layout.h"
 #include "names.h"
 #include "perfetto_wire.h"
@@ -21,7 +22,7 @@
 typedef Sonde__Perfetto__TrackDescriptor Track;
 
 /* Track numbers: process in the high part, then what it is, then which. */
-enum track_kind { TRACK_PROCESS, TRACK_DEVICE, TRACK_LANE, TRACK_ROW, TRACK_LEDGER };
+enum track_kind { TRACK_PROCESS, TRACK_DEVICE, TRACK_LANE, TRACK_ROW, TRACK_LEDGER, TRACK_ACROSS };
 #define CALLED_FROM_FRAMES 4
 
 struct writer {
@@ -32,22 +33,27 @@ struct writer {
     struct sonde_progress          *progress;
     struct sonde_export_result     *result;
     uint64_t                       *called_from, *stacks; /* [tree node]: iid of the text; ~0 = empty */
-    uint64_t                       *works[2];             /* [work id] of this process: global, local */
+    uint64_t                       *works[SONDE_WORK_TEXTS]; /* [work id] of this process */
+    uint64_t                       *strings;              /* [string id] of this process */
 
     uint32_t process;      /* now being written */
     int64_t  shift_ns;     /* of its times */
     uint64_t first_ns;
     int32_t  pid;
     uint32_t lane;         /* now being written; 0 none */
+    bool     nests, across; /* its slices lie within each other; ranges across threads are written */
+    SONDE_VECTOR(struct sonde_row_range) ranges; /* of the lane, in the order of by_begin */
+    size_t   next_range;   /* to be laid out */
     uint64_t rows[SONDE_LAYOUT_ROWS]; /* track of each row of the lane; 0 = not described yet */
     uint64_t row_tracks;   /* described so far, for numbering */
 };
 
 struct slice {
-    bool is_call;
+    enum sonde_table table;
     union {
-        struct sonde_row_op   op;
-        struct sonde_row_call call;
+        struct sonde_row_op    op;
+        struct sonde_row_call  call;
+        struct sonde_row_range range;
     } row;
 };
 
@@ -124,19 +130,22 @@ static void describe_process(struct writer *w)
 }
 
 /* One row of a lane that is no thread track of its own. Rows of one lane have
- * the same parent, name and merge key: viewers show them as one track. */
+ * the same parent, name and merge key: viewers show them as one track. So have
+ * those of the ranges of a thread that may end on another. */
 static void describe_row(struct writer *w, uint64_t uuid, uint32_t lane)
 {
     const struct sonde_process *p = process_of(w);
     Track                       track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
     struct sonde_text           room = {0};
-    char                        name[256];
+    char                        name[300];
     bool     queue = lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_QUEUE;
     uint64_t parent = queue ? track_of(w, TRACK_DEVICE, p->lanes[lane].device) : track_of(w, TRACK_PROCESS, 0);
     track.has_sibling_merge_behavior = track.has_sibling_merge_key_int = 1;
     track.sibling_merge_behavior = SONDE__PERFETTO__TRACK_DESCRIPTOR__SIBLING_MERGE_BEHAVIOR__MERGE_BY_KEY;
-    track.sibling_merge_key_int = track_of(w, TRACK_LANE, lane);
-    sonde_names_lane(&w->names, w->process, lane, name, sizeof name);
+    track.sibling_merge_key_int = track_of(w, w->across ? TRACK_ACROSS : TRACK_LANE, lane);
+    sonde_names_lane(&w->names, w->process, lane, name, 256);
+    if (w->across)
+        strcat(name, " \xc2\xb7 ranges across threads");
     describe(w, uuid, parent, sonde_utf8_clean(name, &room), (int)lane, &track);
     sonde_text_fini(&room);
 }
@@ -175,18 +184,14 @@ static void describe_lane(struct writer *w, uint32_t lane)
 static void describe_devices(struct writer *w)
 {
     const struct sonde_process *p = process_of(w);
-    char                        name[192], device[128];
+    char                        name[192];
     for (uint32_t i = 1; i < p->lane_count; i++) {
         bool known = p->lanes[i].kind != SONDE_LANE_KIND_QUEUE;
         for (uint32_t j = 1; j < i && !known; j++)
             known = p->lanes[j].kind == SONDE_LANE_KIND_QUEUE && p->lanes[j].device == p->lanes[i].device;
         if (known)
             continue;
-        sonde_names_device(p, p->lanes[i].device, device, sizeof device);
-        if (p->lanes[i].device) /* numbered from 0, as in reports */
-            snprintf(name, sizeof name, "Device %u \xc2\xb7 %s", p->lanes[i].device - 1, device);
-        else
-            snprintf(name, sizeof name, "Unknown device");
+        sonde_names_device_numbered(p, p->lanes[i].device, name, sizeof name);
         describe_plain(w, track_of(w, TRACK_DEVICE, p->lanes[i].device), track_of(w, TRACK_PROCESS, 0), name,
                        1000 + (int)(p->lanes[i].device & 0xffff));
     }
@@ -195,7 +200,7 @@ static void describe_devices(struct writer *w)
 /* The track of a row of the lane; row 0 is the lane's own. */
 static uint64_t row_track(struct writer *w, uint32_t row)
 {
-    if (row == 0)
+    if (row == 0 && !w->across)
         return track_of(w, TRACK_LANE, w->lane);
     if (!w->rows[row]) {
         w->rows[row] = track_of(w, TRACK_ROW, ++w->row_tracks);
@@ -233,15 +238,29 @@ static void add_context(struct writer *w, struct pf_event *event, uint32_t at)
 
 static void add_work(struct writer *w, struct pf_event *event, uint32_t work)
 {
-    static const enum pf_key keys[] = {PF_KEY_global_size, PF_KEY_local_size};
-    char                     text[96];
+    static const enum pf_key keys[] = {
+        [SONDE_WORK_GLOBAL] = PF_KEY_global_size, [SONDE_WORK_LOCAL] = PF_KEY_local_size,
+        [SONDE_WORK_CLUSTER] = PF_KEY_cluster, [SONDE_WORK_LIMITER] = PF_KEY_occupancy_limiter,
+        [SONDE_WORK_SOURCE] = PF_KEY_source, [SONDE_WORK_TARGET] = PF_KEY_target,
+        [SONDE_WORK_SOURCE_DEVICE] = PF_KEY_source_device, [SONDE_WORK_TARGET_DEVICE] = PF_KEY_target_device,
+    };
+    const struct sonde_row_work *launch = sonde_names_launch(process_of(w), work);
+    char                         text[192];
     if (work == 0 || work >= process_of(w)->work_count)
         return;
-    for (int local = 0; local < 2; local++) {
-        if (!w->works[local][work])
-            once(w, w->works[local], work, sonde_names_work(process_of(w), work, local, text, sizeof text));
-        pf_add_text(event, keys[local], known(w->works[local], work));
+    for (enum sonde_work_text i = 0; i < SONDE_WORK_TEXTS; i++) {
+        if (!w->works[i][work])
+            once(w, w->works[i], work, sonde_names_work(process_of(w), work, i, text, sizeof text));
+        pf_add_text(event, keys[i], known(w->works[i], work));
     }
+    if (!launch)
+        return;
+    pf_add_number(event, PF_KEY_registers, launch->registers);
+    pf_add_number(event, PF_KEY_static_shared_bytes, launch->static_shared);
+    pf_add_number(event, PF_KEY_dynamic_shared_bytes, launch->dynamic_shared);
+    pf_add_number(event, PF_KEY_local_bytes, launch->local_bytes);
+    if (launch->occupancy)
+        pf_add_real(event, PF_KEY_occupancy, launch->occupancy / 1000.0);
 }
 
 /* The parts of the queue delay whose both ends are known. */
@@ -332,16 +351,74 @@ static void write_call(struct writer *w, uint32_t row, const struct sonde_row_ca
     if (row == SONDE_LAYOUT_NO_ROW || call->leave_ns < call->enter_ns)
         pf_send_instant(&w->wire, &event);
     else
-        pf_send_slice(&w->wire, &event, time_of(w, call->leave_ns));
+        pf_send_begin(&w->wire, &event); /* end_slice ends it */
     w->result->calls++;
+}
+
+static void add_string(struct writer *w, struct pf_event *event, enum pf_key key, uint32_t id)
+{
+    if (!id || id >= process_of(w)->string_count)
+        return;
+    if (!w->strings[id])
+        once(w, w->strings, id, sonde_process_string(process_of(w), id));
+    pf_add_text(event, key, known(w->strings, id));
+}
+
+static void add_payload(struct pf_event *event, const struct sonde_row_range *range)
+{
+    double real;
+    memcpy(&real, &range->payload, sizeof real);
+    if (range->payload_type == 1)
+        pf_add_number(event, PF_KEY_payload, range->payload);
+    else if (range->payload_type == 2)
+        pf_add_signed(event, PF_KEY_payload, (int64_t)range->payload);
+    else if (range->payload_type == 3)
+        pf_add_real(event, PF_KEY_payload, real);
+}
+
+/* A range that has not ended lasts as long as its process. */
+static uint64_t end_of(const struct writer *w, const struct sonde_row_range *range)
+{
+    uint64_t stop_ns = process_of(w)->header.stop_ns;
+    return range->end_ns ? range->end_ns : stop_ns > range->begin_ns ? stop_ns : range->begin_ns;
+}
+
+static void write_range(struct writer *w, uint32_t row, const struct sonde_row_range *range)
+{
+    const char     *name = sonde_process_string(process_of(w), range->name);
+    bool            mark = range->flags & SONDE_RANGE_MARK, reversed = end_of(w, range) < range->begin_ns;
+    struct pf_event event = {.category = mark ? PF_CATEGORY_mark : PF_CATEGORY_range};
+    event.at_ns = time_of(w, range->begin_ns);
+    event.name = pf_name(&w->wire, *name ? name : mark ? "mark" : "range");
+    event.track = row_track(w, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
+    add_string(w, &event, PF_KEY_domain, range->domain);
+    add_string(w, &event, PF_KEY_category, range->category);
+    add_payload(&event, range);
+    if (!range->end_ns || reversed)
+        pf_add_text(&event, PF_KEY_status, pf_text(&w->wire, reversed ? "bad times" : "not ended"));
+    if (mark || reversed || row == SONDE_LAYOUT_NO_ROW)
+        pf_send_instant(&w->wire, &event);
+    else if (w->nests)
+        pf_send_begin(&w->wire, &event);
+    else
+        pf_send_slice(&w->wire, &event, time_of(w, end_of(w, range)));
+    w->result->ranges++;
+}
+
+static void end_slice(void *user, uint32_t row, uint64_t end_ns)
+{
+    struct writer *w = user;
+    pf_send_end(&w->wire, row_track(w, row), time_of(w, end_ns));
 }
 
 static void write_slice(void *user, uint32_t row, const void *item)
 {
     struct writer      *w = user;
     const struct slice *slice = item;
-    if (slice->is_call)
+    if (slice->table == SONDE_TABLE_CALL)
         write_call(w, row, &slice->row.call);
+    else if (slice->table == SONDE_TABLE_RANGE)
+        write_range(w, row, &slice->row.range);
     else
         write_op(w, row, &slice->row.op);
 }
@@ -369,7 +446,7 @@ static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
     const struct sonde_row_op *op = rows;
     begin_lane(w, lane);
     for (uint32_t i = 0; i < count; i++) {
-        struct slice slice = {.is_call = false, .row.op = op[i]};
+        struct slice slice = {.table = SONDE_TABLE_OP, .row.op = op[i]};
         if (has_times(&op[i]))
             sonde_layout_add(w->layout, op[i].start_ns, op[i].end_ns, &slice);
         else
@@ -379,13 +456,27 @@ static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
     return w->wire.nomem || sonde_out_failed(w->wire.out);
 }
 
+/* Ranges of the lane that are due before a call; a call lies within those that begin with it. */
+static void lay_ranges(struct writer *w, uint64_t until_ns)
+{
+    for (; w->next_range < w->ranges.count; w->next_range++) {
+        const struct sonde_row_range *range = &w->ranges.items[w->next_range];
+        struct slice                  slice = {.table = SONDE_TABLE_RANGE, .row.range = *range};
+        bool                          across = range->flags & SONDE_RANGE_ACROSS;
+        if (across != w->across || (!across && range->begin_ns > until_ns))
+            return;
+        sonde_layout_add(w->layout, range->begin_ns, end_of(w, range), &slice);
+    }
+}
+
 static int take_calls(void *user, uint32_t lane, const void *rows, uint32_t count)
 {
     struct writer               *w = user;
     const struct sonde_row_call *call = rows;
-    begin_lane(w, lane);
+    (void)lane;
     for (uint32_t i = 0; i < count; i++) {
-        struct slice slice = {.is_call = true, .row.call = call[i]};
+        struct slice slice = {.table = SONDE_TABLE_CALL, .row.call = call[i]};
+        lay_ranges(w, call[i].enter_ns);
         if (call[i].leave_ns >= call[i].enter_ns)
             sonde_layout_add(w->layout, call[i].enter_ns, call[i].leave_ns, &slice);
         else
@@ -393,6 +484,65 @@ static int take_calls(void *user, uint32_t lane, const void *rows, uint32_t coun
     }
     sonde_progress_add(w->progress, count);
     return w->wire.nomem || sonde_out_failed(w->wire.out);
+}
+
+/* Ranges come in the order of their ends, so those of a lane are kept and sorted;
+ * what has no length needs no place. */
+static int take_ranges(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct writer                *w = user;
+    const struct sonde_row_range *range = rows;
+    (void)lane;
+    for (uint32_t i = 0; i < count; i++)
+        if (range[i].flags & SONDE_RANGE_MARK || end_of(w, &range[i]) < range[i].begin_ns)
+            write_range(w, 0, &range[i]);
+        else if (sonde_vector_push(&w->ranges, range[i]))
+            w->wire.nomem = true;
+    sonde_progress_add(w->progress, count);
+    return w->wire.nomem || sonde_out_failed(w->wire.out);
+}
+
+/* Those of the thread itself come first. */
+static int by_begin(const void *left, const void *right)
+{
+    const struct sonde_row_range *a = left, *b = right;
+    int across = (a->flags & SONDE_RANGE_ACROSS) - (b->flags & SONDE_RANGE_ACROSS);
+    return across ? across : a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
+}
+
+/* API calls and ranges of one thread, then its ranges that may end on another. */
+static void write_thread(struct writer *w, uint32_t lane)
+{
+    const struct sonde_process *p = process_of(w);
+    begin_lane(w, lane);
+    w->ranges.count = w->next_range = 0;
+    sonde_process_trace(p, SONDE_TABLE_RANGE, lane, 0, UINT64_MAX, take_ranges, w);
+    if (w->ranges.count)
+        qsort(w->ranges.items, w->ranges.count, sizeof *w->ranges.items, by_begin);
+    w->nests = true;
+    sonde_layout_nest(w->layout, end_slice);
+    sonde_process_trace(p, SONDE_TABLE_CALL, lane, 0, UINT64_MAX, take_calls, w);
+    lay_ranges(w, UINT64_MAX);
+    end_lane(w);
+    w->nests = false;
+    w->lane = lane;
+    w->across = true;
+    lay_ranges(w, UINT64_MAX);
+    end_lane(w);
+    w->across = false;
+}
+
+static int write_threads(struct writer *w)
+{
+    const struct sonde_process *p = process_of(w);
+    bool                       *traced = calloc(p->lane_count + 1, sizeof *traced);
+    for (uint32_t i = 0; traced && i < p->trace_count; i++)
+        traced[p->traces[i].lane] |= p->traces[i].table != SONDE_TABLE_OP;
+    for (uint32_t lane = 1; traced && lane < p->lane_count; lane++)
+        if (traced[lane])
+            write_thread(w, lane);
+    free(traced);
+    return traced ? 0 : SONDE_ENOMEM;
 }
 
 /* ---- the ledger ------------------------------------------------------------------ */
@@ -406,11 +556,15 @@ static void add_ledger(struct pf_event *event, const struct sonde_process *p)
         {PF_KEY_early_in_bound, l->early_in_bound}, {PF_KEY_api_calls, l->api_calls}, {PF_KEY_unwinds, l->unwinds},
         {PF_KEY_unwind_failed, l->unwind_failed}, {PF_KEY_unwind_mismatched, l->unwind_mismatched},
         {PF_KEY_contexts_folded, l->contexts_folded}, {PF_KEY_hook_ns, l->hook_ns},
-        {PF_KEY_thread_cpu_ns, l->thread_cpu_ns}, {PF_KEY_clock_bound_ns, p->header.clock_bound_ns},
+        {PF_KEY_thread_cpu_ns, l->thread_cpu_ns}, {PF_KEY_busy_clipped_ns, l->busy_clipped_ns},
+        {PF_KEY_busy_left_out, l->busy_left_out}, {PF_KEY_calls_dropped, l->calls_dropped},
+        {PF_KEY_call_rows_dropped, l->call_rows_dropped}, {PF_KEY_range_rows_dropped, l->range_rows_dropped},
         {PF_KEY_damaged_chunks, p->damaged_chunks},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         pf_add_number(event, lines[i].key, lines[i].value);
+    if (sonde_process_clock_known(p))
+        pf_add_number(event, PF_KEY_clock_bound_ns, p->header.clock_bound_ns);
 }
 
 /* One instant at the process's start that carries the ledger as arguments. */
@@ -455,6 +609,24 @@ static int64_t shift_of(const struct sonde_measurement *m, const struct sonde_pr
     return (int64_t)(p->header.wall_offset_ns - first->header.wall_offset_ns);
 }
 
+static void forget_texts(struct writer *w)
+{
+    for (int i = 0; i < SONDE_WORK_TEXTS; i++)
+        free(w->works[i]);
+    free(w->strings);
+}
+
+/* Texts that are numbered by ids of a process. */
+static bool begin_texts(struct writer *w)
+{
+    const struct sonde_process *p = process_of(w);
+    bool                        done = true;
+    forget_texts(w);
+    for (int i = 0; i < SONDE_WORK_TEXTS; i++)
+        done &= (w->works[i] = calloc(p->work_count + 1, sizeof *w->works[i])) != NULL;
+    return (w->strings = calloc(p->string_count + 1, sizeof *w->strings)) != NULL && done;
+}
+
 static int write_process(struct writer *w, uint32_t index)
 {
     const struct sonde_process *p = &w->m->processes[index];
@@ -462,19 +634,15 @@ static int write_process(struct writer *w, uint32_t index)
     w->shift_ns = shift_of(w->m, p);
     w->pid = unique_pid(w);
     w->row_tracks = 0;
-    for (int i = 0; i < 2; i++) {
-        free(w->works[i]);
-        w->works[i] = calloc(p->work_count + 1, sizeof *w->works[i]);
-        if (!w->works[i])
-            return SONDE_ENOMEM;
-    }
+    if (!begin_texts(w))
+        return SONDE_ENOMEM;
     describe_process(w);
     describe_devices(w);
     for (uint32_t lane = 1; lane < p->lane_count; lane++)
         describe_lane(w, lane);
     write_ledger(w);
-    sonde_process_trace(p, SONDE_TABLE_CALL, 0, 0, UINT64_MAX, take_calls, w);
-    end_lane(w);
+    if (write_threads(w))
+        return SONDE_ENOMEM;
     sonde_process_trace(p, SONDE_TABLE_OP, 0, 0, UINT64_MAX, take_ops, w);
     end_lane(w);
     return w->wire.nomem ? SONDE_ENOMEM : 0;
@@ -499,8 +667,8 @@ static int write_all(struct writer *w, struct sonde_out *out, struct sonde_diag 
     sonde_layout_destroy(w->layout);
     free(w->called_from);
     free(w->stacks);
-    free(w->works[0]);
-    free(w->works[1]);
+    forget_texts(w);
+    sonde_vector_fini(&w->ranges);
     sonde_names_fini(&w->names);
     return code ? sonde_diag_set(diag, code, m->path, "cannot export") : 0;
 }
@@ -514,7 +682,8 @@ static int write_perfetto(const struct sonde_measurement *m, struct sonde_out *o
         return code;
     if (!w)
         return sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
-    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP) + sonde_trace_rows(m, SONDE_TABLE_CALL));
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP) + sonde_trace_rows(m, SONDE_TABLE_CALL) +
+                                        sonde_trace_rows(m, SONDE_TABLE_RANGE));
     w->m = m;
     w->progress = progress;
     w->result = result;

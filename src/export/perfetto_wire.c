@@ -156,16 +156,33 @@ uint64_t pf_text(struct pf_wire *wire, const char *text)
     return wire->texts;
 }
 
-void pf_add_number(struct pf_event *event, enum pf_key key, uint64_t number)
+static void add(struct pf_event *event, struct pf_argument argument)
 {
     if (event->count < sizeof event->arguments / sizeof *event->arguments)
-        event->arguments[event->count++] = (struct pf_argument){key, false, number};
+        event->arguments[event->count++] = argument;
+}
+
+void pf_add_number(struct pf_event *event, enum pf_key key, uint64_t number)
+{
+    add(event, (struct pf_argument){key, PF_NUMBER, number});
+}
+
+void pf_add_signed(struct pf_event *event, enum pf_key key, int64_t number)
+{
+    add(event, (struct pf_argument){key, PF_SIGNED, (uint64_t)number});
+}
+
+void pf_add_real(struct pf_event *event, enum pf_key key, double number)
+{
+    struct pf_argument argument = {key, PF_REAL, 0};
+    memcpy(&argument.value, &number, sizeof number);
+    add(event, argument);
 }
 
 void pf_add_text(struct pf_event *event, enum pf_key key, uint64_t iid)
 {
-    if (iid && event->count < sizeof event->arguments / sizeof *event->arguments)
-        event->arguments[event->count++] = (struct pf_argument){key, true, iid};
+    if (iid)
+        add(event, (struct pf_argument){key, PF_TEXT, iid});
 }
 
 void pf_send_track(struct pf_wire *wire, Sonde__Perfetto__TrackDescriptor *track)
@@ -174,6 +191,30 @@ void pf_send_track(struct pf_wire *wire, Sonde__Perfetto__TrackDescriptor *track
     packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_TRACK_DESCRIPTOR;
     packet.track_descriptor = track;
     send(wire, &packet);
+}
+
+static void set_value(Annotation *annotation, const struct pf_argument *argument)
+{
+    annotation->has_name_iid = 1;
+    annotation->name_iid = argument->key;
+    switch (argument->type) {
+    case PF_NUMBER:
+        annotation->value_case = SONDE__PERFETTO__DEBUG_ANNOTATION__VALUE_UINT_VALUE;
+        annotation->uint_value = argument->value;
+        break;
+    case PF_SIGNED:
+        annotation->value_case = SONDE__PERFETTO__DEBUG_ANNOTATION__VALUE_INT_VALUE;
+        annotation->int_value = (int64_t)argument->value;
+        break;
+    case PF_REAL:
+        annotation->value_case = SONDE__PERFETTO__DEBUG_ANNOTATION__VALUE_DOUBLE_VALUE;
+        memcpy(&annotation->double_value, &argument->value, sizeof annotation->double_value);
+        break;
+    case PF_TEXT:
+        annotation->value_case = SONDE__PERFETTO__DEBUG_ANNOTATION__VALUE_STRING_VALUE_IID;
+        annotation->string_value_iid = argument->value;
+        break;
+    }
 }
 
 static void send_event(struct pf_wire *wire, const struct pf_event *event, Sonde__Perfetto__TrackEvent__Type type)
@@ -187,14 +228,7 @@ static void send_event(struct pf_wire *wire, const struct pf_event *event, Sonde
     for (uint32_t i = 0; i < event->count; i++) {
         const struct pf_argument *argument = &event->arguments[i];
         sonde__perfetto__debug_annotation__init(&annotations[i]);
-        annotations[i].has_name_iid = 1;
-        annotations[i].name_iid = argument->key;
-        annotations[i].value_case = argument->text ? SONDE__PERFETTO__DEBUG_ANNOTATION__VALUE_STRING_VALUE_IID
-                                                   : SONDE__PERFETTO__DEBUG_ANNOTATION__VALUE_UINT_VALUE;
-        if (argument->text)
-            annotations[i].string_value_iid = argument->value;
-        else
-            annotations[i].uint_value = argument->value;
+        set_value(&annotations[i], argument);
         pointers[i] = &annotations[i];
     }
     sent.n_debug_annotations = event->count;
@@ -220,17 +254,27 @@ void pf_send_instant(struct pf_wire *wire, const struct pf_event *event)
     send_event(wire, event, SONDE__PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT);
 }
 
-void pf_send_slice(struct pf_wire *wire, const struct pf_event *event, uint64_t end_ns)
+void pf_send_begin(struct pf_wire *wire, const struct pf_event *event)
+{
+    send_event(wire, event, SONDE__PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN);
+}
+
+void pf_send_end(struct pf_wire *wire, uint64_t track, uint64_t end_ns)
 {
     Event  sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
     Packet packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
-    send_event(wire, event, SONDE__PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN);
     sent.has_type = sent.has_track_uuid = 1;
     sent.type = SONDE__PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END;
-    sent.track_uuid = event->track;
+    sent.track_uuid = track;
     packet.has_timestamp = 1;
     packet.timestamp = end_ns;
     packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_TRACK_EVENT;
     packet.track_event = &sent;
     send(wire, &packet);
+}
+
+void pf_send_slice(struct pf_wire *wire, const struct pf_event *event, uint64_t end_ns)
+{
+    pf_send_begin(wire, event);
+    pf_send_end(wire, event->track, end_ns);
 }

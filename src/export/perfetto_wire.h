@@ -22,8 +22,12 @@
     X(called_from) X(stack) X(queue) X(seen) X(done) X(failed) X(no_times) X(unmatched)  \
     X(bad_time) X(early_in_bound) X(api_calls) X(unwinds) X(unwind_failed)               \
     X(unwind_mismatched) X(contexts_folded) X(hook_ns) X(thread_cpu_ns) X(clock_bound_ns) \
-    X(damaged_chunks) X(dropped) X(note)
-#define PF_CATEGORY_MAP(X) X(kernel) X(copy) X(set) X(order) X(api) X(sonde)
+    X(damaged_chunks) X(dropped) X(note) X(busy_clipped_ns) X(busy_left_out)             \
+    X(calls_dropped) X(call_rows_dropped) X(range_rows_dropped)                          \
+    X(registers) X(static_shared_bytes) X(dynamic_shared_bytes) X(local_bytes)           \
+    X(cluster) X(occupancy) X(occupancy_limiter)                                         \
+    X(source) X(target) X(source_device) X(target_device) X(domain) X(category) X(payload)
+#define PF_CATEGORY_MAP(X) X(kernel) X(copy) X(set) X(order) X(api) X(range) X(mark) X(sonde)
 
 enum pf_key {
     PF_KEY_NONE,
@@ -59,8 +63,8 @@ struct pf_event {
     uint32_t         count;
     struct pf_argument {
         enum pf_key key;
-        bool        text; /* `value` is the iid of a text */
-        uint64_t    value;
+        enum { PF_NUMBER, PF_SIGNED, PF_REAL, PF_TEXT } type;
+        uint64_t    value; /* its bits; the iid of a text */
     } arguments[PF_KEY_COUNT + 16];
 };
 
@@ -75,10 +79,15 @@ uint64_t pf_name(struct pf_wire *wire, const char *name);
 uint64_t pf_text(struct pf_wire *wire, const char *text);
 
 void pf_add_number(struct pf_event *event, enum pf_key key, uint64_t number);
+void pf_add_signed(struct pf_event *event, enum pf_key key, int64_t number);
+void pf_add_real(struct pf_event *event, enum pf_key key, double number);
 /* iid 0 is left out. */
 void pf_add_text(struct pf_event *event, enum pf_key key, uint64_t iid);
 
 void pf_send_track(struct pf_wire *wire, Sonde__Perfetto__TrackDescriptor *track);
+/* Begins and ends of one track go in the order of time. */
+void pf_send_begin(struct pf_wire *wire, const struct pf_event *event);
+void pf_send_end(struct pf_wire *wire, uint64_t track, uint64_t end_ns);
 void pf_send_slice(struct pf_wire *wire, const struct pf_event *event, uint64_t end_ns);
 void pf_send_instant(struct pf_wire *wire, const struct pf_event *event);
 

@@ -47,6 +47,23 @@ class Csv(cli.Case):
         self.assertEqual({r["queue"] for r in rows if r["process"].startswith("alpha")},
                          {"Queue 1 · Test GPU 9000", "Queue 2 · Test GPU 9000"})
 
+    def test_attributes_and_ranges(self):
+        path, _ = scenes.annotated(self.folder)
+        rows = rows_of(self.ok("export", path, "--to", "csv", "-o", "-").stdout.decode("utf-8"))
+        names = ("registers", "static_shared_bytes", "dynamic_shared_bytes", "local_bytes", "cluster", "occupancy",
+                 "occupancy_limiter", "source", "target", "source_device", "target_device")
+        known = {(row["name"], tuple(row[n] for n in names)) for row in rows}
+        self.assertEqual(known, {
+            ("k", ("40", "1024", "2048", "16", "2 × 1 × 1", "0.625", "shared memory", "", "", "", "")),
+            ("k", ("",) * 11),
+            ("peer_copy", ("",) * 7 + ("device", "device", "Device 0 · Test GPU 9000", "Device 1 · Test GPU 9001")),
+            ("write", ("",) * 7 + ("pinned", "device", "", "")),
+        })
+        self.assertEqual({(row["name"], row["ranges"], row["called_from"]) for row in rows}, {
+            ("k", "[step] ← [training: epoch]", "train() main.py:10"),
+            ("peer_copy", "", "prepared in forward() model.py:5 ← train() main.py:10"),
+            ("write", "", "train() main.py:10")})
+
     def test_lines_end_as_rfc_4180_says(self):
         path, _ = scenes.demo(self.folder)
         data = self.ok("export", path, "--to", "csv", "-o", "-").stdout
@@ -88,6 +105,45 @@ class Json(cli.Case):
         marker = next(t for t in doc["operation_totals"] if t["name"] == "marker")
         self.assertEqual((marker["count"], marker["timed"], marker["total_ns"], marker["min_ns"]), (1, 0, None, None))
 
+    def test_ranges(self):
+        path, p = scenes.annotated(self.folder)
+        expected = [dict(r, process=0) for r in p.ranges]
+        next(r for r in expected if r["payload"] == float("inf"))["payload"] = None
+        key = lambda r: (r["lane"], r["begin_ns"])
+        self.assertEqual(sorted(self.document(path)["ranges"], key=key), sorted(expected, key=key))
+
+    def test_attributes_links_and_the_rare_lines(self):
+        path, p = scenes.annotated(self.folder)
+        doc = self.document(path)
+        process = doc["processes"][0]
+        works = {w["id"]: w for w in process["works"]}
+        kernel = next(o for o in doc["operations"] if o["kind"] == "kernel" and o["work"])
+        self.assertEqual({k: v for k, v in works[kernel["work"]].items() if k != "id"}, {
+            "global": [256, 1, 1], "local": [64, 1, 1], "registers": 40, "static_shared_bytes": 1024,
+            "dynamic_shared_bytes": 2048, "local_bytes": 16, "cluster": [2, 1, 1], "occupancy": 0.625,
+            "occupancy_limiter": "shared memory"})
+        copy = next(o for o in doc["operations"] if o["kind"] == "peer_copy")
+        self.assertEqual([works[copy["work"]][k] for k in ("source", "target", "source_device", "target_device")],
+                         ["device", "device", 1, 2])
+        for key in ("busy_clipped_ns", "calls_dropped", "call_rows_dropped", "busy_left_out", "range_rows_dropped"):
+            self.assertEqual(process["ledger"][key], p.ledger[key], key)
+        links = [c for c in doc["contexts"] if c["kind"] == "link"]
+        self.assertEqual(sorted((c["name"] or "", c["line"]) for c in links if c["prepared_in"]), [("forward", 5)])
+        to = doc["contexts"][next(c["prepared_in"] for c in links if c["prepared_in"])]
+        self.assertEqual((to["kind"], to["name"], to["file"]), ("python", "forward", "/home/user/model.py"))
+        self.assertEqual(len(links), 2)
+        self.assertEqual({(c["name"], c["module"]) for c in doc["contexts"] if c["kind"] == "range"},
+                         {("epoch", "training"), ("step", None)})
+
+    def test_a_clock_that_was_never_compared(self):
+        path = self.path("clock.sonde")
+        live.write_manifest(path, ["demo"])
+        p = scenes.one_process()
+        p.clock_bound_ns = 0
+        p.write(path)
+        self.assertIsNone(self.document(path)["processes"][0]["clock_bound_ns"])
+        self.assertEqual(self.document(scenes.demo(self.folder)[0])["processes"][0]["clock_bound_ns"], 50)
+
     def test_contexts_lead_to_the_root(self):
         path, _ = scenes.demo(self.folder)
         doc = self.document(path)
@@ -123,7 +179,8 @@ class Json(cli.Case):
             schema = json.load(file)
         jsonschema.Draft202012Validator.check_schema(schema)
         validator = jsonschema.Draft202012Validator(schema)
-        for path in (scenes.demo(self.folder)[0], scenes.profile_only(self.folder)[0]):
+        for path in (scenes.demo(self.folder)[0], scenes.profile_only(self.folder)[0],
+                     scenes.annotated(self.folder)[0]):
             errors = ["%s: %s" % (list(e.absolute_path), e.message) for e in validator.iter_errors(self.document(path))]
             self.assertEqual(errors, [])
 

@@ -10,21 +10,26 @@ import struct
 
 SEGMENT = 65536
 ROOM = SEGMENT - 64
-TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL").split()
+TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL "
+          "SYMBOL PROCESS INDEX RANGE").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
-         "release").split()
-NATIVE, PYTHON, API, OP, UNKNOWN, CUT = 1, 2, 3, 4, 5, 6
+         "release peer_copy").split()
+NATIVE, PYTHON, API, OP, UNKNOWN, CUT, LINK, RANGE = 1, 2, 3, 4, 5, 6, 7, 8
+MARK, ACROSS = 1, 2
+PAYLOADS = {"uint64": (1, "<Q"), "int64": (2, "<q"), "double": (3, "<d")}
+MEMORY = "unknown pageable pinned device array managed".split()
+LIMITERS = "none threads blocks registers shared grid".split()
 FAILED, NO_TIMES, BAD_TIME, EARLY = 1, 2, 4, 8
 DROPS = "channel_full trace_full disk_full max_size after_exit reentrant agent_off".split()
 LEDGER = ("seen done failed no_times".split() + ["dropped%d" % i for i in range(16)] +
           ("unmatched bad_time early_in_bound api_calls unwinds unwind_failed unwind_truncated unwind_checked "
            "unwind_mismatched python_walks python_failed contexts_folded hook_ns thread_cpu_ns vendor_ns "
-           "written_bytes").split())
+           "written_bytes busy_clipped_ns calls_dropped call_rows_dropped busy_left_out range_rows_dropped").split())
 ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<IIIIII", "DEVICE": "<IIIIIIQ",
-        "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q", "OBJECT": "<IIIIQQQQ",
+        "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII", "OBJECT": "<IIIIQQQQ",
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
-        "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII"}
+        "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH"}
 
 
 class Process:
@@ -39,9 +44,10 @@ class Process:
         self.strings, self.frames, self.nodes, self.works = {}, {}, {}, {}
         self.accumulators = {}
         self.ledger = dict.fromkeys(LEDGER, 0)
-        self.stop_ns = start_ns
+        self.stop_ns, self.clock_bound_ns = start_ns, 50
         self.truth = []  # operations, in the words of the exports
         self.calls = []
+        self.ranges = []
         self.correlation = 0
 
     def string(self, text):
@@ -93,12 +99,28 @@ class Process:
     def queue(self, device, out_of_order=False):
         return self.lane(2, device=device, flags=1 if out_of_order else 0)
 
-    def work(self, global_size, local_size=()):
-        key = (tuple(global_size), tuple(local_size))
+    def work(self, global_size=(), local_size=(), registers=0, cluster=(), static_shared=0, dynamic_shared=0,
+             local_bytes=0, occupancy=0, limiter="none", source="unknown", target="unknown", devices=(0, 0)):
+        key = tuple(map(str, (global_size, local_size, registers, cluster, static_shared, dynamic_shared, local_bytes,
+                              occupancy, limiter, source, target, devices)))
         if key not in self.works:
             pad = lambda sizes: list(sizes) + [0] * (3 - len(sizes))
-            self.works[key] = self.add("WORK", len(global_size), 0, *pad(global_size), *pad(local_size))
+            self.works[key] = self.add("WORK", len(global_size), registers, *pad(global_size), *pad(local_size),
+                                       *pad(cluster), static_shared, dynamic_shared, local_bytes, occupancy,
+                                       LIMITERS.index(limiter), MEMORY.index(source), MEMORY.index(target), *devices)
         return self.works[key]
+
+    def range(self, thread, name, begin, end=0, domain="", category="", payload=None, flags=0):
+        """A range, or with flags=MARK a mark; payload is (type, value). They are stored in the order of calls."""
+        kind, form = PAYLOADS[payload[0]] if payload else (0, "<Q")
+        bits, = struct.unpack("<Q", struct.pack(form, payload[1] if payload else 0))
+        self.owned.setdefault(("RANGE", thread), []).append(
+            struct.pack(ROWS["RANGE"], begin, end, bits, self.string(name), self.string(domain), self.string(category),
+                        kind, flags))
+        self.ranges.append({"lane": thread, "name": name or None, "domain": domain or None,
+                            "category": category or None, "begin_ns": begin, "end_ns": end or None,
+                            "payload": payload[1] if payload else None, "payload_type": payload[0] if payload else None,
+                            "mark": bool(flags & MARK), "across": bool(flags & ACROSS)})
 
     def object(self, kind, node, size, alloc_ns, free_ns=0):
         return self.add("OBJECT", kind, node, 1, 0, size, 0x1000, alloc_ns, free_ns)
@@ -166,16 +188,16 @@ class Process:
             strings += struct.pack("<I", len(data)) + data + b"\0" * (-len(data) % 4)
         yield "STRING", 0, 1, len(strings), 1, strings
         for table, rows in self.tables.items():
-            if table not in ("FREE", "STRING"):
+            if table in ROWS:
                 yield from cut(table, 0, 1, rows)
         for (table, owner), rows in self.owned.items():
             yield from cut(table, owner, owner << 13 if table == "NODE" else 0, rows)
 
     def header(self, count):
         head = struct.pack("<QIIIIIIQQQQQII512s", 0x314556494C444E53, 1, SEGMENT, count, self.state, self.pid,
-                           int(self.trace), self.start_ns, self.stop_ns + 1000, self.wall_offset_ns, 0, 50, 0, 0,
+                           int(self.trace), self.start_ns, self.stop_ns + 1000, self.wall_offset_ns, 0, self.clock_bound_ns, 0, 0,
                            self.executable.encode())
-        head += struct.pack("<%dQ" % 44, *[self.ledger[k] for k in LEDGER], *[0] * 8)
+        head += struct.pack("<%dQ" % 44, *[self.ledger[k] for k in LEDGER], *[0] * 3)
         busy = [self.busy(device) for device in range(64)]
         for all_of_it, kernels, copies in busy:
             head += struct.pack("<4Q", *all_of_it)

@@ -25,6 +25,7 @@ class Trace:
         self.interned = {"event_names": {}, "event_categories": {}, "debug_annotation_names": {},
                          "debug_annotation_string_values": {}}
         self.open = collections.defaultdict(list)
+        self.around = {}  # (track, start, name) of a slice -> names of those it lies in, outermost first
         self.last = {}
         self.cleared = False
         trace = pb.Trace()
@@ -124,6 +125,7 @@ class Trace:
             self.slices.append(item)
         elif event.type == pb.TrackEvent.TYPE_SLICE_BEGIN:
             self.in_order(track, at)
+            self.around[track, at, item.name] = tuple(s.name for s in self.open[track])
             self.open[track].append(item)
         else:
             raise Broken("an event of type %d" % event.type)

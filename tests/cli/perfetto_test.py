@@ -104,6 +104,76 @@ class Perfetto(cli.Case):
         self.assertEqual((alpha.args["done"], alpha.args["hook_ns"], alpha.args["dropped"], alpha.args["note"]),
                          (processes[0].ledger["done"], 12345, "2 channel_full", "one thing to know"))
 
+    def test_ranges_lie_around_the_calls_of_their_thread(self):
+        path, p = scenes.annotated(self.folder)
+        trace = self.trace(path)
+        t = p.start_ns + scenes.MS
+        self.assertEqual(sorted((s.name, s.start - t, s.end - t) for s in trace.of("range") if not s.instant),
+                         [("epoch", 0, 41000), ("left", 500, 42000), ("open", 30000, p.stop_ns + 1000 - t),
+                          ("range", 10000, 20000), ("request", 2000, 30000), ("request", 3000, 31000),
+                          ("request", 40000, p.stop_ns + 1000 - t), ("same", 60000, 61000)] +
+                         [("step", 1000 + 10000 * i, 10000 + 10000 * i) for i in range(4)])
+        self.assertEqual([(s.name, s.start - t, s.args["status"]) for s in trace.of("range") if s.instant],
+                         [("reversed", 9000, "bad times")])
+        self.assertEqual([(s.name, s.start - t, s.instant) for s in trace.of("mark")], [("here", 50000, True)])
+        main = next(u for u, track in trace.tracks.items() if track.thread.tid == 4711)
+        on_main = {s.name for s in trace.slices if s.track == main}
+        self.assertEqual(on_main, {"epoch", "step", "same", "here", "cuLaunchKernel", "cuMemcpyPeer", "cuMemcpyHtoD"})
+        self.assertEqual(sorted(trace.name(s.track) for s in trace.slices if s.name in ("left", "request")),
+                         ["Thread 4711"] +
+                         ["Thread 4711 · ranges across threads"] * 3)
+        # Two are open at once, the third has a place in the first one's row.
+        self.assertEqual(len({s.track for s in trace.slices if s.name == "request"}), 2)
+
+    def test_how_ranges_and_calls_nest(self):
+        """On the thread's own track: each call inside its step, each step inside the epoch."""
+        path, _ = scenes.annotated(self.folder)
+        trace = self.trace(path)
+        main = next(u for u, track in trace.tracks.items() if track.thread.tid == 4711)
+        self.assertEqual(collections.Counter(trace.around[s.track, s.start, s.name] for s in trace.of("api")),
+                         {("epoch", "step"): 8, ("same",): 1, (): 1})
+        self.assertTrue(all(s.track == main for s in trace.of("api")))
+
+    def test_arguments_of_ranges(self):
+        path, _ = scenes.annotated(self.folder)
+        trace = self.trace(path)
+        args = {s.name: s.args for s in trace.of("range", "mark")}
+        self.assertEqual(args["epoch"], {"domain": "training", "category": "phases", "payload": 0.1})
+        self.assertEqual((args["here"], args["range"], args["same"]), ({"payload": -3}, {"payload": float("inf")}, {}))
+        self.assertEqual({s.args["payload"] for s in trace.slices if s.name == "step"},
+                         {2**64 - 1 - i for i in range(4)})
+        self.assertEqual(args["open"], {"status": "not ended"})
+
+    def test_attributes_of_launches_and_copies(self):
+        path, _ = scenes.annotated(self.folder)
+        trace = self.trace(path)
+        names = ("registers", "static_shared_bytes", "dynamic_shared_bytes", "local_bytes", "cluster", "occupancy",
+                 "occupancy_limiter", "source", "target", "source_device", "target_device")
+        found = {(s.name, tuple((n, s.args[n]) for n in names if n in s.args)) for s in trace.of(*OPERATIONS)}
+        self.assertEqual(found, {
+            ("k", (("registers", 40), ("static_shared_bytes", 1024), ("dynamic_shared_bytes", 2048),
+                   ("local_bytes", 16), ("cluster", "2 × 1 × 1"), ("occupancy", 0.625),
+                   ("occupancy_limiter", "shared memory"))),
+            ("k", ()),
+            ("peer_copy", (("source", "device"), ("target", "device"), ("source_device", "Device 0 · Test GPU 9000"),
+                           ("target_device", "Device 1 · Test GPU 9001"))),
+            ("write", (("source", "pinned"), ("target", "device")))})
+        self.assertEqual({s.name: s.args["stack"] for s in trace.of(*OPERATIONS)}, {
+            "k": "[step]\n[training: epoch]\ntrain() main.py:10\ndemo+0x1234",
+            "peer_copy": "prepared in forward() model.py:5\ntrain() main.py:10\ndemo+0x1234",
+            "write": "prepared elsewhere\ntrain() main.py:10\ndemo+0x1234"})
+
+    def test_rare_lines_of_the_ledger(self):
+        path, p = scenes.annotated(self.folder)
+        ledger, = self.trace(path).of("sonde")
+        for key in ("busy_clipped_ns", "calls_dropped", "call_rows_dropped", "busy_left_out", "range_rows_dropped"):
+            self.assertEqual(ledger.args[key], p.ledger[key], key)
+        self.assertEqual(ledger.args["clock_bound_ns"], 50)
+        p.clock_bound_ns = 0
+        p.write(self.path("clock.sonde"))
+        ledger, = self.trace(self.path("clock.sonde")).of("sonde")
+        self.assertNotIn("clock_bound_ns", ledger.args)
+
     def test_equals_csv(self):
         path, p = scenes.long_run(self.folder, 20000)
         trace = self.trace(path)

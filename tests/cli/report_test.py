@@ -42,6 +42,14 @@ class Report(cli.Case):
                              [len(times), sum(times), min(times), max(times)])
             self.assertAlmostEqual(row["mean_ns"], sum(times) / len(times))
 
+    def test_lanes_with_ranges(self):
+        path, p = scenes.annotated(self.folder)
+        lanes = json.loads(self.ok("report", path, "lanes", "--json").out)
+        self.assertEqual([(lane["tid"], lane["ranges"]) for lane in lanes], [(4711, 11), (4712, 3), (None, None)])
+        out = self.ok("report", path, "lanes").out
+        self.assertIn("thread 4711, 11 ranges", out)
+        self.assertIn("thread 4712, 3 ranges", out)
+
     def test_nothing_recorded_is_an_error(self):
         live.write_manifest(self.path("empty.sonde"), ["true"])
         live.Process("alpha-1-0", 1).write(self.path("silent.sonde"))

@@ -91,3 +91,58 @@ def profile_only(folder, name="profile.sonde"):
     p.owned = {key: rows for key, rows in p.owned.items() if key[0] == "NODE"}
     p.write(path)
     return path, p
+
+
+def launch_stack(p, frames, slot=1):
+    """A native frame, then `frames`, outermost first."""
+    at = p.node(0, p.frame(live.NATIVE, p.module("/opt/demo/bin/demo"), 0x1234), slot)
+    for frame in frames:
+        at = p.node(at, frame, slot)
+    return at
+
+
+def annotated(folder, name="annotated.sonde"):
+    """Ranges of every form around API calls of one thread, a second thread that only has ranges, kernels and
+    copies whose attributes are known, a kernel that was prepared elsewhere, and every ledger line that is
+    mostly 0. Returns (path, process)."""
+    path = os.path.join(folder, name)
+    live.write_manifest(path, ["annotated"])
+    p = live.Process("alpha-4711-0", 4711)
+    gpu, peer = p.device("Test GPU 9000"), p.device("Test GPU 9001")
+    main, worker = p.thread(4711), p.thread(4712)
+    queue = p.queue(gpu)
+    code = p.frame(live.PYTHON, p.python("train", "/home/user/main.py", 10))
+    epoch = p.frame(live.RANGE, p.string("training"), name="epoch")
+    step = p.frame(live.RANGE, name="step")
+    inside = launch_stack(p, [code, epoch, step])
+    forward = launch_stack(p, [p.frame(live.PYTHON, p.python("forward", "/home/user/model.py", 5))])
+    linked = launch_stack(p, [code, p.frame(live.LINK, offset=forward)])
+    lost = launch_stack(p, [code, p.frame(live.LINK)])
+    kernel = p.work((256, 1, 1), (64, 1, 1), registers=40, cluster=(2, 1, 1), static_shared=1024, dynamic_shared=2048,
+                    local_bytes=16, occupancy=625, limiter="shared")
+    copy = p.work(source="device", target="device", devices=(gpu, peer))
+    half = p.work(source="pinned", target="device")
+    t, api = p.start_ns + MS, "cuLaunchKernel"
+    # Rows come in the order of their ends, as from the agent.
+    for i in range(4):
+        at = t + 1000 + 10000 * i
+        p.enqueue(main, queue, api, inside, "kernel", at + 1000, at + 2000, at + 3000, at + 4000, name="k", work=kernel)
+        p.enqueue(main, queue, api, inside, "kernel", at + 5000, at + 6000, at + 7000, at + 8000, name="k")
+        p.range(main, "step", at, at + 9000, payload=("uint64", 2**64 - 1 - i))
+    p.range(main, "left", t + 500, t + 42000, domain="other")    # overlaps `epoch`: a domain of its own
+    p.range(main, "epoch", t, t + 41000, domain="training", category="phases", payload=("double", 0.1))
+    p.range(main, "here", t + 50000, t + 50000, payload=("int64", -3), flags=live.MARK)
+    p.range(main, "same", t + 60000, t + 61000)                  # begins and ends with its call
+    p.enqueue(main, queue, "cuMemcpyPeer", linked, "peer_copy", t + 60000, t + 61000, t + 62000, t + 63000, size=64,
+              work=copy)
+    p.enqueue(main, queue, "cuMemcpyHtoD", lost, "write", t + 64000, t + 65000, t + 66000, t + 67000, size=64,
+              work=half)
+    p.range(main, "request", t + 2000, t + 30000, flags=live.ACROSS)
+    p.range(main, "request", t + 3000, t + 31000, flags=live.ACROSS)
+    p.range(worker, "reversed", t + 9000, t + 8000)
+    p.range(worker, "", t + 10000, t + 20000, payload=("double", float("inf")))
+    p.range(worker, "open", t + 30000)
+    p.range(main, "request", t + 40000, flags=live.ACROSS)
+    p.ledger.update(busy_clipped_ns=11, calls_dropped=12, call_rows_dropped=13, busy_left_out=14, range_rows_dropped=15)
+    p.write(path)
+    return path, p

@@ -147,6 +147,136 @@ static void more_at_once_than_rows_is_said(void **state)
     free(slices);
 }
 
+/* ---- lanes that nest ------------------------------------------------------------ */
+
+enum { DEEPEST = 512 };
+
+/* What a reader of begins and ends sees: a stack per row. */
+struct nested {
+    uint64_t last[SONDE_LAYOUT_ROWS], open[SONDE_LAYOUT_ROWS][DEEPEST];
+    uint32_t depth[SONDE_LAYOUT_ROWS], rows, begun, ended, without_row, deepest;
+};
+
+static void begins(void *user, uint32_t row, const void *item)
+{
+    struct nested      *seen = user;
+    const struct slice *slice = item;
+    seen->begun++;
+    if (row == SONDE_LAYOUT_NO_ROW) {
+        seen->without_row++;
+        return;
+    }
+    assert_true(slice->start_ns >= seen->last[row]);
+    seen->last[row] = slice->start_ns;
+    if (seen->depth[row])
+        assert_true(slice->end_ns <= seen->open[row][seen->depth[row] - 1]);
+    seen->open[row][seen->depth[row]++] = slice->end_ns;
+    seen->rows = row >= seen->rows ? row + 1 : seen->rows;
+    seen->deepest = seen->depth[row] > seen->deepest ? seen->depth[row] : seen->deepest;
+}
+
+static void ends(void *user, uint32_t row, uint64_t end_ns)
+{
+    struct nested *seen = user;
+    assert_true(seen->depth[row] > 0);
+    assert_int_equal(seen->open[row][--seen->depth[row]], end_ns);
+    assert_true(end_ns >= seen->last[row]);
+    seen->last[row] = end_ns;
+    seen->ended++;
+}
+
+static struct nested *run_nested(const struct slice *slices, uint32_t count)
+{
+    struct nested       *seen = calloc(1, sizeof *seen);
+    struct sonde_layout *layout = sonde_layout_create(sizeof(struct slice), begins, seen);
+    assert_non_null(seen);
+    assert_non_null(layout);
+    sonde_layout_nest(layout, ends);
+    for (uint32_t i = 0; i < count; i++)
+        sonde_layout_add(layout, slices[i].start_ns, slices[i].end_ns, &slices[i]);
+    sonde_layout_end(layout);
+    sonde_layout_destroy(layout);
+    assert_int_equal(seen->begun, count);
+    assert_int_equal(seen->ended, count - seen->without_row);
+    return seen;
+}
+
+/* Brackets of random depth, in the order of their ends, as ranges are stored. */
+static uint32_t make_brackets(struct slice *out, uint32_t depth, uint64_t *now, unsigned breadth)
+{
+    uint32_t count = 0;
+    uint64_t start = *now;
+    *now += (uint64_t)rand() % 3;
+    for (unsigned i = 0; depth && i < breadth; i++)
+        count += make_brackets(out + count, depth - 1, now, (unsigned)rand() % 4);
+    *now += (uint64_t)rand() % 3;
+    out[count] = (struct slice){start, *now, count};
+    return count + 1;
+}
+
+static void brackets_need_one_row(void **state)
+{
+    struct slice *slices = malloc(100000 * sizeof *slices);
+    (void)state;
+    for (unsigned seed = 1; seed <= 200; seed++) {
+        uint64_t now = 1000;
+        uint32_t count = 0;
+        srand(seed);
+        while (count < 2000)
+            count += make_brackets(slices + count, 6, &now, 4);
+        struct nested *seen = run_nested(slices, count);
+        assert_int_equal(seen->rows, 1);
+        assert_int_equal(seen->without_row, 0);
+        assert_true(seen->deepest >= 4);
+        free(seen);
+    }
+    free(slices);
+}
+
+static void what_does_not_nest_goes_to_further_rows(void **state)
+{
+    struct slice two[] = {{10, 30, 0}, {20, 40, 1}, {22, 28, 2}, {40, 50, 3}};
+    (void)state;
+    struct nested *seen = run_nested(two, 4);
+    assert_int_equal(seen->rows, 2);
+    free(seen);
+    for (unsigned seed = 1; seed <= 20; seed++) { /* legal, whatever comes */
+        struct slice *slices = random_slices(60000, seed, 10, 40 * seed, 1000000 * (seed % 2));
+        free(run_nested(slices, 60000));
+        free(slices);
+    }
+}
+
+static void deeper_than_a_row_goes_to_the_next(void **state)
+{
+    struct slice slices[SONDE_LAYOUT_DEPTH + 10];
+    (void)state;
+    for (uint32_t i = 0; i < SONDE_LAYOUT_DEPTH + 10; i++)
+        slices[i] = (struct slice){i, 10000 - i, i};
+    struct nested *seen = run_nested(slices, SONDE_LAYOUT_DEPTH + 10);
+    assert_int_equal(seen->rows, 2);
+    assert_int_equal(seen->deepest, SONDE_LAYOUT_DEPTH);
+    free(seen);
+}
+
+/* The next lane does not nest unless it says so. */
+static void a_lane_that_nests_leaves_nothing_behind(void **state)
+{
+    struct seen          seen = {.once = calloc(3, 1)};
+    struct slice         slices[] = {{10, 40, 0}, {20, 30, 1}, {40, 50, 2}};
+    struct sonde_layout *layout = sonde_layout_create(sizeof(struct slice), take, &seen);
+    (void)state;
+    sonde_layout_nest(layout, ends);
+    sonde_layout_end(layout);
+    for (uint32_t i = 0; i < 3; i++)
+        sonde_layout_add(layout, slices[i].start_ns, slices[i].end_ns, &slices[i]);
+    sonde_layout_end(layout);
+    sonde_layout_destroy(layout);
+    assert_int_equal(seen.count, 3);
+    assert_int_equal(seen.rows, 2);
+    free(seen.once);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +285,10 @@ int main(void)
         cmocka_unit_test(nothing_overlaps_when_the_window_is_too_small),
         cmocka_unit_test(equal_starts_and_empty_slices_keep_their_order),
         cmocka_unit_test(more_at_once_than_rows_is_said),
+        cmocka_unit_test(brackets_need_one_row),
+        cmocka_unit_test(what_does_not_nest_goes_to_further_rows),
+        cmocka_unit_test(deeper_than_a_row_goes_to_the_next),
+        cmocka_unit_test(a_lane_that_nests_leaves_nothing_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
