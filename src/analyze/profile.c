@@ -146,6 +146,24 @@ static uint32_t operation_name(struct builder *b, uint32_t string)
     return id;
 }
 
+/* A kernel: with the place of its own code, where that is known. */
+static int operation_level(struct builder *b, uint32_t id)
+{
+    const struct sonde_process *p = b->process;
+    const struct sonde_row_frame *frame = &p->frames[id];
+    struct level level = {.kind = SONDE_FRAME_OP, .op = frame->op, .name = operation_name(b, frame->name)};
+    const size_t now = first_symbol(b->symbols.rows.items, b->symbols.rows.count, id);
+    const size_t before = first_symbol(p->symbols, p->symbol_count, id);
+    if (now < b->symbols.rows.count && b->symbols.rows.items[now].frame == id) {
+        level.file = intern(b, sonde_intern_get(&b->symbols.strings, b->symbols.rows.items[now].file));
+        level.line = b->symbols.rows.items[now].line;
+    } else if (before < p->symbol_count && p->symbols[before].frame == id) {
+        level.file = intern_id(b, p->symbols[before].file);
+        level.line = p->symbols[before].line;
+    }
+    return sonde_vector_push(&b->levels, level);
+}
+
 static int frame_levels(struct builder *b, uint32_t id)
 {
     b->levels.count = 0;
@@ -163,8 +181,7 @@ static int frame_levels(struct builder *b, uint32_t id)
         return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_API,
                                                             .name = intern_id(b, frame->name)});
     case SONDE_FRAME_OP:
-        return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_OP, .op = frame->op,
-                                                            .name = operation_name(b, frame->name)});
+        return operation_level(b, id);
     case SONDE_FRAME_CUT:
         return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_CUT});
     case SONDE_FRAME_LINK:

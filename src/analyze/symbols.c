@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cubin.h"
 #include "format/writer.h"
 #include "object.h"
 
@@ -126,6 +127,60 @@ static struct sonde__object *open_module(struct finder *f, const struct sonde_ro
     return object;
 }
 
+/* ---- kernels: where the code that was kept says they are ----------------------------------- */
+
+struct places { /* by the interned name of the kernel's symbol */
+    struct finder *finder;
+    struct sonde_map by_name; /* -> file << 32 | line */
+    bool failed;
+};
+
+static void kernel_place(void *user, const char *kernel, const char *file, unsigned line)
+{
+    struct places *places = user;
+    struct sonde_intern *strings = &places->finder->out->strings;
+    const uint32_t name = sonde_intern_text(strings, kernel), at = sonde_intern_text(strings, file);
+    if (name && at)
+        places->failed |= sonde_map_put(&places->by_name, name, (uint64_t)at << 32 | line) != 0;
+}
+
+/* The folder `code` stands beside those of the processes. False: there is none. */
+static bool read_kernel_places(struct places *places, const struct sonde_process *p)
+{
+    struct sonde_text folder = {0};
+    sonde_text_add(&folder, p->path ? p->path : "");
+    sonde_text_add(&folder, "/../code");
+    const bool there = p->path && !folder.failed && sonde__cubins_read(sonde_text_get(&folder), kernel_place, places);
+    sonde_text_fini(&folder);
+    return there;
+}
+
+/* A row for each kernel, so that they are looked for once; without a file where
+ * its code has no line table. */
+static int find_kernels(struct finder *f, const uint8_t *stored)
+{
+    const struct sonde_process *p = f->process;
+    struct places places = {.finder = f};
+    bool looked = false;
+    int rc = 0;
+    for (uint32_t i = 1; i < p->frame_count && !rc; i++) {
+        const struct sonde_row_frame *frame = &p->frames[i];
+        uint64_t place = 0;
+        if (frame->kind != SONDE_FRAME_OP || frame->op != SONDE_OP_KERNEL || !frame->name || stored[i])
+            continue;
+        if (!looked && !read_kernel_places(&places, p))
+            break;
+        looked = true;
+        const char *name = sonde_process_string(p, frame->name);
+        sonde_map_get(&places.by_name, sonde_intern_text(&f->out->strings, name), &place);
+        rc = sonde_vector_push(&f->out->rows, (struct sonde_row_symbol){
+                                   .frame = i, .function = function_name(f, name), .file = (uint32_t)(place >> 32),
+                                   .line = (uint32_t)place});
+    }
+    sonde_map_fini(&places.by_name);
+    return rc || places.failed ? SONDE_ENOMEM : 0;
+}
+
 static int by_frame(const void *left, const void *right)
 {
     const struct sonde_row_symbol *a = left, *b = right;
@@ -151,6 +206,10 @@ int sonde_symbols_find(const struct sonde_process *process, struct sonde_symbols
             rc = add_frame(&f, object, list[i].frame, name);
         sonde__object_close(object);
     }
+    uint8_t *stored = rc ? NULL : stored_frames(process);
+    if (!rc)
+        rc = stored ? find_kernels(&f, stored) : SONDE_ENOMEM;
+    free(stored);
     if (out->rows.count)
         qsort(out->rows.items, out->rows.count, sizeof *out->rows.items, by_frame);
     sonde_map_fini(&f.demangled);

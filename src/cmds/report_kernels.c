@@ -224,12 +224,26 @@ static json_t *work_json(const struct report *r, const struct sonde_group *group
     return value;
 }
 
+/* Where the kernel's own code is, when it was compiled with line tables. */
+static void add_source(json_t *value, const struct report *r, const struct sonde_group *group)
+{
+    for (size_t i = 0; i < group->leaves.count; i++) {
+        const struct sonde_cct_node *node = &r->profile->nodes.items[group->leaves.items[i]];
+        if (!*node->file)
+            continue;
+        json_object_set_new(value, "source", json_pack("{s:o, s:i}", "file", report_json_text(node->file), "line",
+                                                       (int)node->line));
+        return;
+    }
+}
+
 static json_t *group_json(const struct report *r, const struct sonde_group *group)
 {
     const struct sonde_stat *s = &group->stat;
     json_t *value = report_json_stat(s);
     json_object_set_new(value, "name", report_json_text(report_group_name(group)));
     json_object_set_new(value, "kind", json_string(sonde_op_kind_name(group->op)));
+    add_source(value, r, group);
     json_object_set_new(value, "queue_delay", json_pack("{s:o, s:o, s:o}",
         "enqueue_queued_ns", report_json_ns(s->timed > 0, (double)s->enqueue_queued_ns),
         "queued_submit_ns", report_json_ns(s->timed > 0, (double)s->queued_submit_ns),

@@ -67,6 +67,8 @@ void report_frame(struct sonde_text *out, const struct sonde_cct_node *node)
         sonde_text_add(out, sonde_op_kind_name(node->op));
         if (*node->name)
             sonde_text_format(out, " %s", node->name);
+        if (*node->file)
+            sonde_text_format(out, " %s:%u", sonde_path_base(node->file), node->line);
         return;
     default:
         break;
