@@ -145,7 +145,7 @@ static int add_process(struct sonde_lanes *out, const struct sonde_process *p, s
         return rc;
     add_profile(&out->items.items[first], p);
     for (uint32_t i = 0; i < p->trace_count; i++)
-        if (p->traces[i].table == SONDE_TABLE_RANGE)
+        if (p->traces[i].table == SONDE_TABLE_RANGE && p->traces[i].lane) /* 0: damage */
             out->items.items[first + p->traces[i].lane - 1].ranges += p->traces[i].count;
     for (size_t i = first; i < out->items.count && !rc; i++)
         rc = scan_lane(p, progress, &out->items.items[i]);
