@@ -117,11 +117,105 @@ NOINLINE static void operator_of(uint32_t context)
     STAY();
 }
 
+/* ---- a random walk, and what its contexts should be ----------------------------------- */
+
+enum { WALK_DEEPEST = 12, WALK_PATHS = 60000 };
+enum { SITE_LAUNCH, SITE_PUSH, SITE_A1, SITE_A2, SITE_B };
+
+/* The rule itself, on what the walkers say of themselves. */
+static struct {
+    struct { char function, site; } now[WALK_DEEPEST + 2], last[WALK_DEEPEST + 2];
+    uint32_t last_length;
+    struct { uint32_t place, name; } open[SONDE_RANGES_MAX];
+    uint32_t ranges, pushed;
+    uint64_t paths;
+    char (*path)[160]; /* of each launch */
+} model;
+
+static void model_stack(uint32_t length)
+{
+    uint32_t common = 0;
+    while (common < length && common < model.last_length && model.now[common].function == model.last[common].function &&
+           model.now[common].site == model.last[common].site)
+        common++;
+    if (common < length && common < model.last_length && model.now[common].function == model.last[common].function)
+        common++;
+    for (uint32_t i = 0; i < model.ranges; i++)
+        if (model.open[i].place > common)
+            model.open[i].place = common;
+    memcpy(model.last, model.now, sizeof model.last);
+    model.last_length = length;
+}
+
+static void model_launch(uint32_t length)
+{
+    char *text = model.path[model.paths++], *end = text + sizeof model.path[0];
+    uint32_t range = 0;
+    model_stack(length);
+    for (uint32_t i = 0; i <= length; i++) {
+        for (; range < model.ranges && model.open[range].place <= i; range++)
+            text += snprintf(text, (size_t)(end - text), " [%u]", model.open[range].name);
+        if (i < length)
+            text += snprintf(text, (size_t)(end - text), " walk_%c", model.now[i].function);
+    }
+    assert_true(text < end);
+}
+
+static void walk_push(void)
+{
+    char name[16];
+    snprintf(name, sizeof name, "%u", ++model.pushed % 50);
+    struct sonde_range r = range_named(name);
+    sonde_range_push(&r);
+    STAY();
+}
+
+static void walk_pop(void)
+{
+    model.ranges -= model.ranges > 0;
+    sonde_range_pop(0);
+}
+
+static void walk_a(uint32_t depth);
+static void walk_b(uint32_t depth);
+
+/* Calls stand apart, so that each has a return address of its own. */
+#define WALKER(letter, more)                                                                            \
+    NOINLINE static void walk_##letter(uint32_t depth)                                                   \
+    {                                                                                                    \
+        for (int i = 0; i < (more); i++) {                                                               \
+            int what = rand() % 8;                                                                       \
+            model.now[depth].function = #letter[0];                                                      \
+            model.now[depth].site = (char)(what < 3 ? SITE_LAUNCH : what == 3 ? SITE_PUSH : what);       \
+            if (what < 3) {                                                                              \
+                model_launch(depth + 1);                                                                 \
+                harness_launch(queue, SONDE_OP_KERNEL, 0, true);                                         \
+            } else if (what == 3 && model.ranges < 6) {                                                  \
+                model_stack(depth + 1);                                                                  \
+                walk_push();                                                                             \
+                model.open[model.ranges].place = depth + 1;                                              \
+                model.open[model.ranges++].name = model.pushed % 50;                                     \
+            } else if (what == 4 && depth < WALK_DEEPEST) {                                              \
+                walk_a(depth + 1);                                                                       \
+                __asm__ volatile("# not to be merged with the next" ::: "memory");                       \
+            } else if (what == 5 && depth < WALK_DEEPEST) {                                              \
+                walk_a(depth + 1);                                                                       \
+            } else if (what == 6 && depth < WALK_DEEPEST) {                                              \
+                walk_b(depth + 1);                                                                       \
+            } else if (what == 7) {                                                                      \
+                walk_pop();                                                                              \
+            }                                                                                            \
+            STAY();                                                                                      \
+        }                                                                                                \
+    }
+WALKER(a, 5)
+WALKER(b, 3)
+
 static const struct { const char *name; uintptr_t start; } functions[] = {
     {"inner", (uintptr_t)inner}, {"nested", (uintptr_t)nested}, {"work", (uintptr_t)work},
     {"opener", (uintptr_t)opener}, {"helped", (uintptr_t)helped}, {"leaver", (uintptr_t)leaver},
     {"left", (uintptr_t)left}, {"recurse", (uintptr_t)recurse}, {"siblings", (uintptr_t)siblings},
-    {"operator_of", (uintptr_t)operator_of},
+    {"operator_of", (uintptr_t)operator_of}, {"walk_a", (uintptr_t)walk_a}, {"walk_b", (uintptr_t)walk_b},
 };
 
 /* ---- what was measured --------------------------------------------------------------- */
@@ -425,11 +519,53 @@ static void profile_only(void **state)
     harness_remove();
 }
 
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+/* Ranges that are opened and closed anywhere, left open by functions that return, and calls in between. */
+static void random_walk(void **state)
+{
+    struct sonde_measurement *m;
+    (void)state;
+    harness_setup("ranges-walk", NULL);
+    queue = harness_queue(0);
+    model.path = calloc(WALK_PATHS, sizeof *model.path);
+    assert_non_null(model.path);
+    srand(20);
+    while (model.paths < WALK_PATHS / 2)
+        walk_a(0);
+    const struct sonde_process *p = finish(&m);
+    uint64_t measured = 0;
+    char (*path)[160] = calloc(WALK_PATHS, sizeof *path);
+    assert_non_null(path);
+    for (uint32_t i = 1; i < p->profile_count; i++)
+        for (uint64_t n = p->profiles[i].lane ? p->profiles[i].count : 0; n > 0; n--) {
+            assert_true(measured < WALK_PATHS);
+            path_text(p, p->profiles[i].node, path[measured++], sizeof path[0]);
+        }
+    assert_int_equal(measured, model.paths);
+    qsort(model.path, model.paths, sizeof *model.path, by_text);
+    qsort(path, measured, sizeof *path, by_text);
+    uint64_t different = 0;
+    for (uint64_t i = 0; i < measured; i++) {
+        assert_string_equal(path[i], model.path[i]);
+        different += !i || strcmp(path[i], path[i - 1]) != 0;
+    }
+    assert_true(different > 1000);
+    free(path);
+    free(model.path);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest all[] = {
         cmocka_unit_test(places), cmocka_unit_test(deep), cmocka_unit_test(many_names),
         cmocka_unit_test(threads), cmocka_unit_test(links), cmocka_unit_test(profile_only),
+        cmocka_unit_test(random_walk),
     };
     unsigned which = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
     return which < sizeof all / sizeof *all ? _cmocka_run_group_tests("ranges", &all[which], 1, NULL, NULL) : 77;
