@@ -6,6 +6,7 @@
 #include "doctor.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -90,12 +91,29 @@ static json_t *describe(const struct cuda *cuda, int device)
                      minor);
 }
 
-static int find_cupti(struct dl_phdr_info *info, size_t size, void *answer)
+static int find_cupti(struct dl_phdr_info *info, size_t size, void *path)
 {
     (void)size;
-    if (info->dlpi_name && strstr(info->dlpi_name, "/libcupti.so"))
-        json_object_set_new(answer, "cupti", json_string(info->dlpi_name));
-    return 0;
+    if (!info->dlpi_name || !strstr(info->dlpi_name, "/libcupti.so"))
+        return 0;
+    snprintf(path, PATH_MAX, "%s", info->dlpi_name);
+    return 1;
+}
+
+/* The copy that the agent found, which this process has loaded now. */
+static void probe_cupti(json_t *answer)
+{
+    char path[PATH_MAX];
+    int (*get_version)(uint32_t *) = NULL;
+    uint32_t version = 0;
+    if (!dl_iterate_phdr(find_cupti, path))
+        return;
+    json_object_set_new(answer, "cupti", json_string(path));
+    void *library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    if (library)
+        *(void **)&get_version = dlsym(library, "cuptiGetVersion");
+    if (get_version && get_version(&version) == 0)
+        json_object_set_new(answer, "cupti_version", json_integer(version));
 }
 
 static void probe_devices(json_t *answer, const struct cuda *cuda, bool work)
@@ -119,20 +137,8 @@ static void probe_devices(json_t *answer, const struct cuda *cuda, bool work)
     json_object_set_new(answer, "cuda_devices", devices);
     if (work) {
         json_object_set_new(answer, "operations", json_integer(operations));
-        dl_iterate_phdr(find_cupti, answer);
+        probe_cupti(answer);
     }
-}
-
-/* The kernel module says whether counters are for the administrator only; tracing is for all. */
-static void probe_rights(json_t *answer)
-{
-    char line[256];
-    FILE *file = fopen("/proc/driver/nvidia/params", "re");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, "RmProfilingAdminOnly:", 21) == 0)
-            json_object_set_new(answer, "counters_admin_only", json_boolean(strchr(line + 21, '1') != NULL));
-    if (file)
-        fclose(file);
 }
 
 void doctor_probe_cuda(json_t *answer, bool work)
@@ -150,5 +156,4 @@ void doctor_probe_cuda(json_t *answer, bool work)
         probe_devices(answer, &cuda, work);
     else
         json_object_set_new(answer, "cuda_error", json_string("it lacks calls of CUDA 11"));
-    probe_rights(answer);
 }

@@ -173,10 +173,10 @@ int doctor_probe(enum doctor_work work)
     if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
         return 1;
     json_t *answer = json_object();
-    if (work != DOCTOR_WORK_CUDA)
-        probe_opencl(answer, work == DOCTOR_WORK_OPENCL);
-    if (work != DOCTOR_WORK_OPENCL)
+    if (work == DOCTOR_LOOK_CUDA || work == DOCTOR_WORK_CUDA)
         doctor_probe_cuda(answer, work == DOCTOR_WORK_CUDA);
+    else
+        probe_opencl(answer, work == DOCTOR_WORK_OPENCL);
     int failed = json_dumpfd(answer, out, 0);
     close(out);
     json_decref(answer);
@@ -218,8 +218,7 @@ static bool read_all(int fd, uint64_t until_ms, char **text, size_t *length)
 
 static pid_t spawn_probe(enum doctor_work work, char **environment, int out)
 {
-    static const char *const options[] = {"--probe", "--probe-work", "--probe-cuda"};
-    char *argv[] = {"sonde", "doctor", (char *)(uintptr_t)options[work], NULL};
+        char *argv[] = {"sonde", "doctor", "--probe", (char *)(uintptr_t)doctor_work_names[work], NULL};
     posix_spawn_file_actions_t actions;
     pid_t pid = -1;
     if (posix_spawn_file_actions_init(&actions) != 0)

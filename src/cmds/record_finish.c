@@ -135,6 +135,19 @@ static void say_summary(const struct record_paths *paths, const struct sonde_mea
     sonde_text_fini(&line);
 }
 
+/* Which runtime the program used, as its devices say; there are none when it only looked. */
+static const char *runtime_of(const struct sonde_measurement *m)
+{
+    bool cuda = false, opencl = false;
+    for (uint32_t i = 0; i < m->process_count; i++)
+        for (uint32_t k = 1; k < m->processes[i].device_count; k++) {
+            const char *backend = sonde_process_string(&m->processes[i], m->processes[i].devices[k].backend);
+            cuda |= strcmp(backend, "cuda") == 0;
+            opencl |= strcmp(backend, "opencl") == 0;
+        }
+    return cuda && opencl ? "CUDA and OpenCL" : cuda ? "CUDA" : opencl ? "OpenCL" : "a GPU runtime";
+}
+
 /* A process of the program loaded a GPU runtime, and yet there is nothing. */
 static void say_no_operations(const struct record_options *options, const struct record_paths *paths,
                               const struct sonde_measurement *m)
@@ -148,7 +161,7 @@ static void say_no_operations(const struct record_options *options, const struct
     else if (options->delay_ns || options->duration_ns || options->start_off)
         sonde_say("the program enqueued no operation within the recorded range; %s", paths->shown);
     else
-        sonde_say("the program used OpenCL but enqueued no operation; %s   next: sonde doctor", paths->shown);
+        sonde_say("the program used %s but enqueued no operation; %s   next: sonde doctor", runtime_of(m), paths->shown);
 }
 
 static void say_no_call(const struct record_options *options, const struct record_paths *paths)
@@ -167,7 +180,7 @@ static void say_no_call(const struct record_options *options, const struct recor
     else if (options->delay_ns || options->duration_ns)
         sonde_say("nothing recorded: %s made no GPU call between --delay and --duration; try: sonde doctor", name);
     else
-        sonde_say("nothing recorded: %s made no OpenCL call that reached Sonde; if it uses a GPU, try: sonde doctor", name);
+        sonde_say("nothing recorded: %s made no CUDA or OpenCL call that reached Sonde; if it uses a GPU, try: sonde doctor", name);
 }
 
 static void summarize(const struct record_options *options, const struct record_paths *paths, uint32_t running)

@@ -1,7 +1,9 @@
 """`sonde doctor`: its verdict is what a recording shows, and a broken driver cannot hurt it."""
 import json
 import os
+import shutil
 import subprocess
+import sys
 import unittest
 
 from common import InFolder, SONDE, main, run
@@ -93,7 +95,10 @@ class Doctor(InFolder):
         self.assertEqual(status, 1)
         self.assertIn("13.1", check(answer, "CUDA driver")["text"])
         self.assertIn("CUDA_ERROR_NO_DEVICE", check(answer, "CUDA driver")["text"])
+        self.assertIn("nvidia-smi -L", check(answer, "CUDA driver")["fix"])
         self.assertIsNone(check(answer, "CUDA recording"))
+        hidden = doctor(**self.cuda("#define INIT 100\n"), CUDA_VISIBLE_DEVICES="")[1]
+        self.assertEqual(check(hidden, "CUDA driver")["fix"], "unset CUDA_VISIBLE_DEVICES")
 
     def test_cuda_that_is_not_recorded(self):
         """A driver that takes the work, but loads no tool: three operations made, none recorded."""
@@ -102,8 +107,41 @@ class Doctor(InFolder):
         self.assertFalse(answer["records_cuda"])
         self.assertEqual(check(answer, "CUDA device")["text"], "X (compute capability 9.0, 1.00 GB)")
         self.assertEqual(check(answer, "CUPTI")["status"], "problem")
+        self.assertIn("pip install nvidia-cuda-cupti ", check(answer, "CUPTI")["fix"])
         self.assertRegex(check(answer, "CUDA recording")["text"], "^3 operations enqueued, 0 recorded")
         self.assertIn("/a/tool.so", check(answer, "other CUDA tool")["text"])
+
+    def test_crash_of_the_cuda_driver_leaves_opencl(self):
+        body = "#include <signal.h>\n__attribute__((constructor)) static void f(void) { raise(SIGSEGV); }\n#define INIT 0\n"
+        environment = {"LD_LIBRARY_PATH": self.cuda(body)["LD_LIBRARY_PATH"]}
+        status, answer = doctor(**environment)
+        self.assertIn("crashed", check(answer, "CUDA driver")["text"])
+        self.assertEqual(answer["records_opencl"], doctor()[1]["records_opencl"])
+
+    def test_who_else_is_attached(self):
+        """By its process's name, and by the environment of this shell."""
+        shutil.copy(shutil.which("sleep"), "nv-hostengine")
+        with subprocess.Popen(["./nv-hostengine", "600"]) as engine:
+            try:
+                answer = doctor(**self.cuda("#define INIT 0\n"), NVTX_INJECTION64_PATH="/a/ranges.so",
+                                NSYS_PROFILING_SESSION_ID="17")[1]
+            finally:
+                engine.kill()
+        tool = check(answer, "other GPU tool")
+        self.assertRegex(tool["text"], r"^NVIDIA's DCGM runs \(nv-hostengine, process \d+\)")
+        self.assertEqual(tool["fix"], "dcgmi profile --pause")
+        self.assertEqual(check(answer, "other NVTX tool")["fix"], "unset NVTX_INJECTION64_PATH")
+        self.assertIn("Nsight Systems", check(answer, "other CUDA tool")["text"])
+
+    def test_a_machine_without_nvidia(self):
+        if any(os.path.exists(path) for path in ("/dev/nvidiactl", "/proc/driver/nvidia/version")):
+            self.skipTest("this machine has NVIDIA's driver")
+        if subprocess.run([sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"], capture_output=True).returncode == 0:
+            self.skipTest("libcuda.so.1 is installed here")
+        environment = {"NSYS_PROFILING_SESSION_ID": "17", "CUDA_INJECTION64_PATH": "/a/tool.so"}
+        about = [c for c in doctor(**environment)[1]["checks"]
+                 if any(word in c["name"] for word in ("CUDA", "CUPTI", "GPU", "MIG", "NVTX"))]
+        self.assertEqual([(c["name"], c["status"]) for c in about], [("CUDA driver", "note")])
 
     def test_nothing_is_left_behind(self):
         os.mkdir("tmp")
