@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from cases import equal
+from cases import check_ranks, equal
 from harness import HERE, Broken, Skipped, describe, environment, marked_line, tail
 
 SCRIPT = os.path.join(HERE, "torch_step.py")
@@ -104,6 +104,7 @@ def check_nccl(m):
     yield equal("all-reduce kernels of two ranks", sum(kernels.values()), 40)
     yield equal("collectives", m.view("ledger")["operations"].get("collective"), 40)
     yield equal("processes that used a GPU", len([p for p in m.view("ledger")["processes"] if p["seen"]]), 2)
+    yield from check_ranks(m)
 
 
 def check_mpi(m):

@@ -5,7 +5,7 @@
 
 enum { N = 1 << 20, BYTES = N * 4, MIB = 1 << 20 };
 
-extern "C" __global__ void add(int *p, int n, int by)
+extern "C" __global__ void add(int *p, int n, int by) // LINE kernel
 {
     int block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
     int all = gridDim.x * gridDim.y * gridDim.z * blockDim.x;
