@@ -278,7 +278,8 @@ void sonde_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* ---- the table of backends (src/backends/backends.c) ------------------ */
 #define SONDE_BACKENDS_MAX 4
 extern const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX]; /* ends with NULL */
-extern const struct sonde_backend sonde_backend_opencl, sonde_backend_cuda, sonde_backend_torch;
+extern const struct sonde_backend sonde_backend_opencl, sonde_backend_cuda, sonde_backend_torch,
+    sonde_backend_nccl;
 
 #ifdef __cplusplus
 }

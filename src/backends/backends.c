@@ -7,4 +7,5 @@ const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX] = {
     &sonde_backend_cuda,
 #endif
     &sonde_backend_torch,
+    &sonde_backend_nccl,
 };

@@ -225,6 +225,14 @@ static void put_nvtx(struct environment *e, const struct record_paths *paths)
         put(e, "NVTX_INJECTION64_PATH", paths->agent);
 }
 
+/* So does NCCL; the agent notes it when that is not us. It cuts longer paths off, and would load nothing. */
+static void put_nccl(struct environment *e, const struct record_paths *paths)
+{
+    const char *own = getenv("NCCL_PROFILER_PLUGIN");
+    if ((!own || !*own) && strlen(paths->agent) < 255)
+        put(e, "NCCL_PROFILER_PLUGIN", paths->agent);
+}
+
 char **record_environment(const struct record_options *o, const struct record_paths *paths)
 {
     size_t count = 0;
@@ -244,6 +252,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put_list(&e, "OPENCL_LAYERS", paths->agent, ":");
     put_cuda(&e, o, paths);
     put_nvtx(&e, paths);
+    put_nccl(&e, paths);
     if (!o->no_preload)
         put_list(&e, "LD_PRELOAD", paths->preload, ": ");
     else if (getenv("LD_PRELOAD"))

@@ -38,7 +38,7 @@ static int by_text(const void *a, const void *b)
 static int documented(const char *entry)
 {
     static const char *const names[] = {"SONDE_", "LD_PRELOAD=", "OPENCL_LAYERS=", "CUDA_INJECTION64_PATH=",
-                                        "NVTX_INJECTION64_PATH="};
+                                        "NVTX_INJECTION64_PATH=", "NCCL_PROFILER_PLUGIN="};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(entry, names[i], strlen(names[i])) == 0)
             return 1;
