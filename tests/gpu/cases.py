@@ -101,8 +101,8 @@ def check_profile_has_no_trace(m):
 def check_launch(m):
     for name in ("plain", "tiny", "dynamic_shared", "static_shared"):
         work = (m.kernel(name) or {}).get("work") or {}
-        wanted = m.truth[f"{name}.registers"]  # the compiler's; the driver rounds up to its unit of allocation
-        yield within(f"{name}: registers", wanted, work.get("registers"), (wanted + 7) // 8 * 8)
+        wanted = m.truth[f"{name}.registers"]  # the compiler's; the driver rounds up to a unit of 8, and gives 16 at least
+        yield within(f"{name}: registers", wanted, work.get("registers"), max(16, (wanted + 7) // 8 * 8))
         # A size of nothing may be left out.
         yield equal(f"{name}: static shared memory", work.get("static_shared_bytes") or 0, m.truth[f"{name}.static_shared"])
         yield equal(f"{name}: dynamic shared memory", work.get("dynamic_shared_bytes") or 0, m.truth[f"{name}.dynamic_shared"])
