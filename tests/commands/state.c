@@ -65,7 +65,8 @@ int main(int argc, char **argv)
     printf("session leader %d\n", getsid(0) == getpid());
     for (char **entry = environ; *entry; entry++)
         if (strncmp(*entry, "SONDE", 5) != 0 && strncmp(*entry, "OPENCL_LAYERS", 13) != 0 &&
-            strncmp(*entry, "LD_PRELOAD", 10) != 0 && !strstr(*entry, "_INJECTION64_PATH="))
+            strncmp(*entry, "LD_PRELOAD", 10) != 0 && !strstr(*entry, "_INJECTION64_PATH=") &&
+            strncmp(*entry, "NCCL_PROFILER_PLUGIN=", 21) != 0)
             printf("environment %s\n", *entry);
     return 0;
 }
