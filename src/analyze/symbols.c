@@ -131,7 +131,7 @@ static struct sonde__object *open_module(struct finder *f, const struct sonde_ro
 
 struct places { /* by the interned name of the kernel's symbol */
     struct finder *finder;
-    struct sonde_map by_name; /* -> file << 32 | line */
+    struct sonde_map by_name; /* -> file << 32 | line; 0: several that differ */
     bool failed;
 };
 
@@ -140,8 +140,13 @@ static void kernel_place(void *user, const char *kernel, const char *file, unsig
     struct places *places = user;
     struct sonde_intern *strings = &places->finder->out->strings;
     const uint32_t name = sonde_intern_text(strings, kernel), at = sonde_intern_text(strings, file);
+    uint64_t place = (uint64_t)at << 32 | line, known;
+    /* Kernels of one name in several pieces of code (compiled just in time, or
+     * of two programs): which of them ran is unknown where they differ. */
+    if (sonde_map_get(&places->by_name, name, &known) && known != place)
+        place = 0;
     if (name && at)
-        places->failed |= sonde_map_put(&places->by_name, name, (uint64_t)at << 32 | line) != 0;
+        places->failed |= sonde_map_put(&places->by_name, name, place) != 0;
 }
 
 /* The folder `code` stands beside those of the processes. False: there is none. */

@@ -74,11 +74,36 @@ static void launch_cells(const struct report *r, struct table *t, const struct s
     table_cell(t, text);
 }
 
+/* Where the kernel's own code is, when it was compiled with line tables; NULL unknown. */
+static const struct sonde_cct_node *source_of(const struct report *r, const struct sonde_group *group)
+{
+    const struct sonde_cct_node *found = NULL;
+    for (size_t i = 0; i < group->leaves.count; i++) {
+        const struct sonde_cct_node *node = &r->profile->nodes.items[group->leaves.items[i]];
+        if (found && *node->file && (node->file != found->file || node->line != found->line))
+            return NULL; /* of two programs */
+        if (*node->file)
+            found = node;
+    }
+    return found;
+}
+
+static void kernel_name(const struct report *r, struct table *t, const struct sonde_group *group)
+{
+    const struct sonde_cct_node *source = source_of(r, group);
+    struct sonde_text name = {0};
+    sonde_text_add(&name, report_group_name(group));
+    if (source)
+        sonde_text_format(&name, " %s:%u", sonde_path_base(source->file), source->line);
+    table_cell(t, sonde_text_get(&name));
+    sonde_text_fini(&name);
+}
+
 static void kernel_row(const struct report *r, struct table *t, const struct sonde_group *group, uint64_t all_ns)
 {
     const struct sonde_stat *s = &group->stat;
     bool timed = s->timed > 0;
-    table_cell(t, report_group_name(group));
+    kernel_name(r, t, group);
     table_count(t, s->count);
     table_percent(t, (double)s->sum_ns, (double)all_ns);
     table_time(t, timed, (double)s->sum_ns);
@@ -224,17 +249,12 @@ static json_t *work_json(const struct report *r, const struct sonde_group *group
     return value;
 }
 
-/* Where the kernel's own code is, when it was compiled with line tables. */
 static void add_source(json_t *value, const struct report *r, const struct sonde_group *group)
 {
-    for (size_t i = 0; i < group->leaves.count; i++) {
-        const struct sonde_cct_node *node = &r->profile->nodes.items[group->leaves.items[i]];
-        if (!*node->file)
-            continue;
+    const struct sonde_cct_node *node = source_of(r, group);
+    if (node)
         json_object_set_new(value, "source", json_pack("{s:o, s:i}", "file", report_json_text(node->file), "line",
                                                        (int)node->line));
-        return;
-    }
 }
 
 static json_t *group_json(const struct report *r, const struct sonde_group *group)

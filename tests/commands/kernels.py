@@ -1,0 +1,82 @@
+"""File and line of a kernel, from the device code in a measurement, as a user sees them.
+
+PoCL's kernels have no such code. So a program puts some into the measurement
+while it runs, whose kernel has the name of the one that the program launches:
+code/NAME.cubin.zst are what nvcc 13.0 made of code/vector_add.cu (its comment
+says how). What is expected is the line in that file.
+"""
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+from common import InFolder, SOURCE, main, run
+
+PROGRAM = os.path.join(os.environ["BUILD"], "bin", "examples", "vector_add")
+CODE = os.path.join(SOURCE, "tests", "commands", "code")
+WITH_CODE = """mkdir -p "$SONDE_OUT/code" && for name in $2; do
+    cp "$1/$name.cubin.zst" "$SONDE_OUT/code/" || exit 1
+done && exec "$3"
+"""
+
+
+def marked_line():
+    with open(os.path.join(CODE, "vector_add.cu"), encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if "void vector_add(" in line)
+
+
+class Kernels(InFolder):
+    def setUp(self):
+        super().setUp()
+        if not os.access(PROGRAM, os.X_OK) or subprocess.run([PROGRAM], capture_output=True).returncode:
+            self.skipTest("no OpenCL device here, or the examples are not built")
+
+    def record(self, *code):
+        r = run("record", "-f", "-o", "x.sonde", "--", "sh", "-c", WITH_CODE, "sh", CODE, " ".join(code), PROGRAM)
+        self.assertEqual(r.returncode, 0, r.stderr)
+
+    def seen(self):
+        """(source in JSON, its text in the views kernels and contexts)."""
+        kernel, = json.loads(run("report", "x.sonde", "kernels", "--json").stdout)
+        wide = dict(os.environ, COLUMNS="200")
+        views = [run("report", "x.sonde", view, env=wide).stdout for view in ("kernels", "contexts")]
+        return kernel.get("source"), ["vector_add.cu:" in text for text in views], views
+
+    def test_line_table(self):
+        self.record("vector_add")
+        shutil.rmtree("x.sonde/code")  # it was looked up when recording ended
+        source, shown, views = self.seen()
+        self.assertEqual(source, {"file": "/tmp/w/vector_add.cu", "line": marked_line()})
+        self.assertEqual(shown, [True, True])
+        for text in views:
+            self.assertIn(f"vector_add vector_add.cu:{marked_line()}", text)
+        export = json.loads(run("export", "x.sonde", "--to", "json", "-o", "-").stdout)
+        kernel, = (c for c in export["contexts"] if c["kind"] == "operation" and c["name"] == "vector_add")
+        self.assertEqual((kernel["file"], kernel["line"]), ("/tmp/w/vector_add.cu", marked_line()))
+
+    def test_code_without_line_table(self):
+        self.record("no-lines")
+        self.assertEqual(self.seen()[:2], (None, [False, False]))
+
+    def test_with_and_without(self):
+        self.record("no-lines", "vector_add")
+        self.assertEqual(self.seen()[0], {"file": "/tmp/w/vector_add.cu", "line": marked_line()})
+
+    def test_two_of_one_name(self):
+        """Which of them ran is not known: no line is better than a wrong one."""
+        self.record("vector_add", "elsewhere")
+        self.assertEqual(self.seen()[:2], (None, [False, False]))
+
+    def test_damaged_code(self):
+        with open(os.path.join(CODE, "vector_add.cubin.zst"), "rb") as file:
+            whole = file.read()
+        with open("torn.cubin.zst", "wb") as file:
+            file.write(whole[:len(whole) // 2])
+        r = run("record", "-o", "x.sonde", "--", "sh", "-c", WITH_CODE, "sh", ".", "torn", PROGRAM)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertEqual(self.seen()[:2], (None, [False, False]))
+
+
+if __name__ == "__main__":
+    main()
