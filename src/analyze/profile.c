@@ -323,8 +323,10 @@ static int add_row(struct builder *b, const struct sonde_row_profile *row)
     if (!known)
         profile->unknown_nodes++;
     bool first = api ? node->self.api_calls == 0 : node->self.operations == 0;
-    sonde_metrics_add(&node->self, &metrics);
     uint16_t op = !api && known && node->op < SONDE_OP_KIND_COUNT ? node->op : SONDE_OP_NONE;
+    if (op == SONDE_OP_COLLECTIVE) /* its kernel, in the same context, has the same time */
+        metrics.device_ns = metrics.timed = metrics.queue_ns = 0;
+    sonde_metrics_add(&node->self, &metrics);
     if (!api)
         profile->operations[op] += row->count;
     struct sonde_group *group = find_group(profile, api, op, known ? node->name : "");

@@ -91,10 +91,14 @@ static void print_devices(const struct report *r)
     report_more(r, "summary", count, r->totals.devices.count);
 }
 
-static bool in_group(const struct sonde_group *group, bool kernels)
+enum shown { KERNELS, COPIES, COLLECTIVES };
+
+static bool in_group(const struct sonde_group *group, enum shown shown)
 {
     enum sonde_op_group g = sonde_op_kind_group(group->op);
-    return kernels ? g == SONDE_GROUP_KERNEL : g == SONDE_GROUP_COPY || g == SONDE_GROUP_SET;
+    return shown == KERNELS  ? g == SONDE_GROUP_KERNEL
+           : shown == COPIES ? g == SONDE_GROUP_COPY || g == SONDE_GROUP_SET
+                             : group->op == SONDE_OP_COLLECTIVE;
 }
 
 static void kernel_row(const struct report *r, struct table *t, const struct sonde_group *group)
@@ -129,7 +133,7 @@ static void copy_row(const struct report *r, struct table *t, const struct sonde
     sonde_text_fini(&callers);
 }
 
-static void print_operations(const struct report *r, bool kernels)
+static void print_operations(const struct report *r, enum shown shown)
 {
     static const struct table_column kernel_columns[] = {
         {"Kernel", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 1}, {"total", TABLE_RIGHT, 0},
@@ -139,15 +143,21 @@ static void print_operations(const struct report *r, bool kernels)
         {"Copy", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"bytes", TABLE_RIGHT, 1},
         {"total", TABLE_RIGHT, 0}, {"GB/s", TABLE_RIGHT, 3}, {"called from", TABLE_LEFT | TABLE_ELASTIC, 0},
     };
-    struct table t = {.columns = kernels ? kernel_columns : copy_columns, .column_count = 6};
+    static const struct table_column collective_columns[] = {
+        {"Collective", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"bytes", TABLE_RIGHT, 1},
+        {"total", TABLE_RIGHT, 0}, {"GB/s", TABLE_RIGHT, 3}, {"called from", TABLE_LEFT | TABLE_ELASTIC, 0},
+    };
+    static const struct table_column *const columns[] = {kernel_columns, copy_columns, collective_columns};
+    static const char *const views[] = {"kernels", "copies", "summary"};
+    struct table t = {.columns = columns[shown], .column_count = 6};
     size_t all = 0, printed = 0;
     for (size_t i = 0; i < r->profile->ops.count; i++) {
         const struct sonde_group *group = &r->profile->ops.items[i];
-        if (!in_group(group, kernels))
+        if (!in_group(group, shown))
             continue;
         if (!r->limit || all < r->limit) {
             printed++;
-            if (kernels)
+            if (shown == KERNELS)
                 kernel_row(r, &t, group);
             else
                 copy_row(r, &t, group);
@@ -158,7 +168,7 @@ static void print_operations(const struct report *r, bool kernels)
         return;
     fputc('\n', stdout);
     table_print(&t, r);
-    report_more(r, kernels ? "kernels" : "copies", printed, all);
+    report_more(r, views[shown], printed, all);
 }
 
 int report_summary_text(const struct report *r, struct sonde_diag *diag)
@@ -171,8 +181,9 @@ int report_summary_text(const struct report *r, struct sonde_diag *diag)
     print_title(r);
     if (r->totals.devices.count)
         print_devices(r);
-    print_operations(r, true);
-    print_operations(r, false);
+    print_operations(r, KERNELS);
+    print_operations(r, COPIES);
+    print_operations(r, COLLECTIVES);
     report_ledger_line(r, &ledger);
     fputc('\n', stdout);
     report_say(r, "%s", sonde_text_get(&ledger));
