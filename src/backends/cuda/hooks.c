@@ -143,13 +143,35 @@ static bool nothing_to_do(const struct follow *f, const void *params)
     return f->field != 0xffff && *(const size_t *)((const char *)params + f->field) == 0;
 }
 
+/* Waits, and events recorded and waited for: what the call itself is, on a lane. */
+static void made_on_stream(const struct follow *f, const CUpti_CallbackData *cd)
+{
+    static const enum sonde_op_kind kinds[] = {
+        [SONDE_CUDA_SYNC_STREAM] = SONDE_OP_SYNCHRONIZE, [SONDE_CUDA_SYNC_CONTEXT] = SONDE_OP_SYNCHRONIZE,
+        [SONDE_CUDA_SYNC_EVENT] = SONDE_OP_SYNCHRONIZE, [SONDE_CUDA_RECORD] = SONDE_OP_EVENT_RECORD,
+        [SONDE_CUDA_WAIT] = SONDE_OP_EVENT_WAIT,
+    };
+    const void *p = cd->functionParams;
+    CUstream stream = NULL;
+    uint64_t number = 0;
+    if (f->what == SONDE_CUDA_SYNC_STREAM) {
+        stream = ((const cuStreamSynchronize_params *)p)->hStream;
+    } else if (f->what == SONDE_CUDA_SYNC_EVENT) {
+        number = sonde__cuda_event_recorded(((const cuEventSynchronize_params *)p)->hEvent);
+    } else if (f->what == SONDE_CUDA_RECORD) {
+        stream = ((const cuEventRecord_params *)p)->hStream;
+        number = sonde__cuda_event_record(((const cuEventRecord_params *)p)->hEvent);
+    } else if (f->what == SONDE_CUDA_WAIT) {
+        stream = ((const cuStreamWaitEvent_params *)p)->hStream;
+        number = sonde__cuda_event_recorded(((const cuStreamWaitEvent_params *)p)->hEvent);
+    }
+    made_here(kinds[f->what], sonde__cuda_lane_of(cd->context, cd->contextUid, stream, f->own_default), number);
+}
+
 /* The runtime's calls and the driver's share no parameters: `f` is a driver call's. */
 static void after_success(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id)
 {
     const uint64_t key = sonde__cuda_extend(cd->correlationId);
-    const void *p = cd->functionParams;
-    CUstream stream = NULL;
-    CUevent event = NULL;
     if (cd->context)
         sonde__cuda_context_used(cd->context, cd->contextUid);
     switch (f->what) {
@@ -161,42 +183,25 @@ static void after_success(const struct follow *f, const CUpti_CallbackData *cd, 
         break;
     case SONDE_CUDA_COPY:
     case SONDE_CUDA_COPY_MANY:
-        if (!nothing_to_do(f, p))
+        if (!nothing_to_do(f, cd->functionParams))
             made(key, SONDE_OP_COPY, f->what == SONDE_CUDA_COPY ? 0 : SONDE_SUBMIT_MANY);
         break;
     case SONDE_CUDA_SET:
-        if (!nothing_to_do(f, p))
+        if (!nothing_to_do(f, cd->functionParams))
             made(key, SONDE_OP_FILL, 0);
         break;
     case SONDE_CUDA_GRAPH:
         made(key, SONDE_OP_GRAPH, SONDE_SUBMIT_MANY);
         break;
     case SONDE_CUDA_SYNC_STREAM:
-        stream = ((const cuStreamSynchronize_params *)p)->hStream;
-        made_here(SONDE_OP_SYNCHRONIZE, sonde__cuda_lane_of(cd->context, cd->contextUid, stream, f->own_default), 0);
-        break;
     case SONDE_CUDA_SYNC_CONTEXT:
-        made_here(SONDE_OP_SYNCHRONIZE, sonde__cuda_lane_of(cd->context, cd->contextUid, NULL, false), 0);
-        break;
     case SONDE_CUDA_SYNC_EVENT:
-        event = ((const cuEventSynchronize_params *)p)->hEvent;
-        made_here(SONDE_OP_SYNCHRONIZE, sonde__cuda_lane_of(cd->context, cd->contextUid, NULL, false),
-                  sonde__cuda_event_recorded(event));
-        break;
     case SONDE_CUDA_RECORD:
-        stream = ((const cuEventRecord_params *)p)->hStream;
-        event = ((const cuEventRecord_params *)p)->hEvent;
-        made_here(SONDE_OP_EVENT_RECORD, sonde__cuda_lane_of(cd->context, cd->contextUid, stream, f->own_default),
-                  sonde__cuda_event_record(event));
-        break;
     case SONDE_CUDA_WAIT:
-        stream = ((const cuStreamWaitEvent_params *)p)->hStream;
-        event = ((const cuStreamWaitEvent_params *)p)->hEvent;
-        made_here(SONDE_OP_EVENT_WAIT, sonde__cuda_lane_of(cd->context, cd->contextUid, stream, f->own_default),
-                  sonde__cuda_event_recorded(event));
+        made_on_stream(f, cd);
         break;
     case SONDE_CUDA_ALLOC:
-        sonde__cuda_allocated(id, p, &here.call, cd->contextUid);
+        sonde__cuda_allocated(id, cd->functionParams, &here.call, cd->contextUid);
         break;
     default:
         break;
