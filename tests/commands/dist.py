@@ -51,7 +51,7 @@ class Dist(InFolder):
         if doctor.returncode and '"OpenCL device"' in doctor.stdout and '"problem"' in doctor.stdout and "none found" in doctor.stdout:
             self.skipTest("no OpenCL device here")
         self.assertEqual(doctor.returncode, 0, doctor.stdout + doctor.stderr)
-        recorded = self.sonde("record", "-o", "x.sonde", "--", self.tree + "/bin/sonde", "doctor", "--probe-work")
+        recorded = self.sonde("record", "-o", "x.sonde", "--", self.tree + "/bin/sonde", "doctor", "--probe", "opencl-work")
         self.assertEqual(recorded.returncode, 0, recorded.stderr)
         self.assertRegex(recorded.stderr, r"sonde: [1-9]\d* operations?, 0 dropped, 0 unmatched")
         report = self.sonde("report", "x.sonde")
