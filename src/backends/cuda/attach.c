@@ -187,6 +187,8 @@ static const char *holder(char *room, size_t size)
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
         if (sonde__cuda_loaded(tools[i].library))
             return tools[i].name;
+    if (getenv("NSYS_PROFILING_SESSION_ID"))
+        return "Nsight Systems";
     return "the program itself or another tool in it";
 }
 
