@@ -199,7 +199,7 @@ def describe(status):
 def environment(**more):
     """The caller's, without what would disturb; NVLink multicast off, which shared machines ask for."""
     env = {k: v for k, v in os.environ.items()
-           if not k.startswith(("SONDE_", "CUDA_INJECTION", "NVTX_INJECTION", "LD_PRELOAD"))}
+           if not k.startswith(("SONDE_", "CUDA_INJECTION", "NVTX_INJECTION", "NCCL_PROFILER", "LD_PRELOAD"))}
     env.setdefault("NCCL_NVLS_ENABLE", "0")
     env.setdefault("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")
     env.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

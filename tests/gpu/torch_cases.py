@@ -99,12 +99,67 @@ def check_loader(m):
     yield equal("processes that used the GPU", len(busy), 1)
 
 
+NCCL_SCRIPT = os.path.join(HERE, "torch_nccl.py")
+# Of both ranks: count and bytes by name. A send or receive of 256 doubles in five calls, of 128 in three groups of both.
+COLLECTIVES = {"AllReduce float32": (40, 40 << 22), "AllGather bfloat16": (20, 20 * 2000),
+               "Send float64": (11, 5 * 2048 + 6 * 1024), "Recv float64": (11, 5 * 2048 + 6 * 1024)}
+NCCL_KERNELS = {"AllReduce": 40, "AllGather": 20, "SendRecv": 16}
+
+
+def nccl_kernels(m):
+    counts = collections.Counter()
+    for name, n in m.kernels().items():
+        if found := re.match(r"nccl\w*?Kernel_([A-Za-z]+)", name):
+            counts[found[1]] += n
+    return dict(counts)
+
+
+def collectives(m):
+    """Count and bytes by name, from the trace."""
+    sums = {}
+    for op in m.rows(kind="collective"):
+        count, size = sums.get(op["name"], (0, 0))
+        sums[op["name"]] = (count + 1, size + op["bytes"])
+    return sums
+
+
+def frames_over_kernels(m):
+    """How often a kernel of NCCL's lies in each range of domain nccl."""
+    counts = collections.Counter()
+    for frames, leaf in m.paths():
+        if leaf.get("operation") == "kernel" and leaf["name"].startswith("nccl"):
+            names = [f["name"] for f in frames if f["kind"] == "range" and f["module"] == "nccl"]
+            counts[" ".join(names)] += leaf["metrics"]["inclusive"]["operations"]
+    return dict(counts)
+
+
 def check_nccl(m):
-    kernels = {name: n for name, n in m.kernels().items() if name.startswith("ncclDevKernel_AllReduce")}
-    yield equal("all-reduce kernels of two ranks", sum(kernels.values()), 40)
-    yield equal("collectives", m.view("ledger")["operations"].get("collective"), 40)
+    yield equal("kernels of two ranks", nccl_kernels(m), NCCL_KERNELS)
+    yield equal("collectives", collectives(m), COLLECTIVES)
+    yield equal("collectives in the ledger", m.view("ledger")["operations"].get("collective"), 82)
+    times = {(op["process"], op["start_ns"], op["end_ns"]) for op in m.rows(kind="kernel") if op["name"].startswith("nccl")}
+    apart = [op for op in m.rows(kind="collective") if (op["process"], op["start_ns"], op["end_ns"]) not in times]
+    yield "collectives have their kernels' times", not apart, str(apart[:1])
+    yield equal("kernels in the ranges of their collectives", frames_over_kernels(m),
+                {"AllReduce float32": 40, "AllGather bfloat16": 20, "Send float64": 5, "Recv float64": 5, "SendRecv float64": 6})
+    ranks = {re.sub(r"^NCCL .*0x[0-9a-f]+ ", "", lane["name"]) for lane in m.view("lanes") if lane["name"].startswith("NCCL")}
+    yield equal("communicators' lanes", ranks, {"rank 0 of 2", "rank 1 of 2"})
+    wanted = marked_line(NCCL_SCRIPT, "all-reduce")
+    lines = {f["line"] for frames, _ in m.paths("AllReduce float32") for f in frames
+             if f["kind"] == "python" and (f["file"] or "").endswith("torch_nccl.py")}
+    yield f"all-reduces are called in line {wanted}", wanted in lines, str(lines)
     yield equal("processes that used a GPU", len([p for p in m.view("ledger")["processes"] if p["seen"]]), 2)
     yield from check_ranks(m)
+
+
+def check_nccl_graph(m):
+    """What is captured happens when it is replayed: kernels, in the range of the capture, and no collective."""
+    yield equal("kernels of two ranks", nccl_kernels(m), {"AllReduce": 2 + 2 * 7})
+    yield equal("collectives", collectives(m), {"AllReduce float32": (2, 2 << 22)})
+    line = marked_line(NCCL_SCRIPT, "captured")
+    links = {f["line"] for frames, leaf in m.paths() for f in frames
+             if f["kind"] == "link" and leaf["name"].startswith("nccl")}
+    yield f"replayed kernels say where they were captured (line {line})", line in links, str(links)
 
 
 def check_mpi(m):
@@ -129,16 +184,17 @@ def python_with_torch():
 class TorchCase:
     """`mode`: of torch_step.py, compared with Kineto. Else `script` with its own checks."""
 
-    def __init__(self, name, mode=None, script=None, checks=(), gpus=1, launcher=(), inside=False, module="torch"):
+    def __init__(self, name, mode=None, script=None, checks=(), gpus=1, launcher=(), inside=False, module="torch",
+                 env=None):
         self.name, self.mode, self.script, self.checks, self.gpus = name, mode, script, checks, gpus
-        self.launcher, self.inside, self.module = list(launcher), inside, module
+        self.launcher, self.inside, self.module, self.env = list(launcher), inside, module, env or {}
 
     def command(self, python):
         script = SCRIPT if self.mode else os.path.join(HERE, self.script)
         return self.launcher + [python, script] + ([self.mode] if self.mode else [])
 
     def environment(self, folder):
-        return {"TORCHINDUCTOR_CACHE_DIR": os.path.join(os.path.dirname(folder), "inductor"),
+        return {**self.env, "TORCHINDUCTOR_CACHE_DIR": os.path.join(os.path.dirname(folder), "inductor"),
                 "TRITON_CACHE_DIR": os.path.join(os.path.dirname(folder), "triton")}
 
     def test(self, runner, python):
@@ -178,6 +234,7 @@ CASES = [
     TorchCase("torch-loader", "loader", checks=[check_loader]),
     TorchCase("torch-profiler-inside", "eager", inside=True),
     TorchCase("torch-nccl", script="torch_nccl.py", checks=[check_nccl], gpus=2),
+    TorchCase("torch-nccl-graph", script="torch_nccl.py", checks=[check_nccl_graph], gpus=2, env={"SONDE_TEST_NCCL": "graph"}),
     TorchCase("torch-mpi", script="mpi_rank.py", checks=[check_mpi], module="mpi4py",
               launcher=["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"]),
 ]

@@ -1,10 +1,54 @@
-"""Two ranks, one GPU each, twenty all-reduces of 4 MiB: started as torchrun would, by this same script."""
+"""Two ranks, one GPU each: collectives and pairs, counted in torch_cases.py. Started as torchrun would, by this same script.
+
+With SONDE_TEST_NCCL=graph: one all-reduce, captured and replayed.
+"""
 import os
 import socket
 import subprocess
 import sys
 
-ROUNDS = 20
+ROUNDS, GATHERS, SENDS, EXCHANGES, REPLAYS = 20, 10, 5, 3, 7
+
+
+def collectives(torch, dist, me):
+    x = torch.empty(1 << 20, device="cuda")
+    for _ in range(ROUNDS):
+        x.fill_(me + 1)
+        dist.all_reduce(x)  # LINE all-reduce
+    part = torch.full((1000,), me, dtype=torch.bfloat16, device="cuda")
+    whole = torch.empty(2000, dtype=torch.bfloat16, device="cuda")
+    for _ in range(GATHERS):
+        dist.all_gather_into_tensor(whole, part)
+    torch.cuda.synchronize()
+    assert x.eq(3).all().item() and whole.sum().item() == 1000
+
+
+def pairs(torch, dist, me):
+    x = torch.full((256,), float(me), dtype=torch.float64, device="cuda")
+    for _ in range(SENDS):
+        dist.recv(x, 0) if me else dist.send(x, 1)
+    mine = torch.full((128,), float(me), dtype=torch.float64, device="cuda")
+    theirs = torch.empty_like(mine)
+    for _ in range(EXCHANGES): # each a group: one kernel
+        for request in dist.batch_isend_irecv([dist.P2POp(dist.isend, mine, 1 - me), dist.P2POp(dist.irecv, theirs, 1 - me)]):
+            request.wait()
+    torch.cuda.synchronize()
+    assert x.eq(0).all().item() and theirs.eq(1 - me).all().item()
+
+
+def graph(torch, dist, me):
+    x = torch.full((1 << 20,), me + 1.0, device="cuda")
+    dist.all_reduce(x) # makes the communicator
+    torch.cuda.synchronize()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured, capture_error_mode="thread_local"): # NCCL's watchdog asks events meanwhile
+        dist.all_reduce(x)  # LINE captured
+    x.fill_(1.0)
+    for _ in range(REPLAYS):
+        captured.replay()
+    torch.cuda.synchronize()
+    assert x.eq(2.0 ** REPLAYS).all().item()
+    del captured
 
 
 def rank():
@@ -13,12 +57,11 @@ def rank():
     me = int(os.environ["RANK"])
     torch.cuda.set_device(me)
     dist.init_process_group("nccl")
-    x = torch.empty(1 << 20, device="cuda")
-    for _ in range(ROUNDS):
-        x.fill_(me + 1)
-        dist.all_reduce(x)
-    torch.cuda.synchronize()
-    assert x.eq(3).all().item()
+    if os.environ.get("SONDE_TEST_NCCL") == "graph":
+        graph(torch, dist, me)
+    else:
+        collectives(torch, dist, me)
+        pairs(torch, dist, me)
     dist.destroy_process_group()
 
 
@@ -34,7 +77,7 @@ def main():
                                        MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port)))
              for i in range(2)]
     statuses = [p.wait() for p in ranks]
-    print("all-reduce", statuses)
+    print("ranks", statuses)
     return max(map(abs, statuses))
 
 
