@@ -228,12 +228,11 @@ static void judge_cuda(struct doctor *d, const json_t *answer, uint64_t recorded
                    doctor_text(answer, "cupti"), json_integer_value(json_object_get(answer, "cupti_version")));
     else {
         doctor_put(d, "CUPTI", DOCTOR_PROBLEM, "not found; programs that bring it (PyTorch) are recorded, others are not");
-        const bool new = json_integer_value(json_object_get(answer, "cuda_driver_version")) >= 13000;
-        doctor_try(d, "pip install nvidia-cuda-cupti%s && export SONDE_CUPTI=$(python3 -c 'import sysconfig; "
-                      "print(sysconfig.get_path(\"purelib\"))')/nvidia/%s", new ? "" : "-cu12",
-                   new ? "cu13/lib/libcupti.so.13" : "cuda_cupti/lib/libcupti.so.12");
+        doctor_get_cupti(d, answer);
     }
     d->records_cuda = judge_counts(d, "CUDA recording", answer, recorded, note);
+    if (!d->records_cuda)
+        doctor_cure_recording(d, answer, note);
 }
 
 static void check_recording(struct doctor *d, struct record_paths *paths, enum doctor_work work)
@@ -358,9 +357,11 @@ static void print_text(const struct doctor *d)
         if (json_object_get(check, "fix"))
             printf("%-8s %-17s $ %s\n", "", "", doctor_text(check, "fix"));
     }
-    const bool both = d->records_opencl && d->records_cuda;
-    printf("\nRecording %s programs %s.\n", both ? "OpenCL and CUDA" : d->records_cuda ? "CUDA" : "OpenCL",
-           d->records_opencl || d->records_cuda ? "works" : "does not work yet");
+    if (d->records_opencl || d->records_cuda)
+        printf("\nRecording %s%s%s programs works.\n", d->records_cuda ? "CUDA" : "",
+               d->records_cuda && d->records_opencl ? " and " : "", d->records_opencl ? "OpenCL" : "");
+    else
+        puts("\nRecording does not work yet.");
 }
 
 static int run(const void *values, int argc, char **argv)

@@ -30,6 +30,11 @@ const char *doctor_text(const json_t *object, const char *key); /* "?" when ther
 
 void doctor_check_nvidia(struct doctor *d, const json_t *answer);
 
+/* The command that gets CUPTI for this driver; and what is done about a
+ * recording that failed, as the ledger's note says why. */
+void doctor_get_cupti(struct doctor *d, const json_t *answer);
+void doctor_cure_recording(struct doctor *d, const json_t *answer, const char *note);
+
 /* Texts of the driver, exposed for tests. In that of /proc/driver/nvidia/params:
  * are counters for the administrator only? -1: it does not say. In that of
  * /proc/driver/nvidia/version: the driver's version. */

@@ -174,6 +174,12 @@ static void put_mig(struct doctor *d)
 
 /* ---- rights ------------------------------------------------------------------------- */
 
+static void allow_counters(struct doctor *d)
+{
+    doctor_fix(d, "sh -c 'echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 >/etc/modprobe.d/nvidia-counters.conf && "
+                  "%s && reboot'", access("/usr/bin/dracut", X_OK) == 0 ? "dracut -f" : "update-initramfs -u");
+}
+
 static void put_rights(struct doctor *d)
 {
     char text[16384];
@@ -184,9 +190,28 @@ static void put_rights(struct doctor *d)
         doctor_put(d, "GPU counters", DOCTOR_FINE, "%s", only ? "for the administrator, which you are" : "for every user");
     else {
         doctor_put(d, "GPU counters", DOCTOR_NOTE, "for the administrator only (RmProfilingAdminOnly is 1); recording does not need them");
-        doctor_fix(d, "sh -c 'echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 >/etc/modprobe.d/nvidia-counters.conf && "
-                      "%s' && sudo reboot", access("/usr/bin/dracut", X_OK) == 0 ? "dracut -f" : "update-initramfs -u");
+        allow_counters(d);
     }
+}
+
+/* ---- CUPTI ---------------------------------------------------------------------------- */
+
+void doctor_get_cupti(struct doctor *d, const json_t *answer)
+{
+    const bool new = json_integer_value(json_object_get(answer, "cuda_driver_version")) >= 13000;
+    doctor_try(d, "pip install nvidia-cuda-cupti%s && export SONDE_CUPTI=$(python3 -c 'import sysconfig; "
+                  "print(sysconfig.get_path(\"purelib\"))')/nvidia/%s", new ? "" : "-cu12",
+               new ? "cu13/lib/libcupti.so.13" : "cuda_cupti/lib/libcupti.so.12");
+}
+
+void doctor_cure_recording(struct doctor *d, const json_t *answer, const char *note)
+{
+    if (strstr(note, "INSUFFICIENT_PRIVILEGES"))
+        allow_counters(d);
+    else if (strstr(note, "API version")) /* older than Sonde reads */
+        doctor_get_cupti(d, answer);
+    else if (strstr(note, "held by") && getenv("CUDA_INJECTION64_PATH"))
+        doctor_try(d, "unset CUDA_INJECTION64_PATH");
 }
 
 /* ---- who else is attached --------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 """`sonde doctor`: its verdict is what a recording shows, and a broken driver cannot hurt it."""
+import glob
 import json
 import os
 import shutil
@@ -110,6 +111,27 @@ class Doctor(InFolder):
         self.assertIn("pip install nvidia-cuda-cupti ", check(answer, "CUPTI")["fix"])
         self.assertRegex(check(answer, "CUDA recording")["text"], "^3 operations enqueued, 0 recorded")
         self.assertIn("/a/tool.so", check(answer, "other CUDA tool")["text"])
+
+    INJECTING = """#include <dlfcn.h>
+#define INIT (inject(), 0)
+static void inject(void)
+{
+    void *library = dlopen(getenv("CUDA_INJECTION64_PATH"), RTLD_NOW);
+    int (*begin)(void) = library ? dlsym(library, "InitializeInjection") : 0;
+    if (begin)
+        begin();
+}
+"""
+
+    def test_cupti_is_found(self):
+        """A driver that loads the agent, which looks for CUPTI, which finds no real driver."""
+        found = glob.glob("/usr/local/cuda*/extras/CUPTI/lib64/libcupti.so*") + glob.glob("/usr/local/cuda*/lib64/libcupti.so*")
+        if not found:
+            self.skipTest("no CUPTI in /usr/local/cuda")
+        environment = dict(self.cuda("#include <stdlib.h>\n" + self.INJECTING), SONDE_CUPTI=found[0])
+        answer = doctor(**environment)[1]
+        self.assertRegex(check(answer, "CUPTI")["text"], f"^{found[0]}, API version [1-9][0-9]+; ")
+        self.assertRegex(check(answer, "CUDA recording")["text"], "^3 operations enqueued, 0 recorded; note: CUDA is not recorded: ")
 
     def test_crash_of_the_cuda_driver_leaves_opencl(self):
         body = "#include <signal.h>\n__attribute__((constructor)) static void f(void) { raise(SIGSEGV); }\n#define INIT 0\n"
