@@ -112,8 +112,20 @@ class Runner:
             self.check(case.name, *verdict)
 
     def doctor(self):
-        text = harness.output_of([self.sonde, "doctor"]) or ""
-        self.check("doctor", "names CUDA's driver and CUPTI", "CUPTI" in text and "NVIDIA" in text, text[:400])
+        answer = json.loads(harness.output_of([self.sonde, "doctor", "--json"]) or "{}")
+        checks = answer.get("checks", [])
+        said = {c["name"]: c for c in checks}
+        text = {name: said.get(name, {}).get("text", "nothing") for name in ("CUDA driver", "CUPTI", "GPU counters", "CUDA recording")}
+        query = harness.output_of(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]) or ""
+        smi = [line.split(", ") for line in query.splitlines()]
+        self.check("doctor", "recording CUDA works", answer.get("records_cuda"), text["CUDA recording"])
+        self.check("doctor", "names the driver as nvidia-smi does", smi and smi[0][1] in text["CUDA driver"], text["CUDA driver"])
+        devices = [c["text"] for c in checks if c["name"] == "CUDA device"]
+        self.check("doctor", "names each device", len(devices) == self.gpu.count and
+                   all(device.startswith(name) for device, (name, _) in zip(devices, smi)), str(devices))
+        self.check("doctor", "says which CUPTI", said.get("CUPTI", {}).get("status") == "ok" and
+                   "API version 0" not in text["CUPTI"], text["CUPTI"])
+        self.check("doctor", "says who may read counters", "GPU counters" in said, text["GPU counters"])
 
     def versions(self, nvcc):
         query = harness.output_of(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])
