@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "backends/nccl/abi.h"
 #include "harness.h"
 
 enum { WARM = 3000, MEASURED = 200000 };
@@ -37,6 +38,8 @@ void *malloc(size_t size)
 #endif
 
 static uint32_t queue;
+extern const struct nccl_profiler_v5 ncclProfiler_v5;
+static void *communicator;
 static _Atomic int stage; /* 1 warm, 2 measured */
 static _Atomic int thread_id;
 static uint64_t mallocs_seen;
@@ -64,6 +67,28 @@ __attribute__((noinline)) static void step_a(int i)
     __asm__ volatile("" : : "r"(i) : "memory");
 }
 
+/* A collective, as NCCL 2.28 tells of it. */
+__attribute__((noinline)) static void collective(void)
+{
+    const struct nccl_profiler_v5 *p = &ncclProfiler_v5;
+    struct nccl_event group = {.type = NCCL_EVENT_GROUP_API}, plan = {.type = NCCL_EVENT_GROUP};
+    void *in_group, *in_call, *in_launch, *in_plan, *in_task;
+    p->start(communicator, &in_group, &group);
+    struct nccl_event call = {.type = NCCL_EVENT_COLL_API, .parent = in_group, .api_v5 = {"AllReduce", 100, "ncclFloat32"}};
+    struct nccl_event launch = {.type = NCCL_EVENT_KERNEL_LAUNCH, .parent = in_group};
+    p->start(communicator, &in_call, &call);
+    p->stop(in_call);
+    p->start(communicator, &in_launch, &launch);
+    harness_launch(queue, SONDE_OP_KERNEL, 0, true);
+    p->stop(in_launch);
+    p->start(communicator, &in_plan, &plan);
+    struct nccl_event task = {.type = NCCL_EVENT_COLL, .parent = in_call,
+                              .coll_v4 = {.function = "AllReduce", .count = 100, .datatype = "ncclFloat32"}};
+    p->start(communicator, &in_task, &task);
+    p->stop(in_plan);
+    p->stop(in_group);
+}
+
 static void run(int n)
 {
     for (int i = 0; i < n; i++) {
@@ -71,6 +96,8 @@ static void run(int n)
         step_b(i);
         if (i % 64 == 0)
             harness_wait();
+        if (i % 8 == 0)
+            collective();
     }
 }
 
@@ -125,12 +152,26 @@ static void *thread_main(void *arg)
         syscall(SYS_exit, 0);
 }
 
+static uint64_t kind_count(const struct sonde_process *p, enum sonde_op_kind kind)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 1; i < p->profile_count; i++) {
+        const struct sonde_row_node *node = sonde_process_node(p, p->profiles[i].node, NULL);
+        if (p->profiles[i].lane && node && p->frames[node->frame].kind == SONDE_FRAME_OP && p->frames[node->frame].op == kind)
+            n += p->profiles[i].count;
+    }
+    return n;
+}
+
 static void hooks_take_nothing(void **state)
 {
     (void)state;
     pthread_t thread;
     harness_setup("steady", NULL);
     queue = harness_queue(0);
+    int events = 0;
+    ncclProfiler_v5.init(&communicator, 1, &events, NULL, 1, 2, 0, NULL);
+    assert_non_null(communicator);
     assert_int_equal(pthread_create(&thread, NULL, thread_main, NULL), 0);
     while (atomic_load(&stage) != 1)
         usleep(1000);
@@ -145,7 +186,9 @@ static void hooks_take_nothing(void **state)
     assert_non_null(m);
     assert_int_equal(m->processes[0].header.ledger.dropped[SONDE_DROP_CHANNEL_FULL], 0);
     assert_int_equal(m->processes[0].header.ledger.seen, m->processes[0].header.ledger.done);
+    assert_int_equal(kind_count(&m->processes[0], SONDE_OP_COLLECTIVE), 2 * (WARM / 8) + MEASURED / 500 * 32);
     sonde_measurement_close(m);
+    ncclProfiler_v5.finalize(communicator);
     harness_remove();
 }
 
