@@ -228,8 +228,8 @@ static void put_nvtx(struct environment *e, const struct record_paths *paths)
 /* So does NCCL; the agent notes it when that is not us. It cuts longer paths off, and would load nothing. */
 static void put_nccl(struct environment *e, const struct record_paths *paths)
 {
-    const char *own = getenv("NCCL_PROFILER_PLUGIN");
-    if ((!own || !*own) && strlen(paths->agent) < 255)
+    const char *own = getenv("NCCL_PROFILER_PLUGIN"); /* empty: what the user wants */
+    if (!own && strlen(paths->agent) < 255)
         put(e, "NCCL_PROFILER_PLUGIN", paths->agent);
 }
 
