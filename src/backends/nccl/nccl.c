@@ -48,13 +48,22 @@ static uint64_t size_of(const char *datatype)
     return *digits ? strtoull(digits, NULL, 10) / 8 : 1;
 }
 
-static size_t name_of(char *name, size_t size, const char *function, const char *datatype)
+#define FUNCTION_MAX 40u
+#define TYPE_MAX     20u
+#define NAME_MAX_BYTES (FUNCTION_MAX + 1 + TYPE_MAX)
+
+/* "AllReduce float32", its length. By hand: snprintf would take as long as all the rest. */
+static size_t name_of(char name[NAME_MAX_BYTES], const char *function, const char *datatype)
 {
     const char *type = !datatype ? "" : strncmp(datatype, "nccl", 4) == 0 ? datatype + 4 : "uint8";
-    int n = snprintf(name, size, "%.40s%s%.20s", function, *type ? " " : "", type);
-    if (*type)
-        name[strcspn(name, " ") + 1] |= 0x20; /* float32 */
-    return n < (int)size ? (size_t)n : size - 1;
+    const size_t length = strnlen(function, FUNCTION_MAX), more = strnlen(type, TYPE_MAX);
+    memcpy(name, function, length);
+    if (!more)
+        return length;
+    name[length] = ' ';
+    memcpy(name + length + 1, type, more);
+    name[length + 1] |= 0x20; /* NCCL writes Float32 */
+    return length + 1 + more;
 }
 
 static uint32_t lane_of(struct communicator *c)
@@ -88,10 +97,10 @@ static void submit_alone(const struct sonde_submit *submit)
 
 static void operation(struct communicator *c, const char *function, const char *datatype, uint64_t bytes)
 {
-    char name[64];
+    char name[NAME_MAX_BYTES];
     if (!c || !function || !sonde_recording() || !sonde_enter())
         return;
-    const size_t length = name_of(name, sizeof name, function, datatype);
+    const size_t length = name_of(name, function, datatype);
     const struct sonde_submit submit = {.kind = SONDE_OP_COLLECTIVE, .lane = lane_of(c), .bytes = bytes,
                                         .name = sonde_string(name, length)};
     if (submit.lane && sonde_submit_over(&submit) == SONDE_OVER_NO_CALL)
@@ -100,10 +109,10 @@ static void operation(struct communicator *c, const char *function, const char *
 
 static void *begin_range(const struct communicator *c, const char *function, const char *datatype, uint64_t bytes)
 {
-    char name[64];
+    char name[NAME_MAX_BYTES];
     if (!sonde_enter())
         return NULL;
-    const size_t length = name_of(name, sizeof name, function, datatype);
+    const size_t length = name_of(name, function, datatype);
     const struct sonde_range range = {.name = sonde_range_name(name, length), .domain = sonde_string(domain, sizeof domain - 1),
                                       .category = sonde_string(c->label, strlen(c->label)), .payload_type = 1,
                                       .payload = bytes};
