@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "profile.h"
+#include "symbols.h"
 
 static bool begins(const char *text, const char *prefix)
 {
@@ -70,14 +71,46 @@ static bool is_code(const struct sonde_cct_node *node)
            (node->kind == SONDE_FRAME_LINK && node->offset);
 }
 
+static bool same_function(const char *a, const char *b)
+{
+    size_t length = strcspn(a, "(");
+    return length == strcspn(b, "(") && strncmp(a, b, length) == 0;
+}
+
+/* nvcc makes a host function of the kernel's name and lines, which calls the
+ * kernel's stub: it is neither the program's code nor where it launches. The
+ * stub's name is the kernel's behind a prefix ("_Z4stepPf" without its "_"). */
+static bool is_launch_function(const struct sonde_cct_node *node, const char *stub)
+{
+    static const char prefix[] = "__device_stub__";
+    const char *kernel = stub ? strstr(stub, prefix) : NULL;
+    char symbol[1024], *readable = NULL;
+    if (!kernel)
+        return false;
+    kernel += sizeof prefix - 1;
+    if (kernel[0] == 'Z' && strlen(kernel) < sizeof symbol - 1) {
+        symbol[0] = '_';
+        memcpy(symbol + 1, kernel, strcspn(kernel, "(") + 1);
+        symbol[strcspn(kernel, "(") + 1] = 0;
+        readable = sonde_demangle(symbol);
+    }
+    bool same = same_function(node->name, readable ? readable : kernel);
+    free(readable);
+    return same;
+}
+
 static uint32_t callers_up_to(const struct sonde_profile *profile, uint32_t leaf, int origin,
                               uint32_t *nodes, uint32_t max)
 {
     uint32_t count = 0;
+    const char *stub = NULL;
     for (uint32_t at = leaf; at && count < max; at = profile->nodes.items[at].parent) {
         const struct sonde_cct_node *node = &profile->nodes.items[at];
-        if (is_code(node) && node->origin <= origin)
+        if (!is_code(node))
+            continue;
+        if (node->origin <= origin && !is_launch_function(node, stub))
             nodes[count++] = at;
+        stub = node->kind == SONDE_FRAME_NATIVE && strstr(node->name, "__device_stub__") ? node->name : NULL;
     }
     return count;
 }
