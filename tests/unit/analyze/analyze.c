@@ -286,6 +286,31 @@ static void test_merge(void **state)
     scene_free(&s);
 }
 
+/* Two collectives that one kernel carries out: its time is in the tree once, and in the statistics of each. */
+static void test_collective(void **state)
+{
+    static const uint64_t times[] = {1000, 3000};
+    struct hand *h = hand_create();
+    struct ids f = heat_frames(h);
+    struct sonde_profile *p;
+    uint32_t api, kernel = heat_path(h, 1, &f, &api);
+    (void)state;
+    account(h, kernel, 1, times, 2, 0);
+    account(h, node(h, 1, api, frame(h, SONDE_FRAME_OP, 0, 0, SONDE_OP_COLLECTIVE, "Send float32")), 2, times, 2, 64);
+    account(h, node(h, 1, api, frame(h, SONDE_FRAME_OP, 0, 0, SONDE_OP_COLLECTIVE, "Recv float32")), 2, times, 2, 32);
+    struct sonde_measurement m = {.path = "x", .processes = &h->process, .process_count = 1};
+    assert_int_equal(sonde_profile_build(&m, &p, NULL), 0);
+    assert_int_equal(p->nodes.items[0].total.device_ns, 4000);
+    assert_int_equal(p->nodes.items[0].total.operations, 6);
+    assert_int_equal(p->nodes.items[0].total.bytes, 96);
+    assert_int_equal(p->operations[SONDE_OP_COLLECTIVE], 4);
+    assert_int_equal(p->ops.count, 3);
+    for (size_t i = 0; i < p->ops.count; i++)
+        assert_int_equal(p->ops.items[i].stat.sum_ns, 4000);
+    sonde_profile_destroy(p);
+    free(h);
+}
+
 static void test_damaged_context(void **state)
 {
     static const uint64_t times[] = {10};
@@ -507,7 +532,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stat_merge), cmocka_unit_test(test_percentile_error), cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_damaged_context), cmocka_unit_test(test_python), cmocka_unit_test(test_origin),
+        cmocka_unit_test(test_collective), cmocka_unit_test(test_damaged_context), cmocka_unit_test(test_python), cmocka_unit_test(test_origin),
         cmocka_unit_test(test_origin_linked),
         cmocka_unit_test(test_totals), cmocka_unit_test(test_union), cmocka_unit_test(test_objects),
         cmocka_unit_test(test_demangle),
