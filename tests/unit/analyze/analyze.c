@@ -532,7 +532,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stat_merge), cmocka_unit_test(test_percentile_error), cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_collective), cmocka_unit_test(test_damaged_context), cmocka_unit_test(test_python), cmocka_unit_test(test_origin),
+        cmocka_unit_test(test_collective), cmocka_unit_test(test_damaged_context), cmocka_unit_test(test_python),
+        cmocka_unit_test(test_origin),
         cmocka_unit_test(test_origin_linked),
         cmocka_unit_test(test_totals), cmocka_unit_test(test_union), cmocka_unit_test(test_objects),
         cmocka_unit_test(test_demangle),
