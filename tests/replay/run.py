@@ -62,7 +62,7 @@ CHECKS = {
     "launch-attributes": [check_launch],
     "memory": [check_allocations],
     "graphs": [check_linked("first", "second", "built", "replaced")],
-    "graph-changes": [check_linked("before", "after", "side")],
+    "graph-changes": [check_linked("before", "after")], # of the nodes within a child graph CUPTI 13.0 tells nothing
 }
 
 
