@@ -60,9 +60,10 @@ enum sonde_cct_origin sonde_origin_of(const char *function, const char *module, 
 {
     if (*module && (is_runtime_module(sonde_path_base(module)) || is_linked_runtime(function, file)))
         return SONDE_ORIGIN_RUNTIME;
-    if (*file)
-        return is_installed(file) || is_generated(file) ? SONDE_ORIGIN_LIBRARY : SONDE_ORIGIN_USER;
-    return is_installed(module) ? SONDE_ORIGIN_LIBRARY : SONDE_ORIGIN_USER;
+    /* A library may carry the lines of files that are on its maker's machine only. */
+    if (is_installed(module) || is_installed(file) || is_generated(file))
+        return SONDE_ORIGIN_LIBRARY;
+    return SONDE_ORIGIN_USER;
 }
 
 static bool is_code(const struct sonde_cct_node *node)
