@@ -24,6 +24,7 @@ struct submission {
     struct sonde_event event;
     uint64_t heard_ns;          /* of many: when the last completion came */
     struct submission *next;    /* of many: oldest first; or in the free list */
+    bool heard;                 /* a completion came */
     struct submission *over;    /* operations that stand over this one */
 };
 
@@ -230,6 +231,7 @@ static void deliver(struct entry *entry, const struct sonde_completion *c)
     if (s->event.flags & SONDE_EVENT_MANY) {
         sonde__agent.seen_by_report++;
         s->heard_ns = sonde__agent.now_ns;
+        s->heard = true;
         sonde__monitor_take(&found);
         return;
     }
