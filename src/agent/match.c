@@ -318,10 +318,16 @@ void sonde__match_turn(bool last)
 
 void sonde__match_abandon(void)
 {
+    uint32_t silent = 0;
     retry_early(true);
     for (uint32_t i = 0; M.entries && i <= M.mask; i++)
-        for (const struct submission *s = M.entries[i].submission; s; s = s->over)
+        for (const struct submission *s = M.entries[i].submission; s; s = s->over) {
             lose(&s->event);
+            silent += (s->event.flags & SONDE_EVENT_MANY) && !s->heard;
+        }
+    if (silent)
+        sonde_note("nothing was reported of %u launches of graphs or batches: they were running when the program "
+                   "ended, or made nothing", silent);
     if (M.entries)
         memset(M.entries, 0, (M.mask + 1) * sizeof *M.entries);
     M.count = M.many_count = 0;

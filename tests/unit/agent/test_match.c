@@ -125,6 +125,8 @@ static void many(void **state)
         for (int o = 0; o < 2; o++)
             if (p->profiles[i].lane == stream && under_link(p, p->profiles[i].node, origin[o]))
                 linked[o] += (uint32_t)p->profiles[i].count;
+    assert_int_equal(p->note_count, 1); /* two launches made nothing */
+    assert_non_null(strstr(p->notes[0].text, "nothing was reported of 2 launches"));
     assert_int_equal(linked[0], LAUNCHES * 4);
     assert_int_equal(linked[1], LAUNCHES * 3);
     check_all_done(m, stream, LAUNCHES * NODES);
