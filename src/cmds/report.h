@@ -99,6 +99,8 @@ void report_callers_rows(const struct report *r, struct table *t, const struct s
 void report_function(struct sonde_text *out, const char *name);
 /* Name of a group: the kernel's, or the kind of operation. */
 const char *report_group_name(const struct sonde_group *group);
+/* The same for tables: without the return type that names of C++ templates begin with. */
+const char *report_group_title(const struct sonde_group *group);
 /* "read device→host": the kind of copy with its direction, where that is known. */
 const char *report_copy_name(const struct sonde_group *group);
 /* "rank 3 of 8, node2-4711-1": a process of a measurement. */

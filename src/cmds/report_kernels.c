@@ -92,7 +92,7 @@ static void kernel_name(const struct report *r, struct table *t, const struct so
 {
     const struct sonde_cct_node *source = source_of(r, group);
     struct sonde_text name = {0};
-    sonde_text_add(&name, report_group_name(group));
+    sonde_text_add(&name, report_group_title(group));
     if (source)
         sonde_text_format(&name, " %s:%u", sonde_path_base(source->file), source->line);
     table_cell(t, sonde_text_get(&name));
@@ -169,7 +169,7 @@ static int print_groups(const struct report *r, const struct layout *l, struct t
 
 int report_kernels_text(const struct report *r, struct sonde_diag *diag)
 {
-    static const struct layout layout = {"kernels", "Kernel", is_kernel, kernel_row, report_group_name};
+    static const struct layout layout = {"kernels", "Kernel", is_kernel, kernel_row, report_group_title};
     static const struct table_column columns[] = {
         {"Kernel", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 1}, {"share", TABLE_RIGHT, 5},
         {"total", TABLE_RIGHT, 0}, {"mean", TABLE_RIGHT, 2}, {"min", TABLE_RIGHT, 8},

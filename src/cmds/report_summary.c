@@ -108,7 +108,7 @@ static void kernel_row(const struct report *r, struct table *t, const struct son
     double p95 = 0;
     bool known = sonde_stat_percentile(s, .95, &p95);
     report_group_callers(r, &callers, group);
-    table_cell(t, report_group_name(group));
+    table_cell(t, report_group_title(group));
     table_count(t, s->count);
     table_time(t, s->timed > 0, (double)s->sum_ns);
     table_time(t, s->timed > 0, s->mean_ns);

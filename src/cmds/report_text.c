@@ -157,6 +157,12 @@ const char *report_group_name(const struct sonde_group *group)
     return group->op ? sonde_op_kind_name(group->op) : "unknown";
 }
 
+const char *report_group_title(const struct sonde_group *group)
+{
+    const char *name = report_group_name(group);
+    return strncmp(name, "void ", 5) == 0 ? name + 5 : name;
+}
+
 void report_process(struct sonde_text *out, const struct sonde_process *p)
 {
     char rank[SONDE_RANK_MAX];
