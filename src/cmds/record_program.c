@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "command.h"
+
 /* ---- the program --------------------------------------------------------- */
 
 /* 0 when `path` can be executed, else the errno that execve would give. */
@@ -233,6 +235,17 @@ static void put_nccl(struct environment *e, const struct record_paths *paths)
         put(e, "NCCL_PROFILER_PLUGIN", paths->agent);
 }
 
+/* The loader splits LD_PRELOAD at spaces and colons; it would complain in the program's output. */
+static bool can_preload(const struct record_options *o, const struct record_paths *paths)
+{
+    if (!strpbrk(paths->preload, " :"))
+        return true;
+    if (!o->quiet)
+        sonde_say("the preload library is left out, because its path has a space or a colon: %s; ends of processes may "
+                  "go unseen; install Sonde elsewhere", paths->preload);
+    return false;
+}
+
 char **record_environment(const struct record_options *o, const struct record_paths *paths)
 {
     size_t count = 0;
@@ -253,7 +266,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put_cuda(&e, o, paths);
     put_nvtx(&e, paths);
     put_nccl(&e, paths);
-    if (!o->no_preload)
+    if (!o->no_preload && can_preload(o, paths))
         put_list(&e, "LD_PRELOAD", paths->preload, ": ");
     else if (getenv("LD_PRELOAD"))
         put(&e, "LD_PRELOAD", getenv("LD_PRELOAD"));

@@ -54,6 +54,8 @@ class Dist(InFolder):
         recorded = self.sonde("record", "-o", "x.sonde", "--", self.tree + "/bin/sonde", "doctor", "--probe", "opencl-work")
         self.assertEqual(recorded.returncode, 0, recorded.stderr)
         self.assertRegex(recorded.stderr, r"sonde: [1-9]\d* operations?, 0 dropped, 0 unmatched")
+        self.assertNotIn("ld.so", recorded.stderr)
+        self.assertIn("the preload library is left out, because its path has a space", recorded.stderr)
         report = self.sonde("report", "x.sonde")
         self.assertEqual((report.returncode, report.stderr), (0, ""))
         self.assertIn("ledger:", report.stdout)
