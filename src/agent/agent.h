@@ -32,6 +32,7 @@
 #include "heap.h"
 #include "lock.h"
 #include "map.h"
+#include "paths.h"
 #include "pool.h"
 #include "python.h"
 #include "unwind.h"
@@ -39,7 +40,8 @@
 #define SONDE_THREADS_MAX 16384
 #define SONDE_LANES_MAX   32768
 #define SONDE_RANGES_MAX  64    /* open ranges of a thread that become frames; deeper ones are only counted */
-#define SONDE_PATH_MAX    (SONDE_STACK_MAX + 512 + SONDE_RANGES_MAX + 8) /* frames of one context */
+#define SONDE_PYTHON_MAX  512
+#define SONDE_PATH_MAX    (SONDE_STACK_MAX + SONDE_PYTHON_MAX + SONDE_RANGES_MAX + 8) /* frames of one context */
 
 /* ---- what travels from a program thread to the monitor ---------------- */
 
@@ -122,7 +124,9 @@ struct sonde_thread {
     uint32_t path_length;         /* of the last context */
     uint32_t native_length;
     uint64_t frame_generation;
-    bool     merged;              /* path[] is more, or older, than the last walk's native frames */
+    bool     resumable;           /* token_before[], python_before[] and known_python[] are of the last walk */
+    uint32_t known_pythons;       /* of known_python[] */
+    struct sonde_paths paths;
     uint32_t check_countdown;
     uint32_t last_op_key_kind, last_op_key_name, last_op_frame;
     struct sonde_stack stack;
@@ -133,7 +137,11 @@ struct sonde_thread {
     uint32_t native[SONDE_STACK_MAX];          /* frame ids, outermost first */
     uint32_t path[SONDE_PATH_MAX];             /* merged frame ids, outermost first */
     uint32_t node[SONDE_PATH_MAX];             /* context node of path[0..i] */
-    struct sonde_pyframe python[512];
+    struct sonde_pyframe python[SONDE_PYTHON_MAX];
+    /* A context without ranges as words (paths.h), outermost first; node[] is of these then. */
+    uint64_t token[SONDE_PATH_MAX];
+    uint16_t token_before[SONDE_STACK_MAX + 1], python_before[SONDE_STACK_MAX + 1]; /* each native frame */
+    struct { uint64_t key; uintptr_t place; } known_python[SONDE_PYTHON_MAX]; /* outermost first */
     struct sonde_open_range open[SONDE_RANGES_MAX];
     /* Of the last context or opened range, without ranges: frame ids, and what
      * tells functions apart: the pc, or a code object's address and CODE_PYTHON. */
@@ -243,6 +251,7 @@ void sonde__thread_forget_all(void);
 int      sonde__tables_init(void);
 uint32_t sonde__frame_of_pc(uintptr_t pc);     /* lock-free once known; SONDE_FRAME_ID_* */
 uint32_t sonde__frame_of_python(const struct sonde_pyframe *f);
+uint64_t sonde__frame_python_key(const struct sonde_pyframe *f); /* equal keys: one frame */
 uint32_t sonde__frame_of_api(uint32_t api);
 uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name);
 uint32_t sonde__frame_of_link(uint32_t node);

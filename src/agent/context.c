@@ -68,15 +68,24 @@ static uint32_t child(struct sonde_thread *t, uint32_t parent, uint32_t frame)
     return t->node_next++;
 }
 
+/* How many of native[] the last walk has left valid. */
+static uint32_t native_same(struct sonde_thread *t)
+{
+    const struct sonde_stack *s = &t->stack;
+    if (t->native_length > s->shared)
+        t->native_length = s->shared;
+    if (s->end != SONDE_UNWIND_OUTERMOST || s->generation != t->frame_generation)
+        t->native_length = 0;
+    t->frame_generation = s->generation;
+    return t->native_length;
+}
+
 /* Frame ids of the native stack, outermost first, into t->native. Returns how
  * many of the outer ones are as they were. */
 static uint32_t native_frames(struct sonde_thread *t)
 {
     struct sonde_stack *s = &t->stack;
-    uint32_t n = s->count, same = s->shared < t->native_length ? s->shared : t->native_length;
-    if (s->end != SONDE_UNWIND_OUTERMOST || s->generation != t->frame_generation)
-        same = 0;
-    t->frame_generation = s->generation;
+    uint32_t n = s->count, same = native_same(t);
     for (uint32_t d = same; d < n; d++)
         t->native[d] = sonde__frame_of_pc(s->pc[n - 1 - d]);
     while (n > 0 && t->native[n - 1] == SONDE_FRAME_ID_SKIP)
@@ -348,7 +357,172 @@ void sonde__context_stack(struct sonde_thread *t)
     count_walk(t);
     native_frames(t);
     merged_path(t, usable_length(t), python_frames(t), true);
-    t->merged = true;
+    t->resumable = false;
+}
+
+/* ---- the usual case: no ranges, no links, the whole stack, Python frames with places ---- */
+
+#define TOKEN_PYTHON (1ull << 63) /* alone: a call of the eval loop without a frame */
+
+/* Keys of the Python frames. Returns how many of the outer ones are as they were, in whole groups. */
+static uint32_t python_same(struct sonde_thread *t, uint32_t count)
+{
+    uint32_t same = 0, known = t->resumable ? t->known_pythons : 0;
+    for (uint32_t k = 0; k < count; k++) {
+        const struct sonde_pyframe *f = &t->python[count - 1 - k];
+        uint64_t key = f->code ? sonde__frame_python_key(f) | TOKEN_PYTHON : TOKEN_PYTHON;
+        uintptr_t place = f->stack | f->entry;
+        if (same == k && k < known && t->known_python[k].key == key && t->known_python[k].place == place) {
+            same++;
+            continue;
+        }
+        t->known_python[k].key = key;
+        t->known_python[k].place = place;
+    }
+    t->known_pythons = count;
+    while (same > 0 && same < count && !t->python[count - 1 - same].entry)
+        same--;
+    return same;
+}
+
+/* The native frame from which on the tokens may differ from the last ones. */
+static uint32_t first_changed(const struct sonde_thread *t, uint32_t shared, uint32_t python_shared, uint32_t count)
+{
+    const struct sonde_stack *s = &t->stack;
+    uint32_t d = t->resumable ? shared : 0;
+    while (d > 0 && t->python_before[d] > python_shared)
+        d--;
+    /* The next group belongs further in, or it has moved to where nothing else has changed. */
+    if (d > 0 && t->python_before[d] < count &&
+        t->python[count - 1 - t->python_before[d]].stack >= s->cfa[s->count - d])
+        d = 0;
+    return d;
+}
+
+static uint32_t group_tokens(struct sonde_thread *t, uint32_t n, uint32_t *k, uint32_t count)
+{
+    do
+        t->token[n++] = t->known_python[(*k)++].key;
+    while (*k < count && !t->python[count - 1 - *k].entry);
+    return n;
+}
+
+/* Tokens from native frame `d` on, as merge_by_place puts frames. Returns how many there are in all. */
+static uint32_t make_tokens(struct sonde_thread *t, uint32_t d, uint32_t count)
+{
+    const struct sonde_stack *s = &t->stack;
+    uint32_t n = d ? t->token_before[d] : 0, k = d ? t->python_before[d] : 0;
+    for (; d < s->count; d++) {
+        uint32_t i = s->count - 1 - d;
+        t->token_before[d] = (uint16_t)n;
+        t->python_before[d] = (uint16_t)k;
+        while (k < count && d && t->python[count - 1 - k].stack >= s->cfa[i + 1])
+            n = group_tokens(t, n, &k, count); /* its native frame was lost, or is on another stack */
+        if (k < count && t->python[count - 1 - k].stack >= s->cfa[i])
+            n = group_tokens(t, n, &k, count);
+        else
+            t->token[n++] = s->pc[i];
+    }
+    t->token_before[d] = (uint16_t)n;
+    t->python_before[d] = (uint16_t)k;
+    while (k < count)
+        n = group_tokens(t, n, &k, count);
+    return n;
+}
+
+/* Nodes of the tokens from number `n` on, of which `k` Python frames lie outside. Returns the API node. */
+static uint32_t look_up(struct sonde_thread *t, uint32_t n, uint32_t end, uint32_t k, uint32_t count, uint32_t api)
+{
+    uint32_t node = n ? t->node[n - 1] : 0;
+    for (; n < end; n++) {
+        uint64_t token = t->token[n];
+        if (token & TOKEN_PYTHON) {
+            if (token != TOKEN_PYTHON)
+                node = child(t, node, sonde__frame_of_python(&t->python[count - 1 - k]));
+            k++;
+        } else {
+            uint32_t frame = sonde__frame_of_pc((uintptr_t)token);
+            if (frame != SONDE_FRAME_ID_EVAL)
+                node = child(t, node, frame);
+        }
+        t->node[n] = node;
+    }
+    return child(t, node, sonde__frame_of_api(api));
+}
+
+/* As look_up, of a path that is not known; it is kept unless something was folded. */
+static uint32_t look_up_new(struct sonde_thread *t, const struct sonde_path_key *key, uint32_t n, uint32_t k,
+                            uint32_t count)
+{
+    uint64_t folded = atomic_load_explicit(&t->count.folded, memory_order_relaxed);
+    uint32_t leaf = look_up(t, n, n + key->count, k, count, key->api);
+    if (atomic_load_explicit(&t->count.folded, memory_order_relaxed) == folded)
+        sonde__paths_put(&t->paths, &sonde__agent.heap, key, &t->node[n], leaf);
+    return leaf;
+}
+
+static uint32_t usual_context(struct sonde_thread *t, uint32_t api, uint32_t count, bool same_modules)
+{
+    t->resumable &= same_modules;
+    uint32_t python_shared = python_same(t, count);
+    uint32_t d = first_changed(t, t->stack.shared, python_shared, count);
+    uint32_t n = d ? t->token_before[d] : 0, k = d ? t->python_before[d] : 0;
+    uint32_t end = make_tokens(t, d, count);
+    struct sonde_path_key key = {.parent = n ? t->node[n - 1] : 0, .api = api, .count = end - n, .word = &t->token[n]};
+    t->resumable = true;
+    t->path_length = 0; /* node[] is not of path[] */
+    if (!key.count)
+        return look_up(t, n, end, k, count, api);
+    const struct sonde_path *path = sonde__paths_find(&t->paths, &key, t->stack.generation);
+    if (!path)
+        return look_up_new(t, &key, n, k, count);
+    memcpy(&t->node[n], sonde__path_nodes(path), path->count * sizeof *t->node);
+    return path->leaf;
+}
+
+static uint32_t unusual_context(struct sonde_thread *t, uint32_t api, int python, uint32_t same)
+{
+    uint32_t n = usable_length(t), length;
+    if (python <= 0 && !has_link(t) && open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST)
+        length = ranged_path(t, n, same);
+    else
+        length = merged_path(t, n, python, false);
+    t->resumable = false;
+    t->path_length = length;
+    return child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api));
+}
+
+/* The same by merged_path, from the outermost frame; no range is open. */
+static __attribute__((noinline, cold)) void check_usual(struct sonde_thread *t, uint32_t api, int python, uint32_t leaf)
+{
+    memcpy(t->range_stack, t->node, sizeof t->node);
+    native_frames(t);
+    uint32_t length = merged_path(t, usable_length(t), python, false);
+    if (child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api)) != leaf)
+        sonde__count(&t->count.unwind_mismatched, 1);
+    memcpy(t->node, t->range_stack, sizeof t->node);
+}
+
+static uint32_t context_of_walk(struct sonde_thread *t, uint32_t api)
+{
+    bool same_modules = t->stack.generation == t->frame_generation;
+    int python = python_frames(t);
+    bool attached = sonde__python_attached();
+    if (!open_ranges(t) && !has_link(t) && t->stack.end == SONDE_UNWIND_OUTERMOST &&
+        (python <= 0 || t->python[python - 1].stack)) {
+        native_same(t);
+        uint32_t node = usual_context(t, api, python > 0 ? (uint32_t)python : 0, same_modules);
+        bool again = sonde__python_attached() != attached;
+        if (__builtin_expect(sonde__agent.config.check && !again, 0))
+            check_usual(t, api, python, node);
+        if (__builtin_expect(!again, 1))
+            return node;
+        sonde__paths_forget(&t->paths); /* one of these frames was the interpreter's first */
+    }
+    uint32_t same = native_frames(t);
+    if (sonde__python_attached() != attached)
+        python = python_frames(t);
+    return unusual_context(t, api, python, same);
 }
 
 uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
@@ -356,25 +530,7 @@ uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
     struct sonde_stack *s = &t->stack;
     sonde__unwind(s);
     count_walk(t);
-    uint32_t same = native_frames(t), n = usable_length(t), length;
-    int python = python_frames(t);
-    bool more = python > 0 || open_ranges(t) || has_link(t);
-    if (more && python <= 0 && !has_link(t) && s->end == SONDE_UNWIND_OUTERMOST) {
-        length = ranged_path(t, n, same);
-    } else if (more || t->merged || s->end != SONDE_UNWIND_OUTERMOST) {
-        length = merged_path(t, n, python, false);
-    } else {
-        if (same > t->path_length)
-            same = t->path_length;
-        for (uint32_t d = same; d < n; d++) {
-            t->path[d] = t->native[d];
-            t->node[d] = child(t, d ? t->node[d - 1] : 0, t->native[d]);
-        }
-        length = n;
-    }
-    t->merged = more || s->end != SONDE_UNWIND_OUTERMOST;
-    t->path_length = length;
-    uint32_t node = child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api));
+    uint32_t node = context_of_walk(t, api);
     if (__builtin_expect(sonde__agent.config.check || ++t->check_countdown >= CHECK_EVERY, 0)) {
         t->check_countdown = 0;
         check_stack(t);

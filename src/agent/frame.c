@@ -238,12 +238,16 @@ static uint32_t python_frame_add(const struct sonde_pyframe *f)
     return (uint32_t)id;
 }
 
-uint32_t sonde__frame_of_python(const struct sonde_pyframe *f)
+uint64_t sonde__frame_python_key(const struct sonde_pyframe *f)
 {
     struct sonde_pycode_key k;
-    uint64_t id;
     sonde__pycode_key(f->code, &k);
-    uint64_t key = python_key(f, &k);
+    return python_key(f, &k);
+}
+
+uint32_t sonde__frame_of_python(const struct sonde_pyframe *f)
+{
+    uint64_t id, key = sonde__frame_python_key(f);
     if (__builtin_expect(pair_find(F.python, key, &id), 1))
         return (uint32_t)id;
     sonde__lock(&sonde__agent.table_lock);

@@ -1,6 +1,7 @@
 /* heap.c - see heap.h. */
 #include "heap.h"
 
+#include <stdbool.h>
 #include <sys/mman.h>
 
 #include <sonde/error.h>
@@ -45,6 +46,14 @@ void *sonde__heap_get(struct sonde_heap *h, size_t bytes)
     }
     sonde__unlock(&h->lock);
     return p;
+}
+
+void *sonde__heap_get_spare(struct sonde_heap *h)
+{
+    sonde__lock(&h->lock);
+    bool spare = h->next < h->size / 2;
+    sonde__unlock(&h->lock);
+    return spare ? sonde__heap_get(h, SONDE_HEAP_BLOCK) : NULL;
 }
 
 void sonde__heap_put(struct sonde_heap *h, void *block, size_t bytes)

@@ -26,6 +26,8 @@ int   sonde__heap_init(struct sonde_heap *h, size_t bytes);
 void  sonde__heap_fini(struct sonde_heap *h);
 /* `bytes` rounded up to blocks; zeroed when fresh, not when re-used. NULL when spent. */
 void *sonde__heap_get(struct sonde_heap *h, size_t bytes);
+/* A block for what can be done without: NULL also when less than half is left. */
+void *sonde__heap_get_spare(struct sonde_heap *h);
 void  sonde__heap_put(struct sonde_heap *h, void *block, size_t bytes);
 
 #endif

@@ -92,7 +92,7 @@ struct sonde_thread *sonde__thread_enter(void)
         t->busy = 0;
         t->stack.count = t->stack.shared = 0; /* nothing to re-use of another thread's stack */
         t->path_length = t->native_length = t->last_context = 0;
-        t->last_call.submitted = false;
+        t->resumable = t->last_call.submitted = false;
         atomic_store(&t->ranges.depth, 0);
         t->ranges.ignored = t->ranges.link_frame = t->ranges.link_name = 0;
     }

@@ -1,0 +1,107 @@
+/* test_paths.c - contexts of stacks that change and come again (paths.c) are what
+ * the compiler's own unwinder sees, frame by frame; with room for the paths and
+ * without, and after modules have changed.
+ */
+#include <execinfo.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness.h"
+
+enum { DEPTH = 24, FEW = 100, MANY = 12000, SKIPPED = 1 /* the innermost: at another place in it */ };
+
+typedef void step(uint32_t path, int depth);
+static step *const steps[4];
+static uint32_t queue;
+static unsigned compared, wrong;
+
+static const struct sonde_row_node *row_of(uint32_t id)
+{
+    const unsigned char *segment = sonde__agent.pool.base + (size_t)(id >> SONDE_NODE_SHIFT) * SONDE_SEGMENT_BYTES;
+    return (const struct sonde_row_node *)(const void *)(segment + SONDE_SEGMENT_HEADER) +
+           (id & ((1u << SONDE_NODE_SHIFT) - 1));
+}
+
+__attribute__((noinline)) static void launch(void)
+{
+    void *pc[256];
+    int n = backtrace(pc, 256);
+    harness_launch(queue, SONDE_OP_KERNEL, 0, true);
+    uint32_t node = row_of(sonde__self->last_context)->parent; /* of the API call's node */
+    uint32_t frame[256], length = 0;
+    for (; node && length < 256; node = row_of(node)->parent)
+        frame[length++] = row_of(node)->frame;
+    int same = 0; /* from the outermost inwards */
+    while (same < n && same < (int)length &&
+           sonde__frame_of_pc((uintptr_t)pc[n - 1 - same]) == frame[(int)length - 1 - same])
+        same++;
+    compared++;
+    wrong += same < n - SKIPPED || same < DEPTH || (int)length < n;
+}
+
+#define STEP(i, bytes)                                        \
+    __attribute__((noinline)) static void step_##i(uint32_t path, int depth) \
+    {                                                         \
+        volatile char room[bytes];                            \
+        room[0] = (char)depth;                                \
+        if (depth == 0)                                       \
+            launch();                                         \
+        else                                                  \
+            steps[(path * 2654435761u >> 28) & 3](path * 1664525u + 1013904223u, depth - 1); \
+        room[bytes - 1] = room[0];                            \
+    }
+STEP(0, 8)
+STEP(1, 40)
+STEP(2, 104)
+STEP(3, 300)
+static step *const steps[4] = {step_0, step_1, step_2, step_3};
+
+static void rounds(uint32_t paths, int count)
+{
+    for (int r = 0; r < count; r++) {
+        for (uint32_t p = 0; p < paths; p++) {
+            steps[p & 3](p * 2246822519u, DEPTH - (int)(p % 3));
+            if (p % 512 == 0)
+                harness_wait();
+        }
+        if (r % 2)
+            sonde__unwind_modules_changed();
+    }
+}
+
+static void contexts_are_the_stack(void **state)
+{
+    (void)state;
+    harness_setup("paths", (const char *const[]){"SONDE_CHECK=1", NULL});
+    queue = harness_queue(0);
+    struct sonde_paths before = {0};
+    for (int i = 0; i < 3; i++) { /* from one place, since the caller is in the path */
+        before = sonde__self->paths;
+        rounds(FEW, i ? 1 : 9);   /* the modules change before the ninth */
+    }
+    assert_non_null(before.slot);
+    assert_int_equal(sonde__self->paths.used, before.used); /* all were known */
+    assert_int_equal(sonde__self->paths.current, before.current);
+    rounds(MANY, 2);
+    assert_true(sonde__self->paths.blocks <= SONDE_PATHS_BLOCKS);
+    assert_int_equal(compared, 11 * FEW + 2 * MANY);
+    assert_int_equal(wrong, 0);
+    assert_int_equal(atomic_load(&sonde__self->count.unwind_mismatched), 0);
+    assert_int_equal(atomic_load(&sonde__self->count.folded), 0);
+    struct sonde_measurement *m = harness_finish();
+    assert_non_null(m);
+    assert_int_equal(m->processes[0].header.ledger.seen, m->processes[0].header.ledger.done);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(contexts_are_the_stack)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
