@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/rank.h"
@@ -277,21 +278,55 @@ int record_output_remove(const char *path, struct sonde_diag *diag)
 
 /* ---- processes that still run ---------------------------------------------------- */
 
-static bool records_into(const char *pid, const char *output)
+/* Does its environment name our output? *empty: there is none to read. */
+static bool names_output(const char *pid, const char *output, bool *empty)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%.32s/environ", pid);
-    FILE *file = fopen(path, "re"); /* empty for a zombie, unreadable for others' processes */
+    FILE *file = fopen(path, "re"); /* unreadable for others' processes */
+    *empty = false;
     if (!file)
         return false;
     char *entry = NULL;
-    size_t room = 0;
+    size_t room = 0, entries = 0;
     bool found = false;
-    while (!found && getdelim(&entry, &room, 0, file) > 0)
+    for (; !found && getdelim(&entry, &room, 0, file) > 0; entries++)
         found = strncmp(entry, "SONDE_OUT=", 10) == 0 && strcmp(entry + 10, output) == 0;
+    *empty = !entries;
     free(entry);
     fclose(file);
     return found;
+}
+
+/* The environment and the arguments of a process that is becoming another
+ * program are empty for a moment; unlike a zombie and a kernel thread it has an
+ * executable. */
+static bool is_between_programs(const char *pid)
+{
+    char path[64], target[8];
+    snprintf(path, sizeof path, "/proc/%.32s/exe", pid);
+    if (readlink(path, target, sizeof target) <= 0)
+        return false;
+    snprintf(path, sizeof path, "/proc/%.32s/cmdline", pid);
+    FILE *file = fopen(path, "re");
+    bool none = file && fgetc(file) == EOF;
+    if (file)
+        fclose(file);
+    return none;
+}
+
+static bool records_into(const char *pid, const char *output)
+{
+    const struct timespec nap = {0, 1000000};
+    for (int n = 0; n < 1000; n++) {
+        bool empty;
+        if (names_output(pid, output, &empty))
+            return true;
+        if (!empty || !is_between_programs(pid))
+            return false;
+        nanosleep(&nap, NULL);
+    }
+    return false;
 }
 
 static int match_process(void *user, const char *path, const char *name)
