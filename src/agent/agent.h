@@ -127,6 +127,7 @@ struct sonde_thread {
     bool     resumable;           /* token_before[], python_before[] and known_python[] are of the last walk */
     uint32_t known_pythons;       /* of known_python[] */
     struct sonde_paths paths;
+    struct { uint32_t frame, name, before; uintptr_t within; } known_link; /* in token[], before this native frame */
     uint32_t check_countdown;
     uint32_t last_op_key_kind, last_op_key_name, last_op_frame;
     struct sonde_stack stack;

@@ -360,9 +360,10 @@ void sonde__context_stack(struct sonde_thread *t)
     t->resumable = false;
 }
 
-/* ---- the usual case: no ranges, no links, the whole stack, Python frames with places ---- */
+/* ---- the usual case: no ranges, the whole stack, Python frames with places ---- */
 
 #define TOKEN_PYTHON (1ull << 63) /* alone: a call of the eval loop without a frame */
+#define TOKEN_FRAME  (1ull << 62) /* with a frame's id; addresses end far below */
 
 /* Keys of the Python frames. Returns how many of the outer ones are as they were, in whole groups. */
 static uint32_t python_same(struct sonde_thread *t, uint32_t count)
@@ -399,6 +400,35 @@ static uint32_t first_changed(const struct sonde_thread *t, uint32_t shared, uin
     return d;
 }
 
+/* The native frame from which on a link that has come, gone or moved makes a difference. */
+static uint32_t first_linked(struct sonde_thread *t, uint32_t d)
+{
+    const struct sonde_stack *s = &t->stack;
+    const struct sonde_ranges *r = &t->ranges;
+    if (t->resumable && t->known_link.frame == r->link_frame && t->known_link.name == r->link_name &&
+        t->known_link.within == r->link_within)
+        return d;
+    if (t->resumable && (t->known_link.frame | t->known_link.name) && t->known_link.before < d)
+        d = t->known_link.before;
+    while (has_link(t) && d > 0 && s->cfa[s->count - d] < r->link_within)
+        d--;
+    t->known_link.frame = r->link_frame;
+    t->known_link.name = r->link_name;
+    t->known_link.within = r->link_within;
+    t->known_link.before = SONDE_STACK_MAX + 1; /* make_tokens says where */
+    return d;
+}
+
+static uint32_t link_tokens(struct sonde_thread *t, uint32_t n, uint32_t d)
+{
+    if (t->ranges.link_frame)
+        t->token[n++] = TOKEN_FRAME | t->ranges.link_frame;
+    if (t->ranges.link_name)
+        t->token[n++] = TOKEN_FRAME | t->ranges.link_name;
+    t->known_link.before = d;
+    return n;
+}
+
 static uint32_t group_tokens(struct sonde_thread *t, uint32_t n, uint32_t *k, uint32_t count)
 {
     do
@@ -412,12 +442,17 @@ static uint32_t make_tokens(struct sonde_thread *t, uint32_t d, uint32_t count)
 {
     const struct sonde_stack *s = &t->stack;
     uint32_t n = d ? t->token_before[d] : 0, k = d ? t->python_before[d] : 0;
+    bool link = has_link(t) && d <= t->known_link.before;
     for (; d < s->count; d++) {
         uint32_t i = s->count - 1 - d;
         t->token_before[d] = (uint16_t)n;
         t->python_before[d] = (uint16_t)k;
         while (k < count && d && t->python[count - 1 - k].stack >= s->cfa[i + 1])
             n = group_tokens(t, n, &k, count); /* its native frame was lost, or is on another stack */
+        if (__builtin_expect(link && s->cfa[i] < t->ranges.link_within, 0)) {
+            n = link_tokens(t, n, d);
+            link = false;
+        }
         if (k < count && t->python[count - 1 - k].stack >= s->cfa[i])
             n = group_tokens(t, n, &k, count);
         else
@@ -427,7 +462,7 @@ static uint32_t make_tokens(struct sonde_thread *t, uint32_t d, uint32_t count)
     t->python_before[d] = (uint16_t)k;
     while (k < count)
         n = group_tokens(t, n, &k, count);
-    return n;
+    return link ? link_tokens(t, n, d) : n;
 }
 
 /* Nodes of the tokens from number `n` on, of which `k` Python frames lie outside. Returns the API node. */
@@ -440,6 +475,8 @@ static uint32_t look_up(struct sonde_thread *t, uint32_t n, uint32_t end, uint32
             if (token != TOKEN_PYTHON)
                 node = child(t, node, sonde__frame_of_python(&t->python[count - 1 - k]));
             k++;
+        } else if (token & TOKEN_FRAME) {
+            node = child(t, node, (uint32_t)token);
         } else {
             uint32_t frame = sonde__frame_of_pc((uintptr_t)token);
             if (frame != SONDE_FRAME_ID_EVAL)
@@ -465,7 +502,7 @@ static uint32_t usual_context(struct sonde_thread *t, uint32_t api, uint32_t cou
 {
     t->resumable &= same_modules;
     uint32_t python_shared = python_same(t, count);
-    uint32_t d = first_changed(t, t->stack.shared, python_shared, count);
+    uint32_t d = first_linked(t, first_changed(t, t->stack.shared, python_shared, count));
     uint32_t n = d ? t->token_before[d] : 0, k = d ? t->python_before[d] : 0;
     uint32_t end = make_tokens(t, d, count);
     struct sonde_path_key key = {.parent = n ? t->node[n - 1] : 0, .api = api, .count = end - n, .word = &t->token[n]};
@@ -508,7 +545,7 @@ static uint32_t context_of_walk(struct sonde_thread *t, uint32_t api)
     bool same_modules = t->stack.generation == t->frame_generation;
     int python = python_frames(t);
     bool attached = sonde__python_attached();
-    if (!open_ranges(t) && !has_link(t) && t->stack.end == SONDE_UNWIND_OUTERMOST &&
+    if (!open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST &&
         (python <= 0 || t->python[python - 1].stack)) {
         native_same(t);
         uint32_t node = usual_context(t, api, python > 0 ? (uint32_t)python : 0, same_modules);

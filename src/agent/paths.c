@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define SLOTS      (SONDE_HEAP_BLOCK / sizeof(struct sonde_path_slot))
+#define WAYS       4u  /* one cache line */
 #define WORTH_IT   64u /* misses before a thread gets memory for this: most threads make few calls */
 
 static uint64_t hash_of(const struct sonde_path_key *key)
@@ -29,6 +30,11 @@ static bool is_it(const struct sonde_path_slot *s, const struct sonde_path_key *
            memcmp(p->word, key->word, key->count * sizeof *key->word) == 0;
 }
 
+static struct sonde_path_slot *set_of(const struct sonde_paths *p, const struct sonde_path_key *key)
+{
+    return &p->slot[key->hash % SLOTS / WAYS * WAYS];
+}
+
 const struct sonde_path *sonde__paths_find(struct sonde_paths *p, struct sonde_path_key *key, uint64_t generation)
 {
     if (__builtin_expect(p->generation != generation, 0)) {
@@ -38,10 +44,11 @@ const struct sonde_path *sonde__paths_find(struct sonde_paths *p, struct sonde_p
     if (!p->slot)
         return NULL;
     key->hash = hash_of(key);
-    struct sonde_path_slot *s = &p->slot[key->hash % SLOTS & ~(size_t)1];
-    if (__builtin_expect(is_it(&s[0], key), 1))
-        return s[0].path;
-    return is_it(&s[1], key) ? s[1].path : NULL;
+    const struct sonde_path_slot *s = set_of(p, key);
+    for (unsigned i = 0; i < WAYS; i++)
+        if (is_it(&s[i], key))
+            return s[i].path;
+    return NULL;
 }
 
 void sonde__paths_forget(struct sonde_paths *p)
@@ -109,7 +116,7 @@ void sonde__paths_put(struct sonde_paths *p, struct sonde_heap *heap, const stru
     *path = (struct sonde_path){.parent = key->parent, .api = key->api, .count = key->count, .leaf = leaf};
     memcpy(path->word, key->word, key->count * sizeof *key->word);
     memcpy(path->word + key->count, nodes, key->count * sizeof *nodes);
-    struct sonde_path_slot *s = &p->slot[key->hash % SLOTS & ~(size_t)1];
-    s[1] = s[0];
+    struct sonde_path_slot *s = set_of(p, key);
+    memmove(&s[1], &s[0], (WAYS - 1) * sizeof *s);
     s[0] = (struct sonde_path_slot){key->hash, path};
 }

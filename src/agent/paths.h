@@ -2,9 +2,9 @@
  *
  * A program runs the same few hundred paths again and again. A path here is
  * the node that it starts from, the API function, and one word per frame: a
- * return address, or the key of a Python frame (top bit set). An entry holds
+ * return address, the key of a Python frame, or a link's frame. An entry holds
  * the words themselves, so a hit is proved by comparing them, and the node
- * after each. All entries die with the module generation. Lossy: a set of two
+ * after each. All entries die with the module generation. Lossy: a set of four
  * entries keeps the last ones, memory is used round robin.
  */
 #ifndef SONDE_AGENT_PATHS_H

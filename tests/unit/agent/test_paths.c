@@ -1,6 +1,7 @@
 /* test_paths.c - contexts of stacks that change and come again (paths.c) are what
  * the compiler's own unwinder sees, frame by frame; with room for the paths and
- * without, and after modules have changed.
+ * without, and after modules have changed. Where links stand in them is what
+ * merging from the outermost frame says (SONDE_CHECK), the agent's other way.
  */
 #include <execinfo.h>
 #include <setjmp.h>
@@ -23,7 +24,8 @@ enum { DEPTH = 24, FEW = 100, MANY = 12000 };
 typedef void step(uint32_t path, int depth);
 static step *const steps[4];
 static uint32_t queue;
-static unsigned compared, wrong;
+static unsigned compared, wrong, linked;
+static int link_depth = -1; /* where the path gets a link */
 
 static const struct sonde_row_node *row_of(uint32_t id)
 {
@@ -39,8 +41,14 @@ __attribute__((noinline)) static void launch(void)
     harness_launch(queue, SONDE_OP_KERNEL, 0, true);
     uint32_t node = row_of(sonde__self->last_context)->parent; /* of the API call's node */
     uint32_t frame[256], length = 0;
-    for (; node && length < 256; node = row_of(node)->parent)
-        frame[length++] = row_of(node)->frame;
+    for (; node && length < 256; node = row_of(node)->parent) {
+        frame[length] = row_of(node)->frame;
+        const struct sonde_row_frame *row = sonde__table_find(SONDE_TABLE_FRAME, sizeof *row, frame[length]);
+        if (row->kind == SONDE_FRAME_LINK)
+            linked++;
+        else
+            length++;
+    }
     int same = 0; /* from the outermost inwards */
     while (same < n && same < (int)length &&
            sonde__frame_of_pc((uintptr_t)pc[n - 1 - same]) == frame[(int)length - 1 - same])
@@ -54,6 +62,8 @@ __attribute__((noinline)) static void launch(void)
     {                                                         \
         volatile char room[bytes];                            \
         room[0] = (char)depth;                                \
+        if (depth == link_depth)                              \
+            sonde_link(1 + path % 3, 0, (const void *)room);  \
         if (depth == 0)                                       \
             launch();                                         \
         else                                                  \
@@ -70,7 +80,12 @@ static void rounds(uint32_t paths, int count)
 {
     for (int r = 0; r < count; r++) {
         for (uint32_t p = 0; p < paths; p++) {
+            link_depth = p % 7 == 1 ? 5 : p % 7 == 2 ? 20 : -1;
+            if (p % 7 > 4) /* before all, or after all */
+                sonde_link(1 + p % 2, 0, (const void *)(p % 7 == 5 ? UINTPTR_MAX : 0));
             steps[p & 3](p * 2246822519u, DEPTH - (int)(p % 3));
+            if (p % 3)
+                sonde_link(0, 0, NULL);
             if (p % 512 == 0)
                 harness_wait();
         }
@@ -90,12 +105,13 @@ static void contexts_are_the_stack(void **state)
         rounds(FEW, i ? 1 : 9);   /* the modules change before the ninth */
     }
     assert_non_null(before.slot);
-    assert_int_equal(sonde__self->paths.used, before.used); /* all were known */
-    assert_int_equal(sonde__self->paths.current, before.current);
+    const struct sonde_paths *after = &sonde__self->paths; /* nearly all were known: a few may have met in one set */
+    assert_true((after->current - before.current) * SONDE_HEAP_BLOCK + after->used - before.used < FEW / 10 * 400);
     rounds(MANY, 2);
     assert_true(sonde__self->paths.blocks <= SONDE_PATHS_BLOCKS);
     assert_int_equal(compared, 11 * FEW + 2 * MANY);
     assert_int_equal(wrong, 0);
+    assert_true(linked > compared / 2);
     assert_int_equal(atomic_load(&sonde__self->count.unwind_mismatched), 0);
     assert_int_equal(atomic_load(&sonde__self->count.folded), 0);
     struct sonde_measurement *m = harness_finish();
