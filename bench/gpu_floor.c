@@ -68,27 +68,10 @@ static void CUPTIAPI callback(void *user, CUpti_CallbackDomain domain, CUpti_Cal
 
 static void follow_calls(void)
 {
-    static const uint16_t ids[] = {
-#define X(name, what) CUPTI_DRIVER_TRACE_CBID_##name,
-#define N(name, what, field) CUPTI_DRIVER_TRACE_CBID_##name,
-#define C(name, what) CUPTI_DRIVER_TRACE_CBID_##name,
-        SONDE_CUDA_CALL_MAP(X, N, C)
-#undef X
-#undef N
-#undef C
-    };
-    static const CUpti_CallbackId resources[] = {
-        CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
-        CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
-        CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, CUPTI_CBID_RESOURCE_MODULE_LOADED,
-    };
     CUpti_SubscriberHandle subscriber;
     if (cuptiSubscribe(&subscriber, callback, NULL) != CUPTI_SUCCESS)
         return;
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, ids[i]);
-    for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
-        cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
+    sonde_cuda_enable_calls(cuptiEnableCallback, subscriber);
 }
 
 static void finish(void)

@@ -276,8 +276,8 @@ uint64_t sonde_now_ns(void);
 void sonde_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- the table of backends (src/backends/backends.c) ------------------ */
-#define SONDE_BACKENDS_MAX 4
-extern const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX]; /* ends with NULL */
+#define SONDE_BACKENDS_MAX 8
+extern const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX]; /* ends with NULL, or is full */
 extern const struct sonde_backend sonde_backend_opencl, sonde_backend_cuda, sonde_backend_torch,
     sonde_backend_nccl;
 

@@ -39,35 +39,18 @@ enum sonde_op_group sonde_op_kind_group(uint32_t kind)
     return kind < SONDE_OP_KIND_COUNT ? groups[kind] : SONDE_GROUP_ORDER;
 }
 
-const char *sonde_object_kind_name(uint32_t kind)
-{
-    static const char *const names[] = {
-#define X(name, text) text,
-        SONDE_OBJECT_KIND_MAP(X)
-#undef X
-    };
-    return kind < SONDE_OBJECT_KIND_COUNT ? names[kind] : "unknown";
-}
-
-const char *sonde_memory_name(uint32_t memory)
-{
-    static const char *const names[] = {
-#define X(name, text) text,
-        SONDE_MEMORY_MAP(X)
-#undef X
-    };
-    return memory < SONDE_MEMORY_COUNT ? names[memory] : "unknown";
-}
-
-const char *sonde_limiter_name(uint32_t limiter)
-{
-    static const char *const names[] = {
-#define X(name, text) text,
-        SONDE_LIMITER_MAP(X)
-#undef X
-    };
-    return limiter < SONDE_LIMITER_COUNT ? names[limiter] : "unknown";
-}
+/* A function that names the members of one of the lists in sonde/kinds.h. */
+#define NAMES(function, MAP)                                                          \
+    const char *function(uint32_t member)                                             \
+    {                                                                                 \
+        static const char *const names[] = {MAP(NAME)};                               \
+        return member < sizeof names / sizeof *names ? names[member] : "unknown";     \
+    }
+#define NAME(name, text) text,
+NAMES(sonde_object_kind_name, SONDE_OBJECT_KIND_MAP)
+NAMES(sonde_memory_name, SONDE_MEMORY_MAP)
+NAMES(sonde_limiter_name, SONDE_LIMITER_MAP)
+#undef NAME
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {

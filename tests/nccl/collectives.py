@@ -5,14 +5,13 @@
 
 What is expected stands below, counted by hand from nccl.c.
 """
-import argparse
 import json
 import os
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "ranges"))
-from run import SKIP, Failure, Measured, Missing, expect  # noqa: E402
+from run import Failure, Measured, expect, main  # noqa: E402
 
 FUNCTIONS = ("all_reduce", "all_gather", "broadcast", "exchange", "mixed", "copied", "host_thread", "launch_thread")
 
@@ -162,23 +161,5 @@ CASES = {f"v{n}": (lambda options, n=n: each(options, n)) for n in range(1, 7)}
 CASES.update({case.__name__: case for case in (host, thread, captured, many, own_tool, old, off)})
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    for name in ("sonde", "rows", "program", "work", "cache"):
-        parser.add_argument("--" + name, required=True)
-    parser.add_argument("case", choices=list(CASES))
-    options = parser.parse_args()
-    options.work = os.path.join(options.work, options.case)
-    try:
-        CASES[options.case](options)
-    except Missing as missing:
-        print(f"skipped: {missing}")
-        return SKIP
-    except Failure as failure:
-        print(failure)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(CASES, ("sonde", "rows", "program", "work", "cache")))

@@ -321,15 +321,16 @@ CASES = (nested, domains, unbalanced, names, threads, captured, profile, own_too
          two_threads, profiler, twice, device_thread, forked, without_preload, layouts)
 
 
-def main():
+def main(cases, arguments):
+    """One case by name; what the programs and tools it needs are called comes in `arguments`."""
     parser = argparse.ArgumentParser()
-    for name in ("sonde", "rows", "links", "program", "autograd", "work", "cache"):
+    for name in arguments:
         parser.add_argument("--" + name, required=True)
-    parser.add_argument("case", choices=[case.__name__ for case in CASES])
+    parser.add_argument("case", choices=list(cases))
     options = parser.parse_args()
     options.work = os.path.join(options.work, options.case)
     try:
-        next(case for case in CASES if case.__name__ == options.case)(options)
+        cases[options.case](options)
     except Missing as missing:
         print(f"skipped: {missing}")
         return SKIP
@@ -340,4 +341,5 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main({case.__name__: case for case in CASES},
+                  ("sonde", "rows", "links", "program", "autograd", "work", "cache")))

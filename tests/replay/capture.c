@@ -15,35 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backends/cuda/cupti_calls.h"
 #include "capture.h"
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* What Sonde calls (src/backends/cuda/sonde_cuda.h); that header needs more than a machine with a GPU may have. */
-#define PASSED_MAP(X)                 \
-    X(cuptiGetVersion)                \
-    X(cuptiGetResultString)           \
-    X(cuptiGetCallbackName)           \
-    X(cuptiSubscribe)                 \
-    X(cuptiUnsubscribe)               \
-    X(cuptiEnableCallback)            \
-    X(cuptiEnableDomain)              \
-    X(cuptiGetTimestamp)              \
-    X(cuptiGetContextId)              \
-    X(cuptiGetDeviceId)               \
-    X(cuptiGetStreamIdEx)             \
-    X(cuptiGetGraphNodeId)            \
-    X(cuptiActivityEnable)            \
-    X(cuptiActivityDisable)           \
-    X(cuptiActivityRegisterCallbacks) \
-    X(cuptiActivityGetNextRecord)     \
-    X(cuptiActivityGetNumDroppedRecords) \
-    X(cuptiActivityFlushAll)          \
-    X(cuptiActivityFlushPeriod)
-
 static struct {
 #define X(name) __typeof__(&name) name;
-    PASSED_MAP(X)
+    SONDE_CUPTI_MAP(X)
 #undef X
 } real;
 
@@ -168,7 +147,7 @@ __attribute__((constructor)) static void begin(void)
 #define X(name)                                          \
     if (!(*(void **)&real.name = dlsym(cupti, #name)))   \
         abort();
-    PASSED_MAP(X)
+    SONDE_CUPTI_MAP(X)
 #undef X
     path = strdup(file);
     unlink(path);

@@ -125,25 +125,7 @@ static void report(bool on)
 
 static void enable_calls(CUpti_SubscriberHandle subscriber)
 {
-    static const uint16_t ids[] = {
-#define X(name, what) CUPTI_DRIVER_TRACE_CBID_##name,
-#define N(name, what, field) CUPTI_DRIVER_TRACE_CBID_##name,
-#define C(name, what) CUPTI_DRIVER_TRACE_CBID_##name,
-        SONDE_CUDA_CALL_MAP(X, N, C)
-#undef X
-#undef N
-#undef C
-    };
-    static const CUpti_CallbackIdResource resources[] = {
-        CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
-        CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
-        CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, CUPTI_CBID_RESOURCE_MODULE_LOADED,
-    };
-    /* Calls that an older CUPTI does not know are refused, and cannot be made either. */
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
-        sonde__cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, ids[i]);
-    for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
-        sonde__cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, (CUpti_CallbackId)resources[i]);
+    sonde_cuda_enable_calls(sonde__cupti.cuptiEnableCallback, subscriber);
     if (env_is("SONDE_API", "all")) {
         sonde__cupti.cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API);
         sonde__cupti.cuptiEnableDomain(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API);

@@ -9,6 +9,11 @@
 #ifndef SONDE_CUDA_CALLS_H
 #define SONDE_CUDA_CALLS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cupti.h>
+
 enum sonde_cuda_what {
     SONDE_CUDA_NOTHING,      /* not followed */
     SONDE_CUDA_CALL,         /* the call alone: creates, destroys, loads */
@@ -232,5 +237,29 @@ enum sonde_cuda_what {
     X(cuMipmappedArrayDestroy, FREE)                                          \
     X(cuProfilerStart, RANGE_ON)                                              \
     X(cuProfilerStop, RANGE_OFF)
+
+/* Ask for callbacks of these calls, and of contexts, streams, graph nodes and code as
+ * they come and go. What an older CUPTI does not know it refuses; that cannot be made either. */
+static inline void sonde_cuda_enable_calls(__typeof__(&cuptiEnableCallback) enable, CUpti_SubscriberHandle subscriber)
+{
+    static const uint16_t calls[] = {
+#define X(name, what) CUPTI_DRIVER_TRACE_CBID_##name,
+#define N(name, what, field) CUPTI_DRIVER_TRACE_CBID_##name,
+#define C(name, what) CUPTI_DRIVER_TRACE_CBID_##name,
+        SONDE_CUDA_CALL_MAP(X, N, C)
+#undef X
+#undef N
+#undef C
+    };
+    static const CUpti_CallbackId resources[] = {
+        CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+        CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
+        CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, CUPTI_CBID_RESOURCE_MODULE_LOADED,
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        enable(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);
+    for (size_t i = 0; i < sizeof resources / sizeof *resources; i++)
+        enable(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, resources[i]);
+}
 
 #endif

@@ -27,6 +27,7 @@
 #include <sonde/backend.h>
 
 #include "calls.h"
+#include "cupti_calls.h"
 #include "table.h"
 
 /* ---- CUPTI (cupti.c) ------------------------------------------------------ */
@@ -34,33 +35,11 @@
 #define SONDE_CUPTI_OLDEST 18u     /* CUDA 12.0; the fields read since then are a prefix of today's records */
 #define SONDE_CUPTI_13     130000u
 
-/* Everything that is called in CUPTI; none of it is linked. */
-#define SONDE_CUPTI_MAP(X)            \
-    X(cuptiGetVersion)                \
-    X(cuptiGetResultString)           \
-    X(cuptiGetCallbackName)           \
-    X(cuptiSubscribe)                 \
-    X(cuptiUnsubscribe)               \
-    X(cuptiEnableCallback)            \
-    X(cuptiEnableDomain)              \
-    X(cuptiGetTimestamp)              \
-    X(cuptiGetContextId)              \
-    X(cuptiGetDeviceId)               \
-    X(cuptiGetStreamIdEx)             \
-    X(cuptiGetGraphNodeId)            \
-    X(cuptiActivityEnable)            \
-    X(cuptiActivityDisable)           \
-    X(cuptiActivityRegisterCallbacks) \
-    X(cuptiActivityGetNextRecord)     \
-    X(cuptiActivityGetNumDroppedRecords) \
-    X(cuptiActivityFlushAll)          \
-    X(cuptiActivityFlushPeriod)
-
 /* And in the driver, for what is asked once per device. */
 #define SONDE_CUDRV_MAP(X)       \
     X(cuDeviceGet)               \
     X(cuDeviceGetName)           \
-    X(cuDeviceTotalMem_v2)   \
+    X(cuDeviceTotalMem_v2)       \
     X(cuDeviceGetAttribute)      \
     X(cuDriverGetVersion)
 
