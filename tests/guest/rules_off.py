@@ -2,12 +2,13 @@
 """Switch the rules of the agent off, one at a time, and see the guests fail.
 
     rules_off.py --build BUILD --scratch DIR [RULE...]
+    rules_off.py --texts        only say whether the sources still have the text of each rule
 
 A test that has never failed proves nothing. For each rule this copies the
 sources to DIR, removes the rule, builds, runs the guests that guard it and
 reports whether at least one of them failed; docs/transparency.md keeps the
 last result. BUILD is an ordinary build, from which the guest programs come.
-Not part of ctest: it is run by hand when the agent changed.
+Not part of ctest, but for --texts: it is run by hand when the agent changed.
 """
 import argparse
 import os
@@ -28,14 +29,14 @@ RULES = {
          "F.shared_table = true;", ["descriptors.c"]),
         ("src/agent/files.c", "return !F.shared_table || (identify", "return is || (identify", [])],
     "fork-is-noticed": [
-        ("src/agent/agent.c", "    pthread_atfork(NULL, NULL, in_child);\n", "", ["fork.c"]),
+        ("src/agent/agent.c", "    pthread_atfork(before_fork, after_fork, forked);\n", "", ["fork.c"]),
         ("src/agent/agent.c", "madvise(page, 4096, MADV_WIPEONFORK);", "", []),
-        ("src/agent/agent.c", "&& is_unseen_child())", "&& false && is_unseen_child())", [])],
+        ("src/agent/agent.c", "== SONDE_NEW || a->pid != self) {", "== SONDE_NEW) {", [])],
     "final-flush": [
-        ("src/agent/agent.c", "!sonde__monitor_flush(ask_runtime, EXIT_BOUND_MS + 2000))",
-         "ask_runtime && getppid() < 0)", ["exits.c:return", "exits.c:in-flight-return"])],
+        ("src/agent/agent.c", "!sonde__monitor_flush(how, EXIT_BOUND_MS + 2000))",
+         "how && getppid() < 0)", ["exits.c:return", "exits.c:in-flight-return"])],
     "work-in-flight-is-waited-for": [
-        ("src/agent/agent.c", "n < EXIT_BOUND_MS * 5 && !settled()", "n < 0", ["exits.c:in-flight-return",
+        ("src/agent/agent.c", "n < EXIT_BOUND_MS * 5 &&", "n < 0 &&", ["exits.c:in-flight-return",
                                                                               "exits.c:in-flight-exit"])],
     "_exit-is-seen": [
         ("src/agent/preload/preload.c", "static _Noreturn void leave(int status)\n{\n    agent_at_exit();",
@@ -77,7 +78,8 @@ RULES = {
          "EXPORT int backtrace(void **a, int n);\nint backtrace(void **a, int n) { (void)a; return n; }\n"
          "/* ---- the end of the process", ["surprises.c:symbols"])],
     "fail-open": [
-        ("src/agent/agent.c", "    a->off_reason = reason;\n", "    a->off_reason = reason;\n    abort();\n",
+        ("src/agent/agent.c", "    atomic_store(&a->state, SONDE_DEAD);\n",
+         "    atomic_store(&a->state, SONDE_DEAD);\n    abort();\n",
          ["limits.c", "surroundings.c:nobody-before"])],
     "little-stack": [
         ("src/agent/call.c", "    call->tsc = sonde__ticks();\n",
@@ -123,6 +125,15 @@ def try_rule(options, rule, edits):
                 file.write(text)
 
 
+def stale_rules():
+    """Rules whose text is no longer in the sources: they could not be tried."""
+    for rule, edits in RULES.items():
+        for path, old, _new, _guests in edits:
+            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                if old not in file.read():
+                    yield f"{rule}: {path} no longer has: {old}"
+
+
 def copy_sources(options):
     """The last commit, not the working tree, which may be half-way through something."""
     source = os.path.join(options.scratch, "source")
@@ -148,10 +159,17 @@ def run_guest(options, build_dir, guest):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--scratch", required=True)
+    parser.add_argument("--texts", action="store_true")
+    parser.add_argument("--build")
+    parser.add_argument("--scratch")
     parser.add_argument("rules", nargs="*", help=f"of: {' '.join(RULES)}")
     options = parser.parse_args()
+    if options.texts:
+        stale = list(stale_rules())
+        print("\n".join(stale) or f"the sources have the texts of all {len(RULES)} rules")
+        sys.exit(1 if stale else 0)
+    if not options.build or not options.scratch:
+        parser.error("--build and --scratch are needed")
     options.build, options.scratch = os.path.abspath(options.build), os.path.abspath(options.scratch)
     os.makedirs(options.scratch, exist_ok=True)
     copy_sources(options)
