@@ -73,7 +73,7 @@ struct sonde_segment {      /* one per SONDE_SEGMENT_BYTES, at a multiple of it 
     uint32_t magic;
     uint16_t table;         /* enum sonde_table */
     uint16_t flags;
-    uint32_t owner;         /* NODE: thread slot; OP, CALL: lane id; else 0 */
+    uint32_t owner;         /* NODE: thread slot; OP, CALL, RANGE: lane id; else 0 */
     uint32_t used;          /* rows committed (STRING: bytes); stored with release order */
     uint64_t first;         /* id or sequence number of the first row */
     uint32_t row_bytes;

@@ -14,11 +14,9 @@ MAY = {
     "format": {"base"},
     "analyze": {"format", "base"},
     "export": {"analyze", "format", "base"},
-    "monitor": {"format", "base"},
-    "instrument": {"format", "base"},
     "agent": {"format", "base"},
     "backends": set(),
-    "cmds": {"export", "analyze", "monitor", "format", "base"},
+    "cmds": {"export", "analyze", "format", "base"},
 }
 # A backend knows the agent by the backend ABI (which brings the kinds) and nothing else.
 PUBLIC_FOR_BACKENDS = {"sonde/backend.h", "sonde/kinds.h"}
