@@ -141,8 +141,18 @@ bool sonde_call_begin(struct sonde_call *call, uint32_t api);
 /* Right after the runtime's function returned. */
 void sonde_call_leave(struct sonde_call *call);
 /* Between leave and end, for each operation that the call made. If the agent cannot
- * take it (memory budget spent), it counts the loss and calls release(token). */
-void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit);
+ * take it (memory budget spent), it counts the loss, calls release(token) and
+ * returns 0; else the operation's correlation, by which waits name it. */
+uint64_t sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit);
+/* Between leave and end, for each dependency that is not plain order of a thread
+ * or of an in-order queue. */
+struct sonde_wait {
+    uint64_t waiter; /* operation of this call that starts only then; 0: the call returned only then */
+    uint64_t op;     /* operation waited for; 0: */
+    uint32_t lane;   /* all earlier work of this queue lane; 0: */
+    uint32_t device; /* of this device; 0: of the process */
+};
+void sonde_call_waits(struct sonde_call *call, const struct sonde_wait *wait);
 void sonde_call_end(struct sonde_call *call);
 
 /* An operation of a higher level (a collective), which the calling thread's latest

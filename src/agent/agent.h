@@ -59,9 +59,10 @@ enum {
     SONDE_EVENT_KEYED = 1, SONDE_EVENT_MANY = 2,
     SONDE_EVENT_FURTHER = 4, /* of a call that came already */
     SONDE_EVENT_OVER = 8,    /* has the times of the submission with the key `token` */
+    SONDE_EVENT_WAIT = 16,   /* a struct sonde_row_wait: enter_ns, correlation (waiter), token (awaited), lane, work (device) */
 };
 
-enum { SONDE_ACT_CALL = 1, SONDE_ACT_OP = 2 };
+enum { SONDE_ACT_CALL = 1, SONDE_ACT_OP = 2, SONDE_ACT_WAIT = 4 };
 struct sonde_activity { /* what a harvester hands over: the call, its operation, or both */
     struct sonde_event event;
     struct sonde_times times;
@@ -171,7 +172,7 @@ struct sonde_lane {
     struct sonde_pending *head, **tail; /* harvester's */
     uint32_t next_waiting;
     /* monitor's: the open trace segments */
-    struct sonde_open_segment trace, ranges;
+    struct sonde_open_segment trace, ranges, samples, switches, waits;
     uint32_t tracer;              /* 1 .. ; 0 not assigned yet */
 };
 
@@ -328,6 +329,10 @@ void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, u
 void sonde__trace_call(const struct sonde_event *e);
 void sonde__trace_range(const struct sonde_range_event *e);
 void sonde__trace_ranges_lost(uint32_t lane, enum sonde_drop cause, uint64_t rows);
+void sonde__trace_sample(uint32_t lane, const struct sonde_row_sample *row);
+void sonde__trace_switch(uint32_t lane, const struct sonde_row_switch *row);
+void sonde__trace_wait(const struct sonde_event *e);
+void sonde__trace_waits_lost(uint64_t rows); /* any thread */
 void sonde__trace_off(enum sonde_drop cause);
 void sonde__trace_forget(void);
 void sonde__trace_idle(void);     /* a good moment to encode */

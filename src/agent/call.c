@@ -99,22 +99,22 @@ static void drop(struct sonde_thread *t, const struct sonde_submit *s, enum sond
 }
 
 /* `over`: the key of the operation that this one stands over; 0 none. */
-static void submit_op(struct sonde_call *call, const struct sonde_submit *submit, uint64_t over)
+static uint64_t submit_op(struct sonde_call *call, const struct sonde_submit *submit, uint64_t over)
 {
     struct sonde_thread *t = call->thread;
     sonde__count(&t->count.seen, !(submit->flags & SONDE_SUBMIT_MANY)); /* those are counted when they come */
     if (__builtin_expect(atomic_load_explicit(&sonde__agent.closed, memory_order_relaxed), 0)) {
         drop(t, submit, SONDE_DROP_AFTER_EXIT);
-        return;
+        return 0;
     }
     struct sonde_event *e = event_slot(call);
     if (__builtin_expect(!e, 0)) {
         drop(t, submit, SONDE_DROP_CHANNEL_FULL);
-        return;
+        return 0;
     }
     e->token = submit->token;
     e->bytes = submit->bytes;
-    e->correlation = (uint64_t)t->slot << 40 | ++t->sequence;
+    const uint64_t correlation = e->correlation = (uint64_t)t->slot << 40 | ++t->sequence;
     e->op_node = submit->key ? 0 : sonde__context_op(t, call->node, submit->kind, submit->name);
     e->lane = submit->lane;
     e->object = submit->object;
@@ -130,12 +130,32 @@ static void submit_op(struct sonde_call *call, const struct sonde_submit *submit
     }
     sonde__channel_publish(&t->channel);
     call->submitted = true;
+    return correlation;
 }
 
-void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
+uint64_t sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
 {
-    submit_op(call, submit, 0);
+    uint64_t correlation = submit_op(call, submit, 0);
     call->thread->last_call.key = submit->flags & SONDE_SUBMIT_MANY ? 0 : submit->key;
+    return correlation;
+}
+
+void sonde_call_waits(struct sonde_call *call, const struct sonde_wait *wait)
+{
+    if (!sonde__agent.config.trace || atomic_load_explicit(&sonde__agent.closed, memory_order_relaxed))
+        return;
+    struct sonde_event *e = event_slot(call);
+    if (__builtin_expect(!e, 0)) {
+        sonde__trace_waits_lost(1);
+        return;
+    }
+    e->correlation = wait->waiter;
+    e->token = wait->op;
+    e->lane = wait->lane;
+    e->work = wait->device;
+    e->op_node = 0;
+    e->flags = SONDE_EVENT_WAIT;
+    sonde__channel_publish(&call->thread->channel);
 }
 
 enum sonde_over sonde_submit_over(const struct sonde_submit *submit)

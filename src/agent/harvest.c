@@ -36,6 +36,7 @@ static void hand_over(struct sonde_thread *finder, const struct sonde_activity *
     if (!slot) {
         sonde__count(&finder->count.dropped[SONDE_DROP_CHANNEL_FULL], (found->parts & SONDE_ACT_OP) != 0);
         sonde__count(&finder->count.calls_dropped, (found->parts & SONDE_ACT_CALL) != 0);
+        sonde__trace_waits_lost((found->parts & SONDE_ACT_WAIT) != 0);
         return;
     }
     *slot = *found;
@@ -141,6 +142,11 @@ static void take_event(const struct sonde_event *e, struct sonde_thread *finder)
 {
     struct sonde_activity found = {.event = *e, .parts = e->flags & SONDE_EVENT_FURTHER ? 0 : SONDE_ACT_CALL};
     struct sonde_lane *lane = e->op_node ? lane_of(e->lane) : NULL;
+    if (e->flags & SONDE_EVENT_WAIT) {
+        found.parts = SONDE_ACT_WAIT;
+        hand_over(finder, &found);
+        return;
+    }
     if (e->flags & SONDE_EVENT_OVER) {
         if (sonde__match_over(e, &found))
             hand_over(finder, &found);
@@ -221,7 +227,7 @@ static void take_late(const struct sonde_event *e)
         lose(e);
     else if ((e->flags & SONDE_EVENT_KEYED) && !(e->flags & SONDE_EVENT_MANY))
         sonde__agent.unmatched_by_key++;
-    sonde__agent.calls_dropped += !(e->flags & SONDE_EVENT_FURTHER);
+    sonde__agent.calls_dropped += !(e->flags & (SONDE_EVENT_FURTHER | SONDE_EVENT_WAIT));
 }
 
 void sonde__harvest_late(void)

@@ -102,6 +102,8 @@ void sonde__monitor_take(const struct sonde_activity *a)
     }
     if (a->parts & SONDE_ACT_OP)
         take_op(a);
+    if (a->parts & SONDE_ACT_WAIT)
+        sonde__trace_wait(&a->event);
 }
 
 void sonde__monitor_drain(void)

@@ -58,7 +58,7 @@ static void count_drops(uint32_t lane_id, enum sonde_drop cause, uint64_t rows)
     __atomic_fetch_add(&sonde__agent.header->ledger.dropped[cause], rows, __ATOMIC_RELAXED);
 }
 
-/* The ledger's causes count operations; rows of API calls and of ranges have one counter each. */
+/* The ledger's causes count operations; rows of other tables have one counter each. */
 static void count_rows(uint32_t lane_id, enum sonde_drop cause, uint64_t rows, uint64_t *counter)
 {
     struct sonde_lane *lane = atomic_load(&sonde__agent.lanes[lane_id]);
@@ -67,24 +67,34 @@ static void count_rows(uint32_t lane_id, enum sonde_drop cause, uint64_t rows, u
     __atomic_fetch_add(counter, rows, __ATOMIC_RELAXED);
 }
 
-static void count_call_drops(uint32_t lane_id, enum sonde_drop cause, uint64_t rows)
+static uint64_t *counter_of(enum sonde_table table)
 {
-    count_rows(lane_id, cause, rows, &sonde__agent.header->ledger.call_rows_dropped);
+    struct sonde_live_header *h = sonde__agent.header;
+    switch (table) {
+    case SONDE_TABLE_CALL:
+        return &h->ledger.call_rows_dropped;
+    case SONDE_TABLE_SAMPLE:
+        return &h->cpu.sample_rows_dropped;
+    case SONDE_TABLE_SWITCH:
+        return &h->cpu.switch_rows_dropped;
+    case SONDE_TABLE_WAIT:
+        return &h->cpu.wait_rows_dropped;
+    default:
+        return &h->ledger.range_rows_dropped;
+    }
 }
 
 void sonde__trace_ranges_lost(uint32_t lane_id, enum sonde_drop cause, uint64_t rows)
 {
-    count_rows(lane_id, cause, rows, &sonde__agent.header->ledger.range_rows_dropped);
+    count_rows(lane_id, cause, rows, counter_of(SONDE_TABLE_RANGE));
 }
 
 static void count_segment(const struct sonde_segment *s, enum sonde_drop cause)
 {
     if (s->table == SONDE_TABLE_OP)
         count_drops(s->owner, cause, s->used);
-    else if (s->table == SONDE_TABLE_CALL)
-        count_call_drops(s->owner, cause, s->used);
-    else if (s->table == SONDE_TABLE_RANGE)
-        sonde__trace_ranges_lost(s->owner, cause, s->used);
+    else
+        count_rows(s->owner, cause, s->used, counter_of(s->table));
 }
 
 /* Take from the ring the segment at `head` and those a little after it that go
@@ -333,37 +343,65 @@ void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, u
     row_commit(&lane->trace);
 }
 
+/* Append a row of a thread's lane, or count it. */
+static void put_row(uint32_t lane_id, struct sonde_lane *lane, struct sonde_open_segment *open, enum sonde_table table,
+                    const void *row, uint32_t row_bytes)
+{
+    if (!sonde__agent.config.trace)
+        return;
+    uint32_t off = atomic_load_explicit(&R.off, memory_order_relaxed);
+    void *slot = off ? NULL : row_slot(lane, open, table, row_bytes);
+    if (!slot) {
+        off = atomic_load_explicit(&R.off, memory_order_relaxed);
+        count_rows(lane_id, off ? off - 1 : SONDE_DROP_TRACE_FULL, 1, counter_of(table));
+        return;
+    }
+    memcpy(slot, row, row_bytes);
+    row_commit(open);
+}
+
 void sonde__trace_call(const struct sonde_event *e)
 {
     struct sonde_lane *lane = lane_of(e->thread_lane);
-    if (!sonde__agent.config.trace || !lane)
-        return;
-    uint32_t off = atomic_load_explicit(&R.off, memory_order_relaxed);
-    struct sonde_row_call *row = off ? NULL : row_slot(lane, &lane->trace, SONDE_TABLE_CALL, sizeof *row);
-    if (!row) {
-        off = atomic_load_explicit(&R.off, memory_order_relaxed);
-        count_call_drops(e->thread_lane, off ? off - 1 : SONDE_DROP_TRACE_FULL, 1);
-        return;
-    }
-    *row = (struct sonde_row_call){.enter_ns = e->enter_ns, .leave_ns = e->leave_ns,
-                                   .correlation = e->correlation, .node = e->api_node, .lane = e->lane};
-    row_commit(&lane->trace);
+    const struct sonde_row_call row = {.enter_ns = e->enter_ns, .leave_ns = e->leave_ns,
+                                       .correlation = e->correlation, .node = e->api_node, .lane = e->lane};
+    if (lane)
+        put_row(e->thread_lane, lane, &lane->trace, SONDE_TABLE_CALL, &row, sizeof row);
 }
 
 void sonde__trace_range(const struct sonde_range_event *e)
 {
     struct sonde_lane *lane = lane_of(e->lane);
-    if (!sonde__agent.config.trace || !lane)
-        return;
-    uint32_t off = atomic_load_explicit(&R.off, memory_order_relaxed);
-    struct sonde_row_range *row = off ? NULL : row_slot(lane, &lane->ranges, SONDE_TABLE_RANGE, sizeof *row);
-    if (!row) {
-        off = atomic_load_explicit(&R.off, memory_order_relaxed);
-        sonde__trace_ranges_lost(e->lane, off ? off - 1 : SONDE_DROP_TRACE_FULL, 1);
-        return;
-    }
-    *row = e->row;
-    row_commit(&lane->ranges);
+    if (lane)
+        put_row(e->lane, lane, &lane->ranges, SONDE_TABLE_RANGE, &e->row, sizeof e->row);
+}
+
+void sonde__trace_sample(uint32_t id, const struct sonde_row_sample *row)
+{
+    struct sonde_lane *lane = lane_of(id);
+    if (lane)
+        put_row(id, lane, &lane->samples, SONDE_TABLE_SAMPLE, row, sizeof *row);
+}
+
+void sonde__trace_switch(uint32_t id, const struct sonde_row_switch *row)
+{
+    struct sonde_lane *lane = lane_of(id);
+    if (lane)
+        put_row(id, lane, &lane->switches, SONDE_TABLE_SWITCH, row, sizeof *row);
+}
+
+void sonde__trace_wait(const struct sonde_event *e)
+{
+    struct sonde_lane *lane = lane_of(e->thread_lane);
+    const struct sonde_row_wait row = {.enter_ns = e->enter_ns, .waiter = e->correlation, .awaited = e->token,
+                                       .lane = e->lane, .device = e->work};
+    if (lane)
+        put_row(e->thread_lane, lane, &lane->waits, SONDE_TABLE_WAIT, &row, sizeof row);
+}
+
+void sonde__trace_waits_lost(uint64_t rows)
+{
+    __atomic_fetch_add(counter_of(SONDE_TABLE_WAIT), rows, __ATOMIC_RELAXED);
 }
 
 void sonde__trace_off(enum sonde_drop cause)

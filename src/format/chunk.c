@@ -28,8 +28,7 @@
 
 #define DIRECTORY_MAX SONDE__DIRECTORY_MAX
 #define BORDERS_MAX   (8 * SONDE_COLUMNS_MAX + 2)
-#define ROWS_MAX      (SONDE_SEGMENT_ROOM / 8) /* of the smallest row */
-static_assert(SONDE_CHUNK_ROOM / sizeof(struct sonde_row_call) <= ROWS_MAX, "the rows of any chunk fit");
+#define ROWS_MAX      SONDE_CHUNK_ROWS_MAX
 #define WINDOW_LOG    17
 #define SMALLEST_BLOCK 64 /* bytes */
 #define WEIGHED_ROWS   256u /* enough to tell two predictors apart */
@@ -441,35 +440,52 @@ static size_t compress(struct scratch *scratch, const uint8_t *payload, size_t s
 
 /* ---- chunks ------------------------------------------------------------- */
 
-static void cover(struct sonde_chunk *h, uint64_t from, uint64_t to)
+/* From when to when a row of a trace lasts. */
+static struct lasts { uint64_t from, to, order; } row_lasts(unsigned table, const void *rows, uint32_t i)
 {
-    h->time_min = from < h->time_min ? from : h->time_min;
-    h->time_max = to > h->time_max ? to : h->time_max;
+    switch (table) {
+    case SONDE_TABLE_CALL: {
+        const struct sonde_row_call *call = (const struct sonde_row_call *)rows + i;
+        return (struct lasts){ call->enter_ns, call->leave_ns, call->enter_ns };
+    }
+    case SONDE_TABLE_RANGE: {
+        const struct sonde_row_range *range = (const struct sonde_row_range *)rows + i;
+        return (struct lasts){ range->begin_ns, range->end_ns ? range->end_ns : range->begin_ns, range->begin_ns };
+    }
+    case SONDE_TABLE_SAMPLE: {
+        const struct sonde_row_sample *sample = (const struct sonde_row_sample *)rows + i;
+        return (struct lasts){ sample->time_ns, sample->time_ns, sample->time_ns };
+    }
+    case SONDE_TABLE_SWITCH: {
+        const struct sonde_row_switch *away = (const struct sonde_row_switch *)rows + i;
+        return (struct lasts){ away->out_ns, away->in_ns ? away->in_ns : away->out_ns, away->out_ns };
+    }
+    case SONDE_TABLE_WAIT: {
+        const struct sonde_row_wait *wait = (const struct sonde_row_wait *)rows + i;
+        return (struct lasts){ wait->enter_ns, wait->enter_ns, wait->enter_ns };
+    }
+    default: {
+        const struct sonde_row_op *op = (const struct sonde_row_op *)rows + i;
+        if (op->flags & SONDE_OP_NO_TIMES) /* it has only the time of its API call */
+            return (struct lasts){ op->enter_ns, op->enter_ns, op->start_ns };
+        return (struct lasts){ op->start_ns, op->end_ns, op->start_ns };
+    }
+    }
 }
 
 void sonde__chunk_cover(struct sonde_chunk *h, const void *rows, uint32_t count)
 {
-    const struct sonde_row_op *op = rows;
-    const struct sonde_row_call *call = rows;
-    const struct sonde_row_range *range = rows;
     bool sorted = true;
+    uint64_t last = 0;
 
     h->time_min = UINT64_MAX;
     h->time_max = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (h->table == SONDE_TABLE_CALL) {
-            cover(h, call[i].enter_ns, call[i].leave_ns);
-            sorted &= !i || call[i].enter_ns >= call[i - 1].enter_ns;
-        } else if (h->table == SONDE_TABLE_RANGE) {
-            cover(h, range[i].begin_ns, range[i].end_ns ? range[i].end_ns : range[i].begin_ns);
-            sorted &= !i || range[i].begin_ns >= range[i - 1].begin_ns;
-        } else {
-            if (op[i].flags & SONDE_OP_NO_TIMES) /* it has only the time of its API call */
-                cover(h, op[i].enter_ns, op[i].enter_ns);
-            else
-                cover(h, op[i].start_ns, op[i].end_ns);
-            sorted &= !i || op[i].start_ns >= op[i - 1].start_ns;
-        }
+        const struct lasts l = row_lasts(h->table, rows, i);
+        h->time_min = l.from < h->time_min ? l.from : h->time_min;
+        h->time_max = l.to > h->time_max ? l.to : h->time_max;
+        sorted &= l.order >= last;
+        last = l.order;
     }
     h->flags |= sorted ? SONDE_CHUNK_SORTED : 0;
 }

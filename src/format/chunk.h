@@ -37,6 +37,10 @@ struct sonde_chunk {         /* the header before every chunk's payload */
 };
 static_assert(sizeof(struct sonde_chunk) == 64, "format");
 
+/* Rows of any chunk: the smallest of a trace, and of the other tables. */
+#define SONDE_CHUNK_ROWS_MAX (SONDE_CHUNK_ROOM / sizeof(struct sonde_row_sample))
+static_assert(SONDE_CHUNK_ROWS_MAX >= SONDE_SEGMENT_ROOM / sizeof(struct sonde_row_node), "the rows of any chunk fit");
+
 /* Bytes of scratch memory that encoding needs; 64-byte aligned. */
 size_t sonde_chunk_scratch_bytes(void);
 

@@ -85,7 +85,8 @@ static const struct sonde_column columns_work[] = {
 static const struct sonde_column columns_object[] = {
     ZERO(sonde_row_object, kind), ZERO(sonde_row_object, node), ZERO(sonde_row_object, lane),
     ZERO(sonde_row_object, reserved), ZERO(sonde_row_object, bytes), DELTA(sonde_row_object, address),
-    DELTA(sonde_row_object, alloc_ns), ZERO(sonde_row_object, free_ns),
+    DELTA(sonde_row_object, alloc_ns), ZERO(sonde_row_object, free_ns), ZERO(sonde_row_object, first_use_ns),
+    ZERO(sonde_row_object, last_use_ns), ZERO(sonde_row_object, uses),
 };
 static const struct sonde_column columns_profile[] = {
     DELTA(sonde_row_profile, node), ZERO(sonde_row_profile, lane), ZERO(sonde_row_profile, count),
@@ -141,6 +142,18 @@ static const struct sonde_column columns_range[] = {
     ZERO(sonde_row_range, name), ZERO(sonde_row_range, domain), ZERO(sonde_row_range, category),
     ZERO(sonde_row_range, payload_type), ZERO(sonde_row_range, flags),
 };
+static const struct sonde_column columns_sample[] = {
+    DELTA(sonde_row_sample, time_ns), ZERO(sonde_row_sample, cpu_ns), ZERO(sonde_row_sample, node),
+    ZERO(sonde_row_sample, flags),
+};
+static const struct sonde_column columns_switch[] = {
+    DELTA(sonde_row_switch, out_ns), DIFF(sonde_row_switch, in_ns, 0), ZERO(sonde_row_switch, flags),
+    ZERO(sonde_row_switch, reserved),
+};
+static const struct sonde_column columns_wait[] = {
+    DELTA(sonde_row_wait, enter_ns), SPARSE(sonde_row_wait, waiter), SPARSE(sonde_row_wait, awaited),
+    ZERO(sonde_row_wait, lane), ZERO(sonde_row_wait, device),
+};
 static const struct sonde_column columns_symbol[] = {
     DELTA(sonde_row_symbol, frame), ZERO(sonde_row_symbol, depth), DELTA(sonde_row_symbol, function),
     DELTA(sonde_row_symbol, file), ZERO(sonde_row_symbol, line), DELTA(sonde_row_symbol, module),
@@ -177,6 +190,8 @@ static const struct {
     TABLE_COLUMNS(OP, columns_op),           TABLE_COLUMNS(CALL, columns_call),
     TABLE_COLUMNS(SYMBOL, columns_symbol),   TABLE_COLUMNS(PROCESS, columns_process),
     TABLE_COLUMNS(INDEX, columns_index),     TABLE_COLUMNS(RANGE, columns_range),
+    TABLE_COLUMNS(SAMPLE, columns_sample),   TABLE_COLUMNS(SWITCH, columns_switch),
+    TABLE_COLUMNS(WAIT, columns_wait),
 };
 #undef TABLE_COLUMNS
 

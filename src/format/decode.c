@@ -18,7 +18,7 @@
 
 #include "columns.h" /* the predictors */
 
-#define ROWS_MAX (SONDE_SEGMENT_ROOM / 8)
+#define ROWS_MAX SONDE_CHUNK_ROWS_MAX
 
 struct sonde__decoder {
     ZSTD_DCtx *zstd;

@@ -18,7 +18,7 @@
 
 #include <sonde/kinds.h>
 
-#define SONDE_FORMAT_VERSION 2u
+#define SONDE_FORMAT_VERSION 3u
 
 /* ---- segments of live.sonde ------------------------------------------ */
 
@@ -53,7 +53,10 @@
     X(SYMBOL, struct sonde_row_symbol)     /* written after the run; no id */       \
     X(PROCESS, struct sonde_live_header)   /* written by sealing; the last one counts */ \
     X(INDEX, struct sonde_row_index)       /* written by sealing: where the chunks are */ \
-    X(RANGE, struct sonde_row_range)       /* trace of a thread lane: named ranges, marks; first = sequence number */
+    X(RANGE, struct sonde_row_range)       /* trace of a thread lane: named ranges, marks; first = sequence number */ \
+    X(SAMPLE, struct sonde_row_sample)     /* trace of a thread lane: where it was on the CPU; first = sequence number */ \
+    X(SWITCH, struct sonde_row_switch)     /* trace of a thread lane: times off the CPU; first = sequence number */ \
+    X(WAIT, struct sonde_row_wait)         /* trace of a thread lane: what calls and operations waited for; first = sequence number */
 
 enum sonde_table {
     SONDE_TABLE_FREE = 0, /* a segment that holds nothing */
@@ -66,7 +69,7 @@ enum sonde_table {
 /* Tables of lanes, whose rows have times; all others describe the process. */
 static inline int sonde_table_is_trace(unsigned table)
 {
-    return table == SONDE_TABLE_OP || table == SONDE_TABLE_CALL || table == SONDE_TABLE_RANGE;
+    return table == SONDE_TABLE_OP || table == SONDE_TABLE_CALL || (table >= SONDE_TABLE_RANGE && table <= SONDE_TABLE_WAIT);
 }
 
 struct sonde_segment {      /* one per SONDE_SEGMENT_BYTES, at a multiple of it */
@@ -114,6 +117,26 @@ struct sonde_ledger {
     uint64_t reserved[3];
 };
 
+enum sonde_cpu_sampling {
+    SONDE_CPU_NONE   = 0,
+    SONDE_CPU_PERF   = 1, /* perf events, one per thread, signal it */
+    SONDE_CPU_TIMERS = 2, /* timers on the threads' CPU clocks do */
+};
+/* The CPU side. Samples are counted when they are taken; each stands for the CPU
+ * time since the thread's last one. */
+struct sonde_cpu_ledger {
+    uint64_t samples;
+    uint64_t deferred;            /* of samples: landed in a hook, so that the API call stands for them */
+    uint64_t lost;                /* found no room, or came where none could be taken; the next one stands for their time */
+    uint64_t sample_rows_dropped; /* SAMPLE rows missing in the trace; the profile has them */
+    uint64_t switch_rows_dropped; /* SWITCH rows missing, those that the kernel lost included */
+    uint64_t wait_rows_dropped;   /* WAIT rows missing */
+    uint64_t threads;             /* threads that were sampled */
+    uint64_t threads_missed;      /* ended before they were seen, or could not be sampled */
+    uint64_t handler_ns;          /* own time of the samples on the program's threads; not part of hook_ns */
+    uint64_t reserved[3];
+};
+
 struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_SEGMENT_BYTES */
     uint64_t magic;          /* SONDE_LIVE_MAGIC */
     uint32_t version;        /* SONDE_FORMAT_VERSION */
@@ -135,10 +158,14 @@ struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_
     struct { uint64_t kernel_ns, copy_ns; } device_group[64];               /* [device id], unions */
     uint32_t rank, local_rank; /* of a parallel job, plus one; 0 = no launcher said so */
     uint32_t rank_count;       /* 0 unknown */
-    uint32_t reserved1;
+    uint32_t cpu_rate_hz;      /* samples of the CPU side per second of a thread's CPU time; 0 = not sampled */
+    uint32_t cpu_sampling;     /* enum sonde_cpu_sampling */
+    uint32_t cpu_switches;     /* 1: SWITCH rows tell when a thread was off the CPU */
+    struct sonde_cpu_ledger cpu;
 };
 static_assert(sizeof(struct sonde_segment) == SONDE_SEGMENT_HEADER, "format");
 static_assert(sizeof(struct sonde_ledger) == 8 * (16 + 28), "format");
+static_assert(sizeof(struct sonde_live_header) == 4136, "format");
 static_assert(sizeof(struct sonde_live_header) <= SONDE_SEGMENT_BYTES, "format");
 
 /* ---- tables ------------------------------------------------------------ */
@@ -219,10 +246,14 @@ struct sonde_row_object {
     uint32_t lane;  /* thread lane */
     uint32_t reserved;
     uint64_t bytes, address, alloc_ns, free_ns; /* free_ns 0 = alive at the end */
+    uint64_t first_use_ns, last_use_ns; /* entry of the API calls of the first and last operation that named it; 0 none */
+    uint64_t uses;  /* operations that named it */
 };
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
- * and the time is host time in the call. Mean and variance: Welford's method
+ * and the time is host time in the call. For samples of the CPU side `node` is
+ * the innermost frame (or the API call they landed in), `lane` the thread's
+ * lane, count the samples and the times the CPU time they stand for. Mean and variance: Welford's method
  * (Knuth, TAOCP vol. 2, 4.2.2, eq. 15-16). */
 struct sonde_row_profile {
     uint32_t node, lane;
@@ -276,6 +307,30 @@ struct sonde_row_range {
     uint16_t payload_type;         /* 0 none, 1 uint64, 2 int64, 3 double */
     uint16_t flags;                /* SONDE_RANGE_* */
 };
+/* The CPU side, on the lane of the thread. */
+enum { SONDE_SAMPLE_DEFERRED = 1 /* landed in a hook: `node` is that API call's */ };
+struct sonde_row_sample {
+    uint64_t time_ns;
+    uint64_t cpu_ns;               /* CPU time of the thread since its last sample */
+    uint32_t node;                 /* innermost frame; API node when deferred */
+    uint32_t flags;                /* SONDE_SAMPLE_* */
+};
+enum { SONDE_SWITCH_PREEMPTED = 1 /* it could have gone on: another thread had the processor */ };
+struct sonde_row_switch {          /* the thread was off the CPU */
+    uint64_t out_ns, in_ns;        /* in 0: never came back */
+    uint32_t flags;                /* SONDE_SWITCH_* */
+    uint32_t reserved;
+};
+/* One dependency that is not plain order of a thread or an in-order queue. The
+ * call that was entered at `enter_ns` on this thread lane returned only after
+ * what is named (waiter 0), or its operation `waiter` could start only then.
+ * Named: the operation `awaited`; else all earlier work of the queue lane
+ * `lane`; else of `device`; else of the process. */
+struct sonde_row_wait {
+    uint64_t enter_ns;
+    uint64_t waiter, awaited;      /* correlations; 0 see above */
+    uint32_t lane, device;
+};
 /* Where a frame is in the source; several rows per frame when functions were
  * inlined, depth 0 the innermost. */
 struct sonde_row_symbol {
@@ -299,7 +354,7 @@ static_assert(sizeof(struct sonde_row_pycode) == 24, "format");
 static_assert(sizeof(struct sonde_row_device) == 32, "format");
 static_assert(sizeof(struct sonde_row_lane) == 176, "format");
 static_assert(sizeof(struct sonde_row_work) == 96, "format");
-static_assert(sizeof(struct sonde_row_object) == 48, "format");
+static_assert(sizeof(struct sonde_row_object) == 72, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");
@@ -307,6 +362,9 @@ static_assert(sizeof(struct sonde_row_note) == 256, "format");
 static_assert(sizeof(struct sonde_row_op) == 72, "format");
 static_assert(sizeof(struct sonde_row_call) == 32, "format");
 static_assert(sizeof(struct sonde_row_range) == 40, "format");
+static_assert(sizeof(struct sonde_row_sample) == 24, "format");
+static_assert(sizeof(struct sonde_row_switch) == 24, "format");
+static_assert(sizeof(struct sonde_row_wait) == 32, "format");
 static_assert(sizeof(struct sonde_row_symbol) == 24, "format");
 static_assert(sizeof(struct sonde_row_index) == 48, "format");
 

@@ -98,9 +98,9 @@ int sonde__process_list_traces(struct sonde_process *p)
     own->trace_state = calloc(room, sizeof *own->trace_state);
     if (!p->traces || !own->trace_state || room > UINT32_MAX)
         return SONDE_ENOMEM;
-    add_pieces(p, SONDE_TABLE_OP, lane_limit < UINT32_MAX ? (uint32_t)lane_limit : UINT32_MAX);
-    add_pieces(p, SONDE_TABLE_CALL, lane_limit < UINT32_MAX ? (uint32_t)lane_limit : UINT32_MAX);
-    add_pieces(p, SONDE_TABLE_RANGE, lane_limit < UINT32_MAX ? (uint32_t)lane_limit : UINT32_MAX);
+    for (unsigned table = 0; table < SONDE_TABLE_COUNT; table++)
+        if (sonde_table_is_trace(table))
+            add_pieces(p, (enum sonde_table)table, lane_limit < UINT32_MAX ? (uint32_t)lane_limit : UINT32_MAX);
     return cover_lanes(p);
 }
 

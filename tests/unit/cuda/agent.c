@@ -49,10 +49,17 @@ void sonde_call_leave(struct sonde_call *call) { call->leave_ns = noted.now_ns; 
 void sonde_call_end(struct sonde_call *call) { (void)call; noted.ends++; }
 uint32_t sonde_call_context(const struct sonde_call *call) { return call->node; }
 
-void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
+uint64_t sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
 {
     (void)call;
     noted.submit[noted.submits++ % NOTED_MAX] = *submit;
+    return noted.submits;
+}
+
+void sonde_call_waits(struct sonde_call *call, const struct sonde_wait *wait)
+{
+    (void)call;
+    noted.wait[noted.waits++ % NOTED_MAX] = *wait;
 }
 
 void sonde_complete(const struct sonde_completion *completion)

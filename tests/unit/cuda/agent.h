@@ -9,9 +9,10 @@ enum { NOTED_MAX = 512 };
 extern struct noted {
     uint64_t now_ns;
     bool     off; /* calls are not recorded */
-    uint32_t calls, ends, submits, completions, objects, frees, notes, lanes, devices, pairs, strings, works, blobs;
+    uint32_t calls, ends, submits, completions, objects, frees, notes, lanes, devices, pairs, strings, works, blobs, waits;
     struct { uint32_t api; uint64_t enter_ns; } call[NOTED_MAX];
     struct sonde_submit submit[NOTED_MAX];
+    struct sonde_wait wait[NOTED_MAX];
     struct sonde_completion completion[NOTED_MAX];
     struct sonde_work work[NOTED_MAX];
     struct { enum sonde_object_kind kind; uint64_t bytes, address; bool freed; } object[NOTED_MAX];

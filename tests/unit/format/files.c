@@ -292,11 +292,10 @@ static void segments_of_a_lane_share_a_chunk(void **unused)
     free(live);
 }
 
-/* A measurement that version 1 wrote (its synthetic program, 1,500 operations). */
-static void version_1_stays_readable(void **unused)
+/* A measurement that an older version wrote (its synthetic program, 1,500 operations). */
+static void check_old_version(const char *path)
 {
-    (void)unused;
-    struct tally t = tally(FORMAT_VERSION_1);
+    struct tally t = tally(path);
     assert_int_equal(t.status, 0);
     assert_int_equal(t.damaged, 0);
     assert_int_equal(t.processes, 1);
@@ -308,10 +307,17 @@ static void version_1_stays_readable(void **unused)
     assert_int_equal(t.ledger.seen, 1500);
     assert_true(t.sealed);
     sonde__read_through_bytes = 0; /* by its index */
-    t = tally(FORMAT_VERSION_1);
+    t = tally(path);
     sonde__read_through_bytes = 1ull << 30;
     assert_int_equal(t.ops, 1500);
     assert_int_equal(t.damaged, 0);
+}
+
+static void old_versions_stay_readable(void **unused)
+{
+    (void)unused;
+    check_old_version(FORMAT_OLD "/version-1");
+    check_old_version(FORMAT_OLD "/version-2");
 }
 
 static void full_disks_lose_nothing(void **unused)
@@ -534,7 +540,7 @@ int main(void)
         cmocka_unit_test(time_ranges_skip_whole_chunks_only),
         cmocka_unit_test(sealing_may_be_killed_anywhere),
         cmocka_unit_test(segments_of_a_lane_share_a_chunk),
-        cmocka_unit_test(version_1_stays_readable),
+        cmocka_unit_test(old_versions_stay_readable),
         cmocka_unit_test(full_disks_lose_nothing),
         cmocka_unit_test(running_processes_are_not_sealed),
         cmocka_unit_test(appending_keeps_what_was_there),

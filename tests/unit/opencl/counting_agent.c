@@ -105,8 +105,9 @@ void sonde_call_leave(struct sonde_call *call)
     call->leave_ns = sonde_now_ns();
 }
 
-void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
+uint64_t sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
 {
+    static uint64_t correlation;
     pthread_mutex_lock(&lock);
     if (!submits)
         submits = calloc(SUBMITS_MAX, sizeof *submits);
@@ -126,7 +127,9 @@ void sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submi
         released_unasked++;
         sonde_backend_opencl.release(submit->token);
     }
+    uint64_t given = ++correlation;
     pthread_mutex_unlock(&lock);
+    return given;
 }
 
 void sonde_call_end(struct sonde_call *call)
