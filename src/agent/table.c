@@ -419,6 +419,19 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
     return o ? id : 0;
 }
 
+void sonde_object_place(uint32_t object, uint32_t device, uint32_t parent)
+{
+    if (!object || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_object *o = sonde__table_find(SONDE_TABLE_OBJECT, sizeof *o, object);
+    if (o) {
+        o->device = device;
+        o->parent = parent;
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+}
+
 void sonde_object_free(uint32_t object)
 {
     if (!object || !sonde__agent_here())

@@ -248,6 +248,8 @@ struct sonde_row_object {
     uint64_t bytes, address, alloc_ns, free_ns; /* free_ns 0 = alive at the end */
     uint64_t first_use_ns, last_use_ns; /* entry of the API calls of the first and last operation that named it; 0 none */
     uint64_t uses;  /* operations that named it */
+    uint32_t device; /* where it lies; 0 = on the host, on whichever device uses it, or unknown */
+    uint32_t parent; /* object that it is a part of (a sub-buffer, a buffer's image): its bytes are that one's; 0 none */
 };
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
@@ -354,7 +356,7 @@ static_assert(sizeof(struct sonde_row_pycode) == 24, "format");
 static_assert(sizeof(struct sonde_row_device) == 32, "format");
 static_assert(sizeof(struct sonde_row_lane) == 176, "format");
 static_assert(sizeof(struct sonde_row_work) == 96, "format");
-static_assert(sizeof(struct sonde_row_object) == 72, "format");
+static_assert(sizeof(struct sonde_row_object) == 80, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");

@@ -283,7 +283,7 @@ CALL_AS(cl_int, clReleaseMemObject, (cl_mem mem), mem, mem_release(real, mem), N
 CALL(void *, clSVMAlloc,
      (cl_context context, cl_svm_mem_flags flags, size_t bytes, cl_uint alignment),
      (context, flags, bytes, alignment), context,
-     if (result) sonde__cl_svm_made(made_by, result, bytes))
+     if (result) sonde__cl_svm_made(made_by, SONDE_OBJECT_SVM, context, result, bytes))
 
 void CL_API_CALL sonde__clSVMFree(cl_context context, void *pointer)
 {

@@ -141,21 +141,21 @@ USM_ENQUEUE(clEnqueueMigrateMemINTEL,
 #define USM_CALL(type, function, parameters, expression, ...)                                 \
     CALL_WITH(context_extensions(context, offsetof(struct extensions, function)), type,       \
               function, parameters, expression, __VA_ARGS__)
-#define USM_ALLOC(function, parameters, arguments)             \
+#define USM_ALLOC(function, kind, parameters, arguments)             \
     USM_CALL(void *, function, parameters, real->function arguments, \
-             if (result) sonde__cl_svm_made(made_by, result, bytes))
+             if (result) sonde__cl_svm_made(made_by, kind, context, result, bytes))
 
-USM_ALLOC(clHostMemAllocINTEL,
+USM_ALLOC(clHostMemAllocINTEL, SONDE_OBJECT_PINNED,
           (cl_context context, const cl_mem_properties_intel *properties, size_t bytes,
            cl_uint alignment, cl_int *error),
           (context, properties, bytes, alignment, error))
 
-USM_ALLOC(clDeviceMemAllocINTEL,
+USM_ALLOC(clDeviceMemAllocINTEL, SONDE_OBJECT_DEVICE,
           (cl_context context, cl_device_id device, const cl_mem_properties_intel *properties,
            size_t bytes, cl_uint alignment, cl_int *error),
           (context, device, properties, bytes, alignment, error))
 
-USM_ALLOC(clSharedMemAllocINTEL,
+USM_ALLOC(clSharedMemAllocINTEL, SONDE_OBJECT_MANAGED,
           (cl_context context, cl_device_id device, const cl_mem_properties_intel *properties,
            size_t bytes, cl_uint alignment, cl_int *error),
           (context, device, properties, bytes, alignment, error))

@@ -406,6 +406,35 @@ static void object_drop(struct sonde_cl_mem *mem)
         sonde_object_free(object);
 }
 
+/* The only device of a context; 0 where it has several. Inside a recorded call. */
+static uint32_t only_device(const cl_icd_dispatch *real, cl_context context)
+{
+    cl_uint count = 0;
+    cl_device_id handle = NULL;
+    if (real->clGetContextInfo(context, CL_CONTEXT_NUM_DEVICES, sizeof count, &count, NULL) != CL_SUCCESS
+        || count != 1
+        || real->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof handle, &handle, NULL) != CL_SUCCESS)
+        return 0;
+    pthread_mutex_lock(&slow_lock);
+    struct sonde_cl_device *device = device_get(handle);
+    pthread_mutex_unlock(&slow_lock);
+    return device ? device->id : 0;
+}
+
+/* The object whose memory this one shares: what it is a part or an image of, or
+ * the shared virtual memory that it was laid over. */
+static uint32_t parent_of(const cl_icd_dispatch *real, cl_mem handle)
+{
+    cl_mem whole = NULL;
+    void *host = NULL;
+    if (real->clGetMemObjectInfo(handle, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof whole, &whole, NULL) == CL_SUCCESS
+        && whole)
+        return sonde__cl_mem_object(whole);
+    if (real->clGetMemObjectInfo(handle, CL_MEM_HOST_PTR, sizeof host, &host, NULL) == CL_SUCCESS && host)
+        return sonde__cl_svm_object(host);
+    return 0;
+}
+
 /* From the runtime, in whichever thread let the object die. */
 static void CL_CALLBACK mem_died(cl_mem handle, void *record)
 {
@@ -426,8 +455,11 @@ void sonde__cl_mem_made(const struct sonde_call *call, cl_mem handle, enum sonde
     atomic_store_explicit(&mem->bytes, bytes, memory_order_relaxed);
     if (!call)
         return;
-    atomic_store_explicit(&mem->object, sonde_object_add(call, kind, bytes, (uintptr_t)handle),
-                          memory_order_relaxed);
+    cl_context context = NULL;
+    const uint32_t object = sonde_object_add(call, kind, bytes, (uintptr_t)handle);
+    real->clGetMemObjectInfo(handle, CL_MEM_CONTEXT, sizeof context, &context, NULL);
+    sonde_object_place(object, only_device(real, context), parent_of(real, handle));
+    atomic_store_explicit(&mem->object, object, memory_order_relaxed);
     atomic_store_explicit(
         &mem->watched,
         real->clSetMemObjectDestructorCallback(handle, mem_died, mem) == CL_SUCCESS,
@@ -483,17 +515,20 @@ size_t sonde__cl_pixel_bytes(cl_mem image)
 
 /* ---- shared virtual memory ------------------------------------------------------ */
 
-void sonde__cl_svm_made(const struct sonde_call *call, const void *pointer, size_t bytes)
+void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind kind, cl_context context,
+                        const void *pointer, size_t bytes)
 {
     struct sonde_cl_mem *mem = sonde__map_put(&svms, (uintptr_t)pointer, sizeof *mem, NULL);
     if (!mem)
         return;
     object_drop(mem);
     atomic_store_explicit(&mem->bytes, bytes, memory_order_relaxed);
-    if (call)
-        atomic_store_explicit(&mem->object,
-                              sonde_object_add(call, SONDE_OBJECT_SVM, bytes, (uintptr_t)pointer),
-                              memory_order_relaxed);
+    if (!call)
+        return;
+    const uint32_t object = sonde_object_add(call, kind, bytes, (uintptr_t)pointer);
+    if (kind != SONDE_OBJECT_PINNED)
+        sonde_object_place(object, only_device(sonde__cl_target(context), context), 0);
+    atomic_store_explicit(&mem->object, object, memory_order_relaxed);
 }
 
 void sonde__cl_svm_freed(const void *pointer)

@@ -138,7 +138,8 @@ void sonde__cl_context_made(cl_context handle);
 void sonde__cl_mem_made(const struct sonde_call *call, cl_mem handle,
                         enum sonde_object_kind kind);
 void sonde__cl_buffer_made(cl_command_buffer_khr handle, cl_command_queue queue);
-void sonde__cl_svm_made(const struct sonde_call *call, const void *pointer, size_t bytes);
+void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind kind, cl_context context,
+                        const void *pointer, size_t bytes);
 /* The program gives a reference back, or frees. */
 void sonde__cl_mem_released(cl_mem handle);
 void sonde__cl_svm_freed(const void *pointer);

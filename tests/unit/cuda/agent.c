@@ -109,6 +109,12 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
     return ++noted.objects;
 }
 
+void sonde_object_place(uint32_t object, uint32_t device, uint32_t parent)
+{
+    noted.object[(object - 1) % NOTED_MAX].device = device;
+    noted.object[(object - 1) % NOTED_MAX].parent = parent;
+}
+
 void sonde_object_free(uint32_t object)
 {
     noted.object[(object - 1) % NOTED_MAX].freed = true;

@@ -265,6 +265,11 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
     return id;
 }
 
+void sonde_object_place(uint32_t object, uint32_t device, uint32_t parent)
+{
+    (void)object, (void)device, (void)parent;
+}
+
 /* From the runtime too, also while we hold the lock in a release. */
 void sonde_object_free(uint32_t object)
 {
