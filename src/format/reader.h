@@ -98,4 +98,11 @@ typedef int (*sonde_batch_fn)(void *user, uint32_t lane, const void *rows, uint3
 int sonde_process_trace(const struct sonde_process *p, enum sonde_table table, uint32_t lane,
                         uint64_t from_ns, uint64_t to_ns, sonde_batch_fn fn, void *user);
 
+/* Chunks of p->traces in any order: memory to decode them, for one thread at a time. */
+struct sonde_chunk_reader;
+struct sonde_chunk_reader *sonde_chunk_reader_create(void); /* NULL: out of memory */
+void sonde_chunk_reader_destroy(struct sonde_chunk_reader *reader);
+/* The rows of p->traces[index], valid until the next call; NULL when the chunk is damaged, which is counted. */
+const void *sonde_chunk_reader_rows(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index);
+
 #endif

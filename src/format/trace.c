@@ -118,8 +118,35 @@ static void mark_damaged(const struct sonde_process *p, uint32_t index)
     __atomic_fetch_add(&shared->damaged_bytes, p->traces[index].size, __ATOMIC_RELAXED);
 }
 
-/* Rows of a trace: in place when live, else decoded into `buffer`. NULL: damaged. */
-static const void *trace_rows(const struct sonde_process *p, uint32_t index, struct sonde__decoder *decoder, void *buffer)
+struct sonde_chunk_reader {
+    struct sonde__decoder *decoder;
+    void *buffer;
+};
+
+struct sonde_chunk_reader *sonde_chunk_reader_create(void)
+{
+    struct sonde_chunk_reader *reader = malloc(sizeof *reader);
+    if (!reader)
+        return NULL;
+    reader->decoder = sonde__decoder_create();
+    reader->buffer = malloc(SONDE_CHUNK_ROOM);
+    if (reader->decoder && reader->buffer)
+        return reader;
+    sonde_chunk_reader_destroy(reader);
+    return NULL;
+}
+
+void sonde_chunk_reader_destroy(struct sonde_chunk_reader *reader)
+{
+    if (!reader)
+        return;
+    sonde__decoder_destroy(reader->decoder);
+    free(reader->buffer);
+    free(reader);
+}
+
+/* In place when live, else decoded. */
+const void *sonde_chunk_reader_rows(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index)
 {
     const struct sonde__process *own = p->private_data;
     const struct sonde_chunk_ref *ref = &p->traces[index];
@@ -137,11 +164,11 @@ static const void *trace_rows(const struct sonde_process *p, uint32_t index, str
         atomic_store(&own->trace_state[index], SONDE__TRACE_SOUND);
     }
     memcpy(&h, ref->data, sizeof h);
-    if (sonde__decoder_run(decoder, ref->data, ref->size, &h, buffer) < 0) {
+    if (sonde__decoder_run(reader->decoder, ref->data, ref->size, &h, reader->buffer) < 0) {
         mark_damaged(p, index);
         return NULL;
     }
-    return buffer;
+    return reader->buffer;
 }
 
 /* The first trace of a table and lane, or of the table when lane is 0. */
@@ -162,9 +189,8 @@ static uint32_t find_trace(const struct sonde_process *p, enum sonde_table table
 int sonde_process_trace(const struct sonde_process *p, enum sonde_table table, uint32_t lane,
                         uint64_t from_ns, uint64_t to_ns, sonde_batch_fn fn, void *user)
 {
-    struct sonde__decoder *decoder = sonde__decoder_create();
-    void *buffer = malloc(SONDE_CHUNK_ROOM);
-    int status = decoder && buffer ? 0 : SONDE_ENOMEM;
+    struct sonde_chunk_reader *reader = sonde_chunk_reader_create();
+    int status = reader ? 0 : SONDE_ENOMEM;
 
     for (uint32_t i = find_trace(p, table, lane); !status && i < p->trace_count; i++) {
         const struct sonde_chunk_ref *t = &p->traces[i];
@@ -173,11 +199,10 @@ int sonde_process_trace(const struct sonde_process *p, enum sonde_table table, u
             break;
         if (t->time_max < from_ns || t->time_min > to_ns)
             continue;
-        rows = trace_rows(p, i, decoder, buffer);
+        rows = sonde_chunk_reader_rows(reader, p, i);
         if (rows)
             status = fn(user, t->lane, rows, t->count);
     }
-    sonde__decoder_destroy(decoder);
-    free(buffer);
+    sonde_chunk_reader_destroy(reader);
     return status;
 }
