@@ -46,11 +46,11 @@ struct synth_build;
 struct synth_build *synth_build_create(const char *dir);
 /* Next id of a table; rows get it in the order they are added. */
 uint32_t synth_next_id(const struct synth_build *b, enum sonde_table table);
-/* Add a row; returns its id (NODE, and tables with ids) or sequence number.
- * OP and CALL: a full segment becomes a chunk of data.sonde, as in the agent. */
+/* Add a row of any table but STRING; returns its id (NODE, and tables with ids) or sequence number.
+ * Traces: a full chunk is written to data.sonde, as in the agent. */
 uint64_t synth_add(struct synth_build *b, enum sonde_table table, uint32_t owner, const void *row);
 uint32_t synth_add_string(struct synth_build *b, const char *text);
-/* A row that was added, to change it; NULL for OP and CALL. */
+/* A row that was added, to change it; NULL for traces and strings. */
 void *synth_row(struct synth_build *b, enum sonde_table table, uint64_t id);
 /* Write live.sonde and close. */
 int synth_build_finish(struct synth_build *b, const struct sonde_live_header *header);
