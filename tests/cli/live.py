@@ -11,7 +11,7 @@ import struct
 SEGMENT = 65536
 ROOM = SEGMENT - 64
 TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL "
-          "SYMBOL PROCESS INDEX RANGE").split()
+          "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
          "release peer_copy").split()
@@ -29,7 +29,8 @@ LEDGER = ("seen done failed no_times".split() + ["dropped%d" % i for i in range(
 ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<IIIIII", "DEVICE": "<IIIIIIQ",
         "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII", "OBJECT": "<IIIIQQQQ",
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
-        "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH"}
+        "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
+        "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII"}
 
 
 class Process:
@@ -121,6 +122,22 @@ class Process:
                             "category": category or None, "begin_ns": begin, "end_ns": end or None,
                             "payload": payload[1] if payload else None, "payload_type": payload[0] if payload else None,
                             "mark": bool(flags & MARK), "across": bool(flags & ACROSS)})
+
+    def wait(self, thread, enter, waiter=0, awaited=0, queue=0, device=0):
+        """What the call entered at `enter`, or its operation `waiter`, waited for."""
+        self.owned.setdefault(("WAIT", thread), []).append(
+            struct.pack(ROWS["WAIT"], enter, waiter, awaited, queue, device))
+
+    def sample(self, thread, node, time, cpu, deferred=False):
+        """CPU time of a thread; it counts in the profile too."""
+        self.owned.setdefault(("SAMPLE", thread), []).append(
+            struct.pack(ROWS["SAMPLE"], time, cpu, node, int(deferred)))
+        self.account(node, thread, cpu)
+
+    def switch(self, thread, out, back=0, preempted=False):
+        """The thread was off the CPU."""
+        self.owned.setdefault(("SWITCH", thread), []).append(
+            struct.pack(ROWS["SWITCH"], out, back, int(preempted), 0))
 
     def object(self, kind, node, size, alloc_ns, free_ns=0):
         return self.add("OBJECT", kind, node, 1, 0, size, 0x1000, alloc_ns, free_ns)
