@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """The CUDA figures of docs/performance.md, from one run on one GPU, as ratios from paired runs.
 
-    bench/gpu.py [--quick] [--sonde build/bin/sonde] [--work DIR] [--out DIR] [--budget SECONDS] [SECTION...]
+    bench/gpu.py [--quick] [--sonde build/bin/sonde] [--work DIR] [--out DIR] [--budget SECONDS] [--cpus LIST] [SECTION...]
 
 A round runs every variant once, in random order; a ratio is taken within its round. Printed: the median over the
-rounds, and the lowest and highest. Each section has its share of the budget (8 minutes; --quick: 2) and makes rounds
+rounds, and the lowest and highest; of the PyTorch loads see gpu_rounds.py. Each section has its share of the budget (8 minutes; --quick: 2) and makes rounds
 until it is spent; what a tool that is not there or does not run would have shown is said. gpu-bench.md and
 gpu-bench.json go to --out (default $OUT, else --work).
 
@@ -25,12 +25,15 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(ROOT, "tests", "gpu"))
+import gpu_rounds  # noqa: E402
 import harness  # noqa: E402
 
 SHARES = {"loads": 0.70, "launches": 0.11, "graph": 0.12, "memory": 0.07}
 FLOORS = {"CUPTI: kernels, copies, sets": "activities", "minimal interceptor": "interceptor"}
 NOTHING, INTERCEPTOR, ACTIVITIES = "nothing", "minimal interceptor", "CUPTI: kernels, copies, sets"
 TRACE, NATIVE, PROFILE = "sonde: trace, native and Python", "sonde: trace, native only", "sonde: profile, native and Python"
+ATTACHED = "sonde: attached, not recording"
+SONDE_ROWS = {TRACE: (), NATIVE: ("--no-python",), PROFILE: ("--profile",), ATTACHED: ("--start-off",)}
 
 
 class Failed(Exception):
@@ -100,15 +103,15 @@ class Bench:
         self.last = (child.returncode, err[-600:])
         return out
 
-    def record(self, command, *options):
-        return [self.sonde, "record", "-q", "--force", "-o", os.path.join(self.work, "m.sonde"), *options, "--", *command]
+    def record(self, command, *options, folder=None):
+        return [self.sonde, "record", "-q", "--force", "-o", folder or os.path.join(self.work, "m.sonde"), *options, "--", *command]
 
-    def floor_env(self, mode):
-        return {"CUDA_INJECTION64_PATH": self.floor, "GPU_FLOOR": mode, "GPU_FLOOR_OUT": os.path.join(self.work, "floor.json")}
+    def floor_env(self, mode, name="floor.json"):
+        return {"CUDA_INJECTION64_PATH": self.floor, "GPU_FLOOR": mode, "GPU_FLOOR_OUT": os.path.join(self.work, name)}
 
-    def floor_counts(self, mode):
+    def floor_counts(self, mode, name="floor.json"):
         """A floor that measured nothing would make everything look dear."""
-        path = os.path.join(self.work, "floor.json")
+        path = os.path.join(self.work, name)
         try:
             with open(path, encoding="utf-8") as file:
                 counts = json.load(file)
@@ -119,12 +122,12 @@ class Bench:
             raise Failed(f"the injected library saw {counts}")
         return counts
 
-    def nsys_command(self, command, *options):
+    def nsys_command(self, command, *options, output="nsys"):
         return [self.nsys, "profile", "-t", "cuda", "-s", "none", "--cpuctxsw=none", "--force-overwrite=true",
-                "-o", os.path.join(self.work, "nsys"), *options, *command]
+                "-o", os.path.join(self.work, output), *options, *command]
 
-    def ledger(self):
-        done = subprocess.run([self.sonde, "report", os.path.join(self.work, "m.sonde"), "ledger", "--json"],
+    def ledger(self, folder=None):
+        done = subprocess.run([self.sonde, "report", folder or os.path.join(self.work, "m.sonde"), "ledger", "--json"],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
         if done.returncode:
             raise Failed(f"sonde report ledger gave status {done.returncode}")
@@ -181,32 +184,28 @@ class Bench:
 
     # ---- the PyTorch loads -----------------------------------------------------------------------------------
 
-    def load(self, command, env=None, check=None):
-        out = self.run(command, env)
-        line = next((x for x in out.splitlines() if x.startswith("GPULOAD ")), None)
-        if not line:
-            raise Failed(f"no result: {out[-200:]}")
-        found = json.loads(line[8:])
-        figures = {"small": statistics.median(found["small"]), "train": statistics.median(found["train"])}
-        if check:
-            figures.update(check(found))
-        return figures
+    def figures_of(self, folder):
+        """What a measurement says of its own cost."""
+        ledger = self.ledger(folder)
+        return {"bytes_per_op": ledger["bytes_on_disk"] / ledger["seen"], "hook_ns": ledger["hook_ns"] / ledger["api_calls"],
+                "thread_ns": ledger["thread_cpu_ns"] / ledger["seen"], "unmatched": ledger["unmatched"],
+                "dropped": ledger["dropped"], "seen": ledger["seen"]}
 
-    def after_record(self, first):
-        """What a measurement of the loads says; the first trace also tells how many operations an iteration has."""
-        def check(found):
-            ledger = self.ledger()
-            figures = {"bytes_per_op": ledger["bytes_on_disk"] / ledger["seen"], "hook_ns": ledger["hook_ns"] / ledger["api_calls"],
-                       "thread_ns": ledger["thread_cpu_ns"] / ledger["seen"], "unmatched": ledger["unmatched"],
-                       "dropped": ledger["dropped"], "seen": ledger["seen"]}
-            if first and "operations" not in self.data:
-                self.data["operations"] = self.count_windows(found)
-            return figures
-        return check
-
-    def count_windows(self, found):
-        """Operations of one iteration of each load, and how the training step's kernels reach Python."""
-        done = subprocess.run([self.sonde, "export", os.path.join(self.work, "m.sonde"), "--to", "json", "-o", "-"],
+    def count_operations(self, script):
+        """Operations of one iteration of each load, and how the training step's kernels reach Python. This also brings the
+        files into memory and the clocks up."""
+        folder = os.path.join(self.work, "count.sonde")
+        server = gpu_rounds.Server("count", self.record([self.python, script, "none"], folder=folder), {}, self.work)
+        counts = {"small": 20, "train": 6}
+        try:
+            server.ready(time.monotonic() + 200)
+            windows = {load: server.block(load, 2, n)["window"] for load, n in counts.items()}
+        except gpu_rounds.Gone as why:
+            self.failed["operations of an iteration"] = str(why)
+            return {}
+        finally:
+            server.end()
+        done = subprocess.run([self.sonde, "export", folder, "--to", "json", "-o", "-"],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
         if done.returncode:
             return {}
@@ -216,94 +215,112 @@ class Bench:
         way = {None: "none"}
         for c in export["contexts"]:  # a parent comes before its children
             way[c["id"]] = min(way.get(c["parent"], "none"), kinds.get(c["kind"], "none"), key=ways.index)
-        counts, shares = {"small": 0, "train": 0}, dict.fromkeys(ways, 0)
+        found, shares = dict.fromkeys(counts, 0), dict.fromkeys(ways, 0)
         for op in export["operations"]:
-            for load, (begin, end) in found["windows"].items():
+            for load, (begin, end) in windows.items():
                 if begin <= op["enter_ns"] <= end and op["kind"] not in harness.ORDER_KINDS:
-                    counts[load] += 1
+                    found[load] += 1
                     if load == "train" and op["kind"] == "kernel":
                         shares[way.get(op["context"], "none")] += 1
-        return {"per_iteration": {load: counts[load] / len(found[load]) for load in counts}, "python": shares}
+        return {"per_iteration": {load: found[load] / counts[load] for load in counts}, "python": shares}
 
-    def load_variants(self):
-        small, train = ("100", "15") if self.options.quick else ("300", "40")
-        script = os.path.join(HERE, "gpu_load.py")
-        plain = [self.python, script, "none", small, train]
-        inside = lambda tool, n, m: [self.python, script, tool, n, m]
-        variants = {NOTHING: lambda: self.load(plain)}
-        for name, mode in FLOORS.items():
-            variants[name] = lambda mode=mode: self.load(plain, self.floor_env(mode), lambda _: self.floor_counts(mode))
-        variants[TRACE] = lambda: self.load(self.record(plain), check=self.after_record(True))
-        variants[NATIVE] = lambda: self.load(self.record(plain, "--no-python"), check=self.after_record(False))
-        variants[PROFILE] = lambda: self.load(self.record(plain, "--profile"), check=self.after_record(False))
+    def load_variants(self, script):
+        """{name: (command, environment)}; the socket's path follows."""
+        plain = [self.python, script, "none"]
+        inside = lambda tool: ([self.python, script, tool], {})
+        variants = {NOTHING: (plain, {})}
+        for number, (name, mode) in enumerate(FLOORS.items()):
+            variants[name] = (plain, self.floor_env(mode, f"floor{number}.json"))
+        for number, (name, options) in enumerate(SONDE_ROWS.items()):
+            variants[name] = (self.record(plain, *options, folder=os.path.join(self.work, f"load{number}.sonde")), {})
         if self.options.quick:
             return variants
-        variants["Proton, shadow contexts"] = lambda: self.load(inside("proton-shadow", small, train))
-        variants["Proton, Python contexts"] = lambda: self.load(inside("proton-python", small, train))
-        variants["Kineto, CPU + CUDA + stacks"] = lambda: self.load(inside("kineto-stack", "100", "15"))
+        variants["Proton, shadow contexts"] = inside("proton-shadow")
+        variants["Proton, Python contexts"] = inside("proton-python")
+        variants["Kineto, CPU + CUDA + stacks"] = inside("kineto-stack")
         if self.nsys:
-            variants["nsys -t cuda"] = lambda: self.load(self.nsys_command(plain))
-            variants["nsys, Python back-traces"] = lambda: self.load(self.nsys_command(plain, "--python-backtrace=cuda"))
+            variants["nsys -t cuda"] = (self.nsys_command(plain, output="nsys1"), {})
+            variants["nsys, Python back-traces"] = (self.nsys_command(plain, "--python-backtrace=cuda", output="nsys2"), {})
         else:
             self.failed["loads: nsys"] = "there is no nsys on this machine"
         return variants
 
     def loads(self, seconds):
-        variants = self.load_variants()
-        self.run([self.python, os.path.join(HERE, "gpu_load.py"), "none", "30", "8"])  # files into memory, clocks up
+        begin, script = time.monotonic(), os.path.join(HERE, "gpu_load.py")
+        operations = self.count_operations(script)
+        variants, own = self.load_variants(script), {}
         key = {NOTHING, ACTIVITIES, INTERCEPTOR, TRACE, NATIVE, PROFILE}
-        values = self.rounds("loads", variants, key, seconds, 1 if self.options.quick else 12)
-        self.say("## Two PyTorch loads (milliseconds per iteration)\n")
-        self.say("small: twelve small transformer blocks, eager. train: one training step of ResNet-50. × is the ratio to nothing,")
-        self.say("`+` the ratio above that of the minimal interceptor; median [lowest, highest] over the rounds.\n")
-        self.say("| Measured by | small | × | + | train | × | + | rounds |")
-        self.say("|---|---|---|---|---|---|---|---|")
-        for name in variants:
-            row, rounds = [name], 0
-            for load in ("small", "train"):
-                here, ratio = self.median(values, name, load), self.ratio(values, name, NOTHING, load)
-                rounds = ratio[3] if ratio else 0
-                row += [f"{here:.3f}" if here else "-", self.cell(ratio), self.above(values, name, load)]
-            self.say("| " + " | ".join(row) + f" | {rounds} |")
-        self.say()
-        self.parts(values)
-        self.own(values)
+        rounds = gpu_rounds.Rounds(variants, key, self.work, NOTHING)
 
-    def above(self, values, name, load):
-        """Differences of ratios to nothing, round by round."""
-        triples = [(a[load], b[load], c[load]) for a, b, c in zip(values[name], values[INTERCEPTOR], values[NOTHING]) if a and b and c]
-        above = [(a - b) / c for a, b, c in triples]
-        return f"{statistics.median(above):+.3f}" if above and name not in (NOTHING, INTERCEPTOR) else ""
+        def after(server):
+            try:
+                if server.name in FLOORS:
+                    self.floor_counts(FLOORS[server.name], f"floor{list(FLOORS).index(server.name)}.json")
+                elif server.name in SONDE_ROWS and server.name != ATTACHED:
+                    folder = os.path.join(self.work, f"load{list(SONDE_ROWS).index(server.name)}.sonde")
+                    own.setdefault(server.name, []).append(self.figures_of(folder))
+            except Failed as why:
+                self.failed[f"loads: {server.name}"] = str(why)
 
-    def parts(self, values):
+        rounds.run(seconds - (time.monotonic() - begin), 1 if self.options.quick else 3, after)
+        self.failed.update({f"loads: {name}": why for name, why in rounds.failed.items()})
+        self.data["sections"]["loads"] = {**rounds.short(), "own": own, "operations": operations,
+                                          "seconds": round(time.monotonic() - begin, 1), "start_seconds": rounds.seconds.get("start")}
+        self.loads_table(rounds, variants)
+        self.parts(rounds, operations.get("per_iteration"))
+        self.own(own, operations.get("python"))
+
+    def loads_table(self, rounds, variants):
+        self.say("## Two PyTorch loads\n")
+        self.say("small: twelve small transformer blocks, eager. train: one training step of ResNet-50. Milliseconds of an iteration; × is")
+        self.say("the ratio to nothing, + how much that ratio is above the minimal interceptor's: median over the rounds, [95 % interval of")
+        self.say("the median], (median of each generation of processes).\n")
+        for load in gpu_rounds.LOADS:
+            self.say(f"| {load}: measured by | ms | × | + | rounds |")
+            self.say("|---|---|---|---|---|")
+            for name in variants:
+                middles = rounds.middles(name, load)
+                if not middles:
+                    continue
+                ratio = rounds.told(lambda a, b: a / b, load, name, NOTHING)
+                above = rounds.told(lambda a, b, c: (a - b) / c, load, name, INTERCEPTOR, NOTHING)
+                self.say(f"| {name} | {statistics.median(middles):.3f} | {self.told(ratio, '.3f')} | "
+                         f"{self.told(above, '+.3f') if name not in (NOTHING, INTERCEPTOR) else ''} | {len(middles)} |")
+            alone = rounds.middles(NOTHING, load, rounds.alone)
+            if alone:
+                self.say(f"| (nothing, before the other processes are there) | {statistics.median(alone):.3f} | | | {len(alone)} |")
+            self.say()
+
+    @staticmethod
+    def told(figure, form):
+        if not figure:
+            return "-"
+        middle, low, high, each = figure
+        return f"{middle:{form}} [{low:{form}}, {high:{form}}] ({', '.join(f'{x:{form}}' for x in each)})"
+
+    def parts(self, rounds, each):
         """Where the time goes: differences between variants, per operation."""
-        each = self.data.get("operations", {}).get("per_iteration")
-        if not each:
+        if not each or not all(each.values()):
             return
-        self.say("### Where the time goes (ns per operation, from the differences above)\n")
+        self.say("### Where the time goes (ns per operation, from differences within rounds)\n")
         self.say(f"Operations of an iteration: small {each['small']:.0f}, train {each['train']:.0f}.\n")
         self.say("| Part | small | train |")
         self.say("|---|---|---|")
         for what, name, other in (("CUPTI's records", ACTIVITIES, NOTHING), ("CUPTI's callbacks and flush period", INTERCEPTOR, ACTIVITIES),
                                   ("Sonde with native contexts", NATIVE, INTERCEPTOR), ("Python's part of the contexts", TRACE, NATIVE),
                                   ("the trace (profile mode saves it)", TRACE, PROFILE)):
-            row = []
-            for load in ("small", "train"):
-                pairs = self.pairs(values, name, other, load)
-                row.append(f"{statistics.median((a - b) * 1e6 / each[load] for a, b in pairs):.0f}" if pairs and each[load] else "-")
-            self.say(f"| {what} | {row[0]} | {row[1]} |")
+            row = [rounds.told(lambda a, b, n=each[load]: (a - b) * 1e6 / n, load, name, other) for load in gpu_rounds.LOADS]
+            self.say(f"| {what} | " + " | ".join(f"{r[0]:.0f} [{r[1]:.0f}, {r[2]:.0f}]" if r else "-" for r in row) + " |")
         self.say()
 
-    def own(self, values):
+    def own(self, own, shares):
         self.say("### What the ledger says\n")
-        self.say("| Mode | hooks, ns per API call | Sonde's threads, ns per operation | bytes per operation | unmatched | dropped |")
-        self.say("|---|---|---|---|---|---|")
-        for name in (TRACE, NATIVE, PROFILE):
-            figure = lambda key: self.median(values, name, key)
-            if figure("hook_ns") is not None:
-                self.say(f"| {name} | {figure('hook_ns'):.0f} | {figure('thread_ns'):.0f} | {figure('bytes_per_op'):.2f} | "
-                         f"{figure('unmatched'):.0f} | {figure('dropped'):.0f} |")
-        shares = self.data.get("operations", {}).get("python")
+        self.say("| Mode | hooks, ns per API call | Sonde's threads, ns per operation | bytes per operation | operations | unmatched | dropped |")
+        self.say("|---|---|---|---|---|---|---|")
+        for name, runs in own.items():
+            figure = lambda key: statistics.median(run[key] for run in runs)
+            self.say(f"| {name} | {figure('hook_ns'):.0f} | {figure('thread_ns'):.0f} | {figure('bytes_per_op'):.2f} | "
+                     f"{figure('seen'):.0f} | {figure('unmatched'):.0f} | {figure('dropped'):.0f} |")
         if shares and sum(shares.values()):
             whole = sum(shares.values())
             self.say("\nKernels of the ResNet-50 training step by how they reach a Python context: "
@@ -327,8 +344,8 @@ class Bench:
         floors = dict(FLOORS, **{"CUPTI: the same records, flushed every second": "flushed"})
         for name, mode in floors.items():
             variants[name] = lambda mode=mode: self.number(plain, self.floor_env(mode), lambda _: self.floor_counts(mode))
-        variants["sonde: trace"] = lambda: self.number(self.record(plain), check=self.after_record(False))
-        variants["sonde: profile"] = lambda: self.number(self.record(plain, "--profile"), check=self.after_record(False))
+        variants["sonde: trace"] = lambda: self.number(self.record(plain), check=self.figures_of)
+        variants["sonde: profile"] = lambda: self.number(self.record(plain, "--profile"), check=self.figures_of)
         if whole_graphs:
             variants["sonde: trace, --graph graph"] = lambda: self.number(self.record(plain, "--graph", "graph"))
         if self.nsys:
@@ -422,7 +439,7 @@ class Bench:
         with open(os.path.join(out, "gpu-bench.md"), "w", encoding="utf-8") as file:
             file.write("\n".join(self.lines) + "\n")
         with open(os.path.join(out, "gpu-bench.json"), "w", encoding="utf-8") as file:
-            json.dump(self.data, file, indent=1)
+            json.dump(self.data, file)
 
 
 def main():
@@ -433,7 +450,10 @@ def main():
     parser.add_argument("--work", default=os.path.join(ROOT, "build", "bench-gpu"))
     parser.add_argument("--out", default=os.environ.get("OUT"))
     parser.add_argument("--budget", type=float, help="seconds (default 470, with --quick 115)")
+    parser.add_argument("--cpus", help="processors to stay on, as 4,5,6 (default: all)")
     options = parser.parse_args()
+    if options.cpus:
+        os.sched_setaffinity(0, {int(n) for n in options.cpus.split(",")})
     sections = options.sections or list(SHARES)
     for name in sections:
         if name not in SHARES:

@@ -1,14 +1,17 @@
-"""Two PyTorch loads for bench/gpu.py: gpu_load.py TOOL SMALL TRAIN
+"""Two PyTorch loads for bench/gpu_rounds.py: gpu_load.py TOOL SOCKET
 
 small: twelve small transformer blocks, eager, inference: about 260 launches, bound by the host.
 train: one training step of ResNet-50, batch 32, bf16 autocast, channels-last.
 
-TOOL is none, or a profiler that runs inside the process: proton-shadow, proton-python, kineto-stack.
-Prints one line, GPULOAD and JSON: milliseconds of each iteration, and the ends of both windows
-(CLOCK_MONOTONIC_RAW), so that operations can be counted in them.
+TOOL is none, or a profiler that runs inside the process: proton-shadow, proton-python, kineto-stack; it is started after
+both loads have warmed up. Then the process connects to SOCKET and serves: a line "LOAD WARM COUNT" runs so many
+iterations untimed and so many timed, and is answered by one line of JSON: milliseconds of each, and both ends of the
+timed part (CLOCK_MONOTONIC_RAW). "quit", or the end of the connection, ends it.
 """
+import contextlib
 import json
 import os
+import socket
 import sys
 import tempfile
 import time
@@ -71,33 +74,44 @@ def timed(load, count):
         load.step()
         torch.cuda.synchronize()
         times.append((time.perf_counter() - at) * 1e3)
-    return times, [begin, time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)]
+    return {"ms": times, "window": [begin, time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)]}
 
 
-def under(tool, run):
+@contextlib.contextmanager
+def under(tool):
     if tool == "kineto-stack":
         from torch.profiler import ProfilerActivity, profile
-        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], with_stack=True):
-            return run()
+        profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], with_stack=True).start()
     if tool.startswith("proton-"):
         import triton.profiler as proton
-        with tempfile.TemporaryDirectory() as folder:
-            proton.start(os.path.join(folder, "proton"), context=tool.split("-")[1], backend="cupti")
-            result = run()
-            proton.finalize()
-            return result
-    return run()
+        proton.start(os.path.join(tempfile.mkdtemp(), "proton"), context=tool.split("-")[1], backend="cupti")
+    yield
+    if tool != "none":
+        os._exit(0)  # what the profiler would write now is not asked for, and takes minutes
+
+
+def serve(loads, lines, answer):
+    for line in lines:
+        word = line.split()
+        if word[0] == "quit":
+            return
+        timed(loads[word[0]], int(word[1]))
+        answer(timed(loads[word[0]], int(word[2])))
 
 
 def main():
-    tool, small_count, train_count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    tool, address = sys.argv[1:]
     torch.manual_seed(0)
-    small, train = Small(), Train()
-    timed(small, 30)
-    timed(train, 8)
-    (small_ms, small_window), (train_ms, train_window) = under(tool, lambda: (timed(small, small_count), timed(train, train_count)))
-    print("GPULOAD", json.dumps({"small": small_ms, "train": train_ms, "windows": {"small": small_window, "train": train_window}}),
-          flush=True)
+    loads = {"small": Small(), "train": Train()}
+    timed(loads["small"], 30)
+    timed(loads["train"], 8)
+    with socket.socket(socket.AF_UNIX) as control, under(tool):
+        control.connect(address)
+
+        def answer(value):
+            control.sendall((json.dumps(value) + "\n").encode())
+        answer({"ready": os.getpid()})
+        serve(loads, control.makefile("r", encoding="utf-8"), answer)
 
 
 if __name__ == "__main__":
