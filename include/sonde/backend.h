@@ -153,6 +153,10 @@ struct sonde_wait {
     uint32_t device; /* of this device; 0: of the process */
 };
 void sonde_call_waits(struct sonde_call *call, const struct sonde_wait *wait);
+/* After a submission that names none: its operation uses these data objects (kernels'
+ * arguments, both ends of a copy). One may stand there twice, and 0 is none; each
+ * counts once, and so does what it is a part of. */
+void sonde_call_uses(const struct sonde_call *call, const uint32_t *objects, uint32_t count);
 void sonde_call_end(struct sonde_call *call);
 
 /* An operation of a higher level (a collective), which the calling thread's latest
@@ -246,7 +250,12 @@ struct sonde_device_info {
 };
 uint32_t sonde_device_add(const struct sonde_device_info *info);
 
-enum { SONDE_LANE_OUT_OF_ORDER = 1, SONDE_LANE_NO_TIMES = 2 };
+enum {
+    SONDE_LANE_OUT_OF_ORDER = 1, /* operations wait only for what they name; a barrier for all before, and all after for it */
+    SONDE_LANE_NO_TIMES = 2,
+    SONDE_LANE_LEGACY = 4,       /* each operation waits for all earlier ones of its context, and later ones for it; */
+    SONDE_LANE_NON_BLOCKING = 8, /* but for those of these lanes (CUDA's default stream; docs/waits.md) */
+};
 /* A queue (stream) of the program. `context` numbers contexts from 1. */
 uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const char *name);
 
@@ -277,6 +286,9 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
  * (a sub-buffer, an image of a buffer), whose memory it shares; 0 none. */
 void     sonde_object_place(uint32_t object, uint32_t device, uint32_t parent);
 void     sonde_object_free(uint32_t object);
+/* The living object, of those whose address is one (not a handle), in which `address`
+ * lies; 0 none. Takes a lock. */
+uint32_t sonde_object_at(uint64_t address);
 
 /* One clock pair of `device`: at host time host_ns its clock read device_ns;
  * the pair is exact within +- bound_ns. */

@@ -10,8 +10,8 @@
  *   a tracing thread     the segments handed to it, data.sonde
  *   anyone, rarely       tables of names and frames, under agent.table_lock
  *
- * Lock order: monitor_lock, harvest_lock, thread_lock, table_lock, and last the
- * pool's, the heap's or the data file's. loader_lock is taken by the monitor
+ * Lock order: monitor_lock, harvest_lock, thread_lock, table_lock, that of the
+ * objects' addresses, and last the pool's, the heap's or the data file's. loader_lock is taken by the monitor
  * under monitor_lock, and by a fork alone. A program thread in the steady state
  * takes none of them. The final flush may hold monitor_lock for seconds: only the
  * monitor thread waits for it at length, a program thread for 100 ms.
@@ -270,6 +270,10 @@ void    *sonde__table_row(enum sonde_table table, uint32_t row_bytes, uint32_t *
 void    *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id);
 #define SONDE_FRAME_ID_SKIP 0xffffffffu /* ours, or the runtime's loader: left out when innermost */
 #define SONDE_FRAME_ID_EVAL 0xfffffffeu /* the Python interpreter's loop: replaced by Python frames */
+
+/* objects.c */
+void sonde__objects_init(void); /* when the agent starts */
+void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t count); /* by one operation. Any thread */
 
 /* context.c */
 uint32_t sonde__context(struct sonde_thread *t, uint32_t api); /* API node of the caller's stack */

@@ -130,6 +130,8 @@ static uint64_t submit_op(struct sonde_call *call, const struct sonde_submit *su
     }
     sonde__channel_publish(&t->channel);
     call->submitted = true;
+    if (submit->object)
+        sonde__objects_used(call->enter_ns, &submit->object, 1);
     return correlation;
 }
 

@@ -225,6 +225,8 @@ static void deliver(struct entry *entry, const struct sonde_completion *c)
     e->kind = (uint16_t)c->kind;
     e->bytes = c->bytes;
     e->work = c->work;
+    if (c->object && c->object != e->object)
+        sonde__objects_used(e->enter_ns, &c->object, 1);
     e->object = c->object ? c->object : e->object;
     e->flags = 0;
     e->op_node = sonde__context_report(e->api_node, c->origin, c->kind, c->name);

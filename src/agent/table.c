@@ -34,8 +34,6 @@ static struct {
     } table[SONDE_TABLE_COUNT];
 } T;
 
-static struct { uint32_t count, id[4096]; } freed; /* rows of freed objects that may be taken again; table_lock */
-
 /* Under table_lock: operations, Python frames and launch sizes that the cache has
  * lost are known here still, so that none is stored twice. */
 bool sonde__known_find(uint64_t key, uint64_t *id)
@@ -82,7 +80,7 @@ int sonde__tables_init(void)
     if (segments > SONDE_POOL_SEGMENTS_MAX)
         segments = SONDE_POOL_SEGMENTS_MAX;
     memset(&T, 0, sizeof T);
-    freed.count = 0;
+    sonde__objects_init();
     T.op = T.text = (struct pairs){.mask = entries - 1};
     T.op.at = sonde__heap_get(h, entries * sizeof(struct pair));
     T.text.at = sonde__heap_get(h, entries * sizeof(struct pair));
@@ -249,7 +247,7 @@ uint32_t sonde__text_id(const char *text)
     return text && *text ? sonde__string_id(text, strlen(text)) : 0;
 }
 
-/* ---- devices, lanes, launch configurations, objects, clocks, notes ------------------- */
+/* ---- devices, lanes, launch configurations, clocks, notes ----------------------------- */
 
 static uint64_t device_bit(uint32_t id)
 {
@@ -383,67 +381,6 @@ uint32_t sonde_work_intern(const struct sonde_work *w)
     sonde__unlock(&sonde__agent.table_lock);
     sonde__known_say();
     return id;
-}
-
-/* Objects are kept one by one up to a number that bounds memory; beyond it a
- * new object takes the row of one that was freed, or none. */
-#define OBJECTS_MAX 262144u
-
-static struct sonde_row_object *object_row(uint32_t *id)
-{
-    if (T.table[SONDE_TABLE_OBJECT].count < OBJECTS_MAX) {
-        struct sonde_row_object *row = ROW_ADD(OBJECT, struct sonde_row_object, id);
-        if (row)
-            sonde__row_commit(SONDE_TABLE_OBJECT);
-        return row;
-    }
-    if (!freed.count)
-        return NULL;
-    *id = freed.id[--freed.count];
-    return sonde__table_find(SONDE_TABLE_OBJECT, sizeof(struct sonde_row_object), *id);
-}
-
-uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind, uint64_t bytes,
-                          uint64_t address)
-{
-    uint32_t id = 0;
-    sonde__lock(&sonde__agent.table_lock);
-    struct sonde_row_object *o = object_row(&id);
-    if (o)
-        *o = (struct sonde_row_object){.kind = kind, .node = call->node, .lane = call->thread->lane,
-                                       .bytes = bytes, .address = address, .alloc_ns = call->enter_ns};
-    bool many = T.table[SONDE_TABLE_OBJECT].count >= OBJECTS_MAX;
-    sonde__unlock(&sonde__agent.table_lock);
-    if (many)
-        sonde_note("more than %u data objects: the rows of freed ones are used again", OBJECTS_MAX);
-    return o ? id : 0;
-}
-
-void sonde_object_place(uint32_t object, uint32_t device, uint32_t parent)
-{
-    if (!object || !sonde__agent_here())
-        return;
-    sonde__lock(&sonde__agent.table_lock);
-    struct sonde_row_object *o = sonde__table_find(SONDE_TABLE_OBJECT, sizeof *o, object);
-    if (o) {
-        o->device = device;
-        o->parent = parent;
-    }
-    sonde__unlock(&sonde__agent.table_lock);
-}
-
-void sonde_object_free(uint32_t object)
-{
-    if (!object || !sonde__agent_here())
-        return;
-    sonde__lock(&sonde__agent.table_lock);
-    struct sonde_row_object *o = sonde__table_find(SONDE_TABLE_OBJECT, sizeof *o, object);
-    if (o && !o->free_ns) {
-        o->free_ns = sonde_now_ns();
-        if (T.table[SONDE_TABLE_OBJECT].count >= OBJECTS_MAX && freed.count < 4096)
-            freed.id[freed.count++] = object;
-    }
-    sonde__unlock(&sonde__agent.table_lock);
 }
 
 void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uint64_t bound_ns)

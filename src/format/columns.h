@@ -84,7 +84,7 @@ static const struct sonde_column columns_work[] = {
 };
 static const struct sonde_column columns_object[] = {
     ZERO(sonde_row_object, kind), ZERO(sonde_row_object, node), ZERO(sonde_row_object, lane),
-    ZERO(sonde_row_object, reserved), ZERO(sonde_row_object, bytes), DELTA(sonde_row_object, address),
+    ZERO(sonde_row_object, flags), ZERO(sonde_row_object, bytes), DELTA(sonde_row_object, address),
     DELTA(sonde_row_object, alloc_ns), ZERO(sonde_row_object, free_ns), ZERO(sonde_row_object, first_use_ns),
     ZERO(sonde_row_object, last_use_ns), ZERO(sonde_row_object, uses), ZERO(sonde_row_object, device),
     ZERO(sonde_row_object, parent),

@@ -240,14 +240,15 @@ struct sonde_row_work {
     uint16_t source, target;      /* copies: enum sonde_memory */
     uint32_t source_device, target_device;
 };
+enum { SONDE_OBJECT_USES_PARTIAL = 1 /* kernels may have used it unseen: their arguments are not known */ };
 struct sonde_row_object {
     uint32_t kind;  /* enum sonde_object_kind */
     uint32_t node;  /* calling context of the allocation */
     uint32_t lane;  /* thread lane */
-    uint32_t reserved;
+    uint32_t flags; /* SONDE_OBJECT_* */
     uint64_t bytes, address, alloc_ns, free_ns; /* free_ns 0 = alive at the end */
-    uint64_t first_use_ns, last_use_ns; /* entry of the API calls of the first and last operation that named it; 0 none */
-    uint64_t uses;  /* operations that named it */
+    uint64_t first_use_ns, last_use_ns; /* entry of the API calls of the first and last operation that used it; 0 none */
+    uint64_t uses;  /* operations that named it, or a part of it, and were submitted */
     uint32_t device; /* where it lies; 0 = on the host, on whichever device uses it, or unknown */
     uint32_t parent; /* object that it is a part of (a sub-buffer, a buffer's image): its bytes are that one's; 0 none */
 };

@@ -115,6 +115,23 @@ void sonde_object_place(uint32_t object, uint32_t device, uint32_t parent)
     noted.object[(object - 1) % NOTED_MAX].parent = parent;
 }
 
+void sonde_call_uses(const struct sonde_call *call, const uint32_t *objects, uint32_t count)
+{
+    (void)call;
+    for (uint32_t i = 0; i < count; i++)
+        if (objects[i])
+            noted.object[(objects[i] - 1) % NOTED_MAX].uses++;
+}
+
+uint32_t sonde_object_at(uint64_t address)
+{
+    for (uint32_t i = noted.objects < NOTED_MAX ? noted.objects : NOTED_MAX; i-- > 0;)
+        if (!noted.object[i].freed && noted.object[i].kind != SONDE_OBJECT_ARRAY && address >= noted.object[i].address &&
+            address - noted.object[i].address < noted.object[i].bytes)
+            return i + 1;
+    return 0;
+}
+
 void sonde_object_free(uint32_t object)
 {
     noted.object[(object - 1) % NOTED_MAX].freed = true;

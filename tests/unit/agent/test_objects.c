@@ -1,0 +1,146 @@
+/* test_objects.c - uses of data objects, and objects by an address within them. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness.h"
+
+enum { LIVING = 2000, STEPS = 60000, THREADS = 6, EACH = 20000 };
+
+static uint32_t add(enum sonde_object_kind kind, uint64_t bytes, uint64_t address)
+{
+    struct sonde_call call;
+    assert_true(sonde_call_begin(&call, API_ALLOC));
+    sonde_call_leave(&call);
+    uint32_t object = sonde_object_add(&call, kind, bytes, address);
+    sonde_call_end(&call);
+    return object;
+}
+
+/* An operation that names one object in its submission and others beside it; its entry time. */
+static uint64_t use(uint32_t lane, uint32_t named, const uint32_t *others, uint32_t count)
+{
+    struct sonde_call call;
+    if (!sonde_call_begin(&call, API_LAUNCH))
+        return 0;
+    sonde_call_leave(&call);
+    sonde_call_submit(&call, &(struct sonde_submit){.kind = SONDE_OP_NATIVE, .lane = lane, .object = named});
+    if (count)
+        sonde_call_uses(&call, others, count);
+    sonde_call_end(&call);
+    return call.enter_ns;
+}
+
+static uint64_t seed = 2026;
+
+static uint64_t next_random(void)
+{
+    seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+    return seed >> 33;
+}
+
+/* Against all of them, one by one. Places of 64 units of 256 bytes never overlap. */
+static void an_address_finds_what_it_lies_in(void **state)
+{
+    (void)state;
+    static struct { uint32_t id; uint64_t bytes; } truth[LIVING];
+    for (int step = 0; step < STEPS; step++) {
+        const uint64_t k = next_random() % LIVING, base = 0x7f0000000000ull + k * 16384;
+        if (truth[k].id) {
+            sonde_object_free(truth[k].id);
+            truth[k].id = 0;
+        } else {
+            truth[k].bytes = 1 + next_random() % 16384;
+            truth[k].id = add(k % 2 ? SONDE_OBJECT_DEVICE : SONDE_OBJECT_SVM, truth[k].bytes, base);
+            assert_true(truth[k].id != 0);
+        }
+        const uint64_t asked = next_random() % LIVING, offset = next_random() % 16384;
+        const uint32_t expected = truth[asked].id && offset < truth[asked].bytes ? truth[asked].id : 0;
+        assert_int_equal(sonde_object_at(0x7f0000000000ull + asked * 16384 + offset), expected);
+    }
+    assert_int_equal(sonde_object_at(0), 0);
+    assert_int_equal(sonde_object_at(UINT64_MAX), 0);
+    assert_true(add(SONDE_OBJECT_BUFFER, 4096, 0x1000) != 0); /* whose address is a handle */
+    assert_int_equal(sonde_object_at(0x1000), 0);
+    const uint32_t old = add(SONDE_OBJECT_DEVICE, 100, 0x200000), again = add(SONDE_OBJECT_DEVICE, 100, 0x200000);
+    assert_int_equal(sonde_object_at(0x200000), again); /* nobody saw the first one freed */
+    sonde_object_free(again);
+    assert_int_equal(sonde_object_at(0x200000), old);
+    sonde_object_free(old);
+    assert_int_equal(sonde_object_at(0x200000), 0);
+}
+
+static uint32_t lane, shared, whole, part[2], unused, handle, loose;
+static uint64_t first_ns, last_ns;
+
+static void *user_thread(void *arg)
+{
+    const uint32_t both[] = {part[0], 0, part[1], shared, part[0]};
+    (void)arg;
+    for (int i = 0; i < EACH; i++)
+        use(lane, 0, both, 5);
+    return NULL;
+}
+
+static void uses_are_counted(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    lane = harness_queue(SONDE_LANE_OUT_OF_ORDER);
+    shared = add(SONDE_OBJECT_BUFFER, 1, 0x10);
+    whole = add(SONDE_OBJECT_BUFFER, 100, 0x20);
+    part[0] = add(SONDE_OBJECT_BUFFER, 10, 0x30);
+    part[1] = add(SONDE_OBJECT_BUFFER, 10, 0x40);
+    sonde_object_place(part[0], 0, whole);
+    sonde_object_place(part[1], 0, whole);
+    unused = add(SONDE_OBJECT_BUFFER, 1, 0x50);
+    handle = add(SONDE_OBJECT_BUFFER, 1, 0x60);
+    loose = add(SONDE_OBJECT_DEVICE, 1, 0x70);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, user_thread, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    first_ns = use(lane, handle, NULL, 0);
+    for (int i = 0; i < 5; i++)
+        use(lane, handle, NULL, 0);
+    last_ns = use(lane, part[0], &handle, 1);
+    assert_true(first_ns && last_ns);
+}
+
+static void uses_are_in_the_measurement(void **state)
+{
+    (void)state;
+    struct sonde_measurement *m = harness_finish();
+    assert_non_null(m);
+    const struct sonde_row_object *o = m->processes[0].objects;
+    assert_int_equal(o[shared].uses, THREADS * EACH);
+    assert_int_equal(o[part[0]].uses, THREADS * EACH + 1);
+    assert_int_equal(o[part[1]].uses, THREADS * EACH);
+    assert_int_equal(o[whole].uses, THREADS * EACH + 1); /* once for both parts */
+    assert_int_equal(o[handle].uses, 7);
+    assert_true(o[handle].first_use_ns == first_ns);
+    assert_true(o[handle].last_use_ns == last_ns);
+    assert_true(o[shared].first_use_ns && o[shared].first_use_ns <= o[shared].last_use_ns && o[shared].last_use_ns < first_ns);
+    assert_true(!o[unused].uses && !o[unused].first_use_ns && !o[unused].last_use_ns);
+    assert_int_equal(o[handle].flags, 0);
+    assert_int_equal(o[loose].flags, SONDE_OBJECT_USES_PARTIAL);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_address_finds_what_it_lies_in),
+        cmocka_unit_test(uses_are_counted),
+        cmocka_unit_test(uses_are_in_the_measurement),
+    };
+    harness_setup("objects", NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
