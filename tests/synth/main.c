@@ -49,6 +49,10 @@ static void print_totals(const char *path, const struct synth_totals *t)
     json_object_set_new(root, "device_busy_ns", number(t->device_busy_ns));
     json_object_set_new(root, "first_start_ns", number(t->seen ? t->start_ns : 0));
     json_object_set_new(root, "last_end_ns", number(t->end_ns));
+    json_object_set_new(root, "samples", number(t->samples));
+    json_object_set_new(root, "switches", number(t->switches));
+    json_object_set_new(root, "off_ns", number(t->off_ns));
+    json_object_set_new(root, "waits", number(t->waits));
     json_object_set_new(root, "disk_bytes", number(t->disk_bytes));
     json_dumpf(root, stdout, JSON_INDENT(1));
     puts("");
@@ -58,7 +62,8 @@ static void print_totals(const char *path, const struct synth_totals *t)
 static int usage(FILE *to)
 {
     fputs("usage: sonde-synth [--operations N] [--lanes N] [--threads N] [--processes N]\n"
-          "                   [--seed N] [--unsealed] [--profile] DIRECTORY\n"
+          "                   [--devices N] [--depth N] [--paths N] [--cpu HZ] [--waits N]\n"
+          "                   [--compute NS] [--seed N] [--unsealed] [--profile] DIRECTORY\n"
           "Writes a made-up measurement to DIRECTORY, which must not exist, and prints\n"
           "its known totals as JSON.\n", to);
     return to == stderr ? 2 : 0;
@@ -69,6 +74,8 @@ int main(int argc, char **argv)
     static const struct option options[] = {
         { "operations", 1, NULL, 'n' }, { "lanes", 1, NULL, 'l' }, { "threads", 1, NULL, 't' },
         { "processes", 1, NULL, 'p' },  { "seed", 1, NULL, 's' },  { "unsealed", 0, NULL, 'u' },
+        { "devices", 1, NULL, 'd' },    { "depth", 1, NULL, 'D' }, { "paths", 1, NULL, 'a' },
+        { "cpu", 1, NULL, 'c' },        { "waits", 1, NULL, 'w' }, { "compute", 1, NULL, 'C' },
         { "profile", 0, NULL, 'P' },    { "help", 0, NULL, 'h' },  { NULL, 0, NULL, 0 } };
     struct synth_options o = { .operations = 10000, .lanes = 1, .threads = 1, .processes = 1, .seed = 1 };
     struct synth_totals totals;
@@ -83,6 +90,12 @@ int main(int argc, char **argv)
         case 't': o.threads = (uint32_t)value; break;
         case 'p': o.processes = (uint32_t)value; break;
         case 's': o.seed = value; break;
+        case 'd': o.devices = (uint32_t)value; break;
+        case 'D': o.depth = (uint32_t)value; break;
+        case 'a': o.paths = (uint32_t)value; break;
+        case 'c': o.cpu_hz = (uint32_t)value; break;
+        case 'w': o.waits = (uint32_t)value; break;
+        case 'C': o.compute_ns = value; break;
         case 'u': o.unsealed = true; break;
         case 'P': o.profile = true; break;
         case 'h': return usage(stdout);

@@ -18,6 +18,12 @@ struct synth_options {
     uint64_t operations;
     uint32_t lanes, threads, processes;
     uint64_t seed;
+    /* 0 of these is the least: one device, one path of two functions, no CPU side, no waits. */
+    uint32_t devices;    /* queues and threads are dealt out to them; at most 62 */
+    uint32_t depth, paths; /* functions from main to a call; how many ways there are, per thread */
+    uint32_t cpu_hz;     /* samples of the threads, and when they were off the CPU */
+    uint32_t waits;      /* every so many operations of a thread one waits for that before it, in another queue */
+    uint64_t compute_ns; /* what a thread computes between batches, on average */
     bool     unsealed; /* leave live.sonde, as a program that was killed does */
     bool     profile;  /* no trace rows */
 };
@@ -32,6 +38,7 @@ struct synth_totals {
     } kernels[SYNTH_KERNELS];
     uint64_t seen, calls, api_ns;
     uint64_t device_busy_ns, disk_bytes;
+    uint64_t samples, switches, off_ns, waits;
     uint64_t start_ns, end_ns; /* first start and last end of an operation, of all processes */
 };
 
