@@ -25,6 +25,7 @@ const struct report_view report_views[] = {
     VIEW(api, false, "calls of the GPU runtime: count and time on the host"),
     VIEW(lanes, true, "time lines: threads and queues, how busy each was"),
     VIEW(objects, false, "data objects: who allocated how much, and when most was alive"),
+    VIEW(advice, true, "what to change, with evidence, place and what it could save"),
     VIEW(ledger, false, "what was seen, dropped, unmatched; Sonde's own cost"),
 #undef VIEW
     {.name = NULL},
@@ -196,6 +197,7 @@ const struct sonde_command sonde_command_report = {
         "contexts: the calling context tree, inclusive and exclusive.\n\n"
         "lanes: time lines of threads and queues, how busy each was.\n\n"
         "objects: who allocated how much, and how much was alive.\n\n"
+        "advice: what to change, with evidence, place and what it could save.\n\n"
         "ledger: what was seen, dropped and unmatched, and Sonde's own cost.",
     .options = options_table,
     .examples = examples,

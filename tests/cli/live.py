@@ -50,6 +50,7 @@ class Process:
         self.calls = []
         self.ranges = []
         self.correlation = 0
+        self.launched = {}  # (node, queue) -> work of the last
 
     def string(self, text):
         data = text if isinstance(text, bytes) else text.encode()
@@ -172,6 +173,7 @@ class Process:
         delays = (100, 200, start - submit) if timed and not flags & BAD_TIME else (0, 0, 0)
         self.account(node, queue, end - start if timed and not flags & BAD_TIME else None, size, delays,
                      1 if flags & FAILED else 0)
+        self.launched[node, queue] = work
         for key, bit in (("failed", FAILED), ("no_times", NO_TIMES), ("bad_time", BAD_TIME)):
             self.ledger[key] += bool(flags & bit)
         self.ledger["seen"] += 1
@@ -191,7 +193,7 @@ class Process:
             delays = [sum(i[2][k] for i in items) for k in range(3)]
             self.add("PROFILE", node, lane, len(items), sum(times), min(times, default=0), max(times, default=0),
                      mean, sum((t - mean) ** 2 for t in times), sum(i[1] for i in items), delays[1], delays[2],
-                     delays[0], len(times), sum(i[3] for i in items), 0, 0, *[0] * 40)
+                     delays[0], len(times), sum(i[3] for i in items), self.launched.get((node, lane), 0), 0, *[0] * 40)
 
     def segments(self):
         def cut(table, owner, first, rows):

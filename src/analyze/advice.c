@@ -1,0 +1,396 @@
+/* advice.c - the table of rules, the rules over the profile, and what is said of each finding. */
+#include "advice_rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "objects.h"
+
+enum {
+    ALLOCATIONS_LEAST = 16,  /* in a loop: so many at one place, and freed again */
+    OCCUPANCY_LOW = 500,     /* thousandths */
+};
+
+/* ---- findings --------------------------------------------------------------------- */
+
+/* The user's own frame that a leaf was asked for by. */
+static int place_of(struct sonde__find *f, uint32_t leaf, uint32_t *node)
+{
+    uint64_t known;
+    uint32_t nearest = leaf;
+    if (sonde_map_get(&f->callers, leaf, &known)) {
+        *node = (uint32_t)known;
+        return 0;
+    }
+    if (leaf)
+        sonde_profile_callers(f->profile, leaf, &nearest, 1);
+    *node = nearest;
+    return sonde_map_put(&f->callers, leaf, nearest);
+}
+
+int sonde__find_add(struct sonde__find *f, const struct sonde__finding *more)
+{
+    uint32_t node = 0;
+    uint64_t at;
+    int rc = place_of(f, more->leaf, &node);
+    uint64_t key = sonde_hash_mix(sonde_hash_mix((uint64_t)more->rule << 32 | more->process, more->device), node);
+    if (rc)
+        return rc;
+    if (!sonde_map_get(&f->places, key, &at)) {
+        at = f->found.count;
+        struct sonde__finding first = {.rule = more->rule, .process = more->process, .device = more->device,
+                                       .node = node, .leaf = more->leaf};
+        if (sonde_map_put(&f->places, key, at) || sonde_vector_push(&f->found, first))
+            return SONDE_ENOMEM;
+    }
+    struct sonde__finding *sum = &f->found.items[at];
+    sum->count += more->count;
+    sum->bytes += more->bytes;
+    sum->looked_at_ns += more->looked_at_ns;
+    sum->saving_ns += more->saving_ns;
+    sum->sum += more->sum;
+    sum->limiter = more->limiter;
+    return 0;
+}
+
+/* ---- rules over the profile ------------------------------------------------------------ */
+
+static int compiles(struct sonde__find *f, uint32_t process)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    int rc = 0;
+    for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        enum sonde_api_class class = row->lane ? SONDE_API_OTHER : sonde_api_class_of_node(p, row->node);
+        if (class != SONDE_API_COMPILES)
+            continue;
+        rc = sonde__find_add(f, &(struct sonde__finding){
+            .rule = RULE_COMPILES, .process = process, .leaf = sonde_profile_locate(f->profile, process, row->node),
+            .count = row->count, .looked_at_ns = row->sum_ns, .saving_ns = row->sum_ns});
+    }
+    return rc;
+}
+
+/* What frees cost is shared among what was freed. */
+struct calls { uint64_t count, ns; };
+
+static struct calls calls_of_class(const struct sonde_process *p, enum sonde_api_class class)
+{
+    struct calls sum = {0, 0};
+    for (uint32_t i = 1; i < p->profile_count; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        if (row->lane || sonde_api_class_of_node(p, row->node) != class)
+            continue;
+        sum.count += row->count;
+        sum.ns += row->sum_ns;
+    }
+    return sum;
+}
+
+struct site { uint64_t count, freed, bytes; };
+
+/* By tree node: one place may allocate in several threads. sites[0] is of nobody. */
+static int count_sites(const struct sonde__find *f, uint32_t process, struct sonde_map *places, struct site **sites)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    SONDE_VECTOR(struct site) list = {0};
+    int rc = sonde_vector_push(&list, (struct site){0, 0, 0});
+    for (uint32_t i = 1; i < p->object_count && !rc; i++) {
+        const struct sonde_row_object *o = &p->objects[i];
+        uint32_t leaf = o->kind ? sonde_profile_locate(f->profile, process, o->node) : 0;
+        uint64_t at = list.count;
+        if (!leaf)
+            continue;
+        if (!sonde_map_get(places, leaf, &at))
+            rc = sonde_map_put(places, leaf, at) || sonde_vector_push(&list, (struct site){0, 0, 0}) ? SONDE_ENOMEM : 0;
+        if (rc)
+            break;
+        list.items[at].count++;
+        list.items[at].freed += o->free_ns != 0;
+        list.items[at].bytes += o->bytes;
+    }
+    *sites = list.items;
+    return rc;
+}
+
+static int allocates(struct sonde__find *f, uint32_t process)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    struct sonde_map places = {0};
+    struct site *sites = NULL;
+    int rc = count_sites(f, process, &places, &sites);
+    const struct calls frees = calls_of_class(p, SONDE_API_FREES);
+    for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        uint32_t leaf = row->lane ? 0 : sonde_profile_locate(f->profile, process, row->node);
+        uint64_t at;
+        if (!sonde_map_get(&places, leaf, &at) || sites[at].freed < ALLOCATIONS_LEAST)
+            continue;
+        /* Of several rows of one place (threads), each has its share of what is freed. */
+        const double part = (double)row->count / (double)sites[at].count;
+        const double again = (double)(sites[at].freed - 1) / (double)sites[at].count;
+        const double freeing = frees.count ? (double)frees.ns / (double)frees.count * (double)sites[at].freed * part : 0;
+        rc = sonde__find_add(f, &(struct sonde__finding){
+            .rule = RULE_ALLOCATES, .process = process, .leaf = leaf, .count = row->count,
+            .bytes = (uint64_t)((double)sites[at].bytes * part), .looked_at_ns = row->sum_ns + (uint64_t)freeing,
+            .saving_ns = (uint64_t)(((double)row->sum_ns + freeing) * again)});
+    }
+    free(sites);
+    sonde_map_fini(&places);
+    return rc;
+}
+
+static int occupancy(struct sonde__find *f, uint32_t process)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    int rc = 0;
+    for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        const struct sonde_row_work *w = row->work && row->work < p->work_count ? &p->works[row->work] : NULL;
+        if (!w || !w->occupancy || w->occupancy >= OCCUPANCY_LOW)
+            continue;
+        rc = sonde__find_add(f, &(struct sonde__finding){
+            .rule = RULE_OCCUPANCY, .process = process,
+            .device = row->lane < p->lane_count ? p->lanes[row->lane].device : 0,
+            .leaf = sonde_profile_locate(f->profile, process, row->node), .count = row->count,
+            .looked_at_ns = row->sum_ns,
+            .saving_ns = (uint64_t)((double)row->sum_ns * (1.0 - w->occupancy / 1000.0)),
+            .limiter = w->limiter, .sum = (double)w->occupancy * (double)row->count});
+    }
+    return rc;
+}
+
+/* ---- sentences ---------------------------------------------------------------------------- */
+
+struct words { /* numbers as people read them */
+    char count[SONDE_NUMBER_MAX], bytes[SONDE_NUMBER_MAX], looked_at[SONDE_NUMBER_MAX], each[SONDE_NUMBER_MAX],
+        a[SONDE_NUMBER_MAX], b[SONDE_NUMBER_MAX];
+};
+
+static struct words words_of(const struct sonde__finding *f)
+{
+    const double n = f->count ? (double)f->count : 1;
+    struct words w;
+    sonde_number_count(w.count, f->count);
+    sonde_number_bytes(w.bytes, (double)f->bytes);
+    sonde_number_time(w.looked_at, (double)f->looked_at_ns);
+    sonde_number_time(w.each, (double)f->looked_at_ns / n);
+    sonde_number_time(w.a, (double)f->saving_ns / n);
+    sonde_number_time(w.b, f->sum / n);
+    return w;
+}
+
+static void say_launches(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "%s operations found the device idle, %s each on average; they take %s on the device, and "
+                      "their API calls %s", w.count, w.a, w.each, w.b);
+}
+
+static void say_waits(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    if (f->sum > (double)f->count / 2)
+        sonde_text_format(t, "%s waits, each followed by a copy of the same queue that waits for the same work itself; "
+                          "%s in them", w.count, w.looked_at);
+    else
+        sonde_text_format(t, "%s waits after which the host had nothing new to read and only asked for more work; "
+                          "%s in them", w.count, w.looked_at);
+}
+
+static void say_sync_copies(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    char exposed[SONDE_NUMBER_MAX];
+    sonde_text_format(t, "%s copies of %s in all held their thread for %s; no kernel ran on the device for %s of it",
+                      w.count, w.bytes, w.looked_at, sonde_number_time(exposed, (double)f->saving_ns));
+}
+
+static void say_pageable(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    char rate[SONDE_NUMBER_MAX], pinned[SONDE_NUMBER_MAX];
+    const double ns = f->looked_at_ns ? (double)f->looked_at_ns : 1;
+    sonde_text_format(t, "%s copies of %s from or to pageable memory ran at %s GB/s", w.count, w.bytes,
+                      sonde_number_plain(rate, (double)f->bytes / ns));
+    if (f->sum > 0)
+        sonde_text_format(t, "; copies from pinned memory reached %s GB/s in this run",
+                          sonde_number_plain(pinned, (double)f->bytes / f->sum));
+    else
+        sonde_text_add(t, "; no copy of pinned memory in this run says how fast it could be");
+}
+
+static void say_small_copies(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    char rows[SONDE_NUMBER_MAX], one[SONDE_NUMBER_MAX];
+    sonde_text_format(t, "%s copies of %s each on average, in %s row%s with nothing between, took %s", w.count,
+                      sonde_number_bytes(one, (double)f->bytes / (f->count ? (double)f->count : 1)),
+                      sonde_number_count(rows, (uint64_t)f->sum), f->sum > 1 ? "s" : "", w.looked_at);
+}
+
+static void say_serialized(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "%.0f queues never worked at once: %s operations could have started, but waited %s for those of "
+                      "another queue", f->sum, w.count, w.looked_at);
+}
+
+static void say_compiles(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "%s calls that make or load device code took %s", w.count, w.looked_at);
+}
+
+static void say_allocates(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "%s allocations of %s in all at one place, freed again; allocating and freeing took %s", w.count,
+                      w.bytes, w.looked_at);
+}
+
+static void say_occupancy(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    const double mean = f->sum / (f->count ? (double)f->count : 1) / 10.0;
+    sonde_text_format(t, "%s launches of %s in all can keep only %.0f %% of a multiprocessor's warps busy, limited by %s",
+                      w.count, w.looked_at, mean, sonde_limiter_name((uint32_t)f->limiter));
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const struct rule {
+    const char *name, *title, *change;
+    int (*of_process)(struct sonde__find *, uint32_t process); /* NULL: found in the trace */
+    void (*say)(const struct sonde__finding *, struct sonde_text *);
+    bool one_per_device; /* all places together are one advice */
+} rules[RULE_COUNT] = {
+    [RULE_LAUNCH_BOUND] = {"launch_bound", "the device waits for launches",
+        "launch less often: fuse small kernels, batch, or put the sequence into a graph (CUDA graphs, "
+        "torch.compile with reduce-overhead, OpenCL command buffers)", NULL, say_launches, true},
+    [RULE_NEEDLESS_WAIT] = {"needless_wait", "a wait that nobody needs",
+        "leave it out: the queue keeps the order", NULL, say_waits, false},
+    [RULE_SYNC_COPIES] = {"synchronous_copies", "copies that the program waits for",
+        "copy without waiting (cudaMemcpyAsync, CL_FALSE) on a queue of their own, while kernels run", NULL,
+        say_sync_copies, false},
+    [RULE_PAGEABLE] = {"pageable_copies", "copies of pageable memory",
+        "allocate the host's side pinned (cudaMallocHost, pin_memory=True)", NULL, say_pageable, false},
+    [RULE_SMALL_COPIES] = {"small_copies", "small copies in a row",
+        "gather them into one buffer and copy that once", NULL, say_small_copies, false},
+    [RULE_SERIALIZED] = {"serialized_queues", "queues that take turns",
+        "look for what orders them: the default stream, waits for the whole device, one lock, or kernels that fill the "
+        "device alone", NULL, say_serialized, true},
+    [RULE_COMPILES] = {"compiles", "code is compiled or loaded during the run",
+        "keep the binaries (clGetProgramInfo CL_PROGRAM_BINARIES, cubins for this GPU instead of PTX) and load what is "
+        "used before the loop", compiles, say_compiles, false},
+    [RULE_ALLOCATES] = {"allocates_in_loop", "memory is allocated again and again",
+        "allocate once before the loop, or from a pool", allocates, say_allocates, false},
+    [RULE_OCCUPANCY] = {"low_occupancy", "kernels that cannot fill the device",
+        "use less of what limits them, or launch more blocks", occupancy, say_occupancy, false},
+};
+
+/* Findings of one rule and device are one: the place that saves most stands for them. */
+static void merge_places(struct sonde__find *f, uint32_t *places)
+{
+    for (size_t i = 0; i < f->found.count; i++) {
+        struct sonde__finding *into = &f->found.items[i];
+        places[i] += into->count > 0;
+        if (!rules[into->rule].one_per_device || !into->count)
+            continue;
+        uint64_t best = into->saving_ns;
+        for (size_t k = i + 1; k < f->found.count; k++) {
+            struct sonde__finding *from = &f->found.items[k];
+            if (from->rule != into->rule || from->process != into->process || from->device != into->device || !from->count)
+                continue;
+            if (from->saving_ns > best) {
+                best = from->saving_ns;
+                into->node = from->node;
+                into->leaf = from->leaf;
+            }
+            into->count += from->count;
+            into->looked_at_ns += from->looked_at_ns;
+            into->saving_ns += from->saving_ns;
+            into->sum += from->sum;
+            from->count = 0;
+            places[i]++;
+        }
+    }
+}
+
+static int by_saving(const void *left, const void *right)
+{
+    const struct sonde_advice *a = left, *b = right;
+    if (a->saving_ns != b->saving_ns)
+        return a->saving_ns < b->saving_ns ? 1 : -1;
+    int order = strcmp(a->rule, b->rule);
+    return order ? order : a->node < b->node ? -1 : a->node > b->node;
+}
+
+static int tell(struct sonde__find *f, struct sonde_advices *out)
+{
+    uint32_t *places = calloc(f->found.count + 1, sizeof *places);
+    int rc = places ? 0 : SONDE_ENOMEM;
+    if (places)
+        merge_places(f, places);
+    for (size_t i = 0; i < f->found.count && !rc; i++) {
+        const struct sonde__finding *found = &f->found.items[i];
+        const struct rule *rule = &rules[found->rule];
+        if (!found->count || !found->saving_ns)
+            continue;
+        struct sonde_advice advice = {
+            .rule = rule->name, .title = rule->title, .change = rule->change, .process = found->process,
+            .device = found->device, .node = found->leaf, .places = places[i], .count = found->count,
+            .bytes = found->bytes, .looked_at_ns = found->looked_at_ns, .saving_ns = found->saving_ns};
+        rule->say(found, &advice.evidence);
+        rc = sonde_vector_push(&out->items, advice);
+    }
+    free(places);
+    if (out->items.count)
+        qsort(out->items.items, out->items.count, sizeof *out->items.items, by_saving);
+    return rc;
+}
+
+static int of_trace(struct sonde__find *f, uint32_t process, struct sonde_advices *out)
+{
+    struct sonde__trace t;
+    int rc = sonde__trace_load(f->m, process, &t);
+    for (size_t first = 0, last; first < t.op_count && !rc; first = last) {
+        for (last = first + 1; last < t.op_count && t.ops[last].device == t.ops[first].device;)
+            last++;
+        rc = sonde__advice_of_device(f, &t, first, last);
+    }
+    if (!rc)
+        rc = sonde__advice_of_calls(f, &t);
+    out->traced |= t.rows > 0;
+    out->rows += t.rows;
+    out->rows_looked_at += t.rows - t.rows_left_out;
+    sonde__trace_fini(&t);
+    return rc;
+}
+
+int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                         struct sonde_advices *out)
+{
+    struct sonde__find f = {.m = m, .profile = profile};
+    int rc = 0;
+    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
+        for (int k = 0; k < RULE_COUNT && !rc; k++)
+            rc = rules[k].of_process ? rules[k].of_process(&f, i) : 0;
+        if (!rc)
+            rc = of_trace(&f, i, out);
+    }
+    if (!rc)
+        rc = tell(&f, out);
+    sonde_vector_fini(&f.found);
+    sonde_map_fini(&f.places);
+    sonde_map_fini(&f.callers);
+    return rc;
+}
+
+void sonde_advice_fini(struct sonde_advices *advices)
+{
+    for (size_t i = 0; i < advices->items.count; i++)
+        sonde_text_fini(&advices->items.items[i].evidence);
+    sonde_vector_fini(&advices->items);
+}

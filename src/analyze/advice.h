@@ -1,0 +1,44 @@
+/* advice.h - what to change in a program, with evidence, place and what it could save.
+ *
+ * Rules over the profile and the trace; docs/advice.md defines each with its
+ * numbers. A saving is an upper bound on the time of the run, seen alone: two
+ * of them may be about the same time, and do not add up.
+ *
+ * Threads: one at a time per struct.
+ */
+#ifndef SONDE_ANALYZE_ADVICE_H
+#define SONDE_ANALYZE_ADVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/text.h"
+#include "base/vector.h"
+#include "profile.h"
+#include "totals.h"
+
+struct sonde_advice {
+    const char *rule;          /* for scripts: "launch_bound" */
+    const char *title;         /* "the device waits for launches" */
+    const char *change;        /* what to do about it */
+    uint32_t    process, device; /* device 0: not about one */
+    uint32_t    node;          /* tree node of the heaviest place; 0 unknown */
+    uint32_t    places;        /* how many places are in the numbers */
+    uint64_t    count, bytes;  /* of what the rule is about; 0 where it has none */
+    uint64_t    looked_at_ns;  /* time that it found there */
+    uint64_t    saving_ns;     /* at most */
+    struct sonde_text evidence; /* a sentence with the numbers */
+};
+
+struct sonde_advices { /* ready when zeroed */
+    SONDE_VECTOR(struct sonde_advice) items; /* most to save first */
+    bool     traced;      /* false: rules that need a trace could not be asked */
+    uint64_t rows_looked_at, rows; /* of the traces; fewer are looked at when there are too many */
+};
+
+/* 0, or a negative error of reading. */
+int  sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                          struct sonde_advices *out);
+void sonde_advice_fini(struct sonde_advices *advices);
+
+#endif

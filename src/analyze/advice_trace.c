@@ -1,0 +1,310 @@
+/* advice_trace.c - one process's trace in memory, as the rules of the advice ask about it. */
+#include "advice_rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_MOST = 32 << 20 }; /* of operations, of calls: 2 GB of each would be too much to ask */
+
+struct held { uint64_t enter, waiter, awaited; uint32_t thread, lane; };
+
+struct loading {
+    struct sonde__trace *t;
+    SONDE_VECTOR(struct sonde__op) ops;
+    SONDE_VECTOR(struct sonde__call) calls;
+    SONDE_VECTOR(struct held) waits;
+};
+
+/* ---- reading ------------------------------------------------------------------ */
+
+static bool occupies_device(const struct sonde_row_op *row)
+{
+    return !(row->flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME)) && row->end_ns >= row->start_ns &&
+           sonde_op_kind_group(row->kind) != SONDE_GROUP_ORDER;
+}
+
+static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct loading *l = user;
+    const struct sonde_process *p = l->t->p;
+    const struct sonde_row_op *row = rows;
+    int rc = 0;
+    for (uint32_t i = 0; i < count && !rc; i++, row++) {
+        if (!occupies_device(row))
+            continue;
+        if (l->ops.count >= ROWS_MOST) {
+            l->t->rows_left_out++;
+            continue;
+        }
+        rc = sonde_vector_push(&l->ops, (struct sonde__op){
+            .start = row->start_ns, .end = row->end_ns, .enter = row->enter_ns, .bytes = row->bytes,
+            .correlation = row->correlation, .node = row->node, .work = row->work < p->work_count ? row->work : 0,
+            .lane = lane, .device = lane < p->lane_count ? p->lanes[lane].device : 0, .call = UINT32_MAX,
+            .kind = row->kind, .group = (uint16_t)sonde_op_kind_group(row->kind)});
+    }
+    return rc;
+}
+
+static int take_calls(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct loading *l = user;
+    const struct sonde_row_call *row = rows;
+    int rc = 0;
+    for (uint32_t i = 0; i < count && !rc; i++, row++) {
+        if (l->calls.count >= ROWS_MOST) {
+            l->t->rows_left_out++;
+            continue;
+        }
+        rc = sonde_vector_push(&l->calls, (struct sonde__call){
+            .enter = row->enter_ns, .leave = row->leave_ns, .correlation = row->correlation, .node = row->node,
+            .thread = lane, .lane = row->lane});
+    }
+    return rc;
+}
+
+static int take_waits(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct loading *l = user;
+    const struct sonde_row_wait *row = rows;
+    int rc = 0;
+    for (uint32_t i = 0; i < count && !rc; i++, row++)
+        if (l->waits.count < ROWS_MOST)
+            rc = sonde_vector_push(&l->waits, (struct held){row->enter_ns, row->waiter, row->awaited, lane, row->lane});
+    return rc;
+}
+
+/* ---- putting together ----------------------------------------------------------- */
+
+static int by_device(const void *left, const void *right)
+{
+    const struct sonde__op *a = left, *b = right;
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static int by_thread(const void *left, const void *right)
+{
+    const struct sonde__call *a = left, *b = right;
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    return a->enter < b->enter ? -1 : a->enter > b->enter;
+}
+
+static int by_own_number(const void *left, const void *right, void *ops)
+{
+    const struct sonde__op *a = (const struct sonde__op *)ops + *(const uint32_t *)left;
+    const struct sonde__op *b = (const struct sonde__op *)ops + *(const uint32_t *)right;
+    return a->correlation < b->correlation ? -1 : a->correlation > b->correlation;
+}
+
+static void note_idle(struct sonde__trace *t)
+{
+    uint64_t end = 0;
+    for (size_t i = 0; i < t->op_count; i++) {
+        struct sonde__op *o = &t->ops[i];
+        if (i == 0 || o->device != o[-1].device)
+            end = 0;
+        o->idle_before = end && o->start > end ? o->start - end : 0;
+        end = o->end > end ? o->end : end;
+    }
+}
+
+/* In an in-order queue, and by when it was asked for; wait lists come later. */
+static int note_ready(struct sonde__trace *t)
+{
+    uint64_t *end = calloc(t->p->lane_count + 1u, sizeof *end);
+    if (!end)
+        return SONDE_ENOMEM;
+    for (size_t i = 0; i < t->op_count; i++) { /* in order of start, so also within each lane */
+        struct sonde__op *o = &t->ops[i];
+        bool in_order = o->lane < t->p->lane_count && !(t->p->lanes[o->lane].flags & SONDE_LANE_OUT_OF_ORDER);
+        o->ready = o->enter;
+        if (in_order && end[o->lane] > o->ready)
+            o->ready = end[o->lane];
+        if (in_order && o->end > end[o->lane])
+            end[o->lane] = o->end;
+    }
+    free(end);
+    return 0;
+}
+
+/* The first operation (by number) of a correlation; by_number[] is sorted by it. */
+static size_t find_number(const struct sonde__trace *t, uint64_t correlation)
+{
+    size_t low = 0, high = t->op_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (t->ops[t->by_number[middle]].correlation < correlation)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void link_calls(struct sonde__trace *t)
+{
+    for (size_t i = 0; i < t->call_count; i++) {
+        if (!t->calls[i].correlation)
+            continue;
+        for (size_t n = find_number(t, t->calls[i].correlation);
+             n < t->op_count && t->ops[t->by_number[n]].correlation == t->calls[i].correlation; n++)
+            t->ops[t->by_number[n]].call = (uint32_t)i;
+    }
+}
+
+static struct sonde__call *find_call(const struct sonde__trace *t, uint32_t thread, uint64_t enter)
+{
+    const struct sonde__call key = {.thread = thread, .enter = enter};
+    return t->call_count ? bsearch(&key, t->calls, t->call_count, sizeof key, by_thread) : NULL;
+}
+
+/* The operations of `waiter` could start only after those of `awaited`. */
+static void hold_back(struct sonde__trace *t, uint64_t waiter, uint64_t awaited)
+{
+    uint64_t end = 0;
+    for (size_t n = find_number(t, awaited); awaited && n < t->op_count && t->ops[t->by_number[n]].correlation == awaited; n++)
+        end = t->ops[t->by_number[n]].end > end ? t->ops[t->by_number[n]].end : end;
+    for (size_t n = find_number(t, waiter); n < t->op_count && t->ops[t->by_number[n]].correlation == waiter; n++) {
+        struct sonde__op *o = &t->ops[t->by_number[n]];
+        o->ready = end > o->ready && end <= o->start ? end : o->ready;
+    }
+}
+
+static void mark_waits(struct loading *l)
+{
+    for (size_t i = 0; i < l->waits.count; i++) {
+        const struct held *w = &l->waits.items[i];
+        if (w->waiter) {
+            hold_back(l->t, w->waiter, w->awaited);
+            continue;
+        }
+        struct sonde__call *c = find_call(l->t, w->thread, w->enter);
+        if (!c)
+            continue;
+        if (w->awaited && w->awaited == c->correlation)
+            c->blocks = true;
+        else
+            c->waits = true;
+        if (!c->lane)
+            c->lane = w->lane;
+    }
+}
+
+static void name_calls(struct sonde__trace *t)
+{
+    uint32_t last = 0, class = SONDE_API_OTHER;
+    for (size_t i = 0; i < t->call_count; i++) {
+        if (t->calls[i].node != last)
+            class = sonde_api_class_of_node(t->p, last = t->calls[i].node);
+        t->calls[i].class = (uint8_t)class;
+        t->calls[i].waits |= class == SONDE_API_WAITS;
+    }
+}
+
+static int put_together(struct loading *l)
+{
+    struct sonde__trace *t = l->t;
+    t->ops = l->ops.items;
+    t->op_count = l->ops.count;
+    t->calls = l->calls.items;
+    t->call_count = l->calls.count;
+    t->by_number = malloc((t->op_count + 1) * sizeof *t->by_number);
+    if (!t->by_number)
+        return SONDE_ENOMEM;
+    if (t->op_count)
+        qsort(t->ops, t->op_count, sizeof *t->ops, by_device);
+    if (t->call_count)
+        qsort(t->calls, t->call_count, sizeof *t->calls, by_thread);
+    for (size_t i = 0; i < t->op_count; i++)
+        t->by_number[i] = (uint32_t)i;
+    if (t->op_count)
+        qsort_r(t->by_number, t->op_count, sizeof *t->by_number, by_own_number, t->ops);
+    note_idle(t);
+    link_calls(t);
+    name_calls(t);
+    int rc = note_ready(t);
+    if (!rc)
+        mark_waits(l);
+    return rc;
+}
+
+int sonde__trace_load(const struct sonde_measurement *m, uint32_t process, struct sonde__trace *t)
+{
+    *t = (struct sonde__trace){.p = &m->processes[process], .index = process};
+    struct loading l = {.t = t};
+    int rc = sonde_process_trace(t->p, SONDE_TABLE_OP, 0, 0, UINT64_MAX, take_ops, &l);
+    if (!rc)
+        rc = sonde_process_trace(t->p, SONDE_TABLE_CALL, 0, 0, UINT64_MAX, take_calls, &l);
+    if (!rc)
+        rc = sonde_process_trace(t->p, SONDE_TABLE_WAIT, 0, 0, UINT64_MAX, take_waits, &l);
+    t->rows = l.ops.count + l.calls.count + t->rows_left_out;
+    if (!rc)
+        rc = put_together(&l);
+    else
+        free(l.ops.items), free(l.calls.items);
+    sonde_vector_fini(&l.waits);
+    return rc;
+}
+
+void sonde__trace_fini(struct sonde__trace *t)
+{
+    free(t->ops);
+    free(t->calls);
+    free(t->kernels);
+    free(t->by_number);
+    *t = (struct sonde__trace){0};
+}
+
+const struct sonde__op *sonde__trace_op_of(const struct sonde__trace *t, const struct sonde__call *c)
+{
+    size_t n = c->correlation ? find_number(t, c->correlation) : t->op_count;
+    return n < t->op_count && t->ops[t->by_number[n]].correlation == c->correlation ? &t->ops[t->by_number[n]] : NULL;
+}
+
+/* ---- when kernels ran --------------------------------------------------------------- */
+
+int sonde__trace_kernels(struct sonde__trace *t, size_t first, size_t last)
+{
+    struct sonde__span *spans = realloc(t->kernels, (last - first + 1) * sizeof *spans);
+    if (!spans)
+        return SONDE_ENOMEM;
+    t->kernels = spans;
+    t->kernel_count = 0;
+    for (size_t i = first; i < last; i++) {
+        const struct sonde__op *o = &t->ops[i];
+        struct sonde__span *open = t->kernel_count ? &spans[t->kernel_count - 1] : NULL;
+        if (o->group != SONDE_GROUP_KERNEL)
+            continue;
+        if (open && o->start <= open->end)
+            open->end = o->end > open->end ? o->end : open->end;
+        else
+            spans[t->kernel_count++] = (struct sonde__span){o->start, o->end, 0};
+    }
+    for (size_t i = 1; i < t->kernel_count; i++)
+        spans[i].before = spans[i - 1].before + (spans[i - 1].end - spans[i - 1].start);
+    return 0;
+}
+
+/* How long kernels ran before `at`. */
+static uint64_t kernel_ns_before(const struct sonde__trace *t, uint64_t at)
+{
+    size_t low = 0, high = t->kernel_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (t->kernels[middle].start < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low)
+        return 0;
+    const struct sonde__span *s = &t->kernels[low - 1];
+    return s->before + ((at < s->end ? at : s->end) - s->start);
+}
+
+uint64_t sonde__trace_kernel_ns(const struct sonde__trace *t, uint64_t start, uint64_t end)
+{
+    return end > start ? kernel_ns_before(t, end) - kernel_ns_before(t, start) : 0;
+}

@@ -1,0 +1,119 @@
+/* report_advice.c - the view `advice`: what to change, most to save first. */
+#include <stdio.h>
+
+#include "analyze/advice.h"
+#include "report.h"
+
+/* Of the run's time: a rule's share of one process is of that process's time. */
+static uint64_t wall_ns(const struct report *r, const struct sonde_advice *a)
+{
+    return sonde_process_wall_ns(&r->m->processes[a->process]);
+}
+
+static bool worth_saying(const struct report *r, const struct sonde_advice *a)
+{
+    const uint64_t wall = wall_ns(r, a);
+    return !wall || (double)a->saving_ns * 100 >= r->min_percent * (double)wall;
+}
+
+static void place(const struct report *r, const struct sonde_advice *a, struct sonde_text *out)
+{
+    char more[SONDE_NUMBER_MAX];
+    if (a->node)
+        report_callers(r, out, a->node, 3);
+    if (!out->length)
+        sonde_text_add(out, "unknown");
+    if (a->places > 1)
+        sonde_text_format(out, " and %s other place%s", sonde_number_count(more, a->places - 1),
+                          a->places > 2 ? "s" : "");
+}
+
+static void print_one(const struct report *r, const struct sonde_advice *a, size_t number)
+{
+    struct sonde_text where = {0}, device = {0};
+    char saving[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
+    place(r, a, &where);
+    if (a->device)
+        report_device(r, &device, a->process, a->device);
+    report_say(r, "%zu. %s: at most %s, %s of the run", number, a->title,
+               sonde_number_time(saving, (double)a->saving_ns),
+               sonde_number_percent(share, (double)a->saving_ns, (double)wall_ns(r, a)));
+    report_say(r, "   %s", sonde_text_get(&a->evidence));
+    report_say(r, "   in %s", sonde_text_get(&where));
+    if (device.length && r->totals.devices.count > 1)
+        report_say(r, "   on device %s", sonde_text_get(&device));
+    report_say(r, "   %s", a->change);
+    fputc('\n', stdout);
+    sonde_text_fini(&where);
+    sonde_text_fini(&device);
+}
+
+static void print_limits(const struct report *r, const struct sonde_advices *advices)
+{
+    char looked_at[SONDE_NUMBER_MAX], rows[SONDE_NUMBER_MAX];
+    if (!advices->traced)
+        report_say(r, "There is no trace: the rules that look at time lines (launches, waits, copies, queues) were not "
+                      "asked. Record with --trace.");
+    if (advices->rows_looked_at < advices->rows)
+        report_say(r, "The rules looked at the first %s of %s rows of the trace.",
+                   sonde_number_count(looked_at, advices->rows_looked_at), sonde_number_count(rows, advices->rows));
+    report_say(r, "Each saving is an upper bound, seen alone; they do not add up. docs/advice.md defines the rules.");
+}
+
+int report_advice_text(const struct report *r, struct sonde_diag *diag)
+{
+    struct sonde_advices advices = {0};
+    size_t shown = 0, all = 0;
+    int rc = sonde_advice_compute(r->m, r->profile, &advices);
+    for (size_t i = 0; i < advices.items.count && !rc; i++) {
+        if (!worth_saying(r, &advices.items.items[i]))
+            continue;
+        if (!r->limit || all < r->limit)
+            print_one(r, &advices.items.items[i], ++shown);
+        all++;
+    }
+    if (rc) {
+        sonde_diag_set(diag, rc, r->path, "cannot make the advice for");
+    } else {
+        if (!all)
+            report_say(r, "No rule found %.3g %% of the run to save (--min-percent).", r->min_percent);
+        report_more(r, "advice", shown, all);
+        print_limits(r, &advices);
+    }
+    sonde_advice_fini(&advices);
+    return rc;
+}
+
+static json_t *one_json(const struct report *r, const struct sonde_advice *a)
+{
+    uint32_t nodes[8], count = a->node ? sonde_profile_callers(r->profile, a->node, nodes, 8) : 0;
+    json_t *frames = json_array();
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(frames, report_json_frame(&r->profile->nodes.items[nodes[i]]));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "rule", a->rule, "title", a->title,
+                     "change", a->change, "evidence", sonde_text_get(&a->evidence),
+                     "process", r->m->processes[a->process].name,
+                     "device", a->device ? json_integer(a->device) : json_null(), "places", (json_int_t)a->places,
+                     "count", (json_int_t)a->count, "bytes", (json_int_t)a->bytes,
+                     "looked_at_ns", (json_int_t)a->looked_at_ns, "saving_ns", (json_int_t)a->saving_ns,
+                     "frames", frames);
+}
+
+json_t *report_advice_json(const struct report *r, struct sonde_diag *diag)
+{
+    struct sonde_advices advices = {0};
+    json_t *list = json_array(), *value = NULL;
+    int rc = sonde_advice_compute(r->m, r->profile, &advices);
+    for (size_t i = 0; i < advices.items.count && !rc && (!r->limit || json_array_size(list) < r->limit); i++)
+        if (worth_saying(r, &advices.items.items[i]))
+            json_array_append_new(list, one_json(r, &advices.items.items[i]));
+    if (rc) {
+        sonde_diag_set(diag, rc, r->path, "cannot make the advice for");
+        json_decref(list);
+    } else {
+        value = json_pack("{s:b, s:I, s:I, s:o}", "traced", advices.traced, "rows", (json_int_t)advices.rows,
+                          "rows_looked_at", (json_int_t)advices.rows_looked_at, "advice", list);
+    }
+    sonde_advice_fini(&advices);
+    return value;
+}

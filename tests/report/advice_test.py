@@ -1,0 +1,249 @@
+"""advice_test.py - each rule of `sonde report DIR advice` on a program that breaks it, and on one that does not.
+
+The measurements are made by tests/cli/live.py; the expected savings are worked
+out here from docs/advice.md's definitions and the times that went in.
+"""
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+import cli  # noqa: E402
+import live  # noqa: E402
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: the Python package jsonschema is missing")
+    sys.exit(cli.SKIP)
+
+SCHEMA = os.environ.get("SONDE_SCHEMA", os.path.join(HERE, "../../docs/schema"))
+US = 1000
+LAUNCH, READ, WRITE, FINISH = "clEnqueueNDRangeKernel", "clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clFinish"
+
+
+class Program:
+    """One thread, queues on one device, and a function per place."""
+
+    def __init__(self, queues=1, kind=2, trace=True):
+        self.p = live.Process("host-1-0", 1, trace=trace)
+        self.device = self.p.device("Test GPU", kind)
+        self.thread = self.p.thread(1)
+        self.queues = [self.p.queue(self.device) for _ in range(queues)]
+        self.places = {}
+        self.now = self.p.start_ns + 1000 * US
+
+    def place(self, function):
+        if function not in self.places:
+            code = self.p.python(function, "/home/user/main.py", 7)
+            self.places[function] = self.p.node(0, self.p.frame(live.PYTHON, code))
+        return self.places[function]
+
+    def launch(self, kind, start, end, call=5 * US, queue=0, function="step", blocking=False, api=LAUNCH, **more):
+        """An operation asked for now; `start` and `end` are relative to now."""
+        enter, leave = self.now, self.now + call
+        if blocking:
+            leave = max(leave, self.now + end)
+        self.p.enqueue(self.thread, self.queues[queue], api, self.place(function), kind, enter, leave,
+                       enter + start, enter + end, name=more.pop("name", "work" if kind == "kernel" else ""), **more)
+        if blocking:
+            self.p.wait(self.thread, enter, awaited=self.p.correlation)
+        self.now = leave
+
+    def finish(self, until, queue=0, function="step"):
+        """Wait until a time relative to now."""
+        self.p.call(self.thread, FINISH, self.place(function), self.now, self.now + until)
+        self.p.wait(self.thread, self.now, queue=self.queues[queue])
+        self.now += until
+
+    def host(self, ns):
+        self.now += ns
+
+
+class Advice(cli.Case):
+    def advice(self, program, *more):
+        path = os.path.join(self.folder, "m%d.sonde" % len(os.listdir(self.folder)))
+        live.write_manifest(path, ["demo"])
+        program.p.stop_ns = max(program.p.stop_ns, program.now)
+        program.p.write(path)
+        value = json.loads(self.ok("report", path, "advice", "--json", *more).out)
+        with open(os.path.join(SCHEMA, "advice.json")) as file:
+            jsonschema.validate(value, json.load(file))
+        self.text = self.ok("report", path, "advice", *more).out
+        return value
+
+    def found(self, program, rule):
+        return [a for a in self.advice(program)["advice"] if a["rule"] == rule]
+
+    def one(self, program, rule):
+        found = self.found(program, rule)
+        self.assertEqual(len(found), 1, found)
+        return found[0]
+
+    def test_launches_that_come_too_late(self):
+        a = Program()
+        for _ in range(100):  # 5 us to launch, 3 us of kernel, 2 us of host: idle for 7 of 10
+            a.launch("kernel", 4 * US, 7 * US)
+            a.host(5 * US)
+        got = self.one(a, "launch_bound")
+        self.assertEqual((got["count"], got["saving_ns"], got["looked_at_ns"]), (99, 99 * 7 * US, 99 * 3 * US))
+        self.assertEqual(got["frames"][0]["name"], "step")
+        self.assertIn("the device waits for launches", self.text)
+
+    def test_launches_that_run_ahead(self):
+        a, end = Program(), 0
+        for i in range(100):  # 5 us to launch, 20 us of kernel
+            start = max(4 * US, end - a.now + a.p.start_ns)
+            end = a.now + start + 20 * US - a.p.start_ns
+            a.launch("kernel", start, start + 20 * US)
+        self.assertEqual(self.advice(a)["advice"], [])
+
+    def test_a_wait_before_a_copy_that_waits_itself(self):
+        a = Program()
+        for _ in range(50):  # the Nyx pattern: kernel, wait, small copy
+            a.launch("kernel", 4 * US, 30 * US, function="step")
+            a.finish(40 * US, function="sync")
+            a.launch("read", 10 * US, 12 * US, blocking=True, api=READ, size=4096, function="read")
+        got = self.one(a, "needless_wait")
+        # The kernel ended 30 after its launch, the wait 45 after, the copy started 10 later.
+        self.assertEqual((got["count"], got["saving_ns"]), (50, 50 * 25 * US))
+        self.assertEqual(got["frames"][0]["name"], "sync")
+        self.assertEqual(self.found(a, "launch_bound"), [])
+
+    def test_a_wait_whose_data_the_host_reads(self):
+        a = Program()
+        for _ in range(50):
+            a.launch("read", 4 * US, 30 * US, api=READ, size=4096)
+            a.finish(40 * US)
+            a.launch("kernel", 10 * US, 12 * US)
+        self.assertEqual(self.found(a, "needless_wait"), [])
+
+    def test_a_wait_of_another_queue(self):
+        a = Program(queues=2)
+        for _ in range(50):
+            a.launch("kernel", 4 * US, 30 * US)
+            a.finish(40 * US)
+            a.launch("kernel", 10 * US, 12 * US, queue=1)
+        self.assertEqual(self.found(a, "needless_wait"), [])
+
+    def test_copies_that_the_program_waits_for(self):
+        a = Program(queues=2)
+        for _ in range(10):
+            a.launch("kernel", 1 * US, 60 * US, queue=1)
+            # Copies from 15 to 95 after it: 50 of these 80 us without a kernel, of which 10 come before the next launch.
+            a.launch("write", 10 * US, 90 * US, blocking=True, api=WRITE, size=1 << 20)
+        got = self.one(a, "synchronous_copies")
+        self.assertEqual((got["count"], got["bytes"]), (10, 10 << 20))
+        self.assertEqual(got["saving_ns"], 10 * (80 - 45) * US)
+        self.assertEqual(got["looked_at_ns"], 10 * 90 * US)
+
+    def test_copies_of_pageable_memory(self):
+        a = Program()
+        slow = a.p.work(source="pageable", target="device")
+        fast = a.p.work(source="pinned", target="device")
+        for _ in range(10):
+            a.launch("write", 10 * US, 110 * US, api=WRITE, size=1 << 20, work=slow, function="slow")
+            a.host(200 * US)
+            a.launch("write", 10 * US, 35 * US, api=WRITE, size=1 << 20, work=fast, function="fast")
+            a.host(200 * US)
+        got = self.one(a, "pageable_copies")
+        self.assertEqual((got["count"], got["frames"][0]["name"]), (10, "slow"))
+        self.assertAlmostEqual(got["saving_ns"], 10 * 75 * US, delta=20)
+
+    def test_small_copies_in_a_row(self):
+        a = Program()
+        for _ in range(32):
+            a.launch("write", 5 * US, 6 * US, api=WRITE, size=1000)
+        got = self.one(a, "small_copies")
+        self.assertEqual((got["count"], got["bytes"]), (32, 32000))
+        # From the first start to the last end, less one copy of all: the shortest, and 32,000 bytes at 1,000 a us.
+        self.assertAlmostEqual(got["saving_ns"], (31 * 5 + 1 - 1 - 32) * US, delta=2)
+
+    def test_a_row_ends_with_a_kernel(self):
+        a = Program()
+        for i in range(32):
+            a.launch("write", 5 * US, 6 * US, api=WRITE, size=1000)
+            if i % 7 == 6:
+                a.launch("kernel", 4 * US, 5 * US)
+        self.assertEqual(self.found(a, "small_copies"), [])
+
+    def queues_in_turns(self, kind=2, **work):
+        a, free = Program(queues=2, kind=kind), 0
+        for i in range(40):  # launched 5 us apart, each 20 us, one after the other over all queues
+            start = max(a.now + 4 * US, free)
+            free = start + 20 * US
+            a.launch("kernel", start - a.now, free - a.now, queue=i % 2,
+                     work=a.p.work((64,), (64,), **work) if work else 0)
+        return a
+
+    def test_queues_that_take_turns(self):
+        got = self.one(self.queues_in_turns(), "serialized_queues")
+        self.assertEqual(got["saving_ns"], 20 * 20 * US)  # the work of one of the two
+        # On a CPU, and where each kernel fills the device, there is nothing to gain.
+        self.assertEqual(self.found(self.queues_in_turns(kind=1), "serialized_queues"), [])
+        full = self.queues_in_turns(occupancy=1000, limiter="threads")
+        self.assertEqual(self.found(full, "serialized_queues"), [])
+        few = self.queues_in_turns(occupancy=1000, limiter="grid")
+        self.assertEqual(len(self.found(few, "serialized_queues")), 1)
+
+    def test_queues_that_overlap(self):
+        a = Program(queues=2)
+        for i in range(40):
+            a.launch("kernel", 4 * US, 12 * US, queue=i % 2)
+        self.assertEqual(self.found(a, "serialized_queues"), [])
+
+    def test_code_compiled_in_the_run(self):
+        a = Program()
+        a.p.call(a.thread, "clBuildProgram", a.place("setup"), a.now, a.now + 5000 * US)
+        a.host(5000 * US)
+        a.launch("kernel", 4 * US, 12 * US)
+        got = self.one(a, "compiles")
+        self.assertEqual((got["count"], got["saving_ns"], got["frames"][0]["name"]), (1, 5000 * US, "setup"))
+
+    def test_memory_allocated_in_the_loop(self):
+        a = Program()
+        for _ in range(40):
+            node = a.p.call(a.thread, "clCreateBuffer", a.place("grow"), a.now, a.now + 10 * US)
+            a.p.object(1, node, 1 << 20, a.now, a.now + 50 * US)
+            a.host(40 * US)
+            a.launch("kernel", 4 * US, 12 * US)
+            a.p.call(a.thread, "clReleaseMemObject", a.place("grow"), a.now, a.now + 6 * US)
+            a.host(6 * US)
+        got = self.one(a, "allocates_in_loop")
+        self.assertEqual((got["count"], got["bytes"]), (40, 40 << 20))
+        self.assertEqual(got["looked_at_ns"], 40 * 16 * US)
+        self.assertEqual(got["saving_ns"], 39 * 16 * US)
+
+    def test_kernels_that_cannot_fill_the_device(self):
+        a = Program()
+        a.launch("kernel", 4 * US, 404 * US, name="thin", work=a.p.work((64,), (64,), occupancy=250, limiter="registers"))
+        a.host(500 * US)
+        a.launch("kernel", 4 * US, 404 * US, name="wide", work=a.p.work((64,), (64,), occupancy=750, limiter="shared"))
+        a.host(500 * US)
+        got = self.one(a, "low_occupancy")
+        self.assertEqual((got["count"], got["looked_at_ns"], got["saving_ns"]), (1, 400 * US, 300 * US))
+        self.assertIn("only 25 % of a multiprocessor's warps busy, limited by registers", got["evidence"])
+
+    def test_a_profile_has_its_rules_and_says_so(self):
+        a = Program(trace=False)
+        a.p.call(a.thread, "clBuildProgram", a.place("setup"), a.now, a.now + 5000 * US)
+        a.host(5000 * US)
+        a.launch("kernel", 4 * US, 12 * US)
+        a.p.owned = {key: rows for key, rows in a.p.owned.items() if key[0] == "NODE"}
+        value = self.advice(a)
+        self.assertEqual([i["rule"] for i in value["advice"]], ["compiles"])
+        self.assertFalse(value["traced"])
+        self.assertIn("There is no trace", self.text)
+
+    def test_small_savings_are_left_out(self):
+        a = Program()
+        a.p.call(a.thread, "clBuildProgram", a.place("setup"), a.now, a.now + 10 * US)
+        a.host(10 * US)
+        a.launch("kernel", 4 * US, 100000 * US)
+        a.now += 100000 * US
+        self.assertEqual(len(self.advice(a)["advice"]), 1)
+        self.assertIn("No rule found 1 % of the run", self.text)
+
+
+cli.main()
