@@ -1,0 +1,341 @@
+/* timeline.c - windows of a trace against the rows that were written; tasks on several threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyze/timeline.h"
+#include "base/parallel.h"
+#include "scene.h"
+
+/* ---- parallel ---------------------------------------------------------------------------- */
+
+struct tally { _Atomic uint32_t calls[1000], begun; uint32_t fail_at, fail_too; };
+
+static int count_task(void *user, uint32_t task)
+{
+    struct tally *t = user;
+    atomic_fetch_add(&t->calls[task], 1);
+    atomic_fetch_add(&t->begun, 1);
+    return task == t->fail_at || task == t->fail_too ? -(int)task : 0;
+}
+
+static void each_task_runs_once(void **state)
+{
+    (void)state;
+    for (uint32_t threads = 1; threads < 40; threads += 13) {
+        struct tally t = {.fail_at = 5000, .fail_too = 5000};
+        assert_int_equal(sonde_parallel_run(threads, 1000, count_task, &t), 0);
+        for (int i = 0; i < 1000; i++)
+            assert_int_equal(t.calls[i], 1);
+    }
+    assert_int_equal(sonde_parallel_run(4, 0, count_task, NULL), 0);
+}
+
+static void first_failure_counts(void **state)
+{
+    (void)state;
+    struct tally t = {.fail_at = 10, .fail_too = 10};
+    assert_int_equal(sonde_parallel_run(1, 1000, count_task, &t), -10);
+    assert_int_equal(t.begun, 11);
+    for (int round = 0; round < 50; round++) {
+        struct tally both = {.fail_at = 3, .fail_too = 4};
+        assert_int_equal(sonde_parallel_run(8, 1000, count_task, &both), -3); /* 3 has begun before 4 */
+    }
+}
+
+static void threads_from_the_environment(void **state)
+{
+    (void)state;
+    setenv("SONDE_THREADS", "7", 1);
+    assert_int_equal(sonde_parallel_threads(), 7);
+    setenv("SONDE_THREADS", "nonsense", 1);
+    assert_true(sonde_parallel_threads() >= 1);
+    setenv("SONDE_THREADS", "999999", 1);
+    assert_int_equal(sonde_parallel_threads(), 1024);
+    unsetenv("SONDE_THREADS");
+    assert_true(sonde_parallel_threads() >= 1);
+}
+
+/* ---- timeline ------------------------------------------------------------------------------ */
+
+enum { OPS = 60000, CALLS = 50000, SAMPLES = 30000, SWITCHES = 30000, QUEUES = 3, THREADS = 3, UNTIMED = 50 };
+
+struct truth { /* what was written; lanes: queues 1.., then threads */
+    struct { uint64_t from, to; uint32_t lane; } ops[OPS], calls[CALLS], samples[SAMPLES], switches[SWITCHES];
+};
+static struct truth *truth;
+static struct sonde_measurement *measurement;
+
+static uint64_t seed = 7;
+static uint64_t noise(uint64_t below)
+{
+    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    return seed % below;
+}
+
+/* Bursts and gaps; operations overlap and are out of order, some last long. */
+static void make_ops(struct scene *s, const uint32_t *queues)
+{
+    uint64_t now = 1000000;
+    for (uint32_t i = 0; i < OPS; i++) {
+        now += i % 10000 == 0 ? 50000000 : noise(300);
+        const uint64_t start = now - noise(20000), end = start + (i % 997 ? noise(500) : noise(40000000));
+        truth->ops[i].from = start, truth->ops[i].to = end, truth->ops[i].lane = queues[noise(QUEUES)];
+        scene_op(s, truth->ops[i].lane, 0, start, end, i + 1);
+        if (i % (OPS / UNTIMED) == 0) {
+            struct sonde_row_op bad = {.correlation = OPS + i, .enter_ns = now,
+                                       .flags = i % 7 ? SONDE_OP_NO_TIMES : SONDE_OP_BAD_TIME, .end_ns = noise(now)};
+            synth_add(scene_build(s), SONDE_TABLE_OP, queues[0], &bad);
+        }
+    }
+}
+
+static void make_thread(struct scene *s, uint32_t lane, uint32_t index)
+{
+    uint64_t now = 500000;
+    for (uint32_t i = index; i < CALLS; i += THREADS) {
+        const uint64_t enter = now + noise(i % 5000 ? 2000 : 90000000), leave = enter + noise(i % 777 ? 1000 : 20000000);
+        truth->calls[i].from = enter, truth->calls[i].to = leave, truth->calls[i].lane = lane;
+        scene_call(s, lane, 0, enter, leave, i + 1);
+        scene_wait(s, lane, enter);
+        now = leave;
+    }
+    now = 0;
+    for (uint32_t i = index; i < SAMPLES; i += THREADS) {
+        now += 1 + noise(15000);
+        truth->samples[i].from = truth->samples[i].to = now, truth->samples[i].lane = lane;
+        scene_sample(s, lane, 0, now, i);
+        const uint64_t out = now + noise(50), in = i + THREADS >= SWITCHES ? 0 : out + noise(4000);
+        truth->switches[i].from = out, truth->switches[i].to = in ? in : UINT64_MAX, truth->switches[i].lane = lane;
+        scene_switch(s, lane, out, in, i);
+    }
+}
+
+static int make(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t device = scene_device(s, "gpu");
+    uint32_t queues[QUEUES];
+    (void)state;
+    truth = calloc(1, sizeof *truth);
+    for (int i = 0; i < QUEUES; i++)
+        queues[i] = scene_queue(s, device);
+    make_ops(s, queues);
+    for (uint32_t i = 0; i < THREADS; i++)
+        make_thread(s, scene_thread(s), i);
+    measurement = scene_open(s);
+    return 0;
+}
+
+static int unmake(void **state)
+{
+    (void)state;
+    sonde_measurement_close(measurement);
+    free(truth);
+    return 0;
+}
+
+/* What each part saw, per row that was written: windows it was in. */
+struct sightings {
+    _Atomic uint32_t ops[OPS], calls[CALLS], samples[SAMPLES], switches[SWITCHES], waits, untimed, windows, most_rows;
+};
+
+static const struct sonde_timeline_plan *checked_plan;
+
+#define IN(t, w) ((t).from < (w)->to_ns && ((t).to > (w)->from_ns || (t).from >= (w)->from_ns))
+
+static void check_neighbours(const struct sonde_time_window *w, const struct sonde_time_lane *lane)
+{
+    const void *before = NULL, *after = NULL;
+    uint64_t last = 0, first = UINT64_MAX;
+    for (uint32_t i = 0; i < CALLS; i++) {
+        if (truth->calls[i].lane != lane->lane)
+            continue;
+        if (!IN(truth->calls[i], w) && truth->calls[i].to <= w->from_ns)
+            before = &truth->calls[i], last = truth->calls[i].to;
+        if (truth->calls[i].from >= w->to_ns && truth->calls[i].from < first)
+            after = &truth->calls[i], first = truth->calls[i].from;
+    }
+    assert_int_equal(before != NULL, lane->call_before != NULL);
+    assert_int_equal(after != NULL, lane->call_after != NULL);
+    if (before)
+        assert_int_equal(last, lane->call_before->leave_ns);
+    if (after)
+        assert_int_equal(first, lane->call_after->enter_ns);
+    const void *sample_before = NULL, *sample_after = NULL;
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        if (truth->samples[i].lane != lane->lane)
+            continue;
+        if (truth->samples[i].from < w->from_ns)
+            sample_before = &truth->samples[i], last = truth->samples[i].from;
+        if (truth->samples[i].from >= w->to_ns && !sample_after)
+            sample_after = &truth->samples[i], first = truth->samples[i].from;
+    }
+    assert_int_equal(sample_before != NULL, lane->sample_before != NULL);
+    assert_int_equal(sample_after != NULL, lane->sample_after != NULL);
+    if (sample_before)
+        assert_int_equal(last, lane->sample_before->time_ns);
+    if (sample_after)
+        assert_int_equal(first, lane->sample_after->time_ns);
+}
+
+static int see(void *user, const struct sonde_time_window *w)
+{
+    struct sightings *seen = user;
+    uint32_t rows = 0;
+    atomic_fetch_add(&seen->windows, 1);
+    assert_int_equal(w->from_ns, checked_plan->borders[w->number]);
+    for (uint32_t k = 0; k < w->lane_count; k++) {
+        const struct sonde_time_lane *lane = &w->lanes[k];
+        for (uint32_t i = 0; i < lane->op_count; i++) {
+            assert_true(!i || lane->ops[i - 1].start_ns <= lane->ops[i].start_ns);
+            atomic_fetch_add(&seen->ops[lane->ops[i].correlation - 1], 1);
+        }
+        for (uint32_t i = 0; i < lane->call_count; i++) {
+            assert_true(!i || lane->calls[i - 1].enter_ns <= lane->calls[i].enter_ns);
+            atomic_fetch_add(&seen->calls[lane->calls[i].correlation - 1], 1);
+        }
+        for (uint32_t i = 0; i < lane->sample_count; i++)
+            atomic_fetch_add(&seen->samples[lane->samples[i].cpu_ns], 1);
+        for (uint32_t i = 0; i < lane->switch_count; i++)
+            atomic_fetch_add(&seen->switches[lane->switches[i].flags], 1);
+        if (lane->kind == SONDE_LANE_KIND_THREAD) { /* a wait for each call, also for one entered earlier */
+            assert_int_equal(lane->wait_count, lane->call_count);
+            for (uint32_t i = 0; i < lane->call_count; i++)
+                assert_int_equal(lane->waits[i].enter_ns, lane->calls[i].enter_ns);
+            check_neighbours(w, lane);
+        }
+        atomic_fetch_add(&seen->untimed, lane->untimed_count);
+        rows += lane->op_count + lane->call_count + lane->sample_count + lane->switch_count + lane->wait_count;
+    }
+    if (rows > atomic_load(&seen->most_rows))
+        atomic_store(&seen->most_rows, rows);
+    return 0;
+}
+
+static uint32_t windows_of(uint64_t from, uint64_t to)
+{
+    struct { uint64_t from, to; } t = {from, to};
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < checked_plan->window_count; i++) {
+        struct { uint64_t from_ns, to_ns; } w = {checked_plan->borders[i], checked_plan->borders[i + 1]};
+        count += IN(t, &w);
+    }
+    return count;
+}
+
+static void check_windows(uint64_t window_rows, uint32_t threads)
+{
+    const struct sonde_timeline_options options = {
+        .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH |
+                  1u << SONDE_TABLE_WAIT,
+        .window_rows = window_rows, .threads = threads};
+    struct sonde_timeline_plan plan = {0};
+    struct sightings *seen = calloc(1, sizeof *seen);
+    assert_int_equal(sonde_timeline_plan(&measurement->processes[0], &options, &plan), 0);
+    checked_plan = &plan;
+    assert_int_equal(plan.rows, OPS + UNTIMED + 2 * CALLS + SAMPLES + SWITCHES);
+    assert_int_equal(plan.borders[0], 0);
+    assert_true(plan.borders[plan.window_count] == UINT64_MAX);
+    assert_int_equal(sonde_timeline_run(&plan, see, seen), 0);
+    assert_int_equal(seen->windows, plan.window_count);
+    for (uint32_t i = 0; i < OPS; i++)
+        assert_int_equal(seen->ops[i], windows_of(truth->ops[i].from, truth->ops[i].to));
+    for (uint32_t i = 0; i < CALLS; i++)
+        assert_int_equal(seen->calls[i], windows_of(truth->calls[i].from, truth->calls[i].to));
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        assert_int_equal(seen->samples[i], 1);
+    for (uint32_t i = 0; i < SWITCHES; i++)
+        assert_int_equal(seen->switches[i], windows_of(truth->switches[i].from, truth->switches[i].to));
+    assert_int_equal(seen->untimed, UNTIMED);
+    if (plan.rows > 2 * window_rows) {
+        assert_true(plan.window_count > plan.rows / window_rows / 2);
+        assert_true(seen->most_rows < 4 * window_rows + 1000); /* about as many as wanted */
+    }
+    sonde_timeline_fini(&plan);
+    free(seen);
+}
+
+static void every_row_is_in_its_windows(void **state)
+{
+    (void)state;
+    check_windows(1u << 30, 1);
+    check_windows(100000, 1);
+    check_windows(100000, 3);
+    check_windows(10000, 1);
+    check_windows(10000, 5);
+}
+
+static int add_rows(void *user, const struct sonde_time_window *w)
+{
+    for (uint32_t k = 0; k < w->lane_count; k++)
+        atomic_fetch_add((_Atomic uint64_t *)user, w->lanes[k].op_count);
+    return 0;
+}
+
+static void only_what_is_asked_for(void **state)
+{
+    const struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP, .from_ns = 60000000, .to_ns = 60500000};
+    struct sonde_timeline_plan plan = {0};
+    _Atomic uint64_t rows = 0;
+    uint64_t expected = 0;
+    (void)state;
+    for (uint32_t i = 0; i < OPS; i++)
+        expected += truth->ops[i].from < options.to_ns && (truth->ops[i].to > options.from_ns || truth->ops[i].from >= options.from_ns);
+    assert_int_equal(sonde_timeline_plan(&measurement->processes[0], &options, &plan), 0);
+    assert_int_equal(plan.lane_count, QUEUES);
+    assert_int_equal(sonde_timeline_run(&plan, add_rows, &rows), 0);
+    assert_int_equal(rows, expected);
+    assert_true(rows > 0);
+    sonde_timeline_fini(&plan);
+}
+
+static int stop_at_two(void *user, const struct sonde_time_window *w)
+{
+    (void)user;
+    return w->number == 2 ? 42 : 0;
+}
+
+static void a_function_can_stop(void **state)
+{
+    const struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP, .window_rows = 5000, .threads = 2};
+    struct sonde_timeline_plan plan = {0};
+    (void)state;
+    assert_int_equal(sonde_timeline_plan(&measurement->processes[0], &options, &plan), 0);
+    assert_int_equal(sonde_timeline_run(&plan, stop_at_two, NULL), 42);
+    sonde_timeline_fini(&plan);
+}
+
+static void nothing_is_one_window(void **state)
+{
+    struct sonde_measurement *m = scene_open(scene_create());
+    const struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP};
+    struct sonde_timeline_plan plan = {0};
+    _Atomic uint64_t rows = 0;
+    (void)state;
+    assert_int_equal(sonde_timeline_plan(&m->processes[0], &options, &plan), 0);
+    assert_int_equal(plan.window_count, 1);
+    assert_int_equal(sonde_timeline_run(&plan, add_rows, &rows), 0);
+    sonde_timeline_fini(&plan);
+    sonde_measurement_close(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_task_runs_once),
+        cmocka_unit_test(first_failure_counts),
+        cmocka_unit_test(threads_from_the_environment),
+        cmocka_unit_test(every_row_is_in_its_windows),
+        cmocka_unit_test(only_what_is_asked_for),
+        cmocka_unit_test(a_function_can_stop),
+        cmocka_unit_test(nothing_is_one_window),
+    };
+    return cmocka_run_group_tests(tests, make, unmake);
+}
