@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MOST = 32 << 20 }; /* of operations, of calls: 2 GB of each would be too much to ask */
+enum { ROWS_MOST = 8 << 20 }; /* of operations, of calls: 1.3 GB in all */
 
 struct held { uint64_t enter, waiter, awaited; uint32_t thread, lane; };
 
@@ -203,6 +203,14 @@ static void name_calls(struct sonde__trace *t)
     }
 }
 
+static bool calls_sorted(const struct sonde__trace *t)
+{
+    for (size_t i = 1; i < t->call_count; i++)
+        if (by_thread(&t->calls[i - 1], &t->calls[i]) > 0)
+            return false;
+    return true;
+}
+
 static int put_together(struct loading *l)
 {
     struct sonde__trace *t = l->t;
@@ -215,7 +223,7 @@ static int put_together(struct loading *l)
         return SONDE_ENOMEM;
     if (t->op_count)
         qsort(t->ops, t->op_count, sizeof *t->ops, by_device);
-    if (t->call_count)
+    if (!calls_sorted(t))
         qsort(t->calls, t->call_count, sizeof *t->calls, by_thread);
     for (size_t i = 0; i < t->op_count; i++)
         t->by_number[i] = (uint32_t)i;
