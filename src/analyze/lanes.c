@@ -114,7 +114,8 @@ static void add_profile(struct sonde_lane_use *uses, const struct sonde_process 
 {
     for (uint32_t i = 1; i < p->profile_count; i++) {
         const struct sonde_row_profile *row = &p->profiles[i];
-        if (row->lane && row->lane < p->lane_count) {
+        /* On a thread's lane it is CPU time of samples. */
+        if (row->lane && row->lane < p->lane_count && p->lanes[row->lane].kind != SONDE_LANE_KIND_THREAD) {
             uses[row->lane - 1].count += row->count;
             uses[row->lane - 1].sum_ns += row->sum_ns;
         }

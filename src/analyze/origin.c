@@ -150,7 +150,10 @@ void sonde_metrics_add(struct sonde_metrics *sum, const struct sonde_metrics *mo
     sum->bytes += more->bytes;
     sum->api_calls += more->api_calls;
     sum->api_ns += more->api_ns;
+    sum->sync_ns += more->sync_ns;
     sum->queue_ns += more->queue_ns;
+    sum->samples += more->samples;
+    sum->cpu_ns += more->cpu_ns;
 }
 
 static int by_time(const void *left, const void *right)

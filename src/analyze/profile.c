@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api.h"
 #include "base/text.h"
 #include "pyline.h"
 #include "symbols.h"
@@ -298,10 +299,19 @@ static struct sonde_group *find_group(struct sonde_profile *profile, bool api, u
     return api ? &profile->apis.items[at] : &profile->ops.items[at];
 }
 
-static struct sonde_metrics metrics_of(const struct sonde_row_profile *row)
+/* A row of an API call has no lane, one of operations a queue's, one of samples a thread's. */
+static bool is_sample_row(const struct sonde_process *p, const struct sonde_row_profile *row)
 {
-    if (row->lane == 0)
-        return (struct sonde_metrics){.api_calls = row->count, .api_ns = row->sum_ns};
+    return row->lane && row->lane < p->lane_count && p->lanes[row->lane].kind == SONDE_LANE_KIND_THREAD;
+}
+
+static struct sonde_metrics metrics_of(const struct sonde_row_profile *row, const struct sonde_cct_node *node)
+{
+    if (row->lane == 0) {
+        bool waits = node->kind == SONDE_FRAME_API && sonde_api_class(node->name) == SONDE_API_WAITS;
+        return (struct sonde_metrics){.api_calls = row->count, .api_ns = row->sum_ns,
+                                      .sync_ns = waits ? row->sum_ns : 0};
+    }
     return (struct sonde_metrics){
         .operations = row->count, .timed = row->timed, .failed = row->failed,
         .device_ns = row->sum_ns, .bytes = row->bytes,
@@ -317,8 +327,14 @@ static int add_row(struct builder *b, const struct sonde_row_profile *row)
         return 0;
     if (locate(b, row->node, &at))
         return SONDE_ENOMEM;
-    struct sonde_metrics metrics = metrics_of(row);
     struct sonde_cct_node *node = &profile->nodes.items[at];
+    if (is_sample_row(b->process, row)) {
+        sonde_metrics_add(&node->self, &(struct sonde_metrics){.samples = row->count, .cpu_ns = row->sum_ns});
+        profile->sampled = true;
+        profile->unknown_nodes += at == 0;
+        return 0;
+    }
+    struct sonde_metrics metrics = metrics_of(row, node);
     bool api = row->lane == 0, known = node->kind == (api ? SONDE_FRAME_API : SONDE_FRAME_OP);
     if (!known)
         profile->unknown_nodes++;
@@ -355,6 +371,7 @@ static int add_process(struct builder *b)
 {
     const struct sonde_process *p = b->process;
     int rc = sonde_symbols_find(p, &b->symbols);
+    b->profile->sampled |= p->header.cpu_sampling != SONDE_CPU_NONE;
     if (!rc)
         rc = locate_links(b);
     for (uint32_t i = 1; i < p->profile_count && !rc; i++)

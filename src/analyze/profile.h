@@ -10,6 +10,7 @@
 #ifndef SONDE_ANALYZE_PROFILE_H
 #define SONDE_ANALYZE_PROFILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -26,7 +27,10 @@ struct sonde_metrics {
     uint64_t bytes;
     uint64_t api_calls;
     uint64_t api_ns;     /* host time inside API calls */
+    uint64_t sync_ns;    /* of it, in calls that wait for earlier work (api.h: SONDE_API_WAITS) */
     uint64_t queue_ns;   /* from the enqueue's API call to the start on the device */
+    uint64_t samples;    /* of the CPU side */
+    uint64_t cpu_ns;     /* CPU time that they stand for */
 };
 
 enum sonde_cct_origin {  /* whose code a frame is; decides what "called from" shows */
@@ -61,6 +65,7 @@ struct sonde_profile {
     SONDE_VECTOR(struct sonde_group) ops;      /* by device time, most first */
     SONDE_VECTOR(struct sonde_group) apis;     /* by host time, most first */
     uint64_t operations[SONDE_OP_KIND_COUNT];  /* counts by kind */
+    bool     sampled;                          /* CPU time is known: at least one process was sampled */
     uint64_t unknown_nodes;                    /* accumulators whose calling context was lost with a damaged chunk */
     struct sonde_arena  arena;                 /* private from here on */
     struct sonde_intern strings;

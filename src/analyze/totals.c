@@ -102,8 +102,10 @@ static void count_operations(const struct sonde_process *p, uint64_t operations[
 {
     for (uint32_t i = 1; i < p->profile_count; i++) {
         uint32_t lane = p->profiles[i].lane;
-        uint32_t device = lane && lane < p->lane_count ? p->lanes[lane].device : 0;
-        if (lane && device < DEVICES)
+        bool known = lane && lane < p->lane_count;
+        uint32_t device = known ? p->lanes[lane].device : 0;
+        bool thread = known && p->lanes[lane].kind == SONDE_LANE_KIND_THREAD; /* samples of the CPU side */
+        if (lane && !thread && device < DEVICES)
             operations[device] += p->profiles[i].count;
     }
 }

@@ -1,0 +1,52 @@
+/* view_build.h - between view.c, view_flat.c and view_objects.c: a view while it is made.
+ */
+#ifndef SONDE_ANALYZE_VIEW_BUILD_H
+#define SONDE_ANALYZE_VIEW_BUILD_H
+
+#include "view.h"
+
+enum { SONDE__INSIDE = 1, SONDE__HIDDEN = 2 };
+
+/* Sums of one side, by metric. */
+struct sonde__sums { double of[SONDE_METRIC_COUNT]; };
+
+struct sonde__entity { struct sonde_view_frame frame; uint32_t node; };
+
+struct sonde__viewer {
+    const struct sonde_profile     *profile;
+    const struct sonde_view_config *config;
+    struct sonde_view  *view;
+    size_t              nodes;
+    struct sonde__sums *self, *total; /* [tree node]; 0 outside of the root's context */
+    uint8_t            *state;        /* [tree node]: SONDE__INSIDE, SONDE__HIDDEN */
+    uint32_t           *up;           /* [tree node]: nearest ancestor that is shown; 0 none */
+    uint32_t           *entity;       /* [tree node]: number of its routine; 0 none */
+    SONDE_VECTOR(struct sonde__entity) entities;
+    struct sonde_map    by_key;
+};
+
+/* A row that competes for its place among others. */
+struct sonde__candidate { double weight, second; uint32_t id; };
+
+void sonde__sums_add(struct sonde__sums *to, const struct sonde__sums *more);
+
+/* Append a row with its values. 0 or ENOMEM; *out its number. */
+int sonde__view_emit(struct sonde__viewer *v, uint32_t parent, uint32_t depth, const struct sonde__entity *entity,
+                     const struct sonde__sums *inclusive, const struct sonde__sums *exclusive, uint32_t *out);
+
+/* Figure that rows are sorted by. */
+struct sonde__candidate sonde__view_weigh(const struct sonde__viewer *v, const struct sonde__sums *inclusive,
+                                          const struct sonde__sums *exclusive, uint32_t id);
+
+/* Sort largest first and drop those below min_percent of the whole, which row 0 is. Returns how many stay. */
+size_t sonde__view_rank(struct sonde__viewer *v, struct sonde__candidate *list, size_t count);
+
+/* Number the routines of the tree nodes by `by` into v->entity and v->entities. */
+int sonde__view_entities(struct sonde__viewer *v, enum sonde_view_by by);
+
+/* Fill the view after its row 0. 0 or a negative code. */
+int sonde__view_flat(struct sonde__viewer *v);
+int sonde__view_bottom_up(struct sonde__viewer *v);
+int sonde__view_objects(struct sonde__viewer *v, struct sonde_diag *diag);
+
+#endif

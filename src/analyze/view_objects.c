@@ -1,0 +1,124 @@
+/* view_objects.c - the flat view by data object: which memory the operations worked on.
+ *
+ * An accumulator of the profile knows no object, so this one reads the trace.
+ * Objects are one row where they are of one kind and were allocated by one
+ * calling context. What is left of each figure (operations that named no object,
+ * or whose rows are missing in the trace; API and CPU time) is a row of its own.
+ */
+#include <stdlib.h>
+
+#include "view_build.h"
+
+struct site { uint32_t kind, node; struct sonde__sums sums; };
+
+struct scan {
+    struct sonde__viewer *v;
+    const struct sonde_process *process;
+    uint32_t index;
+    SONDE_VECTOR(struct site) sites;
+    struct sonde_map by_key;
+};
+
+static double span(uint64_t from, uint64_t to)
+{
+    return from && to > from ? (double)(to - from) : 0;
+}
+
+/* As the agent and sonde_profile_build do it for the profile. */
+static struct sonde__sums figures(const struct sonde_row_op *op)
+{
+    struct sonde__sums s = {0};
+    s.of[SONDE_METRIC_OPS] = 1;
+    s.of[SONDE_METRIC_BYTES] = (double)op->bytes;
+    s.of[SONDE_METRIC_FAILED] = op->flags & SONDE_OP_FAILED ? 1 : 0;
+    if (op->flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME) || op->kind == SONDE_OP_COLLECTIVE)
+        return s;
+    s.of[SONDE_METRIC_TIMED] = 1;
+    s.of[SONDE_METRIC_GPU] = (double)(op->end_ns - op->start_ns);
+    s.of[SONDE_METRIC_QUEUE] = span(op->enter_ns, op->queued_ns) + span(op->queued_ns, op->submit_ns) +
+                               span(op->submit_ns, op->start_ns);
+    return s;
+}
+
+static int add_op(struct scan *s, const struct sonde_row_op *op)
+{
+    const struct sonde_process *p = s->process;
+    const struct sonde_profile *profile = s->v->profile;
+    if (!op->object || op->object >= p->object_count ||
+        !(s->v->state[sonde_profile_locate(profile, s->index, op->node)] & SONDE__INSIDE))
+        return 0;
+    uint32_t kind = p->objects[op->object].kind;
+    uint32_t node = sonde_profile_locate(profile, s->index, p->objects[op->object].node);
+    uint64_t key = (uint64_t)kind << 32 | node, at;
+    if (!sonde_map_get(&s->by_key, key, &at)) {
+        at = s->sites.count;
+        if (sonde_map_put(&s->by_key, key, at) || sonde_vector_push(&s->sites, (struct site){.kind = kind, .node = node}))
+            return SONDE_ENOMEM;
+    }
+    const struct sonde__sums sums = figures(op);
+    sonde__sums_add(&s->sites.items[at].sums, &sums);
+    return 0;
+}
+
+static int add_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    const struct sonde_row_op *op = rows;
+    int rc = 0;
+    (void)lane;
+    for (uint32_t i = 0; i < count && !rc; i++)
+        rc = add_op(user, &op[i]);
+    return rc;
+}
+
+static int emit(struct scan *s, const struct sonde__candidate *list, size_t count)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc; i++) {
+        const struct site *site = &s->sites.items[list[i].id];
+        struct sonde_view_frame frame = {.kind = site->kind ? SONDE_VIEW_OBJECT : 0, .op = (uint16_t)site->kind,
+                                         .name = "", .file = "", .module = ""};
+        uint32_t row;
+        rc = sonde__view_emit(s->v, 0, 1, &(struct sonde__entity){frame, site->node}, &site->sums, &site->sums, &row);
+    }
+    return rc;
+}
+
+static int rank(struct scan *s)
+{
+    struct sonde__candidate *list;
+    struct site rest = {0};
+    int rc;
+    for (size_t i = 0; i < s->v->nodes; i++)
+        sonde__sums_add(&rest.sums, &s->v->self[i]);
+    for (size_t i = 0; i < s->sites.count; i++)
+        for (int k = 0; k < SONDE_METRIC_COUNT; k++)
+            rest.sums.of[k] -= s->sites.items[i].sums.of[k];
+    if (sonde_vector_push(&s->sites, rest))
+        return SONDE_ENOMEM;
+    list = malloc(s->sites.count * sizeof *list);
+    if (!list)
+        return SONDE_ENOMEM;
+    for (uint32_t i = 0; i < s->sites.count; i++)
+        list[i] = sonde__view_weigh(s->v, &s->sites.items[i].sums, &s->sites.items[i].sums, i);
+    rc = emit(s, list, sonde__view_rank(s->v, list, s->sites.count));
+    free(list);
+    return rc;
+}
+
+int sonde__view_objects(struct sonde__viewer *v, struct sonde_diag *diag)
+{
+    const struct sonde_measurement *m = v->config->m;
+    struct scan s = {.v = v};
+    int rc = 0;
+    for (; m && s.index < m->process_count && !rc; s.index++) {
+        s.process = &m->processes[s.index];
+        rc = sonde_process_trace(s.process, SONDE_TABLE_OP, 0, 0, UINT64_MAX, add_ops, &s);
+    }
+    if (rc)
+        sonde_diag_set(diag, rc, m->path, "cannot read the trace of");
+    else
+        rc = rank(&s);
+    sonde_vector_fini(&s.sites);
+    sonde_map_fini(&s.by_key);
+    return rc;
+}
