@@ -97,9 +97,11 @@
     X(clSharedMemAllocINTEL)                  \
     X(clMemFreeINTEL)                         \
     X(clMemBlockingFreeINTEL)                 \
+    X(clSetKernelArgMemPointerINTEL)          \
     X(clCreateCommandQueueWithPropertiesKHR)
 
-/* Queries that must answer as without us; never recorded (queries.c). */
+/* Queries that must answer as without us, and what tells of events and arguments;
+ * never recorded (queries.c, arguments.c). */
 #define SONDE_CL_QUERY_MAP(X)                    \
     X(clGetPlatformIDs)                          \
     X(clGetDeviceIDs)                            \
@@ -112,6 +114,12 @@
     X(clGetKernelInfo)                           \
     X(clGetEventInfo)                            \
     X(clGetEventProfilingInfo)                   \
+    X(clCreateUserEvent)                         \
+    X(clCreateEventFromGLsyncKHR)                \
+    X(clCreateEventFromEGLSyncKHR)               \
+    X(clSetKernelArg)                            \
+    X(clSetKernelArgSVMPointer)                  \
+    X(clSetKernelExecInfo)                       \
     X(clReleaseEvent)                            \
     X(clSetContextDestructorCallback)            \
     X(clSetMemObjectDestructorCallback)          \

@@ -7,18 +7,34 @@
 
 /* ---- waits -------------------------------------------------------------------- */
 
-static void waited(const struct sonde_call *made_by)
+static void finished(struct sonde_call *made_by, cl_command_queue handle, cl_int status)
 {
-    if (made_by)
-        sonde_harvest(false);
+    const struct sonde_cl_queue *queue = sonde__cl_queue(handle);
+    const uint32_t lane =
+        queue && status == CL_SUCCESS ? atomic_load_explicit(&queue->lane, memory_order_acquire) : 0;
+    if (!made_by)
+        return;
+    if (lane) /* else it has had no operation */
+        sonde_call_waits(made_by, &(struct sonde_wait){ .lane = lane });
+    sonde_harvest(false);
 }
 
-CALL(cl_int, clFinish, (cl_command_queue queue), (queue), queue, waited(made_by))
+/* An event that failed was waited for as well. */
+static void waited(struct sonde_call *made_by, cl_uint count, const cl_event *events, cl_int status)
+{
+    if (!made_by)
+        return;
+    if (status == CL_SUCCESS || status == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+        sonde__cl_events_awaited(made_by, 0, count, events);
+    sonde_harvest(false);
+}
+
+CALL(cl_int, clFinish, (cl_command_queue queue), (queue), queue, finished(made_by, queue, result))
 
 CALL(cl_int, clFlush, (cl_command_queue queue), (queue), queue, NOTHING)
 
 CALL(cl_int, clWaitForEvents, (cl_uint count, const cl_event *events), (count, events),
-     count && events ? events[0] : NULL, waited(made_by))
+     count && events ? events[0] : NULL, waited(made_by, count, events, result))
 
 /* ---- programs and kernels -------------------------------------------------------- */
 
@@ -66,7 +82,7 @@ CALL(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *e
      (program, name, error), program, sonde__cl_kernel_made(result))
 
 CALL(cl_kernel, clCloneKernel, (cl_kernel source, cl_int *error), (source, error), source,
-     sonde__cl_kernel_made(result))
+     sonde__cl_kernel_made(result), sonde__cl_kernel_cloned(source, result))
 
 /* `count` is room; how many were made may be fewer, and the rest is not ours to read. */
 static void kernels_made(const cl_icd_dispatch *real, cl_program program, cl_uint room,

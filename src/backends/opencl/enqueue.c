@@ -11,7 +11,8 @@
 #include "hook.h"
 
 bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
-                             cl_command_queue queue, cl_event *event)
+                             cl_command_queue queue, cl_uint wait_count, const cl_event *wait_list,
+                             cl_event *event)
 {
     sonde__cl_clean_point();
     if (!sonde_call_begin(&enqueue->call, api))
@@ -19,6 +20,8 @@ bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
     enqueue->queue = sonde__cl_queue(queue);
     enqueue->own = NULL;
     enqueue->event = event ? event : &enqueue->own;
+    enqueue->wait_count = wait_count;
+    enqueue->wait_list = wait_list;
     /* The first operation of a device tells its clock. Its record exists from
      * the queue's first operation on; until then nobody knows, so look always. */
     struct sonde_cl_device *device =
@@ -38,10 +41,32 @@ static void probe(struct sonde_cl_enqueue *enqueue, uint64_t token)
         sonde__cl_clock_probe(device->clock, token, &enqueue->before);
 }
 
+static bool out_of_order(const struct sonde_cl_queue *queue)
+{
+    return atomic_load_explicit(&queue->asked, memory_order_relaxed)
+           & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+}
+
+/* What the operation `own` waits for, and what the call waited for. An in-order
+ * queue orders by itself; that later work waits for a barrier its kind says. */
+static void tell_waits(struct sonde_cl_enqueue *enqueue, const struct sonde_submit *submit,
+                       uint64_t own, bool blocking)
+{
+    if (blocking)
+        sonde_call_waits(&enqueue->call, &(struct sonde_wait){ .op = own });
+    if (enqueue->wait_count)
+        sonde__cl_events_awaited(&enqueue->call, own, enqueue->wait_count, enqueue->wait_list);
+    else if ((submit->kind == SONDE_OP_MARKER || submit->kind == SONDE_OP_BARRIER)
+             && out_of_order(enqueue->queue))
+        sonde_call_waits(&enqueue->call,
+                         &(struct sonde_wait){ .waiter = own, .lane = submit->lane });
+}
+
 void sonde__cl_enqueue_end(struct sonde_cl_enqueue *enqueue, cl_int status, bool blocking,
                            struct sonde_submit *submit, cl_command_queue queue)
 {
     cl_event event = *enqueue->event;
+    uint64_t own = 0;
     if (status == CL_SUCCESS && !enqueue->queue)
         enqueue->queue = sonde__cl_queue_used(queue);
     if (status == CL_SUCCESS && enqueue->queue) {
@@ -51,10 +76,14 @@ void sonde__cl_enqueue_end(struct sonde_cl_enqueue *enqueue, cl_int status, bool
             sonde__cl_target(event)->clRetainEvent(event);
         if (enqueue->probing)
             probe(enqueue, submit->token);
-        sonde_call_submit(&enqueue->call, submit);
+        own = sonde_call_submit(&enqueue->call, submit);
+        if (own)
+            tell_waits(enqueue, submit, own, blocking);
     } else if (enqueue->own) {
         sonde__cl_target(enqueue->own)->clReleaseEvent(enqueue->own);
     }
+    if (status == CL_SUCCESS && enqueue->event != &enqueue->own)
+        sonde__cl_event_made(event, own);
     if (blocking)
         sonde_harvest(false);
     sonde_call_end(&enqueue->call);
@@ -70,18 +99,47 @@ static uint64_t image_bytes(cl_mem image, const size_t *region)
     return region_items(region) * sonde__cl_pixel_bytes(image);
 }
 
-/* The one object that an operation is about; 0 where there are several. */
-static uint32_t only_object(cl_uint count, const cl_mem *objects)
+/* The one object that an operation is about; 0 where there are several, which are then used. */
+static uint32_t only_object(const struct sonde_call *call, cl_uint count, const cl_mem *objects)
 {
-    return count == 1 && objects ? sonde__cl_mem_object(objects[0]) : 0;
+    enum { MOST = 64 };
+    uint32_t used[MOST];
+    if (count == 1 && objects)
+        return sonde__cl_mem_object(objects[0]);
+    for (cl_uint i = 0, n = 0; objects && i < count; i++) {
+        used[n++] = sonde__cl_mem_object(objects[i]);
+        if (n == MOST || i + 1 == count) {
+            sonde_call_uses(call, used, n);
+            n = 0;
+        }
+    }
+    return 0;
+}
+
+/* The same for shared virtual memory. */
+static uint32_t only_pointer(const struct sonde_call *call, cl_uint count, const void *const *pointers)
+{
+    enum { MOST = 64 };
+    uint32_t used[MOST];
+    if (count == 1 && pointers)
+        return sonde__cl_svm_object(pointers[0]);
+    for (cl_uint i = 0, n = 0; pointers && i < count; i++) {
+        used[n++] = sonde__cl_svm_object(pointers[i]);
+        if (n == MOST || i + 1 == count) {
+            sonde_call_uses(call, used, n);
+            n = 0;
+        }
+    }
+    return 0;
 }
 
 /* ---- kernels -------------------------------------------------------------- */
 
-static struct sonde_submit launch(cl_kernel handle, cl_uint dims, const size_t *global,
-                                  const size_t *local)
+static struct sonde_submit launch(const struct sonde_call *call, cl_kernel handle, cl_uint dims,
+                                  const size_t *global, const size_t *local)
 {
     struct sonde_cl_kernel *kernel = sonde__cl_kernel(handle);
+    sonde__cl_kernel_uses(call, kernel);
     return (struct sonde_submit){
         .kind = SONDE_OP_KERNEL,
         .name = sonde__cl_kernel_name(handle, kernel),
@@ -93,18 +151,18 @@ ENQUEUE(clEnqueueNDRangeKernel,
         (cl_command_queue command_queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
          const size_t *global, const size_t *local, WAITS),
         (command_queue, kernel, dims, offset, global, local, WAITED), false,
-        launch(kernel, dims, global, local))
+        launch(&enqueue.call, kernel, dims, global, local))
 
 static const size_t single = 1;
 
 ENQUEUE(clEnqueueTask, (cl_command_queue command_queue, cl_kernel kernel, WAITS),
-        (command_queue, kernel, WAITED), false, launch(kernel, 1, &single, &single))
+        (command_queue, kernel, WAITED), false, launch(&enqueue.call, kernel, 1, &single, &single))
 
 ENQUEUE(clEnqueueNativeKernel,
         (cl_command_queue command_queue, void(CL_CALLBACK *function)(void *), void *args,
          size_t args_bytes, cl_uint count, const cl_mem *objects, const void **locations, WAITS),
         (command_queue, function, args, args_bytes, count, objects, locations, WAITED), false,
-        op(SONDE_OP_NATIVE, 0, only_object(count, objects)))
+        op(SONDE_OP_NATIVE, 0, only_object(&enqueue.call, count, objects)))
 
 /* ---- buffers ----------------------------------------------------------------- */
 
@@ -140,7 +198,8 @@ ENQUEUE(clEnqueueCopyBuffer,
         (cl_command_queue command_queue, cl_mem source, cl_mem target, size_t source_offset,
          size_t target_offset, size_t bytes, WAITS),
         (command_queue, source, target, source_offset, target_offset, bytes, WAITED), false,
-        op(SONDE_OP_COPY, bytes, 0))
+        between(&enqueue.call, SONDE_OP_COPY, bytes, sonde__cl_mem_object(source),
+                sonde__cl_mem_object(target)))
 
 ENQUEUE(clEnqueueCopyBufferRect,
         (cl_command_queue command_queue, cl_mem source, cl_mem target,
@@ -149,7 +208,9 @@ ENQUEUE(clEnqueueCopyBufferRect,
          size_t target_slice_pitch, WAITS),
         (command_queue, source, target, source_origin, target_origin, region, source_row_pitch,
          source_slice_pitch, target_row_pitch, target_slice_pitch, WAITED),
-        false, op(SONDE_OP_COPY, region_items(region), 0))
+        false,
+        between(&enqueue.call, SONDE_OP_COPY, region_items(region), sonde__cl_mem_object(source),
+                sonde__cl_mem_object(target)))
 
 ENQUEUE(clEnqueueFillBuffer,
         (cl_command_queue command_queue, cl_mem buffer, const void *pattern, size_t pattern_bytes,
@@ -176,7 +237,8 @@ ENQUEUE(clEnqueueCopyImage,
         (cl_command_queue command_queue, cl_mem source, cl_mem target,
          const size_t *source_origin, const size_t *target_origin, const size_t *region, WAITS),
         (command_queue, source, target, source_origin, target_origin, region, WAITED), false,
-        op(SONDE_OP_IMAGE_COPY, image_bytes(source, region), 0))
+        between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(source, region),
+                sonde__cl_mem_object(source), sonde__cl_mem_object(target)))
 
 ENQUEUE(clEnqueueFillImage,
         (cl_command_queue command_queue, cl_mem image, const void *colour, const size_t *origin,
@@ -188,13 +250,15 @@ ENQUEUE(clEnqueueCopyImageToBuffer,
         (cl_command_queue command_queue, cl_mem image, cl_mem buffer, const size_t *origin,
          const size_t *region, size_t offset, WAITS),
         (command_queue, image, buffer, origin, region, offset, WAITED), false,
-        op(SONDE_OP_IMAGE_COPY, image_bytes(image, region), 0))
+        between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(image, region),
+                sonde__cl_mem_object(image), sonde__cl_mem_object(buffer)))
 
 ENQUEUE(clEnqueueCopyBufferToImage,
         (cl_command_queue command_queue, cl_mem buffer, cl_mem image, size_t offset,
          const size_t *origin, const size_t *region, WAITS),
         (command_queue, buffer, image, offset, origin, region, WAITED), false,
-        op(SONDE_OP_IMAGE_COPY, image_bytes(image, region), 0))
+        between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(image, region),
+                sonde__cl_mem_object(image), sonde__cl_mem_object(buffer)))
 
 /* ---- maps: they return the pointer, and the status through their last argument -- */
 
@@ -204,8 +268,11 @@ ENQUEUE(clEnqueueCopyBufferToImage,
         const cl_icd_dispatch *real = sonde__cl_target(command_queue);                     \
         struct sonde_cl_enqueue enqueue;                                                   \
         cl_int unasked;                                                                    \
-        if (!sonde__cl_enqueue_begin(&enqueue, API_##function, command_queue, event))      \
-            return real->function arguments;                                               \
+        if (!sonde__cl_enqueue_begin(&enqueue, API_##function, command_queue, WAITED)) {   \
+            void *const passed = real->function arguments;                                 \
+            sonde__cl_unrecorded(passed ? CL_SUCCESS : CL_OUT_OF_RESOURCES, event);        \
+            return passed;                                                                 \
+        }                                                                                  \
         event = enqueue.event;                                                             \
         if (!status)                                                                       \
             status = &unasked;                                                             \
@@ -246,7 +313,7 @@ ENQUEUE(clEnqueueMigrateMemObjects,
         op(SONDE_OP_MIGRATE,
            flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED ? 0
                                                            : sonde__cl_mem_bytes(count, objects),
-           only_object(count, objects)))
+           only_object(&enqueue.call, count, objects)))
 
 /* ---- shared virtual memory --------------------------------------------------------- */
 
@@ -254,7 +321,8 @@ ENQUEUE(clEnqueueSVMMemcpy,
         (cl_command_queue command_queue, cl_bool blocking, void *target, const void *source,
          size_t bytes, WAITS),
         (command_queue, blocking, target, source, bytes, WAITED), blocking,
-        op(SONDE_OP_SVM_COPY, bytes, 0))
+        between(&enqueue.call, SONDE_OP_SVM_COPY, bytes, sonde__cl_svm_object(source),
+                sonde__cl_svm_object(target)))
 
 ENQUEUE(clEnqueueSVMMemFill,
         (cl_command_queue command_queue, void *pointer, const void *pattern, size_t pattern_bytes,
@@ -273,9 +341,9 @@ ENQUEUE(clEnqueueSVMUnmap, (cl_command_queue command_queue, void *pointer, WAITS
         op(SONDE_OP_SVM_UNMAP, 0, sonde__cl_svm_object(pointer)))
 
 /* The objects end when the operation has run; we end them where it was asked for. */
-static struct sonde_submit svm_free(cl_uint count, void **pointers)
+static struct sonde_submit svm_free(const struct sonde_call *call, cl_uint count, void **pointers)
 {
-    uint32_t object = count == 1 ? sonde__cl_svm_object(pointers[0]) : 0;
+    const uint32_t object = only_pointer(call, count, (const void *const *)pointers);
     for (cl_uint i = 0; i < count; i++)
         sonde__cl_svm_freed(pointers[i]);
     return op(SONDE_OP_SVM_FREE, 0, object);
@@ -286,7 +354,7 @@ ENQUEUE(clEnqueueSVMFree,
          void(CL_CALLBACK *function)(cl_command_queue, cl_uint, void **, void *), void *data,
          WAITS),
         (command_queue, count, pointers, function, data, WAITED), false,
-        svm_free(count, pointers))
+        svm_free(&enqueue.call, count, pointers))
 
 ENQUEUE(clEnqueueSVMMigrateMem,
         (cl_command_queue command_queue, cl_uint count, const void **pointers,
@@ -296,7 +364,7 @@ ENQUEUE(clEnqueueSVMMigrateMem,
            flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
                ? 0
                : sonde__cl_svm_bytes(count, pointers, sizes),
-           count == 1 ? sonde__cl_svm_object(pointers[0]) : 0))
+           only_pointer(&enqueue.call, count, pointers)))
 
 /* ---- order ---------------------------------------------------------------------------- */
 
@@ -312,8 +380,8 @@ cl_int CL_API_CALL sonde__clEnqueueMarker(cl_command_queue command_queue, cl_eve
 {
     const cl_icd_dispatch *real = sonde__cl_target(command_queue);
     struct sonde_cl_enqueue enqueue;
-    if (!event || !sonde__cl_enqueue_begin(&enqueue, API_clEnqueueMarker, command_queue, event))
-        return real->clEnqueueMarker(command_queue, event);
+    if (!event || !sonde__cl_enqueue_begin(&enqueue, API_clEnqueueMarker, command_queue, 0, NULL, event))
+        return sonde__cl_unrecorded(real->clEnqueueMarker(command_queue, event), event);
     const cl_int status = real->clEnqueueMarker(command_queue, event);
     sonde_call_leave(&enqueue.call);
     struct sonde_submit submit = op(SONDE_OP_MARKER, 0, 0);
@@ -326,7 +394,7 @@ cl_int CL_API_CALL sonde__clEnqueueBarrier(cl_command_queue command_queue)
 {
     const cl_icd_dispatch *real = sonde__cl_target(command_queue);
     struct sonde_cl_enqueue enqueue;
-    if (!sonde__cl_enqueue_begin(&enqueue, API_clEnqueueBarrier, command_queue, NULL))
+    if (!sonde__cl_enqueue_begin(&enqueue, API_clEnqueueBarrier, command_queue, 0, NULL, NULL))
         return real->clEnqueueBarrier(command_queue);
     cl_int status = CL_INVALID_OPERATION;
     if (real->clEnqueueBarrierWithWaitList)
@@ -345,7 +413,7 @@ cl_int CL_API_CALL sonde__clEnqueueWaitForEvents(cl_command_queue command_queue,
 {
     const cl_icd_dispatch *real = sonde__cl_target(command_queue);
     struct sonde_cl_enqueue enqueue;
-    if (!sonde__cl_enqueue_begin(&enqueue, API_clEnqueueWaitForEvents, command_queue, NULL))
+    if (!sonde__cl_enqueue_begin(&enqueue, API_clEnqueueWaitForEvents, command_queue, count, events, NULL))
         return real->clEnqueueWaitForEvents(command_queue, count, events);
     const cl_int status = real->clEnqueueWaitForEvents(command_queue, count, events);
     sonde_call_leave(&enqueue.call);
@@ -360,7 +428,7 @@ cl_int CL_API_CALL sonde__clEnqueueWaitForEvents(cl_command_queue command_queue,
     ENQUEUE(function,                                                                          \
             (cl_command_queue command_queue, cl_uint count, const cl_mem *objects, WAITS),     \
             (command_queue, count, objects, WAITED), false,                                    \
-            op(kind, 0, only_object(count, objects)))
+            op(kind, 0, only_object(&enqueue.call, count, objects)))
 
 ENQUEUE_SHARED(clEnqueueAcquireGLObjects, SONDE_OP_ACQUIRE)
 ENQUEUE_SHARED(clEnqueueReleaseGLObjects, SONDE_OP_RELEASE)

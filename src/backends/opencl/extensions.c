@@ -124,7 +124,8 @@ USM_ENQUEUE(clEnqueueMemcpyINTEL,
             (cl_command_queue command_queue, cl_bool blocking, void *target, const void *source,
              size_t bytes, WAITS),
             (command_queue, blocking, target, source, bytes, WAITED), blocking,
-            op(SONDE_OP_SVM_COPY, bytes, 0))
+            between(&enqueue.call, SONDE_OP_SVM_COPY, bytes, sonde__cl_svm_object(source),
+                    sonde__cl_svm_object(target)))
 
 USM_ENQUEUE(clEnqueueMemFillINTEL,
             (cl_command_queue command_queue, void *pointer, const void *pattern,
@@ -168,6 +169,19 @@ USM_ALLOC(clSharedMemAllocINTEL, SONDE_OBJECT_MANAGED,
 USM_FREE(clMemFreeINTEL)
 USM_FREE(clMemBlockingFreeINTEL)
 
+cl_int CL_API_CALL sonde__clSetKernelArgMemPointerINTEL(cl_kernel kernel, cl_uint index,
+                                                        const void *value)
+{
+    cl_context context = NULL;
+    sonde__cl_target(kernel)->clGetKernelInfo(kernel, CL_KERNEL_CONTEXT, sizeof context, &context, NULL);
+    const struct extensions *real =
+        context_extensions(context, offsetof(struct extensions, clSetKernelArgMemPointerINTEL));
+    const cl_int status = real->clSetKernelArgMemPointerINTEL(kernel, index, value);
+    if (status == CL_SUCCESS)
+        sonde__cl_argument_pointer(kernel, index, value);
+    return status;
+}
+
 /* ---- queues of OpenCL 1.2 with properties ------------------------------------------- */
 
 CALL_WITH(context_extensions(context,
@@ -200,8 +214,8 @@ cl_int CL_API_CALL sonde__clEnqueueCommandBufferKHR(cl_uint count, cl_command_qu
     const struct extensions *real =
         queue ? queue_extensions(queue, offset) : extensions_with(NULL, offset);
     struct sonde_cl_enqueue enqueue;
-    if (!sonde__cl_enqueue_begin(&enqueue, API_clEnqueueCommandBufferKHR, queue, event))
-        return real->clEnqueueCommandBufferKHR(count, queues, buffer, WAITED);
+    if (!sonde__cl_enqueue_begin(&enqueue, API_clEnqueueCommandBufferKHR, queue, WAITED))
+        return sonde__cl_unrecorded(real->clEnqueueCommandBufferKHR(count, queues, buffer, WAITED), event);
     event = enqueue.event;
     const cl_int status = real->clEnqueueCommandBufferKHR(count, queues, buffer, WAITED);
     sonde_call_leave(&enqueue.call);

@@ -26,8 +26,8 @@
     {                                                                                      \
         const __typeof__(*table) *real = table;                                            \
         struct sonde_cl_enqueue enqueue;                                                   \
-        if (!sonde__cl_enqueue_begin(&enqueue, API_##function, command_queue, event))      \
-            return real->function arguments;                                               \
+        if (!sonde__cl_enqueue_begin(&enqueue, API_##function, command_queue, WAITED))     \
+            return sonde__cl_unrecorded(real->function arguments, event);                  \
         event = enqueue.event;                                                             \
         const cl_int status = real->function arguments;                                    \
         sonde_call_leave(&enqueue.call);                                                   \
@@ -64,9 +64,25 @@
     CALL_AS(type, function, parameters, object, real->function arguments, __VA_ARGS__)
 #define NOTHING (void)0
 
+/* An enqueue that is not recorded: its event stands for nothing that we know. */
+static inline cl_int sonde__cl_unrecorded(cl_int status, const cl_event *event)
+{
+    if (event && status == CL_SUCCESS)
+        sonde__cl_event_made(*event, 0);
+    return status;
+}
+
 static inline struct sonde_submit op(enum sonde_op_kind kind, uint64_t bytes, uint32_t object)
 {
     return (struct sonde_submit){ .kind = kind, .bytes = bytes, .object = object };
+}
+
+/* An operation on two objects. */
+static inline struct sonde_submit between(const struct sonde_call *call, enum sonde_op_kind kind,
+                                          uint64_t bytes, uint32_t source, uint32_t target)
+{
+    sonde_call_uses(call, (const uint32_t[]){ source, target }, 2);
+    return op(kind, bytes, 0);
 }
 
 #endif

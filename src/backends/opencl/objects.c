@@ -309,8 +309,10 @@ struct sonde_cl_kernel *sonde__cl_kernel(cl_kernel handle)
 void sonde__cl_kernel_made(cl_kernel handle)
 {
     struct sonde_cl_kernel *kernel = sonde__map_get(&kernels, (uintptr_t)handle);
-    if (kernel)
-        atomic_store_explicit(&kernel->named, false, memory_order_release);
+    if (!kernel)
+        return;
+    kernel->arguments.count = kernel->indirect.count = 0;
+    atomic_store_explicit(&kernel->named, false, memory_order_release);
 }
 
 uint32_t sonde__cl_kernel_name(cl_kernel handle, struct sonde_cl_kernel *kernel)
@@ -541,7 +543,8 @@ void sonde__cl_svm_freed(const void *pointer)
 uint32_t sonde__cl_svm_object(const void *pointer)
 {
     struct sonde_cl_mem *mem = sonde__map_get(&svms, (uintptr_t)pointer);
-    return mem ? atomic_load_explicit(&mem->object, memory_order_relaxed) : 0;
+    const uint32_t object = mem ? atomic_load_explicit(&mem->object, memory_order_relaxed) : 0;
+    return object ? object : sonde_object_at((uintptr_t)pointer); /* somewhere within one */
 }
 
 uint64_t sonde__cl_svm_bytes(cl_uint count, const void *const *pointers, const size_t *sizes)
@@ -565,6 +568,7 @@ void sonde__cl_objects_forget(void)
                                       &works,  &contexts, &devices, &buffers };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         sonde__map_reset(all[i]);
+    sonde__cl_events_forget();
     last_queue.handle = NULL;
     last_kernel.handle = NULL;
     atomic_store_explicit(&device_list, NULL, memory_order_relaxed);

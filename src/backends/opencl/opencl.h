@@ -1,9 +1,9 @@
 /* opencl.h - what the files of the OpenCL backend share.
  *
  * Layout: layer.c takes hold of the runtime and gives the agent its ops table;
- * enqueue.c, create.c, queries.c and extensions.c are the hooks; objects.c
- * remembers what the runtime's handles stand for, handles.c maps handles to
- * that without a lock; clock.c brings device times to the host's axis.
+ * enqueue.c, create.c, queries.c, arguments.c and extensions.c are the hooks;
+ * objects.c remembers what the runtime's handles stand for, handles.c maps handles
+ * to that without a lock; events.c knows which operation an event is of; clock.c brings device times to the host's axis.
  *
  * What a program could notice, and how each is hidden: docs/transparency-opencl.md.
  */
@@ -69,6 +69,12 @@ struct sonde_cl_device {
     struct sonde_cl_device *next;
 };
 
+/* Data objects by their place in a list (arguments.c). */
+struct sonde_cl_uses {
+    uint32_t *object;
+    uint32_t count, room;
+};
+
 /* One per distinct handle value, never freed: a handle that is made again
  * overwrites what it stood for, so memory is bounded by what was alive at once. */
 struct sonde_cl_queue {
@@ -89,6 +95,8 @@ struct sonde_cl_kernel {
     _Atomic uint32_t name;
     _Atomic bool named;
     const struct sonde_cl_work *_Atomic last; /* launch configuration seen last */
+    struct sonde_cl_uses arguments;           /* by index; 0 where it is none */
+    struct sonde_cl_uses indirect;            /* by clSetKernelExecInfo */
 };
 
 struct sonde_cl_mem {
@@ -121,6 +129,8 @@ uint32_t sonde__cl_kernel_work(struct sonde_cl_kernel *kernel, cl_uint dims, con
                                const size_t *local);
 /* The queue that a command buffer was made for; NULL = not seen. */
 cl_command_queue sonde__cl_buffer_queue(cl_command_buffer_khr handle);
+/* Call `call` launches the kernel: what its arguments are is used. */
+void sonde__cl_kernel_uses(const struct sonde_call *call, const struct sonde_cl_kernel *kernel);
 /* Bytes of one pixel of an image. */
 size_t sonde__cl_pixel_bytes(cl_mem image);
 /* Data object of a memory object, of an SVM pointer; 0 = unknown. */
@@ -134,6 +144,8 @@ uint64_t sonde__cl_svm_bytes(cl_uint count, const void *const *pointers, const s
 void sonde__cl_queue_made(cl_command_queue handle, cl_command_queue_properties asked,
                           const cl_queue_properties *array, bool forced);
 void sonde__cl_kernel_made(cl_kernel handle);
+void sonde__cl_kernel_cloned(cl_kernel source, cl_kernel clone);
+void sonde__cl_argument_pointer(cl_kernel kernel, cl_uint index, const void *value);
 void sonde__cl_context_made(cl_context handle);
 void sonde__cl_mem_made(const struct sonde_call *call, cl_mem handle,
                         enum sonde_object_kind kind);
@@ -150,6 +162,15 @@ void sonde__cl_objects_forget(void);
 struct sonde_cl_device *sonde__cl_devices(void);
 /* Device of a lane, for poll(); NULL when unknown. */
 struct sonde_cl_device *sonde__cl_lane_device(uint32_t lane);
+
+/* ---- events (events.c) --------------------------------------------------- */
+
+/* The program got this event: it stands for that operation; 0: for none that we know. */
+void sonde__cl_event_made(cl_event event, uint64_t correlation);
+/* The operation `waiter` of this call, or (0) the call itself, waits for these. */
+void sonde__cl_events_awaited(struct sonde_call *call, uint64_t waiter, cl_uint count,
+                              const cl_event *events);
+void sonde__cl_events_forget(void); /* in a forked child */
 
 /* ---- clocks (clock.c) --------------------------------------------------- */
 
@@ -180,13 +201,16 @@ struct sonde_cl_enqueue {
     struct sonde_cl_queue *queue;
     cl_event own;      /* ours, when the program asked for no event */
     cl_event *event;   /* what the runtime gets */
+    cl_uint wait_count;
+    const cl_event *wait_list;
     bool probing;
     struct sonde_cl_bracket before;
 };
 
 /* False: call the runtime as the program did, and nothing else. */
 bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
-                             cl_command_queue queue, cl_event *event);
+                             cl_command_queue queue, cl_uint wait_count, const cl_event *wait_list,
+                             cl_event *event);
 /* After the runtime returned `status`. Fills the lane and the token of `submit`. */
 void sonde__cl_enqueue_end(struct sonde_cl_enqueue *enqueue, cl_int status, bool blocking,
                            struct sonde_submit *submit, cl_command_queue queue);

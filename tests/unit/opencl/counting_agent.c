@@ -20,7 +20,7 @@
 
 #include "agent/preload/preload.h"
 
-enum { SUBMITS_MAX = 1 << 20, STRINGS_MAX = 4096, WORKS_MAX = 4096, API_MAX = 256 };
+enum { SUBMITS_MAX = 1 << 20, STRINGS_MAX = 4096, WORKS_MAX = 4096, API_MAX = 256, OBJECTS_MAX = 4096 };
 
 struct submitted {
     struct sonde_submit what;
@@ -49,7 +49,13 @@ static char *strings[STRINGS_MAX];
 static struct work works[WORKS_MAX];
 static uint32_t string_count = 1, work_count = 1, lane_count = 1, device_count = 1, object_count = 1;
 static uint64_t objects_freed, object_bytes, clock_pairs;
-static char notes[4096], lanes[8192], devices[2048];
+static struct {
+    enum sonde_object_kind kind;
+    uint64_t bytes, address, uses;
+    uint32_t parent;
+    bool freed;
+} object_of[OBJECTS_MAX];
+static char notes[4096], lanes[8192], devices[2048], waits[32768]; /* what is longer is cut */
 
 uint64_t sonde_now_ns(void)
 {
@@ -128,8 +134,39 @@ uint64_t sonde_call_submit(struct sonde_call *call, const struct sonde_submit *s
         sonde_backend_opencl.release(submit->token);
     }
     uint64_t given = ++correlation;
+    if (submit->object)
+        object_of[submit->object % OBJECTS_MAX].uses++;
     pthread_mutex_unlock(&lock);
     return given;
+}
+
+/* In words: `wait WAITER op OPERATION`, `wait WAITER lane LANE`. */
+void sonde_call_waits(struct sonde_call *call, const struct sonde_wait *wait)
+{
+    (void)call;
+    pthread_mutex_lock(&lock);
+    append(waits, sizeof waits, "wait %llu %s %llu\n", (unsigned long long)wait->waiter,
+           wait->op ? "op" : wait->lane ? "lane" : "device",
+           (unsigned long long)(wait->op ? wait->op : wait->lane ? wait->lane : wait->device));
+    pthread_mutex_unlock(&lock);
+}
+
+static bool is_before(const uint32_t *objects, uint32_t count, uint32_t object)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (objects[i] == object)
+            return true;
+    return false;
+}
+
+void sonde_call_uses(const struct sonde_call *call, const uint32_t *objects, uint32_t count)
+{
+    (void)call;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < count; i++)
+        if (objects[i] && !is_before(objects, i, objects[i]))
+            object_of[objects[i] % OBJECTS_MAX].uses++;
+    pthread_mutex_unlock(&lock);
 }
 
 void sonde_call_end(struct sonde_call *call)
@@ -257,23 +294,41 @@ uint32_t sonde_work_add(uint32_t dims, const size_t *global, const size_t *local
 uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind,
                           uint64_t bytes, uint64_t address)
 {
-    (void)call, (void)kind, (void)address;
+    (void)call;
     pthread_mutex_lock(&lock);
     const uint32_t id = object_count++;
     object_bytes += bytes;
+    object_of[id % OBJECTS_MAX].kind = kind;
+    object_of[id % OBJECTS_MAX].bytes = bytes;
+    object_of[id % OBJECTS_MAX].address = address;
     pthread_mutex_unlock(&lock);
     return id;
 }
 
 void sonde_object_place(uint32_t object, uint32_t device, uint32_t parent)
 {
-    (void)object, (void)device, (void)parent;
+    (void)device;
+    object_of[object % OBJECTS_MAX].parent = parent;
+}
+
+uint32_t sonde_object_at(uint64_t address)
+{
+    uint32_t found = 0;
+    pthread_mutex_lock(&lock);
+    for (uint32_t id = 1; id < object_count && id < OBJECTS_MAX; id++) {
+        const bool is_handle = object_of[id].kind == SONDE_OBJECT_BUFFER || object_of[id].kind == SONDE_OBJECT_IMAGE
+                               || object_of[id].kind == SONDE_OBJECT_PIPE;
+        if (!is_handle && !object_of[id].freed && address - object_of[id].address < object_of[id].bytes)
+            found = id;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
 }
 
 /* From the runtime too, also while we hold the lock in a release. */
 void sonde_object_free(uint32_t object)
 {
-    (void)object;
+    object_of[object % OBJECTS_MAX].freed = true;
     __atomic_fetch_add(&objects_freed, 1, __ATOMIC_RELAXED);
 }
 
@@ -341,6 +396,11 @@ static void report(void)
     fputs(devices, out);
     fputs(lanes, out);
     fputs(notes, out);
+    fputs(waits, out);
+    for (uint32_t id = 1; id < object_count && id < OBJECTS_MAX; id++)
+        if (object_of[id].uses)
+            fprintf(out, "used %u %llu%s\n", id, (unsigned long long)object_of[id].uses,
+                    object_of[id].parent ? " part" : "");
     const struct {
         const char *name;
         uint64_t value;

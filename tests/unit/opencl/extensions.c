@@ -179,6 +179,7 @@ static void unified_memory(struct world *w)
     FUNCTION(clEnqueueMemcpyINTEL);
     FUNCTION(clEnqueueMemFillINTEL);
     FUNCTION(clEnqueueMigrateMemINTEL);
+    FUNCTION(clSetKernelArgMemPointerINTEL);
     if (!clHostMemAllocINTEL || !clEnqueueMemcpyINTEL)
         return;
     char *host = usm_made("host", clHostMemAllocINTEL(w->context, NULL, BYTES, 0, &status), status);
@@ -196,7 +197,11 @@ static void unified_memory(struct world *w)
     printf("copied %d\n", host[0] + host[BYTES / 2 - 1]);
     said("copy to nothing",
          clEnqueueMemcpyINTEL(w->queue, CL_TRUE, NULL, device, BYTES, 0, NULL, NULL));
+    CHECK(clSetKernelArgMemPointerINTEL(w->kernel, 0, shared + 16));
+    DO("kernel", 0, clEnqueueTask(w->queue, w->kernel, 0, NULL, NULL));
+    CHECK(clSetKernelArg(w->kernel, 0, sizeof w->plain, &w->plain));
     CHECK(clFinish(w->queue));
+    printf("used %lu 1\nused %lu 2\nused %lu 2\n", objects - 2, objects - 1, objects);
     CHECK(clMemFreeINTEL(w->context, host));
     CHECK(clMemFreeINTEL(w->context, device));
     CHECK(clMemBlockingFreeINTEL(w->context, shared));

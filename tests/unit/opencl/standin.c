@@ -127,6 +127,11 @@ static cl_int CL_API_CALL usm_migrate(cl_command_queue queue, const void *pointe
     return real->clEnqueueSVMMigrateMem(queue, 1, &pointer, &bytes, flags, waits, list, event);
 }
 
+static cl_int CL_API_CALL usm_argument(cl_kernel kernel, cl_uint index, const void *value)
+{
+    return real->clSetKernelArgSVMPointer(kernel, index, value);
+}
+
 /* ---- what it announces -------------------------------------------------------- */
 
 static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info info, size_t size,
@@ -166,6 +171,7 @@ static void *ours(const char *name)
     static const clEnqueueMemcpyINTEL_fn copy = usm_copy;
     static const clEnqueueMemFillINTEL_fn fill = usm_fill;
     static const clEnqueueMigrateMemINTEL_fn migrate = usm_migrate;
+    static const clSetKernelArgMemPointerINTEL_fn argument = usm_argument;
     static const clCreateCommandQueueWithPropertiesKHR_fn queue = queue_make;
     const struct {
         const char *name;
@@ -175,6 +181,7 @@ static void *ours(const char *name)
         { "clSharedMemAllocINTEL", &device },    { "clMemFreeINTEL", &release },
         { "clMemBlockingFreeINTEL", &release },  { "clEnqueueMemcpyINTEL", &copy },
         { "clEnqueueMemFillINTEL", &fill },      { "clEnqueueMigrateMemINTEL", &migrate },
+        { "clSetKernelArgMemPointerINTEL", &argument },
         { "clCreateCommandQueueWithPropertiesKHR", &queue },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)

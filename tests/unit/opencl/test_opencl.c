@@ -185,6 +185,40 @@ static void tells_once(void **state)
     free(counts);
 }
 
+/* The lines that begin with `start`, in their order; the caller frees them. */
+static char *lines_of(const char *text, const char *start)
+{
+    char *lines = calloc(1, strlen(text) + 1);
+    assert_non_null(lines);
+    for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n')
+        if (strncmp(at, start, strlen(start)) == 0)
+            strncat(lines, at, strcspn(at, "\n") + 1);
+    return lines;
+}
+
+static void same_in_order(const char *program, const char *agent, const char *start)
+{
+    char *said = lines_of(program, start), *counted = lines_of(agent, start);
+    assert_true(*said);
+    assert_string_equal(said, counted);
+    free(said);
+    free(counted);
+}
+
+/* Every wait, in the order of the calls, and every object's uses: no more and no fewer. */
+static void knows_what_waits_for_what(void **state)
+{
+    (void)state;
+    for (enum way way = LAYER; way < WAYS; way++) {
+        char *said = run(way, NULL, "opencl-waits", NULL);
+        char *counts = read_counts();
+        same_in_order(said, counts, "wait ");
+        same_in_order(said, counts, "used ");
+        free(said);
+        free(counts);
+    }
+}
+
 static void answers_as_without(void **state)
 {
     (void)state;
@@ -236,6 +270,7 @@ static void compare_extensions(bool standin, const char *argument)
         same_lines(with, counts, "objects ");
         same_lines(with, counts, "object_bytes ");
         same_lines(with, counts, "objects_freed ");
+        assert_int_equal(lines_stand_in(with, counts, "used "), standin ? 3 : 0);
         must_be_complete(counts);
         free(with);
         free(counts);
@@ -348,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_every_operation),
         cmocka_unit_test(tells_once),
+        cmocka_unit_test(knows_what_waits_for_what),
         cmocka_unit_test(answers_as_without),
         cmocka_unit_test(follows_dlopen),
         cmocka_unit_test(follows_extensions),
