@@ -18,12 +18,11 @@
 
 #include "columns.h" /* the predictors */
 
-#define ROWS_MAX SONDE_CHUNK_ROWS_MAX
+enum { BLOCK_ROWS = 256 };
 
 struct sonde__decoder {
     ZSTD_DCtx *zstd;
-    uint64_t   values[ROWS_MAX], gaps[ROWS_MAX];
-    uint32_t   gap, chain_end; /* columns of the open chain; 0 = none is open */
+    uint64_t   values[SONDE_COLUMNS_MAX][BLOCK_ROWS];
     uint8_t    payload[SONDE__PAYLOAD_MAX + 8]; /* packed bits are read eight bytes at a time */
 };
 
@@ -109,6 +108,10 @@ struct entry {
     struct sonde_column column;
     uint32_t planes, shift;
     uint64_t first, least, divisor;
+    const uint8_t *plane_at, *packed_at;
+    uint64_t last;   /* DELTA, SPARSE, GAP, AFTER: the value before the next block */
+    uint32_t chain;  /* index + 1 of the GAP or AFTER whose chain it is in; 0 none */
+    bool needed, referred, stored;
 };
 
 /* Where the column is in the row. */
@@ -199,155 +202,216 @@ static size_t packed_bytes(const struct entry *e, uint32_t count)
     return ((size_t)e->shift * (count - 1) + 7) / 8;
 }
 
-/* The distances of a column: packed bits, the planes above them, the divisor,
- * and the smallest distance. */
-static void get_distances(const uint8_t *planes, const uint8_t *packed, const struct entry *e,
-                          uint32_t count, uint64_t *values)
-{
-    uint32_t rest = count - 1;
-    uint64_t mask = (1ull << e->shift) - 1, eight;
-
-    values[0] = e->first;
-    if (!e->shift)
-        memset(values + 1, 0, rest * sizeof *values);
-    for (size_t i = 0, bit = 0; e->shift && i < rest; i++, bit += e->shift) {
-        memcpy(&eight, packed + bit / 8, sizeof eight);
-        values[i + 1] = eight >> bit % 8 & mask;
-    }
-    for (uint32_t p = 0; p < e->planes; p++, planes += rest) {
-        uint32_t shift = e->shift + 8 * p;
-        for (uint32_t i = 0; i < rest; i++)
-            values[i + 1] |= (uint64_t)planes[i] << shift;
-    }
-    for (uint32_t i = 1; e->divisor != 1 && i < count; i++)
-        values[i] *= e->divisor;
-    for (uint32_t i = 1; i < count; i++)
-        values[i] += e->least;
-}
-
-#define FOR_ROWS(type, ...)                                             \
-    for (uint32_t i = 0; i < count; i++, at += stride) {                \
-        type v;                                                         \
-        __VA_ARGS__;                                                    \
-    }                                                                   \
-    break
-
-/* values[i] += row i's value of a column */
-static void add_column(const uint8_t *at, size_t stride, uint32_t count, uint32_t width, uint64_t *values)
-{
-    switch (width) {
-    case 1: FOR_ROWS(uint8_t, memcpy(&v, at, sizeof v); values[i] += v);
-    case 2: FOR_ROWS(uint16_t, memcpy(&v, at, sizeof v); values[i] += v);
-    case 4: FOR_ROWS(uint32_t, memcpy(&v, at, sizeof v); values[i] += v);
-    default: FOR_ROWS(uint64_t, memcpy(&v, at, sizeof v); values[i] += v);
-    }
-}
-
-static void store_column(uint8_t *at, size_t stride, uint32_t count, uint32_t width, const uint64_t *values)
-{
-    switch (width) {
-    case 1: FOR_ROWS(uint8_t, v = (uint8_t)values[i]; memcpy(at, &v, sizeof v));
-    case 2: FOR_ROWS(uint16_t, v = (uint16_t)values[i]; memcpy(at, &v, sizeof v));
-    case 4: FOR_ROWS(uint32_t, v = (uint32_t)values[i]; memcpy(at, &v, sizeof v));
-    default: FOR_ROWS(uint64_t, v = values[i]; memcpy(at, &v, sizeof v));
-    }
-}
-
-struct target {
-    uint8_t *rows;
-    size_t   stride;
-    uint32_t count;
-};
-
-static void undo_sparse(uint64_t *values, uint32_t count)
-{
-    uint64_t last = 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (values[i])
-            values[i] = last += unzigzag(values[i] - 1);
-}
-
-/* A GAP or AFTER column and its chain need each other row by row. The distances
- * of the chain stand in the rows already. AFTER is a GAP to a column of zeros. */
-static void close_chain(const uint64_t *gaps, const struct entry *all, uint32_t gap, const struct target *t)
-{
-    static const uint8_t zero[8];
-    const struct sonde_column *c = &all[gap].column;
-    bool after = c->predictor == SONDE_PREDICT_AFTER;
-    const uint8_t *ref = after ? zero : t->rows + all[c->ref].column.offset;
-    uint64_t value = 0, other;
-    uint8_t *row = t->rows;
-
-    for (uint32_t i = 0; i < t->count; i++, row += t->stride, ref += after ? 0 : t->stride) {
-        memcpy(&other, ref, sizeof other);
-        value = gaps[i] + (value > other ? value : other);
-        memcpy(row + c->offset, &value, sizeof value);
-        for (uint32_t k = gap + 1; k <= gap + c->span; k++) {
-            memcpy(&other, row + all[k].column.offset, sizeof other);
-            value += other;
-            memcpy(row + all[k].column.offset, &value, sizeof value);
-        }
-    }
-}
-
 /* Bytes of a column's planes, or of the fields themselves. */
-static size_t column_bytes(const struct entry *e, uint32_t count)
+static size_t plane_bytes(const struct entry *e, uint32_t count)
 {
     return e->column.predictor == SONDE_PREDICT_BYTES ? (size_t)e->column.width * count
                                                       : (size_t)e->planes * (count - 1);
 }
 
-/* Do the columns fill the payload exactly? `packed` gets where the packed bits begin. */
-static int split_payload(const struct reader *r, const struct entry *e, uint32_t columns,
-                         uint32_t count, struct reader *packed)
+/* Do the columns fill the payload exactly? Says where each one's bytes are. */
+static int split_payload(const struct reader *r, struct entry *e, uint32_t columns, uint32_t count)
 {
     size_t planes = 0, bits = 0, size = (size_t)(r->end - r->at);
 
     for (uint32_t i = 0; i < columns; i++) {
-        planes += column_bytes(&e[i], count);
+        e[i].plane_at = r->at + planes;
+        planes += plane_bytes(&e[i], count);
         bits += packed_bytes(&e[i], count);
     }
     if (planes + bits != size)
         return SONDE_EFORMAT;
-    *packed = (struct reader){ r->at + planes, r->end };
+    const uint8_t *packed = r->at + planes;
+    for (uint32_t i = 0; i < columns; i++) {
+        e[i].packed_at = packed;
+        packed += packed_bytes(&e[i], count);
+    }
     return 0;
 }
 
-/* `packed` moves over the column's packed bits, which stand after all planes. */
-static void get_column(struct sonde__decoder *d, struct reader *r, struct reader *packed,
-                      const struct entry *all, uint32_t index, const struct target *t)
-{
-    const struct entry *e = &all[index];
-    const struct sonde_column *c = &e->column;
-    size_t size = column_bytes(e, t->count);
-    const uint8_t *from = r->at, *bits = packed->at;
-    uint8_t *at = t->rows + c->offset;
+/* ---- blocks of rows -------------------------------------------------------
+ * All columns of a few rows, then the next: what one column needs of another
+ * is then still in the first cache, and so are the rows. */
 
-    r->at += size;
-    packed->at += packed_bytes(e, t->count);
-    if (c->predictor == SONDE_PREDICT_BYTES) {
-        for (uint32_t i = 0; i < t->count; i++, from += c->width)
-            memcpy(at + i * t->stride, from, c->width);
+struct block {
+    uint32_t first, count; /* rows; of the chunk */
+    uint32_t rows;         /* of the chunk, in all */
+};
+
+/* Distances without divisor and least of `count` rows, the first at `index` of
+ * the column's own count, which leaves out the chunk's first row. */
+static void unpack(const struct entry *e, uint32_t index, uint32_t count, uint32_t rows, uint64_t *restrict to)
+{
+    const uint8_t *plane = e->plane_at + index;
+    const uint64_t mask = (1ull << e->shift) - 1;
+    uint64_t eight;
+    size_t bit = (size_t)index * e->shift;
+
+    if (!e->shift && e->planes == 1) {
+        for (uint32_t i = 0; i < count; i++)
+            to[i] = plane[i];
         return;
     }
-    get_distances(from, bits, e, t->count, opens_chain(c) ? d->gaps : d->values);
-    if (opens_chain(c)) {
-        d->gap = index;
-        d->chain_end = index + c->span;
+    if (!e->shift)
+        memset(to, 0, count * sizeof *to);
+    else if (e->planes)
+        for (uint32_t i = 0; i < count; i++, bit += e->shift) {
+            memcpy(&eight, e->packed_at + bit / 8, sizeof eight);
+            to[i] = (eight >> bit % 8 & mask) | (uint64_t)plane[i] << e->shift;
+        }
+    else
+        for (uint32_t i = 0; i < count; i++, bit += e->shift) {
+            memcpy(&eight, e->packed_at + bit / 8, sizeof eight);
+            to[i] = eight >> bit % 8 & mask;
+        }
+    for (uint32_t p = e->shift ? 1 : 0; p < e->planes; p++) {
+        const uint32_t shift = e->shift + 8 * p;
+        plane = e->plane_at + (size_t)p * (rows - 1) + index;
+        for (uint32_t i = 0; i < count; i++)
+            to[i] |= (uint64_t)plane[i] << shift;
+    }
+}
+
+static void get_distances(const struct entry *e, const struct block *b, uint64_t *values)
+{
+    const uint32_t skip = b->first == 0; /* row 0 has its distance in the directory */
+    uint64_t *rest = values + skip;
+    const uint32_t count = b->count - skip;
+
+    values[0] = e->first;
+    if (!e->shift && !e->planes) {
+        for (uint32_t i = 0; i < count; i++)
+            rest[i] = e->least;
         return;
     }
-    if (c->predictor == SONDE_PREDICT_DELTA)
-        for (uint32_t i = 1; i < t->count; i++)
-            d->values[i] += d->values[i - 1];
-    if (c->predictor == SONDE_PREDICT_SPARSE)
-        undo_sparse(d->values, t->count);
-    if (c->predictor == SONDE_PREDICT_DIFF && !d->chain_end)
-        add_column(t->rows + all[c->ref].column.offset, t->stride, t->count, all[c->ref].column.width, d->values);
-    store_column(at, t->stride, t->count, c->width, d->values);
-    if (d->chain_end == index && index) {
-        close_chain(d->gaps, all, d->gap, t);
-        d->chain_end = 0;
+    unpack(e, b->first + skip - 1, count, b->rows, rest);
+    for (uint32_t i = 0; e->divisor != 1 && i < count; i++)
+        rest[i] *= e->divisor;
+    for (uint32_t i = 0; e->least && i < count; i++)
+        rest[i] += e->least;
+}
+
+static void undo_sparse(uint64_t *values, uint32_t count, uint64_t *last)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (values[i])
+            values[i] = *last += unzigzag(values[i] - 1);
+}
+
+/* A GAP or AFTER column and its chain need each other row by row; until now all
+ * hold their distances. AFTER is a GAP to a column of zeros. */
+static void close_chain(struct entry *e, uint64_t (*values)[BLOCK_ROWS], uint32_t gap, uint32_t count)
+{
+    const struct sonde_column *c = &e[gap].column;
+    const uint64_t *ref = c->predictor == SONDE_PREDICT_GAP ? values[c->ref] : NULL;
+    uint64_t value = e[gap].last;
+
+    for (uint32_t i = 0; i < count; i++) {
+        value = values[gap][i] + (ref && ref[i] > value ? ref[i] : value);
+        values[gap][i] = value;
+        for (uint32_t k = gap + 1; k <= gap + c->span; k++)
+            value = values[k][i] += value;
     }
+    e[gap].last = value;
+}
+
+/* The values of a column in a block; those of a chain when its last column is done. */
+static void get_values(struct entry *all, uint32_t index, const struct block *b, uint64_t (*values)[BLOCK_ROWS])
+{
+    struct entry *e = &all[index];
+    uint64_t *to = values[index];
+    const uint64_t *ref = values[e->column.ref];
+
+    get_distances(e, b, to);
+    if (e->chain) {
+        if (index == e->chain - 1 + all[e->chain - 1].column.span)
+            close_chain(all, values, e->chain - 1, b->count);
+        return;
+    }
+    if (e->column.predictor == SONDE_PREDICT_DELTA)
+        for (uint32_t i = 0; i < b->count; i++)
+            to[i] = e->last += to[i];
+    if (e->column.predictor == SONDE_PREDICT_SPARSE)
+        undo_sparse(to, b->count, &e->last);
+    if (e->column.predictor == SONDE_PREDICT_DIFF)
+        for (uint32_t i = 0; i < b->count; i++)
+            to[i] += ref[i];
+    if (e->column.width < 8 && e->referred) {
+        const uint64_t mask = (1ull << 8 * e->column.width) - 1;
+        for (uint32_t i = 0; i < b->count; i++)
+            to[i] &= mask;
+    }
+}
+
+#define STORE(type)                                                     \
+    for (uint32_t i = 0; i < count; i++, at += stride) {                \
+        const type v = (type)values[i];                                 \
+        memcpy(at, &v, sizeof v);                                       \
+    }                                                                   \
+    break
+
+static void store_values(uint8_t *at, size_t stride, uint32_t count, uint32_t width, const uint64_t *values)
+{
+    switch (width) {
+    case 1: STORE(uint8_t);
+    case 2: STORE(uint16_t);
+    case 4: STORE(uint32_t);
+    default: STORE(uint64_t);
+    }
+}
+
+static void copy_bytes(uint8_t *at, size_t stride, const struct entry *e, const struct block *b)
+{
+    const uint32_t width = e->column.width;
+    const uint8_t *from = e->plane_at + (size_t)b->first * width;
+
+    for (uint32_t i = 0; i < b->count; i++, at += stride, from += width)
+        memcpy(at, from, width);
+}
+
+/* ---- which columns ------------------------------------------------------ */
+
+/* Fields of a row as bits (decode.h): those that a column holds. */
+static uint64_t field_bits(const struct sonde_column *c)
+{
+    const uint32_t low = c->offset / 2, high = (c->offset + c->width - 1u) / 2;
+    return low > 63 ? 0 : (high >= 63 ? UINT64_MAX : (1ull << (high + 1)) - 1) & ~((1ull << low) - 1);
+}
+
+/* Marks what `fields` needs: the columns themselves, what they refer to, and
+ * chains whole. References go backwards, so one pass from the end does. */
+static void mark_needed(struct entry *e, uint32_t columns, uint64_t fields)
+{
+    for (uint32_t i = columns; i-- > 0;) {
+        const struct sonde_column *c = &e[i].column;
+        e[i].stored = fields == SONDE__ALL_FIELDS || (field_bits(c) & fields);
+        e[i].needed |= e[i].stored;
+        if (opens_chain(c)) {
+            for (uint32_t k = i + 1; k <= i + c->span; k++) {
+                e[k].chain = i + 1;
+                e[i].needed |= e[k].needed;
+            }
+            for (uint32_t k = i + 1; k <= i + c->span; k++)
+                e[k].needed = e[i].needed;
+        }
+        if (e[i].needed && (c->predictor == SONDE_PREDICT_DIFF || c->predictor == SONDE_PREDICT_GAP))
+            e[c->ref].needed = e[c->ref].referred = true;
+    }
+}
+
+/* Do the columns leave bytes of the wanted fields out? (Rows that grew.) */
+static bool leaves_out(const struct entry *e, uint32_t columns, uint64_t fields, size_t stride)
+{
+    uint8_t there[sizeof(struct sonde_live_header)] = { 0 };
+
+    for (uint32_t i = 0; i < columns; i++)
+        memset(there + e[i].column.offset, 1, e[i].column.width);
+    if (fields == SONDE__ALL_FIELDS)
+        return memchr(there, 0, stride) != NULL;
+    for (uint32_t i = 0; i < stride; i++)
+        if (!there[i] && i < 128 && (fields >> i / 2 & 1))
+            return true;
+    return false;
 }
 
 /* ---- chunks ------------------------------------------------------------- */
@@ -391,22 +455,42 @@ static int check_strings(const uint8_t *bytes, uint32_t size, uint32_t count)
     return count || at != size ? SONDE_EFORMAT : 0;
 }
 
-int sonde__decoder_run(struct sonde__decoder *d, const void *data, size_t size,
-                       const struct sonde_chunk *chunk, void *rows)
+/* The payload as the columns are in it. */
+static int get_payload(struct sonde__decoder *d, const uint8_t *payload, const struct sonde_chunk *chunk)
 {
-    const uint8_t *payload = (const uint8_t *)data + sizeof *chunk;
-    struct target t = { rows, sonde_row_bytes((enum sonde_table)chunk->table), chunk->count };
-    struct entry entries[SONDE_COLUMNS_MAX];
-
-    if (size < sizeof *chunk || size - sizeof *chunk < chunk->stored_bytes || !t.stride || check_sizes(chunk) < 0)
-        return SONDE_EFORMAT;
     if (chunk->flags & SONDE_CHUNK_ZSTD) {
         size_t got = ZSTD_decompressDCtx(d->zstd, d->payload, SONDE__PAYLOAD_MAX, payload, chunk->stored_bytes);
-        if (ZSTD_isError(got) || got != chunk->raw_bytes)
-            return SONDE_EFORMAT;
-    } else {
-        memcpy(d->payload, payload, chunk->raw_bytes);
+        return ZSTD_isError(got) || got != chunk->raw_bytes ? SONDE_EFORMAT : 0;
     }
+    memcpy(d->payload, payload, chunk->raw_bytes);
+    return 0;
+}
+
+static void get_rows(struct sonde__decoder *d, struct entry *e, uint32_t columns, uint32_t rows, size_t stride, uint8_t *to)
+{
+    for (struct block b = { .rows = rows }; b.first < rows; b.first += b.count) {
+        uint8_t *block = to + b.first * stride;
+        b.count = rows - b.first < BLOCK_ROWS ? rows - b.first : BLOCK_ROWS;
+        for (uint32_t i = 0; i < columns; i++)
+            if (e[i].needed && e[i].column.predictor != SONDE_PREDICT_BYTES)
+                get_values(e, i, &b, d->values);
+        for (uint32_t i = 0; i < columns; i++)
+            if (e[i].stored && e[i].column.predictor == SONDE_PREDICT_BYTES)
+                copy_bytes(block + e[i].column.offset, stride, &e[i], &b);
+            else if (e[i].stored)
+                store_values(block + e[i].column.offset, stride, b.count, e[i].column.width, d->values[i]);
+    }
+}
+
+int sonde__decoder_fields(struct sonde__decoder *d, const void *data, size_t size, const struct sonde_chunk *chunk,
+                          uint64_t fields, void *rows)
+{
+    const size_t stride = sonde_row_bytes((enum sonde_table)chunk->table);
+    struct entry entries[SONDE_COLUMNS_MAX];
+
+    if (size < sizeof *chunk || size - sizeof *chunk < chunk->stored_bytes || !stride || check_sizes(chunk) < 0 ||
+        get_payload(d, (const uint8_t *)data + sizeof *chunk, chunk) < 0)
+        return SONDE_EFORMAT;
     if (chunk->table == SONDE_TABLE_STRING) {
         memcpy(rows, d->payload, chunk->raw_bytes);
         return check_strings(rows, chunk->raw_bytes, chunk->count);
@@ -414,18 +498,23 @@ int sonde__decoder_run(struct sonde__decoder *d, const void *data, size_t size,
     if (!chunk->count)
         return 0;
 
-    struct reader r = { d->payload, d->payload + chunk->raw_bytes }, packed;
+    struct reader r = { d->payload, d->payload + chunk->raw_bytes };
     for (uint32_t i = 0; i < chunk->columns; i++)
         if (get_entry(&r, &entries[i], chunk->row_bytes) < 0)
             return SONDE_EFORMAT;
-    if (check_references(entries, chunk->columns) < 0 ||
-        split_payload(&r, entries, chunk->columns, chunk->count, &packed) < 0)
+    if (check_references(entries, chunk->columns) < 0 || split_payload(&r, entries, chunk->columns, chunk->count) < 0)
         return SONDE_EFORMAT;
-    memset(rows, 0, t.count * t.stride);
-    d->chain_end = 0;
-    for (uint32_t i = 0; i < chunk->columns; i++)
-        get_column(d, &r, &packed, entries, i, &t);
+    mark_needed(entries, chunk->columns, fields);
+    if (leaves_out(entries, chunk->columns, fields, stride))
+        memset(rows, 0, chunk->count * stride);
+    get_rows(d, entries, chunk->columns, chunk->count, stride, rows);
     return 0;
+}
+
+int sonde__decoder_run(struct sonde__decoder *d, const void *data, size_t size,
+                       const struct sonde_chunk *chunk, void *rows)
+{
+    return sonde__decoder_fields(d, data, size, chunk, SONDE__ALL_FIELDS, rows);
 }
 
 int sonde_chunk_decode(const void *data, size_t size, const struct sonde_chunk *chunk, void *rows)

@@ -21,6 +21,13 @@ void sonde__decoder_destroy(struct sonde__decoder *d);
 int sonde__decoder_run(struct sonde__decoder *d, const void *data, size_t size,
                        const struct sonde_chunk *chunk, void *rows);
 
+/* The same, but only these fields of the rows are filled (bit i: the bytes 2i
+ * and 2i + 1 of a row; rows of traces are at most 128 bytes long). What the others
+ * hold is anything. Columns that nobody needs are not unpacked. */
+#define SONDE__ALL_FIELDS UINT64_MAX
+int sonde__decoder_fields(struct sonde__decoder *d, const void *data, size_t size, const struct sonde_chunk *chunk,
+                          uint64_t fields, void *rows);
+
 /* Fill the time range of trace rows (h->table is OP or CALL), and the flag that they are sorted. */
 void sonde__chunk_cover(struct sonde_chunk *h, const void *rows, uint32_t count);
 

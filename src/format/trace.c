@@ -146,7 +146,8 @@ void sonde_chunk_reader_destroy(struct sonde_chunk_reader *reader)
 }
 
 /* In place when live, else decoded. */
-const void *sonde_chunk_reader_rows(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index)
+const void *sonde_chunk_reader_fields(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index,
+                                      uint64_t fields)
 {
     const struct sonde__process *own = p->private_data;
     const struct sonde_chunk_ref *ref = &p->traces[index];
@@ -164,11 +165,16 @@ const void *sonde_chunk_reader_rows(struct sonde_chunk_reader *reader, const str
         atomic_store(&own->trace_state[index], SONDE__TRACE_SOUND);
     }
     memcpy(&h, ref->data, sizeof h);
-    if (sonde__decoder_run(reader->decoder, ref->data, ref->size, &h, reader->buffer) < 0) {
+    if (sonde__decoder_fields(reader->decoder, ref->data, ref->size, &h, fields, reader->buffer) < 0) {
         mark_damaged(p, index);
         return NULL;
     }
     return reader->buffer;
+}
+
+const void *sonde_chunk_reader_rows(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index)
+{
+    return sonde_chunk_reader_fields(reader, p, index, SONDE__ALL_FIELDS);
 }
 
 /* The first trace of a table and lane, or of the table when lane is 0. */
