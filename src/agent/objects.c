@@ -16,7 +16,7 @@
 
 /* Objects are kept one by one up to a number that bounds memory; beyond it a
  * new object takes the row of one that was freed, or none. */
-#define OBJECTS_MAX     262144u
+#define OBJECTS_MAX     SONDE_OBJECTS_MAX
 #define ROWS            (SONDE_SEGMENT_ROOM / (uint32_t)sizeof(struct sonde_row_object)) /* of one segment */
 #define USES_MAX        256u /* objects of one operation that are told apart */
 

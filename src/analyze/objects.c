@@ -40,13 +40,14 @@ static int add_object(struct sonde_objects *out, struct sonde_map *sites, uint32
             return SONDE_ENOMEM;
     }
     struct sonde_object_site *site = &out->sites.items[at];
+    const uint64_t bytes = o->parent ? 0 : o->bytes; /* a part's are its whole's */
     site->count++;
-    site->bytes += o->bytes;
+    site->bytes += bytes;
     site->alive += o->free_ns == 0;
-    site->alive_bytes += o->free_ns == 0 ? o->bytes : 0;
+    site->alive_bytes += o->free_ns == 0 ? bytes : 0;
     site->life_ns += o->free_ns > o->alloc_ns ? o->free_ns - o->alloc_ns : 0;
     out->count++;
-    out->bytes += o->bytes;
+    out->bytes += bytes;
     return 0;
 }
 
@@ -60,9 +61,9 @@ static int add_process(struct sonde_objects *out, struct sonde_map *sites, const
         if (o->kind == SONDE_OBJECT_NONE)
             continue;
         rc = add_object(out, sites, sonde_profile_locate(profile, index, o->node), o);
-        if (!rc)
+        if (!rc && !o->parent)
             rc = sonde_vector_push(&list, (struct change){o->alloc_ns, (int64_t)o->bytes});
-        if (!rc && o->free_ns)
+        if (!rc && !o->parent && o->free_ns)
             rc = sonde_vector_push(&list, (struct change){o->free_ns, -(int64_t)o->bytes});
     }
     out->peak_bytes += peak_of(&list);

@@ -6,28 +6,27 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/view.h"
 #include "command.h"
-
-struct report_options {
-    int     json;
-    double  min_percent;
-    int64_t limit;
-};
 
 enum { PLAIN_COLUMNS = 100, FEWEST_COLUMNS = 40, DEFAULT_LIMIT = 10, VIEW_LIMIT = 50 };
 
+const char *const report_by_names[] = {"line", "function", "module", "kernel", "object", NULL};
+
 const struct report_view report_views[] = {
-#define VIEW(view, needs, text) {#view, text, needs, report_##view##_text, report_##view##_json}
+#define VIEW(view, needs, text) {#view, text, needs, false, report_##view##_text, report_##view##_json}
     VIEW(summary, true, "what ran, how busy each device was, the top kernels and copies"),
-    VIEW(contexts, true, "the calling context tree with inclusive and exclusive time"),
+    VIEW(profile, true, "calling contexts: top-down, bottom-up or flat, with any columns"),
     VIEW(kernels, true, "kernels: count, times, percentiles, who launched them"),
     VIEW(copies, true, "copies, maps and fills: count, bytes, times, bandwidth"),
     VIEW(api, false, "calls of the GPU runtime: count and time on the host"),
     VIEW(lanes, true, "time lines: threads and queues, how busy each was"),
     VIEW(objects, false, "data objects: who allocated how much, and when most was alive"),
+    VIEW(memory, false, "memory over time: peaks, leaks, what was held for nothing"),
     VIEW(advice, true, "what to change, with evidence, place and what it could save"),
     VIEW(ledger, false, "what was seen, dropped, unmatched; Sonde's own cost"),
 #undef VIEW
+    {"contexts", "the same as profile", true, true, report_contexts_text, report_contexts_json},
     {.name = NULL},
 };
 
@@ -41,7 +40,8 @@ static const struct report_view *find_view(const char *name)
 
 static const char *view_word(size_t index)
 {
-    return index < sizeof report_views / sizeof *report_views ? report_views[index].name : NULL;
+    bool there = index < sizeof report_views / sizeof *report_views && !report_views[index].hidden; /* those come last */
+    return there ? report_views[index].name : NULL;
 }
 
 /* ---- nothing to show ------------------------------------------------------------ */
@@ -137,6 +137,7 @@ static struct report prepare(const struct report_options *o, const char *path, c
         columns = atoi(wanted);
     return (struct report){
         .path = path,
+        .options = o,
         .min_percent = o->min_percent >= 0 ? o->min_percent : o->json ? 0 : 1,
         .limit = o->limit >= 0 ? (uint32_t)o->limit : o->json ? 0 : view == report_views ? DEFAULT_LIMIT : VIEW_LIMIT,
         .columns = columns <= 0 ? PLAIN_COLUMNS : columns < FEWEST_COLUMNS ? FEWEST_COLUMNS : columns,
@@ -153,9 +154,15 @@ static int run(const void *options, int argc, char **argv)
         return sonde_say_usage(&sonde_command_report, "there is no view '%s'", name);
     struct report r = prepare(o, argv[0], view);
     struct sonde_diag diag = {0};
-    int rc = show(view, o, &r, &diag);
+    int rc = report_read_columns(&r);
+    if (rc) {
+        sonde_columns_fini(&r.columns_chosen);
+        return rc;
+    }
+    rc = show(view, o, &r, &diag);
     if (rc)
         sonde_say_diag(&diag);
+    sonde_columns_fini(&r.columns_chosen);
     sonde_profile_destroy(r.profile);
     sonde_totals_fini(&r.totals);
     if (r.m)
@@ -168,21 +175,47 @@ static const struct sonde_option options_table[] = {
      .help = "Print JSON for scripts. The schemas are in docs/schema; null means unknown."},
     {.name = "min-percent", .type = SONDE_OPTION_REAL, .argument = "P", .low = 0, .high = 100,
      .offset = offsetof(struct report_options, min_percent),
-     .help = "contexts: leave out what is below P percent of the total (default 1; 0 with --json)."},
+     .help = "profile: leave out what is below P percent of the total (default 1; 0 with --json)."},
     {.name = "limit", .letter = 'n', .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = 1000000000,
      .offset = offsetof(struct report_options, limit),
      .help = "Rows of a table (default 10 in the summary, 50 in the other views, all with --json; 0 is all)."},
+    {.name = "top-down", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, shape),
+     .value = 1 + SONDE_VIEW_TOP_DOWN, .help = "profile: from callers to what they call (the default)."},
+    {.name = "bottom-up", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, shape),
+     .value = 1 + SONDE_VIEW_BOTTOM_UP, .help = "profile: each routine, its callers below it."},
+    {.name = "by", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .choices = report_by_names,
+     .offset = offsetof(struct report_options, by),
+     .help = "profile: a flat list by line, function, module, kernel or object; with --top-down or --bottom-up the "
+             "first three group that tree."},
+    {.name = "metric", .letter = 'm', .type = SONDE_OPTION_STRING, .argument = "LIST",
+     .offset = offsetof(struct report_options, metric),
+     .help = "profile: columns, such as gpu,ops,bytes,api,sync,queue,cpu,blame. The first one sorts."},
+    {.name = "derive", .type = SONDE_OPTION_STRING, .argument = "NAME=FORMULA",
+     .offset = offsetof(struct report_options, derive),
+     .help = "profile: a column computed from others with + - * / ( ) min max and numbers, such as "
+             "'each=gpu/ops'; several are separated by ';'. Times are in nanoseconds."},
+    {.name = "sort", .type = SONDE_OPTION_STRING, .argument = "COLUMN", .offset = offsetof(struct report_options, sort),
+     .help = "profile: sort by this column; COLUMN:excl is its exclusive side."},
+    {.name = "root", .type = SONDE_OPTION_STRING, .argument = "CONTEXT", .offset = offsetof(struct report_options, root),
+     .help = "profile: only what this calling context did: a function, a place such as heat.c:81, or a number that "
+             "--ids shows."},
+    {.name = "ids", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, ids),
+     .help = "profile: show the number of each calling context."},
+    {.name = "depth", .type = SONDE_OPTION_INT, .argument = "N", .low = 1, .high = 1000000000,
+     .offset = offsetof(struct report_options, depth), .help = "profile: levels of the tree (default all)."},
     {.name = NULL},
 };
 
 static const struct sonde_example examples[] = {
     {"sonde report heat.sonde", "the summary"},
-    {"sonde report heat.sonde contexts --min-percent 5", "who asked for the heaviest work"},
+    {"sonde report heat.sonde profile --min-percent 5", "who asked for the heaviest work"},
+    {"sonde report heat.sonde profile --bottom-up --metric cpu,api", "where threads spend their time, and who calls it"},
+    {"sonde report heat.sonde profile --by kernel --derive 'each=gpu/ops'", "kernels with a column of one's own"},
     {"sonde report heat.sonde kernels --json", "for scripts"},
     {NULL, NULL},
 };
 
-static const struct report_options defaults = {.min_percent = -1, .limit = -1};
+static const struct report_options defaults = {.min_percent = -1, .limit = -1, .depth = -1, .by = -1};
 
 const struct sonde_command sonde_command_report = {
     .name = "report",
@@ -194,9 +227,10 @@ const struct sonde_command sonde_command_report = {
         "kernels: count, times, percentiles, who launched them.\n\n"
         "copies: copies, maps and fills with bytes and bandwidth.\n\n"
         "api: calls of the GPU runtime and their time on the host.\n\n"
-        "contexts: the calling context tree, inclusive and exclusive.\n\n"
+        "profile: calling contexts top-down, bottom-up or flat, inclusive and exclusive, with any columns.\n\n"
         "lanes: time lines of threads and queues, how busy each was.\n\n"
         "objects: who allocated how much, and how much was alive.\n\n"
+        "memory: how much was held over the run and by whom at the peak; leaks; what was never used or held for nothing.\n\n"
         "advice: what to change, with evidence, place and what it could save.\n\n"
         "ledger: what was seen, dropped and unmatched, and Sonde's own cost.",
     .options = options_table,

@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "analyze/metric.h"
 #include "analyze/profile.h"
 #include "analyze/rank.h"
 #include "analyze/totals.h"
@@ -20,12 +21,28 @@
 #include "base/vector.h"
 #include "format/reader.h"
 
+struct report_options { /* as they were given; -1 or NULL where not */
+    int         json;
+    double      min_percent;
+    int64_t     limit, depth;
+    int         shape;      /* profile: 1 + enum sonde_view_shape, 0 not given */
+    int         by;         /* profile: enum sonde_view_by */
+    int         ids;
+    const char *metric, *derive, *sort, *root;
+    const char *from, *to, *lane; /* statistics */
+};
+extern const char *const report_by_names[]; /* [enum sonde_view_by]; ends with NULL */
+
 struct report {
     struct sonde_measurement *m;
     struct sonde_profile     *profile;
     struct sonde_totals       totals;
     const char *path;        /* as the user typed it */
-    double      min_percent; /* contexts: nodes below this share are cut */
+    const struct report_options *options;
+    struct sonde_columns columns_chosen; /* of --metric and --derive */
+    size_t      derived;                 /* how many of them are derived */
+    int         sort, sort_side;         /* of --sort: column number and side; -1 none */
+    double      min_percent; /* rows below this share are left out */
     uint32_t    limit;       /* rows of a table; 0 = all */
     int         columns;     /* width of a table */
     bool        colors;
@@ -35,6 +52,7 @@ struct report_view {
     const char *name;
     const char *summary;
     bool needs_operations;   /* without one operation there is nothing to show: an error */
+    bool hidden;             /* an older name of another view: not in lists */
     /* Print for people. 0, or a negative code with `diag`. */
     int (*text)(const struct report *r, struct sonde_diag *diag);
     /* The same for scripts (schemas: docs/schema/); NULL when out of memory or with `diag`. */
@@ -44,12 +62,15 @@ struct report_view {
 extern const struct report_view report_views[]; /* ends with name = NULL; the first is the default */
 
 #define REPORT_VIEW_MAP(X) \
-    X(summary) X(kernels) X(copies) X(api) X(contexts) X(lanes) X(objects) X(advice) X(ledger)
+    X(summary) X(kernels) X(copies) X(api) X(profile) X(contexts) X(lanes) X(objects) X(memory) X(advice) X(ledger)
 #define X(name)                                                              \
     int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
     json_t *report_##name##_json(const struct report *r, struct sonde_diag *diag);
 REPORT_VIEW_MAP(X)
 #undef X
+
+/* Read the options about columns into `r`. 0, or the exit status after a message. */
+int report_read_columns(struct report *r);
 
 /* ---- tables (report_table.c) ------------------------------------------------ */
 

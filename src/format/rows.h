@@ -241,6 +241,8 @@ struct sonde_row_work {
     uint32_t source_device, target_device;
 };
 enum { SONDE_OBJECT_USES_PARTIAL = 1 /* kernels may have used it unseen: their arguments are not known */ };
+/* Beyond so many, a new object takes the row of one that was freed, or none. */
+#define SONDE_OBJECTS_MAX 262144u
 struct sonde_row_object {
     uint32_t kind;  /* enum sonde_object_kind */
     uint32_t node;  /* calling context of the allocation */

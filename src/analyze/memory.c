@@ -1,0 +1,483 @@
+/* memory.c - sweeps over allocations and frees, per process, device and class of memory.
+ * docs/memory.md has the definitions.
+ */
+#include "memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/text.h"
+
+struct lot { /* an object that holds bytes of its own */
+    uint64_t bytes, alloc_ns, free_ns; /* free 0: alive at the end */
+    uint64_t first_use_ns, last_use_ns, uses;
+    uint32_t space, site;
+    bool     known;
+};
+struct change { uint64_t at_ns; uint32_t lot; bool free; };
+struct calls { uint64_t count, ns; };
+
+struct builder {
+    const struct sonde_profile *profile;
+    const struct sonde_process *process;
+    uint32_t                    index, first_space;
+    struct sonde_memory_use    *out;
+    SONDE_VECTOR(struct sonde_map) sites;  /* [space - first_space]: kind and node -> site */
+    SONDE_VECTOR(struct lot)       lots;
+    struct calls                  *calls;  /* [tree node]: of allocating calls */
+};
+
+enum sonde_memory_class sonde_memory_class_of(uint32_t kind)
+{
+    return kind == SONDE_OBJECT_PINNED                             ? SONDE_MEMORY_ON_HOST
+           : kind == SONDE_OBJECT_MANAGED || kind == SONDE_OBJECT_SVM ? SONDE_MEMORY_SHARED
+                                                                   : SONDE_MEMORY_ON_DEVICE;
+}
+
+/* ---- who allocates ---------------------------------------------------------------- */
+
+/* PyTorch's allocator asks the driver for segments and hands out blocks of them. With
+ * its back end cudaMallocAsync every block is an object of a pool, and seen. */
+static bool in_caching_allocator(const struct sonde_profile *profile, uint32_t node, uint32_t kind)
+{
+    if (kind == SONDE_OBJECT_POOL || kind == SONDE_OBJECT_PINNED)
+        return false;
+    for (; node; node = profile->nodes.items[node].parent) {
+        const struct sonde_cct_node *n = &profile->nodes.items[node];
+        if (n->kind == SONDE_FRAME_NATIVE && (strstr(n->name, "CUDACachingAllocator") ||
+                                              strncmp(sonde_path_base(n->module), "libc10_cuda.so", 14) == 0))
+            return true;
+    }
+    return false;
+}
+
+static uint64_t process_begin(const struct sonde_process *p)
+{
+    return p->header.exec_ns ? p->header.exec_ns : p->header.start_ns;
+}
+
+static int find_space(struct builder *b, const struct sonde_row_object *o, uint32_t *out)
+{
+    const enum sonde_memory_class class = sonde_memory_class_of(o->kind);
+    const uint32_t device = class == SONDE_MEMORY_ON_HOST || o->device >= b->process->device_count ? 0 : o->device;
+    size_t i = b->first_space;
+    for (; i < b->out->spaces.count; i++)
+        if (b->out->spaces.items[i].class == class && b->out->spaces.items[i].device == device)
+            break;
+    *out = (uint32_t)i;
+    if (i < b->out->spaces.count)
+        return 0;
+    struct sonde_memory_space space = {.process = b->index, .device = device, .class = class,
+                                       .begin_ns = process_begin(b->process), .end_ns = b->process->header.stop_ns};
+    int rc = sonde_vector_push(&b->out->spaces, space);
+    return rc ? rc : sonde_vector_push(&b->sites, (struct sonde_map){0});
+}
+
+static int find_site(struct builder *b, uint32_t space, uint32_t kind, uint32_t node, uint32_t *out)
+{
+    struct sonde_map *map = &b->sites.items[space - b->first_space];
+    struct sonde_memory_space *s = &b->out->spaces.items[space];
+    const uint64_t key = (uint64_t)kind << 32 | node;
+    uint64_t at;
+    if (!sonde_map_get(map, key, &at)) {
+        struct sonde_memory_site site = {.node = node, .kind = kind,
+                                         .cached = in_caching_allocator(b->profile, node, kind)};
+        at = s->sites.count;
+        if (sonde_map_put(map, key, at) || sonde_vector_push(&s->sites, site))
+            return SONDE_ENOMEM;
+    }
+    *out = (uint32_t)at;
+    return 0;
+}
+
+/* ---- objects -------------------------------------------------------------------------- */
+
+/* A part's bytes are its whole's, and the agent has counted its uses there too. */
+static bool is_part(const struct sonde_process *p, const struct sonde_row_object *o)
+{
+    return o->parent && o->parent < p->object_count;
+}
+
+static int add_lot(struct builder *b, const struct sonde_row_object *o)
+{
+    struct lot lot = {.bytes = o->bytes, .alloc_ns = o->alloc_ns, .free_ns = o->free_ns, .uses = o->uses,
+                      .first_use_ns = o->first_use_ns, .last_use_ns = o->last_use_ns,
+                      .known = b->process->header.version >= 3 && !(o->flags & SONDE_OBJECT_USES_PARTIAL)};
+    if (lot.free_ns && lot.free_ns < lot.alloc_ns) {
+        lot.free_ns = lot.alloc_ns;
+        b->out->bad_times++;
+    }
+    int rc = find_space(b, o, &lot.space);
+    if (!rc)
+        rc = find_site(b, lot.space, o->kind, sonde_profile_locate(b->profile, b->index, o->node), &lot.site);
+    return rc ? rc : sonde_vector_push(&b->lots, lot);
+}
+
+static int add_objects(struct builder *b)
+{
+    const struct sonde_process *p = b->process;
+    int rc = 0;
+    for (uint32_t i = 1; i < p->object_count && !rc; i++) {
+        if (p->objects[i].kind == SONDE_OBJECT_NONE)
+            continue;
+        if (is_part(p, &p->objects[i]))
+            b->out->parts++;
+        else
+            rc = add_lot(b, &p->objects[i]);
+    }
+    return rc;
+}
+
+/* ---- sums ------------------------------------------------------------------------------- */
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static void extend(struct builder *b)
+{
+    for (size_t i = 0; i < b->lots.count; i++) {
+        const struct lot *lot = &b->lots.items[i];
+        const uint64_t last = lot->free_ns > lot->alloc_ns ? lot->free_ns : lot->alloc_ns;
+        for (size_t s = b->first_space; s < b->out->spaces.count; s++) {
+            struct sonde_memory_space *space = &b->out->spaces.items[s];
+            space->begin_ns = lot->alloc_ns < space->begin_ns ? lot->alloc_ns : space->begin_ns;
+            space->end_ns = last > space->end_ns ? last : space->end_ns;
+        }
+    }
+}
+
+static void sum_uses(struct sonde_memory_site *site, const struct lot *lot, uint64_t end_ns)
+{
+    const double bytes = (double)lot->bytes;
+    if (!lot->known)
+        return;
+    site->known++;
+    if (!lot->uses) {
+        site->unused++;
+        site->unused_bytes += lot->bytes;
+        site->unused_held += bytes * (double)minus(end_ns, lot->alloc_ns);
+    } else {
+        site->early += bytes * (double)minus(lot->first_use_ns, lot->alloc_ns);
+        site->late += bytes * (double)minus(end_ns, lot->last_use_ns);
+    }
+}
+
+static void sum_lot(struct builder *b, const struct lot *lot)
+{
+    struct sonde_memory_space *space = &b->out->spaces.items[lot->space];
+    struct sonde_memory_site *site = &space->sites.items[lot->site];
+    const uint64_t end_ns = lot->free_ns ? lot->free_ns : space->end_ns;
+    const uint64_t stop_ns = b->process->header.stop_ns;
+    space->count++;
+    space->bytes += lot->bytes;
+    space->sizeless += lot->bytes == 0;
+    space->freed += lot->free_ns != 0;
+    space->freed_late += lot->free_ns > stop_ns && b->process->header.state == SONDE_PROCESS_EXITED;
+    site->count++;
+    site->bytes += lot->bytes;
+    site->alive += lot->free_ns == 0;
+    site->alive_bytes += lot->free_ns == 0 ? lot->bytes : 0;
+    site->held += (double)lot->bytes * (double)minus(end_ns, lot->alloc_ns);
+    sum_uses(site, lot, end_ns);
+}
+
+/* Left behind: alive at the end, and the same place made another one after the last use. */
+static int sum_left(struct builder *b, uint32_t space)
+{
+    struct sonde_memory_space *s = &b->out->spaces.items[space];
+    uint64_t *latest = calloc(s->sites.count + 1, sizeof *latest);
+    if (!latest)
+        return SONDE_ENOMEM;
+    for (size_t i = 0; i < b->lots.count; i++) {
+        const struct lot *lot = &b->lots.items[i];
+        if (lot->space == space && lot->alloc_ns > latest[lot->site])
+            latest[lot->site] = lot->alloc_ns;
+    }
+    for (size_t i = 0; i < b->lots.count; i++) {
+        const struct lot *lot = &b->lots.items[i];
+        if (lot->space == space && lot->known && lot->uses && !lot->free_ns && lot->last_use_ns < latest[lot->site]) {
+            s->sites.items[lot->site].left++;
+            s->sites.items[lot->site].left_bytes += lot->bytes;
+        }
+    }
+    free(latest);
+    return 0;
+}
+
+/* ---- the sweep ----------------------------------------------------------------------------- */
+
+/* A free before an allocation at the same instant: memory that is handed on is not counted twice. */
+static int by_time(const void *left, const void *right)
+{
+    const struct change *a = left, *b = right;
+    if (a->at_ns != b->at_ns)
+        return a->at_ns < b->at_ns ? -1 : 1;
+    if (a->free != b->free)
+        return a->free ? -1 : 1;
+    return a->lot < b->lot ? -1 : a->lot > b->lot;
+}
+
+typedef SONDE_VECTOR(struct change) changes;
+
+static int list_changes(const struct builder *b, uint32_t space, changes *list)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < b->lots.count && !rc; i++) {
+        const struct lot *lot = &b->lots.items[i];
+        if (lot->space != space || lot->free_ns == lot->alloc_ns)
+            continue;
+        rc = sonde_vector_push(list, (struct change){lot->alloc_ns, i, false});
+        if (!rc && lot->free_ns)
+            rc = sonde_vector_push(list, (struct change){lot->free_ns, i, true});
+    }
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, by_time);
+    return rc;
+}
+
+struct state { uint64_t bytes, count; };
+
+/* Total and one site's share after a change. */
+static void apply(const struct builder *b, const struct change *c, struct state *total, struct state *sites)
+{
+    const struct lot *lot = &b->lots.items[c->lot];
+    struct state *site = &sites[lot->site];
+    total->bytes += c->free ? -lot->bytes : lot->bytes;
+    total->count += c->free ? -UINT64_C(1) : 1;
+    site->bytes += c->free ? -lot->bytes : lot->bytes;
+    site->count += c->free ? -UINT64_C(1) : 1;
+}
+
+/* The first instant with the most bytes: index of its change, or the number of changes. */
+static size_t find_peak(const struct builder *b, struct sonde_memory_space *space, const changes *list,
+                        struct state *sites)
+{
+    struct state total = {0};
+    size_t peak = list->count;
+    memset(sites, 0, space->sites.count * sizeof *sites);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct change *c = &list->items[i];
+        const uint32_t at = b->lots.items[c->lot].site;
+        apply(b, c, &total, sites);
+        if (sites[at].count > space->sites.items[at].most_count)
+            space->sites.items[at].most_count = sites[at].count;
+        if (peak == list->count || total.bytes > space->peak_bytes) {
+            space->peak_bytes = total.bytes;
+            space->peak_count = total.count;
+            space->peak_ns = c->at_ns;
+            peak = i;
+        }
+    }
+    return peak;
+}
+
+static void hold_peak(const struct builder *b, struct sonde_memory_space *space, const changes *list, size_t peak,
+                      struct state *sites)
+{
+    struct state total = {0};
+    memset(sites, 0, space->sites.count * sizeof *sites);
+    for (size_t i = 0; i < list->count && i <= peak; i++)
+        apply(b, &list->items[i], &total, sites);
+    for (size_t i = 0; i < space->sites.count; i++) {
+        struct sonde_memory_site *site = &space->sites.items[i];
+        site->peak_bytes = sites[i].bytes;
+        site->peak_count = sites[i].count;
+        space->cached_bytes += site->cached ? site->peak_bytes : 0;
+        space->cached_count += site->cached ? site->peak_count : 0;
+    }
+}
+
+/* ---- the series ------------------------------------------------------------------------------- */
+
+static uint32_t bucket_of(const struct sonde_memory_space *space, uint64_t at_ns)
+{
+    const double span = (double)minus(space->end_ns, space->begin_ns) + 1, in = (double)minus(at_ns, space->begin_ns);
+    const uint32_t bucket = (uint32_t)(in / span * (SONDE_MEMORY_POINTS - 2));
+    return bucket < SONDE_MEMORY_POINTS - 2 ? bucket : SONDE_MEMORY_POINTS - 3;
+}
+
+static struct sonde_memory_point point_of(const struct change *c, const struct state *total, const struct state *sites,
+                                          size_t site_count)
+{
+    struct sonde_memory_point point = {.at_ns = c->at_ns, .bytes = total->bytes};
+    for (size_t i = 0; i < site_count && i < SONDE_MEMORY_HOLDERS; i++)
+        point.holders[i] = sites[i].bytes;
+    return point;
+}
+
+/* Every change where there are few; else the highest instant of each of equal parts
+ * of the time. The beginning and the end are added: between points the level stays. */
+static int make_points(const struct builder *b, struct sonde_memory_space *space, const changes *list,
+                       struct state *sites)
+{
+    const bool all = list->count <= SONDE_MEMORY_POINTS - 2;
+    struct state total = {0};
+    uint32_t bucket = UINT32_MAX;
+    int rc = sonde_vector_push(&space->points, (struct sonde_memory_point){.at_ns = space->begin_ns});
+    memset(sites, 0, space->sites.count * sizeof *sites);
+    for (size_t i = 0; i < list->count && !rc; i++) {
+        const struct change *c = &list->items[i];
+        const uint32_t here = bucket_of(space, c->at_ns);
+        apply(b, c, &total, sites);
+        if (i + 1 < list->count && c[1].at_ns == c->at_ns)
+            continue;
+        struct sonde_memory_point point = point_of(c, &total, sites, space->sites.count);
+        struct sonde_memory_point *last = &space->points.items[space->points.count - 1];
+        if (all || here != bucket)
+            rc = sonde_vector_push(&space->points, point);
+        else if (point.bytes > last->bytes)
+            *last = point;
+        bucket = here;
+    }
+    struct change end = {.at_ns = space->end_ns};
+    return rc ? rc : sonde_vector_push(&space->points, point_of(&end, &total, sites, space->sites.count));
+}
+
+/* ---- a space ------------------------------------------------------------------------------------ */
+
+static int by_peak(const void *left, const void *right)
+{
+    const struct sonde_memory_site *a = left, *b = right;
+    if (a->peak_bytes != b->peak_bytes)
+        return a->peak_bytes < b->peak_bytes ? 1 : -1;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    return a->kind < b->kind ? -1 : a->kind > b->kind;
+}
+
+/* Sites by bytes at the peak; the lots follow. */
+static int order_sites(struct builder *b, uint32_t space)
+{
+    struct sonde_memory_space *s = &b->out->spaces.items[space];
+    struct sonde_map *map = &b->sites.items[space - b->first_space];
+    const size_t count = s->sites.count;
+    uint32_t *new_of = calloc(count + 1, sizeof *new_of);
+    if (!new_of)
+        return SONDE_ENOMEM;
+    if (count)
+        qsort(s->sites.items, count, sizeof *s->sites.items, by_peak);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t old = 0;
+        sonde_map_get(map, (uint64_t)s->sites.items[i].kind << 32 | s->sites.items[i].node, &old);
+        new_of[old] = i;
+    }
+    for (size_t i = 0; i < b->lots.count; i++)
+        if (b->lots.items[i].space == space)
+            b->lots.items[i].site = new_of[b->lots.items[i].site];
+    free(new_of);
+    return 0;
+}
+
+static void sum_calls(const struct builder *b, struct sonde_memory_space *space)
+{
+    for (size_t i = 0; i < space->sites.count; i++) {
+        struct sonde_memory_site *site = &space->sites.items[i];
+        const struct calls *calls = &b->calls[site->node];
+        if (site->node && calls->count)
+            site->alloc_ns = (double)calls->ns / (double)calls->count * (double)site->count;
+    }
+}
+
+static int finish_space(struct builder *b, uint32_t space)
+{
+    struct sonde_memory_space *s = &b->out->spaces.items[space];
+    struct state *sites = calloc(s->sites.count + 1, sizeof *sites);
+    changes list = {0};
+    int rc = sites ? sum_left(b, space) : SONDE_ENOMEM;
+    if (!rc)
+        rc = list_changes(b, space, &list);
+    if (!rc) {
+        hold_peak(b, s, &list, find_peak(b, s, &list, sites), sites);
+        sum_calls(b, s);
+        rc = order_sites(b, space);
+    }
+    if (!rc)
+        rc = make_points(b, s, &list, sites);
+    sonde_vector_fini(&list);
+    free(sites);
+    return rc;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------ */
+
+static void count_calls(struct builder *b)
+{
+    const struct sonde_process *p = b->process;
+    memset(b->calls, 0, b->profile->nodes.count * sizeof *b->calls);
+    for (uint32_t i = 1; i < p->profile_count; i++) {
+        const uint32_t node = p->profiles[i].lane ? 0 : sonde_profile_locate(b->profile, b->index, p->profiles[i].node);
+        b->calls[node].count += p->profiles[i].count;
+        b->calls[node].ns += p->profiles[i].sum_ns;
+    }
+}
+
+static int add_process(struct builder *b)
+{
+    b->first_space = (uint32_t)b->out->spaces.count;
+    b->lots.count = 0;
+    b->out->incomplete |= b->process->object_count > SONDE_OBJECTS_MAX;
+    count_calls(b);
+    int rc = add_objects(b);
+    extend(b);
+    for (size_t i = 0; i < b->lots.count && !rc; i++)
+        sum_lot(b, &b->lots.items[i]);
+    for (uint32_t i = b->first_space; i < b->out->spaces.count && !rc; i++)
+        rc = finish_space(b, i);
+    for (size_t i = 0; i < b->sites.count; i++)
+        sonde_map_fini(&b->sites.items[i]);
+    b->sites.count = 0;
+    return rc;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct sonde_memory_space *a = left, *b = right;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    if (a->class != b->class)
+        return a->class < b->class ? -1 : 1;
+    return a->device < b->device ? -1 : a->device > b->device;
+}
+
+int sonde_memory_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                         struct sonde_memory_use *out)
+{
+    struct builder b = {.profile = profile, .out = out,
+                        .calls = calloc(profile->nodes.count + 1, sizeof(struct calls))};
+    int rc = b.calls ? 0 : SONDE_ENOMEM;
+    for (; b.index < m->process_count && !rc; b.index++) {
+        b.process = &m->processes[b.index];
+        rc = add_process(&b);
+    }
+    if (out->spaces.count)
+        qsort(out->spaces.items, out->spaces.count, sizeof *out->spaces.items, by_place);
+    sonde_vector_fini(&b.sites);
+    sonde_vector_fini(&b.lots);
+    free(b.calls);
+    return rc;
+}
+
+enum sonde_memory_end sonde_memory_end_of(const struct sonde_memory_use *memory, const struct sonde_process *p,
+                                          uint32_t process)
+{
+    uint64_t freed = 0;
+    for (size_t i = 0; i < memory->spaces.count; i++)
+        freed += memory->spaces.items[i].process == process ? memory->spaces.items[i].freed : 0;
+    return p->header.state != SONDE_PROCESS_EXITED ? SONDE_MEMORY_CUT
+           : freed                                 ? SONDE_MEMORY_ENDED
+                                                   : SONDE_MEMORY_FREED_NONE;
+}
+
+void sonde_memory_fini(struct sonde_memory_use *memory)
+{
+    for (size_t i = 0; i < memory->spaces.count; i++) {
+        sonde_vector_fini(&memory->spaces.items[i].sites);
+        sonde_vector_fini(&memory->spaces.items[i].points);
+    }
+    sonde_vector_fini(&memory->spaces);
+}

@@ -1,0 +1,535 @@
+/* report_memory.c - the view `memory`: how much was held over the run and by whom, what
+ * was not given back, never used, held for nothing, and allocated again and again.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/memory.h"
+#include "report.h"
+
+enum { SPARK_COLUMNS = 24, WORTH_PERCENT = 1, AGAIN_LEAST = 2 };
+
+static const char *const class_names[] = {"device", "shared", "host"};
+
+/* ---- names and pictures -------------------------------------------------------------- */
+
+static const struct sonde_process *process_of(const struct report *r, const struct sonde_memory_space *space)
+{
+    return &r->m->processes[space->process];
+}
+
+/* "0 NVIDIA H200", "0 NVIDIA H200, shared", "host, pinned". */
+static void space_name(const struct report *r, const struct sonde_memory_space *space, struct sonde_text *out)
+{
+    if (space->device) {
+        report_device(r, out, space->process, space->device);
+        sonde_text_add(out, space->class == SONDE_MEMORY_SHARED ? ", shared" : "");
+        return;
+    }
+    sonde_text_add(out, space->class == SONDE_MEMORY_ON_HOST  ? "host, pinned"
+                        : space->class == SONDE_MEMORY_SHARED ? "shared by host and devices"
+                                                              : "device not known");
+    if (r->m->process_count > 1) {
+        sonde_text_add(out, " (");
+        report_process(out, process_of(r, space));
+        sonde_text_add(out, ")");
+    }
+}
+
+static double capacity_of(const struct report *r, const struct sonde_memory_space *space)
+{
+    const struct sonde_process *p = process_of(r, space);
+    return space->class == SONDE_MEMORY_ON_DEVICE && space->device && space->device < p->device_count
+               ? (double)p->devices[space->device].memory_bytes : 0;
+}
+
+static size_t spark_column(const struct sonde_memory_space *space, uint64_t at_ns)
+{
+    const double span = (double)(space->end_ns - space->begin_ns) + 1;
+    return (size_t)((double)(at_ns - space->begin_ns) / span * SPARK_COLUMNS);
+}
+
+/* Each column is as high as the most that was held in its part of the time. */
+static void spark(const struct sonde_memory_space *space, struct sonde_text *out)
+{
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    uint64_t most[SPARK_COLUMNS] = {0}, level = 0;
+    size_t column = 0;
+    for (size_t i = 0; i < space->points.count; i++) {
+        const struct sonde_memory_point *p = &space->points.items[i];
+        for (const size_t at = spark_column(space, p->at_ns); column < at && column + 1 < SPARK_COLUMNS;)
+            most[++column] = level;
+        level = p->bytes;
+        most[column] = level > most[column] ? level : most[column];
+    }
+    for (size_t i = 0; i < SPARK_COLUMNS; i++) {
+        const double part = space->peak_bytes ? (double)most[i] / (double)space->peak_bytes : 0;
+        sonde_text_add(out, most[i] ? blocks[(size_t)(part * 7.999)] : " ");
+    }
+}
+
+/* ---- the spaces ----------------------------------------------------------------------- */
+
+static void count_of(struct table *t, uint64_t part, uint64_t whole)
+{
+    char a[SONDE_NUMBER_MAX], b[SONDE_NUMBER_MAX];
+    struct sonde_text text = {0};
+    sonde_number_count(a, part);
+    sonde_text_format(&text, part == whole ? "all %s" : "%s of %s", a, sonde_number_count(b, whole));
+    table_cell(t, sonde_text_get(&text));
+    sonde_text_fini(&text);
+}
+
+static uint64_t alive_of(const struct sonde_memory_space *space, uint64_t *bytes)
+{
+    uint64_t alive = 0;
+    *bytes = 0;
+    for (size_t i = 0; i < space->sites.count; i++) {
+        alive += space->sites.items[i].alive;
+        *bytes += space->sites.items[i].alive_bytes;
+    }
+    return alive;
+}
+
+static void space_row(const struct report *r, struct table *t, const struct sonde_memory_space *space)
+{
+    struct sonde_text name = {0}, picture = {0};
+    uint64_t alive_bytes, alive = alive_of(space, &alive_bytes);
+    space_name(r, space, &name);
+    spark(space, &picture);
+    table_cell(t, sonde_text_get(&name));
+    table_bytes(t, true, (double)space->peak_bytes);
+    table_percent(t, (double)space->peak_bytes, capacity_of(r, space));
+    table_time(t, space->peak_ns >= space->begin_ns, (double)(space->peak_ns - space->begin_ns));
+    table_cell(t, sonde_text_get(&picture));
+    table_count(t, space->count);
+    table_count(t, alive);
+    table_bytes(t, true, (double)alive_bytes);
+    sonde_text_fini(&name);
+    sonde_text_fini(&picture);
+}
+
+static void print_spaces(const struct report *r, const struct sonde_memory_use *m)
+{
+    static const struct table_column columns[] = {
+        {"Memory", TABLE_LEFT | TABLE_ELASTIC, 0}, {"peak", TABLE_RIGHT, 0}, {"of it", TABLE_RIGHT, 2},
+        {"at", TABLE_RIGHT, 3}, {"over the run", TABLE_LEFT, 6}, {"allocated", TABLE_RIGHT, 5},
+        {"alive at the end", TABLE_RIGHT, 1}, {"bytes", TABLE_RIGHT, 4},
+    };
+    struct table t = {.columns = columns, .column_count = 8};
+    const size_t all = m->spaces.count, shown = r->limit && r->limit < all ? r->limit : all;
+    for (size_t i = 0; i < shown; i++)
+        space_row(r, &t, &m->spaces.items[i]);
+    table_print(&t, r);
+    report_more(r, "memory", shown, all);
+}
+
+/* ---- tables of sites --------------------------------------------------------------------- */
+
+struct row { double value; const struct sonde_memory_space *space; const struct sonde_memory_site *site; };
+
+struct part { /* one table: which sites are in it, by what order, and their cells */
+    const struct table_column *columns;
+    int column_count;
+    double (*value)(const struct sonde_memory_use *m, const struct report *r, const struct sonde_memory_space *space,
+                    const struct sonde_memory_site *site); /* 0: not in the table */
+    void (*cells)(struct table *t, const struct row *row); /* between the first and the last column */
+};
+
+static int by_value(const void *left, const void *right)
+{
+    const struct row *a = left, *b = right;
+    if (a->value != b->value)
+        return a->value < b->value ? 1 : -1;
+    if (a->space != b->space)
+        return a->space < b->space ? -1 : 1;
+    return a->site < b->site ? -1 : a->site > b->site;
+}
+
+static void site_cells(const struct report *r, struct table *t, const struct part *part, const struct row *row)
+{
+    struct sonde_text callers = {0};
+    table_cell(t, sonde_object_kind_name(row->site->kind));
+    part->cells(t, row);
+    if (row->site->node)
+        report_callers(r, &callers, row->site->node, 2);
+    table_cell(t, callers.length ? sonde_text_get(&callers) : "unknown");
+    sonde_text_fini(&callers);
+}
+
+static int print_part(const struct report *r, const struct sonde_memory_use *m, const struct part *part)
+{
+    SONDE_VECTOR(struct row) rows = {0};
+    struct table t = {.columns = part->columns, .column_count = part->column_count};
+    int rc = 0;
+    for (size_t i = 0; i < m->spaces.count; i++) {
+        const struct sonde_memory_space *space = &m->spaces.items[i];
+        for (size_t k = 0; k < space->sites.count && !rc; k++) {
+            const double value = part->value(m, r, space, &space->sites.items[k]);
+            if (value > 0)
+                rc = sonde_vector_push(&rows, (struct row){value, space, &space->sites.items[k]});
+        }
+    }
+    if (rows.count)
+        qsort(rows.items, rows.count, sizeof *rows.items, by_value);
+    const size_t shown = r->limit && r->limit < rows.count ? r->limit : rows.count;
+    for (size_t i = 0; i < shown && !rc; i++)
+        site_cells(r, &t, part, &rows.items[i]);
+    if (shown && !rc) {
+        fputc('\n', stdout);
+        table_print(&t, r);
+        report_more(r, "memory", shown, rows.count);
+    }
+    sonde_vector_fini(&rows);
+    return rc;
+}
+
+/* ---- who holds the peak ------------------------------------------------------------------- */
+
+static double peak_value(const struct sonde_memory_use *m, const struct report *r, const struct sonde_memory_space *space,
+                         const struct sonde_memory_site *site)
+{
+    (void)m, (void)r, (void)space;
+    return (double)site->peak_bytes;
+}
+
+static void peak_cells(struct table *t, const struct row *row)
+{
+    table_bytes(t, true, (double)row->site->peak_bytes);
+    table_percent(t, (double)row->site->peak_bytes, (double)row->space->peak_bytes);
+    table_count(t, row->site->peak_count);
+}
+
+/* ---- not freed ------------------------------------------------------------------------------ */
+
+/* Of a process that frees nothing, or was cut short, only what was left behind tells of a leak. */
+static double leak_value(const struct sonde_memory_use *m, const struct report *r, const struct sonde_memory_space *space,
+                         const struct sonde_memory_site *site)
+{
+    const bool ended = sonde_memory_end_of(m, process_of(r, space), space->process) == SONDE_MEMORY_ENDED;
+    return (double)(ended ? site->alive_bytes : site->left_bytes);
+}
+
+static void leak_cells(struct table *t, const struct row *row)
+{
+    const struct sonde_memory_site *site = row->site;
+    count_of(t, site->alive, site->count);
+    table_bytes(t, true, (double)site->alive_bytes);
+    if (site->known)
+        count_of(t, site->left, site->alive);
+    else
+        table_cell(t, "-");
+}
+
+/* ---- never used, and held but idle ----------------------------------------------------------- */
+
+static void byte_seconds(struct table *t, double byte_ns)
+{
+    char number[SONDE_NUMBER_MAX];
+    struct sonde_text text = {0};
+    sonde_text_format(&text, "%s·s", sonde_number_bytes(number, byte_ns / 1e9));
+    table_cell(t, sonde_text_get(&text));
+    sonde_text_fini(&text);
+}
+
+static double unused_value(const struct sonde_memory_use *m, const struct report *r, const struct sonde_memory_space *space,
+                           const struct sonde_memory_site *site)
+{
+    (void)m, (void)r, (void)space;
+    return site->unused ? site->unused_held + 1 : 0;
+}
+
+static void unused_cells(struct table *t, const struct row *row)
+{
+    count_of(t, row->site->unused, row->site->count);
+    table_bytes(t, true, (double)row->site->unused_bytes);
+    byte_seconds(t, row->site->unused_held);
+}
+
+static double held_of(const struct sonde_memory_space *space)
+{
+    double held = 0;
+    for (size_t i = 0; i < space->sites.count; i++)
+        held += space->sites.items[i].held;
+    return held;
+}
+
+static double idle_value(const struct sonde_memory_use *m, const struct report *r, const struct sonde_memory_space *space,
+                         const struct sonde_memory_site *site)
+{
+    (void)m, (void)r;
+    const double idle = site->early + site->late;
+    return idle * 100 >= held_of(space) * WORTH_PERCENT ? idle : 0;
+}
+
+static void idle_cells(struct table *t, const struct row *row)
+{
+    const struct sonde_memory_site *site = row->site;
+    byte_seconds(t, site->early + site->late);
+    table_percent(t, site->early + site->late, held_of(row->space));
+    byte_seconds(t, site->early);
+    byte_seconds(t, site->late);
+}
+
+/* ---- again and again ---------------------------------------------------------------------------- */
+
+static double again_value(const struct sonde_memory_use *m, const struct report *r, const struct sonde_memory_space *space,
+                          const struct sonde_memory_site *site)
+{
+    (void)m, (void)r, (void)space;
+    const uint64_t again = site->count - site->most_count;
+    return again >= AGAIN_LEAST && again >= site->most_count ? site->alloc_ns + 1 : 0;
+}
+
+static void again_cells(struct table *t, const struct row *row)
+{
+    const struct sonde_memory_site *site = row->site;
+    table_count(t, site->count);
+    table_count(t, site->most_count);
+    table_bytes(t, true, (double)site->bytes / (double)site->count);
+    table_time(t, site->alloc_ns > 0, site->alloc_ns);
+}
+
+/* ---- sentences ------------------------------------------------------------------------------------- */
+
+/* "12 objects". */
+static const char *objects_text(char out[SONDE_NUMBER_MAX], uint64_t n)
+{
+    sonde_number_count(out, n);
+    strncat(out, n == 1 ? " object" : " objects", SONDE_NUMBER_MAX - 1 - strlen(out));
+    return out;
+}
+
+static void say_of_processes(const struct report *r, uint32_t count, const char *what)
+{
+    if (count && r->m->process_count == 1)
+        report_say(r, "the program %s: what was alive then is no leak by itself", what);
+    else if (count)
+        report_say(r, "%u of %u processes: each %s: what was alive then is no leak by itself", count,
+                   r->m->process_count, what);
+}
+
+static void say_ends(const struct report *r, const struct sonde_memory_use *m)
+{
+    uint64_t late = 0;
+    uint32_t none = 0, cut = 0, last = UINT32_MAX;
+    char number[SONDE_NUMBER_MAX];
+    for (size_t i = 0; i < m->spaces.count; i++) {
+        const struct sonde_memory_space *space = &m->spaces.items[i];
+        late += space->freed_late;
+        if (space->process == last)
+            continue;
+        last = space->process;
+        const enum sonde_memory_end end = sonde_memory_end_of(m, process_of(r, space), space->process);
+        none += end == SONDE_MEMORY_FREED_NONE;
+        cut += end == SONDE_MEMORY_CUT;
+    }
+    say_of_processes(r, none, "ended without freeing anything, which leaves it to the end");
+    say_of_processes(r, cut, "did not end in order, or still runs");
+    if (late)
+        report_say(r, "freed only while the program was ending: %s", objects_text(number, late));
+}
+
+static void say_cached(const struct report *r, const struct sonde_memory_use *m)
+{
+    uint64_t bytes = 0, count = 0;
+    bool any = false;
+    char text[SONDE_NUMBER_MAX], number[SONDE_NUMBER_MAX];
+    for (size_t i = 0; i < m->spaces.count; i++) {
+        bytes += m->spaces.items[i].cached_bytes;
+        count += m->spaces.items[i].cached_count;
+        for (size_t k = 0; k < m->spaces.items[i].sites.count; k++)
+            any |= m->spaces.items[i].sites.items[k].cached;
+    }
+    if (any)
+        report_say(r, "PyTorch's caching allocator: blocks inside its cache are not seen, only its segments (%s in %s at the peak); torch.cuda.memory._snapshot() shows the blocks",
+                   sonde_number_bytes(text, (double)bytes), sonde_number_count(number, count));
+}
+
+struct gaps { uint64_t objects, known, placeless, sizeless; };
+
+static struct gaps gaps_of(const struct sonde_memory_use *m)
+{
+    struct gaps g = {0};
+    for (size_t i = 0; i < m->spaces.count; i++) {
+        const struct sonde_memory_space *space = &m->spaces.items[i];
+        g.objects += space->count;
+        g.sizeless += space->sizeless;
+        g.placeless += space->class == SONDE_MEMORY_ON_DEVICE && !space->device ? space->count : 0;
+        for (size_t k = 0; k < space->sites.count; k++)
+            g.known += space->sites.items[k].known;
+    }
+    return g;
+}
+
+static void say_gaps(const struct report *r, const struct sonde_memory_use *m)
+{
+    const struct gaps g = gaps_of(m);
+    char a[SONDE_NUMBER_MAX], b[SONDE_NUMBER_MAX];
+    if (g.known < g.objects)
+        report_say(r, "uses not known in full: %s of %s (kernels may have used them unseen), in no figure of use",
+                   sonde_number_count(a, g.objects - g.known), objects_text(b, g.objects));
+    if (g.placeless)
+        report_say(r, "device not known: %s (their context has several devices, or the runtime does not say)",
+                   objects_text(a, g.placeless));
+    if (g.sizeless)
+        report_say(r, "size not known: %s, in no figure of bytes", objects_text(a, g.sizeless));
+    if (m->bad_times)
+        report_say(r, "freed before it was allocated, by its times: %s, taken as never alive", objects_text(a, m->bad_times));
+    if (m->incomplete)
+        report_say(r, "at least %s: rows of freed ones were used again, so counts and peaks are lower bounds",
+                   objects_text(a, SONDE_OBJECTS_MAX));
+}
+
+/* ---- the view ------------------------------------------------------------------------------------------ */
+
+static const struct table_column peak_columns[] = {
+    {"Held at the peak", TABLE_LEFT, 0}, {"bytes", TABLE_RIGHT, 0}, {"share", TABLE_RIGHT, 2},
+    {"count", TABLE_RIGHT, 1}, {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+};
+static const struct table_column leak_columns[] = {
+    {"Not freed", TABLE_LEFT, 0}, {"count", TABLE_RIGHT, 1}, {"bytes", TABLE_RIGHT, 0},
+    {"left behind", TABLE_RIGHT, 2}, {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+};
+static const struct table_column unused_columns[] = {
+    {"Never used", TABLE_LEFT, 0}, {"count", TABLE_RIGHT, 1}, {"bytes", TABLE_RIGHT, 0},
+    {"held", TABLE_RIGHT, 2}, {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+};
+static const struct table_column idle_columns[] = {
+    {"Held but idle", TABLE_LEFT, 0}, {"idle", TABLE_RIGHT, 0}, {"of all held", TABLE_RIGHT, 1},
+    {"before first use", TABLE_RIGHT, 2}, {"after last use", TABLE_RIGHT, 3},
+    {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+};
+static const struct table_column again_columns[] = {
+    {"Again and again", TABLE_LEFT, 0}, {"allocated", TABLE_RIGHT, 0}, {"alive at once", TABLE_RIGHT, 1},
+    {"mean bytes", TABLE_RIGHT, 3}, {"time in calls", TABLE_RIGHT, 2},
+    {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+};
+static const struct part parts[] = {
+    {peak_columns, 5, peak_value, peak_cells},   {leak_columns, 5, leak_value, leak_cells},
+    {unused_columns, 5, unused_value, unused_cells}, {idle_columns, 6, idle_value, idle_cells},
+    {again_columns, 6, again_value, again_cells},
+};
+
+int report_memory_text(const struct report *r, struct sonde_diag *diag)
+{
+    struct sonde_memory_use memory = {0};
+    int rc = sonde_memory_compute(r->m, r->profile, &memory);
+    if (!rc && memory.spaces.count == 0) {
+        puts("no allocation was recorded");
+    } else if (!rc) {
+        print_spaces(r, &memory);
+        for (size_t i = 0; i < sizeof parts / sizeof *parts && !rc; i++)
+            rc = print_part(r, &memory, &parts[i]);
+        fputc('\n', stdout);
+        say_ends(r, &memory);
+        say_cached(r, &memory);
+        say_gaps(r, &memory);
+    }
+    if (rc)
+        sonde_diag_set(diag, rc, r->path, "cannot read the memory of");
+    sonde_memory_fini(&memory);
+    return rc;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------ */
+
+static json_t *integer(uint64_t n)
+{
+    return json_integer((json_int_t)n);
+}
+
+static json_t *frames_json(const struct report *r, uint32_t node)
+{
+    uint32_t nodes[8], count = node ? sonde_profile_callers(r->profile, node, nodes, 8) : 0;
+    json_t *frames = json_array();
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(frames, report_json_frame(&r->profile->nodes.items[nodes[i]]));
+    return frames;
+}
+
+/* Byte-seconds. */
+static json_t *held_json(bool known, double byte_ns)
+{
+    return known ? json_real(byte_ns / 1e9) : json_null();
+}
+
+static json_t *site_json(const struct report *r, const struct sonde_memory_site *s)
+{
+    const bool known = s->known > 0;
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
+        "kind", sonde_object_kind_name(s->kind), "objects", integer(s->count), "bytes", integer(s->bytes),
+        "peak_objects", integer(s->peak_count), "peak_bytes", integer(s->peak_bytes),
+        "most_objects", integer(s->most_count), "alive", integer(s->alive), "alive_bytes", integer(s->alive_bytes),
+        "uses_known", integer(s->known), "left_behind", known ? integer(s->left) : json_null(),
+        "left_behind_bytes", known ? integer(s->left_bytes) : json_null(),
+        "unused", known ? integer(s->unused) : json_null(),
+        "unused_bytes", known ? integer(s->unused_bytes) : json_null(),
+        "held_byte_s", held_json(true, s->held),
+        "idle_before_byte_s", held_json(known, s->early), "idle_after_byte_s", held_json(known, s->late),
+        "alloc_ns", report_json_ns(s->alloc_ns > 0, s->alloc_ns), "cached", (int)s->cached,
+        "frames", frames_json(r, s->node));
+}
+
+static json_t *series_json(const struct sonde_memory_space *space)
+{
+    json_t *at = json_array(), *bytes = json_array(), *sites = json_array(), *other = json_array();
+    const size_t holders = space->sites.count < SONDE_MEMORY_HOLDERS ? space->sites.count : SONDE_MEMORY_HOLDERS;
+    for (size_t k = 0; k < holders; k++)
+        json_array_append_new(sites, json_array());
+    for (size_t i = 0; i < space->points.count; i++) {
+        const struct sonde_memory_point *p = &space->points.items[i];
+        uint64_t rest = p->bytes;
+        json_array_append_new(at, integer(p->at_ns));
+        json_array_append_new(bytes, integer(p->bytes));
+        for (size_t k = 0; k < holders; k++) {
+            rest -= p->holders[k];
+            json_array_append_new(json_array_get(sites, k), integer(p->holders[k]));
+        }
+        json_array_append_new(other, integer(rest));
+    }
+    return json_pack("{s:o, s:o, s:o, s:o}", "at_ns", at, "bytes", bytes, "sites", sites, "other", other);
+}
+
+static json_t *space_json(const struct report *r, const struct sonde_memory_use *m, const struct sonde_memory_space *s)
+{
+    static const char *const ends[] = {"ended", "freed nothing", "cut"};
+    const struct sonde_process *p = process_of(r, s);
+    const double capacity = capacity_of(r, s);
+    uint64_t alive_bytes, alive = alive_of(s, &alive_bytes);
+    json_t *sites = json_array();
+    for (size_t i = 0; i < s->sites.count && (!r->limit || i < r->limit); i++)
+        json_array_append_new(sites, site_json(r, &s->sites.items[i]));
+    const char *device = s->device ? sonde_process_string(p, p->devices[s->device].name) : "";
+    json_t *value = json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}",
+        "process", p->name, "class", class_names[s->class],
+        "device", s->device ? integer(s->device - 1) : json_null(), "name", report_json_text(device),
+        "capacity_bytes", report_json_ns(capacity > 0, capacity),
+        "begin_ns", integer(s->begin_ns), "end_ns", integer(s->end_ns),
+        "objects", integer(s->count), "bytes", integer(s->bytes), "sizeless", integer(s->sizeless),
+        "peak_ns", integer(s->peak_ns), "peak_bytes", integer(s->peak_bytes), "peak_objects", integer(s->peak_count),
+        "freed", integer(s->freed), "freed_late", integer(s->freed_late), "alive", integer(alive),
+        "end", ends[sonde_memory_end_of(m, p, s->process)], "alive_bytes", integer(alive_bytes),
+        "cached_bytes", integer(s->cached_bytes), "series", series_json(s), "sites", sites);
+    sonde_rank_json(p, value);
+    return value;
+}
+
+json_t *report_memory_json(const struct report *r, struct sonde_diag *diag)
+{
+    struct sonde_memory_use memory = {0};
+    json_t *spaces = json_array(), *value = NULL;
+    int rc = sonde_memory_compute(r->m, r->profile, &memory);
+    for (size_t i = 0; i < memory.spaces.count && !rc; i++)
+        json_array_append_new(spaces, space_json(r, &memory, &memory.spaces.items[i]));
+    if (rc) {
+        sonde_diag_set(diag, rc, r->path, "cannot read the memory of");
+        json_decref(spaces);
+    } else {
+        value = json_pack("{s:o, s:o, s:b, s:o}", "parts", integer(memory.parts), "bad_times", integer(memory.bad_times),
+                          "incomplete", (int)memory.incomplete, "spaces", spaces);
+    }
+    sonde_memory_fini(&memory);
+    return value;
+}
