@@ -1,12 +1,9 @@
-/* report_contexts.c - the view `contexts`: the calling context tree, top-down.
+/* report_contexts.c - the view `contexts`, an older name of `profile`.
  *
- * A node's share is that of its inclusive device time in the whole; where no
- * operation has device times, of its operations. Children come heaviest first.
- * The text leaves out frames of the runtime (loader, C library, interpreter),
- * whose callees take their place; JSON has them all.
+ * Its JSON is the tree itself, every frame a nested object. A node's share is
+ * that of its inclusive device time in the whole; where no operation has device
+ * times, of its operations. Children come heaviest first.
  */
-#include <stdio.h>
-
 #include "report.h"
 
 static bool by_time(const struct report *r)
@@ -36,112 +33,40 @@ static int heavier(const void *left, const void *right)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-static bool hidden(const struct sonde_cct_node *node)
-{
-    return node->kind == SONDE_FRAME_NATIVE && node->origin == SONDE_ORIGIN_RUNTIME;
-}
-
-/* Children worth showing, heaviest first; *cut gets how many are left out. NULL when there are none. */
-static struct child *children(const struct report *r, uint32_t parent, bool all, size_t *count, size_t *cut)
+/* Children worth showing, heaviest first. NULL when there are none. */
+static struct child *children(const struct report *r, uint32_t parent, size_t *count)
 {
     const struct sonde_cct_node *nodes = r->profile->nodes.items;
     SONDE_VECTOR(struct child) list = {0};
-    SONDE_VECTOR(uint32_t) parents = {0};
-    int rc = sonde_vector_push(&parents, parent);
-    *cut = 0;
-    while (parents.count && !rc) {
-        uint32_t at = nodes[parents.items[--parents.count]].first_child;
-        for (; at && !rc; at = nodes[at].next_sibling) {
-            double w = weight(r, &nodes[at]);
-            if (r->min_percent > 0 && w * 100 < whole(r) * r->min_percent)
-                (*cut)++;
-            else if (!all && hidden(&nodes[at]))
-                rc = sonde_vector_push(&parents, at);
-            else
-                rc = sonde_vector_push(&list, (struct child){at, w, nodes[at].total.api_ns});
-        }
+    int rc = 0;
+    for (uint32_t at = nodes[parent].first_child; at && !rc; at = nodes[at].next_sibling) {
+        double w = weight(r, &nodes[at]);
+        if (!(r->min_percent > 0 && w * 100 < whole(r) * r->min_percent))
+            rc = sonde_vector_push(&list, (struct child){at, w, nodes[at].total.api_ns});
     }
-    sonde_vector_fini(&parents);
     *count = list.count;
     if (list.count)
         qsort(list.items, list.count, sizeof *list.items, heavier);
     return list.items;
 }
 
-/* ---- text -------------------------------------------------------------------------------- */
-
 /* A tree is walked with a stack of its own: Python's can be thousands deep. */
 struct step { struct child *list; size_t count, at; };
 typedef SONDE_VECTOR(struct step) steps;
 
-static void print_row(const struct report *r, struct table *t, uint32_t at, size_t depth)
-{
-    const struct sonde_cct_node *node = &r->profile->nodes.items[at];
-    struct sonde_text label = {0};
-    /* Indented no further than names stay readable; deeper ones say how much deeper. */
-    size_t most = (size_t)r->columns / 8;
-    for (size_t i = 0; i < depth && i < most; i++)
-        sonde_text_add(&label, "  ");
-    if (depth > most)
-        sonde_text_format(&label, "+%zu ", depth - most);
-    report_frame(&label, node);
-    table_percent(t, weight(r, node), whole(r));
-    table_time(t, node->total.timed > 0, (double)node->total.device_ns);
-    table_time(t, node->self.timed > 0, (double)node->self.device_ns);
-    table_count(t, node->total.operations);
-    table_time(t, node->total.api_calls > 0, (double)node->total.api_ns);
-    table_cell(t, sonde_text_get(&label));
-    sonde_text_fini(&label);
-}
-
-static bool push(const struct report *r, steps *stack, uint32_t node, bool all, size_t *cut)
+static bool push(const struct report *r, steps *stack, uint32_t node)
 {
     struct step step = {0};
-    size_t left_out;
-    step.list = children(r, node, all, &step.count, &left_out);
-    *cut += left_out;
+    step.list = children(r, node, &step.count);
     if (!sonde_vector_push(stack, step))
         return true;
     free(step.list);
     return false;
 }
 
-static size_t walk(const struct report *r, struct table *t)
-{
-    steps stack = {0};
-    size_t cut = 0;
-    bool ok = push(r, &stack, 0, false, &cut);
-    while (stack.count) {
-        struct step *top = &stack.items[stack.count - 1];
-        if (!ok || top->at == top->count) {
-            free(top->list);
-            stack.count--;
-            continue;
-        }
-        uint32_t node = top->list[top->at++].node;
-        print_row(r, t, node, stack.count - 1);
-        ok = push(r, &stack, node, false, &cut);
-    }
-    sonde_vector_fini(&stack);
-    return cut;
-}
-
 int report_contexts_text(const struct report *r, struct sonde_diag *diag)
 {
-    static const struct table_column columns[] = {
-        {"share", TABLE_RIGHT, 1}, {"inclusive", TABLE_RIGHT, 0}, {"exclusive", TABLE_RIGHT, 2},
-        {"operations", TABLE_RIGHT, 4}, {"API time", TABLE_RIGHT, 3},
-        {"calling context", TABLE_LEFT | TABLE_ELASTIC, 0},
-    };
-    struct table t = {.columns = columns, .column_count = 6};
-    char number[SONDE_NUMBER_MAX];
-    (void)diag;
-    size_t cut = walk(r, &t);
-    table_print(&t, r);
-    if (cut)
-        report_say(r, "… %s below %.3g %% left out: --min-percent 0 shows all",
-                   sonde_number_count(number, cut), r->min_percent);
-    return 0;
+    return report_profile_text(r, diag);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------------- */
@@ -192,8 +117,7 @@ json_t *report_contexts_json(const struct report *r, struct sonde_diag *diag)
     json_t *root = node_json(&r->profile->nodes.items[0]);
     SONDE_VECTOR(json_t *) parents = {0}; /* JSON node of each open level */
     steps stack = {0};
-    size_t cut = 0;
-    bool ok = root && push(r, &stack, 0, true, &cut) && !sonde_vector_push(&parents, root);
+    bool ok = root && push(r, &stack, 0) && !sonde_vector_push(&parents, root);
     while (stack.count) {
         struct step *top = &stack.items[stack.count - 1];
         if (!ok || top->at == top->count) {
@@ -206,7 +130,7 @@ json_t *report_contexts_json(const struct report *r, struct sonde_diag *diag)
         json_t *value = node_json(&r->profile->nodes.items[at]);
         ok = value &&
              !json_array_append_new(json_object_get(parents.items[parents.count - 1], "children"), value) &&
-             push(r, &stack, at, true, &cut) && !sonde_vector_push(&parents, value);
+             push(r, &stack, at) && !sonde_vector_push(&parents, value);
     }
     sonde_vector_fini(&stack);
     sonde_vector_fini(&parents);

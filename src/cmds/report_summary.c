@@ -176,7 +176,7 @@ int report_summary_text(const struct report *r, struct sonde_diag *diag)
     (void)diag;
     struct sonde_text ledger = {0}, more = {0};
     sonde_text_format(&more, "more: sonde report %s", r->path);
-    for (const struct report_view *v = report_views + 1; v->name; v++)
+    for (const struct report_view *v = report_views + 1; v->name && !v->hidden; v++)
         sonde_text_format(&more, "%s%s", v == report_views + 1 ? " " : " | ", v->name);
     print_title(r);
     if (r->totals.devices.count)

@@ -11,7 +11,7 @@
 
 #include "report.h"
 
-enum { GAP = 2, READABLE = 20, NARROWEST = 8, COLUMNS_MAX = 16 };
+enum { GAP = 2, READABLE = 20, NARROWEST = 8, COLUMNS_MAX = 130 };
 
 void table_cell(struct table *t, const char *text)
 {
