@@ -1,0 +1,362 @@
+/* critical.c - the walk along the critical path, from its end to its beginning.
+ *
+ * As Scalasca's backward replay (Böhme, Wolf, de Supinski, Schulz, Geimer,
+ * "Scalable critical-path based performance analysis", IPDPS 2012): follow one
+ * activity back to where it had to wait, go over to what it waited for, and on.
+ * docs/critical-path.md says what may wait for what.
+ */
+#include "critical.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "critical_graph.h"
+
+const char *sonde_path_name(enum sonde_path_category category)
+{
+    static const char *const names[] = {
+#define X(name, json, text) json,
+        SONDE_PATH_MAP(X)
+#undef X
+    };
+    return category < SONDE_PATH_COUNT ? names[category] : "unknown";
+}
+
+const char *sonde_path_text(enum sonde_path_category category)
+{
+    static const char *const names[] = {
+#define X(name, json, text) text,
+        SONDE_PATH_MAP(X)
+#undef X
+    };
+    return category < SONDE_PATH_COUNT ? names[category] : "unknown";
+}
+
+struct walk {
+    struct sonde__cp_book  book;
+    const struct sonde__cp_graph *g;
+    struct sonde_path     *path;
+    bool     segments;
+    enum { AT_OP, AT_THREAD, AT_BEGIN } where;
+    uint32_t id;           /* operation or thread */
+    uint64_t at;           /* time; all later is done */
+    uint32_t lane;         /* of what is being emitted */
+    uint32_t delayed;      /* thing of the operation that was come from, plus one: delays before it are its */
+};
+
+/* ---- what is on the path ------------------------------------------------------------ */
+
+static void add_place(struct walk *w, uint32_t category, uint32_t node, uint64_t ns)
+{
+    const uint64_t key = (uint64_t)node << 4 | category;
+    uint64_t at;
+    if (!sonde_map_get(&w->book.places, key, &at)) {
+        at = w->path->places.count;
+        if (sonde_vector_push(&w->path->places, (struct sonde_path_place){.node = node, .category = category}) ||
+            sonde_map_put(&w->book.places, key, at)) {
+            w->book.rc = SONDE_ENOMEM;
+            return;
+        }
+    }
+    w->path->places.items[at].ns += ns;
+    w->path->places.items[at].count++;
+}
+
+/* One step: from w->at down to `from`. `node` is of the process, or (host code) of the tree. */
+static void emit(struct walk *w, uint32_t category, uint64_t from, uint32_t node)
+{
+    if (from >= w->at && !(category >= SONDE_PATH_KERNEL && category <= SONDE_PATH_ORDER))
+        return;
+    const uint64_t ns = w->at - from;
+    const uint32_t thing = sonde__cp_thing(&w->book, category, node);
+    const uint32_t tree = category == SONDE_PATH_HOST ? node
+                                                      : sonde_profile_locate(w->book.profile, w->path->process, node);
+    if (w->book.rc)
+        return;
+    w->path->parts[category].ns += ns;
+    w->path->parts[category].count++;
+    w->path->things.items[thing].ns += ns;
+    w->path->things.items[thing].count++;
+    if (w->delayed && (category == SONDE_PATH_LAUNCH || category == SONDE_PATH_GAP))
+        w->path->things.items[w->delayed - 1].delay_ns += ns;
+    add_place(w, category, tree, ns);
+    if (w->segments && sonde_vector_push(&w->path->segments, (struct sonde_path_segment){from, w->at, w->lane, tree, category}))
+        w->book.rc = SONDE_ENOMEM;
+    w->at = from;
+}
+
+/* ---- steps ------------------------------------------------------------------------------ */
+
+static void step_op(struct walk *w)
+{
+    const struct sonde__cp_op *op = &w->g->ops[w->id];
+    const struct sonde__cp_cause cause = sonde__cp_op_cause(w->g, w->id);
+    const uint32_t category = sonde__cp_category(op->kind);
+    w->lane = w->g->lanes[op->lane].lane;
+    w->delayed = sonde__cp_thing(&w->book, category, op->node) + 1;
+    emit(w, category, op->start < w->at ? op->start : w->at, op->node);
+    if (cause.kind == CP_OPERATION) {
+        emit(w, SONDE_PATH_GAP, cause.time < w->at ? cause.time : w->at, op->node);
+        w->id = cause.id;
+        return;
+    }
+    if (cause.kind == CP_CALL) {
+        emit(w, SONDE_PATH_LAUNCH, cause.time < w->at ? cause.time : w->at, op->node);
+        w->where = AT_THREAD;
+        w->id = w->g->calls[cause.id].thread;
+        return;
+    }
+    w->path->lost++;
+    w->where = w->g->main ? AT_THREAD : AT_BEGIN;
+    w->id = w->g->main - 1;
+}
+
+/* Within a call, entered before w->at. */
+static void step_call(struct walk *w, uint32_t index)
+{
+    const struct sonde__cp_call *call = &w->g->calls[index];
+    const struct sonde__cp_cause cause = sonde__cp_call_cause(w->g, index, w->at);
+    emit(w, SONDE_PATH_API, cause.kind ? cause.time : call->enter, call->node);
+    if (cause.kind) {
+        w->where = AT_OP;
+        w->id = cause.id;
+        w->path->waits_inferred += cause.inferred;
+        w->path->waits_recorded += !cause.inferred;
+    }
+}
+
+static void emit_host(void *user, uint64_t from, uint64_t to, uint32_t node)
+{
+    (void)to;
+    emit(user, SONDE_PATH_HOST, from, node);
+}
+
+/* The thread's last sleep that ended by w->at and after `from`. */
+static const struct sonde__cp_sleep *last_sleep(const struct walk *w, uint64_t from)
+{
+    const struct sonde__cp_thread *t = &w->g->threads[w->id];
+    uint32_t low = t->first_sleep, high = t->first_sleep + t->sleeps;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (w->g->sleeps[middle].in <= w->at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > t->first_sleep && w->g->sleeps[low - 1].in > from ? &w->g->sleeps[low - 1] : NULL;
+}
+
+/* Host code after the call `before` (0: from the thread's beginning) until w->at. */
+static void step_host(struct walk *w, link before)
+{
+    const uint64_t from = before ? w->g->calls[before - 1].leave : w->g->threads[w->id].start_ns;
+    const struct sonde__cp_sleep *sleep = last_sleep(w, from);
+    const uint64_t to = sleep ? sleep->in : from;
+    if (to < w->at)
+        sonde__cp_host_spans(&w->book, w->id, before, to, w->at, emit_host, w);
+    if (!sleep && !before && !w->g->from && w->g->main && w->id != w->g->main - 1) {
+        w->path->starts_inferred++; /* who made this thread is not recorded */
+        w->id = w->g->main - 1;
+        return;
+    }
+    if (!sleep) {
+        w->where = before ? AT_THREAD : AT_BEGIN;
+        return;
+    }
+    emit(w, SONDE_PATH_OFF, sleep->waker ? sleep->woken : sleep->out, 0);
+    if (sleep->waker) {
+        w->path->wakes_inferred++;
+        w->id = sleep->waker - 1;
+    }
+}
+
+static void step_thread(struct walk *w)
+{
+    w->lane = w->g->threads[w->id].lane;
+    link call = sonde__cp_call_at(w->g, w->id, w->at);
+    /* A call entered just now is not on the path any more: go on before it. */
+    while (call && w->g->calls[call - 1].enter >= w->at && w->g->calls[call - 1].leave >= w->at)
+        call = w->g->calls[call - 1].before;
+    if (call && w->at <= w->g->calls[call - 1].leave)
+        step_call(w, call - 1);
+    else
+        step_host(w, call);
+}
+
+/* The activity that ended last: a call, or an operation that nobody waited for. */
+static void find_end(struct walk *w)
+{
+    const struct sonde__cp_graph *g = w->g;
+    w->where = AT_BEGIN;
+    w->at = g->end;
+    for (uint32_t t = 0; t < g->thread_count; t++)
+        if (g->threads[t].last && g->calls[g->threads[t].last - 1].leave == g->end) {
+            w->where = AT_THREAD;
+            w->id = t;
+            return;
+        }
+    for (uint32_t i = 0; i < g->op_count; i++)
+        if (g->ops[i].end == g->end) {
+            w->where = AT_OP;
+            w->id = i;
+        }
+}
+
+static int walk(struct walk *w)
+{
+    /* Each step goes back in time or over to what began earlier; a measurement
+     * that makes it turn in circles all the same must not hang the report. */
+    uint64_t most = 8ull * w->g->op_count + 8ull * w->g->call_count + 4ull * w->g->sleep_count + 1000;
+    find_end(w);
+    while (w->where != AT_BEGIN && w->at > w->g->begin && most-- && !w->book.rc) {
+        if (w->where == AT_OP)
+            step_op(w);
+        else
+            step_thread(w);
+    }
+    w->lane = 0;
+    emit(w, SONDE_PATH_UNKNOWN, w->g->begin, 0);
+    return w->book.rc;
+}
+
+/* ---- results ------------------------------------------------------------------------------ */
+
+static int things_by_ns(const void *left, const void *right)
+{
+    const struct sonde_path_thing *a = left, *b = right;
+    if (a->ns != b->ns)
+        return a->ns < b->ns ? 1 : -1;
+    if (a->category != b->category)
+        return a->category < b->category ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static int places_by_ns(const void *left, const void *right)
+{
+    const struct sonde_path_place *a = left, *b = right;
+    if (a->ns != b->ns)
+        return a->ns < b->ns ? 1 : -1;
+    return a->node != b->node ? (a->node < b->node ? -1 : 1) : a->category < b->category ? -1 : a->category > b->category;
+}
+
+static bool can_be_faster(const struct sonde_path_thing *thing)
+{
+    return thing->ns > 0 && thing->category != SONDE_PATH_OFF && thing->category != SONDE_PATH_UNKNOWN;
+}
+
+struct heavy { uint32_t index; uint64_t ns; };
+
+static int heaviest(const void *left, const void *right)
+{
+    const struct heavy *a = left, *b = right;
+    return a->ns < b->ns ? 1 : a->ns > b->ns ? -1 : a->index < b->index ? -1 : 1;
+}
+
+static int evaluate(struct walk *w, uint32_t most)
+{
+    const size_t count = w->path->things.count;
+    struct heavy *order = malloc((count + 1) * sizeof *order);
+    uint32_t *chosen = malloc((count + 1) * sizeof *chosen), found = 0;
+    int rc = order && chosen ? 0 : SONDE_ENOMEM;
+    for (size_t i = 0; i < count && !rc; i++)
+        order[i] = (struct heavy){(uint32_t)i, w->path->things.items[i].ns};
+    if (!rc && count)
+        qsort(order, count, sizeof *order, heaviest);
+    for (size_t i = 0; i < count && found < most && !rc; i++)
+        if (can_be_faster(&w->path->things.items[order[i].index]))
+            chosen[found++] = order[i].index;
+    if (!rc && found)
+        rc = sonde__cp_evaluate(&w->book, chosen, found);
+    free(order);
+    free(chosen);
+    return rc;
+}
+
+static void sum_up(struct walk *w)
+{
+    struct sonde_path *path = w->path;
+    const struct sonde_process *p = w->g->process;
+    size_t kept = 0;
+    for (size_t i = 0; i < path->things.count; i++) /* those of the evaluation alone are not on the path */
+        if (path->things.items[i].count)
+            path->things.items[kept++] = path->things.items[i];
+    path->things.count = kept;
+    if (kept)
+        qsort(path->things.items, kept, sizeof *path->things.items, things_by_ns);
+    if (path->places.count)
+        qsort(path->places.items, path->places.count, sizeof *path->places.items, places_by_ns);
+    path->tail_ns = p->header.stop_ns > path->end_ns ? p->header.stop_ns - path->end_ns : 0;
+    path->dropped = p->header.ledger.call_rows_dropped || p->header.cpu.wait_rows_dropped;
+    for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
+        path->dropped |= p->header.ledger.dropped[cause] > 0;
+}
+
+static int compute(const struct sonde_measurement *m, const struct sonde_profile *profile, uint32_t process,
+                   const struct sonde_critical_options *options, struct sonde_progress *progress, struct sonde_path *path)
+{
+    struct sonde__cp_graph g = {0};
+    struct walk w = {.book = {.profile = profile, .g = &g, .path = path}, .g = &g, .path = path,
+                     .segments = options->segments};
+    path->process = process;
+    int rc = sonde__cp_load(&m->processes[process], options->max_rows ? options->max_rows : SONDE_CRITICAL_ROWS, progress, &g);
+    path->begin_ns = g.begin;
+    path->end_ns = g.end;
+    path->operations = g.op_count;
+    path->calls = g.call_count;
+    path->no_times = g.no_times;
+    path->limited = g.from > 0;
+    if (!rc)
+        rc = walk(&w);
+    if (!rc && options->evaluate)
+        rc = evaluate(&w, options->evaluate);
+    if (!rc)
+        sum_up(&w);
+    sonde__cp_book_fini(&w.book);
+    sonde__cp_fini(&g);
+    return rc;
+}
+
+static int longest(const void *left, const void *right)
+{
+    const struct sonde_path *a = left, *b = right;
+    const uint64_t x = a->end_ns - a->begin_ns, y = b->end_ns - b->begin_ns;
+    return x < y ? 1 : x > y ? -1 : a->process < b->process ? -1 : 1;
+}
+
+static uint64_t rows(const struct sonde_process *p)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        if (p->traces[i].table == SONDE_TABLE_OP || p->traces[i].table == SONDE_TABLE_CALL)
+            sum += p->traces[i].count;
+    return sum;
+}
+
+int sonde_critical_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                           const struct sonde_critical_options *options, struct sonde_progress *progress,
+                           struct sonde_critical *out)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < m->process_count; i++)
+        sonde_progress_expect(progress, rows(&m->processes[i]));
+    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
+        if (!rows(&m->processes[i]))
+            continue;
+        rc = sonde_vector_push(&out->paths, (struct sonde_path){0});
+        if (!rc)
+            rc = compute(m, profile, i, options, progress, &out->paths.items[out->paths.count - 1]);
+    }
+    if (!rc && out->paths.count)
+        qsort(out->paths.items, out->paths.count, sizeof *out->paths.items, longest);
+    return rc;
+}
+
+void sonde_critical_fini(struct sonde_critical *critical)
+{
+    for (size_t i = 0; i < critical->paths.count; i++) {
+        sonde_vector_fini(&critical->paths.items[i].things);
+        sonde_vector_fini(&critical->paths.items[i].places);
+        sonde_vector_fini(&critical->paths.items[i].segments);
+    }
+    sonde_vector_fini(&critical->paths);
+}

@@ -1,0 +1,213 @@
+/* critical_cause.c - which of all that had to finish first finished last; who
+ * woke a thread that slept. docs/critical-path.md, "Dependencies".
+ */
+#include "critical_graph.h"
+
+#include <stdlib.h>
+
+uint64_t sonde__cp_enqueued(const struct sonde__cp_graph *g, uint32_t op)
+{
+    return g->ops[op].call ? g->calls[g->ops[op].call - 1].enter : 0;
+}
+
+link sonde__cp_call_at(const struct sonde__cp_graph *g, uint32_t thread, uint64_t at)
+{
+    const uint32_t *listed = g->listed + g->threads[thread].first_listed;
+    uint32_t low = 0, high = g->threads[thread].calls;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (g->calls[listed[middle]].enter <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? listed[low - 1] + 1 : 0;
+}
+
+uint32_t sonde__cp_waits(const struct sonde__cp_wait *waits, uint32_t count, uint32_t target, uint32_t *first)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (waits[middle].target < target)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *first = low;
+    while (low < count && waits[low].target == target)
+        low++;
+    return low;
+}
+
+static uint32_t nth_to_end(const struct sonde__cp_lane *q, uint32_t n)
+{
+    return q->by_end ? q->by_end[n] : q->first + n;
+}
+
+link sonde__cp_latest(const struct sonde__cp_graph *g, uint32_t lane, uint64_t until, uint64_t limit)
+{
+    const struct sonde__cp_lane *q = &g->lanes[lane];
+    uint32_t low = 0, high = q->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (g->ops[nth_to_end(q, middle)].end <= limit)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low > 0 && sonde__cp_enqueued(g, nth_to_end(q, low - 1)) >= until)
+        low--;
+    return low ? nth_to_end(q, low - 1) + 1 : 0;
+}
+
+/* Keep the later of `best` and `op`, if it can have been waited for by `at`. */
+static void offer(const struct sonde__cp_graph *g, link op, uint64_t at, bool inferred, struct sonde__cp_cause *best)
+{
+    if (!op || g->ops[op - 1].end > at + g->bound)
+        return;
+    uint64_t time = g->ops[op - 1].end < at ? g->ops[op - 1].end : at;
+    if (best->kind == CP_NOTHING || time > best->time)
+        *best = (struct sonde__cp_cause){CP_OPERATION, op - 1, time, inferred};
+}
+
+static void offer_wait(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint64_t at,
+                       struct sonde__cp_cause *best)
+{
+    if (w->what == CP_OP) {
+        offer(g, w->id + 1, at, w->inferred, best);
+        return;
+    }
+    uint32_t first = w->what == CP_LANE ? w->id : 0, last = w->what == CP_LANE ? w->id + 1 : g->lane_count;
+    for (uint32_t i = first; i < last; i++)
+        if (w->what != CP_DEVICE || g->lanes[i].device == w->id)
+            offer(g, sonde__cp_latest(g, i, w->until, at + g->bound), at, w->inferred, best);
+}
+
+struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint32_t index)
+{
+    const struct sonde__cp_op *op = &g->ops[index];
+    struct sonde__cp_cause best = {.kind = CP_NOTHING};
+    offer(g, op->before, op->start, false, &best);
+    if (op->waits) {
+        uint32_t at, end = sonde__cp_waits(g->op_waits, g->op_wait_count, index, &at);
+        for (; at < end; at++) {
+            struct sonde__cp_cause one = {.kind = CP_NOTHING};
+            offer_wait(g, &g->op_waits[at], op->start, &one);
+            /* Only what began earlier, so that the path cannot turn back. */
+            bool earlier = one.kind && (g->ops[one.id].start < op->start ||
+                                        (g->ops[one.id].start == op->start && one.id < index));
+            if (earlier && (best.kind == CP_NOTHING || one.time > best.time))
+                best = one;
+        }
+    }
+    if (!op->call)
+        return best;
+    /* When the call left before the start, the work was submitted by then; else
+     * all that is certain is that it was not before the call was entered. */
+    const struct sonde__cp_call *call = &g->calls[op->call - 1];
+    uint64_t submitted = call->leave <= op->start ? call->leave : call->enter;
+    if (best.kind == CP_NOTHING || submitted > best.time)
+        best = (struct sonde__cp_cause){CP_CALL, op->call - 1, call->leave <= op->start ? call->leave : op->start, false};
+    return best;
+}
+
+struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uint32_t index, uint64_t at)
+{
+    const struct sonde__cp_call *call = &g->calls[index];
+    struct sonde__cp_cause best = {.kind = CP_NOTHING};
+    if (call->waits) {
+        uint32_t i, end = sonde__cp_waits(g->call_waits, g->call_wait_count, index, &i);
+        for (; i < end; i++) {
+            struct sonde__cp_cause one = {.kind = CP_NOTHING};
+            offer_wait(g, &g->call_waits[i], at, &one);
+            if (one.kind && one.time > call->enter && g->ops[one.id].start < at &&
+                (best.kind == CP_NOTHING || one.time > best.time))
+                best = one;
+        }
+    }
+    return best;
+}
+
+/* ---- who woke a thread ---------------------------------------------------------------- */
+
+struct waking {
+    struct sonde__cp_graph *g;
+    uint32_t *order;   /* sleeps by their end */
+    link     *recent;  /* [thread]: its latest call so far */
+    uint32_t *sleep;   /* [thread]: its first sleep that is not over */
+};
+
+static int by_in(const void *left, const void *right, void *user)
+{
+    const struct sonde__cp_sleep *sleeps = user;
+    const uint32_t *a = left, *b = right;
+    if (sleeps[*a].in != sleeps[*b].in)
+        return sleeps[*a].in < sleeps[*b].in ? -1 : 1;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Until when, no later than `at`, was a thread active? 0: not within the sleep. */
+static uint64_t active_until(const struct waking *w, uint32_t thread, const struct sonde__cp_sleep *s)
+{
+    const struct sonde__cp_graph *g = w->g;
+    const struct sonde__cp_thread *t = &g->threads[thread];
+    const struct sonde__cp_call *call = w->recent[thread] ? &g->calls[w->recent[thread] - 1] : NULL;
+    uint64_t until = s->in;
+    if (t->end_ns && t->end_ns <= s->in)
+        return t->end_ns > s->out ? t->end_ns : 0;
+    if (!call || (call->leave < s->out && call->enter < s->out))
+        return 0; /* it did nothing that we know of */
+    if (call->leave > s->in)
+        until = call->waits ? call->enter : s->in;
+    uint32_t i = w->sleep[thread], end = t->first_sleep + t->sleeps;
+    if (i < end && g->sleeps[i].out < until)
+        until = g->sleeps[i].out;
+    return until > s->out ? until : 0;
+}
+
+static void find_waker(struct waking *w, struct sonde__cp_sleep *s)
+{
+    uint64_t latest_call = 0;
+    for (uint32_t t = 0; t < w->g->thread_count; t++) {
+        if (t == s->thread)
+            continue;
+        const struct sonde__cp_thread *thread = &w->g->threads[t];
+        while (w->sleep[t] < thread->first_sleep + thread->sleeps && w->g->sleeps[w->sleep[t]].in < s->in)
+            w->sleep[t]++;
+        uint64_t until = active_until(w, t, s);
+        uint64_t call = w->recent[t] ? w->g->calls[w->recent[t] - 1].leave : 0;
+        if (until && (until > s->woken || (until == s->woken && call > latest_call))) {
+            s->woken = until;
+            s->waker = t + 1;
+            latest_call = call;
+        }
+    }
+}
+
+int sonde__cp_find_wakers(struct sonde__cp_graph *g)
+{
+    struct waking w = {.g = g};
+    if (!g->sleep_count || g->thread_count < 2)
+        return 0;
+    w.order = malloc(g->sleep_count * sizeof *w.order);
+    w.recent = calloc(g->thread_count, sizeof *w.recent);
+    w.sleep = calloc(g->thread_count, sizeof *w.sleep);
+    int rc = w.order && w.recent && w.sleep ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 0; i < g->sleep_count && !rc; i++)
+        w.order[i] = i;
+    for (uint32_t t = 0; t < g->thread_count && !rc; t++)
+        w.sleep[t] = g->threads[t].first_sleep;
+    if (!rc)
+        qsort_r(w.order, g->sleep_count, sizeof *w.order, by_in, g->sleeps);
+    for (uint32_t i = 0, call = 0; i < g->sleep_count && !rc; i++) {
+        struct sonde__cp_sleep *s = &g->sleeps[w.order[i]];
+        for (; call < g->call_count && g->calls[call].enter <= s->in; call++)
+            w.recent[g->calls[call].thread] = call + 1;
+        find_waker(&w, s);
+    }
+    free(w.order);
+    free(w.recent);
+    free(w.sleep);
+    return rc;
+}

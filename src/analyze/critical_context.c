@@ -1,0 +1,215 @@
+/* critical_context.c - what an activity is called and in which calling context it stands.
+ *
+ * Host code between two calls has no stack of its own. It is taken to be in the
+ * deepest function that the stacks of both calls share; where the thread was
+ * sampled, the nearer of that and the sample counts (docs/critical-path.md,
+ * "Contexts").
+ */
+#include "critical_graph.h"
+
+#include <string.h>
+
+void sonde__cp_book_fini(struct sonde__cp_book *b)
+{
+    sonde_map_fini(&b->things);
+    sonde_map_fini(&b->by_node);
+    sonde_map_fini(&b->between);
+    sonde_map_fini(&b->places);
+}
+
+enum sonde_path_category sonde__cp_category(unsigned kind)
+{
+    switch (kind) {
+    case SONDE_OP_KERNEL: case SONDE_OP_NATIVE: case SONDE_OP_COMMAND_BUFFER: case SONDE_OP_GRAPH:
+        return SONDE_PATH_KERNEL;
+    case SONDE_OP_FILL: case SONDE_OP_IMAGE_FILL: case SONDE_OP_SVM_FILL:
+        return SONDE_PATH_SET;
+    case SONDE_OP_NONE: case SONDE_OP_SVM_FREE: case SONDE_OP_MARKER: case SONDE_OP_BARRIER: case SONDE_OP_ACQUIRE:
+    case SONDE_OP_RELEASE:
+        return SONDE_PATH_ORDER;
+    default:
+        return SONDE_PATH_COPY;
+    }
+}
+
+/* ---- things --------------------------------------------------------------------- */
+
+static const struct sonde_cct_node *tree(const struct sonde__cp_book *b, uint32_t node)
+{
+    return &b->profile->nodes.items[node];
+}
+
+static struct sonde_path_thing describe(const struct sonde__cp_book *b, uint32_t category, uint32_t node)
+{
+    struct sonde_path_thing thing = {.category = category, .name = "", .file = ""};
+    if (category == SONDE_PATH_HOST) {
+        if (node && sonde_profile_callers(b->profile, node, &thing.node, 1)) {
+            thing.name = tree(b, thing.node)->name;
+            thing.file = tree(b, thing.node)->file;
+        }
+        return thing;
+    }
+    if (category != SONDE_PATH_API && (category < SONDE_PATH_KERNEL || category > SONDE_PATH_ORDER))
+        return thing;
+    thing.node = sonde_profile_locate(b->profile, b->path->process, node);
+    thing.name = tree(b, thing.node)->name;
+    thing.op = category == SONDE_PATH_API ? 0 : tree(b, thing.node)->op;
+    return thing;
+}
+
+/* Names are interned: equal text, equal pointer. */
+static bool same(const struct sonde_path_thing *a, const struct sonde_path_thing *b)
+{
+    return a->category == b->category && a->op == b->op && a->name == b->name && a->file == b->file;
+}
+
+static uint32_t intern(struct sonde__cp_book *b, const struct sonde_path_thing *thing)
+{
+    uint64_t hash = sonde_hash_mix((uint64_t)thing->category << 16 | thing->op, (uintptr_t)thing->name), at;
+    hash = sonde_hash_mix(hash, (uintptr_t)thing->file);
+    for (; sonde_map_get(&b->things, hash, &at); hash++)
+        if (same(&b->path->things.items[at], thing))
+            return (uint32_t)at;
+    at = b->path->things.count;
+    if (sonde_vector_push(&b->path->things, *thing) || sonde_map_put(&b->things, hash, at))
+        b->rc = SONDE_ENOMEM;
+    return b->rc ? 0 : (uint32_t)at;
+}
+
+uint32_t sonde__cp_thing(struct sonde__cp_book *b, uint32_t category, uint32_t node)
+{
+    const uint64_t key = (uint64_t)node << 4 | category;
+    uint64_t at;
+    if (sonde_map_get(&b->by_node, key, &at))
+        return (uint32_t)at;
+    const struct sonde_path_thing thing = describe(b, category, node);
+    at = intern(b, &thing);
+    if (!b->rc && sonde_map_put(&b->by_node, key, at))
+        b->rc = SONDE_ENOMEM;
+    return (uint32_t)at;
+}
+
+/* ---- host code ---------------------------------------------------------------------- */
+
+enum { DEEPEST = 512 };
+
+/* Nodes from the outermost to the one that calls the API; the outermost are left out of what is deeper. */
+static uint32_t stack_of(const struct sonde__cp_book *b, uint32_t api, uint32_t nodes[DEEPEST])
+{
+    uint32_t count = 0, all = 0;
+    for (uint32_t at = tree(b, api)->parent; at; at = tree(b, at)->parent)
+        all++;
+    uint32_t skip = all > DEEPEST ? all - DEEPEST : 0;
+    for (uint32_t at = tree(b, api)->parent; at; at = tree(b, at)->parent)
+        if (skip)
+            skip--;
+        else
+            nodes[count++] = at;
+    for (uint32_t i = 0; i < count / 2; i++) {
+        uint32_t other = nodes[i];
+        nodes[i] = nodes[count - 1 - i];
+        nodes[count - 1 - i] = other;
+    }
+    return count;
+}
+
+/* The same function, maybe at another line of it. */
+static bool same_function(const struct sonde_cct_node *a, const struct sonde_cct_node *b)
+{
+    return a->kind == b->kind && a->name == b->name && a->file == b->file && a->module == b->module &&
+           a->offset == b->offset;
+}
+
+static uint32_t shared(const struct sonde__cp_book *b, uint32_t left, uint32_t right)
+{
+    uint32_t one[DEEPEST], two[DEEPEST], found = 0;
+    uint32_t ones = stack_of(b, left, one), twos = stack_of(b, right, two);
+    for (uint32_t i = 0; i < ones && i < twos; i++) {
+        if (!same_function(tree(b, one[i]), tree(b, two[i])))
+            break;
+        found = one[i];
+        if (one[i] != two[i])
+            break; /* two calls of one function: what they called differs */
+    }
+    return found;
+}
+
+/* Before a thread's first call only that call's stack is known: the outermost frame of the user's. */
+static uint32_t outermost(const struct sonde__cp_book *b, uint32_t api)
+{
+    uint32_t nodes[DEEPEST], count = stack_of(b, api, nodes);
+    for (uint32_t i = 0; i < count; i++)
+        if (tree(b, nodes[i])->origin == SONDE_ORIGIN_USER)
+            return nodes[i];
+    return 0;
+}
+
+static uint32_t between(struct sonde__cp_book *b, link before, link after)
+{
+    const uint32_t left = before ? b->g->calls[before - 1].node : 0;
+    const uint32_t right = after ? b->g->calls[after - 1].node : 0;
+    const uint64_t key = (uint64_t)left << 32 | right;
+    uint64_t node;
+    if (sonde_map_get(&b->between, key, &node))
+        return (uint32_t)node;
+    const uint32_t one = left ? sonde_profile_locate(b->profile, b->path->process, left) : 0;
+    const uint32_t two = right ? sonde_profile_locate(b->profile, b->path->process, right) : 0;
+    node = one && two ? shared(b, one, two) : one || two ? outermost(b, one ? one : two) : 0;
+    if (sonde_map_put(&b->between, key, node))
+        b->rc = SONDE_ENOMEM;
+    return (uint32_t)node;
+}
+
+/* Index of the thread's first sample after `at`, of all samples. */
+static uint32_t first_after(const struct sonde__cp_graph *g, const struct sonde__cp_thread *t, uint64_t at)
+{
+    uint32_t low = t->first_sample, high = t->first_sample + t->samples;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (g->samples[middle].time_ns <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static uint64_t middle_of(uint64_t a, uint64_t b)
+{
+    return a + (b - a) / 2;
+}
+
+struct spans {
+    uint64_t from, at; /* what is left: [from, at] */
+    sonde__cp_span_fn fn;
+    void *user;
+};
+
+static void down_to(struct spans *s, uint64_t to, uint32_t node)
+{
+    to = to < s->from ? s->from : to;
+    if (to >= s->at)
+        return;
+    s->fn(s->user, to, s->at, node);
+    s->at = to;
+}
+
+void sonde__cp_host_spans(struct sonde__cp_book *b, uint32_t thread, link before, uint64_t from, uint64_t to,
+                          sonde__cp_span_fn fn, void *user)
+{
+    const struct sonde__cp_graph *g = b->g;
+    const struct sonde__cp_thread *t = &g->threads[thread];
+    const link after = before ? g->calls[before - 1].after : t->first;
+    const uint64_t left = before ? g->calls[before - 1].leave : t->start_ns < from ? t->start_ns : from;
+    const uint64_t right = after && g->calls[after - 1].enter > to ? g->calls[after - 1].enter : to;
+    const uint32_t context = between(b, before, after);
+    struct spans s = {from, to, fn, user};
+    uint32_t first = first_after(g, t, left), end = t->samples ? first_after(g, t, right) : first;
+    for (uint32_t i = end; i-- > first && s.at > from;) {
+        const uint64_t time = g->samples[i].time_ns;
+        down_to(&s, middle_of(time, i + 1 < end ? g->samples[i + 1].time_ns : right), context);
+        down_to(&s, middle_of(i > first ? g->samples[i - 1].time_ns : left, time),
+                sonde_profile_locate(b->profile, b->path->process, g->samples[i].node));
+    }
+    down_to(&s, from, context);
+}

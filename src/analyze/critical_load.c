@@ -1,0 +1,593 @@
+/* critical_load.c - the rows of one process as the graph of critical_graph.h.
+ *
+ * Calls come first, in the order of their entries; then each queue's operations,
+ * which find their call by its entry (a call and its operations carry the same
+ * time). Times that contradict an order by no more than the clocks' bound are
+ * moved to agree with it.
+ */
+#include "critical_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "base/map.h"
+
+struct loaded_call { struct sonde__cp_call call; uint64_t correlation; };
+struct loaded_op { struct sonde__cp_op op; uint64_t correlation, enter; };
+
+struct loader {
+    struct sonde__cp_loading l;
+    struct sonde_progress   *progress;
+    uint64_t *call_keys;                /* [call]: correlation */
+    SONDE_VECTOR(struct loaded_call) calls;
+    SONDE_VECTOR(struct loaded_op) ops; /* of one lane */
+    uint32_t lane;                      /* that is being read: thread or queue, by index */
+    bool     named;                     /* WAIT rows may name operations */
+    struct sonde_map classes;           /* API node -> enum sonde_api_class */
+    size_t   op_room;
+    SONDE_VECTOR(struct sonde_row_sample) samples;
+    SONDE_VECTOR(struct sonde__cp_sleep)  sleeps;
+};
+
+/* ---- how much, and from when ----------------------------------------------------- */
+
+static int by_time_max(const void *left, const void *right)
+{
+    const struct sonde_chunk_ref *const *a = left, *const *b = right;
+    return (*a)->time_max < (*b)->time_max ? 1 : -((*a)->time_max > (*b)->time_max);
+}
+
+/* Where the last `max_rows` rows begin, by whole chunks; 0 when all fit. */
+static int choose_from(const struct sonde_process *p, uint64_t max_rows, uint64_t *from)
+{
+    const struct sonde_chunk_ref **refs = malloc((p->trace_count + 1) * sizeof *refs);
+    uint64_t rows = 0;
+    uint32_t count = 0;
+    if (!refs)
+        return SONDE_ENOMEM;
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        if (p->traces[i].table == SONDE_TABLE_OP || p->traces[i].table == SONDE_TABLE_CALL)
+            refs[count++] = &p->traces[i];
+    qsort(refs, count, sizeof *refs, by_time_max);
+    *from = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        rows += refs[i]->count;
+        if (rows > max_rows && i > 0) {
+            *from = refs[i]->time_max;
+            break;
+        }
+    }
+    free(refs);
+    return 0;
+}
+
+/* ---- calls ---------------------------------------------------------------------- */
+
+static int add_calls(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct loader *l = user;
+    const struct sonde_row_call *row = rows;
+    (void)lane;
+    sonde_progress_add(l->progress, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (row[i].leave_ns < row[i].enter_ns || row[i].enter_ns < l->l.g->from)
+            continue;
+        struct loaded_call call = {.correlation = row[i].correlation,
+            .call = {.enter = row[i].enter_ns, .leave = row[i].leave_ns, .node = row[i].node, .thread = l->lane & 0x7fffffff,
+                     .after = row[i].lane}};
+        if (sonde_vector_push(&l->calls, call))
+            return SONDE_ENOMEM;
+    }
+    return 0;
+}
+
+static int by_enter(const void *left, const void *right)
+{
+    const struct loaded_call *a = left, *b = right;
+    if (a->call.enter != b->call.enter)
+        return a->call.enter < b->call.enter ? -1 : 1;
+    return a->call.leave < b->call.leave ? -1 : a->call.leave > b->call.leave;
+}
+
+/* A thread's calls follow each other: one that begins within the one before is cut there. */
+static int link_calls(struct sonde__cp_graph *g)
+{
+    for (uint32_t i = 0; i < g->call_count; i++) {
+        struct sonde__cp_call *call = &g->calls[i];
+        struct sonde__cp_thread *t = &g->threads[call->thread];
+        call->after = 0;
+        t->calls++;
+        call->before = t->last;
+        if (t->last) {
+            struct sonde__cp_call *before = &g->calls[t->last - 1];
+            before->after = i + 1;
+            before->leave = before->leave > call->enter ? call->enter : before->leave;
+        } else {
+            t->first = i + 1;
+        }
+        t->last = i + 1;
+    }
+    uint32_t at = 0;
+    g->listed = malloc((g->call_count + 1) * sizeof *g->listed);
+    if (!g->listed)
+        return SONDE_ENOMEM;
+    for (uint32_t t = 0; t < g->thread_count; t++) {
+        g->threads[t].first_listed = at;
+        for (link next = g->threads[t].first; next; next = g->calls[next - 1].after)
+            g->listed[at++] = next - 1;
+    }
+    return 0;
+}
+
+/* Calls that wait by their name are remembered with their queue: what follows may have no WAIT rows. */
+static int note_blocked(struct loader *l, uint32_t index, uint32_t lane)
+{
+    uint32_t node = l->l.g->calls[index].node;
+    uint64_t class;
+    if (!sonde_map_get(&l->classes, node, &class)) {
+        class = sonde_api_class_of_node(l->l.g->process, node);
+        if (sonde_map_put(&l->classes, node, class))
+            return SONDE_ENOMEM;
+    }
+    return class == SONDE_API_WAITS ? sonde_vector_push(&l->l.blocked, (struct sonde__cp_blocked){index, lane}) : 0;
+}
+
+static int load_calls(struct loader *l)
+{
+    struct sonde__cp_graph *g = l->l.g;
+    const struct sonde_process *p = g->process;
+    int rc = 0;
+    for (uint32_t t = 0; t < g->thread_count && !rc; t++) {
+        l->lane = t;
+        rc = sonde_process_trace(p, SONDE_TABLE_CALL, g->threads[t].lane, g->from, UINT64_MAX, add_calls, l);
+    }
+    if (rc || l->calls.count > UINT32_MAX - 1)
+        return rc ? rc : SONDE_ENOMEM;
+    if (l->calls.count && g->thread_count > 1)
+        qsort(l->calls.items, l->calls.count, sizeof *l->calls.items, by_enter);
+    g->call_count = (uint32_t)l->calls.count;
+    g->calls = malloc((l->calls.count + 1) * sizeof *g->calls);
+    l->call_keys = malloc((l->calls.count + 1) * sizeof *l->call_keys);
+    if (!g->calls || !l->call_keys)
+        return SONDE_ENOMEM;
+    for (uint32_t i = 0; i < g->call_count && !rc; i++) {
+        g->calls[i] = l->calls.items[i].call;
+        l->call_keys[i] = l->calls.items[i].correlation;
+        rc = note_blocked(l, i, g->calls[i].after);
+    }
+    sonde_vector_fini(&l->calls);
+    return rc ? rc : link_calls(g);
+}
+
+/* The call entered at `enter` that made the operation `correlation`: that very
+ * one, or for a call's second operation the one of the same thread (the high
+ * bits of a correlation). */
+static link find_call(const struct loader *l, uint64_t enter, uint64_t correlation)
+{
+    const struct sonde__cp_graph *g = l->l.g;
+    uint32_t low = 0, high = g->call_count;
+    link same_thread = 0;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (g->calls[middle].enter < enter)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < g->call_count && g->calls[low].enter == enter; low++) {
+        if (l->call_keys[low] == correlation)
+            return low + 1;
+        if (l->call_keys[low] && l->call_keys[low] >> 40 == correlation >> 40 && l->call_keys[low] < correlation)
+            same_thread = low + 1;
+    }
+    return same_thread;
+}
+
+/* ---- operations ------------------------------------------------------------------- */
+
+static bool is_point(uint16_t kind)
+{
+    return kind == SONDE_OP_EVENT_RECORD || kind == SONDE_OP_EVENT_WAIT;
+}
+
+/* Not work of a queue: a synchronization is its call, a collective its kernel. */
+static bool left_out(uint16_t kind)
+{
+    return kind == SONDE_OP_SYNCHRONIZE || kind == SONDE_OP_COLLECTIVE || kind >= SONDE_OP_KIND_COUNT;
+}
+
+static int add_op(struct loader *l, const struct sonde_row_op *row)
+{
+    struct sonde__cp_graph *g = l->l.g;
+    if (is_point(row->kind))
+        return sonde_vector_push(&l->l.points, (struct sonde__cp_point){row->correlation, row->enter_ns, l->lane});
+    if (left_out(row->kind))
+        return 0;
+    if (row->flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME) || row->end_ns < row->start_ns) {
+        g->no_times++;
+        return 0;
+    }
+    struct loaded_op op = {.correlation = row->correlation, .enter = row->enter_ns,
+        .op = {.start = row->start_ns, .end = row->end_ns, .node = row->node, .lane = l->lane & 0xffffff,
+               .kind = row->kind & 0x7f}};
+    if (op.op.start < row->enter_ns && row->enter_ns - op.op.start <= g->bound)
+        op.op.start = row->enter_ns;
+    if (op.op.end < op.op.start)
+        op.op.end = op.op.start;
+    return sonde_vector_push(&l->ops, op);
+}
+
+static int add_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct loader *l = user;
+    const struct sonde_row_op *row = rows;
+    int rc = 0;
+    (void)lane;
+    sonde_progress_add(l->progress, count);
+    for (uint32_t i = 0; i < count && !rc; i++)
+        if (row[i].start_ns >= l->l.g->from)
+            rc = add_op(l, &row[i]);
+    return rc;
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct loaded_op *a = left, *b = right;
+    if (a->op.start != b->op.start)
+        return a->op.start < b->op.start ? -1 : 1;
+    if (a->op.end != b->op.end)
+        return a->op.end < b->op.end ? -1 : 1;
+    return a->enter < b->enter ? -1 : a->enter > b->enter;
+}
+
+static bool in_order(const struct loader *l)
+{
+    for (size_t i = 1; i < l->ops.count; i++)
+        if (by_start(&l->ops.items[i - 1], &l->ops.items[i]) > 0)
+            return false;
+    return true;
+}
+
+static int make_room(struct loader *l)
+{
+    struct sonde__cp_graph *g = l->l.g;
+    size_t wanted = g->op_count + l->ops.count;
+    if (wanted > UINT32_MAX - 1)
+        return SONDE_ENOMEM;
+    if (wanted <= l->op_room)
+        return 0;
+    wanted = wanted > l->op_room + l->op_room / 2 ? wanted : l->op_room + l->op_room / 2;
+    struct sonde__cp_op *ops = realloc(g->ops, wanted * sizeof *ops);
+    if (!ops)
+        return SONDE_ENOMEM;
+    g->ops = ops;
+    l->op_room = wanted;
+    return 0;
+}
+
+/* Move the operations of one lane into the graph, with their calls. */
+static int take_lane(struct loader *l, struct sonde__cp_lane *lane)
+{
+    struct sonde__cp_graph *g = l->l.g;
+    if (make_room(l))
+        return SONDE_ENOMEM;
+    if (l->ops.count && !in_order(l))
+        qsort(l->ops.items, l->ops.count, sizeof *l->ops.items, by_start);
+    lane->first = g->op_count;
+    lane->count = (uint32_t)l->ops.count;
+    for (size_t i = 0; i < l->ops.count; i++) {
+        struct sonde__cp_op *op = &g->ops[g->op_count];
+        *op = l->ops.items[i].op;
+        op->call = find_call(l, l->ops.items[i].enter, l->ops.items[i].correlation);
+        if (l->named && sonde_vector_push(&l->l.keys, (struct sonde__cp_key){l->ops.items[i].correlation, g->op_count}))
+            return SONDE_ENOMEM;
+        g->op_count++;
+    }
+    l->ops.count = 0;
+    return 0;
+}
+
+/* ---- order within a queue ------------------------------------------------------------ */
+
+static int by_end(const void *left, const void *right, void *user)
+{
+    const struct sonde__cp_op *ops = user;
+    const uint32_t *a = left, *b = right;
+    if (ops[*a].end != ops[*b].end)
+        return ops[*a].end < ops[*b].end ? -1 : 1;
+    return *a < *b ? -1 : *a > *b;
+}
+
+static int sort_by_end(struct sonde__cp_graph *g, struct sonde__cp_lane *lane)
+{
+    bool sorted = true;
+    for (uint32_t i = 1; i < lane->count && sorted; i++)
+        sorted = g->ops[lane->first + i].end >= g->ops[lane->first + i - 1].end;
+    if (sorted)
+        return 0;
+    lane->by_end = malloc(lane->count * sizeof *lane->by_end);
+    if (!lane->by_end)
+        return SONDE_ENOMEM;
+    for (uint32_t i = 0; i < lane->count; i++)
+        lane->by_end[i] = lane->first + i;
+    qsort_r(lane->by_end, lane->count, sizeof *lane->by_end, by_end, g->ops);
+    return 0;
+}
+
+/* In-order queues: each operation comes after the last that ended by its start.
+ * Usually that is the one before; nodes of a graph may run side by side. */
+static int order_lane(struct sonde__cp_graph *g, struct sonde__cp_lane *lane)
+{
+    struct sonde__cp_op *ops = g->ops + lane->first;
+    for (uint32_t i = 1; i < lane->count && !lane->out_of_order; i++)
+        if (ops[i].start < ops[i - 1].end && ops[i - 1].end - ops[i].start <= g->bound) {
+            ops[i].start = ops[i - 1].end;
+            ops[i].end = ops[i].end < ops[i].start ? ops[i].start : ops[i].end;
+        }
+    int rc = sort_by_end(g, lane);
+    if (rc || lane->out_of_order)
+        return rc;
+    uint32_t ended = 0; /* in the order of ends */
+    for (uint32_t i = 0; i < lane->count; i++) {
+        link best = 0;
+        if (!lane->by_end) {
+            best = i && ops[i - 1].end <= ops[i].start ? lane->first + i : 0;
+        } else {
+            while (ended < lane->count && g->ops[lane->by_end[ended]].end <= ops[i].start)
+                ended++;
+            for (uint32_t k = ended; k > 0 && !best; k--) /* skips itself and what only looks earlier */
+                best = lane->by_end[k - 1] < lane->first + i ? lane->by_end[k - 1] + 1 : 0;
+        }
+        ops[i].before = best;
+    }
+    return 0;
+}
+
+/* ---- threads, samples, sleeps ----------------------------------------------------------- */
+
+static int add_samples(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct loader *l = user;
+    const struct sonde_row_sample *row = rows;
+    int rc = 0;
+    (void)lane;
+    for (uint32_t i = 0; i < count && !rc; i++)
+        if (row[i].time_ns >= l->l.g->from && row[i].node && !(row[i].flags & SONDE_SAMPLE_DEFERRED))
+            rc = sonde_vector_push(&l->samples, row[i]);
+    return rc;
+}
+
+static int add_sleeps(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct loader *l = user;
+    const struct sonde_row_switch *row = rows;
+    int rc = 0;
+    (void)lane;
+    for (uint32_t i = 0; i < count && !rc; i++)
+        if (row[i].out_ns >= l->l.g->from && row[i].in_ns > row[i].out_ns && !(row[i].flags & SONDE_SWITCH_PREEMPTED))
+            rc = sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){row[i].out_ns, row[i].in_ns, 0, l->lane, 0});
+    return rc;
+}
+
+static int sample_order(const void *left, const void *right)
+{
+    const struct sonde_row_sample *a = left, *b = right;
+    return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+}
+
+static int sleep_order(const void *left, const void *right)
+{
+    const struct sonde__cp_sleep *a = left, *b = right;
+    return a->out < b->out ? -1 : a->out > b->out;
+}
+
+/* Keep what lies between two calls: a sleep within a call is the call's. */
+static void keep_sleeps_of_host_code(struct loader *l, uint32_t thread, size_t first)
+{
+    const struct sonde__cp_graph *g = l->l.g;
+    size_t kept = first;
+    uint64_t last = 0;
+    for (size_t i = first; i < l->sleeps.count; i++) {
+        struct sonde__cp_sleep sleep = l->sleeps.items[i];
+        link call = sonde__cp_call_at(g, thread, sleep.in);
+        uint64_t left = call ? g->calls[call - 1].leave : 0;
+        sleep.out = sleep.out < left ? left : sleep.out;
+        sleep.out = sleep.out < last ? last : sleep.out;
+        if (sleep.in <= sleep.out)
+            continue;
+        last = sleep.in;
+        l->sleeps.items[kept++] = sleep;
+    }
+    l->sleeps.count = kept;
+}
+
+static int load_cpu(struct loader *l)
+{
+    struct sonde__cp_graph *g = l->l.g;
+    for (uint32_t t = 0; t < g->thread_count; t++) {
+        struct sonde__cp_thread *thread = &g->threads[t];
+        size_t sample = l->samples.count, sleep = l->sleeps.count;
+        l->lane = t;
+        int rc = sonde_process_trace(g->process, SONDE_TABLE_SAMPLE, thread->lane, g->from, UINT64_MAX, add_samples, l);
+        if (!rc)
+            rc = sonde_process_trace(g->process, SONDE_TABLE_SWITCH, thread->lane, g->from, UINT64_MAX, add_sleeps, l);
+        if (rc)
+            return rc;
+        if (l->samples.count > sample)
+            qsort(l->samples.items + sample, l->samples.count - sample, sizeof *l->samples.items, sample_order);
+        if (l->sleeps.count > sleep)
+            qsort(l->sleeps.items + sleep, l->sleeps.count - sleep, sizeof *l->sleeps.items, sleep_order);
+        keep_sleeps_of_host_code(l, t, sleep);
+        thread->first_sample = (uint32_t)sample;
+        thread->samples = (uint32_t)(l->samples.count - sample);
+        thread->first_sleep = (uint32_t)sleep;
+        thread->sleeps = (uint32_t)(l->sleeps.count - sleep);
+    }
+    g->samples = l->samples.items;
+    g->sample_count = (uint32_t)l->samples.count;
+    g->sleeps = l->sleeps.items;
+    g->sleep_count = (uint32_t)l->sleeps.count;
+    return 0;
+}
+
+static int find_lanes(struct loader *l)
+{
+    struct sonde__cp_graph *g = l->l.g;
+    const struct sonde_process *p = g->process;
+    g->lanes = calloc(p->lane_count + 1, sizeof *g->lanes);
+    g->threads = calloc(p->lane_count + 1, sizeof *g->threads);
+    l->l.thread_of = calloc(p->lane_count + 1, sizeof *l->l.thread_of);
+    l->l.queue_of = calloc(p->lane_count + 1, sizeof *l->l.queue_of);
+    if (!g->lanes || !g->threads || !l->l.thread_of || !l->l.queue_of || p->lane_count >= 1u << 24)
+        return SONDE_ENOMEM;
+    for (uint32_t i = 1; i < p->lane_count; i++) {
+        const struct sonde_row_lane *row = &p->lanes[i];
+        if (row->kind == SONDE_LANE_KIND_THREAD) {
+            l->l.thread_of[i] = g->thread_count + 1;
+            g->threads[g->thread_count++] = (struct sonde__cp_thread){
+                .lane = i, .start_ns = row->start_ns, .end_ns = row->threads > 1 ? 0 : row->end_ns};
+        } else if (row->kind == SONDE_LANE_KIND_QUEUE) {
+            l->l.queue_of[i] = g->lane_count + 1;
+            g->lanes[g->lane_count++] = (struct sonde__cp_lane){
+                .lane = i, .device = row->device, .out_of_order = row->flags & 1};
+        }
+    }
+    return 0;
+}
+
+/* The thread with the process's own id; else the one that called first. */
+static void find_main(struct sonde__cp_graph *g)
+{
+    for (uint32_t t = 0; t < g->thread_count && !g->main; t++)
+        if (g->process->lanes[g->threads[t].lane].tid == g->process->header.pid)
+            g->main = t + 1;
+    if (!g->main && g->call_count)
+        g->main = g->calls[0].thread + 1;
+}
+
+/* ---- all together --------------------------------------------------------------------- */
+
+static bool has_rows(const struct sonde_process *p, enum sonde_table table)
+{
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        if (p->traces[i].table == table && p->traces[i].count)
+            return true;
+    return false;
+}
+
+static int by_correlation(const void *left, const void *right)
+{
+    const struct sonde__cp_key *a = left, *b = right;
+    if (a->correlation != b->correlation)
+        return a->correlation < b->correlation ? -1 : 1;
+    return a->op < b->op ? -1 : a->op > b->op;
+}
+
+static int point_order(const void *left, const void *right)
+{
+    const struct sonde__cp_point *a = left, *b = right;
+    return a->correlation < b->correlation ? -1 : a->correlation > b->correlation;
+}
+
+static int load_ops(struct loader *l)
+{
+    struct sonde__cp_graph *g = l->l.g;
+    int rc = 0;
+    for (uint32_t i = 0; i < g->lane_count && !rc; i++) {
+        l->lane = i;
+        rc = sonde_process_trace(g->process, SONDE_TABLE_OP, g->lanes[i].lane, g->from, UINT64_MAX, add_ops, l);
+        if (!rc)
+            rc = take_lane(l, &g->lanes[i]);
+        if (!rc)
+            rc = order_lane(g, &g->lanes[i]);
+    }
+    if (l->l.keys.count)
+        qsort(l->l.keys.items, l->l.keys.count, sizeof *l->l.keys.items, by_correlation);
+    if (l->l.points.count)
+        qsort(l->l.points.items, l->l.points.count, sizeof *l->l.points.items, point_order);
+    return rc;
+}
+
+static void find_ends(struct sonde__cp_graph *g)
+{
+    const struct sonde_live_header *h = &g->process->header;
+    g->begin = g->from ? g->from : h->exec_ns ? h->exec_ns : h->start_ns;
+    for (uint32_t i = 0; i < g->call_count; i++) {
+        g->begin = g->calls[i].enter < g->begin ? g->calls[i].enter : g->begin;
+        g->end = g->calls[i].leave > g->end ? g->calls[i].leave : g->end;
+    }
+    for (uint32_t i = 0; i < g->op_count; i++) {
+        g->begin = g->ops[i].start < g->begin ? g->ops[i].start : g->begin;
+        g->end = g->ops[i].end > g->end ? g->ops[i].end : g->end;
+    }
+    g->end = g->end < g->begin ? g->begin : g->end;
+    for (uint32_t t = 0; t < g->thread_count; t++) {
+        struct sonde__cp_thread *thread = &g->threads[t];
+        const uint64_t enter = thread->first ? g->calls[thread->first - 1].enter : UINT64_MAX;
+        thread->start_ns = thread->start_ns > enter ? enter : thread->start_ns;
+        if (thread->start_ns < g->begin || g->from || !g->main || t == g->main - 1)
+            thread->start_ns = g->begin;
+    }
+}
+
+static int load(struct loader *l, uint64_t max_rows)
+{
+    struct sonde__cp_graph *g = l->l.g;
+    int rc = choose_from(g->process, max_rows, &g->from);
+    if (!rc)
+        rc = find_lanes(l);
+    if (!rc)
+        rc = load_calls(l);
+    if (rc)
+        return rc;
+    l->named = has_rows(g->process, SONDE_TABLE_WAIT);
+    rc = load_ops(l);
+    if (rc)
+        return rc;
+    find_main(g);
+    find_ends(g);
+    rc = sonde__cp_add_waits(&l->l);
+    if (!rc)
+        rc = load_cpu(l);
+    return rc ? rc : sonde__cp_find_wakers(g);
+}
+
+int sonde__cp_load(const struct sonde_process *p, uint64_t max_rows, struct sonde_progress *progress,
+                   struct sonde__cp_graph *g)
+{
+    struct loader l = {.l = {.g = g}, .progress = progress};
+    g->process = p;
+    g->bound = p->header.clock_bound_ns;
+    int rc = load(&l, max_rows);
+    if (!g->samples)
+        sonde_vector_fini(&l.samples);
+    if (!g->sleeps)
+        sonde_vector_fini(&l.sleeps);
+    sonde_vector_fini(&l.calls);
+    sonde_vector_fini(&l.ops);
+    sonde_vector_fini(&l.l.keys);
+    sonde_vector_fini(&l.l.points);
+    sonde_vector_fini(&l.l.blocked);
+    sonde_map_fini(&l.classes);
+    free(l.l.thread_of);
+    free(l.l.queue_of);
+    free(l.call_keys);
+    return rc;
+}
+
+void sonde__cp_fini(struct sonde__cp_graph *g)
+{
+    for (uint32_t i = 0; i < g->lane_count; i++)
+        free(g->lanes[i].by_end);
+    free(g->calls);
+    free(g->listed);
+    free(g->ops);
+    free(g->lanes);
+    free(g->threads);
+    free(g->call_waits);
+    free(g->op_waits);
+    free(g->samples);
+    free(g->sleeps);
+    memset(g, 0, sizeof *g);
+}
