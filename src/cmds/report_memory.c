@@ -305,7 +305,7 @@ static void say_of_processes(const struct report *r, uint32_t count, const char 
     if (count && r->m->process_count == 1)
         report_say(r, "the program %s: what was alive then is no leak by itself", what);
     else if (count)
-        report_say(r, "%u of %u processes: each %s: what was alive then is no leak by itself", count,
+        report_say(r, "%u of %u processes %s: what was alive then is no leak by itself", count,
                    r->m->process_count, what);
 }
 
@@ -324,8 +324,8 @@ static void say_ends(const struct report *r, const struct sonde_memory_use *m)
         none += end == SONDE_MEMORY_FREED_NONE;
         cut += end == SONDE_MEMORY_CUT;
     }
-    say_of_processes(r, none, "ended without freeing anything, which leaves it to the end");
-    say_of_processes(r, cut, "did not end in order, or still runs");
+    say_of_processes(r, none, "ended without freeing anything");
+    say_of_processes(r, cut, "did not end in order (or did not end yet)");
     if (late)
         report_say(r, "freed only while the program was ending: %s", objects_text(number, late));
 }

@@ -21,13 +21,14 @@ PAYLOADS = {"uint64": (1, "<Q"), "int64": (2, "<q"), "double": (3, "<d")}
 MEMORY = "unknown pageable pinned device array managed".split()
 LIMITERS = "none threads blocks registers shared grid".split()
 FAILED, NO_TIMES, BAD_TIME, EARLY = 1, 2, 4, 8
+PARTIAL = 1  # uses of an object
 DROPS = "channel_full trace_full disk_full max_size after_exit reentrant agent_off".split()
 LEDGER = ("seen done failed no_times".split() + ["dropped%d" % i for i in range(16)] +
           ("unmatched bad_time early_in_bound api_calls unwinds unwind_failed unwind_truncated unwind_checked "
            "unwind_mismatched python_walks python_failed contexts_folded hook_ns thread_cpu_ns vendor_ns "
            "written_bytes busy_clipped_ns calls_dropped call_rows_dropped busy_left_out range_rows_dropped").split())
 ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<IIIIII", "DEVICE": "<IIIIIIQ",
-        "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII", "OBJECT": "<IIIIQQQQ",
+        "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII", "OBJECT": "<IIIIQQQQQQQII",
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
         "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII"}
@@ -50,6 +51,7 @@ class Process:
         self.calls = []
         self.ranges = []
         self.correlation = 0
+        self.version = 1
         self.launched = {}  # (node, queue) -> work of the last
 
     def string(self, text):
@@ -140,8 +142,9 @@ class Process:
         self.owned.setdefault(("SWITCH", thread), []).append(
             struct.pack(ROWS["SWITCH"], out, back, int(preempted), 0))
 
-    def object(self, kind, node, size, alloc_ns, free_ns=0):
-        return self.add("OBJECT", kind, node, 1, 0, size, 0x1000, alloc_ns, free_ns)
+    def object(self, kind, node, size, alloc_ns, free_ns=0, uses=(0, 0, 0), device=0, parent=0, flags=0):
+        """`uses` is (entry of the first, entry of the last, how many)."""
+        return self.add("OBJECT", kind, node, 1, flags, size, 0x1000, alloc_ns, free_ns, *uses, device, parent)
 
     def note(self, text):
         self.add("NOTE", self.start_ns, text.encode())
@@ -213,7 +216,7 @@ class Process:
             yield from cut(table, owner, owner << 13 if table == "NODE" else 0, rows)
 
     def header(self, count):
-        head = struct.pack("<QIIIIIIQQQQQII512s", 0x314556494C444E53, 1, SEGMENT, count, self.state, self.pid,
+        head = struct.pack("<QIIIIIIQQQQQII512s", 0x314556494C444E53, self.version, SEGMENT, count, self.state, self.pid,
                            int(self.trace), self.start_ns, self.stop_ns + 1000, self.wall_offset_ns, 0, self.clock_bound_ns, 0, 0,
                            self.executable.encode())
         head += struct.pack("<%dQ" % 44, *[self.ledger[k] for k in LEDGER], *[0] * 3)

@@ -1,0 +1,159 @@
+"""memory_test.py - `sonde report DIR memory` of tests/programs/memory.c, recorded here on PoCL: every number
+follows from its source. What no OpenCL program can show is made by tests/cli/live.py.
+"""
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+import cli  # noqa: E402
+import live  # noqa: E402
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: the Python package jsonschema is missing")
+    sys.exit(cli.SKIP)
+
+SCHEMA = os.environ.get("SONDE_SCHEMA", os.path.join(HERE, "../../docs/schema"))
+PROGRAM = os.path.join(cli.BUILD, "tests", "programs", "memory")
+
+
+class Case(cli.Case):
+    def memory(self, path):
+        value = json.loads(self.ok("report", path, "memory", "--json").out)
+        with open(os.path.join(SCHEMA, "memory.json")) as file:
+            jsonschema.validate(value, json.load(file))
+        for space in value["spaces"]:
+            series = space["series"]
+            self.assertLessEqual(len(series["bytes"]), 200)
+            self.assertIn((space["peak_ns"], space["peak_bytes"]), zip(series["at_ns"], series["bytes"]))
+            for total, rest, *held in zip(series["bytes"], series["other"], *series["sites"]):
+                self.assertEqual(total, rest + sum(held))
+        return value
+
+
+class Recorded(Case):
+    def setUp(self):
+        super().setUp()
+        if not os.access(PROGRAM, os.X_OK):
+            self.skipTest("tests/programs are not built")
+
+    def record(self, *args, mode="--trace"):
+        path = self.path("memory.sonde")
+        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
+        os.makedirs(env["POCL_CACHE_DIR"], exist_ok=True)
+        done = subprocess.run([cli.SONDE, "record", mode, "-o", path, "--", PROGRAM, *args], env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if "clGetPlatformIDs" in done.stdout:
+            self.skipTest("no OpenCL platform here: " + done.stdout.strip())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return path, self.memory(path)
+
+    def space(self, value, of):
+        found = [s for s in value["spaces"] if s["class"] == of]
+        self.assertEqual(len(found), 1, [(s["class"], s["device"]) for s in value["spaces"]])
+        return found[0]
+
+    def site(self, space, kind, *functions):
+        """The context whose nearest functions are these."""
+        found = [s for s in space["sites"] if s["kind"] == kind and
+                 tuple(f["name"] for f in s["frames"][:len(functions)]) == functions]
+        self.assertEqual(len(found), 1, (functions, [[f["name"] for f in s["frames"]] for s in space["sites"]]))
+        return found[0]
+
+    def check_known(self, path, value):
+        device, shared = self.space(value, "device"), self.space(value, "shared")
+        self.assertEqual(value["parts"], 2)  # the sub-buffer, and the buffer over shared virtual memory
+        self.assertEqual((device["device"], device["end"]), (0, "ended"))
+        # guest.h's own 64 ints, early, unused, 5 leaks, 3 again, the whole, the image, big.
+        self.assertEqual(device["objects"], 1 + 1 + 1 + 5 + 3 + 1 + 1 + 1)
+        self.assertEqual(device["bytes"], 256 + 50000 + 3000 + 5000 + 2100 + 8192 + 512 + 1000000)
+        self.assertEqual(device["peak_bytes"], 256 + 50000 + 3000 + 5000 + 1000000)
+        self.assertEqual(device["peak_objects"], 9)
+        self.assertEqual((device["alive"], device["alive_bytes"]), (5, 5000))
+        self.assertEqual((shared["objects"], shared["peak_bytes"], shared["alive"]), (1, 2048, 0))
+        leak = self.site(device, "buffer", "make", "leak")
+        self.assertEqual([leak[k] for k in ("objects", "alive", "alive_bytes", "left_behind", "left_behind_bytes", "unused")],
+                         [5, 5, 5000, 4, 4000, 0])
+        unused = self.site(device, "buffer", "make", "never_used")
+        self.assertEqual((unused["unused"], unused["unused_bytes"], unused["alive"]), (1, 3000, 0))
+        again = self.site(device, "buffer", "make", "again")
+        self.assertEqual((again["objects"], again["most_objects"], again["alive"]), (3, 1, 0))
+        self.assertGreater(again["alloc_ns"], 0)
+        whole = self.site(device, "buffer", "make", "parts")
+        self.assertEqual((whole["objects"], whole["bytes"], whole["unused"]), (1, 8192, 0))  # used through its part
+        image = self.site(device, "image", "picture")
+        self.assertEqual((image["objects"], image["bytes"], image["unused"]), (1, 512, 0))
+        # `early` waits for all the others before its only use; `big`, made in the same function, has none.
+        early = [s for s in device["sites"] if [f["name"] for f in s["frames"][:2]] == ["make", "main"]]
+        self.assertEqual(sorted((s["bytes"], s["unused"]) for s in early), [(50000, 0), (1000000, 1)])
+        before, held = ([s[k] for s in early if s["bytes"] == 50000][0] for k in ("idle_before_byte_s", "held_byte_s"))
+        self.assertGreater(before, 0.5 * held)
+        self.assertEqual(self.site(shared, "svm", "shared")["unused"], 0)
+
+    def test_known(self):
+        path, value = self.record()
+        self.check_known(path, value)
+        text = self.ok("report", path, "memory").out
+        for title in ("Held at the peak", "Not freed", "Never used", "Held but idle", "Again and again"):
+            self.assertRegex(text, "(?m)^" + title)
+        self.assertRegex(text, r"(?m)^buffer +all 5 +5\.00 kB +4 of 5 +make\(\) memory\.c:\d+ ← leak\(\)")
+        self.assertRegex(text, r"(?m)^buffer +all 1 +3\.00 kB .* ← never_used\(\)")
+        self.assertRegex(text, r"(?m)^buffer +3 +1 +700 B .* ← again\(\)")
+
+    def test_profile_only(self):
+        self.check_known(*self.record(mode="--profile"))
+
+    def test_nothing_freed(self):
+        path, value = self.record("nothing")
+        space, = value["spaces"]
+        self.assertEqual((space["end"], space["alive"], space["alive_bytes"]), ("freed nothing", 1, 5000))
+        text = self.ok("report", path, "memory").out
+        self.assertIn("ended without freeing anything", text)
+        self.assertNotIn("Not freed", text)
+
+    def test_freed_at_exit(self):
+        path, value = self.record("exit")
+        space, = value["spaces"]
+        self.assertEqual((space["end"], space["alive"], space["freed"], space["freed_late"]), ("ended", 0, 1, 1))
+        self.assertIn("freed only while the program was ending: 1 object", self.ok("report", path, "memory").out)
+
+
+class Made(Case):
+    """Measurements of CUDA programs, by hand."""
+
+    def test_pytorch(self):
+        path = self.path("torch.sonde")
+        p = live.Process("host-1-0", 1)
+        p.version = 3
+        gpu = p.device("Test GPU")
+        at = p.node(0, p.frame(live.PYTHON, p.python("forward", "/home/user/model.py", 5)))
+        at = p.node(at, p.frame(live.NATIVE, p.module("/venv/torch/lib/libc10_cuda.so"), 0x1234))
+        api = p.node(at, p.frame(live.API, offset=2, name="cuMemAlloc_v2"))
+        for i in range(3):
+            p.object(5, api, 2 << 20, p.start_ns + 1000 * i, device=gpu, flags=live.PARTIAL)
+        p.enqueue(p.thread(1), p.queue(gpu), "cuLaunchKernel", at, "kernel", p.start_ns, p.start_ns + 10,
+                  p.start_ns + 1000, p.start_ns + 2000, name="k")
+        p.write(path)
+        space, = self.memory(path)["spaces"]
+        self.assertEqual(space["cached_bytes"], 3 * (2 << 20))
+        self.assertEqual([space["sites"][0][k] for k in ("cached", "unused", "uses_known")], [True, None, 0])
+        text = self.ok("report", path, "memory").out.replace("\n ", "")
+        self.assertIn("PyTorch's caching allocator: blocks inside its cache are not seen, only its segments "
+                      "(6.29 MB in 3 at the peak); torch.cuda.memory._snapshot() shows the blocks", text)
+        self.assertIn("uses not known in full: 3 of 3 objects", text)
+
+    def test_an_older_version_has_no_uses(self):
+        path = self.path("old.sonde")
+        p = live.Process("host-1-0", 1)
+        p.object(1, 0, 100, p.start_ns + 10)
+        p.write(path)
+        done = cli.run("report", path, "memory", "--json")
+        site = json.loads(done.out)["spaces"][0]["sites"][0]
+        self.assertEqual((site["unused"], site["idle_before_byte_s"], site["frames"]), (None, None, []))
+
+
+cli.main()
