@@ -3,8 +3,8 @@
  * Chunks start at multiples of 8 and follow each other. Where none starts, the
  * scan looks for the next place where one does, and counts the stretch between
  * as damage. A file with an index at its end that agrees with the headers it
- * points to is not read through when it is large: trace chunks are then
- * checked when they are decoded. docs/format.md, "Reading data.sonde".
+ * points to is not read through when it is large: its trace chunks are not even
+ * touched, but checked when they are decoded. docs/format.md, "Reading data.sonde".
  */
 #include "files.h"
 
@@ -19,7 +19,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-uint64_t sonde__read_through_bytes = 1ull << 30;
+uint64_t sonde__read_through_bytes = 64u << 20;
 
 static int add_chunk(struct sonde__data *data, size_t *room, const struct sonde__chunk_at *chunk)
 {
@@ -104,26 +104,35 @@ static bool find_footer(const struct sonde__data *data, struct sonde_chunk *foot
            footer->table == SONDE_TABLE_INDEX && !footer->count && footer->first && footer->first <= at;
 }
 
-/* Does the chunk that an index row speaks of stand there? Small tables are
- * read at once anyway, so their checksums are verified here. */
+/* The header of a trace chunk as its index row has it. Whether the chunk that
+ * stands there is that one shows when it is read (trace.c). */
+static bool header_of_row(const struct sonde_row_index *row, struct sonde_chunk *h)
+{
+    *h = (struct sonde_chunk){ .magic = SONDE_CHUNK_MAGIC, .version = SONDE_FORMAT_VERSION, .table = row->table,
+                               .flags = row->flags, .owner = row->owner, .count = row->count, .first = row->first,
+                               .time_min = row->time_min, .time_max = row->time_max,
+                               .stored_bytes = row->size - (uint32_t)sizeof *h };
+    return row->size >= sizeof *h && h->stored_bytes <= SONDE__PAYLOAD_MAX &&
+           row->count <= sonde_chunk_room(row->table) && row->first <= UINT64_MAX - row->count;
+}
+
+/* Other tables are read at once anyway, so their checksums are verified here. */
+static bool header_at_row(const struct sonde__data *data, const struct sonde_row_index *row, struct sonde_chunk *h)
+{
+    return sonde_chunk_check(data->bytes + row->offset, row->size, h) == 0 && h->table == row->table &&
+           h->owner == row->owner && h->count == row->count && h->first == row->first &&
+           row->size == sizeof *h + (uint64_t)h->stored_bytes;
+}
+
 static bool accept_row(struct sonde__data *data, size_t *room, const struct sonde_row_index *row, uint64_t limit)
 {
-    struct sonde__chunk_at chunk = { .offset = row->offset };
-    struct sonde_chunk *h = &chunk.header;
-    bool trace = sonde_table_is_trace(row->table);
+    struct sonde__chunk_at chunk = { .offset = row->offset, .checked = !sonde_table_is_trace(row->table) };
 
-    if (row->offset != data->end || row->offset > limit || limit - row->offset < sizeof *h)
+    if (row->offset != data->end || row->offset > limit || row->size > limit - row->offset)
         return false; /* the index leaves something out */
-    memcpy(h, data->bytes + row->offset, sizeof *h);
-    if (h->magic != SONDE_CHUNK_MAGIC || !h->version || h->version > SONDE_FORMAT_VERSION || h->table != row->table ||
-        h->owner != row->owner || h->count != row->count || h->first != row->first ||
-        h->time_min != row->time_min || h->time_max != row->time_max ||
-        row->size != sizeof *h + (uint64_t)h->stored_bytes || row->size > limit - row->offset)
+    if (!(chunk.checked ? header_at_row(data, row, &chunk.header) : header_of_row(row, &chunk.header)))
         return false;
-    chunk.checked = !trace;
-    if (!trace && sonde_chunk_check(data->bytes + row->offset, row->size, h) < 0)
-        return false;
-    data->end = row->offset + sonde_chunk_size(h);
+    data->end = row->offset + sonde_chunk_size(&chunk.header);
     return add_chunk(data, room, &chunk) == 0;
 }
 

@@ -145,6 +145,15 @@ void sonde_chunk_reader_destroy(struct sonde_chunk_reader *reader)
     free(reader);
 }
 
+/* Is the chunk there, whole, and the one that the index spoke of? */
+static bool check_trace(const struct sonde_chunk_ref *ref)
+{
+    struct sonde_chunk h;
+    return sonde_chunk_check(ref->data, ref->size, &h) == 0 && h.table == ref->table && h.owner == ref->lane &&
+           h.count == ref->count && h.first == ref->first && h.time_min == ref->time_min &&
+           h.time_max == ref->time_max && ref->size == sizeof h + (size_t)h.stored_bytes;
+}
+
 /* In place when live, else decoded. */
 const void *sonde_chunk_reader_fields(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index,
                                       uint64_t fields)
@@ -158,7 +167,7 @@ const void *sonde_chunk_reader_fields(struct sonde_chunk_reader *reader, const s
     if (atomic_load(&own->trace_state[index]) == SONDE__TRACE_DAMAGED)
         return NULL;
     if (atomic_load(&own->trace_state[index]) == SONDE__TRACE_UNCHECKED) {
-        if (sonde_chunk_check(ref->data, ref->size, &h) < 0) {
+        if (!check_trace(ref)) {
             mark_damaged(p, index);
             return NULL;
         }
