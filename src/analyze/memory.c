@@ -181,6 +181,7 @@ static void sum_lot(struct builder *b, const struct lot *lot)
     site->alive += lot->free_ns == 0;
     site->alive_bytes += lot->free_ns == 0 ? lot->bytes : 0;
     site->held += (double)lot->bytes * (double)minus(end_ns, lot->alloc_ns);
+    b->out->held += (double)lot->bytes * (double)minus(end_ns, lot->alloc_ns);
     sum_uses(site, lot, end_ns);
 }
 
@@ -416,6 +417,16 @@ static void count_calls(struct builder *b)
     }
 }
 
+static void set_end(struct builder *b)
+{
+    uint64_t freed = 0;
+    for (size_t i = b->first_space; i < b->out->spaces.count; i++)
+        freed += b->out->spaces.items[i].freed;
+    for (size_t i = b->first_space; i < b->out->spaces.count; i++)
+        b->out->spaces.items[i].end = b->process->header.state != SONDE_PROCESS_EXITED ? SONDE_MEMORY_CUT
+                                      : freed ? SONDE_MEMORY_ENDED : SONDE_MEMORY_FREED_NONE;
+}
+
 static int add_process(struct builder *b)
 {
     b->first_space = (uint32_t)b->out->spaces.count;
@@ -426,6 +437,7 @@ static int add_process(struct builder *b)
     extend(b);
     for (size_t i = 0; i < b->lots.count && !rc; i++)
         sum_lot(b, &b->lots.items[i]);
+    set_end(b);
     for (uint32_t i = b->first_space; i < b->out->spaces.count && !rc; i++)
         rc = finish_space(b, i);
     for (size_t i = 0; i < b->sites.count; i++)
@@ -460,17 +472,6 @@ int sonde_memory_compute(const struct sonde_measurement *m, const struct sonde_p
     sonde_vector_fini(&b.lots);
     free(b.calls);
     return rc;
-}
-
-enum sonde_memory_end sonde_memory_end_of(const struct sonde_memory_use *memory, const struct sonde_process *p,
-                                          uint32_t process)
-{
-    uint64_t freed = 0;
-    for (size_t i = 0; i < memory->spaces.count; i++)
-        freed += memory->spaces.items[i].process == process ? memory->spaces.items[i].freed : 0;
-    return p->header.state != SONDE_PROCESS_EXITED ? SONDE_MEMORY_CUT
-           : freed                                 ? SONDE_MEMORY_ENDED
-                                                   : SONDE_MEMORY_FREED_NONE;
 }
 
 void sonde_memory_fini(struct sonde_memory_use *memory)

@@ -46,9 +46,17 @@ struct sonde_memory_point {
     uint64_t holders[SONDE_MEMORY_HOLDERS]; /* bytes of sites.items[i], which are by bytes at the peak */
 };
 
+/* How a process ended, for what is still alive then. */
+enum sonde_memory_end {
+    SONDE_MEMORY_ENDED,      /* in order, and it had freed objects */
+    SONDE_MEMORY_FREED_NONE, /* in order, and it had freed nothing: it leaves that to its end */
+    SONDE_MEMORY_CUT,        /* killed, still running, or the agent switched itself off */
+};
+
 struct sonde_memory_space { /* memory of one class on one device, as one process used it */
     uint32_t process, device;  /* device 0: none, or not known which */
     enum sonde_memory_class class;
+    enum sonde_memory_end end; /* of the process */
     uint64_t begin_ns, end_ns; /* of the process, or of what is known of it */
     uint64_t count, bytes;
     uint64_t sizeless;         /* objects of unknown size, in no bytes */
@@ -63,17 +71,9 @@ struct sonde_memory_use { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_memory_space) spaces; /* by process, class, device */
     uint64_t parts;     /* objects that lie in others: in no count, their uses are the others' */
     uint64_t bad_times; /* objects freed before they were allocated, by their times */
+    double   held;      /* byte-nanoseconds of all objects */
     bool     incomplete; /* more objects than the table holds: counts and peaks are lower bounds */
 };
-
-/* How a process ended, for what is still alive then. */
-enum sonde_memory_end {
-    SONDE_MEMORY_ENDED,      /* in order, and it had freed objects */
-    SONDE_MEMORY_FREED_NONE, /* in order, and it had freed nothing: it leaves that to its end */
-    SONDE_MEMORY_CUT,        /* killed, still running, or the agent switched itself off */
-};
-enum sonde_memory_end sonde_memory_end_of(const struct sonde_memory_use *memory, const struct sonde_process *p,
-                                          uint32_t process);
 
 /* 0 or SONDE_ENOMEM; fini in either case. */
 int  sonde_memory_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,

@@ -9,7 +9,7 @@
 
 enum { SPARK_COLUMNS = 24, WORTH_PERCENT = 1, AGAIN_LEAST = 2 };
 
-static const char *const class_names[] = {"device", "shared", "host"};
+static const char *const class_names[] = {"device", "shared", "host"}, *const class_titles[] = {"device", "shared", "host, pinned"};
 
 /* ---- names and pictures -------------------------------------------------------------- */
 
@@ -18,17 +18,13 @@ static const struct sonde_process *process_of(const struct report *r, const stru
     return &r->m->processes[space->process];
 }
 
-/* "0 NVIDIA H200", "0 NVIDIA H200, shared", "host, pinned". */
-static void space_name(const struct report *r, const struct sonde_memory_space *space, struct sonde_text *out)
+static void device_name(const struct report *r, const struct sonde_memory_space *space, struct sonde_text *out)
 {
     if (space->device) {
         report_device(r, out, space->process, space->device);
-        sonde_text_add(out, space->class == SONDE_MEMORY_SHARED ? ", shared" : "");
         return;
     }
-    sonde_text_add(out, space->class == SONDE_MEMORY_ON_HOST  ? "host, pinned"
-                        : space->class == SONDE_MEMORY_SHARED ? "shared by host and devices"
-                                                              : "device not known");
+    sonde_text_add(out, space->class == SONDE_MEMORY_ON_DEVICE ? "not known" : "-");
     if (r->m->process_count > 1) {
         sonde_text_add(out, " (");
         report_process(out, process_of(r, space));
@@ -95,8 +91,9 @@ static void space_row(const struct report *r, struct table *t, const struct sond
 {
     struct sonde_text name = {0}, picture = {0};
     uint64_t alive_bytes, alive = alive_of(space, &alive_bytes);
-    space_name(r, space, &name);
+    device_name(r, space, &name);
     spark(space, &picture);
+    table_cell(t, class_titles[space->class]);
     table_cell(t, sonde_text_get(&name));
     table_bytes(t, true, (double)space->peak_bytes);
     table_percent(t, (double)space->peak_bytes, capacity_of(r, space));
@@ -112,11 +109,11 @@ static void space_row(const struct report *r, struct table *t, const struct sond
 static void print_spaces(const struct report *r, const struct sonde_memory_use *m)
 {
     static const struct table_column columns[] = {
-        {"Memory", TABLE_LEFT | TABLE_ELASTIC, 0}, {"peak", TABLE_RIGHT, 0}, {"of it", TABLE_RIGHT, 2},
+        {"Memory", TABLE_LEFT, 0}, {"device", TABLE_LEFT | TABLE_ELASTIC, 0}, {"peak", TABLE_RIGHT, 0}, {"of it", TABLE_RIGHT, 2},
         {"at", TABLE_RIGHT, 3}, {"over the run", TABLE_LEFT, 6}, {"allocated", TABLE_RIGHT, 5},
         {"alive at the end", TABLE_RIGHT, 1}, {"bytes", TABLE_RIGHT, 4},
     };
-    struct table t = {.columns = columns, .column_count = 8};
+    struct table t = {.columns = columns, .column_count = 9};
     const size_t all = m->spaces.count, shown = r->limit && r->limit < all ? r->limit : all;
     for (size_t i = 0; i < shown; i++)
         space_row(r, &t, &m->spaces.items[i]);
@@ -131,7 +128,7 @@ struct row { double value; const struct sonde_memory_space *space; const struct 
 struct part { /* one table: which sites are in it, by what order, and their cells */
     const struct table_column *columns;
     int column_count;
-    double (*value)(const struct sonde_memory_use *m, const struct report *r, const struct sonde_memory_space *space,
+    double (*value)(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
                     const struct sonde_memory_site *site); /* 0: not in the table */
     void (*cells)(struct table *t, const struct row *row); /* between the first and the last column */
 };
@@ -165,7 +162,7 @@ static int print_part(const struct report *r, const struct sonde_memory_use *m, 
     for (size_t i = 0; i < m->spaces.count; i++) {
         const struct sonde_memory_space *space = &m->spaces.items[i];
         for (size_t k = 0; k < space->sites.count && !rc; k++) {
-            const double value = part->value(m, r, space, &space->sites.items[k]);
+            const double value = part->value(m, space, &space->sites.items[k]);
             if (value > 0)
                 rc = sonde_vector_push(&rows, (struct row){value, space, &space->sites.items[k]});
         }
@@ -186,10 +183,10 @@ static int print_part(const struct report *r, const struct sonde_memory_use *m, 
 
 /* ---- who holds the peak ------------------------------------------------------------------- */
 
-static double peak_value(const struct sonde_memory_use *m, const struct report *r, const struct sonde_memory_space *space,
-                         const struct sonde_memory_site *site)
+static double peak_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
+                    const struct sonde_memory_site *site)
 {
-    (void)m, (void)r, (void)space;
+    (void)m, (void)space;
     return (double)site->peak_bytes;
 }
 
@@ -203,11 +200,11 @@ static void peak_cells(struct table *t, const struct row *row)
 /* ---- not freed ------------------------------------------------------------------------------ */
 
 /* Of a process that frees nothing, or was cut short, only what was left behind tells of a leak. */
-static double leak_value(const struct sonde_memory_use *m, const struct report *r, const struct sonde_memory_space *space,
-                         const struct sonde_memory_site *site)
+static double leak_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
+                    const struct sonde_memory_site *site)
 {
-    const bool ended = sonde_memory_end_of(m, process_of(r, space), space->process) == SONDE_MEMORY_ENDED;
-    return (double)(ended ? site->alive_bytes : site->left_bytes);
+    (void)m;
+    return (double)(space->end == SONDE_MEMORY_ENDED ? site->alive_bytes : site->left_bytes);
 }
 
 static void leak_cells(struct table *t, const struct row *row)
@@ -232,10 +229,10 @@ static void byte_seconds(struct table *t, double byte_ns)
     sonde_text_fini(&text);
 }
 
-static double unused_value(const struct sonde_memory_use *m, const struct report *r, const struct sonde_memory_space *space,
-                           const struct sonde_memory_site *site)
+static double unused_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
+                    const struct sonde_memory_site *site)
 {
-    (void)m, (void)r, (void)space;
+    (void)m, (void)space;
     return site->unused ? site->unused_held + 1 : 0;
 }
 
@@ -246,37 +243,29 @@ static void unused_cells(struct table *t, const struct row *row)
     byte_seconds(t, row->site->unused_held);
 }
 
-static double held_of(const struct sonde_memory_space *space)
+static double idle_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
+                    const struct sonde_memory_site *site)
 {
-    double held = 0;
-    for (size_t i = 0; i < space->sites.count; i++)
-        held += space->sites.items[i].held;
-    return held;
-}
-
-static double idle_value(const struct sonde_memory_use *m, const struct report *r, const struct sonde_memory_space *space,
-                         const struct sonde_memory_site *site)
-{
-    (void)m, (void)r;
+    (void)space;
     const double idle = site->early + site->late;
-    return idle * 100 >= held_of(space) * WORTH_PERCENT ? idle : 0;
+    return idle * 100 >= m->held * WORTH_PERCENT ? idle : 0;
 }
 
 static void idle_cells(struct table *t, const struct row *row)
 {
     const struct sonde_memory_site *site = row->site;
     byte_seconds(t, site->early + site->late);
-    table_percent(t, site->early + site->late, held_of(row->space));
+    table_percent(t, site->early + site->late, site->held);
     byte_seconds(t, site->early);
     byte_seconds(t, site->late);
 }
 
 /* ---- again and again ---------------------------------------------------------------------------- */
 
-static double again_value(const struct sonde_memory_use *m, const struct report *r, const struct sonde_memory_space *space,
-                          const struct sonde_memory_site *site)
+static double again_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
+                    const struct sonde_memory_site *site)
 {
-    (void)m, (void)r, (void)space;
+    (void)m, (void)space;
     const uint64_t again = site->count - site->most_count;
     return again >= AGAIN_LEAST && again >= site->most_count ? site->alloc_ns + 1 : 0;
 }
@@ -300,16 +289,26 @@ static const char *objects_text(char out[SONDE_NUMBER_MAX], uint64_t n)
     return out;
 }
 
-static void say_of_processes(const struct report *r, uint32_t count, const char *what)
+/* A line of its own before the first sentence. */
+struct say { const struct report *r; bool begun; };
+static const struct report *line(struct say *s)
 {
-    if (count && r->m->process_count == 1)
-        report_say(r, "the program %s: what was alive then is no leak by itself", what);
-    else if (count)
-        report_say(r, "%u of %u processes %s: what was alive then is no leak by itself", count,
-                   r->m->process_count, what);
+    if (!s->begun)
+        fputc('\n', stdout);
+    s->begun = true;
+    return s->r;
 }
 
-static void say_ends(const struct report *r, const struct sonde_memory_use *m)
+static void say_of_processes(struct say *s, uint32_t count, const char *what)
+{
+    if (count && s->r->m->process_count == 1)
+        report_say(line(s), "the program %s: what was alive then is no leak by itself", what);
+    else if (count)
+        report_say(line(s), "%u of %u processes %s: what was alive then is no leak by itself", count,
+                   s->r->m->process_count, what);
+}
+
+static void say_ends(struct say *s, const struct sonde_memory_use *m)
 {
     uint64_t late = 0;
     uint32_t none = 0, cut = 0, last = UINT32_MAX;
@@ -320,17 +319,16 @@ static void say_ends(const struct report *r, const struct sonde_memory_use *m)
         if (space->process == last)
             continue;
         last = space->process;
-        const enum sonde_memory_end end = sonde_memory_end_of(m, process_of(r, space), space->process);
-        none += end == SONDE_MEMORY_FREED_NONE;
-        cut += end == SONDE_MEMORY_CUT;
+        none += space->end == SONDE_MEMORY_FREED_NONE;
+        cut += space->end == SONDE_MEMORY_CUT;
     }
-    say_of_processes(r, none, "ended without freeing anything");
-    say_of_processes(r, cut, "did not end in order (or did not end yet)");
+    say_of_processes(s, none, "ended without freeing anything");
+    say_of_processes(s, cut, "did not end in order (or did not end yet)");
     if (late)
-        report_say(r, "freed only while the program was ending: %s", objects_text(number, late));
+        report_say(line(s), "freed only while the program was ending: %s", objects_text(number, late));
 }
 
-static void say_cached(const struct report *r, const struct sonde_memory_use *m)
+static void say_cached(struct say *s, const struct sonde_memory_use *m)
 {
     uint64_t bytes = 0, count = 0;
     bool any = false;
@@ -342,7 +340,7 @@ static void say_cached(const struct report *r, const struct sonde_memory_use *m)
             any |= m->spaces.items[i].sites.items[k].cached;
     }
     if (any)
-        report_say(r, "PyTorch's caching allocator: blocks inside its cache are not seen, only its segments (%s in %s at the peak); torch.cuda.memory._snapshot() shows the blocks",
+        report_say(line(s), "PyTorch's caching allocator: blocks inside its cache are not seen, only its segments (%s in %s at the peak); torch.cuda.memory._snapshot() shows the blocks",
                    sonde_number_bytes(text, (double)bytes), sonde_number_count(number, count));
 }
 
@@ -362,22 +360,22 @@ static struct gaps gaps_of(const struct sonde_memory_use *m)
     return g;
 }
 
-static void say_gaps(const struct report *r, const struct sonde_memory_use *m)
+static void say_gaps(struct say *s, const struct sonde_memory_use *m)
 {
     const struct gaps g = gaps_of(m);
     char a[SONDE_NUMBER_MAX], b[SONDE_NUMBER_MAX];
     if (g.known < g.objects)
-        report_say(r, "uses not known in full: %s of %s (kernels may have used them unseen), in no figure of use",
+        report_say(line(s), "uses not known in full: %s of %s (kernels may have used them unseen), in no figure of use",
                    sonde_number_count(a, g.objects - g.known), objects_text(b, g.objects));
     if (g.placeless)
-        report_say(r, "device not known: %s (their context has several devices, or the runtime does not say)",
+        report_say(line(s), "device not known: %s (their context has several devices, or the runtime does not say)",
                    objects_text(a, g.placeless));
     if (g.sizeless)
-        report_say(r, "size not known: %s, in no figure of bytes", objects_text(a, g.sizeless));
+        report_say(line(s), "size not known: %s, in no figure of bytes", objects_text(a, g.sizeless));
     if (m->bad_times)
-        report_say(r, "freed before it was allocated, by its times: %s, taken as never alive", objects_text(a, m->bad_times));
+        report_say(line(s), "freed before it was allocated, by its times: %s, taken as never alive", objects_text(a, m->bad_times));
     if (m->incomplete)
-        report_say(r, "at least %s: rows of freed ones were used again, so counts and peaks are lower bounds",
+        report_say(line(s), "at least %s: rows of freed ones were used again, so counts and peaks are lower bounds",
                    objects_text(a, SONDE_OBJECTS_MAX));
 }
 
@@ -396,7 +394,7 @@ static const struct table_column unused_columns[] = {
     {"held", TABLE_RIGHT, 2}, {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
 };
 static const struct table_column idle_columns[] = {
-    {"Held but idle", TABLE_LEFT, 0}, {"idle", TABLE_RIGHT, 0}, {"of all held", TABLE_RIGHT, 1},
+    {"Held but idle", TABLE_LEFT, 0}, {"idle", TABLE_RIGHT, 0}, {"of its life", TABLE_RIGHT, 1},
     {"before first use", TABLE_RIGHT, 2}, {"after last use", TABLE_RIGHT, 3},
     {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
 };
@@ -421,10 +419,10 @@ int report_memory_text(const struct report *r, struct sonde_diag *diag)
         print_spaces(r, &memory);
         for (size_t i = 0; i < sizeof parts / sizeof *parts && !rc; i++)
             rc = print_part(r, &memory, &parts[i]);
-        fputc('\n', stdout);
-        say_ends(r, &memory);
-        say_cached(r, &memory);
-        say_gaps(r, &memory);
+        struct say s = {.r = r};
+        say_ends(&s, &memory);
+        say_cached(&s, &memory);
+        say_gaps(&s, &memory);
     }
     if (rc)
         sonde_diag_set(diag, rc, r->path, "cannot read the memory of");
@@ -491,7 +489,7 @@ static json_t *series_json(const struct sonde_memory_space *space)
     return json_pack("{s:o, s:o, s:o, s:o}", "at_ns", at, "bytes", bytes, "sites", sites, "other", other);
 }
 
-static json_t *space_json(const struct report *r, const struct sonde_memory_use *m, const struct sonde_memory_space *s)
+static json_t *space_json(const struct report *r, const struct sonde_memory_space *s)
 {
     static const char *const ends[] = {"ended", "freed nothing", "cut"};
     const struct sonde_process *p = process_of(r, s);
@@ -510,7 +508,7 @@ static json_t *space_json(const struct report *r, const struct sonde_memory_use 
         "objects", integer(s->count), "bytes", integer(s->bytes), "sizeless", integer(s->sizeless),
         "peak_ns", integer(s->peak_ns), "peak_bytes", integer(s->peak_bytes), "peak_objects", integer(s->peak_count),
         "freed", integer(s->freed), "freed_late", integer(s->freed_late), "alive", integer(alive),
-        "end", ends[sonde_memory_end_of(m, p, s->process)], "alive_bytes", integer(alive_bytes),
+        "end", ends[s->end], "alive_bytes", integer(alive_bytes),
         "cached_bytes", integer(s->cached_bytes), "series", series_json(s), "sites", sites);
     sonde_rank_json(p, value);
     return value;
@@ -522,7 +520,7 @@ json_t *report_memory_json(const struct report *r, struct sonde_diag *diag)
     json_t *spaces = json_array(), *value = NULL;
     int rc = sonde_memory_compute(r->m, r->profile, &memory);
     for (size_t i = 0; i < memory.spaces.count && !rc; i++)
-        json_array_append_new(spaces, space_json(r, &memory, &memory.spaces.items[i]));
+        json_array_append_new(spaces, space_json(r, &memory.spaces.items[i]));
     if (rc) {
         sonde_diag_set(diag, rc, r->path, "cannot read the memory of");
         json_decref(spaces);

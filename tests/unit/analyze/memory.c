@@ -151,7 +151,7 @@ static void peak_and_holders(void **state)
         assert_int_equal(space->points.items[i].bytes, level[i].bytes);
     }
     assert_int_equal(space->points.items[4].holders[0], 200);
-    assert_int_equal(sonde_memory_end_of(&s.memory, &s.m->processes[0], 0), SONDE_MEMORY_ENDED);
+    assert_int_equal(s.memory.spaces.items[0].end, SONDE_MEMORY_ENDED);
     scene_end(&s);
 }
 
@@ -201,7 +201,7 @@ static void ends(void **state)
         add(&s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = s.site[0], .bytes = 8, .alloc_ns = 1500,
                                           .free_ns = cases[i].free_ns});
         scene_read(&s);
-        assert_int_equal(sonde_memory_end_of(&s.memory, &s.m->processes[0], 0), cases[i].end);
+        assert_int_equal(s.memory.spaces.items[0].end, cases[i].end);
         assert_int_equal(s.memory.spaces.items[0].freed_late, cases[i].late);
         assert_int_equal(s.memory.spaces.items[0].sites.items[0].alive, cases[i].free_ns == 0);
         scene_end(&s);
