@@ -62,6 +62,7 @@ struct sonde__candidate sonde__view_weigh(const struct sonde__viewer *v, const s
     compute(v, side, values);
     if (values[c->sort].validity == SONDE_KNOWN)
         candidate.weight = values[c->sort].value;
+    candidate.share = values[c->share].value;
     return candidate;
 }
 
@@ -78,13 +79,13 @@ static int heavier(const void *left, const void *right)
 size_t sonde__view_rank(struct sonde__viewer *v, struct sonde__candidate *list, size_t count)
 {
     const struct sonde_view *view = v->view;
-    struct sonde_value whole = sonde_view_get(view, 0, view->sort, SONDE_INCLUSIVE);
-    double least = whole.validity == SONDE_KNOWN && whole.value > 0 ? whole.value * v->config->min_percent / 100 : 0;
-    if (count)
-        qsort(list, count, sizeof *list, heavier);
-    size_t stay = count;
-    while (least > 0 && stay && list[stay - 1].weight < least)
-        stay--;
+    const double least = sonde_view_get(view, 0, view->share, SONDE_INCLUSIVE).value * v->config->min_percent / 100;
+    size_t stay = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!(least > 0) || list[i].share >= least)
+            list[stay++] = list[i];
+    if (stay)
+        qsort(list, stay, sizeof *list, heavier);
     v->view->cut += count - stay;
     return stay;
 }
@@ -389,7 +390,7 @@ static int allocate(struct sonde__viewer *v)
     v->view = calloc(1, sizeof *v->view);
     if (v->view)
         *v->view = (struct sonde_view){.columns = v->config->columns, .shape = v->config->shape, .by = v->config->by,
-                                       .sort = v->config->sort, .sort_side = v->config->sort_side};
+                                       .sort = v->config->sort, .share = v->config->share, .sort_side = v->config->sort_side};
     return v->self && v->total && v->state && v->up && v->entity && v->view ? 0 : SONDE_ENOMEM;
 }
 

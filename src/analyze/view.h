@@ -41,7 +41,8 @@ struct sonde_view_config {
     int      sort_side;     /* SONDE_INCLUSIVE or SONDE_EXCLUSIVE */
     uint32_t root;          /* tree node whose context becomes the whole; 0 all */
     uint32_t depth;         /* levels below the whole; 0 = all */
-    double   min_percent;   /* rows below this share of the whole's sorted figure are left out */
+    uint32_t share;         /* column whose share in the whole counts; a metric: formulas need not add up */
+    double   min_percent;   /* rows below this share are left out */
     bool     all_frames;    /* false: frames of the runtime without figures of their own are left out */
     const double *given[SONDE_METRIC_COUNT]; /* exclusive values per tree node instead of the profile's; NULL none */
     const struct sonde_measurement *m;       /* by object: whose trace says which operation named what */
@@ -70,8 +71,8 @@ struct sonde_view {
     const struct sonde_columns *columns;
     enum sonde_view_shape shape;
     enum sonde_view_by by;
-    uint32_t sort;
-    int      sort_side;
+    uint32_t sort, share;
+    int      sort_side;          /* and that of shares; the whole is inclusive */
     uint64_t cut;                /* rows left out for their small share, without those below them */
     struct sonde_value *values;  /* [row][column][side] */
     size_t   value_rows;

@@ -26,7 +26,7 @@ struct sonde__viewer {
 };
 
 /* A row that competes for its place among others. */
-struct sonde__candidate { double weight, second; uint32_t id; };
+struct sonde__candidate { double weight, second, share; uint32_t id; };
 
 void sonde__sums_add(struct sonde__sums *to, const struct sonde__sums *more);
 
@@ -38,7 +38,7 @@ int sonde__view_emit(struct sonde__viewer *v, uint32_t parent, uint32_t depth, c
 struct sonde__candidate sonde__view_weigh(const struct sonde__viewer *v, const struct sonde__sums *inclusive,
                                           const struct sonde__sums *exclusive, uint32_t id);
 
-/* Sort largest first and drop those below min_percent of the whole, which row 0 is. Returns how many stay. */
+/* Drop those below min_percent of the whole, which row 0 is, and sort the rest, largest first. Returns how many. */
 size_t sonde__view_rank(struct sonde__viewer *v, struct sonde__candidate *list, size_t count);
 
 /* Number the routines of the tree nodes by `by` into v->entity and v->entities. */

@@ -134,6 +134,7 @@ static int want(const struct report *r, struct wanted *w)
     c->by = o->by >= 0 ? (enum sonde_view_by)o->by : c->shape == SONDE_VIEW_TOP_DOWN ? SONDE_BY_LINE : SONDE_BY_FUNCTION;
     c->sort = r->sort >= 0 ? (uint32_t)r->sort : o->metric ? r->columns_chosen.shown.items[0] : main_metric(r);
     c->sort_side = r->sort_side >= 0 ? r->sort_side : c->shape == SONDE_VIEW_BOTTOM_UP ? SONDE_EXCLUSIVE : SONDE_INCLUSIVE;
+    c->share = c->sort < SONDE_METRIC_COUNT ? c->sort : main_metric(r);
     c->depth = o->depth > 0 ? (uint32_t)o->depth : 0;
     c->min_percent = r->min_percent;
     c->all_frames = o->json;
@@ -182,7 +183,7 @@ static int find_root(const struct report *r, struct sonde_view_config *config, s
         rc = sonde_diag_set(diag, (int)count, r->path, "cannot look for the root in");
     else if (text && count == 0) {
         rc = sonde_diag_set(diag, SONDE_ENOTFOUND, text, "there is no calling context");
-        sonde_diag_hint(diag, "--root takes a function, a place such as heat.c:81, or a number that --ids shows");
+        snprintf(diag->why, sizeof diag->why, "--root takes a function, a place such as heat.c:81, or a number that --ids shows");
     } else if (count > 1) {
         list_candidates(r, nodes, count);
         rc = sonde_diag_set(diag, SONDE_EINVALID, text, "%ld calling contexts are meant by", count);
@@ -317,8 +318,8 @@ static void lay_out(const struct sonde_view *view, struct layout *l)
 static void print_row(const struct report *r, const struct sonde_view *view, struct table *t, size_t row, uint32_t depth)
 {
     const struct sonde_columns *c = view->columns;
-    const struct sonde_value part = sonde_view_get(view, row, view->sort, view->sort_side);
-    const struct sonde_value whole = sonde_view_get(view, 0, view->sort, SONDE_INCLUSIVE);
+    const struct sonde_value part = sonde_view_get(view, row, view->share, row ? view->sort_side : SONDE_INCLUSIVE);
+    const struct sonde_value whole = sonde_view_get(view, 0, view->share, SONDE_INCLUSIVE);
     struct sonde_text label = {0};
     /* Indented no further than names stay readable; deeper ones say how much deeper. */
     uint32_t most = (uint32_t)r->columns / 8;
