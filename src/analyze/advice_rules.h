@@ -50,6 +50,7 @@ struct sonde__call {
     uint64_t enter, leave, correlation;
     uint32_t node, thread;  /* thread: its lane */
     uint32_t lane;          /* queue lane of its operation, or the one it waited for; 0 none known */
+    uint32_t op;            /* index of its first operation; UINT32_MAX none, or none with times */
     uint8_t  class;         /* enum sonde_api_class */
     bool     blocks;        /* it returned only when its own operation had finished */
     bool     waits;         /* it returned only when earlier work had finished */
@@ -69,8 +70,11 @@ struct sonde__trace {
 /* 0 or a negative error; fini in either case. */
 int  sonde__trace_load(const struct sonde_measurement *m, uint32_t process, struct sonde__trace *t);
 void sonde__trace_fini(struct sonde__trace *t);
-/* The operation of a call; NULL none (or one without times). */
-const struct sonde__op *sonde__trace_op_of(const struct sonde__trace *t, const struct sonde__call *c);
+/* The operation of a call; NULL none. */
+static inline const struct sonde__op *sonde__trace_op_of(const struct sonde__trace *t, const struct sonde__call *c)
+{
+    return c->op != UINT32_MAX ? &t->ops[c->op] : NULL;
+}
 /* When kernels ran on the device of ops [first, last), for sonde__trace_kernel_ns. */
 int      sonde__trace_kernels(struct sonde__trace *t, size_t first, size_t last);
 /* How long kernels ran within [start, end). */

@@ -146,11 +146,15 @@ static size_t find_number(const struct sonde__trace *t, uint64_t correlation)
 static void link_calls(struct sonde__trace *t)
 {
     for (size_t i = 0; i < t->call_count; i++) {
+        t->calls[i].op = UINT32_MAX;
         if (!t->calls[i].correlation)
             continue;
         for (size_t n = find_number(t, t->calls[i].correlation);
-             n < t->op_count && t->ops[t->by_number[n]].correlation == t->calls[i].correlation; n++)
+             n < t->op_count && t->ops[t->by_number[n]].correlation == t->calls[i].correlation; n++) {
             t->ops[t->by_number[n]].call = (uint32_t)i;
+            if (t->calls[i].op == UINT32_MAX)
+                t->calls[i].op = t->by_number[n];
+        }
     }
 }
 
@@ -263,12 +267,6 @@ void sonde__trace_fini(struct sonde__trace *t)
     free(t->kernels);
     free(t->by_number);
     *t = (struct sonde__trace){0};
-}
-
-const struct sonde__op *sonde__trace_op_of(const struct sonde__trace *t, const struct sonde__call *c)
-{
-    size_t n = c->correlation ? find_number(t, c->correlation) : t->op_count;
-    return n < t->op_count && t->ops[t->by_number[n]].correlation == c->correlation ? &t->ops[t->by_number[n]] : NULL;
 }
 
 /* ---- when kernels ran --------------------------------------------------------------- */
