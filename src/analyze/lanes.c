@@ -1,11 +1,14 @@
-/* lanes.c - one pass over each lane's trace.
+/* lanes.c - one pass over each lane's trace, several lanes at a time.
  *
- * An in-order queue's operations come in order and do not overlap, so their
- * union grows at its end; only out-of-order queues need the sort.
+ * An in-order queue's operations come in order, so their union grows at its end
+ * and takes no memory; lanes where one began before an earlier one are read
+ * again, with the memory for a sort.
  */
 #include "lanes.h"
 
 #include <stdlib.h>
+
+#include "base/parallel.h"
 
 int sonde_union_add(struct sonde_union *u, uint64_t start, uint64_t end)
 {
@@ -63,50 +66,136 @@ void sonde_union_fini(struct sonde_union *u)
 
 /* ---- the scan -------------------------------------------------------------------------- */
 
-struct scan {
+struct scan { /* of one lane */
     struct sonde_lane_use *use;
-    struct sonde_progress *progress;
-    struct sonde_union     intervals;
+    /* While the intervals come in order, their union is its last interval and the sum of those before. */
+    struct sonde_interval  last;
+    bool                   disordered;
+    struct sonde_union    *all; /* the second time, when they did not; else NULL */
 };
 
-static int add_interval(struct scan *s, uint64_t start, uint64_t end)
+static inline int add_interval(struct scan *s, uint64_t start, uint64_t end)
 {
-    if (!s->use->timed || start < s->use->first_ns)
-        s->use->first_ns = start;
-    if (!s->use->timed || end > s->use->last_ns)
-        s->use->last_ns = end;
-    s->use->timed = true;
-    return sonde_union_add(&s->intervals, start, end);
+    struct sonde_lane_use *use = s->use;
+    if (s->all)
+        return sonde_union_add(s->all, start, end);
+    if (!use->timed)
+        s->last = (struct sonde_interval){start, start};
+    use->first_ns = !use->timed || start < use->first_ns ? start : use->first_ns;
+    use->last_ns = !use->timed || end > use->last_ns ? end : use->last_ns;
+    use->timed = true;
+    if (start > s->last.end) {
+        const uint64_t gap = start - s->last.end;
+        use->longest_gap_ns = gap > use->longest_gap_ns ? gap : use->longest_gap_ns;
+        use->busy_ns += s->last.end - s->last.start;
+        s->last = (struct sonde_interval){start, end};
+    }
+    s->disordered |= start < s->last.start;
+    s->last.end = end > s->last.end ? end : s->last.end;
+    return 0;
 }
 
-static int add_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
+static int add_ops(struct scan *s, const struct sonde_row_op *op, uint32_t count)
 {
-    struct scan *s = user;
-    const struct sonde_row_op *op = rows;
     int rc = 0;
-    (void)lane;
     for (uint32_t i = 0; i < count && !rc; i++)
         if (!(op[i].flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME)) && op[i].end_ns >= op[i].start_ns)
             rc = add_interval(s, op[i].start_ns, op[i].end_ns);
-    s->use->traced += count;
-    sonde_progress_add(s->progress, count);
     return rc;
 }
 
-static int add_calls(void *user, uint32_t lane, const void *rows, uint32_t count)
+static int add_calls(struct scan *s, const struct sonde_row_call *call, uint32_t count)
 {
-    struct scan *s = user;
-    const struct sonde_row_call *call = rows;
     int rc = 0;
-    (void)lane;
     for (uint32_t i = 0; i < count && !rc; i++) {
         if (call[i].leave_ns < call[i].enter_ns)
             continue;
-        s->use->sum_ns += call[i].leave_ns - call[i].enter_ns;
+        s->use->sum_ns += s->all ? 0 : call[i].leave_ns - call[i].enter_ns;
         rc = add_interval(s, call[i].enter_ns, call[i].leave_ns);
     }
-    s->use->traced += count;
-    sonde_progress_add(s->progress, count);
+    return rc;
+}
+
+static const uint64_t op_fields = SONDE_FIELD(sonde_row_op, start_ns) | SONDE_FIELD(sonde_row_op, end_ns) |
+                                  SONDE_FIELD(sonde_row_op, flags);
+static const uint64_t call_fields = SONDE_FIELD(sonde_row_call, enter_ns) | SONDE_FIELD(sonde_row_call, leave_ns);
+
+struct work { /* of one process, by several threads */
+    const struct sonde_process *process;
+    struct sonde_progress      *progress;
+    struct sonde_lane_use      *uses;  /* [lane - 1] */
+    uint32_t                   *first; /* [lane]: its first chunk in process->traces */
+    uint32_t lanes, lanes_per_task;
+};
+
+static unsigned table_of(const struct sonde_process *p, uint32_t lane)
+{
+    return p->lanes[lane].kind == SONDE_LANE_KIND_QUEUE ? SONDE_TABLE_OP : SONDE_TABLE_CALL;
+}
+
+static int scan_chunks(const struct work *w, struct sonde_chunk_reader *reader, struct scan *s)
+{
+    const struct sonde_process *p = w->process;
+    const unsigned table = table_of(p, s->use->lane);
+    int rc = 0;
+    for (uint32_t i = w->first[s->use->lane]; i < p->trace_count && !rc; i++) {
+        const struct sonde_chunk_ref *chunk = &p->traces[i];
+        if (chunk->table != table || chunk->lane != s->use->lane)
+            break;
+        const void *rows = sonde_chunk_reader_fields(reader, p, i, table == SONDE_TABLE_OP ? op_fields : call_fields);
+        if (rows)
+            rc = table == SONDE_TABLE_OP ? add_ops(s, rows, chunk->count) : add_calls(s, rows, chunk->count);
+        if (s->all)
+            continue;
+        s->use->traced += rows ? chunk->count : 0;
+        sonde_progress_add(w->progress, chunk->count);
+    }
+    return rc;
+}
+
+static int scan_lane(const struct work *w, struct sonde_chunk_reader *reader, struct sonde_lane_use *use)
+{
+    struct scan s = {.use = use};
+    struct sonde_union all = {0};
+    int rc = scan_chunks(w, reader, &s);
+    use->busy_ns += s.last.end - s.last.start;
+    if (!rc && s.disordered) {
+        s.all = &all;
+        rc = scan_chunks(w, reader, &s);
+        use->busy_ns = sonde_union_finish(&all, &use->longest_gap_ns);
+        sonde_union_fini(&all);
+    }
+    if (table_of(w->process, use->lane) == SONDE_TABLE_CALL)
+        use->count = use->traced;
+    return rc;
+}
+
+static int scan_some(void *user, uint32_t task)
+{
+    const struct work *w = user;
+    struct sonde_chunk_reader *reader = sonde_chunk_reader_create();
+    int rc = reader ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = task * w->lanes_per_task; i < (task + 1) * w->lanes_per_task && i < w->lanes && !rc; i++)
+        rc = scan_lane(w, reader, &w->uses[i]);
+    sonde_chunk_reader_destroy(reader);
+    return rc;
+}
+
+static int scan_process(struct work *w)
+{
+    const struct sonde_process *p = w->process;
+    w->lanes = p->lane_count - 1;
+    w->lanes_per_task = 1 + w->lanes / 256; /* few enough readers, many enough tasks */
+    w->first = malloc(p->lane_count * sizeof *w->first);
+    if (!w->first)
+        return SONDE_ENOMEM;
+    for (uint32_t i = 0; i < p->lane_count; i++)
+        w->first[i] = UINT32_MAX;
+    for (uint32_t i = p->trace_count; i-- > 0;)
+        if (p->traces[i].table == table_of(p, p->traces[i].lane))
+            w->first[p->traces[i].lane] = i;
+    int rc = sonde_parallel_run(sonde_parallel_threads(), (w->lanes + w->lanes_per_task - 1) / w->lanes_per_task, scan_some, w);
+    free(w->first);
     return rc;
 }
 
@@ -122,19 +211,6 @@ static void add_profile(struct sonde_lane_use *uses, const struct sonde_process 
     }
 }
 
-static int scan_lane(const struct sonde_process *p, struct sonde_progress *progress, struct sonde_lane_use *use)
-{
-    struct scan s = {.use = use, .progress = progress};
-    bool queue = p->lanes[use->lane].kind == SONDE_LANE_KIND_QUEUE;
-    int rc = sonde_process_trace(p, queue ? SONDE_TABLE_OP : SONDE_TABLE_CALL, use->lane, 0, UINT64_MAX,
-                                 queue ? add_ops : add_calls, &s);
-    if (!queue)
-        use->count = use->traced;
-    use->busy_ns = sonde_union_finish(&s.intervals, &use->longest_gap_ns);
-    sonde_union_fini(&s.intervals);
-    return rc;
-}
-
 static int add_process(struct sonde_lanes *out, const struct sonde_process *p, struct sonde_progress *progress,
                        uint32_t index)
 {
@@ -148,9 +224,8 @@ static int add_process(struct sonde_lanes *out, const struct sonde_process *p, s
     for (uint32_t i = 0; i < p->trace_count; i++)
         if (p->traces[i].table == SONDE_TABLE_RANGE && p->traces[i].lane) /* 0: damage */
             out->items.items[first + p->traces[i].lane - 1].ranges += p->traces[i].count;
-    for (size_t i = first; i < out->items.count && !rc; i++)
-        rc = scan_lane(p, progress, &out->items.items[i]);
-    return rc;
+    struct work w = {.process = p, .progress = progress, .uses = &out->items.items[first]};
+    return scan_process(&w);
 }
 
 uint64_t sonde_trace_rows(const struct sonde_measurement *m, enum sonde_table table)
