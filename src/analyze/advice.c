@@ -164,6 +164,7 @@ static int occupancy(struct sonde__find *f, uint32_t process)
 /* ---- sentences ---------------------------------------------------------------------------- */
 
 struct words { /* numbers as people read them */
+    const char *s; /* plural */
     char count[SONDE_NUMBER_MAX], bytes[SONDE_NUMBER_MAX], looked_at[SONDE_NUMBER_MAX], each[SONDE_NUMBER_MAX],
         a[SONDE_NUMBER_MAX], b[SONDE_NUMBER_MAX];
 };
@@ -172,6 +173,7 @@ static struct words words_of(const struct sonde__finding *f)
 {
     const double n = f->count ? (double)f->count : 1;
     struct words w;
+    w.s = f->count == 1 ? "" : "s";
     sonde_number_count(w.count, f->count);
     sonde_number_bytes(w.bytes, (double)f->bytes);
     sonde_number_time(w.looked_at, (double)f->looked_at_ns);
@@ -184,27 +186,27 @@ static struct words words_of(const struct sonde__finding *f)
 static void say_launches(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
-    sonde_text_format(t, "%s operations found the device idle, %s each on average; they take %s on the device, and "
-                      "their API calls %s", w.count, w.a, w.each, w.b);
+    sonde_text_format(t, "%s operation%s found the device idle, for %s on average; on the device they take %s each, "
+                      "their API calls %s", w.count, w.s, w.a, w.each, w.b);
 }
 
 static void say_waits(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
     if (f->sum > (double)f->count / 2)
-        sonde_text_format(t, "%s waits, each followed by a copy of the same queue that waits for the same work itself; "
-                          "%s in them", w.count, w.looked_at);
+        sonde_text_format(t, "%s wait%s, each followed by a copy of the same queue that waits for the same work itself; "
+                          "%s in them", w.count, w.s, w.looked_at);
     else
-        sonde_text_format(t, "%s waits after which the host had nothing new to read and only asked for more work; "
-                          "%s in them", w.count, w.looked_at);
+        sonde_text_format(t, "%s wait%s after which the host had nothing new to read and only asked for more work; "
+                          "%s in them", w.count, w.s, w.looked_at);
 }
 
 static void say_sync_copies(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
     char exposed[SONDE_NUMBER_MAX];
-    sonde_text_format(t, "%s copies of %s in all held their thread for %s; no kernel ran on the device for %s of it",
-                      w.count, w.bytes, w.looked_at, sonde_number_time(exposed, (double)f->saving_ns));
+    sonde_text_format(t, "%s cop%s of %s in all held their thread for %s; no kernel ran on the device for %s of it",
+                      w.count, f->count == 1 ? "y" : "ies", w.bytes, w.looked_at, sonde_number_time(exposed, (double)f->saving_ns));
 }
 
 static void say_pageable(const struct sonde__finding *f, struct sonde_text *t)
@@ -212,7 +214,8 @@ static void say_pageable(const struct sonde__finding *f, struct sonde_text *t)
     const struct words w = words_of(f);
     char rate[SONDE_NUMBER_MAX], pinned[SONDE_NUMBER_MAX];
     const double ns = f->looked_at_ns ? (double)f->looked_at_ns : 1;
-    sonde_text_format(t, "%s copies of %s from or to pageable memory ran at %s GB/s", w.count, w.bytes,
+    sonde_text_format(t, "%s cop%s of %s in all from or to pageable memory ran at %s GB/s", w.count,
+                      f->count == 1 ? "y" : "ies", w.bytes,
                       sonde_number_plain(rate, (double)f->bytes / ns));
     if (f->sum > 0)
         sonde_text_format(t, "; copies from pinned memory reached %s GB/s in this run",
@@ -240,7 +243,8 @@ static void say_serialized(const struct sonde__finding *f, struct sonde_text *t)
 static void say_compiles(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
-    sonde_text_format(t, "%s calls that make or load device code took %s", w.count, w.looked_at);
+    sonde_text_format(t, "%s call%s that make%s or load%s device code took %s", w.count, w.s,
+                      f->count == 1 ? "s" : "", f->count == 1 ? "s" : "", w.looked_at);
 }
 
 static void say_allocates(const struct sonde__finding *f, struct sonde_text *t)
@@ -254,8 +258,8 @@ static void say_occupancy(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
     const double mean = f->sum / (f->count ? (double)f->count : 1) / 10.0;
-    sonde_text_format(t, "%s launches of %s in all can keep only %.0f %% of a multiprocessor's warps busy, limited by %s",
-                      w.count, w.looked_at, mean, sonde_limiter_name((uint32_t)f->limiter));
+    sonde_text_format(t, "%s launch%s of %s in all can keep only %.0f %% of a multiprocessor's warps busy, limited by %s",
+                      w.count, f->count == 1 ? "" : "es", w.looked_at, mean, sonde_limiter_name((uint32_t)f->limiter));
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */

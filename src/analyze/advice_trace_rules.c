@@ -32,17 +32,23 @@ static bool came_late(const struct sonde__op *o)
     return o->idle_before && o->enter >= o->start - o->idle_before;
 }
 
-/* Nothing but launching since the thread's operation before. */
-static bool only_launches_before(const struct sonde__trace *t, uint32_t call)
+/* The thread's call before that asked for work; UINT32_MAX none. `launching`: it did nothing else in between. */
+static uint32_t asked_before(const struct sonde__trace *t, uint32_t call, bool *launching)
 {
+    *launching = true;
     for (uint32_t i = call; i-- > 0 && t->calls[i].thread == t->calls[call].thread;) {
         const struct sonde__call *c = &t->calls[i];
-        if (c->waits || c->blocks || c->class != SONDE_API_OTHER)
-            return false;
+        *launching &= !c->waits && !c->blocks && c->class == SONDE_API_OTHER;
         if (c->correlation)
-            return true;
+            return i;
     }
-    return false;
+    return UINT32_MAX;
+}
+
+static bool only_launches_before(const struct sonde__trace *t, uint32_t call)
+{
+    bool launching;
+    return asked_before(t, call, &launching) != UINT32_MAX && launching;
 }
 
 static int launch_bound(struct sonde__find *f, const struct sonde__trace *t, size_t first, size_t last)
@@ -124,7 +130,7 @@ static int pageable(struct sonde__find *f, const struct sonde__trace *t, size_t 
 
 /* ---- small copies in a row ------------------------------------------------------------------ */
 
-struct row_of_copies { const struct sonde__op *first; uint64_t count, bytes, busy_ns, end, shortest_ns; double best; };
+struct row_of_copies { const struct sonde__op *first, *last; uint64_t count, bytes, busy_ns, end, shortest_ns; double best; };
 
 static int end_row(struct sonde__find *f, const struct sonde__trace *t, struct row_of_copies *row)
 {
@@ -145,11 +151,14 @@ static int lengthen_row(struct sonde__find *f, const struct sonde__trace *t, str
                         const struct sonde__op *o)
 {
     const uint64_t ns = o->end > o->start ? o->end - o->start : 1;
+    bool launching;
     int rc = 0;
-    if (row->count && row->first->kind != o->kind)
+    if (row->count && (row->first->kind != o->kind || o->call == UINT32_MAX ||
+                       asked_before(t, o->call, &launching) != row->last->call))
         rc = end_row(f, t, row);
     if (!row->count)
         *row = (struct row_of_copies){.first = o, .shortest_ns = ns};
+    row->last = o;
     row->count++;
     row->bytes += o->bytes;
     row->busy_ns += ns;

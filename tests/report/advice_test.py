@@ -168,6 +168,13 @@ class Advice(cli.Case):
                 a.launch("kernel", 4 * US, 5 * US)
         self.assertEqual(self.found(a, "small_copies"), [])
 
+    def test_copies_on_a_queue_of_their_own_are_no_row(self):
+        a = Program(queues=2)
+        for _ in range(32):
+            a.launch("write", 5 * US, 6 * US, api=WRITE, size=1000)
+            a.launch("kernel", 4 * US, 5 * US, queue=1)
+        self.assertEqual(self.found(a, "small_copies"), [])
+
     def queues_in_turns(self, kind=2, **work):
         a, free = Program(queues=2, kind=kind), 0
         for i in range(40):  # launched 5 us apart, each 20 us, one after the other over all queues
