@@ -154,7 +154,7 @@ static void step_host(struct walk *w, link before)
     const uint64_t to = sleep ? sleep->in : from;
     if (to < w->at)
         sonde__cp_host_spans(&w->book, w->id, before, to, w->at, emit_host, w);
-    if (!sleep && !before && !w->g->from && w->g->main && w->id != w->g->main - 1) {
+    if (!sleep && !before && w->at > w->g->begin && w->g->main && w->id != w->g->main - 1) {
         w->path->starts_inferred++; /* who made this thread is not recorded */
         w->id = w->g->main - 1;
         return;

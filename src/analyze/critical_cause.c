@@ -84,6 +84,15 @@ static void offer_wait(const struct sonde__cp_graph *g, const struct sonde__cp_w
             offer(g, sonde__cp_latest(g, i, w->until, at + g->bound), at, w->inferred, best);
 }
 
+/* Did `op` begin before `other`, so that the path cannot turn back? Of two at one time, one without length did. */
+static bool began_earlier(const struct sonde__cp_graph *g, uint32_t op, uint32_t other)
+{
+    const struct sonde__cp_op *a = &g->ops[op], *b = &g->ops[other];
+    if (a->start != b->start)
+        return a->start < b->start;
+    return a->end != b->end ? a->end < b->end : op < other;
+}
+
 struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint32_t index)
 {
     const struct sonde__cp_op *op = &g->ops[index];
@@ -94,10 +103,7 @@ struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint3
         for (; at < end; at++) {
             struct sonde__cp_cause one = {.kind = CP_NOTHING};
             offer_wait(g, &g->op_waits[at], op->start, &one);
-            /* Only what began earlier, so that the path cannot turn back. */
-            bool earlier = one.kind && (g->ops[one.id].start < op->start ||
-                                        (g->ops[one.id].start == op->start && one.id < index));
-            if (earlier && (best.kind == CP_NOTHING || one.time > best.time))
+            if (one.kind && began_earlier(g, one.id, index) && (best.kind == CP_NOTHING || one.time > best.time))
                 best = one;
         }
     }
@@ -121,8 +127,10 @@ struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uin
         for (; i < end; i++) {
             struct sonde__cp_cause one = {.kind = CP_NOTHING};
             offer_wait(g, &g->call_waits[i], at, &one);
-            if (one.kind && one.time > call->enter && g->ops[one.id].start < at &&
-                (best.kind == CP_NOTHING || one.time > best.time))
+            /* Its own operation, without length, must not lead back here. */
+            bool earlier = one.kind && (g->ops[one.id].start < at ||
+                                        (g->ops[one.id].start == at && g->ops[one.id].call != index + 1));
+            if (earlier && one.time > call->enter && (best.kind == CP_NOTHING || one.time > best.time))
                 best = one;
         }
     }

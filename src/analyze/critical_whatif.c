@@ -46,8 +46,9 @@ struct replay {
     uint64_t  shorter[COLUMNS]; /* of the host code that is being looked at */
 };
 
-/* At one time: a call leaves before an operation starts, a sleep ends before a call is entered. */
-enum { LEAVES, BEGINS, WAKES, ENTERS, STARTS };
+/* What comes first of what happens at one time: a call leaves before what it enqueued
+ * starts, and what has no length has ended when the call that waited for it leaves. */
+enum { LEAVES, STARTS_AND_ENDS, LEAVES_WAIT, BEGINS, WAKES, ENTERS, STARTS };
 
 /* ---- what happens next -------------------------------------------------------------- */
 
@@ -87,8 +88,13 @@ static void push_thread(struct replay *r, uint32_t thread)
     const struct sonde__cp_thread *t = &r->g->threads[thread];
     struct state *s = &r->threads[thread];
     const link next = s->call ? r->g->calls[s->call - 1].after : t->first;
-    if (s->inside || !s->begun) {
-        push(r, s->inside ? r->g->calls[s->call - 1].leave : t->start_ns, s->inside ? LEAVES : BEGINS, thread);
+    if (s->inside) {
+        const struct sonde__cp_call *call = &r->g->calls[s->call - 1];
+        push(r, call->leave, call->waits ? LEAVES_WAIT : LEAVES, thread);
+        return;
+    }
+    if (!s->begun) {
+        push(r, t->start_ns, BEGINS, thread);
         return;
     }
     const uint64_t enter = next ? r->g->calls[next - 1].enter : UINT64_MAX;
@@ -101,8 +107,9 @@ static void push_thread(struct replay *r, uint32_t thread)
 static void push_lane(struct replay *r, uint32_t lane)
 {
     const struct sonde__cp_lane *q = &r->g->lanes[lane];
+    const struct sonde__cp_op *op = &r->g->ops[r->queues[lane].next];
     if (r->queues[lane].next < q->first + q->count)
-        push(r, r->g->ops[r->queues[lane].next].start, STARTS, lane);
+        push(r, op->start, op->end > op->start ? STARTS : STARTS_AND_ENDS, lane);
 }
 
 /* ---- how long --------------------------------------------------------------------------- */
@@ -363,7 +370,7 @@ static int run(struct replay *r)
     int rc = prepare(r);
     while (!rc && r->events && !r->b->rc) {
         const struct event event = pop(r);
-        if (event.kind == STARTS) {
+        if (event.kind == STARTS || event.kind == STARTS_AND_ENDS) {
             starts(r, event.id);
             push_lane(r, event.id);
             continue;
@@ -372,7 +379,7 @@ static int run(struct replay *r)
             begins(r, event.id, event.at);
         else if (event.kind == ENTERS)
             enters(r, event.id, event.at);
-        else if (event.kind == LEAVES)
+        else if (event.kind == LEAVES || event.kind == LEAVES_WAIT)
             leaves(r, event.id, event.at);
         else
             wakes(r, event.id, event.at);
@@ -399,6 +406,8 @@ int sonde__cp_evaluate(struct sonde__cp_book *b, const uint32_t *things, uint32_
             struct sonde_path_thing *thing = &b->path->things.items[things[first + k]];
             thing->evaluated = true;
             thing->saving_ns = r.last[now] > r.last[k] ? r.last[now] - r.last[k] : 0;
+            if (thing->saving_ns > thing->ns / 2) /* an operation cut by the clocks' bound */
+                thing->saving_ns = thing->ns / 2;
         }
     }
     return rc;
