@@ -43,6 +43,19 @@ PUBLIC CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute whic
     return CUDA_SUCCESS;
 }
 
+/* Of memory nothing was captured. */
+PUBLIC CUresult CUDAAPI cuPointerGetAttribute(void *data, CUpointer_attribute which, CUdeviceptr pointer)
+{
+    (void)data, (void)which, (void)pointer;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+PUBLIC CUresult CUDAAPI cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+    *status = replay_capturing((uintptr_t)stream) ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
 PUBLIC CUresult CUDAAPI cuDriverGetVersion(int *version)
 {
     const struct device_entry *d = replay_device(0);

@@ -351,6 +351,73 @@ static void play_buffer(const struct entry *e)
     }
 }
 
+/* ---- which streams are captured ---------------------------------------------------- */
+
+/* What the calls did to streams and events. An event that is recorded in a capture
+ * brings the streams that wait for it into that capture; the end of a capture is
+ * that of all its streams. */
+enum { KNOWN = 1024 };
+struct known { uint64_t what; uint32_t capture; };
+struct captures { struct known stream[KNOWN], event[KNOWN]; uint32_t streams, events, begun; };
+
+static uint32_t *capture_of(struct known *list, uint32_t *count, uint64_t what)
+{
+    for (uint32_t i = 0; i < *count; i++)
+        if (list[i].what == what)
+            return &list[i].capture;
+    if (*count == KNOWN)
+        abort(); /* larger than any capture */
+    list[*count] = (struct known){what, 0};
+    return &list[(*count)++].capture;
+}
+
+static __thread uint32_t played; /* the captured thread that this one plays */
+
+/* Each thread's own default stream has one handle. */
+static uint64_t stream_key(uint64_t stream, bool own, uint32_t thread)
+{
+    return stream == (uintptr_t)CU_STREAM_PER_THREAD || (own && !stream) ? 1ull << 63 | thread : stream;
+}
+
+static void follow_capture(struct captures *all, const struct entry *e)
+{
+    const struct call_entry *c = body(e);
+    union { cuEventRecord_params record; cuStreamWaitEvent_params wait; cuStreamEndCapture_params end; } p;
+    const char *name = c->id < CBIDS ? F.name[0][c->id] : NULL;
+    if (c->domain != CUPTI_CB_DOMAIN_DRIVER_API || c->site != CUPTI_API_EXIT || c->result != CUDA_SUCCESS || !name)
+        return;
+    memcpy(&p, c + 1, c->params_bytes < sizeof p ? c->params_bytes : sizeof p);
+    const bool records = strncmp(name, "cuEventRecord", 13) == 0;
+    const uint64_t handle = (uintptr_t)(records ? p.record.hStream : p.wait.hStream); /* it comes first in the others */
+    if (!records && strncmp(name, "cuStreamWaitEvent", 17) && strncmp(name, "cuStreamBeginCapture", 20) &&
+        strncmp(name, "cuStreamEndCapture", 18))
+        return;
+    uint32_t *capture = capture_of(all->stream, &all->streams, stream_key(handle, strstr(name, "_ptsz"), e->thread));
+    if (records) {
+        *capture_of(all->event, &all->events, (uintptr_t)p.record.hEvent) = *capture;
+    } else if (strncmp(name, "cuStreamWaitEvent", 17) == 0) {
+        const uint32_t joined = *capture_of(all->event, &all->events, (uintptr_t)p.wait.hEvent);
+        *capture = *capture ? *capture : joined;
+    } else if (strncmp(name, "cuStreamBeginCapture", 20) == 0) {
+        *capture = ++all->begun;
+    } else if (strncmp(name, "cuStreamEndCapture", 18) == 0) {
+        const uint32_t over = *capture;
+        for (uint32_t i = 0; over && i < all->streams; i++)
+            if (all->stream[i].capture == over)
+                all->stream[i].capture = 0;
+    }
+}
+
+bool replay_capturing(uint64_t stream)
+{
+    static __thread struct captures all;
+    static __thread uint32_t upto;
+    for (; upto <= position; upto++)
+        if (F.entry[upto]->kind == ENTRY_CALL)
+            follow_capture(&all, F.entry[upto]);
+    return *capture_of(all.stream, &all.streams, stream_key(stream, false, played)) != 0;
+}
+
 static bool is_played(const struct entry *e)
 {
     return e->kind == ENTRY_CALL || e->kind == ENTRY_RESOURCE || e->kind == ENTRY_BUFFER;
@@ -366,6 +433,7 @@ static uint32_t thread_of(const struct entry *e)
 static void *play_thread(void *user)
 {
     const uint32_t me = *(const uint32_t *)user;
+    played = me;
     pthread_mutex_lock(&P.lock);
     while (P.at < F.count) {
         const struct entry *e = F.entry[P.at];

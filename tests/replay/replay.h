@@ -2,6 +2,7 @@
 #ifndef SONDE_TESTS_REPLAY_H
 #define SONDE_TESTS_REPLAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,8 @@ void        replay_play(void);
 uint64_t    replay_now_ns(uint64_t real_ns);
 /* A device of the machine that was captured, NULL: there is none. */
 const struct device_entry *replay_device(unsigned ordinal);
+/* Is this stream of the calling thread's being captured, after the call that is played now? */
+bool        replay_capturing(uint64_t stream);
 /* Questions that the capture has no answer to: it was made with another Sonde. */
 unsigned    replay_unanswered(void);
 #pragma GCC visibility pop

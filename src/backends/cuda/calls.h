@@ -29,6 +29,9 @@ enum sonde_cuda_what {
     SONDE_CUDA_RECORD,
     SONDE_CUDA_WAIT,
     SONDE_CUDA_EVENT_GONE,
+    SONDE_CUDA_STREAM_MADE,
+    SONDE_CUDA_CAPTURE_BEGIN,
+    SONDE_CUDA_CAPTURE_END,
     SONDE_CUDA_ALLOC,        /* memory.c knows which */
     SONDE_CUDA_FREE,
     SONDE_CUDA_RANGE_ON,     /* cudaProfilerStart */
@@ -147,18 +150,19 @@ enum sonde_cuda_what {
     X(cuEventDestroy, EVENT_GONE)                                             \
     X(cuEventDestroy_v2, EVENT_GONE)                                          \
     X(cuEventCreate, CALL)                                                    \
-    X(cuStreamCreate, CALL)                                                   \
-    X(cuStreamCreateWithPriority, CALL)                                       \
+    X(cuStreamCreate, STREAM_MADE)                                            \
+    X(cuStreamCreateWithPriority, STREAM_MADE)                                \
+    X(cuGreenCtxStreamCreate, STREAM_MADE)                                    \
     X(cuStreamDestroy, CALL)                                                  \
     X(cuStreamDestroy_v2, CALL)                                               \
-    X(cuStreamBeginCapture, CALL)                                             \
-    X(cuStreamBeginCapture_ptsz, CALL)                                        \
-    X(cuStreamBeginCapture_v2, CALL)                                          \
-    X(cuStreamBeginCapture_v2_ptsz, CALL)                                     \
-    X(cuStreamBeginCaptureToGraph, CALL)                                      \
-    X(cuStreamBeginCaptureToGraph_ptsz, CALL)                                 \
-    X(cuStreamEndCapture, CALL)                                               \
-    X(cuStreamEndCapture_ptsz, CALL)                                          \
+    X(cuStreamBeginCapture, CAPTURE_BEGIN)                                    \
+    X(cuStreamBeginCapture_ptsz, CAPTURE_BEGIN)                               \
+    X(cuStreamBeginCapture_v2, CAPTURE_BEGIN)                                 \
+    X(cuStreamBeginCapture_v2_ptsz, CAPTURE_BEGIN)                            \
+    X(cuStreamBeginCaptureToGraph, CAPTURE_BEGIN)                             \
+    X(cuStreamBeginCaptureToGraph_ptsz, CAPTURE_BEGIN)                        \
+    X(cuStreamEndCapture, CAPTURE_END)                                        \
+    X(cuStreamEndCapture_ptsz, CAPTURE_END)                                   \
     X(cuLaunchHostFunc, CALL)                                                 \
     X(cuLaunchHostFunc_ptsz, CALL)                                            \
     X(cuStreamAddCallback, CALL)                                              \
@@ -253,8 +257,9 @@ static inline void sonde_cuda_enable_calls(__typeof__(&cuptiEnableCallback) enab
     };
     static const CUpti_CallbackId resources[] = {
         CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
-        CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED,
-        CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, CUPTI_CBID_RESOURCE_MODULE_LOADED,
+        CUPTI_CBID_RESOURCE_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING,
+        CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+        CUPTI_CBID_RESOURCE_MODULE_LOADED,
     };
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         enable(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, calls[i]);

@@ -7,7 +7,10 @@
  * of the driver call that made it.
  *
  * A call on a stream that is being captured makes a node of a graph and no
- * work. CUPTI says so while the call runs (graphs.c), so it submits nothing.
+ * work. CUPTI says so while the call runs (graphs.c), or, of events, the driver
+ * when asked (captures.c), so it submits nothing.
+ *
+ * What waits for what: docs/waits.md.
  */
 #include "sonde_cuda.h"
 
@@ -17,12 +20,21 @@
 #define IDS      1024u /* driver call numbers */
 #define PROOF    256u  /* first keys, kept to prove that records name them */
 
-struct made { uint64_t key, bytes; uint32_t lane; uint16_t kind, flags; };
+struct made {
+    uint64_t key;    /* of the records that will come; of what the call itself is: its event, or what it waits for */
+    uint32_t lane;   /* of what the call itself is; 0: records will say */
+    uint32_t target; /* data object; device that the call waits for */
+    uint16_t kind;
+    uint8_t  flags, what; /* SONDE_SUBMIT_*; enum sonde_cuda_what of calls that wait and record */
+    bool     waits;  /* the call returned when it was done */
+};
 
 /* Small: it lies in the static thread-local block, of which there is little to spare. */
 static __thread struct {
     struct sonde_call call;
     struct made made[MADE_MAX];
+    uint64_t awaited;     /* what was recorded in the event when the call began to wait for it */
+    uint32_t stream_made; /* its number plus one */
     uint32_t depth, quiet;
     uint8_t count;
     bool begun, captured;
@@ -119,19 +131,13 @@ static void look_at_error(CUresult error)
 
 /* ---- what a call made ---------------------------------------------------------------- */
 
-static void made(uint64_t key, enum sonde_op_kind kind, unsigned flags)
+static struct made *made(uint64_t key, enum sonde_op_kind kind, unsigned flags)
 {
     if (here.count == MADE_MAX) /* further ones: one key for each is more than is known of any call */
-        return;
-    here.made[here.count++] = (struct made){.key = key, .kind = (uint16_t)kind, .flags = (uint16_t)flags};
+        return NULL;
+    here.made[here.count] = (struct made){.key = key, .kind = (uint16_t)kind, .flags = (uint8_t)flags};
     prove(key);
-}
-
-/* What the call itself is, on a stream: no device work of its own. */
-static void made_here(enum sonde_op_kind kind, uint32_t lane, uint64_t number)
-{
-    if (here.count < MADE_MAX && lane)
-        here.made[here.count++] = (struct made){.kind = (uint16_t)kind, .lane = lane, .bytes = number};
+    return &here.made[here.count++];
 }
 
 static bool nothing_to_do(const struct follow *f, const void *params)
@@ -143,29 +149,64 @@ static bool nothing_to_do(const struct follow *f, const void *params)
     return f->field != 0xffff && *(const size_t *)((const char *)params + f->field) == 0;
 }
 
+/* Of calls that wait for, record, or capture on a stream. */
+static CUstream stream_of(const struct follow *f, const void *params)
+{
+    switch (f->what) {
+    case SONDE_CUDA_RECORD:
+        return ((const cuEventRecord_params *)params)->hStream;
+    case SONDE_CUDA_SYNC_CONTEXT:
+    case SONDE_CUDA_SYNC_EVENT:
+        return NULL;
+    default: /* it comes first */
+        return ((const cuStreamSynchronize_params *)params)->hStream;
+    }
+}
+
+/* The current one, unless the call names another. */
+static uint32_t context_waited_for(const CUpti_CallbackData *cd, CUpti_CallbackId id)
+{
+    uint32_t uid = cd->contextUid;
+    const cuCtxSynchronize_v2_params *p = id == CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize_v2 ? cd->functionParams : NULL;
+    if (p && p->ctx && p->ctx != cd->context && sonde__cupti.cuptiGetContextId(p->ctx, &uid) != CUPTI_SUCCESS)
+        return 0;
+    return uid;
+}
+
 /* Waits, and events recorded and waited for: what the call itself is, on a lane. */
-static void made_on_stream(const struct follow *f, const CUpti_CallbackData *cd)
+static void made_on_stream(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id)
 {
     static const enum sonde_op_kind kinds[] = {
         [SONDE_CUDA_SYNC_STREAM] = SONDE_OP_SYNCHRONIZE, [SONDE_CUDA_SYNC_CONTEXT] = SONDE_OP_SYNCHRONIZE,
         [SONDE_CUDA_SYNC_EVENT] = SONDE_OP_SYNCHRONIZE, [SONDE_CUDA_RECORD] = SONDE_OP_EVENT_RECORD,
         [SONDE_CUDA_WAIT] = SONDE_OP_EVENT_WAIT,
     };
-    const void *p = cd->functionParams;
-    CUstream stream = NULL;
-    uint64_t number = 0;
-    if (f->what == SONDE_CUDA_SYNC_STREAM) {
-        stream = ((const cuStreamSynchronize_params *)p)->hStream;
-    } else if (f->what == SONDE_CUDA_SYNC_EVENT) {
-        number = sonde__cuda_event_recorded(((const cuEventSynchronize_params *)p)->hEvent);
-    } else if (f->what == SONDE_CUDA_RECORD) {
-        stream = ((const cuEventRecord_params *)p)->hStream;
-        number = sonde__cuda_event_record(((const cuEventRecord_params *)p)->hEvent);
-    } else if (f->what == SONDE_CUDA_WAIT) {
-        stream = ((const cuStreamWaitEvent_params *)p)->hStream;
-        number = sonde__cuda_event_recorded(((const cuStreamWaitEvent_params *)p)->hEvent);
+    const uint32_t lane = sonde__cuda_lane_of(cd->context, cd->contextUid, stream_of(f, cd->functionParams), f->own_default);
+    const CUevent event = f->what == SONDE_CUDA_RECORD ? ((const cuEventRecord_params *)cd->functionParams)->hEvent : NULL;
+    if (!lane || here.count == MADE_MAX) {
+        if (event)
+            sonde__cuda_event_record(event, 0);
+        return;
     }
-    made_here(kinds[f->what], sonde__cuda_lane_of(cd->context, cd->contextUid, stream, f->own_default), number);
+    here.made[here.count++] = (struct made){
+        .kind = (uint16_t)kinds[f->what], .lane = lane, .what = f->what, .key = event ? (uintptr_t)event : here.awaited,
+        .target = f->what == SONDE_CUDA_SYNC_CONTEXT ? sonde__cuda_context_device(context_waited_for(cd, id)) : 0};
+}
+
+static void made_copy(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id, enum sonde_op_kind kind,
+                      unsigned flags)
+{
+    if (nothing_to_do(f, cd->functionParams))
+        return;
+    const struct sonde_cuda_copied c = sonde__cuda_copied(id, cd->functionParams);
+    struct made *m = made(sonde__cuda_extend(cd->correlationId), kind, flags);
+    if (!m)
+        return;
+    m->waits = c.waits;
+    if (c.objects[0] && c.objects[1])
+        sonde_call_uses(&here.call, c.objects, 2);
+    else
+        m->target = c.objects[0] ? c.objects[0] : c.objects[1];
 }
 
 /* The runtime's calls and the driver's share no parameters: `f` is a driver call's. */
@@ -182,13 +223,13 @@ static void after_success(const struct follow *f, const CUpti_CallbackData *cd, 
         made(key, SONDE_OP_KERNEL, SONDE_SUBMIT_MANY);
         break;
     case SONDE_CUDA_COPY:
+        made_copy(f, cd, id, SONDE_OP_COPY, 0);
+        break;
     case SONDE_CUDA_COPY_MANY:
-        if (!nothing_to_do(f, cd->functionParams))
-            made(key, SONDE_OP_COPY, f->what == SONDE_CUDA_COPY ? 0 : SONDE_SUBMIT_MANY);
+        made_copy(f, cd, id, SONDE_OP_COPY, SONDE_SUBMIT_MANY);
         break;
     case SONDE_CUDA_SET:
-        if (!nothing_to_do(f, cd->functionParams))
-            made(key, SONDE_OP_FILL, 0);
+        made_copy(f, cd, id, SONDE_OP_FILL, 0);
         break;
     case SONDE_CUDA_GRAPH:
         made(key, SONDE_OP_GRAPH, SONDE_SUBMIT_MANY);
@@ -198,7 +239,7 @@ static void after_success(const struct follow *f, const CUpti_CallbackData *cd, 
     case SONDE_CUDA_SYNC_EVENT:
     case SONDE_CUDA_RECORD:
     case SONDE_CUDA_WAIT:
-        made_on_stream(f, cd);
+        made_on_stream(f, cd, id);
         break;
     case SONDE_CUDA_ALLOC:
         sonde__cuda_allocated(id, cd->functionParams, &here.call, cd->contextUid);
@@ -216,6 +257,39 @@ static const struct follow *follow(CUpti_CallbackDomain domain, CUpti_CallbackId
     return domain == CUPTI_CB_DOMAIN_DRIVER_API && id < IDS ? &table[id] : &nothing;
 }
 
+/* Does the stream that the call made not wait for the legacy default stream? */
+static bool is_apart(CUpti_CallbackId id, const void *params)
+{
+    switch (id) {
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamCreate:
+        return ((const cuStreamCreate_params *)params)->Flags & CU_STREAM_NON_BLOCKING;
+    case CUPTI_DRIVER_TRACE_CBID_cuStreamCreateWithPriority:
+        return ((const cuStreamCreateWithPriority_params *)params)->flags & CU_STREAM_NON_BLOCKING;
+    default: /* of a green context: always */
+        return true;
+    }
+}
+
+/* Streams, captures and events are followed while nothing is recorded, too. True: what the call asked for is captured. */
+static bool follow_streams(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id, CUresult result)
+{
+    const void *p = cd->functionParams;
+    bool captured = here.captured;
+    if (f->what == SONDE_CUDA_CAPTURE_END)
+        sonde__cuda_capture_ended(stream_of(f, p), f->own_default);
+    if (result != CUDA_SUCCESS)
+        return captured;
+    if (f->what == SONDE_CUDA_CAPTURE_BEGIN)
+        sonde__cuda_capture_begun(cd->contextUid, stream_of(f, p), f->own_default);
+    else if (f->what == SONDE_CUDA_STREAM_MADE && here.stream_made && is_apart(id, p))
+        sonde__cuda_stream_does_not_block(cd->contextUid, here.stream_made - 1);
+    else if (f->what == SONDE_CUDA_RECORD || f->what == SONDE_CUDA_WAIT)
+        captured = captured || sonde__cuda_captures(stream_of(f, p), f->own_default);
+    if (f->what == SONDE_CUDA_RECORD && (captured || !here.begun)) /* known until now: an older one */
+        sonde__cuda_event_record(((const cuEventRecord_params *)p)->hEvent, 0);
+    return captured;
+}
+
 /* The agent first: it begins with recording off. */
 static void start_range(void)
 {
@@ -229,23 +303,57 @@ static void enter(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_
     if (f->what == SONDE_CUDA_FREE) /* before the address can be another's */
         sonde__cuda_freeing(id, cd->functionParams);
     else if (f->what == SONDE_CUDA_EVENT_GONE)
-        sonde__cuda_event_destroyed(((const cuEventDestroy_v2_params *)cd->functionParams)->hEvent);
+        sonde__cuda_event_record(((const cuEventDestroy_v2_params *)cd->functionParams)->hEvent, 0);
+    else if (f->what == SONDE_CUDA_SYNC_EVENT)
+        here.awaited = sonde__cuda_event_recorded(((const cuEventSynchronize_params *)cd->functionParams)->hEvent);
+    else if (f->what == SONDE_CUDA_WAIT)
+        here.awaited = sonde__cuda_event_recorded(((const cuStreamWaitEvent_params *)cd->functionParams)->hEvent);
     if (here.depth++ > 0)
         return;
     if (f->what == SONDE_CUDA_RANGE_ON && sonde__cuda_captures_range())
         start_range();
     here.captured = false;
+    here.stream_made = 0;
     here.count = 0;
     here.begun = sonde_call_begin(&here.call, sonde__cuda_api(domain, id));
 }
 
+static void waits_for(uint64_t waiter, uint64_t op, uint32_t lane, uint32_t device)
+{
+    if (op || lane || device)
+        sonde_call_waits(&here.call, &(struct sonde_wait){.waiter = waiter, .op = op, .lane = lane, .device = device});
+}
+
+/* What the call itself is. */
+static void submit_here(const struct made *m)
+{
+    const uint64_t own = sonde_call_submit(&here.call, &(struct sonde_submit){.kind = m->kind, .lane = m->lane});
+    if (m->what == SONDE_CUDA_RECORD)
+        sonde__cuda_event_record((CUevent)(uintptr_t)m->key, own);
+    else if (m->what == SONDE_CUDA_WAIT && own)
+        waits_for(own, m->key, 0, 0);
+    else if (m->what == SONDE_CUDA_SYNC_EVENT)
+        waits_for(0, m->key, 0, 0);
+    else if (m->what == SONDE_CUDA_SYNC_STREAM)
+        waits_for(0, 0, m->lane, 0);
+    else if (m->what == SONDE_CUDA_SYNC_CONTEXT)
+        waits_for(0, 0, 0, m->target);
+}
+
 static void submit_all(uint64_t outermost)
 {
+    const bool renamed = atomic_load_explicit(&outermost_names, memory_order_relaxed);
     for (unsigned i = 0; i < here.count; i++) {
         const struct made *m = &here.made[i];
-        const bool renamed = m->key && atomic_load_explicit(&outermost_names, memory_order_relaxed);
-        sonde_call_submit(&here.call, &(struct sonde_submit){.kind = m->kind, .lane = m->lane, .bytes = m->bytes,
-                                                             .key = renamed ? outermost : m->key, .flags = m->flags});
+        if (m->lane) {
+            submit_here(m);
+            continue;
+        }
+        const uint64_t own =
+            sonde_call_submit(&here.call, &(struct sonde_submit){.kind = m->kind, .object = m->target, .flags = m->flags,
+                                                                 .key = renamed ? outermost : m->key});
+        if (m->waits)
+            waits_for(0, own, 0, 0);
     }
 }
 
@@ -258,11 +366,12 @@ static void leave(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_
     const bool ends = here.depth == 0 && f->what == SONDE_CUDA_RANGE_OFF && sonde__cuda_captures_range();
     if (here.begun && here.depth == 0)
         sonde_call_leave(&here.call);
-    if (here.begun && f->what && cd->functionReturnValue) {
+    if (f->what && cd->functionReturnValue) {
         const CUresult result = *(const CUresult *)cd->functionReturnValue;
-        if (result == CUDA_SUCCESS && !here.captured)
+        const bool captured = follow_streams(f, cd, id, result);
+        if (here.begun && result == CUDA_SUCCESS && !captured)
             after_success(f, cd, id);
-        else if (__builtin_expect(result != CUDA_SUCCESS, 0))
+        else if (here.begun && result != CUDA_SUCCESS)
             look_at_error(result);
     }
     if (here.depth == 0 && here.begun) {
@@ -283,6 +392,9 @@ static void resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
         break;
     case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
         sonde__cuda_context_destroyed(data->context);
+        break;
+    case CUPTI_CBID_RESOURCE_STREAM_CREATED:
+        here.stream_made = sonde__cuda_stream_made(data->context, data->resourceHandle.stream);
         break;
     case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:
         sonde__cuda_stream_destroyed(data->context, data->resourceHandle.stream);

@@ -16,7 +16,8 @@ static struct sonde_cuda_device devices[SONDE_CUDA_DEVICES_MAX];
 static struct sonde_cuda_table lanes = SONDE_CUDA_TABLE_INITIALIZER;   /* context << 32 | stream -> lane */
 static struct sonde_cuda_table handles = SONDE_CUDA_TABLE_INITIALIZER; /* context and CUstream -> stream */
 static struct sonde_cuda_table owners = SONDE_CUDA_TABLE_INITIALIZER;  /* context -> device << 32 | default stream + 1 */
-static struct sonde_cuda_table events = SONDE_CUDA_TABLE_INITIALIZER;  /* CUevent -> number of its last record */
+static struct sonde_cuda_table events = SONDE_CUDA_TABLE_INITIALIZER;  /* CUevent -> its last record's correlation */
+static struct sonde_cuda_table apart = SONDE_CUDA_TABLE_INITIALIZER;   /* context << 32 | stream + 1: does not block */
 
 /* ---- devices ------------------------------------------------------------------------- */
 
@@ -162,24 +163,57 @@ void sonde__cuda_context_destroyed(CUcontext context)
     if (sonde__cupti.cuptiGetContextId(context, &uid) != CUPTI_SUCCESS)
         return;
     sonde__cuda_table_sweep(&handles, of_context, &uid);
+    sonde__cuda_table_sweep(&apart, of_context, &uid);
+    sonde__cuda_capture_context_gone(uid);
     sonde__cuda_context_memory_gone(uid);
+}
+
+uint32_t sonde__cuda_context_device(uint32_t context)
+{
+    uint64_t owner;
+    if (!sonde__cuda_table_get(&owners, context, &owner))
+        return 0;
+    const struct sonde_cuda_device *device = sonde__cuda_device((uint32_t)(owner >> 32));
+    return device ? device->id : 0;
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
 
+static uint64_t apart_key(uint32_t context, uint32_t stream)
+{
+    return (uint64_t)context << 32 | (stream + 1);
+}
+
+uint32_t sonde__cuda_stream_made(CUcontext context, CUstream stream)
+{
+    uint32_t number;
+    sonde__cuda_quiet(true);
+    const CUptiResult result = sonde__cupti.cuptiGetStreamIdEx(context, stream, 0, &number);
+    sonde__cuda_quiet(false);
+    return result == CUPTI_SUCCESS ? number + 1 : 0;
+}
+
+/* Before anything can come to the stream, and so before its lane is made. */
+void sonde__cuda_stream_does_not_block(uint32_t context, uint32_t stream)
+{
+    sonde__cuda_table_put(&apart, apart_key(context, stream), (uint64_t)context << 32 | 1);
+}
+
 static uint32_t make_lane(uint32_t ordinal, uint32_t context, uint32_t stream)
 {
-    uint64_t owner = 0;
+    uint64_t owner = 0, known_apart;
+    uint32_t flags = 0;
     char name[64];
     const struct sonde_cuda_device *device = sonde__cuda_device(ordinal);
     const bool known = sonde__cuda_table_get(&owners, context, &owner);
     if (!device)
         return 0;
     if (known && (uint32_t)owner == stream + 1)
-        snprintf(name, sizeof name, "default stream %u", stream);
-    else
-        snprintf(name, sizeof name, "stream %u", stream);
-    return sonde_lane_add(device->id, context, 0, name);
+        flags = SONDE_LANE_LEGACY;
+    else if (sonde__cuda_table_get(&apart, apart_key(context, stream), &known_apart))
+        flags = SONDE_LANE_NON_BLOCKING;
+    snprintf(name, sizeof name, flags & SONDE_LANE_LEGACY ? "default stream %u" : "stream %u", stream);
+    return sonde_lane_add(device->id, context, flags, name);
 }
 
 uint32_t sonde__cuda_lane(uint32_t ordinal, uint32_t context, uint32_t stream)
@@ -228,28 +262,24 @@ uint32_t sonde__cuda_lane_of(CUcontext context, uint32_t uid, CUstream stream, b
 void sonde__cuda_stream_destroyed(CUcontext context, CUstream stream)
 {
     uint32_t uid;
+    sonde__cuda_capture_stream_gone(stream);
     if (sonde__cupti.cuptiGetContextId(context, &uid) == CUPTI_SUCCESS)
         sonde__cuda_table_take(&handles, handle_key(uid, stream), NULL);
 }
 
 /* ---- events ----------------------------------------------------------------------------------- */
 
-uint64_t sonde__cuda_event_record(CUevent event)
+void sonde__cuda_event_record(CUevent event, uint64_t correlation)
 {
-    static _Atomic uint64_t last;
-    const uint64_t number = atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
-    sonde__cuda_table_put(&events, (uintptr_t)event, number);
-    return number;
+    if (correlation)
+        sonde__cuda_table_put(&events, (uintptr_t)event, correlation);
+    else
+        sonde__cuda_table_take(&events, (uintptr_t)event, NULL);
 }
 
 uint64_t sonde__cuda_event_recorded(CUevent event)
 {
-    uint64_t number = 0;
-    sonde__cuda_table_get(&events, (uintptr_t)event, &number);
-    return number;
-}
-
-void sonde__cuda_event_destroyed(CUevent event)
-{
-    sonde__cuda_table_take(&events, (uintptr_t)event, NULL);
+    uint64_t correlation = 0;
+    sonde__cuda_table_get(&events, (uintptr_t)event, &correlation);
+    return correlation;
 }

@@ -100,6 +100,12 @@ static struct object allocated(uint32_t id, const void *params)
     }
 }
 
+uint32_t sonde__cuda_object_named(uint64_t address)
+{
+    uint64_t value = 0;
+    return address && sonde__cuda_table_get(&objects, address, &value) ? (uint32_t)value : 0;
+}
+
 static void forget(uint64_t address)
 {
     uint64_t value;

@@ -3,8 +3,9 @@
  * Layout: cupti.c opens NVIDIA's CUPTI and attaches; calls.h lists the driver
  * calls that are followed; hooks.c is entered by CUPTI before and after each of
  * them; activity.c reads the records of finished work; lanes.c knows contexts,
- * streams, devices and events; memory.c follows allocations; graphs.c knows
- * where a graph's nodes come from; modules.c keeps code that was loaded;
+ * streams, devices and events; captures.c knows which streams are captured;
+ * memory.c follows allocations, copies.c what copies name; graphs.c knows where a
+ * graph's nodes come from; modules.c keeps code that was loaded;
  * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
  *
  * Who runs what: hooks and resource callbacks in any thread of the program,
@@ -35,13 +36,15 @@
 #define SONDE_CUPTI_OLDEST 18u     /* CUDA 12.0; the fields read since then are a prefix of today's records */
 #define SONDE_CUPTI_13     130000u
 
-/* And in the driver, for what is asked once per device. */
+/* And in the driver: what is asked once per device, of memory that copies name, of streams while some are captured. */
 #define SONDE_CUDRV_MAP(X)       \
     X(cuDeviceGet)               \
     X(cuDeviceGetName)           \
     X(cuDeviceTotalMem_v2)       \
     X(cuDeviceGetAttribute)      \
-    X(cuDriverGetVersion)
+    X(cuDriverGetVersion)        \
+    X(cuPointerGetAttribute)     \
+    X(cuStreamIsCapturing)
 
 struct sonde_cupti {
     uint32_t version;   /* CUPTI_API_VERSION of the library that was opened */
@@ -131,12 +134,34 @@ void sonde__cuda_context_used(CUcontext context, uint32_t uid);
 /* The driver's version, from a file: within cuInit, which opens files itself. */
 void sonde__cuda_read_driver(void);
 void sonde__cuda_context_destroyed(CUcontext context);
-void sonde__cuda_stream_destroyed(CUcontext context, CUstream stream);
-/* A new number for what was recorded in the event; the number of the last one,
- * 0 none; the event is gone. */
-uint64_t sonde__cuda_event_record(CUevent event);
+/* Device of a context that was used; 0 unknown. */
+uint32_t sonde__cuda_context_device(uint32_t context_uid);
+/* The number of a stream that is being made, plus one; 0 unknown. Then: it does not
+ * wait for the legacy default stream, nor that one for it. */
+uint32_t sonde__cuda_stream_made(CUcontext context, CUstream stream);
+void     sonde__cuda_stream_does_not_block(uint32_t context_uid, uint32_t stream);
+void     sonde__cuda_stream_destroyed(CUcontext context, CUstream stream);
+/* What was recorded in the event last: that operation (0: nothing that is known). */
+void     sonde__cuda_event_record(CUevent event, uint64_t correlation);
 uint64_t sonde__cuda_event_recorded(CUevent event);
-void     sonde__cuda_event_destroyed(CUevent event);
+
+/* ---- captures (captures.c) --------------------------------------------------------- */
+
+/* Is what comes to this stream captured? `own` as in sonde__cuda_lane_of. */
+bool sonde__cuda_captures(CUstream stream, bool own);
+void sonde__cuda_capture_begun(uint32_t context_uid, CUstream stream, bool own);
+void sonde__cuda_capture_ended(CUstream stream, bool own); /* or not: it asks */
+void sonde__cuda_capture_stream_gone(CUstream stream);
+void sonde__cuda_capture_context_gone(uint32_t context_uid);
+
+/* ---- copies (copies.c) -------------------------------------------------------------- */
+
+struct sonde_cuda_copied {
+    uint32_t objects[2]; /* written, read; 0 none that is known */
+    bool     waits;      /* the call returned when the copy was done */
+};
+/* What a call named that copies or sets. */
+struct sonde_cuda_copied sonde__cuda_copied(uint32_t id, const void *params);
 
 /* ---- allocations (memory.c) -------------------------------------------------------- */
 
@@ -144,6 +169,8 @@ void     sonde__cuda_event_destroyed(CUevent event);
 void sonde__cuda_freeing(uint32_t id, const void *params);
 void sonde__cuda_allocated(uint32_t id, const void *params, const struct sonde_call *call, uint32_t context_uid);
 void sonde__cuda_context_memory_gone(uint32_t context_uid);
+/* The object that began at this address, or of this array; 0 none. */
+uint32_t sonde__cuda_object_named(uint64_t address);
 
 /* ---- graphs (graphs.c) ---------------------------------------------------------------- */
 

@@ -15,10 +15,11 @@ void noted_reset(void)
 {
     /* What has an id keeps it: the backend remembers ids, as it does of the agent's. */
     noted.off = false;
-    noted.calls = noted.ends = noted.submits = noted.completions = noted.frees = noted.notes = noted.pairs = noted.blobs = 0;
+    noted.calls = noted.ends = noted.submits = noted.completions = noted.frees = noted.notes = noted.pairs = noted.blobs = noted.waits = 0;
     noted.range = 0;
     noted.vendor_ns = 0;
     memset(noted.submit, 0, sizeof noted.submit);
+    memset(noted.wait, 0, sizeof noted.wait);
     memset(noted.completion, 0, sizeof noted.completion);
 }
 
@@ -86,7 +87,7 @@ uint32_t sonde_device_add(const struct sonde_device_info *info)
 
 uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const char *name)
 {
-    (void)flags;
+    noted.lane[noted.lanes % NOTED_MAX].flags = flags;
     noted.lane[noted.lanes % NOTED_MAX].device = device;
     noted.lane[noted.lanes % NOTED_MAX].context = context;
     snprintf(noted.lane[noted.lanes % NOTED_MAX].name, sizeof noted.lane[0].name, "%s", name);
@@ -118,9 +119,13 @@ void sonde_object_place(uint32_t object, uint32_t device, uint32_t parent)
 void sonde_call_uses(const struct sonde_call *call, const uint32_t *objects, uint32_t count)
 {
     (void)call;
-    for (uint32_t i = 0; i < count; i++)
-        if (objects[i])
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t k = 0;
+        while (k < i && objects[k] != objects[i])
+            k++;
+        if (objects[i] && k == i)
             noted.object[(objects[i] - 1) % NOTED_MAX].uses++;
+    }
 }
 
 uint32_t sonde_object_at(uint64_t address)

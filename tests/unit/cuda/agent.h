@@ -16,7 +16,7 @@ extern struct noted {
     struct sonde_completion completion[NOTED_MAX];
     struct sonde_work work[NOTED_MAX];
     struct { enum sonde_object_kind kind; uint64_t bytes, address; bool freed; uint32_t device, parent, uses; } object[NOTED_MAX];
-    struct { uint32_t device, context; char name[64]; } lane[NOTED_MAX];
+    struct { uint32_t device, context, flags; char name[64]; } lane[NOTED_MAX];
     struct { uint64_t host_ns, device_ns, bound_ns; } pair[NOTED_MAX];
     char     string[NOTED_MAX][64];
     char     note[NOTED_MAX][256];

@@ -1,0 +1,143 @@
+/* copies.c - what copies and sets name: their data objects, and whether the call waits for its own work.
+ *
+ * By NVIDIA's word (CUDA Driver API, "API synchronization behavior") a call whose
+ * name does not end in Async returns when its copy is done, unless both ends are
+ * on a device; one that does end so returns then only where it writes to pageable
+ * memory of the host. Sets do not wait, but for those of memory that the host
+ * reaches, which are not told apart here. A copy from pageable memory may be
+ * staged and still run when its call returns: its own times say so.
+ *
+ * Of batches and of boxes between peers nothing is known here.
+ */
+#include "sonde_cuda.h"
+
+enum where { NOWHERE, HOST, DEVICE, ARRAY, UNIFIED /* any: the driver finds out */ };
+
+struct ends { uint8_t to, from; uint8_t to_at, from_at; bool waits; };
+#define IDS 1024u
+
+#define AT(name, field) (uint8_t)offsetof(name##_params, field)
+#define END(name, to, to_field, from, from_field, waits) \
+    [CUPTI_DRIVER_TRACE_CBID_##name] = {to, from, AT(name, to_field), AT(name, from_field), waits}
+#define NOW(name, to, to_field, from, from_field)                 \
+    END(name, to, to_field, from, from_field, true),              \
+    END(name##_ptds, to, to_field, from, from_field, true)
+#define LATER(name, to, to_field, from, from_field)               \
+    END(name, to, to_field, from, from_field, false),             \
+    END(name##_ptsz, to, to_field, from, from_field, false)
+#define SET(name)                                                 \
+    END(name##Async, DEVICE, dstDevice, NOWHERE, dstDevice, false),      \
+    END(name##Async_ptsz, DEVICE, dstDevice, NOWHERE, dstDevice, false), \
+    END(name##_v2, DEVICE, dstDevice, NOWHERE, dstDevice, false),        \
+    END(name##_v2_ptds, DEVICE, dstDevice, NOWHERE, dstDevice, false)
+
+static const struct ends calls[IDS] = {
+    NOW(cuMemcpy, UNIFIED, dst, UNIFIED, src),
+    LATER(cuMemcpyAsync, UNIFIED, dst, UNIFIED, src),
+    NOW(cuMemcpyPeer, DEVICE, dstDevice, DEVICE, srcDevice),
+    LATER(cuMemcpyPeerAsync, DEVICE, dstDevice, DEVICE, srcDevice),
+    NOW(cuMemcpyHtoD_v2, DEVICE, dstDevice, HOST, srcHost),
+    LATER(cuMemcpyHtoDAsync_v2, DEVICE, dstDevice, HOST, srcHost),
+    NOW(cuMemcpyDtoH_v2, HOST, dstHost, DEVICE, srcDevice),
+    LATER(cuMemcpyDtoHAsync_v2, HOST, dstHost, DEVICE, srcDevice),
+    NOW(cuMemcpyDtoD_v2, DEVICE, dstDevice, DEVICE, srcDevice),
+    LATER(cuMemcpyDtoDAsync_v2, DEVICE, dstDevice, DEVICE, srcDevice),
+    NOW(cuMemcpyDtoA_v2, ARRAY, dstArray, DEVICE, srcDevice),
+    NOW(cuMemcpyAtoD_v2, DEVICE, dstDevice, ARRAY, srcArray),
+    NOW(cuMemcpyHtoA_v2, ARRAY, dstArray, HOST, srcHost),
+    LATER(cuMemcpyHtoAAsync_v2, ARRAY, dstArray, HOST, srcHost),
+    NOW(cuMemcpyAtoH_v2, HOST, dstHost, ARRAY, srcArray),
+    LATER(cuMemcpyAtoHAsync_v2, HOST, dstHost, ARRAY, srcArray),
+    NOW(cuMemcpyAtoA_v2, ARRAY, dstArray, ARRAY, srcArray),
+    SET(cuMemsetD8), SET(cuMemsetD16), SET(cuMemsetD32), SET(cuMemsetD2D8), SET(cuMemsetD2D16), SET(cuMemsetD2D32),
+};
+
+struct end { enum where where; uint64_t address; };
+struct copy { struct end to, from; bool waits; };
+
+static struct end end_of(CUmemorytype type, const void *host, CUdeviceptr device, CUarray array)
+{
+    switch (type) {
+    case CU_MEMORYTYPE_HOST:
+        return (struct end){HOST, (uintptr_t)host};
+    case CU_MEMORYTYPE_ARRAY:
+        return (struct end){ARRAY, (uintptr_t)array};
+    case CU_MEMORYTYPE_DEVICE:
+        return (struct end){DEVICE, device};
+    default:
+        return (struct end){UNIFIED, device};
+    }
+}
+
+/* What the fields of a rectangle and of a box have in common. */
+#define BOX(copy) \
+    {end_of((copy)->dstMemoryType, (copy)->dstHost, (copy)->dstDevice, (copy)->dstArray), \
+     end_of((copy)->srcMemoryType, (copy)->srcHost, (copy)->srcDevice, (copy)->srcArray), waits}
+
+static struct copy flat(const CUDA_MEMCPY2D *c, bool waits)
+{
+    return c ? (struct copy)BOX(c) : (struct copy){0};
+}
+
+static struct copy deep(const CUDA_MEMCPY3D *c, bool waits)
+{
+    return c ? (struct copy)BOX(c) : (struct copy){0};
+}
+
+#define ID(name) case CUPTI_DRIVER_TRACE_CBID_##name
+
+static struct copy copy_of(uint32_t id, const void *params)
+{
+    const struct ends *e = &calls[id < IDS ? id : 0];
+    struct copy c = {.waits = e->waits};
+    switch (id) {
+    ID(cuMemcpy2D_v2): ID(cuMemcpy2D_v2_ptds): ID(cuMemcpy2DUnaligned_v2): ID(cuMemcpy2DUnaligned_v2_ptds):
+        return flat(((const cuMemcpy2D_v2_params *)params)->pCopy, true);
+    ID(cuMemcpy2DAsync_v2): ID(cuMemcpy2DAsync_v2_ptsz):
+        return flat(((const cuMemcpy2DAsync_v2_params *)params)->pCopy, false);
+    ID(cuMemcpy3D_v2): ID(cuMemcpy3D_v2_ptds):
+        return deep(((const cuMemcpy3D_v2_params *)params)->pCopy, true);
+    ID(cuMemcpy3DAsync_v2): ID(cuMemcpy3DAsync_v2_ptsz):
+        return deep(((const cuMemcpy3DAsync_v2_params *)params)->pCopy, false);
+    default:
+        if (e->to)
+            c.to = (struct end){e->to, *(const uint64_t *)(const void *)((const char *)params + e->to_at)};
+        if (e->from)
+            c.from = (struct end){e->from, *(const uint64_t *)(const void *)((const char *)params + e->from_at)};
+        return c;
+    }
+}
+
+/* 0: memory that CUDA does not know, which is pageable. */
+static unsigned memory_type(uint64_t address)
+{
+    unsigned type = 0;
+    sonde__cuda_quiet(true);
+    const CUresult result = sonde__cudrv.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+    sonde__cuda_quiet(false);
+    return result == CUDA_SUCCESS ? type : 0;
+}
+
+static bool on_device(const struct end *e)
+{
+    return e->where == DEVICE || e->where == ARRAY || (e->where == UNIFIED && memory_type(e->address) == CU_MEMORYTYPE_DEVICE);
+}
+
+static bool is_pageable(const struct end *e, uint32_t object)
+{
+    return !object && (e->where == HOST || e->where == UNIFIED) && !memory_type(e->address);
+}
+
+static uint32_t object_of(const struct end *e)
+{
+    return e->where == NOWHERE ? 0 : e->where == ARRAY ? sonde__cuda_object_named(e->address) : sonde_object_at(e->address);
+}
+
+struct sonde_cuda_copied sonde__cuda_copied(uint32_t id, const void *params)
+{
+    const struct copy c = copy_of(id, params);
+    struct sonde_cuda_copied said = {.objects = {object_of(&c.to), object_of(&c.from)}};
+    if (c.to.where && c.from.where)
+        said.waits = c.waits ? !(on_device(&c.to) && on_device(&c.from)) : is_pageable(&c.to, said.objects[0]);
+    return said;
+}
