@@ -1,0 +1,256 @@
+/* statistics_lane.c - the time of one lane in one window, divided among calling contexts.
+ *
+ * Queues: of k operations that run at once each has 1/k of the time. With
+ * V(t), the integral of 1/k, an operation's share is V(end) - V(start): a heap
+ * of ends makes it O(n log k).
+ *
+ * Threads: inside calls, the innermost one. Outside of them, time off the CPU
+ * as the kernel told it; and a sample stands for the time half the way to its
+ * neighbours, but for no more than two periods on each side.
+ */
+#include <stdlib.h>
+
+#include "statistics_lane.h"
+
+enum { HOLD_PERIODS = 2 };
+
+static struct sonde__node_share *share_of(struct sonde__shares *s, uint32_t node)
+{
+    uint64_t at;
+    if (sonde_map_get(&s->by_node, node, &at))
+        return &s->nodes.items[at];
+    at = s->nodes.count;
+    if (sonde_map_put(&s->by_node, node, at) || sonde_vector_push(&s->nodes, (struct sonde__node_share){.node = node})) {
+        s->rc = SONDE_ENOMEM;
+        return NULL;
+    }
+    return &s->nodes.items[at];
+}
+
+void sonde__shares_fini(struct sonde__shares *s)
+{
+    sonde_map_fini(&s->by_node);
+    sonde_vector_fini(&s->nodes);
+    sonde_vector_fini(&s->heap);
+    sonde_vector_fini(&s->open);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- queues ---------------------------------------------------------------------------- */
+
+struct queue { struct sonde__shares *s; uint64_t now; double share; };
+
+static void heap_push(struct sonde__shares *s, struct sonde__running r)
+{
+    if (sonde_vector_push(&s->heap, r)) {
+        s->rc = SONDE_ENOMEM;
+        return;
+    }
+    struct sonde__running *h = s->heap.items;
+    size_t at = s->heap.count - 1;
+    for (; at && h[(at - 1) / 2].end_ns > r.end_ns; at = (at - 1) / 2)
+        h[at] = h[(at - 1) / 2];
+    h[at] = r;
+}
+
+static struct sonde__running heap_pop(struct sonde__shares *s)
+{
+    struct sonde__running *h = s->heap.items, first = h[0], last = h[--s->heap.count];
+    size_t at = 0, count = s->heap.count;
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && h[child + 1].end_ns < h[child].end_ns;
+        if (h[child].end_ns >= last.end_ns)
+            break;
+        h[at] = h[child];
+    }
+    if (count)
+        h[at] = last;
+    return first;
+}
+
+/* Time goes on to `to`; what ends until then gets its share. */
+static void advance(struct queue *q, uint64_t to)
+{
+    struct sonde__shares *s = q->s;
+    while (s->heap.count && s->heap.items[0].end_ns <= to) {
+        q->share += (double)(s->heap.items[0].end_ns - q->now) / (double)s->heap.count;
+        q->now = s->heap.items[0].end_ns;
+        struct sonde__running done = heap_pop(s);
+        struct sonde__node_share *node = share_of(s, done.node);
+        if (node)
+            node->queue_ns += q->share - done.before;
+    }
+    if (s->heap.count)
+        q->share += (double)(to - q->now) / (double)s->heap.count;
+    else {
+        s->other[0][SONDE_SHARE_IDLE] += (double)(to - q->now);
+        q->share = 0; /* small numbers stay exact */
+    }
+    q->now = to;
+}
+
+void sonde__queue_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns)
+{
+    struct queue q = {.s = s, .now = from_ns};
+    s->heap.count = 0;
+    s->no_times += lane->untimed_count;
+    for (uint32_t i = 0; i < lane->op_count && !s->rc; i++) {
+        const struct sonde_time_op *op = &lane->ops[i];
+        uint64_t start = most(op->start_ns, from_ns), end = least(op->end_ns, to_ns);
+        if (start >= end)
+            continue;
+        advance(&q, start);
+        heap_push(s, (struct sonde__running){end, q.share, op->node});
+    }
+    advance(&q, to_ns);
+}
+
+/* ---- threads ------------------------------------------------------------------------------ */
+
+struct thread {
+    struct sonde__shares         *s;
+    const struct sonde_time_lane *lane;
+    const struct sonde__thread_life *life;
+    uint32_t next_switch, sample; /* both move forward only */
+    uint64_t now;
+};
+
+static void add_other(struct thread *t, enum sonde_share_kind kind, uint64_t from, uint64_t to)
+{
+    t->s->other[1][kind] += (double)(to - from);
+}
+
+static void add_node(struct thread *t, uint32_t node, uint64_t from, uint64_t to, bool sampled)
+{
+    struct sonde__node_share *share = from < to ? share_of(t->s, node) : NULL;
+    if (!share)
+        return;
+    share->thread_ns += (double)(to - from);
+    share->sampled_ns += sampled ? (double)(to - from) : 0;
+}
+
+/* Those of the window, with the ones before and after it. */
+static const struct sonde_row_sample *sample_at(const struct sonde_time_lane *lane, uint32_t index)
+{
+    if (lane->sample_before && index-- == 0)
+        return lane->sample_before;
+    if (index < lane->sample_count)
+        return &lane->samples[index];
+    return index == lane->sample_count ? lane->sample_after : NULL;
+}
+
+static uint64_t middle(uint64_t a, uint64_t b)
+{
+    return a + (b - a) / 2;
+}
+
+/* [*from, *to): what the sample stands for. */
+static void hold(const struct thread *t, uint32_t index, uint64_t *from, uint64_t *to)
+{
+    const struct sonde_row_sample *before = index ? sample_at(t->lane, index - 1) : NULL;
+    const struct sonde_row_sample *at = sample_at(t->lane, index), *after = sample_at(t->lane, index + 1);
+    const uint64_t reach = HOLD_PERIODS * t->life->period_ns;
+    *from = at->time_ns > reach ? at->time_ns - reach : 0;
+    *to = at->time_ns + reach;
+    if (before)
+        *from = most(*from, middle(before->time_ns, at->time_ns));
+    if (after)
+        *to = least(*to, middle(at->time_ns, after->time_ns));
+}
+
+/* On the CPU, or nobody says that it was not. */
+static void add_running(struct thread *t, uint64_t from, uint64_t to)
+{
+    uint64_t begin, end;
+    while (from < to && t->life->period_ns && sample_at(t->lane, t->sample)) {
+        hold(t, t->sample, &begin, &end);
+        if (end <= from) {
+            t->sample++;
+            continue;
+        }
+        if (begin >= to)
+            break;
+        if (begin > from)
+            add_other(t, SONDE_SHARE_OUTSIDE, from, begin);
+        /* One that landed in a hook stands for its call, which is over or has not begun. */
+        if (sample_at(t->lane, t->sample)->flags & SONDE_SAMPLE_DEFERRED)
+            add_other(t, SONDE_SHARE_OUTSIDE, most(from, begin), least(to, end));
+        else
+            add_node(t, sample_at(t->lane, t->sample)->node, most(from, begin), least(to, end), true);
+        from = least(to, end);
+    }
+    if (from < to)
+        add_other(t, SONDE_SHARE_OUTSIDE, from, to);
+}
+
+static void add_alive(struct thread *t, uint64_t from, uint64_t to)
+{
+    const struct sonde_row_switch *away = t->lane->switches;
+    uint64_t last;
+    while (t->next_switch < t->lane->switch_count && away[t->next_switch].in_ns <= from)
+        t->next_switch++;
+    for (uint32_t i = t->next_switch; i < t->lane->switch_count && away[i].out_ns < to && from < to; i++) {
+        if (away[i].out_ns > from)
+            add_running(t, from, away[i].out_ns);
+        from = most(from, away[i].out_ns);
+        last = least(to, away[i].in_ns);
+        if (last > from)
+            add_other(t, SONDE_SHARE_OFF, from, last);
+        from = most(from, last);
+    }
+    if (from < to)
+        add_running(t, from, to);
+}
+
+/* Time goes on to `to`, within the innermost open call or outside of all. */
+static void step(struct thread *t, uint64_t to)
+{
+    const uint64_t from = t->now;
+    if (to <= from)
+        return;
+    t->now = to;
+    if (t->s->open.count) {
+        add_node(t, t->s->open.items[t->s->open.count - 1].node, from, to, false);
+        return;
+    }
+    const uint64_t begin = least(to, most(from, t->life->from_ns)), end = most(begin, least(to, t->life->to_ns));
+    add_other(t, SONDE_SHARE_ABSENT, from, begin);
+    add_alive(t, begin, end);
+    add_other(t, SONDE_SHARE_ABSENT, end, to);
+}
+
+/* Calls that are over by `to`, innermost first. */
+static void leave_until(struct thread *t, uint64_t to)
+{
+    while (t->s->open.count && t->s->open.items[t->s->open.count - 1].leave_ns <= to) {
+        step(t, t->s->open.items[t->s->open.count - 1].leave_ns);
+        t->s->open.count--;
+    }
+}
+
+void sonde__thread_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns,
+                          const struct sonde__thread_life *life)
+{
+    struct thread t = {.s = s, .lane = lane, .life = life, .now = from_ns};
+    s->open.count = 0;
+    for (uint32_t i = 0; i < lane->call_count && !s->rc; i++) {
+        const struct sonde_row_call *call = &lane->calls[i];
+        if (call->leave_ns <= call->enter_ns || call->leave_ns <= from_ns || call->enter_ns >= to_ns)
+            continue;
+        leave_until(&t, call->enter_ns);
+        step(&t, most(from_ns, call->enter_ns));
+        if (sonde_vector_push(&s->open, (struct sonde__open_call){call->leave_ns, call->node}))
+            s->rc = SONDE_ENOMEM;
+    }
+    leave_until(&t, to_ns);
+    step(&t, to_ns);
+}

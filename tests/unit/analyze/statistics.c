@@ -1,0 +1,262 @@
+/* statistics.c - unit tests of the exact shares of routines: a run whose shares are
+ * worked out in the comments, and random ones computed again nanosecond by nanosecond.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyze/statistics.h"
+#include "scene.h"
+
+enum { END = 1000, PERIOD = 50 };
+
+/* A context is in the tree when something was accounted to it. */
+static uint32_t account(struct scene *s, uint32_t node, uint32_t lane)
+{
+    const struct sonde_row_profile row = {.node = node, .lane = lane, .count = 1, .timed = 1, .sum_ns = 1, .min_ns = 1,
+                                          .max_ns = 1, .mean_ns = 1};
+    synth_add(scene_build(s), SONDE_TABLE_PROFILE, 0, &row);
+    return node;
+}
+
+struct loaded { struct sonde_measurement *m; struct sonde_profile *profile; };
+
+static struct loaded load(struct scene *s)
+{
+    struct loaded l = {.m = scene_open(s)};
+    assert_int_equal(sonde_profile_build(l.m, &l.profile, NULL), 0);
+    return l;
+}
+
+static void unload(struct loaded *l)
+{
+    sonde_profile_destroy(l->profile);
+    sonde_measurement_close(l->m);
+}
+
+static struct sonde_statistics compute(const struct loaded *l, struct sonde_statistics_config config)
+{
+    struct sonde_statistics st = {0};
+    double sum = 0;
+    assert_int_equal(sonde_statistics_compute(l->m, l->profile, &config, &st, NULL), 0);
+    for (size_t i = 0; i < st.rows.count; i++) {
+        sum += st.rows.items[i].queue_ns + st.rows.items[i].thread_ns;
+        if (i)
+            assert_true(st.rows.items[i].queue_ns + st.rows.items[i].thread_ns <=
+                        st.rows.items[i - 1].queue_ns + st.rows.items[i - 1].thread_ns);
+    }
+    /* 100 % of range and lanes */
+    assert_float_equal(sum, (double)(st.to_ns - st.from_ns) * (st.queues + st.threads), 1e-6);
+    return st;
+}
+
+static struct sonde_share find(const struct sonde_statistics *st, enum sonde_share_kind kind, const char *name)
+{
+    for (size_t i = 0; i < st->rows.count; i++)
+        if (st->rows.items[i].kind == kind && (kind != SONDE_SHARE_ROUTINE || !strcmp(st->rows.items[i].frame.name, name)))
+            return st->rows.items[i];
+    return (struct sonde_share){0};
+}
+
+static void check(const struct sonde_statistics *st, enum sonde_share_kind kind, const char *name, double queue, double thread)
+{
+    const struct sonde_share share = find(st, kind, name);
+    assert_float_equal(share.queue_ns, queue, 1e-9);
+    assert_float_equal(share.thread_ns, thread, 1e-9);
+}
+
+/* Two queues and a thread that is sampled. */
+static struct loaded small(void)
+{
+    struct scene *s = scene_create();
+    struct sonde_live_header *h = scene_header(s);
+    uint32_t device = scene_device(s, "gpu"), queue = scene_queue(s, device), idle = scene_queue(s, device);
+    uint32_t thread = scene_thread(s), top = scene_function(s, thread, 0, "main");
+    uint32_t step = scene_function(s, thread, top, "step");
+    uint32_t api = scene_api(s, thread, step, "clEnqueueNDRangeKernel"), inner = scene_api(s, thread, step, "clRetain");
+    uint32_t one = scene_kernel(s, thread, api, "one"), two = scene_kernel(s, thread, api, "two");
+    (void)idle;
+    h->cpu_rate_hz = 1000000000 / PERIOD;
+    h->cpu_sampling = SONDE_CPU_PERF;
+    h->stop_ns = END;
+    account(s, one, queue);
+    account(s, two, queue);
+    account(s, api, 0);
+    account(s, inner, 0);
+    account(s, top, thread);
+    account(s, step, thread);
+    scene_op(s, queue, one, 100, 200, 1);
+    scene_op(s, queue, two, 150, 250, 2);
+    scene_call(s, thread, api, 300, 500, 1);
+    scene_call(s, thread, inner, 350, 400, 0);
+    scene_sample(s, thread, step, 600, 50);
+    scene_sample(s, thread, top, 700, 50);
+    scene_switch(s, thread, 800, 900, 0);
+    return load(s);
+}
+
+static void test_known(void **state)
+{
+    struct loaded l = small();
+    struct sonde_statistics st = compute(&l, (struct sonde_statistics_config){0});
+    (void)state;
+    assert_int_equal(st.queues, 2);
+    assert_int_equal(st.threads, 1);
+    assert_true(st.traced);
+    check(&st, SONDE_SHARE_ROUTINE, "one", 75, 0); /* 50 alone, half of 50 */
+    check(&st, SONDE_SHARE_ROUTINE, "two", 75, 0);
+    check(&st, SONDE_SHARE_IDLE, "", 850 + 1000, 0);
+    check(&st, SONDE_SHARE_ROUTINE, "clEnqueueNDRangeKernel", 0, 150); /* without the call inside it */
+    check(&st, SONDE_SHARE_ROUTINE, "clRetain", 0, 50);
+    check(&st, SONDE_SHARE_ROUTINE, "step", 0, 150); /* 500 to 650, the middle of the samples */
+    check(&st, SONDE_SHARE_ROUTINE, "main", 0, 150); /* 650 to 800, two periods after the sample */
+    assert_float_equal(find(&st, SONDE_SHARE_ROUTINE, "main").sampled_ns, 150, 1e-9);
+    check(&st, SONDE_SHARE_OFF, "", 0, 100);
+    check(&st, SONDE_SHARE_OUTSIDE, "", 0, 300 + 100);
+    sonde_statistics_fini(&st);
+
+    st = compute(&l, (struct sonde_statistics_config){.depth = 1});
+    check(&st, SONDE_SHARE_ROUTINE, "main", 150, 500);
+    sonde_statistics_fini(&st);
+    st = compute(&l, (struct sonde_statistics_config){.depth = 2});
+    check(&st, SONDE_SHARE_ROUTINE, "step", 150, 350);
+    check(&st, SONDE_SHARE_ROUTINE, "main", 0, 150); /* where it is the innermost */
+    sonde_statistics_fini(&st);
+
+    const struct sonde_lane_id lanes[] = {{0, 1}, {0, 3}};
+    st = compute(&l, (struct sonde_statistics_config){.from_ns = 160, .to_ns = 320, .lanes = lanes, .lane_count = 2});
+    assert_int_equal(st.queues, 1);
+    check(&st, SONDE_SHARE_ROUTINE, "one", 20, 0);
+    check(&st, SONDE_SHARE_ROUTINE, "two", 70, 0);
+    check(&st, SONDE_SHARE_IDLE, "", 70, 0);
+    check(&st, SONDE_SHARE_ROUTINE, "clEnqueueNDRangeKernel", 0, 20);
+    check(&st, SONDE_SHARE_OUTSIDE, "", 0, 140);
+    sonde_statistics_fini(&st);
+
+    struct sonde_diag diag = {0};
+    assert_int_equal(sonde_statistics_compute(l.m, l.profile, &(struct sonde_statistics_config){.from_ns = 5, .to_ns = 5},
+                                              &st, &diag), SONDE_EINVALID);
+    assert_true(*diag.what);
+    sonde_statistics_fini(&st);
+    unload(&l);
+}
+
+/* ---- random runs ------------------------------------------------------------------------------ */
+
+static uint32_t seed;
+
+static uint32_t below(uint32_t n)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (uint32_t)((uint64_t)(seed >> 8) * n >> 24);
+}
+
+enum { LONG = 20000, OPS = 300, CALLS = 200, KERNELS = 5 };
+
+struct truth { double kernel[KERNELS], call[KERNELS], idle, outside; };
+
+static struct loaded random_run(uint32_t from, struct truth *truth)
+{
+    static const char *const names[] = {"k0", "k1", "k2", "k3", "k4"}, *const apis[] = {"a0", "a1", "a2", "a3", "a4"};
+    static uint8_t running[LONG][KERNELS], called[LONG];
+    struct scene *s = scene_create();
+    uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
+    uint32_t top = scene_function(s, thread, 0, "main"), api[KERNELS], kernel[KERNELS];
+    seed = from;
+    memset(running, 0, sizeof running);
+    memset(called, 0, sizeof called);
+    memset(truth, 0, sizeof *truth);
+    scene_header(s)->stop_ns = LONG;
+    for (uint32_t i = 0; i < KERNELS; i++) {
+        api[i] = account(s, scene_api(s, thread, top, apis[i]), 0);
+        kernel[i] = account(s, scene_kernel(s, thread, api[i], names[i]), queue);
+    }
+    for (uint32_t i = 0, at = 0; i < OPS; i++) { /* as they end on an out-of-order queue: in no order of start */
+        uint32_t start = below(4) ? at + below(100) : below(LONG), end = start + below(300), which = below(KERNELS);
+        end = end < LONG ? end : LONG;
+        at = start < LONG - 400 ? start : 0;
+        if (start >= end)
+            continue;
+        scene_op(s, queue, kernel[which], start, end, i + 1);
+        for (uint32_t t = start; t < end; t++)
+            running[t][which]++;
+    }
+    for (uint32_t i = 0, at = 100; i < CALLS && at < LONG - 1000; i++) { /* each with a call inside */
+        uint32_t outer = below(KERNELS), inner = below(KERNELS), leave = at + 20 + below(60);
+        scene_call(s, thread, api[outer], at, leave, 0);
+        scene_call(s, thread, api[inner], at + 5, at + 15, 0);
+        for (uint32_t t = at; t < leave; t++)
+            called[t] = (uint8_t)(1 + (t >= at + 5 && t < at + 15 ? inner : outer));
+        at = leave + below(50);
+    }
+    for (uint32_t t = 0; t < LONG; t++) {
+        double all = 0;
+        for (uint32_t i = 0; i < KERNELS; i++)
+            all += running[t][i];
+        for (uint32_t i = 0; i < KERNELS && all > 0; i++)
+            truth->kernel[i] += running[t][i] / all;
+        truth->idle += all == 0;
+        truth->outside += called[t] == 0;
+        if (called[t])
+            truth->call[called[t] - 1]++;
+    }
+    return load(s);
+}
+
+static void check_truth(const struct sonde_statistics *st, const struct truth *truth)
+{
+    static const char *const names[] = {"k0", "k1", "k2", "k3", "k4"}, *const apis[] = {"a0", "a1", "a2", "a3", "a4"};
+    for (int i = 0; i < KERNELS; i++) {
+        assert_float_equal(find(st, SONDE_SHARE_ROUTINE, names[i]).queue_ns, truth->kernel[i], 1e-6);
+        assert_float_equal(find(st, SONDE_SHARE_ROUTINE, apis[i]).thread_ns, truth->call[i], 1e-6);
+    }
+    assert_float_equal(find(st, SONDE_SHARE_IDLE, "").queue_ns, truth->idle, 1e-6);
+    assert_float_equal(find(st, SONDE_SHARE_OUTSIDE, "").thread_ns, truth->outside, 1e-6);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    for (uint32_t from = 1; from <= 10; from++) {
+        struct truth truth;
+        struct loaded l = random_run(from, &truth);
+        struct sonde_statistics st = compute(&l, (struct sonde_statistics_config){0});
+        check_truth(&st, &truth);
+        sonde_statistics_fini(&st);
+        unload(&l);
+    }
+}
+
+/* What lies in two halves of a range is what lies in the whole, wherever it is cut. */
+static void test_pieces(void **state)
+{
+    struct loaded l = small();
+    struct sonde_statistics whole = compute(&l, (struct sonde_statistics_config){0});
+    (void)state;
+    for (uint64_t cut = 1; cut < END; cut += 7) {
+        struct sonde_statistics a = compute(&l, (struct sonde_statistics_config){.to_ns = cut});
+        struct sonde_statistics b = compute(&l, (struct sonde_statistics_config){.from_ns = cut});
+        for (size_t i = 0; i < whole.rows.count; i++) {
+            const struct sonde_share *row = &whole.rows.items[i];
+            struct sonde_share x = find(&a, row->kind, row->frame.name), y = find(&b, row->kind, row->frame.name);
+            assert_float_equal(x.queue_ns + y.queue_ns, row->queue_ns, 1e-9);
+            assert_float_equal(x.thread_ns + y.thread_ns, row->thread_ns, 1e-9);
+        }
+        sonde_statistics_fini(&a);
+        sonde_statistics_fini(&b);
+    }
+    sonde_statistics_fini(&whole);
+    unload(&l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_pieces)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
