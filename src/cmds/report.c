@@ -20,6 +20,7 @@ const struct report_view report_views[] = {
     VIEW(kernels, true, "kernels: count, times, percentiles, who launched them"),
     VIEW(copies, true, "copies, maps and fills: count, bytes, times, bandwidth"),
     VIEW(api, false, "calls of the GPU runtime: count and time on the host"),
+    VIEW(statistics, true, "the exact share of each routine in a time range, lanes and call depth"),
     VIEW(lanes, true, "time lines: threads and queues, how busy each was"),
     VIEW(objects, false, "data objects: who allocated how much, and when most was alive"),
     VIEW(memory, false, "memory over time: peaks, leaks, what was held for nothing"),
@@ -123,6 +124,8 @@ static int show(const struct report_view *view, const struct report_options *o, 
         return no_operations(r, diag);
     if (!rc)
         rc = o->json ? print_json(view, r, diag) : view->text(r, diag);
+    if (!rc && !o->json)
+        rc = report_caveats_text(r, view->name, diag);
     /* The ledger of an empty measurement is still worth reading; the measurement is still a failed one. */
     if (!rc && !has_operations(r))
         rc = no_operations(r, diag);
@@ -155,7 +158,7 @@ static int run(const void *options, int argc, char **argv)
     struct report r = prepare(o, argv[0], view);
     struct sonde_diag diag = {0};
     int rc = report_read_columns(&r);
-    if (rc) {
+    if (rc || (rc = report_read_range(&r))) {
         sonde_columns_fini(&r.columns_chosen);
         return rc;
     }
@@ -202,7 +205,14 @@ static const struct sonde_option options_table[] = {
     {.name = "ids", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, ids),
      .help = "profile: show the number of each calling context."},
     {.name = "depth", .type = SONDE_OPTION_INT, .argument = "N", .low = 1, .high = 1000000000,
-     .offset = offsetof(struct report_options, depth), .help = "profile: levels of the tree (default all)."},
+     .offset = offsetof(struct report_options, depth), .help = "profile: levels of the tree; statistics: frames from the outermost on (default all)."},
+    {.name = "from", .type = SONDE_OPTION_STRING, .argument = "TIME", .offset = offsetof(struct report_options, from),
+     .help = "statistics: begin of the range, since the run began: 0.5s, 120ms, or 37% of the run (default 0)."},
+    {.name = "to", .type = SONDE_OPTION_STRING, .argument = "TIME", .offset = offsetof(struct report_options, to),
+     .help = "statistics: end of the range (default: that of the run)."},
+    {.name = "lane", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = offsetof(struct report_options, lane),
+     .help = "statistics: lanes, separated by commas: a queue's number or a thread's id as the view lanes shows them, "
+             "PROCESS:NUMBER, queues, or threads (default all)."},
     {.name = NULL},
 };
 
@@ -210,6 +220,7 @@ static const struct sonde_example examples[] = {
     {"sonde report heat.sonde", "the summary"},
     {"sonde report heat.sonde profile --min-percent 5", "who asked for the heaviest work"},
     {"sonde report heat.sonde profile --bottom-up --metric cpu,api", "where threads spend their time, and who calls it"},
+    {"sonde report heat.sonde statistics --from 50% --depth 2", "what the second half of the run went to"},
     {"sonde report heat.sonde profile --by kernel --derive 'each=gpu/ops'", "kernels with a column of one's own"},
     {"sonde report heat.sonde kernels --json", "for scripts"},
     {NULL, NULL},
@@ -228,6 +239,7 @@ const struct sonde_command sonde_command_report = {
         "copies: copies, maps and fills with bytes and bandwidth.\n\n"
         "api: calls of the GPU runtime and their time on the host.\n\n"
         "profile: calling contexts top-down, bottom-up or flat, inclusive and exclusive, with any columns.\n\n"
+        "statistics: the exact share of each routine in a time range, lanes and call depth.\n\n"
         "lanes: time lines of threads and queues, how busy each was.\n\n"
         "objects: who allocated how much, and how much was alive.\n\n"
         "memory: how much was held over the run and by whom at the peak; leaks; what was never used or held for nothing.\n\n"

@@ -21,6 +21,8 @@
 #include "base/vector.h"
 #include "format/reader.h"
 
+struct report_time { bool given, relative; uint64_t ns; double percent; }; /* since the start; relative: percent of the run */
+
 struct report_options { /* as they were given; -1 or NULL where not */
     int         json;
     double      min_percent;
@@ -42,6 +44,7 @@ struct report {
     struct sonde_columns columns_chosen; /* of --metric and --derive */
     size_t      derived;                 /* how many of them are derived */
     int         sort, sort_side;         /* of --sort: column number and side; -1 none */
+    struct report_time from, to;         /* statistics */
     double      min_percent; /* rows below this share are left out */
     uint32_t    limit;       /* rows of a table; 0 = all */
     int         columns;     /* width of a table */
@@ -62,15 +65,25 @@ struct report_view {
 extern const struct report_view report_views[]; /* ends with name = NULL; the first is the default */
 
 #define REPORT_VIEW_MAP(X) \
-    X(summary) X(kernels) X(copies) X(api) X(profile) X(contexts) X(lanes) X(objects) X(memory) X(advice) X(ledger)
+    X(summary) X(kernels) X(copies) X(api) X(profile) X(contexts) X(statistics) X(lanes) X(objects) X(memory) X(advice) X(ledger)
 #define X(name)                                                              \
     int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
     json_t *report_##name##_json(const struct report *r, struct sonde_diag *diag);
 REPORT_VIEW_MAP(X)
 #undef X
 
+/* What a row of a view is called. */
+struct sonde_view;
+void report_view_label(const struct report *r, const struct sonde_view *view, size_t row, struct sonde_text *out);
+
 /* Read the options about columns into `r`. 0, or the exit status after a message. */
 int report_read_columns(struct report *r);
+/* The same for --from and --to. */
+int report_read_range(struct report *r);
+
+/* After the text of a view: what its figures lack, and why. 0, or a negative code with `diag`. */
+int     report_caveats_text(const struct report *r, const char *view, struct sonde_diag *diag);
+json_t *report_caveats_json(const struct report *r);
 
 /* ---- tables (report_table.c) ------------------------------------------------ */
 

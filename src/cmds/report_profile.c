@@ -238,7 +238,7 @@ static const char *nothing_label(const struct sonde_view *view, size_t row)
                                                                                          : "calling context lost";
 }
 
-static void row_label(const struct report *r, const struct sonde_view *view, size_t row, struct sonde_text *out)
+void report_view_label(const struct report *r, const struct sonde_view *view, size_t row, struct sonde_text *out)
 {
     const struct sonde_view_frame *f = &view->rows.items[row].frame;
     const struct sonde_cct_node node = {.kind = f->kind, .op = f->op, .line = f->line, .name = f->name, .file = f->file,
@@ -329,7 +329,7 @@ static void print_row(const struct report *r, const struct sonde_view *view, str
         sonde_text_format(&label, "+%u ", depth - most);
     if (r->options->ids)
         sonde_text_format(&label, "#%u ", view->rows.items[row].node);
-    row_label(r, view, row, &label);
+    report_view_label(r, view, row, &label);
     if (part.validity == SONDE_KNOWN && whole.validity == SONDE_KNOWN && part.value >= 0)
         table_percent(t, part.value, whole.value);
     else
@@ -415,7 +415,7 @@ static json_t *row_json(const struct report *r, const struct sonde_view *view, s
 {
     const struct sonde_view_row *at = &view->rows.items[row];
     struct sonde_text label = {0};
-    row_label(r, view, row, &label);
+    report_view_label(r, view, row, &label);
     json_t *value = json_pack("{s:I, s:o, s:I, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
         "row", (json_int_t)row, "parent", row ? json_integer(at->parent) : json_null(), "depth", (json_int_t)at->depth,
         "node", (json_int_t)at->node, "label", report_json_text(sonde_text_get(&label)), "kind", kind_name(at->frame.kind),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/view.h"
 #include "report.h"
 
 static void plural(struct sonde_text *out, uint64_t n, const char *one, const char *many)
@@ -171,9 +172,85 @@ static void print_operations(const struct report *r, enum shown shown)
     report_more(r, views[shown], printed, all);
 }
 
+/* ---- the CPU side ----------------------------------------------------------------------- */
+
+struct cpu_side {
+    bool     sampled, known; /* known: the measurement says whether it was sampled */
+    uint32_t rate_hz;        /* 0: unknown, or processes differ */
+    struct sonde_metrics all;
+    struct sonde_view *view; /* flat by function, most exclusive CPU time first; NULL: nothing */
+};
+
+static int cpu_side(const struct report *r, struct cpu_side *out, struct sonde_diag *diag)
+{
+    static const struct sonde_columns columns;
+    const struct sonde_view_config config = {
+        .shape = SONDE_VIEW_FLAT, .by = SONDE_BY_FUNCTION, .columns = &columns, .sort = SONDE_METRIC_CPU,
+        .sort_side = SONDE_EXCLUSIVE};
+    bool same = true;
+    *out = (struct cpu_side){.sampled = r->profile->sampled, .all = r->profile->nodes.items[0].total};
+    for (uint32_t i = 0; i < r->m->process_count; i++) {
+        const struct sonde_live_header *h = &r->m->processes[i].header;
+        out->known |= h->version >= 3;
+        same &= !out->rate_hz || !h->cpu_rate_hz || h->cpu_rate_hz == out->rate_hz;
+        out->rate_hz = h->cpu_rate_hz ? h->cpu_rate_hz : out->rate_hz;
+    }
+    out->rate_hz = same ? out->rate_hz : 0;
+    out->known |= out->sampled;
+    return out->all.cpu_ns ? sonde_view_build(r->profile, &config, &out->view, diag) : 0;
+}
+
+static int print_cpu_side(const struct report *r, struct sonde_diag *diag)
+{
+    struct cpu_side cpu;
+    struct sonde_text line = {0};
+    char number[SONDE_NUMBER_MAX];
+    int rc = cpu_side(r, &cpu, diag);
+    if (rc || !cpu.known)
+        return rc;
+    if (!cpu.sampled)
+        sonde_text_add(&line, "CPU side: not sampled");
+    else
+        sonde_text_format(&line, "CPU side: %s", sonde_number_time(number, (double)cpu.all.cpu_ns));
+    if (cpu.sampled)
+        sonde_text_format(&line, " in %s sample%s", sonde_number_count(number, cpu.all.samples), cpu.all.samples == 1 ? "" : "s");
+    if (cpu.rate_hz)
+        sonde_text_format(&line, " at %u Hz", cpu.rate_hz);
+    if (cpu.view && cpu.view->rows.count > 1) {
+        sonde_text_format(&line, " · %s in ", sonde_number_percent(
+            number, sonde_view_get(cpu.view, 1, SONDE_METRIC_CPU, SONDE_EXCLUSIVE).value, (double)cpu.all.cpu_ns));
+        report_view_label(r, cpu.view, 1, &line);
+    }
+    fputc('\n', stdout);
+    report_say(r, "%s", sonde_text_get(&line));
+    sonde_view_destroy(cpu.view);
+    sonde_text_fini(&line);
+    return 0;
+}
+
+static json_t *cpu_side_json(const struct report *r, struct sonde_diag *diag)
+{
+    struct cpu_side cpu;
+    if (cpu_side(r, &cpu, diag) || !cpu.known)
+        return json_null();
+    json_t *top = json_null();
+    if (cpu.view && cpu.view->rows.count > 1) {
+        struct sonde_text label = {0};
+        report_view_label(r, cpu.view, 1, &label);
+        top = json_pack("{s:o, s:I}", "routine", report_json_text(sonde_text_get(&label)), "cpu_ns",
+                        (json_int_t)sonde_view_get(cpu.view, 1, SONDE_METRIC_CPU, SONDE_EXCLUSIVE).value);
+        sonde_text_fini(&label);
+    }
+    json_t *value = json_pack("{s:b, s:o, s:o, s:o, s:o}", "sampled", (int)cpu.sampled,
+        "rate_hz", cpu.rate_hz ? json_integer(cpu.rate_hz) : json_null(),
+        "samples", cpu.sampled ? json_integer((json_int_t)cpu.all.samples) : json_null(),
+        "cpu_ns", report_json_ns(cpu.sampled, (double)cpu.all.cpu_ns), "top", top);
+    sonde_view_destroy(cpu.view);
+    return value;
+}
+
 int report_summary_text(const struct report *r, struct sonde_diag *diag)
 {
-    (void)diag;
     struct sonde_text ledger = {0}, more = {0};
     sonde_text_format(&more, "more: sonde report %s", r->path);
     for (const struct report_view *v = report_views + 1; v->name && !v->hidden; v++)
@@ -184,13 +261,14 @@ int report_summary_text(const struct report *r, struct sonde_diag *diag)
     print_operations(r, KERNELS);
     print_operations(r, COPIES);
     print_operations(r, COLLECTIVES);
+    int rc = print_cpu_side(r, diag);
     report_ledger_line(r, &ledger);
     fputc('\n', stdout);
     report_say(r, "%s", sonde_text_get(&ledger));
     report_say(r, "%s", sonde_text_get(&more));
     sonde_text_fini(&ledger);
     sonde_text_fini(&more);
-    return 0;
+    return rc;
 }
 
 static json_t *devices_json(const struct report *r)
@@ -223,12 +301,13 @@ json_t *report_summary_json(const struct report *r, struct sonde_diag *diag)
     const struct sonde_totals *t = &r->totals;
     struct sonde_text command = {0};
     report_command(r, &command);
-    json_t *value = json_pack("{s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o}",
+    json_t *value = json_pack("{s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}",
         "command", report_json_text(sonde_text_get(&command)),
         "processes", (int)r->m->process_count, "threads", (int)t->threads,
         "wall_ns", report_json_ns(t->wall_ns > 0, (double)t->wall_ns),
         "devices", devices_json(r), "kernels", report_kernels_json(r, diag),
-        "copies", report_copies_json(r, diag), "ledger", report_ledger_json(r, diag));
+        "copies", report_copies_json(r, diag), "cpu", cpu_side_json(r, diag),
+        "ledger", report_ledger_json(r, diag));
     sonde_text_fini(&command);
     return value;
 }
