@@ -449,14 +449,19 @@ static size_t first_from(const struct stream *s, unsigned kind, uint64_t at_ns)
 static void drop_ended(struct stream *s, unsigned kind, uint64_t from_ns)
 {
     const size_t bytes = item_bytes[kind];
-    size_t kept = first_from(s, kind, from_ns);
+    size_t kept = first_from(s, kind, from_ns), last = SIZE_MAX;
+    uint64_t last_ns = 0;
     for (size_t i = kept; i-- > s->head;) {
         const void *row = s->rows.items + i * bytes;
         const struct lasts l = lasts(kind, row);
-        if (has_ended(l, from_ns))
+        if (!has_ended(l, from_ns)) {
+            if (--kept != i)
+                memcpy(s->rows.items + kept * bytes, row, bytes);
+        } else if (last == SIZE_MAX || l.to > last_ns) { /* of two that ended together, the one that began last */
+            last = i;
+            last_ns = l.to;
             keep_before(s, kind, row, l);
-        else if (--kept != i)
-            memcpy(s->rows.items + kept * bytes, row, bytes);
+        }
     }
     s->head = kept;
 }

@@ -12,6 +12,8 @@ struct scene {
     char path[64], process[96];
     struct synth_build *build;
     struct sonde_live_header header;
+    struct account { uint32_t node, lane, profile; } *accounts;
+    uint32_t account_count;
 };
 
 static void must(bool made, const char *what)
@@ -90,11 +92,37 @@ uint32_t scene_kernel(struct scene *s, uint32_t thread, uint32_t parent, const c
     return add_node(s, thread, parent, &frame);
 }
 
+/* Count it in the profile, as the agent does. */
+static void account(struct scene *s, uint32_t node, uint32_t lane, uint64_t ns)
+{
+    uint32_t i = 0;
+    if (!node)
+        return;
+    while (i < s->account_count && (s->accounts[i].node != node || s->accounts[i].lane != lane))
+        i++;
+    if (i == s->account_count) {
+        struct sonde_row_profile row = {.node = node, .lane = lane, .min_ns = UINT64_MAX};
+        s->accounts = realloc(s->accounts, (i + 1) * sizeof *s->accounts);
+        must(s->accounts, "scene");
+        s->accounts[i] = (struct account){node, lane, (uint32_t)synth_add(s->build, SONDE_TABLE_PROFILE, 0, &row)};
+        s->account_count++;
+    }
+    struct sonde_row_profile *row = synth_row(s->build, SONDE_TABLE_PROFILE, s->accounts[i].profile);
+    const double distance = (double)ns - row->mean_ns;
+    row->count++, row->timed++;
+    row->sum_ns += ns;
+    row->min_ns = ns < row->min_ns ? ns : row->min_ns;
+    row->max_ns = ns > row->max_ns ? ns : row->max_ns;
+    row->mean_ns += distance / (double)row->count;
+    row->m2 += distance * ((double)ns - row->mean_ns);
+}
+
 void scene_call(struct scene *s, uint32_t thread, uint32_t node, uint64_t enter_ns, uint64_t leave_ns,
                 uint64_t correlation)
 {
     struct sonde_row_call row = {.enter_ns = enter_ns, .leave_ns = leave_ns, .correlation = correlation, .node = node};
     synth_add(s->build, SONDE_TABLE_CALL, thread, &row);
+    account(s, node, 0, leave_ns - enter_ns);
 }
 
 void scene_op(struct scene *s, uint32_t queue, uint32_t node, uint64_t start_ns, uint64_t end_ns, uint64_t correlation)
@@ -102,12 +130,14 @@ void scene_op(struct scene *s, uint32_t queue, uint32_t node, uint64_t start_ns,
     struct sonde_row_op row = {.start_ns = start_ns, .end_ns = end_ns, .queued_ns = start_ns, .submit_ns = start_ns,
                                .enter_ns = start_ns, .correlation = correlation, .node = node, .kind = SONDE_OP_KERNEL};
     synth_add(s->build, SONDE_TABLE_OP, queue, &row);
+    account(s, node, queue, end_ns - start_ns);
 }
 
 void scene_sample(struct scene *s, uint32_t thread, uint32_t node, uint64_t time_ns, uint64_t cpu_ns)
 {
     struct sonde_row_sample row = {.time_ns = time_ns, .cpu_ns = cpu_ns, .node = node};
     synth_add(s->build, SONDE_TABLE_SAMPLE, thread, &row);
+    account(s, node, thread, cpu_ns);
 }
 
 void scene_switch(struct scene *s, uint32_t thread, uint64_t out_ns, uint64_t in_ns, uint32_t flags)
@@ -131,6 +161,7 @@ struct sonde_measurement *scene_open(struct scene *s)
     must(!sonde_measurement_open(s->path, &m, NULL), s->path);
     snprintf(command, sizeof command, "rm -rf '%s'", s->path); /* what is mapped stays */
     must(!system(command), command);
+    free(s->accounts);
     free(s);
     return m;
 }

@@ -9,7 +9,8 @@
  *     ... sonde_measurement_close(m) ...
  *
  * Functions are Python's: their names need no symbols. Times are nanoseconds on
- * the host's axis. What cannot be made ends the program.
+ * the host's axis. Operations, calls and samples count in the profile too. What
+ * cannot be made ends the program.
  */
 #ifndef SONDE_TESTS_SCENE_H
 #define SONDE_TESTS_SCENE_H

@@ -1,0 +1,648 @@
+/* blame.c - the sweep over a process, window by window, and what it adds up to.
+ *
+ * docs/blame.md argues the algorithm. In short: in each window, busy times of
+ * each device are united, and what is left is idle; the threads' segments say
+ * how many were active when; the integral of idle(t)/k(t) is made once per
+ * scope, and a segment's blame is the difference of two of its values. That is
+ * O(n log n) in the rows, whatever the number of threads and idle intervals.
+ */
+#include "blame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api.h"
+#include "base/map.h"
+#include "base/parallel.h"
+#include "blame_sweep.h"
+#include "blame_thread.h"
+#include "timeline.h"
+
+enum { NODE_CACHE = 4096, RECENT = 8 };
+
+/* What blame is added up by: node << 8 | source << 1 | waiting; or EDGE | lane's index << 8. */
+#define KEY_EDGE     (1ull << 63)
+#define KEY_WAITING  1u
+
+struct sums { /* of one scope */
+    SONDE_VECTOR(struct sum { uint64_t key; sonde__units units; }) items;
+    struct sonde_map index;
+    size_t last;
+};
+
+struct tree { /* what the sweep needs of the profile's nodes, close together */
+    const struct sonde_profile *profile;
+    uint32_t *parents;
+    uint8_t  *waits; /* an API call that waits, by its name */
+};
+
+struct trunk { uint32_t node, recent[RECENT]; bool known; }; /* what all contexts of a lane share, so far */
+
+struct part {
+    struct cached { uint32_t id, node; } *cache; /* [NODE_CACHE]: nodes of the process, nodes of the tree */
+    struct trunk *trunks;      /* [lane of the plan] */
+    sonde__spans *busy;        /* [scope]; 0: all devices */
+    struct sums  *sums;        /* [scope] */
+    struct sonde__idle *idle;  /* [scope] */
+    sonde__units *nobody;      /* [scope] */
+    sonde__spans  scratch, gaps, changes;
+    sonde__segments segments;
+    SONDE_VECTOR(struct lane_segments { uint32_t lane; size_t first; }) lanes;
+    struct sonde__share share;
+    uint64_t untimed;
+};
+
+struct process_run {
+    const struct tree *tree;
+    const struct sonde_process *process;
+    uint32_t index;
+    struct sonde__thread_rule rule;
+    struct sonde_timeline_plan plan;
+    struct alive { uint64_t from, to; bool known; } *alive; /* [lane of the plan] */
+    uint32_t *lane_scope;      /* [lane of the plan]: of a queue; 0 none */
+    SONDE_VECTOR(uint32_t) devices; /* [scope]; 0 is unused */
+    struct part *parts;
+};
+
+/* ---- contexts of the tree ------------------------------------------------------------------ */
+
+static uint32_t locate(const struct process_run *run, struct part *part, uint32_t id)
+{
+    struct cached *cached = &part->cache[(id ^ id >> 12) % NODE_CACHE];
+    if (cached->id != id || !id)
+        *cached = (struct cached){id, sonde_profile_locate(run->tree->profile, run->index, id)};
+    return cached->node;
+}
+
+/* The code that made an API call. */
+static uint32_t caller_of(const struct tree *tree, uint32_t node)
+{
+    return tree->profile->nodes.items[node].kind == SONDE_FRAME_API ? tree->parents[node] : node;
+}
+
+/* The deepest common ancestor: a parent comes before its children. */
+static uint32_t common(const struct tree *tree, uint32_t a, uint32_t b)
+{
+    while (a != b)
+        if (a > b)
+            a = tree->parents[a];
+        else
+            b = tree->parents[b];
+    return a;
+}
+
+static void add_to_trunk(const struct process_run *run, struct part *part, uint32_t lane, uint32_t id)
+{
+    struct trunk *trunk = &part->trunks[lane];
+    if (trunk->recent[id % RECENT] == id || !id)
+        return;
+    trunk->recent[id % RECENT] = id;
+    const uint32_t node = caller_of(run->tree, locate(run, part, id));
+    trunk->node = trunk->known ? common(run->tree, trunk->node, node) : node;
+    trunk->known = true;
+}
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+static int add_units(struct sums *sums, uint64_t key, sonde__units units)
+{
+    uint64_t at = sums->last;
+    if (at >= sums->items.count || sums->items.items[at].key != key) {
+        if (!sonde_map_get(&sums->index, key, &at)) {
+            at = sums->items.count;
+            if (sonde_vector_push(&sums->items, (struct sum){key, 0}) || sonde_map_put(&sums->index, key, at))
+                return SONDE_ENOMEM;
+        }
+        sums->last = at;
+    }
+    sums->items.items[at].units += units;
+    return 0;
+}
+
+static uint64_t key_of(const struct process_run *run, struct part *part, uint32_t lane, const struct sonde__segment *s)
+{
+    unsigned source = s->source, waiting = 0;
+    uint32_t node = 0;
+
+    if (source == SONDE_BLAME_INFERRED && s->edge)
+        return KEY_EDGE | (uint64_t)lane << 8;
+    if (source != SONDE_BLAME_UNCOVERED)
+        node = locate(run, part, s->node);
+    if (source == SONDE_BLAME_INFERRED)
+        node = common(run->tree, caller_of(run->tree, node), caller_of(run->tree, locate(run, part, s->after)));
+    else
+        waiting = node && (s->waits || run->tree->waits[node]) ? KEY_WAITING : 0;
+    return (uint64_t)node << 8 | (node ? source : SONDE_BLAME_UNCOVERED) << 1 | waiting;
+}
+
+/* ---- one window -------------------------------------------------------------------------------- */
+
+static int gather_busy(const struct process_run *run, struct part *part, const struct sonde_time_window *w, uint64_t from,
+                       uint64_t to)
+{
+    int rc = 0;
+    for (uint32_t scope = 0; scope < run->devices.count; scope++)
+        part->busy[scope].count = 0;
+    for (uint32_t k = 0; k < w->lane_count; k++) {
+        const struct sonde_time_lane *lane = &w->lanes[k];
+        sonde__spans *busy = &part->busy[run->lane_scope[k]];
+        part->untimed += lane->untimed_count;
+        for (uint32_t i = 0; i < lane->op_count && !rc; i++) {
+            const uint64_t start = lane->ops[i].start_ns > from ? lane->ops[i].start_ns : from;
+            const uint64_t end = lane->ops[i].end_ns < to ? lane->ops[i].end_ns : to;
+            if (start < end)
+                rc = sonde_vector_push(busy, (struct sonde__span){start, end});
+        }
+    }
+    for (uint32_t scope = 1; scope < run->devices.count && !rc; scope++) {
+        rc = sonde__spans_unite(&part->busy[scope], &part->scratch);
+        for (size_t i = 0; i < part->busy[scope].count && !rc; i++)
+            rc = sonde_vector_push(&part->busy[0], part->busy[scope].items[i]);
+    }
+    return rc ? rc : sonde__spans_unite(&part->busy[0], &part->scratch);
+}
+
+static int add_changes(struct part *part, size_t first)
+{
+    const struct sonde__segment *segments = part->segments.items;
+    int rc = 0;
+    for (size_t i = first; i < part->segments.count && !rc; i++) {
+        if (i == first || segments[i].from != segments[i - 1].to)
+            rc = sonde_vector_push(&part->changes, (struct sonde__span){segments[i].from, 1});
+        if (!rc && (i + 1 == part->segments.count || segments[i + 1].from != segments[i].to))
+            rc = sonde_vector_push(&part->changes, (struct sonde__span){segments[i].to, UINT64_MAX});
+    }
+    return rc;
+}
+
+static int gather_threads(const struct process_run *run, struct part *part, const struct sonde_time_window *w,
+                          uint64_t from, uint64_t to)
+{
+    int rc = 0;
+    part->segments.count = part->lanes.count = part->changes.count = 0;
+    for (uint32_t k = 0; k < w->lane_count && !rc; k++) {
+        const struct sonde_time_lane *lane = &w->lanes[k];
+        struct sonde__thread_rule rule = run->rule;
+        const size_t first = part->segments.count;
+        if (lane->kind != SONDE_LANE_KIND_THREAD)
+            continue;
+        rule.from_ns = from, rule.to_ns = to;
+        rule.alive_from = run->alive[k].from, rule.alive_to = run->alive[k].to, rule.known = run->alive[k].known;
+        rc = sonde__thread_segments(lane, &rule, &part->scratch, &part->segments);
+        if (!rc && part->segments.count > first)
+            rc = sonde_vector_push(&part->lanes, (struct lane_segments){k, first});
+        rc = rc ? rc : add_changes(part, first);
+        for (uint32_t i = 0; i < lane->call_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
+            add_to_trunk(run, part, k, lane->calls[i].node);
+        for (uint32_t i = 0; i < lane->sample_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
+            add_to_trunk(run, part, k, lane->samples[i].node);
+    }
+    return rc ? rc : sonde__spans_sort(&part->changes, &part->scratch);
+}
+
+static int blame_lane(const struct process_run *run, struct part *part, uint32_t scope, uint32_t lane, size_t first,
+                      size_t end)
+{
+    const struct sonde__segment *segments = part->segments.items;
+    sonde__units until = 0;
+    size_t hint = 0;
+    int rc = 0;
+    for (size_t i = first; i < end && !rc; i++) {
+        const sonde__units before = i > first && segments[i - 1].to == segments[i].from
+                                        ? until : sonde__share_until(&part->share, segments[i].from, &hint);
+        until = sonde__share_until(&part->share, segments[i].to, &hint);
+        if (until > before)
+            rc = add_units(&part->sums[scope], key_of(run, part, lane, &segments[i]), until - before);
+    }
+    return rc;
+}
+
+static int blame_scope(const struct process_run *run, struct part *part, uint32_t scope, uint64_t from, uint64_t to)
+{
+    part->idle[scope] = sonde__idle_join(part->idle[scope], sonde__idle_of(&part->busy[scope], from, to));
+    part->gaps.count = 0;
+    int rc = sonde__spans_complement(&part->busy[scope], from, to, &part->gaps);
+    if (rc || !part->gaps.count)
+        return rc;
+    rc = sonde__share_compute(&part->gaps, &part->changes, &part->share);
+    part->nobody[scope] += part->share.nobody;
+    for (size_t i = 0; i < part->lanes.count && !rc; i++) {
+        const size_t end = i + 1 < part->lanes.count ? part->lanes.items[i + 1].first : part->segments.count;
+        rc = blame_lane(run, part, scope, part->lanes.items[i].lane, part->lanes.items[i].first, end);
+    }
+    return rc;
+}
+
+static int each_window(void *user, const struct sonde_time_window *w)
+{
+    const struct process_run *run = user;
+    struct part *part = &run->parts[w->part];
+    const uint64_t from = w->from_ns > run->rule.from_ns ? w->from_ns : run->rule.from_ns;
+    const uint64_t to = w->to_ns < run->rule.to_ns ? w->to_ns : run->rule.to_ns;
+    if (from >= to)
+        return 0;
+    int rc = gather_busy(run, part, w, from, to);
+    if (!rc)
+        rc = gather_threads(run, part, w, from, to);
+    for (uint32_t scope = 0; scope < run->devices.count && !rc; scope++)
+        if (scope == 0 || run->devices.count > 2)
+            rc = blame_scope(run, part, scope, from, to);
+    return rc;
+}
+
+/* ---- one process -------------------------------------------------------------------------------- */
+
+static int find_devices(struct process_run *run)
+{
+    int rc = sonde_vector_push(&run->devices, 0);
+    run->lane_scope = calloc((size_t)run->plan.lane_count + 1, sizeof *run->lane_scope);
+    if (!run->lane_scope)
+        return SONDE_ENOMEM;
+    for (uint32_t k = 0; k < run->plan.lane_count && !rc; k++) {
+        const struct sonde_time_lane *lane = &run->plan.lanes[k];
+        uint32_t scope = 1;
+        if (lane->kind != SONDE_LANE_KIND_QUEUE)
+            continue;
+        while (scope < run->devices.count && run->devices.items[scope] != lane->device)
+            scope++;
+        if (scope == run->devices.count)
+            rc = sonde_vector_push(&run->devices, lane->device);
+        run->lane_scope[k] = scope;
+    }
+    return rc;
+}
+
+/* From what is known of each thread: when it began, its first and last rows, when it ended. */
+static int find_alive(struct process_run *run)
+{
+    const struct sonde_process *p = run->process;
+    uint32_t *place = calloc((size_t)p->lane_count + 1, sizeof *place);
+    run->alive = calloc((size_t)run->plan.lane_count + 1, sizeof *run->alive);
+    if (!place || !run->alive) {
+        free(place);
+        return SONDE_ENOMEM;
+    }
+    for (uint32_t k = 0; k < run->plan.lane_count; k++) {
+        place[run->plan.lanes[k].lane] = k + 1;
+        run->alive[k].from = UINT64_MAX;
+    }
+    for (uint32_t i = 0; i < p->trace_count; i++) {
+        const struct sonde_chunk_ref *t = &p->traces[i];
+        if (!place[t->lane] || (t->table != SONDE_TABLE_CALL && t->table != SONDE_TABLE_SAMPLE && t->table != SONDE_TABLE_SWITCH))
+            continue;
+        struct alive *alive = &run->alive[place[t->lane] - 1];
+        alive->from = t->time_min < alive->from ? t->time_min : alive->from;
+        alive->to = t->time_max > alive->to ? t->time_max : alive->to;
+        alive->known |= t->table != SONDE_TABLE_SWITCH;
+    }
+    for (uint32_t k = 0; k < run->plan.lane_count; k++) {
+        const struct sonde_row_lane *lane = &p->lanes[run->plan.lanes[k].lane];
+        struct alive *alive = &run->alive[k];
+        alive->from = lane->start_ns && lane->start_ns < alive->from ? lane->start_ns : alive->from;
+        alive->to = !lane->end_ns ? UINT64_MAX : lane->end_ns > alive->to ? lane->end_ns : alive->to;
+    }
+    free(place);
+    return 0;
+}
+
+static void find_range(struct process_run *run)
+{
+    const struct sonde_process *p = run->process;
+    run->rule.from_ns = p->header.start_ns;
+    run->rule.to_ns = p->header.stop_ns;
+    if (p->header.stop_ns > p->header.start_ns)
+        return;
+    run->rule.from_ns = UINT64_MAX; /* a header that was lost: from the first row to the last */
+    run->rule.to_ns = 0;
+    for (uint32_t i = 0; i < p->trace_count; i++) {
+        const struct sonde_chunk_ref *t = &p->traces[i];
+        run->rule.from_ns = t->time_min < run->rule.from_ns ? t->time_min : run->rule.from_ns;
+        run->rule.to_ns = t->time_max > run->rule.to_ns ? t->time_max : run->rule.to_ns;
+    }
+}
+
+static void find_rule(struct process_run *run)
+{
+    const struct sonde_live_header *h = &run->process->header;
+    run->rule.period_ns = h->cpu_rate_hz ? 1000000000u / h->cpu_rate_hz : 0;
+    run->rule.rule = h->cpu_switches ? SONDE_BLAME_BY_SWITCHES : h->cpu_rate_hz ? SONDE_BLAME_BY_SAMPLES : SONDE_BLAME_BY_CALLS;
+}
+
+static int make_part(const struct process_run *run, struct part *part)
+{
+    const size_t scopes = run->devices.count;
+    part->cache = calloc(NODE_CACHE, sizeof *part->cache);
+    part->trunks = calloc((size_t)run->plan.lane_count + 1, sizeof *part->trunks);
+    part->busy = calloc(scopes, sizeof *part->busy);
+    part->sums = calloc(scopes, sizeof *part->sums);
+    part->idle = calloc(scopes, sizeof *part->idle);
+    part->nobody = calloc(scopes, sizeof *part->nobody);
+    return part->cache && part->trunks && part->busy && part->sums && part->idle && part->nobody ? 0 : SONDE_ENOMEM;
+}
+
+static void free_part(struct part *part, size_t scopes)
+{
+    for (size_t i = 0; i < scopes && part->busy; i++)
+        sonde_vector_fini(&part->busy[i]);
+    for (size_t i = 0; i < scopes && part->sums; i++) {
+        sonde_vector_fini(&part->sums[i].items);
+        sonde_map_fini(&part->sums[i].index);
+    }
+    sonde_vector_fini(&part->scratch);
+    sonde_vector_fini(&part->gaps);
+    sonde_vector_fini(&part->changes);
+    sonde_vector_fini(&part->segments);
+    sonde_vector_fini(&part->lanes);
+    sonde_vector_fini(&part->share.knots);
+    free(part->cache);
+    free(part->trunks);
+    free(part->busy);
+    free(part->sums);
+    free(part->idle);
+    free(part->nobody);
+}
+
+/* ---- what it adds up to ---------------------------------------------------------------------------- */
+
+static double ns_of(sonde__units units)
+{
+    return (double)units / (double)SONDE__UNITS;
+}
+
+/* The parts' trunks together: into that of the first part. */
+static void join_trunks(struct process_run *run)
+{
+    for (uint32_t k = 0; k < run->plan.lane_count; k++)
+        for (uint32_t i = 1; i < run->plan.part_count; i++) {
+            const struct trunk *next = &run->parts[i].trunks[k];
+            struct trunk *trunk = &run->parts[0].trunks[k];
+            if (!next->known)
+                continue;
+            trunk->node = trunk->known ? common(run->tree, trunk->node, next->node) : next->node;
+            trunk->known = true;
+        }
+}
+
+static int by_key(const void *left, const void *right)
+{
+    const struct sum *a = left, *b = right;
+    return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static int add_entries(struct sonde_blame_scope *scope, const struct sum *sums, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t node = (uint32_t)(sums[i].key >> 8);
+        const unsigned source = (unsigned)sums[i].key >> 1 & 3;
+        const double ns = ns_of(sums[i].units);
+        if ((!scope->entries.count || scope->entries.items[scope->entries.count - 1].node != node) &&
+            sonde_vector_push(&scope->entries, (struct sonde_blame_entry){.node = node}))
+            return SONDE_ENOMEM;
+        struct sonde_blame_entry *entry = &scope->entries.items[scope->entries.count - 1];
+        *(sums[i].key & KEY_WAITING ? &entry->waiting_ns : &entry->working_ns) += ns;
+        *(sums[i].key & KEY_WAITING ? &scope->waiting_ns : &scope->working_ns) += ns;
+        entry->source_ns[source] += ns;
+        scope->source_ns[source] += ns;
+    }
+    return 0;
+}
+
+/* The parts' sums of one scope in the order of their keys, those of the threads' edges at their place. */
+static int add_sums(const struct process_run *run, uint32_t scope, struct sonde_blame_scope *out)
+{
+    struct sums all = {0};
+    int rc = 0;
+    for (uint32_t i = 0; i < run->plan.part_count; i++)
+        for (size_t k = 0; k < run->parts[i].sums[scope].items.count && !rc; k++) {
+            const struct sum *sum = &run->parts[i].sums[scope].items.items[k];
+            uint64_t key = sum->key;
+            if (key & KEY_EDGE) {
+                const uint32_t node = run->parts[0].trunks[(key & ~KEY_EDGE) >> 8].node;
+                key = (uint64_t)node << 8 | (node ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED) << 1;
+            }
+            rc = add_units(&all, key, sum->units);
+        }
+    if (!rc && all.items.count) {
+        qsort(all.items.items, all.items.count, sizeof *all.items.items, by_key);
+        rc = add_entries(out, all.items.items, all.items.count);
+    }
+    sonde_vector_fini(&all.items);
+    sonde_map_fini(&all.index);
+    return rc;
+}
+
+static int add_scope(const struct process_run *run, uint32_t scope, struct sonde_blame *out)
+{
+    struct sonde_blame_scope result = {.process = run->index,
+                                       .device = scope ? run->devices.items[scope] : SONDE_BLAME_ALL};
+    struct sonde__idle idle = {0};
+    sonde__units nobody = 0;
+    for (uint32_t i = 0; i < run->plan.part_count; i++) {
+        idle = sonde__idle_join(idle, run->parts[i].idle[scope]);
+        nobody += run->parts[i].nobody[scope];
+    }
+    if (!idle.busy) /* not one operation with times: not known, rather than idle */
+        return 0;
+    result.range_ns = (double)idle.length;
+    result.intervals = sonde__idle_count(&idle);
+    result.longest_ns = (double)sonde__idle_longest(&idle);
+    result.nobody_ns = ns_of(nobody);
+    int rc = add_sums(run, scope, &result);
+    result.idle_ns = result.nobody_ns + result.waiting_ns + result.working_ns;
+    if (!rc)
+        rc = sonde_vector_push(&out->scopes, result);
+    if (rc)
+        sonde_vector_fini(&result.entries);
+    return rc;
+}
+
+static int add_results(struct process_run *run, struct sonde_blame *out)
+{
+    int rc = 0;
+    join_trunks(run);
+    for (uint32_t i = 0; i < run->plan.part_count; i++)
+        out->untimed += run->parts[i].untimed;
+    for (uint32_t scope = 0; scope < run->devices.count && !rc; scope++)
+        if (scope == 0 || run->devices.count > 2)
+            rc = add_scope(run, scope, out);
+    out->rules[run->rule.rule]++;
+    return rc;
+}
+
+static int sweep(struct process_run *run)
+{
+    int rc = 0;
+    run->parts = calloc(run->plan.part_count, sizeof *run->parts);
+    if (!run->parts)
+        return SONDE_ENOMEM;
+    for (uint32_t i = 0; i < run->plan.part_count && !rc; i++)
+        rc = make_part(run, &run->parts[i]);
+    return rc ? rc : sonde_timeline_run(&run->plan, each_window, run);
+}
+
+static int compute_process(const struct tree *tree, const struct sonde_process *p, uint32_t index,
+                           const struct sonde_blame_options *options, struct sonde_blame *out)
+{
+    struct process_run run = {.tree = tree, .process = p, .index = index};
+    const struct sonde_timeline_options timeline = {
+        .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH |
+                  1u << SONDE_TABLE_WAIT,
+        .threads = options->threads, .window_rows = options->window_rows, .progress = options->progress};
+    int rc = sonde_timeline_plan(p, &timeline, &run.plan);
+
+    find_rule(&run);
+    find_range(&run);
+    if (!rc)
+        rc = find_devices(&run);
+    if (!rc)
+        rc = find_alive(&run);
+    if (!rc && run.devices.count > 1)
+        rc = sweep(&run);
+    if (!rc && run.devices.count > 1)
+        rc = add_results(&run, out);
+    for (uint32_t i = 0; i < run.plan.part_count && run.parts; i++)
+        free_part(&run.parts[i], run.devices.count);
+    free(run.parts);
+    free(run.alive);
+    free(run.lane_scope);
+    sonde_vector_fini(&run.devices);
+    sonde_timeline_fini(&run.plan);
+    return rc;
+}
+
+/* ---- all processes ------------------------------------------------------------------------------------ */
+
+static int by_node(const void *left, const void *right)
+{
+    const struct sonde_blame_entry *a = left, *b = right;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+static void add_entry(struct sonde_blame_entry *sum, const struct sonde_blame_entry *more)
+{
+    sum->waiting_ns += more->waiting_ns;
+    sum->working_ns += more->working_ns;
+    for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
+        sum->source_ns[i] += more->source_ns[i];
+}
+
+static int add_total(struct sonde_blame_scope *sum, const struct sonde_blame_scope *more)
+{
+    sum->range_ns += more->range_ns;
+    sum->idle_ns += more->idle_ns;
+    sum->intervals += more->intervals;
+    sum->longest_ns = more->longest_ns > sum->longest_ns ? more->longest_ns : sum->longest_ns;
+    sum->nobody_ns += more->nobody_ns;
+    sum->waiting_ns += more->waiting_ns;
+    sum->working_ns += more->working_ns;
+    for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
+        sum->source_ns[i] += more->source_ns[i];
+    for (size_t i = 0; i < more->entries.count; i++)
+        if (sonde_vector_push(&sum->entries, more->entries.items[i]))
+            return SONDE_ENOMEM;
+    return 0;
+}
+
+/* scopes[0] from the processes' own. */
+static int sum_up(struct sonde_blame *blame)
+{
+    struct sonde_blame_scope *sum = &blame->scopes.items[0];
+    size_t count = 0;
+    int rc = 0;
+    for (size_t i = 1; i < blame->scopes.count && !rc; i++)
+        if (blame->scopes.items[i].device == SONDE_BLAME_ALL)
+            rc = add_total(sum, &blame->scopes.items[i]);
+    if (sum->entries.count)
+        qsort(sum->entries.items, sum->entries.count, sizeof *sum->entries.items, by_node);
+    for (size_t i = 0; i < sum->entries.count; i++) {
+        if (count && sum->entries.items[count - 1].node == sum->entries.items[i].node)
+            add_entry(&sum->entries.items[count - 1], &sum->entries.items[i]);
+        else
+            sum->entries.items[count++] = sum->entries.items[i];
+    }
+    sum->entries.count = count;
+    return rc;
+}
+
+static int make_tree(const struct sonde_profile *profile, struct tree *tree)
+{
+    tree->profile = profile;
+    tree->parents = malloc((profile->nodes.count + 1) * sizeof *tree->parents);
+    tree->waits = calloc(profile->nodes.count + 1, sizeof *tree->waits);
+    if (!tree->parents || !tree->waits)
+        return SONDE_ENOMEM;
+    for (size_t i = 0; i < profile->nodes.count; i++) {
+        const struct sonde_cct_node *node = &profile->nodes.items[i];
+        tree->parents[i] = node->parent;
+        tree->waits[i] = node->kind == SONDE_FRAME_API && sonde_api_class(node->name) == SONDE_API_WAITS;
+    }
+    return 0;
+}
+
+int sonde_blame_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                        const struct sonde_blame_options *options, struct sonde_blame *out)
+{
+    struct tree tree = {0};
+    int rc = make_tree(profile, &tree);
+
+    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
+        const struct sonde_process *p = &m->processes[i];
+        if (!p->trace_count)
+            continue;
+        out->traced = true;
+        if (!out->scopes.count)
+            rc = sonde_vector_push(&out->scopes, (struct sonde_blame_scope){.process = SONDE_BLAME_ALL, .device = SONDE_BLAME_ALL});
+        if (!rc)
+            rc = compute_process(&tree, p, i, options, out);
+    }
+    if (!rc && out->scopes.count)
+        rc = sum_up(out);
+    free(tree.parents);
+    free(tree.waits);
+    return rc;
+}
+
+void sonde_blame_fini(struct sonde_blame *blame)
+{
+    for (size_t i = 0; i < blame->scopes.count; i++)
+        sonde_vector_fini(&blame->scopes.items[i].entries);
+    sonde_vector_fini(&blame->scopes);
+    *blame = (struct sonde_blame){0};
+}
+
+struct sonde_blame_share *sonde_blame_tree(const struct sonde_profile *profile, const struct sonde_blame_scope *scope)
+{
+    struct sonde_blame_share *tree = calloc(profile->nodes.count + 1, sizeof *tree);
+    for (size_t i = 0; tree && i < scope->entries.count; i++) {
+        const struct sonde_blame_entry *entry = &scope->entries.items[i];
+        struct sonde_blame_share *share = &tree[entry->node];
+        share->self_waiting_ns = share->waiting_ns = entry->waiting_ns;
+        share->self_working_ns = share->working_ns = entry->working_ns;
+    }
+    for (size_t i = tree ? profile->nodes.count : 0; i-- > 1;) { /* children come after their parents */
+        struct sonde_blame_share *parent = &tree[profile->nodes.items[i].parent];
+        parent->waiting_ns += tree[i].waiting_ns;
+        parent->working_ns += tree[i].working_ns;
+    }
+    return tree;
+}
+
+const struct sonde_blame_scope *sonde_blame_find(const struct sonde_blame *blame, uint32_t process, uint32_t device)
+{
+    const struct sonde_blame_scope *found = NULL;
+    for (size_t i = 0; i < blame->scopes.count; i++) {
+        const struct sonde_blame_scope *scope = &blame->scopes.items[i];
+        if (scope->process != process)
+            continue;
+        if (scope->device == device)
+            return scope;
+        found = scope->device == SONDE_BLAME_ALL ? scope : found;
+    }
+    return found;
+}
+
+const char *sonde_blame_source_name(enum sonde_blame_source source)
+{
+    static const char *const names[] = {"exact", "sampled", "inferred", "uncovered"};
+    return source < SONDE_BLAME_SOURCES ? names[source] : "unknown";
+}

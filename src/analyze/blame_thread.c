@@ -1,0 +1,220 @@
+/* blame_thread.c - a thread's context as a function of time, constant piece by piece.
+ *
+ * docs/blame.md, "What a thread does". Inside an API call it is the call's own
+ * stack. Between two calls each instant takes the nearest of what is known: a
+ * sample, or one of the two calls, of which it can only be said that what their
+ * stacks share was active. So a sample holds half the way to its neighbours,
+ * and no further than two periods.
+ *
+ * What is known outside of the window, on both sides, is known here too, so
+ * that the result does not depend on where windows end.
+ */
+#include "blame_thread.h"
+
+enum { HOLD_PERIODS = 2 };
+
+struct builder {
+    const struct sonde_time_lane    *lane;
+    const struct sonde__thread_rule *rule;
+    const sonde__spans              *active; /* outside of calls */
+    size_t                           at;     /* in `active` */
+    uint32_t                         sample; /* first that may lie in the next gap */
+    sonde__segments                 *out;
+};
+
+/* ---- samples, with those around the window ------------------------------------------------ */
+
+static const struct sonde_row_sample *sample_at(const struct sonde_time_lane *lane, uint32_t index)
+{
+    if (lane->sample_before && index-- == 0)
+        return lane->sample_before;
+    if (index < lane->sample_count)
+        return &lane->samples[index];
+    return index == lane->sample_count ? lane->sample_after : NULL;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t between(uint64_t a, uint64_t b)
+{
+    return a + (b - a) / 2;
+}
+
+/* ---- when it was active, outside of calls ------------------------------------------------- */
+
+static int add_span(const struct sonde__thread_rule *rule, sonde__spans *spans, uint64_t from, uint64_t to)
+{
+    from = from > rule->from_ns ? from : rule->from_ns;
+    to = to < rule->to_ns ? to : rule->to_ns;
+    if (spans->count && from <= spans->items[spans->count - 1].to) {
+        struct sonde__span *last = &spans->items[spans->count - 1];
+        last->to = to > last->to ? to : last->to;
+        return 0;
+    }
+    return from < to ? sonde_vector_push(spans, (struct sonde__span){from, to}) : 0;
+}
+
+/* Between the first and the last call. */
+static int active_by_calls(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
+{
+    uint64_t from = rule->from_ns, to = rule->to_ns;
+    if (!lane->call_before) {
+        if (!lane->call_count)
+            return 0;
+        from = lane->calls[0].enter_ns;
+    }
+    if (!lane->call_after) {
+        if (!lane->call_count)
+            return 0;
+        to = lane->calls[lane->call_count - 1].leave_ns;
+    }
+    return add_span(rule, out, from, to);
+}
+
+/* Within one period of a sample. */
+static int active_by_samples(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
+{
+    const struct sonde_row_sample *sample;
+    int rc = 0;
+    for (uint32_t i = 0; (sample = sample_at(lane, i)) && !rc; i++)
+        rc = add_span(rule, out, minus(sample->time_ns, rule->period_ns), plus(sample->time_ns, rule->period_ns));
+    return rc;
+}
+
+/* A thread that never came back ended; where threads share a lane, the next one shows that it is over. */
+static uint64_t seen_again(const struct sonde_time_lane *lane, uint32_t index)
+{
+    const uint64_t out_ns = lane->switches[index].out_ns;
+    uint64_t at = index + 1 < lane->switch_count ? lane->switches[index + 1].out_ns : UINT64_MAX;
+    const struct sonde_row_sample *sample;
+
+    for (uint32_t i = 0; (sample = sample_at(lane, i)); i++)
+        at = sample->time_ns > out_ns && sample->time_ns < at ? sample->time_ns : at;
+    for (uint32_t i = 0; i < lane->call_count; i++)
+        at = lane->calls[i].enter_ns > out_ns && lane->calls[i].enter_ns < at ? lane->calls[i].enter_ns : at;
+    if (lane->call_before && lane->call_before->enter_ns > out_ns && lane->call_before->enter_ns < at)
+        at = lane->call_before->enter_ns;
+    if (lane->call_after && lane->call_after->enter_ns > out_ns && lane->call_after->enter_ns < at)
+        at = lane->call_after->enter_ns;
+    return at;
+}
+
+/* While it lives, but for the times that it slept. Who is preempted would go on. */
+static int active_by_switches(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
+{
+    uint64_t at = rule->alive_from;
+    int rc = 0;
+    for (uint32_t i = 0; i < lane->switch_count && !rc; i++) {
+        const struct sonde_row_switch *away = &lane->switches[i];
+        if (away->flags & SONDE_SWITCH_PREEMPTED && away->in_ns != UINT64_MAX)
+            continue;
+        if (away->out_ns > at)
+            rc = add_span(rule, out, at, away->out_ns);
+        const uint64_t in_ns = away->in_ns == UINT64_MAX ? seen_again(lane, i) : away->in_ns;
+        at = in_ns > at ? in_ns : at;
+    }
+    return rc || at >= rule->alive_to ? rc : add_span(rule, out, at, rule->alive_to);
+}
+
+static int find_active(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
+{
+    out->count = 0;
+    switch (rule->rule) {
+    case SONDE_BLAME_BY_SWITCHES: return active_by_switches(lane, rule, out);
+    case SONDE_BLAME_BY_SAMPLES: return active_by_samples(lane, rule, out);
+    default: return active_by_calls(lane, rule, out);
+    }
+}
+
+/* ---- contexts --------------------------------------------------------------------------------- */
+
+static int add_segment(struct builder *b, uint64_t from, uint64_t to, struct sonde__segment segment)
+{
+    segment.from = from > b->rule->from_ns ? from : b->rule->from_ns;
+    segment.to = to < b->rule->to_ns ? to : b->rule->to_ns;
+    return segment.from < segment.to ? sonde_vector_push(b->out, segment) : 0;
+}
+
+/* The parts of [from, to), which lies outside of calls, in which the thread was active. */
+static int add_active(struct builder *b, uint64_t from, uint64_t to, const struct sonde__segment *segment)
+{
+    int rc = 0;
+    while (b->at < b->active->count && b->active->items[b->at].to <= from)
+        b->at++;
+    for (size_t i = b->at; i < b->active->count && b->active->items[i].from < to && !rc; i++) {
+        const struct sonde__span *span = &b->active->items[i];
+        rc = add_segment(b, from > span->from ? from : span->from, to < span->to ? to : span->to, *segment);
+    }
+    return rc;
+}
+
+/* From the end of `before` to the entry of `after`; NULL: there is none. */
+static int add_gap(struct builder *b, const struct sonde_row_call *before, const struct sonde_row_call *after)
+{
+    const uint64_t hold = HOLD_PERIODS * b->rule->period_ns;
+    const uint64_t begin = before ? before->leave_ns : 0, end = after ? after->enter_ns : UINT64_MAX;
+    const struct sonde__segment inferred = {
+        .node = before ? before->node : 0, .after = after ? after->node : 0, .edge = !before || !after,
+        .source = b->rule->known ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED};
+    const struct sonde_row_sample *sample, *next;
+    uint64_t at = begin, left = begin;
+    bool bounded = before != NULL; /* something is known at `left` */
+    int rc = 0;
+
+    if (begin >= end || begin >= b->rule->to_ns || end <= b->rule->from_ns)
+        return 0;
+    while ((sample = sample_at(b->lane, b->sample)) && sample->time_ns < begin)
+        b->sample++;
+    for (; sample && sample->time_ns <= end && !rc; sample = next, b->sample++) {
+        const uint64_t now = sample->time_ns;
+        next = sample_at(b->lane, b->sample + 1);
+        uint64_t from = bounded ? between(left, now) : 0, to = plus(now, hold);
+        from = from > minus(now, hold) ? from : minus(now, hold);
+        const bool followed = next && next->time_ns <= end;
+        if (followed || after) {
+            const uint64_t middle = between(now, followed ? next->time_ns : end);
+            to = middle < to ? middle : to;
+        }
+        if (from > at)
+            rc = add_active(b, at, from, &inferred);
+        if (!rc)
+            rc = add_active(b, from, to, &(struct sonde__segment){.node = sample->node, .source = SONDE_BLAME_SAMPLED});
+        at = to;
+        left = now;
+        bounded = true;
+    }
+    return rc || at >= end ? rc : add_active(b, at, end, &inferred);
+}
+
+int sonde__thread_segments(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule,
+                           sonde__spans *scratch, sonde__segments *out)
+{
+    struct builder b = {.lane = lane, .rule = rule, .active = scratch, .out = out};
+    const struct sonde_row_call *before = lane->call_before;
+    uint32_t wait = 0;
+    int rc = find_active(lane, rule, scratch);
+
+    for (uint32_t i = 0; i < lane->call_count && !rc; i++) {
+        const struct sonde_row_call *call = &lane->calls[i];
+        bool waits = false;
+        if (before && call->leave_ns < before->leave_ns) /* within another: damage */
+            continue;
+        for (; wait < lane->wait_count && lane->waits[wait].enter_ns <= call->enter_ns; wait++)
+            waits |= lane->waits[wait].enter_ns == call->enter_ns && !lane->waits[wait].waiter;
+        rc = add_gap(&b, before, call);
+        const uint64_t from = before && before->leave_ns > call->enter_ns ? before->leave_ns : call->enter_ns;
+        if (!rc)
+            rc = add_segment(&b, from, call->leave_ns,
+                             (struct sonde__segment){.node = call->node, .source = SONDE_BLAME_EXACT, .waits = waits});
+        before = call;
+    }
+    return rc ? rc : add_gap(&b, before, lane->call_after);
+}

@@ -1,0 +1,686 @@
+/* blame.c - idleness blame of measurements whose blame follows by hand, and of random ones
+ * against the definition, applied to each nanosecond by itself. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyze/blame.h"
+#include "analyze/blame_sweep.h"
+#include "scene.h"
+
+/* ---- spans and shares ----------------------------------------------------------------------- */
+
+static uint64_t seed = 1;
+static uint64_t noise(uint64_t below)
+{
+    seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+    return seed % below;
+}
+
+static void unions_against_a_bitmap(void **state)
+{
+    enum { LENGTH = 4000 };
+    sonde__spans scratch = {0};
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        sonde__spans spans = {0}, idle = {0};
+        bool busy[LENGTH] = {0};
+        const uint64_t count = noise(400), crowd = round % 3 ? LENGTH - 100 : 3; /* many that begin together, too */
+        for (uint64_t i = 0; i < count; i++) {
+            const uint64_t from = noise(crowd), to = from + 1 + noise(30);
+            assert_int_equal(sonde_vector_push(&spans, (struct sonde__span){from, to}), 0);
+            memset(busy + from, true, to - from);
+        }
+        assert_int_equal(sonde__spans_unite(&spans, &scratch), 0);
+        assert_int_equal(sonde__spans_complement(&spans, 0, LENGTH, &idle), 0);
+        for (size_t i = 0; i < idle.count; i++)
+            for (uint64_t at = idle.items[i].from; at < idle.items[i].to; at++) {
+                assert_false(busy[at]);
+                busy[at] = true;
+            }
+        for (int at = 0; at < LENGTH; at++)
+            assert_true(busy[at]);
+        struct sonde__idle whole = sonde__idle_of(&spans, 0, LENGTH);
+        assert_int_equal(sonde__idle_count(&whole), idle.count);
+        sonde_vector_fini(&spans);
+        sonde_vector_fini(&idle);
+    }
+    sonde_vector_fini(&scratch);
+}
+
+static void idle_of_pieces_is_idle_of_the_whole(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 500; round++) {
+        sonde__spans whole = {0}, scratch = {0};
+        struct sonde__idle joined = {0};
+        for (uint64_t i = noise(12); i-- > 0;) {
+            const uint64_t from = noise(990);
+            sonde_vector_push(&whole, (struct sonde__span){from, from + 1 + noise(10)});
+        }
+        sonde__spans_unite(&whole, &scratch);
+        const struct sonde__idle at_once = sonde__idle_of(&whole, 0, 1000);
+        for (uint64_t from = 0, to; from < 1000; from = to) {
+            sonde__spans piece = {0};
+            to = from + 1 + noise(200);
+            to = to < 1000 ? to : 1000;
+            for (size_t i = 0; i < whole.count; i++) {
+                const struct sonde__span s = whole.items[i];
+                if (s.from < to && s.to > from)
+                    sonde_vector_push(&piece, (struct sonde__span){s.from > from ? s.from : from, s.to < to ? s.to : to});
+            }
+            joined = sonde__idle_join(joined, sonde__idle_of(&piece, from, to));
+            sonde_vector_fini(&piece);
+        }
+        assert_int_equal(joined.length, at_once.length);
+        assert_int_equal(sonde__idle_count(&joined), sonde__idle_count(&at_once));
+        assert_int_equal(sonde__idle_longest(&joined), sonde__idle_longest(&at_once));
+        sonde_vector_fini(&whole);
+        sonde_vector_fini(&scratch);
+    }
+}
+
+/* ---- known answers ---------------------------------------------------------------------------- */
+
+struct result {
+    struct sonde_measurement *m;
+    struct sonde_profile *profile;
+    struct sonde_blame blame;
+};
+
+static struct result compute(struct sonde_measurement *m, uint32_t threads, uint64_t window_rows)
+{
+    struct result r = {.m = m};
+    const struct sonde_blame_options options = {.threads = threads, .window_rows = window_rows};
+    assert_int_equal(sonde_profile_build(m, &r.profile, NULL), 0);
+    assert_int_equal(sonde_blame_compute(m, r.profile, &options, &r.blame), 0);
+    return r;
+}
+
+static void finish(struct result *r)
+{
+    sonde_blame_fini(&r->blame);
+    sonde_profile_destroy(r->profile);
+    sonde_measurement_close(r->m);
+}
+
+/* Exclusive blame of all contexts with a name; waiting time, or (false) the rest. */
+static double of(const struct result *r, const struct sonde_blame_scope *scope, const char *name, bool waiting)
+{
+    double sum = 0;
+    for (size_t i = 0; i < scope->entries.count; i++) {
+        const struct sonde_blame_entry *e = &scope->entries.items[i];
+        if (e->node && !strcmp(r->profile->nodes.items[e->node].name, name))
+            sum += waiting ? e->waiting_ns : e->working_ns;
+    }
+    return sum;
+}
+
+static void equal(double a, double b)
+{
+    if (fabs(a - b) > 1e-6)
+        fail_msg("%.9f is not %.9f", a, b);
+}
+
+static void calls_alone(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
+    const uint32_t step = scene_function(s, thread, scene_function(s, thread, 0, "main"), "step");
+    const uint32_t finish_call = scene_api(s, thread, step, "clFinish"), enqueue = scene_api(s, thread, step, "clEnqueueNDRangeKernel");
+    (void)state;
+    scene_op(s, queue, scene_kernel(s, thread, enqueue, "k"), 200, 300, 1);
+    scene_call(s, thread, finish_call, 100, 350, 0);
+    scene_call(s, thread, enqueue, 400, 450, 1);
+    struct result r = compute(scene_open(s), 1, 0);
+    assert_int_equal(r.blame.scopes.count, 2);
+    assert_int_equal(r.blame.rules[SONDE_BLAME_BY_CALLS], 1);
+    for (int i = 0; i < 2; i++) { /* the sum of the processes is that of the only one */
+        const struct sonde_blame_scope *all = &r.blame.scopes.items[i];
+        equal(all->range_ns, 1000);
+        equal(all->idle_ns, 900);
+        assert_int_equal(all->intervals, 2);
+        equal(all->longest_ns, 700);
+        equal(all->nobody_ns, 100 + 550);
+        equal(of(&r, all, "clFinish", true), 100 + 50);
+        equal(of(&r, all, "clFinish", false), 0);
+        equal(of(&r, all, "step", false), 50);
+        equal(of(&r, all, "clEnqueueNDRangeKernel", false), 50);
+        equal(all->waiting_ns, 150);
+        equal(all->working_ns, 100);
+        equal(all->source_ns[SONDE_BLAME_EXACT], 200);
+        equal(all->source_ns[SONDE_BLAME_INFERRED], 50);
+        equal(all->source_ns[SONDE_BLAME_UNCOVERED], 0);
+    }
+    struct sonde_blame_share *tree = sonde_blame_tree(r.profile, &r.blame.scopes.items[0]);
+    for (size_t i = 0; i < r.profile->nodes.count; i++) {
+        const struct sonde_cct_node *node = &r.profile->nodes.items[i];
+        if (!strcmp(node->name, "main") || !strcmp(node->name, "step")) { /* at every depth */
+            equal(tree[i].waiting_ns, 150);
+            equal(tree[i].working_ns, 100);
+        }
+    }
+    free(tree);
+    finish(&r);
+}
+
+/* A call that no name gives away waits when a WAIT row says so. */
+static void a_blocking_copy_waits(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
+    const uint32_t read = scene_api(s, thread, scene_function(s, thread, 0, "main"), "clEnqueueReadBuffer");
+    (void)state;
+    scene_op(s, queue, 0, 200, 300, 1);
+    scene_call(s, thread, read, 100, 200, 0);
+    scene_call(s, thread, read, 300, 400, 0);
+    scene_wait(s, thread, 300);
+    struct sonde_row_wait of_an_operation = {.enter_ns = 100, .waiter = 7};
+    synth_add(scene_build(s), SONDE_TABLE_WAIT, thread, &of_an_operation);
+    struct result r = compute(scene_open(s), 1, 0);
+    equal(of(&r, &r.blame.scopes.items[0], "clEnqueueReadBuffer", true), 100);
+    equal(of(&r, &r.blame.scopes.items[0], "clEnqueueReadBuffer", false), 100);
+    finish(&r);
+}
+
+static void each_of_k_threads_gets_a_kth(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "gpu"));
+    char name[] = "a";
+    (void)state;
+    scene_op(s, queue, 0, 900, 1000, 1);
+    for (uint64_t i = 0; i < 3; i++, name[0]++) { /* [0, 300), [100, 400), [200, 500) */
+        const uint32_t thread = scene_thread(s);
+        scene_call(s, thread, scene_api(s, thread, 0, name), i * 100, 300 + i * 100, 0);
+    }
+    struct result r = compute(scene_open(s), 1, 0);
+    const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
+    equal(of(&r, all, "a", false), 100 + 50 + 100.0 / 3);
+    equal(of(&r, all, "b", false), 50 + 100.0 / 3 + 50);
+    equal(of(&r, all, "c", false), 100.0 / 3 + 50 + 100);
+    equal(all->nobody_ns, 400);
+    equal(all->idle_ns, 900);
+    finish(&r);
+}
+
+static void devices_apart_and_together(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t one = scene_device(s, "one"), two = scene_device(s, "two"), thread = scene_thread(s);
+    (void)state;
+    scene_op(s, scene_queue(s, one), 0, 0, 300, 1);
+    scene_op(s, scene_queue(s, one), 0, 200, 500, 2); /* a second stream of the same device */
+    scene_op(s, scene_queue(s, two), 0, 400, 800, 3);
+    scene_call(s, thread, scene_api(s, thread, 0, "early"), 0, 450, 0);
+    scene_call(s, thread, scene_api(s, thread, 0, "late"), 450, 1000, 0);
+    struct result r = compute(scene_open(s), 1, 0);
+    assert_int_equal(r.blame.scopes.count, 4);
+    const struct sonde_blame_scope *all = sonde_blame_find(&r.blame, 0, SONDE_BLAME_ALL),
+                                   *first = sonde_blame_find(&r.blame, 0, one), *second = sonde_blame_find(&r.blame, 0, two);
+    equal(all->idle_ns, 200);
+    equal(of(&r, all, "late", false), 200);
+    equal(first->idle_ns, 500);
+    equal(of(&r, first, "early", false), 0);
+    equal(of(&r, first, "late", false), 500);
+    equal(second->idle_ns, 600);
+    equal(of(&r, second, "early", false), 400);
+    equal(of(&r, second, "late", false), 200);
+    finish(&r);
+}
+
+static void samples_hold_half_the_way(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
+    const uint32_t step = scene_function(s, thread, 0, "step");
+    (void)state;
+    scene_header(s)->cpu_rate_hz = 10000000; /* every 100 ns */
+    scene_op(s, queue, 0, 2000, 2100, 1);
+    scene_header(s)->stop_ns = 2100;
+    scene_call(s, thread, scene_api(s, thread, step, "clCreateBuffer"), 100, 200, 0);
+    scene_sample(s, thread, scene_function(s, thread, step, "f"), 300, 100);
+    scene_sample(s, thread, scene_function(s, thread, step, "g"), 500, 100);
+    scene_call(s, thread, scene_api(s, thread, step, "clReleaseMemObject"), 900, 1000, 0);
+    struct result r = compute(scene_open(s), 1, 0);
+    const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
+    assert_int_equal(r.blame.rules[SONDE_BLAME_BY_SAMPLES], 1);
+    equal(of(&r, all, "f", false), 400 - 250);
+    equal(of(&r, all, "g", false), 600 - 400); /* until 700, but not active after 600 */
+    equal(of(&r, all, "step", false), 50);
+    equal(all->source_ns[SONDE_BLAME_SAMPLED], 350);
+    equal(all->source_ns[SONDE_BLAME_INFERRED], 50);
+    equal(all->nobody_ns, 100 + 300 + 1000);
+    finish(&r);
+}
+
+static void sleeping_is_not_active(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s), helper = scene_thread(s);
+    const uint32_t step = scene_function(s, thread, 0, "step");
+    (void)state;
+    scene_header(s)->cpu_rate_hz = 1000000;
+    scene_header(s)->cpu_switches = 1;
+    scene_op(s, queue, 0, 900, 1000, 1);
+    scene_call(s, thread, scene_api(s, thread, step, "clFinish"), 100, 200, 0);
+    scene_switch(s, thread, 120, 180, 0);                          /* asleep in a call: it is that call's doing */
+    scene_call(s, thread, scene_api(s, thread, step, "clFlush"), 250, 260, 0);
+    scene_switch(s, thread, 300, 500, 0);                          /* sleeps */
+    scene_switch(s, thread, 600, 650, SONDE_SWITCH_PREEMPTED);     /* would go on */
+    scene_switch(s, thread, 700, 0, 0);                            /* ended */
+    scene_switch(s, helper, 50, 700, 0);                           /* nothing is known of it but that it lived from 50 */
+    scene_switch(s, helper, 800, 0, 0);
+    struct result r = compute(scene_open(s), 1, 0);
+    const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
+    assert_int_equal(r.blame.rules[SONDE_BLAME_BY_SWITCHES], 1);
+    equal(of(&r, all, "clFinish", true), 100);
+    equal(of(&r, all, "clFlush", false), 10);
+    equal(of(&r, all, "step", false), 50 + 40 + 200); /* after the last call what both calls share */
+    equal(all->source_ns[SONDE_BLAME_UNCOVERED], 100);
+    equal(all->nobody_ns, 100 + 200 + 100);
+    equal(all->idle_ns, 900);
+    finish(&r);
+}
+
+/* Threads that share a lane one after the other: a switch that never came back ends where the next one shows up. */
+static void the_next_thread_of_a_lane(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
+    const uint32_t call = scene_api(s, thread, scene_function(s, thread, 0, "work"), "clFlush");
+    (void)state;
+    scene_header(s)->cpu_rate_hz = 1000000;
+    scene_header(s)->cpu_switches = 1;
+    scene_op(s, queue, 0, 900, 1000, 1);
+    scene_call(s, thread, call, 100, 200, 0);
+    scene_switch(s, thread, 200, 0, 0);
+    scene_call(s, thread, call, 400, 500, 0);
+    scene_switch(s, thread, 600, 0, 0);
+    struct sonde_measurement *m = scene_open(s);
+    for (uint64_t rows = 1; rows < 10; rows += 4) {
+        const struct sonde_blame_options options = {.threads = 2, .window_rows = rows};
+        struct result r = {.m = m};
+        assert_int_equal(sonde_profile_build(m, &r.profile, NULL), 0);
+        assert_int_equal(sonde_blame_compute(m, r.profile, &options, &r.blame), 0);
+        const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
+        equal(of(&r, all, "clFlush", false), 200);
+        equal(of(&r, all, "work", false), 100);
+        equal(all->nobody_ns, 100 + 200 + 300);
+        sonde_blame_fini(&r.blame);
+        sonde_profile_destroy(r.profile);
+    }
+    sonde_measurement_close(m);
+}
+
+/* Operations lie on the host's axis; the device's own clock, however far off, must not matter. */
+static void device_clocks_do_not_count(void **state)
+{
+    double blame[2];
+    (void)state;
+    for (int skewed = 0; skewed < 2; skewed++) {
+        struct scene *s = scene_create();
+        const uint32_t device = scene_device(s, "gpu"), queue = scene_queue(s, device), thread = scene_thread(s);
+        struct sonde_row_clock clocks[2] = {{.device = device, .host_ns = 0, .device_ns = 0},
+                                            {.device = device, .host_ns = 1000, .device_ns = 1000}};
+        for (int i = 0; i < 2; i++) {
+            clocks[i].device_ns = skewed ? 700000000000 + clocks[i].device_ns * 3 : clocks[i].device_ns;
+            synth_add(scene_build(s), SONDE_TABLE_CLOCK, 0, &clocks[i]);
+        }
+        scene_op(s, queue, 0, 200, 300, 1);
+        scene_call(s, thread, scene_api(s, thread, 0, "clFinish"), 100, 350, 0);
+        struct result r = compute(scene_open(s), 1, 0);
+        blame[skewed] = of(&r, &r.blame.scopes.items[0], "clFinish", true);
+        finish(&r);
+    }
+    equal(blame[0], 150);
+    equal(blame[1], 150);
+}
+
+static void what_has_no_times_is_not_busy(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t device = scene_device(s, "gpu"), queue = scene_queue(s, device), other = scene_queue(s, scene_device(s, "cpu"));
+    struct sonde_row_op bad = {.start_ns = 1, .end_ns = 999, .enter_ns = 5, .flags = SONDE_OP_BAD_TIME};
+    (void)state;
+    synth_add(scene_build(s), SONDE_TABLE_OP, queue, &bad);
+    synth_add(scene_build(s), SONDE_TABLE_OP, other, &bad);
+    scene_op(s, queue, 0, 200, 300, 1);
+    struct result r = compute(scene_open(s), 1, 0);
+    assert_int_equal(r.blame.untimed, 2);
+    equal(r.blame.scopes.items[0].idle_ns, 900);
+    equal(r.blame.scopes.items[0].nobody_ns, 900);
+    assert_ptr_equal(sonde_blame_find(&r.blame, 0, 2), sonde_blame_find(&r.blame, 0, SONDE_BLAME_ALL)); /* no idle time is claimed */
+    finish(&r);
+}
+
+static void nothing_to_blame(void **state)
+{
+    struct scene *s = scene_create();
+    (void)state;
+    struct result r = compute(scene_open(s), 1, 0);
+    assert_false(r.blame.traced);
+    assert_int_equal(r.blame.scopes.count, 0);
+    finish(&r);
+    s = scene_create();
+    scene_call(s, scene_thread(s), 0, 1, 2, 0);
+    r = compute(scene_open(s), 1, 0); /* a trace without operations */
+    assert_true(r.blame.traced);
+    assert_int_equal(r.blame.scopes.count, 1);
+    equal(r.blame.scopes.items[0].idle_ns, 0);
+    finish(&r);
+}
+
+/* ---- random programs against the definition ------------------------------------------------------ */
+
+enum { THREADS = 5, DEVICES = 3, END = 12000, MOST = 400, PERIOD = 80, DEPTH = 6, PATHS = 60 };
+
+struct event { uint64_t from, to; uint32_t path; bool flag; };
+struct list { struct event items[MOST]; uint32_t count; };
+
+static struct program {
+    enum sonde_blame_rule rule;
+    struct list ops[DEVICES], calls[THREADS], samples[THREADS], switches[THREADS];
+    struct { uint32_t node, parent; bool api, waits; char name[24]; } paths[THREADS][PATHS + 1]; /* [0]: the root */
+    uint64_t alive_from[THREADS];
+} P;
+
+/* Answers: by name (names are unique per thread and path), and the rest. */
+static struct expected {
+    double waiting[THREADS][PATHS + 1], working[THREADS][PATHS + 1], source[SONDE_BLAME_SOURCES], nobody, idle;
+} expected[DEVICES + 1];
+
+static void make_paths(struct scene *s, uint32_t lane, int t)
+{
+    for (uint32_t i = 1; i <= PATHS; i++) {
+        uint32_t parent;
+        do
+            parent = (uint32_t)noise(i); /* a parent that is no call */
+        while (P.paths[t][parent].api);
+        P.paths[t][i].parent = parent;
+        P.paths[t][i].api = i > 3 && noise(2);
+        P.paths[t][i].waits = P.paths[t][i].api && noise(3) == 0;
+        const uint32_t node = P.paths[t][parent].node;
+        if (P.paths[t][i].waits)
+            snprintf(P.paths[t][i].name, sizeof P.paths[t][i].name, "clFinish");
+        else
+            snprintf(P.paths[t][i].name, sizeof P.paths[t][i].name, "f%d_%u", t, i);
+        P.paths[t][i].node = P.paths[t][i].api ? scene_api(s, lane, node, P.paths[t][i].name)
+                                               : scene_function(s, lane, node, P.paths[t][i].name);
+    }
+}
+
+static uint32_t random_path(int t, bool api)
+{
+    uint32_t path;
+    do
+        path = 1 + (uint32_t)noise(PATHS);
+    while (P.paths[t][path].api != api);
+    return path;
+}
+
+/* All times are even, so that half ways are whole numbers; no two samples are at one time, nor one
+ * at the end of a call: what is nearest is then the same for both. */
+static void make_list(struct list *list, uint64_t from, uint64_t gap, uint64_t length)
+{
+    list->count = 0;
+    for (uint64_t at = from; list->count < MOST - 1; list->count++) {
+        struct event *e = &list->items[list->count];
+        at += 4 * noise(noise(10) ? gap : 10 * gap) + (length ? 0 : 4);
+        e->from = at;
+        e->to = at += length ? 4 * noise(noise(10) ? length : 10 * length) : 0;
+        if (at >= END)
+            break;
+    }
+}
+
+static void make_program(struct scene *s)
+{
+    uint32_t queues[DEVICES];
+    for (int d = 0; d < DEVICES; d++) {
+        queues[d] = scene_queue(s, scene_device(s, "gpu"));
+        make_list(&P.ops[d], 0, 40, 30);
+        P.ops[d].items[P.ops[d].count++] = (struct event){.from = END - 2, .to = END}; /* never none */
+        for (uint32_t i = 0; i < P.ops[d].count; i++)
+            scene_op(s, queues[d], 0, P.ops[d].items[i].from, P.ops[d].items[i].to, i);
+    }
+    for (int t = 0; t < THREADS; t++) {
+        const uint32_t lane = scene_thread(s);
+        const uint64_t begin = 4 * noise(END / 8);
+        make_paths(s, lane, t);
+        P.alive_from[t] = UINT64_MAX;
+        P.samples[t].count = P.switches[t].count = P.calls[t].count = 0;
+        if (t != 1) /* one thread makes no calls */
+            make_list(&P.calls[t], begin + 100, 50, 20);
+        for (uint32_t i = 0; i < P.calls[t].count; i++) {
+            struct event *e = &P.calls[t].items[i];
+            e->path = random_path(t, true);
+            e->flag = noise(5) == 0;
+            scene_call(s, lane, P.paths[t][e->path].node, e->from, e->to, 0);
+            if (e->flag)
+                scene_wait(s, lane, e->from);
+        }
+        if (P.rule != SONDE_BLAME_BY_CALLS)
+            make_list(&P.samples[t], begin + 50, 60, 0);
+        for (uint32_t i = 0; i < P.samples[t].count; i++) {
+            struct event *e = &P.samples[t].items[i];
+            e->path = random_path(t, noise(10) == 0);
+            scene_sample(s, lane, P.paths[t][e->path].node, e->from, 1);
+        }
+        if (P.rule == SONDE_BLAME_BY_SWITCHES)
+            make_list(&P.switches[t], begin, 40, 40);
+        for (uint32_t i = 0; i < P.switches[t].count; i++) {
+            struct event *e = &P.switches[t].items[i];
+            e->flag = noise(3) == 0;
+            scene_switch(s, lane, e->from, e->to, e->flag ? SONDE_SWITCH_PREEMPTED : 0);
+        }
+        const struct list *all[] = {&P.calls[t], &P.samples[t], &P.switches[t]};
+        for (int k = 0; k < 3; k++)
+            if (all[k]->count && all[k]->items[0].from < P.alive_from[t])
+                P.alive_from[t] = all[k]->items[0].from;
+    }
+}
+
+static const struct event *at_instant(const struct list *list, uint64_t t)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->items[i].from <= t && t < list->items[i].to)
+            return &list->items[i];
+    return NULL;
+}
+
+static bool is_active(int t, uint64_t at)
+{
+    if (at_instant(&P.calls[t], at))
+        return true;
+    if (P.rule == SONDE_BLAME_BY_CALLS)
+        return P.calls[t].count && P.calls[t].items[0].from <= at && at < P.calls[t].items[P.calls[t].count - 1].to;
+    if (P.rule == SONDE_BLAME_BY_SAMPLES) {
+        for (uint32_t i = 0; i < P.samples[t].count; i++)
+            if (P.samples[t].items[i].from <= at + PERIOD && at < P.samples[t].items[i].from + PERIOD)
+                return true;
+        return false;
+    }
+    const struct event *away = at_instant(&P.switches[t], at);
+    return at >= P.alive_from[t] && (!away || away->flag);
+}
+
+static uint32_t caller(int t, uint32_t path)
+{
+    return P.paths[t][path].api ? P.paths[t][path].parent : path;
+}
+
+static uint32_t shared(int t, uint32_t a, uint32_t b)
+{
+    while (a != b)
+        if (a > b)
+            a = P.paths[t][a].parent;
+        else
+            b = P.paths[t][b].parent;
+    return a;
+}
+
+/* Context of a thread that is active just after `at`: the definition, word by word. */
+static uint32_t context(int t, uint64_t at, enum sonde_blame_source *source, bool *waiting)
+{
+    const struct list *calls = &P.calls[t], *samples = &P.samples[t];
+    const struct event *in = at_instant(calls, at), *before = NULL, *after = NULL, *nearest = NULL;
+    uint32_t path = 0;
+    *waiting = false;
+    *source = SONDE_BLAME_EXACT;
+    if (in) {
+        *waiting = in->flag || P.paths[t][in->path].waits;
+        return in->path;
+    }
+    for (uint32_t i = 0; i < calls->count; i++) {
+        before = calls->items[i].to <= at ? &calls->items[i] : before;
+        after = !after && calls->items[i].from > at ? &calls->items[i] : after;
+    }
+    double distance = 2 * PERIOD;
+    if (before && at + 0.5 - (double)before->to < distance)
+        distance = at + 0.5 - (double)before->to;
+    if (after && (double)after->from - (at + 0.5) < distance)
+        distance = (double)after->from - (at + 0.5);
+    for (uint32_t i = 0; i < samples->count; i++) {
+        const double far = fabs((double)samples->items[i].from - (at + 0.5));
+        if (far < distance && (!before || samples->items[i].from >= before->to) && (!after || samples->items[i].from <= after->from))
+            distance = far, nearest = &samples->items[i];
+    }
+    *source = SONDE_BLAME_SAMPLED;
+    if (nearest) {
+        *waiting = P.paths[t][nearest->path].waits;
+        return nearest->path;
+    }
+    if (before && after) {
+        path = shared(t, caller(t, before->path), caller(t, after->path));
+    } else {
+        bool any = false;
+        for (int k = 0; k < 2; k++)
+            for (uint32_t i = 0; i < (k ? samples : calls)->count; i++) {
+                const uint32_t one = caller(t, (k ? samples : calls)->items[i].path);
+                path = any ? shared(t, path, one) : one;
+                any = true;
+            }
+    }
+    *source = path ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED;
+    return path;
+}
+
+static void expect_instant(uint64_t at)
+{
+    bool busy[DEVICES + 1] = {false}, active[THREADS];
+    int k = 0;
+    for (int d = 0; d < DEVICES; d++)
+        busy[0] |= busy[d + 1] = at_instant(&P.ops[d], at) != NULL;
+    for (int t = 0; t < THREADS; t++)
+        k += active[t] = is_active(t, at);
+    for (int d = 0; d <= DEVICES; d++) {
+        expected[d].idle += !busy[d];
+        expected[d].nobody += !busy[d] && !k;
+    }
+    for (int t = 0; t < THREADS; t++) {
+        enum sonde_blame_source source;
+        bool waiting;
+        if (!active[t])
+            continue;
+        const uint32_t path = context(t, at, &source, &waiting);
+        for (int d = 0; d <= DEVICES; d++) {
+            if (busy[d])
+                continue;
+            (waiting ? expected[d].waiting : expected[d].working)[t][path] += 1.0 / k;
+            expected[d].source[source] += 1.0 / k;
+        }
+    }
+}
+
+/* Sums by name: paths of one name (all that wait have the same) count together. */
+static void check_scope(const struct result *r, const struct sonde_blame_scope *scope, const struct expected *e)
+{
+    double waiting = 0, working = 0;
+    equal(scope->idle_ns, e->idle);
+    equal(scope->nobody_ns, e->nobody);
+    for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
+        equal(scope->source_ns[i], e->source[i]);
+    for (int t = 0; t < THREADS; t++)
+        for (uint32_t i = 1; i <= PATHS; i++) {
+            waiting += P.paths[t][i].waits ? e->waiting[t][i] : 0;
+            working += P.paths[t][i].waits ? e->working[t][i] : 0;
+            if (P.paths[t][i].waits)
+                continue;
+            equal(of(r, scope, P.paths[t][i].name, true), e->waiting[t][i]);
+            equal(of(r, scope, P.paths[t][i].name, false), e->working[t][i]);
+        }
+    equal(of(r, scope, "clFinish", true), waiting);
+    equal(of(r, scope, "clFinish", false), working);
+}
+
+static void check_same(const struct sonde_blame *a, const struct sonde_blame *b)
+{
+    assert_int_equal(a->scopes.count, b->scopes.count);
+    for (size_t i = 0; i < a->scopes.count; i++) {
+        const struct sonde_blame_scope *x = &a->scopes.items[i], *y = &b->scopes.items[i];
+        assert_int_equal(x->intervals, y->intervals);
+        assert_true(x->longest_ns == y->longest_ns && x->nobody_ns == y->nobody_ns);
+        assert_int_equal(x->entries.count, y->entries.count);
+        assert_memory_equal(x->entries.items, y->entries.items, x->entries.count * sizeof *x->entries.items);
+    }
+}
+
+static void random_programs(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 24; round++) {
+        struct scene *s = scene_create();
+        memset(&P, 0, sizeof P);
+        P.rule = (enum sonde_blame_rule)(round % SONDE_BLAME_RULES);
+        scene_header(s)->stop_ns = END;
+        scene_header(s)->cpu_rate_hz = P.rule == SONDE_BLAME_BY_CALLS ? 0 : 1000000000 / PERIOD;
+        scene_header(s)->cpu_switches = P.rule == SONDE_BLAME_BY_SWITCHES;
+        make_program(s);
+        memset(expected, 0, sizeof expected);
+        for (uint64_t at = 0; at < END; at++)
+            expect_instant(at);
+        struct result r = compute(scene_open(s), 1, 0);
+        assert_int_equal(r.blame.scopes.count, 2 + DEVICES);
+        check_scope(&r, &r.blame.scopes.items[0], &expected[0]);
+        check_scope(&r, &r.blame.scopes.items[1], &expected[0]);
+        for (uint32_t d = 1; d <= DEVICES; d++)
+            check_scope(&r, sonde_blame_find(&r.blame, 0, d), &expected[d]);
+        static const struct { uint32_t threads; uint64_t rows; } cuts[] = {{1, 500}, {1, 20}, {3, 500}, {4, 50}, {7, 5}, {2, 1}};
+        for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) { /* to the last bit */
+            const struct sonde_blame_options options = {.threads = cuts[i].threads, .window_rows = cuts[i].rows};
+            struct sonde_blame other = {0};
+            assert_int_equal(sonde_blame_compute(r.m, r.profile, &options, &other), 0);
+            check_same(&r.blame, &other);
+            sonde_blame_fini(&other);
+        }
+        finish(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unions_against_a_bitmap),
+        cmocka_unit_test(idle_of_pieces_is_idle_of_the_whole),
+        cmocka_unit_test(calls_alone),
+        cmocka_unit_test(a_blocking_copy_waits),
+        cmocka_unit_test(each_of_k_threads_gets_a_kth),
+        cmocka_unit_test(devices_apart_and_together),
+        cmocka_unit_test(samples_hold_half_the_way),
+        cmocka_unit_test(sleeping_is_not_active),
+        cmocka_unit_test(the_next_thread_of_a_lane),
+        cmocka_unit_test(device_clocks_do_not_count),
+        cmocka_unit_test(what_has_no_times_is_not_busy),
+        cmocka_unit_test(nothing_to_blame),
+        cmocka_unit_test(random_programs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
