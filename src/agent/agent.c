@@ -165,6 +165,8 @@ void sonde__agent_settle(enum sonde_flush how)
     }
     if (!sonde__lock_within(&a->monitor_lock, 2000))
         return;
+    if (how == SONDE_FLUSH_CLOSE)
+        sonde__sample_stop();
     bool all = settled() || (how != SONDE_FLUSH_STORE && !a->finished && settles_within_bound());
     if (how != SONDE_FLUSH_STORE) {
         sonde__monitor_account(); /* in case the runtime does not come back from the next */
@@ -236,6 +238,7 @@ static void in_child(void)
     sonde__match_forget();
     sonde__busy_forget();
     sonde__ranges_forget();
+    sonde__sample_forget();
     for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
         if (sonde_backends[i]->forked)
             sonde_backends[i]->forked();
@@ -294,6 +297,7 @@ static void folded_nodes(void)
         row[1 + k] = (struct sonde_row_node){(uint32_t)s->first, sonde__frame_of_op(k, 0)};
         sonde__agent.folded_node[k] = (uint32_t)s->first + 1 + k;
     }
+    sonde__agent.folded_sample = (uint32_t)s->first;
     __atomic_store_n(&s->used, 1 + SONDE_OP_KIND_COUNT, __ATOMIC_RELEASE);
 }
 
@@ -325,10 +329,16 @@ void sonde__agent_runtime_is_there(void)
     at_quick_exit(at_exit);
 }
 
+struct sonde_shared *sonde__agent_shared(void)
+{
+    return shared;
+}
+
 static void connect_preload(void)
 {
     if (!shared)
         return;
+    atomic_store(&shared->release_signal, sonde__sample_release);
     atomic_store(&shared->at_exit, at_exit);
     atomic_store(&shared->before_exit, before_exit);
     atomic_store(&shared->before_exec, before_exec);
@@ -373,6 +383,8 @@ static const char *start(void)
     if (err)
         return err == SONDE_EBUSY ? SONDE_MONITOR_LATE : sonde_error_text(err);
     folded_nodes();
+    /* Each may have a profile row, too: an eighth of the room for all. */
+    a->sampled_nodes_max = (uint32_t)(a->mapped_bytes / 8 / (sizeof(struct sonde_row_profile) + sizeof(struct sonde_row_node)));
     sonde__profile_reserve();
     connect_preload();
     return NULL;

@@ -36,6 +36,7 @@
 #include "pool.h"
 #include "python.h"
 #include "unwind.h"
+#include "unwind_trails.h"
 
 #define SONDE_THREADS_MAX 16384
 #define SONDE_LANES_MAX   32768
@@ -109,11 +110,30 @@ struct sonde_ranges {
     uintptr_t link_within;
 };
 
+/* Samples of one thread (sample.c): a ring that its signal handler fills. */
+#define SONDE_SAMPLES_MAX 256u
+struct sonde_sample {
+    uint64_t time_ns, cpu_ns;
+    uint32_t node, flags;
+};
+struct sonde_samples {
+    _Atomic uint32_t written, taken; /* taken: monitor's */
+    uint64_t cpu_ns;                 /* the thread's CPU time at its last sample */
+    uint64_t waits_since_ns;         /* when sample_waits was set last */
+    struct { _Atomic uint64_t taken, deferred, lost, ticks; } count; /* as struct sonde_counts */
+};
+
+enum { SONDE_BUSY = 1, SONDE_BUSY_CALL = 2 }; /* in a hooked call, the runtime's part included */
 struct sonde_thread {
     uint32_t slot;            /* 1 .. */
-    uint32_t lane;            /* thread lane */
+    uint32_t lane;            /* thread lane; 0: it gets one with its first sample or hook */
     volatile uint32_t busy;   /* inside a hook: a signal handler must not enter again */
+    volatile uint32_t sample_waits; /* a sample came within the hooked call, which will take it */
     uint32_t next_free;
+    bool     adopted;         /* its thread has a pthread key's destructor for it */
+    int      tid;             /* of its thread; 0: none. Under thread_lock */
+    uint32_t last_lane;       /* of its threads before */
+    struct sonde_samples samples;
     uint64_t sequence;        /* of operations; low bits of the correlation */
     struct sonde_channel channel; /* of struct sonde_event */
     struct sonde_channel found;   /* of struct sonde_activity: this thread's place in the multiplexer */
@@ -128,6 +148,7 @@ struct sonde_thread {
     bool     resumable;           /* token_before[], python_before[] and known_python[] are of the last walk */
     uint32_t known_pythons;       /* of known_python[] */
     struct sonde_paths paths;
+    struct sonde_trails trails;   /* of `stack`, once the thread has made some calls */
     struct { uint32_t frame, name, before; uintptr_t within; } known_link; /* in token[], before this native frame */
     uint32_t check_countdown;
     uint32_t last_op_key_kind, last_op_key_name, last_op_frame;
@@ -145,6 +166,7 @@ struct sonde_thread {
     uint16_t token_before[SONDE_STACK_MAX + 1], python_before[SONDE_STACK_MAX + 1]; /* each native frame */
     struct { uint64_t key; uintptr_t place; } known_python[SONDE_PYTHON_MAX]; /* outermost first */
     struct sonde_open_range open[SONDE_RANGES_MAX];
+    struct sonde_sample sample[SONDE_SAMPLES_MAX];
     /* Of the last context or opened range, without ranges: frame ids, and what
      * tells functions apart: the pc, or a code object's address and CODE_PYTHON. */
     uint32_t range_stack[SONDE_PATH_MAX];
@@ -214,12 +236,15 @@ struct sonde_agent {
 
     struct sonde_segment *node_segment; /* where the next run of node ids comes from; table_lock */
     uint32_t folded_node[SONDE_OP_KIND_COUNT]; /* contexts that found no room */
+    uint32_t folded_sample;        /* samples that found no room in the profile */
     uint8_t  device_backend[256];  /* index in sonde_backends, by device id; table_lock */
     uint64_t unmatched, calls_dropped; /* monitor's */
     uint64_t seen_by_report;       /* operations that only the runtime's report told of; harvester's */
     uint64_t unmatched_by_key;     /* submissions without report, or the reverse; harvester's */
     uint64_t now_ns;               /* when this turn began; harvester's */
     uint64_t range_since_ns;       /* when the range of recording began last */
+    _Atomic uint32_t sampled_nodes; /* nodes that samples made */
+    uint32_t sampled_nodes_max;
     uint64_t profile_folded;       /* monitor's: operations counted there for want of a profile row */
     size_t   mapped_bytes;         /* of the live mapping; the pool's limit may shrink */
     uint64_t ticks0, ns0;          /* for converting ticks to ns */
@@ -240,18 +265,34 @@ enum sonde_flush {
     SONDE_FLUSH_STORE  = 3, /* store what has finished; wait for nothing */
     SONDE_FLUSH_FINISH = 1, /* main returned or exit was called: wait for work under way, stay open */
     SONDE_FLUSH_CLOSE  = 2, /* the last moment at which the runtime may be asked */
+    SONDE_FLUSH_SIGNAL = 4, /* no flush: give the samples' signal back to the program */
 };
 void sonde__agent_flush(enum sonde_flush how);  /* waits for the monitor, within a bound */
 void sonde__agent_settle(enum sonde_flush how); /* the monitor's part of it */
+struct sonde_shared *sonde__agent_shared(void); /* with the preload library; NULL: it is not there */
 void sonde__agent_late(void);                   /* after it: count what came too late. Any thread */
+
+/* In or out of a hook, as the thread's own signal handler sees it. */
+static inline void sonde__busy(struct sonde_thread *t, uint32_t busy)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    t->busy = busy;
+    atomic_signal_fence(memory_order_seq_cst);
+}
 
 /* thread.c */
 struct sonde_thread *sonde__thread_enter(void); /* slot of the calling thread; NULL: no room */
+/* Monitor's: a slot for a thread that calls no hook, and the end of one. NULL: no room to spare. */
+struct sonde_thread *sonde__thread_for_samples(bool wanted);
+void sonde__thread_lane(struct sonde_thread *t, int tid, const char *name, uint64_t start_ns); /* if it has none */
+void sonde__thread_vanished(struct sonde_thread *t);
 void sonde__thread_forget_all(void);
 
 /* table.c and frame.c: names, frames and the rest of the append-only tables */
 int      sonde__tables_init(void);
 uint32_t sonde__frame_of_pc(uintptr_t pc);     /* lock-free once known; SONDE_FRAME_ID_* */
+uint32_t sonde__frame_of_place(uintptr_t pc);  /* in a sample's handler: an interrupted place; 0: not now, or no room */
+void     sonde__frames_look(void);             /* monitor's: modules that samples met first */
 uint32_t sonde__frame_of_python(const struct sonde_pyframe *f);
 uint64_t sonde__frame_python_key(const struct sonde_pyframe *f); /* equal keys: one frame */
 uint32_t sonde__frame_of_api(uint32_t api);
@@ -280,6 +321,9 @@ uint32_t sonde__context(struct sonde_thread *t, uint32_t api); /* API node of th
 void     sonde__context_stack(struct sonde_thread *t); /* brings range_stack up to date with the caller's stack */
 uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name);
 
+/* In a sample's handler: node of the interrupted place. 0, or sonde__handler.missed: none this time. */
+uint32_t sonde__context_sample(struct sonde_thread *t, const struct sonde_place *at);
+
 struct sonde_thread *sonde__context_of_reports(void); /* where the monitor makes nodes; NULL: no room */
 /* The operation's leaf below `parent`, prepared in `origin` (0 none). Under harvest_lock. */
 uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_kind kind, uint32_t name);
@@ -301,6 +345,22 @@ void sonde__ranges_last(void);                            /* those that are open
 void sonde__ranges_of_ended(struct sonde_thread *t);       /* in a thread that ends: what it has left open */
 void sonde__ranges_forget(void);                          /* in a forked child */
 
+/* sample.c: the CPU side. All but what is said otherwise is the monitor's */
+void sonde__sample_turn(uint64_t now);                     /* threads that came and went; under monitor_lock */
+void sonde__sample_drain(struct sonde_thread *t);          /* under monitor_lock */
+void sonde__sample_lane(struct sonde_thread *t);           /* it has something for one */
+void sonde__sample_account(struct sonde_live_header *header);
+void sonde__sample_stop(void);                             /* no more signals come; under monitor_lock */
+void sonde__sample_give_up(void);                          /* the same, because the program wants the signal */
+void sonde__sample_release(void);                          /* a program's thread: have the monitor do that */
+void sonde__sample_forget(void);                           /* in a forked child */
+void sonde__sample_mine(void);                             /* any thread: the calling one is not the program's */
+void sonde__sample_deferred(struct sonde_thread *t, uint32_t node); /* call.c: the call that a sample waits for ends */
+/* Under thread_lock, for the calling thread: the slot that was made for it, or NULL; it has this one from now on. */
+struct sonde_thread *sonde__sample_slot(void);
+void sonde__sample_enter(struct sonde_thread *t);
+bool sonde__sample_leave(struct sonde_thread *t);          /* false: the slot holds samples, the monitor will free it */
+
 /* harvest.c */
 size_t sonde__harvest(struct sonde_thread *finder); /* finder NULL: the monitor itself. Under harvest_lock */
 void   sonde__harvest_abandon(void);                /* count what never finished. Under both locks */
@@ -316,12 +376,16 @@ void sonde__monitor_account(void);                        /* header and ledger; 
 void sonde__monitor_clocks(void);                         /* pairs of all devices; asks the runtime */
 bool sonde__monitor_make_room(void);                      /* more segments; false elsewhere, or when there is no room */
 bool sonde__monitor_flush(enum sonde_flush how, unsigned bound_ms);
+uint64_t sonde__monitor_cpu_ns(void);                     /* of all our threads, a moment ago */
+double sonde__monitor_ns_per_tick(void);
+void sonde__monitor_wake(void);                           /* a turn soon; any thread, and a sample's handler */
 
 /* profile.c (monitor's) */
 int  sonde__profile_init(void);
 void sonde__profile_reserve(void);
 void sonde__profile_call(const struct sonde_event *e);
 void sonde__profile_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags);
+void sonde__profile_sample(uint32_t lane, const struct sonde_sample *s);
 
 /* busy.c (monitor's): union of intervals */
 void sonde__busy_add(uint32_t device, enum sonde_op_kind kind, uint64_t start_ns, uint64_t end_ns);
@@ -347,6 +411,7 @@ int  sonde__files_open(void);      /* private descriptors, process directory, li
 int  sonde__files_grow(uint64_t live_bytes); /* make room in live.sonde that is really on disk */
 int  sonde__files_append(const void *bytes, size_t size); /* to data.sonde; any of our threads */
 uint64_t sonde__files_written(void);
+bool     sonde__files_shared(void); /* the descriptor table is the program's */
 
 /* ticks: the cycle counter, for own cost only; never a time in a record */
 static inline uint64_t sonde__ticks(void)

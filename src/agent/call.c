@@ -57,7 +57,7 @@ bool sonde_call_begin(struct sonde_call *call, uint32_t api)
         sonde__count(&t->count.dropped[SONDE_DROP_REENTRANT], 1);
         return false;
     }
-    t->busy = 1;
+    sonde__busy(t, SONDE_BUSY_CALL);
     call->thread = t;
     call->api = api;
     call->submitted = false;
@@ -168,13 +168,13 @@ enum sonde_over sonde_submit_over(const struct sonde_submit *submit)
         return SONDE_OVER_NO_CALL;
     if (t->busy || !t->last_call.submitted)
         return SONDE_OVER_NOTHING;
-    t->busy = 1;
+    sonde__busy(t, SONDE_BUSY);
     struct sonde_call call = {.thread = t, .enter_ns = t->last_call.enter_ns, .leave_ns = t->last_call.leave_ns,
                               .node = t->last_context, .submitted = true};
     submit_op(&call, &(struct sonde_submit){.kind = submit->kind, .lane = submit->lane, .name = submit->name,
                                             .work = submit->work, .object = submit->object, .bytes = submit->bytes},
               t->last_call.key);
-    t->busy = 0;
+    sonde__busy(t, 0);
     sonde__count(&t->count.hook_ticks, sonde__ticks() - ticks);
     return SONDE_OVER_DONE;
 }
@@ -199,6 +199,8 @@ void sonde_call_end(struct sonde_call *call)
     t->last_call.submitted = call->submitted;
     sonde__count(&t->count.calls, 1);
     sonde__count(&t->count.call_ns, call->leave_ns - call->enter_ns);
-    t->busy = 0;
+    if (__builtin_expect(t->sample_waits, 0))
+        sonde__sample_deferred(t, call->node);
+    sonde__busy(t, 0);
     sonde__count(&t->count.hook_ticks, sonde__ticks() - call->tsc);
 }

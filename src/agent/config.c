@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SONDE_CPU_HZ_MAX 10000u
+
 static uint64_t number(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
@@ -29,6 +31,8 @@ bool sonde__config_read(struct sonde_config *config)
     config->max_bytes = number("SONDE_MAX_SIZE", 0);
     config->delay_ms = number("SONDE_DELAY_MS", 0);
     config->duration_ms = number("SONDE_DURATION_MS", 0);
+    const uint64_t cpu_hz = number("SONDE_CPU", 0);
+    config->cpu_hz = cpu_hz < SONDE_CPU_HZ_MAX ? (uint32_t)cpu_hz : SONDE_CPU_HZ_MAX;
     config->streams_per_thread = (uint32_t)number("SONDE_STREAMS_PER_THREAD", 256);
     config->rank = sonde_rank_read();
     if (config->streams_per_thread == 0)

@@ -17,6 +17,7 @@
 
 #define NODE_RUN      64   /* node ids a thread takes at once */
 #define CHECK_EVERY 4096   /* unwinds between two that are checked in full */
+#define TRAILS_AFTER  64   /* calls before a thread gets memory for trails: most threads make few */
 #define CODE_PYTHON (1ull << 63) /* in range_code: of a code object, not a pc */
 
 static void (*_Atomic watch_calls)(uint32_t context);
@@ -26,7 +27,8 @@ static bool node_run(struct sonde_thread *t)
 {
     struct sonde_agent *a = &sonde__agent;
     const uint32_t room = SONDE_SEGMENT_ROOM / sizeof(struct sonde_row_node) / NODE_RUN * NODE_RUN;
-    sonde__lock(&a->table_lock);
+    if (!sonde__lock_or_miss(&a->table_lock))
+        return false;
     struct sonde_segment *s = a->node_segment;
     if (!s || s->used >= room)
         s = sonde__pool_get(&a->pool, SONDE_TABLE_NODE, 0, 0, sizeof(struct sonde_row_node));
@@ -47,6 +49,21 @@ static struct sonde_row_node *node_row(uint32_t id)
     return (struct sonde_row_node *)(segment + SONDE_SEGMENT_HEADER) + (id & ((1u << SONDE_NODE_SHIFT) - 1));
 }
 
+/* May a sample make a node? What samples take of the memory that new contexts
+ * are made in is bounded. */
+static bool sampled_node(struct sonde_thread *t)
+{
+    struct sonde_agent *a = &sonde__agent;
+    if (sonde__handler.missed)
+        return false;
+    if (atomic_load_explicit(&a->sampled_nodes, memory_order_relaxed) >= 2 * a->sampled_nodes_max) {
+        sonde__count(&t->count.folded, 1);
+        return false;
+    }
+    atomic_fetch_add_explicit(&a->sampled_nodes, 1, memory_order_relaxed);
+    return true;
+}
+
 /* Child of `parent` for `frame`; the parent itself when there is no room, or
  * when the frame is one of ours in the middle (the preload library calls main). */
 static uint32_t child(struct sonde_thread *t, uint32_t parent, uint32_t frame)
@@ -57,6 +74,8 @@ static uint32_t child(struct sonde_thread *t, uint32_t parent, uint32_t frame)
     uint32_t *known = sonde__map_find(&t->children, key);
     if (__builtin_expect(known != NULL, 1))
         return *known;
+    if (__builtin_expect(sonde__handler.on, 0) && !sampled_node(t))
+        return parent;
     if (!frame || (t->node_next == t->node_end && !node_run(t)) ||
         !sonde__map_add(&t->children, &sonde__agent.heap, key, t->node_next)) {
         sonde__count(&t->count.folded, 1);
@@ -562,9 +581,133 @@ static uint32_t context_of_walk(struct sonde_thread *t, uint32_t api)
     return unusual_context(t, api, python, same);
 }
 
+/* ---- samples ----------------------------------------------------------------- */
+
+#define TOKEN_EXACT (1ull << 61) /* with the interrupted place, which is no return address */
+
+/* While there are many different places, each counts by itself; then its function does. */
+static uint32_t frame_of_place(uintptr_t pc)
+{
+    const struct sonde_agent *a = &sonde__agent;
+    if (atomic_load_explicit(&a->sampled_nodes, memory_order_relaxed) >= a->sampled_nodes_max) {
+        uintptr_t start = sonde__unwind_function_start(pc);
+        pc = start ? start : pc;
+    }
+    return sonde__frame_of_place(pc);
+}
+
+static uint32_t frame_of_token(struct sonde_thread *t, uint64_t token, uint32_t *k, uint32_t count)
+{
+    if (token == TOKEN_PYTHON) {
+        ++*k;
+        return SONDE_FRAME_ID_EVAL;
+    }
+    if (token & TOKEN_PYTHON)
+        return sonde__frame_of_python(&t->python[count - 1 - (*k)++]);
+    if (token & TOKEN_FRAME)
+        return (uint32_t)token;
+    return token & TOKEN_EXACT ? frame_of_place((uintptr_t)(token & ~TOKEN_EXACT)) : sonde__frame_of_pc((uintptr_t)token);
+}
+
+/* As usual_context, without an API call and without paths: samples differ too much. */
+static uint32_t usual_sample(struct sonde_thread *t, uint32_t count)
+{
+    native_same(t);
+    t->resumable = false;
+    python_same(t, count);
+    first_linked(t, 0);
+    uint32_t end = make_tokens(t, 0, count), node = 0, k = 0, n = t->token_before[t->stack.count - 1];
+    while (n < end && t->token[n] != t->stack.pc[0]) /* it is not there when it is the interpreter's loop */
+        n++;
+    if (n < end)
+        t->token[n] |= TOKEN_EXACT;
+    for (n = 0; n < end; n++) {
+        uint32_t frame = frame_of_token(t, t->token[n], &k, count);
+        if (frame && frame != SONDE_FRAME_ID_EVAL)
+            node = child(t, node, frame);
+        if (!frame || sonde__handler.missed)
+            return node; /* the nearest that is known */
+        t->node[n] = node;
+    }
+    t->resumable = true;
+    t->path_length = 0;
+    return node;
+}
+
+/* All frames first: when one cannot be had, nothing of the ranges has moved. */
+static uint32_t unusual_sample(struct sonde_thread *t, int python)
+{
+    struct sonde_stack *s = &t->stack;
+    uint32_t n = s->count;
+    for (uint32_t d = native_same(t); d < n && !sonde__handler.missed; d++)
+        t->native[d] = d + 1 < n ? sonde__frame_of_pc(s->pc[n - 1 - d]) : frame_of_place(s->pc[0]);
+    for (int i = 0; i < python && !sonde__handler.missed; i++)
+        if (t->python[i].code)
+            sonde__frame_of_python(&t->python[i]);
+    if (sonde__handler.missed)
+        return 0;
+    t->native_length = n;
+    t->resumable = false;
+    t->path_length = merged_path(t, usable_length(t), python, false);
+    return t->path_length ? t->node[t->path_length - 1] : 0;
+}
+
+static void check_sample(struct sonde_thread *t, const struct sonde_place *at)
+{
+    const struct sonde_stack *a = &t->stack, *b = t->check;
+    if (!b)
+        return; /* until a hook has made it */
+    sonde__unwind_interrupted(t->check, at, false);
+    bool equal = a->count == b->count && a->end == b->end &&
+                 !memcmp(a->pc, b->pc, a->count * sizeof *a->pc) && !memcmp(a->cfa, b->cfa, a->count * sizeof *a->cfa);
+    sonde__count(&t->count.unwind_checked, 1);
+    sonde__count(&t->count.unwind_mismatched, !equal);
+}
+
+uint32_t sonde__context_sample(struct sonde_thread *t, const struct sonde_place *at)
+{
+    sonde__unwind_interrupted(&t->stack, at, true);
+    count_walk(t);
+    if (__builtin_expect(sonde__agent.config.check, 0))
+        check_sample(t, at);
+    struct sonde__python_care care = {.torn = false};
+    sonde__python_care = &care;
+    int python = sonde__python_attached() ? sonde__python_walk_interrupted(t->python, SONDE_PYTHON_MAX) : 0;
+    uint32_t node = 0;
+    if (python < 0)
+        care.torn = true;
+    else if (!open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST &&
+             (python == 0 || t->python[python - 1].stack))
+        node = usual_sample(t, (uint32_t)python);
+    else
+        node = unusual_sample(t, python);
+    sonde__python_care = NULL;
+    sonde__handler.missed |= care.torn;
+    if (sonde__handler.missed) { /* what is kept of this walk is not whole */
+        t->native_length = t->path_length = 0;
+        t->resumable = false;
+    }
+    return node;
+}
+
+static void *trails_block(void)
+{
+    return sonde__heap_get_spare(&sonde__agent.heap);
+}
+
+static __attribute__((noinline)) void begin_trails(struct sonde_thread *t)
+{
+    if (atomic_load_explicit(&t->count.unwinds, memory_order_relaxed) < TRAILS_AFTER)
+        return;
+    t->trails.more = trails_block;
+    t->stack.trails = &t->trails;
+}
+
 uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
 {
     struct sonde_stack *s = &t->stack;
+    if (__builtin_expect(!s->trails, 0))
+        begin_trails(t);
     sonde__unwind(s);
     count_walk(t);
     uint32_t node = context_of_walk(t, api);

@@ -261,6 +261,11 @@ int sonde_blob(const char *name, const void *bytes, size_t size)
     return err;
 }
 
+bool sonde__files_shared(void)
+{
+    return F.shared_table;
+}
+
 uint64_t sonde__files_written(void)
 {
     return atomic_load(&F.data_bytes);

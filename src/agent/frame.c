@@ -2,6 +2,10 @@
  *
  * Adding takes table_lock; finding a frame that is known takes none: there are
  * small lossy caches for that (pair.h).
+ *
+ * In a sample's handler the lock is only tried, and nothing is looked up that
+ * takes the loader's: a frame in a module that is not known yet is asked for
+ * (sonde__frames_look, by the monitor), and the sample is missed.
  */
 #include "agent.h"
 
@@ -19,12 +23,18 @@
 #include "table.h"
 
 #define SONDE_API_MAX 4096u
+#define MODULES_LOOKED 8192u
+#define KEY_MODULE 0x5bf0a8b1457695c1ull /* in F.pc: of a module's start */
+#define KEY_EXACT  0x2545f4914f6cdd1dull /* of an interrupted place, not a return address */
+#define SKIP_BIT   (1ull << 32)          /* in a module's value: is_runtime_loader */
 
 static struct {
     struct pairs pc, python;
     _Atomic uint32_t api[SONDE_BACKENDS_MAX][SONDE_API_MAX];
     _Atomic uint32_t kind[8];
     uintptr_t looked_at;      /* start of the module that was last searched for an interpreter */
+    uint64_t looked[MODULES_LOOKED / 64]; /* bit per module id: it was searched */
+    _Atomic uintptr_t wanted[32];         /* pcs in modules that samples met first */
 } F;
 
 int sonde__frames_init(uint32_t entries)
@@ -76,7 +86,14 @@ static bool is_runtime_loader(const char *path)
 
 static char executable_path[4096];
 
-static uint32_t module_of(const struct dl_find_object *o, bool *skip)
+/* All bits of the generation count: it never comes round, and two pairs of
+ * (address, generation) with one key are as likely as two equal hashes. */
+static uint64_t pc_key(uintptr_t pc)
+{
+    return (uint64_t)pc ^ sonde__unwind_generation() * 0x9e3779b97f4a7c15ull;
+}
+
+static uint32_t module_row(const struct dl_find_object *o, bool *skip)
 {
     uintptr_t start = (uintptr_t)o->dlfo_map_start, end = (uintptr_t)o->dlfo_map_end;
     const struct link_map *map = o->dlfo_link_map;
@@ -102,6 +119,35 @@ static uint32_t module_of(const struct dl_find_object *o, bool *skip)
     return id;
 }
 
+static uint32_t module_of(const struct dl_find_object *o, bool *skip)
+{
+    uint64_t key = pc_key((uintptr_t)o->dlfo_map_start) ^ KEY_MODULE;
+    uint32_t id = module_row(o, skip);
+    if (id)
+        pair_put(F.pc, key, id | (*skip ? SKIP_BIT : 0));
+    return id;
+}
+
+/* For a handler. Its headers and its link_map are not looked at there: false
+ * when it is not known yet, and then it is asked for. */
+static bool module_known(const struct dl_find_object *o, uintptr_t pc, uint32_t *id, bool *skip)
+{
+    uint64_t found;
+    if (pair_find(F.pc, pc_key((uintptr_t)o->dlfo_map_start) ^ KEY_MODULE, &found)) {
+        *id = (uint32_t)found;
+        *skip = found & SKIP_BIT;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof F.wanted / sizeof *F.wanted; i++) {
+        uintptr_t none = 0;
+        if (atomic_load_explicit(&F.wanted[i], memory_order_relaxed) == pc ||
+            atomic_compare_exchange_strong(&F.wanted[i], &none, pc))
+            break;
+    }
+    sonde__handler.missed = true;
+    return false;
+}
+
 /* ---- frames ----------------------------------------------------------------------- */
 
 static uint32_t frame_add(struct sonde_row_frame row)
@@ -115,30 +161,44 @@ static uint32_t frame_add(struct sonde_row_frame row)
     return id;
 }
 
-/* All bits of the generation count: it never comes round, and two pairs of
- * (address, generation) with one key are as likely as two equal hashes. */
-static uint64_t pc_key(uintptr_t pc)
+/* Code of no module: its page. Samples meet many places of it. */
+static uint32_t unknown_page(uintptr_t page)
 {
-    return (uint64_t)pc ^ sonde__unwind_generation() * 0x9e3779b97f4a7c15ull;
+    uint64_t id, key = pc_key(page) ^ KEY_EXACT;
+    if (pair_find(F.pc, key, &id))
+        return (uint32_t)id;
+    id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_UNKNOWN, .offset = page});
+    if (id)
+        pair_put(F.pc, key, id);
+    return (uint32_t)id;
 }
 
-static uint32_t frame_of_new_pc(uintptr_t pc, uint64_t key)
+/* `exact`: of an interrupted place. That may be anywhere in the program: what
+ * stands in no back-trace, because it is ours or the runtime's, is shown there. */
+static uint32_t frame_of_new_pc(uintptr_t pc, uint64_t key, bool exact)
 {
     struct dl_find_object o;
-    uint32_t id;
-    if (_dl_find_object((void *)(pc - 1), &o) != 0) {
-        id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_UNKNOWN, .offset = pc & ~4095ull});
+    uint32_t id, module = 0;
+    bool skip = false;
+    if (_dl_find_object((void *)(pc - !exact), &o) != 0) {
+        id = unknown_page(pc & ~(uintptr_t)4095);
     } else {
-        bool skip = false;
-        uint32_t module = module_of(&o, &skip);
+        if (!sonde__handler.on) {
+            module = module_of(&o, &skip);
+            if (module < MODULES_LOOKED)
+                F.looked[module / 64] |= 1ull << (module % 64);
+        } else if (!module_known(&o, pc, &module, &skip)) {
+            return 0;
+        }
+        const struct sonde_row_module *row = sonde__table_find(SONDE_TABLE_MODULE, sizeof *row, module);
         uintptr_t eval = sonde__python_attached() ? sonde__python_eval_start() : 0;
-        if (skip)
+        if (skip && !exact)
             id = SONDE_FRAME_ID_SKIP;
         else if (eval && sonde__unwind_function_start(pc) == eval)
             id = SONDE_FRAME_ID_EVAL;
         else
             id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_NATIVE, .module = module,
-                                                    .offset = pc - o.dlfo_link_map->l_addr});
+                                                    .offset = pc - (row ? row->base : 0), .flags = exact});
     }
     if (id)
         pair_put(F.pc, key, id);
@@ -148,10 +208,20 @@ static uint32_t frame_of_new_pc(uintptr_t pc, uint64_t key)
 /* An interpreter, or what a backend waits for, can only be in a module that no
  * frame was in before: look when one turns up, before the frame is named.
  * Outside table_lock, since looking takes the loader's lock. */
+static void look_for_python(void)
+{
+    const char *why = NULL;
+    if (sonde__agent.config.no_python || sonde__python_attached())
+        return;
+    if (sonde__python_attach(&why))
+        __atomic_store_n(&sonde__agent.header->python_version, sonde__python_version(), __ATOMIC_RELAXED);
+    else if (why)
+        sonde_note("Python stacks are not recorded: %s", why);
+}
+
 static void look_at_module(uintptr_t pc)
 {
     struct dl_find_object o;
-    const char *why = NULL;
     bool known = false;
     if (_dl_find_object((void *)(pc - 1), &o) != 0)
         return;
@@ -159,7 +229,11 @@ static void look_at_module(uintptr_t pc)
     sonde__lock(&sonde__agent.table_lock);
     for (uint32_t i = sonde__row_count(SONDE_TABLE_MODULE); i > 0 && !known; i--) {
         const struct sonde_row_module *m = sonde__table_find(SONDE_TABLE_MODULE, sizeof *m, i);
-        known = m->start == start;
+        if (m->start != start)
+            continue;
+        known = i >= MODULES_LOOKED || (F.looked[i / 64] >> (i % 64) & 1);
+        if (i < MODULES_LOOKED)
+            F.looked[i / 64] |= 1ull << (i % 64);
     }
     known = known || start == F.looked_at;
     F.looked_at = start;
@@ -169,12 +243,7 @@ static void look_at_module(uintptr_t pc)
     for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
         if (sonde_backends[i]->module)
             sonde_backends[i]->module(o.dlfo_link_map->l_name);
-    if (sonde__agent.config.no_python || sonde__python_attached())
-        return;
-    if (sonde__python_attach(&why))
-        __atomic_store_n(&sonde__agent.header->python_version, sonde__python_version(), __ATOMIC_RELAXED);
-    else if (why)
-        sonde_note("Python stacks are not recorded: %s", why);
+    look_for_python();
 }
 
 uint32_t sonde__frame_of_pc(uintptr_t pc)
@@ -182,11 +251,56 @@ uint32_t sonde__frame_of_pc(uintptr_t pc)
     uint64_t id, key = pc_key(pc); /* of before the look: what changes meanwhile must not be kept */
     if (__builtin_expect(pair_find(F.pc, key, &id), 1))
         return (uint32_t)id;
-    look_at_module(pc);
-    sonde__lock(&sonde__agent.table_lock);
-    uint32_t known = pair_find(F.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key);
+    if (!sonde__handler.on)
+        look_at_module(pc);
+    if (!sonde__lock_or_miss(&sonde__agent.table_lock))
+        return 0;
+    uint32_t known = pair_find(F.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key, false);
     sonde__unlock(&sonde__agent.table_lock);
     return known;
+}
+
+uint32_t sonde__frame_of_place(uintptr_t pc)
+{
+    uint64_t id, key = pc_key(pc) ^ KEY_EXACT;
+    if (pair_find(F.pc, key, &id))
+        return (uint32_t)id;
+    if (!sonde__lock_or_miss(&sonde__agent.table_lock))
+        return 0;
+    uint32_t known = pair_find(F.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key, true);
+    sonde__unlock(&sonde__agent.table_lock);
+    return known;
+}
+
+/* In the loader's list, while it cannot change: a module that a sample met may be going away. */
+static int name_module(struct dl_phdr_info *info, size_t size, void *pc)
+{
+    struct dl_find_object o;
+    bool covers = false, skip;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        covers |= info->dlpi_phdr[i].p_type == PT_LOAD &&
+                  *(uintptr_t *)pc - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) < info->dlpi_phdr[i].p_memsz;
+    if (!covers || _dl_find_object((void *)*(uintptr_t *)pc, &o) != 0)
+        return covers;
+    sonde__lock(&sonde__agent.table_lock);
+    module_of(&o, &skip);
+    sonde__unlock(&sonde__agent.table_lock);
+    return 1;
+}
+
+void sonde__frames_look(void)
+{
+    for (size_t i = 0; i < sizeof F.wanted / sizeof *F.wanted; i++) {
+        uintptr_t pc = atomic_load_explicit(&F.wanted[i], memory_order_relaxed);
+        if (!pc)
+            continue;
+        sonde__lock(&sonde__agent.loader_lock); /* as every look of the monitor into the loader */
+        look_for_python(); /* before frames of it are named */
+        dl_iterate_phdr(name_module, &pc);
+        sonde__unlock(&sonde__agent.loader_lock);
+        atomic_store(&F.wanted[i], 0);
+    }
 }
 
 /* Python: (code, offset) -> frame id, trusted only when the code object still
@@ -250,12 +364,14 @@ uint32_t sonde__frame_of_python(const struct sonde_pyframe *f)
     uint64_t id, key = sonde__frame_python_key(f);
     if (__builtin_expect(pair_find(F.python, key, &id), 1))
         return (uint32_t)id;
-    sonde__lock(&sonde__agent.table_lock);
+    if (!sonde__lock_or_miss(&sonde__agent.table_lock))
+        return 0;
     id = python_frame_add(f);
     if (id)
         pair_put(F.python, key, id);
     sonde__unlock(&sonde__agent.table_lock);
-    sonde__known_say();
+    if (!sonde__handler.on)
+        sonde__known_say();
     return (uint32_t)id;
 }
 
@@ -321,7 +437,8 @@ uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind)
     uint32_t id = atomic_load_explicit(&F.kind[kind], memory_order_acquire);
     if (id)
         return id;
-    sonde__lock(&sonde__agent.table_lock);
+    if (!sonde__lock_or_miss(&sonde__agent.table_lock))
+        return 0;
     id = atomic_load_explicit(&F.kind[kind], memory_order_relaxed);
     if (!id) {
         id = frame_add((struct sonde_row_frame){.kind = (uint16_t)kind});

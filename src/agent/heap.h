@@ -24,7 +24,8 @@ struct sonde_heap {
  * 1 MiB). 0 or SONDE_ENOMEM. */
 int   sonde__heap_init(struct sonde_heap *h, size_t bytes);
 void  sonde__heap_fini(struct sonde_heap *h);
-/* `bytes` rounded up to blocks; zeroed when fresh, not when re-used. NULL when spent. */
+/* `bytes` rounded up to blocks; zeroed when fresh, not when re-used. NULL when spent,
+ * and in a sample's handler also when it would have to wait, or little is left. */
 void *sonde__heap_get(struct sonde_heap *h, size_t bytes);
 /* A block for what can be done without: NULL also when less than half is left. */
 void *sonde__heap_get_spare(struct sonde_heap *h);

@@ -2,6 +2,7 @@
  *
  * Not pthread_mutex: the program may interpose it, and a forked child must be
  * able to reset ours. C11 acquire/release, which ThreadSanitizer understands.
+ * A sample's signal handler waits for none: what it interrupted may hold it.
  */
 #ifndef SONDE_AGENT_LOCK_H
 #define SONDE_AGENT_LOCK_H
@@ -56,6 +57,28 @@ static inline void sonde__lock(struct sonde_lock *l)
 {
     while (!sonde__lock_within(l, 1000))
         ;
+}
+
+/* What a thread's signal handler is about (sample.c). */
+struct sonde_handler {
+    bool on;     /* the thread is in it */
+    bool missed; /* what it needs is not to be had now: the next sample may have it */
+};
+extern __thread struct sonde_handler sonde__handler __attribute__((tls_model("initial-exec")));
+
+/* For what a handler does too: there it fails where it would have to wait. Its
+ * own thread may be the one that has the lock; another one has it for short. */
+static inline bool sonde__lock_or_miss(struct sonde_lock *l)
+{
+    if (__builtin_expect(!sonde__handler.on, 1)) {
+        sonde__lock(l);
+        return true;
+    }
+    for (unsigned spin = 0; spin < 100; spin++)
+        if (sonde__trylock(l))
+            return true;
+    sonde__handler.missed = true;
+    return false;
 }
 
 static inline void sonde__unlock(struct sonde_lock *l)

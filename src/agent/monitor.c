@@ -117,12 +117,13 @@ void sonde__monitor_drain(void)
             sonde__channel_next(&t->found);
         }
         sonde__ranges_drain(t);
+        sonde__sample_drain(t);
     }
 }
 
 /* ---- the ledger ---------------------------------------------------------------------- */
 
-static double ns_per_tick(void)
+double sonde__monitor_ns_per_tick(void)
 {
     const struct sonde_agent *a = &sonde__agent;
     uint64_t ticks = sonde__ticks() - a->ticks0, ns = sonde_now_ns() - a->ns0;
@@ -152,6 +153,11 @@ static void add_thread(struct sonde_ledger *sum, const struct sonde_thread *t, u
 #undef GET
 }
 
+uint64_t sonde__monitor_cpu_ns(void)
+{
+    return atomic_load(&cpu_ns) + sonde__trace_cpu_ns();
+}
+
 void sonde__monitor_account(void)
 {
     struct sonde_agent *a = &sonde__agent;
@@ -162,7 +168,7 @@ void sonde__monitor_account(void)
         add_thread(&sum, atomic_load(&a->threads[i]), &ticks, &call_ns);
     /* The readings that bracket the call are ours too, but fall within it: half
      * of each clock read, and the reading of the ticks themselves. */
-    double hook_ns = (double)ticks * ns_per_tick() - (double)call_ns + (double)sum.api_calls * a->reading_ns;
+    double hook_ns = (double)ticks * sonde__monitor_ns_per_tick() - (double)call_ns + (double)sum.api_calls * a->reading_ns;
     l->seen = sum.seen + a->seen_by_report;
     l->unmatched = a->unmatched + a->unmatched_by_key;
     l->api_calls = sum.api_calls;
@@ -180,7 +186,8 @@ void sonde__monitor_account(void)
     l->dropped[SONDE_DROP_REENTRANT] = sum.dropped[SONDE_DROP_REENTRANT];
     l->dropped[SONDE_DROP_AGENT_OFF] = sum.dropped[SONDE_DROP_AGENT_OFF];
     l->hook_ns = hook_ns > 0 ? (uint64_t)hook_ns : 0;
-    l->thread_cpu_ns = atomic_load(&cpu_ns) + sonde__trace_cpu_ns();
+    l->thread_cpu_ns = sonde__monitor_cpu_ns();
+    sonde__sample_account(a->header);
     l->written_bytes = sonde__files_written();
     a->header->stop_ns = sonde_now_ns();
     sonde__busy_settle(a->header);
@@ -296,6 +303,7 @@ static void turn(void)
     }
     sonde__monitor_make_room();
     uint64_t now = sonde_now_ns();
+    sonde__sample_turn(now);
     if (now - turns_at_slow >= SLOW_NS) {
         turns_at_slow = now;
         struct timespec cpu;
@@ -352,6 +360,8 @@ static void answer_flushes(void)
     static const enum sonde_flush order[] = {SONDE_FLUSH_STORE, SONDE_FLUSH_FINISH, SONDE_FLUSH_CLOSE};
     uint32_t asked = atomic_load(&flush_asked); /* each of these has set its bit */
     unsigned wanted = atomic_exchange(&flush_wanted, 0);
+    if (wanted & 1u << SONDE_FLUSH_SIGNAL)
+        sonde__sample_give_up();
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (wanted & 1u << order[i])
             sonde__agent_settle(order[i]);
@@ -371,6 +381,7 @@ static void *monitor_main(void *unused)
     if (!in_time || err)
         return NULL;
     on_monitor_thread = true;
+    sonde__sample_mine();
     for (uint64_t nap_ns = TURN_MIN_NS;;) {
         nap(nap_ns);
         answer_flushes();
@@ -380,6 +391,11 @@ static void *monitor_main(void *unused)
         nap_ns = next_nap(nap_ns);
     }
     return NULL;
+}
+
+void sonde__monitor_wake(void)
+{
+    sem_post(&wake);
 }
 
 /* The monitor does the final flush itself: it alone can make room on disk. */

@@ -14,7 +14,8 @@ struct sonde_segment *sonde__pool_get(struct sonde_pool *p, enum sonde_table tab
 {
     struct sonde_segment *s = NULL;
     int used_before = 0;
-    sonde__lock(&p->lock);
+    if (!sonde__lock_or_miss(&p->lock))
+        return NULL;
     uint32_t left = p->free_count + (atomic_load_explicit(&p->ready, memory_order_acquire) - p->next);
     if (left > (needs_reserve(table) ? 0 : SONDE_POOL_RESERVE)) {
         uint32_t number;

@@ -26,7 +26,7 @@ struct sonde_pool {
     uint32_t *free;            /* stack of segment numbers */
 };
 
-/* A fresh segment of `table`, its rows zero, or NULL. Any thread. */
+/* A fresh segment of `table`, its rows zero, or NULL. Any thread, and a sample's handler. */
 struct sonde_segment *sonde__pool_get(struct sonde_pool *p, enum sonde_table table, uint32_t owner,
                                       uint64_t first, uint32_t row_bytes);
 void sonde__pool_put(struct sonde_pool *p, struct sonde_segment *s);

@@ -51,6 +51,8 @@ void sonde__profile_reserve(void)
 {
     for (uint32_t k = 0; k < SONDE_OP_KIND_COUNT; k++)
         row_for(sonde__agent.folded_node[k], 0);
+    if (sonde__agent.config.cpu_hz)
+        row_for(sonde__agent.folded_sample, 0);
 }
 
 static struct sonde_row_profile *last_resort(const struct sonde_event *e)
@@ -83,7 +85,7 @@ static void histogram_add(struct sonde_row_profile *row, uint64_t ns)
     block->count[part]++;
 }
 
-static void add_time(struct sonde_row_profile *row, uint64_t ns)
+static void add_moments(struct sonde_row_profile *row, uint64_t ns)
 {
     row->timed++;
     row->sum_ns += ns;
@@ -94,6 +96,11 @@ static void add_time(struct sonde_row_profile *row, uint64_t ns)
     double distance = (double)ns - row->mean_ns;
     row->mean_ns += distance / (double)row->timed;
     row->m2 += distance * ((double)ns - row->mean_ns);
+}
+
+static void add_time(struct sonde_row_profile *row, uint64_t ns)
+{
+    add_moments(row, ns);
     histogram_add(row, ns);
 }
 
@@ -106,6 +113,20 @@ void sonde__profile_call(const struct sonde_event *e)
     }
     row->count++;
     add_time(row, e->leave_ns - e->enter_ns);
+}
+
+/* No histogram: how much time a sample stands for says nothing about the program. */
+void sonde__profile_sample(uint32_t lane, const struct sonde_sample *s)
+{
+    struct sonde_row_profile *row = row_for(s->node, lane);
+    if (!row && (row = row_for(sonde__agent.folded_sample, 0))) {
+        sonde__agent.profile_folded++;
+        row->lane = row->lane ? row->lane : lane;
+    }
+    if (!row)
+        return;
+    row->count++;
+    add_moments(row, s->cpu_ns);
 }
 
 static uint64_t span(uint64_t from, uint64_t to)

@@ -209,8 +209,7 @@ struct walk {
 ALWAYS_INLINE bool seems_object(uintptr_t address, uint32_t last_offset, bool careful)
 {
     return sonde__python_plausible(address) &&
-           (!careful || (sonde__python_readable(address) &&
-                         sonde__python_readable(address + (last_offset & ~UINT32_C(7)))));
+           (!careful || sonde__python_spans(address, (last_offset & ~UINT32_C(7)) + 8));
 }
 
 ALWAYS_INLINE void emit(struct walk *walk, uintptr_t code, uint32_t offset)
@@ -247,16 +246,16 @@ ALWAYS_INLINE bool is_code(const struct walk *walk, uintptr_t code, bool careful
 /* Is this frame of 3.9 or 3.10 a generator on the stack only because throw()
  * passes through it into what it yields from? Then its next instruction is
  * YIELD_FROM; while it runs, that is its last instruction. */
-static bool is_delegating(const struct sonde__python_layout *layout, uintptr_t frame,
-                          uintptr_t code, uint32_t offset)
+ALWAYS_INLINE bool is_delegating(const struct sonde__python_layout *layout, uintptr_t frame,
+                                 uintptr_t code, uint32_t offset, bool careful)
 {
     if (!sonde__python_word(frame, layout->frame_generator) || offset == UINT32_MAX)
         return false;
     uintptr_t bytes = sonde__python_word(code, layout->code_bytes);
-    if (!sonde__python_plausible(bytes))
+    if (!seems_object(bytes, layout->object_size, careful))
         return false;
     uintptr_t size = sonde__python_word(bytes, layout->object_size);
-    return offset + 2 < size &&
+    return offset + 2 < size && (!careful || sonde__python_spans(bytes + layout->bytes_data + offset + 2, 1)) &&
            *(const uint8_t *)(bytes + layout->bytes_data + offset + 2) == YIELD_FROM;
 }
 
@@ -277,7 +276,7 @@ ALWAYS_INLINE int walk_objects(struct walk *walk, uintptr_t thread, bool careful
             return -1;
         uint32_t offset = last < 0 ? UINT32_MAX : (uint32_t)last * unit;
         emit(walk, code, offset);
-        if (!is_delegating(layout, frame, code, offset)) {
+        if (!is_delegating(layout, frame, code, offset, careful)) {
             if (cframe && !seems_object(cframe, layout->cframe_previous, careful))
                 return -1;
             close_group(walk, cframe);
@@ -303,7 +302,8 @@ ALWAYS_INLINE bool read_frame(struct walk *walk, uintptr_t frame, uint32_t owner
     if (layout->code_tlbc) {
         uintptr_t copies = sonde__python_word(code, layout->code_tlbc);
         uint32_t index = *(const uint32_t *)(frame + layout->frame_tlbc);
-        if (!seems_object(copies, 8, careful) || index >= sonde__python_word(copies, 0))
+        if (!seems_object(copies, 8, careful) || index >= sonde__python_word(copies, 0) ||
+            !seems_object(copies, 8 + 8 * index, careful))
             return false;
         first = sonde__python_word(copies, 8 + 8 * index);
     }
@@ -402,7 +402,9 @@ ALWAYS_INLINE bool thread_is_right(uintptr_t thread)
            state->running_thread() == thread;
 }
 
-/* ---- proving the first walk ---------------------------------------------- */
+/* ---- reading with care ----------------------------------------------------- */
+
+__thread struct sonde__python_care *sonde__python_care;
 
 bool sonde__python_readable(uintptr_t address)
 {
@@ -412,6 +414,33 @@ bool sonde__python_readable(uintptr_t address)
     errno = saved;
     return readable;
 }
+
+static bool page_readable(uintptr_t page)
+{
+    struct sonde__python_care *care = sonde__python_care;
+    if (!care)
+        return sonde__python_readable(page);
+    uintptr_t *known = &care->page[page / 4096 % (sizeof care->page / sizeof *care->page)];
+    if (*known == page)
+        return true;
+    if (!sonde__python_readable(page))
+        return false;
+    *known = page;
+    return true;
+}
+
+bool sonde__python_spans(uintptr_t address, size_t size)
+{
+    uintptr_t last = (address + (size ? size - 1 : 0)) & ~(uintptr_t)4095;
+    if (last >= UINT64_C(1) << 47 || last < (address & ~(uintptr_t)4095))
+        return false;
+    for (uintptr_t page = address & ~(uintptr_t)4095; page <= last; page += 4096)
+        if (!page_readable(page))
+            return false;
+    return true;
+}
+
+/* ---- proving the first walk ---------------------------------------------- */
 
 /* The layout is believed after one walk in which everything that can be
  * known otherwise is as it must be: the thread state carries this thread's id
@@ -459,6 +488,20 @@ static __attribute__((noinline)) int first_walk(struct sonde_pyframe *frames, in
     }
     pthread_mutex_unlock(&attach_lock);
     return count;
+}
+
+int sonde__python_walk_interrupted(struct sonde_pyframe *frames, int max)
+{
+    const struct sonde__python_state *state = &sonde__python;
+    const struct sonde__python_layout *layout = &state->layout;
+    if (atomic_load_explicit(&state->phase, memory_order_acquire) != SONDE__PYTHON_READY || !state->is_initialized())
+        return 0;
+    uintptr_t thread = state->this_thread();
+    if (!thread || !thread_is_right(thread))
+        return 0;
+    if (!seems_object(thread, layout->thread_frame, true) || !seems_object(thread, layout->thread_cframe, true))
+        return -1;
+    return walk_thread(thread, frames, max, true);
 }
 
 int sonde__python_walk(struct sonde_pyframe *frames, int max)

@@ -74,6 +74,24 @@ uintptr_t sonde__python_eval_start(void);
  * something impossible (then it is switched off). */
 int sonde__python_walk(struct sonde_pyframe *frames, int max);
 
+/* The same in a signal handler, which may have interrupted the interpreter in
+ * the middle of entering or leaving a frame: -1 when what it finds cannot be,
+ * which means nothing but that. Only after a walk of sonde__python_walk was proved.
+ *
+ * Nothing is read before the kernel was asked whether it can be. A frame that is
+ * linked holds its code object, and is unlinked before that is given up; only
+ * where the compiler has changed the order of the interpreter's stores could a
+ * frame be seen half made, and lead astray.
+ *
+ * Set sonde__python_care (zeroed) from before the walk until keys and contents of
+ * the frames found have been read; `torn`: something could not be. NULL otherwise. */
+struct sonde__python_care {
+    uintptr_t page[32]; /* that can be read */
+    bool      torn;
+};
+extern __thread struct sonde__python_care *sonde__python_care;
+int sonde__python_walk_interrupted(struct sonde_pyframe *frames, int max);
+
 /* Key and content of a code object that a frame of the calling thread runs. */
 void sonde__pycode_key(uintptr_t code, struct sonde_pycode_key *key);
 bool sonde__pycode_read(uintptr_t code, struct sonde_pycode_info *info);

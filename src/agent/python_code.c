@@ -29,15 +29,25 @@ struct string {
     unsigned       kind;
 };
 
+/* Outside of a signal handler all that is linked to a running frame can be. */
+static bool can_read(uintptr_t address, size_t size)
+{
+    struct sonde__python_care *care = sonde__python_care;
+    if (__builtin_expect(!care, 1) || sonde__python_spans(address, size))
+        return true;
+    care->torn = true;
+    return false;
+}
+
 static struct bytes bytes_of(uintptr_t object)
 {
     const struct sonde__python_layout *layout = &sonde__python.layout;
     struct bytes bytes = { NULL, 0 };
-    if (!sonde__python_plausible(object))
+    if (!sonde__python_plausible(object) || !can_read(object, layout->object_size + 8))
         return bytes;
     bytes.data = (const uint8_t *)(object + layout->bytes_data);
     bytes.size = sonde__python_word(object, layout->object_size);
-    if (bytes.size > STRING_MAX)
+    if (bytes.size > STRING_MAX || !can_read((uintptr_t)bytes.data, bytes.size))
         bytes.size = 0;
     return bytes;
 }
@@ -46,18 +56,20 @@ static struct string string_of(uintptr_t object)
 {
     const struct sonde__python_layout *layout = &sonde__python.layout;
     struct string string = { NULL, 0, 1 };
-    if (!sonde__python_plausible(object))
+    if (!sonde__python_plausible(object) || !can_read(object, layout->string_state + 4))
         return string;
     uint32_t state = *(const uint32_t *)(object + layout->string_state) >> layout->string_kind_bit;
     bool compact = state >> 3 & 1, ascii = state >> 4 & 1;
     string.kind = state & 7;
     string.length = sonde__python_word(object, layout->string_length);
     /* Not compact: an instance of a subclass of str; the data are elsewhere. */
+    if (!compact && !can_read(object, layout->string_compact + 8))
+        return (struct string){ NULL, 0, 1 };
     string.data = !compact ? (const uint8_t *)sonde__python_word(object, layout->string_compact)
                 : ascii    ? (const uint8_t *)(object + layout->string_ascii)
                            : (const uint8_t *)(object + layout->string_compact);
     if ((string.kind != 1 && string.kind != 2 && string.kind != 4) || !string.data ||
-        string.length > STRING_MAX)
+        string.length > STRING_MAX || !can_read((uintptr_t)string.data, string.length * string.kind))
         string = (struct string){ NULL, 0, 1 };
     return string;
 }
@@ -173,7 +185,7 @@ static uint64_t hash_string(uint64_t hash, uintptr_t object, size_t limit)
 /* Names are nearly always interned, and so carry the interpreter's own hash. */
 static uint64_t hash_name(uintptr_t object)
 {
-    uintptr_t known = sonde__python_plausible(object)
+    uintptr_t known = sonde__python_plausible(object) && can_read(object, sonde__python.layout.string_hash + 8)
                           ? sonde__python_word(object, sonde__python.layout.string_hash)
                           : 0;
     return known != UINTPTR_MAX ? known : hash_string(1, object, NAME_HASH_BYTES);
@@ -225,7 +237,7 @@ bool sonde__pycode_read(uintptr_t code, struct sonde_pycode_info *info)
     info->table = table.data;
     info->table_bytes = table.size;
     info->version = layout->version;
-    return true;
+    return !sonde__python_care || !sonde__python_care->torn;
 }
 
 static bool is_type(uintptr_t object, uintptr_t type, uint32_t last_offset)

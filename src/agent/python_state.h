@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/python_layout.h"
@@ -50,6 +51,9 @@ static inline bool sonde__python_plausible(uintptr_t address)
 
 /* Are these 8 bytes readable? A system call; only for proving the first walk. */
 bool sonde__python_readable(uintptr_t address);
+
+/* Can all of this be read? Asks the kernel, once for each page and sample. */
+bool sonde__python_spans(uintptr_t address, size_t size);
 
 /* Does this look like a code object in every part that we use? Slow and careful. */
 bool sonde__pycode_proved(uintptr_t code, uint32_t offset);

@@ -160,14 +160,14 @@ void sonde_range_push(const struct sonde_range *range)
         t->ranges.ignored++;
         return;
     }
-    t->busy = 1;
+    sonde__busy(t, SONDE_BUSY);
     uint32_t depth = depth_of(t);
     if (depth < SONDE_RANGES_MAX)
         open_range(t, depth, range);
     else if (depth == SONDE_RANGES_MAX)
         sonde_note("ranges are nested deeper than %u: the inner ones are left out", SONDE_RANGES_MAX);
     atomic_store_explicit(&t->ranges.depth, depth + 1, memory_order_release);
-    t->busy = 0;
+    sonde__busy(t, 0);
     sonde__count(&t->count.hook_ticks, sonde__ticks() - ticks);
 }
 
@@ -213,10 +213,10 @@ uint32_t sonde_range_pop(uint32_t domain)
         outer -= outer > 0; /* else nobody pushed it: nothing to pop */
         return 0;
     }
-    t->busy = 1;
+    sonde__busy(t, SONDE_BUSY);
     name = t->open[i - 1].name;
     end_range(t, i - 1, depth);
-    t->busy = 0;
+    sonde__busy(t, 0);
     sonde__count(&t->count.hook_ticks, sonde__ticks() - ticks);
     return name;
 }
@@ -226,12 +226,12 @@ void sonde_mark(const struct sonde_range *mark)
     struct sonde_thread *t = thread_here();
     if (!t || t->busy || !is_recording())
         return;
-    t->busy = 1;
+    sonde__busy(t, SONDE_BUSY);
     uint64_t now = sonde_now_ns();
     struct sonde_row_range row = row_of(mark, now, SONDE_RANGE_MARK);
     row.end_ns = now;
     send(t, &row, t->lane);
-    t->busy = 0;
+    sonde__busy(t, 0);
 }
 
 /* ---- ranges that may end on another thread ---------------------------------------------- */
@@ -281,10 +281,10 @@ uint32_t sonde_range_end(uint64_t id)
     struct sonde_thread *t = thread_here();
     if (!t || t->busy)
         return row.name;
-    t->busy = 1;
+    sonde__busy(t, SONDE_BUSY);
     row.end_ns = sonde_now_ns();
     send(t, &row, lane);
-    t->busy = 0;
+    sonde__busy(t, 0);
     return row.name;
 }
 
@@ -296,9 +296,11 @@ void sonde_link(uint32_t context, uint32_t name, const void *within)
     struct sonde_thread *t = (context || name) && is_recording() ? thread_here() : sonde__self;
     if (!t || t->busy || !is_recording())
         return;
+    sonde__busy(t, SONDE_BUSY);
     t->ranges.link_frame = context ? sonde__frame_of_link(context) : 0;
     t->ranges.link_name = name ? frame_of(0, name) : 0;
     t->ranges.link_within = (uintptr_t)within;
+    sonde__busy(t, 0);
 }
 
 uint32_t sonde_last_context(void)

@@ -1,7 +1,9 @@
 /* thread.c - slots for the program's threads.
  *
  * A thread gets a slot at its first hooked call, whether or not anyone saw it
- * made, and gives it back when it ends (a pthread key's destructor). The slot
+ * made, and gives it back when it ends (a pthread key's destructor). Threads that
+ * call no hook get theirs from the monitor, to be sampled (sample_threads.c),
+ * which takes it back when they are gone. The slot
  * keeps its contexts, channel and caches for the next thread, so a program
  * that makes 100,000 short threads uses the memory of those that live at once.
  */
@@ -22,6 +24,21 @@ __thread struct sonde_thread *sonde__self __attribute__((tls_model("initial-exec
 static pthread_key_t ended_key;
 static bool ended_key_made;
 
+/* Under thread_lock. */
+static void give_back(struct sonde_thread *t)
+{
+    t->adopted = false;
+    t->next_free = sonde__agent.thread_free;
+    sonde__agent.thread_free = t->slot;
+}
+
+static void end_lane(const struct sonde_thread *t)
+{
+    struct sonde_lane *lane = t->lane ? atomic_load(&sonde__agent.lanes[t->lane]) : NULL;
+    if (lane)
+        lane->row->end_ns = sonde_now_ns();
+}
+
 static void thread_ended(void *slot)
 {
     struct sonde_thread *t = slot;
@@ -30,13 +47,18 @@ static void thread_ended(void *slot)
         return; /* the slot belongs to a parent process, or is gone */
     sonde__self = NULL;
     sonde__ranges_of_ended(t);
-    struct sonde_lane *lane = atomic_load(&a->lanes[t->lane]);
-    if (lane)
-        lane->row->end_ns = sonde_now_ns();
+    end_lane(t);
     sonde__lock(&a->thread_lock);
-    t->next_free = a->thread_free;
-    a->thread_free = t->slot;
+    if (sonde__sample_leave(t))
+        give_back(t);
     sonde__unlock(&a->thread_lock);
+}
+
+void sonde__thread_vanished(struct sonde_thread *t)
+{
+    end_lane(t);
+    t->tid = 0;
+    give_back(t);
 }
 
 static struct sonde_thread *slot_new(struct sonde_agent *a)
@@ -57,21 +79,57 @@ static struct sonde_thread *slot_new(struct sonde_agent *a)
     return t;
 }
 
-static void lane_for(struct sonde_agent *a, struct sonde_thread *t)
+/* A slot without thread, under thread_lock; NULL: no room. */
+static struct sonde_thread *slot_take(struct sonde_agent *a)
 {
-    struct sonde_lane *old = t->lane ? atomic_load(&a->lanes[t->lane]) : NULL;
+    struct sonde_thread *t = NULL;
+    if (a->thread_free) {
+        t = atomic_load(&a->threads[a->thread_free]);
+        a->thread_free = t->next_free;
+    } else {
+        t = slot_new(a);
+    }
+    if (!t)
+        return NULL;
+    t->last_lane = t->lane ? t->lane : t->last_lane;
+    t->lane = 0;
+    t->busy = 0;
+    t->stack.count = t->stack.shared = 0; /* nothing to re-use of another thread's stack */
+    t->path_length = t->native_length = t->last_context = 0;
+    t->resumable = t->last_call.submitted = false;
+    atomic_store(&t->ranges.depth, 0);
+    t->ranges.ignored = t->ranges.link_frame = t->ranges.link_name = 0;
+    return t;
+}
+
+void sonde__thread_lane(struct sonde_thread *t, int tid, const char *name, uint64_t start_ns)
+{
+    struct sonde_agent *a = &sonde__agent;
+    struct sonde_lane *old = t->last_lane ? atomic_load(&a->lanes[t->last_lane]) : NULL;
+    if (t->lane)
+        return;
     if (old && a->thread_lanes >= OWN_LANES) {
         old->row->threads++;
         old->row->end_ns = 0;
+        t->lane = t->last_lane;
         return;
     }
-    char name[17] = "";
-    prctl(PR_GET_NAME, name);
     uint32_t lane = sonde__lane_new((struct sonde_row_lane){
-        .kind = SONDE_LANE_KIND_THREAD, .tid = (uint32_t)syscall(SYS_gettid), .threads = 1}, name);
+        .kind = SONDE_LANE_KIND_THREAD, .tid = (uint32_t)tid, .threads = 1}, name);
     a->thread_lanes++;
+    t->lane = lane ? lane : t->last_lane;
     if (lane)
-        t->lane = lane;
+        atomic_load(&a->lanes[lane])->row->start_ns = start_ns;
+}
+
+/* How much of the heap the slots of threads that call no hook may leave others:
+ * three quarters, or half when such a thread is known to use the processor. */
+struct sonde_thread *sonde__thread_for_samples(bool wanted)
+{
+    struct sonde_agent *a = &sonde__agent;
+    if (!a->thread_free && a->heap.next > a->heap.size / (wanted ? 2 : 4))
+        return NULL;
+    return slot_take(a);
 }
 
 struct sonde_thread *sonde__thread_enter(void)
@@ -80,21 +138,15 @@ struct sonde_thread *sonde__thread_enter(void)
     sonde__lock(&a->thread_lock);
     if (!ended_key_made)
         ended_key_made = pthread_key_create(&ended_key, thread_ended) == 0;
-    struct sonde_thread *t = NULL;
-    if (a->thread_free) {
-        t = atomic_load(&a->threads[a->thread_free]);
-        a->thread_free = t->next_free;
-    } else {
-        t = slot_new(a);
-    }
+    struct sonde_thread *t = sonde__sample_slot();
+    if (!t)
+        t = slot_take(a);
     if (t) {
-        lane_for(a, t);
-        t->busy = 0;
-        t->stack.count = t->stack.shared = 0; /* nothing to re-use of another thread's stack */
-        t->path_length = t->native_length = t->last_context = 0;
-        t->resumable = t->last_call.submitted = false;
-        atomic_store(&t->ranges.depth, 0);
-        t->ranges.ignored = t->ranges.link_frame = t->ranges.link_name = 0;
+        char name[17] = "";
+        prctl(PR_GET_NAME, name);
+        sonde__thread_lane(t, (int)syscall(SYS_gettid), name, sonde_now_ns());
+        t->adopted = true;
+        sonde__sample_enter(t);
     }
     sonde__unlock(&a->thread_lock);
     if (!t && !atomic_exchange(&a->slots_spent, true))

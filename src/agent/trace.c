@@ -178,6 +178,7 @@ static void *tracer_main(void *arg)
     char name[16];
     snprintf(name, sizeof name, "sonde-trace");
     pthread_setname_np(pthread_self(), name);
+    sonde__sample_mine();
     void *memory = mmap(NULL, sizeof(struct buffers) + sonde_chunk_scratch_bytes() + sonde_chunk_bound(),
                         PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     for (;;) {

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "agent/unwind_cfi.h"
+#include "agent/unwind_trails.h"
 #include "sonde/error.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -586,23 +587,144 @@ static inline enum sonde_unwind_end ended(enum step how)
     return how == STEP_OUTERMOST ? SONDE_UNWIND_OUTERMOST : SONDE_UNWIND_LOST;
 }
 
+/* ---- trails: what earlier walks found -------------------------------------- */
+
+#define WORTH_A_TRAIL 5u /* steps by rules, which cost as much as choosing a trail */
+
+struct trail {
+    const struct sonde_trail *trail; /* NULL: none */
+    uint32_t number, at; /* of the trail; frames of it that the stack bears out */
+    uint32_t steps;      /* by rules */
+    bool     left;       /* the stack went another way than the trail */
+};
+
+static inline bool begins_here(const struct sonde_trail *t, const struct walk *w, const struct frame *f)
+{
+    return t->count && t->base == f->cfa && t->frame[0].pc == f->pc && t->frame[0].fp == f->fp &&
+           t->generation == w->generation;
+}
+
+static inline void trail_choose(struct trail *on, const struct sonde_trails *t, const struct walk *w, const struct frame *f)
+{
+    const uint32_t numbers[] = {t->last ? sonde__trail(t, t->last)->next : 0, t->begins[sonde__trail_begins(f->cfa)]};
+    for (unsigned i = 0; i < 2 && !on->trail; i++) {
+        const struct sonde_trail *trail = numbers[i] ? sonde__trail(t, numbers[i]) : NULL;
+        if (!trail || !begins_here(trail, w, f))
+            continue;
+        for (uint32_t k = 2; k < trail->count; k += 3) /* a cache line holds not quite three */
+            __builtin_prefetch(&trail->frame[k]);
+        on->trail = trail;
+        on->number = numbers[i];
+    }
+}
+
+/* Frame `f` is the trail's frame 0. Goes outwards as far as the trail can be
+ * proved; *f gets the last frame that was, the inner ones are appended. */
+SONDE__RAW static inline void trail_follow(struct trail *on, struct sonde_stack *s, const struct walk *w, struct frame *f,
+                                           uint32_t *fresh)
+{
+    const struct sonde_trail *t = on->trail;
+    uint32_t i = 1;
+    for (; i < t->count; i++) {
+        const struct sonde_trail_frame *next = &t->frame[i];
+        uintptr_t cfa = t->base + next->cfa, slot = next->fp_slot ? t->base + next->fp_slot : 0;
+        if (UNLIKELY(cfa > w->bounds.hi || word(cfa - 8) != next->pc || (slot ? word(slot) : f->fp) != next->fp))
+            break;
+        append(s, fresh, f);
+        *f = (struct frame){next->pc, cfa, next->fp, slot};
+    }
+    on->at = i;
+    on->left = i < t->count;
+}
+
+static inline bool fits(const struct sonde_stack *s, uint32_t i)
+{
+    uintptr_t base = s->cfa[0], slot = s->fp_slot[i];
+    return !(slot & FLAGS) && s->cfa[i] - base < UINT32_MAX && (!slot || (slot > base && slot - base < UINT32_MAX));
+}
+
+/* The `fresh` frames and the one where they met the last stack. */
+static __attribute__((noinline)) void trail_keep(struct sonde_stack *s, const struct walk *w, struct trail *on, uint32_t fresh)
+{
+    struct sonde_trails *t = s->trails;
+    if (!on->number || on->left)
+        on->number = sonde__trail_new(t);
+    if (!on->number)
+        return;
+    struct sonde_trail *trail = sonde__trail(t, on->number);
+    const uintptr_t base = s->cfa[0];
+    uint32_t n = 0;
+    for (; n <= fresh && n < s->count && n < SONDE_TRAIL_FRAMES && (!n || fits(s, n)); n++) {
+        uintptr_t slot = n ? s->fp_slot[n] : 0;
+        trail->frame[n] = (struct sonde_trail_frame){s->pc[n], s->fp[n], (uint32_t)(s->cfa[n] - base),
+                                                     slot ? (uint32_t)(slot - base) : 0};
+    }
+    trail->generation = w->generation;
+    trail->base = base;
+    trail->count = n;
+    t->begins[sonde__trail_begins(base)] = on->number;
+}
+
+/* The walk is done, in `s`. A trail that was followed to its end is kept again
+ * only when there was much beyond it that can be kept. */
+static inline void trail_end(struct sonde_stack *s, const struct walk *w, struct trail *on, uint32_t fresh)
+{
+    struct sonde_trails *t = s->trails;
+    if (!t || fresh <= WORTH_A_TRAIL)
+        return;
+    t->followed += on->at;
+    if (on->steps > WORTH_A_TRAIL &&
+        (on->left || !on->number || (on->at < SONDE_TRAIL_FRAMES && on->at < s->count && fits(s, on->at))))
+        trail_keep(s, w, on, fresh);
+    if (!on->number)
+        return;
+    if (t->last)
+        sonde__trail(t, t->last)->next = on->number;
+    t->last = on->number;
+}
+
+static inline struct frame fresh_frame(const struct sonde_stack *s, uint32_t i)
+{
+    return (struct frame){s->fresh[i].pc, s->fresh[i].cfa, s->fresh[i].fp, s->fresh[i].fp_slot};
+}
+
+/* A trail may have gone beyond where it could have met the last stack. */
+static inline uint32_t met_before(struct sonde_stack *s, uint32_t j, uint32_t *fresh)
+{
+    for (; j > 0 && *fresh > 0; j--, --*fresh) {
+        struct frame f = fresh_frame(s, *fresh - 1);
+        if (!same(s, j - 1, &f))
+            break;
+        s->fp_slot[j - 1] = f.fp_slot;
+    }
+    return j;
+}
+
 /* s->count frames of the last stack may be re-used; `f` is the innermost frame. */
 SONDE__RAW static inline void walk(struct sonde_stack *s, struct walk *w, struct frame *f)
 {
     uint32_t fresh = 0, j = 0;
     enum step how = STEP_OK;
+    struct trail on = {0};
+    if (s->trails && s->trails->used)
+        trail_choose(&on, s->trails, w, f);
+    if (on.trail)
+        trail_follow(&on, s, w, f, &fresh);
     while (how == STEP_OK && fresh < SONDE_STACK_MAX) {
         while (j < s->count && s->cfa[j] < f->cfa)
             j++;
         if (j == s->count || !same(s, j, f)) {
             append(s, &fresh, f);
+            on.steps++;
             how = step(w, f);
             continue;
         }
         s->fp_slot[j] = f->fp_slot; /* the way to here may have been another */
         uint32_t i = follow(w, s, j, f, &how);
+        j = met_before(s, j, &fresh);
         if (LIKELY(i == s->count && how != STEP_OK && s->end == ended(how))) {
             finish(s, fresh, j, ended(how));
+            trail_end(s, w, &on, fresh);
             return;
         }
         for (; j < i && fresh < SONDE_STACK_MAX; j++) {
@@ -612,6 +734,7 @@ SONDE__RAW static inline void walk(struct sonde_stack *s, struct walk *w, struct
         j = i;
     }
     finish(s, fresh, s->count, how == STEP_OK ? SONDE_UNWIND_CUT : ended(how));
+    trail_end(s, w, &on, fresh);
 }
 
 static void start(struct sonde_stack *stack, struct walk *w, const struct frame *f, bool share)
@@ -644,6 +767,20 @@ SONDE__RAW __attribute__((noinline)) void sonde__unwind_full(struct sonde_stack 
     struct walk w;
     start(stack, &w, &f, false);
     walk(stack, &w, &f);
+    stack->guessed = w.guessed;
+}
+
+SONDE__RAW __attribute__((noinline)) void sonde__unwind_interrupted(struct sonde_stack *stack,
+                                                                    const struct sonde_place *at, bool share)
+{
+    struct frame f = {at->pc, at->sp, at->fp, BY_STEP | EXACT};
+    struct walk w;
+    struct sonde_trails *trails = stack->trails;
+    stack->trails = NULL; /* they are the hooks' */
+    start(stack, &w, &f, share);
+    bounds_interrupted(&w.bounds, at->sp);
+    walk(stack, &w, &f);
+    stack->trails = trails;
     stack->guessed = w.guessed;
 }
 

@@ -15,6 +15,8 @@
  * slots' addresses from sp and fp alone. Frames found in any other way (CFA
  * read from memory, signal frames, other registers, guesses) are stepped to
  * again and compared. The first difference continues the fresh walk there.
+ * Until it meets the last stack, a walk is proved in the same way against what
+ * earlier walks found (unwind_trails.h), where the caller gives memory for it.
  *
  * The thread's own stack costs no system call in the steady state (its pages
  * are probed once). On other stacks (coroutines, alternate signal stacks) each
@@ -40,6 +42,7 @@ struct sonde_stack {         /* one per thread slot, in mapped memory (not on th
     uint32_t  shared;        /* the outer `shared` frames were proved equal to those of the last walk */
     uint32_t  guessed;       /* frames found by frame pointer or scanning, without a rule */
     uint8_t   end;           /* enum sonde_unwind_end */
+    struct sonde_trails *trails; /* the caller's, zeroed but for `more`; NULL: none */
     uint64_t  generation;    /* module generation of the walk */
     uintptr_t pc[SONDE_STACK_MAX];
     uintptr_t cfa[SONDE_STACK_MAX];     /* value of sp after returning into pc */
@@ -62,6 +65,13 @@ void sonde__unwind(struct sonde_stack *stack);
 
 /* The same, without re-use: for checking (compare pc and cfa). */
 void sonde__unwind_full(struct sonde_stack *stack);
+
+/* In a signal handler: from the place that the signal interrupted, whose frame
+ * is exact: `pc` is the next instruction to run. `share`: as sonde__unwind. */
+struct sonde_place {
+    uintptr_t pc, sp, fp;
+};
+void sonde__unwind_interrupted(struct sonde_stack *stack, const struct sonde_place *at, bool share);
 
 /* Modules were loaded or unloaded: every rule learnt so far is void. Any thread. */
 void sonde__unwind_modules_changed(void);

@@ -79,6 +79,12 @@ enum {
     SONDE__UC_RIP = 168,
 };
 
+/* Where they are in a ucontext, as the kernel gives it to a handler. */
+#define SONDE__PLACE_OF(context)                                                  \
+    {(uintptr_t)(context)->uc_mcontext.gregs[REG_RIP],                            \
+     (uintptr_t)(context)->uc_mcontext.gregs[REG_RSP],                            \
+     (uintptr_t)(context)->uc_mcontext.gregs[REG_RBP]}
+
 /* The calling place's registers, with a pc that the description fits. */
 struct sonde__regs;
 #define SONDE__REGS_HERE(regs)                                                     \

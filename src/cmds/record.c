@@ -23,6 +23,8 @@ static const struct sonde_option options[] = {
      .help = "keep each operation with its times (default)"},
     {.name = "profile", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_PROFILE,
      .help = "keep sums per calling context only: bounded memory and disk for any run length"},
+    {.name = "cpu", .type = SONDE_OPTION_INT, .argument = "HZ", .offset = AT(cpu_hz), .low = 0, .high = 10000,
+     .help = "samples of the calling context per second of a thread's CPU time, of every thread (default: 199; 0: none)"},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),
      .help = "folder to write (default: PROGRAM.sonde); when it exists, a new number is added; %{rank} in it stands for "
              "the rank of a parallel job"},
@@ -67,6 +69,7 @@ static const struct record_options defaults = {
     .mode = RECORD_TRACE,
     .memory_bytes = 256u << 20,
     .streams_per_thread = 256,
+    .cpu_hz = 199,
     .pairs = 10,
 };
 

@@ -28,6 +28,7 @@ struct record_options {
     int force, quiet;
     uint64_t memory_bytes, max_size_bytes;
     int64_t streams_per_thread;
+    int64_t cpu_hz;                     /* samples of the CPU side; 0 = none */
     uint64_t delay_ns, duration_ns;
     int start_off, check, no_preload, no_python;
     int api, graph;                     /* indices into record_api_names, record_graph_names */

@@ -191,7 +191,7 @@ static bool is_ours(const char *entry)
         "OPENCL_LAYERS=", "LD_PRELOAD=", "SONDE_AGENT=", "SONDE_OUT=", "SONDE_TRACE=", "SONDE_MEMORY=",
         "SONDE_STREAMS_PER_THREAD=", "SONDE_MAX_SIZE=", "SONDE_DELAY_MS=", "SONDE_DURATION_MS=",
         "SONDE_START_OFF=", "SONDE_CHECK=", "SONDE_PYTHON=", "CUDA_INJECTION64_PATH=", "SONDE_CUDA_INJECTION=",
-        "SONDE_API=", "SONDE_GRAPH=", "SONDE_CAPTURE=",
+        "SONDE_API=", "SONDE_GRAPH=", "SONDE_CAPTURE=", "SONDE_CPU=",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strncmp(entry, names[i], strlen(names[i])) == 0)
@@ -275,6 +275,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put_number(&e, "SONDE_TRACE", o->mode == RECORD_TRACE);
     put_number(&e, "SONDE_MEMORY", o->memory_bytes);
     put_number(&e, "SONDE_STREAMS_PER_THREAD", (uint64_t)o->streams_per_thread);
+    put_number(&e, "SONDE_CPU", (uint64_t)o->cpu_hz);
     put_number(&e, "SONDE_MAX_SIZE", o->max_size_bytes);
     put_number(&e, "SONDE_DELAY_MS", round_up_ms(o->delay_ns));
     put_number(&e, "SONDE_DURATION_MS", round_up_ms(o->duration_ns));

@@ -134,7 +134,9 @@ struct sonde_cpu_ledger {
     uint64_t threads;             /* threads that were sampled */
     uint64_t threads_missed;      /* ended before they were seen, or could not be sampled */
     uint64_t handler_ns;          /* own time of the samples on the program's threads; not part of hook_ns */
-    uint64_t reserved[3];
+    uint64_t process_ns;          /* CPU time of the program's threads while recording; 0 unknown */
+    uint64_t sampled_ns;          /* of that, what samples stand for; the rest came after a thread's last one */
+    uint64_t reserved[1];
 };
 
 struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_SEGMENT_BYTES */
@@ -220,7 +222,7 @@ struct sonde_row_lane {
     uint32_t kind;
     uint32_t device;   /* queue lanes */
     uint32_t context;  /* queue lanes */
-    uint32_t flags;    /* SONDE_LANE_* of backend.h */
+    uint32_t flags;    /* SONDE_LANE_* of kinds.h */
     uint32_t name;     /* string id */
     uint32_t tid;      /* thread lanes: kernel thread id of the first thread */
     uint32_t threads;  /* thread lanes: how many threads shared the lane, one after the other */

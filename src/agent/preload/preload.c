@@ -44,6 +44,12 @@ EXPORT struct sonde_shared sonde__shared = { .size = sizeof(struct sonde_shared)
  * but not this number; a fork child gets its own from pthread_atfork. */
 static _Atomic pid_t owner;
 
+HIDDEN int sonde__preload_owner(void);
+int sonde__preload_owner(void)
+{
+    return atomic_load(&owner);
+}
+
 /* As `record` gave it; the program may empty its environment. */
 static const char *agent_path;
 

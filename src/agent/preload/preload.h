@@ -10,7 +10,12 @@
 #ifndef SONDE_AGENT_PRELOAD_H
 #define SONDE_AGENT_PRELOAD_H
 
+#include <signal.h>
 #include <stdint.h>
+
+#define SONDE_SAMPLE_SIGNAL SIGURG
+#define SONDE_SAMPLE_SIGNAL_NAME "SIGURG"
+enum sonde_signal_owner { SONDE_SIGNAL_FREE, SONDE_SIGNAL_AGENT, SONDE_SIGNAL_PROGRAM };
 
 struct sonde_shared {
     uint32_t size;                          /* sizeof, as the preload library was built */
@@ -28,5 +33,11 @@ struct sonde_shared {
      * called then; the agent's own exit handler or destructor does the rest. */
     void (*_Atomic before_exit)(void);
     void (*_Atomic before_exec)(void);      /* called before each exec, which ends all our threads */
+    /* The samples' signal. While it is the agent's, a program that asks for its
+     * disposition is told what it would be; one that sets it gets it. */
+    _Atomic int signal_owner;               /* enum sonde_signal_owner */
+    struct sigaction signal_program;        /* what it would be */
+    void (*_Atomic release_signal)(void);   /* the agent's; returns when no signal of its comes any more */
+    int (*_Atomic libc_sigaction)(int, const struct sigaction *, struct sigaction *);
 };
 #endif

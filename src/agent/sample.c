@@ -1,0 +1,328 @@
+/* sample.c - the CPU side: the signal, its handler, and what becomes of samples (docs/sampling.md).
+ *
+ * The kernel sends a signal to a thread each time it has used a period of CPU
+ * time; the thread's handler walks the stack that was interrupted into the
+ * thread's own calling context tree and puts a sample into the thread's ring,
+ * which the monitor empties. In the handler no lock is waited for, nothing is
+ * allocated but from the agent's own memory, and the loader is not asked: what
+ * cannot be had now is missed, and the next sample stands for its time.
+ *
+ * SIGURG: whoever does not handle it ignores it, so that one too many, or one
+ * that is still under way when this ends, harms nobody; it does not queue. A
+ * program that wants it gets it, and is not sampled from then on.
+ */
+#include "sample.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "preload/preload.h"
+#include "unwind_arch.h"
+
+#define LINGER_NS 1000000000u /* after recording went off: until the events go, too */
+
+__thread struct sonde_handler sonde__handler __attribute__((tls_model("initial-exec")));
+
+static struct {
+    bool installed, over, armed;
+    struct sigaction program;            /* what it had, which means: ignored */
+    uint64_t on_ns;                      /* the last turn that found recording on */
+    uint64_t process_ns;                 /* CPU time of the program while recording */
+    uint64_t process_at_ns;              /* at the last turn, our threads' included; 0: recording was off */
+    uint64_t ours_at_ns;
+    uint64_t sampled_ns;                 /* that samples stand for */
+} S;
+
+/* ---- in the program's threads ---------------------------------------------------- */
+
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* False: no room. Then the next one stands for this one's time, too. */
+static bool put(struct sonde_thread *t, uint64_t time_ns, uint32_t node, uint32_t flags)
+{
+    struct sonde_samples *s = &t->samples;
+    uint32_t n = atomic_load_explicit(&s->written, memory_order_relaxed);
+    if (n - atomic_load_explicit(&s->taken, memory_order_acquire) == SONDE_SAMPLES_MAX) {
+        sonde__count(&s->count.lost, 1);
+        return false;
+    }
+    uint64_t cpu_ns = thread_cpu_ns();
+    t->sample[n % SONDE_SAMPLES_MAX] = (struct sonde_sample){
+        .time_ns = time_ns, .cpu_ns = cpu_ns > s->cpu_ns ? cpu_ns - s->cpu_ns : 0, .node = node, .flags = flags};
+    s->cpu_ns = cpu_ns;
+    atomic_store_explicit(&s->written, n + 1, memory_order_release);
+    sonde__count(&s->count.taken, 1);
+    return true;
+}
+
+void sonde__sample_deferred(struct sonde_thread *t, uint32_t node)
+{
+    t->sample_waits = 0;
+    if (put(t, t->samples.waits_since_ns, node, SONDE_SAMPLE_DEFERRED))
+        sonde__count(&t->samples.count.deferred, 1);
+}
+
+static void take(struct sonde_thread *t, const ucontext_t *context)
+{
+    const struct sonde_place at = SONDE__PLACE_OF(context);
+    const uint64_t now = sonde_now_ns();
+    sonde__handler = (struct sonde_handler){.on = true};
+    uint32_t node = sonde__context_sample(t, &at);
+    bool missed = sonde__handler.missed || !node;
+    sonde__handler.on = false;
+    t->sample_waits = 0; /* one that waited for a call that was not the last: its time is in this one's */
+    if (missed) {
+        sonde__count(&t->samples.count.lost, 1);
+        sonde__monitor_wake(); /* it may have something to look up */
+    } else {
+        put(t, now, node, 0);
+    }
+}
+
+static void sample(struct sonde_target *x, const ucontext_t *context)
+{
+    uint32_t flag = sonde__flag ? atomic_load_explicit(sonde__flag, memory_order_acquire) : SONDE_FLAG_LOOK;
+    if (flag == SONDE_FLAG_LOOK || atomic_load_explicit(&x->tid, memory_order_relaxed) != (int)syscall(SYS_gettid))
+        return; /* a child's, or one from an earlier life of this number */
+    struct sonde_thread *t = atomic_load_explicit(&x->thread, memory_order_acquire);
+    if (!t) {
+        if (!atomic_exchange(&x->wanted, true))
+            sonde__monitor_wake();
+    } else if (flag == SONDE_FLAG_OFF || atomic_load(&sonde__agent.closed)) {
+        t->samples.cpu_ns = thread_cpu_ns(); /* what comes now belongs to no sample */
+    } else if (t->busy == SONDE_BUSY_CALL) {
+        t->samples.waits_since_ns = sonde_now_ns();
+        t->sample_waits = 1;
+    } else if (t->busy) {
+        sonde__count(&t->samples.count.lost, 1);
+    } else {
+        take(t, context);
+    }
+}
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    const uint64_t ticks = sonde__ticks();
+    const int saved = errno;
+    struct sonde_target *x = sonde__target_of_signal(info);
+    (void)number;
+    if (x) {
+        sample(x, context);
+        struct sonde_thread *t = atomic_load_explicit(&x->thread, memory_order_relaxed);
+        if (t)
+            sonde__count(&t->samples.count.ticks, sonde__ticks() - ticks);
+    }
+    errno = saved;
+}
+
+/* ---- the signal --------------------------------------------------------------------- */
+
+static bool is_ignored(const struct sigaction *action)
+{
+    return !(action->sa_flags & SA_SIGINFO) && (action->sa_handler == SIG_DFL || action->sa_handler == SIG_IGN);
+}
+
+static bool is_ours(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_signal;
+}
+
+/* What libc does, not what the preload library would tell a program. */
+static int disposition(const struct sigaction *set, struct sigaction *old)
+{
+    int (*real)(int, const struct sigaction *, struct sigaction *) = sigaction;
+    struct sonde_shared *shared = sonde__agent_shared();
+    if (shared && atomic_load(&shared->libc_sigaction))
+        real = atomic_load(&shared->libc_sigaction);
+    return real(SONDE_SAMPLE_SIGNAL, set, old);
+}
+
+/* False: the program has use for the signal itself. */
+static bool install(void)
+{
+    struct sonde_shared *shared = sonde__agent_shared();
+    int nobody = SONDE_SIGNAL_FREE;
+    if (disposition(NULL, &S.program) != 0 || !is_ignored(&S.program) ||
+        (shared && !atomic_compare_exchange_strong(&shared->signal_owner, &nobody, SONDE_SIGNAL_AGENT)))
+        return false;
+    struct sigaction ours = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask); /* libc's own signals, too: sigfillset leaves them out */
+    if (shared)
+        shared->signal_program = S.program;
+    if (disposition(&ours, &S.program) != 0)
+        return false;
+    if (is_ignored(&S.program))
+        return true;
+    disposition(&S.program, NULL); /* it came in between */
+    return false;
+}
+
+static void uninstall(void)
+{
+    struct sigaction now;
+    struct sonde_shared *shared = sonde__agent_shared();
+    int ours = SONDE_SIGNAL_AGENT;
+    if (S.installed && disposition(NULL, &now) == 0 && is_ours(&now))
+        disposition(&S.program, NULL);
+    if (shared)
+        atomic_compare_exchange_strong(&shared->signal_owner, &ours, SONDE_SIGNAL_FREE);
+    S.installed = false;
+}
+
+static void end(const char *why)
+{
+    sonde__targets_disarm();
+    uninstall();
+    S.armed = false;
+    S.over = true;
+    if (why)
+        sonde_note("the CPU side %s: %s", sonde__agent.header->cpu_sampling ? "ends early" : "is not sampled", why);
+}
+
+void sonde__sample_give_up(void)
+{
+    if (!S.over)
+        end("the program handles " SONDE_SAMPLE_SIGNAL_NAME " itself");
+}
+
+void sonde__sample_release(void)
+{
+    sonde__monitor_flush(SONDE_FLUSH_SIGNAL, 1000);
+}
+
+void sonde__sample_stop(void)
+{
+    if (!S.over && sonde__agent.config.cpu_hz)
+        end(NULL);
+}
+
+/* ---- the monitor's turn -------------------------------------------------------------- */
+
+bool sonde__sample_on(void)
+{
+    return sonde__flag && atomic_load_explicit(sonde__flag, memory_order_acquire) == SONDE_FLAG_ON;
+}
+
+uint64_t sonde__sample_cpu_ns(int tid)
+{
+    struct timespec t;
+    const clockid_t clock = (~(clockid_t)tid << 3) | 6; /* as the kernel numbers the clocks of threads */
+    if (syscall(SYS_clock_gettime, clock, &t) != 0)
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* CPU time of the program's threads while recording: what samples should add up to. */
+static void follow_process(bool on)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    const uint64_t ours = sonde__monitor_cpu_ns();
+    if (S.process_at_ns) {
+        uint64_t all = now - S.process_at_ns, own = ours - S.ours_at_ns;
+        S.process_ns += all > own ? all - own : 0;
+    }
+    S.process_at_ns = on ? now : 0;
+    S.ours_at_ns = ours;
+}
+
+static bool begin(void)
+{
+    const char *why = NULL;
+    S.installed = install();
+    if (!S.installed)
+        why = "the program handles " SONDE_SAMPLE_SIGNAL_NAME " itself";
+    else if (sonde__files_shared())
+        why = "this kernel gives our threads no descriptor table of their own";
+    else if (!sonde__targets_begin())
+        why = "the list of threads in /proc cannot be read";
+    if (why)
+        end(why);
+    return !why;
+}
+
+void sonde__sample_turn(uint64_t now)
+{
+    struct sonde_agent *a = &sonde__agent;
+    const bool on = sonde__sample_on();
+    struct sigaction action;
+    if (!a->config.cpu_hz || S.over || atomic_load(&a->closed) || (!S.installed && (!on || !begin())))
+        return;
+    if (disposition(NULL, &action) == 0 && !is_ours(&action)) {
+        sonde__sample_give_up();
+        return;
+    }
+    follow_process(on);
+    S.on_ns = on ? now : S.on_ns;
+    if (now - S.on_ns > LINGER_NS) {
+        if (S.armed)
+            sonde__targets_disarm();
+        S.armed = false;
+        return;
+    }
+    sonde__frames_look();
+    sonde__targets_turn(now, !S.armed);
+    S.armed = true;
+}
+
+static void drain_one(struct sonde_thread *t, const struct sonde_sample *s)
+{
+    S.sampled_ns += s->cpu_ns;
+    sonde__profile_sample(t->lane, s);
+    const struct sonde_row_sample row = {.time_ns = s->time_ns, .cpu_ns = s->cpu_ns, .node = s->node, .flags = s->flags};
+    sonde__trace_sample(t->lane, &row);
+}
+
+void sonde__sample_drain(struct sonde_thread *t)
+{
+    struct sonde_samples *s = &t->samples;
+    uint32_t end_at = atomic_load_explicit(&s->written, memory_order_acquire);
+    uint32_t n = atomic_load_explicit(&s->taken, memory_order_relaxed);
+    if (n == end_at)
+        return;
+    sonde__sample_lane(t);
+    for (; n != end_at; n++)
+        drain_one(t, &t->sample[n % SONDE_SAMPLES_MAX]);
+    atomic_store_explicit(&s->taken, n, memory_order_release);
+}
+
+void sonde__sample_account(struct sonde_live_header *h)
+{
+    struct sonde_agent *a = &sonde__agent;
+    uint64_t taken = 0, deferred = 0, lost = 0, ticks = 0;
+    if (!a->config.cpu_hz)
+        return;
+    for (uint32_t i = 1; i <= atomic_load(&a->thread_count); i++) {
+        const struct sonde_samples *s = &atomic_load(&a->threads[i])->samples;
+        taken += atomic_load_explicit(&s->count.taken, memory_order_relaxed);
+        deferred += atomic_load_explicit(&s->count.deferred, memory_order_relaxed);
+        lost += atomic_load_explicit(&s->count.lost, memory_order_relaxed);
+        ticks += atomic_load_explicit(&s->count.ticks, memory_order_relaxed);
+    }
+    h->cpu.samples = taken;
+    h->cpu.deferred = deferred;
+    h->cpu.lost = lost;
+    h->cpu.handler_ns = (uint64_t)((double)ticks * sonde__monitor_ns_per_tick());
+    h->cpu.process_ns = S.process_ns;
+    h->cpu.sampled_ns = S.sampled_ns;
+    sonde__targets_account(h);
+}
+
+void sonde__sample_forget(void)
+{
+    uninstall(); /* the child's own copy of the disposition */
+    sonde__targets_forget();
+    memset(&S, 0, sizeof S);
+    sonde__handler = (struct sonde_handler){.on = false};
+}

@@ -1,0 +1,69 @@
+/* sample.h - the parts of the CPU side among themselves (docs/sampling.md).
+ *
+ *     sample.c          the signal, its handler, the monitor's turn
+ *     sample_threads.c  which threads there are, and what makes each be sampled
+ *     sample_switch.c   when a thread was off the CPU
+ *
+ * A target is a thread of the process. The monitor makes and ends them, under
+ * thread_lock; a handler finds its own by its number, and knows it by the tid.
+ */
+#ifndef SONDE_AGENT_SAMPLE_H
+#define SONDE_AGENT_SAMPLE_H
+
+#include "agent.h"
+
+struct sonde_ring { /* context switches of a thread, as the kernel writes them; page NULL: none */
+    struct perf_event_mmap_page *page;
+    int      fd;
+    uint32_t flags;         /* of the row that `out_ns` begins */
+    uint64_t out_ns;        /* 0: it is on the CPU, or that is not known */
+    uint64_t second, count; /* records in that second */
+};
+
+enum sonde_target_state {
+    SONDE_TARGET_NEW,
+    SONDE_TARGET_PERF,
+    SONDE_TARGET_TIMER,
+    SONDE_TARGET_BLOCKED, /* it blocks the signal: a sigwait of its own would get it */
+    SONDE_TARGET_REFUSED, /* by the kernel */
+    SONDE_TARGET_OURS,    /* not the program's */
+};
+
+struct sonde_target {
+    _Atomic int tid; /* 0 free */
+    struct sonde_thread *_Atomic thread;
+    _Atomic bool wanted;  /* a signal came, but there is no slot yet */
+    _Atomic uint8_t state; /* enum sonde_target_state */
+    bool     seen, sampled; /* by the scan; ever */
+    bool     asked;         /* for a slot */
+    int      fd;            /* of its event */
+    int      timer;
+    uint32_t next;          /* in its hash chain, or among the free */
+    struct sonde_thread *left; /* slot of a thread that has ended, with samples in it */
+    uint64_t base_ns;       /* its CPU time when it was seen first */
+    uint64_t since_ns;      /* when that was */
+    uint64_t checked_cpu_ns, checked_taken; /* at the last look for threads that block the signal */
+    struct sonde_ring ring;
+};
+
+/* sample.c */
+bool sonde__sample_on(void);                      /* recording, as far as this side goes */
+uint64_t sonde__sample_cpu_ns(int tid);           /* of any thread of this process; 0: it is gone */
+
+/* sample_threads.c */
+long sonde__read_small(const char *path, char *text, size_t size); /* bytes, a NUL after them; 0: none */
+struct sonde_target *sonde__target_of_signal(const void *siginfo); /* any thread; NULL: not ours */
+bool sonde__targets_begin(void);
+void sonde__targets_turn(uint64_t now, bool rearm);
+void sonde__targets_disarm(void);
+void sonde__targets_forget(void);
+void sonde__targets_account(struct sonde_live_header *header);
+
+/* sample_switch.c */
+void sonde__ring_begin(void);
+bool sonde__ring_open(struct sonde_target *x);
+void sonde__ring_last(struct sonde_target *x);    /* a thread that does not come back while we look */
+void sonde__ring_drain(struct sonde_target *x);   /* its rows to the thread's lane */
+void sonde__ring_close(struct sonde_target *x);
+
+#endif

@@ -1,0 +1,143 @@
+/* sample_switch.c - when a thread was off the CPU: the kernel's context-switch records.
+ *
+ * A second event per thread, which counts nothing, writes a record into a ring
+ * that is shared with the kernel each time the thread leaves the processor or
+ * gets it back; no signal, no wake-up. The rings count against what the user may
+ * lock in memory (kernel.perf_event_mlock_kb), of which they take half at most.
+ */
+#include "sample.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PAGE        4096u
+#define DATA_PAGES     4u     /* 1,024 records: of 50 ms at 20,000 a second */
+#define PAGES_MAX   65536u
+#define MOST_RECORDS 40000u   /* of a thread in a second: beyond, it goes without */
+
+static struct {
+    uint32_t pages_left; /* that may be locked */
+} K;
+
+void sonde__ring_begin(void)
+{
+    char text[32];
+    sonde__read_small("/proc/sys/kernel/perf_event_mlock_kb", text, sizeof text);
+    uint64_t pages = strtoull(text, NULL, 10) * 1024 / PAGE / 2 * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    K.pages_left = pages < PAGES_MAX ? (uint32_t)pages : PAGES_MAX;
+}
+
+bool sonde__ring_open(struct sonde_target *x)
+{
+    struct sonde_ring *r = &x->ring;
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_DUMMY, .context_switch = 1,
+        .sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .use_clockid = 1, .clockid = CLOCK_MONOTONIC_RAW,
+        .exclude_kernel = 1, .exclude_hv = 1, .watermark = 1, .wakeup_watermark = DATA_PAGES * PAGE};
+    *r = (struct sonde_ring){.fd = -1};
+    if (!sonde__agent.config.trace || K.pages_left < 1 + DATA_PAGES)
+        return false;
+    r->fd = (int)syscall(SYS_perf_event_open, &attr, atomic_load(&x->tid), -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (r->fd < 0)
+        return false;
+    void *map = mmap(NULL, (1 + DATA_PAGES) * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+    if (map == MAP_FAILED) {
+        syscall(SYS_close, r->fd);
+        r->fd = -1;
+        return false;
+    }
+    r->page = map;
+    K.pages_left -= 1 + DATA_PAGES;
+    return true;
+}
+
+void sonde__ring_close(struct sonde_target *x)
+{
+    struct sonde_ring *r = &x->ring;
+    if (!r->page)
+        return;
+    munmap(r->page, (1 + DATA_PAGES) * PAGE);
+    syscall(SYS_close, r->fd);
+    K.pages_left += 1 + DATA_PAGES;
+    *r = (struct sonde_ring){.fd = -1};
+}
+
+/* Times off the processor that began before recording are not told of. */
+static void put_row(const struct sonde_target *x, uint64_t in_ns)
+{
+    const struct sonde_thread *t = atomic_load(&x->thread);
+    const struct sonde_row_switch row = {.out_ns = x->ring.out_ns, .in_ns = in_ns, .flags = x->ring.flags};
+    if (t && t->lane && x->ring.out_ns && sonde__sample_on())
+        sonde__trace_switch(t->lane, &row);
+}
+
+/* A record is at most this long: header, two words of a loss, and the time. */
+struct record {
+    struct perf_event_header header;
+    uint64_t word[4];
+};
+
+static void take(struct sonde_target *x, const struct record *record)
+{
+    struct sonde_ring *r = &x->ring;
+    const uint32_t words = (record->header.size - sizeof record->header) / 8;
+    const uint64_t time_ns = words ? record->word[words - 1] : 0;
+    if (record->header.type == PERF_RECORD_LOST) {
+        r->out_ns = 0;
+        __atomic_fetch_add(&sonde__agent.header->cpu.switch_rows_dropped, record->word[1] / 2 + 1, __ATOMIC_RELAXED);
+    } else if (record->header.type == PERF_RECORD_SWITCH && record->header.misc & PERF_RECORD_MISC_SWITCH_OUT) {
+        r->out_ns = time_ns;
+        r->flags = record->header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? SONDE_SWITCH_PREEMPTED : 0;
+    } else if (record->header.type == PERF_RECORD_SWITCH) {
+        put_row(x, time_ns);
+        r->out_ns = 0;
+    }
+}
+
+static void copy(void *to, const unsigned char *ring, uint64_t at, size_t size)
+{
+    const uint64_t mask = DATA_PAGES * PAGE - 1;
+    for (size_t i = 0; i < size; i += 8)
+        memcpy((unsigned char *)to + i, ring + ((at + i) & mask), 8);
+}
+
+void sonde__ring_last(struct sonde_target *x)
+{
+    if (x->ring.page)
+        put_row(x, 0);
+}
+
+void sonde__ring_drain(struct sonde_target *x)
+{
+    struct sonde_ring *r = &x->ring;
+    if (!r->page)
+        return;
+    const unsigned char *data = (const unsigned char *)r->page + PAGE;
+    uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE), tail = r->page->data_tail;
+    struct record record;
+    if (head == tail)
+        return;
+    for (; tail < head; tail += record.header.size) {
+        copy(&record, data, tail, sizeof record.header);
+        if (record.header.size < sizeof record.header || record.header.size > sizeof record)
+            break;
+        copy(&record, data, tail, record.header.size);
+        take(x, &record);
+        r->count++;
+    }
+    __atomic_store_n(&r->page->data_tail, head, __ATOMIC_RELEASE);
+    const uint64_t now = sonde_now_ns();
+    if (now - r->second > 1000000000u) {
+        r->second = now;
+        r->count = 0;
+    } else if (r->count > MOST_RECORDS) {
+        sonde_note("a thread leaves the processor more than %u times a second: when is not recorded from then on",
+                   MOST_RECORDS / 2);
+        sonde__ring_close(x);
+    }
+}

@@ -1,0 +1,505 @@
+/* sample_threads.c - which threads the process has, and what makes the kernel signal each.
+ *
+ * The number of links of /proc/self/task tells how many threads there are, so a
+ * look at each turn is cheap; the folder is read when that number is not the
+ * known one, and now and then, because one may have come as another went.
+ *
+ * A thread that ends and another that gets its number between two readings, with
+ * all numbers given out once, would be taken for one.
+ *
+ * A thread is signalled by a perf event of its own, which counts its CPU time
+ * and fires in user mode only: a thread that sleeps, or is about to, is left
+ * alone. Where perf is refused a timer on the thread's CPU clock does it. The
+ * events are in the monitor's own descriptor table, which no fork or exec copies.
+ */
+#include "sample.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "preload/preload.h"
+
+#define TARGETS_MAX 16384u
+#define CHAINS       4096u
+#define FDS_MAX     65536u
+#define SCAN_NS  100000000u  /* between two readings of the folder, at most */
+#define CHECK_NS 1000000000u /* between two looks for threads that block the signal */
+#define SCAN_SHARE     20u   /* a reading takes at most one part in this of the time */
+
+static struct sonde_target targets[TARGETS_MAX]; /* 0: none. Pages are touched as threads come */
+static _Atomic uint32_t    of_fd[FDS_MAX];       /* number of the target whose event this is */
+static uint32_t            chain[CHAINS];        /* by tid; under thread_lock */
+
+static struct {
+    int      folder;       /* /proc/self/task */
+    uint32_t used, free;   /* targets */
+    uint32_t live;
+    bool     full;         /* once there were more threads than targets */
+    uint64_t scan_at_ns, check_at_ns;
+    uint64_t sampled, missed; /* threads that have ended */
+} T = {.folder = -1};
+
+/* ---- the table, under thread_lock ------------------------------------------------- */
+
+static struct sonde_target *find(int tid)
+{
+    for (uint32_t i = chain[(unsigned)tid % CHAINS]; i; i = targets[i].next)
+        if (atomic_load_explicit(&targets[i].tid, memory_order_relaxed) == tid)
+            return &targets[i];
+    return NULL;
+}
+
+static struct sonde_target *target_new(int tid, enum sonde_target_state state)
+{
+    uint32_t i = T.free;
+    if (i)
+        T.free = targets[i].next;
+    else if (T.used + 1 < TARGETS_MAX)
+        i = ++T.used;
+    else
+        return NULL;
+    struct sonde_target *x = &targets[i];
+    x->fd = x->timer = x->ring.fd = -1;
+    x->seen = true;
+    x->sampled = x->asked = false;
+    x->left = NULL;
+    x->since_ns = sonde_now_ns();
+    x->checked_cpu_ns = x->checked_taken = x->base_ns = 0;
+    atomic_store(&x->wanted, false);
+    atomic_store(&x->thread, NULL);
+    atomic_store(&x->state, state);
+    atomic_store(&x->tid, tid);
+    x->next = chain[(unsigned)tid % CHAINS];
+    chain[(unsigned)tid % CHAINS] = i;
+    T.live++;
+    return x;
+}
+
+static void target_free(struct sonde_target *x)
+{
+    int tid = atomic_exchange(&x->tid, 0);
+    uint32_t *link = &chain[(unsigned)tid % CHAINS], i = (uint32_t)(x - targets);
+    while (*link != i)
+        link = &targets[*link].next;
+    *link = x->next;
+    x->next = T.free;
+    T.free = i;
+    T.live--;
+}
+
+/* From here on the handler of its thread finds the slot. */
+static void give_slot(struct sonde_target *x, struct sonde_thread *t)
+{
+    t->tid = atomic_load_explicit(&x->tid, memory_order_relaxed);
+    t->samples.cpu_ns = x->base_ns;
+    t->sample_waits = 0;
+    atomic_store_explicit(&x->thread, t, memory_order_release);
+}
+
+struct sonde_thread *sonde__sample_slot(void)
+{
+    struct sonde_target *x = T.live ? find((int)syscall(SYS_gettid)) : NULL;
+    return x ? atomic_load(&x->thread) : NULL;
+}
+
+void sonde__sample_enter(struct sonde_thread *t)
+{
+    t->tid = (int)syscall(SYS_gettid);
+    struct sonde_target *x = T.live ? find(t->tid) : NULL;
+    if (x && !atomic_load(&x->thread))
+        give_slot(x, t);
+}
+
+bool sonde__sample_leave(struct sonde_thread *t)
+{
+    struct sonde_target *x = T.live ? find((int)syscall(SYS_gettid)) : NULL;
+    t->tid = 0;
+    if (!x || atomic_load(&x->thread) != t)
+        return true;
+    atomic_store(&x->thread, NULL); /* its own handler: not under way now */
+    if (atomic_load(&t->samples.written) == atomic_load(&t->samples.taken))
+        return true;
+    x->left = t;
+    return false;
+}
+
+void sonde__sample_mine(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    const int tid = (int)syscall(SYS_gettid);
+    if (!a->config.cpu_hz)
+        return;
+    sonde__lock(&a->thread_lock);
+    struct sonde_target *x = find(tid);
+    if (x)
+        atomic_store(&x->state, SONDE_TARGET_OURS); /* the monitor sees to the rest */
+    else
+        target_new(tid, SONDE_TARGET_OURS);
+    sonde__unlock(&a->thread_lock);
+}
+
+/* ---- events and timers ------------------------------------------------------------------ */
+
+struct sonde_target *sonde__target_of_signal(const void *siginfo)
+{
+    const siginfo_t *info = siginfo;
+    uint32_t i = 0;
+    if (info->si_code == SI_TIMER)
+        i = (uint32_t)info->si_value.sival_int;
+    else if (info->si_code >= POLL_IN && info->si_code <= POLL_HUP && info->si_fd >= 0 && info->si_fd < (int)FDS_MAX)
+        i = atomic_load_explicit(&of_fd[info->si_fd], memory_order_relaxed);
+    return i && i < TARGETS_MAX ? &targets[i] : NULL;
+}
+
+static bool arm_perf(struct sonde_target *x, int tid)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_TASK_CLOCK,
+        .sample_period = 1000000000u / sonde__agent.config.cpu_hz, .exclude_kernel = 1, .exclude_hv = 1};
+    const struct f_owner_ex owner = {F_OWNER_TID, tid};
+    int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return false;
+    if (fd >= (int)FDS_MAX)
+        goto refused;
+    x->fd = fd;
+    atomic_store(&of_fd[fd], (uint32_t)(x - targets));
+    if (syscall(SYS_fcntl, fd, F_SETOWN_EX, &owner) == 0 && syscall(SYS_fcntl, fd, F_SETSIG, SONDE_SAMPLE_SIGNAL) == 0 &&
+        syscall(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0) {
+        atomic_store(&x->state, SONDE_TARGET_PERF);
+        return true;
+    }
+    atomic_store(&of_fd[fd], 0);
+    x->fd = -1;
+refused:
+    syscall(SYS_close, fd);
+    return false;
+}
+
+static bool arm_timer(struct sonde_target *x, int tid)
+{
+    const uint64_t period = 1000000000u / sonde__agent.config.cpu_hz;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SONDE_SAMPLE_SIGNAL};
+    const struct timespec every = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
+    const struct itimerspec times = {every, every};
+    int timer;
+    event.sigev_value.sival_int = (int)(x - targets);
+    event._sigev_un._tid = tid;
+    if (syscall(SYS_timer_create, (~(clockid_t)tid << 3) | 6, &event, &timer) != 0)
+        return false;
+    if (syscall(SYS_timer_settime, timer, 0, &times, NULL) != 0) {
+        syscall(SYS_timer_delete, timer);
+        return false;
+    }
+    x->timer = timer;
+    atomic_store(&x->state, SONDE_TARGET_TIMER);
+    return true;
+}
+
+static bool is_armed(const struct sonde_target *x)
+{
+    return x->fd >= 0 || x->timer >= 0;
+}
+
+static void disarm(struct sonde_target *x)
+{
+    sonde__ring_close(x);
+    if (x->fd >= 0) {
+        atomic_store(&of_fd[x->fd], 0);
+        syscall(SYS_close, x->fd); /* waits until no signal of it is on its way */
+    }
+    if (x->timer >= 0)
+        syscall(SYS_timer_delete, x->timer);
+    x->fd = x->timer = -1;
+    uint8_t state = atomic_load(&x->state);
+    if (state == SONDE_TARGET_PERF || state == SONDE_TARGET_TIMER)
+        atomic_compare_exchange_strong(&x->state, &state, SONDE_TARGET_NEW);
+}
+
+long sonde__read_small(const char *path, char *text, size_t size)
+{
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    long n = fd < 0 ? 0 : syscall(SYS_read, fd, text, size - 1);
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    n = n > 0 ? n : 0;
+    text[n] = 0;
+    return n;
+}
+
+/* Does it block the signal? Then it is not sampled: the signal would wait until
+ * the program unblocks it, asks what is pending, or takes it with sigwait. */
+static bool blocks(int tid)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
+    sonde__read_small(path, text, sizeof text);
+    const char *mask = strstr(text, "SigBlk:");
+    return mask && (strtoull(mask + 7, NULL, 16) >> (SONDE_SAMPLE_SIGNAL - 1) & 1);
+}
+
+static void arm(struct sonde_target *x)
+{
+    const int tid = atomic_load(&x->tid);
+    if (blocks(tid)) {
+        atomic_store(&x->state, SONDE_TARGET_BLOCKED);
+        return;
+    }
+    if (!arm_perf(x, tid) && !arm_timer(x, tid)) {
+        atomic_store(&x->state, SONDE_TARGET_REFUSED);
+        return;
+    }
+    if (!x->sampled && !sonde__agent.header->cpu_sampling) {
+        sonde__agent.header->cpu_rate_hz = sonde__agent.config.cpu_hz;
+        sonde__agent.header->cpu_sampling = x->fd >= 0 ? SONDE_CPU_PERF : SONDE_CPU_TIMERS;
+    }
+    x->sampled = true;
+    sonde__ring_open(x);
+}
+
+/* ---- slots --------------------------------------------------------------------------------- */
+
+/* The slot of a thread that entered a hook before this side knew it. */
+static struct sonde_thread *slot_of(int tid)
+{
+    struct sonde_agent *a = &sonde__agent;
+    for (uint32_t i = 1; i <= atomic_load(&a->thread_count); i++) {
+        struct sonde_thread *t = atomic_load(&a->threads[i]);
+        if (t->tid == tid)
+            return t;
+    }
+    return NULL;
+}
+
+/* Before its first signal, while there is much room; after it otherwise. */
+static void make_slot(struct sonde_target *x)
+{
+    struct sonde_agent *a = &sonde__agent;
+    const bool wanted = atomic_load(&x->wanted);
+    if (x->asked && !wanted)
+        return;
+    x->asked = true;
+    sonde__lock(&a->thread_lock);
+    if (!atomic_load(&x->thread)) { /* it may have entered a hook just now */
+        struct sonde_thread *t = slot_of(atomic_load(&x->tid));
+        if (!t)
+            t = sonde__thread_for_samples(wanted);
+        if (t)
+            give_slot(x, t);
+    }
+    sonde__unlock(&a->thread_lock);
+    atomic_store(&x->wanted, false);
+}
+
+void sonde__sample_lane(struct sonde_thread *t)
+{
+    char path[64], name[17] = "";
+    if (t->lane)
+        return;
+    snprintf(path, sizeof path, "/proc/self/task/%d/comm", t->tid);
+    if (sonde__read_small(path, name, sizeof name) > 0)
+        name[strcspn(name, "\n")] = 0;
+    sonde__lock(&sonde__agent.thread_lock);
+    const struct sonde_target *x = find(t->tid);
+    sonde__thread_lane(t, t->tid, name, x ? x->since_ns : sonde_now_ns());
+    sonde__unlock(&sonde__agent.thread_lock);
+}
+
+/* Its thread is gone: no handler of it runs any more. */
+static void vanish(struct sonde_target *x)
+{
+    struct sonde_agent *a = &sonde__agent;
+    struct sonde_thread *t = atomic_load(&x->thread), *left = x->left;
+    sonde__ring_drain(x);
+    disarm(x);
+    if (t)
+        sonde__sample_drain(t);
+    if (left)
+        sonde__sample_drain(left);
+    T.sampled += x->sampled;
+    T.missed += !x->sampled && atomic_load(&x->state) != SONDE_TARGET_OURS;
+    sonde__lock(&a->thread_lock);
+    if (left)
+        sonde__thread_vanished(left);
+    if (t && !t->adopted) /* else its destructor has not run: it may have ended in an unusual way */
+        sonde__thread_vanished(t);
+    target_free(x);
+    sonde__unlock(&a->thread_lock);
+}
+
+/* ---- which threads there are ----------------------------------------------------------------- */
+
+static uint32_t thread_count(void)
+{
+    struct statx x;
+    if (syscall(SYS_statx, T.folder, "", AT_EMPTY_PATH, STATX_NLINK, &x) != 0 || x.stx_nlink < 3)
+        return 0;
+    return x.stx_nlink - 2;
+}
+
+static void meet(int tid, bool first)
+{
+    struct sonde_agent *a = &sonde__agent;
+    sonde__lock(&a->thread_lock);
+    struct sonde_target *x = find(tid);
+    bool is_new = !x;
+    if (is_new)
+        x = target_new(tid, SONDE_TARGET_NEW);
+    if (x)
+        x->seen = true;
+    T.missed += !x && !T.full;
+    T.full |= !x;
+    sonde__unlock(&a->thread_lock);
+    if (is_new && x && first)
+        x->base_ns = sonde__sample_cpu_ns(tid); /* later ones have begun while we looked */
+}
+
+/* False: it cannot be read. */
+static bool read_folder(bool first)
+{
+    char buffer[8192];
+    bool any = false;
+    if (syscall(SYS_lseek, T.folder, 0, SEEK_SET) != 0)
+        return false;
+    for (long n; (n = syscall(SYS_getdents64, T.folder, buffer, sizeof buffer)) > 0; any = true)
+        for (long at = 0; at < n;) {
+            const struct dirent64 *entry = (const void *)(buffer + at);
+            int tid = atoi(entry->d_name);
+            if (tid > 0)
+                meet(tid, first);
+            at += entry->d_reclen;
+        }
+    return any;
+}
+
+static void scan(uint64_t now, bool first)
+{
+    for (uint32_t i = 1; i <= T.used; i++)
+        targets[i].seen = false;
+    if (!read_folder(first))
+        return;
+    for (uint32_t i = 1; i <= T.used; i++)
+        if (atomic_load(&targets[i].tid) && !targets[i].seen)
+            vanish(&targets[i]);
+    T.scan_at_ns = sonde_now_ns();
+    T.scan_at_ns += (T.scan_at_ns - now) * SCAN_SHARE;
+}
+
+/* A thread that has used CPU time, but took no sample of it: does it block the signal now? */
+static void check(struct sonde_target *x)
+{
+    struct sonde_thread *t = atomic_load(&x->thread);
+    const int tid = atomic_load(&x->tid);
+    if (atomic_load(&x->state) == SONDE_TARGET_BLOCKED) {
+        atomic_store(&x->state, blocks(tid) ? SONDE_TARGET_BLOCKED : SONDE_TARGET_NEW);
+        return;
+    }
+    if (!is_armed(x) || !t)
+        return;
+    uint64_t cpu_ns = sonde__sample_cpu_ns(tid);
+    uint64_t taken = atomic_load_explicit(&t->samples.count.taken, memory_order_relaxed) +
+                     atomic_load_explicit(&t->samples.count.lost, memory_order_relaxed) + t->sample_waits;
+    if (taken == x->checked_taken && cpu_ns - x->checked_cpu_ns > 4000000000u / sonde__agent.config.cpu_hz && blocks(tid)) {
+        disarm(x);
+        atomic_store(&x->state, SONDE_TARGET_BLOCKED);
+    }
+    x->checked_cpu_ns = cpu_ns;
+    x->checked_taken = taken;
+}
+
+/* What each thread needs now. */
+static void tend(struct sonde_target *x, bool rearm, bool checking)
+{
+    uint8_t state = atomic_load(&x->state);
+    if (state == SONDE_TARGET_OURS) {
+        if (is_armed(x))
+            disarm(x);
+        return;
+    }
+    struct sonde_thread *t = atomic_load(&x->thread);
+    if (rearm && !is_armed(x)) {
+        x->base_ns = sonde__sample_cpu_ns(atomic_load(&x->tid));
+        if (t)
+            t->samples.cpu_ns = x->base_ns;
+    }
+    if (!t && !x->left && state != SONDE_TARGET_BLOCKED && state != SONDE_TARGET_REFUSED)
+        make_slot(x);
+    if (state == SONDE_TARGET_NEW)
+        arm(x);
+    else if (checking)
+        check(x);
+    sonde__ring_drain(x);
+}
+
+void sonde__targets_turn(uint64_t now, bool rearm)
+{
+    const uint32_t count = thread_count();
+    const bool again = T.scan_at_ns != 0;
+    if (now >= T.scan_at_ns + (count == T.live ? SCAN_NS : 0))
+        scan(now, !again);
+    const bool checking = now - T.check_at_ns >= CHECK_NS;
+    if (checking)
+        T.check_at_ns = now;
+    for (uint32_t i = 1; i <= T.used; i++)
+        if (atomic_load(&targets[i].tid))
+            tend(&targets[i], rearm && again, checking);
+}
+
+bool sonde__targets_begin(void)
+{
+    T.folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    T.scan_at_ns = T.check_at_ns = 0;
+    sonde__ring_begin();
+    return T.folder >= 0 && thread_count() > 0;
+}
+
+void sonde__targets_disarm(void)
+{
+    for (uint32_t i = 1; i <= T.used; i++)
+        if (atomic_load(&targets[i].tid)) {
+            sonde__ring_drain(&targets[i]);
+            sonde__ring_last(&targets[i]);
+            disarm(&targets[i]);
+        }
+}
+
+void sonde__targets_account(struct sonde_live_header *h)
+{
+    uint64_t sampled = T.sampled, missed = T.missed;
+    bool switches = h->cpu_sampling != SONDE_CPU_NONE && sonde__agent.config.trace;
+    for (uint32_t i = 1; i <= T.used; i++) {
+        const struct sonde_target *x = &targets[i];
+        if (!atomic_load(&x->tid) || atomic_load(&x->state) == SONDE_TARGET_OURS)
+            continue;
+        sampled += x->sampled;
+        missed += !x->sampled;
+        switches &= !is_armed(x) || x->ring.page;
+    }
+    h->cpu.threads = sampled;
+    h->cpu.threads_missed = missed;
+    if (sonde__sample_on()) /* what holds at the end is what was seen last */
+        h->cpu_switches = switches;
+}
+
+/* In a forked child: its descriptors and timers are the parent's. */
+void sonde__targets_forget(void)
+{
+    for (uint32_t i = 1; i <= T.used; i++) {
+        if (targets[i].fd >= 0)
+            atomic_store(&of_fd[targets[i].fd], 0);
+        memset(&targets[i], 0, sizeof targets[i]);
+    }
+    memset(chain, 0, sizeof chain);
+    memset(&T, 0, sizeof T);
+    T.folder = -1;
+}
