@@ -1,6 +1,7 @@
 /* oracle.c - see oracle.h. */
 #include "oracle.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,14 +11,33 @@
 
 #define RAW __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
 
+/* A few blocks, so that trails are overwritten too. */
+static atomic_uint given;
+
+static void *trails_block(void)
+{
+    return atomic_fetch_add(&given, 1) < 3 ? aligned_alloc(64, SONDE_TRAILS_BLOCK) : NULL;
+}
+
 struct oracle *oracle_create(void)
 {
     unw_set_caching_policy(unw_local_addr_space, UNW_CACHE_PER_THREAD);
     sonde__unwind_init();
-    return calloc(1, sizeof(struct oracle));
+    struct oracle *o = calloc(1, sizeof *o);
+    if (!o)
+        return NULL;
+    atomic_store(&given, 0);
+    o->trails.more = trails_block;
+    o->last.trails = &o->trails;
+    return o;
 }
 
-void oracle_destroy(struct oracle *o) { free(o); }
+void oracle_destroy(struct oracle *o)
+{
+    for (uint32_t i = 0; o && i < o->trails.blocks; i++)
+        free(o->trails.block[i]);
+    free(o);
+}
 
 static void print_frame(const char *who, int i, uintptr_t pc, uintptr_t sp)
 {

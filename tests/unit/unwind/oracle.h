@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "agent/unwind.h"
+#include "agent/unwind_trails.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,6 +15,7 @@ extern "C" {
 struct oracle {
     uint64_t           walks, shared, frames, mismatches, guessed;
     struct sonde_stack last;    /* the stack that sharing works on */
+    struct sonde_trails trails; /* of it */
     struct sonde_stack full;
     bool               quiet;
 };

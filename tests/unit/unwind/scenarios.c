@@ -511,6 +511,31 @@ static void test_generations(void **state)
     none_differ();
 }
 
+/* Two ways to frames that are equal but for one return address further out. */
+static NOINLINE unsigned two_ways(int which)
+{
+    unsigned sum = 0;
+    if (which)
+        sum = recurse(12) + 1;
+    else
+        sum = recurse(12) + 2;
+    return sum + sink;
+}
+
+/* The same paths in turn, as a loop takes them; then in another order, and other ones. */
+static void test_trails(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 60; round++)
+        for (int path = 0; path < 9; path++) {
+            int n = round < 40 ? path : (path * 5 + round) % 9;
+            sink += two_ways(n & 1);
+            with_alloca(6 + n % 3, 8 + 16 * n + (round > 50 ? round * 16 : 0));
+        }
+    none_differ();
+    assert_true(o->trails.followed > o->walks);
+}
+
 static void test_function_start(void **state)
 {
     (void)state;
@@ -526,6 +551,7 @@ int main(void)
         TEST(alternate_stack), TEST(every_instruction), TEST(threads),
         TEST(many_threads),   TEST(deeper_than_kept), TEST(generations),
         TEST(function_start), TEST(realigned_from_moving_caller), TEST(no_system_calls),
+        TEST(trails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
