@@ -22,6 +22,8 @@ const struct report_view report_views[] = {
     VIEW(api, false, "calls of the GPU runtime: count and time on the host"),
     VIEW(statistics, true, "the exact share of each routine in a time range, lanes and call depth"),
     VIEW(lanes, true, "time lines: threads and queues, how busy each was"),
+    VIEW(critical, true, "the critical path: what decided how long the run took, and what faster parts would save"),
+    VIEW(overlap, true, "copies and communication hidden behind computation, per device and rank"),
     VIEW(objects, false, "data objects: who allocated how much, and when most was alive"),
     VIEW(memory, false, "memory over time: peaks, leaks, what was held for nothing"),
     VIEW(advice, true, "what to change, with evidence, place and what it could save"),
@@ -241,6 +243,8 @@ const struct sonde_command sonde_command_report = {
         "profile: calling contexts top-down, bottom-up or flat, inclusive and exclusive, with any columns.\n\n"
         "statistics: the exact share of each routine in a time range, lanes and call depth.\n\n"
         "lanes: time lines of threads and queues, how busy each was.\n\n"
+        "critical: the critical path, what it is made of, and what parts twice as fast would save.\n\n"
+        "overlap: how much of copies and communication is hidden behind computation.\n\n"
         "objects: who allocated how much, and how much was alive.\n\n"
         "memory: how much was held over the run and by whom at the peak; leaks; what was never used or held for nothing.\n\n"
         "advice: what to change, with evidence, place and what it could save.\n\n"

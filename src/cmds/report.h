@@ -65,7 +65,8 @@ struct report_view {
 extern const struct report_view report_views[]; /* ends with name = NULL; the first is the default */
 
 #define REPORT_VIEW_MAP(X) \
-    X(summary) X(kernels) X(copies) X(api) X(profile) X(contexts) X(statistics) X(lanes) X(objects) X(memory) X(advice) X(ledger)
+    X(summary) X(kernels) X(copies) X(api) X(profile) X(contexts) X(statistics) X(lanes) X(critical) X(overlap) \
+    X(objects) X(memory) X(advice) X(ledger)
 #define X(name)                                                              \
     int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
     json_t *report_##name##_json(const struct report *r, struct sonde_diag *diag);

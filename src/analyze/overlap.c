@@ -1,0 +1,310 @@
+/* overlap.c - one sweep over the beginnings and ends of each device's operations,
+ * in windows of time side by side: each window's moments are added up alone.
+ */
+#include "overlap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "timeline.h"
+#include "totals.h"
+
+const char *sonde_way_name(enum sonde_way way)
+{
+    static const char *const names[] = {
+#define X(name, json, text) json,
+        SONDE_WAY_MAP(X)
+#undef X
+    };
+    return way < SONDE_WAY_COUNT ? names[way] : "unknown";
+}
+
+const char *sonde_way_text(enum sonde_way way)
+{
+    static const char *const names[] = {
+#define X(name, json, text) text,
+        SONDE_WAY_MAP(X)
+#undef X
+    };
+    return way < SONDE_WAY_COUNT ? names[way] : "unknown";
+}
+
+uint64_t sonde_overlap_ns(const struct sonde_overlap *o, unsigned any, unsigned with, unsigned without)
+{
+    uint64_t sum = 0;
+    for (unsigned state = 1; state < SONDE_RUNS_STATES; state++)
+        if (state & any && (!with || state & with) && !(state & without))
+            sum += o->states[state];
+    return sum;
+}
+
+/* ---- what an operation is ------------------------------------------------------------- */
+
+/* What runs: the ways of copies first, then the rest. */
+enum { COMPUTE = SONDE_WAY_COUNT, COMM, FILL, CLASSES, NOTHING = CLASSES };
+
+/* Does this work lie in a device's memory? 1 yes, 0 no, -1 not known. */
+static int on_device(uint16_t memory)
+{
+    switch (memory) {
+    case SONDE_MEMORY_DEVICE: case SONDE_MEMORY_ARRAY: return 1;
+    case SONDE_MEMORY_PAGEABLE: case SONDE_MEMORY_PINNED: return 0;
+    default: return -1;
+    }
+}
+
+/* A copy of any kind, by what the runtime said of its two ends. */
+static enum sonde_way way_of_copy(const struct sonde_process *p, uint32_t work)
+{
+    if (!work || work >= p->work_count)
+        return SONDE_WAY_ON_DEVICE;
+    const struct sonde_row_work *w = &p->works[work];
+    const int from = on_device(w->source), to = on_device(w->target);
+    if (w->source_device && w->target_device && w->source_device != w->target_device)
+        return SONDE_WAY_BETWEEN;
+    if (from < 0 && to < 0)
+        return w->source == SONDE_MEMORY_MANAGED || w->target == SONDE_MEMORY_MANAGED ? SONDE_WAY_OTHER : SONDE_WAY_ON_DEVICE;
+    if (from < 0 || to < 0)
+        return SONDE_WAY_OTHER;
+    return from ? (to ? SONDE_WAY_ON_DEVICE : SONDE_WAY_FROM_DEVICE) : to ? SONDE_WAY_TO_DEVICE : SONDE_WAY_ON_HOST;
+}
+
+static unsigned class_of(const struct sonde_process *p, uint16_t kind, uint32_t work)
+{
+    switch (kind) {
+    case SONDE_OP_READ: case SONDE_OP_IMAGE_READ: return SONDE_WAY_FROM_DEVICE;
+    case SONDE_OP_WRITE: case SONDE_OP_IMAGE_WRITE: return SONDE_WAY_TO_DEVICE;
+    case SONDE_OP_COPY: case SONDE_OP_SVM_COPY: return way_of_copy(p, work);
+    case SONDE_OP_IMAGE_COPY: return SONDE_WAY_ON_DEVICE;
+    case SONDE_OP_PEER_COPY: return SONDE_WAY_BETWEEN;
+    case SONDE_OP_HOST_COPY: return SONDE_WAY_ON_HOST;
+    case SONDE_OP_MAP: case SONDE_OP_UNMAP: case SONDE_OP_IMAGE_MAP: case SONDE_OP_SVM_MAP: case SONDE_OP_SVM_UNMAP:
+        return SONDE_WAY_MAPPED;
+    case SONDE_OP_MIGRATE: case SONDE_OP_SVM_MIGRATE: return SONDE_WAY_OTHER;
+    case SONDE_OP_COLLECTIVE: return COMM;
+    default: break;
+    }
+    const enum sonde_op_group group = sonde_op_kind_group(kind);
+    return group == SONDE_GROUP_KERNEL ? COMPUTE : group == SONDE_GROUP_SET ? FILL : NOTHING;
+}
+
+/* NCCL's kernels (and RCCL's), by the names that Holistic Trace Analysis looks for. */
+static bool communicates(const struct sonde_process *p, uint32_t node)
+{
+    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
+    if (!row || row->frame >= p->frame_count || p->frames[row->frame].kind != SONDE_FRAME_OP)
+        return false;
+    const char *name = sonde_process_string(p, p->frames[row->frame].name);
+    return strstr(name, "ncclDevKernel") || strstr(name, "ncclKernel");
+}
+
+/* ---- one window ------------------------------------------------------------------------- */
+
+struct edge { uint64_t at; uint8_t class, begins; };
+
+struct part {                       /* what one thread adds up */
+    struct sonde_overlap *devices;  /* [device id] */
+    struct sonde_map names;         /* node -> communicates */
+    SONDE_VECTOR(struct edge) edges;
+};
+
+struct sweep {
+    const struct sonde_process *process;
+    uint32_t     device_count;      /* ids below it */
+    struct part *parts;
+};
+
+static int classify(const struct sweep *s, struct part *part, const struct sonde_time_op *op, unsigned *class)
+{
+    uint64_t comm;
+    *class = class_of(s->process, op->kind, op->work);
+    if (*class != COMPUTE)
+        return 0;
+    if (!sonde_map_get(&part->names, op->node, &comm)) {
+        comm = communicates(s->process, op->node);
+        if (sonde_map_put(&part->names, op->node, comm))
+            return SONDE_ENOMEM;
+    }
+    *class = comm ? COMM : COMPUTE;
+    return 0;
+}
+
+/* An operation is counted in the window where it begins. */
+static void count(struct sonde_overlap *o, const struct sonde_time_op *op, unsigned class)
+{
+    o->first_ns = !o->last_ns || op->start_ns < o->first_ns ? op->start_ns : o->first_ns;
+    o->last_ns = op->end_ns > o->last_ns ? op->end_ns : o->last_ns;
+    o->kernels += class == COMPUTE;
+    o->fills += class == FILL;
+    o->collectives += op->kind == SONDE_OP_COLLECTIVE;
+    o->comm_count += (class == COMM && op->kind != SONDE_OP_COLLECTIVE) || class == SONDE_WAY_BETWEEN;
+    if (class < SONDE_WAY_COUNT)
+        o->ways[class].count++;
+}
+
+static int add_op(const struct sweep *s, struct part *part, const struct sonde_time_window *w, uint32_t device,
+                  const struct sonde_time_op *op)
+{
+    unsigned class;
+    if (classify(s, part, op, &class))
+        return SONDE_ENOMEM;
+    if (class == NOTHING)
+        return 0;
+    if (op->start_ns >= w->from_ns)
+        count(&part->devices[device], op, class);
+    const uint64_t start = op->start_ns > w->from_ns ? op->start_ns : w->from_ns;
+    const uint64_t end = op->end_ns < w->to_ns ? op->end_ns : w->to_ns;
+    if (start >= end)
+        return 0;
+    int rc = sonde_vector_push(&part->edges, (struct edge){start, (uint8_t)class, 1});
+    return rc ? rc : sonde_vector_push(&part->edges, (struct edge){end, (uint8_t)class, 0});
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct edge *a = left, *b = right;
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static unsigned state_of(const uint32_t running[CLASSES])
+{
+    unsigned state = 0;
+    for (unsigned i = 0; i < SONDE_WAY_COUNT; i++)
+        if (running[i])
+            state |= i == SONDE_WAY_BETWEEN ? SONDE_RUNS_COMM : SONDE_RUNS_COPY;
+    state |= running[COMPUTE] ? SONDE_RUNS_COMPUTE : 0;
+    state |= running[COMM] ? SONDE_RUNS_COMM : 0;
+    return state | (running[FILL] ? SONDE_RUNS_FILL : 0);
+}
+
+static void sweep_device(struct sonde_overlap *o, struct edge *edges, size_t edge_count)
+{
+    uint32_t running[CLASSES] = {0};
+    if (edge_count)
+        qsort(edges, edge_count, sizeof *edges, by_time);
+    for (size_t i = 0; i < edge_count; i++) {
+        const uint64_t ns = i ? edges[i].at - edges[i - 1].at : 0;
+        if (ns) {
+            const unsigned state = state_of(running);
+            o->states[state] += state ? ns : 0;
+            for (unsigned way = 0; way < SONDE_WAY_COUNT; way++) {
+                o->ways[way].ns += running[way] ? ns : 0;
+                o->ways[way].hidden_ns += running[way] && running[COMPUTE] ? ns : 0;
+            }
+        }
+        if (edges[i].begins)
+            running[edges[i].class]++;
+        else
+            running[edges[i].class]--;
+    }
+}
+
+static int each_window(void *user, const struct sonde_time_window *w)
+{
+    const struct sweep *s = user;
+    struct part *part = &s->parts[w->part];
+    int rc = 0;
+    for (uint32_t device = 0; device < s->device_count && !rc; device++) {
+        part->edges.count = 0;
+        for (uint32_t i = 0; i < w->lane_count && !rc; i++) {
+            const struct sonde_time_lane *lane = &w->lanes[i];
+            if (lane->kind != SONDE_LANE_KIND_QUEUE || lane->device != device)
+                continue;
+            for (uint32_t k = 0; k < lane->op_count && !rc; k++)
+                rc = add_op(s, part, w, device, &lane->ops[k]);
+            for (uint32_t k = 0; k < lane->untimed_count; k++)
+                part->devices[device].no_times += class_of(s->process, lane->untimed[k].kind, 0) != NOTHING;
+        }
+        if (!rc)
+            sweep_device(&part->devices[device], part->edges.items, part->edges.count);
+    }
+    return rc;
+}
+
+/* ---- a process ----------------------------------------------------------------------------- */
+
+static void merge(struct sonde_overlap *o, const struct sonde_overlap *more)
+{
+    if (more->last_ns) {
+        o->first_ns = !o->last_ns || more->first_ns < o->first_ns ? more->first_ns : o->first_ns;
+        o->last_ns = more->last_ns > o->last_ns ? more->last_ns : o->last_ns;
+    }
+    for (unsigned i = 0; i < SONDE_RUNS_STATES; i++)
+        o->states[i] += more->states[i];
+    for (unsigned i = 0; i < SONDE_WAY_COUNT; i++) {
+        o->ways[i].count += more->ways[i].count;
+        o->ways[i].ns += more->ways[i].ns;
+        o->ways[i].hidden_ns += more->ways[i].hidden_ns;
+    }
+    o->kernels += more->kernels;
+    o->comm_count += more->comm_count;
+    o->fills += more->fills;
+    o->collectives += more->collectives;
+    o->no_times += more->no_times;
+}
+
+static int collect(struct sonde_overlaps *out, const struct sweep *s, uint32_t parts, uint32_t process)
+{
+    for (uint32_t device = 0; device < s->device_count; device++) {
+        struct sonde_overlap sum = {.process = process, .device = device};
+        for (uint32_t i = 0; i < parts; i++)
+            merge(&sum, &s->parts[i].devices[device]);
+        uint64_t busy = sonde_overlap_ns(&sum, ~0u, 0, 0);
+        sum.states[0] = sum.last_ns - sum.first_ns > busy ? sum.last_ns - sum.first_ns - busy : 0;
+        if ((sum.last_ns || sum.no_times) && sonde_vector_push(&out->items, sum))
+            return SONDE_ENOMEM;
+    }
+    return 0;
+}
+
+static uint32_t device_ids(const struct sonde_process *p)
+{
+    uint32_t ids = p->device_count > 1 ? p->device_count : 1;
+    for (uint32_t i = 1; i < p->lane_count; i++)
+        if (p->lanes[i].kind == SONDE_LANE_KIND_QUEUE && p->lanes[i].device >= ids)
+            ids = p->lanes[i].device + 1;
+    return ids;
+}
+
+static int add_process(struct sonde_overlaps *out, const struct sonde_process *p, struct sonde_progress *progress,
+                       uint32_t index)
+{
+    struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP, .progress = progress};
+    struct sonde_timeline_plan plan = {0};
+    struct sweep s = {.process = p, .device_count = device_ids(p)};
+    int rc = sonde_timeline_plan(p, &options, &plan);
+    if (!rc)
+        s.parts = calloc(plan.part_count + 1, sizeof *s.parts);
+    if (!rc && !s.parts)
+        rc = SONDE_ENOMEM;
+    for (uint32_t i = 0; i < plan.part_count && !rc; i++) {
+        s.parts[i].devices = calloc(s.device_count, sizeof *s.parts[i].devices);
+        rc = s.parts[i].devices ? 0 : SONDE_ENOMEM;
+    }
+    if (!rc)
+        rc = sonde_timeline_run(&plan, each_window, &s);
+    if (!rc)
+        rc = collect(out, &s, plan.part_count, index);
+    for (uint32_t i = 0; i < plan.part_count && s.parts; i++) {
+        free(s.parts[i].devices);
+        sonde_map_fini(&s.parts[i].names);
+        sonde_vector_fini(&s.parts[i].edges);
+    }
+    free(s.parts);
+    sonde_timeline_fini(&plan);
+    return rc;
+}
+
+int sonde_overlap_compute(const struct sonde_measurement *m, struct sonde_progress *progress, struct sonde_overlaps *out)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < m->process_count && !rc; i++)
+        rc = add_process(out, &m->processes[i], progress, i);
+    return rc;
+}
+
+void sonde_overlap_fini(struct sonde_overlaps *overlaps)
+{
+    sonde_vector_fini(&overlaps->items);
+}
