@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/blame.h"
 #include "analyze/view.h"
 #include "command.h"
 #include "report.h"
@@ -82,6 +83,7 @@ int report_read_columns(struct report *r)
 struct wanted {
     struct sonde_view_config config;
     struct sonde_columns     columns; /* a copy of the list; derived ones are the report's */
+    double                  *blame;   /* [tree node], exclusive; NULL: not asked for, or there is none */
 };
 
 static bool has(const struct report *r, enum sonde_metric_id metric)
@@ -107,6 +109,34 @@ static int push_unless_there(struct sonde_columns *c, uint32_t column)
     return sonde_vector_push(&c->shown, column);
 }
 
+/* Blame needs the trace: only who names it waits for that. */
+static bool wants_blame(const struct report_options *o)
+{
+    const char *const texts[] = {o->metric, o->derive, o->sort};
+    for (int i = 0; i < 3; i++)
+        if (texts[i] && strstr(texts[i], sonde_metric_table[SONDE_METRIC_BLAME].name))
+            return true;
+    return false;
+}
+
+static int add_blame(const struct report *r, struct wanted *w, struct sonde_diag *diag)
+{
+    struct sonde_blame blame = {0};
+    struct sonde_blame_options options = {.progress = sonde_progress_begin("reading the trace", false)};
+    int rc = sonde_blame_compute(r->m, r->profile, &options, &blame);
+    sonde_progress_end(options.progress);
+    if (!rc && blame.scopes.count) {
+        const struct sonde_blame_scope *all = &blame.scopes.items[0];
+        w->blame = calloc(r->profile->nodes.count, sizeof *w->blame);
+        rc = w->blame ? 0 : SONDE_ENOMEM;
+        for (size_t i = 0; i < all->entries.count && !rc; i++)
+            w->blame[all->entries.items[i].node] = all->entries.items[i].waiting_ns + all->entries.items[i].working_ns;
+        w->config.given[SONDE_METRIC_BLAME] = w->blame;
+    }
+    sonde_blame_fini(&blame);
+    return rc ? sonde_diag_set(diag, rc, r->path, "cannot read the trace of") : 0;
+}
+
 /* Columns in order: those of --metric, else a few (text) or all (JSON), then the derived ones. */
 static int choose_columns(const struct report *r, struct sonde_columns *c)
 {
@@ -117,7 +147,7 @@ static int choose_columns(const struct report *r, struct sonde_columns *c)
     c->derived.count = chosen->derived.count;
     for (uint32_t i = 0; !r->options->metric && i < (r->options->json ? SONDE_METRIC_COUNT : 4u) && !rc; i++) {
         uint32_t column = r->options->json ? i : few[i];
-        if (r->options->json || column != SONDE_METRIC_CPU || r->profile->sampled)
+        if (r->options->json ? column != SONDE_METRIC_BLAME : column != SONDE_METRIC_CPU || r->profile->sampled)
             rc = push_unless_there(c, column);
     }
     for (size_t i = 0; i < chosen->shown.count && !rc; i++)
@@ -144,6 +174,7 @@ static int want(const struct report *r, struct wanted *w)
 static void unwant(struct wanted *w)
 {
     sonde_vector_fini(&w->columns.shown);
+    free(w->blame);
 }
 
 /* ---- the root ----------------------------------------------------------------------------------- */
@@ -199,7 +230,9 @@ static int build(const struct report *r, struct wanted *w, struct sonde_view **v
 {
     if (want(r, w))
         return sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot make the profile of");
-    int rc = find_root(r, &w->config, diag);
+    int rc = wants_blame(r->options) ? add_blame(r, w, diag) : 0;
+    if (!rc)
+        rc = find_root(r, &w->config, diag);
     return rc ? rc : sonde_view_build(r->profile, &w->config, view, diag);
 }
 
@@ -364,10 +397,13 @@ static void print(const struct report *r, const struct sonde_view *view)
         report_say(r, "… %s below %.3g %% left out: --min-percent 0 shows all", sonde_number_count(number, view->cut),
                    r->min_percent);
     report_more(r, "profile", shown, all);
-    if (!r->profile->sampled)
-        for (size_t i = 0; i < view->columns->shown.count; i++)
-            if (view->columns->shown.items[i] == SONDE_METRIC_CPU)
-                report_say(r, "the CPU side was not sampled (record --cpu): its time is unknown");
+    for (size_t i = 0; i < view->columns->shown.count; i++) {
+        const uint32_t column = view->columns->shown.items[i];
+        if (column == SONDE_METRIC_CPU && !r->profile->sampled)
+            report_say(r, "the CPU side was not sampled (record --cpu): its time is unknown");
+        if (column == SONDE_METRIC_BLAME && sonde_view_get(view, 0, column, SONDE_INCLUSIVE).validity != SONDE_KNOWN)
+            report_say(r, "idleness blame is unknown: it needs a trace with times of operations");
+    }
     if (view->by == SONDE_BY_OBJECT && !r->totals.traced)
         report_say(r, "recorded with --profile: which operation used which object is unknown");
 }

@@ -88,7 +88,7 @@ static int read_lanes(const struct report *r, lane_ids *out, struct sonde_diag *
         if (out->count == before) {
             sonde_diag_set(diag, SONDE_ENOTFOUND, r->path, "there is no lane '%.*s' in", (int)(word.length < 64 ? word.length : 64),
                            word.text);
-            sonde_diag_hint(diag, "'sonde report %s lanes' shows them; queues and threads mean all of one kind", r->path);
+            snprintf(diag->why, sizeof diag->why, "the view lanes shows them; 'queues' and 'threads' mean all of one kind");
             return SONDE_ENOTFOUND;
         }
         text += word.length + (text[word.length] == ',');

@@ -1,7 +1,8 @@
 /* report_summary.c - the view a person wants first: what ran, how busy each device was,
  * where the device's time went, and whether the measurement is whole.
  *
- * Reads the stored profile only, never the trace: it is instant for any run length.
+ * Reads the stored profile; the trace, where there is one, only for what the
+ * devices were idle for.
  */
 #include <stdio.h>
 #include <string.h>
@@ -66,13 +67,44 @@ static size_t shown(const struct report *r, size_t all)
     return r->limit && r->limit < all ? r->limit : all;
 }
 
-static void print_devices(const struct report *r)
+/* The routine with the most blame for a device's idle time; false: none, or not known. */
+static bool most_idle(const struct report *r, const struct sonde_blame *blame, const struct sonde_device_use *use,
+                      struct sonde_blame_routine *out)
+{
+    const struct sonde_blame_scope *scope = use->timed ? sonde_blame_find(blame, use->process, use->device) : NULL;
+    struct sonde_blame_routine *routines = NULL;
+    const bool found = scope && sonde_blame_routines(r->profile, scope, &routines) > 0;
+    if (found)
+        *out = routines[0];
+    free(routines);
+    return found;
+}
+
+/* Its heaviest place, and the share of the run that the routine has. */
+static void most_idle_cell(const struct report *r, struct table *t, const struct sonde_blame *blame,
+                           const struct sonde_device_use *use)
+{
+    struct sonde_blame_routine most;
+    struct sonde_text place = {0};
+    char number[SONDE_NUMBER_MAX];
+    if (most_idle(r, blame, use, &most)) {
+        sonde_text_format(&place, "%s  ", sonde_number_percent(number, most.waiting_ns + most.working_ns, (double)use->wall_ns));
+        report_blame_place(r, &place, most.node);
+    }
+    table_cell(t, *sonde_text_get(&place) ? sonde_text_get(&place) : "-");
+    sonde_text_fini(&place);
+}
+
+static int print_devices(const struct report *r, struct sonde_diag *diag)
 {
     static const struct table_column columns[] = {
         {"Device", TABLE_LEFT | TABLE_ELASTIC, 0}, {"busy", TABLE_RIGHT, 0}, {"kernels", TABLE_RIGHT, 2},
         {"copies", TABLE_RIGHT, 3}, {"idle", TABLE_RIGHT, 1}, {"operations", TABLE_RIGHT, 4},
+        {"most of the idle time", TABLE_LEFT | TABLE_ELASTIC, 0},
     };
-    struct table t = {.columns = columns, .column_count = 6};
+    struct sonde_blame blame = {0};
+    const int rc = report_compute_blame(r, &blame, diag);
+    struct table t = {.columns = columns, .column_count = blame.traced ? 7 : 6};
     size_t count = shown(r, r->totals.devices.count);
     for (size_t i = 0; i < count; i++) {
         const struct sonde_device_use *use = &r->totals.devices.items[i];
@@ -85,11 +117,15 @@ static void print_devices(const struct report *r)
         table_percent(&t, (double)use->copy_ns, wall);
         table_percent(&t, wall > busy ? wall - busy : 0, wall);
         table_count(&t, use->operations);
+        if (blame.traced)
+            most_idle_cell(r, &t, &blame, use);
         sonde_text_fini(&name);
     }
+    sonde_blame_fini(&blame);
     fputc('\n', stdout);
     table_print(&t, r);
     report_more(r, "summary", count, r->totals.devices.count);
+    return rc;
 }
 
 enum shown { KERNELS, COPIES, COLLECTIVES };
@@ -208,12 +244,12 @@ static int print_cpu_side(const struct report *r, struct sonde_diag *diag)
     int rc = cpu_side(r, &cpu, diag);
     if (rc || !cpu.known)
         return rc;
-    if (!cpu.sampled)
-        sonde_text_add(&line, "CPU side: not sampled");
-    else
-        sonde_text_format(&line, "CPU side: %s", sonde_number_time(number, (double)cpu.all.cpu_ns));
     if (cpu.sampled)
-        sonde_text_format(&line, " in %s sample%s", sonde_number_count(number, cpu.all.samples), cpu.all.samples == 1 ? "" : "s");
+        sonde_text_format(&line, "CPU side: %s in ", sonde_number_time(number, (double)cpu.all.cpu_ns));
+    if (cpu.sampled)
+        sonde_text_format(&line, "%s sample%s", sonde_number_count(number, cpu.all.samples), cpu.all.samples == 1 ? "" : "s");
+    else
+        sonde_text_add(&line, "CPU side: not sampled");
     if (cpu.rate_hz)
         sonde_text_format(&line, " at %u Hz", cpu.rate_hz);
     if (cpu.view && cpu.view->rows.count > 1) {
