@@ -13,6 +13,9 @@ opencl-intercept-layer; without it its rows are left out, and said so.
 import argparse, json, os, random, re, shutil, statistics, subprocess, sys, tempfile, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import analyze
+
 lines = []
 
 
@@ -197,6 +200,17 @@ class Bench:
             best = statistics.median(times)
             say(f"  report {view:8} {best * 1e3:8.1f} ms   {ledger['seen'] / best / 1e6:8.1f} million operations per second")
 
+    def analyze(self):
+        """Reading and computing: bench/analyze.py, which also runs alone."""
+        bench = analyze.Analyze(self.build, min(self.rounds, 5), analyze.default_sizes(self.build))
+        try:
+            for section in (bench.scale, bench.symbols, bench.peers):
+                section()
+                analyze.say()
+        finally:
+            bench.close()
+        lines.extend(analyze.lines)
+
     # ---- memory ------------------------------------------------------------------------------------
 
     def memory(self, seconds=600):
@@ -221,7 +235,7 @@ def machine():
 
 
 def main():
-    sections = ["enqueue", "parts", "own", "programs", "lanes", "size", "memory"]
+    sections = ["enqueue", "parts", "own", "programs", "lanes", "size", "analyze", "memory"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)

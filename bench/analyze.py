@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""How fast measurements are read, and what is computed from them; beside other readers of the same data.
+
+    bench/analyze.py [SECTION ...] [--build DIR] [--rounds N] [--sizes N,N,N] [--full] [--out FILE]
+
+    scale     summary, profile and blame of made-up measurements (tests/synth) of growing size
+    symbols   the functions of a program with 100 MB of debug information
+    peers     the same questions to pandas and to Perfetto's trace processor, where they are installed
+
+The conventions of run.py hold: a round runs every variant once, in random
+order; printed are medians over the rounds with their range. CPU seconds are
+user and system time of the whole command, memory its largest resident set as
+the kernel counts it, pages of the files it reads included. Rates are per core:
+operations by CPU seconds, whatever the number of threads.
+
+--full adds 100 million operations (a minute to make, 1 GB of disk); without it
+they are made where 4 GB of disk are free. Whole: less than 15 minutes.
+"""
+import argparse, csv, importlib.util, json, os, random, shutil, statistics, subprocess, sys, tempfile, time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import dwarf
+
+lines = []
+# A program with as many queues and threads as a large one has, on eight devices, that computes between its batches.
+LIKE_A_PROGRAM = ["--lanes", "1000", "--threads", "16", "--devices", "8", "--depth", "24", "--paths", "64",
+                  "--cpu", "199", "--waits", "50", "--compute", "200000"]
+HUNDRED_MILLION = 100_000_000
+
+
+def say(text=""):
+    print(text, flush=True)
+    lines.append(text)
+
+
+class Cost:
+    """What a command took."""
+    def __init__(self, command, env=None, cwd=None):
+        begin = time.monotonic()
+        child = subprocess.Popen(command, env=dict(os.environ, **(env or {})), cwd=cwd, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE)
+        error = child.stderr.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        child.stderr.close()
+        if child.returncode != 0:
+            sys.exit(f"bench: {' '.join(command)} failed with status {child.returncode}: {error.decode()[-500:]}")
+        self.wall = time.monotonic() - begin
+        self.cpu = usage.ru_utime + usage.ru_stime
+        self.megabytes = usage.ru_maxrss / 1024
+
+
+def median(costs, what):
+    return statistics.median(getattr(c, what) for c in costs)
+
+
+def spread(values):
+    return f"{statistics.median(values):8.2f}  [{min(values):.2f}, {max(values):.2f}]"
+
+
+def paired(variants, rounds):
+    """variants: {name: function() -> result}. {name: results}, each round in random order."""
+    results = {name: [] for name in variants}
+    for _ in range(rounds):
+        for name in random.sample(list(variants), len(variants)):
+            results[name].append(variants[name]())
+    return results
+
+
+def uncache(path):
+    """Out of the page cache, as far as the kernel follows the advice."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+class Analyze:
+    def __init__(self, build, rounds, sizes):
+        self.build, self.rounds, self.sizes = build, rounds, sizes
+        self.sonde = f"{build}/bin/sonde"
+        self.work = tempfile.mkdtemp(prefix="bench-", dir=build)
+        os.environ.setdefault("POCL_CACHE_DIR", f"{build}/bench/pocl-cache")
+        os.makedirs(os.environ["POCL_CACHE_DIR"], exist_ok=True)
+        self.made = {}
+
+    def close(self):
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    # ---- scale -------------------------------------------------------------------
+
+    def make(self, operations):
+        """The measurement of so many operations; made once."""
+        if operations not in self.made:
+            path = f"{self.work}/{operations}.sonde"
+            cost = Cost([f"{self.build}/tests/sonde-synth", "--operations", str(operations), *LIKE_A_PROGRAM, path])
+            size = sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
+            self.made[operations] = path
+            say(f"  made {operations:>11,} operations: {size / operations:.2f} bytes each, {cost.wall:.1f} s, {cost.megabytes:.0f} MB of memory")
+        return self.made[operations]
+
+    def views(self):
+        known = subprocess.run([self.sonde, "help", "report"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        wanted = ["summary", "profile", "blame", "lanes"]
+        there = [view for view in wanted if f"\n{view}:" in known]
+        for view in wanted:
+            if view not in there:
+                say(f"  {view}: left out, this build has no such view")
+        return there
+
+    def scale(self):
+        say("Reading and computing: tests/synth with 1,000 queue lanes on 8 devices, 16 threads with samples and waits, contexts 24 deep")
+        views = self.views()
+        variants = {}
+        for size in self.sizes:
+            path = self.make(size)
+            for view in views:
+                variants[size, view] = lambda path=path, view=view: Cost([self.sonde, "report", path, view])
+        results = paired(variants, self.rounds)
+        say(f"  {'operations':>11}  {'view':22} {'CPU s':>8}  [least, most]   {'M op/s per core':>15}  {'wall s':>7}  {'MB':>6}")
+        each = {}
+        for size in self.sizes:
+            for view in views:
+                self.row(size, view, results[size, view])
+            three = [sum_of(costs) for costs in zip(*(results[size, view] for view in views if view != "lanes"))]
+            self.row(size, " + ".join(v for v in views if v != "lanes"), three)
+            each[size] = median(three, "cpu") / size * 1e9
+        if len(self.sizes) > 1:
+            say("  growth of the sum, CPU ns per operation: " +
+                ", ".join(f"{each[size]:.1f} at {size:,}" for size in self.sizes))
+
+    def row(self, size, name, costs):
+        say(f"  {size:>11,}  {name:22} {spread([c.cpu for c in costs]):>24}  {size / median(costs, 'cpu') / 1e6:13.1f}"
+            f"  {median(costs, 'wall'):7.2f}  {max(c.megabytes for c in costs):6.0f}")
+
+    # ---- symbols -------------------------------------------------------------------
+
+    def record(self, program, touched):
+        uncache(program)
+        out = f"{self.work}/symbols.sonde"
+        cost = Cost([self.sonde, "record", "-q", "--force", "-o", out, "--", program, "20"])
+        with open(f"{out}/manifest.json") as manifest:
+            times = json.load(manifest)
+        cost.after = cost.wall - (times["end_ns"] - times["start_ns"]) * 1e-9
+        resident = subprocess.run(["fincore", "-nbo", "RES", program], stdout=subprocess.PIPE, text=True)
+        touched.append(int(resident.stdout.split()[0]) if resident.returncode == 0 else None)
+        return cost
+
+    def symbols(self):
+        about = dwarf.build(f"{self.build}/bench/dwarf", 100, 1000)
+        program, touched = about["program"], []
+        say(f"Symbols: a program with {about['debug_bytes'] / 1e6:.0f} MB of DWARF in {about['units']:,} compilation units with "
+            f"{about['functions']:,} functions, of which 20 units occur")
+        stripped = f"{self.work}/stripped"
+        subprocess.run(["strip", "-g", "-o", stripped, program], check=True)
+        compressed = f"{self.work}/compressed"
+        subprocess.run(["objcopy", "--compress-debug-sections=zlib", program, compressed], check=True)
+        programs = {"without DWARF": stripped, "with": program, "compressed (zlib)": compressed}
+        results = paired({name: lambda path=path: self.record(path, touched) for name, path in programs.items()}, self.rounds)
+        for name, costs in results.items():
+            say(f"  {name:18} all of record but the program {spread([c.after for c in costs])} s, CPU {median(costs, 'cpu'):.2f} s, {max(c.megabytes for c in costs):.0f} MB")
+        extra = [a.after - b.after for a, b in zip(results["with"], results["without DWARF"])]
+        say(f"  so symbols took {spread(extra)} s, with the file out of the page cache")
+        self.record(program, touched)
+        report = subprocess.run([self.sonde, "report", f"{self.work}/symbols.sonde", "contexts", "--json"],
+                                stdout=subprocess.PIPE, text=True, check=True).stdout
+        found = sum(f'"entry_{unit:06d}' in report for unit in range(0, about["units"], about["units"] // 20))
+        say(f"  {found} of the 20 functions are named in the report")
+        if found != 20:
+            sys.exit("bench: symbols are missing")
+
+    # ---- peers ----------------------------------------------------------------------
+
+    def peers(self):
+        size = min(self.sizes)
+        say(f"The same questions to others, {size:,} operations: kernels with count, sum, mean and 95th percentile; busy and idle time of each queue")
+        path = self.make(size)
+        table, trace, chrome = f"{self.work}/peer.csv", f"{self.work}/peer.perfetto-trace", f"{self.work}/peer.json"
+        variants = {"sonde report kernels": lambda: Cost([self.sonde, "report", path, "kernels"]),
+                    "sonde report lanes": lambda: Cost([self.sonde, "report", path, "lanes"])}
+        python = [sys.executable, f"{HERE}/peers.py"]
+        if importlib.util.find_spec("pandas"):
+            Cost([self.sonde, "export", "-q", path, "--to", "csv", "-o", table])
+            chrome_trace(table, chrome)
+            variants["pandas, CSV"] = lambda: Cost([*python, "csv", table])
+            variants["pandas, Chrome JSON"] = lambda: Cost([*python, "chrome", chrome])
+        else:
+            say("  pandas: left out, not installed (pip install pandas)")
+        why = no_trace_processor()
+        if why:
+            say(f"  Perfetto's trace processor: left out, {why}")
+        else:
+            Cost([self.sonde, "export", "-q", path, "--to", "perfetto", "-o", trace])
+            variants["trace_processor"] = lambda: Cost([*python, "perfetto", trace])
+        if not shutil.which("otf2-print"):
+            say("  OTF2's readers: left out, Sonde writes no OTF2 yet")
+        results = paired(variants, self.rounds)
+        both = [sum_of(costs) for costs in zip(results["sonde report kernels"], results["sonde report lanes"])]
+        results["sonde, both"] = both
+        for name, costs in results.items():
+            ratios = [c.cpu / b.cpu for c, b in zip(costs, both)]
+            say(f"  {name:22} CPU {median(costs, 'cpu'):7.2f} s   {spread(ratios)} of Sonde's   wall {median(costs, 'wall'):6.2f} s   {max(c.megabytes for c in costs):6.0f} MB")
+
+
+def sum_of(costs):
+    total = Cost.__new__(Cost)
+    total.wall, total.cpu = sum(c.wall for c in costs), sum(c.cpu for c in costs)
+    total.megabytes = max(c.megabytes for c in costs)
+    return total
+
+
+def chrome_trace(table, path):
+    """The operations as complete events of Chrome's format, which Perfetto and HTA read."""
+    with open(table, newline="") as rows, open(path, "w") as out:
+        out.write('{"traceEvents":[\n')
+        for i, row in enumerate(csv.DictReader(rows)):
+            json.dump({"ph": "X", "name": row["name"], "cat": row["kind"], "pid": row["pid"], "tid": int(row["lane"]),
+                       "ts": int(row["start_ns"]) / 1e3, "dur": int(row["duration_ns"]) / 1e3,
+                       "args": {"correlation": int(row["correlation"]), "bytes": int(row["bytes"] or 0)}}, out)
+            out.write(",\n")
+        out.write("{}]}\n")
+
+
+def no_trace_processor():
+    """Why Perfetto's trace processor cannot be asked; None when it can."""
+    if not importlib.util.find_spec("perfetto"):
+        return "not installed (pip install perfetto)"
+    code = "from perfetto.trace_processor import TraceProcessor; TraceProcessor().close()"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120)
+    return "its program cannot be fetched here" if done.returncode else None
+
+
+def default_sizes(build, full=False):
+    room = os.statvfs(build)
+    return [1_000_000, 10_000_000] + [HUNDRED_MILLION] * (full or room.f_bavail * room.f_frsize >= 4 << 30)
+
+
+def main():
+    sections = ["scale", "symbols", "peers"]
+    parser = argparse.ArgumentParser(description="reading and computing, in figures")
+    parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
+    parser.add_argument("--build", default=os.path.join(os.path.dirname(HERE), "build"))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sizes", help="operations, with commas (default 1000000,10000000 and the largest)")
+    parser.add_argument("--full", action="store_true", help="with 100 million operations")
+    parser.add_argument("--out", help="also write the table to this file")
+    args = parser.parse_args()
+    build = os.path.abspath(args.build)
+    sizes = [int(size) for size in args.sizes.split(",")] if args.sizes else default_sizes(build, args.full)
+    bench = Analyze(build, args.rounds, sorted(sizes))
+    try:
+        for section in args.sections or sections:
+            getattr(bench, section)()
+            say()
+    finally:
+        bench.close()
+    if args.out:
+        with open(args.out, "w") as out:
+            out.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
