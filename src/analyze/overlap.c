@@ -267,10 +267,12 @@ static uint32_t device_ids(const struct sonde_process *p)
     return ids;
 }
 
-static int add_process(struct sonde_overlaps *out, const struct sonde_process *p, struct sonde_progress *progress,
-                       uint32_t index)
+static int add_process(struct sonde_overlaps *out, const struct sonde_measurement *m, uint32_t index, uint64_t window_rows,
+                       struct sonde_progress *progress)
 {
-    struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP, .progress = progress};
+    const struct sonde_process *p = &m->processes[index];
+    struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP, .window_rows = window_rows,
+                                             .progress = progress};
     struct sonde_timeline_plan plan = {0};
     struct sweep s = {.process = p, .device_count = device_ids(p)};
     int rc = sonde_timeline_plan(p, &options, &plan);
@@ -296,11 +298,12 @@ static int add_process(struct sonde_overlaps *out, const struct sonde_process *p
     return rc;
 }
 
-int sonde_overlap_compute(const struct sonde_measurement *m, struct sonde_progress *progress, struct sonde_overlaps *out)
+int sonde_overlap_compute(const struct sonde_measurement *m, uint64_t window_rows, struct sonde_progress *progress,
+                          struct sonde_overlaps *out)
 {
     int rc = 0;
     for (uint32_t i = 0; i < m->process_count && !rc; i++)
-        rc = add_process(out, &m->processes[i], progress, i);
+        rc = add_process(out, m, i, window_rows, progress);
     return rc;
 }
 

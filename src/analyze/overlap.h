@@ -58,8 +58,10 @@ struct sonde_overlaps { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_overlap) items; /* by process, device; only devices with operations */
 };
 
-/* 0, or a negative error of reading; fini in either case. Rows are the unit of `progress` (may be NULL). */
-int  sonde_overlap_compute(const struct sonde_measurement *m, struct sonde_progress *progress, struct sonde_overlaps *out);
+/* 0, or a negative error of reading; fini in either case. `window_rows` as in
+ * struct sonde_timeline_options (0: its default). Rows are the unit of `progress` (may be NULL). */
+int  sonde_overlap_compute(const struct sonde_measurement *m, uint64_t window_rows, struct sonde_progress *progress,
+                           struct sonde_overlaps *out);
 void sonde_overlap_fini(struct sonde_overlaps *overlaps);
 
 /* Time in which something of `any` runs and, with `with`, something of that too; `without` must not. */

@@ -12,7 +12,7 @@
 static int compute(const struct report *r, struct sonde_overlaps *overlaps, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_progress_begin("reading the trace", false);
-    int rc = sonde_overlap_compute(r->m, progress, overlaps);
+    int rc = sonde_overlap_compute(r->m, 0, progress, overlaps);
     sonde_progress_end(progress);
     if (rc)
         return sonde_diag_set(diag, rc, r->path, "cannot read the trace of");
