@@ -250,13 +250,7 @@ struct sonde_device_info {
 };
 uint32_t sonde_device_add(const struct sonde_device_info *info);
 
-enum {
-    SONDE_LANE_OUT_OF_ORDER = 1, /* operations wait only for what they name; a barrier for all before, and all after for it */
-    SONDE_LANE_NO_TIMES = 2,
-    SONDE_LANE_LEGACY = 4,       /* each operation waits for all earlier ones of its context, and later ones for it; */
-    SONDE_LANE_NON_BLOCKING = 8, /* but for those of these lanes (CUDA's default stream; docs/waits.md) */
-};
-/* A queue (stream) of the program. `context` numbers contexts from 1. */
+/* A queue (stream) of the program. `context` numbers contexts from 1; `flags`: SONDE_LANE_*. */
 uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const char *name);
 
 /* Launch configuration; equal ones give equal ids. `dims` is 1 to 3; `local`

@@ -94,6 +94,14 @@ enum sonde_object_kind {
     SONDE_OBJECT_KIND_COUNT
 };
 
+/* Of queues. */
+enum {
+    SONDE_LANE_OUT_OF_ORDER = 1, /* operations wait only for what they name; a barrier for all before, and all after for it */
+    SONDE_LANE_NO_TIMES = 2,
+    SONDE_LANE_LEGACY = 4,       /* each operation waits for all earlier ones of its context, and later ones for it; */
+    SONDE_LANE_NON_BLOCKING = 8, /* but for those of these lanes (CUDA's default stream; docs/waits.md) */
+};
+
 /* What a copy reads from or writes to. */
 #define SONDE_MEMORY_MAP(X)   \
     X(UNKNOWN, "unknown")     \

@@ -109,7 +109,9 @@ static json_t *ledger(const struct sonde_process *p)
         {"thread_cpu_ns", l->thread_cpu_ns}, {"written_bytes", l->written_bytes},
         {"busy_clipped_ns", l->busy_clipped_ns}, {"busy_left_out", l->busy_left_out},
         {"calls_dropped", l->calls_dropped}, {"call_rows_dropped", l->call_rows_dropped},
-        {"range_rows_dropped", l->range_rows_dropped},
+        {"range_rows_dropped", l->range_rows_dropped}, {"wait_rows_dropped", p->header.cpu.wait_rows_dropped},
+        {"sample_rows_dropped", p->header.cpu.sample_rows_dropped},
+        {"switch_rows_dropped", p->header.cpu.switch_rows_dropped},
         {"damaged_chunks", p->damaged_chunks}, {"damaged_bytes", p->damaged_bytes},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -149,13 +151,15 @@ static json_t *lanes(struct writer *w, const struct sonde_process *p)
         for (size_t k = 0; k < sizeof l->dropped / sizeof *l->dropped; k++)
             dropped += l->dropped[k];
         json_array_append_new(
-            all, json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "id", (int)i, "kind",
+            all, json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:o, s:o, s:o, s:o, s:o}", "id", (int)i, "kind",
                            queue ? "queue" : "thread", "name",
                            text(w, sonde_names_lane(&w->names, w->process, i, name, sizeof name)), "device",
                            queue ? number_or_null(l->device) : json_null(), "context",
                            queue ? number_or_null(l->context) : json_null(), "tid",
                            queue ? json_null() : number_or_null(l->tid), "out_of_order",
-                           queue && (l->flags & 1), "seen", number(l->seen), "done", number(l->done), "unmatched",
+                           queue && (l->flags & SONDE_LANE_OUT_OF_ORDER), "legacy_default",
+                           queue && (l->flags & SONDE_LANE_LEGACY), "non_blocking",
+                           queue && (l->flags & SONDE_LANE_NON_BLOCKING), "seen", number(l->seen), "done", number(l->done), "unmatched",
                            number(l->unmatched), "bad_time", number(l->bad_time), "dropped", number(dropped)));
     }
     return all;
@@ -164,12 +168,17 @@ static json_t *lanes(struct writer *w, const struct sonde_process *p)
 static json_t *objects(struct writer *w, const struct sonde_process *p)
 {
     json_t *all = json_array();
+    bool    counted = p->header.version >= 3; /* uses; before, nobody looked */
     for (uint32_t i = 1; i < p->object_count; i++) {
         const struct sonde_row_object *o = &p->objects[i];
         json_array_append_new(
-            all, json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o}", "id", (int)i, "kind", sonde_object_kind_name(o->kind),
-                           "bytes", number(o->bytes), "address", number_or_null(o->address), "alloc_ns",
-                           number_or_null(o->alloc_ns), "free_ns", number_or_null(o->free_ns), "context",
+            all, json_pack("{s:i, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "id", (int)i, "kind",
+                           sonde_object_kind_name(o->kind), "bytes", number(o->bytes), "address",
+                           number_or_null(o->address), "alloc_ns", number_or_null(o->alloc_ns), "free_ns",
+                           number_or_null(o->free_ns), "first_use_ns", number_or_null(o->first_use_ns), "last_use_ns",
+                           number_or_null(o->last_use_ns), "uses", counted ? number(o->uses) : json_null(),
+                           "uses_partial", counted ? json_boolean(o->flags & SONDE_OBJECT_USES_PARTIAL) : json_null(),
+                           "device", number_or_null(o->device), "parent", number_or_null(o->parent), "context",
                            number_or_null(sonde_names_locate(&w->names, w->process, o->node))));
     }
     return all;
@@ -463,6 +472,65 @@ static int put_ranges(void *user, uint32_t lane, const void *rows, uint32_t coun
     return sonde_out_failed(w->out) || w->nomem;
 }
 
+static int put_waits(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct writer               *w = user;
+    const struct sonde_row_wait *wait = rows;
+    for (uint32_t i = 0; i < count; i++, wait++) {
+        begin_line(w);
+        put_field(w, "{\"process\":", w->process);
+        put_field(w, ",\"lane\":", lane);
+        put_field(w, ",\"enter_ns\":", wait->enter_ns);
+        put_field_or_null(w, ",\"waiter\":", wait->waiter);
+        put_field_or_null(w, ",\"operation\":", wait->awaited);
+        put_field_or_null(w, ",\"queue\":", wait->lane);
+        put_field_or_null(w, ",\"device\":", wait->device);
+        sonde_out_char(w->out, '}');
+    }
+    sonde_progress_add(w->progress, count);
+    return sonde_out_failed(w->out) || w->nomem;
+}
+
+static int put_samples(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct writer                 *w = user;
+    const struct sonde_row_sample *sample = rows;
+    for (uint32_t i = 0; i < count; i++, sample++) {
+        begin_line(w);
+        put_field(w, "{\"process\":", w->process);
+        put_field(w, ",\"lane\":", lane);
+        put_field(w, ",\"time_ns\":", sample->time_ns);
+        put_field(w, ",\"cpu_ns\":", sample->cpu_ns);
+        put_field_or_null(w, ",\"context\":", sonde_names_locate(&w->names, w->process, sample->node));
+        sonde_out_text(w->out, sample->flags & SONDE_SAMPLE_DEFERRED ? ",\"deferred\":true}" : ",\"deferred\":false}");
+    }
+    sonde_progress_add(w->progress, count);
+    return sonde_out_failed(w->out) || w->nomem;
+}
+
+static int put_switches(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct writer                 *w = user;
+    const struct sonde_row_switch *off = rows;
+    for (uint32_t i = 0; i < count; i++, off++) {
+        begin_line(w);
+        put_field(w, "{\"process\":", w->process);
+        put_field(w, ",\"lane\":", lane);
+        put_field(w, ",\"out_ns\":", off->out_ns);
+        put_field_or_null(w, ",\"in_ns\":", off->in_ns);
+        sonde_out_text(w->out, off->flags & SONDE_SWITCH_PREEMPTED ? ",\"preempted\":true}" : ",\"preempted\":false}");
+    }
+    sonde_progress_add(w->progress, count);
+    return sonde_out_failed(w->out) || w->nomem;
+}
+
+static const struct { const char *name; enum sonde_table table; sonde_batch_fn put; } traces[] = {
+    {"operations", SONDE_TABLE_OP, put_ops},        {"calls", SONDE_TABLE_CALL, put_calls},
+    {"ranges", SONDE_TABLE_RANGE, put_ranges},      {"waits", SONDE_TABLE_WAIT, put_waits},
+    {"samples", SONDE_TABLE_SAMPLE, put_samples},   {"switches", SONDE_TABLE_SWITCH, put_switches},
+};
+#define TRACES (sizeof traces / sizeof *traces)
+
 static void put_trace(struct writer *w, const char *name, enum sonde_table table, sonde_batch_fn fn)
 {
     begin_array(w, name);
@@ -480,14 +548,15 @@ static int write_json(const struct sonde_measurement *m, struct sonde_out *out, 
     int           code = sonde_names_init(&w.names, m, diag);
     if (code)
         return code;
-    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP) + sonde_trace_rows(m, SONDE_TABLE_CALL) +
-                                        sonde_trace_rows(m, SONDE_TABLE_RANGE));
+    uint64_t rows = 0;
+    for (size_t i = 0; i < TRACES; i++)
+        rows += sonde_trace_rows(m, traces[i].table);
+    sonde_progress_expect(progress, rows);
     sonde_out_text(out, "{\"schema\":\"sonde-export\",\"version\":1,\"sonde\":\"" SONDE_VERSION "\",\n\"manifest\":");
     put_json(&w, m->manifest ? json_incref(m->manifest) : json_null());
     put_tables(&w);
-    put_trace(&w, "operations", SONDE_TABLE_OP, put_ops);
-    put_trace(&w, "calls", SONDE_TABLE_CALL, put_calls);
-    put_trace(&w, "ranges", SONDE_TABLE_RANGE, put_ranges);
+    for (size_t i = 0; i < TRACES; i++)
+        put_trace(&w, traces[i].name, traces[i].table, traces[i].put);
     sonde_out_text(out, "\n}\n");
     sonde_text_fini(&w.clean);
     sonde_names_fini(&w.names);
@@ -497,7 +566,7 @@ static int write_json(const struct sonde_measurement *m, struct sonde_out *out, 
 const struct sonde_export_format sonde_export_json = {
     .name = "json",
     .extension = "json",
-    .what = "everything: processes, devices, lanes, contexts, operations, calls, ranges, ledger",
+    .what = "everything: processes, devices, lanes, contexts, operations, calls, ranges, waits, samples, ledger",
     .open_with = "docs/schema/export.json describes it",
     .write = write_json,
 };

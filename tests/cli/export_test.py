@@ -112,6 +112,51 @@ class Json(cli.Case):
         key = lambda r: (r["lane"], r["begin_ns"])
         self.assertEqual(sorted(self.document(path)["ranges"], key=key), sorted(expected, key=key))
 
+    def test_waits_samples_and_switches(self):
+        path = self.path("cpu.sonde")
+        live.write_manifest(path, ["demo"], version=3)
+        p = live.Process("alpha-4711-0", 4711)
+        p.version = 3
+        gpu = p.device("Test GPU 9000")
+        thread, queue = p.thread(4711), p.lane(2, device=gpu, flags=4)
+        apart = p.lane(2, device=gpu, flags=8)
+        code = scenes.launch_stack(p, [p.frame(live.PYTHON, p.python("train", "/home/user/main.py", 10))])
+        t = p.start_ns
+        p.enqueue(thread, queue, "clEnqueueNDRangeKernel", code, "kernel", t + 1000, t + 2000, t + 3000, t + 4000, name="k")
+        p.wait(thread, t + 5000, 0, awaited=1)
+        p.wait(thread, t + 6000, 2, queue=apart)
+        p.wait(thread, t + 7000, 0, device=gpu)
+        p.wait(thread, t + 8000)
+        p.sample(thread, code, t + 1500, 400)
+        p.sample(thread, code, t + 1900, 300, deferred=True)
+        p.switch(thread, t + 2000, t + 2500)
+        p.switch(thread, t + 3000, preempted=True)
+        p.object(1, code, 64, t + 10, t + 9000, uses=(t + 1000, t + 3000, 3), device=gpu)
+        p.object(5, code, 32, t + 20, uses=(0, 0, 0), parent=1, flags=live.PARTIAL)
+        p.write(path)
+        doc = self.document(path)
+        row = {"process": 0, "lane": thread}
+        none = {"waiter": None, "operation": None, "queue": None, "device": None}
+        self.assertEqual(doc["waits"], [
+            {**row, "enter_ns": t + 5000, **none, "operation": 1},
+            {**row, "enter_ns": t + 6000, **none, "waiter": 2, "queue": apart},
+            {**row, "enter_ns": t + 7000, **none, "device": gpu},
+            {**row, "enter_ns": t + 8000, **none}])
+        names = {c["id"]: c["name"] for c in doc["contexts"]}
+        self.assertEqual([(s["time_ns"], s["cpu_ns"], names[s["context"]], s["deferred"]) for s in doc["samples"]],
+                         [(t + 1500, 400, "train", False), (t + 1900, 300, "train", True)])
+        self.assertEqual(doc["switches"], [
+            {**row, "out_ns": t + 2000, "in_ns": t + 2500, "preempted": False},
+            {**row, "out_ns": t + 3000, "in_ns": None, "preempted": True}])
+        keys = ("first_use_ns", "last_use_ns", "uses", "uses_partial", "device", "parent")
+        self.assertEqual([[o[k] for k in keys] for o in doc["processes"][0]["objects"]],
+                         [[t + 1000, t + 3000, 3, False, gpu, None], [None, None, 0, True, None, 1]])
+        self.assertEqual([(lane["legacy_default"], lane["non_blocking"]) for lane in doc["processes"][0]["lanes"]],
+                         [(False, False), (True, False), (False, True)])
+        old, _ = scenes.demo(self.folder)
+        self.assertEqual({(o["uses"], o["uses_partial"]) for p in self.document(old)["processes"] for o in p["objects"]},
+                         {(None, None)})
+
     def test_attributes_links_and_the_rare_lines(self):
         path, p = scenes.annotated(self.folder)
         doc = self.document(path)
