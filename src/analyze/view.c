@@ -49,6 +49,24 @@ static void compute(const struct sonde__viewer *v, const struct sonde__sums *sum
 
 enum { FEW_COLUMNS = 64 };
 
+static double share_in(const struct sonde__viewer *v, uint32_t column, const struct sonde_value *values)
+{
+    const double whole = sonde_view_get(v->view, 0, column, SONDE_INCLUSIVE).value;
+    return whole > 0 ? values[column].value / whole : 0;
+}
+
+/* The largest of the column that counts and of the times that are shown. */
+static double largest_share(const struct sonde__viewer *v, const struct sonde_value *values)
+{
+    const struct sonde_columns *c = v->config->columns;
+    double share = share_in(v, v->config->share, values), other;
+    for (size_t i = 0; i < c->shown.count; i++)
+        if (sonde_columns_unit(c, c->shown.items[i]) == SONDE_UNIT_NS &&
+            (other = share_in(v, c->shown.items[i], values)) > share)
+            share = other;
+    return share;
+}
+
 struct sonde__candidate sonde__view_weigh(const struct sonde__viewer *v, const struct sonde__sums *inclusive,
                                           const struct sonde__sums *exclusive, uint32_t id)
 {
@@ -62,7 +80,7 @@ struct sonde__candidate sonde__view_weigh(const struct sonde__viewer *v, const s
     compute(v, side, values);
     if (values[c->sort].validity == SONDE_KNOWN)
         candidate.weight = values[c->sort].value;
-    candidate.share = values[c->share].value;
+    candidate.share = largest_share(v, values);
     return candidate;
 }
 
@@ -79,10 +97,10 @@ static int heavier(const void *left, const void *right)
 size_t sonde__view_rank(struct sonde__viewer *v, struct sonde__candidate *list, size_t count)
 {
     const struct sonde_view *view = v->view;
-    const double least = sonde_view_get(view, 0, view->share, SONDE_INCLUSIVE).value * v->config->min_percent / 100;
+    bool any = sonde_view_get(view, 0, view->share, SONDE_INCLUSIVE).value > 0; /* else shares say nothing */
     size_t stay = 0;
     for (size_t i = 0; i < count; i++)
-        if (!(least > 0) || list[i].share >= least)
+        if (!any || list[i].share * 100 >= v->config->min_percent)
             list[stay++] = list[i];
     if (stay)
         qsort(list, stay, sizeof *list, heavier);

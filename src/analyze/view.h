@@ -42,7 +42,7 @@ struct sonde_view_config {
     uint32_t root;          /* tree node whose context becomes the whole; 0 all */
     uint32_t depth;         /* levels below the whole; 0 = all */
     uint32_t share;         /* column whose share in the whole counts; a metric: formulas need not add up */
-    double   min_percent;   /* rows below this share are left out */
+    double   min_percent;   /* rows below this share in that column and in all times shown are left out */
     bool     all_frames;    /* false: frames of the runtime without figures of their own are left out */
     const double *given[SONDE_METRIC_COUNT]; /* exclusive values per tree node instead of the profile's; NULL none */
     const struct sonde_measurement *m;       /* by object: whose trace says which operation named what */

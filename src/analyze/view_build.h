@@ -26,7 +26,7 @@ struct sonde__viewer {
 };
 
 /* A row that competes for its place among others. */
-struct sonde__candidate { double weight, second, share; uint32_t id; };
+struct sonde__candidate { double weight, second, share /* of the whole, 0 to 1 */; uint32_t id; };
 
 void sonde__sums_add(struct sonde__sums *to, const struct sonde__sums *more);
 
