@@ -1,11 +1,12 @@
 /* objects.c - allocation sites, and the peak by a sweep over allocations and frees. */
 #include "objects.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/map.h"
 
-struct change { uint64_t at_ns; int64_t bytes; };
+struct change { uint64_t at_ns, bytes; bool free; };
 typedef SONDE_VECTOR(struct change) changes;
 
 /* A free before an allocation at the same instant: memory that is handed on is not counted twice. */
@@ -14,19 +15,19 @@ static int by_time(const void *left, const void *right)
     const struct change *a = left, *b = right;
     if (a->at_ns != b->at_ns)
         return a->at_ns < b->at_ns ? -1 : 1;
-    return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+    return (int)b->free - (int)a->free;
 }
 
 static uint64_t peak_of(changes *list)
 {
-    int64_t now = 0, peak = 0;
+    uint64_t now = 0, peak = 0;
     if (list->count)
         qsort(list->items, list->count, sizeof *list->items, by_time);
     for (size_t i = 0; i < list->count; i++) {
-        now += list->items[i].bytes;
+        now += list->items[i].free ? -list->items[i].bytes : list->items[i].bytes;
         peak = now > peak ? now : peak;
     }
-    return (uint64_t)peak;
+    return peak;
 }
 
 static int add_object(struct sonde_objects *out, struct sonde_map *sites, uint32_t node,
@@ -61,10 +62,11 @@ static int add_process(struct sonde_objects *out, struct sonde_map *sites, const
         if (o->kind == SONDE_OBJECT_NONE)
             continue;
         rc = add_object(out, sites, sonde_profile_locate(profile, index, o->node), o);
-        if (!rc && !o->parent)
-            rc = sonde_vector_push(&list, (struct change){o->alloc_ns, (int64_t)o->bytes});
-        if (!rc && !o->parent && o->free_ns)
-            rc = sonde_vector_push(&list, (struct change){o->free_ns, -(int64_t)o->bytes});
+        const bool lived = !o->parent && (!o->free_ns || o->free_ns > o->alloc_ns);
+        if (!rc && lived)
+            rc = sonde_vector_push(&list, (struct change){o->alloc_ns, o->bytes, false});
+        if (!rc && lived && o->free_ns)
+            rc = sonde_vector_push(&list, (struct change){o->free_ns, o->bytes, true});
     }
     out->peak_bytes += peak_of(&list);
     sonde_vector_fini(&list);

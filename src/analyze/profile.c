@@ -367,10 +367,27 @@ static int locate_links(struct builder *b)
     return rc;
 }
 
+/* Each of them once: processes of a job share their files. */
+static int keep_notes(struct builder *b)
+{
+    int rc = 0;
+    for (size_t i = 0; i < b->symbols.notes.count && !rc; i++) {
+        size_t k = 0;
+        while (k < b->profile->symbol_notes.count &&
+               strcmp(b->profile->symbol_notes.items[k].text, b->symbols.notes.items[i].text) != 0)
+            k++;
+        if (k == b->profile->symbol_notes.count)
+            rc = sonde_vector_push(&b->profile->symbol_notes, b->symbols.notes.items[i]);
+    }
+    return rc;
+}
+
 static int add_process(struct builder *b)
 {
     const struct sonde_process *p = b->process;
     int rc = sonde_symbols_find(p, &b->symbols);
+    if (!rc)
+        rc = keep_notes(b);
     b->profile->sampled |= p->header.cpu_sampling != SONDE_CPU_NONE;
     if (!rc)
         rc = locate_links(b);
@@ -453,6 +470,7 @@ void sonde_profile_destroy(struct sonde_profile *profile)
     sonde_vector_fini(&profile->nodes);
     sonde_vector_fini(&profile->ops);
     sonde_vector_fini(&profile->apis);
+    sonde_vector_fini(&profile->symbol_notes);
     sonde_map_fini(&profile->children);
     sonde_map_fini(&profile->apis_by_name);
     sonde_map_fini(&profile->ops_by_name);

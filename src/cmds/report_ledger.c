@@ -222,6 +222,7 @@ json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
     json_object_set_new(value, "clock_bound_ns", report_json_ns(t->clock_known, (double)t->clock_bound_ns));
     json_object_set_new(value, "wall_ns", report_json_ns(t->wall_ns > 0, (double)t->wall_ns));
     json_object_set_new(value, "process_wall_ns", report_json_ns(t->process_wall_ns > 0, (double)t->process_wall_ns));
+    json_object_set_new(value, "caveats", report_caveats_json(r));
     json_object_set_new(value, "processes", processes_json(r));
     return value;
 }

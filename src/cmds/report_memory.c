@@ -434,7 +434,7 @@ int report_memory_text(const struct report *r, struct sonde_diag *diag)
 
 static json_t *integer(uint64_t n)
 {
-    return json_integer((json_int_t)n);
+    return json_integer(n < INT64_MAX ? (json_int_t)n : INT64_MAX);
 }
 
 static json_t *frames_json(const struct report *r, uint32_t node)

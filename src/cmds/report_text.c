@@ -254,7 +254,7 @@ void report_ledger_line(const struct report *r, struct sonde_text *out)
 
 json_t *report_json_ns(bool known, double ns)
 {
-    return known ? json_integer((json_int_t)llround(ns)) : json_null();
+    return !known ? json_null() : json_integer(ns < 9e18 ? (json_int_t)llround(ns) : INT64_MAX);
 }
 
 json_t *report_json_text(const char *text)

@@ -27,6 +27,7 @@ LEDGER = ("seen done failed no_times".split() + ["dropped%d" % i for i in range(
           ("unmatched bad_time early_in_bound api_calls unwinds unwind_failed unwind_truncated unwind_checked "
            "unwind_mismatched python_walks python_failed contexts_folded hook_ns thread_cpu_ns vendor_ns "
            "written_bytes busy_clipped_ns calls_dropped call_rows_dropped busy_left_out range_rows_dropped").split())
+CPU = "samples deferred lost sample_rows switch_rows wait_rows threads threads_missed handler_ns".split()
 ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<IIIIII", "DEVICE": "<IIIIIIQ",
         "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII", "OBJECT": "<IIIIQQQQQQQII",
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
@@ -52,6 +53,7 @@ class Process:
         self.ranges = []
         self.correlation = 0
         self.version = 1
+        self.cpu = dict.fromkeys(["rate_hz", "sampling", "switches_known", *CPU], 0)  # from version 3 on
         self.launched = {}  # (node, queue) -> work of the last
 
     def string(self, text):
@@ -67,8 +69,11 @@ class Process:
         self.tables[table].append(struct.pack(ROWS[table], *values))
         return len(self.tables[table])
 
-    def module(self, path):
-        return self.add("MODULE", self.string(path), 0, 0, 0, 1 << 20, 1, 0)
+    def module(self, path, build_id=b""):
+        return self.add("MODULE", self.string(path), self.string(build_id), 0, 0, 1 << 20, 1, 0)
+
+    def clock(self, device, host_ns, device_ns, bound_ns=50):
+        self.add("CLOCK", device, 0, host_ns, device_ns, bound_ns)
 
     def python(self, function, file, line):
         return self.add("PYCODE", self.string(function), self.string(file), line, 0, 0x030B, 0)
@@ -225,7 +230,8 @@ class Process:
             head += struct.pack("<4Q", *all_of_it)
         for all_of_it, kernels, copies in busy:
             head += struct.pack("<2Q", kernels[1], copies[1])
-        return head
+        head += struct.pack("<6I", 0, 0, 0, *[self.cpu[k] for k in ("rate_hz", "sampling", "switches_known")])
+        return head + struct.pack("<9Q", *[self.cpu[k] for k in CPU])
 
     def busy(self, device):
         """(count, ns in the union of intervals, first, last) of all, kernels and copies of a device."""

@@ -1,0 +1,401 @@
+/* caveats.c - what in a measurement is missing or to be doubted, one sentence each.
+ *
+ * A device's clock is taken to have jumped between two pairs of readings where it
+ * went on at a rate that no oscillator has, as the agent does when it converts
+ * times (src/backends/cuda/clock.c): by more than 1,000 ppm and the pairs' bounds.
+ */
+#include "caveats.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/number.h"
+#include "rank.h"
+
+enum { DRIFT_PPM = 1000, SLACK_NS = 1000, CLOCKS_SAID = 5, MODULES_SAID = 3 };
+
+const char *sonde_caveat_name(enum sonde_caveat_kind kind)
+{
+    switch (kind) {
+    case SONDE_CAVEAT_TRACE: return "trace";
+    case SONDE_CAVEAT_CPU: return "cpu";
+    case SONDE_CAVEAT_CLOCK: return "clock";
+    case SONDE_CAVEAT_SYMBOLS: return "symbols";
+    case SONDE_CAVEAT_LINES: return "lines";
+    case SONDE_CAVEAT_LANES: return "lanes";
+    }
+    return "unknown";
+}
+
+struct finder {
+    const struct sonde_measurement *m;
+    const struct sonde_profile     *profile;
+    struct sonde_caveats           *out;
+    int rc;
+};
+
+/* The text of a new caveat; NULL when there is no memory. */
+static struct sonde_text *say(struct finder *f, enum sonde_caveat_kind kind)
+{
+    if (!f->rc)
+        f->rc = sonde_vector_push(&f->out->items, (struct sonde_caveat){.kind = kind});
+    return f->rc ? NULL : &f->out->items.items[f->out->items.count - 1].text;
+}
+
+/* "1 frame", "1,200 frames". */
+static void add_count(struct sonde_text *text, uint64_t n, const char *one)
+{
+    char number[SONDE_NUMBER_MAX];
+    sonde_text_format(text, "%s %s%s", sonde_number_count(number, n), one, n == 1 ? "" : "s");
+}
+
+/* "in 2 of 8 processes", nothing where there is but one. */
+static void add_processes(struct finder *f, struct sonde_text *text, uint32_t count)
+{
+    if (f->m->process_count > 1)
+        sonde_text_format(text, " in %u of %u processes", count, f->m->process_count);
+}
+
+/* ---- the trace ---------------------------------------------------------------------- */
+
+struct cut { uint64_t full, disk, size, calls, ranges, samples, switches, waits; };
+
+static struct cut cut_of(const struct sonde_measurement *m)
+{
+    struct cut cut = {0};
+    for (uint32_t i = 0; i < m->process_count; i++) {
+        const struct sonde_live_header *h = &m->processes[i].header;
+        cut.full += h->ledger.dropped[SONDE_DROP_TRACE_FULL];
+        cut.disk += h->ledger.dropped[SONDE_DROP_DISK_FULL];
+        cut.size += h->ledger.dropped[SONDE_DROP_MAX_SIZE];
+        cut.calls += h->ledger.call_rows_dropped;
+        cut.ranges += h->ledger.range_rows_dropped;
+        cut.samples += h->cpu.sample_rows_dropped;
+        cut.switches += h->cpu.switch_rows_dropped;
+        cut.waits += h->cpu.wait_rows_dropped;
+    }
+    return cut;
+}
+
+static void add_part(struct sonde_text *text, uint64_t n, const char *one)
+{
+    if (!n)
+        return;
+    sonde_text_add(text, text->length ? ", " : "");
+    add_count(text, n, one);
+}
+
+static void find_cut(struct finder *f)
+{
+    const struct cut cut = cut_of(f->m);
+    struct sonde_text parts = {0}, *text;
+    add_part(&parts, cut.full + cut.disk + cut.size, "operation");
+    add_part(&parts, cut.calls, "API call");
+    add_part(&parts, cut.ranges, "range");
+    add_part(&parts, cut.samples, "sample");
+    add_part(&parts, cut.switches, "switch row");
+    add_part(&parts, cut.waits, "wait");
+    if (parts.length && (text = say(f, SONDE_CAVEAT_TRACE))) {
+        const char *why = cut.size ? " (--max-size was reached)" : cut.disk ? " (the disk was full)"
+                          : cut.full ? " (no memory was left for them)" : "";
+        sonde_text_format(text, "the trace is cut: %s are missing in it%s; figures that come from the trace leave them out",
+                          sonde_text_get(&parts), why);
+    }
+    sonde_text_fini(&parts);
+}
+
+static void find_trace(struct finder *f)
+{
+    uint32_t without = 0;
+    struct sonde_text *text;
+    for (uint32_t i = 0; i < f->m->process_count; i++)
+        without += !f->m->processes[i].header.trace;
+    if (without && (text = say(f, SONDE_CAVEAT_TRACE))) {
+        sonde_text_add(text, "there is no trace (record --profile)");
+        add_processes(f, text, without);
+        sonde_text_add(text, ": what comes from the trace is unknown");
+    }
+    find_cut(f);
+    if (f->m->damaged_chunks && (text = say(f, SONDE_CAVEAT_TRACE))) {
+        add_count(text, f->m->damaged_chunks, "damaged chunk");
+        sonde_text_format(text, " %s skipped: what was in %s is missing", f->m->damaged_chunks == 1 ? "was" : "were",
+                          f->m->damaged_chunks == 1 ? "it" : "them");
+    }
+}
+
+/* ---- the CPU side ---------------------------------------------------------------------- */
+
+static void say_cpu(struct finder *f, uint32_t processes, const char *what)
+{
+    struct sonde_text *text = processes ? say(f, SONDE_CAVEAT_CPU) : NULL;
+    if (!text)
+        return;
+    sonde_text_format(text, "the CPU side was not sampled (%s)", what);
+    add_processes(f, text, processes);
+    sonde_text_add(text, ": where threads were between API calls is not known");
+}
+
+static void find_cpu(struct finder *f)
+{
+    uint32_t older = 0, off = 0, refused = 0;
+    uint64_t missed = 0, threads = 0, lost = 0, samples = 0;
+    for (uint32_t i = 0; i < f->m->process_count; i++) {
+        const struct sonde_live_header *h = &f->m->processes[i].header;
+        const bool sampled = h->cpu_sampling != SONDE_CPU_NONE;
+        older += !sampled && h->version < 3;
+        off += !sampled && h->version >= 3 && !h->cpu_rate_hz;
+        refused += !sampled && h->version >= 3 && h->cpu_rate_hz;
+        missed += h->cpu.threads_missed;
+        threads += h->cpu.threads;
+        lost += h->cpu.lost;
+        samples += h->cpu.samples;
+    }
+    say_cpu(f, older, "recorded by a version that did not");
+    say_cpu(f, off, "record --cpu 0");
+    say_cpu(f, refused, "this machine allowed neither perf events nor timers; the ledger's notes say more");
+    struct sonde_text *text;
+    if (missed && (text = say(f, SONDE_CAVEAT_CPU))) {
+        add_count(text, missed, "thread");
+        sonde_text_format(text, " of %llu ended before %s could be sampled", (unsigned long long)(missed + threads),
+                          missed == 1 ? "it" : "they");
+    }
+    if (lost > samples / 100 && (text = say(f, SONDE_CAVEAT_CPU))) {
+        add_count(text, lost, "sample");
+        sonde_text_add(text, " of the CPU side found no room; the next one of the thread stands for their time");
+    }
+}
+
+/* ---- clocks --------------------------------------------------------------------------------- */
+
+/* How far the device's clock jumped between two pairs; 0: it did not. */
+static int64_t jump_of(const struct sonde_row_clock *a, const struct sonde_row_clock *b)
+{
+    const int64_t host = (int64_t)(b->host_ns - a->host_ns), device = (int64_t)(b->device_ns - a->device_ns);
+    const double off = (double)device - (double)host;
+    const double likely = (double)host * DRIFT_PPM / 1e6 + (double)a->bound_ns + (double)b->bound_ns + SLACK_NS;
+    if (host < 0 || (off <= likely && off >= -likely))
+        return 0;
+    return off > 9e18 ? INT64_MAX : off < -9e18 ? -INT64_MAX : (int64_t)off;
+}
+
+static void say_jump(struct finder *f, uint32_t process, const struct sonde_row_clock *before,
+                     const struct sonde_row_clock *after, int64_t jump)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    const uint64_t begin_ns = p->header.exec_ns ? p->header.exec_ns : p->header.start_ns;
+    struct sonde_text *text = say(f, SONDE_CAVEAT_CLOCK);
+    char size[SONDE_NUMBER_MAX], from[SONDE_NUMBER_MAX], to[SONDE_NUMBER_MAX], rank[SONDE_RANK_MAX];
+    if (!text)
+        return;
+    const char *name = after->device < p->device_count ? sonde_process_string(p, p->devices[after->device].name) : "";
+    sonde_text_format(text, "the clock of device %u %s", after->device ? after->device - 1 : 0, *name ? name : "(unknown)");
+    if (f->m->process_count > 1)
+        sonde_text_format(text, " (%s%s%s)", sonde_rank_text(p, rank), *rank ? ", " : "", p->name);
+    sonde_number_time(size, jump < 0 ? -(double)jump : (double)jump);
+    sonde_text_format(text, after->device_ns < before->device_ns ? " was set back by %s" : " jumped by %s", size);
+    sonde_text_format(text, " between %s and %s of the run: times near that are wrong by up to this",
+                      sonde_number_time(from, (double)(before->host_ns > begin_ns ? before->host_ns - begin_ns : 0)),
+                      sonde_number_time(to, (double)(after->host_ns > begin_ns ? after->host_ns - begin_ns : 0)));
+}
+
+static void find_clocks(struct finder *f)
+{
+    uint64_t jumps = 0;
+    for (uint32_t i = 0; i < f->m->process_count; i++) {
+        const struct sonde_process *p = &f->m->processes[i];
+        struct sonde_map last = {0}; /* device -> its latest pair */
+        for (uint32_t k = 0; k < p->clock_count && !f->rc; k++) {
+            uint64_t at;
+            const bool paired = sonde_map_get(&last, p->clocks[k].device, &at);
+            const int64_t jump = paired ? jump_of(&p->clocks[at], &p->clocks[k]) : 0;
+            if (jump && ++jumps <= CLOCKS_SAID)
+                say_jump(f, i, &p->clocks[at], &p->clocks[k], jump);
+            f->rc = f->rc ? f->rc : sonde_map_put(&last, p->clocks[k].device, k);
+        }
+        sonde_map_fini(&last);
+    }
+    struct sonde_text *text = jumps > CLOCKS_SAID ? say(f, SONDE_CAVEAT_CLOCK) : NULL;
+    if (text) {
+        sonde_text_add(text, "clocks of devices jumped ");
+        add_count(text, jumps - CLOCKS_SAID, "more time");
+    }
+}
+
+/* ---- functions and lines ------------------------------------------------------------------------ */
+
+struct module { const char *path; uint64_t nameless, lineless; };
+struct modules {
+    SONDE_VECTOR(struct module) items;
+    struct sonde_map by_path, seen; /* interned text: equal text, equal pointer */
+};
+
+static int count_frame(struct modules *all, const struct sonde_cct_node *n)
+{
+    if (strcmp(n->name, "_start") == 0) /* the C library's, in every program; nobody has its source */
+        return 0;
+    const uint64_t frame = sonde_hash_mix(sonde_hash_mix((uintptr_t)n->module, (uintptr_t)n->name), n->offset);
+    uint64_t at;
+    if (sonde_map_get(&all->seen, frame, &at))
+        return 0;
+    if (!sonde_map_get(&all->by_path, (uintptr_t)n->module, &at)) {
+        at = all->items.count;
+        if (sonde_map_put(&all->by_path, (uintptr_t)n->module, at) ||
+            sonde_vector_push(&all->items, (struct module){.path = n->module}))
+            return SONDE_ENOMEM;
+    }
+    all->items.items[at].nameless += !*n->name;
+    all->items.items[at].lineless += *n->name != '\0';
+    return sonde_map_put(&all->seen, frame, 1);
+}
+
+/* Frames that reports show: not the runtime's own. */
+static void count_frames(struct finder *f, struct modules *all)
+{
+    for (size_t i = 1; i < f->profile->nodes.count && !f->rc; i++) {
+        const struct sonde_cct_node *n = &f->profile->nodes.items[i];
+        if (n->kind == SONDE_FRAME_NATIVE && n->origin != SONDE_ORIGIN_RUNTIME && *n->module && !*n->file)
+            f->rc = count_frame(all, n);
+    }
+}
+
+static int by_lineless(const void *left, const void *right)
+{
+    const struct module *a = left, *b = right;
+    if (a->lineless != b->lineless)
+        return a->lineless < b->lineless ? 1 : -1;
+    return strcmp(a->path, b->path);
+}
+
+/* "no symbols for PATH: WHY", as symbols.c notes it; NULL: it was read, and has no such function. */
+static const char *reason_of(const struct finder *f, const char *path)
+{
+    for (size_t i = 0; i < f->profile->symbol_notes.count; i++) {
+        const char *text = f->profile->symbol_notes.items[i].text, *colon = strrchr(text, ':');
+        if (colon && strstr(text, path))
+            return colon + 2;
+    }
+    return NULL;
+}
+
+static void say_nameless(struct finder *f, const struct modules *all)
+{
+    uint64_t said = 0, modules = 0;
+    for (size_t i = 0; i < all->items.count; i++) {
+        const struct module *m = &all->items.items[i];
+        struct sonde_text *text;
+        modules += m->nameless != 0;
+        if (!m->nameless || said++ >= MODULES_SAID || !(text = say(f, SONDE_CAVEAT_SYMBOLS)))
+            continue;
+        const char *why = reason_of(f, m->path);
+        sonde_text_add(text, "no functions for ");
+        add_count(text, m->nameless, "frame");
+        sonde_text_format(text, " of %s, shown as module+offset: %s", m->path, why ? why : "it is stripped of its symbols");
+    }
+    struct sonde_text *text = modules > MODULES_SAID ? say(f, SONDE_CAVEAT_SYMBOLS) : NULL;
+    if (text) {
+        sonde_text_add(text, "no functions for frames of ");
+        add_count(text, modules - MODULES_SAID, "more file");
+        sonde_text_add(text, ", shown as module+offset");
+    }
+}
+
+static bool is_installed(const char *path)
+{
+    return (strncmp(path, "/usr/", 5) == 0 && strncmp(path, "/usr/local/", 11) != 0) || strncmp(path, "/lib", 4) == 0;
+}
+
+static void say_lineless(struct finder *f, struct modules *all, bool installed)
+{
+    struct sonde_text names = {0}, *text;
+    uint64_t frames = 0, modules = 0;
+    for (size_t i = 0; i < all->items.count; i++) {
+        const struct module *m = &all->items.items[i];
+        if (!m->lineless || is_installed(m->path) != installed)
+            continue;
+        frames += m->lineless;
+        if (modules++ < MODULES_SAID)
+            sonde_text_format(&names, "%s%s", modules > 1 ? ", " : "", sonde_path_base(m->path));
+    }
+    if (frames && (text = say(f, SONDE_CAVEAT_LINES))) {
+        sonde_text_add(text, "no source lines for ");
+        add_count(text, frames, "function");
+        sonde_text_format(text, " of %s", sonde_text_get(&names));
+        if (modules > MODULES_SAID)
+            sonde_text_format(text, " and %llu more", (unsigned long long)(modules - MODULES_SAID));
+        sonde_text_add(text, installed ? ": their packages' debug symbols have them (-dbgsym, -debuginfo), or a server named by DEBUGINFOD_URLS"
+                                       : ": compile with -g to have them");
+    }
+    sonde_text_fini(&names);
+}
+
+static void find_symbols(struct finder *f)
+{
+    struct modules all = {0};
+    count_frames(f, &all);
+    if (all.items.count)
+        qsort(all.items.items, all.items.count, sizeof *all.items.items, by_lineless);
+    say_nameless(f, &all);
+    say_lineless(f, &all, false);
+    say_lineless(f, &all, true);
+    sonde_vector_fini(&all.items);
+    sonde_map_fini(&all.by_path);
+    sonde_map_fini(&all.seen);
+}
+
+/* ---- lanes ------------------------------------------------------------------------------------------ */
+
+/* used[lane] is set where something was recorded; a thread's rows are only in the trace. */
+static void mark_used(const struct sonde_process *p, bool *used)
+{
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        used[p->traces[i].lane] |= p->traces[i].count > 0;
+    for (uint32_t i = 1; i < p->profile_count; i++)
+        used[p->profiles[i].lane] |= p->profiles[i].count > 0;
+    for (uint32_t i = 1; i < p->lane_count; i++)
+        used[i] |= p->lanes[i].seen || (p->lanes[i].kind == SONDE_LANE_KIND_THREAD && !p->header.trace);
+}
+
+static void find_lanes(struct finder *f)
+{
+    uint64_t empty = 0, all = 0;
+    for (uint32_t i = 0; i < f->m->process_count && !f->rc; i++) {
+        const struct sonde_process *p = &f->m->processes[i];
+        bool *used = calloc(p->lane_count + 1, sizeof *used);
+        f->rc = used ? 0 : SONDE_ENOMEM;
+        if (used)
+            mark_used(p, used);
+        for (uint32_t k = 1; k < p->lane_count && used; k++, all++)
+            empty += !used[k];
+        free(used);
+    }
+    struct sonde_text *text = empty ? say(f, SONDE_CAVEAT_LANES) : NULL;
+    if (text) {
+        add_count(text, empty, "lane");
+        sonde_text_format(text, " of %llu %s empty: nothing was recorded there", (unsigned long long)all,
+                          empty == 1 ? "is" : "are");
+    }
+}
+
+int sonde_caveats_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                          struct sonde_caveats *out)
+{
+    struct finder f = {.m = m, .profile = profile, .out = out};
+    find_trace(&f);
+    find_cpu(&f);
+    find_clocks(&f);
+    find_symbols(&f);
+    find_lanes(&f);
+    for (size_t i = 0; i < out->items.count; i++)
+        f.rc = out->items.items[i].text.failed ? SONDE_ENOMEM : f.rc;
+    return f.rc;
+}
+
+void sonde_caveats_fini(struct sonde_caveats *caveats)
+{
+    for (size_t i = 0; i < caveats->items.count; i++)
+        sonde_text_fini(&caveats->items.items[i].text);
+    sonde_vector_fini(&caveats->items);
+}

@@ -1,0 +1,41 @@
+/* caveats.h - what a reader of a report must know about the measurement before believing it:
+ * a cut trace, clocks that jumped, files that changed, missing debug information, no
+ * CPU side, empty lanes. docs/report.md, "Caveats".
+ *
+ * Threads: any, one at a time per result.
+ */
+#ifndef SONDE_ANALYZE_CAVEATS_H
+#define SONDE_ANALYZE_CAVEATS_H
+
+#include <stdint.h>
+
+#include "base/text.h"
+#include "base/vector.h"
+#include "profile.h"
+
+enum sonde_caveat_kind { /* bits: a view is touched by some */
+    SONDE_CAVEAT_TRACE   = 1 << 0, /* rows of the trace are missing, or all of it */
+    SONDE_CAVEAT_CPU     = 1 << 1, /* the CPU side was sampled in part, or not */
+    SONDE_CAVEAT_CLOCK   = 1 << 2, /* a device's clock jumped */
+    SONDE_CAVEAT_SYMBOLS = 1 << 3, /* functions are not known: the file changed, or is gone */
+    SONDE_CAVEAT_LINES   = 1 << 4, /* functions are known, lines are not */
+    SONDE_CAVEAT_LANES   = 1 << 5, /* nothing happened on a lane */
+};
+enum { SONDE_CAVEAT_ALL = (1 << 6) - 1 };
+
+const char *sonde_caveat_name(enum sonde_caveat_kind kind); /* "trace" */
+
+struct sonde_caveat {
+    enum sonde_caveat_kind kind;
+    struct sonde_text text; /* one sentence, without a full stop */
+};
+struct sonde_caveats { /* ready when zeroed; by kind */
+    SONDE_VECTOR(struct sonde_caveat) items;
+};
+
+/* 0 or SONDE_ENOMEM; fini in either case. */
+int  sonde_caveats_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                           struct sonde_caveats *out);
+void sonde_caveats_fini(struct sonde_caveats *caveats);
+
+#endif

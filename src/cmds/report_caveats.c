@@ -1,0 +1,58 @@
+/* report_caveats.c - after a view: what its figures lack, and why, in a sentence each. */
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/caveats.h"
+#include "report.h"
+
+/* What touches a view; one that is not here reads everything but empty lanes. */
+static unsigned touches(const char *view)
+{
+    enum { NAMES = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES };
+    static const struct { const char *view; unsigned kinds; } views[] = {
+        {"summary", SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS},
+        {"profile", SONDE_CAVEAT_CLOCK | NAMES}, /* says itself when the CPU side is missing */
+        {"contexts", SONDE_CAVEAT_CLOCK | NAMES},
+        {"kernels", SONDE_CAVEAT_CLOCK | NAMES},
+        {"copies", SONDE_CAVEAT_CLOCK | NAMES},
+        {"api", NAMES},
+        {"objects", NAMES},
+        {"memory", NAMES},
+        {"lanes", SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_LANES},
+        {"overlap", SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK},
+        {"ledger", SONDE_CAVEAT_ALL},
+    };
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        if (strcmp(views[i].view, view) == 0)
+            return views[i].kinds;
+    return SONDE_CAVEAT_ALL & ~(unsigned)SONDE_CAVEAT_LANES;
+}
+
+int report_caveats_text(const struct report *r, const char *view, struct sonde_diag *diag)
+{
+    struct sonde_caveats caveats = {0};
+    const unsigned kinds = touches(view);
+    bool begun = false;
+    int rc = sonde_caveats_compute(r->m, r->profile, &caveats);
+    for (size_t i = 0; i < caveats.items.count && !rc; i++) {
+        if (!(caveats.items.items[i].kind & kinds))
+            continue;
+        if (!begun)
+            fputc('\n', stdout);
+        begun = true;
+        report_say(r, "note: %s", sonde_text_get(&caveats.items.items[i].text));
+    }
+    sonde_caveats_fini(&caveats);
+    return rc ? sonde_diag_set(diag, rc, r->path, "cannot say what is missing in") : 0;
+}
+
+json_t *report_caveats_json(const struct report *r)
+{
+    struct sonde_caveats caveats = {0};
+    json_t *array = sonde_caveats_compute(r->m, r->profile, &caveats) ? NULL : json_array();
+    for (size_t i = 0; array && i < caveats.items.count; i++)
+        json_array_append_new(array, json_pack("{s:s, s:o}", "kind", sonde_caveat_name(caveats.items.items[i].kind),
+                                               "text", report_json_text(sonde_text_get(&caveats.items.items[i].text))));
+    sonde_caveats_fini(&caveats);
+    return array;
+}
