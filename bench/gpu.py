@@ -48,18 +48,12 @@ class Bench:
         os.makedirs(self.work)
         self.lines, self.data, self.failed = [], {"sections": {}}, {}
         self.python = os.environ.get("SONDE_BENCH_PYTHON") or shutil.which("python3") or sys.executable
-        self.nsys = self.find_nsys()
+        self.nsys = harness.find_nsys()
         self.random = random.Random(os.getpid())
 
     def say(self, text=""):
         print(text, flush=True)
         self.lines.append(text)
-
-    @staticmethod
-    def find_nsys():
-        places = [shutil.which("nsys")] + sorted(glob.glob("/opt/nvidia/nsight-systems*/**/nsys", recursive=True)) + sorted(
-            glob.glob("/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"), reverse=True)
-        return next((p for p in places if p and os.access(p, os.X_OK)), None)
 
     # ---- building -------------------------------------------------------------------------------
 

@@ -76,6 +76,13 @@ def check_code(m):
     yield "no piece of it is empty", all(sizes.values()), str(sizes)
 
 
+def check_just_in_time(m):
+    """The driver's own compiler has made the code; CUPTI tells its time as overhead."""
+    yield from check_code(m)
+    vendor = m.view("ledger")["vendor_ns"]
+    yield "CUPTI's overhead is told", bool(vendor), str(vendor)
+
+
 def check_memory_kinds(m):
     sources = {}
     for op in m.rows(kind="write"):
@@ -156,8 +163,18 @@ def check_lanes(name, lanes, each):
     return check
 
 
+def calls_of(m, *beginnings):
+    return sum(row["count"] for row in m.view("api") if (row["name"] or "").startswith(beginnings))
+
+
+def check_green(m):
+    yield equal("lanes of tick, and kernels on each", sorted(map(len, m.by_lane("tick").values())), [20, 20])
+    yield equal("calls that made streams", calls_of(m, "cuGreenCtxStreamCreate"), 2)
+
+
 def check_many_lanes(m):
     yield from check_lanes("one", 1000, 3)(m)
+    yield equal("calls that made and destroyed streams", (calls_of(m, "cuStreamCreate"), calls_of(m, "cuStreamDestroy")), (1000, 1000))
     yield equal("sets on as many lanes", len(m.by_lane(kind="fill")), 1000)
 
 
@@ -221,6 +238,7 @@ def check_destroyed(m):
     ledger, spin = m.view("ledger"), m.kernels().get("spin", 0)
     open_ends = ledger["in_flight"] + ledger["unmatched"] + ledger["dropped"]
     yield equal("kernels of the context that went on", m.kernels().get("tick"), 100)
+    yield equal("calls that made and destroyed contexts", (calls_of(m, "cuCtxCreate"), calls_of(m, "cuCtxDestroy")), (2, 2))
     yield equal("kernels of the destroyed one, finished or said to be open", spin + open_ends, 200)
 
 
@@ -256,6 +274,9 @@ def check_ranges(m):
     yield equal("ranges around outside", ranges_of(m, "outside"), {()})
     domains = {f["module"] for frames, _ in m.paths("deeper") for f in frames if f["kind"] == "range" and f["name"] == "sweep"}
     yield equal("domain of sweep", domains, {"solver"})
+    rows = [r for r in m.view("export")["ranges"] if r["name"] == "sweep"]
+    yield equal("payloads of sweep", [(r["payload_type"], r["payload"]) for r in rows], [("uint64", i) for i in range(20)])
+    yield equal("category of sweep", {r["category"] for r in rows}, {"inner loop"})
 
 
 # ---- allocations --------------------------------------------------------------------------------------------
@@ -321,6 +342,11 @@ CASES = [
     Case("counts-profile", ["{bin}/counts"], options=["--profile"], checks=[check_counts, check_profile_has_no_trace], **COUNTS),
     Case("counts-api-all", ["{bin}/counts"], options=["--api", "all"], checks=[check_all_calls], **COUNTS),
     Case("counts-check", ["{bin}/counts"], options=["--check"], **COUNTS),
+    Case("counts-lazy", ["{bin}/counts"], env={"CUDA_MODULE_LOADING": "LAZY"}, checks=[check_counts, check_code], **COUNTS),
+    Case("counts-eager", ["{bin}/counts"], env={"CUDA_MODULE_LOADING": "EAGER"}, checks=[check_counts, check_code], **COUNTS),
+    Case("just-in-time", ["{bin}/alone"], {"jitted": 12}, {"fill": (1, 4), "read": (1, 4)}, [check_just_in_time]),
+    Case("static", ["{bin}/alone-static"], {"jitted": 12}, {"fill": (1, 4), "read": (1, 4)}),
+    Case("green-contexts", ["{bin}/green"], {"tick": 40}, {"fill": (1, 4), "read": (1, 4)}, [check_green]),
     Case("entries", ["{bin}/entries"], {"tick": 35},
          {"write": (10, 511 * KIB + 4096), "copy": (12, 511 * KIB + 3 * 4096),
           "read": (12, 511 * KIB + 32 * KIB + 4096 + 4), "fill": (7, 63 * KIB + 4)}),

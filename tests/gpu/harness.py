@@ -17,7 +17,7 @@ import time
 SKIP = 77
 HERE = os.path.dirname(os.path.abspath(__file__))
 ORDER_KINDS = {"none", "marker", "barrier", "synchronize", "event_record", "event_wait", "collective"}
-DRIVER_PROGRAMS = {"batch", "destroyed", "entries", "memory"}
+DRIVER_PROGRAMS = {"batch", "destroyed", "entries", "green", "memory"}
 sys.setrecursionlimit(20000)  # calling contexts nest as deeply as stacks do
 
 
@@ -104,6 +104,14 @@ def toolkit_of(nvcc):
     return next((root for root in roots if os.path.exists(f"{root}/include/cuda_runtime.h")), roots[0])
 
 
+def find_nsys():
+    """Nsight Systems, also the one that lies within Nsight Compute, which collects but cannot import; None."""
+    places = [shutil.which("nsys")] + sorted(glob.glob("/opt/nvidia/nsight-systems*/**/nsys", recursive=True)) + sorted(
+        glob.glob("/opt/nvidia/nsight-compute/*/host/target-linux-x64/nsys"), reverse=True) + sorted(
+        glob.glob("/usr/local/cuda*/nsight-compute*/host/target-linux-x64/nsys"), reverse=True)
+    return next((p for p in places if p and os.access(p, os.X_OK)), None)
+
+
 def cupti_of_toolkit(nvcc):
     """Its headers' folder and its library, each None when not there."""
     roots = [toolkit_of(nvcc), "/usr/local/cuda"] + sorted(glob.glob("/usr/local/cuda-*"), reverse=True)
@@ -132,6 +140,8 @@ def build_command(nvcc, gpu, name, target, variant):
         command += ["--default-stream", "per-thread"]
     if name == "held":
         command += [f'-DCUPTI_LIBRARY="{library or "libcupti.so"}"']
+    if name == "alone":
+        command += ["-x", "c++", "-cudart", "none"] + (["-Xcompiler", "-static"] if variant == "static" else [])
     if variant == "shared":
         command += ["-cudart", "shared", "-Xlinker", f"-rpath,{toolkit}/lib64"]
     # The toolkit's stub library may be missing; the driver's own is on every machine that can run this.
@@ -141,11 +151,11 @@ def build_command(nvcc, gpu, name, target, variant):
 
 
 def build(nvcc, gpu, folder, say):
-    """Every program, and one of them again with the shared runtime. Returns {target: error text}."""
+    """Every program, and two of them again: with the shared runtime, fully static. Returns {target: error text}."""
     os.makedirs(folder, exist_ok=True)
     names = sorted(os.path.basename(p)[:-3] for p in glob.glob(os.path.join(HERE, "programs", "*.cu")))
     jobs = [(name, name + (".cubin" if name == "module" else ""), "") for name in names]
-    jobs.append(("counts", "counts-shared", "shared"))
+    jobs += [("counts", "counts-shared", "shared"), ("alone", "alone-static", "static")]
     newest_header = max(os.path.getmtime(p) for p in glob.glob(os.path.join(HERE, "programs", "*.h")) + [__file__])
     failed = {}
 

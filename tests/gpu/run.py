@@ -22,6 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import cases  # noqa: E402
 import harness  # noqa: E402
+import tool_cases  # noqa: E402
 import torch_cases  # noqa: E402
 from harness import SKIP, Broken, Measurement, Skipped, describe, tail  # noqa: E402
 
@@ -107,6 +108,12 @@ class Runner:
         if not any(r["case"] == case.name and r["verdict"] == "FAIL" for r in self.results):
             shutil.rmtree(os.path.join(self.work, case.name), ignore_errors=True)
 
+    def test_tool(self, case, failed_builds):
+        if failed_builds:
+            raise Broken(f"not all programs compile: {sorted(failed_builds)}")
+        for verdict in case.test(self):
+            self.check(case.name, *verdict)
+
     def test_torch(self, case, python):
         for verdict in case.test(self, python):
             self.check(case.name, *verdict)
@@ -161,7 +168,7 @@ def build_or_skip(runner, nvcc):
 def main():
     options = parse()
     if options.list:
-        print("\n".join(case.name for case in cases.CASES + torch_cases.CASES))
+        print("\n".join(case.name for case in cases.CASES + tool_cases.CASES + torch_cases.CASES))
         return 0
     gpu, nvcc = harness.ask_gpu(), harness.find_nvcc()
     runner = Runner(options, gpu)
@@ -184,9 +191,12 @@ def main():
         return not options.names or any(fnmatch.fnmatch(case.name, pattern) for pattern in options.names)
 
     native = [case for case in cases.CASES if chosen(case)]
-    failed_builds = build_or_skip(runner, nvcc) if native else {}
+    tools = list(filter(chosen, tool_cases.CASES))
+    failed_builds = build_or_skip(runner, nvcc) if native or tools else {}
     for case in native:
         runner.one(case, deadline, lambda case=case: runner.test(case, failed_builds))
+    for case in tools:
+        runner.one(case, deadline, lambda case=case: runner.test_tool(case, failed_builds))
     python = None
     for case in filter(chosen, torch_cases.CASES):
         def run(case=case):

@@ -234,6 +234,8 @@ CASES = [
     TorchCase("torch-loader", "loader", checks=[check_loader]),
     TorchCase("torch-profiler-inside", "eager", inside=True),
     TorchCase("torch-nccl", script="torch_nccl.py", checks=[check_nccl], gpus=2),
+    TorchCase("torchrun", script="torch_nccl.py", checks=[check_nccl], gpus=2,
+              launcher=["torchrun", "--standalone", "--nproc-per-node=2", "--no-python"]),
     TorchCase("torch-nccl-graph", script="torch_nccl.py", checks=[check_nccl_graph], gpus=2, env={"SONDE_TEST_NCCL": "graph"}),
     TorchCase("torch-mpi", script="mpi_rank.py", checks=[check_mpi], module="mpi4py",
               launcher=["mpirun", "--allow-run-as-root", "--oversubscribe", "-np", "2"]),
