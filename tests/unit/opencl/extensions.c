@@ -10,6 +10,7 @@
 
 #include <CL/cl_egl.h>
 #include <CL/cl_gl.h>
+#include <CL/cl_icd.h>
 #include <unistd.h>
 
 #include "standin.h"
@@ -159,6 +160,26 @@ static void egl(struct world *w)
     let_go(w);
 }
 
+/* Events of others, which wait for nothing that we know. */
+static void foreign_events(struct world *w)
+{
+    cl_int status = CL_SUCCESS;
+    cl_event events[2];
+    const cl_api_clCreateEventFromGLsyncKHR clCreateEventFromGLsyncKHR =
+        (cl_api_clCreateEventFromGLsyncKHR)(uintptr_t)function(w, "clCreateEventFromGLsyncKHR");
+    FUNCTION(clCreateEventFromEGLSyncKHR);
+    if (!announced(w, "cl_khr_egl_image") || !clCreateEventFromGLsyncKHR || !clCreateEventFromEGLSyncKHR)
+        return;
+    events[0] = clCreateEventFromGLsyncKHR(w->context, NULL, &status);
+    said("clCreateEventFromGLsyncKHR", status);
+    events[1] = clCreateEventFromEGLSyncKHR(w->context, NULL, NULL, &status);
+    said("clCreateEventFromEGLSyncKHR", status);
+    DO("marker", 0, clEnqueueMarkerWithWaitList(w->queue, 2, events, NULL));
+    CHECK(clFinish(w->queue));
+    CHECK(clReleaseEvent(events[0]));
+    CHECK(clReleaseEvent(events[1]));
+}
+
 static void *usm_made(const char *call, void *pointer, cl_int status)
 {
     if (said(call, status))
@@ -293,6 +314,7 @@ int main(int argc, char **argv)
     pipes(&w);
     opengl(&w);
     egl(&w);
+    foreign_events(&w);
     unified_memory(&w);
     queues(&w);
     command_buffers(&w);

@@ -74,6 +74,22 @@ static cl_int CL_API_CALL share(cl_command_queue queue, cl_uint count, const cl_
     return real->clEnqueueMarkerWithWaitList(queue, waits, list, event);
 }
 
+/* An event of somebody else's: it has happened already. */
+static cl_event CL_API_CALL gl_event(cl_context context, cl_GLsync sync, cl_int *error)
+{
+    (void)sync;
+    cl_event event = real->clCreateUserEvent(context, error);
+    if (event)
+        real->clSetUserEventStatus(event, CL_COMPLETE);
+    return event;
+}
+
+static cl_event CL_API_CALL egl_event(cl_context context, CLeglSyncKHR sync, CLeglDisplayKHR display, cl_int *error)
+{
+    (void)display;
+    return gl_event(context, (cl_GLsync)sync, error);
+}
+
 /* ---- unified shared memory --------------------------------------------------- */
 
 static void *usm_alloc(cl_context context, size_t bytes, cl_uint alignment, cl_int *error)
@@ -182,6 +198,8 @@ static void *ours(const char *name)
         { "clMemBlockingFreeINTEL", &release },  { "clEnqueueMemcpyINTEL", &copy },
         { "clEnqueueMemFillINTEL", &fill },      { "clEnqueueMigrateMemINTEL", &migrate },
         { "clSetKernelArgMemPointerINTEL", &argument },
+        { "clCreateEventFromGLsyncKHR", &layer.clCreateEventFromGLsyncKHR },
+        { "clCreateEventFromEGLSyncKHR", &layer.clCreateEventFromEGLSyncKHR },
         { "clCreateCommandQueueWithPropertiesKHR", &queue },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -211,6 +229,8 @@ static void layer_wrap(void)
     layer.clCreateFromGLTexture3D = gl_texture;
     layer.clCreateFromGLRenderbuffer = gl_renderbuffer;
     layer.clCreateFromEGLImageKHR = egl_image;
+    layer.clCreateEventFromGLsyncKHR = gl_event;
+    layer.clCreateEventFromEGLSyncKHR = egl_event;
     layer.clEnqueueAcquireGLObjects = share;
     layer.clEnqueueReleaseGLObjects = share;
     layer.clEnqueueAcquireEGLObjectsKHR = share;
