@@ -183,6 +183,10 @@ static void define(struct parser *p, struct sonde_columns *c)
         fail(p, "this name is taken");
         return;
     }
+    if (c->derived.count >= SONDE_DERIVED_MAX) {
+        fail(p, "there are too many columns");
+        return;
+    }
     p->next = end;
     need(p, '=');
     const char *formula = p->next;

@@ -70,6 +70,14 @@ int sonde__columns_unknown(const struct sonde_columns *c, const char *name, size
     return SONDE_EINVALID;
 }
 
+static bool is_shown(const struct sonde_columns *c, uint32_t column)
+{
+    for (size_t i = 0; i < c->shown.count; i++)
+        if (c->shown.items[i] == column)
+            return true;
+    return false;
+}
+
 int sonde_columns_show(struct sonde_columns *c, const char *list, struct sonde_diag *diag, size_t *at)
 {
     for (const char *word = list;; word++) {
@@ -78,7 +86,7 @@ int sonde_columns_show(struct sonde_columns *c, const char *list, struct sonde_d
         *at = (size_t)(word - list);
         if (column < 0)
             return sonde__columns_unknown(c, word, length, diag);
-        if (sonde_vector_push(&c->shown, (uint32_t)column))
+        if (!is_shown(c, (uint32_t)column) && sonde_vector_push(&c->shown, (uint32_t)column))
             return sonde_diag_set(diag, SONDE_ENOMEM, NULL, "cannot choose columns");
         word += length;
         if (!*word)

@@ -36,7 +36,7 @@ enum sonde_metric_needs {
     X(OPS,     "ops",     COUNT, NOTHING, m->operations, "operations")                                    \
     X(BYTES,   "bytes",   BYTES, NOTHING, m->bytes,      "bytes that operations moved")                   \
     X(API,     "api",     NS,    NOTHING, m->api_ns,     "host time in calls of the GPU runtime")         \
-    X(SYNC,    "sync",    NS,    NOTHING, m->sync_ns,    "of it, in calls that wait for earlier work")    \
+    X(SYNC,    "sync",    NS,    NOTHING, m->sync_ns,    "of it, in calls that wait for the device")     \
     X(QUEUE,   "queue",   NS,    TIMES,   m->queue_ns,   "from the call to the start on the device")      \
     X(CPU,     "cpu",     NS,    SAMPLES, m->cpu_ns,     "CPU time, by samples")                          \
     X(BLAME,   "blame",   NS,    GIVEN,   0,             "idle time of devices that is due to this code") \
@@ -67,6 +67,7 @@ int sonde_metric_find(const char *name, size_t length);
 
 struct sonde_formula;
 
+enum { SONDE_DERIVED_MAX = 32 };
 struct sonde_derived { char *name, *text; struct sonde_formula *formula; };
 
 /* Columns by number: first the metrics, by id, then the derived ones. */

@@ -27,7 +27,7 @@ struct sonde_metrics {
     uint64_t bytes;
     uint64_t api_calls;
     uint64_t api_ns;     /* host time inside API calls */
-    uint64_t sync_ns;    /* of it, in calls that wait for earlier work (api.h: SONDE_API_WAITS) */
+    uint64_t sync_ns;    /* of it, in calls that are there to wait (SONDE_API_WAITS); sync.h has more */
     uint64_t queue_ns;   /* from the enqueue's API call to the start on the device */
     uint64_t samples;    /* of the CPU side */
     uint64_t cpu_ns;     /* CPU time that they stand for */

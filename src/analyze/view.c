@@ -47,7 +47,7 @@ static void compute(const struct sonde__viewer *v, const struct sonde__sums *sum
     sonde_columns_compute(v->config->columns, values);
 }
 
-enum { FEW_COLUMNS = 64 };
+enum { FEW_COLUMNS = SONDE_METRIC_COUNT + SONDE_DERIVED_MAX };
 
 static double share_in(const struct sonde__viewer *v, uint32_t column, const struct sonde_value *values)
 {
@@ -75,8 +75,6 @@ struct sonde__candidate sonde__view_weigh(const struct sonde__viewer *v, const s
     struct sonde__candidate candidate = {.id = id, .weight = -INFINITY,
                                          .second = inclusive->of[SONDE_METRIC_API] + inclusive->of[SONDE_METRIC_CPU]};
     struct sonde_value values[FEW_COLUMNS];
-    if (sonde_columns_count(c->columns) > FEW_COLUMNS)
-        return candidate;
     compute(v, side, values);
     if (values[c->sort].validity == SONDE_KNOWN)
         candidate.weight = values[c->sort].value;
@@ -114,7 +112,7 @@ int sonde__view_emit(struct sonde__viewer *v, uint32_t parent, uint32_t depth, c
     struct sonde_view *view = v->view;
     const size_t columns = sonde_columns_count(view->columns), row = view->rows.count;
     struct sonde_value values[FEW_COLUMNS];
-    if (columns > FEW_COLUMNS || row == UINT32_MAX)
+    if (row == UINT32_MAX)
         return SONDE_ENOMEM;
     if (row == view->value_rows) {
         size_t room = row ? row * 2 : 64;

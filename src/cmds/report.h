@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "analyze/blame.h"
 #include "analyze/metric.h"
 #include "analyze/profile.h"
 #include "analyze/rank.h"
@@ -65,7 +66,7 @@ struct report_view {
 extern const struct report_view report_views[]; /* ends with name = NULL; the first is the default */
 
 #define REPORT_VIEW_MAP(X) \
-    X(summary) X(kernels) X(copies) X(api) X(profile) X(contexts) X(statistics) X(lanes) X(critical) X(overlap) \
+    X(summary) X(kernels) X(copies) X(api) X(profile) X(contexts) X(statistics) X(lanes) X(blame) X(critical) X(overlap) \
     X(objects) X(memory) X(advice) X(ledger)
 #define X(name)                                                              \
     int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
@@ -76,6 +77,11 @@ REPORT_VIEW_MAP(X)
 /* What a row of a view is called. */
 struct sonde_view;
 void report_view_label(const struct report *r, const struct sonde_view *view, size_t row, struct sonde_text *out);
+
+/* Idleness blame of the whole measurement; reads the trace. 0, or a negative code with `diag`. */
+int  report_compute_blame(const struct report *r, struct sonde_blame *blame, struct sonde_diag *diag);
+/* "clFinish in step() heat.c:88", or "build() heat.c:20" for the user's own code. */
+void report_blame_place(const struct report *r, struct sonde_text *out, uint32_t node);
 
 /* Read the options about columns into `r`. 0, or the exit status after a message. */
 int report_read_columns(struct report *r);
@@ -101,6 +107,7 @@ struct table_column {
 struct table { /* ready with columns and column_count set */
     const struct table_column *columns;
     int column_count;
+    int readable; /* spare columns go before an elastic one gets narrower than this; 0: 20 */
     SONDE_VECTOR(char *) cells; /* row after row; owned */
 };
 /* Append one cell (a copy). */

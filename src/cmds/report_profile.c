@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/blame.h"
+#include "analyze/sync.h"
 #include "analyze/view.h"
 #include "command.h"
 #include "report.h"
@@ -83,7 +84,7 @@ int report_read_columns(struct report *r)
 struct wanted {
     struct sonde_view_config config;
     struct sonde_columns     columns; /* a copy of the list; derived ones are the report's */
-    double                  *blame;   /* [tree node], exclusive; NULL: not asked for, or there is none */
+    double                  *blame, *sync; /* [tree node], exclusive; NULL: not asked for, or there is none */
 };
 
 static bool has(const struct report *r, enum sonde_metric_id metric)
@@ -109,14 +110,28 @@ static int push_unless_there(struct sonde_columns *c, uint32_t column)
     return sonde_vector_push(&c->shown, column);
 }
 
-/* Blame needs the trace: only who names it waits for that. */
-static bool wants_blame(const struct report_options *o)
+/* Columns that need the trace: only who names one waits for that. */
+static bool needs_trace(uint32_t column)
+{
+    return column == SONDE_METRIC_BLAME || column == SONDE_METRIC_SYNC;
+}
+
+static bool names(const struct report_options *o, enum sonde_metric_id metric)
 {
     const char *const texts[] = {o->metric, o->derive, o->sort};
     for (int i = 0; i < 3; i++)
-        if (texts[i] && strstr(texts[i], sonde_metric_table[SONDE_METRIC_BLAME].name))
+        if (texts[i] && strstr(texts[i], sonde_metric_table[metric].name))
             return true;
     return false;
+}
+
+static int add_sync(const struct report *r, struct wanted *w, struct sonde_diag *diag)
+{
+    struct sonde_progress *progress = sonde_progress_begin("reading the trace", false);
+    int rc = sonde_sync_compute(r->m, r->profile, progress, &w->sync);
+    sonde_progress_end(progress);
+    w->config.given[SONDE_METRIC_SYNC] = w->sync;
+    return rc ? sonde_diag_set(diag, rc, r->path, "cannot read the trace of") : 0;
 }
 
 static int add_blame(const struct report *r, struct wanted *w, struct sonde_diag *diag)
@@ -147,7 +162,7 @@ static int choose_columns(const struct report *r, struct sonde_columns *c)
     c->derived.count = chosen->derived.count;
     for (uint32_t i = 0; !r->options->metric && i < (r->options->json ? SONDE_METRIC_COUNT : 4u) && !rc; i++) {
         uint32_t column = r->options->json ? i : few[i];
-        if (r->options->json ? column != SONDE_METRIC_BLAME : column != SONDE_METRIC_CPU || r->profile->sampled)
+        if (r->options->json ? !needs_trace(column) : column != SONDE_METRIC_CPU || r->profile->sampled)
             rc = push_unless_there(c, column);
     }
     for (size_t i = 0; i < chosen->shown.count && !rc; i++)
@@ -175,6 +190,7 @@ static void unwant(struct wanted *w)
 {
     sonde_vector_fini(&w->columns.shown);
     free(w->blame);
+    free(w->sync);
 }
 
 /* ---- the root ----------------------------------------------------------------------------------- */
@@ -230,7 +246,9 @@ static int build(const struct report *r, struct wanted *w, struct sonde_view **v
 {
     if (want(r, w))
         return sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot make the profile of");
-    int rc = wants_blame(r->options) ? add_blame(r, w, diag) : 0;
+    int rc = names(r->options, SONDE_METRIC_BLAME) ? add_blame(r, w, diag) : 0;
+    if (!rc && names(r->options, SONDE_METRIC_SYNC))
+        rc = add_sync(r, w, diag);
     if (!rc)
         rc = find_root(r, &w->config, diag);
     return rc ? rc : sonde_view_build(r->profile, &w->config, view, diag);
@@ -317,7 +335,7 @@ static void value_cell(struct table *t, struct sonde_value v, enum sonde_unit un
 
 /* ---- text --------------------------------------------------------------------------------------------- */
 
-enum { MOST_COLUMNS = 2 * 64 + 2 };
+enum { MOST_COLUMNS = 2 * (SONDE_METRIC_COUNT + SONDE_DERIVED_MAX) + 2, FLAT_READABLE = 28, TREE_READABLE = 44 };
 
 /* By kernel and by object inclusive and exclusive are the same. */
 static int sides(const struct sonde_view *view)
@@ -331,13 +349,22 @@ struct layout {
     int count;
 };
 
-static void lay_out(const struct sonde_view *view, struct layout *l)
+/* Of columns that nobody asked for, exclusive sides that say little are left out. */
+static bool shows(const struct report *r, const struct sonde_view *view, uint32_t column, int side)
+{
+    const bool plain = !r->options->metric && (column == SONDE_METRIC_API || column == SONDE_METRIC_OPS);
+    return side == SONDE_INCLUSIVE || !plain || (view->sort == column && view->sort_side == side);
+}
+
+static void lay_out(const struct report *r, const struct sonde_view *view, struct layout *l)
 {
     const struct sonde_columns *c = view->columns;
     l->count = 0;
     l->columns[l->count++] = (struct table_column){"share", TABLE_RIGHT, 1};
-    for (size_t i = 0; i < c->shown.count && l->count + 2 < MOST_COLUMNS; i++)
+    for (size_t i = 0; i < c->shown.count; i++)
         for (int side = 0; side < sides(view); side++) {
+            if (!shows(r, view, c->shown.items[i], side))
+                continue;
             char *title = l->titles[l->count];
             snprintf(title, sizeof l->titles[0], "%s%s", sonde_columns_name(c, c->shown.items[i]), side ? ":excl" : "");
             /* What rows are sorted by always stays. */
@@ -367,9 +394,11 @@ static void print_row(const struct report *r, const struct sonde_view *view, str
         table_percent(t, part.value, whole.value);
     else
         table_cell(t, "-");
-    for (size_t i = 0; i < c->shown.count && 2 * i + 3 < MOST_COLUMNS; i++)
+    for (size_t i = 0; i < c->shown.count; i++)
         for (int side = 0; side < sides(view); side++)
-            value_cell(t, sonde_view_get(view, row, c->shown.items[i], side), sonde_columns_unit(c, c->shown.items[i]));
+            if (shows(r, view, c->shown.items[i], side))
+                value_cell(t, sonde_view_get(view, row, c->shown.items[i], side),
+                           sonde_columns_unit(c, c->shown.items[i]));
     table_cell(t, sonde_text_get(&label));
     sonde_text_fini(&label);
 }
@@ -386,8 +415,9 @@ static void print(const struct report *r, const struct sonde_view *view)
 {
     static struct layout layout;
     char number[SONDE_NUMBER_MAX];
-    lay_out(view, &layout);
-    struct table t = {.columns = layout.columns, .column_count = layout.count};
+    lay_out(r, view, &layout);
+    struct table t = {.columns = layout.columns, .column_count = layout.count,
+                      .readable = view->shape == SONDE_VIEW_FLAT ? FLAT_READABLE : TREE_READABLE};
     const size_t shown = shown_rows(r, view), all = view->rows.count - 1;
     const bool rooted = view->rows.items[0].frame.kind != 0;
     for (size_t i = 0; i <= shown; i++)

@@ -91,7 +91,8 @@ static int widest_elastic(const struct table *t, const int *width)
 
 static void fit(const struct table *t, int *width, int room)
 {
-    for (int c; total_width(t, width, READABLE) > room && (c = most_spare(t, width)) >= 0;)
+    const int readable = t->readable ? t->readable : READABLE;
+    for (int c; total_width(t, width, readable) > room && (c = most_spare(t, width)) >= 0;)
         width[c] = LEFT_OUT;
     int total = total_width(t, width, INT_MAX);
     for (int c; total > room && (c = widest_elastic(t, width)) >= 0; total--)

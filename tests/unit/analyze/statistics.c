@@ -1,5 +1,6 @@
-/* statistics.c - unit tests of the exact shares of routines: a run whose shares are
- * worked out in the comments, and random ones computed again nanosecond by nanosecond.
+/* statistics.c - unit tests of what traces say of routines: exact shares of a run that is
+ * worked out in the comments, and of random ones, computed again nanosecond by
+ * nanosecond; and time spent waiting.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "analyze/statistics.h"
+#include "analyze/sync.h"
 #include "scene.h"
 
 enum { END = 1000, PERIOD = 50 };
@@ -254,9 +256,38 @@ static void test_pieces(void **state)
     unload(&l);
 }
 
+/* A call that is there to wait, one that waited once of twice, and one that makes an operation wait. */
+static void test_sync(void **state)
+{
+    struct scene *s = scene_create();
+    uint32_t thread = scene_thread(s), top = scene_function(s, thread, 0, "main");
+    uint32_t finish = account(s, scene_api(s, thread, top, "clFinish"), 0);
+    uint32_t read = account(s, scene_api(s, thread, top, "clEnqueueReadBuffer"), 0);
+    const struct sonde_row_wait starts = {.enter_ns = 500, .waiter = 7};
+    double *sync = NULL, sum = 0;
+    (void)state;
+    scene_call(s, thread, finish, 100, 130, 0);
+    scene_wait(s, thread, 100);
+    scene_call(s, thread, read, 200, 250, 0);
+    scene_call(s, thread, read, 300, 370, 0);
+    scene_wait(s, thread, 300);
+    scene_call(s, thread, read, 500, 600, 0);
+    synth_add(scene_build(s), SONDE_TABLE_WAIT, thread, &starts);
+    struct loaded l = load(s);
+    assert_int_equal(sonde_sync_compute(l.m, l.profile, NULL, &sync), 0);
+    for (size_t i = 0; i < l.profile->nodes.count; i++)
+        sum += sync[i];
+    assert_float_equal(sync[sonde_profile_locate(l.profile, 0, read)], 70, 1e-9);
+    const uint32_t at = sonde_profile_locate(l.profile, 0, finish); /* what the profile has of it, not the trace */
+    assert_float_equal(sync[at], (double)l.profile->nodes.items[at].self.api_ns, 1e-9);
+    assert_float_equal(sum, sync[at] + 70, 1e-9);
+    free(sync);
+    unload(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_random),
-                                       cmocka_unit_test(test_pieces)};
+                                       cmocka_unit_test(test_pieces), cmocka_unit_test(test_sync)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,103 @@
+/* sync.c - calls and WAIT rows of a thread lane, joined by the entry of the call. */
+#include "sync.h"
+
+#include <stdlib.h>
+
+#include "lanes.h"
+#include "timeline.h"
+
+/* Node of a process -> nanoseconds, one map per part of the trace. */
+struct scan { struct sonde_map *parts; };
+
+static int add_call(struct sonde_map *sums, const struct sonde_row_call *call)
+{
+    uint64_t ns = 0;
+    sonde_map_get(sums, call->node, &ns);
+    return sonde_map_put(sums, call->node, ns + call->leave_ns - call->enter_ns);
+}
+
+/* Both are sorted by entry; a call belongs to the window that it is entered in. */
+static int add_lane(struct sonde_map *sums, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns)
+{
+    uint32_t w = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < lane->call_count && w < lane->wait_count && !rc; i++) {
+        const struct sonde_row_call *call = &lane->calls[i];
+        while (w < lane->wait_count && (lane->waits[w].enter_ns < call->enter_ns || lane->waits[w].waiter))
+            w++;
+        if (w == lane->wait_count || lane->waits[w].enter_ns != call->enter_ns)
+            continue;
+        if (call->enter_ns >= from_ns && call->enter_ns < to_ns && call->leave_ns > call->enter_ns)
+            rc = add_call(sums, call);
+    }
+    return rc;
+}
+
+static int each_window(void *user, const struct sonde_time_window *window)
+{
+    struct scan *s = user;
+    int rc = 0;
+    for (uint32_t i = 0; i < window->lane_count && !rc; i++)
+        rc = add_lane(&s->parts[window->part], &window->lanes[i], window->from_ns, window->to_ns);
+    return rc;
+}
+
+/* What calls that are there to wait have in the profile is in `out` already. */
+static void merge(const struct sonde_profile *profile, uint32_t process, const struct sonde_map *sums, double *out)
+{
+    for (size_t i = 0; sums->slots && i <= sums->mask; i++) {
+        if (!sums->slots[i].used)
+            continue;
+        uint32_t node = sonde_profile_locate(profile, process, (uint32_t)sums->slots[i].key);
+        if (!profile->nodes.items[node].self.sync_ns)
+            out[node] += (double)sums->slots[i].value;
+    }
+}
+
+static bool has_waits(const struct sonde_process *p)
+{
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        if (p->traces[i].table == SONDE_TABLE_WAIT && p->traces[i].count)
+            return true;
+    return false;
+}
+
+static int add_process(const struct sonde_measurement *m, const struct sonde_profile *profile, uint32_t index,
+                       struct sonde_progress *progress, double *out)
+{
+    const struct sonde_timeline_options options = {
+        .tables = 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_WAIT, .progress = progress};
+    struct sonde_timeline_plan plan = {0};
+    struct scan s = {0};
+    int rc = sonde_timeline_plan(&m->processes[index], &options, &plan);
+    if (!rc && !(s.parts = calloc(plan.part_count + 1, sizeof *s.parts)))
+        rc = SONDE_ENOMEM;
+    if (!rc)
+        rc = sonde_timeline_run(&plan, each_window, &s);
+    for (uint32_t i = 0; s.parts && i < plan.part_count; i++) {
+        if (!rc)
+            merge(profile, index, &s.parts[i], out);
+        sonde_map_fini(&s.parts[i]);
+    }
+    free(s.parts);
+    sonde_timeline_fini(&plan);
+    return rc;
+}
+
+int sonde_sync_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                       struct sonde_progress *progress, double **out)
+{
+    double *sync = calloc(profile->nodes.count, sizeof *sync);
+    int rc = sync ? 0 : SONDE_ENOMEM;
+    for (size_t i = 0; i < profile->nodes.count && !rc; i++)
+        sync[i] = (double)profile->nodes.items[i].self.sync_ns;
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_CALL) + sonde_trace_rows(m, SONDE_TABLE_WAIT));
+    for (uint32_t i = 0; i < m->process_count && !rc; i++)
+        if (has_waits(&m->processes[i]))
+            rc = add_process(m, profile, i, progress, sync);
+    if (rc)
+        free(sync);
+    else
+        *out = sync;
+    return rc;
+}
