@@ -120,7 +120,7 @@ struct sonde_samples {
     _Atomic uint32_t written, taken; /* taken: monitor's */
     uint64_t cpu_ns;                 /* the thread's CPU time at its last sample */
     uint64_t waits_since_ns;         /* when sample_waits was set last */
-    struct { _Atomic uint64_t taken, deferred, lost, ticks; } count; /* as struct sonde_counts */
+    struct { _Atomic uint64_t taken, deferred, lost, own_ns; } count; /* as struct sonde_counts */
 };
 
 enum { SONDE_BUSY = 1, SONDE_BUSY_CALL = 2 }; /* in a hooked call, the runtime's part included */
@@ -376,8 +376,6 @@ void sonde__monitor_account(void);                        /* header and ledger; 
 void sonde__monitor_clocks(void);                         /* pairs of all devices; asks the runtime */
 bool sonde__monitor_make_room(void);                      /* more segments; false elsewhere, or when there is no room */
 bool sonde__monitor_flush(enum sonde_flush how, unsigned bound_ms);
-uint64_t sonde__monitor_cpu_ns(void);                     /* of all our threads, a moment ago */
-double sonde__monitor_ns_per_tick(void);
 void sonde__monitor_wake(void);                           /* a turn soon; any thread, and a sample's handler */
 
 /* profile.c (monitor's) */

@@ -123,7 +123,7 @@ void sonde__monitor_drain(void)
 
 /* ---- the ledger ---------------------------------------------------------------------- */
 
-double sonde__monitor_ns_per_tick(void)
+static double ns_per_tick(void)
 {
     const struct sonde_agent *a = &sonde__agent;
     uint64_t ticks = sonde__ticks() - a->ticks0, ns = sonde_now_ns() - a->ns0;
@@ -153,11 +153,6 @@ static void add_thread(struct sonde_ledger *sum, const struct sonde_thread *t, u
 #undef GET
 }
 
-uint64_t sonde__monitor_cpu_ns(void)
-{
-    return atomic_load(&cpu_ns) + sonde__trace_cpu_ns();
-}
-
 void sonde__monitor_account(void)
 {
     struct sonde_agent *a = &sonde__agent;
@@ -168,7 +163,7 @@ void sonde__monitor_account(void)
         add_thread(&sum, atomic_load(&a->threads[i]), &ticks, &call_ns);
     /* The readings that bracket the call are ours too, but fall within it: half
      * of each clock read, and the reading of the ticks themselves. */
-    double hook_ns = (double)ticks * sonde__monitor_ns_per_tick() - (double)call_ns + (double)sum.api_calls * a->reading_ns;
+    double hook_ns = (double)ticks * ns_per_tick() - (double)call_ns + (double)sum.api_calls * a->reading_ns;
     l->seen = sum.seen + a->seen_by_report;
     l->unmatched = a->unmatched + a->unmatched_by_key;
     l->api_calls = sum.api_calls;
@@ -186,7 +181,7 @@ void sonde__monitor_account(void)
     l->dropped[SONDE_DROP_REENTRANT] = sum.dropped[SONDE_DROP_REENTRANT];
     l->dropped[SONDE_DROP_AGENT_OFF] = sum.dropped[SONDE_DROP_AGENT_OFF];
     l->hook_ns = hook_ns > 0 ? (uint64_t)hook_ns : 0;
-    l->thread_cpu_ns = sonde__monitor_cpu_ns();
+    l->thread_cpu_ns = atomic_load(&cpu_ns) + sonde__trace_cpu_ns();
     sonde__sample_account(a->header);
     l->written_bytes = sonde__files_written();
     a->header->stop_ns = sonde_now_ns();

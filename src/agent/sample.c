@@ -47,8 +47,8 @@ static uint64_t thread_cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* False: no room. Then the next one stands for this one's time, too. */
-static bool put(struct sonde_thread *t, uint64_t time_ns, uint32_t node, uint32_t flags)
+/* `cpu_ns`: the thread's CPU time. False: no room; then the next one stands for this one's time, too. */
+static bool put(struct sonde_thread *t, uint64_t time_ns, uint64_t cpu_ns, uint32_t node, uint32_t flags)
 {
     struct sonde_samples *s = &t->samples;
     uint32_t n = atomic_load_explicit(&s->written, memory_order_relaxed);
@@ -56,7 +56,6 @@ static bool put(struct sonde_thread *t, uint64_t time_ns, uint32_t node, uint32_
         sonde__count(&s->count.lost, 1);
         return false;
     }
-    uint64_t cpu_ns = thread_cpu_ns();
     t->sample[n % SONDE_SAMPLES_MAX] = (struct sonde_sample){
         .time_ns = time_ns, .cpu_ns = cpu_ns > s->cpu_ns ? cpu_ns - s->cpu_ns : 0, .node = node, .flags = flags};
     s->cpu_ns = cpu_ns;
@@ -68,25 +67,29 @@ static bool put(struct sonde_thread *t, uint64_t time_ns, uint32_t node, uint32_
 void sonde__sample_deferred(struct sonde_thread *t, uint32_t node)
 {
     t->sample_waits = 0;
-    if (put(t, t->samples.waits_since_ns, node, SONDE_SAMPLE_DEFERRED))
+    if (put(t, t->samples.waits_since_ns, thread_cpu_ns(), node, SONDE_SAMPLE_DEFERRED))
         sonde__count(&t->samples.count.deferred, 1);
 }
 
 static void take(struct sonde_thread *t, const ucontext_t *context)
 {
     const struct sonde_place at = SONDE__PLACE_OF(context);
-    const uint64_t now = sonde_now_ns();
+    const uint64_t now = sonde_now_ns(), begin_ns = thread_cpu_ns();
+    struct sonde_samples *s = &t->samples;
     sonde__handler = (struct sonde_handler){.on = true};
     uint32_t node = sonde__context_sample(t, &at);
     bool missed = sonde__handler.missed || !node;
     sonde__handler.on = false;
     t->sample_waits = 0; /* one that waited for a call that was not the last: its time is in this one's */
     if (missed) {
-        sonde__count(&t->samples.count.lost, 1);
+        sonde__count(&s->count.lost, 1);
         sonde__monitor_wake(); /* it may have something to look up */
     } else {
-        put(t, now, node, 0);
+        put(t, now, begin_ns, node, 0);
     }
+    const uint64_t own_ns = thread_cpu_ns() - begin_ns; /* not by ticks: the thread may have lost the processor in between */
+    sonde__count(&s->count.own_ns, own_ns);
+    s->cpu_ns += own_ns;
 }
 
 static void sample(struct sonde_target *x, const ucontext_t *context)
@@ -112,16 +115,11 @@ static void sample(struct sonde_target *x, const ucontext_t *context)
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
-    const uint64_t ticks = sonde__ticks();
     const int saved = errno;
     struct sonde_target *x = sonde__target_of_signal(info);
     (void)number;
-    if (x) {
+    if (x)
         sample(x, context);
-        struct sonde_thread *t = atomic_load_explicit(&x->thread, memory_order_relaxed);
-        if (t)
-            sonde__count(&t->samples.count.ticks, sonde__ticks() - ticks);
-    }
     errno = saved;
 }
 
@@ -179,8 +177,25 @@ static void uninstall(void)
     S.installed = false;
 }
 
+/* CPU time of the program's threads while recording: what samples should add up to. */
+static void follow_process(bool on)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    const uint64_t ours = thread_cpu_ns() + sonde__trace_cpu_ns();
+    if (S.process_at_ns) {
+        uint64_t all = now - S.process_at_ns, own = ours - S.ours_at_ns;
+        S.process_ns += all > own ? all - own : 0;
+    }
+    S.process_at_ns = on ? now : 0;
+    S.ours_at_ns = ours;
+}
+
 static void end(const char *why)
 {
+    if (S.installed)
+        follow_process(false);
     sonde__targets_disarm();
     uninstall();
     S.armed = false;
@@ -220,21 +235,6 @@ uint64_t sonde__sample_cpu_ns(int tid)
     if (syscall(SYS_clock_gettime, clock, &t) != 0)
         return 0;
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* CPU time of the program's threads while recording: what samples should add up to. */
-static void follow_process(bool on)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    const uint64_t ours = sonde__monitor_cpu_ns();
-    if (S.process_at_ns) {
-        uint64_t all = now - S.process_at_ns, own = ours - S.ours_at_ns;
-        S.process_ns += all > own ? all - own : 0;
-    }
-    S.process_at_ns = on ? now : 0;
-    S.ours_at_ns = ours;
 }
 
 static bool begin(void)
@@ -300,7 +300,7 @@ void sonde__sample_drain(struct sonde_thread *t)
 void sonde__sample_account(struct sonde_live_header *h)
 {
     struct sonde_agent *a = &sonde__agent;
-    uint64_t taken = 0, deferred = 0, lost = 0, ticks = 0;
+    uint64_t taken = 0, deferred = 0, lost = 0, own_ns = 0;
     if (!a->config.cpu_hz)
         return;
     for (uint32_t i = 1; i <= atomic_load(&a->thread_count); i++) {
@@ -308,12 +308,12 @@ void sonde__sample_account(struct sonde_live_header *h)
         taken += atomic_load_explicit(&s->count.taken, memory_order_relaxed);
         deferred += atomic_load_explicit(&s->count.deferred, memory_order_relaxed);
         lost += atomic_load_explicit(&s->count.lost, memory_order_relaxed);
-        ticks += atomic_load_explicit(&s->count.ticks, memory_order_relaxed);
+        own_ns += atomic_load_explicit(&s->count.own_ns, memory_order_relaxed);
     }
     h->cpu.samples = taken;
     h->cpu.deferred = deferred;
     h->cpu.lost = lost;
-    h->cpu.handler_ns = (uint64_t)((double)ticks * sonde__monitor_ns_per_tick());
+    h->cpu.handler_ns = own_ns;
     h->cpu.process_ns = S.process_ns;
     h->cpu.sampled_ns = S.sampled_ns;
     sonde__targets_account(h);
