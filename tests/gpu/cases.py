@@ -3,6 +3,7 @@
 A check is a function of a Measurement; it yields (what, holds, detail).
 """
 import os
+import re
 
 from harness import HERE, marked_line
 
@@ -146,6 +147,70 @@ def check_order(m):
     yield within("its median", 195000, produce["p50_ns"], 300000)
     counts = m.view("ledger")["operations"]
     yield equal("event records and waits", (counts.get("event_record"), counts.get("event_wait")), (1, 1))
+
+
+def numbered(m):
+    """Correlation: kind and number of the first operation of that call, counted by kind in the order of the calls."""
+    names, counts = {}, {}
+    for op in sorted(m.view("export")["operations"], key=lambda op: op["enter_ns"]):
+        if op["correlation"] not in names:
+            counts[op["kind"]] = counts.get(op["kind"], 0) + 1
+            names[op["correlation"]] = f"{op['kind']} {counts[op['kind']]}"
+    return names
+
+
+def waits_of(m):
+    """In the order of the calls: who (the call without its version, or its operation) waits for what."""
+    document, names = m.view("export"), numbered(m)
+    calls = {(call["lane"], call["enter_ns"]): re.sub(r"(_v\d+)?(_ptsz|_ptds)?$", "", call["name"]) for call in document["calls"]}
+    kernels = {}  # lane: the first kernel on it
+    for op in document["operations"]:
+        if op["kind"] == "kernel":
+            kernels.setdefault(op["lane"], op["name"])
+    rows = []
+    for wait in document["waits"]:
+        what = (names.get(wait["operation"], "what is not there") if wait["operation"] else
+                f"lane of {kernels.get(wait['queue'])}" if wait["queue"] else "device" if wait["device"] else "process")
+        rows.append((calls[wait["lane"], wait["enter_ns"]], names[wait["waiter"]] if wait["waiter"] else None, what))
+    return rows
+
+
+def check_waits(*expected):
+    def check(m):
+        found = waits_of(m)
+        for i in range(max(len(found), len(expected))):
+            yield equal(f"wait {i + 1}", found[i] if i < len(found) else None, expected[i] if i < len(expected) else None)
+    return check
+
+
+def check_waited(m):
+    """The device's times must agree: what a call waited for has ended when it returns, what it did not wait for need not."""
+    document = m.view("export")
+    bound = m.view("ledger")["clock_bound_ns"] or 0
+    calls = {(call["lane"], call["enter_ns"]): call for call in document["calls"]}
+    copies = {op["correlation"]: op for op in document["operations"] if op["kind"] in ("read", "write")}
+    staged = min((op["correlation"] for op in copies.values() if op["kind"] == "write"), default=0)  # from pageable memory
+    late = [(call["name"], copies[w["operation"]]["end_ns"] - call["leave_ns"]) for w in document["waits"]
+            for call in [calls[w["lane"], w["enter_ns"]]]
+            if w["operation"] in copies and w["operation"] != staged and copies[w["operation"]]["end_ns"] > call["leave_ns"] + bound]
+    yield equal("copies that were waited for are over when the call returns", late, [])
+    by_operation = {call["correlation"]: call for call in document["calls"]}
+    early = [op["kind"] for op in document["operations"] if op["kind"] in ("copy", "fill") and
+             op["end_ns"] <= by_operation[op["correlation"]]["leave_ns"]]
+    yield equal("a copy within the device and a set, behind a kernel of 200 ms, do not hold their calls", early, [])
+
+
+def check_default_stream(m):
+    lanes = {lane["id"]: lane for lane in m.view("export")["processes"][0]["lanes"]}
+    flags = {name: (lanes[op["lane"]]["legacy_default"], lanes[op["lane"]]["non_blocking"])
+             for name in ("first", "second", "legacy") for op in m.rows(name)[:1]}
+    yield equal("how lanes stand to the default stream", flags,
+                {"first": (False, True), "second": (False, False), "legacy": (True, False)})
+
+
+def check_uses(m):
+    uses = [(o["kind"], o["uses"], o["uses_partial"]) for o in m.view("export")["processes"][0]["objects"]]
+    yield equal("uses of the memory", uses, [("device", 0, True), ("device", 7, True), ("pinned", 2, True)])
 
 
 def check_window(m):
@@ -333,6 +398,14 @@ COUNTS = {"kernels": {"add": 100, "twice": 40},
           "copies": {"write": (11, 14 * MIB), "fill": (6, 4 * MIB + 5000), "copy": (3, 12 * MIB), "read": (8, 11 * MIB)}}
 GRAPHS = {"kernels": {"first": 1100, "second": 2200, "built": 1000, "replaced": 100},
           "copies": {"fill": (2201, 2201 * 4096), "copy": (1100, 1100 * 4096), "read": (2, 8)}}
+STREAMS_WAIT = [("cuCtxSynchronize", None, "device"), ("cuStreamWaitEvent", "event_wait 1", "event_record 1"),
+                ("cuCtxSynchronize", None, "device"), ("cuMemcpyDtoH", None, "read 1"), ("cuMemcpyDtoH", None, "read 2")]
+WAITS = [("cuStreamWaitEvent", "event_wait 1", "event_record 1"), ("cuEventSynchronize", None, "event_record 2"),
+         ("cuStreamSynchronize", None, "lane of first"), ("cuCtxSynchronize", None, "device"),
+         ("cuMemcpyHtoD", None, "write 1"), ("cuMemcpyHtoD", None, "write 2"), ("cuMemcpyDtoH", None, "read 1"),
+         ("cuMemcpyDtoHAsync", None, "read 2"), ("cuStreamSynchronize", None, "lane of first"),
+         ("cuStreamSynchronize", None, "lane of legacy"), ("cuStreamSynchronize", None, "lane of first"),
+         ("cuStreamWaitEvent", "event_wait 2", "event_record 3"), ("cuStreamSynchronize", None, "lane of second")]
 RANGES = {"outside": 20, "inside": 20, "deeper": 40, "profiled": 30}
 
 CASES = [
@@ -352,7 +425,10 @@ CASES = [
           "read": (12, 511 * KIB + 32 * KIB + 4096 + 4), "fill": (7, 63 * KIB + 4)}),
     Case("batch", ["{bin}/batch"], {}, None, [check_batch]),
     Case("streams", ["{bin}/streams"], {"produce": 20, "consume": 20, "aside": 20}, {"fill": (2, 8), "read": (2, 164)},
-         [check_order, check_window]),
+         [check_order, check_window, check_waits(*STREAMS_WAIT)]),
+    Case("waits", ["{bin}/waits"], {"first": 1, "second": 2, "captured": 4, "legacy": 1},
+         {"write": (2, 8192), "read": (3, 12288), "copy": (1, 1024), "fill": (1, 4096)},
+         [check_waits(*WAITS), check_waited, check_default_stream, check_uses]),
     Case("peers", ["{bin}/peers"], {"pull": 50}, {"peer_copy": (18, 27 * MIB), "fill": (1, 4 * MIB), "read": (1, 4 * MIB)},
          [check_peers], gpus=2),
     Case("graphs", ["{bin}/graphs"], checks=[check_graphs], **GRAPHS),

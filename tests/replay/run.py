@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "gpu"))
 import cases  # noqa: E402
 import harness  # noqa: E402
-from cases import Case, check_allocations, check_lanes, check_launch, check_many_lanes, check_order, equal  # noqa: E402
+from cases import Case, check_allocations, check_lanes, check_launch, check_many_lanes, check_order, check_waits, equal  # noqa: E402
 
 
 # ---- what a replay can be asked: everything but functions and lines, which are those of the program that plays ----
@@ -56,7 +56,7 @@ MADE = {
     "again": Case("again", [], {"spin": 200, "captured": 150}, {"write": (1, 4096)}, [check_synthetic, check_times(50000)]),
 }
 CHECKS = {
-    "streams": [check_order],
+    "streams": [check_order, check_waits(*cases.STREAMS_WAIT)],
     "per-thread-streams": [check_lanes("own", 8, 100)],
     "thousand-streams": [check_many_lanes],
     "launch-attributes": [check_launch],
