@@ -1,0 +1,109 @@
+/* critical.c - programs whose critical path is known: tests/report/critical_test.py says what it must be.
+ *
+ * case: critical-nyx nyx => kernel=5 read=5
+ * case: critical-diamond diamond => kernel=4
+ * case: critical-threads threads => kernel=2
+ */
+#include "guest.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#define APART __attribute__((noinline, noclone))
+enum { TURNS = 5, SHORT = 300000, LONG = 1200000 }; /* rounds of 64 items: some ten milliseconds and four times that */
+
+static struct guest g;
+
+static cl_event spin(cl_command_queue queue, int rounds, cl_uint waits, const cl_event *list)
+{
+    size_t items = GUEST_ITEMS;
+    cl_event event;
+    CL(clSetKernelArg(g.spin, 1, sizeof rounds, &rounds));
+    CL(clEnqueueNDRangeKernel(queue, g.spin, 1, NULL, &items, &items, waits, list, &event));
+    return event;
+}
+
+/* Five milliseconds of the processor's. */
+APART static void think(void)
+{
+    struct timespec from, now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    while ((now.tv_sec - from.tv_sec) * 1000000000L + now.tv_nsec - from.tv_nsec < 5000000);
+}
+
+/* Kernel, synchronization, small copy: the synchronization is not needed, and the path runs through it. */
+static void nyx(void)
+{
+    int items[GUEST_ITEMS];
+    for (int i = 0; i < TURNS; i++) {
+        CL(clReleaseEvent(spin(g.queue, SHORT, 0, NULL)));
+        CL(clFinish(g.queue));
+        CL(clEnqueueReadBuffer(g.queue, g.buffer, CL_TRUE, 0, sizeof items, items, 0, NULL, NULL));
+        think();
+    }
+}
+
+/* top, then left and right beside each other, then bottom. */
+static void diamond(void)
+{
+    cl_command_queue other;
+    CLP(other = clCreateCommandQueue(g.context, g.device, 0, &status));
+    cl_event top = spin(g.queue, SHORT, 0, NULL), sides[2];
+    sides[0] = spin(g.queue, SHORT, 1, &top);
+    sides[1] = spin(other, LONG, 1, &top);
+    CL(clFlush(g.queue));
+    CL(clFlush(other));
+    cl_event bottom = spin(g.queue, SHORT, 2, sides);
+    CL(clWaitForEvents(1, &bottom));
+    CL(clReleaseEvent(top));
+    CL(clReleaseEvent(sides[0]));
+    CL(clReleaseEvent(sides[1]));
+    CL(clReleaseEvent(bottom));
+    CL(clReleaseCommandQueue(other));
+}
+
+static void *work(void *unused)
+{
+    cl_command_queue own;
+    cl_kernel kernel; /* arguments of a kernel are of one thread */
+    size_t items = GUEST_ITEMS;
+    cl_int rounds = LONG;
+    (void)unused;
+    CLP(kernel = clCreateKernel(g.program, "spin", &status));
+    CL(clSetKernelArg(kernel, 0, sizeof g.buffer, &g.buffer));
+    CL(clSetKernelArg(kernel, 1, sizeof rounds, &rounds));
+    CLP(own = clCreateCommandQueue(g.context, g.device, 0, &status));
+    CL(clEnqueueNDRangeKernel(own, kernel, 1, NULL, &items, &items, 0, NULL, NULL));
+    CL(clFinish(own));
+    CL(clReleaseCommandQueue(own));
+    CL(clReleaseKernel(kernel));
+    return NULL;
+}
+
+/* The main thread has the shorter work, and sleeps until the other has ended. */
+static void threads(void)
+{
+    pthread_t other;
+    if (pthread_create(&other, NULL, work, NULL))
+        _exit(4);
+    CL(clReleaseEvent(spin(g.queue, SHORT, 0, NULL)));
+    CL(clFinish(g.queue));
+    pthread_join(other, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "nyx";
+    guest_open(&g);
+    if (strcmp(what, "diamond") == 0)
+        diamond();
+    else if (strcmp(what, "threads") == 0)
+        threads();
+    else
+        nyx();
+    guest_close(&g);
+    printf("%s done\n", what);
+    return 0;
+}

@@ -1,0 +1,280 @@
+"""critical_test.py - `sonde report DIR critical` and `overlap`: of made-up measurements, whose answers stand here,
+and of tests/programs/critical.c, recorded here on PoCL and compared with a walk of our own over the exported trace.
+"""
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+import cli  # noqa: E402
+import live  # noqa: E402
+import scenes  # noqa: E402
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: the Python package jsonschema is missing")
+    sys.exit(cli.SKIP)
+
+SCHEMA = os.environ.get("SONDE_SCHEMA", os.path.join(HERE, "../../docs/schema"))
+PROGRAM = os.path.join(cli.BUILD, "tests", "programs", "critical")
+GROUPS = {"kernel": "kernel", "read": "copy", "write": "copy", "map": "copy", "unmap": "copy"}
+
+
+class Case(cli.Case):
+    def view(self, path, view, *more):
+        value = json.loads(self.ok("report", path, view, "--json", *more).out)
+        with open(os.path.join(SCHEMA, view + ".json")) as file:
+            jsonschema.validate(value, json.load(file))
+        return value
+
+    def paths(self, path, *more):
+        found = self.view(path, "critical", *more)
+        for p in found:
+            parts = sum(part["ns"] for part in p["composition"].values())
+            self.assertEqual(parts, p["length_ns"])
+            self.assertEqual(p["end_ns"] - p["begin_ns"], p["length_ns"])
+            for name in ("things", "contexts"):
+                self.assertEqual(sum(t["ns"] for t in p[name]), parts)
+                self.assertEqual([t["ns"] for t in p[name]], sorted((t["ns"] for t in p[name]), reverse=True))
+            for thing in p["things"]:
+                if thing["saving_ns"] is not None:
+                    self.assertLessEqual(thing["saving_ns"], thing["half_ns"])
+        return found
+
+
+def program(name, pid, kernel_ns, **more):
+    """main enqueues one kernel at 1000 and waits for it."""
+    p = live.Process(name, pid, **more)
+    thread, queue, t = p.thread(pid), p.queue(p.device("GPU")), p.start_ns
+    p.enqueue(thread, queue, "clEnqueueNDRangeKernel", scenes.stack(p), "kernel", t + 1000, t + 1100, t + 1300,
+              t + 1300 + kernel_ns, name="work")
+    p.call(thread, "clFinish", scenes.stack(p), t + 1400, t + 1350 + kernel_ns)
+    p.wait(thread, t + 1400, queue=queue)
+    return p
+
+
+class Made(Case):
+    def test_processes_the_longest_first(self):
+        path = self.path("ranks.sonde")
+        live.write_manifest(path, ["ranks"])
+        for i, ns in enumerate((5000, 90000, 20000)):
+            program("host-%d-0" % (i + 1), i + 1, ns).write(path)
+        found = self.paths(path)
+        self.assertEqual([p["process"] for p in found], ["host-2-0", "host-3-0", "host-1-0"])
+        for p, ns in zip(found, (90000, 20000, 5000)):
+            got = {name: part["ns"] for name, part in p["composition"].items() if part["ns"]}
+            self.assertEqual(got, {"host": 1000, "api": 150, "launch": 200, "kernel": ns})
+            self.assertEqual([t["saving_ns"] for t in p["things"] if t["name"] == "work"], [ns // 2])
+            self.assertEqual((p["waits_recorded"], p["waits_inferred"]), (1, 0))
+        text = self.ok("report", path, "critical").out
+        rows = [line.split()[0] for line in text.splitlines() if line.startswith("host-")]
+        self.assertEqual(rows, ["host-2-0", "host-3-0", "host-1-0", "host-2-0:"])
+        self.assertEqual(self.ok("report", path, "critical", "--limit", "0").out.count("to the last recorded event"), 3)
+
+    def test_kernels_stand_in_their_context(self):
+        path = self.path("one.sonde")
+        program("host-1-0", 1, 50000).write(path)
+        heaviest = self.paths(path)[0]["contexts"][0]
+        self.assertEqual((heaviest["category"], heaviest["ns"]), ("kernel", 50000))
+        self.assertEqual([f["name"] for f in heaviest["frames"]], ["Solver.step", "<module>"])
+        self.assertIn("Solver.step() main.py:20 ← <module> main.py:10", self.ok("report", path, "critical").out)
+
+    def test_without_a_trace(self):
+        path, _ = scenes.profile_only(self.folder)
+        for view in ("critical", "overlap"):
+            for more in ((), ("--json",)):
+                done = cli.run("report", path, view, *more)
+                self.assertEqual((done.returncode, done.out), (1, ""))
+                self.assertRegex(done.err, "sonde: no trace is in .*; record with --trace")
+
+    def test_what_was_lost_is_said(self):
+        path = self.path("lost.sonde")
+        p = program("host-1-0", 1, 50000)
+        p.ledger["call_rows_dropped"] = 3
+        p.write(path)
+        self.assertTrue(self.paths(path)[0]["dropped"])
+        self.assertIn("Rows of the trace were dropped", self.ok("report", path, "critical").out)
+
+    def test_every_width(self):
+        path, _ = scenes.demo(self.folder)
+        for view in ("critical", "overlap"):
+            for width in (40, 60, 80, 100, 160):
+                out = self.ok("report", path, view, env={"COLUMNS": str(width)}).out
+                self.assertLessEqual(max(map(len, out.splitlines())), width, out)
+        self.paths(path)
+
+    def test_overlap(self):
+        path = self.path("overlap.sonde")
+        live.write_manifest(path, ["overlap"])
+        for rank in range(2):
+            p = live.Process("host-%d-0" % (rank + 1), rank + 1)
+            thread, t, api, at = p.thread(rank + 1), p.start_ns, "clEnqueueTask", scenes.stack(p)
+            gpus = [p.device("GPU %d" % i) for i in range(2)]
+            one, two, three = p.queue(gpus[0]), p.queue(gpus[0]), p.queue(gpus[1])
+            for queue, kind, name, start, end in (
+                    (one, "kernel", "step", 1000, 2000), (one, "kernel", "ncclDevKernel_AllReduce(x)", 2000, 2600),
+                    (two, "write", "", 1500, 1900 + 200 * rank), (two, "read", "", 2500, 2700),
+                    (three, "kernel", "step", 1000, 5000)):
+                p.enqueue(thread, queue, api, at, kind, t + 100, t + 200, t + start, t + end, name=name)
+            p.write(path)
+        value = self.view(path, "overlap")
+        self.assertEqual([(d["process"], d["device"]) for d in value["devices"]],
+                         [("host-%d-0" % r, d) for r in (1, 2) for d in (0, 1)])
+        first, other = value["devices"][0], value["devices"][2]
+        self.assertEqual((first["compute_ns"], first["span_ns"], first["idle_ns"], first["busy_ns"]), (1000, 1700, 0, 1700))
+        for got, ns, hidden in ((first["communication"], 600, 0), (first["copies"], 600, 400), (other["copies"], 800, 500)):
+            self.assertEqual((got["ns"], got["hidden_ns"], got["exposed_ns"]), (ns, hidden, ns - hidden))
+            self.assertAlmostEqual(got["hidden_ratio"], hidden / ns)
+        self.assertEqual({w["way"]: (w["count"], w["ns"], w["hidden_ns"]) for w in other["ways"]},
+                         {"host_to_device": (1, 600, 500), "device_to_host": (1, 200, 0)})
+        self.assertIsNone(value["devices"][1]["copies"]["hidden_ratio"])
+        self.assertEqual([(p["devices"], p["compute_ns"]) for p in value["processes"]], [(2, 5000), (2, 5000)])
+        text = self.ok("report", path, "overlap").out
+        self.assertIn("all of host-1-0", text)
+        self.assertRegex(text, r"host → device +2 ")
+
+
+# ---- recorded ------------------------------------------------------------------------------
+
+
+class Walk:
+    """The critical path of a trace of one process and one thread, from docs/critical-path.md."""
+
+    def __init__(self, trace):
+        main = min(trace["calls"], key=lambda c: c["enter_ns"])["lane"]
+        self.calls = sorted((c for c in trace["calls"] if c["lane"] == main), key=lambda c: c["enter_ns"])
+        self.ops = {o["correlation"]: o for o in trace["operations"]}
+        self.sleeps = [s for s in trace["switches"] if s["lane"] == main and s["in_ns"] and not s["preempted"]]
+        self.waits = trace["waits"]
+        self.parts = dict.fromkeys("host off_cpu api launch gap kernel copy".split(), 0)
+        self.on_path = []
+        self.begin = trace["begin"]
+
+    def add(self, category, start, end):
+        self.parts[category] += max(0, end - start)
+
+    def awaited(self, enter, waiter):
+        """Operations that this call (waiter None) or operation waited for."""
+        for w in self.waits:
+            if w["enter_ns"] != enter or w["waiter"] != waiter:
+                continue
+            if w["operation"]:
+                yield self.ops[w["operation"]]
+            elif w["queue"]:
+                yield from (o for o in self.ops.values() if o["lane"] == w["queue"] and o["enter_ns"] <= enter)
+
+    def before(self, op):
+        return [o for o in self.ops.values() if o["lane"] == op["lane"] and o["enter_ns"] < op["enter_ns"]]
+
+    def operation(self, op):
+        """From its end back to when something else was the cause; what that is, or None and the time in the thread."""
+        self.on_path.append(op["correlation"])
+        self.add(GROUPS[op["kind"]], op["start_ns"], op["end_ns"])
+        call, = (c for c in self.calls if c["enter_ns"] == op["enter_ns"])
+        rest = [o for o in [*self.before(op), *self.awaited(op["enter_ns"], op["correlation"])]
+                if o["end_ns"] <= op["start_ns"]]
+        last = max(rest, key=lambda o: o["end_ns"], default=None)
+        submitted = call["leave_ns"] if call["leave_ns"] <= op["start_ns"] else call["enter_ns"]
+        if last and last["end_ns"] >= submitted:
+            self.add("gap", last["end_ns"], op["start_ns"])
+            return last, None
+        at = min(call["leave_ns"], op["start_ns"])
+        self.add("launch", at, op["start_ns"])
+        return None, at
+
+    def host(self, start, end):
+        asleep = sum(max(0, min(end, s["in_ns"]) - max(start, s["out_ns"])) for s in self.sleeps)
+        self.parts["off_cpu"] += asleep
+        self.parts["host"] += end - start - asleep
+
+    def run(self, at):
+        index = len(self.calls) - 1
+        while index >= 0:
+            call = self.calls[index]
+            if call["enter_ns"] >= at:
+                index -= 1
+                continue
+            if call["leave_ns"] < at:
+                self.host(call["leave_ns"], at)
+                at = call["leave_ns"]
+            done = [o for o in self.awaited(call["enter_ns"], None) if call["enter_ns"] < o["end_ns"] <= at]
+            op = max(done, key=lambda o: o["end_ns"], default=None)
+            if not op:
+                self.add("api", call["enter_ns"], at)
+                at = call["enter_ns"]
+                continue
+            self.add("api", op["end_ns"], at)
+            while op:
+                op, at = self.operation(op)
+        self.host(self.begin, at)
+        return self
+
+
+class Recorded(Case):
+    def setUp(self):
+        super().setUp()
+        if not os.access(PROGRAM, os.X_OK):
+            self.skipTest("tests/programs are not built")
+
+    def record(self, what):
+        path = self.path(what + ".sonde")
+        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
+        os.makedirs(env["POCL_CACHE_DIR"], exist_ok=True)
+        done = subprocess.run([cli.SONDE, "record", "-o", path, "--", PROGRAM, what], env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if "clGetPlatformIDs" in done.stdout:
+            self.skipTest("no OpenCL platform here: " + done.stdout.strip())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.ok("export", path, "--to", "json", "-o", self.path(what + ".json"))
+        with open(self.path(what + ".json")) as file:
+            trace = json.load(file)
+        found, = self.paths(path)
+        trace["begin"] = found["begin_ns"]
+        self.assertEqual((found["waits_inferred"], found["lost"], found["dropped"]), (0, 0, False))
+        return found, trace
+
+    def same_as_our_walk(self, found, trace):
+        walk = Walk(trace).run(found["end_ns"])
+        self.assertEqual({k: found["composition"][k]["ns"] for k in walk.parts}, walk.parts)
+        return walk
+
+    def test_kernel_synchronize_copy(self):
+        found, trace = self.record("nyx")
+        walk = self.same_as_our_walk(found, trace)
+        # The kernel of each turn whose synchronization had to wait for it is on the path.
+        finishes = [c for c in trace["calls"] if c["name"] == "clFinish"]
+        kernels = [o for o in trace["operations"] if o["kind"] == "kernel"]
+        self.assertEqual((len(finishes), len(kernels)), (5, 5))
+        for kernel, finish in zip(kernels, finishes):
+            self.assertLessEqual(kernel["end_ns"], finish["leave_ns"])
+            if kernel["end_ns"] > finish["enter_ns"]:
+                self.assertIn(kernel["correlation"], walk.on_path)
+        self.assertGreaterEqual(found["waits_recorded"], 5)
+
+    def test_diamond(self):
+        found, trace = self.record("diamond")
+        walk = self.same_as_our_walk(found, trace)
+        top, left, right, bottom = sorted(trace["operations"], key=lambda o: o["enter_ns"])
+        call, = (c for c in trace["calls"] if c["enter_ns"] == bottom["enter_ns"])
+        later, sooner = (left, right) if left["end_ns"] > right["end_ns"] else (right, left)
+        if later["end_ns"] > call["leave_ns"]:  # else the thread came too late for either to matter
+            self.assertIn(later["correlation"], walk.on_path)
+            if sooner["end_ns"] <= later["start_ns"]:
+                return  # PoCL ran one after the other
+            self.assertNotIn(sooner["correlation"], walk.on_path)
+
+    def test_threads(self):
+        found, trace = self.record("threads")
+        longest = max((o for o in trace["operations"]), key=lambda o: o["end_ns"])
+        # Where switches are recorded, the main thread's sleep leads to the thread that ended last.
+        if not trace["switches"]:
+            self.skipTest("no switches of threads are recorded here")
+        kernels = sum(c["ns"] for c in found["contexts"] if c["category"] == "kernel")
+        self.assertGreaterEqual(kernels, longest["end_ns"] - longest["start_ns"])
+        self.assertGreaterEqual(found["wakes_inferred"] + found["starts_inferred"], 1)
+
+
+cli.main()
