@@ -184,7 +184,8 @@ int report_statistics_text(const struct report *r, struct sonde_diag *diag)
         table_print(&t, r);
         report_more(r, "statistics", shown, all);
         if (st.no_times)
-            report_say(r, "%s operations without usable times are in no row", sonde_number_count(number, st.no_times));
+            report_say(r, "%s operation%s without usable times: in no row", sonde_number_count(number, st.no_times),
+                       st.no_times == 1 ? "" : "s");
         if (!st.traced)
             report_say(r, "recorded with --profile: when each lane did what is unknown");
     }

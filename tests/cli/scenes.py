@@ -146,3 +146,44 @@ def annotated(folder, name="annotated.sonde"):
     p.ledger.update(busy_clipped_ns=11, calls_dropped=12, call_rows_dropped=13, busy_left_out=14, range_rows_dropped=15)
     p.write(path)
     return path, p
+
+
+def sampled(folder, name="sampled.sonde"):
+    """A recursive walk whose CPU side was sampled: `tree` calls itself through `visit`, launches kernels, reads
+    from two data objects and waits; one range is open around it. Returns (path, process)."""
+    path = os.path.join(folder, name)
+    live.write_manifest(path, ["sampled"], version=3)
+    p = live.Process("alpha-4711-0", 4711)
+    p.version = 3
+    p.cpu.update(rate_hz=199, sampling=1, switches_known=1, threads=1)
+    main, queue = p.thread(4711), p.queue(p.device("Test GPU 9000"))
+    code = lambda function, line: p.frame(live.PYTHON, p.python(function, "/home/user/walk.py", line))
+    top = launch_stack(p, [code("<module>", 40), p.frame(live.RANGE, name="walk")])
+    first = p.node(top, code("tree", 10))
+    visit = p.node(first, code("visit", 20))
+    second = p.node(visit, code("tree", 10))
+    leaf = p.node(second, code("leaf", 30))
+    other = p.node(top, code("leaf", 30))
+    api = lambda node, call: p.node(node, p.frame(live.API, offset=9, name=call))
+    small, large = p.object(1, api(top, "clCreateBuffer"), 4096, p.start_ns), p.object(1, api(first, "clCreateBuffer"), 1 << 20, p.start_ns)
+    t = p.start_ns + MS
+    for i, (node, count) in enumerate([(first, 2), (visit, 1), (second, 3), (leaf, 8), (other, 4), (top, 1)]):
+        for k in range(count):
+            p.sample(main, node, t + (10 * i + k) * 5 * MS, 5 * MS)
+    t += 400 * MS
+    launch = "clEnqueueNDRangeKernel"
+    for i in range(6):
+        at = t + i * 4 * MS
+        p.enqueue(main, queue, launch, second if i % 3 else first, "kernel", at, at + 20000, at + 50000, at + 50000 + (i + 1) * MS,
+                  name="fold" if i % 2 else "map_tree")
+    p.enqueue(main, queue, "clEnqueueReadBuffer", leaf, "read", t + 30 * MS, t + 30 * MS + 9000, t + 31 * MS, t + 33 * MS,
+              size=1 << 20, obj=large)
+    p.enqueue(main, queue, "clEnqueueReadBuffer", other, "read", t + 34 * MS, t + 34 * MS + 9000, t + 35 * MS, t + 36 * MS,
+              size=4096, obj=small)
+    p.enqueue(main, queue, "clEnqueueWriteBuffer", other, "write", t + 37 * MS, t + 37 * MS + 9000, size=64, flags=live.NO_TIMES)
+    p.call(main, "clFinish", first, t + 38 * MS, t + 45 * MS)
+    p.switch(main, t + 38 * MS, t + 45 * MS)
+    p.cpu["samples"] = 19
+    p.stop_ns = t + 50 * MS
+    p.write(path)
+    return path, p

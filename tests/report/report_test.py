@@ -26,7 +26,7 @@ except ImportError:
     print("skipped: the Python package jsonschema is missing")
     sys.exit(cli.SKIP)
 
-VIEWS = "summary kernels copies api contexts lanes objects memory ledger".split()
+VIEWS = "summary kernels copies api profile contexts statistics lanes objects memory ledger".split()
 SCHEMA = os.environ.get("SONDE_SCHEMA", os.path.join(HERE, "../../docs/schema"))
 KERNELS = {"kernel", "native", "command_buffer"}
 
