@@ -476,18 +476,19 @@ void sonde__targets_disarm(void)
 void sonde__targets_account(struct sonde_live_header *h)
 {
     uint64_t sampled = T.sampled, missed = T.missed;
-    bool switches = h->cpu_sampling != SONDE_CPU_NONE && sonde__agent.config.trace;
+    bool switches = sonde__agent.config.trace, armed = false;
     for (uint32_t i = 1; i <= T.used; i++) {
         const struct sonde_target *x = &targets[i];
         if (!atomic_load(&x->tid) || atomic_load(&x->state) == SONDE_TARGET_OURS)
             continue;
         sampled += x->sampled;
         missed += !x->sampled;
+        armed |= is_armed(x);
         switches &= !is_armed(x) || x->ring.page;
     }
     h->cpu.threads = sampled;
     h->cpu.threads_missed = missed;
-    if (sonde__sample_on()) /* what holds at the end is what was seen last */
+    if (armed) /* else what was seen last holds */
         h->cpu_switches = switches;
 }
 
