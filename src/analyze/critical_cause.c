@@ -61,6 +61,33 @@ link sonde__cp_latest(const struct sonde__cp_graph *g, uint32_t lane, uint64_t u
     return low ? nth_to_end(q, low - 1) + 1 : 0;
 }
 
+bool sonde__cp_in_step(const struct sonde__cp_graph *g, uint32_t lane, uint32_t other)
+{
+    const struct sonde__cp_lane *a = &g->lanes[lane], *b = &g->lanes[other];
+    return lane != other && a->context == b->context && (a->legacy || b->legacy) && !a->non_blocking && !b->non_blocking;
+}
+
+uint32_t sonde__cp_default_lanes(const struct sonde__cp_graph *g, uint32_t lane, uint32_t *first)
+{
+    const struct sonde__cp_lane *q = &g->lanes[lane];
+    *first = q->legacy ? 0 : q->default_lane - 1;
+    return q->legacy ? g->lane_count : q->default_lane ? q->default_lane : *first;
+}
+
+uint32_t sonde__cp_covered(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint32_t *first)
+{
+    const bool one = w->what == CP_LANE && !g->lanes[w->id].legacy;
+    *first = one ? w->id : 0;
+    return one ? w->id + 1 : g->lane_count;
+}
+
+bool sonde__cp_covers(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint32_t lane)
+{
+    if (w->what == CP_LANE) /* the legacy default stream stands for those that go with it */
+        return lane == w->id || (g->lanes[w->id].legacy && sonde__cp_in_step(g, w->id, lane));
+    return w->what == CP_PROCESS || g->lanes[lane].device == w->id;
+}
+
 /* Keep the later of `best` and `op`, if it can have been waited for by `at`. */
 static void offer(const struct sonde__cp_graph *g, link op, uint64_t at, bool inferred, struct sonde__cp_cause *best)
 {
@@ -78,9 +105,9 @@ static void offer_wait(const struct sonde__cp_graph *g, const struct sonde__cp_w
         offer(g, w->id + 1, at, w->inferred, best);
         return;
     }
-    uint32_t first = w->what == CP_LANE ? w->id : 0, last = w->what == CP_LANE ? w->id + 1 : g->lane_count;
-    for (uint32_t i = first; i < last; i++)
-        if (w->what != CP_DEVICE || g->lanes[i].device == w->id)
+    uint32_t i, end = sonde__cp_covered(g, w, &i);
+    for (; i < end; i++)
+        if (sonde__cp_covers(g, w, i))
             offer(g, sonde__cp_latest(g, i, w->until, at + g->bound), at, w->inferred, best);
 }
 
@@ -93,6 +120,13 @@ static bool began_earlier(const struct sonde__cp_graph *g, uint32_t op, uint32_t
     return a->end != b->end ? a->end < b->end : op < other;
 }
 
+static void keep_earlier(const struct sonde__cp_graph *g, uint32_t op, const struct sonde__cp_cause *one,
+                         struct sonde__cp_cause *best)
+{
+    if (one->kind && began_earlier(g, one->id, op) && (best->kind == CP_NOTHING || one->time > best->time))
+        *best = *one;
+}
+
 struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint32_t index)
 {
     const struct sonde__cp_op *op = &g->ops[index];
@@ -103,9 +137,15 @@ struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint3
         for (; at < end; at++) {
             struct sonde__cp_cause one = {.kind = CP_NOTHING};
             offer_wait(g, &g->op_waits[at], op->start, &one);
-            if (one.kind && began_earlier(g, one.id, index) && (best.kind == CP_NOTHING || one.time > best.time))
-                best = one;
+            keep_earlier(g, index, &one, &best);
         }
+    }
+    uint32_t lane, last = sonde__cp_default_lanes(g, op->lane, &lane);
+    for (; lane < last; lane++) {
+        struct sonde__cp_cause one = {.kind = CP_NOTHING};
+        if (sonde__cp_in_step(g, op->lane, lane))
+            offer(g, sonde__cp_latest(g, lane, sonde__cp_enqueued(g, index), op->start + g->bound), op->start, false, &one);
+        keep_earlier(g, index, &one, &best);
     }
     if (!op->call)
         return best;

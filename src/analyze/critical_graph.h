@@ -39,9 +39,10 @@ struct sonde__cp_wait {      /* `target` had to wait for all operations enqueued
 };
 
 struct sonde__cp_lane {      /* a queue */
-    uint32_t  lane, device;  /* ids of rows */
+    uint32_t  lane, device, context; /* ids of rows */
     uint32_t  first, count;  /* its operations */
-    bool      out_of_order;
+    bool      out_of_order, legacy, non_blocking; /* SONDE_LANE_* */
+    link      default_lane;  /* the legacy default stream of its context, where it goes with that one */
     uint32_t *by_end;        /* its operations by end, or NULL: they are */
 };
 
@@ -118,6 +119,14 @@ struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uin
 uint32_t sonde__cp_waits(const struct sonde__cp_wait *waits, uint32_t count, uint32_t target, uint32_t *first);
 /* Of a lane's operations enqueued before `until`, the last to end at or before `limit`. */
 link sonde__cp_latest(const struct sonde__cp_graph *g, uint32_t lane, uint64_t until, uint64_t limit);
+/* Lanes whose earlier work every operation of `lane` waits for without saying so (CUDA's
+ * legacy default stream): those of [*first, returned) for which sonde__cp_in_step is true. */
+uint32_t sonde__cp_default_lanes(const struct sonde__cp_graph *g, uint32_t lane, uint32_t *first);
+bool sonde__cp_in_step(const struct sonde__cp_graph *g, uint32_t lane, uint32_t other);
+/* The lanes that a wait for a lane, a device or the process means: those of [*first, returned)
+ * for which sonde__cp_covers is true. */
+uint32_t sonde__cp_covered(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint32_t *first);
+bool sonde__cp_covers(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint32_t lane);
 /* When an operation was enqueued; 0 unknown. */
 uint64_t sonde__cp_enqueued(const struct sonde__cp_graph *g, uint32_t op);
 /* The last call that the thread entered at or before `at`. */

@@ -450,9 +450,15 @@ static int find_lanes(struct loader *l)
         } else if (row->kind == SONDE_LANE_KIND_QUEUE) {
             l->l.queue_of[i] = g->lane_count + 1;
             g->lanes[g->lane_count++] = (struct sonde__cp_lane){
-                .lane = i, .device = row->device, .out_of_order = row->flags & 1};
+                .lane = i, .device = row->device, .context = row->context,
+                .out_of_order = row->flags & SONDE_LANE_OUT_OF_ORDER, .legacy = row->flags & SONDE_LANE_LEGACY,
+                .non_blocking = row->flags & SONDE_LANE_NON_BLOCKING};
         }
     }
+    for (uint32_t i = 0; i < g->lane_count; i++)
+        for (uint32_t k = 0; k < g->lane_count && g->lanes[i].legacy; k++)
+            if (sonde__cp_in_step(g, i, k))
+                g->lanes[k].default_lane = i + 1;
     return 0;
 }
 

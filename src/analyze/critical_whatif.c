@@ -209,8 +209,9 @@ static void after_waits(const struct replay *r, const struct sonde__cp_wait *wai
                 after_op(r, w->id, out);
             continue;
         }
-        for (uint32_t lane = 0; lane < g->lane_count; lane++)
-            if (w->what == CP_LANE ? lane == w->id : w->what == CP_PROCESS || g->lanes[lane].device == w->id)
+        uint32_t lane, last = sonde__cp_covered(g, w, &lane);
+        for (; lane < last; lane++)
+            if (sonde__cp_covers(g, w, lane))
                 after_lane(r, lane, w->until, limit, out);
     }
 }
@@ -315,6 +316,10 @@ static void starts(struct replay *r, uint32_t lane)
         after_op(r, op->before - 1, begin);
     if (op->waits)
         after_waits(r, g->op_waits, g->op_wait_count, index, op->start, begin);
+    uint32_t other, last = sonde__cp_default_lanes(g, op->lane, &other);
+    for (; other < last; other++)
+        if (sonde__cp_in_step(g, op->lane, other))
+            after_lane(r, other, sonde__cp_enqueued(g, index), op->start + g->bound, begin);
     if (op->call)
         submitted(r, op, cause.kind == CP_CALL, begin);
     for (uint32_t k = 0; k < r->columns; k++) {

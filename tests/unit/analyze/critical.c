@@ -95,7 +95,7 @@ static void test_back_to_back(void **state)
 {
     (void)state;
     struct written *w = written_begin();
-    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, false);
+    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
     written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .function = "step",
                                        .enter = 100, .leave = 110, .start = 115, .end = 500});
     written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "b", .function = "step",
@@ -135,7 +135,7 @@ static void test_back_to_back(void **state)
  */
 static void nyx(struct written *w, bool rows)
 {
-    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, false);
+    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
     for (uint64_t i = 0; i < 10; i++) {
         uint64_t at = 200 * i;
         written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "advance", .enter = at,
@@ -194,7 +194,7 @@ static void test_nyx_without_waits(void **state)
  */
 static void diamond(struct written *w, uint64_t left_end)
 {
-    uint32_t t = written_thread(w, 0, 0), one = written_queue(w, 1, false), two = written_queue(w, 1, false);
+    uint32_t t = written_thread(w, 0, 0), one = written_queue(w, 1, 0), two = written_queue(w, 1, 0);
     struct written_op op = {.thread = t, .kind = SONDE_OP_KERNEL};
     op = (struct written_op){.thread = t, .queue = one, .kind = SONDE_OP_KERNEL, .name = "top", .enter = 10, .leave = 20, .start = 30, .end = 100};
     uint64_t top = written_op(w, &op);
@@ -248,7 +248,7 @@ static void test_parallel_branch_limits(void **state)
  */
 static void out_of_order(struct written *w, bool barrier)
 {
-    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, true);
+    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, SONDE_LANE_OUT_OF_ORDER);
     static const struct { const char *name; uint64_t enter, leave, start, end; uint16_t kind; } ops[] = {
         {"x", 0, 10, 20, 300, SONDE_OP_KERNEL}, {"y", 11, 20, 25, 500, SONDE_OP_KERNEL},
         {"", 30, 40, 500, 501, SONDE_OP_BARRIER}, {"z", 70, 80, 510, 600, SONDE_OP_KERNEL},
@@ -298,7 +298,7 @@ static void test_out_of_order_without_barrier(void **state)
  */
 static void host_code(struct written *w, bool sampled)
 {
-    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, false);
+    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
     written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "k", .function = "first",
                                        .enter = 0, .leave = 10, .start = 10, .end = 190});
     written_call(w, t, "clFinish", "first", 20, 200);
@@ -339,7 +339,7 @@ static void test_two_threads(void **state)
     (void)state;
     struct written *w = written_begin();
     uint32_t main_thread = written_thread(w, 0, 0), other = written_thread(w, 50, 0);
-    uint32_t one = written_queue(w, 1, false), two = written_queue(w, 1, false);
+    uint32_t one = written_queue(w, 1, 0), two = written_queue(w, 1, 0);
     written_op(w, &(struct written_op){.thread = main_thread, .queue = one, .kind = SONDE_OP_KERNEL, .name = "m", .enter = 100,
                                        .leave = 110, .start = 110, .end = 390});
     written_call(w, main_thread, "clFinish", "", 120, 400);
@@ -372,7 +372,7 @@ static void test_sleep_until_another_is_done(void **state)
 {
     (void)state;
     struct written *w = written_begin();
-    uint32_t main_thread = written_thread(w, 0, 0), other = written_thread(w, 30, 790), q = written_queue(w, 1, false);
+    uint32_t main_thread = written_thread(w, 0, 0), other = written_thread(w, 30, 790), q = written_queue(w, 1, 0);
     written_call(w, main_thread, "clCreateBuffer", "", 0, 10);
     written_sleep(w, main_thread, 20, 800);
     written_call(w, main_thread, "clReleaseMemObject", "", 850, 860);
@@ -415,7 +415,7 @@ static void test_events(void **state)
 {
     (void)state;
     struct written *w = written_begin();
-    uint32_t t = written_thread(w, 0, 0), one = written_queue(w, 1, false), two = written_queue(w, 1, false);
+    uint32_t t = written_thread(w, 0, 0), one = written_queue(w, 1, 0), two = written_queue(w, 1, 0);
     written_op(w, &(struct written_op){.thread = t, .queue = one, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 0, .leave = 8,
                                        .start = 10, .end = 300});
     uint64_t record = written_op(w, &(struct written_op){.thread = t, .queue = one, .kind = SONDE_OP_EVENT_RECORD,
@@ -443,7 +443,7 @@ static void test_device_wide(void **state)
     (void)state;
     for (uint32_t device = 0; device < 2; device++) {
         struct written *w = written_begin();
-        uint32_t t = written_thread(w, 0, 0), one = written_queue(w, 1, false), two = written_queue(w, 2, false);
+        uint32_t t = written_thread(w, 0, 0), one = written_queue(w, 1, 0), two = written_queue(w, 2, 0);
         written_op(w, &(struct written_op){.thread = t, .queue = one, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 0,
                                            .leave = 8, .start = 10, .end = 300});
         written_op(w, &(struct written_op){.thread = t, .queue = two, .kind = SONDE_OP_KERNEL, .name = "b", .enter = 10,
@@ -465,7 +465,7 @@ static void test_times_must_allow_it(void **state)
     (void)state;
     for (uint64_t bound = 0; bound <= 20; bound += 20) {
         struct written *w = written_begin();
-        uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, false);
+        uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
         written_header(w)->clock_bound_ns = bound;
         uint64_t a = written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a",
                                                         .enter = 0, .leave = 8, .start = 10, .end = 310});
@@ -483,7 +483,7 @@ static void test_missing_call(void **state)
 {
     (void)state;
     struct written *w = written_begin();
-    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, false);
+    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
     written_call(w, t, "clCreateBuffer", "", 0, 10);
     written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 20, .leave = 28,
                                        .start = 30, .end = 310, .no_call = true});
@@ -497,7 +497,7 @@ static void test_untimed_is_left_out(void **state)
 {
     (void)state;
     struct written *w = written_begin();
-    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, false);
+    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
     written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 20, .leave = 28,
                                        .start = 30, .end = 310});
     written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_MARKER, .enter = 40, .leave = 48,
@@ -513,7 +513,7 @@ static void test_limit(void **state)
 {
     (void)state;
     struct written *w = written_begin();
-    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, false);
+    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
     for (uint64_t i = 0; i < 20000; i++)
         written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 100 * i,
                                            .leave = 100 * i + 10, .start = 100 * i + 20, .end = 100 * i + 90});

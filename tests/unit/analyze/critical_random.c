@@ -44,7 +44,7 @@ struct program {
     struct made_op ops[NODES];
     int op_count;
     int threads, queues;
-    bool free_queue[QUEUES];
+    bool free_queue[QUEUES], apart[QUEUES], legacy; /* legacy: queue 0 is CUDA's default stream */
     int lane[QUEUES], thread_lane[THREADS];
     struct { uint64_t enter, gap; int last; } at[THREADS]; /* next call; node of the previous one */
     uint64_t random, post;
@@ -142,6 +142,22 @@ static void after_queue(struct program *p, int node, int queue)
     }
 }
 
+/* Queue 0 as the legacy default stream and the others wait for each other, but for those apart. */
+static bool in_step(const struct program *p, int queue, int other)
+{
+    return p->legacy && queue != other && (queue == 0 || other == 0) && !p->apart[queue] && !p->apart[other];
+}
+
+static void after_default_stream(struct program *p, int node, int queue)
+{
+    for (int other = 0; other < p->queues; other++)
+        for (int i = p->op_count; i-- > 0 && in_step(p, queue, other);)
+            if (p->ops[i].queue == other) {
+                after(p, node, p->ops[i].node);
+                break;
+            }
+}
+
 static int some_op(struct program *p)
 {
     const int recent = p->op_count < 12 ? p->op_count : 12;
@@ -163,6 +179,7 @@ static void enqueue(struct program *p, int thread, int gap, bool blocking)
     const int waits = barrier ? -1 : below(p, 3) ? -1 : some_op(p);
     after(p, op, call);
     after_queue(p, op, queue);
+    after_default_stream(p, op, queue);
     if (waits >= 0)
         after(p, op, p->ops[waits].node);
     settle(p, op);
@@ -210,6 +227,9 @@ static void wait_for(struct program *p, int thread, int gap)
     after(p, call, gap);
     if (thing == FINISH)
         after_all_of(p, call, queue);
+    for (int i = 0; i < p->queues && thing == FINISH; i++)
+        if (queue == 0 && in_step(p, queue, i))
+            after_all_of(p, call, i);
     for (int i = 0; i < p->queues && thing == DEVICE; i++)
         after_all_of(p, call, i);
     if (thing == EVENT)
@@ -240,9 +260,12 @@ static struct program *make_up(uint64_t seed, uint64_t post, int calls)
         p->at[i].last = -1;
         plan_next(p, i);
     }
+    p->legacy = below(p, 4) == 0;
     for (int i = 0; i < p->queues; i++) {
-        p->free_queue[i] = below(p, 3) == 0;
-        p->lane[i] = (int)written_queue(p->w, 1, p->free_queue[i]);
+        p->free_queue[i] = !p->legacy && below(p, 3) == 0;
+        p->apart[i] = p->legacy && i && below(p, 3) == 0;
+        p->lane[i] = (int)written_queue(p->w, 1, p->legacy && !i ? SONDE_LANE_LEGACY : p->apart[i] ? SONDE_LANE_NON_BLOCKING
+                                                 : p->free_queue[i] ? SONDE_LANE_OUT_OF_ORDER : 0);
     }
     for (int i = 0; i < calls; i++) {
         int thread = 0;

@@ -54,7 +54,7 @@ static void test_by_hand(void **state)
     written_thread(w, 0, 0);
     uint32_t q[4];
     for (int i = 0; i < 4; i++)
-        q[i] = written_queue(w, 1, false);
+        q[i] = written_queue(w, 1, 0);
     op(w, q[0], SONDE_OP_KERNEL, "step", 100, 300);
     op(w, q[0], SONDE_OP_KERNEL, "step", 400, 500);
     op(w, q[1], SONDE_OP_WRITE, NULL, 150, 200);
@@ -109,7 +109,7 @@ static void test_ways(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct written *w = written_begin();
         written_thread(w, 0, 0);
-        uint32_t q = written_queue(w, 1, false);
+        uint32_t q = written_queue(w, 1, 0);
         written_op(w, &(struct written_op){.thread = 1, .queue = q, .kind = cases[i].kind, .enter = 1, .leave = 2, .start = 5,
                                            .end = 25, .source = cases[i].source, .target = cases[i].target,
                                            .source_device = cases[i].from, .target_device = cases[i].to});
@@ -131,7 +131,7 @@ static void test_devices(void **state)
     (void)state;
     struct written *w = written_begin();
     written_thread(w, 0, 0);
-    uint32_t one = written_queue(w, 1, false), two = written_queue(w, 2, false);
+    uint32_t one = written_queue(w, 1, 0), two = written_queue(w, 2, 0);
     op(w, one, SONDE_OP_KERNEL, "step", 10, 110);
     op(w, two, SONDE_OP_READ, NULL, 20, 70);
     written_op(w, &(struct written_op){.thread = 1, .queue = two, .kind = SONDE_OP_READ, .enter = 1, .leave = 2,
@@ -165,7 +165,7 @@ static void test_random(void **state)
         written_thread(w, 0, 0);
         uint32_t q[3];
         for (int i = 0; i < 3; i++)
-            q[i] = written_queue(w, 1, i == 2);
+            q[i] = written_queue(w, 1, i == 2 ? SONDE_LANE_OUT_OF_ORDER : 0);
         for (int i = 0; i < MOST; i++) {
             random ^= random << 13, random ^= random >> 7, random ^= random << 17;
             uint32_t kind = (uint32_t)(random % 5), start = (uint32_t)(random >> 8) % (SPAN - 90);

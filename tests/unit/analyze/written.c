@@ -59,10 +59,10 @@ uint32_t written_thread(struct written *w, uint64_t start, uint64_t end)
     return (uint32_t)synth_add(w->build, SONDE_TABLE_LANE, 0, &row);
 }
 
-uint32_t written_queue(struct written *w, uint32_t device, bool out_of_order)
+uint32_t written_queue(struct written *w, uint32_t device, uint32_t flags)
 {
     struct sonde_row_lane row = {.kind = SONDE_LANE_KIND_QUEUE, .device = device, .context = 1,
-                                 .flags = out_of_order, .start_ns = WRITTEN_START};
+                                 .flags = flags, .start_ns = WRITTEN_START};
     for (; w->devices < device; w->devices++) {
         struct sonde_row_device made = {.name = synth_add_string(w->build, "Made"), .kind = 2};
         synth_add(w->build, SONDE_TABLE_DEVICE, 0, &made);

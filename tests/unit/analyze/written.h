@@ -14,7 +14,7 @@ struct written *written_begin(void);
 
 /* Lanes; thread 1 is the process's main thread. */
 uint32_t written_thread(struct written *w, uint64_t start, uint64_t end);
-uint32_t written_queue(struct written *w, uint32_t device, bool out_of_order); /* devices count from 1 */
+uint32_t written_queue(struct written *w, uint32_t device, uint32_t flags); /* devices count from 1; SONDE_LANE_* */
 
 /* A call of `api` from `function` (called by main; "" is main itself). Returns its node. */
 uint32_t written_call(struct written *w, uint32_t thread, const char *api, const char *function, uint64_t enter,
