@@ -36,7 +36,9 @@ struct tree { /* what the sweep needs of the profile's nodes, close together */
     uint8_t  *waits; /* an API call that waits, by its name */
 };
 
-struct trunk { uint32_t node, recent[RECENT]; bool known; }; /* what all contexts of a lane share, so far */
+/* What all contexts of a lane share, so far: their deepest common ancestor, and below it the
+ * function, if they all go on in one; `child` is the first of its nodes in the tree, 0 none. */
+struct trunk { uint32_t node, child, recent[RECENT]; bool known; };
 
 struct part {
     struct cached { uint32_t id, node; } *cache; /* [NODE_CACHE]: nodes of the process, nodes of the tree */
@@ -80,15 +82,52 @@ static uint32_t caller_of(const struct tree *tree, uint32_t node)
     return tree->profile->nodes.items[node].kind == SONDE_FRAME_API ? tree->parents[node] : node;
 }
 
-/* The deepest common ancestor: a parent comes before its children. */
-static uint32_t common(const struct tree *tree, uint32_t a, uint32_t b)
+/* One function, called from one place, at different lines. */
+static bool same_function(const struct tree *tree, uint32_t a, uint32_t b)
 {
+    const struct sonde_cct_node *x = &tree->profile->nodes.items[a], *y = &tree->profile->nodes.items[b];
+    return (x->kind == SONDE_FRAME_NATIVE || x->kind == SONDE_FRAME_PYTHON) && x->kind == y->kind && *x->name &&
+           x->name == y->name && x->file == y->file && x->module == y->module; /* texts are interned */
+}
+
+/* The deepest common ancestor (a parent comes before its children); *child_a and *child_b get the
+ * nodes below it on the ways to both, 0 where there is none. */
+static uint32_t common(const struct tree *tree, uint32_t a, uint32_t b, uint32_t *child_a, uint32_t *child_b)
+{
+    *child_a = *child_b = 0;
     while (a != b)
-        if (a > b)
+        if (a > b) {
+            *child_a = a;
             a = tree->parents[a];
-        else
+        } else {
+            *child_b = b;
             b = tree->parents[b];
+        }
     return a;
+}
+
+/* What the callers of two calls share: a function that made both, at the line of the earlier one. */
+static uint32_t shared(const struct tree *tree, uint32_t before, uint32_t after)
+{
+    uint32_t earlier, later;
+    const uint32_t node = common(tree, caller_of(tree, before), caller_of(tree, after), &earlier, &later);
+    return before && after && earlier && later && same_function(tree, earlier, later) ? earlier : node;
+}
+
+static void join_trunk(const struct tree *tree, struct trunk *trunk, const struct trunk *more)
+{
+    uint32_t one, two;
+    if (!more->known)
+        return;
+    if (!trunk->known) {
+        trunk->node = more->node, trunk->child = more->child, trunk->known = true;
+        return;
+    }
+    const uint32_t node = common(tree, trunk->node, more->node, &one, &two);
+    one = one ? one : trunk->child;
+    two = two ? two : more->child;
+    trunk->node = node;
+    trunk->child = one && two && same_function(tree, one, two) ? (one < two ? one : two) : 0;
 }
 
 static void add_to_trunk(const struct process_run *run, struct part *part, uint32_t lane, uint32_t id)
@@ -97,9 +136,7 @@ static void add_to_trunk(const struct process_run *run, struct part *part, uint3
     if (trunk->recent[id % RECENT] == id || !id)
         return;
     trunk->recent[id % RECENT] = id;
-    const uint32_t node = caller_of(run->tree, locate(run, part, id));
-    trunk->node = trunk->known ? common(run->tree, trunk->node, node) : node;
-    trunk->known = true;
+    join_trunk(run->tree, trunk, &(struct trunk){.node = caller_of(run->tree, locate(run, part, id)), .known = true});
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -129,7 +166,7 @@ static uint64_t key_of(const struct process_run *run, struct part *part, uint32_
     if (source != SONDE_BLAME_UNCOVERED)
         node = locate(run, part, s->node);
     if (source == SONDE_BLAME_INFERRED)
-        node = common(run->tree, caller_of(run->tree, node), caller_of(run->tree, locate(run, part, s->after)));
+        node = shared(run->tree, node, locate(run, part, s->after));
     else
         waiting = node && (s->waits || run->tree->waits[node]) ? KEY_WAITING : 0;
     return (uint64_t)node << 8 | (node ? source : SONDE_BLAME_UNCOVERED) << 1 | waiting;
@@ -373,14 +410,8 @@ static double ns_of(sonde__units units)
 static void join_trunks(struct process_run *run)
 {
     for (uint32_t k = 0; k < run->plan.lane_count; k++)
-        for (uint32_t i = 1; i < run->plan.part_count; i++) {
-            const struct trunk *next = &run->parts[i].trunks[k];
-            struct trunk *trunk = &run->parts[0].trunks[k];
-            if (!next->known)
-                continue;
-            trunk->node = trunk->known ? common(run->tree, trunk->node, next->node) : next->node;
-            trunk->known = true;
-        }
+        for (uint32_t i = 1; i < run->plan.part_count; i++)
+            join_trunk(run->tree, &run->parts[0].trunks[k], &run->parts[i].trunks[k]);
 }
 
 static int by_key(const void *left, const void *right)
@@ -417,7 +448,8 @@ static int add_sums(const struct process_run *run, uint32_t scope, struct sonde_
             const struct sum *sum = &run->parts[i].sums[scope].items.items[k];
             uint64_t key = sum->key;
             if (key & KEY_EDGE) {
-                const uint32_t node = run->parts[0].trunks[(key & ~KEY_EDGE) >> 8].node;
+                const struct trunk *trunk = &run->parts[0].trunks[(key & ~KEY_EDGE) >> 8];
+                const uint32_t node = trunk->child ? trunk->child : trunk->node;
                 key = (uint64_t)node << 8 | (node ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED) << 1;
             }
             rc = add_units(&all, key, sum->units);
@@ -487,6 +519,7 @@ static int compute_process(const struct tree *tree, const struct sonde_process *
     const struct sonde_timeline_options timeline = {
         .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH |
                   1u << SONDE_TABLE_WAIT,
+        .op_fields = SONDE_FIELD(sonde_row_op, start_ns), .call_fields = SONDE_FIELD(sonde_row_call, node),
         .threads = options->threads, .window_rows = options->window_rows, .progress = options->progress};
     int rc = sonde_timeline_plan(p, &timeline, &run.plan);
 
@@ -608,23 +641,6 @@ void sonde_blame_fini(struct sonde_blame *blame)
         sonde_vector_fini(&blame->scopes.items[i].entries);
     sonde_vector_fini(&blame->scopes);
     *blame = (struct sonde_blame){0};
-}
-
-struct sonde_blame_share *sonde_blame_tree(const struct sonde_profile *profile, const struct sonde_blame_scope *scope)
-{
-    struct sonde_blame_share *tree = calloc(profile->nodes.count + 1, sizeof *tree);
-    for (size_t i = 0; tree && i < scope->entries.count; i++) {
-        const struct sonde_blame_entry *entry = &scope->entries.items[i];
-        struct sonde_blame_share *share = &tree[entry->node];
-        share->self_waiting_ns = share->waiting_ns = entry->waiting_ns;
-        share->self_working_ns = share->working_ns = entry->working_ns;
-    }
-    for (size_t i = tree ? profile->nodes.count : 0; i-- > 1;) { /* children come after their parents */
-        struct sonde_blame_share *parent = &tree[profile->nodes.items[i].parent];
-        parent->waiting_ns += tree[i].waiting_ns;
-        parent->working_ns += tree[i].working_ns;
-    }
-    return tree;
 }
 
 const struct sonde_blame_scope *sonde_blame_find(const struct sonde_blame *blame, uint32_t process, uint32_t device)

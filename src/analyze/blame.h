@@ -77,6 +77,17 @@ struct sonde_blame_share { double waiting_ns, working_ns, self_waiting_ns, self_
 /* [profile->nodes.count], caller frees; NULL when out of memory. */
 struct sonde_blame_share *sonde_blame_tree(const struct sonde_profile *profile, const struct sonde_blame_scope *scope);
 
+/* Exclusive blame by routine: an API call by its name, a function wherever it was called from. */
+struct sonde_blame_routine {
+    uint32_t node;     /* the context with the most of it */
+    uint32_t contexts; /* how many have some */
+    double   most_ns;  /* blame of `node` alone */
+    double   waiting_ns, working_ns, source_ns[SONDE_BLAME_SOURCES];
+};
+/* Array in *out (caller frees), most first; length returned, or SONDE_ENOMEM. What is uncovered is in none. */
+long sonde_blame_routines(const struct sonde_profile *profile, const struct sonde_blame_scope *scope,
+                          struct sonde_blame_routine **out);
+
 /* The scope of a device as a report lists it (that of all devices, where the process has one); NULL: none. */
 const struct sonde_blame_scope *sonde_blame_find(const struct sonde_blame *blame, uint32_t process, uint32_t device);
 

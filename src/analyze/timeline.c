@@ -28,7 +28,7 @@ static const uint32_t item_bytes[SOURCES] = {sizeof(struct sonde_time_op), sizeo
                                              sizeof(struct sonde_row_wait)};
 static_assert(sizeof(struct sonde_time_op) == 48, "kept small: there are millions in memory");
 
-#define WINDOW_ROWS  (1u << 20)
+#define WINDOW_ROWS  (1u << 18)
 #define MEMORY_BYTES (1200ull << 20) /* of all parts that are read at one time, about */
 
 struct source { /* one table of one lane */
@@ -385,6 +385,17 @@ static int add_ops(struct stream *s, struct rows *untimed, const struct sonde_ro
     return 0;
 }
 
+/* Of the fields that were asked for, and those that tell rows apart. */
+static uint64_t fields_of(const struct sonde_timeline_options *o, unsigned kind)
+{
+    if (kind == OPS && o->op_fields)
+        return o->op_fields | SONDE_FIELD(sonde_row_op, start_ns) | SONDE_FIELD(sonde_row_op, end_ns) |
+               SONDE_FIELD(sonde_row_op, flags);
+    if (kind == CALLS && o->call_fields)
+        return o->call_fields | SONDE_FIELD(sonde_row_call, enter_ns) | SONDE_FIELD(sonde_row_call, leave_ns);
+    return UINT64_MAX;
+}
+
 /* Decode a chunk into its stream. */
 static int add_chunk(struct part *part, uint32_t lane, unsigned kind, uint32_t chunk, uint64_t from_ns)
 {
@@ -393,7 +404,7 @@ static int add_chunk(struct part *part, uint32_t lane, unsigned kind, uint32_t c
     struct stream *s = &part->streams[lane * SOURCES + kind];
     /* Several parts may decode a chunk; in one of them it begins. */
     const bool owned = t->time_min < part->to_ns && (part->first || t->time_min >= part->from_ns);
-    const uint8_t *rows = sonde_chunk_reader_rows(part->reader, p, chunk);
+    const uint8_t *rows = sonde_chunk_reader_fields(part->reader, p, chunk, fields_of(&part->plan->options, kind));
 
     if (owned)
         sonde_progress_add(part->plan->options.progress, t->count);

@@ -65,7 +65,10 @@ struct sonde_time_window {
 struct sonde_timeline_options {
     uint32_t tables;          /* bits 1 << SONDE_TABLE_OP, _CALL, _SAMPLE, _SWITCH, _WAIT */
     uint64_t from_ns, to_ns;  /* to_ns 0 = UINT64_MAX */
-    uint64_t window_rows;     /* 0 = a million */
+    uint64_t window_rows;     /* 0 = a quarter of a million */
+    /* SONDE_FIELD bits of sonde_row_op and sonde_row_call that are wanted besides times and flags; the
+     * others hold anything then, which is faster. 0 = all. */
+    uint64_t op_fields, call_fields;
     uint32_t threads;         /* 0 = sonde_parallel_threads() */
     struct sonde_progress *progress; /* in rows; may be NULL */
 };

@@ -22,6 +22,7 @@ const struct report_view report_views[] = {
     VIEW(api, false, "calls of the GPU runtime: count and time on the host"),
     VIEW(statistics, true, "the exact share of each routine in a time range, lanes and call depth"),
     VIEW(lanes, true, "time lines: threads and queues, how busy each was"),
+    VIEW(blame, true, "which CPU code ran while the devices were idle"),
     VIEW(critical, true, "the critical path: what decided how long the run took, and what faster parts would save"),
     VIEW(overlap, true, "copies and communication hidden behind computation, per device and rank"),
     VIEW(objects, false, "data objects: who allocated how much, and when most was alive"),
@@ -180,7 +181,7 @@ static const struct sonde_option options_table[] = {
      .help = "Print JSON for scripts. The schemas are in docs/schema; null means unknown."},
     {.name = "min-percent", .type = SONDE_OPTION_REAL, .argument = "P", .low = 0, .high = 100,
      .offset = offsetof(struct report_options, min_percent),
-     .help = "profile: leave out what is below P percent of the total (default 1; 0 with --json)."},
+     .help = "profile: leave out what is below P percent of the total in every time shown (default 1; 0 with --json)."},
     {.name = "limit", .letter = 'n', .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = 1000000000,
      .offset = offsetof(struct report_options, limit),
      .help = "Rows of a table (default 10 in the summary, 50 in the other views, all with --json; 0 is all)."},
@@ -243,6 +244,7 @@ const struct sonde_command sonde_command_report = {
         "profile: calling contexts top-down, bottom-up or flat, inclusive and exclusive, with any columns.\n\n"
         "statistics: the exact share of each routine in a time range, lanes and call depth.\n\n"
         "lanes: time lines of threads and queues, how busy each was.\n\n"
+        "blame: which CPU code ran while the devices were idle, by routine and calling context.\n\n"
         "critical: the critical path, what it is made of, and what parts twice as fast would save.\n\n"
         "overlap: how much of copies and communication is hidden behind computation.\n\n"
         "objects: who allocated how much, and how much was alive.\n\n"

@@ -81,17 +81,17 @@ static bool most_idle(const struct report *r, const struct sonde_blame *blame, c
 }
 
 /* Its heaviest place, and the share of the run that the routine has. */
-static void most_idle_cell(const struct report *r, struct table *t, const struct sonde_blame *blame,
+static void most_idle_cells(const struct report *r, struct table *t, const struct sonde_blame *blame,
                            const struct sonde_device_use *use)
 {
     struct sonde_blame_routine most;
     struct sonde_text place = {0};
     char number[SONDE_NUMBER_MAX];
-    if (most_idle(r, blame, use, &most)) {
-        sonde_text_format(&place, "%s  ", sonde_number_percent(number, most.waiting_ns + most.working_ns, (double)use->wall_ns));
+    const bool known = most_idle(r, blame, use, &most);
+    if (known)
         report_blame_place(r, &place, most.node);
-    }
-    table_cell(t, *sonde_text_get(&place) ? sonde_text_get(&place) : "-");
+    table_cell(t, known ? sonde_text_get(&place) : "-");
+    table_cell(t, known ? sonde_number_percent(number, most.waiting_ns + most.working_ns, (double)use->wall_ns) : "");
     sonde_text_fini(&place);
 }
 
@@ -100,11 +100,11 @@ static int print_devices(const struct report *r, struct sonde_diag *diag)
     static const struct table_column columns[] = {
         {"Device", TABLE_LEFT | TABLE_ELASTIC, 0}, {"busy", TABLE_RIGHT, 0}, {"kernels", TABLE_RIGHT, 2},
         {"copies", TABLE_RIGHT, 3}, {"idle", TABLE_RIGHT, 1}, {"operations", TABLE_RIGHT, 4},
-        {"most of the idle time", TABLE_LEFT | TABLE_ELASTIC, 0},
+        {"most of the idle time", TABLE_LEFT | TABLE_ELASTIC, 0}, {"", TABLE_RIGHT, 0},
     };
     struct sonde_blame blame = {0};
     const int rc = report_compute_blame(r, &blame, diag);
-    struct table t = {.columns = columns, .column_count = blame.traced ? 7 : 6};
+    struct table t = {.columns = columns, .column_count = blame.traced ? 8 : 6};
     size_t count = shown(r, r->totals.devices.count);
     for (size_t i = 0; i < count; i++) {
         const struct sonde_device_use *use = &r->totals.devices.items[i];
@@ -118,7 +118,7 @@ static int print_devices(const struct report *r, struct sonde_diag *diag)
         table_percent(&t, wall > busy ? wall - busy : 0, wall);
         table_count(&t, use->operations);
         if (blame.traced)
-            most_idle_cell(r, &t, &blame, use);
+            most_idle_cells(r, &t, &blame, use);
         sonde_text_fini(&name);
     }
     sonde_blame_fini(&blame);
@@ -292,12 +292,11 @@ int report_summary_text(const struct report *r, struct sonde_diag *diag)
     for (const struct report_view *v = report_views + 1; v->name && !v->hidden; v++)
         sonde_text_format(&more, "%s%s", v == report_views + 1 ? " " : " | ", v->name);
     print_title(r);
-    if (r->totals.devices.count)
-        print_devices(r);
+    int rc = r->totals.devices.count ? print_devices(r, diag) : 0;
     print_operations(r, KERNELS);
     print_operations(r, COPIES);
     print_operations(r, COLLECTIVES);
-    int rc = print_cpu_side(r, diag);
+    rc = rc ? rc : print_cpu_side(r, diag);
     report_ledger_line(r, &ledger);
     fputc('\n', stdout);
     report_say(r, "%s", sonde_text_get(&ledger));
@@ -307,15 +306,34 @@ int report_summary_text(const struct report *r, struct sonde_diag *diag)
     return rc;
 }
 
-static json_t *devices_json(const struct report *r)
+static json_t *most_idle_json(const struct report *r, const struct sonde_blame *blame, const struct sonde_device_use *use)
+{
+    struct sonde_blame_routine most;
+    struct sonde_text place = {0};
+    if (!most_idle(r, blame, use, &most))
+        return json_null();
+    report_blame_place(r, &place, most.node);
+    json_t *value = json_pack("{s:o, s:o}", "place", report_json_text(sonde_text_get(&place)),
+                              "blame_ns", report_json_ns(true, most.waiting_ns + most.working_ns));
+    sonde_text_fini(&place);
+    return value;
+}
+
+static json_t *devices_json(const struct report *r, struct sonde_diag *diag)
 {
     json_t *array = json_array();
+    struct sonde_blame blame = {0};
+    if (report_compute_blame(r, &blame, diag)) {
+        sonde_blame_fini(&blame);
+        json_decref(array);
+        return NULL;
+    }
     for (size_t i = 0; i < r->totals.devices.count; i++) {
         const struct sonde_device_use *use = &r->totals.devices.items[i];
         const struct sonde_process *p = &r->m->processes[use->process];
         bool named = use->device < p->device_count;
         bool wall = use->wall_ns > 0, timed = use->timed;
-        json_t *value = json_pack("{s:s, s:i, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
+        json_t *value = json_pack("{s:s, s:i, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
             "process", p->name, "device", use->device ? (int)use->device - 1 : 0,
             "name", report_json_text(named ? sonde_process_string(p, p->devices[use->device].name) : ""),
             "platform", report_json_text(named ? sonde_process_string(p, p->devices[use->device].platform) : ""),
@@ -325,10 +343,12 @@ static json_t *devices_json(const struct report *r)
             "kernel_ns", report_json_ns(timed, (double)use->kernel_ns),
             "copy_ns", report_json_ns(timed, (double)use->copy_ns),
             "idle_ns", report_json_ns(wall && timed, use->wall_ns > use->busy_ns
-                                                ? (double)(use->wall_ns - use->busy_ns) : 0));
+                                                ? (double)(use->wall_ns - use->busy_ns) : 0),
+            "idle_most", most_idle_json(r, &blame, use));
         sonde_rank_json(p, value);
         json_array_append_new(array, value);
     }
+    sonde_blame_fini(&blame);
     return array;
 }
 
@@ -341,7 +361,7 @@ json_t *report_summary_json(const struct report *r, struct sonde_diag *diag)
         "command", report_json_text(sonde_text_get(&command)),
         "processes", (int)r->m->process_count, "threads", (int)t->threads,
         "wall_ns", report_json_ns(t->wall_ns > 0, (double)t->wall_ns),
-        "devices", devices_json(r), "kernels", report_kernels_json(r, diag),
+        "devices", devices_json(r, diag), "kernels", report_kernels_json(r, diag),
         "copies", report_copies_json(r, diag), "cpu", cpu_side_json(r, diag),
         "ledger", report_ledger_json(r, diag));
     sonde_text_fini(&command);

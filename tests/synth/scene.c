@@ -73,8 +73,13 @@ static uint32_t add_node(struct scene *s, uint32_t thread, uint32_t parent, cons
 
 uint32_t scene_function(struct scene *s, uint32_t thread, uint32_t parent, const char *name)
 {
-    struct sonde_row_pycode code = {.name = synth_add_string(s->build, name),
-                                    .file = synth_add_string(s->build, "scene.py"), .first_line = 1};
+    return scene_line(s, thread, parent, name, 1);
+}
+
+uint32_t scene_line(struct scene *s, uint32_t thread, uint32_t parent, const char *function, uint32_t line)
+{
+    struct sonde_row_pycode code = {.name = synth_add_string(s->build, function),
+                                    .file = synth_add_string(s->build, "scene.py"), .first_line = line};
     struct sonde_row_frame frame = {.kind = SONDE_FRAME_PYTHON,
                                     .module = (uint32_t)synth_add(s->build, SONDE_TABLE_PYCODE, 0, &code)};
     return add_node(s, thread, parent, &frame);

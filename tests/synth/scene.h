@@ -32,7 +32,8 @@ uint32_t scene_queue(struct scene *s, uint32_t device); /* id of a queue lane */
 uint32_t scene_thread(struct scene *s);                 /* id of a thread lane, and of its tree */
 
 /* Calling context nodes below `parent` (0: the root of the thread). */
-uint32_t scene_function(struct scene *s, uint32_t thread, uint32_t parent, const char *name);
+uint32_t scene_function(struct scene *s, uint32_t thread, uint32_t parent, const char *name); /* line 1 */
+uint32_t scene_line(struct scene *s, uint32_t thread, uint32_t parent, const char *function, uint32_t line);
 uint32_t scene_api(struct scene *s, uint32_t thread, uint32_t parent, const char *name);
 uint32_t scene_kernel(struct scene *s, uint32_t thread, uint32_t parent, const char *name);
 

@@ -171,6 +171,40 @@ static void calls_alone(void **state)
     finish(&r);
 }
 
+/* Calls from two lines of one function: that function is what both stacks share; calls from two functions
+ * share their caller. What comes before the first and after the last call takes what all of them share. */
+static void between_two_lines_of_a_function(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
+    const uint32_t start = scene_function(s, thread, 0, "start");
+    const uint32_t two = scene_line(s, thread, start, "main", 2), three = scene_line(s, thread, start, "main", 3);
+    const uint32_t below = scene_function(s, thread, three, "below");
+    (void)state;
+    scene_header(s)->cpu_rate_hz = 1000000;
+    scene_header(s)->cpu_switches = 1;
+    struct sonde_row_lane *lane = synth_row(scene_build(s), SONDE_TABLE_LANE, thread);
+    lane->start_ns = 50;
+    scene_op(s, queue, 0, 900, 1000, 1);
+    scene_call(s, thread, scene_api(s, thread, two, "clCreateBuffer"), 100, 200, 0);
+    scene_call(s, thread, scene_api(s, thread, three, "clCreateKernel"), 300, 400, 0);
+    scene_call(s, thread, scene_api(s, thread, below, "clFlush"), 550, 600, 0);
+    struct result r = compute(scene_open(s), 1, 0);
+    const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
+    double lines[4] = {0};
+    for (size_t i = 0; i < all->entries.count; i++) {
+        const struct sonde_cct_node *node = &r.profile->nodes.items[all->entries.items[i].node];
+        if (!strcmp(node->name, "main"))
+            lines[node->line] = all->entries.items[i].working_ns;
+    }
+    equal(lines[2], 100 + 50 + 300); /* after line 2; and the edges, at the first of its lines */
+    equal(lines[3], 150);
+    equal(of(&r, all, "start", false), 0);
+    equal(all->source_ns[SONDE_BLAME_INFERRED], 600);
+    equal(all->nobody_ns, 50);
+    finish(&r);
+}
+
 /* A call that no name gives away waits when a WAIT row says so. */
 static void a_blocking_copy_waits(void **state)
 {
@@ -671,6 +705,7 @@ int main(void)
         cmocka_unit_test(unions_against_a_bitmap),
         cmocka_unit_test(idle_of_pieces_is_idle_of_the_whole),
         cmocka_unit_test(calls_alone),
+        cmocka_unit_test(between_two_lines_of_a_function),
         cmocka_unit_test(a_blocking_copy_waits),
         cmocka_unit_test(each_of_k_threads_gets_a_kth),
         cmocka_unit_test(devices_apart_and_together),
