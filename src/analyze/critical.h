@@ -91,7 +91,7 @@ struct sonde_critical_options {
     uint32_t evaluate;  /* how many things are evaluated at twice their speed, those with most time first */
     bool     segments;  /* keep the steps */
 };
-/* About 32 bytes of memory each, and 64 more while things are evaluated. */
+/* About 32 bytes of memory each, and up to 72 more while things are evaluated. */
 #define SONDE_CRITICAL_ROWS 40000000u
 
 struct sonde_critical { /* ready when zeroed */
