@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""Samples, and times off the CPU, of programs of which both are known.
+
+    run.py --sonde build/bin/sonde --rows rows --work-program work --refuse refuse --work DIR --cache DIR CASE
+
+The programs measure themselves: CPU time of a function by the thread's own
+clock, context switches by getrusage. Bounds come from the number of samples: a
+share p found by n samples has the standard error sqrt(p (1 - p) / n), and six of
+these are allowed; CPU time since a thread's last sample is unknown, and no more
+than a few periods for each thread.
+"""
+import argparse
+import collections
+import math
+import os
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SKIP = 77
+PERF, TIMERS = 1, 2
+
+
+class Failure(Exception):
+    pass
+
+
+class Measured:
+    """A recorded run: what the program printed, and the rows of its CPU side."""
+
+    def __init__(self, options, name, command, *record, refuse=False):
+        path = os.path.join(options.work, name + ".sonde")
+        shutil.rmtree(path, ignore_errors=True)
+        os.makedirs(options.work, exist_ok=True)
+        os.makedirs(options.cache, exist_ok=True)
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("SONDE_", "OPENCL_LAYERS", "LD_PRELOAD"))}
+        env["POCL_CACHE_DIR"] = options.cache
+        first = [options.refuse] if refuse else []
+        run = subprocess.run([*first, options.sonde, "record", "-q", "-o", path, *record, "--", *command], env=env,
+                             capture_output=True, text=True, check=False)
+        if run.returncode == SKIP:
+            print(run.stdout.strip())
+            sys.exit(SKIP)
+        if run.returncode:
+            raise Failure(f"record gave {run.returncode}\n{run.stdout}{run.stderr}")
+        self.path = path
+        self.said = {}
+        for line in run.stdout.splitlines():
+            key, _, value = line.partition(" ")
+            self.said[key] = int(value)
+        self.ledger, self.notes, self.samples, self.off, self.profile, self.calls = {}, [], [], [], [], []
+        out = subprocess.run([options.rows, path], capture_output=True, text=True, check=True).stdout
+        for line in out.splitlines():
+            kind, *rest = line.split(" ")
+            if kind == "ledger":
+                self.ledger[rest[0]] = int(rest[1])
+            elif kind == "note":
+                self.notes.append(" ".join(rest))
+            elif kind == "sample":
+                self.samples.append((int(rest[0]), int(rest[1]), int(rest[2]), int(rest[3]), int(rest[4]), " ".join(rest[5:])))
+            elif kind == "off":
+                self.off.append(tuple(map(int, rest)))
+            elif kind == "profile":
+                self.profile.append(tuple(map(int, rest)))
+            elif kind == "call":
+                self.calls.append(" ".join(rest[2:]))
+
+    def of(self, function):
+        """CPU time and number of samples whose path has this function."""
+        found = [s for s in self.samples if any(f.rstrip("!") == function for f in s[5].split(";"))]
+        return sum(s[2] for s in found), len(found)
+
+
+def require(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+def agrees(m):
+    """Trace, profile and ledger say the same."""
+    by_node = collections.Counter()
+    for tid, _, cpu, _, node, _ in m.samples:
+        by_node[node] += cpu
+    of_profile = collections.Counter()
+    for tid, _, cpu, node in m.profile:
+        of_profile[node] += cpu
+    require(by_node == of_profile, f"the trace has {sum(by_node.values())} ns, the profile {sum(of_profile.values())}")
+    require(m.ledger["sampled_ns"] == sum(by_node.values()), f"the ledger has {m.ledger['sampled_ns']} ns")
+    require(m.ledger["samples"] == len(m.samples), f"the ledger has {m.ledger['samples']} samples of {len(m.samples)}")
+
+
+def shares(m, names, total):
+    """Shares of functions, each within its statistical bound."""
+    found = {name: m.of(name) for name in names}
+    cpu, count = sum(f[0] for f in found.values()), sum(f[1] for f in found.values())
+    require(count > 0, f"no sample in {names}")
+    for name in names:
+        truth = m.said[name] / total
+        share, bound = found[name][0] / cpu, 6 * math.sqrt(truth * (1 - truth) / count) + 0.01
+        require(abs(share - truth) < bound, f"{name}: {share:.3f} of the time, in truth {truth:.3f}; bound {bound:.3f}, {count} samples")
+    return cpu, count
+
+
+def known_shares(options, *record, refuse=False, sampling=PERF, hz=499):
+    m = Measured(options, "shares", [options.work_program, "shares", "2000"], f"--cpu={hz}", *record, refuse=refuse)
+    if refuse is False and m.ledger["sampling"] == TIMERS:
+        print("skipped: this kernel refuses perf events")
+        sys.exit(SKIP)
+    require(m.ledger["sampling"] == sampling, f"sampled by {m.ledger['sampling']}")
+    require(m.ledger["rate_hz"] == hz, f"{m.ledger['rate_hz']} Hz")
+    return m
+
+
+def case_shares(options):
+    m = known_shares(options)
+    agrees(m)
+    names = ["spin_a", "spin_b", "spin_c"]
+    total = sum(m.said[name] for name in names)
+    cpu, _ = shares(m, names, total)
+    # Of three threads, each can lack what came after its last sample, and before it was known.
+    lacking = total - cpu
+    require(-0.02 * total < lacking < 3 * 12e9 / 499 + 0.02 * total, f"{lacking / 1e6:.1f} ms of {total / 1e6:.0f} lack")
+    threads = {s[0] for s in m.samples if "shares_of_a_thread" in s[5]}
+    require(len(threads) == 3, f"{len(threads)} threads were sampled, not 3")
+    for tid in threads:
+        mine = sum(s[2] for s in m.samples if s[0] == tid and "shares_of_a_thread" in s[5])
+        require(abs(mine - total / 3) < 0.05 * total + 12e9 / 499, f"thread {tid}: {mine / 1e6:.0f} ms")
+    exact = [s for s in m.samples if s[5].rstrip(";").endswith("!")]
+    require(len(exact) > 0.9 * len(m.samples), f"{len(exact)} of {len(m.samples)} samples have an exact place")
+    parts = m.ledger["process_ns"] - m.ledger["sampled_ns"] - m.ledger["handler_ns"]
+    require(abs(parts) < 0.1 * m.ledger["process_ns"], f"{parts / 1e6:.0f} ms of the process's CPU time are in no sample")
+    require(m.ledger["handler_ns"] < 0.05 * m.ledger["process_ns"], "the handlers took too long")
+
+
+def case_timers(options):
+    m = known_shares(options, refuse=True, sampling=TIMERS, hz=199)
+    agrees(m)
+    names = ["spin_a", "spin_b", "spin_c"]
+    total = sum(m.said[name] for name in names)
+    cpu, _ = shares(m, names, total)
+    require(abs(total - cpu) < 3 * 12e9 / 199 + 0.02 * total, f"{(total - cpu) / 1e6:.1f} ms of {total / 1e6:.0f} lack")
+    require(m.ledger["switches"] == 0 and not m.off, "times off the CPU without perf events")
+
+
+def case_profile(options):
+    m = Measured(options, "profile", [options.work_program, "shares", "1000"], "--cpu=499", "--profile")
+    require(not m.samples and not m.off, "rows of a trace in profile mode")
+    require(sum(p[2] for p in m.profile) == m.ledger["sampled_ns"] > 0, "the profile does not add up")
+    require(sum(p[1] for p in m.profile) == m.ledger["samples"] > 100, f"{m.ledger['samples']} samples")
+
+
+def case_off(options):
+    m = Measured(options, "off", [options.work_program, "shares", "200"], "--cpu=0")
+    require(not m.samples and not m.profile and not m.off, "samples, though there should be none")
+    require(m.ledger["sampling"] == 0 and m.ledger["rate_hz"] == 0, "the ledger speaks of sampling")
+
+
+def case_default(options):
+    m = Measured(options, "default", [options.work_program, "shares", "600"])
+    require(m.ledger["rate_hz"] == 199 and m.samples, f"{m.ledger['rate_hz']} Hz, {len(m.samples)} samples")
+
+
+def case_switches(options):
+    m = Measured(options, "switches", [options.work_program, "waits", "400"], "--cpu=499")
+    if m.ledger["sampling"] != PERF or not m.ledger["switches"]:
+        print("skipped: this kernel gives no context-switch records")
+        sys.exit(SKIP)
+    mine = sorted(o for o in m.off if o[0] == m.said["tid"])
+    inside = [o for o in mine if m.said["begin"] <= o[1] <= m.said["end"]]
+    slept, pushed = sum(not o[3] & 1 for o in inside), sum(o[3] & 1 for o in inside)
+    require(m.ledger["switch_rows_dropped"] == 0, f"{m.ledger['switch_rows_dropped']} rows were dropped")
+    # One switch more may stand at either end, between the clock and getrusage.
+    require(abs(slept - m.said["slept"]) <= 2, f"slept {slept} times, in truth {m.said['slept']}")
+    require(abs(pushed - m.said["pushed"]) <= 2, f"pushed off {pushed} times, in truth {m.said['pushed']}")
+    require(slept >= 300, f"slept {slept} times of 400")
+    for before, after in zip(mine, mine[1:]):
+        require(before[1] <= before[2] <= after[1], f"times off the CPU overlap: {before} {after}")
+    for tid, at, *_ in m.samples:
+        require(tid != m.said["tid"] or not any(o[1] + 1000 < at < o[2] - 1000 for o in mine), "a sample while off the CPU")
+
+
+def case_calls(options):
+    m = Measured(options, "calls", [options.work_program, "build"], "--cpu=997")
+    agrees(m)
+    built = [s for s in m.samples if s[5].endswith("clBuildProgram;")]
+    require(built and all(s[3] & 1 for s in built), "samples within the call are not the call's")
+    cpu = sum(s[2] for s in built)
+    require(cpu > 0.9 * m.said["in_calls"], f"{cpu / 1e6:.0f} ms in the call, in truth {m.said['in_calls'] / 1e6:.0f}")
+    require(all(s[5] in m.calls for s in built), "not the nodes of the calls")
+
+
+def case_python(options):
+    m = Measured(options, "python", ["/usr/bin/python3", os.path.join(HERE, "work.py"), "3"], "--cpu=499")
+    agrees(m)
+    cpu, count = shares(m, ["heavy", "light"], m.said["heavy"] + m.said["light"])
+    total = m.said["heavy"] + m.said["light"]
+    require(abs(total - cpu) < 0.05 * total + 24e9 / 499, f"{cpu / 1e6:.0f} of {total / 1e6:.0f} ms")
+    below = [s for s in m.samples if "heavy;spin;" in s[5]]
+    require(len(below) > 0.5 * count, f"{len(below)} of {count} samples have main; heavy; spin in this order")
+    require(not any("Python" in note for note in m.notes), f"{m.notes}")
+
+
+def case_delay(options):
+    m = Measured(options, "delay", [options.work_program, "shares", "1500"], "--cpu=499", "--delay=500ms", "--duration=500ms")
+    require(m.samples, "no samples in the range")
+    first, last = min(s[1] for s in m.samples), max(s[1] for s in m.samples)
+    require(last - first < 5e9, f"samples over {(last - first) / 1e9:.1f} s")
+    # Three threads on at most all processors for what the range was.
+    require(m.ledger["sampled_ns"] <= (last - first + 1e9) * (os.cpu_count() or 1), "more CPU time than there was")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("sonde", "rows", "work-program", "refuse", "work", "cache"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("case")
+    options = parser.parse_args()
+    try:
+        globals()["case_" + options.case](options)
+    except Failure as failure:
+        print(f"{options.case}: {failure}")
+        sys.exit(1)
+    print(f"{options.case}: ok")
+
+
+main()

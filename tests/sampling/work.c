@@ -1,0 +1,133 @@
+/* work.c - what the CPU side must find is known: how much each function used, and how often each thread slept.
+ *
+ *     work shares MS     main and two threads that never call OpenCL: a, b, c use CPU time 3 : 2 : 1
+ *     work waits N       a thread that sleeps N times and gives way N times; one that others push off the CPU
+ *     work build         time within a call of OpenCL: the kernel's compilation
+ *
+ * Prints what it found with its own clocks, one `NAME VALUE` per line.
+ */
+#include "../programs/guest.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+static struct guest g;
+static unsigned ms = 1000;
+
+static uint64_t read_clock(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Loops in user mode; the thread's clock is read every quarter of a millisecond or so. */
+#define SPINS(name)                                                              \
+    static __attribute__((noinline, noclone)) uint64_t name(uint64_t ns)         \
+    {                                                                            \
+        const uint64_t begin = read_clock(CLOCK_THREAD_CPUTIME_ID);              \
+        uint64_t used;                                                           \
+        __asm__ volatile("" : : "r"(#name)); /* no two are one function */       \
+        do {                                                                     \
+            for (volatile int i = 0; i < 100000; i++)                            \
+                ;                                                                \
+            used = read_clock(CLOCK_THREAD_CPUTIME_ID) - begin;                  \
+        } while (used < ns);                                                     \
+        return used;                                                             \
+    }
+SPINS(spin_a)
+SPINS(spin_b)
+SPINS(spin_c)
+
+static _Atomic uint64_t used[3];
+
+static __attribute__((noinline, noclone)) void *shares_of_a_thread(void *arg)
+{
+    for (unsigned round = 0; round < 10; round++) {
+        const uint64_t part = ms * 1000000ull / 60;
+        used[0] += spin_a(3 * part);
+        used[1] += spin_b(2 * part);
+        used[2] += spin_c(part);
+    }
+    return arg;
+}
+
+static void shares(void)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, shares_of_a_thread, NULL);
+    shares_of_a_thread(NULL);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 3; i++)
+        printf("spin_%c %llu\n", 'a' + i, (unsigned long long)used[i]);
+}
+
+static void *waits_of_a_thread(void *arg)
+{
+    const int count = *(int *)arg;
+    struct rusage before, after;
+    spin_a(100000000); /* it must have been seen */
+    usleep(300000);
+    spin_a(20000000);
+    getrusage(RUSAGE_THREAD, &before);
+    const uint64_t begin = read_clock(CLOCK_MONOTONIC_RAW);
+    for (int i = 0; i < count; i++) {
+        usleep(100);
+        for (volatile int k = 0; k < 20000; k++)
+            ;
+        sched_yield();
+    }
+    const uint64_t end = read_clock(CLOCK_MONOTONIC_RAW);
+    getrusage(RUSAGE_THREAD, &after);
+    spin_a(20000000);
+    printf("tid %ld\nbegin %llu\nend %llu\nslept %ld\npushed %ld\n", (long)syscall(SYS_gettid), (unsigned long long)begin,
+           (unsigned long long)end, after.ru_nvcsw - before.ru_nvcsw, after.ru_nivcsw - before.ru_nivcsw);
+    return NULL;
+}
+
+static void waits(int count)
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, waits_of_a_thread, &count);
+    pthread_join(thread, NULL);
+}
+
+static void build(void)
+{
+    const char *source = guest_source;
+    cl_program program;
+    uint64_t in_calls = 0;
+    for (int i = 0; i < 3; i++) {
+        char option[40];
+        snprintf(option, sizeof option, "-DROUND=%d -DWHEN=%lld", i, (long long)time(NULL));
+        CLP(program = clCreateProgramWithSource(g.context, 1, &source, NULL, &status));
+        const uint64_t begin = read_clock(CLOCK_THREAD_CPUTIME_ID);
+        CL(clBuildProgram(program, 1, &g.device, option, NULL, NULL));
+        in_calls += read_clock(CLOCK_THREAD_CPUTIME_ID) - begin;
+        CL(clReleaseProgram(program));
+    }
+    spin_a(50000000);
+    printf("in_calls %llu\n", (unsigned long long)in_calls);
+}
+
+int main(int argc, char **argv)
+{
+    guest_open(&g);
+    guest_add(&g, 1);
+    ms = argc > 2 ? (unsigned)atoi(argv[2]) : ms;
+    if (argc > 1 && strcmp(argv[1], "shares") == 0)
+        shares();
+    if (argc > 1 && strcmp(argv[1], "waits") == 0)
+        waits(argc > 2 ? atoi(argv[2]) : 300);
+    if (argc > 1 && strcmp(argv[1], "build") == 0)
+        build();
+    printf("ran %d\n", guest_read(&g));
+    guest_close(&g);
+    return 0;
+}
