@@ -26,6 +26,7 @@ struct loader {
     bool     named;                     /* WAIT rows may name operations */
     struct sonde_map classes;           /* API node -> enum sonde_api_class */
     size_t   op_room;
+    uint32_t near;                      /* call that was found last: the next operation's is mostly beside it */
     SONDE_VECTOR(struct sonde_row_sample) samples;
     SONDE_VECTOR(struct sonde__cp_sleep)  sleeps;
 };
@@ -133,11 +134,22 @@ static int note_blocked(struct loader *l, uint32_t index, uint32_t lane)
     return class == SONDE_API_WAITS ? sonde_vector_push(&l->l.blocked, (struct sonde__cp_blocked){index, lane}) : 0;
 }
 
+static uint64_t rows_after(const struct sonde_process *p, enum sonde_table table, uint64_t from)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        rows += p->traces[i].table == table && p->traces[i].time_max >= from ? p->traces[i].count : 0;
+    return rows;
+}
+
 static int load_calls(struct loader *l)
 {
     struct sonde__cp_graph *g = l->l.g;
     const struct sonde_process *p = g->process;
-    int rc = 0;
+    const uint64_t rows = rows_after(p, SONDE_TABLE_CALL, g->from);
+    l->calls.items = malloc((rows + 1) * sizeof *l->calls.items);
+    l->calls.capacity = rows + 1;
+    int rc = l->calls.items ? 0 : SONDE_ENOMEM;
     for (uint32_t t = 0; t < g->thread_count && !rc; t++) {
         l->lane = t;
         rc = sonde_process_trace(p, SONDE_TABLE_CALL, g->threads[t].lane, g->from, UINT64_MAX, add_calls, l);
@@ -163,11 +175,15 @@ static int load_calls(struct loader *l)
 /* The call entered at `enter` that made the operation `correlation`: that very
  * one, or for a call's second operation the one of the same thread (the high
  * bits of a correlation). */
-static link find_call(const struct loader *l, uint64_t enter, uint64_t correlation)
+static link find_call(struct loader *l, uint64_t enter, uint64_t correlation)
 {
     const struct sonde__cp_graph *g = l->l.g;
-    uint32_t low = 0, high = g->call_count;
+    uint32_t low = l->near < g->call_count && g->calls[l->near].enter < enter ? l->near : 0, high = low;
     link same_thread = 0;
+    for (uint32_t step = 1; high < g->call_count && g->calls[high].enter < enter; step *= 2) {
+        low = high;
+        high = g->call_count - high > step ? high + step : g->call_count;
+    }
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (g->calls[middle].enter < enter)
@@ -175,6 +191,7 @@ static link find_call(const struct loader *l, uint64_t enter, uint64_t correlati
         else
             high = middle;
     }
+    l->near = low ? low - 1 : 0;
     for (; low < g->call_count && g->calls[low].enter == enter; low++) {
         if (l->call_keys[low] == correlation)
             return low + 1;
@@ -249,29 +266,12 @@ static bool in_order(const struct loader *l)
     return true;
 }
 
-static int make_room(struct loader *l)
-{
-    struct sonde__cp_graph *g = l->l.g;
-    size_t wanted = g->op_count + l->ops.count;
-    if (wanted > UINT32_MAX - 1)
-        return SONDE_ENOMEM;
-    if (wanted <= l->op_room)
-        return 0;
-    wanted = wanted > l->op_room + l->op_room / 2 ? wanted : l->op_room + l->op_room / 2;
-    struct sonde__cp_op *ops = realloc(g->ops, wanted * sizeof *ops);
-    if (!ops)
-        return SONDE_ENOMEM;
-    g->ops = ops;
-    l->op_room = wanted;
-    return 0;
-}
-
 /* Move the operations of one lane into the graph, with their calls. */
 static int take_lane(struct loader *l, struct sonde__cp_lane *lane)
 {
     struct sonde__cp_graph *g = l->l.g;
-    if (make_room(l))
-        return SONDE_ENOMEM;
+    if (g->op_count + l->ops.count > l->op_room)
+        return SONDE_ENOMEM; /* more rows than the chunks' headers said */
     if (l->ops.count && !in_order(l))
         qsort(l->ops.items, l->ops.count, sizeof *l->ops.items, by_start);
     lane->first = g->op_count;
@@ -499,7 +499,9 @@ static int point_order(const void *left, const void *right)
 static int load_ops(struct loader *l)
 {
     struct sonde__cp_graph *g = l->l.g;
-    int rc = 0;
+    l->op_room = rows_after(g->process, SONDE_TABLE_OP, g->from);
+    g->ops = malloc((l->op_room + 1) * sizeof *g->ops);
+    int rc = g->ops && l->op_room < UINT32_MAX ? 0 : SONDE_ENOMEM;
     for (uint32_t i = 0; i < g->lane_count && !rc; i++) {
         l->lane = i;
         rc = sonde_process_trace(g->process, SONDE_TABLE_OP, g->lanes[i].lane, g->from, UINT64_MAX, add_ops, l);
