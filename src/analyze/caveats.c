@@ -25,6 +25,7 @@ const char *sonde_caveat_name(enum sonde_caveat_kind kind)
     case SONDE_CAVEAT_CLOCK: return "clock";
     case SONDE_CAVEAT_SYMBOLS: return "symbols";
     case SONDE_CAVEAT_LINES: return "lines";
+    case SONDE_CAVEAT_LIBRARIES: return "libraries";
     case SONDE_CAVEAT_LANES: return "lanes";
     }
     return "unknown";
@@ -226,7 +227,7 @@ static void find_clocks(struct finder *f)
 
 /* ---- functions and lines ------------------------------------------------------------------------ */
 
-struct module { const char *path; uint64_t nameless, lineless; };
+struct module { const char *path; bool users; uint64_t nameless, lineless; };
 struct modules {
     SONDE_VECTOR(struct module) items;
     struct sonde_map by_path, seen; /* interned text: equal text, equal pointer */
@@ -246,6 +247,7 @@ static int count_frame(struct modules *all, const struct sonde_cct_node *n)
             sonde_vector_push(&all->items, (struct module){.path = n->module}))
             return SONDE_ENOMEM;
     }
+    all->items.items[at].users |= n->origin == SONDE_ORIGIN_USER;
     all->items.items[at].nameless += !*n->name;
     all->items.items[at].lineless += *n->name != '\0';
     return sonde_map_put(&all->seen, frame, 1);
@@ -282,14 +284,15 @@ static const char *reason_of(const struct finder *f, const char *path)
 
 static void say_nameless(struct finder *f, const struct modules *all)
 {
-    uint64_t said = 0, modules = 0;
+    uint64_t modules = 0;
     for (size_t i = 0; i < all->items.count; i++) {
         const struct module *m = &all->items.items[i];
-        struct sonde_text *text;
-        modules += m->nameless != 0;
-        if (!m->nameless || said++ >= MODULES_SAID || !(text = say(f, SONDE_CAVEAT_SYMBOLS)))
-            continue;
         const char *why = reason_of(f, m->path);
+        struct sonde_text *text;
+        if (!m->nameless || (!why && !m->users)) /* a library without symbols is nothing that anybody could mend */
+            continue;
+        if (modules++ >= MODULES_SAID || !(text = say(f, SONDE_CAVEAT_SYMBOLS)))
+            continue;
         sonde_text_add(text, "no functions for ");
         add_count(text, m->nameless, "frame");
         sonde_text_format(text, " of %s, shown as module+offset: %s", m->path, why ? why : "it is stripped of its symbols");
@@ -313,13 +316,13 @@ static void say_lineless(struct finder *f, struct modules *all, bool installed)
     uint64_t frames = 0, modules = 0;
     for (size_t i = 0; i < all->items.count; i++) {
         const struct module *m = &all->items.items[i];
-        if (!m->lineless || is_installed(m->path) != installed)
+        if (!m->lineless || is_installed(m->path) != installed || (!installed && !m->users))
             continue;
         frames += m->lineless;
         if (modules++ < MODULES_SAID)
             sonde_text_format(&names, "%s%s", modules > 1 ? ", " : "", sonde_path_base(m->path));
     }
-    if (frames && (text = say(f, SONDE_CAVEAT_LINES))) {
+    if (frames && (text = say(f, installed ? SONDE_CAVEAT_LIBRARIES : SONDE_CAVEAT_LINES))) {
         sonde_text_add(text, "no source lines for ");
         add_count(text, frames, "function");
         sonde_text_format(text, " of %s", sonde_text_get(&names));

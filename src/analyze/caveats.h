@@ -18,10 +18,11 @@ enum sonde_caveat_kind { /* bits: a view is touched by some */
     SONDE_CAVEAT_CPU     = 1 << 1, /* the CPU side was sampled in part, or not */
     SONDE_CAVEAT_CLOCK   = 1 << 2, /* a device's clock jumped */
     SONDE_CAVEAT_SYMBOLS = 1 << 3, /* functions are not known: the file changed, or is gone */
-    SONDE_CAVEAT_LINES   = 1 << 4, /* functions are known, lines are not */
-    SONDE_CAVEAT_LANES   = 1 << 5, /* nothing happened on a lane */
+    SONDE_CAVEAT_LINES   = 1 << 4, /* functions of the user's code are known, their lines are not */
+    SONDE_CAVEAT_LIBRARIES = 1 << 5, /* the same of installed libraries */
+    SONDE_CAVEAT_LANES   = 1 << 6, /* nothing happened on a lane */
 };
-enum { SONDE_CAVEAT_ALL = (1 << 6) - 1 };
+enum { SONDE_CAVEAT_ALL = (1 << 7) - 1 };
 
 const char *sonde_caveat_name(enum sonde_caveat_kind kind); /* "trace" */
 

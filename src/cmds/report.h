@@ -154,10 +154,14 @@ void report_command(const struct report *r, struct sonde_text *out);
 
 /* JSON: null for an unknown value. */
 json_t *report_json_ns(bool known, double ns);
+json_t *report_json_count(uint64_t n); /* what does not fit is the largest number that does */
 json_t *report_json_text(const char *text); /* null for "" ; broken UTF-8 is replaced */
 json_t *report_json_stat(const struct sonde_stat *stat);   /* object with count ... p99_ns */
 json_t *report_json_callers(const struct report *r, const struct sonde_group *group);
 json_t *report_json_frame(const struct sonde_cct_node *node);
+
+/* The advice that saves most, for the summary (report_advice.c). 0, or a negative code with `diag`. */
+int report_advice_brief(const struct report *r, struct sonde_diag *diag);
 
 /* One line: seen, dropped, unmatched, clock, own time, damage. */
 void report_ledger_line(const struct report *r, struct sonde_text *out);

@@ -5,14 +5,14 @@
 #include "analyze/caveats.h"
 #include "report.h"
 
-/* What touches a view; one that is not here reads everything but empty lanes. */
+/* What touches a view; one that is not here reads all but what few ask about. */
 static unsigned touches(const char *view)
 {
     enum { NAMES = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES };
     static const struct { const char *view; unsigned kinds; } views[] = {
         {"summary", SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS},
-        {"profile", SONDE_CAVEAT_CLOCK | NAMES}, /* says itself when the CPU side is missing */
-        {"contexts", SONDE_CAVEAT_CLOCK | NAMES},
+        {"profile", SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES}, /* says itself when the CPU side is missing */
+        {"contexts", SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES},
         {"kernels", SONDE_CAVEAT_CLOCK | NAMES},
         {"copies", SONDE_CAVEAT_CLOCK | NAMES},
         {"api", NAMES},
@@ -25,7 +25,7 @@ static unsigned touches(const char *view)
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
         if (strcmp(views[i].view, view) == 0)
             return views[i].kinds;
-    return SONDE_CAVEAT_ALL & ~(unsigned)SONDE_CAVEAT_LANES;
+    return SONDE_CAVEAT_ALL & ~(unsigned)(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES);
 }
 
 int report_caveats_text(const struct report *r, const char *view, struct sonde_diag *diag)

@@ -432,9 +432,9 @@ int report_memory_text(const struct report *r, struct sonde_diag *diag)
 
 /* ---- JSON ------------------------------------------------------------------------------------------------ */
 
-static json_t *integer(uint64_t n)
+static json_t *number(uint64_t n)
 {
-    return json_integer(n < INT64_MAX ? (json_int_t)n : INT64_MAX);
+    return report_json_count(n);
 }
 
 static json_t *frames_json(const struct report *r, uint32_t node)
@@ -456,13 +456,13 @@ static json_t *site_json(const struct report *r, const struct sonde_memory_site 
 {
     const bool known = s->known > 0;
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
-        "kind", sonde_object_kind_name(s->kind), "objects", integer(s->count), "bytes", integer(s->bytes),
-        "peak_objects", integer(s->peak_count), "peak_bytes", integer(s->peak_bytes),
-        "most_objects", integer(s->most_count), "alive", integer(s->alive), "alive_bytes", integer(s->alive_bytes),
-        "uses_known", integer(s->known), "left_behind", known ? integer(s->left) : json_null(),
-        "left_behind_bytes", known ? integer(s->left_bytes) : json_null(),
-        "unused", known ? integer(s->unused) : json_null(),
-        "unused_bytes", known ? integer(s->unused_bytes) : json_null(),
+        "kind", sonde_object_kind_name(s->kind), "objects", number(s->count), "bytes", number(s->bytes),
+        "peak_objects", number(s->peak_count), "peak_bytes", number(s->peak_bytes),
+        "most_objects", number(s->most_count), "alive", number(s->alive), "alive_bytes", number(s->alive_bytes),
+        "uses_known", number(s->known), "left_behind", known ? number(s->left) : json_null(),
+        "left_behind_bytes", known ? number(s->left_bytes) : json_null(),
+        "unused", known ? number(s->unused) : json_null(),
+        "unused_bytes", known ? number(s->unused_bytes) : json_null(),
         "held_byte_s", held_json(true, s->held),
         "idle_before_byte_s", held_json(known, s->early), "idle_after_byte_s", held_json(known, s->late),
         "alloc_ns", report_json_ns(s->alloc_ns > 0, s->alloc_ns), "cached", (int)s->cached,
@@ -478,13 +478,13 @@ static json_t *series_json(const struct sonde_memory_space *space)
     for (size_t i = 0; i < space->points.count; i++) {
         const struct sonde_memory_point *p = &space->points.items[i];
         uint64_t rest = p->bytes;
-        json_array_append_new(at, integer(p->at_ns));
-        json_array_append_new(bytes, integer(p->bytes));
+        json_array_append_new(at, number(p->at_ns));
+        json_array_append_new(bytes, number(p->bytes));
         for (size_t k = 0; k < holders; k++) {
             rest -= p->holders[k];
-            json_array_append_new(json_array_get(sites, k), integer(p->holders[k]));
+            json_array_append_new(json_array_get(sites, k), number(p->holders[k]));
         }
-        json_array_append_new(other, integer(rest));
+        json_array_append_new(other, number(rest));
     }
     return json_pack("{s:o, s:o, s:o, s:o}", "at_ns", at, "bytes", bytes, "sites", sites, "other", other);
 }
@@ -502,14 +502,14 @@ static json_t *space_json(const struct report *r, const struct sonde_memory_spac
     json_t *value = json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o, s:o}",
         "process", p->name, "class", class_names[s->class],
-        "device", s->device ? integer(s->device - 1) : json_null(), "name", report_json_text(device),
+        "device", s->device ? number(s->device - 1) : json_null(), "name", report_json_text(device),
         "capacity_bytes", report_json_ns(capacity > 0, capacity),
-        "begin_ns", integer(s->begin_ns), "end_ns", integer(s->end_ns),
-        "objects", integer(s->count), "bytes", integer(s->bytes), "sizeless", integer(s->sizeless),
-        "peak_ns", integer(s->peak_ns), "peak_bytes", integer(s->peak_bytes), "peak_objects", integer(s->peak_count),
-        "freed", integer(s->freed), "freed_late", integer(s->freed_late), "alive", integer(alive),
-        "end", ends[s->end], "alive_bytes", integer(alive_bytes),
-        "cached_bytes", integer(s->cached_bytes), "series", series_json(s), "sites", sites);
+        "begin_ns", number(s->begin_ns), "end_ns", number(s->end_ns),
+        "objects", number(s->count), "bytes", number(s->bytes), "sizeless", number(s->sizeless),
+        "peak_ns", number(s->peak_ns), "peak_bytes", number(s->peak_bytes), "peak_objects", number(s->peak_count),
+        "freed", number(s->freed), "freed_late", number(s->freed_late), "alive", number(alive),
+        "end", ends[s->end], "alive_bytes", number(alive_bytes),
+        "cached_bytes", number(s->cached_bytes), "series", series_json(s), "sites", sites);
     sonde_rank_json(p, value);
     return value;
 }
@@ -525,7 +525,7 @@ json_t *report_memory_json(const struct report *r, struct sonde_diag *diag)
         sonde_diag_set(diag, rc, r->path, "cannot read the memory of");
         json_decref(spaces);
     } else {
-        value = json_pack("{s:o, s:o, s:b, s:o}", "parts", integer(memory.parts), "bad_times", integer(memory.bad_times),
+        value = json_pack("{s:o, s:o, s:b, s:o}", "parts", number(memory.parts), "bad_times", number(memory.bad_times),
                           "incomplete", (int)memory.incomplete, "spaces", spaces);
     }
     sonde_memory_fini(&memory);

@@ -56,10 +56,10 @@ static json_t *site_json(const struct report *r, const struct sonde_object_site 
     json_t *frames = json_array();
     for (uint32_t i = 0; i < count; i++)
         json_array_append_new(frames, report_json_frame(&r->profile->nodes.items[nodes[i]]));
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "kind", sonde_object_kind_name(site->kind),
-                     "count", (json_int_t)site->count, "bytes", (json_int_t)site->bytes,
-                     "alive", (json_int_t)site->alive, "alive_bytes", (json_int_t)site->alive_bytes,
-                     "life_ns", (json_int_t)site->life_ns, "frames", frames);
+    return json_pack("{s:s, s:I, s:o, s:I, s:o, s:o, s:o}", "kind", sonde_object_kind_name(site->kind),
+                     "count", (json_int_t)site->count, "bytes", report_json_count(site->bytes),
+                     "alive", (json_int_t)site->alive, "alive_bytes", report_json_count(site->alive_bytes),
+                     "life_ns", report_json_count(site->life_ns), "frames", frames);
 }
 
 json_t *report_objects_json(const struct report *r, struct sonde_diag *diag)
@@ -73,8 +73,8 @@ json_t *report_objects_json(const struct report *r, struct sonde_diag *diag)
         sonde_diag_set(diag, rc, r->path, "cannot read the objects of");
         json_decref(sites);
     } else {
-        value = json_pack("{s:I, s:I, s:I, s:o}", "count", (json_int_t)objects.count,
-                          "bytes", (json_int_t)objects.bytes, "peak_bytes", (json_int_t)objects.peak_bytes,
+        value = json_pack("{s:I, s:o, s:o, s:o}", "count", (json_int_t)objects.count,
+                          "bytes", report_json_count(objects.bytes), "peak_bytes", report_json_count(objects.peak_bytes),
                           "sites", sites);
     }
     sonde_objects_fini(&objects);

@@ -252,6 +252,11 @@ void report_ledger_line(const struct report *r, struct sonde_text *out)
 
 /* ---- JSON ------------------------------------------------------------------------------ */
 
+json_t *report_json_count(uint64_t n)
+{
+    return json_integer(n < INT64_MAX ? (json_int_t)n : INT64_MAX);
+}
+
 json_t *report_json_ns(bool known, double ns)
 {
     return !known ? json_null() : json_integer(ns < 9e18 ? (json_int_t)llround(ns) : INT64_MAX);

@@ -296,7 +296,7 @@ def huge_objects(folder):
 @animal
 def deep(folder):
     p = program()
-    for i in range(3000):
+    for i in range(400):
         p.code = p.node(p.code, p.frame(live.PYTHON, p.python("f%d" % (i % 7), "/home/user/main.py", i)))
     launch(p, p.start_ns)
     return written(folder, "deep", p)

@@ -15,8 +15,8 @@ import cli  # noqa: E402
 import zoo  # noqa: E402
 
 # Ways to ask a view for more, where it has options.
-ASKED = {"profile": [["--limit", "3"], ["--bottom-up"]] + [["--by", by] for by in "line function module kernel object".split()],
-         "memory": [["--limit", "1"]]}
+ASKED = {"profile": [["--bottom-up", "--limit", "3"], ["--by", "object"], ["-m", "sync,blame"]],
+         "statistics": [["--depth", "1", "--from", "10%"]]}
 
 
 def views():

@@ -1,0 +1,194 @@
+"""caveats_test.py - what a measurement lacks is said in one clear line: `sonde report` on measurements with one flaw each.
+
+Programs are compiled here, without debug information, stripped, or anew after the "run".
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+import cli  # noqa: E402
+import live  # noqa: E402
+import zoo  # noqa: E402
+
+SOURCE = os.path.join(HERE, "../unit/analyze/fixtures/inline.c")
+
+
+class Case(cli.Case):
+    def caveats(self, path):
+        """{kind: [sentence...]} of the ledger."""
+        found = {}
+        for caveat in json.loads(self.ok("report", path, "ledger", "--json").out)["caveats"]:
+            found.setdefault(caveat["kind"], []).append(caveat["text"])
+        return found
+
+    def notes(self, path, view):
+        """The sentences after the text of a view, each on one line."""
+        out = self.ok("report", path, view, env={"COLUMNS": "1000"}).out
+        return [line[len("note: "):] for line in out.splitlines() if line.startswith("note: ")]
+
+
+class Flaws(Case):
+    def test_none(self):
+        p = zoo.program()
+        zoo.launch(p, p.start_ns + zoo.MS)
+        p.cpu.update(rate_hz=199, sampling=1, samples=1, threads=1)
+        path = zoo.written(self.folder, "none", p)
+        self.assertEqual(self.caveats(path), {})
+        for view in ("summary", "profile", "kernels", "lanes", "memory", "ledger"):
+            self.assertEqual(self.notes(path, view), [])
+
+    def test_cut_trace(self):
+        path = zoo.cut_trace(self.folder)
+        said = ["the trace is cut: 90 operations, 5 API calls, 7 waits are missing in it (--max-size was reached); "
+                "figures that come from the trace leave them out"]
+        self.assertEqual(self.caveats(path)["trace"], said)
+        self.assertEqual(self.notes(path, "lanes"), said)
+        self.assertEqual(self.notes(path, "kernels"), [])  # which reads the profile
+
+    def test_no_trace(self):
+        self.assertEqual(self.caveats(zoo.profile_only(self.folder))["trace"],
+                         ["there is no trace (record --profile): what comes from the trace is unknown"])
+        self.assertEqual(self.caveats(zoo.partly_traced(self.folder))["trace"],
+                         ["there is no trace (record --profile) in 1 of 3 processes: what comes from the trace is unknown"])
+
+    def test_cpu_side(self):
+        rest = ": where threads were between API calls is not known"
+        self.assertEqual(self.caveats(zoo.plain(self.folder))["cpu"], ["the CPU side was not sampled (record --cpu 0)" + rest])
+        self.assertEqual(self.caveats(zoo.no_cpu_side(self.folder))["cpu"],
+                         ["the CPU side was not sampled (this machine allowed neither perf events nor timers; "
+                          "the ledger's notes say more)" + rest])
+        self.assertEqual(self.caveats(zoo.odd_cpu_side(self.folder))["cpu"],
+                         ["2 threads of 3 ended before they could be sampled",
+                          "3 samples of the CPU side found no room; the next one of the thread stands for their time"])
+        p = zoo.program(version=2)
+        zoo.launch(p, p.start_ns)
+        self.assertEqual(self.caveats(zoo.written(self.folder, "old", p))["cpu"],
+                         ["the CPU side was not sampled (recorded by a version that did not)" + rest])
+
+    def test_clocks(self):
+        path = zoo.clocks_that_jump(self.folder)
+        said = ["the clock of device 0 Test GPU jumped by 2.00 s between 1.00 s and 2.00 s of the run: "
+                "times near that are wrong by up to this",
+                "the clock of device 0 Test GPU was set back by 5.00 s between 2.00 s and 3.00 s of the run: "
+                "times near that are wrong by up to this"]
+        self.assertEqual(self.caveats(path)["clock"], said)
+        self.assertEqual(self.notes(path, "summary"), said)
+
+    def test_clocks_that_drift(self):
+        """50 ppm, read to within a microsecond: no jump."""
+        p = zoo.program()
+        zoo.launch(p, p.start_ns)
+        for second in range(20):
+            p.clock(p.gpu, p.start_ns + second * 10**9, second * (10**9 + 50000) + (second % 3) * 900, bound_ns=1000)
+        self.assertNotIn("clock", self.caveats(zoo.written(self.folder, "drift", p)))
+
+    def test_many_jumps(self):
+        p = zoo.program()
+        zoo.launch(p, p.start_ns)
+        for second in range(12):
+            p.clock(p.gpu, p.start_ns + second * 10**9, second * 3 * 10**9)
+        said = self.caveats(zoo.written(self.folder, "jumps", p))["clock"]
+        self.assertEqual((len(said), said[-1]), (6, "clocks of devices jumped 6 more times"))
+
+    def test_empty_lanes(self):
+        path = zoo.empty_lanes(self.folder)
+        self.assertEqual(self.caveats(path)["lanes"], ["6 lanes of 8 are empty: nothing was recorded there"])
+        self.assertEqual(self.notes(path, "lanes"), self.caveats(path)["lanes"])
+        rows = [row for row in self.ok("report", path, "lanes").out.splitlines() if row.startswith(("thread", "queue"))]
+        self.assertEqual(len(rows), 8)
+        self.assertTrue(all(re.search(r" (0|-) .* - *$", row) for row in rows if re.match(r"thread 10\d|queue [3-9]", row)), rows)
+
+
+class Programs(Case):
+    """Frames of a program that was compiled here."""
+
+    def setUp(self):
+        super().setUp()
+        if not (shutil.which("gcc") and shutil.which("nm") and shutil.which("strip")):
+            self.skipTest("gcc, nm or strip is missing")
+        self.program = self.path("prog")
+
+    def compile(self, *flags):
+        subprocess.run(["gcc", "-O2", "-Wl,--build-id", *flags, "-o", self.program, SOURCE], check=True)
+        rows = [row.split() for row in subprocess.run(["nm", self.program], check=True, text=True,
+                                                      stdout=subprocess.PIPE).stdout.splitlines()]
+        self.address = {row[2]: int(row[0], 16) for row in rows if len(row) == 3}
+        self.read_build_id()
+
+    def read_build_id(self):
+        out = subprocess.run(["readelf", "-n", self.program], check=True, text=True, stdout=subprocess.PIPE).stdout
+        self.build_id = bytes.fromhex(re.search(r"Build ID: (\w+)", out)[1])
+
+    def measure(self):
+        p = zoo.program()
+        module, node = p.module(self.program, self.build_id), 0
+        for function in ("main", "outer"):
+            node = p.node(node, p.frame(live.NATIVE, module, self.address[function] + 1))
+        p.code = node
+        for i in range(3):
+            zoo.launch(p, p.start_ns + zoo.MS * i)
+        return zoo.written(self.folder, "native", p)
+
+    def test_all_is_there(self):
+        self.compile("-g")
+        found = self.caveats(self.measure())
+        self.assertFalse({"symbols", "lines", "libraries"} & set(found), found)
+
+    def test_no_debug_information(self):
+        self.compile("-g0")
+        path = self.measure()
+        said = ["no source lines for 2 functions of prog: compile with -g to have them"]
+        self.assertEqual(self.caveats(path)["lines"], said)
+        self.assertEqual(self.notes(path, "kernels"), said)
+        self.assertIn("outer() prog ← main() prog", self.ok("report", path, "kernels").out)
+
+    def test_stripped(self):
+        self.compile("-g")
+        subprocess.run(["strip", self.program], check=True)
+        path = self.measure()
+        said = ["no functions for 2 frames of %s, shown as module+offset: it is stripped of its symbols" % self.program]
+        self.assertEqual(self.caveats(path)["symbols"], said)
+        self.assertEqual(self.notes(path, "kernels"), said)
+
+    def test_changed_since_the_run(self):
+        self.compile("-g")
+        path = self.measure()
+        self.compile("-g", "-O0")  # another program by the same name
+        said = ["no functions for 2 frames of %s, shown as module+offset: it is another file than the one that ran "
+                "(build id or date differ)" % self.program]
+        self.assertEqual(self.caveats(path)["symbols"], said)
+        for view in ("summary", "profile", "kernels"):
+            self.assertEqual(self.notes(path, view), said)
+        self.assertNotIn("outer()", self.ok("report", path, "kernels").out)  # not guessed
+
+    def test_gone_since_the_run(self):
+        self.compile("-g")
+        path = self.measure()
+        os.remove(self.program)
+        self.assertEqual(self.caveats(path)["symbols"],
+                         ["no functions for 2 frames of %s, shown as module+offset: the file cannot be read" % self.program])
+
+    def test_installed_library(self):
+        found = glob.glob("/usr/lib/*/libjansson.so.4") + glob.glob("/usr/lib*/libjansson.so.4")
+        if not found:
+            self.skipTest("there is no libjansson.so.4 in /usr/lib")
+        self.program = found[0]
+        names = subprocess.run(["nm", "-D", "--defined-only", self.program], check=True, text=True, stdout=subprocess.PIPE).stdout
+        self.address = {"main": int(re.search(r"(?m)^(\w+) T json_loads@?", names)[1], 16),
+                        "outer": int(re.search(r"(?m)^(\w+) T json_dumps@?", names)[1], 16)}
+        self.read_build_id()
+        found = self.caveats(self.measure())
+        if "libraries" not in found:
+            self.skipTest("the debug symbols of libjansson are installed")
+        self.assertEqual(found["libraries"],
+                         ["no source lines for 2 functions of libjansson.so.4: their packages' debug symbols have them "
+                          "(-dbgsym, -debuginfo), or a server named by DEBUGINFOD_URLS"])
+
+
+cli.main()
