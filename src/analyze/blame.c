@@ -2,9 +2,10 @@
  *
  * docs/blame.md argues the algorithm. In short: in each window, busy times of
  * each device are united, and what is left is idle; the threads' segments say
- * how many were active when; the integral of idle(t)/k(t) is made once per
- * scope, and a segment's blame is the difference of two of its values. That is
- * O(n log n) in the rows, whatever the number of threads and idle intervals.
+ * how many were active when, and in what; one sweep over all of these, in order of time,
+ * keeps the integral of idle(t)/k(t) of every scope, and a segment's blame is
+ * the difference of two of its values. That is O(n log n) in the rows, whatever
+ * the number of threads and idle intervals.
  */
 #include "blame.h"
 
@@ -18,7 +19,7 @@
 #include "blame_thread.h"
 #include "timeline.h"
 
-enum { NODE_CACHE = 4096, RECENT = 8 };
+enum { NODE_CACHE = 4096, SLOT_CACHE = 4096, RECENT = 64 };
 
 /* What blame is added up by: node << 8 | source << 1 | waiting; or EDGE | lane's index << 8. */
 #define KEY_EDGE     (1ull << 63)
@@ -40,17 +41,22 @@ struct tree { /* what the sweep needs of the profile's nodes, close together */
  * function, if they all go on in one; `child` is the first of its nodes in the tree, 0 none. */
 struct trunk { uint32_t node, child, recent[RECENT]; bool known; };
 
+/* Segments that are blamed together have one slot. */
+struct slots {
+    SONDE_VECTOR(uint64_t) keys; /* [slot] */
+    struct sonde_map index;      /* key -> slot */
+    struct remembered { uint32_t node, after, lane, kind, slot; bool used; } *cache; /* [SLOT_CACHE]: of segments */
+};
+
 struct part {
     struct cached { uint32_t id, node; } *cache; /* [NODE_CACHE]: nodes of the process, nodes of the tree */
     struct trunk *trunks;      /* [lane of the plan] */
     sonde__spans *busy;        /* [scope]; 0: all devices */
-    struct sums  *sums;        /* [scope] */
     struct sonde__idle *idle;  /* [scope] */
-    sonde__units *nobody;      /* [scope] */
-    sonde__spans  scratch, gaps, changes;
-    sonde__segments segments;
-    SONDE_VECTOR(struct lane_segments { uint32_t lane; size_t first; }) lanes;
-    struct sonde__share share;
+    sonde__spans  scratch, gaps;
+    sonde__segments segments;  /* of one thread */
+    struct slots  slots;
+    struct sonde__sweep sweep;
     uint64_t untimed;
 };
 
@@ -133,9 +139,10 @@ static void join_trunk(const struct tree *tree, struct trunk *trunk, const struc
 static void add_to_trunk(const struct process_run *run, struct part *part, uint32_t lane, uint32_t id)
 {
     struct trunk *trunk = &part->trunks[lane];
-    if (trunk->recent[id % RECENT] == id || !id)
+    uint32_t *recent = &trunk->recent[id * 0x9e3779b1u >> 26]; /* of RECENT */
+    if (*recent == id || !id)
         return;
-    trunk->recent[id % RECENT] = id;
+    *recent = id;
     join_trunk(run->tree, trunk, &(struct trunk){.node = caller_of(run->tree, locate(run, part, id)), .known = true});
 }
 
@@ -172,6 +179,32 @@ static uint64_t key_of(const struct process_run *run, struct part *part, uint32_
     return (uint64_t)node << 8 | (node ? source : SONDE_BLAME_UNCOVERED) << 1 | waiting;
 }
 
+/* The slot of a segment's key; the same contexts follow each other again and again. */
+static int slot_of(const struct process_run *run, struct part *part, uint32_t lane, const struct sonde__segment *s, uint32_t *slot)
+{
+    const struct remembered wanted = {
+        .node = s->node, .after = s->after, .lane = s->edge ? lane : 0, .used = true,
+        .kind = (uint32_t)s->source << 2 | (uint32_t)(s->waits != 0) << 1 | (s->edge != 0)};
+    const uint32_t hash = (s->node * 0x9e3779b1u ^ s->after * 0x85ebca77u ^ wanted.lane * 0xc2b2ae3du) + wanted.kind;
+    struct remembered *known = &part->slots.cache[(hash >> 20 ^ hash) % SLOT_CACHE];
+    uint64_t at;
+
+    if (known->used && known->node == wanted.node && known->after == wanted.after && known->lane == wanted.lane &&
+        known->kind == wanted.kind) {
+        *slot = known->slot;
+        return 0;
+    }
+    const uint64_t key = key_of(run, part, lane, s);
+    if (!sonde_map_get(&part->slots.index, key, &at)) {
+        at = part->slots.keys.count;
+        if (sonde_vector_push(&part->slots.keys, key) || sonde_map_put(&part->slots.index, key, at))
+            return SONDE_ENOMEM;
+    }
+    *known = wanted;
+    *slot = known->slot = (uint32_t)at;
+    return 0;
+}
+
 /* ---- one window -------------------------------------------------------------------------------- */
 
 static int gather_busy(const struct process_run *run, struct part *part, const struct sonde_time_window *w, uint64_t from,
@@ -199,15 +232,19 @@ static int gather_busy(const struct process_run *run, struct part *part, const s
     return rc ? rc : sonde__spans_unite(&part->busy[0], &part->scratch);
 }
 
-static int add_changes(struct part *part, size_t first)
+/* Where the thread's slot changes. */
+static int add_changes(const struct process_run *run, struct part *part, uint32_t lane)
 {
     const struct sonde__segment *segments = part->segments.items;
+    const size_t count = part->segments.count;
     int rc = 0;
-    for (size_t i = first; i < part->segments.count && !rc; i++) {
-        if (i == first || segments[i].from != segments[i - 1].to)
-            rc = sonde_vector_push(&part->changes, (struct sonde__span){segments[i].from, 1});
-        if (!rc && (i + 1 == part->segments.count || segments[i + 1].from != segments[i].to))
-            rc = sonde_vector_push(&part->changes, (struct sonde__span){segments[i].to, UINT64_MAX});
+    for (size_t i = 0; i < count && !rc; i++) {
+        uint32_t slot;
+        rc = slot_of(run, part, lane, &segments[i], &slot);
+        if (!rc)
+            rc = sonde__sweep_thread(&part->sweep, segments[i].from, lane, slot);
+        if (!rc && (i + 1 == count || segments[i + 1].from != segments[i].to))
+            rc = sonde__sweep_thread(&part->sweep, segments[i].to, lane, SONDE__INACTIVE);
     }
     return rc;
 }
@@ -216,56 +253,33 @@ static int gather_threads(const struct process_run *run, struct part *part, cons
                           uint64_t from, uint64_t to)
 {
     int rc = 0;
-    part->segments.count = part->lanes.count = part->changes.count = 0;
     for (uint32_t k = 0; k < w->lane_count && !rc; k++) {
         const struct sonde_time_lane *lane = &w->lanes[k];
         struct sonde__thread_rule rule = run->rule;
-        const size_t first = part->segments.count;
         if (lane->kind != SONDE_LANE_KIND_THREAD)
             continue;
         rule.from_ns = from, rule.to_ns = to;
         rule.alive_from = run->alive[k].from, rule.alive_to = run->alive[k].to, rule.known = run->alive[k].known;
+        part->segments.count = 0;
         rc = sonde__thread_segments(lane, &rule, &part->scratch, &part->segments);
-        if (!rc && part->segments.count > first)
-            rc = sonde_vector_push(&part->lanes, (struct lane_segments){k, first});
-        rc = rc ? rc : add_changes(part, first);
+        rc = rc ? rc : add_changes(run, part, k);
         for (uint32_t i = 0; i < lane->call_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
             add_to_trunk(run, part, k, lane->calls[i].node);
         for (uint32_t i = 0; i < lane->sample_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
             add_to_trunk(run, part, k, lane->samples[i].node);
     }
-    return rc ? rc : sonde__spans_sort(&part->changes, &part->scratch);
-}
-
-static int blame_lane(const struct process_run *run, struct part *part, uint32_t scope, uint32_t lane, size_t first,
-                      size_t end)
-{
-    const struct sonde__segment *segments = part->segments.items;
-    sonde__units until = 0;
-    size_t hint = 0;
-    int rc = 0;
-    for (size_t i = first; i < end && !rc; i++) {
-        const sonde__units before = i > first && segments[i - 1].to == segments[i].from
-                                        ? until : sonde__share_until(&part->share, segments[i].from, &hint);
-        until = sonde__share_until(&part->share, segments[i].to, &hint);
-        if (until > before)
-            rc = add_units(&part->sums[scope], key_of(run, part, lane, &segments[i]), until - before);
-    }
     return rc;
 }
 
-static int blame_scope(const struct process_run *run, struct part *part, uint32_t scope, uint64_t from, uint64_t to)
+/* When the scope was idle. */
+static int add_scope_times(struct part *part, uint32_t scope, uint64_t from, uint64_t to)
 {
     part->idle[scope] = sonde__idle_join(part->idle[scope], sonde__idle_of(&part->busy[scope], from, to));
     part->gaps.count = 0;
     int rc = sonde__spans_complement(&part->busy[scope], from, to, &part->gaps);
-    if (rc || !part->gaps.count)
-        return rc;
-    rc = sonde__share_compute(&part->gaps, &part->changes, &part->share);
-    part->nobody[scope] += part->share.nobody;
-    for (size_t i = 0; i < part->lanes.count && !rc; i++) {
-        const size_t end = i + 1 < part->lanes.count ? part->lanes.items[i + 1].first : part->segments.count;
-        rc = blame_lane(run, part, scope, part->lanes.items[i].lane, part->lanes.items[i].first, end);
+    for (size_t i = 0; i < part->gaps.count && !rc; i++) {
+        rc = sonde__sweep_scope(&part->sweep, part->gaps.items[i].from, scope, true);
+        rc = rc ? rc : sonde__sweep_scope(&part->sweep, part->gaps.items[i].to, scope, false);
     }
     return rc;
 }
@@ -283,8 +297,8 @@ static int each_window(void *user, const struct sonde_time_window *w)
         rc = gather_threads(run, part, w, from, to);
     for (uint32_t scope = 0; scope < run->devices.count && !rc; scope++)
         if (scope == 0 || run->devices.count > 2)
-            rc = blame_scope(run, part, scope, from, to);
-    return rc;
+            rc = add_scope_times(part, scope, from, to);
+    return rc ? rc : sonde__sweep_run(&part->sweep, (uint32_t)part->slots.keys.count);
 }
 
 /* ---- one process -------------------------------------------------------------------------------- */
@@ -371,32 +385,28 @@ static int make_part(const struct process_run *run, struct part *part)
     part->cache = calloc(NODE_CACHE, sizeof *part->cache);
     part->trunks = calloc((size_t)run->plan.lane_count + 1, sizeof *part->trunks);
     part->busy = calloc(scopes, sizeof *part->busy);
-    part->sums = calloc(scopes, sizeof *part->sums);
     part->idle = calloc(scopes, sizeof *part->idle);
-    part->nobody = calloc(scopes, sizeof *part->nobody);
-    return part->cache && part->trunks && part->busy && part->sums && part->idle && part->nobody ? 0 : SONDE_ENOMEM;
+    part->slots.cache = calloc(SLOT_CACHE, sizeof *part->slots.cache);
+    if (!part->cache || !part->trunks || !part->busy || !part->idle || !part->slots.cache)
+        return SONDE_ENOMEM;
+    return sonde__sweep_init(&part->sweep, (uint32_t)scopes, run->plan.lane_count);
 }
 
 static void free_part(struct part *part, size_t scopes)
 {
     for (size_t i = 0; i < scopes && part->busy; i++)
         sonde_vector_fini(&part->busy[i]);
-    for (size_t i = 0; i < scopes && part->sums; i++) {
-        sonde_vector_fini(&part->sums[i].items);
-        sonde_map_fini(&part->sums[i].index);
-    }
     sonde_vector_fini(&part->scratch);
     sonde_vector_fini(&part->gaps);
-    sonde_vector_fini(&part->changes);
     sonde_vector_fini(&part->segments);
-    sonde_vector_fini(&part->lanes);
-    sonde_vector_fini(&part->share.knots);
+    sonde_vector_fini(&part->slots.keys);
+    sonde_map_fini(&part->slots.index);
+    sonde__sweep_fini(&part->sweep);
+    free(part->slots.cache);
     free(part->cache);
     free(part->trunks);
     free(part->busy);
-    free(part->sums);
     free(part->idle);
-    free(part->nobody);
 }
 
 /* ---- what it adds up to ---------------------------------------------------------------------------- */
@@ -443,17 +453,19 @@ static int add_sums(const struct process_run *run, uint32_t scope, struct sonde_
 {
     struct sums all = {0};
     int rc = 0;
-    for (uint32_t i = 0; i < run->plan.part_count; i++)
-        for (size_t k = 0; k < run->parts[i].sums[scope].items.count && !rc; k++) {
-            const struct sum *sum = &run->parts[i].sums[scope].items.items[k];
-            uint64_t key = sum->key;
+    for (uint32_t i = 0; i < run->plan.part_count; i++) {
+        const struct part *part = &run->parts[i];
+        for (size_t k = 0; k < part->slots.keys.count && k < part->sweep.slot_room && !rc; k++) {
+            const sonde__units units = part->sweep.units[k * part->sweep.scopes + scope];
+            uint64_t key = part->slots.keys.items[k];
             if (key & KEY_EDGE) {
                 const struct trunk *trunk = &run->parts[0].trunks[(key & ~KEY_EDGE) >> 8];
                 const uint32_t node = trunk->child ? trunk->child : trunk->node;
                 key = (uint64_t)node << 8 | (node ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED) << 1;
             }
-            rc = add_units(&all, key, sum->units);
+            rc = units ? add_units(&all, key, units) : 0;
         }
+    }
     if (!rc && all.items.count) {
         qsort(all.items.items, all.items.count, sizeof *all.items.items, by_key);
         rc = add_entries(out, all.items.items, all.items.count);
@@ -471,7 +483,7 @@ static int add_scope(const struct process_run *run, uint32_t scope, struct sonde
     sonde__units nobody = 0;
     for (uint32_t i = 0; i < run->plan.part_count; i++) {
         idle = sonde__idle_join(idle, run->parts[i].idle[scope]);
-        nobody += run->parts[i].nobody[scope];
+        nobody += run->parts[i].sweep.nobody ? run->parts[i].sweep.nobody[scope] : 0;
     }
     if (!idle.busy) /* not one operation with times: not known, rather than idle */
         return 0;

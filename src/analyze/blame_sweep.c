@@ -1,36 +1,24 @@
-/* blame_sweep.c - unions of intervals by distribution sort; idle time; shares.
+/* blame_sweep.c - unions of intervals by radix sort; idle time; shares of it.
  *
- * Sorting: times of a window are spread over it, so that as many buckets as
- * spans hold about one each (Knuth, TAOCP vol. 3, 5.2.5, and 5.2.1 for what is
- * left to do in them); a bucket that got many is sorted by qsort. Spans that
- * come in order, as those of one queue, are only looked at.
+ * Sorting: times of a window differ in few bits, mostly 20 to 30, which two or three
+ * passes of a radix sort put in order without one comparison (Knuth, TAOCP vol.
+ * 3, 5.2.5, algorithm R). Spans that come in order, as those of one queue, are
+ * only looked at.
  */
 #include "blame_sweep.h"
 
 #include <string.h>
 
-enum { CROWDED = 24, BUCKETS_MOST = 1 << 20 };
+enum { FEW = 48, DIGIT_BITS = 11, DIGITS_MOST = 6, RADIX = 1 << DIGIT_BITS };
 
 /* ---- spans ---------------------------------------------------------------------------- */
 
-static int by_from(const void *left, const void *right)
+static void sort_few(struct sonde__span *spans, size_t count)
 {
-    const struct sonde__span *a = left, *b = right;
-    if (a->from != b->from)
-        return a->from < b->from ? -1 : 1;
-    return a->to < b->to ? -1 : a->to > b->to;
-}
-
-static void sort_bucket(struct sonde__span *spans, size_t count)
-{
-    if (count > CROWDED) {
-        qsort(spans, count, sizeof *spans, by_from);
-        return;
-    }
     for (size_t i = 1; i < count; i++) {
         const struct sonde__span span = spans[i];
         size_t at = i;
-        for (; at && by_from(&spans[at - 1], &span) > 0; at--)
+        for (; at && spans[at - 1].from > span.from; at--)
             spans[at] = spans[at - 1];
         spans[at] = span;
     }
@@ -48,29 +36,43 @@ static int make_room(sonde__spans *spans, size_t count)
     return 0;
 }
 
-/* Into buckets of equal width; *scratch gets them one after the other. */
-static int distribute(const sonde__spans *spans, sonde__spans *scratch, uint64_t least, uint64_t most)
+/* How many spans have which digit; then where the first of them goes. */
+static void count_digits(const sonde__spans *spans, uint64_t least, unsigned digits, uint32_t (*places)[RADIX])
 {
-    unsigned shift = 0;
-    const size_t wanted = spans->count < BUCKETS_MOST ? spans->count : BUCKETS_MOST;
-    while ((most - least) >> shift >= wanted)
-        shift++;
-    const size_t buckets = (size_t)((most - least) >> shift) + 1;
-    uint32_t *ends = calloc(buckets + 1, sizeof *ends);
-    if (!ends || spans->count > UINT32_MAX || make_room(scratch, spans->count)) {
-        free(ends);
-        return SONDE_ENOMEM;
+    for (size_t i = 0; i < spans->count; i++) {
+        uint64_t at = spans->items[i].from - least;
+        for (unsigned d = 0; d < digits; d++, at >>= DIGIT_BITS)
+            places[d][at % RADIX]++;
     }
-    for (size_t i = 0; i < spans->count; i++)
-        ends[((spans->items[i].from - least) >> shift) + 1]++;
-    for (size_t i = 0; i < buckets; i++)
-        ends[i + 1] += ends[i];
-    for (size_t i = 0; i < spans->count; i++) /* ends[b] becomes where b ends, which is where b + 1 began */
-        scratch->items[ends[(spans->items[i].from - least) >> shift]++] = spans->items[i];
-    for (size_t i = 0, first = 0; i < buckets; first = ends[i++])
-        sort_bucket(scratch->items + first, ends[i] - first);
-    scratch->count = spans->count;
-    free(ends);
+    for (unsigned d = 0; d < digits; d++) {
+        uint32_t sum = 0;
+        for (unsigned i = 0; i < RADIX; i++) {
+            const uint32_t count = places[d][i];
+            places[d][i] = sum;
+            sum += count;
+        }
+    }
+}
+
+static int sort_digits(sonde__spans *spans, sonde__spans *scratch, uint64_t least, uint64_t most)
+{
+    uint32_t places[DIGITS_MOST][RADIX] = {{0}};
+    unsigned digits = 0;
+
+    if (spans->count > UINT32_MAX || make_room(scratch, spans->count))
+        return SONDE_ENOMEM;
+    for (uint64_t left = most - least; left; left >>= DIGIT_BITS)
+        digits++;
+    count_digits(spans, least, digits, places);
+    for (unsigned d = 0; d < digits; d++) {
+        const unsigned shift = d * DIGIT_BITS;
+        for (size_t i = 0; i < spans->count; i++)
+            scratch->items[places[d][(spans->items[i].from - least) >> shift & (RADIX - 1)]++] = spans->items[i];
+        scratch->count = spans->count;
+        const sonde__spans swap = *spans;
+        *spans = *scratch;
+        *scratch = swap;
+    }
     return 0;
 }
 
@@ -87,13 +89,10 @@ int sonde__spans_sort(sonde__spans *spans, sonde__spans *scratch)
     }
     if (sorted)
         return 0;
-    const int rc = distribute(spans, scratch, least, most);
-    if (!rc) {
-        const sonde__spans swap = *spans;
-        *spans = *scratch;
-        *scratch = swap;
-    }
-    return rc;
+    if (spans->count > FEW)
+        return sort_digits(spans, scratch, least, most);
+    sort_few(spans->items, spans->count);
+    return 0;
 }
 
 int sonde__spans_unite(sonde__spans *spans, sonde__spans *scratch)
@@ -172,64 +171,179 @@ uint64_t sonde__idle_longest(const struct sonde__idle *idle)
     return idle->tail > longest ? idle->tail : longest;
 }
 
-/* ---- shares --------------------------------------------------------------------------------- */
+/* ---- shares ---------------------------------------------------------------------------------
+ *
+ * One pass over the events in order of time, for all scopes at once: `share`
+ * holds the integral of idle/k of each up to now; what a thread's slot gets is
+ * the difference between its end and its begin. The cost of an event does not
+ * depend on how many threads or slots there are, and little on the scopes.
+ *
+ * All shares of all threads together are at most the idle time, so that 64 bits
+ * do for times up to SPAN_MOST; longer ones are added up in pieces.
+ */
 
-static int add_knot(struct sonde__share *share, uint64_t at, uint64_t rate)
+typedef uint64_t vector __attribute__((vector_size(64), aligned(8)));
+enum { LANES = sizeof(vector) / sizeof(uint64_t) };
+#define SPAN_MOST (UINT64_MAX / SONDE__UNITS)
+
+int sonde__sweep_init(struct sonde__sweep *sweep, uint32_t scopes, uint32_t threads)
 {
-    sonde__units sum = 0;
-    if (share->knots.count) {
-        const struct sonde__knot *last = &share->knots.items[share->knots.count - 1];
-        sum = last->sum + (sonde__units)last->rate * (at - last->at);
-    }
-    return sonde_vector_push(&share->knots, (struct sonde__knot){at, rate, sum});
+    const uint32_t width = (scopes + LANES - 1) / LANES * LANES;
+    sweep->scopes = scopes;
+    sweep->threads = threads;
+    sweep->width = width;
+    sweep->idle_now = calloc(width, sizeof *sweep->idle_now);
+    sweep->share = calloc(width, sizeof *sweep->share);
+    sweep->begun = calloc((size_t)threads * width + 1, sizeof *sweep->begun);
+    sweep->slot = malloc(((size_t)threads + 1) * sizeof *sweep->slot);
+    sweep->rates = calloc((size_t)threads + 1, sizeof *sweep->rates);
+    sweep->nobody = calloc(scopes, sizeof *sweep->nobody);
+    if (!sweep->idle_now || !sweep->share || !sweep->begun || !sweep->slot || !sweep->rates || !sweep->nobody)
+        return SONDE_ENOMEM;
+    for (uint32_t i = 0; i < threads; i++)
+        sweep->slot[i] = SONDE__INACTIVE;
+    for (uint32_t k = 1; k <= threads; k++)
+        sweep->rates[k] = SONDE__UNITS / k;
+    return 0;
 }
 
-int sonde__share_compute(const sonde__spans *idle, const sonde__spans *changes, struct sonde__share *out)
+void sonde__sweep_fini(struct sonde__sweep *sweep)
 {
-    const struct sonde__span *change = changes->items;
-    const size_t count = changes->count;
-    uint64_t active = 0;
-    size_t next = 0;
+    sonde_vector_fini(&sweep->events);
+    sonde_vector_fini(&sweep->scratch);
+    sonde_vector_fini(&sweep->touched_slots);
+    free(sweep->idle_now);
+    free(sweep->share);
+    free(sweep->begun);
+    free(sweep->slot);
+    free(sweep->rates);
+    free(sweep->recent);
+    free(sweep->touched);
+    free(sweep->units);
+    free(sweep->nobody);
+    *sweep = (struct sonde__sweep){0};
+}
+
+/* Room for `count` items of `bytes` more than before; what is new is zero. */
+static int widen(void **items, size_t before, size_t count, size_t bytes)
+{
+    char *wider = realloc(*items, count * bytes);
+    if (!wider)
+        return SONDE_ENOMEM;
+    memset(wider + before * bytes, 0, (count - before) * bytes);
+    *items = wider;
+    return 0;
+}
+
+static int make_slots(struct sonde__sweep *s, uint32_t slots)
+{
+    if (slots <= s->slot_room)
+        return 0;
+    const size_t room = (size_t)slots + slots / 2 + 64;
+    if (widen((void **)&s->recent, s->slot_room, room, s->width * sizeof *s->recent) ||
+        widen((void **)&s->touched, s->slot_room, room, sizeof *s->touched) ||
+        widen((void **)&s->units, s->slot_room, room, s->scopes * sizeof *s->units))
+        return SONDE_ENOMEM;
+    s->slot_room = (uint32_t)room;
+    return 0;
+}
+
+/* The time up to now to the slot that the thread is in. */
+static int credit(struct sonde__sweep *s, uint32_t thread)
+{
+    const uint32_t slot = s->slot[thread];
+    const vector *share = (const vector *)s->share, *begun = (const vector *)(s->begun + (size_t)thread * s->width);
+    vector *sum = (vector *)(s->recent + (size_t)slot * s->width);
+    for (uint32_t i = 0; i < s->width / LANES; i++)
+        sum[i] += share[i] - begun[i];
+    if (s->touched[slot])
+        return 0;
+    s->touched[slot] = 1;
+    return sonde_vector_push(&s->touched_slots, slot);
+}
+
+static void begin_slot(struct sonde__sweep *s, uint32_t thread, uint32_t slot)
+{
+    const vector *share = (const vector *)s->share;
+    vector *begun = (vector *)(s->begun + (size_t)thread * s->width);
+    s->slot[thread] = slot;
+    for (uint32_t i = 0; i < s->width / LANES; i++)
+        begun[i] = share[i];
+}
+
+/* What 64 bits held goes where there is room for more. */
+static int settle(struct sonde__sweep *s)
+{
     int rc = 0;
-    out->knots.count = 0;
-    out->nobody = 0;
-    for (size_t i = 0; i < idle->count && !rc; i++) {
-        uint64_t at = idle->items[i].from;
-        const uint64_t to = idle->items[i].to;
-        for (; next < count && change[next].from <= at; next++)
-            active += change[next].to;
-        while (at < to && !rc) {
-            const uint64_t until = next < count && change[next].from < to ? change[next].from : to;
-            if (!active)
-                out->nobody += (sonde__units)SONDE__UNITS * (until - at);
-            rc = add_knot(out, at, active ? SONDE__UNITS / active : 0);
-            for (at = until; next < count && change[next].from <= at; next++)
-                active += change[next].to;
-        }
-        rc = rc ? rc : add_knot(out, to, 0);
+    for (uint32_t i = 0; i < s->threads && !rc; i++)
+        rc = s->slot[i] == SONDE__INACTIVE ? 0 : credit(s, i);
+    for (size_t i = 0; i < s->touched_slots.count; i++) {
+        const uint32_t slot = s->touched_slots.items[i];
+        uint64_t *recent = s->recent + (size_t)slot * s->width;
+        for (uint32_t k = 0; k < s->scopes; k++)
+            s->units[(size_t)slot * s->scopes + k] += recent[k];
+        memset(recent, 0, s->width * sizeof *recent);
+        s->touched[slot] = 0;
+    }
+    s->touched_slots.count = 0;
+    memset(s->share, 0, s->width * sizeof *s->share);
+    for (uint32_t i = 0; i < s->threads && !rc; i++)
+        if (s->slot[i] != SONDE__INACTIVE)
+            begin_slot(s, i, s->slot[i]);
+    return rc;
+}
+
+static void pass(struct sonde__sweep *s, uint64_t ns, uint64_t active)
+{
+    const vector *idle = (const vector *)s->idle_now;
+    vector *share = (vector *)s->share;
+    if (!active)
+        for (uint32_t i = 0; i < s->scopes; i++)
+            s->nobody[i] += s->idle_now[i] ? (sonde__units)SONDE__UNITS * ns : 0;
+    else
+        for (uint32_t i = 0; i < s->width / LANES; i++)
+            share[i] += idle[i] & (s->rates[active] * ns);
+}
+
+static int change(struct sonde__sweep *s, uint32_t who, uint32_t what, uint64_t *active)
+{
+    int rc = 0;
+    if (who < s->scopes) {
+        s->idle_now[who] = what ? UINT64_MAX : 0;
+        return 0;
+    }
+    who -= s->scopes;
+    if (s->slot[who] != SONDE__INACTIVE) {
+        rc = credit(s, who);
+        --*active;
+    }
+    s->slot[who] = what;
+    if (what != SONDE__INACTIVE) {
+        begin_slot(s, who, what);
+        ++*active;
     }
     return rc;
 }
 
-sonde__units sonde__share_until(const struct sonde__share *share, uint64_t at, size_t *hint)
+int sonde__sweep_run(struct sonde__sweep *s, uint32_t slots)
 {
-    const struct sonde__knot *knots = share->knots.items;
-    size_t low = *hint, high, step = 1;
-
-    if (low >= share->knots.count || knots[low].at > at)
-        low = 0;
-    if (!share->knots.count || knots[low].at > at)
-        return 0;
-    for (high = low + 1; high < share->knots.count && knots[high].at <= at; step *= 2)
-        low = high, high = low + step;
-    high = high < share->knots.count ? high : share->knots.count;
-    while (high - low > 1) { /* knots[low] <= at < knots[high]; of several at one time the last */
-        const size_t middle = low + (high - low) / 2;
-        if (knots[middle].at <= at)
-            low = middle;
-        else
-            high = middle;
+    int rc = make_slots(s, slots);
+    uint64_t now, begun, active = 0;
+    if (!rc)
+        rc = sonde__spans_sort(&s->events, &s->scratch);
+    now = begun = s->events.count ? s->events.items[0].from : 0;
+    for (size_t i = 0; i < s->events.count && !rc; i++) {
+        const struct sonde__span *event = &s->events.items[i];
+        while (event->from - begun > SPAN_MOST && !rc) {
+            pass(s, begun + SPAN_MOST - now, active);
+            now = begun += SPAN_MOST;
+            rc = settle(s);
+        }
+        if (event->from > now)
+            pass(s, event->from - now, active);
+        now = event->from;
+        rc = rc ? rc : change(s, (uint32_t)(event->to >> 32), (uint32_t)event->to, &active);
     }
-    *hint = low;
-    return knots[low].sum + (sonde__units)knots[low].rate * (at - knots[low].at);
+    s->events.count = 0;
+    return rc ? rc : settle(s);
 }

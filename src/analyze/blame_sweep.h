@@ -3,7 +3,7 @@
  * The share of one thread of k in an idle instant is 1/k. Shares are counted in
  * units of 1/SONDE__UNITS of a nanosecond, an integer per instant, so that sums
  * do not depend on where time was cut or who added them up: exact for up to 16
- * active threads, within k/2^39 beyond.
+ * active threads, within k/2^29 beyond.
  */
 #ifndef SONDE_ANALYZE_BLAME_SWEEP_H
 #define SONDE_ANALYZE_BLAME_SWEEP_H
@@ -15,12 +15,12 @@
 #include "base/vector.h"
 
 __extension__ typedef unsigned __int128 sonde__units;
-#define SONDE__UNITS (720720ull << 20) /* 720720 is the least common multiple of 1 to 16 */
+#define SONDE__UNITS (720720ull << 10) /* 720720 is the least common multiple of 1 to 16 */
 
 struct sonde__span { uint64_t from, to; };                      /* [from, to) */
 typedef SONDE_VECTOR(struct sonde__span) sonde__spans;
 
-/* Sort by `from`: linear for times that are spread over their range, never worse than n log n. */
+/* Sort by `from`, in linear time; those with the same stay in their order. */
 int sonde__spans_sort(sonde__spans *spans, sonde__spans *scratch);
 /* Sort and merge what touches: disjoint, in order. */
 int sonde__spans_unite(sonde__spans *spans, sonde__spans *scratch);
@@ -40,16 +40,45 @@ struct sonde__idle sonde__idle_join(struct sonde__idle a, struct sonde__idle b);
 uint64_t sonde__idle_count(const struct sonde__idle *idle);
 uint64_t sonde__idle_longest(const struct sonde__idle *idle);
 
-/* The integral of idle(t) / k(t). */
-struct sonde__knot { uint64_t at, rate; sonde__units sum; }; /* from `at` on `rate` units per ns; until `at`, `sum` */
-struct sonde__share {
-    SONDE_VECTOR(struct sonde__knot) knots;
-    sonde__units nobody; /* idle while k = 0 */
+/* ---- shares: who was active while a scope was idle ----------------------------------------
+ *
+ * A scope (a device, or all of them) is idle at times; a thread is active at
+ * times, in a slot (a context, whatever that is to the caller). While k threads are active, each
+ * gets 1/k of the idle time of every scope that is idle then, for its slot.
+ */
+#define SONDE__INACTIVE UINT32_MAX
+
+struct sonde__sweep { /* ready when zeroed; scopes and threads set by init */
+    uint32_t scopes, threads;
+    uint32_t width;              /* scopes, rounded up to whole vectors */
+    sonde__spans events;         /* of one time range: `from` the time, `to` who (32 bits) and what (32 bits) */
+    sonde__spans scratch;
+    uint64_t *idle_now, *share;  /* [width]: all ones while idle; the integral of idle/k */
+    uint64_t *begun;             /* [thread][width]: `share` when its slot began */
+    uint32_t *slot;              /* [thread] */
+    uint64_t *rates;             /* [k]: units per ns */
+    uint64_t *recent;            /* [slot][width]: of this time range; 64 bits do (see blame_sweep.c) */
+    uint8_t  *touched;           /* [slot]: it is in touched_slots */
+    uint32_t  slot_room;
+    SONDE_VECTOR(uint32_t) touched_slots;
+    sonde__units *units;         /* [slot][scopes]: the result */
+    sonde__units *nobody;        /* [scopes]: idle while no thread was active */
 };
-/* Where the number of active threads changes, in order: `from` the time, `to` how many more (modulo 2^64).
- * Before the first change nobody is active. */
-int sonde__share_compute(const sonde__spans *idle, const sonde__spans *changes, struct sonde__share *out);
-/* The integral up to `at`. *hint, 0 at first, makes calls with rising `at` fast. */
-sonde__units sonde__share_until(const struct sonde__share *share, uint64_t at, size_t *hint);
+
+int  sonde__sweep_init(struct sonde__sweep *sweep, uint32_t scopes, uint32_t threads);
+void sonde__sweep_fini(struct sonde__sweep *sweep);
+/* From `at` on thread `thread` is in `slot`, or SONDE__INACTIVE. */
+static inline int sonde__sweep_thread(struct sonde__sweep *sweep, uint64_t at, uint32_t thread, uint32_t slot)
+{
+    return sonde_vector_push(&sweep->events, (struct sonde__span){at, (uint64_t)(sweep->scopes + thread) << 32 | slot});
+}
+/* From `at` on the scope is idle, or (false) busy. */
+static inline int sonde__sweep_scope(struct sonde__sweep *sweep, uint64_t at, uint32_t scope, bool idle)
+{
+    return sonde_vector_push(&sweep->events, (struct sonde__span){at, (uint64_t)scope << 32 | idle});
+}
+/* Add up the events since the last run; all scopes begin busy, all threads inactive,
+ * and so they end. Slots are below `slots`. */
+int  sonde__sweep_run(struct sonde__sweep *sweep, uint32_t slots);
 
 #endif
