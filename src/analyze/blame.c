@@ -38,7 +38,7 @@ struct tree { /* what the sweep needs of the profile's nodes, close together */
 };
 
 /* What all contexts of a lane share, so far: their deepest common ancestor, and below it the
- * function, if they all go on in one; `child` is the first of its nodes in the tree, 0 none. */
+ * function that all begin with, if they do; `child` is the first of its nodes in the tree, 0 none. */
 struct trunk { uint32_t node, child, recent[RECENT]; bool known; };
 
 /* Segments that are blamed together have one slot. */
@@ -88,12 +88,14 @@ static uint32_t caller_of(const struct tree *tree, uint32_t node)
     return tree->profile->nodes.items[node].kind == SONDE_FRAME_API ? tree->parents[node] : node;
 }
 
-/* One function, called from one place, at different lines. */
-static bool same_function(const struct tree *tree, uint32_t a, uint32_t b)
+/* One function at different lines, which the program or a thread began with. Of other functions it
+ * cannot be told whether they were left and called again in between. */
+static bool same_entry(const struct tree *tree, uint32_t a, uint32_t b)
 {
-    const struct sonde_cct_node *x = &tree->profile->nodes.items[a], *y = &tree->profile->nodes.items[b];
+    const struct sonde_cct_node *nodes = tree->profile->nodes.items, *x = &nodes[a], *y = &nodes[b];
     return (x->kind == SONDE_FRAME_NATIVE || x->kind == SONDE_FRAME_PYTHON) && x->kind == y->kind && *x->name &&
-           x->name == y->name && x->file == y->file && x->module == y->module; /* texts are interned */
+           x->name == y->name && x->file == y->file && x->module == y->module && /* texts are interned */
+           x->origin != SONDE_ORIGIN_RUNTIME && (!x->parent || nodes[x->parent].origin == SONDE_ORIGIN_RUNTIME);
 }
 
 /* The deepest common ancestor (a parent comes before its children); *child_a and *child_b get the
@@ -112,12 +114,12 @@ static uint32_t common(const struct tree *tree, uint32_t a, uint32_t b, uint32_t
     return a;
 }
 
-/* What the callers of two calls share: a function that made both, at the line of the earlier one. */
+/* What the callers of two calls share; the function that all began with is at the line of the earlier one. */
 static uint32_t shared(const struct tree *tree, uint32_t before, uint32_t after)
 {
     uint32_t earlier, later;
     const uint32_t node = common(tree, caller_of(tree, before), caller_of(tree, after), &earlier, &later);
-    return before && after && earlier && later && same_function(tree, earlier, later) ? earlier : node;
+    return before && after && earlier && later && same_entry(tree, earlier, later) ? earlier : node;
 }
 
 static void join_trunk(const struct tree *tree, struct trunk *trunk, const struct trunk *more)
@@ -133,7 +135,7 @@ static void join_trunk(const struct tree *tree, struct trunk *trunk, const struc
     one = one ? one : trunk->child;
     two = two ? two : more->child;
     trunk->node = node;
-    trunk->child = one && two && same_function(tree, one, two) ? (one < two ? one : two) : 0;
+    trunk->child = one && two && same_entry(tree, one, two) ? (one < two ? one : two) : 0;
 }
 
 static void add_to_trunk(const struct process_run *run, struct part *part, uint32_t lane, uint32_t id)
@@ -323,7 +325,8 @@ static int find_devices(struct process_run *run)
     return rc;
 }
 
-/* From what is known of each thread: when it began, its first and last rows, when it ended. */
+/* A thread that runs has a sample in each period: it is taken to be there from one period before its
+ * first row to one after its last, as far as it existed. What came before is not known. */
 static int find_alive(struct process_run *run)
 {
     const struct sonde_process *p = run->process;
@@ -349,8 +352,11 @@ static int find_alive(struct process_run *run)
     for (uint32_t k = 0; k < run->plan.lane_count; k++) {
         const struct sonde_row_lane *lane = &p->lanes[run->plan.lanes[k].lane];
         struct alive *alive = &run->alive[k];
-        alive->from = lane->start_ns && lane->start_ns < alive->from ? lane->start_ns : alive->from;
-        alive->to = !lane->end_ns ? UINT64_MAX : lane->end_ns > alive->to ? lane->end_ns : alive->to;
+        const uint64_t first = alive->from, last = alive->to, period = run->rule.period_ns;
+        alive->from = first > period ? first - period : 0;
+        alive->from = lane->start_ns > alive->from && lane->start_ns <= first ? lane->start_ns : alive->from;
+        alive->to = last > UINT64_MAX - period ? UINT64_MAX : last + period;
+        alive->to = lane->end_ns >= last && lane->end_ns < alive->to ? lane->end_ns : alive->to;
     }
     free(place);
     return 0;

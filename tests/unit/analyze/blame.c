@@ -171,15 +171,15 @@ static void calls_alone(void **state)
     finish(&r);
 }
 
-/* Calls from two lines of one function: that function is what both stacks share; calls from two functions
- * share their caller. What comes before the first and after the last call takes what all of them share. */
+/* Calls from two lines of the function that a thread began with: it is what both stacks share. Another one
+ * may have returned and been called again: then it is its caller. What comes before the first and after the
+ * last call takes what all of them share. */
 static void between_two_lines_of_a_function(void **state)
 {
     struct scene *s = scene_create();
     const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
-    const uint32_t start = scene_function(s, thread, 0, "start");
-    const uint32_t two = scene_line(s, thread, start, "main", 2), three = scene_line(s, thread, start, "main", 3);
-    const uint32_t below = scene_function(s, thread, three, "below");
+    const uint32_t two = scene_line(s, thread, 0, "main", 2), three = scene_line(s, thread, 0, "main", 3);
+    const uint32_t below = scene_line(s, thread, three, "below", 7), again = scene_line(s, thread, three, "below", 8);
     (void)state;
     scene_header(s)->cpu_rate_hz = 1000000;
     scene_header(s)->cpu_switches = 1;
@@ -189,6 +189,7 @@ static void between_two_lines_of_a_function(void **state)
     scene_call(s, thread, scene_api(s, thread, two, "clCreateBuffer"), 100, 200, 0);
     scene_call(s, thread, scene_api(s, thread, three, "clCreateKernel"), 300, 400, 0);
     scene_call(s, thread, scene_api(s, thread, below, "clFlush"), 550, 600, 0);
+    scene_call(s, thread, scene_api(s, thread, again, "clFlush"), 700, 750, 0);
     struct result r = compute(scene_open(s), 1, 0);
     const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
     double lines[4] = {0};
@@ -197,10 +198,10 @@ static void between_two_lines_of_a_function(void **state)
         if (!strcmp(node->name, "main"))
             lines[node->line] = all->entries.items[i].working_ns;
     }
-    equal(lines[2], 100 + 50 + 300); /* after line 2; and the edges, at the first of its lines */
-    equal(lines[3], 150);
-    equal(of(&r, all, "start", false), 0);
-    equal(all->source_ns[SONDE_BLAME_INFERRED], 600);
+    equal(lines[2], 100 + 50 + 150); /* after line 2; and the edges, at the first of its lines */
+    equal(lines[3], 150 + 100);
+    equal(of(&r, all, "below", false), 0);
+    equal(all->source_ns[SONDE_BLAME_INFERRED], 550);
     equal(all->nobody_ns, 50);
     finish(&r);
 }
@@ -301,7 +302,7 @@ static void sleeping_is_not_active(void **state)
     const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s), helper = scene_thread(s);
     const uint32_t step = scene_function(s, thread, 0, "step");
     (void)state;
-    scene_header(s)->cpu_rate_hz = 1000000;
+    scene_header(s)->cpu_rate_hz = 50000000; /* every 20 ns */
     scene_header(s)->cpu_switches = 1;
     scene_op(s, queue, 0, 900, 1000, 1);
     scene_call(s, thread, scene_api(s, thread, step, "clFinish"), 100, 200, 0);
@@ -310,16 +311,16 @@ static void sleeping_is_not_active(void **state)
     scene_switch(s, thread, 300, 500, 0);                          /* sleeps */
     scene_switch(s, thread, 600, 650, SONDE_SWITCH_PREEMPTED);     /* would go on */
     scene_switch(s, thread, 700, 0, 0);                            /* ended */
-    scene_switch(s, helper, 50, 700, 0);                           /* nothing is known of it but that it lived from 50 */
+    scene_switch(s, helper, 50, 700, 0);                           /* nothing is known of it but when it slept */
     scene_switch(s, helper, 800, 0, 0);
     struct result r = compute(scene_open(s), 1, 0);
     const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
     assert_int_equal(r.blame.rules[SONDE_BLAME_BY_SWITCHES], 1);
     equal(of(&r, all, "clFinish", true), 100);
     equal(of(&r, all, "clFlush", false), 10);
-    equal(of(&r, all, "step", false), 50 + 40 + 200); /* after the last call what both calls share */
-    equal(all->source_ns[SONDE_BLAME_UNCOVERED], 100);
-    equal(all->nobody_ns, 100 + 200 + 100);
+    equal(of(&r, all, "step", false), 20 + 50 + 40 + 200); /* before and after the calls what both share */
+    equal(all->source_ns[SONDE_BLAME_UNCOVERED], 20 + 100);
+    equal(all->nobody_ns, 30 + 30 + 200 + 100);
     equal(all->idle_ns, 900);
     finish(&r);
 }
@@ -331,7 +332,7 @@ static void the_next_thread_of_a_lane(void **state)
     const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
     const uint32_t call = scene_api(s, thread, scene_function(s, thread, 0, "work"), "clFlush");
     (void)state;
-    scene_header(s)->cpu_rate_hz = 1000000;
+    scene_header(s)->cpu_rate_hz = 50000000; /* every 20 ns */
     scene_header(s)->cpu_switches = 1;
     scene_op(s, queue, 0, 900, 1000, 1);
     scene_call(s, thread, call, 100, 200, 0);
@@ -346,8 +347,8 @@ static void the_next_thread_of_a_lane(void **state)
         assert_int_equal(sonde_blame_compute(m, r.profile, &options, &r.blame), 0);
         const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
         equal(of(&r, all, "clFlush", false), 200);
-        equal(of(&r, all, "work", false), 100);
-        equal(all->nobody_ns, 100 + 200 + 300);
+        equal(of(&r, all, "work", false), 20 + 100);
+        equal(all->nobody_ns, 80 + 200 + 300);
         sonde_blame_fini(&r.blame);
         sonde_profile_destroy(r.profile);
     }
@@ -423,7 +424,7 @@ static struct program {
     enum sonde_blame_rule rule;
     struct list ops[DEVICES], calls[THREADS], samples[THREADS], switches[THREADS];
     struct { uint32_t node, parent; bool api, waits; char name[24]; } paths[THREADS][PATHS + 1]; /* [0]: the root */
-    uint64_t alive_from[THREADS];
+    uint64_t first[THREADS], last[THREADS]; /* rows */
 } P;
 
 /* Answers: by name (names are unique per thread and path), and the rest. */
@@ -489,7 +490,7 @@ static void make_program(struct scene *s)
         const uint32_t lane = scene_thread(s);
         const uint64_t begin = 4 * noise(END / 8);
         make_paths(s, lane, t);
-        P.alive_from[t] = UINT64_MAX;
+        P.first[t] = UINT64_MAX, P.last[t] = 0;
         P.samples[t].count = P.switches[t].count = P.calls[t].count = 0;
         if (t != 1) /* one thread makes no calls */
             make_list(&P.calls[t], begin + 100, 50, 20);
@@ -517,8 +518,10 @@ static void make_program(struct scene *s)
         }
         const struct list *all[] = {&P.calls[t], &P.samples[t], &P.switches[t]};
         for (int k = 0; k < 3; k++)
-            if (all[k]->count && all[k]->items[0].from < P.alive_from[t])
-                P.alive_from[t] = all[k]->items[0].from;
+            for (uint32_t i = 0; i < all[k]->count; i++) {
+                P.first[t] = all[k]->items[i].from < P.first[t] ? all[k]->items[i].from : P.first[t];
+                P.last[t] = all[k]->items[i].to > P.last[t] ? all[k]->items[i].to : P.last[t];
+            }
     }
 }
 
@@ -543,7 +546,7 @@ static bool is_active(int t, uint64_t at)
         return false;
     }
     const struct event *away = at_instant(&P.switches[t], at);
-    return at >= P.alive_from[t] && (!away || away->flag);
+    return at + PERIOD >= P.first[t] && at < P.last[t] + PERIOD && (!away || away->flag);
 }
 
 static uint32_t caller(int t, uint32_t path)
