@@ -269,29 +269,30 @@ static const struct rule {
     int (*of_process)(struct sonde__find *, uint32_t process); /* NULL: found in the trace */
     void (*say)(const struct sonde__finding *, struct sonde_text *);
     bool one_per_device; /* all places together are one advice */
+    uint32_t least;      /* of count: fewer show no habit */
 } rules[RULE_COUNT] = {
     [RULE_LAUNCH_BOUND] = {"launch_bound", "the device waits for launches",
         "launch less often: fuse small kernels, batch, or put the sequence into a graph (CUDA graphs, "
-        "torch.compile with reduce-overhead, OpenCL command buffers)", NULL, say_launches, true},
+        "torch.compile with reduce-overhead, OpenCL command buffers)", NULL, say_launches, true, 16},
     [RULE_NEEDLESS_WAIT] = {"needless_wait", "a wait that nobody needs",
-        "leave it out: the queue keeps the order", NULL, say_waits, false},
+        "leave it out: the queue keeps the order", NULL, say_waits, false, 8},
     [RULE_SYNC_COPIES] = {"synchronous_copies", "copies that the program waits for",
         "copy without waiting (cudaMemcpyAsync, CL_FALSE) on a queue of their own, while kernels run", NULL,
-        say_sync_copies, false},
+        say_sync_copies, false, 1},
     [RULE_PAGEABLE] = {"pageable_copies", "copies of pageable memory",
-        "allocate the host's side pinned (cudaMallocHost, pin_memory=True)", NULL, say_pageable, false},
+        "allocate the host's side pinned (cudaMallocHost, pin_memory=True)", NULL, say_pageable, false, 1},
     [RULE_SMALL_COPIES] = {"small_copies", "small copies in a row",
-        "gather them into one buffer and copy that once", NULL, say_small_copies, false},
+        "gather them into one buffer and copy that once", NULL, say_small_copies, false, 1},
     [RULE_SERIALIZED] = {"serialized_queues", "queues that take turns",
         "look for what orders them: the default stream, waits for the whole device, one lock, or kernels that fill the "
-        "device alone", NULL, say_serialized, true},
-    [RULE_COMPILES] = {"compiles", "code is compiled or loaded during the run",
+        "device alone", NULL, say_serialized, true, 16},
+    [RULE_COMPILES] = {"compiles", "code compiled during the run",
         "keep the binaries (clGetProgramInfo CL_PROGRAM_BINARIES, cubins for this GPU instead of PTX) and load what is "
-        "used before the loop", compiles, say_compiles, false},
+        "used before the loop", compiles, say_compiles, false, 1},
     [RULE_ALLOCATES] = {"allocates_in_loop", "memory is allocated again and again",
-        "allocate once before the loop, or from a pool", allocates, say_allocates, false},
+        "allocate once before the loop, or from a pool", allocates, say_allocates, false, 1},
     [RULE_OCCUPANCY] = {"low_occupancy", "kernels that cannot fill the device",
-        "use less of what limits them, or launch more blocks", occupancy, say_occupancy, false},
+        "use less of what limits them, or launch more blocks", occupancy, say_occupancy, false, 1},
 };
 
 /* Findings of one rule and device are one: the place that saves most stands for them. */
@@ -340,7 +341,7 @@ static int tell(struct sonde__find *f, struct sonde_advices *out)
     for (size_t i = 0; i < f->found.count && !rc; i++) {
         const struct sonde__finding *found = &f->found.items[i];
         const struct rule *rule = &rules[found->rule];
-        if (!found->count || !found->saving_ns)
+        if (found->count < rule->least || !found->saving_ns)
             continue;
         struct sonde_advice advice = {
             .rule = rule->name, .title = rule->title, .change = rule->change, .process = found->process,

@@ -2,7 +2,13 @@
 #include <stdio.h>
 
 #include "analyze/advice.h"
+#include "analyze/lanes.h"
 #include "report.h"
+
+enum {
+    BRIEF = 3,               /* in the summary */
+    BRIEF_ROWS = 4 << 20,    /* of the trace: beyond, the summary would be waited for */
+};
 
 /* Of the run's time: a rule's share of one process is of that process's time. */
 static uint64_t wall_ns(const struct report *r, const struct sonde_advice *a)
@@ -80,6 +86,45 @@ int report_advice_text(const struct report *r, struct sonde_diag *diag)
         report_more(r, "advice", shown, all);
         print_limits(r, &advices);
     }
+    sonde_advice_fini(&advices);
+    return rc;
+}
+
+static void brief_row(const struct report *r, struct table *t, const struct sonde_advice *a)
+{
+    struct sonde_text where = {0};
+    place(r, a, &where);
+    table_cell(t, a->title);
+    table_time(t, true, (double)a->saving_ns);
+    table_percent(t, (double)a->saving_ns, (double)wall_ns(r, a));
+    table_cell(t, sonde_text_get(&where));
+    sonde_text_fini(&where);
+}
+
+int report_advice_brief(const struct report *r, struct sonde_diag *diag)
+{
+    static const struct table_column columns[] = {
+        {"Advice", TABLE_LEFT | TABLE_ELASTIC, 0}, {"saves at most", TABLE_RIGHT, 0}, {"of the run", TABLE_RIGHT, 1},
+        {"where", TABLE_LEFT | TABLE_ELASTIC, 0},
+    };
+    struct table t = {.columns = columns, .column_count = 4};
+    struct sonde_advices advices = {0};
+    size_t shown = 0;
+    int rc = 0;
+    if (sonde_trace_rows(r->m, SONDE_TABLE_OP) + sonde_trace_rows(r->m, SONDE_TABLE_CALL) <= BRIEF_ROWS)
+        rc = sonde_advice_compute(r->m, r->profile, &advices);
+    for (size_t i = 0; i < advices.items.count && shown < BRIEF && !rc; i++) {
+        if (!worth_saying(r, &advices.items.items[i]))
+            continue;
+        brief_row(r, &t, &advices.items.items[i]);
+        shown++;
+    }
+    if (shown) {
+        fputc('\n', stdout);
+        table_print(&t, r);
+    }
+    if (rc)
+        sonde_diag_set(diag, rc, r->path, "cannot make the advice for");
     sonde_advice_fini(&advices);
     return rc;
 }

@@ -297,6 +297,7 @@ int report_summary_text(const struct report *r, struct sonde_diag *diag)
     print_operations(r, COPIES);
     print_operations(r, COLLECTIVES);
     rc = rc ? rc : print_cpu_side(r, diag);
+    rc = rc ? rc : report_advice_brief(r, diag);
     report_ledger_line(r, &ledger);
     fputc('\n', stdout);
     report_say(r, "%s", sonde_text_get(&ledger));
