@@ -362,19 +362,19 @@ static int find_alive(struct process_run *run)
     return 0;
 }
 
+/* From the agent's start to its end; of a process that was killed, to its last call. */
 static void find_range(struct process_run *run)
 {
     const struct sonde_process *p = run->process;
-    run->rule.from_ns = p->header.start_ns;
-    run->rule.to_ns = p->header.stop_ns;
-    if (p->header.stop_ns > p->header.start_ns)
-        return;
-    run->rule.from_ns = UINT64_MAX; /* a header that was lost: from the first row to the last */
-    run->rule.to_ns = 0;
+    const bool known = p->header.stop_ns > p->header.start_ns; /* else a header that was lost */
+    run->rule.from_ns = known ? p->header.start_ns : UINT64_MAX;
+    run->rule.to_ns = known ? p->header.stop_ns : 0;
     for (uint32_t i = 0; i < p->trace_count; i++) {
         const struct sonde_chunk_ref *t = &p->traces[i];
-        run->rule.from_ns = t->time_min < run->rule.from_ns ? t->time_min : run->rule.from_ns;
-        run->rule.to_ns = t->time_max > run->rule.to_ns ? t->time_max : run->rule.to_ns;
+        if (!known && t->time_min < run->rule.from_ns)
+            run->rule.from_ns = t->time_min;
+        if ((!known || t->table == SONDE_TABLE_CALL) && t->time_max > run->rule.to_ns)
+            run->rule.to_ns = t->time_max;
     }
 }
 

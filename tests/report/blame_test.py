@@ -1,0 +1,188 @@
+"""blame_test.py - `sonde report DIR blame`: of programs whose devices are idle for known reasons (tests/programs/idle.c
+and team.c, recorded here on PoCL), of the examples, and of made-up measurements. Ranks, not times: the machine may be
+busy with something else.
+"""
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+import cli  # noqa: E402
+import live  # noqa: E402
+import scenes  # noqa: E402
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: the Python package jsonschema is missing")
+    sys.exit(cli.SKIP)
+
+SCHEMA = os.environ.get("SONDE_SCHEMA", os.path.join(HERE, "../../docs/schema"))
+PROGRAMS = os.path.join(cli.BUILD, "tests", "programs")
+EXAMPLES = os.path.join(cli.BUILD, "bin", "examples")
+SOURCES = "exact_ns sampled_ns inferred_ns uncovered_ns".split()
+
+
+def sum_of(thing):
+    return thing["waiting_ns"] + thing["computing_ns"]
+
+
+class Case(cli.Case):
+    def blame(self, path, *more):
+        value = json.loads(self.ok("report", path, "blame", "--json", *more).out)
+        with open(os.path.join(SCHEMA, "blame.json")) as file:
+            jsonschema.validate(value, json.load(file))
+        for scope in value["scopes"]:
+            self.adds_up(scope)
+        return value
+
+    def adds_up(self, scope):
+        """Every part of the idle time is somewhere, at every depth; numbers are rounded to nanoseconds."""
+        parts = len(scope["routines"]) + 3
+        self.assertAlmostEqual(scope["idle_ns"], scope["no_thread_ns"] + sum_of(scope), delta=2)
+        self.assertAlmostEqual(sum(scope[s] for s in SOURCES), sum_of(scope), delta=4)
+        if not more_than(scope["routines"], 0):
+            return
+        self.assertAlmostEqual(sum(map(sum_of, scope["routines"])) + scope["uncovered_ns"], sum_of(scope), delta=2 * parts)
+        blames = [sum_of(r) for r in scope["routines"]]
+        self.assertEqual(blames, sorted(blames, reverse=True))
+        todo = [scope["contexts"]]
+        while todo:
+            node = todo.pop()
+            below = sum(sum_of(child["inclusive"]) for child in node["children"])
+            self.assertAlmostEqual(sum_of(node["inclusive"]), sum_of(node["exclusive"]) + below,
+                                   delta=2 * len(node["children"]) + 2)
+            todo += node["children"]
+
+
+def more_than(things, count):
+    return len(things) > count
+
+
+class Recorded(Case):
+    def record(self, program, *args, options=("--trace",)):
+        path = self.path("program.sonde")
+        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
+        if not os.access(program, os.X_OK):
+            self.skipTest("%s is not built" % program)
+        os.makedirs(env["POCL_CACHE_DIR"], exist_ok=True)
+        first = subprocess.run([program, *args], env=env, text=True, capture_output=True)  # compiles its kernels
+        if "clGetPlatformIDs" in first.stdout + first.stderr:
+            self.skipTest("no OpenCL platform here")
+        done = subprocess.run([cli.SONDE, "record", *options, "-o", path, "--", program, *args], env=env, text=True,
+                              capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return path
+
+    def by_name(self, value):
+        scope = value["scopes"][0]
+        names = {}
+        for routine in scope["routines"]:
+            names[routine["name"]] = names.get(routine["name"], 0) + sum_of(routine)
+        return scope, lambda name: names.get(name, 0)
+
+    def is_sampled(self, value):
+        if value["processes_by_rule"]["calls"]:
+            self.skipTest("the CPU side cannot be sampled here")
+        return value["processes_by_rule"]["switches"] == 1
+
+    def test_what_the_host_computes_in_between(self):
+        value = self.blame(self.record(os.path.join(PROGRAMS, "idle")))
+        switches = self.is_sampled(value)
+        scope, blame = self.by_name(value)
+        for other in ("clFinish", "clEnqueueNDRangeKernel", "rest", "launch", "main"):
+            self.assertGreater(blame("build_next"), blame(other), other)
+        routine = next(r for r in scope["routines"] if r["name"] == "build_next")
+        self.assertEqual((routine["waiting_ns"], routine["exact_ns"], routine["inferred_ns"]), (0, 0, 0))
+        self.assertIn("build_next() idle.c:", routine["place"])
+        self.assertEqual([f["name"] for f in routine["callers"]], ["build_next", "main"])
+        if switches:  # asleep for 10 times 15 ms
+            self.assertGreater(scope["no_thread_ns"], 75e6)
+            self.assertGreater(scope["no_thread_ns"], blame("rest"))
+
+    def test_a_needless_synchronization(self):
+        value = self.blame(self.record(os.path.join(PROGRAMS, "idle"), "sync"))
+        scope, blame = self.by_name(value)
+        waiting = {r["name"] for r in scope["routines"] if r["waiting_ns"] > r["computing_ns"]}
+        self.assertEqual(waiting, {"clFinish", "clEnqueueReadBuffer"})
+        for other in ("clEnqueueNDRangeKernel", "launch", "fetch", "build_next"):
+            self.assertGreater(blame("clFinish"), blame(other), other)
+
+    def test_vector_add_with_eight_threads(self):
+        """The paper's figure 5: copies lead by time, allocation and thread start by blame."""
+        path = self.record(os.path.join(PROGRAMS, "team"))
+        calls = {c["name"]: c["total_ns"] for c in json.loads(self.ok("report", path, "api", "--json").out)}
+        del calls["clBuildProgram"]
+        self.assertEqual(max(calls, key=calls.get), "clEnqueueReadBuffer")
+        self.assertGreater(calls["clEnqueueReadBuffer"], 2 * calls["clCreateBuffer"])
+        value = self.blame(path)
+        self.is_sampled(value)
+        _, blame = self.by_name(value)
+        for leading in ("clCreateBuffer", "start_team"):
+            for other in ("clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clReleaseMemObject", "clEnqueueNDRangeKernel", "add"):
+                self.assertGreater(blame(leading), blame(other), "%s, %s" % (leading, other))
+
+    def test_contexts_are_known(self):
+        for program in (["heat"], ["vector_add"], ["vector_add", "100000", "8", "8"]):
+            with self.subTest(program):
+                value = self.blame(self.record(os.path.join(EXAMPLES, program[0]), *program[1:]))
+                scope = value["scopes"][0]
+                self.assertGreater(scope["idle_ns"], 0)
+                self.assertLessEqual(scope["uncovered_ns"], .05 * sum_of(scope))
+                os.rename(self.path("program.sonde"), self.path("-".join(program)))
+
+    def test_without_samples(self):
+        path = self.record(os.path.join(PROGRAMS, "idle"), options=("--trace", "--cpu", "0"))
+        value = self.blame(path)
+        self.assertEqual(value["processes_by_rule"], {"calls": 1, "samples": 0, "switches": 0})
+        scope, blame = self.by_name(value)
+        self.assertEqual((scope["sampled_ns"], scope["uncovered_ns"], blame("build_next")), (0, 0, 0))
+        for other in ("clFinish", "clEnqueueNDRangeKernel"):  # it can only be said that main() was active
+            self.assertGreater(blame("main"), blame(other), other)
+        self.assertIn("the CPU side was not sampled", self.ok("report", path, "blame").out)
+
+    def test_without_a_trace(self):
+        path = self.record(os.path.join(PROGRAMS, "idle"), options=("--profile",))
+        value = self.blame(path)
+        self.assertEqual((value["traced"], value["scopes"]), (False, []))
+        self.assertIn("blame needs --trace", self.ok("report", path, "blame").out)
+        summary = json.loads(self.ok("report", path, "--json").out)
+        self.assertEqual([d["idle_most"] for d in summary["devices"]], [None])
+        self.assertNotIn("most of the idle time", self.ok("report", path).out)
+
+
+class Made(Case):
+    def test_devices_and_processes(self):
+        path, processes = scenes.demo(self.folder)
+        value = self.blame(path)
+        scopes = value["scopes"]
+        self.assertIsNone(scopes[0]["process"])
+        for field in ("range_ns", "idle_ns", "no_thread_ns", "intervals"):
+            own = [s[field] for s in scopes[1:] if s["device"] is None]
+            self.assertAlmostEqual(scopes[0][field], sum(own), delta=2 * len(own))
+        self.assertIn("no thread", self.ok("report", path, "blame").out)
+        for threads in "1", "3", "64":
+            self.assertEqual(json.loads(self.ok("report", path, "blame", "--json", env={"SONDE_THREADS": threads}).out), value)
+
+    def test_the_text_of_a_known_one(self):
+        p = live.Process("host-1-0", 1)
+        thread, queue, t = p.thread(1), p.queue(p.device("GPU")), p.start_ns
+        p.enqueue(thread, queue, "clEnqueueNDRangeKernel", scenes.stack(p), "kernel", t + 1000, t + 1100, t + 1300,
+                  t + 51300, name="work")
+        p.call(thread, "clFinish", scenes.stack(p), t + 1400, t + 71300)
+        path = self.path("one.sonde")
+        live.write_manifest(path, ["one"])
+        p.write(path)
+        scope = self.blame(path)["scopes"][1]
+        self.assertEqual((scope["idle_ns"], scope["waiting_ns"]), (scope["range_ns"] - 50000, 20000))
+        self.assertEqual(scope["routines"][0]["name"], "clFinish")
+        text = self.ok("report", path, "blame").out
+        row = next(line for line in text.splitlines() if "clFinish" in line)
+        self.assertIn("20.0 µs", row)
+        self.assertIn("exact", row)
+
+
+if __name__ == "__main__":
+    cli.main()
