@@ -290,6 +290,10 @@ static json_t *context(struct writer *w, uint32_t at)
         json_object_set_new(all, "calls", number(self->api_calls));
         json_object_set_new(all, "host_ns", number(self->api_ns));
     }
+    if (self->samples) {
+        json_object_set_new(all, "samples", number(self->samples));
+        json_object_set_new(all, "cpu_ns", number(self->cpu_ns));
+    }
     return all;
 }
 
