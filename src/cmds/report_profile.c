@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/blame.h"
 #include "analyze/sync.h"
 #include "analyze/view.h"
 #include "command.h"
@@ -137,9 +136,7 @@ static int add_sync(const struct report *r, struct wanted *w, struct sonde_diag 
 static int add_blame(const struct report *r, struct wanted *w, struct sonde_diag *diag)
 {
     struct sonde_blame blame = {0};
-    struct sonde_blame_options options = {.progress = sonde_progress_begin("reading the trace", false)};
-    int rc = sonde_blame_compute(r->m, r->profile, &options, &blame);
-    sonde_progress_end(options.progress);
+    int rc = report_compute_blame(r, &blame, diag);
     if (!rc && blame.scopes.count) {
         const struct sonde_blame_scope *all = &blame.scopes.items[0];
         w->blame = calloc(r->profile->nodes.count, sizeof *w->blame);
@@ -149,7 +146,7 @@ static int add_blame(const struct report *r, struct wanted *w, struct sonde_diag
         w->config.given[SONDE_METRIC_BLAME] = w->blame;
     }
     sonde_blame_fini(&blame);
-    return rc ? sonde_diag_set(diag, rc, r->path, "cannot read the trace of") : 0;
+    return rc == SONDE_ENOMEM ? sonde_diag_set(diag, rc, r->path, "cannot read the trace of") : rc;
 }
 
 /* Columns in order: those of --metric, else a few (text) or all (JSON), then the derived ones. */

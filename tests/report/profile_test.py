@@ -77,6 +77,11 @@ class Profile(Case):
         self.assertEqual((summary["cpu_ns"], summary["samples"], summary["rate_hz"]), (95 * MS, 19, 199))
         self.assertEqual(summary["top"], {"routine": "leaf() walk.py", "cpu_ns": 60 * MS})
         self.assertIn("CPU side: 95.0 ms in 19 samples at 199 Hz", self.ok("report", path).out)
+        self.ok("export", path, "--to", "json", "-o", "all.json")
+        with open(self.path("all.json")) as file:
+            contexts = json.load(file)["contexts"]
+        self.assertEqual(sum(c.get("cpu_ns", 0) for c in contexts), 95 * MS)
+        self.assertEqual(sum(c.get("samples", 0) for c in contexts), 19)
 
     def test_kernels_and_objects(self):
         path, _ = scenes.sampled(self.folder)
