@@ -220,8 +220,8 @@ static int gather_busy(const struct process_run *run, struct part *part, const s
         sonde__spans *busy = &part->busy[run->lane_scope[k]];
         part->untimed += lane->untimed_count;
         for (uint32_t i = 0; i < lane->op_count && !rc; i++) {
-            const uint64_t start = lane->ops[i].start_ns > from ? lane->ops[i].start_ns : from;
-            const uint64_t end = lane->ops[i].end_ns < to ? lane->ops[i].end_ns : to;
+            const uint64_t start = lane->spans[i].start_ns > from ? lane->spans[i].start_ns : from;
+            const uint64_t end = lane->spans[i].end_ns < to ? lane->spans[i].end_ns : to;
             if (start < end)
                 rc = sonde_vector_push(busy, (struct sonde__span){start, end});
         }
@@ -537,7 +537,7 @@ static int compute_process(const struct tree *tree, const struct sonde_process *
     const struct sonde_timeline_options timeline = {
         .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH |
                   1u << SONDE_TABLE_WAIT,
-        .op_fields = SONDE_FIELD(sonde_row_op, start_ns), .call_fields = SONDE_FIELD(sonde_row_call, node),
+        .op_times = true, .call_fields = SONDE_FIELD(sonde_row_call, node),
         .threads = options->threads, .window_rows = options->window_rows, .progress = options->progress};
     int rc = sonde_timeline_plan(p, &timeline, &run.plan);
 

@@ -27,6 +27,8 @@ static const uint32_t item_bytes[SOURCES] = {sizeof(struct sonde_time_op), sizeo
                                              sizeof(struct sonde_row_sample), sizeof(struct sonde_row_switch),
                                              sizeof(struct sonde_row_wait)};
 static_assert(sizeof(struct sonde_time_op) == 48, "kept small: there are millions in memory");
+static_assert(offsetof(struct sonde_time_op, start_ns) == offsetof(struct sonde_time_span, start_ns) &&
+                  offsetof(struct sonde_time_op, end_ns) == offsetof(struct sonde_time_span, end_ns), "an operation begins with its span");
 
 #define WINDOW_ROWS  (1u << 18)
 #define MEMORY_BYTES (1200ull << 20) /* of all parts that are read at one time, about */
@@ -50,6 +52,12 @@ static int source_of_table(unsigned table)
         if (source_tables[k] == table)
             return k;
     return -1;
+}
+
+/* Of one row in memory. */
+static uint32_t bytes_of(const struct sonde_timeline_options *o, size_t kind)
+{
+    return kind == OPS && o->op_times ? sizeof(struct sonde_time_span) : item_bytes[kind];
 }
 
 static bool is_wanted(const struct sonde_timeline_options *o, const struct sonde_chunk_ref *t)
@@ -209,14 +217,14 @@ static int choose_windows(struct sonde_timeline_plan *plan)
 static uint32_t affordable(const struct sonde_timeline_plan *plan)
 {
     const struct sonde__timeline *own = plan->own;
-    uint64_t bytes = plan->options.window_rows * sizeof(struct sonde_time_op);
+    uint64_t bytes = plan->options.window_rows * bytes_of(&plan->options, OPS);
     for (size_t i = 0; i < (size_t)plan->lane_count * SOURCES; i++) {
         uint32_t most = 0;
         for (uint32_t k = 0; k < own->sources[i].count; k++) {
             const uint32_t rows = plan->process->traces[own->sources[i].chunks[k]].count;
             most = rows > most ? rows : most;
         }
-        bytes += (uint64_t)most * item_bytes[i % SOURCES];
+        bytes += (uint64_t)most * bytes_of(&plan->options, i % SOURCES);
     }
     return bytes < MEMORY_BYTES ? (uint32_t)(MEMORY_BYTES / bytes) : 1;
 }
@@ -284,6 +292,7 @@ struct stream {
     struct rows rows;
     size_t      head;     /* rows before it have ended */
     uint32_t    next;     /* of the source's chunks */
+    uint32_t    bytes;    /* of one row here */
     bool        begun, unsorted, has_before;
     union item  before;
 };
@@ -304,7 +313,7 @@ static struct lasts lasts(unsigned kind, const void *row)
 {
     struct lasts l;
     switch (kind) {
-    case OPS: l = (struct lasts){((const struct sonde_time_op *)row)->start_ns, ((const struct sonde_time_op *)row)->end_ns}; break;
+    case OPS: l = (struct lasts){((const struct sonde_time_span *)row)->start_ns, ((const struct sonde_time_span *)row)->end_ns}; break;
     case CALLS: l = (struct lasts){((const struct sonde_row_call *)row)->enter_ns, ((const struct sonde_row_call *)row)->leave_ns}; break;
     case SAMPLES: l.from = l.to = ((const struct sonde_row_sample *)row)->time_ns; break;
     case SWITCHES: l = (struct lasts){((const struct sonde_row_switch *)row)->out_ns, ((const struct sonde_row_switch *)row)->in_ns}; break;
@@ -348,9 +357,9 @@ static void keep_before(struct stream *s, unsigned kind, const void *row, struct
     s->has_before = true;
 }
 
-static void add_row(struct stream *s, unsigned kind, const void *row, uint64_t from_ns)
+/* (`kind` and `bytes` are constants where this is called: one loop for each kind of row.) */
+static inline void add_row(struct stream *s, unsigned kind, size_t bytes, const void *row, uint64_t from_ns)
 {
-    const size_t bytes = item_bytes[kind];
     const struct lasts l = lasts(kind, row);
     if (has_ended(l, from_ns)) {
         keep_before(s, kind, row, l);
@@ -366,30 +375,67 @@ static bool is_timed(const struct sonde_row_op *op)
     return !(op->flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME)) && op->end_ns >= op->start_ns;
 }
 
-static int add_ops(struct stream *s, struct rows *untimed, const struct sonde_row_op *ops, uint32_t count, uint64_t from_ns)
+static int add_untimed(struct rows *untimed, const struct sonde_time_op *op)
 {
     size_t none = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    if (!untimed)
+        return 0;
+    if (make_room(untimed, &none, 1, sizeof *op))
+        return SONDE_ENOMEM;
+    memcpy(untimed->items + untimed->count++ * sizeof *op, op, sizeof *op);
+    return 0;
+}
+
+static int add_ops(struct stream *s, struct rows *untimed, const struct sonde_row_op *ops, uint32_t count, uint64_t from_ns)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < count && !rc; i++) {
         const struct sonde_time_op op = {
             .start_ns = ops[i].start_ns, .end_ns = ops[i].end_ns, .enter_ns = ops[i].enter_ns,
             .correlation = ops[i].correlation, .node = ops[i].node, .work = ops[i].work, .object = ops[i].object,
             .kind = ops[i].kind, .flags = ops[i].flags};
-        if (is_timed(&ops[i])) {
-            add_row(s, OPS, &op, from_ns);
-        } else if (untimed) {
-            if (make_room(untimed, &none, 1, sizeof op))
-                return SONDE_ENOMEM;
-            memcpy(untimed->items + untimed->count++ * sizeof op, &op, sizeof op);
-        }
+        if (is_timed(&ops[i]))
+            add_row(s, OPS, sizeof op, &op, from_ns);
+        else
+            rc = add_untimed(untimed, &op);
     }
-    return 0;
+    return rc;
+}
+
+static int add_spans(struct stream *s, struct rows *untimed, const struct sonde_row_op *ops, uint32_t count, uint64_t from_ns)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        const struct sonde_time_span span = {ops[i].start_ns, ops[i].end_ns};
+        if (is_timed(&ops[i]))
+            add_row(s, OPS, sizeof span, &span, from_ns);
+        else
+            rc = add_untimed(untimed, &(struct sonde_time_op){.start_ns = span.start_ns, .end_ns = span.end_ns, .flags = ops[i].flags});
+    }
+    return rc;
+}
+
+static void add_others(struct stream *s, unsigned kind, const uint8_t *rows, uint32_t count, uint64_t from_ns)
+{
+    for (uint32_t i = 0; i < count; i++)
+        switch (kind) {
+        case CALLS: add_row(s, CALLS, sizeof(struct sonde_row_call), rows + (size_t)i * sizeof(struct sonde_row_call), from_ns); break;
+        case SWITCHES: {
+            struct sonde_row_switch away;
+            memcpy(&away, rows + (size_t)i * sizeof away, sizeof away);
+            away.in_ns = away.in_ns ? away.in_ns : UINT64_MAX;
+            add_row(s, SWITCHES, sizeof away, &away, from_ns);
+            break;
+        }
+        default: add_row(s, kind, s->bytes, rows + (size_t)i * s->bytes, from_ns); break;
+        }
 }
 
 /* Of the fields that were asked for, and those that tell rows apart. */
 static uint64_t fields_of(const struct sonde_timeline_options *o, unsigned kind)
 {
-    if (kind == OPS && o->op_fields)
-        return o->op_fields | SONDE_FIELD(sonde_row_op, start_ns) | SONDE_FIELD(sonde_row_op, end_ns) |
+    if (kind == OPS && (o->op_fields || o->op_times))
+        return (o->op_times ? 0 : o->op_fields) | SONDE_FIELD(sonde_row_op, start_ns) | SONDE_FIELD(sonde_row_op, end_ns) |
                SONDE_FIELD(sonde_row_op, flags);
     if (kind == CALLS && o->call_fields)
         return o->call_fields | SONDE_FIELD(sonde_row_call, enter_ns) | SONDE_FIELD(sonde_row_call, leave_ns);
@@ -410,18 +456,14 @@ static int add_chunk(struct part *part, uint32_t lane, unsigned kind, uint32_t c
         sonde_progress_add(part->plan->options.progress, t->count);
     if (!rows)
         return 0;
-    if (make_room(&s->rows, &s->head, t->count, item_bytes[kind]))
+    if (make_room(&s->rows, &s->head, t->count, s->bytes))
         return SONDE_ENOMEM;
-    if (kind == OPS)
-        return add_ops(s, owned ? &part->untimed[lane] : NULL, (const void *)rows, t->count, from_ns);
-    for (uint32_t i = 0; i < t->count; i++) {
-        union item item;
-        memcpy(&item, rows + (size_t)i * item_bytes[kind], item_bytes[kind]);
-        if (kind == SWITCHES && !item.away.in_ns)
-            item.away.in_ns = UINT64_MAX;
-        add_row(s, kind, &item, from_ns);
+    if (kind != OPS) {
+        add_others(s, kind, rows, t->count, from_ns);
+        return 0;
     }
-    return 0;
+    return (part->plan->options.op_times ? add_spans : add_ops)(s, owned ? &part->untimed[lane] : NULL, (const void *)rows,
+                                                               t->count, from_ns);
 }
 
 /* Of the chunks that end before the part begins, the one that ends last holds
@@ -442,13 +484,19 @@ static int look_back(struct part *part, uint32_t lane, unsigned kind, uint64_t f
     return last ? add_chunk(part, lane, kind, (uint32_t)(last - traces), from_ns) : 0;
 }
 
-/* Index of the first row that starts at or after `at_ns`; rows are sorted from the head on. */
+/* Index of the first row that starts at or after `at_ns`; rows are sorted from the head on.
+ * It is not far from the head: a window's rows of what may be many. */
 static size_t first_from(const struct stream *s, unsigned kind, uint64_t at_ns)
 {
-    size_t low = s->head, high = s->rows.count;
+    size_t low = s->head, high = s->head;
+    for (size_t step = 8; high < s->rows.count && lasts(kind, s->rows.items + high * s->bytes).from < at_ns; step *= 2) {
+        low = high + 1;
+        high += step;
+    }
+    high = high < s->rows.count ? high : s->rows.count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (lasts(kind, s->rows.items + middle * item_bytes[kind]).from < at_ns)
+        if (lasts(kind, s->rows.items + middle * s->bytes).from < at_ns)
             low = middle + 1;
         else
             high = middle;
@@ -459,7 +507,7 @@ static size_t first_from(const struct stream *s, unsigned kind, uint64_t at_ns)
 /* Drop what has ended: of the rows that began before, the others move up to those that begin later. */
 static void drop_ended(struct stream *s, unsigned kind, uint64_t from_ns)
 {
-    const size_t bytes = item_bytes[kind];
+    const size_t bytes = s->bytes;
     size_t kept = first_from(s, kind, from_ns), last = SIZE_MAX;
     uint64_t last_ns = 0;
     for (size_t i = kept; i-- > s->head;) {
@@ -488,7 +536,7 @@ static int by_start(const void *left, const void *right, void *kind)
 static void sort_rows(struct stream *s, unsigned kind)
 {
     if (s->unsorted)
-        qsort_r(s->rows.items + s->head * item_bytes[kind], s->rows.count - s->head, item_bytes[kind], by_start, &kind);
+        qsort_r(s->rows.items + s->head * s->bytes, s->rows.count - s->head, s->bytes, by_start, &kind);
     s->unsorted = false;
 }
 
@@ -508,7 +556,7 @@ static int fill(struct part *part, uint32_t lane, unsigned kind, uint64_t from_n
                 break;
             sort_rows(s, kind);
             const size_t after = first_from(s, kind, to_ns);
-            if (after < s->rows.count && lasts(kind, s->rows.items + after * item_bytes[kind]).from <= t->time_min)
+            if (after < s->rows.count && lasts(kind, s->rows.items + after * s->bytes).from <= t->time_min)
                 break;
         }
         if (t->time_max >= from_ns)
@@ -528,9 +576,9 @@ static int look(struct part *part, uint32_t lane, unsigned kind, uint64_t from_n
     drop_ended(s, kind, from_ns);
     const int rc = fill(part, lane, kind, from_ns, to_ns);
     const size_t end = first_from(s, kind, to_ns);
-    *first = s->rows.items + s->head * item_bytes[kind];
+    *first = s->rows.items + s->head * s->bytes;
     *count = (uint32_t)(end - s->head);
-    *after = end < s->rows.count ? s->rows.items + end * item_bytes[kind] : NULL;
+    *after = end < s->rows.count ? s->rows.items + end * s->bytes : NULL;
     return rc;
 }
 
@@ -551,7 +599,8 @@ static int look_at_lane(struct part *part, uint32_t index, uint64_t from_ns, uin
     const uint64_t waits_ns = count[CALLS] && calls[0].enter_ns < from_ns ? calls[0].enter_ns : from_ns;
     if (!rc)
         rc = look(part, index, WAITS, waits_ns, to_ns, &rows[WAITS], &count[WAITS], &after[WAITS]);
-    lane->ops = rows[OPS], lane->op_count = count[OPS];
+    lane->ops = part->plan->options.op_times ? NULL : rows[OPS], lane->op_count = count[OPS];
+    lane->spans = part->plan->options.op_times ? rows[OPS] : NULL;
     lane->untimed = (const void *)part->untimed[index].items, lane->untimed_count = (uint32_t)part->untimed[index].count;
     lane->calls = calls, lane->call_count = count[CALLS];
     lane->samples = rows[SAMPLES], lane->sample_count = count[SAMPLES];
@@ -599,6 +648,8 @@ static int run_part(void *user, uint32_t index)
 
     if (part.reader && part.streams && part.untimed && part.lanes) {
         memcpy(part.lanes, plan->lanes, lanes * sizeof *part.lanes);
+        for (size_t i = 0; i < lanes * SOURCES; i++)
+            part.streams[i].bytes = bytes_of(&plan->options, i % SOURCES);
         rc = read_part(run, &part, index);
     }
     for (size_t i = 0; part.streams && i < lanes * SOURCES; i++)

@@ -25,6 +25,7 @@
 #ifndef SONDE_ANALYZE_TIMELINE_H
 #define SONDE_ANALYZE_TIMELINE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/progress.h"
@@ -38,11 +39,14 @@ struct sonde_time_op {
     uint16_t kind, flags;
 };
 
+struct sonde_time_span { uint64_t start_ns, end_ns; }; /* the same, when only times are asked for */
+
 /* One lane in one window. Arrays are sorted by start (entry, time); they and what
  * `before` and `after` point to are valid until the function returns. */
 struct sonde_time_lane {
     uint32_t lane, kind, device;           /* as in LANE */
     const struct sonde_time_op     *ops;      uint32_t op_count;
+    const struct sonde_time_span   *spans;    /* [op_count] instead of `ops`, when op_times */
     /* Operations with SONDE_OP_NO_TIMES or SONDE_OP_BAD_TIME, start and end as they
      * are in the row: each comes once, in some window. */
     const struct sonde_time_op     *untimed;  uint32_t untimed_count;
@@ -69,6 +73,7 @@ struct sonde_timeline_options {
     /* SONDE_FIELD bits of sonde_row_op and sonde_row_call that are wanted besides times and flags; the
      * others hold anything then, which is faster. 0 = all. */
     uint64_t op_fields, call_fields;
+    bool     op_times;        /* of operations only the times: struct sonde_time_lane.spans; op_fields is ignored */
     uint32_t threads;         /* 0 = sonde_parallel_threads() */
     struct sonde_progress *progress; /* in rows; may be NULL */
 };
