@@ -280,6 +280,8 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
  * (a sub-buffer, an image of a buffer), whose memory it shares; 0 none. */
 void     sonde_object_place(uint32_t object, uint32_t device, uint32_t parent);
 void     sonde_object_free(uint32_t object);
+/* From now on operations may use any object without our being told. */
+void     sonde_object_uses_hidden(void);
 /* The living object, of those whose address is one (not a handle), in which `address`
  * lies; 0 none. Takes a lock. */
 uint32_t sonde_object_at(uint64_t address);

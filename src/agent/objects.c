@@ -29,6 +29,7 @@ struct place {
 static struct {
     struct { uint32_t count, id[4096]; } freed;       /* rows that may be taken again; table_lock */
     _Atomic uint16_t segment[OBJECTS_MAX / ROWS + 1]; /* where rows are; 0 none yet */
+    bool hidden_uses;                                 /* of any object; table_lock */
     struct sonde_lock lock;                           /* of what follows; taken last */
     struct place *places, *spare;
 } O;
@@ -176,7 +177,7 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
     if (o) {
         *o = (struct sonde_row_object){.kind = kind, .node = call->node, .lane = call->thread->lane,
                                        .bytes = bytes, .address = address, .alloc_ns = call->enter_ns,
-                                       .flags = kind >= SONDE_OBJECT_DEVICE ? SONDE_OBJECT_USES_PARTIAL : 0};
+                                       .flags = kind >= SONDE_OBJECT_DEVICE || O.hidden_uses ? SONDE_OBJECT_USES_PARTIAL : 0};
         if (id > before)
             sonde__row_commit(SONDE_TABLE_OBJECT);
         if (has_place(o)) {
@@ -221,6 +222,21 @@ void sonde_object_free(uint32_t object)
         if (sonde__row_count(SONDE_TABLE_OBJECT) >= OBJECTS_MAX && O.freed.count < sizeof O.freed.id / sizeof *O.freed.id)
             O.freed.id[O.freed.count++] = object;
     }
+    sonde__unlock(&sonde__agent.table_lock);
+}
+
+void sonde_object_uses_hidden(void)
+{
+    if (!sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    const uint32_t count = sonde__row_count(SONDE_TABLE_OBJECT);
+    for (uint32_t id = 1; !O.hidden_uses && id <= count; id++) {
+        struct sonde_row_object *o = row_of(id);
+        if (o && !o->free_ns)
+            o->flags |= SONDE_OBJECT_USES_PARTIAL;
+    }
+    O.hidden_uses = true;
     sonde__unlock(&sonde__agent.table_lock);
 }
 

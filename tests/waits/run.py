@@ -72,7 +72,11 @@ def expected_uses(said):
 def check_objects(test, document, objects, said):
     calls = {call["enter_ns"] for call in document["calls"]}
     test.check("uses of objects", {i: o["uses"] for i, o in objects.items()}, expected_uses(said))
-    test.check("none of them in part only", {o["uses_partial"] for o in objects.values()}, {False})
+    buffers = [call["leave_ns"] for call in document["calls"] if call["name"] == "clCreateCommandBufferKHR"]
+    partial = {o["id"]: bool(buffers) and (o["free_ns"] is None or o["free_ns"] > buffers[0])
+               for o in document["processes"][0]["objects"]}
+    test.check("command buffers may use what lives", {o["id"]: o["uses_partial"] for o in document["processes"][0]["objects"]}, partial)
+    test.check("and are there or not", bool(buffers), bool(lines_of(said, "hidden_uses")))
     test.check("first and last uses are entries of calls", [i for i, o in objects.items() if o["first_use_ns"] not in calls or
                                                             o["last_use_ns"] not in calls or o["first_use_ns"] > o["last_use_ns"]], [])
     late = [i for i, o in objects.items() if o["first_use_ns"] < o["alloc_ns"] or (o["free_ns"] and o["last_use_ns"] > o["free_ns"])]

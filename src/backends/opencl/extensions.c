@@ -195,6 +195,14 @@ CALL_WITH(context_extensions(context,
 
 /* ---- command buffers ------------------------------------------------------------------ */
 
+/* What its commands use is not followed. */
+static void buffer_made(const struct sonde_call *made_by, cl_command_buffer_khr buffer, cl_command_queue queue)
+{
+    sonde__cl_buffer_made(buffer, queue);
+    if (made_by)
+        sonde_object_uses_hidden();
+}
+
 /* The queue that a buffer is made for is the one it runs on when the enqueuing
  * call names none. We note it here: asked for CL_COMMAND_BUFFER_QUEUES_KHR,
  * PoCL 3.1 answers with the address of its list in place of the first queue. */
@@ -204,7 +212,7 @@ CALL_WITH(queue_extensions(count && queues ? queues[0] : NULL,
           (cl_uint count, const cl_command_queue *queues,
            const cl_command_buffer_properties_khr *properties, cl_int *error),
           real->clCreateCommandBufferKHR(count, queues, properties, error),
-          if (result) sonde__cl_buffer_made(result, queues[0]))
+          if (result) buffer_made(made_by, result, queues[0]))
 
 cl_int CL_API_CALL sonde__clEnqueueCommandBufferKHR(cl_uint count, cl_command_queue *queues,
                                                     cl_command_buffer_khr buffer, WAITS)

@@ -76,6 +76,7 @@ static void an_address_finds_what_it_lies_in(void **state)
     assert_int_equal(sonde_object_at(0x200000), 0);
 }
 
+static uint32_t gone, kept, later;
 static uint32_t lane, shared, whole, part[2], unused, handle, loose;
 static uint64_t first_ns, last_ns;
 
@@ -106,6 +107,11 @@ static void uses_are_counted(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, user_thread, NULL), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
+    gone = add(SONDE_OBJECT_BUFFER, 1, 0x80);
+    kept = add(SONDE_OBJECT_BUFFER, 1, 0x90);
+    sonde_object_free(gone);
+    sonde_object_uses_hidden();
+    later = add(SONDE_OBJECT_BUFFER, 1, 0xa0);
     first_ns = use(lane, handle, NULL, 0);
     for (int i = 0; i < 5; i++)
         use(lane, handle, NULL, 0);
@@ -128,8 +134,10 @@ static void uses_are_in_the_measurement(void **state)
     assert_true(o[handle].last_use_ns == last_ns);
     assert_true(o[shared].first_use_ns && o[shared].first_use_ns <= o[shared].last_use_ns && o[shared].last_use_ns < first_ns);
     assert_true(!o[unused].uses && !o[unused].first_use_ns && !o[unused].last_use_ns);
-    assert_int_equal(o[handle].flags, 0);
     assert_int_equal(o[loose].flags, SONDE_OBJECT_USES_PARTIAL);
+    assert_int_equal(o[gone].flags, 0); /* freed before uses were hidden */
+    assert_int_equal(o[kept].flags, SONDE_OBJECT_USES_PARTIAL);
+    assert_int_equal(o[later].flags, SONDE_OBJECT_USES_PARTIAL);
     sonde_measurement_close(m);
     harness_remove();
 }

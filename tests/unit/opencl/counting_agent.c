@@ -48,7 +48,7 @@ static uint64_t api_count[API_MAX], kernel_count[STRINGS_MAX], work_calls;
 static char *strings[STRINGS_MAX];
 static struct work works[WORKS_MAX];
 static uint32_t string_count = 1, work_count = 1, lane_count = 1, device_count = 1, object_count = 1;
-static uint64_t objects_freed, object_bytes, clock_pairs;
+static uint64_t objects_freed, object_bytes, clock_pairs, hidden_uses;
 static struct {
     enum sonde_object_kind kind;
     uint64_t bytes, address, uses;
@@ -311,6 +311,11 @@ void sonde_object_place(uint32_t object, uint32_t device, uint32_t parent)
     object_of[object % OBJECTS_MAX].parent = parent;
 }
 
+void sonde_object_uses_hidden(void)
+{
+    hidden_uses++;
+}
+
 uint32_t sonde_object_at(uint64_t address)
 {
     uint32_t found = 0;
@@ -419,6 +424,7 @@ static void report(void)
         { "works", work_count - 1 },
         { "work_calls", work_calls },
         { "clock_pairs", clock_pairs },
+        { "hidden_uses", hidden_uses },
     };
     for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
         fprintf(out, "%s %llu\n", totals[i].name, (unsigned long long)totals[i].value);

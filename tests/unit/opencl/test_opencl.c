@@ -214,6 +214,7 @@ static void knows_what_waits_for_what(void **state)
         char *counts = read_counts();
         same_in_order(said, counts, "wait ");
         same_in_order(said, counts, "used ");
+        lines_stand_in(said, counts, "hidden_uses ");
         free(said);
         free(counts);
     }

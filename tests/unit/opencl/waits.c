@@ -263,6 +263,7 @@ static void command_buffer(void)
         return;
     cl_command_buffer_khr buffer = create(1, &w.second, NULL, &status);
     CHECK(status);
+    puts("hidden_uses 1"); /* what is in it is not followed */
     CHECK(fill(buffer, NULL, w.b, &(int){ 1 }, sizeof(int), 0, 64, 0, NULL, NULL, NULL));
     CHECK(finalize(buffer));
     listed(enqueue(0, NULL, buffer, LIST));
