@@ -576,7 +576,8 @@ static int look(struct part *part, uint32_t lane, unsigned kind, uint64_t from_n
     drop_ended(s, kind, from_ns);
     const int rc = fill(part, lane, kind, from_ns, to_ns);
     const size_t end = first_from(s, kind, to_ns);
-    *first = s->rows.items + s->head * s->bytes;
+    if (s->rows.items) /* none where no chunk begins before the window's end */
+        *first = s->rows.items + s->head * s->bytes;
     *count = (uint32_t)(end - s->head);
     *after = end < s->rows.count ? s->rows.items + end * s->bytes : NULL;
     return rc;
