@@ -38,7 +38,7 @@ struct sonde_view_config {
     enum sonde_view_by    by;
     const struct sonde_columns *columns;  /* must outlive the view */
     uint32_t sort;          /* column number; rows come largest first */
-    int      sort_side;     /* SONDE_INCLUSIVE or SONDE_EXCLUSIVE */
+    int      sort_side;     /* SONDE_INCLUSIVE or SONDE_EXCLUSIVE: then bottom-up callers of nothing are left out */
     uint32_t root;          /* tree node whose context becomes the whole; 0 all */
     uint32_t depth;         /* levels below the whole; 0 = all */
     uint32_t share;         /* column whose share in the whole counts; a metric: formulas need not add up */

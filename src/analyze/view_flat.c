@@ -167,16 +167,20 @@ static void add_run(struct callers *c, const struct level *l, size_t first, stru
     }
 }
 
+/* Who sorts by exclusive figures asks who had them: callers of nothing are left
+ * out, of which there are as many as nodes times their depth. */
 static int rank_runs(struct callers *c, struct level *l)
 {
     SONDE_VECTOR(struct sonde__candidate) runs = {0};
+    const bool all = l->row == 0 || c->v->config->sort_side == SONDE_INCLUSIVE;
     struct routine sum;
     int rc = 0;
     if (l->count)
         qsort(l->instances, l->count, sizeof *l->instances, by_entity);
     for (size_t i = 0; i < l->count && !rc; i = run_end(l, i)) {
         add_run(c, l, i, &sum);
-        rc = sonde_vector_push(&runs, sonde__view_weigh(c->v, &sum.inclusive, &sum.exclusive, (uint32_t)i));
+        if (all || has_figures(&sum.exclusive))
+            rc = sonde_vector_push(&runs, sonde__view_weigh(c->v, &sum.inclusive, &sum.exclusive, (uint32_t)i));
     }
     l->runs = runs.items;
     l->run_count = rc ? 0 : sonde__view_rank(c->v, runs.items, runs.count);

@@ -178,7 +178,9 @@ static int want(const struct report *r, struct wanted *w)
     c->sort_side = r->sort_side >= 0 ? r->sort_side : c->shape == SONDE_VIEW_BOTTOM_UP ? SONDE_EXCLUSIVE : SONDE_INCLUSIVE;
     c->share = c->sort < SONDE_METRIC_COUNT ? c->sort : main_metric(r);
     c->depth = o->depth > 0 ? (uint32_t)o->depth : 0;
-    c->min_percent = r->min_percent;
+    /* Each of thousands of contexts has its own chain of callers: by default JSON has no crumbs either. */
+    const bool crumbs = o->min_percent >= 0 || !o->json || c->shape != SONDE_VIEW_BOTTOM_UP;
+    c->min_percent = crumbs ? r->min_percent : 0.1;
     c->all_frames = o->json;
     return choose_columns(r, &w->columns);
 }

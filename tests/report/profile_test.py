@@ -47,7 +47,7 @@ class Profile(Case):
             ledger = self.json(path, "ledger")
             whole = None
             for shape in SHAPES:
-                value = self.json(path, "profile", *shape.split(), "-m", EVERY)
+                value = self.json(path, "profile", *shape.split(), "-m", EVERY, "--min-percent", "0")
                 all_of_it, rest = value["rows"][0], value["rows"][1:]
                 whole = whole or all_of_it["inclusive"]
                 self.assertEqual(all_of_it["inclusive"], whole, shape)
