@@ -25,7 +25,8 @@ from harness import Failure, Missing  # noqa: E402
 TURNS = 60
 NAMES = ("Oclgrind", "Portable Computing Language")
 SLACK_NS = 1_000_000  # clocks of different rates, between two pairs; a wrong clock is off by seconds
-OBJECTS = {"pipe": [16 * 64, 4 * 8], "buffer": [256, 4096], "image": [1024] * 5, "svm": [256] * 3}
+OBJECTS = {"pipe": [16 * 64, 4 * 8], "buffer": [256, 4096], "image": [1024] * 5,
+           "pinned": [256], "device": [256], "managed": [256]}
 
 
 class Test:
@@ -131,7 +132,7 @@ class Test:
         """The program made two pipes and gave the second back first, before it made anything else."""
         objects.sort(key=lambda one: one["alloc_ns"])
         kinds = [one["kind"] for one in objects]
-        if kinds != ["buffer", "pipe", "pipe", "buffer"] + ["image"] * 5 + ["svm"] * 3:
+        if kinds != ["buffer", "pipe", "pipe", "buffer"] + ["image"] * 5 + ["pinned", "device", "managed"]:
             raise Failure(f"objects in the order of their making: {kinds}")
         first, second, later = objects[1], objects[2], objects[3]
         moments = [first["alloc_ns"], second["alloc_ns"], second["free_ns"], first["free_ns"], later["alloc_ns"]]
