@@ -13,6 +13,14 @@
 
 #include "analyze/view.h"
 
+static uint32_t seed;
+
+static uint32_t below(uint32_t n)
+{
+    seed = seed * 1664525 + 1013904223;
+    return (uint32_t)((uint64_t)(seed >> 8) * n >> 24);
+}
+
 /* ---- a program made by hand ------------------------------------------------------------ */
 
 enum { FUNCTIONS = 8, NODES = 1500, FIRST = 1 << SONDE_NODE_SHIFT };
@@ -361,15 +369,39 @@ static void test_formulas_that_are_none(void **state)
     sonde_columns_fini(&c);
 }
 
-/* ---- random programs: the definitions, the slow way ------------------------------------------- */
-
-static uint32_t seed;
-
-static uint32_t below(uint32_t n)
+/* Any sequence of words is refused at one of its bytes, or can be computed. */
+static void test_formulas_at_random(void **state)
 {
-    seed = seed * 1664525 + 1013904223;
-    return (uint32_t)((uint64_t)(seed >> 8) * n >> 24);
+    static const char *const words[] = {"gpu", "ops", "x", "min", "max", "(", ")", "(", ")", ",", "+", "-", "*", "/", "=",
+                                        ";", "1", ".5", "1e300", " ", "0", "cpu", "%", "\xff"};
+    uint32_t understood = 0;
+    (void)state;
+    seed = 7;
+    for (int i = 0; i < 20000; i++) {
+        struct sonde_columns c = {0};
+        struct sonde_diag diag = {0};
+        char text[256] = "y=";
+        size_t at = 9999;
+        for (uint32_t k = 1 + below(12); k; k--)
+            strcat(text, words[below(sizeof words / sizeof *words)]);
+        int rc = sonde_columns_derive(&c, text, &diag, &at);
+        assert_true(rc == 0 || rc == SONDE_EINVALID);
+        assert_true(at <= strlen(text));
+        if (!rc) {
+            struct sonde_value values[SONDE_METRIC_COUNT + SONDE_DERIVED_MAX];
+            for (int k = 0; k < SONDE_METRIC_COUNT; k++)
+                values[k] = k == SONDE_METRIC_CPU ? (struct sonde_value){0, SONDE_UNKNOWN} : (struct sonde_value){k, SONDE_KNOWN};
+            sonde_columns_compute(&c, values);
+            const struct sonde_value v = values[SONDE_METRIC_COUNT];
+            assert_true(v.value - v.value == 0 && (v.validity == SONDE_KNOWN || v.value == 0));
+            understood++;
+        }
+        sonde_columns_fini(&c);
+    }
+    assert_true(understood > 100);
 }
+
+/* ---- random programs: the definitions, the slow way ------------------------------------------- */
 
 static struct made *random_program(uint32_t from)
 {
@@ -515,7 +547,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples_are_no_operations), cmocka_unit_test(test_flat), cmocka_unit_test(test_bottom_up),
         cmocka_unit_test(test_root), cmocka_unit_test(test_depth_and_share), cmocka_unit_test(test_validity),
-        cmocka_unit_test(test_formulas_that_are_none), cmocka_unit_test(test_random), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_formulas_that_are_none),
+        cmocka_unit_test(test_formulas_at_random), cmocka_unit_test(test_random), cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
