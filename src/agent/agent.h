@@ -118,7 +118,8 @@ struct sonde_sample {
 };
 struct sonde_samples {
     _Atomic uint32_t written, taken; /* taken: monitor's */
-    uint64_t cpu_ns;                 /* the thread's CPU time at its last sample */
+    _Atomic uint64_t cpu_ns;         /* the thread's CPU time at its last sample; the monitor sets it before there is one */
+    uint64_t since_ns;               /* when the thread was seen first; 0: by its first hook */
     uint64_t waits_since_ns;         /* when sample_waits was set last */
     struct { _Atomic uint64_t taken, deferred, lost, own_ns; } count; /* as struct sonde_counts */
 };
@@ -126,12 +127,12 @@ struct sonde_samples {
 enum { SONDE_BUSY = 1, SONDE_BUSY_CALL = 2 }; /* in a hooked call, the runtime's part included */
 struct sonde_thread {
     uint32_t slot;            /* 1 .. */
-    uint32_t lane;            /* thread lane; 0: it gets one with its first sample or hook */
+    _Atomic uint32_t lane;    /* thread lane; 0: it gets one with its first sample or hook */
     volatile uint32_t busy;   /* inside a hook: a signal handler must not enter again */
-    volatile uint32_t sample_waits; /* a sample came within the hooked call, which will take it */
+    _Atomic uint32_t sample_waits; /* a sample came within the hooked call, which will take it */
     uint32_t next_free;
     bool     adopted;         /* its thread has a pthread key's destructor for it */
-    int      tid;             /* of its thread; 0: none. Under thread_lock */
+    _Atomic int tid;          /* of its thread; 0: none. Under thread_lock */
     uint32_t last_lane;       /* of its threads before */
     struct sonde_samples samples;
     uint64_t sequence;        /* of operations; low bits of the correlation */

@@ -199,7 +199,7 @@ void sonde_call_end(struct sonde_call *call)
     t->last_call.submitted = call->submitted;
     sonde__count(&t->count.calls, 1);
     sonde__count(&t->count.call_ns, call->leave_ns - call->enter_ns);
-    if (__builtin_expect(t->sample_waits, 0))
+    if (__builtin_expect(atomic_load_explicit(&t->sample_waits, memory_order_relaxed), 0))
         sonde__sample_deferred(t, call->node);
     sonde__busy(t, 0);
     sonde__count(&t->count.hook_ticks, sonde__ticks() - call->tsc);

@@ -609,6 +609,15 @@ static uint32_t frame_of_token(struct sonde_thread *t, uint64_t token, uint32_t 
     return token & TOKEN_EXACT ? frame_of_place((uintptr_t)(token & ~TOKEN_EXACT)) : sonde__frame_of_pc((uintptr_t)token);
 }
 
+/* What a walk through code without a description takes for a pc may be anything. */
+static bool all_are_tokens(const struct sonde_stack *s)
+{
+    uintptr_t all = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        all |= s->pc[i];
+    return all < TOKEN_EXACT;
+}
+
 /* As usual_context, without an API call and without paths: samples differ too much. */
 static uint32_t usual_sample(struct sonde_thread *t, uint32_t count)
 {
@@ -677,7 +686,7 @@ uint32_t sonde__context_sample(struct sonde_thread *t, const struct sonde_place 
     if (python < 0)
         care.torn = true;
     else if (!open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST &&
-             (python == 0 || t->python[python - 1].stack))
+             (python == 0 || t->python[python - 1].stack) && all_are_tokens(&t->stack))
         node = usual_sample(t, (uint32_t)python);
     else
         node = unusual_sample(t, python);

@@ -51,12 +51,17 @@ void *sonde__heap_get(struct sonde_heap *h, size_t bytes)
     return p;
 }
 
-void *sonde__heap_get_spare(struct sonde_heap *h)
+size_t sonde__heap_used(struct sonde_heap *h)
 {
     sonde__lock(&h->lock);
-    bool spare = h->next < h->size / 2;
+    const size_t used = h->next;
     sonde__unlock(&h->lock);
-    return spare ? sonde__heap_get(h, SONDE_HEAP_BLOCK) : NULL;
+    return used;
+}
+
+void *sonde__heap_get_spare(struct sonde_heap *h)
+{
+    return sonde__heap_used(h) < h->size / 2 ? sonde__heap_get(h, SONDE_HEAP_BLOCK) : NULL;
 }
 
 void sonde__heap_put(struct sonde_heap *h, void *block, size_t bytes)

@@ -27,6 +27,7 @@ void  sonde__heap_fini(struct sonde_heap *h);
 /* `bytes` rounded up to blocks; zeroed when fresh, not when re-used. NULL when spent,
  * and in a sample's handler also when it would have to wait, or little is left. */
 void *sonde__heap_get(struct sonde_heap *h, size_t bytes);
+size_t sonde__heap_used(struct sonde_heap *h); /* bytes that were given out once */
 /* A block for what can be done without: NULL also when less than half is left. */
 void *sonde__heap_get_spare(struct sonde_heap *h);
 void  sonde__heap_put(struct sonde_heap *h, void *block, size_t bytes);

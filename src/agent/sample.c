@@ -56,9 +56,10 @@ static bool put(struct sonde_thread *t, uint64_t time_ns, uint64_t cpu_ns, uint3
         sonde__count(&s->count.lost, 1);
         return false;
     }
+    const uint64_t last_ns = atomic_load_explicit(&s->cpu_ns, memory_order_relaxed);
     t->sample[n % SONDE_SAMPLES_MAX] = (struct sonde_sample){
-        .time_ns = time_ns, .cpu_ns = cpu_ns > s->cpu_ns ? cpu_ns - s->cpu_ns : 0, .node = node, .flags = flags};
-    s->cpu_ns = cpu_ns;
+        .time_ns = time_ns, .cpu_ns = cpu_ns > last_ns ? cpu_ns - last_ns : 0, .node = node, .flags = flags};
+    atomic_store_explicit(&s->cpu_ns, cpu_ns, memory_order_relaxed);
     atomic_store_explicit(&s->written, n + 1, memory_order_release);
     sonde__count(&s->count.taken, 1);
     return true;
@@ -66,7 +67,7 @@ static bool put(struct sonde_thread *t, uint64_t time_ns, uint64_t cpu_ns, uint3
 
 void sonde__sample_deferred(struct sonde_thread *t, uint32_t node)
 {
-    t->sample_waits = 0;
+    atomic_store_explicit(&t->sample_waits, 0, memory_order_relaxed);
     if (put(t, t->samples.waits_since_ns, thread_cpu_ns(), node, SONDE_SAMPLE_DEFERRED))
         sonde__count(&t->samples.count.deferred, 1);
 }
@@ -80,7 +81,7 @@ static void take(struct sonde_thread *t, const ucontext_t *context)
     uint32_t node = sonde__context_sample(t, &at);
     bool missed = sonde__handler.missed || !node;
     sonde__handler.on = false;
-    t->sample_waits = 0; /* one that waited for a call that was not the last: its time is in this one's */
+    atomic_store_explicit(&t->sample_waits, 0, memory_order_relaxed); /* one that waited for a call that was not the last: its time is in this one's */
     if (missed) {
         sonde__count(&s->count.lost, 1);
         sonde__monitor_wake(); /* it may have something to look up */
@@ -89,7 +90,7 @@ static void take(struct sonde_thread *t, const ucontext_t *context)
     }
     const uint64_t own_ns = thread_cpu_ns() - begin_ns; /* not by ticks: the thread may have lost the processor in between */
     sonde__count(&s->count.own_ns, own_ns);
-    s->cpu_ns += own_ns;
+    sonde__count(&s->cpu_ns, own_ns);
 }
 
 static void sample(struct sonde_target *x, const ucontext_t *context)
@@ -102,10 +103,10 @@ static void sample(struct sonde_target *x, const ucontext_t *context)
         if (!atomic_exchange(&x->wanted, true))
             sonde__monitor_wake();
     } else if (flag == SONDE_FLAG_OFF || atomic_load(&sonde__agent.closed)) {
-        t->samples.cpu_ns = thread_cpu_ns(); /* what comes now belongs to no sample */
+        atomic_store_explicit(&t->samples.cpu_ns, thread_cpu_ns(), memory_order_relaxed); /* what comes now belongs to no sample */
     } else if (t->busy == SONDE_BUSY_CALL) {
         t->samples.waits_since_ns = sonde_now_ns();
-        t->sample_waits = 1;
+        atomic_store_explicit(&t->sample_waits, 1, memory_order_relaxed);
     } else if (t->busy) {
         sonde__count(&t->samples.count.lost, 1);
     } else {
@@ -231,8 +232,7 @@ bool sonde__sample_on(void)
 uint64_t sonde__sample_cpu_ns(int tid)
 {
     struct timespec t;
-    const clockid_t clock = (~(clockid_t)tid << 3) | 6; /* as the kernel numbers the clocks of threads */
-    if (syscall(SYS_clock_gettime, clock, &t) != 0)
+    if (syscall(SYS_clock_gettime, sonde__sample_clock(tid), &t) != 0)
         return 0;
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }

@@ -10,6 +10,8 @@
 #ifndef SONDE_AGENT_SAMPLE_H
 #define SONDE_AGENT_SAMPLE_H
 
+#include <time.h>
+
 #include "agent.h"
 
 struct sonde_ring { /* context switches of a thread, as the kernel writes them; page NULL: none */
@@ -39,7 +41,7 @@ struct sonde_target {
     int      fd;            /* of its event */
     int      timer;
     uint32_t next;          /* in its hash chain, or among the free */
-    struct sonde_thread *left; /* slot of a thread that has ended, with samples in it */
+    struct sonde_thread *_Atomic left; /* slot of a thread that has ended, with samples in it */
     uint64_t base_ns;       /* its CPU time when it was seen first */
     uint64_t since_ns;      /* when that was */
     uint64_t checked_cpu_ns, checked_taken; /* at the last look for threads that block the signal */
@@ -49,6 +51,12 @@ struct sonde_target {
 /* sample.c */
 bool sonde__sample_on(void);                      /* recording, as far as this side goes */
 uint64_t sonde__sample_cpu_ns(int tid);           /* of any thread of this process; 0: it is gone */
+
+/* The CPU clock of a thread of this process, as the kernel numbers it. */
+static inline clockid_t sonde__sample_clock(int tid)
+{
+    return (clockid_t)(~(uint32_t)tid << 3 | 6);
+}
 
 /* sample_threads.c */
 long sonde__read_small(const char *path, char *text, size_t size); /* bytes, a NUL after them; 0: none */

@@ -42,8 +42,8 @@ static uint32_t            chain[CHAINS];        /* by tid; under thread_lock */
 
 static struct {
     int      folder;       /* /proc/self/task */
-    uint32_t used, free;   /* targets */
-    uint32_t live;
+    _Atomic uint32_t used, live; /* targets */
+    uint32_t free;
     bool     full;         /* once there were more threads than targets */
     uint64_t scan_at_ns, check_at_ns;
     uint64_t sampled, missed; /* threads that have ended */
@@ -101,8 +101,8 @@ static void target_free(struct sonde_target *x)
 static void give_slot(struct sonde_target *x, struct sonde_thread *t)
 {
     t->tid = atomic_load_explicit(&x->tid, memory_order_relaxed);
-    t->samples.cpu_ns = x->base_ns;
-    t->sample_waits = 0;
+    atomic_store_explicit(&t->samples.cpu_ns, x->base_ns, memory_order_relaxed);
+    t->samples.since_ns = x->since_ns;
     atomic_store_explicit(&x->thread, t, memory_order_release);
 }
 
@@ -195,7 +195,7 @@ static bool arm_timer(struct sonde_target *x, int tid)
     int timer;
     event.sigev_value.sival_int = (int)(x - targets);
     event._sigev_un._tid = tid;
-    if (syscall(SYS_timer_create, (~(clockid_t)tid << 3) | 6, &event, &timer) != 0)
+    if (syscall(SYS_timer_create, sonde__sample_clock(tid), &event, &timer) != 0)
         return false;
     if (syscall(SYS_timer_settime, timer, 0, &times, NULL) != 0) {
         syscall(SYS_timer_delete, timer);
@@ -310,8 +310,7 @@ void sonde__sample_lane(struct sonde_thread *t)
     if (sonde__read_small(path, name, sizeof name) > 0)
         name[strcspn(name, "\n")] = 0;
     sonde__lock(&sonde__agent.thread_lock);
-    const struct sonde_target *x = find(t->tid);
-    sonde__thread_lane(t, t->tid, name, x ? x->since_ns : sonde_now_ns());
+    sonde__thread_lane(t, t->tid, name, t->samples.since_ns);
     sonde__unlock(&sonde__agent.thread_lock);
 }
 
@@ -408,7 +407,8 @@ static void check(struct sonde_target *x)
         return;
     uint64_t cpu_ns = sonde__sample_cpu_ns(tid);
     uint64_t taken = atomic_load_explicit(&t->samples.count.taken, memory_order_relaxed) +
-                     atomic_load_explicit(&t->samples.count.lost, memory_order_relaxed) + t->sample_waits;
+                     atomic_load_explicit(&t->samples.count.lost, memory_order_relaxed) +
+                     atomic_load_explicit(&t->sample_waits, memory_order_relaxed);
     if (taken == x->checked_taken && cpu_ns - x->checked_cpu_ns > 4000000000u / sonde__agent.config.cpu_hz && blocks(tid)) {
         disarm(x);
         atomic_store(&x->state, SONDE_TARGET_BLOCKED);
@@ -430,7 +430,7 @@ static void tend(struct sonde_target *x, bool rearm, bool checking)
     if (rearm && !is_armed(x)) {
         x->base_ns = sonde__sample_cpu_ns(atomic_load(&x->tid));
         if (t)
-            t->samples.cpu_ns = x->base_ns;
+            atomic_store_explicit(&t->samples.cpu_ns, x->base_ns, memory_order_relaxed);
     }
     if (!t && !x->left && state != SONDE_TARGET_BLOCKED && state != SONDE_TARGET_REFUSED)
         make_slot(x);
@@ -501,6 +501,6 @@ void sonde__targets_forget(void)
         memset(&targets[i], 0, sizeof targets[i]);
     }
     memset(chain, 0, sizeof chain);
-    memset(&T, 0, sizeof T);
+    memset((void *)&T, 0, sizeof T);
     T.folder = -1;
 }

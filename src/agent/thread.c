@@ -47,9 +47,10 @@ static void thread_ended(void *slot)
         return; /* the slot belongs to a parent process, or is gone */
     sonde__self = NULL;
     sonde__ranges_of_ended(t);
-    end_lane(t);
     sonde__lock(&a->thread_lock);
-    if (sonde__sample_leave(t))
+    const bool empty = sonde__sample_leave(t);
+    end_lane(t);
+    if (empty)
         give_back(t);
     sonde__unlock(&a->thread_lock);
 }
@@ -94,6 +95,8 @@ static struct sonde_thread *slot_take(struct sonde_agent *a)
     t->last_lane = t->lane ? t->lane : t->last_lane;
     t->lane = 0;
     t->busy = 0;
+    atomic_store(&t->sample_waits, 0);
+    t->samples.since_ns = 0;
     t->stack.count = t->stack.shared = 0; /* nothing to re-use of another thread's stack */
     t->path_length = t->native_length = t->last_context = 0;
     t->resumable = t->last_call.submitted = false;
@@ -127,7 +130,7 @@ void sonde__thread_lane(struct sonde_thread *t, int tid, const char *name, uint6
 struct sonde_thread *sonde__thread_for_samples(bool wanted)
 {
     struct sonde_agent *a = &sonde__agent;
-    if (!a->thread_free && a->heap.next > a->heap.size / (wanted ? 2 : 4))
+    if (!a->thread_free && sonde__heap_used(&a->heap) > a->heap.size / (wanted ? 2 : 4))
         return NULL;
     return slot_take(a);
 }
@@ -144,7 +147,7 @@ struct sonde_thread *sonde__thread_enter(void)
     if (t) {
         char name[17] = "";
         prctl(PR_GET_NAME, name);
-        sonde__thread_lane(t, (int)syscall(SYS_gettid), name, sonde_now_ns());
+        sonde__thread_lane(t, (int)syscall(SYS_gettid), name, t->samples.since_ns ? t->samples.since_ns : sonde_now_ns());
         t->adopted = true;
         sonde__sample_enter(t);
     }

@@ -411,7 +411,8 @@ static void timers_do_without_perf(void **state)
     assert_int_equal(h->cpu_sampling, SONDE_CPU_TIMERS);
     assert_int_equal(h->cpu_switches, 0);
     assert_true(h->cpu.samples > 50);
-    assert_true(h->cpu.sampled_ns > 900000000);
+    if (PLACES_ARE_EXACT)
+        assert_true(h->cpu.sampled_ns > 900000000);
     sonde_measurement_close(m);
     harness_remove();
 }
