@@ -3,6 +3,7 @@ tests/cli/live.py: totals agree with each other, with the ledger and with what w
 """
 import json
 import os
+import subprocess
 import sys
 import unicodedata
 
@@ -232,6 +233,26 @@ class Statistics(Case):
             self.assertEqual((value["queues"], value["threads"]), (0, 1))
         half = [self.json(path, "statistics", *more) for more in (["--to", "50%"], ["--from", "50%"])]
         self.assertEqual(half[0]["to_ns"], half[1]["from_ns"])
+
+    def test_synthetic(self):
+        """Many chunks, lanes and two processes; the totals were added up while the operations were made up."""
+        made = subprocess.run([os.path.join(cli.BUILD, "tests", "sonde-synth"), "--operations", "30000", "--lanes", "3",
+                               "--threads", "2", "--processes", "2", "synth.sonde"], cwd=self.folder, check=True,
+                              stdout=subprocess.PIPE)
+        truth = json.loads(made.stdout)
+        for threads in ("1", "3"):
+            done = cli.run("report", "synth.sonde", "statistics", "--json", cwd=self.folder, env={"SONDE_THREADS": threads})
+            rows = self.check_sum(json.loads(done.out))
+            for kernel in truth["kernels"]:
+                self.assertAlmostEqual(rows["kernel " + kernel["name"]]["queue_ns"], kernel["total_ns"], delta=1e-3)
+            calls = sum(row["thread_ns"] for label, row in rows.items() if label.startswith("cl"))
+            self.assertAlmostEqual(calls, truth["api_ns"], delta=1e-3)
+        whole = self.json("synth.sonde", "profile", "--by", "kernel")["rows"]
+        gpu = {row["label"]: row["inclusive"]["gpu"] for row in whole}
+        for kernel in truth["kernels"]:
+            self.assertEqual(gpu["kernel " + kernel["name"]], kernel["total_ns"])
+        self.assertEqual((whole[0]["inclusive"]["ops"], whole[0]["inclusive"]["api"], whole[0]["inclusive"]["calls"]),
+                         (truth["seen"], truth["api_ns"], truth["calls"]))
 
     def test_refused(self):
         path, _ = scenes.demo(self.folder)
