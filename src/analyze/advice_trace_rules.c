@@ -311,10 +311,11 @@ int sonde__advice_of_calls(struct sonde__find *f, const struct sonde__trace *t)
         data = false;
         if (!o || !same_queue(t, c, next) || !(waits_anyway || nothing_to_see))
             continue;
+        const uint64_t held = c->leave - c->enter; /* the thread would have come so much earlier */
         rc = sonde__find_add(f, &(struct sonde__finding){
             .rule = RULE_NEEDLESS_WAIT, .process = t->index, .device = o->device, .leaf = leaf_of(f, t, c->node),
-            .count = 1, .looked_at_ns = c->leave - c->enter, .saving_ns = came_late(o) ? o->idle_before : 0,
-            .sum = waits_anyway});
+            .count = 1, .looked_at_ns = held, .sum = waits_anyway,
+            .saving_ns = !came_late(o) ? 0 : o->idle_before < held ? o->idle_before : held});
     }
     return rc;
 }

@@ -111,6 +111,15 @@ class Advice(cli.Case):
         self.assertEqual(got["frames"][0]["name"], "sync")
         self.assertEqual(self.found(a, "launch_bound"), [])
 
+    def test_a_wait_saves_no_more_than_it_held(self):
+        a = Program()
+        for _ in range(50):
+            a.launch("kernel", 4 * US, 30 * US)
+            a.finish(40 * US)
+            a.host(1000 * US)
+            a.launch("write", 10 * US, 12 * US, blocking=True, api=WRITE, size=4096)
+        self.assertEqual(self.one(a, "needless_wait")["saving_ns"], 50 * 40 * US)
+
     def test_a_wait_whose_data_the_host_reads(self):
         a = Program()
         for _ in range(50):
