@@ -4,7 +4,8 @@
  * stack. Between two calls each instant takes the nearest of what is known: a
  * sample, or one of the two calls, of which it can only be said that what their
  * stacks share was active. So a sample holds half the way to its neighbours,
- * and no further than two periods.
+ * and no further than two periods. Ways are measured in the thread's own time:
+ * while it is off the processor its context does not change.
  *
  * What is known outside of the window, on both sides, is known here too, so
  * that the result does not depend on where windows end.
@@ -43,9 +44,75 @@ static uint64_t plus(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-static uint64_t between(uint64_t a, uint64_t b)
+/* ---- the thread's own time --------------------------------------------------------------- */
+
+/* A thread that never came back ended; where threads share a lane, the next one is away later. */
+static uint64_t back_at(const struct sonde_time_lane *lane, uint32_t i)
 {
-    return a + (b - a) / 2;
+    const uint64_t in_ns = lane->switches[i].in_ns;
+    return in_ns == UINT64_MAX && i + 1 < lane->switch_count ? lane->switches[i + 1].out_ns : in_ns;
+}
+
+/* The first switch that ends after `at_ns`. */
+static uint32_t switch_from(const struct sonde_time_lane *lane, uint64_t at_ns)
+{
+    uint32_t low = 0, high = lane->switch_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (back_at(lane, middle) <= at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* When it has run for `ns` from `at_ns` on; the first such instant. */
+static uint64_t run_on(const struct sonde_time_lane *lane, uint64_t at_ns, uint64_t ns)
+{
+    for (uint32_t i = switch_from(lane, at_ns); i < lane->switch_count; i++) {
+        const struct sonde_row_switch *away = &lane->switches[i];
+        const uint64_t ran = minus(away->out_ns, at_ns);
+        if (ran >= ns || back_at(lane, i) == UINT64_MAX)
+            break;
+        ns -= ran;
+        at_ns = back_at(lane, i);
+    }
+    return plus(at_ns, ns);
+}
+
+/* The same backwards: the last instant from which on it ran for `ns` until `at_ns`. */
+static uint64_t run_back(const struct sonde_time_lane *lane, uint64_t at_ns, uint64_t ns)
+{
+    uint32_t i = switch_from(lane, at_ns);
+    i += i < lane->switch_count && lane->switches[i].out_ns < at_ns;
+    while (i-- > 0) {
+        const struct sonde_row_switch *away = &lane->switches[i];
+        const uint64_t ran = minus(at_ns, back_at(lane, i));
+        if (ran >= ns)
+            break;
+        ns -= ran;
+        at_ns = away->out_ns < at_ns ? away->out_ns : at_ns;
+    }
+    return minus(at_ns, ns);
+}
+
+static uint64_t ran_between(const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns)
+{
+    uint64_t ns = to_ns - from_ns;
+    for (uint32_t i = switch_from(lane, from_ns); i < lane->switch_count && lane->switches[i].out_ns < to_ns; i++) {
+        const struct sonde_row_switch *away = &lane->switches[i];
+        const uint64_t out = away->out_ns > from_ns ? away->out_ns : from_ns;
+        const uint64_t in = back_at(lane, i) < to_ns ? back_at(lane, i) : to_ns;
+        ns = minus(ns, minus(in, out));
+    }
+    return ns;
+}
+
+/* Half the way from one instant to a later one. */
+static uint64_t half_way(const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns)
+{
+    return run_on(lane, from_ns, ran_between(lane, from_ns, to_ns) / 2);
 }
 
 /* ---- when it was active, outside of calls ------------------------------------------------- */
@@ -176,11 +243,12 @@ static int add_gap(struct builder *b, const struct sonde_row_call *before, const
     for (; sample && sample->time_ns <= end && !rc; sample = next, b->sample++) {
         const uint64_t now = sample->time_ns;
         next = sample_at(b->lane, b->sample + 1);
-        uint64_t from = bounded ? between(left, now) : 0, to = plus(now, hold);
-        from = from > minus(now, hold) ? from : minus(now, hold);
+        const uint64_t reach = run_back(b->lane, now, hold), half = bounded ? half_way(b->lane, left, now) : 0;
+        const uint64_t from = half > reach ? half : reach;
         const bool followed = next && next->time_ns <= end;
+        uint64_t to = run_on(b->lane, now, hold);
         if (followed || after) {
-            const uint64_t middle = between(now, followed ? next->time_ns : end);
+            const uint64_t middle = half_way(b->lane, now, followed ? next->time_ns : end);
             to = middle < to ? middle : to;
         }
         if (from > at)

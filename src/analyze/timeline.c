@@ -585,6 +585,19 @@ static int look(struct part *part, uint32_t lane, unsigned kind, uint64_t from_n
 
 /* ---- windows --------------------------------------------------------------------------- */
 
+/* From the last call or sample before the window to the first after it. */
+static struct lasts surroundings(const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns)
+{
+    const uint64_t call_end = lane->call_before ? lane->call_before->leave_ns : 0;
+    const uint64_t sample_end = lane->sample_before ? lane->sample_before->time_ns : 0;
+    const uint64_t call_begin = lane->call_after ? lane->call_after->enter_ns : UINT64_MAX;
+    const uint64_t sample_begin = lane->sample_after ? lane->sample_after->time_ns : UINT64_MAX;
+    struct lasts l = {call_end > sample_end ? call_end : sample_end, call_begin < sample_begin ? call_begin : sample_begin};
+    l.from = l.from && l.from < from_ns ? l.from : from_ns;
+    l.to = l.to < UINT64_MAX ? l.to : to_ns;
+    return l;
+}
+
 static int look_at_lane(struct part *part, uint32_t index, uint64_t from_ns, uint64_t to_ns)
 {
     const struct stream *streams = &part->streams[index * SOURCES];
@@ -594,23 +607,26 @@ static int look_at_lane(struct part *part, uint32_t index, uint64_t from_ns, uin
     int rc = 0;
 
     part->untimed[index].count = 0;
-    for (unsigned kind = 0; kind < WAITS && !rc; kind++)
+    for (unsigned kind = 0; kind < SWITCHES && !rc; kind++)
         rc = look(part, index, kind, from_ns, to_ns, &rows[kind], &count[kind], &after[kind]);
     const struct sonde_row_call *calls = rows[CALLS];
-    const uint64_t waits_ns = count[CALLS] && calls[0].enter_ns < from_ns ? calls[0].enter_ns : from_ns;
-    if (!rc)
-        rc = look(part, index, WAITS, waits_ns, to_ns, &rows[WAITS], &count[WAITS], &after[WAITS]);
     lane->ops = part->plan->options.op_times ? NULL : rows[OPS], lane->op_count = count[OPS];
     lane->spans = part->plan->options.op_times ? rows[OPS] : NULL;
     lane->untimed = (const void *)part->untimed[index].items, lane->untimed_count = (uint32_t)part->untimed[index].count;
     lane->calls = calls, lane->call_count = count[CALLS];
     lane->samples = rows[SAMPLES], lane->sample_count = count[SAMPLES];
-    lane->switches = rows[SWITCHES], lane->switch_count = count[SWITCHES];
-    lane->waits = rows[WAITS], lane->wait_count = count[WAITS];
     lane->call_before = streams[CALLS].has_before ? &streams[CALLS].before.call : NULL;
     lane->sample_before = streams[SAMPLES].has_before ? &streams[SAMPLES].before.sample : NULL;
     lane->call_after = after[CALLS];
     lane->sample_after = after[SAMPLES];
+    const struct lasts around = surroundings(lane, from_ns, to_ns);
+    if (!rc)
+        rc = look(part, index, SWITCHES, around.from, around.to, &rows[SWITCHES], &count[SWITCHES], &after[SWITCHES]);
+    lane->switches = rows[SWITCHES], lane->switch_count = count[SWITCHES];
+    const uint64_t waits_ns = count[CALLS] && calls[0].enter_ns < from_ns ? calls[0].enter_ns : from_ns;
+    if (!rc)
+        rc = look(part, index, WAITS, waits_ns, to_ns, &rows[WAITS], &count[WAITS], &after[WAITS]);
+    lane->waits = rows[WAITS], lane->wait_count = count[WAITS];
     return rc;
 }
 

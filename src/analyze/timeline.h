@@ -52,7 +52,9 @@ struct sonde_time_lane {
     const struct sonde_time_op     *untimed;  uint32_t untimed_count;
     const struct sonde_row_call    *calls;    uint32_t call_count;
     const struct sonde_row_sample  *samples;  uint32_t sample_count;
-    const struct sonde_row_switch  *switches; uint32_t switch_count; /* in_ns UINT64_MAX: never came back */
+    /* Also those since the last call or sample before the window, and until the first after it.
+     * in_ns UINT64_MAX: never came back. */
+    const struct sonde_row_switch  *switches; uint32_t switch_count;
     const struct sonde_row_wait    *waits;    uint32_t wait_count;   /* those of calls[0], entered earlier, too */
     /* The last that ended at or before from_ns, the first that starts at or after to_ns; NULL: none. */
     const struct sonde_row_call   *call_before, *call_after;

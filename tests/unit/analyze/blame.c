@@ -476,6 +476,25 @@ static void make_list(struct list *list, uint64_t from, uint64_t gap, uint64_t l
     }
 }
 
+/* No call begins or ends, and no sample is taken, while a thread does not run. */
+static void keep_possible(int t)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < P.switches[t].count; i++) {
+        const struct event away = P.switches[t].items[i];
+        bool possible = true;
+        for (uint32_t k = 0; k < P.calls[t].count; k++) {
+            possible &= P.calls[t].items[k].from <= away.from || P.calls[t].items[k].from >= away.to;
+            possible &= P.calls[t].items[k].to <= away.from || P.calls[t].items[k].to >= away.to;
+        }
+        for (uint32_t k = 0; k < P.samples[t].count; k++)
+            possible &= P.samples[t].items[k].from <= away.from || P.samples[t].items[k].from >= away.to;
+        if (possible)
+            P.switches[t].items[kept++] = away;
+    }
+    P.switches[t].count = kept;
+}
+
 static void make_program(struct scene *s)
 {
     uint32_t queues[DEVICES];
@@ -511,6 +530,7 @@ static void make_program(struct scene *s)
         }
         if (P.rule == SONDE_BLAME_BY_SWITCHES)
             make_list(&P.switches[t], begin, 40, 40);
+        keep_possible(t);
         for (uint32_t i = 0; i < P.switches[t].count; i++) {
             struct event *e = &P.switches[t].items[i];
             e->flag = noise(3) == 0;
@@ -549,6 +569,19 @@ static bool is_active(int t, uint64_t at)
     return at + PERIOD >= P.first[t] && at < P.last[t] + PERIOD && (!away || away->flag);
 }
 
+/* How long the thread ran between two instants. */
+static double own_time(int t, uint64_t instant, double other)
+{
+    const double from = (double)instant < other ? (double)instant : other, to = (double)instant < other ? other : (double)instant;
+    double ran = to - from;
+    for (uint32_t i = 0; i < P.switches[t].count; i++) {
+        const double out = (double)P.switches[t].items[i].from, in = (double)P.switches[t].items[i].to;
+        const double begin = out > from ? out : from, end = in < to ? in : to;
+        ran -= end > begin ? end - begin : 0;
+    }
+    return ran;
+}
+
 static uint32_t caller(int t, uint32_t path)
 {
     return P.paths[t][path].api ? P.paths[t][path].parent : path;
@@ -581,15 +614,18 @@ static uint32_t context(int t, uint64_t at, enum sonde_blame_source *source, boo
         after = !after && calls->items[i].from > at ? &calls->items[i] : after;
     }
     double distance = 2 * PERIOD;
-    if (before && at + 0.5 - (double)before->to < distance)
-        distance = at + 0.5 - (double)before->to;
-    if (after && (double)after->from - (at + 0.5) < distance)
-        distance = (double)after->from - (at + 0.5);
+    if (before && own_time(t, before->to, at + 0.5) < distance)
+        distance = own_time(t, before->to, at + 0.5);
     for (uint32_t i = 0; i < samples->count; i++) {
-        const double far = fabs((double)samples->items[i].from - (at + 0.5));
-        if (far < distance && (!before || samples->items[i].from >= before->to) && (!after || samples->items[i].from <= after->from))
-            distance = far, nearest = &samples->items[i];
+        const struct event *e = &samples->items[i];
+        const double far = own_time(t, e->from, at + 0.5);
+        /* Of two that are equally far, for it did not run, the later one. */
+        if ((!before || e->from >= before->to) && (!after || e->from <= after->from) &&
+            (far < distance || (far == distance && far < 2 * PERIOD && (double)e->from > at)))
+            distance = far, nearest = e;
     }
+    if (after && own_time(t, after->from, at + 0.5) <= distance && own_time(t, after->from, at + 0.5) < 2 * PERIOD)
+        nearest = NULL;
     *source = SONDE_BLAME_SAMPLED;
     if (nearest) {
         *waiting = P.paths[t][nearest->path].waits;

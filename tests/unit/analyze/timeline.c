@@ -185,6 +185,28 @@ static void check_neighbours(const struct sonde_time_window *w, const struct son
         assert_int_equal(first, lane->sample_after->time_ns);
 }
 
+/* Those of the window, and those since the last call or sample before it until the first one after. */
+static void check_switches(const struct sonde_time_window *w, const struct sonde_time_lane *lane)
+{
+    struct { uint64_t from_ns, to_ns; } around = {0, UINT64_MAX};
+    uint32_t count = 0;
+    if (lane->call_before)
+        around.from_ns = lane->call_before->leave_ns;
+    if (lane->sample_before && lane->sample_before->time_ns > around.from_ns)
+        around.from_ns = lane->sample_before->time_ns;
+    if (!around.from_ns || around.from_ns > w->from_ns)
+        around.from_ns = w->from_ns;
+    if (lane->call_after)
+        around.to_ns = lane->call_after->enter_ns;
+    if (lane->sample_after && lane->sample_after->time_ns < around.to_ns)
+        around.to_ns = lane->sample_after->time_ns;
+    if (around.to_ns == UINT64_MAX)
+        around.to_ns = w->to_ns;
+    for (uint32_t i = 0; i < SWITCHES; i++)
+        count += truth->switches[i].lane == lane->lane && IN(truth->switches[i], &around);
+    assert_int_equal(lane->switch_count, count);
+}
+
 static int see(void *user, const struct sonde_time_window *w)
 {
     struct sightings *seen = user;
@@ -204,12 +226,14 @@ static int see(void *user, const struct sonde_time_window *w)
         for (uint32_t i = 0; i < lane->sample_count; i++)
             atomic_fetch_add(&seen->samples[lane->samples[i].cpu_ns], 1);
         for (uint32_t i = 0; i < lane->switch_count; i++)
-            atomic_fetch_add(&seen->switches[lane->switches[i].flags], 1);
+            if (IN(truth->switches[lane->switches[i].flags], w))
+                atomic_fetch_add(&seen->switches[lane->switches[i].flags], 1);
         if (lane->kind == SONDE_LANE_KIND_THREAD) { /* a wait for each call, also for one entered earlier */
             assert_int_equal(lane->wait_count, lane->call_count);
             for (uint32_t i = 0; i < lane->call_count; i++)
                 assert_int_equal(lane->waits[i].enter_ns, lane->calls[i].enter_ns);
             check_neighbours(w, lane);
+            check_switches(w, lane);
         }
         atomic_fetch_add(&seen->untimed, lane->untimed_count);
         rows += lane->op_count + lane->call_count + lane->sample_count + lane->switch_count + lane->wait_count;
