@@ -402,11 +402,24 @@ static int add_ops(struct stream *s, struct rows *untimed, const struct sonde_ro
     return rc;
 }
 
+/* Markers, barriers and waits keep nothing busy. */
+static bool occupies(uint16_t op_kind)
+{
+    static const uint8_t groups[SONDE_OP_KIND_COUNT] = {
+#define X(name, text, group) SONDE_GROUP_##group,
+        SONDE_OP_KIND_MAP(X)
+#undef X
+    };
+    return op_kind >= SONDE_OP_KIND_COUNT || groups[op_kind] != SONDE_GROUP_ORDER;
+}
+
 static int add_spans(struct stream *s, struct rows *untimed, const struct sonde_row_op *ops, uint32_t count, uint64_t from_ns)
 {
     int rc = 0;
     for (uint32_t i = 0; i < count && !rc; i++) {
         const struct sonde_time_span span = {ops[i].start_ns, ops[i].end_ns};
+        if (!occupies(ops[i].kind))
+            continue;
         if (is_timed(&ops[i]))
             add_row(s, OPS, sizeof span, &span, from_ns);
         else
@@ -436,7 +449,7 @@ static uint64_t fields_of(const struct sonde_timeline_options *o, unsigned kind)
 {
     if (kind == OPS && (o->op_fields || o->op_times))
         return (o->op_times ? 0 : o->op_fields) | SONDE_FIELD(sonde_row_op, start_ns) | SONDE_FIELD(sonde_row_op, end_ns) |
-               SONDE_FIELD(sonde_row_op, flags);
+               SONDE_FIELD(sonde_row_op, flags) | SONDE_FIELD(sonde_row_op, kind);
     if (kind == CALLS && o->call_fields)
         return o->call_fields | SONDE_FIELD(sonde_row_call, enter_ns) | SONDE_FIELD(sonde_row_call, leave_ns);
     return UINT64_MAX;

@@ -75,7 +75,9 @@ struct sonde_timeline_options {
     /* SONDE_FIELD bits of sonde_row_op and sonde_row_call that are wanted besides times and flags; the
      * others hold anything then, which is faster. 0 = all. */
     uint64_t op_fields, call_fields;
-    bool     op_times;        /* of operations only the times: struct sonde_time_lane.spans; op_fields is ignored */
+    /* Only the times, in struct sonde_time_lane.spans, and only of operations that occupy their device:
+     * not of markers, barriers and waits. op_fields is ignored. */
+    bool     op_times;
     uint32_t threads;         /* 0 = sonde_parallel_threads() */
     struct sonde_progress *progress; /* in rows; may be NULL */
 };

@@ -383,8 +383,10 @@ static void what_has_no_times_is_not_busy(void **state)
 {
     struct scene *s = scene_create();
     const uint32_t device = scene_device(s, "gpu"), queue = scene_queue(s, device), other = scene_queue(s, scene_device(s, "cpu"));
-    struct sonde_row_op bad = {.start_ns = 1, .end_ns = 999, .enter_ns = 5, .flags = SONDE_OP_BAD_TIME};
+    struct sonde_row_op bad = {.start_ns = 1, .end_ns = 999, .enter_ns = 5, .flags = SONDE_OP_BAD_TIME, .kind = SONDE_OP_KERNEL};
+    struct sonde_row_op wait = {.start_ns = 10, .end_ns = 990, .enter_ns = 5, .kind = SONDE_OP_EVENT_WAIT};
     (void)state;
+    synth_add(scene_build(s), SONDE_TABLE_OP, queue, &wait);
     synth_add(scene_build(s), SONDE_TABLE_OP, queue, &bad);
     synth_add(scene_build(s), SONDE_TABLE_OP, other, &bad);
     scene_op(s, queue, 0, 200, 300, 1);
