@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "gpu"))
 import cases  # noqa: E402
 import harness  # noqa: E402
 
-CHOSEN = ["counts", "entries", "batch", "streams", "graphs", "graph-changes", "per-thread-streams", "callbacks", "reset",
+CHOSEN = ["counts", "entries", "batch", "streams", "waits", "graphs", "graph-changes", "per-thread-streams", "callbacks", "reset",
           "memory", "launch-attributes", "thousand-streams", "context-destroyed"]
 
 

@@ -57,6 +57,7 @@ MADE = {
 }
 CHECKS = {
     "streams": [check_order, check_waits(*cases.STREAMS_WAIT)],
+    "waits": [check_waits(*cases.WAITS), cases.check_waited, cases.check_default_stream, cases.check_uses],
     "per-thread-streams": [check_lanes("own", 8, 100)],
     "thousand-streams": [check_many_lanes],
     "launch-attributes": [check_launch],
