@@ -378,6 +378,30 @@ static void find_range(struct process_run *run)
     }
 }
 
+/* Of a run that was recorded in part, that part: as it was asked for, or from the first call to the last. */
+static void narrow_range(struct process_run *run, const struct sonde_measurement *m)
+{
+    const json_t *options = json_object_get(m->manifest, "options");
+    const uint64_t delay_ns = (uint64_t)json_integer_value(json_object_get(options, "delay_ns"));
+    const uint64_t duration_ns = (uint64_t)json_integer_value(json_object_get(options, "duration_ns"));
+    uint64_t first = UINT64_MAX, last = 0;
+
+    run->rule.from_ns += delay_ns;
+    if (duration_ns && run->rule.to_ns > run->rule.from_ns + duration_ns)
+        run->rule.to_ns = run->rule.from_ns + duration_ns;
+    if (!json_is_true(json_object_get(options, "start_off")))
+        return;
+    for (uint32_t i = 0; i < run->process->trace_count; i++) {
+        const struct sonde_chunk_ref *t = &run->process->traces[i];
+        if (t->table != SONDE_TABLE_CALL)
+            continue;
+        first = t->time_min < first ? t->time_min : first;
+        last = t->time_max > last ? t->time_max : last;
+    }
+    run->rule.from_ns = first > run->rule.from_ns ? first : run->rule.from_ns;
+    run->rule.to_ns = last < run->rule.to_ns ? last : run->rule.to_ns;
+}
+
 static void find_rule(struct process_run *run)
 {
     const struct sonde_live_header *h = &run->process->header;
@@ -530,9 +554,10 @@ static int sweep(struct process_run *run)
     return rc ? rc : sonde_timeline_run(&run->plan, each_window, run);
 }
 
-static int compute_process(const struct tree *tree, const struct sonde_process *p, uint32_t index,
+static int compute_process(const struct tree *tree, const struct sonde_measurement *m, uint32_t index,
                            const struct sonde_blame_options *options, struct sonde_blame *out)
 {
+    const struct sonde_process *p = &m->processes[index];
     struct process_run run = {.tree = tree, .process = p, .index = index};
     const struct sonde_timeline_options timeline = {
         .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH |
@@ -543,6 +568,7 @@ static int compute_process(const struct tree *tree, const struct sonde_process *
 
     find_rule(&run);
     find_range(&run);
+    narrow_range(&run, m);
     if (!rc)
         rc = find_devices(&run);
     if (!rc)
@@ -644,7 +670,7 @@ int sonde_blame_compute(const struct sonde_measurement *m, const struct sonde_pr
         if (!out->scopes.count)
             rc = sonde_vector_push(&out->scopes, (struct sonde_blame_scope){.process = SONDE_BLAME_ALL, .device = SONDE_BLAME_ALL});
         if (!rc)
-            rc = compute_process(&tree, p, i, options, out);
+            rc = compute_process(&tree, m, i, options, out);
     }
     if (!rc && out->scopes.count)
         rc = sum_up(out);
