@@ -1,0 +1,131 @@
+/* views.c - everything that the views of `sonde report` compute, on whatever measurement there is.
+ *
+ * fuzz.c calls it when it is built with FUZZ_VIEWS. Nothing is compared: no
+ * crash, no undefined behaviour, no hang, and what is given back is in order.
+ * Files that a measurement names are not opened: a fuzzer would find /dev/zero.
+ */
+#include "views.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/advice.h"
+#include "analyze/blame.h"
+#include "analyze/caveats.h"
+#include "analyze/critical.h"
+#include "analyze/lanes.h"
+#include "analyze/memory.h"
+#include "analyze/object.h"
+#include "analyze/objects.h"
+#include "analyze/overlap.h"
+#include "analyze/statistics.h"
+#include "analyze/totals.h"
+#include "analyze/view.h"
+
+static void require(int condition)
+{
+    if (!condition)
+        abort();
+}
+
+/* In place of object.c. */
+struct sonde__object *sonde__object_open(const struct sonde__object_wanted *wanted, char *why, size_t why_bytes)
+{
+    (void)wanted;
+    snprintf(why, why_bytes, "the file cannot be read");
+    return NULL;
+}
+
+void sonde__object_close(struct sonde__object *object)
+{
+    (void)object;
+}
+
+size_t sonde__object_lookup(struct sonde__object *object, uint64_t address, struct sonde__place places[SONDE__PLACES_MAX])
+{
+    (void)object, (void)address, (void)places;
+    return 0;
+}
+
+static void memory(const struct sonde_measurement *m, const struct sonde_profile *profile)
+{
+    struct sonde_memory_use use = {0};
+    struct sonde_objects objects = {0};
+    require(sonde_memory_compute(m, profile, &use) == 0);
+    for (size_t i = 0; i < use.spaces.count; i++) {
+        const struct sonde_memory_space *space = &use.spaces.items[i];
+        require(space->points.count >= 2 && space->points.count <= SONDE_MEMORY_POINTS);
+        for (size_t k = 1; k < space->points.count; k++)
+            require(space->points.items[k].at_ns >= space->points.items[k - 1].at_ns);
+        for (size_t k = 0; k < space->sites.count; k++)
+            require(space->sites.items[k].most_count <= space->sites.items[k].count && isfinite(space->sites.items[k].held));
+    }
+    require(sonde_objects_compute(m, profile, &objects) == 0);
+    sonde_objects_fini(&objects);
+    sonde_memory_fini(&use);
+}
+
+static void shapes(const struct sonde_measurement *m, const struct sonde_profile *profile)
+{
+    static const struct { enum sonde_view_shape shape; enum sonde_view_by by; } asked[] = {
+        {SONDE_VIEW_TOP_DOWN, SONDE_BY_LINE}, {SONDE_VIEW_BOTTOM_UP, SONDE_BY_FUNCTION}, {SONDE_VIEW_FLAT, SONDE_BY_MODULE},
+        {SONDE_VIEW_FLAT, SONDE_BY_KERNEL},   {SONDE_VIEW_FLAT, SONDE_BY_OBJECT}};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        struct sonde_columns columns = {0};
+        struct sonde_view *view = NULL;
+        struct sonde_diag diag = {0};
+        struct sonde_view_config config = {.shape = asked[i].shape, .by = asked[i].by, .columns = &columns,
+                                           .sort_side = SONDE_INCLUSIVE, .m = m};
+        if (sonde_view_build(profile, &config, &view, &diag) == 0)
+            for (size_t row = 1; row < view->rows.count; row++)
+                require(view->rows.items[row].parent < row);
+        sonde_view_destroy(view);
+        sonde_columns_fini(&columns);
+    }
+}
+
+static void traces(const struct sonde_measurement *m, const struct sonde_profile *profile)
+{
+    struct sonde_lanes lanes = {0};
+    struct sonde_blame blame = {0};
+    struct sonde_critical critical = {0};
+    struct sonde_overlaps overlaps = {0};
+    struct sonde_statistics statistics = {0};
+    struct sonde_advices advices = {0};
+    struct sonde_diag diag = {0};
+    const struct sonde_blame_options once = {.threads = 1};
+    const struct sonde_critical_options options = {.evaluate = 4, .segments = true};
+    const struct sonde_statistics_config config = {0};
+    (void)sonde_lanes_compute(m, NULL, &lanes);
+    (void)sonde_blame_compute(m, profile, &once, &blame);
+    (void)sonde_critical_compute(m, profile, &options, NULL, &critical);
+    (void)sonde_overlap_compute(m, 0, NULL, &overlaps);
+    (void)sonde_statistics_compute(m, profile, &config, &statistics, &diag);
+    (void)sonde_advice_compute(m, profile, &advices);
+    for (size_t i = 0; i < critical.paths.count; i++)
+        require(critical.paths.items[i].end_ns >= critical.paths.items[i].begin_ns);
+    sonde_lanes_fini(&lanes);
+    sonde_blame_fini(&blame);
+    sonde_critical_fini(&critical);
+    sonde_overlap_fini(&overlaps);
+    sonde_statistics_fini(&statistics);
+    sonde_advice_fini(&advices);
+}
+
+void fuzz_views(const struct sonde_measurement *m)
+{
+    struct sonde_profile *profile = NULL;
+    struct sonde_totals totals = {0};
+    struct sonde_caveats caveats = {0};
+    struct sonde_diag diag = {0};
+    require(sonde_profile_build(m, &profile, &diag) == 0);
+    require(sonde_totals_compute(m, &totals) == 0);
+    require(sonde_caveats_compute(m, profile, &caveats) == 0);
+    memory(m, profile);
+    shapes(m, profile);
+    traces(m, profile);
+    sonde_caveats_fini(&caveats);
+    sonde_totals_fini(&totals);
+    sonde_profile_destroy(profile);
+}
