@@ -5,6 +5,7 @@ out here from docs/advice.md's definitions and the times that went in.
 """
 import json
 import os
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -260,6 +261,36 @@ class Advice(cli.Case):
         a.now += 100000 * US
         self.assertEqual(len(self.advice(a)["advice"]), 1)
         self.assertIn("No rule found 1 % of the run", self.text)
+
+
+class Recorded(cli.Case):
+    """tests/programs/habits.c on PoCL: each habit is found where it is, as often as it is."""
+
+    def test_habits(self):
+        program, path = os.path.join(cli.BUILD, "tests", "programs", "habits"), self.path("habits.sonde")
+        if not os.access(program, os.X_OK):
+            self.skipTest("tests/programs are not built")
+        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
+        os.makedirs(env["POCL_CACHE_DIR"], exist_ok=True)
+        done = subprocess.run([cli.SONDE, "record", "-o", path, "--", program], env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if "clGetPlatformIDs" in done.stdout:
+            self.skipTest("no OpenCL platform here: " + done.stdout.strip())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        value = json.loads(self.ok("report", path, "advice", "--json").out)
+        self.assertTrue(value["traced"])
+        found = {}
+        for a in value["advice"]:
+            found.setdefault((a["rule"], a["frames"][0]["name"]), []).append(a)
+            self.assertLessEqual(a["saving_ns"], a["looked_at_ns"] if a["rule"] != "launch_bound" else 10**12, a)
+        count = lambda rule, place: sum(a["count"] for a in found.get((rule, place), []))
+        self.assertEqual(count("needless_wait", "waits_for_nothing"), 40)
+        self.assertEqual(count("small_copies", "copies_piece_by_piece"), 64)
+        self.assertEqual(count("synchronous_copies", "waits_for_copies"), 20)
+        self.assertEqual(count("allocates_in_loop", "allocates"), 40)
+        self.assertEqual([place for rule, place in found if rule == "compiles"], ["guest_open_with"])
+        self.assertEqual([place for rule, place in found if rule == "low_occupancy"], [])  # nothing tells it here
+        self.assertEqual([place for rule, place in found if rule == "serialized_queues"], [])  # one queue, and a CPU
 
 
 cli.main()
