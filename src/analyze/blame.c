@@ -234,19 +234,42 @@ static int gather_busy(const struct process_run *run, struct part *part, const s
     return rc ? rc : sonde__spans_unite(&part->busy[0], &part->scratch);
 }
 
-/* Where the thread's slot changes. */
-static int add_changes(const struct process_run *run, struct part *part, uint32_t lane)
+/* When the scope was idle; the gaps of the last one stay in part->gaps. */
+static int add_scope_times(struct part *part, uint32_t scope, uint64_t from, uint64_t to)
+{
+    part->idle[scope] = sonde__idle_join(part->idle[scope], sonde__idle_of(&part->busy[scope], from, to));
+    part->gaps.count = 0;
+    int rc = sonde__spans_complement(&part->busy[scope], from, to, &part->gaps);
+    for (size_t i = 0; i < part->gaps.count && !rc; i++) {
+        rc = sonde__sweep_scope(&part->sweep, part->gaps.items[i].from, scope, true);
+        rc = rc ? rc : sonde__sweep_scope(&part->sweep, part->gaps.items[i].to, scope, false);
+    }
+    return rc;
+}
+
+/* Where the thread's slot changes. Nothing is shared while the one scope is busy: the segments that lie
+ * between two of its gaps need not be told apart. NULL: there are several scopes. */
+static int add_changes(const struct process_run *run, struct part *part, uint32_t lane, const sonde__spans *gaps)
 {
     const struct sonde__segment *segments = part->segments.items;
     const size_t count = part->segments.count;
+    bool active = false;
+    size_t gap = 0;
     int rc = 0;
     for (size_t i = 0; i < count && !rc; i++) {
+        const struct sonde__segment *s = &segments[i];
         uint32_t slot;
-        rc = slot_of(run, part, lane, &segments[i], &slot);
-        if (!rc)
-            rc = sonde__sweep_thread(&part->sweep, segments[i].from, lane, slot);
-        if (!rc && (i + 1 == count || segments[i + 1].from != segments[i].to))
-            rc = sonde__sweep_thread(&part->sweep, segments[i].to, lane, SONDE__INACTIVE);
+        while (gaps && gap < gaps->count && gaps->items[gap].to <= s->from)
+            gap++;
+        if (!gaps || (gap < gaps->count && gaps->items[gap].from < s->to)) {
+            rc = slot_of(run, part, lane, s, &slot);
+            rc = rc ? rc : sonde__sweep_thread(&part->sweep, s->from, lane, slot);
+            active = true;
+        }
+        if (!rc && active && (i + 1 == count || segments[i + 1].from != s->to)) {
+            rc = sonde__sweep_thread(&part->sweep, s->to, lane, SONDE__INACTIVE);
+            active = false;
+        }
     }
     return rc;
 }
@@ -264,24 +287,11 @@ static int gather_threads(const struct process_run *run, struct part *part, cons
         rule.alive_from = run->alive[k].from, rule.alive_to = run->alive[k].to, rule.known = run->alive[k].known;
         part->segments.count = 0;
         rc = sonde__thread_segments(lane, &rule, &part->scratch, &part->segments);
-        rc = rc ? rc : add_changes(run, part, k);
+        rc = rc ? rc : add_changes(run, part, k, run->devices.count > 2 ? NULL : &part->gaps);
         for (uint32_t i = 0; i < lane->call_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
             add_to_trunk(run, part, k, lane->calls[i].node);
         for (uint32_t i = 0; i < lane->sample_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
             add_to_trunk(run, part, k, lane->samples[i].node);
-    }
-    return rc;
-}
-
-/* When the scope was idle. */
-static int add_scope_times(struct part *part, uint32_t scope, uint64_t from, uint64_t to)
-{
-    part->idle[scope] = sonde__idle_join(part->idle[scope], sonde__idle_of(&part->busy[scope], from, to));
-    part->gaps.count = 0;
-    int rc = sonde__spans_complement(&part->busy[scope], from, to, &part->gaps);
-    for (size_t i = 0; i < part->gaps.count && !rc; i++) {
-        rc = sonde__sweep_scope(&part->sweep, part->gaps.items[i].from, scope, true);
-        rc = rc ? rc : sonde__sweep_scope(&part->sweep, part->gaps.items[i].to, scope, false);
     }
     return rc;
 }
@@ -295,11 +305,11 @@ static int each_window(void *user, const struct sonde_time_window *w)
     if (from >= to)
         return 0;
     int rc = gather_busy(run, part, w, from, to);
-    if (!rc)
-        rc = gather_threads(run, part, w, from, to);
     for (uint32_t scope = 0; scope < run->devices.count && !rc; scope++)
         if (scope == 0 || run->devices.count > 2)
             rc = add_scope_times(part, scope, from, to);
+    if (!rc)
+        rc = gather_threads(run, part, w, from, to);
     return rc ? rc : sonde__sweep_run(&part->sweep, (uint32_t)part->slots.keys.count);
 }
 
