@@ -7,6 +7,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/perf_event.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "analyze/totals.h"
@@ -274,20 +277,50 @@ static void check_recording(struct doctor *d, struct record_paths *paths, enum d
 
 /* ---- the system ------------------------------------------------------------------------ */
 
-static void check_perf(struct doctor *d)
+/* As the agent does it, for this process. */
+static bool perf_works(void)
 {
-    int level = 0;
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_TASK_CLOCK,
+                                   .sample_period = 5000000, .disabled = 1, .exclude_kernel = 1, .exclude_hv = 1};
+    int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static bool timers_work(void)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_NONE};
+    timer_t timer;
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) != 0)
+        return false;
+    timer_delete(timer);
+    return true;
+}
+
+static void check_sampling(struct doctor *d)
+{
+    int level = 3;
     FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-    if (!file || fscanf(file, "%d", &level) != 1)
-        doctor_put(d, "perf events", DOCTOR_NOTE, "this kernel has none; recording does not need them");
-    else if (level <= 2 || geteuid() == 0)
-        doctor_put(d, "perf events", DOCTOR_FINE, "kernel.perf_event_paranoid is %d", level);
-    else {
-        doctor_put(d, "perf events", DOCTOR_NOTE, "kernel.perf_event_paranoid is %d: no CPU samples; recording does not need them", level);
-        doctor_fix(d, "sysctl -w kernel.perf_event_paranoid=2");
-    }
+    const bool has_perf = file && fscanf(file, "%d", &level) == 1;
     if (file)
         fclose(file);
+    if (access("/proc/self/task", R_OK) != 0) {
+        doctor_put(d, "CPU sampling", DOCTOR_NOTE, "off: /proc is not mounted");
+        doctor_fix(d, "mount -t proc proc /proc");
+    } else if (perf_works()) {
+        doctor_put(d, "CPU sampling", DOCTOR_FINE, "perf events, with the times when threads were off the CPU");
+    } else if (timers_work()) {
+        doctor_put(d, "CPU sampling", DOCTOR_NOTE, "timers, without the times when threads were off the CPU: %s",
+                   !has_perf ? "this kernel has no perf events"
+                   : level > 2 ? "kernel.perf_event_paranoid is above 2" : "perf events are refused here, as in many containers");
+        if (has_perf && level > 2)
+            doctor_fix(d, "sysctl -w kernel.perf_event_paranoid=2");
+        else if (has_perf)
+            doctor_try(d, "docker run --cap-add PERFMON ...    # or a seccomp profile that allows perf_event_open");
+    } else {
+        doctor_put(d, "CPU sampling", DOCTOR_NOTE, "off: neither perf events nor timers are allowed; recording does not need them");
+    }
 }
 
 static void check_kernel(struct doctor *d)
@@ -388,7 +421,7 @@ static int run(const void *values, int argc, char **argv)
     if (check_opencl(&d, cuda) && libraries)
         check_recording(&d, paths, DOCTOR_WORK_OPENCL);
     check_kernel(&d);
-    check_perf(&d);
+    check_sampling(&d);
     check_symbols(&d);
     check_space(&d);
 

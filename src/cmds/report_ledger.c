@@ -67,6 +67,76 @@ static void stacks_part(struct table *t, const struct report *r)
     line(t, "contexts lost", r->profile->unknown_nodes, "with a damaged part of the file");
 }
 
+/* Sums over the processes; `sampling` and `rate_hz` are of the first that was sampled. */
+struct cpu_side {
+    struct sonde_cpu_ledger sum;
+    uint32_t sampling, rate_hz, sampled, with_switches; /* the last two: processes */
+};
+
+static struct cpu_side cpu_side_of(const struct report *r)
+{
+    struct cpu_side c = {0};
+    for (uint32_t i = 0; i < r->m->process_count; i++) {
+        const struct sonde_live_header *h = &r->m->processes[i].header;
+        if (h->cpu_sampling == SONDE_CPU_NONE)
+            continue;
+        c.sampling = c.sampling ? c.sampling : h->cpu_sampling;
+        c.rate_hz = c.rate_hz ? c.rate_hz : h->cpu_rate_hz;
+        c.sampled++;
+        c.with_switches += h->cpu_switches != 0;
+        c.sum.samples += h->cpu.samples;
+        c.sum.deferred += h->cpu.deferred;
+        c.sum.lost += h->cpu.lost;
+        c.sum.sample_rows_dropped += h->cpu.sample_rows_dropped;
+        c.sum.switch_rows_dropped += h->cpu.switch_rows_dropped;
+        c.sum.threads += h->cpu.threads;
+        c.sum.threads_missed += h->cpu.threads_missed;
+        c.sum.handler_ns += h->cpu.handler_ns;
+        c.sum.process_ns += h->cpu.process_ns;
+        c.sum.sampled_ns += h->cpu.sampled_ns;
+    }
+    return c;
+}
+
+static uint64_t unsampled_ns(const struct cpu_side *c)
+{
+    const uint64_t known = c->sum.sampled_ns + c->sum.handler_ns;
+    return c->sum.process_ns > known ? c->sum.process_ns - known : 0;
+}
+
+static void cpu_part(struct table *t, const struct report *r)
+{
+    const struct cpu_side c = cpu_side_of(r);
+    char text[80], share[SONDE_NUMBER_MAX];
+    if (!c.sampled) {
+        table_cell(t, "CPU samples");
+        table_cell(t, "-");
+        table_cell(t, "the CPU side was not sampled");
+        return;
+    }
+    snprintf(text, sizeof text, "%u a second of CPU time of each thread, by %s", c.rate_hz,
+             c.sampling == SONDE_CPU_PERF ? "perf events" : "timers");
+    line(t, "CPU samples", c.sum.samples, text);
+    line(t, "within API calls", c.sum.deferred, "of these; the call stands for them");
+    line(t, "lost samples", c.sum.lost, "no room, or not possible then; the thread's next one stands for their time");
+    line(t, "threads sampled", c.sum.threads, c.with_switches == c.sampled ? "with the times when they were off the CPU"
+                                              : "without the times when they were off the CPU, or not of all");
+    line(t, "threads not sampled", c.sum.threads_missed, "they block the signal, ended at once, or found no room");
+    table_cell(t, "CPU time, sampled");
+    table_time(t, true, (double)c.sum.sampled_ns);
+    snprintf(text, sizeof text, "%s of the program's CPU time while recording",
+             sonde_number_percent(share, (double)c.sum.sampled_ns, (double)c.sum.process_ns));
+    table_cell(t, text);
+    table_cell(t, "CPU time, in no sample");
+    table_time(t, true, (double)unsampled_ns(&c));
+    table_cell(t, "after a thread's last sample, or of threads that were not sampled");
+    time_line(t, "own time, samples", c.sum.handler_ns, (double)r->totals.process_wall_ns, "on the program's threads");
+    if (c.sum.sample_rows_dropped)
+        line(t, "samples not traced", c.sum.sample_rows_dropped, "in the profile only");
+    if (c.sum.switch_rows_dropped)
+        line(t, "times off the CPU lost", c.sum.switch_rows_dropped, "no room, or the kernel lost them");
+}
+
 static void cost_part(struct table *t, const struct report *r)
 {
     const struct sonde_totals *s = &r->totals;
@@ -128,6 +198,7 @@ int report_ledger_text(const struct report *r, struct sonde_diag *diag)
     (void)diag;
     operations_part(&t, r);
     stacks_part(&t, r);
+    cpu_part(&t, r);
     cost_part(&t, r);
     table_print(&t, r);
     fputc('\n', stdout);
@@ -191,6 +262,24 @@ static void set(json_t *value, const char *key, uint64_t n)
     json_object_set_new(value, key, json_integer((json_int_t)n));
 }
 
+/* null: the CPU side was not sampled. */
+static json_t *cpu_json(const struct report *r)
+{
+    const struct cpu_side c = cpu_side_of(r);
+    if (!c.sampled)
+        return json_null();
+    json_t *value = json_pack("{s:s, s:i, s:b}", "sampling", c.sampling == SONDE_CPU_PERF ? "perf" : "timers",
+                              "rate_hz", (int)c.rate_hz, "switches", c.with_switches == c.sampled);
+    const struct { const char *key; uint64_t n; } fields[] = {
+        {"samples", c.sum.samples}, {"deferred", c.sum.deferred}, {"lost", c.sum.lost}, {"threads", c.sum.threads},
+        {"threads_missed", c.sum.threads_missed}, {"process_ns", c.sum.process_ns}, {"sampled_ns", c.sum.sampled_ns},
+        {"unsampled_ns", unsampled_ns(&c)}, {"handler_ns", c.sum.handler_ns},
+        {"sample_rows_dropped", c.sum.sample_rows_dropped}, {"switch_rows_dropped", c.sum.switch_rows_dropped}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        set(value, fields[i].key, fields[i].n);
+    return value;
+}
+
 json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
 {
     const struct sonde_totals *t = &r->totals;
@@ -215,6 +304,7 @@ json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
     json_t *value = json_object();
     (void)diag;
     json_object_set_new(value, "operations", operations_json(r));
+    json_object_set_new(value, "cpu", cpu_json(r));
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         set(value, fields[i].key, fields[i].n);
     json_object_set_new(value, "dropped_by_cause", causes_json(r));

@@ -50,7 +50,13 @@ RULES = {
     "agent-stays-loaded": [
         ("CMakeLists.txt", "-Wl,--exclude-libs,ALL -Wl,-z,nodelete", "-Wl,--exclude-libs,ALL", ["dlopen.c"])],
     "thread-slots-are-reused": [
-        ("src/agent/thread.c", "    a->thread_free = t->slot;\n", "", ["threads-short.c"])],
+        ("src/agent/thread.c", "    sonde__agent.thread_free = t->slot;\n", "", ["threads-short.c"])],
+    "the-samples-signal-is-given-back": [
+        ("src/agent/preload/signals.c", "    if (set)\n        wants(number);\n", "", ["cpu.c:wants-the-signal"])],
+    "threads-that-block-the-signal-are-left-alone": [
+        ("src/agent/sample_threads.c", "    if (blocks(tid)) {", "    if (tid == 0) {", ["cpu.c:all-blocked"])],
+    "samples-come-in-user-mode-only": [
+        ("src/agent/sample_threads.c", ".exclude_kernel = 1, .exclude_hv = 1};", "};", ["cpu.c:waits"])],
     "stack-reuse-is-proved": [
         ("src/agent/unwind.c", "if (UNLIKELY(pc != s->pc[i] || fp != s->fp[i]))", "if (pc + fp == 1)",
          ["control-flow.c", "exceptions.cc"])],

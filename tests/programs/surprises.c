@@ -128,7 +128,9 @@ static void print_status_lines(void)
     FILE *file = fopen("/proc/self/status", "r");
     while (file && fgets(line, sizeof line, file))
         for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-            if (strncmp(line, wanted[i], strlen(wanted[i])) == 0 && strcmp(wanted[i], "SigQ:") != 0)
+            if (strncmp(line, "SigCgt:", 7) == 0 && strcmp(wanted[i], "SigCgt:") == 0) /* samples: docs/transparency.md */
+                printf("SigCgt:\t%016llx\n", strtoull(line + 7, NULL, 16) & ~(1ull << (SIGURG - 1)));
+            else if (strncmp(line, wanted[i], strlen(wanted[i])) == 0 && strcmp(wanted[i], "SigQ:") != 0)
                 printf("%s", line);
     if (file)
         fclose(file);
@@ -163,7 +165,7 @@ static void symbols(void)
 {
     static const char *const names[] = {"backtrace", "_Unwind_Backtrace", "_Unwind_Resume", "unw_backtrace",
                                         "ZSTD_compress", "XXH64", "json_loads", "dwfl_begin", "elf_begin", "malloc",
-                                        "pthread_create", "dlopen", "fork", "sigaction", "clInitLayer",
+                                        "pthread_create", "dlopen", "fork", "sigprocmask", "clInitLayer",
                                         "clGetLayerInfo"};
     work(10);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
