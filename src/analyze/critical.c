@@ -252,8 +252,12 @@ static int heaviest(const void *left, const void *right)
     return a->ns < b->ns ? 1 : a->ns > b->ns ? -1 : a->index < b->index ? -1 : 1;
 }
 
+enum { MANY_ROWS = 10000000, FEW_THINGS = 3 }; /* so many rows take seconds for each thing */
+
 static int evaluate(struct walk *w, uint32_t most)
 {
+    if ((uint64_t)w->g->op_count + w->g->call_count > MANY_ROWS && most > FEW_THINGS)
+        most = FEW_THINGS;
     const size_t count = w->path->things.count;
     struct heavy *order = malloc((count + 1) * sizeof *order);
     uint32_t *chosen = malloc((count + 1) * sizeof *chosen), found = 0;

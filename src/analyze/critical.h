@@ -88,10 +88,11 @@ struct sonde_path {
 
 struct sonde_critical_options {
     uint64_t max_rows;  /* operations and calls of a process kept in memory at once; 0: SONDE_CRITICAL_ROWS */
-    uint32_t evaluate;  /* how many things are evaluated at twice their speed, those with most time first */
+    uint32_t evaluate;  /* how many things are evaluated at twice their speed, those with most time first;
+                         * of more than ten million rows at most three */
     bool     segments;  /* keep the steps */
 };
-/* About 32 bytes of memory each, and up to 72 more while things are evaluated. */
+/* About 32 bytes of memory each; 768 MB more while things are evaluated. */
 #define SONDE_CRITICAL_ROWS 40000000u
 
 struct sonde_critical { /* ready when zeroed */

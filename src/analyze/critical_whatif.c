@@ -400,11 +400,19 @@ static int run(struct replay *r)
     return rc ? rc : r->b->rc;
 }
 
+/* Things that are replayed at once: as many as memory for their times is meant for. */
+static uint32_t at_once(const struct sonde__cp_graph *g)
+{
+    const uint64_t bytes = 768ull << 20, each = ((uint64_t)g->op_count + g->call_count + 1) * sizeof(uint64_t);
+    return bytes / each > COLUMNS ? COLUMNS - 1 : bytes / each > 2 ? (uint32_t)(bytes / each) - 1 : 1;
+}
+
 int sonde__cp_evaluate(struct sonde__cp_book *b, const uint32_t *things, uint32_t count)
 {
+    const uint32_t most = at_once(b->g);
     int rc = 0;
-    for (uint32_t first = 0; first < count && !rc; first += COLUMNS - 1) {
-        uint32_t now = count - first < COLUMNS - 1 ? count - first : COLUMNS - 1;
+    for (uint32_t first = 0; first < count && !rc; first += most) {
+        uint32_t now = count - first < most ? count - first : most;
         struct replay r = {.b = b, .g = b->g, .things = things + first, .count = now, .columns = now + 1};
         rc = run(&r);
         for (uint32_t k = 0; k < now && !rc; k++) {
