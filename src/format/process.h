@@ -22,6 +22,7 @@ struct sonde__process { /* struct sonde_process.private_data */
     struct sonde__decoder *decoder; /* while opening */
     char                  *string_bytes;
     _Atomic unsigned char *trace_state; /* by trace: SONDE__TRACE_* */
+    _Atomic uint64_t       looked_at;   /* bytes of chunks of traces */
 };
 
 enum { SONDE__TRACE_UNCHECKED, SONDE__TRACE_SOUND, SONDE__TRACE_DAMAGED };

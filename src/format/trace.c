@@ -5,6 +5,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+enum { RESIDENT_BYTES = 64 << 20 }; /* of a file of chunks, while its traces are read */
 
 /* ---- listing ------------------------------------------------------------ */
 
@@ -154,11 +157,20 @@ static bool check_trace(const struct sonde_chunk_ref *ref)
            h.time_max == ref->time_max && ref->size == sizeof h + (size_t)h.stored_bytes;
 }
 
+/* What was read needs no memory of ours any more; the page cache keeps it as it likes. Nothing is
+ * lost where another thread looks at it just now: the pages come back. */
+static void let_go(struct sonde__process *own, size_t bytes)
+{
+    const uint64_t before = atomic_fetch_add(&own->looked_at, bytes);
+    if (before / RESIDENT_BYTES != (before + bytes) / RESIDENT_BYTES)
+        madvise((void *)(uintptr_t)own->data.bytes, own->data.size, MADV_DONTNEED);
+}
+
 /* In place when live, else decoded. */
 const void *sonde_chunk_reader_fields(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index,
                                       uint64_t fields)
 {
-    const struct sonde__process *own = p->private_data;
+    struct sonde__process *own = p->private_data;
     const struct sonde_chunk_ref *ref = &p->traces[index];
     struct sonde_chunk h;
 
@@ -178,6 +190,7 @@ const void *sonde_chunk_reader_fields(struct sonde_chunk_reader *reader, const s
         mark_damaged(p, index);
         return NULL;
     }
+    let_go(own, ref->size);
     return reader->buffer;
 }
 
