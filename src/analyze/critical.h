@@ -49,7 +49,7 @@ struct sonde_path_thing {
     uint16_t    op;         /* operations: enum sonde_op_kind */
     uint32_t    node;       /* a tree node of it; 0 unknown */
     const char *name;       /* kernel, API function or routine; "" has none */
-    const char *file;       /* routines: source file; "" unknown */
+    const char *file;       /* routines: source file; without a name the module; "" unknown */
     uint64_t    ns, count;  /* on the path */
     uint64_t    delay_ns;   /* operations: launch delays and gaps before it, on the path */
     bool        evaluated;  /* the next is known */

@@ -45,7 +45,8 @@ static struct sonde_path_thing describe(const struct sonde__cp_book *b, uint32_t
     if (category == SONDE_PATH_HOST) {
         if (node && sonde_profile_callers(b->profile, node, &thing.node, 1)) {
             thing.name = tree(b, thing.node)->name;
-            thing.file = tree(b, thing.node)->file;
+            /* Without a function, all code of a module is one. */
+            thing.file = *thing.name ? tree(b, thing.node)->file : tree(b, thing.node)->module;
         }
         return thing;
     }

@@ -39,8 +39,11 @@ static const char *name_of(const struct sonde_path_thing *thing)
 
 static void thing_label(const struct sonde_path_thing *thing, struct sonde_text *out)
 {
-    if (thing->category == SONDE_PATH_HOST && *thing->name) {
-        report_function(out, thing->name);
+    if (thing->category == SONDE_PATH_HOST && (*thing->name || *thing->file)) {
+        if (*thing->name)
+            report_function(out, thing->name);
+        else
+            sonde_text_add(out, "code of");
         if (*thing->file)
             sonde_text_format(out, " %s", sonde_path_base(thing->file));
     } else {
@@ -276,9 +279,10 @@ static json_t *things_json(const struct report *r, const struct sonde_path *path
         const struct sonde_path_thing *t = &path->things.items[i];
         const bool operation = t->category >= SONDE_PATH_KERNEL && t->category <= SONDE_PATH_ORDER;
         json_array_append_new(list, json_pack(
-            "{s:s, s:s, s:o, s:o, s:I, s:I, s:o, s:I, s:o}", "category", sonde_path_name(t->category),
+            "{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o}", "category", sonde_path_name(t->category),
             "name", name_of(t), "operation", operation ? json_string(sonde_op_kind_name(t->op)) : json_null(),
-            "file", report_json_text(t->file), "ns", (json_int_t)t->ns, "steps", (json_int_t)t->count,
+            "file", report_json_text(*t->name ? t->file : ""),
+            "module", report_json_text(*t->name ? "" : t->file), "ns", (json_int_t)t->ns, "steps", (json_int_t)t->count,
             "delay_ns", operation ? number(t->delay_ns) : json_null(), "half_ns", (json_int_t)(t->ns / 2),
             "saving_ns", t->evaluated ? number(t->saving_ns) : json_null()));
     }

@@ -391,6 +391,38 @@ static void test_sleep_until_another_is_done(void **state)
     finish(&r);
 }
 
+/* There and back, as PyTorch's backward thread: the main thread hands work over and sleeps, the other sleeps before.
+ *
+ *   main    [call 0-10] 20 asleep ------------------------------------------------- 500 [call 520-530]
+ *   other   5 asleep ---- 30 - 40[enqueue]50 [finish 60 ---- 410] 480 asleep ...
+ *   queue                          55 ------------- 400
+ */
+static void test_there_and_back(void **state)
+{
+    (void)state;
+    struct written *w = written_begin();
+    uint32_t main_thread = written_thread(w, 0, 0), other = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
+    written_call(w, main_thread, "clCreateBuffer", "", 0, 10);
+    written_sleep(w, main_thread, 20, 500);
+    written_call(w, main_thread, "clReleaseMemObject", "", 520, 530);
+    written_sleep(w, other, 5, 30);
+    written_op(w, &(struct written_op){.thread = other, .queue = q, .kind = SONDE_OP_KERNEL, .name = "b", .function = "work",
+                                       .enter = 40, .leave = 50, .start = 55, .end = 400});
+    written_call(w, other, "clFinish", "work", 60, 410);
+    written_wait(w, other, 60, 0, 0, q, 0);
+    written_sleep(w, other, 480, 1000);
+    struct result r = compute(w);
+    assert_int_equal(part(&r, SONDE_PATH_KERNEL), 345);
+    assert_int_equal(part(&r, SONDE_PATH_LAUNCH), 5);
+    assert_int_equal(part(&r, SONDE_PATH_API), 4 * 10);
+    assert_int_equal(part(&r, SONDE_PATH_OFF), 20 + 10);
+    assert_int_equal(part(&r, SONDE_PATH_HOST), 20 + 70 + 10 + 10);
+    assert_int_equal(r.path->wakes_inferred, 2);
+    assert_int_equal(r.path->starts_inferred, 0);
+    assert_int_equal(thing(&r, SONDE_PATH_KERNEL, "b")->saving_ns, 172);
+    finish(&r);
+}
+
 /* A sleep that nobody is known to have ended is on the path as such, and twice as fast code cannot shorten it. */
 static void test_sleep(void **state)
 {
@@ -548,7 +580,8 @@ int main(void)
         cmocka_unit_test(test_diamond), cmocka_unit_test(test_parallel_branch_limits),
         cmocka_unit_test(test_out_of_order), cmocka_unit_test(test_out_of_order_without_barrier),
         cmocka_unit_test(test_host_code), cmocka_unit_test(test_two_threads),
-        cmocka_unit_test(test_sleep_until_another_is_done), cmocka_unit_test(test_sleep), cmocka_unit_test(test_events),
+        cmocka_unit_test(test_sleep_until_another_is_done), cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_sleep), cmocka_unit_test(test_events),
         cmocka_unit_test(test_device_wide), cmocka_unit_test(test_times_must_allow_it), cmocka_unit_test(test_missing_call),
         cmocka_unit_test(test_untimed_is_left_out), cmocka_unit_test(test_limit), cmocka_unit_test(test_nothing),
     };
