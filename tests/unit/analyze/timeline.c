@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "analyze/lanes.h"
 #include "analyze/timeline.h"
 #include "base/parallel.h"
 #include "scene.h"
@@ -89,7 +90,7 @@ static void make_ops(struct scene *s, const uint32_t *queues)
         truth->ops[i].from = start, truth->ops[i].to = end, truth->ops[i].lane = queues[noise(QUEUES)];
         scene_op(s, truth->ops[i].lane, 0, start, end, i + 1);
         if (i % (OPS / UNTIMED) == 0) {
-            struct sonde_row_op bad = {.correlation = OPS + i, .enter_ns = now,
+            struct sonde_row_op bad = {.correlation = OPS + i, .enter_ns = now, .kind = SONDE_OP_KERNEL,
                                        .flags = i % 7 ? SONDE_OP_NO_TIMES : SONDE_OP_BAD_TIME, .end_ns = noise(now)};
             synth_add(scene_build(s), SONDE_TABLE_OP, queues[0], &bad);
         }
@@ -320,6 +321,98 @@ static void only_what_is_asked_for(void **state)
     sonde_timeline_fini(&plan);
 }
 
+struct times { _Atomic uint64_t count, sum, untimed; };
+
+static int add_times(void *user, const struct sonde_time_window *w)
+{
+    struct times *t = user;
+    for (uint32_t k = 0; k < w->lane_count; k++) {
+        const struct sonde_time_lane *lane = &w->lanes[k];
+        assert_null(lane->ops);
+        atomic_fetch_add(&t->untimed, lane->untimed_count);
+        for (uint32_t i = 0; i < lane->op_count; i++) {
+            assert_true(!i || lane->spans[i - 1].start_ns <= lane->spans[i].start_ns);
+            if (lane->spans[i].start_ns < w->from_ns)
+                continue; /* counted where it begins */
+            atomic_fetch_add(&t->count, 1);
+            atomic_fetch_add(&t->sum, lane->spans[i].start_ns * 3 ^ lane->spans[i].end_ns * lane->lane);
+        }
+    }
+    return 0;
+}
+
+static void times_alone(void **state)
+{
+    const struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP, .window_rows = 7000, .threads = 3, .op_times = true};
+    struct sonde_timeline_plan plan = {0};
+    struct times t = {0};
+    uint64_t sum = 0;
+    (void)state;
+    for (uint32_t i = 0; i < OPS; i++)
+        sum += truth->ops[i].from * 3 ^ truth->ops[i].to * truth->ops[i].lane;
+    assert_int_equal(sonde_timeline_plan(&measurement->processes[0], &options, &plan), 0);
+    assert_int_equal(sonde_timeline_run(&plan, add_times, &t), 0);
+    assert_int_equal(t.count, OPS);
+    assert_true(t.sum == sum);
+    assert_int_equal(t.untimed, UNTIMED);
+    sonde_timeline_fini(&plan);
+}
+
+/* ---- lanes: the same trace, whose queues are out of order ------------------------------------- */
+
+static int by_begin(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right; /* begin, end */
+    return a[0] < b[0] ? -1 : a[0] > b[0];
+}
+
+/* Union and longest gap of one lane's intervals, by sorting them. */
+static void check_lane(const struct sonde_lane_use *use, bool queue)
+{
+    uint64_t (*spans)[2] = malloc((OPS + CALLS) * sizeof *spans), busy = 0, gap = 0, end = 0;
+    size_t count = 0;
+    for (uint32_t i = 0; i < (queue ? OPS : CALLS); i++)
+        if ((queue ? truth->ops[i].lane : truth->calls[i].lane) == use->lane) {
+            spans[count][0] = queue ? truth->ops[i].from : truth->calls[i].from;
+            spans[count++][1] = queue ? truth->ops[i].to : truth->calls[i].to;
+        }
+    assert_true(count > 0);
+    qsort(spans, count, sizeof *spans, by_begin);
+    for (size_t i = 0; i < count; i++) {
+        if (i && spans[i][0] > end)
+            gap = spans[i][0] - end > gap ? spans[i][0] - end : gap;
+        if (spans[i][1] > end || !i)
+            busy += spans[i][1] - (spans[i][0] > end ? spans[i][0] : end);
+        end = spans[i][1] > end ? spans[i][1] : end;
+    }
+    assert_int_equal(use->first_ns, spans[0][0]);
+    assert_int_equal(use->last_ns, end);
+    assert_int_equal(use->busy_ns, busy);
+    assert_int_equal(use->longest_gap_ns, gap);
+    free(spans);
+}
+
+static void lanes_in_any_order(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 4; threads += 3) {
+        struct sonde_lanes lanes = {0};
+        uint64_t rows = 0;
+        char number[2] = {(char)('0' + threads), 0};
+        setenv("SONDE_THREADS", number, 1);
+        assert_int_equal(sonde_lanes_compute(measurement, NULL, &lanes), 0);
+        unsetenv("SONDE_THREADS");
+        assert_int_equal(lanes.items.count, QUEUES + THREADS);
+        for (size_t i = 0; i < lanes.items.count; i++) {
+            const struct sonde_lane_use *use = &lanes.items.items[i];
+            check_lane(use, measurement->processes[0].lanes[use->lane].kind == SONDE_LANE_KIND_QUEUE);
+            rows += use->traced;
+        }
+        assert_int_equal(rows, OPS + UNTIMED + CALLS);
+        sonde_lanes_fini(&lanes);
+    }
+}
+
 static int stop_at_two(void *user, const struct sonde_time_window *w)
 {
     (void)user;
@@ -358,6 +451,8 @@ int main(void)
         cmocka_unit_test(threads_from_the_environment),
         cmocka_unit_test(every_row_is_in_its_windows),
         cmocka_unit_test(only_what_is_asked_for),
+        cmocka_unit_test(times_alone),
+        cmocka_unit_test(lanes_in_any_order),
         cmocka_unit_test(a_function_can_stop),
         cmocka_unit_test(nothing_is_one_window),
     };
