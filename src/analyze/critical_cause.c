@@ -149,10 +149,11 @@ struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint3
     }
     if (!op->call)
         return best;
-    /* When the call left before the start, the work was submitted by then; else
-     * all that is certain is that it was not before the call was entered. */
+    /* A call that left before the start had submitted by then. One that waits may
+     * have been waiting for what came before; all that is certain is that it did
+     * not submit before it was entered. One that does not wait submitted last. */
     const struct sonde__cp_call *call = &g->calls[op->call - 1];
-    uint64_t submitted = call->leave <= op->start ? call->leave : call->enter;
+    uint64_t submitted = call->leave <= op->start ? call->leave : call->waits ? call->enter : op->start;
     if (best.kind == CP_NOTHING || submitted > best.time)
         best = (struct sonde__cp_cause){CP_CALL, op->call - 1, call->leave <= op->start ? call->leave : op->start, false};
     return best;

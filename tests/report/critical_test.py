@@ -177,7 +177,9 @@ class Walk:
         rest = [o for o in [*self.before(op), *self.awaited(op["enter_ns"], op["correlation"])]
                 if o["end_ns"] <= op["start_ns"]]
         last = max(rest, key=lambda o: o["end_ns"], default=None)
-        submitted = call["leave_ns"] if call["leave_ns"] <= op["start_ns"] else call["enter_ns"]
+        blocks = any(w["enter_ns"] == call["enter_ns"] and not w["waiter"] for w in self.waits)
+        submitted = (call["leave_ns"] if call["leave_ns"] <= op["start_ns"] else
+                     call["enter_ns"] if blocks else op["start_ns"])
         if last and last["end_ns"] >= submitted:
             self.add("gap", last["end_ns"], op["start_ns"])
             return last, None

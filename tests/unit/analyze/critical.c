@@ -125,6 +125,28 @@ static void test_back_to_back(void **state)
     finish(&r);
 }
 
+/* ---- launches that the device waits for -------------------------------------------------
+ *
+ * Each call lasts 100, its kernel starts 60 into it and ends 10 into the next one. The queue runs dry
+ * each time: the path is the thread's, and the launches twice as fast save half of their time but for
+ * the last kernel's.
+ */
+static void test_launch_bound(void **state)
+{
+    (void)state;
+    struct written *w = written_begin();
+    uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
+    for (uint64_t i = 0; i < 10; i++)
+        written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "k", .enter = 110 * i,
+                                           .leave = 110 * i + 100, .start = 110 * i + 60, .end = 110 * i + 120});
+    struct result r = compute(w);
+    assert_int_equal(part(&r, SONDE_PATH_KERNEL), 60);
+    assert_int_equal(part(&r, SONDE_PATH_API), 9 * 100 + 60);
+    assert_int_equal(part(&r, SONDE_PATH_HOST), 9 * 10);
+    assert_int_equal(thing(&r, SONDE_PATH_API, "clEnqueueNDRangeKernel")->saving_ns, (9 * 100 + 60) / 2);
+    finish(&r);
+}
+
 /* ---- a loop of kernel, synchronize, small copy (the Nyx pattern) -----------------------
  *
  *   host  [enqueue 10][finish ............. until kernel + 20][read, blocking ... until copy + 5] 15 of host code
@@ -576,7 +598,7 @@ static void test_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_back_to_back), cmocka_unit_test(test_nyx), cmocka_unit_test(test_nyx_without_waits),
+        cmocka_unit_test(test_back_to_back), cmocka_unit_test(test_launch_bound), cmocka_unit_test(test_nyx), cmocka_unit_test(test_nyx_without_waits),
         cmocka_unit_test(test_diamond), cmocka_unit_test(test_parallel_branch_limits),
         cmocka_unit_test(test_out_of_order), cmocka_unit_test(test_out_of_order_without_barrier),
         cmocka_unit_test(test_host_code), cmocka_unit_test(test_two_threads),
