@@ -127,8 +127,10 @@ static int add_row(struct resolver *r, const struct sonde_row_wait *row)
         return sonde_vector_push(&r->ops, wait);
     }
     int rc = 0;
-    for (size_t i = first_key(r->l, row->waiter); i < r->l->keys.count && r->l->keys.items[i].correlation == row->waiter && !rc; i++) {
-        wait.target = r->l->keys.items[i].op;
+    const size_t count = r->l->keys.count;
+    const struct sonde__cp_key *keys = r->l->keys.items;
+    for (size_t i = first_key(r->l, row->waiter); i < count && keys[i].correlation == row->waiter && !rc; i++) {
+        wait.target = keys[i].op;
         if (wait.what != CP_OP || wait.id != wait.target)
             rc = sonde_vector_push(&r->ops, wait);
     }

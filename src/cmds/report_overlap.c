@@ -133,7 +133,8 @@ static void way_row(struct table *t, const char *name, const struct sonde_overla
 static void print_ways(const struct report *r, const struct sonde_overlaps *overlaps)
 {
     static const struct table_column columns[] = {
-        {"Copies", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"time", TABLE_RIGHT, 0}, {"hidden", TABLE_RIGHT, 1}, {"of it", TABLE_RIGHT, 0}, {"exposed", TABLE_RIGHT, 0},
+        {"Copies", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"time", TABLE_RIGHT, 0}, {"hidden", TABLE_RIGHT, 1},
+        {"of it", TABLE_RIGHT, 0}, {"exposed", TABLE_RIGHT, 0},
     };
     struct table t = {.columns = columns, .column_count = 6};
     for (unsigned way = 0; way < SONDE_WAY_COUNT; way++) {

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#define APART __attribute__((noinline, noclone))
+#define APART __attribute__((noinline))
 enum { TURNS = 5, SHORT = 300000, LONG = 1200000 }; /* rounds of 64 items: some ten milliseconds and four times that */
 
 static struct guest g;
