@@ -179,7 +179,9 @@ uint64_t sonde__idle_longest(const struct sonde__idle *idle)
  * depend on how many threads or slots there are, and little on the scopes.
  *
  * All shares of all threads together are at most the idle time, so that 64 bits
- * do for times up to SPAN_MOST; longer ones are added up in pieces.
+ * do for times up to SPAN_MOST; what a longer one without an event adds goes
+ * straight to where there is room for it, so that a time that is far off (a
+ * damaged row) costs no more than another.
  */
 
 typedef uint64_t vector __attribute__((vector_size(64), aligned(8)));
@@ -305,6 +307,17 @@ static void pass(struct sonde__sweep *s, uint64_t ns, uint64_t active)
             share[i] += idle[i] & (s->rates[active] * ns);
 }
 
+/* Any time, right after settle(). */
+static void leap(struct sonde__sweep *s, uint64_t ns, uint64_t active)
+{
+    if (!active)
+        pass(s, ns, active);
+    for (uint32_t i = 0; i < s->threads && active; i++)
+        for (uint32_t k = 0; k < s->scopes && s->slot[i] != SONDE__INACTIVE; k++)
+            if (s->idle_now[k])
+                s->units[(size_t)s->slot[i] * s->scopes + k] += (sonde__units)s->rates[active] * ns;
+}
+
 static int change(struct sonde__sweep *s, uint32_t who, uint32_t what, uint64_t *active)
 {
     int rc = 0;
@@ -334,13 +347,16 @@ int sonde__sweep_run(struct sonde__sweep *s, uint32_t slots)
     now = begun = s->events.count ? s->events.items[0].from : 0;
     for (size_t i = 0; i < s->events.count && !rc; i++) {
         const struct sonde__span *event = &s->events.items[i];
-        while (event->from - begun > SPAN_MOST && !rc) {
-            pass(s, begun + SPAN_MOST - now, active);
-            now = begun += SPAN_MOST;
+        if (event->from - begun > SPAN_MOST) {
             rc = settle(s);
+            begun = now;
         }
-        if (event->from > now)
+        if (event->from - now > SPAN_MOST) {
+            leap(s, event->from - now, active);
+            begun = event->from;
+        } else if (event->from > now) {
             pass(s, event->from - now, active);
+        }
         now = event->from;
         rc = rc ? rc : change(s, (uint32_t)(event->to >> 32), (uint32_t)event->to, &active);
     }
