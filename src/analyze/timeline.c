@@ -32,6 +32,7 @@ static_assert(offsetof(struct sonde_time_op, start_ns) == offsetof(struct sonde_
 
 #define WINDOW_ROWS  (1u << 18)
 #define MEMORY_BYTES (1200ull << 20) /* of all parts that are read at one time, about */
+enum { TWICE_PART = 4, PARTS_MOST = 1 << 20 }; /* at most a quarter of the rows is decoded twice */
 
 struct source { /* one table of one lane */
     uint32_t *chunks; /* indices of process->traces, by time_min */
@@ -213,11 +214,12 @@ static int choose_windows(struct sonde_timeline_plan *plan)
     return plan->borders ? 0 : SONDE_ENOMEM;
 }
 
-/* Parts at one time: each holds about a chunk and a window's rows of every lane. */
-static uint32_t affordable(const struct sonde_timeline_plan *plan)
+/* Parts that read at one time, by the memory for a chunk and a window's rows of every lane that each
+ * holds; and in all, since at their borders those chunks are decoded twice. */
+static void affordable(const struct sonde_timeline_plan *plan, uint32_t *at_once, uint32_t *in_all)
 {
     const struct sonde__timeline *own = plan->own;
-    uint64_t bytes = plan->options.window_rows * bytes_of(&plan->options, OPS);
+    uint64_t bytes = plan->options.window_rows * bytes_of(&plan->options, OPS), chunks = 1;
     for (size_t i = 0; i < (size_t)plan->lane_count * SOURCES; i++) {
         uint32_t most = 0;
         for (uint32_t k = 0; k < own->sources[i].count; k++) {
@@ -225,15 +227,21 @@ static uint32_t affordable(const struct sonde_timeline_plan *plan)
             most = rows > most ? rows : most;
         }
         bytes += (uint64_t)most * bytes_of(&plan->options, i % SOURCES);
+        chunks += most;
     }
-    return bytes < MEMORY_BYTES ? (uint32_t)(MEMORY_BYTES / bytes) : 1;
+    const uint64_t parts = 1 + plan->rows / chunks / TWICE_PART;
+    *at_once = bytes < MEMORY_BYTES ? (uint32_t)(MEMORY_BYTES / bytes) : 1;
+    *in_all = parts < PARTS_MOST ? (uint32_t)parts : PARTS_MOST;
 }
 
 static int choose_parts(struct sonde_timeline_plan *plan)
 {
-    const uint32_t wanted = plan->options.threads, most = affordable(plan);
-    uint32_t parts = plan->own->threads = wanted < most ? wanted : most;
+    const uint32_t wanted = plan->options.threads;
+    uint32_t most, in_all, parts;
+    affordable(plan, &most, &in_all);
+    plan->own->threads = parts = wanted < most ? wanted : most;
     parts = parts > 1 ? 2 * parts : 1; /* a thread that is slowed down leaves some to others */
+    parts = parts < in_all ? parts : in_all;
     plan->part_count = parts < plan->window_count ? parts : plan->window_count;
     plan->part_first = malloc(((size_t)plan->part_count + 1) * sizeof *plan->part_first);
     if (!plan->part_first)
