@@ -23,9 +23,15 @@ sys.path.insert(0, HERE)
 import dwarf
 
 lines = []
-# A program with as many queues and threads as a large one has, on eight devices, that computes between its batches.
-LIKE_A_PROGRAM = ["--lanes", "1000", "--threads", "16", "--devices", "8", "--depth", "24", "--paths", "64",
-                  "--cpu", "199", "--waits", "50", "--compute", "200000"]
+# A program with as many queues as a large one has, that computes between its batches; its queues and threads are
+# those of all processes together.
+LIKE_A_PROGRAM = ["--depth", "24", "--paths", "64", "--cpu", "199", "--waits", "50", "--compute", "200000"]
+LAYOUTS = {  # processes, queues, threads, devices
+    "one process, 8 devices, 16 threads": (1, 1000, 16, 8),
+    "8 processes, each with a device and 2 threads": (8, 125, 2, 1),
+    "one process, one device, 4 threads": (1, 1000, 4, 1),
+}
+HARDEST = "one process, 8 devices, 16 threads"
 HUNDRED_MILLION = 100_000_000
 
 
@@ -89,15 +95,17 @@ class Analyze:
 
     # ---- scale -------------------------------------------------------------------
 
-    def make(self, operations):
+    def make(self, operations, layout=HARDEST):
         """The measurement of so many operations; made once."""
-        if operations not in self.made:
-            path = f"{self.work}/{operations}.sonde"
-            cost = Cost([f"{self.build}/tests/sonde-synth", "--operations", str(operations), *LIKE_A_PROGRAM, path])
+        if (operations, layout) not in self.made:
+            path = f"{self.work}/{len(self.made)}.sonde"
+            processes, lanes, threads, devices = LAYOUTS[layout]
+            cost = Cost([f"{self.build}/tests/sonde-synth", "--operations", str(operations // processes), "--processes", str(processes),
+                         "--lanes", str(lanes), "--threads", str(threads), "--devices", str(devices), *LIKE_A_PROGRAM, path])
             size = sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names)
-            self.made[operations] = path
+            self.made[operations, layout] = path
             say(f"  made {operations:>11,} operations: {size / operations:.2f} bytes each, {cost.wall:.1f} s, {cost.megabytes:.0f} MB of memory")
-        return self.made[operations]
+        return self.made[operations, layout]
 
     def views(self):
         known = subprocess.run([self.sonde, "help", "report"], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -109,25 +117,29 @@ class Analyze:
         return there
 
     def scale(self):
-        say("Reading and computing: tests/synth with 1,000 queue lanes on 8 devices, 16 threads with samples and waits, contexts 24 deep")
+        say("Reading and computing: tests/synth with 1,000 queue lanes, threads with samples and waits, contexts 24 deep")
         views = self.views()
+        for layout in LAYOUTS:
+            say(f" {layout}")
+            sizes = self.sizes if layout == HARDEST else [size for size in self.sizes if size < HUNDRED_MILLION][-1:]
+            self.scale_layout(layout, sizes, views)
+
+    def scale_layout(self, layout, sizes, views):
         variants = {}
-        for size in self.sizes:
-            path = self.make(size)
+        for size in sizes:
+            path = self.make(size, layout)
             for view in views:
                 variants[size, view] = lambda path=path, view=view: Cost([self.sonde, "report", path, view])
         results = paired(variants, self.rounds)
         say(f"  {'operations':>11}  {'view':22} {'CPU s':>8}  [least, most]   {'M op/s per core':>15}  {'wall s':>7}  {'MB':>6}")
-        each = {}
-        for size in self.sizes:
+        for size in sizes:
             for view in views:
                 self.row(size, view, results[size, view])
-            three = [sum_of(costs) for costs in zip(*(results[size, view] for view in views if view != "lanes"))]
-            self.row(size, " + ".join(v for v in views if v != "lanes"), three)
-            each[size] = median(three, "cpu") / size * 1e9
-        if len(self.sizes) > 1:
-            say("  growth of the sum, CPU ns per operation: " +
-                ", ".join(f"{each[size]:.1f} at {size:,}" for size in self.sizes))
+            both = [sum_of(costs) for costs in zip(results[size, "summary"], results[size, "profile"])]
+            self.row(size, "summary + profile", both)  # the summary has the blame in it, and advice where it looks at all rows
+        for view in views if len(sizes) > 1 else []:
+            say(f"  growth of {view}, CPU ns per operation: " +
+                ", ".join(f"{median(results[size, view], 'cpu') / size * 1e9:.1f} at {size:,}" for size in sizes))
 
     def row(self, size, name, costs):
         say(f"  {size:>11,}  {name:22} {spread([c.cpu for c in costs]):>24}  {size / median(costs, 'cpu') / 1e6:13.1f}"
