@@ -131,6 +131,18 @@ def no_length(folder):
 
 
 @animal
+def far_off(folder):
+    """One operation and one call that end centuries later, and nobody says that they are wrong."""
+    p = program()
+    for i in range(10):
+        launch(p, p.start_ns + MS * i)
+    p.enqueue(p.main, p.queue_lane, "clEnqueueTask", p.code, "kernel", p.start_ns + 20 * MS, 2**61, p.start_ns + 21 * MS,
+              2**62, name="k")
+    p.stop_ns = p.start_ns + 30 * MS
+    return written(folder, "far_off", p)
+
+
+@animal
 def clocks_that_jump(folder):
     """Forward by 2 s (a host that slept), back to 0 (a device that was reset), and steady again."""
     p = program()

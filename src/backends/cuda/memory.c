@@ -113,6 +113,16 @@ static void forget(uint64_t address)
         sonde_object_free((uint32_t)value);
 }
 
+/* Where it lies: plain memory and arrays on the context's device, as is the current
+ * pool. Of another pool and of mapped handles the call does not say it; managed
+ * memory moves, and pinned memory is the host's. */
+static uint32_t device_of(uint32_t id, enum sonde_object_kind kind, uint32_t context)
+{
+    const bool here = kind == SONDE_OBJECT_DEVICE || kind == SONDE_OBJECT_ARRAY || id == ID(cuMemAllocAsync) ||
+                      id == ID(cuMemAllocAsync_ptsz);
+    return here ? sonde__cuda_context_device(context) : 0;
+}
+
 void sonde__cuda_allocated(uint32_t id, const void *params, const struct sonde_call *call, uint32_t context)
 {
     const struct object o = allocated(id, params);
@@ -120,6 +130,7 @@ void sonde__cuda_allocated(uint32_t id, const void *params, const struct sonde_c
         return;
     forget(o.address); /* freed while nobody looked */
     const uint32_t object = sonde_object_add(call, o.kind, o.bytes, o.address);
+    sonde_object_place(object, device_of(id, o.kind, context), 0);
     if (object)
         sonde__cuda_table_put(&objects, o.address, (uint64_t)context << 32 | object);
 }

@@ -663,6 +663,7 @@ static void allocations_become_objects_until_freed(void **state)
     for (unsigned i = 0; i < 6; i++) {
         assert_int_equal(noted.object[first + i].kind, expected[i].kind);
         assert_int_equal(noted.object[first + i].bytes, expected[i].bytes);
+        assert_int_equal(noted.object[first + i].device != 0, i == 0 || i == 1 || i == 3); /* not pinned, not mapped */
     }
     CALL(cuMemFree_v2, 8, CUDA_SUCCESS, .dptr = device);
     CALL(cuMemFree_v2, 9, CUDA_SUCCESS, .dptr = 0x7777); /* nobody saw it allocated */
