@@ -280,7 +280,7 @@ static void say_sources(const struct report *r, const struct sonde_blame_scope *
 static void say_rules(const struct report *r, const struct sonde_blame *blame)
 {
     static const char *const texts[SONDE_BLAME_RULES] = {
-        "the CPU side was not sampled: a thread counts as active between its first and its last API call; record with --cpu for more",
+        "the CPU side was not sampled: a thread counts as active between its first and its last API call",
         "context switches were not recorded: outside of API calls a thread counts as active within one period of a sample",
         "a thread counts as active while it does not sleep, and inside API calls",
     };
@@ -294,8 +294,8 @@ static void say_rules(const struct report *r, const struct sonde_blame *blame)
         else if (blame->rules[i])
             report_say(r, "%u process%s: %s", blame->rules[i], blame->rules[i] == 1 ? "" : "es", texts[i]);
     if (blame->untimed)
-        report_say(r, "%s operations without usable times: idle time may be less than shown",
-                   sonde_number_count(number, blame->untimed));
+        report_say(r, "%s operation%s without usable times: idle time may be less than shown",
+                   sonde_number_count(number, blame->untimed), blame->untimed == 1 ? "" : "s");
 }
 
 int report_blame_text(const struct report *r, struct sonde_diag *diag)

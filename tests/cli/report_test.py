@@ -6,7 +6,7 @@ import cli
 import live
 import scenes
 
-VIEWS = "summary kernels copies api contexts lanes objects memory ledger".split()
+VIEWS = "summary kernels copies api contexts lanes blame objects memory ledger".split()
 
 
 class Report(cli.Case):
