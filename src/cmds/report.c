@@ -151,6 +151,33 @@ static struct report prepare(const struct report_options *o, const char *path, c
     };
 }
 
+/* An option that was given and says nothing to this view; NULL: there is none. `meant` is the view that it is for. */
+static const char *misplaced(const struct report_options *o, const char *view, const char **meant)
+{
+    const bool profile = strcmp(view, "profile") == 0 || strcmp(view, "contexts") == 0;
+    const bool statistics = strcmp(view, "statistics") == 0;
+    const struct { const char *name, *meant; bool given, belongs; } options[] = {
+        {"top-down", "profile", o->shape == 1 + SONDE_VIEW_TOP_DOWN, profile},
+        {"bottom-up", "profile", o->shape == 1 + SONDE_VIEW_BOTTOM_UP, profile},
+        {"by", "profile", o->by >= 0, profile},
+        {"metric", "profile", o->metric, profile},
+        {"derive", "profile", o->derive, profile},
+        {"sort", "profile", o->sort, profile},
+        {"root", "profile", o->root, profile},
+        {"ids", "profile", o->ids, profile},
+        {"depth", "profile", o->depth >= 0, profile || statistics},
+        {"from", "statistics", o->from, statistics},
+        {"to", "statistics", o->to, statistics},
+        {"lane", "statistics", o->lane, statistics},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given && !options[i].belongs) {
+            *meant = options[i].meant;
+            return options[i].name;
+        }
+    return NULL;
+}
+
 static int run(const void *options, int argc, char **argv)
 {
     const struct report_options *o = options;
@@ -158,6 +185,9 @@ static int run(const void *options, int argc, char **argv)
     const struct report_view *view = find_view(name);
     if (!view)
         return sonde_say_usage(&sonde_command_report, "there is no view '%s'", name);
+    const char *meant, *wrong = misplaced(o, name, &meant);
+    if (wrong)
+        return sonde_say_usage(&sonde_command_report, "--%s is for the view %s, not for %s", wrong, meant, name);
     struct report r = prepare(o, argv[0], view);
     struct sonde_diag diag = {0};
     int rc = report_read_columns(&r);

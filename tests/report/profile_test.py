@@ -172,10 +172,8 @@ class Profile(Case):
 
     def test_widths(self):
         for path, _ in (scenes.demo(self.folder), scenes.sampled(self.folder)):
-            for more in [s.split() for s in SHAPES] + [["-m", EVERY], ["--ids", "--derive", "each=gpu/ops"]]:
-                for view in ("profile", "statistics"):
-                    if view == "statistics" and more[0] != "--ids":
-                        continue
+            for more in [s.split() for s in SHAPES] + [["-m", EVERY], ["--ids", "--derive", "each=gpu/ops"], []]:
+                for view in ("profile", "statistics") if not more else ("profile",):
                     for width in range(40, 201, 20):
                         out = self.ok("report", os.path.basename(path), view, *more, env={"COLUMNS": str(width)}).out
                         for line in out.splitlines():

@@ -293,6 +293,10 @@ class Report(Case):
         done = cli.run("report", path, "kernel")
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no view 'kernel'", done.err)
+        for view, option, meant in (("kernels", ["--bottom-up"], "profile"), ("summary", ["--from", "1s"], "statistics"),
+                                    ("profile", ["--lane", "1"], "statistics"), ("lanes", ["--depth", "2"], "profile")):
+            done = self.fails("report", path, view, *option, status=2)
+            self.assertIn("%s is for the view %s, not for %s" % (option[0], meant, view), done.err)
         done = cli.run("report", self.path("missing.sonde"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("missing.sonde", done.err)
