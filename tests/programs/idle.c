@@ -5,6 +5,9 @@
  *     while rest() sleeps, longer, after each of them: then no thread is active,
  *     and for as long as it takes to start one kernel, with the thread in clFinish.
  * With `sync` nothing else happens than what was found in Nyx: kernel, clFinish, small copy.
+ *
+ * case: idle => kernel=10
+ * case: idle-sync sync => kernel=300 read=300
  */
 #include "guest.h"
 

@@ -7,6 +7,8 @@
  * the other, as drivers do it under a lock; nothing can run before that. From then
  * on there is always a queue with work, so that copies, however long, keep nothing
  * idle. tests/report/blame_test.py measures it.
+ *
+ * case: team => kernel=48 write=96 read=48
  */
 #include "guest.h"
 
