@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#define APART __attribute__((noinline, noclone))
+#define APART __attribute__((noinline))
 
 static cl_context context;
 static cl_command_queue queue;
