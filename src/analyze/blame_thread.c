@@ -46,11 +46,50 @@ static uint64_t plus(uint64_t a, uint64_t b)
 
 /* ---- the thread's own time --------------------------------------------------------------- */
 
-/* A thread that never came back ended; where threads share a lane, the next one is away later. */
+/* The first call entered, and the first sample taken, after `at_ns`; UINT64_MAX: none. */
+static uint64_t next_call(const struct sonde_time_lane *lane, uint64_t at_ns)
+{
+    uint32_t low = 0, high = lane->call_count;
+    if (lane->call_before && lane->call_before->enter_ns > at_ns)
+        return lane->call_before->enter_ns;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (lane->calls[middle].enter_ns <= at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < lane->call_count ? lane->calls[low].enter_ns
+           : lane->call_after && lane->call_after->enter_ns > at_ns ? lane->call_after->enter_ns : UINT64_MAX;
+}
+
+static uint64_t next_sample(const struct sonde_time_lane *lane, uint64_t at_ns)
+{
+    uint32_t low = 0, high = lane->sample_count + (lane->sample_before != NULL) + (lane->sample_after != NULL);
+    const uint32_t count = high;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (sample_at(lane, middle)->time_ns <= at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count ? sample_at(lane, low)->time_ns : UINT64_MAX;
+}
+
+/* When it came back. A thread that never did has ended; where threads share a lane, the next one
+ * shows that this is over. */
 static uint64_t back_at(const struct sonde_time_lane *lane, uint32_t i)
 {
-    const uint64_t in_ns = lane->switches[i].in_ns;
-    return in_ns == UINT64_MAX && i + 1 < lane->switch_count ? lane->switches[i + 1].out_ns : in_ns;
+    const struct sonde_row_switch *away = &lane->switches[i];
+    uint64_t at_ns = UINT64_MAX;
+    if (away->in_ns != UINT64_MAX)
+        return away->in_ns;
+    if (i + 1 < lane->switch_count)
+        at_ns = lane->switches[i + 1].out_ns;
+    const uint64_t call = next_call(lane, away->out_ns), sample = next_sample(lane, away->out_ns);
+    at_ns = call < at_ns ? call : at_ns;
+    return sample < at_ns ? sample : at_ns;
 }
 
 /* The first switch that ends after `at_ns`. */
@@ -156,24 +195,6 @@ static int active_by_samples(const struct sonde_time_lane *lane, const struct so
     return rc;
 }
 
-/* A thread that never came back ended; where threads share a lane, the next one shows that it is over. */
-static uint64_t seen_again(const struct sonde_time_lane *lane, uint32_t index)
-{
-    const uint64_t out_ns = lane->switches[index].out_ns;
-    uint64_t at = index + 1 < lane->switch_count ? lane->switches[index + 1].out_ns : UINT64_MAX;
-    const struct sonde_row_sample *sample;
-
-    for (uint32_t i = 0; (sample = sample_at(lane, i)); i++)
-        at = sample->time_ns > out_ns && sample->time_ns < at ? sample->time_ns : at;
-    for (uint32_t i = 0; i < lane->call_count; i++)
-        at = lane->calls[i].enter_ns > out_ns && lane->calls[i].enter_ns < at ? lane->calls[i].enter_ns : at;
-    if (lane->call_before && lane->call_before->enter_ns > out_ns && lane->call_before->enter_ns < at)
-        at = lane->call_before->enter_ns;
-    if (lane->call_after && lane->call_after->enter_ns > out_ns && lane->call_after->enter_ns < at)
-        at = lane->call_after->enter_ns;
-    return at;
-}
-
 /* While it lives, but for the times that it slept. Who is preempted would go on. */
 static int active_by_switches(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
 {
@@ -185,7 +206,7 @@ static int active_by_switches(const struct sonde_time_lane *lane, const struct s
             continue;
         if (away->out_ns > at)
             rc = add_span(rule, out, at, away->out_ns);
-        const uint64_t in_ns = away->in_ns == UINT64_MAX ? seen_again(lane, i) : away->in_ns;
+        const uint64_t in_ns = back_at(lane, i);
         at = in_ns > at ? in_ns : at;
     }
     return rc || at >= rule->alive_to ? rc : add_span(rule, out, at, rule->alive_to);
