@@ -147,20 +147,18 @@ class Analyze:
 
     # ---- symbols -------------------------------------------------------------------
 
-    def record(self, program, touched):
+    def record(self, program):
         uncache(program)
         out = f"{self.work}/symbols.sonde"
         cost = Cost([self.sonde, "record", "-q", "--force", "-o", out, "--", program, "20"])
         with open(f"{out}/manifest.json") as manifest:
             times = json.load(manifest)
         cost.after = cost.wall - (times["end_ns"] - times["start_ns"]) * 1e-9
-        resident = subprocess.run(["fincore", "-nbo", "RES", program], stdout=subprocess.PIPE, text=True)
-        touched.append(int(resident.stdout.split()[0]) if resident.returncode == 0 else None)
         return cost
 
     def symbols(self):
         about = dwarf.build(f"{self.build}/bench/dwarf", 100, 1000)
-        program, touched = about["program"], []
+        program = about["program"]
         say(f"Symbols: a program with {about['debug_bytes'] / 1e6:.0f} MB of DWARF in {about['units']:,} compilation units with "
             f"{about['functions']:,} functions, of which 20 units occur")
         stripped = f"{self.work}/stripped"
@@ -168,12 +166,12 @@ class Analyze:
         compressed = f"{self.work}/compressed"
         subprocess.run(["objcopy", "--compress-debug-sections=zlib", program, compressed], check=True)
         programs = {"without DWARF": stripped, "with": program, "compressed (zlib)": compressed}
-        results = paired({name: lambda path=path: self.record(path, touched) for name, path in programs.items()}, self.rounds)
+        results = paired({name: lambda path=path: self.record(path) for name, path in programs.items()}, self.rounds)
         for name, costs in results.items():
             say(f"  {name:18} all of record but the program {spread([c.after for c in costs])} s, CPU {median(costs, 'cpu'):.2f} s, {max(c.megabytes for c in costs):.0f} MB")
         extra = [a.after - b.after for a, b in zip(results["with"], results["without DWARF"])]
         say(f"  so symbols took {spread(extra)} s, with the file out of the page cache")
-        self.record(program, touched)
+        self.record(program)
         report = subprocess.run([self.sonde, "report", f"{self.work}/symbols.sonde", "contexts", "--json"],
                                 stdout=subprocess.PIPE, text=True, check=True).stdout
         found = sum(f'"entry_{unit:06d}' in report for unit in range(0, about["units"], about["units"] // 20))
