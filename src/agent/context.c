@@ -20,6 +20,9 @@
 #define TRAILS_AFTER  64   /* calls before a thread gets memory for trails: most threads make few */
 #define CODE_PYTHON (1ull << 63) /* in range_code: of a code object, not a pc */
 
+/* Of the hooks' way: a second caller (the samples') must not make them calls. */
+#define HOT inline __attribute__((always_inline))
+
 static void (*_Atomic watch_calls)(uint32_t context);
 
 /* A run of node ids for this thread; rows that stay zero are no nodes. */
@@ -51,7 +54,7 @@ static struct sonde_row_node *node_row(uint32_t id)
 
 /* May a sample make a node? What samples take of the memory that new contexts
  * are made in is bounded. */
-static bool sampled_node(struct sonde_thread *t)
+static __attribute__((noinline, cold)) bool sampled_node(struct sonde_thread *t)
 {
     struct sonde_agent *a = &sonde__agent;
     if (sonde__handler.missed)
@@ -88,7 +91,7 @@ static uint32_t child(struct sonde_thread *t, uint32_t parent, uint32_t frame)
 }
 
 /* How many of native[] the last walk has left valid. */
-static uint32_t native_same(struct sonde_thread *t)
+static HOT uint32_t native_same(struct sonde_thread *t)
 {
     const struct sonde_stack *s = &t->stack;
     if (t->native_length > s->shared)
@@ -113,7 +116,7 @@ static uint32_t native_frames(struct sonde_thread *t)
     return same < n ? same : n;
 }
 
-static uint32_t usable_length(const struct sonde_thread *t)
+static HOT uint32_t usable_length(const struct sonde_thread *t)
 {
     uint32_t n = t->stack.count;
     while (n > 0 && t->native[n - 1] == SONDE_FRAME_ID_SKIP)
@@ -385,7 +388,7 @@ void sonde__context_stack(struct sonde_thread *t)
 #define TOKEN_FRAME  (1ull << 62) /* with a frame's id; addresses end far below */
 
 /* Keys of the Python frames. Returns how many of the outer ones are as they were, in whole groups. */
-static uint32_t python_same(struct sonde_thread *t, uint32_t count)
+static HOT uint32_t python_same(struct sonde_thread *t, uint32_t count)
 {
     uint32_t same = 0, known = t->resumable ? t->known_pythons : 0;
     for (uint32_t k = 0; k < count; k++) {
@@ -420,7 +423,7 @@ static uint32_t first_changed(const struct sonde_thread *t, uint32_t shared, uin
 }
 
 /* The native frame from which on a link that has come, gone or moved makes a difference. */
-static uint32_t first_linked(struct sonde_thread *t, uint32_t d)
+static HOT uint32_t first_linked(struct sonde_thread *t, uint32_t d)
 {
     const struct sonde_stack *s = &t->stack;
     const struct sonde_ranges *r = &t->ranges;
@@ -438,7 +441,7 @@ static uint32_t first_linked(struct sonde_thread *t, uint32_t d)
     return d;
 }
 
-static uint32_t link_tokens(struct sonde_thread *t, uint32_t n, uint32_t d)
+static HOT uint32_t link_tokens(struct sonde_thread *t, uint32_t n, uint32_t d)
 {
     if (t->ranges.link_frame)
         t->token[n++] = TOKEN_FRAME | t->ranges.link_frame;
@@ -448,7 +451,7 @@ static uint32_t link_tokens(struct sonde_thread *t, uint32_t n, uint32_t d)
     return n;
 }
 
-static uint32_t group_tokens(struct sonde_thread *t, uint32_t n, uint32_t *k, uint32_t count)
+static HOT uint32_t group_tokens(struct sonde_thread *t, uint32_t n, uint32_t *k, uint32_t count)
 {
     do
         t->token[n++] = t->known_python[(*k)++].key;
@@ -457,7 +460,7 @@ static uint32_t group_tokens(struct sonde_thread *t, uint32_t n, uint32_t *k, ui
 }
 
 /* Tokens from native frame `d` on, as merge_by_place puts frames. Returns how many there are in all. */
-static uint32_t make_tokens(struct sonde_thread *t, uint32_t d, uint32_t count)
+static HOT uint32_t make_tokens(struct sonde_thread *t, uint32_t d, uint32_t count)
 {
     const struct sonde_stack *s = &t->stack;
     uint32_t n = d ? t->token_before[d] : 0, k = d ? t->python_before[d] : 0;
