@@ -7,7 +7,7 @@
 
 enum {
     BRIEF = 3,               /* in the summary */
-    BRIEF_ROWS = 4 << 20,    /* of the trace: beyond, the summary would be waited for */
+    BRIEF_ROWS = 1 << 20,    /* of the trace: beyond, the summary would be waited for */
 };
 
 /* Of the run's time: a rule's share of one process is of that process's time. */
