@@ -159,8 +159,8 @@ static void wants(void)
     handle(SIGURG);
     for (int i = 0; i < 3; i++)
         raise(SIGURG);
+    burn(100); /* what was under way would arrive now */
     with_threads(burn_in_rounds, &ms);
-    burn(100);
     printf("arrived %d, from the kernel %d\n", (int)arrived[SIGURG], (int)from_kernel);
     printf("before: %s\n", signal(SIGURG, SIG_DFL) == SIG_DFL ? "default" : "a handler");
     printf("then: %s\n", signal(SIGURG, SIG_IGN) == SIG_DFL ? "default" : "a handler");
