@@ -296,6 +296,11 @@ uint32_t sonde__frame_of_place(uintptr_t pc);  /* in a sample's handler: an inte
 void     sonde__frames_look(void);             /* monitor's: modules that samples met first */
 uint32_t sonde__frame_of_python(const struct sonde_pyframe *f);
 uint64_t sonde__frame_python_key(const struct sonde_pyframe *f); /* equal keys: one frame */
+#define SONDE_TOKEN_PYTHON (1ull << 63) /* alone: a call of the eval loop without a frame */
+static inline uint64_t sonde__python_token(const struct sonde_pyframe *f)
+{
+    return f->code ? sonde__frame_python_key(f) | SONDE_TOKEN_PYTHON : SONDE_TOKEN_PYTHON;
+}
 uint32_t sonde__frame_of_api(uint32_t api);
 uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name);
 uint32_t sonde__frame_of_link(uint32_t node);
@@ -318,6 +323,11 @@ void sonde__objects_init(void); /* when the agent starts */
 void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t count); /* by one operation. Any thread */
 
 /* context.c */
+/* known.c: nodes of calls that came before. sonde__known_node gives 0 when it is not known. */
+bool     sonde__known_may(const struct sonde_thread *t);
+uint32_t sonde__known_node(const struct sonde_thread *t, const struct sonde_trail *trail, uint32_t api, uint32_t pythons);
+void     sonde__known_keep(struct sonde_thread *t, uint32_t api, uint32_t leaf); /* after the last walk */
+
 uint32_t sonde__context(struct sonde_thread *t, uint32_t api); /* API node of the caller's stack */
 void     sonde__context_stack(struct sonde_thread *t); /* brings range_stack up to date with the caller's stack */
 uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name);

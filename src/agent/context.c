@@ -375,7 +375,7 @@ static void count_walk(struct sonde_thread *t)
 
 void sonde__context_stack(struct sonde_thread *t)
 {
-    sonde__unwind(&t->stack);
+    sonde__unwind(&t->stack, 0);
     count_walk(t);
     native_frames(t);
     merged_path(t, usable_length(t), python_frames(t), true);
@@ -384,7 +384,7 @@ void sonde__context_stack(struct sonde_thread *t)
 
 /* ---- the usual case: no ranges, the whole stack, Python frames with places ---- */
 
-#define TOKEN_PYTHON (1ull << 63) /* alone: a call of the eval loop without a frame */
+#define TOKEN_PYTHON SONDE_TOKEN_PYTHON
 #define TOKEN_FRAME  (1ull << 62) /* with a frame's id; addresses end far below */
 
 /* Keys of the Python frames. Returns how many of the outer ones are as they were, in whole groups. */
@@ -393,7 +393,7 @@ static HOT uint32_t python_same(struct sonde_thread *t, uint32_t count)
     uint32_t same = 0, known = t->resumable ? t->known_pythons : 0;
     for (uint32_t k = 0; k < count; k++) {
         const struct sonde_pyframe *f = &t->python[count - 1 - k];
-        uint64_t key = f->code ? sonde__frame_python_key(f) | TOKEN_PYTHON : TOKEN_PYTHON;
+        uint64_t key = sonde__python_token(f);
         uintptr_t place = f->stack | f->entry;
         if (same == k && k < known && t->known_python[k].key == key && t->known_python[k].place == place) {
             same++;
@@ -570,13 +570,17 @@ static uint32_t context_of_walk(struct sonde_thread *t, uint32_t api)
     if (!open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST &&
         (python <= 0 || t->python[python - 1].stack)) {
         native_same(t);
+        uint64_t folded = atomic_load_explicit(&t->count.folded, memory_order_relaxed);
         uint32_t node = usual_context(t, api, python > 0 ? (uint32_t)python : 0, same_modules);
         bool again = sonde__python_attached() != attached;
+        if (__builtin_expect(!again, 1) && atomic_load_explicit(&t->count.folded, memory_order_relaxed) == folded)
+            sonde__known_keep(t, api, node);
         if (__builtin_expect(sonde__agent.config.check && !again, 0))
             check_usual(t, api, python, node);
         if (__builtin_expect(!again, 1))
             return node;
         sonde__paths_forget(&t->paths); /* one of these frames was the interpreter's first */
+        t->trails.epoch++;
     }
     uint32_t same = native_frames(t);
     if (sonde__python_attached() != attached)
@@ -712,7 +716,26 @@ static __attribute__((noinline)) void begin_trails(struct sonde_thread *t)
     if (atomic_load_explicit(&t->count.unwinds, memory_order_relaxed) < TRAILS_AFTER)
         return;
     t->trails.more = trails_block;
+    t->trails.epoch = t->trails.epoch ? t->trails.epoch : 1;
     t->stack.trails = &t->trails;
+}
+
+/* The node of a stack that a trail tells, 0 when none does. Unless that is all, the stack has been
+ * walked on return. One call of sonde__unwind, for its frame is the first of the stack. */
+static inline uint32_t known_context(struct sonde_thread *t, uint32_t api, bool and_walk)
+{
+    struct sonde_stack *s = &t->stack;
+    struct sonde_trail *trail;
+    uint32_t epoch = s->trails && sonde__known_may(t) ? t->trails.epoch : 0, node = 0;
+    while ((trail = sonde__unwind(s, epoch))) {
+        int python = python_frames(t);
+        node = sonde__known_node(t, trail, api, python > 0 ? (uint32_t)python : 0);
+        if (node && !and_walk)
+            break;
+        epoch = 0;
+    }
+    count_walk(t);
+    return node;
 }
 
 uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
@@ -720,10 +743,15 @@ uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
     struct sonde_stack *s = &t->stack;
     if (__builtin_expect(!s->trails, 0))
         begin_trails(t);
-    sonde__unwind(s);
-    count_walk(t);
-    uint32_t node = context_of_walk(t, api);
-    if (__builtin_expect(sonde__agent.config.check || ++t->check_countdown >= CHECK_EVERY, 0)) {
+    const bool check = sonde__agent.config.check || ++t->check_countdown >= CHECK_EVERY;
+    uint32_t node = known_context(t, api, check);
+    if (__builtin_expect(!node || check, 0)) {
+        const uint32_t known = node;
+        node = context_of_walk(t, api);
+        if (__builtin_expect(known && known != node, 0))
+            sonde__count(&t->count.unwind_mismatched, 1);
+    }
+    if (__builtin_expect(check, 0)) {
         t->check_countdown = 0;
         check_stack(t);
     }

@@ -6,11 +6,7 @@
  * re-used with proof. So the call frame information is interpreted here, once
  * per pc, and libunwind is the independent oracle of the tests.
  *
- * The rule table is a lossy, lock-free hash table: each entry holds
- * (key ^ value, value), so that an entry torn by two writers matches no key
- * (R. Hyatt and T. Mann, "A lock-less transposition table implementation for
- * parallel search", ICGA Journal 25, 2002). The key carries the module
- * generation, so bumping it voids every rule at once.
+ * The rules are in unwind_rules.h.
  *
  * Nothing here may fault, whatever lies on the stack: reads stay inside the
  * thread's stack, whose upper end is found without system calls where it can
@@ -20,18 +16,13 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/unwind_cfi.h"
+#include "agent/unwind_rules.h"
 #include "agent/unwind_trails.h"
-#include "sonde/error.h"
-
-#define LIKELY(x) __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 #define PAGE ((uintptr_t)4096)
 #define MAIN_STACK_MAX ((uintptr_t)120 << 20) /* the kernel keeps 128 MiB below the stack free */
@@ -39,106 +30,6 @@
 #define EXTEND_MAX ((uintptr_t)4 << 20)
 #define SCAN_WORDS 1024
 #define FP_GUESS_MAX ((uintptr_t)1 << 20)
-#define USER_END ((uintptr_t)1 << 47)
-
-/* ---- the rule table ---------------------------------------------------- */
-
-#define WAYS 4 /* one cache line */
-#define TABLE_BITS 16
-#define GENERATION_SHIFT 47
-#define GENERATION_MASK ((UINT64_C(1) << 17) - 1)
-
-struct entry {
-    _Atomic uint64_t check, rule;
-};
-
-static struct entry    *table; /* 1 MiB */
-static _Atomic uint64_t generation = 1;
-
-int sonde__unwind_init(void)
-{
-    if (table)
-        return 0;
-    size_t bytes = sizeof *table << TABLE_BITS;
-    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED)
-        return SONDE_ENOMEM;
-    table = map;
-    return 0;
-}
-
-uint64_t sonde__unwind_generation(void)
-{
-    return atomic_load_explicit(&generation, memory_order_relaxed);
-}
-
-void sonde__unwind_modules_changed(void)
-{
-    uint64_t now = atomic_fetch_add_explicit(&generation, 1, memory_order_acq_rel) + 1;
-    /* The key holds 17 bits of the generation: when they come round, what is
-     * left of the first round must go. */
-    if ((now & GENERATION_MASK) == 0 && table)
-        for (size_t i = 0; i < (size_t)1 << TABLE_BITS; i++)
-            atomic_store_explicit(&table[i].check, 0, memory_order_relaxed);
-}
-
-static inline uint64_t rule_key(uint64_t gen, uintptr_t look)
-{
-    return look | gen << GENERATION_SHIFT;
-}
-
-static inline struct entry *rule_line(uint64_t key)
-{
-    return &table[((key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - TABLE_BITS)) & ~(uint64_t)(WAYS - 1)];
-}
-
-static inline bool rule_find(uint64_t key, uint64_t *rule)
-{
-    struct entry *line = rule_line(key);
-    for (unsigned i = 0; i < WAYS; i++) {
-        uint64_t value = atomic_load_explicit(&line[i].rule, memory_order_relaxed);
-        if (LIKELY((atomic_load_explicit(&line[i].check, memory_order_relaxed) ^ value) == key)) {
-            *rule = value;
-            return true;
-        }
-    }
-    return false;
-}
-
-static void rule_put(uint64_t key, uint64_t rule)
-{
-    static _Atomic unsigned turn;
-    struct entry *line = rule_line(key);
-    unsigned way = WAYS;
-    for (unsigned i = 0; i < WAYS && way == WAYS; i++) {
-        uint64_t old = atomic_load_explicit(&line[i].check, memory_order_relaxed) ^
-                       atomic_load_explicit(&line[i].rule, memory_order_relaxed);
-        if (old >> GENERATION_SHIFT != key >> GENERATION_SHIFT) /* empty, or of old modules */
-            way = i;
-    }
-    if (way == WAYS)
-        way = atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed) % WAYS;
-    atomic_store_explicit(&line[way].check, key ^ rule, memory_order_relaxed);
-    atomic_store_explicit(&line[way].rule, rule, memory_order_relaxed);
-}
-
-static __attribute__((noinline, cold)) uint64_t rule_make(uint64_t key, uintptr_t look)
-{
-    int error = errno;
-    uint64_t rule = look < USER_END ? sonde__rule_learn(look) : SONDE__RULE_NONE;
-    if (table && look < USER_END)
-        rule_put(key, rule);
-    errno = error;
-    return rule;
-}
-
-static inline uint64_t rule_get(uint64_t gen, uintptr_t look)
-{
-    uint64_t rule, key = rule_key(gen, look);
-    if (LIKELY(table && look < USER_END && rule_find(key, &rule)))
-        return rule;
-    return rule_make(key, look);
-}
 
 /* ---- the stack's bounds ------------------------------------------------ */
 
@@ -375,7 +266,7 @@ SONDE__RAW static bool plausible(struct walk *w, uintptr_t pc, bool module_only)
     uint64_t rule;
     if (pc < 0x10000 || pc >= USER_END || (pc >= w->bounds.lo && pc < w->bounds.hi))
         return false;
-    if (!module_only && table && rule_find(rule_key(w->generation, pc - 1), &rule))
+    if (!module_only && sonde__rules && rule_find(rule_key(w->generation, pc - 1), &rule))
         return true;
     if (sonde__cfi_is_code(pc - 1))
         return sonde__cfi_is_code(pc - 7) && sonde__after_call(pc);
@@ -589,12 +480,11 @@ static inline enum sonde_unwind_end ended(enum step how)
 
 /* ---- trails: what earlier walks found -------------------------------------- */
 
-#define WORTH_A_TRAIL 5u /* steps by rules, which cost as much as choosing a trail */
+#define WORTH_A_TRAIL 2u /* frames: fewer are walked as fast */
 
 struct trail {
     const struct sonde_trail *trail; /* NULL: none */
     uint32_t number, at; /* of the trail; frames of it that the stack bears out */
-    uint32_t steps;      /* by rules */
     bool     left;       /* the stack went another way than the trail */
 };
 
@@ -618,6 +508,17 @@ static inline void trail_choose(struct trail *on, const struct sonde_trails *t, 
     }
 }
 
+/* Frame `f` is the trail's number i - 1. To number i, if that is where the stack leads. */
+SONDE__RAW static inline bool trail_step(const struct sonde_trail *t, uint32_t i, const struct walk *w, struct frame *f)
+{
+    const struct sonde_trail_frame *next = &t->frame[i];
+    uintptr_t cfa = t->base + next->cfa, slot = next->fp_slot ? t->base + next->fp_slot : 0;
+    if (UNLIKELY(cfa > w->bounds.hi || word(cfa - 8) != next->pc || (slot ? word(slot) : f->fp) != next->fp))
+        return false;
+    *f = (struct frame){next->pc, cfa, next->fp, slot};
+    return true;
+}
+
 /* Frame `f` is the trail's frame 0. Goes outwards as far as the trail can be
  * proved; *f gets the last frame that was, the inner ones are appended. */
 SONDE__RAW static inline void trail_follow(struct trail *on, struct sonde_stack *s, const struct walk *w, struct frame *f,
@@ -625,16 +526,44 @@ SONDE__RAW static inline void trail_follow(struct trail *on, struct sonde_stack 
 {
     const struct sonde_trail *t = on->trail;
     uint32_t i = 1;
-    for (; i < t->count; i++) {
-        const struct sonde_trail_frame *next = &t->frame[i];
-        uintptr_t cfa = t->base + next->cfa, slot = next->fp_slot ? t->base + next->fp_slot : 0;
-        if (UNLIKELY(cfa > w->bounds.hi || word(cfa - 8) != next->pc || (slot ? word(slot) : f->fp) != next->fp))
-            break;
-        append(s, fresh, f);
-        *f = (struct frame){next->pc, cfa, next->fp, slot};
-    }
+    for (struct frame inner = *f; i < t->count && trail_step(t, i, w, f); i++, inner = *f)
+        append(s, fresh, &inner);
     on->at = i;
     on->left = i < t->count;
+}
+
+static inline void trail_came(struct sonde_trails *t, uint32_t number)
+{
+    if (t->last)
+        sonde__trail(t, t->last)->next = number;
+    t->last = number;
+}
+
+/* Is the whole stack a trail with a place of its own (epoch) and, from where
+ * that met the last stack, what the last stack still is? Changes neither. */
+SONDE__RAW static inline struct sonde_trail *trail_known(struct sonde_stack *s, struct walk *w, struct frame f,
+                                                         uint32_t epoch)
+{
+    struct sonde_trails *trails = s->trails;
+    struct trail on = {0};
+    if (!trails || !trails->used)
+        return NULL;
+    trail_choose(&on, trails, w, &f);
+    const struct sonde_trail *t = on.trail;
+    if (!t || t->place.epoch != epoch || t->place.outer > s->count)
+        return NULL;
+    for (uint32_t i = 1; i < t->count; i++)
+        if (!trail_step(t, i, w, &f))
+            return NULL;
+    uint32_t met = s->count - t->place.outer;
+    if (!same(s, met, &f))
+        return NULL;
+    enum step how;
+    if (follow(w, s, met, &f, &how) != s->count || how == STEP_OK || s->end != ended(how))
+        return NULL;
+    trails->followed += t->count;
+    trail_came(trails, on.number);
+    return sonde__trail(trails, on.number);
 }
 
 static inline bool fits(const struct sonde_stack *s, uint32_t i)
@@ -660,27 +589,29 @@ static __attribute__((noinline)) void trail_keep(struct sonde_stack *s, const st
                                                      slot ? (uint32_t)(slot - base) : 0};
     }
     trail->generation = w->generation;
+    trail->place.epoch = 0;
     trail->base = base;
     trail->count = n;
     t->begins[sonde__trail_begins(base)] = on->number;
 }
 
-/* The walk is done, in `s`. A trail that was followed to its end is kept again
- * only when there was much beyond it that can be kept. */
+/* The walk is done, in `s`. What no trail tells is kept; a trail that ended too early goes on. */
 static inline void trail_end(struct sonde_stack *s, const struct walk *w, struct trail *on, uint32_t fresh)
 {
     struct sonde_trails *t = s->trails;
-    if (!t || fresh <= WORTH_A_TRAIL)
+    if (!t)
+        return;
+    t->here = 0;
+    if (fresh <= WORTH_A_TRAIL)
         return;
     t->followed += on->at;
-    if (on->steps > WORTH_A_TRAIL &&
-        (on->left || !on->number || (on->at < SONDE_TRAIL_FRAMES && on->at < s->count && fits(s, on->at))))
+    if (!on->number || on->left || (on->at <= fresh && on->at < SONDE_TRAIL_FRAMES && on->at < s->count && fits(s, on->at)))
         trail_keep(s, w, on, fresh);
     if (!on->number)
         return;
-    if (t->last)
-        sonde__trail(t, t->last)->next = on->number;
-    t->last = on->number;
+    trail_came(t, on->number);
+    if (sonde__trail(t, on->number)->count == fresh + 1)
+        t->here = on->number;
 }
 
 static inline struct frame fresh_frame(const struct sonde_stack *s, uint32_t i)
@@ -715,7 +646,6 @@ SONDE__RAW static inline void walk(struct sonde_stack *s, struct walk *w, struct
             j++;
         if (j == s->count || !same(s, j, f)) {
             append(s, &fresh, f);
-            on.steps++;
             how = step(w, f);
             continue;
         }
@@ -752,13 +682,17 @@ static void start(struct sonde_stack *stack, struct walk *w, const struct frame 
     uintptr_t own_frame = (uintptr_t)__builtin_frame_address(0);          \
     struct frame f = {word(own_frame + 8), own_frame + 16, word(own_frame), own_frame}
 
-SONDE__RAW __attribute__((noinline)) void sonde__unwind(struct sonde_stack *stack)
+SONDE__RAW __attribute__((noinline)) struct sonde_trail *sonde__unwind(struct sonde_stack *stack, uint32_t epoch)
 {
     CALLER_FRAME(f);
     struct walk w;
+    struct sonde_trail *known;
     start(stack, &w, &f, true);
+    if (epoch && (known = trail_known(stack, &w, f, epoch)))
+        return known;
     walk(stack, &w, &f);
     stack->guessed = w.guessed;
+    return NULL;
 }
 
 SONDE__RAW __attribute__((noinline)) void sonde__unwind_full(struct sonde_stack *stack)

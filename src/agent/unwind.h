@@ -60,8 +60,12 @@ int sonde__unwind_init(void);
 /* Walk the calling thread's stack, from the caller of this function outwards,
  * into *stack, which holds the last walk (zeroed the first time). On return
  * the outer `shared` entries (the last ones) are as they were, ids included;
- * the inner ones are new, with id = 0. Preserves errno. */
-void sonde__unwind(struct sonde_stack *stack);
+ * the inner ones are new, with id = 0. Preserves errno. NULL.
+ *
+ * `epoch`, when not 0: if the frames are those of a trail whose place has that
+ * epoch, and beyond them the outer frames of *stack, nothing is changed, and
+ * that trail is returned. */
+struct sonde_trail *sonde__unwind(struct sonde_stack *stack, uint32_t epoch);
 
 /* The same, without re-use: for checking (compare pc and cfa). */
 void sonde__unwind_full(struct sonde_stack *stack);

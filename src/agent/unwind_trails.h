@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #define SONDE_TRAIL_FRAMES 50u
+#define SONDE_TRAIL_PYTHONS 24u
 #define SONDE_TRAILS_BLOCK 65536u
 #define SONDE_TRAILS_BLOCKS 32u /* 2 MiB of a thread's trails */
 #define SONDE_TRAILS_BEGINS 1024u
@@ -25,12 +26,21 @@ struct sonde_trail_frame {
     uintptr_t pc, fp;
     uint32_t  cfa, fp_slot; /* above `base`; fp_slot 0: none */
 };
+/* The caller's (known.c): the context that the trail led to, and what else that depends on. */
+struct sonde_trail_place {
+    uint32_t epoch;  /* 0: none */
+    uint32_t outer;  /* frames of the last stack from where the trail met it, that one included */
+    uint32_t parent; /* node of those */
+    uint32_t api, leaf, pythons;
+    struct { uint64_t key; uintptr_t place; } python[SONDE_TRAIL_PYTHONS]; /* outermost first */
+};
 struct sonde_trail {
     uint64_t  generation;
     uintptr_t base;  /* CFA of frame 0 */
     uint32_t  count; /* frames; 0: not used yet */
     uint32_t  next;  /* trail that came after this one */
     struct sonde_trail_frame frame[SONDE_TRAIL_FRAMES];
+    struct sonde_trail_place place;
 };
 #define SONDE_TRAILS_PER_BLOCK ((uint32_t)(SONDE_TRAILS_BLOCK / sizeof(struct sonde_trail)))
 
@@ -39,6 +49,8 @@ struct sonde_trails {
     uint64_t followed;                  /* frames that were taken from trails */
     uint32_t last, used, turn, blocks;  /* trails are numbered from 1 */
     uint32_t full;                      /* no more blocks */
+    uint32_t here;                      /* the trail of the last walk, when it is all of the new frames; 0: none */
+    uint32_t epoch;                     /* the caller's */
     uint32_t begins[SONDE_TRAILS_BEGINS]; /* by base: the last trail from there */
     struct sonde_trail *block[SONDE_TRAILS_BLOCKS];
 };

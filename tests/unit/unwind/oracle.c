@@ -1,7 +1,6 @@
 /* oracle.c - see oracle.h. */
 #include "oracle.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +10,12 @@
 
 #define RAW __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
 
-/* A few blocks, so that trails are overwritten too. */
-static atomic_uint given;
+/* A few blocks, so that trails are overwritten too; had beforehand, since a walk makes no system call. */
+static _Thread_local struct oracle *mine;
 
 static void *trails_block(void)
 {
-    return atomic_fetch_add(&given, 1) < 3 ? aligned_alloc(64, SONDE_TRAILS_BLOCK) : NULL;
+    return mine && mine->given < TRAIL_BLOCKS ? mine->room[mine->given++] : NULL;
 }
 
 struct oracle *oracle_create(void)
@@ -26,7 +25,10 @@ struct oracle *oracle_create(void)
     struct oracle *o = calloc(1, sizeof *o);
     if (!o)
         return NULL;
-    atomic_store(&given, 0);
+    for (unsigned i = 0; i < TRAIL_BLOCKS; i++)
+        if (!(o->room[i] = calloc(1, SONDE_TRAILS_BLOCK)))
+            return NULL;
+    mine = o;
     o->trails.more = trails_block;
     o->last.trails = &o->trails;
     return o;
@@ -34,8 +36,9 @@ struct oracle *oracle_create(void)
 
 void oracle_destroy(struct oracle *o)
 {
-    for (uint32_t i = 0; o && i < o->trails.blocks; i++)
-        free(o->trails.block[i]);
+    for (unsigned i = 0; o && i < TRAIL_BLOCKS; i++)
+        free(o->room[i]);
+    mine = NULL;
     free(o);
 }
 
@@ -111,7 +114,7 @@ RAW bool oracle_check(struct oracle *o)
 {
     unw_context_t context;
     unw_cursor_t cursor;
-    sonde__unwind(&o->last);
+    sonde__unwind(&o->last, 0);
     sonde__unwind_full(&o->full);
     unw_getcontext(&context);
     unw_init_local(&cursor, &context);
@@ -120,7 +123,7 @@ RAW bool oracle_check(struct oracle *o)
 
 RAW bool oracle_check_self(struct oracle *o)
 {
-    sonde__unwind(&o->last);
+    sonde__unwind(&o->last, 0);
     sonde__unwind_full(&o->full);
     return compare_self(o);
 }

@@ -12,10 +12,14 @@
 extern "C" {
 #endif
 
+#define TRAIL_BLOCKS 3u
+
 struct oracle {
     uint64_t           walks, shared, frames, mismatches, guessed;
     struct sonde_stack last;    /* the stack that sharing works on */
     struct sonde_trails trails; /* of it */
+    void    *room[TRAIL_BLOCKS];
+    unsigned given;
     struct sonde_stack full;
     bool               quiet;
 };
