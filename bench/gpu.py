@@ -32,8 +32,9 @@ SHARES = {"loads": 0.70, "launches": 0.11, "graph": 0.12, "memory": 0.07}
 FLOORS = {"CUPTI: kernels, copies, sets": "activities", "minimal interceptor": "interceptor"}
 NOTHING, INTERCEPTOR, ACTIVITIES = "nothing", "minimal interceptor", "CUPTI: kernels, copies, sets"
 TRACE, NATIVE, PROFILE = "sonde: trace, native and Python", "sonde: trace, native only", "sonde: profile, native and Python"
-ATTACHED = "sonde: attached, not recording"
-SONDE_ROWS = {TRACE: (), NATIVE: ("--no-python",), PROFILE: ("--profile",), ATTACHED: ("--start-off",)}
+SAMPLED, ATTACHED = "sonde: trace, and 199 CPU samples a second", "sonde: attached, not recording"
+SONDE_ROWS = {TRACE: ("--cpu", "0"), NATIVE: ("--cpu", "0", "--no-python"), PROFILE: ("--cpu", "0", "--profile"),
+              SAMPLED: (), ATTACHED: ("--cpu", "0", "--start-off")}
 
 
 class Failed(Exception):
@@ -243,7 +244,7 @@ class Bench:
         begin, script = time.monotonic(), os.path.join(HERE, "gpu_load.py")
         operations = self.count_operations(script)
         variants, own = self.load_variants(script), {}
-        key = {NOTHING, ACTIVITIES, INTERCEPTOR, TRACE, NATIVE, PROFILE}
+        key = {NOTHING, ACTIVITIES, INTERCEPTOR, TRACE, NATIVE, PROFILE, SAMPLED}
         rounds = gpu_rounds.Rounds(variants, key, self.work, NOTHING)
 
         def after(server):
@@ -302,7 +303,7 @@ class Bench:
         self.say("|---|---|---|")
         for what, name, other in (("CUPTI's records", ACTIVITIES, NOTHING), ("CUPTI's callbacks and flush period", INTERCEPTOR, ACTIVITIES),
                                   ("Sonde with native contexts", NATIVE, INTERCEPTOR), ("Python's part of the contexts", TRACE, NATIVE),
-                                  ("the trace (profile mode saves it)", TRACE, PROFILE)):
+                                  ("the trace (profile mode saves it)", TRACE, PROFILE), ("CPU samples", SAMPLED, TRACE)):
             row = [rounds.told(lambda a, b, n=each[load]: (a - b) * 1e6 / n, load, name, other) for load in gpu_rounds.LOADS]
             self.say(f"| {what} | " + " | ".join(f"{r[0]:.0f} [{r[1]:.0f}, {r[2]:.0f}]" if r else "-" for r in row) + " |")
         self.say()
@@ -338,10 +339,10 @@ class Bench:
         floors = dict(FLOORS, **{"CUPTI: the same records, flushed every second": "flushed"})
         for name, mode in floors.items():
             variants[name] = lambda mode=mode: self.number(plain, self.floor_env(mode), lambda _: self.floor_counts(mode))
-        variants["sonde: trace"] = lambda: self.number(self.record(plain), check=self.figures_of)
-        variants["sonde: profile"] = lambda: self.number(self.record(plain, "--profile"), check=self.figures_of)
+        variants["sonde: trace"] = lambda: self.number(self.record(plain, "--cpu", "0"), check=self.figures_of)
+        variants["sonde: profile"] = lambda: self.number(self.record(plain, "--cpu", "0", "--profile"), check=self.figures_of)
         if whole_graphs:
-            variants["sonde: trace, --graph graph"] = lambda: self.number(self.record(plain, "--graph", "graph"))
+            variants["sonde: trace, --graph graph"] = lambda: self.number(self.record(plain, "--cpu", "0", "--graph", "graph"))
         if self.nsys:
             variants["nsys"] = lambda: self.number(self.nsys_command(plain, *nsys_options))
         return variants
