@@ -220,6 +220,9 @@ uint32_t sonde_range_end(uint64_t id); /* its name; 0: no such range is open */
 void     sonde_link(uint32_t context, uint32_t name, const void *within);
 /* The calling context of this thread's latest hooked call; 0 none. */
 uint32_t sonde_last_context(void);
+/* The calling thread is the vendor's tool library's, not the program's, unless it has
+ * made a hooked call: it is not sampled. Cheap when it was said before. */
+void     sonde_tool_thread(void);
 /* Have `watch` called at each hooked call, in its thread, with its calling
  * context. One watcher; it must be as cheap as the hook, and never goes away. */
 void     sonde_watch_calls(void (*watch)(uint32_t context));

@@ -76,6 +76,7 @@ void CUPTIAPI sonde__cuda_buffer_completed(CUcontext context, uint32_t stream, u
     size_t dropped = 0;
     uint64_t mark;
     (void)size;
+    sonde_tool_thread(); /* mostly CUPTI's own, which does nothing else */
     if (!bytes || !sonde__cuda_table_get(&ours, (uintptr_t)bytes, &mark))
         return; /* of a tool that was here before us: nobody takes it back any more */
     if (sonde__cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) != CUPTI_SUCCESS)

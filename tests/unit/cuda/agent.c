@@ -63,6 +63,8 @@ void sonde_call_waits(struct sonde_call *call, const struct sonde_wait *wait)
     noted.wait[noted.waits++ % NOTED_MAX] = *wait;
 }
 
+void sonde_tool_thread(void) {}
+
 void sonde_complete(const struct sonde_completion *completion)
 {
     noted.completion[noted.completions++ % NOTED_MAX] = *completion;
