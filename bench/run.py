@@ -51,6 +51,10 @@ class Bench:
         out = f"{self.work}/m.sonde"
         return [self.sonde, "record", "-q", "--force", "-o", out, *options, "--", *command]
 
+    def record_once(self, command, *options):
+        run(self.record(command, *options))
+        return f"{self.work}/m.sonde"
+
     def paired(self, variants, measure=None):
         """variants: {name: function() -> number}. {name: list of numbers}, round by round."""
         values = {name: [] for name in variants}
@@ -107,6 +111,23 @@ class Bench:
         say()
         say("Walking the native stack, beside libunwind (bench/unwind.c)")
         say(run([f"{self.build}/bench/bench-unwind"]).rstrip())
+
+    # ---- samples -------------------------------------------------------------------
+
+    def samples(self):
+        say("Samples of the CPU side: CPU time of a fixed amount of work at depth 20 (bench/cpu.c, bench/cpu.py), ratio to --cpu 0")
+        python = os.path.join(HERE, "cpu.py")
+        for what, command in (("C", [f"{self.build}/bench/bench-cpu", "8000"]), ("Python", ["/usr/bin/python3", python, "8000"])):
+            took = lambda rate: float(run(self.record(command, f"--cpu={rate}")).split()[-1])
+            values = self.paired({rate: (lambda rate=rate: took(rate)) for rate in (0, 199, 1990)})
+            row = []
+            for rate in (199, 1990):
+                ratios = [a / b for a, b in zip(values[rate], values[0])]
+                low, high = interval(ratios)
+                row.append(f"{rate} Hz: {statistics.median(ratios):.4f} [{low:.4f}, {high:.4f}]")
+            ledger = json.loads(run([self.sonde, "report", self.record_once(command, "--cpu=199"), "ledger", "--json"]))["cpu"]
+            say(f"  {what:7} {statistics.median(values[0]):6.2f} s   " + "   ".join(row) +
+                f"   handler {ledger['handler_ns'] / max(ledger['samples'], 1) / 1e3:.1f} µs a sample")
 
     # ---- own cost as the ledger says it ---------------------------------------------
 
@@ -235,7 +256,7 @@ def machine():
 
 
 def main():
-    sections = ["enqueue", "parts", "own", "programs", "lanes", "size", "analyze", "memory"]
+    sections = ["enqueue", "parts", "samples", "own", "programs", "lanes", "size", "analyze", "memory"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)

@@ -48,4 +48,5 @@ def main():
     del kept
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+/* cpu.c - a fixed amount of work in user mode at call depth 20, for the cost of samples.
+ *
+ *     bench-cpu ROUNDS      prints the CPU time that they took, in seconds, by the thread's own clock
+ *
+ * CPU time, not wall time: a signal's delivery and its handler are charged to the
+ * thread that they interrupt, and other programs are not.
+ */
+#include "opencl.h"
+
+#include <stdint.h>
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static __attribute__((noinline)) uint64_t work(int depth, uint64_t x)
+{
+    if (depth > 0) {
+        x = work(depth - 1, x + (uint64_t)depth);
+        __asm__ volatile("" : "+r"(x));
+        return x + 1;
+    }
+    for (int i = 0; i < 100000; i++)
+        x = x * 6364136223846793005u + 1442695040888963407u;
+    return x;
+}
+
+int main(int argc, char **argv)
+{
+    const long rounds = argc > 1 ? atol(argv[1]) : 10000;
+    uint64_t x = 1;
+    cl_int status;
+    cl_device_id device = first_device();
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
+    CHECK(status);
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &status);
+    CHECK(status);
+    cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof x, NULL, &status);
+    CHECK(status);
+    CHECK(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, sizeof x, &x, 0, NULL, NULL)); /* the agent starts */
+    for (long i = 0; i < rounds / 10; i++) /* the agent has seen this thread by then */
+        x = work(20, x);
+    const double begin = seconds();
+    for (long i = 0; i < rounds; i++)
+        x = work(20, x);
+    printf("%.6f\n", seconds() - begin);
+    return x == 0;
+}
