@@ -41,12 +41,12 @@ def beside_nsys(runner):
     plain = harness.run([program], harness.environment(), folder, 60)
     for name in ("record of nsys", "nsys of record"):
         path = os.path.join(folder, name.split()[0] + ".sonde")
-        record = [runner.sonde, "record", "--force", "-o", path, "--"]
+        record = [runner.sonde, "record", "--no-preload", "--force", "-o", path, "--"]  # preloaded, nsys starts no program
         command = record + nsys_command(nsys, folder, [program]) if name == "record of nsys" else nsys_command(nsys, folder, record + [program])
         outcome = harness.run(command, harness.environment(), folder, 120)
         yield f"{name}: the program's answer", plain.out.strip() in outcome.out, tail(outcome.out) + tail(outcome.err)
         if not os.path.isdir(path):
-            yield f"{name}: what was not recorded is said", b"nothing was recorded" in outcome.err or b"no GPU" in outcome.err, tail(outcome.err)
+            yield f"{name}: what was not recorded is said", b"nothing recorded" in outcome.err, tail(outcome.err)
             continue
         yield (f"{name}: recorded, or said who holds CUPTI", *recorded_or_said(Measurement(runner.sonde, path, {}, outcome), 140))
 
