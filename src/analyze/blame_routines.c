@@ -28,6 +28,16 @@ static bool same_routine(const struct sonde_cct_node *a, const struct sonde_cct_
     return a->kind == b->kind && a->name == b->name && a->file == b->file && a->module == b->module; /* texts are interned */
 }
 
+/* An interpreter stripped of its names says nothing: what it ran for, does. */
+static uint32_t routine_of(const struct sonde_profile *profile, uint32_t leaf)
+{
+    const struct sonde_cct_node *nodes = profile->nodes.items;
+    uint32_t at = leaf;
+    while (at && nodes[at].kind == SONDE_FRAME_NATIVE && !*nodes[at].name && nodes[at].origin == SONDE_ORIGIN_RUNTIME)
+        at = nodes[at].parent;
+    return at ? at : leaf;
+}
+
 static uint64_t hash_of(const struct sonde_cct_node *node)
 {
     const uint64_t hash = sonde_hash_mix(node->kind, (uintptr_t)node->name);
@@ -47,12 +57,12 @@ static int by_blame(const void *left, const void *right)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-static void add_entry(struct sonde_blame_routine *routine, const struct sonde_blame_entry *entry)
+static void add_entry(struct sonde_blame_routine *routine, uint32_t node, const struct sonde_blame_entry *entry)
 {
     const double ns = entry->waiting_ns + entry->working_ns;
     if (ns > routine->most_ns) {
         routine->most_ns = ns;
-        routine->node = entry->node;
+        routine->node = node;
     }
     routine->contexts++;
     routine->waiting_ns += entry->waiting_ns;
@@ -70,19 +80,20 @@ long sonde_blame_routines(const struct sonde_profile *profile, const struct sond
 
     *out = NULL;
     for (size_t i = 0; i < scope->entries.count && !rc; i++) {
-        const struct sonde_cct_node *node = &profile->nodes.items[scope->entries.items[i].node];
+        const uint32_t place = routine_of(profile, scope->entries.items[i].node);
+        const struct sonde_cct_node *node = &profile->nodes.items[place];
         uint64_t hash = hash_of(node), at;
-        if (!scope->entries.items[i].node)
+        if (!place)
             continue;
         while (sonde_map_get(&places, hash, &at) && !same_routine(node, &profile->nodes.items[routines.items[at].node]))
             hash++;
         if (!sonde_map_get(&places, hash, &at)) {
             at = routines.count;
-            rc = sonde_vector_push(&routines, (struct sonde_blame_routine){.node = scope->entries.items[i].node});
+            rc = sonde_vector_push(&routines, (struct sonde_blame_routine){.node = place});
             rc = rc ? rc : sonde_map_put(&places, hash, at);
         }
         if (!rc)
-            add_entry(&routines.items[at], &scope->entries.items[i]);
+            add_entry(&routines.items[at], place, &scope->entries.items[i]);
     }
     sonde_map_fini(&places);
     if (rc) {
