@@ -82,6 +82,8 @@ class Doctor(InFolder):
             "cuCtxSynchronize(void)": "return 0;", "cuMemAlloc_v2(uint64_t *p, size_t n)": "*p = 4096; return 0;",
             "cuMemFree_v2(uint64_t p)": "return 0;", "cuMemcpyHtoD_v2(uint64_t p, const void *h, size_t n)": "return 0;",
             "cuMemcpyDtoH_v2(void *h, uint64_t p, size_t n)": "return 0;",
+            "cuPointerGetAttribute(void *d, int a, uint64_t p)": "return 1;",
+            "cuStreamIsCapturing(void *s, int *how)": "*how = 0; return 0;",
             "cuGetErrorName(int e, const char **n)": "*n = \"CUDA_ERROR_NO_DEVICE\"; return 0;",
         }
         text += body + "".join(f"int {name} {{ {does} }}\n" for name, does in functions.items())
