@@ -50,10 +50,12 @@ def check_synthetic(m):
 
 
 # Sonde may read both clocks while the replay's jump from one entry to the next, at most 40 us: its own readings tell it,
-# but those that a capture of a replay keeps do not.
+# but those that a capture of a replay keeps do not. An operation that starts 5 us after its call may then seem to start
+# before it, beyond the bound; its time is checked all the same.
 MADE = {
     "synthetic": Case("synthetic", [], {"spin": 200, "captured": 150}, {"write": (1, 4096)}, [check_synthetic, check_times(1000)]),
-    "again": Case("again", [], {"spin": 200, "captured": 150}, {"write": (1, 4096)}, [check_synthetic, check_times(50000)]),
+    "again": Case("again", [], {"spin": 200, "captured": 150}, {"write": (1, 4096)}, [check_synthetic, check_times(50000)],
+                  loss=("bad_time",)),
 }
 CHECKS = {
     "streams": [check_order, check_waits(*cases.STREAMS_WAIT)],
