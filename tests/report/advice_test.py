@@ -3,23 +3,12 @@
 The measurements are made by tests/cli/live.py; the expected savings are worked
 out here from docs/advice.md's definitions and the times that went in.
 """
-import json
 import os
-import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
-import cli  # noqa: E402
-import live  # noqa: E402
+from views import PROGRAMS, Case  # first: it knows where the next are
+import cli
+import live
 
-try:
-    import jsonschema
-except ImportError:
-    print("skipped: the Python package jsonschema is missing")
-    sys.exit(cli.SKIP)
-
-SCHEMA = os.environ.get("SONDE_SCHEMA", os.path.join(HERE, "../../docs/schema"))
 US = 1000
 LAUNCH, READ, WRITE, FINISH = "clEnqueueNDRangeKernel", "clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clFinish"
 
@@ -62,15 +51,13 @@ class Program:
         self.now += ns
 
 
-class Advice(cli.Case):
+class Advice(Case):
     def advice(self, program, *more):
         path = os.path.join(self.folder, "m%d.sonde" % len(os.listdir(self.folder)))
         live.write_manifest(path, ["demo"])
         program.p.stop_ns = max(program.p.stop_ns, program.now)
         program.p.write(path)
-        value = json.loads(self.ok("report", path, "advice", "--json", *more).out)
-        with open(os.path.join(SCHEMA, "advice.json")) as file:
-            jsonschema.validate(value, json.load(file))
+        value = self.json(path, "advice", *more)
         self.text = self.ok("report", path, "advice", *more).out
         return value
 
@@ -263,21 +250,11 @@ class Advice(cli.Case):
         self.assertIn("No rule found 1 % of the run", self.text)
 
 
-class Recorded(cli.Case):
+class Recorded(Case):
     """tests/programs/habits.c on PoCL: each habit is found where it is, as often as it is."""
 
     def test_habits(self):
-        program, path = os.path.join(cli.BUILD, "tests", "programs", "habits"), self.path("habits.sonde")
-        if not os.access(program, os.X_OK):
-            self.skipTest("tests/programs are not built")
-        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
-        os.makedirs(env["POCL_CACHE_DIR"], exist_ok=True)
-        done = subprocess.run([cli.SONDE, "record", "-o", path, "--", program], env=env, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        if "clGetPlatformIDs" in done.stdout:
-            self.skipTest("no OpenCL platform here: " + done.stdout.strip())
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        value = json.loads(self.ok("report", path, "advice", "--json").out)
+        value = self.json(self.record(os.path.join(PROGRAMS, "habits")), "advice")
         self.assertTrue(value["traced"])
         found = {}
         for a in value["advice"]:

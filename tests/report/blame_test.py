@@ -4,24 +4,13 @@ busy with something else.
 """
 import json
 import os
-import shutil
-import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
-import cli  # noqa: E402
-import live  # noqa: E402
-import scenes  # noqa: E402
+import views  # first: it knows where the next are
+import cli
+import live
+import scenes
+from views import PROGRAMS
 
-try:
-    import jsonschema
-except ImportError:
-    print("skipped: the Python package jsonschema is missing")
-    sys.exit(cli.SKIP)
-
-SCHEMA = os.environ.get("SONDE_SCHEMA", os.path.join(HERE, "../../docs/schema"))
-PROGRAMS = os.path.join(cli.BUILD, "tests", "programs")
 EXAMPLES = os.path.join(cli.BUILD, "bin", "examples")
 SOURCES = "exact_ns sampled_ns inferred_ns uncovered_ns".split()
 
@@ -30,11 +19,9 @@ def sum_of(thing):
     return thing["waiting_ns"] + thing["computing_ns"]
 
 
-class Case(cli.Case):
+class Case(views.Case):
     def blame(self, path, *more):
-        value = json.loads(self.ok("report", path, "blame", "--json", *more).out)
-        with open(os.path.join(SCHEMA, "blame.json")) as file:
-            jsonschema.validate(value, json.load(file))
+        value = self.json(path, "blame", *more)
         for scope in value["scopes"]:
             self.adds_up(scope)
         return value
@@ -64,18 +51,7 @@ def more_than(things, count):
 
 class Recorded(Case):
     def record(self, program, *args, options=("--trace",)):
-        path = self.path("program.sonde")
-        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
-        if not os.access(program, os.X_OK):
-            self.skipTest("%s is not built" % program)
-        os.makedirs(env["POCL_CACHE_DIR"], exist_ok=True)
-        first = subprocess.run([program, *args], env=env, text=True, capture_output=True)  # compiles its kernels
-        if "clGetPlatformIDs" in first.stdout + first.stderr:
-            self.skipTest("no OpenCL platform here")
-        done = subprocess.run([cli.SONDE, "record", *options, "-o", path, "--", program, *args], env=env, text=True,
-                              capture_output=True)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return path
+        return super().record(program, *args, options=options, warm=True)
 
     def holds_once(self, check, runs=5):
         """On a machine that is kept busy by others a launch may lose the processor for longer than all waits together
@@ -86,7 +62,6 @@ class Recorded(Case):
             except AssertionError:
                 if not left:
                     raise
-                shutil.rmtree(self.path("program.sonde"))
 
     def by_name(self, value):
         scope = value["scopes"][0]

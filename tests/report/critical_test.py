@@ -3,35 +3,20 @@ and of tests/programs/critical.c, recorded here on PoCL and compared with a walk
 """
 import json
 import os
-import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
-import cli  # noqa: E402
-import live  # noqa: E402
-import scenes  # noqa: E402
+import views  # first: it knows where the next are
+import cli
+import live
+import scenes
+from views import PROGRAMS
 
-try:
-    import jsonschema
-except ImportError:
-    print("skipped: the Python package jsonschema is missing")
-    sys.exit(cli.SKIP)
-
-SCHEMA = os.environ.get("SONDE_SCHEMA", os.path.join(HERE, "../../docs/schema"))
-PROGRAM = os.path.join(cli.BUILD, "tests", "programs", "critical")
+PROGRAM = os.path.join(PROGRAMS, "critical")
 GROUPS = {"kernel": "kernel", "read": "copy", "write": "copy", "map": "copy", "unmap": "copy"}
 
 
-class Case(cli.Case):
-    def view(self, path, view, *more):
-        value = json.loads(self.ok("report", path, view, "--json", *more).out)
-        with open(os.path.join(SCHEMA, view + ".json")) as file:
-            jsonschema.validate(value, json.load(file))
-        return value
-
+class Case(views.Case):
     def paths(self, path, *more):
-        found = self.view(path, "critical", *more)
+        found = self.json(path, "critical", *more)
         for p in found:
             parts = sum(part["ns"] for part in p["composition"].values())
             self.assertEqual(parts, p["length_ns"])
@@ -120,7 +105,7 @@ class Made(Case):
                     (three, "kernel", "step", 1000, 5000)):
                 p.enqueue(thread, queue, api, at, kind, t + 100, t + 200, t + start, t + end, name=name)
             p.write(path)
-        value = self.view(path, "overlap")
+        value = self.json(path, "overlap")
         self.assertEqual([(d["process"], d["device"]) for d in value["devices"]],
                          [("host-%d-0" % r, d) for r in (1, 2) for d in (0, 1)])
         first, other = value["devices"][0], value["devices"][2]
@@ -216,20 +201,8 @@ class Walk:
 
 
 class Recorded(Case):
-    def setUp(self):
-        super().setUp()
-        if not os.access(PROGRAM, os.X_OK):
-            self.skipTest("tests/programs are not built")
-
-    def record(self, what):
-        path = self.path(what + ".sonde")
-        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
-        os.makedirs(env["POCL_CACHE_DIR"], exist_ok=True)
-        done = subprocess.run([cli.SONDE, "record", "-o", path, "--", PROGRAM, what], env=env, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        if "clGetPlatformIDs" in done.stdout:
-            self.skipTest("no OpenCL platform here: " + done.stdout.strip())
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+    def walked(self, what):
+        path = self.record(PROGRAM, what)
         self.ok("export", path, "--to", "json", "-o", self.path(what + ".json"))
         with open(self.path(what + ".json")) as file:
             trace = json.load(file)
@@ -244,7 +217,7 @@ class Recorded(Case):
         return walk
 
     def test_kernel_synchronize_copy(self):
-        found, trace = self.record("nyx")
+        found, trace = self.walked("nyx")
         walk = self.same_as_our_walk(found, trace)
         # The kernel of each turn whose synchronization had to wait for it is on the path.
         finishes = [c for c in trace["calls"] if c["name"] == "clFinish"]
@@ -257,7 +230,7 @@ class Recorded(Case):
         self.assertGreaterEqual(found["waits_recorded"], 5)
 
     def test_diamond(self):
-        found, trace = self.record("diamond")
+        found, trace = self.walked("diamond")
         walk = self.same_as_our_walk(found, trace)
         top, left, right, bottom = sorted(trace["operations"], key=lambda o: o["enter_ns"])
         call, = (c for c in trace["calls"] if c["enter_ns"] == bottom["enter_ns"])
@@ -269,7 +242,7 @@ class Recorded(Case):
             self.assertNotIn(sooner["correlation"], walk.on_path)
 
     def test_threads(self):
-        found, trace = self.record("threads")
+        found, trace = self.walked("threads")
         if not trace["switches"]:
             self.skipTest("no switches of threads are recorded here")
         main = min(trace["calls"], key=lambda c: c["enter_ns"])["lane"]

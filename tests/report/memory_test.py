@@ -3,29 +3,17 @@ follows from its source. What no OpenCL program can show is made by tests/cli/li
 """
 import json
 import os
-import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
-import cli  # noqa: E402
-import live  # noqa: E402
+from views import PROGRAMS, Case  # first: it knows where the next are
+import cli
+import live
 
-try:
-    import jsonschema
-except ImportError:
-    print("skipped: the Python package jsonschema is missing")
-    sys.exit(cli.SKIP)
-
-SCHEMA = os.environ.get("SONDE_SCHEMA", os.path.join(HERE, "../../docs/schema"))
-PROGRAM = os.path.join(cli.BUILD, "tests", "programs", "memory")
+PROGRAM = os.path.join(PROGRAMS, "memory")
 
 
-class Case(cli.Case):
+class Memory(Case):
     def memory(self, path):
-        value = json.loads(self.ok("report", path, "memory", "--json").out)
-        with open(os.path.join(SCHEMA, "memory.json")) as file:
-            jsonschema.validate(value, json.load(file))
+        value = self.json(path, "memory")
         for space in value["spaces"]:
             series = space["series"]
             self.assertLessEqual(len(series["bytes"]), 200)
@@ -35,21 +23,9 @@ class Case(cli.Case):
         return value
 
 
-class Recorded(Case):
-    def setUp(self):
-        super().setUp()
-        if not os.access(PROGRAM, os.X_OK):
-            self.skipTest("tests/programs are not built")
-
-    def record(self, *args, mode="--trace"):
-        path = self.path("memory.sonde")
-        env = {**os.environ, "POCL_CACHE_DIR": os.path.join(cli.BUILD, "tests", "pocl-cache")}
-        os.makedirs(env["POCL_CACHE_DIR"], exist_ok=True)
-        done = subprocess.run([cli.SONDE, "record", mode, "-o", path, "--", PROGRAM, *args], env=env, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        if "clGetPlatformIDs" in done.stdout:
-            self.skipTest("no OpenCL platform here: " + done.stdout.strip())
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+class Recorded(Memory):
+    def measure(self, *args, mode="--trace"):
+        path = self.record(PROGRAM, *args, options=(mode,))
         return path, self.memory(path)
 
     def space(self, value, of):
@@ -95,7 +71,7 @@ class Recorded(Case):
         self.assertEqual(self.site(shared, "svm", "shared")["unused"], 0)
 
     def test_known(self):
-        path, value = self.record()
+        path, value = self.measure()
         self.check_known(path, value)
         text = self.ok("report", path, "memory").out
         for title in ("Held at the peak", "Not freed", "Never used", "Held but idle", "Again and again"):
@@ -105,10 +81,10 @@ class Recorded(Case):
         self.assertRegex(text, r"(?m)^buffer +3 +1 +700 B .* ← again\(\)")
 
     def test_profile_only(self):
-        self.check_known(*self.record(mode="--profile"))
+        self.check_known(*self.measure(mode="--profile"))
 
     def test_nothing_freed(self):
-        path, value = self.record("nothing")
+        path, value = self.measure("nothing")
         space, = value["spaces"]
         self.assertEqual((space["end"], space["alive"], space["alive_bytes"]), ("freed nothing", 1, 5000))
         text = self.ok("report", path, "memory").out
@@ -116,13 +92,13 @@ class Recorded(Case):
         self.assertNotIn("Not freed", text)
 
     def test_freed_at_exit(self):
-        path, value = self.record("exit")
+        path, value = self.measure("exit")
         space, = value["spaces"]
         self.assertEqual((space["end"], space["alive"], space["freed"], space["freed_late"]), ("ended", 0, 1, 1))
         self.assertIn("freed only while the program was ending: 1 object", self.ok("report", path, "memory").out)
 
 
-class Made(Case):
+class Made(Memory):
     """Measurements of CUDA programs, by hand."""
 
     def test_pytorch(self):

@@ -4,45 +4,24 @@ tests/cli/live.py: totals agree with each other, with the ledger and with what w
 import json
 import os
 import subprocess
-import sys
-import unicodedata
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
-import cli  # noqa: E402
-import scenes  # noqa: E402
+from views import Case, columns  # first: it knows where the next are
+import cli
+import scenes
 
-try:
-    import jsonschema
-except ImportError:
-    print("skipped: the Python package jsonschema is missing")
-    sys.exit(cli.SKIP)
-
-SCHEMA = os.environ.get("SONDE_SCHEMA", os.path.join(HERE, "../../docs/schema"))
 MS = 10**6
 EVERY = "gpu,ops,bytes,api,sync,queue,cpu,blame,calls,samples,timed,failed"
 SHAPES = ["--top-down", "--bottom-up", "--by line", "--by function", "--by module", "--by kernel", "--by object",
           "--top-down --by function", "--top-down --by module", "--bottom-up --by line", "--bottom-up --by module"]
 
 
-def columns(text):
-    wide = lambda c: 0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-    return sum(map(wide, text))
-
-
-class Case(cli.Case):
-    def json(self, path, view, *more):
-        value = json.loads(self.ok("report", path, view, "--json", *more).out)
-        with open(os.path.join(SCHEMA, view + ".json")) as file:
-            jsonschema.validate(value, json.load(file))
-        return value
-
+class Viewed(Case):
     def rows(self, path, *more):
         """Rows by label; the first is `all`."""
         return {row["label"]: row for row in self.json(path, "profile", *more)["rows"]}
 
 
-class Profile(Case):
+class Profile(Viewed):
     def test_totals_of_every_shape_agree(self):
         for path, _ in (scenes.demo(self.folder), scenes.annotated(self.folder), scenes.sampled(self.folder)):
             ledger = self.json(path, "ledger")
@@ -191,7 +170,7 @@ class Profile(Case):
                     self.ok("report", "sampled.sonde", "statistics", "--depth", "3", "--from", "400ms", "--to", "95%").out)
 
 
-class Statistics(Case):
+class Statistics(Viewed):
     def check_sum(self, value):
         lanes = value["queues"] + value["threads"]
         total = sum(row["queue_ns"] + row["thread_ns"] for row in value["rows"])
