@@ -25,15 +25,6 @@ struct builder {
 
 /* ---- samples, with those around the window ------------------------------------------------ */
 
-static const struct sonde_row_sample *sample_at(const struct sonde_time_lane *lane, uint32_t index)
-{
-    if (lane->sample_before && index-- == 0)
-        return lane->sample_before;
-    if (index < lane->sample_count)
-        return &lane->samples[index];
-    return index == lane->sample_count ? lane->sample_after : NULL;
-}
-
 static uint64_t minus(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
@@ -69,12 +60,12 @@ static uint64_t next_sample(const struct sonde_time_lane *lane, uint64_t at_ns)
     const uint32_t count = high;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (sample_at(lane, middle)->time_ns <= at_ns)
+        if (sonde_time_sample(lane, middle)->time_ns <= at_ns)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < count ? sample_at(lane, low)->time_ns : UINT64_MAX;
+    return low < count ? sonde_time_sample(lane, low)->time_ns : UINT64_MAX;
 }
 
 /* When it came back. A thread that never did has ended; where threads share a lane, the next one
@@ -190,7 +181,7 @@ static int active_by_samples(const struct sonde_time_lane *lane, const struct so
 {
     const struct sonde_row_sample *sample;
     int rc = 0;
-    for (uint32_t i = 0; (sample = sample_at(lane, i)) && !rc; i++)
+    for (uint32_t i = 0; (sample = sonde_time_sample(lane, i)) && !rc; i++)
         rc = add_span(rule, out, minus(sample->time_ns, rule->period_ns), plus(sample->time_ns, rule->period_ns));
     return rc;
 }
@@ -259,11 +250,11 @@ static int add_gap(struct builder *b, const struct sonde_row_call *before, const
 
     if (begin >= end || begin >= b->rule->to_ns || end <= b->rule->from_ns)
         return 0;
-    while ((sample = sample_at(b->lane, b->sample)) && sample->time_ns < begin)
+    while ((sample = sonde_time_sample(b->lane, b->sample)) && sample->time_ns < begin)
         b->sample++;
     for (; sample && sample->time_ns <= end && !rc; sample = next, b->sample++) {
         const uint64_t now = sample->time_ns;
-        next = sample_at(b->lane, b->sample + 1);
+        next = sonde_time_sample(b->lane, b->sample + 1);
         const uint64_t reach = run_back(b->lane, now, hold), half = bounded ? half_way(b->lane, left, now) : 0;
         const uint64_t from = half > reach ? half : reach;
         const bool followed = next && next->time_ns <= end;

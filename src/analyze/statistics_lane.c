@@ -138,16 +138,6 @@ static void add_node(struct thread *t, uint32_t node, uint64_t from, uint64_t to
     share->sampled_ns += sampled ? (double)(to - from) : 0;
 }
 
-/* Those of the window, with the ones before and after it. */
-static const struct sonde_row_sample *sample_at(const struct sonde_time_lane *lane, uint32_t index)
-{
-    if (lane->sample_before && index-- == 0)
-        return lane->sample_before;
-    if (index < lane->sample_count)
-        return &lane->samples[index];
-    return index == lane->sample_count ? lane->sample_after : NULL;
-}
-
 static uint64_t middle(uint64_t a, uint64_t b)
 {
     return a + (b - a) / 2;
@@ -156,8 +146,8 @@ static uint64_t middle(uint64_t a, uint64_t b)
 /* [*from, *to): what the sample stands for. */
 static void hold(const struct thread *t, uint32_t index, uint64_t *from, uint64_t *to)
 {
-    const struct sonde_row_sample *before = index ? sample_at(t->lane, index - 1) : NULL;
-    const struct sonde_row_sample *at = sample_at(t->lane, index), *after = sample_at(t->lane, index + 1);
+    const struct sonde_row_sample *before = index ? sonde_time_sample(t->lane, index - 1) : NULL;
+    const struct sonde_row_sample *at = sonde_time_sample(t->lane, index), *after = sonde_time_sample(t->lane, index + 1);
     const uint64_t reach = HOLD_PERIODS * t->life->period_ns;
     *from = at->time_ns > reach ? at->time_ns - reach : 0;
     *to = at->time_ns + reach;
@@ -171,7 +161,7 @@ static void hold(const struct thread *t, uint32_t index, uint64_t *from, uint64_
 static void add_running(struct thread *t, uint64_t from, uint64_t to)
 {
     uint64_t begin, end;
-    while (from < to && t->life->period_ns && sample_at(t->lane, t->sample)) {
+    while (from < to && t->life->period_ns && sonde_time_sample(t->lane, t->sample)) {
         hold(t, t->sample, &begin, &end);
         if (end <= from) {
             t->sample++;
@@ -182,10 +172,10 @@ static void add_running(struct thread *t, uint64_t from, uint64_t to)
         if (begin > from)
             add_other(t, SONDE_SHARE_OUTSIDE, from, begin);
         /* One that landed in a hook stands for its call, which is over or has not begun. */
-        if (sample_at(t->lane, t->sample)->flags & SONDE_SAMPLE_DEFERRED)
+        if (sonde_time_sample(t->lane, t->sample)->flags & SONDE_SAMPLE_DEFERRED)
             add_other(t, SONDE_SHARE_OUTSIDE, most(from, begin), least(to, end));
         else
-            add_node(t, sample_at(t->lane, t->sample)->node, most(from, begin), least(to, end), true);
+            add_node(t, sonde_time_sample(t->lane, t->sample)->node, most(from, begin), least(to, end), true);
         from = least(to, end);
     }
     if (from < to)

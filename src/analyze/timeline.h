@@ -61,6 +61,16 @@ struct sonde_time_lane {
     const struct sonde_row_sample *sample_before, *sample_after;
 };
 
+/* The samples of the window with the ones before and after it: number `index` of them, NULL beyond. */
+static inline const struct sonde_row_sample *sonde_time_sample(const struct sonde_time_lane *lane, uint32_t index)
+{
+    if (lane->sample_before && index-- == 0)
+        return lane->sample_before;
+    if (index < lane->sample_count)
+        return &lane->samples[index];
+    return index == lane->sample_count ? lane->sample_after : NULL;
+}
+
 struct sonde_time_window {
     uint32_t number;         /* of all windows of the plan, in order of time */
     uint32_t part;
