@@ -337,6 +337,33 @@ class Guest(InFolder):
         self.assertEqual(r.stdout, b"a\0b" * 100000)
 
 
+    def test_every_function_of_the_exec_family(self):
+        r = subprocess.run([SONDE, "record", "-q", "--", sys.executable, "-c", EXECS], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(r.stdout.split(), ["execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve"])
+
+
+# Each in a child, as the program would find it; what was interposed must find the real one behind it.
+EXECS = r"""
+import ctypes, os
+c, path = ctypes.CDLL(None, use_errno=True), b"/bin/echo"
+def child(name, *arguments):
+    if os.fork() == 0:
+        getattr(c, name)(*arguments)
+        print(name, os.strerror(ctypes.get_errno()), flush=True)
+        os._exit(1)
+    os.wait()
+null = ctypes.c_void_p()
+def vector(name):
+    return (ctypes.c_char_p * 3)(b"echo", name.encode(), None)
+environment = (ctypes.c_char_p * 2)(b"PATH=/bin", None)
+child("execl", path, b"echo", b"execl", null)
+child("execle", path, b"echo", b"execle", null, environment)
+child("execlp", b"echo", b"echo", b"execlp", null)
+for name in ("execv", "execve", "execvp", "execvpe"):
+    child(name, b"echo" if "p" in name else path, vector(name), *([environment] if name.endswith("e") else []))
+child("fexecve", os.open(path, os.O_RDONLY), vector("fexecve"), environment)
+"""
+
 PROGRAM = r"""
 import os, signal, sys, time
 got = []

@@ -153,15 +153,24 @@ typedef void *(*dlsym_function)(void *, const char *);
 /* The real dlsym; also what the jump in dlsym() goes to. */
 HIDDEN dlsym_function sonde__preload_dlsym;
 
-/* The newest of the versions it may have: libdl moved into libc with 2.34. */
+static dlsym_function real_dlsym(void)
+{
+    dlsym_function real = __atomic_load_n(&sonde__preload_dlsym, __ATOMIC_ACQUIRE);
+    if (!real) { /* by version, of which it has two: libdl moved into libc with 2.34 */
+        real = (dlsym_function)(uintptr_t)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+        if (!real) {
+            (void)dlerror(); /* the program's next dlerror is not about us */
+            real = (dlsym_function)(uintptr_t)dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+        }
+        __atomic_store_n(&sonde__preload_dlsym, real, __ATOMIC_RELEASE);
+    }
+    return real;
+}
+
+/* The newest of a name's versions, as the linker would take. */
 static void *libc_function(const char *name)
 {
-    void *found = dlvsym(RTLD_NEXT, name, "GLIBC_2.34");
-    if (!found) {
-        (void)dlerror(); /* the program's next dlerror is not about us */
-        found = dlvsym(RTLD_NEXT, name, "GLIBC_2.2.5");
-    }
-    return found;
+    return real_dlsym()(RTLD_NEXT, name);
 }
 
 HIDDEN void *sonde__preload_libc(const char *name);
@@ -171,16 +180,6 @@ void *sonde__preload_libc(const char *name)
     void *found = libc_function(name);
     errno = error;
     return found;
-}
-
-static dlsym_function real_dlsym(void)
-{
-    dlsym_function real = __atomic_load_n(&sonde__preload_dlsym, __ATOMIC_ACQUIRE);
-    if (!real) {
-        real = (dlsym_function)(uintptr_t)libc_function("dlsym");
-        __atomic_store_n(&sonde__preload_dlsym, real, __ATOMIC_RELEASE);
-    }
-    return real;
 }
 
 /* ---- the end, before exit handlers ------------------------------------------------------- */
