@@ -181,6 +181,9 @@ static void put_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUp
     put(ENTRY_CALL, 0, parts, count);
 }
 
+/* Libraries bring megabytes; of larger pieces a capture tells only that they were loaded. */
+enum { CODE_MAX = 1 << 20 };
+
 static void put_resource(CUpti_CallbackId id, const CUpti_ResourceData *d)
 {
     const CUpti_ModuleResourceData *module = d->resourceDescriptor;
@@ -190,7 +193,7 @@ static void put_resource(CUpti_CallbackId id, const CUpti_ResourceData *d)
         r.bytes = sizeof(CUpti_GraphData);
     } else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED && module) {
         what = module->pCubin;
-        r.bytes = (uint32_t)module->cubinSize;
+        r.bytes = module->cubinSize <= CODE_MAX ? (uint32_t)module->cubinSize : 0;
     }
     put(ENTRY_RESOURCE, 0, (struct part[]){{&r, sizeof r}, {what, r.bytes}}, 2);
 }
