@@ -55,9 +55,13 @@ void sonde__agent_apply_range(void)
     if (on) {
         tell_backends(true);
         sonde__agent.range_since_ns = sonde_now_ns();
+    } else { /* of a run whose recording begins later, from the agent's start on */
+        sonde__recorded_pause(sonde__agent.range_since_ns ? sonde_now_ns() : sonde__agent.header->start_ns);
     }
     flag_set(on ? SONDE_FLAG_ON : SONDE_FLAG_OFF);
-    if (!on)
+    if (on)
+        sonde__recorded_resume(sonde_now_ns());
+    else
         tell_backends(false);
 }
 

@@ -244,6 +244,7 @@ struct sonde_agent {
     uint64_t unmatched_by_key;     /* submissions without report, or the reverse; harvester's */
     uint64_t now_ns;               /* when this turn began; harvester's */
     uint64_t range_since_ns;       /* when the range of recording began last */
+    uint32_t pause;                /* the PAUSE row that is open, 0 none; table_lock */
     _Atomic uint32_t sampled_nodes; /* nodes that samples made */
     uint32_t sampled_nodes_max;
     uint64_t profile_folded;       /* monitor's: operations counted there for want of a profile row */
@@ -317,6 +318,11 @@ void    *sonde__table_row(enum sonde_table table, uint32_t row_bytes, uint32_t *
 void    *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id);
 #define SONDE_FRAME_ID_SKIP 0xffffffffu /* ours, or the runtime's loader: left out when innermost */
 #define SONDE_FRAME_ID_EVAL 0xfffffffeu /* the Python interpreter's loop: replaced by Python frames */
+
+/* recorded.c */
+void sonde__recorded_start(struct sonde_live_header *header); /* what came before the agent; header->start_ns is set */
+void sonde__recorded_pause(uint64_t from_ns);                 /* recording goes off. Any thread */
+void sonde__recorded_resume(uint64_t to_ns);                  /* it has gone on */
 
 /* objects.c */
 void sonde__objects_init(void); /* when the agent starts */

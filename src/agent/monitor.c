@@ -331,6 +331,7 @@ static void header_init(void)
     h->start_ns = h->stop_ns = sonde_now_ns();
     clock_gettime(CLOCK_REALTIME, &wall);
     h->wall_offset_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec - h->start_ns;
+    sonde__recorded_start(h);
     char path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
     path[n > 0 ? n : 0] = 0;

@@ -6,7 +6,8 @@
 static int needs_reserve(enum sonde_table table)
 {
     return table == SONDE_TABLE_PROFILE || table == SONDE_TABLE_HISTOGRAM ||
-           table == SONDE_TABLE_LANE || table == SONDE_TABLE_NOTE || table == SONDE_TABLE_DEVICE;
+           table == SONDE_TABLE_LANE || table == SONDE_TABLE_NOTE || table == SONDE_TABLE_DEVICE ||
+           table == SONDE_TABLE_PAUSE;
 }
 
 struct sonde_segment *sonde__pool_get(struct sonde_pool *p, enum sonde_table table, uint32_t owner,

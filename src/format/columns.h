@@ -155,6 +155,9 @@ static const struct sonde_column columns_wait[] = {
     DELTA(sonde_row_wait, enter_ns), SPARSE(sonde_row_wait, waiter), SPARSE(sonde_row_wait, awaited),
     ZERO(sonde_row_wait, lane), ZERO(sonde_row_wait, device),
 };
+static const struct sonde_column columns_pause[] = {
+    DELTA(sonde_row_pause, from_ns), ZERO(sonde_row_pause, to_ns),
+};
 static const struct sonde_column columns_symbol[] = {
     DELTA(sonde_row_symbol, frame), ZERO(sonde_row_symbol, depth), DELTA(sonde_row_symbol, function),
     DELTA(sonde_row_symbol, file), ZERO(sonde_row_symbol, line), DELTA(sonde_row_symbol, module),
@@ -192,7 +195,7 @@ static const struct {
     TABLE_COLUMNS(SYMBOL, columns_symbol),   TABLE_COLUMNS(PROCESS, columns_process),
     TABLE_COLUMNS(INDEX, columns_index),     TABLE_COLUMNS(RANGE, columns_range),
     TABLE_COLUMNS(SAMPLE, columns_sample),   TABLE_COLUMNS(SWITCH, columns_switch),
-    TABLE_COLUMNS(WAIT, columns_wait),
+    TABLE_COLUMNS(WAIT, columns_wait),       TABLE_COLUMNS(PAUSE, columns_pause),
 };
 #undef TABLE_COLUMNS
 

@@ -65,7 +65,7 @@ static enum verdict judge(struct sonde_segment *h)
     if (h->table == SONDE_TABLE_FREE || !h->used)
         return EMPTY;
     /* Tables that only sealing writes have no place here. */
-    if (!width || (h->table >= SONDE_TABLE_SYMBOL && !sonde_table_is_trace(h->table)) || h->row_bytes > width)
+    if (!width || (h->table >= SONDE_TABLE_SYMBOL && h->table <= SONDE_TABLE_INDEX) || h->row_bytes > width)
         return DAMAGED;
     if (h->table == SONDE_TABLE_STRING)
         h->row_bytes = 1;

@@ -423,8 +423,9 @@ static int read_tables(struct sonde_process *p)
     p->histograms = read_dense(p, SONDE_TABLE_HISTOGRAM, &p->histogram_count);
     p->clocks = read_list(p, SONDE_TABLE_CLOCK, &p->clock_count);
     p->notes = read_list(p, SONDE_TABLE_NOTE, &p->note_count);
+    p->pauses = read_dense(p, SONDE_TABLE_PAUSE, &p->pause_count);
     if (!frames || !p->modules || !p->pycodes || !p->devices || !lanes || !p->works || !p->objects ||
-        !profiles || !p->histograms || !p->clocks || !p->notes)
+        !profiles || !p->histograms || !p->clocks || !p->notes || !p->pauses)
         return SONDE_ENOMEM;
     mend_references(p, frames, lanes, profiles);
     for (uint32_t i = 0; i < p->note_count; i++)
@@ -542,6 +543,7 @@ void sonde__process_close(struct sonde_process *p)
     free_rows(p->frames), free_rows(p->modules), free_rows(p->pycodes), free_rows(p->devices);
     free_rows(p->lanes), free_rows(p->works), free_rows(p->objects), free_rows(p->profiles);
     free_rows(p->histograms), free_rows(p->clocks), free_rows(p->notes), free_rows(p->symbols);
+    free_rows(p->pauses);
     for (uint32_t i = 0; i < p->node_block_count; i++)
         free_rows(p->node_blocks[i].rows);
     free(p->node_blocks);

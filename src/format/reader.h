@@ -56,6 +56,7 @@ struct sonde_process {
     const struct sonde_row_histogram  *histograms; uint32_t histogram_count;
     const struct sonde_row_clock      *clocks;     uint32_t clock_count;
     const struct sonde_row_note       *notes;      uint32_t note_count;
+    const struct sonde_row_pause      *pauses;     uint32_t pause_count;
     const struct sonde_row_symbol     *symbols;    uint32_t symbol_count; /* sorted by frame, depth */
 
     /* Nodes are sparse: use sonde_node(). */

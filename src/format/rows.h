@@ -56,7 +56,8 @@
     X(RANGE, struct sonde_row_range)       /* trace of a thread lane: named ranges, marks; first = sequence number */ \
     X(SAMPLE, struct sonde_row_sample)     /* trace of a thread lane: where it was on the CPU; first = sequence number */ \
     X(SWITCH, struct sonde_row_switch)     /* trace of a thread lane: times off the CPU; first = sequence number */ \
-    X(WAIT, struct sonde_row_wait)         /* trace of a thread lane: what calls and operations waited for; first = sequence number */
+    X(WAIT, struct sonde_row_wait)         /* trace of a thread lane: what calls and operations waited for; first = sequence number */ \
+    X(PAUSE, struct sonde_row_pause)       /* id = first + index */
 
 enum sonde_table {
     SONDE_TABLE_FREE = 0, /* a segment that holds nothing */
@@ -114,7 +115,8 @@ struct sonde_ledger {
     uint64_t call_rows_dropped;           /* CALL rows missing in the trace; the profile has the calls */
     uint64_t busy_left_out;               /* operations on devices beyond the 63rd: in no busy time */
     uint64_t range_rows_dropped;          /* RANGE rows missing in the trace */
-    uint64_t reserved[3];
+    uint64_t pauses_dropped;              /* PAUSE rows missing: their time counts as recorded */
+    uint64_t reserved[2];
 };
 
 enum sonde_cpu_sampling {
@@ -136,7 +138,7 @@ struct sonde_cpu_ledger {
     uint64_t handler_ns;          /* own time of the samples on the program's threads; not part of hook_ns */
     uint64_t process_ns;          /* CPU time of the program's threads while recording; 0 unknown */
     uint64_t sampled_ns;          /* of that, what samples stand for; the rest came after a thread's last one */
-    uint64_t reserved[1];
+    uint64_t before_ns;           /* CPU time of the process from exec_ns to start_ns; 0 unknown */
 };
 
 struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_SEGMENT_BYTES */
@@ -150,7 +152,7 @@ struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_
     uint64_t start_ns;       /* agent start, CLOCK_MONOTONIC_RAW */
     uint64_t stop_ns;        /* last time the monitor thread wrote this */
     uint64_t wall_offset_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC_RAW at start */
-    uint64_t exec_ns;        /* start time of the process, same axis; 0 unknown */
+    uint64_t exec_ns;        /* start of the program: its exec, or its fork when it is a child's; same axis; 0 unknown */
     uint64_t clock_bound_ns; /* largest error bound of the device clocks seen */
     uint32_t python_version; /* 0x030b for 3.11; 0 none */
     uint32_t reserved0;
@@ -338,6 +340,12 @@ struct sonde_row_wait {
     uint64_t waiter, awaited;      /* correlations; 0 see above */
     uint32_t lane, device;
 };
+/* The program, or what it was recorded with, had recording off. The first of a run whose recording
+ * began later begins at the agent's start. At most SONDE_PAUSES_MAX. */
+struct sonde_row_pause {
+    uint64_t from_ns, to_ns;       /* to 0: until the end */
+};
+#define SONDE_PAUSES_MAX 65536u
 /* Where a frame is in the source; several rows per frame when functions were
  * inlined, depth 0 the innermost. */
 struct sonde_row_symbol {
@@ -372,6 +380,7 @@ static_assert(sizeof(struct sonde_row_range) == 40, "format");
 static_assert(sizeof(struct sonde_row_sample) == 24, "format");
 static_assert(sizeof(struct sonde_row_switch) == 24, "format");
 static_assert(sizeof(struct sonde_row_wait) == 32, "format");
+static_assert(sizeof(struct sonde_row_pause) == 16, "format");
 static_assert(sizeof(struct sonde_row_symbol) == 24, "format");
 static_assert(sizeof(struct sonde_row_index) == 48, "format");
 

@@ -7,7 +7,8 @@
  *    opened and told of the platforms (src/backends/opencl/layer.c);
  *  - tells the agent of what it cannot see itself: exits without destructors,
  *    libraries that were closed;
- *  - remembers OPENCL_LAYERS before the loader cuts it up, and repairs it.
+ *  - remembers OPENCL_LAYERS before the loader cuts it up, and repairs it;
+ *  - notes when the program began.
  *
  * A program that opens libOpenCL with dlopen finds functions with dlsym, so
  * dlsym is interposed too. It must look as if it were not there: lookups by
@@ -28,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -120,14 +122,30 @@ EXPORT _Noreturn void _Exit(int status)
     leave(status);
 }
 
+static uint64_t time_of(clockid_t clock)
+{
+    struct timespec t;
+    return clock_gettime(clock, &t) == 0 ? (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec : 0;
+}
+
+static void note_start(void)
+{
+    sonde__shared.start_ns = time_of(CLOCK_MONOTONIC_RAW);
+    sonde__shared.start_cpu_ns = time_of(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 static void forked(void)
 {
+    const int error = errno;
     atomic_store(&owner, getpid());
+    note_start();
+    errno = error;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
     const int error = errno;
+    note_start();
     atomic_store(&owner, getpid());
     agent_path = getenv("SONDE_AGENT");
     layers_remember();

@@ -39,5 +39,8 @@ struct sonde_shared {
     struct sigaction signal_program;        /* what it would be */
     void (*_Atomic release_signal)(void);   /* the agent's; returns when no signal of its comes any more */
     int (*_Atomic libc_sigaction)(int, const struct sigaction *, struct sigaction *);
+    /* When this program began, on CLOCK_MONOTONIC_RAW, and the CPU time that its process had used
+     * by then. Set at load, and in a forked child, while there is one thread. 0: unknown. */
+    uint64_t start_ns, start_cpu_ns;
 };
 #endif
