@@ -41,7 +41,7 @@ def beside_nsys(runner):
     plain = harness.run([program], harness.environment(), folder, 60)
     for name in ("record of nsys", "nsys of record"):
         path = os.path.join(folder, name.split()[0] + ".sonde")
-        record = [runner.sonde, "record", "--no-preload", "--force", "-o", path, "--"]  # preloaded, nsys starts no program
+        record = [runner.sonde, "record", "--force", "-o", path, "--"]
         command = record + nsys_command(nsys, folder, [program]) if name == "record of nsys" else nsys_command(nsys, folder, record + [program])
         outcome = harness.run(command, harness.environment(), folder, 120)
         yield f"{name}: the program's answer", plain.out.strip() in outcome.out, tail(outcome.out) + tail(outcome.err)
