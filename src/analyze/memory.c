@@ -8,19 +8,26 @@
 
 #include "base/map.h"
 #include "base/text.h"
+#include "memory_work.h"
+
+enum uses { UNKNOWN, BOUNDED, KNOWN }; /* as in struct sonde_memory_site */
 
 struct lot { /* an object that holds bytes of its own */
     uint64_t bytes, alloc_ns, free_ns; /* free 0: alive at the end */
-    uint64_t first_use_ns, last_use_ns, uses;
+    uint64_t named_ns;                 /* first use that is known; 0 none */
+    uint64_t first_ns, last_ns;        /* of all uses that there can have been; 0 none */
     uint32_t space, site;
-    bool     known;
+    enum uses uses;
+    bool      recorded;                /* its uses were counted as long as it lived */
 };
 struct change { uint64_t at_ns; uint32_t lot; bool free; };
 struct calls { uint64_t count, ns; };
 
 struct builder {
+    const struct sonde_measurement *m;
     const struct sonde_profile *profile;
     const struct sonde_process *process;
+    struct sonde_progress      *progress;
     uint32_t                    index, first_space;
     struct sonde_memory_use    *out;
     SONDE_VECTOR(struct sonde_map) sites;  /* [space - first_space]: kind and node -> site */
@@ -99,11 +106,29 @@ static bool is_part(const struct sonde_process *p, const struct sonde_row_object
     return o->parent && o->parent < p->object_count;
 }
 
+/* Were uses of the object counted as long as it lived? Not before version 3, and not while recording was off. */
+static bool was_recorded(const struct sonde_process *p, const struct sonde_row_object *o)
+{
+    uint32_t low = 1, high = p->pause_count;
+    if (p->header.version < 3 || p->header.ledger.pauses_dropped)
+        return false;
+    while (low < high) { /* the first pause that ended after the allocation: they are in order */
+        const uint32_t middle = low + (high - low) / 2;
+        if (p->pauses[middle].to_ns && p->pauses[middle].to_ns <= o->alloc_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low >= p->pause_count || (o->free_ns && o->free_ns <= p->pauses[low].from_ns);
+}
+
 static int add_lot(struct builder *b, const struct sonde_row_object *o)
 {
-    struct lot lot = {.bytes = o->bytes, .alloc_ns = o->alloc_ns, .free_ns = o->free_ns, .uses = o->uses,
-                      .first_use_ns = o->first_use_ns, .last_use_ns = o->last_use_ns,
-                      .known = b->process->header.version >= 3 && !(o->flags & SONDE_OBJECT_USES_PARTIAL)};
+    const bool recorded = was_recorded(b->process, o);
+    struct lot lot = {.bytes = o->bytes, .alloc_ns = o->alloc_ns, .free_ns = o->free_ns,
+                      .named_ns = o->first_use_ns, .first_ns = o->first_use_ns, .last_ns = o->last_use_ns,
+                      .uses = recorded && !(o->flags & SONDE_OBJECT_USES_PARTIAL) ? KNOWN : UNKNOWN,
+                      .recorded = recorded};
     if (lot.free_ns && lot.free_ns < lot.alloc_ns) {
         lot.free_ns = lot.alloc_ns;
         b->out->bad_times++;
@@ -129,6 +154,50 @@ static int add_objects(struct builder *b)
     return rc;
 }
 
+/* ---- uses that are not seen --------------------------------------------------------------- */
+
+static int by_instant(const void *left, const void *right)
+{
+    const uint64_t *a = left, *b = right;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* An operation that does not name what it uses may have used the lot at the first and at the last instant of such work. */
+static void bound_uses(struct lot *lot, const struct sonde__work *work)
+{
+    uint64_t first, last;
+    lot->uses = BOUNDED;
+    if (!sonde__work_within(work, lot->alloc_ns, lot->free_ns ? lot->free_ns : UINT64_MAX, &first, &last))
+        return;
+    lot->first_ns = lot->first_ns && lot->first_ns < first ? lot->first_ns : first;
+    lot->last_ns = last > lot->last_ns ? last : lot->last_ns;
+}
+
+static int bound_all_uses(struct builder *b)
+{
+    struct sonde__work work = {0};
+    uint64_t *instants = malloc((2 * b->lots.count + 1) * sizeof *instants);
+    size_t count = 0;
+    int rc = instants ? 0 : SONDE_ENOMEM;
+    for (size_t i = 0; i < b->lots.count && !rc; i++) {
+        const struct lot *lot = &b->lots.items[i];
+        if (lot->uses == UNKNOWN && lot->recorded) {
+            instants[count++] = lot->alloc_ns;
+            instants[count++] = lot->free_ns ? lot->free_ns : UINT64_MAX;
+        }
+    }
+    if (!rc && count && sonde__work_is_whole(b->m, b->process)) {
+        qsort(instants, count, sizeof *instants, by_instant);
+        rc = sonde__work_read(b->process, instants, count, b->progress, &work);
+        for (size_t i = 0; i < b->lots.count && !rc; i++)
+            if (b->lots.items[i].uses == UNKNOWN && b->lots.items[i].recorded)
+                bound_uses(&b->lots.items[i], &work);
+    }
+    sonde__work_fini(&work);
+    free(instants);
+    return rc;
+}
+
 /* ---- sums ------------------------------------------------------------------------------- */
 
 static uint64_t minus(uint64_t a, uint64_t b)
@@ -149,19 +218,31 @@ static void extend(struct builder *b)
     }
 }
 
+/* Memory that the host uses itself, unseen, is not idle between operations. */
 static void sum_uses(struct sonde_memory_site *site, const struct lot *lot, uint64_t end_ns)
 {
-    const double bytes = (double)lot->bytes;
-    if (!lot->known)
-        return;
-    site->known++;
-    if (!lot->uses) {
+    const bool on_device = sonde_memory_class_of(site->kind) == SONDE_MEMORY_ON_DEVICE;
+    const double bytes = (double)lot->bytes, held = bytes * (double)minus(end_ns, lot->alloc_ns);
+    site->known += lot->uses == KNOWN;
+    site->bounded += lot->uses == BOUNDED;
+    if (lot->uses != UNKNOWN && !lot->first_ns) {
         site->unused++;
         site->unused_bytes += lot->bytes;
-        site->unused_held += bytes * (double)minus(end_ns, lot->alloc_ns);
-    } else {
-        site->early += bytes * (double)minus(lot->first_use_ns, lot->alloc_ns);
-        site->late += bytes * (double)minus(end_ns, lot->last_use_ns);
+        site->unused_held += held;
+        return;
+    }
+    if (lot->uses != UNKNOWN && on_device) {
+        site->early += bytes * (double)minus(lot->first_ns, lot->alloc_ns);
+        site->late += bytes * (double)minus(end_ns, lot->last_ns);
+    }
+    if (lot->uses == KNOWN || !lot->recorded)
+        return;
+    if (!lot->named_ns) {
+        site->unnamed++;
+        site->unnamed_bytes += lot->bytes;
+        site->unnamed_held += held;
+    } else if (on_device) {
+        site->named_late += bytes * (double)minus(lot->named_ns, lot->uses == BOUNDED ? lot->first_ns : lot->alloc_ns);
     }
 }
 
@@ -199,7 +280,7 @@ static int sum_left(struct builder *b, uint32_t space)
     }
     for (size_t i = 0; i < b->lots.count; i++) {
         const struct lot *lot = &b->lots.items[i];
-        if (lot->space == space && lot->known && lot->uses && !lot->free_ns && lot->last_use_ns < latest[lot->site]) {
+        if (lot->space == space && lot->uses != UNKNOWN && lot->first_ns && !lot->free_ns && lot->last_ns < latest[lot->site]) {
             s->sites.items[lot->site].left++;
             s->sites.items[lot->site].left_bytes += lot->bytes;
         }
@@ -434,6 +515,8 @@ static int add_process(struct builder *b)
     b->out->incomplete |= b->process->object_count > SONDE_OBJECTS_MAX;
     count_calls(b);
     int rc = add_objects(b);
+    if (!rc)
+        rc = bound_all_uses(b);
     extend(b);
     for (size_t i = 0; i < b->lots.count && !rc; i++)
         sum_lot(b, &b->lots.items[i]);
@@ -457,9 +540,9 @@ static int by_place(const void *left, const void *right)
 }
 
 int sonde_memory_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
-                         struct sonde_memory_use *out)
+                         struct sonde_progress *progress, struct sonde_memory_use *out)
 {
-    struct builder b = {.profile = profile, .out = out,
+    struct builder b = {.m = m, .profile = profile, .progress = progress, .out = out,
                         .calls = calloc(profile->nodes.count + 1, sizeof(struct calls))};
     int rc = b.calls ? 0 : SONDE_ENOMEM;
     for (; b.index < m->process_count && !rc; b.index++) {

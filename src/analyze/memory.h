@@ -2,7 +2,7 @@
  * who holds them, what was not given back, what was held for nothing.
  *
  * docs/memory.md says how each number is computed. Reads the table of data
- * objects, never the trace.
+ * objects, and the trace only where operations may have used objects unseen.
  *
  * Threads: any, one at a time per result.
  */
@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/progress.h"
 #include "base/vector.h"
 #include "format/reader.h"
 #include "profile.h"
@@ -32,10 +33,16 @@ struct sonde_memory_site { /* objects of one kind, allocated in one calling cont
     uint64_t most_count;                 /* alive at once */
     uint64_t alive, alive_bytes;         /* not freed when the process ended */
     uint64_t left, left_bytes;           /* of the alive: a later object was made here after their last use */
-    uint64_t known;                      /* of count: all uses are known; the rest below covers only these */
-    uint64_t unused, unused_bytes;       /* named by no operation */
+    uint64_t known;                      /* of count: all uses are known */
+    uint64_t bounded;                    /* of count: they are not, but when there can have been some. The sums of
+                                          * both are certain: of all objects they are lower bounds */
+    uint64_t unused, unused_bytes;       /* no operation used them */
     double   unused_held;                /* byte-nanoseconds of these */
     double   early, late;                /* byte-nanoseconds before the first and after the last use of the used ones */
+    uint64_t unnamed, unnamed_bytes;     /* uses not known in full, not among the unused, and no operation names them */
+    double   unnamed_held;               /* byte-nanoseconds of these */
+    double   named_late;                 /* of the others with uses not known in full: between the first that there
+                                          * can have been and the first that is known */
     double   held;                       /* byte-nanoseconds of all */
     double   alloc_ns;                   /* host time in the allocating calls; 0 unknown */
     bool     cached;                     /* a caching allocator made them: segments, not blocks */
@@ -75,9 +82,9 @@ struct sonde_memory_use { /* ready when zeroed */
     bool     incomplete; /* more objects than the table holds: counts and peaks are lower bounds */
 };
 
-/* 0 or SONDE_ENOMEM; fini in either case. */
+/* 0 or SONDE_ENOMEM; fini in either case. Rows of the trace are the unit of `progress` (may be NULL). */
 int  sonde_memory_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
-                          struct sonde_memory_use *out);
+                          struct sonde_progress *progress, struct sonde_memory_use *out);
 void sonde_memory_fini(struct sonde_memory_use *memory);
 
 enum sonde_memory_class sonde_memory_class_of(uint32_t object_kind);

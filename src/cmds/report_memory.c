@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/memory.h"
+#include "command.h"
 #include "report.h"
 
 enum { SPARK_COLUMNS = 24, WORTH_PERCENT = 1, AGAIN_LEAST = 2 };
@@ -260,6 +261,25 @@ static void idle_cells(struct table *t, const struct row *row)
     byte_seconds(t, site->late);
 }
 
+/* ---- perhaps not used: kernels' arguments are not known ---------------------------------------- */
+
+static double perhaps_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
+                    const struct sonde_memory_site *site)
+{
+    (void)space;
+    const double held = site->unnamed_held + site->named_late;
+    return held * 100 >= m->held * WORTH_PERCENT ? held : 0;
+}
+
+static void perhaps_cells(struct table *t, const struct row *row)
+{
+    const struct sonde_memory_site *site = row->site;
+    count_of(t, site->unnamed, site->count);
+    table_bytes(t, true, (double)site->unnamed_bytes);
+    byte_seconds(t, site->unnamed_held);
+    byte_seconds(t, site->named_late);
+}
+
 /* ---- again and again ---------------------------------------------------------------------------- */
 
 static double again_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
@@ -344,7 +364,7 @@ static void say_cached(struct say *s, const struct sonde_memory_use *m)
                    sonde_number_bytes(text, (double)bytes), sonde_number_count(number, count));
 }
 
-struct gaps { uint64_t objects, known, placeless, sizeless; };
+struct gaps { uint64_t objects, known, bounded, perhaps, placeless, sizeless; };
 
 static struct gaps gaps_of(const struct sonde_memory_use *m)
 {
@@ -354,8 +374,11 @@ static struct gaps gaps_of(const struct sonde_memory_use *m)
         g.objects += space->count;
         g.sizeless += space->sizeless;
         g.placeless += space->class == SONDE_MEMORY_ON_DEVICE && !space->device ? space->count : 0;
-        for (size_t k = 0; k < space->sites.count; k++)
+        for (size_t k = 0; k < space->sites.count; k++) {
             g.known += space->sites.items[k].known;
+            g.bounded += space->sites.items[k].bounded;
+            g.perhaps += perhaps_value(m, space, &space->sites.items[k]) > 0;
+        }
     }
     return g;
 }
@@ -364,9 +387,14 @@ static void say_gaps(struct say *s, const struct sonde_memory_use *m)
 {
     const struct gaps g = gaps_of(m);
     char a[SONDE_NUMBER_MAX], b[SONDE_NUMBER_MAX];
-    if (g.known < g.objects)
-        report_say(line(s), "uses not known in full: %s of %s (kernels may have used them unseen), in no figure of use",
-                   sonde_number_count(a, g.objects - g.known), objects_text(b, g.objects));
+    if (g.bounded)
+        report_say(line(s), "kernels may have used %s of %s unseen: figures of use count what is certain by the times "
+                   "at which operations ran", sonde_number_count(a, g.bounded), objects_text(b, g.objects));
+    if (g.perhaps)
+        report_say(line(s), "perhaps unused: no copy or set names these, or none for so long; kernels may have used them");
+    if (g.known + g.bounded < g.objects)
+        report_say(line(s), "uses not known: %s of %s (an older version's, no whole trace, or recording was off meanwhile)",
+                   sonde_number_count(a, g.objects - g.known - g.bounded), objects_text(b, g.objects));
     if (g.placeless)
         report_say(line(s), "device not known: %s (their context has several devices, or the runtime does not say)",
                    objects_text(a, g.placeless));
@@ -398,6 +426,10 @@ static const struct table_column idle_columns[] = {
     {"before first use", TABLE_RIGHT, 2}, {"after last use", TABLE_RIGHT, 3},
     {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
 };
+static const struct table_column perhaps_columns[] = {
+    {"Perhaps unused", TABLE_LEFT, 0}, {"no copy names", TABLE_RIGHT, 0}, {"bytes", TABLE_RIGHT, 2},
+    {"held", TABLE_RIGHT, 3}, {"before first copy", TABLE_RIGHT, 1}, {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+};
 static const struct table_column again_columns[] = {
     {"Again and again", TABLE_LEFT, 0}, {"allocated", TABLE_RIGHT, 0}, {"alive at once", TABLE_RIGHT, 1},
     {"mean bytes", TABLE_RIGHT, 3}, {"time in calls", TABLE_RIGHT, 2},
@@ -406,13 +438,21 @@ static const struct table_column again_columns[] = {
 static const struct part parts[] = {
     {peak_columns, 5, peak_value, peak_cells},   {leak_columns, 5, leak_value, leak_cells},
     {unused_columns, 5, unused_value, unused_cells}, {idle_columns, 6, idle_value, idle_cells},
-    {again_columns, 6, again_value, again_cells},
+    {perhaps_columns, 6, perhaps_value, perhaps_cells}, {again_columns, 6, again_value, again_cells},
 };
+
+static int compute(const struct report *r, struct sonde_memory_use *memory, struct sonde_diag *diag)
+{
+    struct sonde_progress *progress = sonde_progress_begin("reading the trace", false);
+    int rc = sonde_memory_compute(r->m, r->profile, progress, memory);
+    sonde_progress_end(progress);
+    return rc ? sonde_diag_set(diag, rc, r->path, "cannot read the memory of") : 0;
+}
 
 int report_memory_text(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_memory_use memory = {0};
-    int rc = sonde_memory_compute(r->m, r->profile, &memory);
+    int rc = compute(r, &memory, diag);
     if (!rc && memory.spaces.count == 0) {
         puts("no allocation was recorded");
     } else if (!rc) {
@@ -424,8 +464,6 @@ int report_memory_text(const struct report *r, struct sonde_diag *diag)
         say_cached(&s, &memory);
         say_gaps(&s, &memory);
     }
-    if (rc)
-        sonde_diag_set(diag, rc, r->path, "cannot read the memory of");
     sonde_memory_fini(&memory);
     return rc;
 }
@@ -454,15 +492,17 @@ static json_t *held_json(bool known, double byte_ns)
 
 static json_t *site_json(const struct report *r, const struct sonde_memory_site *s)
 {
-    const bool known = s->known > 0;
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
+    const bool known = s->known + s->bounded > 0;
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}",
         "kind", sonde_object_kind_name(s->kind), "objects", number(s->count), "bytes", number(s->bytes),
         "peak_objects", number(s->peak_count), "peak_bytes", number(s->peak_bytes),
         "most_objects", number(s->most_count), "alive", number(s->alive), "alive_bytes", number(s->alive_bytes),
-        "uses_known", number(s->known), "left_behind", known ? number(s->left) : json_null(),
+        "uses_known", number(s->known), "uses_bounded", number(s->bounded), "left_behind", known ? number(s->left) : json_null(),
         "left_behind_bytes", known ? number(s->left_bytes) : json_null(),
         "unused", known ? number(s->unused) : json_null(),
         "unused_bytes", known ? number(s->unused_bytes) : json_null(),
+        "unnamed", number(s->unnamed), "unnamed_bytes", number(s->unnamed_bytes),
+        "unnamed_held_byte_s", held_json(true, s->unnamed_held), "named_late_byte_s", held_json(true, s->named_late),
         "held_byte_s", held_json(true, s->held),
         "idle_before_byte_s", held_json(known, s->early), "idle_after_byte_s", held_json(known, s->late),
         "alloc_ns", report_json_ns(s->alloc_ns > 0, s->alloc_ns), "cached", (int)s->cached,
@@ -518,16 +558,14 @@ json_t *report_memory_json(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_memory_use memory = {0};
     json_t *spaces = json_array(), *value = NULL;
-    int rc = sonde_memory_compute(r->m, r->profile, &memory);
+    int rc = compute(r, &memory, diag);
     for (size_t i = 0; i < memory.spaces.count && !rc; i++)
         json_array_append_new(spaces, space_json(r, &memory.spaces.items[i]));
-    if (rc) {
-        sonde_diag_set(diag, rc, r->path, "cannot read the memory of");
+    if (rc)
         json_decref(spaces);
-    } else {
+    else
         value = json_pack("{s:o, s:o, s:b, s:o}", "parts", number(memory.parts), "bad_times", number(memory.bad_times),
                           "incomplete", (int)memory.incomplete, "spaces", spaces);
-    }
     sonde_memory_fini(&memory);
     return value;
 }

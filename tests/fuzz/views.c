@@ -52,7 +52,7 @@ static void memory(const struct sonde_measurement *m, const struct sonde_profile
 {
     struct sonde_memory_use use = {0};
     struct sonde_objects objects = {0};
-    require(sonde_memory_compute(m, profile, &use) == 0);
+    require(sonde_memory_compute(m, profile, NULL, &use) == 0);
     for (size_t i = 0; i < use.spaces.count; i++) {
         const struct sonde_memory_space *space = &use.spaces.items[i];
         require(space->points.count >= 2 && space->points.count <= SONDE_MEMORY_POINTS);

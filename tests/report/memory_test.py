@@ -110,17 +110,20 @@ class Made(Memory):
         at = p.node(at, p.frame(live.NATIVE, p.module("/venv/torch/lib/libc10_cuda.so"), 0x1234))
         api = p.node(at, p.frame(live.API, offset=2, name="cuMemAlloc_v2"))
         for i in range(3):
-            p.object(5, api, 2 << 20, p.start_ns + 1000 * i, device=gpu, flags=live.PARTIAL)
+            p.object(5, api, 2 << 20, p.start_ns + 1500 * i, device=gpu, flags=live.PARTIAL)
         p.enqueue(p.thread(1), p.queue(gpu), "cuLaunchKernel", at, "kernel", p.start_ns, p.start_ns + 10,
                   p.start_ns + 1000, p.start_ns + 2000, name="k")
         p.write(path)
         space, = self.memory(path)["spaces"]
         self.assertEqual(space["cached_bytes"], 3 * (2 << 20))
-        self.assertEqual([space["sites"][0][k] for k in ("cached", "unused", "uses_known")], [True, None, 0])
+        self.assertEqual([space["sites"][0][k] for k in ("cached", "uses_known", "uses_bounded")], [True, 0, 3])
+        self.assertEqual([space["sites"][0][k] for k in ("unused", "unnamed")], [1, 2])  # the last, after the kernel
         text = self.ok("report", path, "memory").out.replace("\n ", "")
         self.assertIn("PyTorch's caching allocator: blocks inside its cache are not seen, only its segments "
                       "(6.29 MB in 3 at the peak); torch.cuda.memory._snapshot() shows the blocks", text)
-        self.assertIn("uses not known in full: 3 of 3 objects", text)
+        self.assertIn("kernels may have used 3 of 3 objects unseen", text)
+        self.assertRegex(text, r"(?m)^Never used +count .*\n^device +1 of 3 ")
+        self.assertRegex(text, r"(?m)^Perhaps unused +no copy names .*\n^device +2 of 3 ")
 
     def test_an_older_version_has_no_uses(self):
         path = self.path("old.sonde")
@@ -129,7 +132,7 @@ class Made(Memory):
         p.write(path)
         done = cli.run("report", path, "memory", "--json")
         site = json.loads(done.out)["spaces"][0]["sites"][0]
-        self.assertEqual((site["unused"], site["idle_before_byte_s"], site["frames"]), (None, None, []))
+        self.assertEqual((site["unused"], site["unnamed"], site["idle_before_byte_s"], site["frames"]), (None, 0, None, []))
 
 
 cli.main()

@@ -69,7 +69,7 @@ static void scene_read(struct scene *s)
     assert_int_equal(sonde_process_seal(s->process, &diag), 0);
     assert_int_equal(sonde_measurement_open(s->folder, &s->m, &diag), 0);
     assert_int_equal(sonde_profile_build(s->m, &s->profile, &diag), 0);
-    assert_int_equal(sonde_memory_compute(s->m, s->profile, &s->memory), 0);
+    assert_int_equal(sonde_memory_compute(s->m, s->profile, NULL, &s->memory), 0);
 }
 
 static void scene_end(struct scene *s)
@@ -258,6 +258,147 @@ static void caching_allocator(void **state)
     scene_end(&s);
 }
 
+/* ---- uses that are not seen ------------------------------------------------------------------ */
+
+enum { BOUND = 5 };
+
+static uint32_t queue(struct scene *s, uint32_t device)
+{
+    struct sonde_row_lane row = {.kind = SONDE_LANE_KIND_QUEUE, .device = device};
+    return (uint32_t)synth_add(s->build, SONDE_TABLE_LANE, 0, &row);
+}
+
+static void work(struct scene *s, uint32_t lane, struct sonde_row_op op)
+{
+    op.correlation = ++s->header.ledger.seen;
+    s->header.ledger.done++;
+    synth_add(s->build, SONDE_TABLE_OP, lane, &op);
+}
+
+static uint32_t hidden(struct scene *s, int site, enum sonde_object_kind kind, uint64_t bytes, uint64_t alloc_ns, uint64_t free_ns,
+                       uint64_t named_ns)
+{
+    return add(s, (struct sonde_row_object){.kind = kind, .node = s->site[site], .bytes = bytes, .alloc_ns = alloc_ns,
+        .free_ns = free_ns, .first_use_ns = named_ns, .last_use_ns = named_ns, .uses = named_ns > 0,
+        .device = kind == SONDE_OBJECT_PINNED ? 0 : 1, .flags = SONDE_OBJECT_USES_PARTIAL});
+}
+
+/* Kernels from 1100 to 1200 and from 1500 to 1600, a named copy at 1300, and a copy by a graph on the other
+ * device from 1700 to 1710, by a clock that may be wrong by 5.
+ *   site 0: 100 B from 1210 to 1490, between the kernels: the copy names another object
+ *   site 1: 10 B from 1210 to 1640: the second kernel may use it
+ *   site 2: 20 B from 1250 to 1900, named at 1300: used for sure; the graph's copy may be the last
+ *   site 3: 30 B from 1610 to 1900, named at 1800: the graph's copy may be the first
+ *   site 4: 7 B, pinned, from 1210 to 1640: the host may use it at any time
+ *   site 5: 8 B from 1720 on, after all work */
+static void fill_hidden(struct scene *s)
+{
+    s->header.trace = 1;
+    s->header.version = SONDE_FORMAT_VERSION;
+    s->header.clock_bound_ns = BOUND;
+    const uint32_t one = queue(s, 1), other = queue(s, 2);
+    hidden(s, 0, SONDE_OBJECT_DEVICE, 100, 1210, 1490, 0);
+    hidden(s, 1, SONDE_OBJECT_DEVICE, 10, 1210, 1640, 0);
+    const uint32_t named = hidden(s, 2, SONDE_OBJECT_POOL, 20, 1250, 1900, 1300);
+    hidden(s, 3, SONDE_OBJECT_ARRAY, 30, 1610, 1900, 1800);
+    hidden(s, 4, SONDE_OBJECT_PINNED, 7, 1210, 1640, 0);
+    hidden(s, 5, SONDE_OBJECT_DEVICE, 8, 1720, 0, 0);
+    work(s, one, (struct sonde_row_op){.kind = SONDE_OP_KERNEL, .enter_ns = 1100, .start_ns = 1150, .end_ns = 1200});
+    work(s, one, (struct sonde_row_op){.kind = SONDE_OP_WRITE, .enter_ns = 1300, .start_ns = 1310, .end_ns = 1350, .object = named});
+    work(s, one, (struct sonde_row_op){.kind = SONDE_OP_EVENT_RECORD, .enter_ns = 1400, .start_ns = 1400, .end_ns = 1410});
+    work(s, one, (struct sonde_row_op){.kind = SONDE_OP_KERNEL, .enter_ns = 1500, .start_ns = 1520, .end_ns = 1600});
+    work(s, other, (struct sonde_row_op){.kind = SONDE_OP_COPY, .enter_ns = 1700, .start_ns = 1700, .end_ns = 1710});
+}
+
+static const struct sonde_memory_site *any_site(const struct scene *s, int number)
+{
+    char name[16];
+    snprintf(name, sizeof name, "site %d", number);
+    for (size_t i = 0; i < s->memory.spaces.count; i++)
+        for (size_t k = 0; k < s->memory.spaces.items[i].sites.count; k++) {
+            const struct sonde_memory_site *at = &s->memory.spaces.items[i].sites.items[k];
+            const struct sonde_cct_node *nodes = s->profile->nodes.items;
+            if (strcmp(nodes[nodes[at->node].parent].name, name) == 0)
+                return at;
+        }
+    fail_msg("no %s", name);
+    return NULL;
+}
+
+static void what_kernels_may_have_used(void **state)
+{
+    static const struct { uint64_t unused, unnamed; double early, late, named_late; } expected[SITES] = {
+        {1, 0, 0, 0, 0},
+        {0, 1, 10 * (1500 - 1210), 10 * (1640 - 1600 - BOUND), 0},
+        {0, 0, 20 * (1300 - 1250), 20 * (1900 - 1710 - BOUND), 0},
+        {0, 0, 30 * (1700 - 1610), 30 * (1900 - 1800), 30 * (1800 - 1700)},
+        {0, 1, 0, 0, 0},
+        {1, 0, 0, 0, 0},
+    };
+    struct scene s;
+    (void)state;
+    scene_begin(&s);
+    fill_hidden(&s);
+    scene_read(&s);
+    for (int i = 0; i < SITES; i++) {
+        const struct sonde_memory_site *at = any_site(&s, i);
+        assert_int_equal(at->known, 0);
+        assert_int_equal(at->bounded, 1);
+        assert_int_equal(at->unused, expected[i].unused);
+        assert_int_equal(at->unnamed, expected[i].unnamed);
+        assert_float_equal(at->early, expected[i].early, 1e-6);
+        assert_float_equal(at->late, expected[i].late, 1e-6);
+        assert_float_equal(at->named_late, expected[i].named_late, 1e-6);
+    }
+    assert_float_equal(any_site(&s, 0)->unused_held, 100 * (1490 - 1210), 1e-6);
+    assert_float_equal(any_site(&s, 5)->unused_held, 8 * (STOP - 1720), 1e-6);
+    assert_float_equal(any_site(&s, 4)->unnamed_held, 7 * (1640 - 1210), 1e-6);
+    scene_end(&s);
+}
+
+static void no_trace(struct scene *s) { s->header.trace = 0; }
+static void was_killed(struct scene *s) { s->header.state = SONDE_PROCESS_RUNNING; }
+static void dropped(struct scene *s) { s->header.ledger.dropped[SONDE_DROP_TRACE_FULL] = 1; }
+static void in_flight(struct scene *s) { s->header.ledger.seen++; }
+static void unmatched(struct scene *s) { s->header.ledger.unmatched = 1; }
+static void paused(struct scene *s)
+{
+    struct sonde_row_pause before = {1000, 1050}, pause = {1480, 1485};
+    synth_add(s->build, SONDE_TABLE_PAUSE, 0, &before);
+    synth_add(s->build, SONDE_TABLE_PAUSE, 0, &pause);
+}
+static void paused_elsewhere(struct scene *s)
+{
+    struct sonde_row_pause before = {1000, 1210}, after = {1490, 0};
+    synth_add(s->build, SONDE_TABLE_PAUSE, 0, &before);
+    synth_add(s->build, SONDE_TABLE_PAUSE, 0, &after);
+}
+static void no_times(struct scene *s)
+{
+    work(s, queue(s, 1), (struct sonde_row_op){.kind = SONDE_OP_KERNEL, .enter_ns = 1000, .flags = SONDE_OP_NO_TIMES});
+}
+
+/* What is not known of the operations is not known of the memory: of site 0. */
+static void what_cannot_be_told(void **state)
+{
+    static const struct { void (*change)(struct scene *); uint64_t bounded, unused, unnamed; } cases[] = {
+        {no_trace, 0, 0, 1}, {was_killed, 0, 0, 1}, {dropped, 0, 0, 1}, {in_flight, 0, 0, 1}, {unmatched, 0, 0, 1},
+        {paused, 0, 0, 0}, {paused_elsewhere, 1, 1, 0}, {no_times, 1, 0, 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct scene s;
+        scene_begin(&s);
+        fill_hidden(&s);
+        cases[i].change(&s);
+        scene_read(&s);
+        const struct sonde_memory_site *at = any_site(&s, 0);
+        assert_int_equal(at->bounded, cases[i].bounded);
+        assert_int_equal(at->unused, cases[i].unused);
+        assert_int_equal(at->unnamed, cases[i].unnamed);
+        scene_end(&s);
+    }
+}
+
 /* ---- against counting at every instant ----------------------------------------------------- */
 
 enum { MANY = 700, LENGTH = STOP - START };
@@ -334,11 +475,63 @@ static void random_objects(void **state)
     }
 }
 
+/* Random operations and objects that they may use: each object against each operation. */
+static void random_work(void **state)
+{
+    enum { OPS = 60, LANES = 3 };
+    static struct sonde_row_object o[MANY];
+    static struct sonde_row_op ops[OPS];
+    (void)state;
+    for (int round = 0; round < 8; round++) {
+        uint64_t unused[SITES] = {0}, length = round % 2 ? 8 : 60;
+        double early[SITES] = {0}, late[SITES] = {0};
+        uint32_t lanes[LANES];
+        struct scene s;
+        scene_begin(&s);
+        s.header.trace = 1;
+        s.header.version = SONDE_FORMAT_VERSION;
+        for (uint32_t i = 0; i < LANES; i++)
+            lanes[i] = queue(&s, 1 + i % 2);
+        for (int i = 0; i < OPS; i++) {
+            const uint64_t enter = START + noise(LENGTH), start = enter + noise(10);
+            ops[i] = (struct sonde_row_op){.kind = SONDE_OP_KERNEL, .enter_ns = enter, .start_ns = start, .end_ns = start + 1 + noise(length)};
+            work(&s, lanes[noise(LANES)], ops[i]);
+        }
+        for (int i = 0; i < MANY; i++) {
+            const int at = (int)noise(SITES);
+            o[i] = (struct sonde_row_object){.kind = SONDE_OBJECT_DEVICE, .node = s.site[at], .bytes = 1 + noise(100), .device = 1,
+                                             .alloc_ns = START + noise(LENGTH), .flags = SONDE_OBJECT_USES_PARTIAL};
+            o[i].free_ns = o[i].alloc_ns + 1 + noise(round < 4 ? 30 : 200);
+            uint64_t first = UINT64_MAX, last = 0;
+            for (int k = 0; k < OPS; k++) {
+                if (ops[k].enter_ns >= o[i].free_ns || ops[k].end_ns <= o[i].alloc_ns)
+                    continue;
+                const uint64_t from = ops[k].enter_ns > o[i].alloc_ns ? ops[k].enter_ns : o[i].alloc_ns;
+                const uint64_t to = ops[k].end_ns < o[i].free_ns ? ops[k].end_ns : o[i].free_ns;
+                first = from < first ? from : first;
+                last = to > last ? to : last;
+            }
+            unused[at] += !last;
+            early[at] += last ? (double)(o[i].bytes * (first - o[i].alloc_ns)) : 0;
+            late[at] += last ? (double)(o[i].bytes * (o[i].free_ns - last)) : 0;
+            add(&s, o[i]);
+        }
+        scene_read(&s);
+        for (int i = 0; i < SITES; i++) {
+            assert_int_equal(any_site(&s, i)->unused, unused[i]);
+            assert_float_equal(any_site(&s, i)->early, early[i], 1e-6);
+            assert_float_equal(any_site(&s, i)->late, late[i], 1e-6);
+        }
+        scene_end(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peak_and_holders), cmocka_unit_test(uses_and_leaks), cmocka_unit_test(ends),
         cmocka_unit_test(classes),          cmocka_unit_test(caching_allocator), cmocka_unit_test(random_objects),
+        cmocka_unit_test(what_kernels_may_have_used), cmocka_unit_test(what_cannot_be_told), cmocka_unit_test(random_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
