@@ -141,7 +141,7 @@ void report_callers_rows(const struct report *r, struct table *t, const struct s
 void report_function(struct sonde_text *out, const char *name);
 /* Name of a group: the kernel's, or the kind of operation. */
 const char *report_group_name(const struct sonde_group *group);
-/* The same for tables: without the return type that names of C++ templates begin with. */
+/* The same for tables: without the return type and the namespaces that many names begin alike with. */
 const char *report_group_title(const struct sonde_group *group);
 /* "read device→host": the kind of copy with its direction, where that is known. */
 const char *report_copy_name(const struct sonde_group *group);

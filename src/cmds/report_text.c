@@ -159,8 +159,18 @@ const char *report_group_name(const struct sonde_group *group)
 
 const char *report_group_title(const struct sonde_group *group)
 {
+    static const char anonymous[] = "(anonymous namespace)";
     const char *name = report_group_name(group);
-    return strncmp(name, "void ", 5) == 0 ? name + 5 : name;
+    const char *begin = name += strncmp(name, "void ", 5) == 0 ? 5 : 0;
+    for (const char *c = name; *c && *c != '<'; c++) {
+        if (strncmp(c, anonymous, sizeof anonymous - 1) == 0)
+            c += sizeof anonymous - 2;
+        else if (*c == '(')
+            break;
+        else if (c[0] == ':' && c[1] == ':')
+            begin = c + 2;
+    }
+    return *begin ? begin : name;
 }
 
 void report_process(struct sonde_text *out, const struct sonde_process *p)
