@@ -344,15 +344,15 @@ static void put_column(const struct source *s, uint32_t index, uint64_t *values,
     put_planes(k, values, s->count, l);
 }
 
-/* Bits of the distances of two columns in the first rows. */
-static uint64_t weigh(const struct source *s, uint32_t index, uint64_t *values)
+/* Bits of the distances of some columns in the first rows. */
+static uint64_t weigh(const struct source *s, uint32_t index, uint32_t count, uint64_t *values)
 {
     struct source few = *s;
     uint64_t bits = 0;
     int64_t least;
 
     few.count = s->count < WEIGHED_ROWS ? s->count : WEIGHED_ROWS;
-    for (uint32_t k = index; k < index + 2; k++) {
+    for (uint32_t k = index; k < index + count; k++) {
         predict(&few, k, values);
         level(values, few.count, s->columns[k].width, &least);
         for (uint32_t i = 1; i < few.count; i++)
@@ -382,14 +382,15 @@ static void choose_columns(struct source *s, enum sonde_table table, struct scra
     memcpy(columns, table_columns[table].columns, count * sizeof *columns);
     s->columns = columns;
     for (uint32_t i = 0; i < OTHERWISE_COUNT; i++) {
-        struct sonde_column *at = &columns[columns_otherwise[i].index];
-        struct sonde_column usual[2] = { at[0], at[1] };
+        const uint32_t index = columns_otherwise[i].index, changed = columns_otherwise[i].count;
+        struct sonde_column usual[OTHERWISE_COLUMNS];
         if (columns_otherwise[i].table != (uint32_t)table)
             continue;
-        uint64_t bits = weigh(s, columns_otherwise[i].index, scratch->values);
-        memcpy(at, columns_otherwise[i].columns, sizeof usual);
-        if (bits <= weigh(s, columns_otherwise[i].index, scratch->values))
-            memcpy(at, usual, sizeof usual);
+        uint64_t bits = weigh(s, index, changed, scratch->values);
+        memcpy(usual, &columns[index], changed * sizeof *usual);
+        memcpy(&columns[index], columns_otherwise[i].columns, changed * sizeof *columns);
+        if (bits <= weigh(s, index, changed, scratch->values))
+            memcpy(&columns[index], usual, changed * sizeof *columns);
     }
     for (uint32_t i = 0; i < count; i++)
         if (columns[i].predictor == SONDE_PREDICT_SPARSE && !sparse_fits(s, &columns[i]))

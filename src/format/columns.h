@@ -120,24 +120,6 @@ static const struct sonde_column columns_call[] = {
     SPARSE(sonde_row_call, correlation), DELTA(sonde_row_call, enter_ns),
     DIFF(sonde_row_call, leave_ns, 1), ZERO(sonde_row_call, node), ZERO(sonde_row_call, lane),
 };
-
-/* Other predictors for two neighbouring columns; the encoder takes what fits a
- * chunk better.
- * - A thread that does little but enqueue enters the next call soon after it
- *   left the last, so that the distance to the last entry would hold the noise
- *   of the call once more. Calls from several threads in one queue, or far
- *   apart, are better told by the distance between entries.
- * - There is one wait in an operation's life: until the queue is free. Some
- *   runtimes submit at once and start when it is, others submit only then (PoCL). */
-static const struct {
-    uint32_t table, index; /* of the first of the two */
-    struct sonde_column columns[2];
-} columns_otherwise[] = {
-    { SONDE_TABLE_OP, 1, { AFTER(sonde_row_op, enter_ns, 1), DIFF(sonde_row_op, queued_ns, 1) } },
-    { SONDE_TABLE_OP, 3, { GAP(sonde_row_op, submit_ns, 2, 2), DIFF(sonde_row_op, start_ns, 3) } },
-    { SONDE_TABLE_CALL, 1, { AFTER(sonde_row_call, enter_ns, 1), DIFF(sonde_row_call, leave_ns, 1) } },
-};
-#define OTHERWISE_COUNT (sizeof columns_otherwise / sizeof *columns_otherwise)
 static const struct sonde_column columns_range[] = {
     DELTA(sonde_row_range, begin_ns), DIFF(sonde_row_range, end_ns, 0), ZERO(sonde_row_range, payload),
     ZERO(sonde_row_range, name), ZERO(sonde_row_range, domain), ZERO(sonde_row_range, category),
@@ -170,6 +152,32 @@ static const struct sonde_column columns_index[] = {
     ZERO(sonde_row_index, flags), ZERO(sonde_row_index, owner), ZERO(sonde_row_index, count),
     DELTA(sonde_row_index, first), DELTA(sonde_row_index, time_min), DIFF(sonde_row_index, time_max, 7),
 };
+
+/* Other predictors for a few neighbouring columns. In this order, each is weighed
+ * against what was taken before it, and the encoder takes what fits a chunk better.
+ * - A thread that does little but enqueue enters the next call soon after it
+ *   left the last, so that the distance to the last entry would hold the noise
+ *   of the call once more. Calls from several threads in one queue, or far
+ *   apart, are better told by the distance between entries.
+ * - There is one wait in an operation's life: until the queue is free. Some
+ *   runtimes submit at once and start when it is, others submit only then (PoCL).
+ * - A runtime that tells neither when it queued nor when it submitted (CUDA) leaves
+ *   zeros there: a distance between zero and a time would hold the whole time. Its
+ *   operation starts after its call, or when the queue is free.
+ * - A thread runs for a while, then it is off the CPU for a while. */
+#define OTHERWISE_COLUMNS 4
+static const struct {
+    uint32_t table, index, count; /* index: of the first of them */
+    struct sonde_column columns[OTHERWISE_COLUMNS];
+} columns_otherwise[] = {
+    { SONDE_TABLE_OP, 1, 2, { AFTER(sonde_row_op, enter_ns, 1), DIFF(sonde_row_op, queued_ns, 1) } },
+    { SONDE_TABLE_OP, 3, 2, { GAP(sonde_row_op, submit_ns, 2, 2), DIFF(sonde_row_op, start_ns, 3) } },
+    { SONDE_TABLE_OP, 1, 4, { DELTA(sonde_row_op, enter_ns), SPARSE(sonde_row_op, queued_ns),
+                              DIFF(sonde_row_op, submit_ns, 2), GAP(sonde_row_op, start_ns, 1, 1) } },
+    { SONDE_TABLE_CALL, 1, 2, { AFTER(sonde_row_call, enter_ns, 1), DIFF(sonde_row_call, leave_ns, 1) } },
+    { SONDE_TABLE_SWITCH, 0, 2, { AFTER(sonde_row_switch, out_ns, 1), DIFF(sonde_row_switch, in_ns, 0) } },
+};
+#define OTHERWISE_COUNT (sizeof columns_otherwise / sizeof *columns_otherwise)
 
 #undef FIELD
 #undef ZERO
