@@ -17,6 +17,7 @@
 #include "base/parallel.h"
 #include "blame_sweep.h"
 #include "blame_thread.h"
+#include "recorded.h"
 #include "timeline.h"
 
 enum { NODE_CACHE = 4096, SLOT_CACHE = 4096, RECENT = 64 };
@@ -53,6 +54,7 @@ struct part {
     struct trunk *trunks;      /* [lane of the plan] */
     sonde__spans *busy;        /* [scope]; 0: all devices */
     struct sonde__idle *idle;  /* [scope] */
+    bool         *timed;       /* [scope]: an operation ran */
     sonde__spans  scratch, gaps;
     sonde__segments segments;  /* of one thread */
     struct slots  slots;
@@ -64,6 +66,7 @@ struct process_run {
     const struct tree *tree;
     const struct sonde_process *process;
     uint32_t index;
+    struct sonde_recorded recorded;
     struct sonde__thread_rule rule;
     struct sonde_timeline_plan plan;
     struct alive { uint64_t from, to; bool known; } *alive; /* [lane of the plan] */
@@ -209,6 +212,21 @@ static int slot_of(const struct process_run *run, struct part *part, uint32_t la
 
 /* ---- one window -------------------------------------------------------------------------------- */
 
+/* In a pause nothing is known of a device: it counts as neither idle nor busy. As busy here, because
+ * only idle time is looked at. */
+static int add_pauses(const struct sonde_recorded *recorded, sonde__spans *busy, uint64_t from, uint64_t to)
+{
+    int rc = 0;
+    for (size_t i = sonde_recorded_pause(recorded, from); i < recorded->pauses.count && !rc; i++) {
+        const struct sonde_pause *pause = &recorded->pauses.items[i];
+        if (pause->from_ns >= to)
+            break;
+        rc = sonde_vector_push(busy, (struct sonde__span){pause->from_ns > from ? pause->from_ns : from,
+                                                          pause->to_ns < to ? pause->to_ns : to});
+    }
+    return rc;
+}
+
 static int gather_busy(const struct process_run *run, struct part *part, const struct sonde_time_window *w, uint64_t from,
                        uint64_t to)
 {
@@ -227,7 +245,10 @@ static int gather_busy(const struct process_run *run, struct part *part, const s
         }
     }
     for (uint32_t scope = 1; scope < run->devices.count && !rc; scope++) {
-        rc = sonde__spans_unite(&part->busy[scope], &part->scratch);
+        part->timed[scope] |= part->busy[scope].count > 0;
+        part->timed[0] |= part->timed[scope];
+        rc = add_pauses(&run->recorded, &part->busy[scope], from, to);
+        rc = rc ? rc : sonde__spans_unite(&part->busy[scope], &part->scratch);
         for (size_t i = 0; i < part->busy[scope].count && !rc; i++)
             rc = sonde_vector_push(&part->busy[0], part->busy[scope].items[i]);
     }
@@ -372,49 +393,11 @@ static int find_alive(struct process_run *run)
     return 0;
 }
 
-/* From the agent's start to its end; of a process that was killed, to its last call. */
-static void find_range(struct process_run *run)
-{
-    const struct sonde_process *p = run->process;
-    const bool known = p->header.stop_ns > p->header.start_ns; /* else a header that was lost */
-    run->rule.from_ns = known ? p->header.start_ns : UINT64_MAX;
-    run->rule.to_ns = known ? p->header.stop_ns : 0;
-    for (uint32_t i = 0; i < p->trace_count; i++) {
-        const struct sonde_chunk_ref *t = &p->traces[i];
-        if (!known && t->time_min < run->rule.from_ns)
-            run->rule.from_ns = t->time_min;
-        if ((!known || t->table == SONDE_TABLE_CALL) && t->time_max > run->rule.to_ns)
-            run->rule.to_ns = t->time_max;
-    }
-}
-
-/* Of a run that was recorded in part, that part: as it was asked for, or from the first call to the last. */
-static void narrow_range(struct process_run *run, const struct sonde_measurement *m)
-{
-    const json_t *options = json_object_get(m->manifest, "options");
-    const uint64_t delay_ns = (uint64_t)json_integer_value(json_object_get(options, "delay_ns"));
-    const uint64_t duration_ns = (uint64_t)json_integer_value(json_object_get(options, "duration_ns"));
-    uint64_t first = UINT64_MAX, last = 0;
-
-    run->rule.from_ns += delay_ns;
-    if (duration_ns && run->rule.to_ns > run->rule.from_ns + duration_ns)
-        run->rule.to_ns = run->rule.from_ns + duration_ns;
-    if (!json_is_true(json_object_get(options, "start_off")))
-        return;
-    for (uint32_t i = 0; i < run->process->trace_count; i++) {
-        const struct sonde_chunk_ref *t = &run->process->traces[i];
-        if (t->table != SONDE_TABLE_CALL)
-            continue;
-        first = t->time_min < first ? t->time_min : first;
-        last = t->time_max > last ? t->time_max : last;
-    }
-    run->rule.from_ns = first > run->rule.from_ns ? first : run->rule.from_ns;
-    run->rule.to_ns = last < run->rule.to_ns ? last : run->rule.to_ns;
-}
-
 static void find_rule(struct process_run *run)
 {
     const struct sonde_live_header *h = &run->process->header;
+    run->rule.from_ns = run->recorded.start_ns;
+    run->rule.to_ns = run->recorded.end_ns;
     run->rule.period_ns = h->cpu_rate_hz ? 1000000000u / h->cpu_rate_hz : 0;
     run->rule.rule = h->cpu_switches ? SONDE_BLAME_BY_SWITCHES : h->cpu_rate_hz ? SONDE_BLAME_BY_SAMPLES : SONDE_BLAME_BY_CALLS;
 }
@@ -426,8 +409,9 @@ static int make_part(const struct process_run *run, struct part *part)
     part->trunks = calloc((size_t)run->plan.lane_count + 1, sizeof *part->trunks);
     part->busy = calloc(scopes, sizeof *part->busy);
     part->idle = calloc(scopes, sizeof *part->idle);
+    part->timed = calloc(scopes, sizeof *part->timed);
     part->slots.cache = calloc(SLOT_CACHE, sizeof *part->slots.cache);
-    if (!part->cache || !part->trunks || !part->busy || !part->idle || !part->slots.cache)
+    if (!part->cache || !part->trunks || !part->busy || !part->idle || !part->timed || !part->slots.cache)
         return SONDE_ENOMEM;
     return sonde__sweep_init(&part->sweep, (uint32_t)scopes, run->plan.lane_count);
 }
@@ -447,6 +431,7 @@ static void free_part(struct part *part, size_t scopes)
     free(part->trunks);
     free(part->busy);
     free(part->idle);
+    free(part->timed);
 }
 
 /* ---- what it adds up to ---------------------------------------------------------------------------- */
@@ -519,20 +504,26 @@ static int add_scope(const struct process_run *run, uint32_t scope, struct sonde
 {
     struct sonde_blame_scope result = {.process = run->index,
                                        .device = scope ? run->devices.items[scope] : SONDE_BLAME_ALL};
-    struct sonde__idle idle = {0};
+    const struct sonde_recorded *recorded = &run->recorded;
+    struct sonde__idle idle = {.length = recorded->start_ns - recorded->begin_ns}; /* before anything was recorded */
     sonde__units nobody = 0;
+    bool timed = false;
+    result.before_ns = (double)idle.length;
+    result.before_cpu_ns = (double)recorded->before_cpu_ns;
+    result.paused_ns = (double)recorded->paused_ns;
     for (uint32_t i = 0; i < run->plan.part_count; i++) {
+        timed |= run->parts[i].timed[scope];
         idle = sonde__idle_join(idle, run->parts[i].idle[scope]);
         nobody += run->parts[i].sweep.nobody ? run->parts[i].sweep.nobody[scope] : 0;
     }
-    if (!idle.busy) /* not one operation with times: not known, rather than idle */
+    if (!timed) /* not one operation with times: not known, rather than idle */
         return 0;
-    result.range_ns = (double)idle.length;
+    result.range_ns = (double)(idle.length - recorded->paused_ns);
     result.intervals = sonde__idle_count(&idle);
     result.longest_ns = (double)sonde__idle_longest(&idle);
     result.nobody_ns = ns_of(nobody);
     int rc = add_sums(run, scope, &result);
-    result.idle_ns = result.nobody_ns + result.waiting_ns + result.working_ns;
+    result.idle_ns = result.before_ns + result.nobody_ns + result.waiting_ns + result.working_ns;
     if (!rc)
         rc = sonde_vector_push(&out->scopes, result);
     if (rc)
@@ -574,11 +565,11 @@ static int compute_process(const struct tree *tree, const struct sonde_measureme
                   1u << SONDE_TABLE_WAIT,
         .op_times = true, .call_fields = SONDE_FIELD(sonde_row_call, node),
         .threads = options->threads, .window_rows = options->window_rows, .progress = options->progress};
-    int rc = sonde_timeline_plan(p, &timeline, &run.plan);
+    int rc = sonde_recorded_compute(m, p, &run.recorded);
 
     find_rule(&run);
-    find_range(&run);
-    narrow_range(&run, m);
+    if (!rc)
+        rc = sonde_timeline_plan(p, &timeline, &run.plan);
     if (!rc)
         rc = find_devices(&run);
     if (!rc)
@@ -594,6 +585,7 @@ static int compute_process(const struct tree *tree, const struct sonde_measureme
     free(run.lane_scope);
     sonde_vector_fini(&run.devices);
     sonde_timeline_fini(&run.plan);
+    sonde_recorded_fini(&run.recorded);
     return rc;
 }
 
@@ -619,6 +611,9 @@ static int add_total(struct sonde_blame_scope *sum, const struct sonde_blame_sco
     sum->idle_ns += more->idle_ns;
     sum->intervals += more->intervals;
     sum->longest_ns = more->longest_ns > sum->longest_ns ? more->longest_ns : sum->longest_ns;
+    sum->before_ns += more->before_ns;
+    sum->before_cpu_ns += more->before_cpu_ns;
+    sum->paused_ns += more->paused_ns;
     sum->nobody_ns += more->nobody_ns;
     sum->waiting_ns += more->waiting_ns;
     sum->working_ns += more->working_ns;

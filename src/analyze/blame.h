@@ -42,10 +42,13 @@ struct sonde_blame_entry {   /* exclusive blame of one calling context */
 struct sonde_blame_scope {   /* the idle time of one device, or of all together */
     uint32_t process;        /* index; SONDE_BLAME_ALL: sums over the processes */
     uint32_t device;         /* id in the process; SONDE_BLAME_ALL: no stream of any device busy */
-    double   range_ns;       /* recorded */
+    double   range_ns;       /* of the process, without the pauses of recording */
+    double   paused_ns;
     double   idle_ns;
     uint64_t intervals;      /* maximal ones */
     double   longest_ns;
+    double   before_ns;      /* of the idle time: before the first API call, when nothing was recorded; */
+    double   before_cpu_ns;  /* the process's CPU time then, 0 unknown */
     double   nobody_ns;      /* of the idle time: no thread was active */
     double   waiting_ns, working_ns; /* the rest */
     double   source_ns[SONDE_BLAME_SOURCES]; /* the same rest by source */

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "base/number.h"
 #include "rank.h"
+#include "recorded.h"
 
 enum { DRIFT_PPM = 1000, SLACK_NS = 1000, CLOCKS_SAID = 5, MODULES_SAID = 3 };
 
@@ -27,6 +28,7 @@ const char *sonde_caveat_name(enum sonde_caveat_kind kind)
     case SONDE_CAVEAT_LINES: return "lines";
     case SONDE_CAVEAT_LIBRARIES: return "libraries";
     case SONDE_CAVEAT_LANES: return "lanes";
+    case SONDE_CAVEAT_PAUSES: return "pauses";
     }
     return "unknown";
 }
@@ -127,6 +129,37 @@ static void find_trace(struct finder *f)
     }
 }
 
+/* ---- pauses ------------------------------------------------------------------------------- */
+
+static void find_pauses(struct finder *f)
+{
+    uint64_t paused_ns = 0, life_ns = 0, dropped = 0, pauses = 0;
+    uint32_t processes = 0;
+    char off[SONDE_NUMBER_MAX], all[SONDE_NUMBER_MAX];
+    struct sonde_text *text;
+    for (uint32_t i = 0; i < f->m->process_count && !f->rc; i++) {
+        struct sonde_recorded recorded = {0};
+        f->rc = sonde_recorded_compute(f->m, &f->m->processes[i], &recorded);
+        pauses += recorded.pauses.count;
+        processes += recorded.pauses.count > 0;
+        paused_ns += recorded.paused_ns;
+        life_ns += recorded.end_ns - recorded.begin_ns;
+        dropped += f->m->processes[i].header.ledger.pauses_dropped;
+        sonde_recorded_fini(&recorded);
+    }
+    if (pauses && (text = say(f, SONDE_CAVEAT_PAUSES))) {
+        sonde_text_format(text, "recording was off for %s of %s", sonde_number_time(off, (double)paused_ns),
+                          sonde_number_time(all, (double)life_ns));
+        add_processes(f, text, processes);
+        sonde_text_format(text, ", %llu time%s: what happened then is not known, and idle times and shares of the run leave it out",
+                          (unsigned long long)pauses, pauses == 1 ? "" : "s");
+    }
+    if (dropped && (text = say(f, SONDE_CAVEAT_PAUSES))) {
+        add_count(text, dropped, "more pause");
+        sonde_text_format(text, " of recording found no room: %s time counts as recorded", dropped == 1 ? "its" : "their");
+    }
+}
+
 /* ---- the CPU side ---------------------------------------------------------------------- */
 
 static void say_cpu(struct finder *f, uint32_t processes, const char *what)
@@ -186,7 +219,7 @@ static void say_jump(struct finder *f, uint32_t process, const struct sonde_row_
                      const struct sonde_row_clock *after, int64_t jump)
 {
     const struct sonde_process *p = &f->m->processes[process];
-    const uint64_t begin_ns = p->header.exec_ns ? p->header.exec_ns : p->header.start_ns;
+    const uint64_t begin_ns = sonde_process_begin(p);
     struct sonde_text *text = say(f, SONDE_CAVEAT_CLOCK);
     char size[SONDE_NUMBER_MAX], from[SONDE_NUMBER_MAX], to[SONDE_NUMBER_MAX], rank[SONDE_RANK_MAX];
     if (!text)
@@ -387,6 +420,7 @@ int sonde_caveats_compute(const struct sonde_measurement *m, const struct sonde_
 {
     struct finder f = {.m = m, .profile = profile, .out = out};
     find_trace(&f);
+    find_pauses(&f);
     find_cpu(&f);
     find_clocks(&f);
     find_symbols(&f);

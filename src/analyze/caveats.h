@@ -21,8 +21,9 @@ enum sonde_caveat_kind { /* bits: a view is touched by some */
     SONDE_CAVEAT_LINES   = 1 << 4, /* functions of the user's code are known, their lines are not */
     SONDE_CAVEAT_LIBRARIES = 1 << 5, /* the same of installed libraries */
     SONDE_CAVEAT_LANES   = 1 << 6, /* nothing happened on a lane */
+    SONDE_CAVEAT_PAUSES  = 1 << 7, /* recording was off for a while */
 };
-enum { SONDE_CAVEAT_ALL = (1 << 7) - 1 };
+enum { SONDE_CAVEAT_ALL = (1 << 8) - 1 };
 
 const char *sonde_caveat_name(enum sonde_caveat_kind kind); /* "trace" */
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "recorded.h"
+
 const char *sonde_drop_name(enum sonde_drop cause)
 {
     static const char *const names[] = {
@@ -57,14 +59,9 @@ static uint64_t minus(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-static uint64_t process_begin(const struct sonde_process *p)
-{
-    return p->header.exec_ns ? p->header.exec_ns : p->header.start_ns;
-}
-
 uint64_t sonde_process_wall_ns(const struct sonde_process *p)
 {
-    return minus(p->header.stop_ns, process_begin(p));
+    return minus(p->header.stop_ns, sonde_process_begin(p));
 }
 
 static uint64_t lost_operations(const struct sonde_ledger *l)
@@ -110,25 +107,29 @@ static void count_operations(const struct sonde_process *p, uint64_t operations[
     }
 }
 
-static int add_devices(struct sonde_totals *t, const struct sonde_process *p, uint32_t index)
+static int add_devices(struct sonde_totals *t, const struct sonde_measurement *m, uint32_t index)
 {
+    const struct sonde_process *p = &m->processes[index];
     uint64_t operations[DEVICES] = {0};
+    struct sonde_recorded recorded = {0};
+    int rc = sonde_recorded_compute(m, p, &recorded);
+    const uint64_t wall_ns = minus(sonde_process_wall_ns(p), recorded.paused_ns);
+    sonde_recorded_fini(&recorded);
     count_operations(p, operations);
-    for (uint32_t d = 0; d < DEVICES; d++) {
+    for (uint32_t d = 0; d < DEVICES && !rc; d++) {
         if (p->header.device_busy[d].count == 0 && operations[d] == 0)
             continue;
         struct sonde_device_use use = {
-            .process = index, .device = d, .wall_ns = sonde_process_wall_ns(p),
+            .process = index, .device = d, .wall_ns = wall_ns,
             .operations = operations[d],
             .timed = p->header.device_busy[d].count > 0,
             .busy_ns = p->header.device_busy[d].busy_ns,
             .kernel_ns = p->header.device_group[d].kernel_ns,
             .copy_ns = p->header.device_group[d].copy_ns,
         };
-        if (sonde_vector_push(&t->devices, use))
-            return SONDE_ENOMEM;
+        rc = sonde_vector_push(&t->devices, use);
     }
-    return 0;
+    return rc;
 }
 
 static bool has_pair(const struct sonde_process *p, uint32_t device)
@@ -170,13 +171,13 @@ int sonde_totals_compute(const struct sonde_measurement *m, struct sonde_totals 
     out->clock_known = true;
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
         const struct sonde_process *p = &m->processes[i];
-        uint64_t begin = process_begin(p) + p->header.wall_offset_ns;
+        uint64_t begin = sonde_process_begin(p) + p->header.wall_offset_ns;
         uint64_t end = p->header.stop_ns + p->header.wall_offset_ns;
         first = begin < first ? begin : first;
         last = end > last ? end : last;
         add_ledger(out, p);
         add_threads(out, p);
-        rc = add_devices(out, p, i);
+        rc = add_devices(out, m, i);
         out->process_wall_ns += sonde_process_wall_ns(p);
         out->exited += p->header.state == SONDE_PROCESS_EXITED;
         out->off += p->header.state == SONDE_PROCESS_OFF;

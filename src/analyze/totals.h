@@ -10,7 +10,7 @@
 
 struct sonde_device_use {    /* one device as one process used it */
     uint32_t process, device;
-    uint64_t wall_ns;        /* of the process; 0 unknown */
+    uint64_t wall_ns;        /* of the process, without the pauses of recording; 0 unknown */
     uint64_t operations;     /* in the profile */
     bool     timed;          /* the next three are known */
     uint64_t busy_ns;        /* union of all operations' intervals */

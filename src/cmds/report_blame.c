@@ -78,7 +78,7 @@ static void scope_name(const struct report *r, const struct sonde_blame_scope *s
     report_device(r, out, scope->process, scope->device == SONDE_BLAME_ALL ? device : scope->device);
 }
 
-static void scope_row(const struct report *r, struct table *t, const struct sonde_blame_scope *scope)
+static void scope_row(const struct report *r, struct table *t, const struct sonde_blame_scope *scope, bool started)
 {
     struct sonde_text name = {0};
     scope_name(r, scope, &name);
@@ -88,6 +88,8 @@ static void scope_row(const struct report *r, struct table *t, const struct sond
     table_percent(t, scope->waiting_ns, scope->idle_ns);
     table_percent(t, scope->working_ns, scope->idle_ns);
     table_percent(t, scope->nobody_ns, scope->idle_ns);
+    if (started)
+        table_percent(t, scope->before_ns, scope->idle_ns);
     table_count(t, scope->intervals);
     table_time(t, scope->intervals > 0, scope->longest_ns);
     sonde_text_fini(&name);
@@ -102,16 +104,22 @@ static size_t first_scope(const struct sonde_blame *blame)
 
 static void print_scopes(const struct report *r, const struct sonde_blame *blame)
 {
-    static const struct table_column columns[] = {
+    static const struct table_column started_columns[] = {
+        {"Device", TABLE_LEFT | TABLE_ELASTIC, 0}, {"idle", TABLE_RIGHT, 0}, {"of the run", TABLE_RIGHT, 2},
+        {"waiting", TABLE_RIGHT, 0}, {"computing", TABLE_RIGHT, 0}, {"no thread", TABLE_RIGHT, 1},
+        {"start-up", TABLE_RIGHT, 1}, {"intervals", TABLE_RIGHT, 4}, {"longest", TABLE_RIGHT, 3},
+    };
+    static const struct table_column columns[] = { /* of a process whose start is not known */
         {"Device", TABLE_LEFT | TABLE_ELASTIC, 0}, {"idle", TABLE_RIGHT, 0}, {"of the run", TABLE_RIGHT, 2},
         {"waiting", TABLE_RIGHT, 0}, {"computing", TABLE_RIGHT, 0}, {"no thread", TABLE_RIGHT, 1},
         {"intervals", TABLE_RIGHT, 4}, {"longest", TABLE_RIGHT, 3},
     };
-    struct table t = {.columns = columns, .column_count = 8};
+    const bool started = blame->scopes.items[0].before_ns > 0;
+    struct table t = {.columns = started ? started_columns : columns, .column_count = started ? 9 : 8};
     const size_t first = first_scope(blame), all = blame->scopes.count - first;
     const size_t shown = r->limit && r->limit < all ? r->limit : all;
     for (size_t i = 0; i < shown; i++)
-        scope_row(r, &t, &blame->scopes.items[first + i]);
+        scope_row(r, &t, &blame->scopes.items[first + i], started);
     table_print(&t, r);
     report_more(r, "blame", shown, all);
 }
@@ -145,6 +153,22 @@ static void other_row(struct table *t, const char *name, double ns, double waiti
     table_cell(t, "");
     table_cell(t, name);
     table_cell(t, why);
+}
+
+/* Nothing was recorded then; what the process did is known by its CPU time alone. */
+static void before_row(struct table *t, const struct sonde_blame_scope *scope)
+{
+    char used[SONDE_NUMBER_MAX], text[SONDE_NUMBER_MAX + 64];
+    if (scope->before_ns <= 0)
+        return;
+    snprintf(text, sizeof text, "%s of CPU time: start-up, loading",
+             scope->before_cpu_ns > 0 ? sonde_number_time(used, scope->before_cpu_ns) : "unknown amount");
+    table_percent(t, scope->before_ns, scope->idle_ns);
+    table_cell(t, "-");
+    table_cell(t, "-");
+    table_cell(t, "");
+    table_cell(t, "(before the first API call)");
+    table_cell(t, text);
 }
 
 static void routine_row(const struct report *r, struct table *t, const struct sonde_blame_routine *routine, double idle_ns)
@@ -189,6 +213,7 @@ static int print_routines(const struct report *r, const struct sonde_blame_scope
         other_row(&t, "(not known)", lost->waiting_ns + lost->working_ns, lost->waiting_ns, scope->idle_ns,
                   "threads of which no context is known");
     other_row(&t, "(no thread active)", scope->nobody_ns, 0, scope->idle_ns, "");
+    before_row(&t, scope);
     fputc('\n', stdout);
     table_print(&t, r);
     report_more(r, "blame", shown, all);
@@ -408,12 +433,13 @@ static json_t *scope_json(const struct report *r, const struct sonde_blame_scope
     struct sonde_text name = {0};
     scope_name(r, scope, &name);
     json_t *routines = routines_json(r, scope), *contexts = routines ? contexts_json(r, scope, diag) : NULL;
-    json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o}",
+    json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
         "process", p ? report_json_text(p->name) : json_null(),
         "device", device ? json_integer(scope->device ? (json_int_t)scope->device - 1 : 0) : json_null(),
         "name", report_json_text(sonde_text_get(&name)),
-        "range_ns", ns(scope->range_ns), "idle_ns", ns(scope->idle_ns),
+        "range_ns", ns(scope->range_ns), "paused_ns", ns(scope->paused_ns), "idle_ns", ns(scope->idle_ns),
         "intervals", (json_int_t)scope->intervals, "longest_ns", ns(scope->longest_ns),
+        "before_ns", ns(scope->before_ns), "before_cpu_ns", report_json_ns(scope->before_cpu_ns > 0, scope->before_cpu_ns),
         "no_thread_ns", ns(scope->nobody_ns), "waiting_ns", ns(scope->waiting_ns), "computing_ns", ns(scope->working_ns));
     set_sources(object, scope->source_ns);
     json_object_set_new(object, "routines", routines ? routines : json_null());

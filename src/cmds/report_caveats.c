@@ -10,16 +10,16 @@ static unsigned touches(const char *view)
 {
     enum { NAMES = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES };
     static const struct { const char *view; unsigned kinds; } views[] = {
-        {"summary", SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS},
+        {"summary", SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_PAUSES},
         {"profile", SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES}, /* says itself when the CPU side is missing */
         {"contexts", SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES},
         {"kernels", SONDE_CAVEAT_CLOCK | NAMES},
         {"copies", SONDE_CAVEAT_CLOCK | NAMES},
         {"api", NAMES},
         {"objects", NAMES},
-        {"memory", NAMES},
-        {"lanes", SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_LANES},
-        {"overlap", SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK},
+        {"memory", NAMES | SONDE_CAVEAT_PAUSES},
+        {"lanes", SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_LANES | SONDE_CAVEAT_PAUSES},
+        {"overlap", SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_PAUSES},
         {"ledger", SONDE_CAVEAT_ALL},
     };
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)

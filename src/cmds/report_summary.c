@@ -80,6 +80,17 @@ static bool most_idle(const struct report *r, const struct sonde_blame *blame, c
     return found;
 }
 
+/* The time before the first API call, where that is more than any routine's blame; else 0. */
+static double idle_before(const struct sonde_blame *blame, const struct sonde_device_use *use,
+                          const struct sonde_blame_routine *most)
+{
+    const struct sonde_blame_scope *scope = use->timed ? sonde_blame_find(blame, use->process, use->device) : NULL;
+    const double before_ns = scope ? scope->before_ns : 0;
+    return before_ns > (most ? most->waiting_ns + most->working_ns : 0) ? before_ns : 0;
+}
+
+#define BEFORE_TEXT "start-up (before the first API call)"
+
 /* Its heaviest place, and the share of the run that the routine has. */
 static void most_idle_cells(const struct report *r, struct table *t, const struct sonde_blame *blame,
                            const struct sonde_device_use *use)
@@ -88,10 +99,14 @@ static void most_idle_cells(const struct report *r, struct table *t, const struc
     struct sonde_text place = {0};
     char number[SONDE_NUMBER_MAX];
     const bool known = most_idle(r, blame, use, &most);
-    if (known)
+    const double before_ns = idle_before(blame, use, known ? &most : NULL);
+    const double ns = before_ns > 0 ? before_ns : known ? most.waiting_ns + most.working_ns : 0;
+    if (before_ns > 0)
+        sonde_text_add(&place, BEFORE_TEXT);
+    else if (known)
         report_blame_place(r, &place, most.node);
-    table_cell(t, known ? sonde_text_get(&place) : "-");
-    table_cell(t, known ? sonde_number_percent(number, most.waiting_ns + most.working_ns, (double)use->wall_ns) : "");
+    table_cell(t, ns > 0 ? sonde_text_get(&place) : "-");
+    table_cell(t, ns > 0 ? sonde_number_percent(number, ns, (double)use->wall_ns) : "");
     sonde_text_fini(&place);
 }
 
@@ -311,7 +326,11 @@ static json_t *most_idle_json(const struct report *r, const struct sonde_blame *
 {
     struct sonde_blame_routine most;
     struct sonde_text place = {0};
-    if (!most_idle(r, blame, use, &most))
+    const bool known = most_idle(r, blame, use, &most);
+    const double before_ns = idle_before(blame, use, known ? &most : NULL);
+    if (before_ns > 0)
+        return json_pack("{s:s, s:o}", "place", BEFORE_TEXT, "blame_ns", report_json_ns(true, before_ns));
+    if (!known)
         return json_null();
     report_blame_place(r, &place, most.node);
     json_t *value = json_pack("{s:o, s:o}", "place", report_json_text(sonde_text_get(&place)),

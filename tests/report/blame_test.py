@@ -29,7 +29,7 @@ class Case(views.Case):
     def adds_up(self, scope):
         """Every part of the idle time is somewhere, at every depth; numbers are rounded to nanoseconds."""
         parts = len(scope["routines"]) + 3
-        self.assertAlmostEqual(scope["idle_ns"], scope["no_thread_ns"] + sum_of(scope), delta=2)
+        self.assertAlmostEqual(scope["idle_ns"], scope["before_ns"] + scope["no_thread_ns"] + sum_of(scope), delta=3)
         self.assertAlmostEqual(sum(scope[s] for s in SOURCES), sum_of(scope), delta=4)
         if not more_than(scope["routines"], 0):
             return

@@ -398,6 +398,67 @@ static void what_has_no_times_is_not_busy(void **state)
     finish(&r);
 }
 
+static void pause_at(struct scene *s, uint64_t from_ns, uint64_t to_ns)
+{
+    const struct sonde_row_pause row = {.from_ns = from_ns, .to_ns = to_ns};
+    synth_add(scene_build(s), SONDE_TABLE_PAUSE, 0, &row);
+}
+
+/* What came before the agent is idle time of its own; a pause is in no figure, and parts idle intervals. */
+static void before_the_first_call_and_in_pauses(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
+    (void)state;
+    scene_header(s)->exec_ns = 1000;
+    scene_header(s)->start_ns = 1500;
+    scene_header(s)->stop_ns = 3000;
+    scene_header(s)->cpu.before_ns = 400;
+    scene_op(s, queue, 0, 1700, 1800, 1);
+    scene_op(s, queue, 0, 2050, 2150, 2); /* was under way when recording went off */
+    scene_call(s, thread, scene_api(s, thread, 0, "clFinish"), 1600, 1900, 0);
+    scene_call(s, thread, scene_api(s, thread, 0, "clFlush"), 2450, 2550, 0);
+    pause_at(s, 2100, 2500);
+    pause_at(s, 2900, 0);
+    struct result r = compute(scene_open(s), 1, 0);
+    const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
+    equal(all->range_ns, 1900 - 400);
+    equal(all->paused_ns, 500);
+    equal(all->before_ns, 500);
+    equal(all->before_cpu_ns, 400);
+    equal(all->idle_ns, 500 + 200 + 250 + 400);
+    assert_int_equal(all->intervals, 3);
+    equal(all->longest_ns, 700);
+    equal(of(&r, all, "clFinish", true), 100 + 100);
+    equal(of(&r, all, "clFlush", false), 50);
+    equal(all->nobody_ns, 100 + 350); /* between the calls: nothing that both stacks share is active, but not known */
+    equal(all->source_ns[SONDE_BLAME_UNCOVERED], 150);
+    finish(&r);
+}
+
+/* Recording that was off from the start was not wanted before either. */
+static void recorded_from_later_on(void **state)
+{
+    struct scene *s = scene_create();
+    (void)state;
+    scene_header(s)->exec_ns = 1000;
+    scene_header(s)->start_ns = 1500;
+    scene_header(s)->stop_ns = 3000;
+    scene_header(s)->cpu.before_ns = 400;
+    scene_op(s, scene_queue(s, scene_device(s, "gpu")), 0, 2200, 2300, 1);
+    pause_at(s, 1500, 2000);
+    struct result r = compute(scene_open(s), 1, 0);
+    const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
+    equal(all->range_ns, 1000);
+    equal(all->paused_ns, 1000);
+    equal(all->before_ns, 0);
+    equal(all->before_cpu_ns, 0);
+    equal(all->idle_ns, 900);
+    assert_int_equal(all->intervals, 2);
+    equal(all->longest_ns, 700);
+    finish(&r);
+}
+
 static void nothing_to_blame(void **state)
 {
     struct scene *s = scene_create();
@@ -424,7 +485,7 @@ struct list { struct event items[MOST]; uint32_t count; };
 
 static struct program {
     enum sonde_blame_rule rule;
-    struct list ops[DEVICES], calls[THREADS], samples[THREADS], switches[THREADS];
+    struct list ops[DEVICES], calls[THREADS], samples[THREADS], switches[THREADS], pauses;
     struct { uint32_t node, parent; bool api, waits; char name[24]; } paths[THREADS][PATHS + 1]; /* [0]: the root */
     uint64_t first[THREADS], last[THREADS]; /* rows */
 } P;
@@ -652,6 +713,8 @@ static void expect_instant(uint64_t at)
 {
     bool busy[DEVICES + 1] = {false}, active[THREADS];
     int k = 0;
+    if (at_instant(&P.pauses, at))
+        return;
     for (int d = 0; d < DEVICES; d++)
         busy[0] |= busy[d + 1] = at_instant(&P.ops[d], at) != NULL;
     for (int t = 0; t < THREADS; t++)
@@ -719,6 +782,10 @@ static void random_programs(void **state)
         scene_header(s)->cpu_rate_hz = P.rule == SONDE_BLAME_BY_CALLS ? 0 : 1000000000 / PERIOD;
         scene_header(s)->cpu_switches = P.rule == SONDE_BLAME_BY_SWITCHES;
         make_program(s);
+        if (round / SONDE_BLAME_RULES % 2)
+            make_list(&P.pauses, 100, 150, 60);
+        for (uint32_t i = 0; i < P.pauses.count; i++)
+            pause_at(s, P.pauses.items[i].from, P.pauses.items[i].to);
         memset(expected, 0, sizeof expected);
         for (uint64_t at = 0; at < END; at++)
             expect_instant(at);
@@ -755,6 +822,8 @@ int main(void)
         cmocka_unit_test(the_next_thread_of_a_lane),
         cmocka_unit_test(device_clocks_do_not_count),
         cmocka_unit_test(what_has_no_times_is_not_busy),
+        cmocka_unit_test(before_the_first_call_and_in_pauses),
+        cmocka_unit_test(recorded_from_later_on),
         cmocka_unit_test(nothing_to_blame),
         cmocka_unit_test(random_programs),
     };
