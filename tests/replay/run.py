@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "gpu"))
 import cases  # noqa: E402
 import harness  # noqa: E402
+import views  # noqa: E402
 from cases import Case, check_allocations, check_lanes, check_launch, check_many_lanes, check_order, check_waits, equal  # noqa: E402
 
 
@@ -58,12 +59,13 @@ MADE = {
                   loss=("bad_time",)),
 }
 CHECKS = {
+    "counts": [views.check_one_lane],
     "streams": [check_order, check_waits(*cases.STREAMS_WAIT)],
-    "waits": [check_waits(*cases.WAITS), cases.check_waited, cases.check_default_stream, cases.check_uses],
+    "waits": [check_waits(*cases.WAITS), cases.check_waited, cases.check_default_stream, cases.check_uses, views.check_long_kernel],
     "per-thread-streams": [check_lanes("own", 8, 100)],
     "thousand-streams": [check_many_lanes],
     "launch-attributes": [check_launch],
-    "memory": [check_allocations],
+    "memory": [check_allocations, views.check_spaces],
     "graphs": [check_linked("first", "second", "built", "replaced")],
     "graph-changes": [check_linked("before", "after")], # of the nodes within a child graph CUPTI 13.0 tells nothing
 }
