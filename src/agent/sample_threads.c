@@ -7,10 +7,10 @@
  * A thread that ends and another that gets its number between two readings, with
  * all numbers given out once, would be taken for one.
  *
- * A thread is signalled by a perf event of its own, which counts its CPU time
- * and fires in user mode only: a thread that sleeps, or is about to, is left
- * alone. Where perf is refused a timer on the thread's CPU clock does it. The
- * events are in the monitor's own descriptor table, which no fork or exec copies.
+ * A thread is signalled by a timer on its CPU clock, or by a perf event of its
+ * own which counts its CPU time and fires in user mode only; docs/sampling.md
+ * says when which, and why neither ends a wait. The events are in the monitor's
+ * own descriptor table, which no fork or exec copies.
  */
 #include "sample.h"
 
@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,6 +46,7 @@ static struct {
     _Atomic uint32_t used, live; /* targets */
     uint32_t free;
     bool     full;         /* once there were more threads than targets */
+    bool     by_timers;    /* in preference to perf events */
     uint64_t scan_at_ns, check_at_ns;
     uint64_t sampled, missed; /* threads that have ended */
 } T = {.folder = -1};
@@ -170,11 +172,28 @@ struct sonde_target *sonde__target_of_signal(const void *siginfo)
     return i && i < TARGETS_MAX ? &targets[i] : NULL;
 }
 
+static uint64_t period_ns(void)
+{
+    return 1000000000u / sonde__agent.config.cpu_hz;
+}
+
+/* A timer on a CPU clock is looked at by the kernel's tick, so that it cannot be
+ * faster. From Linux 5.9 on its signal is made by the thread on its way back to
+ * user mode; before, by the interrupt, which ends a wait that is about to begin. */
+static bool prefers_timers(void)
+{
+    struct utsname name;
+    struct timespec tick;
+    unsigned major, minor;
+    return uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2 && (major > 5 || (major == 5 && minor >= 9)) &&
+           clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && tick.tv_sec == 0 && period_ns() >= (uint64_t)tick.tv_nsec;
+}
+
 static bool arm_perf(struct sonde_target *x, int tid)
 {
     struct perf_event_attr attr = {
         .type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = 1000000000u / sonde__agent.config.cpu_hz, .exclude_kernel = 1, .exclude_hv = 1};
+        .sample_period = period_ns(), .exclude_kernel = 1, .exclude_hv = 1};
     const struct f_owner_ex owner = {F_OWNER_TID, tid};
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
@@ -197,7 +216,7 @@ refused:
 
 static bool arm_timer(struct sonde_target *x, int tid)
 {
-    const uint64_t period = 1000000000u / sonde__agent.config.cpu_hz;
+    const uint64_t period = period_ns();
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SONDE_SAMPLE_SIGNAL};
     const struct timespec every = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
     const struct itimerspec times = {every, every};
@@ -264,7 +283,7 @@ static void arm(struct sonde_target *x)
         atomic_store(&x->state, SONDE_TARGET_BLOCKED);
         return;
     }
-    if (!arm_perf(x, tid) && !arm_timer(x, tid)) {
+    if (!(T.by_timers && arm_timer(x, tid)) && !arm_perf(x, tid) && !arm_timer(x, tid)) {
         atomic_store(&x->state, SONDE_TARGET_REFUSED);
         return;
     }
@@ -418,7 +437,7 @@ static void check(struct sonde_target *x)
     uint64_t taken = atomic_load_explicit(&t->samples.count.taken, memory_order_relaxed) +
                      atomic_load_explicit(&t->samples.count.lost, memory_order_relaxed) +
                      atomic_load_explicit(&t->sample_waits, memory_order_relaxed);
-    if (taken == x->checked_taken && cpu_ns - x->checked_cpu_ns > 4000000000u / sonde__agent.config.cpu_hz && blocks(tid)) {
+    if (taken == x->checked_taken && cpu_ns - x->checked_cpu_ns > 4 * period_ns() && blocks(tid)) {
         disarm(x);
         atomic_store(&x->state, SONDE_TARGET_BLOCKED);
     }
@@ -468,6 +487,7 @@ bool sonde__targets_begin(void)
 {
     T.folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     T.scan_at_ns = T.check_at_ns = 0;
+    T.by_timers = prefers_timers();
     sonde__ring_begin();
     return T.folder >= 0 && thread_count() > 0;
 }

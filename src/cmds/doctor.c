@@ -309,9 +309,9 @@ static void check_sampling(struct doctor *d)
         doctor_put(d, "CPU sampling", DOCTOR_NOTE, "off: /proc is not mounted");
         doctor_fix(d, "mount -t proc proc /proc");
     } else if (perf_works()) {
-        doctor_put(d, "CPU sampling", DOCTOR_FINE, "perf events, with the times when threads were off the CPU");
+        doctor_put(d, "CPU sampling", DOCTOR_FINE, "works, with the times when threads were off the CPU");
     } else if (timers_work()) {
-        doctor_put(d, "CPU sampling", DOCTOR_NOTE, "timers, without the times when threads were off the CPU: %s",
+        doctor_put(d, "CPU sampling", DOCTOR_NOTE, "works, without the times when threads were off the CPU: %s",
                    !has_perf ? "this kernel has no perf events"
                    : level > 2 ? "kernel.perf_event_paranoid is above 2" : "perf events are refused here, as in many containers");
         if (has_perf && level > 2)

@@ -18,6 +18,14 @@
  * case: forking forking => kernel=1 read=1; record=--cpu=1999
  * case: errno-and-cancel cancel => kernel=1 read=1; record=--cpu=1999
  * case: exit-under-samples leave => kernel=1 read=1; record=--cpu=10000
+ *
+ * The same at a rate that the kernel's tick can serve, where timers sample.
+ * case: waits-by-timers waits => kernel=1 read=1; record=--cpu=250
+ * case: wants-the-signal-by-timers wants => kernel=1 read=1; record=--cpu=250
+ * case: all-blocked-by-timers blocked => kernel=1 read=1; record=--cpu=250
+ * case: short-threads-by-timers short => kernel=1 read=1; record=--cpu=250
+ * case: forking-by-timers forking => kernel=1 read=1; record=--cpu=250
+ * case: exit-under-timers leave => kernel=1 read=1; record=--cpu=250
  */
 #include "guest.h"
 
@@ -34,7 +42,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-enum { THREADS = 4 };
+enum { THREADS = 4, MANY = 1000 };
 
 static struct guest g;
 static _Atomic int  stop;
@@ -71,7 +79,7 @@ static void with_threads(void *(*run)(void *), void *arg)
 
 /* ---- waits ------------------------------------------------------------------- */
 
-static _Atomic int interrupted[6], others;
+static _Atomic int interrupted[7], others;
 
 static void ended(int which, int failed)
 {
@@ -86,8 +94,11 @@ static void *waits_of_a_thread(void *arg)
     const struct timespec little = {0, 50000};
     int pipes[2], word = 0;
     char byte;
+    struct pollfd many[MANY]; /* long in the kernel before it waits: many a sample comes due there */
     if (pipe(pipes) != 0)
         return arg;
+    for (int i = 0; i < MANY; i++)
+        many[i] = (struct pollfd){.fd = pipes[0], .events = POLLPRI};
     for (int i = 0; i < 1500; i++) {
         struct pollfd p = {.fd = pipes[0], .events = POLLIN};
         fd_set set;
@@ -98,7 +109,9 @@ static void *waits_of_a_thread(void *arg)
         ended(1, ppoll(&p, 1, &little, NULL) < 0);
         ended(2, pselect(pipes[0] + 1, &set, NULL, NULL, &little, NULL) < 0);
         ended(3, syscall(SYS_futex, &word, FUTEX_WAIT, 0, &little, NULL, 0) != 0);
-        ended(4, clock_nanosleep(CLOCK_MONOTONIC, 0, &little, NULL) != 0);
+        errno = clock_nanosleep(CLOCK_MONOTONIC, 0, &little, NULL); /* which returns it */
+        ended(4, errno != 0);
+        ended(6, ppoll(many, MANY, &little, NULL) < 0);
         if (i % 10 == 0) {
             alarm(0);
             if (write(pipes[1], "x", 1) != 1)
@@ -114,7 +127,7 @@ static void *waits_of_a_thread(void *arg)
 static void waits(void)
 {
     with_threads(waits_of_a_thread, NULL);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         printf("%d: interrupted %d\n", i, interrupted[i]);
     printf("others %d\n", others);
 }

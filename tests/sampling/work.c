@@ -1,6 +1,8 @@
 /* work.c - what the CPU side must find is known: how much each function used, and how often each thread slept.
  *
  *     work shares MS     main and two threads that never call OpenCL: a, b, c use CPU time 3 : 2 : 1
+ *     work kernel MS     a in user mode and k in system calls use CPU time 1 : 2
+ *     work naps MS       the same as shares in one thread, a millisecond of work between sleeps as long
  *     work waits N       a thread that sleeps N times and gives way N times; one that others push off the CPU
  *     work build         time within a call of OpenCL: the kernel's compilation
  *
@@ -8,6 +10,7 @@
  */
 #include "../programs/guest.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -25,23 +28,28 @@ static uint64_t read_clock(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Loops in user mode; the thread's clock is read every quarter of a millisecond or so. */
-#define SPINS(name)                                                              \
+/* Does `work` until so much CPU time of the thread is used; its clock is read every quarter of a millisecond or so. */
+#define SPINS(name, work)                                                        \
     static __attribute__((noinline, noclone)) uint64_t name(uint64_t ns)         \
     {                                                                            \
         const uint64_t begin = read_clock(CLOCK_THREAD_CPUTIME_ID);              \
         uint64_t used;                                                           \
         __asm__ volatile("" : : "r"(#name)); /* no two are one function */       \
         do {                                                                     \
-            for (volatile int i = 0; i < 100000; i++)                            \
-                ;                                                                \
+            work;                                                                \
             used = read_clock(CLOCK_THREAD_CPUTIME_ID) - begin;                  \
         } while (used < ns);                                                     \
         return used;                                                             \
     }
-SPINS(spin_a)
-SPINS(spin_b)
-SPINS(spin_c)
+#define LOOP                                \
+    for (volatile int i = 0; i < 100000; i++) \
+        ;
+static int zero = -1; /* /dev/zero */
+static char zeros[1 << 20];
+SPINS(spin_a, LOOP)
+SPINS(spin_b, LOOP)
+SPINS(spin_c, LOOP)
+SPINS(spin_k, for (int i = 0; i < 4; i++) if (read(zero, zeros, sizeof zeros) < 0) abort())
 
 static _Atomic uint64_t used[3];
 
@@ -66,6 +74,32 @@ static void shares(void)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < 3; i++)
         printf("spin_%c %llu\n", 'a' + i, (unsigned long long)used[i]);
+}
+
+static void kernel(void)
+{
+    uint64_t a = 0, k = 0;
+    zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+    for (unsigned round = 0; round < 10; round++) {
+        a += spin_a(ms * 1000000ull / 30);
+        k += spin_k(ms * 1000000ull / 15);
+    }
+    printf("spin_a %llu\nspin_k %llu\n", (unsigned long long)a, (unsigned long long)k);
+}
+
+static void naps(void)
+{
+    uint64_t of[3] = {0};
+    while (of[0] + of[1] + of[2] < ms * 1000000ull) {
+        for (int i = 0; i < 3; i++, usleep(1000))
+            of[0] += spin_a(1000000);
+        for (int i = 0; i < 2; i++, usleep(1000))
+            of[1] += spin_b(1000000);
+        of[2] += spin_c(1000000);
+        usleep(1000);
+    }
+    for (int i = 0; i < 3; i++)
+        printf("spin_%c %llu\n", 'a' + i, (unsigned long long)of[i]);
 }
 
 static void *waits_of_a_thread(void *arg)
@@ -123,6 +157,10 @@ int main(int argc, char **argv)
     ms = argc > 2 ? (unsigned)atoi(argv[2]) : ms;
     if (argc > 1 && strcmp(argv[1], "shares") == 0)
         shares();
+    if (argc > 1 && strcmp(argv[1], "kernel") == 0)
+        kernel();
+    if (argc > 1 && strcmp(argv[1], "naps") == 0)
+        naps();
     if (argc > 1 && strcmp(argv[1], "waits") == 0)
         waits(argc > 2 ? atoi(argv[2]) : 300);
     if (argc > 1 && strcmp(argv[1], "build") == 0)
