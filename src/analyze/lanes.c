@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/parallel.h"
+#include "totals.h"
 
 int sonde_union_add(struct sonde_union *u, uint64_t start, uint64_t end)
 {
@@ -99,7 +100,8 @@ static int add_ops(struct scan *s, const struct sonde_row_op *op, uint32_t count
 {
     int rc = 0;
     for (uint32_t i = 0; i < count && !rc; i++)
-        if (!(op[i].flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME)) && op[i].end_ns >= op[i].start_ns)
+        if (!(op[i].flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME)) && op[i].end_ns >= op[i].start_ns &&
+            sonde_op_kind_group(op[i].kind) != SONDE_GROUP_ORDER)
             rc = add_interval(s, op[i].start_ns, op[i].end_ns);
     return rc;
 }
@@ -117,7 +119,7 @@ static int add_calls(struct scan *s, const struct sonde_row_call *call, uint32_t
 }
 
 static const uint64_t op_fields = SONDE_FIELD(sonde_row_op, start_ns) | SONDE_FIELD(sonde_row_op, end_ns) |
-                                  SONDE_FIELD(sonde_row_op, flags);
+                                  SONDE_FIELD(sonde_row_op, flags) | SONDE_FIELD(sonde_row_op, kind);
 static const uint64_t call_fields = SONDE_FIELD(sonde_row_call, enter_ns) | SONDE_FIELD(sonde_row_call, leave_ns);
 
 struct work { /* of one process, by several threads */
@@ -199,6 +201,14 @@ static int scan_process(struct work *w)
     return rc;
 }
 
+/* Markers, barriers and waits keep a queue busy with nothing. */
+static bool occupies(const struct sonde_process *p, uint32_t node)
+{
+    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
+    const struct sonde_row_frame *frame = row && row->frame < p->frame_count ? &p->frames[row->frame] : NULL;
+    return !frame || frame->kind != SONDE_FRAME_OP || sonde_op_kind_group(frame->op) != SONDE_GROUP_ORDER;
+}
+
 static void add_profile(struct sonde_lane_use *uses, const struct sonde_process *p)
 {
     for (uint32_t i = 1; i < p->profile_count; i++) {
@@ -206,7 +216,7 @@ static void add_profile(struct sonde_lane_use *uses, const struct sonde_process 
         /* On a thread's lane it is CPU time of samples. */
         if (row->lane && row->lane < p->lane_count && p->lanes[row->lane].kind != SONDE_LANE_KIND_THREAD) {
             uses[row->lane - 1].count += row->count;
-            uses[row->lane - 1].sum_ns += row->sum_ns;
+            uses[row->lane - 1].sum_ns += occupies(p, row->node) ? row->sum_ns : 0;
         }
     }
 }
