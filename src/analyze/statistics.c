@@ -27,18 +27,13 @@ const char *sonde_share_text(enum sonde_share_kind kind)
     return texts[kind];
 }
 
-static uint64_t process_begin(const struct sonde_process *p)
-{
-    return p->header.exec_ns ? p->header.exec_ns : p->header.start_ns;
-}
-
 void sonde_run_range(const struct sonde_measurement *m, uint64_t *begin_ns, uint64_t *end_ns)
 {
     *begin_ns = UINT64_MAX;
     *end_ns = 0;
     for (uint32_t i = 0; i < m->process_count; i++) {
         const struct sonde_process *p = &m->processes[i];
-        uint64_t begin = process_begin(p) + p->header.wall_offset_ns, end = p->header.stop_ns + p->header.wall_offset_ns;
+        uint64_t begin = sonde_process_begin(p) + p->header.wall_offset_ns, end = p->header.stop_ns + p->header.wall_offset_ns;
         *begin_ns = begin < *begin_ns ? begin : *begin_ns;
         *end_ns = end > *end_ns ? end : *end_ns;
     }
@@ -50,26 +45,29 @@ struct scan {
     const struct sonde_process *p;
     bool                       *wanted; /* [lane] */
     uint64_t                    period_ns;
+    struct sonde_recorded       recorded;
     struct sonde__shares       *parts;
 };
 
 /* A lane's thread, or the threads that followed each other on it, as far as is known. */
-static struct sonde__thread_life life_of(const struct scan *s, uint32_t lane)
+static struct sonde__lane_life life_of(const struct scan *s, uint32_t lane)
 {
     const struct sonde_row_lane *row = &s->p->lanes[lane];
-    return (struct sonde__thread_life){
-        .from_ns = row->start_ns ? row->start_ns : process_begin(s->p),
+    const bool main_thread = row->kind == SONDE_LANE_KIND_THREAD && row->tid == s->p->header.pid; /* it was there all the time */
+    return (struct sonde__lane_life){
+        .from_ns = !main_thread && row->start_ns > s->recorded.start_ns ? row->start_ns : s->recorded.start_ns,
         .to_ns = row->end_ns ? row->end_ns : s->p->header.stop_ns,
         .period_ns = s->period_ns,
+        .recorded = &s->recorded,
     };
 }
 
 static void add_lane(const struct scan *s, struct sonde__shares *to, const struct sonde_time_lane *lane, uint64_t from_ns,
                      uint64_t to_ns)
 {
-    const struct sonde__thread_life life = life_of(s, lane->lane);
+    const struct sonde__lane_life life = life_of(s, lane->lane);
     if (s->p->lanes[lane->lane].kind == SONDE_LANE_KIND_QUEUE)
-        sonde__queue_shares(to, lane, from_ns, to_ns);
+        sonde__queue_shares(to, lane, from_ns, to_ns, &life);
     else
         sonde__thread_shares(to, lane, from_ns, to_ns, &life);
 }
@@ -179,7 +177,10 @@ static int add_process(struct collector *c, uint32_t index)
     if (!s.wanted)
         return SONDE_ENOMEM;
     c->out->traced |= p->header.trace != 0;
-    int rc = choose_lanes(c, p, index, s.wanted) ? run(c, index, &s, &options) : 0;
+    int rc = sonde_recorded_compute(c->m, p, &s.recorded);
+    if (!rc && choose_lanes(c, p, index, s.wanted))
+        rc = run(c, index, &s, &options);
+    sonde_recorded_fini(&s.recorded);
     free(s.wanted);
     return rc;
 }

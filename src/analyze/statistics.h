@@ -24,6 +24,8 @@
     X(OFF, "off_cpu", "off the CPU")                                /* outside of calls */     \
     X(ABSENT, "absent", "before or after the thread's life")                                   \
     X(OUTSIDE, "outside_calls", "outside of calls, not sampled")                               \
+    X(BEFORE, "before", "before the first API call")                /* thread: not recorded */ \
+    X(PAUSED, "paused", "recording was off")                                                   \
     X(LOST, "lost", "calling context lost")
 
 enum sonde_share_kind {

@@ -47,9 +47,28 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* ---- pauses ---------------------------------------------------------------------------- */
+
+/* [from, to) in the parts in which recording was off, and those in which it was not, in order. */
+static void divide(const struct sonde_recorded *recorded, uint64_t from, uint64_t to,
+                   void (*part)(void *user, uint64_t from, uint64_t to, bool paused), void *user)
+{
+    for (size_t i = sonde_recorded_pause(recorded, from); i < recorded->pauses.count && from < to; i++) {
+        const uint64_t off = least(to, most(from, recorded->pauses.items[i].from_ns));
+        const uint64_t on = least(to, recorded->pauses.items[i].to_ns);
+        if (off > from)
+            part(user, from, off, false);
+        if (on > off)
+            part(user, off, on, true);
+        from = most(from, on);
+    }
+    if (from < to)
+        part(user, from, to, false);
+}
+
 /* ---- queues ---------------------------------------------------------------------------- */
 
-struct queue { struct sonde__shares *s; uint64_t now; double share; };
+struct queue { struct sonde__shares *s; const struct sonde__lane_life *life; uint64_t now; double share; };
 
 static void heap_push(struct sonde__shares *s, struct sonde__running r)
 {
@@ -79,6 +98,12 @@ static struct sonde__running heap_pop(struct sonde__shares *s)
     return first;
 }
 
+static void add_idle(void *user, uint64_t from, uint64_t to, bool paused)
+{
+    const struct queue *q = user;
+    q->s->other[0][paused ? SONDE_SHARE_PAUSED : SONDE_SHARE_IDLE] += (double)(to - from);
+}
+
 /* Time goes on to `to`; what ends until then gets its share. */
 static void advance(struct queue *q, uint64_t to)
 {
@@ -94,15 +119,16 @@ static void advance(struct queue *q, uint64_t to)
     if (s->heap.count)
         q->share += (double)(to - q->now) / (double)s->heap.count;
     else {
-        s->other[0][SONDE_SHARE_IDLE] += (double)(to - q->now);
+        divide(q->life->recorded, q->now, to, add_idle, q);
         q->share = 0; /* small numbers stay exact */
     }
     q->now = to;
 }
 
-void sonde__queue_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns)
+void sonde__queue_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns,
+                         const struct sonde__lane_life *life)
 {
-    struct queue q = {.s = s, .now = from_ns};
+    struct queue q = {.s = s, .life = life, .now = from_ns};
     s->heap.count = 0;
     s->no_times += lane->untimed_count;
     for (uint32_t i = 0; i < lane->op_count && !s->rc; i++) {
@@ -121,7 +147,7 @@ void sonde__queue_shares(struct sonde__shares *s, const struct sonde_time_lane *
 struct thread {
     struct sonde__shares         *s;
     const struct sonde_time_lane *lane;
-    const struct sonde__thread_life *life;
+    const struct sonde__lane_life *life;
     uint32_t next_switch, sample; /* both move forward only */
     uint64_t now;
 };
@@ -203,6 +229,28 @@ static void add_alive(struct thread *t, uint64_t from, uint64_t to)
         add_running(t, from, to);
 }
 
+/* Before its lane begins; the program's first part has no lanes yet. */
+static void add_early(void *user, uint64_t from, uint64_t to, bool paused)
+{
+    const struct sonde_recorded *r = ((struct thread *)user)->life->recorded;
+    const uint64_t begin = least(to, most(from, r->begin_ns)), start = least(to, most(begin, r->start_ns));
+    if (paused) {
+        add_other(user, SONDE_SHARE_PAUSED, from, to);
+        return;
+    }
+    add_other(user, SONDE_SHARE_ABSENT, from, begin);
+    add_other(user, SONDE_SHARE_BEFORE, begin, start);
+    add_other(user, SONDE_SHARE_ABSENT, start, to);
+}
+
+static void add_lived(void *user, uint64_t from, uint64_t to, bool paused)
+{
+    if (paused)
+        add_other(user, SONDE_SHARE_PAUSED, from, to);
+    else
+        add_alive(user, from, to);
+}
+
 /* Time goes on to `to`, within the innermost open call or outside of all. */
 static void step(struct thread *t, uint64_t to)
 {
@@ -215,8 +263,8 @@ static void step(struct thread *t, uint64_t to)
         return;
     }
     const uint64_t begin = least(to, most(from, t->life->from_ns)), end = most(begin, least(to, t->life->to_ns));
-    add_other(t, SONDE_SHARE_ABSENT, from, begin);
-    add_alive(t, begin, end);
+    divide(t->life->recorded, from, begin, add_early, t);
+    divide(t->life->recorded, begin, end, add_lived, t);
     add_other(t, SONDE_SHARE_ABSENT, end, to);
 }
 
@@ -230,7 +278,7 @@ static void leave_until(struct thread *t, uint64_t to)
 }
 
 void sonde__thread_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns,
-                          const struct sonde__thread_life *life)
+                          const struct sonde__lane_life *life)
 {
     struct thread t = {.s = s, .lane = lane, .life = life, .now = from_ns};
     s->open.count = 0;

@@ -3,6 +3,7 @@
 #ifndef SONDE_ANALYZE_STATISTICS_LANE_H
 #define SONDE_ANALYZE_STATISTICS_LANE_H
 
+#include "recorded.h"
 #include "statistics.h"
 #include "timeline.h"
 
@@ -20,12 +21,16 @@ struct sonde__node_share { uint32_t node; double queue_ns, thread_ns, sampled_ns
 struct sonde__running { uint64_t end_ns; double before; uint32_t node; };
 struct sonde__open_call { uint64_t leave_ns; uint32_t node; };
 
-struct sonde__thread_life { uint64_t from_ns, to_ns, period_ns; }; /* period 0: not sampled */
+struct sonde__lane_life {
+    uint64_t from_ns, to_ns, period_ns; /* of a thread; period 0: not sampled */
+    const struct sonde_recorded *recorded;
+};
 
 /* Add what the lane did in [from_ns, to_ns). */
-void sonde__queue_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns);
+void sonde__queue_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns,
+                         const struct sonde__lane_life *life);
 void sonde__thread_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns,
-                          const struct sonde__thread_life *life);
+                          const struct sonde__lane_life *life);
 void sonde__shares_fini(struct sonde__shares *s);
 
 #endif

@@ -148,6 +148,37 @@ static void test_known(void **state)
     unload(&l);
 }
 
+/* The program runs from 100 on, is recorded from 300 on, and not from 800 to 900. A thread comes at 600. */
+static void test_start_and_pause(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), first = scene_thread(s), second = scene_thread(s);
+    const uint32_t api = account(s, scene_api(s, first, 0, "clFlush"), 0), late = account(s, scene_api(s, second, 0, "clFinish"), 0);
+    const struct sonde_row_pause pause = {.from_ns = 800, .to_ns = 900};
+    struct sonde_row_lane *lane = synth_row(scene_build(s), SONDE_TABLE_LANE, second);
+    (void)state;
+    scene_header(s)->exec_ns = 100;
+    scene_header(s)->start_ns = 300;
+    lane->start_ns = 600;
+    scene_op(s, queue, account(s, scene_kernel(s, first, api, "k"), queue), 400, 500, 1);
+    scene_call(s, first, api, 350, 450, 1);
+    scene_call(s, second, late, 700, 750, 0);
+    synth_add(scene_build(s), SONDE_TABLE_PAUSE, 0, &pause);
+    struct loaded l = load(s);
+    struct sonde_statistics st = compute(&l, (struct sonde_statistics_config){0});
+    assert_int_equal(st.to_ns, 900);
+    check(&st, SONDE_SHARE_ROUTINE, "k", 100, 0);
+    check(&st, SONDE_SHARE_IDLE, "", 700, 0); /* a device that nobody uses yet is idle, too */
+    check(&st, SONDE_SHARE_PAUSED, "", 100, 200);
+    check(&st, SONDE_SHARE_BEFORE, "", 0, 400);
+    check(&st, SONDE_SHARE_ABSENT, "", 0, 300);
+    check(&st, SONDE_SHARE_OUTSIDE, "", 0, 500 + 250);
+    check(&st, SONDE_SHARE_ROUTINE, "clFlush", 0, 100);
+    check(&st, SONDE_SHARE_ROUTINE, "clFinish", 0, 50);
+    sonde_statistics_fini(&st);
+    unload(&l);
+}
+
 /* ---- random runs ------------------------------------------------------------------------------ */
 
 static uint32_t seed;
@@ -160,18 +191,19 @@ static uint32_t below(uint32_t n)
 
 enum { LONG = 20000, OPS = 300, CALLS = 200, KERNELS = 5 };
 
-struct truth { double kernel[KERNELS], call[KERNELS], idle, outside; };
+struct truth { double kernel[KERNELS], call[KERNELS], idle, outside, paused[2]; };
 
 static struct loaded random_run(uint32_t from, struct truth *truth)
 {
     static const char *const names[] = {"k0", "k1", "k2", "k3", "k4"}, *const apis[] = {"a0", "a1", "a2", "a3", "a4"};
-    static uint8_t running[LONG][KERNELS], called[LONG];
+    static uint8_t running[LONG][KERNELS], called[LONG], paused[LONG];
     struct scene *s = scene_create();
     uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
     uint32_t top = scene_function(s, thread, 0, "main"), api[KERNELS], kernel[KERNELS];
     seed = from;
     memset(running, 0, sizeof running);
     memset(called, 0, sizeof called);
+    memset(paused, 0, sizeof paused);
     memset(truth, 0, sizeof *truth);
     scene_header(s)->stop_ns = LONG;
     for (uint32_t i = 0; i < KERNELS; i++) {
@@ -196,14 +228,22 @@ static struct loaded random_run(uint32_t from, struct truth *truth)
             called[t] = (uint8_t)(1 + (t >= at + 5 && t < at + 15 ? inner : outer));
         at = leave + below(50);
     }
+    for (uint32_t at = 1 + below(100); from % 2 && at < LONG - 1000;) { /* some runs have times that were not recorded */
+        const struct sonde_row_pause row = {.from_ns = at, .to_ns = at + 1 + below(200)};
+        synth_add(scene_build(s), SONDE_TABLE_PAUSE, 0, &row);
+        memset(paused + row.from_ns, 1, row.to_ns - row.from_ns);
+        at = (uint32_t)row.to_ns + 1 + below(500);
+    }
     for (uint32_t t = 0; t < LONG; t++) {
         double all = 0;
         for (uint32_t i = 0; i < KERNELS; i++)
             all += running[t][i];
         for (uint32_t i = 0; i < KERNELS && all > 0; i++)
             truth->kernel[i] += running[t][i] / all;
-        truth->idle += all == 0;
-        truth->outside += called[t] == 0;
+        truth->idle += all == 0 && !paused[t];
+        truth->outside += called[t] == 0 && !paused[t];
+        truth->paused[0] += all == 0 && paused[t];
+        truth->paused[1] += called[t] == 0 && paused[t];
         if (called[t])
             truth->call[called[t] - 1]++;
     }
@@ -219,6 +259,8 @@ static void check_truth(const struct sonde_statistics *st, const struct truth *t
     }
     assert_float_equal(find(st, SONDE_SHARE_IDLE, "").queue_ns, truth->idle, 1e-6);
     assert_float_equal(find(st, SONDE_SHARE_OUTSIDE, "").thread_ns, truth->outside, 1e-6);
+    assert_float_equal(find(st, SONDE_SHARE_PAUSED, "").queue_ns, truth->paused[0], 1e-6);
+    assert_float_equal(find(st, SONDE_SHARE_PAUSED, "").thread_ns, truth->paused[1], 1e-6);
 }
 
 static void test_random(void **state)
@@ -287,7 +329,7 @@ static void test_sync(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_random),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_start_and_pause), cmocka_unit_test(test_random),
                                        cmocka_unit_test(test_pieces), cmocka_unit_test(test_sync)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
