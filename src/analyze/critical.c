@@ -62,9 +62,11 @@ static void add_place(struct walk *w, uint32_t category, uint32_t node, uint64_t
     w->path->places.items[at].count++;
 }
 
-/* One step: from w->at down to `from`. `node` is of the process, or (host code) of the tree. */
+/* One step: from w->at down to `from`, but not beyond the path's beginning, before which a thread may have slept.
+ * `node` is of the process, or (host code) of the tree. */
 static void emit(struct walk *w, uint32_t category, uint64_t from, uint32_t node)
 {
+    from = from < w->g->begin ? w->g->begin : from;
     if (from >= w->at && !(category >= SONDE_PATH_KERNEL && category <= SONDE_PATH_ORDER))
         return;
     const uint64_t ns = w->at - from;
