@@ -1,4 +1,5 @@
-/* origin.c - whose code a frame is, and the part of a calling context that a user recognizes. */
+/* origin.c - whose code a frame is, the part of a calling context that a user recognizes, and the
+ * routine that the time of a frame counts for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,66 @@ uint32_t sonde_profile_callers(const struct sonde_profile *profile, uint32_t lea
             count = 0;
     }
     return trim(profile, nodes, count);
+}
+
+/* ---- the routine of a frame --------------------------------------------- */
+
+static bool is_of(const struct sonde_cct_node *node, const char *const *prefixes)
+{
+    if (node->kind != SONDE_FRAME_NATIVE)
+        return false;
+    for (const char *base = sonde_path_base(node->module); *prefixes; prefixes++)
+        if (begins(base, *prefixes))
+            return true;
+    return false;
+}
+
+static bool is_interpreter(const struct sonde_cct_node *node)
+{
+    static const char *const prefixes[] = {"libpython", "python3", "python2", NULL};
+    return is_of(node, prefixes) || (node->kind == SONDE_FRAME_NATIVE && !strcmp(sonde_path_base(node->module), "python"));
+}
+
+static bool is_c_library(const struct sonde_cct_node *node)
+{
+    static const char *const prefixes[] = {"libc.so", "libc-2", "libm.so", "libm-2", "libpthread", "ld-linux", "[vdso]",
+                                           "linux-vdso", NULL};
+    return is_of(node, prefixes);
+}
+
+/* What the interpreter or its eval loop, whose place the Python frames have taken, called the C library for. */
+static uint32_t under_interpreter(const struct sonde_cct_node *nodes, uint32_t leaf)
+{
+    uint32_t at = leaf, caller;
+    while (at && is_c_library(&nodes[at]))
+        at = nodes[at].parent;
+    for (caller = at; caller && nodes[caller].kind == SONDE_FRAME_RANGE;)
+        caller = nodes[caller].parent;
+    return nodes[caller].kind == SONDE_FRAME_PYTHON || is_interpreter(&nodes[caller]) ? at : leaf;
+}
+
+/* Code that says nothing by itself: the interpreter, and any runtime's without a name. */
+static bool is_mute(const struct sonde_cct_node *node)
+{
+    return node->kind == SONDE_FRAME_NATIVE && (is_interpreter(node) || (!*node->name && node->origin == SONDE_ORIGIN_RUNTIME));
+}
+
+uint32_t sonde_profile_routine(const struct sonde_profile *profile, uint32_t leaf)
+{
+    const struct sonde_cct_node *nodes = profile->nodes.items;
+    uint32_t at = under_interpreter(nodes, leaf);
+    while (at && is_mute(&nodes[at]))
+        at = under_interpreter(nodes, nodes[at].parent);
+    switch (nodes[at].kind) {
+    case SONDE_FRAME_NATIVE: /* the start of a thread or of the program ran all and says nothing */
+        return is_c_library(&nodes[at]) || !strcmp(nodes[at].name, "_start") ? leaf : at;
+    case SONDE_FRAME_PYTHON:
+    case SONDE_FRAME_API:
+    case SONDE_FRAME_RANGE:
+        return at;
+    default:
+        return leaf;
+    }
 }
 
 /* ---- the callers of a group -------------------------------------------- */

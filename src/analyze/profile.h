@@ -87,6 +87,11 @@ void sonde_profile_destroy(struct sonde_profile *profile);
 uint32_t sonde_profile_callers(const struct sonde_profile *profile, uint32_t leaf,
                                uint32_t *nodes, uint32_t max);
 
+/* The frame whose routine has the time that is exclusive to `leaf`: `leaf` itself, but for frames of
+ * Python's interpreter, what it calls of the C library, and code of a runtime without a name the
+ * nearest frame above that is none of these ("Routines" in docs/profile.md). */
+uint32_t sonde_profile_routine(const struct sonde_profile *profile, uint32_t leaf);
+
 /* Contexts of a group that differ in their `depth` (at most 8) nearest frames
  * as sonde_profile_callers gives them, by time, most first; `leaf` is one of each. */
 struct sonde_caller { uint32_t leaf; struct sonde_metrics metrics; };

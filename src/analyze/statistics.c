@@ -187,7 +187,23 @@ static int add_process(struct collector *c, uint32_t index)
 
 /* ---- rows ------------------------------------------------------------------------------------- */
 
-/* Runtime frames are not levels, unless time was spent in them. */
+/* Time counts for the frame whose routine it is. */
+static void fold(const struct collector *c)
+{
+    for (uint32_t i = 1; i < c->profile->nodes.count; i++) {
+        struct sum *from = &c->nodes[i], *to = from;
+        if (from->queue_ns + from->thread_ns > 0)
+            to = &c->nodes[sonde_profile_routine(c->profile, i)];
+        if (to == from)
+            continue;
+        to->queue_ns += from->queue_ns;
+        to->thread_ns += from->thread_ns;
+        to->sampled_ns += from->sampled_ns;
+        *from = (struct sum){0};
+    }
+}
+
+/* Runtime frames are not levels, unless time counts for them. */
 static bool is_hidden(const struct collector *c, uint32_t node)
 {
     const struct sonde_cct_node *n = &c->profile->nodes.items[node];
@@ -261,6 +277,7 @@ static int finish(struct collector *c)
     uint32_t *cut = calloc(count, sizeof *cut), *depth = calloc(count, sizeof *depth);
     int rc = v.entity && cut && depth ? sonde__view_entities(&v, SONDE_BY_FUNCTION) : SONDE_ENOMEM;
     if (!rc) {
+        fold(c);
         cut_paths(c, cut, depth);
         rc = make_rows(c, &v, cut);
     }

@@ -295,6 +295,21 @@ static int keep_root(struct sonde__viewer *v, bool *whole)
     return rc;
 }
 
+/* Frames whose figures count for another routine are none themselves: no rows, at whatever level of detail. */
+static void fold(struct sonde__viewer *v)
+{
+    for (uint32_t i = 1; i < v->nodes; i++) {
+        const uint32_t to = v->state[i] & SONDE__INSIDE ? sonde_profile_routine(v->profile, i) : i;
+        if (to == i || !(v->state[to] & SONDE__INSIDE))
+            continue;
+        if (v->state[i] == SONDE__INSIDE)
+            v->state[to] = SONDE__INSIDE;
+        sonde__sums_add(&v->self[to], &v->self[i]);
+        v->self[i] = (struct sonde__sums){0};
+        v->state[i] = SONDE__INSIDE | SONDE__HIDDEN;
+    }
+}
+
 static void add_up(struct sonde__viewer *v)
 {
     const struct sonde_cct_node *nodes = v->profile->nodes.items;
@@ -419,6 +434,8 @@ static int fill(struct sonde__viewer *v, struct sonde_diag *diag)
         rc = keep_root(v, whole);
     }
     if (!rc) {
+        if (v->config->by == SONDE_BY_FUNCTION)
+            fold(v);
         add_up(v);
         rc = emit_whole(v, whole);
     }

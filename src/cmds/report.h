@@ -131,6 +131,8 @@ void report_more(const struct report *r, const char *view, size_t shown, size_t 
 void report_callers(const struct report *r, struct sonde_text *out, uint32_t leaf, uint32_t max);
 /* "step() heat.c:81"; module + offset where no function is known. */
 void report_frame(struct sonde_text *out, const struct sonde_cct_node *node);
+/* "step() heat.c", in every view that sums up by routine: all places of it are one. */
+void report_routine(struct sonde_text *out, const struct sonde_cct_node *node);
 /* The heaviest context of a group, and how many others there are. */
 void report_group_callers(const struct report *r, struct sonde_text *out, const struct sonde_group *group);
 /* Rows of the table below a view's main one: the heaviest contexts of a group. */

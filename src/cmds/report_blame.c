@@ -29,10 +29,7 @@ void report_blame_place(const struct report *r, struct sonde_text *out, uint32_t
         return;
     }
     if (nearest != node) {
-        if (n->kind == SONDE_FRAME_NATIVE && *n->name)
-            report_function(out, n->name);
-        else
-            report_frame(out, n);
+        report_routine(out, n);
         sonde_text_add(out, " in ");
     }
     report_frame(out, &r->profile->nodes.items[nearest]);
@@ -175,12 +172,7 @@ static void routine_row(const struct report *r, struct table *t, const struct so
 {
     const struct sonde_cct_node *node = &r->profile->nodes.items[routine->node];
     struct sonde_text name = {0}, place = {0};
-    if (node->kind == SONDE_FRAME_NATIVE && !*node->name)
-        sonde_text_format(&name, "%s, functions without names", *node->module ? sonde_path_base(node->module) : "unknown module");
-    else if (*node->name && (node->kind == SONDE_FRAME_NATIVE || node->kind == SONDE_FRAME_PYTHON))
-        report_function(&name, node->name);
-    else
-        report_frame(&name, node);
+    report_routine(&name, node);
     if (routine->contexts > 1)
         sonde_text_format(&place, "%u places: ", routine->contexts);
     report_callers(r, &place, routine->node, 2);

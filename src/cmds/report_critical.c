@@ -39,16 +39,12 @@ static const char *name_of(const struct sonde_path_thing *thing)
 
 static void thing_label(const struct sonde_path_thing *thing, struct sonde_text *out)
 {
-    if (thing->category == SONDE_PATH_HOST && (*thing->name || *thing->file)) {
-        if (*thing->name)
-            report_function(out, thing->name);
-        else
-            sonde_text_add(out, "code of");
-        if (*thing->file)
-            sonde_text_format(out, " %s", sonde_path_base(thing->file));
-    } else {
+    const char *nameless = *thing->name ? "" : thing->file;
+    if (thing->category == SONDE_PATH_HOST && (*thing->name || *thing->file))
+        report_routine(out, &(struct sonde_cct_node){.kind = SONDE_FRAME_NATIVE, .name = thing->name, .module = nameless,
+                                                     .file = *thing->name ? thing->file : ""});
+    else
         sonde_text_add(out, name_of(thing));
-    }
 }
 
 /* One row for each process; what it is made of in groups. */

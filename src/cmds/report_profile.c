@@ -300,12 +300,8 @@ void report_view_label(const struct report *r, const struct sonde_view *view, si
         report_callers(r, out, view->rows.items[row].node, 2);
     } else if (view->by == SONDE_BY_MODULE && row) {
         module_label(out, f);
-    } else if (view->by == SONDE_BY_FUNCTION && row && f->kind == SONDE_FRAME_NATIVE && !*f->name) {
-        sonde_text_format(out, "%s, functions without names", *f->module ? sonde_path_base(f->module) : "unknown module");
-    } else if (view->by == SONDE_BY_FUNCTION && row && f->kind == SONDE_FRAME_LINK) {
-        sonde_text_add(out, *f->name ? "prepared in " : "prepared elsewhere");
-        if (*f->name)
-            report_function(out, f->name);
+    } else if (view->by == SONDE_BY_FUNCTION && row) {
+        report_routine(out, &node);
     } else {
         report_frame(out, &node);
     }

@@ -131,10 +131,8 @@ static void label(const struct sonde_share *share, struct sonde_text *out)
     const struct sonde_cct_node node = {.kind = f->kind, .op = f->op, .name = f->name, .file = f->file, .module = f->module};
     if (share->kind != SONDE_SHARE_ROUTINE)
         sonde_text_add(out, sonde_share_text(share->kind));
-    else if (f->kind == SONDE_FRAME_NATIVE && !*f->name)
-        sonde_text_format(out, "%s, functions without names", *f->module ? sonde_path_base(f->module) : "unknown module");
     else
-        report_frame(out, &node);
+        report_routine(out, &node);
 }
 
 /* ---- text and JSON ----------------------------------------------------------------------------- */

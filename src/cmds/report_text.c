@@ -68,7 +68,7 @@ void report_frame(struct sonde_text *out, const struct sonde_cct_node *node)
         if (*node->name)
             sonde_text_format(out, " %s", node->name);
         if (*node->file)
-            sonde_text_format(out, " %s:%u", sonde_path_base(node->file), node->line);
+            sonde_text_format(out, node->line ? " %s:%u" : " %s", sonde_path_base(node->file), node->line);
         return;
     default:
         break;
@@ -85,6 +85,20 @@ void report_frame(struct sonde_text *out, const struct sonde_cct_node *node)
                           (unsigned long long)node->offset);
     else if (!*node->file && *node->module)
         sonde_text_format(out, " %s", sonde_path_base(node->module));
+}
+
+void report_routine(struct sonde_text *out, const struct sonde_cct_node *node)
+{
+    struct sonde_cct_node routine = *node;
+    routine.line = 0;
+    if (node->kind == SONDE_FRAME_NATIVE && !*node->name) /* nothing tells where one function ends */
+        sonde_text_format(out, "%s (no names)", *node->module ? sonde_path_base(node->module) : "unknown module");
+    else if (node->kind == SONDE_FRAME_LINK && *node->name) {
+        sonde_text_add(out, "prepared in ");
+        report_function(out, node->name);
+    } else {
+        report_frame(out, &routine);
+    }
 }
 
 void report_callers(const struct report *r, struct sonde_text *out, uint32_t leaf, uint32_t max)
