@@ -5,7 +5,7 @@ A check is a function of a Measurement; it yields (what, holds, detail).
 import os
 import re
 
-import views
+import known
 from harness import HERE, marked_line
 
 MIB = 1 << 20
@@ -391,16 +391,6 @@ def compare_numbers(runner, case, m):
     for check in case.checks:
         for verdict in check(m):
             runner.check(case.name, *verdict)
-    compare_views(runner, case, m)
-
-
-def compare_views(runner, case, m):
-    """Sums that hold in every measurement: one line, but each that fails."""
-    verdicts = list(views.sums(m))
-    for what, holds, detail in verdicts:
-        if not holds:
-            runner.check(case.name, what, holds, detail)
-    runner.check(case.name, "the views' sums", True, f"{len(verdicts)} of them")
 
 
 # ---- the table ----------------------------------------------------------------------------------------------------
@@ -420,7 +410,7 @@ WAITS = [("cuStreamWaitEvent", "event_wait 1", "event_record 1"), ("cuEventSynch
 RANGES = {"outside": 20, "inside": 20, "deeper": 40, "profiled": 30}
 
 CASES = [
-    Case("counts", ["{bin}/counts"], checks=[check_counts, check_memory_kinds, check_code, views.check_one_lane], **COUNTS),
+    Case("counts", ["{bin}/counts"], checks=[check_counts, check_memory_kinds, check_code, known.check_one_lane], **COUNTS),
     Case("counts-shared-runtime", ["{bin}/counts-shared"], checks=[check_counts], **COUNTS),
     Case("counts-no-preload", ["{bin}/counts"], options=["--no-preload"], **COUNTS),
     Case("counts-profile", ["{bin}/counts"], options=["--profile"], checks=[check_counts, check_profile_has_no_trace], **COUNTS),
@@ -439,10 +429,10 @@ CASES = [
          [check_order, check_window, check_waits(*STREAMS_WAIT)]),
     Case("waits", ["{bin}/waits"], {"first": 1, "second": 2, "captured": 4, "legacy": 1},
          {"write": (2, 8192), "read": (3, 12288), "copy": (1, 1024), "fill": (1, 4096)},
-         [check_waits(*WAITS), check_waited, check_default_stream, check_uses, views.check_long_kernel]),
+         [check_waits(*WAITS), check_waited, check_default_stream, check_uses, known.check_long_kernel]),
     Case("peers", ["{bin}/peers"], {"pull": 50}, {"peer_copy": (18, 27 * MIB), "fill": (1, 4 * MIB), "read": (1, 4 * MIB)},
-         [check_peers, views.check_communication], gpus=2),
-    Case("think", ["{bin}/think"], {"work": 20}, {"fill": (1, 4), "read": (1, 4)}, [views.check_thinking, views.check_one_lane]),
+         [check_peers, known.check_communication], gpus=2),
+    Case("think", ["{bin}/think"], {"work": 20}, {"fill": (1, 4), "read": (1, 4)}, [known.check_thinking, known.check_one_lane]),
     Case("graphs", ["{bin}/graphs"], checks=[check_graphs], **GRAPHS),
     Case("graphs-whole", ["{bin}/graphs"], {}, {"fill": (1, 4096), "read": (2, 8)}, [
         lambda m: [equal("graphs as one operation each", m.operations().get("graph"), 2200)]], options=["--graph", "graph"]),
@@ -460,7 +450,7 @@ CASES = [
     Case("thousand-streams", ["{bin}/manystreams"], {"one": 3000}, {"fill": (1000, 4000), "read": (1, 4000)}, [check_many_lanes]),
     Case("threads", ["{bin}/threads"], {"empty": 198000, "count": 2000}, {"fill": (1, 4), "read": (1, 4)}),
     Case("trap", ["{bin}/trap"], checks=[check_trap], status=5, loss=("in_flight", "unmatched")),
-    Case("memory", ["{bin}/memory"], {"touch": 14}, {}, [check_allocations, check_allocation_site, views.check_spaces]),
+    Case("memory", ["{bin}/memory"], {"touch": 14}, {}, [check_allocations, check_allocation_site, known.check_spaces]),
     Case("alive-at-exit", ["{bin}/alive"], checks=[check_alive], loss=("in_flight", "unmatched")),
     Case("launch-attributes", ["{bin}/launch"], checks=[check_launch]),
     Case("ranges", ["{bin}/ranges"], RANGES, {"fill": (1, 4), "read": (1, 4)}, [check_ranges]),

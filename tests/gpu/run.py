@@ -19,9 +19,10 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "report")]
 import cases  # noqa: E402
 import harness  # noqa: E402
+import sums  # noqa: E402
 import tool_cases  # noqa: E402
 import torch_cases  # noqa: E402
 from harness import SKIP, Broken, Measurement, Skipped, describe, tail  # noqa: E402
@@ -85,6 +86,15 @@ class Runner:
         m = self.record(command, case.env, folder, case.timeout, case.options)
         self.compare_outcomes(case, plain, m.outcome)
         cases.compare_numbers(self, case, m)
+        self.sums(case, m)
+
+    def sums(self, case, m):
+        """What holds in every measurement: one line, but each that fails."""
+        verdicts = list(sums.verdicts(m.view, m.view("export"))) if m.view("ledger")["seen"] else []
+        for what, holds, detail in verdicts:
+            if not holds:
+                self.say("FAIL", case.name, what, detail)
+        self.check(case.name, f"{len(verdicts)} sums of the views", all(holds for _, holds, _ in verdicts))
 
     # -- everything
 

@@ -225,6 +225,7 @@ class TorchCase:
             yield from compare(m, kineto)
         for check in self.checks:
             yield from check(m)
+        runner.sums(self, m)
 
 
 CASES = [

@@ -3,19 +3,22 @@
 
     run.py --sonde build/bin/sonde --programs DIR --work DIR NAME
 
-NAME is a file of data/, a case of tests/gpu/cases.py; or synthetic, made by synthetic.c; or again, which captures the
+NAME is a file of data/, a case of tests/gpu/cases.py or torch_cases.py; or synthetic, made by synthetic.c; or again, which captures the
 synthetic one while it is played and then plays that.
 """
 import argparse
+import json
 import os
 import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "gpu"))
+sys.path[:0] = [os.path.join(HERE, "..", "gpu"), os.path.join(HERE, "..", "report")]
 import cases  # noqa: E402
 import harness  # noqa: E402
-import views  # noqa: E402
+import sums  # noqa: E402
+import torch_cases  # noqa: E402
+import known  # noqa: E402
 from cases import Case, check_allocations, check_lanes, check_launch, check_many_lanes, check_order, check_waits, equal  # noqa: E402
 
 
@@ -50,6 +53,22 @@ def check_synthetic(m):
     yield from check_linked("captured")(m)
 
 
+def check_torch(linked):
+    """All of the 25 steps (five of them before the steady part), of whose kernels Kineto saw those of 20 in another run;
+    `linked`: as many replayed steps, whose kernels came from a capture."""
+    def check(m):
+        with open(os.path.join(HERE, "data", m.capture + ".kernels.json"), encoding="utf-8") as file:
+            steps = {name: count * 25 // 20 for name, count in json.load(file).items()}
+        found = {}
+        for name, count in m.kernels().items():
+            found[torch_cases.squeezed(name)] = found.get(torch_cases.squeezed(name), 0) + count
+        yield equal("kernels of the steps", {name: found.get(name) for name in steps}, steps)
+        links = sum(leaf["metrics"]["inclusive"]["operations"] for frames, leaf in m.paths()
+                    if leaf.get("operation") == "kernel" and any(f["kind"] == "link" for f in frames))
+        yield equal("kernels that say where their node was made", links, linked * sum(steps.values()) // 25)
+    return check
+
+
 # Sonde may read both clocks while the replay's jump from one entry to the next, at most 40 us: its own readings tell it,
 # but those that a capture of a replay keeps do not. An operation that starts 5 us after its call may then seem to start
 # before it, beyond the bound; its time is checked all the same.
@@ -58,14 +77,15 @@ MADE = {
     "again": Case("again", [], {"spin": 200, "captured": 150}, {"write": (1, 4096)}, [check_synthetic, check_times(50000)],
                   loss=("bad_time",)),
 }
+TORCH = {name: Case(name, [], checks=[check_torch(linked)]) for name, linked in (("torch-eager", 0), ("torch-graphed", 20))}
 CHECKS = {
-    "counts": [views.check_one_lane],
+    "counts": [known.check_one_lane],
     "streams": [check_order, check_waits(*cases.STREAMS_WAIT)],
-    "waits": [check_waits(*cases.WAITS), cases.check_waited, cases.check_default_stream, cases.check_uses, views.check_long_kernel],
+    "waits": [check_waits(*cases.WAITS), cases.check_waited, cases.check_default_stream, cases.check_uses, known.check_long_kernel],
     "per-thread-streams": [check_lanes("own", 8, 100)],
     "thousand-streams": [check_many_lanes],
     "launch-attributes": [check_launch],
-    "memory": [check_allocations, views.check_spaces],
+    "memory": [check_allocations, known.check_spaces],
     "graphs": [check_linked("first", "second", "built", "replaced")],
     "graph-changes": [check_linked("before", "after")], # of the nodes within a child graph CUPTI 13.0 tells nothing
 }
@@ -107,11 +127,14 @@ class Replay:
         if case := MADE.get(name):
             m = self.play(self.make_synthetic() if name == "synthetic" else self.capture_again())
         else:
-            case = next(c for c in cases.CASES if c.name == name)
-            case.checks = CHECKS.get(name, [])
+            case = TORCH.get(name) or next(c for c in cases.CASES if c.name == name)
+            case.checks = CHECKS.get(name, case.checks if name in TORCH else [])
             data = os.path.join(HERE, "data", name)
             m = self.play(data + ".cap.zst", data + ".truth", case.options)
+            m.capture = name
         cases.compare_numbers(self, case, m)
+        for verdict in sums.verdicts(m.view, m.view("export")):
+            self.check("", *verdict)
 
 
 def main():
