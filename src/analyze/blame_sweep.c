@@ -173,18 +173,19 @@ uint64_t sonde__idle_longest(const struct sonde__idle *idle)
 
 /* ---- shares ---------------------------------------------------------------------------------
  *
- * One pass over the events in order of time, for all scopes at once: `share`
- * holds the integral of idle/k of each up to now; what a thread's slot gets is
- * the difference between its end and its begin. The cost of an event does not
- * depend on how many threads or slots there are, and little on the scopes.
+ * One pass over the events in order of time, for all scopes at once. `clock` is the integral of
+ * 1/k up to now; the integral of idle/k of a scope is `level`, and while it is idle the clock
+ * more. What a thread's slot gets is that integral when it ends less what it was when it began.
+ * So the cost of an event does not depend on how many threads or slots there are, a change of a
+ * scope is one number, and a change of a thread one addition per scope.
  *
  * All shares of all threads together are at most the idle time, so that 64 bits
- * do for times up to SPAN_MOST; what a longer one without an event adds goes
- * straight to where there is room for it, so that a time that is far off (a
- * damaged row) costs no more than another.
+ * do for times up to SPAN_MOST (and what they pass on the way may wrap around); what a longer one
+ * without an event adds goes straight to where there is room for it, so that a time that is far
+ * off (a damaged row) costs no more than another.
  */
 
-typedef uint64_t vector __attribute__((vector_size(64), aligned(8)));
+typedef uint64_t vector __attribute__((vector_size(16), aligned(8)));
 enum { LANES = sizeof(vector) / sizeof(uint64_t) };
 #define SPAN_MOST (UINT64_MAX / SONDE__UNITS)
 
@@ -195,17 +196,13 @@ int sonde__sweep_init(struct sonde__sweep *sweep, uint32_t scopes, uint32_t thre
     sweep->threads = threads;
     sweep->width = width;
     sweep->idle_now = calloc(width, sizeof *sweep->idle_now);
-    sweep->share = calloc(width, sizeof *sweep->share);
-    sweep->begun = calloc((size_t)threads * width + 1, sizeof *sweep->begun);
+    sweep->level = calloc(width, sizeof *sweep->level);
     sweep->slot = malloc(((size_t)threads + 1) * sizeof *sweep->slot);
-    sweep->rates = calloc((size_t)threads + 1, sizeof *sweep->rates);
     sweep->nobody = calloc(scopes, sizeof *sweep->nobody);
-    if (!sweep->idle_now || !sweep->share || !sweep->begun || !sweep->slot || !sweep->rates || !sweep->nobody)
+    if (!sweep->idle_now || !sweep->level || !sweep->slot || !sweep->nobody)
         return SONDE_ENOMEM;
     for (uint32_t i = 0; i < threads; i++)
         sweep->slot[i] = SONDE__INACTIVE;
-    for (uint32_t k = 1; k <= threads; k++)
-        sweep->rates[k] = SONDE__UNITS / k;
     return 0;
 }
 
@@ -215,10 +212,8 @@ void sonde__sweep_fini(struct sonde__sweep *sweep)
     sonde_vector_fini(&sweep->scratch);
     sonde_vector_fini(&sweep->touched_slots);
     free(sweep->idle_now);
-    free(sweep->share);
-    free(sweep->begun);
+    free(sweep->level);
     free(sweep->slot);
-    free(sweep->rates);
     free(sweep->recent);
     free(sweep->touched);
     free(sweep->units);
@@ -250,35 +245,33 @@ static int make_slots(struct sonde__sweep *s, uint32_t slots)
     return 0;
 }
 
-/* The time up to now to the slot that the thread is in. */
-static int credit(struct sonde__sweep *s, uint32_t thread)
+/* The integrals up to now to a slot that ends, or off one that begins. */
+static inline void credit(struct sonde__sweep *s, uint32_t slot, bool ends)
 {
-    const uint32_t slot = s->slot[thread];
-    const vector *share = (const vector *)s->share, *begun = (const vector *)(s->begun + (size_t)thread * s->width);
+    const vector *level = (const vector *)s->level, *idle = (const vector *)s->idle_now;
     vector *sum = (vector *)(s->recent + (size_t)slot * s->width);
-    for (uint32_t i = 0; i < s->width / LANES; i++)
-        sum[i] += share[i] - begun[i];
+    for (uint32_t i = 0; i < s->width / LANES; i++) {
+        const vector share = level[i] + (idle[i] & s->clock);
+        sum[i] = ends ? sum[i] + share : sum[i] - share;
+    }
+}
+
+static int begin_slot(struct sonde__sweep *s, uint32_t slot)
+{
+    credit(s, slot, false);
     if (s->touched[slot])
         return 0;
     s->touched[slot] = 1;
     return sonde_vector_push(&s->touched_slots, slot);
 }
 
-static void begin_slot(struct sonde__sweep *s, uint32_t thread, uint32_t slot)
-{
-    const vector *share = (const vector *)s->share;
-    vector *begun = (vector *)(s->begun + (size_t)thread * s->width);
-    s->slot[thread] = slot;
-    for (uint32_t i = 0; i < s->width / LANES; i++)
-        begun[i] = share[i];
-}
-
 /* What 64 bits held goes where there is room for more. */
 static int settle(struct sonde__sweep *s)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < s->threads && !rc; i++)
-        rc = s->slot[i] == SONDE__INACTIVE ? 0 : credit(s, i);
+    for (uint32_t i = 0; i < s->threads; i++)
+        if (s->slot[i] != SONDE__INACTIVE)
+            credit(s, s->slot[i], true);
     for (size_t i = 0; i < s->touched_slots.count; i++) {
         const uint32_t slot = s->touched_slots.items[i];
         uint64_t *recent = s->recent + (size_t)slot * s->width;
@@ -288,77 +281,78 @@ static int settle(struct sonde__sweep *s)
         s->touched[slot] = 0;
     }
     s->touched_slots.count = 0;
-    memset(s->share, 0, s->width * sizeof *s->share);
+    s->clock = 0;
+    memset(s->level, 0, s->width * sizeof *s->level);
     for (uint32_t i = 0; i < s->threads && !rc; i++)
         if (s->slot[i] != SONDE__INACTIVE)
-            begin_slot(s, i, s->slot[i]);
+            rc = begin_slot(s, s->slot[i]);
     return rc;
 }
 
-static void pass(struct sonde__sweep *s, uint64_t ns, uint64_t active)
+/* Time in which no thread was active. */
+static void pass_alone(struct sonde__sweep *s, uint64_t ns)
 {
-    const vector *idle = (const vector *)s->idle_now;
-    vector *share = (vector *)s->share;
-    if (!active)
-        for (uint32_t i = 0; i < s->scopes; i++)
-            s->nobody[i] += s->idle_now[i] ? (sonde__units)SONDE__UNITS * ns : 0;
-    else
-        for (uint32_t i = 0; i < s->width / LANES; i++)
-            share[i] += idle[i] & (s->rates[active] * ns);
+    for (uint32_t i = 0; i < s->scopes; i++)
+        s->nobody[i] += s->idle_now[i] ? (sonde__units)SONDE__UNITS * ns : 0;
 }
 
 /* Any time, right after settle(). */
-static void leap(struct sonde__sweep *s, uint64_t ns, uint64_t active)
+static void leap(struct sonde__sweep *s, uint64_t ns, uint64_t rate)
 {
-    if (!active)
-        pass(s, ns, active);
-    for (uint32_t i = 0; i < s->threads && active; i++)
+    for (uint32_t i = 0; i < s->threads; i++)
         for (uint32_t k = 0; k < s->scopes && s->slot[i] != SONDE__INACTIVE; k++)
             if (s->idle_now[k])
-                s->units[(size_t)s->slot[i] * s->scopes + k] += (sonde__units)s->rates[active] * ns;
+                s->units[(size_t)s->slot[i] * s->scopes + k] += (sonde__units)rate * ns;
 }
 
-static int change(struct sonde__sweep *s, uint32_t who, uint32_t what, uint64_t *active)
+static void change_scope(struct sonde__sweep *s, uint32_t scope, bool idle)
 {
-    int rc = 0;
-    if (who < s->scopes) {
-        s->idle_now[who] = what ? UINT64_MAX : 0;
-        return 0;
+    const uint64_t now = s->level[scope] + (s->idle_now[scope] & s->clock);
+    s->idle_now[scope] = idle ? UINT64_MAX : 0;
+    s->level[scope] = now - (s->idle_now[scope] & s->clock);
+}
+
+static int change_thread(struct sonde__sweep *s, uint32_t thread, uint32_t slot)
+{
+    const uint32_t before = s->slot[thread];
+    s->slot[thread] = slot;
+    if (before != SONDE__INACTIVE)
+        credit(s, before, true);
+    if ((before == SONDE__INACTIVE) != (slot == SONDE__INACTIVE)) {
+        s->active += before == SONDE__INACTIVE ? 1 : UINT32_MAX;
+        s->rate = s->active ? SONDE__UNITS / s->active : 0;
     }
-    who -= s->scopes;
-    if (s->slot[who] != SONDE__INACTIVE) {
-        rc = credit(s, who);
-        --*active;
-    }
-    s->slot[who] = what;
-    if (what != SONDE__INACTIVE) {
-        begin_slot(s, who, what);
-        ++*active;
-    }
-    return rc;
+    return slot == SONDE__INACTIVE ? 0 : begin_slot(s, slot);
 }
 
 int sonde__sweep_run(struct sonde__sweep *s, uint32_t slots)
 {
     int rc = make_slots(s, slots);
-    uint64_t now, begun, active = 0;
+    uint64_t now, begun;
     if (!rc)
         rc = sonde__spans_sort(&s->events, &s->scratch);
     now = begun = s->events.count ? s->events.items[0].from : 0;
     for (size_t i = 0; i < s->events.count && !rc; i++) {
         const struct sonde__span *event = &s->events.items[i];
+        const uint64_t passed = event->from - now;
+        const uint32_t who = (uint32_t)(event->to >> 32), what = (uint32_t)event->to;
         if (event->from - begun > SPAN_MOST) {
             rc = settle(s);
             begun = now;
         }
-        if (event->from - now > SPAN_MOST) {
-            leap(s, event->from - now, active);
+        if (!s->active) {
+            pass_alone(s, passed);
+        } else if (passed > SPAN_MOST) {
+            leap(s, passed, s->rate);
             begun = event->from;
-        } else if (event->from > now) {
-            pass(s, event->from - now, active);
+        } else {
+            s->clock += s->rate * passed;
         }
         now = event->from;
-        rc = rc ? rc : change(s, (uint32_t)(event->to >> 32), (uint32_t)event->to, &active);
+        if (who < s->scopes)
+            change_scope(s, who, what);
+        else
+            rc = rc ? rc : change_thread(s, who - s->scopes, what);
     }
     s->events.count = 0;
     return rc ? rc : settle(s);

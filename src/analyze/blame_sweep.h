@@ -53,10 +53,10 @@ struct sonde__sweep { /* ready when zeroed; scopes and threads set by init */
     uint32_t width;              /* scopes, rounded up to whole vectors */
     sonde__spans events;         /* of one time range: `from` the time, `to` who (32 bits) and what (32 bits) */
     sonde__spans scratch;
-    uint64_t *idle_now, *share;  /* [width]: all ones while idle; the integral of idle/k */
-    uint64_t *begun;             /* [thread][width]: `share` when its slot began */
+    uint64_t *idle_now, *level;  /* [width]: all ones while idle; see blame_sweep.c */
     uint32_t *slot;              /* [thread] */
-    uint64_t *rates;             /* [k]: units per ns */
+    uint32_t  active;            /* threads */
+    uint64_t  rate, clock;       /* units per ns of each of them; its integral */
     uint64_t *recent;            /* [slot][width]: of this time range; 64 bits do (see blame_sweep.c) */
     uint8_t  *touched;           /* [slot]: it is in touched_slots */
     uint32_t  slot_room;
