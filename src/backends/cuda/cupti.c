@@ -1,9 +1,10 @@
 /* cupti.c - finds and opens CUPTI. See sonde_cuda.h.
  *
  * The program's own first: a second copy in one process could not subscribe.
- * Then the one beside the CUDA runtime that the program uses, then those of
- * toolkits in known places, then the loader's. Needs no toolkit on the machine
- * when the program brings its own (PyTorch's wheels do).
+ * Then the one beside the CUDA runtime that the program uses, and of the toolkit
+ * that its environment names; then ours; then toolkits in known places, and
+ * wherever the loader looks. Needs no toolkit on the machine when the program
+ * brings its own (PyTorch's wheels do).
  */
 #include "sonde_cuda.h"
 
@@ -112,32 +113,24 @@ static void *open_toolkit(void)
     return library;
 }
 
-/* Beside ourselves, then wherever the loader looks. */
+/* Beside ourselves. */
 static void *open_ours(void)
 {
     Dl_info self;
+    char folder[PATH_MAX];
+    if (!dladdr(&sonde__cupti, &self) || !self.dli_fname)
+        return NULL;
+    const char *slash = strrchr(self.dli_fname, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - self.dli_fname) : 1, slash ? self.dli_fname : ".");
+    return open_in(folder, "/private");
+}
+
+static void *open_anywhere(void)
+{
     void *library = NULL;
-    if (dladdr(&sonde__cupti, &self) && self.dli_fname) {
-        const char *slash = strrchr(self.dli_fname, '/');
-        char folder[PATH_MAX];
-        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - self.dli_fname) : 1, slash ? self.dli_fname : ".");
-        library = open_in(folder, "/private");
-    }
     for (size_t i = 0; i < SONAMES && !library; i++)
         library = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
     return library;
-}
-
-static const char *bind(void *library, char *room, size_t size)
-{
-#define X(name)                                                                         \
-    if (!(*(void **)&sonde__cupti.name = dlsym(library, #name))) {                      \
-        snprintf(room, size, "%s has no " #name, sonde__cupti.path);                    \
-        return room;                                                                    \
-    }
-    SONDE_CUPTI_MAP(X)
-#undef X
-    return NULL;
 }
 
 /* The driver is loaded: it is the one that calls us. */
@@ -154,27 +147,53 @@ static const char *bind_driver(void)
     return NULL;
 }
 
-const char *sonde__cupti_open(char *room, size_t size)
+/* The version before the functions, of which an old one lacks some. */
+static const char *bind(void *library, char *room, size_t size)
 {
-    void *library = NULL;
-    void *(*const places[])(void) = {open_given, open_loaded, open_named, open_beside_runtime, open_toolkit, open_ours};
-    const char *why = bind_driver();
-    for (size_t i = 0; i < sizeof places / sizeof *places && !library && !why; i++)
-        library = places[i]();
-    if (why)
-        return why;
-    if (!library)
-        return "no libcupti.so was found; install CUDA's CUPTI, or name its file in SONDE_CUPTI";
     struct link_map *map;
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0)
         snprintf(sonde__cupti.path, sizeof sonde__cupti.path, "%s", map->l_name);
-    why = bind(library, room, size);
-    if (!why && sonde__cupti.cuptiGetVersion(&sonde__cupti.version) != CUPTI_SUCCESS)
-        why = "CUPTI does not say its version";
-    if (!why && sonde__cupti.version < SONDE_CUPTI_OLDEST) {
-        snprintf(room, size, "%s is of API version %u; CUDA 12.0 and later (%u) are read", sonde__cupti.path,
-                 sonde__cupti.version, SONDE_CUPTI_OLDEST);
-        why = room;
+    *(void **)&sonde__cupti.cuptiGetVersion = dlsym(library, "cuptiGetVersion");
+    if (!sonde__cupti.cuptiGetVersion || sonde__cupti.cuptiGetVersion(&sonde__cupti.version) != CUPTI_SUCCESS) {
+        snprintf(room, size, "%s does not say which version of CUPTI it is", sonde__cupti.path);
+        return room;
+    }
+    if (sonde__cupti.version < SONDE_CUPTI_OLDEST) {
+        snprintf(room, size, "CUPTI is too old, of API version %u where CUDA 12.0 has %u; SONDE_CUPTI may name a later one instead of %s",
+                 sonde__cupti.version, SONDE_CUPTI_OLDEST, sonde__cupti.path);
+        return room;
+    }
+#define X(name)                                                                         \
+    if (!(*(void **)&sonde__cupti.name = dlsym(library, #name))) {                      \
+        snprintf(room, size, "%s has no " #name, sonde__cupti.path);                    \
+        return room;                                                                    \
+    }
+    SONDE_CUPTI_MAP(X)
+#undef X
+    return NULL;
+}
+
+/* What the user names, or the program has loaded, is used or refused; of the others, the first that can be. */
+static const struct {
+    void *(*open)(void);
+    bool chosen;
+} places[] = {{open_given, true}, {open_loaded, true}, {open_beside_runtime, false}, {open_named, false},
+              {open_ours, false}, {open_toolkit, false}, {open_anywhere, false}};
+
+const char *sonde__cupti_open(char *room, size_t size)
+{
+    const char *why = bind_driver();
+    bool over = why != NULL;
+    if (!why)
+        why = "no libcupti.so was found; install CUDA's CUPTI, or name its file in SONDE_CUPTI";
+    for (size_t i = 0; i < sizeof places / sizeof *places && !over; i++) {
+        void *library = places[i].open();
+        if (!library)
+            continue;
+        why = bind(library, room, size);
+        over = !why || places[i].chosen;
+        if (why)
+            dlclose(library);
     }
     (void)dlerror(); /* the program's next dlerror is not about us */
     return why;

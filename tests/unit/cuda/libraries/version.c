@@ -1,0 +1,10 @@
+/* version.c - what a libcupti.so says of itself. An old one, which has no more than this, is made of it alone. */
+#include <stdint.h>
+
+__attribute__((visibility("default"))) int cuptiGetVersion(uint32_t *version);
+
+int cuptiGetVersion(uint32_t *version)
+{
+    *version = MADE_VERSION;
+    return 0;
+}

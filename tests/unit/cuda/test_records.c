@@ -1,0 +1,174 @@
+/* test_records.c - what the backend makes of records of finished work, and of the times in them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "played.h"
+
+/* ---- records ----------------------------------------------------------------------------------- */
+
+static void older_and_newer_records_are_read(void **state)
+{
+    (void)state;
+    launch(1), launch(2), launch(3);
+    kernel_record("old", 1, sizeof(CUpti_ActivityKernel9));
+    kernel_record("new", 2, sizeof(CUpti_ActivityKernel10))->clusterX = 2;
+    kernel_record("newer", 3, sizeof(CUpti_ActivityKernel10) + 64);
+    deliver();
+    assert_int_equal(noted.completions, 3);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_true(noted.completion[i].key == noted.submit[i].key);
+        assert_int_equal(noted.completion[i].kind, SONDE_OP_KERNEL);
+        assert_int_equal(noted.completion[i].result, SONDE_POLL_DONE);
+    }
+    const struct sonde_work *w = &noted.work[noted.completion[1].work - 1];
+    assert_int_equal(w->dims, 2);
+    assert_int_equal(w->global[0], 1280);
+    assert_int_equal(w->global[1], 2);
+    assert_int_equal(w->local[0], 128);
+    assert_int_equal(w->registers, 32);
+    assert_int_equal(w->dynamic_shared, 1024);
+    assert_int_equal(w->cluster[0], 2);
+    assert_int_equal(w->occupancy, 1000);
+    assert_string_equal(noted.string[noted.completion[2].name - 1], "newer");
+}
+
+static void copies_say_what_they_join(void **state)
+{
+    (void)state;
+    static const struct { uint8_t copy, from, to; enum sonde_op_kind kind; uint16_t source, target; } cases[] = {
+        {CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
+         SONDE_OP_WRITE, SONDE_MEMORY_PAGEABLE, SONDE_MEMORY_DEVICE},
+        {CUPTI_ACTIVITY_MEMCPY_KIND_DTOH, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, CUPTI_ACTIVITY_MEMORY_KIND_PINNED,
+         SONDE_OP_READ, SONDE_MEMORY_DEVICE, SONDE_MEMORY_PINNED},
+        {CUPTI_ACTIVITY_MEMCPY_KIND_DTOD, CUPTI_ACTIVITY_MEMORY_KIND_MANAGED, CUPTI_ACTIVITY_MEMORY_KIND_ARRAY,
+         SONDE_OP_COPY, SONDE_MEMORY_MANAGED, SONDE_MEMORY_ARRAY},
+        {CUPTI_ACTIVITY_MEMCPY_KIND_HTOH, CUPTI_ACTIVITY_MEMORY_KIND_PINNED, CUPTI_ACTIVITY_MEMORY_KIND_PINNED,
+         SONDE_OP_HOST_COPY, SONDE_MEMORY_PINNED, SONDE_MEMORY_PINNED},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CUpti_ActivityMemcpy6 *m = record_add(sizeof(CUpti_ActivityMemcpy6));
+        m->kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+        m->copyKind = cases[i].copy, m->srcKind = cases[i].from, m->dstKind = cases[i].to;
+        m->bytes = 100 + i, m->contextId = 1, m->streamId = 7, m->correlationId = 50 + i, m->start = m->end = 1;
+    }
+    CUpti_ActivityMemcpyPtoP4 *p = record_add(sizeof *p);
+    p->kind = CUPTI_ACTIVITY_KIND_MEMCPY2;
+    p->copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+    p->contextId = 1, p->streamId = 7, p->srcDeviceId = 1, p->dstDeviceId = 2, p->correlationId = 60, p->bytes = 9;
+    deliver();
+    assert_int_equal(noted.completions, 5);
+    for (unsigned i = 0; i < 4; i++) {
+        const struct sonde_work *w = &noted.work[noted.completion[i].work - 1];
+        assert_int_equal(noted.completion[i].kind, cases[i].kind);
+        assert_int_equal(noted.completion[i].bytes, 100 + i);
+        assert_int_equal(w->source, cases[i].source);
+        assert_int_equal(w->target, cases[i].target);
+    }
+    assert_int_equal(noted.completion[4].kind, SONDE_OP_PEER_COPY);
+    const struct sonde_work *w = &noted.work[noted.completion[4].work - 1];
+    assert_true(w->source_device && w->target_device && w->source_device != w->target_device);
+    assert_int_equal(noted.completion[4].result, SONDE_POLL_NO_TIMES); /* it had none */
+}
+
+static void names_that_move_are_noticed(void **state)
+{
+    (void)state;
+    char place[16] = "first";
+    kernel_record(place, 70, sizeof(CUpti_ActivityKernel10));
+    deliver();
+    strcpy(place, "second");
+    kernel_record(place, 71, sizeof(CUpti_ActivityKernel10));
+    deliver();
+    assert_string_equal(noted.string[noted.completion[0].name - 1], "first");
+    assert_string_equal(noted.string[noted.completion[1].name - 1], "second");
+}
+
+static void buffers_of_others_are_left_alone(void **state)
+{
+    (void)state;
+    static uint8_t foreign[64];
+    kernel_record("k", 80, sizeof(CUpti_ActivityKernel10));
+    sonde__cuda_buffer_completed(CONTEXT, 0, foreign, sizeof foreign, sizeof foreign);
+    sonde__cuda_collect(false);
+    assert_int_equal(noted.completions, 0);
+}
+
+static void the_end_is_asked_for_with_force_at_last(void **state)
+{
+    (void)state;
+    played.flushed = played.forced = 0;
+    sonde__cuda_collect(true);
+    assert_int_equal(played.flushed, 1);
+    assert_int_equal(played.forced, 0);
+    noted.now_ns += 1000; /* at once again: not worth it */
+    sonde__cuda_collect(true);
+    assert_int_equal(played.flushed, 1);
+    noted.now_ns += 900000000;
+    sonde__cuda_collect(true);
+    assert_int_equal(played.forced, 1);
+    /* What has not ended is not an operation yet. */
+    CUpti_ActivityKernel10 *k = kernel_record("running", 90, sizeof *k);
+    k->end = 0;
+    uint8_t *bytes;
+    size_t size, count;
+    sonde__cuda_buffer_requested(&bytes, &size, &count);
+    sonde__cuda_buffer_completed(CONTEXT, 0, bytes, size, played.used);
+    sonde__cuda_collect(true);
+    assert_int_equal(noted.completions, 0);
+    sonde__cuda_collect(false); /* the program goes on after all: patience begins anew */
+    noted.now_ns += 10000000;
+    sonde__cuda_collect(true);
+    assert_int_equal(played.forced, 1);
+}
+
+/* ---- clock --------------------------------------------------------------------------------------- */
+
+static uint64_t error_of(uint64_t host_ns)
+{
+    const uint64_t found = sonde__cuda_clock_host(played.offset_ns + (uint64_t)((double)host_ns * played.rate));
+    return found > host_ns ? found - host_ns : host_ns - found;
+}
+
+static void times_are_interpolated_between_pairs(void **state)
+{
+    (void)state;
+    played.rate = 1.0001; /* 100 ppm: 100 us in a second */
+    noted.now_ns = 1000000000;
+    sonde__cuda_clock_pair();
+    for (int i = 0; i < 10; i++) {
+        noted.now_ns += 1000000000;
+        sonde__cuda_clock_pair();
+    }
+    for (uint64_t ns = 1000000000; ns < 11000000000; ns += 123456789)
+        assert_true(error_of(ns) <= 30); /* half of what a reading takes, and rounding */
+    assert_int_equal(noted.notes, 0);
+}
+
+static void a_step_of_the_clock_is_said(void **state)
+{
+    (void)state;
+    sonde__cuda_clock_pair();
+    noted.now_ns += 1000000000;
+    played.offset_ns += 50000000; /* 50 ms */
+    sonde__cuda_clock_pair();
+    assert_int_equal(noted.notes, 1);
+    sonde__cuda_device(0);
+    sonde__cuda_clock_sync();
+    assert_true(noted.pairs >= 1);
+    played.offset_ns -= 50000000;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(older_and_newer_records_are_read), TEST(copies_say_what_they_join), TEST(names_that_move_are_noticed),
+        TEST(buffers_of_others_are_left_alone), TEST(the_end_is_asked_for_with_force_at_last),
+        TEST(times_are_interpolated_between_pairs), TEST(a_step_of_the_clock_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
