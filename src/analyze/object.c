@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,15 +79,18 @@ static bool same_file(Dwfl_Module *module, const struct sonde__object_wanted *wa
 
 enum opened { OPENED, NO_FILE, NOT_ELF, ANOTHER_FILE };
 
-static enum opened open_file(struct sonde__object *o, const struct sonde__object_wanted *wanted, const char *path)
+/* The file of `fd` (which becomes libdwfl's), or with -1 of `path`. */
+static enum opened open_file(struct sonde__object *o, const struct sonde__object_wanted *wanted, const char *path, int fd)
 {
     GElf_Addr unused;
-    if (access(path, R_OK) != 0)
+    if (fd < 0 && access(path, R_OK) != 0)
         return NO_FILE;
     o->dwfl = begin();
+    o->module = o->dwfl ? dwfl_report_elf(o->dwfl, path, path, fd, 0, true) : NULL;
+    if (!o->module && fd >= 0)
+        close(fd);
     if (!o->dwfl)
         return NOT_ELF;
-    o->module = dwfl_report_elf(o->dwfl, path, path, -1, 0, true);
     dwfl_report_end(o->dwfl, NULL, NULL);
     enum opened result = NOT_ELF;
     if (o->module && dwfl_module_getelf(o->module, &unused))
@@ -109,6 +114,26 @@ static bool debug_path(const struct sonde__object_wanted *wanted, char *path, si
     return true;
 }
 
+bool sonde__object_is_vdso(const char *path)
+{
+    return strncmp(path, "linux-vdso", 10) == 0 || strcmp(path, "[vdso]") == 0;
+}
+
+/* The kernel's own library is no file: it lies in every process, and the same in all while the
+ * kernel runs. Its section headers come last. -1: there is none, or no memory. */
+static int own_vdso(void)
+{
+    const GElf_Ehdr *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+    int fd = image ? memfd_create("vdso", MFD_CLOEXEC) : -1;
+    if (fd < 0)
+        return -1;
+    const size_t bytes = image->e_shoff + (size_t)image->e_shnum * image->e_shentsize;
+    if (write(fd, image, bytes) == (ssize_t)bytes)
+        return fd;
+    close(fd);
+    return -1;
+}
+
 struct sonde__object *sonde__object_open(const struct sonde__object_wanted *wanted, char *why, size_t why_bytes)
 {
     char path[256];
@@ -117,8 +142,8 @@ struct sonde__object *sonde__object_open(const struct sonde__object_wanted *want
         snprintf(why, why_bytes, "out of memory");
         return NULL;
     }
-    enum opened result = open_file(o, wanted, wanted->path);
-    if (result != OPENED && debug_path(wanted, path, sizeof path) && open_file(o, wanted, path) == OPENED)
+    enum opened result = open_file(o, wanted, wanted->path, sonde__object_is_vdso(wanted->path) ? own_vdso() : -1);
+    if (result != OPENED && debug_path(wanted, path, sizeof path) && open_file(o, wanted, path, -1) == OPENED)
         result = OPENED;
     if (result == OPENED)
         return o;

@@ -17,10 +17,12 @@ struct sonde__object_wanted {
     uint64_t       wall_ns;       /* without a build id: a file changed after this is another one; 0 unknown */
 };
 
-/* Open the file that was loaded, or the debug file of its build id. NULL with
- * a reason in `why` when there is none, or only another one. */
+/* Open the file that was loaded, or the debug file of its build id; of the vDSO,
+ * the one of this process, if it is the same. NULL with a reason in `why` when
+ * there is none, or only another one. */
 struct sonde__object *sonde__object_open(const struct sonde__object_wanted *wanted,
                                          char *why, size_t why_bytes);
+bool sonde__object_is_vdso(const char *path);
 void sonde__object_close(struct sonde__object *object);
 
 /* One level of the source at an address. Strings are valid until close, and

@@ -119,10 +119,11 @@ static struct sonde__object *open_module(struct finder *f, const struct sonde_ro
         .build_id_bytes = id ? p->strings[id].length : 0,
         .wall_ns = p->header.wall_offset_ns ? p->header.start_ns + p->header.wall_offset_ns : 0,
     };
-    if (wanted.path[0] != '/') /* [vdso], memory files: nothing on disk to read */
+    const bool vdso = sonde__object_is_vdso(wanted.path);
+    if (wanted.path[0] != '/' && !vdso) /* memory files: nothing on disk to read */
         return NULL;
     struct sonde__object *object = sonde__object_open(&wanted, why, sizeof why);
-    if (!object)
+    if (!object && !vdso) /* another kernel's: nobody can do anything about it */
         note(f, wanted.path, why);
     return object;
 }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <dlfcn.h>
 #include <link.h>
 
 #include <cmocka.h>
@@ -109,6 +110,41 @@ static void test_symbols(void **state)
     sonde_symbols_fini(&symbols);
 }
 
+static int find_vdso(struct dl_phdr_info *info, size_t size, void *user)
+{
+    return strncmp(info->dlpi_name, "linux-vdso", 10) ? 0 : find_self(info, size, user);
+}
+
+/* The kernel's library in every process has no file; it is this process's own if the build ids say so. */
+static void test_vdso(void **state)
+{
+    static char path[] = "linux-vdso.so.1";
+    void *vdso = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+    const uintptr_t function = vdso ? (uintptr_t)dlsym(vdso, "__vdso_clock_gettime") : 0;
+    struct made h;
+    struct self self = {0};
+    struct sonde_symbols symbols = {0}, others = {0};
+    (void)state;
+    make(&h);
+    if (!function || !dl_iterate_phdr(find_vdso, &self) || !self.build_id)
+        skip();
+    h.strings[1] = (struct sonde_string){path, sizeof path - 1};
+    h.strings[2] = (struct sonde_string){self.build_id, self.build_id_bytes};
+    h.process.frame_count = 2;
+    h.frames[1].offset = function - self.bias;
+    assert_int_equal(sonde_symbols_find(&h.process, &symbols), 0);
+    assert_int_equal(symbols.rows.count, 1);
+    assert_string_equal(sonde_intern_get(&symbols.strings, symbols.rows.items[0].function), "__vdso_clock_gettime");
+    h.strings[2] = (struct sonde_string){"another kernel's", 16};
+    assert_int_equal(sonde_symbols_find(&h.process, &others), 0);
+    assert_int_equal(others.rows.count, 1);
+    assert_int_equal(others.rows.items[0].function, 0);
+    assert_int_equal(others.notes.count, 0);
+    sonde_symbols_fini(&symbols);
+    sonde_symbols_fini(&others);
+    dlclose(vdso);
+}
+
 /* In the tree, samples of one place and calls from it are one node; they are leaves there. */
 static void test_tree(void **state)
 {
@@ -133,6 +169,6 @@ static void test_tree(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_symbols), cmocka_unit_test(test_tree)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_symbols), cmocka_unit_test(test_vdso), cmocka_unit_test(test_tree)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
