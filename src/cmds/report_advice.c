@@ -138,7 +138,7 @@ static json_t *one_json(const struct report *r, const struct sonde_advice *a)
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "rule", a->rule, "title", a->title,
                      "change", a->change, "evidence", sonde_text_get(&a->evidence),
                      "process", r->m->processes[a->process].name,
-                     "device", a->device ? json_integer(a->device) : json_null(), "places", (json_int_t)a->places,
+                     "device", a->device ? json_integer(a->device - 1) : json_null(), "places", (json_int_t)a->places,
                      "count", (json_int_t)a->count, "bytes", (json_int_t)a->bytes,
                      "looked_at_ns", (json_int_t)a->looked_at_ns, "saving_ns", (json_int_t)a->saving_ns,
                      "frames", frames);
