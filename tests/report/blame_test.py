@@ -9,44 +9,19 @@ import views  # first: it knows where the next are
 import cli
 import live
 import scenes
+import sums
 from views import PROGRAMS
 
 EXAMPLES = os.path.join(cli.BUILD, "bin", "examples")
-SOURCES = "exact_ns sampled_ns inferred_ns uncovered_ns".split()
-
-
-def sum_of(thing):
-    return thing["waiting_ns"] + thing["computing_ns"]
+sum_of = sums.blamed
 
 
 class Case(views.Case):
     def blame(self, path, *more):
         value = self.json(path, "blame", *more)
         for scope in value["scopes"]:
-            self.adds_up(scope)
+            self.hold(sums.blame_scope(scope))
         return value
-
-    def adds_up(self, scope):
-        """Every part of the idle time is somewhere, at every depth; numbers are rounded to nanoseconds."""
-        parts = len(scope["routines"]) + 3
-        self.assertAlmostEqual(scope["idle_ns"], scope["before_ns"] + scope["no_thread_ns"] + sum_of(scope), delta=3)
-        self.assertAlmostEqual(sum(scope[s] for s in SOURCES), sum_of(scope), delta=4)
-        if not more_than(scope["routines"], 0):
-            return
-        self.assertAlmostEqual(sum(map(sum_of, scope["routines"])) + scope["uncovered_ns"], sum_of(scope), delta=2 * parts)
-        blames = [sum_of(r) for r in scope["routines"]]
-        self.assertEqual(blames, sorted(blames, reverse=True))
-        todo = [scope["contexts"]]
-        while todo:
-            node = todo.pop()
-            below = sum(sum_of(child["inclusive"]) for child in node["children"])
-            self.assertAlmostEqual(sum_of(node["inclusive"]), sum_of(node["exclusive"]) + below,
-                                   delta=2 * len(node["children"]) + 2)
-            todo += node["children"]
-
-
-def more_than(things, count):
-    return len(things) > count
 
 
 class Recorded(Case):

@@ -15,11 +15,7 @@ class Memory(Case):
     def memory(self, path):
         value = self.json(path, "memory")
         for space in value["spaces"]:
-            series = space["series"]
-            self.assertLessEqual(len(series["bytes"]), 200)
-            self.assertIn((space["peak_ns"], space["peak_bytes"]), zip(series["at_ns"], series["bytes"]))
-            for total, rest, *held in zip(series["bytes"], series["other"], *series["sites"]):
-                self.assertEqual(total, rest + sum(held))
+            self.assertLessEqual(len(space["series"]["bytes"]), 200)
         return value
 
 
@@ -114,6 +110,7 @@ class Made(Memory):
         p.enqueue(p.thread(1), p.queue(gpu), "cuLaunchKernel", at, "kernel", p.start_ns, p.start_ns + 10,
                   p.start_ns + 1000, p.start_ns + 2000, name="k")
         p.write(path)
+        self.adds_up(path)
         space, = self.memory(path)["spaces"]
         self.assertEqual(space["cached_bytes"], 3 * (2 << 20))
         self.assertEqual([space["sites"][0][k] for k in ("cached", "uses_known", "uses_bounded")], [True, 0, 3])

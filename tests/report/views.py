@@ -8,6 +8,7 @@ import unicodedata
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import cli  # noqa: E402
+import sums  # noqa: E402
 
 try:
     import jsonschema
@@ -47,4 +48,16 @@ class Case(cli.Case):
         if "clGetPlatformIDs" in done.stdout:
             self.skipTest("no OpenCL platform here: " + done.stdout.strip())
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.adds_up(path)
         return path
+
+    def hold(self, verdicts):
+        for what, holds, detail in verdicts:
+            self.assertTrue(holds, "%s: %s" % (what, detail))
+
+    def adds_up(self, path):
+        """What every view must say of any measurement."""
+        exported = self.path("adds-up.json")
+        self.ok("export", path, "--to", "json", "--force", "-o", exported)
+        with open(exported) as file:
+            self.hold(sums.verdicts(lambda view: self.json(path, view), json.load(file)))
