@@ -1,9 +1,9 @@
-/* cpu.c - a fixed amount of work in user mode at call depth 20, for the cost of samples.
+/* cpu.c - fixed amounts of work in user mode at call depth 20, for the cost of samples.
  *
- *     bench-cpu ROUNDS      prints the CPU time that they took, in seconds, by the thread's own clock
- *
- * CPU time, not wall time: a signal's delivery and its handler are charged to the
- * thread that they interrupt, and other programs are not.
+ * For each line of standard input, a number of rounds: the CPU time that so many
+ * took, in seconds, by the thread's own clock. Not wall time: a signal's delivery
+ * and its handler are charged to the thread that they interrupt, and other
+ * programs are not.
  */
 #include "opencl.h"
 
@@ -28,9 +28,9 @@ static __attribute__((noinline)) uint64_t work(int depth, uint64_t x)
     return x;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-    const long rounds = argc > 1 ? atol(argv[1]) : 10000;
+    char line[32];
     uint64_t x = 1;
     cl_int status;
     cl_device_id device = first_device();
@@ -41,11 +41,12 @@ int main(int argc, char **argv)
     cl_mem buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof x, NULL, &status);
     CHECK(status);
     CHECK(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, sizeof x, &x, 0, NULL, NULL)); /* the agent starts */
-    for (long i = 0; i < rounds / 10; i++) /* the agent has seen this thread by then */
-        x = work(20, x);
-    const double begin = seconds();
-    for (long i = 0; i < rounds; i++)
-        x = work(20, x);
-    printf("%.6f\n", seconds() - begin);
+    while (fgets(line, sizeof line, stdin)) {
+        const double begin = seconds();
+        for (long i = atol(line); i > 0; i--)
+            x = work(20, x);
+        printf("%.9f\n", seconds() - begin);
+        fflush(stdout);
+    }
     return x == 0;
 }

@@ -1,7 +1,7 @@
-"""A fixed amount of work in Python at call depth 20, for the cost of samples; prints
-the CPU time that it took, in seconds, by the thread's own clock.
+"""Fixed amounts of work in Python at call depth 20, for the cost of samples: for each line of
+standard input, a number of rounds, the CPU time that so many took, in seconds, by the thread's own clock.
 
-usage: /usr/bin/python3 bench/cpu.py ROUNDS
+usage: /usr/bin/python3 bench/cpu.py
 """
 import os
 import sys
@@ -27,8 +27,7 @@ def rounds(count):
 
 
 kept = open_device()
-count = int(sys.argv[1])
-rounds(count // 10)
-begin = time.thread_time()
-rounds(count)
-print("%.6f" % (time.thread_time() - begin))
+for line in sys.stdin:
+    begin = time.thread_time()
+    rounds(int(line))
+    print("%.9f" % (time.thread_time() - begin), flush=True)

@@ -39,6 +39,23 @@ def run(command, env=None, cwd=None):
     return done.stdout
 
 
+class Server:
+    """A program that does so much work for each line, and says what it took."""
+
+    def __init__(self, command):
+        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def block(self, work):
+        self.child.stdin.write(f"{work}\n")
+        self.child.stdin.flush()
+        return float(self.child.stdout.readline())
+
+    def end(self):
+        self.child.stdin.close()
+        if self.child.wait() != 0:
+            sys.exit(f"bench: a recorded program ended with status {self.child.returncode}")
+
+
 class Bench:
     def __init__(self, build, rounds):
         self.build, self.rounds = build, rounds
@@ -115,19 +132,43 @@ class Bench:
     # ---- samples -------------------------------------------------------------------
 
     def samples(self):
-        say("Samples of the CPU side: CPU time of a fixed amount of work at depth 20 (bench/cpu.c, bench/cpu.py), ratio to --cpu 0")
-        python = os.path.join(HERE, "cpu.py")
-        for what, command in (("C", [f"{self.build}/bench/bench-cpu", "8000"]), ("Python", ["/usr/bin/python3", python, "8000"])):
-            took = lambda rate: float(run(self.record(command, f"--cpu={rate}")).split()[-1])
-            values = self.paired({rate: (lambda rate=rate: took(rate)) for rate in (0, 199, 1990)})
-            row = []
+        blocks = 8 * self.rounds
+        say(f"The kernel's part of a sample, without Sonde: an empty handler at 199 Hz (bench/signals.c), CPU time, {blocks} blocks")
+        for what, work in (("work in user mode", ("spin", "50000000")), ("two threads take turns", ("pass", "5000"))):
+            found = {}
+            for line in run([f"{self.build}/bench/bench-signals", work[0], str(blocks), work[1]]).splitlines():
+                name, _, numbers = line.partition(":")
+                found[name] = [int(n) / 1e9 for n in numbers.split()]
+            self.against(what, "nothing", found)
+        say()
+        say(f"Samples of the CPU side: fixed work at depth 20 (bench/cpu.c, bench/cpu.py), CPU time, {blocks} blocks")
+        for what, command, work in (("C", [f"{self.build}/bench/bench-cpu"], 1000),
+                                    ("Python", ["/usr/bin/python3", os.path.join(HERE, "cpu.py")], 1000)):
+            servers = {rate: Server([w.replace("m.sonde", f"{rate}.sonde") for w in self.record(command, f"--cpu={rate}")]) for rate in (0, 199, 1990)}
+            values = {rate: [] for rate in servers}
+            for block in range(-2, blocks):  # two for the agent to see the thread, and for new places
+                for rate in random.sample(list(servers), len(servers)):
+                    took = servers[rate].block(work)
+                    if block >= 0:
+                        values[rate].append(took)
+            for server in servers.values():
+                server.end()
+            more = {}
             for rate in (199, 1990):
-                ratios = [a / b for a, b in zip(values[rate], values[0])]
+                cpu = json.loads(run([self.sonde, "report", f"{self.work}/{rate}.sonde", "ledger", "--json"]))["cpu"]
+                more[f"--cpu {rate}"] = f"by {cpu['sampling']}, handler {cpu['handler_ns'] / max(cpu['samples'], 1) / 1e3:.1f} µs a sample"
+            self.against(what, "--cpu 0", {f"--cpu {rate}": values[rate] for rate in values}, more)
+
+    @staticmethod
+    def against(what, base, values, more=None):
+        """Ratios of blocks to those of `base`, pair by pair; and of the lowest, which other programs disturb least."""
+        say(f"  {what}: {base} = {statistics.median(values[base]) * 1e3:.1f} ms a block")
+        for name in values:
+            if name != base:
+                ratios = [a / b for a, b in zip(values[name], values[base])]
                 low, high = interval(ratios)
-                row.append(f"{rate} Hz: {statistics.median(ratios):.4f} [{low:.4f}, {high:.4f}]")
-            ledger = json.loads(run([self.sonde, "report", self.record_once(command, "--cpu=199"), "ledger", "--json"]))["cpu"]
-            say(f"  {what:7} {statistics.median(values[0]):6.2f} s   " + "   ".join(row) +
-                f"   handler {ledger['handler_ns'] / max(ledger['samples'], 1) / 1e3:.1f} µs a sample")
+                say(f"    {name:16} median {statistics.median(ratios):.4f} [{low:.4f}, {high:.4f}]   "
+                    f"lowest {min(values[name]) / min(values[base]):.4f}   {(more or {}).get(name, '')}".rstrip())
 
     # ---- own cost as the ledger says it ---------------------------------------------
 
