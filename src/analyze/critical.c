@@ -46,7 +46,7 @@ struct walk {
 
 /* ---- what is on the path ------------------------------------------------------------ */
 
-static void add_place(struct walk *w, uint32_t category, uint32_t node, uint64_t ns)
+static void add_place(struct walk *w, uint32_t category, uint32_t node, uint64_t ns, bool inferred)
 {
     const uint64_t key = (uint64_t)node << 4 | category;
     uint64_t at;
@@ -59,20 +59,20 @@ static void add_place(struct walk *w, uint32_t category, uint32_t node, uint64_t
         }
     }
     w->path->places.items[at].ns += ns;
+    w->path->places.items[at].inferred_ns += inferred ? ns : 0;
     w->path->places.items[at].count++;
 }
 
 /* One step: from w->at down to `from`, but not beyond the path's beginning, before which a thread may have slept.
  * `node` is of the process, or (host code) of the tree. */
-static void emit(struct walk *w, uint32_t category, uint64_t from, uint32_t node)
+static void emit_known(struct walk *w, uint32_t category, uint64_t from, uint32_t node, bool inferred)
 {
     from = from < w->g->begin ? w->g->begin : from;
     if (from >= w->at && !(category >= SONDE_PATH_KERNEL && category <= SONDE_PATH_ORDER))
         return;
     const uint64_t ns = w->at - from;
     const uint32_t thing = sonde__cp_thing(&w->book, category, node);
-    const uint32_t tree = category == SONDE_PATH_HOST ? node
-                                                      : sonde_profile_locate(w->book.profile, w->path->process, node);
+    const uint32_t tree = sonde__cp_of_host(category) ? node : sonde_profile_locate(w->book.profile, w->path->process, node);
     if (w->book.rc)
         return;
     w->path->parts[category].ns += ns;
@@ -81,10 +81,15 @@ static void emit(struct walk *w, uint32_t category, uint64_t from, uint32_t node
     w->path->things.items[thing].count++;
     if (w->delayed && (category == SONDE_PATH_LAUNCH || category == SONDE_PATH_GAP))
         w->path->things.items[w->delayed - 1].delay_ns += ns;
-    add_place(w, category, tree, ns);
+    add_place(w, category, tree, ns, inferred && tree);
     if (w->segments && sonde_vector_push(&w->path->segments, (struct sonde_path_segment){from, w->at, w->lane, tree, category}))
         w->book.rc = SONDE_ENOMEM;
     w->at = from;
+}
+
+static void emit(struct walk *w, uint32_t category, uint64_t from, uint32_t node)
+{
+    emit_known(w, category, from, node, false);
 }
 
 /* ---- steps ------------------------------------------------------------------------------ */
@@ -127,10 +132,9 @@ static void step_call(struct walk *w, uint32_t index)
     }
 }
 
-static void emit_host(void *user, uint64_t from, uint64_t to, uint32_t node)
+static void emit_host(void *user, const struct sonde__cp_span *span)
 {
-    (void)to;
-    emit(user, SONDE_PATH_HOST, from, node);
+    emit_known(user, span->category, span->from, span->node, span->inferred);
 }
 
 /* The thread's last sleep that ended by w->at and after `from`. */
@@ -165,7 +169,7 @@ static void step_host(struct walk *w, link before)
         w->where = before ? AT_THREAD : AT_BEGIN;
         return;
     }
-    emit(w, SONDE_PATH_OFF, sleep->waker ? sleep->woken : sleep->out, 0);
+    emit_known(w, SONDE_PATH_OFF, sleep->waker ? sleep->woken : sleep->out, sonde__cp_between(&w->book, w->id, before), true);
     if (sleep->waker) {
         w->path->wakes_inferred++;
         w->id = sleep->waker - 1;
@@ -243,7 +247,8 @@ static int places_by_ns(const void *left, const void *right)
 
 static bool can_be_faster(const struct sonde_path_thing *thing)
 {
-    return thing->ns > 0 && thing->category != SONDE_PATH_OFF && thing->category != SONDE_PATH_UNKNOWN;
+    return thing->ns > 0 && thing->category != SONDE_PATH_OFF && thing->category != SONDE_PATH_UNKNOWN &&
+           thing->category != SONDE_PATH_PAUSED;
 }
 
 struct heavy { uint32_t index; uint64_t ns; };
@@ -303,8 +308,12 @@ static int compute(const struct sonde_measurement *m, const struct sonde_profile
     struct sonde__cp_graph g = {0};
     struct walk w = {.book = {.profile = profile, .g = &g, .path = path}, .g = &g, .path = path,
                      .segments = options->segments};
+    struct sonde_recorded recorded = {0};
     path->process = process;
-    int rc = sonde__cp_load(&m->processes[process], options->max_rows ? options->max_rows : SONDE_CRITICAL_ROWS, progress, &g);
+    int rc = sonde_recorded_compute(m, &m->processes[process], &recorded);
+    if (!rc)
+        rc = sonde__cp_load(&m->processes[process], &recorded, options->max_rows ? options->max_rows : SONDE_CRITICAL_ROWS,
+                            progress, &g);
     path->begin_ns = g.begin;
     path->end_ns = g.end;
     path->operations = g.op_count;
@@ -319,6 +328,7 @@ static int compute(const struct sonde_measurement *m, const struct sonde_profile
         sum_up(&w);
     sonde__cp_book_fini(&w.book);
     sonde__cp_fini(&g);
+    sonde_recorded_fini(&recorded);
     return rc;
 }
 

@@ -29,7 +29,9 @@
     X(COPY, "copy", "copies")                                                                        \
     X(SET, "set", "fills")                                                                           \
     X(ORDER, "order", "markers and barriers")                                                        \
-    X(UNKNOWN, "unknown", "unknown")           /* no call, no predecessor: rows are missing */
+    X(UNKNOWN, "unknown", "unknown")           /* no call, no predecessor: rows are missing */       \
+    X(START, "start_up", "start-up")           /* host code before the first call of the process */  \
+    X(PAUSED, "paused", "recording off")       /* host code, or calls that nobody recorded */
 
 enum sonde_path_category {
 #define X(name, json, text) SONDE_PATH_##name,
@@ -59,6 +61,7 @@ struct sonde_path_thing {
 struct sonde_path_place {   /* one calling context (or operation's leaf) and category */
     uint32_t node, category;
     uint64_t ns, count;
+    uint64_t inferred_ns;   /* of ns: `node` is what the stacks around it share */
 };
 
 struct sonde_path_segment { /* one step, latest first; two that follow touch */

@@ -135,14 +135,19 @@ static uint32_t shared(const struct sonde__cp_book *b, uint32_t left, uint32_t r
     return found;
 }
 
-/* Before a thread's first call only that call's stack is known: the outermost frame of the user's. */
+/* Before a thread's first call only that call's stack is known: the outermost frame of the user's,
+ * which the C library's _start is not, though it lies in the program. */
 static uint32_t outermost(const struct sonde__cp_book *b, uint32_t api)
 {
-    uint32_t nodes[DEEPEST], count = stack_of(b, api, nodes);
-    for (uint32_t i = 0; i < count; i++)
-        if (tree(b, nodes[i])->origin == SONDE_ORIGIN_USER)
+    uint32_t nodes[DEEPEST], count = stack_of(b, api, nodes), start = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (tree(b, nodes[i])->origin != SONDE_ORIGIN_USER)
+            continue;
+        if (strcmp(tree(b, nodes[i])->name, "_start") != 0)
             return nodes[i];
-    return 0;
+        start = nodes[i];
+    }
+    return start;
 }
 
 static uint32_t between(struct sonde__cp_book *b, link before, link after)
@@ -182,17 +187,47 @@ static uint64_t middle_of(uint64_t a, uint64_t b)
 
 struct spans {
     uint64_t from, at; /* what is left: [from, at] */
+    const struct sonde_recorded *recorded;
     sonde__cp_span_fn fn;
     void *user;
 };
 
-static void down_to(struct spans *s, uint64_t to, uint32_t node)
+/* Down to `to`, in one category. */
+static void tell(struct spans *s, uint64_t to, struct sonde__cp_span span)
 {
-    to = to < s->from ? s->from : to;
     if (to >= s->at)
         return;
-    s->fn(s->user, to, s->at, node);
+    span.from = to;
+    span.to = s->at;
+    s->fn(s->user, &span);
     s->at = to;
+}
+
+/* Recorded host code, and what came before the process was recorded. */
+static void tell_recorded(struct spans *s, uint64_t to, struct sonde__cp_span span)
+{
+    span.category = SONDE_PATH_HOST;
+    tell(s, to > s->recorded->start_ns ? to : s->recorded->start_ns, span);
+    span.category = SONDE_PATH_START;
+    tell(s, to, span);
+}
+
+static void down_to(struct spans *s, uint64_t to, uint32_t node, bool inferred)
+{
+    const struct sonde__cp_span span = {.node = node, .inferred = inferred};
+    const struct sonde_pause *pauses = s->recorded->pauses.items;
+    size_t i = sonde_recorded_pause(s->recorded, s->at);
+    to = to < s->from ? s->from : to;
+    for (i += i < s->recorded->pauses.count; i-- > 0 && pauses[i].to_ns > to && s->at > to;) {
+        tell_recorded(s, pauses[i].to_ns, span);
+        tell(s, pauses[i].from_ns > to ? pauses[i].from_ns : to, (struct sonde__cp_span){.category = SONDE_PATH_PAUSED, .node = node, .inferred = inferred});
+    }
+    tell_recorded(s, to, span);
+}
+
+uint32_t sonde__cp_between(struct sonde__cp_book *b, uint32_t thread, link before)
+{
+    return between(b, before, before ? b->g->calls[before - 1].after : b->g->threads[thread].first);
 }
 
 void sonde__cp_host_spans(struct sonde__cp_book *b, uint32_t thread, link before, uint64_t from, uint64_t to,
@@ -204,13 +239,13 @@ void sonde__cp_host_spans(struct sonde__cp_book *b, uint32_t thread, link before
     const uint64_t left = before ? g->calls[before - 1].leave : t->start_ns < from ? t->start_ns : from;
     const uint64_t right = after && g->calls[after - 1].enter > to ? g->calls[after - 1].enter : to;
     const uint32_t context = between(b, before, after);
-    struct spans s = {from, to, fn, user};
+    struct spans s = {from, to, g->recorded, fn, user};
     uint32_t first = first_after(g, t, left), end = t->samples ? first_after(g, t, right) : first;
     for (uint32_t i = end; i-- > first && s.at > from;) {
         const uint64_t time = g->samples[i].time_ns;
-        down_to(&s, middle_of(time, i + 1 < end ? g->samples[i + 1].time_ns : right), context);
+        down_to(&s, middle_of(time, i + 1 < end ? g->samples[i + 1].time_ns : right), context, true);
         down_to(&s, middle_of(i > first ? g->samples[i - 1].time_ns : left, time),
-                sonde_profile_locate(b->profile, b->path->process, g->samples[i].node));
+                sonde_profile_locate(b->profile, b->path->process, g->samples[i].node), false);
     }
-    down_to(&s, from, context);
+    down_to(&s, from, context, true);
 }

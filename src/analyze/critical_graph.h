@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "critical.h"
+#include "recorded.h"
 
 typedef uint32_t link;
 
@@ -64,6 +65,7 @@ struct sonde__cp_thread {
 
 struct sonde__cp_graph {
     const struct sonde_process *process;
+    const struct sonde_recorded *recorded;
     uint64_t begin, end;     /* of the path */
     uint64_t bound;          /* of the clocks */
     uint64_t from;           /* rows before were left out; 0 none */
@@ -82,7 +84,7 @@ struct sonde__cp_graph {
 };
 
 /* Read a process; `max_rows` as in the options. Zeroed *g in, fini in either case. */
-int  sonde__cp_load(const struct sonde_process *p, uint64_t max_rows, struct sonde_progress *progress,
+int  sonde__cp_load(const struct sonde_process *p, const struct sonde_recorded *recorded, uint64_t max_rows, struct sonde_progress *progress,
                     struct sonde__cp_graph *g);
 void sonde__cp_fini(struct sonde__cp_graph *g);
 
@@ -139,7 +141,7 @@ struct sonde__cp_book {
     const struct sonde__cp_graph *g;
     struct sonde_path *path;     /* whose things these are */
     struct sonde_map things;     /* hash of what a thing is -> index */
-    struct sonde_map by_node;    /* node << 4 | category -> index; HOST: tree nodes, else nodes of the process */
+    struct sonde_map by_node;    /* node << 4 | category -> index; host code: tree nodes, else nodes of the process */
     struct sonde_map between;    /* two API nodes -> tree node */
     struct sonde_map places;     /* tree node << 4 | category -> index */
     int rc;                      /* SONDE_ENOMEM once memory was short */
@@ -148,11 +150,25 @@ void sonde__cp_book_fini(struct sonde__cp_book *b);
 /* Index of the thing that an activity is; `node` as in by_node. */
 uint32_t sonde__cp_thing(struct sonde__cp_book *b, uint32_t category, uint32_t node);
 enum sonde_path_category sonde__cp_category(unsigned kind); /* of an operation */
-/* Tell the contexts of a thread's host code in [from, to], latest first; `before` is the
- * call that it follows. fn(user, from, to, tree node). */
-typedef void (*sonde__cp_span_fn)(void *user, uint64_t from, uint64_t to, uint32_t node);
+/* Tell what a thread's host code in [from, to] was, latest first; `before` is the call that it follows. */
+struct sonde__cp_span {
+    uint64_t from, to;
+    uint32_t category;           /* HOST, START or PAUSED */
+    uint32_t node;               /* of the tree */
+    bool     inferred;           /* it is what the stacks of the calls around it share */
+};
+typedef void (*sonde__cp_span_fn)(void *user, const struct sonde__cp_span *span);
 void sonde__cp_host_spans(struct sonde__cp_book *b, uint32_t thread, link before, uint64_t from, uint64_t to,
                           sonde__cp_span_fn fn, void *user);
+
+/* What the stacks of the call `before` and the one after it share. */
+uint32_t sonde__cp_between(struct sonde__cp_book *b, uint32_t thread, link before);
+/* Is its place a node of the tree rather than of the process? */
+static inline bool sonde__cp_of_host(uint32_t category)
+{
+    return category == SONDE_PATH_HOST || category == SONDE_PATH_OFF || category == SONDE_PATH_START ||
+           category == SONDE_PATH_PAUSED;
+}
 
 /* ---- twice as fast (critical_whatif.c) ------------------------------------------- */
 

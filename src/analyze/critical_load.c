@@ -358,6 +358,13 @@ static int add_samples(void *user, uint32_t lane, const void *rows, uint32_t cou
     return rc;
 }
 
+/* Switches go on for a while after the rest has stopped. */
+static bool is_paused(const struct sonde_recorded *recorded, uint64_t at_ns)
+{
+    const size_t i = sonde_recorded_pause(recorded, at_ns);
+    return i < recorded->pauses.count && recorded->pauses.items[i].from_ns <= at_ns;
+}
+
 static int add_sleeps(void *user, uint32_t lane, const void *rows, uint32_t count)
 {
     struct loader *l = user;
@@ -365,7 +372,8 @@ static int add_sleeps(void *user, uint32_t lane, const void *rows, uint32_t coun
     int rc = 0;
     (void)lane;
     for (uint32_t i = 0; i < count && !rc; i++)
-        if (row[i].out_ns >= l->l.g->from && row[i].in_ns > row[i].out_ns && !(row[i].flags & SONDE_SWITCH_PREEMPTED))
+        if (row[i].out_ns >= l->l.g->from && row[i].in_ns > row[i].out_ns && !(row[i].flags & SONDE_SWITCH_PREEMPTED) &&
+            !is_paused(l->l.g->recorded, row[i].out_ns))
             rc = sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){row[i].out_ns, row[i].in_ns, 0, l->lane, 0});
     return rc;
 }
@@ -519,8 +527,7 @@ static int load_ops(struct loader *l)
 
 static void find_ends(struct sonde__cp_graph *g)
 {
-    const struct sonde_live_header *h = &g->process->header;
-    g->begin = g->from ? g->from : h->exec_ns ? h->exec_ns : h->start_ns;
+    g->begin = g->from ? g->from : g->recorded->begin_ns;
     for (uint32_t i = 0; i < g->call_count; i++) {
         g->begin = g->calls[i].enter < g->begin ? g->calls[i].enter : g->begin;
         g->end = g->calls[i].leave > g->end ? g->calls[i].leave : g->end;
@@ -561,11 +568,12 @@ static int load(struct loader *l, uint64_t max_rows)
     return rc ? rc : sonde__cp_find_wakers(g);
 }
 
-int sonde__cp_load(const struct sonde_process *p, uint64_t max_rows, struct sonde_progress *progress,
-                   struct sonde__cp_graph *g)
+int sonde__cp_load(const struct sonde_process *p, const struct sonde_recorded *recorded, uint64_t max_rows,
+                   struct sonde_progress *progress, struct sonde__cp_graph *g)
 {
     struct loader l = {.l = {.g = g}, .progress = progress};
     g->process = p;
+    g->recorded = recorded;
     g->bound = p->header.clock_bound_ns;
     int rc = load(&l, max_rows);
     if (!g->samples)

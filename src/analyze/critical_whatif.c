@@ -130,12 +130,12 @@ static uint64_t moved(uint64_t a, uint64_t from, uint64_t to)
     return to >= from ? a + (to - from) : a > from - to ? a - (from - to) : 0;
 }
 
-static void shorten(void *user, uint64_t from, uint64_t to, uint32_t node)
+static void shorten(void *user, const struct sonde__cp_span *span)
 {
     struct replay *r = user;
-    const uint32_t thing = sonde__cp_thing(r->b, SONDE_PATH_HOST, node);
+    const uint32_t thing = sonde__cp_thing(r->b, span->category, span->node);
     for (uint32_t k = 0; k < r->count; k++)
-        r->shorter[k] += r->things[k] == thing ? (to - from) / 2 : 0;
+        r->shorter[k] += r->things[k] == thing ? (span->to - span->from) / 2 : 0;
 }
 
 /* By how much the thread's host code in [from, to] is shorter, into r->shorter. */
@@ -145,7 +145,7 @@ static void host_code(struct replay *r, uint32_t thread, uint64_t from, uint64_t
     memset(r->shorter, 0, sizeof r->shorter);
     bool asked = false;
     for (uint32_t k = 0; k < r->count; k++)
-        asked |= r->b->path->things.items[r->things[k]].category == SONDE_PATH_HOST;
+        asked |= sonde__cp_of_host(r->b->path->things.items[r->things[k]].category);
     if (asked && to > from)
         sonde__cp_host_spans(r->b, thread, s->call, from, to, shorten, r);
 }

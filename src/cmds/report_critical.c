@@ -53,9 +53,9 @@ static void print_processes(const struct report *r, const struct sonde_critical 
     static const struct table_column columns[] = {
         {"Process", TABLE_LEFT | TABLE_ELASTIC, 0}, {"length", TABLE_RIGHT, 0}, {"host", TABLE_RIGHT, 2},
         {"off CPU", TABLE_RIGHT, 3}, {"API", TABLE_RIGHT, 3}, {"delays", TABLE_RIGHT, 4}, {"kernels", TABLE_RIGHT, 1},
-        {"copies", TABLE_RIGHT, 1},
+        {"copies", TABLE_RIGHT, 1}, {"start-up", TABLE_RIGHT, 4},
     };
-    struct table t = {.columns = columns, .column_count = 8};
+    struct table t = {.columns = columns, .column_count = 9};
     size_t all = critical->paths.count, shown = r->limit && r->limit < all ? r->limit : all;
     for (size_t i = 0; i < shown; i++) {
         const struct sonde_path *path = &critical->paths.items[i];
@@ -71,6 +71,7 @@ static void print_processes(const struct report *r, const struct sonde_critical 
         table_percent(&t, (double)(p[SONDE_PATH_LAUNCH].ns + p[SONDE_PATH_GAP].ns), whole);
         table_percent(&t, (double)p[SONDE_PATH_KERNEL].ns, whole);
         table_percent(&t, (double)(p[SONDE_PATH_COPY].ns + p[SONDE_PATH_SET].ns), whole);
+        table_percent(&t, (double)p[SONDE_PATH_START].ns, whole);
         sonde_text_fini(&name);
     }
     table_print(&t, r);
@@ -140,14 +141,24 @@ static void print_things(const struct report *r, const struct sonde_path *path)
     fputc('\n', stdout);
 }
 
+/* How the context is known: by the activity's own stack, a sample, or what the stacks around it share. */
+static const char *known_by(const struct sonde_path_place *place)
+{
+    if (!place->node)
+        return "-";
+    if (place->inferred_ns * 2 > place->ns)
+        return "inferred";
+    return place->category == SONDE_PATH_HOST ? "sampled" : "exact";
+}
+
 static void print_places(const struct report *r, const struct sonde_path *path)
 {
     enum { MOST = 10 };
     static const struct table_column columns[] = {
-        {"share", TABLE_RIGHT, 0}, {"time", TABLE_RIGHT, 1}, {"what", TABLE_LEFT, 2},
+        {"share", TABLE_RIGHT, 0}, {"time", TABLE_RIGHT, 1}, {"what", TABLE_LEFT, 2}, {"known", TABLE_LEFT, 3},
         {"calling context", TABLE_LEFT | TABLE_ELASTIC, 0},
     };
-    struct table t = {.columns = columns, .column_count = 4};
+    struct table t = {.columns = columns, .column_count = 5};
     size_t most = r->limit && r->limit < MOST ? r->limit : MOST;
     for (size_t i = 0; i < path->places.count && (i < most || !r->limit); i++) {
         const struct sonde_path_place *place = &path->places.items[i];
@@ -157,6 +168,7 @@ static void print_places(const struct report *r, const struct sonde_path *path)
         table_percent(&t, (double)place->ns, (double)length(path));
         table_time(&t, true, (double)place->ns);
         table_cell(&t, sonde_path_text(place->category));
+        table_cell(&t, known_by(place));
         if (place->node)
             report_callers(r, &context, place->node, 3);
         table_cell(&t, place->node ? sonde_text_get(&context) : "-");
@@ -207,11 +219,13 @@ static void say_limits(const struct report *r, const struct sonde_path *path)
 
 static void print_path(const struct report *r, const struct sonde_path *path)
 {
+    const struct sonde_process *p = &r->m->processes[path->process];
     char time[SONDE_NUMBER_MAX];
     struct sonde_text name = {0};
-    report_process(&name, &r->m->processes[path->process]);
+    report_process(&name, p);
     report_say(r, "%s: %s from the %s to the last recorded event", sonde_text_get(&name),
-               sonde_number_time(time, (double)length(path)), path->limited ? "beginning of what was looked at" : "process's start");
+               sonde_number_time(time, (double)length(path)),
+               path->limited ? "beginning of what was looked at" : p->header.exec_ns ? "program's start" : "agent's start");
     fputc('\n', stdout);
     print_parts(r, path);
     print_things(r, path);
@@ -294,8 +308,9 @@ static json_t *path_json(const struct report *r, const struct sonde_path *path)
                             json_pack("{s:I, s:I}", "ns", (json_int_t)path->parts[i].ns,
                                       "steps", (json_int_t)path->parts[i].count));
     for (size_t i = 0; i < path->places.count && (!r->limit || i < r->limit); i++)
-        json_array_append_new(places, json_pack("{s:s, s:I, s:I, s:o}",
+        json_array_append_new(places, json_pack("{s:s, s:I, s:I, s:I, s:o}",
             "category", sonde_path_name(path->places.items[i].category), "ns", (json_int_t)path->places.items[i].ns,
+            "inferred_ns", (json_int_t)path->places.items[i].inferred_ns,
             "steps", (json_int_t)path->places.items[i].count, "frames", frames(r, path->places.items[i].node)));
     json_t *value = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}",
         "process", p->name, "begin_ns", (json_int_t)path->begin_ns, "end_ns", (json_int_t)path->end_ns,

@@ -243,6 +243,16 @@ static json_t *notes(struct writer *w, const struct sonde_process *p)
     return all;
 }
 
+static json_t *pauses(const struct sonde_process *p)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 1; i < p->pause_count; i++)
+        if (p->pauses[i].from_ns)
+            json_array_append_new(all, json_pack("{s:o, s:o}", "from_ns", number(p->pauses[i].from_ns), "to_ns",
+                                                 number_or_null(p->pauses[i].to_ns)));
+    return all;
+}
+
 static json_t *process(struct writer *w, uint32_t index)
 {
     const struct sonde_process     *p = &w->m->processes[index];
@@ -255,6 +265,8 @@ static json_t *process(struct writer *w, uint32_t index)
                             number(h->wall_offset_ns), "clock_bound_ns",
                             sonde_process_clock_known(p) ? number(h->clock_bound_ns) : json_null());
     sonde_rank_json(p, all);
+    json_object_set_new(all, "program_start_ns", number_or_null(h->exec_ns));
+    json_object_set_new(all, "pauses", pauses(p));
     json_object_set_new(all, "devices", devices(w, p));
     json_object_set_new(all, "lanes", lanes(w, p));
     json_object_set_new(all, "works", works(p));

@@ -127,7 +127,8 @@ class Walk:
         self.ops = {o["correlation"]: o for o in trace["operations"]}
         self.sleeps = [s for s in trace["switches"] if s["lane"] == main and s["in_ns"] and not s["preempted"]]
         self.waits = trace["waits"]
-        self.parts = dict.fromkeys("host off_cpu api launch gap kernel copy".split(), 0)
+        self.parts = dict.fromkeys("host off_cpu api launch gap kernel copy start_up".split(), 0)
+        self.recorded = trace["processes"][0]["start_ns"]
         self.on_path = []
         self.begin = trace["begin"]
 
@@ -167,8 +168,10 @@ class Walk:
 
     def host(self, start, end):
         asleep = sum(max(0, min(end, s["in_ns"]) - max(start, s["out_ns"])) for s in self.sleeps)
+        before = max(0, min(end, self.recorded) - start)
+        self.parts["start_up"] += before
         self.parts["off_cpu"] += asleep
-        self.parts["host"] += end - start - asleep
+        self.parts["host"] += end - start - asleep - before
 
     def run(self, at):
         index = len(self.calls) - 1
@@ -200,7 +203,7 @@ class Recorded(Case):
         with open(self.path(what + ".json")) as file:
             trace = json.load(file)
         found, = self.paths(path)
-        trace["begin"] = found["begin_ns"]
+        trace["begin"] = trace["processes"][0]["program_start_ns"]
         self.assertEqual((found["waits_inferred"], found["lost"], found["dropped"]), (0, 0, False))
         return found, trace
 

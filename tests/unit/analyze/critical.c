@@ -21,6 +21,7 @@ struct result {
     struct written *w;
     struct sonde_critical critical;
     const struct sonde_path *path;
+    const struct sonde_profile *profile;
 };
 
 static struct result compute_with(struct written *w, struct sonde_critical_options options)
@@ -32,6 +33,7 @@ static struct result compute_with(struct written *w, struct sonde_critical_optio
     assert_int_equal(sonde_critical_compute(m, profile, &options, NULL, &r.critical), 0);
     assert_int_equal(r.critical.paths.count, 1);
     r.path = &r.critical.paths.items[0];
+    r.profile = profile;
     return r;
 }
 
@@ -458,6 +460,39 @@ static void test_sleep(void **state)
     assert_int_equal(part(&r, SONDE_PATH_OFF), 460);
     assert_int_equal(part(&r, SONDE_PATH_HOST), 30 + 100);
     assert_int_equal(thing(&r, SONDE_PATH_HOST, "main")->saving_ns, 65);
+    for (size_t i = 0; i < r.path->places.count; i++) { /* where it slept: what the calls around it share */
+        const struct sonde_path_place *place = &r.path->places.items[i];
+        if (place->category != SONDE_PATH_OFF && place->category != SONDE_PATH_HOST)
+            continue;
+        assert_string_equal(r.profile->nodes.items[place->node].name, "main");
+        assert_int_equal(place->inferred_ns, place->ns);
+    }
+    finish(&r);
+}
+
+/* The program begins 300 before it is recorded, and is not recorded from 400 to 450; of a sleep in there nothing is said. */
+static void test_start_and_pause(void **state)
+{
+    (void)state;
+    struct written *w = written_begin();
+    uint32_t t = written_thread(w, 0, 0);
+    written_header(w)->start_ns = WRITTEN_START + 300;
+    written_call(w, t, "clCreateBuffer", "step", 310, 330);
+    written_pause(w, 400, 450);
+    written_sleep(w, t, 410, 440);
+    written_call(w, t, "clReleaseMemObject", "step", 500, 510);
+    struct result r = compute(w);
+    assert_int_equal(r.path->end_ns - r.path->begin_ns, 510);
+    assert_int_equal(part(&r, SONDE_PATH_START), 300);
+    assert_int_equal(part(&r, SONDE_PATH_HOST), 10 + 70 + 50);
+    assert_int_equal(part(&r, SONDE_PATH_PAUSED), 50);
+    assert_int_equal(part(&r, SONDE_PATH_OFF), 0);
+    assert_int_equal(part(&r, SONDE_PATH_API), 30);
+    assert_int_equal(thing(&r, SONDE_PATH_START, "")->saving_ns, 150);
+    assert_false(thing(&r, SONDE_PATH_PAUSED, "")->evaluated);
+    for (size_t i = 0; i < r.path->places.count; i++)
+        if (r.path->places.items[i].category == SONDE_PATH_START)
+            assert_string_equal(r.profile->nodes.items[r.path->places.items[i].node].name, "main");
     finish(&r);
 }
 
@@ -603,7 +638,7 @@ int main(void)
         cmocka_unit_test(test_out_of_order), cmocka_unit_test(test_out_of_order_without_barrier),
         cmocka_unit_test(test_host_code), cmocka_unit_test(test_two_threads),
         cmocka_unit_test(test_sleep_until_another_is_done), cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_sleep), cmocka_unit_test(test_events),
+        cmocka_unit_test(test_sleep), cmocka_unit_test(test_start_and_pause), cmocka_unit_test(test_events),
         cmocka_unit_test(test_device_wide), cmocka_unit_test(test_times_must_allow_it), cmocka_unit_test(test_missing_call),
         cmocka_unit_test(test_untimed_is_left_out), cmocka_unit_test(test_limit), cmocka_unit_test(test_nothing),
     };

@@ -195,6 +195,12 @@ void written_wait(struct written *w, uint32_t thread, uint64_t enter, uint64_t w
     synth_add(w->build, SONDE_TABLE_WAIT, thread, &row);
 }
 
+void written_pause(struct written *w, uint64_t from, uint64_t to)
+{
+    const struct sonde_row_pause row = {.from_ns = WRITTEN_START + from, .to_ns = WRITTEN_START + to};
+    synth_add(w->build, SONDE_TABLE_PAUSE, 0, &row);
+}
+
 void written_sleep(struct written *w, uint32_t thread, uint64_t out, uint64_t in)
 {
     struct sonde_row_switch row = {WRITTEN_START + out, WRITTEN_START + in, 0, 0};

@@ -36,6 +36,7 @@ uint64_t written_op(struct written *w, const struct written_op *op);
 /* The call entered at `enter`, or the operation `waiter`, waited. */
 void written_wait(struct written *w, uint32_t thread, uint64_t enter, uint64_t waiter, uint64_t awaited, uint32_t queue,
                   uint32_t device);
+void written_pause(struct written *w, uint64_t from, uint64_t to); /* of recording */
 void written_sleep(struct written *w, uint32_t thread, uint64_t out, uint64_t in);
 void written_sample(struct written *w, uint32_t thread, const char *function, uint64_t at);
 struct sonde_live_header *written_header(struct written *w);
