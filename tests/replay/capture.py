@@ -21,8 +21,8 @@ import cases  # noqa: E402
 import harness  # noqa: E402
 import torch_cases  # noqa: E402
 
-CHOSEN = ["counts", "entries", "batch", "streams", "waits", "graphs", "graph-changes", "per-thread-streams", "callbacks", "reset",
-          "memory", "launch-attributes", "thousand-streams", "context-destroyed", "torch-eager", "torch-graphed"]
+CHOSEN = ["counts", "entries", "batch", "streams", "waits", "graphs", "graph-changes", "child-graphs", "per-thread-streams", "callbacks",
+          "reset", "memory", "launch-attributes", "thousand-streams", "context-destroyed", "torch-eager", "torch-graphed"]
 
 
 def build_library(nvcc, work):

@@ -87,7 +87,7 @@ CHECKS = {
     "launch-attributes": [check_launch],
     "memory": [check_allocations, known.check_spaces],
     "graphs": [check_linked("first", "second", "built", "replaced")],
-    "graph-changes": [check_linked("before", "after")], # of the nodes within a child graph CUPTI 13.0 tells nothing
+    "graph-changes": [check_linked("before", "after")], # which node within a child graph ran, CUPTI 13.0 does not tell
 }
 
 
