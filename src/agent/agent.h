@@ -1,20 +1,23 @@
 /* agent.h - the agent's own structures; nothing outside src/agent includes it.
  *
  * Who writes what:
- *   a program thread     its own struct sonde_thread (contexts, channel's producer side)
+ *   a program thread     its own struct sonde_thread: contexts, the producer's side of
+ *                        its channels, open ranges; its samples, from a signal handler
  *   the harvester        every channel's consumer side, the lanes' outstanding
- *                        operations; one at a time, by agent.harvest_lock
- *   the monitor          profile, trace segments, header; one at a time, by
- *                        agent.monitor_lock (the monitor thread; the ledger also a
- *                        program thread that drops an operation after the end)
+ *                        operations, submissions that wait for their report; one at a
+ *                        time, by agent.harvest_lock
+ *   the monitor          profile, trace segments, header, the samples' targets; one at a
+ *                        time, by agent.monitor_lock (the monitor thread; the header's
+ *                        figures also a program thread whose operation comes after the end)
  *   a tracing thread     the segments handed to it, data.sonde
- *   anyone, rarely       tables of names and frames, under agent.table_lock
+ *   anyone, rarely       tables of names and frames, under agent.table_lock; slots of
+ *                        threads, under agent.thread_lock
  *
  * Lock order: monitor_lock, harvest_lock, thread_lock, table_lock, that of the
  * objects' addresses, and last the pool's, the heap's or the data file's. loader_lock is taken by the monitor
  * under monitor_lock, and by a fork alone. A program thread in the steady state
- * takes none of them. The final flush may hold monitor_lock for seconds: only the
- * monitor thread waits for it at length, a program thread for 100 ms.
+ * takes none of them, and a signal handler waits for none. The monitor thread alone does the
+ * final flush, which may hold monitor_lock for seconds: whoever comes late gives up after 100 ms.
  */
 #ifndef SONDE_AGENT_H
 #define SONDE_AGENT_H

@@ -211,10 +211,11 @@ static const struct sonde_option options_table[] = {
      .help = "Print JSON for scripts. The schemas are in docs/schema; null means unknown."},
     {.name = "min-percent", .type = SONDE_OPTION_REAL, .argument = "P", .low = 0, .high = 100,
      .offset = offsetof(struct report_options, min_percent),
-     .help = "profile: leave out what is below P percent of the total in every time shown (default 1; 0 with --json)."},
+     .help = "profile, blame, critical, advice: leave out what is below P percent of the whole (default 1; 0 with --json, "
+             "but 0.1 for profile --bottom-up)."},
     {.name = "limit", .letter = 'n', .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = 1000000000,
      .offset = offsetof(struct report_options, limit),
-     .help = "Rows of a table (default 10 in the summary, 50 in the other views, all with --json; 0 is all)."},
+     .help = "Rows of a table (default 10 in the summary, 50 in the other views, all with --json and in trees; 0 is all)."},
     {.name = "top-down", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, shape),
      .value = 1 + SONDE_VIEW_TOP_DOWN, .help = "profile: from callers to what they call (the default)."},
     {.name = "bottom-up", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, shape),

@@ -2,7 +2,7 @@
  * where the device's time went, and whether the measurement is whole.
  *
  * Reads the stored profile; the trace, where there is one, only for what the
- * devices were idle for.
+ * devices were idle for, and where it is not long for advice.
  */
 #include <stdio.h>
 #include <string.h>
