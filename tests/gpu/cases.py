@@ -424,10 +424,12 @@ WAITS = [("cuStreamWaitEvent", "event_wait 1", "event_record 1"), ("cuEventSynch
          ("cuMemcpyDtoHAsync", None, "read 2"), ("cuStreamSynchronize", None, "lane of first"),
          ("cuStreamSynchronize", None, "lane of legacy"), ("cuStreamSynchronize", None, "lane of first"),
          ("cuStreamWaitEvent", "event_wait 2", "event_record 3"), ("cuStreamSynchronize", None, "lane of second")]
+LAUNCHES = ("plain", "tiny", "dynamic_shared", "static_shared")
 RANGES = {"outside": 20, "inside": 20, "deeper": 40, "profiled": 30}
 
 CASES = [
-    Case("counts", ["{bin}/counts"], checks=[check_counts, check_memory_kinds, check_code, known.check_one_lane], **COUNTS),
+    Case("counts", ["{bin}/counts"], checks=[check_counts, check_memory_kinds, check_code, known.check_one_lane,
+                                                 known.check_pageable(2, 8 * MIB)], **COUNTS),
     Case("counts-shared-runtime", ["{bin}/counts-shared"], checks=[check_counts], **COUNTS),
     Case("counts-no-preload", ["{bin}/counts"], options=["--no-preload"], **COUNTS),
     Case("counts-profile", ["{bin}/counts"], options=["--profile"], checks=[check_counts, check_profile_has_no_trace], **COUNTS),
@@ -470,9 +472,11 @@ CASES = [
     Case("thousand-streams", ["{bin}/manystreams"], {"one": 3000}, {"fill": (1000, 4000), "read": (1, 4000)}, [check_many_lanes]),
     Case("threads", ["{bin}/threads"], {"empty": 198000, "count": 2000}, {"fill": (1, 4), "read": (1, 4)}),
     Case("trap", ["{bin}/trap"], checks=[check_trap], status=5, loss=("in_flight", "unmatched")),
-    Case("memory", ["{bin}/memory"], {"touch": 14}, {}, [check_allocations, check_allocation_site, known.check_spaces]),
+    Case("memory", ["{bin}/memory"], {"touch": 14}, {}, [check_allocations, check_allocation_site, known.check_spaces, known.check_unused]),
     Case("alive-at-exit", ["{bin}/alive"], checks=[check_alive], loss=("in_flight", "unmatched")),
-    Case("launch-attributes", ["{bin}/launch"], checks=[check_launch]),
+    Case("launch-attributes", ["{bin}/launch"], checks=[check_launch, known.check_occupancy(*LAUNCHES)]),
+    Case("habits", ["{bin}/habits"], {"add": 80, "thin": 10, "turn": 80},
+         {"write": (76, 64000 + 48 * MIB), "read": (42, 166), "fill": (1, 4)}, [known.check_habits]),
     Case("ranges", ["{bin}/ranges"], RANGES, {"fill": (1, 4), "read": (1, 4)}, [check_ranges]),
     Case("ranges-of-the-profiler-api", ["{bin}/ranges"], {"profiled": 30}, {}, options=["--capture-range", "cuda"]),
     Case("ranges-by-name", ["{bin}/ranges"], {"inside": 20, "deeper": 40}, {}, options=["--capture-range", "nvtx:step"]),

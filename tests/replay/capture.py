@@ -22,7 +22,7 @@ import harness  # noqa: E402
 import torch_cases  # noqa: E402
 
 CHOSEN = ["counts", "entries", "batch", "streams", "waits", "graphs", "graph-changes", "child-graphs", "per-thread-streams", "callbacks",
-          "reset", "memory", "launch-attributes", "thousand-streams", "context-destroyed", "torch-eager", "torch-graphed"]
+          "reset", "memory", "launch-attributes", "habits", "thousand-streams", "context-destroyed", "torch-eager", "torch-graphed"]
 
 
 def build_library(nvcc, work):

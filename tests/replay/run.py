@@ -79,13 +79,14 @@ MADE = {
 }
 TORCH = {name: Case(name, [], checks=[check_torch(linked)]) for name, linked in (("torch-eager", 0), ("torch-graphed", 20))}
 CHECKS = {
-    "counts": [known.check_one_lane],
+    "counts": [known.check_one_lane, known.check_pageable(2, 8 << 20)],
     "streams": [check_order, check_waits(*cases.STREAMS_WAIT)],
     "waits": [check_waits(*cases.WAITS), cases.check_waited, cases.check_default_stream, cases.check_uses, known.check_long_kernel],
     "per-thread-streams": [check_lanes("own", 8, 100)],
     "thousand-streams": [check_many_lanes],
-    "launch-attributes": [check_launch],
-    "memory": [check_allocations, known.check_spaces],
+    "launch-attributes": [check_launch, known.check_occupancy(*cases.LAUNCHES)],
+    "habits": [known.check_habits],
+    "memory": [check_allocations, known.check_spaces, known.check_unused],
     "graphs": [check_linked("first", "second", "built", "replaced")],
     "graph-changes": [check_linked("before", "after")], # which node within a child graph ran, CUPTI 13.0 does not tell
 }
