@@ -40,7 +40,7 @@ int sonde__find_add(struct sonde__find *f, const struct sonde__finding *more);
 
 struct sonde__op {
     uint64_t start, end, enter, bytes, correlation;
-    uint64_t ready;         /* it could have started: asked for, its queue free, what it waits for finished */
+    uint64_t ready;         /* it could have started: submitted, its queue free, what it waits for finished */
     uint64_t idle_before;   /* the device had been idle for so long when it started; 0 when it was busy */
     uint32_t node, work, lane, device;
     uint32_t call;          /* index of its call; UINT32_MAX none */

@@ -110,7 +110,14 @@ static void note_idle(struct sonde__trace *t)
     }
 }
 
-/* In an in-order queue, and by when it was asked for; wait lists come later. */
+/* When its call returned it was in its queue; what started sooner waited for nobody. */
+static uint64_t submitted(const struct sonde__trace *t, const struct sonde__op *o)
+{
+    const uint64_t leave = o->call != UINT32_MAX ? t->calls[o->call].leave : o->enter;
+    return leave < o->start ? leave : o->start;
+}
+
+/* In an in-order queue, and by when it was submitted; wait lists come later. */
 static int note_ready(struct sonde__trace *t)
 {
     uint64_t *end = calloc(t->p->lane_count + 1u, sizeof *end);
@@ -119,7 +126,7 @@ static int note_ready(struct sonde__trace *t)
     for (size_t i = 0; i < t->op_count; i++) { /* in order of start, so also within each lane */
         struct sonde__op *o = &t->ops[i];
         bool in_order = o->lane < t->p->lane_count && !(t->p->lanes[o->lane].flags & SONDE_LANE_OUT_OF_ORDER);
-        o->ready = o->enter;
+        o->ready = submitted(t, o);
         if (in_order && end[o->lane] > o->ready)
             o->ready = end[o->lane];
         if (in_order && o->end > end[o->lane])
