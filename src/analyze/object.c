@@ -114,11 +114,6 @@ static bool debug_path(const struct sonde__object_wanted *wanted, char *path, si
     return true;
 }
 
-bool sonde__object_is_vdso(const char *path)
-{
-    return strncmp(path, "linux-vdso", 10) == 0 || strcmp(path, "[vdso]") == 0;
-}
-
 /* The kernel's own library is no file: it lies in every process, and the same in all while the
  * kernel runs. Its section headers come last. -1: there is none, or no memory. */
 static int own_vdso(void)

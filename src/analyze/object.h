@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct sonde__object;
 
@@ -22,7 +23,10 @@ struct sonde__object_wanted {
  * there is none, or only another one. */
 struct sonde__object *sonde__object_open(const struct sonde__object_wanted *wanted,
                                          char *why, size_t why_bytes);
-bool sonde__object_is_vdso(const char *path);
+static inline bool sonde__object_is_vdso(const char *path)
+{
+    return strncmp(path, "linux-vdso", 10) == 0 || strcmp(path, "[vdso]") == 0;
+}
 void sonde__object_close(struct sonde__object *object);
 
 /* One level of the source at an address. Strings are valid until close, and
