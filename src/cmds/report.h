@@ -161,6 +161,7 @@ json_t *report_json_text(const char *text); /* null for "" ; broken UTF-8 is rep
 json_t *report_json_stat(const struct sonde_stat *stat);   /* object with count ... p99_ns */
 json_t *report_json_callers(const struct report *r, const struct sonde_group *group);
 json_t *report_json_frame(const struct sonde_cct_node *node);
+json_t *report_json_frames(const struct report *r, uint32_t leaf); /* the user's nearest ones, eight at most; leaf 0: none */
 
 /* The advice that saves most, for the summary (report_advice.c). 0, or a negative code with `diag`. */
 int report_advice_brief(const struct report *r, struct sonde_diag *diag);

@@ -131,17 +131,13 @@ int report_advice_brief(const struct report *r, struct sonde_diag *diag)
 
 static json_t *one_json(const struct report *r, const struct sonde_advice *a)
 {
-    uint32_t nodes[8], count = a->node ? sonde_profile_callers(r->profile, a->node, nodes, 8) : 0;
-    json_t *frames = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(frames, report_json_frame(&r->profile->nodes.items[nodes[i]]));
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "rule", a->rule, "title", a->title,
                      "change", a->change, "evidence", sonde_text_get(&a->evidence),
                      "process", r->m->processes[a->process].name,
                      "device", a->device ? json_integer(a->device - 1) : json_null(), "places", (json_int_t)a->places,
                      "count", (json_int_t)a->count, "bytes", (json_int_t)a->bytes,
                      "looked_at_ns", (json_int_t)a->looked_at_ns, "saving_ns", (json_int_t)a->saving_ns,
-                     "frames", frames);
+                     "frames", report_json_frames(r, a->node));
 }
 
 json_t *report_advice_json(const struct report *r, struct sonde_diag *diag)

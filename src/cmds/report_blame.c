@@ -357,15 +357,11 @@ static json_t *routines_json(const struct report *r, const struct sonde_blame_sc
     const long count = sonde_blame_routines(r->profile, scope, &routines);
     for (long i = 0; i < count && (!r->limit || i < (long)r->limit); i++) {
         const struct sonde_blame_routine *routine = &routines[i];
-        json_t *object = report_json_frame(&r->profile->nodes.items[routine->node]), *callers = json_array();
+        json_t *object = report_json_frame(&r->profile->nodes.items[routine->node]);
         struct sonde_text place = {0};
-        uint32_t nodes[8];
-        const uint32_t found = sonde_profile_callers(r->profile, routine->node, nodes, 8);
-        for (uint32_t k = 0; k < found; k++)
-            json_array_append_new(callers, report_json_frame(&r->profile->nodes.items[nodes[k]]));
         report_blame_place(r, &place, routine->node);
         json_object_set_new(object, "place", report_json_text(sonde_text_get(&place)));
-        json_object_set_new(object, "callers", callers);
+        json_object_set_new(object, "callers", report_json_frames(r, routine->node));
         json_object_set_new(object, "contexts", json_integer(routine->contexts));
         json_object_set_new(object, "waiting_ns", ns(routine->waiting_ns));
         json_object_set_new(object, "computing_ns", ns(routine->working_ns));

@@ -273,15 +273,6 @@ static json_t *number(uint64_t n)
     return json_integer((json_int_t)n);
 }
 
-static json_t *frames(const struct report *r, uint32_t node)
-{
-    uint32_t nodes[8], count = node ? sonde_profile_callers(r->profile, node, nodes, 8) : 0;
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(list, report_json_frame(&r->profile->nodes.items[nodes[i]]));
-    return list;
-}
-
 static json_t *things_json(const struct report *r, const struct sonde_path *path)
 {
     json_t *list = json_array();
@@ -311,7 +302,7 @@ static json_t *path_json(const struct report *r, const struct sonde_path *path)
         json_array_append_new(places, json_pack("{s:s, s:I, s:I, s:I, s:o}",
             "category", sonde_path_name(path->places.items[i].category), "ns", (json_int_t)path->places.items[i].ns,
             "inferred_ns", (json_int_t)path->places.items[i].inferred_ns,
-            "steps", (json_int_t)path->places.items[i].count, "frames", frames(r, path->places.items[i].node)));
+            "steps", (json_int_t)path->places.items[i].count, "frames", report_json_frames(r, path->places.items[i].node)));
     json_t *value = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}",
         "process", p->name, "begin_ns", (json_int_t)path->begin_ns, "end_ns", (json_int_t)path->end_ns,
         "length_ns", (json_int_t)length(path), "tail_ns", (json_int_t)path->tail_ns,

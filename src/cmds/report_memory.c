@@ -124,13 +124,17 @@ static void print_spaces(const struct report *r, const struct sonde_memory_use *
 
 /* ---- tables of sites --------------------------------------------------------------------- */
 
-struct row { double value; const struct sonde_memory_space *space; const struct sonde_memory_site *site; };
+struct row {
+    const struct sonde_memory_use   *memory;
+    const struct sonde_memory_space *space;
+    const struct sonde_memory_site  *site;
+    double value;
+};
 
 struct part { /* one table: which sites are in it, by what order, and their cells */
     const struct table_column *columns;
     int column_count;
-    double (*value)(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
-                    const struct sonde_memory_site *site); /* 0: not in the table */
+    double (*value)(const struct row *row);                /* 0: not in the table */
     void (*cells)(struct table *t, const struct row *row); /* between the first and the last column */
 };
 
@@ -163,9 +167,10 @@ static int print_part(const struct report *r, const struct sonde_memory_use *m, 
     for (size_t i = 0; i < m->spaces.count; i++) {
         const struct sonde_memory_space *space = &m->spaces.items[i];
         for (size_t k = 0; k < space->sites.count && !rc; k++) {
-            const double value = part->value(m, space, &space->sites.items[k]);
-            if (value > 0)
-                rc = sonde_vector_push(&rows, (struct row){value, space, &space->sites.items[k]});
+            struct row row = {.memory = m, .space = space, .site = &space->sites.items[k]};
+            row.value = part->value(&row);
+            if (row.value > 0)
+                rc = sonde_vector_push(&rows, row);
         }
     }
     if (rows.count)
@@ -184,11 +189,9 @@ static int print_part(const struct report *r, const struct sonde_memory_use *m, 
 
 /* ---- who holds the peak ------------------------------------------------------------------- */
 
-static double peak_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
-                    const struct sonde_memory_site *site)
+static double peak_value(const struct row *row)
 {
-    (void)m, (void)space;
-    return (double)site->peak_bytes;
+    return (double)row->site->peak_bytes;
 }
 
 static void peak_cells(struct table *t, const struct row *row)
@@ -201,11 +204,9 @@ static void peak_cells(struct table *t, const struct row *row)
 /* ---- not freed ------------------------------------------------------------------------------ */
 
 /* Of a process that frees nothing, or was cut short, only what was left behind tells of a leak. */
-static double leak_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
-                    const struct sonde_memory_site *site)
+static double leak_value(const struct row *row)
 {
-    (void)m;
-    return (double)(space->end == SONDE_MEMORY_ENDED ? site->alive_bytes : site->left_bytes);
+    return (double)(row->space->end == SONDE_MEMORY_ENDED ? row->site->alive_bytes : row->site->left_bytes);
 }
 
 static void leak_cells(struct table *t, const struct row *row)
@@ -213,7 +214,7 @@ static void leak_cells(struct table *t, const struct row *row)
     const struct sonde_memory_site *site = row->site;
     count_of(t, site->alive, site->count);
     table_bytes(t, true, (double)site->alive_bytes);
-    if (site->known)
+    if (site->known + site->bounded > 0)
         count_of(t, site->left, site->alive);
     else
         table_cell(t, "-");
@@ -230,11 +231,15 @@ static void byte_seconds(struct table *t, double byte_ns)
     sonde_text_fini(&text);
 }
 
-static double unused_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
-                    const struct sonde_memory_site *site)
+/* Little of all that was held is not shown. */
+static double worth(const struct row *row, double held)
 {
-    (void)m, (void)space;
-    return site->unused ? site->unused_held + 1 : 0;
+    return held * 100 >= row->memory->held * WORTH_PERCENT ? held : 0;
+}
+
+static double unused_value(const struct row *row)
+{
+    return row->site->unused ? row->site->unused_held + 1 : 0;
 }
 
 static void unused_cells(struct table *t, const struct row *row)
@@ -244,12 +249,9 @@ static void unused_cells(struct table *t, const struct row *row)
     byte_seconds(t, row->site->unused_held);
 }
 
-static double idle_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
-                    const struct sonde_memory_site *site)
+static double idle_value(const struct row *row)
 {
-    (void)space;
-    const double idle = site->early + site->late;
-    return idle * 100 >= m->held * WORTH_PERCENT ? idle : 0;
+    return worth(row, row->site->early + row->site->late);
 }
 
 static void idle_cells(struct table *t, const struct row *row)
@@ -263,12 +265,9 @@ static void idle_cells(struct table *t, const struct row *row)
 
 /* ---- perhaps not used: kernels' arguments are not known ---------------------------------------- */
 
-static double perhaps_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
-                    const struct sonde_memory_site *site)
+static double perhaps_value(const struct row *row)
 {
-    (void)space;
-    const double held = site->unnamed_held + site->named_late;
-    return held * 100 >= m->held * WORTH_PERCENT ? held : 0;
+    return worth(row, row->site->unnamed_held + row->site->named_late);
 }
 
 static void perhaps_cells(struct table *t, const struct row *row)
@@ -282,10 +281,9 @@ static void perhaps_cells(struct table *t, const struct row *row)
 
 /* ---- again and again ---------------------------------------------------------------------------- */
 
-static double again_value(const struct sonde_memory_use *m, const struct sonde_memory_space *space,
-                    const struct sonde_memory_site *site)
+static double again_value(const struct row *row)
 {
-    (void)m, (void)space;
+    const struct sonde_memory_site *site = row->site;
     const uint64_t again = site->count - site->most_count;
     return again >= AGAIN_LEAST && again >= site->most_count ? site->alloc_ns + 1 : 0;
 }
@@ -377,7 +375,7 @@ static struct gaps gaps_of(const struct sonde_memory_use *m)
         for (size_t k = 0; k < space->sites.count; k++) {
             g.known += space->sites.items[k].known;
             g.bounded += space->sites.items[k].bounded;
-            g.perhaps += perhaps_value(m, space, &space->sites.items[k]) > 0;
+            g.perhaps += perhaps_value(&(struct row){.memory = m, .space = space, .site = &space->sites.items[k]}) > 0;
         }
     }
     return g;
@@ -475,15 +473,6 @@ static json_t *number(uint64_t n)
     return report_json_count(n);
 }
 
-static json_t *frames_json(const struct report *r, uint32_t node)
-{
-    uint32_t nodes[8], count = node ? sonde_profile_callers(r->profile, node, nodes, 8) : 0;
-    json_t *frames = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(frames, report_json_frame(&r->profile->nodes.items[nodes[i]]));
-    return frames;
-}
-
 /* Byte-seconds. */
 static json_t *held_json(bool known, double byte_ns)
 {
@@ -506,7 +495,7 @@ static json_t *site_json(const struct report *r, const struct sonde_memory_site 
         "held_byte_s", held_json(true, s->held),
         "idle_before_byte_s", held_json(known, s->early), "idle_after_byte_s", held_json(known, s->late),
         "alloc_ns", report_json_ns(s->alloc_ns > 0, s->alloc_ns), "cached", (int)s->cached,
-        "frames", frames_json(r, s->node));
+        "frames", report_json_frames(r, s->node));
 }
 
 static json_t *series_json(const struct sonde_memory_space *space)

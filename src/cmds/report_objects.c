@@ -52,14 +52,10 @@ int report_objects_text(const struct report *r, struct sonde_diag *diag)
 
 static json_t *site_json(const struct report *r, const struct sonde_object_site *site)
 {
-    uint32_t nodes[8], count = site->node ? sonde_profile_callers(r->profile, site->node, nodes, 8) : 0;
-    json_t *frames = json_array();
-    for (uint32_t i = 0; i < count; i++)
-        json_array_append_new(frames, report_json_frame(&r->profile->nodes.items[nodes[i]]));
     return json_pack("{s:s, s:I, s:o, s:I, s:o, s:o, s:o}", "kind", sonde_object_kind_name(site->kind),
                      "count", (json_int_t)site->count, "bytes", report_json_count(site->bytes),
                      "alive", (json_int_t)site->alive, "alive_bytes", report_json_count(site->alive_bytes),
-                     "life_ns", report_json_count(site->life_ns), "frames", frames);
+                     "life_ns", report_json_count(site->life_ns), "frames", report_json_frames(r, site->node));
 }
 
 json_t *report_objects_json(const struct report *r, struct sonde_diag *diag)

@@ -321,22 +321,27 @@ json_t *report_json_frame(const struct sonde_cct_node *node)
                      "module", report_json_text(node->module));
 }
 
+json_t *report_json_frames(const struct report *r, uint32_t leaf)
+{
+    uint32_t nodes[8], count = leaf ? sonde_profile_callers(r->profile, leaf, nodes, 8) : 0;
+    json_t *frames = json_array();
+    for (uint32_t i = 0; i < count; i++)
+        json_array_append_new(frames, report_json_frame(&r->profile->nodes.items[nodes[i]]));
+    return frames;
+}
+
 json_t *report_json_callers(const struct report *r, const struct sonde_group *group)
 {
     struct sonde_caller *callers = NULL;
     long count = sonde_profile_group_callers(r->profile, group, 8, &callers);
     json_t *array = json_array();
     for (long i = 0; i < count; i++) {
-        uint32_t nodes[8], frames = sonde_profile_callers(r->profile, callers[i].leaf, nodes, 8);
-        json_t *path = json_array();
-        for (uint32_t k = 0; k < frames; k++)
-            json_array_append_new(path, report_json_frame(&r->profile->nodes.items[nodes[k]]));
         const struct sonde_metrics *m = &callers[i].metrics;
         bool api = m->operations == 0;
         json_array_append_new(array, json_pack("{s:I, s:I, s:I, s:o}",
             "count", (json_int_t)(api ? m->api_calls : m->operations),
             "total_ns", (json_int_t)(api ? m->api_ns : m->device_ns),
-            "bytes", (json_int_t)m->bytes, "frames", path));
+            "bytes", (json_int_t)m->bytes, "frames", report_json_frames(r, callers[i].leaf)));
     }
     free(callers);
     return array;
