@@ -403,6 +403,8 @@ static void start_or_off(void)
         sonde__agent_off(failed);
         return;
     }
+    if (a->config.delay_ms) /* it may be over by now */
+        sonde__recorded_pause(a->header->start_ns);
     atomic_store(&a->state, SONDE_ON);
     sonde__agent_apply_range();
 }

@@ -198,6 +198,8 @@ def uses(trace):
             free = o["free_ns"] or end
             if o["parent"] or o["uses"] is None:
                 continue
+            if any(pause["from_ns"] < free and o["alloc_ns"] < (pause["to_ns"] or float("inf")) for pause in p["pauses"]):
+                continue  # it may have been used then
             times = [o["first_use_ns"], o["last_use_ns"]] if o["first_use_ns"] else []
             if o["uses_partial"] and work is not None:
                 meets = [(max(a, o["alloc_ns"]), min(b, o["free_ns"] or b)) for a, b in work

@@ -48,6 +48,7 @@ class Case(cli.Case):
         if "clGetPlatformIDs" in done.stdout:
             self.skipTest("no OpenCL platform here: " + done.stdout.strip())
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.said = done.stdout
         self.adds_up(path)
         return path
 
