@@ -65,3 +65,76 @@ def check_thinking(m):
     yield near("kernels are on the critical path", on_path(m, "work", "kernel"), worked, worked // 50)
     host = sum(t["ns"] for path in m.view("critical") for t in path["things"] if t["category"] == "host" and t["name"].startswith("think"))
     yield within("and so is think", thought * 3 // 4, host, thought + thought // 50)
+
+
+# ---- advice ------------------------------------------------------------------------------------------
+
+
+def advised(m, rule):
+    """Count, bytes, time looked at and saving of a rule, over all places."""
+    found = [a for a in m.view("advice")["advice"] if a["rule"] == rule]
+    return tuple(sum(a[key] for a in found) for key in ("count", "bytes", "looked_at_ns", "saving_ns"))
+
+
+def pinned_rate(m, way):
+    """Bytes per nanosecond that the best large copy between a device and pinned memory reached."""
+    return max([op["bytes"] / (op["end_ns"] - op["start_ns"]) for op in m.rows(kind=way)
+                if op["bytes"] >= 1 << 20 and "pinned" in (m.work(op)["source"], m.work(op)["target"])], default=0)
+
+
+def check_pageable(count, size):
+    """So many copies of pageable memory, each of which the program waits for while no kernel runs."""
+    def check(m):
+        copies = [op for way in ("read", "write") for op in m.rows(kind=way) if "pageable" in (m.work(op)["source"], m.work(op)["target"])]
+        saved = 0
+        for op in copies:
+            rate, ns = pinned_rate(m, op["kind"]), op["end_ns"] - op["start_ns"]
+            saved += max(0, ns - op["bytes"] / rate) if rate else ns
+        calls = {call["correlation"]: call["leave_ns"] - call["enter_ns"] for call in m.view("export")["calls"] if call["correlation"]}
+        found, waited = advised(m, "pageable_copies"), advised(m, "synchronous_copies")
+        yield "copies of pageable memory: count, bytes, time", found[:3] == (count, size, duration(copies)), str(found)
+        yield near("what pinned memory would save", found[3], saved, count)
+        held = sum(calls[op["correlation"]] for op in copies)
+        yield "copies that are waited for", waited == (count, size, held, duration(copies)), f"{waited}, expected {held} {duration(copies)}"
+    return check
+
+
+def check_occupancy(*names):
+    """Of these kernels, those that cannot keep half of the warps busy by what CUDA itself said."""
+    def check(m):
+        thin = [op for name in names if m.truth[f"{name}.occupancy"] < 500 for op in m.rows(name)]
+        saved = sum((op["end_ns"] - op["start_ns"]) * (1 - m.work(op)["occupancy"]) for op in thin)
+        found = advised(m, "low_occupancy")
+        yield "kernels that cannot fill the device: count, time", found[::2] == (len(thin), duration(thin)), f"{found}, expected {len(thin)}"
+        yield near("what full occupancy would save", found[3], saved, len(thin))
+    return check
+
+
+def check_unused(m):
+    """Of memory.cu: the array and the pitched memory come when the last kernel is over; a kernel may use all the rest."""
+    sites = [site for space in m.view("memory")["spaces"] for site in space["sites"]]
+    unused = sorted((s["kind"], s["unused"], s["unused_bytes"]) for s in sites if s["unused"])
+    expected = [("array", 1, 64 * 32 * 4), ("device", 1, m.truth["pitch_bytes"])]
+    yield "memory that nothing can have used", unused == expected, f"{unused}, expected {expected}"
+    yield near("memory that no copy names, but a kernel may use", sum(s["unnamed"] for s in sites), 20)
+
+
+def check_habits(m):
+    """Of habits.cu, function by function."""
+    mib = 1 << 20
+    yield near("waits that nobody needs", advised(m, "needless_wait")[0], 40)
+    yield "small copies in a row", advised(m, "small_copies")[:2] == (64, 64000), str(advised(m, "small_copies"))
+    allocated = advised(m, "allocates_in_loop")[:2]
+    once = (2, 4 * mib + 4)  # in main; a replay has one place for all
+    yield "allocations in the loop", allocated in ((40, 40 * mib), (40 + once[0], 40 * mib + once[1])), str(allocated)
+    yield from check_pageable(40 + 10 + 2, 40 * 4 + 10 * 4 * mib + 4 + 2)(m)
+    yield from check_occupancy("thin")(m)
+    lanes = {}
+    for kind in ("kernel", "read", "write", "fill"):
+        for lane, ops in m.by_lane(kind=kind).items():
+            lanes[lane] = lanes.get(lane, 0) + duration(ops)
+    count, _, waited, saving = advised(m, "serialized_queues")
+    yield "kernels that waited for another stream's", 70 <= count <= 84, str(count)  # of 79; a copy that is under way is another
+    yield "for longer than half of all turns", waited > duration(m.rows("turn")) / 2, str(waited)
+    rest = sum(lanes.values()) - max(lanes.values())
+    yield near("all but the longest stream could be saved", saving, rest, rest // 50)
