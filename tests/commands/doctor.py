@@ -84,6 +84,7 @@ class Doctor(InFolder):
             "cuMemcpyDtoH_v2(void *h, uint64_t p, size_t n)": "return 0;",
             "cuPointerGetAttribute(void *d, int a, uint64_t p)": "return 1;",
             "cuStreamIsCapturing(void *s, int *how)": "*how = 0; return 0;",
+            "cuCtxGetDevice(int *d)": "*d = 0; return 0;",
             "cuGetErrorName(int e, const char **n)": "*n = \"CUDA_ERROR_NO_DEVICE\"; return 0;",
         }
         text += body + "".join(f"int {name} {{ {does} }}\n" for name, does in functions.items())

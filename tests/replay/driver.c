@@ -56,6 +56,11 @@ PUBLIC CUresult CUDAAPI cuStreamIsCapturing(CUstream stream, CUstreamCaptureStat
     return CUDA_SUCCESS;
 }
 
+PUBLIC CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
+{
+    return cuDeviceGet(device, 0);
+}
+
 PUBLIC CUresult CUDAAPI cuDriverGetVersion(int *version)
 {
     const struct device_entry *d = replay_device(0);

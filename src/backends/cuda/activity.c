@@ -214,12 +214,16 @@ static void complete(struct sonde_completion *c, uint32_t correlation)
     sonde_complete(c);
 }
 
+/* What the records of all kinds of work say, in fields of the same names. */
+#define COMPLETION(op_kind, record)                                                                        \
+    {.kind = op_kind, .result = result_of((record)->start, (record)->end),                                 \
+     .times = times_of((record)->start, (record)->end),                                                    \
+     .lane = sonde__cuda_lane((record)->deviceId, (record)->contextId, (record)->streamId)}
+
 static void kernel(const CUpti_ActivityKernel9 *k)
 {
     struct name *name = name_of(k->name);
-    struct sonde_completion c = {.kind = SONDE_OP_KERNEL, .result = result_of(k->start, k->end),
-                                 .lane = sonde__cuda_lane(k->deviceId, k->contextId, k->streamId),
-                                 .origin = sonde__cuda_node_origin(k->graphNodeId), .times = times_of(k->start, k->end)};
+    struct sonde_completion c = COMPLETION(SONDE_OP_KERNEL, k);
     const struct shape s = {
         .grid = {(uint32_t)k->gridX, (uint32_t)k->gridY, (uint32_t)k->gridZ},
         .block = {(uint32_t)k->blockX, (uint32_t)k->blockY, (uint32_t)k->blockZ},
@@ -227,6 +231,7 @@ static void kernel(const CUpti_ActivityKernel9 *k)
         .registers = k->registersPerThread, .fixed = (uint32_t)k->staticSharedMemory,
         .dynamic = (uint32_t)k->dynamicSharedMemory, .local = k->localMemoryPerThread, .device = k->deviceId,
     };
+    c.origin = sonde__cuda_node_origin(k->graphNodeId);
     if (name) {
         if (!name->work || memcmp(&s, &name->shape, sizeof s) != 0) {
             name->shape = s;
@@ -296,11 +301,10 @@ static uint32_t ends_of(unsigned source, unsigned target, uint32_t source_device
 
 static void copy(const CUpti_ActivityMemcpy5 *m)
 {
-    struct sonde_completion c = {.kind = copy_kind(m->copyKind), .result = result_of(m->start, m->end),
-                                 .lane = sonde__cuda_lane(m->deviceId, m->contextId, m->streamId),
-                                 .work = ends_of(m->srcKind, m->dstKind, 0, 0),
-                                 .origin = sonde__cuda_node_origin(m->graphNodeId), .bytes = m->bytes,
-                                 .times = times_of(m->start, m->end)};
+    struct sonde_completion c = COMPLETION(copy_kind(m->copyKind), m);
+    c.work = ends_of(m->srcKind, m->dstKind, 0, 0);
+    c.origin = sonde__cuda_node_origin(m->graphNodeId);
+    c.bytes = m->bytes;
     complete(&c, m->correlationId);
 }
 
@@ -312,29 +316,25 @@ static uint32_t device_id(uint32_t ordinal)
 
 static void peer_copy(const CUpti_ActivityMemcpyPtoP4 *m)
 {
-    struct sonde_completion c = {.kind = SONDE_OP_PEER_COPY, .result = result_of(m->start, m->end),
-                                 .lane = sonde__cuda_lane(m->deviceId, m->contextId, m->streamId),
-                                 .work = ends_of(m->srcKind, m->dstKind, device_id(m->srcDeviceId), device_id(m->dstDeviceId)),
-                                 .origin = sonde__cuda_node_origin(m->graphNodeId), .bytes = m->bytes,
-                                 .times = times_of(m->start, m->end)};
+    struct sonde_completion c = COMPLETION(SONDE_OP_PEER_COPY, m);
+    c.work = ends_of(m->srcKind, m->dstKind, device_id(m->srcDeviceId), device_id(m->dstDeviceId));
+    c.origin = sonde__cuda_node_origin(m->graphNodeId);
+    c.bytes = m->bytes;
     complete(&c, m->correlationId);
 }
 
 static void set(const CUpti_ActivityMemset4 *m)
 {
-    struct sonde_completion c = {.kind = SONDE_OP_FILL, .result = result_of(m->start, m->end),
-                                 .lane = sonde__cuda_lane(m->deviceId, m->contextId, m->streamId),
-                                 .work = ends_of(0, m->memoryKind, 0, 0),
-                                 .origin = sonde__cuda_node_origin(m->graphNodeId), .bytes = m->bytes,
-                                 .times = times_of(m->start, m->end)};
+    struct sonde_completion c = COMPLETION(SONDE_OP_FILL, m);
+    c.work = ends_of(0, m->memoryKind, 0, 0);
+    c.origin = sonde__cuda_node_origin(m->graphNodeId);
+    c.bytes = m->bytes;
     complete(&c, m->correlationId);
 }
 
 static void graph(const CUpti_ActivityGraphTrace *g)
 {
-    struct sonde_completion c = {.kind = SONDE_OP_GRAPH, .result = result_of(g->start, g->end),
-                                 .lane = sonde__cuda_lane(g->deviceId, g->contextId, g->streamId),
-                                 .times = times_of(g->start, g->end)};
+    struct sonde_completion c = COMPLETION(SONDE_OP_GRAPH, g);
     complete(&c, g->correlationId);
 }
 

@@ -20,13 +20,21 @@
 #define IDS      1024u /* driver call numbers */
 #define PROOF    256u  /* first keys, kept to prove that records name them */
 
+/* An operation that a call made: work, of which records will come, or what the call itself is, on a lane. */
 struct made {
-    uint64_t key;    /* of the records that will come; of what the call itself is: its event, or what it waits for */
-    uint32_t lane;   /* of what the call itself is; 0: records will say */
-    uint32_t target; /* data object; device that the call waits for */
+    union {
+        uint64_t key;     /* work: its records name it */
+        CUevent  event;   /* the call recorded it */
+        uint64_t awaited; /* the call waits for this operation; 0: for none that is known */
+    };
+    union {
+        uint32_t object;  /* work: the data object, 0 none or several */
+        uint32_t device;  /* the call waits for it, 0 for none */
+    };
+    uint32_t lane;        /* of what the call itself is; 0: work */
     uint16_t kind;
-    uint8_t  flags, what; /* SONDE_SUBMIT_*; enum sonde_cuda_what of calls that wait and record */
-    bool     waits;  /* the call returned when it was done */
+    uint8_t  flags, what; /* SONDE_SUBMIT_*; enum sonde_cuda_what of what the call itself is */
+    bool     waits;       /* the call returned when the work was done */
 };
 
 /* Small: it lies in the static thread-local block, of which there is little to spare. */
@@ -131,7 +139,7 @@ static void look_at_error(CUresult error)
 
 /* ---- what a call made ---------------------------------------------------------------- */
 
-static struct made *made(uint64_t key, enum sonde_op_kind kind, unsigned flags)
+static struct made *add_work(uint64_t key, enum sonde_op_kind kind, unsigned flags)
 {
     if (here.count == MADE_MAX) /* further ones: one key for each is more than is known of any call */
         return NULL;
@@ -174,7 +182,7 @@ static uint32_t context_waited_for(const CUpti_CallbackData *cd, CUpti_CallbackI
 }
 
 /* Waits, and events recorded and waited for: what the call itself is, on a lane. */
-static void made_on_stream(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id)
+static void add_itself(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id)
 {
     static const enum sonde_op_kind kinds[] = {
         [SONDE_CUDA_SYNC_STREAM] = SONDE_OP_SYNCHRONIZE, [SONDE_CUDA_SYNC_CONTEXT] = SONDE_OP_SYNCHRONIZE,
@@ -188,25 +196,28 @@ static void made_on_stream(const struct follow *f, const CUpti_CallbackData *cd,
             sonde__cuda_event_record(event, 0);
         return;
     }
-    here.made[here.count++] = (struct made){
-        .kind = (uint16_t)kinds[f->what], .lane = lane, .what = f->what, .key = event ? (uintptr_t)event : here.awaited,
-        .target = f->what == SONDE_CUDA_SYNC_CONTEXT ? sonde__cuda_context_device(context_waited_for(cd, id)) : 0};
+    struct made m = {.kind = (uint16_t)kinds[f->what], .lane = lane, .what = f->what, .awaited = here.awaited};
+    if (f->what == SONDE_CUDA_RECORD)
+        m.event = event;
+    else if (f->what == SONDE_CUDA_SYNC_CONTEXT)
+        m.device = sonde__cuda_context_device(context_waited_for(cd, id));
+    here.made[here.count++] = m;
 }
 
-static void made_copy(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id, enum sonde_op_kind kind,
+static void add_copy(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id, enum sonde_op_kind kind,
                       unsigned flags)
 {
     if (nothing_to_do(f, cd->functionParams))
         return;
     const struct sonde_cuda_copied c = sonde__cuda_copied(id, cd->functionParams);
-    struct made *m = made(sonde__cuda_extend(cd->correlationId), kind, flags);
+    struct made *m = add_work(sonde__cuda_extend(cd->correlationId), kind, flags);
     if (!m)
         return;
     m->waits = c.waits;
     if (c.objects[0] && c.objects[1])
         sonde_call_uses(&here.call, c.objects, 2);
     else
-        m->target = c.objects[0] ? c.objects[0] : c.objects[1];
+        m->object = c.objects[0] ? c.objects[0] : c.objects[1];
 }
 
 /* The runtime's calls and the driver's share no parameters: `f` is a driver call's. */
@@ -217,29 +228,29 @@ static void after_success(const struct follow *f, const CUpti_CallbackData *cd, 
         sonde__cuda_context_used(cd->context, cd->contextUid);
     switch (f->what) {
     case SONDE_CUDA_LAUNCH:
-        made(key, SONDE_OP_KERNEL, 0);
+        add_work(key, SONDE_OP_KERNEL, 0);
         break;
     case SONDE_CUDA_LAUNCH_MANY:
-        made(key, SONDE_OP_KERNEL, SONDE_SUBMIT_MANY);
+        add_work(key, SONDE_OP_KERNEL, SONDE_SUBMIT_MANY);
         break;
     case SONDE_CUDA_COPY:
-        made_copy(f, cd, id, SONDE_OP_COPY, 0);
+        add_copy(f, cd, id, SONDE_OP_COPY, 0);
         break;
     case SONDE_CUDA_COPY_MANY:
-        made_copy(f, cd, id, SONDE_OP_COPY, SONDE_SUBMIT_MANY);
+        add_copy(f, cd, id, SONDE_OP_COPY, SONDE_SUBMIT_MANY);
         break;
     case SONDE_CUDA_SET:
-        made_copy(f, cd, id, SONDE_OP_FILL, 0);
+        add_copy(f, cd, id, SONDE_OP_FILL, 0);
         break;
     case SONDE_CUDA_GRAPH:
-        made(key, SONDE_OP_GRAPH, SONDE_SUBMIT_MANY);
+        add_work(key, SONDE_OP_GRAPH, SONDE_SUBMIT_MANY);
         break;
     case SONDE_CUDA_SYNC_STREAM:
     case SONDE_CUDA_SYNC_CONTEXT:
     case SONDE_CUDA_SYNC_EVENT:
     case SONDE_CUDA_RECORD:
     case SONDE_CUDA_WAIT:
-        made_on_stream(f, cd, id);
+        add_itself(f, cd, id);
         break;
     case SONDE_CUDA_ALLOC:
         sonde__cuda_allocated(id, cd->functionParams, &here.call, cd->contextUid);
@@ -325,19 +336,19 @@ static void waits_for(uint64_t waiter, uint64_t op, uint32_t lane, uint32_t devi
 }
 
 /* What the call itself is. */
-static void submit_here(const struct made *m)
+static void submit_itself(const struct made *m)
 {
     const uint64_t own = sonde_call_submit(&here.call, &(struct sonde_submit){.kind = m->kind, .lane = m->lane});
     if (m->what == SONDE_CUDA_RECORD)
-        sonde__cuda_event_record((CUevent)(uintptr_t)m->key, own);
+        sonde__cuda_event_record(m->event, own);
     else if (m->what == SONDE_CUDA_WAIT && own)
-        waits_for(own, m->key, 0, 0);
+        waits_for(own, m->awaited, 0, 0);
     else if (m->what == SONDE_CUDA_SYNC_EVENT)
-        waits_for(0, m->key, 0, 0);
+        waits_for(0, m->awaited, 0, 0);
     else if (m->what == SONDE_CUDA_SYNC_STREAM)
         waits_for(0, 0, m->lane, 0);
     else if (m->what == SONDE_CUDA_SYNC_CONTEXT)
-        waits_for(0, 0, 0, m->target);
+        waits_for(0, 0, 0, m->device);
 }
 
 static void submit_all(uint64_t outermost)
@@ -346,11 +357,11 @@ static void submit_all(uint64_t outermost)
     for (unsigned i = 0; i < here.count; i++) {
         const struct made *m = &here.made[i];
         if (m->lane) {
-            submit_here(m);
+            submit_itself(m);
             continue;
         }
         const uint64_t own =
-            sonde_call_submit(&here.call, &(struct sonde_submit){.kind = m->kind, .object = m->target, .flags = m->flags,
+            sonde_call_submit(&here.call, &(struct sonde_submit){.kind = m->kind, .object = m->object, .flags = m->flags,
                                                                  .key = renamed ? outermost : m->key});
         if (m->waits)
             waits_for(0, own, 0, 0);

@@ -7,7 +7,6 @@
  */
 #include "sonde_cuda.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,15 +87,11 @@ struct sonde_cuda_device *sonde__cuda_device(uint32_t ordinal)
 uint32_t sonde__cuda_device_here(void)
 {
     CUdevice ordinal;
-    CUresult (*get)(CUdevice *device) = NULL;
-    void *driver = atomic_load(&sonde__cuda_on) ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
-    if (!driver)
+    if (!atomic_load(&sonde__cuda_on))
         return 0;
-    *(void **)&get = dlsym(driver, "cuCtxGetDevice");
     sonde__cuda_quiet(true);
-    const bool known = get && get(&ordinal) == CUDA_SUCCESS && ordinal >= 0;
+    const bool known = sonde__cudrv.cuCtxGetDevice(&ordinal) == CUDA_SUCCESS && ordinal >= 0;
     sonde__cuda_quiet(false);
-    dlclose(driver);
     const struct sonde_cuda_device *device = known ? sonde__cuda_device((uint32_t)ordinal) : NULL;
     return device ? atomic_load(&device->id) : 0;
 }

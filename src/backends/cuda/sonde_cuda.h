@@ -36,8 +36,10 @@
 #define SONDE_CUPTI_OLDEST 18u     /* CUDA 12.0; the fields read since then are a prefix of today's records */
 #define SONDE_CUPTI_13     130000u
 
-/* And in the driver: what is asked once per device, of memory that copies name, of streams while some are captured. */
+/* And in the driver: what is asked once per device and communicator of NCCL, of memory that copies name, of streams
+ * while some are captured. */
 #define SONDE_CUDRV_MAP(X)       \
+    X(cuCtxGetDevice)            \
     X(cuDeviceGet)               \
     X(cuDeviceGetName)           \
     X(cuDeviceTotalMem_v2)       \

@@ -99,15 +99,17 @@ static uint64_t image_bytes(cl_mem image, const size_t *region)
     return region_items(region) * sonde__cl_pixel_bytes(image);
 }
 
-/* The one object that an operation is about; 0 where there are several, which are then used. */
-static uint32_t only_object(const struct sonde_call *call, cl_uint count, const cl_mem *objects)
+/* The one object that an operation is about; 0 where there are several, which are then used.
+ * `nth`: an object of the list. */
+static uint32_t only_one(const struct sonde_call *call, cl_uint count, const void *list,
+                         uint32_t (*nth)(const void *list, cl_uint i))
 {
     enum { MOST = 64 };
     uint32_t used[MOST];
-    if (count == 1 && objects)
-        return sonde__cl_mem_object(objects[0]);
-    for (cl_uint i = 0, n = 0; objects && i < count; i++) {
-        used[n++] = sonde__cl_mem_object(objects[i]);
+    if (count == 1 && list)
+        return nth(list, 0);
+    for (cl_uint i = 0, n = 0; list && i < count; i++) {
+        used[n++] = nth(list, i);
         if (n == MOST || i + 1 == count) {
             sonde_call_uses(call, used, n);
             n = 0;
@@ -116,21 +118,14 @@ static uint32_t only_object(const struct sonde_call *call, cl_uint count, const 
     return 0;
 }
 
-/* The same for shared virtual memory. */
-static uint32_t only_pointer(const struct sonde_call *call, cl_uint count, const void *const *pointers)
+static uint32_t nth_object(const void *list, cl_uint i)
 {
-    enum { MOST = 64 };
-    uint32_t used[MOST];
-    if (count == 1 && pointers)
-        return sonde__cl_svm_object(pointers[0]);
-    for (cl_uint i = 0, n = 0; pointers && i < count; i++) {
-        used[n++] = sonde__cl_svm_object(pointers[i]);
-        if (n == MOST || i + 1 == count) {
-            sonde_call_uses(call, used, n);
-            n = 0;
-        }
-    }
-    return 0;
+    return sonde__cl_mem_object(((const cl_mem *)list)[i]);
+}
+
+static uint32_t nth_pointer(const void *list, cl_uint i)
+{
+    return sonde__cl_svm_object(((const void *const *)list)[i]);
 }
 
 /* ---- kernels -------------------------------------------------------------- */
@@ -162,7 +157,7 @@ ENQUEUE(clEnqueueNativeKernel,
         (cl_command_queue command_queue, void(CL_CALLBACK *function)(void *), void *args,
          size_t args_bytes, cl_uint count, const cl_mem *objects, const void **locations, WAITS),
         (command_queue, function, args, args_bytes, count, objects, locations, WAITED), false,
-        op(SONDE_OP_NATIVE, 0, only_object(&enqueue.call, count, objects)))
+        op(SONDE_OP_NATIVE, 0, only_one(&enqueue.call, count, objects, nth_object)))
 
 /* ---- buffers ----------------------------------------------------------------- */
 
@@ -313,7 +308,7 @@ ENQUEUE(clEnqueueMigrateMemObjects,
         op(SONDE_OP_MIGRATE,
            flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED ? 0
                                                            : sonde__cl_mem_bytes(count, objects),
-           only_object(&enqueue.call, count, objects)))
+           only_one(&enqueue.call, count, objects, nth_object)))
 
 /* ---- shared virtual memory --------------------------------------------------------- */
 
@@ -343,7 +338,7 @@ ENQUEUE(clEnqueueSVMUnmap, (cl_command_queue command_queue, void *pointer, WAITS
 /* The objects end when the operation has run; we end them where it was asked for. */
 static struct sonde_submit svm_free(const struct sonde_call *call, cl_uint count, void **pointers)
 {
-    const uint32_t object = only_pointer(call, count, (const void *const *)pointers);
+    const uint32_t object = only_one(call, count, pointers, nth_pointer);
     for (cl_uint i = 0; i < count; i++)
         sonde__cl_svm_freed(pointers[i]);
     return op(SONDE_OP_SVM_FREE, 0, object);
@@ -364,7 +359,7 @@ ENQUEUE(clEnqueueSVMMigrateMem,
            flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
                ? 0
                : sonde__cl_svm_bytes(count, pointers, sizes),
-           only_pointer(&enqueue.call, count, pointers)))
+           only_one(&enqueue.call, count, pointers, nth_pointer)))
 
 /* ---- order ---------------------------------------------------------------------------- */
 
@@ -428,7 +423,7 @@ cl_int CL_API_CALL sonde__clEnqueueWaitForEvents(cl_command_queue command_queue,
     ENQUEUE(function,                                                                          \
             (cl_command_queue command_queue, cl_uint count, const cl_mem *objects, WAITS),     \
             (command_queue, count, objects, WAITED), false,                                    \
-            op(kind, 0, only_object(&enqueue.call, count, objects)))
+            op(kind, 0, only_one(&enqueue.call, count, objects, nth_object)))
 
 ENQUEUE_SHARED(clEnqueueAcquireGLObjects, SONDE_OP_ACQUIRE)
 ENQUEUE_SHARED(clEnqueueReleaseGLObjects, SONDE_OP_RELEASE)

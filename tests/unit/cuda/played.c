@@ -89,6 +89,13 @@ static CUresult CUDAAPI device_get(CUdevice *device, int ordinal)
     return CUDA_SUCCESS;
 }
 
+static CUresult CUDAAPI current_device(CUdevice *device)
+{
+    launch(999); /* the driver's calls are seen, as a program's are */
+    *device = played.current;
+    return played.current < 0 ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+}
+
 static CUresult CUDAAPI device_name(char *name, int size, CUdevice device)
 {
     (void)device;
@@ -158,6 +165,7 @@ int play(void **state)
     sonde__cupti.cuptiActivityFlushAll = flush_all;
     sonde__cupti.cuptiEnableDomain = enable_domain;
     sonde__cudrv.cuDeviceGet = device_get;
+    sonde__cudrv.cuCtxGetDevice = current_device;
     sonde__cudrv.cuDeviceGetName = device_name;
     sonde__cudrv.cuDeviceTotalMem_v2 = device_memory;
     sonde__cudrv.cuDeviceGetAttribute = device_attribute;

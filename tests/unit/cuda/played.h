@@ -15,6 +15,7 @@ extern struct played {
     double   rate;           /* and how much faster it goes */
     _Alignas(8) uint8_t records[16384]; /* that the next buffer holds */
     size_t   used, sizes[64], count;
+    int      current;        /* device of the calling thread; -1: it has none */
     uint32_t own_stream;     /* number of the calling thread's own default stream */
     uint32_t later_streams;  /* what the numbers of streams are greater by */
     uint32_t flushed, forced;

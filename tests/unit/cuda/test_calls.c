@@ -152,6 +152,20 @@ static void lanes_say_how_they_stand_to_the_default_stream(void **state)
     assert_int_equal(flags_of(CU_STREAM_PER_THREAD), 0);
 }
 
+static void the_current_device_is_asked_for_unseen(void **state)
+{
+    (void)state;
+    played.current = 2;
+    const uint32_t id = sonde_backend_cuda.device_here();
+    assert_true(id != 0 && id == atomic_load(&sonde__cuda_device(2)->id));
+    played.current = -1;
+    assert_int_equal(sonde_backend_cuda.device_here(), 0);
+    played.current = 0;
+    atomic_store(&sonde__cuda_on, false);
+    assert_int_equal(sonde_backend_cuda.device_here(), 0);
+    assert_int_equal(noted.calls, 0);
+}
+
 /* ---- graphs -------------------------------------------------------------------------------- */
 
 static void node_event(CUpti_CallbackId id, uintptr_t node, uintptr_t original)
@@ -229,6 +243,7 @@ int main(void)
         TEST(only_the_outermost_call_is_recorded), TEST(an_exit_alone_is_ignored),
         TEST(nothing_is_recorded_while_off), TEST(each_thread_has_its_own_default_stream),
         TEST(a_stream_handle_used_again_is_another_stream), TEST(lanes_say_how_they_stand_to_the_default_stream),
+        TEST(the_current_device_is_asked_for_unseen),
         TEST(captured_launches_make_nodes_and_no_work), TEST(allocations_become_objects_until_freed),
         TEST(correlation_ids_wrap),
     };
