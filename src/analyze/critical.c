@@ -46,17 +46,36 @@ struct walk {
 
 /* ---- what is on the path ------------------------------------------------------------ */
 
+/* Host code is in one place as long as its innermost frame of the user's is: where in a library or the
+ * interpreter a sample was would be another place for each, of which nobody sees more than that frame. */
+static uint32_t place_of(const struct walk *w, uint32_t category, uint32_t node)
+{
+    uint32_t nearest = node;
+    if (sonde__cp_of_host(category) && node)
+        sonde_profile_callers(w->book.profile, node, &nearest, 1);
+    return nearest;
+}
+
+static int find_place(struct walk *w, uint32_t category, uint32_t node, uint64_t *at)
+{
+    struct sonde_map *places = &w->book.places;
+    const uint32_t place = place_of(w, category, node);
+    const uint64_t key = (uint64_t)place << 4 | category;
+    int rc = 0;
+    if (!sonde_map_get(places, key, at)) {
+        *at = w->path->places.count;
+        rc = sonde_vector_push(&w->path->places, (struct sonde_path_place){.node = place, .category = category});
+        rc = rc ? rc : sonde_map_put(places, key, *at);
+    }
+    return rc || place == node ? rc : sonde_map_put(places, (uint64_t)node << 4 | category, *at);
+}
+
 static void add_place(struct walk *w, uint32_t category, uint32_t node, uint64_t ns, bool inferred)
 {
-    const uint64_t key = (uint64_t)node << 4 | category;
     uint64_t at;
-    if (!sonde_map_get(&w->book.places, key, &at)) {
-        at = w->path->places.count;
-        if (sonde_vector_push(&w->path->places, (struct sonde_path_place){.node = node, .category = category}) ||
-            sonde_map_put(&w->book.places, key, at)) {
-            w->book.rc = SONDE_ENOMEM;
-            return;
-        }
+    if (!sonde_map_get(&w->book.places, (uint64_t)node << 4 | category, &at) && find_place(w, category, node, &at)) {
+        w->book.rc = SONDE_ENOMEM;
+        return;
     }
     w->path->places.items[at].ns += ns;
     w->path->places.items[at].inferred_ns += inferred ? ns : 0;

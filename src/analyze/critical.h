@@ -58,7 +58,7 @@ struct sonde_path_thing {
     uint64_t    saving_ns;  /* how much shorter the run had been, were all of it twice as fast; at most ns / 2 */
 };
 
-struct sonde_path_place {   /* one calling context (or operation's leaf) and category */
+struct sonde_path_place {   /* one calling context (operation's leaf; host code: its innermost frame of the user's) and category */
     uint32_t node, category;
     uint64_t ns, count;
     uint64_t inferred_ns;   /* of ns: `node` is what the stacks around it share */

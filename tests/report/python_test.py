@@ -65,7 +65,7 @@ class Made(Case):
         thread, queue = p.thread(1), p.queue(p.device("Test GPU"))
         snake, (run, vectorcall, finalize) = self.library(p, "python3.12", "Py_RunMain", "PyObject_Vectorcall", "Py_FinalizeEx")
         _, (gettime, memcpy) = self.library(p, "libc.so.6", "clock_gettime", "memcpy")
-        _, (npy_sort,) = self.library(p, "numpy.so", "npy_sort")
+        _, (npy_sort,) = self.library(p, "site-packages/numpy.so", "npy_sort")
         start = p.node(0, run)
         main = p.node(start, p.frame(live.PYTHON, p.python("main", "/home/user/train.py", 5)))
         step = p.node(main, p.frame(live.PYTHON, p.python("step", "/home/user/train.py", 15)))
@@ -112,6 +112,12 @@ class Made(Case):
         first = routines[0]
         self.assertEqual((first["name"], first["file"], first["line"], first["contexts"]), ("step", "/home/user/train.py", 15, 1))
         self.assertEqual(first["place"], "step() train.py:15")
+
+    def test_critical_path(self):
+        """Wherever below a line of the user's a sample was, it is that line's."""
+        contexts = self.json(self.made, "critical")[0]["contexts"]
+        steps = [c for c in contexts if c["category"] == "host" and c["frames"] and c["frames"][0]["name"] == "step"]
+        self.assertEqual([c["ns"] for c in steps], [11 * MS])
 
     def test_one_name_in_every_view(self):
         summary = json.loads(self.ok("report", self.made, "--json").out)
