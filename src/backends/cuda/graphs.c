@@ -5,6 +5,11 @@
  * made, inside the call that makes it, and of each copy (cloning, instantiating)
  * with the node that it was copied from. Node ids are never used twice, so
  * nothing is removed; the table's bound is what holds it.
+ *
+ * Not so within a child graph: instantiating copies its nodes into a graph of their
+ * own, and CUPTI says so, but then numbers them once more, behind those of the whole
+ * graph, without a word. Records name these last numbers. A driver call that would
+ * tell them apart must not be made here, and the order is documented nowhere.
  */
 #include "sonde_cuda.h"
 

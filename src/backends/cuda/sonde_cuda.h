@@ -6,7 +6,8 @@
  * streams, devices and events; captures.c knows which streams are captured;
  * memory.c follows allocations, copies.c what copies name; graphs.c knows where a
  * graph's nodes come from; modules.c keeps code that was loaded;
- * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
+ * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic, table.c
+ * a map.
  *
  * Who runs what: hooks and resource callbacks in any thread of the program,
  * inside of the driver; CUPTI's own thread hands over full buffers; everything

@@ -1,4 +1,4 @@
-/* test_open.c - which CUPTI is opened, and which is refused.
+/* test_open.c - which CUPTI is opened, which is refused, and who holds one that refuses.
  *
  * Each case is a process of its own (this program again), in a folder to which
  * made-up libraries are copied as a program, a toolkit or a wheel brings them.
@@ -48,7 +48,8 @@ static int open_and_say(const char *how)
             return printf("%s", dlerror()), 1;
     if (strcmp(how, "attach") == 0) {
         InitializeInjection();
-        printf("%s", noted.notes ? noted.note[0] : "no note");
+        InitializeInjection(); /* the driver's way and the preload library's: once is enough */
+        printf("%s", noted.notes == 1 ? noted.note[0] : "not one note");
         return 0;
     }
     why = sonde__cupti_open(room, sizeof room);
@@ -81,7 +82,7 @@ static const char *said(const char *how, const char *variables)
 {
     static char text[PATH_MAX];
     char *command;
-    assert_true(asprintf(&command, "IFS=; ROOT='%s'; unset SONDE_CUPTI CUDA_HOME CUDA_PATH LD_LIBRARY_PATH; "
+    assert_true(asprintf(&command, "IFS=; ROOT='%s'; unset SONDE_CUPTI SONDE_CUDA_INJECTION NSYS_PROFILING_SESSION_ID CUDA_HOME CUDA_PATH LD_LIBRARY_PATH; "
                          "env TEST_ROOT=\"$ROOT\" %s \"$ROOT\"/program %s", root, variables, how) > 0);
     FILE *pipe = popen(command, "r");
     free(command);
@@ -200,6 +201,28 @@ static void a_later_one_elsewhere_is_taken(void **state)
     must_begin(said("open", "CUDA_HOME=$ROOT/home LD_LIBRARY_PATH=$ROOT/anywhere"), TOO_OLD);
 }
 
+/* Who holds CUPTI can only be guessed. */
+static void who_holds_cupti_is_said(void **state)
+{
+    (void)state;
+    static const struct { const char *variables, *who; } holders[] = {
+        {"TEST_LOADED=$ROOT/libToolsInjection64.so", "Nsight Systems"},
+        {"TEST_LOADED=$ROOT/libproton.so", "Triton's Proton"},
+        {"NSYS_PROFILING_SESSION_ID=1", "Nsight Systems"},
+        {"SONDE_CUDA_INJECTION=/a/tool.so TEST_LOADED=$ROOT/libproton.so", "/a/tool.so, which CUDA_INJECTION64_PATH names"},
+        {"NOTHING=", "the program itself or another tool in it"},
+    };
+    copy("cupti-held", "libcupti.so.13");
+    copy("cudart", "libToolsInjection64.so");
+    copy("cudart", "libproton.so");
+    for (unsigned i = 0; i < sizeof holders / sizeof *holders; i++) {
+        char variables[256], note[256];
+        snprintf(variables, sizeof variables, "SONDE_OUT=/ SONDE_CUPTI=$ROOT/libcupti.so.13 %s", holders[i].variables);
+        snprintf(note, sizeof note, "CUDA is not recorded: CUPTI is held by %s, and has one user at a time; run without it", holders[i].who);
+        must_begin(said("attach", variables), note);
+    }
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
 
 int main(int argc, char **argv)
@@ -207,7 +230,8 @@ int main(int argc, char **argv)
     if (argc == 2)
         return open_and_say(argv[1]);
     const struct CMUnitTest tests[] = {CASE(places_have_an_order), CASE(the_runtimes_own_is_beside_it),
-                                       CASE(an_old_one_is_refused), CASE(a_later_one_elsewhere_is_taken)};
+                                       CASE(an_old_one_is_refused), CASE(a_later_one_elsewhere_is_taken),
+                                       CASE(who_holds_cupti_is_said)};
     if (!realpath(argv[0], program))
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
