@@ -48,7 +48,7 @@ static void unwind(void)
     static struct sonde_stack *s;
     if (!s)
         s = calloc(1, sizeof *s);
-    sonde__unwind(s, 0);
+    sonde__unwind(s, false);
 }
 static void context(void) { sonde__context(sonde__self, API_LAUNCH); }
 static void channel(void)

@@ -45,7 +45,7 @@ static NOINLINE void one_walk(void)
     unw_cursor_t cursor;
     switch (how) {
     case FULL: sonde__unwind_full(stack); break;
-    case NEW: sonde__unwind_modules_changed(); sonde__unwind(stack, 0); break;
+    case NEW: sonde__unwind_modules_changed(); sonde__unwind(stack, false); break;
     case BACKTRACE: sink += unw_backtrace(pcs, SONDE_STACK_MAX); break;
     case STEP:
         unw_getcontext(&context);
@@ -54,7 +54,7 @@ static NOINLINE void one_walk(void)
             sink++;
         break;
     case EMPTY: break;
-    default: sonde__unwind(stack, 0);
+    default: sonde__unwind(stack, false);
     }
     sink++;
 }
@@ -127,7 +127,7 @@ int main(void)
         return 1;
     unw_set_caching_policy(unw_local_addr_space, UNW_CACHE_PER_THREAD);
     how = FULL;
-    sonde__unwind(stack, 0);
+    sonde__unwind(stack, false);
     unsigned base = stack->count + 3; /* main and outwards, measure, leaf and one_walk */
     printf("%-6s %10s %10s %10s %10s %14s %12s\n", "depth", "unchanged", "inner 3", "full", "new",
            "unw_backtrace", "unw_step");

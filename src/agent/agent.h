@@ -169,6 +169,7 @@ struct sonde_thread {
     uint64_t token[SONDE_PATH_MAX];
     uint16_t token_before[SONDE_STACK_MAX + 1], python_before[SONDE_STACK_MAX + 1]; /* each native frame */
     struct { uint64_t key; uintptr_t place; } known_python[SONDE_PYTHON_MAX]; /* outermost first */
+    uint64_t known_word[2 * SONDE_PYTHON_MAX + 3]; /* known.c */
     struct sonde_open_range open[SONDE_RANGES_MAX];
     struct sonde_sample sample[SONDE_SAMPLES_MAX];
     /* Of the last context or opened range, without ranges: frame ids, and what
@@ -332,10 +333,10 @@ void sonde__objects_init(void); /* when the agent starts */
 void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t count); /* by one operation. Any thread */
 
 /* context.c */
-/* known.c: nodes of calls that came before. sonde__known_node gives 0 when it is not known. */
+/* known.c: nodes of calls that came before, `pythons` frames in python[]. sonde__known_node gives 0 when it is not known. */
 bool     sonde__known_may(const struct sonde_thread *t);
-uint32_t sonde__known_node(const struct sonde_thread *t, const struct sonde_trail *trail, uint32_t api, uint32_t pythons);
-void     sonde__known_keep(struct sonde_thread *t, uint32_t api, uint32_t leaf); /* after the last walk */
+uint32_t sonde__known_node(struct sonde_thread *t, const struct sonde_trail *trail, uint32_t api, uint32_t pythons);
+void     sonde__known_keep(struct sonde_thread *t, uint32_t api, uint32_t pythons, uint32_t leaf); /* after the last walk */
 
 uint32_t sonde__context(struct sonde_thread *t, uint32_t api); /* API node of the caller's stack */
 void     sonde__context_stack(struct sonde_thread *t); /* brings range_stack up to date with the caller's stack */

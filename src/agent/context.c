@@ -375,7 +375,7 @@ static void count_walk(struct sonde_thread *t)
 
 void sonde__context_stack(struct sonde_thread *t)
 {
-    sonde__unwind(&t->stack, 0);
+    sonde__unwind(&t->stack, false);
     count_walk(t);
     native_frames(t);
     merged_path(t, usable_length(t), python_frames(t), true);
@@ -574,13 +574,12 @@ static uint32_t context_of_walk(struct sonde_thread *t, uint32_t api)
         uint32_t node = usual_context(t, api, python > 0 ? (uint32_t)python : 0, same_modules);
         bool again = sonde__python_attached() != attached;
         if (__builtin_expect(!again, 1) && atomic_load_explicit(&t->count.folded, memory_order_relaxed) == folded)
-            sonde__known_keep(t, api, node);
+            sonde__known_keep(t, api, python > 0 ? (uint32_t)python : 0, node);
         if (__builtin_expect(sonde__agent.config.check && !again, 0))
             check_usual(t, api, python, node);
         if (__builtin_expect(!again, 1))
             return node;
         sonde__paths_forget(&t->paths); /* one of these frames was the interpreter's first */
-        t->trails.epoch++;
     }
     uint32_t same = native_frames(t);
     if (sonde__python_attached() != attached)
@@ -716,7 +715,6 @@ static __attribute__((noinline)) void begin_trails(struct sonde_thread *t)
     if (atomic_load_explicit(&t->count.unwinds, memory_order_relaxed) < TRAILS_AFTER)
         return;
     t->trails.more = trails_block;
-    t->trails.epoch = t->trails.epoch ? t->trails.epoch : 1;
     t->stack.trails = &t->trails;
 }
 
@@ -726,13 +724,17 @@ static inline uint32_t known_context(struct sonde_thread *t, uint32_t api, bool 
 {
     struct sonde_stack *s = &t->stack;
     struct sonde_trail *trail;
-    uint32_t epoch = s->trails && sonde__known_may(t) ? t->trails.epoch : 0, node = 0;
-    while ((trail = sonde__unwind(s, epoch))) {
+    bool may = s->trails && sonde__known_may(t);
+    uint32_t node = 0;
+    while ((trail = sonde__unwind(s, may))) {
         int python = python_frames(t);
         node = sonde__known_node(t, trail, api, python > 0 ? (uint32_t)python : 0);
-        if (node && !and_walk)
-            break;
-        epoch = 0;
+        if (node && !and_walk) {
+            sonde__trail_came(&t->trails);
+            sonde__count(&t->count.unwinds, 1);
+            return node;
+        }
+        may = false;
     }
     count_walk(t);
     return node;

@@ -109,13 +109,14 @@ void sonde__paths_put(struct sonde_paths *p, struct sonde_heap *heap, const stru
 {
     if (!p->slot && !make_slots(p, heap))
         return;
-    size_t bytes = sizeof(struct sonde_path) + key->count * (sizeof *key->word + sizeof *nodes);
+    size_t bytes = sizeof(struct sonde_path) + key->count * (sizeof *key->word + (nodes ? sizeof *nodes : 0));
     struct sonde_path *path = room(p, heap, (bytes + 7) & ~(size_t)7);
     if (!path)
         return;
     *path = (struct sonde_path){.parent = key->parent, .api = key->api, .count = key->count, .leaf = leaf};
     memcpy(path->word, key->word, key->count * sizeof *key->word);
-    memcpy(path->word + key->count, nodes, key->count * sizeof *nodes);
+    if (nodes)
+        memcpy(path->word + key->count, nodes, key->count * sizeof *nodes);
     struct sonde_path_slot *s = set_of(p, key);
     memmove(&s[1], &s[0], (WAYS - 1) * sizeof *s);
     s[0] = (struct sonde_path_slot){key->hash, path};

@@ -17,7 +17,7 @@
 
 #define SONDE_PATHS_BLOCKS 32u /* 2 MiB of a thread's paths */
 
-struct sonde_path { /* then count words, then count nodes */
+struct sonde_path { /* then count words, then, if they were given, count nodes */
     uint32_t parent, api, count, leaf;
     uint64_t word[];
 };
@@ -44,7 +44,7 @@ static inline const uint32_t *sonde__path_nodes(const struct sonde_path *p)
 
 /* NULL: not known. */
 const struct sonde_path *sonde__paths_find(struct sonde_paths *p, struct sonde_path_key *key, uint64_t generation);
-/* After a find that failed: keep what it led to, if there is room. */
+/* After a find that failed: keep what it led to, if there is room. `nodes` may be NULL. */
 void sonde__paths_put(struct sonde_paths *p, struct sonde_heap *heap, const struct sonde_path_key *key,
                       const uint32_t *nodes, uint32_t leaf);
 void sonde__paths_forget(struct sonde_paths *p);

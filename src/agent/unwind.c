@@ -141,14 +141,6 @@ SONDE__RAW static inline uintptr_t word(uintptr_t at) { return *(const uintptr_t
 
 /* ---- one step ---------------------------------------------------------- */
 
-/* Low bits of a frame's fp_slot: how it was found, when not by a plain rule. */
-enum {
-    BY_STEP = 1, /* depends on more than the two slots: step again to compare */
-    EXACT = 2,   /* pc is the next instruction to run, not a return address */
-    GUESSED = 4,
-    FLAGS = 7,
-};
-
 struct frame {
     uintptr_t pc, cfa, fp, fp_slot;
 };
@@ -365,9 +357,10 @@ SONDE__RAW static inline enum step step(struct walk *w, struct frame *f)
         cfa += f->cfa;
     } else if (LIKELY(kind == SONDE__RULE_FP)) {
         cfa += f->fp;
+        flags = FROM_FP;
     } else if (kind == SONDE__RULE_FP_DEREF || kind == SONDE__RULE_SP_DEREF) {
         cfa = cfa_deref(w, f, rule);
-        flags = BY_STEP; /* the proof compares two slots, and this is a third */
+        flags = BY_STEP | FROM_FP; /* the proof compares two slots, and this is a third */
     } else {
         return step_rare(w, f, rule);
     }
@@ -375,6 +368,7 @@ SONDE__RAW static inline enum step step(struct walk *w, struct frame *f)
         return guess(w, f);
     if (LIKELY(fp_kind != SONDE__FP_SAME)) {
         slot = (fp_kind == SONDE__FP_AT_CFA ? cfa : f->fp) + (uintptr_t)sonde__rule_fp_offset(rule);
+        flags |= fp_kind == SONDE__FP_AT_CFA ? 0 : FROM_FP;
         if (UNLIKELY(slot < w->bounds.lo || slot > cfa - 8 || (slot & 7)))
             return guess(w, f);
         f->fp = word(slot);
@@ -392,43 +386,51 @@ static inline struct frame kept(const struct sonde_stack *s, uint32_t i)
     return (struct frame){s->pc[i], s->cfa[i], s->fp[i], s->fp_slot[i]};
 }
 
-/* The same activation? (pc, sp, fp) decide all outer frames' rules; an exact pc
- * looks its rule up differently. */
+/* The same activation? An exact pc looks its rule up differently. The frame
+ * pointer counts where a rule uses it. */
 static inline bool same(const struct sonde_stack *s, uint32_t i, const struct frame *f)
 {
-    return s->cfa[i] == f->cfa && s->pc[i] == f->pc && s->fp[i] == f->fp &&
-           !((s->fp_slot[i] ^ f->fp_slot) & EXACT);
+    return s->cfa[i] == f->cfa && s->pc[i] == f->pc && !((s->fp_slot[i] ^ f->fp_slot) & EXACT);
 }
 
-/* Given that frame i - 1 holds, the first of the frames i.. whose slots do not
- * hold what they held. Frames that need a step count as such. */
-SONDE__RAW static inline uint32_t prove(const struct sonde_stack *s, uint32_t i, uintptr_t hi)
+/* Given that frame i - 1 holds, with *fp in the frame pointer, the first of the
+ * frames i.. that cannot be proved; *fp is that of the one before. Frames that
+ * need a step count as such. Where no rule uses it, a frame's fp may be another
+ * than it was: it is read only where one does, and at the end. */
+SONDE__RAW static inline uint32_t prove(const struct sonde_stack *s, uint32_t i, uintptr_t hi, uintptr_t *fp)
 {
     uint32_t count = s->count;
+    uintptr_t saved = (uintptr_t)fp;
     for (; i < count; i++) {
         uintptr_t cfa = s->cfa[i], slot = s->fp_slot[i];
-        if (UNLIKELY(cfa > hi || (slot & FLAGS)))
+        if (UNLIKELY(slot & (FLAGS | FROM_FP))) {
+            if ((slot & FLAGS) || word(saved) != s->fp[i - 1])
+                break;
+            slot &= ~FROM_FP;
+        }
+        if (UNLIKELY(cfa > hi || word(cfa - 8) != s->pc[i]))
             break;
-        uintptr_t pc = word(cfa - 8);
-        uintptr_t fp = slot ? word(slot) : s->fp[i];
-        if (UNLIKELY(pc != s->pc[i] || fp != s->fp[i]))
-            break;
+        saved = slot ? slot : saved;
     }
+    *fp = word(saved);
     return i;
 }
 
-/* Frame j of the last stack holds. Goes outwards as far as the last stack can
- * be proved; *f gets the first frame that differs. Returns its index in the
- * last stack, and how the step to it ended. */
+/* Frame j of the last stack holds; *f is it, now. Goes outwards as far as the last
+ * stack can be proved; *f gets the first frame that differs. Returns its index in
+ * the last stack, and how the step to it ended. */
 static inline uint32_t follow(struct walk *w, struct sonde_stack *s, uint32_t j, struct frame *f,
                               enum step *how)
 {
     for (uint32_t i = j + 1;; i++) {
-        i = prove(s, i, w->bounds.hi);
+        uintptr_t fp = f->fp;
+        i = prove(s, i, w->bounds.hi, &fp);
+        s->fp[i - 1] = fp; /* frame i is stepped to, or left behind */
         *f = kept(s, i - 1);
         *how = step(w, f);
         if (i == s->count || *how != STEP_OK || !same(s, i, f))
             return i;
+        s->fp_slot[i] = f->fp_slot;
     }
 }
 
@@ -480,138 +482,135 @@ static inline enum sonde_unwind_end ended(enum step how)
 
 /* ---- trails: what earlier walks found -------------------------------------- */
 
-#define WORTH_A_TRAIL 2u /* frames: fewer are walked as fast */
+#define TRAIL_TRIES 8u
 
 struct trail {
     const struct sonde_trail *trail; /* NULL: none */
-    uint32_t number, at; /* of the trail; frames of it that the stack bears out */
-    bool     left;       /* the stack went another way than the trail */
+    uint32_t  number, at; /* of the trail; entries of it that the stack bears out */
+    uint32_t  last;       /* the last of them that is a frame */
+    uintptr_t saved;      /* where the frame pointer of that frame is */
 };
 
 static inline bool begins_here(const struct sonde_trail *t, const struct walk *w, const struct frame *f)
 {
-    return t->count && t->base == f->cfa && t->frame[0].pc == f->pc && t->frame[0].fp == f->fp &&
-           t->generation == w->generation;
+    return t->count && t->base == f->cfa - 8 && t->entry[0].pc == f->pc && t->generation == w->generation &&
+           t->base + t->top <= w->bounds.hi;
 }
 
-static inline void trail_choose(struct trail *on, const struct sonde_trails *t, const struct walk *w, const struct frame *f)
+static inline bool is_frame(const struct sonde_trail_entry *e)
 {
-    const uint32_t numbers[] = {t->last ? sonde__trail(t, t->last)->next : 0, t->begins[sonde__trail_begins(f->cfa)]};
-    for (unsigned i = 0; i < 2 && !on->trail; i++) {
-        const struct sonde_trail *trail = numbers[i] ? sonde__trail(t, numbers[i]) : NULL;
-        if (!trail || !begins_here(trail, w, f))
+    return (e->fp_slot & FLAGS) < SONDE_TRAIL_FP;
+}
+
+SONDE__RAW static inline bool trail_word(const struct sonde_trail *t, const struct sonde_trail_entry *e)
+{
+    return word(t->base + e->cfa - 8) == e->pc;
+}
+
+/* A frame of the trail; `fp` is that of the one before. */
+SONDE__RAW static inline struct frame trail_frame(const struct sonde_trail *t, const struct sonde_trail_entry *e, uintptr_t fp)
+{
+    static const uintptr_t flags[] = {[SONDE_TRAIL_FROM_FP] = FROM_FP, [SONDE_TRAIL_AFTER_FP] = FROM_FP,
+                                      [SONDE_TRAIL_AFTER_WORD] = BY_STEP | FROM_FP};
+    uintptr_t slot = e->fp_slot & ~(uint32_t)FLAGS;
+    slot += slot ? t->base : 0;
+    return (struct frame){e->pc, t->base + e->cfa, slot ? word(slot) : fp, slot | flags[e->fp_slot & FLAGS]};
+}
+
+/* As far as the stack bears out the trail, given that it does its first entry. The
+ * frame pointer of that frame is at `fp`; it is read where it counts. */
+SONDE__RAW static inline void trail_prove(struct trail *on, const struct sonde_trail *t, uint32_t number, const uintptr_t *fp)
+{
+    const uintptr_t base = t->base;
+    uintptr_t saved = (uintptr_t)fp;
+    uint32_t last = 0, i = 1;
+    for (; i < t->count; i++) {
+        const struct sonde_trail_entry *e = &t->entry[i];
+        const uint32_t how = e->fp_slot & FLAGS, slot = e->fp_slot - how;
+        if (how == SONDE_TRAIL_FROM_FP) {
+            if (UNLIKELY(word(saved) != base + e->cfa - 16))
+                break;
+        } else if (UNLIKELY(how >= SONDE_TRAIL_FP)) {
+            if (how == SONDE_TRAIL_FP ? word(saved) != e->pc : !trail_word(t, e))
+                break;
             continue;
-        for (uint32_t k = 2; k < trail->count; k += 3) /* a cache line holds not quite three */
-            __builtin_prefetch(&trail->frame[k]);
-        on->trail = trail;
-        on->number = numbers[i];
+        }
+        if (UNLIKELY(!trail_word(t, e)))
+            break;
+        saved = slot ? base + slot : saved;
+        last = i;
+    }
+    if (i > on->at)
+        *on = (struct trail){t, number, i, last, saved};
+}
+
+/* The trail that the stack bears out longest, of the one that came after the last
+ * and those that began here. */
+SONDE__RAW static inline void trail_choose(struct trail *on, const struct sonde_trails *t, const struct walk *w,
+                                           const struct frame *here)
+{
+    uint32_t number = t->last ? sonde__trail(t, t->last)->next : 0;
+    for (unsigned tries = 0; tries < TRAIL_TRIES && (number || !tries); tries++) {
+        const struct sonde_trail *trail = number ? sonde__trail(t, number) : NULL;
+        /* Most other trails can be told by where the best one so far ended. */
+        if (trail && begins_here(trail, w, here) &&
+            (!on->at || (on->at < trail->count && (!is_frame(&trail->entry[on->at]) || trail_word(trail, &trail->entry[on->at]))))) {
+            trail_prove(on, trail, number, &here->fp);
+            if (on->at == on->trail->count)
+                return;
+        }
+        number = tries && trail ? trail->other : t->begins[sonde__trail_begins(here->cfa)];
     }
 }
 
-/* Frame `f` is the trail's number i - 1. To number i, if that is where the stack leads. */
-SONDE__RAW static inline bool trail_step(const struct sonde_trail *t, uint32_t i, const struct walk *w, struct frame *f)
+SONDE__RAW static inline struct frame trail_last(const struct trail *on)
 {
-    const struct sonde_trail_frame *next = &t->frame[i];
-    uintptr_t cfa = t->base + next->cfa, slot = next->fp_slot ? t->base + next->fp_slot : 0;
-    if (UNLIKELY(cfa > w->bounds.hi || word(cfa - 8) != next->pc || (slot ? word(slot) : f->fp) != next->fp))
-        return false;
-    *f = (struct frame){next->pc, cfa, next->fp, slot};
-    return true;
+    return trail_frame(on->trail, &on->trail->entry[on->last], word(on->saved));
 }
 
-/* Frame `f` is the trail's frame 0. Goes outwards as far as the trail can be
- * proved; *f gets the last frame that was, the inner ones are appended. */
-SONDE__RAW static inline void trail_follow(struct trail *on, struct sonde_stack *s, const struct walk *w, struct frame *f,
-                                           uint32_t *fresh)
+/* The frames of a trail that was proved, but for the last, which *f is on return. */
+SONDE__RAW static inline void trail_append(const struct trail *on, struct sonde_stack *s, struct frame *f, uint32_t *fresh)
 {
-    const struct sonde_trail *t = on->trail;
-    uint32_t i = 1;
-    for (struct frame inner = *f; i < t->count && trail_step(t, i, w, f); i++, inner = *f)
-        append(s, fresh, &inner);
-    on->at = i;
-    on->left = i < t->count;
+    for (uint32_t i = 1; i <= on->last; i++)
+        if (is_frame(&on->trail->entry[i])) {
+            append(s, fresh, f);
+            *f = trail_frame(on->trail, &on->trail->entry[i], f->fp);
+        }
 }
 
-static inline void trail_came(struct sonde_trails *t, uint32_t number)
+/* Is the whole stack a trail of which the caller knows more? */
+SONDE__RAW static inline struct sonde_trail *trail_known(struct sonde_trails *t, struct walk *w, const struct frame *here)
 {
-    if (t->last)
-        sonde__trail(t, t->last)->next = number;
-    t->last = number;
-}
-
-/* Is the whole stack a trail with a place of its own (epoch) and, from where
- * that met the last stack, what the last stack still is? Changes neither. */
-SONDE__RAW static inline struct sonde_trail *trail_known(struct sonde_stack *s, struct walk *w, struct frame f,
-                                                         uint32_t epoch)
-{
-    struct sonde_trails *trails = s->trails;
     struct trail on = {0};
-    if (!trails || !trails->used)
+    if (!t || !t->used)
         return NULL;
-    trail_choose(&on, trails, w, &f);
-    const struct sonde_trail *t = on.trail;
-    if (!t || t->place.epoch != epoch || t->place.outer > s->count)
+    trail_choose(&on, t, w, here);
+    if (!on.last || on.at < on.trail->count || !on.trail->known)
         return NULL;
-    for (uint32_t i = 1; i < t->count; i++)
-        if (!trail_step(t, i, w, &f))
-            return NULL;
-    uint32_t met = s->count - t->place.outer;
-    if (!same(s, met, &f))
+    struct frame f = trail_last(&on);
+    if (step(w, &f) != STEP_OUTERMOST)
         return NULL;
-    enum step how;
-    if (follow(w, s, met, &f, &how) != s->count || how == STEP_OK || s->end != ended(how))
-        return NULL;
-    trails->followed += t->count;
-    trail_came(trails, on.number);
-    return sonde__trail(trails, on.number);
+    t->followed += on.at;
+    t->here = on.number;
+    return sonde__trail(t, on.number);
 }
 
-static inline bool fits(const struct sonde_stack *s, uint32_t i)
-{
-    uintptr_t base = s->cfa[0], slot = s->fp_slot[i];
-    return !(slot & FLAGS) && s->cfa[i] - base < UINT32_MAX && (!slot || (slot > base && slot - base < UINT32_MAX));
-}
-
-/* The `fresh` frames and the one where they met the last stack. */
-static __attribute__((noinline)) void trail_keep(struct sonde_stack *s, const struct walk *w, struct trail *on, uint32_t fresh)
-{
-    struct sonde_trails *t = s->trails;
-    if (!on->number || on->left)
-        on->number = sonde__trail_new(t);
-    if (!on->number)
-        return;
-    struct sonde_trail *trail = sonde__trail(t, on->number);
-    const uintptr_t base = s->cfa[0];
-    uint32_t n = 0;
-    for (; n <= fresh && n < s->count && n < SONDE_TRAIL_FRAMES && (!n || fits(s, n)); n++) {
-        uintptr_t slot = n ? s->fp_slot[n] : 0;
-        trail->frame[n] = (struct sonde_trail_frame){s->pc[n], s->fp[n], (uint32_t)(s->cfa[n] - base),
-                                                     slot ? (uint32_t)(slot - base) : 0};
-    }
-    trail->generation = w->generation;
-    trail->place.epoch = 0;
-    trail->base = base;
-    trail->count = n;
-    t->begins[sonde__trail_begins(base)] = on->number;
-}
-
-/* The walk is done, in `s`. What no trail tells is kept; a trail that ended too early goes on. */
-static inline void trail_end(struct sonde_stack *s, const struct walk *w, struct trail *on, uint32_t fresh)
+/* The walk is done, in `s`. What no trail tells is kept. */
+static inline void trail_end(struct sonde_stack *s, struct trail *on)
 {
     struct sonde_trails *t = s->trails;
     if (!t)
         return;
-    t->here = 0;
-    if (fresh <= WORTH_A_TRAIL)
-        return;
     t->followed += on->at;
-    if (!on->number || on->left || (on->at <= fresh && on->at < SONDE_TRAIL_FRAMES && on->at < s->count && fits(s, on->at)))
-        trail_keep(s, w, on, fresh);
-    if (!on->number)
+    const struct sonde_trail *trail = on->trail;
+    if (!trail || on->at < trail->count || (trail->frames && trail->frames != s->count))
+        on->number = s->count ? sonde__trail_keep(t, s) : 0;
+    t->here = on->number;
+    if (!t->here)
         return;
-    trail_came(t, on->number);
-    if (sonde__trail(t, on->number)->count == fresh + 1)
-        t->here = on->number;
+    sonde__trail_came(t);
+    if (sonde__trail(t, t->here)->frames != s->count || s->end != SONDE_UNWIND_OUTERMOST)
+        t->here = 0;
 }
 
 static inline struct frame fresh_frame(const struct sonde_stack *s, uint32_t i)
@@ -626,6 +625,7 @@ static inline uint32_t met_before(struct sonde_stack *s, uint32_t j, uint32_t *f
         struct frame f = fresh_frame(s, *fresh - 1);
         if (!same(s, j - 1, &f))
             break;
+        s->fp[j - 1] = f.fp;
         s->fp_slot[j - 1] = f.fp_slot;
     }
     return j;
@@ -640,7 +640,7 @@ SONDE__RAW static inline void walk(struct sonde_stack *s, struct walk *w, struct
     if (s->trails && s->trails->used)
         trail_choose(&on, s->trails, w, f);
     if (on.trail)
-        trail_follow(&on, s, w, f, &fresh);
+        trail_append(&on, s, f, &fresh);
     while (how == STEP_OK && fresh < SONDE_STACK_MAX) {
         while (j < s->count && s->cfa[j] < f->cfa)
             j++;
@@ -654,7 +654,7 @@ SONDE__RAW static inline void walk(struct sonde_stack *s, struct walk *w, struct
         j = met_before(s, j, &fresh);
         if (LIKELY(i == s->count && how != STEP_OK && s->end == ended(how))) {
             finish(s, fresh, j, ended(how));
-            trail_end(s, w, &on, fresh);
+            trail_end(s, &on);
             return;
         }
         for (; j < i && fresh < SONDE_STACK_MAX; j++) {
@@ -664,7 +664,7 @@ SONDE__RAW static inline void walk(struct sonde_stack *s, struct walk *w, struct
         j = i;
     }
     finish(s, fresh, s->count, how == STEP_OK ? SONDE_UNWIND_CUT : ended(how));
-    trail_end(s, w, &on, fresh);
+    trail_end(s, &on);
 }
 
 static void start(struct sonde_stack *stack, struct walk *w, const struct frame *f, bool share)
@@ -682,14 +682,14 @@ static void start(struct sonde_stack *stack, struct walk *w, const struct frame 
     uintptr_t own_frame = (uintptr_t)__builtin_frame_address(0);          \
     struct frame f = {word(own_frame + 8), own_frame + 16, word(own_frame), own_frame}
 
-SONDE__RAW __attribute__((noinline)) struct sonde_trail *sonde__unwind(struct sonde_stack *stack, uint32_t epoch)
+SONDE__RAW __attribute__((noinline)) struct sonde_trail *sonde__unwind(struct sonde_stack *stack, bool known)
 {
     CALLER_FRAME(f);
     struct walk w;
-    struct sonde_trail *known;
+    struct sonde_trail *trail;
     start(stack, &w, &f, true);
-    if (epoch && (known = trail_known(stack, &w, f, epoch)))
-        return known;
+    if (known && (trail = trail_known(stack->trails, &w, &f)))
+        return trail;
     walk(stack, &w, &f);
     stack->guessed = w.guessed;
     return NULL;

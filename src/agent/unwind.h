@@ -62,10 +62,10 @@ int sonde__unwind_init(void);
  * the outer `shared` entries (the last ones) are as they were, ids included;
  * the inner ones are new, with id = 0. Preserves errno. NULL.
  *
- * `epoch`, when not 0: if the frames are those of a trail whose place has that
- * epoch, and beyond them the outer frames of *stack, nothing is changed, and
- * that trail is returned. */
-struct sonde_trail *sonde__unwind(struct sonde_stack *stack, uint32_t epoch);
+ * `known`: if the frames are those of a whole trail whose `known` is set, *stack
+ * stays as it is, and that trail is returned; the caller calls sonde__trail_came,
+ * or walks all the same. */
+struct sonde_trail *sonde__unwind(struct sonde_stack *stack, bool known);
 
 /* The same, without re-use: for checking (compare pc and cfa). */
 void sonde__unwind_full(struct sonde_stack *stack);

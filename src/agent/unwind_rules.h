@@ -1,4 +1,4 @@
-/* unwind_rules.h - per pc, how to step from a frame to its caller.
+/* unwind_rules.h - per pc, how to step from a frame to its caller; what the walker's files share.
  *
  * The table is a lossy, lock-free hash table: each entry holds
  * (key ^ value, value), so that an entry torn by two writers matches no key
@@ -17,6 +17,15 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 #define USER_END ((uintptr_t)1 << 47)
+/* Low bits of a frame's fp_slot: how it was found, when not by a plain rule. */
+enum {
+    BY_STEP = 1, /* depends on more than the two slots: step again to compare */
+    EXACT = 2,   /* pc is the next instruction to run, not a return address */
+    GUESSED = 4,
+    FLAGS = 7,
+};
+#define FROM_FP ((uintptr_t)1 << 63) /* the same: its cfa or fp_slot come from the inner frame's fp */
+
 #define RULE_WAYS 4 /* one cache line */
 #define RULE_TABLE_BITS 16
 #define RULE_GENERATION_SHIFT 47

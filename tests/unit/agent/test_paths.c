@@ -1,7 +1,8 @@
-/* test_paths.c - contexts of stacks that change and come again (paths.c) are what
- * the compiler's own unwinder sees, frame by frame; with room for the paths and
+/* test_paths.c - contexts of stacks that change and come again (paths.c, known.c) are
+ * what the compiler's own unwinder sees, frame by frame; with room for the paths and
  * without, and after modules have changed. Where links stand in them is what
- * merging from the outermost frame says (SONDE_CHECK), the agent's other way.
+ * merging from the outermost frame says (SONDE_CHECK), the agent's other way; and
+ * what was known without a walk is what the walk says.
  */
 #include <execinfo.h>
 #include <setjmp.h>
@@ -24,7 +25,7 @@ enum { DEPTH = 24, FEW = 100, MANY = 12000 };
 typedef void step(uint32_t path, int depth);
 static step *const steps[4];
 static uint32_t queue;
-static unsigned compared, wrong, linked;
+static unsigned compared, wrong, linked, known;
 static int link_depth = -1; /* where the path gets a link */
 
 static const struct sonde_row_node *row_of(uint32_t id)
@@ -49,6 +50,8 @@ __attribute__((noinline)) static void launch(void)
         else
             length++;
     }
+    const struct sonde_trails *trails = &sonde__self->trails; /* a context is kept by this stack */
+    known += trails->last && sonde__trail(trails, trails->last)->known;
     int same = 0; /* from the outermost inwards */
     while (same < n && same < (int)length &&
            sonde__frame_of_pc((uintptr_t)pc[n - 1 - same]) == frame[(int)length - 1 - same])
@@ -102,11 +105,13 @@ static void contexts_are_the_stack(void **state)
     struct sonde_paths before = {0};
     for (int i = 0; i < 3; i++) { /* from one place, since the caller is in the path */
         before = sonde__self->paths;
+        known = 0;
         rounds(FEW, i ? 1 : 9);   /* the modules change before the ninth */
     }
     assert_non_null(before.slot);
     const struct sonde_paths *after = &sonde__self->paths; /* nearly all were known: a few may have met in one set */
     assert_true((after->current - before.current) * SONDE_HEAP_BLOCK + after->used - before.used < FEW / 10 * 400);
+    assert_true(known > FEW - FEW / 10);
     rounds(MANY, 2);
     assert_true(sonde__self->paths.blocks <= SONDE_PATHS_BLOCKS);
     assert_int_equal(compared, 11 * FEW + 2 * MANY);

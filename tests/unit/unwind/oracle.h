@@ -12,22 +12,24 @@
 extern "C" {
 #endif
 
-#define TRAIL_BLOCKS 3u
+#define TRAIL_BLOCKS 6u
 
 struct oracle {
-    uint64_t           walks, shared, frames, mismatches, guessed;
+    uint64_t           walks, shared, frames, mismatches, guessed, known;
     struct sonde_stack last;    /* the stack that sharing works on */
     struct sonde_trails trails; /* of it */
     void    *room[TRAIL_BLOCKS];
     unsigned given;
     struct sonde_stack full;
+    struct sonde_trail  trail;  /* what was known before the last walk, when it is_known */
+    bool               is_known;
     bool               quiet;
 };
 
 struct oracle *oracle_create(void);
 void           oracle_destroy(struct oracle *o);
 
-/* Walk here three ways (shared, full, libunwind) and compare pc and sp of every
+/* Walk here four ways (known, shared, full, libunwind) and compare pc and sp of every
  * frame. Returns true when all agree; otherwise counts and prints. */
 bool oracle_check(struct oracle *o);
 /* The same with libunwind left out: fast. */

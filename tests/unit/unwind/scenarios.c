@@ -534,6 +534,110 @@ static void test_trails(void **state)
         }
     none_differ();
     assert_true(o->trails.followed > o->walks);
+    assert_true(o->known > o->walks / 2);
+}
+
+#if defined __x86_64__
+/* Code that keeps a value of its own in the frame pointer. */
+void busy_fp(uintptr_t value, void (*inner)(void));
+__asm__(".text\n"
+        "busy_fp:\n"
+        ".cfi_startproc\n"
+        "push %rbp\n"
+        ".cfi_def_cfa_offset 16\n"
+        ".cfi_offset 6, -16\n"
+        "mov %rdi, %rbp\n"
+        "call *%rsi\n"
+        "pop %rbp\n"
+        ".cfi_def_cfa_offset 8\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".type busy_fp, @function\n"
+        ".size busy_fp, .-busy_fp\n"
+        "end_of_thread:\n"
+        ".cfi_startproc\n"
+        ".cfi_undefined 16\n"
+        "nop\n"
+        "nop\n"
+        ".cfi_endproc\n");
+
+/* Code whose CFA is so far above the frame pointer, and nothing else says where:
+ * `moved`, it hangs on a copy of the frame, whose caller is the end of the thread. */
+#define PIVOT(name, above)                                   \
+    void name(int moved, void (*inner)(void));               \
+    __asm__(".text\n" #name ":\n"                            \
+            ".cfi_startproc\n"                               \
+            "push %rbp\n"                                    \
+            ".cfi_def_cfa_offset 16\n"                       \
+            ".cfi_offset 6, -16\n"                           \
+            "push %rbx\n"                                    \
+            ".cfi_def_cfa_offset 24\n"                       \
+            ".cfi_offset 3, -24\n"                           \
+            "sub $120, %rsp\n"                               \
+            ".cfi_def_cfa_offset 144\n"                      \
+            "lea 144-" #above "(%rsp), %rbp\n"               \
+            ".cfi_def_cfa 6, " #above "\n"                   \
+            "mov %rbp, %rbx\n"                               \
+            "mov " #above "-16(%rbp), %rax\n"                \
+            "mov %rax, " #above "-80(%rbp)\n"                \
+            "lea 1+end_of_thread(%rip), %rax\n"              \
+            "mov %rax, " #above "-72(%rbp)\n"                \
+            "test %edi, %edi\n"                              \
+            "je 1f\n"                                        \
+            "lea -64(%rbp), %rbp\n"                          \
+            "1: call *%rsi\n"                                \
+            "lea " #above "-24(%rbx), %rsp\n"                \
+            ".cfi_def_cfa 7, 24\n"                           \
+            "pop %rbx\n"                                     \
+            ".cfi_def_cfa_offset 16\n"                       \
+            "pop %rbp\n"                                     \
+            ".cfi_def_cfa_offset 8\n"                        \
+            "ret\n"                                          \
+            ".cfi_endproc\n"                                 \
+            ".type " #name ", @function\n"                   \
+            ".size " #name ", .-" #name "\n")
+PIVOT(pivot, 16);
+PIVOT(pivot_far, 48);
+
+static NOINLINE void check_deeper(void)
+{
+    recurse(3);
+    sink++;
+}
+
+static void test_frame_pointer_without_use(void **state)
+{
+    (void)state;
+    for (uintptr_t i = 0; i < 60; i++)
+        busy_fp(i * 0x123456789, i & 1 ? check : check_deeper);
+    none_differ();
+    assert_true(o->known >= 56);
+}
+
+static void test_frame_pointer_in_use(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 80; i++) {
+        const bool moved = i / 2 & 1;
+        (i & 1 ? pivot : pivot_far)(moved, i & 4 ? check : check_deeper);
+        assert_true(moved ? o->full.count < 12 : o->full.count > 4);
+    }
+    assert_int_equal(o->mismatches, 0);
+    assert_true(o->known >= 64);
+}
+#endif
+
+/* Frames whose CFA lies in memory are parts of trails. */
+static void test_realigned_known(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 40; i++) {
+        aligned(2, 40);
+        aligned_only(3);
+        realigned_leaf();
+    }
+    none_differ();
+    assert_true(o->known >= o->walks - 9);
 }
 
 static void test_function_start(void **state)
@@ -551,7 +655,10 @@ int main(void)
         TEST(alternate_stack), TEST(every_instruction), TEST(threads),
         TEST(many_threads),   TEST(deeper_than_kept), TEST(generations),
         TEST(function_start), TEST(realigned_from_moving_caller), TEST(no_system_calls),
-        TEST(trails),
+        TEST(trails), TEST(realigned_known),
+#if defined __x86_64__
+        TEST(frame_pointer_without_use), TEST(frame_pointer_in_use),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
