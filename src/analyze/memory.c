@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "memory_work.h"
+#include "recorded.h"
 
 enum uses { UNKNOWN, BOUNDED, KNOWN }; /* as in struct sonde_memory_site */
 
@@ -28,6 +29,7 @@ struct builder {
     const struct sonde_profile *profile;
     const struct sonde_process *process;
     struct sonde_progress      *progress;
+    struct sonde_recorded       recorded;
     uint32_t                    index, first_space;
     struct sonde_memory_use    *out;
     SONDE_VECTOR(struct sonde_map) sites;  /* [space - first_space]: kind and node -> site */
@@ -59,11 +61,6 @@ static bool in_caching_allocator(const struct sonde_profile *profile, uint32_t n
     return false;
 }
 
-static uint64_t process_begin(const struct sonde_process *p)
-{
-    return p->header.exec_ns ? p->header.exec_ns : p->header.start_ns;
-}
-
 static int find_space(struct builder *b, const struct sonde_row_object *o, uint32_t *out)
 {
     const enum sonde_memory_class class = sonde_memory_class_of(o->kind);
@@ -76,7 +73,7 @@ static int find_space(struct builder *b, const struct sonde_row_object *o, uint3
     if (i < b->out->spaces.count)
         return 0;
     struct sonde_memory_space space = {.process = b->index, .device = device, .class = class,
-                                       .begin_ns = process_begin(b->process), .end_ns = b->process->header.stop_ns};
+                                       .begin_ns = sonde_process_begin(b->process), .end_ns = b->process->header.stop_ns};
     int rc = sonde_vector_push(&b->out->spaces, space);
     return rc ? rc : sonde_vector_push(&b->sites, (struct sonde_map){0});
 }
@@ -107,24 +104,17 @@ static bool is_part(const struct sonde_process *p, const struct sonde_row_object
 }
 
 /* Were uses of the object counted as long as it lived? Not before version 3, and not while recording was off. */
-static bool was_recorded(const struct sonde_process *p, const struct sonde_row_object *o)
+static bool was_recorded(const struct builder *b, const struct sonde_row_object *o)
 {
-    uint32_t low = 1, high = p->pause_count;
-    if (p->header.version < 3 || p->header.ledger.pauses_dropped)
-        return false;
-    while (low < high) { /* the first pause that ended after the allocation: they are in order */
-        const uint32_t middle = low + (high - low) / 2;
-        if (p->pauses[middle].to_ns && p->pauses[middle].to_ns <= o->alloc_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low >= p->pause_count || (o->free_ns && o->free_ns <= p->pauses[low].from_ns);
+    const struct sonde_live_header *header = &b->process->header;
+    const size_t pause = sonde_recorded_pause(&b->recorded, o->alloc_ns);
+    const bool paused = pause < b->recorded.pauses.count && (!o->free_ns || o->free_ns > b->recorded.pauses.items[pause].from_ns);
+    return header->version >= 3 && !header->ledger.pauses_dropped && !paused;
 }
 
 static int add_lot(struct builder *b, const struct sonde_row_object *o)
 {
-    const bool recorded = was_recorded(b->process, o);
+    const bool recorded = was_recorded(b, o);
     struct lot lot = {.bytes = o->bytes, .alloc_ns = o->alloc_ns, .free_ns = o->free_ns,
                       .named_ns = o->first_use_ns, .first_ns = o->first_use_ns, .last_ns = o->last_use_ns,
                       .uses = recorded && !(o->flags & SONDE_OBJECT_USES_PARTIAL) ? KNOWN : UNKNOWN,
@@ -513,8 +503,12 @@ static int add_process(struct builder *b)
     b->first_space = (uint32_t)b->out->spaces.count;
     b->lots.count = 0;
     b->out->incomplete |= b->process->object_count > SONDE_OBJECTS_MAX;
+    b->recorded = (struct sonde_recorded){0};
     count_calls(b);
-    int rc = add_objects(b);
+    int rc = sonde_recorded_compute(b->m, b->process, &b->recorded);
+    if (!rc)
+        rc = add_objects(b);
+    sonde_recorded_fini(&b->recorded);
     if (!rc)
         rc = bound_all_uses(b);
     extend(b);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "lanes.h"
-#include "timeline.h"
 
 /* Node of a process -> nanoseconds, one map per part of the trace. */
 struct scan { struct sonde_map *parts; };
@@ -16,18 +15,15 @@ static int add_call(struct sonde_map *sums, const struct sonde_row_call *call)
     return sonde_map_put(sums, call->node, ns + call->leave_ns - call->enter_ns);
 }
 
-/* Both are sorted by entry; a call belongs to the window that it is entered in. */
+/* A call belongs to the window that it is entered in. */
 static int add_lane(struct sonde_map *sums, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns)
 {
-    uint32_t w = 0;
+    uint32_t wait = 0;
     int rc = 0;
-    for (uint32_t i = 0; i < lane->call_count && w < lane->wait_count && !rc; i++) {
+    for (uint32_t i = 0; i < lane->call_count && wait < lane->wait_count && !rc; i++) {
         const struct sonde_row_call *call = &lane->calls[i];
-        while (w < lane->wait_count && (lane->waits[w].enter_ns < call->enter_ns || lane->waits[w].waiter))
-            w++;
-        if (w == lane->wait_count || lane->waits[w].enter_ns != call->enter_ns)
-            continue;
-        if (call->enter_ns >= from_ns && call->enter_ns < to_ns && call->leave_ns > call->enter_ns)
+        if (sonde_call_waited(lane, call, &wait) && call->enter_ns >= from_ns && call->enter_ns < to_ns &&
+            call->leave_ns > call->enter_ns)
             rc = add_call(sums, call);
     }
     return rc;

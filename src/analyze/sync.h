@@ -9,6 +9,16 @@
 
 #include "base/progress.h"
 #include "profile.h"
+#include "timeline.h"
+
+/* Did the call return only after what a WAIT row names? Calls in the order of their entry; *next is 0 before the first. */
+static inline bool sonde_call_waited(const struct sonde_time_lane *lane, const struct sonde_row_call *call, uint32_t *next)
+{
+    bool waited = false;
+    for (; *next < lane->wait_count && lane->waits[*next].enter_ns <= call->enter_ns; (*next)++)
+        waited |= lane->waits[*next].enter_ns == call->enter_ns && !lane->waits[*next].waiter;
+    return waited;
+}
 
 /* Exclusive nanoseconds by tree node; reads the trace of processes that have
  * WAIT rows. Array in *out (caller frees). 0 or a negative code. */
