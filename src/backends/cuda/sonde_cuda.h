@@ -1,6 +1,6 @@
 /* sonde_cuda.h - what the files of the CUDA backend share.
  *
- * Layout: cupti.c opens NVIDIA's CUPTI and attaches; calls.h lists the driver
+ * Layout: cupti.c opens NVIDIA's CUPTI, attach.c subscribes; calls.h lists the driver
  * calls that are followed; hooks.c is entered by CUPTI before and after each of
  * them; activity.c reads the records of finished work; lanes.c knows contexts,
  * streams, devices and events; captures.c knows which streams are captured;
