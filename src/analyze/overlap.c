@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "recorded.h"
 #include "timeline.h"
 #include "totals.h"
 
@@ -41,8 +42,8 @@ uint64_t sonde_overlap_ns(const struct sonde_overlap *o, unsigned any, unsigned 
 
 /* ---- what an operation is ------------------------------------------------------------- */
 
-/* What runs: the ways of copies first, then the rest. */
-enum { COMPUTE = SONDE_WAY_COUNT, COMM, FILL, CLASSES, NOTHING = CLASSES };
+/* What runs: the ways of copies first, then the rest; OFF: recording is. */
+enum { COMPUTE = SONDE_WAY_COUNT, COMM, FILL, OFF, CLASSES, NOTHING = CLASSES };
 
 /* Does this work lie in a device's memory? 1 yes, 0 no, -1 not known. */
 static int on_device(uint16_t memory)
@@ -111,6 +112,7 @@ struct part {                       /* what one thread adds up */
 
 struct sweep {
     const struct sonde_process *process;
+    struct sonde_recorded recorded;
     uint32_t     device_count;      /* ids below it */
     struct part *parts;
 };
@@ -188,6 +190,7 @@ static void sweep_device(struct sonde_overlap *o, struct edge *edges, size_t edg
         if (ns) {
             const unsigned state = state_of(running);
             o->states[state] += state ? ns : 0;
+            o->paused_ns += !state && running[OFF] ? ns : 0;
             for (unsigned way = 0; way < SONDE_WAY_COUNT; way++) {
                 o->ways[way].ns += running[way] ? ns : 0;
                 o->ways[way].hidden_ns += running[way] && running[COMPUTE] ? ns : 0;
@@ -198,6 +201,18 @@ static void sweep_device(struct sonde_overlap *o, struct edge *edges, size_t edg
         else
             running[edges[i].class]--;
     }
+}
+
+static int add_pauses(const struct sweep *s, struct part *part, uint64_t from, uint64_t to)
+{
+    const struct sonde_recorded *r = &s->recorded;
+    int rc = 0;
+    for (size_t i = sonde_recorded_pause(r, from); i < r->pauses.count && r->pauses.items[i].from_ns < to && !rc; i++) {
+        const struct sonde_pause *pause = &r->pauses.items[i];
+        rc = sonde_vector_push(&part->edges, (struct edge){pause->from_ns > from ? pause->from_ns : from, OFF, 1});
+        rc = rc ? rc : sonde_vector_push(&part->edges, (struct edge){pause->to_ns < to ? pause->to_ns : to, OFF, 0});
+    }
+    return rc;
 }
 
 static int each_window(void *user, const struct sonde_time_window *w)
@@ -216,6 +231,7 @@ static int each_window(void *user, const struct sonde_time_window *w)
             for (uint32_t k = 0; k < lane->untimed_count; k++)
                 part->devices[device].no_times += class_of(s->process, lane->untimed[k].kind, 0) != NOTHING;
         }
+        rc = rc ? rc : add_pauses(s, part, w->from_ns, w->to_ns);
         if (!rc)
             sweep_device(&part->devices[device], part->edges.items, part->edges.count);
     }
@@ -237,11 +253,26 @@ static void merge(struct sonde_overlap *o, const struct sonde_overlap *more)
         o->ways[i].ns += more->ways[i].ns;
         o->ways[i].hidden_ns += more->ways[i].hidden_ns;
     }
+    o->paused_ns += more->paused_ns;
     o->kernels += more->kernels;
     o->comm_count += more->comm_count;
     o->fills += more->fills;
     o->collectives += more->collectives;
     o->no_times += more->no_times;
+}
+
+/* Pauses before the first operation and after the last one: nothing runs in them. */
+static uint64_t paused_outside(const struct sonde_recorded *r, const struct sonde_overlap *o)
+{
+    uint64_t ns = 0;
+    for (size_t i = 0; i < r->pauses.count; i++) {
+        const struct sonde_pause *pause = &r->pauses.items[i];
+        const uint64_t early = pause->to_ns < o->first_ns ? pause->to_ns : o->first_ns;
+        const uint64_t late = pause->from_ns > o->last_ns ? pause->from_ns : o->last_ns;
+        ns += early > pause->from_ns ? early - pause->from_ns : 0;
+        ns += pause->to_ns > late ? pause->to_ns - late : 0;
+    }
+    return ns;
 }
 
 static int collect(struct sonde_overlaps *out, const struct sweep *s, uint32_t parts, uint32_t process)
@@ -251,6 +282,8 @@ static int collect(struct sonde_overlaps *out, const struct sweep *s, uint32_t p
         for (uint32_t i = 0; i < parts; i++)
             merge(&sum, &s->parts[i].devices[device]);
         uint64_t busy = sonde_overlap_ns(&sum, ~0u, 0, 0);
+        sum.paused_ns -= sum.last_ns ? paused_outside(&s->recorded, &sum) : sum.paused_ns;
+        busy += sum.paused_ns;
         sum.states[0] = sum.last_ns - sum.first_ns > busy ? sum.last_ns - sum.first_ns - busy : 0;
         if ((sum.last_ns || sum.no_times) && sonde_vector_push(&out->items, sum))
             return SONDE_ENOMEM;
@@ -275,7 +308,9 @@ static int add_process(struct sonde_overlaps *out, const struct sonde_measuremen
                                              .progress = progress};
     struct sonde_timeline_plan plan = {0};
     struct sweep s = {.process = p, .device_count = device_ids(p)};
-    int rc = sonde_timeline_plan(p, &options, &plan);
+    int rc = sonde_recorded_compute(m, p, &s.recorded);
+    if (!rc)
+        rc = sonde_timeline_plan(p, &options, &plan);
     if (!rc)
         s.parts = calloc(plan.part_count + 1, sizeof *s.parts);
     if (!rc && !s.parts)
@@ -294,6 +329,7 @@ static int add_process(struct sonde_overlaps *out, const struct sonde_measuremen
         sonde_vector_fini(&s.parts[i].edges);
     }
     free(s.parts);
+    sonde_recorded_fini(&s.recorded);
     sonde_timeline_fini(&plan);
     return rc;
 }

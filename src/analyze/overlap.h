@@ -48,6 +48,7 @@ struct sonde_overlap {       /* one device as one process used it */
     uint32_t process, device;
     uint64_t first_ns, last_ns; /* of its operations */
     uint64_t states[SONDE_RUNS_STATES]; /* time in each, between first and last; [0] is idle */
+    uint64_t paused_ns;      /* between first and last: nothing ran that was recorded, and recording was off */
     struct sonde_overlap_way ways[SONDE_WAY_COUNT];
     uint64_t kernels, comm_count, fills; /* operations: computing; kernels and copies of communication; fills */
     uint64_t collectives;    /* operations over kernels of communication */

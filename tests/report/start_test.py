@@ -85,6 +85,8 @@ class Pauses(Case):
         self.assertAlmostEqual(rows["paused"]["queue_ns"], paused, delta=2)  # nothing is under way when a pause begins
         self.assertAlmostEqual(critical["composition"]["paused"]["ns"], paused, delta=2)
         self.assertEqual(self.exported(path), 3)
+        device, = self.json(path, "overlap")["devices"]
+        self.assertEqual(device["span_ns"], device["last_ns"] - device["first_ns"] - paused)
         for view in "summary", "blame", "statistics", "critical", "overlap", "lanes", "memory", "ledger":
             note, = self.notes(path, view)
             self.assertRegex(note, r"recording was off for \S+ ms of .*, 3 times")

@@ -89,6 +89,29 @@ static void test_by_hand(void **state)
     finish(&r);
 }
 
+/* Not recorded from 50 to 80, 150 to 350 and 600 to 700: what runs then had begun before, and is known. */
+static void test_pauses(void **state)
+{
+    (void)state;
+    for (uint64_t window_rows = 0; window_rows < 3; window_rows++) {
+        struct written *w = written_begin();
+        written_thread(w, 0, 0);
+        const uint32_t q = written_queue(w, 1, 0);
+        op(w, q, SONDE_OP_KERNEL, "step", 100, 200);
+        op(w, q, SONDE_OP_KERNEL, "step", 400, 500);
+        written_pause(w, 50, 80);
+        written_pause(w, 150, 350);
+        written_pause(w, 600, 700);
+        written_header(w)->stop_ns = WRITTEN_START + 800;
+        struct result r = compute(w, window_rows);
+        const struct sonde_overlap *o = &r.overlaps.items.items[0];
+        assert_int_equal(sonde_overlap_ns(o, ~0u, 0, 0), 200);
+        assert_int_equal(o->paused_ns, 150);
+        assert_int_equal(o->states[0], 50);
+        finish(&r);
+    }
+}
+
 /* Copies by their two ends; one between devices is communication. */
 static void test_ways(void **state)
 {
@@ -198,7 +221,7 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand), cmocka_unit_test(test_ways), cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_by_hand), cmocka_unit_test(test_pauses), cmocka_unit_test(test_ways), cmocka_unit_test(test_devices),
         cmocka_unit_test(test_random),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
