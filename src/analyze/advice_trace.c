@@ -23,25 +23,27 @@ static bool occupies_device(const struct sonde_row_op *row)
            sonde_op_kind_group(row->kind) != SONDE_GROUP_ORDER;
 }
 
+/* Of a table too long for the memory the first rows are looked at. */
+static bool is_full(struct loading *l, size_t rows)
+{
+    l->t->rows++;
+    l->t->rows_left_out += rows >= ROWS_MOST;
+    return rows >= ROWS_MOST;
+}
+
 static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
 {
     struct loading *l = user;
     const struct sonde_process *p = l->t->p;
     const struct sonde_row_op *row = rows;
     int rc = 0;
-    for (uint32_t i = 0; i < count && !rc; i++, row++) {
-        if (!occupies_device(row))
-            continue;
-        if (l->ops.count >= ROWS_MOST) {
-            l->t->rows_left_out++;
-            continue;
-        }
-        rc = sonde_vector_push(&l->ops, (struct sonde__op){
-            .start = row->start_ns, .end = row->end_ns, .enter = row->enter_ns, .bytes = row->bytes,
-            .correlation = row->correlation, .node = row->node, .work = row->work < p->work_count ? row->work : 0,
-            .lane = lane, .device = lane < p->lane_count ? p->lanes[lane].device : 0, .call = UINT32_MAX,
-            .kind = row->kind, .group = (uint16_t)sonde_op_kind_group(row->kind)});
-    }
+    for (uint32_t i = 0; i < count && !rc; i++, row++)
+        if (occupies_device(row) && !is_full(l, l->ops.count))
+            rc = sonde_vector_push(&l->ops, (struct sonde__op){
+                .start = row->start_ns, .end = row->end_ns, .enter = row->enter_ns, .bytes = row->bytes,
+                .correlation = row->correlation, .node = row->node, .work = row->work < p->work_count ? row->work : 0,
+                .lane = lane, .device = lane < p->lane_count ? p->lanes[lane].device : 0, .call = UINT32_MAX,
+                .kind = row->kind, .group = (uint16_t)sonde_op_kind_group(row->kind)});
     return rc;
 }
 
@@ -50,15 +52,11 @@ static int take_calls(void *user, uint32_t lane, const void *rows, uint32_t coun
     struct loading *l = user;
     const struct sonde_row_call *row = rows;
     int rc = 0;
-    for (uint32_t i = 0; i < count && !rc; i++, row++) {
-        if (l->calls.count >= ROWS_MOST) {
-            l->t->rows_left_out++;
-            continue;
-        }
-        rc = sonde_vector_push(&l->calls, (struct sonde__call){
-            .enter = row->enter_ns, .leave = row->leave_ns, .correlation = row->correlation, .node = row->node,
-            .thread = lane, .lane = row->lane});
-    }
+    for (uint32_t i = 0; i < count && !rc; i++, row++)
+        if (!is_full(l, l->calls.count))
+            rc = sonde_vector_push(&l->calls, (struct sonde__call){
+                .enter = row->enter_ns, .leave = row->leave_ns, .correlation = row->correlation, .node = row->node,
+                .thread = lane, .lane = row->lane});
     return rc;
 }
 
@@ -68,7 +66,7 @@ static int take_waits(void *user, uint32_t lane, const void *rows, uint32_t coun
     const struct sonde_row_wait *row = rows;
     int rc = 0;
     for (uint32_t i = 0; i < count && !rc; i++, row++)
-        if (l->waits.count < ROWS_MOST)
+        if (!is_full(l, l->waits.count))
             rc = sonde_vector_push(&l->waits, (struct held){row->enter_ns, row->waiter, row->awaited, lane, row->lane});
     return rc;
 }
@@ -258,7 +256,6 @@ int sonde__trace_load(const struct sonde_measurement *m, uint32_t process, struc
         rc = sonde_process_trace(t->p, SONDE_TABLE_CALL, 0, 0, UINT64_MAX, take_calls, &l);
     if (!rc)
         rc = sonde_process_trace(t->p, SONDE_TABLE_WAIT, 0, 0, UINT64_MAX, take_waits, &l);
-    t->rows = l.ops.count + l.calls.count + t->rows_left_out;
     if (!rc)
         rc = put_together(&l);
     else

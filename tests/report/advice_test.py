@@ -197,6 +197,12 @@ class Advice(Case):
             a.launch("kernel", 4 * US, 12 * US, queue=i % 2)
         self.assertEqual(self.found(a, "serialized_queues"), [])
 
+    def test_queues_whose_launches_are_slow(self):
+        a = Program(queues=2)
+        for i in range(40):  # each call lasts 30 us; its kernel starts within it, after that of the other queue
+            a.launch("kernel", 15 * US, 35 * US, call=30 * US, queue=i % 2)
+        self.assertEqual(self.found(a, "serialized_queues"), [])
+
     def test_code_compiled_in_the_run(self):
         a = Program()
         a.p.call(a.thread, "clBuildProgram", a.place("setup"), a.now, a.now + 5000 * US)
