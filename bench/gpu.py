@@ -270,23 +270,23 @@ class Bench:
         self.say("## Two PyTorch loads\n")
         self.say("small: twelve small transformer blocks, eager. train: one training step of ResNet-50. Milliseconds of an iteration; × is")
         self.say("the ratio to nothing, + how much that ratio is above the minimal interceptor's: median over the rounds, [95 % interval of")
-        self.say("the median], (median of each generation of processes). First the median of each block of iterations, then its lowest")
-        self.say("tenth, which a busy machine disturbs less.\n")
+        self.say("the median], (median of each generation of processes). Then the same of quiet moments (gpu_rounds.py), from all blocks")
+        self.say("of a generation: median over the generations, [95 % interval, rounds drawn anew], (each generation).\n")
         for load in gpu_rounds.LOADS:
-            self.load_table(rounds, variants, load, "median", statistics.median)
-            self.load_table(rounds, variants, load, "lowest tenth", gpu_rounds.tenth)
+            self.load_table(rounds, variants, load, "median", statistics.median, rounds.told)
+            self.load_table(rounds, variants, load, "quiet moments", gpu_rounds.tenth, rounds.quiet)
 
-    def load_table(self, rounds, variants, load, what, of):
+    def load_table(self, rounds, variants, load, what, of, told):
         self.say(f"| {load}, {what}: measured by | ms | × | + | rounds |")
         self.say("|---|---|---|---|---|")
         for name in variants:
-            middles = rounds.middles(name, load, of=of)
-            if not middles:
+            blocks = rounds.middles(name, load, of=of)
+            if not blocks:
                 continue
-            ratio = rounds.told(lambda a, b: a / b, load, name, NOTHING, of=of)
-            above = rounds.told(lambda a, b, c: (a - b) / c, load, name, INTERCEPTOR, NOTHING, of=of)
-            self.say(f"| {name} | {statistics.median(middles):.3f} | {self.told(ratio, '.3f')} | "
-                     f"{self.told(above, '+.3f') if name not in (NOTHING, INTERCEPTOR) else ''} | {len(middles)} |")
+            ratio = told(lambda a, b: a / b, load, name, NOTHING)
+            above = told(lambda a, b, c: (a - b) / c, load, name, INTERCEPTOR, NOTHING)
+            self.say(f"| {name} | {statistics.median(blocks):.3f} | {self.told(ratio, '.3f')} | "
+                     f"{self.told(above, '+.3f') if name not in (NOTHING, INTERCEPTOR) else ''} | {len(blocks)} |")
         alone = rounds.middles(NOTHING, load, rounds.alone, of)
         if alone:
             self.say(f"| (nothing, before the other processes are there) | {statistics.median(alone):.3f} | | | {len(alone)} |")
@@ -303,14 +303,14 @@ class Bench:
         """Where the time goes: differences between variants, per operation."""
         if not each or not all(each.values()):
             return
-        self.say("### Where the time goes (ns per operation, from differences of lowest tenths within rounds)\n")
+        self.say("### Where the time goes (ns per operation, from differences in quiet moments)\n")
         self.say(f"Operations of an iteration: small {each['small']:.0f}, train {each['train']:.0f}.\n")
         self.say("| Part | small | train |")
         self.say("|---|---|---|")
         for what, name, other in (("CUPTI's records", ACTIVITIES, NOTHING), ("CUPTI's callbacks and flush period", INTERCEPTOR, ACTIVITIES),
                                   ("Sonde with native contexts", NATIVE, INTERCEPTOR), ("Python's part of the contexts", TRACE, NATIVE),
                                   ("the trace (profile mode saves it)", TRACE, PROFILE), ("CPU samples", SAMPLED, TRACE)):
-            row = [rounds.told(lambda a, b, n=each[load]: (a - b) * 1e6 / n, load, name, other, of=gpu_rounds.tenth) for load in gpu_rounds.LOADS]
+            row = [rounds.quiet(lambda a, b, n=each[load]: (a - b) * 1e6 / n, load, name, other) for load in gpu_rounds.LOADS]
             self.say(f"| {what} | " + " | ".join(f"{r[0]:.0f} [{r[1]:.0f}, {r[2]:.0f}]" if r else "-" for r in row) + " |")
         self.say()
 

@@ -8,7 +8,9 @@ sides. What differs from process to process (placement of code, memory, threads)
 of processes, and the median of each is told. Peers take part in every PEER_EVERY-th round. The load without a tool also
 runs some rounds before any other process is there, which shows what their presence costs.
 
-Of a block the median stands for it, and, told apart, its lowest tenth: on a shared machine what others do only adds.
+Of a block the median stands for it. Told apart is what is left in quiet moments, for on a shared machine what others do only
+adds, by half in one second and not in the next: of each block its lowest tenth, of a generation's blocks the lower
+quartile of these, and ratios of that.
 """
 import json
 import os
@@ -78,11 +80,15 @@ class Server:
             raise Gone(f"{error}: {self.said()}") from None
         return self.answer()
 
-    def end(self, seconds=60):
-        """The process's own end, or its group's."""
+    def let_go(self):
+        """The process ends by itself now, if it serves."""
         for part in (self.lines, self.control, self.listener):
             if part:
                 part.close()
+
+    def end(self, seconds=60):
+        """The process's own end, or its group's."""
+        self.let_go()
         try:
             self.child.wait(seconds if self.control else 0.1)
         except subprocess.TimeoutExpired:
@@ -163,6 +169,8 @@ class Rounds:
             self.table.append({"generation": number, **row})
             count += 1
         for server in servers:
+            server.let_go()
+        for server in servers:
             server.end(60 if server.name in self.key else 2)
             after(server)
 
@@ -187,14 +195,28 @@ class Rounds:
     def middles(self, name, load, rows=None, of=statistics.median):
         return [of(r[name][load]) for r in (self.table if rows is None else rows) if name in r]
 
-    def per_round(self, figure, load, *names, of=statistics.median):
-        """figure(ms of each name's block) for the rounds in which all took part: [(generation, value)]."""
-        return [(r["generation"], figure(*(of(r[n][load]) for n in names)))
+    def per_round(self, figure, load, *names):
+        """figure(median ms of each name) for the rounds in which all took part: [(generation, value)]."""
+        return [(r["generation"], figure(*(statistics.median(r[n][load]) for n in names)))
                 for r in self.table if all(n in r for n in names)]
 
-    def told(self, figure, load, *names, of=statistics.median):
+    def quiet(self, figure, load, *names):
+        """The same of quiet moments: figure(ms of each name), the median over the generations, its interval, each."""
+        rows = {}
+        for row in self.table:
+            if all(n in row for n in names):
+                rows.setdefault(row["generation"], []).append([tenth(row[n][load]) for n in names])
+        if not rows:
+            return None
+        dice = random.Random(len(self.table))
+        low = lambda table: figure(*(sorted(column)[len(column) // 4] for column in zip(*table)))
+        tried = sorted(statistics.median(low(dice.choices(table, k=len(table))) for table in rows.values()) for _ in range(400))
+        each = [low(table) for _, table in sorted(rows.items())]
+        return statistics.median(each), tried[10], tried[389], each
+
+    def told(self, figure, load, *names):
         """(median, low, high of its 95 % interval, medians of the generations)."""
-        pairs = self.per_round(figure, load, *names, of=of)
+        pairs = self.per_round(figure, load, *names)
         whole = interval([v for _, v in pairs])
         each = [statistics.median([v for g, v in pairs if g == n]) for n in sorted({g for g, _ in pairs})]
         return (*whole, each) if whole else None
