@@ -151,6 +151,12 @@ const char *report_copy_name(const struct sonde_group *group);
 void report_process(struct sonde_text *out, const struct sonde_process *p);
 /* "0 NVIDIA H200". */
 void report_device(const struct report *r, struct sonde_text *out, uint32_t process, uint32_t device);
+/* "0 NVIDIA H200", whoever uses it. */
+void report_device_alone(const struct report *r, struct sonde_text *out, uint32_t process, uint32_t device);
+/* Around the name of something that a process has, where there are several processes: what tells it
+ * from the others comes first, since cells are cut at their end. "rank 3: " ... " (host-4711-0)". */
+void report_process_begin(const struct report *r, struct sonde_text *out, uint32_t process);
+void report_process_end(const struct report *r, struct sonde_text *out, uint32_t process);
 /* Command line that was recorded, else the program's name. */
 void report_command(const struct report *r, struct sonde_text *out);
 

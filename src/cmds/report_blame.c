@@ -64,12 +64,9 @@ static void scope_name(const struct report *r, const struct sonde_blame_scope *s
             devices++;
         }
     if (scope->device == SONDE_BLAME_ALL && devices > 1) {
+        report_process_begin(r, out, scope->process);
         sonde_text_add(out, "no device busy");
-        if (r->m->process_count > 1) {
-            sonde_text_add(out, " (");
-            report_process(out, p);
-            sonde_text_add(out, ")");
-        }
+        report_process_end(r, out, scope->process);
         return;
     }
     report_device(r, out, scope->process, scope->device == SONDE_BLAME_ALL ? device : scope->device);

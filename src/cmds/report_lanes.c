@@ -28,23 +28,20 @@ static void label(const struct report *r, const struct sonde_lane_use *use, stru
     const struct sonde_row_lane *lane = lane_of(r, use);
     const char *name = sonde_process_string(p, lane->name);
     char count[SONDE_NUMBER_MAX];
+    report_process_begin(r, out, use->process);
     if (lane->kind == SONDE_LANE_KIND_THREAD) {
         sonde_text_format(out, "thread %u", lane->tid);
         if (lane->threads > 1)
             sonde_text_format(out, " and %u later", lane->threads - 1);
     } else {
         sonde_text_format(out, "queue %u on ", use->lane);
-        report_device(r, out, use->process, lane->device);
+        report_device_alone(r, out, use->process, lane->device);
     }
     if (*name)
         sonde_text_format(out, " “%s”", name);
     if (use->ranges)
         sonde_text_format(out, ", %s range%s", sonde_number_count(count, use->ranges), use->ranges == 1 ? "" : "s");
-    if (r->m->process_count > 1 && lane->kind == SONDE_LANE_KIND_THREAD) {
-        sonde_text_add(out, " (");
-        report_process(out, p);
-        sonde_text_add(out, ")");
-    }
+    report_process_end(r, out, use->process);
 }
 
 static void lane_row(const struct report *r, struct table *t, const struct sonde_lane_use *use)

@@ -25,12 +25,9 @@ static void device_name(const struct report *r, const struct sonde_memory_space 
         report_device(r, out, space->process, space->device);
         return;
     }
+    report_process_begin(r, out, space->process);
     sonde_text_add(out, space->class == SONDE_MEMORY_ON_DEVICE ? "not known" : "-");
-    if (r->m->process_count > 1) {
-        sonde_text_add(out, " (");
-        report_process(out, process_of(r, space));
-        sonde_text_add(out, ")");
-    }
+    report_process_end(r, out, space->process);
 }
 
 static double capacity_of(const struct report *r, const struct sonde_memory_space *space)

@@ -105,8 +105,9 @@ static void print_devices(const struct report *r, const struct sonde_overlaps *o
         }
         if (end > first + 1 && end <= shown) {
             struct sonde_text name = {0};
-            sonde_text_add(&name, "all of ");
-            report_process(&name, &r->m->processes[overlaps->items.items[first].process]);
+            report_process_begin(r, &name, overlaps->items.items[first].process);
+            sonde_text_add(&name, "all devices");
+            report_process_end(r, &name, overlaps->items.items[first].process);
             figures_row(&t, sonde_text_get(&name), &sum);
             sonde_text_fini(&name);
         }

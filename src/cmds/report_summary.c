@@ -45,7 +45,7 @@ static void print_title(const struct report *r)
     plural(&line, t->devices.count, "device", "devices");
     if (t->devices.count == 1) {
         struct sonde_text device = {0};
-        report_device(r, &device, t->devices.items[0].process, t->devices.items[0].device);
+        report_device_alone(r, &device, t->devices.items[0].process, t->devices.items[0].device);
         const char *space = strchr(sonde_text_get(&device), ' ');
         sonde_text_format(&line, " (%s)", space ? space + 1 : sonde_text_get(&device));
         sonde_text_fini(&device);

@@ -194,17 +194,67 @@ void report_process(struct sonde_text *out, const struct sonde_process *p)
     sonde_text_format(out, "%s%s%s", rank, *rank ? ", " : "", p->name);
 }
 
-void report_device(const struct report *r, struct sonde_text *out, uint32_t process, uint32_t device)
+void report_device_alone(const struct report *r, struct sonde_text *out, uint32_t process, uint32_t device)
 {
     const struct sonde_process *p = &r->m->processes[process];
     const char *name = device && device < p->device_count
                            ? sonde_process_string(p, p->devices[device].name) : "";
     sonde_text_format(out, "%u %s", device ? device - 1 : 0, *name ? name : "unknown device");
-    if (r->m->process_count > 1) {
-        sonde_text_add(out, " (");
-        report_process(out, p);
-        sonde_text_add(out, ")");
+}
+
+/* How much of HOST-PID-N all processes have in common, by whole parts, at the begin and at the end. */
+static void common_parts(const struct report *r, size_t *begin, size_t *end)
+{
+    const char *first = r->m->processes[0].name;
+    const size_t length = strlen(first);
+    size_t same = length, same_end = length;
+    for (uint32_t i = 1; i < r->m->process_count; i++) {
+        const char *name = r->m->processes[i].name;
+        const size_t other = strlen(name);
+        size_t k = 0, e = 0;
+        while (k < same && k < other && name[k] == first[k])
+            k++;
+        while (e < same_end && e < other && name[other - 1 - e] == first[length - 1 - e])
+            e++;
+        same = k;
+        same_end = e;
     }
+    for (*begin = same; *begin && first[*begin - 1] != '-';)
+        --*begin;
+    for (*end = same_end; *end && first[length - *end] != '-';)
+        --*end;
+}
+
+void report_process_begin(const struct report *r, struct sonde_text *out, uint32_t process)
+{
+    const struct sonde_process *p = &r->m->processes[process];
+    size_t begin, end, alike = 0; /* a rank may have children */
+    if (r->m->process_count < 2)
+        return;
+    for (uint32_t i = 0; i < r->m->process_count; i++)
+        alike += r->m->processes[i].header.rank == p->header.rank;
+    if (p->header.rank)
+        sonde_text_format(out, "rank %u%s", p->header.rank - 1, alike > 1 ? ", " : ": ");
+    if (p->header.rank && alike == 1)
+        return;
+    common_parts(r, &begin, &end);
+    const size_t length = strlen(p->name);
+    if (begin + end >= length)
+        begin = end = 0;
+    sonde_text_format(out, "%.*s: ", (int)(length - begin - end), p->name + begin);
+}
+
+void report_process_end(const struct report *r, struct sonde_text *out, uint32_t process)
+{
+    if (r->m->process_count > 1)
+        sonde_text_format(out, " (%s)", r->m->processes[process].name);
+}
+
+void report_device(const struct report *r, struct sonde_text *out, uint32_t process, uint32_t device)
+{
+    report_process_begin(r, out, process);
+    report_device_alone(r, out, process, device);
+    report_process_end(r, out, process);
 }
 
 static bool needs_quotes(const char *word)

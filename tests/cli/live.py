@@ -55,6 +55,7 @@ class Process:
         self.version = 1
         self.cpu = dict.fromkeys(["rate_hz", "sampling", "switches_known", *CPU], 0)  # from version 3 on
         self.launched = {}  # (node, queue) -> work of the last
+        self.rank = (0, 0, 0)  # rank and local rank, each plus one, of how many: from version 2 on
 
     def string(self, text):
         data = text if isinstance(text, bytes) else text.encode()
@@ -230,7 +231,7 @@ class Process:
             head += struct.pack("<4Q", *all_of_it)
         for all_of_it, kernels, copies in busy:
             head += struct.pack("<2Q", kernels[1], copies[1])
-        head += struct.pack("<6I", 0, 0, 0, *[self.cpu[k] for k in ("rate_hz", "sampling", "switches_known")])
+        head += struct.pack("<6I", *self.rank, *[self.cpu[k] for k in ("rate_hz", "sampling", "switches_known")])
         return head + struct.pack("<9Q", *[self.cpu[k] for k in CPU])
 
     def busy(self, device):

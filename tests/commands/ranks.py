@@ -39,8 +39,8 @@ class Ranks(InFolder):
         text = run("report", "job.sonde", env=dict(PLAIN, COLUMNS="300")).stdout
         lanes = run("report", "job.sonde", "lanes", env=dict(PLAIN, COLUMNS="300")).stdout
         for name, rank in by_name.items():
-            self.assertIn(f"(rank {rank} of 3, {name})", text)
-            self.assertIn(f"(rank {rank} of 3, {name})", lanes)
+            self.assertRegex(text, rf"rank {rank}: 0 .* \({name}\)")
+            self.assertRegex(lanes, rf"rank {rank}: thread \d+ .*\({name}\)")
         export = json.loads(run("export", "job.sonde", "--to", "json", "-o", "-").stdout)
         self.assertEqual(sorted((p["rank"], p["local_rank"], p["ranks"]) for p in export["processes"]), expected)
         self.assertEqual(run("export", "job.sonde", "--to", "perfetto", "-o", "trace", "-q").returncode, 0)

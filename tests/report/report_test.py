@@ -78,6 +78,28 @@ class Report(Case):
         self.assertAlmostEqual(got["mean_ns"], statistics.fmean(times), delta=1e-6 * max(times) + 1e-9, msg=where)
         self.assertAlmostEqual(got["stddev_ns"], statistics.pstdev(times), delta=1e-3, msg=where)
 
+    def test_cells_tell_processes_apart(self):
+        """In 100 columns a device's cell is cut: what differs between processes is before the cut."""
+        def job(name, ranks, host, pids):
+            path = self.path(name)
+            live.write_manifest(path, [name])
+            for i, pid in enumerate(pids):
+                p = live.Process("%s-%d-0" % (host, pid), pid)
+                p.version, p.rank = 3, (i + 1, i + 1, 2) if ranks else (0, 0, 0)
+                thread, queue = p.thread(pid), p.queue(p.device("NVIDIA H200 with a name that is longer than any column"))
+                p.enqueue(thread, queue, "clEnqueueNDRangeKernel", scenes.stack(p), "kernel", p.start_ns + 1000,
+                          p.start_ns + 1100, p.start_ns + 1300, p.start_ns + 51300, name="work")
+                p.write(path)
+            return path
+        host = "a-node-with-a-long-name.of-a-cluster.example.org"
+        jobs = {("rank 0: 0 NV", "rank 1: 0 NV"): job("ranks", True, host, (4711, 4711 + 1)),
+                ("4711: 0 NV", "4712: 0 NV"): job("plain", False, host, (4711, 4712))}
+        for labels, path in jobs.items():
+            for view in ("summary", "blame", "overlap"):
+                lines = self.ok("report", path, view).out.splitlines()
+                for label in labels:
+                    self.assertEqual(sum(line.startswith(label) for line in lines), 1, (label, view, lines))
+
     def test_kernels_and_copies(self):
         path, truth = self.demo()
         for view, wanted in (("kernels", KERNELS), ("copies", {"read", "write", "fill"})):
