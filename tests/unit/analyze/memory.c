@@ -312,7 +312,7 @@ static void fill_hidden(struct scene *s)
 
 static const struct sonde_memory_site *any_site(const struct scene *s, int number)
 {
-    char name[16];
+    char name[24];
     snprintf(name, sizeof name, "site %d", number);
     for (size_t i = 0; i < s->memory.spaces.count; i++)
         for (size_t k = 0; k < s->memory.spaces.items[i].sites.count; k++) {
