@@ -157,8 +157,11 @@ static void link_calls(struct sonde__trace *t)
         for (size_t n = find_number(t, t->calls[i].correlation);
              n < t->op_count && t->ops[t->by_number[n]].correlation == t->calls[i].correlation; n++) {
             t->ops[t->by_number[n]].call = (uint32_t)i;
-            if (t->calls[i].op == UINT32_MAX)
-                t->calls[i].op = t->by_number[n];
+            if (t->calls[i].op != UINT32_MAX)
+                continue;
+            t->calls[i].op = t->by_number[n];
+            if (!t->calls[i].lane) /* CUDA tells an operation's stream with its times, when its call is over */
+                t->calls[i].lane = t->ops[t->by_number[n]].lane;
         }
     }
 }
