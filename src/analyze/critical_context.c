@@ -7,8 +7,6 @@
  */
 #include "critical_graph.h"
 
-#include <string.h>
-
 void sonde__cp_book_fini(struct sonde__cp_book *b)
 {
     sonde_map_fini(&b->things);
@@ -135,19 +133,14 @@ static uint32_t shared(const struct sonde__cp_book *b, uint32_t left, uint32_t r
     return found;
 }
 
-/* Before a thread's first call only that call's stack is known: the outermost frame of the user's,
- * which the C library's _start is not, though it lies in the program. */
+/* Before a thread's first call only that call's stack is known: the outermost frame of the user's. */
 static uint32_t outermost(const struct sonde__cp_book *b, uint32_t api)
 {
-    uint32_t nodes[DEEPEST], count = stack_of(b, api, nodes), start = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (tree(b, nodes[i])->origin != SONDE_ORIGIN_USER)
-            continue;
-        if (strcmp(tree(b, nodes[i])->name, "_start") != 0)
+    uint32_t nodes[DEEPEST], count = stack_of(b, api, nodes);
+    for (uint32_t i = 0; i < count; i++)
+        if (tree(b, nodes[i])->origin == SONDE_ORIGIN_USER)
             return nodes[i];
-        start = nodes[i];
-    }
-    return start;
+    return 0;
 }
 
 static uint32_t between(struct sonde__cp_book *b, link before, link after)

@@ -12,9 +12,11 @@ static bool begins(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* The GPU runtimes and their loaders, the C library and the loader, Python's interpreter, ourselves. */
-static bool is_runtime_module(const char *base)
+/* The GPU runtimes and their loaders, the C library and the loader, Python's interpreter with the modules of its own
+ * library (which of them are files of their own differs between builds), ourselves. */
+static bool is_runtime_module(const char *path)
 {
+    const char *base = sonde_path_base(path);
     static const char *const prefixes[] = {
         "libOpenCL", "libpocl", "libamdocl", "libnvidia-opencl", "libigdrcl", "libintelocl",
         "libMesaOpenCL", "libRusticlOpenCL", "liboclgrind", "libcuda.", "libcudart", "libcupti",
@@ -24,7 +26,7 @@ static bool is_runtime_module(const char *base)
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (begins(base, prefixes[i]))
             return true;
-    return strcmp(base, "python") == 0;
+    return strcmp(base, "python") == 0 || strstr(path, "/lib-dynload/");
 }
 
 static bool is_installed(const char *path)
@@ -35,7 +37,7 @@ static bool is_installed(const char *path)
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (begins(path, prefixes[i]))
             return true;
-    return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/");
+    return strstr(path, "/site-packages/") || strstr(path, "/dist-packages/") || strstr(path, "/lib/python3.");
 }
 
 /* Python code without a file is made by a library (<frozen importlib>, wrappers
@@ -57,9 +59,15 @@ static bool is_linked_runtime(const char *function, const char *file)
     return !*file && (begins(function, "libcudart_static_") || (begins(function, "cuda") && function[4] >= 'A' && function[4] <= 'Z'));
 }
 
+/* What runs before main, linked into every program, is the C library's. */
+static bool is_start_code(const char *function)
+{
+    return strcmp(function, "_start") == 0;
+}
+
 enum sonde_cct_origin sonde_origin_of(const char *function, const char *module, const char *file)
 {
-    if (*module && (is_runtime_module(sonde_path_base(module)) || is_linked_runtime(function, file)))
+    if (*module && (is_runtime_module(module) || is_linked_runtime(function, file) || is_start_code(function)))
         return SONDE_ORIGIN_RUNTIME;
     /* A library may carry the lines of files that are on its maker's machine only. */
     if (is_installed(module) || is_installed(file) || is_generated(file))
@@ -117,27 +125,15 @@ static uint32_t callers_up_to(const struct sonde_profile *profile, uint32_t leaf
     return count;
 }
 
-/* The start code of a stripped program (`_start`, before main) is the user's
- * module, but tells nothing: a nameless or underscored outermost frame goes
- * when another one is left. */
-static uint32_t trim(const struct sonde_profile *profile, const uint32_t *nodes, uint32_t count)
-{
-    while (count > 1 && strcmp(profile->nodes.items[nodes[count - 1]].name, "_start") == 0)
-        count--;
-    return count;
-}
-
 uint32_t sonde_profile_callers(const struct sonde_profile *profile, uint32_t leaf,
                                uint32_t *nodes, uint32_t max)
 {
     uint32_t count = 0;
-    for (int origin = SONDE_ORIGIN_USER; !count && origin <= SONDE_ORIGIN_RUNTIME; origin++) {
+    for (int origin = SONDE_ORIGIN_USER; !count && origin <= SONDE_ORIGIN_RUNTIME; origin++)
         count = callers_up_to(profile, leaf, origin, nodes, max);
-        if (count == 1 && strcmp(profile->nodes.items[nodes[0]].name, "_start") == 0 &&
-            origin < SONDE_ORIGIN_RUNTIME)
-            count = 0;
-    }
-    return trim(profile, nodes, count);
+    while (count > 1 && is_start_code(profile->nodes.items[nodes[count - 1]].name)) /* where there is nothing else */
+        count--;
+    return count;
 }
 
 /* ---- the routine of a frame --------------------------------------------- */
@@ -155,13 +151,14 @@ static bool is_of(const struct sonde_cct_node *node, const char *const *prefixes
 static bool is_interpreter(const struct sonde_cct_node *node)
 {
     static const char *const prefixes[] = {"libpython", "python3", "python2", NULL};
-    return is_of(node, prefixes) || (node->kind == SONDE_FRAME_NATIVE && !strcmp(sonde_path_base(node->module), "python"));
+    return is_of(node, prefixes) || (node->kind == SONDE_FRAME_NATIVE && (strstr(node->module, "/lib-dynload/") ||
+                                                                          !strcmp(sonde_path_base(node->module), "python")));
 }
 
 static bool is_c_library(const struct sonde_cct_node *node)
 {
-    static const char *const prefixes[] = {"libc.so", "libc-2", "libm.so", "libm-2", "libpthread", "ld-linux", "[vdso]",
-                                           "linux-vdso", NULL};
+    static const char *const prefixes[] = {"libc.so", "libc-2", "libm.so", "libm-2", "libpthread", "ld-linux", "libffi",
+                                           "[vdso]", "linux-vdso", NULL};
     return is_of(node, prefixes);
 }
 
@@ -190,7 +187,7 @@ uint32_t sonde_profile_routine(const struct sonde_profile *profile, uint32_t lea
         at = under_interpreter(nodes, nodes[at].parent);
     switch (nodes[at].kind) {
     case SONDE_FRAME_NATIVE: /* the start of a thread or of the program ran all and says nothing */
-        return is_c_library(&nodes[at]) || !strcmp(nodes[at].name, "_start") ? leaf : at;
+        return is_c_library(&nodes[at]) || is_start_code(nodes[at].name) ? leaf : at;
     case SONDE_FRAME_PYTHON:
     case SONDE_FRAME_API:
     case SONDE_FRAME_RANGE:

@@ -216,7 +216,7 @@ static void cut_paths(const struct collector *c, uint32_t *cut, uint32_t *depth)
 {
     const struct sonde_cct_node *nodes = c->profile->nodes.items;
     for (uint32_t i = 1; i < c->profile->nodes.count; i++) {
-        bool level = !is_hidden(c, i);
+        bool level = !is_hidden(c, i) && sonde_profile_routine(c->profile, i) == i;
         bool deeper = c->config->depth && depth[nodes[i].parent] >= c->config->depth;
         depth[i] = depth[nodes[i].parent] + level;
         cut[i] = level && !deeper ? i : cut[nodes[i].parent];

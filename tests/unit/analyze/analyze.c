@@ -375,6 +375,8 @@ static void test_origin(void **state)
         {"", "/home/u/train.py", SONDE_ORIGIN_USER}, {"", "<frozen importlib._bootstrap>", SONDE_ORIGIN_LIBRARY},
         {"", "<pyopencl invoker for 'twice'>", SONDE_ORIGIN_LIBRARY}, {"", "<stdin>", SONDE_ORIGIN_USER},
         {"", "/home/u/venv/lib/python3.11/site-packages/x.py", SONDE_ORIGIN_LIBRARY},
+        {"", "/home/u/miniconda3/lib/python3.12/threading.py", SONDE_ORIGIN_LIBRARY},
+        {"/home/u/miniconda3/lib/python3.12/lib-dynload/_ctypes.cpython-312-x86_64-linux-gnu.so", "callproc.c", SONDE_ORIGIN_RUNTIME},
         {"/usr/bin/python3.11", "", SONDE_ORIGIN_RUNTIME}, {"/lib/x86_64-linux-gnu/libc.so.6", "", SONDE_ORIGIN_RUNTIME},
     };
     (void)state;
@@ -382,7 +384,7 @@ static void test_origin(void **state)
         assert_int_equal(sonde_origin_of("step", cases[i].module, cases[i].file), cases[i].origin);
 }
 
-/* The CUDA runtime linked into the program, and what nvcc generates. */
+/* The CUDA runtime and the C library's start code linked into the program, and what nvcc generates. */
 static void test_origin_linked(void **state)
 {
     static const struct { const char *function, *file; enum sonde_cct_origin origin; } cases[] = {
@@ -390,6 +392,7 @@ static void test_origin_linked(void **state)
         {"libcudart_static_1a2b3c", "", SONDE_ORIGIN_RUNTIME}, {"cudaMemcpy", "/home/u/heat.cu", SONDE_ORIGIN_USER},
         {"__device_stub__Z3addPiii(int*, int, int)", "/home/u/heat.cu", SONDE_ORIGIN_RUNTIME},
         {"cudalike", "", SONDE_ORIGIN_USER}, {"", "", SONDE_ORIGIN_USER}, {"main", "", SONDE_ORIGIN_USER},
+        {"_start", "", SONDE_ORIGIN_RUNTIME},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

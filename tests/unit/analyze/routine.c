@@ -20,6 +20,7 @@ struct step { uint8_t kind; const char *module, *name; };
 #define LIBC(name) NATIVE("/lib/x86_64-linux-gnu/libc.so.6", name)
 #define VDSO(name) NATIVE("linux-vdso.so.1", name)
 #define NUMPY(name) NATIVE("/usr/lib/python3/dist-packages/numpy/core/_multiarray_umath.cpython-311-x86_64-linux-gnu.so", name)
+#define DYNLOAD(name) NATIVE("/usr/lib/python3.11/lib-dynload/" name ".cpython-311-x86_64-linux-gnu.so", "")
 #define MINE(name) NATIVE("/home/u/heat", name)
 #define OPENCL(name) NATIVE("/lib/x86_64-linux-gnu/libOpenCL.so.1", name)
 #define RANGE(name) {SONDE_FRAME_RANGE, "", name}
@@ -38,6 +39,10 @@ static const struct {
     {{PYTHON("step"), LIBC("memcpy")}, 0},
     {{PYTHON("step"), INTERPRETER("math_exp"), NATIVE("/lib/x86_64-linux-gnu/libm.so.6", "exp")}, 0},
     {{PYTHON("step"), INTERPRETER("sort"), LIBC("qsort"), INTERPRETER("compare")}, 0},
+    /* its own library, in a file of its own or not */
+    {{PYTHON("step"), INTERPRETER(""), DYNLOAD("_json"), LIBC("malloc")}, 0},
+    {{PYTHON("step"), DYNLOAD("_ctypes"), NATIVE("/lib/x86_64-linux-gnu/libffi.so.8", "ffi_call_unix64")}, 0},
+    {{PYTHON("step"), DYNLOAD("_ctypes"), NATIVE("/lib/x86_64-linux-gnu/libffi.so.8", "ffi_call_unix64"), MINE("work")}, 3},
     /* an extension is itself, and so is what it calls; what it has the interpreter do is the extension's */
     {{PYTHON("step"), INTERPRETER("PyObject_Vectorcall"), NUMPY("sort")}, 2},
     {{PYTHON("step"), INTERPRETER("PyObject_Vectorcall"), NUMPY("")}, 2},
