@@ -86,6 +86,7 @@ void sonde__recorded_pause(uint64_t from_ns)
             a->pause = id;
         } else {
             __atomic_fetch_add(&a->header->ledger.pauses_dropped, 1, __ATOMIC_RELAXED);
+            a->pause = UINT32_MAX; /* open, in no row */
         }
     }
     sonde__unlock(&a->table_lock);

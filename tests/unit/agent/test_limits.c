@@ -224,6 +224,34 @@ static void ranges(void)
     struct sonde_measurement *m = harness_finish();
     REQUIRE(m);
     REQUIRE(m->processes[0].header.ledger.seen == 100 && m->processes[0].header.ledger.done == 100);
+    const struct sonde_process *p = &m->processes[0]; /* when recording was off: until it began, and from then on */
+    REQUIRE(p->header.exec_ns && p->header.exec_ns <= p->header.start_ns);
+    REQUIRE(p->pause_count == 3 && p->pauses[1].from_ns == p->header.start_ns && p->pauses[1].to_ns > p->header.start_ns);
+    REQUIRE(p->pauses[2].from_ns > p->pauses[1].to_ns && p->pauses[2].to_ns == 0);
+    harness_remove();
+}
+
+/* What is not stored is counted. */
+static void many_pauses(void)
+{
+    const char *const none[] = {NULL};
+    enum { MORE = 10 };
+    harness_setup("pauses", none);
+    harness_wait();
+    for (uint32_t i = 0; i < SONDE_PAUSES_MAX + MORE; i++) {
+        sonde__agent_set_range(0);
+        sonde__agent_set_range(0);
+        sonde__agent_set_range(1);
+    }
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m);
+    const struct sonde_process *p = &m->processes[0];
+    REQUIRE(p->pause_count == SONDE_PAUSES_MAX + 1);
+    REQUIRE(p->header.ledger.pauses_dropped == MORE);
+    for (uint32_t i = 1; i < p->pause_count; i++) {
+        REQUIRE(p->pauses[i].from_ns <= p->pauses[i].to_ns);
+        REQUIRE(i == 1 || p->pauses[i - 1].to_ns <= p->pauses[i].from_ns);
+    }
     harness_remove();
 }
 
@@ -306,6 +334,7 @@ CASE(many_names)
 CASE(too_many_names)
 CASE(many_generations)
 CASE(ranges)
+CASE(many_pauses)
 CASE(ranges_add_up)
 CASE(delay)
 CASE(duration)
@@ -317,7 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_max_size),       cmocka_unit_test(test_small_memory),
         cmocka_unit_test(test_many_names), cmocka_unit_test(test_too_many_names), cmocka_unit_test(test_many_generations),
-        cmocka_unit_test(test_ranges), cmocka_unit_test(test_ranges_add_up), cmocka_unit_test(test_delay),
+        cmocka_unit_test(test_ranges), cmocka_unit_test(test_many_pauses), cmocka_unit_test(test_ranges_add_up), cmocka_unit_test(test_delay),
         cmocka_unit_test(test_duration),       cmocka_unit_test(test_no_output_directory),
         cmocka_unit_test(test_unwritable_directory),
     };
