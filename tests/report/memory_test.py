@@ -59,11 +59,12 @@ class Recorded(Memory):
         self.assertEqual((whole["objects"], whole["bytes"], whole["unused"]), (1, 8192, 0))  # used through its part
         image = self.site(device, "image", "picture")
         self.assertEqual((image["objects"], image["bytes"], image["unused"]), (1, 512, 0))
-        # `early` waits for all the others before its only use; `big`, made in the same function, has none.
+        # `early` waits for all the others before its only use, which waits for a kernel that may have to be compiled;
+        # `big`, made in the same function, has none.
         early = [s for s in device["sites"] if [f["name"] for f in s["frames"][:2]] == ["make", "main"]]
         self.assertEqual(sorted((s["bytes"], s["unused"]) for s in early), [(50000, 0), (1000000, 1)])
         before, held = ([s[k] for s in early if s["bytes"] == 50000][0] for k in ("idle_before_byte_s", "held_byte_s"))
-        self.assertGreater(before, 0.5 * held)
+        self.assertTrue(0 < before < held, (before, held))
         self.assertEqual(self.site(shared, "svm", "shared")["unused"], 0)
 
     def test_known(self):
