@@ -211,7 +211,7 @@ static void leak_cells(struct table *t, const struct row *row)
     const struct sonde_memory_site *site = row->site;
     count_of(t, site->alive, site->count);
     table_bytes(t, true, (double)site->alive_bytes);
-    if (site->known + site->bounded > 0)
+    if (site->known || site->left) /* else none is certain, which says nothing */
         count_of(t, site->left, site->alive);
     else
         table_cell(t, "-");
