@@ -380,7 +380,7 @@ void sonde__sample_deferred(struct sonde_thread *t, uint32_t node); /* call.c: t
 /* Under thread_lock, for the calling thread: the slot that was made for it, or NULL; it has this one from now on. */
 struct sonde_thread *sonde__sample_slot(void);
 void sonde__sample_enter(struct sonde_thread *t);
-bool sonde__sample_leave(struct sonde_thread *t);          /* false: the slot holds samples, the monitor will free it */
+bool sonde__sample_leave(struct sonde_thread *t);          /* false: the slot is still needed, the monitor will free it */
 
 /* harvest.c */
 size_t sonde__harvest(struct sonde_thread *finder); /* finder NULL: the monitor itself. Under harvest_lock */

@@ -44,6 +44,7 @@ struct sonde_target {
     struct sonde_thread *_Atomic left; /* slot of a thread that has ended, with samples in it */
     uint64_t base_ns;       /* its CPU time when it was seen first */
     uint64_t since_ns;      /* when that was */
+    uint64_t look_at_ns;    /* one that blocks the signal: whether it still does */
     uint64_t checked_cpu_ns, checked_taken; /* at the last look for threads that block the signal */
     struct sonde_ring ring;
 };

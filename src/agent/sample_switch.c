@@ -73,7 +73,7 @@ void sonde__ring_close(struct sonde_target *x)
 /* Times off the processor that began before recording are not told of. */
 static void put_row(const struct sonde_target *x, uint64_t in_ns)
 {
-    const struct sonde_thread *t = atomic_load(&x->thread);
+    const struct sonde_thread *t = atomic_load(&x->thread) ? atomic_load(&x->thread) : atomic_load(&x->left);
     const struct sonde_row_switch row = {.out_ns = x->ring.out_ns, .in_ns = in_ns, .flags = x->ring.flags};
     if (t && t->lane && x->ring.out_ns && sonde__sample_on())
         sonde__trace_switch(t->lane, &row);

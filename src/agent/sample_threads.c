@@ -34,7 +34,8 @@
 #define CHAINS       4096u
 #define FDS_MAX     65536u
 #define SCAN_NS  100000000u  /* between two readings of the folder, at most */
-#define CHECK_NS 1000000000u /* between two looks for threads that block the signal */
+#define CHECK_NS 1000000000u /* between two looks for threads that block the signal, at most */
+#define LOOK_NS     1000000u /* and at least */
 #define SCAN_SHARE     20u   /* a reading takes at most one part in this of the time */
 
 static struct sonde_target targets[TARGETS_MAX]; /* 0: none. Pages are touched as threads come */
@@ -108,6 +109,20 @@ static void give_slot(struct sonde_target *x, struct sonde_thread *t)
     atomic_store_explicit(&x->thread, t, memory_order_release);
 }
 
+static bool is_sampled(const struct sonde_target *x)
+{
+    const uint8_t state = atomic_load(&x->state);
+    return state == SONDE_TARGET_PERF || state == SONDE_TARGET_TIMER;
+}
+
+/* By the monitor, unless the thread has said meanwhile that it is not the program's. */
+static void become(struct sonde_target *x, enum sonde_target_state state)
+{
+    uint8_t was = atomic_load(&x->state);
+    while (was != SONDE_TARGET_OURS && !atomic_compare_exchange_weak(&x->state, &was, state))
+        ;
+}
+
 struct sonde_thread *sonde__sample_slot(void)
 {
     struct sonde_target *x = T.live ? find((int)syscall(SYS_gettid)) : NULL;
@@ -129,9 +144,9 @@ bool sonde__sample_leave(struct sonde_thread *t)
     if (!x || atomic_load(&x->thread) != t)
         return true;
     atomic_store(&x->thread, NULL); /* its own handler: not under way now */
-    if (atomic_load(&t->samples.written) == atomic_load(&t->samples.taken))
+    if (x->left || (!is_sampled(x) && atomic_load(&t->samples.written) == atomic_load(&t->samples.taken)))
         return true;
-    x->left = t;
+    x->left = t; /* with samples, or times off the CPU, that were not read yet */
     return false;
 }
 
@@ -204,7 +219,7 @@ static bool arm_perf(struct sonde_target *x, int tid)
     atomic_store(&of_fd[fd], (uint32_t)(x - targets));
     if (syscall(SYS_fcntl, fd, F_SETOWN_EX, &owner) == 0 && syscall(SYS_fcntl, fd, F_SETSIG, SONDE_SAMPLE_SIGNAL) == 0 &&
         syscall(SYS_fcntl, fd, F_SETFL, O_ASYNC | O_NONBLOCK) == 0) {
-        atomic_store(&x->state, SONDE_TARGET_PERF);
+        become(x, SONDE_TARGET_PERF);
         return true;
     }
     atomic_store(&of_fd[fd], 0);
@@ -230,7 +245,7 @@ static bool arm_timer(struct sonde_target *x, int tid)
         return false;
     }
     x->timer = timer;
-    atomic_store(&x->state, SONDE_TARGET_TIMER);
+    become(x, SONDE_TARGET_TIMER);
     return true;
 }
 
@@ -249,9 +264,8 @@ static void disarm(struct sonde_target *x)
     if (x->timer >= 0)
         syscall(SYS_timer_delete, x->timer);
     x->fd = x->timer = -1;
-    uint8_t state = atomic_load(&x->state);
-    if (state == SONDE_TARGET_PERF || state == SONDE_TARGET_TIMER)
-        atomic_compare_exchange_strong(&x->state, &state, SONDE_TARGET_NEW);
+    if (is_sampled(x))
+        become(x, SONDE_TARGET_NEW);
 }
 
 long sonde__read_small(const char *path, char *text, size_t size)
@@ -276,15 +290,23 @@ static bool blocks(int tid)
     return mask && (strtoull(mask + 7, NULL, 16) >> (SONDE_SAMPLE_SIGNAL - 1) & 1);
 }
 
-static void arm(struct sonde_target *x)
+/* Looked at again after as long as it is known: every new thread blocks all signals in its first steps. */
+static void leave_alone(struct sonde_target *x, uint64_t now)
+{
+    const uint64_t known_ns = now > x->since_ns ? now - x->since_ns : 0;
+    x->look_at_ns = now + (known_ns < LOOK_NS ? LOOK_NS : known_ns > CHECK_NS ? CHECK_NS : known_ns);
+    become(x, SONDE_TARGET_BLOCKED);
+}
+
+static void arm(struct sonde_target *x, uint64_t now)
 {
     const int tid = atomic_load(&x->tid);
     if (blocks(tid)) {
-        atomic_store(&x->state, SONDE_TARGET_BLOCKED);
+        leave_alone(x, now);
         return;
     }
     if (!(T.by_timers && arm_timer(x, tid)) && !arm_perf(x, tid) && !arm_timer(x, tid)) {
-        atomic_store(&x->state, SONDE_TARGET_REFUSED);
+        become(x, SONDE_TARGET_REFUSED);
         return;
     }
     if (!x->sampled && !sonde__agent.header->cpu_sampling) {
@@ -423,14 +445,10 @@ static void scan(uint64_t now, bool first)
 }
 
 /* A thread that has used CPU time, but took no sample of it: does it block the signal now? */
-static void check(struct sonde_target *x)
+static void check(struct sonde_target *x, uint64_t now)
 {
     struct sonde_thread *t = atomic_load(&x->thread);
     const int tid = atomic_load(&x->tid);
-    if (atomic_load(&x->state) == SONDE_TARGET_BLOCKED) {
-        atomic_store(&x->state, blocks(tid) ? SONDE_TARGET_BLOCKED : SONDE_TARGET_NEW);
-        return;
-    }
     if (!is_armed(x) || !t)
         return;
     uint64_t cpu_ns = sonde__sample_cpu_ns(tid);
@@ -439,14 +457,14 @@ static void check(struct sonde_target *x)
                      atomic_load_explicit(&t->sample_waits, memory_order_relaxed);
     if (taken == x->checked_taken && cpu_ns - x->checked_cpu_ns > 4 * period_ns() && blocks(tid)) {
         disarm(x);
-        atomic_store(&x->state, SONDE_TARGET_BLOCKED);
+        leave_alone(x, now);
     }
     x->checked_cpu_ns = cpu_ns;
     x->checked_taken = taken;
 }
 
 /* What each thread needs now. */
-static void tend(struct sonde_target *x, bool rearm, bool checking)
+static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking)
 {
     uint8_t state = atomic_load(&x->state);
     if (state == SONDE_TARGET_OURS) {
@@ -462,10 +480,10 @@ static void tend(struct sonde_target *x, bool rearm, bool checking)
     }
     if (!t && !x->left && state != SONDE_TARGET_BLOCKED && state != SONDE_TARGET_REFUSED)
         make_slot(x);
-    if (state == SONDE_TARGET_NEW)
-        arm(x);
+    if (state == SONDE_TARGET_NEW || (state == SONDE_TARGET_BLOCKED && now >= x->look_at_ns))
+        arm(x, now);
     else if (checking)
-        check(x);
+        check(x, now);
     sonde__ring_drain(x);
 }
 
@@ -480,7 +498,7 @@ void sonde__targets_turn(uint64_t now, bool rearm)
         T.check_at_ns = now;
     for (uint32_t i = 1; i <= T.used; i++)
         if (atomic_load(&targets[i].tid))
-            tend(&targets[i], rearm && again, checking);
+            tend(&targets[i], now, rearm && again, checking);
 }
 
 bool sonde__targets_begin(void)

@@ -198,7 +198,7 @@ static void find_cpu(struct finder *f)
     }
     if (lost > samples / 100 && (text = say(f, SONDE_CAVEAT_CPU))) {
         add_count(text, lost, "sample");
-        sonde_text_add(text, " of the CPU side found no room; the next one of the thread stands for their time");
+        sonde_text_add(text, " of the CPU side could not be taken; the next one of the thread stands for their time");
     }
 }
 

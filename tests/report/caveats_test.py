@@ -65,7 +65,7 @@ class Flaws(Case):
                           "the ledger's notes say more)" + rest])
         self.assertEqual(self.caveats(zoo.odd_cpu_side(self.folder))["cpu"],
                          ["2 threads of 3 ended before they could be sampled",
-                          "3 samples of the CPU side found no room; the next one of the thread stands for their time"])
+                          "3 samples of the CPU side could not be taken; the next one of the thread stands for their time"])
         p = zoo.program(version=2)
         zoo.launch(p, p.start_ns)
         self.assertEqual(self.caveats(zoo.written(self.folder, "old", p))["cpu"],

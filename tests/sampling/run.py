@@ -172,6 +172,23 @@ def case_kernel(options):
     adds_up(known(options, "kernel", 2000), ["spin_a", "spin_k"], 1, 199)
 
 
+def case_short(options):
+    """Threads that end before their first period: no sample stands for them, and the ledger says how much that is."""
+    m = known(options, "short", 1000)
+    mine = m.of("spin_b")[0]  # a host that takes the processor away may stretch one of them
+    require(mine < 0.1 * m.said["spin_b"], f"{mine / 1e6:.0f} ms in samples of threads that had none due")
+    lacking = m.ledger["process_ns"] - m.ledger["sampled_ns"] - m.ledger["handler_ns"]
+    require(lacking > 0.9 * m.said["spin_b"] - mine, f"{lacking / 1e6:.0f} ms are in no sample, of {m.said['spin_b'] / 1e6:.0f}")
+    require(m.of("spin_a")[0] > m.said["spin_a"] - 12e9 / 199, "the long thread has lost samples")
+
+
+def case_blocked(options):
+    """Every thread of glibc's blocks all signals in its first steps; one that is met there must not be given up for long."""
+    m = known(options, "blocked", 10)
+    mine, total = m.of("spin_b")[0] + m.of("spin_c")[0], m.said["spin_b"] + m.said["spin_c"]
+    require(mine > 0.6 * total, f"{mine / 1e6:.0f} of {total / 1e6:.0f} ms are in samples")
+
+
 def case_profile(options):
     m = Measured(options, "profile", [options.work_program, "shares", "1000"], "--cpu=499", "--profile")
     require(not m.samples and not m.off, "rows of a trace in profile mode")

@@ -3,6 +3,8 @@
  *     work shares MS     main and two threads that never call OpenCL: a, b, c use CPU time 3 : 2 : 1
  *     work kernel MS     a in user mode and k in system calls use CPU time 1 : 2
  *     work naps MS       the same as shares in one thread, a millisecond of work between sleeps as long
+ *     work short MS      b is used by threads that live for two milliseconds of it, one after the other
+ *     work blocked N     N threads, one after the other: c with all signals blocked, then four times as much b
  *     work waits N       a thread that sleeps N times and gives way N times; one that others push off the CPU
  *     work build         time within a call of OpenCL: the kernel's compilation
  *
@@ -13,6 +15,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -49,6 +52,7 @@ static char zeros[1 << 20];
 SPINS(spin_a, LOOP)
 SPINS(spin_b, LOOP)
 SPINS(spin_c, LOOP)
+SPINS(warm_up, LOOP) /* until the agent has seen the thread */
 SPINS(spin_k, for (int i = 0; i < 4; i++) if (read(zero, zeros, sizeof zeros) < 0) abort())
 
 static _Atomic uint64_t used[3];
@@ -64,11 +68,17 @@ static __attribute__((noinline, noclone)) void *shares_of_a_thread(void *arg)
     return arg;
 }
 
+static void *shares_of_a_new_thread(void *arg)
+{
+    warm_up(100000000);
+    return shares_of_a_thread(arg);
+}
+
 static void shares(void)
 {
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)
-        pthread_create(&threads[i], NULL, shares_of_a_thread, NULL);
+        pthread_create(&threads[i], NULL, shares_of_a_new_thread, NULL);
     shares_of_a_thread(NULL);
     for (int i = 0; i < 2; i++)
         pthread_join(threads[i], NULL);
@@ -102,13 +112,54 @@ static void naps(void)
         printf("spin_%c %llu\n", 'a' + i, (unsigned long long)of[i]);
 }
 
+static void *short_thread(void *arg)
+{
+    used[1] += spin_b(2000000);
+    return arg;
+}
+
+static void short_threads(void)
+{
+    used[0] += spin_a(100000000);
+    for (unsigned i = 0; i < ms / 2; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, short_thread, NULL);
+        pthread_join(thread, NULL);
+    }
+    used[0] += spin_a(100000000);
+    printf("spin_a %llu\nspin_b %llu\n", (unsigned long long)used[0], (unsigned long long)used[1]);
+}
+
+static void *blocked_at_first(void *arg)
+{
+    sigset_t all, none;
+    sigfillset(&all);
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    used[2] += spin_c(40000000);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+    used[1] += spin_b(160000000);
+    return arg;
+}
+
+static void blocked(unsigned threads)
+{
+    for (unsigned i = 0; i < threads; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, blocked_at_first, NULL);
+        pthread_join(thread, NULL);
+    }
+    printf("spin_b %llu\nspin_c %llu\n", (unsigned long long)used[1], (unsigned long long)used[2]);
+}
+
 static void *waits_of_a_thread(void *arg)
 {
     const int count = *(int *)arg;
     struct rusage before, after;
-    spin_a(100000000); /* it must have been seen */
+    guest_add(&g, 1);
+    warm_up(100000000);
     usleep(300000);
-    spin_a(20000000);
+    warm_up(20000000);
     getrusage(RUSAGE_THREAD, &before);
     const uint64_t begin = read_clock(CLOCK_MONOTONIC_RAW);
     for (int i = 0; i < count; i++) {
@@ -119,7 +170,6 @@ static void *waits_of_a_thread(void *arg)
     }
     const uint64_t end = read_clock(CLOCK_MONOTONIC_RAW);
     getrusage(RUSAGE_THREAD, &after);
-    spin_a(20000000);
     printf("tid %ld\nbegin %llu\nend %llu\nslept %ld\npushed %ld\n", (long)syscall(SYS_gettid), (unsigned long long)begin,
            (unsigned long long)end, after.ru_nvcsw - before.ru_nvcsw, after.ru_nivcsw - before.ru_nivcsw);
     return NULL;
@@ -154,6 +204,7 @@ int main(int argc, char **argv)
 {
     guest_open(&g);
     guest_add(&g, 1);
+    warm_up(100000000);
     ms = argc > 2 ? (unsigned)atoi(argv[2]) : ms;
     if (argc > 1 && strcmp(argv[1], "shares") == 0)
         shares();
@@ -161,6 +212,10 @@ int main(int argc, char **argv)
         kernel();
     if (argc > 1 && strcmp(argv[1], "naps") == 0)
         naps();
+    if (argc > 1 && strcmp(argv[1], "short") == 0)
+        short_threads();
+    if (argc > 1 && strcmp(argv[1], "blocked") == 0)
+        blocked(ms);
     if (argc > 1 && strcmp(argv[1], "waits") == 0)
         waits(argc > 2 ? atoi(argv[2]) : 300);
     if (argc > 1 && strcmp(argv[1], "build") == 0)
