@@ -52,10 +52,10 @@ struct slots {
 struct part {
     struct cached { uint32_t id, node; } *cache; /* [NODE_CACHE]: nodes of the process, nodes of the tree */
     struct trunk *trunks;      /* [lane of the plan] */
-    sonde__spans *busy;        /* [scope]; 0: all devices */
+    sonde__spans *gaps;        /* [scope]: when it was idle in this window; 0: all devices */
     struct sonde__idle *idle;  /* [scope] */
     bool         *timed;       /* [scope]: an operation ran */
-    sonde__spans  scratch, gaps;
+    sonde__spans  busy, scratch; /* of one device */
     sonde__segments segments;  /* of one thread */
     struct slots  slots;
     struct sonde__sweep sweep;
@@ -70,8 +70,7 @@ struct process_run {
     struct sonde__thread_rule rule;
     struct sonde_timeline_plan plan;
     struct alive { uint64_t from, to; bool known; } *alive; /* [lane of the plan] */
-    uint32_t *lane_scope;      /* [lane of the plan]: of a queue; 0 none */
-    SONDE_VECTOR(uint32_t) devices; /* [scope]; 0 is unused */
+    uint32_t scopes;           /* all devices, and each of the plan */
     struct part *parts;
 };
 
@@ -227,44 +226,68 @@ static int add_pauses(const struct sonde_recorded *recorded, sonde__spans *busy,
     return rc;
 }
 
-static int gather_busy(const struct process_run *run, struct part *part, const struct sonde_time_window *w, uint64_t from,
-                       uint64_t to)
+/* When the device had operations, and pauses; in no order. */
+static int gather_busy(const struct process_run *run, struct part *part, uint32_t scope, const struct sonde_time_device *device,
+                       uint64_t from, uint64_t to)
 {
     int rc = 0;
-    for (uint32_t scope = 0; scope < run->devices.count; scope++)
-        part->busy[scope].count = 0;
-    for (uint32_t k = 0; k < w->lane_count; k++) {
-        const struct sonde_time_lane *lane = &w->lanes[k];
-        sonde__spans *busy = &part->busy[run->lane_scope[k]];
-        part->untimed += lane->untimed_count;
-        for (uint32_t i = 0; i < lane->op_count && !rc; i++) {
-            const uint64_t start = lane->spans[i].start_ns > from ? lane->spans[i].start_ns : from;
-            const uint64_t end = lane->spans[i].end_ns < to ? lane->spans[i].end_ns : to;
+    part->busy.count = 0;
+    if (device->until_ns > from)
+        rc = sonde_vector_push(&part->busy, (struct sonde__span){from, device->until_ns < to ? device->until_ns : to});
+    for (const struct sonde_time_spans *s = device->spans; s; s = s->next)
+        for (uint32_t i = 0; i < s->count && !rc; i++) {
+            const uint64_t start = s->items[i].start_ns > from ? s->items[i].start_ns : from;
+            const uint64_t end = s->items[i].end_ns < to ? s->items[i].end_ns : to;
             if (start < end)
-                rc = sonde_vector_push(busy, (struct sonde__span){start, end});
+                rc = sonde_vector_push(&part->busy, (struct sonde__span){start, end});
         }
-    }
-    for (uint32_t scope = 1; scope < run->devices.count && !rc; scope++) {
-        part->timed[scope] |= part->busy[scope].count > 0;
-        part->timed[0] |= part->timed[scope];
-        rc = add_pauses(&run->recorded, &part->busy[scope], from, to);
-        rc = rc ? rc : sonde__spans_unite(&part->busy[scope], &part->scratch);
-        for (size_t i = 0; i < part->busy[scope].count && !rc; i++)
-            rc = sonde_vector_push(&part->busy[0], part->busy[scope].items[i]);
-    }
-    return rc ? rc : sonde__spans_unite(&part->busy[0], &part->scratch);
+    part->timed[scope] |= part->busy.count > 0;
+    part->timed[0] |= part->timed[scope];
+    return rc ? rc : add_pauses(&run->recorded, &part->busy, from, to);
 }
 
-/* When the scope was idle; the gaps of the last one stay in part->gaps. */
+/* When all devices were idle: where their gaps meet. */
+static int meet_gaps(const struct process_run *run, struct part *part)
+{
+    sonde__spans *all = &part->gaps[0], *before = &part->scratch;
+    int rc = 0;
+    for (uint32_t scope = 1; scope < run->scopes && !rc; scope++) {
+        const sonde__spans swap = *all;
+        *all = *before;
+        *before = swap;
+        all->count = 0;
+        rc = sonde__spans_meet(scope == 1 ? &part->gaps[1] : before, &part->gaps[scope], all);
+    }
+    return rc;
+}
+
 static int add_scope_times(struct part *part, uint32_t scope, uint64_t from, uint64_t to)
 {
-    part->idle[scope] = sonde__idle_join(part->idle[scope], sonde__idle_of(&part->busy[scope], from, to));
-    part->gaps.count = 0;
-    int rc = sonde__spans_complement(&part->busy[scope], from, to, &part->gaps);
-    for (size_t i = 0; i < part->gaps.count && !rc; i++) {
-        rc = sonde__sweep_scope(&part->sweep, part->gaps.items[i].from, scope, true);
-        rc = rc ? rc : sonde__sweep_scope(&part->sweep, part->gaps.items[i].to, scope, false);
+    const sonde__spans *gaps = &part->gaps[scope];
+    int rc = 0;
+    part->idle[scope] = sonde__idle_join(part->idle[scope], sonde__idle_of(gaps, from, to));
+    for (size_t i = 0; i < gaps->count && !rc; i++) {
+        rc = sonde__sweep_scope(&part->sweep, gaps->items[i].from, scope, true);
+        rc = rc ? rc : sonde__sweep_scope(&part->sweep, gaps->items[i].to, scope, false);
     }
+    return rc;
+}
+
+static int gather_scopes(const struct process_run *run, struct part *part, const struct sonde_time_window *w,
+                         uint64_t from, uint64_t to)
+{
+    int rc = 0;
+    part->untimed += w->untimed;
+    for (uint32_t scope = 1; scope < run->scopes && !rc; scope++) {
+        rc = gather_busy(run, part, scope, &w->devices[scope - 1], from, to);
+        rc = rc ? rc : sonde__spans_sort(&part->busy, &part->scratch);
+        part->gaps[scope].count = 0;
+        rc = rc ? rc : sonde__spans_gaps(&part->busy, from, to, &part->gaps[scope]);
+    }
+    rc = rc ? rc : meet_gaps(run, part);
+    for (uint32_t scope = 0; scope < run->scopes && !rc; scope++)
+        if (scope == 0 || run->scopes > 2)
+            rc = add_scope_times(part, scope, from, to);
     return rc;
 }
 
@@ -308,7 +331,7 @@ static int gather_threads(const struct process_run *run, struct part *part, cons
         rule.alive_from = run->alive[k].from, rule.alive_to = run->alive[k].to, rule.known = run->alive[k].known;
         part->segments.count = 0;
         rc = sonde__thread_segments(lane, &rule, &part->scratch, &part->segments);
-        rc = rc ? rc : add_changes(run, part, k, run->devices.count > 2 ? NULL : &part->gaps);
+        rc = rc ? rc : add_changes(run, part, k, run->scopes > 2 ? NULL : &part->gaps[0]);
         for (uint32_t i = 0; i < lane->call_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
             add_to_trunk(run, part, k, lane->calls[i].node);
         for (uint32_t i = 0; i < lane->sample_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
@@ -325,36 +348,13 @@ static int each_window(void *user, const struct sonde_time_window *w)
     const uint64_t to = w->to_ns < run->rule.to_ns ? w->to_ns : run->rule.to_ns;
     if (from >= to)
         return 0;
-    int rc = gather_busy(run, part, w, from, to);
-    for (uint32_t scope = 0; scope < run->devices.count && !rc; scope++)
-        if (scope == 0 || run->devices.count > 2)
-            rc = add_scope_times(part, scope, from, to);
+    int rc = gather_scopes(run, part, w, from, to);
     if (!rc)
         rc = gather_threads(run, part, w, from, to);
     return rc ? rc : sonde__sweep_run(&part->sweep, (uint32_t)part->slots.keys.count);
 }
 
 /* ---- one process -------------------------------------------------------------------------------- */
-
-static int find_devices(struct process_run *run)
-{
-    int rc = sonde_vector_push(&run->devices, 0);
-    run->lane_scope = calloc((size_t)run->plan.lane_count + 1, sizeof *run->lane_scope);
-    if (!run->lane_scope)
-        return SONDE_ENOMEM;
-    for (uint32_t k = 0; k < run->plan.lane_count && !rc; k++) {
-        const struct sonde_time_lane *lane = &run->plan.lanes[k];
-        uint32_t scope = 1;
-        if (lane->kind != SONDE_LANE_KIND_QUEUE)
-            continue;
-        while (scope < run->devices.count && run->devices.items[scope] != lane->device)
-            scope++;
-        if (scope == run->devices.count)
-            rc = sonde_vector_push(&run->devices, lane->device);
-        run->lane_scope[k] = scope;
-    }
-    return rc;
-}
 
 /* A thread that runs has a sample in each period: it is taken to be there from one period before its
  * first row to one after its last, as far as it existed. What came before is not known. */
@@ -404,24 +404,24 @@ static void find_rule(struct process_run *run)
 
 static int make_part(const struct process_run *run, struct part *part)
 {
-    const size_t scopes = run->devices.count;
+    const size_t scopes = run->scopes;
     part->cache = calloc(NODE_CACHE, sizeof *part->cache);
     part->trunks = calloc((size_t)run->plan.lane_count + 1, sizeof *part->trunks);
-    part->busy = calloc(scopes, sizeof *part->busy);
+    part->gaps = calloc(scopes, sizeof *part->gaps);
     part->idle = calloc(scopes, sizeof *part->idle);
     part->timed = calloc(scopes, sizeof *part->timed);
     part->slots.cache = calloc(SLOT_CACHE, sizeof *part->slots.cache);
-    if (!part->cache || !part->trunks || !part->busy || !part->idle || !part->timed || !part->slots.cache)
+    if (!part->cache || !part->trunks || !part->gaps || !part->idle || !part->timed || !part->slots.cache)
         return SONDE_ENOMEM;
     return sonde__sweep_init(&part->sweep, (uint32_t)scopes, run->plan.lane_count);
 }
 
 static void free_part(struct part *part, size_t scopes)
 {
-    for (size_t i = 0; i < scopes && part->busy; i++)
-        sonde_vector_fini(&part->busy[i]);
+    for (size_t i = 0; i < scopes && part->gaps; i++)
+        sonde_vector_fini(&part->gaps[i]);
+    sonde_vector_fini(&part->busy);
     sonde_vector_fini(&part->scratch);
-    sonde_vector_fini(&part->gaps);
     sonde_vector_fini(&part->segments);
     sonde_vector_fini(&part->slots.keys);
     sonde_map_fini(&part->slots.index);
@@ -429,7 +429,7 @@ static void free_part(struct part *part, size_t scopes)
     free(part->slots.cache);
     free(part->cache);
     free(part->trunks);
-    free(part->busy);
+    free(part->gaps);
     free(part->idle);
     free(part->timed);
 }
@@ -503,7 +503,7 @@ static int add_sums(const struct process_run *run, uint32_t scope, struct sonde_
 static int add_scope(const struct process_run *run, uint32_t scope, struct sonde_blame *out)
 {
     struct sonde_blame_scope result = {.process = run->index,
-                                       .device = scope ? run->devices.items[scope] : SONDE_BLAME_ALL};
+                                       .device = scope ? run->plan.devices[scope - 1].device : SONDE_BLAME_ALL};
     const struct sonde_recorded *recorded = &run->recorded;
     struct sonde__idle idle = {.length = recorded->start_ns - recorded->begin_ns}; /* before anything was recorded */
     sonde__units nobody = 0;
@@ -537,8 +537,8 @@ static int add_results(struct process_run *run, struct sonde_blame *out)
     join_trunks(run);
     for (uint32_t i = 0; i < run->plan.part_count; i++)
         out->untimed += run->parts[i].untimed;
-    for (uint32_t scope = 0; scope < run->devices.count && !rc; scope++)
-        if (scope == 0 || run->devices.count > 2)
+    for (uint32_t scope = 0; scope < run->scopes && !rc; scope++)
+        if (scope == 0 || run->scopes > 2)
             rc = add_scope(run, scope, out);
     out->rules[run->rule.rule]++;
     return rc;
@@ -570,20 +570,17 @@ static int compute_process(const struct tree *tree, const struct sonde_measureme
     find_rule(&run);
     if (!rc)
         rc = sonde_timeline_plan(p, &timeline, &run.plan);
-    if (!rc)
-        rc = find_devices(&run);
+    run.scopes = run.plan.device_count + 1;
     if (!rc)
         rc = find_alive(&run);
-    if (!rc && run.devices.count > 1)
+    if (!rc && run.scopes > 1)
         rc = sweep(&run);
-    if (!rc && run.devices.count > 1)
+    if (!rc && run.scopes > 1)
         rc = add_results(&run, out);
     for (uint32_t i = 0; i < run.plan.part_count && run.parts; i++)
-        free_part(&run.parts[i], run.devices.count);
+        free_part(&run.parts[i], run.scopes);
     free(run.parts);
     free(run.alive);
-    free(run.lane_scope);
-    sonde_vector_fini(&run.devices);
     sonde_timeline_fini(&run.plan);
     sonde_recorded_fini(&run.recorded);
     return rc;

@@ -95,53 +95,55 @@ int sonde__spans_sort(sonde__spans *spans, sonde__spans *scratch)
     return 0;
 }
 
-int sonde__spans_unite(sonde__spans *spans, sonde__spans *scratch)
+int sonde__spans_gaps(const sonde__spans *spans, uint64_t from, uint64_t to, sonde__spans *gaps)
 {
-    const int rc = sonde__spans_sort(spans, scratch);
-    size_t count = 0;
-    for (size_t i = 0; i < spans->count && !rc; i++) {
-        const struct sonde__span next = spans->items[i];
-        if (count && next.from <= spans->items[count - 1].to) {
-            if (next.to > spans->items[count - 1].to)
-                spans->items[count - 1].to = next.to;
-        } else {
-            spans->items[count++] = next;
-        }
+    uint64_t busy = from;
+    int rc = 0;
+    for (size_t i = 0; i < spans->count && busy < to && !rc; i++) {
+        const struct sonde__span *s = &spans->items[i];
+        if (s->from > busy)
+            rc = sonde_vector_push(gaps, (struct sonde__span){busy, s->from < to ? s->from : to});
+        busy = s->to > busy ? s->to : busy;
     }
-    spans->count = rc ? spans->count : count;
-    return rc;
+    return busy < to && !rc ? sonde_vector_push(gaps, (struct sonde__span){busy, to}) : rc;
 }
 
-int sonde__spans_complement(const sonde__spans *busy, uint64_t from, uint64_t to, sonde__spans *idle)
+int sonde__spans_meet(const sonde__spans *one, const sonde__spans *other, sonde__spans *both)
 {
+    const struct sonde__span *a = one->items, *b = other->items;
+    const struct sonde__span *a_end = a + one->count, *b_end = b + other->count;
     int rc = 0;
-    for (size_t i = 0; i < busy->count && from < to && !rc; i++) {
-        const struct sonde__span *b = &busy->items[i];
-        if (b->from > from)
-            rc = sonde_vector_push(idle, (struct sonde__span){from, b->from < to ? b->from : to});
-        from = b->to > from ? b->to : from;
+    while (a < a_end && b < b_end && !rc) {
+        const uint64_t from = a->from > b->from ? a->from : b->from, to = a->to < b->to ? a->to : b->to;
+        if (from < to)
+            rc = sonde_vector_push(both, (struct sonde__span){from, to});
+        if (a->to < b->to)
+            a++;
+        else
+            b++;
     }
-    if (from < to && !rc)
-        rc = sonde_vector_push(idle, (struct sonde__span){from, to});
     return rc;
 }
 
 /* ---- idle intervals ------------------------------------------------------------------------ */
 
-struct sonde__idle sonde__idle_of(const sonde__spans *busy, uint64_t from, uint64_t to)
+struct sonde__idle sonde__idle_of(const sonde__spans *gaps, uint64_t from, uint64_t to)
 {
-    struct sonde__idle idle = {.length = to - from, .busy = busy->count > 0};
-    for (size_t i = 0; i < busy->count; i++) {
-        const uint64_t gap = busy->items[i].from - (i ? busy->items[i - 1].to : from);
-        if (i == 0) {
-            idle.head = gap;
-            continue;
+    struct sonde__idle idle = {.length = to - from, .busy = true};
+    for (size_t i = 0; i < gaps->count; i++) {
+        const struct sonde__span *gap = &gaps->items[i];
+        const uint64_t ns = gap->to - gap->from;
+        if (ns == idle.length) {
+            idle.busy = false;
+        } else if (gap->from == from) {
+            idle.head = ns;
+        } else if (gap->to == to) {
+            idle.tail = ns;
+        } else {
+            idle.count++;
+            idle.longest = ns > idle.longest ? ns : idle.longest;
         }
-        idle.count++;
-        idle.longest = gap > idle.longest ? gap : idle.longest;
     }
-    if (busy->count)
-        idle.tail = to - busy->items[busy->count - 1].to;
     return idle;
 }
 

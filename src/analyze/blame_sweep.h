@@ -22,10 +22,10 @@ typedef SONDE_VECTOR(struct sonde__span) sonde__spans;
 
 /* Sort by `from`, in linear time; those with the same stay in their order. */
 int sonde__spans_sort(sonde__spans *spans, sonde__spans *scratch);
-/* Sort and merge what touches: disjoint, in order. */
-int sonde__spans_unite(sonde__spans *spans, sonde__spans *scratch);
-/* What [from, to) has that `busy` (united) does not cover, appended to `idle`. */
-int sonde__spans_complement(const sonde__spans *busy, uint64_t from, uint64_t to, sonde__spans *idle);
+/* What [from, to) has that the spans, which are sorted, do not cover, appended to `gaps`. */
+int sonde__spans_gaps(const sonde__spans *spans, uint64_t from, uint64_t to, sonde__spans *gaps);
+/* What two lists of gaps have in common; each in order and disjoint. Appended to `both`. */
+int sonde__spans_meet(const sonde__spans *one, const sonde__spans *other, sonde__spans *both);
 
 /* Idle intervals of a longer time that is looked at piece by piece. */
 struct sonde__idle {         /* ready when zeroed: of no time at all */
@@ -34,7 +34,8 @@ struct sonde__idle {         /* ready when zeroed: of no time at all */
     uint64_t head, tail;     /* idle at its begin and end */
     uint64_t count, longest; /* intervals between two busy times */
 };
-struct sonde__idle sonde__idle_of(const sonde__spans *busy, uint64_t from, uint64_t to);
+/* Of [from, to), which is idle in these gaps alone. */
+struct sonde__idle sonde__idle_of(const sonde__spans *gaps, uint64_t from, uint64_t to);
 /* `a`, then `b` right after it. */
 struct sonde__idle sonde__idle_join(struct sonde__idle a, struct sonde__idle b);
 uint64_t sonde__idle_count(const struct sonde__idle *idle);

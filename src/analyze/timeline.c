@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "timeline_busy.h"
 
 enum source_kind { OPS, CALLS, SAMPLES, SWITCHES, WAITS, SOURCES };
 static const uint16_t source_tables[SOURCES] = {SONDE_TABLE_OP, SONDE_TABLE_CALL, SONDE_TABLE_SAMPLE,
@@ -27,8 +28,6 @@ static const uint32_t item_bytes[SOURCES] = {sizeof(struct sonde_time_op), sizeo
                                              sizeof(struct sonde_row_sample), sizeof(struct sonde_row_switch),
                                              sizeof(struct sonde_row_wait)};
 static_assert(sizeof(struct sonde_time_op) == 48, "kept small: there are millions in memory");
-static_assert(offsetof(struct sonde_time_op, start_ns) == offsetof(struct sonde_time_span, start_ns) &&
-                  offsetof(struct sonde_time_op, end_ns) == offsetof(struct sonde_time_span, end_ns), "an operation begins with its span");
 
 #define WINDOW_ROWS  (1u << 18)
 #define MEMORY_BYTES (1200ull << 20) /* of all parts that are read at one time, about */
@@ -42,6 +41,7 @@ struct source { /* one table of one lane */
 struct sonde__timeline {
     struct source *sources; /* [lane][SOURCES] */
     uint32_t *chunks;
+    struct sonde__busy_plan busy; /* when op_times */
     uint32_t  threads;
 };
 
@@ -56,14 +56,20 @@ static int source_of_table(unsigned table)
 }
 
 /* Of one row in memory. */
-static uint32_t bytes_of(const struct sonde_timeline_options *o, size_t kind)
+static uint32_t bytes_of(const struct sonde_timeline_options *o, unsigned table)
 {
-    return kind == OPS && o->op_times ? sizeof(struct sonde_time_span) : item_bytes[kind];
+    return table == SONDE_TABLE_OP && o->op_times ? sizeof(struct sonde_time_span) : item_bytes[source_of_table(table)];
 }
 
 static bool is_wanted(const struct sonde_timeline_options *o, const struct sonde_chunk_ref *t)
 {
     return t->count && t->table < 32 && o->tables >> t->table & 1 && source_of_table(t->table) >= 0;
+}
+
+/* Lane by lane; operations of which only times are asked for are not. */
+static bool is_streamed(const struct sonde_timeline_options *o, const struct sonde_chunk_ref *t)
+{
+    return is_wanted(o, t) && !(o->op_times && t->table == SONDE_TABLE_OP);
 }
 
 static int by_lane(const void *left, const void *right)
@@ -72,7 +78,7 @@ static int by_lane(const void *left, const void *right)
     return a->lane < b->lane ? -1 : a->lane > b->lane;
 }
 
-/* Lanes that have a wanted trace: index of each in *place ([lane id], caller frees). */
+/* Lanes that have a trace to stream: index of each in *place ([lane id], caller frees). */
 static int list_lanes(struct sonde_timeline_plan *plan, uint32_t **place)
 {
     const struct sonde_process *p = plan->process;
@@ -83,7 +89,7 @@ static int list_lanes(struct sonde_timeline_plan *plan, uint32_t **place)
         return SONDE_ENOMEM;
     for (uint32_t i = 0; i < p->trace_count; i++) {
         const uint32_t lane = p->traces[i].lane;
-        if (!is_wanted(&plan->options, &p->traces[i]) || at[lane])
+        if (!is_streamed(&plan->options, &p->traces[i]) || at[lane])
             continue;
         at[lane] = 1;
         plan->lanes[plan->lane_count++] = (struct sonde_time_lane){
@@ -104,7 +110,13 @@ static int by_time_min(const void *left, const void *right, void *process)
     return a < b ? -1 : a > b;
 }
 
-/* traces[] is sorted by table and lane: a source's chunks stand together. */
+static void sort_chunks(const struct sonde_process *p, uint32_t *chunks, uint32_t count)
+{
+    if (count)
+        qsort_r(chunks, count, sizeof *chunks, by_time_min, (void *)(uintptr_t)p);
+}
+
+/* traces[] is sorted by table and lane: a source's chunks stand together, and all chunks of operations. */
 static int list_sources(struct sonde_timeline_plan *plan, const uint32_t *place)
 {
     const struct sonde_process *p = plan->process;
@@ -120,17 +132,21 @@ static int list_sources(struct sonde_timeline_plan *plan, const uint32_t *place)
     for (uint32_t i = 0; i < p->trace_count; i++) {
         if (!is_wanted(&plan->options, &p->traces[i]))
             continue;
-        struct source *s = &own->sources[place[p->traces[i].lane] * SOURCES + (uint32_t)source_of_table(p->traces[i].table)];
-        s->chunks = s->count ? s->chunks : &own->chunks[used];
-        s->chunks[s->count++] = i;
-        own->chunks[used++] = i;
         plan->rows += p->traces[i].count;
+        own->chunks[used++] = i;
+        if (!is_streamed(&plan->options, &p->traces[i])) {
+            own->busy.chunks = own->busy.chunks ? own->busy.chunks : &own->chunks[used - 1];
+            own->busy.chunk_count++;
+            continue;
+        }
+        struct source *s = &own->sources[place[p->traces[i].lane] * SOURCES + (uint32_t)source_of_table(p->traces[i].table)];
+        s->chunks = s->count ? s->chunks : &own->chunks[used - 1];
+        s->count++;
     }
     for (size_t i = 0; i < (size_t)plan->lane_count * SOURCES; i++)
-        if (own->sources[i].count)
-            qsort_r(own->sources[i].chunks, own->sources[i].count, sizeof *own->sources[i].chunks, by_time_min,
-                    (void *)(uintptr_t)p);
-    return 0;
+        sort_chunks(p, own->sources[i].chunks, own->sources[i].count);
+    sort_chunks(p, own->busy.chunks, own->busy.chunk_count);
+    return plan->options.op_times ? sonde__busy_list(plan, &own->busy) : 0;
 }
 
 struct ramp { uint64_t at_ns; double rows_per_ns; }; /* where the density of rows changes */
@@ -218,16 +234,18 @@ static int choose_windows(struct sonde_timeline_plan *plan)
  * holds; and in all, since at their borders those chunks are decoded twice. */
 static void affordable(const struct sonde_timeline_plan *plan, uint32_t *at_once, uint32_t *in_all)
 {
-    const struct sonde__timeline *own = plan->own;
-    uint64_t bytes = plan->options.window_rows * bytes_of(&plan->options, OPS), chunks = 1;
-    for (size_t i = 0; i < (size_t)plan->lane_count * SOURCES; i++) {
-        uint32_t most = 0;
-        for (uint32_t k = 0; k < own->sources[i].count; k++) {
-            const uint32_t rows = plan->process->traces[own->sources[i].chunks[k]].count;
-            most = rows > most ? rows : most;
-        }
-        bytes += (uint64_t)most * bytes_of(&plan->options, i % SOURCES);
+    const struct sonde_process *p = plan->process;
+    uint64_t bytes = plan->options.window_rows * bytes_of(&plan->options, SONDE_TABLE_OP), chunks = 1;
+    for (uint32_t i = 0, most = 0; i < p->trace_count; i++) {
+        const struct sonde_chunk_ref *t = &p->traces[i];
+        if (!is_wanted(&plan->options, t))
+            continue;
+        most = t->count > most ? t->count : most;
+        if (i + 1 < p->trace_count && t[1].table == t->table && t[1].lane == t->lane)
+            continue;
+        bytes += (uint64_t)most * bytes_of(&plan->options, t->table);
         chunks += most;
+        most = 0;
     }
     const uint64_t parts = 1 + plan->rows / chunks / TWICE_PART;
     *at_once = bytes < MEMORY_BYTES ? (uint32_t)(MEMORY_BYTES / bytes) : 1;
@@ -276,11 +294,13 @@ void sonde_timeline_fini(struct sonde_timeline_plan *plan)
     if (plan->own) {
         free(plan->own->sources);
         free(plan->own->chunks);
+        free(plan->own->busy.devices);
     }
     free(plan->own);
     free(plan->borders);
     free(plan->part_first);
     free(plan->lanes);
+    free(plan->devices);
     *plan = (struct sonde_timeline_plan){0};
 }
 
@@ -309,6 +329,7 @@ struct part { /* what one thread reads */
     const struct sonde_timeline_plan *plan;
     struct sonde_chunk_reader *reader;
     struct stream *streams;        /* [lane][SOURCES] */
+    struct sonde__busy *busy;      /* when op_times */
     struct rows   *untimed;        /* [lane] */
     struct sonde_time_lane *lanes;
     uint64_t from_ns, to_ns;       /* of the part */
@@ -321,7 +342,7 @@ static struct lasts lasts(unsigned kind, const void *row)
 {
     struct lasts l;
     switch (kind) {
-    case OPS: l = (struct lasts){((const struct sonde_time_span *)row)->start_ns, ((const struct sonde_time_span *)row)->end_ns}; break;
+    case OPS: l = (struct lasts){((const struct sonde_time_op *)row)->start_ns, ((const struct sonde_time_op *)row)->end_ns}; break;
     case CALLS: l = (struct lasts){((const struct sonde_row_call *)row)->enter_ns, ((const struct sonde_row_call *)row)->leave_ns}; break;
     case SAMPLES: l.from = l.to = ((const struct sonde_row_sample *)row)->time_ns; break;
     case SWITCHES: l = (struct lasts){((const struct sonde_row_switch *)row)->out_ns, ((const struct sonde_row_switch *)row)->in_ns}; break;
@@ -410,32 +431,6 @@ static int add_ops(struct stream *s, struct rows *untimed, const struct sonde_ro
     return rc;
 }
 
-/* Markers, barriers and waits keep nothing busy. */
-static bool occupies(uint16_t op_kind)
-{
-    static const uint8_t groups[SONDE_OP_KIND_COUNT] = {
-#define X(name, text, group) SONDE_GROUP_##group,
-        SONDE_OP_KIND_MAP(X)
-#undef X
-    };
-    return op_kind >= SONDE_OP_KIND_COUNT || groups[op_kind] != SONDE_GROUP_ORDER;
-}
-
-static int add_spans(struct stream *s, struct rows *untimed, const struct sonde_row_op *ops, uint32_t count, uint64_t from_ns)
-{
-    int rc = 0;
-    for (uint32_t i = 0; i < count && !rc; i++) {
-        const struct sonde_time_span span = {ops[i].start_ns, ops[i].end_ns};
-        if (!occupies(ops[i].kind))
-            continue;
-        if (is_timed(&ops[i]))
-            add_row(s, OPS, sizeof span, &span, from_ns);
-        else
-            rc = add_untimed(untimed, &(struct sonde_time_op){.start_ns = span.start_ns, .end_ns = span.end_ns, .flags = ops[i].flags});
-    }
-    return rc;
-}
-
 static void add_others(struct stream *s, unsigned kind, const uint8_t *rows, uint32_t count, uint64_t from_ns)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -455,8 +450,8 @@ static void add_others(struct stream *s, unsigned kind, const uint8_t *rows, uin
 /* Of the fields that were asked for, and those that tell rows apart. */
 static uint64_t fields_of(const struct sonde_timeline_options *o, unsigned kind)
 {
-    if (kind == OPS && (o->op_fields || o->op_times))
-        return (o->op_times ? 0 : o->op_fields) | SONDE_FIELD(sonde_row_op, start_ns) | SONDE_FIELD(sonde_row_op, end_ns) |
+    if (kind == OPS && o->op_fields)
+        return o->op_fields | SONDE_FIELD(sonde_row_op, start_ns) | SONDE_FIELD(sonde_row_op, end_ns) |
                SONDE_FIELD(sonde_row_op, flags) | SONDE_FIELD(sonde_row_op, kind);
     if (kind == CALLS && o->call_fields)
         return o->call_fields | SONDE_FIELD(sonde_row_call, enter_ns) | SONDE_FIELD(sonde_row_call, leave_ns);
@@ -483,8 +478,7 @@ static int add_chunk(struct part *part, uint32_t lane, unsigned kind, uint32_t c
         add_others(s, kind, rows, t->count, from_ns);
         return 0;
     }
-    return (part->plan->options.op_times ? add_spans : add_ops)(s, owned ? &part->untimed[lane] : NULL, (const void *)rows,
-                                                               t->count, from_ns);
+    return add_ops(s, owned ? &part->untimed[lane] : NULL, (const void *)rows, t->count, from_ns);
 }
 
 /* Of the chunks that end before the part begins, the one that ends last holds
@@ -631,8 +625,7 @@ static int look_at_lane(struct part *part, uint32_t index, uint64_t from_ns, uin
     for (unsigned kind = 0; kind < SWITCHES && !rc; kind++)
         rc = look(part, index, kind, from_ns, to_ns, &rows[kind], &count[kind], &after[kind]);
     const struct sonde_row_call *calls = rows[CALLS];
-    lane->ops = part->plan->options.op_times ? NULL : rows[OPS], lane->op_count = count[OPS];
-    lane->spans = part->plan->options.op_times ? rows[OPS] : NULL;
+    lane->ops = rows[OPS], lane->op_count = count[OPS];
     lane->untimed = (const void *)part->untimed[index].items, lane->untimed_count = (uint32_t)part->untimed[index].count;
     lane->calls = calls, lane->call_count = count[CALLS];
     lane->samples = rows[SAMPLES], lane->sample_count = count[SAMPLES];
@@ -662,11 +655,13 @@ static int read_part(const struct run *run, struct part *part, uint32_t index)
     const struct sonde_timeline_plan *plan = run->plan;
     int rc = 0;
     for (uint32_t number = plan->part_first[index]; number < plan->part_first[index + 1] && !rc; number++) {
-        const struct sonde_time_window window = {
+        struct sonde_time_window window = {
             .number = number, .part = index, .from_ns = plan->borders[number], .to_ns = plan->borders[number + 1],
             .lanes = part->lanes, .lane_count = plan->lane_count};
         for (uint32_t i = 0; i < plan->lane_count && !rc; i++)
             rc = look_at_lane(part, i, window.from_ns, window.to_ns);
+        if (part->busy && !rc)
+            rc = sonde__busy_look(part->busy, &window);
         rc = rc ? rc : run->fn(run->user, &window);
     }
     return rc;
@@ -687,8 +682,10 @@ static int run_part(void *user, uint32_t index)
     if (part.reader && part.streams && part.untimed && part.lanes) {
         memcpy(part.lanes, plan->lanes, lanes * sizeof *part.lanes);
         for (size_t i = 0; i < lanes * SOURCES; i++)
-            part.streams[i].bytes = bytes_of(&plan->options, i % SOURCES);
-        rc = read_part(run, &part, index);
+            part.streams[i].bytes = item_bytes[i % SOURCES];
+        if (plan->options.op_times)
+            part.busy = sonde__busy_create(plan, &plan->own->busy, part.reader, plan->part_first[index], plan->part_first[index + 1]);
+        rc = plan->options.op_times && !part.busy ? SONDE_ENOMEM : read_part(run, &part, index);
     }
     for (size_t i = 0; part.streams && i < lanes * SOURCES; i++)
         free(part.streams[i].rows.items);
@@ -697,6 +694,7 @@ static int run_part(void *user, uint32_t index)
     free(part.streams);
     free(part.untimed);
     free(part.lanes);
+    sonde__busy_destroy(part.busy);
     sonde_chunk_reader_destroy(part.reader);
     return rc;
 }

@@ -39,14 +39,24 @@ struct sonde_time_op {
     uint16_t kind, flags;
 };
 
-struct sonde_time_span { uint64_t start_ns, end_ns; }; /* the same, when only times are asked for */
+/* When only times are asked for (op_times): those of the operations of one device. */
+enum { SONDE_TIME_SPANS = 63 };
+struct sonde_time_spans {
+    struct sonde_time_spans *next; /* NULL: the last */
+    uint32_t count;
+    struct sonde_time_span { uint64_t start_ns, end_ns; } items[SONDE_TIME_SPANS];
+};
+struct sonde_time_device {
+    uint32_t device;         /* as in LANE */
+    uint64_t until_ns;       /* of those that began before the window, the last end; it may lie before the window, too */
+    const struct sonde_time_spans *spans; /* those that begin in the window and last, in no order; NULL: none */
+};
 
 /* One lane in one window. Arrays are sorted by start (entry, time); they and what
  * `before` and `after` point to are valid until the function returns. */
 struct sonde_time_lane {
     uint32_t lane, kind, device;           /* as in LANE */
     const struct sonde_time_op     *ops;      uint32_t op_count;
-    const struct sonde_time_span   *spans;    /* [op_count] instead of `ops`, when op_times */
     /* Operations with SONDE_OP_NO_TIMES or SONDE_OP_BAD_TIME, start and end as they
      * are in the row: each comes once, in some window. */
     const struct sonde_time_op     *untimed;  uint32_t untimed_count;
@@ -76,6 +86,8 @@ struct sonde_time_window {
     uint32_t part;
     uint64_t from_ns, to_ns;
     const struct sonde_time_lane *lanes; uint32_t lane_count; /* those of the plan, by id: the same in every window */
+    const struct sonde_time_device *devices; /* [device_count of the plan], when op_times */
+    uint64_t untimed;        /* when op_times: operations without usable times; each is counted in one window */
 };
 
 struct sonde_timeline_options {
@@ -85,8 +97,8 @@ struct sonde_timeline_options {
     /* SONDE_FIELD bits of sonde_row_op and sonde_row_call that are wanted besides times and flags; the
      * others hold anything then, which is faster. 0 = all. */
     uint64_t op_fields, call_fields;
-    /* Only the times, in struct sonde_time_lane.spans, and only of operations that occupy their device:
-     * not of markers, barriers and waits. op_fields is ignored. */
+    /* Of operations only the times, by device and not by lane, and only of those that occupy their device:
+     * not of markers, barriers and waits. Lanes that have nothing else are not in the plan. op_fields is ignored. */
     bool     op_times;
     uint32_t threads;         /* 0 = sonde_parallel_threads() */
     struct sonde_progress *progress; /* in rows; may be NULL */
@@ -100,6 +112,7 @@ struct sonde_timeline_plan { /* ready when zeroed */
     uint64_t *borders;       /* [window_count + 1] */
     uint32_t *part_first;    /* [part_count + 1]: windows */
     struct sonde_time_lane *lanes; /* [lane_count]: ids, kinds and devices */
+    struct sonde_time_device *devices; uint32_t device_count; /* when op_times: ids, in the order of their first lanes */
     struct sonde__timeline *own;
 };
 

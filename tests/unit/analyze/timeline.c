@@ -323,22 +323,37 @@ static void only_what_is_asked_for(void **state)
 
 struct times { _Atomic uint64_t count, sum, untimed; };
 
+/* Each operation once, in the window where it begins or, when that is another part's, the first of its part. */
 static int add_times(void *user, const struct sonde_time_window *w)
 {
     struct times *t = user;
-    for (uint32_t k = 0; k < w->lane_count; k++) {
-        const struct sonde_time_lane *lane = &w->lanes[k];
-        assert_null(lane->ops);
-        atomic_fetch_add(&t->untimed, lane->untimed_count);
-        for (uint32_t i = 0; i < lane->op_count; i++) {
-            assert_true(!i || lane->spans[i - 1].start_ns <= lane->spans[i].start_ns);
-            if (lane->spans[i].start_ns < w->from_ns)
-                continue; /* counted where it begins */
+    uint64_t until = 0, most = 0;
+    atomic_fetch_add(&t->untimed, w->untimed);
+    for (uint32_t i = 0; i < OPS; i++) /* what began before, and the last end of it */
+        if (truth->ops[i].from < w->from_ns && truth->ops[i].to > w->from_ns)
+            until = truth->ops[i].to > until ? truth->ops[i].to : until;
+    for (const struct sonde_time_spans *s = w->devices[0].spans; s; s = s->next)
+        for (uint32_t i = 0; i < s->count; i++) {
+            const struct sonde_time_span *span = &s->items[i];
+            assert_true(span->start_ns >= w->from_ns && span->start_ns < w->to_ns && span->end_ns > span->start_ns);
+            if (span->start_ns == w->from_ns) {
+                most = span->end_ns > most ? span->end_ns : most;
+                continue;
+            }
             atomic_fetch_add(&t->count, 1);
-            atomic_fetch_add(&t->sum, lane->spans[i].start_ns * 3 ^ lane->spans[i].end_ns * lane->lane);
+            atomic_fetch_add(&t->sum, span->start_ns * 3 ^ span->end_ns);
         }
-    }
+    most = w->devices[0].until_ns > most ? w->devices[0].until_ns : most;
+    assert_true(until ? most >= until : w->devices[0].until_ns <= w->from_ns);
     return 0;
+}
+
+static bool begins_a_window(const struct sonde_timeline_plan *plan, uint64_t at)
+{
+    uint32_t i = 0;
+    while (i < plan->window_count && plan->borders[i] != at)
+        i++;
+    return i < plan->window_count;
 }
 
 static void times_alone(void **state)
@@ -346,13 +361,20 @@ static void times_alone(void **state)
     const struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP, .window_rows = 7000, .threads = 3, .op_times = true};
     struct sonde_timeline_plan plan = {0};
     struct times t = {0};
-    uint64_t sum = 0;
+    uint64_t sum = 0, count = 0;
     (void)state;
-    for (uint32_t i = 0; i < OPS; i++)
-        sum += truth->ops[i].from * 3 ^ truth->ops[i].to * truth->ops[i].lane;
     assert_int_equal(sonde_timeline_plan(&measurement->processes[0], &options, &plan), 0);
+    assert_int_equal(plan.device_count, 1);
+    assert_int_equal(plan.lane_count, 0);
+    for (uint32_t i = 0; i < OPS; i++)
+        if (truth->ops[i].to > truth->ops[i].from && !begins_a_window(&plan, truth->ops[i].from)) {
+            count++;
+            sum += truth->ops[i].from * 3 ^ truth->ops[i].to;
+        }
+    assert_true(count > OPS * 9 / 10);
+    assert_true(plan.part_count > 1 && plan.window_count > plan.part_count);
     assert_int_equal(sonde_timeline_run(&plan, add_times, &t), 0);
-    assert_int_equal(t.count, OPS);
+    assert_int_equal(t.count, count);
     assert_true(t.sum == sum);
     assert_int_equal(t.untimed, UNTIMED);
     sonde_timeline_fini(&plan);
