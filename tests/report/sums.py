@@ -120,7 +120,10 @@ def blame(value, trace):
         yield from blame_scope(scope)
         if scope["process"] is not None:
             device = None if scope["device"] is None else scope["device"] + 1
-            busy = length(trace.running(numbers[scope["process"]], device))
+            process = numbers[scope["process"]]
+            running = trace.running(process, device)
+            pauses = [(pause["from_ns"], pause["to_ns"] or 1 << 62) for pause in trace.processes[process]["pauses"]]
+            busy = length(running) - common(running, pauses)  # what began before a pause may run on in it
             yield check(f"blame of {scope['name']}: idle is what is not busy by the trace", scope["idle_ns"], scope["range_ns"] - busy, 1)
 
 
