@@ -489,6 +489,25 @@ static void recorded_from_later_on(void **state)
     finish(&r);
 }
 
+/* Rows of a damaged measurement: in no order, over each other, reversed, beyond the end, of nothing. */
+static void odd_pauses(void **state)
+{
+    static const uint64_t rows[][2] = {{700, 800}, {500, 600}, {550, 580}, {590, 650}, {400, 300}, {0, 0}, {0, 90}, {5000, 6000}, {950, UINT64_MAX}};
+    struct scene *s = scene_create();
+    (void)state;
+    scene_op(s, scene_queue(s, scene_device(s, "gpu")), 0, 100, 200, 1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        pause_at(s, rows[i][0], rows[i][1]);
+    struct result r = compute(scene_open(s), 1, 0);
+    const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
+    equal(all->paused_ns, 100 + 150 + 50);
+    equal(all->range_ns, 1000 - 300);
+    equal(all->idle_ns, 600);
+    assert_int_equal(all->intervals, 4); /* to 100, 200 to 500, 650 to 700, 800 to 950 */
+    equal(all->longest_ns, 300);
+    finish(&r);
+}
+
 static void nothing_to_blame(void **state)
 {
     struct scene *s = scene_create();
@@ -855,6 +874,7 @@ int main(void)
         cmocka_unit_test(what_has_no_times_is_not_busy),
         cmocka_unit_test(before_the_first_call_and_in_pauses),
         cmocka_unit_test(recorded_from_later_on),
+        cmocka_unit_test(odd_pauses),
         cmocka_unit_test(nothing_to_blame),
         cmocka_unit_test(random_programs),
     };
