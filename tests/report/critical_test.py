@@ -111,7 +111,7 @@ class Made(Case):
         self.assertIsNone(value["devices"][1]["copies"]["hidden_ratio"])
         self.assertEqual([(p["devices"], p["compute_ns"]) for p in value["processes"]], [(2, 5000), (2, 5000)])
         text = self.ok("report", path, "overlap").out
-        self.assertIn("all of host-1-0", text)
+        self.assertRegex(text, r"(?m)^1: all devices .*host-1-0")
         self.assertRegex(text, r"host → device +2 ")
 
 
