@@ -2,8 +2,7 @@
 
 Starting PyTorch takes ten seconds and an iteration milliseconds, so a process serves many short blocks of iterations
 (gpu_load.py). A round asks each process for one block of each load, in random order, one process at a time; the others
-sleep. A process that wakes up is slow at first (a small load took 5 ms instead of 3, for 50 ms and more), so the untimed
-part of a block is long. A ratio is taken within its round, so that what the machine does in the meantime hurts both
+sleep. A process that wakes up may be slow at first, so the first part of a block is untimed. A ratio is taken within its round, so that what the machine does in the meantime hurts both
 sides. What differs from process to process (placement of code, memory, threads) does not: therefore several generations
 of processes, and the median of each is told. Peers take part in every PEER_EVERY-th round. The load without a tool also
 runs some rounds before any other process is there, which shows what their presence costs.
@@ -23,7 +22,7 @@ import time
 
 import harness
 
-LOADS = {"small": (40, 40), "train": (6, 9)}  # iterations of a block: untimed, timed
+LOADS = {"small": (20, 40), "train": (4, 9)}  # iterations of a block: untimed, timed
 ALONE_ROUNDS, PEER_EVERY, READY_SECONDS, BLOCK_SECONDS = 6, 5, 150, 60
 
 
