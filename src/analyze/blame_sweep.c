@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { FEW = 48, DIGIT_BITS = 11, DIGITS_MOST = 6, RADIX = 1 << DIGIT_BITS };
+enum { FEW = 48, DIGIT_BITS_MOST = 13, DIGITS_MOST = 64 / DIGIT_BITS_MOST + 1 };
 
 /* ---- spans ---------------------------------------------------------------------------- */
 
@@ -37,37 +37,45 @@ static int make_room(sonde__spans *spans, size_t count)
 }
 
 /* How many spans have which digit; then where the first of them goes. */
-static void count_digits(const sonde__spans *spans, uint64_t least, unsigned digits, uint32_t (*places)[RADIX])
+static void count_digits(const sonde__spans *spans, uint64_t least, unsigned digits, unsigned bits, uint32_t *places)
 {
+    const uint32_t radix = 1u << bits;
     for (size_t i = 0; i < spans->count; i++) {
         uint64_t at = spans->items[i].from - least;
-        for (unsigned d = 0; d < digits; d++, at >>= DIGIT_BITS)
-            places[d][at % RADIX]++;
+        for (unsigned d = 0; d < digits; d++, at >>= bits)
+            places[d * radix + (at & (radix - 1))]++;
     }
     for (unsigned d = 0; d < digits; d++) {
         uint32_t sum = 0;
-        for (unsigned i = 0; i < RADIX; i++) {
-            const uint32_t count = places[d][i];
-            places[d][i] = sum;
+        for (uint32_t i = d * radix; i < (d + 1) * radix; i++) {
+            const uint32_t count = places[i];
+            places[i] = sum;
             sum += count;
         }
     }
 }
 
+static unsigned bit_length(uint64_t value)
+{
+    return value ? 64 - (unsigned)__builtin_clzll(value) : 0;
+}
+
+/* As few passes as possible, with no more digits than spans. */
 static int sort_digits(sonde__spans *spans, sonde__spans *scratch, uint64_t least, uint64_t most)
 {
-    uint32_t places[DIGITS_MOST][RADIX] = {{0}};
-    unsigned digits = 0;
+    uint32_t places[DIGITS_MOST << DIGIT_BITS_MOST];
+    const unsigned length = bit_length(most - least), size = bit_length(spans->count);
+    const unsigned widest = size < DIGIT_BITS_MOST ? size : DIGIT_BITS_MOST;
+    const unsigned digits = (length + widest - 1) / widest, bits = (length + digits - 1) / digits;
 
     if (spans->count > UINT32_MAX || make_room(scratch, spans->count))
         return SONDE_ENOMEM;
-    for (uint64_t left = most - least; left; left >>= DIGIT_BITS)
-        digits++;
-    count_digits(spans, least, digits, places);
+    memset(places, 0, ((size_t)digits << bits) * sizeof *places);
+    count_digits(spans, least, digits, bits, places);
     for (unsigned d = 0; d < digits; d++) {
-        const unsigned shift = d * DIGIT_BITS;
+        uint32_t *place = places + ((size_t)d << bits);
         for (size_t i = 0; i < spans->count; i++)
-            scratch->items[places[d][(spans->items[i].from - least) >> shift & (RADIX - 1)]++] = spans->items[i];
+            scratch->items[place[(spans->items[i].from - least) >> d * bits & ((1u << bits) - 1)]++] = spans->items[i];
         scratch->count = spans->count;
         const sonde__spans swap = *spans;
         *spans = *scratch;
