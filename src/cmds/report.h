@@ -80,7 +80,7 @@ void report_view_label(const struct report *r, const struct sonde_view *view, si
 
 /* Idleness blame of the whole measurement; reads the trace. 0, or a negative code with `diag`. */
 int  report_compute_blame(const struct report *r, struct sonde_blame *blame, struct sonde_diag *diag);
-/* "clFinish in step() heat.c:88", or "build() heat.c:20" for the user's own code. */
+/* "clFinish in step() heat.c:88", "sort() train.py:14, in numpy.so" without a name, or "build() heat.c:20" for the user's own code. */
 void report_blame_place(const struct report *r, struct sonde_text *out, uint32_t node);
 
 /* Read the options about columns into `r`. 0, or the exit status after a message. */

@@ -28,11 +28,14 @@ void report_blame_place(const struct report *r, struct sonde_text *out, uint32_t
         report_frame(out, n);
         return;
     }
-    if (nearest != node) {
+    const bool named = n->kind != SONDE_FRAME_NATIVE || *n->name;
+    if (nearest != node && named) {
         report_routine(out, n);
         sonde_text_add(out, " in ");
     }
     report_frame(out, &r->profile->nodes.items[nearest]);
+    if (nearest != node && !named) /* the place says more than the name of a file, and a narrow column cuts the rest */
+        sonde_text_format(out, ", in %s", sonde_path_base(n->module));
 }
 
 /* A table with nothing to say about idle time: why. NULL: there is something. */
