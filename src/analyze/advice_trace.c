@@ -93,7 +93,9 @@ static int by_own_number(const void *left, const void *right, void *ops)
 {
     const struct sonde__op *a = (const struct sonde__op *)ops + *(const uint32_t *)left;
     const struct sonde__op *b = (const struct sonde__op *)ops + *(const uint32_t *)right;
-    return a->correlation < b->correlation ? -1 : a->correlation > b->correlation;
+    if (a->correlation != b->correlation)
+        return a->correlation < b->correlation ? -1 : 1;
+    return a < b ? -1 : a > b;
 }
 
 static void note_idle(struct sonde__trace *t)

@@ -26,10 +26,15 @@ static bool is_copy(const struct sonde__op *o)
 
 /* ---- the device waits for launches --------------------------------------------------- */
 
-/* Was the operation asked for only after the device had run dry? */
-static bool came_late(const struct sonde__op *o)
+/* Was the host still at asking for the operation when the device ran dry? Its call has asked when it returns,
+ * or when the operation starts. A call that blocks may have waited before it asked, and of several operations
+ * of one call the first alone waited for the call: what is certain then is its entry. */
+static bool came_late(const struct sonde__trace *t, const struct sonde__op *o)
 {
-    return o->idle_before && o->enter >= o->start - o->idle_before;
+    const struct sonde__call *c = o->call != UINT32_MAX ? &t->calls[o->call] : NULL;
+    const bool by_call = c && !c->blocks && sonde__trace_op_of(t, c) == o;
+    const uint64_t asked = !by_call ? o->enter : c->leave < o->start ? c->leave : o->start;
+    return o->idle_before && asked >= o->start - o->idle_before;
 }
 
 /* The thread's call before that asked for work; UINT32_MAX none. `launching`: it did nothing else in between. */
@@ -56,7 +61,7 @@ static int launch_bound(struct sonde__find *f, const struct sonde__trace *t, siz
     int rc = 0;
     for (size_t i = first; i < last && !rc; i++) {
         const struct sonde__op *o = &t->ops[i];
-        if (!came_late(o) || o->idle_before > LAUNCH_GAP_MOST || o->call == UINT32_MAX || !only_launches_before(t, o->call))
+        if (!came_late(t, o) || o->idle_before > LAUNCH_GAP_MOST || o->call == UINT32_MAX || !only_launches_before(t, o->call))
             continue;
         const struct sonde__call *c = &t->calls[o->call];
         rc = sonde__find_add(f, &(struct sonde__finding){
@@ -315,7 +320,7 @@ int sonde__advice_of_calls(struct sonde__find *f, const struct sonde__trace *t)
         rc = sonde__find_add(f, &(struct sonde__finding){
             .rule = RULE_NEEDLESS_WAIT, .process = t->index, .device = o->device, .leaf = leaf_of(f, t, c->node),
             .count = 1, .looked_at_ns = held, .sum = waits_anyway,
-            .saving_ns = !came_late(o) ? 0 : o->idle_before < held ? o->idle_before : held});
+            .saving_ns = !came_late(t, o) ? 0 : o->idle_before < held ? o->idle_before : held});
     }
     return rc;
 }

@@ -138,3 +138,17 @@ def check_habits(m):
     yield "for longer than half of all turns", waited > duration(m.rows("turn")) / 2, str(waited)
     rest = sum(lanes.values()) - max(lanes.values())
     yield near("all but the longest stream could be saved", saving, rest, rest // 50)
+
+
+def check_launch_bound(m):
+    """Of manystreams.cu: one thread, which only launches. A gap is the launch's when the device ran dry before its call returned;
+    the one before the first kernel is not: its code is loaded meanwhile."""
+    leaves = {call["correlation"]: call["leave_ns"] for call in m.view("export")["calls"] if call["correlation"]}
+    ops = sorted((op for kind in ("kernel", "fill") for op in m.rows(kind=kind)), key=lambda op: op["start_ns"])
+    gaps, end, loaded = [], ops[0]["end_ns"], next(op for op in ops if op["kind"] == "kernel")
+    for op in ops[1:]:
+        if op is not loaded and end <= leaves[op["correlation"]] and 0 < op["start_ns"] - end <= 1_000_000:
+            gaps.append(op["start_ns"] - end)
+        end = max(end, op["end_ns"])
+    count, _, _, saving = advised(m, "launch_bound")
+    yield "operations that the device waited for", (count, saving) == (len(gaps), sum(gaps)), f"{(count, saving)}, expected {(len(gaps), sum(gaps))}"

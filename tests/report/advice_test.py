@@ -87,6 +87,13 @@ class Advice(Case):
         self.assertEqual(got["frames"][0]["name"], "step")
         self.assertIn("the device waits for launches", self.text)
 
+    def test_launches_that_take_longer_than_kernels(self):
+        a = Program()
+        for _ in range(100):  # 6 us of launch, a kernel of 1 us that ends when the next launch has begun
+            a.launch("kernel", 6 * US, 7 * US, call=6 * US)
+        got = self.one(a, "launch_bound")
+        self.assertEqual((got["count"], got["saving_ns"]), (99, 99 * 5 * US))
+
     def test_launches_that_run_ahead(self):
         a, end = Program(), 0
         for i in range(100):  # 5 us to launch, 20 us of kernel
