@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -178,6 +179,14 @@ static const char *misplaced(const struct report_options *o, const char *view, c
     return NULL;
 }
 
+/* What is computed takes tens of megabytes part by part, process by process: pages that were given back would be
+ * cleared anew each time. */
+static void keep_memory(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that it takes */
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
 static int run(const void *options, int argc, char **argv)
 {
     const struct report_options *o = options;
@@ -188,6 +197,7 @@ static int run(const void *options, int argc, char **argv)
     const char *meant, *wrong = misplaced(o, name, &meant);
     if (wrong)
         return sonde_say_usage(&sonde_command_report, "--%s is for the view %s, not for %s", wrong, meant, name);
+    keep_memory();
     struct report r = prepare(o, argv[0], view);
     struct sonde_diag diag = {0};
     int rc = report_read_columns(&r);
