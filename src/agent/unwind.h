@@ -7,16 +7,18 @@
  * makes no system call on the thread's own stack, and allocates nothing.
  *
  * Re-use: a thread keeps its last stack. While walking, a fresh frame whose
- * (pc, cfa, frame pointer) equals a frame of the last stack is the same
- * activation as far as the rules can tell; the outer frames are then proved,
- * one by one, by comparing each return-address slot and each saved frame
- * pointer slot with the value it had. By induction over the rules the rest is
- * equal: a rule depends on pc and the module generation alone, and gives both
- * slots' addresses from sp and fp alone. Frames found in any other way (CFA
- * read from memory, signal frames, other registers, guesses) are stepped to
- * again and compared. The first difference continues the fresh walk there.
- * Until it meets the last stack, a walk is proved in the same way against what
- * earlier walks found (unwind_trails.h), where the caller gives memory for it.
+ * (pc, cfa) equals a frame of the last stack is the same activation as far as
+ * the rules can tell; the outer frames are then proved, one by one, by comparing
+ * each return-address slot with the value it had, and the frame pointer where
+ * the next frame's place comes from it. By induction over the rules the rest is
+ * equal: a rule depends on pc and the module generation alone, and gives the
+ * addresses of both slots from sp alone, or from fp too (FROM_FP). Where it does
+ * not, the frame pointer may be another than then: code without frame pointers
+ * keeps its own values there. Frames found in any other way (CFA read from
+ * memory, signal frames, other registers, guesses) are stepped to again and
+ * compared. The first difference continues the fresh walk there. Until it meets
+ * the last stack, a walk is proved in the same way against what earlier walks
+ * found (unwind_trails.h), where the caller gives memory for it.
  *
  * The thread's own stack costs no system call in the steady state (its pages
  * are probed once). On other stacks (coroutines, alternate signal stacks) each
@@ -46,8 +48,8 @@ struct sonde_stack {         /* one per thread slot, in mapped memory (not on th
     uint64_t  generation;    /* module generation of the walk */
     uintptr_t pc[SONDE_STACK_MAX];
     uintptr_t cfa[SONDE_STACK_MAX];     /* value of sp after returning into pc */
-    uintptr_t fp[SONDE_STACK_MAX];      /* value of the frame pointer there */
-    uintptr_t fp_slot[SONDE_STACK_MAX]; /* where fp was saved by the inner function, 0 = not saved; low 3 bits private */
+    uintptr_t fp[SONDE_STACK_MAX];      /* value of the frame pointer there; of shared frames only if the next one's place comes from it */
+    uintptr_t fp_slot[SONDE_STACK_MAX]; /* where fp was saved by the inner function, 0 = not saved; low 3 bits and the highest private */
     uint32_t  id[SONDE_STACK_MAX];      /* for the caller: frame id; kept for shared frames */
     struct {
         uintptr_t pc, cfa, fp, fp_slot;
