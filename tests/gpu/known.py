@@ -141,13 +141,15 @@ def check_habits(m):
 
 
 def check_launch_bound(m):
-    """Of manystreams.cu: one thread, which only launches. A gap is the launch's when the device ran dry before its call returned;
-    the one before the first kernel is not: its code is loaded meanwhile."""
-    leaves = {call["correlation"]: call["leave_ns"] for call in m.view("export")["calls"] if call["correlation"]}
+    """Of manystreams.cu: one thread, which only launches. A gap is the launch's when the device ran dry before its call
+    returned; not where another call came before it, which loads code."""
+    calls = sorted(m.view("export")["calls"], key=lambda call: call["enter_ns"])
+    launch = {call["correlation"]: (before["correlation"], call["leave_ns"]) for before, call in zip(calls, calls[1:])}
     ops = sorted((op for kind in ("kernel", "fill") for op in m.rows(kind=kind)), key=lambda op: op["start_ns"])
-    gaps, end, loaded = [], ops[0]["end_ns"], next(op for op in ops if op["kind"] == "kernel")
+    gaps, end = [], ops[0]["end_ns"]
     for op in ops[1:]:
-        if op is not loaded and end <= leaves[op["correlation"]] and 0 < op["start_ns"] - end <= 1_000_000:
+        after, leave = launch[op["correlation"]]
+        if after and end <= leave and 0 < op["start_ns"] - end <= 1_000_000:
             gaps.append(op["start_ns"] - end)
         end = max(end, op["end_ns"])
     count, _, _, saving = advised(m, "launch_bound")
