@@ -141,27 +141,34 @@ class Bench:
                 found[name] = [int(n) / 1e9 for n in numbers.split()]
             self.against(what, "nothing", found)
         say()
-        say(f"Samples of the CPU side: fixed work at depth 20 (bench/cpu.c, bench/cpu.py), CPU time, {blocks} blocks")
-        for what, command, work in (("C", [f"{self.build}/bench/bench-cpu"], 1000),
-                                    ("Python", ["/usr/bin/python3", os.path.join(HERE, "cpu.py")], 1000)):
-            servers = {rate: Server([w.replace("m.sonde", f"{rate}.sonde") for w in self.record(command, f"--cpu={rate}")]) for rate in (0, 199, 1990)}
-            values = {rate: [] for rate in servers}
-            for block in range(-2, blocks):  # two for the agent to see the thread, and for new places
-                for rate in random.sample(list(servers), len(servers)):
-                    took = servers[rate].block(work)
-                    if block >= 0:
-                        values[rate].append(took)
-            for server in servers.values():
-                server.end()
+        say(f"Samples of the CPU side: fixed work at depth 20 (bench/cpu.c, bench/cpu.py), CPU time, {self.rounds} times 8 blocks")
+        for what, command in (("C", [f"{self.build}/bench/bench-cpu"]), ("Python", ["/usr/bin/python3", os.path.join(HERE, "cpu.py")])):
+            found = {f"--cpu {rate}": [] for rate in (0, 199, 1990)}
+            for _ in range(self.rounds):  # new processes: where their memory lies makes some of them slower than others
+                for name, seconds in self.in_turns(command, list(found), 1000, 8).items():
+                    found[name].append(statistics.median(seconds))
             more = {}
-            for rate in (199, 1990):
-                cpu = json.loads(run([self.sonde, "report", f"{self.work}/{rate}.sonde", "ledger", "--json"]))["cpu"]
-                more[f"--cpu {rate}"] = f"by {cpu['sampling']}, handler {cpu['handler_ns'] / max(cpu['samples'], 1) / 1e3:.1f} µs a sample"
-            self.against(what, "--cpu 0", {f"--cpu {rate}": values[rate] for rate in values}, more)
+            for name in list(found)[1:]:
+                cpu = json.loads(run([self.sonde, "report", f"{self.work}/{name[2:]}.sonde", "ledger", "--json"]))["cpu"]
+                more[name] = f"by {cpu['sampling']}, handler {cpu['handler_ns'] / max(cpu['samples'], 1) / 1e3:.1f} µs a sample"
+            self.against(what, "--cpu 0", found, more)
+
+    def in_turns(self, command, options, work, blocks):
+        """Seconds of each block under each option, of one process each, of which one at a time works."""
+        servers = {o: Server([w.replace("m.sonde", f"{o[2:]}.sonde") for w in self.record(command, *o.split())]) for o in options}
+        seconds = {o: [] for o in options}
+        for block in range(-2, blocks):  # two for the agent to see the thread, and for new places
+            for o in random.sample(options, len(options)):
+                took = servers[o].block(work)
+                if block >= 0:
+                    seconds[o].append(took)
+        for server in servers.values():
+            server.end()
+        return seconds
 
     @staticmethod
     def against(what, base, values, more=None):
-        """Ratios of blocks to those of `base`, pair by pair; and of the lowest, which other programs disturb least."""
+        """Ratios to `base`, pair by pair; and of the lowest, which other programs disturb least."""
         say(f"  {what}: {base} = {statistics.median(values[base]) * 1e3:.1f} ms a block")
         for name in values:
             if name != base:
