@@ -82,9 +82,9 @@ struct sonde_blame_share *sonde_blame_tree(const struct sonde_profile *profile, 
 
 /* Exclusive blame by routine: an API call by its name, a function wherever it was called from. */
 struct sonde_blame_routine {
-    uint32_t node;     /* the context with the most of it */
-    uint32_t contexts; /* how many have some */
-    double   most_ns;  /* blame of `node` alone */
+    uint32_t node;     /* a context of it at the place with the most */
+    uint32_t places;   /* contexts of the user's code (innermost frame and its callers) that have some */
+    double   most_ns;  /* of that place */
     double   waiting_ns, working_ns, source_ns[SONDE_BLAME_SOURCES];
 };
 /* Array in *out (caller frees), most first; length returned, or SONDE_ENOMEM. What is uncovered is in none. */

@@ -81,51 +81,97 @@ static struct sonde_blame_entry *gather(const struct sonde_profile *profile, con
     return places;
 }
 
-static void add_place(struct sonde_blame_routine *routine, const struct sonde_blame_entry *place)
+/* Where a user sees a routine: one line of their own code, whatever lies between it and the routine. */
+struct spot { uint32_t routine, node; double ns, most_ns; };
+
+struct summing {
+    const struct sonde_profile *profile;
+    SONDE_VECTOR(struct sonde_blame_routine) routines;
+    SONDE_VECTOR(struct spot) spots;
+    struct sonde_map by_routine, by_spot; /* the latter: number of the routine << 32 | the user's frame */
+};
+
+static int find_routine(struct summing *s, uint32_t at_node, uint64_t *at)
+{
+    const struct sonde_cct_node *nodes = s->profile->nodes.items, *node = &nodes[at_node];
+    uint64_t hash = hash_of(node);
+    for (; sonde_map_get(&s->by_routine, hash, at); hash++)
+        if (same_routine(node, &nodes[s->routines.items[*at].node]))
+            return 0;
+    *at = s->routines.count;
+    int rc = sonde_vector_push(&s->routines, (struct sonde_blame_routine){.node = at_node});
+    return rc ? rc : sonde_map_put(&s->by_routine, hash, *at);
+}
+
+static int find_spot(struct summing *s, uint32_t routine, uint32_t node, uint64_t *at)
+{
+    uint32_t nearest = node;
+    sonde_profile_callers(s->profile, node, &nearest, 1);
+    const uint64_t key = (uint64_t)routine << 32 | nearest;
+    if (sonde_map_get(&s->by_spot, key, at))
+        return 0;
+    *at = s->spots.count;
+    int rc = sonde_vector_push(&s->spots, (struct spot){.routine = routine});
+    return rc ? rc : sonde_map_put(&s->by_spot, key, *at);
+}
+
+static int add_place(struct summing *s, const struct sonde_blame_entry *place)
 {
     const double ns = place->waiting_ns + place->working_ns;
-    if (ns > routine->most_ns) {
-        routine->most_ns = ns;
-        routine->node = place->node;
-    }
-    routine->contexts++;
-    routine->waiting_ns += place->waiting_ns;
-    routine->working_ns += place->working_ns;
+    uint64_t routine, at;
+    int rc = find_routine(s, place->node, &routine);
+    rc = rc ? rc : find_spot(s, (uint32_t)routine, place->node, &at);
+    if (rc)
+        return rc;
+    struct sonde_blame_routine *sum = &s->routines.items[routine];
+    struct spot *spot = &s->spots.items[at];
+    sum->waiting_ns += place->waiting_ns;
+    sum->working_ns += place->working_ns;
     for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
-        routine->source_ns[i] += place->source_ns[i];
+        sum->source_ns[i] += place->source_ns[i];
+    spot->ns += ns;
+    if (!spot->node || ns > spot->most_ns) {
+        spot->most_ns = ns;
+        spot->node = place->node;
+    }
+    return 0;
+}
+
+static void choose_places(struct summing *s)
+{
+    for (size_t i = 0; i < s->spots.count; i++) {
+        const struct spot *spot = &s->spots.items[i];
+        struct sonde_blame_routine *routine = &s->routines.items[spot->routine];
+        if (!routine->places++ || spot->ns > routine->most_ns) {
+            routine->most_ns = spot->ns;
+            routine->node = spot->node;
+        }
+    }
 }
 
 long sonde_blame_routines(const struct sonde_profile *profile, const struct sonde_blame_scope *scope,
                           struct sonde_blame_routine **out)
 {
-    SONDE_VECTOR(struct sonde_blame_routine) routines = {0};
-    struct sonde_map known = {0};
+    struct summing s = {.profile = profile};
     size_t count;
-    struct sonde_blame_entry *places = gather(profile, scope, &count);
-    int rc = places ? 0 : SONDE_ENOMEM;
+    struct sonde_blame_entry *entries = gather(profile, scope, &count);
+    int rc = entries ? 0 : SONDE_ENOMEM;
 
     *out = NULL;
-    for (size_t i = 0; i < count && !rc; i++) {
-        const struct sonde_cct_node *node = &profile->nodes.items[places[i].node];
-        uint64_t hash = hash_of(node), at;
-        while (sonde_map_get(&known, hash, &at) && !same_routine(node, &profile->nodes.items[routines.items[at].node]))
-            hash++;
-        if (!sonde_map_get(&known, hash, &at)) {
-            at = routines.count;
-            rc = sonde_vector_push(&routines, (struct sonde_blame_routine){.node = places[i].node});
-            rc = rc ? rc : sonde_map_put(&known, hash, at);
-        }
-        if (!rc)
-            add_place(&routines.items[at], &places[i]);
-    }
-    sonde_map_fini(&known);
-    free(places);
+    for (size_t i = 0; i < count && !rc; i++)
+        rc = add_place(&s, &entries[i]);
+    if (!rc)
+        choose_places(&s);
+    free(entries);
+    sonde_map_fini(&s.by_routine);
+    sonde_map_fini(&s.by_spot);
+    sonde_vector_fini(&s.spots);
     if (rc) {
-        sonde_vector_fini(&routines);
+        sonde_vector_fini(&s.routines);
         return rc;
     }
-    if (routines.count)
-        qsort(routines.items, routines.count, sizeof *routines.items, by_blame);
-    *out = routines.items;
-    return (long)routines.count;
+    if (s.routines.count)
+        qsort(s.routines.items, s.routines.count, sizeof *s.routines.items, by_blame);
+    *out = s.routines.items;
+    return (long)s.routines.count;
 }

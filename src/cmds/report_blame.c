@@ -173,8 +173,8 @@ static void routine_row(const struct report *r, struct table *t, const struct so
     const struct sonde_cct_node *node = &r->profile->nodes.items[routine->node];
     struct sonde_text name = {0}, place = {0};
     report_routine(&name, node);
-    if (routine->contexts > 1)
-        sonde_text_format(&place, "%u places: ", routine->contexts);
+    if (routine->places > 1)
+        sonde_text_format(&place, "%u places: ", routine->places);
     report_callers(r, &place, routine->node, 2);
     table_percent(t, routine->waiting_ns + routine->working_ns, idle_ns);
     table_time(t, true, routine->waiting_ns);
@@ -362,7 +362,7 @@ static json_t *routines_json(const struct report *r, const struct sonde_blame_sc
         report_blame_place(r, &place, routine->node);
         json_object_set_new(object, "place", report_json_text(sonde_text_get(&place)));
         json_object_set_new(object, "callers", report_json_frames(r, routine->node));
-        json_object_set_new(object, "contexts", json_integer(routine->contexts));
+        json_object_set_new(object, "places", json_integer(routine->places));
         json_object_set_new(object, "waiting_ns", ns(routine->waiting_ns));
         json_object_set_new(object, "computing_ns", ns(routine->working_ns));
         set_sources(object, routine->source_ns);

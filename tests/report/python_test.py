@@ -65,7 +65,7 @@ class Made(Case):
         thread, queue = p.thread(1), p.queue(p.device("Test GPU"))
         snake, (run, vectorcall, finalize) = self.library(p, "python3.12", "Py_RunMain", "PyObject_Vectorcall", "Py_FinalizeEx")
         _, (gettime, memcpy) = self.library(p, "libc.so.6", "clock_gettime", "memcpy")
-        _, (npy_sort,) = self.library(p, "site-packages/numpy.so", "npy_sort")
+        _, (npy_sort, npy_outer) = self.library(p, "site-packages/numpy.so", "npy_sort", "npy_outer")
         start = p.node(0, run)
         main = p.node(start, p.frame(live.PYTHON, p.python("main", "/home/user/train.py", 5)))
         step = p.node(main, p.frame(live.PYTHON, p.python("step", "/home/user/train.py", 15)))
@@ -74,9 +74,10 @@ class Made(Case):
         vdso = p.node(clock, p.frame(live.NATIVE, p.module("linux-vdso.so.1"), 0x700))
         nameless = p.node(call, p.frame(live.NATIVE, snake, 0xf0000))
         sort = p.node(call, npy_sort)
+        other = p.node(p.node(call, npy_outer), npy_sort)
         copy = p.node(sort, memcpy)
         end = p.node(start, finalize)
-        leaves = [step, call, clock, vdso, nameless, nameless, sort, sort, copy, end, vdso, step]
+        leaves = [step, call, clock, vdso, nameless, nameless, sort, other, copy, end, vdso, step]
         t, span = p.start_ns, len(leaves) * MS
         for enter in t, t + 1000 + span:
             p.enqueue(thread, queue, "clEnqueueNDRangeKernel", step, "kernel", enter, enter + 1000, enter + 400,
@@ -103,15 +104,18 @@ class Made(Case):
         span = "--from", self.range[0], "--to", self.range[1]
         self.assertEqual(self.shares(self.made, *span), self.ANSWER)
         deeper = self.shares(self.made, "--depth", "3", *span)  # main, step, and what step calls: the interpreter is no level
-        self.assertEqual((deeper["npy_sort() numpy.so", "numpy.so"], deeper["step() train.py", None]), (3 * MS, 8 * MS))
+        self.assertEqual((deeper["npy_sort() numpy.so", "numpy.so"], deeper["npy_outer() numpy.so", "numpy.so"],
+                          deeper["step() train.py", None]), (2 * MS, MS, 8 * MS))
 
     def test_blame(self):
         found, routines = self.blamed(self.made)
         found = {routine: ns for routine, ns in found.items() if ns > 1000}  # without the calls, and what is after the last
         self.assertEqual(found, {(label.split("(")[0], module): ns for (label, module), ns in self.ANSWER.items()})
         first = routines[0]
-        self.assertEqual((first["name"], first["file"], first["line"], first["contexts"]), ("step", "/home/user/train.py", 15, 1))
+        self.assertEqual((first["name"], first["file"], first["line"], first["places"]), ("step", "/home/user/train.py", 15, 1))
         self.assertEqual(first["place"], "step() train.py:15")
+        sort, = (r for r in routines if r["name"] == "npy_sort")  # two ways to it from one line of the user's
+        self.assertEqual((sort["places"], sort["callers"][0]["name"], sort["callers"][0]["line"]), (1, "step", 15))
 
     def test_critical_path(self):
         """Wherever below a line of the user's a sample was, it is that line's."""
