@@ -291,29 +291,19 @@ static int gather_scopes(const struct process_run *run, struct part *part, const
     return rc;
 }
 
-/* Where the thread's slot changes. Nothing is shared while the one scope is busy: the segments that lie
- * between two of its gaps need not be told apart. NULL: there are several scopes. */
-static int add_changes(const struct process_run *run, struct part *part, uint32_t lane, const sonde__spans *gaps)
+/* Where the thread's slot changes. */
+static int add_changes(const struct process_run *run, struct part *part, uint32_t lane)
 {
     const struct sonde__segment *segments = part->segments.items;
     const size_t count = part->segments.count;
-    bool active = false;
-    size_t gap = 0;
     int rc = 0;
     for (size_t i = 0; i < count && !rc; i++) {
         const struct sonde__segment *s = &segments[i];
         uint32_t slot;
-        while (gaps && gap < gaps->count && gaps->items[gap].to <= s->from)
-            gap++;
-        if (!gaps || (gap < gaps->count && gaps->items[gap].from < s->to)) {
-            rc = slot_of(run, part, lane, s, &slot);
-            rc = rc ? rc : sonde__sweep_thread(&part->sweep, s->from, lane, slot);
-            active = true;
-        }
-        if (!rc && active && (i + 1 == count || segments[i + 1].from != s->to)) {
+        rc = slot_of(run, part, lane, s, &slot);
+        rc = rc ? rc : sonde__sweep_thread(&part->sweep, s->from, lane, slot);
+        if (!rc && (i + 1 == count || segments[i + 1].from != s->to))
             rc = sonde__sweep_thread(&part->sweep, s->to, lane, SONDE__INACTIVE);
-            active = false;
-        }
     }
     return rc;
 }
@@ -328,10 +318,11 @@ static int gather_threads(const struct process_run *run, struct part *part, cons
         if (lane->kind != SONDE_LANE_KIND_THREAD)
             continue;
         rule.from_ns = from, rule.to_ns = to;
+        rule.idle = run->scopes > 2 ? NULL : &part->gaps[0]; /* nothing is shared while the one device is busy */
         rule.alive_from = run->alive[k].from, rule.alive_to = run->alive[k].to, rule.known = run->alive[k].known;
         part->segments.count = 0;
         rc = sonde__thread_segments(lane, &rule, &part->scratch, &part->segments);
-        rc = rc ? rc : add_changes(run, part, k, run->scopes > 2 ? NULL : &part->gaps[0]);
+        rc = rc ? rc : add_changes(run, part, k);
         for (uint32_t i = 0; i < lane->call_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
             add_to_trunk(run, part, k, lane->calls[i].node);
         for (uint32_t i = 0; i < lane->sample_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)

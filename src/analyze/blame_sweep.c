@@ -118,17 +118,17 @@ int sonde__spans_gaps(const sonde__spans *spans, uint64_t from, uint64_t to, son
 
 int sonde__spans_meet(const sonde__spans *one, const sonde__spans *other, sonde__spans *both)
 {
-    const struct sonde__span *a = one->items, *b = other->items;
-    const struct sonde__span *a_end = a + one->count, *b_end = b + other->count;
+    size_t i = 0, k = 0;
     int rc = 0;
-    while (a < a_end && b < b_end && !rc) {
+    while (i < one->count && k < other->count && !rc) {
+        const struct sonde__span *a = &one->items[i], *b = &other->items[k];
         const uint64_t from = a->from > b->from ? a->from : b->from, to = a->to < b->to ? a->to : b->to;
         if (from < to)
             rc = sonde_vector_push(both, (struct sonde__span){from, to});
         if (a->to < b->to)
-            a++;
+            i++;
         else
-            b++;
+            k++;
     }
     return rc;
 }

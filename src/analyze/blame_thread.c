@@ -20,6 +20,7 @@ struct builder {
     const sonde__spans              *active; /* outside of calls */
     size_t                           at;     /* in `active` */
     uint32_t                         sample; /* first that may lie in the next gap */
+    size_t                           idle;   /* first of rule->idle that may meet the next segment */
     sonde__segments                 *out;
 };
 
@@ -215,11 +216,28 @@ static int find_active(const struct sonde_time_lane *lane, const struct sonde__t
 
 /* ---- contexts --------------------------------------------------------------------------------- */
 
-static int add_segment(struct builder *b, uint64_t from, uint64_t to, struct sonde__segment segment)
+/* Where it meets no time that is asked for, the segment before it goes on: that is one less. */
+static inline int add_segment(struct builder *b, uint64_t from, uint64_t to, const struct sonde__segment *segment)
 {
-    segment.from = from > b->rule->from_ns ? from : b->rule->from_ns;
-    segment.to = to < b->rule->to_ns ? to : b->rule->to_ns;
-    return segment.from < segment.to ? sonde_vector_push(b->out, segment) : 0;
+    from = from > b->rule->from_ns ? from : b->rule->from_ns;
+    to = to < b->rule->to_ns ? to : b->rule->to_ns;
+    if (from >= to)
+        return 0;
+    if (b->rule->idle) {
+        while (b->idle < b->rule->idle->count && b->rule->idle->items[b->idle].to <= from)
+            b->idle++;
+        if (b->idle == b->rule->idle->count || b->rule->idle->items[b->idle].from >= to) {
+            struct sonde__segment *last = b->out->count ? &b->out->items[b->out->count - 1] : NULL;
+            if (last && last->to == from)
+                last->to = to;
+            return 0;
+        }
+    }
+    if (sonde_vector_push(b->out, *segment))
+        return SONDE_ENOMEM;
+    b->out->items[b->out->count - 1].from = from;
+    b->out->items[b->out->count - 1].to = to;
+    return 0;
 }
 
 /* The parts of [from, to), which lies outside of calls, in which the thread was active. */
@@ -230,7 +248,7 @@ static int add_active(struct builder *b, uint64_t from, uint64_t to, const struc
         b->at++;
     for (size_t i = b->at; i < b->active->count && b->active->items[i].from < to && !rc; i++) {
         const struct sonde__span *span = &b->active->items[i];
-        rc = add_segment(b, from > span->from ? from : span->from, to < span->to ? to : span->to, *segment);
+        rc = add_segment(b, from > span->from ? from : span->from, to < span->to ? to : span->to, segment);
     }
     return rc;
 }
@@ -293,7 +311,7 @@ int sonde__thread_segments(const struct sonde_time_lane *lane, const struct sond
         const uint64_t from = before && before->leave_ns > call->enter_ns ? before->leave_ns : call->enter_ns;
         if (!rc)
             rc = add_segment(&b, from, call->leave_ns,
-                             (struct sonde__segment){.node = call->node, .source = SONDE_BLAME_EXACT, .waits = waits});
+                             &(struct sonde__segment){.node = call->node, .source = SONDE_BLAME_EXACT, .waits = waits});
         before = call;
     }
     return rc ? rc : add_gap(&b, before, lane->call_after);

@@ -22,6 +22,7 @@ struct sonde__thread_rule {
     uint64_t from_ns, to_ns;     /* what to look at */
     uint64_t alive_from, alive_to; /* of the thread, as far as it is known */
     bool     known;              /* there is a call or a sample of it somewhere */
+    const sonde__spans *idle;    /* in order: outside of these segments need not be told apart; NULL: everywhere */
 };
 
 /* Append the segments of `lane` in order; `scratch` is emptied. 0 or SONDE_ENOMEM. */
