@@ -25,6 +25,7 @@
  * case: all-blocked-by-timers blocked => kernel=1 read=1; record=--cpu=250
  * case: short-threads-by-timers short => kernel=1 read=1; record=--cpu=250
  * case: forking-by-timers forking => kernel=1 read=1; record=--cpu=250
+ * case: own-timers timers => kernel=1 read=1; record=--cpu=250
  * case: exit-under-timers leave => kernel=1 read=1; record=--cpu=250
  */
 #include "guest.h"
@@ -212,6 +213,24 @@ static void profiler(void)
     with_threads(burn_in_rounds, &ms);
     setitimer(ITIMER_PROF, &never, NULL);
     printf("ticks came: %s\n", arrived[SIGPROF] > 10 ? "yes" : "no");
+}
+
+static void timers(void)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    const struct itimerspec every = {{0, 10000000}, {0, 10000000}};
+    timer_t own[2];
+    int ms = 200;
+    handle(SIGUSR1);
+    for (int i = 0; i < 2; i++)
+        if (timer_create(i ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID, &event, &own[i]) != 0 ||
+            timer_settime(own[i], 0, &every, NULL) != 0)
+            others++;
+    burn(200);
+    with_threads(burn_in_rounds, &ms);
+    for (int i = 0; i < 2; i++)
+        others += timer_delete(own[i]) != 0;
+    printf("ticks came: %s, failed %d\n", arrived[SIGUSR1] > 10 ? "yes" : "no", others);
 }
 
 /* It is ignored by default: nothing may come of it. */
@@ -413,7 +432,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } kinds[] = {{"waits", waits}, {"asked", asked}, {"wants", wants}, {"wants-late", wants_late}, {"had", had},
-                 {"profiler", profiler}, {"sends", sends}, {"blocked", blocked}, {"altstack", altstack},
+                 {"profiler", profiler}, {"timers", timers}, {"sends", sends}, {"blocked", blocked}, {"altstack", altstack},
                  {"short", short_threads}, {"loading", loading}, {"forking", forking}, {"cancel", cancel},
                  {"leave", leave_under_samples}};
     if (argc > 1 && strcmp(argv[1], "had") == 0)
