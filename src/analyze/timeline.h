@@ -40,7 +40,7 @@ struct sonde_time_op {
 };
 
 /* When only times are asked for (op_times): those of the operations of one device. */
-enum { SONDE_TIME_SPANS = 63 };
+enum { SONDE_TIME_SPANS = 127 };
 struct sonde_time_spans {
     struct sonde_time_spans *next; /* NULL: the last */
     uint32_t count;
