@@ -31,9 +31,15 @@ static uint64_t read_clock(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+#ifdef __clang__
+#define KEPT __attribute__((noinline))
+#else
+#define KEPT __attribute__((noinline, noclone))
+#endif
+
 /* Does `work` until so much CPU time of the thread is used; its clock is read every quarter of a millisecond or so. */
 #define SPINS(name, work)                                                        \
-    static __attribute__((noinline, noclone)) uint64_t name(uint64_t ns)         \
+    static KEPT uint64_t name(uint64_t ns)                                       \
     {                                                                            \
         const uint64_t begin = read_clock(CLOCK_THREAD_CPUTIME_ID);              \
         uint64_t used;                                                           \
@@ -57,7 +63,7 @@ SPINS(spin_k, for (int i = 0; i < 4; i++) if (read(zero, zeros, sizeof zeros) < 
 
 static _Atomic uint64_t used[3];
 
-static __attribute__((noinline, noclone)) void *shares_of_a_thread(void *arg)
+static KEPT void *shares_of_a_thread(void *arg)
 {
     for (unsigned round = 0; round < 10; round++) {
         const uint64_t part = ms * 1000000ull / 60;
