@@ -1,9 +1,9 @@
 /* blame.c - the sweep over a process, window by window, and what it adds up to.
  *
- * docs/blame.md argues the algorithm. In short: in each window, busy times of
- * each device are united, and what is left is idle; the threads' segments say
+ * docs/blame.md argues the algorithm. In short: in each window, what the operations of
+ * each device leave is its idle time; the threads' segments say
  * how many were active when, and in what; one sweep over all of these, in order of time,
- * keeps the integral of idle(t)/k(t) of every scope, and a segment's blame is
+ * knows the integral of idle(t)/k(t) of every scope, and a segment's blame is
  * the difference of two of its values. That is O(n log n) in the rows, whatever
  * the number of threads and idle intervals.
  */

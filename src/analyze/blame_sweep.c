@@ -1,4 +1,4 @@
-/* blame_sweep.c - unions of intervals by radix sort; idle time; shares of it.
+/* blame_sweep.c - times in order by radix sort; what they leave idle; shares of it.
  *
  * Sorting: times of a window differ in few bits, mostly 20 to 30, which two or three
  * passes of a radix sort put in order without one comparison (Knuth, TAOCP vol.
