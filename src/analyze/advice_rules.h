@@ -63,7 +63,7 @@ struct sonde__trace {
     struct sonde__op   *ops;   size_t op_count;     /* with times; by device, then start */
     struct sonde__call *calls; size_t call_count;   /* by thread, then entry */
     struct sonde__span *kernels; size_t kernel_count; /* when kernels ran, of the device under work */
-    uint32_t *by_number;                             /* ops by correlation */
+    struct sonde__number { uint64_t correlation; uint32_t op; } *by_number; /* [op_count], by correlation */
     uint64_t rows, rows_left_out;
 };
 

@@ -73,12 +73,47 @@ static int take_waits(void *user, uint32_t lane, const void *rows, uint32_t coun
 
 /* ---- putting together ----------------------------------------------------------- */
 
+/* Operations are large: what is sorted is this of each. */
+struct place { uint32_t device, op; uint64_t start; };
+
 static int by_device(const void *left, const void *right)
 {
-    const struct sonde__op *a = left, *b = right;
+    const struct place *a = left, *b = right;
     if (a->device != b->device)
         return a->device < b->device ? -1 : 1;
-    return a->start < b->start ? -1 : a->start > b->start;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    return a->op < b->op ? -1 : a->op > b->op;
+}
+
+/* ops[i] becomes what was at places[i].op; each circle of moves takes one operation out first. */
+static void move_ops(struct sonde__op *ops, struct place *places, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct sonde__op first = ops[i];
+        size_t at = i;
+        for (size_t from; (from = places[at].op) != i; at = from) {
+            ops[at] = ops[from];
+            places[at].op = (uint32_t)at;
+        }
+        if (at == i)
+            continue;
+        ops[at] = first;
+        places[at].op = (uint32_t)at;
+    }
+}
+
+static int sort_ops(struct sonde__trace *t)
+{
+    struct place *places = malloc((t->op_count + 1) * sizeof *places);
+    if (!places)
+        return SONDE_ENOMEM;
+    for (size_t i = 0; i < t->op_count; i++)
+        places[i] = (struct place){t->ops[i].device, (uint32_t)i, t->ops[i].start};
+    qsort(places, t->op_count, sizeof *places, by_device);
+    move_ops(t->ops, places, t->op_count);
+    free(places);
+    return 0;
 }
 
 static int by_thread(const void *left, const void *right)
@@ -89,13 +124,12 @@ static int by_thread(const void *left, const void *right)
     return a->enter < b->enter ? -1 : a->enter > b->enter;
 }
 
-static int by_own_number(const void *left, const void *right, void *ops)
+static int by_own_number(const void *left, const void *right)
 {
-    const struct sonde__op *a = (const struct sonde__op *)ops + *(const uint32_t *)left;
-    const struct sonde__op *b = (const struct sonde__op *)ops + *(const uint32_t *)right;
+    const struct sonde__number *a = left, *b = right;
     if (a->correlation != b->correlation)
         return a->correlation < b->correlation ? -1 : 1;
-    return a < b ? -1 : a > b;
+    return a->op < b->op ? -1 : a->op > b->op;
 }
 
 static void note_idle(struct sonde__trace *t)
@@ -136,13 +170,20 @@ static int note_ready(struct sonde__trace *t)
     return 0;
 }
 
-/* The first operation (by number) of a correlation; by_number[] is sorted by it. */
-static size_t find_number(const struct sonde__trace *t, uint64_t correlation)
+/* The first operation (by number) of a correlation; by_number[] is sorted by it. Mostly it is soon after `near`. */
+static size_t find_number(const struct sonde__trace *t, uint64_t correlation, size_t near)
 {
-    size_t low = 0, high = t->op_count;
+    const struct sonde__number *numbers = t->by_number;
+    size_t low = near < t->op_count && numbers[near].correlation < correlation ? near : 0, high = t->op_count;
+    for (size_t step = 1; low && low + step < high; step *= 2) {
+        if (numbers[low + step].correlation < correlation)
+            low += step;
+        else
+            high = low + step;
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (t->ops[t->by_number[middle]].correlation < correlation)
+        if (numbers[middle].correlation < correlation)
             low = middle + 1;
         else
             high = middle;
@@ -152,18 +193,19 @@ static size_t find_number(const struct sonde__trace *t, uint64_t correlation)
 
 static void link_calls(struct sonde__trace *t)
 {
+    size_t near = 0; /* numbers rise from call to call of a thread */
     for (size_t i = 0; i < t->call_count; i++) {
         t->calls[i].op = UINT32_MAX;
         if (!t->calls[i].correlation)
             continue;
-        for (size_t n = find_number(t, t->calls[i].correlation);
-             n < t->op_count && t->ops[t->by_number[n]].correlation == t->calls[i].correlation; n++) {
-            t->ops[t->by_number[n]].call = (uint32_t)i;
+        for (size_t n = near = find_number(t, t->calls[i].correlation, near);
+             n < t->op_count && t->by_number[n].correlation == t->calls[i].correlation; n++) {
+            t->ops[t->by_number[n].op].call = (uint32_t)i;
             if (t->calls[i].op != UINT32_MAX)
                 continue;
-            t->calls[i].op = t->by_number[n];
+            t->calls[i].op = t->by_number[n].op;
             if (!t->calls[i].lane) /* CUDA tells an operation's stream with its times, when its call is over */
-                t->calls[i].lane = t->ops[t->by_number[n]].lane;
+                t->calls[i].lane = t->ops[t->by_number[n].op].lane;
         }
     }
 }
@@ -178,10 +220,10 @@ static struct sonde__call *find_call(const struct sonde__trace *t, uint32_t thre
 static void hold_back(struct sonde__trace *t, uint64_t waiter, uint64_t awaited)
 {
     uint64_t end = 0;
-    for (size_t n = find_number(t, awaited); awaited && n < t->op_count && t->ops[t->by_number[n]].correlation == awaited; n++)
-        end = t->ops[t->by_number[n]].end > end ? t->ops[t->by_number[n]].end : end;
-    for (size_t n = find_number(t, waiter); n < t->op_count && t->ops[t->by_number[n]].correlation == waiter; n++) {
-        struct sonde__op *o = &t->ops[t->by_number[n]];
+    for (size_t n = find_number(t, awaited, 0); awaited && n < t->op_count && t->by_number[n].correlation == awaited; n++)
+        end = t->ops[t->by_number[n].op].end > end ? t->ops[t->by_number[n].op].end : end;
+    for (size_t n = find_number(t, waiter, 0); n < t->op_count && t->by_number[n].correlation == waiter; n++) {
+        struct sonde__op *o = &t->ops[t->by_number[n].op];
         o->ready = end > o->ready && end <= o->start ? end : o->ready;
     }
 }
@@ -235,14 +277,13 @@ static int put_together(struct loading *l)
     t->by_number = malloc((t->op_count + 1) * sizeof *t->by_number);
     if (!t->by_number)
         return SONDE_ENOMEM;
-    if (t->op_count)
-        qsort(t->ops, t->op_count, sizeof *t->ops, by_device);
+    if (sort_ops(t))
+        return SONDE_ENOMEM;
     if (!calls_sorted(t))
         qsort(t->calls, t->call_count, sizeof *t->calls, by_thread);
     for (size_t i = 0; i < t->op_count; i++)
-        t->by_number[i] = (uint32_t)i;
-    if (t->op_count)
-        qsort_r(t->by_number, t->op_count, sizeof *t->by_number, by_own_number, t->ops);
+        t->by_number[i] = (struct sonde__number){t->ops[i].correlation, (uint32_t)i};
+    qsort(t->by_number, t->op_count, sizeof *t->by_number, by_own_number);
     note_idle(t);
     link_calls(t);
     name_calls(t);
