@@ -171,14 +171,14 @@ static int read_segments(int fd, uint64_t size, struct sonde__live *live)
     return 0;
 }
 
-/* A damaged header costs the header, not the segments behind it. One that is
- * all zero was never written: the process was killed while it made the file. */
+/* A damaged header costs the header, not the segments behind it. The agent
+ * writes the magic number last: one without it was never finished, the process
+ * was killed while it made the file. */
 static int read_header(int fd, struct sonde__live *live)
 {
-    static const struct sonde_live_header nothing;
     struct sonde_live_header *h = &live->header;
     int status = read_at(fd, h, sizeof *h, 0);
-    bool written = status || memcmp(h, &nothing, sizeof *h);
+    bool begun = status || h->magic;
 
     if (!status && h->magic == SONDE_LIVE_MAGIC && h->version > SONDE_FORMAT_VERSION)
         return SONDE_EVERSION;
@@ -186,8 +186,8 @@ static int read_header(int fd, struct sonde__live *live)
                          h->segment_bytes == SONDE_SEGMENT_BYTES;
     if (!live->header_valid) {
         memset(h, 0, sizeof *h);
-        live->damaged += written;
-        live->damaged_bytes += written ? sizeof *h : 0;
+        live->damaged += begun;
+        live->damaged_bytes += begun ? sizeof *h : 0;
     }
     h->executable[sizeof h->executable - 1] = '\0';
     return status == SONDE_EIO ? status : 0;
@@ -212,6 +212,8 @@ int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_dia
     status = read_header(fd, live);
     if (!status)
         status = read_segments(fd, (uint64_t)st.st_size, live);
+    if (!status && !live->header_valid && live->count && !live->damaged)
+        live->damaged++; /* no segment comes before its header is finished: that was lost */
     if (!status && !live->header_valid && !live->count)
         status = live->damaged ? SONDE_EFORMAT : SONDE_EEMPTY;
     if (status < 0) {

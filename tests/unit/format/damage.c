@@ -246,22 +246,33 @@ static void newer_versions_are_named(void **unused)
     free(bytes);
 }
 
-/* The program was killed while the file was being made: nothing recorded, nothing damaged. */
-static void a_file_never_written_to_is_empty(void **unused)
+/* The program was killed while the file was being made: nothing recorded, nothing damaged.
+ * The magic number is the last that is written of the header. */
+static void a_file_without_its_magic_number_is_empty(void **unused)
 {
     struct synth_totals known;
     const char *path = make(10, true, &known);
     const char *dir = folder_process(path);
-    uint8_t *zeros = calloc(1, SONDE_SEGMENT_BYTES);
+    size_t whole;
+    uint8_t *live = folder_read(dir, "live.sonde", &whole), *begun = calloc(1, SONDE_SEGMENT_BYTES);
     (void)unused;
     folder_write(dir, "data.sonde", "", 0);
-    for (size_t size = sizeof(struct sonde_live_header); size <= SONDE_SEGMENT_BYTES; size += 7777) {
-        folder_write(dir, "live.sonde", zeros, size);
+    for (size_t filled = 0; filled <= sizeof(struct sonde_live_header); filled += 8) {
+        memcpy(begun, live, filled);
+        memset(begun, 0, sizeof ((struct sonde_live_header *)0)->magic);
+        folder_write(dir, "live.sonde", begun, filled % 16 ? SONDE_SEGMENT_BYTES : sizeof(struct sonde_live_header));
         struct tally t = tally(path);
         assert_int_equal(t.status, 0);
         assert_int_equal(t.processes + t.damaged, 0);
     }
-    free(zeros);
+    /* With rows behind it, it was there once. */
+    memset(live, 0, sizeof(struct sonde_live_header));
+    folder_write(dir, "live.sonde", live, whole);
+    struct tally t = tally(path);
+    assert_int_equal(t.processes, 1);
+    assert_true(t.damaged > 0);
+    free(live);
+    free(begun);
 }
 
 int main(void)
@@ -273,7 +284,7 @@ int main(void)
         cmocka_unit_test(garbage_between_chunks_is_stepped_over),
         cmocka_unit_test(foreign_and_missing_directories),
         cmocka_unit_test(newer_versions_are_named),
-        cmocka_unit_test(a_file_never_written_to_is_empty),
+        cmocka_unit_test(a_file_without_its_magic_number_is_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
