@@ -58,8 +58,9 @@ RULES = {
     "samples-come-in-user-mode-only": [
         ("src/agent/sample_threads.c", ".exclude_kernel = 1, .exclude_hv = 1};", "};", ["cpu.c:waits"])],
     "stack-reuse-is-proved": [
-        ("src/agent/unwind.c", "if (UNLIKELY(pc != s->pc[i] || fp != s->fp[i]))", "if (pc + fp == 1)",
-         ["control-flow.c", "exceptions.cc"])],
+        ("src/agent/unwind.c", "if (UNLIKELY(cfa > hi || word(cfa - 8) != s->pc[i]))", "if (cfa > hi)", []),
+        ("src/agent/unwind.c", "    return word(t->base + e->cfa - 8) == e->pc;\n",
+         "    return t->base + t->top > e->cfa && e->pc;\n", ["control-flow.c", "exceptions.cc"])],
     "profiling-is-hidden": [
         ("src/backends/opencl/queries.c",
          "&& queue && sonde__cl_queue_hidden(sonde__cl_queue(queue)))", "&& !queue)", ["queries.c:profiling-refused"])],
