@@ -105,6 +105,7 @@ static void kernel(void)
 
 static void naps(void)
 {
+    const uint64_t begin = read_clock(CLOCK_THREAD_CPUTIME_ID);
     uint64_t of[3] = {0};
     while (of[0] + of[1] + of[2] < ms * 1000000ull) {
         for (int i = 0; i < 3; i++, usleep(1000))
@@ -114,8 +115,10 @@ static void naps(void)
         of[2] += spin_c(1000000);
         usleep(1000);
     }
+    const uint64_t all = read_clock(CLOCK_THREAD_CPUTIME_ID) - begin;
     for (int i = 0; i < 3; i++)
         printf("spin_%c %llu\n", 'a' + i, (unsigned long long)of[i]);
+    printf("going_to_sleep %llu\n", (unsigned long long)(all - of[0] - of[1] - of[2]));
 }
 
 static void *short_thread(void *arg)
