@@ -627,6 +627,7 @@ static bool all_are_tokens(const struct sonde_stack *s)
 /* As usual_context, without an API call and without paths: samples differ too much. */
 static uint32_t usual_sample(struct sonde_thread *t, uint32_t count)
 {
+    const uint64_t folded = atomic_load_explicit(&t->count.folded, memory_order_relaxed);
     native_same(t);
     t->resumable = false;
     python_same(t, count);
@@ -644,7 +645,8 @@ static uint32_t usual_sample(struct sonde_thread *t, uint32_t count)
             return node; /* the nearest that is known */
         t->node[n] = node;
     }
-    t->resumable = true;
+    /* A call may make nodes that a sample must not. */
+    t->resumable = atomic_load_explicit(&t->count.folded, memory_order_relaxed) == folded;
     t->path_length = 0;
     return node;
 }
