@@ -182,18 +182,20 @@ static bool is_mute(const struct sonde_cct_node *node)
 uint32_t sonde_profile_routine(const struct sonde_profile *profile, uint32_t leaf)
 {
     const struct sonde_cct_node *nodes = profile->nodes.items;
-    uint32_t at = under_interpreter(nodes, leaf);
-    while (at && is_mute(&nodes[at]))
-        at = under_interpreter(nodes, nodes[at].parent);
+    uint32_t at = under_interpreter(nodes, leaf), itself = *nodes[leaf].name ? leaf : 0;
+    for (; at && is_mute(&nodes[at]); at = under_interpreter(nodes, nodes[at].parent))
+        if (!itself && *nodes[at].name)
+            itself = at; /* the interpreter ending, or collecting what nobody uses */
+    itself = itself ? itself : leaf;
     switch (nodes[at].kind) {
     case SONDE_FRAME_NATIVE: /* the start of a thread or of the program ran all and says nothing */
-        return is_c_library(&nodes[at]) || is_start_code(nodes[at].name) ? leaf : at;
+        return is_c_library(&nodes[at]) || is_start_code(nodes[at].name) ? itself : at;
     case SONDE_FRAME_PYTHON:
     case SONDE_FRAME_API:
     case SONDE_FRAME_RANGE:
         return at;
     default:
-        return leaf;
+        return itself;
     }
 }
 

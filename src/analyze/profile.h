@@ -89,7 +89,8 @@ uint32_t sonde_profile_callers(const struct sonde_profile *profile, uint32_t lea
 
 /* The frame whose routine has the time that is exclusive to `leaf`: `leaf` itself, but for frames of
  * Python's interpreter, what it calls of the C library, and code of a runtime without a name the
- * nearest frame above that is none of these ("Routines" in docs/profile.md). */
+ * nearest frame above that is none of these, or, without one, that has a name
+ * ("Routines" in docs/profile.md). */
 uint32_t sonde_profile_routine(const struct sonde_profile *profile, uint32_t leaf);
 
 /* Contexts of a group that differ in their `depth` (at most 8) nearest frames

@@ -55,6 +55,8 @@ static const struct {
     {{MINE("step"), RANGE("iteration"), LIBC("memcpy")}, 2},
     /* no Python function above: starting, ending, threads of the interpreter's own */
     {{INTERPRETER("_start"), LIBC("__libc_start_main"), INTERPRETER("Py_RunMain"), INTERPRETER("Py_FinalizeEx")}, 3},
+    {{LIBC("__libc_start_main"), INTERPRETER("Py_RunMain"), INTERPRETER("PyGC_Collect"), INTERPRETER(""), INTERPRETER("")}, 2},
+    {{LIBC("__libc_start_main"), INTERPRETER(""), INTERPRETER("")}, 2},
     {{LIBC("clone"), LIBC("start_thread"), INTERPRETER("take_gil"), LIBC("pthread_cond_wait")}, 3},
     {{MINE("main"), INTERPRETER("Py_Initialize")}, 0},
     /* programs without Python: names stay, nameless code of a runtime is its caller's */
