@@ -18,15 +18,12 @@ enum {
 static int place_of(struct sonde__find *f, uint32_t leaf, uint32_t *node)
 {
     uint64_t known;
-    uint32_t nearest = leaf;
     if (sonde_map_get(&f->callers, leaf, &known)) {
         *node = (uint32_t)known;
         return 0;
     }
-    if (leaf)
-        sonde_profile_callers(f->profile, leaf, &nearest, 1);
-    *node = nearest;
-    return sonde_map_put(&f->callers, leaf, nearest);
+    *node = leaf ? sonde_profile_place(f->profile, leaf) : 0;
+    return sonde_map_put(&f->callers, leaf, *node);
 }
 
 int sonde__find_add(struct sonde__find *f, const struct sonde__finding *more)

@@ -105,9 +105,7 @@ static int find_routine(struct summing *s, uint32_t at_node, uint64_t *at)
 
 static int find_spot(struct summing *s, uint32_t routine, uint32_t node, uint64_t *at)
 {
-    uint32_t nearest = node;
-    sonde_profile_callers(s->profile, node, &nearest, 1);
-    const uint64_t key = (uint64_t)routine << 32 | nearest;
+    const uint64_t key = (uint64_t)routine << 32 | sonde_profile_place(s->profile, node);
     if (sonde_map_get(&s->by_spot, key, at))
         return 0;
     *at = s->spots.count;

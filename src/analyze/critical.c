@@ -50,10 +50,7 @@ struct walk {
  * interpreter a sample was would be another place for each, of which nobody sees more than that frame. */
 static uint32_t place_of(const struct walk *w, uint32_t category, uint32_t node)
 {
-    uint32_t nearest = node;
-    if (sonde__cp_of_host(category) && node)
-        sonde_profile_callers(w->book.profile, node, &nearest, 1);
-    return nearest;
+    return sonde__cp_of_host(category) && node ? sonde_profile_place(w->book.profile, node) : node;
 }
 
 static int find_place(struct walk *w, uint32_t category, uint32_t node, uint64_t *at)

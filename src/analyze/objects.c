@@ -61,7 +61,8 @@ static int add_process(struct sonde_objects *out, struct sonde_map *sites, const
         const struct sonde_row_object *o = &p->objects[i];
         if (o->kind == SONDE_OBJECT_NONE)
             continue;
-        rc = add_object(out, sites, sonde_profile_locate(profile, index, o->node), o);
+        const uint32_t node = sonde_profile_locate(profile, index, o->node);
+        rc = add_object(out, sites, node ? sonde_profile_place(profile, node) : 0, o);
         const bool lived = !o->parent && (!o->free_ns || o->free_ns > o->alloc_ns);
         if (!rc && lived)
             rc = sonde_vector_push(&list, (struct change){o->alloc_ns, o->bytes, false});

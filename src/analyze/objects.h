@@ -10,7 +10,7 @@
 #include "profile.h"
 
 struct sonde_object_site {
-    uint32_t node;        /* tree node of the allocation; 0 unknown */
+    uint32_t node;        /* the user's frame that allocated (sonde_profile_place); 0 unknown */
     uint32_t kind;        /* enum sonde_object_kind */
     uint64_t count, bytes;
     uint64_t alive;       /* never freed before the program ended */

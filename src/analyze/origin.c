@@ -136,6 +136,13 @@ uint32_t sonde_profile_callers(const struct sonde_profile *profile, uint32_t lea
     return count;
 }
 
+uint32_t sonde_profile_place(const struct sonde_profile *profile, uint32_t node)
+{
+    uint32_t nearest = node;
+    sonde_profile_callers(profile, node, &nearest, 1);
+    return nearest;
+}
+
 /* ---- the routine of a frame --------------------------------------------- */
 
 static bool is_of(const struct sonde_cct_node *node, const char *const *prefixes)

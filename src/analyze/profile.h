@@ -87,6 +87,9 @@ void sonde_profile_destroy(struct sonde_profile *profile);
 uint32_t sonde_profile_callers(const struct sonde_profile *profile, uint32_t leaf,
                                uint32_t *nodes, uint32_t max);
 
+/* Where a user sees `node`: the first of its callers, as above; `node` itself when there is none. */
+uint32_t sonde_profile_place(const struct sonde_profile *profile, uint32_t node);
+
 /* The frame whose routine has the time that is exclusive to `leaf`: `leaf` itself, but for frames of
  * Python's interpreter, what it calls of the C library, and code of a runtime without a name the
  * nearest frame above that is none of these, or, without one, that has a name

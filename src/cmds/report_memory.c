@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/memory.h"
+#include "base/map.h"
 #include "command.h"
 #include "report.h"
 
@@ -121,10 +122,10 @@ static void print_spaces(const struct report *r, const struct sonde_memory_use *
 
 /* ---- tables of sites --------------------------------------------------------------------- */
 
-struct row {
+struct row { /* the sites of one line of the user's; their node is the first one's */
     const struct sonde_memory_use   *memory;
     const struct sonde_memory_space *space;
-    const struct sonde_memory_site  *site;
+    struct sonde_memory_site site;
     double value;
 };
 
@@ -142,45 +143,97 @@ static int by_value(const void *left, const void *right)
         return a->value < b->value ? 1 : -1;
     if (a->space != b->space)
         return a->space < b->space ? -1 : 1;
-    return a->site < b->site ? -1 : a->site > b->site;
+    return a->site.node < b->site.node ? -1 : a->site.node > b->site.node;
+}
+
+static void add_site(struct sonde_memory_site *sum, const struct sonde_memory_site *more)
+{
+    sum->count += more->count;
+    sum->bytes += more->bytes;
+    sum->peak_count += more->peak_count;
+    sum->peak_bytes += more->peak_bytes;
+    sum->most_count += more->most_count; /* at once, at most */
+    sum->alive += more->alive;
+    sum->alive_bytes += more->alive_bytes;
+    sum->left += more->left;
+    sum->left_bytes += more->left_bytes;
+    sum->known += more->known;
+    sum->bounded += more->bounded;
+    sum->unused += more->unused;
+    sum->unused_bytes += more->unused_bytes;
+    sum->unused_held += more->unused_held;
+    sum->early += more->early;
+    sum->late += more->late;
+    sum->unnamed += more->unnamed;
+    sum->unnamed_bytes += more->unnamed_bytes;
+    sum->unnamed_held += more->unnamed_held;
+    sum->named_late += more->named_late;
+    sum->held += more->held;
+    sum->alloc_ns += more->alloc_ns;
 }
 
 static void site_cells(const struct report *r, struct table *t, const struct part *part, const struct row *row)
 {
     struct sonde_text callers = {0};
-    table_cell(t, sonde_object_kind_name(row->site->kind));
+    table_cell(t, sonde_object_kind_name(row->site.kind));
     part->cells(t, row);
-    if (row->site->node)
-        report_callers(r, &callers, row->site->node, 2);
+    if (row->site.node)
+        report_callers(r, &callers, row->site.node, 2);
     table_cell(t, callers.length ? sonde_text_get(&callers) : "unknown");
     sonde_text_fini(&callers);
 }
 
-static int print_part(const struct report *r, const struct sonde_memory_use *m, const struct part *part)
+struct rows {
+    SONDE_VECTOR(struct row) list;
+    struct sonde_map by_place; /* number of the space << 40, kind << 32, the user's frame -> number in the list */
+};
+
+static int add_row(const struct report *r, struct rows *rows, uint64_t space, const struct row *row)
 {
-    SONDE_VECTOR(struct row) rows = {0};
-    struct table t = {.columns = part->columns, .column_count = part->column_count};
+    const uint64_t place = row->site.node ? sonde_profile_place(r->profile, row->site.node) : 0;
+    const uint64_t key = space << 40 | (uint64_t)row->site.kind << 32 | place;
+    uint64_t at;
+    if (sonde_map_get(&rows->by_place, key, &at)) {
+        add_site(&rows->list.items[at].site, &row->site);
+        rows->list.items[at].value += row->value;
+        return 0;
+    }
+    int rc = sonde_map_put(&rows->by_place, key, rows->list.count);
+    return rc ? rc : sonde_vector_push(&rows->list, *row);
+}
+
+static int list_rows(const struct report *r, const struct sonde_memory_use *m, const struct part *part, struct rows *rows)
+{
     int rc = 0;
     for (size_t i = 0; i < m->spaces.count; i++) {
         const struct sonde_memory_space *space = &m->spaces.items[i];
         for (size_t k = 0; k < space->sites.count && !rc; k++) {
-            struct row row = {.memory = m, .space = space, .site = &space->sites.items[k]};
+            struct row row = {.memory = m, .space = space, .site = space->sites.items[k]};
             row.value = part->value(&row);
             if (row.value > 0)
-                rc = sonde_vector_push(&rows, row);
+                rc = add_row(r, rows, i, &row);
         }
     }
-    if (rows.count)
-        qsort(rows.items, rows.count, sizeof *rows.items, by_value);
-    const size_t shown = r->limit && r->limit < rows.count ? r->limit : rows.count;
+    return rc;
+}
+
+static int print_part(const struct report *r, const struct sonde_memory_use *m, const struct part *part)
+{
+    struct rows rows = {0};
+    struct table t = {.columns = part->columns, .column_count = part->column_count};
+    int rc = list_rows(r, m, part, &rows);
+    if (rows.list.count)
+        qsort(rows.list.items, rows.list.count, sizeof *rows.list.items, by_value);
+    const size_t shown = r->limit && r->limit < rows.list.count ? r->limit : rows.list.count;
     for (size_t i = 0; i < shown && !rc; i++)
-        site_cells(r, &t, part, &rows.items[i]);
+        site_cells(r, &t, part, &rows.list.items[i]);
     if (shown && !rc) {
         fputc('\n', stdout);
         table_print(&t, r);
-        report_more(r, "memory", shown, rows.count);
+        report_more(r, "memory", shown, rows.list.count);
     }
-    sonde_vector_fini(&rows);
+    sonde_vector_fini(&rows.list);
+    sonde_map_fini(&rows.by_place);
     return rc;
 }
 
@@ -188,14 +241,14 @@ static int print_part(const struct report *r, const struct sonde_memory_use *m, 
 
 static double peak_value(const struct row *row)
 {
-    return (double)row->site->peak_bytes;
+    return (double)row->site.peak_bytes;
 }
 
 static void peak_cells(struct table *t, const struct row *row)
 {
-    table_bytes(t, true, (double)row->site->peak_bytes);
-    table_percent(t, (double)row->site->peak_bytes, (double)row->space->peak_bytes);
-    table_count(t, row->site->peak_count);
+    table_bytes(t, true, (double)row->site.peak_bytes);
+    table_percent(t, (double)row->site.peak_bytes, (double)row->space->peak_bytes);
+    table_count(t, row->site.peak_count);
 }
 
 /* ---- not freed ------------------------------------------------------------------------------ */
@@ -203,12 +256,12 @@ static void peak_cells(struct table *t, const struct row *row)
 /* Of a process that frees nothing, or was cut short, only what was left behind tells of a leak. */
 static double leak_value(const struct row *row)
 {
-    return (double)(row->space->end == SONDE_MEMORY_ENDED ? row->site->alive_bytes : row->site->left_bytes);
+    return (double)(row->space->end == SONDE_MEMORY_ENDED ? row->site.alive_bytes : row->site.left_bytes);
 }
 
 static void leak_cells(struct table *t, const struct row *row)
 {
-    const struct sonde_memory_site *site = row->site;
+    const struct sonde_memory_site *site = &row->site;
     count_of(t, site->alive, site->count);
     table_bytes(t, true, (double)site->alive_bytes);
     if (site->known || site->left) /* else none is certain, which says nothing */
@@ -236,24 +289,24 @@ static double worth(const struct row *row, double held)
 
 static double unused_value(const struct row *row)
 {
-    return row->site->unused ? row->site->unused_held + 1 : 0;
+    return row->site.unused ? row->site.unused_held + 1 : 0;
 }
 
 static void unused_cells(struct table *t, const struct row *row)
 {
-    count_of(t, row->site->unused, row->site->count);
-    table_bytes(t, true, (double)row->site->unused_bytes);
-    byte_seconds(t, row->site->unused_held);
+    count_of(t, row->site.unused, row->site.count);
+    table_bytes(t, true, (double)row->site.unused_bytes);
+    byte_seconds(t, row->site.unused_held);
 }
 
 static double idle_value(const struct row *row)
 {
-    return worth(row, row->site->early + row->site->late);
+    return worth(row, row->site.early + row->site.late);
 }
 
 static void idle_cells(struct table *t, const struct row *row)
 {
-    const struct sonde_memory_site *site = row->site;
+    const struct sonde_memory_site *site = &row->site;
     byte_seconds(t, site->early + site->late);
     table_percent(t, site->early + site->late, site->held);
     byte_seconds(t, site->early);
@@ -264,12 +317,12 @@ static void idle_cells(struct table *t, const struct row *row)
 
 static double perhaps_value(const struct row *row)
 {
-    return worth(row, row->site->unnamed_held + row->site->named_late);
+    return worth(row, row->site.unnamed_held + row->site.named_late);
 }
 
 static void perhaps_cells(struct table *t, const struct row *row)
 {
-    const struct sonde_memory_site *site = row->site;
+    const struct sonde_memory_site *site = &row->site;
     count_of(t, site->unnamed, site->count);
     table_bytes(t, true, (double)site->unnamed_bytes);
     byte_seconds(t, site->unnamed_held);
@@ -280,14 +333,14 @@ static void perhaps_cells(struct table *t, const struct row *row)
 
 static double again_value(const struct row *row)
 {
-    const struct sonde_memory_site *site = row->site;
+    const struct sonde_memory_site *site = &row->site;
     const uint64_t again = site->count - site->most_count;
     return again >= AGAIN_LEAST && again >= site->most_count ? site->alloc_ns + 1 : 0;
 }
 
 static void again_cells(struct table *t, const struct row *row)
 {
-    const struct sonde_memory_site *site = row->site;
+    const struct sonde_memory_site *site = &row->site;
     table_count(t, site->count);
     table_count(t, site->most_count);
     table_bytes(t, true, (double)site->bytes / (double)site->count);
@@ -372,7 +425,7 @@ static struct gaps gaps_of(const struct sonde_memory_use *m)
         for (size_t k = 0; k < space->sites.count; k++) {
             g.known += space->sites.items[k].known;
             g.bounded += space->sites.items[k].bounded;
-            g.perhaps += perhaps_value(&(struct row){.memory = m, .space = space, .site = &space->sites.items[k]}) > 0;
+            g.perhaps += perhaps_value(&(struct row){.memory = m, .space = space, .site = space->sites.items[k]}) > 0;
         }
     }
     return g;
