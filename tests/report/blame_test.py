@@ -75,7 +75,8 @@ class Recorded(Case):
         scope, blame = self.by_name(value)
         waiting = {r["name"] for r in scope["routines"] if r["waiting_ns"] > r["computing_ns"]}
         self.assertEqual(waiting, {"clFinish", "clEnqueueReadBuffer"})
-        for other in ("clEnqueueNDRangeKernel", "launch", "fetch", "build_next"):
+        # Not the launches: who wakes the device's thread may lose the processor to it, within the call.
+        for other in ("clEnqueueReadBuffer", "launch", "fetch", "build_next"):
             self.assertGreater(blame("clFinish"), blame(other), other)
 
     def test_vector_add_with_eight_threads(self):
