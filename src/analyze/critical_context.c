@@ -42,6 +42,8 @@ static struct sonde_path_thing describe(const struct sonde__cp_book *b, uint32_t
     struct sonde_path_thing thing = {.category = category, .name = "", .file = ""};
     if (category == SONDE_PATH_HOST) {
         if (node && sonde_profile_callers(b->profile, node, &thing.node, 1)) {
+            if (!*tree(b, thing.node)->name)
+                thing.node = sonde_profile_routine(b->profile, node);
             thing.name = tree(b, thing.node)->name;
             /* Without a function, all code of a module is one. */
             thing.file = *thing.name ? tree(b, thing.node)->file : tree(b, thing.node)->module;
