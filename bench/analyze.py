@@ -32,6 +32,7 @@ LAYOUTS = {  # processes, queues, threads, devices
     "one process, one device, 4 threads": (1, 1000, 4, 1),
 }
 HARDEST = "one process, 8 devices, 16 threads"
+EASIEST = "one process, one device, 4 threads"
 HUNDRED_MILLION = 100_000_000
 
 
@@ -121,7 +122,8 @@ class Analyze:
         views = self.views()
         for layout in LAYOUTS:
             say(f" {layout}")
-            sizes = self.sizes if layout == HARDEST else [size for size in self.sizes if size < HUNDRED_MILLION][-1:]
+            sizes = self.sizes if layout == HARDEST else self.sizes[-2:] if layout == EASIEST else \
+                [size for size in self.sizes if size < HUNDRED_MILLION][-1:]
             self.scale_layout(layout, sizes, views)
 
     def scale_layout(self, layout, sizes, views):

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "totals.h"
 
 struct cell { /* of one device in one window */
     struct sonde_time_spans *spans;
@@ -80,17 +81,6 @@ void sonde__busy_destroy(struct sonde__busy *b)
     free(b);
 }
 
-/* Markers, barriers and waits keep nothing busy. */
-static bool occupies(uint16_t op_kind)
-{
-    static const uint8_t groups[SONDE_OP_KIND_COUNT] = {
-#define X(name, text, group) SONDE_GROUP_##group,
-        SONDE_OP_KIND_MAP(X)
-#undef X
-    };
-    return op_kind >= SONDE_OP_KIND_COUNT || groups[op_kind] != SONDE_GROUP_ORDER;
-}
-
 /* The window of the part that an instant of it lies in. */
 static uint32_t window_of(const struct sonde__busy *b, uint64_t at_ns)
 {
@@ -129,8 +119,8 @@ static int add_ops(struct sonde__busy *b, uint32_t device, const struct sonde_ro
     uint64_t from = 1, to = 0;
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t start = ops[i].start_ns > now_ns ? ops[i].start_ns : now_ns, end = ops[i].end_ns;
-        if (!occupies(ops[i].kind))
-            continue;
+        if (sonde_op_kind_group(ops[i].kind) == SONDE_GROUP_ORDER)
+            continue; /* markers, barriers and waits keep nothing busy */
         if (ops[i].flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME) || end < ops[i].start_ns) {
             b->untimed += owned;
             continue;

@@ -103,15 +103,15 @@ def blame_scope(scope):
         return
     yield check(at + "routines", sum(map(blamed, rows)) + scope["uncovered_ns"], blamed(scope), 2 * len(rows) + 6)
     yield check(at + "most first", [blamed(r) for r in rows], sorted(map(blamed, rows), reverse=True))
-    todo = [scope["contexts"]]
-    while todo:
-        node = todo.pop()
+    rest = [scope["contexts"]]
+    while rest:
+        node = rest.pop()
         below = sum(blamed(child["inclusive"]) for child in node["children"])
         verdict = check(at + f"at {node['label']}, itself and below", blamed(node["exclusive"]) + below, blamed(node["inclusive"]),
                         2 * len(node["children"]) + 2)
         if not verdict[1]:
             yield verdict
-        todo += node["children"]
+        rest += node["children"]
 
 
 def blame(value, trace):
