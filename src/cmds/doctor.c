@@ -272,6 +272,7 @@ static void check_recording(struct doctor *d, struct record_paths *paths, enum d
     json_decref(manifest);
     json_decref(answer);
     record_output_remove(output, NULL);
+    record_output_release(paths);
     rmdir(place);
 }
 

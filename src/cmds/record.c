@@ -29,7 +29,7 @@ static const struct sonde_option options[] = {
      .help = "folder to write (default: PROGRAM.sonde); when it exists, a new number is added; %{rank} in it stands for "
              "the rank of a parallel job"},
     {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = AT(force),
-     .help = "replace DIR when it is a Sonde measurement"},
+     .help = "replace DIR when it is a Sonde measurement that nobody is writing"},
     {.name = "quiet", .letter = 'q', .type = SONDE_OPTION_FLAG, .offset = AT(quiet),
      .help = "leave out progress and the line at the end"},
     {.name = "delay", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(delay_ns),
@@ -85,6 +85,14 @@ static const struct sonde_example examples[] = {
 
 /* ---- one run ----------------------------------------------------------------------- */
 
+/* Somebody removed or renamed the folder: what is at its place, if anything, is
+ * not ours to seal. A program that succeeded does not make this a success. */
+static int lost(const struct record_paths *paths, const struct record_result *result)
+{
+    sonde_say("the measurement %s is not there any more: it was removed or renamed while the program ran", paths->shown);
+    return WIFEXITED(result->wait_status) && WEXITSTATUS(result->wait_status) == 0 ? RECORD_EXIT_FAILED : 0;
+}
+
 int record_once(const struct record_options *o, struct record_paths *paths, int argc, char **argv,
                 struct record_result *result)
 {
@@ -107,9 +115,12 @@ int record_once(const struct record_options *o, struct record_paths *paths, int 
         status = result->exec_errno == ENOENT ? RECORD_EXIT_NOT_FOUND : RECORD_EXIT_NOT_EXECUTABLE;
         goto discard;
     }
-    if (!record_finish(o, paths, manifest, result))
-        paths->output[0] = 0;
     status = 0;
+    if (!record_output_is_there(paths)) {
+        status = lost(paths, result);
+        paths->output[0] = 0;
+    } else if (!record_finish(o, paths, manifest, result))
+        paths->output[0] = 0;
     goto out;
 
 discard:
@@ -118,6 +129,7 @@ discard:
 say:
     sonde_say_diag(&diag);
 out:
+    record_output_release(paths);
     record_environment_free(environment);
     json_decref(manifest);
     return status;
@@ -184,7 +196,8 @@ const struct sonde_command sonde_command_record = {
         "the measurement.",
     .notes =
         "The exit status is the program's; when a signal ended the program, the same signal ends record. "
-        "125: record itself failed, nothing was run. 126: the program could not be executed. 127: it was "
+        "125: record itself failed: nothing was run, or the program succeeded but its measurement was removed "
+        "or renamed meanwhile. 126: the program could not be executed. 127: it was "
         "not found. 2: the command line was not understood.\n\n"
         "Processes that outlive the program are not waited for; their part of the measurement stays "
         "readable and complete.",

@@ -45,6 +45,7 @@ struct record_paths {
     char agent[PATH_MAX], preload[PATH_MAX];
     char output[PATH_MAX];   /* the measurement, absolute */
     char shown[PATH_MAX];    /* the same as the user would write it */
+    int  folder;             /* that folder, open and locked while we write into it; -1 none */
 };
 
 struct record_times {
@@ -73,15 +74,24 @@ const char *record_program_obstacle(const char *path);
 char **record_environment(const struct record_options *options, const struct record_paths *paths);
 void   record_environment_free(char **environment);
 
-/* Choose and make the measurement's folder; fills paths->output and ->shown. */
+/* Choose and make the measurement's folder; fills paths->output, ->shown and ->folder. */
 int record_output_make(const struct record_options *options, const char *program,
                        struct record_paths *paths, struct sonde_diag *diag);
+
+/* Is the folder that was made still the one of that name? False when somebody removed it. */
+bool record_output_is_there(const struct record_paths *paths);
+
+/* End of writing: another record may replace it. */
+void record_output_release(struct record_paths *paths);
 
 /* Remove the measurement at `path`: only if it is one, and holds nothing else. */
 int record_output_remove(const char *path, struct sonde_diag *diag);
 
 /* Call `fn` with the path of every process folder in a measurement. */
 int record_each_process(const char *output, int (*fn)(void *user, const char *path, const char *name), void *user);
+
+/* The pid in the name of a process folder; 0 when there is none. */
+int record_pid_of(const char *name);
 
 /* Is `pid` (0: any process of this user on this host) alive and recording into `output`? */
 bool record_still_running(const char *output, int pid);

@@ -31,23 +31,11 @@ struct closing {
     struct sonde_diag first; /* why the first of the failed ones failed */
 };
 
-/* HOST-PID-N; the host's name may hold dashes. 0 when the name is not of that form. */
-static int pid_of_name(const char *name)
-{
-    const char *last = strrchr(name, '-');
-    if (!last)
-        return 0;
-    const char *at = last;
-    while (at > name && at[-1] >= '0' && at[-1] <= '9')
-        at--;
-    return at < last ? atoi(at) : 0;
-}
-
 static int close_process(void *user, const char *path, const char *name)
 {
     struct closing *c = user;
     struct sonde_diag diag = {0};
-    int pid = pid_of_name(name);
+    int pid = record_pid_of(name);
     bool running = pid && record_still_running(c->output, pid);
     int error = running ? 0 : sonde_process_seal(path, &diag);
     if (!running && !error)

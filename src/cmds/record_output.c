@@ -1,7 +1,11 @@
 /* record_output.c - the measurement's folder: its name, making it, removing an old one, what is in it.
  *
  * A folder is made with mkdir, which fails when the name is taken: two
- * recordings that start at once cannot get the same one.
+ * recordings that start at once cannot get the same one. While a recording
+ * writes into its folder it holds a lock on it (flock: the kernel takes it back
+ * however record ends), so that --force of another one leaves it alone. Where
+ * a file system has no such locks, record still notices at its end that the
+ * folder is gone.
  */
 #include "record.h"
 
@@ -11,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,6 +46,8 @@ static bool join(char *out, size_t size, const char *path, const char *name)
     return n > 0 && (size_t)n < size;
 }
 
+static int replace(const char *path, struct sonde_diag *diag);
+
 /* ---- making ---------------------------------------------------------------- */
 
 /* "clpeak.sonde", then "clpeak-2.sonde", "clpeak-3.sonde" ... */
@@ -63,7 +70,7 @@ static int check_writable(const char *path, struct sonde_diag *diag)
     char probe[PATH_MAX];
     if (!join(probe, sizeof probe, path, ".probe"))
         return fail(diag, "cannot write into", path, ENAMETOOLONG);
-    int fd = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return fail(diag, "cannot write into", path, errno);
     char block[4096];
@@ -98,9 +105,44 @@ static int name_output(const char *given, char *out, size_t size, struct sonde_d
     return used < size ? SONDE_OK : fail(diag, "cannot make the folder", given, ENAMETOOLONG);
 }
 
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static int open_folder(const char *path)
+{
+    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Another --force that looks at our new folder has its lock for a moment. */
+static int hold(struct record_paths *paths, struct sonde_diag *diag)
+{
+    paths->folder = open_folder(paths->output);
+    if (paths->folder < 0)
+        return fail(diag, "cannot open the folder", paths->shown, errno);
+    while (flock(paths->folder, LOCK_EX) != 0 && errno == EINTR)
+        ;
+    return record_output_is_there(paths) ? SONDE_OK : fail(diag, "cannot open the folder", paths->shown, ENOENT);
+}
+
+bool record_output_is_there(const struct record_paths *paths)
+{
+    struct stat held, now;
+    return fstat(paths->folder, &held) == 0 && lstat(paths->output, &now) == 0 && is_same_file(&held, &now);
+}
+
+void record_output_release(struct record_paths *paths)
+{
+    if (paths->folder >= 0)
+        close(paths->folder);
+    paths->folder = -1;
+}
+
 int record_output_make(const struct record_options *options, const char *program,
                        struct record_paths *paths, struct sonde_diag *diag)
 {
+    paths->folder = -1;
     char base[PATH_MAX];
     const char *slash = strrchr(program, '/');
     int error = SONDE_OK;
@@ -114,12 +156,12 @@ int record_output_make(const struct record_options *options, const char *program
         return fail(diag, "cannot make a folder without a name", NULL, EINVAL);
 
     struct stat st;
-    if (options->force && lstat(base, &st) == 0 && (error = record_output_remove(base, diag)) != SONDE_OK)
+    if (options->force && lstat(base, &st) == 0 && (error = replace(base, diag)) != SONDE_OK)
         return error;
     for (int number = 1;; number++) {
         if (numbered_name(base, number, paths->shown, sizeof paths->shown))
             return fail(diag, "cannot make the folder", base, ENAMETOOLONG);
-        if (mkdir(paths->shown, 0777) == 0)
+        if (mkdir(paths->shown, 0700) == 0)
             break;
         if (errno != EEXIST || number == HIGHEST_NUMBER)
             return fail(diag, "cannot make the folder", paths->shown, errno);
@@ -129,9 +171,13 @@ int record_output_make(const struct record_options *options, const char *program
     if (!error && strlen(paths->output) > PATH_MAX - 512) /* room for HOST-PID-N and a file's name */
         error = fail(diag, "cannot write into", paths->shown, ENAMETOOLONG);
     if (!error)
+        error = hold(paths, diag);
+    if (!error)
         error = check_writable(paths->output, diag);
-    if (error)
+    if (error) {
         rmdir(paths->shown);
+        record_output_release(paths);
+    }
     return error;
 }
 
@@ -181,6 +227,7 @@ int record_each_process(const char *output, int (*fn)(void *user, const char *pa
 struct removal {
     bool doing;          /* false: only look */
     bool manifest;
+    bool begun;          /* what record leaves that was killed before it had a manifest */
     char foreign[PATH_MAX];
     int why;
 };
@@ -212,6 +259,22 @@ static int remove_process_file(void *user, const char *path, const char *name)
     return 0;
 }
 
+/* What record writes before manifest.json is there: zeros that try the room,
+ * and a part of the manifest. Whole or torn they begin like this. */
+static bool is_beginning(const char *path, const char *name)
+{
+    static const char manifest[] = "{\n  \"format\": \"sonde\"", zeros[sizeof manifest];
+    const bool probe = strcmp(name, ".probe") == 0;
+    char begin[sizeof manifest];
+    if (!probe && strcmp(name, "manifest.json.tmp") != 0)
+        return false;
+    const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, begin, sizeof manifest - 1);
+    if (fd >= 0)
+        close(fd);
+    return n >= 0 && memcmp(begin, probe ? zeros : manifest, (size_t)n) == 0;
+}
+
 static int remove_entry(void *user, const char *path, const char *name)
 {
     struct removal *r = user;
@@ -227,9 +290,10 @@ static int remove_entry(void *user, const char *path, const char *name)
             r->why = errno;
         return r->why != 0;
     }
-    bool manifest = strcmp(name, "manifest.json") == 0;
+    const bool manifest = strcmp(name, "manifest.json") == 0, begun = !manifest && is_beginning(full, name);
     r->manifest |= manifest;
-    if (!manifest && strcmp(name, "manifest.json.tmp") != 0) {
+    r->begun |= begun;
+    if (!manifest && !begun) {
         snprintf(r->foreign, sizeof r->foreign, "%s", full);
         return 1;
     }
@@ -258,7 +322,7 @@ int record_output_remove(const char *path, struct sonde_diag *diag)
     struct removal look = {0};
     if (each_entry(path, remove_entry, &look) < 0)
         return fail(diag, "cannot read the folder", path, errno);
-    if (!look.foreign[0] && (!look.manifest || !is_our_manifest(path))) {
+    if (!look.foreign[0] && !(look.manifest ? is_our_manifest(path) : look.begun)) {
         sonde_diag_set(diag, SONDE_EEXISTS, path, "will not remove");
         snprintf(diag->why, sizeof diag->why, "it is not a Sonde measurement");
         return SONDE_EEXISTS;
@@ -274,6 +338,63 @@ int record_output_remove(const char *path, struct sonde_diag *diag)
     if (rmdir(path) != 0)
         return fail(diag, "cannot remove the old measurement", path, errno);
     return SONDE_OK;
+}
+
+/* ---- replacing -------------------------------------------------------------------- */
+
+/* HOST-PID-N; the host's name may hold dashes. 0 when the name is not of that form. */
+int record_pid_of(const char *name)
+{
+    const char *last = strrchr(name, '-');
+    if (!last)
+        return 0;
+    const char *at = last;
+    while (at > name && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    return at < last ? atoi(at) : 0;
+}
+
+/* Of a program that outlived its record: it writes on. */
+struct writing { const char *output; int pid; };
+
+static int find_writing(void *user, const char *path, const char *name)
+{
+    struct writing *w = user;
+    char live[PATH_MAX];
+    const int pid = record_pid_of(name);
+    if (pid && join(live, sizeof live, path, "live.sonde") && access(live, F_OK) == 0 &&
+        record_still_running(w->output, pid))
+        w->pid = pid;
+    return w->pid != 0;
+}
+
+static int refuse(struct sonde_diag *diag, const char *path, int pid)
+{
+    sonde_diag_set(diag, SONDE_EBUSY, path, "will not replace");
+    if (pid)
+        snprintf(diag->why, sizeof diag->why, "process %d, which it measures, still runs", pid);
+    else
+        snprintf(diag->why, sizeof diag->why, "another sonde record is writing it");
+    sonde_diag_hint(diag, "wait for its end, or give another name with -o");
+    return SONDE_EBUSY;
+}
+
+/* For --force: remove what is at `path`, unless it is still being written. */
+static int replace(const char *path, struct sonde_diag *diag)
+{
+    char whole[PATH_MAX];
+    struct writing writing = {.output = whole};
+    const int folder = open_folder(path);
+    int error;
+    if (folder >= 0 && flock(folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        error = refuse(diag, path, 0);
+    else if (folder >= 0 && realpath(path, whole) && record_each_process(whole, find_writing, &writing) > 0)
+        error = refuse(diag, path, writing.pid);
+    else
+        error = record_output_remove(path, diag);
+    if (folder >= 0)
+        close(folder);
+    return error;
 }
 
 /* ---- processes that still run ---------------------------------------------------- */

@@ -181,6 +181,77 @@ class Folder(InFolder):
             self.assertIn(name, r.stderr)
         self.assertEqual(sorted((root, dirs, files) for root, dirs, files in os.walk(".")), before)
 
+    def waiting(self, *options):
+        """A recording whose program waits for a line."""
+        r = subprocess.Popen([SONDE, "record", *options, "--", "sh", "-c", 'echo "$SONDE_OUT"; read line'],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (r.kill(), r.communicate()))
+        r.stdout.readline()
+        return r
+
+    def test_force_spares_what_another_record_writes(self):
+        first = self.waiting("-o", "x.sonde")
+        inode = os.stat("x.sonde").st_ino
+        second = sh("echo started", "--force", "-o", "x.sonde")
+        self.assertEqual((second.returncode, second.stdout), (125, ""))
+        self.assertOneLine(second.stderr)
+        self.assertIn("another sonde record is writing it", second.stderr)
+        self.assertEqual(os.stat("x.sonde").st_ino, inode)
+        self.assertEqual(os.listdir("x.sonde"), ["manifest.json"])
+        first.kill() # the kernel gives its lock back; its program has ended
+        first.communicate()
+        self.assertEqual(self.where("--force"), "x.sonde")
+
+    def test_force_spares_what_a_process_still_writes(self):
+        fake_measurement("x.sonde")
+        folder = os.path.realpath("x.sonde")
+        writer = subprocess.Popen(["sleep", "3000"], env=dict(os.environ, SONDE_OUT=folder))
+        self.addCleanup(lambda: (writer.kill(), writer.wait()))
+        os.mkdir(f"x.sonde/host-{writer.pid}-1")
+        with open(f"x.sonde/host-{writer.pid}-1/live.sonde", "w"):
+            pass
+        r = sh("true", "--force", "-o", "x.sonde")
+        self.assertEqual(r.returncode, 125)
+        self.assertIn(f"process {writer.pid}, which it measures, still runs", r.stderr)
+        self.assertTrue(os.path.exists("x.sonde/host-1-1/data.sonde"))
+        writer.kill()
+        writer.wait()
+        self.assertEqual(self.where("--force"), "x.sonde")
+
+    def test_a_folder_that_went_away_meanwhile(self):
+        for replaced in (False, True):
+            first = self.waiting("-o", "x.sonde")
+            subprocess.run(["rm", "-r", "x.sonde"], check=True)
+            if replaced: # what is there now is somebody else's
+                fake_measurement("x.sonde")
+            before = sorted((root, dirs, files) for root, dirs, files in os.walk("."))
+            _, said = first.communicate("\n")
+            self.assertEqual(first.returncode, 125)
+            self.assertOneLine(said)
+            self.assertIn("removed or renamed while the program ran", said)
+            self.assertEqual(sorted((root, dirs, files) for root, dirs, files in os.walk(".")), before)
+        r = sh('rm -r "$SONDE_OUT"; exit 7')
+        self.assertEqual(r.returncode, 7)
+
+    def test_force_replaces_what_a_killed_record_began(self):
+        whole = '{\n  "format": "sonde"'
+        for left in ({".probe": bytes(4096)}, {".probe": b""}, {"manifest.json.tmp": b""},
+                     {"manifest.json.tmp": whole[:9].encode()}, {"manifest.json.tmp": (whole + ",").encode()}):
+            os.mkdir("x.sonde")
+            for name, content in left.items():
+                with open("x.sonde/" + name, "wb") as file:
+                    file.write(content)
+            self.assertEqual(self.where("--force"), "x.sonde")
+        for name, content in ((".probe", b"mine"), ("manifest.json.tmp", b'{"name": 1}')):
+            os.mkdir("other.sonde")
+            with open("other.sonde/" + name, "wb") as file:
+                file.write(content)
+            self.assertEqual(sh("true", "--force", "-o", "other.sonde").returncode, 125)
+            with open("other.sonde/" + name, "rb") as file:
+                self.assertEqual(file.read(), content)
+            os.remove("other.sonde/" + name)
+            os.rmdir("other.sonde")
+
     def test_impossible_folder(self):
         with open("file", "w"):
             pass
