@@ -1,6 +1,6 @@
 /* autograd.c - forward and backward operators of a library that looks like PyTorch's.
  *
- *   autograd WORD DISTANCE     where a RecordFunction keeps its two numbers
+ *   autograd WORD DISTANCE [s|c|v]     where a RecordFunction keeps its two numbers, and how its name (torch_cpu.h)
  *
  * 40 steps of three operators. The second launches nothing in the forward pass;
  * the backward pass runs on a thread that is named as autograd's own are.
@@ -74,6 +74,7 @@ int main(int argc, char **argv)
     pthread_t thread;
     fake_word = argc > 1 ? (unsigned)atoi(argv[1]) : fake_word;
     fake_distance = argc > 2 ? (unsigned)atoi(argv[2]) : fake_distance;
+    fake_text = argc > 3 ? argv[3][0] : 0;
     guest_open(&g);
     for (intptr_t step = 0; step < STEPS; step++) {
         first((int)step);

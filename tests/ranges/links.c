@@ -45,6 +45,12 @@ static void context_text(uint32_t id, char *text, size_t size, uint32_t *origin)
     frame_text(f, text, size);
 }
 
+static int is_operation(uint32_t id)
+{
+    const struct sonde_row_node *node = sonde_process_node(p, id, NULL);
+    return node && p->frames[node->frame].kind == SONDE_FRAME_OP;
+}
+
 int main(int argc, char **argv)
 {
     struct sonde_measurement *m = NULL;
@@ -58,8 +64,8 @@ int main(int argc, char **argv)
         for (uint32_t k = 1; k < p->profile_count; k++) {
             char text[4096] = "", from[4096] = "";
             uint32_t origin = 0, none = 0;
-            if (!p->profiles[k].lane)
-                continue;
+            if (!p->profiles[k].lane || !is_operation(p->profiles[k].node))
+                continue; /* else samples of the CPU side */
             context_text(p->profiles[k].node, text, sizeof text, &origin);
             context_text(origin, from, sizeof from, &none);
             printf("%llu|%s|%s\n", (unsigned long long)p->profiles[k].count, text, from);

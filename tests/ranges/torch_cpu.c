@@ -20,6 +20,7 @@ static struct observer observer;
 static __thread uint64_t sequence, thread;
 static uint64_t threads;
 unsigned fake_word = 25, fake_distance = 13;
+char fake_text;
 
 /* NOLINTBEGIN: the names are PyTorch's */
 uint64_t _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE(struct observer o);
@@ -65,6 +66,17 @@ void fake_backward(struct fake_node node, const char *name, void (*work)(void))
     for (unsigned i = 0; i < 64; i++)
         words[i] = 0xabcd00000000 + i * 8; /* as pointers look */
     memcpy(words, &name, sizeof name);
+    if (fake_text == 's') { /* a std::string outside of itself, then which of the variant's two it is */
+        words[fake_word - 5] = (uintptr_t)name;
+        words[fake_word - 4] = words[fake_word - 3] = strlen(name);
+        words[fake_word - 1] = 0xabcdef00;
+    } else if (fake_text) {
+        words[fake_word - (fake_text == 'c' ? 3 : 2)] = (uintptr_t)name;
+        words[fake_word - (fake_text == 'c' ? 2 : 3)] = strlen(name);
+        words[fake_word - 1] = 0xabcdef00;
+    }
+    if (fake_text && fake_distance == 13) /* an empty std::unordered_map */
+        words[fake_word + 3] = (uintptr_t)&words[fake_word + 9];
     words[fake_word] = node.sequence;
     words[fake_word + fake_distance] = node.thread;
     if (observer.start && observer.scopes[1] && !observer.scopes[0])

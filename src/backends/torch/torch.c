@@ -13,10 +13,11 @@
  * Everything is found by name in libtorch_cpu.so when a stack first goes
  * through PyTorch, and called by its C++ ABI (Itanium, x86-64): that of
  * PyTorch 2.3 to 2.13. Where the two numbers lie in a RecordFunction differs
- * between versions and is not known beforehand: it is found by looking for
- * numbers that the forward pass has left, and proved when eight different
- * nodes have had theirs in one place. Until then, and where no place is found,
- * operators have names only. docs/ranges.md is for users.
+ * between versions and is not known beforehand: it is found by what stands
+ * around them, in the first backward node; else by looking for numbers that the
+ * forward pass has left, and proved when eight different nodes have had theirs
+ * in one place: until then, and where no place is found, operators have names
+ * only. docs/ranges.md is for users.
  */
 #include <sonde/backend.h>
 
@@ -112,6 +113,31 @@ enum { WORDS = 48, DISTANCES = 2, PROOF = 8, PATIENCE = 4096 };
 static const uint8_t distance[DISTANCES] = {6, 13};
 static _Atomic uint32_t layout; /* word of the sequence number << 8 | word of the thread; 0 not known */
 
+/* By what stands around them: the sequence number follows the name, which is a
+ * std::string or a string_view within a std::variant, and the map is known by
+ * its one bucket, which lies in itself while it is empty. The first node can
+ * say it; 0 when nothing looks so. */
+static uint32_t layout_by_name(const uint64_t *words, const char *name)
+{
+    uint64_t length = strlen(name);
+    for (uint32_t w = 1; w + 6 + distance[1] < WORDS; w++) {
+        if (words[w] != (uintptr_t)name)
+            continue;
+        uint32_t sequence = 0;
+        if (words[w + 1] == length) { /* {pointer, length}: a string with its capacity or its text behind, or c10::string_view */
+            bool owned = words[w] == (uintptr_t)&words[w + 2] || (words[w + 2] >= length && words[w + 2] <= 2 * length + 64);
+            sequence = w + (owned ? 5 : 3);
+        } else if (words[w - 1] == length) {
+            sequence = w + 2; /* std::string_view */
+        }
+        if (sequence)
+            return sequence << 8 | (sequence + distance[words[sequence + 3] == (uintptr_t)&words[sequence + 9]]);
+    }
+    return 0;
+}
+
+/* Where a version's name looks otherwise: by numbers that the forward pass has
+ * left, proved when eight different nodes have had theirs in one place. */
 static struct {
     atomic_flag busy;
     uint32_t tries;
@@ -119,32 +145,33 @@ static struct {
     uint8_t  hits[WORDS][DISTANCES];
 } search = {.busy = ATOMIC_FLAG_INIT};
 
-/* The object lies in a frame of the caller's, with more of the stack above it. */
-static void look(const uint64_t *words)
+static uint32_t layout_by_numbers(const uint64_t *words)
 {
     for (uint32_t w = 0; w < WORDS; w++)
         for (uint32_t d = 0; d < DISTANCES && w + distance[d] < WORDS; d++) {
             if (search.last[w][d] == words[w] || !recall(words[w + distance[d]], words[w]))
                 continue;
             search.last[w][d] = words[w];
-            if (++search.hits[w][d] >= PROOF) {
-                atomic_store_explicit(&layout, w << 8 | (w + distance[d]), memory_order_release);
-                return;
-            }
+            if (++search.hits[w][d] >= PROOF)
+                return w << 8 | (w + distance[d]);
         }
+    return 0;
 }
 
-static uint32_t layout_or_look(const void *function)
+/* The object lies in a frame of the caller's, with more of the stack above it. */
+static uint32_t layout_or_look(const uint64_t *words, const char *name)
 {
     uint32_t known = atomic_load_explicit(&layout, memory_order_acquire);
     if (known || atomic_flag_test_and_set_explicit(&search.busy, memory_order_acquire))
         return known;
-    if (search.tries++ < PATIENCE || search.tries % 64 == 0)
-        look(function);
+    known = layout_by_name(words, name);
+    if (!known && (search.tries++ < PATIENCE || search.tries % 64 == 0))
+        known = layout_by_numbers(words);
+    atomic_store_explicit(&layout, known, memory_order_release);
     if (search.tries == PATIENCE)
         sonde_note("PyTorch: backward operators have names but no forward context: none is found in this version");
     atomic_flag_clear_explicit(&search.busy, memory_order_release);
-    return atomic_load_explicit(&layout, memory_order_acquire);
+    return known;
 }
 
 /* ---- the backward pass -------------------------------------------------------------- */
@@ -180,8 +207,8 @@ static void link_to_innermost(void)
 static void node_begins(const void *function)
 {
     const char *name = torch.name(function);
-    uint32_t place = layout_or_look(function), i = backward.depth++;
     const uint64_t *words = function;
+    uint32_t place = name ? layout_or_look(words, name) : 0, i = backward.depth++;
     if (i >= NESTED_MAX || !name)
         return;
     backward.open[i].function = function;
