@@ -153,6 +153,17 @@ static void add_thread(struct sonde_ledger *sum, const struct sonde_thread *t, u
 #undef GET
 }
 
+/* At every turn, so that what a killed program had enqueued is counted. */
+static void count_seen(void)
+{
+    const struct sonde_agent *a = &sonde__agent;
+    uint64_t seen = a->seen_by_report;
+    const uint32_t threads = atomic_load(&a->thread_count);
+    for (uint32_t i = 1; i <= threads; i++)
+        seen += atomic_load_explicit(&atomic_load(&a->threads[i])->count.seen, memory_order_relaxed);
+    a->header->ledger.seen = seen;
+}
+
 void sonde__monitor_account(void)
 {
     struct sonde_agent *a = &sonde__agent;
@@ -296,6 +307,8 @@ static void turn(void)
         }
         sonde__unlock(&a->harvest_lock);
     }
+    if (found)
+        count_seen();
     sonde__monitor_make_room();
     uint64_t now = sonde_now_ns();
     sonde__sample_turn(now);

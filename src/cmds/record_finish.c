@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "analyze/symbols.h"
@@ -102,14 +103,37 @@ static void add_word(struct sonde_text *line, const char *word)
     sonde_text_add(line, "'");
 }
 
+/* "when signal 9 (Killed) ended it". */
+static void add_end(struct sonde_text *line, const struct record_result *result)
+{
+    if (WIFSIGNALED(result->wait_status))
+        sonde_text_format(line, "when signal %d (%s) ended it", WTERMSIG(result->wait_status),
+                          strsignal(WTERMSIG(result->wait_status)));
+    else
+        sonde_text_add(line, "when it ended");
+}
+
+/* What had been enqueued and of whose end nothing is known. */
+static void add_in_flight(struct sonde_text *line, const struct sonde_totals *t, const struct record_result *result)
+{
+    char number[SONDE_NUMBER_MAX];
+    if (!t->in_flight)
+        return;
+    sonde_text_format(line, ", %s of them in flight ", sonde_number_count(number, t->in_flight));
+    add_end(line, result);
+}
+
 static void say_summary(const struct record_paths *paths, const struct sonde_measurement *m,
-                        const struct sonde_totals *t, uint32_t running)
+                        const struct sonde_totals *t, uint32_t running, const struct record_result *result)
 {
     char operations[SONDE_NUMBER_MAX], dropped[SONDE_NUMBER_MAX], unmatched[SONDE_NUMBER_MAX];
     char own[SONDE_NUMBER_MAX], size[SONDE_NUMBER_MAX];
     struct sonde_text line = {0};
-    sonde_text_format(&line, "%s operation%s, %s dropped, %s unmatched, own time %s",
-                      sonde_number_count(operations, t->ledger.seen), t->ledger.seen == 1 ? "" : "s",
+    sonde_text_format(&line, "%s operation%s", sonde_number_count(operations, t->ledger.seen),
+                      t->ledger.seen == 1 ? "" : "s");
+    if (!running)
+        add_in_flight(&line, t, result);
+    sonde_text_format(&line, ", %s dropped, %s unmatched, own time %s",
                       sonde_number_count(dropped, t->dropped_operations),
                       sonde_number_count(unmatched, t->ledger.unmatched),
                       sonde_number_percent(own, (double)t->ledger.hook_ns, (double)t->process_wall_ns));
@@ -136,15 +160,32 @@ static const char *runtime_of(const struct sonde_measurement *m)
     return cuda && opencl ? "CUDA and OpenCL" : cuda ? "CUDA" : opencl ? "OpenCL" : "a GPU runtime";
 }
 
+static void say_ended_before(const struct record_paths *paths, const struct sonde_measurement *m,
+                             const struct record_result *result)
+{
+    const int status = result->wait_status;
+    if (WIFSIGNALED(status))
+        sonde_say("the program used %s and was ended by signal %d (%s) before an operation was known to Sonde; %s",
+                  runtime_of(m), WTERMSIG(status), strsignal(WTERMSIG(status)), paths->shown);
+    else
+        sonde_say("a process of the program used %s and was killed, or crashed, before an operation was known to Sonde; %s",
+                  runtime_of(m), paths->shown);
+}
+
 /* A process of the program loaded a GPU runtime, and yet there is nothing. */
 static void say_no_operations(const struct record_options *options, const struct record_paths *paths,
-                              const struct sonde_measurement *m)
+                              const struct sonde_measurement *m, const struct record_result *result)
 {
     const char *note = NULL;
-    for (uint32_t i = 0; i < m->process_count && !note; i++)
+    bool at_once = false; /* a process ended without our being told */
+    for (uint32_t i = 0; i < m->process_count && !note; i++) {
         if (m->processes[i].note_count)
             note = m->processes[i].notes[0].text;
-    if (note)
+        at_once |= m->processes[i].header.state == SONDE_PROCESS_RUNNING;
+    }
+    if (at_once && !note)
+        say_ended_before(paths, m, result);
+    else if (note)
         sonde_say("no operation was recorded: %s; %s   next: sonde doctor", note, paths->shown);
     else if (options->delay_ns || options->duration_ns || options->start_off)
         sonde_say("the program enqueued no operation within the recorded range; %s", paths->shown);
@@ -171,7 +212,8 @@ static void say_no_call(const struct record_options *options, const struct recor
         sonde_say("nothing recorded: %s made no CUDA or OpenCL call that reached Sonde; if it uses a GPU, try: sonde doctor", name);
 }
 
-static void summarize(const struct record_options *options, const struct record_paths *paths, uint32_t running)
+static void summarize(const struct record_options *options, const struct record_paths *paths, uint32_t running,
+                      const struct record_result *result)
 {
     struct sonde_measurement *m = NULL;
     struct sonde_totals totals = {0};
@@ -183,9 +225,9 @@ static void summarize(const struct record_options *options, const struct record_
     if (sonde_totals_compute(m, &totals) != SONDE_OK)
         sonde_say("out of memory");
     else if (totals.ledger.seen || running)
-        say_summary(paths, m, &totals, running);
+        say_summary(paths, m, &totals, running, result);
     else
-        say_no_operations(options, paths, m);
+        say_no_operations(options, paths, m, result);
     sonde_totals_fini(&totals);
     sonde_measurement_close(m);
 }
@@ -214,6 +256,6 @@ bool record_finish(const struct record_options *options, const struct record_pat
         sonde_say("the program ended, processes it started still run; %s   next: sonde report %s",
                   paths->shown, paths->shown);
     else if (!options->quiet)
-        summarize(options, paths, closing.running);
+        summarize(options, paths, closing.running, result);
     return true;
 }

@@ -2,7 +2,9 @@
 """Kill a measured program at random moments; each measurement must be readable and nearly complete.
 
     run.py --sonde build/bin/sonde --counting X --work DIR --cache DIR --runs 50 [--seed N] STEADY
+    run.py ... --cupti LIB --modes slow fast -- CUDA_STEADY
 
+With --cupti the program is one of CUDA, whose CUPTI is LIB (tests/kill/cuda).
 Of every three kills, one takes the program, one takes `sonde record` with it
 (so nobody seals), one comes while the program starts. What a measurement must
 hold is in the program's own log: everything completed a second before the
@@ -15,6 +17,7 @@ import concurrent.futures
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import struct
@@ -69,12 +72,13 @@ def wait_for_start(path, child, need_entry):
 def kill_once(options, index):
     dice = random.Random(options.seed * 100003 + index)
     kind = ("program", "both", "early")[index % 3]
+    mode = [options.modes[index // 3 % len(options.modes)]] if options.modes else []
     folder = os.path.join(os.path.abspath(options.work), f"kill-{index}")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     log_path, measurement = os.path.join(folder, "log"), os.path.join(folder, "m.sonde")
-    env = harness.environment(options)
-    child = subprocess.Popen([options.sonde, "record", "-q", "-o", measurement, "--", options.steady, log_path],
+    env = environment(options)
+    child = subprocess.Popen([options.sonde, "record", "-o", measurement, "--", options.steady, log_path, *mode],
                              env=env, cwd=folder, start_new_session=True, stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     log = wait_for_start(log_path, child, need_entry=kind != "early")
@@ -90,8 +94,30 @@ def kill_once(options, index):
     if child.returncode != -signal.SIGKILL:
         raise Failure(f"record gave {harness.describe(child.returncode)}, not signal 9\n{harness.tail(err)}")
     result = check(options, measurement, Log(log_path), killed, env)
+    if kind == "program":
+        check_line(options, measurement, err.decode(errors="replace"), env)
     shutil.rmtree(folder)
     return result
+
+
+def environment(options):
+    return harness.environment(options, **({"SONDE_CUPTI": os.path.abspath(options.cupti)} if options.cupti else {}))
+
+
+def check_line(options, measurement, line, env):
+    """The line at the end counts what the measurement does, and says how the program ended."""
+    if nothing_yet(options, measurement, env):
+        if "signal 9 (Killed)" not in line:
+            raise Failure(f"the line does not say that the program was killed: {line!r}")
+        return
+    book = harness.ledger(options, measurement, env)
+    flying, kept = harness.number(book["in_flight"]), sum(harness.operations(book).values())
+    if harness.number(book["seen"]) != kept + flying + harness.number(book["dropped"]) + harness.number(book["unmatched"]):
+        raise Failure(f"{book['seen']} seen, but {kept} kept and {flying} in flight: {json.dumps(book)[:500]}")
+    said = re.search(r"([0-9,]+) operations?,(?: ([0-9,]+) of them in flight when signal 9 \(Killed\) ended it,)?", line)
+    found = tuple(int((text or "0").replace(",", "")) for text in said.groups()) if said else None
+    if found != (harness.number(book["seen"]), flying):
+        raise Failure(f"the ledger has {book['seen']} seen and {flying} in flight; the line: {line!r}")
 
 
 def last_written(options, measurement, env):
@@ -156,13 +182,16 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--longest", type=float, default=2.5, help="seconds of work before the kill, at most")
     parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--cupti", help="a CUPTI: the program is one of CUDA")
+    parser.add_argument("--modes", nargs="*", help="second arguments of the program, one after the other")
     parser.add_argument("steady")
     options = parser.parse_args()
-    harness.device_or_skip()
+    if not options.cupti:
+        harness.device_or_skip()
     warm = os.path.join(options.work, "warm")
     os.makedirs(options.work, exist_ok=True)
     print(f"seed {options.seed}")
-    with subprocess.Popen([options.steady, warm], env=harness.environment(options)) as child:
+    with subprocess.Popen([options.steady, warm], env=environment(options)) as child:
         wait_for_start(warm, child, need_entry=True)
         child.kill()
     failed, losses, strict = 0, [], 0

@@ -277,7 +277,6 @@ PASS(cuptiActivityDisable, (CUpti_ActivityKind kind), (kind))
 PASS(cuptiActivityGetNextRecord, (uint8_t *buffer, size_t valid, CUpti_Activity **record), (buffer, valid, record))
 PASS(cuptiActivityGetNumDroppedRecords, (CUcontext context, uint32_t stream, size_t *count), (context, stream, count))
 PASS(cuptiActivityFlushAll, (uint32_t flag), (flag))
-PASS(cuptiActivityFlushPeriod, (uint32_t ms), (ms))
 
 PUBLIC CUptiResult CUPTIAPI cuptiGetVersion(uint32_t *version)
 {

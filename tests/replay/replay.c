@@ -657,9 +657,3 @@ PUBLIC CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag)
     (void)flag; /* what was handed over then comes in its place */
     return CUPTI_SUCCESS;
 }
-
-PUBLIC CUptiResult CUPTIAPI cuptiActivityFlushPeriod(uint32_t ms)
-{
-    (void)ms;
-    return CUPTI_SUCCESS;
-}

@@ -1,8 +1,12 @@
 /* activity.c - what CUPTI reports about finished work.
  *
- * CUPTI asks for buffers and gives them back full, or after the flush period, on
- * a thread of its own; both only move a buffer between lists. The monitor thread
+ * CUPTI asks for buffers and gives them back full, on a thread of its own, or when
+ * it is asked (flush.c); both only move a buffer between lists. The monitor thread
  * reads the records, says sonde_complete() for each, and puts the buffer back.
+ *
+ * A thread's next buffer is four times as large when the last one was full at once,
+ * and smaller when it lasted: what CUPTI holds back because something in the same
+ * buffer still runs is little.
  *
  * The records of CUPTI 12.0 (kernel 9, copy 5, peer copy 4, set 4, overhead 2,
  * graph 1) begin the later ones, whose further fields are read only when the
@@ -14,20 +18,24 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define BUFFER_BYTES ((size_t)4 << 20)
-#define ROOM_BYTES   (BUFFER_BYTES - 64) /* what CUPTI gets; our own words lie behind it */
-#define SPARE_MAX    8u                  /* empty buffers that are kept */
+#define SIZES        5u                  /* of buffers: 16 kB, 64 kB, 256 kB, 1 MB, 4 MB, */
+#define SIZE_FIRST   1u                  /* with which each thread begins */
+#define SIZE_BYTES(size) ((size_t)16384 << 2 * (size))
+#define OURS_BYTES   64u                 /* before what CUPTI gets */
+#define SOON_NS      25000000u           /* it lasted so long only: a larger one */
+#define LATE_NS      250000000u          /* so long: a smaller one */
+#define SPARE_MAX    8u                  /* empty buffers of each size that are kept */
 #define FLUSH_GAP_NS 2000000u            /* between two requests for all there is */
 #define PATIENCE_NS  700000000u          /* of the second that the agent waits at the end */
 #define PROOF_WANTED 32u                 /* records that prove the matching */
 
-struct buffer { struct buffer *next; uint8_t *bytes; size_t valid; };
-static_assert(sizeof(struct buffer) <= 64, "behind the room");
+struct buffer { struct buffer *next; size_t valid; uint32_t size; };
+static_assert(sizeof(struct buffer) <= OURS_BYTES, "before the room");
 
 static struct {
     ck_spinlock_t lock;
-    struct buffer *spare, *full, **full_tail;
-    uint32_t spares;
+    struct buffer *spare[SIZES], *full, **full_tail;
+    uint32_t spares[SIZES];
     uint64_t dropped;      /* records that CUPTI had no room for */
     uint64_t completed;    /* buffers that came back */
 } B = {.lock = CK_SPINLOCK_INITIALIZER};
@@ -42,31 +50,58 @@ static struct { /* the monitor thread's */
 
 /* ---- buffers: CUPTI's side ------------------------------------------------------------ */
 
+static uint8_t *bytes_of(struct buffer *b)
+{
+    return (uint8_t *)b + OURS_BYTES;
+}
+
 static struct buffer *buffer_of(uint8_t *bytes)
 {
-    return (struct buffer *)(void *)(bytes + ROOM_BYTES);
+    return (struct buffer *)(void *)(bytes - OURS_BYTES);
+}
+
+/* Of the calling thread's next buffer. */
+static uint32_t next_size(void)
+{
+    static __thread uint64_t asked_ns;
+    static __thread uint32_t size;
+    const uint64_t now = sonde_now_ns(), lasted_ns = now - asked_ns;
+    if (!asked_ns)
+        size = SIZE_FIRST;
+    else if (lasted_ns < SOON_NS && size < SIZES - 1)
+        size++;
+    else if (lasted_ns > LATE_NS && size > 0)
+        size--;
+    asked_ns = now;
+    return size;
+}
+
+static struct buffer *buffer_new(uint32_t size)
+{
+    struct buffer *b = sonde__cuda_memory(SIZE_BYTES(size));
+    if (b && !sonde__cuda_table_put(&ours, (uintptr_t)bytes_of(b), 1)) {
+        munmap(b, SIZE_BYTES(size));
+        b = NULL;
+    }
+    if (b)
+        b->size = size;
+    return b;
 }
 
 void CUPTIAPI sonde__cuda_buffer_requested(uint8_t **bytes, size_t *size, size_t *records)
 {
+    const uint32_t wanted = next_size();
     ck_spinlock_lock(&B.lock);
-    struct buffer *b = B.spare;
+    struct buffer *b = B.spare[wanted];
     if (b) {
-        B.spare = b->next;
-        B.spares--;
+        B.spare[wanted] = b->next;
+        B.spares[wanted]--;
     }
     ck_spinlock_unlock(&B.lock);
-    if (!b) {
-        uint8_t *fresh = sonde__cuda_memory(BUFFER_BYTES);
-        if (fresh && sonde__cuda_table_put(&ours, (uintptr_t)fresh, 1)) {
-            b = buffer_of(fresh);
-            b->bytes = fresh;
-        } else if (fresh) {
-            munmap(fresh, BUFFER_BYTES);
-        }
-    }
-    *bytes = b ? b->bytes : NULL;
-    *size = b ? ROOM_BYTES : 0;
+    if (!b)
+        b = buffer_new(wanted);
+    *bytes = b ? bytes_of(b) : NULL;
+    *size = b ? SIZE_BYTES(wanted) - OURS_BYTES : 0;
     *records = 0; /* as many as fit */
 }
 
@@ -384,16 +419,16 @@ static struct buffer *take_full(uint64_t *dropped)
 static void give_back(struct buffer *b)
 {
     ck_spinlock_lock(&B.lock);
-    const bool keep = B.spares < SPARE_MAX;
+    const bool keep = B.spares[b->size] < SPARE_MAX;
     if (keep) {
-        b->next = B.spare;
-        B.spare = b;
-        B.spares++;
+        b->next = B.spare[b->size];
+        B.spare[b->size] = b;
+        B.spares[b->size]++;
     }
     ck_spinlock_unlock(&B.lock);
     if (!keep) {
-        sonde__cuda_table_take(&ours, (uintptr_t)b->bytes, NULL);
-        munmap(b->bytes, BUFFER_BYTES);
+        sonde__cuda_table_take(&ours, (uintptr_t)bytes_of(b), NULL);
+        munmap(b, SIZE_BYTES(b->size));
     }
 }
 
@@ -405,7 +440,7 @@ static void flush(void)
     const uint64_t now = sonde_now_ns();
     if (!M.asked_at)
         M.asked_at = now;
-    if (now - M.flushed_at < FLUSH_GAP_NS)
+    if (now - M.flushed_at < FLUSH_GAP_NS || (sonde__cuda_flush_busy() && now - M.asked_at <= PATIENCE_NS))
         return;
     M.forced = sonde__cuda_broken() || now - M.asked_at > PATIENCE_NS;
     sonde__cupti.cuptiActivityFlushAll(M.forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
@@ -431,10 +466,12 @@ void sonde__cuda_collect(bool last)
     if (!atomic_load(&sonde__cuda_on))
         return;
     sonde__cuda_quiet(true);
-    if (last)
+    if (last) {
         flush();
-    else
+    } else {
         M.asked_at = M.forced = 0;
+        sonde__cuda_flush_turn();
+    }
     uint64_t dropped;
     struct buffer *b = take_full(&dropped);
     if (b)
@@ -442,7 +479,7 @@ void sonde__cuda_collect(bool last)
     for (struct buffer *next; b; b = next) {
         CUpti_Activity *r = NULL;
         next = b->next;
-        while (sonde__cupti.cuptiActivityGetNextRecord(b->bytes, b->valid, &r) == CUPTI_SUCCESS)
+        while (sonde__cupti.cuptiActivityGetNextRecord(bytes_of(b), b->valid, &r) == CUPTI_SUCCESS)
             record(r);
         give_back(b);
     }

@@ -20,7 +20,6 @@
 
 #define RUNTIME_FIRST 1024u /* numbers of driver calls are below */
 #define API_COUNT     2048u
-#define FLUSH_MS      1000u
 
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
@@ -214,7 +213,6 @@ static void attach(void)
     enable_calls(subscribed);
     if (!env_number("SONDE_START_OFF") && !env_number("SONDE_DELAY_MS"))
         report(true);
-    sonde__cupti.cuptiActivityFlushPeriod(FLUSH_MS);
     sonde__cuda_clock_pair();
 }
 
@@ -259,6 +257,7 @@ static void forked(void)
 {
     atomic_store(&sonde__cuda_on, false);
     sonde__cuda_clock_forget();
+    sonde__cuda_flush_forget();
 }
 
 static void release(uint64_t token)

@@ -21,7 +21,6 @@
     X(cuptiActivityRegisterCallbacks) \
     X(cuptiActivityGetNextRecord)     \
     X(cuptiActivityGetNumDroppedRecords) \
-    X(cuptiActivityFlushAll)          \
-    X(cuptiActivityFlushPeriod)
+    X(cuptiActivityFlushAll)
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Layout: cupti.c opens NVIDIA's CUPTI, attach.c subscribes; calls.h lists the driver
  * calls that are followed; hooks.c is entered by CUPTI before and after each of
- * them; activity.c reads the records of finished work; lanes.c knows contexts,
+ * them; activity.c reads the records of finished work, for which flush.c asks; lanes.c knows contexts,
  * streams, devices and events; captures.c knows which streams are captured;
  * memory.c follows allocations, copies.c what copies name; graphs.c knows where a
  * graph's nodes come from; modules.c keeps code that was loaded;
@@ -10,7 +10,8 @@
  * a map.
  *
  * Who runs what: hooks and resource callbacks in any thread of the program,
- * inside of the driver; CUPTI's own thread hands over full buffers; everything
+ * inside of the driver; CUPTI's own thread hands over full buffers, and one of ours
+ * those that CUPTI gives when it is asked; everything
  * else is the monitor thread's (collect, sync_clocks).
  *
  * What a program could notice: docs/transparency-cuda.md.
@@ -108,6 +109,12 @@ void CUPTIAPI sonde__cuda_buffer_requested(uint8_t **buffer, size_t *size, size_
 void CUPTIAPI sonde__cuda_buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
                                            size_t valid);
 void sonde__cuda_collect(bool last);
+
+/* ---- asking for it (flush.c); the monitor's -------------------------------------- */
+
+void sonde__cuda_flush_turn(void);   /* at every turn: ask when it is time */
+bool sonde__cuda_flush_busy(void);   /* CUPTI has not answered yet */
+void sonde__cuda_flush_forget(void); /* in a forked child */
 
 /* ---- contexts, streams, devices, events (lanes.c) -------------------------------- */
 

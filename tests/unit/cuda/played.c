@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -71,7 +72,7 @@ static CUptiResult CUPTIAPI dropped_records(CUcontext context, uint32_t stream, 
 
 static CUptiResult CUPTIAPI flush_all(uint32_t flag)
 {
-    played.flushed++;
+    played.flushed++; /* in any thread */
     played.forced += flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED;
     return CUPTI_SUCCESS;
 }
@@ -151,7 +152,10 @@ static CUresult CUDAAPI pointer_attribute(void *data, CUpointer_attribute which,
 
 int play(void **state)
 {
+    const struct timespec pause = {0, 1000000};
     (void)state;
+    while (sonde__cuda_flush_busy()) /* in a thread of the backend's */
+        nanosleep(&pause, NULL);
     noted.now_ns = 1000000000;
     noted_reset();
     sonde__cupti.version = 130001;

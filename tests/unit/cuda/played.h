@@ -18,7 +18,7 @@ extern struct played {
     int      current;        /* device of the calling thread; -1: it has none */
     uint32_t own_stream;     /* number of the calling thread's own default stream */
     uint32_t later_streams;  /* what the numbers of streams are greater by */
-    uint32_t flushed, forced;
+    _Atomic uint32_t flushed, forced;
     uint32_t runtime_followed; /* callbacks of the runtime's calls were asked for */
     CUstream captured[4];    /* as the driver knows them, */
     uint32_t questions;      /* and how often it was asked */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -98,6 +99,49 @@ static void buffers_of_others_are_left_alone(void **state)
     assert_int_equal(noted.completions, 0);
 }
 
+static void finished_work_is_asked_for_again_and_again(void **state)
+{
+    (void)state;
+    played.flushed = played.forced = 0;
+    const struct timespec pause = {0, 1000000};
+    for (uint32_t turn = 0; turn < 20; turn++) {
+        noted.now_ns += 500000000; /* longer than any gap */
+        sonde__cuda_collect(false);
+        while (sonde__cuda_flush_busy())
+            nanosleep(&pause, NULL);
+        assert_int_equal(atomic_load(&played.flushed), turn + 1);
+        sonde__cuda_collect(false); /* and not at every turn */
+        assert_false(sonde__cuda_flush_busy());
+    }
+    assert_int_equal(played.forced, 0);
+}
+
+static void buffers_are_as_large_as_the_work_is_much(void **state)
+{
+    (void)state;
+    uint8_t *bytes;
+    size_t size, count, before = 0;
+    for (int i = 0; i < 12; i++) { /* full within a millisecond */
+        noted.now_ns += 1000000;
+        sonde__cuda_buffer_requested(&bytes, &size, &count);
+        assert_true(size >= before);
+        before = size;
+        memset(bytes, 0, size);
+        sonde__cuda_buffer_completed(CONTEXT, 0, bytes, size, 0);
+        sonde__cuda_collect(false);
+    }
+    assert_true(before > 4000000 && before < 4200000);
+    for (int i = 0; i < 12; i++) { /* a second lasts each */
+        noted.now_ns += 1000000000;
+        sonde__cuda_buffer_requested(&bytes, &size, &count);
+        assert_true(size <= before);
+        before = size;
+        sonde__cuda_buffer_completed(CONTEXT, 0, bytes, size, 0);
+        sonde__cuda_collect(false);
+    }
+    assert_true(before < 20000 && before >= 64 * sizeof(CUpti_ActivityKernel10));
+}
+
 static void the_end_is_asked_for_with_force_at_last(void **state)
 {
     (void)state;
@@ -167,7 +211,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(older_and_newer_records_are_read), TEST(copies_say_what_they_join), TEST(names_that_move_are_noticed),
-        TEST(buffers_of_others_are_left_alone), TEST(the_end_is_asked_for_with_force_at_last),
+        TEST(buffers_of_others_are_left_alone),
+        TEST(finished_work_is_asked_for_again_and_again), TEST(buffers_are_as_large_as_the_work_is_much),
+        TEST(the_end_is_asked_for_with_force_at_last),
         TEST(times_are_interpolated_between_pairs), TEST(a_step_of_the_clock_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

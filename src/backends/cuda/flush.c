@@ -1,0 +1,81 @@
+/* flush.c - asks CUPTI for finished work from time to time, on a thread of its own.
+ *
+ * By itself CUPTI hands over full buffers only, so that a program that is killed
+ * would lose all that no buffer had been filled with. Asked without force it gives
+ * every buffer in which all has ended. That may take long, and on a device that
+ * is lost it may never come back: nobody waits for this thread but, for a part of
+ * the second at the end, the monitor. Gaps grow: a program that crashes soon has
+ * left something too.
+ */
+#include "sonde_cuda.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#define GAP_FIRST_NS 10000000u
+#define GAP_MOST_NS 400000000u /* and what is asked for now is stored well within a second */
+#define STACK_BYTES   1048576u
+
+static sem_t wanted;
+static _Atomic bool busy;
+static enum { NOT_YET, RUNNING, CANNOT } thread_state; /* the monitor's, as all below */
+static uint64_t asked_ns, gap_ns = GAP_FIRST_NS;
+
+static void *flusher_main(void *unused)
+{
+    (void)unused;
+    pthread_setname_np(pthread_self(), "sonde-cupti");
+    sonde_tool_thread();
+    sonde__cuda_quiet(true);
+    for (;;) {
+        while (sem_wait(&wanted) != 0)
+            ;
+        sonde__cupti.cuptiActivityFlushAll(0);
+        atomic_store_explicit(&busy, false, memory_order_release);
+    }
+    return NULL;
+}
+
+/* From the monitor thread, so that signals are blocked there too. */
+static bool start(void)
+{
+    pthread_attr_t attr;
+    pthread_t thread;
+    if (thread_state != NOT_YET)
+        return thread_state == RUNNING;
+    sem_init(&wanted, 0, 0);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    const int error = pthread_create(&thread, &attr, flusher_main, NULL);
+    pthread_attr_destroy(&attr);
+    thread_state = error ? CANNOT : RUNNING;
+    if (error)
+        sonde_note("no thread could be started that asks CUPTI for finished work: if the program is killed, "
+                   "what CUPTI still holds is lost");
+    return !error;
+}
+
+void sonde__cuda_flush_turn(void)
+{
+    const uint64_t now = sonde_now_ns();
+    if (now - asked_ns < gap_ns || atomic_load_explicit(&busy, memory_order_acquire) || !start())
+        return;
+    asked_ns = now;
+    gap_ns = gap_ns < GAP_MOST_NS / 2 ? 2 * gap_ns : GAP_MOST_NS;
+    atomic_store_explicit(&busy, true, memory_order_relaxed);
+    sem_post(&wanted);
+}
+
+bool sonde__cuda_flush_busy(void)
+{
+    return atomic_load_explicit(&busy, memory_order_acquire);
+}
+
+void sonde__cuda_flush_forget(void)
+{
+    atomic_store(&busy, false);
+    thread_state = NOT_YET;
+    asked_ns = 0;
+    gap_ns = GAP_FIRST_NS;
+}

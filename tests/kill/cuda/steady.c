@@ -1,0 +1,56 @@
+/* steady.c - launches kernels of a made-up device until it is killed, and logs what had completed when.
+ *
+ * usage: cuda-steady LOG slow|fast|queued|idle|crash
+ *   slow    one kernel at a time, waited for, some 300 in a second
+ *   fast    200 at a time, waited for, without a pause
+ *   queued  never waited for: eight are under way at every moment
+ *   idle    100 of them, waited for, and none after
+ *   crash   101 of them, waited for, and abort()
+ */
+#include "device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../log.h"
+
+static void batch(struct log *log, uint64_t count, uint64_t length_ns)
+{
+    log->enqueued += count;
+    for (uint64_t i = 0; i < count; i++)
+        device_launch(length_ns);
+    device_wait();
+    log_completed(log, device_ended());
+}
+
+static void one_more(struct log *log)
+{
+    for (; log->enqueued < device_ended() + 8; device_launch(2000000))
+        log->enqueued++;
+    log_completed(log, device_ended());
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 2 ? argv[2] : "slow";
+    struct log *log = log_open(argc > 1 ? argv[1] : "log");
+    const struct timespec pause = {0, 3000000};
+    device_open();
+    if (strcmp(mode, "idle") == 0 || strcmp(mode, "crash") == 0)
+        batch(log, strcmp(mode, "idle") == 0 ? 100 : 101, 10000);
+    if (strcmp(mode, "crash") == 0)
+        abort();
+    while (log->entries < LOG_ENTRIES) {
+        if (strcmp(mode, "fast") == 0)
+            batch(log, 200, 1000);
+        else if (strcmp(mode, "slow") == 0)
+            batch(log, 1, 50000);
+        else if (strcmp(mode, "queued") == 0)
+            one_more(log);
+        else
+            log_completed(log, device_ended());
+        if (strcmp(mode, "fast") != 0)
+            nanosleep(&pause, NULL);
+    }
+    return 0;
+}
