@@ -19,16 +19,19 @@
 extern "C" {
 #endif
 
+static inline void sonde__no_range(int on) { (void)on; }
+
 static inline void sonde__range(int on)
 {
-    static void (*set)(int);
-    static int looked;
-    if (!looked) {
+    static void (*known)(int); /* NULL: not looked up yet. Two threads may look it up at once */
+    void (*set)(int) = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+    if (!set) {
         *(void **)&set = dlsym(RTLD_DEFAULT, "sonde__set_range");
-        looked = 1;
+        if (!set)
+            set = sonde__no_range;
+        __atomic_store_n(&known, set, __ATOMIC_RELEASE);
     }
-    if (set)
-        set(on);
+    set(on);
 }
 
 /* Record operations from now on. */

@@ -47,16 +47,25 @@ static void tell_backends(bool on)
             sonde_backends[i]->range(on);
 }
 
-void sonde__agent_apply_range(void)
+/* Recording is turned on and off by any thread (sonde_start, capture ranges) and
+ * by the monitor (--delay, --duration): one at a time, and the last word counts.
+ * Who finds the lock taken for long leaves it to whoever has it, who looks again;
+ * so does a signal handler that came within this, which must not wait. */
+static struct sonde_lock range_lock;
+static _Atomic uint32_t range_asked, range_applied; /* how often; the second under the lock */
+static __thread volatile bool applying __attribute__((tls_model("initial-exec")));
+
+static void apply_last_word(void)
 {
     bool on = atomic_load(&sonde__agent.range);
     if (atomic_load(&sonde__agent.state) != SONDE_ON)
         return;
     if (on) {
         tell_backends(true);
-        sonde__agent.range_since_ns = sonde_now_ns();
+        atomic_store(&sonde__agent.range_since_ns, sonde_now_ns());
     } else { /* of a run whose recording begins later, from the agent's start on */
-        sonde__recorded_pause(sonde__agent.range_since_ns ? sonde_now_ns() : sonde__agent.header->start_ns);
+        sonde__recorded_pause(atomic_load(&sonde__agent.range_since_ns) ? sonde_now_ns()
+                                                                        : sonde__agent.header->start_ns);
     }
     flag_set(on ? SONDE_FLAG_ON : SONDE_FLAG_OFF);
     if (on)
@@ -65,10 +74,45 @@ void sonde__agent_apply_range(void)
         tell_backends(false);
 }
 
+static bool applies_in_time(void)
+{
+    if (!sonde__lock_within(&range_lock, 1000))
+        return false;
+    const uint32_t asked = atomic_load(&range_asked);
+    apply_last_word();
+    atomic_store(&range_applied, asked);
+    sonde__unlock(&range_lock);
+    return true;
+}
+
+void sonde__agent_apply_range(void)
+{
+    atomic_fetch_add(&range_asked, 1);
+    if (applying)
+        return;
+    bool in_time = true;
+    while (in_time && atomic_load(&range_applied) != atomic_load(&range_asked)) {
+        applying = true;
+        in_time = applies_in_time();
+        applying = false;
+    }
+}
+
+/* The flag is set after the state, and the state before who starts the agent
+ * looks at the range: it, or we, see what the other one did. */
+static bool has_range(void)
+{
+    if (!sonde__flag)
+        return false;
+    if (atomic_load(sonde__flag) == SONDE_FLAG_LOOK && atomic_load(&starting) == getpid())
+        return atomic_load(&sonde__agent.state) == SONDE_ON;
+    return atomic_load(sonde__flag) != SONDE_FLAG_LOOK; /* again: the start may have ended between */
+}
+
 void sonde__agent_set_range(int on)
 {
     atomic_store(&sonde__agent.range, on);
-    if (sonde__flag && atomic_load(sonde__flag) != SONDE_FLAG_LOOK)
+    if (has_range())
         sonde__agent_apply_range();
 }
 
@@ -246,6 +290,9 @@ static void in_child(void)
     for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
         if (sonde_backends[i]->forked)
             sonde_backends[i]->forked();
+    atomic_store(&range_lock.taken, 0);
+    atomic_store(&range_applied, atomic_load(&range_asked));
+    applying = false;
     memset(a, 0, sizeof *a);
 }
 
@@ -348,9 +395,12 @@ static void connect_preload(void)
     atomic_store(&shared->before_exec, before_exec);
     atomic_store(&shared->modules_changed, sonde__unwind_modules_changed);
     atomic_store(&shared->set_range, sonde__agent_set_range);
-    uint32_t word = atomic_load(&shared->range);
-    if (word)
-        atomic_store(&sonde__agent.range, word == 1);
+    uint32_t word; /* another thread may say one just now, to the library and then to us */
+    do {
+        word = atomic_load(&shared->range);
+        if (word)
+            atomic_store(&sonde__agent.range, word == 1);
+    } while (atomic_load(&shared->range) != word);
 }
 
 /* Nanoseconds of one clock and one tick reading: the least of a few rounds. */

@@ -66,7 +66,7 @@ enum {
     SONDE_EVENT_WAIT = 16,   /* a struct sonde_row_wait: enter_ns, correlation (waiter), token (awaited), lane, work (device) */
 };
 
-enum { SONDE_ACT_CALL = 1, SONDE_ACT_OP = 2, SONDE_ACT_WAIT = 4 };
+enum { SONDE_ACT_CALL = 1, SONDE_ACT_OP = 2, SONDE_ACT_WAIT = 4, SONDE_ACT_NO_ROOM = 8 /* an operation, dropped */ };
 struct sonde_activity { /* what a harvester hands over: the call, its operation, or both */
     struct sonde_event event;
     struct sonde_times times;
@@ -103,7 +103,7 @@ struct sonde_open_range {
 };
 struct sonde_ranges {
     struct sonde_channel ended;   /* of struct sonde_range_event */
-    _Atomic uint64_t lost;        /* no room in the channel, or among those across threads */
+    _Atomic uint64_t lost;        /* no room in the channel, nested too deep, or from a handler within a hook */
     uint64_t  counted;            /* monitor's: of `lost`, in the ledger */
     _Atomic uint32_t depth;       /* open ones, with those that are only counted */
     bool      steady;             /* no range has come, gone or moved since the last context, all native */
@@ -244,10 +244,14 @@ struct sonde_agent {
     uint32_t folded_sample;        /* samples that found no room in the profile */
     uint8_t  device_backend[256];  /* index in sonde_backends, by device id; table_lock */
     uint64_t unmatched, calls_dropped; /* monitor's */
+    uint64_t no_room;              /* operations dropped after their hook: the budget was spent; monitor's */
+    uint64_t no_room_by_key;       /* the same of submissions with keys; harvester's */
+    _Atomic uint64_t unawaited;    /* completions still to come of submissions that found no room */
+    _Atomic uint64_t ranges_lost;  /* of threads without a slot */
     uint64_t seen_by_report;       /* operations that only the runtime's report told of; harvester's */
     uint64_t unmatched_by_key;     /* submissions without report, or the reverse; harvester's */
     uint64_t now_ns;               /* when this turn began; harvester's */
-    uint64_t range_since_ns;       /* when the range of recording began last */
+    _Atomic uint64_t range_since_ns; /* when the range of recording began last */
     uint32_t pause;                /* the PAUSE row that is open, 0 none, UINT32_MAX one that is not stored; table_lock */
     _Atomic uint32_t sampled_nodes; /* nodes that samples made */
     uint32_t sampled_nodes_max;

@@ -90,6 +90,8 @@ static void drop(struct sonde_thread *t, const struct sonde_submit *s, enum sond
     sonde__count(&t->count.dropped[cause], 1);
     if (s->flags & SONDE_SUBMIT_MANY) /* counted when its completions come, of which there will be none */
         sonde__count(&t->count.seen, 1);
+    else if (s->key && cause == SONDE_DROP_CHANNEL_FULL)
+        atomic_fetch_add(&sonde__agent.unawaited, 1);
     if (s->token) {
         struct sonde_lane *lane = s->lane <= SONDE_LANES_MAX ? atomic_load(&sonde__agent.lanes[s->lane]) : NULL;
         sonde_backends[lane ? lane->backend : 0]->release(s->token);

@@ -34,7 +34,8 @@ static void hand_over(struct sonde_thread *finder, const struct sonde_activity *
     }
     struct sonde_activity *slot = sonde__channel_slot(&finder->found);
     if (!slot) {
-        sonde__count(&finder->count.dropped[SONDE_DROP_CHANNEL_FULL], (found->parts & SONDE_ACT_OP) != 0);
+        sonde__count(&finder->count.dropped[SONDE_DROP_CHANNEL_FULL],
+                     (found->parts & (SONDE_ACT_OP | SONDE_ACT_NO_ROOM)) != 0);
         sonde__count(&finder->count.calls_dropped, (found->parts & SONDE_ACT_CALL) != 0);
         sonde__trace_waits_lost((found->parts & SONDE_ACT_WAIT) != 0);
         return;
@@ -73,7 +74,7 @@ static void keep(struct sonde_lane *lane, const struct sonde_event *e, struct so
     struct sonde_pending *p = pending_new();
     if (!p) {
         backend_of(lane)->release(e->token);
-        struct sonde_activity lost = {.event = *e, .parts = SONDE_ACT_OP, .result = SONDE_POLL_PENDING};
+        const struct sonde_activity lost = {.event = *e, .parts = SONDE_ACT_NO_ROOM};
         hand_over(finder, &lost);
         return;
     }

@@ -112,6 +112,14 @@ static void take_out(struct entry *e)
 
 /* ---- submissions ------------------------------------------------------------------ */
 
+static void drop(const struct sonde_event *e)
+{
+    if (e->flags & SONDE_EVENT_MANY)
+        return;
+    sonde__agent.no_room_by_key++;
+    atomic_fetch_add(&sonde__agent.unawaited, 1);
+}
+
 static void lose(const struct sonde_event *e)
 {
     if (!(e->flags & SONDE_EVENT_MANY))
@@ -147,7 +155,7 @@ void sonde__match_keep(const struct sonde_event *e)
     REFILL(M.submission_free, struct submission);
     struct submission *s = M.submission_free;
     if (!s || ((!M.entries || M.count >= M.mask / 2) && !grow() && (!M.entries || M.count >= M.mask - M.mask / 8))) {
-        lose(e);
+        drop(e);
         return;
     }
     M.submission_free = s->next;
@@ -244,13 +252,24 @@ static void deliver(struct entry *entry, const struct sonde_completion *c)
     deliver_over(over, c);
 }
 
+/* Of a submission that found no room, as far as one can tell: it is counted already. */
+static bool is_of_dropped(void)
+{
+    if (!atomic_load_explicit(&sonde__agent.unawaited, memory_order_relaxed))
+        return false;
+    atomic_fetch_sub(&sonde__agent.unawaited, 1); /* only here, under harvest_lock */
+    return true;
+}
+
 static void keep_early(const struct sonde_completion *c)
 {
     REFILL(M.early_free, struct early);
     struct early *e = M.early_free;
+    if (!e && is_of_dropped())
+        return;
     if (!e) {
         sonde__agent.seen_by_report++;
-        sonde__agent.unmatched_by_key++;
+        sonde__agent.no_room_by_key++;
         return;
     }
     M.early_free = e->next;
@@ -279,7 +298,9 @@ void sonde_vendor_overhead(uint64_t ns)
  * outside the range, or by a call that no hook knows, which the ledger says. */
 static void judge_stranger(const struct sonde_completion *c)
 {
-    if (c->times.start_ns < sonde__agent.range_since_ns)
+    if (c->times.start_ns < atomic_load(&sonde__agent.range_since_ns))
+        return;
+    if (is_of_dropped())
         return;
     sonde__agent.seen_by_report++;
     sonde__agent.unmatched_by_key++;

@@ -91,6 +91,17 @@ static void take_op(const struct sonde_activity *a)
     sonde__trace_op(&a->event, &a->times, flags);
 }
 
+/* Enqueued and seen; the memory to follow it to its end was not there. */
+static void take_dropped(const struct sonde_event *e)
+{
+    struct sonde_lane *lane = e->lane <= SONDE_LANES_MAX ? atomic_load(&sonde__agent.lanes[e->lane]) : NULL;
+    sonde__agent.no_room++;
+    if (!lane)
+        return;
+    lane->row->seen++;
+    __atomic_fetch_add(&lane->row->dropped[SONDE_DROP_CHANNEL_FULL], 1, __ATOMIC_RELAXED);
+}
+
 static uint64_t found; /* by this turn */
 
 void sonde__monitor_take(const struct sonde_activity *a)
@@ -102,6 +113,8 @@ void sonde__monitor_take(const struct sonde_activity *a)
     }
     if (a->parts & SONDE_ACT_OP)
         take_op(a);
+    if (a->parts & SONDE_ACT_NO_ROOM)
+        take_dropped(&a->event);
     if (a->parts & SONDE_ACT_WAIT)
         sonde__trace_wait(&a->event);
 }
@@ -187,7 +200,7 @@ void sonde__monitor_account(void)
     l->python_walks = sum.python_walks;
     l->python_failed = sum.python_failed;
     l->contexts_folded = sum.contexts_folded + a->profile_folded;
-    l->dropped[SONDE_DROP_CHANNEL_FULL] = sum.dropped[SONDE_DROP_CHANNEL_FULL];
+    l->dropped[SONDE_DROP_CHANNEL_FULL] = sum.dropped[SONDE_DROP_CHANNEL_FULL] + a->no_room + a->no_room_by_key;
     l->dropped[SONDE_DROP_AFTER_EXIT] = sum.dropped[SONDE_DROP_AFTER_EXIT];
     l->dropped[SONDE_DROP_REENTRANT] = sum.dropped[SONDE_DROP_REENTRANT];
     l->dropped[SONDE_DROP_AGENT_OFF] = sum.dropped[SONDE_DROP_AGENT_OFF];

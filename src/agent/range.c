@@ -80,13 +80,21 @@ static struct sonde_row_range words_load(_Atomic uint64_t *words)
     return row;
 }
 
+/* A row that will be missing in the trace, of a thread with slot `t` or without
+ * one. Not sonde__count: a signal handler may come here within it. */
+static void lose(struct sonde_thread *t)
+{
+    if (sonde__agent.config.trace && is_recording())
+        atomic_fetch_add_explicit(t ? &t->ranges.lost : &sonde__agent.ranges_lost, 1, memory_order_relaxed);
+}
+
 static void send(struct sonde_thread *t, const struct sonde_row_range *row, uint32_t lane)
 {
     if (!sonde__agent.config.trace)
         return;
     struct sonde_range_event *e = sonde__channel_slot(&t->ranges.ended);
     if (__builtin_expect(!e, 0)) {
-        sonde__count(&t->ranges.lost, 1);
+        lose(t);
         return;
     }
     *e = (struct sonde_range_event){.row = *row, .lane = lane};
@@ -154,17 +162,21 @@ void sonde_range_push(const struct sonde_range *range)
     struct sonde_thread *t = thread_here();
     if (!t) {
         outer++;
+        lose(NULL);
         return;
     }
     if (t->busy) {
         t->ranges.ignored++;
+        lose(t);
         return;
     }
     sonde__busy(t, SONDE_BUSY);
     uint32_t depth = depth_of(t);
     if (depth < SONDE_RANGES_MAX)
         open_range(t, depth, range);
-    else if (depth == SONDE_RANGES_MAX)
+    else
+        lose(t);
+    if (depth == SONDE_RANGES_MAX)
         sonde_note("ranges are nested deeper than %u: the inner ones are left out", SONDE_RANGES_MAX);
     atomic_store_explicit(&t->ranges.depth, depth + 1, memory_order_release);
     sonde__busy(t, 0);
@@ -224,8 +236,10 @@ uint32_t sonde_range_pop(uint32_t domain)
 void sonde_mark(const struct sonde_range *mark)
 {
     struct sonde_thread *t = thread_here();
-    if (!t || t->busy || !is_recording())
+    if (!t || t->busy || !is_recording()) {
+        lose(t);
         return;
+    }
     sonde__busy(t, SONDE_BUSY);
     uint64_t now = sonde_now_ns();
     struct sonde_row_range row = row_of(mark, now, SONDE_RANGE_MARK);
@@ -248,8 +262,10 @@ static _Atomic uint64_t across_number = 1;
 uint64_t sonde_range_start(const struct sonde_range *range)
 {
     struct sonde_thread *t = thread_here();
-    if (!t || t->busy || !is_recording())
+    if (!t || t->busy || !is_recording()) {
+        lose(t);
         return 0;
+    }
     struct sonde_row_range row = row_of(range, sonde_now_ns(), SONDE_RANGE_ACROSS);
     uint64_t number = atomic_fetch_add_explicit(&across_number, 1, memory_order_relaxed);
     for (uint32_t i = 0; i < ACROSS_TRY; i++) {
@@ -264,8 +280,7 @@ uint64_t sonde_range_start(const struct sonde_range *range)
         atomic_store_explicit(&a->id, number << 10 | place, memory_order_release);
         return number << 10 | place;
     }
-    if (sonde__agent.config.trace)
-        sonde__count(&t->ranges.lost, 1);
+    lose(t);
     return 0;
 }
 
@@ -279,8 +294,10 @@ uint32_t sonde_range_end(uint64_t id)
     uint32_t lane = atomic_load_explicit(&a->lane, memory_order_relaxed);
     atomic_store_explicit(&a->id, 0, memory_order_release);
     struct sonde_thread *t = thread_here();
-    if (!t || t->busy)
+    if (!t || t->busy) {
+        lose(t);
         return row.name;
+    }
     sonde__busy(t, SONDE_BUSY);
     row.end_ns = sonde_now_ns();
     send(t, &row, lane);
@@ -336,6 +353,9 @@ void sonde__ranges_drain(struct sonde_thread *t)
         sonde__channel_next(&t->ranges.ended);
     }
     count_lost(t);
+    const uint64_t of_none = atomic_load_explicit(&sonde__agent.ranges_lost, memory_order_relaxed);
+    if (of_none)
+        sonde__trace_ranges_lost(0, SONDE_DROP_CHANNEL_FULL, atomic_exchange(&sonde__agent.ranges_lost, 0));
 }
 
 static void last_of_thread(struct sonde_thread *t)

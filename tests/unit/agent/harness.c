@@ -48,6 +48,15 @@ static void sync_clocks(void)
         sonde_clock_pair(atomic_load(&device), now, now, atomic_load(&harness_clock_bound_ns));
 }
 
+void (*_Atomic harness_on_range)(bool on);
+
+static void range(bool on)
+{
+    void (*tell)(bool) = atomic_load(&harness_on_range);
+    if (tell)
+        tell(on);
+}
+
 static const char *const names[] = {"", "testLaunch", "testWait", "testAlloc"};
 
 /* ---- a runtime that reports ------------------------------------------------------ */
@@ -91,7 +100,7 @@ const struct sonde_backend harness_reporting = {
 /* They take the places of the real backends in the agent's table. */
 static const struct sonde_backend asked = {
     .size = sizeof(struct sonde_backend), .name = "test", .api_names = names, .api_count = 4,
-    .poll = poll_token, .release = release_token, .sync_clocks = sync_clocks,
+    .poll = poll_token, .release = release_token, .sync_clocks = sync_clocks, .range = range,
 };
 const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX] = {&asked, &harness_reporting};
 

@@ -54,6 +54,9 @@ extern _Atomic int64_t harness_start_after, harness_duration;
  * how many of the first requests find it not known yet. */
 extern _Atomic uint64_t harness_clock_requests, harness_clock_bound_ns, harness_clock_late;
 
+/* Called when recording is being turned on or off, by the thread that does it. */
+extern void (*_Atomic harness_on_range)(bool on);
+
 /* How long a test waits for what must come: far more than a loaded machine needs. */
 enum { HARNESS_PATIENCE_S = 300 };
 
