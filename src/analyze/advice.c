@@ -292,6 +292,8 @@ static const struct rule {
         "use less of what limits them, or launch more blocks", occupancy, say_occupancy, false, 1},
 };
 
+static const char host_code_rule[] = "host_code"; /* in no trace and no profile, but in what was made of both: the blame */
+
 /* Findings of one rule and device are one: the place that saves most stands for them. */
 static void merge_places(struct sonde__find *f, uint32_t *places)
 {
@@ -348,8 +350,79 @@ static int tell(struct sonde__find *f, struct sonde_advices *out)
         rc = sonde_vector_push(&out->items, advice);
     }
     free(places);
-    if (out->items.count)
-        qsort(out->items.items, out->items.count, sizeof *out->items.items, by_saving);
+    return rc;
+}
+
+/* ---- host code -------------------------------------------------------------------------------- */
+
+static struct sonde_advice *host_code_at(struct sonde_advices *out, uint32_t process, uint32_t node)
+{
+    for (size_t i = 0; i < out->items.count; i++)
+        if (out->items.items[i].rule == host_code_rule && out->items.items[i].process == process && out->items.items[i].node == node)
+            return &out->items.items[i];
+    return NULL;
+}
+
+static void say_host_code(const struct sonde_host_code *code, double idle_ns, struct sonde_text *t)
+{
+    char ns[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
+    sonde_text_format(t, "the device was idle for %s while this function or what it calls ran, outside of API calls: %s of "
+                      "its idle time", sonde_number_time(ns, code->ns), sonde_number_percent(share, code->ns, idle_ns));
+    if (code->inferred_ns * 10 > code->ns)
+        sonde_text_format(t, "; %s of that is inferred from the calls around, and may be its callers'",
+                          sonde_number_percent(share, code->inferred_ns, code->ns));
+}
+
+/* One function may have kept several devices waiting: the one for which that is most stands for all. */
+static int add_host_code(const struct sonde_blame_scope *scope, uint32_t device, const struct sonde_host_code *code,
+                         struct sonde_advices *out)
+{
+    struct sonde_advice *known = host_code_at(out, scope->process, code->node);
+    struct sonde_advice advice = {
+        .rule = host_code_rule, .title = "the device waits for host code",
+        .change = "make it faster, do it ahead of time on another thread (workers of the data loader, two buffers in turn), "
+                  "or on the device",
+        .process = scope->process, .device = known ? 0 : device, .node = code->node, .places = 1,
+        .looked_at_ns = (uint64_t)code->ns, .saving_ns = (uint64_t)code->ns, .piece_count = code->piece_count};
+    if (known && (double)known->saving_ns >= code->ns) {
+        known->device = 0;
+        return 0;
+    }
+    memcpy(advice.pieces, code->pieces, sizeof advice.pieces);
+    say_host_code(code, scope->idle_ns, &advice.evidence);
+    if (!known)
+        return sonde_vector_push(&out->items, advice);
+    sonde_text_fini(&known->evidence);
+    *known = advice;
+    return 0;
+}
+
+static int of_scope(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, uint32_t device,
+                    struct sonde_advices *out)
+{
+    sonde_host_codes codes = {0};
+    int rc = sonde_host_code_find(profile, scope, &codes);
+    for (size_t i = 0; i < codes.count && !rc; i++)
+        rc = codes.items[i].ns >= 1 ? add_host_code(scope, device, &codes.items[i], out) : 0;
+    sonde_vector_fini(&codes);
+    return rc;
+}
+
+/* A process has a scope of all its devices, which is that of its device where there is one, and then one for each of several. */
+static int host_code(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                     const struct sonde_blame *given, struct sonde_advices *out)
+{
+    struct sonde_blame computed = {0};
+    const struct sonde_blame *blame = given ? given : &computed;
+    int rc = given ? 0 : sonde_blame_compute(m, profile, &(struct sonde_blame_options){0}, &computed);
+    for (size_t i = 1; i < blame->scopes.count && !rc; i++) {
+        const struct sonde_blame_scope *scope = &blame->scopes.items[i];
+        const bool all = scope->device == SONDE_BLAME_ALL;
+        if (all && i + 1 < blame->scopes.count && blame->scopes.items[i + 1].process == scope->process)
+            continue;
+        rc = of_scope(profile, scope, all ? 0 : scope->device, out);
+    }
+    sonde_blame_fini(&computed);
     return rc;
 }
 
@@ -372,7 +445,7 @@ static int of_trace(struct sonde__find *f, uint32_t process, struct sonde_advice
 }
 
 int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
-                         struct sonde_advices *out)
+                         const struct sonde_blame *blame, struct sonde_advices *out)
 {
     struct sonde__find f = {.m = m, .profile = profile};
     int rc = 0;
@@ -384,6 +457,10 @@ int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_p
     }
     if (!rc)
         rc = tell(&f, out);
+    if (!rc)
+        rc = host_code(m, profile, blame, out);
+    if (out->items.count)
+        qsort(out->items.items, out->items.count, sizeof *out->items.items, by_saving);
     sonde_vector_fini(&f.found);
     sonde_map_fini(&f.places);
     sonde_map_fini(&f.callers);

@@ -14,6 +14,8 @@
 
 #include "base/text.h"
 #include "base/vector.h"
+#include "blame.h"
+#include "host_code.h"
 #include "profile.h"
 #include "totals.h"
 
@@ -27,6 +29,8 @@ struct sonde_advice {
     uint64_t    count, bytes;  /* of what the rule is about; 0 where it has none */
     uint64_t    looked_at_ns;  /* time that it found there */
     uint64_t    saving_ns;     /* at most */
+    struct sonde_host_piece pieces[SONDE_HOST_PIECES]; /* host_code: what of it is in functions right below */
+    uint32_t    piece_count;
     struct sonde_text evidence; /* a sentence with the numbers */
 };
 
@@ -36,9 +40,9 @@ struct sonde_advices { /* ready when zeroed */
     uint64_t rows_looked_at, rows; /* of the traces; fewer are looked at when there are too many */
 };
 
-/* 0, or a negative error of reading. */
+/* 0, or a negative error of reading. `blame` is that of the whole measurement; NULL: it is computed here. */
 int  sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
-                          struct sonde_advices *out);
+                          const struct sonde_blame *blame, struct sonde_advices *out);
 void sonde_advice_fini(struct sonde_advices *advices);
 
 #endif

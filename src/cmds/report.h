@@ -169,8 +169,12 @@ json_t *report_json_callers(const struct report *r, const struct sonde_group *gr
 json_t *report_json_frame(const struct sonde_cct_node *node);
 json_t *report_json_frames(const struct report *r, uint32_t leaf); /* the user's nearest ones, eight at most; leaf 0: none */
 
+/* What the run waited for, in one sentence; nothing where no trace tells (report_verdict.c). 0, or a negative code with `diag`. */
+int     report_verdict(const struct report *r, const struct sonde_blame *blame, struct sonde_text *out, struct sonde_diag *diag);
+json_t *report_verdict_json(const struct report *r, const struct sonde_blame *blame, struct sonde_diag *diag);
+
 /* The advice that saves most, for the summary (report_advice.c). 0, or a negative code with `diag`. */
-int report_advice_brief(const struct report *r, struct sonde_diag *diag);
+int report_advice_brief(const struct report *r, const struct sonde_blame *blame, struct sonde_diag *diag);
 
 /* One line: seen, dropped, unmatched, clock, own time, damage. */
 void report_ledger_line(const struct report *r, struct sonde_text *out);

@@ -8,6 +8,7 @@
 enum {
     BRIEF = 3,               /* in the summary */
     BRIEF_ROWS = 1 << 20,    /* of the trace: beyond, the summary would be waited for */
+    PIECE_LEAST = 20,        /* a function's piece is named from one part in so many on */
 };
 
 /* Of the run's time: a rule's share of one process is of that process's time. */
@@ -34,6 +35,23 @@ static void place(const struct report *r, const struct sonde_advice *a, struct s
                           a->places > 2 ? "s" : "");
 }
 
+/* Where a function that others do the work for has its time; one that has it itself needs no line. */
+static void print_pieces(const struct report *r, const struct sonde_advice *a)
+{
+    struct sonde_text line = {0};
+    char share[SONDE_NUMBER_MAX];
+    for (uint32_t i = 0; i < a->piece_count; i++) {
+        if (a->pieces[i].ns * PIECE_LEAST < (double)a->saving_ns)
+            break;
+        sonde_text_format(&line, "%s%s in ", line.length ? ", " : "",
+                          sonde_number_percent(share, a->pieces[i].ns, (double)a->saving_ns));
+        report_frame(&line, &r->profile->nodes.items[a->pieces[i].node]);
+    }
+    if (line.length)
+        report_say(r, "   of it %s", sonde_text_get(&line));
+    sonde_text_fini(&line);
+}
+
 static void print_one(const struct report *r, const struct sonde_advice *a, size_t number)
 {
     struct sonde_text where = {0}, device = {0};
@@ -46,6 +64,7 @@ static void print_one(const struct report *r, const struct sonde_advice *a, size
                sonde_number_percent(share, (double)a->saving_ns, (double)wall_ns(r, a)));
     report_say(r, "   %s", sonde_text_get(&a->evidence));
     report_say(r, "   in %s", sonde_text_get(&where));
+    print_pieces(r, a);
     if (device.length && r->totals.devices.count > 1)
         report_say(r, "   on device %s", sonde_text_get(&device));
     report_say(r, "   %s", a->change);
@@ -70,7 +89,7 @@ int report_advice_text(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_advices advices = {0};
     size_t shown = 0, all = 0;
-    int rc = sonde_advice_compute(r->m, r->profile, &advices);
+    int rc = sonde_advice_compute(r->m, r->profile, NULL, &advices);
     for (size_t i = 0; i < advices.items.count && !rc; i++) {
         if (!worth_saying(r, &advices.items.items[i]))
             continue;
@@ -101,7 +120,7 @@ static void brief_row(const struct report *r, struct table *t, const struct sond
     sonde_text_fini(&where);
 }
 
-int report_advice_brief(const struct report *r, struct sonde_diag *diag)
+int report_advice_brief(const struct report *r, const struct sonde_blame *blame, struct sonde_diag *diag)
 {
     static const struct table_column columns[] = {
         {"Advice", TABLE_LEFT | TABLE_ELASTIC, 0}, {"saves at most", TABLE_RIGHT, 0}, {"of the run", TABLE_RIGHT, 1},
@@ -112,7 +131,7 @@ int report_advice_brief(const struct report *r, struct sonde_diag *diag)
     size_t shown = 0;
     int rc = 0;
     if (sonde_trace_rows(r->m, SONDE_TABLE_OP) + sonde_trace_rows(r->m, SONDE_TABLE_CALL) <= BRIEF_ROWS)
-        rc = sonde_advice_compute(r->m, r->profile, &advices);
+        rc = sonde_advice_compute(r->m, r->profile, blame, &advices);
     for (size_t i = 0; i < advices.items.count && shown < BRIEF && !rc; i++) {
         if (!worth_saying(r, &advices.items.items[i]))
             continue;
@@ -131,20 +150,24 @@ int report_advice_brief(const struct report *r, struct sonde_diag *diag)
 
 static json_t *one_json(const struct report *r, const struct sonde_advice *a)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "rule", a->rule, "title", a->title,
+    json_t *pieces = json_array();
+    for (uint32_t i = 0; i < a->piece_count; i++)
+        json_array_append_new(pieces, json_pack("{s:I, s:o}", "ns", (json_int_t)a->pieces[i].ns,
+                                                "frame", report_json_frame(&r->profile->nodes.items[a->pieces[i].node])));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "rule", a->rule, "title", a->title,
                      "change", a->change, "evidence", sonde_text_get(&a->evidence),
                      "process", r->m->processes[a->process].name,
                      "device", a->device ? json_integer(a->device - 1) : json_null(), "places", (json_int_t)a->places,
                      "count", (json_int_t)a->count, "bytes", (json_int_t)a->bytes,
                      "looked_at_ns", (json_int_t)a->looked_at_ns, "saving_ns", (json_int_t)a->saving_ns,
-                     "frames", report_json_frames(r, a->node));
+                     "pieces", pieces, "frames", report_json_frames(r, a->node));
 }
 
 json_t *report_advice_json(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_advices advices = {0};
     json_t *list = json_array(), *value = NULL;
-    int rc = sonde_advice_compute(r->m, r->profile, &advices);
+    int rc = sonde_advice_compute(r->m, r->profile, NULL, &advices);
     for (size_t i = 0; i < advices.items.count && !rc && (!r->limit || json_array_size(list) < r->limit); i++)
         if (worth_saying(r, &advices.items.items[i]))
             json_array_append_new(list, one_json(r, &advices.items.items[i]));

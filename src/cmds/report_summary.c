@@ -110,16 +110,14 @@ static void most_idle_cells(const struct report *r, struct table *t, const struc
     sonde_text_fini(&place);
 }
 
-static int print_devices(const struct report *r, struct sonde_diag *diag)
+static void print_devices(const struct report *r, const struct sonde_blame *blame)
 {
     static const struct table_column columns[] = {
         {"Device", TABLE_LEFT | TABLE_ELASTIC, 0}, {"busy", TABLE_RIGHT, 0}, {"kernels", TABLE_RIGHT, 2},
         {"copies", TABLE_RIGHT, 3}, {"idle", TABLE_RIGHT, 1}, {"operations", TABLE_RIGHT, 4},
         {"most of the idle time", TABLE_LEFT | TABLE_ELASTIC, 0}, {"", TABLE_RIGHT, 0},
     };
-    struct sonde_blame blame = {0};
-    const int rc = report_compute_blame(r, &blame, diag);
-    struct table t = {.columns = columns, .column_count = blame.traced ? 8 : 6};
+    struct table t = {.columns = columns, .column_count = blame->traced ? 8 : 6};
     size_t count = shown(r, r->totals.devices.count);
     for (size_t i = 0; i < count; i++) {
         const struct sonde_device_use *use = &r->totals.devices.items[i];
@@ -132,15 +130,13 @@ static int print_devices(const struct report *r, struct sonde_diag *diag)
         table_percent(&t, (double)use->copy_ns, wall);
         table_percent(&t, wall > busy ? wall - busy : 0, wall);
         table_count(&t, use->operations);
-        if (blame.traced)
-            most_idle_cells(r, &t, &blame, use);
+        if (blame->traced)
+            most_idle_cells(r, &t, blame, use);
         sonde_text_fini(&name);
     }
-    sonde_blame_fini(&blame);
     fputc('\n', stdout);
     table_print(&t, r);
     report_more(r, "summary", count, r->totals.devices.count);
-    return rc;
 }
 
 enum shown { KERNELS, COPIES, COLLECTIVES };
@@ -300,19 +296,34 @@ static json_t *cpu_side_json(const struct report *r, struct sonde_diag *diag)
     return value;
 }
 
+static int print_verdict(const struct report *r, const struct sonde_blame *blame, struct sonde_diag *diag)
+{
+    struct sonde_text sentence = {0};
+    const int rc = report_verdict(r, blame, &sentence, diag);
+    if (sentence.length)
+        report_say(r, "%s", sonde_text_get(&sentence));
+    sonde_text_fini(&sentence);
+    return rc;
+}
+
 int report_summary_text(const struct report *r, struct sonde_diag *diag)
 {
+    struct sonde_blame blame = {0};
     struct sonde_text ledger = {0}, more = {0};
     sonde_text_format(&more, "more: sonde report %s", r->path);
     for (const struct report_view *v = report_views + 1; v->name && !v->hidden; v++)
         sonde_text_format(&more, "%s%s", v == report_views + 1 ? " " : " | ", v->name);
+    int rc = r->totals.devices.count ? report_compute_blame(r, &blame, diag) : 0;
+    rc = rc ? rc : print_verdict(r, &blame, diag);
     print_title(r);
-    int rc = r->totals.devices.count ? print_devices(r, diag) : 0;
+    if (r->totals.devices.count)
+        print_devices(r, &blame);
     print_operations(r, KERNELS);
     print_operations(r, COPIES);
     print_operations(r, COLLECTIVES);
     rc = rc ? rc : print_cpu_side(r, diag);
-    rc = rc ? rc : report_advice_brief(r, diag);
+    rc = rc ? rc : report_advice_brief(r, &blame, diag);
+    sonde_blame_fini(&blame);
     report_ledger_line(r, &ledger);
     fputc('\n', stdout);
     report_say(r, "%s", sonde_text_get(&ledger));
@@ -339,15 +350,9 @@ static json_t *most_idle_json(const struct report *r, const struct sonde_blame *
     return value;
 }
 
-static json_t *devices_json(const struct report *r, struct sonde_diag *diag)
+static json_t *devices_json(const struct report *r, const struct sonde_blame *blame)
 {
     json_t *array = json_array();
-    struct sonde_blame blame = {0};
-    if (report_compute_blame(r, &blame, diag)) {
-        sonde_blame_fini(&blame);
-        json_decref(array);
-        return NULL;
-    }
     for (size_t i = 0; i < r->totals.devices.count; i++) {
         const struct sonde_device_use *use = &r->totals.devices.items[i];
         const struct sonde_process *p = &r->m->processes[use->process];
@@ -364,11 +369,10 @@ static json_t *devices_json(const struct report *r, struct sonde_diag *diag)
             "copy_ns", report_json_ns(timed, (double)use->copy_ns),
             "idle_ns", report_json_ns(wall && timed, use->wall_ns > use->busy_ns
                                                 ? (double)(use->wall_ns - use->busy_ns) : 0),
-            "idle_most", most_idle_json(r, &blame, use));
+            "idle_most", most_idle_json(r, blame, use));
         sonde_rank_json(p, value);
         json_array_append_new(array, value);
     }
-    sonde_blame_fini(&blame);
     return array;
 }
 
@@ -376,14 +380,20 @@ json_t *report_summary_json(const struct report *r, struct sonde_diag *diag)
 {
     const struct sonde_totals *t = &r->totals;
     struct sonde_text command = {0};
+    struct sonde_blame blame = {0};
+    if (report_compute_blame(r, &blame, diag)) {
+        sonde_blame_fini(&blame);
+        return NULL;
+    }
     report_command(r, &command);
-    json_t *value = json_pack("{s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}",
-        "command", report_json_text(sonde_text_get(&command)),
+    json_t *value = json_pack("{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}",
+        "verdict", report_verdict_json(r, &blame, diag), "command", report_json_text(sonde_text_get(&command)),
         "processes", (int)r->m->process_count, "threads", (int)t->threads,
         "wall_ns", report_json_ns(t->wall_ns > 0, (double)t->wall_ns),
-        "devices", devices_json(r, diag), "kernels", report_kernels_json(r, diag),
+        "devices", devices_json(r, &blame), "kernels", report_kernels_json(r, diag),
         "copies", report_copies_json(r, diag), "cpu", cpu_side_json(r, diag),
         "ledger", report_ledger_json(r, diag));
     sonde_text_fini(&command);
+    sonde_blame_fini(&blame);
     return value;
 }

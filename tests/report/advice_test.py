@@ -5,12 +5,14 @@ out here from docs/advice.md's definitions and the times that went in.
 """
 import os
 import struct
+import subprocess
 
-from views import PROGRAMS, Case  # first: it knows where the next are
+from views import HERE, PROGRAMS, Case  # first: it knows where the next are
 import cli
 import live
 
 US = 1000
+MS = 1000 * US
 LAUNCH, READ, WRITE, FINISH = "clEnqueueNDRangeKernel", "clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clFinish"
 
 
@@ -41,6 +43,24 @@ class Program:
         if blocking:
             self.p.wait(self.thread, enter, awaited=self.p.correlation)
         self.now = leave
+
+    def sampled(self):
+        self.p.version = 3
+        self.p.cpu.update(rate_hz=1000, sampling=1, switches_known=1, threads=1)
+
+    def path(self, *functions):
+        """A context that these call each other to, and below it none of these."""
+        at = 0
+        for function in functions:
+            at = self.p.node(at, self.p.frame(live.PYTHON, self.p.python(function, "/home/user/main.py", 1)))
+        self.places[functions[-1]] = at
+        return at
+
+    def compute(self, *path, ms=3):
+        """Host code that is sampled each millisecond, the first time after half of one."""
+        for i in range(ms):
+            self.p.sample(self.thread, self.path(*path), self.now + i * MS + MS // 2, MS)
+        self.now += ms * MS
 
     def finish(self, until, queue=0, function="step"):
         """Wait until a time relative to now."""
@@ -76,6 +96,85 @@ class Advice(Case):
         found = self.found(program, rule)
         self.assertEqual(len(found), 1, found)
         return found[0]
+
+    def summary(self, program):
+        self.advice(program)
+        path = max((os.path.join(self.folder, name) for name in os.listdir(self.folder) if name.startswith("m")), key=os.path.getmtime)
+        return self.json(path, "summary")["verdict"], self.ok("report", path).out
+
+    def rounds(self, *steps, entry=("<module>", "main"), launch_at=("epoch", "launch"), rounds=10):
+        """Each round computes along these paths below the entry, and runs a kernel of 100 us that is waited for."""
+        a = Program()
+        a.sampled()
+        a.path(*entry, *launch_at)
+        for _ in range(rounds):
+            for path, ms in steps:
+                a.compute(*entry, *path, ms=ms)
+            a.launch("kernel", 10 * US, 110 * US, function=launch_at[-1])
+            a.finish(105 * US, function=launch_at[-1])
+        return a
+
+    def test_host_code_that_others_do_the_work_for(self):
+        """What is named is the last on the way that has (nearly) all of it: its parts have a third each."""
+        a = self.rounds((("epoch", "prepare", "split"), 3), (("epoch", "prepare", "stem"), 3), (("epoch", "prepare", "count"), 3))
+        value = self.advice(a)["advice"]
+        self.assertEqual((value[0]["rule"], value[0]["frames"][0]["name"]), ("host_code", "prepare"))
+        self.assertEqual(len([v for v in value if v["rule"] == "host_code"]), 1)
+        self.assertEqual(sorted(p["frame"]["name"] for p in value[0]["pieces"]), ["count", "split", "stem"])
+        # What is next to a call, and inferred, is in the bound.
+        self.assertAlmostEqual(value[0]["saving_ns"], 10 * 9 * MS, delta=MS)
+        for piece in value[0]["pieces"]:
+            self.assertAlmostEqual(piece["ns"], 10 * 3 * MS, delta=10 * MS)
+        self.assertIn("1. the device waits for host code", self.text)
+        self.assertIn("in prepare() main.py:1", self.text)
+        self.assertRegex(self.text, r"of it .* in (split|stem|count)\(\) main.py:1")
+
+    def test_a_function_within_another(self):
+        a = self.rounds((("epoch", "prepare", "decode", "inflate"), 9))
+        self.assertEqual(self.one(a, "host_code")["frames"][0]["name"], "inflate")
+
+    def test_host_code_in_two_functions_of_the_entry(self):
+        """The entry explains nothing: each of those it called is named."""
+        a = self.rounds((("load",), 6), (("augment", "flip"), 2), (("augment", "crop"), 2), launch_at=("launch",))
+        found = self.found(a, "host_code")
+        self.assertEqual([f["frames"][0]["name"] for f in found], ["load", "augment"])
+        self.assertGreaterEqual(found[0]["saving_ns"], 9 * 5 * MS)
+        self.assertGreaterEqual(found[1]["saving_ns"], 9 * 3 * MS)
+
+    def test_host_code_of_the_entry_itself(self):
+        a = self.rounds(((), 9), launch_at=("launch",))
+        self.assertEqual(self.one(a, "host_code")["frames"][0]["name"], "main")
+
+    def test_host_code_beside_a_busy_device(self):
+        a = Program()
+        a.sampled()
+        a.path("<module>", "main", "launch")
+        for _ in range(10):
+            a.launch("kernel", 10 * US, 9 * MS, function="launch")
+            a.compute("<module>", "main", "prepare", ms=9)
+        for found in self.found(a, "host_code"):  # before the first kernel and after the last
+            self.assertLess(found["saving_ns"], 2 * MS)
+
+    def test_what_the_run_waited_for(self):
+        a = self.rounds((("epoch", "prepare"), 9))
+        verdict, text = self.summary(a)
+        self.assertEqual((verdict["parts"][0]["kind"], verdict["parts"][0]["place"]), ("host_code", "prepare() main.py:1"))
+        self.assertTrue(text.startswith("The run waited for host code for "), text)
+        self.assertIn("most of it in prepare() main.py:1", " ".join(text.split()))
+        b = Program()
+        b.launch("kernel", 10 * US, 99 * MS)
+        b.now += 100 * MS
+        verdict, text = self.summary(b)
+        self.assertEqual((verdict["parts"][0]["kind"], verdict["parts"][0]["ns"]), ("busy", 99 * MS - 10 * US))
+        self.assertTrue(text.startswith("The run waited for the device: busy for 98"), text)
+
+    def test_a_profile_does_not_know_what_the_run_waited_for(self):
+        a = Program(trace=False)
+        a.launch("kernel", 4 * US, 12 * US)
+        a.p.owned = {key: rows for key, rows in a.p.owned.items() if key[0] == "NODE"}
+        verdict, text = self.summary(a)
+        self.assertIsNone(verdict)
+        self.assertTrue(text.startswith("demo"), text)
 
     def test_launches_that_come_too_late(self):
         a = Program()
@@ -291,6 +390,37 @@ class Recorded(Case):
         self.assertEqual([place for rule, place in found if rule == "compiles"], ["guest_open_with"])
         self.assertEqual([place for rule, place in found if rule == "low_occupancy"], [])  # nothing tells it here
         self.assertEqual([place for rule, place in found if rule == "serialized_queues"], [])  # one queue, and a CPU
+
+    def named(self, value, least_ns):
+        """The functions that the device waits for, which come before all but compiling: a loaded machine may do that for long."""
+        found = [a for a in value["advice"] if a["rule"] == "host_code" and a["saving_ns"] >= least_ns]
+        first = [a["rule"] for a in value["advice"] if a["rule"] != "compiles"]
+        self.assertEqual(first[:len(found)], ["host_code"] * len(found))
+        return [[f["name"] for f in a["frames"]] for a in found]
+
+    def sampled(self, path):
+        if not self.json(path, "summary")["cpu"]["samples"]:
+            self.skipTest("the CPU side cannot be sampled here")
+        return path
+
+    def test_host_code(self):
+        """240 ms of CPU time in prepare(), a third in each of three functions."""
+        path = self.sampled(self.record(os.path.join(PROGRAMS, "host-code"), warm=True))
+        self.assertEqual([frames[0] for frames in self.named(self.json(path, "advice"), 190 * MS)], ["prepare"])
+
+    def test_host_code_in_two_places(self):
+        path = self.sampled(self.record(os.path.join(PROGRAMS, "host-code"), "twice", warm=True))
+        found = self.named(self.json(path, "advice"), 190 * MS)
+        self.assertEqual(sorted(next(f for f in frames if f in ("prepare", "compress")) for frames in found), ["compress", "prepare"])
+
+    def test_host_code_of_python(self):
+        python = "/usr/bin/python3"
+        if subprocess.run([python, "-c", "import numpy, pyopencl"], capture_output=True, check=False).returncode:
+            self.skipTest("%s lacks numpy or pyopencl" % python)
+        path = self.sampled(self.record(python, os.path.join(HERE, "host_code.py"), "0.4", warm=True))
+        found = self.named(self.json(path, "advice"), 300 * MS)
+        self.assertEqual([frames[0] for frames in found], ["collate"])
+        self.assertIn("host code", self.json(path, "summary")["verdict"]["sentence"])
 
 
 cli.main()

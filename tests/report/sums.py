@@ -127,6 +127,14 @@ def blame(value, trace):
             yield check(f"blame of {scope['name']}: idle is what is not busy by the trace", scope["idle_ns"], scope["range_ns"] - busy, 1)
 
 
+def verdict(value):
+    """What the run waited for is all of it."""
+    if value["verdict"]:
+        parts = value["verdict"]["parts"]
+        yield check("verdict: parts", sum(p["ns"] for p in parts), value["verdict"]["range_ns"], 2 * len(parts) + 2)
+        yield check("verdict: most first", [p["ns"] for p in parts], sorted((p["ns"] for p in parts), reverse=True))
+
+
 def critical_path(p):
     at = f"critical path of {p['process']}: "
     parts = sum(part["ns"] for part in p["composition"].values())
@@ -257,5 +265,6 @@ def verdicts(ask, export):
         return
     yield from overlap(ask("overlap"), trace)
     yield from blame(ask("blame"), trace)
+    yield from verdict(ask("summary"))
     yield from critical(ask("critical"), trace)
     yield from statistics(ask("statistics"))

@@ -18,7 +18,8 @@ WRONG = [("profile", "rows", 0, "inclusive", "api"), ("profile", "rows", -1, "ex
          ("memory", "spaces", 0, "sites", 0, "idle_before_byte_s"), ("memory", "spaces", 0, "series", "other", -1),
          ("overlap", "devices", 0, "compute_ns"), ("overlap", "devices", 0, "copies", "hidden_ns"),
          ("blame", "scopes", 1, "idle_ns"), ("blame", "scopes", 0, "routines", 0, "computing_ns"),
-         ("critical", 0, "composition", "kernel", "ns"), ("critical", 0, "end_ns"), ("statistics", "rows", 0, "queue_ns")]
+         ("critical", 0, "composition", "kernel", "ns"), ("critical", 0, "end_ns"), ("statistics", "rows", 0, "queue_ns"),
+         ("summary", "verdict", "parts", 0, "ns")]
 
 
 def changed(value, path):
@@ -40,7 +41,7 @@ class Sums(views.Case):
         path = self.record(os.path.join(PROGRAMS, "memory"))
         with open(self.path("adds-up.json")) as file:
             export = json.load(file)
-        answers = {view: self.json(path, view) for view in {wrong[0] for wrong in WRONG} | {"advice"}}
+        answers = {view: self.json(path, view) for view in {wrong[0] for wrong in WRONG} | {"advice", "summary"}}
         for view, *where in WRONG:
             with self.subTest(view=view, where=where):
                 told = {**answers, view: changed(answers[view], where)}

@@ -1,0 +1,255 @@
+/* host_code.c - see host_code.h.
+ *
+ * The tree of calling contexts by function (lines of one function below one caller are one, code of
+ * the runtime and of the interpreter is none) with the inclusive blame of each. From the outside in, the way
+ * goes to the function that has most, as long as that has nine tenths of what it began with; the last
+ * function of the user's on it is what they would name. Where that is only the program's entry, which
+ * explains nothing, each of the branches below is looked at by itself, and so is the entry's own code.
+ *
+ * Blame that is inferred is known to be in a function or in what it called. It does not decide where
+ * the way goes, unless there is hardly any other, and since any function below may have it, it counts in the
+ * bound of each.
+ */
+#include "host_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+
+enum {
+    STAYS = 90,  /* percent of where the way began, to go on */
+    BRANCH = 5,  /* percent of all host code, to be looked at by itself */
+    KNOWN = 25,  /* percent of it that is more than inferred, to decide alone */
+};
+
+struct function {
+    uint32_t parent, node;      /* node: at the line with the most */
+    uint32_t first, next;       /* children */
+    bool     user, has_user;    /* the latter: or below it */
+    double   ns, most_ns;       /* inclusive, of what decides; most: at `node` */
+    double   inferred_ns;       /* beside that: inclusive */
+    double   above_ns;          /* inferred of it alone and of its callers alone: theirs, or anything's below them */
+};
+
+struct finder {
+    const struct sonde_profile *profile;
+    double *ns, *inferred_ns;   /* [tree node], inclusive; what decides, and what is inferred beside it */
+    double *own_ns;             /* [tree node], of the latter its own */
+    bool    all_decides;        /* inferred or not: there is hardly any other */
+    uint32_t *function_of;      /* [tree node] */
+    SONDE_VECTOR(struct function) functions; /* [0] is outside of all */
+    struct sonde_map index;
+    double least_ns;
+    sonde_host_codes *out;
+};
+
+bool sonde_is_host_code(const struct sonde_profile *profile, uint32_t node)
+{
+    const uint8_t kind = profile->nodes.items[node].kind;
+    return node && kind != SONDE_FRAME_API && kind != SONDE_FRAME_OP;
+}
+
+static bool is_function(const struct sonde_cct_node *node)
+{
+    return (node->kind == SONDE_FRAME_NATIVE || node->kind == SONDE_FRAME_PYTHON) && node->origin != SONDE_ORIGIN_RUNTIME;
+}
+
+static double inferred(const struct sonde_blame_entry *entry)
+{
+    const double ns = entry->source_ns[SONDE_BLAME_INFERRED];
+    return ns < entry->working_ns ? ns : entry->working_ns;
+}
+
+static void add_up(struct finder *f, const struct sonde_blame_scope *scope)
+{
+    const struct sonde_cct_node *nodes = f->profile->nodes.items;
+    double all = 0, guessed = 0;
+    for (size_t i = 0; i < scope->entries.count; i++)
+        if (sonde_is_host_code(f->profile, scope->entries.items[i].node)) {
+            all += scope->entries.items[i].working_ns;
+            guessed += inferred(&scope->entries.items[i]);
+        }
+    f->all_decides = all - guessed < all * KNOWN / 100;
+    for (size_t i = 0; i < scope->entries.count; i++) {
+        const struct sonde_blame_entry *entry = &scope->entries.items[i];
+        const double beside = f->all_decides ? 0 : inferred(entry);
+        if (!sonde_is_host_code(f->profile, entry->node))
+            continue;
+        f->ns[entry->node] += entry->working_ns - beside;
+        f->inferred_ns[entry->node] = f->own_ns[entry->node] = beside;
+    }
+    for (size_t i = f->profile->nodes.count; i-- > 1;) { /* children come after their parents */
+        f->ns[nodes[i].parent] += f->ns[i];
+        f->inferred_ns[nodes[i].parent] += f->inferred_ns[i];
+    }
+}
+
+static int find_function(struct finder *f, uint32_t parent, uint32_t node, uint32_t *out)
+{
+    const struct sonde_cct_node *n = &f->profile->nodes.items[node]; /* texts are interned */
+    uint64_t key = sonde_hash_mix(sonde_hash_mix(parent, n->kind), (uintptr_t)n->name), at;
+    key = sonde_hash_mix(sonde_hash_mix(key, (uintptr_t)n->file), (uintptr_t)n->module);
+    if (!sonde_map_get(&f->index, key, &at)) {
+        const bool user = n->origin == SONDE_ORIGIN_USER;
+        at = f->functions.count;
+        struct function first = {.parent = parent, .node = node, .next = f->functions.items[parent].first,
+                                 .user = user, .has_user = user};
+        if (sonde_map_put(&f->index, key, at) || sonde_vector_push(&f->functions, first))
+            return SONDE_ENOMEM;
+        f->functions.items[parent].first = (uint32_t)at;
+    }
+    *out = (uint32_t)at;
+    return 0;
+}
+
+static int add_node(struct finder *f, uint32_t node)
+{
+    uint32_t *at = &f->function_of[node];
+    *at = f->function_of[f->profile->nodes.items[node].parent];
+    if (f->ns[node] <= 0 || !is_function(&f->profile->nodes.items[node]))
+        return 0;
+    int rc = find_function(f, *at, node, at);
+    struct function *function = &f->functions.items[*at];
+    if (rc)
+        return rc;
+    function->ns += f->ns[node];
+    function->inferred_ns += f->inferred_ns[node];
+    if (f->ns[node] > function->most_ns) {
+        function->most_ns = f->ns[node];
+        function->node = node;
+    }
+    return 0;
+}
+
+static int make_functions(struct finder *f)
+{
+    int rc = sonde_vector_push(&f->functions, (struct function){.ns = f->ns[0], .inferred_ns = f->inferred_ns[0]});
+    for (uint32_t i = 1; i < f->profile->nodes.count && !rc; i++)
+        rc = add_node(f, i);
+    for (size_t i = 1; i < f->profile->nodes.count && !rc; i++)
+        f->functions.items[f->function_of[i]].above_ns += f->own_ns[i];
+    for (size_t i = 1; i < f->functions.count && !rc; i++) /* as of the nodes */
+        f->functions.items[i].above_ns += f->functions.items[f->functions.items[i].parent].above_ns;
+    for (size_t i = f->functions.count; i-- > 1;)
+        f->functions.items[f->functions.items[i].parent].has_user |= f->functions.items[i].has_user;
+    return rc;
+}
+
+/* A program's entry had everything done, and says nothing of what. */
+static bool is_entry(const struct finder *f, uint32_t function)
+{
+    static const char *const names[] = {"main", "<module>", "__main__"};
+    const char *name = f->profile->nodes.items[f->functions.items[function].node].name;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
+}
+
+/* Of those that the user's code is in. */
+static uint32_t heaviest(const struct finder *f, uint32_t function)
+{
+    uint32_t best = 0;
+    for (uint32_t c = f->functions.items[function].first; c; c = f->functions.items[c].next)
+        if (f->functions.items[c].has_user && f->functions.items[c].ns > (best ? f->functions.items[best].ns : 0))
+            best = c;
+    return best;
+}
+
+/* The user's functions right below, whatever libraries lie between. */
+static void add_pieces(const struct finder *f, uint32_t function, struct sonde_host_code *code)
+{
+    for (uint32_t c = f->functions.items[function].first; c; c = f->functions.items[c].next) {
+        const struct function *below = &f->functions.items[c];
+        uint32_t at = code->piece_count;
+        if (!below->user) {
+            add_pieces(f, c, code);
+            continue;
+        }
+        while (at && code->pieces[at - 1].ns < below->ns)
+            at--;
+        if (at == SONDE_HOST_PIECES)
+            continue;
+        const uint32_t last = code->piece_count < SONDE_HOST_PIECES ? code->piece_count++ : SONDE_HOST_PIECES - 1;
+        memmove(&code->pieces[at + 1], &code->pieces[at], (last - at) * sizeof *code->pieces);
+        code->pieces[at] = (struct sonde_host_piece){below->node, below->ns};
+    }
+}
+
+/* Its callers' inferred time may be its own, too. */
+static int name(struct finder *f, uint32_t function, double ns, double inferred_ns, bool pieces)
+{
+    const struct function *named = &f->functions.items[function];
+    const double above_ns = f->functions.items[named->parent].above_ns;
+    struct sonde_host_code code = {.node = named->node, .ns = ns + inferred_ns + above_ns,
+                                   .inferred_ns = f->all_decides ? ns : inferred_ns + above_ns};
+    if (pieces)
+        add_pieces(f, function, &code);
+    return ns < f->least_ns ? 0 : sonde_vector_push(f->out, code);
+}
+
+static int look(struct finder *f, uint32_t begin);
+
+/* An entry's branches, each by itself, and what it has beside them. */
+static int look_below(struct finder *f, uint32_t at, uint32_t entry)
+{
+    double ns = f->functions.items[at].ns;
+    int rc = 0;
+    for (uint32_t c = f->functions.items[at].first; c && !rc; c = f->functions.items[c].next) {
+        const struct function *below = &f->functions.items[c];
+        if (!below->has_user)
+            continue;
+        ns -= below->ns;
+        if (below->ns >= f->least_ns)
+            rc = look(f, c);
+    }
+    if (rc || !entry)
+        return rc;
+    const double parents_ns = f->functions.items[f->functions.items[entry].parent].above_ns;
+    return name(f, entry, ns, f->functions.items[entry].above_ns - parents_ns, false);
+}
+
+static int look(struct finder *f, uint32_t begin)
+{
+    const double least = f->functions.items[begin].ns * STAYS / 100;
+    uint32_t named = begin && f->functions.items[begin].user ? begin : 0, at = begin;
+    for (uint32_t c; (c = heaviest(f, at)) && f->functions.items[c].ns >= least; at = c)
+        named = f->functions.items[c].user ? c : named;
+    if (!named || is_entry(f, named))
+        return look_below(f, at, named);
+    return name(f, named, f->functions.items[named].ns, f->functions.items[named].inferred_ns, true);
+}
+
+static int by_ns(const void *left, const void *right)
+{
+    const struct sonde_host_code *a = left, *b = right;
+    if (a->ns != b->ns)
+        return a->ns < b->ns ? 1 : -1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+int sonde_host_code_find(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, sonde_host_codes *out)
+{
+    const size_t count = profile->nodes.count + 1;
+    struct finder f = {.profile = profile, .out = out, .ns = calloc(count, sizeof(double)),
+                       .inferred_ns = calloc(count, sizeof(double)), .own_ns = calloc(count, sizeof(double)),
+                       .function_of = calloc(count, sizeof(uint32_t))};
+    int rc = f.ns && f.inferred_ns && f.own_ns && f.function_of ? 0 : SONDE_ENOMEM;
+    if (!rc)
+        add_up(&f, scope);
+    if (!rc && f.ns[0] > 0) {
+        f.least_ns = f.ns[0] * BRANCH / 100;
+        rc = make_functions(&f);
+        rc = rc ? rc : look(&f, 0);
+    }
+    if (out->count)
+        qsort(out->items, out->count, sizeof *out->items, by_ns);
+    free(f.ns);
+    free(f.inferred_ns);
+    free(f.own_ns);
+    free(f.function_of);
+    sonde_vector_fini(&f.functions);
+    sonde_map_fini(&f.index);
+    return rc;
+}

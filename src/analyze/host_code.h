@@ -1,0 +1,35 @@
+/* host_code.h - the functions of the user's that a device waited for: host code during idle time.
+ *
+ * From the blame of a scope (blame.h). What is a thread's own code counts, not what it spends in
+ * API calls. docs/advice.md says how the functions are chosen.
+ *
+ * Threads: any.
+ */
+#ifndef SONDE_ANALYZE_HOST_CODE_H
+#define SONDE_ANALYZE_HOST_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vector.h"
+#include "blame.h"
+#include "profile.h"
+
+enum { SONDE_HOST_PIECES = 3 };
+
+struct sonde_host_code {
+    uint32_t node;        /* the function: the tree node at its line with the most */
+    double   ns;          /* inclusive, at most: its own and what it called, outside of API calls */
+    double   inferred_ns; /* of it: known from the calls around alone, and its callers' where those are not sure */
+    struct sonde_host_piece { uint32_t node; double ns; } pieces[SONDE_HOST_PIECES]; /* the user's functions right below, most first */
+    uint32_t piece_count;
+};
+typedef SONDE_VECTOR(struct sonde_host_code) sonde_host_codes;
+
+/* Most first; none of them is within another. 0 or SONDE_ENOMEM. */
+int sonde_host_code_find(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, sonde_host_codes *out);
+
+/* Is blame of this node host code, rather than an API call's? */
+bool sonde_is_host_code(const struct sonde_profile *profile, uint32_t node);
+
+#endif

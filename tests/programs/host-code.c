@@ -1,0 +1,77 @@
+/* host-code.c - a device that waits for host code. tests/report/advice_test.py says what must be found.
+ *
+ * Each round, prepare() computes in three parts that are alike; then one short kernel runs. With `twice`,
+ * main itself calls prepare() and compress(), which take about as long.
+ *
+ * case: host-code => kernel=20
+ * case: host-code-twice twice => kernel=20
+ */
+#include "guest.h"
+
+#include <time.h>
+
+#define APART __attribute__((noinline, noclone))
+enum { ROUNDS = 20, PART_MS = 4 };
+
+static volatile double sink;
+
+/* Milliseconds of this thread's CPU time. */
+static double cpu_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static inline __attribute__((always_inline)) void compute(double ms)
+{
+    const double until = cpu_ms() + ms;
+    while (cpu_ms() < until)
+        for (int i = 0; i < 10000; i++)
+            sink = sink * 0.999999 + 1.0;
+}
+
+APART static void split(void) { compute(PART_MS); sink += 1; }
+APART static void stem(void)  { compute(PART_MS); sink += 2; }
+APART static void count(void) { compute(PART_MS); sink += 3; }
+
+APART static void prepare(void)
+{
+    split();
+    stem();
+    count();
+    sink += 4;
+}
+
+APART static void compress(void) { compute(3 * PART_MS); sink += 5; }
+
+APART static void launch(struct guest *g)
+{
+    guest_add(g, 1);
+    CL(clFinish(g->queue));
+}
+
+APART static void epoch(struct guest *g)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        prepare();
+        launch(g);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct guest g;
+    guest_open(&g);
+    if (argc > 1 && !strcmp(argv[1], "twice"))
+        for (int i = 0; i < ROUNDS; i++) {
+            prepare();
+            compress();
+            launch(&g);
+        }
+    else
+        epoch(&g);
+    printf("%d rounds\n", ROUNDS);
+    guest_close(&g);
+    return 0;
+}
