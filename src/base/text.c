@@ -106,6 +106,51 @@ void sonde_text_add_clean(struct sonde_text *text, const char *s)
     }
 }
 
+/* $'...' of bash, zsh and ksh: for bytes that would not survive being shown. */
+static void add_escaped(struct sonde_text *text, const char *word)
+{
+    sonde_text_add(text, "$'");
+    for (size_t length; *word; word += length) {
+        uint32_t point;
+        length = decode(word, &point);
+        if (point == 0xfffd || point < 0x20 || (point >= 0x7f && point < 0xa0))
+            for (size_t i = 0; i < length; i++)
+                sonde_text_format(text, "\\%03o", (unsigned)(unsigned char)word[i]);
+        else
+            sonde_text_format(text, *word == '\'' || *word == '\\' ? "\\%.*s" : "%.*s", (int)length, word);
+    }
+    sonde_text_add(text, "'");
+}
+
+void sonde_text_add_word(struct sonde_text *text, const char *word)
+{
+    struct sonde_text clean = {0};
+    sonde_text_add_clean(&clean, word);
+    const bool shown = strcmp(sonde_text_get(&clean), word) == 0;
+    sonde_text_fini(&clean);
+    if (!shown) {
+        add_escaped(text, word);
+        return;
+    }
+    if (*word && !word[strcspn(word, " '\"\\$*?[]{}();&|<>`!#~^=")]) {
+        sonde_text_add(text, word);
+        return;
+    }
+    sonde_text_add(text, "'");
+    for (; *word; word++)
+        if (*word == '\'')
+            sonde_text_add(text, "'\\''");
+        else
+            sonde_text_add_bytes(text, word, 1);
+    sonde_text_add(text, "'");
+}
+
+void sonde_text_add_path(struct sonde_text *text, const char *path)
+{
+    sonde_text_add(text, *path == '-' ? "./" : "");
+    sonde_text_add_word(text, path);
+}
+
 size_t sonde_text_prefix(const char *utf8, size_t columns)
 {
     size_t at = 0, used = 0;

@@ -25,6 +25,11 @@ const char *sonde_text_get(const struct sonde_text *text);
  * terminal, and bytes that are not UTF-8 become U+FFFD. */
 void sonde_text_add_clean(struct sonde_text *text, const char *s);
 
+/* Append `word` so that a shell reads it as one word, as it is: quoted where it must be. */
+void sonde_text_add_word(struct sonde_text *text, const char *word);
+/* The same for a path: one that would be read as an option begins with ./ */
+void sonde_text_add_path(struct sonde_text *text, const char *path);
+
 /* Terminal columns of a UTF-8 string: 0 for combining marks and controls, 2 for
  * East Asian wide characters and emoji, 1 for the rest and for broken bytes.
  * Independent of the locale. */

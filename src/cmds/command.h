@@ -13,6 +13,7 @@
 #ifndef SONDE_CMDS_COMMAND_H
 #define SONDE_CMDS_COMMAND_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -133,6 +134,23 @@ int sonde_say_diag(const struct sonde_diag *diag);
 /* "sonde NAME: TEXT; try 'sonde NAME --help'". Returns SONDE_EXIT_USAGE. */
 int sonde_say_usage(const struct sonde_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* The known word that is nearest to what the user typed (suggest.c); `known` stays "" when none is near. */
+struct sonde_nearest {
+    const char *word;
+    char        known[64];
+    size_t      distance;
+};
+void sonde_nearest_try(struct sonde_nearest *nearest, const char *known);
+/* "sonde NAME: TEXT; did you mean 'KNOWN'?", or as sonde_say_usage when nothing is near. Returns SONDE_EXIT_USAGE. */
+int sonde_say_unknown(const struct sonde_command *command, const struct sonde_nearest *nearest, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The folder of the measurement that the user means (find.c): `given`, `given`.sonde, or for NULL the newest
+ * here. `word` (may be NULL): what else could have been meant. 0, or a negative code with `diag`. */
+int  sonde_find_measurement(const char *given, const char *(*word)(size_t index), char path[PATH_MAX],
+                            struct sonde_diag *diag);
+bool sonde_is_measurement(const char *path);
 
 /* Terminal: columns of `fd` ($COLUMNS first; 0 when it is no terminal), and
  * whether colours are wanted (terminal, no NO_COLOR, TERM not dumb). */

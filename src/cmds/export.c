@@ -88,12 +88,16 @@ static int run(const void *options, int argc, char **argv)
     const struct export_options *o = options;
     struct sonde_measurement    *m = NULL;
     struct sonde_diag            diag = {0};
-    (void)argc;
+    char                         from[PATH_MAX];
     if (o->to < 0)
         return sonde_say_usage(&sonde_command_export, "--to FORMAT is missing");
-    char *path = o->output ? strdup(o->output) : default_output(argv[0], sonde_export_formats[o->to]->extension);
-    int   code = path ? sonde_measurement_open(argv[0], &m, &diag)
-                      : sonde_diag_set(&diag, SONDE_ENOMEM, argv[0], "cannot export");
+    if (sonde_find_measurement(argc ? argv[0] : NULL, NULL, from, &diag))
+        return sonde_say_diag(&diag);
+    if (!argc)
+        sonde_say("%s is the newest measurement here", from);
+    char *path = o->output ? strdup(o->output) : default_output(from, sonde_export_formats[o->to]->extension);
+    int   code = path ? sonde_measurement_open(from, &m, &diag)
+                      : sonde_diag_set(&diag, SONDE_ENOMEM, from, "cannot export");
     if (!code)
         code = export_to(o, m, path, &diag);
     if (code)
@@ -135,8 +139,9 @@ static const struct export_options defaults = {.to = -1};
 const struct sonde_command sonde_command_export = {
     .name = "export",
     .summary = "write a measurement in another tool's format",
-    .usage = "[OPTION...] DIR --to FORMAT",
-    .description = "Reads the measurement DIR, which it never changes, and writes it in another format:\n\n"
+    .usage = "[OPTION...] [DIR] --to FORMAT",
+    .description = "Reads the measurement DIR (DIR.sonde when there is no DIR; without one the newest in the current folder), "
+                   "which it never changes, and writes it in another format:\n\n"
                    "perfetto: a trace with processes, threads and queues as tracks and flows from each API call to "
                    "its operation, for https://ui.perfetto.dev and trace_processor.\n\n"
                    "json: everything, described by docs/schema/export.json.\n\n"
@@ -148,7 +153,7 @@ const struct sonde_command sonde_command_export = {
     .options_bytes = sizeof(struct export_options),
     .defaults = &defaults,
     .operand = SONDE_OPERAND_MEASUREMENT,
-    .operands_min = 1,
+    .operands_min = 0,
     .operands_max = 1,
     .run = run,
 };

@@ -25,6 +25,15 @@ const struct sonde_command *sonde_command_find(const char *name)
     return NULL;
 }
 
+static struct sonde_nearest nearest_command(const char *word)
+{
+    struct sonde_nearest nearest = {.word = word};
+    for (const struct sonde_command *const *c = sonde_commands; *c; c++)
+        if (!(*c)->hidden)
+            sonde_nearest_try(&nearest, (*c)->name);
+    return nearest;
+}
+
 static void print_overview(FILE *out)
 {
     fputs("Sonde measures GPU programs.\n\nUsage: sonde COMMAND [OPTION...] [ARG...]\n\nCommands:\n", out);
@@ -65,8 +74,10 @@ static int run_help(const void *options, int argc, char **argv)
         return SONDE_EXIT_OK;
     }
     const struct sonde_command *command = sonde_command_find(argv[0]);
-    if (!command)
-        return sonde_say_usage(&sonde_command_help, "there is no command '%s'", argv[0]);
+    if (!command) {
+        const struct sonde_nearest nearest = nearest_command(argv[0]);
+        return sonde_say_unknown(&sonde_command_help, &nearest, "there is no command '%s'", argv[0]);
+    }
     sonde_help_print(command, sonde_terminal_columns(STDOUT_FILENO));
     return SONDE_EXIT_OK;
 }
@@ -109,7 +120,11 @@ int main(int argc, char **argv)
     } else {
         const struct sonde_command *command = sonde_command_find(word);
         if (!command) {
-            sonde_say("there is no command '%s'; try 'sonde --help'", word);
+            const struct sonde_nearest nearest = nearest_command(word);
+            if (*nearest.known)
+                sonde_say("there is no command '%s'; did you mean '%s'?", word, nearest.known);
+            else
+                sonde_say("there is no command '%s'; try 'sonde --help'", word);
             return SONDE_EXIT_USAGE;
         }
         status = run_command(command, argc - 2, argv + 2);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,15 +124,17 @@ static int store_choice(const struct parse *p, const struct sonde_option *option
                         const char *name, const char *text)
 {
     char list[256] = "";
+    struct sonde_nearest nearest = {.word = text};
     for (int i = 0; option->choices[i]; i++) {
         if (strcmp(option->choices[i], text) == 0) {
             *(int *)(void *)(p->values + option->offset) = i;
             return 0;
         }
+        sonde_nearest_try(&nearest, option->choices[i]);
         strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
         strncat(list, option->choices[i], sizeof list - strlen(list) - 1);
     }
-    return sonde_say_usage(p->command, "%s does not know '%s'; it is one of %s", name, text, list);
+    return sonde_say_unknown(p->command, &nearest, "%s does not know '%s'; it is one of %s", name, text, list);
 }
 
 /* 0, or the exit status after a message. */
@@ -185,6 +188,18 @@ static const struct sonde_option *find_letter(const struct sonde_command *comman
     return NULL;
 }
 
+static void unknown_long(const struct parse *p, const char *name, size_t length)
+{
+    char word[64], known[64];
+    snprintf(word, sizeof word, "--%.*s", (int)length, name);
+    struct sonde_nearest nearest = {.word = word};
+    for (const struct sonde_option *o = p->command->options; o && o->name; o++)
+        if (!o->hidden && snprintf(known, sizeof known, "--%s", o->name) > 0)
+            sonde_nearest_try(&nearest, known);
+    sonde_nearest_try(&nearest, "--help");
+    sonde_say_unknown(p->command, &nearest, "there is no option '--%.*s'", (int)length, name);
+}
+
 /* Both return how many words of argv they used, or a negative SONDE_PARSE_*. */
 static int parse_long(const struct parse *p, int left, char **argv)
 {
@@ -196,7 +211,7 @@ static int parse_long(const struct parse *p, int left, char **argv)
 
     const struct sonde_option *option = find_long(p->command, word, length);
     if (!option) {
-        sonde_say_usage(p->command, "there is no option '--%.*s'", (int)length, word);
+        unknown_long(p, word, length);
         return SONDE_PARSE_ERROR;
     }
     struct spelled name = spell(option, false);

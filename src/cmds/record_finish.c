@@ -87,22 +87,6 @@ static void add_dropped_rows(struct sonde_text *line, const struct sonde_ledger 
     }
 }
 
-/* The folder as a word for a shell: "next: sonde report 'my run.sonde'". */
-static void add_word(struct sonde_text *line, const char *word)
-{
-    if (*word && !word[strcspn(word, " \t\n'\"\\$*?[]{}();&|<>`!#~")]) {
-        sonde_text_add(line, word);
-        return;
-    }
-    sonde_text_add(line, "'");
-    for (; *word; word++)
-        if (*word == '\'')
-            sonde_text_add(line, "'\\''");
-        else
-            sonde_text_add_bytes(line, word, 1);
-    sonde_text_add(line, "'");
-}
-
 /* "when signal 9 (Killed) ended it". */
 static void add_end(struct sonde_text *line, const struct record_result *result)
 {
@@ -142,7 +126,7 @@ static void say_summary(const struct record_paths *paths, const struct sonde_mea
         sonde_text_format(&line, "; %u process%s still running", running, running == 1 ? "" : "es");
     sonde_text_format(&line, "; %s (%s)   next: sonde report ", paths->shown,
                       sonde_number_bytes(size, (double)m->disk_bytes));
-    add_word(&line, paths->shown);
+    sonde_text_add_path(&line, paths->shown);
     sonde_say("%s", sonde_text_get(&line));
     sonde_text_fini(&line);
 }
@@ -252,10 +236,13 @@ bool record_finish(const struct record_options *options, const struct record_pat
     record_manifest_end(manifest, result);
     if (record_manifest_write(manifest, paths->output, &diag) != SONDE_OK && !closing.failed)
         sonde_say_diag(&diag);
-    if (later && !options->quiet)
+    if (later && !options->quiet) {
+        struct sonde_text word = {0};
+        sonde_text_add_path(&word, paths->shown);
         sonde_say("the program ended, processes it started still run; %s   next: sonde report %s",
-                  paths->shown, paths->shown);
-    else if (!options->quiet)
+                  paths->shown, sonde_text_get(&word));
+        sonde_text_fini(&word);
+    } else if (!options->quiet)
         summarize(options, paths, closing.running, result);
     return true;
 }

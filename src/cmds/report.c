@@ -71,18 +71,18 @@ static int no_operations(const struct report *r, struct sonde_diag *diag)
     } else if (t->dropped_operations) {
         snprintf(diag->why, sizeof diag->why, "all %llu operations were dropped",
                  (unsigned long long)t->dropped_operations);
-        sonde_diag_hint(diag, "'sonde report %s ledger' says why", r->path);
+        sonde_diag_hint(diag, "'sonde report %s ledger' says why", r->word);
     } else if (t->ledger.seen) {
         snprintf(diag->why, sizeof diag->why, "%llu were enqueued, none had finished when the program ended",
                  (unsigned long long)t->ledger.seen);
-        sonde_diag_hint(diag, "'sonde report %s ledger' says more", r->path);
+        sonde_diag_hint(diag, "'sonde report %s ledger' says more", r->word);
     } else if (note) {
         snprintf(diag->why, sizeof diag->why, "%.190s", note->text);
-        sonde_diag_hint(diag, "'sonde report %s ledger' says more", r->path);
+        sonde_diag_hint(diag, "'sonde report %s ledger' says more", r->word);
     } else {
         snprintf(diag->why, sizeof diag->why, "the program loaded a GPU runtime, but enqueued nothing while recording");
         sonde_diag_hint(diag, "was the range of --delay, --duration or sonde_start() reached? 'sonde report %s api' shows its calls",
-                        r->path);
+                        r->word);
     }
     return SONDE_EEMPTY;
 }
@@ -136,14 +136,13 @@ static int show(const struct report_view *view, const struct report_options *o, 
     return rc;
 }
 
-static struct report prepare(const struct report_options *o, const char *path, const struct report_view *view)
+static struct report prepare(const struct report_options *o, const struct report_view *view)
 {
     int columns = sonde_terminal_columns(STDOUT_FILENO);
     const char *wanted = getenv("COLUMNS");
     if (!columns && wanted)
         columns = atoi(wanted);
     return (struct report){
-        .path = path,
         .options = o,
         .min_percent = o->min_percent >= 0 ? o->min_percent : o->json ? 0 : 1,
         .limit = o->limit >= 0 ? (uint32_t)o->limit : o->json ? 0 : view == report_views ? DEFAULT_LIMIT : VIEW_LIMIT,
@@ -187,22 +186,44 @@ static void keep_memory(void)
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
-static int run(const void *options, int argc, char **argv)
+/* DIR and VIEW, either of which may be missing: a view's name alone is a view, unless a measurement is called so. */
+static const char *read_operands(int argc, char **argv, const char **given)
 {
-    const struct report_options *o = options;
-    const char *name = argc > 1 ? argv[1] : report_views[0].name;
-    const struct report_view *view = find_view(name);
-    if (!view)
-        return sonde_say_usage(&sonde_command_report, "there is no view '%s'", name);
-    const char *meant, *wrong = misplaced(o, name, &meant);
-    if (wrong)
-        return sonde_say_usage(&sonde_command_report, "--%s is for the view %s, not for %s", wrong, meant, name);
-    keep_memory();
-    struct report r = prepare(o, argv[0], view);
+    const bool view_alone = argc == 1 && find_view(argv[0]) && !sonde_is_measurement(argv[0]);
+    *given = argc && !view_alone ? argv[0] : NULL;
+    return view_alone ? argv[0] : argc > 1 ? argv[1] : report_views[0].name;
+}
+
+static int say_no_view(int argc, char **argv, const char *name)
+{
+    struct sonde_nearest nearest = {.word = name};
+    struct sonde_text word = {0};
+    if (argc > 1 && find_view(argv[0])) {
+        sonde_text_add_path(&word, name);
+        const int status = sonde_say_usage(&sonde_command_report, "there is no view '%s'; did you mean 'sonde report %s %s'",
+                                           name, sonde_text_get(&word), argv[0]);
+        sonde_text_fini(&word);
+        return status;
+    }
+    for (const struct report_view *v = report_views; v->name; v++)
+        sonde_nearest_try(&nearest, v->name);
+    return sonde_say_unknown(&sonde_command_report, &nearest, "there is no view '%s'", name);
+}
+
+static int report(const struct report_view *view, const struct report_options *o, const char *path)
+{
+    struct report r = prepare(o, view);
     struct sonde_diag diag = {0};
+    struct sonde_text word = {0};
+    sonde_text_add_path(&word, path);
+    r.path = path;
+    r.word = sonde_text_get(&word);
     int rc = report_read_columns(&r);
-    if (rc || (rc = report_read_range(&r))) {
+    if (!rc)
+        rc = report_read_range(&r);
+    if (rc) {
         sonde_columns_fini(&r.columns_chosen);
+        sonde_text_fini(&word);
         return rc;
     }
     rc = show(view, o, &r, &diag);
@@ -213,7 +234,28 @@ static int run(const void *options, int argc, char **argv)
     sonde_totals_fini(&r.totals);
     if (r.m)
         sonde_measurement_close(r.m);
+    sonde_text_fini(&word);
     return rc ? SONDE_EXIT_FAILED : SONDE_EXIT_OK;
+}
+
+static int run(const void *options, int argc, char **argv)
+{
+    const struct report_options *o = options;
+    const char *given, *name = read_operands(argc, argv, &given);
+    const struct report_view *view = find_view(name);
+    struct sonde_diag diag = {0};
+    char path[PATH_MAX];
+    if (!view)
+        return say_no_view(argc, argv, name);
+    const char *meant, *wrong = misplaced(o, name, &meant);
+    if (wrong)
+        return sonde_say_usage(&sonde_command_report, "--%s is for the view %s, not for %s", wrong, meant, name);
+    if (sonde_find_measurement(given, argc == 1 ? view_word : NULL, path, &diag))
+        return sonde_say_diag(&diag);
+    if (!given)
+        sonde_say("%s is the newest measurement here", path);
+    keep_memory();
+    return report(view, o, path);
 }
 
 static const struct sonde_option options_table[] = {
@@ -261,7 +303,8 @@ static const struct sonde_option options_table[] = {
 };
 
 static const struct sonde_example examples[] = {
-    {"sonde report heat.sonde", "the summary"},
+    {"sonde report", "the summary of the newest measurement here"},
+    {"sonde report heat kernels", "the kernels of heat.sonde"},
     {"sonde report heat.sonde profile --min-percent 5", "who asked for the heaviest work"},
     {"sonde report heat.sonde profile --bottom-up --metric cpu,api", "where threads spend their time, and who calls it"},
     {"sonde report heat.sonde statistics --from 50% --depth 2", "what the second half of the run went to"},
@@ -275,9 +318,10 @@ static const struct report_options defaults = {.min_percent = -1, .limit = -1, .
 const struct sonde_command sonde_command_report = {
     .name = "report",
     .summary = "answer questions about a measurement as text or JSON",
-    .usage = "[OPTION...] DIR [VIEW]",
+    .usage = "[OPTION...] [DIR] [VIEW]",
     .description =
-        "Reads the measurement DIR, which it never changes, and prints one view of it:\n\n"
+        "Reads the measurement DIR (DIR.sonde when there is no DIR; without one the newest in the current folder), which it "
+        "never changes, and prints one view of it:\n\n"
         "summary: what ran, how busy each device was, the top kernels and copies (the default).\n\n"
         "kernels: count, times, percentiles, who launched them.\n\n"
         "copies: copies, maps and fills with bytes and bandwidth.\n\n"
@@ -299,7 +343,7 @@ const struct sonde_command sonde_command_report = {
     .options_bytes = sizeof(struct report_options),
     .defaults = &defaults,
     .operand = SONDE_OPERAND_MEASUREMENT,
-    .operands_min = 1,
+    .operands_min = 0,
     .operands_max = 2,
     .operand_word = view_word,
     .run = run,

@@ -40,7 +40,8 @@ struct report {
     struct sonde_measurement *m;
     struct sonde_profile     *profile;
     struct sonde_totals       totals;
-    const char *path;        /* as the user typed it */
+    const char *path;        /* of the measurement */
+    const char *word;        /* the same as a shell reads it, for commands that are suggested */
     const struct report_options *options;
     struct sonde_columns columns_chosen; /* of --metric and --derive */
     size_t      derived;                 /* how many of them are derived */

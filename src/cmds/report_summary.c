@@ -310,7 +310,7 @@ int report_summary_text(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_blame blame = {0};
     struct sonde_text ledger = {0}, more = {0};
-    sonde_text_format(&more, "more: sonde report %s", r->path);
+    sonde_text_format(&more, "more: sonde report %s", r->word);
     for (const struct report_view *v = report_views + 1; v->name && !v->hidden; v++)
         sonde_text_format(&more, "%s%s", v == report_views + 1 ? " " : " | ", v->name);
     int rc = r->totals.devices.count ? report_compute_blame(r, &blame, diag) : 0;

@@ -188,5 +188,5 @@ void report_more(const struct report *r, const char *view, size_t shown, size_t 
 {
     char number[SONDE_NUMBER_MAX];
     if (shown < all)
-        report_say(r, "… %s more: sonde report %s %s --limit 0", sonde_number_count(number, all - shown), r->path, view);
+        report_say(r, "… %s more: sonde report %s %s --limit 0", sonde_number_count(number, all - shown), r->word, view);
 }

@@ -257,11 +257,6 @@ void report_device(const struct report *r, struct sonde_text *out, uint32_t proc
     report_process_end(r, out, process);
 }
 
-static bool needs_quotes(const char *word)
-{
-    return !*word || word[strcspn(word, " \t\n'\"\\$*?[]();&|<>`")] != '\0';
-}
-
 void report_command(const struct report *r, struct sonde_text *out)
 {
     const json_t *command = json_object_get(r->m->manifest, "command"), *word;
@@ -272,10 +267,8 @@ void report_command(const struct report *r, struct sonde_text *out)
             continue;
         if (index == 0)
             text = sonde_path_base(text);
-        bool quotes = needs_quotes(text);
-        sonde_text_add(out, index ? (quotes ? " '" : " ") : quotes ? "'" : "");
-        sonde_text_add_clean(out, text);
-        sonde_text_add(out, quotes ? "'" : "");
+        sonde_text_add(out, index ? " " : "");
+        sonde_text_add_word(out, text);
     }
     if (!out->length && r->m->process_count)
         sonde_text_add(out, sonde_path_base(r->m->processes[0].header.executable));

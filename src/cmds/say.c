@@ -61,6 +61,21 @@ int sonde_say_usage(const struct sonde_command *command, const char *format, ...
     return SONDE_EXIT_USAGE;
 }
 
+int sonde_say_unknown(const struct sonde_command *command, const struct sonde_nearest *nearest, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fflush(stdout);
+    fprintf(stderr, "sonde %s: ", command->name);
+    vfprintf(stderr, format, args);
+    if (*nearest->known)
+        fprintf(stderr, "; did you mean '%s'?\n", nearest->known);
+    else
+        fprintf(stderr, "; try 'sonde %s --help'\n", command->name);
+    va_end(args);
+    return SONDE_EXIT_USAGE;
+}
+
 int sonde_terminal_columns(int fd)
 {
     if (!isatty(fd))

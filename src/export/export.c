@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 const struct sonde_export_format *const sonde_export_formats[] = {
 #define X(name) &sonde_export_##name,
     SONDE_EXPORT_MAP(X)
@@ -17,6 +19,14 @@ const struct sonde_export_format *sonde_export_find(const char *name)
         if (strcmp((*f)->name, name) == 0)
             return *f;
     return NULL;
+}
+
+static void hint_report(const struct sonde_measurement *m, struct sonde_diag *diag)
+{
+    struct sonde_text path = {0};
+    sonde_text_add_path(&path, m->path);
+    sonde_diag_hint(diag, "'sonde report %s' says why", sonde_text_get(&path));
+    sonde_text_fini(&path);
 }
 
 int sonde__export_needs_trace(const struct sonde_measurement *m, struct sonde_diag *diag)
@@ -34,6 +44,6 @@ int sonde__export_needs_trace(const struct sonde_measurement *m, struct sonde_di
     if (done)
         sonde_diag_hint(diag, "record with --trace, or use --to json, which holds the profile");
     else
-        sonde_diag_hint(diag, "'sonde report %s' says why", m->path);
+        hint_report(m, diag);
     return code;
 }

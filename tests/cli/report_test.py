@@ -57,8 +57,7 @@ class Report(cli.Case):
 
     def test_usage(self):
         scenes.demo(self.folder)
-        self.expect("report-usage", self.fails("report", status=2).err +
-                    self.fails("report", "demo.sonde", "kernel", status=2).err +
+        self.expect("report-usage", self.fails("report", "demo.sonde", "kernel", status=2).err +
                     self.fails("report", "demo.sonde", "kernels", "again", status=2).err)
 
 

@@ -131,11 +131,34 @@ static void units(void **state)
     }
 }
 
+static const char *nearest(const char *word)
+{
+    static const char *const known[] = {"summary", "kernels", "critical", "statistics", "api", "memory", NULL};
+    static struct sonde_nearest n;
+    n = (struct sonde_nearest){.word = word};
+    for (size_t i = 0; known[i]; i++)
+        sonde_nearest_try(&n, known[i]);
+    return n.known;
+}
+
+static void suggestions(void **state)
+{
+    static const struct { const char *word, *known; } cases[] = {
+        {"kernals", "kernels"}, {"kernel", "kernels"}, {"KERNELS", "kernels"}, {"krenels", "kernels"}, {"crit", "critical"},
+        {"stat", "statistics"}, {"sumary", "summary"}, {"aip", "api"}, {"memroy", "memory"}, {"frobnicate", ""}, {"x", ""},
+        {"", ""}, {"a word that is much longer than any that the program could possibly know of", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(nearest(cases[i].word), cases[i].known);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forms), cmocka_unit_test(program_ends_options), cmocka_unit_test(mistakes),
         cmocka_unit_test(operand_counts), cmocka_unit_test(units),
+        cmocka_unit_test(suggestions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

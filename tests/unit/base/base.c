@@ -107,6 +107,24 @@ static void test_text(void **state)
     assert_string_equal(sonde_path_base("/a/"), "/a/");
 }
 
+static void test_words(void **state)
+{
+    static const struct { const char *word, *shown; } words[] = {
+        {"run.sonde", "run.sonde"}, {"", "''"}, {"my run", "'my run'"}, {"it's", "'it'\\''s'"}, {"$(x)", "'$(x)'"},
+        {"a\nb'\\", "$'a\\012b\\'\\\\'"}, {"\xff", "$'\\377'"}, {"\u2190", "\u2190"}, {"a=b", "'a=b'"}, {"-o", "-o"},
+    };
+    struct sonde_text text = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        sonde_text_add_word(&text, words[i].word);
+        assert_string_equal(sonde_text_get(&text), words[i].shown);
+        sonde_text_fini(&text);
+    }
+    sonde_text_add_path(&text, "-o");
+    assert_string_equal(sonde_text_get(&text), "./-o");
+    sonde_text_fini(&text);
+}
+
 static void test_numbers(void **state)
 {
     char out[SONDE_NUMBER_MAX];
@@ -141,7 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arena), cmocka_unit_test(test_vector), cmocka_unit_test(test_map),
-        cmocka_unit_test(test_intern), cmocka_unit_test(test_text), cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_intern), cmocka_unit_test(test_text), cmocka_unit_test(test_words), cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
