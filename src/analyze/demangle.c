@@ -25,10 +25,15 @@ static void find_demangler(void)
     }
 }
 
+bool sonde_is_mangled(const char *name)
+{
+    return strncmp(name, "_Z", 2) == 0;
+}
+
 char *sonde_demangle(const char *name)
 {
     int status = 0;
-    if (strncmp(name, "_Z", 2) != 0) /* it would read "i" as the type int */
+    if (!sonde_is_mangled(name)) /* it would read "i" as the type int */
         return NULL;
     pthread_once(&once, find_demangler);
     return demangle ? demangle(name, NULL, NULL, &status) : NULL;

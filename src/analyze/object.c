@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/vector.h"
+#include "object_names.h"
 
 struct function { uint64_t start, end; Dwarf_Die die; };
 struct unit {
@@ -38,6 +39,9 @@ struct sonde__object {
     bool         looked;    /* units and ranges are filled */
     SONDE_VECTOR(struct unit)  units;
     SONDE_VECTOR(struct range) ranges; /* by start */
+    struct sonde__object_names names;  /* of the expected addresses, once one of them is asked for */
+    const uint64_t *expected;
+    size_t expected_count;
 };
 
 /* ---- opening ------------------------------------------------------------------ */
@@ -159,6 +163,7 @@ void sonde__object_close(struct sonde__object *o)
         sonde_vector_fini(&o->units.items[i].functions);
     sonde_vector_fini(&o->units);
     sonde_vector_fini(&o->ranges);
+    sonde__object_names_fini(&o->names);
     dwfl_end(o->dwfl);
     free(o);
 }
@@ -349,13 +354,11 @@ static void source_line(struct unit *unit, uint64_t address, struct sonde__place
         place->line = (uint32_t)line;
 }
 
-/* Only a symbol that covers the address names it: the nearest one before would be a guess. */
 static const char *symbol_name(struct sonde__object *o, uint64_t address)
 {
-    GElf_Off offset;
-    GElf_Sym symbol;
-    const char *name = dwfl_module_addrinfo(o->module, address, &offset, &symbol, NULL, NULL, NULL);
-    return name && *name && offset < symbol.st_size ? name : NULL;
+    if (!o->names.addresses)
+        sonde__object_names_find(&o->names, o->module, o->expected, o->expected_count);
+    return sonde__object_names_get(&o->names, address);
 }
 
 static bool is_cxx(struct unit *unit)
@@ -374,10 +377,16 @@ static void name_function(struct sonde__object *o, struct unit *unit, uint64_t a
                           struct sonde__place *place)
 {
     if (place->function && (!is_cxx(unit) || linkage_name(function)))
-        return; /* a search among the symbols is slow: libdwfl goes through all of them */
+        return; /* most units: their module's symbols need not be read */
     const char *name = symbol_name(o, address);
     if (name && (!place->function || strncmp(name, "_Z", 2) == 0))
         place->function = name;
+}
+
+void sonde__object_expect(struct sonde__object *o, const uint64_t *addresses, size_t count)
+{
+    o->expected = addresses;
+    o->expected_count = count;
 }
 
 size_t sonde__object_lookup(struct sonde__object *o, uint64_t address, struct sonde__place places[SONDE__PLACES_MAX])

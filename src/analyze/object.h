@@ -35,8 +35,13 @@ struct sonde__place { const char *function, *file; uint32_t line; };
 
 enum { SONDE__PLACES_MAX = 64 };
 
+/* All addresses that will be looked up, in rising order; stay the caller's, until close.
+ * A file has up to a million symbols: they are gone through once for all addresses. */
+void sonde__object_expect(struct sonde__object *object, const uint64_t *addresses, size_t count);
+
 /* Places of `address` (of the file, load bias 0), innermost first: the inlined
- * functions, then the one that holds them. Returns how many; 0 when unknown. */
+ * functions, then the one that holds them. Returns how many; 0 when unknown.
+ * Only an expected address is found among the symbols. */
 size_t sonde__object_lookup(struct sonde__object *object, uint64_t address,
                             struct sonde__place places[SONDE__PLACES_MAX]);
 

@@ -386,7 +386,7 @@ static int keep_notes(struct builder *b)
 static int add_process(struct builder *b)
 {
     const struct sonde_process *p = b->process;
-    int rc = sonde_symbols_find(p, &b->symbols);
+    int rc = sonde_symbols_find(p, NULL, &b->symbols);
     if (!rc)
         rc = keep_notes(b);
     b->profile->sampled |= p->header.cpu_sampling != SONDE_CPU_NONE;

@@ -1,34 +1,21 @@
-/* symbols.c - from the frames of a process to SYMBOL rows: one file per module, opened once.
- *
- * A frame's offset is a return address, the instruction after the call: one
- * byte less is inside the call (DWARF 5, section 6.4.4 note on return addresses).
- */
+/* symbols.c - from the frames of a process to SYMBOL rows: each module's file is opened once, several at a time. */
 #include "symbols.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/text.h"
 #include "cubin.h"
 #include "format/writer.h"
-#include "object.h"
-
-enum { FRAME_EXACT = 1 };
-
-struct wanted { uint32_t module, frame; };
-
-struct finder {
-    const struct sonde_process *process;
-    struct sonde_symbols       *out;
-    struct sonde_map            demangled; /* interned mangled name -> interned name */
-};
+#include "symbols_module.h"
 
 /* ---- which frames ------------------------------------------------------------------- */
 
 static int by_module(const void *left, const void *right)
 {
-    const struct wanted *a = left, *b = right;
+    const struct sonde__wanted_frame *a = left, *b = right;
     if (a->module != b->module)
         return a->module < b->module ? -1 : 1;
     return a->frame < b->frame ? -1 : a->frame > b->frame;
@@ -44,14 +31,14 @@ static uint8_t *stored_frames(const struct sonde_process *p)
     return stored;
 }
 
-static struct wanted *wanted_frames(const struct sonde_process *p, size_t *count)
+static struct sonde__wanted_frame *wanted_frames(const struct sonde_process *p, size_t *count)
 {
-    SONDE_VECTOR(struct wanted) list = {0};
+    SONDE_VECTOR(struct sonde__wanted_frame) list = {0};
     uint8_t *stored = stored_frames(p);
     int rc = stored ? 0 : SONDE_ENOMEM;
     for (uint32_t i = 1; i < p->frame_count && !rc; i++)
         if (p->frames[i].kind == SONDE_FRAME_NATIVE && !stored[i] && p->frames[i].module < p->module_count)
-            rc = sonde_vector_push(&list, (struct wanted){p->frames[i].module, i});
+            rc = sonde_vector_push(&list, (struct sonde__wanted_frame){p->frames[i].module, i});
     free(stored);
     if (rc) {
         sonde_vector_fini(&list);
@@ -64,71 +51,79 @@ static struct wanted *wanted_frames(const struct sonde_process *p, size_t *count
     return list.items;
 }
 
-/* ---- one module ----------------------------------------------------------------------- */
+/* ---- the modules ---------------------------------------------------------------------- */
 
-static void note(struct finder *f, const char *path, const char *why)
+struct part { /* one module */
+    const struct sonde__wanted_frame *frames;
+    size_t count;
+    struct sonde_symbols symbols;
+};
+
+struct parts {
+    const struct sonde_process *process;
+    struct sonde_progress *progress;
+    SONDE_VECTOR(struct part) list;
+};
+
+static int find_part(void *user, uint32_t task)
 {
-    struct sonde_row_note row = {.at_ns = f->process->header.stop_ns};
-    snprintf(row.text, sizeof row.text, "no symbols for %.140s: %.90s", path, why);
-    (void)sonde_vector_push(&f->out->notes, row); /* without it the frames still show as offsets */
+    struct parts *parts = user;
+    struct part *part = &parts->list.items[task];
+    int rc = sonde__symbols_of_module(parts->process, part->frames, part->count, &part->symbols);
+    sonde_progress_add(parts->progress, 1);
+    return rc;
 }
 
-static uint32_t function_name(struct finder *f, const char *name)
+/* The part's strings have ids of their own. */
+static int merge_part(struct sonde_symbols *out, const struct part *part)
 {
-    uint32_t id = sonde_intern_text(&f->out->strings, name);
-    uint64_t known;
-    if (!id || strncmp(name, "_Z", 2) != 0)
-        return id;
-    if (sonde_map_get(&f->demangled, id, &known))
-        return (uint32_t)known;
-    char *readable = sonde_demangle(name);
-    known = readable ? sonde_intern_text(&f->out->strings, readable) : id;
-    free(readable);
-    (void)sonde_map_put(&f->demangled, id, known);
-    return (uint32_t)known;
-}
-
-static int add_frame(struct finder *f, struct sonde__object *object, uint32_t frame, uint32_t module)
-{
-    const struct sonde_row_frame *row = &f->process->frames[frame];
-    struct sonde__place places[SONDE__PLACES_MAX];
-    uint64_t address = row->flags & FRAME_EXACT || !row->offset ? row->offset : row->offset - 1;
-    size_t count = object ? sonde__object_lookup(object, address, places) : 0;
-    for (size_t i = 0; i < count; i++) {
-        struct sonde_row_symbol symbol = {
-            .frame = frame, .depth = (uint32_t)i, .line = places[i].line, .module = module,
-            .function = function_name(f, places[i].function),
-            .file = sonde_intern_text(&f->out->strings, places[i].file),
-        };
-        if (sonde_vector_push(&f->out->rows, symbol))
-            return SONDE_ENOMEM;
+    const struct sonde_intern *from = &part->symbols.strings;
+    uint32_t *ids = calloc(from->count + 1, sizeof *ids);
+    int rc = ids ? 0 : SONDE_ENOMEM;
+    for (uint32_t id = 1; id <= from->count && !rc; id++) {
+        ids[id] = sonde_intern_bytes(&out->strings, from->items[id - 1].bytes, from->items[id - 1].length);
+        rc = ids[id] ? 0 : SONDE_ENOMEM;
     }
-    if (count)
-        return 0;
-    return sonde_vector_push(&f->out->rows, (struct sonde_row_symbol){.frame = frame, .module = module});
+    for (size_t i = 0; i < part->symbols.rows.count && !rc; i++) {
+        struct sonde_row_symbol row = part->symbols.rows.items[i];
+        row.function = ids[row.function];
+        row.file = ids[row.file];
+        row.module = ids[row.module];
+        rc = sonde_vector_push(&out->rows, row);
+    }
+    for (size_t i = 0; i < part->symbols.notes.count && !rc; i++)
+        rc = sonde_vector_push(&out->notes, part->symbols.notes.items[i]);
+    free(ids);
+    return rc;
 }
 
-static struct sonde__object *open_module(struct finder *f, const struct sonde_row_module *module)
+/* `list` is in the order of modules. */
+static int find_modules(struct parts *parts, const struct sonde__wanted_frame *list, size_t count, struct sonde_symbols *out)
 {
-    const struct sonde_process *p = f->process;
-    char why[96] = "";
-    uint32_t id = module->build_id < p->string_count ? module->build_id : 0;
-    struct sonde__object_wanted wanted = {
-        .path = sonde_process_string(p, module->path),
-        .build_id = (const uint8_t *)p->strings[id].bytes,
-        .build_id_bytes = id ? p->strings[id].length : 0,
-        .wall_ns = p->header.wall_offset_ns ? p->header.start_ns + p->header.wall_offset_ns : 0,
-    };
-    const bool vdso = sonde__object_is_vdso(wanted.path);
-    if (wanted.path[0] != '/' && !vdso) /* memory files: nothing on disk to read */
-        return NULL;
-    struct sonde__object *object = sonde__object_open(&wanted, why, sizeof why);
-    if (!object && !vdso) /* another kernel's: nobody can do anything about it */
-        note(f, wanted.path, why);
-    return object;
+    int rc = 0;
+    for (size_t i = 0, end; i < count && !rc; i = end) {
+        for (end = i + 1; end < count && list[end].module == list[i].module;)
+            end++;
+        rc = sonde_vector_push(&parts->list, (struct part){.frames = &list[i], .count = end - i});
+    }
+    sonde_progress_expect(parts->progress, parts->list.count);
+    if (!rc)
+        rc = sonde_parallel_run(sonde_parallel_threads(), (uint32_t)parts->list.count, find_part, parts);
+    for (size_t i = 0; i < parts->list.count; i++) {
+        rc = rc ? rc : merge_part(out, &parts->list.items[i]);
+        sonde_symbols_fini(&parts->list.items[i].symbols);
+    }
+    sonde_vector_fini(&parts->list);
+    return rc;
 }
 
 /* ---- kernels: where the code that was kept says they are ----------------------------------- */
+
+struct finder {
+    const struct sonde_process *process;
+    struct sonde_symbols       *out;
+    struct sonde_map            demangled;
+};
 
 struct places { /* by the interned name of the kernel's symbol */
     struct finder *finder;
@@ -180,7 +175,7 @@ static int find_kernels(struct finder *f, const uint8_t *stored)
         const char *name = sonde_process_string(p, frame->name);
         sonde_map_get(&places.by_name, sonde_intern_text(&f->out->strings, name), &place);
         rc = sonde_vector_push(&f->out->rows, (struct sonde_row_symbol){
-                                   .frame = i, .function = function_name(f, name), .file = (uint32_t)(place >> 32),
+                                   .frame = i, .function = sonde__symbols_name(&f->out->strings, &f->demangled, name), .file = (uint32_t)(place >> 32),
                                    .line = (uint32_t)place});
     }
     sonde_map_fini(&places.by_name);
@@ -195,23 +190,15 @@ static int by_frame(const void *left, const void *right)
     return a->depth < b->depth ? -1 : a->depth > b->depth;
 }
 
-int sonde_symbols_find(const struct sonde_process *process, struct sonde_symbols *out)
+int sonde_symbols_find(const struct sonde_process *process, struct sonde_progress *progress, struct sonde_symbols *out)
 {
+    struct parts parts = {.process = process, .progress = progress};
     struct finder f = {.process = process, .out = out};
     size_t count;
-    struct wanted *list = wanted_frames(process, &count);
+    struct sonde__wanted_frame *list = wanted_frames(process, &count);
     if (count == SIZE_MAX)
         return SONDE_ENOMEM;
-    int rc = 0;
-    for (size_t i = 0; i < count && !rc;) {
-        uint32_t id = list[i].module;
-        const struct sonde_row_module *module = &process->modules[id];
-        struct sonde__object *object = id ? open_module(&f, module) : NULL;
-        uint32_t name = sonde_intern_text(&out->strings, sonde_process_string(process, module->path));
-        for (; i < count && list[i].module == id && !rc; i++)
-            rc = add_frame(&f, object, list[i].frame, name);
-        sonde__object_close(object);
-    }
+    int rc = find_modules(&parts, list, count, out);
     uint8_t *stored = rc ? NULL : stored_frames(process);
     if (!rc)
         rc = stored ? find_kernels(&f, stored) : SONDE_ENOMEM;
@@ -273,7 +260,7 @@ static int append(const char *dir, const struct sonde_process *p, struct sonde_s
     return rc;
 }
 
-int sonde_symbols_resolve(const char *process_dir, struct sonde_diag *diag)
+int sonde_symbols_resolve(const char *process_dir, struct sonde_progress *progress, struct sonde_diag *diag)
 {
     struct sonde_symbols symbols = {0};
     struct sonde_measurement *m = NULL; /* a process directory alone is a measurement of one process */
@@ -282,7 +269,7 @@ int sonde_symbols_resolve(const char *process_dir, struct sonde_diag *diag)
         rc = sonde_diag_set(diag, SONDE_ENOTFOUND, process_dir, "no process of a measurement is in");
     /* Once is enough: reports look again for what was unknown. */
     if (!rc && m->processes[0].symbol_count == 0) {
-        rc = sonde_symbols_find(&m->processes[0], &symbols);
+        rc = sonde_symbols_find(&m->processes[0], progress, &symbols);
         rc = rc ? sonde_diag_set(diag, rc, process_dir, "cannot resolve the symbols of")
                 : append(process_dir, &m->processes[0], &symbols, diag);
     }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/map.h"
+#include "base/progress.h"
 #include "base/vector.h"
 #include "format/reader.h"
 
@@ -22,18 +23,20 @@ struct sonde_symbols {
 
 /* Resolve the native frames of `process` whose function is not stored into
  * *out, which is ready to use zeroed and is given back with fini even after
- * an error. 0 or SONDE_ENOMEM. Any thread, one at a time per `out`. */
-int  sonde_symbols_find(const struct sonde_process *process, struct sonde_symbols *out);
+ * an error. 0 or SONDE_ENOMEM. Any thread, one at a time per `out`; threads of
+ * its own look at several modules at once. `progress` counts modules. */
+int  sonde_symbols_find(const struct sonde_process *process, struct sonde_progress *progress, struct sonde_symbols *out);
 void sonde_symbols_fini(struct sonde_symbols *symbols);
 
 /* Resolve the process directory `dir` (sealed) and append SYMBOL, STRING and
  * NOTE rows to it. Does nothing where all is resolved already. 0, or the
  * error of reading or writing in `diag`. */
-int sonde_symbols_resolve(const char *process_dir, struct sonde_diag *diag);
+int sonde_symbols_resolve(const char *process_dir, struct sonde_progress *progress, struct sonde_diag *diag);
 
 /* C++ names (and Rust's older ones) as written in the source, through the C++ runtime
  * library's demangler when the machine has it; NULL when `name` is not a
  * mangled name or cannot be told. The caller frees it. */
 char *sonde_demangle(const char *name);
+bool  sonde_is_mangled(const char *name);
 
 #endif

@@ -40,7 +40,7 @@ static int close_process(void *user, const char *path, const char *name)
     bool running = pid && record_still_running(c->output, pid);
     int error = running ? 0 : sonde_process_seal(path, &diag);
     if (!running && !error)
-        error = sonde_symbols_resolve(path, &diag);
+        error = sonde_symbols_resolve(path, c->progress, &diag);
     if (error && !c->failed++)
         c->first = diag;
     c->processes++;

@@ -101,7 +101,7 @@ static void test_symbols(void **state)
     struct sonde_symbols symbols = {0};
     (void)state;
     make(&h);
-    assert_int_equal(sonde_symbols_find(&h.process, &symbols), 0);
+    assert_int_equal(sonde_symbols_find(&h.process, NULL, &symbols), 0);
     assert_int_equal(symbols.rows.count, 4);
     for (size_t i = 0; i < 4; i++) {
         assert_int_equal(symbols.rows.items[i].frame, i + 1);
@@ -132,11 +132,11 @@ static void test_vdso(void **state)
     h.strings[2] = (struct sonde_string){self.build_id, self.build_id_bytes};
     h.process.frame_count = 2;
     h.frames[1].offset = function - self.bias;
-    assert_int_equal(sonde_symbols_find(&h.process, &symbols), 0);
+    assert_int_equal(sonde_symbols_find(&h.process, NULL, &symbols), 0);
     assert_int_equal(symbols.rows.count, 1);
     assert_string_equal(sonde_intern_get(&symbols.strings, symbols.rows.items[0].function), "__vdso_clock_gettime");
     h.strings[2] = (struct sonde_string){"another kernel's", 16};
-    assert_int_equal(sonde_symbols_find(&h.process, &others), 0);
+    assert_int_equal(sonde_symbols_find(&h.process, NULL, &others), 0);
     assert_int_equal(others.rows.count, 1);
     assert_int_equal(others.rows.items[0].function, 0);
     assert_int_equal(others.notes.count, 0);

@@ -2,16 +2,41 @@
  *
  * lookup FILE BUILD-ID-HEX WALL-NS < addresses (hex, one per line): per address
  * one line "function TAB file TAB line" per level, innermost first, then a
- * dot. Status 3 with the reason when the file is refused.
+ * dot. Status 3 with the reason when the file is refused. On stderr how many
+ * symbols were gone through.
  *
  * lookup --resolve PROCESS-DIR: what `record` does when the program has ended.
  */
+#include <elfutils/libdwfl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/object.h"
 #include "analyze/symbols.h"
+
+/* libdwfl's ways to a symbol (the linker's --wrap): the first goes through all of them each time. */
+static unsigned long symbols_read;
+
+const char *__real_dwfl_module_addrinfo(Dwfl_Module *, GElf_Addr, GElf_Off *, GElf_Sym *, GElf_Word *, Elf **, Dwarf_Addr *);
+const char *__wrap_dwfl_module_addrinfo(Dwfl_Module *, GElf_Addr, GElf_Off *, GElf_Sym *, GElf_Word *, Elf **, Dwarf_Addr *);
+const char *__real_dwfl_module_getsym_info(Dwfl_Module *, int, GElf_Sym *, GElf_Addr *, GElf_Word *, Elf **, Dwarf_Addr *);
+const char *__wrap_dwfl_module_getsym_info(Dwfl_Module *, int, GElf_Sym *, GElf_Addr *, GElf_Word *, Elf **, Dwarf_Addr *);
+
+const char *__wrap_dwfl_module_addrinfo(Dwfl_Module *module, GElf_Addr address, GElf_Off *offset, GElf_Sym *symbol,
+                                        GElf_Word *section, Elf **elf, Dwarf_Addr *bias)
+{
+    const int symbols = dwfl_module_getsymtab(module);
+    symbols_read += symbols > 0 ? (unsigned long)symbols : 0;
+    return __real_dwfl_module_addrinfo(module, address, offset, symbol, section, elf, bias);
+}
+
+const char *__wrap_dwfl_module_getsym_info(Dwfl_Module *module, int index, GElf_Sym *symbol, GElf_Addr *address,
+                                           GElf_Word *section, Elf **elf, Dwarf_Addr *bias)
+{
+    symbols_read++;
+    return __real_dwfl_module_getsym_info(module, index, symbol, address, section, elf, bias);
+}
 
 static void print_place(const struct sonde__place *place)
 {
@@ -21,6 +46,12 @@ static void print_place(const struct sonde__place *place)
     free(readable);
 }
 
+static int by_value(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
 int main(int argc, char **argv)
 {
     uint8_t id[64];
@@ -28,7 +59,7 @@ int main(int argc, char **argv)
     char why[128], line[64];
     if (argc == 3 && strcmp(argv[1], "--resolve") == 0) {
         struct sonde_diag diag;
-        int rc = sonde_symbols_resolve(argv[2], &diag);
+        int rc = sonde_symbols_resolve(argv[2], NULL, &diag);
         if (rc)
             fprintf(stderr, "%s %s: %s\n", diag.what, diag.where, diag.why);
         return rc != 0;
@@ -43,13 +74,23 @@ int main(int argc, char **argv)
         puts(why);
         return 3;
     }
-    while (fgets(line, sizeof line, stdin)) {
+    SONDE_VECTOR(uint64_t) asked = {0}, rising = {0};
+    while (fgets(line, sizeof line, stdin))
+        if (sonde_vector_push(&asked, strtoull(line, NULL, 16)) || sonde_vector_push(&rising, asked.items[asked.count - 1]))
+            return 1;
+    if (rising.count)
+        qsort(rising.items, rising.count, sizeof *rising.items, by_value);
+    sonde__object_expect(object, rising.items, rising.count);
+    for (size_t k = 0; k < asked.count; k++) {
         struct sonde__place places[SONDE__PLACES_MAX];
-        size_t count = sonde__object_lookup(object, strtoull(line, NULL, 16), places);
+        size_t count = sonde__object_lookup(object, asked.items[k], places);
         for (size_t i = 0; i < count; i++)
             print_place(&places[i]);
         puts(".");
     }
+    sonde_vector_fini(&asked);
+    sonde_vector_fini(&rising);
     sonde__object_close(object);
+    fprintf(stderr, "%lu\n", symbols_read);
     return 0;
 }

@@ -48,7 +48,9 @@ def addresses(path):
 
 def ours(path, wanted, build=None, wall=0):
     done = subprocess.run([LOOKUP, path, build_id(path) if build is None else build, str(wall)],
-                          input="\n".join(wanted) + "\n", stdout=subprocess.PIPE, text=True)
+                          input="\n".join(wanted) + "\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    sys.stderr.write(done.stderr if done.returncode else "")
+    ours.symbols_read = int(done.stderr or 0)
     if done.returncode:
         return done.returncode, done.stdout.strip()
     levels = [[]]
@@ -185,6 +187,41 @@ def test_stripped():
     check(got[1] == [], f"stripped: a local function has no name, and no other's, got {got[1]}")
 
 
+def test_many_symbols():
+    """Libraries have up to a million symbols: they are gone through once, however many addresses are asked for.
+    The names are known from how they were made: functions of 8 bytes, some of them within a larger one, a gap after each 10th."""
+    count, gap = 40000, 10
+    lines, truth = [".text", "start:"], []
+    at = 0
+    for i in range(count):
+        kind = ("globl", "weak", "local")[i % 3]
+        lines += [f".{kind} f{i}", f".type f{i},@function", f"f{i}:", ".fill 8,1,0x90", f".size f{i},8"]
+        if i % 7 == 0: # two names of one place: the one that others see is meant
+            lines += [f".local a{i}", f".type a{i},@function", f".set a{i},f{i}", f".size a{i},8"]
+        truth.append((at, f"f{i}" if i % 7 or kind != "local" else None))
+        at += 8
+        if i % gap == 0:
+            truth.append((at + 1, ""))
+            lines.append(".fill 8,1,0xcc")
+            at += 8
+    lines += [".type around,@function", ".set around,start", f".size around,{8 * 30}", ""] # holds the first, inner ones win
+    source, path = os.path.join(WORK, "many.s"), os.path.join(WORK, "many.so")
+    with open(source, "w") as file:
+        file.write("\n".join(lines))
+    run("gcc", "-shared", "-nostdlib", "-Wl,--build-id", "-o", path, source)
+    text = int(next(r.split()[0] for r in run("nm", path).splitlines() if r.endswith(" start")), 16)
+    wanted = truth[::11] + [(truth[1][0], "around")] # in the gap after f0
+    wanted.reverse() # asked for in any order
+    _, got = ours(path, [f"{text + offset:x}" for offset, _ in wanted])
+    names = [level[0][0] if level else "" for level in got]
+    wrong = [(o, want, name) for (o, want), name in zip(wanted, names)
+             if name != want and want is not None and not (o < 240 and name == "around" and not want)]
+    check(len(names) == len(wanted) > 3000 and not wrong, f"{len(wrong)} of {len(wanted)} names are wrong: {wrong[:3]}")
+    total = len(run("nm", "-a", path).splitlines()) + len(run("nm", "-D", path).splitlines())
+    print(f"{len(wanted)} addresses, {total} symbols: {ours.symbols_read} gone through")
+    check(count < ours.symbols_read < 2 * total, f"{ours.symbols_read} symbols gone through, there are {total}")
+
+
 def test_another_file():
     path = compile_one("gcc", "inline.c", "changed", "-O2", "-g", "-Wl,--build-id")
     before, wanted = build_id(path), addresses(path)[:3]
@@ -211,5 +248,6 @@ test_variants()
 test_nested_functions()
 test_separate_debug_file()
 test_stripped()
+test_many_symbols()
 test_another_file()
 sys.exit(1 if FAILED else 0)

@@ -1,0 +1,122 @@
+/* symbols_module.c - opens a module's file once and asks it for all of its frames. See symbols_module.h.
+ *
+ * A frame's offset is a return address, the instruction after the call: one
+ * byte less is inside the call (DWARF 5, section 6.4.4 note on return addresses).
+ */
+#include "symbols_module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "object.h"
+
+enum { FRAME_EXACT = 1 };
+
+struct finder {
+    const struct sonde_process *process;
+    struct sonde_symbols       *out;
+    struct sonde_map            demangled; /* interned mangled name -> interned name */
+};
+
+uint32_t sonde__symbols_name(struct sonde_intern *strings, struct sonde_map *known, const char *name)
+{
+    uint32_t id = sonde_intern_text(strings, name);
+    uint64_t before;
+    if (!id || !sonde_is_mangled(name))
+        return id;
+    if (sonde_map_get(known, id, &before))
+        return (uint32_t)before;
+    char *readable = sonde_demangle(name);
+    before = readable ? sonde_intern_text(strings, readable) : id;
+    free(readable);
+    (void)sonde_map_put(known, id, before);
+    return (uint32_t)before;
+}
+
+static void note(struct finder *f, const char *path, const char *why)
+{
+    struct sonde_row_note row = {.at_ns = f->process->header.stop_ns};
+    snprintf(row.text, sizeof row.text, "no symbols for %.140s: %.90s", path, why);
+    (void)sonde_vector_push(&f->out->notes, row); /* without it the frames still show as offsets */
+}
+
+static struct sonde__object *open_module(struct finder *f, const struct sonde_row_module *module)
+{
+    const struct sonde_process *p = f->process;
+    char why[96] = "";
+    uint32_t id = module->build_id < p->string_count ? module->build_id : 0;
+    struct sonde__object_wanted wanted = {
+        .path = sonde_process_string(p, module->path),
+        .build_id = (const uint8_t *)p->strings[id].bytes,
+        .build_id_bytes = id ? p->strings[id].length : 0,
+        .wall_ns = p->header.wall_offset_ns ? p->header.start_ns + p->header.wall_offset_ns : 0,
+    };
+    const bool vdso = sonde__object_is_vdso(wanted.path);
+    if (wanted.path[0] != '/' && !vdso) /* memory files: nothing on disk to read */
+        return NULL;
+    struct sonde__object *object = sonde__object_open(&wanted, why, sizeof why);
+    if (!object && !vdso) /* another kernel's: nobody can do anything about it */
+        note(f, wanted.path, why);
+    return object;
+}
+
+static uint64_t address_of(const struct sonde_row_frame *row)
+{
+    return row->flags & FRAME_EXACT || !row->offset ? row->offset : row->offset - 1;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* In rising order; the caller frees them. */
+static uint64_t *addresses_of(const struct sonde_process *p, const struct sonde__wanted_frame *frames, size_t count)
+{
+    uint64_t *addresses = malloc(count * sizeof *addresses);
+    for (size_t i = 0; addresses && i < count; i++)
+        addresses[i] = address_of(&p->frames[frames[i].frame]);
+    if (addresses)
+        qsort(addresses, count, sizeof *addresses, by_value);
+    return addresses;
+}
+
+static int add_frame(struct finder *f, struct sonde__object *object, uint32_t frame, uint32_t module)
+{
+    struct sonde__place places[SONDE__PLACES_MAX];
+    size_t count = object ? sonde__object_lookup(object, address_of(&f->process->frames[frame]), places) : 0;
+    for (size_t i = 0; i < count; i++) {
+        struct sonde_row_symbol symbol = {
+            .frame = frame, .depth = (uint32_t)i, .line = places[i].line, .module = module,
+            .function = sonde__symbols_name(&f->out->strings, &f->demangled, places[i].function),
+            .file = sonde_intern_text(&f->out->strings, places[i].file),
+        };
+        if (sonde_vector_push(&f->out->rows, symbol))
+            return SONDE_ENOMEM;
+    }
+    if (count)
+        return 0;
+    return sonde_vector_push(&f->out->rows, (struct sonde_row_symbol){.frame = frame, .module = module});
+}
+
+int sonde__symbols_of_module(const struct sonde_process *process, const struct sonde__wanted_frame *frames,
+                             size_t count, struct sonde_symbols *out)
+{
+    struct finder f = {.process = process, .out = out};
+    const struct sonde_row_module *module = &process->modules[frames[0].module];
+    uint64_t *addresses = addresses_of(process, frames, count);
+    int rc = addresses ? 0 : SONDE_ENOMEM;
+    struct sonde__object *object = frames[0].module && !rc ? open_module(&f, module) : NULL;
+    uint32_t name = sonde_intern_text(&out->strings, sonde_process_string(process, module->path));
+
+    if (object)
+        sonde__object_expect(object, addresses, count);
+    for (size_t i = 0; i < count && !rc; i++)
+        rc = add_frame(&f, object, frames[i].frame, name);
+    sonde__object_close(object);
+    sonde_map_fini(&f.demangled);
+    free(addresses);
+    return rc;
+}

@@ -1,0 +1,19 @@
+/* symbols_module.h - the SYMBOL rows of the frames in one module. Internal to src/analyze/symbols.c.
+ *
+ * A module is looked at by one thread; several modules at once.
+ */
+#ifndef SONDE_ANALYZE_SYMBOLS_MODULE_H
+#define SONDE_ANALYZE_SYMBOLS_MODULE_H
+
+#include "symbols.h"
+
+struct sonde__wanted_frame { uint32_t module, frame; };
+
+/* Rows of `frames`, all of one module, into *out (ready to use zeroed). 0 or SONDE_ENOMEM. */
+int sonde__symbols_of_module(const struct sonde_process *process, const struct sonde__wanted_frame *frames,
+                             size_t count, struct sonde_symbols *out);
+
+/* Id of the function's readable name; `known` remembers those of mangled ones (zeroed before the first). */
+uint32_t sonde__symbols_name(struct sonde_intern *strings, struct sonde_map *known, const char *name);
+
+#endif
