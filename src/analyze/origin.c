@@ -136,6 +136,11 @@ uint32_t sonde_profile_callers(const struct sonde_profile *profile, uint32_t lea
     return count;
 }
 
+const char *sonde_profile_called_by(const struct sonde_profile *profile, uint32_t node)
+{
+    return profile->nodes.items[node].kind == SONDE_FRAME_LINK ? ", launched from " : " \xe2\x86\x90 ";
+}
+
 uint32_t sonde_profile_place(const struct sonde_profile *profile, uint32_t node)
 {
     uint32_t nearest = node;

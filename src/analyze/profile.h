@@ -87,6 +87,10 @@ void sonde_profile_destroy(struct sonde_profile *profile);
 uint32_t sonde_profile_callers(const struct sonde_profile *profile, uint32_t leaf,
                                uint32_t *nodes, uint32_t max);
 
+/* What stands between a caller that sonde_profile_callers gave and the next: an
+ * arrow, or, behind a link, words: who launches the work did not call the code that prepared it. */
+const char *sonde_profile_called_by(const struct sonde_profile *profile, uint32_t node);
+
 /* Where a user sees `node`: the first of its callers, as above; `node` itself when there is none. */
 uint32_t sonde_profile_place(const struct sonde_profile *profile, uint32_t node);
 

@@ -107,7 +107,7 @@ void report_callers(const struct report *r, struct sonde_text *out, uint32_t lea
     uint32_t count = sonde_profile_callers(r->profile, leaf, nodes, max < 8 ? max : 8);
     for (uint32_t i = 0; i < count; i++) {
         if (i)
-            sonde_text_add(out, " ← ");
+            sonde_text_add(out, sonde_profile_called_by(r->profile, nodes[i - 1]));
         report_frame(out, &r->profile->nodes.items[nodes[i]]);
     }
     if (!count)

@@ -120,7 +120,7 @@ const char *sonde_names_callers(struct sonde_names *names, uint32_t at, uint32_t
     names->scratch.length = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (i)
-            sonde_text_add(&names->scratch, " \xe2\x86\x90 ");
+            sonde_text_add(&names->scratch, sonde_profile_called_by(names->profile, callers[i - 1]));
         add_frame(&names->scratch, &names->profile->nodes.items[callers[i]]);
     }
     return names->scratch.length ? sonde_text_get(&names->scratch) : "";

@@ -61,7 +61,7 @@ class Csv(cli.Case):
         })
         self.assertEqual({(row["name"], row["ranges"], row["called_from"]) for row in rows}, {
             ("k", "[step] ← [training: epoch]", "train() main.py:10"),
-            ("peer_copy", "", "prepared in forward() model.py:5 ← train() main.py:10"),
+            ("peer_copy", "", "prepared in forward() model.py:5, launched from train() main.py:10"),
             ("write", "", "train() main.py:10")})
 
     def test_lines_end_as_rfc_4180_says(self):
