@@ -5,6 +5,11 @@
  * as damage. A file with an index at its end that agrees with the headers it
  * points to is not read through when it is large: its trace chunks are not even
  * touched, but checked when they are decoded. docs/format.md, "Reading data.sonde".
+ *
+ * Somebody who seals may cut the file behind its last sound chunk meanwhile, and
+ * touching a page of a mapping that lies behind the end is death by SIGBUS. So
+ * what is not known to be sound is looked at in a copy; of the mapping only sound
+ * chunks are touched, which nobody takes away again.
  */
 #include "files.h"
 
@@ -35,21 +40,69 @@ static int add_chunk(struct sonde__data *data, size_t *room, const struct sonde_
     return 0;
 }
 
-/* The chunk is sound; are the bytes that align the next one zero? Returns where they end. */
-static uint64_t check_padding(struct sonde__data *data, const struct sonde__chunk_at *chunk)
-{
-    uint64_t end = chunk->offset + sonde_chunk_size(&chunk->header);
-    uint64_t at = chunk->offset + sizeof chunk->header + chunk->header.stored_bytes;
-    uint8_t any = 0;
+/* A part of the file, copied. */
+#define WINDOW_BYTES (1u << 20)
+#define CHUNK_MAX    (sizeof(struct sonde_chunk) + SONDE__PAYLOAD_MAX + SONDE_CHUNK_ALIGN)
+static_assert(CHUNK_MAX < WINDOW_BYTES, "a chunk with its padding is in one window");
 
-    for (end = end > data->size ? data->size : end; at < end; at++)
-        any |= data->bytes[at];
-    data->damaged += any != 0;
-    data->damaged_bytes += any != 0;
-    return end;
+struct window {
+    int      fd;
+    uint64_t from;
+    size_t   count;
+    uint8_t *bytes;
+};
+
+static ssize_t read_at(int fd, void *bytes, size_t size, uint64_t at)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t n = pread(fd, (uint8_t *)bytes + done, size - done, (off_t)(at + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        if (!n)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
 }
 
-static int read_through(struct sonde__data *data)
+/* The bytes from `at` on, *count of them: a whole chunk at least, or all that there are.
+ * data->size becomes less when the file has. NULL: reading failed. */
+static const uint8_t *look(struct window *w, struct sonde__data *data, uint64_t at, size_t *count)
+{
+    uint64_t wanted = data->size - at < CHUNK_MAX ? data->size - at : CHUNK_MAX;
+
+    if (at < w->from || at + wanted > w->from + w->count) {
+        uint64_t left = data->size - at;
+        ssize_t n = read_at(w->fd, w->bytes, left < WINDOW_BYTES ? left : WINDOW_BYTES, at);
+        if (n < 0)
+            return NULL;
+        w->from = at;
+        w->count = (size_t)n;
+        if (w->count < left && w->count < WINDOW_BYTES)
+            data->size = at + w->count;
+    }
+    *count = (size_t)(w->from + w->count - at);
+    return w->bytes + (at - w->from);
+}
+
+/* The chunk at `bytes` is sound; are those that align the next one zero? Returns where they end. */
+static uint64_t check_padding(struct sonde__data *data, const struct sonde__chunk_at *chunk, const uint8_t *bytes)
+{
+    uint64_t size = sonde_chunk_size(&chunk->header), left = data->size - chunk->offset;
+    uint64_t end = size < left ? size : left;
+    uint8_t any = 0;
+
+    for (uint64_t at = sizeof chunk->header + chunk->header.stored_bytes; at < end; at++)
+        any |= bytes[at];
+    data->damaged += any != 0;
+    data->damaged_bytes += any != 0;
+    return chunk->offset + end;
+}
+
+static int list_chunks(struct sonde__data *data, struct window *w)
 {
     static const uint32_t magic = SONDE_CHUNK_MAGIC;
     uint64_t at = 0, hole = 0;
@@ -57,9 +110,14 @@ static int read_through(struct sonde__data *data)
 
     while (data->size - at >= sizeof(struct sonde_chunk)) {
         struct sonde__chunk_at chunk = { .offset = at, .checked = true };
-        int status = memcmp(data->bytes + at, &magic, sizeof magic)
-                         ? SONDE_EFORMAT
-                         : sonde_chunk_check(data->bytes + at, data->size - at, &chunk.header);
+        size_t count;
+        const uint8_t *bytes = look(w, data, at, &count);
+        if (!bytes)
+            return SONDE_EIO;
+        if (count < sizeof(struct sonde_chunk))
+            break;
+        int status = memcmp(bytes, &magic, sizeof magic) ? SONDE_EFORMAT
+                                                         : sonde_chunk_check(bytes, count, &chunk.header);
         if (status == SONDE_EVERSION)
             return status;
         if (status < 0) {
@@ -72,7 +130,7 @@ static int read_through(struct sonde__data *data)
         }
         if (add_chunk(data, &room, &chunk) < 0)
             return SONDE_ENOMEM;
-        hole = at = check_padding(data, &chunk);
+        hole = at = check_padding(data, &chunk, bytes);
         data->end = chunk.offset + sonde_chunk_size(&chunk.header);
     }
     if (data->size > hole) {
@@ -80,6 +138,14 @@ static int read_through(struct sonde__data *data)
         data->damaged_bytes += data->size - hole;
     }
     return 0;
+}
+
+static int read_through(struct sonde__data *data, int fd)
+{
+    struct window w = { .fd = fd, .bytes = malloc(WINDOW_BYTES) };
+    int status = w.bytes ? list_chunks(data, &w) : SONDE_ENOMEM;
+    free(w.bytes);
+    return status;
 }
 
 /* ---- index -------------------------------------------------------------- */
@@ -96,11 +162,13 @@ size_t sonde__footer_make(void *out, uint64_t at, uint64_t rows)
     return sizeof h;
 }
 
-static bool find_footer(const struct sonde__data *data, struct sonde_chunk *footer)
+static bool find_footer(const struct sonde__data *data, int fd, struct sonde_chunk *footer)
 {
     size_t at = data->size - sizeof *footer;
+    uint8_t bytes[sizeof *footer];
     return data->size >= sizeof *footer && at % SONDE_CHUNK_ALIGN == 0 &&
-           sonde_chunk_check(data->bytes + at, sizeof *footer, footer) == 0 &&
+           read_at(fd, bytes, sizeof bytes, at) == (ssize_t)sizeof bytes &&
+           sonde_chunk_check(bytes, sizeof bytes, footer) == 0 &&
            footer->table == SONDE_TABLE_INDEX && !footer->count && footer->first && footer->first <= at;
 }
 
@@ -167,18 +235,18 @@ static bool accept_rows(struct sonde__data *data, size_t *room, const struct son
     return at == stop && data->count == footer->time_max && data->end == footer->first;
 }
 
-/* Everything the index says must hold, or it is not used at all. */
-static bool read_index(struct sonde__data *data)
+/* Everything the index says must hold, or it is not used at all. A file that
+ * ends in a footer is sound to its end, as far as it may be mapped at all. */
+static bool read_index(struct sonde__data *data, const struct sonde_chunk *footer)
 {
     struct sonde__decoder *decoder = sonde__decoder_create();
     struct sonde_row_index *rows = malloc(SONDE_SEGMENT_ROOM);
-    struct sonde_chunk footer;
     size_t room = 0;
-    bool good = decoder && rows && find_footer(data, &footer) &&
-                accept_rows(data, &room, &footer, decoder, rows) && list_index(data, &room, footer.first);
+    bool good = decoder && rows && accept_rows(data, &room, footer, decoder, rows) &&
+                list_index(data, &room, footer->first);
 
     if (good) {
-        data->index_at = footer.first;
+        data->index_at = footer->first;
         data->end = data->size;
     } else {
         free(data->chunks);
@@ -272,28 +340,41 @@ bool sonde__segment_sealed(const struct sonde__data *data, const struct sonde__l
 
 /* ---- the file ----------------------------------------------------------- */
 
-static int map_file(const char *path, struct sonde__data *data, struct sonde_diag *diag)
+static int open_file(const char *path, struct sonde__data *data, struct sonde_diag *diag)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), status = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), status;
 
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        status = fd < 0 && errno == ENOENT ? SONDE_ENOTFOUND : SONDE_EIO;
-        sonde_diag_set(diag, status, path, "cannot read the measurement");
-        sonde_diag_errno(diag, fd < 0 ? errno : EINVAL);
-    } else if ((data->size = (size_t)st.st_size) > 0) {
-        void *bytes = mmap(NULL, data->size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (bytes == MAP_FAILED) {
-            status = sonde_diag_set(diag, SONDE_EIO, path, "cannot read the measurement");
-            sonde_diag_errno(diag, errno);
-            data->size = 0;
-        } else {
-            data->bytes = bytes;
-        }
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        data->size = (size_t)st.st_size;
+        return fd;
     }
+    status = fd < 0 && errno == ENOENT ? SONDE_ENOTFOUND : SONDE_EIO;
+    sonde_diag_set(diag, status, path, "cannot read the measurement");
+    sonde_diag_errno(diag, fd < 0 ? errno : EINVAL);
     if (fd >= 0)
         close(fd);
     return status;
+}
+
+static bool map_file(struct sonde__data *data, int fd)
+{
+    void *bytes = mmap(NULL, data->size, PROT_READ, MAP_PRIVATE, fd, 0);
+    data->bytes = bytes == MAP_FAILED ? NULL : bytes;
+    return data->bytes;
+}
+
+static int find_chunks(struct sonde__data *data, int fd, bool eager)
+{
+    struct sonde_chunk footer;
+    bool indexed = !eager && data->size > sonde__read_through_bytes && find_footer(data, fd, &footer);
+
+    if (indexed && !map_file(data, fd))
+        return SONDE_EIO;
+    int status = indexed && read_index(data, &footer) ? 0 : read_through(data, fd);
+    if (!status && !data->count)
+        status = SONDE_EFORMAT;
+    return status || data->bytes || map_file(data, fd) ? status : SONDE_EIO;
 }
 
 static void version_hint(struct sonde_diag *diag)
@@ -304,24 +385,28 @@ static void version_hint(struct sonde_diag *diag)
 int sonde__data_open(const char *dir, bool eager, struct sonde__data *data, struct sonde_diag *diag)
 {
     char *path = sonde__path(dir, SONDE__DATA_FILE);
-    int status;
+    int status, fd;
 
     memset(data, 0, sizeof *data);
     if (!path)
         return sonde_diag_set(diag, SONDE_ENOMEM, dir, "cannot read the measurement");
-    status = map_file(path, data, diag);
+    fd = open_file(path, data, diag);
+    status = fd < 0 ? fd : 0;
     if (!status && data->size) {
-        if (eager || data->size <= sonde__read_through_bytes || !read_index(data))
-            status = read_through(data);
-        if (!status && !data->count)
-            status = SONDE_EFORMAT;
+        errno = 0;
+        status = find_chunks(data, fd, eager);
         if (status < 0) {
+            int errnum = errno;
             sonde_diag_set(diag, status, path, "cannot read the measurement");
+            if (status == SONDE_EIO)
+                sonde_diag_errno(diag, errnum);
             if (status == SONDE_EVERSION)
                 version_hint(diag);
             sonde__data_close(data);
         }
     }
+    if (fd >= 0)
+        close(fd);
     free(path);
     return status;
 }

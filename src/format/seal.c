@@ -21,7 +21,8 @@
 struct writer {
     int                fd;
     char              *path;
-    uint64_t           start, at;  /* the file's length before and now */
+    uint64_t           at;         /* the file's length now, */
+    uint64_t           whole;      /* and up to its last whole chunk */
     struct sonde__data data;       /* what was there before; its bytes stay valid */
     struct sonde_row_index *index; /* every chunk of the file */
     size_t             count, room;
@@ -72,7 +73,10 @@ static int put_chunk(struct writer *w, enum sonde_table table, uint32_t owner, u
     int status = size < 0 ? (int)size : write_all(w, w->out, (size_t)size);
 
     memcpy(&h, w->out, sizeof h);
-    return status < 0 ? status : list_chunk(w, &h, at);
+    if (status < 0)
+        return status;
+    w->whole = w->at;
+    return list_chunk(w, &h, at);
 }
 
 /* Bytes of whole strings that fit a chunk. */
@@ -128,7 +132,7 @@ static int open_file(struct writer *w, const char *dir, int flags, struct sonde_
     w->path = sonde__path(dir, SONDE__DATA_FILE);
     if (!w->path)
         return sonde_diag_set(diag, SONDE_ENOMEM, dir, "cannot seal the measurement");
-    w->fd = open(w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0666);
+    w->fd = open(w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
     if (w->fd < 0) {
         status = sonde_diag_set(diag, errno == ENOENT ? SONDE_ENOTFOUND : SONDE_EIO, w->path, "cannot seal the measurement");
         sonde_diag_errno(diag, errno);
@@ -159,8 +163,8 @@ static int writer_init(struct writer *w, const char *dir, int flags, struct sond
     for (size_t i = 0; i < w->data.count; i++)
         if (list_chunk(w, &w->data.chunks[i].header, w->data.chunks[i].offset) < 0)
             return sonde_diag_set(diag, SONDE_ENOMEM, w->path, "cannot seal the measurement");
-    w->start = w->at = w->data.end;
-    if (ftruncate(w->fd, (off_t)w->start) == 0)
+    w->whole = w->at = w->data.end;
+    if (ftruncate(w->fd, (off_t)w->at) == 0)
         return 0;
     status = sonde_diag_set(diag, SONDE_EIO, w->path, "cannot seal the measurement");
     sonde_diag_errno(diag, errno);
@@ -178,11 +182,12 @@ static void writer_fini(struct writer *w)
     free(w->out);
 }
 
-/* Adding failed (a full disk): leave the file as it was. */
+/* Adding failed (a full disk). Whole chunks stay: a report may have mapped them
+ * meanwhile, and sealing again goes on after them. */
 static int give_up(struct writer *w, int status, struct sonde_diag *diag)
 {
     int errnum = errno;
-    if (ftruncate(w->fd, (off_t)w->start) < 0)
+    if (ftruncate(w->fd, (off_t)w->whole) < 0)
         errnum = errno;
     sonde_diag_set(diag, status, w->path, "cannot seal the measurement");
     if (status == SONDE_EIO)
