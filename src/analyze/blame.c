@@ -13,70 +13,12 @@
 #include <string.h>
 
 #include "api.h"
-#include "base/map.h"
 #include "base/parallel.h"
-#include "blame_sweep.h"
-#include "blame_thread.h"
-#include "recorded.h"
-#include "timeline.h"
-
-enum { NODE_CACHE = 4096, SLOT_CACHE = 4096, RECENT = 64 };
-
-/* What blame is added up by: node << 8 | source << 1 | waiting; or EDGE | lane's index << 8. */
-#define KEY_EDGE     (1ull << 63)
-#define KEY_WAITING  1u
-
-struct sums { /* of one scope */
-    SONDE_VECTOR(struct sum { uint64_t key; sonde__units units; }) items;
-    struct sonde_map index;
-    size_t last;
-};
-
-struct tree { /* what the sweep needs of the profile's nodes, close together */
-    const struct sonde_profile *profile;
-    uint32_t *parents;
-    uint8_t  *waits; /* an API call that waits, by its name */
-};
-
-/* What all contexts of a lane share, so far: their deepest common ancestor, and below it the
- * function that all begin with, if they do; `child` is the first of its nodes in the tree, 0 none. */
-struct trunk { uint32_t node, child, recent[RECENT]; bool known; };
-
-/* Segments that are blamed together have one slot. */
-struct slots {
-    SONDE_VECTOR(uint64_t) keys; /* [slot] */
-    struct sonde_map index;      /* key -> slot */
-    struct remembered { uint32_t node, after, lane, kind, slot; bool used; } *cache; /* [SLOT_CACHE]: of segments */
-};
-
-struct part {
-    struct cached { uint32_t id, node; } *cache; /* [NODE_CACHE]: nodes of the process, nodes of the tree */
-    struct trunk *trunks;      /* [lane of the plan] */
-    sonde__spans *gaps;        /* [scope]: when it was idle in this window; 0: all devices */
-    struct sonde__idle *idle;  /* [scope] */
-    bool         *timed;       /* [scope]: an operation ran */
-    sonde__spans  busy, scratch; /* of one device */
-    sonde__segments segments;  /* of one thread */
-    struct slots  slots;
-    struct sonde__sweep sweep;
-    uint64_t untimed;
-};
-
-struct process_run {
-    const struct tree *tree;
-    const struct sonde_process *process;
-    uint32_t index;
-    struct sonde_recorded recorded;
-    struct sonde__thread_rule rule;
-    struct sonde_timeline_plan plan;
-    struct alive { uint64_t from, to; bool known; } *alive; /* [lane of the plan] */
-    uint32_t scopes;           /* all devices, and each of the plan */
-    struct part *parts;
-};
+#include "blame_run.h"
 
 /* ---- contexts of the tree ------------------------------------------------------------------ */
 
-static uint32_t locate(const struct process_run *run, struct part *part, uint32_t id)
+static uint32_t locate(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t id)
 {
     struct cached *cached = &part->cache[(id ^ id >> 12) % NODE_CACHE];
     if (cached->id != id || !id)
@@ -85,14 +27,14 @@ static uint32_t locate(const struct process_run *run, struct part *part, uint32_
 }
 
 /* The code that made an API call. */
-static uint32_t caller_of(const struct tree *tree, uint32_t node)
+static uint32_t caller_of(const struct sonde__blame_tree *tree, uint32_t node)
 {
     return tree->profile->nodes.items[node].kind == SONDE_FRAME_API ? tree->parents[node] : node;
 }
 
 /* One function at different lines, which the program or a thread began with. Of other functions it
  * cannot be told whether they were left and called again in between. */
-static bool same_entry(const struct tree *tree, uint32_t a, uint32_t b)
+static bool same_entry(const struct sonde__blame_tree *tree, uint32_t a, uint32_t b)
 {
     const struct sonde_cct_node *nodes = tree->profile->nodes.items, *x = &nodes[a], *y = &nodes[b];
     return (x->kind == SONDE_FRAME_NATIVE || x->kind == SONDE_FRAME_PYTHON) && x->kind == y->kind && *x->name &&
@@ -102,7 +44,7 @@ static bool same_entry(const struct tree *tree, uint32_t a, uint32_t b)
 
 /* The deepest common ancestor (a parent comes before its children); *child_a and *child_b get the
  * nodes below it on the ways to both, 0 where there is none. */
-static uint32_t common(const struct tree *tree, uint32_t a, uint32_t b, uint32_t *child_a, uint32_t *child_b)
+static uint32_t common(const struct sonde__blame_tree *tree, uint32_t a, uint32_t b, uint32_t *child_a, uint32_t *child_b)
 {
     *child_a = *child_b = 0;
     while (a != b)
@@ -117,14 +59,14 @@ static uint32_t common(const struct tree *tree, uint32_t a, uint32_t b, uint32_t
 }
 
 /* What the callers of two calls share; the function that all began with is at the line of the earlier one. */
-static uint32_t shared(const struct tree *tree, uint32_t before, uint32_t after)
+uint32_t sonde__blame_shared(const struct sonde__blame_tree *tree, uint32_t before, uint32_t after)
 {
     uint32_t earlier, later;
     const uint32_t node = common(tree, caller_of(tree, before), caller_of(tree, after), &earlier, &later);
     return before && after && earlier && later && same_entry(tree, earlier, later) ? earlier : node;
 }
 
-static void join_trunk(const struct tree *tree, struct trunk *trunk, const struct trunk *more)
+void sonde__blame_join_trunk(const struct sonde__blame_tree *tree, struct sonde__blame_trunk *trunk, const struct sonde__blame_trunk *more)
 {
     uint32_t one, two;
     if (!more->known)
@@ -140,65 +82,53 @@ static void join_trunk(const struct tree *tree, struct trunk *trunk, const struc
     trunk->child = one && two && same_entry(tree, one, two) ? (one < two ? one : two) : 0;
 }
 
-static void add_to_trunk(const struct process_run *run, struct part *part, uint32_t lane, uint32_t id)
+static void add_to_trunk(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t lane, uint32_t id)
 {
-    struct trunk *trunk = &part->trunks[lane];
+    struct sonde__blame_trunk *trunk = &part->trunks[lane];
     uint32_t *recent = &trunk->recent[id * 0x9e3779b1u >> 26]; /* of RECENT */
     if (*recent == id || !id)
         return;
     *recent = id;
-    join_trunk(run->tree, trunk, &(struct trunk){.node = caller_of(run->tree, locate(run, part, id)), .known = true});
+    sonde__blame_join_trunk(run->tree, trunk, &(struct sonde__blame_trunk){.node = caller_of(run->tree, locate(run, part, id)), .known = true});
 }
 
-/* ---- sums ------------------------------------------------------------------------------------ */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
-static int add_units(struct sums *sums, uint64_t key, sonde__units units)
+static int key_of(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde__segment *s, uint64_t *key)
 {
-    uint64_t at = sums->last;
-    if (at >= sums->items.count || sums->items.items[at].key != key) {
-        if (!sonde_map_get(&sums->index, key, &at)) {
-            at = sums->items.count;
-            if (sonde_vector_push(&sums->items, (struct sum){key, 0}) || sonde_map_put(&sums->index, key, at))
-                return SONDE_ENOMEM;
-        }
-        sums->last = at;
+    uint32_t node, pair;
+    switch (s->source) {
+    case SONDE_BLAME_INFERRED:
+        if (sonde__gathered_pair(&part->gathered, (struct sonde__pair){s->node, s->after}, &pair) || pair >= PAIRS_MOST)
+            return SONDE_ENOMEM;
+        *key = KEY_LEFT | pair;
+        return 0;
+    case SONDE_BLAME_SAMPLED:
+        *key = KEY_SAMPLED | (uint64_t)s->after << 32 | locate(run, part, s->node);
+        return s->after < PAIRS_MOST ? 0 : SONDE_ENOMEM;
+    default:
+        node = s->source == SONDE_BLAME_UNCOVERED ? 0 : locate(run, part, s->node);
+        *key = (uint64_t)node << 8 | (unsigned)(node ? s->source : SONDE_BLAME_UNCOVERED) << 1 |
+               (node && (s->waits || run->tree->waits[node]) ? KEY_WAITING : 0);
+        return 0;
     }
-    sums->items.items[at].units += units;
-    return 0;
-}
-
-static uint64_t key_of(const struct process_run *run, struct part *part, uint32_t lane, const struct sonde__segment *s)
-{
-    unsigned source = s->source, waiting = 0;
-    uint32_t node = 0;
-
-    if (source == SONDE_BLAME_INFERRED && s->edge)
-        return KEY_EDGE | (uint64_t)lane << 8;
-    if (source != SONDE_BLAME_UNCOVERED)
-        node = locate(run, part, s->node);
-    if (source == SONDE_BLAME_INFERRED)
-        node = shared(run->tree, node, locate(run, part, s->after));
-    else
-        waiting = node && (s->waits || run->tree->waits[node]) ? KEY_WAITING : 0;
-    return (uint64_t)node << 8 | (node ? source : SONDE_BLAME_UNCOVERED) << 1 | waiting;
 }
 
 /* The slot of a segment's key; the same contexts follow each other again and again. */
-static int slot_of(const struct process_run *run, struct part *part, uint32_t lane, const struct sonde__segment *s, uint32_t *slot)
+static int slot_of(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde__segment *s, uint32_t *slot)
 {
-    const struct remembered wanted = {
-        .node = s->node, .after = s->after, .lane = s->edge ? lane : 0, .used = true,
-        .kind = (uint32_t)s->source << 2 | (uint32_t)(s->waits != 0) << 1 | (s->edge != 0)};
-    const uint32_t hash = (s->node * 0x9e3779b1u ^ s->after * 0x85ebca77u ^ wanted.lane * 0xc2b2ae3du) + wanted.kind;
+    const struct remembered wanted = {.node = s->node, .after = s->after, .used = true,
+                                      .kind = (uint32_t)s->source << 1 | (uint32_t)(s->waits != 0)};
+    const uint32_t hash = (s->node * 0x9e3779b1u ^ s->after * 0x85ebca77u) + wanted.kind;
     struct remembered *known = &part->slots.cache[(hash >> 20 ^ hash) % SLOT_CACHE];
-    uint64_t at;
+    uint64_t key, at;
 
-    if (known->used && known->node == wanted.node && known->after == wanted.after && known->lane == wanted.lane &&
-        known->kind == wanted.kind) {
+    if (known->used && known->node == wanted.node && known->after == wanted.after && known->kind == wanted.kind) {
         *slot = known->slot;
         return 0;
     }
-    const uint64_t key = key_of(run, part, lane, s);
+    if (key_of(run, part, s, &key))
+        return SONDE_ENOMEM;
     if (!sonde_map_get(&part->slots.index, key, &at)) {
         at = part->slots.keys.count;
         if (sonde_vector_push(&part->slots.keys, key) || sonde_map_put(&part->slots.index, key, at))
@@ -227,7 +157,7 @@ static int add_pauses(const struct sonde_recorded *recorded, sonde__spans *busy,
 }
 
 /* When the device had operations, and pauses; in no order. */
-static int gather_busy(const struct process_run *run, struct part *part, uint32_t scope, const struct sonde_time_device *device,
+static int gather_busy(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t scope, const struct sonde_time_device *device,
                        uint64_t from, uint64_t to)
 {
     int rc = 0;
@@ -247,7 +177,7 @@ static int gather_busy(const struct process_run *run, struct part *part, uint32_
 }
 
 /* When all devices were idle: where their gaps meet. */
-static int meet_gaps(const struct process_run *run, struct part *part)
+static int meet_gaps(const struct sonde__blame_run *run, struct sonde__blame_part *part)
 {
     sonde__spans *all = &part->gaps[0], *before = &part->scratch;
     int rc = 0;
@@ -261,7 +191,7 @@ static int meet_gaps(const struct process_run *run, struct part *part)
     return rc;
 }
 
-static int add_scope_times(struct part *part, uint32_t scope, uint64_t from, uint64_t to)
+static int add_scope_times(struct sonde__blame_part *part, uint32_t scope, uint64_t from, uint64_t to)
 {
     const sonde__spans *gaps = &part->gaps[scope];
     int rc = 0;
@@ -273,7 +203,7 @@ static int add_scope_times(struct part *part, uint32_t scope, uint64_t from, uin
     return rc;
 }
 
-static int gather_scopes(const struct process_run *run, struct part *part, const struct sonde_time_window *w,
+static int gather_scopes(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde_time_window *w,
                          uint64_t from, uint64_t to)
 {
     int rc = 0;
@@ -292,7 +222,7 @@ static int gather_scopes(const struct process_run *run, struct part *part, const
 }
 
 /* Where the thread's slot changes. */
-static int add_changes(const struct process_run *run, struct part *part, uint32_t lane)
+static int add_changes(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t lane)
 {
     const struct sonde__segment *segments = part->segments.items;
     const size_t count = part->segments.count;
@@ -300,7 +230,7 @@ static int add_changes(const struct process_run *run, struct part *part, uint32_
     for (size_t i = 0; i < count && !rc; i++) {
         const struct sonde__segment *s = &segments[i];
         uint32_t slot;
-        rc = slot_of(run, part, lane, s, &slot);
+        rc = slot_of(run, part, s, &slot);
         rc = rc ? rc : sonde__sweep_thread(&part->sweep, s->from, lane, slot);
         if (!rc && (i + 1 == count || segments[i + 1].from != s->to))
             rc = sonde__sweep_thread(&part->sweep, s->to, lane, SONDE__INACTIVE);
@@ -308,7 +238,7 @@ static int add_changes(const struct process_run *run, struct part *part, uint32_
     return rc;
 }
 
-static int gather_threads(const struct process_run *run, struct part *part, const struct sonde_time_window *w,
+static int gather_threads(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde_time_window *w,
                           uint64_t from, uint64_t to)
 {
     int rc = 0;
@@ -319,9 +249,10 @@ static int gather_threads(const struct process_run *run, struct part *part, cons
             continue;
         rule.from_ns = from, rule.to_ns = to;
         rule.idle = run->scopes > 2 ? NULL : &part->gaps[0]; /* nothing is shared while the one device is busy */
+        rule.sample_ns = rule.period_ns ? run->periods[lane->lane] : 0;
         rule.alive_from = run->alive[k].from, rule.alive_to = run->alive[k].to, rule.known = run->alive[k].known;
         part->segments.count = 0;
-        rc = sonde__thread_segments(lane, &rule, &part->scratch, &part->segments);
+        rc = sonde__thread_segments(lane, &rule, &part->thread, &part->gathered, &part->segments);
         rc = rc ? rc : add_changes(run, part, k);
         for (uint32_t i = 0; i < lane->call_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
             add_to_trunk(run, part, k, lane->calls[i].node);
@@ -333,8 +264,8 @@ static int gather_threads(const struct process_run *run, struct part *part, cons
 
 static int each_window(void *user, const struct sonde_time_window *w)
 {
-    const struct process_run *run = user;
-    struct part *part = &run->parts[w->part];
+    const struct sonde__blame_run *run = user;
+    struct sonde__blame_part *part = &run->parts[w->part];
     const uint64_t from = w->from_ns > run->rule.from_ns ? w->from_ns : run->rule.from_ns;
     const uint64_t to = w->to_ns < run->rule.to_ns ? w->to_ns : run->rule.to_ns;
     if (from >= to)
@@ -349,7 +280,7 @@ static int each_window(void *user, const struct sonde_time_window *w)
 
 /* A thread that runs has a sample in each period: it is taken to be there from one period before its
  * first row to one after its last, as far as it existed. What came before is not known. */
-static int find_alive(struct process_run *run)
+static int find_alive(struct sonde__blame_run *run)
 {
     const struct sonde_process *p = run->process;
     uint32_t *place = calloc((size_t)p->lane_count + 1, sizeof *place);
@@ -384,7 +315,7 @@ static int find_alive(struct process_run *run)
     return 0;
 }
 
-static void find_rule(struct process_run *run)
+static void find_rule(struct sonde__blame_run *run)
 {
     const struct sonde_live_header *h = &run->process->header;
     run->rule.from_ns = run->recorded.start_ns;
@@ -393,7 +324,7 @@ static void find_rule(struct process_run *run)
     run->rule.rule = h->cpu_switches ? SONDE_BLAME_BY_SWITCHES : h->cpu_rate_hz ? SONDE_BLAME_BY_SAMPLES : SONDE_BLAME_BY_CALLS;
 }
 
-static int make_part(const struct process_run *run, struct part *part)
+static int make_part(const struct sonde__blame_run *run, struct sonde__blame_part *part)
 {
     const size_t scopes = run->scopes;
     part->cache = calloc(NODE_CACHE, sizeof *part->cache);
@@ -407,13 +338,15 @@ static int make_part(const struct process_run *run, struct part *part)
     return sonde__sweep_init(&part->sweep, (uint32_t)scopes, run->plan.lane_count);
 }
 
-static void free_part(struct part *part, size_t scopes)
+static void free_part(struct sonde__blame_part *part, size_t scopes)
 {
     for (size_t i = 0; i < scopes && part->gaps; i++)
         sonde_vector_fini(&part->gaps[i]);
     sonde_vector_fini(&part->busy);
     sonde_vector_fini(&part->scratch);
     sonde_vector_fini(&part->segments);
+    sonde__thread_scratch_fini(&part->thread);
+    sonde__gathered_fini(&part->gathered);
     sonde_vector_fini(&part->slots.keys);
     sonde_map_fini(&part->slots.index);
     sonde__sweep_fini(&part->sweep);
@@ -425,117 +358,9 @@ static void free_part(struct part *part, size_t scopes)
     free(part->timed);
 }
 
-/* ---- what it adds up to ---------------------------------------------------------------------------- */
+/* ---- all of it -------------------------------------------------------------------------------------- */
 
-static double ns_of(sonde__units units)
-{
-    return (double)units / (double)SONDE__UNITS;
-}
-
-/* The parts' trunks together: into that of the first part. */
-static void join_trunks(struct process_run *run)
-{
-    for (uint32_t k = 0; k < run->plan.lane_count; k++)
-        for (uint32_t i = 1; i < run->plan.part_count; i++)
-            join_trunk(run->tree, &run->parts[0].trunks[k], &run->parts[i].trunks[k]);
-}
-
-static int by_key(const void *left, const void *right)
-{
-    const struct sum *a = left, *b = right;
-    return a->key < b->key ? -1 : a->key > b->key;
-}
-
-static int add_entries(struct sonde_blame_scope *scope, const struct sum *sums, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t node = (uint32_t)(sums[i].key >> 8);
-        const unsigned source = (unsigned)sums[i].key >> 1 & 3;
-        const double ns = ns_of(sums[i].units);
-        if ((!scope->entries.count || scope->entries.items[scope->entries.count - 1].node != node) &&
-            sonde_vector_push(&scope->entries, (struct sonde_blame_entry){.node = node}))
-            return SONDE_ENOMEM;
-        struct sonde_blame_entry *entry = &scope->entries.items[scope->entries.count - 1];
-        *(sums[i].key & KEY_WAITING ? &entry->waiting_ns : &entry->working_ns) += ns;
-        *(sums[i].key & KEY_WAITING ? &scope->waiting_ns : &scope->working_ns) += ns;
-        entry->source_ns[source] += ns;
-        scope->source_ns[source] += ns;
-    }
-    return 0;
-}
-
-/* The parts' sums of one scope in the order of their keys, those of the threads' edges at their place. */
-static int add_sums(const struct process_run *run, uint32_t scope, struct sonde_blame_scope *out)
-{
-    struct sums all = {0};
-    int rc = 0;
-    for (uint32_t i = 0; i < run->plan.part_count; i++) {
-        const struct part *part = &run->parts[i];
-        for (size_t k = 0; k < part->slots.keys.count && k < part->sweep.slot_room && !rc; k++) {
-            const sonde__units units = part->sweep.units[k * part->sweep.scopes + scope];
-            uint64_t key = part->slots.keys.items[k];
-            if (key & KEY_EDGE) {
-                const struct trunk *trunk = &run->parts[0].trunks[(key & ~KEY_EDGE) >> 8];
-                const uint32_t node = trunk->child ? trunk->child : trunk->node;
-                key = (uint64_t)node << 8 | (node ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED) << 1;
-            }
-            rc = units ? add_units(&all, key, units) : 0;
-        }
-    }
-    if (!rc && all.items.count) {
-        qsort(all.items.items, all.items.count, sizeof *all.items.items, by_key);
-        rc = add_entries(out, all.items.items, all.items.count);
-    }
-    sonde_vector_fini(&all.items);
-    sonde_map_fini(&all.index);
-    return rc;
-}
-
-static int add_scope(const struct process_run *run, uint32_t scope, struct sonde_blame *out)
-{
-    struct sonde_blame_scope result = {.process = run->index,
-                                       .device = scope ? run->plan.devices[scope - 1].device : SONDE_BLAME_ALL};
-    const struct sonde_recorded *recorded = &run->recorded;
-    struct sonde__idle idle = {.length = recorded->start_ns - recorded->begin_ns}; /* before anything was recorded */
-    sonde__units nobody = 0;
-    bool timed = false;
-    result.before_ns = (double)idle.length;
-    result.before_cpu_ns = (double)recorded->before_cpu_ns;
-    result.paused_ns = (double)recorded->paused_ns;
-    for (uint32_t i = 0; i < run->plan.part_count; i++) {
-        timed |= run->parts[i].timed[scope];
-        idle = sonde__idle_join(idle, run->parts[i].idle[scope]);
-        nobody += run->parts[i].sweep.nobody ? run->parts[i].sweep.nobody[scope] : 0;
-    }
-    if (!timed) /* not one operation with times: not known, rather than idle */
-        return 0;
-    result.range_ns = (double)(idle.length - recorded->paused_ns);
-    result.intervals = sonde__idle_count(&idle);
-    result.longest_ns = (double)sonde__idle_longest(&idle);
-    result.nobody_ns = ns_of(nobody);
-    int rc = add_sums(run, scope, &result);
-    result.idle_ns = result.before_ns + result.nobody_ns + result.waiting_ns + result.working_ns;
-    if (!rc)
-        rc = sonde_vector_push(&out->scopes, result);
-    if (rc)
-        sonde_vector_fini(&result.entries);
-    return rc;
-}
-
-static int add_results(struct process_run *run, struct sonde_blame *out)
-{
-    int rc = 0;
-    join_trunks(run);
-    for (uint32_t i = 0; i < run->plan.part_count; i++)
-        out->untimed += run->parts[i].untimed;
-    for (uint32_t scope = 0; scope < run->scopes && !rc; scope++)
-        if (scope == 0 || run->scopes > 2)
-            rc = add_scope(run, scope, out);
-    out->rules[run->rule.rule]++;
-    return rc;
-}
-
-static int sweep(struct process_run *run)
+static int sweep(struct sonde__blame_run *run)
 {
     int rc = 0;
     run->parts = calloc(run->plan.part_count, sizeof *run->parts);
@@ -546,11 +371,11 @@ static int sweep(struct process_run *run)
     return rc ? rc : sonde_timeline_run(&run->plan, each_window, run);
 }
 
-static int compute_process(const struct tree *tree, const struct sonde_measurement *m, uint32_t index,
+static int compute_process(const struct sonde__blame_tree *tree, const struct sonde_measurement *m, uint32_t index,
                            const struct sonde_blame_options *options, struct sonde_blame *out)
 {
     const struct sonde_process *p = &m->processes[index];
-    struct process_run run = {.tree = tree, .process = p, .index = index};
+    struct sonde__blame_run run = {.tree = tree, .process = p, .index = index};
     const struct sonde_timeline_options timeline = {
         .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH |
                   1u << SONDE_TABLE_WAIT,
@@ -564,14 +389,18 @@ static int compute_process(const struct tree *tree, const struct sonde_measureme
     run.scopes = run.plan.device_count + 1;
     if (!rc)
         rc = find_alive(&run);
+    if (!rc && !(run.periods = sonde__sample_periods(p)))
+        rc = SONDE_ENOMEM;
     if (!rc && run.scopes > 1)
         rc = sweep(&run);
     if (!rc && run.scopes > 1)
-        rc = add_results(&run, out);
+        rc = sonde__blame_add_results(&run, out);
     for (uint32_t i = 0; i < run.plan.part_count && run.parts; i++)
         free_part(&run.parts[i], run.scopes);
     free(run.parts);
     free(run.alive);
+    free(run.periods);
+    sonde__pools_fini(&run.pools);
     sonde_timeline_fini(&run.plan);
     sonde_recorded_fini(&run.recorded);
     return rc;
@@ -610,7 +439,7 @@ static int add_total(struct sonde_blame_scope *sum, const struct sonde_blame_sco
     for (size_t i = 0; i < more->entries.count; i++)
         if (sonde_vector_push(&sum->entries, more->entries.items[i]))
             return SONDE_ENOMEM;
-    return 0;
+    return sonde_estimate_join(&sum->estimate, &more->estimate);
 }
 
 /* scopes[0] from the processes' own. */
@@ -634,7 +463,7 @@ static int sum_up(struct sonde_blame *blame)
     return rc;
 }
 
-static int make_tree(const struct sonde_profile *profile, struct tree *tree)
+static int make_tree(const struct sonde_profile *profile, struct sonde__blame_tree *tree)
 {
     tree->profile = profile;
     tree->parents = malloc((profile->nodes.count + 1) * sizeof *tree->parents);
@@ -652,7 +481,7 @@ static int make_tree(const struct sonde_profile *profile, struct tree *tree)
 int sonde_blame_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
                         const struct sonde_blame_options *options, struct sonde_blame *out)
 {
-    struct tree tree = {0};
+    struct sonde__blame_tree tree = {0};
     int rc = make_tree(profile, &tree);
 
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
@@ -674,8 +503,10 @@ int sonde_blame_compute(const struct sonde_measurement *m, const struct sonde_pr
 
 void sonde_blame_fini(struct sonde_blame *blame)
 {
-    for (size_t i = 0; i < blame->scopes.count; i++)
+    for (size_t i = 0; i < blame->scopes.count; i++) {
         sonde_vector_fini(&blame->scopes.items[i].entries);
+        sonde_estimate_fini(&blame->scopes.items[i].estimate);
+    }
     sonde_vector_fini(&blame->scopes);
     *blame = (struct sonde_blame){0};
 }
@@ -696,6 +527,6 @@ const struct sonde_blame_scope *sonde_blame_find(const struct sonde_blame *blame
 
 const char *sonde_blame_source_name(enum sonde_blame_source source)
 {
-    static const char *const names[] = {"exact", "sampled", "inferred", "uncovered"};
+    static const char *const names[] = {"exact", "sampled", "pooled", "inferred", "uncovered"};
     return source < SONDE_BLAME_SOURCES ? names[source] : "unknown";
 }

@@ -14,12 +14,14 @@
 
 #include "base/progress.h"
 #include "base/vector.h"
+#include "estimate.h"
 #include "format/reader.h"
 #include "profile.h"
 
 enum sonde_blame_source { /* how the context of an active thread is known */
     SONDE_BLAME_EXACT,     /* inside an API call: its stack */
     SONDE_BLAME_SAMPLED,   /* a sample is in force */
+    SONDE_BLAME_POOLED,    /* by the shares that the samples of such gaps say (gaps.h) */
     SONDE_BLAME_INFERRED,  /* what the stacks of the calls before and after share */
     SONDE_BLAME_UNCOVERED, /* not at all */
     SONDE_BLAME_SOURCES
@@ -53,6 +55,7 @@ struct sonde_blame_scope {   /* the idle time of one device, or of all together 
     double   waiting_ns, working_ns; /* the rest */
     double   source_ns[SONDE_BLAME_SOURCES]; /* the same rest by source */
     SONDE_VECTOR(struct sonde_blame_entry) entries; /* by node; their sum is the rest */
+    struct sonde_estimate estimate; /* of what is sampled and pooled */
 };
 #define SONDE_BLAME_ALL UINT32_MAX
 
@@ -86,6 +89,7 @@ struct sonde_blame_routine {
     uint32_t places;   /* contexts of the user's code (innermost frame and its callers) that have some */
     double   most_ns;  /* of that place */
     double   waiting_ns, working_ns, source_ns[SONDE_BLAME_SOURCES];
+    double   error_ns; /* standard error of what is sampled or pooled; 0 where nothing is */
 };
 /* Array in *out (caller frees), most first; length returned, or SONDE_ENOMEM. What is uncovered is in none. */
 long sonde_blame_routines(const struct sonde_profile *profile, const struct sonde_blame_scope *scope,

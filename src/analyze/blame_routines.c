@@ -135,6 +135,32 @@ static int add_place(struct summing *s, const struct sonde_blame_entry *place)
     return 0;
 }
 
+/* Each routine's standard error: that of all contexts whose frame stands for it. */
+static int add_errors(struct summing *s, const struct sonde_blame_scope *scope)
+{
+    const size_t nodes = s->profile->nodes.count;
+    uint32_t *group = malloc((nodes + 1) * sizeof *group);
+    double *errors = NULL;
+    uint64_t at;
+    int rc = group ? 0 : SONDE_ENOMEM;
+    for (size_t i = 0; i < nodes && !rc; i++)
+        group[i] = UINT32_MAX;
+    for (size_t i = 0; i < scope->estimate.items.count && !rc; i++) {
+        const uint32_t node = scope->estimate.items.items[i].node;
+        if (!node || group[node] != UINT32_MAX)
+            continue;
+        rc = find_routine(s, sonde_profile_routine(s->profile, node), &at);
+        group[node] = (uint32_t)at;
+    }
+    if (!rc && !(errors = sonde_estimate_errors(&scope->estimate, group, s->routines.count)))
+        rc = SONDE_ENOMEM;
+    for (size_t i = 0; i < s->routines.count && !rc; i++)
+        s->routines.items[i].error_ns = errors[i];
+    free(group);
+    free(errors);
+    return rc;
+}
+
 static void choose_places(struct summing *s)
 {
     for (size_t i = 0; i < s->spots.count; i++) {
@@ -160,6 +186,7 @@ long sonde_blame_routines(const struct sonde_profile *profile, const struct sond
         rc = add_place(&s, &entries[i]);
     if (!rc)
         choose_places(&s);
+    rc = rc ? rc : add_errors(&s, scope);
     free(entries);
     sonde_map_fini(&s.by_routine);
     sonde_map_fini(&s.by_spot);

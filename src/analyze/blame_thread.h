@@ -5,28 +5,37 @@
 
 #include "blame.h"
 #include "blame_sweep.h"
+#include "gaps.h"
 #include "timeline.h"
 
 struct sonde__segment {      /* the thread was active, in one context */
     uint64_t from, to;
-    uint32_t node, after;    /* of the process; INFERRED: of the calls before and after */
-    uint8_t  source;         /* enum sonde_blame_source */
+    uint32_t node;           /* of the process */
+    uint32_t after;          /* SAMPLED: the gathered pair of its gap; INFERRED: with `node` the gap's pair */
+    uint8_t  source;         /* enum sonde_blame_source; INFERRED: to be pooled, if there are samples to pool */
     uint8_t  waits;          /* a WAIT row says that this call waited */
-    uint8_t  edge;           /* INFERRED: before the first or after the last call: what all the thread's contexts share */
 };
 typedef SONDE_VECTOR(struct sonde__segment) sonde__segments;
 
 struct sonde__thread_rule {
     enum sonde_blame_rule rule;
     uint64_t period_ns;          /* between samples of a thread that runs all the time; 0 = not sampled */
+    uint64_t sample_ns;          /* what a sample of the thread stands for (gaps.h) */
     uint64_t from_ns, to_ns;     /* what to look at */
     uint64_t alive_from, alive_to; /* of the thread, as far as it is known */
     bool     known;              /* there is a call or a sample of it somewhere */
     const sonde__spans *idle;    /* in order: outside of these segments need not be told apart; NULL: everywhere */
 };
 
-/* Append the segments of `lane` in order; `scratch` is emptied. 0 or SONDE_ENOMEM. */
+struct sonde__thread_scratch {
+    sonde__spans        active;
+    sonde__pieces       pieces;
+    sonde__gap_samples  samples;
+};
+void sonde__thread_scratch_fini(struct sonde__thread_scratch *scratch);
+
+/* Append the segments of `lane` in order, and gather its samples. 0 or SONDE_ENOMEM. */
 int sonde__thread_segments(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule,
-                           sonde__spans *scratch, sonde__segments *out);
+                           struct sonde__thread_scratch *scratch, struct sonde__gathered *gathered, sonde__segments *out);
 
 #endif

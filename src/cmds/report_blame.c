@@ -123,20 +123,23 @@ static void print_scopes(const struct report *r, const struct sonde_blame *blame
 
 /* ---- text: routines and contexts --------------------------------------------------------- */
 
-static void known_cell(struct table *t, const double *source_ns)
+/* How the contexts are known, mostly; and the standard error, where it is worth a word. */
+static void known_cell(struct table *t, const double *source_ns, double error_ns)
 {
     int main_source = 0;
     double sum = 0;
-    char number[SONDE_NUMBER_MAX], text[SONDE_NUMBER_MAX + 16];
+    char number[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX + 8] = "", text[2 * SONDE_NUMBER_MAX + 32];
     for (int i = 0; i < SONDE_BLAME_SOURCES; i++) {
         main_source = source_ns[i] > source_ns[main_source] ? i : main_source;
         sum += source_ns[i];
     }
     const char *name = sonde_blame_source_name((enum sonde_blame_source)main_source);
+    if (error_ns >= sum * .005)
+        snprintf(error, sizeof error, ", ± %s", sonde_number_time(number, error_ns));
     if (source_ns[main_source] < sum * .995)
-        snprintf(text, sizeof text, "%s %s", sonde_number_percent(number, source_ns[main_source], sum), name);
+        snprintf(text, sizeof text, "%s %s%s", sonde_number_percent(number, source_ns[main_source], sum), name, error);
     else
-        snprintf(text, sizeof text, "%s", name);
+        snprintf(text, sizeof text, "%s%s", name, error);
     table_cell(t, text);
 }
 
@@ -179,7 +182,7 @@ static void routine_row(const struct report *r, struct table *t, const struct so
     table_percent(t, routine->waiting_ns + routine->working_ns, idle_ns);
     table_time(t, true, routine->waiting_ns);
     table_time(t, true, routine->working_ns);
-    known_cell(t, routine->source_ns);
+    known_cell(t, routine->source_ns, routine->error_ns);
     table_cell(t, sonde_text_get(&name));
     table_cell(t, sonde_text_get(&place));
     sonde_text_fini(&name);
@@ -345,7 +348,7 @@ static json_t *ns(double value_ns)
 
 static void set_sources(json_t *object, const double *source_ns)
 {
-    static const char *const keys[SONDE_BLAME_SOURCES] = {"exact_ns", "sampled_ns", "inferred_ns", "uncovered_ns"};
+    static const char *const keys[SONDE_BLAME_SOURCES] = {"exact_ns", "sampled_ns", "pooled_ns", "inferred_ns", "uncovered_ns"};
     for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
         json_object_set_new(object, keys[i], ns(source_ns[i]));
 }
@@ -365,6 +368,7 @@ static json_t *routines_json(const struct report *r, const struct sonde_blame_sc
         json_object_set_new(object, "places", json_integer(routine->places));
         json_object_set_new(object, "waiting_ns", ns(routine->waiting_ns));
         json_object_set_new(object, "computing_ns", ns(routine->working_ns));
+        json_object_set_new(object, "error_ns", ns(routine->error_ns));
         set_sources(object, routine->source_ns);
         json_array_append_new(array, object);
         sonde_text_fini(&place);

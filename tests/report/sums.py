@@ -7,7 +7,7 @@ where the exported trace says the same, they agree with it. Standard library onl
 trace are computed here from its rows, by definition.
 """
 CLASSES = ("copies", "fills", "communication")
-SOURCES = "exact_ns sampled_ns inferred_ns uncovered_ns".split()
+SOURCES = "exact_ns sampled_ns pooled_ns inferred_ns uncovered_ns".split()
 ON_HOST = {"pinned", "managed", "svm"}  # memory that the host may use at any time
 
 

@@ -221,11 +221,11 @@ static void samples_hold_half_the_way(void **state)
     struct result r = compute(scene_open(s), 1, 0);
     const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
     assert_int_equal(r.blame.rules[SONDE_BLAME_BY_SAMPLES], 1);
-    equal(of(&r, all, "f", false), 400 - 250);
-    equal(of(&r, all, "g", false), 600 - 400); /* until 700, but not active after 600 */
-    equal(of(&r, all, "step", false), 50);
-    equal(all->source_ns[SONDE_BLAME_SAMPLED], 350);
-    equal(all->source_ns[SONDE_BLAME_INFERRED], 50);
+    equal(of(&r, all, "f", false), 400 - 250); /* to the call before half a period */
+    equal(of(&r, all, "g", false), 550 - 400);
+    equal(of(&r, all, "step", false), 50 + 50); /* until 600: then it is not active */
+    equal(all->source_ns[SONDE_BLAME_SAMPLED], 300);
+    equal(all->source_ns[SONDE_BLAME_INFERRED], 100);
     equal(all->nobody_ns, 100 + 300 + 1000);
     finish(&r);
 }
@@ -409,6 +409,74 @@ static void odd_pauses(void **state)
     equal(all->idle_ns, 600);
     assert_int_equal(all->intervals, 4); /* to 100, 200 to 500, 650 to 700, 800 to 950 */
     equal(all->longest_ns, 300);
+    finish(&r);
+}
+
+/* Twenty gaps between one call and the next, 100 ns each, of which a sample of each 250 finds five: three times in f,
+ * twice in g. A sample holds its gap, and what it has no room for is spread over the fifteen others. */
+static void short_gaps_are_pooled(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
+    const uint32_t step = scene_function(s, thread, 0, "step"), call = scene_api(s, thread, step, "clFlush");
+    const uint32_t f = scene_function(s, thread, step, "f"), g = scene_function(s, thread, step, "g");
+    (void)state;
+    scene_header(s)->cpu_rate_hz = 4000000; /* every 250 ns */
+    scene_header(s)->cpu_switches = 1;
+    scene_header(s)->stop_ns = 3000;
+    scene_op(s, queue, 0, 2900, 3000, 1);
+    for (uint64_t i = 0; i <= 20; i++)
+        scene_call(s, thread, call, i * 110, i * 110 + 10, 0);
+    for (uint64_t i = 0; i < 5; i++) /* in the middle of gaps 1, 5, 9, ... */
+        scene_sample(s, thread, i % 2 ? g : f, (4 * i + 1) * 110 + 60, 250);
+    struct result r = compute(scene_open(s), 1, 0);
+    const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
+    equal(of(&r, all, "f", false), 300 + 1500 * 3.0 / 5);
+    equal(of(&r, all, "g", false), 200 + 1500 * 2.0 / 5);
+    equal(all->source_ns[SONDE_BLAME_SAMPLED], 500);
+    equal(all->source_ns[SONDE_BLAME_POOLED], 1500);
+    equal(all->source_ns[SONDE_BLAME_INFERRED], 250); /* after the last call no sample was taken */
+    struct sonde_blame_routine *routines;
+    const long count = sonde_blame_routines(r.profile, all, &routines);
+    bool found = false;
+    for (long i = 0; i < count; i++) {
+        if (strcmp(r.profile->nodes.items[routines[i].node].name, "f") != 0)
+            continue;
+        /* Wilson: a part of 3/5 from 5 samples, and around them from 500/250. */
+        const double pooled = 1500 * sqrt(.24 / 5 + 1. / 100) / (1 + 1. / 5), near = 500 * sqrt(.24 / 2 + 1. / 16) / (1 + 1. / 2);
+        equal(routines[i].error_ns, sqrt(pooled * pooled + near * near));
+        found = true;
+    }
+    assert_true(found);
+    free(routines);
+    finish(&r);
+}
+
+/* Each of five pairs of calls has one sample: they are pooled where their callers meet, and so are the pairs
+ * there that have none. */
+static void pairs_with_few_samples_are_pooled_together(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
+    const uint32_t top = scene_function(s, thread, 0, "top"), work = scene_function(s, thread, top, "work");
+    char name[] = "a0";
+    (void)state;
+    scene_header(s)->cpu_rate_hz = 4000000;
+    scene_header(s)->cpu_switches = 1;
+    scene_header(s)->stop_ns = 2000;
+    scene_op(s, queue, 0, 1900, 2000, 1);
+    for (uint64_t i = 0; i < 9; i++, name[1]++) {
+        scene_call(s, thread, scene_api(s, thread, top, name), 200 * i, 200 * i + 100, 0);
+        if (i % 2 == 0 && i < 8)
+            scene_sample(s, thread, work, 200 * i + 150, 250);
+    }
+    scene_sample(s, thread, top, 200 * 5 + 150, 250);
+    struct result r = compute(scene_open(s), 1, 0);
+    const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
+    equal(of(&r, all, "work", false), 400 + 300 * 4.0 / 5);
+    equal(of(&r, all, "top", false), 100 + 300 * 1.0 / 5 + 200);
+    equal(all->source_ns[SONDE_BLAME_POOLED], 300);
+    equal(all->source_ns[SONDE_BLAME_INFERRED], 200);
     finish(&r);
 }
 
@@ -613,53 +681,197 @@ static uint32_t shared(int t, uint32_t a, uint32_t b)
     return a;
 }
 
-/* Context of a thread that is active just after `at`: the definition, word by word. */
-static uint32_t context(int t, uint64_t at, enum sonde_blame_source *source, bool *waiting)
+/* ---- pools, by the definition of docs/sampling.md ---- */
+
+enum { LEAST = 5, EDGES = 3 };
+
+/* Calls of a gap as numbers of paths; a gap at an edge has EDGES + PATHS + 1 and so on as its second. */
+struct gap { uint32_t before, after; const struct event *left, *right; };
+static struct pool { double part[THREADS][PATHS + 1]; bool any; } pools[2000];
+static uint32_t pool_count;
+static struct sampled { int t; uint32_t before, after, path; double open; bool used; } sampled[THREADS * MOST];
+static uint32_t sampled_count;
+static struct known { int t; uint32_t before, after, pool; } known[THREADS * MOST];
+static uint32_t known_count;
+static struct { uint32_t members[THREADS * MOST], count; } wider[THREADS][PATHS + 1]; /* residual samples; [0][0] is the root */
+static uint32_t wide_pool[THREADS][PATHS + 1];
+
+static struct gap gap_at(int t, double at)
 {
-    const struct list *calls = &P.calls[t], *samples = &P.samples[t];
-    const struct event *in = at_instant(calls, at), *before = NULL, *after = NULL, *nearest = NULL;
+    const struct list *calls = &P.calls[t];
+    struct gap gap = {0, 0, NULL, NULL};
+    for (uint32_t i = 0; i < calls->count; i++) {
+        gap.left = (double)calls->items[i].to <= at ? &calls->items[i] : gap.left;
+        gap.right = !gap.right && (double)calls->items[i].from > at ? &calls->items[i] : gap.right;
+    }
+    gap.before = gap.left && gap.right ? gap.left->path : 0;
+    gap.after = gap.left && gap.right ? gap.right->path : PATHS + 1u + (gap.left != NULL) + 2u * (gap.right != NULL);
+    return gap;
+}
+
+static bool is_edge(const struct gap *gap)
+{
+    return gap->after > PATHS;
+}
+
+/* The samples of the gap next to `at`, before it and after it. */
+static void neighbours(int t, const struct gap *gap, double at, const struct event **earlier, const struct event **later)
+{
+    *earlier = *later = NULL;
+    for (uint32_t i = 0; i < P.samples[t].count; i++) {
+        const struct event *e = &P.samples[t].items[i];
+        if ((gap->left && e->from < gap->left->to) || (gap->right && e->from > gap->right->from))
+            continue;
+        *earlier = (double)e->from < at ? e : *earlier;
+        *later = !*later && (double)e->from > at ? e : *later;
+    }
+}
+
+static void gather_samples(void)
+{
+    sampled_count = 0;
+    for (int t = 0; t < THREADS; t++)
+        for (uint32_t i = 0; i < P.samples[t].count; i++) {
+            const struct event *e = &P.samples[t].items[i], *earlier, *later;
+            const struct gap gap = gap_at(t, (double)e->from);
+            double open = 0;
+            if (at_instant(&P.calls[t], e->from))
+                continue;
+            neighbours(t, &gap, (double)e->from, &earlier, &later);
+            if (!earlier && gap.left)
+                open += fmax(0, PERIOD / 2 - own_time(t, gap.left->to, (double)e->from));
+            if (!later && gap.right)
+                open += fmax(0, PERIOD / 2 - own_time(t, gap.right->from, (double)e->from));
+            sampled[sampled_count++] = (struct sampled){t, gap.before, gap.after, e->path, open, false};
+        }
+}
+
+static uint32_t add_pool(const uint32_t *members, uint32_t count)
+{
+    struct pool *pool = &pools[++pool_count];
+    uint32_t open = 0;
+    double sum = 0;
+    memset(pool, 0, sizeof *pool);
+    for (uint32_t i = 0; i < count; i++)
+        open += sampled[members[i]].open > 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += open >= LEAST ? sampled[members[i]].open : 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sampled *s = &sampled[members[i]];
+        pool->part[s->t][s->path] += (open >= LEAST ? s->open : 1) / sum;
+    }
+    return pool_count;
+}
+
+/* Pairs with enough samples; the others' samples go to what their two callers share. */
+static void pool_pairs(void)
+{
+    static uint32_t members[THREADS * MOST];
+    known_count = 0;
+    for (uint32_t i = 0; i < sampled_count; i++) {
+        const struct sampled *s = &sampled[i];
+        uint32_t count = 0;
+        if (s->used)
+            continue;
+        for (uint32_t k = i; k < sampled_count; k++)
+            if (sampled[k].t == s->t && sampled[k].before == s->before && sampled[k].after == s->after) {
+                members[count++] = k;
+                sampled[k].used = true;
+            }
+        if (count >= LEAST || s->after > PATHS) {
+            known[known_count++] = (struct known){s->t, s->before, s->after, add_pool(members, count)};
+            continue;
+        }
+        const uint32_t at = shared(s->t, caller(s->t, s->before), caller(s->t, s->after));
+        for (uint32_t k = 0; k < count; k++)
+            wider[at ? s->t : 0][at].members[wider[at ? s->t : 0][at].count++] = members[k];
+    }
+}
+
+static void make_pools(void)
+{
+    pool_count = 0;
+    memset(wider, 0, sizeof wider);
+    memset(wide_pool, 0, sizeof wide_pool);
+    gather_samples();
+    pool_pairs();
+    for (int t = 0; t < THREADS; t++)
+        for (uint32_t i = PATHS; i > 0; i--) {
+            const uint32_t parent = P.paths[t][i].parent, to = parent ? (uint32_t)t : 0;
+            if (wider[t][i].count >= LEAST)
+                wide_pool[t][i] = add_pool(wider[t][i].members, wider[t][i].count);
+            for (uint32_t k = 0; k < wider[t][i].count && !wide_pool[t][i]; k++)
+                wider[to][parent].members[wider[to][parent].count++] = wider[t][i].members[k];
+        }
+    if (wider[0][0].count >= LEAST)
+        wide_pool[0][0] = add_pool(wider[0][0].members, wider[0][0].count);
+}
+
+static uint32_t pool_of(int t, const struct gap *gap)
+{
+    for (uint32_t i = 0; i < known_count; i++)
+        if (known[i].t == t && known[i].before == gap->before && known[i].after == gap->after)
+            return known[i].pool;
+    if (is_edge(gap))
+        return 0;
+    uint32_t at = shared(t, caller(t, gap->before), caller(t, gap->after));
+    while (at && !wide_pool[t][at])
+        at = P.paths[t][at].parent;
+    return wide_pool[at ? t : 0][at];
+}
+
+/* Context of a thread that is active just after `at`: the definition, word by word. 0, and a pool, where it is
+ * divided among several. */
+static uint32_t context(int t, uint64_t at, enum sonde_blame_source *source, bool *waiting, uint32_t *pool)
+{
+    const struct event *in = at_instant(&P.calls[t], at), *earlier, *later, *nearest = NULL;
+    const double now = (double)at + 0.5;
     uint32_t path = 0;
     *waiting = false;
+    *pool = 0;
     *source = SONDE_BLAME_EXACT;
     if (in) {
         *waiting = in->flag || P.paths[t][in->path].waits;
         return in->path;
     }
-    for (uint32_t i = 0; i < calls->count; i++) {
-        before = calls->items[i].to <= at ? &calls->items[i] : before;
-        after = !after && calls->items[i].from > at ? &calls->items[i] : after;
-    }
-    double distance = 2 * PERIOD;
-    if (before && own_time(t, before->to, at + 0.5) < distance)
-        distance = own_time(t, before->to, at + 0.5);
-    for (uint32_t i = 0; i < samples->count; i++) {
-        const struct event *e = &samples->items[i];
-        const double far = own_time(t, e->from, at + 0.5);
-        /* Of two that are equally far, for it did not run, the later one. */
-        if ((!before || e->from >= before->to) && (!after || e->from <= after->from) &&
-            (far < distance || (far == distance && far < 2 * PERIOD && (double)e->from > at)))
-            distance = far, nearest = e;
-    }
-    if (after && own_time(t, after->from, at + 0.5) <= distance && own_time(t, after->from, at + 0.5) < 2 * PERIOD)
-        nearest = NULL;
+    const struct gap gap = gap_at(t, now);
+    neighbours(t, &gap, now, &earlier, &later);
+    const double since = earlier ? own_time(t, earlier->from, now) : INFINITY;
+    const double until = later ? own_time(t, later->from, now) : INFINITY;
+    const double reach = earlier && later ? 2 * PERIOD : PERIOD / 2;
+    if (until <= since && until < reach) /* of two that are equally far, for it did not run, the later one */
+        nearest = later;
+    else if (since < until && since < reach)
+        nearest = earlier;
     *source = SONDE_BLAME_SAMPLED;
     if (nearest) {
         *waiting = P.paths[t][nearest->path].waits;
         return nearest->path;
     }
-    if (before && after) {
-        path = shared(t, caller(t, before->path), caller(t, after->path));
+    *source = SONDE_BLAME_POOLED;
+    if ((*pool = pool_of(t, &gap)))
+        return 0;
+    if (!is_edge(&gap)) {
+        path = shared(t, caller(t, gap.before), caller(t, gap.after));
     } else {
         bool any = false;
         for (int k = 0; k < 2; k++)
-            for (uint32_t i = 0; i < (k ? samples : calls)->count; i++) {
-                const uint32_t one = caller(t, (k ? samples : calls)->items[i].path);
+            for (uint32_t i = 0; i < (k ? &P.samples[t] : &P.calls[t])->count; i++) {
+                const uint32_t one = caller(t, (k ? &P.samples[t] : &P.calls[t])->items[i].path);
                 path = any ? shared(t, path, one) : one;
                 any = true;
             }
     }
     *source = path ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED;
     return path;
+}
+
+static void expect_pooled(int d, const struct pool *pool, double ns)
+{
+    expected[d].source[SONDE_BLAME_POOLED] += ns;
+    for (int t = 0; t < THREADS; t++)
+        for (uint32_t i = 1; i <= PATHS; i++)
+            (P.paths[t][i].waits ? expected[d].waiting : expected[d].working)[t][i] += ns * pool->part[t][i];
 }
 
 static void expect_instant(uint64_t at)
@@ -678,13 +890,18 @@ static void expect_instant(uint64_t at)
     }
     for (int t = 0; t < THREADS; t++) {
         enum sonde_blame_source source;
+        uint32_t pool;
         bool waiting;
         if (!active[t])
             continue;
-        const uint32_t path = context(t, at, &source, &waiting);
+        const uint32_t path = context(t, at, &source, &waiting, &pool);
         for (int d = 0; d <= DEVICES; d++) {
             if (busy[d])
                 continue;
+            if (pool) {
+                expect_pooled(d, &pools[pool], 1.0 / k);
+                continue;
+            }
             (waiting ? expected[d].waiting : expected[d].working)[t][path] += 1.0 / k;
             expected[d].source[source] += 1.0 / k;
         }
@@ -740,6 +957,7 @@ static void random_programs(void **state)
         for (uint32_t i = 0; i < P.pauses.count; i++)
             pause_at(s, P.pauses.items[i].from, P.pauses.items[i].to);
         memset(expected, 0, sizeof expected);
+        make_pools();
         for (uint64_t at = 0; at < END; at++)
             expect_instant(at);
         struct result r = compute(scene_open(s), 1, 0);
@@ -769,6 +987,8 @@ int main(void)
         cmocka_unit_test(each_of_k_threads_gets_a_kth),
         cmocka_unit_test(devices_apart_and_together),
         cmocka_unit_test(samples_hold_half_the_way),
+        cmocka_unit_test(short_gaps_are_pooled),
+        cmocka_unit_test(pairs_with_few_samples_are_pooled_together),
         cmocka_unit_test(sleeping_is_not_active),
         cmocka_unit_test(the_next_thread_of_a_lane),
         cmocka_unit_test(device_clocks_do_not_count),

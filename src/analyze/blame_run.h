@@ -1,0 +1,76 @@
+/* blame_run.h - between blame.c, which sweeps over a process, and blame_sums.c, which adds up what it found.
+ */
+#ifndef SONDE_ANALYZE_BLAME_RUN_H
+#define SONDE_ANALYZE_BLAME_RUN_H
+
+#include "base/map.h"
+#include "blame.h"
+#include "blame_sweep.h"
+#include "blame_thread.h"
+#include "gaps.h"
+#include "recorded.h"
+#include "timeline.h"
+
+enum { NODE_CACHE = 4096, SLOT_CACHE = 4096, RECENT = 64 };
+
+/* What blame is added up by: node << 8 | source << 1 | waiting; SAMPLED | gathered pair << 32 | node; LEFT |
+ * gathered pair, for the pool of that. Nodes are of the tree. */
+#define KEY_SAMPLED  (1ull << 63)
+#define KEY_LEFT     (1ull << 62)
+#define KEY_WAITING  1u
+#define PAIRS_MOST   (1u << 29)
+
+struct sonde__blame_tree { /* what the sweep needs of the profile's nodes, close together */
+    const struct sonde_profile *profile;
+    uint32_t *parents;
+    uint8_t  *waits; /* an API call that waits, by its name */
+};
+
+/* What all contexts of a lane share, so far: their deepest common ancestor, and below it the
+ * function that all begin with, if they do; `child` is the first of its nodes in the tree, 0 none. */
+struct sonde__blame_trunk { uint32_t node, child, recent[RECENT]; bool known; };
+
+/* Segments that are blamed together have one slot. */
+struct sonde__blame_slots {
+    SONDE_VECTOR(uint64_t) keys; /* [slot] */
+    struct sonde_map index;      /* key -> slot */
+    struct remembered { uint32_t node, after, kind, slot; bool used; } *cache; /* [SLOT_CACHE]: of segments */
+};
+
+struct sonde__blame_part {
+    struct cached { uint32_t id, node; } *cache; /* [NODE_CACHE]: nodes of the process, nodes of the tree */
+    struct sonde__blame_trunk *trunks;      /* [lane of the plan] */
+    sonde__spans *gaps;        /* [scope]: when it was idle in this window; 0: all devices */
+    struct sonde__idle *idle;  /* [scope] */
+    bool         *timed;       /* [scope]: an operation ran */
+    sonde__spans  busy, scratch; /* of one device */
+    sonde__segments segments;  /* of one thread */
+    struct sonde__thread_scratch thread;
+    struct sonde__gathered gathered;
+    struct sonde__blame_slots  slots;
+    struct sonde__sweep sweep;
+    uint64_t untimed;
+};
+
+struct sonde__blame_run {
+    const struct sonde__blame_tree *tree;
+    const struct sonde_process *process;
+    uint32_t index;
+    struct sonde_recorded recorded;
+    struct sonde__thread_rule rule;
+    struct sonde_timeline_plan plan;
+    struct alive { uint64_t from, to; bool known; } *alive; /* [lane of the plan] */
+    uint64_t *periods;         /* [lane]: what a sample stands for */
+    struct sonde__pools pools;
+    uint32_t scopes;           /* all devices, and each of the plan */
+    struct sonde__blame_part *parts;
+};
+
+/* What the callers of two calls share (nodes of the tree). */
+uint32_t sonde__blame_shared(const struct sonde__blame_tree *tree, uint32_t before, uint32_t after);
+void sonde__blame_join_trunk(const struct sonde__blame_tree *tree, struct sonde__blame_trunk *trunk,
+                             const struct sonde__blame_trunk *more);
+/* The scopes of a process that was swept over. 0 or SONDE_ENOMEM. */
+int sonde__blame_add_results(struct sonde__blame_run *run, struct sonde_blame *out);
+
+#endif

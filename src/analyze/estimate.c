@@ -1,0 +1,133 @@
+/* estimate.c - standard errors of sums of times that rest on samples. */
+#include "estimate.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+double sonde_share_error(double hits, double samples)
+{
+    if (samples <= 0)
+        return 1;
+    const double part = hits / samples < 1 ? hits / samples : 1;
+    return sqrt(part * (1 - part) / samples + 1 / (4 * samples * samples)) / (1 + 1 / samples);
+}
+
+int sonde_estimate_join(struct sonde_estimate *sum, const struct sonde_estimate *more)
+{
+    const uint32_t first = (uint32_t)sum->pools.count;
+    for (size_t i = 0; i < more->pools.count; i++)
+        if (sonde_vector_push(&sum->pools, more->pools.items[i]))
+            return SONDE_ENOMEM;
+    for (size_t i = 0; i < more->items.count; i++) {
+        const struct sonde_estimate_item *item = &more->items.items[i];
+        if (sonde_vector_push(&sum->items, (struct sonde_estimate_item){first + item->pool, item->node, item->sampled_ns, item->pooled_ns}))
+            return SONDE_ENOMEM;
+    }
+    return 0;
+}
+
+void sonde_estimate_fini(struct sonde_estimate *estimate)
+{
+    sonde_vector_fini(&estimate->items);
+    sonde_vector_fini(&estimate->pools);
+}
+
+/* What the groups have of one pool. */
+struct summing {
+    double   *variance;                                 /* [group]: of all pools so far */
+    struct group_sum { double sampled_ns, pooled_ns; } *sums; /* [group]: of this pool */
+    uint32_t *touched, touched_count;
+    double    sampled_ns, pooled_ns;                    /* of all its groups together */
+};
+
+static int summing_begin(struct summing *s, size_t groups)
+{
+    s->variance = calloc(groups + 1, sizeof *s->variance);
+    s->sums = calloc(groups + 1, sizeof *s->sums);
+    s->touched = malloc((groups + 1) * sizeof *s->touched);
+    return s->variance && s->sums && s->touched ? 0 : SONDE_ENOMEM;
+}
+
+static double *summing_end(struct summing *s, int rc, size_t groups)
+{
+    for (size_t i = 0; i < groups && !rc; i++)
+        s->variance[i] = sqrt(s->variance[i]);
+    free(s->sums);
+    free(s->touched);
+    if (rc) {
+        free(s->variance);
+        return NULL;
+    }
+    return s->variance;
+}
+
+static void add(struct summing *s, uint32_t group, const struct sonde_estimate_item *item)
+{
+    struct group_sum *sum = &s->sums[group];
+    if (sum->sampled_ns + sum->pooled_ns <= 0 && item->sampled_ns + item->pooled_ns > 0)
+        s->touched[s->touched_count++] = group;
+    sum->sampled_ns += item->sampled_ns;
+    sum->pooled_ns += item->pooled_ns;
+}
+
+static double square(double x)
+{
+    return x * x;
+}
+
+/* The pool's groups get its variance: of the time around samples, each of which stands for a period, and of
+ * the rest, whose division rests on all samples of the pool. */
+static void settle(struct summing *s, const struct sonde_estimate_pool *pool)
+{
+    for (uint32_t i = 0; i < s->touched_count; i++) {
+        struct group_sum *sum = &s->sums[s->touched[i]];
+        double *variance = &s->variance[s->touched[i]];
+        if (s->pooled_ns > 0 && pool->samples > 0)
+            *variance += square(s->pooled_ns * sonde_share_error(sum->pooled_ns / s->pooled_ns * pool->samples, pool->samples));
+        if (s->sampled_ns > 0 && pool->period_ns > 0) {
+            double near = s->sampled_ns / pool->period_ns; /* fewer than all where only a part of the time is looked at */
+            near = pool->hits > 0 && near > pool->hits ? pool->hits : near < 1 ? 1 : near;
+            *variance += square(s->sampled_ns * sonde_share_error(sum->sampled_ns / s->sampled_ns * near, near));
+        }
+        *sum = (struct group_sum){0};
+    }
+    s->touched_count = 0;
+    s->sampled_ns = s->pooled_ns = 0;
+}
+
+static bool ends_pool(const struct sonde_estimate *e, size_t i)
+{
+    return i + 1 == e->items.count || e->items.items[i + 1].pool != e->items.items[i].pool;
+}
+
+double *sonde_estimate_errors(const struct sonde_estimate *e, const uint32_t *group, size_t groups)
+{
+    struct summing s = {0};
+    const int rc = summing_begin(&s, groups);
+    for (size_t i = 0; i < e->items.count && !rc; i++) {
+        const struct sonde_estimate_item *item = &e->items.items[i];
+        s.sampled_ns += item->sampled_ns;
+        s.pooled_ns += item->pooled_ns;
+        if (group[item->node] != UINT32_MAX)
+            add(&s, group[item->node], item);
+        if (ends_pool(e, i))
+            settle(&s, &e->pools.items[item->pool]);
+    }
+    return summing_end(&s, rc, groups);
+}
+
+double *sonde_estimate_tree(const struct sonde_estimate *e, const struct sonde_profile *profile)
+{
+    struct summing s = {0};
+    const int rc = summing_begin(&s, profile->nodes.count);
+    for (size_t i = 0; i < e->items.count && !rc; i++) {
+        const struct sonde_estimate_item *item = &e->items.items[i];
+        s.sampled_ns += item->sampled_ns;
+        s.pooled_ns += item->pooled_ns;
+        for (uint32_t node = item->node; node; node = profile->nodes.items[node].parent)
+            add(&s, node, item);
+        if (ends_pool(e, i))
+            settle(&s, &e->pools.items[item->pool]);
+    }
+    return summing_end(&s, rc, profile->nodes.count);
+}

@@ -1,0 +1,100 @@
+/* gaps.h - what threads did between their API calls, from samples that are much rarer than calls.
+ *
+ * One place for all views, so that they cannot disagree; docs/sampling.md, "Between
+ * API calls", argues the estimate. A sample stands for one period of its thread's
+ * own time: first for the time around it, as far as that lies in its own gap; what
+ * is left of the period goes to its gap's *pool*, and is spread there over the
+ * parts of gaps that no sample reaches.
+ *
+ *     pieces    of a gap: a sample's context, or left for the pool
+ *     gathered  samples by the two calls that their gap lies between
+ *     pools     gaps between the same two calls, or more widely where these have few samples
+ *
+ * Threads: pieces and gathered belong to one each; pools, once made, are read by any.
+ */
+#ifndef SONDE_ANALYZE_GAPS_H
+#define SONDE_ANALYZE_GAPS_H
+
+#include "base/map.h"
+#include "base/vector.h"
+#include "profile.h"
+#include "timeline.h"
+
+/* ---- pieces ------------------------------------------------------------------------------- */
+
+struct sonde__gap {
+    const struct sonde_time_lane *lane;   /* its samples and switches; `from_ns` and `to_ns` lie in its window */
+    const struct sonde_row_call  *before, *after; /* NULL: the thread's first or last calls are over */
+    uint64_t from_ns, to_ns;              /* what to look at */
+    uint64_t period_ns;                   /* sonde__sample_periods; 0: not sampled */
+};
+
+struct sonde__piece { uint64_t from, to; uint32_t node; bool sampled; }; /* node: of the process */
+typedef SONDE_VECTOR(struct sonde__piece) sonde__pieces;
+
+struct sonde__gap_sample { uint32_t node; uint64_t open_ns; }; /* of its period, what its gap has no room for */
+typedef SONDE_VECTOR(struct sonde__gap_sample) sonde__gap_samples;
+
+/* The gap's pieces in [from_ns, to_ns), in order, without a hole, into the emptied `pieces`; samples that lie
+ * there into the emptied `samples`. `*first` is where to look for samples, and moves on with the gaps of a
+ * window; 0 at first. 0 or SONDE_ENOMEM. */
+int sonde__gap_pieces(const struct sonde__gap *gap, uint32_t *first, sonde__pieces *pieces, sonde__gap_samples *samples);
+
+/* Does a sample lie in the gap, or so near that it matters? Moves `*first` as above. */
+bool sonde__gap_is_sampled(const struct sonde__gap *gap, uint32_t *first);
+
+/* When a thread that left the processor with number `i` came back. UINT64_MAX: it did not. */
+uint64_t sonde__time_back(const struct sonde_time_lane *lane, uint32_t i);
+
+/* How much of its thread's time a sample of each lane stands for: what the profile says, at least the period
+ * that was asked for. [lane_count], caller frees; NULL: out of memory. */
+uint64_t *sonde__sample_periods(const struct sonde_process *p);
+
+/* ---- samples by calls ------------------------------------------------------------------------ */
+
+/* Nodes of the calls; of a gap before the first or after the last call the lane and one of SONDE__EDGES. */
+struct sonde__pair { uint32_t before, after; };
+enum { SONDE__BEFORE_ALL = 1, SONDE__AFTER_ALL = 2, SONDE__NO_CALLS = 3 }; /* no node has such numbers */
+static inline bool sonde__pair_is_edge(const struct sonde__pair *pair)
+{
+    return pair->after <= SONDE__NO_CALLS;
+}
+struct sonde__pair sonde__pair_of(uint32_t lane, const struct sonde_row_call *before, const struct sonde_row_call *after);
+
+struct sonde__gathered_hit { uint32_t pair, node; uint64_t count, open, open_ns; }; /* open: of count, those with a rest */
+struct sonde__gathered { /* ready when zeroed */
+    SONDE_VECTOR(struct sonde__pair) pairs;
+    SONDE_VECTOR(struct sonde__gathered_hit) hits;
+    struct sonde_map by_pair, by_hit;
+    uint32_t *joined; /* [pair]: index in the pools, once made */
+};
+int  sonde__gathered_pair(struct sonde__gathered *g, struct sonde__pair pair, uint32_t *index); /* 0 or SONDE_ENOMEM */
+int  sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__gap_samples *samples);
+void sonde__gathered_fini(struct sonde__gathered *g);
+
+/* ---- pools ----------------------------------------------------------------------------------------- */
+
+struct sonde__pool {
+    uint32_t first, count; /* of shares */
+    double   samples;      /* that the shares rest on */
+    double   hits;         /* all samples in its gaps */
+};
+struct sonde__pool_share { uint32_t node; double part; }; /* node of the tree; parts add up to 1 */
+
+struct sonde__pools {      /* ready when zeroed */
+    SONDE_VECTOR(struct sonde__pair) pairs;     /* in order */
+    uint32_t *of;                               /* [pair]: number of its pool plus one; 0: no samples tell */
+    SONDE_VECTOR(struct sonde__pool) pools;
+    SONDE_VECTOR(struct sonde__pool_share) shares;
+};
+#define SONDE__POOL_LEAST 5 /* samples that a pool needs */
+
+/* From what was gathered (pairs without samples get their pools, too); sets `joined` of each. The result does
+ * not depend on their order. 0 or SONDE_ENOMEM; fini in either case. */
+int  sonde__pools_make(struct sonde__pools *pools, struct sonde__gathered *const *parts, uint32_t count,
+                       const struct sonde_profile *profile, uint32_t process);
+void sonde__pools_fini(struct sonde__pools *pools);
+/* Number of the pair's pool plus one; 0: none. For pairs that were gathered. */
+uint32_t sonde__pools_find(const struct sonde__pools *pools, struct sonde__pair pair);
+
+#endif
