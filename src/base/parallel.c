@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "stack.h"
+
 enum { MOST_THREADS = 1024 };
 
 uint32_t sonde_parallel_threads(void)
@@ -63,7 +65,7 @@ int sonde_parallel_run(uint32_t threads, uint32_t tasks, int (*fn)(void *user, u
     uint32_t count = 0, wanted = threads < tasks ? threads : tasks;
 
     wanted = wanted < MOST_THREADS ? wanted : MOST_THREADS;
-    while (count + 1 < wanted && !pthread_create(&started[count], NULL, work, &c))
+    while (count + 1 < wanted && !sonde_stack_thread(&started[count], work, &c))
         count++;
     work(&c);
     while (count)

@@ -96,6 +96,7 @@ struct sonde_command {
      * you mean"; returns NULL at the end. May be NULL. */
     const char *(*operand_word)(size_t index);
     bool hidden;              /* left out of lists */
+    bool signals;             /* takes signals itself, so it runs in the first thread; others get a stack of ours */
 
     /* `options` points to the filled options struct; `argv` holds `argc`
      * operands and ends with NULL. Returns the exit status. */

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/stack.h"
+
 const struct sonde_command *const sonde_commands[] = {
 #define X(name) &sonde_command_##name,
     SONDE_COMMAND_MAP(X)
@@ -43,6 +45,14 @@ static void print_overview(FILE *out)
     fputs("\n'sonde COMMAND --help' says more; 'sonde --version' prints the version.\n", out);
 }
 
+struct invocation { const struct sonde_command *command; const void *values; int argc; char **argv; };
+
+static int invoke(void *user)
+{
+    const struct invocation *i = user;
+    return i->command->run(i->values, i->argc, i->argv);
+}
+
 static int run_command(const struct sonde_command *command, int argc, char **argv)
 {
     void *values = calloc(1, command->options_bytes ? command->options_bytes : 1);
@@ -59,8 +69,10 @@ static int run_command(const struct sonde_command *command, int argc, char **arg
         sonde_help_print(command, sonde_terminal_columns(STDOUT_FILENO));
     else if (operands < 0)
         status = SONDE_EXIT_USAGE;
-    else
+    else if (command->signals)
         status = command->run(values, operands, argv);
+    else
+        status = sonde_stack_run(invoke, &(struct invocation){command, values, operands, argv});
     free(values);
     return status;
 }

@@ -208,5 +208,6 @@ const struct sonde_command sonde_command_record = {
     .operand = SONDE_OPERAND_PROGRAM,
     .operands_min = 1,
     .operands_max = -1,
+    .signals = true,
     .run = run,
 };

@@ -18,6 +18,7 @@
 #include "analyze/symbols.h"
 #include "analyze/totals.h"
 #include "base/number.h"
+#include "base/stack.h"
 #include "base/text.h"
 #include "command.h"
 #include "format/writer.h"
@@ -216,7 +217,7 @@ static void summarize(const struct record_options *options, const struct record_
     sonde_measurement_close(m);
 }
 
-bool record_finish(const struct record_options *options, const struct record_paths *paths,
+static bool finish(const struct record_options *options, const struct record_paths *paths,
                    json_t *manifest, const struct record_result *result)
 {
     struct closing closing = {.output = paths->output};
@@ -245,4 +246,24 @@ bool record_finish(const struct record_options *options, const struct record_pat
     } else if (!options->quiet)
         summarize(options, paths, closing.running, result);
     return true;
+}
+
+struct finishing {
+    const struct record_options *options;
+    const struct record_paths *paths;
+    json_t *manifest;
+    const struct record_result *result;
+};
+
+static int finish_on_stack(void *user)
+{
+    const struct finishing *f = user;
+    return finish(f->options, f->paths, f->manifest, f->result);
+}
+
+/* The stack's limit was the program's and is ours as well. */
+bool record_finish(const struct record_options *options, const struct record_paths *paths,
+                   json_t *manifest, const struct record_result *result)
+{
+    return sonde_stack_run(finish_on_stack, &(struct finishing){options, paths, manifest, result});
 }
