@@ -74,19 +74,29 @@ static int make_directory(char *path, size_t size)
     for (int n = 1; n < 100000; n++) {
         if ((size_t)snprintf(path, size, "%s/%s-%d-%d", sonde__agent.config.out, host, (int)getpid(), n) >= size)
             return SONDE_EINVALID;
-        if (mkdir(path, 0777) == 0)
+        if (mkdir(path, 0700) == 0) {
+            chmod(path, 0700); /* private, and ours, whatever the program's umask */
             return 0;
+        }
         if (errno != EEXIST)
             return SONDE_EIO;
     }
     return SONDE_EEXISTS;
 }
 
+static int open_private(const char *path, int flags)
+{
+    const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_CREAT, 0600);
+    if (fd >= 0)
+        syscall(SYS_fchmod, fd, 0600);
+    return fd;
+}
+
 static int open_in(const char *directory, const char *name, int flags)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_CREAT | O_EXCL, 0666);
+    return open_private(path, flags | O_EXCL);
 }
 
 static int map_live(void)
@@ -227,7 +237,7 @@ static int write_blob(const char *path, const void *bytes, size_t size)
     char part[4096];
     if ((size_t)snprintf(part, sizeof part, "%s.%d.tmp", path, (int)getpid()) >= sizeof part)
         return SONDE_EINVALID;
-    const int fd = (int)syscall(SYS_openat, AT_FDCWD, part, O_WRONLY | O_CLOEXEC | O_CREAT | O_TRUNC, 0666);
+    const int fd = open_private(part, O_WRONLY | O_TRUNC);
     if (fd < 0)
         return SONDE_EIO;
     int err = write_all(fd, bytes, size);
@@ -246,7 +256,8 @@ int sonde_blob(const char *name, const void *bytes, size_t size)
     if (F.shared_table) /* the program could close the descriptor while it is written to */
         return SONDE_EIO;
     snprintf(path, sizeof path, "%s/code", sonde__agent.config.out);
-    mkdir(path, 0777);
+    if (mkdir(path, 0700) == 0)
+        chmod(path, 0700);
     if ((size_t)snprintf(path, sizeof path, "%s/code/%s.zst", sonde__agent.config.out, name) >= sizeof path)
         return SONDE_EINVALID;
     if (access(path, F_OK) == 0)

@@ -60,6 +60,8 @@ static const struct sonde_option options[] = {
              "layers, are then not seen"},
     {.name = "no-python", .type = SONDE_OPTION_FLAG, .offset = AT(no_python),
      .help = "calling contexts of native frames only: Python's functions are left out"},
+    {.name = "no-command-line", .type = SONDE_OPTION_FLAG, .offset = AT(no_command_line),
+     .help = "store the program's name only, without its arguments, which may hold secrets"},
     {.name = "check", .type = SONDE_OPTION_FLAG, .offset = AT(check),
      .help = "check every stack against a full walk; slow, for testing Sonde"},
     {0},
@@ -200,7 +202,10 @@ const struct sonde_command sonde_command_record = {
         "or renamed meanwhile. 126: the program could not be executed. 127: it was "
         "not found. 2: the command line was not understood.\n\n"
         "Processes that outlive the program are not waited for; their part of the measurement stays "
-        "readable and complete.",
+        "readable and complete.\n\n"
+        "A measurement can be read by its owner only. Of the environment it keeps the variables of a fixed list "
+        "that change how a GPU program runs (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS ...), and no other. Variables "
+        "that begin with SONDE_ are set by record itself: its options are the way to say them.",
     .options = options,
     .examples = examples,
     .options_bytes = sizeof(struct record_options),

@@ -3,6 +3,7 @@
  *     record_program.c  find the program and our libraries; the program's environment
  *     record_output.c   make the measurement's folder, remove an old one, what is in it
  *     record_manifest.c manifest.json
+ *     record_variables.c  which environment variables it keeps
  *     record_run.c      start the program, pass signals on, wait
  *     record_finish.c   seal, resolve symbols, say the one line
  *     record_calibrate.c  paired runs with and without
@@ -30,7 +31,7 @@ struct record_options {
     int64_t streams_per_thread;
     int64_t cpu_hz;                     /* samples of the CPU side; 0 = none */
     uint64_t delay_ns, duration_ns;
-    int start_off, check, no_preload, no_python;
+    int start_off, check, no_preload, no_python, no_command_line;
     int api, graph;                     /* indices into record_api_names, record_graph_names */
     const char *capture;                /* "cuda", "nvtx:NAME"; NULL: all */
     int calibrate;
@@ -101,6 +102,8 @@ void record_now(struct record_times *times);
 /* The manifest as it is known before the program starts, and then what is known after it. */
 json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths,
                               int argc, char **argv, const struct record_times *start);
+/* May the manifest keep this "NAME=value"? */
+bool    record_variable_is_kept(const char *entry);
 void    record_manifest_end(json_t *manifest, const struct record_result *result);
 int     record_manifest_write(const json_t *manifest, const char *output, struct sonde_diag *diag);
 

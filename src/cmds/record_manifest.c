@@ -7,10 +7,11 @@
 #include "record.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,49 +43,12 @@ static void set_number(json_t *object, const char *key, uint64_t value)
 
 /* ---- the environment that matters ------------------------------------------------ */
 
-static bool begins_with(const char *text, const char *const *list)
-{
-    for (; *list; list++)
-        if (strncmp(text, *list, strlen(*list)) == 0)
-            return true;
-    return false;
-}
-
-/* A name is kept when it can change how a GPU program runs ... */
-static bool is_relevant(const char *entry)
-{
-    static const char *const prefixes[] = {
-        "OPENCL_", "OCL_", "CL_", "POCL_", "CUDA_", "NVIDIA_", "HIP_", "ROCR_", "ROCM_", "HSA_", "GPU_",
-        "ZE_", "SYCL_", "ONEAPI_", "OMP_", "KMP_", "GOMP_", "OMPI_COMM_WORLD_", "OMPI_MCA_", "MPICH_",
-        "I_MPI_", "UCX_", "NCCL_", "NVSHMEM_", "PYTORCH_", "TORCH_", "XLA_", "TF_", "JAX_", "TRITON_",
-        "PMI_RANK=", "PMI_SIZE=", "PMIX_RANK=", "MV2_COMM_WORLD_",
-        "SLURM_JOB_ID=", "SLURM_PROCID=", "SLURM_LOCALID=", "SLURM_NTASKS=", "SLURM_NNODES=", "SLURM_NODEID=",
-        "RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "LOCAL_WORLD_SIZE=", "MASTER_ADDR=", "MASTER_PORT=", "PMIX_SIZE=", "MPI_LOCALRANKID=",
-        "PATH=", "LD_LIBRARY_PATH=", "LD_PRELOAD=", "PYTHONPATH=", "PYTHONHASHSEED=", "PYTHONUNBUFFERED=",
-        "VIRTUAL_ENV=", "CONDA_PREFIX=", "LANG=", "LC_ALL=", "TMPDIR=", NULL,
-    };
-    return begins_with(entry, prefixes);
-}
-
-/* ... unless it may hold a secret, by its name or by a password in an address. */
-static bool may_be_secret(const char *entry)
-{
-    static const char *const words[] = {"TOKEN", "SECRET", "PASS", "KEY", "CRED", "AUTH", "COOKIE", "SESSION", "JWT", NULL};
-    size_t length = strcspn(entry, "=");
-    for (const char *const *word = words; *word; word++)
-        for (size_t i = 0; i + strlen(*word) <= length; i++)
-            if (strncasecmp(entry + i, *word, strlen(*word)) == 0)
-                return true;
-    const char *address = strstr(entry + length, "://");
-    return address && strchr(address, '@');
-}
-
 static json_t *environment_object(void)
 {
     json_t *object = json_object();
     for (char **entry = environ; *entry; entry++) {
         const char *equals = strchr(*entry, '=');
-        if (!equals || !is_relevant(*entry) || may_be_secret(*entry))
+        if (!record_variable_is_kept(*entry))
             continue;
         char name[256];
         snprintf(name, sizeof name, "%.*s", (int)(equals - *entry), *entry);
@@ -134,6 +98,7 @@ static json_t *options_object(const struct record_options *o)
     set(object, "start_off", json_boolean(o->start_off));
     set(object, "check", json_boolean(o->check));
     set(object, "preload", json_boolean(!o->no_preload));
+    set(object, "command_line", json_boolean(!o->no_command_line));
     return object;
 }
 
@@ -160,7 +125,7 @@ json_t *record_manifest_begin(const struct record_options *options, const struct
     set(manifest, "format", json_string("sonde"));
     set_number(manifest, "format_version", SONDE_FORMAT_VERSION);
     set(manifest, "sonde_version", json_string(SONDE_VERSION));
-    for (int i = 0; i < argc; i++)
+    for (int i = 0; i < (options->no_command_line ? 1 : argc); i++)
         json_array_append_new(command, json_text(argv[i]));
     set(manifest, "command", command);
     set(manifest, "program", json_text(paths->program));
@@ -198,9 +163,14 @@ int record_manifest_write(const json_t *manifest, const char *output, struct son
     snprintf(path, sizeof path, "%s/manifest.json", output);
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
     errno = 0;
-    FILE *file = fopen(temporary, "we");
+    const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        fchmod(fd, 0600); /* a strange umask, or an older file */
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
     bool ok = file && json_dumpf(manifest, file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) == 0 && fputc('\n', file) != EOF;
     int why = errno;
+    if (fd >= 0 && !file)
+        close(fd);
     if (file && fclose(file) != 0) {
         ok = false;
         why = errno;

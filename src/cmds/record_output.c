@@ -123,6 +123,7 @@ static int hold(struct record_paths *paths, struct sonde_diag *diag)
         return fail(diag, "cannot open the folder", paths->shown, errno);
     while (flock(paths->folder, LOCK_EX) != 0 && errno == EINTR)
         ;
+    fchmod(paths->folder, 0700);
     return record_output_is_there(paths) ? SONDE_OK : fail(diag, "cannot open the folder", paths->shown, ENOENT);
 }
 
@@ -162,7 +163,7 @@ int record_output_make(const struct record_options *options, const char *program
         if (numbered_name(base, number, paths->shown, sizeof paths->shown))
             return fail(diag, "cannot make the folder", base, ENAMETOOLONG);
         if (mkdir(paths->shown, 0700) == 0)
-            break;
+            break; /* hold() sees to a umask that takes our own rights away */
         if (errno != EEXIST || number == HIGHEST_NUMBER)
             return fail(diag, "cannot make the folder", paths->shown, errno);
     }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "command.h"
 
 /* ---- the program --------------------------------------------------------- */
@@ -199,6 +200,22 @@ static bool is_ours(const char *entry)
     return false;
 }
 
+/* Variables that the user has set for us, as he may think. Within another
+ * recording they are that one's. */
+static void say_unused(const struct record_options *o)
+{
+    struct sonde_text names = {0};
+    if (o->quiet || getenv("SONDE_AGENT"))
+        return;
+    for (char **entry = environ; *entry; entry++)
+        if (strncmp(*entry, "SONDE_", 6) == 0 && is_ours(*entry))
+            sonde_text_format(&names, "%s%.*s", names.length ? ", " : "", (int)strcspn(*entry, "="), *entry);
+    if (names.length)
+        sonde_say("%s of the environment: not used, record sets it by its own options; see sonde record --help",
+                  sonde_text_get(&names));
+    sonde_text_fini(&names);
+}
+
 static uint64_t round_up_ms(uint64_t ns)
 {
     return (ns + 999999) / 1000000;
@@ -251,6 +268,7 @@ char **record_environment(const struct record_options *o, const struct record_pa
     size_t count = 0;
     while (environ[count])
         count++;
+    say_unused(o);
     struct environment e = {.list = calloc(count + 24, sizeof *e.list)};
     if (!e.list)
         return NULL;

@@ -127,6 +127,17 @@ class Options(InFolder):
         self.assertNotIn("LD_PRELOAD", sh("env", "-q", "--no-preload",
                                           env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}).stdout)
 
+    def test_own_variables_that_the_user_has_set(self):
+        r = sh("echo $SONDE_MEMORY", env=dict(os.environ, SONDE_MEMORY="1", SONDE_CHECK="1", SONDE_MINE="1"))
+        self.assertEqual(r.stdout, f"{256 << 20}\n")
+        self.assertEqual(r.stderr.count("\n"), 2)
+        said = r.stderr.split("\n")[0]
+        self.assertIn("SONDE_MEMORY", said)
+        self.assertIn("SONDE_CHECK", said)
+        self.assertIn("not used", said)
+        self.assertNotIn("SONDE_MINE", said)
+        self.assertOneLine(run("record", "-q", "--", SONDE, "record", "true").stderr) # its own are no user's
+
     def test_recording_inside_a_recording(self):
         r = run("record", "-q", "--", SONDE, "record", "-q", "-o", "inner", "sh", "-c", "echo $OPENCL_LAYERS; echo $SONDE_OUT")
         layers, output = r.stdout.splitlines()
@@ -333,7 +344,9 @@ class Folder(InFolder):
 class Manifest(InFolder):
     def test_before_the_end(self):
         environment = dict(os.environ, POCL_DEBUG="0", OMP_NUM_THREADS="2", SLURM_JWT="secret-1", OPENCL_API_TOKEN="secret-2",
-                           CUDA_PROXY="https://me:secret-3@host/", MY_OWN="secret-4", OMPI_COMM_WORLD_RANK="3")
+                           CUDA_PROXY="https://me:secret-3@host/", MY_OWN="secret-4", OMPI_COMM_WORLD_RANK="3",
+                           TF_VAR_db_pw="secret-5", NVIDIA_LOGIN="secret-6", PATHS="secret-7", OMP_NUM_THREAD="secret-8",
+                           POCL_DEVICES="https://me:secret-9@host/", NCCL_="secret-10")
         r = run("record", "-q", "sh", "-c", 'cat "$SONDE_OUT/manifest.json"', "sh", "b\udcffd", env=environment)
         manifest = json.loads(r.stdout)
         self.assertEqual(manifest["format"], "sonde")
@@ -347,6 +360,20 @@ class Manifest(InFolder):
         self.assertEqual(manifest["host"]["name"], os.uname().nodename)
         pair = manifest["clock_pairs"][0]
         self.assertLess(abs(pair["realtime_ns"] / 1e9 - time.time()), 3600)
+
+    def test_without_the_command_line(self):
+        script = 'cat "$SONDE_OUT/manifest.json"'
+        r = run("record", "-q", "--no-command-line", "sh", "-c", script, "sh", "--password=secret")
+        manifest = json.loads(r.stdout)
+        self.assertEqual(manifest["command"], ["sh"])
+        self.assertFalse(manifest["options"]["command_line"])
+        self.assertNotIn("secret", r.stdout)
+        self.assertTrue(json.loads(run("record", "-q", "sh", "-c", script).stdout)["options"]["command_line"])
+
+    def test_private_whatever_the_umask(self):
+        for mask in (0, 0o22, 0o777):
+            r = sh('cd "$SONDE_OUT"; stat -c "%a %n" . *', "-q", preexec_fn=lambda: os.umask(mask))
+            self.assertEqual(r.stdout, "700 .\n600 manifest.json\n")
 
     def test_after_the_end(self):
         r = sh("sleep 3000 >/dev/null 2>&1 & echo $!; exit 5")

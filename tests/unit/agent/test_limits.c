@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -307,6 +309,33 @@ static int tasks(void)
 }
 
 /* A process that nothing asked to measure must not start anything. */
+/* What the program's umask would allow or forbid is not asked. */
+static void private_files(void)
+{
+    static const mode_t masks[] = {0, 0777};
+    const char *directory = NULL;
+    for (size_t i = 0; i < 2; i++) {
+        const char *const none[] = {NULL};
+        umask(022);
+        directory = harness_setup("private", none);
+        pid_t pid = fork();
+        if (pid == 0) {
+            umask(masks[i]);
+            harness_launch(harness_queue(0), SONDE_OP_KERNEL, 0, true);
+            REQUIRE(sonde_blob("1.cubin", "code", 4) == 0);
+            harness_flush();
+            _exit(0);
+        }
+        int status;
+        REQUIRE(waitpid(pid, &status, 0) == pid && status == 0);
+        char command[5000];
+        snprintf(command, sizeof command, "test \"$(find '%s' -mindepth 1 -type d ! -perm 700 -o -type f ! -perm 600; "
+                 "find '%s' -name 'live.sonde' -o -name '1.cubin.zst' | wc -l)\" = 2", directory, directory);
+        REQUIRE(system(command) == 0);
+        harness_remove();
+    }
+}
+
 static void no_output_directory(void)
 {
     unsetenv("SONDE_OUT");
@@ -338,6 +367,7 @@ CASE(many_pauses)
 CASE(ranges_add_up)
 CASE(delay)
 CASE(duration)
+CASE(private_files)
 CASE(no_output_directory)
 CASE(unwritable_directory)
 
@@ -347,7 +377,7 @@ int main(void)
         cmocka_unit_test(test_max_size),       cmocka_unit_test(test_small_memory),
         cmocka_unit_test(test_many_names), cmocka_unit_test(test_too_many_names), cmocka_unit_test(test_many_generations),
         cmocka_unit_test(test_ranges), cmocka_unit_test(test_many_pauses), cmocka_unit_test(test_ranges_add_up), cmocka_unit_test(test_delay),
-        cmocka_unit_test(test_duration),       cmocka_unit_test(test_no_output_directory),
+        cmocka_unit_test(test_duration), cmocka_unit_test(test_private_files), cmocka_unit_test(test_no_output_directory),
         cmocka_unit_test(test_unwritable_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
