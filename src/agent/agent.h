@@ -38,9 +38,11 @@
 #include "paths.h"
 #include "pool.h"
 #include "python.h"
+#include "replay.h"
 #include "unwind.h"
 #include "unwind_trails.h"
 
+#define SONDE_CHECK_EVERY 4096  /* contexts between two that are compared with a full walk */
 #define SONDE_THREADS_MAX 16384
 #define SONDE_LANES_MAX   32768
 #define SONDE_RANGES_MAX  64    /* open ranges of a thread that become frames; deeper ones are only counted */
@@ -76,9 +78,9 @@ struct sonde_activity { /* what a harvester hands over: the call, its operation,
 
 /* ---- threads ------------------------------------------------------------ */
 
-struct sonde_counts { /* written by one thread, read by the monitor */
-    _Atomic uint64_t seen, calls, unwinds, unwind_failed, unwind_truncated, unwind_checked,
-        unwind_mismatched, python_walks, python_failed, folded, hook_ticks, call_ns, calls_dropped;
+struct sonde_counts { /* written by one thread, read by the monitor; what each call counts comes first */
+    _Atomic uint64_t seen, calls, unwinds, python_walks, hook_ticks, call_ns, unwind_failed, unwind_truncated,
+        unwind_checked, unwind_mismatched, python_failed, folded, calls_dropped;
     _Atomic uint64_t dropped[SONDE_DROP_COUNT];
 };
 
@@ -102,15 +104,15 @@ struct sonde_open_range {
     _Atomic uint64_t row[sizeof(struct sonde_row_range) / 8];
 };
 struct sonde_ranges {
-    struct sonde_channel ended;   /* of struct sonde_range_event */
-    _Atomic uint64_t lost;        /* no room in the channel, nested too deep, or from a handler within a hook */
-    uint64_t  counted;            /* monitor's: of `lost`, in the ledger */
+    uintptr_t link_within;
+    uint32_t  link_frame, link_name; /* frame ids; 0 none */
     _Atomic uint32_t depth;       /* open ones, with those that are only counted */
     bool      steady;             /* no range has come, gone or moved since the last context, all native */
     uint32_t  ignored;            /* of a signal handler that came within a hook */
     uint32_t  stack_length;       /* of stack[] below; valid while a range is open */
-    uint32_t  link_frame, link_name; /* frame ids; 0 none */
-    uintptr_t link_within;
+    _Atomic uint64_t lost;        /* no room in the channel, nested too deep, or from a handler within a hook */
+    uint64_t  counted;            /* monitor's: of `lost`, in the ledger */
+    struct sonde_channel ended;   /* of struct sonde_range_event */
 };
 
 /* Samples of one thread (sample.c): a ring that its signal handler fills. */
@@ -129,19 +131,27 @@ struct sonde_samples {
 
 enum { SONDE_BUSY = 1, SONDE_BUSY_CALL = 2 }; /* in a hooked call, the runtime's part included */
 struct sonde_thread {
+    /* The first four lines are what a hook needs that finds all as it was (replay.h). */
     uint32_t slot;            /* 1 .. */
     _Atomic uint32_t lane;    /* thread lane; 0: it gets one with its first sample or hook */
     volatile uint32_t busy;   /* inside a hook: a signal handler must not enter again */
     _Atomic uint32_t sample_waits; /* a sample came within the hooked call, which will take it */
+    uint32_t check_in;        /* so many calls from now one is compared with a full walk */
+    uint32_t last_context;    /* node of the last hooked call */
+    uint32_t last_op_key_kind, last_op_key_name, last_op_frame;
+    struct sonde_replay *replay; /* that told the last context; NULL: none */
+    struct { uint64_t key, enter_ns, leave_ns; bool submitted; } last_call;
+    uint64_t sequence;        /* of operations; low bits of the correlation */
+    struct sonde_counts  count;
+    struct sonde_ranges  ranges;
+    struct sonde_channel channel; /* of struct sonde_event */
+    struct sonde_channel found;   /* of struct sonde_activity: this thread's place in the multiplexer */
+
     uint32_t next_free;
     bool     adopted;         /* its thread has a pthread key's destructor for it */
     _Atomic int tid;          /* of its thread; 0: none. Under thread_lock */
     uint32_t last_lane;       /* of its threads before */
     struct sonde_samples samples;
-    uint64_t sequence;        /* of operations; low bits of the correlation */
-    struct sonde_channel channel; /* of struct sonde_event */
-    struct sonde_channel found;   /* of struct sonde_activity: this thread's place in the multiplexer */
-    struct sonde_counts  count;
 
     /* calling contexts */
     struct sonde_map children;    /* (parent << 32 | frame) -> node */
@@ -152,15 +162,11 @@ struct sonde_thread {
     bool     resumable;           /* token_before[], python_before[] and known_python[] are of the last walk */
     uint32_t known_pythons;       /* of known_python[] */
     struct sonde_paths paths;
+    struct sonde_replays replays;
     struct sonde_trails trails;   /* of `stack`, once the thread has made some calls */
     struct { uint32_t frame, name, before; uintptr_t within; } known_link; /* in token[], before this native frame */
-    uint32_t check_countdown;
-    uint32_t last_op_key_kind, last_op_key_name, last_op_frame;
     struct sonde_stack stack;
     struct sonde_stack *check;                 /* for checking re-use; NULL until needed */
-    struct sonde_ranges ranges;
-    uint32_t last_context;                     /* node of the last hooked call */
-    struct { uint64_t key, enter_ns, leave_ns; bool submitted; } last_call;
     uint32_t native[SONDE_STACK_MAX];          /* frame ids, outermost first */
     uint32_t path[SONDE_PATH_MAX];             /* merged frame ids, outermost first */
     uint32_t node[SONDE_PATH_MAX];             /* context node of path[0..i] */

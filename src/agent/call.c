@@ -203,6 +203,8 @@ void sonde_call_end(struct sonde_call *call)
     sonde__count(&t->count.call_ns, call->leave_ns - call->enter_ns);
     if (__builtin_expect(atomic_load_explicit(&t->sample_waits, memory_order_relaxed), 0))
         sonde__sample_deferred(t, call->node);
+    sonde__replay_fetch(t->replay);
+    sonde__channel_fetch(&t->channel);
     sonde__busy(t, 0);
     sonde__count(&t->count.hook_ticks, sonde__ticks() - call->tsc);
 }

@@ -16,7 +16,6 @@
 #include <string.h>
 
 #define NODE_RUN      64   /* node ids a thread takes at once */
-#define CHECK_EVERY 4096   /* unwinds between two that are checked in full */
 #define TRAILS_AFTER  64   /* calls before a thread gets memory for trails: most threads make few */
 #define CODE_PYTHON (1ull << 63) /* in range_code: of a code object, not a pc */
 
@@ -720,17 +719,30 @@ static __attribute__((noinline)) void begin_trails(struct sonde_thread *t)
     t->stack.trails = &t->trails;
 }
 
+static inline void count_replay(struct sonde_thread *t)
+{
+    sonde__count(&t->count.unwinds, 1);
+    sonde__count(&t->count.python_walks, sonde__python_attached());
+}
+
 /* The node of a stack that a trail tells, 0 when none does. Unless that is all, the stack has been
  * walked on return. One call of sonde__unwind, for its frame is the first of the stack. */
-static inline uint32_t known_context(struct sonde_thread *t, uint32_t api, bool and_walk)
+static inline uint32_t known_context(struct sonde_thread *t, uint32_t api, bool and_walk, uintptr_t here)
 {
     struct sonde_stack *s = &t->stack;
     struct sonde_trail *trail;
     bool may = s->trails && sonde__known_may(t);
     uint32_t node = 0;
     while ((trail = sonde__unwind(s, may))) {
+        if (!and_walk && (node = sonde__replay_of(t, trail, api))) {
+            sonde__trail_came(&t->trails);
+            count_replay(t);
+            return node;
+        }
         int python = python_frames(t);
         node = sonde__known_node(t, trail, api, python > 0 ? (uint32_t)python : 0);
+        if (node)
+            sonde__replay_keep(t, trail, t->trails.here, api, node, here);
         if (node && !and_walk) {
             sonde__trail_came(&t->trails);
             sonde__count(&t->count.unwinds, 1);
@@ -739,26 +751,41 @@ static inline uint32_t known_context(struct sonde_thread *t, uint32_t api, bool 
         may = false;
     }
     count_walk(t);
+    if (!node)
+        t->replay = NULL;
     return node;
 }
 
-uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
+/* Where no replay tells the context, or, as `known`, it is to be compared. */
+static __attribute__((noinline)) uint32_t context_by_trail(struct sonde_thread *t, uint32_t api, uint32_t known, bool check,
+                                                           uintptr_t here)
 {
-    struct sonde_stack *s = &t->stack;
-    if (__builtin_expect(!s->trails, 0))
+    if (__builtin_expect(!t->stack.trails, 0))
         begin_trails(t);
-    const bool check = sonde__agent.config.check || ++t->check_countdown >= CHECK_EVERY;
-    uint32_t node = known_context(t, api, check);
+    if (t->replay)
+        t->trails.last = t->replay->trail;
+    uint32_t node = known_context(t, api, check, here);
     if (__builtin_expect(!node || check, 0)) {
-        const uint32_t known = node;
+        const uint32_t told = node;
         node = context_of_walk(t, api);
-        if (__builtin_expect(known && known != node, 0))
-            sonde__count(&t->count.unwind_mismatched, 1);
+        sonde__count(&t->count.unwind_mismatched, (told && told != node) || (known && known != node));
     }
     if (__builtin_expect(check, 0)) {
-        t->check_countdown = 0;
+        t->check_in = sonde__agent.config.check ? 1 : SONDE_CHECK_EVERY;
         check_stack(t);
     }
+    return node;
+}
+
+__attribute__((noinline)) uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
+{
+    const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    const bool check = --t->check_in == 0;
+    uint32_t node = sonde__replay(t, api, here);
+    if (__builtin_expect(!node || check, 0))
+        node = context_by_trail(t, api, node, check, here);
+    else
+        count_replay(t);
     t->last_context = node;
     void (*watch)(uint32_t context) = atomic_load_explicit(&watch_calls, memory_order_relaxed);
     if (__builtin_expect(watch != NULL, 0))

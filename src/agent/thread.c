@@ -100,6 +100,8 @@ static struct sonde_thread *slot_take(struct sonde_agent *a)
     t->stack.count = t->stack.shared = 0; /* nothing to re-use of another thread's stack */
     t->path_length = t->native_length = t->last_context = 0;
     t->resumable = t->last_call.submitted = false;
+    t->replay = NULL;
+    t->check_in = a->config.check ? 1 : SONDE_CHECK_EVERY;
     atomic_store(&t->ranges.depth, 0);
     t->ranges.ignored = t->ranges.link_frame = t->ranges.link_name = 0;
     return t;

@@ -41,12 +41,7 @@ struct bounds {
     bool      foreign;
 };
 
-/* This thread's own stack as far as it is known to be mapped, and a range that
- * is known not to be part of it. */
-static _Thread_local struct {
-    uintptr_t lo, hi, foreign_lo, foreign_hi;
-    bool      asked, first; /* first: the process's first thread, whose TCB is not on its stack */
-} own;
+_Thread_local struct sonde__own sonde__own __attribute__((tls_model("initial-exec")));
 
 extern void *__libc_stack_end;
 
@@ -74,27 +69,27 @@ static uintptr_t probe(uintptr_t from, uintptr_t to)
 static bool own_stack(uintptr_t sp)
 {
     uintptr_t end = (uintptr_t)__libc_stack_end, tp = sonde__thread_pointer();
-    if (!own.asked) {
-        own.first = syscall(SYS_gettid) == getpid();
-        own.asked = true;
+    if (!sonde__own.asked) {
+        sonde__own.first = syscall(SYS_gettid) == getpid();
+        sonde__own.asked = true;
     }
     if (sp < end && end - sp < MAIN_STACK_MAX) {
-        own.lo = end - MAIN_STACK_MAX;
-        own.hi = end;
+        sonde__own.lo = end - MAIN_STACK_MAX;
+        sonde__own.hi = end;
         return true;
     }
-    if (own.first || sp - own.foreign_lo < own.foreign_hi - own.foreign_lo || sp >= tp ||
+    if (sonde__own.first || sp - sonde__own.foreign_lo < sonde__own.foreign_hi - sonde__own.foreign_lo || sp >= tp ||
         tp - sp > THREAD_STACK_MAX)
         return false;
-    uintptr_t known = own.hi == tp && sp < own.lo ? own.lo : tp;
+    uintptr_t known = sonde__own.hi == tp && sp < sonde__own.lo ? sonde__own.lo : tp;
     uintptr_t stop = probe(sp, known);
     if (stop != known) {
-        own.foreign_lo = sp & ~(PAGE - 1);
-        own.foreign_hi = stop;
+        sonde__own.foreign_lo = sp & ~(PAGE - 1);
+        sonde__own.foreign_hi = stop;
         return false;
     }
-    own.lo = sp & ~(PAGE - 1);
-    own.hi = tp & ~(uintptr_t)7;
+    sonde__own.lo = sp & ~(PAGE - 1);
+    sonde__own.hi = tp & ~(uintptr_t)7;
     return true;
 }
 
@@ -103,7 +98,7 @@ static __attribute__((noinline, cold)) void bounds_find(struct bounds *b, uintpt
     int error = errno;
     b->lo = sp;
     b->foreign = !own_stack(sp);
-    b->hi = own.hi;
+    b->hi = sonde__own.hi;
     if (b->foreign)
         b->hi = readable(sp) ? (sp & ~(PAGE - 1)) + PAGE : sp;
     errno = error;
@@ -112,9 +107,9 @@ static __attribute__((noinline, cold)) void bounds_find(struct bounds *b, uintpt
 static inline void bounds_get(struct bounds *b, uintptr_t sp)
 {
     b->lo = sp;
-    b->hi = own.hi;
+    b->hi = sonde__own.hi;
     b->foreign = false;
-    if (UNLIKELY(sp - own.lo >= own.hi - own.lo))
+    if (UNLIKELY(sp - sonde__own.lo >= sonde__own.hi - sonde__own.lo))
         bounds_find(b, sp);
 }
 

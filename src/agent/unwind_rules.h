@@ -26,6 +26,20 @@ enum {
 };
 #define FROM_FP ((uintptr_t)1 << 63) /* the same: its cfa or fp_slot come from the inner frame's fp */
 
+/* This thread's own stack as far as it is known to be mapped, and a range that
+ * is known not to be part of it. */
+struct sonde__own {
+    uintptr_t lo, hi, foreign_lo, foreign_hi;
+    bool      asked, first; /* first: the process's first thread, whose TCB is not on its stack */
+};
+extern _Thread_local struct sonde__own sonde__own __attribute__((tls_model("initial-exec")));
+
+/* Are `bytes` from there on known to be in it? */
+static inline bool sonde__own_has(uintptr_t at, uintptr_t bytes)
+{
+    return at >= sonde__own.lo && at <= sonde__own.hi && bytes <= sonde__own.hi - at;
+}
+
 #define RULE_WAYS 4 /* one cache line */
 #define RULE_TABLE_BITS 16
 #define RULE_GENERATION_SHIFT 47

@@ -75,6 +75,7 @@ uint32_t sonde__trail_keep(struct sonde_trails *t, const struct sonde_stack *s)
     trail->count = trail->top = 0;
     trail->other = *begins != number ? *begins : 0;
     trail->known = false;
+    trail->replay = NULL;
     trail_add(trail, s->pc[0], s->cfa[0], 0, 0);
     while (i < s->count && trail_add_frame(trail, s, i))
         i++;

@@ -40,6 +40,7 @@ struct sonde_trail_entry {
     uintptr_t pc;
     uint32_t  cfa, fp_slot; /* above `base`; fp_slot 0: none */
 };
+struct sonde_replay;
 struct sonde_trail {
     uint64_t  generation;
     uint64_t  serial; /* of the thread's trails: which frames these are */
@@ -49,7 +50,9 @@ struct sonde_trail {
     uint32_t  top;    /* the highest cfa of an entry */
     uint32_t  next;   /* trail that came after this one */
     uint32_t  other;  /* an older one that began at the same place, perhaps */
-    bool      known;  /* the caller's: it has kept something for this trail */
+    bool      known;  /* the caller's: it has kept something for this trail, */
+    uint32_t  replay_epoch; /* and this, of that epoch (replay.h) */
+    struct sonde_replay *replay;
     struct sonde_trail_entry entry[SONDE_TRAIL_ENTRIES];
 };
 #define SONDE_TRAILS_PER_BLOCK ((uint32_t)(SONDE_TRAILS_BLOCK / sizeof(struct sonde_trail)))

@@ -2,7 +2,7 @@
  * what the compiler's own unwinder sees, frame by frame; with room for the paths and
  * without, and after modules have changed. Where links stand in them is what
  * merging from the outermost frame says (SONDE_CHECK), the agent's other way; and
- * what was known without a walk is what the walk says.
+ * what was known without a walk is what the walk says, by a trail or by a replay.
  */
 #include <execinfo.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ enum { DEPTH = 24, FEW = 100, MANY = 12000 };
 typedef void step(uint32_t path, int depth);
 static step *const steps[4];
 static uint32_t queue;
-static unsigned compared, wrong, linked, known;
+static unsigned compared, wrong, linked, known, replays;
 static int link_depth = -1; /* where the path gets a link */
 
 static const struct sonde_row_node *row_of(uint32_t id)
@@ -52,6 +52,7 @@ __attribute__((noinline)) static void launch(void)
     }
     const struct sonde_trails *trails = &sonde__self->trails; /* a context is kept by this stack */
     known += trails->last && sonde__trail(trails, trails->last)->known;
+    replays += sonde__self->replay && sonde__self->replay->node == sonde__self->last_context;
     int same = 0; /* from the outermost inwards */
     while (same < n && same < (int)length &&
            sonde__frame_of_pc((uintptr_t)pc[n - 1 - same]) == frame[(int)length - 1 - same])
@@ -105,15 +106,17 @@ static void contexts_are_the_stack(void **state)
     struct sonde_paths before = {0};
     for (int i = 0; i < 3; i++) { /* from one place, since the caller is in the path */
         before = sonde__self->paths;
-        known = 0;
+        known = replays = 0;
         rounds(FEW, i ? 1 : 9);   /* the modules change before the ninth */
     }
     assert_non_null(before.slot);
     const struct sonde_paths *after = &sonde__self->paths; /* nearly all were known: a few may have met in one set */
     assert_true((after->current - before.current) * SONDE_HEAP_BLOCK + after->used - before.used < FEW / 10 * 400);
     assert_true(known > FEW - FEW / 10);
+    assert_true(replays > FEW - FEW / 10);
     rounds(MANY, 2);
     assert_true(sonde__self->paths.blocks <= SONDE_PATHS_BLOCKS);
+    assert_true(sonde__self->replays.blocks <= SONDE_REPLAY_BLOCKS);
     assert_int_equal(compared, 11 * FEW + 2 * MANY);
     assert_int_equal(wrong, 0);
     assert_true(linked > compared / 2);

@@ -198,6 +198,17 @@ def test_greenlets():
             let.switch()
 
 
+def test_replays():
+    """What replays said at each walk, beside what the walk said (walker.c)."""
+    known = ctypes.c_int()
+    wrong = released.test_replays(ctypes.byref(known))
+    free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
+    if (wrong < 0) != (VERSION < (3, 12) or free_threaded):
+        fail("replays", "this version has them, or should not")
+    elif wrong > 0 or (wrong == 0 and not known.value):
+        fail("replays", "%d wrong, %d moments came again" % (wrong, known.value))
+
+
 def main():
     warnings.simplefilter("ignore")
     why = ctypes.create_string_buffer(1000)
@@ -218,6 +229,7 @@ def main():
     test_identity()
     test_subinterpreters()
     test_greenlets()
+    test_replays()
     if not released.test_attached():
         fail("attached", "the walker switched itself off")
     print("CPython %s: %d walks, %d frames, %d eval calls compared, %d of them without a frame; %d wrong" % (

@@ -18,6 +18,7 @@
 #include <unwind.h>
 
 #include "agent/python.h"
+#include "agent/python_replay.h"
 #include "analyze/pyline.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -27,6 +28,7 @@ EXPORT int test_attach(char *why, size_t size);
 EXPORT int test_attached(void);
 EXPORT unsigned test_version(void);
 EXPORT int test_walk(char *out, size_t size);
+EXPORT int test_replays(int *known);
 EXPORT int test_walk_max(int max);
 EXPORT int test_key(char *out, size_t size);
 EXPORT int test_evals(char *out, size_t size, const char *cold);
@@ -58,6 +60,65 @@ unsigned test_version(void)
     return sonde__python_version();
 }
 
+/* ---- replays: what they say of the frames, and what walks said ------------------------ */
+
+enum { PASTS = 64 };
+
+/* A moment of this thread. */
+struct past {
+    int       count, places;
+    uint64_t  sum;
+    uintptr_t place[DEPTH];
+    uint64_t  frame[DEPTH][4]; /* code object, its number, place of the eval loop, offset and entry */
+};
+
+static _Atomic int replays_wrong, replays_known;
+
+static void note_frames(struct past *past, const struct sonde_pyframe *frames, int count)
+{
+    past->count = count;
+    for (int i = 0; i < count; i++) {
+        struct sonde_pycode_key key;
+        sonde__pycode_key(frames[i].code, &key);
+        past->frame[i][0] = frames[i].code;
+        past->frame[i][1] = key.version ^ (uint64_t)key.first_line << 32 ^ key.name;
+        past->frame[i][2] = frames[i].stack;
+        past->frame[i][3] = (uint64_t)frames[i].offset << 8 | frames[i].entry;
+    }
+}
+
+/* Of all moments kept, a replay may find only those that a walk finds to be now; and that is this one. */
+static void compare_replays(const struct sonde_pyframe *frames, int count)
+{
+    static _Thread_local struct past *pasts;
+    static _Thread_local unsigned turn;
+    if (!sonde__python_replayable() || count < 0)
+        return;
+    if (!pasts)
+        pasts = calloc(PASTS, sizeof *pasts);
+    struct past *now = &pasts[turn++ % PASTS];
+    note_frames(now, frames, count);
+    now->sum = 0;
+    now->places = sonde__python_places(now->place, DEPTH);
+    if (now->places < 0) /* one without a number */
+        return;
+    replays_wrong += !sonde__python_replay(now->place, (uint32_t)now->places, &now->sum);
+    for (struct past *p = pasts; p < pasts + PASTS; p++) {
+        uint64_t sum = 0;
+        const bool told = p->sum && p->places >= 0 && sonde__python_replay(p->place, (uint32_t)p->places, &sum) && sum == p->sum;
+        const bool same = p->count == now->count && !memcmp(p->frame, now->frame, (size_t)now->count * sizeof *now->frame);
+        replays_wrong += (told && !same) || (p == now && !told);
+        replays_known += told && p != now;
+    }
+}
+
+/* Number of wrong ones; `known`: of moments that came again. -1: this version has none. */
+int test_replays(int *known)
+{
+    *known = replays_known;
+    return sonde__python_replayable() ? replays_wrong : -1;
+}
+
 /* One line per frame: name, file, line, offset, entry, whether `stack` is set. */
 int test_walk(char *out, size_t size)
 {
@@ -65,6 +126,7 @@ int test_walk(char *out, size_t size)
     struct sonde_pycode_info info;
     int count = sonde__python_walk(frames, DEPTH);
     size_t used = 0;
+    compare_replays(frames, count);
     out[0] = 0;
     for (int i = 0; i < count && used < size; i++) {
         if (!frames[i].code) {
