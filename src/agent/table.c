@@ -276,7 +276,7 @@ uint32_t sonde_device_add(const struct sonde_device_info *info)
             .platform = sonde__text_id(info->platform), .name = sonde__text_id(info->name),
             .vendor = sonde__text_id(info->vendor), .driver = sonde__text_id(info->driver), .kind = info->kind,
             .backend = sonde__text_id(sonde_backends[backend]->name),
-            .memory_bytes = info->memory_bytes};
+            .memory_bytes = info->memory_bytes, .compute_units = info->compute_units};
         if (id < sizeof sonde__agent.device_backend)
             sonde__agent.device_backend[id] = backend;
         sonde__row_commit(SONDE_TABLE_DEVICE);

@@ -9,7 +9,6 @@
 
 enum {
     ALLOCATIONS_LEAST = 16,  /* in a loop: so many at one place, and freed again */
-    OCCUPANCY_LOW = 500,     /* thousandths */
 };
 
 /* ---- findings --------------------------------------------------------------------- */
@@ -47,7 +46,7 @@ int sonde__find_add(struct sonde__find *f, const struct sonde__finding *more)
     sum->looked_at_ns += more->looked_at_ns;
     sum->saving_ns += more->saving_ns;
     sum->sum += more->sum;
-    sum->limiter = more->limiter;
+    sum->units = more->units;
     return 0;
 }
 
@@ -135,26 +134,6 @@ static int allocates(struct sonde__find *f, uint32_t process)
     }
     free(sites);
     sonde_map_fini(&places);
-    return rc;
-}
-
-static int occupancy(struct sonde__find *f, uint32_t process)
-{
-    const struct sonde_process *p = &f->m->processes[process];
-    int rc = 0;
-    for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
-        const struct sonde_row_profile *row = &p->profiles[i];
-        const struct sonde_row_work *w = row->work && row->work < p->work_count ? &p->works[row->work] : NULL;
-        if (!w || !w->occupancy || w->occupancy >= OCCUPANCY_LOW)
-            continue;
-        rc = sonde__find_add(f, &(struct sonde__finding){
-            .rule = RULE_OCCUPANCY, .process = process,
-            .device = row->lane < p->lane_count ? p->lanes[row->lane].device : 0,
-            .leaf = sonde_profile_locate(f->profile, process, row->node), .count = row->count,
-            .looked_at_ns = row->sum_ns,
-            .saving_ns = (uint64_t)((double)row->sum_ns * (1.0 - w->occupancy / 1000.0)),
-            .limiter = w->limiter, .sum = (double)w->occupancy * (double)row->count});
-    }
     return rc;
 }
 
@@ -251,12 +230,12 @@ static void say_allocates(const struct sonde__finding *f, struct sonde_text *t)
                       w.bytes, w.looked_at);
 }
 
-static void say_occupancy(const struct sonde__finding *f, struct sonde_text *t)
+static void say_small_grid(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
-    const double mean = f->sum / (f->count ? (double)f->count : 1) / 10.0;
-    sonde_text_format(t, "%s launch%s of %s in all can keep only %.0f %% of a multiprocessor's warps busy, limited by %s",
-                      w.count, f->count == 1 ? "" : "es", w.looked_at, mean, sonde_limiter_name((uint32_t)f->limiter));
+    sonde_text_format(t, "%s launch%s of %s in all, with nothing beside them, had on average %.0f blocks for the device's %u "
+                      "multiprocessors: the others were idle", w.count, f->count == 1 ? "" : "es", w.looked_at,
+                      f->sum / (f->count ? (double)f->count : 1), f->units);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -283,13 +262,14 @@ static const struct rule {
     [RULE_SERIALIZED] = {"serialized_queues", "queues that take turns",
         "look for what orders them: the default stream, waits for the whole device, one lock, or kernels that fill the "
         "device alone", NULL, say_serialized, true, 16},
+    [RULE_SMALL_GRID] = {"small_grid", "kernels too small for the device",
+        "launch more blocks (smaller ones, or more of the work at once), or run such kernels side by side on several queues",
+        NULL, say_small_grid, false, 1},
     [RULE_COMPILES] = {"compiles", "code compiled during the run",
         "keep the binaries (clGetProgramInfo CL_PROGRAM_BINARIES, cubins for this GPU instead of PTX) and load what is "
         "used before the loop", compiles, say_compiles, false, 1},
     [RULE_ALLOCATES] = {"allocates_in_loop", "memory is allocated again and again",
         "allocate once before the loop, or from a pool", allocates, say_allocates, false, 1},
-    [RULE_OCCUPANCY] = {"low_occupancy", "kernels that cannot fill the device",
-        "use less of what limits them, or launch more blocks", occupancy, say_occupancy, false, 1},
 };
 
 static const char host_code_rule[] = "host_code"; /* in no trace and no profile, but in what was made of both: the blame */

@@ -15,14 +15,14 @@
 
 enum sonde__rule {
     RULE_LAUNCH_BOUND, RULE_NEEDLESS_WAIT, RULE_SYNC_COPIES, RULE_PAGEABLE, RULE_SMALL_COPIES,
-    RULE_SERIALIZED, RULE_COMPILES, RULE_ALLOCATES, RULE_OCCUPANCY, RULE_COUNT,
+    RULE_SERIALIZED, RULE_SMALL_GRID, RULE_COMPILES, RULE_ALLOCATES, RULE_COUNT,
 };
 
 struct sonde__finding { /* what a rule found at one place */
     uint32_t rule, process, device, node, leaf; /* leaf: one tree node of what was found */
     uint64_t count, bytes, looked_at_ns, saving_ns;
     double   sum;       /* the rule's own: its sentence knows what */
-    uint16_t limiter;   /* low_occupancy: enum sonde_limiter, of the last launch */
+    uint32_t units;     /* small_grid: multiprocessors of the device */
 };
 
 struct sonde__find {

@@ -255,6 +255,44 @@ static int serialized(struct sonde__find *f, const struct sonde__trace *t, size_
         .looked_at_ns = waited, .saving_ns = waited < most ? waited : most, .sum = (double)turns.lanes});
 }
 
+/* ---- kernels too small for the device ------------------------------------------------------------- */
+
+/* Blocks of a launch; 0 unknown. */
+static uint64_t blocks_of(const struct sonde_row_work *w)
+{
+    uint64_t blocks = 1;
+    for (uint32_t i = 0; w && i < w->dims && i < 3; i++)
+        blocks *= w->local[i] ? (w->global[i] + w->local[i] - 1) / w->local[i] : 0;
+    return w && w->dims ? blocks : 0;
+}
+
+/* A block runs on one multiprocessor. Where there are fewer blocks than those, and no other kernel runs, the rest
+ * of the device is idle: that much is known without counters. How well a full device is used, is not. */
+static int small_grid(struct sonde__find *f, const struct sonde__trace *t, size_t first, size_t last)
+{
+    const uint32_t device = t->ops[first].device;
+    const uint32_t units = device < t->p->device_count ? t->p->devices[device].compute_units : 0;
+    const struct sonde__op *before = NULL; /* the kernel that ended last */
+    int rc = 0;
+    for (size_t i = first, next; i < last && units && !rc; i = next) {
+        const struct sonde__op *o = &t->ops[i];
+        for (next = i + 1; next < last && t->ops[next].group != SONDE_GROUP_KERNEL;)
+            next++;
+        if (o->group != SONDE_GROUP_KERNEL)
+            continue;
+        const bool shared = (before && before->end > o->start) || (next < last && t->ops[next].start < o->end);
+        before = before && before->end > o->end ? before : o;
+        const uint64_t blocks = blocks_of(work_of(t, o)), ns = o->end - o->start;
+        if (shared || !blocks || blocks >= units)
+            continue;
+        rc = sonde__find_add(f, &(struct sonde__finding){
+            .rule = RULE_SMALL_GRID, .process = t->index, .device = device, .leaf = leaf_of(f, t, o->node), .count = 1,
+            .looked_at_ns = ns, .saving_ns = (uint64_t)((double)ns * (double)(units - blocks) / units),
+            .sum = (double)blocks, .units = units});
+    }
+    return rc;
+}
+
 int sonde__advice_of_device(struct sonde__find *f, struct sonde__trace *t, size_t first, size_t last)
 {
     int rc = launch_bound(f, t, first, last);
@@ -264,6 +302,8 @@ int sonde__advice_of_device(struct sonde__find *f, struct sonde__trace *t, size_
         rc = pageable(f, t, first, last);
     if (!rc)
         rc = small_copies(f, t, first, last);
+    if (!rc)
+        rc = small_grid(f, t, first, last);
     return rc ? rc : serialized(f, t, first, last);
 }
 

@@ -128,13 +128,14 @@ static json_t *devices(struct writer *w, const struct sonde_process *p)
     for (uint32_t i = 1; i < p->device_count; i++) {
         const struct sonde_row_device *d = &p->devices[i];
         json_array_append_new(
-            all, json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o}", "id", (int)i, "name",
+            all, json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "id", (int)i, "name",
                            text(w, sonde_process_string(p, d->name)), "vendor",
                            text(w, sonde_process_string(p, d->vendor)), "driver",
                            text(w, sonde_process_string(p, d->driver)), "platform",
                            text(w, sonde_process_string(p, d->platform)), "backend",
                            text(w, sonde_process_string(p, d->backend)), "kind", kinds[d->kind < 4 ? d->kind : 0],
-                           "memory_bytes", number_or_null(d->memory_bytes), "busy_ns",
+                           "memory_bytes", number_or_null(d->memory_bytes), "compute_units",
+                           number_or_null(d->compute_units), "busy_ns",
                            i < 64 ? number(p->header.device_busy[i].busy_ns) : json_null()));
     }
     return all;

@@ -64,7 +64,7 @@ static const struct sonde_column columns_pycode[] = {
 static const struct sonde_column columns_device[] = {
     ZERO(sonde_row_device, platform), ZERO(sonde_row_device, name), ZERO(sonde_row_device, vendor),
     ZERO(sonde_row_device, driver), ZERO(sonde_row_device, kind), ZERO(sonde_row_device, backend),
-    ZERO(sonde_row_device, memory_bytes),
+    ZERO(sonde_row_device, memory_bytes), ZERO(sonde_row_device, compute_units), ZERO(sonde_row_device, reserved),
 };
 static const struct sonde_column columns_lane[] = {
     ZERO(sonde_row_lane, kind), ZERO(sonde_row_lane, device), ZERO(sonde_row_lane, context),

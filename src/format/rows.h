@@ -18,7 +18,7 @@
 
 #include <sonde/kinds.h>
 
-#define SONDE_FORMAT_VERSION 3u
+#define SONDE_FORMAT_VERSION 4u
 
 /* ---- segments of live.sonde ------------------------------------------ */
 
@@ -218,6 +218,8 @@ struct sonde_row_device {
     uint32_t kind;    /* as sonde_device_info.kind */
     uint32_t backend; /* string id: "opencl" */
     uint64_t memory_bytes;
+    uint32_t compute_units; /* multiprocessors; 0 unknown */
+    uint32_t reserved;
 };
 enum { SONDE_LANE_KIND_THREAD = 1, SONDE_LANE_KIND_QUEUE = 2 };
 struct sonde_row_lane {
@@ -366,7 +368,7 @@ static_assert(sizeof(struct sonde_row_frame) == 24, "format");
 static_assert(sizeof(struct sonde_row_node) == 8, "format");
 static_assert(sizeof(struct sonde_row_module) == 40, "format");
 static_assert(sizeof(struct sonde_row_pycode) == 24, "format");
-static_assert(sizeof(struct sonde_row_device) == 32, "format");
+static_assert(sizeof(struct sonde_row_device) == 40, "format");
 static_assert(sizeof(struct sonde_row_lane) == 176, "format");
 static_assert(sizeof(struct sonde_row_work) == 96, "format");
 static_assert(sizeof(struct sonde_row_object) == 80, "format");

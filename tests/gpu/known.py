@@ -99,15 +99,29 @@ def check_pageable(count, size):
     return check
 
 
-def check_occupancy(*names):
-    """Of these kernels, those that cannot keep half of the warps busy by what CUDA itself said."""
-    def check(m):
-        thin = [op for name in names if m.truth[f"{name}.occupancy"] < 500 for op in m.rows(name)]
-        saved = sum((op["end_ns"] - op["start_ns"]) * (1 - m.work(op)["occupancy"]) for op in thin)
-        found = advised(m, "low_occupancy")
-        yield "kernels that cannot fill the device: count, time", found[::2] == (len(thin), duration(thin)), f"{found}, expected {len(thin)}"
-        yield near("what full occupancy would save", found[3], saved, len(thin))
-    return check
+def check_small_grids(m):
+    """Kernels that ran with no other beside them and had a block for some multiprocessors only: nothing else is known of what
+    kernels achieve, however low their occupancy."""
+    devices = {(i, d["id"]): d["compute_units"] for i, p in enumerate(m.view("export")["processes"]) for d in p["devices"]}
+    lanes = {(i, lane["id"]): (i, lane["device"]) for i, p in enumerate(m.view("export")["processes"]) for lane in p["lanes"]}
+    count = looked_at = saved = 0
+    kernels = {}
+    for op in m.rows(kind="kernel"):
+        kernels.setdefault(lanes[op["process"], op["lane"]], []).append(op)
+    for device, ops in kernels.items():
+        ops.sort(key=lambda op: op["start_ns"])
+        ended = 0
+        for op, after in zip(ops, [*ops[1:], None]):
+            ns, work = op["end_ns"] - op["start_ns"], m.work(op)
+            blocks = 1
+            for size, local in zip(work["global"], work["local"]):
+                blocks *= -(-size // local)
+            if ended <= op["start_ns"] and (not after or after["start_ns"] >= op["end_ns"]) and blocks < devices[device]:
+                count, looked_at, saved = count + 1, looked_at + ns, saved + ns * (1 - blocks / devices[device])
+            ended = max(ended, op["end_ns"])
+    found = advised(m, "small_grid")
+    yield "kernels too small for the device: count, time", found[::2] == (count, looked_at), f"{found}, expected {count} {looked_at}"
+    yield near("what filling it would save", found[3], saved, count + 1)
 
 
 def check_unused(m):
@@ -128,7 +142,7 @@ def check_habits(m):
     once = (2, 4 * mib + 4)  # in main; a replay has one place for all
     yield "allocations in the loop", allocated in ((40, 40 * mib), (40 + once[0], 40 * mib + once[1])), str(allocated)
     yield from check_pageable(40 + 10 + 2, 40 * 4 + 10 * 4 * mib + 4 + 2)(m)
-    yield from check_occupancy("thin")(m)
+    yield from check_small_grids(m)
     lanes = {}
     for kind in ("kernel", "read", "write", "fill"):
         for lane, ops in m.by_lane(kind=kind).items():

@@ -341,15 +341,30 @@ class Advice(Case):
         self.assertEqual(got["looked_at_ns"], 40 * 16 * US)
         self.assertEqual(got["saving_ns"], 39 * 16 * US)
 
-    def test_kernels_that_cannot_fill_the_device(self):
-        a = Program()
-        a.launch("kernel", 4 * US, 404 * US, name="thin", work=a.p.work((64,), (64,), occupancy=250, limiter="registers"))
-        a.host(500 * US)
-        a.launch("kernel", 4 * US, 404 * US, name="wide", work=a.p.work((64,), (64,), occupancy=750, limiter="shared"))
-        a.host(500 * US)
-        got = self.one(a, "low_occupancy")
+    def test_kernels_too_small_for_the_device(self):
+        a = Program(queues=2)
+        a.p.tables["DEVICE"][0] = a.p.tables["DEVICE"][0] + struct.pack("<II", 100, 0)
+        live.ROWS["DEVICE"], narrow = live.ROWS["DEVICE"] + "II", live.ROWS["DEVICE"]
+        self.addCleanup(live.ROWS.__setitem__, "DEVICE", narrow)
+        a.p.version = 4
+        few, many = a.p.work((25 * 64,), (64,)), a.p.work((64 * 10, 16), (64, 1), occupancy=120, limiter="registers")
+        def launch(work, start=4, queue=0):
+            a.launch("kernel", start * US, (start + 400) * US, queue=queue, work=work)
+
+        for work in few, many, 0:
+            launch(work)
+            a.host(900 * US)
+        launch(few)
+        launch(few, 200, queue=1)
+        # The second fills the device with 160 blocks, of the third nothing is known, and the others run side by side.
+        got = self.one(a, "small_grid")
         self.assertEqual((got["count"], got["looked_at_ns"], got["saving_ns"]), (1, 400 * US, 300 * US))
-        self.assertIn("only 25 % of a multiprocessor's warps busy, limited by registers", got["evidence"])
+        self.assertIn("25 blocks for the device's 100 multiprocessors", got["evidence"])
+
+    def test_a_device_of_unknown_size(self):
+        a = Program()
+        a.launch("kernel", 4 * US, 404 * US, work=a.p.work((64,), (64,), occupancy=120, limiter="registers"))
+        self.assertEqual(self.found(a, "small_grid"), [])
 
     def test_a_profile_has_its_rules_and_says_so(self):
         a = Program(trace=False)
@@ -388,7 +403,6 @@ class Recorded(Case):
         self.assertEqual(count("synchronous_copies", "waits_for_copies"), 20)
         self.assertEqual(count("allocates_in_loop", "allocates"), 40)
         self.assertEqual([place for rule, place in found if rule == "compiles"], ["guest_open_with"])
-        self.assertEqual([place for rule, place in found if rule == "low_occupancy"], [])  # nothing tells it here
         self.assertEqual([place for rule, place in found if rule == "serialized_queues"], [])  # one queue, and a CPU
 
     def named(self, value, least_ns):

@@ -84,6 +84,7 @@ static uint32_t device_tell(cl_device_id device)
     cl_platform_id platform_id = NULL;
     cl_device_id parent = NULL;
     cl_ulong memory_bytes = 0;
+    cl_uint units = 0;
     real->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform_id, &platform_id, NULL);
     if (platform_id)
         real->clGetPlatformInfo(platform_id, CL_PLATFORM_NAME, sizeof platform, platform, NULL);
@@ -93,6 +94,7 @@ static uint32_t device_tell(cl_device_id device)
     device_text(real, device, CL_DRIVER_VERSION, driver, sizeof driver);
     real->clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory_bytes, &memory_bytes,
                           NULL);
+    real->clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
     real->clGetDeviceInfo(device, CL_DEVICE_PARENT_DEVICE, sizeof parent, &parent, NULL);
     if (parent)
         strcat(name, " (sub-device)");
@@ -103,6 +105,7 @@ static uint32_t device_tell(cl_device_id device)
         .driver = driver,
         .kind = device_kind(real, device),
         .memory_bytes = memory_bytes,
+        .compute_units = units,
     });
 }
 
