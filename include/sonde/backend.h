@@ -183,6 +183,10 @@ struct sonde_completion {
 /* Only within collect(). A completion may come before its submission does. */
 void sonde_complete(const struct sonde_completion *completion);
 
+/* The runtime reported work that no call is known of. It is counted; `what` is said in a note
+ * ("kernel f"), NULL: that was said before. Within collect(). */
+void sonde_unplaced(const char *what);
+
 /* Keep bytes in the measurement as a file of this name, compressed, once per
  * name in all its processes: code that was loaded. Within collect(). 0, or a
  * negative enum sonde_error. */

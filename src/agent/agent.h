@@ -367,6 +367,7 @@ void   sonde__match_turn(bool last);   /* the runtimes' reports; monitor, under 
 void   sonde__match_abandon(void);     /* count what was never reported */
 void   sonde__match_forget(void);
 size_t sonde__match_waiting(void);
+uint64_t sonde__match_silent(void);    /* submissions of many, of which nothing has been reported */
 
 /* range.c */
 struct sonde_thread *sonde__enter(void);                  /* call.c: the calling thread's slot; may start the agent */

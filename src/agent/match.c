@@ -40,6 +40,7 @@ static struct {
     struct entry *entries;
     uint32_t mask, count;
     uint32_t many_count;
+    uint64_t silent;               /* of many, all that there were: nothing came yet */
     struct submission *many, **many_tail, *submission_free;
     struct early *early, **early_tail, *early_free;
     struct sonde_thread *contexts; /* where nodes of reported operations are made */
@@ -169,11 +170,17 @@ void sonde__match_keep(const struct sonde_event *e)
     *M.many_tail = s;
     M.many_tail = &s->next;
     M.many_count++;
+    M.silent++;
 }
 
 size_t sonde__match_waiting(void)
 {
     return M.count - M.many_count;
+}
+
+uint64_t sonde__match_silent(void)
+{
+    return M.silent;
 }
 
 bool sonde__match_over(const struct sonde_event *e, struct sonde_activity *found)
@@ -241,6 +248,7 @@ static void deliver(struct entry *entry, const struct sonde_completion *c)
     if (s->event.flags & SONDE_EVENT_MANY) {
         sonde__agent.seen_by_report++;
         s->heard_ns = sonde__agent.now_ns;
+        M.silent -= !s->heard;
         s->heard = true;
         sonde__monitor_take(&found);
         return;
@@ -287,6 +295,13 @@ void sonde_complete(const struct sonde_completion *completion)
         deliver(e, completion);
     else
         keep_early(completion);
+}
+
+void sonde_unplaced(const char *what)
+{
+    sonde__agent.header->ledger.unplaced++;
+    if (what)
+        sonde_note("unplaced, and in no other figure: %s, reported by the runtime but made by no call that is known", what);
 }
 
 void sonde_vendor_overhead(uint64_t ns)

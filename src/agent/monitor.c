@@ -190,6 +190,7 @@ void sonde__monitor_account(void)
     double hook_ns = (double)ticks * ns_per_tick() - (double)call_ns + (double)sum.api_calls * a->reading_ns;
     l->seen = sum.seen + a->seen_by_report;
     l->unmatched = a->unmatched + a->unmatched_by_key;
+    l->silent_launches = sonde__match_silent();
     l->api_calls = sum.api_calls;
     l->calls_dropped = sum.calls_dropped + a->calls_dropped;
     l->unwinds = sum.unwinds;

@@ -122,6 +122,9 @@ static void say_summary(const struct record_paths *paths, const struct sonde_mea
                       sonde_number_count(dropped, t->dropped_operations),
                       sonde_number_count(unmatched, t->ledger.unmatched),
                       sonde_number_percent(own, (double)t->ledger.hook_ns, (double)t->process_wall_ns));
+    if (t->ledger.unplaced)
+        sonde_text_format(&line, "; %s more that the runtime reported have no call: see sonde report ledger",
+                          sonde_number_count(operations, t->ledger.unplaced));
     add_dropped_rows(&line, &t->ledger);
     if (running)
         sonde_text_format(&line, "; %u process%s still running", running, running == 1 ? "" : "es");

@@ -38,6 +38,10 @@ static void operations_part(struct table *t, const struct report *r)
     line(t, "early within the bound", s->ledger.early_in_bound, "began before the API call, within the clock's bound");
     line(t, "unmatched", s->ledger.unmatched, "completions without a submission, or the reverse");
     line(t, "in flight", s->in_flight, "not finished when the program ended");
+    if (s->ledger.unplaced)
+        line(t, "unplaced", s->ledger.unplaced, "reported by the runtime, made by no call that is known; in no other figure");
+    if (s->ledger.silent_launches)
+        line(t, "silent launches", s->ledger.silent_launches, "of graphs or batches: nothing was reported of them");
     line(t, "dropped", s->dropped_operations, "in no figure of this measurement");
     line(t, "missing in the trace", s->dropped_trace_rows, "in the profile only");
     for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
@@ -287,7 +291,8 @@ json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
     const struct { const char *key; uint64_t n; } fields[] = {
         {"seen", l->seen}, {"done", l->done}, {"failed", l->failed}, {"no_times", l->no_times},
         {"dropped", t->dropped_operations}, {"trace_dropped", t->dropped_trace_rows},
-        {"unmatched", l->unmatched}, {"in_flight", t->in_flight}, {"bad_time", l->bad_time},
+        {"unmatched", l->unmatched}, {"in_flight", t->in_flight},
+        {"unplaced", l->unplaced}, {"silent_launches", l->silent_launches}, {"bad_time", l->bad_time},
         {"early_in_bound", l->early_in_bound}, {"api_calls", l->api_calls},
         {"unwinds", l->unwinds}, {"unwind_failed", l->unwind_failed},
         {"unwind_truncated", l->unwind_truncated}, {"unwind_checked", l->unwind_checked},

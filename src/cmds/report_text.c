@@ -293,6 +293,8 @@ void report_ledger_line(const struct report *r, struct sonde_text *out)
     add_count(out, t->ledger.unmatched, "unmatched");
     if (t->in_flight)
         add_count(out, t->in_flight, "in flight when the program ended");
+    if (t->ledger.unplaced)
+        add_count(out, t->ledger.unplaced, "unplaced");
     if (t->ledger.busy_clipped_ns)
         sonde_text_add(out, ", busy times are lower bounds");
     if (t->ledger.bad_time)

@@ -101,7 +101,8 @@ static json_t *ledger(const struct sonde_process *p)
         json_object_set_new(dropped, sonde_drop_name(i), number(l->dropped[i]));
     const struct { const char *name; uint64_t value; } lines[] = {
         {"seen", l->seen}, {"done", l->done}, {"failed", l->failed}, {"no_times", l->no_times},
-        {"unmatched", l->unmatched}, {"bad_time", l->bad_time}, {"early_in_bound", l->early_in_bound},
+        {"unmatched", l->unmatched}, {"unplaced", l->unplaced}, {"silent_launches", l->silent_launches},
+        {"bad_time", l->bad_time}, {"early_in_bound", l->early_in_bound},
         {"api_calls", l->api_calls}, {"unwinds", l->unwinds}, {"unwind_failed", l->unwind_failed},
         {"unwind_truncated", l->unwind_truncated}, {"unwind_checked", l->unwind_checked},
         {"unwind_mismatched", l->unwind_mismatched}, {"python_walks", l->python_walks},

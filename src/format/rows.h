@@ -116,7 +116,8 @@ struct sonde_ledger {
     uint64_t busy_left_out;               /* operations on devices beyond the 63rd: in no busy time */
     uint64_t range_rows_dropped;          /* RANGE rows missing in the trace */
     uint64_t pauses_dropped;              /* PAUSE rows missing: their time counts as recorded */
-    uint64_t reserved[2];
+    uint64_t unplaced;                    /* reported by the runtime, of no call that is known: in no other figure */
+    uint64_t silent_launches;             /* of graphs and batches: nothing was reported of them */
 };
 
 enum sonde_cpu_sampling {

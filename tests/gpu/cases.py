@@ -299,6 +299,22 @@ def check_child_graphs(m):
             yield equal(f"{kernel}: operations that say where their node was made", right, m.kernels().get(kernel))
 
 
+def check_conditional(m):
+    """Kernels of bodies, whose records name no call, stand under the launches of their graph, and are linked to where their
+    nodes were made; graph by graph, as often as they ran."""
+    makers = {"if_nodes": {"inside_a": 3, "inside_b": 3, "inside_else": 3}, "while_nodes": {"inside_a": 15, "inside_b": 12, "repeat": 27},
+              "switch_node": {"inside_b": 9}, "nested_nodes": {"inside_a": 9, "repeat": 9}}
+    for maker, kernels in makers.items():
+        for kernel, count in kernels.items():
+            found = [(frames, leaf["metrics"]["inclusive"]["operations"]) for frames, leaf in m.paths(kernel)]
+            under = [(frames, n) for frames, n in found if any(f["kind"] == "native" and named(f, maker) for f in frames)]
+            yield equal(f"{kernel}: under launches in {maker}", sum(n for _, n in under), count)
+            yield equal(f"{kernel}: of these, linked to where their node was made",
+                        sum(n for frames, n in under if any(f["kind"] == "link" and any(named(f, at) for at in ("add", "add_plain", "add_repeat", maker))
+                                                            for f in frames)), count)
+    yield equal("work of no call that is known", m.view("ledger")["unplaced"], 0)
+
+
 # ---- processes --------------------------------------------------------------------------------------------
 
 
@@ -459,6 +475,9 @@ CASES = [
     Case("child-graphs", ["{bin}/childgraph"],
          {"top_first": 200, "top_last": 200, "inner_one": 200, "inner_two": 200, "outer_own": 200, "innermost": 200},
          {"fill": (1, 4), "read": (1, 4)}, [check_child_graphs]),
+    Case("conditional-graphs", ["{bin}/conditional"],
+         {"decide": 12, "outside": 9, "inside_a": 27, "inside_b": 24, "inside_else": 3, "repeat": 36, "refill": 9},
+         {"fill": (1, 4), "read": (1, 4)}, [check_conditional]),
     Case("per-thread-streams", ["{bin}/perthread"], {"own": 800}, {"fill": (8, 32), "read": (1, 2048)},
          [check_lanes("own", 8, 100)]),
     Case("callbacks", ["{bin}/callbacks"], {"driven": 150, "answer": 100}, {"fill": (1, 8), "read": (1, 8)}),

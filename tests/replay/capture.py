@@ -21,7 +21,7 @@ import cases  # noqa: E402
 import harness  # noqa: E402
 import torch_cases  # noqa: E402
 
-CHOSEN = ["counts", "entries", "batch", "streams", "waits", "graphs", "graph-changes", "child-graphs", "per-thread-streams", "callbacks",
+CHOSEN = ["counts", "entries", "batch", "streams", "waits", "graphs", "graph-changes", "child-graphs", "conditional-graphs", "per-thread-streams", "callbacks",
           "reset", "memory", "launch-attributes", "habits", "thousand-streams", "context-destroyed", "torch-eager", "torch-graphed"]
 
 

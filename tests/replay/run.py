@@ -50,7 +50,10 @@ def check_synthetic(m):
     yield equal("lanes of spin", sorted(len(ops) for ops in m.by_lane("spin").values()), [100, 100])
     yield equal("allocations", m.objects().get("device"), {"count": 1, "bytes": 4096, "alive": 1, "alive_bytes": 4096})
     yield equal("block size", m.kernel("spin")["work"]["local"], [64])
-    yield from check_linked("captured")(m)
+    yield from check_linked("captured", "body")(m)
+    yield equal("body: two for each launch of its graph", sorted(leaf["metrics"]["inclusive"]["operations"] for _, leaf in m.paths("body")), [100])
+    yield equal("work of no call that is known", m.view("ledger")["unplaced"], 1)
+    yield equal("it is named", ["kernel stray" in note for note in m.notes() if "unplaced" in note], [True])
 
 
 def check_torch(linked):
@@ -73,8 +76,8 @@ def check_torch(linked):
 # but those that a capture of a replay keeps do not. An operation that starts 5 us after its call may then seem to start
 # before it, beyond the bound; its time is checked all the same.
 MADE = {
-    "synthetic": Case("synthetic", [], {"spin": 200, "captured": 150}, {"write": (1, 4096)}, [check_synthetic, check_times(1000)]),
-    "again": Case("again", [], {"spin": 200, "captured": 150}, {"write": (1, 4096)}, [check_synthetic, check_times(50000)],
+    "synthetic": Case("synthetic", [], {"spin": 200, "captured": 150, "body": 100}, {"write": (1, 4096)}, [check_synthetic, check_times(1000)]),
+    "again": Case("again", [], {"spin": 200, "captured": 150, "body": 100}, {"write": (1, 4096)}, [check_synthetic, check_times(50000)],
                   loss=("bad_time",)),
 }
 TORCH = {name: Case(name, [], checks=[check_torch(linked)]) for name, linked in (("torch-eager", 0), ("torch-graphed", 20))}

@@ -209,11 +209,44 @@ static void node(CUpti_CallbackIdResource id, uint64_t made, uint64_t from)
         put_answer(ANSWER_NODE_ID, from, 0, from + 1);
 }
 
+#define EXEC  0x9000
+#define INNER (5ull << 32 | 3) /* number of the inner node in the executable graph */
+
+static void inner_node(void)
+{
+    cuGraphAddKernelNode_v2_params p = {0};
+    const uint32_t number = next_correlation();
+    text(0x7000, "body");
+    text(0x8000, "stray");
+    put_call(1, CUPTI_DRIVER_TRACE_CBID_cuGraphAddKernelNode_v2, CUPTI_API_ENTER, number, &p, NULL, 0);
+    node(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, 0x180, 0);
+    put_call(1, CUPTI_DRIVER_TRACE_CBID_cuGraphAddKernelNode_v2, CUPTI_API_EXIT, number, &p, NULL, 0);
+}
+
+/* Copies all nodes; the inner one gets another number with the executable graph. */
+static void instantiate(void)
+{
+    cuGraphInstantiateWithFlags_params p = {0};
+    CUpti_GraphData g;
+    const uint64_t exec = EXEC;
+    const struct resource_entry r = {.id = CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, .bytes = sizeof g, .context = CONTEXT};
+    const uint32_t number = next_correlation();
+    put_call(1, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, CUPTI_API_ENTER, number, &p, NULL, 0);
+    for (uint64_t i = 0; i < 3; i++)
+        node(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, 0x200 + 0x10 * i, 0x100 + 0x10 * i);
+    node(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, 0x280, 0x180);
+    memset(&g, 0, sizeof g);
+    memcpy(&g.graphExec, &exec, sizeof exec);
+    put(ENTRY_RESOURCE, 1, (struct part[]){{&r, sizeof r}, {&g, sizeof g}}, 2);
+    put_answer(ANSWER_NODE_ID, 0x280, 0, INNER);
+    put_call(1, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, CUPTI_API_EXIT, number, &p, NULL, 0);
+}
+
 /* Three launches are captured: each makes a node, which instantiating copies. 50 replays. */
 static void graph(void)
 {
     cuLaunchKernel_params p = {.gridDimX = 4, .blockDimX = 64};
-    cuGraphLaunch_params g = {0};
+    cuGraphLaunch_params g = {.hGraph = (CUgraphExec)(uintptr_t)EXEC};
     text(0x6000, "captured");
     for (uint64_t i = 0; i < 3; i++) {
         uint32_t number = next_correlation();
@@ -221,14 +254,17 @@ static void graph(void)
         node(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, 0x100 + 0x10 * i, 0);
         put_call(1, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_API_EXIT, number, &p, NULL, 0);
     }
-    for (uint64_t i = 0; i < 3; i++)
-        node(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, 0x200 + 0x10 * i, 0x100 + 0x10 * i);
+    inner_node();
+    instantiate();
     for (int k = 0; k < 50; k++) {
         uint32_t number = call(1, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, &g, NULL, 0);
         for (uint64_t i = 0; i < 3; i++)
             kernel(number, STREAM, 0x6000, 0x201 + 0x10 * i, now_ns + i * KERNEL_NS);
-        now_ns += 4 * KERNEL_NS;
+        for (uint64_t i = 0; i < 2; i++) /* twice the body of a conditional node: no call is named */
+            kernel(0, OTHER, 0x7000, INNER, now_ns + (3 + i) * KERNEL_NS);
+        now_ns += 6 * KERNEL_NS;
     }
+    kernel(0, OTHER, 0x8000, 0, now_ns - KERNEL_NS); /* launched by the device */
     put_records();
     put_clock();
 }

@@ -15,16 +15,17 @@
 #include "sonde_cuda.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#define SIZES        5u                  /* of buffers: 16 kB, 64 kB, 256 kB, 1 MB, 4 MB, */
+#define SIZES        3u                  /* of buffers: 16 kB, 64 kB, 256 kB (CUPTI clears them in the program's threads), */
 #define SIZE_FIRST   1u                  /* with which each thread begins */
 #define SIZE_BYTES(size) ((size_t)16384 << 2 * (size))
 #define OURS_BYTES   64u                 /* before what CUPTI gets */
 #define SOON_NS      25000000u           /* it lasted so long only: a larger one */
 #define LATE_NS      250000000u          /* so long: a smaller one */
-#define SPARE_MAX    8u                  /* empty buffers of each size that are kept */
+#define SPARE_MAX   16u                  /* empty buffers of each size that are kept */
 #define FLUSH_GAP_NS 2000000u            /* between two requests for all there is */
 #define PATIENCE_NS  700000000u          /* of the second that the agent waits at the end */
 #define PROOF_WANTED 32u                 /* records that prove the matching */
@@ -43,9 +44,11 @@ static struct {
 static struct sonde_cuda_table ours = SONDE_CUDA_TABLE_INITIALIZER; /* buffers that exist */
 
 static struct { /* the monitor thread's */
-    uint64_t asked_at, flushed_at, said_dropped, strange, said_strange;
+    uint64_t asked_at, flushed_at, said_dropped;
+    uint64_t kinds_said;   /* of records that are not known */
     uint32_t proved, disproved;
-    bool decided, forced;
+    bool decided, forced, copies_said;
+    bool later, again;     /* some records wait for all others to be read; those are read now */
 } M;
 
 /* ---- buffers: CUPTI's side ------------------------------------------------------------ */
@@ -138,6 +141,7 @@ struct name {
     struct shape shape;
     uint32_t id, work;
     uint32_t length;
+    bool     unplaced; /* that has been said */
     char text[];
 };
 static struct sonde_cuda_table names = SONDE_CUDA_TABLE_INITIALIZER; /* pointer -> struct name */
@@ -235,18 +239,53 @@ static void prove(uint64_t key)
     }
 }
 
-static void complete(struct sonde_completion *c, uint32_t correlation)
+/* Work of which no call is known: its name once, and how much of it. */
+static void unplaced(struct name *name)
 {
-    if (!correlation) { /* launched by the device itself */
-        M.strange++;
+    char what[200];
+    if (!name) {
+        sonde_unplaced(M.copies_said ? NULL : "copies or sets");
+        M.copies_said = true;
         return;
     }
+    if (name->unplaced) {
+        sonde_unplaced(NULL);
+        return;
+    }
+    name->unplaced = true;
+    snprintf(what, sizeof what, "kernel %s", name->text);
+    sonde_unplaced(what);
+}
+
+/* Which call's work is it? Of what runs within a conditional node no record says, but all others of the
+ * same graph must have been read then. */
+static bool find_call(struct sonde_completion *c, uint32_t correlation, uint64_t node)
+{
+    if (correlation) {
+        c->key = sonde__cuda_extend(correlation);
+        if (!M.decided)
+            prove(c->key);
+        if (node)
+            sonde__cuda_graph_ran(node, c->key, c->times.start_ns);
+        return true;
+    }
+    c->key = node ? sonde__cuda_graph_launch_of(node, c->times.start_ns) : 0;
+    return c->key != 0;
+}
+
+static void complete(struct sonde_completion *c, uint32_t correlation, uint64_t node, struct name *name)
+{
     if (c->result == SONDE_POLL_PENDING)
         return; /* stays waiting, and is counted as such */
-    c->key = sonde__cuda_extend(correlation);
-    if (!M.decided)
-        prove(c->key);
-    sonde_complete(c);
+    if (M.again == (correlation != 0)) {
+        M.later |= !M.again;
+        return;
+    }
+    c->origin = sonde__cuda_node_origin(node);
+    if (find_call(c, correlation, node))
+        sonde_complete(c);
+    else
+        unplaced(name);
 }
 
 /* What the records of all kinds of work say, in fields of the same names. */
@@ -266,7 +305,6 @@ static void kernel(const CUpti_ActivityKernel9 *k)
         .registers = k->registersPerThread, .fixed = (uint32_t)k->staticSharedMemory,
         .dynamic = (uint32_t)k->dynamicSharedMemory, .local = k->localMemoryPerThread, .device = k->deviceId,
     };
-    c.origin = sonde__cuda_node_origin(k->graphNodeId);
     if (name) {
         if (!name->work || memcmp(&s, &name->shape, sizeof s) != 0) {
             name->shape = s;
@@ -275,7 +313,7 @@ static void kernel(const CUpti_ActivityKernel9 *k)
         c.name = name->id;
         c.work = name->work;
     }
-    complete(&c, k->correlationId);
+    complete(&c, k->correlationId, k->graphNodeId, name);
 }
 
 static enum sonde_op_kind copy_kind(unsigned kind)
@@ -338,9 +376,8 @@ static void copy(const CUpti_ActivityMemcpy5 *m)
 {
     struct sonde_completion c = COMPLETION(copy_kind(m->copyKind), m);
     c.work = ends_of(m->srcKind, m->dstKind, 0, 0);
-    c.origin = sonde__cuda_node_origin(m->graphNodeId);
     c.bytes = m->bytes;
-    complete(&c, m->correlationId);
+    complete(&c, m->correlationId, m->graphNodeId, NULL);
 }
 
 static uint32_t device_id(uint32_t ordinal)
@@ -353,24 +390,37 @@ static void peer_copy(const CUpti_ActivityMemcpyPtoP4 *m)
 {
     struct sonde_completion c = COMPLETION(SONDE_OP_PEER_COPY, m);
     c.work = ends_of(m->srcKind, m->dstKind, device_id(m->srcDeviceId), device_id(m->dstDeviceId));
-    c.origin = sonde__cuda_node_origin(m->graphNodeId);
     c.bytes = m->bytes;
-    complete(&c, m->correlationId);
+    complete(&c, m->correlationId, m->graphNodeId, NULL);
 }
 
 static void set(const CUpti_ActivityMemset4 *m)
 {
     struct sonde_completion c = COMPLETION(SONDE_OP_FILL, m);
     c.work = ends_of(0, m->memoryKind, 0, 0);
-    c.origin = sonde__cuda_node_origin(m->graphNodeId);
     c.bytes = m->bytes;
-    complete(&c, m->correlationId);
+    complete(&c, m->correlationId, m->graphNodeId, NULL);
 }
 
 static void graph(const CUpti_ActivityGraphTrace *g)
 {
     struct sonde_completion c = COMPLETION(SONDE_OP_GRAPH, g);
-    complete(&c, g->correlationId);
+    complete(&c, g->correlationId, 0, NULL);
+}
+
+static void unknown(uint32_t kind)
+{
+    char what[64];
+    const uint64_t bit = 1ull << (kind < 63 ? kind : 63);
+    snprintf(what, sizeof what, "records of kind %u", kind);
+    sonde_unplaced(M.kinds_said & bit ? NULL : what);
+    M.kinds_said |= bit;
+}
+
+static void overhead(const CUpti_ActivityOverhead *o)
+{
+    if (o->end > o->start)
+        sonde_vendor_overhead(o->end - o->start);
 }
 
 static void record(const CUpti_Activity *r)
@@ -392,14 +442,13 @@ static void record(const CUpti_Activity *r)
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
         graph((const void *)r);
         break;
-    case CUPTI_ACTIVITY_KIND_OVERHEAD: {
-        const CUpti_ActivityOverhead *o = (const void *)r;
-        if (o->end > o->start)
-            sonde_vendor_overhead(o->end - o->start);
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+        if (!M.again)
+            overhead((const void *)r);
         break;
-    }
     default:
-        M.strange++;
+        if (!M.again)
+            unknown(r->kind);
         break;
     }
 }
@@ -451,14 +500,19 @@ static void say_losses(uint64_t dropped)
 {
     if (dropped != M.said_dropped)
         sonde_note("CUPTI had no room for %llu records of finished work", (unsigned long long)dropped);
-    if (M.strange != M.said_strange)
-        sonde_note("%llu records of work that the device launched itself, or of a kind that is not known, are in no figure",
-                   (unsigned long long)M.strange);
     M.said_dropped = dropped;
-    M.said_strange = M.strange;
     if (M.forced && !B.completed && sonde__cuda_any_key())
         sonde_note("CUPTI reported nothing to Sonde: another tool in the program has taken its reports "
                    "(cuptiActivityRegisterCallbacks); run without it");
+}
+
+static void read_records(struct buffer *b)
+{
+    for (; b; b = b->next) {
+        CUpti_Activity *r = NULL;
+        while (sonde__cupti.cuptiActivityGetNextRecord(bytes_of(b), b->valid, &r) == CUPTI_SUCCESS)
+            record(r);
+    }
 }
 
 void sonde__cuda_collect(bool last)
@@ -473,14 +527,15 @@ void sonde__cuda_collect(bool last)
         sonde__cuda_flush_turn();
     }
     uint64_t dropped;
-    struct buffer *b = take_full(&dropped);
-    if (b)
+    struct buffer *all = take_full(&dropped);
+    if (all)
         sonde__cuda_clock_pair(); /* every record is older than this */
-    for (struct buffer *next; b; b = next) {
-        CUpti_Activity *r = NULL;
+    M.later = M.again = false;
+    read_records(all);
+    if ((M.again = M.later))
+        read_records(all);
+    for (struct buffer *b = all, *next; b; b = next) {
         next = b->next;
-        while (sonde__cupti.cuptiActivityGetNextRecord(bytes_of(b), b->valid, &r) == CUPTI_SUCCESS)
-            record(r);
         give_back(b);
     }
     sonde__cuda_modules_store();

@@ -1,4 +1,4 @@
-/* graphs.c - where the nodes of a graph come from.
+/* graphs.c - where the nodes of a graph come from, and which launch ran them.
  *
  * A kernel that a graph runs was asked for twice: where its node was created or
  * captured, and where the graph was launched. CUPTI tells of each node as it is
@@ -6,38 +6,205 @@
  * with the node that it was copied from. Node ids are never used twice, so
  * nothing is removed; the table's bound is what holds it.
  *
- * Not so within a child graph: instantiating copies its nodes into a graph of their
- * own, and CUPTI says so, but then numbers them once more, behind those of the whole
- * graph, without a word. Records name these last numbers. A driver call that would
- * tell them apart must not be made here, and the order is documented nowhere.
+ * Nodes within other nodes (a child graph's, the body's of a conditional node) are
+ * copied into a graph of their own and then, without a word, moved into the graph
+ * that is instantiated, which numbers them anew: so all are asked for their
+ * numbers once more when the executable graph is there.
+ *
+ * Records of a conditional node's body name no call, only their node and so the
+ * executable graph: they belong to that launch of it which had begun last. Launches
+ * of one executable graph never overlap. When a launch began, records of its
+ * other nodes tell; of a graph that has none, the call.
  */
 #include "sonde_cuda.h"
 
-static struct sonde_cuda_table origins = SONDE_CUDA_TABLE_INITIALIZER;
+#include <sys/mman.h>
 
-static void keep(CUgraphNode node, uint64_t origin)
+#define CLONES_FIRST 256u
+#define FOLLOWED     256u /* executable graphs with such nodes, the newest, */
+#define LAUNCHES     512u /* and launches of each, the newest */
+
+/* ---- nodes ------------------------------------------------------------------------- */
+
+static struct sonde_cuda_table origins = SONDE_CUDA_TABLE_INITIALIZER; /* node id -> context */
+
+static void keep(uint64_t node, uint64_t origin)
 {
-    uint64_t id;
-    if (origin && node && sonde__cupti.cuptiGetGraphNodeId(node, &id) == CUPTI_SUCCESS &&
-        !sonde__cuda_table_put(&origins, id, origin))
+    if (origin && !sonde__cuda_table_put(&origins, node, origin))
         sonde_note("too many nodes of CUDA graphs: the calling contexts in which further ones are made are not kept");
 }
 
-void sonde__cuda_graph_resource(CUpti_CallbackId id, const CUpti_GraphData *graph)
+static uint64_t id_of(CUgraphNode node)
 {
-    uint64_t original, origin = 0;
-    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) {
-        sonde__cuda_captured();
-        keep(graph->node, sonde__cuda_context_here());
-    } else if (graph->originalNode &&
-               sonde__cupti.cuptiGetGraphNodeId(graph->originalNode, &original) == CUPTI_SUCCESS &&
-               sonde__cuda_table_get(&origins, original, &origin)) {
-        keep(graph->node, origin);
-    }
+    uint64_t id = 0;
+    return node && sonde__cupti.cuptiGetGraphNodeId(node, &id) == CUPTI_SUCCESS ? id : 0;
 }
 
 uint32_t sonde__cuda_node_origin(uint64_t node)
 {
     uint64_t origin;
     return node && sonde__cuda_table_get(&origins, node, &origin) ? (uint32_t)origin : 0;
+}
+
+/* Copies that the call under way in this thread has made so far. */
+struct clone { CUgraphNode node; uint64_t id, origin; };
+static __thread struct { struct clone *clone; uint32_t room; } here;
+
+static void remember_clone(CUgraphNode node, uint64_t id, uint64_t origin)
+{
+    uint32_t *count = sonde__cuda_clones_here();
+    if (!count)
+        return;
+    if (*count == here.room) {
+        const uint32_t room = here.room ? 2 * here.room : CLONES_FIRST;
+        struct clone *more = sonde__cuda_memory(room * sizeof *more);
+        if (!more)
+            return;
+        for (uint32_t i = 0; i < *count; i++)
+            more[i] = here.clone[i];
+        if (here.clone)
+            munmap(here.clone, here.room * sizeof *here.clone);
+        here.clone = more;
+        here.room = room;
+    }
+    here.clone[(*count)++] = (struct clone){node, id, origin};
+}
+
+static void node_cloned(const CUpti_GraphData *graph)
+{
+    uint64_t origin = 0;
+    const uint64_t original = id_of(graph->originalNode), id = id_of(graph->node);
+    if (!id || !original)
+        return;
+    sonde__cuda_table_get(&origins, original, &origin);
+    keep(id, origin);
+    remember_clone(graph->node, id, origin ? origin : sonde__cuda_context_here());
+}
+
+/* ---- launches of graphs that have such nodes ------------------------------------------- */
+
+struct launch { uint64_t key, start_ns; bool known; }; /* start: from records, or until then the call's */
+struct launches {
+    uint32_t graph, count;
+    struct launch launch[LAUNCHES];
+};
+
+static struct sonde_cuda_table execs = SONDE_CUDA_TABLE_INITIALIZER;    /* CUgraphExec -> graph id */
+static struct sonde_cuda_table launched = SONDE_CUDA_TABLE_INITIALIZER; /* graph id -> place in `followed`, plus one */
+static struct launches *followed;
+static _Atomic uint32_t graphs; /* that were followed */
+static ck_spinlock_t lock = CK_SPINLOCK_INITIALIZER; /* of what is in `followed` */
+
+static void follow(CUgraphExec exec, uint32_t graph)
+{
+    ck_spinlock_lock(&lock);
+    if (!followed)
+        followed = sonde__cuda_memory(FOLLOWED * sizeof *followed);
+    const uint32_t place = atomic_load(&graphs) % FOLLOWED, before = followed ? followed[place].graph : 0;
+    if (followed) {
+        followed[place].graph = graph;
+        followed[place].count = 0;
+        atomic_fetch_add(&graphs, 1);
+    }
+    ck_spinlock_unlock(&lock);
+    if (before)
+        sonde__cuda_table_take(&launched, before, NULL);
+    if (followed && sonde__cuda_table_put(&launched, graph, place + 1))
+        sonde__cuda_table_put(&execs, (uintptr_t)exec, graph);
+}
+
+static void exec_created(CUgraphExec exec)
+{
+    uint32_t *count = sonde__cuda_clones_here(), inner = 0;
+    for (uint32_t i = 0; count && i < *count; i++) {
+        const struct clone *c = &here.clone[i];
+        const uint64_t id = id_of(c->node);
+        if (!id || id == c->id)
+            continue;
+        keep(id, c->origin);
+        inner = (uint32_t)(id >> 32); /* the graph's */
+    }
+    if (count)
+        *count = 0;
+    if (here.clone)
+        munmap(here.clone, here.room * sizeof *here.clone);
+    here.clone = NULL;
+    here.room = 0;
+    sonde__cuda_table_take(&execs, (uintptr_t)exec, NULL);
+    if (inner && exec)
+        follow(exec, inner);
+}
+
+void sonde__cuda_graph_resource(CUpti_CallbackId id, const CUpti_GraphData *graph)
+{
+    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) {
+        sonde__cuda_captured();
+        keep(id_of(graph->node), sonde__cuda_context_here());
+    } else if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) {
+        node_cloned(graph);
+    } else if (id == CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED) {
+        exec_created(graph->graphExec);
+    }
+}
+
+/* With the lock held; NULL, and not held: this graph is not followed. */
+static struct launches *launches_of(uint64_t graph)
+{
+    uint64_t place = 0;
+    if (!atomic_load_explicit(&graphs, memory_order_relaxed) || !sonde__cuda_table_get(&launched, graph, &place))
+        return NULL;
+    ck_spinlock_lock(&lock);
+    if (followed[place - 1].graph == graph)
+        return &followed[place - 1];
+    ck_spinlock_unlock(&lock); /* another has its place by now */
+    return NULL;
+}
+
+void sonde__cuda_graph_launched(CUgraphExec exec, uint64_t key, uint64_t enter_ns)
+{
+    uint64_t graph;
+    struct launches *all = atomic_load_explicit(&graphs, memory_order_relaxed) &&
+                                   sonde__cuda_table_get(&execs, (uintptr_t)exec, &graph) ? launches_of(graph) : NULL;
+    if (!all)
+        return;
+    all->launch[all->count++ % LAUNCHES] = (struct launch){key, enter_ns, false};
+    ck_spinlock_unlock(&lock);
+}
+
+void sonde__cuda_graph_ran(uint64_t node, uint64_t key, uint64_t start_ns)
+{
+    struct launches *all = launches_of(node >> 32);
+    if (!all)
+        return;
+    for (uint32_t back = 1; back <= LAUNCHES && back <= all->count; back++) {
+        struct launch *l = &all->launch[(all->count - back) % LAUNCHES];
+        if (l->key != key)
+            continue;
+        if (!l->known || start_ns < l->start_ns)
+            l->start_ns = start_ns;
+        l->known = true;
+        break;
+    }
+    ck_spinlock_unlock(&lock);
+}
+
+/* One whose beginning is known comes before any other: calls come long before their work. */
+uint64_t sonde__cuda_graph_launch_of(uint64_t node, uint64_t start_ns)
+{
+    struct launches *all = launches_of(node >> 32);
+    const struct launch *best = NULL, *oldest = NULL;
+    uint64_t key = 0;
+    if (!all)
+        return 0;
+    for (uint32_t i = 0; i < LAUNCHES && i < all->count; i++) {
+        const struct launch *l = &all->launch[i];
+        if (!oldest || l->start_ns < oldest->start_ns)
+            oldest = l;
+        if (l->start_ns <= start_ns && (!best || (l->known == best->known ? l->start_ns > best->start_ns : l->known)))
+            best = l;
+    }
+    best = best ? best : oldest;
+    key = best ? best->key : 0;
+    ck_spinlock_unlock(&lock);
+    return key;
 }

@@ -43,7 +43,7 @@ static __thread struct {
     struct made made[MADE_MAX];
     uint64_t awaited;     /* what was recorded in the event when the call began to wait for it */
     uint32_t stream_made; /* its number plus one */
-    uint32_t depth, quiet;
+    uint32_t depth, quiet, clones;
     uint8_t count;
     bool begun, captured;
 } here;
@@ -78,6 +78,11 @@ void sonde__cuda_quiet(bool on)
 uint32_t sonde__cuda_context_here(void)
 {
     return here.begun ? sonde_call_context(&here.call) : 0;
+}
+
+uint32_t *sonde__cuda_clones_here(void)
+{
+    return here.depth ? &here.clones : NULL;
 }
 
 void sonde__cuda_captured(void)
@@ -243,6 +248,7 @@ static void after_success(const struct follow *f, const CUpti_CallbackData *cd, 
         add_copy(f, cd, id, SONDE_OP_FILL, 0);
         break;
     case SONDE_CUDA_GRAPH:
+        sonde__cuda_graph_launched(((const cuGraphLaunch_params *)cd->functionParams)->hGraph, key, here.call.enter_ns);
         add_work(key, SONDE_OP_GRAPH, SONDE_SUBMIT_MANY);
         break;
     case SONDE_CUDA_SYNC_STREAM:
@@ -324,7 +330,7 @@ static void enter(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_
     if (f->what == SONDE_CUDA_RANGE_ON && sonde__cuda_captures_range())
         start_range();
     here.captured = false;
-    here.stream_made = 0;
+    here.stream_made = here.clones = 0;
     here.count = 0;
     here.begun = sonde_call_begin(&here.call, sonde__cuda_api(domain, id));
 }
@@ -412,6 +418,7 @@ static void resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
         break;
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
+    case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED:
         sonde__cuda_graph_resource(id, data->resourceDescriptor);
         break;
     case CUPTI_CBID_RESOURCE_MODULE_LOADED:

@@ -93,6 +93,8 @@ void CUPTIAPI sonde__cuda_callback(void *user, CUpti_CallbackDomain domain, CUpt
 void sonde__cuda_quiet(bool on);
 /* The calling context of the call under way in this thread; 0 none. */
 uint32_t sonde__cuda_context_here(void);
+/* How many nodes the call under way in this thread has copied; NULL: there is none. */
+uint32_t *sonde__cuda_clones_here(void);
 /* The call under way in this thread is recorded into a graph and does no work now. */
 void sonde__cuda_captured(void);
 /* The driver said that the device is lost to this process (a kernel trapped): what runs never ends. */
@@ -187,6 +189,12 @@ uint32_t sonde__cuda_object_named(uint64_t address);
 void sonde__cuda_graph_resource(CUpti_CallbackId id, const CUpti_GraphData *graph);
 /* Context in which the node was made; 0 unknown. */
 uint32_t sonde__cuda_node_origin(uint64_t node);
+/* An executable graph was launched by the call with this key. */
+void     sonde__cuda_graph_launched(CUgraphExec exec, uint64_t key, uint64_t enter_ns);
+/* A node ran by that launch, as its record says. */
+void     sonde__cuda_graph_ran(uint64_t node, uint64_t key, uint64_t start_ns);
+/* Key of the launch by which a node ran whose record names no call; 0 unknown. */
+uint64_t sonde__cuda_graph_launch_of(uint64_t node, uint64_t start_ns);
 
 /* ---- code (modules.c) ------------------------------------------------------------------ */
 

@@ -17,6 +17,7 @@ void noted_reset(void)
     noted.off = false;
     noted.calls = noted.ends = noted.submits = noted.completions = noted.frees = noted.notes = noted.pairs = noted.blobs = noted.waits = 0;
     noted.range = 0;
+    noted.unplaced = noted.unplaced_named = 0;
     noted.vendor_ns = 0;
     memset(noted.submit, 0, sizeof noted.submit);
     memset(noted.wait, 0, sizeof noted.wait);
@@ -68,6 +69,13 @@ void sonde_tool_thread(void) {}
 void sonde_complete(const struct sonde_completion *completion)
 {
     noted.completion[noted.completions++ % NOTED_MAX] = *completion;
+}
+
+void sonde_unplaced(const char *what)
+{
+    noted.unplaced++;
+    if (what)
+        snprintf(noted.unplaced_what[noted.unplaced_named++ % NOTED_MAX], sizeof noted.unplaced_what[0], "%s", what);
 }
 
 void sonde_vendor_overhead(uint64_t ns) { noted.vendor_ns += ns; }

@@ -20,6 +20,8 @@ extern struct noted {
     struct { uint64_t host_ns, device_ns, bound_ns; } pair[NOTED_MAX];
     char     string[NOTED_MAX][64];
     char     note[NOTED_MAX][256];
+    uint32_t unplaced, unplaced_named;
+    char     unplaced_what[NOTED_MAX][64];
     uint64_t vendor_ns;
     int      range; /* last word of sonde_recording_set: 0 none, 1 on, 2 off */
 } noted;
