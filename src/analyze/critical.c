@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "critical_graph.h"
+#include "estimate.h"
 
 const char *sonde_path_name(enum sonde_path_category category)
 {
@@ -32,6 +33,8 @@ const char *sonde_path_text(enum sonde_path_category category)
     return category < SONDE_PATH_COUNT ? names[category] : "unknown";
 }
 
+struct around { uint32_t pool, node; uint64_t ns; };
+
 struct walk {
     struct sonde__cp_book  book;
     const struct sonde__cp_graph *g;
@@ -42,6 +45,10 @@ struct walk {
     uint64_t at;           /* time; all later is done */
     uint32_t lane;         /* of what is being emitted */
     uint32_t delayed;      /* thing of the operation that was come from, plus one: delays before it are its */
+    bool     behind;       /* a step that is inferred leads from here on to the end */
+    struct pooled { uint64_t ns, count, behind_ns; } *pooled; /* [pool]: host code that is divided at the end */
+    SONDE_VECTOR(struct around) around; /* host code around samples */
+    struct sonde_map by_around; /* pool << 32 | node -> index */
 };
 
 /* ---- what is on the path ------------------------------------------------------------ */
@@ -67,16 +74,26 @@ static int find_place(struct walk *w, uint32_t category, uint32_t node, uint64_t
     return rc || place == node ? rc : sonde_map_put(places, (uint64_t)node << 4 | category, *at);
 }
 
-static void add_place(struct walk *w, uint32_t category, uint32_t node, uint64_t ns, bool inferred)
+static struct sonde_path_place *add_place(struct walk *w, uint32_t category, uint32_t node, uint64_t ns, uint64_t count)
 {
     uint64_t at;
     if (!sonde_map_get(&w->book.places, (uint64_t)node << 4 | category, &at) && find_place(w, category, node, &at)) {
         w->book.rc = SONDE_ENOMEM;
-        return;
+        return NULL;
     }
     w->path->places.items[at].ns += ns;
-    w->path->places.items[at].inferred_ns += inferred ? ns : 0;
-    w->path->places.items[at].count++;
+    w->path->places.items[at].count += count;
+    return &w->path->places.items[at];
+}
+
+static struct sonde_path_thing *add_thing(struct walk *w, uint32_t category, uint32_t node, uint64_t ns, uint64_t count)
+{
+    const uint32_t at = sonde__cp_thing(&w->book, category, node);
+    if (w->book.rc)
+        return NULL;
+    w->path->things.items[at].ns += ns;
+    w->path->things.items[at].count += count;
+    return &w->path->things.items[at];
 }
 
 /* One step: from w->at down to `from`, but not beyond the path's beginning, before which a thread may have slept.
@@ -87,17 +104,18 @@ static void emit_known(struct walk *w, uint32_t category, uint64_t from, uint32_
     if (from >= w->at && !(category >= SONDE_PATH_KERNEL && category <= SONDE_PATH_ORDER))
         return;
     const uint64_t ns = w->at - from;
-    const uint32_t thing = sonde__cp_thing(&w->book, category, node);
+    struct sonde_path_thing *thing = add_thing(w, category, node, ns, 1);
     const uint32_t tree = sonde__cp_of_host(category) ? node : sonde_profile_locate(w->book.profile, w->path->process, node);
-    if (w->book.rc)
+    struct sonde_path_place *place = thing ? add_place(w, category, tree, ns, 1) : NULL;
+    if (!place)
         return;
     w->path->parts[category].ns += ns;
     w->path->parts[category].count++;
-    w->path->things.items[thing].ns += ns;
-    w->path->things.items[thing].count++;
+    thing->behind_ns += w->behind ? ns : 0;
+    thing->inferred_ns += inferred ? ns : 0;
+    place->inferred_ns += inferred && tree ? ns : 0;
     if (w->delayed && (category == SONDE_PATH_LAUNCH || category == SONDE_PATH_GAP))
         w->path->things.items[w->delayed - 1].delay_ns += ns;
-    add_place(w, category, tree, ns, inferred && tree);
     if (w->segments && sonde_vector_push(&w->path->segments, (struct sonde_path_segment){from, w->at, w->lane, tree, category}))
         w->book.rc = SONDE_ENOMEM;
     w->at = from;
@@ -143,14 +161,54 @@ static void step_call(struct walk *w, uint32_t index)
     if (cause.kind) {
         w->where = AT_OP;
         w->id = cause.id;
+        w->behind |= cause.inferred;
         w->path->waits_inferred += cause.inferred;
         w->path->waits_recorded += !cause.inferred;
     }
 }
 
+/* Host code that its pool will divide. */
+static void emit_pooled(struct walk *w, const struct sonde__cp_span *span)
+{
+    const uint64_t from = span->from < w->g->begin ? w->g->begin : span->from, ns = from < w->at ? w->at - from : 0;
+    struct pooled *pooled = &w->pooled[span->pool - 1];
+    if (!ns)
+        return;
+    pooled->ns += ns;
+    pooled->count++;
+    pooled->behind_ns += w->behind ? ns : 0;
+    w->path->parts[SONDE_PATH_HOST].ns += ns;
+    w->path->parts[SONDE_PATH_HOST].count++;
+    if (w->segments && sonde_vector_push(&w->path->segments, (struct sonde_path_segment){from, w->at, w->lane, span->node, SONDE_PATH_HOST}))
+        w->book.rc = SONDE_ENOMEM;
+    w->at = from;
+}
+
+static void keep_around(struct walk *w, uint32_t pool, uint32_t node, uint64_t ns)
+{
+    const uint64_t key = (uint64_t)pool << 32 | node;
+    uint64_t at;
+    if (!sonde_map_get(&w->by_around, key, &at)) {
+        at = w->around.count;
+        if (sonde_vector_push(&w->around, (struct around){pool, node, 0}) || sonde_map_put(&w->by_around, key, at)) {
+            w->book.rc = SONDE_ENOMEM;
+            return;
+        }
+    }
+    w->around.items[at].ns += ns;
+}
+
 static void emit_host(void *user, const struct sonde__cp_span *span)
 {
-    emit_known(user, span->category, span->from, span->node, span->inferred);
+    struct walk *w = user;
+    const uint64_t at = w->at;
+    if (span->category == SONDE_PATH_HOST && span->known == CP_POOLED) {
+        emit_pooled(w, span);
+        return;
+    }
+    emit_known(w, span->category, span->from, span->node, span->known != CP_SAMPLED);
+    if (span->category == SONDE_PATH_HOST && span->known == CP_SAMPLED && span->node)
+        keep_around(w, span->pool, span->node, at - w->at);
 }
 
 /* The thread's last sleep that ended by w->at and after `from`. */
@@ -178,6 +236,7 @@ static void step_host(struct walk *w, link before)
         sonde__cp_host_spans(&w->book, w->id, before, to, w->at, emit_host, w);
     if (!sleep && !before && w->at > w->g->begin && w->g->main && w->id != w->g->main - 1) {
         w->path->starts_inferred++; /* who made this thread is not recorded */
+        w->behind = true;
         w->id = w->g->main - 1;
         return;
     }
@@ -187,6 +246,7 @@ static void step_host(struct walk *w, link before)
     }
     emit_known(w, SONDE_PATH_OFF, sleep->waker ? sleep->woken : sleep->out, sonde__cp_between(&w->book, w->id, before), true);
     if (sleep->waker) {
+        w->behind = true;
         w->path->wakes_inferred++;
         w->id = sleep->waker - 1;
     }
@@ -239,6 +299,111 @@ static int walk(struct walk *w)
     w->lane = 0;
     emit(w, SONDE_PATH_UNKNOWN, w->g->begin, 0);
     return w->book.rc;
+}
+
+/* ---- host code by its samples --------------------------------------------------------------- */
+
+/* The first `part` of `whole`, in whole nanoseconds, so that parts add up to it. */
+static uint64_t first_of(uint64_t whole, double part)
+{
+    const double ns = (double)whole * part;
+    return part >= 1 - 1e-12 || ns >= (double)whole ? whole : (uint64_t)ns;
+}
+
+static void divide_pool(struct walk *w, const struct sonde__pool *pool, const struct pooled *whole)
+{
+    uint64_t ns = 0, count = 0, behind_ns = 0;
+    double part = 0;
+    for (uint32_t i = pool->first; i < pool->first + pool->count && !w->book.rc; i++) {
+        const struct sonde__pool_share *share = &w->book.pools.shares.items[i];
+        part = i + 1 == pool->first + pool->count ? 1 : part + share->part;
+        const uint64_t to_ns = first_of(whole->ns, part), to_count = first_of(whole->count, part);
+        const uint64_t to_behind = first_of(whole->behind_ns, part);
+        struct sonde_path_thing *thing = add_thing(w, SONDE_PATH_HOST, share->node, to_ns - ns, to_count - count);
+        struct sonde_path_place *place = add_place(w, SONDE_PATH_HOST, share->node, to_ns - ns, to_count - count);
+        if (!thing || !place)
+            return;
+        thing->behind_ns += to_behind - behind_ns;
+        place->pooled_ns += to_ns - ns;
+        ns = to_ns, count = to_count, behind_ns = to_behind;
+    }
+}
+
+static int add_item(struct sonde_estimate *estimate, uint32_t pool, uint32_t node, double sampled_ns, double pooled_ns)
+{
+    return sonde_vector_push(&estimate->items, (struct sonde_estimate_item){pool, node, sampled_ns, pooled_ns});
+}
+
+static int by_pool(const void *left, const void *right)
+{
+    const struct sonde_estimate_item *a = left, *b = right;
+    if (a->pool != b->pool)
+        return a->pool < b->pool ? -1 : 1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+/* What of the path rests on which samples. */
+static int estimate_host(struct walk *w, struct sonde_estimate *out)
+{
+    const struct sonde__pools *pools = &w->book.pools;
+    const uint32_t rate = w->g->process->header.cpu_rate_hz;
+    const double period_ns = rate ? 1e9 / rate : 0;
+    int rc = sonde_vector_push(&out->pools, (struct sonde_estimate_pool){.period_ns = period_ns});
+    for (size_t i = 0; i < pools->pools.count && !rc; i++) {
+        const struct sonde__pool *pool = &pools->pools.items[i];
+        rc = sonde_vector_push(&out->pools, (struct sonde_estimate_pool){pool->samples, pool->hits, period_ns});
+        for (uint32_t k = pool->first; k < pool->first + pool->count && w->pooled[i].ns && !rc; k++)
+            rc = add_item(out, (uint32_t)i + 1, pools->shares.items[k].node, 0,
+                          (double)w->pooled[i].ns * pools->shares.items[k].part);
+    }
+    for (size_t i = 0; i < w->around.count && !rc; i++)
+        rc = add_item(out, w->around.items[i].pool, w->around.items[i].node, (double)w->around.items[i].ns, 0);
+    if (out->items.count)
+        qsort(out->items.items, out->items.count, sizeof *out->items.items, by_pool);
+    return rc;
+}
+
+/* Standard errors of things and places. */
+static int find_errors(struct walk *w)
+{
+    const size_t nodes = w->book.profile->nodes.count;
+    struct sonde_estimate estimate = {0};
+    uint32_t *things = malloc((nodes + 1) * sizeof *things), *places = malloc((nodes + 1) * sizeof *places);
+    double *thing_errors = NULL, *place_errors = NULL;
+    uint64_t at;
+    int rc = things && places ? estimate_host(w, &estimate) : SONDE_ENOMEM;
+    for (size_t i = 0; i < nodes && !rc; i++)
+        things[i] = places[i] = UINT32_MAX;
+    for (size_t i = 0; i < estimate.items.count && !rc; i++) {
+        const uint32_t node = estimate.items.items[i].node;
+        things[node] = sonde__cp_thing(&w->book, SONDE_PATH_HOST, node);
+        if (sonde_map_get(&w->book.places, (uint64_t)node << 4 | SONDE_PATH_HOST, &at))
+            places[node] = (uint32_t)at;
+        rc = w->book.rc;
+    }
+    if (!rc) {
+        thing_errors = sonde_estimate_errors(&estimate, things, w->path->things.count);
+        place_errors = sonde_estimate_errors(&estimate, places, w->path->places.count);
+        rc = thing_errors && place_errors ? 0 : SONDE_ENOMEM;
+    }
+    for (size_t i = 0; i < w->path->things.count && !rc; i++)
+        w->path->things.items[i].error_ns = thing_errors[i];
+    for (size_t i = 0; i < w->path->places.count && !rc; i++)
+        w->path->places.items[i].error_ns = place_errors[i];
+    free(things);
+    free(places);
+    free(thing_errors);
+    free(place_errors);
+    sonde_estimate_fini(&estimate);
+    return rc;
+}
+
+static int divide_host(struct walk *w)
+{
+    for (size_t i = 0; i < w->book.pools.pools.count && !w->book.rc; i++)
+        if (w->pooled[i].ns)
+            divide_pool(w, &w->book.pools.pools.items[i], &w->pooled[i]);
+    return w->book.rc ? w->book.rc : find_errors(w);
 }
 
 /* ---- results ------------------------------------------------------------------------------ */
@@ -305,7 +470,7 @@ static void sum_up(struct walk *w)
     const struct sonde_process *p = w->g->process;
     size_t kept = 0;
     for (size_t i = 0; i < path->things.count; i++) /* those of the evaluation alone are not on the path */
-        if (path->things.items[i].count)
+        if (path->things.items[i].count || path->things.items[i].ns)
             path->things.items[kept++] = path->things.items[i];
     path->things.count = kept;
     if (kept)
@@ -337,12 +502,21 @@ static int compute(const struct sonde_measurement *m, const struct sonde_profile
     path->no_times = g.no_times;
     path->limited = g.from > 0;
     if (!rc)
+        rc = sonde__cp_make_pools(&w.book);
+    if (!rc && !(w.pooled = calloc(w.book.pools.pools.count + 1, sizeof *w.pooled)))
+        rc = SONDE_ENOMEM;
+    if (!rc)
         rc = walk(&w);
+    if (!rc)
+        rc = divide_host(&w);
     if (!rc && options->evaluate)
         rc = evaluate(&w, options->evaluate);
     if (!rc)
         sum_up(&w);
     sonde__cp_book_fini(&w.book);
+    sonde_vector_fini(&w.around);
+    sonde_map_fini(&w.by_around);
+    free(w.pooled);
     sonde__cp_fini(&g);
     sonde_recorded_fini(&recorded);
     return rc;

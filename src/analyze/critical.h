@@ -56,18 +56,23 @@ struct sonde_path_thing {
     uint64_t    delay_ns;   /* operations: launch delays and gaps before it, on the path */
     bool        evaluated;  /* the next is known */
     uint64_t    saving_ns;  /* how much shorter the run had been, were all of it twice as fast; at most ns / 2 */
+    uint64_t    inferred_ns; /* of ns: the routine is that which the stacks around it share */
+    uint64_t    behind_ns;  /* of ns: from there to the end of the run the path leads over a step that is inferred */
+    double      error_ns;   /* standard error of ns, where that rests on samples */
 };
 
 struct sonde_path_place {   /* one calling context (operation's leaf; host code: its innermost frame of the user's) and category */
     uint32_t node, category;
     uint64_t ns, count;
     uint64_t inferred_ns;   /* of ns: `node` is what the stacks around it share */
+    uint64_t pooled_ns;     /* of ns: it is the place's part of gaps that no sample reaches (gaps.h) */
+    double   error_ns;      /* standard error of ns, where that rests on samples */
 };
 
 struct sonde_path_segment { /* one step, latest first; two that follow touch */
     uint64_t start_ns, end_ns;
     uint32_t lane;          /* thread or queue; 0 none */
-    uint32_t node;          /* tree node; 0 unknown */
+    uint32_t node;          /* tree node; 0 unknown; host code that is pooled: what the stacks around it share */
     uint32_t category;
 };
 

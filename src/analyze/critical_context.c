@@ -1,11 +1,8 @@
-/* critical_context.c - what an activity is called and in which calling context it stands.
- *
- * Host code between two calls has no stack of its own. It is taken to be in the
- * deepest function that the stacks of both calls share; where the thread was
- * sampled, the nearer of that and the sample counts (docs/critical-path.md,
- * "Contexts").
+/* critical_context.c - what an activity is called, and what the stacks of two calls share.
  */
 #include "critical_graph.h"
+
+#include <stdlib.h>
 
 void sonde__cp_book_fini(struct sonde__cp_book *b)
 {
@@ -13,6 +10,11 @@ void sonde__cp_book_fini(struct sonde__cp_book *b)
     sonde_map_fini(&b->by_node);
     sonde_map_fini(&b->between);
     sonde_map_fini(&b->places);
+    sonde__pools_fini(&b->pools);
+    sonde_vector_fini(&b->pieces);
+    sonde_vector_fini(&b->found);
+    free(b->periods);
+    free(b->share_things);
 }
 
 enum sonde_path_category sonde__cp_category(unsigned kind)
@@ -90,7 +92,7 @@ uint32_t sonde__cp_thing(struct sonde__cp_book *b, uint32_t category, uint32_t n
     return (uint32_t)at;
 }
 
-/* ---- host code ---------------------------------------------------------------------- */
+/* ---- stacks ------------------------------------------------------------------------- */
 
 enum { DEEPEST = 512 };
 
@@ -145,102 +147,7 @@ static uint32_t outermost(const struct sonde__cp_book *b, uint32_t api)
     return 0;
 }
 
-static uint32_t between(struct sonde__cp_book *b, link before, link after)
+uint32_t sonde__cp_shared(const struct sonde__cp_book *b, uint32_t left, uint32_t right)
 {
-    const uint32_t left = before ? b->g->calls[before - 1].node : 0;
-    const uint32_t right = after ? b->g->calls[after - 1].node : 0;
-    const uint64_t key = (uint64_t)left << 32 | right;
-    uint64_t node;
-    if (sonde_map_get(&b->between, key, &node))
-        return (uint32_t)node;
-    const uint32_t one = left ? sonde_profile_locate(b->profile, b->path->process, left) : 0;
-    const uint32_t two = right ? sonde_profile_locate(b->profile, b->path->process, right) : 0;
-    node = one && two ? shared(b, one, two) : one || two ? outermost(b, one ? one : two) : 0;
-    if (sonde_map_put(&b->between, key, node))
-        b->rc = SONDE_ENOMEM;
-    return (uint32_t)node;
-}
-
-/* Index of the thread's first sample after `at`, of all samples. */
-static uint32_t first_after(const struct sonde__cp_graph *g, const struct sonde__cp_thread *t, uint64_t at)
-{
-    uint32_t low = t->first_sample, high = t->first_sample + t->samples;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (g->samples[middle].time_ns <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static uint64_t middle_of(uint64_t a, uint64_t b)
-{
-    return a + (b - a) / 2;
-}
-
-struct spans {
-    uint64_t from, at; /* what is left: [from, at] */
-    const struct sonde_recorded *recorded;
-    sonde__cp_span_fn fn;
-    void *user;
-};
-
-/* Down to `to`, in one category. */
-static void tell(struct spans *s, uint64_t to, struct sonde__cp_span span)
-{
-    if (to >= s->at)
-        return;
-    span.from = to;
-    span.to = s->at;
-    s->fn(s->user, &span);
-    s->at = to;
-}
-
-/* Recorded host code, and what came before the process was recorded. */
-static void tell_recorded(struct spans *s, uint64_t to, struct sonde__cp_span span)
-{
-    span.category = SONDE_PATH_HOST;
-    tell(s, to > s->recorded->start_ns ? to : s->recorded->start_ns, span);
-    span.category = SONDE_PATH_START;
-    tell(s, to, span);
-}
-
-static void down_to(struct spans *s, uint64_t to, uint32_t node, bool inferred)
-{
-    const struct sonde__cp_span span = {.node = node, .inferred = inferred};
-    const struct sonde_pause *pauses = s->recorded->pauses.items;
-    size_t i = sonde_recorded_pause(s->recorded, s->at);
-    to = to < s->from ? s->from : to;
-    for (i += i < s->recorded->pauses.count; i-- > 0 && pauses[i].to_ns > to && s->at > to;) {
-        tell_recorded(s, pauses[i].to_ns, span);
-        tell(s, pauses[i].from_ns > to ? pauses[i].from_ns : to, (struct sonde__cp_span){.category = SONDE_PATH_PAUSED, .node = node, .inferred = inferred});
-    }
-    tell_recorded(s, to, span);
-}
-
-uint32_t sonde__cp_between(struct sonde__cp_book *b, uint32_t thread, link before)
-{
-    return between(b, before, before ? b->g->calls[before - 1].after : b->g->threads[thread].first);
-}
-
-void sonde__cp_host_spans(struct sonde__cp_book *b, uint32_t thread, link before, uint64_t from, uint64_t to,
-                          sonde__cp_span_fn fn, void *user)
-{
-    const struct sonde__cp_graph *g = b->g;
-    const struct sonde__cp_thread *t = &g->threads[thread];
-    const link after = before ? g->calls[before - 1].after : t->first;
-    const uint64_t left = before ? g->calls[before - 1].leave : t->start_ns < from ? t->start_ns : from;
-    const uint64_t right = after && g->calls[after - 1].enter > to ? g->calls[after - 1].enter : to;
-    const uint32_t context = between(b, before, after);
-    struct spans s = {from, to, g->recorded, fn, user};
-    uint32_t first = first_after(g, t, left), end = t->samples ? first_after(g, t, right) : first;
-    for (uint32_t i = end; i-- > first && s.at > from;) {
-        const uint64_t time = g->samples[i].time_ns;
-        down_to(&s, middle_of(time, i + 1 < end ? g->samples[i + 1].time_ns : right), context, true);
-        down_to(&s, middle_of(i > first ? g->samples[i - 1].time_ns : left, time),
-                sonde_profile_locate(b->profile, b->path->process, g->samples[i].node), false);
-    }
-    down_to(&s, from, context, true);
+    return left && right ? shared(b, left, right) : left || right ? outermost(b, left ? left : right) : 0;
 }

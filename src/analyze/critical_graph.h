@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "critical.h"
+#include "gaps.h"
 #include "recorded.h"
 
 typedef uint32_t link;
@@ -60,7 +61,7 @@ struct sonde__cp_thread {
     uint32_t first_listed, calls;
     uint64_t start_ns;       /* when it was seen first; the beginning of the path for the main thread */
     uint64_t end_ns;         /* 0 unknown */
-    uint32_t first_sample, samples, first_sleep, sleeps;
+    uint32_t first_sample, samples, first_switch, switches, first_sleep, sleeps;
 };
 
 struct sonde__cp_graph {
@@ -79,8 +80,9 @@ struct sonde__cp_graph {
     struct sonde__cp_wait *call_waits, *op_waits;
     uint32_t call_wait_count, op_wait_count;
     struct sonde_row_sample *samples; /* by thread, time */
+    struct sonde_row_switch *switches; /* the same; of threads that came back */
     struct sonde__cp_sleep  *sleeps;  /* in host code only; by thread, time */
-    uint32_t sample_count, sleep_count;
+    uint32_t sample_count, switch_count, sleep_count;
 };
 
 /* Read a process; `max_rows` as in the options. Zeroed *g in, fini in either case. */
@@ -134,7 +136,7 @@ uint64_t sonde__cp_enqueued(const struct sonde__cp_graph *g, uint32_t op);
 /* The last call that the thread entered at or before `at`. */
 link sonde__cp_call_at(const struct sonde__cp_graph *g, uint32_t thread, uint64_t at);
 
-/* ---- contexts and things (critical_context.c) --------------------------------- */
+/* ---- contexts and things (critical_context.c), host code (critical_host.c) --------------------------------- */
 
 struct sonde__cp_book {
     const struct sonde_profile  *profile;
@@ -142,8 +144,13 @@ struct sonde__cp_book {
     struct sonde_path *path;     /* whose things these are */
     struct sonde_map things;     /* hash of what a thing is -> index */
     struct sonde_map by_node;    /* node << 4 | category -> index; host code: tree nodes, else nodes of the process */
-    struct sonde_map between;    /* two API nodes -> tree node */
+    struct sonde_map between;    /* two API nodes -> tree node, pool << 32 */
     struct sonde_map places;     /* tree node << 4 | category -> index */
+    struct sonde__pools pools;   /* of host code between two calls */
+    uint64_t *periods;           /* [lane]: what a sample stands for */
+    uint32_t *share_things;      /* [share of the pools]: index of its thing */
+    sonde__pieces pieces;        /* scratch */
+    sonde__gap_samples found;
     int rc;                      /* SONDE_ENOMEM once memory was short */
 };
 void sonde__cp_book_fini(struct sonde__cp_book *b);
@@ -154,13 +161,18 @@ enum sonde_path_category sonde__cp_category(unsigned kind); /* of an operation *
 struct sonde__cp_span {
     uint64_t from, to;
     uint32_t category;           /* HOST, START or PAUSED */
-    uint32_t node;               /* of the tree */
-    bool     inferred;           /* it is what the stacks of the calls around it share */
+    uint32_t node;               /* of the tree; POOLED: what INFERRED would have */
+    uint32_t pool;               /* of its gap, plus one; 0: none */
+    enum { CP_SAMPLED, CP_POOLED, CP_INFERRED } known; /* by a sample, its pool, or what the stacks around it share */
 };
+/* Make the pools of the process: before anything is asked of its host code. 0 or SONDE_ENOMEM. */
+int sonde__cp_make_pools(struct sonde__cp_book *b);
 typedef void (*sonde__cp_span_fn)(void *user, const struct sonde__cp_span *span);
 void sonde__cp_host_spans(struct sonde__cp_book *b, uint32_t thread, link before, uint64_t from, uint64_t to,
                           sonde__cp_span_fn fn, void *user);
 
+/* What the stacks of two calls share; 0: there is no such call. Nodes of the tree. */
+uint32_t sonde__cp_shared(const struct sonde__cp_book *b, uint32_t left, uint32_t right);
 /* What the stacks of the call `before` and the one after it share. */
 uint32_t sonde__cp_between(struct sonde__cp_book *b, uint32_t thread, link before);
 /* Is its place a node of the tree rather than of the process? */

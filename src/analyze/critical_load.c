@@ -28,6 +28,7 @@ struct loader {
     size_t   op_room;
     uint32_t near;                      /* call that was found last: the next operation's is mostly beside it */
     SONDE_VECTOR(struct sonde_row_sample) samples;
+    SONDE_VECTOR(struct sonde_row_switch) switches;
     SONDE_VECTOR(struct sonde__cp_sleep)  sleeps;
 };
 
@@ -353,7 +354,7 @@ static int add_samples(void *user, uint32_t lane, const void *rows, uint32_t cou
     int rc = 0;
     (void)lane;
     for (uint32_t i = 0; i < count && !rc; i++)
-        if (row[i].time_ns >= l->l.g->from && row[i].node && !(row[i].flags & SONDE_SAMPLE_DEFERRED))
+        if (row[i].time_ns >= l->l.g->from)
             rc = sonde_vector_push(&l->samples, row[i]);
     return rc;
 }
@@ -371,10 +372,13 @@ static int add_sleeps(void *user, uint32_t lane, const void *rows, uint32_t coun
     const struct sonde_row_switch *row = rows;
     int rc = 0;
     (void)lane;
-    for (uint32_t i = 0; i < count && !rc; i++)
-        if (row[i].out_ns >= l->l.g->from && row[i].in_ns > row[i].out_ns && !(row[i].flags & SONDE_SWITCH_PREEMPTED) &&
-            !is_paused(l->l.g->recorded, row[i].out_ns))
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        if (row[i].out_ns < l->l.g->from || row[i].in_ns <= row[i].out_ns)
+            continue;
+        rc = sonde_vector_push(&l->switches, row[i]);
+        if (!rc && !(row[i].flags & SONDE_SWITCH_PREEMPTED) && !is_paused(l->l.g->recorded, row[i].out_ns))
             rc = sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){row[i].out_ns, row[i].in_ns, 0, l->lane, 0});
+    }
     return rc;
 }
 
@@ -382,6 +386,12 @@ static int sample_order(const void *left, const void *right)
 {
     const struct sonde_row_sample *a = left, *b = right;
     return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
+}
+
+static int switch_order(const void *left, const void *right)
+{
+    const struct sonde_row_switch *a = left, *b = right;
+    return a->out_ns < b->out_ns ? -1 : a->out_ns > b->out_ns;
 }
 
 static int sleep_order(const void *left, const void *right)
@@ -415,7 +425,7 @@ static int load_cpu(struct loader *l)
     struct sonde__cp_graph *g = l->l.g;
     for (uint32_t t = 0; t < g->thread_count; t++) {
         struct sonde__cp_thread *thread = &g->threads[t];
-        size_t sample = l->samples.count, sleep = l->sleeps.count;
+        size_t sample = l->samples.count, away = l->switches.count, sleep = l->sleeps.count;
         l->lane = t;
         int rc = sonde_process_trace(g->process, SONDE_TABLE_SAMPLE, thread->lane, g->from, UINT64_MAX, add_samples, l);
         if (!rc)
@@ -424,16 +434,22 @@ static int load_cpu(struct loader *l)
             return rc;
         if (l->samples.count > sample)
             qsort(l->samples.items + sample, l->samples.count - sample, sizeof *l->samples.items, sample_order);
+        if (l->switches.count > away)
+            qsort(l->switches.items + away, l->switches.count - away, sizeof *l->switches.items, switch_order);
         if (l->sleeps.count > sleep)
             qsort(l->sleeps.items + sleep, l->sleeps.count - sleep, sizeof *l->sleeps.items, sleep_order);
         keep_sleeps_of_host_code(l, t, sleep);
         thread->first_sample = (uint32_t)sample;
         thread->samples = (uint32_t)(l->samples.count - sample);
+        thread->first_switch = (uint32_t)away;
+        thread->switches = (uint32_t)(l->switches.count - away);
         thread->first_sleep = (uint32_t)sleep;
         thread->sleeps = (uint32_t)(l->sleeps.count - sleep);
     }
     g->samples = l->samples.items;
     g->sample_count = (uint32_t)l->samples.count;
+    g->switches = l->switches.items;
+    g->switch_count = (uint32_t)l->switches.count;
     g->sleeps = l->sleeps.items;
     g->sleep_count = (uint32_t)l->sleeps.count;
     return 0;
@@ -578,6 +594,8 @@ int sonde__cp_load(const struct sonde_process *p, const struct sonde_recorded *r
     int rc = load(&l, max_rows);
     if (!g->samples)
         sonde_vector_fini(&l.samples);
+    if (!g->switches)
+        sonde_vector_fini(&l.switches);
     if (!g->sleeps)
         sonde_vector_fini(&l.sleeps);
     sonde_vector_fini(&l.calls);
@@ -604,6 +622,7 @@ void sonde__cp_fini(struct sonde__cp_graph *g)
     free(g->call_waits);
     free(g->op_waits);
     free(g->samples);
+    free(g->switches);
     free(g->sleeps);
     memset(g, 0, sizeof *g);
 }

@@ -38,6 +38,7 @@ struct replay {
     uint32_t  count, columns;
     uint64_t *ended;            /* [operation][column] */
     uint64_t *left;             /* [call][column] */
+    double   *parts;            /* [pool][thing]: of its host code */
     struct state *threads;
     struct queue *queues;
     struct event { uint64_t at; uint32_t kind, id; } *heap; /* what is next, of each thread and lane */
@@ -133,6 +134,11 @@ static uint64_t moved(uint64_t a, uint64_t from, uint64_t to)
 static void shorten(void *user, const struct sonde__cp_span *span)
 {
     struct replay *r = user;
+    if (span->category == SONDE_PATH_HOST && span->known == CP_POOLED) {
+        for (uint32_t k = 0; k < r->count; k++)
+            r->shorter[k] += (uint64_t)((double)(span->to - span->from) * r->parts[(size_t)(span->pool - 1) * r->count + k] / 2);
+        return;
+    }
     const uint32_t thing = sonde__cp_thing(r->b, span->category, span->node);
     for (uint32_t k = 0; k < r->count; k++)
         r->shorter[k] += r->things[k] == thing ? (span->to - span->from) / 2 : 0;
@@ -342,6 +348,18 @@ static void starts(struct replay *r, uint32_t lane)
     r->queues[lane].next++;
 }
 
+/* What part of each pool's host code each thing is. */
+static int find_parts(struct replay *r)
+{
+    const struct sonde__pools *pools = &r->b->pools;
+    r->parts = calloc(pools->pools.count * r->count + 1, sizeof *r->parts);
+    for (size_t i = 0; i < pools->pools.count && r->parts; i++)
+        for (uint32_t s = pools->pools.items[i].first; s < pools->pools.items[i].first + pools->pools.items[i].count; s++)
+            for (uint32_t k = 0; k < r->count; k++)
+                r->parts[i * r->count + k] += r->b->share_things[s] == r->things[k] ? pools->shares.items[s].part : 0;
+    return r->parts ? 0 : SONDE_ENOMEM;
+}
+
 /* ---- a replay ------------------------------------------------------------------------------------ */
 
 static int prepare(struct replay *r)
@@ -352,7 +370,7 @@ static int prepare(struct replay *r)
     r->threads = calloc(g->thread_count + 1, sizeof *r->threads);
     r->queues = calloc(g->lane_count + 1, sizeof *r->queues);
     r->heap = calloc((size_t)g->thread_count + g->lane_count + 1, sizeof *r->heap);
-    if (!r->ended || !r->left || !r->threads || !r->queues || !r->heap)
+    if (!r->ended || !r->left || !r->threads || !r->queues || !r->heap || find_parts(r))
         return SONDE_ENOMEM;
     for (uint32_t i = 0; i < g->lane_count; i++) {
         r->queues[i].next = g->lanes[i].first;
@@ -394,6 +412,7 @@ static int run(struct replay *r)
         free(r->queues[i].peaks);
     free(r->ended);
     free(r->left);
+    free(r->parts);
     free(r->threads);
     free(r->queues);
     free(r->heap);

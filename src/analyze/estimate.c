@@ -70,25 +70,21 @@ static void add(struct summing *s, uint32_t group, const struct sonde_estimate_i
     sum->pooled_ns += item->pooled_ns;
 }
 
-static double square(double x)
-{
-    return x * x;
-}
-
-/* The pool's groups get its variance: of the time around samples, each of which stands for a period, and of
- * the rest, whose division rests on all samples of the pool. */
+/* The pool's groups get its variance. The errors of the time around samples, each of which stands for a period, and of
+ * the rest, whose division rests on all samples of the pool, are those of the same samples: they add up. */
 static void settle(struct summing *s, const struct sonde_estimate_pool *pool)
 {
     for (uint32_t i = 0; i < s->touched_count; i++) {
         struct group_sum *sum = &s->sums[s->touched[i]];
-        double *variance = &s->variance[s->touched[i]];
+        double error_ns = 0;
         if (s->pooled_ns > 0 && pool->samples > 0)
-            *variance += square(s->pooled_ns * sonde_share_error(sum->pooled_ns / s->pooled_ns * pool->samples, pool->samples));
+            error_ns = s->pooled_ns * sonde_share_error(sum->pooled_ns / s->pooled_ns * pool->samples, pool->samples);
         if (s->sampled_ns > 0 && pool->period_ns > 0) {
             double near = s->sampled_ns / pool->period_ns; /* fewer than all where only a part of the time is looked at */
             near = pool->hits > 0 && near > pool->hits ? pool->hits : near < 1 ? 1 : near;
-            *variance += square(s->sampled_ns * sonde_share_error(sum->sampled_ns / s->sampled_ns * near, near));
+            error_ns += s->sampled_ns * sonde_share_error(sum->sampled_ns / s->sampled_ns * near, near);
         }
+        s->variance[s->touched[i]] += error_ns * error_ns;
         *sum = (struct group_sum){0};
     }
     s->touched_count = 0;

@@ -221,7 +221,9 @@ int sonde__gap_pieces(const struct sonde__gap *gap, uint32_t *first, sonde__piec
         rc = add_piece(gap, pieces, at, held.from, 0, false);
         rc = rc ? rc : add_piece(gap, pieces, most(at, held.from), held.to, sample->node, true);
         at = most(at, held.to);
-        if (!rc && sample->time_ns >= gap->from_ns && sample->time_ns < gap->to_ns)
+        if (sample->time_ns >= gap->to_ns) /* those that follow reach less far back */
+            break;
+        if (!rc && sample->time_ns >= gap->from_ns)
             rc = sonde_vector_push(samples, (struct sonde__gap_sample){sample->node, held.open_ns});
     }
     return rc ? rc : add_piece(gap, pieces, at, end, 0, false);

@@ -84,6 +84,7 @@ struct sonde__pool_share { uint32_t node; double part; }; /* node of the tree; p
 struct sonde__pools {      /* ready when zeroed */
     SONDE_VECTOR(struct sonde__pair) pairs;     /* in order */
     uint32_t *of;                               /* [pair]: number of its pool plus one; 0: no samples tell */
+    uint32_t *below;                            /* [node of the tree]: the same of pairs below it that have few samples */
     SONDE_VECTOR(struct sonde__pool) pools;
     SONDE_VECTOR(struct sonde__pool_share) shares;
 };
@@ -94,7 +95,8 @@ struct sonde__pools {      /* ready when zeroed */
 int  sonde__pools_make(struct sonde__pools *pools, struct sonde__gathered *const *parts, uint32_t count,
                        const struct sonde_profile *profile, uint32_t process);
 void sonde__pools_fini(struct sonde__pools *pools);
-/* Number of the pair's pool plus one; 0: none. For pairs that were gathered. */
-uint32_t sonde__pools_find(const struct sonde__pools *pools, struct sonde__pair pair);
+/* Number of the pair's pool plus one; 0: none. Also of pairs that were not gathered: no sample is in them. */
+uint32_t sonde__pools_find(const struct sonde__pools *pools, struct sonde__pair pair, const struct sonde_profile *profile,
+                           uint32_t process);
 
 #endif

@@ -77,7 +77,6 @@ struct making {
     uint32_t *first_hit;             /* [pair + 1] */
     uint32_t *shared;                /* [pair]: what the callers of both calls share */
     uint32_t *next;                  /* [pair]: of the chain, plus one */
-    uint32_t *found;                 /* [node of the tree]: number of the pool of the pairs below it, plus one */
     SONDE_VECTOR(struct hit) scratch;
 };
 
@@ -172,18 +171,18 @@ static int join_hits(struct making *m, struct sonde__gathered *const *parts, uin
 
 /* ---- pools ------------------------------------------------------------------------------------------ */
 
-static uint32_t caller_of(const struct making *m, uint32_t id)
+static uint32_t caller_of(const struct sonde_profile *profile, uint32_t process, uint32_t id)
 {
-    const struct sonde_cct_node *nodes = m->profile->nodes.items;
-    const uint32_t node = sonde_profile_locate(m->profile, m->process, id);
+    const struct sonde_cct_node *nodes = profile->nodes.items;
+    const uint32_t node = sonde_profile_locate(profile, process, id);
     return nodes[node].kind == SONDE_FRAME_API ? nodes[node].parent : node;
 }
 
 /* The deepest context that the callers of both calls are in: a parent comes before its children. */
-static uint32_t shared(const struct making *m, const struct sonde__pair *pair)
+static uint32_t shared(const struct sonde_profile *profile, uint32_t process, const struct sonde__pair *pair)
 {
-    const struct sonde_cct_node *nodes = m->profile->nodes.items;
-    uint32_t a = caller_of(m, pair->before), b = caller_of(m, pair->after);
+    const struct sonde_cct_node *nodes = profile->nodes.items;
+    uint32_t a = caller_of(profile, process, pair->before), b = caller_of(profile, process, pair->after);
     while (a != b)
         if (a > b)
             a = nodes[a].parent;
@@ -284,23 +283,23 @@ static int pool_wider(struct making *m)
     int rc = chains ? 0 : SONDE_ENOMEM;
     for (uint32_t i = 0; i < m->pools->pairs.count && !rc; i++) {
         const bool edge = sonde__pair_is_edge(&m->pools->pairs.items[i]);
-        m->shared[i] = edge ? 0 : shared(m, &m->pools->pairs.items[i]);
+        m->shared[i] = edge ? 0 : shared(m->profile, m->process, &m->pools->pairs.items[i]);
         if (!edge && !m->pools->of[i] && m->first_hit[i] < m->first_hit[i + 1])
             append(m, &chains[m->shared[i]], &(struct chain){i + 1, i + 1});
     }
     for (size_t i = m->profile->nodes.count; i-- > 0 && !rc;) {
         if (!chains[i].first)
             continue;
-        rc = pool_chain(m, &chains[i], &m->found[i]);
-        if (!rc && !m->found[i] && i)
+        rc = pool_chain(m, &chains[i], &m->pools->below[i]);
+        if (!rc && !m->pools->below[i] && i)
             append(m, &chains[nodes[i].parent], &chains[i]);
     }
     free(chains);
     for (size_t i = 1; i < m->profile->nodes.count && !rc; i++) /* pairs without samples go where those with few went */
-        m->found[i] = m->found[i] ? m->found[i] : m->found[nodes[i].parent];
+        m->pools->below[i] = m->pools->below[i] ? m->pools->below[i] : m->pools->below[nodes[i].parent];
     for (uint32_t i = 0; i < m->pools->pairs.count && !rc; i++)
         if (!m->pools->of[i] && !sonde__pair_is_edge(&m->pools->pairs.items[i]))
-            m->pools->of[i] = m->found[m->shared[i]];
+            m->pools->of[i] = m->pools->below[m->shared[i]];
     return rc;
 }
 
@@ -313,8 +312,8 @@ int sonde__pools_make(struct sonde__pools *pools, struct sonde__gathered *const 
     pools->of = calloc(pairs + 1, sizeof *pools->of);
     m.shared = calloc(pairs + 1, sizeof *m.shared);
     m.next = calloc(pairs + 1, sizeof *m.next);
-    m.found = calloc(profile->nodes.count + 1, sizeof *m.found);
-    if (!rc && (!pools->of || !m.shared || !m.next || !m.found))
+    pools->below = calloc(profile->nodes.count + 1, sizeof *pools->below);
+    if (!rc && (!pools->of || !m.shared || !m.next || !pools->below))
         rc = SONDE_ENOMEM;
     rc = rc ? rc : join_hits(&m, parts, count);
     rc = rc || !m.hits.count ? rc : pool_alone(&m);
@@ -322,16 +321,18 @@ int sonde__pools_make(struct sonde__pools *pools, struct sonde__gathered *const 
     free(m.first_hit);
     free(m.shared);
     free(m.next);
-    free(m.found);
     sonde_vector_fini(&m.hits);
     sonde_vector_fini(&m.scratch);
     return rc;
 }
 
-uint32_t sonde__pools_find(const struct sonde__pools *pools, struct sonde__pair pair)
+uint32_t sonde__pools_find(const struct sonde__pools *pools, struct sonde__pair pair, const struct sonde_profile *profile,
+                           uint32_t process)
 {
     const struct sonde__pair *found = find_pair(pools, &pair);
-    return found ? pools->of[found - pools->pairs.items] : 0;
+    if (found || sonde__pair_is_edge(&pair))
+        return found ? pools->of[found - pools->pairs.items] : 0;
+    return pools->below[shared(profile, process, &pair)];
 }
 
 void sonde__pools_fini(struct sonde__pools *pools)
@@ -340,5 +341,6 @@ void sonde__pools_fini(struct sonde__pools *pools)
     sonde_vector_fini(&pools->pools);
     sonde_vector_fini(&pools->shares);
     free(pools->of);
+    free(pools->below);
     *pools = (struct sonde__pools){0};
 }

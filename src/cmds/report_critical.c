@@ -103,6 +103,35 @@ static bool worth_a_row(const struct report *r, uint64_t ns, const struct sonde_
     return (double)ns * 100 >= r->min_percent * (double)length(path);
 }
 
+/* With its standard error, where that is worth a word. */
+static void estimated_cell(struct table *t, double ns, double error_ns)
+{
+    char time[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX], text[2 * SONDE_NUMBER_MAX + 8];
+    sonde_number_time(time, ns);
+    if (error_ns >= ns * .005 && error_ns > 0)
+        snprintf(text, sizeof text, "%s ± %s", time, sonde_number_time(error, error_ns));
+    else
+        snprintf(text, sizeof text, "%s", time);
+    table_cell(t, text);
+}
+
+/* What it saves reaches the end of the run over a step that is inferred, mostly. */
+static bool is_behind(const struct sonde_path_thing *thing)
+{
+    return thing->evaluated && thing->saving_ns && thing->behind_ns * 2 > thing->ns;
+}
+
+static void saving_cell(struct table *t, const struct sonde_path_thing *thing)
+{
+    char time[SONDE_NUMBER_MAX], text[SONDE_NUMBER_MAX + 8];
+    if (!is_behind(thing)) {
+        table_time(t, thing->evaluated, (double)thing->saving_ns);
+        return;
+    }
+    snprintf(text, sizeof text, "(%s)", sonde_number_time(time, (double)thing->saving_ns));
+    table_cell(t, text);
+}
+
 static void thing_row(struct table *t, const struct sonde_path *path, const struct sonde_path_thing *thing)
 {
     const bool operation = thing->category >= SONDE_PATH_KERNEL && thing->category <= SONDE_PATH_ORDER;
@@ -111,10 +140,10 @@ static void thing_row(struct table *t, const struct sonde_path *path, const stru
     table_cell(t, sonde_text_get(&label));
     table_cell(t, sonde_path_text(thing->category));
     table_percent(t, (double)thing->ns, (double)length(path));
-    table_time(t, true, (double)thing->ns);
+    estimated_cell(t, (double)thing->ns, thing->error_ns);
     table_count(t, thing->count);
     table_time(t, operation, (double)thing->delay_ns);
-    table_time(t, thing->evaluated, (double)thing->saving_ns);
+    saving_cell(t, thing);
     sonde_text_fini(&label);
 }
 
@@ -148,6 +177,8 @@ static const char *known_by(const struct sonde_path_place *place)
         return "-";
     if (place->inferred_ns * 2 > place->ns)
         return "inferred";
+    if (place->pooled_ns * 2 > place->ns)
+        return "pooled";
     return place->category == SONDE_PATH_HOST ? "sampled" : "exact";
 }
 
@@ -166,7 +197,7 @@ static void print_places(const struct report *r, const struct sonde_path *path)
         if (!worth_a_row(r, place->ns, path))
             break;
         table_percent(&t, (double)place->ns, (double)length(path));
-        table_time(&t, true, (double)place->ns);
+        estimated_cell(&t, (double)place->ns, place->error_ns);
         table_cell(&t, sonde_path_text(place->category));
         table_cell(&t, known_by(place));
         if (place->node)
@@ -192,6 +223,15 @@ static void say_inferred(const struct report *r, const struct sonde_path *path)
         report_say(r, "%s thread%s on it %s taken to have been started by the main thread.",
                    sonde_number_count(count, path->starts_inferred), path->starts_inferred == 1 ? "" : "s",
                    path->starts_inferred == 1 ? "is" : "are");
+}
+
+static void say_savings(const struct report *r, const struct sonde_path *path)
+{
+    bool behind = false;
+    for (size_t i = 0; i < path->things.count; i++)
+        behind |= is_behind(&path->things.items[i]);
+    if (behind)
+        report_say(r, "(in brackets): that saving reaches the end of the run only over a step that is inferred.");
 }
 
 static void say_limits(const struct report *r, const struct sonde_path *path)
@@ -231,6 +271,7 @@ static void print_path(const struct report *r, const struct sonde_path *path)
     print_things(r, path);
     print_places(r, path);
     say_inferred(r, path);
+    say_savings(r, path);
     say_limits(r, path);
     sonde_text_fini(&name);
 }
@@ -280,10 +321,11 @@ static json_t *things_json(const struct report *r, const struct sonde_path *path
         const struct sonde_path_thing *t = &path->things.items[i];
         const bool operation = t->category >= SONDE_PATH_KERNEL && t->category <= SONDE_PATH_ORDER;
         json_array_append_new(list, json_pack(
-            "{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:I, s:o}", "category", sonde_path_name(t->category),
+            "{s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o}", "category", sonde_path_name(t->category),
             "name", name_of(t), "operation", operation ? json_string(sonde_op_kind_name(t->op)) : json_null(),
             "file", report_json_text(*t->name ? t->file : ""),
-            "module", report_json_text(*t->name ? "" : t->file), "ns", (json_int_t)t->ns, "steps", (json_int_t)t->count,
+            "module", report_json_text(*t->name ? "" : t->file), "ns", (json_int_t)t->ns, "error_ns", (json_int_t)t->error_ns,
+            "inferred_ns", (json_int_t)t->inferred_ns, "behind_inferred_ns", (json_int_t)t->behind_ns, "steps", (json_int_t)t->count,
             "delay_ns", operation ? number(t->delay_ns) : json_null(), "half_ns", (json_int_t)(t->ns / 2),
             "saving_ns", t->evaluated ? number(t->saving_ns) : json_null()));
     }
@@ -299,8 +341,9 @@ static json_t *path_json(const struct report *r, const struct sonde_path *path)
                             json_pack("{s:I, s:I}", "ns", (json_int_t)path->parts[i].ns,
                                       "steps", (json_int_t)path->parts[i].count));
     for (size_t i = 0; i < path->places.count && (!r->limit || i < r->limit); i++)
-        json_array_append_new(places, json_pack("{s:s, s:I, s:I, s:I, s:o}",
+        json_array_append_new(places, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}",
             "category", sonde_path_name(path->places.items[i].category), "ns", (json_int_t)path->places.items[i].ns,
+            "error_ns", (json_int_t)path->places.items[i].error_ns, "pooled_ns", (json_int_t)path->places.items[i].pooled_ns,
             "inferred_ns", (json_int_t)path->places.items[i].inferred_ns,
             "steps", (json_int_t)path->places.items[i].count, "frames", report_json_frames(r, path->places.items[i].node)));
     json_t *value = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}",

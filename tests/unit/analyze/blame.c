@@ -444,7 +444,7 @@ static void short_gaps_are_pooled(void **state)
             continue;
         /* Wilson: a part of 3/5 from 5 samples, and around them from 500/250. */
         const double pooled = 1500 * sqrt(.24 / 5 + 1. / 100) / (1 + 1. / 5), near = 500 * sqrt(.24 / 2 + 1. / 16) / (1 + 1. / 2);
-        equal(routines[i].error_ns, sqrt(pooled * pooled + near * near));
+        equal(routines[i].error_ns, pooled + near);
         found = true;
     }
     assert_true(found);

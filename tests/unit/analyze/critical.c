@@ -318,7 +318,7 @@ static void test_out_of_order_without_barrier(void **state)
 /* ---- host code on the path: the device is idle ------------------------------------------------
  *
  * prepare() computes from 200 to 900 between two synchronized kernels; 700 of host code in it.
- * A sample in prepare() at 600 stands for what is nearer to it than to the calls: 400 to 750.
+ * A sample in prepare() at 600 stands for 352 around it: 424 to 776.
  */
 static void host_code(struct written *w, bool sampled)
 {
@@ -331,8 +331,10 @@ static void host_code(struct written *w, bool sampled)
                                        .enter = 900, .leave = 910, .start = 912, .end = 1000});
     written_call(w, t, "clFinish", "second", 920, 1010);
     written_wait(w, t, 920, 0, 0, q, 0);
-    if (sampled)
+    if (sampled) {
+        written_header(w)->cpu_rate_hz = 1000000000 / 352;
         written_sample(w, t, "prepare", 600);
+    }
 }
 
 static void test_host_code(void **state)
@@ -343,11 +345,35 @@ static void test_host_code(void **state)
         host_code(w, sampled);
         struct result r = compute(w);
         assert_int_equal(part(&r, SONDE_PATH_HOST), 700);
-        assert_int_equal(thing(&r, SONDE_PATH_HOST, "main")->ns, sampled ? 350 : 700);
-        assert_int_equal(thing(&r, SONDE_PATH_HOST, "prepare")->ns, sampled ? 350 : 0);
-        assert_int_equal(thing(&r, SONDE_PATH_HOST, "main")->saving_ns, sampled ? 175 : 350);
+        assert_int_equal(thing(&r, SONDE_PATH_HOST, "main")->ns, sampled ? 348 : 700);
+        assert_int_equal(thing(&r, SONDE_PATH_HOST, "prepare")->ns, sampled ? 352 : 0);
+        assert_int_equal(thing(&r, SONDE_PATH_HOST, "main")->saving_ns, sampled ? 174 : 350);
         finish(&r);
     }
+}
+
+/* Ten gaps of 90 between calls; five samples, each of which stands for 200, have three times found f and twice g:
+ * 90 each around them, and the other five gaps in the same parts. */
+static void test_pooled_host_code(void **state)
+{
+    struct written *w = written_begin();
+    uint32_t t = written_thread(w, 0, 0);
+    (void)state;
+    for (uint64_t i = 0; i <= 10; i++)
+        written_call(w, t, "clFlush", "step", 100 * i, 100 * i + 10);
+    written_header(w)->cpu_rate_hz = 1000000000 / 200;
+    for (uint64_t i = 0; i < 5; i++)
+        written_sample(w, t, i % 2 ? "g" : "f", 200 * i + 55);
+    struct result r = compute(w);
+    assert_int_equal(part(&r, SONDE_PATH_HOST), 900);
+    assert_int_equal(thing(&r, SONDE_PATH_HOST, "f")->ns, 540);
+    assert_int_equal(thing(&r, SONDE_PATH_HOST, "g")->ns, 360);
+    assert_int_equal(thing(&r, SONDE_PATH_HOST, "f")->count + thing(&r, SONDE_PATH_HOST, "g")->count, 10);
+    assert_in_range(thing(&r, SONDE_PATH_HOST, "f")->saving_ns, 265, 270); /* each gap's half in whole nanoseconds */
+    assert_in_range(thing(&r, SONDE_PATH_HOST, "g")->saving_ns, 175, 180);
+    /* Wilson: 3/5 of 450 from 5 samples, and of 450 around them from 450/200. */
+    assert_in_range((uint64_t)thing(&r, SONDE_PATH_HOST, "f")->error_ns, 212, 215);
+    finish(&r);
 }
 
 /* ---- two threads -------------------------------------------------------------------------------
@@ -636,7 +662,7 @@ int main(void)
         cmocka_unit_test(test_back_to_back), cmocka_unit_test(test_launch_bound), cmocka_unit_test(test_nyx), cmocka_unit_test(test_nyx_without_waits),
         cmocka_unit_test(test_diamond), cmocka_unit_test(test_parallel_branch_limits),
         cmocka_unit_test(test_out_of_order), cmocka_unit_test(test_out_of_order_without_barrier),
-        cmocka_unit_test(test_host_code), cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_host_code), cmocka_unit_test(test_pooled_host_code), cmocka_unit_test(test_two_threads),
         cmocka_unit_test(test_sleep_until_another_is_done), cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_sleep), cmocka_unit_test(test_start_and_pause), cmocka_unit_test(test_events),
         cmocka_unit_test(test_device_wide), cmocka_unit_test(test_times_must_allow_it), cmocka_unit_test(test_missing_call),

@@ -1,0 +1,193 @@
+/* critical_host.c - what a thread's host code was: between two calls it has no stack of its own.
+ *
+ * Samples say it, and the pools of gaps like it (gaps.h); where there are none, it is
+ * taken to be in the deepest function that the stacks of both calls share
+ * (docs/critical-path.md, "Contexts").
+ */
+#include "critical_graph.h"
+
+#include <stdlib.h>
+
+/* ---- gaps --------------------------------------------------------------------------------------- */
+
+/* The gap after the call `before`, as gaps.h wants it. */
+struct gap {
+    struct sonde_time_lane lane;
+    struct sonde_row_call before, after;
+    struct sonde__gap of;
+};
+
+static struct sonde_row_call row_of(const struct sonde__cp_graph *g, link call)
+{
+    const struct sonde__cp_call *c = &g->calls[call - 1];
+    return (struct sonde_row_call){.enter_ns = c->enter, .leave_ns = c->leave, .node = c->node};
+}
+
+static void find_gap(const struct sonde__cp_book *b, uint32_t thread, link before, struct gap *gap)
+{
+    const struct sonde__cp_graph *g = b->g;
+    const struct sonde__cp_thread *t = &g->threads[thread];
+    const link after = before ? g->calls[before - 1].after : t->first;
+    *gap = (struct gap){.lane = {.lane = t->lane, .samples = g->samples + t->first_sample, .sample_count = t->samples,
+                                 .switches = g->switches + t->first_switch, .switch_count = t->switches}};
+    if (before)
+        gap->before = row_of(g, before);
+    if (after)
+        gap->after = row_of(g, after);
+    gap->of = (struct sonde__gap){.lane = &gap->lane, .before = before ? &gap->before : NULL, .after = after ? &gap->after : NULL,
+                                  .to_ns = UINT64_MAX, .period_ns = b->periods[t->lane]};
+}
+
+/* Number of the thread's first sample at or after `at`. */
+static uint32_t first_from(const struct sonde_time_lane *lane, uint64_t at)
+{
+    uint32_t low = 0, high = lane->sample_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (lane->samples[middle].time_ns < at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* ---- pools -------------------------------------------------------------------------------------- */
+
+/* Each gap that has samples, once. */
+static int gather_thread(struct sonde__cp_book *b, uint32_t thread, struct sonde__gathered *gathered)
+{
+    const struct sonde__cp_graph *g = b->g;
+    const struct sonde__cp_thread *t = &g->threads[thread];
+    int rc = 0;
+    for (uint32_t i = 0; i < t->samples && !rc;) {
+        const uint64_t at = g->samples[t->first_sample + i].time_ns;
+        const link before = sonde__cp_call_at(g, thread, at);
+        uint32_t first = i, pair;
+        struct gap gap;
+        i++;
+        if (before && at < g->calls[before - 1].leave)
+            continue;
+        find_gap(b, thread, before, &gap);
+        rc = sonde__gap_pieces(&gap.of, &first, &b->pieces, &b->found);
+        rc = rc ? rc : sonde__gathered_pair(gathered, sonde__pair_of(t->lane, gap.of.before, gap.of.after), &pair);
+        rc = rc ? rc : sonde__gathered_add(gathered, pair, &b->found);
+        i = first > i ? first : i;
+    }
+    return rc;
+}
+
+int sonde__cp_make_pools(struct sonde__cp_book *b)
+{
+    struct sonde__gathered gathered = {0}, *const parts[] = {&gathered};
+    int rc = (b->periods = sonde__sample_periods(b->g->process)) ? 0 : SONDE_ENOMEM;
+    for (uint32_t t = 0; t < b->g->thread_count && !rc; t++)
+        rc = gather_thread(b, t, &gathered);
+    rc = rc ? rc : sonde__pools_make(&b->pools, parts, 1, b->profile, b->path->process);
+    sonde__gathered_fini(&gathered);
+    b->share_things = malloc((b->pools.shares.count + 1) * sizeof *b->share_things);
+    if (!b->share_things)
+        rc = SONDE_ENOMEM;
+    for (size_t i = 0; i < b->pools.shares.count && !rc; i++) {
+        b->share_things[i] = sonde__cp_thing(b, SONDE_PATH_HOST, b->pools.shares.items[i].node);
+        rc = b->rc;
+    }
+    return rc;
+}
+
+/* ---- contexts -------------------------------------------------------------------------------------- */
+
+/* Of a gap: what the stacks around it share, and its pool. */
+static uint64_t between(struct sonde__cp_book *b, uint32_t thread, link before, link after)
+{
+    const uint32_t left = before ? b->g->calls[before - 1].node : 0;
+    const uint32_t right = after ? b->g->calls[after - 1].node : 0;
+    const uint64_t key = (uint64_t)left << 32 | right;
+    uint64_t found;
+    if (!sonde_map_get(&b->between, key, &found)) {
+        const uint32_t process = b->path->process;
+        found = sonde__cp_shared(b, left ? sonde_profile_locate(b->profile, process, left) : 0,
+                                 right ? sonde_profile_locate(b->profile, process, right) : 0);
+        if (before && after)
+            found |= (uint64_t)sonde__pools_find(&b->pools, (struct sonde__pair){left, right}, b->profile, process) << 32;
+        if (sonde_map_put(&b->between, key, found))
+            b->rc = SONDE_ENOMEM;
+    }
+    if (!before || !after) { /* these are of one thread each */
+        struct gap gap;
+        find_gap(b, thread, before, &gap);
+        const struct sonde__pair pair = sonde__pair_of(gap.lane.lane, gap.of.before, gap.of.after);
+        found = (uint32_t)found | (uint64_t)sonde__pools_find(&b->pools, pair, b->profile, b->path->process) << 32;
+    }
+    return found;
+}
+
+uint32_t sonde__cp_between(struct sonde__cp_book *b, uint32_t thread, link before)
+{
+    return (uint32_t)between(b, thread, before, before ? b->g->calls[before - 1].after : b->g->threads[thread].first);
+}
+
+struct spans {
+    uint64_t from, at; /* what is left: [from, at] */
+    const struct sonde_recorded *recorded;
+    sonde__cp_span_fn fn;
+    void *user;
+};
+
+/* Down to `to`, in one category. */
+static void tell(struct spans *s, uint64_t to, struct sonde__cp_span span)
+{
+    if (to >= s->at)
+        return;
+    span.from = to;
+    span.to = s->at;
+    s->fn(s->user, &span);
+    s->at = to;
+}
+
+/* Recorded host code, and what came before the process was recorded. */
+static void tell_recorded(struct spans *s, uint64_t to, struct sonde__cp_span span)
+{
+    span.category = SONDE_PATH_HOST;
+    tell(s, to > s->recorded->start_ns ? to : s->recorded->start_ns, span);
+    span.category = SONDE_PATH_START;
+    tell(s, to, span);
+}
+
+static void down_to(struct spans *s, uint64_t to, struct sonde__cp_span span)
+{
+    const struct sonde_pause *pauses = s->recorded->pauses.items;
+    size_t i = sonde_recorded_pause(s->recorded, s->at);
+    to = to < s->from ? s->from : to;
+    for (i += i < s->recorded->pauses.count; i-- > 0 && pauses[i].to_ns > to && s->at > to;) {
+        tell_recorded(s, pauses[i].to_ns, span);
+        span.category = SONDE_PATH_PAUSED;
+        tell(s, pauses[i].from_ns > to ? pauses[i].from_ns : to, span);
+    }
+    tell_recorded(s, to, span);
+}
+
+void sonde__cp_host_spans(struct sonde__cp_book *b, uint32_t thread, link before, uint64_t from, uint64_t to,
+                          sonde__cp_span_fn fn, void *user)
+{
+    struct spans s = {from, to, b->g->recorded, fn, user};
+    struct gap gap;
+    find_gap(b, thread, before, &gap);
+    gap.of.from_ns = from;
+    gap.of.to_ns = to;
+    const uint64_t around = between(b, thread, before, before ? b->g->calls[before - 1].after : b->g->threads[thread].first);
+    const uint32_t pool = (uint32_t)(around >> 32);
+    uint32_t first = first_from(&gap.lane, from);
+    first -= first && gap.lane.samples[first - 1].time_ns >= (before ? gap.before.leave_ns : 0); /* it may reach over */
+    if (sonde__gap_pieces(&gap.of, &first, &b->pieces, &b->found))
+        b->rc = SONDE_ENOMEM;
+    for (size_t i = b->pieces.count; i-- > 0 && !b->rc;) {
+        const struct sonde__piece *piece = &b->pieces.items[i];
+        if (piece->sampled)
+            down_to(&s, piece->from, (struct sonde__cp_span){.node = sonde_profile_locate(b->profile, b->path->process, piece->node),
+                                                             .pool = pool, .known = CP_SAMPLED});
+        else
+            down_to(&s, piece->from, (struct sonde__cp_span){.node = (uint32_t)around, .pool = pool,
+                                                             .known = pool ? CP_POOLED : CP_INFERRED});
+    }
+}
