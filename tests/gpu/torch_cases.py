@@ -11,6 +11,7 @@ from cases import check_ranks, equal
 from harness import HERE, Broken, Skipped, describe, environment, marked_line, tail
 
 SCRIPT = os.path.join(HERE, "torch_step.py")
+WARM, STEPS = 5, 20  # of that script
 KINDS = {"gpu_memcpy": ("read", "write", "copy", "peer_copy", "host_copy"), "gpu_memset": ("fill",)}
 
 
@@ -84,6 +85,18 @@ def check_python(m):
     text = ", ".join(f"{how} {shares[how] / whole:.1%}" for how in ("direct", "linked", "none"))
     yield "kernels with a Python context, direct or linked: 95 % and more", (whole - shares["none"]) / whole >= 0.95, text
     yield "backward kernels are linked to their forward call", shares["linked"] > 0, text
+
+
+def check_backward(m):
+    """Every kernel of a backward operator says where its forward call was, also in the first step."""
+    linked, lost = collections.Counter(), collections.Counter()
+    for frames, leaf in m.paths():
+        operators = [f["name"] for f in frames if f["kind"] == "range" and f["name"].split("::")[-1].rstrip("0").endswith("Backward")]
+        if operators and leaf.get("operation") == "kernel":
+            which = linked if any(f["kind"] == "link" and f["name"] for f in frames) else lost
+            which[operators[-1]] += leaf["metrics"]["inclusive"]["operations"]
+    yield equal("backward kernels without a link", dict(lost), {})
+    yield "backward kernels with one", sum(linked.values()) >= 9 * (WARM + STEPS), str(dict(linked))
 
 
 def check_graph_replay(m):
@@ -229,8 +242,8 @@ class TorchCase:
 
 
 CASES = [
-    TorchCase("torch-eager", "eager", checks=[check_python]),
-    TorchCase("torch-compiled", "compiled"),
+    TorchCase("torch-eager", "eager", checks=[check_python, check_backward]),
+    TorchCase("torch-compiled", "compiled", checks=[check_backward]),
     TorchCase("torch-graphed", "graphed", checks=[check_graph_replay]),
     TorchCase("torch-loader", "loader", checks=[check_loader]),
     TorchCase("torch-profiler-inside", "eager", inside=True),
