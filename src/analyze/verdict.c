@@ -33,30 +33,31 @@ static void add(struct sonde_verdict_part *part, double ns, uint32_t node, doubl
 }
 
 /* API calls by routine: the call at the place with the most of it stands for a kind. */
-static int add_calls(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, struct sonde_verdict *out)
+static int add_calls(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, struct sonde_verdict_part *parts)
 {
     struct sonde_blame_routine *routines;
     const long count = sonde_blame_routines(profile, scope, &routines);
     for (long i = 0; i < count; i++) {
         const struct sonde_blame_routine *r = &routines[i];
         const enum sonde_verdict_kind kind = kind_of(profile, r->node);
-        add(&out->parts[SONDE_VERDICT_WAITS], r->waiting_ns, r->node, r->waiting_ns);
+        add(&parts[SONDE_VERDICT_WAITS], r->waiting_ns, r->node, r->waiting_ns);
         if (kind != SONDE_VERDICT_HOST)
-            add(&out->parts[kind], r->working_ns, r->node, r->working_ns);
+            add(&parts[kind], r->working_ns, r->node, r->working_ns);
         else
-            out->parts[kind].ns += r->working_ns;
+            parts[kind].ns += r->working_ns;
     }
     free(count >= 0 ? routines : NULL);
     return count < 0 ? (int)count : 0;
 }
 
-static int add_host_code(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, struct sonde_verdict *out)
+static int add_host_code(const struct sonde_profile *profile, const struct sonde_blame_scope *scope,
+                         struct sonde_verdict_part *parts)
 {
     sonde_host_codes codes = {0};
     int rc = sonde_host_code_find(profile, scope, &codes);
     if (!rc && codes.count) {
-        out->parts[SONDE_VERDICT_HOST].node = codes.items[0].node;
-        out->parts[SONDE_VERDICT_HOST].most_ns = codes.items[0].ns;
+        parts[SONDE_VERDICT_HOST].node = codes.items[0].node;
+        parts[SONDE_VERDICT_HOST].most_ns = codes.items[0].ns;
     }
     sonde_vector_fini(&codes);
     return rc;
@@ -88,6 +89,27 @@ static void add_devices(const struct sonde_profile *profile, const struct sonde_
     }
 }
 
+/* Each kind at its place. */
+static int divide(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, struct sonde_verdict_part *parts)
+{
+    for (int i = 0; i < SONDE_VERDICT_COUNT; i++)
+        parts[i] = (struct sonde_verdict_part){.kind = (enum sonde_verdict_kind)i};
+    parts[SONDE_VERDICT_START_UP].ns = scope->before_ns;
+    parts[SONDE_VERDICT_NOBODY].ns = scope->nobody_ns;
+    if (scope->entries.count && !scope->entries.items[0].node)
+        parts[SONDE_VERDICT_UNKNOWN].ns = scope->entries.items[0].waiting_ns + scope->entries.items[0].working_ns;
+    const int rc = add_calls(profile, scope, parts);
+    return rc ? rc : add_host_code(profile, scope, parts);
+}
+
+int sonde_verdict_idle(const struct sonde_profile *profile, const struct sonde_blame_scope *scope,
+                       struct sonde_verdict_part parts[SONDE_VERDICT_COUNT])
+{
+    const int rc = divide(profile, scope, parts);
+    qsort(parts, SONDE_VERDICT_COUNT, sizeof *parts, by_ns);
+    return rc;
+}
+
 int sonde_verdict_compute(const struct sonde_profile *profile, const struct sonde_totals *totals,
                           const struct sonde_blame *blame, struct sonde_verdict *out)
 {
@@ -96,16 +118,11 @@ int sonde_verdict_compute(const struct sonde_profile *profile, const struct sond
         out->parts[i].kind = (enum sonde_verdict_kind)i;
     if (!scope)
         return 0;
+    const int rc = divide(profile, scope, out->parts);
     out->known = true;
     out->range_ns = scope->range_ns;
     out->parts[SONDE_VERDICT_BUSY].ns = scope->range_ns > scope->idle_ns ? scope->range_ns - scope->idle_ns : 0;
-    out->parts[SONDE_VERDICT_START_UP].ns = scope->before_ns;
-    out->parts[SONDE_VERDICT_NOBODY].ns = scope->nobody_ns;
-    if (scope->entries.count && !scope->entries.items[0].node)
-        out->parts[SONDE_VERDICT_UNKNOWN].ns = scope->entries.items[0].waiting_ns + scope->entries.items[0].working_ns;
     add_devices(profile, totals, out);
-    int rc = add_calls(profile, scope, out);
-    rc = rc ? rc : add_host_code(profile, scope, out);
     qsort(out->parts, SONDE_VERDICT_COUNT, sizeof *out->parts, by_ns);
     return rc;
 }

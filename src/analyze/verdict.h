@@ -48,6 +48,9 @@ struct sonde_verdict {  /* ready when zeroed */
     struct sonde_verdict_part parts[SONDE_VERDICT_COUNT]; /* most first; they add up to range_ns */
 };
 
+/* What the idle time of one scope went to, most first; that of BUSY is 0. 0 or SONDE_ENOMEM. */
+int sonde_verdict_idle(const struct sonde_profile *profile, const struct sonde_blame_scope *scope,
+                       struct sonde_verdict_part parts[SONDE_VERDICT_COUNT]);
 /* 0 or SONDE_ENOMEM. */
 int sonde_verdict_compute(const struct sonde_profile *profile, const struct sonde_totals *totals,
                           const struct sonde_blame *blame, struct sonde_verdict *out);

@@ -118,7 +118,7 @@ static void say_summary(const struct record_paths *paths, const struct sonde_mea
                       t->ledger.seen == 1 ? "" : "s");
     if (!running)
         add_in_flight(&line, t, result);
-    sonde_text_format(&line, ", %s dropped, %s unmatched, own time %s",
+    sonde_text_format(&line, ", %s dropped, %s unmatched, overhead %s",
                       sonde_number_count(dropped, t->dropped_operations),
                       sonde_number_count(unmatched, t->ledger.unmatched),
                       sonde_number_percent(own, (double)t->ledger.hook_ns, (double)t->process_wall_ns));

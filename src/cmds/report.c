@@ -29,7 +29,7 @@ const struct report_view report_views[] = {
     VIEW(objects, false, "data objects: who allocated how much, and when most was alive"),
     VIEW(memory, false, "memory over time: peaks, leaks, what was held for nothing"),
     VIEW(advice, true, "what to change, with evidence, place and what it could save"),
-    VIEW(ledger, false, "what was seen, dropped, unmatched; Sonde's own cost"),
+    VIEW(ledger, false, "what was seen, dropped, unmatched; the overhead"),
 #undef VIEW
     {"contexts", "the same as profile", true, true, report_contexts_text, report_contexts_json},
     {.name = NULL},
@@ -335,7 +335,7 @@ const struct sonde_command sonde_command_report = {
         "objects: who allocated how much, and how much was alive.\n\n"
         "memory: how much was held over the run and by whom at the peak; leaks; what was never used or held for nothing.\n\n"
         "advice: what to change, with evidence, place and what it could save.\n\n"
-        "ledger: what was seen, dropped and unmatched, and Sonde's own cost.",
+        "ledger: what was seen, dropped and unmatched, and the overhead.",
     .options = options_table,
     .examples = examples,
     .notes = "A dash means unknown, which is not zero.\n\n"

@@ -17,6 +17,7 @@
 #include "analyze/profile.h"
 #include "analyze/rank.h"
 #include "analyze/totals.h"
+#include "analyze/verdict.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "base/vector.h"
@@ -99,6 +100,8 @@ enum table_style {
     TABLE_LEFT = 0,
     TABLE_RIGHT = 1,
     TABLE_ELASTIC = 2, /* names: cut when the table is wider than the terminal */
+    TABLE_STACK = 4,   /* elastic, and cut in the middle: "a ← b ← … ← z", "call in place" */
+    TABLE_MAIN = 8,    /* elastic, and cut after the others: what the rows are about */
 };
 struct table_column {
     const char *title;
@@ -108,7 +111,8 @@ struct table_column {
 struct table { /* ready with columns and column_count set */
     const struct table_column *columns;
     int column_count;
-    int readable; /* spare columns go before an elastic one gets narrower than this; 0: 20 */
+    int readable; /* spare columns go before an elastic one gets narrower than this; 0: by its style */
+    bool fold;    /* rows that look the same, one after the other, are printed once: "×3" */
     SONDE_VECTOR(char *) cells; /* row after row; owned */
 };
 /* Append one cell (a copy). */
@@ -119,6 +123,11 @@ void table_bytes(struct table *t, bool known, double bytes);
 void table_percent(struct table *t, double part, double whole);
 /* Print to standard output within r->columns, and give the cells back. */
 void table_print(struct table *t, const struct report *r);
+
+/* Append `cell` in at most `columns`; `stack`: its middle is left out, else its end. */
+void table_cut(struct sonde_text *out, const char *cell, size_t columns, bool stack);
+/* For each cell what is shown of it; NULL: all. The array is the caller's, and may be NULL without memory. */
+char **table_shown(const struct table *t, const int *width);
 
 /* Print a sentence in as many lines as it needs; control characters of foreign names do no harm. */
 void report_say(const struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -144,8 +153,9 @@ void report_callers_rows(const struct report *r, struct table *t, const struct s
 void report_function(struct sonde_text *out, const char *name);
 /* Name of a group: the kernel's, or the kind of operation. */
 const char *report_group_name(const struct sonde_group *group);
-/* The same for tables: without the return type and the namespaces that many names begin alike with. */
-const char *report_group_title(const struct sonde_group *group);
+/* The same for tables: without the return type and the namespaces that many names begin alike with,
+ * unless these are all that tells two kernels apart. */
+const char *report_group_title(const struct report *r, const struct sonde_group *group);
 /* "read device→host": the kind of copy with its direction, where that is known. */
 const char *report_copy_name(const struct sonde_group *group);
 /* "rank 3 of 8, node2-4711-1": a process of a measurement. */
@@ -172,12 +182,20 @@ json_t *report_json_frames(const struct report *r, uint32_t leaf); /* the user's
 
 /* What the run waited for, in one sentence; nothing where no trace tells (report_verdict.c). 0, or a negative code with `diag`. */
 int     report_verdict(const struct report *r, const struct sonde_blame *blame, struct sonde_text *out, struct sonde_diag *diag);
+json_t *report_verdict_part_json(const struct report *r, const struct sonde_verdict_part *part);
 json_t *report_verdict_json(const struct report *r, const struct sonde_blame *blame, struct sonde_diag *diag);
+
+/* What the first `devices` were idle for, for the summary (report_idle.c). 0, or a negative code with `diag`. */
+int     report_idle(const struct report *r, const struct sonde_blame *blame, size_t devices, struct sonde_diag *diag);
+json_t *report_idle_json(const struct report *r, const struct sonde_blame *blame, const struct sonde_device_use *use); /* null: not known */
+
+/* Above everything: more than 1 % of the operations is missing (report_missing.c). */
+void report_missing(const struct report *r);
 
 /* The advice that saves most, for the summary (report_advice.c). 0, or a negative code with `diag`. */
 int report_advice_brief(const struct report *r, const struct sonde_blame *blame, struct sonde_diag *diag);
 
-/* One line: seen, dropped, unmatched, clock, own time, damage. */
+/* One line: operations, dropped, unmatched, clock, damage, overhead. */
 void report_ledger_line(const struct report *r, struct sonde_text *out);
 
 #endif

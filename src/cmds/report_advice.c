@@ -1,5 +1,6 @@
 /* report_advice.c - the view `advice`: what to change, most to save first. */
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/advice.h"
 #include "analyze/lanes.h"
@@ -7,6 +8,8 @@
 
 enum {
     BRIEF = 3,               /* in the summary */
+    FRAMES = 3,              /* of a place */
+    MORE_FRAMES = 8,         /* where fewer look like another's */
     BRIEF_ROWS = 1 << 20,    /* of the trace: beyond, the summary would be waited for */
     PIECE_LEAST = 20,        /* a function's piece is named from one part in so many on */
 };
@@ -23,11 +26,11 @@ static bool worth_saying(const struct report *r, const struct sonde_advice *a)
     return !wall || (double)a->saving_ns * 100 >= r->min_percent * (double)wall;
 }
 
-static void place(const struct report *r, const struct sonde_advice *a, struct sonde_text *out)
+static void place(const struct report *r, const struct sonde_advice *a, uint32_t frames, struct sonde_text *out)
 {
     char more[SONDE_NUMBER_MAX];
     if (a->node)
-        report_callers(r, out, a->node, 3);
+        report_callers(r, out, a->node, frames);
     if (!out->length)
         sonde_text_add(out, "unknown");
     if (a->places > 1)
@@ -56,7 +59,7 @@ static void print_one(const struct report *r, const struct sonde_advice *a, size
 {
     struct sonde_text where = {0}, device = {0};
     char saving[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
-    place(r, a, &where);
+    place(r, a, FRAMES, &where);
     if (a->device)
         report_device(r, &device, a->process, a->device);
     report_say(r, "%zu. %s: at most %s, %s of the run", number, a->title,
@@ -109,39 +112,59 @@ int report_advice_text(const struct report *r, struct sonde_diag *diag)
     return rc;
 }
 
-static void brief_row(const struct report *r, struct table *t, const struct sonde_advice *a)
+/* As many callers as tell it from the others. */
+static void brief_place(const struct report *r, const struct sonde_advice *const *shown, size_t count, size_t at,
+                        struct sonde_text *out)
 {
-    struct sonde_text where = {0};
-    place(r, a, &where);
-    table_cell(t, a->title);
-    table_time(t, true, (double)a->saving_ns);
-    table_percent(t, (double)a->saving_ns, (double)wall_ns(r, a));
-    table_cell(t, sonde_text_get(&where));
-    sonde_text_fini(&where);
+    bool alike = false;
+    place(r, shown[at], FRAMES, out);
+    for (size_t i = 0; i < count; i++) {
+        struct sonde_text other = {0};
+        place(r, shown[i], FRAMES, &other);
+        alike |= i != at && shown[i]->title == shown[at]->title && strcmp(sonde_text_get(out), sonde_text_get(&other)) == 0;
+        sonde_text_fini(&other);
+    }
+    if (alike) {
+        sonde_text_fini(out);
+        place(r, shown[at], MORE_FRAMES, out);
+    }
+}
+
+static void print_brief(const struct report *r, const struct sonde_advice *const *shown, size_t count)
+{
+    static const struct table_column columns[] = {
+        {"Advice", TABLE_LEFT | TABLE_MAIN, 0}, {"saves at most", TABLE_RIGHT, 0}, {"of the run", TABLE_RIGHT, 1},
+        {"where", TABLE_LEFT | TABLE_STACK, 0},
+    };
+    struct table t = {.columns = columns, .column_count = 4, .readable = 32};
+    for (size_t i = 0; i < count; i++) {
+        const struct sonde_advice *a = shown[i];
+        struct sonde_text where = {0};
+        brief_place(r, shown, count, i, &where);
+        table_cell(&t, a->title);
+        table_time(&t, true, (double)a->saving_ns);
+        table_percent(&t, (double)a->saving_ns, (double)wall_ns(r, a));
+        table_cell(&t, sonde_text_get(&where));
+        sonde_text_fini(&where);
+    }
+    fputc('\n', stdout);
+    table_print(&t, r);
+    report_say(r, "first: %s", shown[0]->change);
 }
 
 int report_advice_brief(const struct report *r, const struct sonde_blame *blame, struct sonde_diag *diag)
 {
-    static const struct table_column columns[] = {
-        {"Advice", TABLE_LEFT | TABLE_ELASTIC, 0}, {"saves at most", TABLE_RIGHT, 0}, {"of the run", TABLE_RIGHT, 1},
-        {"where", TABLE_LEFT | TABLE_ELASTIC, 0},
-    };
-    struct table t = {.columns = columns, .column_count = 4};
+    const struct sonde_advice *shown[BRIEF];
     struct sonde_advices advices = {0};
-    size_t shown = 0;
+    size_t count = 0;
     int rc = 0;
     if (sonde_trace_rows(r->m, SONDE_TABLE_OP) + sonde_trace_rows(r->m, SONDE_TABLE_CALL) <= BRIEF_ROWS)
         rc = sonde_advice_compute(r->m, r->profile, blame, &advices);
-    for (size_t i = 0; i < advices.items.count && shown < BRIEF && !rc; i++) {
-        if (!worth_saying(r, &advices.items.items[i]))
-            continue;
-        brief_row(r, &t, &advices.items.items[i]);
-        shown++;
-    }
-    if (shown) {
-        fputc('\n', stdout);
-        table_print(&t, r);
-    }
+    for (size_t i = 0; i < advices.items.count && count < BRIEF && !rc; i++)
+        if (worth_saying(r, &advices.items.items[i]))
+            shown[count++] = &advices.items.items[i];
+    if (count)
+        print_brief(r, shown, count);
     if (rc)
         sonde_diag_set(diag, rc, r->path, "cannot make the advice for");
     sonde_advice_fini(&advices);

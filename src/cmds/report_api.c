@@ -4,7 +4,7 @@
 #include "report.h"
 
 static const struct table_column api_columns[] = {
-    {"API call", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 1}, {"share", TABLE_RIGHT, 4},
+    {"API call", TABLE_LEFT | TABLE_MAIN, 0}, {"count", TABLE_RIGHT, 1}, {"share", TABLE_RIGHT, 4},
     {"total", TABLE_RIGHT, 0}, {"mean", TABLE_RIGHT, 2}, {"max", TABLE_RIGHT, 5},
     {"p95", TABLE_RIGHT, 3},
 };

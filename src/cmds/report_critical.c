@@ -150,7 +150,7 @@ static void thing_row(struct table *t, const struct sonde_path *path, const stru
 static void print_things(const struct report *r, const struct sonde_path *path)
 {
     static const struct table_column columns[] = {
-        {"On it", TABLE_LEFT | TABLE_ELASTIC, 0}, {"what", TABLE_LEFT, 3}, {"share", TABLE_RIGHT, 1},
+        {"On it", TABLE_LEFT | TABLE_MAIN, 0}, {"what", TABLE_LEFT, 3}, {"share", TABLE_RIGHT, 1},
         {"time", TABLE_RIGHT, 0}, {"steps", TABLE_RIGHT, 4}, {"delay before", TABLE_RIGHT, 5},
         {"2× faster saves", TABLE_RIGHT, 0},
     };

@@ -92,7 +92,7 @@ static void kernel_name(const struct report *r, struct table *t, const struct so
 {
     const struct sonde_cct_node *source = source_of(r, group);
     struct sonde_text name = {0};
-    sonde_text_add(&name, report_group_title(group));
+    sonde_text_add(&name, report_group_title(r, group));
     if (source)
         sonde_text_format(&name, " %s:%u", sonde_path_base(source->file), source->line);
     table_cell(t, sonde_text_get(&name));
@@ -137,7 +137,7 @@ struct layout {
     const char *view, *title;
     choose_fn   choose;
     void      (*row)(const struct report *, struct table *, const struct sonde_group *, uint64_t all_ns);
-    const char *(*name)(const struct sonde_group *);
+    const char *(*name)(const struct report *, const struct sonde_group *);
 };
 
 static int print_groups(const struct report *r, const struct layout *l, struct table *t)
@@ -152,7 +152,7 @@ static int print_groups(const struct report *r, const struct layout *l, struct t
             continue;
         if (!r->limit || all < r->limit) {
             l->row(r, t, group, all_ns);
-            report_callers_rows(r, &callers, group, l->name(group));
+            report_callers_rows(r, &callers, group, l->name(r, group));
         }
         all++;
     }
@@ -171,7 +171,7 @@ int report_kernels_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct layout layout = {"kernels", "Kernel", is_kernel, kernel_row, report_group_title};
     static const struct table_column columns[] = {
-        {"Kernel", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 1}, {"share", TABLE_RIGHT, 5},
+        {"Kernel", TABLE_LEFT | TABLE_MAIN, 0}, {"count", TABLE_RIGHT, 1}, {"share", TABLE_RIGHT, 5},
         {"total", TABLE_RIGHT, 0}, {"mean", TABLE_RIGHT, 2}, {"min", TABLE_RIGHT, 8},
         {"max", TABLE_RIGHT, 4}, {"std dev", TABLE_RIGHT, 9}, {"p50", TABLE_RIGHT, 7},
         {"p95", TABLE_RIGHT, 3}, {"p99", TABLE_RIGHT, 6},
@@ -185,11 +185,17 @@ int report_kernels_text(const struct report *r, struct sonde_diag *diag)
     return print_groups(r, &layout, &t);
 }
 
+static const char *copy_name(const struct report *r, const struct sonde_group *group)
+{
+    (void)r;
+    return report_copy_name(group);
+}
+
 int report_copies_text(const struct report *r, struct sonde_diag *diag)
 {
-    static const struct layout layout = {"copies", "Copy", is_copy, copy_row, report_copy_name};
+    static const struct layout layout = {"copies", "Copy", is_copy, copy_row, copy_name};
     static const struct table_column columns[] = {
-        {"Copy", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"bytes", TABLE_RIGHT, 1},
+        {"Copy", TABLE_LEFT | TABLE_MAIN, 0}, {"count", TABLE_RIGHT, 2}, {"bytes", TABLE_RIGHT, 1},
         {"share", TABLE_RIGHT, 5}, {"total", TABLE_RIGHT, 0}, {"mean", TABLE_RIGHT, 4},
         {"max", TABLE_RIGHT, 6}, {"GB/s", TABLE_RIGHT, 3},
     };

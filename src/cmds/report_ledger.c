@@ -134,7 +134,7 @@ static void cpu_part(struct table *t, const struct report *r)
     table_cell(t, "CPU time, in no sample");
     table_time(t, true, (double)unsampled_ns(&c));
     table_cell(t, "after a thread's last sample, or of threads that were not sampled");
-    time_line(t, "own time, samples", c.sum.handler_ns, (double)r->totals.process_wall_ns, "on the program's threads");
+    time_line(t, "overhead, samples", c.sum.handler_ns, (double)r->totals.process_wall_ns, "on the program's threads");
     if (c.sum.sample_rows_dropped)
         line(t, "samples not traced", c.sum.sample_rows_dropped, "in the profile only");
     if (c.sum.switch_rows_dropped)
@@ -146,8 +146,8 @@ static void cost_part(struct table *t, const struct report *r)
     const struct sonde_totals *s = &r->totals;
     char bytes[SONDE_NUMBER_MAX];
     double wall = (double)s->process_wall_ns;
-    time_line(t, "own time, hooks", s->ledger.hook_ns, wall, "on the program's threads");
-    time_line(t, "own time, threads", s->ledger.thread_cpu_ns, wall, "CPU time of Sonde's threads");
+    time_line(t, "overhead, hooks", s->ledger.hook_ns, wall, "on the program's threads");
+    time_line(t, "overhead, threads", s->ledger.thread_cpu_ns, wall, "CPU time of Sonde's threads");
     if (s->ledger.vendor_ns)
         time_line(t, "vendor's tool library", s->ledger.vendor_ns, wall, "as far as it reports it (partial)");
     table_cell(t, "clock bound");

@@ -459,29 +459,29 @@ static void say_gaps(struct say *s, const struct sonde_memory_use *m)
 
 static const struct table_column peak_columns[] = {
     {"Held at the peak", TABLE_LEFT, 0}, {"bytes", TABLE_RIGHT, 0}, {"share", TABLE_RIGHT, 2},
-    {"count", TABLE_RIGHT, 1}, {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+    {"count", TABLE_RIGHT, 1}, {"allocated by", TABLE_LEFT | TABLE_STACK, 0},
 };
 static const struct table_column leak_columns[] = {
     {"Not freed", TABLE_LEFT, 0}, {"count", TABLE_RIGHT, 1}, {"bytes", TABLE_RIGHT, 0},
-    {"left behind", TABLE_RIGHT, 2}, {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+    {"left behind", TABLE_RIGHT, 2}, {"allocated by", TABLE_LEFT | TABLE_STACK, 0},
 };
 static const struct table_column unused_columns[] = {
     {"Never used", TABLE_LEFT, 0}, {"count", TABLE_RIGHT, 1}, {"bytes", TABLE_RIGHT, 0},
-    {"held", TABLE_RIGHT, 2}, {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+    {"held", TABLE_RIGHT, 2}, {"allocated by", TABLE_LEFT | TABLE_STACK, 0},
 };
 static const struct table_column idle_columns[] = {
     {"Held but idle", TABLE_LEFT, 0}, {"idle", TABLE_RIGHT, 0}, {"of its life", TABLE_RIGHT, 1},
     {"before first use", TABLE_RIGHT, 2}, {"after last use", TABLE_RIGHT, 3},
-    {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+    {"allocated by", TABLE_LEFT | TABLE_STACK, 0},
 };
 static const struct table_column perhaps_columns[] = {
     {"Perhaps unused", TABLE_LEFT, 0}, {"no copy names", TABLE_RIGHT, 0}, {"bytes", TABLE_RIGHT, 2},
-    {"held", TABLE_RIGHT, 3}, {"before first copy", TABLE_RIGHT, 1}, {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+    {"held", TABLE_RIGHT, 3}, {"before first copy", TABLE_RIGHT, 1}, {"allocated by", TABLE_LEFT | TABLE_STACK, 0},
 };
 static const struct table_column again_columns[] = {
     {"Again and again", TABLE_LEFT, 0}, {"allocated", TABLE_RIGHT, 0}, {"alive at once", TABLE_RIGHT, 1},
     {"mean bytes", TABLE_RIGHT, 3}, {"time in calls", TABLE_RIGHT, 2},
-    {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+    {"allocated by", TABLE_LEFT | TABLE_STACK, 0},
 };
 static const struct part parts[] = {
     {peak_columns, 5, peak_value, peak_cells},   {leak_columns, 5, leak_value, leak_cells},

@@ -25,7 +25,7 @@ int report_objects_text(const struct report *r, struct sonde_diag *diag)
     static const struct table_column columns[] = {
         {"Object", TABLE_LEFT, 0}, {"count", TABLE_RIGHT, 1}, {"bytes", TABLE_RIGHT, 0},
         {"mean life", TABLE_RIGHT, 4}, {"never freed", TABLE_RIGHT, 2}, {"bytes of them", TABLE_RIGHT, 3},
-        {"allocated by", TABLE_LEFT | TABLE_ELASTIC, 0},
+        {"allocated by", TABLE_LEFT | TABLE_STACK, 0},
     };
     struct table t = {.columns = columns, .column_count = 7};
     struct sonde_objects objects = {0};

@@ -168,7 +168,7 @@ int report_statistics_text(const struct report *r, struct sonde_diag *diag)
 {
     static const struct table_column columns[] = {
         {"share", TABLE_RIGHT, 0}, {"of queues", TABLE_RIGHT, 2}, {"of threads", TABLE_RIGHT, 1}, {"time", TABLE_RIGHT, 3},
-        {"sampled", TABLE_RIGHT, 4}, {"routine", TABLE_LEFT | TABLE_ELASTIC, 0},
+        {"sampled", TABLE_RIGHT, 4}, {"routine", TABLE_LEFT | TABLE_MAIN, 0},
     };
     struct table t = {.columns = columns, .column_count = 6};
     struct sonde_statistics st = {0};

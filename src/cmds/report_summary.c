@@ -1,5 +1,5 @@
-/* report_summary.c - the view a person wants first: what ran, how busy each device was,
- * where the device's time went, and whether the measurement is whole.
+/* report_summary.c - the view a person wants first: what the run waited for, how busy each device was
+ * and what it was idle for, what to change, what ran, and whether the measurement is whole.
  *
  * Reads the stored profile; the trace, where there is one, only for what the
  * devices were idle for, and where it is not long for advice.
@@ -91,34 +91,13 @@ static double idle_before(const struct sonde_blame *blame, const struct sonde_de
 
 #define BEFORE_TEXT "start-up (before the first API call)"
 
-/* Its heaviest place, and the share of the run that the routine has. */
-static void most_idle_cells(const struct report *r, struct table *t, const struct sonde_blame *blame,
-                           const struct sonde_device_use *use)
-{
-    struct sonde_blame_routine most;
-    struct sonde_text place = {0};
-    char number[SONDE_NUMBER_MAX];
-    const bool known = most_idle(r, blame, use, &most);
-    const double before_ns = idle_before(blame, use, known ? &most : NULL);
-    const double ns = before_ns > 0 ? before_ns : known ? most.waiting_ns + most.working_ns : 0;
-    if (before_ns > 0)
-        sonde_text_add(&place, BEFORE_TEXT);
-    else if (known)
-        report_blame_place(r, &place, most.node);
-    table_cell(t, ns > 0 ? sonde_text_get(&place) : "-");
-    table_cell(t, ns > 0 ? sonde_number_percent(number, ns, (double)use->wall_ns) : "");
-    sonde_text_fini(&place);
-}
-
-static void print_devices(const struct report *r, const struct sonde_blame *blame)
+static void print_devices(const struct report *r, size_t count)
 {
     static const struct table_column columns[] = {
         {"Device", TABLE_LEFT | TABLE_ELASTIC, 0}, {"busy", TABLE_RIGHT, 0}, {"kernels", TABLE_RIGHT, 2},
         {"copies", TABLE_RIGHT, 3}, {"idle", TABLE_RIGHT, 1}, {"operations", TABLE_RIGHT, 4},
-        {"most of the idle time", TABLE_LEFT | TABLE_ELASTIC, 0}, {"", TABLE_RIGHT, 0},
     };
-    struct table t = {.columns = columns, .column_count = blame->traced ? 8 : 6};
-    size_t count = shown(r, r->totals.devices.count);
+    struct table t = {.columns = columns, .column_count = 6};
     for (size_t i = 0; i < count; i++) {
         const struct sonde_device_use *use = &r->totals.devices.items[i];
         double wall = use->timed ? (double)use->wall_ns : 0, busy = (double)use->busy_ns; /* 0: unknown */
@@ -130,8 +109,6 @@ static void print_devices(const struct report *r, const struct sonde_blame *blam
         table_percent(&t, (double)use->copy_ns, wall);
         table_percent(&t, wall > busy ? wall - busy : 0, wall);
         table_count(&t, use->operations);
-        if (blame->traced)
-            most_idle_cells(r, &t, blame, use);
         sonde_text_fini(&name);
     }
     fputc('\n', stdout);
@@ -156,7 +133,7 @@ static void kernel_row(const struct report *r, struct table *t, const struct son
     double p95 = 0;
     bool known = sonde_stat_percentile(s, .95, &p95);
     report_group_callers(r, &callers, group);
-    table_cell(t, report_group_title(group));
+    table_cell(t, report_group_title(r, group));
     table_count(t, s->count);
     table_time(t, s->timed > 0, (double)s->sum_ns);
     table_time(t, s->timed > 0, s->mean_ns);
@@ -184,20 +161,20 @@ static void copy_row(const struct report *r, struct table *t, const struct sonde
 static void print_operations(const struct report *r, enum shown shown)
 {
     static const struct table_column kernel_columns[] = {
-        {"Kernel", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 1}, {"total", TABLE_RIGHT, 0},
-        {"mean", TABLE_RIGHT, 2}, {"p95", TABLE_RIGHT, 3}, {"called from", TABLE_LEFT | TABLE_ELASTIC, 0},
+        {"Kernel", TABLE_LEFT | TABLE_MAIN, 0}, {"count", TABLE_RIGHT, 1}, {"total", TABLE_RIGHT, 0},
+        {"mean", TABLE_RIGHT, 2}, {"p95", TABLE_RIGHT, 3}, {"called from", TABLE_LEFT | TABLE_STACK, 0},
     };
     static const struct table_column copy_columns[] = {
-        {"Copy", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"bytes", TABLE_RIGHT, 1},
-        {"total", TABLE_RIGHT, 0}, {"GB/s", TABLE_RIGHT, 3}, {"called from", TABLE_LEFT | TABLE_ELASTIC, 0},
+        {"Copy", TABLE_LEFT | TABLE_MAIN, 0}, {"count", TABLE_RIGHT, 2}, {"bytes", TABLE_RIGHT, 1},
+        {"total", TABLE_RIGHT, 0}, {"GB/s", TABLE_RIGHT, 3}, {"called from", TABLE_LEFT | TABLE_STACK, 0},
     };
     static const struct table_column collective_columns[] = {
-        {"Collective", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"bytes", TABLE_RIGHT, 1},
-        {"total", TABLE_RIGHT, 0}, {"GB/s", TABLE_RIGHT, 3}, {"called from", TABLE_LEFT | TABLE_ELASTIC, 0},
+        {"Collective", TABLE_LEFT | TABLE_MAIN, 0}, {"count", TABLE_RIGHT, 2}, {"bytes", TABLE_RIGHT, 1},
+        {"total", TABLE_RIGHT, 0}, {"GB/s", TABLE_RIGHT, 3}, {"called from", TABLE_LEFT | TABLE_STACK, 0},
     };
     static const struct table_column *const columns[] = {kernel_columns, copy_columns, collective_columns};
     static const char *const views[] = {"kernels", "copies", "summary"};
-    struct table t = {.columns = columns[shown], .column_count = 6};
+    struct table t = {.columns = columns[shown], .column_count = 6, .fold = true};
     size_t all = 0, printed = 0;
     for (size_t i = 0; i < r->profile->ops.count; i++) {
         const struct sonde_group *group = &r->profile->ops.items[i];
@@ -306,30 +283,40 @@ static int print_verdict(const struct report *r, const struct sonde_blame *blame
     return rc;
 }
 
-int report_summary_text(const struct report *r, struct sonde_diag *diag)
+static void print_end(const struct report *r)
 {
-    struct sonde_blame blame = {0};
     struct sonde_text ledger = {0}, more = {0};
     sonde_text_format(&more, "more: sonde report %s", r->word);
     for (const struct report_view *v = report_views + 1; v->name && !v->hidden; v++)
         sonde_text_format(&more, "%s%s", v == report_views + 1 ? " " : " | ", v->name);
-    int rc = r->totals.devices.count ? report_compute_blame(r, &blame, diag) : 0;
-    rc = rc ? rc : print_verdict(r, &blame, diag);
-    print_title(r);
-    if (r->totals.devices.count)
-        print_devices(r, &blame);
-    print_operations(r, KERNELS);
-    print_operations(r, COPIES);
-    print_operations(r, COLLECTIVES);
-    rc = rc ? rc : print_cpu_side(r, diag);
-    rc = rc ? rc : report_advice_brief(r, &blame, diag);
-    sonde_blame_fini(&blame);
     report_ledger_line(r, &ledger);
     fputc('\n', stdout);
     report_say(r, "%s", sonde_text_get(&ledger));
     report_say(r, "%s", sonde_text_get(&more));
     sonde_text_fini(&ledger);
     sonde_text_fini(&more);
+}
+
+/* From why it took so long to what there was: the run, the devices and what they were idle for, what to change, then
+ * the operations, and last how far all of it can be trusted. */
+int report_summary_text(const struct report *r, struct sonde_diag *diag)
+{
+    const size_t devices = shown(r, r->totals.devices.count);
+    struct sonde_blame blame = {0};
+    int rc = r->totals.devices.count ? report_compute_blame(r, &blame, diag) : 0;
+    report_missing(r);
+    print_title(r);
+    rc = rc ? rc : print_verdict(r, &blame, diag);
+    if (devices)
+        print_devices(r, devices);
+    rc = rc ? rc : report_idle(r, &blame, devices, diag);
+    rc = rc ? rc : report_advice_brief(r, &blame, diag);
+    sonde_blame_fini(&blame);
+    print_operations(r, KERNELS);
+    print_operations(r, COPIES);
+    print_operations(r, COLLECTIVES);
+    rc = rc ? rc : print_cpu_side(r, diag);
+    print_end(r);
     return rc;
 }
 
@@ -358,7 +345,7 @@ static json_t *devices_json(const struct report *r, const struct sonde_blame *bl
         const struct sonde_process *p = &r->m->processes[use->process];
         bool named = use->device < p->device_count;
         bool wall = use->wall_ns > 0, timed = use->timed;
-        json_t *value = json_pack("{s:s, s:i, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
+        json_t *value = json_pack("{s:s, s:i, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
             "process", p->name, "device", use->device ? (int)use->device - 1 : 0,
             "name", report_json_text(named ? sonde_process_string(p, p->devices[use->device].name) : ""),
             "platform", report_json_text(named ? sonde_process_string(p, p->devices[use->device].platform) : ""),
@@ -369,7 +356,7 @@ static json_t *devices_json(const struct report *r, const struct sonde_blame *bl
             "copy_ns", report_json_ns(timed, (double)use->copy_ns),
             "idle_ns", report_json_ns(wall && timed, use->wall_ns > use->busy_ns
                                                 ? (double)(use->wall_ns - use->busy_ns) : 0),
-            "idle_most", most_idle_json(r, blame, use));
+            "idle_most", most_idle_json(r, blame, use), "idle_for", report_idle_json(r, blame, use));
         sonde_rank_json(p, value);
         json_array_append_new(array, value);
     }

@@ -2,16 +2,16 @@
  *
  * A column is as wide as its widest cell. When that is too much, spare columns
  * are left out, the most dispensable first, until names stay readable; then the
- * widest of the elastic columns is cut, again and again. Numbers are never cut;
- * --json has every column. */
-#include <limits.h>
+ * widest of the elastic columns is cut, again and again (report_cut.c). Numbers
+ * are never cut; --json has every column. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report.h"
 
-enum { GAP = 2, READABLE = 20, NARROWEST = 8, COLUMNS_MAX = 130 };
+enum { GAP = 2, READABLE = 20, READABLE_MOST = 32, NARROWEST = 8, COLUMNS_MAX = 130 };
 
 void table_cell(struct table *t, const char *text)
 {
@@ -60,13 +60,26 @@ static void measure(const struct table *t, int *width)
 
 enum { LEFT_OUT = -1 };
 
-/* Width of the table when no elastic column takes more than `elastic_most`. */
-static int total_width(const struct table *t, const int *width, int elastic_most)
+static bool is_elastic(const struct table_column *column)
+{
+    return column->style & (TABLE_ELASTIC | TABLE_STACK | TABLE_MAIN);
+}
+
+/* What an elastic column must have before spare ones are worth their room. */
+static int readable(const struct table *t, int c, int room)
+{
+    const unsigned style = t->columns[c].style;
+    const int wanted = style & TABLE_MAIN ? room * 2 / 5 : style & TABLE_STACK ? room / 3 : READABLE;
+    return t->readable ? t->readable : wanted < READABLE ? READABLE : wanted < READABLE_MOST ? wanted : READABLE_MOST;
+}
+
+/* Width of the table; with a `room`, of one whose elastic columns are only as wide as they must be. */
+static int total_width(const struct table *t, const int *width, int room)
 {
     int total = -GAP;
     for (int c = 0; c < t->column_count; c++) {
-        bool cut = t->columns[c].style & TABLE_ELASTIC && width[c] > elastic_most;
-        total += width[c] == LEFT_OUT ? 0 : (cut ? elastic_most : width[c]) + GAP;
+        const bool less = room && is_elastic(&t->columns[c]) && width[c] > readable(t, c, room);
+        total += width[c] == LEFT_OUT ? 0 : (less ? readable(t, c, room) : width[c]) + GAP;
     }
     return total;
 }
@@ -80,43 +93,43 @@ static int most_spare(const struct table *t, const int *width)
     return most;
 }
 
+/* How much of an elastic column there is to give: a main one keeps half as much again as the others. */
+static int excess(const struct table *t, const int *width, int c)
+{
+    return t->columns[c].style & TABLE_MAIN ? width[c] * 2 / 3 : width[c];
+}
+
 static int widest_elastic(const struct table *t, const int *width)
 {
     int widest = -1;
     for (int c = 0; c < t->column_count; c++)
-        if (t->columns[c].style & TABLE_ELASTIC && width[c] > NARROWEST && (widest < 0 || width[c] > width[widest]))
+        if (is_elastic(&t->columns[c]) && width[c] > NARROWEST &&
+            (widest < 0 || excess(t, width, c) > excess(t, width, widest)))
             widest = c;
     return widest;
 }
 
 static void fit(const struct table *t, int *width, int room)
 {
-    const int readable = t->readable ? t->readable : READABLE;
-    for (int c; total_width(t, width, readable) > room && (c = most_spare(t, width)) >= 0;)
+    for (int c; total_width(t, width, room) > room && (c = most_spare(t, width)) >= 0;)
         width[c] = LEFT_OUT;
-    int total = total_width(t, width, INT_MAX);
+    int total = total_width(t, width, 0);
     for (int c; total > room && (c = widest_elastic(t, width)) >= 0; total--)
         width[c]--;
 }
 
 static void print_cell(const struct table_column *column, const char *text, int width, bool last)
 {
-    int columns = (int)sonde_text_columns(text);
-    if (columns > width) {
-        size_t bytes = sonde_text_prefix(text, (size_t)width - 1);
-        printf("%.*s…", (int)bytes, text);
-        columns = width;
-    } else if (column->style & TABLE_RIGHT) {
+    const int columns = (int)sonde_text_columns(text);
+    if (column->style & TABLE_RIGHT)
         printf("%*s%s", width - columns, "", text);
-        columns = width;
-    } else {
+    else
         fputs(text, stdout);
-    }
     if (!last)
-        printf("%*s", width - columns + GAP, "");
+        printf("%*s", (column->style & TABLE_RIGHT ? 0 : width - columns) + GAP, "");
 }
 
-static void print_row(const struct table *t, const int *width, char *const *cells)
+static void print_row(const struct table *t, const int *width, const char *const *cells)
 {
     int last = t->column_count - 1; /* nothing, not even spaces, after the last text */
     while (last > 0 && (width[last] == LEFT_OUT || !*cells[last]))
@@ -126,23 +139,60 @@ static void print_row(const struct table *t, const int *width, char *const *cell
             print_cell(&t->columns[c], cells[c], width[c], c == last);
 }
 
+static void row_cells(const struct table *t, char *const *shown, size_t at, const char **cells)
+{
+    for (int c = 0; c < t->column_count; c++)
+        cells[c] = shown && shown[at + (size_t)c] ? shown[at + (size_t)c] : t->cells.items[at + (size_t)c];
+}
+
+static bool same_row(const struct table *t, const int *width, const char *const *a, const char *const *b)
+{
+    for (int c = 0; c < t->column_count; c++)
+        if (width[c] != LEFT_OUT && strcmp(a[c], b[c]) != 0)
+            return false;
+    return true;
+}
+
+static void print_rows(const struct table *t, const int *width, char *const *shown)
+{
+    const size_t columns = (size_t)t->column_count;
+    const char *cells[COLUMNS_MAX], *next[COLUMNS_MAX];
+    size_t alike = 1;
+    for (size_t i = 0; i + columns <= t->cells.count; i += columns) {
+        row_cells(t, shown, i, cells);
+        if (t->fold && i + 2 * columns <= t->cells.count) {
+            row_cells(t, shown, i + columns, next);
+            if (same_row(t, width, cells, next)) {
+                alike++;
+                continue;
+            }
+        }
+        print_row(t, width, cells);
+        if (alike > 1)
+            printf("  ×%zu", alike);
+        fputc('\n', stdout);
+        alike = 1;
+    }
+}
+
 void table_print(struct table *t, const struct report *r)
 {
     int width[COLUMNS_MAX] = {0};
-    char *titles[COLUMNS_MAX];
+    const char *titles[COLUMNS_MAX];
     measure(t, width);
     fit(t, width, r->columns);
+    char **shown = table_shown(t, width);
     for (int c = 0; c < t->column_count; c++)
-        titles[c] = (char *)t->columns[c].title;
+        titles[c] = t->columns[c].title;
     fputs(r->colors ? "\033[1m" : "", stdout);
     print_row(t, width, titles);
     fputs(r->colors ? "\033[0m\n" : "\n", stdout);
-    for (size_t i = 0; i + (size_t)t->column_count <= t->cells.count; i += (size_t)t->column_count) {
-        print_row(t, width, t->cells.items + i);
-        fputc('\n', stdout);
-    }
-    for (size_t i = 0; i < t->cells.count; i++)
+    print_rows(t, width, shown);
+    for (size_t i = 0; i < t->cells.count; i++) {
         free(t->cells.items[i]);
+        free(shown ? shown[i] : NULL);
+    }
+    free(shown);
     sonde_vector_fini(&t->cells);
 }
 
@@ -153,7 +203,7 @@ static size_t fitting(const char *line, size_t room)
     size_t most = sonde_text_prefix(line, room), part = 0, word = 0;
     if (!line[most])
         return most;
-    for (size_t at = 1; line[at] && (at <= most || !word); at++) {
+    for (size_t at = strspn(line, " ") + 1; line[at] && (at <= most || !word); at++) {
         if (line[at] != ' ')
             continue;
         word = at;
@@ -174,11 +224,14 @@ void report_say(const struct report *r, const char *format, ...)
     va_end(args);
     free(text);
     const char *line = sonde_text_get(&clean);
+    const int indent = (int)strspn(line, " ") > 2 ? (int)strspn(line, " ") : 2;
     size_t room = (size_t)r->columns;
     for (size_t bytes; *line; line += bytes) {
         bytes = fitting(line, room);
-        printf("%.*s%s", (int)bytes, line, line[bytes] ? "\n " : ""); /* what follows begins with a space of its own */
-        room = (size_t)r->columns - 1;
+        printf("%.*s", (int)bytes, line);
+        if (line[bytes]) /* what follows begins with a space of its own */
+            printf("\n%*s", indent - 1, "");
+        room = (size_t)(r->columns - indent + 1);
     }
     fputc('\n', stdout);
     sonde_text_fini(&clean);

@@ -36,6 +36,7 @@ void report_function(struct sonde_text *out, const char *name)
         sonde_text_add(out, name);
         return;
     }
+    name += strncmp(name, "void ", 5) == 0 ? 5 : 0; /* of a template */
     sonde_text_add_bytes(out, name, name_length(name));
     sonde_text_add(out, "()");
 }
@@ -101,14 +102,46 @@ void report_routine(struct sonde_text *out, const struct sonde_cct_node *node)
     }
 }
 
+static bool is_nameless(const struct sonde_cct_node *node)
+{
+    return node->kind == SONDE_FRAME_NATIVE && !*node->name && !*node->file;
+}
+
+/* A frame after `before`, whose module is not said again: "clpeak+0x9dc5 ← +0x78d0", "step() libsolve.so ← run()". */
+static void add_caller(struct sonde_text *out, const struct sonde_cct_node *node, const struct sonde_cct_node *before)
+{
+    const bool native = node->kind == SONDE_FRAME_NATIVE && !*node->file;
+    if (!before || !native || before->kind != SONDE_FRAME_NATIVE || *before->file || strcmp(node->module, before->module) != 0)
+        report_frame(out, node);
+    else if (*node->name)
+        report_function(out, node->name);
+    else
+        sonde_text_format(out, "+0x%llx", (unsigned long long)node->offset);
+}
+
+/* Nameless frames of one module that follow each other are one frame, of which at most `max` offsets are shown. */
 void report_callers(const struct report *r, struct sonde_text *out, uint32_t leaf, uint32_t max)
 {
-    uint32_t nodes[8];
-    uint32_t count = sonde_profile_callers(r->profile, leaf, nodes, max < 8 ? max : 8);
+    enum { MOST = 16 };
+    uint32_t nodes[MOST], frames = 0, offsets = 0;
+    const uint32_t count = sonde_profile_callers(r->profile, leaf, nodes, MOST);
+    const struct sonde_cct_node *before = NULL;
+    bool left_out = false;
     for (uint32_t i = 0; i < count; i++) {
-        if (i)
-            sonde_text_add(out, sonde_profile_called_by(r->profile, nodes[i - 1]));
-        report_frame(out, &r->profile->nodes.items[nodes[i]]);
+        const struct sonde_cct_node *node = &r->profile->nodes.items[nodes[i]];
+        const bool folded = before && is_nameless(node) && is_nameless(before) && strcmp(node->module, before->module) == 0;
+        offsets = folded ? offsets + 1 : 1;
+        frames += !folded;
+        if (frames > max)
+            break;
+        if (!folded && left_out)
+            sonde_text_add(out, " ← …");
+        left_out = folded && offsets > max;
+        if (!left_out) {
+            sonde_text_add(out, before ? sonde_profile_called_by(r->profile, nodes[i - 1]) : "");
+            add_caller(out, node, before);
+        }
+        before = node;
     }
     if (!count)
         sonde_text_add(out, "unknown");
@@ -130,8 +163,8 @@ void report_group_callers(const struct report *r, struct sonde_text *out, const 
 void report_callers_begin(struct table *t, const char *title)
 {
     static struct table_column columns[REPORT_CALLERS_COLUMNS] = {
-        {"", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"total", TABLE_RIGHT, 1},
-        {"called from", TABLE_LEFT | TABLE_ELASTIC, 0},
+        {"", TABLE_LEFT | TABLE_MAIN, 0}, {"count", TABLE_RIGHT, 2}, {"total", TABLE_RIGHT, 1},
+        {"called from", TABLE_LEFT | TABLE_STACK, 0},
     };
     columns[0].title = title;
     *t = (struct table){.columns = columns, .column_count = REPORT_CALLERS_COLUMNS};
@@ -171,10 +204,9 @@ const char *report_group_name(const struct sonde_group *group)
     return group->op ? sonde_op_kind_name(group->op) : "unknown";
 }
 
-const char *report_group_title(const struct sonde_group *group)
+static const char *short_title(const char *name)
 {
     static const char anonymous[] = "(anonymous namespace)";
-    const char *name = report_group_name(group);
     const char *begin = name += strncmp(name, "void ", 5) == 0 ? 5 : 0;
     for (const char *c = name; *c && *c != '<'; c++) {
         if (strncmp(c, anonymous, sizeof anonymous - 1) == 0)
@@ -185,6 +217,23 @@ const char *report_group_title(const struct sonde_group *group)
             begin = c + 2;
     }
     return *begin ? begin : name;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t length = strlen(name), tail = strlen(end);
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+const char *report_group_title(const struct report *r, const struct sonde_group *group)
+{
+    const char *name = report_group_name(group), *title = short_title(name);
+    for (size_t i = 0; title != name && i < r->profile->ops.count; i++) {
+        const char *other = report_group_name(&r->profile->ops.items[i]);
+        if (strcmp(other, name) != 0 && ends_with(other, title) && strcmp(short_title(other), title) == 0)
+            return name; /* of two namespaces */
+    }
+    return title;
 }
 
 void report_process(struct sonde_text *out, const struct sonde_process *p)
@@ -281,14 +330,14 @@ void report_command(const struct report *r, struct sonde_text *out)
 static void add_count(struct sonde_text *out, uint64_t n, const char *text)
 {
     char number[SONDE_NUMBER_MAX];
-    sonde_text_format(out, "%s%s %s", out->length ? ", " : "ledger: ", sonde_number_count(number, n), text);
+    sonde_text_format(out, "%s%s %s", out->length ? ", " : "data: ", sonde_number_count(number, n), text);
 }
 
 void report_ledger_line(const struct report *r, struct sonde_text *out)
 {
     const struct sonde_totals *t = &r->totals;
     char own[SONDE_NUMBER_MAX], wall[SONDE_NUMBER_MAX], bound[SONDE_NUMBER_MAX];
-    add_count(out, t->ledger.seen, "seen");
+    add_count(out, t->ledger.seen, t->ledger.seen == 1 ? "operation" : "operations");
     add_count(out, t->dropped_operations, "dropped");
     add_count(out, t->ledger.unmatched, "unmatched");
     if (t->in_flight)
@@ -304,7 +353,7 @@ void report_ledger_line(const struct report *r, struct sonde_text *out)
     if (t->dropped_trace_rows)
         add_count(out, t->dropped_trace_rows, "missing in the trace");
     if (t->ledger.unwind_failed)
-        add_count(out, t->ledger.unwind_failed, "stacks incomplete");
+        add_count(out, t->ledger.unwind_failed, t->ledger.unwind_failed == 1 ? "stack incomplete" : "stacks incomplete");
     if (t->damaged_chunks)
         add_count(out, t->damaged_chunks, t->damaged_chunks == 1 ? "damaged chunk skipped" : "damaged chunks skipped");
     if (t->clock_known && !t->clock_bound_ns)
@@ -312,7 +361,7 @@ void report_ledger_line(const struct report *r, struct sonde_text *out)
     else if (t->clock_known)
         sonde_text_format(out, " · clock ± %s", sonde_number_time(bound, (double)t->clock_bound_ns));
     if (t->process_wall_ns)
-        sonde_text_format(out, " · own time %s of %s",
+        sonde_text_format(out, " · overhead %s of %s",
                           sonde_number_percent(own, (double)t->ledger.hook_ns, (double)t->process_wall_ns),
                           sonde_number_time(wall, (double)t->process_wall_ns));
     if (t->off)

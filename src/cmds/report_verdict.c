@@ -105,7 +105,7 @@ int report_verdict(const struct report *r, const struct sonde_blame *blame, stru
     return 0;
 }
 
-static json_t *part_json(const struct report *r, const struct sonde_verdict_part *part)
+json_t *report_verdict_part_json(const struct report *r, const struct sonde_verdict_part *part)
 {
     struct sonde_text place = {0};
     if (part->node && part->kind != SONDE_VERDICT_BUSY)
@@ -125,7 +125,7 @@ json_t *report_verdict_json(const struct report *r, const struct sonde_blame *bl
         return NULL;
     json_t *parts = json_array(), *value = json_null();
     for (int i = 0; i < SONDE_VERDICT_COUNT; i++)
-        json_array_append_new(parts, part_json(r, &v.parts[i]));
+        json_array_append_new(parts, report_verdict_part_json(r, &v.parts[i]));
     if (v.known && v.range_ns > 0)
         value = json_pack("{s:o, s:o, s:O}", "sentence", report_json_text(sonde_text_get(&sentence)),
                           "range_ns", report_json_ns(true, v.range_ns), "parts", parts);

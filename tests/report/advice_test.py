@@ -159,14 +159,14 @@ class Advice(Case):
         a = self.rounds((("epoch", "prepare"), 9))
         verdict, text = self.summary(a)
         self.assertEqual((verdict["parts"][0]["kind"], verdict["parts"][0]["place"]), ("host_code", "prepare() main.py:1"))
-        self.assertTrue(text.startswith("The run waited for host code for "), text)
+        self.assertTrue(text.splitlines()[1].startswith("The run waited for host code for "), text)
         self.assertIn("most of it in prepare() main.py:1", " ".join(text.split()))
         b = Program()
         b.launch("kernel", 10 * US, 99 * MS)
         b.now += 100 * MS
         verdict, text = self.summary(b)
         self.assertEqual((verdict["parts"][0]["kind"], verdict["parts"][0]["ns"]), ("busy", 99 * MS - 10 * US))
-        self.assertTrue(text.startswith("The run waited for the device: busy for 98"), text)
+        self.assertTrue(text.splitlines()[1].startswith("The run waited for the device: busy for 98"), text)
 
     def test_a_profile_does_not_know_what_the_run_waited_for(self):
         a = Program(trace=False)

@@ -122,7 +122,8 @@ class Recorded(Case):
         self.assertIn("blame needs --trace", self.ok("report", path, "blame").out)
         summary = json.loads(self.ok("report", path, "--json").out)
         self.assertEqual([d["idle_most"] for d in summary["devices"]], [None])
-        self.assertNotIn("most of the idle time", self.ok("report", path).out)
+        self.assertEqual([d["idle_for"] for d in summary["devices"]], [None])
+        self.assertNotIn("Idle for", self.ok("report", path).out)
 
 
 class Made(Case):

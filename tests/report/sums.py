@@ -135,6 +135,19 @@ def verdict(value):
         yield check("verdict: most first", [p["ns"] for p in parts], sorted((p["ns"] for p in parts), reverse=True))
 
 
+def idle_for(value, blame):
+    """What a device was idle for is all of its idle time, as the view blame has it."""
+    for device in value["devices"]:
+        if device["idle_for"] is None:
+            continue
+        at = f"device {device['device']} of {device['process']}: "
+        scopes = [s["idle_ns"] for s in blame["scopes"] if s["process"] == device["process"] and s["device"] in (None, device["device"])]
+        parts = [part["ns"] for part in device["idle_for"]]
+        nearest = min(scopes, key=lambda ns: abs(ns - sum(parts)), default=-1)
+        yield check(at + "what it was idle for", sum(parts), nearest, 2 * len(parts) + 2)
+        yield check(at + "idle for: most first", parts, sorted(parts, reverse=True))
+
+
 def critical_path(p):
     at = f"critical path of {p['process']}: "
     parts = sum(part["ns"] for part in p["composition"].values())
@@ -266,5 +279,6 @@ def verdicts(ask, export):
     yield from overlap(ask("overlap"), trace)
     yield from blame(ask("blame"), trace)
     yield from verdict(ask("summary"))
+    yield from idle_for(ask("summary"), ask("blame"))
     yield from critical(ask("critical"), trace)
     yield from statistics(ask("statistics"))

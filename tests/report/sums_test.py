@@ -19,7 +19,7 @@ WRONG = [("profile", "rows", 0, "inclusive", "api"), ("profile", "rows", -1, "ex
          ("overlap", "devices", 0, "compute_ns"), ("overlap", "devices", 0, "copies", "hidden_ns"),
          ("blame", "scopes", 1, "idle_ns"), ("blame", "scopes", 0, "routines", 0, "computing_ns"),
          ("critical", 0, "composition", "kernel", "ns"), ("critical", 0, "end_ns"), ("statistics", "rows", 0, "queue_ns"),
-         ("summary", "verdict", "parts", 0, "ns")]
+         ("summary", "verdict", "parts", 0, "ns"), ("summary", "devices", 0, "idle_for", 0, "ns")]
 
 
 def changed(value, path):

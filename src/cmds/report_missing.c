@@ -1,0 +1,75 @@
+/* report_missing.c - the warning above the summary: more than 1 % of what happened is missing, why, and what mends it. */
+#include <stdio.h>
+
+#include "report.h"
+
+/* What is lost, for what reason, and what to do; by cause, `enum sonde_drop`. */
+static const struct { const char *why, *mend; } causes[SONDE_DROP_COUNT] = {
+    [SONDE_DROP_CHANNEL_FULL] = {"the memory for them was spent", "record with --memory 1G"},
+    [SONDE_DROP_TRACE_FULL] = {"the memory for the trace was spent", "record with --memory 1G, or --profile"},
+    [SONDE_DROP_DISK_FULL] = {"the disk was full", "record to another with -o, or with --profile"},
+    [SONDE_DROP_MAX_SIZE] = {"--max-size was reached", "record with a larger one, or with --profile"},
+    [SONDE_DROP_AFTER_EXIT] = {"they were enqueued after the program's exit had begun", ""},
+    [SONDE_DROP_REENTRANT] = {"signal handlers made them within other calls", ""},
+    [SONDE_DROP_AGENT_OFF] = {"the agent had switched itself off", "the view ledger says why"},
+};
+
+static int heaviest(const struct sonde_ledger *ledger, bool operation)
+{
+    int most = -1;
+    for (int i = 0; i < SONDE_DROP_COUNT; i++)
+        if (ledger->dropped[i] && sonde_drop_loses_operation((enum sonde_drop)i) == operation &&
+            (most < 0 || ledger->dropped[i] > ledger->dropped[most]))
+            most = i;
+    return most;
+}
+
+static void warn(const struct report *r, const char *text)
+{
+    fputs(r->colors ? "\033[1;31m" : "", stdout);
+    report_say(r, "warning: %s", text);
+    fputs(r->colors ? "\033[0m" : "", stdout);
+}
+
+/* More than 1 % of `all`. */
+static bool is_much(uint64_t part, uint64_t all)
+{
+    return part && part > all / 100;
+}
+
+static void warn_lost(const struct report *r, uint64_t lost, uint64_t all, bool operation)
+{
+    const int cause = heaviest(&r->totals.ledger, operation);
+    const char *why = cause >= 0 ? causes[cause].why : NULL, *mend = cause >= 0 ? causes[cause].mend : "";
+    char number[SONDE_NUMBER_MAX], total[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
+    struct sonde_text text = {0};
+    sonde_text_format(&text, "%s of %s operations (%s) are %s: %s%s%s", sonde_number_count(number, lost),
+                      sonde_number_count(total, all), sonde_number_percent(share, (double)lost, (double)all),
+                      operation ? "in no figure below" : "missing in the trace",
+                      why ? why : "their ends have no beginning, or the reverse", *mend ? "; " : "", mend);
+    warn(r, sonde_text_get(&text));
+    sonde_text_fini(&text);
+}
+
+void report_missing(const struct report *r)
+{
+    const struct sonde_totals *t = &r->totals;
+    const uint64_t seen = t->ledger.seen;
+    const uint64_t lost = t->dropped_operations + t->ledger.unmatched;
+    char number[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
+    struct sonde_text text = {0};
+    if (is_much(lost, seen))
+        warn_lost(r, lost, seen, true);
+    if (is_much(t->dropped_trace_rows, seen))
+        warn_lost(r, t->dropped_trace_rows, seen, false);
+    if (is_much(t->in_flight, seen)) {
+        sonde_text_format(&text, "%s operations (%s) had not finished, as far as is known, when the program ended",
+                          sonde_number_count(number, t->in_flight),
+                          sonde_number_percent(share, (double)t->in_flight, (double)seen));
+        warn(r, sonde_text_get(&text));
+    }
+    if (t->damaged_chunks)
+        warn(r, t->damaged_chunks == 1 ? "a part of the measurement is damaged and was left out"
+                                       : "parts of the measurement are damaged and were left out");
+    sonde_text_fini(&text);
+}
