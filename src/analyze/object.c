@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/vector.h"
 #include "object_names.h"
 
@@ -53,11 +54,45 @@ static int no_elf(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr
     return -1;
 }
 
+/* Does FOLDER/MIDDLE/NAME exist, FOLDER being the one of `file`? */
+static bool has_beside(const char *prefix, const char *file, const char *middle, const char *name)
+{
+    const char *slash = strrchr(file, '/');
+    struct sonde_text path = {0};
+    sonde_text_format(&path, "%s%.*s/%s%s", prefix, (int)(slash ? slash - file : 0), file, middle, name);
+    const bool found = !path.failed && access(sonde_text_get(&path), R_OK) == 0;
+    sonde_text_fini(&path);
+    return found;
+}
+
+/* In the places where elfutils looks: by the name of .gnu_debuglink, or with .debug added. */
+static bool has_debug_file(const char *file, const char *link)
+{
+    char added[256];
+    const char *slash = strrchr(file, '/');
+    snprintf(added, sizeof added, "%s.debug", slash ? slash + 1 : file);
+    const char *name = link ? link : added;
+    return has_beside("", file, "", name) || has_beside("", file, ".debug/", name) ||
+           has_beside("/usr/lib/debug", file, "", name);
+}
+
+/* Where no file can be found libdwfl's own way ends at debuginfod, whose client
+ * it loads with everything that belongs to HTTPS, to learn that no server is named. */
+static int find_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
+                          const char *link, GElf_Word crc, char **found)
+{
+    const char *servers = getenv("DEBUGINFOD_URLS");
+    const int fd = dwfl_build_id_find_debuginfo(module, data, name, base, file, link, crc, found);
+    if (fd >= 0 || (!(servers && *servers) && !has_debug_file(file, link)))
+        return fd;
+    return dwfl_standard_find_debuginfo(module, data, name, base, file, link, crc, found);
+}
+
 static Dwfl *begin(void)
 {
     static const Dwfl_Callbacks callbacks = {
         .find_elf = no_elf,
-        .find_debuginfo = dwfl_standard_find_debuginfo,
+        .find_debuginfo = find_debuginfo,
         .section_address = dwfl_offline_section_address,
     };
     return dwfl_begin(&callbacks);
@@ -144,6 +179,7 @@ struct sonde__object *sonde__object_open(const struct sonde__object_wanted *want
     enum opened result = open_file(o, wanted, wanted->path, sonde__object_is_vdso(wanted->path) ? own_vdso() : -1);
     if (result != OPENED && debug_path(wanted, path, sizeof path) && open_file(o, wanted, path, -1) == OPENED)
         result = OPENED;
+    o->looked = wanted->names_only;
     if (result == OPENED)
         return o;
     free(o);

@@ -16,6 +16,7 @@ struct sonde__object_wanted {
     const uint8_t *build_id;      /* of the module as it was loaded */
     size_t         build_id_bytes; /* 0: it had none */
     uint64_t       wall_ns;       /* without a build id: a file changed after this is another one; 0 unknown */
+    bool           names_only;    /* leave the debug information alone: functions of symbols, no lines */
 };
 
 /* Open the file that was loaded, or the debug file of its build id; of the vDSO,

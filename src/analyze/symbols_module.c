@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "object.h"
 
 enum { FRAME_EXACT = 1 };
@@ -41,6 +42,18 @@ static void note(struct finder *f, const char *path, const char *why)
     (void)sonde_vector_push(&f->out->notes, row); /* without it the frames still show as offsets */
 }
 
+/* Where the debug files of the C library are installed, unpacking them takes longer (60 ms) than everything
+ * else that is done at the end of a short run, for lines that nobody can change. */
+static bool is_c_library(const char *path)
+{
+    static const char *const names[] = {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux", "ld.so"};
+    const char *name = sonde_path_base(path);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 static struct sonde__object *open_module(struct finder *f, const struct sonde_row_module *module)
 {
     const struct sonde_process *p = f->process;
@@ -50,6 +63,7 @@ static struct sonde__object *open_module(struct finder *f, const struct sonde_ro
         .path = sonde_process_string(p, module->path),
         .build_id = (const uint8_t *)p->strings[id].bytes,
         .build_id_bytes = id ? p->strings[id].length : 0,
+        .names_only = is_c_library(sonde_process_string(p, module->path)),
         .wall_ns = p->header.wall_offset_ns ? p->header.start_ns + p->header.wall_offset_ns : 0,
     };
     const bool vdso = sonde__object_is_vdso(wanted.path);

@@ -110,6 +110,34 @@ static void test_symbols(void **state)
     sonde_symbols_fini(&symbols);
 }
 
+/* The C library's functions are named by its symbols; its debug information, which takes long to unpack, is left
+ * alone. This test's own file has both. */
+static void test_c_library(void **state)
+{
+    char folder[] = "/tmp/sonde-exact-XXXXXX", path[64];
+    struct made h;
+    struct sonde_symbols whole = {0}, names = {0};
+    (void)state;
+    make(&h);
+    h.process.frame_count = 2;
+    h.frames[1].offset += (uintptr_t)test_symbols - (uintptr_t)exact_after;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/libc.so.6", folder);
+    assert_int_equal(symlink(h.path, path), 0);
+    assert_int_equal(sonde_symbols_find(&h.process, NULL, &whole), 0);
+    h.strings[1] = (struct sonde_string){path, (uint32_t)strlen(path)};
+    assert_int_equal(sonde_symbols_find(&h.process, NULL, &names), 0);
+    assert_int_equal(names.rows.count, 1);
+    const struct sonde_row_symbol *a = whole.rows.items, *b = names.rows.items;
+    assert_string_equal(sonde_intern_get(&names.strings, b->function), "test_symbols");
+    assert_string_equal(sonde_intern_get(&whole.strings, a->function), "test_symbols");
+    assert_true(a->line && a->file && !b->line && !b->file);
+    sonde_symbols_fini(&whole);
+    sonde_symbols_fini(&names);
+    unlink(path);
+    rmdir(folder);
+}
+
 static int find_vdso(struct dl_phdr_info *info, size_t size, void *user)
 {
     return strncmp(info->dlpi_name, "linux-vdso", 10) ? 0 : find_self(info, size, user);
@@ -169,6 +197,7 @@ static void test_tree(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_symbols), cmocka_unit_test(test_vdso), cmocka_unit_test(test_tree)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_c_library), cmocka_unit_test(test_vdso), cmocka_unit_test(test_tree)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,8 @@ int main(int argc, char **argv)
         return 2;
     for (const char *hex = argv[2]; hex[0] && hex[1] && bytes < sizeof id; hex += 2)
         sscanf(hex, "%2hhx", &id[bytes++]);
-    struct sonde__object_wanted wanted = {argv[1], id, bytes, strtoull(argv[3], NULL, 10)};
+    struct sonde__object_wanted wanted = {.path = argv[1], .build_id = id, .build_id_bytes = bytes,
+                                          .wall_ns = strtoull(argv[3], NULL, 10)};
     struct sonde__object *object = sonde__object_open(&wanted, why, sizeof why);
     if (!object) {
         puts(why);

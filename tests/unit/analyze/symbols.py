@@ -50,7 +50,7 @@ def ours(path, wanted, build=None, wall=0):
     done = subprocess.run([LOOKUP, path, build_id(path) if build is None else build, str(wall)],
                           input="\n".join(wanted) + "\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     sys.stderr.write(done.stderr if done.returncode else "")
-    ours.symbols_read = int(done.stderr or 0)
+    ours.symbols_read = int(done.stderr or 0) if not done.returncode else 0
     if done.returncode:
         return done.returncode, done.stdout.strip()
     levels = [[]]
@@ -173,6 +173,9 @@ def test_separate_debug_file():
     run("objcopy", "--only-keep-debug", whole, debug)
     run("objcopy", "--strip-debug", f"--add-gnu-debuglink={debug}", whole, path)
     compare("separate debug file", path, whole)
+    os.makedirs(os.path.join(WORK, ".debug"), exist_ok=True)
+    os.rename(debug, os.path.join(WORK, ".debug", "separate.debug"))
+    compare("separate debug file in .debug", path, whole)
 
 
 def test_stripped():
@@ -222,6 +225,22 @@ def test_many_symbols():
     check(count < ours.symbols_read < 2 * total, f"{ours.symbols_read} symbols gone through, there are {total}")
 
 
+def test_no_server():
+    """debuginfod's client brings a library for HTTPS and all that this needs: it is loaded when a server is named."""
+    path = compile_one("gcc", "inline.c", "no-server", "-O2", "-Wl,--build-id", "-s")
+    asked = {name: set() for name in ("", "http://127.0.0.1:1")}
+    for servers, libraries in asked.items():
+        environment = {k: v for k, v in os.environ.items() if k != "DEBUGINFOD_URLS"}
+        environment |= {"LD_DEBUG": "libs", "DEBUGINFOD_CACHE_PATH": os.path.join(WORK, "cache")}
+        environment |= {"DEBUGINFOD_URLS": servers} if servers else {}
+        done = subprocess.run([LOOKUP, path, build_id(path), "0"], input="1000\n", stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, env=environment)
+        libraries.update(re.findall(r"find library=(\S+)", done.stderr))
+        check(done.returncode == 0 and any(name.startswith("libdw.") for name in libraries), f"libraries: {libraries}")
+    check(not any("debuginfod" in name for name in asked[""]), "debuginfod's client is loaded where no server is named")
+    check(any("debuginfod" in name for name in asked["http://127.0.0.1:1"]), "the server that is named is asked")
+
+
 def test_another_file():
     path = compile_one("gcc", "inline.c", "changed", "-O2", "-g", "-Wl,--build-id")
     before, wanted = build_id(path), addresses(path)[:3]
@@ -249,5 +268,6 @@ test_nested_functions()
 test_separate_debug_file()
 test_stripped()
 test_many_symbols()
+test_no_server()
 test_another_file()
 sys.exit(1 if FAILED else 0)
