@@ -395,6 +395,7 @@ static void connect_preload(void)
     atomic_store(&shared->before_exec, before_exec);
     atomic_store(&shared->modules_changed, sonde__unwind_modules_changed);
     atomic_store(&shared->set_range, sonde__agent_set_range);
+    sonde__sleep_connect(shared);
     uint32_t word; /* another thread may say one just now, to the library and then to us */
     do {
         word = atomic_load(&shared->range);

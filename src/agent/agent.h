@@ -118,9 +118,11 @@ struct sonde_ranges {
 /* Samples of one thread (sample.c): a ring that its signal handler fills. */
 #define SONDE_SAMPLES_MAX 256u
 struct sonde_sample {
-    uint64_t time_ns, cpu_ns;
-    uint32_t node, flags;
+    uint64_t time_ns, cpu_ns; /* SLEPT: from when, how long */
+    uint32_t node, lane;      /* lane 0: the thread had none yet */
+    uint16_t flags, kind;     /* SONDE_SAMPLE_*; SLEPT: enum sonde_sleep_kind */
 };
+enum { SONDE_SAMPLE_SLEPT = 0x8000 }; /* in the ring only: no sample, but a SLEEP row */
 struct sonde_samples {
     _Atomic uint32_t written, taken; /* taken: monitor's */
     _Atomic uint64_t cpu_ns;         /* the thread's CPU time at its last sample; the monitor sets it before there is one */
@@ -205,7 +207,7 @@ struct sonde_lane {
     struct sonde_pending *head, **tail; /* harvester's */
     uint32_t next_waiting;
     /* monitor's: the open trace segments */
-    struct sonde_open_segment trace, ranges, samples, switches, waits;
+    struct sonde_open_segment trace, ranges, samples, switches, waits, sleeps;
     uint32_t tracer;              /* 1 .. ; 0 not assigned yet */
 };
 
@@ -317,6 +319,7 @@ static inline uint64_t sonde__python_token(const struct sonde_pyframe *f)
     return f->code ? sonde__frame_python_key(f) | SONDE_TOKEN_PYTHON : SONDE_TOKEN_PYTHON;
 }
 uint32_t sonde__frame_of_api(uint32_t api);
+uint32_t sonde__frame_of_sleep(uint32_t which, const char *name); /* a function of libc; 0: not now, or no room */
 uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name);
 uint32_t sonde__frame_of_link(uint32_t node);
 /* The frame of a key (below 2^62), which is `row`'s; sonde__frame_find: only when it is there. */
@@ -355,6 +358,9 @@ uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde
 /* In a sample's handler: node of the interrupted place. 0, or sonde__handler.missed: none this time. */
 uint32_t sonde__context_sample(struct sonde_thread *t, const struct sonde_place *at);
 
+/* After a wait, as in a handler: node of the function, number `which`, that this thread has waited in. 0 as above. */
+uint32_t sonde__context_sleep(struct sonde_thread *t, uint32_t which, const char *name);
+
 struct sonde_thread *sonde__context_of_reports(void); /* where the monitor makes nodes; NULL: no room */
 /* The operation's leaf below `parent`, prepared in `origin` (0 none). Under harvest_lock. */
 uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_kind kind, uint32_t name);
@@ -387,11 +393,16 @@ void sonde__sample_give_up(void);                          /* the same, because 
 void sonde__sample_release(void);                          /* a program's thread: have the monitor do that */
 void sonde__sample_forget(void);                           /* in a forked child */
 void sonde__sample_mine(void);                             /* any thread: the calling one is not the program's */
+bool sonde__sample_slept(struct sonde_thread *t, uint64_t from_ns, uint64_t to_ns, uint32_t node, uint32_t kind); /* in the thread, busy; false: no room */
 void sonde__sample_deferred(struct sonde_thread *t, uint32_t node); /* call.c: the call that a sample waits for ends */
 /* Under thread_lock, for the calling thread: the slot that was made for it, or NULL; it has this one from now on. */
 struct sonde_thread *sonde__sample_slot(void);
 void sonde__sample_enter(struct sonde_thread *t);
 bool sonde__sample_leave(struct sonde_thread *t);          /* false: the slot is still needed, the monitor will free it */
+
+/* sleep.c */
+struct sonde_shared;
+void sonde__sleep_connect(struct sonde_shared *shared);    /* from here on the preload library tells of waits */
 
 /* harvest.c */
 size_t sonde__harvest(struct sonde_thread *finder); /* finder NULL: the monitor itself. Under harvest_lock */
@@ -415,6 +426,7 @@ int  sonde__profile_init(void);
 void sonde__profile_reserve(void);
 void sonde__profile_call(const struct sonde_event *e);
 void sonde__profile_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags);
+void sonde__profile_sleep(uint32_t node, uint64_t ns);
 void sonde__profile_sample(uint32_t lane, const struct sonde_sample *s);
 
 /* busy.c (monitor's): union of intervals */
@@ -430,6 +442,7 @@ void sonde__trace_ranges_lost(uint32_t lane, enum sonde_drop cause, uint64_t row
 void sonde__trace_sample(uint32_t lane, const struct sonde_row_sample *row);
 void sonde__trace_switch(uint32_t lane, const struct sonde_row_switch *row);
 void sonde__trace_wait(const struct sonde_event *e);
+void sonde__trace_sleep(uint32_t lane, const struct sonde_row_sleep *row);
 void sonde__trace_waits_lost(uint64_t rows); /* any thread */
 void sonde__trace_off(enum sonde_drop cause);
 void sonde__trace_forget(void);

@@ -624,7 +624,7 @@ static bool all_are_tokens(const struct sonde_stack *s)
 }
 
 /* As usual_context, without an API call and without paths: samples differ too much. */
-static uint32_t usual_sample(struct sonde_thread *t, uint32_t count)
+static uint32_t usual_sample(struct sonde_thread *t, uint32_t count, bool exact)
 {
     const uint64_t folded = atomic_load_explicit(&t->count.folded, memory_order_relaxed);
     native_same(t);
@@ -634,7 +634,7 @@ static uint32_t usual_sample(struct sonde_thread *t, uint32_t count)
     uint32_t end = make_tokens(t, 0, count), node = 0, k = 0, n = t->token_before[t->stack.count - 1];
     while (n < end && t->token[n] != t->stack.pc[0]) /* it is not there when it is the interpreter's loop */
         n++;
-    if (n < end)
+    if (n < end && exact)
         t->token[n] |= TOKEN_EXACT;
     for (n = 0; n < end; n++) {
         uint32_t frame = frame_of_token(t, t->token[n], &k, count);
@@ -651,12 +651,12 @@ static uint32_t usual_sample(struct sonde_thread *t, uint32_t count)
 }
 
 /* All frames first: when one cannot be had, nothing of the ranges has moved. */
-static uint32_t unusual_sample(struct sonde_thread *t, int python)
+static uint32_t unusual_sample(struct sonde_thread *t, int python, bool exact)
 {
     struct sonde_stack *s = &t->stack;
     uint32_t n = s->count;
     for (uint32_t d = native_same(t); d < n && !sonde__handler.missed; d++)
-        t->native[d] = d + 1 < n ? sonde__frame_of_pc(s->pc[n - 1 - d]) : frame_of_place(s->pc[0]);
+        t->native[d] = d + 1 < n || !exact ? sonde__frame_of_pc(s->pc[n - 1 - d]) : frame_of_place(s->pc[0]);
     for (int i = 0; i < python && !sonde__handler.missed; i++)
         if (t->python[i].code)
             sonde__frame_of_python(&t->python[i]);
@@ -680,7 +680,8 @@ static void check_sample(struct sonde_thread *t, const struct sonde_place *at)
     sonde__count(&t->count.unwind_mismatched, !equal);
 }
 
-uint32_t sonde__context_sample(struct sonde_thread *t, const struct sonde_place *at)
+/* `exact`: the place was interrupted; else it is a return address. */
+static uint32_t node_of_place(struct sonde_thread *t, const struct sonde_place *at, bool exact)
 {
     sonde__unwind_interrupted(&t->stack, at, true);
     count_walk(t);
@@ -694,9 +695,9 @@ uint32_t sonde__context_sample(struct sonde_thread *t, const struct sonde_place 
         care.torn = true;
     else if (!open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST &&
              (python == 0 || t->python[python - 1].stack) && all_are_tokens(&t->stack))
-        node = usual_sample(t, (uint32_t)python);
+        node = usual_sample(t, (uint32_t)python, exact);
     else
-        node = unusual_sample(t, python);
+        node = unusual_sample(t, python, exact);
     sonde__python_care = NULL;
     sonde__handler.missed |= care.torn;
     if (sonde__handler.missed) { /* what is kept of this walk is not whole */
@@ -704,6 +705,21 @@ uint32_t sonde__context_sample(struct sonde_thread *t, const struct sonde_place 
         t->resumable = false;
     }
     return node;
+}
+
+uint32_t sonde__context_sample(struct sonde_thread *t, const struct sonde_place *at)
+{
+    return node_of_place(t, at, true);
+}
+
+/* From the caller on, which is ours as a return address, and so in no context. */
+__attribute__((noinline)) uint32_t sonde__context_sleep(struct sonde_thread *t, uint32_t which, const char *name)
+{
+    const uintptr_t *own = __builtin_frame_address(0);
+    const struct sonde_place caller = {.pc = own[1], .sp = (uintptr_t)(own + 2), .fp = own[0]};
+    const uint32_t frame = sonde__frame_of_sleep(which, name);
+    const uint32_t node = frame ? node_of_place(t, &caller, false) : 0;
+    return node && !sonde__handler.missed ? child(t, node, frame) : 0;
 }
 
 static void *trails_block(void)

@@ -20,6 +20,7 @@
 #include <sonde/error.h>
 
 #include "pair.h"
+#include "preload/preload.h"
 #include "table.h"
 
 #define SONDE_API_MAX 4096u
@@ -32,6 +33,7 @@ static struct {
     struct pairs pc, python;
     _Atomic uint32_t api[SONDE_BACKENDS_MAX][SONDE_API_MAX];
     _Atomic uint32_t kind[8];
+    _Atomic uint32_t sleep[SONDE_SLEEPERS_MAX];
     uintptr_t looked_at;      /* start of the module that was last searched for an interpreter */
     uint64_t looked[MODULES_LOOKED / 64]; /* bit per module id: it was searched */
     _Atomic uintptr_t wanted[32];         /* pcs in modules that samples met first */
@@ -390,6 +392,23 @@ uint32_t sonde__frame_of_api(uint32_t api)
         id = frame_add((struct sonde_row_frame){
             .kind = SONDE_FRAME_API, .offset = api, .name = sonde__text_id(sonde_backends[backend]->api_names[number])});
         atomic_store_explicit(&F.api[backend][number], id, memory_order_release);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    return id;
+}
+
+uint32_t sonde__frame_of_sleep(uint32_t which, const char *name)
+{
+    uint32_t id = atomic_load_explicit(&F.sleep[which], memory_order_acquire);
+    if (__builtin_expect(id != 0, 1))
+        return id;
+    if (!sonde__lock_or_miss(&sonde__agent.table_lock))
+        return 0;
+    id = atomic_load_explicit(&F.sleep[which], memory_order_relaxed);
+    if (!id) {
+        id = frame_add((struct sonde_row_frame){
+            .kind = SONDE_FRAME_API, .offset = SONDE_API_SLEEPS | which, .name = sonde__text_id(name)});
+        atomic_store_explicit(&F.sleep[which], id, memory_order_release);
     }
     sonde__unlock(&sonde__agent.table_lock);
     return id;

@@ -324,6 +324,8 @@ static void turn(void)
     if (found)
         count_seen();
     sonde__monitor_make_room();
+    if (!atomic_load(&a->closed))
+        sonde__frames_look();
     uint64_t now = sonde_now_ns();
     sonde__sample_turn(now);
     if (now - turns_at_slow >= SLOW_NS) {

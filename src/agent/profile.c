@@ -129,6 +129,15 @@ void sonde__profile_sample(uint32_t lane, const struct sonde_sample *s)
     add_moments(row, s->cpu_ns);
 }
 
+void sonde__profile_sleep(uint32_t node, uint64_t ns)
+{
+    struct sonde_row_profile *row = row_for(node, 0);
+    if (!row)
+        return;
+    row->count++;
+    add_moments(row, ns);
+}
+
 static uint64_t span(uint64_t from, uint64_t to)
 {
     return from && to > from ? to - from : 0;

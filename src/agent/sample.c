@@ -58,10 +58,27 @@ static bool put(struct sonde_thread *t, uint64_t time_ns, uint64_t cpu_ns, uint3
     }
     const uint64_t last_ns = atomic_load_explicit(&s->cpu_ns, memory_order_relaxed);
     t->sample[n % SONDE_SAMPLES_MAX] = (struct sonde_sample){
-        .time_ns = time_ns, .cpu_ns = cpu_ns > last_ns ? cpu_ns - last_ns : 0, .node = node, .flags = flags};
+        .time_ns = time_ns, .cpu_ns = cpu_ns > last_ns ? cpu_ns - last_ns : 0, .node = node, .lane = t->lane,
+        .flags = (uint16_t)flags};
     atomic_store_explicit(&s->cpu_ns, cpu_ns, memory_order_relaxed);
     atomic_store_explicit(&s->written, n + 1, memory_order_release);
     sonde__count(&s->count.taken, 1);
+    return true;
+}
+
+bool sonde__sample_slept(struct sonde_thread *t, uint64_t from_ns, uint64_t to_ns, uint32_t node, uint32_t kind)
+{
+    struct sonde_samples *s = &t->samples;
+    const uint32_t n = atomic_load_explicit(&s->written, memory_order_relaxed);
+    const uint32_t used = n - atomic_load_explicit(&s->taken, memory_order_acquire);
+    if (used == SONDE_SAMPLES_MAX)
+        return false;
+    if (used == SONDE_SAMPLES_MAX / 2)
+        sonde__monitor_wake();
+    t->sample[n % SONDE_SAMPLES_MAX] = (struct sonde_sample){
+        .time_ns = from_ns, .cpu_ns = to_ns - from_ns, .node = node, .lane = t->lane, .flags = SONDE_SAMPLE_SLEPT,
+        .kind = (uint16_t)kind};
+    atomic_store_explicit(&s->written, n + 1, memory_order_release);
     return true;
 }
 
@@ -271,17 +288,24 @@ void sonde__sample_turn(uint64_t now)
         S.armed = false;
         return;
     }
-    sonde__frames_look();
     sonde__targets_turn(now, !S.armed);
     S.armed = true;
 }
 
 static void drain_one(struct sonde_thread *t, const struct sonde_sample *s)
 {
+    const uint32_t lane = s->lane ? s->lane : t->lane;
+    if (s->flags & SONDE_SAMPLE_SLEPT) {
+        const struct sonde_row_sleep sleep = {
+            .from_ns = s->time_ns, .to_ns = s->time_ns + s->cpu_ns, .node = s->node, .kind = s->kind};
+        sonde__profile_sleep(s->node, s->cpu_ns);
+        sonde__trace_sleep(lane, &sleep);
+        return;
+    }
     S.sampled_ns += s->cpu_ns;
-    sonde__profile_sample(t->lane, s);
+    sonde__profile_sample(lane, s);
     const struct sonde_row_sample row = {.time_ns = s->time_ns, .cpu_ns = s->cpu_ns, .node = s->node, .flags = s->flags};
-    sonde__trace_sample(t->lane, &row);
+    sonde__trace_sample(lane, &row);
 }
 
 void sonde__sample_drain(struct sonde_thread *t)

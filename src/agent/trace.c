@@ -79,6 +79,8 @@ static uint64_t *counter_of(enum sonde_table table)
         return &h->cpu.switch_rows_dropped;
     case SONDE_TABLE_WAIT:
         return &h->cpu.wait_rows_dropped;
+    case SONDE_TABLE_SLEEP:
+        return &h->cpu.sleep_rows_dropped;
     default:
         return &h->ledger.range_rows_dropped;
     }
@@ -389,6 +391,13 @@ void sonde__trace_switch(uint32_t id, const struct sonde_row_switch *row)
     struct sonde_lane *lane = lane_of(id);
     if (lane)
         put_row(id, lane, &lane->switches, SONDE_TABLE_SWITCH, row, sizeof *row);
+}
+
+void sonde__trace_sleep(uint32_t id, const struct sonde_row_sleep *row)
+{
+    struct sonde_lane *lane = lane_of(id);
+    if (lane)
+        put_row(id, lane, &lane->sleeps, SONDE_TABLE_SLEEP, row, sizeof *row);
 }
 
 void sonde__trace_wait(const struct sonde_event *e)

@@ -7,6 +7,8 @@
 #ifndef SONDE_ANALYZE_API_H
 #define SONDE_ANALYZE_API_H
 
+#include <stdbool.h>
+
 #include "format/reader.h"
 
 enum sonde_api_class {
@@ -22,5 +24,8 @@ enum sonde_api_class sonde_api_class(const char *name);
 
 /* Of a calling context node of `p` (of a CALL row); OTHER when it is no API call's. */
 enum sonde_api_class sonde_api_class_of_node(const struct sonde_process *p, uint32_t node);
+
+/* Is it a function of the C library that a thread has waited in (of a SLEEP row)? */
+bool sonde_api_sleeps(const struct sonde_process *p, uint32_t node);
 
 #endif

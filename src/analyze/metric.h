@@ -42,6 +42,7 @@ enum sonde_metric_needs {
     X(BLAME,   "blame",   NS,    GIVEN,   0,             "idle time of devices that is due to this code") \
     X(CALLS,   "calls",   COUNT, NOTHING, m->api_calls,  "calls of the GPU runtime")                      \
     X(SAMPLES, "samples", COUNT, SAMPLES, m->samples,    "samples of the CPU side")                       \
+    X(SLEPT,   "slept",   NS,    NOTHING, m->slept_ns,   "time waited in functions of the C library")     \
     X(TIMED,   "timed",   COUNT, NOTHING, m->timed,      "operations with device times")                  \
     X(FAILED,  "failed",  COUNT, NOTHING, m->failed,     "operations that ended with an error")
 

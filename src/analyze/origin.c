@@ -226,6 +226,8 @@ void sonde_metrics_add(struct sonde_metrics *sum, const struct sonde_metrics *mo
     sum->queue_ns += more->queue_ns;
     sum->samples += more->samples;
     sum->cpu_ns += more->cpu_ns;
+    sum->sleeps += more->sleeps;
+    sum->slept_ns += more->slept_ns;
 }
 
 static int by_time(const void *left, const void *right)

@@ -335,6 +335,10 @@ static int add_row(struct builder *b, const struct sonde_row_profile *row)
         profile->unknown_nodes += at == 0;
         return 0;
     }
+    if (sonde_api_sleeps(b->process, row->node)) {
+        sonde_metrics_add(&node->self, &(struct sonde_metrics){.sleeps = row->count, .slept_ns = row->sum_ns});
+        return 0;
+    }
     struct sonde_metrics metrics = metrics_of(row, node);
     bool api = row->lane == 0, known = node->kind == (api ? SONDE_FRAME_API : SONDE_FRAME_OP);
     if (!known)

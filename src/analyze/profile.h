@@ -31,6 +31,8 @@ struct sonde_metrics {
     uint64_t queue_ns;   /* from the enqueue's API call to the start on the device */
     uint64_t samples;    /* of the CPU side */
     uint64_t cpu_ns;     /* CPU time that they stand for */
+    uint64_t sleeps;     /* waits in functions of the C library (SLEEP rows), outside of API calls */
+    uint64_t slept_ns;
 };
 
 enum sonde_cct_origin {  /* whose code a frame is; decides what "called from" shows */

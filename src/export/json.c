@@ -308,6 +308,10 @@ static json_t *context(struct writer *w, uint32_t at)
         json_object_set_new(all, "samples", number(self->samples));
         json_object_set_new(all, "cpu_ns", number(self->cpu_ns));
     }
+    if (self->sleeps) {
+        json_object_set_new(all, "sleeps", number(self->sleeps));
+        json_object_set_new(all, "slept_ns", number(self->slept_ns));
+    }
     return all;
 }
 
@@ -542,10 +546,35 @@ static int put_switches(void *user, uint32_t lane, const void *rows, uint32_t co
     return sonde_out_failed(w->out) || w->nomem;
 }
 
+static int put_sleeps(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    static const char *const kinds[] = {"unknown",
+#define X(name, text) text,
+        SONDE_SLEEP_MAP(X)
+#undef X
+    };
+    struct writer                *w = user;
+    const struct sonde_row_sleep *sleep = rows;
+    for (uint32_t i = 0; i < count; i++, sleep++) {
+        begin_line(w);
+        put_field(w, "{\"process\":", w->process);
+        put_field(w, ",\"lane\":", lane);
+        put_field(w, ",\"from_ns\":", sleep->from_ns);
+        put_field(w, ",\"to_ns\":", sleep->to_ns);
+        put_field_or_null(w, ",\"context\":", sonde_names_locate(&w->names, w->process, sleep->node));
+        sonde_out_text(w->out, ",\"for\":\"");
+        sonde_out_text(w->out, kinds[sleep->kind < SONDE_SLEEP_KINDS ? sleep->kind : 0]);
+        sonde_out_text(w->out, "\"}");
+    }
+    sonde_progress_add(w->progress, count);
+    return sonde_out_failed(w->out) || w->nomem;
+}
+
 static const struct { const char *name; enum sonde_table table; sonde_batch_fn put; } traces[] = {
     {"operations", SONDE_TABLE_OP, put_ops},        {"calls", SONDE_TABLE_CALL, put_calls},
     {"ranges", SONDE_TABLE_RANGE, put_ranges},      {"waits", SONDE_TABLE_WAIT, put_waits},
     {"samples", SONDE_TABLE_SAMPLE, put_samples},   {"switches", SONDE_TABLE_SWITCH, put_switches},
+    {"sleeps", SONDE_TABLE_SLEEP, put_sleeps},
 };
 #define TRACES (sizeof traces / sizeof *traces)
 

@@ -465,6 +465,10 @@ static struct lasts { uint64_t from, to, order; } row_lasts(unsigned table, cons
         const struct sonde_row_wait *wait = (const struct sonde_row_wait *)rows + i;
         return (struct lasts){ wait->enter_ns, wait->enter_ns, wait->enter_ns };
     }
+    case SONDE_TABLE_SLEEP: {
+        const struct sonde_row_sleep *sleep = (const struct sonde_row_sleep *)rows + i;
+        return (struct lasts){ sleep->from_ns, sleep->to_ns, sleep->from_ns };
+    }
     default: {
         const struct sonde_row_op *op = (const struct sonde_row_op *)rows + i;
         if (op->flags & SONDE_OP_NO_TIMES) /* it has only the time of its API call */

@@ -137,6 +137,10 @@ static const struct sonde_column columns_wait[] = {
     DELTA(sonde_row_wait, enter_ns), SPARSE(sonde_row_wait, waiter), SPARSE(sonde_row_wait, awaited),
     ZERO(sonde_row_wait, lane), ZERO(sonde_row_wait, device),
 };
+static const struct sonde_column columns_sleep[] = {
+    DELTA(sonde_row_sleep, from_ns), DIFF(sonde_row_sleep, to_ns, 0), ZERO(sonde_row_sleep, node),
+    ZERO(sonde_row_sleep, kind),
+};
 static const struct sonde_column columns_pause[] = {
     DELTA(sonde_row_pause, from_ns), ZERO(sonde_row_pause, to_ns),
 };
@@ -204,6 +208,7 @@ static const struct {
     TABLE_COLUMNS(INDEX, columns_index),     TABLE_COLUMNS(RANGE, columns_range),
     TABLE_COLUMNS(SAMPLE, columns_sample),   TABLE_COLUMNS(SWITCH, columns_switch),
     TABLE_COLUMNS(WAIT, columns_wait),       TABLE_COLUMNS(PAUSE, columns_pause),
+    TABLE_COLUMNS(SLEEP, columns_sleep),
 };
 #undef TABLE_COLUMNS
 

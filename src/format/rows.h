@@ -57,7 +57,8 @@
     X(SAMPLE, struct sonde_row_sample)     /* trace of a thread lane: where it was on the CPU; first = sequence number */ \
     X(SWITCH, struct sonde_row_switch)     /* trace of a thread lane: times off the CPU; first = sequence number */ \
     X(WAIT, struct sonde_row_wait)         /* trace of a thread lane: what calls and operations waited for; first = sequence number */ \
-    X(PAUSE, struct sonde_row_pause)       /* id = first + index */
+    X(PAUSE, struct sonde_row_pause)       /* id = first + index */ \
+    X(SLEEP, struct sonde_row_sleep)       /* trace of a thread lane: what it waited in, outside of API calls; first = sequence number */
 
 enum sonde_table {
     SONDE_TABLE_FREE = 0, /* a segment that holds nothing */
@@ -70,7 +71,8 @@ enum sonde_table {
 /* Tables of lanes, whose rows have times; all others describe the process. */
 static inline int sonde_table_is_trace(unsigned table)
 {
-    return table == SONDE_TABLE_OP || table == SONDE_TABLE_CALL || (table >= SONDE_TABLE_RANGE && table <= SONDE_TABLE_WAIT);
+    return table == SONDE_TABLE_OP || table == SONDE_TABLE_CALL || (table >= SONDE_TABLE_RANGE && table <= SONDE_TABLE_WAIT) ||
+           table == SONDE_TABLE_SLEEP;
 }
 
 struct sonde_segment {      /* one per SONDE_SEGMENT_BYTES, at a multiple of it */
@@ -140,6 +142,7 @@ struct sonde_cpu_ledger {
     uint64_t process_ns;          /* CPU time of the program's threads while recording; 0 unknown */
     uint64_t sampled_ns;          /* of that, what samples stand for; the rest came after a thread's last one */
     uint64_t before_ns;           /* CPU time of the process from exec_ns to start_ns; 0 unknown */
+    uint64_t sleep_rows_dropped;  /* SLEEP rows missing, those of waits whose context could not be had included */
 };
 
 struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_SEGMENT_BYTES */
@@ -170,7 +173,7 @@ struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_
 };
 static_assert(sizeof(struct sonde_segment) == SONDE_SEGMENT_HEADER, "format");
 static_assert(sizeof(struct sonde_ledger) == 8 * (16 + 28), "format");
-static_assert(sizeof(struct sonde_live_header) == 4136, "format");
+static_assert(sizeof(struct sonde_live_header) == 4144, "format");
 static_assert(sizeof(struct sonde_live_header) <= SONDE_SEGMENT_BYTES, "format");
 
 /* ---- tables ------------------------------------------------------------ */
@@ -343,6 +346,27 @@ struct sonde_row_wait {
     uint64_t waiter, awaited;      /* correlations; 0 see above */
     uint32_t lane, device;
 };
+/* The thread waited in a function of the C library, outside of API calls. What it waited for: */
+#define SONDE_SLEEP_MAP(X)                                                              \
+    X(TIME, "sleep")   /* until a time has passed */                                    \
+    X(LOCK, "lock")    /* until another thread gives a lock free */                     \
+    X(QUEUE, "queue")  /* until another thread, or process, has something: condition variables, semaphores, barriers */ \
+    X(IO, "I/O")       /* for files, sockets and pipes */                               \
+    X(END, "end")      /* until a thread or a child process has ended */
+enum sonde_sleep_kind {
+    SONDE_SLEEP_NONE,
+#define X(name, text) SONDE_SLEEP_##name,
+    SONDE_SLEEP_MAP(X)
+#undef X
+    SONDE_SLEEP_KINDS
+};
+struct sonde_row_sleep {
+    uint64_t from_ns, to_ns;       /* in the function */
+    uint32_t node;                 /* its API node: the function below the caller's stack */
+    uint32_t kind;                 /* enum sonde_sleep_kind */
+};
+/* In the `offset` of such a function's API frame; no backend has that number. */
+#define SONDE_API_SLEEPS 0xff000000u
 /* The program, or what it was recorded with, had recording off. The first of a run whose recording
  * began later begins at the agent's start. At most SONDE_PAUSES_MAX. */
 struct sonde_row_pause {
@@ -383,6 +407,7 @@ static_assert(sizeof(struct sonde_row_range) == 40, "format");
 static_assert(sizeof(struct sonde_row_sample) == 24, "format");
 static_assert(sizeof(struct sonde_row_switch) == 24, "format");
 static_assert(sizeof(struct sonde_row_wait) == 32, "format");
+static_assert(sizeof(struct sonde_row_sleep) == 24, "format");
 static_assert(sizeof(struct sonde_row_pause) == 16, "format");
 static_assert(sizeof(struct sonde_row_symbol) == 24, "format");
 static_assert(sizeof(struct sonde_row_index) == 48, "format");

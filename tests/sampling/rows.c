@@ -3,6 +3,7 @@
  *     ledger NAME VALUE
  *     sample TID TIME CPU FLAGS NODE PATH      PATH: functions, outermost first, ';' between; '!' an exact place
  *     off TID OUT IN FLAGS
+ *     sleep TID FROM TO KIND PATH
  *     profile TID COUNT CPU NODE
  *     call TID NODE PATH                       each context of an API call that was made
  */
@@ -64,6 +65,18 @@ static int switches(void *user, uint32_t lane, const void *rows, uint32_t count)
     return 0;
 }
 
+static int sleeps(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    const struct sonde_row_sleep *s = rows;
+    (void)user;
+    for (uint32_t i = 0; i < count; i++) {
+        printf("sleep %u %" PRIu64 " %" PRIu64 " %u ", tid_of(lane), s[i].from_ns, s[i].to_ns, s[i].kind);
+        print_path(s[i].node);
+        puts("");
+    }
+    return 0;
+}
+
 static void profile(void)
 {
     for (uint32_t i = 1; i < p->profile_count; i++) {
@@ -94,7 +107,7 @@ int main(int argc, char **argv)
             {"samples", h->cpu.samples}, {"deferred", h->cpu.deferred}, {"lost", h->cpu.lost},
             {"sample_rows_dropped", h->cpu.sample_rows_dropped}, {"switch_rows_dropped", h->cpu.switch_rows_dropped},
             {"threads", h->cpu.threads}, {"threads_missed", h->cpu.threads_missed}, {"handler_ns", h->cpu.handler_ns},
-            {"process_ns", h->cpu.process_ns}, {"sampled_ns", h->cpu.sampled_ns},
+            {"process_ns", h->cpu.process_ns}, {"sampled_ns", h->cpu.sampled_ns}, {"sleep_rows_dropped", h->cpu.sleep_rows_dropped},
             {"thread_cpu_ns", h->ledger.thread_cpu_ns}, {"folded", h->ledger.contexts_folded},
             {"unwinds", h->ledger.unwinds}, {"unwind_failed", h->ledger.unwind_failed}};
         for (size_t k = 0; k < sizeof values / sizeof *values; k++)
@@ -104,6 +117,7 @@ int main(int argc, char **argv)
         profile();
         sonde_process_trace(p, SONDE_TABLE_SAMPLE, 0, 0, UINT64_MAX, samples, NULL);
         sonde_process_trace(p, SONDE_TABLE_SWITCH, 0, 0, UINT64_MAX, switches, NULL);
+        sonde_process_trace(p, SONDE_TABLE_SLEEP, 0, 0, UINT64_MAX, sleeps, NULL);
     }
     sonde_measurement_close(m);
     return 0;

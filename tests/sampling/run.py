@@ -57,7 +57,7 @@ class Measured:
         for line in run.stdout.splitlines():
             key, _, value = line.partition(" ")
             self.said[key] = int(value)
-        self.ledger, self.notes, self.samples, self.off, self.profile, self.calls = {}, [], [], [], [], []
+        self.ledger, self.notes, self.samples, self.off, self.profile, self.calls, self.sleeps = {}, [], [], [], [], [], []
         out = subprocess.run([options.rows, path], capture_output=True, text=True, check=True).stdout
         for line in out.splitlines():
             kind, *rest = line.split(" ")
@@ -69,6 +69,8 @@ class Measured:
                 self.samples.append((int(rest[0]), int(rest[1]), int(rest[2]), int(rest[3]), int(rest[4]), " ".join(rest[5:])))
             elif kind == "off":
                 self.off.append(tuple(map(int, rest)))
+            elif kind == "sleep":
+                self.sleeps.append((int(rest[0]), int(rest[1]), int(rest[2]), int(rest[3]), " ".join(rest[4:])))
             elif kind == "profile":
                 self.profile.append(tuple(map(int, rest)))
             elif kind == "call":
@@ -225,6 +227,44 @@ def case_switches(options):
         require(before[1] <= before[2] <= after[1], f"times off the CPU overlap: {before} {after}")
     for tid, at, *_ in m.samples:
         require(tid != m.said["tid"] or not any(o[1] + 1000 < at < o[2] - 1000 for o in mine), "a sample while off the CPU")
+
+
+NAMED = {  # function of work.c: that of the C library, kind (format/rows.h)
+    "nap_nanosleep": ("nanosleep", 1), "nap_usleep": ("usleep", 1), "nap_poll": ("poll", 4),
+    "nap_condition": ("pthread_cond_timedwait", 3), "nap_lock": ("pthread_mutex_lock", 2), "nap_semaphore": ("sem_wait", 3),
+    "nap_read": ("read", 4), "nap_join": ("pthread_join", 5)}
+
+
+def case_named(options):
+    """Each wait stands for the function that waited, with its kind and its time, by the thread's own clock."""
+    m = Measured(options, "named", [options.work_program, "named", "20"])
+    named_waits(m)
+
+
+def case_named_only(options):
+    """The same without samples."""
+    m = Measured(options, "named_only", [options.work_program, "named", "20"], "--cpu=0")
+    require(not m.samples, "samples, though there should be none")
+    named_waits(m)
+
+
+def named_waits(m):
+    require(m.ledger["sleep_rows_dropped"] <= 2, f"{m.ledger['sleep_rows_dropped']} waits are lost")
+    for function, (name, kind) in NAMED.items():
+        mine = [s for s in m.sleeps if s[4].endswith(f"main;named;{function};{name};")]
+        require(all(s[3] == kind for s in mine), f"{function} is of the kinds {set(s[3] for s in mine)}, not {kind}")
+        ns = sum(s[2] - s[1] for s in mine)
+        require(len(mine) >= 17, f"{function}: {len(mine)} of 20 waits")
+        # The clock is read before and after, where others may take the processor away.
+        require(ns <= m.said[function] and ns > 0.8 * len(mine) / 20 * m.said[function],
+                f"{function}: {ns / 1e6:.1f} ms, in truth {m.said[function] / 1e6:.1f}")
+    for one, other in zip(sorted(m.sleeps), sorted(m.sleeps)[1:]):
+        require(one[0] != other[0] or one[2] <= other[1], f"waits of a thread overlap: {one} {other}")
+
+
+def case_named_profile(options):
+    m = Measured(options, "named_profile", [options.work_program, "named", "5"], "--profile")
+    require(not m.sleeps, "rows of a trace in profile mode")
 
 
 def case_calls(options):

@@ -6,6 +6,7 @@
  *     work short MS      b is used by threads that live for two milliseconds of it, one after the other
  *     work blocked N     N threads, one after the other: c with all signals blocked, then four times as much b
  *     work waits N       a thread that sleeps N times and gives way N times; one that others push off the CPU
+ *     work named N       N times each: sleeps, and waits for a lock, a condition, a pipe, a thread, of known length
  *     work build         time within a call of OpenCL: the kernel's compilation
  *
  * Prints what it found with its own clocks, one `NAME VALUE` per line.
@@ -13,8 +14,10 @@
 #include "../programs/guest.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/resource.h>
@@ -191,6 +194,128 @@ static void waits(int count)
     pthread_join(thread, NULL);
 }
 
+/* ---- waits with names: `nap_...` is the function that waits, after it what for ---------------------- */
+
+static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t named_condition = PTHREAD_COND_INITIALIZER;
+static sem_t named_semaphore;
+static int named_pipe[2];
+enum { NAP_US = 3000 };
+#define NOT_LAST __asm__ volatile("") /* or a jump would take the place of the call */
+
+static KEPT void nap_nanosleep(void)
+{
+    const struct timespec time = {.tv_nsec = NAP_US * 1000L};
+    nanosleep(&time, NULL);
+    NOT_LAST;
+}
+
+static KEPT void nap_usleep(void)
+{
+    usleep(NAP_US);
+    NOT_LAST;
+}
+
+static KEPT void nap_poll(void)
+{
+    struct pollfd one = {.fd = named_pipe[0], .events = POLLIN};
+    poll(&one, 1, NAP_US / 1000);
+    NOT_LAST;
+}
+
+static KEPT void nap_condition(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += NAP_US * 1000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&named_lock);
+    pthread_cond_timedwait(&named_condition, &named_lock, &until);
+    pthread_mutex_unlock(&named_lock);
+}
+
+/* What the main thread waits for, with a name, in the other thread. */
+static void *holds_the_lock(void *arg)
+{
+    pthread_mutex_lock(&named_lock);
+    sem_post(arg);
+    usleep(NAP_US);
+    pthread_mutex_unlock(&named_lock);
+    return NULL;
+}
+
+static void *posts_and_writes(void *arg)
+{
+    usleep(NAP_US);
+    sem_post(arg);
+    usleep(NAP_US);
+    if (write(named_pipe[1], "x", 1) != 1)
+        abort();
+    usleep(NAP_US);
+    return NULL;
+}
+
+static KEPT void nap_lock(void)
+{
+    pthread_mutex_lock(&named_lock);
+    pthread_mutex_unlock(&named_lock);
+}
+
+static KEPT void nap_semaphore(void)
+{
+    while (sem_wait(&named_semaphore))
+        ;
+}
+
+static KEPT void nap_read(void)
+{
+    char one;
+    if (read(named_pipe[0], &one, 1) != 1)
+        abort();
+}
+
+static KEPT void nap_join(pthread_t thread)
+{
+    pthread_join(thread, NULL);
+    NOT_LAST;
+}
+
+static uint64_t nap_ns[8];
+#define TIMED(which, call)                                          \
+    do {                                                            \
+        const uint64_t begin = read_clock(CLOCK_MONOTONIC_RAW);     \
+        call;                                                       \
+        nap_ns[which] += read_clock(CLOCK_MONOTONIC_RAW) - begin;   \
+    } while (0)
+
+static void named(unsigned rounds)
+{
+    static const char *const names[] = {"nanosleep", "usleep", "poll", "condition", "lock", "semaphore", "read", "join"};
+    if (sem_init(&named_semaphore, 0, 0) || pipe2(named_pipe, O_CLOEXEC))
+        abort();
+    for (unsigned i = 0; i < rounds; i++) {
+        pthread_t thread;
+        sem_t ready;
+        TIMED(0, nap_nanosleep());
+        TIMED(1, nap_usleep());
+        TIMED(2, nap_poll());
+        TIMED(3, nap_condition());
+        sem_init(&ready, 0, 0);
+        pthread_create(&thread, NULL, holds_the_lock, &ready);
+        while (sem_wait(&ready))
+            ;
+        TIMED(4, nap_lock());
+        pthread_join(thread, NULL);
+        pthread_create(&thread, NULL, posts_and_writes, &named_semaphore);
+        TIMED(5, nap_semaphore());
+        TIMED(6, nap_read());
+        TIMED(7, nap_join(thread));
+    }
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        printf("nap_%s %llu\n", names[i], (unsigned long long)nap_ns[i]);
+}
+
 static void build(void)
 {
     const char *source = guest_source;
@@ -227,6 +352,8 @@ int main(int argc, char **argv)
         blocked(ms);
     if (argc > 1 && strcmp(argv[1], "waits") == 0)
         waits(argc > 2 ? atoi(argv[2]) : 300);
+    if (argc > 1 && strcmp(argv[1], "named") == 0)
+        named(ms);
     if (argc > 1 && strcmp(argv[1], "build") == 0)
         build();
     printf("ran %d\n", guest_read(&g));

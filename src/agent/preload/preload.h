@@ -17,6 +17,14 @@
 #define SONDE_SAMPLE_SIGNAL_NAME "SIGURG"
 enum sonde_signal_owner { SONDE_SIGNAL_FREE, SONDE_SIGNAL_AGENT, SONDE_SIGNAL_PROGRAM };
 
+/* A function of the C library in which a thread may wait. */
+struct sonde_sleeper {
+    const char *name;
+    uint32_t kind;                          /* enum sonde_sleep_kind of format/rows.h */
+};
+#define SONDE_SLEEPERS_MAX 64
+#define SONDE_SLEEP_LEAST_NS 100000u        /* shorter waits are not told of */
+
 struct sonde_shared {
     uint32_t size;                          /* sizeof, as the preload library was built */
     _Atomic uint32_t range;                 /* last word of sonde_start/sonde_stop: 0 none, 1 start, 2 stop */
@@ -42,5 +50,10 @@ struct sonde_shared {
     /* When this program began, on CLOCK_MONOTONIC_RAW, and the CPU time that its process had used
      * by then. Set at load, and in a forked child, while there is one thread. 0: unknown. */
     uint64_t start_ns, start_cpu_ns;
+    /* A thread has waited in sleepers[which] for SONDE_SLEEP_LEAST_NS or longer; on CLOCK_MONOTONIC_RAW.
+     * NULL: nobody wants to know, and no time is taken. Called in the thread, after the wait. */
+    void (*_Atomic slept)(uint32_t which, uint64_t from_ns, uint64_t to_ns);
+    const struct sonde_sleeper *sleepers;
+    uint32_t sleeper_count;
 };
 #endif

@@ -148,7 +148,7 @@ def main():
             api += sum(leave - enter for enter, leave in zip(r[0], r[8]))
         elif table == PROCESS:
             header = decode(columns, payload, n)[0][0]
-            assert len(header) == 4136 and header[:8] == b"SNDLIVE1"
+            assert len(header) == 4144 and header[:8] == b"SNDLIVE1"
             seen = struct.unpack_from("<Q", header, 592)[0]
     found = {"operations": count, "total_ns": total, "bytes": moved, "calls": calls, "api_ns": api, "seen": seen}
     wrong = {k: (v, known[k]) for k, v in found.items() if v != known[k]}
