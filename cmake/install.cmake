@@ -17,10 +17,13 @@ if(NOT SONDE_SANITIZE)
   set(share ${CMAKE_BINARY_DIR}/share)
   add_custom_command(OUTPUT ${share}/stamp
     COMMAND ${CMAKE_COMMAND} -E make_directory ${share}/man/man1 ${share}/bash-completion/completions
+            ${share}/fish/vendor_completions.d ${share}/zsh/site-functions
     COMMAND sonde man --all ${share}/man/man1
     COMMAND sonde completion bash > ${share}/bash-completion/completions/sonde
+    COMMAND sonde completion fish > ${share}/fish/vendor_completions.d/sonde.fish
+    COMMAND sonde completion zsh > ${share}/zsh/site-functions/_sonde
     COMMAND ${CMAKE_COMMAND} -E touch ${share}/stamp
     DEPENDS sonde VERBATIM)
   add_custom_target(sonde-pages ALL DEPENDS ${share}/stamp)
-  install(DIRECTORY ${share}/man ${share}/bash-completion DESTINATION share)
+  install(DIRECTORY ${share}/man ${share}/bash-completion ${share}/fish ${share}/zsh DESTINATION share)
 endif()

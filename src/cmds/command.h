@@ -92,8 +92,8 @@ struct sonde_command {
 
     enum sonde_operand operand;
     int operands_min, operands_max; /* max < 0: any number */
-    /* Words for the second operand (views, formats), for completion and "did
-     * you mean"; returns NULL at the end. May be NULL. */
+    /* Words for the operand after a measurement (views), which may stand alone, or for the
+     * first (shells), for completion and "did you mean"; returns NULL at the end. May be NULL. */
     const char *(*operand_word)(size_t index);
     bool hidden;              /* left out of lists */
     bool signals;             /* takes signals itself, so it runs in the first thread; others get a stack of ours */
@@ -152,6 +152,17 @@ int sonde_say_unknown(const struct sonde_command *command, const struct sonde_ne
 int  sonde_find_measurement(const char *given, const char *(*word)(size_t index), char path[PATH_MAX],
                             struct sonde_diag *diag);
 bool sonde_is_measurement(const char *path);
+
+/* From begin on, what goes to standard output is shown by the user's pager at the end (pager.c);
+ * nothing happens where standard output is no terminal, or no pager is wanted. */
+struct sonde_pager { int terminal, text; const char *command; };
+void sonde_pager_begin(struct sonde_pager *pager, bool wanted);
+void sonde_pager_end(struct sonde_pager *pager);
+
+/* --color of a command: auto, always or never. */
+enum sonde_color { SONDE_COLOR_AUTO, SONDE_COLOR_ALWAYS, SONDE_COLOR_NEVER };
+extern const char *const sonde_color_names[];
+bool sonde_colors(enum sonde_color color, int fd);
 
 /* Terminal: columns of `fd` ($COLUMNS first; 0 when it is no terminal), and
  * whether colours are wanted (terminal, no NO_COLOR, TERM not dumb). */

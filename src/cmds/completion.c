@@ -1,12 +1,17 @@
-/* completion.c - `sonde completion bash`: a bash completion script, from the option tables.
+/* completion.c - `sonde completion SHELL`: a completion script, from the option tables. The one for bash is here.
  *
- * The script carries every option and choice as text, so that pressing Tab
+ * The scripts carry every option and choice as text, so that pressing Tab
  * starts no process.
  */
-#include "command.h"
+#include "completion.h"
 
 #include <stdio.h>
 #include <string.h>
+
+bool sonde_completes_folders(const struct sonde_option *option)
+{
+    return option->type == SONDE_OPTION_STRING && option->argument && strstr(option->argument, "DIR");
+}
 
 static void put_commands(void)
 {
@@ -27,7 +32,7 @@ static void put_values(const struct sonde_option *o)
         for (int i = 0; o->choices[i]; i++)
             printf("%s%s", i ? " " : "", o->choices[i]);
         fputs("\" -- \"$word\"))", stdout);
-    } else if (o->type == SONDE_OPTION_STRING && o->argument && strstr(o->argument, "DIR")) {
+    } else if (sonde_completes_folders(o)) {
         fputs("compopt -o filenames; COMPREPLY=($(compgen -d -- \"$word\"))", stdout);
     } else if (o->type == SONDE_OPTION_STRING) {
         fputs("compopt -o filenames; COMPREPLY=($(compgen -f -- \"$word\"))", stdout);
@@ -49,15 +54,22 @@ static void put_command(const struct sonde_command *c)
             printf("--%s ", o->name);
     puts("--help\" -- \"$word\"))\n        return\n    fi");
     if (c->operand_word) {
-        fputs("    if ((operand > 0)); then\n        COMPREPLY=($(compgen -W \"", stdout);
+        fputs(c->operand == SONDE_OPERAND_MEASUREMENT ? "    if ((operand > 0)); then\n" : "    if ((operand == 0)); then\n", stdout);
+        fputs("        COMPREPLY=($(compgen -W \"", stdout);
         const char *text;
         for (size_t i = 0; (text = c->operand_word(i)); i++)
             printf("%s%s", i ? " " : "", text);
         puts("\" -- \"$word\"))\n        return\n    fi");
     }
-    if (c->operand == SONDE_OPERAND_MEASUREMENT)
-        puts("    compopt -o filenames; COMPREPLY=($(compgen -d -- \"$word\"))");
-    else if (c->operand == SONDE_OPERAND_COMMAND) {
+    if (c->operand == SONDE_OPERAND_MEASUREMENT) { /* or, where there are views, one of the newest measurement */
+        fputs("    compopt -o filenames; COMPREPLY=($(compgen -d -- \"$word\")", stdout);
+        const char *view;
+        fputs(c->operand_word ? " $(compgen -W \"" : "", stdout);
+        for (size_t i = 0; c->operand_word && (view = c->operand_word(i)); i++)
+            printf("%s%s", i ? " " : "", view);
+        puts(c->operand_word ? "\" -- \"$word\"))" : ")");
+    }
+    if (c->operand == SONDE_OPERAND_COMMAND) {
         fputs("    COMPREPLY=($(compgen -W \"", stdout);
         put_commands();
         puts("\" -- \"$word\"))");
@@ -116,32 +128,55 @@ static void put_main(void)
     puts("    esac\n}\ncomplete -F _sonde sonde");
 }
 
-static int run(const void *options, int argc, char **argv)
+void sonde_completion_bash(void)
 {
-    (void)options;
-    (void)argc;
-    if (strcmp(argv[0], "bash") != 0)
-        return sonde_say_usage(&sonde_command_completion, "there is no completion for '%s', only for bash", argv[0]);
     puts("# bash completion for sonde; made by `sonde completion bash`");
     for (const struct sonde_command *const *c = sonde_commands; *c; c++)
         put_command(*c);
     put_main();
-    return SONDE_EXIT_OK;
+}
+
+/* ---- the command ------------------------------------------------------------------ */
+
+static const char *const shells[] = {"bash", "fish", "zsh", NULL};
+static void (*const scripts[])(void) = {sonde_completion_bash, sonde_completion_fish, sonde_completion_zsh};
+
+static const char *shell(size_t index)
+{
+    return shells[index];
+}
+
+static int run(const void *options, int argc, char **argv)
+{
+    struct sonde_nearest nearest = {.word = argv[0]};
+    (void)options;
+    (void)argc;
+    for (size_t i = 0; shells[i]; i++) {
+        sonde_nearest_try(&nearest, shells[i]);
+        if (strcmp(argv[0], shells[i]) == 0) {
+            scripts[i]();
+            return SONDE_EXIT_OK;
+        }
+    }
+    return sonde_say_unknown(&sonde_command_completion, &nearest, "there is no completion for '%s', only for bash, fish and zsh",
+                             argv[0]);
 }
 
 static const struct sonde_example examples[] = {
-    {"source <(sonde completion bash)", "Switch completion on in this shell."},
+    {"source <(sonde completion bash)", "Switch completion on in this bash, or this zsh with `zsh`."},
+    {"sonde completion fish | source", "The same in fish."},
     {0},
 };
 
 const struct sonde_command sonde_command_completion = {
     .name = "completion",
     .summary = "print a shell completion script",
-    .usage = "bash",
+    .usage = "bash|fish|zsh",
     .description = "Prints a script that makes the shell complete sonde's commands, options and arguments. "
-                   "`make install` installs it.",
+                   "`make install` installs those of the three shells.",
     .examples = examples,
     .operands_min = 1,
     .operands_max = 1,
+    .operand_word = shell,
     .run = run,
 };

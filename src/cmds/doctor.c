@@ -26,7 +26,7 @@
 
 enum { PROBE_SECONDS = 60, LITTLE_SPACE = 200 * 1000 * 1000 };
 
-struct doctor_options { int json, probe; };
+struct doctor_options { int json, probe, color; };
 
 const char *const doctor_work_names[] = {"opencl", "opencl-work", "cuda", "cuda-work", NULL};
 static const struct doctor_options defaults = {.probe = DOCTOR_NO_PROBE};
@@ -34,6 +34,8 @@ static const struct doctor_options defaults = {.probe = DOCTOR_NO_PROBE};
 #define AT(field) offsetof(struct doctor_options, field)
 static const struct sonde_option options[] = {
     {.name = "json", .type = SONDE_OPTION_FLAG, .offset = AT(json), .help = "print one JSON object"},
+    {.name = "color", .type = SONDE_OPTION_CHOICE, .argument = "WHEN", .choices = sonde_color_names, .offset = AT(color),
+     .help = "auto: on a terminal, unless NO_COLOR is set (the default); always; or never"},
     {.name = "probe", .type = SONDE_OPTION_CHOICE, .argument = "WORK", .offset = AT(probe), .choices = doctor_work_names,
      .hidden = true},
     {0},
@@ -375,10 +377,9 @@ static void check_space(struct doctor *d)
 
 /* ---- printing --------------------------------------------------------------------------- */
 
-static void print_text(const struct doctor *d)
+static void print_text(const struct doctor *d, bool color)
 {
     static const char *const colors[] = {"\033[32m", "\033[33m", "\033[31m"};
-    bool color = sonde_terminal_colors(STDOUT_FILENO);
     size_t index;
     json_t *check;
     json_array_foreach (d->checks, index, check) {
@@ -433,7 +434,7 @@ static int run(const void *values, int argc, char **argv)
         putchar('\n');
         json_decref(all);
     } else
-        print_text(&d);
+        print_text(&d, sonde_colors((enum sonde_color)o->color, STDOUT_FILENO));
     json_decref(d.checks);
     json_decref(d.platforms);
     free(paths);
@@ -443,7 +444,7 @@ static int run(const void *values, int argc, char **argv)
 const struct sonde_command sonde_command_doctor = {
     .name = "doctor",
     .summary = "say what this machine allows, and what would allow the rest",
-    .usage = "[--json]",
+    .usage = "[OPTION...]",
     .description =
         "Looks at the GPU runtimes, their devices and the system, makes a small recording of its own, and prints "
         "one line for each finding; under a problem stands the command that repairs it.",

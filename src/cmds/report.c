@@ -147,7 +147,7 @@ static struct report prepare(const struct report_options *o, const struct report
         .min_percent = o->min_percent >= 0 ? o->min_percent : o->json ? 0 : 1,
         .limit = o->limit >= 0 ? (uint32_t)o->limit : o->json ? 0 : view == report_views ? DEFAULT_LIMIT : VIEW_LIMIT,
         .columns = columns <= 0 ? PLAIN_COLUMNS : columns < FEWEST_COLUMNS ? FEWEST_COLUMNS : columns,
-        .colors = !o->json && sonde_terminal_colors(STDOUT_FILENO),
+        .colors = !o->json && sonde_colors((enum sonde_color)o->color, STDOUT_FILENO),
     };
 }
 
@@ -226,7 +226,10 @@ static int report(const struct report_view *view, const struct report_options *o
         sonde_text_fini(&word);
         return rc;
     }
+    struct sonde_pager pager;
+    sonde_pager_begin(&pager, !o->no_pager);
     rc = show(view, o, &r, &diag);
+    sonde_pager_end(&pager);
     if (rc)
         sonde_say_diag(&diag);
     sonde_columns_fini(&r.columns_chosen);
@@ -261,6 +264,11 @@ static int run(const void *options, int argc, char **argv)
 static const struct sonde_option options_table[] = {
     {.name = "json", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, json),
      .help = "Print JSON for scripts. The schemas are in docs/schema; null means unknown."},
+    {.name = "color", .type = SONDE_OPTION_CHOICE, .argument = "WHEN", .choices = sonde_color_names,
+     .offset = offsetof(struct report_options, color),
+     .help = "auto: on a terminal, unless NO_COLOR is set (the default); always; or never."},
+    {.name = "no-pager", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, no_pager),
+     .help = "Print without $SONDE_PAGER, $PAGER or less, which a terminal gets."},
     {.name = "min-percent", .type = SONDE_OPTION_REAL, .argument = "P", .low = 0, .high = 100,
      .offset = offsetof(struct report_options, min_percent),
      .help = "profile, blame, critical, advice: leave out what is below P percent of the whole (default 1; 0 with --json, "

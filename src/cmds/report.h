@@ -26,7 +26,7 @@
 struct report_time { bool given, relative; uint64_t ns; double percent; }; /* since the start; relative: percent of the run */
 
 struct report_options { /* as they were given; -1 or NULL where not */
-    int         json;
+    int         json, color, no_pager;
     double      min_percent;
     int64_t     limit, depth;
     int         shape;      /* profile: 1 + enum sonde_view_shape, 0 not given */

@@ -97,6 +97,13 @@ bool sonde_terminal_colors(int fd)
     return isatty(fd) && !(none && *none) && term && strcmp(term, "dumb") != 0;
 }
 
+const char *const sonde_color_names[] = {"auto", "always", "never", NULL};
+
+bool sonde_colors(enum sonde_color color, int fd)
+{
+    return color == SONDE_COLOR_ALWAYS || (color == SONDE_COLOR_AUTO && sonde_terminal_colors(fd));
+}
+
 int sonde_output_finish(int status)
 {
     int lost = ferror(stdout);

@@ -62,7 +62,8 @@ class Dist(InFolder):
 
     def test_pages_travel(self):
         self.assertTrue(os.path.exists(self.tree + "/share/man/man1/sonde-record.1"))
-        self.assertTrue(os.path.exists(self.tree + "/share/bash-completion/completions/sonde"))
+        for script in ("bash-completion/completions/sonde", "fish/vendor_completions.d/sonde.fish", "zsh/site-functions/_sonde"):
+            self.assertTrue(os.path.exists(self.tree + "/share/" + script), script)
         self.assertTrue(os.path.exists(self.tree + "/include/sonde/sonde.h"))
 
 
