@@ -56,7 +56,7 @@ static void channel(void)
     static struct sonde_channel c;
     static struct sonde_heap heap;
     if (!heap.base && sonde__heap_init(&heap, 8 << 20) == 0)
-        sonde__channel_init(&c, &heap, sizeof(struct sonde_event));
+        sonde__channel_init(&c, &heap, sizeof(struct sonde_event), NULL, 0);
     struct sonde_event *e = sonde__channel_slot(&c);
     if (e) {
         memset(e, 1, sizeof *e);

@@ -237,6 +237,10 @@ void     sonde_watch_calls(void (*watch)(uint32_t context));
  * another harvesting thread (bounded), for reference-count queries. */
 size_t sonde_harvest(bool all);
 
+/* The program enqueued an operation in a call for which sonde_call_begin() was
+ * false: counted as lost when the calling thread found no room. Any thread. */
+void sonde_op_unrecorded(void);
+
 /* Is `token` held by a submission that has not been harvested? Slow; for
  * queries that must hide our reference. Harvests first. */
 bool sonde_token_held(uint64_t token);

@@ -437,6 +437,7 @@ static const char *start(void)
     int err = sonde__monitor_start();
     if (err)
         return err == SONDE_EBUSY ? SONDE_MONITOR_LATE : sonde_error_text(err);
+    atomic_store(&a->ticks_per_ns, (double)(sonde__ticks() - a->ticks0) / (double)(sonde_now_ns() - a->ns0));
     folded_nodes();
     /* Each may have a profile row, too: an eighth of the room for all. */
     a->sampled_nodes_max = (uint32_t)(a->mapped_bytes / 8 / (sizeof(struct sonde_row_profile) + sizeof(struct sonde_row_node)));

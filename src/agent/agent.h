@@ -22,6 +22,7 @@
 #ifndef SONDE_AGENT_H
 #define SONDE_AGENT_H
 
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,7 +81,7 @@ struct sonde_activity { /* what a harvester hands over: the call, its operation,
 
 struct sonde_counts { /* written by one thread, read by the monitor; what each call counts comes first */
     _Atomic uint64_t seen, calls, unwinds, python_walks, hook_ticks, call_ns, unwind_failed, unwind_truncated,
-        unwind_checked, unwind_mismatched, python_failed, folded, calls_dropped;
+        unwind_checked, unwind_mismatched, python_failed, folded, calls_dropped, waited_ns;
     _Atomic uint64_t dropped[SONDE_DROP_COUNT];
 };
 
@@ -149,6 +150,9 @@ struct sonde_thread {
     struct sonde_channel channel; /* of struct sonde_event */
     struct sonde_channel found;   /* of struct sonde_activity: this thread's place in the multiplexer */
 
+    struct { uint64_t wall_ns, cpu_ns; /* when the CPU clock was read last */
+             uint64_t judged_ns;       /* of this call, already */
+             uint64_t new_at;          /* calls before the last one that met a new context */ } own; /* call.c */
     uint32_t next_free;
     bool     adopted;         /* its thread has a pthread key's destructor for it */
     _Atomic int tid;          /* of its thread; 0: none. Under thread_lock */
@@ -184,7 +188,11 @@ struct sonde_thread {
      * tells functions apart: the pc, or a code object's address and CODE_PYTHON. */
     uint32_t range_stack[SONDE_PATH_MAX];
     uint64_t range_code[SONDE_PATH_MAX];
+    /* Where its channels and its map begin: as much as the slot's last block has left. */
+    alignas(64) unsigned char first_events[8192], first_found[4096], first_ranges[2048];
+    struct sonde_map_entry first_children[512];
 };
+static_assert(sizeof(struct sonde_thread) <= 3 * SONDE_HEAP_BLOCK, "a slot is three blocks");
 
 /* ---- lanes ---------------------------------------------------------------- */
 
@@ -240,6 +248,7 @@ struct sonde_agent {
     uint32_t thread_free;          /* slot number, under thread_lock */
     uint32_t thread_lanes;
     _Atomic bool slots_spent;      /* said so in a note */
+    struct { _Atomic uint64_t calls, operations; } without_slot; /* of threads that found none */
 
     struct sonde_lane *_Atomic lanes[SONDE_LANES_MAX + 1];
     _Atomic uint32_t lane_count;
@@ -266,6 +275,7 @@ struct sonde_agent {
     uint64_t profile_folded;       /* monitor's: operations counted there for want of a profile row */
     size_t   mapped_bytes;         /* of the live mapping; the pool's limit may shrink */
     uint64_t ticks0, ns0;          /* for converting ticks to ns */
+    _Atomic double ticks_per_ns;   /* 0: not known yet */
     double   reading_ns;           /* what reading the clock and the ticks once costs */
 };
 extern struct sonde_agent sonde__agent;

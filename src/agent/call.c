@@ -41,18 +41,88 @@ struct sonde_thread *sonde__enter(void)
     return t;
 }
 
-bool sonde_call_begin(struct sonde_call *call, uint32_t api)
+/* ---- own time without waiting ---------------------------------------------------- */
+
+/* Ticks go on while a thread waits for a lock or for a processor, and where
+ * hundreds of threads share a few processors that is most of what a hook's ticks
+ * show. Waiting is no time of ours: the processor does something else. A thread's
+ * first call is held against its CPU clock. So is a later one that took long and
+ * met a new context, from when that clock was read last, because reading it at
+ * each would cost more than the hook; a long one in a context that was known has
+ * waited: it had nothing to compute. */
+#define LONG_NS 20000u /* no hook of the steady state computes so long */
+
+struct own { uint64_t wall_ns, cpu_ns; };
+
+static uint64_t own_cpu_ns(void)
 {
-    struct sonde_thread *t = sonde__self;
-    call->tsc = sonde__ticks();
-    if (__builtin_expect(!sonde__flag || atomic_load_explicit(sonde__flag, memory_order_acquire) != SONDE_FLAG_ON ||
-                         !t, 0)) {
-        if (sonde__flag && atomic_load_explicit(sonde__flag, memory_order_relaxed) == SONDE_FLAG_OFF)
-            return false;
-        t = sonde__enter();
-        if (!t)
-            return false;
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The CPU clock is a system call, at whose end the thread may lose its processor:
+ * the other clock is read on that side where this shows as waiting. */
+static struct own own_begin(void)
+{
+    const uint64_t wall_ns = sonde_now_ns();
+    return (struct own){wall_ns, own_cpu_ns()};
+}
+
+static struct own own_end(void)
+{
+    const uint64_t cpu_ns = own_cpu_ns();
+    return (struct own){sonde_now_ns(), cpu_ns};
+}
+
+static uint64_t waited_since(const struct own *then, const struct own *now)
+{
+    const uint64_t wall_ns = now->wall_ns - then->wall_ns, cpu_ns = now->cpu_ns - then->cpu_ns;
+    return wall_ns > cpu_ns ? wall_ns - cpu_ns : 0;
+}
+
+static void checked(struct sonde_thread *t, const struct own *now)
+{
+    t->own.wall_ns = now->wall_ns;
+    t->own.cpu_ns = now->cpu_ns;
+}
+
+static __attribute__((noinline, cold)) void judge_long(struct sonde_thread *t, uint64_t own_ns)
+{
+    const uint64_t known_ns = t->own.judged_ns + LONG_NS;
+    t->own.judged_ns = 0;
+    if (own_ns <= known_ns)
+        return;
+    if (t->own.new_at + 1 != atomic_load_explicit(&t->count.calls, memory_order_relaxed)) {
+        sonde__count(&t->count.waited_ns, own_ns - known_ns);
+        return;
     }
+    const struct own now = own_end(), then = t->own.wall_ns ? (struct own){t->own.wall_ns, t->own.cpu_ns} : now;
+    const uint64_t waited_ns = waited_since(&then, &now), most_ns = own_ns - known_ns;
+    sonde__count(&t->count.waited_ns, waited_ns < most_ns ? waited_ns : most_ns);
+    checked(t, &now);
+}
+
+static inline void count_own(struct sonde_thread *t, uint64_t ticks, uint64_t call_ns)
+{
+    const double per_ns = atomic_load_explicit(&sonde__agent.ticks_per_ns, memory_order_relaxed);
+    const double own = (double)ticks - (double)call_ns * per_ns;
+    sonde__count(&t->count.hook_ticks, ticks);
+    if (__builtin_expect(own > LONG_NS * per_ns, 0) && per_ns > 0)
+        judge_long(t, (uint64_t)(own / per_ns));
+}
+
+/* ---- calls -------------------------------------------------------------------------- */
+
+void sonde_op_unrecorded(void)
+{
+    if (!sonde__self && sonde__flag && atomic_load_explicit(sonde__flag, memory_order_relaxed) == SONDE_FLAG_ON &&
+        !atomic_load_explicit(&sonde__agent.closed, memory_order_relaxed))
+        atomic_fetch_add_explicit(&sonde__agent.without_slot.operations, 1, memory_order_relaxed);
+}
+
+static inline bool begin(struct sonde_call *call, struct sonde_thread *t, uint32_t api)
+{
     if (__builtin_expect(t->busy, 0)) {
         sonde__count(&t->count.dropped[SONDE_DROP_REENTRANT], 1);
         return false;
@@ -64,6 +134,34 @@ bool sonde_call_begin(struct sonde_call *call, uint32_t api)
     call->node = sonde__context(t, api);
     call->enter_ns = call->leave_ns = sonde_now_ns();
     return true;
+}
+
+/* A thread's first call, or the first one of a process. */
+static __attribute__((noinline, cold)) bool begin_slowly(struct sonde_call *call, uint32_t api)
+{
+    if (sonde__flag && atomic_load_explicit(sonde__flag, memory_order_relaxed) == SONDE_FLAG_OFF)
+        return false;
+    const struct own then = own_begin();
+    struct sonde_thread *t = sonde__enter();
+    if (!t && sonde__flag && atomic_load_explicit(sonde__flag, memory_order_relaxed) == SONDE_FLAG_ON)
+        atomic_fetch_add_explicit(&sonde__agent.without_slot.calls, 1, memory_order_relaxed);
+    if (!t || !begin(call, t, api))
+        return false;
+    const struct own now = own_end();
+    sonde__count(&t->count.waited_ns, waited_since(&then, &now));
+    t->own.judged_ns = now.wall_ns - then.wall_ns;
+    checked(t, &now);
+    return true;
+}
+
+bool sonde_call_begin(struct sonde_call *call, uint32_t api)
+{
+    struct sonde_thread *t = sonde__self;
+    call->tsc = sonde__ticks();
+    if (__builtin_expect(!sonde__flag || atomic_load_explicit(sonde__flag, memory_order_acquire) != SONDE_FLAG_ON ||
+                         !t, 0))
+        return begin_slowly(call, api);
+    return begin(call, t, api);
 }
 
 void sonde_call_leave(struct sonde_call *call)
@@ -206,5 +304,5 @@ void sonde_call_end(struct sonde_call *call)
     sonde__replay_fetch(t->replay);
     sonde__channel_fetch(&t->channel);
     sonde__busy(t, 0);
-    sonde__count(&t->count.hook_ticks, sonde__ticks() - call->tsc);
+    count_own(t, sonde__ticks() - call->tsc, call->leave_ns - call->enter_ns);
 }

@@ -3,13 +3,22 @@
 
 #include <string.h>
 
-void sonde__channel_init(struct sonde_channel *c, struct sonde_heap *heap, uint32_t element_bytes)
+static struct sonde_channel_segment *segment_of(void *memory, size_t bytes, uint32_t element_bytes)
+{
+    struct sonde_channel_segment *s = memory;
+    if (s)
+        s->room = (uint32_t)((bytes - sizeof *s) / element_bytes);
+    return s;
+}
+
+void sonde__channel_init(struct sonde_channel *c, struct sonde_heap *heap, uint32_t element_bytes,
+                         void *first, size_t first_bytes)
 {
     memset(c, 0, sizeof *c);
     c->heap = heap;
     c->element_bytes = element_bytes;
-    c->per_segment =
-        (uint32_t)((SONDE_HEAP_BLOCK - sizeof(struct sonde_channel_segment)) / element_bytes);
+    c->first_segment = segment_of(first, first_bytes, element_bytes);
+    atomic_store(&c->first, c->first_segment);
 }
 
 static struct sonde_channel_segment *take_spare(struct sonde_channel *c)
@@ -27,8 +36,10 @@ static struct sonde_channel_segment *take_spare(struct sonde_channel *c)
 bool sonde__channel_extend(struct sonde_channel *c)
 {
     struct sonde_channel_segment *s = take_spare(c);
+    if (!s && atomic_load_explicit(&c->first, memory_order_relaxed))
+        s = atomic_exchange_explicit(&c->first, NULL, memory_order_acquire);
     if (!s)
-        s = sonde__heap_get(c->heap, SONDE_HEAP_BLOCK);
+        s = segment_of(sonde__heap_get(c->heap, SONDE_HEAP_BLOCK), SONDE_HEAP_BLOCK, c->element_bytes);
     if (!s)
         return false;
     atomic_store_explicit(&s->next, NULL, memory_order_relaxed);
@@ -39,13 +50,19 @@ bool sonde__channel_extend(struct sonde_channel *c)
     else
         c->head = s;
     c->tail = s;
+    c->tail_room = s->room;
     c->tail_used = 0;
     return true;
 }
 
 static void give_back(struct sonde_channel *c, struct sonde_channel_segment *s)
 {
-    for (int i = 0; i < SONDE_CHANNEL_SPARES; i++) {
+    if (s == c->first_segment) {
+        atomic_store_explicit(&c->first, s, memory_order_release);
+        return;
+    }
+    const int spares = sonde__heap_is_low(c->heap) ? 1 : SONDE_CHANNEL_SPARES;
+    for (int i = 0; i < spares; i++) {
         struct sonde_channel_segment *none = NULL;
         if (atomic_compare_exchange_strong_explicit(&c->spare[i], &none, s, memory_order_release,
                                                     memory_order_relaxed))
@@ -56,10 +73,13 @@ static void give_back(struct sonde_channel *c, struct sonde_channel_segment *s)
 
 const void *sonde__channel_peek(struct sonde_channel *c)
 {
-    if (c->head_used == c->per_segment) {
+    if (!c->head_room)
+        c->head_room = c->head->room; /* the first */
+    if (c->head_used == c->head_room) {
         struct sonde_channel_segment *done = c->head;
         c->head = atomic_load_explicit(&done->next, memory_order_acquire);
         c->head_used = 0;
+        c->head_room = c->head->room;
         give_back(c, done);
     }
     return c->head->bytes + (size_t)c->head_used * c->element_bytes;

@@ -3,8 +3,10 @@
  * The producer writes elements into the last segment and publishes their
  * number with a release store; the consumer reads up to that number. A segment
  * that the consumer has emptied goes back to the producer through a few spare
- * slots, so the steady state touches no shared allocator. Push fails only when
- * the budget is spent; the producer never waits.
+ * slots, so the steady state touches no shared allocator; when the budget runs
+ * low it goes back to that, for other threads. The first segment is a small one
+ * that lies with the thread: most threads of a program with hundreds need no
+ * more. Push fails only when the budget is spent; the producer never waits.
  *
  * Elements are fixed-size, given at init. Either side may change hands under a
  * lock of the caller's (thread slots are re-used, harvesters take turns).
@@ -23,29 +25,32 @@
 
 struct sonde_channel_segment {
     struct sonde_channel_segment *_Atomic next;
-    uint64_t reserved[7];
+    uint32_t room; /* elements */
+    uint32_t reserved[13];
     unsigned char bytes[];
 };
 
 struct sonde_channel {
-    uint32_t element_bytes, per_segment;
+    uint32_t element_bytes;
+    uint32_t tail_room, tail_used;  /* producer's, and so is */
     struct sonde_heap *heap;
-
-    /* producer's */
     struct sonde_channel_segment *tail;
-    uint32_t tail_used;
     _Atomic uint64_t written;
     unsigned char pad[64]; /* the two sides must not share a cache line */
 
     /* consumer's */
     struct sonde_channel_segment *head;
-    uint32_t head_used;
+    uint32_t head_used, head_room;
     _Atomic uint64_t taken;
 
     struct sonde_channel_segment *_Atomic spare[SONDE_CHANNEL_SPARES];
+    struct sonde_channel_segment *_Atomic first; /* the small one, while it is not in use */
+    struct sonde_channel_segment *first_segment; /* it; NULL: there is none */
 };
 
-void sonde__channel_init(struct sonde_channel *c, struct sonde_heap *heap, uint32_t element_bytes);
+/* `first`: memory of `first_bytes` for the first segment, aligned, or NULL: all are from the heap. */
+void sonde__channel_init(struct sonde_channel *c, struct sonde_heap *heap, uint32_t element_bytes,
+                         void *first, size_t first_bytes);
 
 /* Slow part of sonde__channel_slot: the segment is full, or there is none yet. */
 bool sonde__channel_extend(struct sonde_channel *c);
@@ -54,7 +59,7 @@ bool sonde__channel_extend(struct sonde_channel *c);
  * fill it, then publish. */
 static inline void *sonde__channel_slot(struct sonde_channel *c)
 {
-    if (__builtin_expect(!c->tail || c->tail_used == c->per_segment, 0) && !sonde__channel_extend(c))
+    if (__builtin_expect(c->tail_used == c->tail_room, 0) && !sonde__channel_extend(c))
         return NULL;
     return c->tail->bytes + (size_t)c->tail_used * c->element_bytes;
 }
@@ -71,7 +76,7 @@ static inline void sonde__channel_publish(struct sonde_channel *c)
 static inline void sonde__channel_fetch(const struct sonde_channel *c)
 {
     const char *next = c->tail ? (const char *)c->tail->bytes + (size_t)c->tail_used * c->element_bytes : NULL;
-    if (next && c->tail_used < c->per_segment) {
+    if (next && c->tail_used < c->tail_room) {
         __builtin_prefetch(next, 1);
         __builtin_prefetch(next + 64, 1);
     }

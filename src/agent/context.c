@@ -78,6 +78,7 @@ static uint32_t child(struct sonde_thread *t, uint32_t parent, uint32_t frame)
         return *known;
     if (__builtin_expect(sonde__handler.on, 0) && !sampled_node(t))
         return parent;
+    t->own.new_at = atomic_load_explicit(&t->count.calls, memory_order_relaxed);
     if (!frame || (t->node_next == t->node_end && !node_run(t)) ||
         !sonde__map_add(&t->children, &sonde__agent.heap, key, t->node_next)) {
         sonde__count(&t->count.folded, 1);

@@ -31,6 +31,11 @@ static size_t blocks_bytes(size_t bytes)
     return (bytes + SONDE_HEAP_BLOCK - 1) / SONDE_HEAP_BLOCK * SONDE_HEAP_BLOCK;
 }
 
+static void count_use(struct sonde_heap *h)
+{
+    atomic_store_explicit(&h->in_use, h->next - h->free_bytes, memory_order_relaxed);
+}
+
 void *sonde__heap_get(struct sonde_heap *h, size_t bytes)
 {
     void *p = NULL;
@@ -42,11 +47,13 @@ void *sonde__heap_get(struct sonde_heap *h, size_t bytes)
     } else if (bytes == SONDE_HEAP_BLOCK && h->free) {
         p = h->free;
         h->free = *(void **)p;
+        h->free_bytes -= SONDE_HEAP_BLOCK;
         *(void **)p = NULL;
     } else if (h->size - h->next >= bytes) {
         p = h->base + h->next;
         h->next += bytes;
     }
+    count_use(h);
     sonde__unlock(&h->lock);
     return p;
 }
@@ -74,6 +81,8 @@ void sonde__heap_put(struct sonde_heap *h, void *block, size_t bytes)
         void *one = (unsigned char *)block + at;
         *(void **)one = h->free;
         h->free = one;
+        h->free_bytes += SONDE_HEAP_BLOCK;
     }
+    count_use(h);
     sonde__unlock(&h->lock);
 }

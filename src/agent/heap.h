@@ -6,6 +6,7 @@
 #ifndef SONDE_AGENT_HEAP_H
 #define SONDE_AGENT_HEAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +18,9 @@ struct sonde_heap {
     struct sonde_lock lock;
     unsigned char *base;
     size_t size, next;   /* bytes */
-    void  *free;         /* list of single blocks */
+    void  *free;         /* list of single blocks, */
+    size_t free_bytes;   /* so much */
+    _Atomic size_t in_use; /* bytes */
 };
 
 /* Reserve up to `bytes` (less when the address space is limited, at least
@@ -28,6 +31,11 @@ void  sonde__heap_fini(struct sonde_heap *h);
  * and in a sample's handler also when it would have to wait, or little is left. */
 void *sonde__heap_get(struct sonde_heap *h, size_t bytes);
 size_t sonde__heap_used(struct sonde_heap *h); /* bytes that were given out once */
+/* Are three quarters in use? Takes no lock. */
+static inline bool sonde__heap_is_low(struct sonde_heap *h)
+{
+    return atomic_load_explicit(&h->in_use, memory_order_relaxed) > h->size / 4 * 3;
+}
 /* A block for what can be done without: NULL also when less than half is left. */
 void *sonde__heap_get_spare(struct sonde_heap *h);
 void  sonde__heap_put(struct sonde_heap *h, void *block, size_t bytes);

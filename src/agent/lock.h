@@ -39,18 +39,20 @@ static inline void sonde__nap(unsigned us)
     errno = saved;
 }
 
-/* False when it stayed taken for about `bound_ms`. */
+/* False when it stayed taken for about `bound_ms`. The naps grow: hundreds of
+ * threads that look every 50 µs would keep the one that has it from its processor. */
 static inline bool sonde__lock_within(struct sonde_lock *l, unsigned bound_ms)
 {
     for (unsigned spin = 0; spin < 200; spin++)
         if (sonde__trylock(l))
             return true;
-    for (unsigned n = 0; n < bound_ms * 20u + 1; n++) {
+    for (unsigned nap_us = 50, left_us = bound_ms * 1000u + 1; left_us > 0; left_us -= nap_us < left_us ? nap_us : left_us) {
         if (sonde__trylock(l))
             return true;
-        sonde__nap(50);
+        sonde__nap(nap_us);
+        nap_us = nap_us < 1600 ? 2 * nap_us : nap_us;
     }
-    return false;
+    return sonde__trylock(l);
 }
 
 static inline void sonde__lock(struct sonde_lock *l)

@@ -15,6 +15,7 @@ struct sonde_map_entry { uint64_t key; uint32_t value, spare; };
 struct sonde_map {
     struct sonde_map_entry *entries;
     uint32_t mask, count; /* capacity - 1 */
+    bool lent;            /* the entries are not of the heap */
 };
 
 static inline uint64_t sonde__map_hash(uint64_t key)
@@ -35,6 +36,9 @@ static inline uint32_t *sonde__map_find(const struct sonde_map *m, uint64_t key)
             return NULL;
     }
 }
+
+/* An empty map that begins in `entries`, `capacity` of them: a power of two. */
+void sonde__map_lend(struct sonde_map *m, struct sonde_map_entry *entries, uint32_t capacity);
 
 /* Room for one more key, so that the next add succeeds. False when the heap is spent. */
 bool sonde__map_room(struct sonde_map *m, struct sonde_heap *heap);

@@ -158,7 +158,7 @@ static void add_thread(struct sonde_ledger *sum, const struct sonde_thread *t, u
     sum->contexts_folded += GET(folded);
     sum->calls_dropped += GET(calls_dropped);
     *ticks += GET(hook_ticks);
-    *call_ns += GET(call_ns);
+    *call_ns += GET(call_ns) + GET(waited_ns);
     sum->dropped[SONDE_DROP_CHANNEL_FULL] += GET(dropped[SONDE_DROP_CHANNEL_FULL]);
     sum->dropped[SONDE_DROP_AFTER_EXIT] += GET(dropped[SONDE_DROP_AFTER_EXIT]);
     sum->dropped[SONDE_DROP_REENTRANT] += GET(dropped[SONDE_DROP_REENTRANT]);
@@ -187,12 +187,15 @@ void sonde__monitor_account(void)
         add_thread(&sum, atomic_load(&a->threads[i]), &ticks, &call_ns);
     /* The readings that bracket the call are ours too, but fall within it: half
      * of each clock read, and the reading of the ticks themselves. */
-    double hook_ns = (double)ticks * ns_per_tick() - (double)call_ns + (double)sum.api_calls * a->reading_ns;
-    l->seen = sum.seen + a->seen_by_report;
+    const double tick_ns = ns_per_tick();
+    atomic_store_explicit(&a->ticks_per_ns, 1 / tick_ns, memory_order_relaxed);
+    double hook_ns = (double)ticks * tick_ns - (double)call_ns + (double)sum.api_calls * a->reading_ns;
+    const uint64_t unheard = atomic_load(&a->without_slot.operations), unheard_calls = atomic_load(&a->without_slot.calls);
+    l->seen = sum.seen + a->seen_by_report + unheard;
     l->unmatched = a->unmatched + a->unmatched_by_key;
     l->silent_launches = sonde__match_silent();
-    l->api_calls = sum.api_calls;
-    l->calls_dropped = sum.calls_dropped + a->calls_dropped;
+    l->api_calls = sum.api_calls + unheard_calls;
+    l->calls_dropped = sum.calls_dropped + a->calls_dropped + unheard_calls;
     l->unwinds = sum.unwinds;
     l->unwind_failed = sum.unwind_failed;
     l->unwind_truncated = sum.unwind_truncated;
@@ -201,7 +204,7 @@ void sonde__monitor_account(void)
     l->python_walks = sum.python_walks;
     l->python_failed = sum.python_failed;
     l->contexts_folded = sum.contexts_folded + a->profile_folded;
-    l->dropped[SONDE_DROP_CHANNEL_FULL] = sum.dropped[SONDE_DROP_CHANNEL_FULL] + a->no_room + a->no_room_by_key;
+    l->dropped[SONDE_DROP_CHANNEL_FULL] = sum.dropped[SONDE_DROP_CHANNEL_FULL] + a->no_room + a->no_room_by_key + unheard;
     l->dropped[SONDE_DROP_AFTER_EXIT] = sum.dropped[SONDE_DROP_AFTER_EXIT];
     l->dropped[SONDE_DROP_REENTRANT] = sum.dropped[SONDE_DROP_REENTRANT];
     l->dropped[SONDE_DROP_AGENT_OFF] = sum.dropped[SONDE_DROP_AGENT_OFF];

@@ -72,9 +72,11 @@ static struct sonde_thread *slot_new(struct sonde_agent *a)
         return NULL;
     memset(t, 0, offsetof(struct sonde_thread, native));
     t->slot = slot;
-    sonde__channel_init(&t->channel, &a->heap, sizeof(struct sonde_event));
-    sonde__channel_init(&t->found, &a->heap, sizeof(struct sonde_activity));
-    sonde__channel_init(&t->ranges.ended, &a->heap, sizeof(struct sonde_range_event));
+    sonde__channel_init(&t->channel, &a->heap, sizeof(struct sonde_event), t->first_events, sizeof t->first_events);
+    sonde__channel_init(&t->found, &a->heap, sizeof(struct sonde_activity), t->first_found, sizeof t->first_found);
+    sonde__channel_init(&t->ranges.ended, &a->heap, sizeof(struct sonde_range_event), t->first_ranges,
+                        sizeof t->first_ranges);
+    sonde__map_lend(&t->children, t->first_children, sizeof t->first_children / sizeof *t->first_children);
     atomic_store_explicit(&a->threads[slot], t, memory_order_release);
     atomic_store_explicit(&a->thread_count, slot, memory_order_release);
     return t;
@@ -101,6 +103,7 @@ static struct sonde_thread *slot_take(struct sonde_agent *a)
     t->path_length = t->native_length = t->last_context = 0;
     t->resumable = t->last_call.submitted = false;
     t->replay = NULL;
+    t->own.wall_ns = t->own.cpu_ns = t->own.judged_ns = 0;
     t->check_in = a->config.check ? 1 : SONDE_CHECK_EVERY;
     atomic_store(&t->ranges.depth, 0);
     t->ranges.ignored = t->ranges.link_frame = t->ranges.link_name = 0;

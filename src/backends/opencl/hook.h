@@ -67,6 +67,8 @@
 /* An enqueue that is not recorded: its event stands for nothing that we know. */
 static inline cl_int sonde__cl_unrecorded(cl_int status, const cl_event *event)
 {
+    if (status == CL_SUCCESS)
+        sonde_op_unrecorded();
     if (event && status == CL_SUCCESS)
         sonde__cl_event_made(*event, 0);
     return status;

@@ -1,10 +1,11 @@
-/* test_threads.c - 100,000 short-lived threads leave memory flat. */
+/* test_threads.c - 100,000 short-lived threads leave memory flat; hundreds at once have room, or are counted. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -84,8 +85,134 @@ static void memory_stays_flat(void **state)
     harness_remove();
 }
 
+/* ---- many at once ---------------------------------------------------------------- */
+
+enum { UNJUDGED_NS = 20000 }; /* a hook that takes no longer may have waited as long */
+enum { AT_ONCE = 600, LAUNCHES_EACH = 20 };
+static pthread_barrier_t all_there;
+
+/* As a backend does that lets the runtime run when the hook takes no part. */
+static void launch_or_say(void)
+{
+    if (!harness_launch(queue, SONDE_OP_KERNEL, 0, true))
+        sonde_op_unrecorded();
+}
+
+static void *life_beside_others(void *arg)
+{
+    (void)arg;
+    launch_or_say();
+    pthread_barrier_wait(&all_there);
+    for (int i = 1; i < LAUNCHES_EACH; i++)
+        launch_or_say();
+    return NULL;
+}
+
+static void all_at_once(void)
+{
+    static pthread_t t[AT_ONCE];
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 512 << 10);
+    pthread_barrier_init(&all_there, NULL, AT_ONCE);
+    for (int i = 0; i < AT_ONCE; i++)
+        REQUIRE(pthread_create(&t[i], &small, life_beside_others, NULL) == 0);
+    for (int i = 0; i < AT_ONCE; i++)
+        pthread_join(t[i], NULL);
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* With the memory that is the default, and profile only: their trace needs a segment each. */
+static void hundreds_have_room(void)
+{
+    const char *const profile[] = {"SONDE_TRACE=0", NULL};
+    harness_setup("hundreds", profile);
+    queue = harness_queue(0);
+    all_at_once();
+    const uint64_t used_ns = cpu_ns();
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m);
+    const struct sonde_ledger *l = &m->processes[0].header.ledger;
+    fprintf(stderr, "hundreds: %llu seen, %llu done, %llu dropped, own time %.1f ms, CPU time %.1f ms\n",
+            (unsigned long long)l->seen, (unsigned long long)l->done,
+            (unsigned long long)l->dropped[SONDE_DROP_CHANNEL_FULL], (double)l->hook_ns / 1e6, (double)used_ns / 1e6);
+    REQUIRE(l->seen == AT_ONCE * LAUNCHES_EACH && l->done == l->seen);
+    /* Hooks wait for locks and for processors here; they do not compute longer than the process did. */
+    REQUIRE(l->hook_ns < used_ns + l->api_calls * UNJUDGED_NS);
+    harness_remove();
+}
+
+/* Threads that found no room, too, are in `seen`. */
+static void all_are_counted(void)
+{
+    const char *const little[] = {"SONDE_TRACE=0", "SONDE_MEMORY=16777216", NULL};
+    harness_setup("little", little);
+    queue = harness_queue(0);
+    all_at_once();
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m);
+    const struct sonde_ledger *l = &m->processes[0].header.ledger;
+    fprintf(stderr, "little: %llu seen, %llu done, %llu dropped, %llu calls, %llu of them dropped\n",
+            (unsigned long long)l->seen, (unsigned long long)l->done,
+            (unsigned long long)l->dropped[SONDE_DROP_CHANNEL_FULL], (unsigned long long)l->api_calls,
+            (unsigned long long)l->calls_dropped);
+    REQUIRE(l->seen == AT_ONCE * LAUNCHES_EACH);
+    REQUIRE(l->dropped[SONDE_DROP_CHANNEL_FULL] > 0 && l->done + l->dropped[SONDE_DROP_CHANNEL_FULL] == l->seen);
+    REQUIRE(l->api_calls == AT_ONCE * LAUNCHES_EACH + 1); /* and the one that started the agent */
+    harness_remove();
+}
+
+/* A hook that waits for another thread's lock computes nothing meanwhile. */
+static _Atomic bool waits_now;
+static void *first_call(void *cpu)
+{
+    struct timespec t;
+    atomic_store(&waits_now, true);
+    harness_launch(queue, SONDE_OP_KERNEL, 0, true);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    *(uint64_t *)cpu = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return NULL;
+}
+
+static void waiting_is_no_own_time(void)
+{
+    const char *const none[] = {NULL};
+    pthread_t t;
+    uint64_t thread_cpu_ns, before_ns, begun_ns = cpu_ns();
+    harness_setup("waiting", none);
+    queue = harness_queue(0);
+    before_ns = cpu_ns() - begun_ns;
+    sonde__lock(&sonde__agent.thread_lock); /* that a thread's first call takes */
+    pthread_create(&t, NULL, first_call, &thread_cpu_ns);
+    while (!atomic_load(&waits_now))
+        usleep(1000);
+    usleep(300000);
+    sonde__unlock(&sonde__agent.thread_lock);
+    pthread_join(t, NULL);
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m);
+    const uint64_t hook_ns = m->processes[0].header.ledger.hook_ns;
+    fprintf(stderr, "waiting: own time %.3f ms, CPU time %.3f ms\n", (double)hook_ns / 1e6,
+            (double)(thread_cpu_ns + before_ns) / 1e6);
+    REQUIRE(hook_ns < thread_cpu_ns + before_ns + 3 * UNJUDGED_NS);
+    harness_remove();
+}
+
+#define CASE(name) \
+    static void test_##name(void **state) { (void)state; assert_int_equal(harness_in_child(name), 0); }
+CASE(hundreds_have_room)
+CASE(all_are_counted)
+CASE(waiting_is_no_own_time)
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(memory_stays_flat)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_hundreds_have_room), cmocka_unit_test(test_all_are_counted),
+                                       cmocka_unit_test(test_waiting_is_no_own_time), cmocka_unit_test(memory_stays_flat)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -229,6 +229,10 @@ size_t sonde_harvest(bool all)
     return left;
 }
 
+void sonde_op_unrecorded(void)
+{
+}
+
 bool sonde_token_held(uint64_t token)
 {
     bool held = false;
