@@ -1,5 +1,6 @@
 /* perfetto.c - a measurement as a Perfetto trace: processes, threads and queues
- * as tracks; API calls, ranges and operations as slices; flows between them.
+ * as tracks; API calls, ranges and operations as slices; flows between them;
+ * samples of the CPU side as instants; counters (perfetto_counters.h).
  *
  * docs/export.md says what becomes what. Slices of one track never overlap
  * (layout.h): those of a lane that do go to further tracks that the viewer
@@ -17,12 +18,13 @@
 #include "base/vector.h"
 #include "layout.h"
 #include "names.h"
+#include "perfetto_counters.h"
 #include "perfetto_wire.h"
 
 typedef Sonde__Perfetto__TrackDescriptor Track;
 
 /* Track numbers: process in the high part, then what it is, then which. */
-enum track_kind { TRACK_PROCESS, TRACK_DEVICE, TRACK_LANE, TRACK_ROW, TRACK_LEDGER, TRACK_ACROSS };
+enum track_kind { TRACK_PROCESS, TRACK_DEVICE, TRACK_LANE, TRACK_ROW, TRACK_LEDGER, TRACK_ACROSS, TRACK_SAMPLES, TRACK_COUNTER };
 #define CALLED_FROM_FRAMES 4
 
 struct writer {
@@ -41,6 +43,7 @@ struct writer {
     uint64_t first_ns;
     int32_t  pid;
     uint32_t lane;         /* now being written; 0 none */
+    bool     sampled;      /* the track of its samples is described */
     bool     nests, across; /* its slices lie within each other; ranges across threads are written */
     SONDE_VECTOR(struct sonde_row_range) ranges; /* of the lane, in the order of by_begin */
     size_t   next_range;   /* to be laid out */
@@ -502,6 +505,47 @@ static int take_ranges(void *user, uint32_t lane, const void *rows, uint32_t cou
     return w->wire.nomem || sonde_out_failed(w->wire.out);
 }
 
+/* ---- the CPU side ---------------------------------------------------------------- */
+
+/* The innermost frame, without the rest of the stack that an argument has. */
+static uint64_t sample_name(struct writer *w, uint32_t at)
+{
+    struct sonde_text name = {0};
+    const char *stack = at ? sonde_names_stack(&w->names, at) : "";
+    if (at && w->names.profile->nodes.items[at].kind == SONDE_FRAME_API)
+        stack = sonde_names_call(&w->names, at);
+    sonde_text_add_bytes(&name, stack, strcspn(stack, "\n"));
+    const uint64_t iid = pf_name(&w->wire, name.length ? sonde_text_get(&name) : "unknown code");
+    sonde_text_fini(&name);
+    return iid;
+}
+
+/* Where the thread was: an instant for each, on a track beside its own. */
+static int take_samples(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct writer                 *w = user;
+    const struct sonde_row_sample *sample = rows;
+    const uint64_t                 track = track_of(w, TRACK_SAMPLES, lane);
+    struct sonde_text              name = {0};
+    if (!w->sampled) {
+        char thread[256];
+        sonde_text_format(&name, "%s \xc2\xb7 samples", sonde_names_lane(&w->names, w->process, lane, thread, sizeof thread));
+        describe_plain(w, track, track_of(w, TRACK_PROCESS, 0), sonde_text_get(&name), (int)lane);
+        sonde_text_fini(&name);
+    }
+    w->sampled = true;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t  at = sonde_names_locate(&w->names, w->process, sample[i].node);
+        struct pf_event event = {.category = PF_CATEGORY_sample, .track = track, .at_ns = time_of(w, sample[i].time_ns)};
+        event.name = sample_name(w, at);
+        pf_add_number(&event, PF_KEY_cpu_ns, sample[i].cpu_ns);
+        add_context(w, &event, at);
+        pf_send_instant(&w->wire, &event);
+    }
+    sonde_progress_add(w->progress, count);
+    return w->wire.nomem || sonde_out_failed(w->wire.out);
+}
+
 /* Those of the thread itself come first. */
 static int by_begin(const void *left, const void *right)
 {
@@ -530,6 +574,8 @@ static void write_thread(struct writer *w, uint32_t lane)
     lay_ranges(w, UINT64_MAX);
     end_lane(w);
     w->across = false;
+    w->sampled = false;
+    sonde_process_trace(p, SONDE_TABLE_SAMPLE, lane, 0, UINT64_MAX, take_samples, w);
 }
 
 static int write_threads(struct writer *w)
@@ -645,7 +691,10 @@ static int write_process(struct writer *w, uint32_t index)
         return SONDE_ENOMEM;
     sonde_process_trace(p, SONDE_TABLE_OP, 0, 0, UINT64_MAX, take_ops, w);
     end_lane(w);
-    return w->wire.nomem ? SONDE_ENOMEM : 0;
+    const struct pf_counters counters = {
+        .wire = &w->wire, .process = p, .shift_ns = w->shift_ns, .process_track = track_of(w, TRACK_PROCESS, 0),
+        .device_tracks = track_of(w, TRACK_DEVICE, 0), .counter_tracks = track_of(w, TRACK_COUNTER, 0)};
+    return pf_write_counters(&counters) || w->wire.nomem ? SONDE_ENOMEM : 0;
 }
 
 static int write_all(struct writer *w, struct sonde_out *out, struct sonde_diag *diag)
@@ -683,7 +732,7 @@ static int write_perfetto(const struct sonde_measurement *m, struct sonde_out *o
     if (!w)
         return sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
     sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP) + sonde_trace_rows(m, SONDE_TABLE_CALL) +
-                                        sonde_trace_rows(m, SONDE_TABLE_RANGE));
+                                        sonde_trace_rows(m, SONDE_TABLE_RANGE) + sonde_trace_rows(m, SONDE_TABLE_SAMPLE));
     w->m = m;
     w->progress = progress;
     w->result = result;

@@ -278,3 +278,32 @@ void pf_send_slice(struct pf_wire *wire, const struct pf_event *event, uint64_t 
     pf_send_begin(wire, event);
     pf_send_end(wire, event->track, end_ns);
 }
+
+void pf_send_counter_track(struct pf_wire *wire, uint64_t uuid, uint64_t parent, const char *name, bool bytes)
+{
+    Sonde__Perfetto__TrackDescriptor   track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
+    Sonde__Perfetto__CounterDescriptor counter = SONDE__PERFETTO__COUNTER_DESCRIPTOR__INIT;
+    counter.has_unit = track.has_uuid = track.has_parent_uuid = 1;
+    counter.unit = bytes ? SONDE__PERFETTO__COUNTER_DESCRIPTOR__UNIT__UNIT_SIZE_BYTES
+                         : SONDE__PERFETTO__COUNTER_DESCRIPTOR__UNIT__UNIT_COUNT;
+    track.uuid = uuid;
+    track.parent_uuid = parent;
+    track.name = (char *)name;
+    track.counter = &counter;
+    pf_send_track(wire, &track);
+}
+
+void pf_send_counter(struct pf_wire *wire, uint64_t track, uint64_t at_ns, int64_t value)
+{
+    Event  sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
+    Packet packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
+    sent.has_type = sent.has_track_uuid = sent.has_counter_value = 1;
+    sent.type = SONDE__PERFETTO__TRACK_EVENT__TYPE__TYPE_COUNTER;
+    sent.track_uuid = track;
+    sent.counter_value = value;
+    packet.has_timestamp = 1;
+    packet.timestamp = at_ns;
+    packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_TRACK_EVENT;
+    packet.track_event = &sent;
+    send(wire, &packet);
+}

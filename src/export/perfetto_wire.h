@@ -26,8 +26,8 @@
     X(calls_dropped) X(call_rows_dropped) X(range_rows_dropped)                          \
     X(registers) X(static_shared_bytes) X(dynamic_shared_bytes) X(local_bytes)           \
     X(cluster) X(occupancy) X(occupancy_limiter)                                         \
-    X(source) X(target) X(source_device) X(target_device) X(domain) X(category) X(payload)
-#define PF_CATEGORY_MAP(X) X(kernel) X(copy) X(set) X(order) X(api) X(range) X(mark) X(sonde)
+    X(source) X(target) X(source_device) X(target_device) X(domain) X(category) X(payload) X(cpu_ns)
+#define PF_CATEGORY_MAP(X) X(kernel) X(copy) X(set) X(order) X(api) X(range) X(mark) X(sonde) X(sample)
 
 enum pf_key {
     PF_KEY_NONE,
@@ -89,6 +89,9 @@ void pf_send_track(struct pf_wire *wire, Sonde__Perfetto__TrackDescriptor *track
 void pf_send_begin(struct pf_wire *wire, const struct pf_event *event);
 void pf_send_end(struct pf_wire *wire, uint64_t track, uint64_t end_ns);
 void pf_send_slice(struct pf_wire *wire, const struct pf_event *event, uint64_t end_ns);
+/* A counter, of bytes or of things, and its value from `at_ns` on. */
+void pf_send_counter_track(struct pf_wire *wire, uint64_t uuid, uint64_t parent, const char *name, bool bytes);
+void pf_send_counter(struct pf_wire *wire, uint64_t track, uint64_t at_ns, int64_t value);
 void pf_send_instant(struct pf_wire *wire, const struct pf_event *event);
 
 #endif

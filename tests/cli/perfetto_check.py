@@ -27,6 +27,7 @@ class Trace:
         self.open = collections.defaultdict(list)
         self.around = {}  # (track, start, name) of a slice -> names of those it lies in, outermost first
         self.last = {}
+        self.counters = collections.defaultdict(list)  # track -> [(time, value)]
         self.cleared = False
         trace = pb.Trace()
         trace.ParseFromString(data)
@@ -110,6 +111,14 @@ class Trace:
             raise Broken("an event on track %x, which is not described" % track)
         if not packet.HasField("timestamp"):
             raise Broken("an event without time")
+        if (event.type == pb.TrackEvent.TYPE_COUNTER) != self.tracks[track].HasField("counter"):
+            raise Broken("track %x is a counter, or the event is one, but not both" % track)
+        if event.type == pb.TrackEvent.TYPE_COUNTER:
+            if not event.HasField("counter_value"):
+                raise Broken("a counter without value")
+            self.in_order(track, at)
+            self.counters[track].append((at, event.counter_value))
+            return
         if event.type == pb.TrackEvent.TYPE_SLICE_END:
             if not self.open[track]:
                 raise Broken("an end without a beginning on track %x" % track)

@@ -2,6 +2,7 @@
 import collections
 import csv
 import io
+import json
 import os
 
 import cli
@@ -173,6 +174,54 @@ class Perfetto(cli.Case):
         p.write(self.path("clock.sonde"))
         ledger, = self.trace(self.path("clock.sonde")).of("sonde")
         self.assertNotIn("clock_bound_ns", ledger.args)
+
+    def test_operations_in_flight(self):
+        """The counter of each device, against a count by hand at every instant at which it changes."""
+        path, processes = scenes.demo(self.folder)
+        trace = self.trace(path)
+        found = {(trace.process(u).process_name, trace.name(trace.tracks[u].parent_uuid)): values
+                 for u, values in trace.counters.items() if trace.name(u) == "operations in flight"}
+        rows = list(csv.DictReader(io.StringIO(self.ok("export", path, "--to", "csv", "-o", "-").out, newline="")))
+        kept = [r for r in rows if r["start_ns"] and int(r["end_ns"] or 0) >= int(r["start_ns"]) > 0 and r["enter_ns"]]
+        self.assertEqual({name for name, _ in found}, {"demo (%s)" % r["process"] for r in kept})
+        for (name, device), values in found.items():
+            spans = [(int(r["enter_ns"]), int(r["end_ns"])) for r in kept if "demo (%s)" % r["process"] == name and
+                     device.endswith(r["device"])]
+            self.assertEqual(values[0][1], 0)
+            self.assertEqual(values[-1][1], 0)
+            self.assertEqual(len(values), 1 + len({at for span in spans for at in span}))
+            shift = values[-1][0] - max(end for _, end in spans)  # another host's clock
+            for at, value in values[1:]:
+                self.assertEqual(value, sum(begin <= at - shift < end for begin, end in spans), (name, at))
+
+    def test_device_memory(self):
+        """The counter has the peaks of the view memory."""
+        path, _ = scenes.demo(self.folder)
+        trace = self.trace(path)
+        spaces = json.loads(self.ok("report", path, "memory", "--json").out)["spaces"]
+        peaks = sorted(max(v for _, v in values) for u, values in trace.counters.items() if trace.name(u).endswith("memory"))
+        self.assertEqual(peaks, sorted(s["peak_bytes"] for s in spaces))
+        self.assertTrue(peaks)
+
+    def test_samples(self):
+        p = live.Process("alpha-4711-0", 4711)
+        thread, device = p.thread(4711), p.device("Test GPU")
+        queue = p.queue(device)
+        main = p.node(0, p.frame(live.PYTHON, p.python("main", "train.py", 3)))
+        load = p.node(main, p.frame(live.PYTHON, p.python("load", "train.py", 9)))
+        t = p.start_ns + 1000
+        p.enqueue(thread, queue, "clEnqueueNDRangeKernel", main, "kernel", t, t + 10, t + 400, t + 500, name="k")
+        for at, node, cpu in ((t + 200, load, 5000), (t + 300, main, 70), (t + 400, load, 4000)):
+            p.sample(thread, node, at, cpu)
+        p.write(self.path("s.sonde"))
+        trace = self.trace(self.path("s.sonde"))
+        samples = trace.of("sample")
+        self.assertEqual([(s.start, s.instant, s.name, s.args["cpu_ns"]) for s in samples],
+                         [(t + 200, True, "load() train.py:9", 5000), (t + 300, True, "main() train.py:3", 70),
+                          (t + 400, True, "load() train.py:9", 4000)])
+        self.assertEqual(samples[0].args["stack"], "load() train.py:9\nmain() train.py:3")
+        self.assertEqual({trace.name(s.track) for s in samples}, {"Thread 4711 \u00b7 samples"})
+        self.assertEqual(trace.process(samples[0].track).pid, 4711)
 
     def test_equals_csv(self):
         path, p = scenes.long_run(self.folder, 20000)

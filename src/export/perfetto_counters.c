@@ -1,0 +1,141 @@
+/* perfetto_counters.c - what rises and falls during a process's life, as counter tracks under its devices.
+ *
+ * Each operation and object is two steps, up and down; in the order of time they are the counter. The steps
+ * of one counter are held at once: 16 bytes for an operation, 32 for an object.
+ */
+#include "perfetto_counters.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/memory.h"
+#include "base/vector.h"
+
+/* Operations of one device: time << 1, plus 1 for up. At one instant what ends goes first: nothing is counted
+ * that was never there at once. So it is with objects. */
+struct flights {
+    const struct sonde_process *process;
+    uint32_t                    device;
+    SONDE_VECTOR(uint64_t) steps;
+    bool nomem;
+};
+
+struct change {
+    uint64_t at_ns;
+    int64_t  bytes;
+};
+typedef SONDE_VECTOR(struct change) changes;
+
+static bool has_queue(const struct sonde_process *p, uint32_t device)
+{
+    for (uint32_t i = 1; i < p->lane_count; i++)
+        if (p->lanes[i].kind == SONDE_LANE_KIND_QUEUE && p->lanes[i].device == device)
+            return true;
+    return false;
+}
+
+static uint64_t begin_counter(const struct pf_counters *c, uint64_t number, const char *name, uint32_t device, bool bytes)
+{
+    const uint64_t track = c->counter_tracks + number;
+    pf_send_counter_track(c->wire, track, has_queue(c->process, device) ? c->device_tracks + device : c->process_track, name, bytes);
+    pf_send_counter(c->wire, track, c->process->header.start_ns + (uint64_t)c->shift_ns, 0);
+    return track;
+}
+
+/* ---- operations in flight: from the API call that enqueued one to its end on the device ------ */
+
+static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct flights            *f = user;
+    const struct sonde_row_op *op = rows;
+    if (lane >= f->process->lane_count || f->process->lanes[lane].device != f->device)
+        return 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (!(op[i].flags & SONDE_OP_NO_TIMES) && op[i].start_ns && op[i].enter_ns && op[i].end_ns >= op[i].start_ns &&
+            op[i].end_ns >= op[i].enter_ns)
+            f->nomem |= sonde_vector_push(&f->steps, op[i].enter_ns << 1 | 1) || sonde_vector_push(&f->steps, op[i].end_ns << 1);
+    return f->nomem;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+static int write_in_flight(const struct pf_counters *c, uint32_t device, uint64_t number)
+{
+    struct flights f = {.process = c->process, .device = device};
+    int64_t        value = 0;
+    sonde_process_trace(c->process, SONDE_TABLE_OP, 0, 0, UINT64_MAX, take_ops, &f);
+    if (f.steps.count && !f.nomem) {
+        const uint64_t track = begin_counter(c, number, "operations in flight", device, false);
+        qsort(f.steps.items, f.steps.count, sizeof *f.steps.items, by_number);
+        for (size_t i = 0; i < f.steps.count; i++) {
+            const uint64_t at_ns = f.steps.items[i] >> 1;
+            value += f.steps.items[i] & 1 ? 1 : -1;
+            if (i + 1 == f.steps.count || f.steps.items[i + 1] >> 1 != at_ns)
+                pf_send_counter(c->wire, track, at_ns + (uint64_t)c->shift_ns, value);
+        }
+    }
+    sonde_vector_fini(&f.steps);
+    return f.nomem ? SONDE_ENOMEM : 0;
+}
+
+/* ---- memory, as the view memory counts: what lies in another object takes no room of its own -- */
+
+static bool counts(const struct sonde_row_object *o, enum sonde_memory_class class, uint32_t device)
+{
+    return o->bytes && !o->parent && o->alloc_ns && (!o->free_ns || o->free_ns >= o->alloc_ns) && o->device == device &&
+           sonde_memory_class_of(o->kind) == class;
+}
+
+static int by_time(const void *left, const void *right)
+{
+    const struct change *a = left, *b = right;
+    if (a->at_ns != b->at_ns)
+        return a->at_ns < b->at_ns ? -1 : 1;
+    return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+}
+
+static int write_memory(const struct pf_counters *c, enum sonde_memory_class class, uint32_t device, uint64_t number)
+{
+    static const char *const names[] = {[SONDE_MEMORY_ON_DEVICE] = "device memory", [SONDE_MEMORY_SHARED] = "shared memory",
+                                        [SONDE_MEMORY_ON_HOST] = "pinned host memory"};
+    const struct sonde_process *p = c->process;
+    changes steps = {0};
+    bool    nomem = false;
+    int64_t value = 0;
+    for (uint32_t i = 1; i < p->object_count && !nomem; i++) {
+        const struct sonde_row_object *o = &p->objects[i];
+        if (!counts(o, class, device))
+            continue;
+        nomem = sonde_vector_push(&steps, ((struct change){o->alloc_ns, (int64_t)o->bytes})) ||
+                (o->free_ns && sonde_vector_push(&steps, ((struct change){o->free_ns, -(int64_t)o->bytes})));
+    }
+    if (steps.count && !nomem) {
+        const uint64_t track = begin_counter(c, number, names[class], device, true);
+        qsort(steps.items, steps.count, sizeof *steps.items, by_time);
+        for (size_t i = 0; i < steps.count; i++) {
+            value += steps.items[i].bytes;
+            if (i + 1 == steps.count || steps.items[i + 1].at_ns != steps.items[i].at_ns)
+                pf_send_counter(c->wire, track, steps.items[i].at_ns + (uint64_t)c->shift_ns, value);
+        }
+    }
+    sonde_vector_fini(&steps);
+    return nomem ? SONDE_ENOMEM : 0;
+}
+
+int pf_write_counters(const struct pf_counters *c)
+{
+    enum { CLASSES = SONDE_MEMORY_ON_HOST + 1 };
+    int rc = 0;
+    for (uint32_t device = 0; device < (c->process->device_count ? c->process->device_count : 1) && !rc; device++) {
+        const uint64_t number = (uint64_t)device * (1 + CLASSES);
+        if (has_queue(c->process, device))
+            rc = write_in_flight(c, device, number);
+        for (int class = 0; class < CLASSES && !rc; class++)
+            rc = write_memory(c, (enum sonde_memory_class)class, device, number + 1 + (uint64_t)class);
+    }
+    return rc;
+}
