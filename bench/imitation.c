@@ -73,17 +73,19 @@ SHOWN int posix_memalign(void **p, size_t alignment, size_t bytes)
 
 /* ---- called by imitation.py -------------------------------------------------------- */
 
-SHOWN void imitation_begin(unsigned cold_kb);
+SHOWN void imitation_begin(unsigned cold_kb, unsigned cpu_hz);
 SHOWN void imitation_switch(int now_on);
 SHOWN uint32_t imitation_take(uint32_t *enter, uint32_t *leave, uint32_t max);
 SHOWN void imitation_ledger(uint64_t *calls, uint64_t *mismatched, uint64_t *checked);
 SHOWN void imitation_end(void);
 
-void imitation_begin(unsigned cold_kb)
+void imitation_begin(unsigned cold_kb, unsigned cpu_hz)
 {
     cold_bytes = (size_t)cold_kb << 10;
     cold = calloc(1, cold_bytes + 1);
-    static const char *const extra[] = {"SONDE_TRACE=1", "SONDE_CPU=0", NULL};
+    static char rate[32];
+    const char *const extra[] = {"SONDE_TRACE=1", rate, NULL};
+    snprintf(rate, sizeof rate, "SONDE_CPU=%u", cpu_hz);
     harness_setup("bench-imitation", extra);
     queue = harness_queue(0);
 }

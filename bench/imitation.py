@@ -64,7 +64,7 @@ def loads():
 
 def child(steps, cold):
     library = ctypes.CDLL(None)
-    library.imitation_begin(cold)
+    library.imitation_begin(cold, 0)
     out = {}
     for name, step in loads().items():
         library.imitation_switch(1)

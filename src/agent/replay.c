@@ -26,10 +26,22 @@ static inline uintptr_t *pythons_of(struct sonde_replay *r)
     return (uintptr_t *)(void *)(r->at + ((r->words + 3u) & ~3u));
 }
 
+/* While the stack is summed up. */
+static inline void fetch_pythons(struct sonde_replay *r)
+{
+    const uintptr_t *place = pythons_of(r);
+    const uint32_t n = r->pythons & ~SONDE_REPLAY_ATTACHED;
+    for (uint32_t i = 0; i < n; i++) {
+        __builtin_prefetch((const void *)place[i]);
+        __builtin_prefetch((const void *)(place[i] + 64));
+    }
+}
+
 static inline uint64_t call_sum(const struct sonde_thread *t, uint32_t api)
 {
     const uint64_t link = (uint64_t)t->ranges.link_frame << 32 | t->ranges.link_name;
-    return sonde__sum_of(link ^ SONDE__SUM_KEY, (uint64_t)api << 48 ^ (link ? t->ranges.link_within : 0));
+    const uint64_t sum = sonde__sum_of(api ^ SONDE__SUM_KEY, link);
+    return link ? sum + sonde__sum_of(t->ranges.link_within ^ SONDE__SUM_STEP, link) : sum;
 }
 
 /* Of interpreters whose code objects have no numbers: the frames themselves. */
@@ -77,6 +89,7 @@ uint32_t sonde__replay(struct sonde_thread *t, uint32_t api, uintptr_t here)
         struct sonde_replay *r = last->next[i];
         if (!r || r->here != here || r->generation != sonde__unwind_generation() || !sonde__own_has(here, r->top))
             continue;
+        fetch_pythons(r);
         if (stack_sum(r) != r->stack || !rest_is(t, r, api))
             continue;
         if (i) {
