@@ -187,7 +187,7 @@ static void print_places(const struct report *r, const struct sonde_path *path)
     enum { MOST = 10 };
     static const struct table_column columns[] = {
         {"share", TABLE_RIGHT, 0}, {"time", TABLE_RIGHT, 1}, {"what", TABLE_LEFT, 2}, {"known", TABLE_LEFT, 3},
-        {"calling context", TABLE_LEFT | TABLE_ELASTIC, 0},
+        {"calling context", TABLE_LEFT | TABLE_STACK, 0},
     };
     struct table t = {.columns = columns, .column_count = 5};
     size_t most = r->limit && r->limit < MOST ? r->limit : MOST;
