@@ -53,6 +53,12 @@ struct sonde_times {
     uint64_t queued_ns, submit_ns, start_ns, end_ns; /* host axis */
 };
 
+enum sonde_collect {
+    SONDE_COLLECT_TURN,  /* what is there */
+    SONDE_COLLECT_LAST,  /* ask the runtime for all it has; the program waits for this, so be bounded */
+    SONDE_COLLECT_DYING, /* the same, and nothing that comes later will count */
+};
+
 struct sonde_backend {
     size_t      size;  /* sizeof(struct sonde_backend) the backend was built with */
     const char *name;  /* "opencl" */
@@ -73,9 +79,8 @@ struct sonde_backend {
     void (*sync_clocks)(void);
 
     /* Optional. On the monitor thread, at every turn: say sonde_complete() for
-     * what the runtime has reported so far. `last`: ask the runtime for all it
-     * has; the program waits for this, so be bounded. */
-    void (*collect)(bool last);
+     * what the runtime has reported so far. */
+    void (*collect)(enum sonde_collect how);
 
     /* Optional. The range of recording begins (called before the first hook
      * records) or has ended (after the last). What is enqueued outside of it

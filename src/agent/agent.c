@@ -21,6 +21,8 @@
 #include "preload/preload.h"
 
 #define EXIT_BOUND_MS   1000 /* how long the final flush waits for work in flight, */
+#define DEATH_BOUND_MS  1000 /* when a signal kills the program: how long it is kept from that, */
+#define DEATH_PASSES_MS  600 /* and the monitor's part of it */
 #define PASSES_BOUND_MS 2500 /* or a little longer when it is busy asking: less than its caller waits */
 
 struct sonde_agent sonde__agent;
@@ -146,14 +148,14 @@ void sonde__agent_off(const char *reason)
 
 /* ---- the end ------------------------------------------------------------------------- */
 
-static bool settled(void)
+static bool settled(enum sonde_collect how)
 {
     struct sonde_agent *a = &sonde__agent;
     if (!sonde__lock_within(&a->harvest_lock, 100))
         return false;
     sonde__monitor_drain();
     sonde__harvest(NULL);
-    sonde__match_turn(true);
+    sonde__match_turn(how);
     bool all = atomic_load(&a->outstanding) == 0 && sonde__match_waiting() == 0;
     sonde__unlock(&a->harvest_lock);
     return all;
@@ -169,7 +171,7 @@ static void last_look(void)
     for (uint32_t i = 1; i <= atomic_load(&a->lane_count); i++)
         atomic_load(&a->lanes[i])->out_of_order = true;
     sonde__unlock(&a->harvest_lock);
-    if (settled() || !sonde__lock_within(&a->harvest_lock, 100))
+    if (settled(SONDE_COLLECT_LAST) || !sonde__lock_within(&a->harvest_lock, 100))
         return;
     sonde__harvest_abandon();
     sonde__unlock(&a->harvest_lock);
@@ -198,10 +200,19 @@ static bool settles_within_bound(void)
     const uint64_t until_ns = sonde_now_ns() + PASSES_BOUND_MS * 1000000ull;
     for (int n = 0; n < EXIT_BOUND_MS * 5 && sonde_now_ns() < until_ns; n++) {
         sonde__nap(200);
-        if (settled())
+        if (settled(SONDE_COLLECT_LAST))
             return true;
     }
     return false;
+}
+
+/* Under monitor_lock. */
+static void settle_dying(void)
+{
+    const uint64_t until_ns = sonde_now_ns() + DEATH_PASSES_MS * 1000000ull;
+    while (!settled(SONDE_COLLECT_DYING) && sonde_now_ns() < until_ns)
+        sonde__nap(1000);
+    sonde__monitor_account();
 }
 
 void sonde__agent_settle(enum sonde_flush how)
@@ -211,11 +222,16 @@ void sonde__agent_settle(enum sonde_flush how)
         sonde__agent_late();
         return;
     }
-    if (!sonde__lock_within(&a->monitor_lock, 2000))
+    if (!sonde__lock_within(&a->monitor_lock, how == SONDE_FLUSH_DEATH ? DEATH_PASSES_MS : 2000))
         return;
+    if (how == SONDE_FLUSH_DEATH) {
+        settle_dying();
+        sonde__unlock(&a->monitor_lock);
+        return;
+    }
     if (how == SONDE_FLUSH_CLOSE)
         sonde__sample_stop();
-    bool all = settled() || (how != SONDE_FLUSH_STORE && !a->finished && settles_within_bound());
+    bool all = settled(SONDE_COLLECT_LAST) || (how != SONDE_FLUSH_STORE && !a->finished && settles_within_bound());
     if (how != SONDE_FLUSH_STORE) {
         sonde__monitor_account(); /* in case the runtime does not come back from the next */
         sonde__monitor_clocks();
@@ -266,6 +282,15 @@ static void before_exec(void)
 static void at_exit(void)
 {
     sonde__agent_flush(SONDE_FLUSH_CLOSE);
+}
+
+/* In a signal's handler, whatever the thread was doing: nothing here takes a lock. */
+static void before_death(void)
+{
+    const struct sonde_agent *a = &sonde__agent;
+    if (sonde__flag && atomic_load(sonde__flag) != SONDE_FLAG_LOOK && atomic_load(&a->state) == SONDE_ON &&
+        a->pid == getpid() && !atomic_load(&a->closed))
+        sonde__monitor_flush(SONDE_FLUSH_DEATH, DEATH_BOUND_MS);
 }
 
 /* ---- fork ------------------------------------------------------------------------------ */
@@ -393,6 +418,10 @@ static void connect_preload(void)
     atomic_store(&shared->at_exit, at_exit);
     atomic_store(&shared->before_exit, before_exit);
     atomic_store(&shared->before_exec, before_exec);
+    atomic_store(&shared->before_death, before_death);
+    void (*arm)(void) = atomic_load(&shared->arm_deaths);
+    if (arm)
+        arm();
     atomic_store(&shared->modules_changed, sonde__unwind_modules_changed);
     atomic_store(&shared->set_range, sonde__agent_set_range);
     sonde__sleep_connect(shared);

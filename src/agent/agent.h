@@ -303,6 +303,7 @@ enum sonde_flush {
     SONDE_FLUSH_STORE  = 3, /* store what has finished; wait for nothing */
     SONDE_FLUSH_FINISH = 1, /* main returned or exit was called: wait for work under way, stay open */
     SONDE_FLUSH_CLOSE  = 2, /* the last moment at which the runtime may be asked */
+    SONDE_FLUSH_DEATH  = 5, /* a signal kills the program: what can be had within a moment */
     SONDE_FLUSH_SIGNAL = 4, /* no flush: give the samples' signal back to the program */
 };
 void sonde__agent_flush(enum sonde_flush how);  /* waits for the monitor, within a bound */
@@ -389,7 +390,7 @@ uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_k
 void   sonde__match_keep(const struct sonde_event *e);
 /* An operation over another one. True: `found` is what to hand over now. */
 bool   sonde__match_over(const struct sonde_event *e, struct sonde_activity *found);
-void   sonde__match_turn(bool last);   /* the runtimes' reports; monitor, under harvest_lock */
+void   sonde__match_turn(enum sonde_collect how); /* the runtimes' reports; monitor, under harvest_lock */
 void   sonde__match_abandon(void);     /* count what was never reported */
 void   sonde__match_forget(void);
 size_t sonde__match_waiting(void);

@@ -342,14 +342,14 @@ static void retry_early(bool all)
     M.early_tail = link;
 }
 
-void sonde__match_turn(bool last)
+void sonde__match_turn(enum sonde_collect how)
 {
     sonde__agent.now_ns = sonde_now_ns();
     if (M.early)
         retry_early(false);
     for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
         if (sonde_backends[i]->collect)
-            sonde_backends[i]->collect(last);
+            sonde_backends[i]->collect(how);
     if (M.many_count > MANY_KEPT)
         forget_quiet(sonde__agent.now_ns);
 }

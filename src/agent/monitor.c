@@ -320,7 +320,7 @@ static void turn(void)
             sonde__harvest_late();
         } else {
             sonde__harvest(NULL);
-            sonde__match_turn(false);
+            sonde__match_turn(SONDE_COLLECT_TURN);
         }
         sonde__unlock(&a->harvest_lock);
     }
@@ -385,7 +385,7 @@ static void nap(uint64_t ns)
 
 static void answer_flushes(void)
 {
-    static const enum sonde_flush order[] = {SONDE_FLUSH_STORE, SONDE_FLUSH_FINISH, SONDE_FLUSH_CLOSE};
+    static const enum sonde_flush order[] = {SONDE_FLUSH_DEATH, SONDE_FLUSH_STORE, SONDE_FLUSH_FINISH, SONDE_FLUSH_CLOSE};
     uint32_t asked = atomic_load(&flush_asked); /* each of these has set its bit */
     unsigned wanted = atomic_exchange(&flush_wanted, 0);
     if (wanted & 1u << SONDE_FLUSH_SIGNAL)

@@ -60,6 +60,14 @@ static const struct sonde_row_note *first_note(const struct sonde_measurement *m
     return NULL;
 }
 
+static bool ended_without_exit(const struct sonde_measurement *m)
+{
+    for (uint32_t i = 0; i < m->process_count; i++)
+        if (m->processes[i].header.state == SONDE_PROCESS_RUNNING)
+            return true;
+    return false;
+}
+
 static int no_operations(const struct report *r, struct sonde_diag *diag)
 {
     const struct sonde_totals *t = &r->totals;
@@ -79,6 +87,9 @@ static int no_operations(const struct report *r, struct sonde_diag *diag)
     } else if (note) {
         snprintf(diag->why, sizeof diag->why, "%.190s", note->text);
         sonde_diag_hint(diag, "'sonde report %s ledger' says more", r->word);
+    } else if (ended_without_exit(r->m)) {
+        snprintf(diag->why, sizeof diag->why, "the program was killed, or crashed, before an operation was known to Sonde");
+        sonde_diag_hint(diag, "at most the last second of a program is lost so; 'sonde report %s api' shows its calls", r->word);
     } else {
         snprintf(diag->why, sizeof diag->why, "the program loaded a GPU runtime, but enqueued nothing while recording");
         sonde_diag_hint(diag, "was the range of --delay, --duration or sonde_start() reached? 'sonde report %s api' shows its calls",

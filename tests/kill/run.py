@@ -5,7 +5,7 @@
     run.py ... --cupti LIB --modes slow fast -- CUDA_STEADY
 
 With --cupti the program is one of CUDA, whose CUPTI is LIB (tests/kill/cuda).
-Of every three kills, one takes the program, one takes `sonde record` with it
+Of every three kills, one takes the program, by one signal after the other, and where that can be told nothing may be missing; one takes `sonde record` with it
 (so nobody seals), one comes while the program starts. What a measurement must
 hold is in the program's own log: everything completed a second before the
 kill, and never more than had been enqueued. Where the machine let the agent's
@@ -30,6 +30,7 @@ import harness  # noqa: E402
 from harness import Failure  # noqa: E402
 
 SECOND = 1_000_000_000
+SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT)  # of these all but the first can be told
 
 
 def raw_now():
@@ -72,6 +73,7 @@ def wait_for_start(path, child, need_entry):
 def kill_once(options, index):
     dice = random.Random(options.seed * 100003 + index)
     kind = ("program", "both", "early")[index % 3]
+    number = SIGNALS[index // 3 % len(SIGNALS)] if kind == "program" else signal.SIGKILL
     mode = [options.modes[index // 3 % len(options.modes)]] if options.modes else []
     folder = os.path.join(os.path.abspath(options.work), f"kill-{index}")
     shutil.rmtree(folder, ignore_errors=True)
@@ -85,36 +87,36 @@ def kill_once(options, index):
     time.sleep(dice.uniform(0, 0.15) if kind == "early" else dice.uniform(0.05, options.longest))
     killed = raw_now()
     try:
-        os.kill(log.pid, signal.SIGKILL)
+        os.kill(log.pid, number)
         if kind == "both":
             os.kill(child.pid, signal.SIGKILL)
     except ProcessLookupError:
         raise Failure("the program ended by itself") from None
     _, err = child.communicate(timeout=harness.PATIENCE)
-    if child.returncode != -signal.SIGKILL:
-        raise Failure(f"record gave {harness.describe(child.returncode)}, not signal 9\n{harness.tail(err)}")
+    if child.returncode != -number:
+        raise Failure(f"record gave {harness.describe(child.returncode)}, not signal {number}\n{harness.tail(err)}")
     result = check(options, measurement, Log(log_path), killed, env)
     if kind == "program":
-        check_line(options, measurement, err.decode(errors="replace"), env)
+        check_line(options, measurement, err.decode(errors="replace"), number, env)
     shutil.rmtree(folder)
-    return result
+    return (*result, number != signal.SIGKILL)
 
 
 def environment(options):
     return harness.environment(options, **({"SONDE_CUPTI": os.path.abspath(options.cupti)} if options.cupti else {}))
 
 
-def check_line(options, measurement, line, env):
+def check_line(options, measurement, line, number, env):
     """The line at the end counts what the measurement does, and says how the program ended."""
     if nothing_yet(options, measurement, env):
-        if "signal 9 (Killed)" not in line:
-            raise Failure(f"the line does not say that the program was killed: {line!r}")
+        if f"signal {number} (" not in line:
+            raise Failure(f"the line does not say that signal {number} ended the program: {line!r}")
         return
     book = harness.ledger(options, measurement, env)
     flying, kept = harness.number(book["in_flight"]), sum(harness.operations(book).values())
     if harness.number(book["seen"]) != kept + flying + harness.number(book["dropped"]) + harness.number(book["unmatched"]):
         raise Failure(f"{book['seen']} seen, but {kept} kept and {flying} in flight: {json.dumps(book)[:500]}")
-    said = re.search(r"([0-9,]+) operations?,(?: ([0-9,]+) of them in flight when signal 9 \(Killed\) ended it,)?", line)
+    said = re.search(r"([0-9,]+) operations?,(?: ([0-9,]+) of them in flight when signal {number} \([A-Z][a-z ]*\) ended it,)?".replace("{number}", str(number)), line)
     found = tuple(int((text or "0").replace(",", "")) for text in said.groups()) if said else None
     if found != (harness.number(book["seen"]), flying):
         raise Failure(f"the ledger has {book['seen']} seen and {flying} in flight; the line: {line!r}")
@@ -131,16 +133,16 @@ def last_written(options, measurement, env):
 def check(options, measurement, log, killed, env):
     """Nothing older than a second may be missing, and nothing may be there that never was.
 
-    How many operations are missing, and whether all that completed a second before the kill are there.
+    How many operations are missing, whether all that completed a second before the kill are there, and all that had completed.
     """
     strictly, everything = log.completed_at(killed - SECOND), log.completed_at(killed)
     needed = strictly
     if not harness.process_folders(measurement):
         if needed:
             raise Failure(f"no process folder, though {needed} operations had completed")
-        return everything, True
+        return everything, True, not everything
     if not needed and nothing_yet(options, measurement, env):
-        return everything, True
+        return everything, True, not everything
     book = harness.ledger(options, measurement, env)
     kernels = harness.operations(book).get("kernel", 0)
     if kernels < needed:
@@ -154,7 +156,7 @@ def check(options, measurement, log, killed, env):
         if result.status != 0:
             raise Failure(f"report {view} gave {harness.describe(result.status)}\n{harness.tail(result.err)}")
     check_trace(options, measurement, needed, log.enqueued, env)
-    return max(everything - kernels, 0), kernels >= strictly
+    return max(everything - kernels, 0), kernels >= strictly, kernels >= everything
 
 
 def nothing_yet(options, measurement, env):
@@ -194,23 +196,29 @@ def main():
     with subprocess.Popen([options.steady, warm], env=environment(options)) as child:
         wait_for_start(warm, child, need_entry=True)
         child.kill()
-    failed, losses, strict = 0, [], 0
+    failed, losses, strict, whole, told = 0, [], 0, 0, 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         waiting = {pool.submit(kill_once, options, index): index for index in range(options.runs)}
         for done in concurrent.futures.as_completed(waiting):
             try:
-                lost, strictly = done.result()
+                lost, strictly, all_there, tells = done.result()
                 losses.append(lost)
                 strict += strictly
+                whole += tells and all_there
+                told += tells
             except Failure as why:
                 failed += 1
                 print(f"FAIL kill {waiting[done]}: {why}", flush=True)
     if losses:
         print(f"{options.runs} kills, {failed} failed; completed but not in the measurement: at most {max(losses)}, "
-              f"on average {sum(losses) / len(losses):.0f} operations; all but the last second's in {strict}")
+              f"on average {sum(losses) / len(losses):.0f} operations; all but the last second's in {strict}; "
+              f"all in {whole} of {told} whose signal can be told")
     if strict * 2 < options.runs:
         failed += 1
         print(f"FAIL: in {options.runs - strict} of {options.runs} kills more than the last second is missing")
+    if whole * 2 < told:
+        failed += 1
+        print(f"FAIL: in {told - whole} of {told} deaths that could be told something is missing")
     sys.exit(1 if failed else 0)
 
 

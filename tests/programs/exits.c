@@ -3,7 +3,8 @@
  * The exit handler enqueues too: it runs after main, perhaps after Sonde's own,
  * and is then counted as lost. Ends that nobody can see coming lose what was
  * not yet written, so the program waits for that before those, and all must be
- * there: finished, or in flight.
+ * there: finished, or in flight. Before signals that kill by default it need not wait:
+ * Sonde stores what has finished first.
  *
  * case: return return => kernel=100 read=1
  * case: exit exit => kernel=100 read=1
@@ -15,6 +16,10 @@
  * case: sigkill kill => kernel=100 read=1
  * case: sigterm term => kernel=100 read=1
  * case: segfault segv => kernel=100 read=1
+ * case: abort-at-once at-once-abort => kernel=100 read=1
+ * case: sigterm-at-once at-once-term => kernel=100 read=1
+ * case: segfault-at-once at-once-fault => kernel=100 read=1
+ * case: default-again again => kernel=100 read=1
  * case: thread-exits thread => kernel=100 read=1
  * case: main-thread-leaves pthread_exit => kernel=150 read=2
  * case: handler-enqueues handler => kernel=120 read=2 ; late
@@ -37,6 +42,7 @@ enum { FLIGHT = 30 };
 
 static struct guest g;
 static int          want_work;
+static void        *argument_of_fault; /* NULL, which the compiler does not know */
 
 static void at_exit_handler(void)
 {
@@ -78,13 +84,47 @@ static void by_signal(const char *how)
         kill(getpid(), SIGTERM);
     if (strcmp(how, "segv") == 0)
         raise(SIGSEGV);
+    if (strcmp(how, "fault") == 0)
+        *(volatile int *)argument_of_fault = 1;
+}
+
+static void handle(int number)
+{
+    (void)number;
+}
+
+static const char *name_of(void (*disposition)(int))
+{
+    return disposition == SIG_DFL ? "default" : disposition == SIG_IGN ? "ignored" : disposition == handle ? "handled" : "?";
+}
+
+/* What it is told of dispositions, which it sets and sets back; then the default one. */
+static void ask_and_die(void)
+{
+    static const int asked[] = {SIGINT, SIGTERM, SIGSEGV, SIGABRT, SIGHUP, SIGUSR1};
+    struct sigaction old, handled = {.sa_handler = handle}, by_default = {.sa_handler = SIG_DFL};
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        sigaction(asked[i], NULL, &old);
+        printf("%d: %s %x,", asked[i], name_of(old.sa_handler), (unsigned)old.sa_flags);
+        printf(" %s,", name_of(signal(asked[i], handle)));
+        printf(" %s,", name_of(signal(asked[i], SIG_DFL)));
+        sigaction(asked[i], &handled, &old);
+        printf(" %s,", name_of(old.sa_handler));
+        sigaction(asked[i], &by_default, &old);
+        printf(" %s,", name_of(old.sa_handler));
+        printf(" %s\n", name_of(signal(asked[i], SIG_DFL)));
+    }
+    fflush(stdout);
+    raise(SIGTERM);
 }
 
 static int end(const char *how)
 {
     static pthread_t thread, main_thread;
     main_thread = pthread_self();
-    by_signal(how);
+    if (strcmp(how, "again") == 0)
+        ask_and_die();
+    by_signal(strncmp(how, "at-once-", 8) ? how : how + 8);
     if (strcmp(how, "exit") == 0)
         exit(10);
     if (strcmp(how, "_exit") == 0)

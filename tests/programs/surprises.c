@@ -121,6 +121,10 @@ static void errno_kept(void)
 
 static void print_status_lines(void)
 {
+    static const int handled[] = {SIGURG, SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGPIPE, SIGTERM};
+    unsigned long long ours = 0;
+    for (size_t i = 0; i < sizeof handled / sizeof *handled; i++)
+        ours |= 1ull << (handled[i] - 1);
     static const char *const wanted[] = {"Umask:", "Uid:", "Groups:", "SigQ:", "SigPnd:", "ShdPnd:", "SigBlk:",
                                          "SigIgn:", "SigCgt:", "CapEff:", "NoNewPrivs:", "Seccomp:",
                                          "CoreDumping:", "THP_enabled:"};
@@ -129,7 +133,7 @@ static void print_status_lines(void)
     while (file && fgets(line, sizeof line, file))
         for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
             if (strncmp(line, "SigCgt:", 7) == 0 && strcmp(wanted[i], "SigCgt:") == 0) /* samples: docs/transparency.md */
-                printf("SigCgt:\t%016llx\n", strtoull(line + 7, NULL, 16) & ~(1ull << (SIGURG - 1)));
+                printf("SigCgt:\t%016llx\n", strtoull(line + 7, NULL, 16) & ~ours);
             else if (strncmp(line, wanted[i], strlen(wanted[i])) == 0 && strcmp(wanted[i], "SigQ:") != 0)
                 printf("%s", line);
     if (file)

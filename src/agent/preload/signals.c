@@ -1,9 +1,9 @@
-/* signals.c - the samples' signal belongs to the program as soon as it wants it.
+/* signals.c - the samples' signal belongs to the program as soon as it wants it; and handlers of ours are hidden.
  *
  * The agent samples with a signal that is ignored by default. These functions do
  * what libc's do; before a program sets that signal's disposition the agent is
  * told, and sends none any more. Asked for it, they answer as if no agent were
- * there. They are called in signal handlers and in children between fork and
+ * there. The same for signals that kill (deaths.c). They are called in signal handlers and in children between fork and
  * exec, so libc's functions are looked up when this library is loaded.
  */
 #include "preload.h"
@@ -19,6 +19,8 @@
 extern struct sonde_shared sonde__shared;
 void *sonde__preload_libc(const char *name);
 int   sonde__preload_owner(void);
+const struct sigaction *sonde__preload_deadly(int number, const struct sigaction *wanted);
+void  sonde__preload_hide(struct sigaction *old);
 
 typedef void (*handler)(int);
 
@@ -64,7 +66,9 @@ EXPORT int sigaction(int number, const struct sigaction *restrict set, struct si
         find();
     if (set)
         wants(number);
-    const int status = real_sigaction(number, set, old);
+    const int status = real_sigaction(number, sonde__preload_deadly(number, set), old);
+    if (old && !status)
+        sonde__preload_hide(old);
     if (!set && old && !status && is_here(number) && atomic_load(&sonde__shared.signal_owner) == SONDE_SIGNAL_AGENT)
         *old = sonde__shared.signal_program;
     return status;
@@ -78,14 +82,30 @@ EXPORT int sigignore(int number)
     return real_sigignore(number);
 }
 
-#define X(name)                                    \
-    EXPORT handler name(int number, handler set);  \
-    handler name(int number, handler set)          \
-    {                                              \
-        if (!real_##name)                          \
-            find();                                \
-        wants(number);                             \
-        return real_##name(number, set);           \
+/* They have set `set`, and say that `before` was there. */
+static handler handed_over(int number, handler set, handler before)
+{
+    const int error = errno;
+    const struct sigaction wanted = {.sa_handler = set};
+    const struct sigaction *use = sonde__preload_deadly(number, &wanted);
+    struct sigaction was = {.sa_flags = SA_SIGINFO};
+    if (use != &wanted && before != SIG_ERR)
+        real_sigaction(number, use, NULL);
+    errno = error;
+    was.sa_handler = before;
+    if (before != SIG_ERR)
+        sonde__preload_hide(&was);
+    return was.sa_handler;
+}
+
+#define X(name)                                                          \
+    EXPORT handler name(int number, handler set);                        \
+    handler name(int number, handler set)                                \
+    {                                                                    \
+        if (!real_##name)                                                \
+            find();                                                      \
+        wants(number);                                                   \
+        return handed_over(number, set, real_##name(number, set));       \
     }
 HANDLER_MAP(X)
 #undef X

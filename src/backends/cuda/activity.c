@@ -27,7 +27,8 @@
 #define LATE_NS      250000000u          /* so long: a smaller one */
 #define SPARE_MAX   16u                  /* empty buffers of each size that are kept */
 #define FLUSH_GAP_NS 2000000u            /* between two requests for all there is */
-#define PATIENCE_NS  700000000u          /* of the second that the agent waits at the end */
+#define PATIENCE_NS  700000000u          /* of the second that the agent waits at the end, */
+#define DYING_NS     20000000u           /* and of the moment that a signal leaves */
 #define PROOF_WANTED 32u                 /* records that prove the matching */
 
 struct buffer { struct buffer *next; size_t valid; uint32_t size; };
@@ -484,14 +485,14 @@ static void give_back(struct buffer *b)
 /* Asked without force, CUPTI hands over buffers in which everything has ended:
  * one kernel that runs on holds back all beside it. With force, what runs on is
  * never reported again, so only when the wait is nearly over, or in vain. */
-static void flush(void)
+static void flush(uint64_t patience_ns)
 {
     const uint64_t now = sonde_now_ns();
     if (!M.asked_at)
         M.asked_at = now;
-    if (now - M.flushed_at < FLUSH_GAP_NS || (sonde__cuda_flush_busy() && now - M.asked_at <= PATIENCE_NS))
+    if (now - M.flushed_at < FLUSH_GAP_NS || (sonde__cuda_flush_busy() && now - M.asked_at <= patience_ns))
         return;
-    M.forced = sonde__cuda_broken() || now - M.asked_at > PATIENCE_NS;
+    M.forced = sonde__cuda_broken() || now - M.asked_at > patience_ns;
     sonde__cupti.cuptiActivityFlushAll(M.forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
     M.flushed_at = sonde_now_ns();
 }
@@ -515,13 +516,13 @@ static void read_records(struct buffer *b)
     }
 }
 
-void sonde__cuda_collect(bool last)
+void sonde__cuda_collect(enum sonde_collect how)
 {
     if (!atomic_load(&sonde__cuda_on))
         return;
     sonde__cuda_quiet(true);
-    if (last) {
-        flush();
+    if (how != SONDE_COLLECT_TURN) {
+        flush(how == SONDE_COLLECT_DYING ? DYING_NS : PATIENCE_NS);
     } else {
         M.asked_at = M.forced = 0;
         sonde__cuda_flush_turn();
@@ -539,7 +540,7 @@ void sonde__cuda_collect(bool last)
         give_back(b);
     }
     sonde__cuda_modules_store();
-    if (last)
+    if (how != SONDE_COLLECT_TURN)
         say_losses(dropped);
     sonde__cuda_quiet(false);
 }

@@ -110,7 +110,7 @@ bool sonde__cuda_key_known(uint64_t key, bool *full);
 void CUPTIAPI sonde__cuda_buffer_requested(uint8_t **buffer, size_t *size, size_t *records);
 void CUPTIAPI sonde__cuda_buffer_completed(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
                                            size_t valid);
-void sonde__cuda_collect(bool last);
+void sonde__cuda_collect(enum sonde_collect how);
 
 /* ---- asking for it (flush.c); the monitor's -------------------------------------- */
 

@@ -71,7 +71,7 @@ void harness_report(const struct sonde_completion *c)
     atomic_fetch_add(&report_count, 1);
 }
 
-static void collect(bool last)
+static void collect(enum sonde_collect last)
 {
     (void)last;
     for (; atomic_load(&report_next) < atomic_load(&report_count); atomic_fetch_add(&report_next, 1))

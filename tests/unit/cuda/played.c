@@ -250,6 +250,6 @@ void deliver(void)
     assert_non_null(bytes);
     sonde__cuda_buffer_completed(CONTEXT, 0, bytes, size, played.used);
     noted.now_ns += 1000;
-    sonde__cuda_collect(false);
+    sonde__cuda_collect(SONDE_COLLECT_TURN);
     played.used = played.count = 0;
 }

@@ -95,7 +95,7 @@ static void buffers_of_others_are_left_alone(void **state)
     static uint8_t foreign[64];
     kernel_record("k", 80, sizeof(CUpti_ActivityKernel10));
     sonde__cuda_buffer_completed(CONTEXT, 0, foreign, sizeof foreign, sizeof foreign);
-    sonde__cuda_collect(false);
+    sonde__cuda_collect(SONDE_COLLECT_TURN);
     assert_int_equal(noted.completions, 0);
 }
 
@@ -106,11 +106,11 @@ static void finished_work_is_asked_for_again_and_again(void **state)
     const struct timespec pause = {0, 1000000};
     for (uint32_t turn = 0; turn < 20; turn++) {
         noted.now_ns += 500000000; /* longer than any gap */
-        sonde__cuda_collect(false);
+        sonde__cuda_collect(SONDE_COLLECT_TURN);
         while (sonde__cuda_flush_busy())
             nanosleep(&pause, NULL);
         assert_int_equal(atomic_load(&played.flushed), turn + 1);
-        sonde__cuda_collect(false); /* and not at every turn */
+        sonde__cuda_collect(SONDE_COLLECT_TURN); /* and not at every turn */
         assert_false(sonde__cuda_flush_busy());
     }
     assert_int_equal(played.forced, 0);
@@ -128,7 +128,7 @@ static void buffers_are_as_large_as_the_work_is_much(void **state)
         before = size;
         memset(bytes, 0, size);
         sonde__cuda_buffer_completed(CONTEXT, 0, bytes, size, 0);
-        sonde__cuda_collect(false);
+        sonde__cuda_collect(SONDE_COLLECT_TURN);
     }
     assert_true(before > 250000 && before < 270000);
     for (int i = 0; i < 12; i++) { /* a second lasts each */
@@ -137,7 +137,7 @@ static void buffers_are_as_large_as_the_work_is_much(void **state)
         assert_true(size <= before);
         before = size;
         sonde__cuda_buffer_completed(CONTEXT, 0, bytes, size, 0);
-        sonde__cuda_collect(false);
+        sonde__cuda_collect(SONDE_COLLECT_TURN);
     }
     assert_true(before < 20000 && before >= 64 * sizeof(CUpti_ActivityKernel10));
 }
@@ -146,14 +146,14 @@ static void the_end_is_asked_for_with_force_at_last(void **state)
 {
     (void)state;
     played.flushed = played.forced = 0;
-    sonde__cuda_collect(true);
+    sonde__cuda_collect(SONDE_COLLECT_LAST);
     assert_int_equal(played.flushed, 1);
     assert_int_equal(played.forced, 0);
     noted.now_ns += 1000; /* at once again: not worth it */
-    sonde__cuda_collect(true);
+    sonde__cuda_collect(SONDE_COLLECT_LAST);
     assert_int_equal(played.flushed, 1);
     noted.now_ns += 900000000;
-    sonde__cuda_collect(true);
+    sonde__cuda_collect(SONDE_COLLECT_LAST);
     assert_int_equal(played.forced, 1);
     /* What has not ended is not an operation yet. */
     CUpti_ActivityKernel10 *k = kernel_record("running", 90, sizeof *k);
@@ -162,11 +162,11 @@ static void the_end_is_asked_for_with_force_at_last(void **state)
     size_t size, count;
     sonde__cuda_buffer_requested(&bytes, &size, &count);
     sonde__cuda_buffer_completed(CONTEXT, 0, bytes, size, played.used);
-    sonde__cuda_collect(true);
+    sonde__cuda_collect(SONDE_COLLECT_LAST);
     assert_int_equal(noted.completions, 0);
-    sonde__cuda_collect(false); /* the program goes on after all: patience begins anew */
+    sonde__cuda_collect(SONDE_COLLECT_TURN); /* the program goes on after all: patience begins anew */
     noted.now_ns += 10000000;
-    sonde__cuda_collect(true);
+    sonde__cuda_collect(SONDE_COLLECT_LAST);
     assert_int_equal(played.forced, 1);
 }
 
