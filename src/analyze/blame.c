@@ -250,7 +250,8 @@ static int gather_threads(const struct sonde__blame_run *run, struct sonde__blam
         rule.from_ns = from, rule.to_ns = to;
         rule.idle = run->scopes > 2 ? NULL : &part->gaps[0]; /* nothing is shared while the one device is busy */
         rule.sample_ns = rule.period_ns ? run->periods[lane->lane] : 0;
-        rule.alive_from = run->alive[k].from, rule.alive_to = run->alive[k].to, rule.known = run->alive[k].known;
+        const struct sonde__alive *alive = &run->alive[lane->lane];
+        rule.alive_from = alive->from, rule.alive_to = alive->to, rule.known = alive->known;
         part->segments.count = 0;
         rc = sonde__thread_segments(lane, &rule, &part->thread, &part->gathered, &part->segments);
         rc = rc ? rc : add_changes(run, part, k);
@@ -277,43 +278,6 @@ static int each_window(void *user, const struct sonde_time_window *w)
 }
 
 /* ---- one process -------------------------------------------------------------------------------- */
-
-/* A thread that runs has a sample in each period: it is taken to be there from one period before its
- * first row to one after its last, as far as it existed. What came before is not known. */
-static int find_alive(struct sonde__blame_run *run)
-{
-    const struct sonde_process *p = run->process;
-    uint32_t *place = calloc((size_t)p->lane_count + 1, sizeof *place);
-    run->alive = calloc((size_t)run->plan.lane_count + 1, sizeof *run->alive);
-    if (!place || !run->alive) {
-        free(place);
-        return SONDE_ENOMEM;
-    }
-    for (uint32_t k = 0; k < run->plan.lane_count; k++) {
-        place[run->plan.lanes[k].lane] = k + 1;
-        run->alive[k].from = UINT64_MAX;
-    }
-    for (uint32_t i = 0; i < p->trace_count; i++) {
-        const struct sonde_chunk_ref *t = &p->traces[i];
-        if (!place[t->lane] || (t->table != SONDE_TABLE_CALL && t->table != SONDE_TABLE_SAMPLE && t->table != SONDE_TABLE_SWITCH))
-            continue;
-        struct alive *alive = &run->alive[place[t->lane] - 1];
-        alive->from = t->time_min < alive->from ? t->time_min : alive->from;
-        alive->to = t->time_max > alive->to ? t->time_max : alive->to;
-        alive->known |= t->table != SONDE_TABLE_SWITCH;
-    }
-    for (uint32_t k = 0; k < run->plan.lane_count; k++) {
-        const struct sonde_row_lane *lane = &p->lanes[run->plan.lanes[k].lane];
-        struct alive *alive = &run->alive[k];
-        const uint64_t first = alive->from, last = alive->to, period = run->rule.period_ns;
-        alive->from = first > period ? first - period : 0;
-        alive->from = lane->start_ns > alive->from && lane->start_ns <= first ? lane->start_ns : alive->from;
-        alive->to = last > UINT64_MAX - period ? UINT64_MAX : last + period;
-        alive->to = lane->end_ns >= last && lane->end_ns < alive->to ? lane->end_ns : alive->to;
-    }
-    free(place);
-    return 0;
-}
 
 static void find_rule(struct sonde__blame_run *run)
 {
@@ -387,8 +351,8 @@ static int compute_process(const struct sonde__blame_tree *tree, const struct so
     if (!rc)
         rc = sonde_timeline_plan(p, &timeline, &run.plan);
     run.scopes = run.plan.device_count + 1;
-    if (!rc)
-        rc = find_alive(&run);
+    if (!rc && !(run.alive = sonde__find_alive(p)))
+        rc = SONDE_ENOMEM;
     if (!rc && !(run.periods = sonde__sample_periods(p)))
         rc = SONDE_ENOMEM;
     if (!rc && run.scopes > 1)

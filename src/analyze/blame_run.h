@@ -59,7 +59,7 @@ struct sonde__blame_run {
     struct sonde_recorded recorded;
     struct sonde__thread_rule rule;
     struct sonde_timeline_plan plan;
-    struct alive { uint64_t from, to; bool known; } *alive; /* [lane of the plan] */
+    struct sonde__alive *alive; /* [lane] */
     uint64_t *periods;         /* [lane]: what a sample stands for */
     struct sonde__pools pools;
     uint32_t scopes;           /* all devices, and each of the plan */

@@ -144,7 +144,7 @@ static int add_pieces(struct builder *b, const struct sonde__gap *gap, const str
     uint32_t pair = 0;
     int rc = sonde__gap_pieces(gap, &b->sample, &scratch->pieces, &scratch->samples);
     rc = rc ? rc : sonde__gathered_pair(b->gathered, sonde__pair_of(b->lane->lane, gap->before, gap->after), &pair);
-    rc = rc ? rc : sonde__gathered_add(b->gathered, pair, &scratch->samples);
+    rc = rc ? rc : sonde__gathered_add(b->gathered, pair, &scratch->samples, gap->period_ns);
     for (size_t i = 0; i < scratch->pieces.count && !rc; i++) {
         const struct sonde__piece *piece = &scratch->pieces.items[i];
         const struct sonde__segment sampled = {.node = piece->node, .after = pair, .source = SONDE_BLAME_SAMPLED};

@@ -71,7 +71,7 @@ static int gather_thread(struct sonde__cp_book *b, uint32_t thread, struct sonde
         find_gap(b, thread, before, &gap);
         rc = sonde__gap_pieces(&gap.of, &first, &b->pieces, &b->found);
         rc = rc ? rc : sonde__gathered_pair(gathered, sonde__pair_of(t->lane, gap.of.before, gap.of.after), &pair);
-        rc = rc ? rc : sonde__gathered_add(gathered, pair, &b->found);
+        rc = rc ? rc : sonde__gathered_add(gathered, pair, &b->found, gap.of.period_ns);
         i = first > i ? first : i;
     }
     return rc;

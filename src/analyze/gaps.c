@@ -257,3 +257,37 @@ uint64_t *sonde__sample_periods(const struct sonde_process *p)
     free(counts);
     return periods;
 }
+
+/* ---- lives ----------------------------------------------------------------------------------------- */
+
+/* As far as it existed. */
+static void widen(struct sonde__alive *alive, const struct sonde_row_lane *lane, uint64_t period_ns)
+{
+    const uint64_t first = alive->from, last = alive->to;
+    alive->from = minus(first, period_ns);
+    alive->from = lane->start_ns > alive->from && lane->start_ns <= first ? lane->start_ns : alive->from;
+    alive->to = plus(last, period_ns);
+    alive->to = lane->end_ns >= last && lane->end_ns < alive->to ? lane->end_ns : alive->to;
+}
+
+/* A thread that runs has a sample in each period. What came before its first row is not known: it may have slept
+ * since before its switches were recorded. */
+struct sonde__alive *sonde__find_alive(const struct sonde_process *p)
+{
+    const uint64_t period_ns = p->header.cpu_rate_hz ? 1000000000u / p->header.cpu_rate_hz : 0;
+    struct sonde__alive *lives = calloc((size_t)p->lane_count + 1, sizeof *lives);
+    for (uint32_t i = 0; i < p->lane_count && lives; i++)
+        lives[i].from = UINT64_MAX;
+    for (uint32_t i = 0; i < p->trace_count && lives; i++) {
+        const struct sonde_chunk_ref *t = &p->traces[i];
+        if ((t->table != SONDE_TABLE_CALL && t->table != SONDE_TABLE_SAMPLE && t->table != SONDE_TABLE_SWITCH) || t->lane >= p->lane_count)
+            continue;
+        struct sonde__alive *alive = &lives[t->lane];
+        alive->from = least(alive->from, t->time_min);
+        alive->to = most(alive->to, t->time_max);
+        alive->known |= t->table != SONDE_TABLE_SWITCH;
+    }
+    for (uint32_t i = 0; i < p->lane_count && lives; i++)
+        widen(&lives[i], &p->lanes[i], period_ns);
+    return lives;
+}

@@ -50,6 +50,11 @@ uint64_t sonde__time_back(const struct sonde_time_lane *lane, uint32_t i);
  * that was asked for. [lane_count], caller frees; NULL: out of memory. */
 uint64_t *sonde__sample_periods(const struct sonde_process *p);
 
+/* When each lane's thread is taken to have been there: from one period before its first row of a trace to one after
+ * its last. [lane_count], caller frees; NULL: out of memory. */
+struct sonde__alive { uint64_t from, to; bool known; /* a call or a sample of it is somewhere */ };
+struct sonde__alive *sonde__find_alive(const struct sonde_process *p);
+
 /* ---- samples by calls ------------------------------------------------------------------------ */
 
 /* Nodes of the calls; of a gap before the first or after the last call the lane and one of SONDE__EDGES. */
@@ -61,7 +66,7 @@ static inline bool sonde__pair_is_edge(const struct sonde__pair *pair)
 }
 struct sonde__pair sonde__pair_of(uint32_t lane, const struct sonde_row_call *before, const struct sonde_row_call *after);
 
-struct sonde__gathered_hit { uint32_t pair, node; uint64_t count, open, open_ns; }; /* open: of count, those with a rest */
+struct sonde__gathered_hit { uint32_t pair, node; uint64_t count, open, open_ns, stands_ns; }; /* open: of count, those with a rest */
 struct sonde__gathered { /* ready when zeroed */
     SONDE_VECTOR(struct sonde__pair) pairs;
     SONDE_VECTOR(struct sonde__gathered_hit) hits;
@@ -69,7 +74,7 @@ struct sonde__gathered { /* ready when zeroed */
     uint32_t *joined; /* [pair]: index in the pools, once made */
 };
 int  sonde__gathered_pair(struct sonde__gathered *g, struct sonde__pair pair, uint32_t *index); /* 0 or SONDE_ENOMEM */
-int  sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__gap_samples *samples);
+int  sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__gap_samples *samples, uint64_t period_ns);
 void sonde__gathered_fini(struct sonde__gathered *g);
 
 /* ---- pools ----------------------------------------------------------------------------------------- */

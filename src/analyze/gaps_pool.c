@@ -34,7 +34,7 @@ int sonde__gathered_pair(struct sonde__gathered *g, struct sonde__pair pair, uin
     return 0;
 }
 
-int sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__gap_samples *samples)
+int sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__gap_samples *samples, uint64_t period_ns)
 {
     for (size_t i = 0; i < samples->count; i++) {
         const struct sonde__gap_sample *sample = &samples->items[i];
@@ -50,6 +50,7 @@ int sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__g
         hit->count++;
         hit->open += sample->open_ns > 0;
         hit->open_ns += sample->open_ns;
+        hit->stands_ns += period_ns;
     }
     return 0;
 }

@@ -1,8 +1,10 @@
 /* statistics.c - from the time of lanes to shares of routines. */
 #include "statistics.h"
 
+#include <math.h>
 #include <stdlib.h>
 
+#include "estimate.h"
 #include "statistics_lane.h"
 #include "timeline.h"
 #include "view_build.h"
@@ -44,7 +46,9 @@ void sonde_run_range(const struct sonde_measurement *m, uint64_t *begin_ns, uint
 struct scan {
     const struct sonde_process *p;
     bool                       *wanted; /* [lane] */
-    uint64_t                    period_ns;
+    bool                        all;    /* for the samples of all lanes */
+    uint64_t                   *periods; /* [lane]: what a sample stands for */
+    struct sonde__alive        *alive;   /* [lane] */
     struct sonde_recorded       recorded;
     struct sonde__shares       *parts;
 };
@@ -57,7 +61,8 @@ static struct sonde__lane_life life_of(const struct scan *s, uint32_t lane)
     return (struct sonde__lane_life){
         .from_ns = !main_thread && row->start_ns > s->recorded.start_ns ? row->start_ns : s->recorded.start_ns,
         .to_ns = row->end_ns ? row->end_ns : s->p->header.stop_ns,
-        .period_ns = s->period_ns,
+        .period_ns = s->periods[lane],
+        .alive = s->alive[lane],
         .recorded = &s->recorded,
     };
 }
@@ -77,7 +82,7 @@ static int each_window(void *user, const struct sonde_time_window *w)
     struct scan *s = user;
     struct sonde__shares *to = &s->parts[w->part];
     for (uint32_t i = 0; i < w->lane_count && !to->rc; i++)
-        if (w->lanes[i].lane < s->p->lane_count && s->wanted[w->lanes[i].lane])
+        if (w->lanes[i].lane < s->p->lane_count && (s->all || s->wanted[w->lanes[i].lane]))
             add_lane(s, to, &w->lanes[i], w->from_ns, w->to_ns);
     return to->rc;
 }
@@ -95,7 +100,7 @@ static void add_empty_lanes(struct scan *s, const struct sonde_timeline_plan *pl
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
-struct sum { double queue_ns, thread_ns, sampled_ns; };
+struct sum { double queue_ns, thread_ns, sampled_ns, pooled_ns, cpu_ns; };
 
 struct collector {
     const struct sonde_measurement *m;
@@ -103,8 +108,11 @@ struct collector {
     const struct sonde_statistics_config *config;
     struct sonde_statistics        *out;
     struct sum                     *nodes; /* [tree node] */
+    struct sonde_estimate           estimate;
     double                          other[2][SONDE_SHARE_COUNT];
     uint64_t                        wall_begin_ns;
+    bool                            partial; /* not all of the run, or not all lanes */
+    double                          period_ns; /* the longest */
 };
 
 static bool is_wanted(const struct collector *c, uint32_t process, uint32_t lane)
@@ -136,7 +144,6 @@ static void merge(struct collector *c, uint32_t process, const struct sonde__sha
         struct sum *to = &c->nodes[sonde_profile_locate(c->profile, process, share->node)];
         to->queue_ns += share->queue_ns;
         to->thread_ns += share->thread_ns;
-        to->sampled_ns += share->sampled_ns;
     }
     for (int thread = 0; thread < 2; thread++)
         for (int kind = 0; kind < SONDE_SHARE_COUNT; kind++)
@@ -144,22 +151,172 @@ static void merge(struct collector *c, uint32_t process, const struct sonde__sha
     c->out->no_times += part->no_times;
 }
 
+/* Time outside of calls: around samples, and by their pools. */
+struct outside {
+    SONDE_VECTOR(struct sonde_estimate_item) around; /* pool plus one, node of the tree */
+    double *pooled;                                  /* [pool] */
+    double  unknown_ns;
+};
+
+static int join_outside(const struct collector *c, uint32_t process, const struct sonde__shares *part,
+                        const struct sonde__pools *pools, struct outside *out)
+{
+    for (size_t i = 0; i < part->around.count; i++) {
+        const struct sonde__around_share *share = &part->around.items[i];
+        const uint32_t node = sonde_profile_locate(c->profile, process, share->node);
+        if (sonde_vector_push(&out->around, (struct sonde_estimate_item){pools->of[part->gathered.joined[share->pair]], node, share->ns, 0}))
+            return SONDE_ENOMEM;
+    }
+    for (size_t i = 0; i < part->left.count; i++) {
+        const uint32_t pool = pools->of[part->gathered.joined[i]];
+        *(pool ? &out->pooled[pool - 1] : &out->unknown_ns) += part->left.items[i];
+    }
+    return 0;
+}
+
+/* Where nobody told when threads slept, no more time of a pool was spent computing than its samples stand for. */
+static void limit_pools(const struct scan *s, const struct sonde__pools *pools, struct outside *out)
+{
+    const double period_ns = s->p->header.cpu_rate_hz ? 1e9 / s->p->header.cpu_rate_hz : 0;
+    for (size_t i = 0; i < pools->pools.count && !s->p->header.cpu_switches; i++) {
+        double room = pools->pools.items[i].hits * period_ns;
+        for (size_t k = 0; k < out->around.count; k++)
+            room -= out->around.items[k].pool == i + 1 ? out->around.items[k].sampled_ns : 0;
+        room = room < 0 ? 0 : room > out->pooled[i] ? out->pooled[i] : room;
+        out->unknown_ns += out->pooled[i] - room;
+        out->pooled[i] = room;
+    }
+}
+
+static int by_pool(const void *left, const void *right)
+{
+    const struct sonde_estimate_item *a = left, *b = right;
+    if (a->pool != b->pool)
+        return a->pool < b->pool ? -1 : 1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+/* Into the tree's nodes, and what is needed for their errors. */
+static int divide_outside(struct collector *c, const struct scan *s, const struct sonde__pools *pools, struct outside *out)
+{
+    const double period_ns = s->p->header.cpu_rate_hz ? 1e9 / s->p->header.cpu_rate_hz : 0;
+    struct sonde_estimate estimate = {0};
+    int rc = sonde_vector_push(&estimate.pools, (struct sonde_estimate_pool){.period_ns = period_ns});
+    for (size_t i = 0; i < out->around.count && !rc; i++)
+        rc = sonde_vector_push(&estimate.items, out->around.items[i]);
+    for (uint32_t i = 0; i < pools->pools.count && !rc; i++) {
+        const struct sonde__pool *pool = &pools->pools.items[i];
+        rc = sonde_vector_push(&estimate.pools, (struct sonde_estimate_pool){pool->samples, pool->hits, period_ns});
+        for (uint32_t k = pool->first; k < pool->first + pool->count && !rc && out->pooled[i] > 0; k++)
+            rc = sonde_vector_push(&estimate.items, (struct sonde_estimate_item){
+                i + 1, pools->shares.items[k].node, 0, out->pooled[i] * pools->shares.items[k].part});
+    }
+    if (estimate.items.count)
+        qsort(estimate.items.items, estimate.items.count, sizeof *estimate.items.items, by_pool);
+    for (size_t i = 0; i < estimate.items.count && !rc; i++) {
+        const struct sonde_estimate_item *item = &estimate.items.items[i];
+        struct sum *to = &c->nodes[item->node];
+        to->thread_ns += item->sampled_ns + item->pooled_ns;
+        to->sampled_ns += item->sampled_ns + item->pooled_ns;
+        to->pooled_ns += item->pooled_ns;
+    }
+    c->other[1][SONDE_SHARE_OUTSIDE] += out->unknown_ns;
+    rc = rc ? rc : sonde_estimate_join(&c->estimate, &estimate);
+    sonde_estimate_fini(&estimate);
+    return rc;
+}
+
+/* What the samples outside of calls stand for, by context. */
+static void add_hits(struct collector *c, uint32_t process, const struct sonde__gathered *gathered)
+{
+    for (size_t i = 0; i < gathered->hits.count; i++)
+        c->nodes[sonde_profile_locate(c->profile, process, gathered->hits.items[i].node)].cpu_ns +=
+            (double)gathered->hits.items[i].stands_ns;
+}
+
+/* Pools are those of the whole run (`whole`), also where a part of it is looked at. */
+static int add_outside(struct collector *c, uint32_t process, const struct scan *s, uint32_t parts, struct sonde__shares *whole,
+                       uint32_t whole_parts)
+{
+    struct sonde__gathered **all = calloc((size_t)parts + whole_parts + 1, sizeof *all);
+    struct sonde__pools pools = {0};
+    struct outside out = {.pooled = NULL};
+    int rc = all ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 0; i < parts && !rc; i++) {
+        all[i] = &s->parts[i].gathered;
+        if (whole_parts)
+            all[i]->hits.count = 0;
+        add_hits(c, process, all[i]);
+    }
+    for (uint32_t i = 0; i < whole_parts && !rc; i++)
+        all[parts + i] = &whole[i].gathered;
+    rc = rc ? rc : sonde__pools_make(&pools, all, parts + whole_parts, c->profile, process);
+    out.pooled = rc ? NULL : calloc(pools.pools.count + 1, sizeof *out.pooled);
+    rc = rc || out.pooled ? rc : SONDE_ENOMEM;
+    for (uint32_t i = 0; i < parts && !rc; i++)
+        rc = join_outside(c, process, &s->parts[i], &pools, &out);
+    if (!rc) {
+        limit_pools(s, &pools, &out);
+        rc = divide_outside(c, s, &pools, &out);
+    }
+    sonde_vector_fini(&out.around);
+    free(out.pooled);
+    sonde__pools_fini(&pools);
+    free(all);
+    return rc;
+}
+
+/* Shares of the plan's parts, and one more for lanes without rows. */
+static int scan_plan(struct scan *s, const struct sonde_timeline_plan *plan)
+{
+    s->parts = calloc((size_t)plan->part_count + 1, sizeof *s->parts);
+    return s->parts ? sonde_timeline_run(plan, each_window, s) : SONDE_ENOMEM;
+}
+
+static void free_shares(struct sonde__shares *parts, uint32_t count)
+{
+    for (uint32_t i = 0; parts && i < count; i++)
+        sonde__shares_fini(&parts[i]);
+    free(parts);
+}
+
+/* The samples of the whole run. */
+static int scan_whole(struct scan *s, const struct sonde_timeline_options *options, struct sonde__shares **parts, uint32_t *count)
+{
+    struct sonde_timeline_options all = *options;
+    struct sonde_timeline_plan plan = {0};
+    all.from_ns = all.to_ns = 0;
+    all.tables &= ~(1u << SONDE_TABLE_OP);
+    int rc = sonde_timeline_plan(s->p, &all, &plan);
+    s->all = true;
+    rc = rc ? rc : scan_plan(s, &plan);
+    s->all = false;
+    *parts = s->parts;
+    *count = rc ? 0 : plan.part_count;
+    if (rc)
+        free_shares(*parts, plan.part_count), *parts = NULL;
+    s->parts = NULL;
+    sonde_timeline_fini(&plan);
+    return rc;
+}
+
 static int run(struct collector *c, uint32_t index, struct scan *s, const struct sonde_timeline_options *options)
 {
     struct sonde_timeline_plan plan = {0};
-    int rc = sonde_timeline_plan(s->p, options, &plan);
-    if (!rc && !(s->parts = calloc(plan.part_count + 1, sizeof *s->parts)))
-        rc = SONDE_ENOMEM;
-    if (!rc)
-        rc = sonde_timeline_run(&plan, each_window, s);
+    struct sonde__shares *whole = NULL;
+    uint32_t whole_parts = 0;
+    int rc = c->partial && s->p->header.cpu_rate_hz ? scan_whole(s, options, &whole, &whole_parts) : 0;
+    rc = rc ? rc : sonde_timeline_plan(s->p, options, &plan);
+    rc = rc ? rc : scan_plan(s, &plan);
     if (!rc)
         add_empty_lanes(s, &plan);
     for (uint32_t i = 0; s->parts && i < plan.part_count + 1; i++) {
         merge(c, index, &s->parts[i]);
         rc = rc ? rc : s->parts[i].rc;
-        sonde__shares_fini(&s->parts[i]);
     }
-    free(s->parts);
+    rc = rc ? rc : add_outside(c, index, s, plan.part_count + 1, whole, whole_parts);
+    free_shares(s->parts, plan.part_count + 1);
+    free_shares(whole, whole_parts);
     sonde_timeline_fini(&plan);
     return rc;
 }
@@ -172,16 +329,25 @@ static int add_process(struct collector *c, uint32_t index)
         .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH,
         .from_ns = begin + c->out->from_ns, .to_ns = begin + c->out->to_ns, .progress = c->config->progress,
     };
-    struct scan s = {.p = p, .wanted = calloc(p->lane_count + 1, sizeof *s.wanted),
-                     .period_ns = p->header.cpu_rate_hz ? 1000000000u / p->header.cpu_rate_hz : 0};
-    if (!s.wanted)
+    struct scan s = {.p = p, .wanted = calloc(p->lane_count + 1, sizeof *s.wanted), .periods = sonde__sample_periods(p),
+                     .alive = sonde__find_alive(p)};
+    if (!s.wanted || !s.periods || !s.alive) {
+        free(s.wanted);
+        free(s.alive);
+        free(s.periods);
         return SONDE_ENOMEM;
+    }
+    const double period_ns = p->header.cpu_rate_hz ? 1e9 / p->header.cpu_rate_hz : 0;
+    c->out->checked &= !p->header.cpu_rate_hz || p->header.cpu_switches;
+    c->period_ns = period_ns > c->period_ns ? period_ns : c->period_ns;
     c->out->traced |= p->header.trace != 0;
     int rc = sonde_recorded_compute(c->m, p, &s.recorded);
     if (!rc && choose_lanes(c, p, index, s.wanted))
         rc = run(c, index, &s, &options);
     sonde_recorded_fini(&s.recorded);
     free(s.wanted);
+    free(s.periods);
+    free(s.alive);
     return rc;
 }
 
@@ -192,13 +358,15 @@ static void fold(const struct collector *c)
 {
     for (uint32_t i = 1; i < c->profile->nodes.count; i++) {
         struct sum *from = &c->nodes[i], *to = from;
-        if (from->queue_ns + from->thread_ns > 0)
+        if (from->queue_ns + from->thread_ns + from->cpu_ns > 0)
             to = &c->nodes[sonde_profile_routine(c->profile, i)];
         if (to == from)
             continue;
         to->queue_ns += from->queue_ns;
         to->thread_ns += from->thread_ns;
         to->sampled_ns += from->sampled_ns;
+        to->pooled_ns += from->pooled_ns;
+        to->cpu_ns += from->cpu_ns;
         *from = (struct sum){0};
     }
 }
@@ -237,11 +405,34 @@ static int push_row(struct collector *c, struct sonde_share row)
     return row.queue_ns + row.thread_ns > 0 ? sonde_vector_push(&c->out->rows, row) : 0;
 }
 
+/* Standard errors of the rows, [routines] being that of lost contexts. */
+static double *find_errors(const struct collector *c, const struct sonde__viewer *v, const uint32_t *cut)
+{
+    uint32_t *group = malloc((v->nodes + 1) * sizeof *group);
+    for (uint32_t i = 0; i < v->nodes && group; i++) {
+        const uint32_t node = cut[sonde_profile_routine(c->profile, i)];
+        group[i] = node ? v->entity[node] : (uint32_t)v->entities.count;
+    }
+    double *errors = group ? sonde_estimate_errors(&c->estimate, group, v->entities.count + 1) : NULL;
+    free(group);
+    return errors;
+}
+
+/* The time of gaps, divided by samples, and what the samples themselves stand for. Four standard errors, and a period
+ * at each end, are not left by chance. */
+static void check_row(const struct collector *c, struct sonde_share *row)
+{
+    row->cpu_error_ns = sqrt(row->cpu_ns * c->period_ns + c->period_ns * c->period_ns / 4);
+    row->disagrees = c->out->checked && fabs(row->sampled_ns - row->cpu_ns) >
+                                            4 * hypot(row->error_ns, row->cpu_error_ns) + 2 * c->period_ns;
+}
+
 static int make_rows(struct collector *c, const struct sonde__viewer *v, const uint32_t *cut)
 {
     const size_t routines = v->entities.count;
     struct sonde_share *rows = calloc(routines + 1, sizeof *rows);
-    int rc = rows ? 0 : SONDE_ENOMEM;
+    double *errors = find_errors(c, v, cut);
+    int rc = rows && errors ? 0 : SONDE_ENOMEM;
     for (uint32_t i = 0; i < v->nodes && !rc; i++) {
         struct sonde_share *row = &rows[cut[i] ? v->entity[cut[i]] : routines];
         const bool first = row->kind == SONDE_SHARE_ROUTINE && !row->frame.name && cut[i];
@@ -252,11 +443,17 @@ static int make_rows(struct collector *c, const struct sonde__viewer *v, const u
         row->queue_ns += c->nodes[i].queue_ns;
         row->thread_ns += c->nodes[i].thread_ns;
         row->sampled_ns += c->nodes[i].sampled_ns;
+        row->pooled_ns += c->nodes[i].pooled_ns;
+        row->cpu_ns += c->nodes[i].cpu_ns;
     }
     if (!rc)
         rows[routines].kind = SONDE_SHARE_LOST;
-    for (size_t i = 0; i <= routines && !rc; i++)
+    for (size_t i = 0; i <= routines && !rc; i++) {
+        rows[i].error_ns = errors[i];
+        check_row(c, &rows[i]);
         rc = push_row(c, rows[i]);
+    }
+    free(errors);
     for (int kind = SONDE_SHARE_IDLE; kind < SONDE_SHARE_COUNT && !rc; kind++)
         rc = push_row(c, (struct sonde_share){.kind = (enum sonde_share_kind)kind, .queue_ns = c->other[0][kind],
                                               .thread_ns = c->other[1][kind],
@@ -265,8 +462,6 @@ static int make_rows(struct collector *c, const struct sonde__viewer *v, const u
         if (c->out->rows.items[i].kind == SONDE_SHARE_LOST)
             c->out->rows.items[i].frame = (struct sonde_view_frame){.name = "", .file = "", .module = ""};
     free(rows);
-    if (c->out->rows.count)
-        qsort(c->out->rows.items, c->out->rows.count, sizeof *c->out->rows.items, by_time);
     return rc;
 }
 
@@ -281,6 +476,8 @@ static int finish(struct collector *c)
         cut_paths(c, cut, depth);
         rc = make_rows(c, &v, cut);
     }
+    if (!rc && c->out->rows.count)
+        qsort(c->out->rows.items, c->out->rows.count, sizeof *c->out->rows.items, by_time);
     free(cut);
     free(depth);
     free(v.entity);
@@ -301,6 +498,8 @@ int sonde_statistics_compute(const struct sonde_measurement *m, const struct son
     out->to_ns = config->to_ns ? config->to_ns : length;
     if (out->from_ns >= out->to_ns)
         return sonde_diag_set(diag, SONDE_EINVALID, m->path, "nothing lies in this range of time of");
+    c.partial = out->from_ns || out->to_ns < length || config->lanes;
+    out->checked = !c.partial && profile->sampled;
     c.nodes = calloc(profile->nodes.count, sizeof *c.nodes);
     int rc = c.nodes ? 0 : SONDE_ENOMEM;
     for (uint32_t i = 0; i < m->process_count && !rc; i++)
@@ -308,6 +507,7 @@ int sonde_statistics_compute(const struct sonde_measurement *m, const struct son
     if (!rc)
         rc = finish(&c);
     free(c.nodes);
+    sonde_estimate_fini(&c.estimate);
     return rc ? sonde_diag_set(diag, rc, m->path, "cannot compute the shares of") : 0;
 }
 

@@ -43,6 +43,10 @@ struct sonde_share {
     uint32_t node;                   /* ROUTINE: one of its tree nodes */
     double   queue_ns, thread_ns;    /* time of lanes of each kind */
     double   sampled_ns;             /* of thread_ns: known from samples, the rest from calls */
+    double   pooled_ns;              /* of sampled_ns: where no sample reaches, by those of gaps like it (gaps.h) */
+    double   error_ns;               /* standard error of sampled_ns */
+    double   cpu_ns, cpu_error_ns;   /* what the samples outside of calls stand for; when `checked` */
+    bool     disagrees;              /* more than chance makes of the two: the sum of times, and what samples stand for */
 };
 
 struct sonde_lane_id { uint32_t process, lane; };
@@ -61,6 +65,7 @@ struct sonde_statistics {            /* ready when zeroed */
     uint32_t queues, threads;        /* lanes looked at */
     uint64_t no_times;               /* operations in them without usable times: in no row */
     bool     traced;                 /* at least one of the processes; else everything reads as idle */
+    bool     checked;                /* the whole run and all threads were looked at, and when they slept is known: cpu_ns is set */
 };
 
 /* 0, EINVAL (an empty range) with `diag`, or ENOMEM; fini in either case. */

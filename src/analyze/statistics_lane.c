@@ -6,15 +6,12 @@
  * of ends makes it O(n log k).
  *
  * Threads: inside calls, the innermost one. Outside of them, time off the CPU
- * as the kernel told it; and a sample stands for the time half the way to its
- * neighbours, but for no more than two periods on each side.
+ * as the kernel told it, and what samples say (gaps.h).
  */
 #include <stdlib.h>
 
 #include "statistics_lane.h"
 #include "totals.h"
-
-enum { HOLD_PERIODS = 2 };
 
 static struct sonde__node_share *share_of(struct sonde__shares *s, uint32_t node)
 {
@@ -35,6 +32,12 @@ void sonde__shares_fini(struct sonde__shares *s)
     sonde_vector_fini(&s->nodes);
     sonde_vector_fini(&s->heap);
     sonde_vector_fini(&s->open);
+    sonde__gathered_fini(&s->gathered);
+    sonde_vector_fini(&s->around);
+    sonde_map_fini(&s->by_around);
+    sonde_vector_fini(&s->left);
+    sonde_vector_fini(&s->pieces);
+    sonde_vector_fini(&s->samples);
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -150,6 +153,10 @@ struct thread {
     const struct sonde__lane_life *life;
     uint32_t next_switch, sample; /* both move forward only */
     uint64_t now;
+    const struct sonde_row_call *before; /* the call that left last */
+    struct sonde__gap gap;        /* that `now` is in, when outside of calls */
+    uint32_t pair;                /* of the gap */
+    size_t   piece;               /* of the gap's, moves forward only */
 };
 
 static void add_other(struct thread *t, enum sonde_share_kind kind, uint64_t from, uint64_t to)
@@ -157,56 +164,80 @@ static void add_other(struct thread *t, enum sonde_share_kind kind, uint64_t fro
     t->s->other[1][kind] += (double)(to - from);
 }
 
-static void add_node(struct thread *t, uint32_t node, uint64_t from, uint64_t to, bool sampled)
+static void add_node(struct thread *t, uint32_t node, uint64_t from, uint64_t to)
 {
     struct sonde__node_share *share = from < to ? share_of(t->s, node) : NULL;
-    if (!share)
+    if (share)
+        share->thread_ns += (double)(to - from);
+}
+
+/* Time around a sample. */
+static void add_around(struct thread *t, uint32_t node, uint64_t ns)
+{
+    struct sonde__shares *s = t->s;
+    const uint64_t key = (uint64_t)t->pair << 32 | node;
+    uint64_t at;
+    if (!sonde_map_get(&s->by_around, key, &at)) {
+        at = s->around.count;
+        if (sonde_vector_push(&s->around, (struct sonde__around_share){t->pair, node, 0}) || sonde_map_put(&s->by_around, key, at)) {
+            s->rc = SONDE_ENOMEM;
+            return;
+        }
+    }
+    s->around.items[at].ns += (double)ns;
+}
+
+static void add_left(struct thread *t, uint64_t ns)
+{
+    while (t->s->left.count <= t->pair && !t->s->rc)
+        t->s->rc = sonde_vector_push(&t->s->left, 0);
+    if (!t->s->rc)
+        t->s->left.items[t->pair] += (double)ns;
+}
+
+/* No sample reaches there: those of gaps like it tell, where it is known to have run. */
+static void add_lively(struct thread *t, uint64_t from, uint64_t to)
+{
+    const uint64_t begin = most(from, least(to, t->life->alive.from)), end = most(begin, least(to, t->life->alive.to));
+    add_other(t, SONDE_SHARE_OUTSIDE, from, begin);
+    add_left(t, end - begin);
+    add_other(t, SONDE_SHARE_OUTSIDE, end, to);
+}
+
+/* From the call that left last to `after`; NULL: there is none. */
+static void begin_gap(struct thread *t, const struct sonde_row_call *after, uint64_t from_ns, uint64_t to_ns)
+{
+    struct sonde__shares *s = t->s;
+    t->gap = (struct sonde__gap){.lane = t->lane, .before = t->before, .after = after, .from_ns = from_ns, .to_ns = to_ns,
+                                 .period_ns = t->life->period_ns};
+    t->piece = 0;
+    if (!t->life->period_ns)
         return;
-    share->thread_ns += (double)(to - from);
-    share->sampled_ns += sampled ? (double)(to - from) : 0;
-}
-
-static uint64_t middle(uint64_t a, uint64_t b)
-{
-    return a + (b - a) / 2;
-}
-
-/* [*from, *to): what the sample stands for. */
-static void hold(const struct thread *t, uint32_t index, uint64_t *from, uint64_t *to)
-{
-    const struct sonde_row_sample *before = index ? sonde_time_sample(t->lane, index - 1) : NULL;
-    const struct sonde_row_sample *at = sonde_time_sample(t->lane, index), *after = sonde_time_sample(t->lane, index + 1);
-    const uint64_t reach = HOLD_PERIODS * t->life->period_ns;
-    *from = at->time_ns > reach ? at->time_ns - reach : 0;
-    *to = at->time_ns + reach;
-    if (before)
-        *from = most(*from, middle(before->time_ns, at->time_ns));
-    if (after)
-        *to = least(*to, middle(at->time_ns, after->time_ns));
+    int rc = sonde__gap_pieces(&t->gap, &t->sample, &s->pieces, &s->samples);
+    rc = rc ? rc : sonde__gathered_pair(&s->gathered, sonde__pair_of(t->lane->lane, t->before, after), &t->pair);
+    rc = rc ? rc : sonde__gathered_add(&s->gathered, t->pair, &s->samples, t->life->period_ns);
+    s->rc = s->rc ? s->rc : rc;
 }
 
 /* On the CPU, or nobody says that it was not. */
 static void add_running(struct thread *t, uint64_t from, uint64_t to)
 {
-    uint64_t begin, end;
-    while (from < to && t->life->period_ns && sonde_time_sample(t->lane, t->sample)) {
-        hold(t, t->sample, &begin, &end);
-        if (end <= from) {
-            t->sample++;
-            continue;
-        }
-        if (begin >= to)
-            break;
-        if (begin > from)
-            add_other(t, SONDE_SHARE_OUTSIDE, from, begin);
-        /* One that landed in a hook stands for its call, which is over or has not begun. */
-        if (sonde_time_sample(t->lane, t->sample)->flags & SONDE_SAMPLE_DEFERRED)
-            add_other(t, SONDE_SHARE_OUTSIDE, most(from, begin), least(to, end));
-        else
-            add_node(t, sonde_time_sample(t->lane, t->sample)->node, most(from, begin), least(to, end), true);
-        from = least(to, end);
+    if (!t->life->period_ns) {
+        add_other(t, SONDE_SHARE_OUTSIDE, from, to);
+        return;
     }
-    if (from < to)
+    for (; t->piece < t->s->pieces.count && from < to; t->piece += from < to) {
+        const struct sonde__piece *piece = &t->s->pieces.items[t->piece];
+        const uint64_t end = least(to, piece->to);
+        if (end <= from)
+            continue;
+        if (piece->sampled)
+            add_around(t, piece->node, end - from);
+        else
+            add_lively(t, from, end);
+        from = end;
+    }
+    if (from < to) /* calls of a damaged trace, within or before each other */
         add_other(t, SONDE_SHARE_OUTSIDE, from, to);
 }
 
@@ -259,7 +290,7 @@ static void step(struct thread *t, uint64_t to)
         return;
     t->now = to;
     if (t->s->open.count) {
-        add_node(t, t->s->open.items[t->s->open.count - 1].node, from, to, false);
+        add_node(t, t->s->open.items[t->s->open.count - 1].call->node, from, to);
         return;
     }
     const uint64_t begin = least(to, most(from, t->life->from_ns)), end = most(begin, least(to, t->life->to_ns));
@@ -273,24 +304,28 @@ static void leave_until(struct thread *t, uint64_t to)
 {
     while (t->s->open.count && t->s->open.items[t->s->open.count - 1].leave_ns <= to) {
         step(t, t->s->open.items[t->s->open.count - 1].leave_ns);
-        t->s->open.count--;
+        t->before = t->s->open.items[--t->s->open.count].call;
     }
 }
 
 void sonde__thread_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns,
                           const struct sonde__lane_life *life)
 {
-    struct thread t = {.s = s, .lane = lane, .life = life, .now = from_ns};
+    struct thread t = {.s = s, .lane = lane, .life = life, .now = from_ns, .before = lane->call_before};
     s->open.count = 0;
     for (uint32_t i = 0; i < lane->call_count && !s->rc; i++) {
         const struct sonde_row_call *call = &lane->calls[i];
-        if (call->leave_ns <= call->enter_ns || call->leave_ns <= from_ns || call->enter_ns >= to_ns)
+        if (call->leave_ns < call->enter_ns || call->leave_ns < from_ns || call->enter_ns >= to_ns)
             continue;
         leave_until(&t, call->enter_ns);
+        if (!s->open.count && call->enter_ns > t.now)
+            begin_gap(&t, call, from_ns, to_ns);
         step(&t, most(from_ns, call->enter_ns));
-        if (sonde_vector_push(&s->open, (struct sonde__open_call){call->leave_ns, call->node}))
+        if (sonde_vector_push(&s->open, (struct sonde__open_call){call->leave_ns, call}))
             s->rc = SONDE_ENOMEM;
     }
     leave_until(&t, to_ns);
+    if (!s->open.count && t.now < to_ns)
+        begin_gap(&t, lane->call_after, from_ns, to_ns);
     step(&t, to_ns);
 }

@@ -3,6 +3,7 @@
 #ifndef SONDE_ANALYZE_STATISTICS_LANE_H
 #define SONDE_ANALYZE_STATISTICS_LANE_H
 
+#include "gaps.h"
 #include "recorded.h"
 #include "statistics.h"
 #include "timeline.h"
@@ -15,14 +16,22 @@ struct sonde__shares {
     uint64_t no_times;
     SONDE_VECTOR(struct sonde__running) heap; /* scratch of queues */
     SONDE_VECTOR(struct sonde__open_call) open; /* scratch of threads */
+    struct sonde__gathered gathered;            /* samples outside of calls */
+    SONDE_VECTOR(struct sonde__around_share) around; /* time outside of calls around samples */
+    struct sonde_map by_around;                 /* pair << 32 | node -> index */
+    SONDE_VECTOR(double) left;                  /* [pair]: time outside of calls that no sample reaches */
+    sonde__pieces pieces;
+    sonde__gap_samples samples;
     int rc;                                     /* ENOMEM */
 };
-struct sonde__node_share { uint32_t node; double queue_ns, thread_ns, sampled_ns; };
+struct sonde__node_share { uint32_t node; double queue_ns, thread_ns; };
+struct sonde__around_share { uint32_t pair, node; double ns; };
 struct sonde__running { uint64_t end_ns; double before; uint32_t node; };
-struct sonde__open_call { uint64_t leave_ns; uint32_t node; };
+struct sonde__open_call { uint64_t leave_ns; const struct sonde_row_call *call; };
 
 struct sonde__lane_life {
-    uint64_t from_ns, to_ns, period_ns; /* of a thread; period 0: not sampled */
+    uint64_t from_ns, to_ns, period_ns; /* of a thread; period (gaps.h) 0: not sampled */
+    struct sonde__alive alive;          /* when what it did can be told from samples */
     const struct sonde_recorded *recorded;
 };
 

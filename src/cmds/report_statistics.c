@@ -2,6 +2,7 @@
  * some lanes, and a call depth. docs/statistics.md says how each number is computed.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,40 @@ static void label(const struct sonde_share *share, struct sonde_text *out)
 
 /* ---- text and JSON ----------------------------------------------------------------------------- */
 
+/* With its standard error, where that is worth a word. */
+static void time_cell(struct table *t, const struct sonde_share *share)
+{
+    char time[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX], text[2 * SONDE_NUMBER_MAX + 8];
+    const double ns = share->queue_ns + share->thread_ns;
+    sonde_number_time(time, ns);
+    if (share->error_ns >= ns * .005 && share->error_ns > 0)
+        snprintf(text, sizeof text, "%s ± %s", time, sonde_number_time(error, share->error_ns));
+    else
+        snprintf(text, sizeof text, "%s", time);
+    table_cell(t, text);
+}
+
+/* What the times between calls say of a function, and what its samples say: two ways to the same figure. */
+static void say_disagreeing(const struct report *r, const struct sonde_statistics *st)
+{
+    enum { MOST = 5 };
+    size_t said = 0;
+    for (size_t i = 0; i < st->rows.count && said < MOST; i++) {
+        const struct sonde_share *share = &st->rows.items[i];
+        char time[SONDE_NUMBER_MAX], cpu[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX];
+        struct sonde_text text = {0};
+        if (!share->disagrees)
+            continue;
+        label(share, &text);
+        report_say(r, "%s: %s by the times between API calls, %s by its samples (± %s): one of them is wrong "
+                      "(docs/statistics.md, \"Check\").", sonde_text_get(&text), sonde_number_time(time, share->sampled_ns),
+                   sonde_number_time(cpu, share->cpu_ns),
+                   sonde_number_time(error, sqrt(share->error_ns * share->error_ns + share->cpu_error_ns * share->cpu_error_ns)));
+        sonde_text_fini(&text);
+        said++;
+    }
+}
+
 static void row(struct table *t, const struct sonde_statistics *st, const struct sonde_share *share)
 {
     const double range = (double)(st->to_ns - st->from_ns);
@@ -145,7 +180,7 @@ static void row(struct table *t, const struct sonde_statistics *st, const struct
     table_percent(t, share->queue_ns + share->thread_ns, range * (st->queues + st->threads));
     table_percent(t, share->queue_ns, range * st->queues);
     table_percent(t, share->thread_ns, range * st->threads);
-    table_time(t, true, share->queue_ns + share->thread_ns);
+    time_cell(t, share);
     table_percent(t, share->sampled_ns, share->thread_ns);
     table_cell(t, sonde_text_get(&text));
     sonde_text_fini(&text);
@@ -184,6 +219,7 @@ int report_statistics_text(const struct report *r, struct sonde_diag *diag)
         if (st.no_times)
             report_say(r, "%s operation%s without usable times: in no row", sonde_number_count(number, st.no_times),
                        st.no_times == 1 ? "" : "s");
+        say_disagreeing(r, &st);
         if (!st.traced)
             report_say(r, "recorded with --profile: when each lane did what is unknown");
     }
@@ -196,11 +232,13 @@ static json_t *row_json(const struct sonde_statistics *st, const struct sonde_sh
     const double all = (double)(st->to_ns - st->from_ns) * (st->queues + st->threads);
     struct sonde_text text = {0};
     label(share, &text);
-    json_t *value = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f}",
+    json_t *value = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:b, s:f}",
         "kind", sonde_share_name(share->kind), "label", report_json_text(sonde_text_get(&text)),
         "name", report_json_text(share->frame.name), "file", report_json_text(share->frame.file),
         "module", report_json_text(share->frame.module), "node", share->node ? json_integer(share->node) : json_null(),
         "queue_ns", share->queue_ns, "thread_ns", share->thread_ns, "sampled_ns", share->sampled_ns,
+        "pooled_ns", share->pooled_ns, "error_ns", share->error_ns, "cpu_ns", st->checked ? json_real(share->cpu_ns) : json_null(),
+        "cpu_error_ns", st->checked ? json_real(share->cpu_error_ns) : json_null(), "disagrees", (int)share->disagrees,
         "share", (share->queue_ns + share->thread_ns) / all);
     sonde_text_fini(&text);
     return value;

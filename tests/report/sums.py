@@ -174,11 +174,16 @@ def critical(value, trace):
             yield check(at + "it ends with the last event", p["end_ns"], max(ends))
 
 
-def statistics(value):
+def statistics(value, trace):
     span = value["to_ns"] - value["from_ns"]
     for kind in "queue", "thread":
         lanes = value[kind + "s"]
         yield check(f"statistics: time of {lanes} {kind}s", sum(row[kind + "_ns"] for row in value["rows"]), span * lanes, 1e-6 * span * lanes + 1)
+    if any(p["ledger"]["sample_rows_dropped"] or p["ledger"]["switch_rows_dropped"] for p in trace.processes):
+        return
+    for row in value["rows"]: # by the lengths of gaps, and by what samples stand for
+        yield (f"statistics: {row['label']} by its samples", not row["disagrees"],
+               f"{row['sampled_ns']} +- {row['error_ns']} ns, {row['cpu_ns']} +- {row['cpu_error_ns']} by samples")
 
 
 def profile(value, trace):
@@ -281,4 +286,4 @@ def verdicts(ask, export):
     yield from verdict(ask("summary"))
     yield from idle_for(ask("summary"), ask("blame"))
     yield from critical(ask("critical"), trace)
-    yield from statistics(ask("statistics"))
+    yield from statistics(ask("statistics"), trace)

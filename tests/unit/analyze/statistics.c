@@ -73,7 +73,7 @@ static void check(const struct sonde_statistics *st, enum sonde_share_kind kind,
 }
 
 /* Two queues and a thread that is sampled. */
-static struct loaded small(void)
+static struct loaded small(bool switches)
 {
     struct scene *s = scene_create();
     struct sonde_live_header *h = scene_header(s);
@@ -85,6 +85,7 @@ static struct loaded small(void)
     (void)idle;
     h->cpu_rate_hz = 1000000000 / PERIOD;
     h->cpu_sampling = SONDE_CPU_PERF;
+    h->cpu_switches = switches;
     h->stop_ns = END;
     account(s, one, queue);
     account(s, two, queue);
@@ -104,7 +105,7 @@ static struct loaded small(void)
 
 static void test_known(void **state)
 {
-    struct loaded l = small();
+    struct loaded l = small(true);
     struct sonde_statistics st = compute(&l, (struct sonde_statistics_config){0});
     (void)state;
     assert_int_equal(st.queues, 2);
@@ -115,19 +116,21 @@ static void test_known(void **state)
     check(&st, SONDE_SHARE_IDLE, "", 850 + 1000, 0);
     check(&st, SONDE_SHARE_ROUTINE, "clEnqueueNDRangeKernel", 0, 150); /* without the call inside it */
     check(&st, SONDE_SHARE_ROUTINE, "clRetain", 0, 50);
-    check(&st, SONDE_SHARE_ROUTINE, "step", 0, 150); /* 500 to 650, the middle of the samples */
-    check(&st, SONDE_SHARE_ROUTINE, "main", 0, 150); /* 650 to 800, two periods after the sample */
-    assert_float_equal(find(&st, SONDE_SHARE_ROUTINE, "main").sampled_ns, 150, 1e-9);
+    /* 575 to 650, the middle of the samples; half of what no sample reaches after the last call */
+    check(&st, SONDE_SHARE_ROUTINE, "step", 0, 75 + 100);
+    check(&st, SONDE_SHARE_ROUTINE, "main", 0, 75 + 100);
+    assert_float_equal(find(&st, SONDE_SHARE_ROUTINE, "main").sampled_ns, 175, 1e-9);
+    assert_float_equal(find(&st, SONDE_SHARE_ROUTINE, "main").pooled_ns, 100, 1e-9);
     check(&st, SONDE_SHARE_OFF, "", 0, 100);
-    check(&st, SONDE_SHARE_OUTSIDE, "", 0, 300 + 100);
+    check(&st, SONDE_SHARE_OUTSIDE, "", 0, 300 + 50); /* a period after its last row it may be gone */
     sonde_statistics_fini(&st);
 
     st = compute(&l, (struct sonde_statistics_config){.depth = 1});
-    check(&st, SONDE_SHARE_ROUTINE, "main", 150, 500);
+    check(&st, SONDE_SHARE_ROUTINE, "main", 150, 550);
     sonde_statistics_fini(&st);
     st = compute(&l, (struct sonde_statistics_config){.depth = 2});
-    check(&st, SONDE_SHARE_ROUTINE, "step", 150, 350);
-    check(&st, SONDE_SHARE_ROUTINE, "main", 0, 150); /* where it is the innermost */
+    check(&st, SONDE_SHARE_ROUTINE, "step", 150, 375);
+    check(&st, SONDE_SHARE_ROUTINE, "main", 0, 175); /* where it is the innermost */
     sonde_statistics_fini(&st);
 
     const struct sonde_lane_id lanes[] = {{0, 1}, {0, 3}};
@@ -145,6 +148,54 @@ static void test_known(void **state)
                                               &st, &diag), SONDE_EINVALID);
     assert_true(*diag.what);
     sonde_statistics_fini(&st);
+    unload(&l);
+}
+
+/* The same where nobody says when the thread slept: it computed for no longer than its samples stand for. */
+static void test_sleep_unknown(void **state)
+{
+    struct loaded l = small(false);
+    struct sonde_statistics st = compute(&l, (struct sonde_statistics_config){0});
+    (void)state;
+    check(&st, SONDE_SHARE_ROUTINE, "step", 0, 75);
+    check(&st, SONDE_SHARE_ROUTINE, "main", 0, 75);
+    check(&st, SONDE_SHARE_OUTSIDE, "", 0, 300 + 250);
+    assert_false(st.checked);
+    sonde_statistics_fini(&st);
+    unload(&l);
+}
+
+/* Gaps of 90 ns with a sample of each 200 in every other one: by the pool of the whole run also where a part of it is
+ * looked at; the parts sum up to the whole. */
+static void test_pooled(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t thread = scene_thread(s), top = scene_function(s, thread, 0, "main");
+    const uint32_t api = account(s, scene_api(s, thread, top, "clFlush"), 0);
+    const uint32_t f = scene_function(s, thread, top, "f"), g = scene_function(s, thread, top, "g");
+    double sum = 0;
+    (void)state;
+    scene_header(s)->cpu_rate_hz = 1000000000 / 200;
+    scene_header(s)->cpu_switches = 1;
+    scene_header(s)->stop_ns = 1010;
+    for (uint64_t i = 0; i <= 10; i++)
+        scene_call(s, thread, api, 100 * i, 100 * i + 10, 0);
+    for (uint64_t i = 0; i < 5; i++)
+        scene_sample(s, thread, i % 2 ? g : f, 200 * i + 55, 200);
+    struct loaded l = load(s);
+    struct sonde_statistics st = compute(&l, (struct sonde_statistics_config){0});
+    check(&st, SONDE_SHARE_ROUTINE, "f", 0, 540);
+    check(&st, SONDE_SHARE_ROUTINE, "g", 0, 360);
+    assert_true(st.checked);
+    assert_float_equal(find(&st, SONDE_SHARE_ROUTINE, "f").cpu_ns, 600, 1e-9);
+    assert_false(find(&st, SONDE_SHARE_ROUTINE, "f").disagrees);
+    sonde_statistics_fini(&st);
+    for (uint64_t from = 0; from < 1010; from += 101) {
+        st = compute(&l, (struct sonde_statistics_config){.from_ns = from, .to_ns = from + 101});
+        sum += find(&st, SONDE_SHARE_ROUTINE, "f").thread_ns;
+        sonde_statistics_fini(&st);
+    }
+    assert_float_equal(sum, 540, 1e-6);
     unload(&l);
 }
 
@@ -279,7 +330,7 @@ static void test_random(void **state)
 /* What lies in two halves of a range is what lies in the whole, wherever it is cut. */
 static void test_pieces(void **state)
 {
-    struct loaded l = small();
+    struct loaded l = small(true);
     struct sonde_statistics whole = compute(&l, (struct sonde_statistics_config){0});
     (void)state;
     for (uint64_t cut = 1; cut < END; cut += 7) {
@@ -329,7 +380,7 @@ static void test_sync(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_start_and_pause), cmocka_unit_test(test_random),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_sleep_unknown), cmocka_unit_test(test_pooled), cmocka_unit_test(test_start_and_pause), cmocka_unit_test(test_random),
                                        cmocka_unit_test(test_pieces), cmocka_unit_test(test_sync)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,71 @@
+"""pieces_test.py - host code in pieces between API calls: what the views say of tests/programs/pieces.c, whose gaps last
+50 us to 50 ms, against what the program measured of itself.
+
+Only parts of the time are compared: on a busy machine the time is longer than what was computed in it. A figure may be
+four of its own standard errors off, which chance leaves in one of 16,000; what fails in one run must hold in the next, so that
+a false alarm comes once in a million runs. Before gaps were pooled, blame and the critical path gave 30 to 80 % of the
+time in gaps of up to 2 ms to the caller.
+"""
+import os
+
+import views  # first: it knows where the next are
+import cli
+from views import PROGRAMS
+
+LENGTHS = (50, 300, 2000, 10000, 50000)
+
+
+def by_name(rows, ns):
+    """Name: time, error."""
+    sums = {}
+    for row in rows:
+        before = sums.get(row["name"], (0, 0))
+        sums[row["name"]] = (before[0] + ns(row), (before[1] ** 2 + row.get("error_ns", 0) ** 2) ** .5)
+    return sums
+
+
+class Pieces(views.Case):
+    def measure(self):
+        path = self.record(os.path.join(PROGRAMS, "pieces"), "400", "print", options=("--trace",), warm=True)
+        truth = {line.split()[0]: int(line.split()[1]) for line in self.said.splitlines() if line.startswith(("much_", "little_"))}
+        blame = self.json(path, "blame")
+        if blame["processes_by_rule"]["calls"]:
+            self.skipTest("the CPU side cannot be sampled here")
+        shares = self.json(path, "statistics")
+        flat = self.json(path, "profile", "--by", "function", "--metric", "samples")
+        host = [thing for thing in self.json(path, "critical")[0]["things"] if thing["category"] == "host"]
+        samples = by_name(flat["rows"], lambda row: row["exclusive"]["samples"] or 0)
+        found = {"blame": by_name(blame["scopes"][0]["routines"], lambda row: row["waiting_ns"] + row["computing_ns"]),
+                 "statistics": by_name(shares["rows"], lambda row: row["thread_ns"]),
+                 "critical": by_name(host, lambda row: row["ns"])}
+        return truth, found, samples, shares
+
+    def verdicts(self, truth, found, samples, shares):
+        for us in LENGTHS:
+            names = ["%s_%d" % (kind, us) for kind in ("much", "little", "gaps")]
+            part = truth[names[0]] / (truth[names[0]] + truth[names[1]])
+            count = sum(samples.get(name, (0, 0))[0] for name in names)
+            yield count >= 30, "%d us: %d samples" % (us, count)
+            for view, times in found.items():
+                ns = [times.get(name, (0, 0))[0] for name in names]
+                error = times.get(names[0], (0, 0))[1] / sum(ns)
+                said = "%s, %d us: %.3f +- %.3f is not %.3f" % (view, us, ns[0] / sum(ns), error, part)
+                yield abs(ns[0] / sum(ns) - part) <= 4 * error, said
+                yield 0 < error < 3 * (part * (1 - part) / count) ** .5, said + ": no such error from %d samples" % count
+                yield ns[2] < sum(ns) / 50, "%s, %d us: the caller has %d of %d" % (view, us, ns[2], sum(ns))
+            # One thread, nothing to wait for, and a device that idles: these have it from the same place.
+            blamed, path = found["blame"][names[0]][0], found["critical"][names[0]][0]
+            yield abs(blamed - path) <= blamed / 50, "%d us: blame %d, critical path %d" % (us, blamed, path)
+        for row in shares["rows"]:
+            yield not row["disagrees"], "by times %d, by samples %s: %s" % (row["sampled_ns"], row["cpu_ns"], row["label"])
+
+    def test_gaps_of_any_length(self):
+        for attempt in range(2):
+            wrong = [said for holds, said in self.verdicts(*self.measure()) if not holds]
+            if not wrong:
+                return
+        self.fail("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    cli.main()
