@@ -28,8 +28,11 @@ static void find_gap(const struct sonde__cp_book *b, uint32_t thread, link befor
     const struct sonde__cp_graph *g = b->g;
     const struct sonde__cp_thread *t = &g->threads[thread];
     const link after = before ? g->calls[before - 1].after : t->first;
-    *gap = (struct gap){.lane = {.lane = t->lane, .samples = g->samples + t->first_sample, .sample_count = t->samples,
-                                 .switches = g->switches + t->first_switch, .switch_count = t->switches}};
+    *gap = (struct gap){.lane = {.lane = t->lane, .sample_count = t->samples, .switch_count = t->switches}};
+    if (t->samples)
+        gap->lane.samples = g->samples + t->first_sample;
+    if (t->switches)
+        gap->lane.switches = g->switches + t->first_switch;
     if (before)
         gap->before = row_of(g, before);
     if (after)

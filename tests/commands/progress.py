@@ -141,9 +141,15 @@ class Progress(InFolder):
             self.assertEqual(bool(LINE.search(out)), shown, out)
 
     def test_an_error_comes_after_the_line_is_gone(self):
-        out, status = on_terminal("report", "missing.sonde")
+        path = self.synth()
+        manifest = os.path.join(path, "manifest.json")
+        with open(manifest, encoding="utf-8") as file:
+            text = file.read()
+        with open(manifest, "w", encoding="utf-8") as file:
+            file.write(re.sub(r'"format": *\d+', '"format": 99', text))
+        out, status = on_terminal("report", path)
         self.assertEqual(status, 1)
-        self.assertRegex(self.check_line(out, "reading"), rb"\A\x1b\[Ksonde: [^\x1b]+missing.sonde[^\x1b]+\n\Z")
+        self.assertRegex(self.check_line(out, "reading"), rb"\A\x1b\[Ksonde: [^\x1b]+m.sonde[^\x1b]+\n\Z")
 
 
 if __name__ == "__main__":
