@@ -146,7 +146,7 @@ class Progress(InFolder):
         with open(manifest, encoding="utf-8") as file:
             text = file.read()
         with open(manifest, "w", encoding="utf-8") as file:
-            file.write(re.sub(r'"format": *\d+', '"format": 99', text))
+            file.write(re.sub(r'"format_version": *\d+', '"format_version": 99', text))
         out, status = on_terminal("report", path)
         self.assertEqual(status, 1)
         self.assertRegex(self.check_line(out, "reading"), rb"\A\x1b\[Ksonde: [^\x1b]+m.sonde[^\x1b]+\n\Z")
