@@ -152,6 +152,16 @@ static int end_row(struct sonde__find *f, const struct sonde__trace *t, struct r
     return rc;
 }
 
+/* A buffer that is made for a copy cannot have been part of the one before: that memory is allocated again and again
+ * is the finding then, and is one of another rule. */
+static bool allocated_between(const struct sonde__trace *t, uint32_t before, uint32_t call)
+{
+    for (uint32_t i = before + 1; i < call; i++)
+        if (t->calls[i].class == SONDE_API_ALLOCATES || t->calls[i].class == SONDE_API_FREES)
+            return true;
+    return false;
+}
+
 static int lengthen_row(struct sonde__find *f, const struct sonde__trace *t, struct row_of_copies *row,
                         const struct sonde__op *o)
 {
@@ -159,7 +169,8 @@ static int lengthen_row(struct sonde__find *f, const struct sonde__trace *t, str
     bool launching;
     int rc = 0;
     if (row->count && (row->first->kind != o->kind || o->call == UINT32_MAX ||
-                       asked_before(t, o->call, &launching) != row->last->call))
+                       asked_before(t, o->call, &launching) != row->last->call ||
+                       allocated_between(t, row->last->call, o->call)))
         rc = end_row(f, t, row);
     if (!row->count)
         *row = (struct row_of_copies){.first = o, .shortest_ns = ns};

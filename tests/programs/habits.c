@@ -1,7 +1,7 @@
 /* habits.c - an OpenCL program with every habit that a rule of the advice knows on a CPU device:
  * tests/report/advice_test.py says what must be found. Each habit has a function of its own.
  *
- * case: habits => kernel=80 read=50 write=84
+ * case: habits => kernel=80 read=50 write=124
  */
 #include "guest.h"
 
@@ -25,6 +25,18 @@ APART static void copies_piece_by_piece(cl_mem to)
 {
     for (int i = 0; i < ROW; i++)
         CL(clEnqueueWriteBuffer(g.queue, to, CL_FALSE, (size_t)i * 1000, 1000, bytes, 0, NULL, NULL));
+    CL(clFinish(g.queue));
+}
+
+/* Each to a buffer of its own, which exists for as long: nothing to gather, but much to allocate. */
+APART static void copies_to_new_buffers(void)
+{
+    for (int i = 0; i < TURNS; i++) {
+        cl_mem own;
+        CLP(own = clCreateBuffer(g.context, CL_MEM_READ_WRITE, 1000, NULL, &status));
+        CL(clEnqueueWriteBuffer(g.queue, own, CL_FALSE, 0, 1000, bytes, 0, NULL, NULL));
+        CL(clReleaseMemObject(own));
+    }
     CL(clFinish(g.queue));
 }
 
@@ -54,6 +66,7 @@ int main(void)
     CLP(large = clCreateBuffer(g.context, CL_MEM_READ_WRITE, LARGE, NULL, &status));
     waits_for_nothing();
     copies_piece_by_piece(large);
+    copies_to_new_buffers();
     waits_for_copies(large);
     allocates();
     for (int i = 0; i < 10; i++)

@@ -281,6 +281,19 @@ class Advice(Case):
                 a.launch("kernel", 4 * US, 5 * US)
         self.assertEqual(self.found(a, "small_copies"), [])
 
+    def test_copies_to_buffers_made_for_them(self):
+        """Each ends with its buffer: they cannot be one copy, but the allocations can be one."""
+        a = Program()
+        for _ in range(32):
+            node = a.p.call(a.thread, "clCreateBuffer", a.place("grow"), a.now, a.now + 2 * US)
+            a.p.object(1, node, 1000, a.now, a.now + 8 * US)
+            a.host(2 * US)
+            a.launch("write", 5 * US, 6 * US, api=WRITE, size=1000)
+            a.p.call(a.thread, "clReleaseMemObject", a.place("grow"), a.now, a.now + US)
+            a.host(US)
+        self.assertEqual(self.found(a, "small_copies"), [])
+        self.assertEqual(self.one(a, "allocates_in_loop")["count"], 32)
+
     def test_copies_on_a_queue_of_their_own_are_no_row(self):
         a = Program(queues=2)
         for _ in range(32):
@@ -400,6 +413,7 @@ class Recorded(Case):
         count = lambda rule, place: sum(a["count"] for a in found.get((rule, place), []))
         self.assertEqual(count("needless_wait", "waits_for_nothing"), 40)
         self.assertEqual(count("small_copies", "copies_piece_by_piece"), 64)
+        self.assertEqual((count("small_copies", "copies_to_new_buffers"), count("allocates_in_loop", "copies_to_new_buffers")), (0, 40))
         self.assertEqual(count("synchronous_copies", "waits_for_copies"), 20)
         self.assertEqual(count("allocates_in_loop", "allocates"), 40)
         self.assertEqual([place for rule, place in found if rule == "compiles"], ["guest_open_with"])
