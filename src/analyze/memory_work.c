@@ -27,8 +27,7 @@ bool sonde__work_is_whole(const struct sonde_measurement *m, const struct sonde_
 static bool may_use_any(const struct sonde_time_op *op)
 {
     const enum sonde_op_group group = sonde_op_kind_group(op->kind);
-    const bool orders = group == SONDE_GROUP_ORDER && op->kind != SONDE_OP_NONE; /* what is lost may be anything */
-    return !orders && !(op->object && (group == SONDE_GROUP_COPY || group == SONDE_GROUP_SET));
+    return sonde_op_kind_counts(op->kind) && !(op->object && (group == SONDE_GROUP_COPY || group == SONDE_GROUP_SET));
 }
 
 /* The first instant at or after `at`. */

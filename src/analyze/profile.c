@@ -345,7 +345,7 @@ static int add_row(struct builder *b, const struct sonde_row_profile *row)
         profile->unknown_nodes++;
     bool first = api ? node->self.api_calls == 0 : node->self.operations == 0;
     uint16_t op = !api && known && node->op < SONDE_OP_KIND_COUNT ? node->op : SONDE_OP_NONE;
-    if (op != SONDE_OP_NONE && sonde_op_kind_group(op) == SONDE_GROUP_ORDER) /* it occupies nothing; a collective is its kernel */
+    if (!sonde_op_kind_counts(op))
         metrics.device_ns = metrics.timed = metrics.queue_ns = 0;
     sonde_metrics_add(&node->self, &metrics);
     if (!api)

@@ -41,6 +41,12 @@ enum sonde_op_group sonde_op_kind_group(uint32_t kind)
     return kind < SONDE_OP_KIND_COUNT ? groups[kind] : SONDE_GROUP_ORDER;
 }
 
+bool sonde_op_kind_counts(uint32_t kind)
+{
+    return kind == SONDE_OP_NONE || kind >= SONDE_OP_KIND_COUNT || /* what is lost may be anything */
+           sonde_op_kind_group(kind) != SONDE_GROUP_ORDER;
+}
+
 /* A function that names the members of one of the lists in sonde/kinds.h. */
 #define NAMES(function, MAP)                                                          \
     const char *function(uint32_t member)                                             \

@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "totals.h"
 #include "view_build.h"
 
 struct site { uint32_t kind, node; struct sonde__sums sums; };
@@ -31,7 +32,7 @@ static struct sonde__sums figures(const struct sonde_row_op *op)
     s.of[SONDE_METRIC_OPS] = 1;
     s.of[SONDE_METRIC_BYTES] = (double)op->bytes;
     s.of[SONDE_METRIC_FAILED] = op->flags & SONDE_OP_FAILED ? 1 : 0;
-    if (op->flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME) || op->kind == SONDE_OP_COLLECTIVE)
+    if (op->flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME) || !sonde_op_kind_counts(op->kind))
         return s;
     s.of[SONDE_METRIC_TIMED] = 1;
     s.of[SONDE_METRIC_GPU] = (double)(op->end_ns - op->start_ns);

@@ -1,6 +1,6 @@
 /* memory.c - a program whose use of memory is known: tests/report/memory_test.py has the numbers.
  *
- * case: memory-known => fill=9 svm_fill=1 image_fill=1 kernel=1 read=1
+ * case: memory-known => fill=9 svm_fill=1 svm_free=1 image_fill=1 kernel=1 read=1
  * case: memory-nothing-freed nothing => fill=1
  * case: memory-freed-at-exit exit => fill=1
  */
@@ -72,7 +72,8 @@ APART static void shared(void)
     CL(clFinish(queue));
     CLP(over = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, 2048, memory, &status));
     CL(clReleaseMemObject(over));
-    clSVMFree(context, memory);
+    CL(clEnqueueSVMFree(queue, 1, &memory, NULL, NULL, 0, NULL, NULL));
+    CL(clFinish(queue));
 }
 
 APART static void picture(void)

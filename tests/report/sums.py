@@ -3,7 +3,7 @@ where the exported trace says the same, they agree with it. Standard library onl
 
     for what, holds, detail in sums.verdicts(ask, export): ...
 
-`ask(view)` is the answer of `sonde report DIR VIEW --json`, `export` that of `sonde export --to json`. The figures of the
+`ask(view)` is the answer of `sonde report DIR VIEW --json` (options may follow the view), `export` that of `sonde export --to json`. The figures of the
 trace are computed here from its rows, by definition.
 """
 CLASSES = ("copies", "fills", "communication")
@@ -201,6 +201,16 @@ def profile(value, trace):
         yield check("profile: time on the device, by the trace", whole["gpu"], device)
 
 
+def objects(value):
+    """What operations did with which object, and the rest of them."""
+    whole, rows = value["rows"][0]["inclusive"], value["rows"][1:]
+    for column in whole:
+        if whole[column] is not None:
+            parts = [row["inclusive"][column] or 0 for row in rows]
+            yield check(f"profile by object: {column} of all rows", sum(parts), whole[column])
+            yield check(f"profile by object: {column} below zero", [part for part in parts if part < 0], [])
+
+
 # ---- memory -----------------------------------------------------------------------------------------
 
 
@@ -285,5 +295,6 @@ def verdicts(ask, export):
     yield from blame(ask("blame"), trace)
     yield from verdict(ask("summary"))
     yield from idle_for(ask("summary"), ask("blame"))
+    yield from objects(ask("profile --by object"))
     yield from critical(ask("critical"), trace)
     yield from statistics(ask("statistics"), trace)

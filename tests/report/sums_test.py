@@ -19,7 +19,8 @@ WRONG = [("profile", "rows", 0, "inclusive", "api"), ("profile", "rows", -1, "ex
          ("overlap", "devices", 0, "compute_ns"), ("overlap", "devices", 0, "copies", "hidden_ns"),
          ("blame", "scopes", 1, "idle_ns"), ("blame", "scopes", 0, "routines", 0, "computing_ns"),
          ("critical", 0, "composition", "kernel", "ns"), ("critical", 0, "end_ns"), ("statistics", "rows", 0, "queue_ns"),
-         ("summary", "verdict", "parts", 0, "ns"), ("summary", "devices", 0, "idle_for", 0, "ns")]
+         ("summary", "verdict", "parts", 0, "ns"), ("summary", "devices", 0, "idle_for", 0, "ns"),
+         ("profile --by object", "rows", 0, "inclusive", "gpu")]
 
 
 def changed(value, path):
@@ -41,7 +42,7 @@ class Sums(views.Case):
         path = self.record(os.path.join(PROGRAMS, "memory"))
         with open(self.path("adds-up.json")) as file:
             export = json.load(file)
-        answers = {view: self.json(path, view) for view in {wrong[0] for wrong in WRONG} | {"advice", "summary"}}
+        answers = {view: self.json(path, *view.split()) for view in {wrong[0] for wrong in WRONG} | {"advice", "summary"}}
         for view, *where in WRONG:
             with self.subTest(view=view, where=where):
                 told = {**answers, view: changed(answers[view], where)}

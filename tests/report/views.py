@@ -61,4 +61,4 @@ class Case(cli.Case):
         exported = self.path("adds-up.json")
         self.ok("export", path, "--to", "json", "--force", "-o", exported)
         with open(exported) as file:
-            self.hold(sums.verdicts(lambda view: self.json(path, view), json.load(file)))
+            self.hold(sums.verdicts(lambda view: self.json(path, *view.split()), json.load(file)))
