@@ -406,10 +406,11 @@ static int host_code(const struct sonde_measurement *m, const struct sonde_profi
     return rc;
 }
 
-static int of_trace(struct sonde__find *f, uint32_t process, struct sonde_advices *out)
+static int of_window(struct sonde__find *f, uint32_t process, struct sonde__windows *windows, size_t window,
+                     struct sonde_advices *out)
 {
     struct sonde__trace t;
-    int rc = sonde__trace_load(f->m, process, &t);
+    int rc = sonde__trace_load(f->m, process, windows, window, &t);
     for (size_t first = 0, last; first < t.op_count && !rc; first = last) {
         for (last = first + 1; last < t.op_count && t.ops[last].device == t.ops[first].device;)
             last++;
@@ -420,12 +421,23 @@ static int of_trace(struct sonde__find *f, uint32_t process, struct sonde_advice
     out->traced |= t.rows > 0;
     out->rows += t.rows;
     out->rows_looked_at += t.rows - t.rows_left_out;
+    out->windows += t.rows > 0;
     sonde__trace_fini(&t);
     return rc;
 }
 
+static int of_trace(struct sonde__find *f, uint32_t process, uint64_t rows_most, struct sonde_advices *out)
+{
+    struct sonde__windows windows;
+    int rc = sonde__trace_plan(&f->m->processes[process], rows_most, &windows);
+    for (size_t i = 0; i <= windows.cuts.count && !rc; i++)
+        rc = of_window(f, process, &windows, i, out);
+    sonde__trace_plan_fini(&windows);
+    return rc;
+}
+
 int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
-                         const struct sonde_blame *blame, struct sonde_advices *out)
+                         const struct sonde_blame *blame, uint64_t rows_most, struct sonde_advices *out)
 {
     struct sonde__find f = {.m = m, .profile = profile};
     int rc = 0;
@@ -433,7 +445,7 @@ int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_p
         for (int k = 0; k < RULE_COUNT && !rc; k++)
             rc = rules[k].of_process ? rules[k].of_process(&f, i) : 0;
         if (!rc)
-            rc = of_trace(&f, i, out);
+            rc = of_trace(&f, i, rows_most, out);
     }
     if (!rc)
         rc = tell(&f, out);

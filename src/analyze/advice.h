@@ -37,12 +37,14 @@ struct sonde_advice {
 struct sonde_advices { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_advice) items; /* most to save first */
     bool     traced;      /* false: rules that need a trace could not be asked */
-    uint64_t rows_looked_at, rows; /* of the traces; fewer are looked at when there are too many */
+    uint64_t rows_looked_at, rows; /* of the traces; fewer are looked at when a window has too many */
+    uint64_t windows; /* of time, that the traces were looked at in: what spans two of one process is seen in neither */
 };
 
-/* 0, or a negative error of reading. `blame` is that of the whole measurement; NULL: it is computed here. */
+/* 0, or a negative error of reading. `blame` is that of the whole measurement; NULL: it is computed here.
+ * `rows_most`: operations and calls of a process that are looked at together; 0: four million. */
 int  sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
-                          const struct sonde_blame *blame, struct sonde_advices *out);
+                          const struct sonde_blame *blame, uint64_t rows_most, struct sonde_advices *out);
 void sonde_advice_fini(struct sonde_advices *advices);
 
 #endif

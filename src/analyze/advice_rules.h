@@ -57,9 +57,21 @@ struct sonde__call {
 };
 struct sonde__span { uint64_t start, end, before; }; /* before: sum of the lengths of earlier ones */
 
+enum { TO_DEVICE, FROM_DEVICE, DIRECTIONS };
+
+/* A long trace is looked at window after window; what one of them has to know of those before it, or of all. */
+struct sonde__windows {
+    SONDE_VECTOR(uint64_t) cuts;    /* first times of the windows after the first */
+    uint64_t rows_most;             /* of each table, in a window */
+    uint64_t *device_end, *lane_end; /* [device], [lane]: last end of an operation, so far */
+    double (*best)[DIRECTIONS + 1]; /* [device]: bytes per ns that pinned copies reached; where there is one window, 0 */
+};
+
 struct sonde__trace {
     const struct sonde_process *p;
     uint32_t index;
+    uint64_t from, to;      /* operations that start, and waits of calls that enter, in [from, to) */
+    struct sonde__windows *windows;
     struct sonde__op   *ops;   size_t op_count;     /* with times; by device, then start */
     struct sonde__call *calls; size_t call_count;   /* by thread, then entry */
     struct sonde__span *kernels; size_t kernel_count; /* when kernels ran, of the device under work */
@@ -67,9 +79,14 @@ struct sonde__trace {
     uint64_t rows, rows_left_out;
 };
 
-/* 0 or a negative error; fini in either case. */
-int  sonde__trace_load(const struct sonde_measurement *m, uint32_t process, struct sonde__trace *t);
+/* 0 or a negative error; fini in either case. `windows` in the order of time: 0 to cuts.count. */
+int  sonde__trace_plan(const struct sonde_process *p, uint64_t rows_most, struct sonde__windows *windows);
+void sonde__trace_plan_fini(struct sonde__windows *windows);
+int  sonde__trace_load(const struct sonde_measurement *m, uint32_t process, struct sonde__windows *windows, size_t window,
+                       struct sonde__trace *t);
 void sonde__trace_fini(struct sonde__trace *t);
+/* Best rates of large copies between pinned memory and a device; `best` may know of some (advice_trace_rules.c). */
+void sonde__advice_pinned_rate(const struct sonde_process *p, const struct sonde__op *o, double best[DIRECTIONS + 1]);
 /* The operation of a call; NULL none. */
 static inline const struct sonde__op *sonde__trace_op_of(const struct sonde__trace *t, const struct sonde__call *c)
 {

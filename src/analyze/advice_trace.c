@@ -4,12 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_MOST = 8 << 20 }; /* of operations, of calls: 1.3 GB in all */
+enum {
+    ROWS_MOST = 4 << 20,  /* of operations, of calls, in a window: 0.7 GB in all */
+    BEFORE_NS = 10000000, /* calls that long before the first that matters: what a thread had done last */
+};
 
 struct held { uint64_t enter, waiter, awaited; uint32_t thread, lane; };
 
 struct loading {
     struct sonde__trace *t;
+    uint64_t calls_from;  /* those of operations that were asked for before the window, too */
     SONDE_VECTOR(struct sonde__op) ops;
     SONDE_VECTOR(struct sonde__call) calls;
     SONDE_VECTOR(struct held) waits;
@@ -23,12 +27,18 @@ static bool occupies_device(const struct sonde_row_op *row)
            sonde_op_kind_group(row->kind) != SONDE_GROUP_ORDER;
 }
 
-/* Of a table too long for the memory the first rows are looked at. */
-static bool is_full(struct loading *l, size_t rows)
+static bool is_in(const struct loading *l, uint64_t at)
 {
-    l->t->rows++;
-    l->t->rows_left_out += rows >= ROWS_MOST;
-    return rows >= ROWS_MOST;
+    return at >= l->t->from && at < l->t->to;
+}
+
+/* Windows are cut by what chunks hold; of one that is too long for the memory all the same the first rows are looked at. */
+static bool is_full(struct loading *l, uint64_t at, size_t rows)
+{
+    const bool full = rows >= 4 * l->t->windows->rows_most, counts = is_in(l, at);
+    l->t->rows += counts;
+    l->t->rows_left_out += full && counts;
+    return full;
 }
 
 static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
@@ -38,12 +48,14 @@ static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
     const struct sonde_row_op *row = rows;
     int rc = 0;
     for (uint32_t i = 0; i < count && !rc; i++, row++)
-        if (occupies_device(row) && !is_full(l, l->ops.count))
+        if (occupies_device(row) && is_in(l, row->start_ns) && !is_full(l, row->start_ns, l->ops.count)) {
+            l->calls_from = row->enter_ns < l->calls_from ? row->enter_ns : l->calls_from;
             rc = sonde_vector_push(&l->ops, (struct sonde__op){
                 .start = row->start_ns, .end = row->end_ns, .enter = row->enter_ns, .bytes = row->bytes,
                 .correlation = row->correlation, .node = row->node, .work = row->work < p->work_count ? row->work : 0,
                 .lane = lane, .device = lane < p->lane_count ? p->lanes[lane].device : 0, .call = UINT32_MAX,
                 .kind = row->kind, .group = (uint16_t)sonde_op_kind_group(row->kind)});
+        }
     return rc;
 }
 
@@ -53,7 +65,7 @@ static int take_calls(void *user, uint32_t lane, const void *rows, uint32_t coun
     const struct sonde_row_call *row = rows;
     int rc = 0;
     for (uint32_t i = 0; i < count && !rc; i++, row++)
-        if (!is_full(l, l->calls.count))
+        if (row->enter_ns >= l->calls_from && row->enter_ns < l->t->to && !is_full(l, row->enter_ns, l->calls.count))
             rc = sonde_vector_push(&l->calls, (struct sonde__call){
                 .enter = row->enter_ns, .leave = row->leave_ns, .correlation = row->correlation, .node = row->node,
                 .thread = lane, .lane = row->lane});
@@ -66,7 +78,7 @@ static int take_waits(void *user, uint32_t lane, const void *rows, uint32_t coun
     const struct sonde_row_wait *row = rows;
     int rc = 0;
     for (uint32_t i = 0; i < count && !rc; i++, row++)
-        if (!is_full(l, l->waits.count))
+        if (row->enter_ns >= l->calls_from && row->enter_ns < l->t->to && !is_full(l, row->enter_ns, l->waits.count))
             rc = sonde_vector_push(&l->waits, (struct held){row->enter_ns, row->waiter, row->awaited, lane, row->lane});
     return rc;
 }
@@ -138,9 +150,10 @@ static void note_idle(struct sonde__trace *t)
     for (size_t i = 0; i < t->op_count; i++) {
         struct sonde__op *o = &t->ops[i];
         if (i == 0 || o->device != o[-1].device)
-            end = 0;
+            end = t->windows->device_end[o->device];
         o->idle_before = end && o->start > end ? o->start - end : 0;
         end = o->end > end ? o->end : end;
+        t->windows->device_end[o->device] = end;
     }
 }
 
@@ -152,11 +165,9 @@ static uint64_t submitted(const struct sonde__trace *t, const struct sonde__op *
 }
 
 /* In an in-order queue, and by when it was submitted; wait lists come later. */
-static int note_ready(struct sonde__trace *t)
+static void note_ready(struct sonde__trace *t)
 {
-    uint64_t *end = calloc(t->p->lane_count + 1u, sizeof *end);
-    if (!end)
-        return SONDE_ENOMEM;
+    uint64_t *end = t->windows->lane_end;
     for (size_t i = 0; i < t->op_count; i++) { /* in order of start, so also within each lane */
         struct sonde__op *o = &t->ops[i];
         bool in_order = o->lane < t->p->lane_count && !(t->p->lanes[o->lane].flags & SONDE_LANE_OUT_OF_ORDER);
@@ -166,8 +177,6 @@ static int note_ready(struct sonde__trace *t)
         if (in_order && o->end > end[o->lane])
             end[o->lane] = o->end;
     }
-    free(end);
-    return 0;
 }
 
 /* The first operation (by number) of a correlation; by_number[] is sorted by it. Mostly it is soon after `near`. */
@@ -287,21 +296,106 @@ static int put_together(struct loading *l)
     note_idle(t);
     link_calls(t);
     name_calls(t);
-    int rc = note_ready(t);
-    if (!rc)
-        mark_waits(l);
+    note_ready(t);
+    mark_waits(l);
+    return 0;
+}
+
+/* ---- windows -------------------------------------------------------------------------- */
+
+struct many { uint64_t from, count; };
+
+static int by_from(const void *left, const void *right)
+{
+    const struct many *a = left, *b = right;
+    return a->from < b->from ? -1 : a->from > b->from;
+}
+
+/* Cut where the rows of a table are too many for one window. */
+static int cut(const struct sonde_process *p, enum sonde_table table, struct sonde__windows *w)
+{
+    SONDE_VECTOR(struct many) chunks = {0};
+    uint64_t rows = 0;
+    int rc = 0;
+    for (uint32_t i = 0; i < p->trace_count && !rc; i++) {
+        const struct sonde_chunk_ref *c = &p->traces[i];
+        /* A chunk may be long in time: its rows are taken as evenly spread over a few parts of it. */
+        enum { PARTS = 8 };
+        for (uint64_t k = 0; k < PARTS && c->table == table && !rc; k++)
+            rc = sonde_vector_push(&chunks, (struct many){c->time_min + (c->time_max - c->time_min) / PARTS * k,
+                                                          (c->count + PARTS - 1) / PARTS});
+    }
+    if (chunks.count)
+        qsort(chunks.items, chunks.count, sizeof *chunks.items, by_from);
+    for (size_t i = 0; i < chunks.count && !rc; i++) {
+        rows += chunks.items[i].count;
+        if (rows <= w->rows_most)
+            continue;
+        rc = sonde_vector_push(&w->cuts, chunks.items[i].from);
+        rows = 0;
+    }
+    sonde_vector_fini(&chunks);
     return rc;
 }
 
-int sonde__trace_load(const struct sonde_measurement *m, uint32_t process, struct sonde__trace *t)
+static int by_time(const void *left, const void *right)
 {
-    *t = (struct sonde__trace){.p = &m->processes[process], .index = process};
-    struct loading l = {.t = t};
-    int rc = sonde_process_trace(t->p, SONDE_TABLE_OP, 0, 0, UINT64_MAX, take_ops, &l);
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+struct rates { const struct sonde_process *p; struct sonde__windows *w; };
+
+static int take_rates(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct rates *r = user;
+    const struct sonde_row_op *row = rows;
+    for (uint32_t i = 0; i < count && lane < r->p->lane_count; i++, row++)
+        if (occupies_device(row))
+            sonde__advice_pinned_rate(r->p, &(struct sonde__op){
+                .start = row->start_ns, .end = row->end_ns, .bytes = row->bytes, .kind = row->kind,
+                .work = row->work < r->p->work_count ? row->work : 0,
+                .group = (uint16_t)sonde_op_kind_group(row->kind)}, r->w->best[r->p->lanes[lane].device]);
+    return 0;
+}
+
+int sonde__trace_plan(const struct sonde_process *p, uint64_t rows_most, struct sonde__windows *w)
+{
+    struct rates rates = {p, w};
+    *w = (struct sonde__windows){.rows_most = rows_most ? rows_most : ROWS_MOST,
+                                 .device_end = calloc(p->device_count + 1u, sizeof *w->device_end),
+                                 .lane_end = calloc(p->lane_count + 1u, sizeof *w->lane_end),
+                                 .best = calloc(p->device_count + 1u, sizeof *w->best)};
+    int rc = w->device_end && w->lane_end && w->best ? 0 : SONDE_ENOMEM;
+    rc = rc ? rc : cut(p, SONDE_TABLE_OP, w);
+    rc = rc ? rc : cut(p, SONDE_TABLE_CALL, w);
+    if (w->cuts.count)
+        qsort(w->cuts.items, w->cuts.count, sizeof *w->cuts.items, by_time);
+    return rc || !w->cuts.count ? rc : sonde_process_trace(p, SONDE_TABLE_OP, 0, 0, UINT64_MAX, take_rates, &rates);
+}
+
+void sonde__trace_plan_fini(struct sonde__windows *w)
+{
+    sonde_vector_fini(&w->cuts);
+    free(w->device_end);
+    free(w->lane_end);
+    free(w->best);
+}
+
+int sonde__trace_load(const struct sonde_measurement *m, uint32_t process, struct sonde__windows *windows, size_t window,
+                      struct sonde__trace *t)
+{
+    *t = (struct sonde__trace){
+        .p = &m->processes[process], .index = process, .windows = windows,
+        .from = window ? windows->cuts.items[window - 1] : 0,
+        .to = window < windows->cuts.count ? windows->cuts.items[window] : UINT64_MAX};
+    struct loading l = {.t = t, .calls_from = t->from};
+    int rc = sonde_process_trace(t->p, SONDE_TABLE_OP, 0, t->from, t->to, take_ops, &l);
+    l.calls_from = l.calls_from > BEFORE_NS ? l.calls_from - BEFORE_NS : 0;
     if (!rc)
-        rc = sonde_process_trace(t->p, SONDE_TABLE_CALL, 0, 0, UINT64_MAX, take_calls, &l);
+        rc = sonde_process_trace(t->p, SONDE_TABLE_CALL, 0, l.calls_from, t->to, take_calls, &l);
     if (!rc)
-        rc = sonde_process_trace(t->p, SONDE_TABLE_WAIT, 0, 0, UINT64_MAX, take_waits, &l);
+        rc = sonde_process_trace(t->p, SONDE_TABLE_WAIT, 0, l.calls_from, t->to, take_waits, &l);
     if (!rc)
         rc = put_together(&l);
     else

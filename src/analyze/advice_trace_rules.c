@@ -92,35 +92,36 @@ static int sync_copies(struct sonde__find *f, struct sonde__trace *t, size_t fir
 
 /* ---- pageable memory ---------------------------------------------------------------------- */
 
-enum { TO_DEVICE, FROM_DEVICE, DIRECTIONS };
-
 static const struct sonde_row_work *work_of(const struct sonde__trace *t, const struct sonde__op *o)
 {
     return o->work ? &t->p->works[o->work] : NULL;
 }
 
 /* A copy between host memory of this kind and a device; DIRECTIONS when it is none. */
-static int direction(const struct sonde__trace *t, const struct sonde__op *o, enum sonde_memory host)
+static int direction(const struct sonde_process *p, const struct sonde__op *o, enum sonde_memory host)
 {
-    const struct sonde_row_work *w = is_copy(o) ? work_of(t, o) : NULL;
+    const struct sonde_row_work *w = is_copy(o) && o->work ? &p->works[o->work] : NULL;
     if (!w || w->source == w->target)
         return DIRECTIONS;
     return w->source == host ? TO_DEVICE : w->target == host ? FROM_DEVICE : DIRECTIONS;
 }
 
+void sonde__advice_pinned_rate(const struct sonde_process *p, const struct sonde__op *o, double best[DIRECTIONS + 1])
+{
+    const double rate = o->end > o->start ? (double)o->bytes / (double)(o->end - o->start) : 0;
+    const int d = o->bytes >= LARGE_COPY ? direction(p, o, SONDE_MEMORY_PINNED) : DIRECTIONS;
+    best[d] = rate > best[d] ? rate : best[d];
+}
+
 static int pageable(struct sonde__find *f, const struct sonde__trace *t, size_t first, size_t last)
 {
-    double best[DIRECTIONS + 1] = {0}; /* bytes per ns of pinned copies */
+    double *best = t->windows->best[t->ops[first].device]; /* bytes per ns of pinned copies */
     int rc = 0;
-    for (size_t i = first; i < last; i++) {
-        const struct sonde__op *o = &t->ops[i];
-        double rate = o->end > o->start ? (double)o->bytes / (double)(o->end - o->start) : 0;
-        int d = o->bytes >= LARGE_COPY ? direction(t, o, SONDE_MEMORY_PINNED) : DIRECTIONS;
-        best[d] = rate > best[d] ? rate : best[d];
-    }
+    for (size_t i = first; i < last; i++)
+        sonde__advice_pinned_rate(t->p, &t->ops[i], best);
     for (size_t i = first; i < last && !rc; i++) {
         const struct sonde__op *o = &t->ops[i];
-        int d = direction(t, o, SONDE_MEMORY_PAGEABLE);
+        int d = direction(t->p, o, SONDE_MEMORY_PAGEABLE);
         if (d == DIRECTIONS)
             continue;
         const uint64_t ns = o->end - o->start;
@@ -363,9 +364,10 @@ int sonde__advice_of_calls(struct sonde__find *f, const struct sonde__trace *t)
             continue;
         }
         const struct sonde__op *o = next->thread == c->thread ? sonde__trace_op_of(t, next) : NULL;
+        const bool mine = c->enter >= t->from; /* else one of the window before */
         bool waits_anyway = o && next->blocks, nothing_to_see = o && !next->blocks && !data && !shared;
         data = false;
-        if (!o || !same_queue(t, c, next) || !(waits_anyway || nothing_to_see))
+        if (!mine || !o || !same_queue(t, c, next) || !(waits_anyway || nothing_to_see))
             continue;
         const uint64_t held = c->leave - c->enter; /* the thread would have come so much earlier */
         rc = sonde__find_add(f, &(struct sonde__finding){

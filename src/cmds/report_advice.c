@@ -83,8 +83,11 @@ static void print_limits(const struct report *r, const struct sonde_advices *adv
         report_say(r, "There is no trace: the rules that look at time lines (launches, waits, copies, queues) were not "
                       "asked. Record with --trace.");
     if (advices->rows_looked_at < advices->rows)
-        report_say(r, "The rules looked at the first %s of %s rows of the trace.",
+        report_say(r, "The rules looked at %s of %s rows of the trace: savings may be more than shown.",
                    sonde_number_count(looked_at, advices->rows_looked_at), sonde_number_count(rows, advices->rows));
+    if (advices->windows > 1)
+        report_say(r, "The trace was looked at in %s parts, one after the other; what spans two of a process is seen in neither.",
+                   sonde_number_count(rows, advices->windows));
     report_say(r, "Each saving is an upper bound, seen alone; they do not add up. docs/advice.md defines the rules.");
 }
 
@@ -92,7 +95,7 @@ int report_advice_text(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_advices advices = {0};
     size_t shown = 0, all = 0;
-    int rc = sonde_advice_compute(r->m, r->profile, NULL, &advices);
+    int rc = sonde_advice_compute(r->m, r->profile, NULL, 0, &advices);
     for (size_t i = 0; i < advices.items.count && !rc; i++) {
         if (!worth_saying(r, &advices.items.items[i]))
             continue;
@@ -159,7 +162,7 @@ int report_advice_brief(const struct report *r, const struct sonde_blame *blame,
     size_t count = 0;
     int rc = 0;
     if (sonde_trace_rows(r->m, SONDE_TABLE_OP) + sonde_trace_rows(r->m, SONDE_TABLE_CALL) <= BRIEF_ROWS)
-        rc = sonde_advice_compute(r->m, r->profile, blame, &advices);
+        rc = sonde_advice_compute(r->m, r->profile, blame, 0, &advices);
     for (size_t i = 0; i < advices.items.count && count < BRIEF && !rc; i++)
         if (worth_saying(r, &advices.items.items[i]))
             shown[count++] = &advices.items.items[i];
@@ -190,7 +193,7 @@ json_t *report_advice_json(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_advices advices = {0};
     json_t *list = json_array(), *value = NULL;
-    int rc = sonde_advice_compute(r->m, r->profile, NULL, &advices);
+    int rc = sonde_advice_compute(r->m, r->profile, NULL, 0, &advices);
     for (size_t i = 0; i < advices.items.count && !rc && (!r->limit || json_array_size(list) < r->limit); i++)
         if (worth_saying(r, &advices.items.items[i]))
             json_array_append_new(list, one_json(r, &advices.items.items[i]));

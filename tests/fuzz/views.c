@@ -107,7 +107,7 @@ static void traces(const struct sonde_measurement *m, const struct sonde_profile
     (void)sonde_critical_compute(m, profile, &options, NULL, &critical);
     (void)sonde_overlap_compute(m, 0, NULL, &overlaps);
     (void)sonde_statistics_compute(m, profile, &config, &statistics, &diag);
-    (void)sonde_advice_compute(m, profile, NULL, &advices);
+    (void)sonde_advice_compute(m, profile, NULL, 100, &advices);
     for (size_t i = 0; i < critical.paths.count; i++)
         require(critical.paths.items[i].end_ns >= critical.paths.items[i].begin_ns);
     sonde_lanes_fini(&lanes);
