@@ -229,11 +229,21 @@ static const struct sonde__cp_sleep *last_sleep(const struct walk *w, uint64_t f
 /* Host code after the call `before` (0: from the thread's beginning) until w->at. */
 static void step_host(struct walk *w, link before)
 {
-    const uint64_t from = before ? w->g->calls[before - 1].leave : w->g->threads[w->id].start_ns;
+    const uint64_t begin = before ? w->g->calls[before - 1].leave : w->g->threads[w->id].start_ns;
+    const link op = sonde__cp_called_back(w->g, w->id, begin, w->at);
+    const uint64_t from = op ? w->g->ops[op - 1].end : begin;
     const struct sonde__cp_sleep *sleep = last_sleep(w, from);
     const uint64_t to = sleep ? sleep->in : from;
     if (to < w->at)
         sonde__cp_host_spans(&w->book, w->id, before, to, w->at, emit_host, w);
+    if (op && (!sleep || sleep->out <= from)) {
+        emit_known(w, SONDE_PATH_OFF, from, sonde__cp_between(&w->book, w->id, before), true);
+        w->where = AT_OP;
+        w->id = op - 1;
+        w->behind = true;
+        w->path->callbacks_inferred++;
+        return;
+    }
     if (!sleep && !before && w->at > w->g->begin && w->g->main && w->id != w->g->main - 1) {
         w->path->starts_inferred++; /* who made this thread is not recorded */
         w->behind = true;

@@ -85,6 +85,7 @@ struct sonde_path {
     uint64_t waits_recorded, waits_inferred; /* steps of the path from a wait to what was awaited */
     uint64_t starts_inferred;    /* steps from a thread's first call to the thread taken to have made it */
     uint64_t wakes_inferred;     /* steps from a thread that slept to the one taken to have woken it */
+    uint64_t callbacks_inferred; /* steps from a callback to the operation whose end is taken to have caused it */
     uint64_t lost;               /* steps to nowhere */
     bool     limited;            /* only the last part of the run was looked at: too many rows */
     bool     dropped;            /* rows of the trace were dropped while recording */

@@ -10,6 +10,17 @@ uint64_t sonde__cp_enqueued(const struct sonde__cp_graph *g, uint32_t op)
     return g->ops[op].call ? g->calls[g->ops[op].call - 1].enter : 0;
 }
 
+link sonde__cp_called_back(const struct sonde__cp_graph *g, uint32_t thread, uint64_t from, uint64_t at)
+{
+    link best = 0;
+    for (uint32_t i = 0; i < g->lane_count && g->threads[thread].calls_back; i++) {
+        const link op = sonde__cp_latest(g, i, UINT64_MAX, at);
+        if (op && g->ops[op - 1].end > from && (!best || g->ops[op - 1].end > g->ops[best - 1].end))
+            best = op;
+    }
+    return best;
+}
+
 link sonde__cp_call_at(const struct sonde__cp_graph *g, uint32_t thread, uint64_t at)
 {
     const uint32_t *listed = g->listed + g->threads[thread].first_listed;

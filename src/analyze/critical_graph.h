@@ -61,6 +61,7 @@ struct sonde__cp_thread {
     uint32_t first_listed, calls;
     uint64_t start_ns;       /* when it was seen first; the beginning of the path for the main thread */
     uint64_t end_ns;         /* 0 unknown */
+    bool     calls_back;     /* one of the runtime's: the program's code runs in it when an operation has ended */
     uint32_t first_sample, samples, first_switch, switches, first_sleep, sleeps;
 };
 
@@ -133,6 +134,8 @@ uint32_t sonde__cp_covered(const struct sonde__cp_graph *g, const struct sonde__
 bool sonde__cp_covers(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint32_t lane);
 /* When an operation was enqueued; 0 unknown. */
 uint64_t sonde__cp_enqueued(const struct sonde__cp_graph *g, uint32_t op);
+/* The operation whose end is taken to have made a thread of the runtime call the program back: the last to end in (from, at]. */
+link sonde__cp_called_back(const struct sonde__cp_graph *g, uint32_t thread, uint64_t from, uint64_t at);
 /* The last call that the thread entered at or before `at`. */
 link sonde__cp_call_at(const struct sonde__cp_graph *g, uint32_t thread, uint64_t at);
 

@@ -135,6 +135,46 @@ static int note_blocked(struct loader *l, uint32_t index, uint32_t lane)
     return class == SONDE_API_WAITS ? sonde_vector_push(&l->l.blocked, (struct sonde__cp_blocked){index, lane}) : 0;
 }
 
+/* ---- threads of the runtime that call the program back ----------------------------------------- */
+
+/* Does the runtime, further out, run the code that made the call? */
+static bool is_called_back(const struct sonde_process *p, uint32_t node)
+{
+    const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
+    bool program = false;
+    for (; row; row = row->parent ? sonde_process_node(p, row->parent, NULL) : NULL) {
+        const struct sonde_row_frame *frame = row->frame < p->frame_count ? &p->frames[row->frame] : NULL;
+        if (!frame || (frame->kind != SONDE_FRAME_NATIVE && frame->kind != SONDE_FRAME_PYTHON))
+            continue;
+        const char *module = frame->kind == SONDE_FRAME_NATIVE ? sonde_process_string(p, p->modules[frame->module].path) : "";
+        if (program && sonde_is_gpu_runtime(module))
+            return true;
+        program |= frame->kind == SONDE_FRAME_PYTHON || sonde_origin_of("", module, "") != SONDE_ORIGIN_RUNTIME;
+    }
+    return false;
+}
+
+/* Such a thread makes no call but from callbacks. */
+static int find_called_back(struct sonde__cp_graph *g)
+{
+    struct sonde_map known = {0};
+    int rc = 0;
+    for (uint32_t t = 0; t < g->thread_count && !rc; t++) {
+        struct sonde__cp_thread *thread = &g->threads[t];
+        thread->calls_back = thread->first != 0;
+        for (link c = thread->first; c && thread->calls_back && !rc; c = g->calls[c - 1].after) {
+            uint64_t back;
+            if (!sonde_map_get(&known, g->calls[c - 1].node, &back)) {
+                back = is_called_back(g->process, g->calls[c - 1].node);
+                rc = sonde_map_put(&known, g->calls[c - 1].node, back);
+            }
+            thread->calls_back = back;
+        }
+    }
+    sonde_map_fini(&known);
+    return rc;
+}
+
 static uint64_t rows_after(const struct sonde_process *p, enum sonde_table table, uint64_t from)
 {
     uint64_t rows = 0;
@@ -170,7 +210,8 @@ static int load_calls(struct loader *l)
         rc = note_blocked(l, i, g->calls[i].after);
     }
     sonde_vector_fini(&l->calls);
-    return rc ? rc : link_calls(g);
+    rc = rc ? rc : link_calls(g);
+    return rc ? rc : find_called_back(g);
 }
 
 /* The call entered at `enter` that made the operation `correlation`: that very

@@ -160,10 +160,12 @@ static void host_code(struct replay *r, uint32_t thread, uint64_t from, uint64_t
 static void position(struct replay *r, uint32_t thread, uint64_t at, uint64_t out[COLUMNS])
 {
     const struct state *s = &r->threads[thread];
+    const link op = s->inside ? 0 : sonde__cp_called_back(r->g, thread, s->at, at);
+    const uint64_t from = op ? r->g->ops[op - 1].end : s->at, *now = op ? r->ended + (size_t)(op - 1) * r->columns : s->now;
     if (!s->inside)
-        host_code(r, thread, s->at, at > s->at ? at : s->at);
+        host_code(r, thread, from, at > from ? at : from);
     for (uint32_t k = 0; k < r->columns; k++)
-        out[k] = moved(s->now[k], s->at, at) - (s->inside || k >= r->count ? 0 : r->shorter[k]);
+        out[k] = moved(now[k], from, at) - (s->inside || k >= r->count ? 0 : r->shorter[k]);
 }
 
 /* ---- waits -------------------------------------------------------------------------------- */
@@ -279,8 +281,12 @@ static void wakes(struct replay *r, uint32_t thread, uint64_t at)
     struct state *s = &r->threads[thread];
     const struct sonde__cp_sleep *sleep = &r->g->sleeps[s->sleep++];
     const uint64_t out = sleep->out > s->at ? sleep->out : s->at;
+    const link op = sonde__cp_called_back(r->g, thread, out, at); /* it slept until that had ended */
     position(r, thread, out, s->now);
-    if (sleep->waker) {
+    if (op) {
+        for (uint32_t k = 0; k < r->columns; k++)
+            s->now[k] = moved(r->ended[(size_t)(op - 1) * r->columns + k], r->g->ops[op - 1].end, at);
+    } else if (sleep->waker) {
         uint64_t woken[COLUMNS];
         position(r, sleep->waker - 1, sleep->woken, woken);
         for (uint32_t k = 0; k < r->columns; k++)

@@ -12,21 +12,32 @@ static bool begins(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
+bool sonde_is_gpu_runtime(const char *path)
+{
+    const char *base = sonde_path_base(path);
+    static const char *const prefixes[] = {
+        "libOpenCL", "libpocl", "libamdocl", "libnvidia-opencl", "libigdrcl", "libintelocl",
+        "libMesaOpenCL", "libRusticlOpenCL", "liboclgrind", "libcuda.", "libcudart", "libcupti", "libnvidia-",
+    };
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (begins(base, prefixes[i]))
+            return true;
+    return false;
+}
+
 /* The GPU runtimes and their loaders, the C library and the loader, Python's interpreter with the modules of its own
  * library (which of them are files of their own differs between builds), ourselves. */
 static bool is_runtime_module(const char *path)
 {
     const char *base = sonde_path_base(path);
     static const char *const prefixes[] = {
-        "libOpenCL", "libpocl", "libamdocl", "libnvidia-opencl", "libigdrcl", "libintelocl",
-        "libMesaOpenCL", "libRusticlOpenCL", "liboclgrind", "libcuda.", "libcudart", "libcupti",
-        "libnvidia-", "libsonde-", "libc.so", "libc-2", "libpthread", "ld-linux", "libpython",
+        "libsonde-", "libc.so", "libc-2", "libpthread", "ld-linux", "libpython",
         "python3", "python2", "libstdc++", "libgcc_s", "libffi", "[vdso]", "linux-vdso",
     };
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (begins(base, prefixes[i]))
             return true;
-    return strcmp(base, "python") == 0 || strstr(path, "/lib-dynload/");
+    return sonde_is_gpu_runtime(path) || strcmp(base, "python") == 0 || strstr(path, "/lib-dynload/");
 }
 
 static bool is_installed(const char *path)

@@ -219,6 +219,9 @@ static void say_inferred(const struct report *r, const struct sonde_path *path)
     if (path->wakes_inferred)
         report_say(r, "%s time%s the path goes from a thread that slept to the one taken to have woken it.",
                    sonde_number_count(count, path->wakes_inferred), path->wakes_inferred == 1 ? "" : "s");
+    if (path->callbacks_inferred)
+        report_say(r, "%s time%s the path goes from a callback to the operation that ended last before it, which is taken to have "
+                      "caused it.", sonde_number_count(count, path->callbacks_inferred), path->callbacks_inferred == 1 ? "" : "s");
     if (path->starts_inferred)
         report_say(r, "%s thread%s on it %s taken to have been started by the main thread.",
                    sonde_number_count(count, path->starts_inferred), path->starts_inferred == 1 ? "" : "s",
@@ -346,13 +349,14 @@ static json_t *path_json(const struct report *r, const struct sonde_path *path)
             "error_ns", (json_int_t)path->places.items[i].error_ns, "pooled_ns", (json_int_t)path->places.items[i].pooled_ns,
             "inferred_ns", (json_int_t)path->places.items[i].inferred_ns,
             "steps", (json_int_t)path->places.items[i].count, "frames", report_json_frames(r, path->places.items[i].node)));
-    json_t *value = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}",
+    json_t *value = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o, s:o, s:o}",
         "process", p->name, "begin_ns", (json_int_t)path->begin_ns, "end_ns", (json_int_t)path->end_ns,
         "length_ns", (json_int_t)length(path), "tail_ns", (json_int_t)path->tail_ns,
         "operations", (json_int_t)path->operations, "calls", (json_int_t)path->calls,
         "no_times", (json_int_t)path->no_times, "waits_recorded", (json_int_t)path->waits_recorded,
         "waits_inferred", (json_int_t)path->waits_inferred, "starts_inferred", (json_int_t)path->starts_inferred,
-        "wakes_inferred", (json_int_t)path->wakes_inferred, "lost", (json_int_t)path->lost,
+        "wakes_inferred", (json_int_t)path->wakes_inferred,
+        "callbacks_inferred", (json_int_t)path->callbacks_inferred, "lost", (json_int_t)path->lost,
         "limited", path->limited, "dropped", path->dropped, "sampled", p->header.cpu_rate_hz != 0,
         "composition", parts, "things", things_json(r, path), "contexts", places);
     sonde_rank_json(p, value);

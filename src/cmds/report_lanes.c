@@ -4,6 +4,7 @@
  * This is the one view that reads every operation.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "analyze/lanes.h"
 #include "command.h"
@@ -22,6 +23,19 @@ static const struct sonde_row_lane *lane_of(const struct report *r, const struct
     return &r->m->processes[use->process].lanes[use->lane];
 }
 
+/* The backend's own number where its name is one, else the queues of the process are counted: as in the exports. */
+static const char *queue_number(const struct sonde_process *p, uint32_t lane, char number[SONDE_NUMBER_MAX])
+{
+    const char *name = sonde_process_string(p, p->lanes[lane].name);
+    uint32_t count = 0;
+    if (strncmp(name, "queue ", 6) == 0)
+        return name + 6;
+    for (uint32_t i = 1; i <= lane; i++)
+        count += p->lanes[i].kind == SONDE_LANE_KIND_QUEUE;
+    snprintf(number, SONDE_NUMBER_MAX, "%u", count);
+    return number;
+}
+
 static void label(const struct report *r, const struct sonde_lane_use *use, struct sonde_text *out)
 {
     const struct sonde_process *p = &r->m->processes[use->process];
@@ -34,10 +48,10 @@ static void label(const struct report *r, const struct sonde_lane_use *use, stru
         if (lane->threads > 1)
             sonde_text_format(out, " and %u later", lane->threads - 1);
     } else {
-        sonde_text_format(out, "queue %u on ", use->lane);
+        sonde_text_format(out, "queue %s on ", queue_number(p, use->lane, count));
         report_device_alone(r, out, use->process, lane->device);
     }
-    if (*name)
+    if (*name && (lane->kind == SONDE_LANE_KIND_THREAD || strncmp(name, "queue ", 6) != 0))
         sonde_text_format(out, " “%s”", name);
     if (use->ranges)
         sonde_text_format(out, ", %s range%s", sonde_number_count(count, use->ranges), use->ranges == 1 ? "" : "s");

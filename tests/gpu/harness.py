@@ -249,7 +249,7 @@ class Measurement:
     def view(self, name):
         if name not in self.views:
             self.views[name] = (self.command("export", self.path, "--to", "json", "-o", "-") if name == "export"
-                                else self.command("report", self.path, name, "--json"))
+                                else self.command("report", self.path, *name.split(), "--json"))
         return self.views[name]
 
     # -- the ledger

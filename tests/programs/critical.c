@@ -3,10 +3,12 @@
  * case: critical-nyx nyx => kernel=5 read=5
  * case: critical-diamond diamond => kernel=4
  * case: critical-threads threads => kernel=2
+ * case: critical-callbacks callbacks => kernel=10
  */
 #include "guest.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <time.h>
 
 #define APART __attribute__((noinline))
@@ -93,6 +95,34 @@ static void threads(void)
     pthread_join(other, NULL);
 }
 
+/* Ten one after the other: the end of each calls back, which enqueues the next. */
+static sem_t chained;
+static int links;
+
+static void CL_CALLBACK chain(cl_event event, cl_int status, void *unused)
+{
+    (void)event, (void)status, (void)unused;
+    if (++links == 10) {
+        sem_post(&chained);
+        return;
+    }
+    cl_event next = spin(g.queue, SHORT, 0, NULL);
+    CL(clSetEventCallback(next, CL_COMPLETE, chain, NULL));
+    CL(clReleaseEvent(next));
+    CL(clFlush(g.queue));
+}
+
+static void callbacks(void)
+{
+    sem_init(&chained, 0, 0);
+    cl_event first = spin(g.queue, SHORT, 0, NULL);
+    CL(clSetEventCallback(first, CL_COMPLETE, chain, NULL));
+    CL(clReleaseEvent(first));
+    CL(clFlush(g.queue));
+    while (sem_wait(&chained) && errno == EINTR)
+        continue;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "nyx";
@@ -101,6 +131,8 @@ int main(int argc, char **argv)
         diamond();
     else if (strcmp(what, "threads") == 0)
         threads();
+    else if (strcmp(what, "callbacks") == 0)
+        callbacks();
     else
         nyx();
     guest_close(&g);

@@ -252,5 +252,19 @@ class Recorded(Case):
         self.assertGreaterEqual(kernels, other["end_ns"] - max(other["start_ns"], finish["leave_ns"]))
         self.assertGreaterEqual(found["wakes_inferred"], 1)
 
+    def test_callbacks(self):
+        """Ten kernels, each enqueued by the callback of the one before, while the main thread sleeps: all of them decide."""
+        found, trace = self.walked("callbacks")
+        if not trace["switches"]:
+            self.skipTest("no switches of threads are recorded here")
+        kernels = [o for o in trace["operations"] if o["kind"] == "kernel"]
+        part = found["composition"]["kernel"]
+        self.assertEqual((len(kernels), part["steps"]), (10, 10))
+        self.assertGreaterEqual(part["ns"], sum(o["end_ns"] - o["start_ns"] for o in kernels) * 0.99)
+        self.assertGreaterEqual(found["callbacks_inferred"], 9)
+        # Twice as fast, they would save their half, but for what the dispatch in between takes.
+        saving, = (t["saving_ns"] for t in found["things"] if t["name"] == "spin")
+        self.assertGreaterEqual(saving, part["ns"] * 0.45)
+
 
 cli.main()

@@ -181,6 +181,15 @@ class Report(Case):
                 self.assertEqual(got["busy_ns"], union(spans))
                 self.assertEqual(got["first_ns"], min(s for s, _ in spans))
                 self.assertEqual(got["last_ns"], max(e for _, e in spans))
+        self.ok("export", path, "--to", "json", "-o", "lanes.json")
+        with open(self.path("lanes.json")) as file:
+            exported = [lane["name"].split(" \u00b7 ")[0].split()[1] for p in json.load(file)["processes"] for lane in p["lanes"]
+                        if lane["kind"] == "queue"]
+        text = self.ok("report", path, "lanes", "--limit", "0", env={"COLUMNS": "300"}).out
+        shown = re.findall(r"queue (\S+) on ", text)
+        self.assertTrue(shown)
+        self.assertTrue(set(shown) <= set(exported), (shown, exported))  # one number for a queue, wherever it is named
+        self.assertEqual(shown.count("1"), len(processes))
         path, _ = scenes.profile_only(self.folder)
         for lane in self.json(path, "lanes"):
             self.assertIsNone(lane["busy_ns"])  # without a trace it is unknown
