@@ -380,6 +380,7 @@ uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde
 uint32_t sonde__context_sample(struct sonde_thread *t, const struct sonde_place *at);
 
 /* After a wait, as in a handler: node of the function, number `which`, that this thread has waited in. 0 as above. */
+uint32_t sonde__context_routine(struct sonde_thread *t, uintptr_t routine); /* as a thread ends: of its start routine */
 uint32_t sonde__context_sleep(struct sonde_thread *t, uint32_t which, const char *name);
 
 struct sonde_thread *sonde__context_of_reports(void); /* where the monitor makes nodes; NULL: no room */
@@ -417,6 +418,11 @@ void sonde__sample_mine(void);                             /* any thread: the ca
 bool sonde__sample_slept(struct sonde_thread *t, uint64_t from_ns, uint64_t to_ns, uint32_t node, uint32_t kind); /* in the thread, busy; false: no room */
 void sonde__sample_deferred(struct sonde_thread *t, uint32_t node); /* call.c: the call that a sample waits for ends */
 /* Under thread_lock, for the calling thread: the slot that was made for it, or NULL; it has this one from now on. */
+struct sonde_thread *sonde__target_mine(void);             /* the slot that the calling thread got as it started, or NULL */
+void sonde__target_starts(void);                           /* the calling thread */
+void sonde__target_ends(uint64_t cpu_ns);                  /* it, when it has a slot; what it used since its last sample */
+void sonde__sample_starts(void);                           /* the preload library's word: so it has started */
+void sonde__sample_ends(void *(*routine)(void *));
 struct sonde_thread *sonde__sample_slot(void);
 void sonde__sample_enter(struct sonde_thread *t);
 bool sonde__sample_leave(struct sonde_thread *t);          /* false: the slot is still needed, the monitor will free it */

@@ -723,6 +723,15 @@ __attribute__((noinline)) uint32_t sonde__context_sleep(struct sonde_thread *t, 
     return node && !sonde__handler.missed ? child(t, node, frame) : 0;
 }
 
+__attribute__((noinline)) uint32_t sonde__context_routine(struct sonde_thread *t, uintptr_t routine)
+{
+    const uintptr_t *own = __builtin_frame_address(0);
+    const struct sonde_place caller = {.pc = own[1], .sp = (uintptr_t)(own + 2), .fp = own[0]};
+    const uint32_t node = node_of_place(t, &caller, false);
+    const uint32_t frame = node && !sonde__handler.missed ? frame_of_place(routine) : 0;
+    return frame && frame < SONDE_FRAME_ID_EVAL ? child(t, node, frame) : 0;
+}
+
 static void *trails_block(void)
 {
     return sonde__heap_get_spare(&sonde__agent.heap);

@@ -114,7 +114,7 @@ static uint32_t read_version(const struct sonde__python_state *state)
 /* The interpreter is initialized: which version, and so which layout? */
 static bool choose_layout(struct sonde__python_state *state, const char **why)
 {
-    static char unknown[64];
+    static char unknown[96];
     uint32_t version = read_version(state);
     struct sonde__python_layout layout;
     if (version >= 0x030d && version <= 0x030e && state->runtime) {
@@ -123,7 +123,7 @@ static bool choose_layout(struct sonde__python_state *state, const char **why)
     } else {
         const struct sonde__python_layout *known = sonde__python_layout_find(version, false);
         if (!known || version >= 0x030d) {
-            snprintf(unknown, sizeof unknown, "CPython %u.%u is not known", version >> 8, version & 255);
+            snprintf(unknown, sizeof unknown, "this is CPython %u.%u, and those of 3.9 to 3.14 can be read", version >> 8, version & 255);
             *why = unknown;
             return false;
         }

@@ -141,6 +141,42 @@ static void on_signal(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
+/* ---- threads that start and end, told by the preload library ---------------------------- */
+
+#define REST_LEAST_NS   100000u
+#define REST_OF_HOOKS_NS 1000000u /* of a thread that called the runtime: its slot holds much */
+
+void sonde__sample_starts(void)
+{
+    if (sonde__sample_on() && sonde__agent.config.cpu_hz && !atomic_load(&sonde__agent.closed))
+        sonde__target_starts();
+}
+
+/* What the thread has used since its last sample belongs to none yet: it was in its start routine, where is not known. */
+void sonde__sample_ends(void *(*routine)(void *))
+{
+    struct sonde_thread *t = sonde__sample_on() ? sonde__target_mine() : NULL;
+    if (!t || t->busy || atomic_load(&sonde__agent.closed))
+        return;
+    const int error = errno;
+    sonde__busy(t, SONDE_BUSY);
+    const uint64_t now_ns = thread_cpu_ns(), last_ns = atomic_load_explicit(&t->samples.cpu_ns, memory_order_relaxed);
+    const uint64_t rest_ns = now_ns > last_ns ? now_ns - last_ns : 0;
+    if (rest_ns >= (t->adopted ? REST_OF_HOOKS_NS : REST_LEAST_NS) && sonde__targets_have_room()) {
+        sonde__handler = (struct sonde_handler){.on = true};
+        const uint32_t node = sonde__context_routine(t, (uintptr_t)routine);
+        const bool missed = sonde__handler.missed || !node;
+        sonde__handler.on = false;
+        if (missed)
+            sonde__monitor_wake();
+        else
+            put(t, sonde_now_ns(), now_ns, node, SONDE_SAMPLE_REST);
+    }
+    sonde__target_ends(rest_ns);
+    sonde__busy(t, 0);
+    errno = error;
+}
+
 /* ---- the signal --------------------------------------------------------------------- */
 
 static bool is_ignored(const struct sigaction *action)
@@ -214,6 +250,7 @@ static void end(const char *why)
 {
     if (S.installed)
         follow_process(false);
+    sonde__targets_open(false); /* from here on no thread arms itself */
     sonde__targets_disarm();
     uninstall();
     S.armed = false;
@@ -289,6 +326,8 @@ void sonde__sample_turn(uint64_t now)
         return;
     }
     sonde__targets_turn(now, !S.armed);
+    if (!S.armed)
+        sonde__targets_open(true);
     S.armed = true;
 }
 

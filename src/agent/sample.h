@@ -24,6 +24,8 @@ struct sonde_ring { /* context switches of a thread, as the kernel writes them; 
 
 enum sonde_target_state {
     SONDE_TARGET_NEW,
+    SONDE_TARGET_STARTING, /* its thread is about to arm it */
+    SONDE_TARGET_ENDED,    /* its thread has given its slot back, and is all but gone */
     SONDE_TARGET_PERF,
     SONDE_TARGET_TIMER,
     SONDE_TARGET_BLOCKED, /* it blocks the signal: a sigwait of its own would get it */
@@ -38,8 +40,11 @@ struct sonde_target {
     _Atomic uint8_t state; /* enum sonde_target_state */
     bool     seen, sampled; /* by the scan; ever */
     bool     asked;         /* for a slot */
+    bool     ring_tried;
+    bool     waits;         /* its thread has ended, and its slot waits for the monitor */
     int      fd;            /* of its event */
     int      timer;
+    uint64_t phase_ns;      /* CPU time of threads before it that its first sample stands in for */
     uint32_t next;          /* in its hash chain, or among the free */
     struct sonde_thread *_Atomic left; /* slot of a thread that has ended, with samples in it */
     uint64_t base_ns;       /* its CPU time when it was seen first */
@@ -65,6 +70,8 @@ struct sonde_target *sonde__target_of_signal(const void *siginfo); /* any thread
 bool sonde__targets_begin(void);
 void sonde__targets_turn(uint64_t now, bool rearm);
 void sonde__targets_disarm(void);
+bool sonde__targets_have_room(void);                /* for one more thread that leaves something as it ends */
+void sonde__targets_open(bool open);               /* threads that start may arm themselves */
 void sonde__targets_forget(void);
 void sonde__targets_account(struct sonde_live_header *header);
 

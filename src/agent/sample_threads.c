@@ -31,6 +31,7 @@
 #include "preload/preload.h"
 
 #define TARGETS_MAX 16384u
+#define WAITING_MOST   16u   /* slots of threads that have ended which wait for no more than a rest */
 #define CHAINS       4096u
 #define FDS_MAX     65536u
 #define SCAN_NS  100000000u  /* between two readings of the folder, at most */
@@ -48,6 +49,10 @@ static struct {
     uint32_t free;
     bool     full;         /* once there were more threads than targets */
     bool     by_timers;    /* in preference to perf events */
+    uint32_t waiting;      /* targets that wait for the monitor; under thread_lock */
+    bool     open;         /* threads that start may arm themselves; under thread_lock */
+    uint64_t phase_ns;     /* CPU time of threads that ended since their last sample, less than a period; under thread_lock */
+    uint64_t woken_ns;     /* when a thread that started woke the monitor last; under thread_lock */
     uint64_t scan_at_ns, check_at_ns;
     uint64_t sampled, missed; /* threads that have ended */
 } T = {.folder = -1};
@@ -74,7 +79,8 @@ static struct sonde_target *target_new(int tid, enum sonde_target_state state)
     struct sonde_target *x = &targets[i];
     x->fd = x->timer = x->ring.fd = -1;
     x->seen = true;
-    x->sampled = x->asked = false;
+    x->sampled = x->asked = x->ring_tried = x->waits = false;
+    x->phase_ns = 0;
     x->left = NULL;
     x->since_ns = sonde_now_ns();
     x->checked_cpu_ns = x->checked_taken = x->base_ns = 0;
@@ -144,8 +150,10 @@ bool sonde__sample_leave(struct sonde_thread *t)
     if (!x || atomic_load(&x->thread) != t)
         return true;
     atomic_store(&x->thread, NULL); /* its own handler: not under way now */
-    if (x->left || (!is_sampled(x) && atomic_load(&t->samples.written) == atomic_load(&t->samples.taken)))
+    if (x->left || ((!is_sampled(x) || !x->ring.page) && atomic_load(&t->samples.written) == atomic_load(&t->samples.taken)))
         return true;
+    T.waiting += !x->waits;
+    x->waits = true;
     x->left = t; /* with samples, or times off the CPU, that were not read yet */
     return false;
 }
@@ -229,12 +237,13 @@ refused:
     return false;
 }
 
-static bool arm_timer(struct sonde_target *x, int tid)
+static bool arm_timer(struct sonde_target *x, int tid, uint64_t first_ns)
 {
     const uint64_t period = period_ns();
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SONDE_SAMPLE_SIGNAL};
     const struct timespec every = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
-    const struct itimerspec times = {every, every};
+    const struct timespec first = {(time_t)(first_ns / 1000000000u), (long)(first_ns % 1000000000u)};
+    const struct itimerspec times = {every, first};
     int timer;
     event.sigev_value.sival_int = (int)(x - targets);
     event._sigev_un._tid = tid;
@@ -305,7 +314,7 @@ static void arm(struct sonde_target *x, uint64_t now)
         leave_alone(x, now);
         return;
     }
-    if (!(T.by_timers && arm_timer(x, tid)) && !arm_perf(x, tid) && !arm_timer(x, tid)) {
+    if (!(T.by_timers && arm_timer(x, tid, period_ns())) && !arm_perf(x, tid) && !arm_timer(x, tid, period_ns())) {
         become(x, SONDE_TARGET_REFUSED);
         return;
     }
@@ -313,7 +322,7 @@ static void arm(struct sonde_target *x, uint64_t now)
         sonde__agent.header->cpu_rate_hz = sonde__agent.config.cpu_hz;
         sonde__agent.header->cpu_sampling = x->fd >= 0 ? SONDE_CPU_PERF : SONDE_CPU_TIMERS;
     }
-    x->sampled = true;
+    x->sampled = x->ring_tried = true;
     sonde__ring_open(x);
 }
 
@@ -364,6 +373,101 @@ void sonde__sample_lane(struct sonde_thread *t)
     sonde__unlock(&sonde__agent.thread_lock);
 }
 
+/* ---- threads that start and end ------------------------------------------------------------- */
+
+static __thread struct sonde_target *mine __attribute__((tls_model("initial-exec"))); /* made as the thread started */
+
+static bool blocks_here(void)
+{
+    uint64_t mask = 0;
+    return syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, sizeof mask) != 0 || (mask >> (SONDE_SAMPLE_SIGNAL - 1) & 1);
+}
+
+/* Perf events are of the monitor's descriptor table. */
+static void wake_monitor(void)
+{
+    const uint64_t now = sonde_now_ns();
+    if (now - T.woken_ns < LOOK_NS)
+        return;
+    T.woken_ns = now;
+    sonde__monitor_wake();
+}
+
+/* Under thread_lock, by the thread itself: it goes on where the threads before it stopped, as if they were one. */
+static void arm_mine(struct sonde_target *x, int tid)
+{
+    const uint64_t period = period_ns();
+    if (!T.by_timers || blocks_here()) {
+        wake_monitor();
+        become(x, SONDE_TARGET_NEW);
+        return;
+    }
+    x->phase_ns = T.phase_ns;
+    T.phase_ns = 0;
+    x->sampled = arm_timer(x, tid, period - x->phase_ns);
+    if (!x->sampled)
+        become(x, SONDE_TARGET_NEW);
+}
+
+void sonde__target_starts(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    const int tid = (int)syscall(SYS_gettid);
+    sonde__lock(&a->thread_lock);
+    struct sonde_target *x = T.open && !find(tid) ? target_new(tid, SONDE_TARGET_STARTING) : NULL;
+    if (x) {
+        struct sonde_thread *t = sonde__thread_for_samples(false);
+        if (t)
+            give_slot(x, t);
+        x->asked = true;
+        arm_mine(x, tid);
+    }
+    sonde__unlock(&a->thread_lock);
+    mine = x;
+}
+
+struct sonde_thread *sonde__target_mine(void)
+{
+    return mine ? atomic_load_explicit(&mine->thread, memory_order_relaxed) : NULL;
+}
+
+void sonde__target_ends(uint64_t cpu_ns)
+{
+    struct sonde_agent *a = &sonde__agent;
+    struct sonde_target *x = mine;
+    struct sonde_thread *t = atomic_load(&x->thread);
+    sonde__lock(&a->thread_lock);
+    T.phase_ns = (T.phase_ns + x->phase_ns + cpu_ns) % period_ns();
+    x->phase_ns = 0;
+    if (t && !t->adopted && atomic_load(&t->samples.written) == atomic_load(&t->samples.taken)) {
+        atomic_store(&x->wanted, true); /* no signal asks for another slot */
+        become(x, SONDE_TARGET_ENDED);
+        atomic_store(&x->thread, NULL);
+        sonde__thread_vanished(t);
+    } else if (t && !t->adopted) {
+        T.waiting += !x->waits;
+        x->waits = true;
+    }
+    sonde__unlock(&a->thread_lock);
+}
+
+bool sonde__targets_have_room(void)
+{
+    sonde__lock(&sonde__agent.thread_lock);
+    const bool room = T.waiting < WAITING_MOST;
+    if (T.waiting >= WAITING_MOST / 2)
+        wake_monitor();
+    sonde__unlock(&sonde__agent.thread_lock);
+    return room;
+}
+
+void sonde__targets_open(bool open)
+{
+    sonde__lock(&sonde__agent.thread_lock);
+    T.open = open;
+    sonde__unlock(&sonde__agent.thread_lock);
+}
+
 /* Its thread is gone: no handler of it runs any more. */
 static void vanish(struct sonde_target *x)
 {
@@ -378,6 +482,7 @@ static void vanish(struct sonde_target *x)
     T.sampled += x->sampled;
     T.missed += !x->sampled && atomic_load(&x->state) != SONDE_TARGET_OURS;
     sonde__lock(&a->thread_lock);
+    T.waiting -= x->waits;
     if (left)
         sonde__thread_vanished(left);
     if (t && !t->adopted) /* else its destructor has not run: it may have ended in an unusual way */
@@ -467,6 +572,8 @@ static void check(struct sonde_target *x, uint64_t now)
 static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking)
 {
     uint8_t state = atomic_load(&x->state);
+    if (state == SONDE_TARGET_STARTING || state == SONDE_TARGET_ENDED)
+        return;
     if (state == SONDE_TARGET_OURS) {
         if (is_armed(x))
             disarm(x);
@@ -484,6 +591,10 @@ static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking
         arm(x, now);
     else if (checking)
         check(x, now);
+    if (!x->ring_tried && is_armed(x)) { /* it has armed itself */
+        x->ring_tried = true;
+        sonde__ring_open(x);
+    }
     sonde__ring_drain(x);
 }
 
@@ -531,7 +642,7 @@ void sonde__targets_account(struct sonde_live_header *h)
         sampled += x->sampled;
         missed += !x->sampled;
         armed |= is_armed(x);
-        switches &= !is_armed(x) || x->ring.page;
+        switches &= !is_armed(x) || x->ring.page || !x->ring_tried;
     }
     h->cpu.threads = sampled;
     h->cpu.threads_missed = missed;

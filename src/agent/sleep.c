@@ -17,7 +17,7 @@ static bool wants(const struct sonde_thread *t)
 
 static void slept(uint32_t which, uint64_t from_ns, uint64_t to_ns)
 {
-    struct sonde_thread *t = sonde__self;
+    struct sonde_thread *t = sonde__self ? sonde__self : sonde__target_mine();
     const struct sonde_shared *shared = sonde__agent_shared();
     if (!wants(t) || which >= shared->sleeper_count || which >= SONDE_SLEEPERS_MAX)
         return; /* a wait within a hooked call is the call's */
@@ -39,4 +39,6 @@ void sonde__sleep_connect(struct sonde_shared *shared)
 {
     if (shared->sleepers)
         atomic_store(&shared->slept, slept);
+    atomic_store(&shared->thread_ends, sonde__sample_ends);
+    atomic_store(&shared->thread_starts, sonde__sample_starts);
 }

@@ -323,7 +323,10 @@ struct sonde_row_range {
     uint16_t flags;                /* SONDE_RANGE_* */
 };
 /* The CPU side, on the lane of the thread. */
-enum { SONDE_SAMPLE_DEFERRED = 1 /* landed in a hook: `node` is that API call's */ };
+enum {
+    SONDE_SAMPLE_DEFERRED = 1, /* landed in a hook: `node` is that API call's */
+    SONDE_SAMPLE_REST = 2,     /* taken as the thread ended, for what came after its last one: `node` is its start routine */
+};
 struct sonde_row_sample {
     uint64_t time_ns;
     uint64_t cpu_ns;               /* CPU time of the thread since its last sample */

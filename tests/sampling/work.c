@@ -4,6 +4,7 @@
  *     work kernel MS     a in user mode and k in system calls use CPU time 1 : 2
  *     work naps MS       the same as shares in one thread, a millisecond of work between sleeps as long
  *     work short MS      b is used by threads that live for two milliseconds of it, one after the other
+ *     work brief N       N threads, one after the other, of 15 ms of b each
  *     work blocked N     N threads, one after the other: c with all signals blocked, then four times as much b
  *     work waits N       a thread that sleeps N times and gives way N times; one that others push off the CPU
  *     work named N       N times each: sleeps, and waits for a lock, a condition, a pipe, a thread, of known length
@@ -140,6 +141,22 @@ static void short_threads(void)
     }
     used[0] += spin_a(100000000);
     printf("spin_a %llu\nspin_b %llu\n", (unsigned long long)used[0], (unsigned long long)used[1]);
+}
+
+static void *brief_thread(void *arg)
+{
+    used[1] += spin_b(15000000);
+    return arg;
+}
+
+static void brief(unsigned threads)
+{
+    for (unsigned i = 0; i < threads; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, brief_thread, NULL);
+        pthread_join(thread, NULL);
+    }
+    printf("spin_b %llu\n", (unsigned long long)used[1]);
 }
 
 static void *blocked_at_first(void *arg)
@@ -348,6 +365,8 @@ int main(int argc, char **argv)
         naps();
     if (argc > 1 && strcmp(argv[1], "short") == 0)
         short_threads();
+    if (argc > 1 && strcmp(argv[1], "brief") == 0)
+        brief(ms);
     if (argc > 1 && strcmp(argv[1], "blocked") == 0)
         blocked(ms);
     if (argc > 1 && strcmp(argv[1], "waits") == 0)

@@ -55,6 +55,9 @@ struct sonde_shared {
     /* A thread has waited in sleepers[which] for SONDE_SLEEP_LEAST_NS or longer; on CLOCK_MONOTONIC_RAW.
      * NULL: nobody wants to know, and no time is taken. Called in the thread, after the wait. */
     void (*_Atomic slept)(uint32_t which, uint64_t from_ns, uint64_t to_ns);
+    /* A thread of the program has started, or ends by returning from this routine. Called in that thread; NULL as above. */
+    void (*_Atomic thread_starts)(void);
+    void (*_Atomic thread_ends)(void *(*routine)(void *));
     const struct sonde_sleeper *sleepers;
     uint32_t sleeper_count;
 };
