@@ -14,9 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include "base/text.h"
+#include "base/vector.h"
 
 #define KERNEL_SHIFT 40 /* the number of a kernel above, its own addresses below */
 #define KERNELS_MAX  65536u
@@ -176,32 +178,55 @@ static void *read_file(const char *path, size_t *size)
     return bytes;
 }
 
-static void read_piece(const char *path, sonde__cubin_fn fn, void *user)
+void *sonde__cubin_load(const char *path, size_t *size)
 {
     size_t packed_size = 0;
     void *packed = read_file(path, &packed_size);
-    const unsigned long long size = packed ? ZSTD_getFrameContentSize(packed, packed_size) : 0;
-    void *bytes = size && size < BYTES_MAX ? malloc((size_t)size) : NULL; /* unknown and error are huge */
-    if (bytes && ZSTD_decompress(bytes, (size_t)size, packed, packed_size) == size)
-        sonde__cubin_lines(bytes, (size_t)size, fn, user);
-    free(bytes);
+    const unsigned long long whole = packed ? ZSTD_getFrameContentSize(packed, packed_size) : 0;
+    void *bytes = whole && whole < BYTES_MAX ? malloc((size_t)whole) : NULL; /* unknown and error are huge */
+    if (bytes && ZSTD_decompress(bytes, (size_t)whole, packed, packed_size) != whole) {
+        free(bytes);
+        bytes = NULL;
+    }
+    *size = (size_t)whole;
     free(packed);
+    return bytes;
 }
 
-bool sonde__cubins_read(const char *folder, sonde__cubin_fn fn, void *user)
+int sonde__cubins_list(const char *folder, struct sonde__cubin_paths *paths)
 {
     DIR *dir = opendir(folder);
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+    int rc = 0;
+    for (struct dirent *entry; dir && !rc && (entry = readdir(dir));) {
         const size_t length = strlen(entry->d_name);
         struct sonde_text path = {0};
         if (length < 10 || strcmp(entry->d_name + length - 10, ".cubin.zst") != 0)
             continue;
         sonde_text_format(&path, "%s/%s", folder, entry->d_name);
-        if (!path.failed)
-            read_piece(sonde_text_get(&path), fn, user);
+        char *copy = path.failed ? NULL : strdup(sonde_text_get(&path));
+        rc = copy ? sonde_vector_push(paths, copy) : SONDE_ENOMEM;
+        if (rc)
+            free(copy);
         sonde_text_fini(&path);
     }
     if (dir)
         closedir(dir);
-    return dir != NULL;
+    return rc;
+}
+
+bool sonde__cubins_read(const char *folder, sonde__cubin_fn fn, void *user)
+{
+    struct sonde__cubin_paths paths = {0};
+    const bool there = access(folder, R_OK) == 0;
+    (void)sonde__cubins_list(folder, &paths);
+    for (size_t i = 0; i < paths.count; i++) {
+        size_t size;
+        void *bytes = sonde__cubin_load(paths.items[i], &size);
+        if (bytes)
+            sonde__cubin_lines(bytes, size, fn, user);
+        free(bytes);
+        free(paths.items[i]);
+    }
+    sonde_vector_fini(&paths);
+    return there;
 }

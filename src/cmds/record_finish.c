@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "analyze/code.h"
 #include "analyze/symbols.h"
 #include "analyze/totals.h"
 #include "base/number.h"
@@ -63,6 +64,8 @@ static void close_processes(struct closing *c, bool quiet)
     c->progress = sonde_progress_begin("sonde: sealing, resolving symbols", quiet);
     record_each_process(c->output, expect_process, c->progress);
     record_each_process(c->output, close_process, c);
+    if (!c->running && !c->failed) /* what cannot be removed stays */
+        (void)sonde_code_trim(c->output, c->progress);
     sonde_progress_end(c->progress);
 }
 

@@ -19,6 +19,20 @@ WITH_CODE = """mkdir -p "$SONDE_OUT/code" && for name in $2; do
     cp "$1/$name.cubin.zst" "$SONDE_OUT/code/" || exit 1
 done && exec "$3"
 """
+OTHER = os.path.join(SOURCE, "tests", "unit", "analyze", "fixtures", "code", "lines.cubin.zst")
+KILLED = """#include <CL/cl.h>
+#include <signal.h>
+int main(void)
+{
+    cl_platform_id platform;
+    cl_device_id device;
+    cl_int e = clGetPlatformIDs(1, &platform, 0) | clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, 0);
+    cl_context context = clCreateContext(0, 1, &device, 0, 0, &e);
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &e);
+    clFinish(queue);
+    return raise(SIGKILL);
+}
+"""
 
 
 def marked_line():
@@ -76,6 +90,26 @@ class Kernels(InFolder):
         r = run("record", "-o", "x.sonde", "--", "sh", "-c", WITH_CODE, "sh", ".", "torn", PROGRAM)
         self.assertEqual(r.returncode, 0, r.stderr)
         self.assertEqual(self.seen()[:2], (None, [False, False]))
+
+    def left(self, program, *options):
+        """Pieces left of two, `lines` being a module of which the program launches no kernel."""
+        os.makedirs("pieces", exist_ok=True)
+        for path in (os.path.join(CODE, "vector_add.cubin.zst"), OTHER):
+            shutil.copy(path, "pieces")
+        run("record", "-f", "-o", "x.sonde", *options, "--", "sh", "-c", program, "sh", "pieces",
+            "vector_add lines", PROGRAM)
+        return sorted(os.listdir("x.sonde/code")) if os.path.isdir("x.sonde/code") else []
+
+    def test_code_of_which_nothing_ran(self):
+        self.assertEqual(self.left(WITH_CODE), ["vector_add.cubin.zst"])
+
+    def test_code_stays_where_not_all_that_ran_is_known(self):
+        """The first process launches nothing and is killed."""
+        killed = WITH_CODE.replace('exec "$3"', '"$3" && "$1/../killed"')
+        with open("killed.c", "w") as file:
+            file.write(KILLED)
+        subprocess.run(["gcc", "-o", "killed", "killed.c", "-lOpenCL"], check=True)
+        self.assertEqual(self.left(killed), ["lines.cubin.zst", "vector_add.cubin.zst"])
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <elf.h>
 #include <zstd.h>
 
+#include "analyze/code.h"
 #include "analyze/cubin.h"
 
 struct found { unsigned count; struct { char kernel[64], file[64]; unsigned line; } kernel[16]; };
@@ -66,6 +68,54 @@ static char *whole(size_t *size)
     return bytes;
 }
 
+/* Offset and size of a section, from the file's own header (64-bit ELF). */
+static size_t section(const char *bytes, const char *wanted, size_t *size)
+{
+    Elf64_Ehdr file;
+    memcpy(&file, bytes, sizeof file);
+    Elf64_Shdr names, head;
+    memcpy(&names, bytes + file.e_shoff + (size_t)file.e_shstrndx * sizeof names, sizeof names);
+    for (size_t i = 0; i < file.e_shnum; i++) {
+        memcpy(&head, bytes + file.e_shoff + i * sizeof head, sizeof head);
+        if (strcmp(bytes + names.sh_offset + head.sh_name, wanted) == 0) {
+            *size = head.sh_size;
+            return head.sh_offset;
+        }
+    }
+    fail_msg("no section %s", wanted);
+    return 0;
+}
+
+/* A module of three kernels: the code of those that did not run goes, and not a byte else. */
+static void code_that_ran_is_left(void **state)
+{
+    static const char *const kernels[] = {"_Z5firstPfi", "_Z6secondIdEvPT_", "_Z6secondIiEvPT_"};
+    (void)state;
+    for (unsigned mask = 0; mask < 8; mask++) {
+        const char *ran[4], *others = "_Z7another"; /* of another module */
+        size_t count = 0, size, bytes;
+        char *before = whole(&size), *after = whole(&size), text[64];
+        for (unsigned i = 0; i < 3; i++)
+            if (mask >> i & 1)
+                ran[count++] = kernels[i];
+        ran[count++] = others;
+        const enum sonde__code_left left = sonde__code_reduce(after, size, ran, count);
+        assert_int_equal(left, mask == 0 ? SONDE__CODE_NONE : mask == 7 ? SONDE__CODE_WHOLE : SONDE__CODE_PART);
+        for (unsigned i = 0; i < 3 && left == SONDE__CODE_PART; i++) {
+            snprintf(text, sizeof text, ".text.%s", kernels[i]);
+            const size_t at = section(before, text, &bytes);
+            assert_true(bytes >= 256);
+            for (size_t k = 0; !(mask >> i & 1) && k < bytes; k += 32)
+                assert_memory_equal(after + at + k, before + at + bytes - 32, 32);
+            if (!(mask >> i & 1))
+                memcpy(after + at, before + at, bytes);
+        }
+        assert_memory_equal(after, before, size);
+        free(before);
+        free(after);
+    }
+}
+
 /* Under the sanitizers: nothing is read outside, whatever the bytes say. */
 static void damage_is_survived(void **state)
 {
@@ -80,7 +130,9 @@ static void damage_is_survived(void **state)
         memcpy(copy, bytes, length);
         for (size_t k = 0; k < 1 + i % 7; k++)
             copy[(i * 2654435761u + k * 40503u) % length] ^= (char)(1 + i % 255);
+        static const char *const ran[] = {"_Z5firstPfi"};
         sonde__cubin_lines(copy, length, keep, &f);
+        (void)sonde__code_reduce(copy, length, ran, 1);
         free(copy);
     }
     free(bytes);
@@ -91,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_begin_where_nvdisasm_says),
         cmocka_unit_test(no_folder_is_said),
+        cmocka_unit_test(code_that_ran_is_left),
         cmocka_unit_test(damage_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
