@@ -42,6 +42,11 @@ static bool same_entry(const struct sonde__blame_tree *tree, uint32_t a, uint32_
            x->origin != SONDE_ORIGIN_RUNTIME && (!x->parent || nodes[x->parent].origin == SONDE_ORIGIN_RUNTIME);
 }
 
+bool sonde__blame_is_entry(const struct sonde__blame_tree *tree, uint32_t node)
+{
+    return same_entry(tree, node, node);
+}
+
 /* The deepest common ancestor (a parent comes before its children); *child_a and *child_b get the
  * nodes below it on the ways to both, 0 where there is none. */
 static uint32_t common(const struct sonde__blame_tree *tree, uint32_t a, uint32_t b, uint32_t *child_a, uint32_t *child_b)

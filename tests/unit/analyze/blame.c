@@ -140,6 +140,26 @@ static void between_two_lines_of_a_function(void **state)
     finish(&r);
 }
 
+/* Two calls on one line are two places of the code: the function may have been left in between, so that its caller is named. */
+static void two_calls_on_one_line(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
+    const uint32_t top = scene_line(s, thread, 0, "main", 3), loop = scene_line(s, thread, top, "loop", 5);
+    const uint32_t first = scene_line(s, thread, loop, "step", 7), second = scene_line(s, thread, loop, "step", 7);
+    (void)state;
+    assert_int_not_equal(first, second);
+    scene_op(s, queue, 0, 900, 1000, 1);
+    scene_call(s, thread, scene_api(s, thread, first, "clFlush"), 100, 200, 0);
+    scene_call(s, thread, scene_api(s, thread, second, "clFinish"), 300, 400, 0);
+    scene_call(s, thread, scene_api(s, thread, second, "clFinish"), 450, 500, 0);
+    struct result r = compute(scene_open(s), 1, 0);
+    const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
+    equal(of(&r, all, "loop", false), 100);
+    equal(of(&r, all, "step", false), 50); /* one call, made twice */
+    finish(&r);
+}
+
 /* A call that no name gives away waits when a WAIT row says so. */
 static void a_blocking_copy_waits(void **state)
 {
@@ -983,6 +1003,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_alone),
         cmocka_unit_test(between_two_lines_of_a_function),
+        cmocka_unit_test(two_calls_on_one_line),
         cmocka_unit_test(a_blocking_copy_waits),
         cmocka_unit_test(each_of_k_threads_gets_a_kth),
         cmocka_unit_test(devices_apart_and_together),
