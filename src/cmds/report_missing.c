@@ -68,6 +68,13 @@ void report_missing(const struct report *r)
                           sonde_number_percent(share, (double)t->in_flight, (double)seen));
         warn(r, sonde_text_get(&text));
     }
+    if (is_much(t->ledger.unplaced, seen)) {
+        sonde_text_fini(&text);
+        text = (struct sonde_text){0};
+        sonde_text_format(&text, "%s operations that the runtime reported belong to no call that is known, and are in no figure below",
+                          sonde_number_count(number, t->ledger.unplaced));
+        warn(r, sonde_text_get(&text));
+    }
     if (t->damaged_chunks)
         warn(r, t->damaged_chunks == 1 ? "a part of the measurement is damaged and was left out"
                                        : "parts of the measurement are damaged and were left out");

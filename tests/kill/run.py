@@ -5,7 +5,7 @@
     run.py ... --cupti LIB --modes slow fast -- CUDA_STEADY
 
 With --cupti the program is one of CUDA, whose CUPTI is LIB (tests/kill/cuda).
-Of every three kills, one takes the program, by one signal after the other, and where that can be told nothing may be missing; one takes `sonde record` with it
+Of every three kills, one takes the program, by one signal after the other, and of CUDA, where that can be told, nothing may be missing; one takes `sonde record` with it
 (so nobody seals), one comes while the program starts. What a measurement must
 hold is in the program's own log: everything completed a second before the
 kill, and never more than had been enqueued. Where the machine let the agent's
@@ -30,7 +30,8 @@ import harness  # noqa: E402
 from harness import Failure  # noqa: E402
 
 SECOND = 1_000_000_000
-SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT)  # of these all but the first can be told
+# Of these all but the first can be told. With PoCL, LLVM has handlers for the last two, after which the program lives on.
+SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT)
 
 
 def raw_now():
@@ -73,7 +74,8 @@ def wait_for_start(path, child, need_entry):
 def kill_once(options, index):
     dice = random.Random(options.seed * 100003 + index)
     kind = ("program", "both", "early")[index % 3]
-    number = SIGNALS[index // 3 % len(SIGNALS)] if kind == "program" else signal.SIGKILL
+    signals = SIGNALS if options.cupti else SIGNALS[:3]
+    number = signals[index // 3 % len(signals)] if kind == "program" else signal.SIGKILL
     mode = [options.modes[index // 3 % len(options.modes)]] if options.modes else []
     folder = os.path.join(os.path.abspath(options.work), f"kill-{index}")
     shutil.rmtree(folder, ignore_errors=True)
@@ -216,7 +218,7 @@ def main():
     if strict * 2 < options.runs:
         failed += 1
         print(f"FAIL: in {options.runs - strict} of {options.runs} kills more than the last second is missing")
-    if whole * 2 < told:
+    if options.cupti and whole * 2 < told:  # a thread of OpenCL may be interrupted where it holds what PoCL needs to answer
         failed += 1
         print(f"FAIL: in {told - whole} of {told} deaths that could be told something is missing")
     sys.exit(1 if failed else 0)
