@@ -152,8 +152,9 @@ uint64_t sonde_call_submit(struct sonde_call *call, const struct sonde_submit *s
 /* Between leave and end, for each dependency that is not plain order of a thread
  * or of an in-order queue. */
 struct sonde_wait {
-    uint64_t waiter; /* operation of this call that starts only then; 0: the call returned only then */
-    uint64_t op;     /* operation waited for; 0: */
+    uint64_t waiter; /* operation of this call that starts only then; 0: the call returned only then;
+                      * a user event's number (SONDE_WAIT_USER_EVENT): this call completes it, and nothing is awaited */
+    uint64_t op;     /* operation, or number of the user event, waited for; 0: */
     uint32_t lane;   /* all earlier work of this queue lane; 0: */
     uint32_t device; /* of this device; 0: of the process */
 };

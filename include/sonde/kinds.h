@@ -5,6 +5,9 @@
 #ifndef SONDE_KINDS_H
 #define SONDE_KINDS_H
 
+/* In a wait: the number of a user event, which is completed by a call and not by an operation. */
+#define SONDE_WAIT_USER_EVENT (1ull << 62)
+
 /* Groups are what summaries add up by. */
 enum sonde_op_group {
     SONDE_GROUP_KERNEL,   /* code runs on the device */

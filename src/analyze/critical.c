@@ -159,8 +159,8 @@ static void step_call(struct walk *w, uint32_t index)
     const struct sonde__cp_cause cause = sonde__cp_call_cause(w->g, index, w->at);
     emit(w, SONDE_PATH_API, cause.kind ? cause.time : call->enter, call->node);
     if (cause.kind) {
-        w->where = AT_OP;
-        w->id = cause.id;
+        w->where = cause.kind == CP_CALL ? AT_THREAD : AT_OP;
+        w->id = cause.kind == CP_CALL ? w->g->calls[cause.id].thread : cause.id;
         w->behind |= cause.inferred;
         w->path->waits_inferred += cause.inferred;
         w->path->waits_recorded += !cause.inferred;

@@ -122,6 +122,14 @@ static void offer_wait(const struct sonde__cp_graph *g, const struct sonde__cp_w
             offer(g, sonde__cp_latest(g, i, w->until, at + g->bound), at, w->inferred, best);
 }
 
+/* The same of a call that completed a user event. */
+static void offer_set(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint64_t at, struct sonde__cp_cause *best)
+{
+    const struct sonde__cp_call *call = &g->calls[w->id];
+    if (call->enter <= at && (best->kind == CP_NOTHING || call->leave > best->time))
+        *best = (struct sonde__cp_cause){CP_CALL, w->id, call->leave < at ? call->leave : at, false};
+}
+
 /* Did `op` begin before `other`, so that the path cannot turn back? Of two at one time, one without length did. */
 static bool began_earlier(const struct sonde__cp_graph *g, uint32_t op, uint32_t other)
 {
@@ -147,6 +155,10 @@ struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint3
         uint32_t at, end = sonde__cp_waits(g->op_waits, g->op_wait_count, index, &at);
         for (; at < end; at++) {
             struct sonde__cp_cause one = {.kind = CP_NOTHING};
+            if (g->op_waits[at].what == CP_SET) {
+                offer_set(g, &g->op_waits[at], op->start, &best);
+                continue;
+            }
             offer_wait(g, &g->op_waits[at], op->start, &one);
             keep_earlier(g, index, &one, &best);
         }
@@ -178,6 +190,13 @@ struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uin
         uint32_t i, end = sonde__cp_waits(g->call_waits, g->call_wait_count, index, &i);
         for (; i < end; i++) {
             struct sonde__cp_cause one = {.kind = CP_NOTHING};
+            if (g->call_waits[i].what == CP_SET) {
+                offer_set(g, &g->call_waits[i], at, &one);
+                if (one.kind && g->calls[one.id].thread != call->thread && one.time > call->enter &&
+                    (best.kind == CP_NOTHING || one.time > best.time))
+                    best = one;
+                continue;
+            }
             offer_wait(g, &g->call_waits[i], at, &one);
             /* Its own operation, without length, must not lead back here. */
             bool earlier = one.kind && (g->ops[one.id].start < at ||

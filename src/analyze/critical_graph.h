@@ -32,11 +32,11 @@ struct sonde__cp_op {        /* by lane, then start */
 };
 static_assert(sizeof(struct sonde__cp_call) == 32 && sizeof(struct sonde__cp_op) == 32, "memory per row");
 
-enum sonde__cp_what { CP_OP, CP_LANE, CP_DEVICE, CP_PROCESS };
+enum sonde__cp_what { CP_OP, CP_LANE, CP_DEVICE, CP_PROCESS, CP_SET /* a user event */ };
 struct sonde__cp_wait {      /* `target` had to wait for all operations enqueued before `until` of what is named */
     uint64_t until;
     uint32_t target;         /* call or operation; sorted by it */
-    uint32_t id;             /* CP_OP: operation; CP_LANE: lane; CP_DEVICE: device id */
+    uint32_t id;             /* CP_OP: operation; CP_LANE: lane; CP_DEVICE: device id; CP_SET: the call that completed it */
     uint8_t  what, inferred;
 };
 
@@ -117,7 +117,8 @@ struct sonde__cp_cause {     /* what finished last of what had to finish first *
 };
 /* Of an operation's start. */
 struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint32_t op);
-/* Of a call's being where it is at `at` (its leave, or earlier): an operation it waited for, that ended within it. */
+/* Of a call's being where it is at `at` (its leave, or earlier): an operation it waited for, that ended within it, or
+ * the call that completed a user event. */
 struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uint32_t call, uint64_t at);
 
 /* The waits of a call or operation: [*first, returned). */

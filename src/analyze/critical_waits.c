@@ -15,6 +15,7 @@ struct resolver {
     waits    calls, ops;
     uint32_t thread;
     bool     calls_say;   /* at least one call says what it waited for */
+    struct sonde_map sets; /* number of a user event -> the call that completed it */
 };
 
 /* ---- names of operations ----------------------------------------------------------- */
@@ -85,6 +86,14 @@ static link call_of(const struct resolver *r, uint64_t enter)
 static bool name_awaited(const struct resolver *r, const struct sonde_row_wait *row, struct sonde__cp_wait *wait)
 {
     const uint32_t lanes = r->g->process->lane_count;
+    uint64_t set;
+    if (row->awaited & SONDE_WAIT_USER_EVENT) {
+        if (!sonde_map_get(&r->sets, row->awaited, &set))
+            return false;
+        wait->what = CP_SET;
+        wait->id = (uint32_t)set;
+        return true;
+    }
     if (row->awaited) {
         const link op = find_op(r->l, row->awaited);
         const struct sonde__cp_point *point = op ? NULL : find_point(r->l, row->awaited);
@@ -112,7 +121,7 @@ static bool name_awaited(const struct resolver *r, const struct sonde_row_wait *
 static int add_row(struct resolver *r, const struct sonde_row_wait *row)
 {
     struct sonde__cp_wait wait = {.until = row->enter_ns + (row->waiter == 0)};
-    if (!name_awaited(r, row, &wait))
+    if (row->waiter & SONDE_WAIT_USER_EVENT || !name_awaited(r, row, &wait))
         return 0;
     if (row->waiter == 0) {
         const link call = call_of(r, row->enter_ns);
@@ -146,6 +155,22 @@ static int add_rows(void *user, uint32_t lane, const void *rows, uint32_t count)
     for (uint32_t i = 0; i < count && !rc; i++)
         if (row[i].enter_ns >= r->g->from)
             rc = add_row(r, &row[i]);
+    return rc;
+}
+
+/* Which call completed which user event; the first that did. */
+static int add_sets(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct resolver *r = user;
+    const struct sonde_row_wait *row = rows;
+    int rc = 0;
+    uint64_t known;
+    (void)lane;
+    for (uint32_t i = 0; i < count && !rc; i++) {
+        const link call = row[i].waiter & SONDE_WAIT_USER_EVENT ? call_of(r, row[i].enter_ns) : 0;
+        if (call && !sonde_map_get(&r->sets, row[i].waiter, &known))
+            rc = sonde_map_put(&r->sets, row[i].waiter, call - 1);
+    }
     return rc;
 }
 
@@ -252,6 +277,10 @@ static int collect(struct resolver *r)
     int rc = 0;
     for (uint32_t t = 0; t < g->thread_count && !rc; t++) {
         r->thread = t;
+        rc = sonde_process_trace(g->process, SONDE_TABLE_WAIT, g->threads[t].lane, g->from, UINT64_MAX, add_sets, r);
+    }
+    for (uint32_t t = 0; t < g->thread_count && !rc; t++) {
+        r->thread = t;
         rc = sonde_process_trace(g->process, SONDE_TABLE_WAIT, g->threads[t].lane, g->from, UINT64_MAX, add_rows, r);
     }
     for (size_t i = 0; i < r->ops.count; i++)
@@ -276,6 +305,7 @@ int sonde__cp_add_waits(struct sonde__cp_loading *l)
 {
     struct resolver r = {.l = l, .g = l->g};
     int rc = collect(&r);
+    sonde_map_fini(&r.sets);
     finish(&r.calls, &l->g->call_waits, &l->g->call_wait_count);
     finish(&r.ops, &l->g->op_waits, &l->g->op_wait_count);
     return rc;

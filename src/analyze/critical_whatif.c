@@ -204,6 +204,18 @@ static void after_lane(const struct replay *r, uint32_t lane, uint64_t until, ui
         later(&out[k], end[k]);
 }
 
+/* What a call had done by `at`; `lag` after it has left. */
+static void after_call(const struct replay *r, uint32_t index, uint64_t at, uint64_t lag, uint64_t out[COLUMNS])
+{
+    const struct sonde__cp_call *call = &r->g->calls[index];
+    const struct state *s = &r->threads[call->thread];
+    for (uint32_t k = 0; k < r->columns; k++)
+        if (call->leave <= at)
+            later(&out[k], r->left[(size_t)index * r->columns + k] + lag);
+        else if (s->inside && s->call == index + 1)
+            later(&out[k], s->now[k] + (at > call->enter ? at - call->enter : 0));
+}
+
 static void after_waits(const struct replay *r, const struct sonde__cp_wait *waits, uint32_t count, uint32_t target,
                         uint64_t at, uint64_t out[COLUMNS])
 {
@@ -212,6 +224,10 @@ static void after_waits(const struct replay *r, const struct sonde__cp_wait *wai
     uint32_t i, end = sonde__cp_waits(waits, count, target, &i);
     for (; i < end; i++) {
         const struct sonde__cp_wait *w = &waits[i];
+        if (w->what == CP_SET) {
+            after_call(r, w->id, at, 0, out);
+            continue;
+        }
         if (w->what == CP_OP) {
             if (g->ops[w->id].end <= limit)
                 after_op(r, w->id, out);
@@ -258,11 +274,11 @@ static void leaves(struct replay *r, uint32_t thread, uint64_t at)
     uint64_t done[COLUMNS] = {0};
     if (call->waits)
         after_waits(r, r->g->call_waits, r->g->call_wait_count, index, at, done);
-    if (cause.kind)
+    if (cause.kind == CP_OPERATION)
         after_op(r, cause.id, done);
     for (uint32_t k = 0; k < r->columns; k++) {
         if (cause.kind) { /* it waited: what is its own came after */
-            const uint64_t end = r->g->ops[cause.id].end;
+            const uint64_t end = cause.kind == CP_CALL ? cause.time : r->g->ops[cause.id].end;
             later(&s->now[k], done[k]);
             s->now[k] = at >= end ? s->now[k] + halved(r, k, thing, at - end) : moved(s->now[k], end, at);
         } else {
@@ -333,7 +349,9 @@ static void starts(struct replay *r, uint32_t lane)
         if (sonde__cp_in_step(g, op->lane, other))
             after_lane(r, other, sonde__cp_enqueued(g, index), op->start + g->bound, begin);
     if (op->call)
-        submitted(r, op, cause.kind == CP_CALL, begin);
+        submitted(r, op, cause.kind == CP_CALL && cause.id == op->call - 1, begin);
+    if (cause.kind == CP_CALL && cause.id != op->call - 1)
+        after_call(r, cause.id, op->start, op->start - cause.time, begin);
     for (uint32_t k = 0; k < r->columns; k++) {
         if (cause.kind == CP_OPERATION && started(r, cause.id)) {
             const uint64_t end = g->ops[cause.id].end, ended = r->ended[(size_t)cause.id * r->columns + k];

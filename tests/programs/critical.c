@@ -4,6 +4,7 @@
  * case: critical-diamond diamond => kernel=4
  * case: critical-threads threads => kernel=2
  * case: critical-callbacks callbacks => kernel=10
+ * case: critical-user-event user-event => kernel=1
  */
 #include "guest.h"
 
@@ -123,6 +124,30 @@ static void callbacks(void)
         continue;
 }
 
+/* The kernel waits for an event that another thread completes when it has thought. */
+static void *complete(void *event)
+{
+    for (int i = 0; i < 20; i++)
+        think();
+    CL(clSetUserEventStatus(event, CL_COMPLETE));
+    return NULL;
+}
+
+static void user_event(void)
+{
+    pthread_t other;
+    cl_event gate;
+    CLP(gate = clCreateUserEvent(g.context, &status));
+    cl_event held = spin(g.queue, SHORT, 1, &gate);
+    CL(clFlush(g.queue));
+    if (pthread_create(&other, NULL, complete, gate))
+        _exit(4);
+    CL(clWaitForEvents(1, &held));
+    pthread_join(other, NULL);
+    CL(clReleaseEvent(held));
+    CL(clReleaseEvent(gate));
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "nyx";
@@ -131,6 +156,8 @@ int main(int argc, char **argv)
         diamond();
     else if (strcmp(what, "threads") == 0)
         threads();
+    else if (strcmp(what, "user-event") == 0)
+        user_event();
     else if (strcmp(what, "callbacks") == 0)
         callbacks();
     else

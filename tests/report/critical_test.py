@@ -252,6 +252,20 @@ class Recorded(Case):
         self.assertGreaterEqual(kernels, other["end_ns"] - max(other["start_ns"], finish["leave_ns"]))
         self.assertGreaterEqual(found["wakes_inferred"], 1)
 
+    def test_user_events(self):
+        """The kernel could start when another thread had thought for 100 ms of CPU time: that is on the path, and no launch delay."""
+        found, trace = self.walked("user-event")
+        kernel, = (o for o in trace["operations"] if o["kind"] == "kernel")
+        done, = (c for c in trace["calls"] if c["name"] == "clSetUserEventStatus")
+        held, = (w for w in trace["waits"] if w["waiter"] == kernel["correlation"])
+        self.assertIn((done["enter_ns"], held["operation"]), [(w["enter_ns"], w["waiter"]) for w in trace["waits"]])
+        self.assertLessEqual(done["leave_ns"], kernel["start_ns"])
+        self.assertEqual(found["composition"]["launch"]["ns"], kernel["start_ns"] - done["leave_ns"])
+        self.assertEqual(found["composition"]["kernel"]["steps"], 1)
+        thought = sum(c["ns"] for c in found["contexts"] if c["category"] in ("host", "off_cpu") and
+                      any(f["name"] in ("think", "complete") for f in c["frames"]))
+        self.assertGreaterEqual(thought, 90_000_000)
+
     def test_callbacks(self):
         """Ten kernels, each enqueued by the callback of the one before, while the main thread sleeps: all of them decide."""
         found, trace = self.walked("callbacks")

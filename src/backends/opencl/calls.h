@@ -50,6 +50,7 @@
     X(clFinish)                          \
     X(clFlush)                           \
     X(clWaitForEvents)                   \
+    X(clSetUserEventStatus)              \
     X(clBuildProgram)                    \
     X(clCompileProgram)                  \
     X(clLinkProgram)                     \

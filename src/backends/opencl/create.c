@@ -36,6 +36,20 @@ CALL(cl_int, clFlush, (cl_command_queue queue), (queue), queue, NOTHING)
 CALL(cl_int, clWaitForEvents, (cl_uint count, const cl_event *events), (count, events),
      count && events ? events[0] : NULL, waited(made_by, count, events, result))
 
+/* What the event holds back may start within it, and callbacks may run that enqueue: these are calls of
+ * their own. So it is an instant, right before. */
+cl_int CL_API_CALL sonde__clSetUserEventStatus(cl_event event, cl_int status)
+{
+    sonde__cl_clean_point();
+    struct sonde_call call;
+    if (sonde_call_begin(&call, API_clSetUserEventStatus)) {
+        sonde_call_leave(&call);
+        sonde__cl_user_event_done(&call, event);
+        sonde_call_end(&call);
+    }
+    return sonde__cl_target(event)->clSetUserEventStatus(event, status);
+}
+
 /* ---- programs and kernels -------------------------------------------------------- */
 
 typedef void(CL_CALLBACK *program_callback)(cl_program, void *);

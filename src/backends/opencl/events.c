@@ -3,8 +3,9 @@
  * A program names what it waits for by events; a measurement names operations by
  * their correlations. Every event that a program gets is noted here, if only to
  * forget what its handle stood for before: handles are used again, and of an
- * event's end nobody tells us. What is forgotten or was never known (user events,
- * events of calls that were not recorded) makes no row: docs/waits.md.
+ * event's end nobody tells us. What is forgotten or was never known (events of OpenGL,
+ * events of calls that were not recorded) makes no row: docs/waits.md. A user event has
+ * a number of its own, which is no operation's.
  *
  * The table is lossy and takes no lock: a set of four entries, one cache line,
  * for each hash. An entry is (key mixed with value, value), so a torn one matches
@@ -83,6 +84,19 @@ void sonde__cl_events_awaited(struct sonde_call *call, uint64_t waiter, cl_uint 
         if (find(key_of(events[i]), &operation))
             sonde_call_waits(call, &(struct sonde_wait){ .waiter = waiter, .op = operation });
     }
+}
+
+void sonde__cl_user_event_made(cl_event event)
+{
+    static _Atomic uint64_t made;
+    sonde__cl_event_made(event, SONDE_WAIT_USER_EVENT | (atomic_fetch_add_explicit(&made, 1, memory_order_relaxed) + 1));
+}
+
+void sonde__cl_user_event_done(struct sonde_call *call, cl_event event)
+{
+    uint64_t number;
+    if (find(key_of(event), &number) && number & SONDE_WAIT_USER_EVENT)
+        sonde_call_waits(call, &(struct sonde_wait){ .waiter = number });
 }
 
 void sonde__cl_events_forget(void)

@@ -170,6 +170,9 @@ void sonde__cl_event_made(cl_event event, uint64_t correlation);
 /* The operation `waiter` of this call, or (0) the call itself, waits for these. */
 void sonde__cl_events_awaited(struct sonde_call *call, uint64_t waiter, cl_uint count,
                               const cl_event *events);
+void sonde__cl_user_event_made(cl_event event);
+/* The call completes it: a row that has its number as the waiter, and names nothing awaited. */
+void sonde__cl_user_event_done(struct sonde_call *call, cl_event event);
 void sonde__cl_events_forget(void); /* in a forked child */
 
 /* ---- clocks (clock.c) --------------------------------------------------- */

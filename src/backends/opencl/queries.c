@@ -155,22 +155,23 @@ cl_int CL_API_CALL sonde__clGetEventProfilingInfo(cl_event event, cl_profiling_i
 }
 
 /* Events that no operation of ours stands behind, at handles that perhaps one did before. */
-#define EVENT_MADE(function, parameters, arguments, object)              \
+#define EVENT_MADE(function, parameters, arguments, object, made)        \
     cl_event CL_API_CALL sonde__##function parameters                    \
     {                                                                    \
         sonde__cl_clean_point();                                         \
         const cl_event event = sonde__cl_target(object)->function arguments; \
         if (event)                                                       \
-            sonde__cl_event_made(event, 0);                              \
+            made;                                                        \
         return event;                                                    \
     }
 
-EVENT_MADE(clCreateUserEvent, (cl_context context, cl_int *error), (context, error), context)
+EVENT_MADE(clCreateUserEvent, (cl_context context, cl_int *error), (context, error), context,
+           sonde__cl_user_event_made(event))
 EVENT_MADE(clCreateEventFromGLsyncKHR, (cl_context context, cl_GLsync sync, cl_int *error),
-           (context, sync, error), context)
+           (context, sync, error), context, sonde__cl_event_made(event, 0))
 EVENT_MADE(clCreateEventFromEGLSyncKHR,
            (cl_context context, CLeglSyncKHR sync, CLeglDisplayKHR display, cl_int *error),
-           (context, sync, display, error), context)
+           (context, sync, display, error), context, sonde__cl_event_made(event, 0))
 
 /* The last reference to an event may be what keeps a watched context alive. */
 cl_int CL_API_CALL sonde__clReleaseEvent(cl_event event)

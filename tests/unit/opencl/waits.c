@@ -38,6 +38,17 @@ static void waits_for_lane(unsigned waiter, unsigned lane)
     printf("wait %u lane %u\n", waiter, lane);
 }
 
+/* Numbers of user events count from 2^62. */
+static void waits_for_user(unsigned waiter, unsigned user)
+{
+    printf("wait %u op %llu\n", waiter, (1ull << 62) + user);
+}
+
+static void completes_user(unsigned user)
+{
+    printf("wait %llu device 0\n", (1ull << 62) + user);
+}
+
 static const size_t global = ITEMS;
 
 static unsigned launch(cl_command_queue queue, cl_uint count, const cl_event *list, cl_event *event)
@@ -69,7 +80,7 @@ static void diamond(void)
         CHECK(clReleaseEvent((cl_event[]){ top, left, right, bottom }[i]));
 }
 
-/* User events stand for nothing that we know; also where an operation's event was before. */
+/* User events have numbers of their own; also where an operation's event was before. What completes one says so. */
 static void user_events(void)
 {
     cl_event event, user[HANDLES];
@@ -82,10 +93,16 @@ static void user_events(void)
         user[i] = clCreateUserEvent(w.context, &status);
         CHECK(status);
     }
-    launch(w.first, HANDLES, user, NULL);
-    for (int i = 0; i < HANDLES; i++)
+    const unsigned held = launch(w.first, HANDLES, user, NULL);
+    for (unsigned i = 0; i < HANDLES; i++)
+        waits_for_user(held, i + 1);
+    for (unsigned i = 0; i < HANDLES; i++) {
         CHECK(clSetUserEventStatus(user[i], CL_COMPLETE));
+        completes_user(i + 1);
+    }
     CHECK(clWaitForEvents(HANDLES, user));
+    for (unsigned i = 0; i < HANDLES; i++)
+        waits_for_user(0, i + 1);
     CHECK(clFinish(w.first));
     waits_for_lane(0, 1);
     for (int i = 0; i < HANDLES; i++)
