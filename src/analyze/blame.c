@@ -243,6 +243,19 @@ static int add_changes(const struct sonde__blame_run *run, struct sonde__blame_p
     return rc;
 }
 
+static int add_sleeps(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t lane)
+{
+    const sonde__segments *sleeps = &part->thread.sleeps;
+    int rc = 0;
+    for (size_t i = 0; i < sleeps->count && !rc; i++) {
+        uint32_t slot;
+        rc = slot_of(run, part, &sleeps->items[i], &slot);
+        rc = rc ? rc : sonde__sweep_sleep(&part->sweep, sleeps->items[i].from, lane, slot, sleeps->items[i].next_ns);
+        rc = rc ? rc : sonde__sweep_sleep(&part->sweep, sleeps->items[i].to, lane, SONDE__INACTIVE, 0);
+    }
+    return rc ? SONDE_ENOMEM : 0;
+}
+
 static int gather_threads(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde_time_window *w,
                           uint64_t from, uint64_t to)
 {
@@ -260,6 +273,7 @@ static int gather_threads(const struct sonde__blame_run *run, struct sonde__blam
         part->segments.count = 0;
         rc = sonde__thread_segments(lane, &rule, &part->thread, &part->gathered, &part->segments);
         rc = rc ? rc : add_changes(run, part, k);
+        rc = rc ? rc : add_sleeps(run, part, k);
         for (uint32_t i = 0; i < lane->call_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
             add_to_trunk(run, part, k, lane->calls[i].node);
         for (uint32_t i = 0; i < lane->sample_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
@@ -347,7 +361,7 @@ static int compute_process(const struct sonde__blame_tree *tree, const struct so
     struct sonde__blame_run run = {.tree = tree, .process = p, .index = index};
     const struct sonde_timeline_options timeline = {
         .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH |
-                  1u << SONDE_TABLE_WAIT,
+                  1u << SONDE_TABLE_WAIT | 1u << SONDE_TABLE_SLEEP,
         .op_times = true, .call_fields = SONDE_FIELD(sonde_row_call, node),
         .threads = options->threads, .window_rows = options->window_rows, .progress = options->progress};
     int rc = sonde_recorded_compute(m, p, &run.recorded);

@@ -208,11 +208,13 @@ int sonde__sweep_init(struct sonde__sweep *sweep, uint32_t scopes, uint32_t thre
     sweep->idle_now = calloc(width, sizeof *sweep->idle_now);
     sweep->level = calloc(width, sizeof *sweep->level);
     sweep->slot = malloc(((size_t)threads + 1) * sizeof *sweep->slot);
+    sweep->sleeper = malloc(((size_t)threads + 1) * sizeof *sweep->sleeper);
+    sweep->asleep = malloc(((size_t)threads + 1) * sizeof *sweep->asleep);
     sweep->nobody = calloc(scopes, sizeof *sweep->nobody);
-    if (!sweep->idle_now || !sweep->level || !sweep->slot || !sweep->nobody)
+    if (!sweep->idle_now || !sweep->level || !sweep->slot || !sweep->sleeper || !sweep->asleep || !sweep->nobody)
         return SONDE_ENOMEM;
     for (uint32_t i = 0; i < threads; i++)
-        sweep->slot[i] = SONDE__INACTIVE;
+        sweep->slot[i] = sweep->sleeper[i] = SONDE__INACTIVE;
     return 0;
 }
 
@@ -224,6 +226,9 @@ void sonde__sweep_fini(struct sonde__sweep *sweep)
     free(sweep->idle_now);
     free(sweep->level);
     free(sweep->slot);
+    sonde_vector_fini(&sweep->sleepers);
+    free(sweep->sleeper);
+    free(sweep->asleep);
     free(sweep->recent);
     free(sweep->touched);
     free(sweep->units);
@@ -299,11 +304,42 @@ static int settle(struct sonde__sweep *s)
     return rc;
 }
 
+/* Of the threads asleep the one that calls first; of several, the first by number. NULL: none. */
+static const struct sonde__sleeper *first_to_call(const struct sonde__sweep *s)
+{
+    const struct sonde__sleeper *first = NULL;
+    uint32_t thread = 0;
+    for (uint32_t i = 0; i < s->asleep_count; i++) {
+        const struct sonde__sleeper *one = &s->sleepers.items[s->sleeper[s->asleep[i]]];
+        if (!first || one->next_ns < first->next_ns || (one->next_ns == first->next_ns && s->asleep[i] < thread)) {
+            first = one;
+            thread = s->asleep[i];
+        }
+    }
+    return first;
+}
+
 /* Time in which no thread was active. */
 static void pass_alone(struct sonde__sweep *s, uint64_t ns)
 {
+    const struct sonde__sleeper *first = ns ? first_to_call(s) : NULL;
+    sonde__units *units = first ? s->units + (size_t)first->slot * s->scopes : s->nobody;
     for (uint32_t i = 0; i < s->scopes; i++)
-        s->nobody[i] += s->idle_now[i] ? (sonde__units)SONDE__UNITS * ns : 0;
+        units[i] += s->idle_now[i] ? (sonde__units)SONDE__UNITS * ns : 0;
+}
+
+static void change_sleep(struct sonde__sweep *s, uint32_t thread, uint32_t sleeper)
+{
+    const uint32_t before = s->sleeper[thread];
+    s->sleeper[thread] = sleeper;
+    if (before == SONDE__INACTIVE && sleeper != SONDE__INACTIVE)
+        s->asleep[s->asleep_count++] = thread;
+    if (before == SONDE__INACTIVE || sleeper != SONDE__INACTIVE)
+        return;
+    uint32_t i = 0;
+    while (s->asleep[i] != thread)
+        i++;
+    s->asleep[i] = s->asleep[--s->asleep_count];
 }
 
 /* Any time, right after settle(). */
@@ -361,9 +397,11 @@ int sonde__sweep_run(struct sonde__sweep *s, uint32_t slots)
         now = event->from;
         if (who < s->scopes)
             change_scope(s, who, what);
+        else if (who >= s->scopes + s->threads)
+            change_sleep(s, who - s->scopes - s->threads, what);
         else
             rc = rc ? rc : change_thread(s, who - s->scopes, what);
     }
-    s->events.count = 0;
+    s->events.count = s->sleepers.count = 0;
     return rc ? rc : settle(s);
 }

@@ -49,6 +49,10 @@ uint64_t sonde__idle_longest(const struct sonde__idle *idle);
  */
 #define SONDE__INACTIVE UINT32_MAX
 
+/* Idle time in which no thread is active goes to the thread that sleeps, with a name, and ends it:
+ * of those asleep, the one that calls the runtime first. */
+struct sonde__sleeper { uint64_t next_ns; uint32_t slot; };
+
 struct sonde__sweep { /* ready when zeroed; scopes and threads set by init */
     uint32_t scopes, threads;
     uint32_t width;              /* scopes, rounded up to whole vectors */
@@ -56,6 +60,9 @@ struct sonde__sweep { /* ready when zeroed; scopes and threads set by init */
     sonde__spans scratch;
     uint64_t *idle_now, *level;  /* [width]: all ones while idle; see blame_sweep.c */
     uint32_t *slot;              /* [thread] */
+    SONDE_VECTOR(struct sonde__sleeper) sleepers; /* of this time range */
+    uint32_t *sleeper;           /* [thread]: in sleepers, or SONDE__INACTIVE */
+    uint32_t *asleep, asleep_count; /* [thread]: those that are */
     uint32_t  active;            /* threads */
     uint64_t  rate, clock;       /* units per ns of each of them; its integral */
     uint64_t *recent;            /* [slot][width]: of this time range; 64 bits do (see blame_sweep.c) */
@@ -77,6 +84,14 @@ static inline int sonde__sweep_thread(struct sonde__sweep *sweep, uint64_t at, u
 static inline int sonde__sweep_scope(struct sonde__sweep *sweep, uint64_t at, uint32_t scope, bool idle)
 {
     return sonde_vector_push(&sweep->events, (struct sonde__span){at, (uint64_t)scope << 32 | idle});
+}
+/* From `at` on it sleeps in `slot` and will call the runtime at `next_ns`; or (SONDE__INACTIVE) it does not sleep. */
+static inline int sonde__sweep_sleep(struct sonde__sweep *sweep, uint64_t at, uint32_t thread, uint32_t slot, uint64_t next_ns)
+{
+    const uint32_t what = slot == SONDE__INACTIVE ? slot : (uint32_t)sweep->sleepers.count;
+    if (slot != SONDE__INACTIVE && sonde_vector_push(&sweep->sleepers, (struct sonde__sleeper){next_ns, slot}))
+        return -1;
+    return sonde_vector_push(&sweep->events, (struct sonde__span){at, (uint64_t)(sweep->scopes + sweep->threads + thread) << 32 | what});
 }
 /* Add up the events since the last run; all scopes begin busy, all threads inactive,
  * and so they end. Slots are below `slots`. */

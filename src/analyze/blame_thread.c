@@ -9,6 +9,8 @@
  */
 #include "blame_thread.h"
 
+#include <string.h>
+
 struct builder {
     const struct sonde_time_lane    *lane;
     const struct sonde__thread_rule *rule;
@@ -17,7 +19,8 @@ struct builder {
     size_t                           at;     /* in scratch->active, which is outside of calls */
     uint32_t                         sample; /* first that may lie in the next gap */
     size_t                           idle;   /* first of rule->idle that may meet the next segment */
-    sonde__segments                 *out;
+    uint32_t                         sleep;  /* first that may lie in the next gap */
+    sonde__segments                 *out, *sleeps;
 };
 
 static uint64_t minus(uint64_t a, uint64_t b)
@@ -88,6 +91,32 @@ static int active_by_switches(const struct sonde_time_lane *lane, const struct s
     return rc || at >= rule->alive_to ? rc : add_span(rule, out, at, rule->alive_to);
 }
 
+/* Less the times that it slept in a function with a name. */
+static int without_sleeps(const struct sonde_time_lane *lane, sonde__spans *active)
+{
+    const size_t count = active->count;
+    uint32_t k = 0;
+    int rc = 0;
+    for (size_t i = 0; i < count && lane->sleep_count && !rc; i++) {
+        uint64_t at = active->items[i].from;
+        const uint64_t to = active->items[i].to;
+        while (k < lane->sleep_count && lane->sleeps[k].to_ns <= at)
+            k++;
+        for (uint32_t n = k; n < lane->sleep_count && lane->sleeps[n].from_ns < to && !rc; n++) {
+            if (lane->sleeps[n].from_ns > at)
+                rc = sonde_vector_push(active, (struct sonde__span){at, lane->sleeps[n].from_ns});
+            at = lane->sleeps[n].to_ns > at ? lane->sleeps[n].to_ns : at;
+        }
+        if (at < to && !rc)
+            rc = sonde_vector_push(active, (struct sonde__span){at, to});
+    }
+    if (lane->sleep_count && !rc) {
+        memmove(active->items, active->items + count, (active->count - count) * sizeof *active->items);
+        active->count -= count;
+    }
+    return rc;
+}
+
 static int find_active(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
 {
     out->count = 0;
@@ -137,6 +166,25 @@ static int add_active(struct builder *b, uint64_t from, uint64_t to, const struc
     return rc;
 }
 
+/* What it slept in with a name, between two calls: it went on to call the runtime. */
+static int add_sleeps(struct builder *b, uint64_t begin, uint64_t end)
+{
+    const struct sonde_time_lane *lane = b->lane;
+    int rc = 0;
+    for (; b->sleep < lane->sleep_count && lane->sleeps[b->sleep].to_ns <= begin; b->sleep++)
+        ;
+    for (uint32_t i = b->sleep; i < lane->sleep_count && lane->sleeps[i].from_ns < end && !rc; i++) {
+        const struct sonde_row_sleep *sleep = &lane->sleeps[i];
+        uint64_t from = sleep->from_ns > begin ? sleep->from_ns : begin, to = sleep->to_ns < end ? sleep->to_ns : end;
+        from = from > b->rule->from_ns ? from : b->rule->from_ns;
+        to = to < b->rule->to_ns ? to : b->rule->to_ns;
+        if (from < to)
+            rc = sonde_vector_push(b->sleeps, (struct sonde__segment){
+                .from = from, .to = to, .node = sleep->node, .source = SONDE_BLAME_EXACT, .next_ns = end});
+    }
+    return rc;
+}
+
 /* Pieces of a gap in which there are samples, or may be. */
 static int add_pieces(struct builder *b, const struct sonde__gap *gap, const struct sonde__segment *left)
 {
@@ -164,16 +212,20 @@ static int add_gap(struct builder *b, const struct sonde_row_call *before, const
         .node = pair.before, .after = pair.after, .source = b->rule->known ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED};
     if (begin >= end || begin >= b->rule->to_ns || end <= b->rule->from_ns)
         return 0;
+    if (before && after && add_sleeps(b, begin, end))
+        return SONDE_ENOMEM;
     return sonde__gap_is_sampled(&gap, &b->sample) ? add_pieces(b, &gap, &left) : add_active(b, begin, end, &left);
 }
 
 int sonde__thread_segments(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule,
                            struct sonde__thread_scratch *scratch, struct sonde__gathered *gathered, sonde__segments *out)
 {
-    struct builder b = {.lane = lane, .rule = rule, .scratch = scratch, .gathered = gathered, .out = out};
+    struct builder b = {.lane = lane, .rule = rule, .scratch = scratch, .gathered = gathered, .out = out, .sleeps = &scratch->sleeps};
     const struct sonde_row_call *before = lane->call_before;
     uint32_t wait = 0;
+    scratch->sleeps.count = 0;
     int rc = find_active(lane, rule, &scratch->active);
+    rc = rc ? rc : without_sleeps(lane, &scratch->active);
 
     for (uint32_t i = 0; i < lane->call_count && !rc; i++) {
         const struct sonde_row_call *call = &lane->calls[i];
@@ -195,6 +247,7 @@ int sonde__thread_segments(const struct sonde_time_lane *lane, const struct sond
 void sonde__thread_scratch_fini(struct sonde__thread_scratch *scratch)
 {
     sonde_vector_fini(&scratch->active);
+    sonde_vector_fini(&scratch->sleeps);
     sonde_vector_fini(&scratch->pieces);
     sonde_vector_fini(&scratch->samples);
 }

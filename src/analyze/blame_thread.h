@@ -14,6 +14,7 @@ struct sonde__segment {      /* the thread was active, in one context */
     uint32_t after;          /* SAMPLED: the gathered pair of its gap; INFERRED: with `node` the gap's pair */
     uint8_t  source;         /* enum sonde_blame_source; INFERRED: to be pooled, if there are samples to pool */
     uint8_t  waits;          /* a WAIT row says that this call waited */
+    uint64_t next_ns;        /* 0; else it was not active, but slept in a function with a name and called the runtime then */
 };
 typedef SONDE_VECTOR(struct sonde__segment) sonde__segments;
 
@@ -31,6 +32,7 @@ struct sonde__thread_scratch {
     sonde__spans        active;
     sonde__pieces       pieces;
     sonde__gap_samples  samples;
+    sonde__segments     sleeps;  /* of the lane: in functions with names, between its calls */
 };
 void sonde__thread_scratch_fini(struct sonde__thread_scratch *scratch);
 

@@ -21,12 +21,12 @@
 #include "base/parallel.h"
 #include "timeline_busy.h"
 
-enum source_kind { OPS, CALLS, SAMPLES, SWITCHES, WAITS, SOURCES };
+enum source_kind { OPS, CALLS, SAMPLES, SWITCHES, WAITS, SLEEPS, SOURCES };
 static const uint16_t source_tables[SOURCES] = {SONDE_TABLE_OP, SONDE_TABLE_CALL, SONDE_TABLE_SAMPLE,
-                                                SONDE_TABLE_SWITCH, SONDE_TABLE_WAIT};
+                                                SONDE_TABLE_SWITCH, SONDE_TABLE_WAIT, SONDE_TABLE_SLEEP};
 static const uint32_t item_bytes[SOURCES] = {sizeof(struct sonde_time_op), sizeof(struct sonde_row_call),
                                              sizeof(struct sonde_row_sample), sizeof(struct sonde_row_switch),
-                                             sizeof(struct sonde_row_wait)};
+                                             sizeof(struct sonde_row_wait), sizeof(struct sonde_row_sleep)};
 static_assert(sizeof(struct sonde_time_op) == 48, "kept small: there are millions in memory");
 
 #define WINDOW_ROWS  (1u << 18)
@@ -312,6 +312,7 @@ union item {
     struct sonde_row_sample sample;
     struct sonde_row_switch away;
     struct sonde_row_wait   wait;
+    struct sonde_row_sleep  sleep;
 };
 
 struct rows { uint8_t *items; size_t count, room; };
@@ -346,6 +347,7 @@ static struct lasts lasts(unsigned kind, const void *row)
     case CALLS: l = (struct lasts){((const struct sonde_row_call *)row)->enter_ns, ((const struct sonde_row_call *)row)->leave_ns}; break;
     case SAMPLES: l.from = l.to = ((const struct sonde_row_sample *)row)->time_ns; break;
     case SWITCHES: l = (struct lasts){((const struct sonde_row_switch *)row)->out_ns, ((const struct sonde_row_switch *)row)->in_ns}; break;
+    case SLEEPS: l = (struct lasts){((const struct sonde_row_sleep *)row)->from_ns, ((const struct sonde_row_sleep *)row)->to_ns}; break;
     default: l.from = l.to = ((const struct sonde_row_wait *)row)->enter_ns; break;
     }
     l.to = l.to < l.from ? l.from : l.to;
@@ -641,6 +643,9 @@ static int look_at_lane(struct part *part, uint32_t index, uint64_t from_ns, uin
     if (!rc)
         rc = look(part, index, WAITS, waits_ns, to_ns, &rows[WAITS], &count[WAITS], &after[WAITS]);
     lane->waits = rows[WAITS], lane->wait_count = count[WAITS];
+    if (!rc)
+        rc = look(part, index, SLEEPS, from_ns, to_ns, &rows[SLEEPS], &count[SLEEPS], &after[SLEEPS]);
+    lane->sleeps = rows[SLEEPS], lane->sleep_count = count[SLEEPS];
     return rc;
 }
 

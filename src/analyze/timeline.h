@@ -66,6 +66,7 @@ struct sonde_time_lane {
      * in_ns UINT64_MAX: never came back. */
     const struct sonde_row_switch  *switches; uint32_t switch_count;
     const struct sonde_row_wait    *waits;    uint32_t wait_count;   /* those of calls[0], entered earlier, too */
+    const struct sonde_row_sleep   *sleeps;   uint32_t sleep_count;  /* do not overlap each other */
     /* The last that ended at or before from_ns, the first that starts at or after to_ns; NULL: none. */
     const struct sonde_row_call   *call_before, *call_after;
     const struct sonde_row_sample *sample_before, *sample_after;
@@ -91,7 +92,7 @@ struct sonde_time_window {
 };
 
 struct sonde_timeline_options {
-    uint32_t tables;          /* bits 1 << SONDE_TABLE_OP, _CALL, _SAMPLE, _SWITCH, _WAIT */
+    uint32_t tables;          /* bits 1 << SONDE_TABLE_OP, _CALL, _SAMPLE, _SWITCH, _WAIT, _SLEEP */
     uint64_t from_ns, to_ns;  /* to_ns 0 = UINT64_MAX */
     uint64_t window_rows;     /* 0 = a quarter of a million */
     /* SONDE_FIELD bits of sonde_row_op and sonde_row_call that are wanted besides times and flags; the

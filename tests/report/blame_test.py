@@ -63,9 +63,13 @@ class Recorded(Case):
         self.assertEqual((routine["waiting_ns"], routine["exact_ns"], routine["inferred_ns"]), (0, 0, 0))
         self.assertIn("build_next() idle.c:", routine["place"])
         self.assertEqual([f["name"] for f in routine["callers"]], ["build_next", "main"])
-        if switches:  # asleep for 10 times 15 ms
-            self.assertGreater(scope["no_thread_ns"], 75e6)
-            self.assertGreater(scope["no_thread_ns"], blame("rest"))
+        # Asleep for 10 times 15 ms, the last time after the last call of the loop.
+        asleep = next(r for r in scope["routines"] if r["name"] == "nanosleep")
+        self.assertIn("rest() idle.c:", asleep["place"])
+        self.assertGreater(asleep["exact_ns"], 75e6)
+        self.assertEqual((asleep["sampled_ns"], asleep["inferred_ns"], asleep["waiting_ns"]), (0, 0, 0))
+        if switches:
+            self.assertLess(scope["no_thread_ns"], asleep["exact_ns"])
 
     def test_a_needless_synchronization(self):
         self.holds_once(self.a_needless_synchronization)
