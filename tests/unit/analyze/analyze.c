@@ -524,6 +524,20 @@ static void test_demangle(void **state)
     assert_null(sonde_demangle("main"));
     assert_null(sonde_demangle("i"));
     assert_null(sonde_demangle("_Znonsense!"));
+    static const struct { const char *mangled, *readable; } rust[] = { /* as rustc's own backtraces print them */
+        {"_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"},
+        {"_ZN4main4main17he714a2e23ed7db23E", "main::main"},
+        {"_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE",
+         "<Test + 'static as foo::Bar<Test>>::bar"},
+        {"_ZN28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE", "{{closure}}"},
+        {"_ZN4core3fmt5writeE", "core::fmt::write"}, /* C++ */
+    };
+    for (size_t i = 0; i < sizeof rust / sizeof *rust; i++) {
+        char *readable = sonde_demangle(rust[i].mangled);
+        if (readable)
+            assert_string_equal(readable, rust[i].readable);
+        free(readable);
+    }
     char *name = sonde_demangle("_ZN6shapes7visibleERKSt6vectorIiSaIiEE");
     if (!name)
         skip(); /* no C++ runtime library on this machine */
