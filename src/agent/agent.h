@@ -245,6 +245,7 @@ struct sonde_agent {
     bool early;                    /* a range started this, perhaps before the runtime was there */
     _Atomic int  range;            /* what sonde_start/stop, --delay and --duration say */
     _Atomic int  pid;              /* of the process that began to start this; 0 = nobody yet */
+    _Atomic double ticks_per_ns;   /* 0: not known yet */
     struct sonde_config config;
     struct sonde_pool   pool;      /* the live mapping */
     struct sonde_heap   heap;      /* anonymous memory within the budget */
@@ -285,7 +286,6 @@ struct sonde_agent {
     uint64_t profile_folded;       /* monitor's: operations counted there for want of a profile row */
     size_t   mapped_bytes;         /* of the live mapping; the pool's limit may shrink */
     uint64_t ticks0, ns0;          /* for converting ticks to ns */
-    _Atomic double ticks_per_ns;   /* 0: not known yet */
     double   reading_ns;           /* what reading the clock and the ticks once costs */
 };
 extern struct sonde_agent sonde__agent;
