@@ -343,15 +343,32 @@ static bool is_installed(const char *path)
     return (strncmp(path, "/usr/", 5) == 0 && strncmp(path, "/usr/local/", 11) != 0) || strncmp(path, "/lib", 4) == 0;
 }
 
+static bool is_lineless(const struct module *m, bool installed)
+{
+    return m->lineless && is_installed(m->path) == installed && (installed || m->users);
+}
+
+/* Is there one of that name already? */
+static bool named_before(const struct modules *all, size_t at, bool installed)
+{
+    const char *name = sonde_path_base(all->items.items[at].path);
+    for (size_t i = 0; i < at; i++)
+        if (is_lineless(&all->items.items[i], installed) && strcmp(sonde_path_base(all->items.items[i].path), name) == 0)
+            return true;
+    return false;
+}
+
 static void say_lineless(struct finder *f, struct modules *all, bool installed)
 {
     struct sonde_text names = {0}, *text;
     uint64_t frames = 0, modules = 0;
     for (size_t i = 0; i < all->items.count; i++) {
         const struct module *m = &all->items.items[i];
-        if (!m->lineless || is_installed(m->path) != installed || (!installed && !m->users))
+        if (!is_lineless(m, installed))
             continue;
         frames += m->lineless;
+        if (named_before(all, i, installed)) /* kernels that a driver compiled in many folders */
+            continue;
         if (modules++ < MODULES_SAID)
             sonde_text_format(&names, "%s%s", modules > 1 ? ", " : "", sonde_path_base(m->path));
     }

@@ -125,7 +125,7 @@ static int load(struct report *r, struct sonde_diag *diag)
     int rc = sonde_measurement_open(r->path, &r->m, diag);
     if (!rc)
         rc = sonde_profile_build(r->m, &r->profile, diag);
-    if (!rc && sonde_totals_compute(r->m, &r->totals))
+    if (!rc && (sonde_totals_compute(r->m, &r->totals) || report_modules_find(r)))
         rc = sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot read");
     sonde_progress_end(progress);
     return rc;
@@ -246,6 +246,7 @@ static int report(const struct report_view *view, const struct report_options *o
     sonde_columns_fini(&r.columns_chosen);
     sonde_profile_destroy(r.profile);
     sonde_totals_fini(&r.totals);
+    sonde_vector_fini(&r.modules);
     if (r.m)
         sonde_measurement_close(r.m);
     sonde_text_fini(&word);

@@ -41,6 +41,7 @@ struct report {
     struct sonde_measurement *m;
     struct sonde_profile     *profile;
     struct sonde_totals       totals;
+    SONDE_VECTOR(const char *) modules; /* paths of all that frames are in */
     const char *path;        /* of the measurement */
     const char *word;        /* the same as a shell reads it, for commands that are suggested */
     const struct report_options *options;
@@ -140,9 +141,12 @@ void report_more(const struct report *r, const char *view, size_t shown, size_t 
 /* "step() heat.c:81 <- main() heat.c:140" with an arrow; the nearest `max` frames of the user. */
 void report_callers(const struct report *r, struct sonde_text *out, uint32_t leaf, uint32_t max);
 /* "step() heat.c:81"; module + offset where no function is known. */
-void report_frame(struct sonde_text *out, const struct sonde_cct_node *node);
+void report_frame(const struct report *r, struct sonde_text *out, const struct sonde_cct_node *node);
+/* A module's name, with as much of its path as tells it from others. */
+const char *report_module(const struct report *r, const char *path);
+int  report_modules_find(struct report *r); /* once, when there is a profile: 0 or SONDE_ENOMEM */
 /* "step() heat.c", in every view that sums up by routine: all places of it are one. */
-void report_routine(struct sonde_text *out, const struct sonde_cct_node *node);
+void report_routine(const struct report *r, struct sonde_text *out, const struct sonde_cct_node *node);
 /* The heaviest context of a group, and how many others there are. */
 void report_group_callers(const struct report *r, struct sonde_text *out, const struct sonde_group *group);
 /* Rows of the table below a view's main one: the heaviest contexts of a group. */

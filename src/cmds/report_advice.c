@@ -48,7 +48,7 @@ static void print_pieces(const struct report *r, const struct sonde_advice *a)
             break;
         sonde_text_format(&line, "%s%s in ", line.length ? ", " : "",
                           sonde_number_percent(share, a->pieces[i].ns, (double)a->saving_ns));
-        report_frame(&line, &r->profile->nodes.items[a->pieces[i].node]);
+        report_frame(r, &line, &r->profile->nodes.items[a->pieces[i].node]);
     }
     if (line.length)
         report_say(r, "   of it %s", sonde_text_get(&line));

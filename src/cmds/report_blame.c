@@ -25,15 +25,15 @@ void report_blame_place(const struct report *r, struct sonde_text *out, uint32_t
     const struct sonde_cct_node *n = &r->profile->nodes.items[node];
     uint32_t nearest;
     if (!sonde_profile_callers(r->profile, node, &nearest, 1)) {
-        report_frame(out, n);
+        report_frame(r, out, n);
         return;
     }
     const bool named = n->kind != SONDE_FRAME_NATIVE || *n->name;
     if (nearest != node && named) {
-        report_routine(out, n);
+        report_routine(r, out, n);
         sonde_text_add(out, " in ");
     }
-    report_frame(out, &r->profile->nodes.items[nearest]);
+    report_frame(r, out, &r->profile->nodes.items[nearest]);
     if (nearest != node && !named) /* the place says more than the name of a file, and a narrow column cuts the rest */
         sonde_text_format(out, ", in %s", sonde_path_base(n->module));
 }
@@ -175,7 +175,7 @@ static void routine_row(const struct report *r, struct table *t, const struct so
 {
     const struct sonde_cct_node *node = &r->profile->nodes.items[routine->node];
     struct sonde_text name = {0}, place = {0};
-    report_routine(&name, node);
+    report_routine(r, &name, node);
     if (routine->places > 1)
         sonde_text_format(&place, "%u places: ", routine->places);
     report_callers(r, &place, routine->node, 2);

@@ -88,7 +88,7 @@ static const char *kind_name(uint8_t kind)
     return kind < sizeof names / sizeof *names ? names[kind] : "unknown";
 }
 
-static json_t *node_json(const struct sonde_cct_node *node)
+static json_t *node_json(const struct report *r, const struct sonde_cct_node *node)
 {
     json_t *value = report_json_frame(node);
     struct sonde_text label = {0};
@@ -101,7 +101,7 @@ static json_t *node_json(const struct sonde_cct_node *node)
         if (!*node->name)
             json_object_set_new(value, "name", json_string(sonde_op_kind_name(node->op)));
     }
-    report_frame(&label, node);
+    report_frame(r, &label, node);
     json_object_set_new(value, "label", report_json_text(sonde_text_get(&label)));
     json_object_set_new(value, "kind", json_string(kind_name(node->kind)));
     json_object_set_new(value, "metrics", json_pack("{s:o, s:o}", "inclusive", metrics_json(&node->total),
@@ -114,7 +114,7 @@ static json_t *node_json(const struct sonde_cct_node *node)
 json_t *report_contexts_json(const struct report *r, struct sonde_diag *diag)
 {
     (void)diag;
-    json_t *root = node_json(&r->profile->nodes.items[0]);
+    json_t *root = node_json(r, &r->profile->nodes.items[0]);
     SONDE_VECTOR(json_t *) parents = {0}; /* JSON node of each open level */
     steps stack = {0};
     bool ok = root && push(r, &stack, 0) && !sonde_vector_push(&parents, root);
@@ -127,7 +127,7 @@ json_t *report_contexts_json(const struct report *r, struct sonde_diag *diag)
             continue;
         }
         uint32_t at = top->list[top->at++].node;
-        json_t *value = node_json(&r->profile->nodes.items[at]);
+        json_t *value = node_json(r, &r->profile->nodes.items[at]);
         ok = value &&
              !json_array_append_new(json_object_get(parents.items[parents.count - 1], "children"), value) &&
              push(r, &stack, at) && !sonde_vector_push(&parents, value);

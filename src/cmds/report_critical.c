@@ -37,11 +37,11 @@ static const char *name_of(const struct sonde_path_thing *thing)
     return thing->category == SONDE_PATH_HOST ? "unknown code" : sonde_path_text(thing->category);
 }
 
-static void thing_label(const struct sonde_path_thing *thing, struct sonde_text *out)
+static void thing_label(const struct report *r, const struct sonde_path_thing *thing, struct sonde_text *out)
 {
     const char *nameless = *thing->name ? "" : thing->file;
     if (thing->category == SONDE_PATH_HOST && (*thing->name || *thing->file))
-        report_routine(out, &(struct sonde_cct_node){.kind = SONDE_FRAME_NATIVE, .name = thing->name, .module = nameless,
+        report_routine(r, out, &(struct sonde_cct_node){.kind = SONDE_FRAME_NATIVE, .name = thing->name, .module = nameless,
                                                      .file = *thing->name ? thing->file : ""});
     else
         sonde_text_add(out, name_of(thing));
@@ -132,11 +132,11 @@ static void saving_cell(struct table *t, const struct sonde_path_thing *thing)
     table_cell(t, text);
 }
 
-static void thing_row(struct table *t, const struct sonde_path *path, const struct sonde_path_thing *thing)
+static void thing_row(const struct report *r, struct table *t, const struct sonde_path *path, const struct sonde_path_thing *thing)
 {
     const bool operation = thing->category >= SONDE_PATH_KERNEL && thing->category <= SONDE_PATH_ORDER;
     struct sonde_text label = {0};
-    thing_label(thing, &label);
+    thing_label(r, thing, &label);
     table_cell(t, sonde_text_get(&label));
     table_cell(t, sonde_path_text(thing->category));
     table_percent(t, (double)thing->ns, (double)length(path));
@@ -160,7 +160,7 @@ static void print_things(const struct report *r, const struct sonde_path *path)
         if (!worth_a_row(r, path->things.items[i].ns, path))
             continue;
         if (!r->limit || all < r->limit) {
-            thing_row(&t, path, &path->things.items[i]);
+            thing_row(r, &t, path, &path->things.items[i]);
             shown++;
         }
         all++;

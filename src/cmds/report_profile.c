@@ -202,7 +202,7 @@ static void list_candidates(const struct report *r, const uint32_t *nodes, long 
         struct sonde_text label = {0}, clean = {0};
         char share[SONDE_NUMBER_MAX];
         const enum sonde_metric_id metric = main_metric(r);
-        report_frame(&label, node);
+        report_frame(r, &label, node);
         if (node->parent && sonde_profile_callers(r->profile, node->parent, &(uint32_t){0}, 1)) {
             sonde_text_add(&label, " ← ");
             report_callers(r, &label, node->parent, 2);
@@ -301,9 +301,9 @@ void report_view_label(const struct report *r, const struct sonde_view *view, si
     } else if (view->by == SONDE_BY_MODULE && row) {
         module_label(out, f);
     } else if (view->by == SONDE_BY_FUNCTION && row) {
-        report_routine(out, &node);
+        report_routine(r, out, &node);
     } else {
-        report_frame(out, &node);
+        report_frame(r, out, &node);
     }
 }
 

@@ -126,14 +126,14 @@ static int compute(const struct report *r, struct sonde_statistics *out, struct 
     return rc;
 }
 
-static void label(const struct sonde_share *share, struct sonde_text *out)
+static void label(const struct report *r, const struct sonde_share *share, struct sonde_text *out)
 {
     const struct sonde_view_frame *f = &share->frame;
     const struct sonde_cct_node node = {.kind = f->kind, .op = f->op, .name = f->name, .file = f->file, .module = f->module};
     if (share->kind != SONDE_SHARE_ROUTINE)
         sonde_text_add(out, sonde_share_text(share->kind));
     else
-        report_routine(out, &node);
+        report_routine(r, out, &node);
 }
 
 /* ---- text and JSON ----------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static void say_disagreeing(const struct report *r, const struct sonde_statistic
         struct sonde_text text = {0};
         if (!share->disagrees)
             continue;
-        label(share, &text);
+        label(r, share, &text);
         report_say(r, "%s: %s by the times between API calls, %s by its samples (± %s): one of them is wrong "
                       "(docs/statistics.md, \"Check\").", sonde_text_get(&text), sonde_number_time(time, share->sampled_ns),
                    sonde_number_time(cpu, share->cpu_ns),
@@ -172,11 +172,11 @@ static void say_disagreeing(const struct report *r, const struct sonde_statistic
     }
 }
 
-static void row(struct table *t, const struct sonde_statistics *st, const struct sonde_share *share)
+static void row(const struct report *r, struct table *t, const struct sonde_statistics *st, const struct sonde_share *share)
 {
     const double range = (double)(st->to_ns - st->from_ns);
     struct sonde_text text = {0};
-    label(share, &text);
+    label(r, share, &text);
     table_percent(t, share->queue_ns + share->thread_ns, range * (st->queues + st->threads));
     table_percent(t, share->queue_ns, range * st->queues);
     table_percent(t, share->thread_ns, range * st->threads);
@@ -213,7 +213,7 @@ int report_statistics_text(const struct report *r, struct sonde_diag *diag)
     if (!rc) {
         say_what(r, &st);
         for (size_t i = 0; i < shown; i++)
-            row(&t, &st, &st.rows.items[i]);
+            row(r, &t, &st, &st.rows.items[i]);
         table_print(&t, r);
         report_more(r, "statistics", shown, all);
         if (st.no_times)
@@ -227,11 +227,11 @@ int report_statistics_text(const struct report *r, struct sonde_diag *diag)
     return rc;
 }
 
-static json_t *row_json(const struct sonde_statistics *st, const struct sonde_share *share)
+static json_t *row_json(const struct report *r, const struct sonde_statistics *st, const struct sonde_share *share)
 {
     const double all = (double)(st->to_ns - st->from_ns) * (st->queues + st->threads);
     struct sonde_text text = {0};
-    label(share, &text);
+    label(r, share, &text);
     json_t *value = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:b, s:f}",
         "kind", sonde_share_name(share->kind), "label", report_json_text(sonde_text_get(&text)),
         "name", report_json_text(share->frame.name), "file", report_json_text(share->frame.file),
@@ -251,7 +251,7 @@ json_t *report_statistics_json(const struct report *r, struct sonde_diag *diag)
     if (!compute(r, &st, diag)) {
         json_t *rows = json_array();
         for (size_t i = 0; i < st.rows.count && (!r->limit || i < r->limit); i++)
-            json_array_append_new(rows, row_json(&st, &st.rows.items[i]));
+            json_array_append_new(rows, row_json(r, &st, &st.rows.items[i]));
         value = json_pack("{s:I, s:I, s:i, s:i, s:o, s:b, s:I, s:o}", "from_ns", (json_int_t)st.from_ns,
             "to_ns", (json_int_t)st.to_ns, "queues", (int)st.queues, "threads", (int)st.threads,
             "depth", r->options->depth > 0 ? json_integer(r->options->depth) : json_null(), "traced", (int)st.traced,

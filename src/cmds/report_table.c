@@ -11,7 +11,7 @@
 
 #include "report.h"
 
-enum { GAP = 2, READABLE = 20, READABLE_MOST = 32, NARROWEST = 8, COLUMNS_MAX = 130 };
+enum { GAP = 2, READABLE = 20, READABLE_STACK = 26, READABLE_MAIN = 32, NARROWEST = 8, COLUMNS_MAX = 130 };
 
 void table_cell(struct table *t, const char *text)
 {
@@ -69,8 +69,9 @@ static bool is_elastic(const struct table_column *column)
 static int readable(const struct table *t, int c, int room)
 {
     const unsigned style = t->columns[c].style;
-    const int wanted = style & TABLE_MAIN ? room * 2 / 5 : style & TABLE_STACK ? room / 3 : READABLE;
-    return t->readable ? t->readable : wanted < READABLE ? READABLE : wanted < READABLE_MOST ? wanted : READABLE_MOST;
+    const int wanted = style & TABLE_MAIN ? room * 2 / 5 : style & TABLE_STACK ? room / 4 : READABLE;
+    const int most = style & TABLE_MAIN ? READABLE_MAIN : READABLE_STACK;
+    return t->readable ? t->readable : wanted < READABLE ? READABLE : wanted < most ? wanted : most;
 }
 
 /* Width of the table; with a `room`, of one whose elastic columns are only as wide as they must be. */

@@ -41,7 +41,43 @@ void report_function(struct sonde_text *out, const char *name)
     sonde_text_add(out, "()");
 }
 
-void report_frame(struct sonde_text *out, const struct sonde_cct_node *node)
+static bool ends_with(const char *name, const char *end)
+{
+    const size_t length = strlen(name), tail = strlen(end);
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+/* As much of a module's path as tells it from the others: a name, or "64-1-1/Xdot.so" and "128-1-1/Xdot.so". */
+const char *report_module(const struct report *r, const char *path)
+{
+    const char *name = sonde_path_base(path);
+    for (size_t i = 0; i < r->modules.count; i++) {
+        const char *other = r->modules.items[i];
+        const size_t length = strlen(other);
+        while (name > path && strcmp(other, path) != 0 && length > strlen(name) && other[length - strlen(name) - 1] == '/' &&
+               ends_with(other, name))
+            for (name--; name > path && name[-1] != '/';)
+                name--;
+    }
+    return name;
+}
+
+int report_modules_find(struct report *r)
+{
+    const char *last = NULL;
+    for (size_t i = 0; i < r->profile->nodes.count; i++) {
+        const char *module = r->profile->nodes.items[i].module;
+        bool known = !module || !*module || module == last;
+        for (size_t k = 0; !known && k < r->modules.count; k++)
+            known = strcmp(r->modules.items[k], module) == 0;
+        last = module;
+        if (!known && sonde_vector_push(&r->modules, module))
+            return SONDE_ENOMEM;
+    }
+    return 0;
+}
+
+void report_frame(const struct report *r, struct sonde_text *out, const struct sonde_cct_node *node)
 {
     switch (node->kind) {
     case 0:
@@ -82,23 +118,23 @@ void report_frame(struct sonde_text *out, const struct sonde_cct_node *node)
         sonde_text_format(out, ":%u", node->line);
     if (!*node->name)
         sonde_text_format(out, "%s%s+0x%llx", *node->file ? " " : "",
-                          *node->module ? sonde_path_base(node->module) : "unknown",
+                          *node->module ? report_module(r, node->module) : "unknown",
                           (unsigned long long)node->offset);
     else if (!*node->file && *node->module)
-        sonde_text_format(out, " %s", sonde_path_base(node->module));
+        sonde_text_format(out, " %s", report_module(r, node->module));
 }
 
-void report_routine(struct sonde_text *out, const struct sonde_cct_node *node)
+void report_routine(const struct report *r, struct sonde_text *out, const struct sonde_cct_node *node)
 {
     struct sonde_cct_node routine = *node;
     routine.line = 0;
     if (node->kind == SONDE_FRAME_NATIVE && !*node->name) /* nothing tells where one function ends */
-        sonde_text_format(out, "%s (no names)", *node->module ? sonde_path_base(node->module) : "unknown module");
+        sonde_text_format(out, "%s (no names)", *node->module ? report_module(r, node->module) : "unknown module");
     else if (node->kind == SONDE_FRAME_LINK && *node->name) {
         sonde_text_add(out, "prepared in ");
         report_function(out, node->name);
     } else {
-        report_frame(out, &routine);
+        report_frame(r, out, &routine);
     }
 }
 
@@ -108,11 +144,12 @@ static bool is_nameless(const struct sonde_cct_node *node)
 }
 
 /* A frame after `before`, whose module is not said again: "clpeak+0x9dc5 ← +0x78d0", "step() libsolve.so ← run()". */
-static void add_caller(struct sonde_text *out, const struct sonde_cct_node *node, const struct sonde_cct_node *before)
+static void add_caller(const struct report *r, struct sonde_text *out, const struct sonde_cct_node *node,
+                       const struct sonde_cct_node *before)
 {
     const bool native = node->kind == SONDE_FRAME_NATIVE && !*node->file;
     if (!before || !native || before->kind != SONDE_FRAME_NATIVE || *before->file || strcmp(node->module, before->module) != 0)
-        report_frame(out, node);
+        report_frame(r, out, node);
     else if (*node->name)
         report_function(out, node->name);
     else
@@ -139,7 +176,7 @@ void report_callers(const struct report *r, struct sonde_text *out, uint32_t lea
         left_out = folded && offsets > max;
         if (!left_out) {
             sonde_text_add(out, before ? sonde_profile_called_by(r->profile, nodes[i - 1]) : "");
-            add_caller(out, node, before);
+            add_caller(r, out, node, before);
         }
         before = node;
     }
@@ -217,12 +254,6 @@ static const char *short_title(const char *name)
             begin = c + 2;
     }
     return *begin ? begin : name;
-}
-
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t length = strlen(name), tail = strlen(end);
-    return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
 const char *report_group_title(const struct report *r, const struct sonde_group *group)

@@ -26,6 +26,25 @@ class Report(cli.Case):
         done = self.ok("report", "demo.sonde", env={"COLUMNS": "70"})
         self.expect("report-narrow", done.out)
 
+    def test_modules_of_one_name_are_told_apart(self):
+        """What a driver compiled in many folders; and kernels whose namespaces are all that differs."""
+        p = live.Process("alpha-4711-0", 4711)
+        thread, queue = p.thread(4711), p.queue(p.device("Test GPU"))
+        t = p.start_ns + 1000
+        for i, folder in enumerate(("/cache/AB/Xdot/64-1-1", "/cache/CD/Xdot/128-1-1", "/cache/EF/Xdot/128-1-1")):
+            node = p.node(0, p.frame(live.NATIVE, p.module(folder + "/Xdot.so"), 0x10))
+            at = t + 10000 * i
+            p.enqueue(thread, queue, "clEnqueueNDRangeKernel", node, "kernel", at, at + 500, at + 1000, at + 2000, name="void %s::scale(int)" % ("first", "second", "second")[i])
+        p.module("/usr/lib/libother.so")
+        live.write_manifest(self.path("m.sonde"), ["m"])
+        p.write(self.path("m.sonde"))
+        out = self.ok("report", "m", "profile", "--min-percent", "0").out
+        for name in ("64-1-1/Xdot.so+0x10", "CD/Xdot/128-1-1/Xdot.so+0x10", "EF/Xdot/128-1-1/Xdot.so+0x10"):
+            self.assertEqual(len(re.findall(r" " + re.escape(name) + r"$", out, re.M)), 1, out)
+        kernels = self.ok("report", "m", "kernels").out
+        self.assertIn("\nvoid first::scale(int) ", kernels)
+        self.assertIn("\nvoid second::scale(int) ", kernels)
+
     def test_json_agrees_with_the_truth(self):
         path, processes = scenes.demo(self.folder)
         truth = [op for p in processes for op in p.truth]
