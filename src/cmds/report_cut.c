@@ -1,7 +1,7 @@
 /* report_cut.c - cells that do not fit their column: what is left out of them, so that rows can be told apart.
  *
- * A name loses its end. A stack ("step() heat.c:81 ← run() heat.c:90 ← main() heat.c:140") loses its middle:
- * which call it was stands at its begin, and how the program came there at its end. Cells of one column that
+ * A name loses its end. A stack ("step() heat.c:81 ← run() heat.c:90 ← main() heat.c:140") loses the places of its
+ * callers, then its middle: which call it was stands at its begin, and how the program came there at its end. Cells of one column that
  * would look alike after that, but are not, show the place where each differs from the one that it is most like.
  */
 #include <stdlib.h>
@@ -60,13 +60,33 @@ static bool leave_frames_out(struct sonde_text *out, const char *cell, size_t co
     return true;
 }
 
+/* Callers without their places: "step() heat.c:81 ← run() ← main()". */
+static void leave_places_out(struct sonde_text *out, const char *cell)
+{
+    const char *next = strstr(cell, ARROW);
+    sonde_text_add_bytes(out, cell, next ? (size_t)(next - cell) : strlen(cell));
+    for (const char *at = next; at; at = next) {
+        const char *name = at + strlen(ARROW), *end = strstr(name, *name == '<' ? "> " : "() ");
+        next = strstr(name, ARROW);
+        const size_t length = next ? (size_t)(next - name) : strlen(name);
+        const size_t most = end ? (size_t)(end - name) + (*name == '<' ? 1 : 2) : length;
+        sonde_text_add(out, ARROW);
+        sonde_text_add_bytes(out, name, most < length ? most : length);
+    }
+}
+
 static void cut_stack(struct sonde_text *out, const char *cell, size_t columns)
 {
     const char *first = strstr(cell, ARROW);
     const size_t innermost = first ? columns_between(cell, first) : columns;
-    if (leave_frames_out(out, cell, columns))
-        return;
-    add_middle(out, cell, columns, innermost <= columns * 3 / 4 ? innermost : columns * 3 / 5);
+    struct sonde_text names = {0};
+    leave_places_out(&names, cell);
+    const char *text = sonde_text_get(&names);
+    if (sonde_text_columns(text) <= columns)
+        sonde_text_add(out, text);
+    else if (!leave_frames_out(out, text, columns))
+        add_middle(out, text, columns, innermost <= columns * 3 / 4 ? innermost : columns * 3 / 5);
+    sonde_text_fini(&names);
 }
 
 void table_cut(struct sonde_text *out, const char *cell, size_t columns, bool stack)

@@ -25,9 +25,9 @@ static void cells(void **state)
     cut("stencil5", 8, false, "stencil5");
     cut("stencil5", 7, false, "stenci…");
     cut("step() heat.c:81 ← run() heat.c:90 ← main() heat.c:140", 60, true, "step() heat.c:81 ← run() heat.c:90 ← main() heat.c:140");
-    cut("step() heat.c:81 ← run() heat.c:90 ← main() heat.c:140", 46, true, "step() heat.c:81 ← … ← main() heat.c:140");
+    cut("step() heat.c:81 ← run() heat.c:90 ← main() heat.c:140", 46, true, "step() heat.c:81 ← run() ← main()");
     cut("a ← b ← c ← d ← e ← f ← z", 21, true, "a ← b ← c ← d ← … ← z");
-    cut("step() heat.c:81 ← main() heat.c:140", 30, true, "step() heat.c:81…() heat.c:140");
+    cut("step() heat.c:81 ← main() heat.c:140", 30, true, "step() heat.c:81 ← main()");
     cut("clBuildProgram in build_program() common.h:39", 30, true, "clBuildProgram in …common.h:39");
     cut("日本語のカーネル ← ファイル ← 主", 24, true, "日本語のカーネル…ル ← 主");
 }
