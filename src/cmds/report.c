@@ -123,6 +123,9 @@ static int load(struct report *r, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_progress_begin("reading", false);
     int rc = sonde_measurement_open(r->path, &r->m, diag);
+    if (!rc && r->m->manifest_problem[0])
+        sonde_say("%s/manifest.json %s; the command and the settings are not known, the rest is read", r->path,
+                  r->m->manifest_problem);
     if (!rc)
         rc = sonde_profile_build(r->m, &r->profile, diag);
     if (!rc && (sonde_totals_compute(r->m, &r->totals) || report_modules_find(r)))

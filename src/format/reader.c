@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,15 +30,15 @@ static bool is_process(const char *dir)
     return has_file(dir, SONDE__LIVE_FILE) || has_file(dir, SONDE__DATA_FILE);
 }
 
-/* A manifest that is not ours says nothing about what is ours beside it; one
- * that is no JSON at all was damaged. */
+/* A manifest that is not ours says nothing about what is ours beside it. */
 static int judge_manifest(struct sonde_measurement *m, const char *path, struct sonde_diag *diag)
 {
     const char *format = json_string_value(json_object_get(m->manifest, "format"));
     json_int_t version = json_integer_value(json_object_get(m->manifest, "format_version"));
 
     if (!format || strcmp(format, "sonde")) {
-        m->damaged_chunks += !m->manifest;
+        if (m->manifest)
+            snprintf(m->manifest_problem, sizeof m->manifest_problem, "is not one of Sonde's");
         json_decref(m->manifest);
         m->manifest = NULL;
         return 0;
@@ -59,8 +60,13 @@ static int read_manifest(struct sonde_measurement *m, struct sonde_diag *diag)
     if (!path)
         return SONDE_ENOMEM;
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+        json_error_t error;
         m->disk_bytes += (uint64_t)st.st_size;
-        m->manifest = json_load_file(path, 0, NULL);
+        m->manifest = json_load_file(path, 0, &error);
+        if (!m->manifest && error.line < 1)
+            snprintf(m->manifest_problem, sizeof m->manifest_problem, "cannot be read: %s", error.text);
+        else if (!m->manifest)
+            snprintf(m->manifest_problem, sizeof m->manifest_problem, "is damaged: line %d: %s", error.line, error.text);
         status = judge_manifest(m, path, diag);
     }
     free(path);
@@ -179,7 +185,7 @@ static int check_something(const struct sonde_measurement *m, struct sonde_diag 
     if (diag && diag->code)
         return diag->code == SONDE_EIO ? SONDE_EIO : SONDE_EFORMAT;
     sonde_diag_set(diag, SONDE_EFORMAT, m->path, cannot);
-    sonde_diag_hint(diag, m->damaged_chunks ? "nothing in it is readable"
+    sonde_diag_hint(diag, m->damaged_chunks || m->manifest_problem[0] ? "nothing in it is readable"
                                             : "there is no measurement in this directory");
     return SONDE_EFORMAT;
 }

@@ -195,6 +195,9 @@ class BadInput(cli.Case):
                 file.write(text)
             status, rows, _ = self.rows(path)
             self.assertEqual((status, rows), (0, whole))
+            ledger = self.ok("report", path, "ledger")
+            self.assertIn("manifest.json is", ledger.err)
+            self.assertRegex(ledger.out, "damaged chunks +0 ")
 
 
 if __name__ == "__main__":
