@@ -228,17 +228,7 @@ enum sonde_flag { /* the one word every hook looks at; zeroed by the kernel in a
 };
 enum sonde_state { SONDE_NEW, SONDE_ON, SONDE_DEAD };
 
-/* CLOCK_MONOTONIC_RAW by the cycle counter, for calls (call.c). */
-struct sonde_clock {
-    _Atomic uint32_t turn;         /* odd: the monitor changes it just now */
-    _Atomic uint64_t ticks, ns;    /* were read together */
-    _Atomic uint64_t rate;         /* ns per tick, times 2^32 */
-    _Atomic uint64_t span;         /* as many ticks from then on this holds; 0: not known yet */
-};
-
 struct sonde_agent {
-    /* This line is what a hook reads of it. */
-    _Alignas(64) struct sonde_clock clock;
     _Atomic int  state;            /* enum sonde_state */
     _Atomic bool closed;           /* the final flush ran: the runtime is not asked any more */
     bool finished;                 /* exit handlers run: work that they start is not waited for */
@@ -430,10 +420,6 @@ bool sonde__sample_leave(struct sonde_thread *t);          /* false: the slot is
 /* sleep.c */
 struct sonde_shared;
 void sonde__sleep_connect(struct sonde_shared *shared);    /* from here on the preload library tells of waits */
-
-/* call.c */
-void sonde__clock_begin(void);                      /* monitor's, before all others */
-void sonde__clock_turn(void);                       /* monitor's, at each turn */
 
 /* harvest.c */
 size_t sonde__harvest(struct sonde_thread *finder); /* finder NULL: the monitor itself. Under harvest_lock */

@@ -6,7 +6,6 @@
 #include "agent.h"
 
 #include <errno.h>
-#include <string.h>
 #include <time.h>
 
 #include "sample.h"
@@ -16,93 +15,6 @@ uint64_t sonde_now_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC_RAW, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* ---- the clock of calls ------------------------------------------------------------
- *
- * Where the kernel's clock is the cycle counter, CLOCK_MONOTONIC_RAW is a linear
- * function of it: reading the counter and one line of ours, which other fields of
- * a hook share, costs less than the kernel's way of several that are cold. The
- * monitor reads both together at each turn, and the rate is that since its first
- * reading, so that what a reading is off by (some 10 ns) is all that this is off.
- * It holds for as long as it was measured, a second at most; then, as where there
- * is no such counter, the kernel is asked.
- */
-#define CLOCK_TRIES    4u
-#define CLOCK_LEAST_NS 20000000u
-#define CLOCK_SPAN     (UINT64_C(1) << 31)
-
-struct reading {
-    uint64_t ticks, ns;
-};
-static struct reading clock_first;
-static bool clock_is_counter;
-
-static uint64_t call_now_ns(void)
-{
-    struct sonde_clock *c = &sonde__agent.clock;
-    const uint32_t turn = atomic_load_explicit(&c->turn, memory_order_acquire);
-    const uint64_t ticks = atomic_load_explicit(&c->ticks, memory_order_acquire);
-    const uint64_t ns = atomic_load_explicit(&c->ns, memory_order_acquire);
-    const uint64_t rate = atomic_load_explicit(&c->rate, memory_order_acquire);
-    const uint64_t since = sonde__ticks() - ticks;
-    if (__builtin_expect(since < atomic_load_explicit(&c->span, memory_order_acquire) && !(turn & 1) &&
-                         turn == atomic_load_explicit(&c->turn, memory_order_relaxed), 1))
-        return ns + (since * rate >> 32);
-    return sonde_now_ns();
-}
-
-static void clock_set(struct reading r, uint64_t rate, uint64_t span)
-{
-    struct sonde_clock *c = &sonde__agent.clock;
-    const uint32_t turn = atomic_load_explicit(&c->turn, memory_order_relaxed);
-    atomic_store_explicit(&c->turn, turn + 1, memory_order_relaxed);
-    atomic_store_explicit(&c->ticks, r.ticks, memory_order_release);
-    atomic_store_explicit(&c->ns, r.ns, memory_order_release);
-    atomic_store_explicit(&c->rate, rate, memory_order_release);
-    atomic_store_explicit(&c->span, span, memory_order_release);
-    atomic_store_explicit(&c->turn, turn + 2, memory_order_release);
-}
-
-/* The closest of a few. */
-static struct reading read_both(void)
-{
-    struct reading best = {0};
-    uint64_t least = UINT64_MAX;
-    for (unsigned i = 0; i < CLOCK_TRIES; i++) {
-        const uint64_t before = sonde__ticks(), ns = sonde_now_ns(), after = sonde__ticks();
-        if (after - before < least) {
-            least = after - before;
-            best = (struct reading){before + least / 2, ns};
-        }
-    }
-    return best;
-}
-
-void sonde__clock_begin(void)
-{
-    char source[32] = "";
-    sonde__read_small("/sys/devices/system/clocksource/clocksource0/current_clocksource", source, sizeof source);
-    clock_is_counter = !strncmp(source, "tsc\n", sizeof source);
-    clock_set((struct reading){0}, 0, 0);
-    clock_first = read_both();
-}
-
-void sonde__clock_turn(void)
-{
-    __extension__ typedef unsigned __int128 wide;
-    const struct reading r = read_both();
-    const uint64_t ticks = r.ticks - clock_first.ticks, ns = r.ns - clock_first.ns;
-    const uint64_t was = atomic_load_explicit(&sonde__agent.clock.rate, memory_order_relaxed);
-    if (!clock_is_counter || ns < CLOCK_LEAST_NS)
-        return;
-    const uint64_t rate = (uint64_t)(((wide)ns << 32) / ticks);
-    if (was && (rate > was ? rate - was : was - rate) > was >> 14) { /* the counter or the clock was set anew */
-        clock_set((struct reading){0}, 0, 0);
-        clock_first = r;
-        return;
-    }
-    clock_set(r, rate, ticks < CLOCK_SPAN ? ticks : CLOCK_SPAN);
 }
 
 bool sonde_recording(void)
@@ -222,7 +134,7 @@ static inline bool begin(struct sonde_call *call, struct sonde_thread *t, uint32
     call->api = api;
     call->submitted = false;
     call->node = sonde__context(t, api);
-    call->enter_ns = call->leave_ns = call_now_ns();
+    call->enter_ns = call->leave_ns = sonde_now_ns();
     return true;
 }
 
@@ -256,8 +168,7 @@ bool sonde_call_begin(struct sonde_call *call, uint32_t api)
 
 void sonde_call_leave(struct sonde_call *call)
 {
-    const uint64_t now = call_now_ns();
-    call->leave_ns = now > call->enter_ns ? now : call->enter_ns; /* the monitor may have read both anew meanwhile */
+    call->leave_ns = sonde_now_ns();
 }
 
 static struct sonde_event *event_slot(struct sonde_call *call)

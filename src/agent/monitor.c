@@ -410,11 +410,9 @@ static void *monitor_main(void *unused)
         return NULL;
     on_monitor_thread = true;
     sonde__sample_mine();
-    sonde__clock_begin();
     for (uint64_t nap_ns = TURN_MIN_NS;;) {
         nap(nap_ns);
         answer_flushes();
-        sonde__clock_turn();
         turn();
         if (!found)
             sonde__trace_idle();

@@ -189,7 +189,7 @@ static void put_resource(CUpti_CallbackId id, const CUpti_ResourceData *d)
     const CUpti_ModuleResourceData *module = d->resourceDescriptor;
     struct resource_entry r = {.id = id, .context = (uintptr_t)d->context, .stream = (uintptr_t)d->resourceHandle.stream};
     const void *what = d->resourceDescriptor;
-    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED || id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED ||
+    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING || id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED || id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED ||
         id == CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED) {
         r.bytes = sizeof(CUpti_GraphData);
     } else if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED && module) {

@@ -230,10 +230,13 @@ static void instantiate(void)
     CUpti_GraphData g;
     const uint64_t exec = EXEC;
     const struct resource_entry r = {.id = CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, .bytes = sizeof g, .context = CONTEXT};
+    const struct resource_entry begins = {.id = CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING, .bytes = sizeof g, .context = CONTEXT};
     const uint32_t number = next_correlation();
     put_call(1, CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, CUPTI_API_ENTER, number, &p, NULL, 0);
     for (uint64_t i = 0; i < 3; i++)
         node(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, 0x200 + 0x10 * i, 0x100 + 0x10 * i);
+    g = (CUpti_GraphData){.nodeType = CU_GRAPH_NODE_TYPE_CONDITIONAL};
+    put(ENTRY_RESOURCE, 1, (struct part[]){{&begins, sizeof begins}, {&g, sizeof g}}, 2);
     node(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, 0x280, 0x180);
     memset(&g, 0, sizeof g);
     memcpy(&g.graphExec, &exec, sizeof exec);

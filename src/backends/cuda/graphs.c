@@ -6,10 +6,12 @@
  * with the node that it was copied from. Node ids are never used twice, so
  * nothing is removed; the table's bound is what holds it.
  *
- * Nodes within other nodes (a child graph's, the body's of a conditional node) are
- * copied into a graph of their own and then, without a word, moved into the graph
- * that is instantiated, which numbers them anew: so all are asked for their
- * numbers once more when the executable graph is there.
+ * Nodes within a conditional node are copied into a graph of their own and then,
+ * without a word, moved into the graph that is instantiated, which numbers them
+ * anew: so all are asked for their numbers once more when the executable graph is
+ * there. A child graph's nodes get new numbers too, but their copies are gone by
+ * then, and to ask for one's number ends the program (driver 580): where a
+ * child graph is copied nothing is asked, and its kernels have no link.
  *
  * Records of a conditional node's body name no call, only their node and so the
  * executable graph: they belong to that launch of it which had begun last. Launches
@@ -52,22 +54,22 @@ static __thread struct { struct clone *clone; uint32_t room; } here;
 
 static void remember_clone(CUgraphNode node, uint64_t id, uint64_t origin)
 {
-    uint32_t *count = sonde__cuda_clones_here();
-    if (!count)
+    struct sonde_cuda_nodes *made = sonde__cuda_nodes_here();
+    if (!made)
         return;
-    if (*count == here.room) {
+    if (made->clones == here.room) {
         const uint32_t room = here.room ? 2 * here.room : CLONES_FIRST;
         struct clone *more = sonde__cuda_memory(room * sizeof *more);
         if (!more)
             return;
-        for (uint32_t i = 0; i < *count; i++)
+        for (uint32_t i = 0; i < made->clones; i++)
             more[i] = here.clone[i];
         if (here.clone)
             munmap(here.clone, here.room * sizeof *here.clone);
         here.clone = more;
         here.room = room;
     }
-    here.clone[(*count)++] = (struct clone){node, id, origin};
+    here.clone[made->clones++] = (struct clone){node, id, origin};
 }
 
 static void node_cloned(const CUpti_GraphData *graph)
@@ -113,10 +115,21 @@ static void follow(CUgraphExec exec, uint32_t graph)
         sonde__cuda_table_put(&execs, (uintptr_t)exec, graph);
 }
 
+/* Which type it is, only the begin of its creation tells: later all seem to be kernels. */
+static void node_begins(CUgraphNodeType type)
+{
+    struct sonde_cuda_nodes *made = sonde__cuda_nodes_here();
+    if (made) {
+        made->conditional |= type == CU_GRAPH_NODE_TYPE_CONDITIONAL;
+        made->child |= type == CU_GRAPH_NODE_TYPE_GRAPH;
+    }
+}
+
 static void exec_created(CUgraphExec exec)
 {
-    uint32_t *count = sonde__cuda_clones_here(), inner = 0;
-    for (uint32_t i = 0; count && i < *count; i++) {
+    struct sonde_cuda_nodes *made = sonde__cuda_nodes_here();
+    uint32_t inner = 0, count = made && made->conditional && !made->child ? made->clones : 0;
+    for (uint32_t i = 0; i < count; i++) {
         const struct clone *c = &here.clone[i];
         const uint64_t id = id_of(c->node);
         if (!id || id == c->id)
@@ -124,8 +137,8 @@ static void exec_created(CUgraphExec exec)
         keep(id, c->origin);
         inner = (uint32_t)(id >> 32); /* the graph's */
     }
-    if (count)
-        *count = 0;
+    if (made)
+        made->clones = 0;
     if (here.clone)
         munmap(here.clone, here.room * sizeof *here.clone);
     here.clone = NULL;
@@ -137,7 +150,9 @@ static void exec_created(CUgraphExec exec)
 
 void sonde__cuda_graph_resource(CUpti_CallbackId id, const CUpti_GraphData *graph)
 {
-    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) {
+    if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING) {
+        node_begins(graph->nodeType);
+    } else if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) {
         sonde__cuda_captured();
         keep(id_of(graph->node), sonde__cuda_context_here());
     } else if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED) {

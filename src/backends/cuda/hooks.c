@@ -43,7 +43,8 @@ static __thread struct {
     struct made made[MADE_MAX];
     uint64_t awaited;     /* what was recorded in the event when the call began to wait for it */
     uint32_t stream_made; /* its number plus one */
-    uint32_t depth, quiet, clones;
+    uint32_t depth, quiet;
+    struct sonde_cuda_nodes nodes;
     uint8_t count;
     bool begun, captured;
 } here;
@@ -80,9 +81,9 @@ uint32_t sonde__cuda_context_here(void)
     return here.begun ? sonde_call_context(&here.call) : 0;
 }
 
-uint32_t *sonde__cuda_clones_here(void)
+struct sonde_cuda_nodes *sonde__cuda_nodes_here(void)
 {
-    return here.depth ? &here.clones : NULL;
+    return here.depth ? &here.nodes : NULL;
 }
 
 void sonde__cuda_captured(void)
@@ -330,7 +331,8 @@ static void enter(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_
     if (f->what == SONDE_CUDA_RANGE_ON && sonde__cuda_captures_range())
         start_range();
     here.captured = false;
-    here.stream_made = here.clones = 0;
+    here.stream_made = 0;
+    here.nodes = (struct sonde_cuda_nodes){0};
     here.count = 0;
     here.begun = sonde_call_begin(&here.call, sonde__cuda_api(domain, id));
 }
@@ -416,6 +418,7 @@ static void resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
     case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:
         sonde__cuda_stream_destroyed(data->context, data->resourceHandle.stream);
         break;
+    case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING:
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
     case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
     case CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED:

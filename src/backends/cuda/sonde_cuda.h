@@ -93,8 +93,9 @@ void CUPTIAPI sonde__cuda_callback(void *user, CUpti_CallbackDomain domain, CUpt
 void sonde__cuda_quiet(bool on);
 /* The calling context of the call under way in this thread; 0 none. */
 uint32_t sonde__cuda_context_here(void);
-/* How many nodes the call under way in this thread has copied; NULL: there is none. */
-uint32_t *sonde__cuda_clones_here(void);
+/* What the call under way in this thread has made of nodes; NULL: there is none. */
+struct sonde_cuda_nodes { uint32_t clones; bool conditional, child; };
+struct sonde_cuda_nodes *sonde__cuda_nodes_here(void);
 /* The call under way in this thread is recorded into a graph and does no work now. */
 void sonde__cuda_captured(void);
 /* The driver said that the device is lost to this process (a kernel trapped): what runs never ends. */

@@ -44,6 +44,7 @@ static CUptiResult CUPTIAPI get_stream_id(CUcontext context, CUstream stream, ui
 static CUptiResult CUPTIAPI get_node_id(CUgraphNode node, uint64_t *id)
 {
     *id = (uintptr_t)node;
+    played.asked++;
     for (int i = 0; i < 16; i++)
         if (played.numbered[i].node == (uintptr_t)node)
             *id = played.numbered[i].id;

@@ -20,7 +20,8 @@ extern struct played {
     uint32_t later_streams;  /* what the numbers of streams are greater by */
     _Atomic uint32_t flushed, forced;
     uint32_t runtime_followed; /* callbacks of the runtime's calls were asked for */
-    struct { uintptr_t node; uint64_t id; } numbered[16]; /* nodes whose number is not their handle */
+    struct { uintptr_t node; uint64_t id; } numbered[16]; /* nodes whose number is not their handle, */
+    uint32_t asked;          /* and how often one was asked for */
     CUstream captured[4];    /* as the driver knows them, */
     uint32_t questions;      /* and how often it was asked */
 } played;

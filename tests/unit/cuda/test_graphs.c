@@ -23,6 +23,13 @@ static void event(CUpti_CallbackId id, uintptr_t node, uintptr_t original)
     sonde__cuda_callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
 }
 
+static void begins(CUgraphNodeType type)
+{
+    CUpti_GraphData graph = {.nodeType = type};
+    const CUpti_ResourceData data = {.context = CONTEXT, .resourceDescriptor = &graph};
+    sonde__cuda_callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING, &data);
+}
+
 static void enter(uint32_t id, uint32_t correlation)
 {
     at(CUPTI_API_ENTER, CUPTI_CB_DOMAIN_DRIVER_API, id, &(cuGraphAddKernelNode_v2_params){0}, correlation, CUDA_SUCCESS);
@@ -44,13 +51,14 @@ static void make_nodes(void)
 }
 
 /* The inner node is a node of another graph first, and then, without a word, of this. */
-static void instantiate(uintptr_t exec)
+static void instantiate(uintptr_t exec, CUgraphNodeType within)
 {
     memset(played.numbered, 0, sizeof played.numbered);
     played.numbered[0].node = 0x200, played.numbered[0].id = GRAPH << 32;
     played.numbered[1].node = 0x210, played.numbered[1].id = (GRAPH + 1) << 32;
     enter(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, 3);
     event(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, 0x200, 0x100);
+    begins(within);
     event(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, 0x210, 0x110);
     played.numbered[1].id = GRAPH << 32 | 3;
     event(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, exec, 0);
@@ -69,7 +77,7 @@ static void a_body_belongs_to_the_launch_that_had_begun_last(void **state)
 {
     (void)state;
     make_nodes();
-    instantiate(0x9000);
+    instantiate(0x9000, CU_GRAPH_NODE_TYPE_CONDITIONAL);
     for (uint32_t i = 0; i < 3; i++) /* all at once, long before they run */
         CALL(cuGraphLaunch, 10 + i, CUDA_SUCCESS, .hGraph = (CUgraphExec)(uintptr_t)0x9000);
     assert_int_equal(noted.submits, 3);
@@ -101,7 +109,7 @@ static void without_other_nodes_the_calls_tell(void **state)
 {
     (void)state;
     make_nodes();
-    instantiate(0x9000);
+    instantiate(0x9000, CU_GRAPH_NODE_TYPE_CONDITIONAL);
     CALL(cuGraphLaunch, 20, CUDA_SUCCESS, .hGraph = (CUgraphExec)(uintptr_t)0x9000);
     noted.now_ns += 10000;
     kernel_at("body", 0, GRAPH << 32 | 3, noted.now_ns - 5000);
@@ -111,6 +119,16 @@ static void without_other_nodes_the_calls_tell(void **state)
     deliver();
     assert_int_equal(noted.completions, 2);
     assert_true(noted.completion[0].key == noted.submit[0].key && noted.completion[1].key == noted.submit[1].key);
+}
+
+/* Their copies are gone when the executable graph is there: to ask for one's number ends the program. */
+static void nodes_of_child_graphs_are_not_asked_again(void **state)
+{
+    (void)state;
+    make_nodes();
+    played.asked = 0;
+    instantiate(0x9000, CU_GRAPH_NODE_TYPE_GRAPH);
+    assert_int_equal(played.asked, 4); /* when each was copied, it and its original */
 }
 
 static void what_cannot_be_placed_is_counted_and_named(void **state)
@@ -140,6 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_body_belongs_to_the_launch_that_had_begun_last), TEST(without_other_nodes_the_calls_tell),
+        TEST(nodes_of_child_graphs_are_not_asked_again),
         TEST(what_cannot_be_placed_is_counted_and_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
