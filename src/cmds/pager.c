@@ -25,9 +25,8 @@ static const char *wanted_pager(void)
         pager = getenv("PAGER");
     if (!isatty(STDOUT_FILENO) || !term || strcmp(term, "dumb") == 0)
         return NULL;
-    const pid_t foreground = tcgetpgrp(STDOUT_FILENO);
-    if (foreground > 0 && foreground != getpgrp())
-        return NULL; /* a pager in the background would stop us to wait for the keyboard */
+    if (tcgetpgrp(STDOUT_FILENO) != getpgrp())
+        return NULL; /* in the background, or at a terminal that is not ours, a pager would wait for a keyboard in vain */
     return !pager ? "" : !*pager || strcmp(pager, "cat") == 0 ? NULL : pager;
 }
 

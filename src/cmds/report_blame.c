@@ -193,7 +193,7 @@ static int print_routines(const struct report *r, const struct sonde_blame_scope
 {
     static const struct table_column columns[] = {
         {"share", TABLE_RIGHT, 0}, {"waiting", TABLE_RIGHT, 2}, {"computing", TABLE_RIGHT, 3}, {"known", TABLE_LEFT, 4},
-        {"routine", TABLE_LEFT | TABLE_MAIN, 0}, {"most of it in", TABLE_LEFT | TABLE_STACK, 0},
+        {"routine", TABLE_LEFT | TABLE_MAIN, 0}, {"most of it in", TABLE_LEFT | TABLE_STACK, 1},
     };
     struct table t = {.columns = columns, .column_count = 6};
     struct sonde_blame_routine *routines;

@@ -64,8 +64,8 @@ static int add_device(const struct report *r, struct table *t, const struct sond
 int report_idle(const struct report *r, const struct sonde_blame *blame, size_t devices, struct sonde_diag *diag)
 {
     static const struct table_column columns[] = {
-        {"Device", TABLE_LEFT | TABLE_ELASTIC, 0}, {"idle for", TABLE_LEFT, 0}, {"time", TABLE_RIGHT, 1},
-        {"of the run", TABLE_RIGHT, 0}, {"most of it in", TABLE_LEFT | TABLE_STACK, 0},
+        {"Device", TABLE_LEFT | TABLE_ELASTIC, 0}, {"idle for", TABLE_LEFT, 0}, {"time", TABLE_RIGHT, 3},
+        {"of the run", TABLE_RIGHT, 2}, {"most of it in", TABLE_LEFT | TABLE_STACK, 1},
     };
     static const struct table_column columns_alone[] = {
         {"Idle for", TABLE_LEFT, 0}, {"time", TABLE_RIGHT, 1}, {"of the run", TABLE_RIGHT, 0},

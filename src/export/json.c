@@ -498,13 +498,15 @@ static int put_waits(void *user, uint32_t lane, const void *rows, uint32_t count
 {
     struct writer               *w = user;
     const struct sonde_row_wait *wait = rows;
-    for (uint32_t i = 0; i < count; i++, wait++) {
+    for (uint32_t i = 0; i < count; i++, wait++) { /* user events by their own numbers, which JavaScript can hold */
         begin_line(w);
         put_field(w, "{\"process\":", w->process);
         put_field(w, ",\"lane\":", lane);
         put_field(w, ",\"enter_ns\":", wait->enter_ns);
-        put_field_or_null(w, ",\"waiter\":", wait->waiter);
-        put_field_or_null(w, ",\"operation\":", wait->awaited);
+        put_field_or_null(w, ",\"waiter\":", wait->waiter < SONDE_WAIT_USER_EVENT ? wait->waiter : 0);
+        put_field_or_null(w, ",\"operation\":", wait->awaited < SONDE_WAIT_USER_EVENT ? wait->awaited : 0);
+        put_field_or_null(w, ",\"user_event\":", wait->awaited < SONDE_WAIT_USER_EVENT ? 0 : wait->awaited - SONDE_WAIT_USER_EVENT);
+        put_field_or_null(w, ",\"completes_user_event\":", wait->waiter < SONDE_WAIT_USER_EVENT ? 0 : wait->waiter - SONDE_WAIT_USER_EVENT);
         put_field_or_null(w, ",\"queue\":", wait->lane);
         put_field_or_null(w, ",\"device\":", wait->device);
         sonde_out_char(w->out, '}');

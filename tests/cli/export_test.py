@@ -127,6 +127,8 @@ class Json(cli.Case):
         p.wait(thread, t + 6000, 2, queue=apart)
         p.wait(thread, t + 7000, 0, device=gpu)
         p.wait(thread, t + 8000)
+        p.wait(thread, t + 8100, 1, awaited=(1 << 62) + 3)
+        p.wait(thread, t + 8200, (1 << 62) + 3)
         p.sample(thread, code, t + 1500, 400)
         p.sample(thread, code, t + 1900, 300, deferred=True)
         p.switch(thread, t + 2000, t + 2500)
@@ -136,12 +138,14 @@ class Json(cli.Case):
         p.write(path)
         doc = self.document(path)
         row = {"process": 0, "lane": thread}
-        none = {"waiter": None, "operation": None, "queue": None, "device": None}
+        none = {"waiter": None, "operation": None, "user_event": None, "completes_user_event": None, "queue": None, "device": None}
         self.assertEqual(doc["waits"], [
             {**row, "enter_ns": t + 5000, **none, "operation": 1},
             {**row, "enter_ns": t + 6000, **none, "waiter": 2, "queue": apart},
             {**row, "enter_ns": t + 7000, **none, "device": gpu},
-            {**row, "enter_ns": t + 8000, **none}])
+            {**row, "enter_ns": t + 8000, **none},
+            {**row, "enter_ns": t + 8100, **none, "waiter": 1, "user_event": 3},
+            {**row, "enter_ns": t + 8200, **none, "completes_user_event": 3}])
         names = {c["id"]: c["name"] for c in doc["contexts"]}
         self.assertEqual([(s["time_ns"], s["cpu_ns"], names[s["context"]], s["deferred"]) for s in doc["samples"]],
                          [(t + 1500, 400, "train", False), (t + 1900, 300, "train", True)])

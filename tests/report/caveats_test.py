@@ -146,7 +146,7 @@ class Programs(Case):
         said = ["no source lines for 2 functions of prog: compile with -g to have them"]
         self.assertEqual(self.caveats(path)["lines"], said)
         self.assertEqual(self.notes(path, "kernels"), said)
-        self.assertIn("outer() prog ← main() prog", self.ok("report", path, "kernels").out)
+        self.assertIn("outer() prog ← main()", self.ok("report", path, "kernels").out)
 
     def test_stripped(self):
         self.compile("-g")

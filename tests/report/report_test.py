@@ -273,7 +273,7 @@ class Report(Case):
         ledger = self.json(path, "ledger")
         self.assertEqual((ledger["seen"], ledger["done"], ledger["in_flight"]), (7, 7, 0))
         self.assertEqual(ledger["processes"][0]["seen"], 7)
-        self.assertIn("7 seen", self.ok("report", path).out)
+        self.assertIn("data: 7 operations", self.ok("report", path).out)
 
     def test_long_command(self):
         path = self.path("long.sonde")
@@ -302,7 +302,8 @@ class Report(Case):
 
     def test_usage(self):
         path, _ = self.demo()
-        self.assertEqual(cli.run("report").returncode, 2)
+        os.makedirs(self.path("none"))
+        self.assertEqual(cli.run("report", cwd=self.path("none")).returncode, 1)
         done = cli.run("report", path, "kernel")
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no view 'kernel'", done.err)

@@ -41,7 +41,11 @@ def words(document):
     waits = []
     for wait in document["waits"]:
         waiter = number[wait["waiter"]] if wait["waiter"] else 0
-        if wait["operation"]:
+        if wait["completes_user_event"]:
+            waits.append(f"wait {(1 << 62) + wait['completes_user_event']} device 0")
+        elif wait["user_event"]:
+            waits.append(f"wait {waiter} op {(1 << 62) + wait['user_event']}")
+        elif wait["operation"]:
             waits.append(f"wait {waiter} op {number[wait['operation']]}")
         elif wait["queue"]:
             waits.append(f"wait {waiter} lane {1 + queues.index(wait['queue'])}")
@@ -55,6 +59,8 @@ class Test:
 
     def check(self, what, found, expected):
         good = found == expected
+        if not good and isinstance(found, list) and isinstance(expected, list):
+            found, expected = [x for x in found if x not in expected], [x for x in expected if x not in found]
         self.failed += not good
         print(f"{'ok  ' if good else 'FAIL'} {what}" + ("" if good else f": found {found}, expected {expected}"))
 
