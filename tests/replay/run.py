@@ -35,6 +35,10 @@ def check_linked(*kernels):
     return check
 
 
+def check_placed(m):
+    yield equal("work of no call that is known", m.view("ledger")["unplaced"], 0)
+
+
 def check_times(within_ns):
     def check(m):
         spin = m.rows("spin")
@@ -91,6 +95,7 @@ CHECKS = {
     "habits": [known.check_habits],
     "memory": [check_allocations, known.check_spaces, known.check_unused],
     "graphs": [check_linked("first", "second", "built", "replaced")],
+    "conditional-graphs": [check_linked("inside_a", "inside_b", "inside_else", "repeat"), check_placed],
     "graph-changes": [check_linked("before", "after")], # which node within a child graph ran, CUPTI 13.0 does not tell
 }
 

@@ -38,7 +38,7 @@ class Measured:
     """A recorded run: what the program printed, and the rows of its CPU side."""
 
     def __init__(self, options, name, command, *record, refuse=False):
-        path = os.path.join(options.work, name + ".sonde")
+        path = os.path.join(options.work, f"{options.case}-{name}.sonde")  # cases run side by side
         shutil.rmtree(path, ignore_errors=True)
         os.makedirs(options.work, exist_ok=True)
         os.makedirs(options.cache, exist_ok=True)
