@@ -551,14 +551,30 @@ static uint32_t unusual_context(struct sonde_thread *t, uint32_t api, int python
     return child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api));
 }
 
+static bool same_frame(uint32_t a, uint32_t b)
+{
+    const struct sonde_row_frame *x = sonde__table_find(SONDE_TABLE_FRAME, sizeof *x, a);
+    const struct sonde_row_frame *y = sonde__table_find(SONDE_TABLE_FRAME, sizeof *y, b);
+    return a == b || (x && y && memcmp(x, y, sizeof *x) == 0);
+}
+
+/* Frames may have several numbers, since the cache of them is lossy (pair.h): contexts are the same when their code is. */
+static __attribute__((noinline, cold)) bool same_context(uint32_t a, uint32_t b)
+{
+    for (; a && b && a != b; a = node_row(a)->parent, b = node_row(b)->parent)
+        if (!same_frame(node_row(a)->frame, node_row(b)->frame))
+            return false;
+    return a == b;
+}
+
 /* The same by merged_path, from the outermost frame; no range is open. */
 static __attribute__((noinline, cold)) void check_usual(struct sonde_thread *t, uint32_t api, int python, uint32_t leaf)
 {
     memcpy(t->range_stack, t->node, sizeof t->node);
     native_frames(t);
     uint32_t length = merged_path(t, usable_length(t), python, false);
-    if (child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api)) != leaf)
-        sonde__count(&t->count.unwind_mismatched, 1);
+    const uint32_t node = child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api));
+    sonde__count(&t->count.unwind_mismatched, !same_context(node, leaf));
     memcpy(t->node, t->range_stack, sizeof t->node);
 }
 
@@ -794,7 +810,7 @@ static __attribute__((noinline)) uint32_t context_by_trail(struct sonde_thread *
     if (__builtin_expect(!node || check, 0)) {
         const uint32_t told = node;
         node = context_of_walk(t, api);
-        sonde__count(&t->count.unwind_mismatched, (told && told != node) || (known && known != node));
+        sonde__count(&t->count.unwind_mismatched, (told && !same_context(told, node)) || (known && !same_context(known, node)));
     }
     if (__builtin_expect(check, 0)) {
         t->check_in = sonde__agent.config.check ? 1 : SONDE_CHECK_EVERY;
