@@ -15,7 +15,7 @@
 #include "agent.h"
 
 struct sonde_ring { /* context switches of a thread, as the kernel writes them; page NULL: none */
-    struct perf_event_mmap_page *page;
+    struct perf_event_mmap_page *_Atomic page; /* the monitor's; its thread looks whether there is one as it ends */
     int      fd;
     uint32_t flags;         /* of the row that `out_ns` begins */
     uint64_t out_ns;        /* 0: it is on the CPU, or that is not known */

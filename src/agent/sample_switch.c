@@ -35,6 +35,14 @@ void sonde__ring_begin(void)
     K.pages_left = pages < PAGES_MAX ? (uint32_t)pages : PAGES_MAX;
 }
 
+static void no_ring(struct sonde_ring *r)
+{
+    atomic_store(&r->page, NULL);
+    r->fd = -1;
+    r->flags = 0;
+    r->out_ns = r->second = r->count = 0;
+}
+
 bool sonde__ring_open(struct sonde_target *x)
 {
     struct sonde_ring *r = &x->ring;
@@ -42,7 +50,7 @@ bool sonde__ring_open(struct sonde_target *x)
         .type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_DUMMY, .context_switch = 1,
         .sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .use_clockid = 1, .clockid = CLOCK_MONOTONIC_RAW,
         .exclude_kernel = 1, .exclude_hv = 1, .watermark = 1, .wakeup_watermark = DATA_PAGES * PAGE};
-    *r = (struct sonde_ring){.fd = -1};
+    no_ring(r);
     if (!sonde__agent.config.trace || K.pages_left < 1 + DATA_PAGES)
         return false;
     r->fd = (int)syscall(SYS_perf_event_open, &attr, atomic_load(&x->tid), -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -54,7 +62,7 @@ bool sonde__ring_open(struct sonde_target *x)
         r->fd = -1;
         return false;
     }
-    r->page = map;
+    atomic_store(&r->page, map);
     K.pages_left -= 1 + DATA_PAGES;
     return true;
 }
@@ -67,7 +75,7 @@ void sonde__ring_close(struct sonde_target *x)
     munmap(r->page, (1 + DATA_PAGES) * PAGE);
     syscall(SYS_close, r->fd);
     K.pages_left += 1 + DATA_PAGES;
-    *r = (struct sonde_ring){.fd = -1};
+    no_ring(r);
 }
 
 /* Times off the processor that began before recording are not told of. */
@@ -120,8 +128,9 @@ void sonde__ring_drain(struct sonde_target *x)
     struct sonde_ring *r = &x->ring;
     if (!r->page)
         return;
-    const unsigned char *data = (const unsigned char *)r->page + PAGE;
-    uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE), tail = r->page->data_tail;
+    struct perf_event_mmap_page *page = r->page;
+    const unsigned char *data = (const unsigned char *)page + PAGE;
+    uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE), tail = page->data_tail;
     struct record record;
     if (head == tail)
         return;
@@ -133,7 +142,7 @@ void sonde__ring_drain(struct sonde_target *x)
         take(x, &record);
         r->count++;
     }
-    __atomic_store_n(&r->page->data_tail, head, __ATOMIC_RELEASE);
+    __atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
     const uint64_t now = sonde_now_ns();
     if (now - r->second > 1000000000u) {
         r->second = now;
