@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 
 import harness
@@ -101,6 +102,18 @@ def kills(runner):
     yield "operations were kept of some", any(counts), f"{len(whole)} of {KILLS} left a measurement; kernels {sorted(counts)}"
 
 
+def kills_while(mode):
+    """Each signal at a random moment, record with the program, and starts: what had finished is kept, by the program's own log."""
+    def test(runner):
+        folder = runner.folder("kills-" + mode)
+        outcome = harness.run([sys.executable, os.path.join(harness.HERE, "..", "kill", "run.py"), "--sonde", runner.sonde, "--counting", "",
+                               "--work", folder, "--cache", os.path.join(folder, "cache"), "--runs", "15", "--verbose", "--cuda",
+                               "--modes", mode, "--", os.path.join(runner.bin, "killed")], harness.environment(), folder, 400)
+        print(tail(outcome.out, 4000), flush=True)
+        yield "killed 15 times, by five signals", outcome.status == 0, tail(outcome.out) + tail(outcome.err)
+    return test
+
+
 def folders_of_older_cupti():
     return sorted(glob.glob(os.path.join(os.environ.get("SONDE_TEST_CUPTI", "/nonexistent"), "libcupti*.so*")))
 
@@ -122,4 +135,5 @@ def older_cupti(runner):
         yield f"{name}: nothing lost", not m.losses(), str(m.losses())
 
 
-CASES = [ToolCase("beside-nsys", beside_nsys), ToolCase("kills", kills), ToolCase("older-cupti", older_cupti)]
+CASES = [ToolCase("beside-nsys", beside_nsys), ToolCase("kills", kills), ToolCase("older-cupti", older_cupti),
+         *(ToolCase("kills-" + mode, kills_while(mode)) for mode in ("slow", "fast", "queued", "idle"))]

@@ -36,7 +36,7 @@ static inline struct log *log_open(const char *path)
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
     if (fd < 0 || ftruncate(fd, sizeof(struct log)) != 0)
         exit(2);
-    struct log *log = mmap(NULL, sizeof(struct log), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct log *log = (struct log *)mmap(NULL, sizeof(struct log), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (log == MAP_FAILED)
         exit(2);

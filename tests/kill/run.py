@@ -3,8 +3,9 @@
 
     run.py --sonde build/bin/sonde --counting X --work DIR --cache DIR --runs 50 [--seed N] STEADY
     run.py ... --cupti LIB --modes slow fast -- CUDA_STEADY
+    run.py ... --cuda --modes slow fast -- KILLED
 
-With --cupti the program is one of CUDA, whose CUPTI is LIB (tests/kill/cuda).
+With --cupti the program is one of CUDA, whose CUPTI is LIB (tests/kill/cuda); with --cuda it runs on a GPU (tests/gpu).
 Of every three kills, one takes the program, by one signal after the other, and of CUDA, where that can be told, nothing may be missing; one takes `sonde record` with it
 (so nobody seals), one comes while the program starts. What a measurement must
 hold is in the program's own log: everything completed a second before the
@@ -13,6 +14,7 @@ monitor thread or the program wait, the second counts from before that; for half
 the kills at least it must hold as it stands.
 """
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -32,6 +34,9 @@ from harness import Failure  # noqa: E402
 SECOND = 1_000_000_000
 # Of these all but the first can be told. With PoCL, LLVM has handlers for the last two, after which the program lives on.
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT)
+
+# Of one kill: kernels; `strictly`: all that had finished a second before are kept.
+Kill = collections.namedtuple("Kill", "enqueued finished kept strictly")
 
 
 def raw_now():
@@ -74,7 +79,7 @@ def wait_for_start(path, child, need_entry):
 def kill_once(options, index):
     dice = random.Random(options.seed * 100003 + index)
     kind = ("program", "both", "early")[index % 3]
-    signals = SIGNALS if options.cupti else SIGNALS[:3]
+    signals = SIGNALS if options.cuda else SIGNALS[:3]
     number = signals[index // 3 % len(signals)] if kind == "program" else signal.SIGKILL
     mode = [options.modes[index // 3 % len(options.modes)]] if options.modes else []
     folder = os.path.join(os.path.abspath(options.work), f"kill-{index}")
@@ -101,7 +106,10 @@ def kill_once(options, index):
     if kind == "program":
         check_line(options, measurement, err.decode(errors="replace"), number, env)
     shutil.rmtree(folder)
-    return (*result, number != signal.SIGKILL)
+    if options.verbose:
+        print(f"kill {index}: {' '.join([kind, *mode, signal.Signals(number).name])}: {result.enqueued} enqueued, "
+              f"{result.finished} finished, {result.kept} kept", flush=True)
+    return result, number != signal.SIGKILL
 
 
 def environment(options):
@@ -133,18 +141,15 @@ def last_written(options, measurement, env):
 
 
 def check(options, measurement, log, killed, env):
-    """Nothing older than a second may be missing, and nothing may be there that never was.
-
-    How many operations are missing, whether all that completed a second before the kill are there, and all that had completed.
-    """
+    """Nothing older than a second may be missing, and nothing may be there that never was."""
     strictly, everything = log.completed_at(killed - SECOND), log.completed_at(killed)
     needed = strictly
     if not harness.process_folders(measurement):
         if needed:
             raise Failure(f"no process folder, though {needed} operations had completed")
-        return everything, True, not everything
+        return Kill(log.enqueued, everything, 0, True)
     if not needed and nothing_yet(options, measurement, env):
-        return everything, True, not everything
+        return Kill(log.enqueued, everything, 0, True)
     book = harness.ledger(options, measurement, env)
     kernels = harness.operations(book).get("kernel", 0)
     if kernels < needed:
@@ -158,7 +163,7 @@ def check(options, measurement, log, killed, env):
         if result.status != 0:
             raise Failure(f"report {view} gave {harness.describe(result.status)}\n{harness.tail(result.err)}")
     check_trace(options, measurement, needed, log.enqueued, env)
-    return max(everything - kernels, 0), kernels >= strictly, kernels >= everything
+    return Kill(log.enqueued, everything, kernels, kernels >= strictly)
 
 
 def nothing_yet(options, measurement, env):
@@ -186,11 +191,14 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--longest", type=float, default=2.5, help="seconds of work before the kill, at most")
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--cupti", help="a CUPTI: the program is one of CUDA")
+    parser.add_argument("--cuda", action="store_true", help="the program is one of CUDA")
+    parser.add_argument("--cupti", help="the same, with this CUPTI")
     parser.add_argument("--modes", nargs="*", help="second arguments of the program, one after the other")
+    parser.add_argument("--verbose", action="store_true", help="a line for each kill")
     parser.add_argument("steady")
     options = parser.parse_args()
-    if not options.cupti:
+    options.cuda = options.cuda or bool(options.cupti)
+    if not options.cuda:
         harness.device_or_skip()
     warm = os.path.join(options.work, "warm")
     os.makedirs(options.work, exist_ok=True)
@@ -203,10 +211,10 @@ def main():
         waiting = {pool.submit(kill_once, options, index): index for index in range(options.runs)}
         for done in concurrent.futures.as_completed(waiting):
             try:
-                lost, strictly, all_there, tells = done.result()
-                losses.append(lost)
-                strict += strictly
-                whole += tells and all_there
+                kill, tells = done.result()
+                losses.append(max(kill.finished - kill.kept, 0))
+                strict += kill.strictly
+                whole += tells and kill.kept >= kill.finished
                 told += tells
             except Failure as why:
                 failed += 1
@@ -218,7 +226,7 @@ def main():
     if strict * 2 < options.runs:
         failed += 1
         print(f"FAIL: in {options.runs - strict} of {options.runs} kills more than the last second is missing")
-    if options.cupti and whole * 2 < told:  # a thread of OpenCL may be interrupted where it holds what PoCL needs to answer
+    if options.cuda and whole * 2 < told:  # a thread of OpenCL may be interrupted where it holds what PoCL needs to answer
         failed += 1
         print(f"FAIL: in {told - whole} of {told} deaths that could be told something is missing")
     sys.exit(1 if failed else 0)
