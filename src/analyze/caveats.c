@@ -16,13 +16,14 @@
 #include "rank.h"
 #include "recorded.h"
 
-enum { DRIFT_PPM = 1000, SLACK_NS = 1000, CLOCKS_SAID = 5, MODULES_SAID = 3 };
+enum { DRIFT_PPM = 1000, SLACK_NS = 1000, CLOCKS_SAID = 5, MODULES_SAID = 3,
+       UNSAMPLED_LEAST_NS = 20000000 /* less is what came after the last samples of a few threads */ };
 
 const char *sonde_caveat_name(enum sonde_caveat_kind kind)
 {
     switch (kind) {
     case SONDE_CAVEAT_TRACE: return "trace";
-    case SONDE_CAVEAT_CPU: return "cpu";
+    case SONDE_CAVEAT_CPU: case SONDE_CAVEAT_SAMPLES: return "cpu";
     case SONDE_CAVEAT_CLOCK: return "clock";
     case SONDE_CAVEAT_SYMBOLS: return "symbols";
     case SONDE_CAVEAT_LINES: return "lines";
@@ -172,33 +173,94 @@ static void say_cpu(struct finder *f, uint32_t processes, const char *what)
     sonde_text_add(text, ": where threads were between API calls is not known");
 }
 
+/* What was not sampled, or in no process. */
 static void find_cpu(struct finder *f)
 {
     uint32_t older = 0, off = 0, refused = 0;
-    uint64_t missed = 0, threads = 0, lost = 0, samples = 0;
     for (uint32_t i = 0; i < f->m->process_count; i++) {
         const struct sonde_live_header *h = &f->m->processes[i].header;
         const bool sampled = h->cpu_sampling != SONDE_CPU_NONE;
         older += !sampled && h->version < 3;
         off += !sampled && h->version >= 3 && !h->cpu_rate_hz;
         refused += !sampled && h->version >= 3 && h->cpu_rate_hz;
-        missed += h->cpu.threads_missed;
-        threads += h->cpu.threads;
-        lost += h->cpu.lost;
-        samples += h->cpu.samples;
     }
     say_cpu(f, older, "recorded by a version that did not");
     say_cpu(f, off, "record --cpu 0");
     say_cpu(f, refused, "this machine allowed neither perf events nor timers; the ledger's notes say more");
-    struct sonde_text *text;
-    if (missed && (text = say(f, SONDE_CAVEAT_CPU))) {
-        add_count(text, missed, "thread");
-        sonde_text_format(text, " of %llu ended before %s could be sampled", (unsigned long long)(missed + threads),
-                          missed == 1 ? "it" : "they");
+}
+
+/* Of what was sampled. */
+struct sampled { uint64_t missed, threads, lost, samples, unknown_ns, all_ns, waits_lost, waits; bool timed; };
+
+static struct sampled sampled_of(const struct sonde_measurement *m, const struct sonde_profile *profile)
+{
+    struct sampled s = {.waits = profile->nodes.items[0].total.sleeps};
+    for (uint32_t i = 0; i < m->process_count; i++) {
+        const struct sonde_cpu_ledger *cpu = &m->processes[i].header.cpu;
+        const uint64_t known_ns = cpu->sampled_ns + cpu->handler_ns;
+        s.missed += cpu->threads_missed;
+        s.threads += cpu->threads;
+        s.lost += cpu->lost;
+        s.samples += cpu->samples;
+        s.waits_lost += cpu->sleep_rows_dropped;
+        if (m->processes[i].header.cpu_sampling == SONDE_CPU_NONE)
+            continue;
+        s.timed |= cpu->process_ns > 0;
+        s.all_ns += cpu->process_ns;
+        s.unknown_ns += cpu->process_ns > known_ns ? cpu->process_ns - known_ns : 0;
     }
-    if (lost > samples / 100 && (text = say(f, SONDE_CAVEAT_CPU))) {
-        add_count(text, lost, "sample");
+    return s;
+}
+
+static bool is_much(uint64_t part, uint64_t all)
+{
+    return part > all / 100;
+}
+
+/* "2 threads of 3 ended before they could be sampled". */
+static void add_missed(struct sonde_text *text, const struct sampled *s)
+{
+    add_count(text, s->missed, "thread");
+    sonde_text_format(text, " of %llu ended before %s could be sampled", (unsigned long long)(s->missed + s->threads),
+                      s->missed == 1 ? "it" : "they");
+}
+
+static void say_unsampled(struct finder *f, const struct sampled *s)
+{
+    char part[SONDE_NUMBER_MAX], all[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
+    struct sonde_text *text;
+    if (!s->timed) { /* an older measurement: how much they used is not known */
+        if (s->missed && (text = say(f, SONDE_CAVEAT_SAMPLES)))
+            add_missed(text, s);
+        return;
+    }
+    if (!is_much(s->unknown_ns, s->all_ns) || s->unknown_ns < UNSAMPLED_LEAST_NS || !(text = say(f, SONDE_CAVEAT_SAMPLES)))
+        return;
+    sonde_text_format(text, "%s of %s of CPU time (%s) is in no sample", sonde_number_time(part, (double)s->unknown_ns),
+                      sonde_number_time(all, (double)s->all_ns),
+                      sonde_number_percent(share, (double)s->unknown_ns, (double)s->all_ns));
+    if (s->missed) {
+        sonde_text_add(text, " (");
+        add_missed(text, s);
+        sonde_text_add(text, ")");
+    }
+    sonde_text_add(text, ": which code used it is not known");
+}
+
+/* Less than 1 % is not worth a word. */
+static void find_unsampled(struct finder *f)
+{
+    const struct sampled s = sampled_of(f->m, f->profile);
+    struct sonde_text *text;
+    say_unsampled(f, &s);
+    if (is_much(s.lost, s.samples) && (text = say(f, SONDE_CAVEAT_SAMPLES))) {
+        add_count(text, s.lost, "sample");
         sonde_text_add(text, " of the CPU side could not be taken; the next one of the thread stands for their time");
+    }
+    if (is_much(s.waits_lost, s.waits + s.waits_lost) && (text = say(f, SONDE_CAVEAT_SAMPLES))) {
+        add_count(text, s.waits_lost, "wait");
+        sonde_text_format(text, " of %llu in functions of the C library %s missing: what was waited for has no name then",
+                          (unsigned long long)(s.waits + s.waits_lost), s.waits_lost == 1 ? "is" : "are");
     }
 }
 
@@ -439,6 +501,7 @@ int sonde_caveats_compute(const struct sonde_measurement *m, const struct sonde_
     find_trace(&f);
     find_pauses(&f);
     find_cpu(&f);
+    find_unsampled(&f);
     find_clocks(&f);
     find_symbols(&f);
     find_lanes(&f);

@@ -15,17 +15,18 @@
 
 enum sonde_caveat_kind { /* bits: a view is touched by some */
     SONDE_CAVEAT_TRACE   = 1 << 0, /* rows of the trace are missing, or all of it */
-    SONDE_CAVEAT_CPU     = 1 << 1, /* the CPU side was sampled in part, or not */
+    SONDE_CAVEAT_CPU     = 1 << 1, /* the CPU side was not sampled */
     SONDE_CAVEAT_CLOCK   = 1 << 2, /* a device's clock jumped */
     SONDE_CAVEAT_SYMBOLS = 1 << 3, /* functions are not known: the file changed, or is gone */
     SONDE_CAVEAT_LINES   = 1 << 4, /* functions of the user's code are known, their lines are not */
     SONDE_CAVEAT_LIBRARIES = 1 << 5, /* the same of installed libraries */
     SONDE_CAVEAT_LANES   = 1 << 6, /* nothing happened on a lane */
     SONDE_CAVEAT_PAUSES  = 1 << 7, /* recording was off for a while */
+    SONDE_CAVEAT_SAMPLES = 1 << 8, /* of what was sampled: CPU time, samples and waits that are missing */
 };
-enum { SONDE_CAVEAT_ALL = (1 << 8) - 1 };
+enum { SONDE_CAVEAT_ALL = (1 << 9) - 1 };
 
-const char *sonde_caveat_name(enum sonde_caveat_kind kind); /* "trace" */
+const char *sonde_caveat_name(enum sonde_caveat_kind kind); /* "trace"; CPU and SAMPLES are both "cpu" */
 
 struct sonde_caveat {
     enum sonde_caveat_kind kind;

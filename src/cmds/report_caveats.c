@@ -10,8 +10,8 @@ static unsigned touches(const char *view)
 {
     enum { NAMES = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES };
     static const struct { const char *view; unsigned kinds; } views[] = {
-        {"summary", SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_PAUSES},
-        {"profile", SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES}, /* says itself when the CPU side is missing */
+        {"summary", SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_PAUSES | SONDE_CAVEAT_SAMPLES},
+        {"profile", SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES | SONDE_CAVEAT_SAMPLES}, /* says itself when the CPU side is missing */
         {"contexts", SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES},
         {"kernels", SONDE_CAVEAT_CLOCK | NAMES},
         {"copies", SONDE_CAVEAT_CLOCK | NAMES},

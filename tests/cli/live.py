@@ -27,7 +27,8 @@ LEDGER = ("seen done failed no_times".split() + ["dropped%d" % i for i in range(
           ("unmatched bad_time early_in_bound api_calls unwinds unwind_failed unwind_truncated unwind_checked "
            "unwind_mismatched python_walks python_failed contexts_folded hook_ns thread_cpu_ns vendor_ns "
            "written_bytes busy_clipped_ns calls_dropped call_rows_dropped busy_left_out range_rows_dropped").split())
-CPU = "samples deferred lost sample_rows switch_rows wait_rows threads threads_missed handler_ns".split()
+CPU = ("samples deferred lost sample_rows switch_rows wait_rows threads threads_missed handler_ns process_ns sampled_ns before_ns "
+       "sleep_rows").split()
 ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<IIIIII", "DEVICE": "<IIIIIIQ",
         "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII", "OBJECT": "<IIIIQQQQQQQII",
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
@@ -232,7 +233,7 @@ class Process:
         for all_of_it, kernels, copies in busy:
             head += struct.pack("<2Q", kernels[1], copies[1])
         head += struct.pack("<6I", *self.rank, *[self.cpu[k] for k in ("rate_hz", "sampling", "switches_known")])
-        return head + struct.pack("<9Q", *[self.cpu[k] for k in CPU])
+        return head + struct.pack("<%dQ" % len(CPU), *[self.cpu[k] for k in CPU])
 
     def busy(self, device):
         """(count, ns in the union of intervals, first, last) of all, kernels and copies of a device."""

@@ -71,6 +71,33 @@ class Flaws(Case):
         self.assertEqual(self.caveats(zoo.written(self.folder, "old", p))["cpu"],
                          ["the CPU side was not sampled (recorded by a version that did not)" + rest])
 
+    def test_what_samples_lack(self):
+        """In each view that shows host code, and only there; what is below 1 % in none."""
+        p = zoo.program(version=4)
+        zoo.launch(p, p.start_ns + zoo.MS)
+        p.sample(p.main, p.code, p.start_ns + 2 * zoo.MS, 5 * zoo.MS)
+        p.cpu.update(rate_hz=199, sampling=2, switches_known=1, samples=1000, lost=11, threads=3, threads_missed=37, handler_ns=2 * zoo.MS,
+                     process_ns=600 * zoo.MS, sampled_ns=520 * zoo.MS, sleep_rows=5)
+        path = zoo.written(self.folder, "lacks", p)
+        said = ["78.0 ms of 600 ms of CPU time (13.0 %) is in no sample (37 threads of 40 ended before they could be sampled): "
+                "which code used it is not known",
+                "11 samples of the CPU side could not be taken; the next one of the thread stands for their time",
+                "5 waits of 5 in functions of the C library are missing: what was waited for has no name then"]
+        self.assertEqual(self.caveats(path)["cpu"], said)
+        for view in ("summary", "blame", "profile", "statistics", "critical", "ledger"):
+            self.assertEqual(self.notes(path, view)[:3], said, view)
+        for view in ("kernels", "copies", "api", "objects", "memory", "lanes", "overlap"):
+            self.assertEqual(self.notes(path, view), [], view)
+
+    def test_little_that_samples_lack(self):
+        p = zoo.program(version=4)
+        zoo.launch(p, p.start_ns + zoo.MS)
+        p.cpu.update(rate_hz=199, sampling=2, switches_known=1, samples=1000, lost=10, threads=999, threads_missed=1,
+                     process_ns=5000 * zoo.MS, sampled_ns=4950 * zoo.MS)
+        self.assertNotIn("cpu", self.caveats(zoo.written(self.folder, "little", p)))
+        p.cpu.update(process_ns=60 * zoo.MS, sampled_ns=41 * zoo.MS)  # a few threads' last periods
+        self.assertNotIn("cpu", self.caveats(zoo.written(self.folder, "short", p)))
+
     def test_clocks(self):
         path = zoo.clocks_that_jump(self.folder)
         said = ["the clock of device 0 Test GPU jumped by 2.00 s between 1.00 s and 2.00 s of the run: "

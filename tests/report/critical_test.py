@@ -3,6 +3,7 @@ and of tests/programs/critical.c, recorded here on PoCL and compared with a walk
 """
 import json
 import os
+import re
 
 import views  # first: it knows where the next are
 import cli
@@ -23,14 +24,15 @@ class Case(views.Case):
         return found
 
 
-def program(name, pid, kernel_ns, **more):
-    """main enqueues one kernel at 1000 and waits for it."""
+def program(name, pid, kernel_ns, waits=True, **more):
+    """main enqueues one kernel at 1000 and waits for it; `waits`: the measurement says for what."""
     p = live.Process(name, pid, **more)
     thread, queue, t = p.thread(pid), p.queue(p.device("GPU")), p.start_ns
     p.enqueue(thread, queue, "clEnqueueNDRangeKernel", scenes.stack(p), "kernel", t + 1000, t + 1100, t + 1300,
               t + 1300 + kernel_ns, name="work")
     p.call(thread, "clFinish", scenes.stack(p), t + 1400, t + 1350 + kernel_ns)
-    p.wait(thread, t + 1400, queue=queue)
+    if waits:
+        p.wait(thread, t + 1400, queue=queue)
     return p
 
 
@@ -59,6 +61,22 @@ class Made(Case):
         self.assertEqual((heaviest["category"], heaviest["ns"]), ("kernel", 50000))
         self.assertEqual([f["name"] for f in heaviest["frames"]], ["Solver.step", "<module>"])
         self.assertIn("Solver.step() main.py:20 ← <module> main.py:10", self.ok("report", path, "critical").out)
+
+    def test_savings_over_inferred_steps_are_marked(self):
+        """What the last call waited for is recorded, or taken to be: then what lies before that may decide nothing."""
+        for waits in (True, False):
+            path = self.path("marked-%d.sonde" % waits)
+            program("host-1-0", 1, 50000, waits=waits).write(path)
+            found, = self.paths(path)
+            self.assertEqual((found["waits_recorded"], found["waits_inferred"]), (waits, not waits))
+            for thing in found["things"]:  # the part of the call after the kernel's end reaches the run's end by itself
+                behind = 0 if waits else thing["ns"] - (50 if thing["name"] == "clFinish" else 0)
+                self.assertEqual(thing["behind_inferred_ns"], behind, thing)
+            text = self.ok("report", path, "critical").out
+            self.assertIn("25.0 µs" if waits else "(25.0 µs)", re.search("(?m)^work .*", text)[0])
+            self.assertEqual("(25.0 µs)" in text, not waits)
+            sentence = "(in brackets): that saving reaches the end of the run only over a step that is inferred."
+            self.assertEqual(sentence in " ".join(text.split()), not waits)
 
     def test_without_a_trace(self):
         path, _ = scenes.profile_only(self.folder)

@@ -407,6 +407,9 @@ static void test_two_threads(void **state)
     assert_int_equal(r.path->starts_inferred, 1);
     /* o twice as fast ends at 475, the thread at 495: main's 400 does not limit it. */
     assert_int_equal(thing(&r, SONDE_PATH_KERNEL, "o")->saving_ns, 405);
+    /* Nothing is inferred from o to the end; what main did before it made the thread lies behind that guess. */
+    assert_int_equal(thing(&r, SONDE_PATH_KERNEL, "o")->behind_ns, 0);
+    assert_int_equal(thing(&r, SONDE_PATH_HOST, "main")->behind_ns, 50);
     finish(&r);
 }
 
@@ -438,6 +441,9 @@ static void test_sleep_until_another_is_done(void **state)
     assert_int_equal(part(&r, SONDE_PATH_HOST), 50 + 90 + 10 + 20);
     assert_int_equal(r.path->wakes_inferred, 1);
     assert_int_equal(thing(&r, SONDE_PATH_KERNEL, "b")->saving_ns, 317);
+    /* That the other thread woke main is a guess: only the release comes after it for certain, with its host code. */
+    assert_int_equal(thing(&r, SONDE_PATH_KERNEL, "b")->behind_ns, 635);
+    assert_int_equal(thing(&r, SONDE_PATH_API, "clReleaseMemObject")->behind_ns, 0);
     finish(&r);
 }
 
