@@ -8,7 +8,8 @@ rounds, and the lowest and highest; of the PyTorch loads see gpu_rounds.py. Each
 until it is spent; what a tool that is not there or does not run would have shown is said. gpu-bench.md and
 gpu-bench.json go to --out (default $OUT, else --work).
 
-Sections: loads launches graph memory.
+Sections: loads launches graph memory; samples only when named: the default with its samples turned on and off by turns
+in one process, because one process differs from the next by more than samples cost.
 """
 import argparse
 import glob
@@ -28,11 +29,13 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "gpu"))
 import gpu_rounds  # noqa: E402
 import harness  # noqa: E402
 
-SHARES = {"loads": 0.70, "launches": 0.11, "graph": 0.12, "memory": 0.07}
+SHARES = {"loads": 0.70, "launches": 0.11, "graph": 0.12, "memory": 0.07, "samples": 0.70}
+USUAL = ("loads", "launches", "graph", "memory")
 FLOORS = {"CUPTI: kernels, copies, sets": "activities", "minimal interceptor": "interceptor"}
 NOTHING, INTERCEPTOR, ACTIVITIES = "nothing", "minimal interceptor", "CUPTI: kernels, copies, sets"
 TRACE, NATIVE, PROFILE = "sonde: trace, native and Python", "sonde: trace, native only", "sonde: profile, native and Python"
 SAMPLED, ATTACHED = "sonde: trace, and 199 CPU samples a second", "sonde: attached, not recording"
+TURNS = ("on", "off", "off again")
 SONDE_ROWS = {TRACE: ("--cpu", "0"), NATIVE: ("--cpu", "0", "--no-python"), PROFILE: ("--cpu", "0", "--profile"),
               SAMPLED: (), ATTACHED: ("--cpu", "0", "--start-off")}
 
@@ -329,6 +332,56 @@ class Bench:
                      + ", ".join(f"{how} {n / whole:.1%}" for how, n in shares.items()) + ".")
         self.say()
 
+    # ---- samples, turned on and off within a process ---------------------------------------------------------------
+
+    def samples(self, seconds):
+        begin, script = time.monotonic(), os.path.join(HERE, "gpu_load.py")
+        variants = {f"process {n}": (self.record([self.python, script, "none"], folder=os.path.join(self.work, f"samples{n}.sonde")), {})
+                    for n in range(1 if self.options.quick else 3)}
+        rounds = gpu_rounds.Rounds(variants, set(variants), self.work, NOTHING)
+        servers = everyone = rounds.start(variants)
+        while servers and (not rounds.table or time.monotonic() - begin < seconds - 20):  # the processes' ends
+            servers = [server for server in servers if self.turns(rounds, server)]
+        for server in everyone:
+            server.end()
+        self.failed.update({f"samples: {name}": why for name, why in rounds.failed.items()})
+        self.data["sections"]["samples"] = {**rounds.short(), "ledgers": [
+            self.ledger(os.path.join(self.work, f"samples{n}.sonde")) for n, server in enumerate(variants) if server not in rounds.failed]}
+        if rounds.table:
+            self.samples_table(rounds)
+
+    def turns(self, rounds, server):
+        """One block of each load with samples and two without, in random order. Whether it still serves."""
+        row = {"generation": server.name}
+        try:
+            for name in self.random.sample(TURNS, len(TURNS)):
+                turned = server.ask("samples " + name.split()[0])
+                if name != "on" and not turned["timers"] + turned["events"]:
+                    raise gpu_rounds.Gone("there are no samples to turn off")
+                row[name] = {load: server.block(load, *counts)["ms"] for load, counts in gpu_rounds.LOADS.items()}
+            server.ask("samples on")
+        except gpu_rounds.Gone as why:
+            rounds.lose(server, why)
+            return False
+        rounds.table.append(row)
+        return True
+
+    def samples_table(self, rounds):
+        self.say("## Samples of the CPU side, turned on and off by turns in one process\n")
+        self.say("The default record; ratios to the time without samples, as above (each process); what two times without differ by stands beside it.\n")
+        self.say("| Load | off, ms | on, medians | off, again | on, quiet moments | off, again | rounds |")
+        self.say("|---|---|---|---|---|---|---|")
+        ratio = lambda a, b: a / b
+        for load in gpu_rounds.LOADS:
+            off = rounds.middles("off", load)
+            cells = [self.told(told(ratio, load, name, "off"), ".3f") for told in (rounds.told, rounds.quiet) for name in ("on", "off again")]
+            self.say(f"| {load} | {statistics.median(off):.3f} | " + " | ".join(cells) + f" | {len(off)} |")
+        for name, ledger in zip(rounds.variants, self.data["sections"]["samples"]["ledgers"]):
+            cpu = ledger["cpu"]
+            self.say(f"\n{name}: {cpu['samples']} samples by {cpu['sampling']} for {cpu['sampled_ns'] / 1e9:.1f} s of CPU time, "
+                     f"handlers {cpu['handler_ns'] / 1e9:.2f} s")
+        self.say()
+
     # ---- empty launches, graphs ------------------------------------------------------------------------------------
 
     def number(self, command, env=None, check=None):
@@ -450,7 +503,7 @@ class Bench:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help="loads launches graph memory")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help="loads launches graph memory samples")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--sonde", default=os.path.join(ROOT, "build", "bin", "sonde"))
     parser.add_argument("--work", default=os.path.join(ROOT, "build", "bench-gpu"))
@@ -460,7 +513,7 @@ def main():
     options = parser.parse_args()
     if options.cpus:
         os.sched_setaffinity(0, {int(n) for n in options.cpus.split(",")})
-    sections = options.sections or list(SHARES)
+    sections = options.sections or list(USUAL)
     for name in sections:
         if name not in SHARES:
             parser.error(f"there is no section {name}")
@@ -468,9 +521,9 @@ def main():
     bench.build()
     try:
         torch = bench.machine()
-        if not torch and "loads" in sections:
-            bench.failed["loads"] = f"{bench.python} has no PyTorch"
-            sections.remove("loads")
+        for name in {"loads", "samples"} & set(sections) if not torch else ():
+            bench.failed[name] = f"{bench.python} has no PyTorch"
+            sections.remove(name)
         left = (options.budget or (115 if options.quick else 470)) - (time.monotonic() - begin)
         for number, name in enumerate(sections):
             at, share = time.monotonic(), SHARES[name] / sum(SHARES[s] for s in sections[number:])

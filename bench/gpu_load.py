@@ -6,7 +6,7 @@ train: one training step of ResNet-50, batch 32, bf16 autocast, channels-last.
 TOOL is none, or a profiler that runs inside the process: proton-shadow, proton-python, kineto-stack; it is started after
 both loads have warmed up. Then the process connects to SOCKET and serves: a line "LOAD WARM COUNT" runs so many
 iterations untimed and so many timed, and is answered by one line of JSON: milliseconds of each, and both ends of the
-timed part (CLOCK_MONOTONIC_RAW). "quit", or the end of the connection, ends it.
+timed part (CLOCK_MONOTONIC_RAW). "samples on" and "samples off" turn Sonde's samples (gpu_samples.py). "quit", or the end of the connection, ends it.
 """
 import contextlib
 import json
@@ -18,6 +18,8 @@ import time
 
 import torch
 import torchvision
+
+import gpu_samples
 
 
 class Block(torch.nn.Module):
@@ -95,6 +97,9 @@ def serve(loads, lines, answer):
         word = line.split()
         if word[0] == "quit":
             return
+        if word[0] == "samples":
+            answer(gpu_samples.turn(word[1] == "on"))
+            continue
         timed(loads[word[0]], int(word[1]))
         answer(timed(loads[word[0]], int(word[2])))
 

@@ -73,8 +73,11 @@ class Server:
         return json.loads(line)
 
     def block(self, load, warm, count):
+        return self.ask(f"{load} {warm} {count}")
+
+    def ask(self, line):
         try:
-            self.control.sendall(f"{load} {warm} {count}\n".encode())
+            self.control.sendall((line + "\n").encode())
         except OSError as error:
             raise Gone(f"{error}: {self.said()}") from None
         return self.answer()
