@@ -343,24 +343,36 @@ static struct sonde_advice *host_code_at(struct sonde_advices *out, uint32_t pro
     return NULL;
 }
 
-static void say_host_code(const struct sonde_host_code *code, double idle_ns, struct sonde_text *t)
+/* Does it mostly wait? */
+static bool waits(const struct sonde_host_code *code)
+{
+    return code->waited_ns * 2 > code->ns;
+}
+
+static void say_host_code(const struct sonde_profile *profile, const struct sonde_host_code *code, double idle_ns,
+                          struct sonde_text *t)
 {
     char ns[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
     sonde_text_format(t, "the device was idle for %s while this function or what it calls ran, outside of API calls: %s of "
                       "its idle time", sonde_number_time(ns, code->ns), sonde_number_percent(share, code->ns, idle_ns));
+    if (code->waited_ns * 10 > code->ns)
+        sonde_text_format(t, "; %s of that it waited, mostly in %s", sonde_number_percent(share, code->waited_ns, code->ns),
+                          profile->nodes.items[code->wait].name);
     if (code->inferred_ns * 10 > code->ns)
         sonde_text_format(t, "; %s of that is inferred from the calls around, and may be its callers'",
                           sonde_number_percent(share, code->inferred_ns, code->ns));
 }
 
 /* One function may have kept several devices waiting: the one for which that is most stands for all. */
-static int add_host_code(const struct sonde_blame_scope *scope, uint32_t device, const struct sonde_host_code *code,
-                         struct sonde_advices *out)
+static int add_host_code(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, uint32_t device,
+                         const struct sonde_host_code *code, struct sonde_advices *out)
 {
     struct sonde_advice *known = host_code_at(out, scope->process, code->node);
     struct sonde_advice advice = {
         .rule = host_code_rule, .title = "the device waits for host code",
-        .change = "make it faster, do it ahead of time on another thread (workers of the data loader, two buffers in turn), "
+        .change = waits(code) ? "have ready sooner what it waits for (more workers of the data loader, items fetched ahead), wait on "
+                                "a thread that feeds no device, or not at all" :
+                  "make it faster, do it ahead of time on another thread (workers of the data loader, two buffers in turn), "
                   "or on the device",
         .process = scope->process, .device = known ? 0 : device, .node = code->node, .places = 1,
         .looked_at_ns = (uint64_t)code->ns, .saving_ns = (uint64_t)code->ns, .piece_count = code->piece_count};
@@ -369,7 +381,7 @@ static int add_host_code(const struct sonde_blame_scope *scope, uint32_t device,
         return 0;
     }
     memcpy(advice.pieces, code->pieces, sizeof advice.pieces);
-    say_host_code(code, scope->idle_ns, &advice.evidence);
+    say_host_code(profile, code, scope->idle_ns, &advice.evidence);
     if (!known)
         return sonde_vector_push(&out->items, advice);
     sonde_text_fini(&known->evidence);
@@ -383,7 +395,7 @@ static int of_scope(const struct sonde_profile *profile, const struct sonde_blam
     sonde_host_codes codes = {0};
     int rc = sonde_host_code_find(profile, scope, &codes);
     for (size_t i = 0; i < codes.count && !rc; i++)
-        rc = codes.items[i].ns >= 1 ? add_host_code(scope, device, &codes.items[i], out) : 0;
+        rc = codes.items[i].ns >= 1 ? add_host_code(profile, scope, device, &codes.items[i], out) : 0;
     sonde_vector_fini(&codes);
     return rc;
 }

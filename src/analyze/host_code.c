@@ -36,6 +36,7 @@ struct finder {
     const struct sonde_profile *profile;
     double *ns, *inferred_ns;   /* [tree node], inclusive; what decides, and what is inferred beside it */
     double *own_ns;             /* [tree node], of the latter its own */
+    double *waited_ns;          /* [tree node], of waits */
     bool    all_decides;        /* inferred or not: there is hardly any other */
     uint32_t *function_of;      /* [tree node] */
     SONDE_VECTOR(struct function) functions; /* [0] is outside of all */
@@ -44,10 +45,15 @@ struct finder {
     sonde_host_codes *out;
 };
 
+bool sonde_is_wait(const struct sonde_profile *profile, uint32_t node)
+{
+    return profile->nodes.items[node].kind == SONDE_FRAME_API && profile->nodes.items[node].self.sleeps;
+}
+
 bool sonde_is_host_code(const struct sonde_profile *profile, uint32_t node)
 {
-    const uint8_t kind = profile->nodes.items[node].kind;
-    return node && kind != SONDE_FRAME_API && kind != SONDE_FRAME_OP;
+    const struct sonde_cct_node *n = &profile->nodes.items[node];
+    return node && n->kind != SONDE_FRAME_OP && (n->kind != SONDE_FRAME_API || sonde_is_wait(profile, node));
 }
 
 static bool is_function(const struct sonde_cct_node *node)
@@ -78,6 +84,7 @@ static void add_up(struct finder *f, const struct sonde_blame_scope *scope)
             continue;
         f->ns[entry->node] += entry->working_ns - beside;
         f->inferred_ns[entry->node] = f->own_ns[entry->node] = beside;
+        f->waited_ns[entry->node] += sonde_is_wait(f->profile, entry->node) ? entry->working_ns : 0;
     }
     for (size_t i = f->profile->nodes.count; i-- > 1;) { /* children come after their parents */
         f->ns[nodes[i].parent] += f->ns[i];
@@ -177,6 +184,22 @@ static void add_pieces(const struct finder *f, uint32_t function, struct sonde_h
     }
 }
 
+/* Waits of the function and, unless `alone`, of the user's functions below it. */
+static void add_waits(const struct finder *f, uint32_t function, bool alone, struct sonde_host_code *code)
+{
+    double most_ns = 0;
+    for (uint32_t i = 1; i < f->profile->nodes.count; i++) {
+        uint32_t at = f->waited_ns[i] > 0 ? f->function_of[i] : 0;
+        while (at && at != function)
+            at = alone && f->functions.items[at].has_user ? 0 : f->functions.items[at].parent;
+        if (!at)
+            continue;
+        code->waited_ns += f->waited_ns[i];
+        code->wait = f->waited_ns[i] > most_ns ? i : code->wait;
+        most_ns = f->waited_ns[i] > most_ns ? f->waited_ns[i] : most_ns;
+    }
+}
+
 /* Its callers' inferred time may be its own, too. */
 static int name(struct finder *f, uint32_t function, double ns, double inferred_ns, bool pieces)
 {
@@ -184,6 +207,7 @@ static int name(struct finder *f, uint32_t function, double ns, double inferred_
     const double above_ns = f->functions.items[named->parent].above_ns;
     struct sonde_host_code code = {.node = named->node, .ns = ns + inferred_ns + above_ns,
                                    .inferred_ns = f->all_decides ? ns : inferred_ns + above_ns};
+    add_waits(f, function, !pieces, &code);
     if (pieces)
         add_pieces(f, function, &code);
     return ns < f->least_ns ? 0 : sonde_vector_push(f->out, code);
@@ -234,8 +258,8 @@ int sonde_host_code_find(const struct sonde_profile *profile, const struct sonde
     const size_t count = profile->nodes.count + 1;
     struct finder f = {.profile = profile, .out = out, .ns = calloc(count, sizeof(double)),
                        .inferred_ns = calloc(count, sizeof(double)), .own_ns = calloc(count, sizeof(double)),
-                       .function_of = calloc(count, sizeof(uint32_t))};
-    int rc = f.ns && f.inferred_ns && f.own_ns && f.function_of ? 0 : SONDE_ENOMEM;
+                       .waited_ns = calloc(count, sizeof(double)), .function_of = calloc(count, sizeof(uint32_t))};
+    int rc = f.ns && f.inferred_ns && f.own_ns && f.waited_ns && f.function_of ? 0 : SONDE_ENOMEM;
     if (!rc)
         add_up(&f, scope);
     if (!rc && f.ns[0] > 0) {
@@ -248,6 +272,7 @@ int sonde_host_code_find(const struct sonde_profile *profile, const struct sonde
     free(f.ns);
     free(f.inferred_ns);
     free(f.own_ns);
+    free(f.waited_ns);
     free(f.function_of);
     sonde_vector_fini(&f.functions);
     sonde_map_fini(&f.index);

@@ -1,7 +1,7 @@
 /* host_code.h - the functions of the user's that a device waited for: host code during idle time.
  *
- * From the blame of a scope (blame.h). What is a thread's own code counts, not what it spends in
- * API calls. docs/advice.md says how the functions are chosen.
+ * From the blame of a scope (blame.h). What is a thread's own code counts, and what it waits for in functions
+ * of the C library, not what it spends in API calls. docs/advice.md says how the functions are chosen.
  *
  * Threads: any.
  */
@@ -20,6 +20,8 @@ enum { SONDE_HOST_PIECES = 3 };
 struct sonde_host_code {
     uint32_t node;        /* the function: the tree node at its line with the most */
     double   ns;          /* inclusive, at most: its own and what it called, outside of API calls */
+    double   waited_ns;   /* of it: in functions of the C library that wait (SLEEP rows) */
+    uint32_t wait;        /* the tree node of such a function with the most; 0 none */
     double   inferred_ns; /* of it: known from the calls around alone, and its callers' where those are not sure */
     struct sonde_host_piece { uint32_t node; double ns; } pieces[SONDE_HOST_PIECES]; /* the user's functions right below, most first */
     uint32_t piece_count;
@@ -28,6 +30,9 @@ typedef SONDE_VECTOR(struct sonde_host_code) sonde_host_codes;
 
 /* Most first; none of them is within another. 0 or SONDE_ENOMEM. */
 int sonde_host_code_find(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, sonde_host_codes *out);
+
+/* Is it a function of the C library that a thread waited in? */
+bool sonde_is_wait(const struct sonde_profile *profile, uint32_t node);
 
 /* Is blame of this node host code, rather than an API call's? */
 bool sonde_is_host_code(const struct sonde_profile *profile, uint32_t node);

@@ -58,6 +58,8 @@ static int add_host_code(const struct sonde_profile *profile, const struct sonde
     if (!rc && codes.count) {
         parts[SONDE_VERDICT_HOST].node = codes.items[0].node;
         parts[SONDE_VERDICT_HOST].most_ns = codes.items[0].ns;
+        parts[SONDE_VERDICT_HOST].waited_ns = codes.items[0].waited_ns;
+        parts[SONDE_VERDICT_HOST].wait = codes.items[0].wait;
     }
     sonde_vector_fini(&codes);
     return rc;

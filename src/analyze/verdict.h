@@ -19,7 +19,7 @@
 #define SONDE_VERDICT_MAP(X)                                                              \
     X(BUSY, "busy")             /* a device was; all others: none was, and */             \
     X(START_UP, "start_up")     /* nothing was recorded yet */                            \
-    X(HOST, "host_code")        /* threads had something of their own to do */            \
+    X(HOST, "host_code")        /* threads had something of their own to do or wait for */ \
     X(COMPILES, "compiles")     /* in API calls that make or load device code */          \
     X(MEMORY, "memory")         /* in API calls that allocate and free */                 \
     X(CALLS, "api_calls")       /* in others that are not there to wait */                \
@@ -39,6 +39,8 @@ struct sonde_verdict_part {
     double   ns;
     uint32_t node;     /* tree node: the function or API call that has most of it; 0 none. Of BUSY: an operation of the heaviest */
     double   most_ns;  /* of it; 0 unknown */
+    double   waited_ns; /* HOST: of most_ns, in waits of the C library, */
+    uint32_t wait;     /* mostly in this one; tree node, 0 none */
 };
 
 struct sonde_verdict {  /* ready when zeroed */

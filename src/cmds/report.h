@@ -186,6 +186,8 @@ json_t *report_json_frames(const struct report *r, uint32_t leaf); /* the user's
 
 /* What the run waited for, in one sentence; nothing where no trace tells (report_verdict.c). 0, or a negative code with `diag`. */
 int     report_verdict(const struct report *r, const struct sonde_blame *blame, struct sonde_text *out, struct sonde_diag *diag);
+/* "nap() heat.c:20", or "nanosleep in nap() heat.c:20" where that mostly waits. */
+void    report_verdict_place(const struct report *r, struct sonde_text *out, const struct sonde_verdict_part *part);
 json_t *report_verdict_part_json(const struct report *r, const struct sonde_verdict_part *part);
 json_t *report_verdict_json(const struct report *r, const struct sonde_blame *blame, struct sonde_diag *diag);
 

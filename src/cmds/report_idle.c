@@ -18,7 +18,7 @@ static const char *const whats[SONDE_VERDICT_COUNT] = {
     [SONDE_VERDICT_UNKNOWN] = "not known",
 };
 
-/* "host_difference() heat.c", "9.2 % in step() heat.c" where that is less than half, or what the kind is itself. */
+/* "host_difference() heat.c", "nanosleep in nap() heat.c", "9.2 % in step() heat.c" where that is less than half, or what the kind is itself. */
 static void add_where(const struct report *r, const struct sonde_verdict_part *part, struct sonde_text *out)
 {
     char share[SONDE_NUMBER_MAX];
@@ -28,7 +28,7 @@ static void add_where(const struct report *r, const struct sonde_verdict_part *p
         return;
     if (part->most_ns * 2 < part->ns)
         sonde_text_format(out, "%s of it in ", sonde_number_percent(share, part->most_ns, part->ns));
-    report_blame_place(r, out, part->node);
+    report_verdict_place(r, out, part);
 }
 
 static void add_row(const struct report *r, struct table *t, const struct sonde_verdict_part *part, double wall_ns,

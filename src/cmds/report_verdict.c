@@ -17,6 +17,13 @@ static void add_time(struct sonde_text *out, const struct sonde_verdict *v, doub
     sonde_text_format(out, " of %s", sonde_number_time(time, v->range_ns));
 }
 
+void report_verdict_place(const struct report *r, struct sonde_text *out, const struct sonde_verdict_part *part)
+{
+    if (part->waited_ns * 2 > part->most_ns)
+        sonde_text_format(out, "%s in ", r->profile->nodes.items[part->wait].name);
+    report_blame_place(r, out, part->node);
+}
+
 /* "most of it in build() heat.c:20", where most of it is in one place. */
 static void add_place(const struct report *r, const struct sonde_verdict_part *part, struct sonde_text *out)
 {
@@ -25,7 +32,7 @@ static void add_place(const struct report *r, const struct sonde_verdict_part *p
         return;
     sonde_text_format(out, ", %s of it in ", part->most_ns * 2 > part->ns ? "most" :
                       sonde_number_percent(share, part->most_ns, part->ns));
-    report_blame_place(r, out, part->node);
+    report_verdict_place(r, out, part);
 }
 
 static void add_busy_with(const struct report *r, const struct sonde_verdict *v, const struct sonde_verdict_part *part,
@@ -110,9 +117,11 @@ json_t *report_verdict_part_json(const struct report *r, const struct sonde_verd
     struct sonde_text place = {0};
     if (part->node && part->kind != SONDE_VERDICT_BUSY)
         report_blame_place(r, &place, part->node);
-    json_t *value = json_pack("{s:s, s:o, s:o, s:o}", "kind", sonde_verdict_name(part->kind),
+    json_t *value = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "kind", sonde_verdict_name(part->kind),
                               "ns", report_json_ns(true, part->ns), "place", report_json_text(sonde_text_get(&place)),
-                              "place_ns", report_json_ns(place.length > 0, part->most_ns));
+                              "place_ns", report_json_ns(place.length > 0, part->most_ns),
+                              "waited_ns", report_json_ns(place.length > 0, part->waited_ns),
+                              "waits_in", report_json_text(part->wait ? r->profile->nodes.items[part->wait].name : ""));
     sonde_text_fini(&place);
     return value;
 }

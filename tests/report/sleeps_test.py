@@ -1,0 +1,57 @@
+"""sleeps_test.py - a device that is idle while its thread waits in a function of the C library: every view names the
+function and the code that waits. tests/programs/naps.c and loader.py wait in five ways, 12 times for 15 ms, recorded here
+on PoCL. Places and shares, not times: how long waits last beyond what they must is the machine's."""
+import os
+import subprocess
+
+import views  # first: it knows where the next are
+import cli
+import sums
+from views import HERE, PROGRAMS
+
+MS = 1000000
+WAITED = 12 * 15 * MS
+PYTHON = "/usr/bin/python3"
+C = {"sleep": "nanosleep", "lock": "pthread_mutex_lock", "queue": "pthread_cond_wait", "read": "read", "select": "select"}
+
+
+class Recorded(views.Case):
+    def named(self, path, function, waits):
+        """Of the measurement: each wait in `function` is in one of `waits`."""
+        summary = self.json(path, "summary")
+        host = next(p for p in summary["verdict"]["parts"] if p["kind"] == "host_code")
+        self.assertEqual(host["place"].split("()")[0], function)
+        self.assertIn(host["waits_in"], waits)
+        self.assertGreater(host["waited_ns"], .9 * WAITED)
+        self.assertLessEqual(host["waited_ns"], host["place_ns"])
+        text = " ".join(self.ok("report", path).out.split())
+        self.assertIn("%s in %s()" % (host["waits_in"], function), text)
+        if host == summary["verdict"]["parts"][0]:  # what PoCL takes to compile is the machine's
+            self.assertIn("most of it in %s in %s()" % (host["waits_in"], function), summary["verdict"]["sentence"])
+        advice = next(a for a in self.json(path, "advice")["advice"] if a["rule"] == "host_code")
+        self.assertEqual(advice["frames"][0]["name"], function)
+        self.assertIn("it waited, mostly in " + host["waits_in"], advice["evidence"])
+        self.assertIn("have ready sooner", advice["change"])
+        blame = self.json(path, "blame")
+        self.hold(v for scope in blame["scopes"] for v in sums.blame_scope(scope))
+        found = [r for r in blame["scopes"][0]["routines"] if r["name"] in waits and function + "()" in r["place"]]
+        self.assertGreater(sum(r["exact_ns"] for r in found), .9 * WAITED)
+
+    def test_in_c(self):
+        for way, wait in C.items():
+            with self.subTest(way):
+                path = self.record(os.path.join(PROGRAMS, "naps"), way, warm=True)
+                self.named(path, "nap" if way == "sleep" else "waits", {wait})
+
+    def test_in_python(self):
+        if subprocess.run([PYTHON, "-c", "import numpy, pyopencl"], capture_output=True, check=False).returncode:
+            self.skipTest("%s lacks numpy or pyopencl" % PYTHON)
+        for way in C:
+            with self.subTest(way):
+                path = self.record(PYTHON, os.path.join(HERE, "loader.py"), way, warm=True)
+                self.named(path, "wait", {"sleep": {"clock_nanosleep"}, "read": {"read"}, "select": {"select", "poll"}}.get(
+                    way, {"sem_wait", "sem_clockwait", "pthread_cond_wait", "pthread_cond_clockwait", "pthread_cond_timedwait"}))
+
+
+if __name__ == "__main__":
+    cli.main()
