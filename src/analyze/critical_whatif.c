@@ -156,18 +156,6 @@ static void host_code(struct replay *r, uint32_t thread, uint64_t from, uint64_t
         sonde__cp_host_spans(r->b, thread, s->call, from, to, shorten, r);
 }
 
-/* Where the thread would have been when it was at `at`, which is not before its last event. */
-static void position(struct replay *r, uint32_t thread, uint64_t at, uint64_t out[COLUMNS])
-{
-    const struct state *s = &r->threads[thread];
-    const link op = s->inside ? 0 : sonde__cp_called_back(r->g, thread, s->at, at);
-    const uint64_t from = op ? r->g->ops[op - 1].end : s->at, *now = op ? r->ended + (size_t)(op - 1) * r->columns : s->now;
-    if (!s->inside)
-        host_code(r, thread, from, at > from ? at : from);
-    for (uint32_t k = 0; k < r->columns; k++)
-        out[k] = moved(now[k], from, at) - (s->inside || k >= r->count ? 0 : r->shorter[k]);
-}
-
 /* ---- waits -------------------------------------------------------------------------------- */
 
 /* Fold what an operation or call waited for into `out`; operations that have not
@@ -209,11 +197,12 @@ static void after_call(const struct replay *r, uint32_t index, uint64_t at, uint
 {
     const struct sonde__cp_call *call = &r->g->calls[index];
     const struct state *s = &r->threads[call->thread];
+    const uint32_t thing = sonde__cp_thing(r->b, SONDE_PATH_API, call->node);
     for (uint32_t k = 0; k < r->columns; k++)
         if (call->leave <= at)
             later(&out[k], r->left[(size_t)index * r->columns + k] + lag);
         else if (s->inside && s->call == index + 1)
-            later(&out[k], s->now[k] + (at > call->enter ? at - call->enter : 0));
+            later(&out[k], s->now[k] + halved(r, k, thing, at > call->enter ? at - call->enter : 0));
 }
 
 static void after_waits(const struct replay *r, const struct sonde__cp_wait *waits, uint32_t count, uint32_t target,
@@ -238,6 +227,48 @@ static void after_waits(const struct replay *r, const struct sonde__cp_wait *wai
             if (sonde__cp_covers(g, w, lane))
                 after_lane(r, lane, w->until, limit, out);
     }
+}
+
+/* ---- where a thread is ------------------------------------------------------------------------ */
+
+/* Where the thread would have been when it was at `at` within its call: its leave, or earlier. */
+static void within(struct replay *r, uint32_t thread, uint64_t at, uint64_t out[COLUMNS])
+{
+    const struct state *s = &r->threads[thread];
+    const uint32_t index = s->call - 1;
+    const struct sonde__cp_call *call = &r->g->calls[index];
+    const uint32_t thing = sonde__cp_thing(r->b, SONDE_PATH_API, call->node);
+    const struct sonde__cp_cause cause = sonde__cp_call_cause(r->g, index, at);
+    uint64_t done[COLUMNS] = {0};
+    if (call->waits)
+        after_waits(r, r->g->call_waits, r->g->call_wait_count, index, at, done);
+    if (cause.kind == CP_OPERATION)
+        after_op(r, cause.id, done);
+    for (uint32_t k = 0; k < r->columns; k++) {
+        if (cause.kind) { /* it waited: what is its own came after */
+            const uint64_t end = cause.kind == CP_CALL ? cause.time : r->g->ops[cause.id].end;
+            const uint64_t now = s->now[k] > done[k] ? s->now[k] : done[k];
+            out[k] = at >= end ? now + halved(r, k, thing, at - end) : moved(now, end, at);
+        } else {
+            out[k] = s->now[k] + halved(r, k, thing, at - call->enter);
+            later(&out[k], done[k]);
+        }
+    }
+}
+
+/* The same anywhere; `at` is not before its last event. */
+static void position(struct replay *r, uint32_t thread, uint64_t at, uint64_t out[COLUMNS])
+{
+    const struct state *s = &r->threads[thread];
+    if (s->inside) {
+        within(r, thread, at, out);
+        return;
+    }
+    const link op = sonde__cp_called_back(r->g, thread, s->at, at);
+    const uint64_t from = op ? r->g->ops[op - 1].end : s->at, *now = op ? r->ended + (size_t)(op - 1) * r->columns : s->now;
+    host_code(r, thread, from, at > from ? at : from);
+    for (uint32_t k = 0; k < r->columns; k++)
+        out[k] = moved(now[k], from, at) - (k < r->count ? r->shorter[k] : 0);
 }
 
 /* ---- events ----------------------------------------------------------------------------------- */
@@ -267,25 +298,9 @@ static void enters(struct replay *r, uint32_t thread, uint64_t at)
 static void leaves(struct replay *r, uint32_t thread, uint64_t at)
 {
     struct state *s = &r->threads[thread];
-    const uint32_t index = s->call - 1;
-    const struct sonde__cp_call *call = &r->g->calls[index];
-    const uint32_t thing = sonde__cp_thing(r->b, SONDE_PATH_API, call->node);
-    const struct sonde__cp_cause cause = sonde__cp_call_cause(r->g, index, at);
-    uint64_t done[COLUMNS] = {0};
-    if (call->waits)
-        after_waits(r, r->g->call_waits, r->g->call_wait_count, index, at, done);
-    if (cause.kind == CP_OPERATION)
-        after_op(r, cause.id, done);
+    within(r, thread, at, s->now);
     for (uint32_t k = 0; k < r->columns; k++) {
-        if (cause.kind) { /* it waited: what is its own came after */
-            const uint64_t end = cause.kind == CP_CALL ? cause.time : r->g->ops[cause.id].end;
-            later(&s->now[k], done[k]);
-            s->now[k] = at >= end ? s->now[k] + halved(r, k, thing, at - end) : moved(s->now[k], end, at);
-        } else {
-            s->now[k] += halved(r, k, thing, at - call->enter);
-            later(&s->now[k], done[k]);
-        }
-        r->left[(size_t)index * r->columns + k] = s->now[k];
+        r->left[(size_t)(s->call - 1) * r->columns + k] = s->now[k];
         later(&r->last[k], s->now[k]);
     }
     s->at = at;

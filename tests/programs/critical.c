@@ -5,11 +5,14 @@
  * case: critical-threads threads => kernel=2
  * case: critical-callbacks callbacks => kernel=10
  * case: critical-user-event user-event => kernel=1
+ * case: critical-compile compile => kernel=1
  */
 #include "guest.h"
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <time.h>
 
 #define APART __attribute__((noinline))
@@ -148,6 +151,33 @@ static void user_event(void)
     CL(clReleaseEvent(gate));
 }
 
+/* Another thread builds; the main one looks every millisecond whether it has. */
+static atomic_bool built;
+
+static void *build(void *program)
+{
+    for (int i = 0; i < TURNS; i++)
+        CL(clBuildProgram(program, 1, &g.device, "", NULL, NULL));
+    atomic_store(&built, true);
+    return NULL;
+}
+
+static void compile(void)
+{
+    pthread_t other;
+    cl_program program;
+    const char *source = guest_source;
+    CLP(program = clCreateProgramWithSource(g.context, 1, &source, NULL, &status));
+    if (pthread_create(&other, NULL, build, program))
+        _exit(4);
+    while (!atomic_load(&built))
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    CL(clReleaseEvent(spin(g.queue, SHORT, 0, NULL)));
+    CL(clFinish(g.queue));
+    pthread_join(other, NULL);
+    CL(clReleaseProgram(program));
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "nyx";
@@ -160,6 +190,8 @@ int main(int argc, char **argv)
         user_event();
     else if (strcmp(what, "callbacks") == 0)
         callbacks();
+    else if (strcmp(what, "compile") == 0)
+        compile();
     else
         nyx();
     guest_close(&g);

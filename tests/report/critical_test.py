@@ -298,5 +298,18 @@ class Recorded(Case):
         saving, = (t["saving_ns"] for t in found["things"] if t["name"] == "spin")
         self.assertGreaterEqual(saving, part["ns"] * 0.45)
 
+    def test_compiling_beside_a_thread_that_looks(self):
+        """The main thread sleeps and looks, again and again, until another has built a program: half of the building is half saved."""
+        found, trace = self.walked("compile")
+        if not trace["switches"]:
+            self.skipTest("no switches of threads are recorded here")
+        main = min(trace["calls"], key=lambda c: c["enter_ns"])["lane"]
+        beside = sum(c["leave_ns"] - c["enter_ns"] for c in trace["calls"]
+                     if c["name"] == "clBuildProgram" and c["lane"] != main)
+        building, = (t for t in found["things"] if t["name"] == "clBuildProgram")
+        self.assertGreaterEqual(building["ns"], beside * 0.9)
+        self.assertGreaterEqual(building["saving_ns"], building["ns"] * 0.45)
+        self.assertLessEqual(building["saving_ns"], building["half_ns"])
+
 
 cli.main()

@@ -47,6 +47,8 @@ struct program {
     bool free_queue[QUEUES], apart[QUEUES], legacy; /* legacy: queue 0 is CUDA's default stream */
     int lane[QUEUES], thread_lane[THREADS];
     struct { uint64_t enter, gap; int last; } at[THREADS]; /* next call; node of the previous one */
+    struct { uint64_t out, in; int waker; } sleep[THREADS]; /* before the next call; node of what ended it, or -1 */
+    bool beside;                /* threads begin, and are woken, while another is in a call */
     uint64_t random, post;
     struct written *w;
 };
@@ -164,14 +166,62 @@ static int some_op(struct program *p)
     return recent ? p->op_count - 1 - (int)below(p, (uint64_t)recent) : -1;
 }
 
+static void plan_next(struct program *p, int thread)
+{
+    p->at[thread].gap = 1 + below(p, below(p, 4) ? 4000 : 60000);
+    p->at[thread].enter = (p->at[thread].last < 0 ? 0 : p->nodes[p->at[thread].last].end) + p->at[thread].gap;
+}
+
+/* A call in two parts: at the end of the first, another thread begins, or ends a sleep before its next call. */
+static int in_two(struct program *p, int thread, int gap, int other)
+{
+    const uint64_t enter = p->nodes[gap].end, first = 2 * (1 + below(p, 4000)), rest = 1 + below(p, 8000);
+    const uint64_t last = p->at[other].last < 0 ? 0 : p->nodes[p->at[other].last].end, at = enter + first;
+    const int call = add(p, ENQUEUE, first), left = add(p, ENQUEUE, rest);
+    after(p, call, gap);
+    settle(p, call);
+    after(p, left, call);
+    settle(p, left);
+    if (thread == 0 && p->thread_lane[other] < 0) {
+        p->thread_lane[other] = (int)written_thread(p->w, at, 0);
+        p->at[other].last = call;
+        plan_next(p, other);
+    } else if (p->thread_lane[other] >= 0 && p->sleep[other].waker < 0 && last + 2 < enter && at < p->at[other].enter) {
+        p->sleep[other].out = last + 1 + below(p, enter - last - 1);
+        p->sleep[other].in = at;
+        p->sleep[other].waker = call;
+        written_sleep(p->w, (uint32_t)p->thread_lane[other], p->sleep[other].out, at);
+    }
+    return left;
+}
+
+/* The host code before the thread's next call. */
+static int host_code(struct program *p, int thread)
+{
+    const int last = p->at[thread].last, waker = p->sleep[thread].waker;
+    const uint64_t from = last < 0 ? 0 : p->nodes[last].end;
+    int gap = add(p, HOST, waker < 0 ? p->at[thread].gap : p->sleep[thread].out - from);
+    after(p, gap, last);
+    settle(p, gap);
+    if (waker >= 0) {
+        const int before = gap;
+        gap = add(p, HOST, p->at[thread].enter - p->sleep[thread].in);
+        after(p, gap, before);
+        after(p, gap, waker);
+        settle(p, gap);
+        p->sleep[thread].waker = -1;
+    }
+    return gap;
+}
+
 static void enqueue(struct program *p, int thread, int gap, bool blocking)
 {
     const int queue = (int)below(p, (uint64_t)p->queues);
     const bool barrier = !blocking && p->free_queue[queue] && below(p, 6) == 0;
     const int thing = blocking ? COPY : barrier ? BARRIER : (int)below(p, KERNELS);
     const uint64_t enter = p->nodes[gap].end;
-    const int call = blocking ? gap : add(p, ENQUEUE, 1 + below(p, 3000));
-    if (!blocking) {
+    const int call = blocking ? gap : p->beside ? in_two(p, thread, gap, 1 - thread) : add(p, ENQUEUE, 1 + below(p, 3000));
+    if (!blocking && !p->beside) {
         after(p, call, gap);
         settle(p, call);
     }
@@ -241,24 +291,20 @@ static void wait_for(struct program *p, int thread, int gap)
     p->at[thread].last = call;
 }
 
-static void plan_next(struct program *p, int thread)
-{
-    p->at[thread].gap = 1 + below(p, below(p, 4) ? 4000 : 60000);
-    p->at[thread].enter = (p->at[thread].last < 0 ? 0 : p->nodes[p->at[thread].last].end) + p->at[thread].gap;
-}
-
-static struct program *make_up(uint64_t seed, uint64_t post, int calls)
+static struct program *make_up(uint64_t seed, uint64_t post, int calls, bool beside)
 {
     struct program *p = calloc(1, sizeof *p);
     p->random = seed * 0x9e3779b97f4a7c15 + 88172645463325252;
     p->post = post;
-    p->threads = 1 + (int)below(p, THREADS);
+    p->beside = beside;
+    p->threads = beside ? 2 : 1 + (int)below(p, THREADS);
     p->queues = 1 + (int)below(p, QUEUES);
     p->w = written_begin();
     for (int i = 0; i < p->threads; i++) {
-        p->thread_lane[i] = (int)written_thread(p->w, 0, 0);
-        p->at[i].last = -1;
-        plan_next(p, i);
+        p->thread_lane[i] = beside && i ? -1 : (int)written_thread(p->w, 0, 0);
+        p->at[i].last = p->sleep[i].waker = -1;
+        if (p->thread_lane[i] >= 0)
+            plan_next(p, i);
     }
     p->legacy = below(p, 4) == 0;
     for (int i = 0; i < p->queues; i++) {
@@ -270,10 +316,8 @@ static struct program *make_up(uint64_t seed, uint64_t post, int calls)
     for (int i = 0; i < calls; i++) {
         int thread = 0;
         for (int k = 1; k < p->threads; k++)
-            thread = p->at[k].enter < p->at[thread].enter ? k : thread;
-        const int gap = add(p, HOST, p->at[thread].gap);
-        after(p, gap, p->at[thread].last);
-        settle(p, gap);
+            thread = p->thread_lane[k] >= 0 && p->at[k].enter < p->at[thread].enter ? k : thread;
+        const int gap = host_code(p, thread);
         const uint64_t what = below(p, 10);
         if (what < 6)
             enqueue(p, thread, gap, false);
@@ -319,7 +363,7 @@ static void check_replay(const struct sonde_measurement *m, const struct sonde_p
     sonde_vector_fini(&path.things);
 }
 
-static void check(struct program *p, bool exact)
+static void check_counted(struct program *p, bool exact, uint64_t *wakes, uint64_t *starts)
 {
     struct sonde_profile *profile;
     struct sonde_measurement *m = written_open(p->w, &profile);
@@ -329,7 +373,7 @@ static void check(struct program *p, bool exact)
     assert_int_equal(sonde_critical_compute(m, profile, &(struct sonde_critical_options){.evaluate = 100}, NULL, &critical), 0);
     const struct sonde_path *path = &critical.paths.items[0];
     assert_int_equal(path->end_ns - path->begin_ns, length);
-    assert_int_equal(path->waits_inferred + path->lost + path->starts_inferred, 0);
+    assert_int_equal(path->waits_inferred + path->lost + (p->beside ? 0 : path->starts_inferred + path->wakes_inferred), 0);
     for (size_t i = 0; i < path->things.count; i++) {
         const struct sonde_path_thing *t = &path->things.items[i];
         if (t->ns == 0)
@@ -346,16 +390,24 @@ static void check(struct program *p, bool exact)
     for (int i = 0; i < THINGS; i++)
         assert_int_equal(seen[i], truth[i]);
     check_replay(m, profile, length);
+    *wakes += path->wakes_inferred;
+    *starts += path->starts_inferred;
     sonde_critical_fini(&critical);
     written_close(p->w);
     free(p);
+}
+
+static void check(struct program *p, bool exact)
+{
+    uint64_t wakes = 0, starts = 0;
+    check_counted(p, exact, &wakes, &starts);
 }
 
 static void test_paths_and_savings(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 200; seed += EVERY) {
-        check(make_up(seed, 0, 12 + (int)(seed % 7) * 12), true);
+        check(make_up(seed, 0, 12 + (int)(seed % 7) * 12, false), true);
         folder_remove_all();
     }
 }
@@ -364,15 +416,28 @@ static void test_calls_with_time_of_their_own(void **state)
 {
     (void)state;
     for (uint64_t seed = 1001; seed <= 1200; seed += EVERY) {
-        check(make_up(seed, 2000, 12 + (int)(seed % 7) * 12), false);
+        check(make_up(seed, 2000, 12 + (int)(seed % 7) * 12, false), false);
         folder_remove_all();
     }
+}
+
+/* What one thread's call had done when another began, or was woken, is on the path: it is shorter, too. */
+static void test_begun_and_woken_by_calls(void **state)
+{
+    uint64_t wakes = 0, starts = 0;
+    (void)state;
+    for (uint64_t seed = 2001; seed <= 2200; seed += EVERY) {
+        check_counted(make_up(seed, 0, 12 + (int)(seed % 7) * 12, true), true, &wakes, &starts);
+        folder_remove_all();
+    }
+    assert_true(wakes > 0 && starts > 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_paths_and_savings), cmocka_unit_test(test_calls_with_time_of_their_own),
+        cmocka_unit_test(test_begun_and_woken_by_calls),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     folder_remove_all();
