@@ -22,6 +22,7 @@
 #include "pair.h"
 #include "preload/preload.h"
 #include "table.h"
+#include "unwind_cfi.h"
 
 #define SONDE_API_MAX 4096u
 #define MODULES_LOOKED 8192u
@@ -182,7 +183,7 @@ static uint32_t frame_of_new_pc(uintptr_t pc, uint64_t key, bool exact)
     struct dl_find_object o;
     uint32_t id, module = 0;
     bool skip = false;
-    if (_dl_find_object((void *)(pc - !exact), &o) != 0) {
+    if (!sonde__module_find(pc - !exact, &o)) {
         id = unknown_page(pc & ~(uintptr_t)4095);
     } else {
         if (!sonde__handler.on) {
@@ -225,7 +226,7 @@ static void look_at_module(uintptr_t pc)
 {
     struct dl_find_object o;
     bool known = false;
-    if (_dl_find_object((void *)(pc - 1), &o) != 0)
+    if (!sonde__module_find(pc - 1, &o))
         return;
     uintptr_t start = (uintptr_t)o.dlfo_map_start;
     sonde__lock(&sonde__agent.table_lock);
@@ -283,7 +284,7 @@ static int name_module(struct dl_phdr_info *info, size_t size, void *pc)
     for (int i = 0; i < info->dlpi_phnum; i++)
         covers |= info->dlpi_phdr[i].p_type == PT_LOAD &&
                   *(uintptr_t *)pc - (info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) < info->dlpi_phdr[i].p_memsz;
-    if (!covers || _dl_find_object((void *)*(uintptr_t *)pc, &o) != 0)
+    if (!covers || !sonde__module_find(*(uintptr_t *)pc, &o))
         return covers;
     sonde__lock(&sonde__agent.table_lock);
     module_of(&o, &skip);

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #define REMEMBER_MAX 6 /* compilers nest once; more is damage */
 
@@ -100,10 +101,42 @@ struct module {
     unsigned           phdrs;
 };
 
+/* The kernel maps the program, and leaves holes between its segments as they are: of a program that has
+ * any, the loader tells no more than the segment around pc (glibc's _dl_find_object_slow). */
+SONDE__RAW static void widen(uintptr_t pc, struct dl_find_object *found)
+{
+    const ElfW(Phdr) *phdr = (const void *)getauxval(AT_PHDR);
+    const unsigned long count = phdr ? getauxval(AT_PHNUM) : 0;
+    uintptr_t load = 0, low = UINTPTR_MAX, high = 0;
+    bool covers = false;
+    for (unsigned long i = 0; i < count; i++) {
+        if (phdr[i].p_type == PT_PHDR) /* before the segments, where there is one */
+            load = (uintptr_t)phdr - phdr[i].p_vaddr;
+        if (phdr[i].p_type != PT_LOAD)
+            continue;
+        const uintptr_t start = load + phdr[i].p_vaddr, end = start + phdr[i].p_memsz;
+        covers |= pc >= start && pc < end;
+        low = start < low ? start : low;
+        high = end > high ? end : high;
+    }
+    if (!covers)
+        return;
+    found->dlfo_map_start = (void *)(low & ~(uintptr_t)4095);
+    found->dlfo_map_end = (void *)high;
+}
+
+SONDE__RAW bool sonde__module_find(uintptr_t pc, struct dl_find_object *found)
+{
+    if (_dl_find_object((void *)pc, found) != 0)
+        return false;
+    widen(pc, found);
+    return true;
+}
+
 SONDE__RAW static bool module_find(uintptr_t pc, struct module *m)
 {
     struct dl_find_object found;
-    if (_dl_find_object((void *)pc, &found) != 0)
+    if (!sonde__module_find(pc, &found))
         return false;
     m->start = (uintptr_t)found.dlfo_map_start;
     m->end = (uintptr_t)found.dlfo_map_end;

@@ -8,6 +8,7 @@
 #ifndef SONDE_AGENT_UNWIND_CFI_H
 #define SONDE_AGENT_UNWIND_CFI_H
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -65,6 +66,10 @@ enum sonde__cfi_found sonde__cfi_find(uintptr_t pc, struct sonde__cfi *cfi);
 
 /* The row that holds at `pc`; false when the program is damaged or unknown. */
 bool sonde__cfi_row(const struct sonde__cfi *cfi, uintptr_t pc, struct sonde__cfi_row *row);
+
+/* As _dl_find_object: the module around `pc`. Its range is the whole module's, also where the
+ * program has holes between its segments. False: there is none. Any thread, any handler. */
+bool sonde__module_find(uintptr_t pc, struct dl_find_object *found);
 
 /* Is `pc` inside an executable segment of a loaded module? */
 bool sonde__cfi_is_code(uintptr_t pc);

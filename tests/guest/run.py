@@ -141,6 +141,11 @@ class Runner:
             harness.check_counts(book, expected)
         if number := harness.number(book.get("unwind_mismatched")):
             raise Failure(f"{number} unwinds differ from a full unwind")
+        if "whole-stacks" in self.case.options:
+            lost = harness.number(book.get("unwind_failed"))
+            notes = [note for process in book["processes"] for note in process["notes"] if "symbols" in note]
+            if lost or notes:
+                raise Failure(f"{lost} of {book['unwinds']} stacks are incomplete; notes: {notes}")
         summary = harness.run([self.options.sonde, "report", self.measurement], env)
         if summary.status != 0:
             raise Failure(f"report gave {harness.describe(summary.status)}\n{harness.tail(summary.err)}")

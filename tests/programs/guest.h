@@ -11,7 +11,7 @@
  *
  * Options follow after semicolons: needs=root, stdin=TEXT, stdout=closed,
  * stderr=closed, relative-out (the measurement is named by a relative path),
- * own-cache, own-layer (the user's own OPENCL_LAYERS), check-unwinds,
+ * own-cache, own-layer (the user's own OPENCL_LAYERS), check-unwinds, whole-stacks,
  * outlives (a child outlives the program: the runner waits for it too),
  * memory=few|many, module=PYTHON-MODULE, record=OPTION, late (operations after
  * the end may be counted as lost), killed (operations may still be in flight).
