@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
+
 #define X(id, name, unit, needs, expression, text)                     \
     static double value_of_##id(const struct sonde_metrics *m)         \
     {                                                                  \
@@ -52,12 +54,19 @@ enum sonde_unit sonde_columns_unit(const struct sonde_columns *c, uint32_t colum
     return column < SONDE_METRIC_COUNT ? sonde_metric_table[column].unit : SONDE_UNIT_NONE;
 }
 
-/* "gpu, ops, ...": what could have been meant. */
-static void list_columns(const struct sonde_columns *c, struct sonde_diag *diag)
+/* What could have been meant: the nearest name, or all. */
+static void suggest_columns(const struct sonde_columns *c, const char *name, size_t length, struct sonde_diag *diag)
 {
+    char word[64];
+    struct sonde_nearest nearest = {.word = word};
     size_t used = 0;
-    if (!diag)
+    snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : 0), name);
+    for (uint32_t i = 0; i < sonde_columns_count(c); i++)
+        sonde_nearest_try(&nearest, sonde_columns_name(c, i));
+    if (*nearest.known) {
+        snprintf(diag->hint, sizeof diag->hint, "did you mean '%s'?", nearest.known);
         return;
+    }
     for (uint32_t i = 0; i < sonde_columns_count(c) && used < sizeof diag->hint; i++)
         used += (size_t)snprintf(diag->hint + used, sizeof diag->hint - used, "%s%s", i ? ", " : "columns are ",
                                  sonde_columns_name(c, i));
@@ -66,7 +75,8 @@ static void list_columns(const struct sonde_columns *c, struct sonde_diag *diag)
 int sonde__columns_unknown(const struct sonde_columns *c, const char *name, size_t length, struct sonde_diag *diag)
 {
     sonde_diag_set(diag, SONDE_EINVALID, NULL, "there is no column '%.*s'", length < 64 ? (int)length : 64, name);
-    list_columns(c, diag);
+    if (diag)
+        suggest_columns(c, name, length, diag);
     return SONDE_EINVALID;
 }
 

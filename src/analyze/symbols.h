@@ -33,9 +33,9 @@ void sonde_symbols_fini(struct sonde_symbols *symbols);
  * error of reading or writing in `diag`. */
 int sonde_symbols_resolve(const char *process_dir, struct sonde_progress *progress, struct sonde_diag *diag);
 
-/* C++ names (and Rust's older ones) as written in the source, through the C++ runtime
- * library's demangler when the machine has it; NULL when `name` is not a
- * mangled name or cannot be told. The caller frees it. */
+/* C++ names (when the machine has the C++ runtime library, whose demangler is used) and
+ * Rust names as written in the source; NULL when `name` is not a mangled name or
+ * cannot be told. The caller frees it. Any thread. */
 char *sonde_demangle(const char *name);
 bool  sonde_is_mangled(const char *name);
 

@@ -2,7 +2,8 @@
  *
  * Frames of the runtime (loader, C library, interpreter) that have no figures
  * of their own may be left out; their callees take their place, and those that
- * then are the same code under the same parent become one row.
+ * then are the same code under the same parent become one row. So may native
+ * frames without names, of which only offsets tell what is what.
  */
 #include "view.h"
 
@@ -152,6 +153,17 @@ static struct sonde_view_frame frame_of(const struct sonde_cct_node *n, enum son
     return f;
 }
 
+static bool is_nameless(uint8_t kind, const char *name, const char *file)
+{
+    return kind == SONDE_FRAME_NATIVE && !*name && !*file;
+}
+
+bool sonde__view_folds(const struct sonde__viewer *v, uint32_t node, uint32_t caller)
+{
+    const struct sonde_cct_node *n = &v->profile->nodes.items[node];
+    return v->fold && v->entity[caller] == v->entity[node] && is_nameless(n->kind, n->name, n->file);
+}
+
 static bool same(const struct sonde_view_frame *a, const struct sonde_view_frame *b)
 {
     return a->kind == b->kind && a->op == b->op && a->line == b->line && a->offset == b->offset &&
@@ -171,6 +183,8 @@ static int number(struct sonde__viewer *v, uint32_t node, enum sonde_view_by by,
 {
     struct sonde_view_frame f = frame_of(&v->profile->nodes.items[node], by);
     uint64_t at;
+    if (v->fold && is_nameless(f.kind, f.name, f.file))
+        f.offset = 0;
     make_comparable(&f);
     uint64_t key = sonde_hash_mix((uint64_t)f.kind << 48 | (uint64_t)f.op << 32 | f.line, f.offset);
     key = sonde_hash_mix(key, (uintptr_t)f.name);
@@ -214,8 +228,8 @@ static void read_figures(struct sonde__viewer *v)
     }
 }
 
-/* A row of the top-down view. */
-struct draft { uint32_t parent, entity, first, next; struct sonde__sums inclusive, exclusive; };
+/* A row of the top-down view; `offset` is that of its frames, 0 where they differ. */
+struct draft { uint32_t parent, entity, first, next; uint64_t offset; struct sonde__sums inclusive, exclusive; };
 
 struct tree {
     SONDE_VECTOR(struct draft) rows; /* [0] the whole; a parent before its children */
@@ -223,15 +237,22 @@ struct tree {
     uint32_t *row_of;                /* [tree node] */
 };
 
-static int draft_child(struct tree *t, uint32_t parent, uint32_t entity, uint32_t *out)
+static void meet(struct draft *d, uint64_t offset)
+{
+    d->offset = d->offset == offset ? offset : 0;
+}
+
+static int draft_child(struct tree *t, uint32_t parent, uint32_t entity, uint64_t offset, uint32_t *out)
 {
     uint64_t key = (uint64_t)parent << 32 | entity, at;
     if (sonde_map_get(&t->children, key, &at)) {
         *out = (uint32_t)at;
+        meet(&t->rows.items[at], offset);
         return 0;
     }
     *out = (uint32_t)t->rows.count;
-    if (sonde_vector_push(&t->rows, (struct draft){.parent = parent, .entity = entity, .next = t->rows.items[parent].first}))
+    if (sonde_vector_push(&t->rows, (struct draft){.parent = parent, .entity = entity, .next = t->rows.items[parent].first,
+                                                   .offset = offset}))
         return SONDE_ENOMEM;
     t->rows.items[parent].first = *out;
     return sonde_map_put(&t->children, key, *out);
@@ -245,10 +266,14 @@ static int draft_rows(const struct sonde__viewer *v, struct tree *t, const bool 
     for (uint32_t i = 1; i < v->nodes && !rc; i++) {
         if (!(v->state[i] & SONDE__INSIDE) || (whole && whole[i]))
             continue;
+        const uint32_t above = t->row_of[nodes[i].parent];
+        t->row_of[i] = above;
         if (v->state[i] & SONDE__HIDDEN)
-            t->row_of[i] = t->row_of[nodes[i].parent];
+            continue;
+        if (above && v->up[i] && sonde__view_folds(v, i, v->up[i]))
+            meet(&t->rows.items[above], nodes[i].offset);
         else
-            rc = draft_child(t, t->row_of[nodes[i].parent], v->entity[i], &t->row_of[i]);
+            rc = draft_child(t, above, v->entity[i], nodes[i].offset, &t->row_of[i]);
     }
     return rc;
 }
@@ -365,8 +390,10 @@ static int walk(struct sonde__viewer *v, const struct tree *t)
         }
         uint32_t draft = top->list[top->at++].id, row;
         const struct draft *d = &t->rows.items[draft];
-        rc = sonde__view_emit(v, top->row, (uint32_t)stack.count, &v->entities.items[d->entity], &d->inclusive,
-                              &d->exclusive, &row);
+        struct sonde__entity entity = v->entities.items[d->entity];
+        if (v->fold && v->config->by == SONDE_BY_LINE && is_nameless(entity.frame.kind, entity.frame.name, entity.frame.file))
+            entity.frame.offset = d->offset;
+        rc = sonde__view_emit(v, top->row, (uint32_t)stack.count, &entity, &d->inclusive, &d->exclusive, &row);
         if (!rc && (!v->config->depth || stack.count < v->config->depth))
             rc = open_level(v, t, &stack, draft, row);
     }
@@ -439,6 +466,7 @@ static int fill(struct sonde__viewer *v, struct sonde_diag *diag)
         add_up(v);
         rc = emit_whole(v, whole);
     }
+    v->fold = v->config->fold_nameless; /* not before: a root is one frame */
     if (!rc)
         rc = sonde__view_entities(v, v->config->by);
     if (!rc && v->config->by == SONDE_BY_OBJECT)

@@ -44,6 +44,7 @@ struct sonde_view_config {
     uint32_t share;         /* column whose share in the whole counts; a metric: formulas need not add up */
     double   min_percent;   /* rows below this share in that column and in all times shown are left out */
     bool     all_frames;    /* false: frames of the runtime without figures of their own are left out */
+    bool     fold_nameless; /* native frames without a name that follow each other, or have one parent, are one row per module */
     const double *given[SONDE_METRIC_COUNT]; /* exclusive values per tree node instead of the profile's; NULL none */
     const struct sonde_measurement *m;       /* by object: whose trace says which operation named what */
 };

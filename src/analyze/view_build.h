@@ -23,6 +23,7 @@ struct sonde__viewer {
     uint32_t           *entity;       /* [tree node]: number of its routine; 0 none */
     SONDE_VECTOR(struct sonde__entity) entities;
     struct sonde_map    by_key;
+    bool                fold;         /* nameless frames; from the numbering of the routines on */
 };
 
 /* A row that competes for its place among others. */
@@ -43,6 +44,9 @@ size_t sonde__view_rank(struct sonde__viewer *v, struct sonde__candidate *list, 
 
 /* Number the routines of the tree nodes by `by` into v->entity and v->entities. */
 int sonde__view_entities(struct sonde__viewer *v, enum sonde_view_by by);
+
+/* Is `node` in one row with its caller, since both are nameless frames of one module? */
+bool sonde__view_folds(const struct sonde__viewer *v, uint32_t node, uint32_t caller);
 
 /* Fill the view after its row 0. 0 or a negative code. */
 int sonde__view_flat(struct sonde__viewer *v);

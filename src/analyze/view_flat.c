@@ -197,6 +197,8 @@ static int callers_level(struct callers *c, const struct level *below, size_t fi
         return SONDE_ENOMEM;
     for (size_t i = first; i < end; i++) {
         uint32_t at = v->up[below->instances[i].at];
+        while (at && sonde__view_folds(v, at, below->instances[i].at))
+            at = v->up[at];
         if (at)
             out->instances[out->count++] = (struct instance){below->instances[i].node, at, v->entity[at]};
     }

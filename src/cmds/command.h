@@ -20,6 +20,7 @@
 
 #include <sonde/error.h>
 
+#include "base/nearest.h"
 #include "base/progress.h"
 
 /* The commands, in the order in which help shows them. */
@@ -136,13 +137,6 @@ int sonde_say_diag(const struct sonde_diag *diag);
 int sonde_say_usage(const struct sonde_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The known word that is nearest to what the user typed (suggest.c); `known` stays "" when none is near. */
-struct sonde_nearest {
-    const char *word;
-    char        known[64];
-    size_t      distance;
-};
-void sonde_nearest_try(struct sonde_nearest *nearest, const char *known);
 /* "sonde NAME: TEXT; did you mean 'KNOWN'?", or as sonde_say_usage when nothing is near. Returns SONDE_EXIT_USAGE. */
 int sonde_say_unknown(const struct sonde_command *command, const struct sonde_nearest *nearest, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

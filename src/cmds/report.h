@@ -80,6 +80,9 @@ REPORT_VIEW_MAP(X)
 /* What a row of a view is called. */
 struct sonde_view;
 void report_view_label(const struct report *r, const struct sonde_view *view, size_t row, struct sonde_text *out);
+/* What all of them are called, [row], at more length where two of one parent would read alike. NULL: no memory. */
+char **report_view_labels(const struct report *r, const struct sonde_view *view);
+void report_view_labels_free(char **labels, const struct sonde_view *view);
 
 /* Idleness blame of the whole measurement; reads the trace. 0, or a negative code with `diag`. */
 int  report_compute_blame(const struct report *r, struct sonde_blame *blame, struct sonde_diag *diag);

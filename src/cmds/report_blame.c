@@ -225,6 +225,7 @@ static int build_tree(const struct report *r, const struct sonde_blame_scope *sc
     struct sonde_view_config config = {
         .shape = SONDE_VIEW_TOP_DOWN, .by = SONDE_BY_LINE, .columns = columns, .sort = SONDE_METRIC_BLAME,
         .sort_side = SONDE_INCLUSIVE, .share = SONDE_METRIC_BLAME, .min_percent = r->min_percent, .all_frames = all_frames,
+        .fold_nameless = !all_frames,
         .given = {[SONDE_METRIC_BLAME] = blame, [SONDE_METRIC_SYNC] = waiting}, .m = r->m};
     int rc = SONDE_ENOMEM;
     for (size_t i = 0; i < scope->entries.count && blame && waiting; i++) {
@@ -255,6 +256,9 @@ static int print_tree(const struct report *r, const struct sonde_blame_scope *sc
     struct sonde_view *view = NULL;
     char number[SONDE_NUMBER_MAX];
     int rc = build_tree(r, scope, false, &none, &view, diag);
+    char **labels = rc ? NULL : report_view_labels(r, view);
+    if (!rc && !labels)
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot show the blame of");
     for (size_t i = 1; !rc && i < view->rows.count; i++) {
         const uint32_t depth = view->rows.items[i].depth - 1, most = (uint32_t)r->columns / 8;
         struct sonde_text label = {0};
@@ -264,7 +268,7 @@ static int print_tree(const struct report *r, const struct sonde_blame_scope *sc
             sonde_text_add(&label, "  ");
         if (depth > most)
             sonde_text_format(&label, "+%u ", depth - most);
-        report_view_label(r, view, i, &label);
+        sonde_text_add(&label, labels[i]);
         table_percent(&t, value(view, i, SONDE_METRIC_BLAME, SONDE_INCLUSIVE), scope->idle_ns);
         table_time(&t, true, value(view, i, SONDE_METRIC_BLAME, SONDE_INCLUSIVE));
         table_time(&t, true, value(view, i, SONDE_METRIC_BLAME, SONDE_EXCLUSIVE));
@@ -279,6 +283,7 @@ static int print_tree(const struct report *r, const struct sonde_blame_scope *sc
             report_say(r, "… %s below %.3g %% left out: --min-percent 0 shows all", sonde_number_count(number, view->cut),
                        r->min_percent);
     }
+    report_view_labels_free(labels, view);
     sonde_view_destroy(view);
     return rc;
 }

@@ -19,7 +19,7 @@
 static int refuse(const char *option, const char *argument, size_t at, const struct sonde_diag *diag)
 {
     struct sonde_text line = {0}, before = {0};
-    sonde_say_usage(&sonde_command_report, "%s: %s%s%s", option, diag->what, *diag->hint ? "; " : "", diag->hint);
+    fprintf(stderr, "sonde report: %s: %s; %s\n", option, diag->what, *diag->hint ? diag->hint : "try 'sonde report --help'");
     sonde_text_add_clean(&line, argument);
     char *begin = strndup(argument, at);
     sonde_text_add_clean(&before, begin ? begin : "");
@@ -182,6 +182,7 @@ static int want(const struct report *r, struct wanted *w)
     const bool crumbs = o->min_percent >= 0 || !o->json || c->shape != SONDE_VIEW_BOTTOM_UP;
     c->min_percent = crumbs ? r->min_percent : 0.1;
     c->all_frames = o->json;
+    c->fold_nameless = !o->json && o->by != SONDE_BY_LINE; /* who asks for lines gets every offset */
     return choose_columns(r, &w->columns);
 }
 
@@ -255,58 +256,6 @@ static int build(const struct report *r, struct wanted *w, struct sonde_view **v
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
 
-static void module_label(struct sonde_text *out, const struct sonde_view_frame *f)
-{
-    switch (f->kind) {
-    case SONDE_FRAME_NATIVE:
-    case SONDE_FRAME_PYTHON:
-        sonde_text_add(out, *f->module ? sonde_path_base(f->module) : "unknown module");
-        return;
-    case SONDE_FRAME_API:
-        sonde_text_add(out, "calls of the GPU runtime");
-        return;
-    case SONDE_FRAME_OP:
-        sonde_text_add(out, "operations");
-        return;
-    case SONDE_FRAME_RANGE:
-        sonde_text_add(out, "ranges");
-        return;
-    case SONDE_FRAME_LINK:
-        sonde_text_add(out, "prepared elsewhere");
-        return;
-    default:
-        sonde_text_add(out, f->kind == SONDE_FRAME_CUT ? "outer frames are missing" : "unknown code");
-    }
-}
-
-/* What is in no routine. */
-static const char *nothing_label(const struct sonde_view *view, size_t row)
-{
-    if (row == 0)
-        return "all";
-    return view->by == SONDE_BY_KERNEL ? "in no operation" : view->by == SONDE_BY_OBJECT ? "no data object known"
-                                                                                         : "calling context lost";
-}
-
-void report_view_label(const struct report *r, const struct sonde_view *view, size_t row, struct sonde_text *out)
-{
-    const struct sonde_view_frame *f = &view->rows.items[row].frame;
-    const struct sonde_cct_node node = {.kind = f->kind, .op = f->op, .line = f->line, .name = f->name, .file = f->file,
-                                        .module = f->module, .offset = f->offset};
-    if (f->kind == 0) {
-        sonde_text_add(out, nothing_label(view, row));
-    } else if (f->kind == SONDE_VIEW_OBJECT) {
-        sonde_text_format(out, "%s from ", sonde_object_kind_name(f->op));
-        report_callers(r, out, view->rows.items[row].node, 2);
-    } else if (view->by == SONDE_BY_MODULE && row) {
-        module_label(out, f);
-    } else if (view->by == SONDE_BY_FUNCTION && row) {
-        report_routine(r, out, &node);
-    } else {
-        report_frame(r, out, &node);
-    }
-}
-
 static void value_cell(struct table *t, struct sonde_value v, enum sonde_unit unit)
 {
     char number[SONDE_NUMBER_MAX], text[SONDE_NUMBER_MAX + 1] = "-";
@@ -370,7 +319,8 @@ static void lay_out(const struct report *r, const struct sonde_view *view, struc
     l->columns[l->count++] = (struct table_column){titles[view->shape], TABLE_LEFT | TABLE_ELASTIC, 0};
 }
 
-static void print_row(const struct report *r, const struct sonde_view *view, struct table *t, size_t row, uint32_t depth)
+static void print_row(const struct report *r, const struct sonde_view *view, struct table *t, size_t row, uint32_t depth,
+                      const char *text)
 {
     const struct sonde_columns *c = view->columns;
     const struct sonde_value part = sonde_view_get(view, row, view->share, row ? view->sort_side : SONDE_INCLUSIVE);
@@ -384,7 +334,7 @@ static void print_row(const struct report *r, const struct sonde_view *view, str
         sonde_text_format(&label, "+%u ", depth - most);
     if (r->options->ids)
         sonde_text_format(&label, "#%u ", view->rows.items[row].node);
-    report_view_label(r, view, row, &label);
+    sonde_text_add(&label, text);
     if (part.validity == SONDE_KNOWN && whole.validity == SONDE_KNOWN && part.value >= 0)
         table_percent(t, part.value, whole.value);
     else
@@ -406,7 +356,7 @@ static size_t shown_rows(const struct report *r, const struct sonde_view *view)
     return limited && r->limit < all ? r->limit : all;
 }
 
-static void print(const struct report *r, const struct sonde_view *view)
+static int print(const struct report *r, const struct sonde_view *view)
 {
     static struct layout layout;
     char number[SONDE_NUMBER_MAX];
@@ -415,8 +365,12 @@ static void print(const struct report *r, const struct sonde_view *view)
                       .readable = view->shape == SONDE_VIEW_FLAT ? FLAT_READABLE : TREE_READABLE};
     const size_t shown = shown_rows(r, view), all = view->rows.count - 1;
     const bool rooted = view->rows.items[0].frame.kind != 0;
+    char **labels = report_view_labels(r, view);
+    if (!labels)
+        return SONDE_ENOMEM;
     for (size_t i = 0; i <= shown; i++)
-        print_row(r, view, &t, i, i ? view->rows.items[i].depth - !rooted : 0);
+        print_row(r, view, &t, i, i ? view->rows.items[i].depth - !rooted : 0, labels[i]);
+    report_view_labels_free(labels, view);
     table_print(&t, r);
     if (view->cut)
         report_say(r, "… %s below %.3g %% left out: --min-percent 0 shows all", sonde_number_count(number, view->cut),
@@ -431,6 +385,7 @@ static void print(const struct report *r, const struct sonde_view *view)
     }
     if (view->by == SONDE_BY_OBJECT && !r->totals.traced)
         report_say(r, "recorded with --profile: which operation used which object is unknown");
+    return 0;
 }
 
 int report_profile_text(const struct report *r, struct sonde_diag *diag)
@@ -438,8 +393,8 @@ int report_profile_text(const struct report *r, struct sonde_diag *diag)
     struct wanted w;
     struct sonde_view *view = NULL;
     int rc = build(r, &w, &view, diag);
-    if (!rc)
-        print(r, view);
+    if (!rc && print(r, view))
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot show the profile of");
     sonde_view_destroy(view);
     unwant(&w);
     return rc;

@@ -8,13 +8,21 @@
 
 /* ---- frames -------------------------------------------------------------------- */
 
-/* Where the parameter list of a C++ name begins; its length when it has none.
- * "(anonymous namespace)::f(int) const", "operator()(int)", "f<g(int)>(char)". */
+/* Is the '<' at `at` that of "operator<", "operator<<" or "operator<=>"? */
+static bool is_operator(const char *name, size_t at)
+{
+    static const char word[] = "operator";
+    at -= at && name[at - 1] == '<';
+    return at >= sizeof word - 1 && strncmp(name + at - (sizeof word - 1), word, sizeof word - 1) == 0;
+}
+
+/* Where the parameter list of a C++ name begins; its length when it has none (Rust's never have).
+ * "(anonymous namespace)::f(int) const", "operator()(int)", "f<g(int)>(char)", "<(u8, T) as core::iter::Step>::next". */
 static size_t name_length(const char *name)
 {
     int depth = 0;
     for (size_t i = 0; name[i]; i++) {
-        if (name[i] == '<' && (i == 0 || name[i - 1] != 'r'))
+        if (name[i] == '<' && !is_operator(name, i))
             depth++;
         else if (name[i] == '>' && depth && name[i - 1] != '-')
             depth--;
@@ -32,7 +40,7 @@ static size_t name_length(const char *name)
 
 void report_function(struct sonde_text *out, const char *name)
 {
-    if (*name == '<') { /* Python's <module>, <lambda>, <listcomp> */
+    if (*name == '<' && !strstr(name, ">::")) { /* Python's <module>, <lambda>, <listcomp>; not Rust's <T as U>::f */
         sonde_text_add(out, name);
         return;
     }

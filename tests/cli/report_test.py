@@ -45,6 +45,65 @@ class Report(cli.Case):
         self.assertIn("\nvoid first::scale(int) ", kernels)
         self.assertIn("\nvoid second::scale(int) ", kernels)
 
+    def nameless(self):
+        """main.py calls a library without names in two places, through three frames each; and that calls it again."""
+        p = live.Process("alpha-4711-0", 4711)
+        thread, queue = p.thread(4711), p.queue(p.device("Test GPU"))
+        library, other = p.module("/opt/solver/libsolve.so"), p.module("/opt/solver/libother.so")
+        top = p.node(0, p.frame(live.PYTHON, p.python("main", "/home/user/main.py", 10)))
+        t = p.start_ns + 1000
+        for i, offsets in enumerate(((0x100, 0x200, 0x300), (0x100, 0x250, 0x300), (0x180, 0x200, 0x350))):
+            node = top
+            for offset in offsets:
+                node = p.node(node, p.frame(live.NATIVE, library, offset))
+            at = t + 10000 * i
+            p.enqueue(thread, queue, "clEnqueueNDRangeKernel", node, "kernel", at, at + 500, at + 1000, at + 2000, name="k")
+        node = p.node(top, p.frame(live.NATIVE, other, 0x40))
+        p.enqueue(thread, queue, "clEnqueueNDRangeKernel", node, "kernel", t + 50000, t + 50500, t + 51000, t + 53000, name="k")
+        live.write_manifest(self.path("m.sonde"), ["m"])
+        p.write(self.path("m.sonde"))
+
+    def test_nameless_frames_of_one_library_are_one_row(self):
+        self.nameless()
+        out = self.ok("report", "m", "profile", "--min-percent", "0").out
+        self.assertEqual(len(re.findall(r" libsolve.so \(no names\)$", out, re.M)), 1, out)
+        self.assertNotIn("libsolve.so+", out)
+        self.assertEqual(len(re.findall(r" libother.so\+0x40$", out, re.M)), 1, out) # there it still says where
+        self.assertEqual(len(re.findall(r"kernel k$", out, re.M)), 2, out)
+        self.assertRegex(out, r"(?m)^ *60.0 % .* libsolve.so")
+        callers = self.ok("report", "m", "profile", "--bottom-up", "--min-percent", "0").out
+        self.assertNotRegex(callers, r"libsolve.so.*\n.*libsolve.so") # called by itself
+        self.assertIn("libsolve.so (no names)", self.ok("report", "m", "blame", "--min-percent", "0").out)
+        # Every offset for who asks for lines, and in JSON.
+        lines = self.ok("report", "m", "profile", "--top-down", "--by", "line", "--min-percent", "0").out
+        self.assertEqual(set(re.findall(r"libsolve.so\+(0x\w+)$", lines, re.M)), {"0x100", "0x180", "0x200", "0x250", "0x300", "0x350"})
+        rows = json.loads(self.ok("report", "m", "profile", "--json").out)["rows"]
+        self.assertEqual(sum(row["label"].startswith("libsolve.so+0x") for row in rows), 8)
+
+    def test_rows_of_one_parent_never_read_alike(self):
+        """Files of one name, and work that was prepared at one place in two contexts."""
+        p = live.Process("alpha-4711-0", 4711)
+        thread, queue = p.thread(4711), p.queue(p.device("Test GPU"))
+        code = lambda function, file, line: p.frame(live.PYTHON, p.python(function, file, line))
+        main = p.node(0, code("main", "/home/user/main.py", 10))
+        nodes = [p.node(main, code("run", "/home/user/%s/model.py" % folder, 5)) for folder in ("a", "b")]
+        for outer in ("encode", "decode"):
+            prepared = p.node(p.node(0, code(outer, "/home/user/main.py", 20)), code("forward", "/home/user/layer.py", 7))
+            nodes.append(p.node(main, p.frame(live.LINK, offset=prepared)))
+        t = p.start_ns + 1000
+        for i, node in enumerate(nodes):
+            at = t + 10000 * i
+            p.enqueue(thread, queue, "clEnqueueNDRangeKernel", node, "kernel", at, at + 500, at + 1000, at + 2000, name="k")
+        live.write_manifest(self.path("m.sonde"), ["m"])
+        p.write(self.path("m.sonde"))
+        out = self.ok("report", "m", "profile", "--min-percent", "0", env={"COLUMNS": "160"}).out
+        for text in ("run /home/user/a/model.py:5", "run /home/user/b/model.py:5",
+                     "prepared in forward() layer.py:7 \u2190 encode() main.py:20", "prepared in forward() layer.py:7 \u2190 decode() main.py:20"):
+            self.assertEqual(out.count(text), 1, out)
+        flat = self.ok("report", "m", "profile", "--by", "function", "--min-percent", "0", env={"COLUMNS": "160"}).out
+        for text in ("run /home/user/a/model.py", "run /home/user/b/model.py"):
+            self.assertEqual(flat.count(text), 1, flat)
+
     def test_json_agrees_with_the_truth(self):
         path, processes = scenes.demo(self.folder)
         truth = [op for p in processes for op in p.truth]

@@ -79,6 +79,11 @@ class Which(cli.Case):
                            (("report", "old", "profile", "--by", "modul"), "did you mean 'module'?"),
                            (("export", "old", "--to", "perfeto"), "did you mean 'perfetto'?")):
             self.assertIn(word, self.fails(*args, status=2).err)
+        for args, word in ((("--metric", "gpu,cpuu"), "there is no column 'cpuu'; did you mean 'cpu'?"),
+                           (("--sort", "blmae:excl"), "did you mean 'blame'?"),
+                           (("--derive", "rate=bytse/gpu"), "did you mean 'bytes'?"),
+                           (("--metric", "frobnicate"), "there is no column 'frobnicate'; columns are gpu,")):
+            self.assertIn(word, cli.run("report", "old", "profile", *args, cwd=self.folder).err)
         self.assertNotIn("did you mean", self.fails("report", "frobnicate").err)
         self.assertNotIn("did you mean", self.fails("report", "old", "frobnicate", status=2).err)
 

@@ -530,14 +530,23 @@ static void test_demangle(void **state)
         {"_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE",
          "<Test + 'static as foo::Bar<Test>>::bar"},
         {"_ZN28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE", "{{closure}}"},
-        {"_ZN4core3fmt5writeE", "core::fmt::write"}, /* C++ */
+        /* Names of Rust's RFC 2603, and with hashes and suffixes as compilers write them. */
+        {"_RNvC6_123foo3bar", "123foo::bar"},
+        {"_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar"},
+        {"_RNCNvC7mycrate3foos_0", "mycrate::foo::{closure#1}"},
+        {"_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>"},
+        {"_RNvMNtC7mycrate3fooNtB2_3Foo3new", "<mycrate::foo::Foo>::new"},
+        {"_RNvXs_C7mycrateNtB4_3FooNtB4_3Bar3baz", "<mycrate::Foo as mycrate::Bar>::baz"},
+        {"_RINvC7mycrate3fooNvB2_3barE.llvm.12345", "mycrate::foo::<mycrate::bar>"},
     };
     for (size_t i = 0; i < sizeof rust / sizeof *rust; i++) {
         char *readable = sonde_demangle(rust[i].mangled);
-        if (readable)
-            assert_string_equal(readable, rust[i].readable);
+        assert_non_null(readable);
+        assert_string_equal(readable, rust[i].readable);
         free(readable);
     }
+    assert_null(sonde_demangle("_RNvC7mycrate")); /* cut */
+    assert_null(sonde_demangle("_Read"));
     char *name = sonde_demangle("_ZN6shapes7visibleERKSt6vectorIiSaIiEE");
     if (!name)
         skip(); /* no C++ runtime library on this machine */

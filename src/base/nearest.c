@@ -1,13 +1,14 @@
-/* suggest.c - "did you mean": the known word that is nearest to what the user typed.
+/* nearest.c - "did you mean": the known word that is nearest to what the user typed.
  *
  * The distance is that of optimal string alignment (Damerau and Levenshtein, each
  * pair of letters edited once): letters left out, too many, wrong, or exchanged
  * with the next. Small and capital letters are the same; a beginning of two
  * letters or more counts as one mistake.
  */
-#include "command.h"
+#include "nearest.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { LONGEST = 63 };
