@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "base/map.h"
 #include "base/parallel.h"
 #include "totals.h"
 
@@ -221,6 +222,54 @@ static void add_profile(struct sonde_lane_use *uses, const struct sonde_process 
     }
 }
 
+/* ---- waits in functions of the C library: few, since short ones are not recorded ---------------- */
+
+struct waits {
+    struct sonde_lane_use *uses; /* [lane - 1] */
+    uint32_t lanes;
+    struct sonde_map index;      /* lane << 32 | node -> what it has */
+    SONDE_VECTOR(uint64_t) ns;
+};
+
+static int add_wait(struct waits *w, struct sonde_lane_use *use, const struct sonde_row_sleep *row)
+{
+    const uint64_t key = (uint64_t)use->lane << 32 | row->node, ns = row->to_ns - row->from_ns;
+    uint64_t at;
+    if (!sonde_map_get(&w->index, key, &at)) {
+        at = w->ns.count;
+        if (sonde_vector_push(&w->ns, 0) || sonde_map_put(&w->index, key, at))
+            return SONDE_ENOMEM;
+    }
+    w->ns.items[at] += ns;
+    use->waits++;
+    use->waited_ns += ns;
+    if (w->ns.items[at] > use->wait_ns) {
+        use->wait = row->node;
+        use->wait_ns = w->ns.items[at];
+    }
+    return 0;
+}
+
+static int add_waits(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct waits *w = user;
+    const struct sonde_row_sleep *row = rows;
+    int rc = 0;
+    for (uint32_t i = 0; i < count && lane && lane <= w->lanes && !rc; i++)
+        if (row[i].to_ns > row[i].from_ns)
+            rc = add_wait(w, &w->uses[lane - 1], &row[i]);
+    return rc;
+}
+
+static int scan_waits(const struct sonde_process *p, struct sonde_lane_use *uses)
+{
+    struct waits w = {.uses = uses, .lanes = p->lane_count - 1};
+    const int rc = sonde_process_trace(p, SONDE_TABLE_SLEEP, 0, 0, UINT64_MAX, add_waits, &w);
+    sonde_map_fini(&w.index);
+    sonde_vector_fini(&w.ns);
+    return rc;
+}
+
 static int add_process(struct sonde_lanes *out, const struct sonde_process *p, struct sonde_progress *progress,
                        uint32_t index)
 {
@@ -235,7 +284,8 @@ static int add_process(struct sonde_lanes *out, const struct sonde_process *p, s
         if (p->traces[i].table == SONDE_TABLE_RANGE && p->traces[i].lane) /* 0: damage */
             out->items.items[first + p->traces[i].lane - 1].ranges += p->traces[i].count;
     struct work w = {.process = p, .progress = progress, .uses = &out->items.items[first]};
-    return scan_process(&w);
+    rc = scan_waits(p, w.uses);
+    return rc ? rc : scan_process(&w);
 }
 
 uint64_t sonde_trace_rows(const struct sonde_measurement *m, enum sonde_table table)

@@ -20,6 +20,9 @@ struct sonde_lane_use {
     uint64_t busy_ns;           /* union of the same intervals */
     uint64_t first_ns, last_ns; /* on the process's time axis */
     uint64_t longest_gap_ns;    /* between two intervals */
+    uint64_t waits, waited_ns;  /* thread: in functions of the C library, outside of API calls (SLEEP rows) */
+    uint32_t wait;              /* node of the process: the context with most of that; 0 none */
+    uint64_t wait_ns;           /* what it has */
 };
 
 struct sonde_lanes { /* ready when zeroed */

@@ -58,7 +58,23 @@ static void label(const struct report *r, const struct sonde_lane_use *use, stru
     report_process_end(r, out, use->process);
 }
 
-static void lane_row(const struct report *r, struct table *t, const struct sonde_lane_use *use)
+/* The tree node of the wait that has most. */
+static uint32_t wait_of(const struct report *r, const struct sonde_lane_use *use)
+{
+    return use->wait ? sonde_profile_locate(r->profile, use->process, use->wait) : 0;
+}
+
+static void wait_cells(const struct report *r, struct table *t, const struct sonde_lane_use *use)
+{
+    struct sonde_text place = {0};
+    if (wait_of(r, use))
+        report_blame_place(r, &place, wait_of(r, use));
+    table_time(t, use->waits > 0, (double)use->waited_ns);
+    table_cell(t, sonde_text_get(&place));
+    sonde_text_fini(&place);
+}
+
+static void lane_row(const struct report *r, struct table *t, const struct sonde_lane_use *use, bool waits)
 {
     struct sonde_text name = {0};
     bool queue = lane_of(r, use)->kind == SONDE_LANE_KIND_QUEUE;
@@ -76,6 +92,8 @@ static void lane_row(const struct report *r, struct table *t, const struct sonde
     else
         table_cell(t, "-");
     table_time(t, use->timed, (double)use->longest_gap_ns);
+    if (waits)
+        wait_cells(r, t, use);
     sonde_text_fini(&name);
 }
 
@@ -84,13 +102,17 @@ int report_lanes_text(const struct report *r, struct sonde_diag *diag)
     static const struct table_column columns[] = {
         {"Lane", TABLE_LEFT | TABLE_ELASTIC, 0}, {"count", TABLE_RIGHT, 2}, {"time in them", TABLE_RIGHT, 3},
         {"first to last", TABLE_RIGHT, 4}, {"busy of it", TABLE_RIGHT, 1}, {"longest gap", TABLE_RIGHT, 5},
+        {"waited", TABLE_RIGHT, 1}, {"mostly in", TABLE_LEFT | TABLE_STACK, 1},
     };
-    struct table t = {.columns = columns, .column_count = 6};
     struct sonde_lanes lanes = {0};
     int rc = compute(r, &lanes, diag);
     size_t all = lanes.items.count, shown = r->limit && r->limit < all ? r->limit : all;
+    bool waits = false;
+    for (size_t i = 0; i < shown; i++)
+        waits |= lanes.items.items[i].waits > 0;
+    struct table t = {.columns = columns, .column_count = waits ? 8 : 6};
     for (size_t i = 0; i < shown && !rc; i++)
-        lane_row(r, &t, &lanes.items.items[i]);
+        lane_row(r, &t, &lanes.items.items[i], waits);
     if (!rc) {
         table_print(&t, r);
         report_more(r, "lanes", shown, all);
@@ -106,7 +128,10 @@ static json_t *lane_json(const struct report *r, const struct sonde_lane_use *us
     const struct sonde_process *p = &r->m->processes[use->process];
     const struct sonde_row_lane *lane = lane_of(r, use);
     bool queue = lane->kind == SONDE_LANE_KIND_QUEUE, known = queue || use->timed;
-    json_t *value = json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
+    struct sonde_text place = {0};
+    if (wait_of(r, use))
+        report_blame_place(r, &place, wait_of(r, use));
+    json_t *value = json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "process", p->name, "lane", (int)use->lane, "kind", queue ? "queue" : "thread",
         "name", report_json_text(sonde_process_string(p, lane->name)),
         "tid", queue ? json_null() : json_integer(lane->tid),
@@ -120,7 +145,11 @@ static json_t *lane_json(const struct report *r, const struct sonde_lane_use *us
         "busy_ns", report_json_ns(use->timed, (double)use->busy_ns),
         "first_ns", use->timed ? json_integer((json_int_t)use->first_ns) : json_null(),
         "last_ns", use->timed ? json_integer((json_int_t)use->last_ns) : json_null(),
-        "longest_gap_ns", report_json_ns(use->timed, (double)use->longest_gap_ns));
+        "longest_gap_ns", report_json_ns(use->timed, (double)use->longest_gap_ns),
+        "waits", queue || !r->totals.traced ? json_null() : json_integer((json_int_t)use->waits),
+        "waited_ns", report_json_ns(!queue && r->totals.traced, (double)use->waited_ns),
+        "waits_in", report_json_text(sonde_text_get(&place)));
+    sonde_text_fini(&place);
     sonde_rank_json(p, value);
     return value;
 }

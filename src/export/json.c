@@ -550,11 +550,6 @@ static int put_switches(void *user, uint32_t lane, const void *rows, uint32_t co
 
 static int put_sleeps(void *user, uint32_t lane, const void *rows, uint32_t count)
 {
-    static const char *const kinds[] = {"unknown",
-#define X(name, text) text,
-        SONDE_SLEEP_MAP(X)
-#undef X
-    };
     struct writer                *w = user;
     const struct sonde_row_sleep *sleep = rows;
     for (uint32_t i = 0; i < count; i++, sleep++) {
@@ -565,7 +560,7 @@ static int put_sleeps(void *user, uint32_t lane, const void *rows, uint32_t coun
         put_field(w, ",\"to_ns\":", sleep->to_ns);
         put_field_or_null(w, ",\"context\":", sonde_names_locate(&w->names, w->process, sleep->node));
         sonde_out_text(w->out, ",\"for\":\"");
-        sonde_out_text(w->out, kinds[sleep->kind < SONDE_SLEEP_KINDS ? sleep->kind : 0]);
+        sonde_out_text(w->out, sonde_sleep_text(sleep->kind));
         sonde_out_text(w->out, "\"}");
     }
     sonde_progress_add(w->progress, count);

@@ -83,9 +83,19 @@ const char *sonde_names_call(const struct sonde_names *names, uint32_t at)
     return at && node->kind == SONDE_FRAME_API && *node->name ? node->name : "API call";
 }
 
+const char *sonde_sleep_text(uint32_t kind)
+{
+    static const char *const texts[] = {"unknown",
+#define X(name, text) text,
+        SONDE_SLEEP_MAP(X)
+#undef X
+    };
+    return texts[kind < SONDE_SLEEP_KINDS ? kind : 0];
+}
+
 /* "step() heat.c:81": brackets unless the name has its own, or is "<module>". Links
  * and ranges as in reports. */
-static void add_frame(struct sonde_text *text, const struct sonde_cct_node *node)
+static void add_function(struct sonde_text *text, const struct sonde_cct_node *node)
 {
     if (node->kind == SONDE_FRAME_RANGE) {
         sonde_text_format(text, *node->module ? "[%s: %s]" : "[%s%s]", node->module, node->name);
@@ -107,10 +117,28 @@ static void add_frame(struct sonde_text *text, const struct sonde_cct_node *node
         sonde_text_format(text, "%s+0x%llx", sonde_path_base(node->module), (unsigned long long)node->offset);
     else
         sonde_text_add(text, "unknown code");
-    if (*node->file)
+}
+
+static void add_frame(struct sonde_text *text, const struct sonde_cct_node *node)
+{
+    const bool coded = node->kind != SONDE_FRAME_RANGE && (node->kind != SONDE_FRAME_LINK || node->offset);
+    add_function(text, node);
+    if (coded && *node->file)
         sonde_text_format(text, " %s", sonde_path_base(node->file));
-    if (*node->file && node->line)
+    if (coded && *node->file && node->line)
         sonde_text_format(text, ":%u", node->line);
+}
+
+const char *sonde_names_sleep(struct sonde_names *names, uint32_t at)
+{
+    uint32_t caller;
+    names->scratch.length = 0;
+    sonde_text_add(&names->scratch, at && *names->profile->nodes.items[at].name ? names->profile->nodes.items[at].name : "a wait");
+    if (at && sonde_profile_callers(names->profile, at, &caller, 1)) {
+        sonde_text_add(&names->scratch, " in ");
+        add_function(&names->scratch, &names->profile->nodes.items[caller]);
+    }
+    return sonde_text_get(&names->scratch);
 }
 
 const char *sonde_names_callers(struct sonde_names *names, uint32_t at, uint32_t max)

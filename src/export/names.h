@@ -36,6 +36,11 @@ const char *sonde_names_op(const struct sonde_names *names, uint32_t at, uint32_
 /* The name of an API call; "API call" when unknown. */
 const char *sonde_names_call(const struct sonde_names *names, uint32_t at);
 
+/* What a thread waited in: "nanosleep in nap()", the user's nearest function, without its file. */
+const char *sonde_names_sleep(struct sonde_names *names, uint32_t at);
+/* "sleep", "lock" ... of enum sonde_sleep_kind; "unknown". */
+const char *sonde_sleep_text(uint32_t kind);
+
 /* The user's frames that led to tree node `at`, innermost first, at most `max`:
  * "step() heat.c:81 ← main() heat.c:140". Valid until the next call of this or the next function. */
 const char *sonde_names_callers(struct sonde_names *names, uint32_t at, uint32_t max);

@@ -1,5 +1,5 @@
 /* perfetto.c - a measurement as a Perfetto trace: processes, threads and queues
- * as tracks; API calls, ranges and operations as slices; flows between them;
+ * as tracks; API calls, waits, ranges and operations as slices; flows between them;
  * samples of the CPU side as instants; counters (perfetto_counters.h).
  *
  * docs/export.md says what becomes what. Slices of one track never overlap
@@ -37,6 +37,7 @@ struct writer {
     uint64_t                       *called_from, *stacks; /* [tree node]: iid of the text; ~0 = empty */
     uint64_t                       *works[SONDE_WORK_TEXTS]; /* [work id] of this process */
     uint64_t                       *strings;              /* [string id] of this process */
+    uint64_t                        waits_for[SONDE_SLEEP_KINDS];
 
     uint32_t process;      /* now being written */
     int64_t  shift_ns;     /* of its times */
@@ -46,7 +47,8 @@ struct writer {
     bool     sampled;      /* the track of its samples is described */
     bool     nests, across; /* its slices lie within each other; ranges across threads are written */
     SONDE_VECTOR(struct sonde_row_range) ranges; /* of the lane, in the order of by_begin */
-    size_t   next_range;   /* to be laid out */
+    SONDE_VECTOR(struct sonde_row_sleep) sleeps; /* of the lane, in order */
+    size_t   next_range, next_sleep; /* to be laid out */
     uint64_t rows[SONDE_LAYOUT_ROWS]; /* track of each row of the lane; 0 = not described yet */
     uint64_t row_tracks;   /* described so far, for numbering */
 };
@@ -57,6 +59,7 @@ struct slice {
         struct sonde_row_op    op;
         struct sonde_row_call  call;
         struct sonde_row_range range;
+        struct sonde_row_sleep sleep;
     } row;
 };
 
@@ -408,6 +411,22 @@ static void write_range(struct writer *w, uint32_t row, const struct sonde_row_r
     w->result->ranges++;
 }
 
+static void write_sleep(struct writer *w, uint32_t row, const struct sonde_row_sleep *sleep)
+{
+    const uint32_t  at = sonde_names_locate(&w->names, w->process, sleep->node);
+    struct pf_event event = {.category = PF_CATEGORY_wait, .at_ns = time_of(w, sleep->from_ns)};
+    event.name = pf_name(&w->wire, sonde_names_sleep(&w->names, at));
+    event.track = row_track(w, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
+    if (!w->waits_for[sleep->kind < SONDE_SLEEP_KINDS ? sleep->kind : 0])
+        once(w, w->waits_for, sleep->kind < SONDE_SLEEP_KINDS ? sleep->kind : 0, sonde_sleep_text(sleep->kind));
+    pf_add_text(&event, PF_KEY_waits_for, known(w->waits_for, sleep->kind < SONDE_SLEEP_KINDS ? sleep->kind : 0));
+    add_context(w, &event, at);
+    if (row == SONDE_LAYOUT_NO_ROW)
+        pf_send_instant(&w->wire, &event);
+    else
+        pf_send_begin(&w->wire, &event);
+}
+
 static void end_slice(void *user, uint32_t row, uint64_t end_ns)
 {
     struct writer *w = user;
@@ -422,6 +441,8 @@ static void write_slice(void *user, uint32_t row, const void *item)
         write_call(w, row, &slice->row.call);
     else if (slice->table == SONDE_TABLE_RANGE)
         write_range(w, row, &slice->row.range);
+    else if (slice->table == SONDE_TABLE_SLEEP)
+        write_sleep(w, row, &slice->row.sleep);
     else
         write_op(w, row, &slice->row.op);
 }
@@ -459,7 +480,7 @@ static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
     return w->wire.nomem || sonde_out_failed(w->wire.out);
 }
 
-/* Ranges of the lane that are due before a call; a call lies within those that begin with it. */
+/* Ranges of the lane that begin no later; of them those that may end elsewhere when it is their turn. */
 static void lay_ranges(struct writer *w, uint64_t until_ns)
 {
     for (; w->next_range < w->ranges.count; w->next_range++) {
@@ -472,6 +493,18 @@ static void lay_ranges(struct writer *w, uint64_t until_ns)
     }
 }
 
+/* Ranges and waits of the lane that are due before a call; it lies within those that begin with it. */
+static void lay_until(struct writer *w, uint64_t until_ns)
+{
+    for (; w->next_sleep < w->sleeps.count && w->sleeps.items[w->next_sleep].from_ns <= until_ns; w->next_sleep++) {
+        const struct sonde_row_sleep *sleep = &w->sleeps.items[w->next_sleep];
+        struct slice                  slice = {.table = SONDE_TABLE_SLEEP, .row.sleep = *sleep};
+        lay_ranges(w, sleep->from_ns);
+        sonde_layout_add(w->layout, sleep->from_ns, sleep->to_ns, &slice);
+    }
+    lay_ranges(w, until_ns);
+}
+
 static int take_calls(void *user, uint32_t lane, const void *rows, uint32_t count)
 {
     struct writer               *w = user;
@@ -479,7 +512,7 @@ static int take_calls(void *user, uint32_t lane, const void *rows, uint32_t coun
     (void)lane;
     for (uint32_t i = 0; i < count; i++) {
         struct slice slice = {.table = SONDE_TABLE_CALL, .row.call = call[i]};
-        lay_ranges(w, call[i].enter_ns);
+        lay_until(w, call[i].enter_ns);
         if (call[i].leave_ns >= call[i].enter_ns)
             sonde_layout_add(w->layout, call[i].enter_ns, call[i].leave_ns, &slice);
         else
@@ -500,6 +533,18 @@ static int take_ranges(void *user, uint32_t lane, const void *rows, uint32_t cou
         if (range[i].flags & SONDE_RANGE_MARK || end_of(w, &range[i]) < range[i].begin_ns)
             write_range(w, 0, &range[i]);
         else if (sonde_vector_push(&w->ranges, range[i]))
+            w->wire.nomem = true;
+    sonde_progress_add(w->progress, count);
+    return w->wire.nomem || sonde_out_failed(w->wire.out);
+}
+
+static int take_sleeps(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct writer                *w = user;
+    const struct sonde_row_sleep *sleep = rows;
+    (void)lane;
+    for (uint32_t i = 0; i < count; i++)
+        if (sleep[i].to_ns >= sleep[i].from_ns && sonde_vector_push(&w->sleeps, sleep[i]))
             w->wire.nomem = true;
     sonde_progress_add(w->progress, count);
     return w->wire.nomem || sonde_out_failed(w->wire.out);
@@ -554,19 +599,20 @@ static int by_begin(const void *left, const void *right)
     return across ? across : a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
 }
 
-/* API calls and ranges of one thread, then its ranges that may end on another. */
+/* API calls, waits and ranges of one thread, then its ranges that may end on another. */
 static void write_thread(struct writer *w, uint32_t lane)
 {
     const struct sonde_process *p = process_of(w);
     begin_lane(w, lane);
-    w->ranges.count = w->next_range = 0;
+    w->ranges.count = w->next_range = w->sleeps.count = w->next_sleep = 0;
     sonde_process_trace(p, SONDE_TABLE_RANGE, lane, 0, UINT64_MAX, take_ranges, w);
     if (w->ranges.count)
         qsort(w->ranges.items, w->ranges.count, sizeof *w->ranges.items, by_begin);
+    sonde_process_trace(p, SONDE_TABLE_SLEEP, lane, 0, UINT64_MAX, take_sleeps, w);
     w->nests = true;
     sonde_layout_nest(w->layout, end_slice);
     sonde_process_trace(p, SONDE_TABLE_CALL, lane, 0, UINT64_MAX, take_calls, w);
-    lay_ranges(w, UINT64_MAX);
+    lay_until(w, UINT64_MAX);
     end_lane(w);
     w->nests = false;
     w->lane = lane;
@@ -718,6 +764,7 @@ static int write_all(struct writer *w, struct sonde_out *out, struct sonde_diag 
     free(w->stacks);
     forget_texts(w);
     sonde_vector_fini(&w->ranges);
+    sonde_vector_fini(&w->sleeps);
     sonde_names_fini(&w->names);
     return code ? sonde_diag_set(diag, code, m->path, "cannot export") : 0;
 }
@@ -732,7 +779,8 @@ static int write_perfetto(const struct sonde_measurement *m, struct sonde_out *o
     if (!w)
         return sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
     sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP) + sonde_trace_rows(m, SONDE_TABLE_CALL) +
-                                        sonde_trace_rows(m, SONDE_TABLE_RANGE) + sonde_trace_rows(m, SONDE_TABLE_SAMPLE));
+                                        sonde_trace_rows(m, SONDE_TABLE_RANGE) + sonde_trace_rows(m, SONDE_TABLE_SAMPLE) +
+                                        sonde_trace_rows(m, SONDE_TABLE_SLEEP));
     w->m = m;
     w->progress = progress;
     w->result = result;

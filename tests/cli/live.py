@@ -11,7 +11,7 @@ import struct
 SEGMENT = 65536
 ROOM = SEGMENT - 64
 TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL "
-          "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT").split()
+          "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
          "release peer_copy").split()
@@ -33,7 +33,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII", "OBJECT": "<IIIIQQQQQQQII",
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
-        "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII"}
+        "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII"}
 
 
 class Process:
@@ -148,6 +148,13 @@ class Process:
         """The thread was off the CPU."""
         self.owned.setdefault(("SWITCH", thread), []).append(
             struct.pack(ROWS["SWITCH"], out, back, int(preempted), 0))
+
+    def sleep(self, thread, function, parent, begin, end, kind=1):
+        """It waited in a function of the C library."""
+        node = self.node(parent, self.frame(API, offset=0xff000001, name=function))
+        self.owned.setdefault(("SLEEP", thread), []).append(struct.pack(ROWS["SLEEP"], begin, end, node, kind))
+        self.account(node, 0, end - begin)
+        return node
 
     def object(self, kind, node, size, alloc_ns, free_ns=0, uses=(0, 0, 0), device=0, parent=0, flags=0):
         """`uses` is (entry of the first, entry of the last, how many)."""

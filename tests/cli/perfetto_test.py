@@ -223,6 +223,28 @@ class Perfetto(cli.Case):
         self.assertEqual({trace.name(s.track) for s in samples}, {"Thread 4711 \u00b7 samples"})
         self.assertEqual(trace.process(samples[0].track).pid, 4711)
 
+    def test_waits(self):
+        """On the thread's own track, within the range and between the calls."""
+        p = live.Process("alpha-4711-0", 4711)
+        thread = p.thread(4711)
+        main = p.node(0, p.frame(live.PYTHON, p.python("main", "train.py", 3)))
+        nap = p.node(main, p.frame(live.PYTHON, p.python("nap", "train.py", 9)))
+        step = p.node(main, p.frame(live.PYTHON, p.python("step", "train.py", 12)))
+        t = p.start_ns + 1000
+        p.range(thread, "epoch", t, t + 900)
+        p.call(thread, "clFlush", step, t + 100, t + 200)
+        p.sleep(thread, "nanosleep", nap, t + 250, t + 450, 1)
+        p.sleep(thread, "sem_wait", nap, t + 460, t + 500, 3)
+        p.call(thread, "clFinish", step, t + 500, t + 600)
+        p.write(self.path("w.sonde"))
+        trace = self.trace(self.path("w.sonde"))
+        waits = sorted(trace.of("wait"), key=lambda s: s.start)
+        self.assertEqual([(s.name, s.start - t, s.end - t, s.args["waits_for"]) for s in waits],
+                         [("nanosleep in nap()", 250, 450, "sleep"), ("sem_wait in nap()", 460, 500, "queue")])
+        self.assertEqual(waits[0].args["stack"], "nap() train.py:9\nmain() train.py:3")
+        self.assertEqual({s.track for s in waits}, {s.track for s in trace.of("api")})
+        self.assertEqual({trace.around[s.track, s.start, s.name] for s in waits}, {("epoch",)})
+
     def test_equals_csv(self):
         path, p = scenes.long_run(self.folder, 20000)
         trace = self.trace(path)

@@ -9,6 +9,12 @@ import cli
 import sums
 from views import HERE, PROGRAMS
 
+try:
+    import perfetto_check
+except ImportError:
+    print("skipped: the Python package perfetto is missing")
+    raise SystemExit(cli.SKIP)
+
 MS = 1000000
 WAITED = 12 * 15 * MS
 PYTHON = "/usr/bin/python3"
@@ -16,6 +22,10 @@ C = {"sleep": "nanosleep", "lock": "pthread_mutex_lock", "queue": "pthread_cond_
 
 
 class Recorded(views.Case):
+    def trace(self, path):
+        self.ok("export", path, "--to", "perfetto", "--force", "-o", self.path("t"))
+        return perfetto_check.load(self.path("t"))
+
     def named(self, path, function, waits):
         """Of the measurement: each wait in `function` is in one of `waits`."""
         summary = self.json(path, "summary")
@@ -34,6 +44,13 @@ class Recorded(views.Case):
         self.assertIn("have ready sooner", advice["change"])
         blame = self.json(path, "blame")
         self.hold(v for scope in blame["scopes"] for v in sums.blame_scope(scope))
+        lane = max(self.json(path, "lanes"), key=lambda lane: lane["waited_ns"] or 0 if lane["count"] else 0)
+        self.assertIn(lane["waits_in"].split(" in ")[0], waits)
+        self.assertTrue(lane["waits_in"].split(" in ")[1].startswith(function + "()"), lane)
+        self.assertGreater(lane["waited_ns"], .9 * WAITED)
+        self.assertIn("mostly in", self.ok("report", path, "lanes").out)
+        slices = [s for s in self.trace(path).of("wait") if s.name in {"%s in %s()" % (name, function) for name in waits}]
+        self.assertGreater(sum(s.end - s.start for s in slices), .9 * WAITED)
         found = [r for r in blame["scopes"][0]["routines"] if r["name"] in waits and function + "()" in r["place"]]
         self.assertGreater(sum(r["exact_ns"] for r in found), .9 * WAITED)
 
