@@ -26,6 +26,8 @@
 
 #define SONDE_API_MAX 4096u
 #define MODULES_LOOKED 8192u
+#define PLACES_MAX 65536u            /* of code in no module, by address; beyond that by page */
+#define KEY_PLACE  (1ull << 61)      /* in the known ones: of such a place */
 #define KEY_MODULE 0x5bf0a8b1457695c1ull /* in F.pc: of a module's start */
 #define KEY_EXACT  0x2545f4914f6cdd1dull /* of an interrupted place, not a return address */
 #define SKIP_BIT   (1ull << 32)          /* in a module's value: is_runtime_loader */
@@ -37,6 +39,7 @@ static struct {
     _Atomic uint32_t sleep[SONDE_SLEEPERS_MAX];
     uintptr_t looked_at;      /* start of the module that was last searched for an interpreter */
     uint64_t looked[MODULES_LOOKED / 64]; /* bit per module id: it was searched */
+    uint32_t places;          /* of code in no module that have a frame of their own */
     _Atomic uintptr_t wanted[32];         /* pcs in modules that samples met first */
 } F;
 
@@ -164,7 +167,7 @@ static uint32_t frame_add(struct sonde_row_frame row)
     return id;
 }
 
-/* Code of no module: its page. Samples meet many places of it. */
+/* Code of no module: its page, for what has no frame of its own. */
 static uint32_t unknown_page(uintptr_t page)
 {
     uint64_t id, key = pc_key(page) ^ KEY_EXACT;
@@ -176,6 +179,25 @@ static uint32_t unknown_page(uintptr_t page)
     return (uint32_t)id;
 }
 
+/* Code of no module was made while the program ran; by its address it can be named afterwards. Who makes code
+ * may make it without end: then pages. */
+static uint32_t unknown_place(uintptr_t pc, bool exact)
+{
+    const uint64_t key = (uint64_t)pc << 1 | 1 | (exact ? KEY_PLACE | KEY_PLACE >> 1 : KEY_PLACE);
+    uint64_t id;
+    if (sonde__known_find(key, &id))
+        return (uint32_t)id;
+    if (F.places >= PLACES_MAX || !sonde__known_room())
+        return unknown_page(pc & ~(uintptr_t)4095);
+    id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_UNKNOWN, .offset = pc,
+                                            .flags = SONDE_FRAME_ADDRESS | (exact ? SONDE_FRAME_EXACT : 0)});
+    if (id) {
+        F.places++;
+        sonde__known_put(key, (uint32_t)id);
+    }
+    return (uint32_t)id;
+}
+
 /* `exact`: of an interrupted place. That may be anywhere in the program: what
  * stands in no back-trace, because it is ours or the runtime's, is shown there. */
 static uint32_t frame_of_new_pc(uintptr_t pc, uint64_t key, bool exact)
@@ -184,7 +206,7 @@ static uint32_t frame_of_new_pc(uintptr_t pc, uint64_t key, bool exact)
     uint32_t id, module = 0;
     bool skip = false;
     if (!sonde__module_find(pc - !exact, &o)) {
-        id = unknown_page(pc & ~(uintptr_t)4095);
+        id = unknown_place(pc, exact);
     } else {
         if (!sonde__handler.on) {
             module = module_of(&o, &skip);

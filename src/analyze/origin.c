@@ -52,10 +52,10 @@ static bool is_installed(const char *path)
 }
 
 /* Python code without a file is made by a library (<frozen importlib>, wrappers
- * from exec), unless the user typed it. */
+ * from exec), unless the user typed it; JavaScript inside Node.js has names like node:internal/timers. */
 static bool is_generated(const char *file)
 {
-    return *file == '<' && !begins(file, "<stdin>") && !begins(file, "<string>") && !begins(file, "<ipython");
+    return begins(file, "node:") || (*file == '<' && !begins(file, "<stdin>") && !begins(file, "<string>") && !begins(file, "<ipython"));
 }
 
 /* CUDA's runtime is mostly linked into the program, without debug information;

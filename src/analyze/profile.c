@@ -104,6 +104,20 @@ static int native_levels(struct builder *b, uint32_t id)
                                                         .offset = frame->offset});
 }
 
+/* Code in no module. Without a name all of it is one thing: we know nothing to tell it apart by. */
+static int made_levels(struct builder *b, uint32_t id)
+{
+    const struct sonde_process *p = b->process;
+    const size_t first = first_symbol(p->symbols, p->symbol_count, id);
+    int rc = 0;
+    if (first < p->symbol_count && p->symbols[first].frame == id &&
+        strncmp(sonde_process_string(p, p->symbols[first].function), "py::", 4) == 0)
+        return 0; /* Python's own, around each function that has a frame already */
+    if (symbol_levels(b, id, p->symbols, p->symbol_count, NULL, &rc) || rc)
+        return rc;
+    return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_UNKNOWN});
+}
+
 static int python_level(struct builder *b, const struct sonde_row_frame *frame)
 {
     const struct sonde_process *p = b->process;
@@ -192,7 +206,9 @@ static int frame_levels(struct builder *b, uint32_t id)
         return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_RANGE,
                                                             .name = intern_id(b, frame->name),
                                                             .module = intern_id(b, frame->module)});
-    default: /* code in no module: all of it is one thing, we know nothing to tell it apart by */
+    case SONDE_FRAME_UNKNOWN:
+        return made_levels(b, id);
+    default:
         return sonde_vector_push(&b->levels, (struct level){.kind = SONDE_FRAME_UNKNOWN});
     }
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cubin.h"
 #include "format/writer.h"
+#include "perf_map.h"
 #include "symbols_module.h"
 
 /* ---- which frames ------------------------------------------------------------------- */
@@ -260,6 +261,14 @@ static int append(const char *dir, const struct sonde_process *p, struct sonde_s
     return rc;
 }
 
+/* Only now: later the number may be another process's, and the file another machine's. */
+static int find_made_code(const struct sonde_process *p, struct sonde_symbols *out)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/perf-%u.map", p->header.pid);
+    return sonde__perf_map_read(path, p, out);
+}
+
 int sonde_symbols_resolve(const char *process_dir, struct sonde_progress *progress, struct sonde_diag *diag)
 {
     struct sonde_symbols symbols = {0};
@@ -270,6 +279,7 @@ int sonde_symbols_resolve(const char *process_dir, struct sonde_progress *progre
     /* Once is enough: reports look again for what was unknown. */
     if (!rc && m->processes[0].symbol_count == 0) {
         rc = sonde_symbols_find(&m->processes[0], progress, &symbols);
+        rc = rc ? rc : find_made_code(&m->processes[0], &symbols);
         rc = rc ? sonde_diag_set(diag, rc, process_dir, "cannot resolve the symbols of")
                 : append(process_dir, &m->processes[0], &symbols, diag);
     }

@@ -12,8 +12,6 @@
 #include "base/text.h"
 #include "object.h"
 
-enum { FRAME_EXACT = 1 };
-
 struct finder {
     const struct sonde_process *process;
     struct sonde_symbols       *out;
@@ -77,7 +75,7 @@ static struct sonde__object *open_module(struct finder *f, const struct sonde_ro
 
 static uint64_t address_of(const struct sonde_row_frame *row)
 {
-    return row->flags & FRAME_EXACT || !row->offset ? row->offset : row->offset - 1;
+    return row->flags & SONDE_FRAME_EXACT || !row->offset ? row->offset : row->offset - 1;
 }
 
 static int by_value(const void *left, const void *right)

@@ -183,12 +183,16 @@ enum sonde_frame_kind {
     SONDE_FRAME_PYTHON = 2, /* module = pycode id, offset = instruction offset in bytes */
     SONDE_FRAME_API    = 3, /* the API call; name = string id, offset = api number */
     SONDE_FRAME_OP     = 4, /* the operation (placeholder); kind = op kind in `op`; name = kernel name */
-    SONDE_FRAME_UNKNOWN = 5,/* code in no module (JIT); offset = address rounded down to a page */
+    SONDE_FRAME_UNKNOWN = 5,/* code in no module (JIT); offset = address, but rounded down to a page without SONDE_FRAME_ADDRESS */
     SONDE_FRAME_CUT    = 6, /* outer frames are missing here: too deep, or unwinding failed */
     SONDE_FRAME_LINK   = 7, /* what is below was prepared elsewhere: offset = node id of that context
                              * (a graph node's creation; the forward call of a backward operator) */
     SONDE_FRAME_RANGE  = 8, /* a range that the program named (NVTX, an operator): name = string id,
                              * module = string id of its domain, 0 = the default one */
+};
+enum {
+    SONDE_FRAME_EXACT = 1,   /* interrupted or innermost, not a return address */
+    SONDE_FRAME_ADDRESS = 2, /* of unknown code: offset is its address, not only its page */
 };
 struct sonde_row_frame {
     uint16_t kind;   /* enum sonde_frame_kind */
@@ -196,7 +200,7 @@ struct sonde_row_frame {
     uint32_t module; /* module or pycode id */
     uint64_t offset;
     uint32_t name;   /* string id */
-    uint32_t flags;  /* 1: offset is exact (interrupted or innermost), not a return address */
+    uint32_t flags;  /* SONDE_FRAME_EXACT, SONDE_FRAME_ADDRESS */
 };
 struct sonde_row_node {
     uint32_t parent; /* node id, 0 = the root of its thread slot */

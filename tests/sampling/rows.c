@@ -110,6 +110,11 @@ int main(int argc, char **argv)
             {"process_ns", h->cpu.process_ns}, {"sampled_ns", h->cpu.sampled_ns}, {"sleep_rows_dropped", h->cpu.sleep_rows_dropped},
             {"thread_cpu_ns", h->ledger.thread_cpu_ns}, {"folded", h->ledger.contexts_folded},
             {"unwinds", h->ledger.unwinds}, {"unwind_failed", h->ledger.unwind_failed}};
+        uint32_t made[2] = {0};
+        for (uint32_t k = 1; k < p->frame_count; k++)
+            if (p->frames[k].kind == SONDE_FRAME_UNKNOWN)
+                made[!(p->frames[k].flags & SONDE_FRAME_ADDRESS)]++;
+        printf("ledger made_places %u\nledger made_pages %u\n", made[0], made[1]);
         for (size_t k = 0; k < sizeof values / sizeof *values; k++)
             printf("ledger %s %" PRIu64 "\n", values[k].name, values[k].n);
         for (uint32_t k = 0; k < p->note_count; k++)

@@ -299,6 +299,55 @@ def case_python(options):
     require(not any("Python" in note for note in m.notes), f"{m.notes}")
 
 
+def forget_map(m):
+    for end in ("", ".other"):
+        try:
+            os.unlink(f"/tmp/perf-{m.said['pid']}.map{end}")
+        except FileNotFoundError:
+            pass
+
+
+def labels(options, m):
+    """Of the whole tree, as a user sees it; the map is gone by then."""
+    env = dict(os.environ, COLUMNS="160")
+    run = subprocess.run([options.sonde, "report", m.path, "profile", "--min-percent", "0"], env=env, capture_output=True, text=True, check=True)
+    return run.stdout
+
+
+def case_made(options):
+    m = Measured(options, "made", [options.made, "names"], "--cpu=199")
+    forget_map(m)
+    agrees(m)
+    # Names as the map has them last, Rust's made readable, V8's taken apart; samples and calls alike.
+    m.said["solver step<float>"] = m.said["step"]
+    shares(m, ["solver step<float>", "multiply"], m.said["step"] + m.said["multiply"])
+    require(any("mycrate::launcher;" in c and c.endswith("clEnqueueNDRangeKernel;") for c in m.calls), f"{m.calls}")
+    out = labels(options, m)
+    for text in ("multiply() matrix.js:10", "solver step<float>() [JIT]", "mycrate::launcher() [JIT]"):
+        require(text in out, f"no {text} in\n{out}")
+    require("unknown code" not in out and "stale" not in out, out)
+
+
+def case_made_refused(options):
+    for how, why in (("old", "older than the process"), ("link", "is a link"), ("stranger", "belongs to another user")):
+        m = Measured(options, "made_" + how, [options.made, "names", how], "--cpu=199")
+        forget_map(m)
+        require(any(why in note and f"perf-{m.said['pid']}.map" in note for note in m.notes), f"{how}: {m.notes}")
+        out = labels(options, m)
+        require("unknown code" in out and "multiply" not in out, out)
+
+
+def case_made_many(options):
+    """Half of the calls come from places beyond those that are kept by address: none is lost, and they share pages."""
+    m = Measured(options, "made_many", [options.made, "many", "100000"], "--cpu=0", "--memory=256M")
+    forget_map(m)
+    made = [int(m.ledger[name]) for name in ("made_places", "made_pages")]
+    require(made[0] == 65536 and 0 < made[1] <= 100000 * 16 // 4096 + 1, f"{made[0]} places, {made[1]} pages")
+    require(m.ledger["folded"] == 0 and not m.notes, f"{m.ledger['folded']} contexts folded; {m.notes}")
+    out = labels(options, m)
+    require(" many() [JIT]" in out and "unknown code" in out, out)
+
+
 def case_delay(options):
     m = Measured(options, "delay", [options.work_program, "shares", "1500"], "--cpu=499", "--delay=500ms", "--duration=500ms")
     require(m.samples, "no samples in the range")
@@ -310,7 +359,7 @@ def case_delay(options):
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("sonde", "rows", "work-program", "refuse", "work", "cache"):
+    for name in ("sonde", "rows", "work-program", "made", "refuse", "work", "cache"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("case")
     options = parser.parse_args()
