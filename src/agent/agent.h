@@ -128,7 +128,8 @@ struct sonde_samples {
     _Atomic uint32_t written, taken; /* taken: monitor's */
     _Atomic uint64_t cpu_ns;         /* the thread's CPU time at its last sample; the monitor sets it before there is one */
     uint64_t since_ns;               /* when the thread was seen first; 0: by its first hook */
-    uint64_t waits_since_ns;         /* when sample_waits was set last */
+    uint64_t waits_since_ns;         /* when sample_waits was set last; */
+    uint64_t waits_cpu_ns;           /* the CPU time that its sample goes up to */
     struct { _Atomic uint64_t taken, deferred, lost, own_ns; } count; /* as struct sonde_counts */
 };
 

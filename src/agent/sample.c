@@ -40,11 +40,34 @@ static struct {
 
 /* ---- in the program's threads ---------------------------------------------------- */
 
-static uint64_t thread_cpu_ns(void)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* The thread's CPU time, now `cpu_ns`, up to which a sample stands for it. A timer is due after each period, the next tick finds
+ * that, and the signal comes when the system call is over that the thread is in then. What was due later belongs to the next
+ * sample: if this one took it, code that is in the kernel for long had the time of what runs before and after it
+ * (docs/sampling.md, "What a sample is"). A perf event's signals come in user mode, and none of them late. */
+static uint64_t due_ns(const struct sonde_target *x, const struct sonde_thread *t, uint64_t cpu_ns)
+{
+    const uint64_t first_ns = atomic_load_explicit(&x->due_ns, memory_order_relaxed), period_ns = sonde__sample_period_ns();
+    const uint64_t last_ns = atomic_load_explicit(&t->samples.cpu_ns, memory_order_relaxed);
+    if (!first_ns || cpu_ns < first_ns)
+        return cpu_ns;
+    const uint64_t tick_ns = read_clock(CLOCK_MONOTONIC_COARSE), now_ns = read_clock(CLOCK_MONOTONIC);
+    const uint64_t since_ns = now_ns > tick_ns ? now_ns - tick_ns : 0, found_ns = cpu_ns - (cpu_ns - first_ns) % period_ns;
+    if (found_ns + since_ns <= cpu_ns) /* it was due before that tick */
+        return found_ns;
+    const uint64_t missed = (found_ns + since_ns - cpu_ns + period_ns - 1) / period_ns * period_ns;
+    return found_ns >= missed + last_ns + period_ns / 2 ? found_ns - missed : found_ns; /* there was one */
 }
 
 /* `cpu_ns`: the thread's CPU time. False: no room; then the next one stands for this one's time, too. */
@@ -57,9 +80,9 @@ static bool put(struct sonde_thread *t, uint64_t time_ns, uint64_t cpu_ns, uint3
         return false;
     }
     const uint64_t last_ns = atomic_load_explicit(&s->cpu_ns, memory_order_relaxed);
+    cpu_ns = cpu_ns > last_ns ? cpu_ns : last_ns;
     t->sample[n % SONDE_SAMPLES_MAX] = (struct sonde_sample){
-        .time_ns = time_ns, .cpu_ns = cpu_ns > last_ns ? cpu_ns - last_ns : 0, .node = node, .lane = t->lane,
-        .flags = (uint16_t)flags};
+        .time_ns = time_ns, .cpu_ns = cpu_ns - last_ns, .node = node, .lane = t->lane, .flags = (uint16_t)flags};
     atomic_store_explicit(&s->cpu_ns, cpu_ns, memory_order_relaxed);
     atomic_store_explicit(&s->written, n + 1, memory_order_release);
     sonde__count(&s->count.taken, 1);
@@ -85,11 +108,11 @@ bool sonde__sample_slept(struct sonde_thread *t, uint64_t from_ns, uint64_t to_n
 void sonde__sample_deferred(struct sonde_thread *t, uint32_t node)
 {
     atomic_store_explicit(&t->sample_waits, 0, memory_order_relaxed);
-    if (put(t, t->samples.waits_since_ns, thread_cpu_ns(), node, SONDE_SAMPLE_DEFERRED))
+    if (put(t, t->samples.waits_since_ns, t->samples.waits_cpu_ns, node, SONDE_SAMPLE_DEFERRED))
         sonde__count(&t->samples.count.deferred, 1);
 }
 
-static void take(struct sonde_thread *t, const ucontext_t *context)
+static void take(struct sonde_target *x, struct sonde_thread *t, const ucontext_t *context)
 {
     const struct sonde_place at = SONDE__PLACE_OF(context);
     const uint64_t now = sonde_now_ns(), begin_ns = thread_cpu_ns();
@@ -103,7 +126,7 @@ static void take(struct sonde_thread *t, const ucontext_t *context)
         sonde__count(&s->count.lost, 1);
         sonde__monitor_wake(); /* it may have something to look up */
     } else {
-        put(t, now, begin_ns, node, 0);
+        put(t, now, due_ns(x, t, begin_ns), node, 0);
     }
     const uint64_t own_ns = thread_cpu_ns() - begin_ns; /* not by ticks: the thread may have lost the processor in between */
     sonde__count(&s->count.own_ns, own_ns);
@@ -123,11 +146,12 @@ static void sample(struct sonde_target *x, const ucontext_t *context)
         atomic_store_explicit(&t->samples.cpu_ns, thread_cpu_ns(), memory_order_relaxed); /* what comes now belongs to no sample */
     } else if (t->busy == SONDE_BUSY_CALL) {
         t->samples.waits_since_ns = sonde_now_ns();
+        t->samples.waits_cpu_ns = due_ns(x, t, thread_cpu_ns());
         atomic_store_explicit(&t->sample_waits, 1, memory_order_relaxed);
     } else if (t->busy) {
         sonde__count(&t->samples.count.lost, 1);
     } else {
-        take(t, context);
+        take(x, t, context);
     }
 }
 

@@ -44,6 +44,7 @@ struct sonde_target {
     bool     waits;         /* its thread has ended, and its slot waits for the monitor */
     int      fd;            /* of its event */
     int      timer;
+    _Atomic uint64_t due_ns; /* its thread's CPU time when the timer was due first; 0: there is none */
     uint64_t phase_ns;      /* CPU time of threads before it that its first sample stands in for */
     uint32_t next;          /* in its hash chain, or among the free */
     struct sonde_thread *_Atomic left; /* slot of a thread that has ended, with samples in it */
@@ -57,6 +58,7 @@ struct sonde_target {
 /* sample.c */
 bool sonde__sample_on(void);                      /* recording, as far as this side goes */
 uint64_t sonde__sample_cpu_ns(int tid);           /* of any thread of this process; 0: it is gone */
+uint64_t sonde__sample_period_ns(void);
 
 /* The CPU clock of a thread of this process, as the kernel numbers it. */
 static inline clockid_t sonde__sample_clock(int tid)

@@ -78,6 +78,7 @@ static struct sonde_target *target_new(int tid, enum sonde_target_state state)
         return NULL;
     struct sonde_target *x = &targets[i];
     x->fd = x->timer = x->ring.fd = -1;
+    atomic_store(&x->due_ns, 0);
     x->seen = true;
     x->sampled = x->asked = x->ring_tried = x->waits = false;
     x->phase_ns = 0;
@@ -195,7 +196,7 @@ struct sonde_target *sonde__target_of_signal(const void *siginfo)
     return i && i < TARGETS_MAX ? &targets[i] : NULL;
 }
 
-static uint64_t period_ns(void)
+uint64_t sonde__sample_period_ns(void)
 {
     return 1000000000u / sonde__agent.config.cpu_hz;
 }
@@ -209,14 +210,14 @@ static bool prefers_timers(void)
     struct timespec tick;
     unsigned major, minor;
     return uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2 && (major > 5 || (major == 5 && minor >= 9)) &&
-           clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && tick.tv_sec == 0 && period_ns() >= (uint64_t)tick.tv_nsec;
+           clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && tick.tv_sec == 0 && sonde__sample_period_ns() >= (uint64_t)tick.tv_nsec;
 }
 
 static bool arm_perf(struct sonde_target *x, int tid)
 {
     struct perf_event_attr attr = {
         .type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = period_ns(), .exclude_kernel = 1, .exclude_hv = 1};
+        .sample_period = sonde__sample_period_ns(), .exclude_kernel = 1, .exclude_hv = 1};
     const struct f_owner_ex owner = {F_OWNER_TID, tid};
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
@@ -239,17 +240,19 @@ refused:
 
 static bool arm_timer(struct sonde_target *x, int tid, uint64_t first_ns)
 {
-    const uint64_t period = period_ns();
+    const uint64_t period = sonde__sample_period_ns(), due_ns = sonde__sample_cpu_ns(tid) + first_ns;
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SONDE_SAMPLE_SIGNAL};
     const struct timespec every = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
-    const struct timespec first = {(time_t)(first_ns / 1000000000u), (long)(first_ns % 1000000000u)};
+    const struct timespec first = {(time_t)(due_ns / 1000000000u), (long)(due_ns % 1000000000u)};
     const struct itimerspec times = {every, first};
     int timer;
     event.sigev_value.sival_int = (int)(x - targets);
     event._sigev_un._tid = tid;
     if (syscall(SYS_timer_create, sonde__sample_clock(tid), &event, &timer) != 0)
         return false;
-    if (syscall(SYS_timer_settime, timer, 0, &times, NULL) != 0) {
+    atomic_store(&x->due_ns, due_ns); /* the handler may be first */
+    if (syscall(SYS_timer_settime, timer, TIMER_ABSTIME, &times, NULL) != 0) {
+        atomic_store(&x->due_ns, 0);
         syscall(SYS_timer_delete, timer);
         return false;
     }
@@ -273,6 +276,7 @@ static void disarm(struct sonde_target *x)
     if (x->timer >= 0)
         syscall(SYS_timer_delete, x->timer);
     x->fd = x->timer = -1;
+    atomic_store(&x->due_ns, 0);
     if (is_sampled(x))
         become(x, SONDE_TARGET_NEW);
 }
@@ -314,7 +318,7 @@ static void arm(struct sonde_target *x, uint64_t now)
         leave_alone(x, now);
         return;
     }
-    if (!(T.by_timers && arm_timer(x, tid, period_ns())) && !arm_perf(x, tid) && !arm_timer(x, tid, period_ns())) {
+    if (!(T.by_timers && arm_timer(x, tid, sonde__sample_period_ns())) && !arm_perf(x, tid) && !arm_timer(x, tid, sonde__sample_period_ns())) {
         become(x, SONDE_TARGET_REFUSED);
         return;
     }
@@ -396,7 +400,7 @@ static void wake_monitor(void)
 /* Under thread_lock, by the thread itself: it goes on where the threads before it stopped, as if they were one. */
 static void arm_mine(struct sonde_target *x, int tid)
 {
-    const uint64_t period = period_ns();
+    const uint64_t period = sonde__sample_period_ns();
     if (!T.by_timers || blocks_here()) {
         wake_monitor();
         become(x, SONDE_TARGET_NEW);
@@ -437,7 +441,7 @@ void sonde__target_ends(uint64_t cpu_ns)
     struct sonde_target *x = mine;
     struct sonde_thread *t = atomic_load(&x->thread);
     sonde__lock(&a->thread_lock);
-    T.phase_ns = (T.phase_ns + x->phase_ns + cpu_ns) % period_ns();
+    T.phase_ns = (T.phase_ns + x->phase_ns + cpu_ns) % sonde__sample_period_ns();
     x->phase_ns = 0;
     if (t && !t->adopted && atomic_load(&t->samples.written) == atomic_load(&t->samples.taken)) {
         atomic_store(&x->wanted, true); /* no signal asks for another slot */
@@ -560,7 +564,7 @@ static void check(struct sonde_target *x, uint64_t now)
     uint64_t taken = atomic_load_explicit(&t->samples.count.taken, memory_order_relaxed) +
                      atomic_load_explicit(&t->samples.count.lost, memory_order_relaxed) +
                      atomic_load_explicit(&t->sample_waits, memory_order_relaxed);
-    if (taken == x->checked_taken && cpu_ns - x->checked_cpu_ns > 4 * period_ns() && blocks(tid)) {
+    if (taken == x->checked_taken && cpu_ns - x->checked_cpu_ns > 4 * sonde__sample_period_ns() && blocks(tid)) {
         disarm(x);
         leave_alone(x, now);
     }

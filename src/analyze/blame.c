@@ -267,7 +267,6 @@ static int gather_threads(const struct sonde__blame_run *run, struct sonde__blam
             continue;
         rule.from_ns = from, rule.to_ns = to;
         rule.idle = run->scopes > 2 ? NULL : &part->gaps[0]; /* nothing is shared while the one device is busy */
-        rule.sample_ns = rule.period_ns ? run->periods[lane->lane] : 0;
         const struct sonde__alive *alive = &run->alive[lane->lane];
         rule.alive_from = alive->from, rule.alive_to = alive->to, rule.known = alive->known;
         part->segments.count = 0;
@@ -303,7 +302,7 @@ static void find_rule(struct sonde__blame_run *run)
     const struct sonde_live_header *h = &run->process->header;
     run->rule.from_ns = run->recorded.start_ns;
     run->rule.to_ns = run->recorded.end_ns;
-    run->rule.period_ns = h->cpu_rate_hz ? 1000000000u / h->cpu_rate_hz : 0;
+    run->rule.period_ns = sonde__sample_period(run->process);
     run->rule.rule = h->cpu_switches ? SONDE_BLAME_BY_SWITCHES : h->cpu_rate_hz ? SONDE_BLAME_BY_SAMPLES : SONDE_BLAME_BY_CALLS;
 }
 
@@ -372,8 +371,6 @@ static int compute_process(const struct sonde__blame_tree *tree, const struct so
     run.scopes = run.plan.device_count + 1;
     if (!rc && !(run.alive = sonde__find_alive(p)))
         rc = SONDE_ENOMEM;
-    if (!rc && !(run.periods = sonde__sample_periods(p)))
-        rc = SONDE_ENOMEM;
     if (!rc && run.scopes > 1)
         rc = sweep(&run);
     if (!rc && run.scopes > 1)
@@ -382,7 +379,6 @@ static int compute_process(const struct sonde__blame_tree *tree, const struct so
         free_part(&run.parts[i], run.scopes);
     free(run.parts);
     free(run.alive);
-    free(run.periods);
     sonde__pools_fini(&run.pools);
     sonde_timeline_fini(&run.plan);
     sonde_recorded_fini(&run.recorded);

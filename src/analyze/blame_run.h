@@ -60,7 +60,6 @@ struct sonde__blame_run {
     struct sonde__thread_rule rule;
     struct sonde_timeline_plan plan;
     struct sonde__alive *alive; /* [lane] */
-    uint64_t *periods;         /* [lane]: what a sample stands for */
     struct sonde__pools pools;
     uint32_t scopes;           /* all devices, and each of the plan */
     struct sonde__blame_part *parts;

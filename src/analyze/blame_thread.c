@@ -192,7 +192,7 @@ static int add_pieces(struct builder *b, const struct sonde__gap *gap, const str
     uint32_t pair = 0;
     int rc = sonde__gap_pieces(gap, &b->sample, &scratch->pieces, &scratch->samples);
     rc = rc ? rc : sonde__gathered_pair(b->gathered, sonde__pair_of(b->lane->lane, gap->before, gap->after), &pair);
-    rc = rc ? rc : sonde__gathered_add(b->gathered, pair, &scratch->samples, gap->period_ns);
+    rc = rc ? rc : sonde__gathered_add(b->gathered, pair, &scratch->samples);
     for (size_t i = 0; i < scratch->pieces.count && !rc; i++) {
         const struct sonde__piece *piece = &scratch->pieces.items[i];
         const struct sonde__segment sampled = {.node = piece->node, .after = pair, .source = SONDE_BLAME_SAMPLED};
@@ -206,7 +206,7 @@ static int add_gap(struct builder *b, const struct sonde_row_call *before, const
 {
     const uint64_t begin = before ? before->leave_ns : 0, end = after ? after->enter_ns : UINT64_MAX;
     const struct sonde__gap gap = {.lane = b->lane, .before = before, .after = after, .from_ns = b->rule->from_ns,
-                                   .to_ns = b->rule->to_ns, .period_ns = b->rule->sample_ns};
+                                   .to_ns = b->rule->to_ns, .period_ns = b->rule->period_ns};
     const struct sonde__pair pair = sonde__pair_of(b->lane->lane, before, after);
     const struct sonde__segment left = {
         .node = pair.before, .after = pair.after, .source = b->rule->known ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED};

@@ -21,7 +21,6 @@ typedef SONDE_VECTOR(struct sonde__segment) sonde__segments;
 struct sonde__thread_rule {
     enum sonde_blame_rule rule;
     uint64_t period_ns;          /* between samples of a thread that runs all the time; 0 = not sampled */
-    uint64_t sample_ns;          /* what a sample of the thread stands for (gaps.h) */
     uint64_t from_ns, to_ns;     /* what to look at */
     uint64_t alive_from, alive_to; /* of the thread, as far as it is known */
     bool     known;              /* there is a call or a sample of it somewhere */

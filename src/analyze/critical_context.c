@@ -13,7 +13,6 @@ void sonde__cp_book_fini(struct sonde__cp_book *b)
     sonde__pools_fini(&b->pools);
     sonde_vector_fini(&b->pieces);
     sonde_vector_fini(&b->found);
-    free(b->periods);
     free(b->share_things);
 }
 

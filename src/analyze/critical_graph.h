@@ -151,7 +151,6 @@ struct sonde__cp_book {
     struct sonde_map between;    /* two API nodes -> tree node, pool << 32 */
     struct sonde_map places;     /* tree node << 4 | category -> index */
     struct sonde__pools pools;   /* of host code between two calls */
-    uint64_t *periods;           /* [lane]: what a sample stands for */
     uint32_t *share_things;      /* [share of the pools]: index of its thing */
     sonde__pieces pieces;        /* scratch */
     sonde__gap_samples found;

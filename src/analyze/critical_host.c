@@ -38,7 +38,7 @@ static void find_gap(const struct sonde__cp_book *b, uint32_t thread, link befor
     if (after)
         gap->after = row_of(g, after);
     gap->of = (struct sonde__gap){.lane = &gap->lane, .before = before ? &gap->before : NULL, .after = after ? &gap->after : NULL,
-                                  .to_ns = UINT64_MAX, .period_ns = b->periods[t->lane]};
+                                  .to_ns = UINT64_MAX, .period_ns = sonde__sample_period(g->process)};
 }
 
 /* Number of the thread's first sample at or after `at`. */
@@ -74,7 +74,7 @@ static int gather_thread(struct sonde__cp_book *b, uint32_t thread, struct sonde
         find_gap(b, thread, before, &gap);
         rc = sonde__gap_pieces(&gap.of, &first, &b->pieces, &b->found);
         rc = rc ? rc : sonde__gathered_pair(gathered, sonde__pair_of(t->lane, gap.of.before, gap.of.after), &pair);
-        rc = rc ? rc : sonde__gathered_add(gathered, pair, &b->found, gap.of.period_ns);
+        rc = rc ? rc : sonde__gathered_add(gathered, pair, &b->found);
         i = first > i ? first : i;
     }
     return rc;
@@ -83,7 +83,7 @@ static int gather_thread(struct sonde__cp_book *b, uint32_t thread, struct sonde
 int sonde__cp_make_pools(struct sonde__cp_book *b)
 {
     struct sonde__gathered gathered = {0}, *const parts[] = {&gathered};
-    int rc = (b->periods = sonde__sample_periods(b->g->process)) ? 0 : SONDE_ENOMEM;
+    int rc = 0;
     for (uint32_t t = 0; t < b->g->thread_count && !rc; t++)
         rc = gather_thread(b, t, &gathered);
     rc = rc ? rc : sonde__pools_make(&b->pools, parts, 1, b->profile, b->path->process);

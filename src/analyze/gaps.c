@@ -1,7 +1,9 @@
 /* gaps.c - a gap between two API calls in pieces: where a sample tells the context, and where none does.
  *
  * docs/sampling.md, "Between API calls". Ways are measured in the thread's own
- * time: while it is off the processor its context does not change. Between two
+ * time: while it is off the processor its context does not change. What a sample
+ * stands for beyond a period lies before it: its thread was in the kernel, or
+ * waited for a tick. Of the rest, between two
  * samples of one gap each instant takes the nearer one, no further than two
  * periods away. From a sample to the gap's end it holds for half a period: for
  * more it does not stand, and where the gap is over before, the rest is open.
@@ -134,15 +136,23 @@ static uint64_t ran_between(const struct sonde_time_lane *lane, uint64_t from_ns
     return ns;
 }
 
-/* Half the way from one instant to a later one. */
-static uint64_t half_way(const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns)
-{
-    return run_on(lane, from_ns, ran_between(lane, from_ns, to_ns) / 2);
-}
-
 /* ---- what a sample holds --------------------------------------------------------------------- */
 
 struct held { uint64_t from, to, open_ns; };
+
+#define STANDS_MOST (1ull << 40) /* 18 minutes: more is damage */
+
+/* What a sample stands for: a period and, if it came late, what its thread has used since that. Less than a period says
+ * only that the timer went on where another thread's had stopped. */
+static uint64_t stands_ns(const struct sonde__gap *gap, const struct sonde_row_sample *sample)
+{
+    return most(gap->period_ns, least(sample->cpu_ns, STANDS_MOST));
+}
+
+static uint64_t late_ns(const struct sonde__gap *gap, const struct sonde_row_sample *sample)
+{
+    return stands_ns(gap, sample) - gap->period_ns;
+}
 
 /* A neighbour in the gap; one that landed in a hook tells that there was one, and no context. */
 static const struct sonde_row_sample *in_gap(const struct sonde_row_sample *sample, uint64_t begin, uint64_t end)
@@ -150,37 +160,51 @@ static const struct sonde_row_sample *in_gap(const struct sonde_row_sample *samp
     return sample && sample->time_ns >= begin && sample->time_ns <= end ? sample : NULL;
 }
 
-static bool is_hook(const struct sonde_row_sample *sample)
+/* In a hook, or as its thread ended: not where a timer found it. */
+static bool is_no_place(const struct sonde_row_sample *sample)
 {
-    return sample->flags & SONDE_SAMPLE_DEFERRED;
+    return sample->flags & (SONDE_SAMPLE_DEFERRED | SONDE_SAMPLE_REST);
 }
 
-static void hold_back(const struct sonde__gap *gap, uint64_t at_ns, const struct sonde_row_sample *earlier, uint64_t begin,
-                      struct held *held)
+/* Where one sample's time ends and the next one's begins. */
+static uint64_t border(const struct sonde__gap *gap, const struct sonde_row_sample *earlier, const struct sonde_row_sample *later)
 {
-    const uint64_t half = gap->period_ns / 2;
-    if (earlier && !is_hook(earlier)) {
-        held->from = most(half_way(gap->lane, earlier->time_ns, at_ns), run_back(gap->lane, at_ns, HOLD_PERIODS * gap->period_ns));
+    const uint64_t ran_ns = ran_between(gap->lane, earlier->time_ns, later->time_ns);
+    return run_on(gap->lane, earlier->time_ns, minus(ran_ns, late_ns(gap, later)) / 2);
+}
+
+static void hold_back(const struct sonde__gap *gap, const struct sonde_row_sample *sample, const struct sonde_row_sample *earlier,
+                      uint64_t begin, struct held *held)
+{
+    const uint64_t at_ns = sample->time_ns, late = late_ns(gap, sample), own = gap->period_ns / 2 + late;
+    if (earlier && !is_no_place(earlier)) {
+        held->from = most(border(gap, earlier, sample), run_back(gap->lane, at_ns, HOLD_PERIODS * gap->period_ns + late));
         return;
     }
     begin = earlier ? earlier->time_ns : begin;
-    held->from = most(run_back(gap->lane, at_ns, half), begin);
+    held->from = most(run_back(gap->lane, at_ns, own), begin);
     if (earlier || gap->before)
-        held->open_ns += minus(half, ran_between(gap->lane, begin, at_ns));
+        held->open_ns += minus(own, ran_between(gap->lane, begin, at_ns));
 }
 
-static void hold_on(const struct sonde__gap *gap, uint64_t at_ns, const struct sonde_row_sample *later, uint64_t end,
-                    struct held *held)
+static void hold_on(const struct sonde__gap *gap, const struct sonde_row_sample *sample, const struct sonde_row_sample *later,
+                    uint64_t end, struct held *held)
 {
-    const uint64_t half = gap->period_ns / 2;
-    if (later && !is_hook(later)) {
-        held->to = least(half_way(gap->lane, at_ns, later->time_ns), run_on(gap->lane, at_ns, HOLD_PERIODS * gap->period_ns));
+    const uint64_t at_ns = sample->time_ns, half = gap->period_ns / 2;
+    if (later && !is_no_place(later)) {
+        held->to = least(border(gap, sample, later), run_on(gap->lane, at_ns, HOLD_PERIODS * gap->period_ns));
         return;
     }
     end = later ? later->time_ns : end;
     held->to = least(run_on(gap->lane, at_ns, half), end);
     if (later || gap->after)
         held->open_ns += minus(half, ran_between(gap->lane, at_ns, end));
+}
+
+/* Of what it stands for all but the part beyond a period that lies in its own gap: the thread was there all that time. */
+static uint64_t unsure_ns(const struct sonde__gap *gap, const struct sonde_row_sample *sample, uint64_t from_ns)
+{
+    return stands_ns(gap, sample) - least(late_ns(gap, sample), ran_between(gap->lane, from_ns, sample->time_ns));
 }
 
 /* ---- pieces ----------------------------------------------------------------------------------- */
@@ -213,49 +237,24 @@ int sonde__gap_pieces(const struct sonde__gap *gap, uint32_t *first, sonde__piec
         sample = sonde_time_sample(gap->lane, *first);
     for (; sample && !rc; earlier = sample, sample = later) {
         later = in_gap(sonde_time_sample(gap->lane, ++*first), begin, end);
-        if (is_hook(sample))
+        if (sample->flags & SONDE_SAMPLE_REST && sample->time_ns >= gap->from_ns && sample->time_ns < gap->to_ns)
+            rc = sonde_vector_push(samples, (struct sonde__gap_sample){.node = sample->node, .cpu_ns = sample->cpu_ns, .rest = true});
+        if (is_no_place(sample))
             continue;
         struct held held = {.open_ns = 0};
-        hold_back(gap, sample->time_ns, earlier, begin, &held);
-        hold_on(gap, sample->time_ns, later, end, &held);
+        hold_back(gap, sample, earlier, begin, &held);
+        hold_on(gap, sample, later, end, &held);
         rc = add_piece(gap, pieces, at, held.from, 0, false);
         rc = rc ? rc : add_piece(gap, pieces, most(at, held.from), held.to, sample->node, true);
         at = most(at, held.to);
         if (sample->time_ns >= gap->to_ns) /* those that follow reach less far back */
             break;
         if (!rc && sample->time_ns >= gap->from_ns)
-            rc = sonde_vector_push(samples, (struct sonde__gap_sample){sample->node, held.open_ns});
+            rc = sonde_vector_push(samples, (struct sonde__gap_sample){
+                .node = sample->node, .open_ns = held.open_ns, .stands_ns = stands_ns(gap, sample), .cpu_ns = sample->cpu_ns,
+                .unsure_ns = unsure_ns(gap, sample, held.from)});
     }
     return rc ? rc : add_piece(gap, pieces, at, end, 0, false);
-}
-
-/* ---- periods --------------------------------------------------------------------------------------- */
-
-enum { PERIODS_MOST = 8 };
-
-/* Where samples wait for a tick that finds the thread running, each stands for more than the period. */
-uint64_t *sonde__sample_periods(const struct sonde_process *p)
-{
-    const uint64_t asked = p->header.cpu_rate_hz ? 1000000000u / p->header.cpu_rate_hz : 0;
-    uint64_t *periods = calloc((size_t)p->lane_count + 1, sizeof *periods);
-    uint64_t *counts = calloc((size_t)p->lane_count + 1, sizeof *counts);
-    for (uint32_t i = 1; i < p->profile_count && periods && counts; i++) {
-        const struct sonde_row_profile *row = &p->profiles[i];
-        if (row->lane && row->lane < p->lane_count && p->lanes[row->lane].kind == SONDE_LANE_KIND_THREAD) {
-            periods[row->lane] += row->sum_ns;
-            counts[row->lane] += row->count;
-        }
-    }
-    for (uint32_t i = 0; i < p->lane_count && periods && counts; i++) {
-        periods[i] = counts[i] ? periods[i] / counts[i] : 0;
-        periods[i] = least(most(periods[i], asked), PERIODS_MOST * asked);
-    }
-    if (!counts) {
-        free(periods);
-        periods = NULL;
-    }
-    free(counts);
-    return periods;
 }
 
 /* ---- lives ----------------------------------------------------------------------------------------- */
@@ -274,7 +273,7 @@ static void widen(struct sonde__alive *alive, const struct sonde_row_lane *lane,
  * since before its switches were recorded. */
 struct sonde__alive *sonde__find_alive(const struct sonde_process *p)
 {
-    const uint64_t period_ns = p->header.cpu_rate_hz ? 1000000000u / p->header.cpu_rate_hz : 0;
+    const uint64_t period_ns = sonde__sample_period(p);
     struct sonde__alive *lives = calloc((size_t)p->lane_count + 1, sizeof *lives);
     for (uint32_t i = 0; i < p->lane_count && lives; i++)
         lives[i].from = UINT64_MAX;

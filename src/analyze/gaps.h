@@ -2,8 +2,8 @@
  *
  * One place for all views, so that they cannot disagree; docs/sampling.md, "Between
  * API calls", argues the estimate. A sample stands for one period of its thread's
- * own time: first for the time around it, as far as that lies in its own gap; what
- * is left of the period goes to its gap's *pool*, and is spread there over the
+ * own time, and for more where it came late: first for the time around it, as far as that lies
+ * in its own gap; what is left goes to its gap's *pool*, and is spread there over the
  * parts of gaps that no sample reaches.
  *
  *     pieces    of a gap: a sample's context, or left for the pool
@@ -26,13 +26,20 @@ struct sonde__gap {
     const struct sonde_time_lane *lane;   /* its samples and switches; `from_ns` and `to_ns` lie in its window */
     const struct sonde_row_call  *before, *after; /* NULL: the thread's first or last calls are over */
     uint64_t from_ns, to_ns;              /* what to look at */
-    uint64_t period_ns;                   /* sonde__sample_periods; 0: not sampled */
+    uint64_t period_ns;                   /* sonde__sample_period; 0: not sampled */
 };
 
 struct sonde__piece { uint64_t from, to; uint32_t node; bool sampled; }; /* node: of the process */
 typedef SONDE_VECTOR(struct sonde__piece) sonde__pieces;
 
-struct sonde__gap_sample { uint32_t node; uint64_t open_ns; }; /* of its period, what its gap has no room for */
+struct sonde__gap_sample {
+    uint32_t node;
+    bool     rest;      /* SONDE_SAMPLE_REST: its place is all that is known where there is no other; of the rest only cpu_ns is set */
+    uint64_t stands_ns; /* for so much of the thread's time: a period, and what it came late */
+    uint64_t open_ns;   /* of that, what its gap has no room for */
+    uint64_t unsure_ns; /* of that, where the thread was for certain is not known */
+    uint64_t cpu_ns;    /* as in the row */
+};
 typedef SONDE_VECTOR(struct sonde__gap_sample) sonde__gap_samples;
 
 /* The gap's pieces in [from_ns, to_ns), in order, without a hole, into the emptied `pieces`; samples that lie
@@ -46,9 +53,11 @@ bool sonde__gap_is_sampled(const struct sonde__gap *gap, uint32_t *first);
 /* When a thread that left the processor with number `i` came back. UINT64_MAX: it did not. */
 uint64_t sonde__time_back(const struct sonde_time_lane *lane, uint32_t i);
 
-/* How much of its thread's time a sample of each lane stands for: what the profile says, at least the period
- * that was asked for. [lane_count], caller frees; NULL: out of memory. */
-uint64_t *sonde__sample_periods(const struct sonde_process *p);
+/* CPU time between two samples of a thread that comes in time for each; 0: not sampled. */
+static inline uint64_t sonde__sample_period(const struct sonde_process *p)
+{
+    return p->header.cpu_rate_hz ? 1000000000u / p->header.cpu_rate_hz : 0;
+}
 
 /* When each lane's thread is taken to have been there: from one period before its first row of a trace to one after
  * its last. [lane_count], caller frees; NULL: out of memory. */
@@ -66,7 +75,17 @@ static inline bool sonde__pair_is_edge(const struct sonde__pair *pair)
 }
 struct sonde__pair sonde__pair_of(uint32_t lane, const struct sonde_row_call *before, const struct sonde_row_call *after);
 
-struct sonde__gathered_hit { uint32_t pair, node; uint64_t count, open, open_ns, stands_ns; }; /* open: of count, those with a rest */
+/* Sums over the samples of one context in the gaps of one pair: integers, so that their order does not matter. */
+__extension__ typedef unsigned __int128 sonde__squares; /* of nanoseconds */
+struct sonde__hits {
+    uint64_t count, open;        /* samples; of these, those with something open */
+    uint64_t stands_ns, open_ns, cpu_ns;
+    uint64_t rests, rest_ns;     /* samples of threads that ended, in none of the others; their CPU time */
+    sonde__squares open_squares, unsure_squares;
+};
+void sonde__hits_add(struct sonde__hits *sum, const struct sonde__hits *more);
+
+struct sonde__gathered_hit { uint32_t pair, node; struct sonde__hits hits; };
 struct sonde__gathered { /* ready when zeroed */
     SONDE_VECTOR(struct sonde__pair) pairs;
     SONDE_VECTOR(struct sonde__gathered_hit) hits;
@@ -74,15 +93,16 @@ struct sonde__gathered { /* ready when zeroed */
     uint32_t *joined; /* [pair]: index in the pools, once made */
 };
 int  sonde__gathered_pair(struct sonde__gathered *g, struct sonde__pair pair, uint32_t *index); /* 0 or SONDE_ENOMEM */
-int  sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__gap_samples *samples, uint64_t period_ns);
+int  sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__gap_samples *samples);
 void sonde__gathered_fini(struct sonde__gathered *g);
 
 /* ---- pools ----------------------------------------------------------------------------------------- */
 
 struct sonde__pool {
     uint32_t first, count; /* of shares */
-    double   samples;      /* that the shares rest on */
-    double   hits;         /* all samples in its gaps */
+    double   samples;      /* that the shares rest on; of unlike ones as many as tell as much */
+    double   hits;         /* all samples in its gaps, */
+    double   stands_ns;    /* and the time that they stand for */
 };
 struct sonde__pool_share { uint32_t node; double part; }; /* node of the tree; parts add up to 1 */
 

@@ -34,7 +34,30 @@ int sonde__gathered_pair(struct sonde__gathered *g, struct sonde__pair pair, uin
     return 0;
 }
 
-int sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__gap_samples *samples, uint64_t period_ns)
+void sonde__hits_add(struct sonde__hits *sum, const struct sonde__hits *more)
+{
+    sum->count += more->count;
+    sum->open += more->open;
+    sum->stands_ns += more->stands_ns;
+    sum->open_ns += more->open_ns;
+    sum->open_squares += more->open_squares;
+    sum->cpu_ns += more->cpu_ns;
+    sum->unsure_squares += more->unsure_squares;
+    sum->rests += more->rests;
+    sum->rest_ns += more->rest_ns;
+}
+
+static struct sonde__hits hit_of(const struct sonde__gap_sample *sample)
+{
+    if (sample->rest)
+        return (struct sonde__hits){.rests = 1, .rest_ns = sample->cpu_ns};
+    return (struct sonde__hits){.count = 1, .open = sample->open_ns > 0, .stands_ns = sample->stands_ns, .open_ns = sample->open_ns,
+                                .cpu_ns = sample->cpu_ns,
+                                .open_squares = (sonde__squares)sample->open_ns * sample->open_ns,
+                                .unsure_squares = (sonde__squares)sample->unsure_ns * sample->unsure_ns};
+}
+
+int sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__gap_samples *samples)
 {
     for (size_t i = 0; i < samples->count; i++) {
         const struct sonde__gap_sample *sample = &samples->items[i];
@@ -46,11 +69,8 @@ int sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__g
                 sonde_map_put(&g->by_hit, key, at))
                 return SONDE_ENOMEM;
         }
-        struct sonde__gathered_hit *hit = &g->hits.items[at];
-        hit->count++;
-        hit->open += sample->open_ns > 0;
-        hit->open_ns += sample->open_ns;
-        hit->stands_ns += period_ns;
+        const struct sonde__hits one = hit_of(sample);
+        sonde__hits_add(&g->hits.items[at].hits, &one);
     }
     return 0;
 }
@@ -67,7 +87,7 @@ void sonde__gathered_fini(struct sonde__gathered *g)
 
 /* ---- all pairs, and their samples ----------------------------------------------------------------- */
 
-struct hit { uint32_t pair, node; uint64_t count, open, open_ns; }; /* node of the tree */
+struct hit { uint32_t pair, node; struct sonde__hits hits; }; /* node of the tree */
 struct chain { uint32_t first, last; };                             /* of residual pairs, by `next`; plus one */
 
 struct making {
@@ -139,9 +159,7 @@ static void fold(struct hit *hits, size_t *count, int (*order)(const void *, con
     size_t kept = 0;
     for (size_t i = 0; i < *count; i++)
         if (kept && !order(&hits[kept - 1], &hits[i])) {
-            hits[kept - 1].count += hits[i].count;
-            hits[kept - 1].open += hits[i].open;
-            hits[kept - 1].open_ns += hits[i].open_ns;
+            sonde__hits_add(&hits[kept - 1].hits, &hits[i].hits);
         } else {
             hits[kept++] = hits[i];
         }
@@ -154,7 +172,7 @@ static int join_hits(struct making *m, struct sonde__gathered *const *parts, uin
         for (size_t i = 0; i < parts[k]->hits.count; i++) {
             const struct sonde__gathered_hit *hit = &parts[k]->hits.items[i];
             const uint32_t node = sonde_profile_locate(m->profile, m->process, hit->node);
-            if (node && sonde_vector_push(&m->hits, (struct hit){parts[k]->joined[hit->pair], node, hit->count, hit->open, hit->open_ns}))
+            if (node && sonde_vector_push(&m->hits, (struct hit){parts[k]->joined[hit->pair], node, hit->hits}))
                 return SONDE_ENOMEM;
         }
     if (m->hits.count)
@@ -196,29 +214,42 @@ static uint64_t samples_of(const struct making *m, size_t pair)
 {
     uint64_t count = 0;
     for (uint32_t i = m->first_hit[pair]; i < m->first_hit[pair + 1]; i++)
-        count += m->hits.items[i].count;
+        count += m->hits.items[i].hits.count;
     return count;
 }
 
-/* Shares by what is open of the samples' periods; where next to nothing is, by the samples themselves. */
+/* Shares by what is open of the samples' time; where next to nothing is, by the samples themselves; where none was taken but as
+ * threads ended, by those. */
+static double share(const struct sonde__hits *all, const struct sonde__hits *of)
+{
+    if (!all->count)
+        return all->rest_ns ? (double)of->rest_ns / (double)all->rest_ns : (double)of->rests / (double)all->rests;
+    return all->open >= SONDE__POOL_LEAST ? (double)of->open_ns / (double)all->open_ns : (double)of->stands_ns / (double)all->stands_ns;
+}
+
+/* As many equal samples would tell as much. */
+static double equal_samples(const struct sonde__hits *all)
+{
+    if (all->open < SONDE__POOL_LEAST || !all->count)
+        return (double)(all->count ? all->count : all->rests);
+    const double equal = (double)all->open_ns * (double)all->open_ns / (double)all->open_squares;
+    return equal < 1 ? 1 : equal < (double)all->open ? equal : (double)all->open;
+}
+
 static int add_pool(struct making *m, uint32_t *number)
 {
     struct sonde__pools *pools = m->pools;
-    uint64_t count = 0, open = 0, open_ns = 0;
+    struct sonde__hits all = {0};
     if (m->scratch.count)
         qsort(m->scratch.items, m->scratch.count, sizeof *m->scratch.items, by_node);
     fold(m->scratch.items, &m->scratch.count, by_node);
-    for (size_t i = 0; i < m->scratch.count; i++) {
-        count += m->scratch.items[i].count;
-        open += m->scratch.items[i].open;
-        open_ns += m->scratch.items[i].open_ns;
-    }
-    const bool by_open = open >= SONDE__POOL_LEAST;
-    struct sonde__pool pool = {.first = (uint32_t)pools->shares.count, .samples = (double)(by_open ? open : count),
-                               .hits = (double)count};
+    for (size_t i = 0; i < m->scratch.count; i++)
+        sonde__hits_add(&all, &m->scratch.items[i].hits);
+    struct sonde__pool pool = {.first = (uint32_t)pools->shares.count, .samples = equal_samples(&all), .hits = (double)all.count,
+                               .stands_ns = (double)(all.count ? all.stands_ns : all.rest_ns)};
     for (size_t i = 0; i < m->scratch.count; i++) {
         const struct hit *hit = &m->scratch.items[i];
-        const double part = by_open ? (double)hit->open_ns / (double)open_ns : (double)hit->count / (double)count;
+        const double part = share(&all, &hit->hits);
         if (part > 0 && sonde_vector_push(&pools->shares, (struct sonde__pool_share){hit->node, part}))
             return SONDE_ENOMEM;
     }
@@ -242,7 +273,8 @@ static int pool_alone(struct making *m)
     for (uint32_t i = 0; i < m->pools->pairs.count && !rc; i++) {
         const uint64_t count = samples_of(m, i);
         m->scratch.count = 0;
-        if (count >= SONDE__POOL_LEAST || (count && sonde__pair_is_edge(&m->pools->pairs.items[i])))
+        const bool any = m->first_hit[i] < m->first_hit[i + 1];
+        if (count >= SONDE__POOL_LEAST || (any && sonde__pair_is_edge(&m->pools->pairs.items[i])))
             rc = add_hits(m, i) ? SONDE_ENOMEM : add_pool(m, &m->pools->of[i]);
     }
     return rc;

@@ -47,7 +47,6 @@ struct scan {
     const struct sonde_process *p;
     bool                       *wanted; /* [lane] */
     bool                        all;    /* for the samples of all lanes */
-    uint64_t                   *periods; /* [lane]: what a sample stands for */
     struct sonde__alive        *alive;   /* [lane] */
     struct sonde_recorded       recorded;
     struct sonde__shares       *parts;
@@ -61,7 +60,7 @@ static struct sonde__lane_life life_of(const struct scan *s, uint32_t lane)
     return (struct sonde__lane_life){
         .from_ns = !main_thread && row->start_ns > s->recorded.start_ns ? row->start_ns : s->recorded.start_ns,
         .to_ns = row->end_ns ? row->end_ns : s->p->header.stop_ns,
-        .period_ns = s->periods[lane],
+        .period_ns = sonde__sample_period(s->p),
         .alive = s->alive[lane],
         .recorded = &s->recorded,
     };
@@ -100,7 +99,7 @@ static void add_empty_lanes(struct scan *s, const struct sonde_timeline_plan *pl
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
-struct sum { double queue_ns, thread_ns, sampled_ns, pooled_ns, cpu_ns; };
+struct sum { double queue_ns, thread_ns, sampled_ns, pooled_ns, cpu_ns, cpu_variance; };
 
 struct collector {
     const struct sonde_measurement *m;
@@ -177,9 +176,8 @@ static int join_outside(const struct collector *c, uint32_t process, const struc
 /* Where nobody told when threads slept, no more time of a pool was spent computing than its samples stand for. */
 static void limit_pools(const struct scan *s, const struct sonde__pools *pools, struct outside *out)
 {
-    const double period_ns = s->p->header.cpu_rate_hz ? 1e9 / s->p->header.cpu_rate_hz : 0;
     for (size_t i = 0; i < pools->pools.count && !s->p->header.cpu_switches; i++) {
-        double room = pools->pools.items[i].hits * period_ns;
+        double room = pools->pools.items[i].stands_ns;
         for (size_t k = 0; k < out->around.count; k++)
             room -= out->around.items[k].pool == i + 1 ? out->around.items[k].sampled_ns : 0;
         room = room < 0 ? 0 : room > out->pooled[i] ? out->pooled[i] : room;
@@ -226,12 +224,19 @@ static int divide_outside(struct collector *c, const struct scan *s, const struc
     return rc;
 }
 
-/* What the samples outside of calls stand for, by context. */
-static void add_hits(struct collector *c, uint32_t process, const struct sonde__gathered *gathered)
+/* What the samples outside of calls stand for, by context: those of threads that ended as the others in their gaps. */
+static void add_hits(struct collector *c, uint32_t process, const struct sonde__gathered *gathered, const struct sonde__pools *pools)
 {
-    for (size_t i = 0; i < gathered->hits.count; i++)
-        c->nodes[sonde_profile_locate(c->profile, process, gathered->hits.items[i].node)].cpu_ns +=
-            (double)gathered->hits.items[i].stands_ns;
+    for (size_t i = 0; i < gathered->hits.count; i++) {
+        const struct sonde__gathered_hit *hit = &gathered->hits.items[i];
+        const uint32_t number = pools->of[gathered->joined[hit->pair]];
+        const struct sonde__pool *pool = number ? &pools->pools.items[number - 1] : NULL;
+        struct sum *to = &c->nodes[sonde_profile_locate(c->profile, process, hit->node)];
+        to->cpu_ns += (double)hit->hits.cpu_ns;
+        to->cpu_variance += (double)hit->hits.unsure_squares;
+        for (uint32_t k = pool ? pool->first : 0; pool && k < pool->first + pool->count; k++)
+            c->nodes[pools->shares.items[k].node].cpu_ns += (double)hit->hits.rest_ns * pools->shares.items[k].part;
+    }
 }
 
 /* Pools are those of the whole run (`whole`), also where a part of it is looked at. */
@@ -246,7 +251,6 @@ static int add_outside(struct collector *c, uint32_t process, const struct scan 
         all[i] = &s->parts[i].gathered;
         if (whole_parts)
             all[i]->hits.count = 0;
-        add_hits(c, process, all[i]);
     }
     for (uint32_t i = 0; i < whole_parts && !rc; i++)
         all[parts + i] = &whole[i].gathered;
@@ -255,6 +259,8 @@ static int add_outside(struct collector *c, uint32_t process, const struct scan 
     rc = rc || out.pooled ? rc : SONDE_ENOMEM;
     for (uint32_t i = 0; i < parts && !rc; i++)
         rc = join_outside(c, process, &s->parts[i], &pools, &out);
+    for (uint32_t i = 0; i < parts && !rc; i++)
+        add_hits(c, process, all[i], &pools);
     if (!rc) {
         limit_pools(s, &pools, &out);
         rc = divide_outside(c, s, &pools, &out);
@@ -329,12 +335,11 @@ static int add_process(struct collector *c, uint32_t index)
         .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH,
         .from_ns = begin + c->out->from_ns, .to_ns = begin + c->out->to_ns, .progress = c->config->progress,
     };
-    struct scan s = {.p = p, .wanted = calloc(p->lane_count + 1, sizeof *s.wanted), .periods = sonde__sample_periods(p),
+    struct scan s = {.p = p, .wanted = calloc(p->lane_count + 1, sizeof *s.wanted),
                      .alive = sonde__find_alive(p)};
-    if (!s.wanted || !s.periods || !s.alive) {
+    if (!s.wanted || !s.alive) {
         free(s.wanted);
         free(s.alive);
-        free(s.periods);
         return SONDE_ENOMEM;
     }
     const double period_ns = p->header.cpu_rate_hz ? 1e9 / p->header.cpu_rate_hz : 0;
@@ -346,7 +351,6 @@ static int add_process(struct collector *c, uint32_t index)
         rc = run(c, index, &s, &options);
     sonde_recorded_fini(&s.recorded);
     free(s.wanted);
-    free(s.periods);
     free(s.alive);
     return rc;
 }
@@ -367,6 +371,7 @@ static void fold(const struct collector *c)
         to->sampled_ns += from->sampled_ns;
         to->pooled_ns += from->pooled_ns;
         to->cpu_ns += from->cpu_ns;
+        to->cpu_variance += from->cpu_variance;
         *from = (struct sum){0};
     }
 }
@@ -422,7 +427,7 @@ static double *find_errors(const struct collector *c, const struct sonde__viewer
  * at each end, are not left by chance. */
 static void check_row(const struct collector *c, struct sonde_share *row)
 {
-    row->cpu_error_ns = sqrt(row->cpu_ns * c->period_ns + c->period_ns * c->period_ns / 4);
+    row->cpu_error_ns = sqrt(row->cpu_error_ns + c->period_ns * c->period_ns / 4);
     row->disagrees = c->out->checked && fabs(row->sampled_ns - row->cpu_ns) >
                                             4 * hypot(row->error_ns, row->cpu_error_ns) + 2 * c->period_ns;
 }
@@ -445,6 +450,7 @@ static int make_rows(struct collector *c, const struct sonde__viewer *v, const u
         row->sampled_ns += c->nodes[i].sampled_ns;
         row->pooled_ns += c->nodes[i].pooled_ns;
         row->cpu_ns += c->nodes[i].cpu_ns;
+        row->cpu_error_ns += c->nodes[i].cpu_variance; /* until check_row */
     }
     if (!rc)
         rows[routines].kind = SONDE_SHARE_LOST;

@@ -215,7 +215,7 @@ static void begin_gap(struct thread *t, const struct sonde_row_call *after, uint
         return;
     int rc = sonde__gap_pieces(&t->gap, &t->sample, &s->pieces, &s->samples);
     rc = rc ? rc : sonde__gathered_pair(&s->gathered, sonde__pair_of(t->lane->lane, t->before, after), &t->pair);
-    rc = rc ? rc : sonde__gathered_add(&s->gathered, t->pair, &s->samples, t->life->period_ns);
+    rc = rc ? rc : sonde__gathered_add(&s->gathered, t->pair, &s->samples);
     s->rc = s->rc ? s->rc : rc;
 }
 

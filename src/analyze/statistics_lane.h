@@ -30,7 +30,7 @@ struct sonde__running { uint64_t end_ns; double before; uint32_t node; };
 struct sonde__open_call { uint64_t leave_ns; const struct sonde_row_call *call; };
 
 struct sonde__lane_life {
-    uint64_t from_ns, to_ns, period_ns; /* of a thread; period (gaps.h) 0: not sampled */
+    uint64_t from_ns, to_ns, period_ns; /* of a thread; period 0: not sampled */
     struct sonde__alive alive;          /* when what it did can be told from samples */
     const struct sonde_recorded *recorded;
 };

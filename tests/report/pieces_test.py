@@ -67,5 +67,60 @@ class Pieces(views.Case):
         self.fail("\n".join(wrong))
 
 
+class InTheKernel(views.Case):
+    """System calls of 20 ms beside code of 10 ms: each sample that comes in one is taken as it ends. tests/programs/kernel-time.c
+    Before samples were weighed, the gaps of three to four such calls went to the code beside them; before their time was
+    counted in whole periods, they had a tenth of that code's."""
+
+    def parts(self, path):
+        """View: {name of a function: its time with all that it calls}; and the errors that statistics states."""
+        rows = {row["name"]: row for row in self.json(path, "statistics", "--depth", "3")["rows"]}
+        found = {"statistics": {name: row["thread_ns"] for name, row in rows.items()}, "profile": {}, "blame": {}, "critical": {}}
+
+        def add(view, name, ns):
+            found[view][name] = found[view].get(name, 0) + ns
+
+        def add_below(node):
+            add("blame", node["name"], node["inclusive"]["waiting_ns"] + node["inclusive"]["computing_ns"])
+            for child in node["children"]:
+                add_below(child)
+        add_below(self.json(path, "blame")["scopes"][0]["contexts"])
+        for row in self.json(path, "profile", "--metric", "cpu")["rows"]:
+            add("profile", row["name"], row["inclusive"]["cpu"] or 0)
+        for place in self.json(path, "critical")[0]["contexts"]:
+            for frame in place["frames"] or ():
+                add("critical", frame["name"], place["ns"] if place["category"] == "host" else 0)
+        return found, {name: row["error_ns"] for name, row in rows.items()}
+
+    def verdicts(self, truth, found, errors):
+        for length, most in ("long", 2), ("alone", 2), ("short", 4):  # where each call is found the scatter is less than stated
+            names = ["%s_%s" % (kind, length) for kind in ("kernel", "user")]
+            part = truth[names[0]] / sum(truth[name] for name in names)
+            for view, times in found.items():
+                ns = [times.get(name, 0) for name in names]
+                error = errors[names[0]] / sum(found["statistics"][name] for name in names)
+                yield (abs(ns[0] / sum(ns) - part) <= most * error,
+                       "%s, %s: %.3f +- %.3f is not %.3f" % (view, length, ns[0] / sum(ns), error, part))
+                yield 0 < error < .1, "%s: %.3f" % (length, error)
+            used = sum(truth[name] for name in names)  # of CPU time, which only these two say
+            for view in "statistics", "profile":
+                ns = sum(found[view].get(name, 0) for name in names)
+                yield abs(ns - used) <= used / 20, "%s, %s: %d ns is not %d" % (view, length, ns, used)
+
+    def test_long_system_calls(self):
+        for attempt in range(2):
+            path = self.record(os.path.join(PROGRAMS, "kernel-time"), "1200", "print", options=("--trace",), warm=True)
+            truth = {line.split()[0]: int(line.split()[1]) for line in self.said.splitlines() if line.startswith(("kernel_", "user_"))}
+            if self.json(path, "blame")["processes_by_rule"]["calls"]:
+                self.skipTest("the CPU side cannot be sampled here")
+            with_timers = "timers" in self.ok("report", path, "ledger").out
+            if not with_timers:
+                self.skipTest("perf events do not see the kernel's part of a thread's time")
+            wrong = [said for holds, said in self.verdicts(truth, *self.parts(path)) if not holds]
+            if not wrong:
+                return
+        self.fail("\n".join(wrong))
+
+
 if __name__ == "__main__":
     cli.main()

@@ -138,11 +138,20 @@ void scene_op(struct scene *s, uint32_t queue, uint32_t node, uint64_t start_ns,
     account(s, node, queue, end_ns - start_ns);
 }
 
+static void add_sample(struct scene *s, uint32_t thread, const struct sonde_row_sample *row)
+{
+    synth_add(s->build, SONDE_TABLE_SAMPLE, thread, row);
+    account(s, row->node, thread, row->cpu_ns);
+}
+
 void scene_sample(struct scene *s, uint32_t thread, uint32_t node, uint64_t time_ns, uint64_t cpu_ns)
 {
-    struct sonde_row_sample row = {.time_ns = time_ns, .cpu_ns = cpu_ns, .node = node};
-    synth_add(s->build, SONDE_TABLE_SAMPLE, thread, &row);
-    account(s, node, thread, cpu_ns);
+    add_sample(s, thread, &(struct sonde_row_sample){.time_ns = time_ns, .cpu_ns = cpu_ns, .node = node});
+}
+
+void scene_rest(struct scene *s, uint32_t thread, uint32_t node, uint64_t time_ns, uint64_t cpu_ns)
+{
+    add_sample(s, thread, &(struct sonde_row_sample){.time_ns = time_ns, .cpu_ns = cpu_ns, .node = node, .flags = SONDE_SAMPLE_REST});
 }
 
 void scene_switch(struct scene *s, uint32_t thread, uint64_t out_ns, uint64_t in_ns, uint32_t flags)

@@ -41,6 +41,7 @@ void scene_call(struct scene *s, uint32_t thread, uint32_t node, uint64_t enter_
                 uint64_t correlation);
 void scene_op(struct scene *s, uint32_t queue, uint32_t node, uint64_t start_ns, uint64_t end_ns, uint64_t correlation);
 void scene_sample(struct scene *s, uint32_t thread, uint32_t node, uint64_t time_ns, uint64_t cpu_ns);
+void scene_rest(struct scene *s, uint32_t thread, uint32_t node, uint64_t time_ns, uint64_t cpu_ns); /* as it ended */
 void scene_switch(struct scene *s, uint32_t thread, uint64_t out_ns, uint64_t in_ns, uint32_t flags);
 void scene_wait(struct scene *s, uint32_t thread, uint64_t enter_ns);
 

@@ -521,7 +521,7 @@ static void nothing_to_blame(void **state)
 
 enum { THREADS = 5, DEVICES = 3, END = 12000, MOST = 400, PERIOD = 80, DEPTH = 6, PATHS = 60 };
 
-struct event { uint64_t from, to; uint32_t path; bool flag; };
+struct event { uint64_t from, to; uint32_t path; bool flag; uint64_t cpu; }; /* flag of a sample: taken as its thread ended */
 struct list { struct event items[MOST]; uint32_t count; };
 
 static struct program {
@@ -620,7 +620,7 @@ static void make_program(struct scene *s)
         for (uint32_t i = 0; i < P.calls[t].count; i++) {
             struct event *e = &P.calls[t].items[i];
             e->path = random_path(t, true);
-            e->flag = noise(5) == 0;
+            e->flag = noise(5) == 0 && (!i || e[-1].from < e->from); /* which of two that begin at once waited nobody says */
             scene_call(s, lane, P.paths[t][e->path].node, e->from, e->to, 0);
             if (e->flag)
                 scene_wait(s, lane, e->from);
@@ -630,7 +630,9 @@ static void make_program(struct scene *s)
         for (uint32_t i = 0; i < P.samples[t].count; i++) {
             struct event *e = &P.samples[t].items[i];
             e->path = random_path(t, noise(10) == 0);
-            scene_sample(s, lane, P.paths[t][e->path].node, e->from, 1);
+            e->flag = noise(12) == 0;
+            e->cpu = noise(2) ? 4 * noise(PERIOD / 2) : noise(3) ? PERIOD : 4 * noise(2 * PERIOD);
+            (e->flag ? scene_rest : scene_sample)(s, lane, P.paths[t][e->path].node, e->from, e->cpu);
         }
         if (P.rule == SONDE_BLAME_BY_SWITCHES)
             make_list(&P.switches[t], begin, 40, 40);
@@ -709,7 +711,7 @@ enum { LEAST = 5, EDGES = 3 };
 struct gap { uint32_t before, after; const struct event *left, *right; };
 static struct pool { double part[THREADS][PATHS + 1]; bool any; } pools[2000];
 static uint32_t pool_count;
-static struct sampled { int t; uint32_t before, after, path; double open; bool used; } sampled[THREADS * MOST];
+static struct sampled { int t; uint32_t before, after, path; double open, stands; bool used, rest; } sampled[THREADS * MOST];
 static uint32_t sampled_count;
 static struct known { int t; uint32_t before, after, pool; } known[THREADS * MOST];
 static uint32_t known_count;
@@ -747,6 +749,12 @@ static void neighbours(int t, const struct gap *gap, double at, const struct eve
     }
 }
 
+/* It stands for a period, and for what it came late. */
+static double late(const struct event *sample)
+{
+    return sample->cpu > PERIOD ? (double)sample->cpu - PERIOD : 0;
+}
+
 static void gather_samples(void)
 {
     sampled_count = 0;
@@ -758,27 +766,43 @@ static void gather_samples(void)
             if (at_instant(&P.calls[t], e->from))
                 continue;
             neighbours(t, &gap, (double)e->from, &earlier, &later);
-            if (!earlier && gap.left)
-                open += fmax(0, PERIOD / 2 - own_time(t, gap.left->to, (double)e->from));
-            if (!later && gap.right)
-                open += fmax(0, PERIOD / 2 - own_time(t, gap.right->from, (double)e->from));
-            sampled[sampled_count++] = (struct sampled){t, gap.before, gap.after, e->path, open, false};
+            if (earlier ? earlier->flag : gap.left != NULL)
+                open += fmax(0, PERIOD / 2 + late(e) - own_time(t, earlier ? earlier->from : gap.left->to, (double)e->from));
+            if (later ? later->flag : gap.right != NULL)
+                open += fmax(0, PERIOD / 2 - own_time(t, later ? later->from : gap.right->from, (double)e->from));
+            sampled[sampled_count++] = (struct sampled){t, gap.before, gap.after, e->path, open,
+                                                        e->flag ? (double)e->cpu : PERIOD + late(e), false, e->flag};
         }
+}
+
+/* Those that were not taken as a thread ended, which count only where there is nothing else. */
+static uint32_t real(const uint32_t *members, uint32_t count)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++)
+        found += !sampled[members[i]].rest;
+    return found;
+}
+
+static double weight(const struct sampled *s, bool by_open, bool rests)
+{
+    return s->rest != rests ? 0 : by_open ? s->open : s->stands;
 }
 
 static uint32_t add_pool(const uint32_t *members, uint32_t count)
 {
     struct pool *pool = &pools[++pool_count];
+    const bool rests = !real(members, count);
     uint32_t open = 0;
     double sum = 0;
     memset(pool, 0, sizeof *pool);
     for (uint32_t i = 0; i < count; i++)
-        open += sampled[members[i]].open > 0;
+        open += !sampled[members[i]].rest && sampled[members[i]].open > 0;
     for (uint32_t i = 0; i < count; i++)
-        sum += open >= LEAST ? sampled[members[i]].open : 1;
+        sum += weight(&sampled[members[i]], open >= LEAST, rests);
     for (uint32_t i = 0; i < count; i++) {
         const struct sampled *s = &sampled[members[i]];
-        pool->part[s->t][s->path] += (open >= LEAST ? s->open : 1) / sum;
+        pool->part[s->t][s->path] += sum > 0 ? weight(s, open >= LEAST, rests) / sum : 1.0 / count;
     }
     return pool_count;
 }
@@ -798,7 +822,7 @@ static void pool_pairs(void)
                 members[count++] = k;
                 sampled[k].used = true;
             }
-        if (count >= LEAST || s->after > PATHS) {
+        if (real(members, count) >= LEAST || s->after > PATHS) {
             known[known_count++] = (struct known){s->t, s->before, s->after, add_pool(members, count)};
             continue;
         }
@@ -818,12 +842,12 @@ static void make_pools(void)
     for (int t = 0; t < THREADS; t++)
         for (uint32_t i = PATHS; i > 0; i--) {
             const uint32_t parent = P.paths[t][i].parent, to = parent ? (uint32_t)t : 0;
-            if (wider[t][i].count >= LEAST)
+            if (real(wider[t][i].members, wider[t][i].count) >= LEAST)
                 wide_pool[t][i] = add_pool(wider[t][i].members, wider[t][i].count);
             for (uint32_t k = 0; k < wider[t][i].count && !wide_pool[t][i]; k++)
                 wider[to][parent].members[wider[to][parent].count++] = wider[t][i].members[k];
         }
-    if (wider[0][0].count >= LEAST)
+    if (real(wider[0][0].members, wider[0][0].count) >= LEAST)
         wide_pool[0][0] = add_pool(wider[0][0].members, wider[0][0].count);
 }
 
@@ -856,12 +880,14 @@ static uint32_t context(int t, uint64_t at, enum sonde_blame_source *source, boo
     }
     const struct gap gap = gap_at(t, now);
     neighbours(t, &gap, now, &earlier, &later);
+    earlier = earlier && !earlier->flag ? earlier : NULL;
+    later = later && !later->flag ? later : NULL;
     const double since = earlier ? own_time(t, earlier->from, now) : INFINITY;
     const double until = later ? own_time(t, later->from, now) : INFINITY;
-    const double reach = earlier && later ? 2 * PERIOD : PERIOD / 2;
-    if (until <= since && until < reach) /* of two that are equally far, for it did not run, the later one */
+    const double reach = earlier && later ? 2 * PERIOD : PERIOD / 2, before = later ? late(later) : 0;
+    if (until - before <= since && until - before < reach) /* of two that are equally far, for it did not run, the later one */
         nearest = later;
-    else if (since < until && since < reach)
+    else if (since < until - before && since < reach)
         nearest = earlier;
     *source = SONDE_BLAME_SAMPLED;
     if (nearest) {

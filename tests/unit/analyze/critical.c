@@ -333,7 +333,7 @@ static void host_code(struct written *w, bool sampled)
     written_wait(w, t, 920, 0, 0, q, 0);
     if (sampled) {
         written_header(w)->cpu_rate_hz = 1000000000 / 352;
-        written_sample(w, t, "prepare", 600);
+        written_sample(w, t, "prepare", 600, 352);
     }
 }
 
@@ -363,7 +363,7 @@ static void test_pooled_host_code(void **state)
         written_call(w, t, "clFlush", "step", 100 * i, 100 * i + 10);
     written_header(w)->cpu_rate_hz = 1000000000 / 200;
     for (uint64_t i = 0; i < 5; i++)
-        written_sample(w, t, i % 2 ? "g" : "f", 200 * i + 55);
+        written_sample(w, t, i % 2 ? "g" : "f", 200 * i + 55, 200);
     struct result r = compute(w);
     assert_int_equal(part(&r, SONDE_PATH_HOST), 900);
     assert_int_equal(thing(&r, SONDE_PATH_HOST, "f")->ns, 540);

@@ -165,6 +165,55 @@ static void test_sleep_unknown(void **state)
     unload(&l);
 }
 
+/* A sample that came late stands for all that time before it, and for more than others where its gap has no room; one that
+ * was taken as its thread ended says nothing of what samples were taken of. */
+static void test_late(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t thread = scene_thread(s), top = scene_function(s, thread, 0, "main");
+    const uint32_t api = account(s, scene_api(s, thread, top, "clFlush"), 0);
+    const uint32_t f = account(s, scene_function(s, thread, top, "f"), thread), g = account(s, scene_function(s, thread, top, "g"), thread);
+    const uint32_t routine = account(s, scene_function(s, thread, top, "routine"), thread);
+    (void)state;
+    scene_header(s)->cpu_rate_hz = 1000000000 / 20;
+    scene_header(s)->cpu_switches = 1;
+    scene_header(s)->stop_ns = 1000;
+    scene_call(s, thread, api, 0, 100, 0);
+    scene_sample(s, thread, g, 110, 20);
+    scene_sample(s, thread, f, 310, 200); /* 180 late: from 130 on it was there, and before that the nearer of both */
+    scene_sample(s, thread, g, 330, 20);
+    scene_call(s, thread, api, 340, 400, 0);
+    scene_sample(s, thread, g, 420, 20);
+    scene_rest(s, thread, routine, 500, 80);
+    struct loaded l = load(s);
+    struct sonde_statistics st = compute(&l, (struct sonde_statistics_config){0});
+    check(&st, SONDE_SHARE_ROUTINE, "f", 0, 200);                   /* 120 to 320 */
+    check(&st, SONDE_SHARE_ROUTINE, "g", 0, 20 + 20 + 120);         /* to the thread's last row and a period */
+    check(&st, SONDE_SHARE_ROUTINE, "routine", 0, 0);
+    assert_float_equal(find(&st, SONDE_SHARE_ROUTINE, "f").cpu_ns, 200, 1e-9);
+    assert_float_equal(find(&st, SONDE_SHARE_ROUTINE, "g").cpu_ns, 60 + 80, 1e-9);
+    sonde_statistics_fini(&st);
+    unload(&l);
+}
+
+/* Where a thread was seen at its end alone, that is what is known. */
+static void test_rest_alone(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t thread = scene_thread(s), routine = account(s, scene_function(s, thread, 0, "routine"), thread);
+    (void)state;
+    scene_header(s)->cpu_rate_hz = 1000000000 / 50;
+    scene_header(s)->cpu_switches = 1;
+    scene_header(s)->stop_ns = 500;
+    scene_rest(s, thread, routine, 400, 30);
+    struct loaded l = load(s);
+    struct sonde_statistics st = compute(&l, (struct sonde_statistics_config){0});
+    check(&st, SONDE_SHARE_ROUTINE, "routine", 0, 100);
+    assert_float_equal(find(&st, SONDE_SHARE_ROUTINE, "routine").cpu_ns, 30, 1e-9);
+    sonde_statistics_fini(&st);
+    unload(&l);
+}
+
 /* Gaps of 90 ns with a sample of each 200 in every other one: by the pool of the whole run also where a part of it is
  * looked at; the parts sum up to the whole. */
 static void test_pooled(void **state)
@@ -380,7 +429,8 @@ static void test_sync(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_sleep_unknown), cmocka_unit_test(test_pooled), cmocka_unit_test(test_start_and_pause), cmocka_unit_test(test_random),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_sleep_unknown), cmocka_unit_test(test_pooled), cmocka_unit_test(test_late),
+                                       cmocka_unit_test(test_rest_alone), cmocka_unit_test(test_start_and_pause), cmocka_unit_test(test_random),
                                        cmocka_unit_test(test_pieces), cmocka_unit_test(test_sync)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

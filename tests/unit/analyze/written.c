@@ -208,9 +208,9 @@ void written_sleep(struct written *w, uint32_t thread, uint64_t out, uint64_t in
     synth_add(w->build, SONDE_TABLE_SWITCH, thread, &row);
 }
 
-void written_sample(struct written *w, uint32_t thread, const char *function, uint64_t at)
+void written_sample(struct written *w, uint32_t thread, const char *function, uint64_t at, uint64_t cpu_ns)
 {
-    struct sonde_row_sample row = {WRITTEN_START + at, 1000, function_node(w, thread, function), 0};
+    struct sonde_row_sample row = {WRITTEN_START + at, cpu_ns, function_node(w, thread, function), 0};
     synth_add(w->build, SONDE_TABLE_SAMPLE, thread, &row);
     /* So that the context is known also where no call was made from it. */
     account(w, node(w, thread, row.node, frame(w, SONDE_FRAME_API, 0, "clGetPlatformIDs")), 0, 1);
