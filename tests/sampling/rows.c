@@ -1,13 +1,14 @@
 /* rows.c - print the CPU side of a measurement as text, for run.py.
  *
  *     ledger NAME VALUE
- *     sample TID TIME CPU FLAGS NODE PATH      PATH: functions, outermost first, ';' between; '!' an exact place
+ *     sample TID TIME CPU FLAGS NODE PATH      PATH: functions, outermost first, inlined ones too, ';' after each; '!' an exact place
  *     off TID OUT IN FLAGS
  *     sleep TID FROM TO KIND PATH
  *     profile TID COUNT CPU NODE
  *     call TID NODE PATH                       each context of an API call that was made
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,19 +16,29 @@
 
 static const struct sonde_process *p;
 
-static const char *frame_name(uint32_t id)
+/* The functions of a frame: one that is inlined there comes after the one it is inlined in. */
+static void print_frame(uint32_t id)
 {
     const struct sonde_row_frame *f = &p->frames[id];
-    static char text[32];
-    if (f->kind == SONDE_FRAME_PYTHON && f->module < p->pycode_count)
-        return sonde_process_string(p, p->pycodes[f->module].name);
-    if (f->kind == SONDE_FRAME_API)
-        return sonde_process_string(p, f->name);
-    for (uint32_t i = 0; i < p->symbol_count; i++)
-        if (p->symbols[i].frame == id && p->symbols[i].depth == 0 && p->symbols[i].function)
-            return sonde_process_string(p, p->symbols[i].function);
-    snprintf(text, sizeof text, "kind%u", f->kind);
-    return text;
+    const char *end = f->flags & 1 ? "!;" : ";";
+    bool known = false;
+    if (f->kind == SONDE_FRAME_PYTHON && f->module < p->pycode_count) {
+        printf("%s%s", sonde_process_string(p, p->pycodes[f->module].name), end);
+        return;
+    }
+    if (f->kind == SONDE_FRAME_API) {
+        printf("%s%s", sonde_process_string(p, f->name), end);
+        return;
+    }
+    for (uint32_t i = p->symbol_count; i-- > 0;) {
+        const struct sonde_row_symbol *s = &p->symbols[i];
+        if (s->frame != id || !s->function)
+            continue;
+        printf("%s%s", sonde_process_string(p, s->function), s->depth ? ";" : end);
+        known = true;
+    }
+    if (!known)
+        printf("kind%u%s", f->kind, end);
 }
 
 static void print_path(uint32_t id)
@@ -36,7 +47,7 @@ static void print_path(uint32_t id)
     if (!node)
         return;
     print_path(node->parent);
-    printf("%s%s;", frame_name(node->frame), p->frames[node->frame].flags & 1 ? "!" : "");
+    print_frame(node->frame);
 }
 
 static uint32_t tid_of(uint32_t lane)

@@ -41,21 +41,25 @@ static uint64_t read_clock(clockid_t clock)
 #define KEPT __attribute__((noinline, noclone))
 #endif
 
-/* Does `work` until so much CPU time of the thread is used; its clock is read every quarter of a millisecond or so. */
+/* Does `work` until so much CPU time of the thread is used. Its clock is read a few times only, as what is done by then says how much is left
+ * to do: a thread that reads it again and again gives the processor up between two ticks where others want it (docs/sampling.md). */
 #define SPINS(name, work)                                                        \
     static KEPT uint64_t name(uint64_t ns)                                       \
     {                                                                            \
         const uint64_t begin = read_clock(CLOCK_THREAD_CPUTIME_ID);              \
-        uint64_t used;                                                           \
+        uint64_t used, done = 0, next = 1;                                       \
         __asm__ volatile("" : : "r"(#name)); /* no two are one function */       \
         do {                                                                     \
-            work;                                                                \
+            for (uint64_t k = 0; k < next; k++)                                  \
+                work;                                                            \
+            done += next;                                                        \
             used = read_clock(CLOCK_THREAD_CPUTIME_ID) - begin;                  \
-        } while (used < ns);                                                     \
+            next = used < ns ? (ns - used) * done / used + 1 : 0;                \
+        } while (next);                                                          \
         return used;                                                             \
     }
 #define LOOP                                \
-    for (volatile int i = 0; i < 100000; i++) \
+    for (volatile int i = 0; i < 20000; i++) \
         ;
 static int zero = -1; /* /dev/zero */
 static char zeros[1 << 20];
@@ -63,7 +67,7 @@ SPINS(spin_a, LOOP)
 SPINS(spin_b, LOOP)
 SPINS(spin_c, LOOP)
 SPINS(warm_up, LOOP) /* until the agent has seen the thread */
-SPINS(spin_k, for (int i = 0; i < 4; i++) if (read(zero, zeros, sizeof zeros) < 0) abort())
+SPINS(spin_k, if (read(zero, zeros, sizeof zeros) < 0) abort())
 
 static _Atomic uint64_t used[3];
 
