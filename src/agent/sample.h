@@ -24,7 +24,7 @@ struct sonde_ring { /* context switches of a thread, as the kernel writes them; 
 
 enum sonde_target_state {
     SONDE_TARGET_NEW,
-    SONDE_TARGET_STARTING, /* its thread is about to arm it */
+    SONDE_TARGET_STARTING, /* somebody is about to arm it: its thread as it starts, or the monitor */
     SONDE_TARGET_ENDED,    /* its thread has given its slot back, and is all but gone */
     SONDE_TARGET_PERF,
     SONDE_TARGET_TIMER,

@@ -397,6 +397,13 @@ static void wake_monitor(void)
     sonde__monitor_wake();
 }
 
+/* False: the other one does it, or it is not the program's. */
+static bool claim(struct sonde_target *x, uint8_t state)
+{
+    return (state == SONDE_TARGET_NEW || state == SONDE_TARGET_BLOCKED) &&
+           atomic_compare_exchange_strong(&x->state, &state, SONDE_TARGET_STARTING);
+}
+
 /* Under thread_lock, by the thread itself: it goes on where the threads before it stopped, as if they were one. */
 static void arm_mine(struct sonde_target *x, int tid)
 {
@@ -413,19 +420,38 @@ static void arm_mine(struct sonde_target *x, int tid)
         become(x, SONDE_TARGET_NEW);
 }
 
+/* This thread's target, under thread_lock, and whether the thread is to arm it. The monitor may have met the thread before it came
+ * here, with all signals blocked as every new thread of libc's is in its first steps. NULL: not to be known, or an earlier thread of its number is. */
+static struct sonde_target *target_of_start(int tid, bool *arms)
+{
+    struct sonde_target *x = find(tid);
+    if (!x) {
+        x = target_new(tid, SONDE_TARGET_STARTING);
+        *arms = x;
+        if (x)
+            x->asked = true; /* for a slot */
+        return x;
+    }
+    const struct sonde_thread *t = atomic_load(&x->thread);
+    const uint8_t state = atomic_load(&x->state);
+    if (x->waits || atomic_load(&x->left) || (t && t->adopted) || state == SONDE_TARGET_OURS || state == SONDE_TARGET_ENDED)
+        return NULL;
+    *arms = claim(x, state);
+    return x;
+}
+
 void sonde__target_starts(void)
 {
     struct sonde_agent *a = &sonde__agent;
     const int tid = (int)syscall(SYS_gettid);
+    bool arms = false;
     sonde__lock(&a->thread_lock);
-    struct sonde_target *x = T.open && !find(tid) ? target_new(tid, SONDE_TARGET_STARTING) : NULL;
-    if (x) {
-        struct sonde_thread *t = sonde__thread_for_samples(false);
-        if (t)
-            give_slot(x, t);
-        x->asked = true;
+    struct sonde_target *x = T.open ? target_of_start(tid, &arms) : NULL;
+    struct sonde_thread *t = x && !atomic_load(&x->thread) ? sonde__thread_for_samples(false) : NULL;
+    if (t)
+        give_slot(x, t);
+    if (arms)
         arm_mine(x, tid);
-    }
     sonde__unlock(&a->thread_lock);
     mine = x;
 }
@@ -591,10 +617,13 @@ static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking
     }
     if (!t && !x->left && state != SONDE_TARGET_BLOCKED && state != SONDE_TARGET_REFUSED)
         make_slot(x);
-    if (state == SONDE_TARGET_NEW || (state == SONDE_TARGET_BLOCKED && now >= x->look_at_ns))
+    if (state == SONDE_TARGET_NEW || state == SONDE_TARGET_BLOCKED) {
+        if ((state == SONDE_TARGET_BLOCKED && now < x->look_at_ns) || !claim(x, state))
+            return;
         arm(x, now);
-    else if (checking)
+    } else if (checking) {
         check(x, now);
+    }
     if (!x->ring_tried && is_armed(x)) { /* it has armed itself */
         x->ring_tried = true;
         sonde__ring_open(x);

@@ -489,13 +489,62 @@ static void ranges_are_followed(void **state)
     harness_remove();
 }
 
+/* ---- a thread that the monitor met before it could say that it starts ---------------------------------- */
+
+static uint64_t of_late_start;
+
+static void *starts_late(void *arg)
+{
+    const struct sonde_live_header *h = sonde__agent.header;
+    const time_t until = time(NULL) + HARNESS_PATIENCE_S;
+    while (!__atomic_load_n(&h->cpu.threads_missed, __ATOMIC_RELAXED)) { /* signals are blocked, as in the first steps of every thread */
+        usleep(10000);
+        assert_true(time(NULL) < until);
+    }
+    sigset_t none;
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+    sonde__sample_starts();
+    spin(2); /* less than a period: all is left for the end */
+    of_late_start = cpu_ns();
+    sonde__sample_ends(starts_late);
+    return arg;
+}
+
+static void threads_that_were_met_are_known(void **state)
+{
+    static const char *const by_timers[] = {"SONDE_CPU=199", "SONDE_TRACE=1", NULL};
+    pthread_t thread;
+    sigset_t all, old;
+    (void)state;
+    harness_setup("sampling", by_timers);
+    harness_wait();
+    until_sampled();
+    const uint32_t mine = sonde__self->lane;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    assert_int_equal(pthread_create(&thread, NULL, starts_late, NULL), 0);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_join(thread, NULL);
+    struct sonde_measurement *m = harness_finish();
+    struct rows r = samples_of(&m->processes[0]);
+    uint64_t found = 0;
+    for (size_t i = 0; i < r.count; i++)
+        found += r.lane[i] == mine ? 0 : r.row[i].cpu_ns;
+    assert_true(found > of_late_start / 2 && found < of_late_start + 1000000);
+    forget(&r);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_take_samples), cmocka_unit_test(samples_share_nodes), cmocka_unit_test(hooks_under_samples),
         cmocka_unit_test(slots_are_used_again), cmocka_unit_test(children_begin_anew),
         cmocka_unit_test(timers_do_without_perf), cmocka_unit_test(operations_come_before_samples),
-        cmocka_unit_test(off_is_off), cmocka_unit_test(ranges_are_followed)};
+        cmocka_unit_test(off_is_off), cmocka_unit_test(ranges_are_followed),
+        cmocka_unit_test(threads_that_were_met_are_known)};
     const int which = argc > 1 ? atoi(argv[1]) : 0;
     if (which < 0 || which >= (int)(sizeof tests / sizeof *tests))
         return 2;
