@@ -23,8 +23,8 @@
 
 typedef Sonde__Perfetto__TrackDescriptor Track;
 
-/* Track numbers: process in the high part, then what it is, then which. */
-enum track_kind { TRACK_PROCESS, TRACK_DEVICE, TRACK_LANE, TRACK_ROW, TRACK_LEDGER, TRACK_ACROSS, TRACK_SAMPLES, TRACK_COUNTER };
+enum track_kind { TRACK_PROCESS, TRACK_DEVICE, TRACK_LANE, TRACK_ROW, TRACK_LEDGER, TRACK_ACROSS, TRACK_SAMPLES, TRACK_COUNTER,
+                  TRACK_KINDS };
 #define CALLED_FROM_FRAMES 4
 
 struct writer {
@@ -68,9 +68,16 @@ static const struct sonde_process *process_of(const struct writer *w)
     return &w->m->processes[w->process];
 }
 
+/* From one to the next of a kind in a process. */
+static uint64_t track_step(const struct writer *w)
+{
+    return (uint64_t)TRACK_KINDS * w->m->process_count;
+}
+
+/* Small numbers: each packet has one, and a number of 7 bits is a byte. 0 is not free. */
 static uint64_t track_of(const struct writer *w, enum track_kind kind, uint64_t which)
 {
-    return ((uint64_t)(w->process + 1) << 44) | (uint64_t)kind << 40 | which;
+    return which * track_step(w) + w->process * (uint64_t)TRACK_KINDS + kind + 1;
 }
 
 static uint64_t time_of(const struct writer *w, uint64_t ns)
@@ -739,7 +746,7 @@ static int write_process(struct writer *w, uint32_t index)
     end_lane(w);
     const struct pf_counters counters = {
         .wire = &w->wire, .process = p, .shift_ns = w->shift_ns, .process_track = track_of(w, TRACK_PROCESS, 0),
-        .device_tracks = track_of(w, TRACK_DEVICE, 0), .counter_tracks = track_of(w, TRACK_COUNTER, 0)};
+        .device_tracks = track_of(w, TRACK_DEVICE, 0), .counter_tracks = track_of(w, TRACK_COUNTER, 0), .track_step = track_step(w)};
     return pf_write_counters(&counters) || w->wire.nomem ? SONDE_ENOMEM : 0;
 }
 

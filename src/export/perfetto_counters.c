@@ -36,8 +36,8 @@ static bool has_queue(const struct sonde_process *p, uint32_t device)
 
 static uint64_t begin_counter(const struct pf_counters *c, uint64_t number, const char *name, uint32_t device, bool bytes)
 {
-    const uint64_t track = c->counter_tracks + number;
-    pf_send_counter_track(c->wire, track, has_queue(c->process, device) ? c->device_tracks + device : c->process_track, name, bytes);
+    const uint64_t track = c->counter_tracks + number * c->track_step;
+    pf_send_counter_track(c->wire, track, has_queue(c->process, device) ? c->device_tracks + device * c->track_step : c->process_track, name, bytes);
     pf_send_counter(c->wire, track, c->process->header.start_ns + (uint64_t)c->shift_ns, 0);
     return track;
 }

@@ -10,8 +10,9 @@ struct pf_counters {
     const struct sonde_process *process;
     int64_t                     shift_ns;       /* of its times */
     uint64_t                    process_track;
-    uint64_t                    device_tracks;  /* plus the device's id: described for devices that have a queue */
-    uint64_t                    counter_tracks; /* the first of the numbers that are free for counters */
+    uint64_t                    device_tracks;  /* plus track_step for each device before it: described for those that have a queue */
+    uint64_t                    counter_tracks; /* the first of the numbers that are free for counters; the next are track_step further each */
+    uint64_t                    track_step;
 };
 
 /* Describe and write the counters of one process. 0 or SONDE_ENOMEM. */

@@ -17,7 +17,11 @@ typedef Sonde__Perfetto__InternedData     InternedData;
 typedef Sonde__Perfetto__InternedName     InternedName;
 typedef Sonde__Perfetto__InternedString   InternedString;
 
-static void send(struct pf_wire *wire, Packet *packet)
+/* An event has no texts, only their numbers: a bound for its size saves counting it. */
+enum { MOST_ARGUMENTS = sizeof((struct pf_event *)NULL)->arguments / sizeof(struct pf_argument), EVENT_BYTES = 128 + 32 * MOST_ARGUMENTS };
+
+/* `most`: its size is no more; 0: not known. */
+static void send_within(struct pf_wire *wire, Packet *packet, size_t most)
 {
     Trace   trace = SONDE__PERFETTO__TRACE__INIT;
     Packet *packets[] = {packet};
@@ -25,18 +29,22 @@ static void send(struct pf_wire *wire, Packet *packet)
     packet->trusted_packet_sequence_id = SEQUENCE;
     trace.n_packet = 1;
     trace.packet = packets;
-    size_t size = sonde__perfetto__trace__get_packed_size(&trace);
-    if (size > wire->packed_bytes) {
-        uint8_t *larger = realloc(wire->packed, 2 * size);
+    const size_t room = most ? most : sonde__perfetto__trace__get_packed_size(&trace);
+    if (room > wire->packed_bytes) {
+        uint8_t *larger = realloc(wire->packed, 2 * room);
         if (!larger) {
             wire->nomem = true;
             return;
         }
         wire->packed = larger;
-        wire->packed_bytes = 2 * size;
+        wire->packed_bytes = 2 * room;
     }
-    sonde__perfetto__trace__pack(&trace, wire->packed);
-    sonde_out_bytes(wire->out, wire->packed, size);
+    sonde_out_bytes(wire->out, wire->packed, sonde__perfetto__trace__pack(&trace, wire->packed));
+}
+
+static void send(struct pf_wire *wire, Packet *packet)
+{
+    send_within(wire, packet, 0);
 }
 
 static void send_interned(struct pf_wire *wire, InternedData *data, uint32_t flags)
@@ -219,9 +227,8 @@ static void set_value(Annotation *annotation, const struct pf_argument *argument
 
 static void send_event(struct pf_wire *wire, const struct pf_event *event, Sonde__Perfetto__TrackEvent__Type type)
 {
-    enum { MOST = sizeof event->arguments / sizeof *event->arguments };
-    Annotation  annotations[MOST];
-    Annotation *pointers[MOST];
+    Annotation  annotations[MOST_ARGUMENTS];
+    Annotation *pointers[MOST_ARGUMENTS];
     uint64_t    category = event->category, flow = event->flow;
     Event       sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
     Packet      packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
@@ -246,7 +253,7 @@ static void send_event(struct pf_wire *wire, const struct pf_event *event, Sonde
     packet.sequence_flags = SONDE__PERFETTO__SEQUENCE_FLAGS__SEQ_NEEDS_INCREMENTAL_STATE;
     packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_TRACK_EVENT;
     packet.track_event = &sent;
-    send(wire, &packet);
+    send_within(wire, &packet, EVENT_BYTES);
 }
 
 void pf_send_instant(struct pf_wire *wire, const struct pf_event *event)
@@ -270,7 +277,7 @@ void pf_send_end(struct pf_wire *wire, uint64_t track, uint64_t end_ns)
     packet.timestamp = end_ns;
     packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_TRACK_EVENT;
     packet.track_event = &sent;
-    send(wire, &packet);
+    send_within(wire, &packet, EVENT_BYTES);
 }
 
 void pf_send_slice(struct pf_wire *wire, const struct pf_event *event, uint64_t end_ns)
@@ -305,5 +312,5 @@ void pf_send_counter(struct pf_wire *wire, uint64_t track, uint64_t at_ns, int64
     packet.timestamp = at_ns;
     packet.data_case = SONDE__PERFETTO__TRACE_PACKET__DATA_TRACK_EVENT;
     packet.track_event = &sent;
-    send(wire, &packet);
+    send_within(wire, &packet, EVENT_BYTES);
 }
