@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "base/map.h"
 #include "base/number.h"
+#include "object.h"
 #include "rank.h"
 #include "recorded.h"
 
@@ -30,6 +32,7 @@ const char *sonde_caveat_name(enum sonde_caveat_kind kind)
     case SONDE_CAVEAT_LIBRARIES: return "libraries";
     case SONDE_CAVEAT_LANES: return "lanes";
     case SONDE_CAVEAT_PAUSES: return "pauses";
+    case SONDE_CAVEAT_PYTHON: return "python";
     }
     return "unknown";
 }
@@ -264,6 +267,35 @@ static void find_unsampled(struct finder *f)
     }
 }
 
+/* ---- Python ---------------------------------------------------------------------------- */
+
+/* The agent's note, of an interpreter that it found and could not read; NULL: there is none. */
+static const char *python_note(const struct sonde_process *p)
+{
+    for (uint32_t i = 0; i < p->note_count; i++)
+        if (strncmp(p->notes[i].text, "Python stacks ", 14) == 0)
+            return p->notes[i].text;
+    return NULL;
+}
+
+/* What the first one says, and of how many processes such a note is. */
+static void find_python(struct finder *f)
+{
+    const char *first = NULL;
+    uint32_t processes = 0;
+    for (uint32_t i = 0; i < f->m->process_count; i++) {
+        const char *note = python_note(&f->m->processes[i]);
+        first = first ? first : note;
+        processes += note != NULL;
+    }
+    struct sonde_text *text = first ? say(f, SONDE_CAVEAT_PYTHON) : NULL;
+    if (!text)
+        return;
+    sonde_text_add(text, first);
+    add_processes(f, text, processes);
+    sonde_text_add(text, "; contexts show the interpreter's own frames instead");
+}
+
 /* ---- clocks --------------------------------------------------------------------------------- */
 
 /* How far the device's clock jumped between two pairs; 0: it did not. */
@@ -377,6 +409,37 @@ static const char *reason_of(const struct finder *f, const char *path)
     return NULL;
 }
 
+/* Has the file symbols, though not for all of its frames? */
+static bool has_symbols(const struct finder *f, const char *path)
+{
+    for (size_t i = 0; i < f->profile->symbols_partly.count; i++)
+        if (strcmp(f->profile->symbols_partly.items[i], path) == 0)
+            return true;
+    return false;
+}
+
+/* The host that recorded, when it is another one than this; NULL: it is this one, or not known. */
+static const char *other_host(const struct finder *f)
+{
+    const char *recorded = json_string_value(json_object_get(json_object_get(f->m->manifest, "host"), "name"));
+    struct utsname here;
+    return recorded && uname(&here) == 0 && strcmp(recorded, here.nodename) != 0 ? recorded : NULL;
+}
+
+static void add_reason(struct sonde_text *text, const struct finder *f, const char *path, const char *why)
+{
+    const char *host = why && strcmp(why, SONDE__OBJECT_GONE) == 0 ? other_host(f)
+                       : why && strcmp(why, SONDE__OBJECT_OTHER) == 0 ? other_host(f) : NULL;
+    if (why)
+        sonde_text_add(text, why);
+    else if (has_symbols(f, path))
+        sonde_text_add(text, "it has symbols, but none for these places (code in assembler, or the linker's)");
+    else
+        sonde_text_add(text, "it is stripped of its symbols");
+    if (host)
+        sonde_text_format(text, "; recorded on %s: a report made there may know them", host);
+}
+
 static void say_nameless(struct finder *f, const struct modules *all)
 {
     uint64_t modules = 0;
@@ -390,7 +453,8 @@ static void say_nameless(struct finder *f, const struct modules *all)
             continue;
         sonde_text_add(text, "no functions for ");
         add_count(text, m->nameless, "frame");
-        sonde_text_format(text, " of %s, shown as module+offset: %s", m->path, why ? why : "it is stripped of its symbols");
+        sonde_text_format(text, " of %s, shown as module+offset: ", m->path);
+        add_reason(text, f, m->path, why);
     }
     struct sonde_text *text = modules > MODULES_SAID ? say(f, SONDE_CAVEAT_SYMBOLS) : NULL;
     if (text) {
@@ -502,6 +566,7 @@ int sonde_caveats_compute(const struct sonde_measurement *m, const struct sonde_
     find_pauses(&f);
     find_cpu(&f);
     find_unsampled(&f);
+    find_python(&f);
     find_clocks(&f);
     find_symbols(&f);
     find_lanes(&f);

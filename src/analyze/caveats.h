@@ -23,8 +23,9 @@ enum sonde_caveat_kind { /* bits: a view is touched by some */
     SONDE_CAVEAT_LANES   = 1 << 6, /* nothing happened on a lane */
     SONDE_CAVEAT_PAUSES  = 1 << 7, /* recording was off for a while */
     SONDE_CAVEAT_SAMPLES = 1 << 8, /* of what was sampled: CPU time, samples and waits that are missing */
+    SONDE_CAVEAT_PYTHON  = 1 << 9, /* Python's frames are not known, or from some time on */
 };
-enum { SONDE_CAVEAT_ALL = (1 << 9) - 1 };
+enum { SONDE_CAVEAT_ALL = (1 << 10) - 1 };
 
 const char *sonde_caveat_name(enum sonde_caveat_kind kind); /* "trace"; CPU and SAMPLES are both "cpu" */
 

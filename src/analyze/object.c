@@ -11,6 +11,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,14 +117,14 @@ static bool same_file(Dwfl_Module *module, const struct sonde__object_wanted *wa
             (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec <= wanted->wall_ns);
 }
 
-enum opened { OPENED, NO_FILE, NOT_ELF, ANOTHER_FILE };
+enum opened { OPENED, NO_FILE, UNREADABLE, NOT_ELF, ANOTHER_FILE };
 
 /* The file of `fd` (which becomes libdwfl's), or with -1 of `path`. */
 static enum opened open_file(struct sonde__object *o, const struct sonde__object_wanted *wanted, const char *path, int fd)
 {
     GElf_Addr unused;
     if (fd < 0 && access(path, R_OK) != 0)
-        return NO_FILE;
+        return errno == ENOENT || errno == ENOTDIR ? NO_FILE : UNREADABLE;
     o->dwfl = begin();
     o->module = o->dwfl ? dwfl_report_elf(o->dwfl, path, path, fd, 0, true) : NULL;
     if (!o->module && fd >= 0)
@@ -177,6 +178,7 @@ struct sonde__object *sonde__object_open(const struct sonde__object_wanted *want
         return NULL;
     }
     enum opened result = open_file(o, wanted, wanted->path, sonde__object_is_vdso(wanted->path) ? own_vdso() : -1);
+    const int error = errno; /* counts for UNREADABLE */
     if (result != OPENED && debug_path(wanted, path, sizeof path) && open_file(o, wanted, path, -1) == OPENED)
         result = OPENED;
     o->looked = wanted->names_only;
@@ -184,11 +186,26 @@ struct sonde__object *sonde__object_open(const struct sonde__object_wanted *want
         return o;
     free(o);
     static const char *const reasons[] = {
-        [OPENED] = "", [NO_FILE] = "the file cannot be read", [NOT_ELF] = "it is not an ELF file",
-        [ANOTHER_FILE] = "it is another file than the one that ran (build id or date differ)",
+        [OPENED] = "", [NO_FILE] = SONDE__OBJECT_GONE,
+        [UNREADABLE] = "the file cannot be read", [NOT_ELF] = "it is not an ELF file",
+        [ANOTHER_FILE] = SONDE__OBJECT_OTHER,
     };
-    snprintf(why, why_bytes, "%s", reasons[result]);
+    if (result == UNREADABLE)
+        snprintf(why, why_bytes, "%s (%s)", reasons[result], strerror(error));
+    else
+        snprintf(why, why_bytes, "%s", reasons[result]);
     return NULL;
+}
+
+bool sonde__object_is_stripped(struct sonde__object *o)
+{
+    GElf_Addr bias;
+    GElf_Shdr header;
+    Elf *elf = dwfl_module_getelf(o->module, &bias);
+    for (Elf_Scn *s = NULL; elf && (s = elf_nextscn(elf, s));)
+        if (gelf_getshdr(s, &header) && header.sh_type == SHT_SYMTAB)
+            return false;
+    return !dwfl_module_getdwarf(o->module, &bias); /* of a debug file, perhaps */
 }
 
 void sonde__object_close(struct sonde__object *o)

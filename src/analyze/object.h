@@ -19,6 +19,10 @@ struct sonde__object_wanted {
     bool           names_only;    /* leave the debug information alone: functions of symbols, no lines */
 };
 
+/* Reasons that depend on the machine where the report is made. */
+#define SONDE__OBJECT_GONE  "there is no such file on this machine"
+#define SONDE__OBJECT_OTHER "it is another file than the one that ran (build id or date differ)"
+
 /* Open the file that was loaded, or the debug file of its build id; of the vDSO,
  * the one of this process, if it is the same. NULL with a reason in `why` when
  * there is none, or only another one. */
@@ -28,6 +32,8 @@ static inline bool sonde__object_is_vdso(const char *path)
 {
     return strncmp(path, "linux-vdso", 10) == 0 || strcmp(path, "[vdso]") == 0;
 }
+/* Has it no symbols but those for linking, and no debug information either? */
+bool sonde__object_is_stripped(struct sonde__object *object);
 void sonde__object_close(struct sonde__object *object);
 
 /* One level of the source at an address. Strings are valid until close, and

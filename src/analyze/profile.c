@@ -400,6 +400,8 @@ static int keep_notes(struct builder *b)
         if (k == b->profile->symbol_notes.count)
             rc = sonde_vector_push(&b->profile->symbol_notes, b->symbols.notes.items[i]);
     }
+    for (size_t i = 0; i < b->symbols.partly.count && !rc; i++)
+        rc = sonde_vector_push(&b->profile->symbols_partly, b->symbols.partly.items[i]);
     return rc;
 }
 
@@ -492,6 +494,7 @@ void sonde_profile_destroy(struct sonde_profile *profile)
     sonde_vector_fini(&profile->ops);
     sonde_vector_fini(&profile->apis);
     sonde_vector_fini(&profile->symbol_notes);
+    sonde_vector_fini(&profile->symbols_partly);
     sonde_map_fini(&profile->children);
     sonde_map_fini(&profile->apis_by_name);
     sonde_map_fini(&profile->ops_by_name);

@@ -69,6 +69,7 @@ struct sonde_profile {
     uint64_t operations[SONDE_OP_KIND_COUNT];  /* counts by kind */
     bool     sampled;                          /* CPU time is known: at least one process was sampled */
     SONDE_VECTOR(struct sonde_row_note) symbol_notes; /* files whose symbols could not be read now, and why */
+    SONDE_VECTOR(const char *) symbols_partly; /* paths of files that have symbols, but not for all frames */
     uint64_t unknown_nodes;                    /* accumulators whose calling context was lost with a damaged chunk */
     struct sonde_arena  arena;                 /* private from here on */
     struct sonde_intern strings;

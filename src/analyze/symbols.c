@@ -94,6 +94,8 @@ static int merge_part(struct sonde_symbols *out, const struct part *part)
     }
     for (size_t i = 0; i < part->symbols.notes.count && !rc; i++)
         rc = sonde_vector_push(&out->notes, part->symbols.notes.items[i]);
+    for (size_t i = 0; i < part->symbols.partly.count && !rc; i++)
+        rc = sonde_vector_push(&out->partly, part->symbols.partly.items[i]);
     free(ids);
     return rc;
 }
@@ -215,6 +217,7 @@ void sonde_symbols_fini(struct sonde_symbols *symbols)
 {
     sonde_vector_fini(&symbols->rows);
     sonde_vector_fini(&symbols->notes);
+    sonde_vector_fini(&symbols->partly);
     sonde_intern_fini(&symbols->strings);
 }
 

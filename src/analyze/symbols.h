@@ -18,6 +18,7 @@
 struct sonde_symbols {
     SONDE_VECTOR(struct sonde_row_symbol) rows;  /* sorted by frame, depth; string ids are of `strings` */
     SONDE_VECTOR(struct sonde_row_note) notes;   /* modules that could not be read, and why */
+    SONDE_VECTOR(const char *) partly;           /* paths (the process's) of files that have symbols, but not for all frames */
     struct sonde_intern strings;
 };
 
@@ -32,6 +33,9 @@ void sonde_symbols_fini(struct sonde_symbols *symbols);
  * NOTE rows to it. Does nothing where all is resolved already. 0, or the
  * error of reading or writing in `diag`. */
 int sonde_symbols_resolve(const char *process_dir, struct sonde_progress *progress, struct sonde_diag *diag);
+
+/* Does this note say why a file's symbols could not be read? */
+bool sonde_symbols_is_note(const char *text);
 
 /* C++ names (when the machine has the C++ runtime library, whose demangler is used) and
  * Rust names as written in the source; NULL when `name` is not a mangled name or

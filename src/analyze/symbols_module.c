@@ -33,10 +33,17 @@ uint32_t sonde__symbols_name(struct sonde_intern *strings, struct sonde_map *kno
     return (uint32_t)before;
 }
 
+#define NO_SYMBOLS "no symbols for "
+
+bool sonde_symbols_is_note(const char *text)
+{
+    return strncmp(text, NO_SYMBOLS, sizeof NO_SYMBOLS - 1) == 0;
+}
+
 static void note(struct finder *f, const char *path, const char *why)
 {
     struct sonde_row_note row = {.at_ns = f->process->header.stop_ns};
-    snprintf(row.text, sizeof row.text, "no symbols for %.140s: %.90s", path, why);
+    snprintf(row.text, sizeof row.text, NO_SYMBOLS "%.140s: %.90s", path, why);
     (void)sonde_vector_push(&f->out->notes, row); /* without it the frames still show as offsets */
 }
 
@@ -95,7 +102,8 @@ static uint64_t *addresses_of(const struct sonde_process *p, const struct sonde_
     return addresses;
 }
 
-static int add_frame(struct finder *f, struct sonde__object *object, uint32_t frame, uint32_t module)
+/* `nameless` counts frames without a function. */
+static int add_frame(struct finder *f, struct sonde__object *object, uint32_t frame, uint32_t module, size_t *nameless)
 {
     struct sonde__place places[SONDE__PLACES_MAX];
     size_t count = object ? sonde__object_lookup(object, address_of(&f->process->frames[frame]), places) : 0;
@@ -110,6 +118,7 @@ static int add_frame(struct finder *f, struct sonde__object *object, uint32_t fr
     }
     if (count)
         return 0;
+    ++*nameless;
     return sonde_vector_push(&f->out->rows, (struct sonde_row_symbol){.frame = frame, .module = module});
 }
 
@@ -125,8 +134,12 @@ int sonde__symbols_of_module(const struct sonde_process *process, const struct s
 
     if (object)
         sonde__object_expect(object, addresses, count);
+    size_t nameless = 0;
     for (size_t i = 0; i < count && !rc; i++)
-        rc = add_frame(&f, object, frames[i].frame, name);
+        rc = add_frame(&f, object, frames[i].frame, name, &nameless);
+    const char *path = sonde_process_string(process, module->path);
+    if (object && nameless && !rc && !is_c_library(path) && !sonde__object_is_stripped(object))
+        rc = sonde_vector_push(&out->partly, path);
     sonde__object_close(object);
     sonde_map_fini(&f.demangled);
     free(addresses);

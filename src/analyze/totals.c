@@ -170,6 +170,30 @@ static void add_threads(struct sonde_totals *t, const struct sonde_process *p)
             t->threads += p->lanes[i].threads ? p->lanes[i].threads : 1;
 }
 
+/* False: there is no such time. */
+static bool read_ns(const json_t *object, const char *key, uint64_t *ns)
+{
+    const json_t *value = json_object_get(object, key);
+    const bool found = json_is_integer(value) && json_integer_value(value) >= 0;
+    *ns = found ? (uint64_t)json_integer_value(value) : 0;
+    return found;
+}
+
+static void read_around(const struct sonde_measurement *m, struct sonde_around *a)
+{
+    const json_t *timings = json_object_get(m->manifest, "timings");
+    uint64_t start_ns, end_ns;
+    a->known = read_ns(m->manifest, "start_ns", &start_ns) && read_ns(m->manifest, "end_ns", &end_ns) && end_ns >= start_ns &&
+               read_ns(timings, "before_ns", &a->before_ns) && read_ns(timings, "after_ns", &a->after_ns);
+    if (!a->known)
+        return;
+    a->program_ns = end_ns - start_ns;
+    read_ns(timings, "seal_ns", &a->seal_ns);
+    read_ns(timings, "symbols_ns", &a->symbols_ns);
+    read_ns(timings, "code_ns", &a->code_ns);
+    read_ns(timings, "summary_ns", &a->summary_ns);
+}
+
 int sonde_totals_compute(const struct sonde_measurement *m, struct sonde_totals *out)
 {
     uint64_t first = UINT64_MAX, last = 0; /* on the wall clock: hosts have axes of their own */
@@ -200,6 +224,7 @@ int sonde_totals_compute(const struct sonde_measurement *m, struct sonde_totals 
         timed |= out->devices.items[i].timed;
     out->clock_known &= timed;
     out->damaged_chunks = m->damaged_chunks;
+    read_around(m, &out->around);
     out->wall_ns = last > first ? last - first : 0;
     return rc;
 }

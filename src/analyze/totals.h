@@ -17,6 +17,15 @@ struct sonde_device_use {    /* one device as one process used it */
     uint64_t kernel_ns, copy_ns; /* unions; the two may overlap */
 };
 
+/* Wall time of `sonde record` around the program's run, from the manifest: none of it is in the run. */
+struct sonde_around {
+    bool     known;          /* older versions did not store it, and it is not there before record's end */
+    uint64_t before_ns;      /* until the program was started */
+    uint64_t program_ns;     /* from then to its end */
+    uint64_t after_ns;       /* from then on; the next four are parts of it */
+    uint64_t seal_ns, symbols_ns, code_ns, summary_ns;
+};
+
 struct sonde_totals {
     struct sonde_ledger ledger;   /* sums over the processes */
     uint64_t dropped_operations;  /* enqueued, and in no figure of this measurement */
@@ -32,6 +41,7 @@ struct sonde_totals {
     uint32_t damaged_chunks;
     uint64_t damaged_bytes;
     bool     traced;              /* at least one process */
+    struct sonde_around around;
     SONDE_VECTOR(struct sonde_device_use) devices; /* by process, device; only used ones */
 };
 

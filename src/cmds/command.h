@@ -133,6 +133,10 @@ void sonde_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same from a diagnosis: "sonde: WHAT WHERE: WHY; HINT". Returns SONDE_EXIT_FAILED. */
 int sonde_say_diag(const struct sonde_diag *diag);
 
+/* What is wrong with the manifest of a measurement that is read all the same; nothing when it is sound. */
+struct sonde_measurement;
+void sonde_say_manifest(const struct sonde_measurement *m);
+
 /* "sonde NAME: TEXT; try 'sonde NAME --help'". Returns SONDE_EXIT_USAGE. */
 int sonde_say_usage(const struct sonde_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -98,8 +98,10 @@ static int run(const void *options, int argc, char **argv)
     char *path = o->output ? strdup(o->output) : default_output(from, sonde_export_formats[o->to]->extension);
     int   code = path ? sonde_measurement_open(from, &m, &diag)
                       : sonde_diag_set(&diag, SONDE_ENOMEM, from, "cannot export");
-    if (!code)
+    if (!code) {
+        sonde_say_manifest(m);
         code = export_to(o, m, path, &diag);
+    }
     if (code)
         sonde_say_diag(&diag);
     if (m)

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
@@ -62,6 +63,9 @@ static const struct sonde_option options[] = {
      .help = "calling contexts of native frames only: Python's functions are left out"},
     {.name = "no-command-line", .type = SONDE_OPTION_FLAG, .offset = AT(no_command_line),
      .help = "store the program's name only, without its arguments, which may hold secrets"},
+    {.name = "hide-arguments", .type = SONDE_OPTION_STRING, .argument = "PATTERN", .offset = AT(hide_arguments),
+     .help = "store *** for the values of the program's options whose names match PATTERN, and for whole arguments "
+             "that match it; a shell pattern, or several with commas between (password,*token*)"},
     {.name = "check", .type = SONDE_OPTION_FLAG, .offset = AT(check),
      .help = "check every stack against a full walk; slow, for testing Sonde"},
     {0},
@@ -81,9 +85,21 @@ static const struct sonde_example examples[] = {
     {"sonde record --profile --delay 30s --duration 1m -- ./server", "A minute of a long run, sums only."},
     {"sonde record -- mpirun -n 4 ./heat", "All ranks of one host in one measurement, each process with its rank."},
     {"mpirun -n 64 sonde record -o heat-%{rank}.sonde -- ./heat", "One measurement for each rank, over several hosts."},
+    {"sonde record --hide-arguments 'password,*token*' -- ./fetch --password=x --api-token y", "Stored: ./fetch --password=*** --api-token ***"},
     {"sonde record --calibrate --pairs 20 -- ./heat 512 100", "How much slower is it under Sonde?"},
     {0},
 };
+
+/* When record began, 0 unknown. The clock of the CPU time began when the process did: what came before
+ * main, loading our libraries mostly, took at least that long. */
+static uint64_t began_ns;
+
+static void note_begin(void)
+{
+    struct timespec cpu;
+    const bool known = clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu) == 0;
+    began_ns = record_clock_ns() - (known ? (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec : 0);
+}
 
 /* ---- one run ----------------------------------------------------------------------- */
 
@@ -102,6 +118,10 @@ int record_once(const struct record_options *o, struct record_paths *paths, int 
     int status = RECORD_EXIT_FAILED;
     json_t *manifest = NULL;
     char **environment = NULL;
+    struct record_timings timings = {0};
+    const uint64_t begin_ns = began_ns ? began_ns : record_clock_ns();
+    began_ns = 0; /* of the first run only */
+    record_file_limit_begin();
     if (record_output_make(o, argv[0], paths, &diag) != SONDE_OK)
         goto say;
     record_now(&result->start);
@@ -118,10 +138,11 @@ int record_once(const struct record_options *o, struct record_paths *paths, int 
         goto discard;
     }
     status = 0;
+    timings.before_ns = result->start.monotonic_raw_ns - begin_ns;
     if (!record_output_is_there(paths)) {
         status = lost(paths, result);
         paths->output[0] = 0;
-    } else if (!record_finish(o, paths, manifest, result))
+    } else if (!record_finish(o, paths, manifest, result, &timings))
         paths->output[0] = 0;
     goto out;
 
@@ -131,6 +152,7 @@ discard:
 say:
     sonde_say_diag(&diag);
 out:
+    record_file_limit_end();
     record_output_release(paths);
     record_environment_free(environment);
     json_decref(manifest);
@@ -162,6 +184,7 @@ static int run(const void *values, int argc, char **argv)
     const struct record_options *o = values;
     struct sonde_diag diag = {0};
     struct record_result result = {0};
+    note_begin();
     if (o->capture && strcmp(o->capture, "cuda") != 0 && strncmp(o->capture, "nvtx:", 5) != 0) {
         sonde_say("--capture-range is cuda or nvtx:NAME, not '%s'", o->capture);
         return SONDE_EXIT_USAGE;
@@ -204,7 +227,11 @@ const struct sonde_command sonde_command_record = {
         "Processes that outlive the program are not waited for; their part of the measurement stays "
         "readable and complete.\n\n"
         "A measurement can be read by its owner only. Of the environment it keeps the variables of a fixed list "
-        "that change how a GPU program runs (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS ...), and no other. Variables "
+        "that change how a GPU program runs (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS ...), and no other. Of the command "
+        "line it keeps all, unless --hide-arguments or --no-command-line says otherwise: --password=X and TOKEN=X "
+        "are stored as --password=*** and TOKEN=*** where a pattern matches the name, --password X as --password ***, "
+        "and of -p X or -pX both words are hidden where the pattern has a wildcard (p*), since it may be part of the "
+        "first. Case does not count. An argument with spaces, as of sh -c, is *** when a word of it would be hidden. Variables "
         "that begin with SONDE_ are set by record itself: its options are the way to say them.",
     .options = options,
     .examples = examples,

@@ -4,6 +4,7 @@
  *     record_output.c   make the measurement's folder, remove an old one, what is in it
  *     record_manifest.c manifest.json
  *     record_variables.c  which environment variables it keeps
+ *     record_arguments.c  which arguments it hides
  *     record_run.c      start the program, pass signals on, wait
  *     record_finish.c   seal, resolve symbols, say the one line
  *     record_calibrate.c  paired runs with and without
@@ -34,6 +35,7 @@ struct record_options {
     int start_off, check, no_preload, no_python, no_command_line;
     int api, graph;                     /* indices into record_api_names, record_graph_names */
     const char *capture;                /* "cuda", "nvtx:NAME"; NULL: all */
+    const char *hide_arguments;         /* patterns, separated by commas; NULL: none */
     int calibrate;
     int64_t pairs;
 };
@@ -58,6 +60,13 @@ struct record_result {
     int wait_status;         /* as waitpid returned it */
     int exec_errno;          /* the program could not be started */
     struct record_times start, end;
+};
+
+/* Wall time of record itself: none of it is in the program's run. */
+struct record_timings {
+    uint64_t before_ns;      /* until the program was started; of what came before main, the CPU time */
+    uint64_t after_ns;       /* from its end on; the next four are parts of it */
+    uint64_t seal_ns, symbols_ns, code_ns, summary_ns;
 };
 
 /* Find `name` as a shell would. 0, or 126 / 127 with `diag`. */
@@ -98,6 +107,12 @@ int record_pid_of(const char *name);
 bool record_still_running(const char *output, int pid);
 
 void record_now(struct record_times *times);
+uint64_t record_clock_ns(void); /* CLOCK_MONOTONIC_RAW */
+
+/* A write beyond the limit of a file's size (ulimit -f) fails in record and ends the program, as it would
+ * without record. begin: before the first write; end: when all is written. */
+void record_file_limit_begin(void);
+void record_file_limit_end(void);
 
 /* The manifest as it is known before the program starts, and then what is known after it. */
 json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths,
@@ -105,6 +120,9 @@ json_t *record_manifest_begin(const struct record_options *options, const struct
 /* May the manifest keep this "NAME=value"? */
 bool    record_variable_is_kept(const char *entry);
 void    record_manifest_end(json_t *manifest, const struct record_result *result);
+void    record_manifest_timings(json_t *manifest, const struct record_timings *timings);
+/* Give each argument to `put` as it may be stored: all of it, NAME=*** or ***. `patterns` NULL: all of all. */
+void    record_arguments_show(const char *patterns, int argc, char **argv, void (*put)(void *user, const char *text), void *user);
 int     record_manifest_write(const json_t *manifest, const char *output, struct sonde_diag *diag);
 
 /* Start the program and wait for its end. `environment` NULL: our own. */
@@ -112,9 +130,9 @@ int record_run(const char *path, char **argv, char **environment,
                struct record_result *result, struct sonde_diag *diag);
 
 /* Seal, resolve symbols, write the manifest, say the line; removes the folder
- * when nothing was recorded. True when a measurement is left. */
+ * when nothing was recorded. True when a measurement is left. `timings` has before_ns and gets the rest. */
 bool record_finish(const struct record_options *options, const struct record_paths *paths,
-                   json_t *manifest, const struct record_result *result);
+                   json_t *manifest, const struct record_result *result, struct record_timings *timings);
 
 /* Paired runs; returns the exit status. */
 int record_calibrate(const struct record_options *options, struct record_paths *paths, int argc, char **argv);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,6 +30,7 @@ enum { ROOM_TO_BEGIN = 64 * SONDE_SEGMENT_BYTES };
 
 struct closing {
     const char *output;
+    struct record_timings *timings;
     struct sonde_progress *progress;
     uint32_t processes, running, failed;
     struct sonde_diag first; /* why the first of the failed ones failed */
@@ -40,9 +42,13 @@ static int close_process(void *user, const char *path, const char *name)
     struct sonde_diag diag = {0};
     int pid = record_pid_of(name);
     bool running = pid && record_still_running(c->output, pid);
+    const uint64_t begin_ns = record_clock_ns();
     int error = running ? 0 : sonde_process_seal(path, &diag);
+    const uint64_t sealed_ns = record_clock_ns();
     if (!running && !error)
         error = sonde_symbols_resolve(path, c->progress, &diag);
+    c->timings->seal_ns += sealed_ns - begin_ns;
+    c->timings->symbols_ns += record_clock_ns() - sealed_ns;
     if (error && !c->failed++)
         c->first = diag;
     c->processes++;
@@ -64,8 +70,10 @@ static void close_processes(struct closing *c, bool quiet)
     c->progress = sonde_progress_begin("sonde: sealing, resolving symbols", quiet);
     record_each_process(c->output, expect_process, c->progress);
     record_each_process(c->output, close_process, c);
+    const uint64_t begin_ns = record_clock_ns();
     if (!c->running && !c->failed) /* what cannot be removed stays */
         (void)sonde_code_trim(c->output, c->progress);
+    c->timings->code_ns = record_clock_ns() - begin_ns;
     sonde_progress_end(c->progress);
 }
 
@@ -169,9 +177,10 @@ static void say_no_operations(const struct record_options *options, const struct
 {
     const char *note = NULL;
     bool at_once = false; /* a process ended without our being told */
-    for (uint32_t i = 0; i < m->process_count && !note; i++) {
-        if (m->processes[i].note_count)
-            note = m->processes[i].notes[0].text;
+    for (uint32_t i = 0; i < m->process_count; i++) {
+        for (uint32_t k = 0; k < m->processes[i].note_count && !note; k++)
+            if (!sonde_symbols_is_note(m->processes[i].notes[k].text)) /* a reason for missing names, not for no operation */
+                note = m->processes[i].notes[k].text;
         at_once |= m->processes[i].header.state == SONDE_PROCESS_RUNNING;
     }
     if (at_once && !note)
@@ -184,28 +193,56 @@ static void say_no_operations(const struct record_options *options, const struct
         sonde_say("the program used %s but enqueued no operation; %s   next: sonde doctor", runtime_of(m), paths->shown);
 }
 
-static void say_no_call(const struct record_options *options, const struct record_paths *paths)
+/* Smaller than what the agent begins a file with? */
+static bool file_limit_is_small(struct rlimit *limit)
+{
+    return getrlimit(RLIMIT_FSIZE, limit) == 0 && limit->rlim_cur != RLIM_INFINITY &&
+           limit->rlim_cur < ROOM_TO_BEGIN + SONDE_SEGMENT_BYTES;
+}
+
+/* " (signal 25, File size limit exceeded, ended it)": it may have had no time to make a call. */
+static void add_death(struct sonde_text *text, const struct record_result *result)
+{
+    if (WIFSIGNALED(result->wait_status))
+        sonde_text_format(text, " (signal %d, %s, ended it)", WTERMSIG(result->wait_status),
+                          strsignal(WTERMSIG(result->wait_status)));
+}
+
+static void say_no_call(const struct record_options *options, const struct record_paths *paths,
+                        const struct record_result *result)
 {
     const char *name = sonde_path_base(paths->program);
     const char *obstacle = record_program_obstacle(paths->program);
     struct statvfs room;
-    if (statvfs(paths->output, &room) == 0 && room.f_blocks && room.f_bavail * room.f_frsize < ROOM_TO_BEGIN)
+    struct rlimit limit;
+    struct sonde_text death = {0};
+    add_death(&death, result);
+    if (file_limit_is_small(&limit))
+        sonde_say("nothing recorded: the limit of a file's size (ulimit -f) is %llu kB, and a measurement needs at least %u kB "
+                  "for each process; what %s did on the GPU is not known%s", (unsigned long long)(limit.rlim_cur / 1000),
+                  (ROOM_TO_BEGIN + SONDE_SEGMENT_BYTES) / 1000 + 1, name, sonde_text_get(&death));
+    else if (statvfs(paths->output, &room) == 0 && room.f_blocks && room.f_bavail * room.f_frsize < ROOM_TO_BEGIN)
         sonde_say("nothing recorded: %s has no room for a measurement (%llu kB free, at least %u kB are needed for "
                   "each process)", paths->shown, (unsigned long long)(room.f_bavail * room.f_frsize / 1000),
                   ROOM_TO_BEGIN / 1000);
     else if (obstacle)
         sonde_say("nothing recorded: %s %s, so its GPU calls cannot be seen; try: sonde doctor", name, obstacle);
     else if (options->start_off)
-        sonde_say("nothing recorded: %s made no GPU call after sonde_start() (--start-off); try: sonde doctor", name);
+        sonde_say("nothing recorded: %s made no GPU call after sonde_start() (--start-off)%s; try: sonde doctor", name,
+                  sonde_text_get(&death));
     else if (options->delay_ns || options->duration_ns)
-        sonde_say("nothing recorded: %s made no GPU call between --delay and --duration; try: sonde doctor", name);
+        sonde_say("nothing recorded: %s made no GPU call between --delay and --duration%s; try: sonde doctor", name,
+                  sonde_text_get(&death));
     else
-        sonde_say("nothing recorded: %s made no CUDA or OpenCL call that reached Sonde; if it uses a GPU, try: sonde doctor", name);
+        sonde_say("nothing recorded: %s made no CUDA or OpenCL call that reached Sonde%s; if it uses a GPU, try: sonde doctor",
+                  name, sonde_text_get(&death));
+    sonde_text_fini(&death);
 }
 
 static void summarize(const struct record_options *options, const struct record_paths *paths, uint32_t running,
-                      const struct record_result *result)
+                      const struct record_result *result, struct record_timings *timings)
 {
+    const uint64_t begin_ns = record_clock_ns();
     struct sonde_measurement *m = NULL;
     struct sonde_totals totals = {0};
     struct sonde_diag diag = {0};
@@ -221,19 +258,30 @@ static void summarize(const struct record_options *options, const struct record_
         say_no_operations(options, paths, m, result);
     sonde_totals_fini(&totals);
     sonde_measurement_close(m);
+    timings->summary_ns = record_clock_ns() - begin_ns;
+}
+
+/* The manifest is complete by now: it stays as it is when this cannot be written. */
+static void store_timings(const struct record_paths *paths, json_t *manifest, const struct record_result *result,
+                          struct record_timings *timings)
+{
+    struct sonde_diag unused;
+    timings->after_ns = record_clock_ns() - result->end.monotonic_raw_ns;
+    record_manifest_timings(manifest, timings);
+    (void)record_manifest_write(manifest, paths->output, &unused);
 }
 
 static bool finish(const struct record_options *options, const struct record_paths *paths,
-                   json_t *manifest, const struct record_result *result)
+                   json_t *manifest, const struct record_result *result, struct record_timings *timings)
 {
-    struct closing closing = {.output = paths->output};
+    struct closing closing = {.output = paths->output, .timings = timings};
     struct sonde_diag diag = {0};
     close_processes(&closing, options->quiet);
 
     bool later = !closing.processes && record_still_running(paths->output, 0);
     if (!closing.processes && !later) {
         if (!options->quiet)
-            say_no_call(options, paths);
+            say_no_call(options, paths, result);
         if (record_output_remove(paths->output, &diag) != SONDE_OK)
             sonde_say_diag(&diag);
         return false;
@@ -250,7 +298,8 @@ static bool finish(const struct record_options *options, const struct record_pat
                   paths->shown, sonde_text_get(&word));
         sonde_text_fini(&word);
     } else if (!options->quiet)
-        summarize(options, paths, closing.running, result);
+        summarize(options, paths, closing.running, result, timings);
+    store_timings(paths, manifest, result, timings);
     return true;
 }
 
@@ -259,17 +308,18 @@ struct finishing {
     const struct record_paths *paths;
     json_t *manifest;
     const struct record_result *result;
+    struct record_timings *timings;
 };
 
 static int finish_on_stack(void *user)
 {
     const struct finishing *f = user;
-    return finish(f->options, f->paths, f->manifest, f->result);
+    return finish(f->options, f->paths, f->manifest, f->result, f->timings);
 }
 
 /* The stack's limit was the program's and is ours as well. */
 bool record_finish(const struct record_options *options, const struct record_paths *paths,
-                   json_t *manifest, const struct record_result *result)
+                   json_t *manifest, const struct record_result *result, struct record_timings *timings)
 {
-    return sonde_stack_run(finish_on_stack, &(struct finishing){options, paths, manifest, result});
+    return sonde_stack_run(finish_on_stack, &(struct finishing){options, paths, manifest, result, timings});
 }

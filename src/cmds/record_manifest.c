@@ -99,6 +99,7 @@ static json_t *options_object(const struct record_options *o)
     set(object, "check", json_boolean(o->check));
     set(object, "preload", json_boolean(!o->no_preload));
     set(object, "command_line", json_boolean(!o->no_command_line));
+    set(object, "hide_arguments", json_boolean(o->hide_arguments != NULL)); /* the pattern may be a secret itself */
     return object;
 }
 
@@ -116,6 +117,11 @@ static json_t *host_object(void)
     return object;
 }
 
+static void put_argument(void *command, const char *text)
+{
+    json_array_append_new(command, json_text(text));
+}
+
 json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths,
                               int argc, char **argv, const struct record_times *start)
 {
@@ -125,8 +131,7 @@ json_t *record_manifest_begin(const struct record_options *options, const struct
     set(manifest, "format", json_string("sonde"));
     set_number(manifest, "format_version", SONDE_FORMAT_VERSION);
     set(manifest, "sonde_version", json_string(SONDE_VERSION));
-    for (int i = 0; i < (options->no_command_line ? 1 : argc); i++)
-        json_array_append_new(command, json_text(argv[i]));
+    record_arguments_show(options->hide_arguments, options->no_command_line ? 1 : argc, argv, put_argument, command);
     set(manifest, "command", command);
     set(manifest, "program", json_text(paths->program));
     set(manifest, "working_directory", getcwd(folder, sizeof folder) ? json_text(folder) : NULL);
@@ -155,6 +160,18 @@ void record_manifest_end(json_t *manifest, const struct record_result *result)
     } else
         set_number(exit, "status", (uint64_t)WEXITSTATUS(result->wait_status));
     set(manifest, "exit", exit);
+}
+
+void record_manifest_timings(json_t *manifest, const struct record_timings *t)
+{
+    json_t *object = json_object();
+    set_number(object, "before_ns", t->before_ns);
+    set_number(object, "after_ns", t->after_ns);
+    set_number(object, "seal_ns", t->seal_ns);
+    set_number(object, "symbols_ns", t->symbols_ns);
+    set_number(object, "code_ns", t->code_ns);
+    set_number(object, "summary_ns", t->summary_ns);
+    set(manifest, "timings", object);
 }
 
 int record_manifest_write(const json_t *manifest, const char *output, struct sonde_diag *diag)

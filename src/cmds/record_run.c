@@ -48,6 +48,26 @@ void record_now(struct record_times *times)
     }
 }
 
+uint64_t record_clock_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC_RAW);
+}
+
+static struct sigaction file_limit; /* SIGXFSZ's disposition, as record inherited it */
+static bool file_limit_begun;
+
+void record_file_limit_begin(void)
+{
+    file_limit_begun = sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, &file_limit) == 0;
+}
+
+void record_file_limit_end(void)
+{
+    if (file_limit_begun)
+        sigaction(SIGXFSZ, &file_limit, NULL);
+    file_limit_begun = false;
+}
+
 /* ---- the child ------------------------------------------------------------- */
 
 struct start {
@@ -61,6 +81,7 @@ struct start {
 static _Noreturn void become_program(const struct start *s)
 {
     sigaction(SIGCHLD, &s->child, NULL);
+    record_file_limit_end();
     sigprocmask(SIG_SETMASK, &s->mask, NULL);
     execve(s->path, s->argv, s->environment);
     int why = errno;

@@ -1,4 +1,5 @@
 /* report.c - `sonde report`: opens a measurement, computes what all views share, runs one view. */
+#include "analyze/symbols.h"
 #include "report.h"
 
 #include <errno.h>
@@ -51,11 +52,12 @@ static const char *view_word(size_t index)
 
 /* ---- nothing to show ------------------------------------------------------------ */
 
+/* A reason for no operation: missing symbols are none. */
 static const struct sonde_row_note *first_note(const struct sonde_measurement *m)
 {
     for (uint32_t i = 0; i < m->process_count; i++)
         for (uint32_t k = 0; k < m->processes[i].note_count; k++)
-            if (m->processes[i].notes[k].text[0])
+            if (m->processes[i].notes[k].text[0] && !sonde_symbols_is_note(m->processes[i].notes[k].text))
                 return &m->processes[i].notes[k];
     return NULL;
 }
@@ -123,9 +125,8 @@ static int load(struct report *r, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_progress_begin("reading", false);
     int rc = sonde_measurement_open(r->path, &r->m, diag);
-    if (!rc && r->m->manifest_problem[0])
-        sonde_say("%s/manifest.json %s; the command and the settings are not known, the rest is read", r->path,
-                  r->m->manifest_problem);
+    if (!rc)
+        sonde_say_manifest(r->m);
     if (!rc)
         rc = sonde_profile_build(r->m, &r->profile, diag);
     if (!rc && (sonde_totals_compute(r->m, &r->totals) || report_modules_find(r)))

@@ -8,9 +8,10 @@
 /* What touches a view; one that is not here reads all but what few ask about. */
 static unsigned touches(const char *view)
 {
-    enum { NAMES = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES };
+    enum { NAMES = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON };
     static const struct { const char *view; unsigned kinds; } views[] = {
-        {"summary", SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_PAUSES | SONDE_CAVEAT_SAMPLES},
+        {"summary", SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_PAUSES | SONDE_CAVEAT_SAMPLES |
+                        SONDE_CAVEAT_PYTHON},
         {"profile", SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES | SONDE_CAVEAT_SAMPLES}, /* says itself when the CPU side is missing */
         {"contexts", SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES},
         {"kernels", SONDE_CAVEAT_CLOCK | NAMES},

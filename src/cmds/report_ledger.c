@@ -164,6 +164,27 @@ static void cost_part(struct table *t, const struct report *r)
     line(t, "damaged chunks", s->damaged_chunks, "skipped: torn, or their checksum is wrong");
 }
 
+/* What an independent clock around `sonde record` sees, but for its last steps. */
+static void around_part(struct table *t, const struct report *r)
+{
+    const struct sonde_around *a = &r->totals.around;
+    const struct { const char *name; uint64_t ns; const char *note; } rows[] = {
+        {"record, before the run", a->before_ns, "wall time until sonde record had started the program"},
+        {"record, the run", a->program_ns, "from the program's start to its end; overheads above are in it"},
+        {"record, after the run", a->after_ns, "wall time from the program's end on; of it"},
+        {"  sealing", a->seal_ns, "what was still in live.sonde"},
+        {"  symbols", a->symbols_ns, "reading debug information"},
+        {"  device code", a->code_ns, "leaving out what did not run"},
+        {"  last line", a->summary_ns, "what record says at its end"},
+        {"record, in all", a->before_ns + a->program_ns + a->after_ns, "without the loading of sonde, beyond its CPU time, and its exit"},
+    };
+    for (size_t i = 0; i < (a->known ? sizeof rows / sizeof *rows : 1); i++) {
+        table_cell(t, rows[i].name);
+        table_time(t, a->known, (double)rows[i].ns);
+        table_cell(t, a->known ? rows[i].note : "not stored: by an older version, or record was killed");
+    }
+}
+
 static const char *state_name(uint32_t state)
 {
     switch (state) {
@@ -204,6 +225,7 @@ int report_ledger_text(const struct report *r, struct sonde_diag *diag)
     stacks_part(&t, r);
     cpu_part(&t, r);
     cost_part(&t, r);
+    around_part(&t, r);
     table_print(&t, r);
     fputc('\n', stdout);
     for (uint32_t kind = 0; kind < SONDE_OP_KIND_COUNT; kind++) {
@@ -266,6 +288,20 @@ static void set(json_t *value, const char *key, uint64_t n)
     json_object_set_new(value, key, json_integer((json_int_t)n));
 }
 
+/* null: not stored. */
+static json_t *around_json(const struct sonde_around *a)
+{
+    if (!a->known)
+        return json_null();
+    json_t *value = json_object();
+    const struct { const char *key; uint64_t ns; } fields[] = {
+        {"before_ns", a->before_ns}, {"program_ns", a->program_ns}, {"after_ns", a->after_ns}, {"seal_ns", a->seal_ns},
+        {"symbols_ns", a->symbols_ns}, {"code_ns", a->code_ns}, {"summary_ns", a->summary_ns}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        set(value, fields[i].key, fields[i].ns);
+    return value;
+}
+
 /* null: the CPU side was not sampled. */
 static json_t *cpu_json(const struct report *r)
 {
@@ -310,6 +346,7 @@ json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
     (void)diag;
     json_object_set_new(value, "operations", operations_json(r));
     json_object_set_new(value, "cpu", cpu_json(r));
+    json_object_set_new(value, "record", around_json(&t->around));
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         set(value, fields[i].key, fields[i].n);
     json_object_set_new(value, "dropped_by_cause", causes_json(r));

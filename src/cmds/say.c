@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "format/reader.h"
 
 /* One line on standard error: a message may hold names from anywhere, which must
  * neither break it nor command the terminal. */
@@ -47,6 +48,13 @@ int sonde_say_diag(const struct sonde_diag *diag)
     put_line(sonde_text_get(&line));
     sonde_text_fini(&line);
     return SONDE_EXIT_FAILED;
+}
+
+void sonde_say_manifest(const struct sonde_measurement *m)
+{
+    if (m->manifest_problem[0])
+        sonde_say("%s/manifest.json %s; the command and the settings are not known, the rest is read", m->path,
+                  m->manifest_problem);
 }
 
 int sonde_say_usage(const struct sonde_command *command, const char *format, ...)

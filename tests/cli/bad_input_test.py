@@ -193,8 +193,10 @@ class BadInput(cli.Case):
         for text in ("", "{", "[]", "\0" * 100):
             with open(os.path.join(path, "manifest.json"), "w") as file:
                 file.write(text)
-            status, rows, _ = self.rows(path)
+            status, rows, said = self.rows(path)
             self.assertEqual((status, rows), (0, whole))
+            self.assertIn("manifest.json is", said)
+            self.assertIn("the rest is read", said)
             ledger = self.ok("report", path, "ledger")
             self.assertIn("manifest.json is", ledger.err)
             self.assertRegex(ledger.out, "damaged chunks +0 ")

@@ -2,6 +2,7 @@
 
 Programs are compiled here, without debug information, stripped, or anew after the "run".
 """
+import errno
 import glob
 import json
 import os
@@ -97,6 +98,19 @@ class Flaws(Case):
         self.assertNotIn("cpu", self.caveats(zoo.written(self.folder, "little", p)))
         p.cpu.update(process_ns=60 * zoo.MS, sampled_ns=41 * zoo.MS)  # a few threads' last periods
         self.assertNotIn("cpu", self.caveats(zoo.written(self.folder, "short", p)))
+
+    def test_python_that_cannot_be_read(self):
+        """The agent's note, which stood in the ledger alone."""
+        note = "Python stacks are not recorded: this is CPython 3.8, and those of 3.9 to 3.14 can be read"
+        p = zoo.program()
+        zoo.launch(p, p.start_ns)
+        p.note(note)
+        path = zoo.written(self.folder, "python", p)
+        said = note + "; contexts show the interpreter's own frames instead"
+        self.assertEqual(self.caveats(path)["python"], [said])
+        for view in ("summary", "profile", "contexts", "kernels", "api", "ledger"):
+            self.assertIn(said, self.notes(path, view), view)
+        self.assertNotIn(said, self.notes(path, "lanes"))
 
     def test_clocks(self):
         path = zoo.clocks_that_jump(self.folder)
@@ -198,8 +212,39 @@ class Programs(Case):
         self.compile("-g")
         path = self.measure()
         os.remove(self.program)
+        said = "no functions for 2 frames of %s, shown as module+offset: there is no such file on this machine" % self.program
+        self.assertEqual(self.caveats(path)["symbols"], [said])
+        with open(os.path.join(path, "manifest.json"), encoding="utf-8") as file:
+            manifest = json.load(file)
+        for host, more in ((os.uname().nodename, ""), ("node-x", "; recorded on node-x: a report made there may know them"), (7, "")):
+            manifest["host"] = {"name": host}
+            with open(os.path.join(path, "manifest.json"), "w", encoding="utf-8") as file:
+                json.dump(manifest, file)
+            self.assertEqual(self.caveats(path)["symbols"], [said + more])
+
+    def test_not_readable(self):
+        self.compile("-g")
+        path = self.measure()
+        os.remove(self.program)
+        os.symlink(self.program, self.program)
+        self.assertEqual(self.caveats(path)["symbols"], ["no functions for 2 frames of %s, shown as module+offset: "
+                                                         "the file cannot be read (%s)" % (self.program, os.strerror(errno.ELOOP))])
+
+    def test_symbols_that_leave_places_out(self):
+        """Two functions in assembler whose symbols have no size, as most have that people write."""
+        with open(self.path("bare.s"), "w", encoding="utf-8") as file:
+            file.write(".section .note.GNU-stack\n.text\n.globl outer\nouter: nop\nret\n.globl main\nmain: call outer\nret\n")
+        subprocess.run(["gcc", "-Wl,--build-id", "-o", self.program, self.path("bare.s")], check=True)
+        rows = [row.split() for row in subprocess.run(["nm", self.program], check=True, text=True,
+                                                      stdout=subprocess.PIPE).stdout.splitlines()]
+        self.address = {row[2]: int(row[0], 16) for row in rows if len(row) == 3}
+        self.read_build_id()
+        said = "no functions for 2 frames of %s, shown as module+offset: " % self.program
+        path = self.measure()
         self.assertEqual(self.caveats(path)["symbols"],
-                         ["no functions for 2 frames of %s, shown as module+offset: the file cannot be read" % self.program])
+                         [said + "it has symbols, but none for these places (code in assembler, or the linker's)"])
+        subprocess.run(["strip", self.program], check=True)
+        self.assertEqual(self.caveats(path)["symbols"], [said + "it is stripped of its symbols"])
 
     def test_installed_library(self):
         found = glob.glob("/usr/lib/*/libjansson.so.4") + glob.glob("/usr/lib*/libjansson.so.4")

@@ -1,6 +1,7 @@
 """python_test.py - routines of Python programs, in every view that sums up by routine: what the interpreter does for a
 Python function is the function's, an extension's code is its own (docs/profile.md, "Routines").
 """
+import glob
 import hashlib
 import json
 import os
@@ -181,6 +182,17 @@ class Recorded(Case):
         blamed = sum(r["waiting_ns"] + r["computing_ns"] for r in scope["routines"] if r["name"] == "words")
         self.assertAlmostEqual(blamed, own + others, delta=100)  # each of a few contexts is rounded
         self.assertIn(("words() python_load.py", None), self.shares(path))
+
+    def test_a_python_that_is_too_old(self):
+        """CPython 3.8 and older: no Python frames, and the views that would show them say so."""
+        pythons = [p for v in ("3.8", "3.7", "3.6") for p in glob.glob(os.path.expanduser("~/.pyenv/versions/%s.*/bin/python3" % v))]
+        if not pythons:
+            self.skipTest("there is no CPython 3.6 to 3.8 here")
+        path = self.record(pythons[0], os.path.join(HERE, "fill.py"), warm=True)
+        note, = [c["text"] for c in self.json(path, "ledger")["caveats"] if c["kind"] == "python"]
+        self.assertRegex(note, r"^Python stacks are not recorded: this is CPython 3\.[678], and those of 3\.9 to 3\.\d+ can be read")
+        for view in ("summary", "profile", "contexts"):
+            self.assertIn("note: " + note, self.ok("report", path, view, env={"COLUMNS": "1000"}).out)
 
 
 if __name__ == "__main__":
