@@ -259,7 +259,8 @@ def case_switches(options):
 NAMED = {  # function of work.c: that of the C library, kind (format/rows.h)
     "nap_nanosleep": ("nanosleep", 1), "nap_usleep": ("usleep", 1), "nap_poll": ("poll", 4),
     "nap_condition": ("pthread_cond_timedwait", 3), "nap_lock": ("pthread_mutex_lock", 2), "nap_semaphore": ("sem_wait", 3),
-    "nap_read": ("read", 4), "nap_join": ("pthread_join", 5)}
+    "nap_read": ("read", 4), "nap_join": ("pthread_join", 5), "nap_rdlock": ("pthread_rwlock_rdlock", 2),
+    "nap_wrlock": ("pthread_rwlock_wrlock", 2)}
 
 
 def case_named(options):

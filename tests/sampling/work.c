@@ -218,6 +218,7 @@ static void waits(int count)
 /* ---- waits with names: `nap_...` is the function that waits, after it what for ---------------------- */
 
 static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t written_lock = PTHREAD_RWLOCK_INITIALIZER, read_lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t named_condition = PTHREAD_COND_INITIALIZER;
 static sem_t named_semaphore;
 static int named_pipe[2];
@@ -257,12 +258,18 @@ static KEPT void nap_condition(void)
 }
 
 /* What the main thread waits for, with a name, in the other thread. */
-static void *holds_the_lock(void *arg)
+static void *holds_the_locks(void *arg)
 {
     pthread_mutex_lock(&named_lock);
+    pthread_rwlock_wrlock(&written_lock);
+    pthread_rwlock_rdlock(&read_lock);
     sem_post(arg);
     usleep(NAP_US);
     pthread_mutex_unlock(&named_lock);
+    usleep(NAP_US);
+    pthread_rwlock_unlock(&written_lock);
+    usleep(NAP_US);
+    pthread_rwlock_unlock(&read_lock);
     return NULL;
 }
 
@@ -281,6 +288,18 @@ static KEPT void nap_lock(void)
 {
     pthread_mutex_lock(&named_lock);
     pthread_mutex_unlock(&named_lock);
+}
+
+static KEPT void nap_rdlock(void)
+{
+    pthread_rwlock_rdlock(&written_lock);
+    pthread_rwlock_unlock(&written_lock);
+}
+
+static KEPT void nap_wrlock(void)
+{
+    pthread_rwlock_wrlock(&read_lock);
+    pthread_rwlock_unlock(&read_lock);
 }
 
 static KEPT void nap_semaphore(void)
@@ -302,7 +321,7 @@ static KEPT void nap_join(pthread_t thread)
     NOT_LAST;
 }
 
-static uint64_t nap_ns[8];
+static uint64_t nap_ns[10];
 #define TIMED(which, call)                                          \
     do {                                                            \
         const uint64_t begin = read_clock(CLOCK_MONOTONIC_RAW);     \
@@ -312,7 +331,8 @@ static uint64_t nap_ns[8];
 
 static void named(unsigned rounds)
 {
-    static const char *const names[] = {"nanosleep", "usleep", "poll", "condition", "lock", "semaphore", "read", "join"};
+    static const char *const names[] = {"nanosleep", "usleep", "poll", "condition", "lock", "semaphore", "read", "join",
+                                        "rdlock", "wrlock"};
     if (sem_init(&named_semaphore, 0, 0) || pipe2(named_pipe, O_CLOEXEC))
         abort();
     for (unsigned i = 0; i < rounds; i++) {
@@ -323,10 +343,12 @@ static void named(unsigned rounds)
         TIMED(2, nap_poll());
         TIMED(3, nap_condition());
         sem_init(&ready, 0, 0);
-        pthread_create(&thread, NULL, holds_the_lock, &ready);
+        pthread_create(&thread, NULL, holds_the_locks, &ready);
         while (sem_wait(&ready))
             ;
         TIMED(4, nap_lock());
+        TIMED(8, nap_rdlock());
+        TIMED(9, nap_wrlock());
         pthread_join(thread, NULL);
         pthread_create(&thread, NULL, posts_and_writes, &named_semaphore);
         TIMED(5, nap_semaphore());

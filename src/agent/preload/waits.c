@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <time.h>
 
@@ -42,8 +43,6 @@ void *sonde__preload_libc(const char *name);
     X(QUEUE, int, pthread_barrier_wait, (void *b), (b))                                                              \
     X(QUEUE, long, mq_receive, (int q, char *to, size_t n, unsigned *priority), (q, to, n, priority))                \
     X(QUEUE, long, msgrcv, (int q, void *to, size_t n, long type, int flags), (q, to, n, type, flags))               \
-    X(LOCK, int, pthread_rwlock_rdlock, (void *l), (l))                                                              \
-    X(LOCK, int, pthread_rwlock_wrlock, (void *l), (l))                                                              \
     X(LOCK, int, flock, (int fd, int how), (fd, how))                                                                \
     X(IO, int, poll, (void *fds, unsigned long n, int ms), (fds, n, ms))                                             \
     X(IO, int, __poll_chk, (void *fds, unsigned long n, int ms, size_t room), (fds, n, ms, room))                    \
@@ -84,6 +83,8 @@ void *sonde__preload_libc(const char *name);
     X(QUEUE, int, pthread_cond_wait, (void *c, void *m), (c, m))                                                     \
     X(QUEUE, int, pthread_cond_timedwait, (void *c, void *m, const void *until), (c, m, until))                      \
     X(LOCK, int, pthread_mutex_lock, (void *m), (m))                                                                 \
+    X(LOCK, int, pthread_rwlock_rdlock, (void *l), (l))                                                              \
+    X(LOCK, int, pthread_rwlock_wrlock, (void *l), (l))                                                              \
     X(IO, size_t, fread, (void *to, size_t size, size_t n, void *file), (to, size, n, file))
 
 enum {
@@ -177,20 +178,60 @@ X(pthread_cond_wait, (void *c, void *m), (c, m))
 X(pthread_cond_timedwait, (void *c, void *m, const void *until), (c, m, until))
 #undef X
 
-/* A free lock is taken without a look at the clock; what trylock says otherwise, libc's own lock says again.
- * Not so for robust and priority locks: libc's trylock (2.36) of one that is not recoverable leaves it held. */
-enum { NO_PLAIN_LOCK = 16 | 32 | 64 };
+/* CUDA's driver and CUPTI take some 50 of these locks for each launch, nearly all of them free: one that looks free
+ * is left to libc without a look at the clock. Where it is taken in between, that wait is not told of. */
+static inline bool is_told(void)
+{
+    return atomic_load_explicit(&sonde__shared.slept, memory_order_relaxed) != NULL;
+}
+
+/* Of its own thread a recursive lock is taken at once. */
+enum { RECURSIVE = 1 }; /* PTHREAD_MUTEX_RECURSIVE */
+static bool is_mine(pthread_mutex_t *m)
+{
+    return m->__data.__kind == RECURSIVE && real_pthread_mutex_trylock(m) == 0;
+}
+
 EXPORT int pthread_mutex_lock(pthread_mutex_t *m);
 int pthread_mutex_lock(pthread_mutex_t *m)
 {
     FOUND(pthread_mutex_lock);
-    if (!atomic_load_explicit(&sonde__shared.slept, memory_order_relaxed))
+    if (!__atomic_load_n(&m->__data.__lock, __ATOMIC_RELAXED) || !is_told())
         return real_pthread_mutex_lock(m);
-    if (!(m->__data.__kind & NO_PLAIN_LOCK) && real_pthread_mutex_trylock(m) == 0)
+    if (is_mine(m))
         return 0;
     const uint64_t from_ns = begin();
     const int result = real_pthread_mutex_lock(m);
     end(AT_pthread_mutex_lock, from_ns);
+    return result;
+}
+
+/* The bits of glibc's __readers (nptl/pthread_rwlock_common.c, from 2.25): a writer has it or waits for it; readers are
+ * counted in all bits above. Before 2.25 the word is 0 most of the time: those waits would not be told of. */
+enum { WRITE_LOCKED = 2 };
+static const unsigned READERS = ~7u;
+
+EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *l);
+int pthread_rwlock_rdlock(pthread_rwlock_t *l)
+{
+    FOUND(pthread_rwlock_rdlock);
+    if (!(__atomic_load_n(&l->__data.__readers, __ATOMIC_RELAXED) & WRITE_LOCKED) || !is_told())
+        return real_pthread_rwlock_rdlock(l);
+    const uint64_t from_ns = begin();
+    const int result = real_pthread_rwlock_rdlock(l);
+    end(AT_pthread_rwlock_rdlock, from_ns);
+    return result;
+}
+
+EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l);
+int pthread_rwlock_wrlock(pthread_rwlock_t *l)
+{
+    FOUND(pthread_rwlock_wrlock);
+    if (!(__atomic_load_n(&l->__data.__readers, __ATOMIC_RELAXED) & (READERS | WRITE_LOCKED)) || !is_told())
+        return real_pthread_rwlock_wrlock(l);
+    const uint64_t from_ns = begin();
+    const int result = real_pthread_rwlock_wrlock(l);
+    end(AT_pthread_rwlock_wrlock, from_ns);
     return result;
 }
 
