@@ -378,6 +378,7 @@ class Advice(Case):
         a = Program()
         a.launch("kernel", 4 * US, 404 * US, work=a.p.work((64,), (64,), occupancy=120, limiter="registers"))
         self.assertEqual(self.found(a, "small_grid"), [])
+        self.assertEqual([i["rule"] for i in self.advice(a)["advice"] if "multiprocessor" in i["evidence"]], [])  # nor for its occupancy
 
     def test_a_profile_has_its_rules_and_says_so(self):
         a = Program(trace=False)
