@@ -19,7 +19,7 @@ struct sonde_ring { /* context switches of a thread, as the kernel writes them; 
     int      fd;
     uint32_t flags;         /* of the row that `out_ns` begins */
     uint64_t out_ns;        /* 0: it is on the CPU, or that is not known */
-    uint64_t second, count; /* records in that second */
+    uint64_t count;         /* records in this second */
 };
 
 enum sonde_target_state {
@@ -79,9 +79,11 @@ void sonde__targets_account(struct sonde_live_header *header);
 
 /* sample_switch.c */
 void sonde__ring_begin(void);
+bool sonde__rings_lacking(void);                   /* some thread was or is without one */
 bool sonde__ring_open(struct sonde_target *x);
 void sonde__ring_last(struct sonde_target *x);    /* a thread that does not come back while we look */
 void sonde__ring_drain(struct sonde_target *x);   /* its rows to the thread's lane */
 void sonde__ring_close(struct sonde_target *x);
+void sonde__rings_bound(struct sonde_target *targets, uint32_t count, uint64_t now); /* after those of all have been drained */
 
 #endif

@@ -5,8 +5,9 @@
  * gets it back; no signal, no wake-up. The rings count against what the user may
  * lock in memory (kernel.perf_event_mlock_kb), of which they take half at most.
  *
- * The event costs its thread 3 µs more each time it leaves the processor and gets it back
- * (docs/performance.md), so that a thread which does it too often goes without.
+ * The event costs its thread 3 to 8 µs more each time it leaves the processor and gets it back
+ * (docs/performance.md). Threads that hand over to each other wait for all of these, so what is bounded is
+ * their sum, for each processor that the process uses; the threads that do it most go without.
  */
 #include "sample.h"
 
@@ -21,11 +22,22 @@
 #define PAGE        4096u
 #define DATA_PAGES     4u     /* 1,024 records of 16 bytes */
 #define PAGES_MAX   65536u
-#define MOST_RECORDS  6000u   /* of a thread in a second, two each time: about one percent */
+#define MOST_RECORDS  3000u   /* in a second of CPU time, two each time: about one percent */
+#define SECOND_NS 1000000000u
 
 static struct {
     uint32_t pages_left; /* that may be locked */
+    uint64_t records;    /* of all threads that still have a ring, since: */
+    uint64_t since_ns, since_cpu_ns;
+    bool     lacking;    /* a thread went without, which may have ended since */
 } K;
+
+static uint64_t process_cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
 
 void sonde__ring_begin(void)
 {
@@ -33,6 +45,10 @@ void sonde__ring_begin(void)
     sonde__read_small("/proc/sys/kernel/perf_event_mlock_kb", text, sizeof text);
     uint64_t pages = strtoull(text, NULL, 10) * 1024 / PAGE / 2 * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     K.pages_left = pages < PAGES_MAX ? (uint32_t)pages : PAGES_MAX;
+    K.records = 0;
+    K.lacking = false;
+    K.since_ns = sonde_now_ns();
+    K.since_cpu_ns = process_cpu_ns();
 }
 
 static void no_ring(struct sonde_ring *r)
@@ -40,7 +56,7 @@ static void no_ring(struct sonde_ring *r)
     atomic_store(&r->page, NULL);
     r->fd = -1;
     r->flags = 0;
-    r->out_ns = r->second = r->count = 0;
+    r->out_ns = r->count = 0;
 }
 
 bool sonde__ring_open(struct sonde_target *x)
@@ -51,8 +67,12 @@ bool sonde__ring_open(struct sonde_target *x)
         .sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .use_clockid = 1, .clockid = CLOCK_MONOTONIC_RAW,
         .exclude_kernel = 1, .exclude_hv = 1, .watermark = 1, .wakeup_watermark = DATA_PAGES * PAGE};
     no_ring(r);
-    if (!sonde__agent.config.trace || K.pages_left < 1 + DATA_PAGES)
+    if (!sonde__agent.config.trace)
         return false;
+    if (K.pages_left < 1 + DATA_PAGES) {
+        K.lacking = true;
+        return false;
+    }
     r->fd = (int)syscall(SYS_perf_event_open, &attr, atomic_load(&x->tid), -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (r->fd < 0)
         return false;
@@ -72,6 +92,7 @@ void sonde__ring_close(struct sonde_target *x)
     struct sonde_ring *r = &x->ring;
     if (!r->page)
         return;
+    K.records -= r->count;
     munmap(r->page, (1 + DATA_PAGES) * PAGE);
     syscall(SYS_close, r->fd);
     K.pages_left += 1 + DATA_PAGES;
@@ -141,15 +162,44 @@ void sonde__ring_drain(struct sonde_target *x)
         copy(&record, data, tail, record.header.size);
         take(x, &record);
         r->count++;
+        K.records++;
     }
     __atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
-    const uint64_t now = sonde_now_ns();
-    if (now - r->second > 1000000000u) {
-        r->second = now;
-        r->count = 0;
-    } else if (r->count > MOST_RECORDS) {
-        sonde_note("a thread leaves the processor more than %u times a second: when is not recorded from then on",
-                   MOST_RECORDS / 2);
-        sonde__ring_close(x);
+}
+
+bool sonde__rings_lacking(void)
+{
+    return K.lacking;
+}
+
+/* Of so many in this second, how many the threads may go on with. */
+static uint64_t most_records(uint64_t now)
+{
+    const uint64_t took_ns = now - K.since_ns, cpu_ns = process_cpu_ns() - K.since_cpu_ns;
+    return cpu_ns > took_ns ? (uint64_t)((double)cpu_ns / (double)(took_ns + 1) * MOST_RECORDS) : MOST_RECORDS;
+}
+
+/* Those that write most lose theirs, until what is left is within the bound. */
+void sonde__rings_bound(struct sonde_target *targets, uint32_t count, uint64_t now)
+{
+    const uint64_t most = K.records > MOST_RECORDS ? most_records(now) : MOST_RECORDS;
+    while (K.records > most) {
+        struct sonde_target *worst = &targets[0];
+        for (uint32_t i = 1; i < count; i++)
+            if (targets[i].ring.count > worst->ring.count)
+                worst = &targets[i];
+        if (!worst->ring.page)
+            break;
+        sonde_note("threads leave the processor more than %u times a second: for those that do most often, when is not "
+                   "recorded from then on", MOST_RECORDS / 2);
+        K.lacking = true;
+        sonde__ring_close(worst);
     }
+    if (now - K.since_ns < SECOND_NS)
+        return;
+    for (uint32_t i = 0; i < count; i++)
+        targets[i].ring.count = 0;
+    K.records = 0;
+    K.since_ns = now;
+    K.since_cpu_ns = process_cpu_ns();
 }

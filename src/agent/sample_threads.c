@@ -643,6 +643,7 @@ void sonde__targets_turn(uint64_t now, bool rearm)
     for (uint32_t i = 1; i <= T.used; i++)
         if (atomic_load(&targets[i].tid))
             tend(&targets[i], now, rearm && again, checking);
+    sonde__rings_bound(&targets[1], T.used, now);
 }
 
 bool sonde__targets_begin(void)
@@ -667,7 +668,7 @@ void sonde__targets_disarm(void)
 void sonde__targets_account(struct sonde_live_header *h)
 {
     uint64_t sampled = T.sampled, missed = T.missed;
-    bool switches = sonde__agent.config.trace, armed = false;
+    bool switches = sonde__agent.config.trace && !sonde__rings_lacking(), armed = false;
     for (uint32_t i = 1; i <= T.used; i++) {
         const struct sonde_target *x = &targets[i];
         if (!atomic_load(&x->tid) || atomic_load(&x->state) == SONDE_TARGET_OURS)

@@ -256,6 +256,15 @@ def case_switches(options):
         require(tid != m.said["tid"] or not any(o[1] + 1000 < at < o[2] - 1000 for o in mine), "a sample while off the CPU")
 
 
+def case_hands(options):
+    """Times off the CPU are recorded 1,500 times in a second of CPU time, whatever the number of threads; more in one turn of the
+    monitor's, which may be late: 512 of each of eight threads."""
+    m = Measured(options, "hands", [options.work_program, "hands", "3000"])
+    most = 1500 * (max(m.said["wall_ns"], m.said["cpu_ns"]) / 1e9 + 2) + 8 * 512
+    require(len(m.off) <= most, f"{len(m.off)} times off the CPU of {m.said['hands']} hand-overs, at most {most:.0f} were to be recorded")
+    require(m.said["hands"] <= 2 * most or not m.ledger["switches"], "the ledger says that all were recorded")
+
+
 NAMED = {  # function of work.c: that of the C library, kind (format/rows.h)
     "nap_nanosleep": ("nanosleep", 1), "nap_usleep": ("usleep", 1), "nap_poll": ("poll", 4),
     "nap_condition": ("pthread_cond_timedwait", 3), "nap_lock": ("pthread_mutex_lock", 2), "nap_semaphore": ("sem_wait", 3),

@@ -7,6 +7,7 @@
  *     work brief N       N threads, one after the other, of 15 ms of b each
  *     work blocked N     N threads, one after the other: c with all signals blocked, then four times as much b
  *     work waits N       a thread that sleeps N times and gives way N times; one that others push off the CPU
+ *     work hands MS      eight threads hand over to each other, and use a few microseconds in between
  *     work named N       N times each: sleeps, and waits for a lock, a condition, a pipe, a thread, of known length
  *     work build         time within a call of OpenCL: the kernel's compilation
  *
@@ -215,6 +216,54 @@ static void waits(int count)
     pthread_join(thread, NULL);
 }
 
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t  cond[8];
+    int  turn; /* -1: over */
+    long hands;
+} passing = {.lock = PTHREAD_MUTEX_INITIALIZER};
+#define PLAYERS ((int)(sizeof passing.cond / sizeof *passing.cond))
+
+static void *player(void *arg)
+{
+    const int me = (int)(intptr_t)arg, next = (me + 1) % PLAYERS;
+    pthread_mutex_lock(&passing.lock);
+    for (;;) {
+        while (passing.turn >= 0 && passing.turn != me)
+            pthread_cond_wait(&passing.cond[me], &passing.lock);
+        if (passing.turn < 0)
+            break;
+        for (volatile int i = 0; i < 5000; i++)
+            ;
+        passing.hands++;
+        passing.turn = next;
+        pthread_cond_signal(&passing.cond[next]);
+    }
+    pthread_mutex_unlock(&passing.lock);
+    return NULL;
+}
+
+static void hands(void)
+{
+    pthread_t thread[PLAYERS];
+    guest_add(&g, 1);
+    for (int i = 0; i < PLAYERS; i++) {
+        pthread_cond_init(&passing.cond[i], NULL);
+        pthread_create(&thread[i], NULL, player, (void *)(intptr_t)i);
+    }
+    const uint64_t begin = read_clock(CLOCK_MONOTONIC_RAW), cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    usleep(ms * 1000);
+    pthread_mutex_lock(&passing.lock);
+    passing.turn = -1;
+    for (int i = 0; i < PLAYERS; i++)
+        pthread_cond_signal(&passing.cond[i]);
+    pthread_mutex_unlock(&passing.lock);
+    for (int i = 0; i < PLAYERS; i++)
+        pthread_join(thread[i], NULL);
+    printf("hands %ld\nwall_ns %llu\ncpu_ns %llu\n", passing.hands, (unsigned long long)(read_clock(CLOCK_MONOTONIC_RAW) - begin),
+           (unsigned long long)(read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu));
+}
+
 /* ---- waits with names: `nap_...` is the function that waits, after it what for ---------------------- */
 
 static pthread_mutex_t named_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -397,6 +446,8 @@ int main(int argc, char **argv)
         blocked(ms);
     if (argc > 1 && strcmp(argv[1], "waits") == 0)
         waits(argc > 2 ? atoi(argv[2]) : 300);
+    if (argc > 1 && strcmp(argv[1], "hands") == 0)
+        hands();
     if (argc > 1 && strcmp(argv[1], "named") == 0)
         named(ms);
     if (argc > 1 && strcmp(argv[1], "build") == 0)
