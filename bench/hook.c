@@ -4,7 +4,9 @@
  * operations complete at once, so that the runtime's own cost is not in the
  * figures. Prints nanoseconds per call, median of rounds, at several depths;
  * and of stacks whose inner part changes with every call, as a training loop's
- * do, where the same paths come again in turn.
+ * do, where the same paths come again in turn; and cold, each call by itself
+ * after the caches were filled with something else, as a driver and a program leave
+ * them: `bench-hook cold` prints this alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -139,9 +141,147 @@ static double changing(void (*what)(void), int inner)
     return lowest;
 }
 
+/* ---- cold ---- */
+
+enum { COLD_CALLS = 300, CACHE_BYTES = 4 << 20, PAGES = 8192, PAGE = 4096 };
+static unsigned char *other; /* CACHE_BYTES, then PAGES pages */
+
+static void fill_caches(void)
+{
+    for (size_t at = 0; at < CACHE_BYTES; at += 64)
+        other[at]++;
+}
+
+static void fill_translations(void) /* and caches: one line of each page, no two in the same set */
+{
+    for (size_t i = 0; i < PAGES; i++)
+        other[CACHE_BYTES + i * PAGE + i % 64 * 64]++;
+    fill_caches();
+}
+
+static void warm(void) {}
+
+static void (*before_each)(void);
+static uint32_t (*cold_part)(void);
+
+/* The runtime's call in the middle leaves as little in the caches as what came before. */
+__attribute__((noinline)) static uint32_t cold_hook(void)
+{
+    struct sonde_call call;
+    before_each();
+    const uint64_t begin = sonde__ticks();
+    const bool begun = sonde_call_begin(&call, API_LAUNCH);
+    const uint64_t entered = sonde__ticks();
+    before_each();
+    const uint64_t left = sonde__ticks();
+    if (begun) {
+        sonde_call_leave(&call);
+        sonde_call_submit(&call, &(struct sonde_submit){.kind = SONDE_OP_KERNEL, .lane = queue, .token = 1ull << 62});
+        sonde_call_end(&call);
+    }
+    return (uint32_t)(entered - begin + sonde__ticks() - left);
+}
+
+__attribute__((noinline)) static uint32_t cold_clocks(void)
+{
+    uint32_t took = 0;
+    for (int i = 0; i < 2; i++) {
+        before_each();
+        const uint64_t begin = sonde__ticks();
+        const volatile uint64_t t = sonde_now_ns();
+        (void)t;
+        took += (uint32_t)(sonde__ticks() - begin);
+    }
+    return took;
+}
+
+static void measure_cold(void)
+{
+    double per_tick = 0;
+    for (int i = 0; i < 200; i++)
+        cold_part();
+    uint64_t sum[ROUNDS], begin_ns = sonde_now_ns(), begin = sonde__ticks();
+    for (int r = 0; r < ROUNDS; r++) {
+        uint32_t took[COLD_CALLS / ROUNDS];
+        for (int i = 0; i < COLD_CALLS / ROUNDS; i++) {
+            took[i] = cold_part();
+        }
+        for (int i = 1; i < COLD_CALLS / ROUNDS; i++) /* insertion sort */
+            for (int k = i; k > 0 && took[k] < took[k - 1]; k--) {
+                const uint32_t t = took[k];
+                took[k] = took[k - 1];
+                took[k - 1] = t;
+            }
+        sum[r] = took[COLD_CALLS / ROUNDS / 2];
+        usleep(3000);
+    }
+    per_tick = (double)(sonde_now_ns() - begin_ns) / (double)(sonde__ticks() - begin);
+    for (int r = 0; r < ROUNDS; r++)
+        result[r] = (double)sum[r] * per_tick;
+}
+
+static void cold_at_depth(int depth)
+{
+    if (depth > 0)
+        cold_at_depth(depth - 1);
+    else
+        measure_cold();
+    __asm__ volatile("" : : : "memory");
+}
+
+static void colds(const int *depths)
+{
+    static const struct { const char *name; void (*fill)(void); } states[] = {
+        {"as it is", warm}, {"caches filled", fill_caches}, {"and translations", fill_translations}};
+    static const struct { const char *name; uint32_t (*run)(void); } parts[] = {{"whole hook", cold_hook}, {"  two clock reads", cold_clocks}};
+    other = calloc(1, CACHE_BYTES + (size_t)PAGES * PAGE);
+    if (!other)
+        return;
+    printf("\n%-40s %10s %10s %10s   ns per call, each by itself, at stack depth\n", "", "5", "20", "100");
+    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
+        for (size_t s = 0; s < sizeof states / sizeof *states; s++) {
+            printf("%-20s%-20s", parts[p].name, states[s].name);
+            for (size_t d = 0; d < 3; d++) {
+                cold_part = parts[p].run;
+                before_each = states[s].fill;
+                cold_at_depth(depths[d]);
+                printf(" %10.1f", median());
+            }
+            puts("");
+        }
+    free(other);
+}
+
+/* ---- one call, for a tool that prints addresses ---- */
+
+volatile uint64_t bench_mark;
+
+static void mark_one(void)
+{
+    for (int i = 0; i < 3000; i++) {
+        part();
+        if (i % 500 == 0)
+            usleep(20000);
+    }
+    for (int i = 0; i < 20; i++) {
+        bench_mark = 1;
+        part();
+        bench_mark = 2;
+    }
+}
+
+static void mark_at_depth(int depth)
+{
+    if (depth > 0)
+        mark_at_depth(depth - 1);
+    else
+        mark_one();
+    __asm__ volatile("" : : : "memory");
+}
+
 static void nothing(void) { __asm__ volatile("" : : : "memory"); }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(void); } parts[] = {
         {"whole hook", whole}, {"  two clock reads", clocks}, {"  two tick reads", ticks},
@@ -150,6 +290,19 @@ int main(void)
     const char *const extra[] = {"SONDE_TRACE=1", NULL};
     harness_setup("bench-hook", extra);
     queue = harness_queue(0);
+    if (argc > 2 && strcmp(argv[1], "one") == 0) {
+        printf("mark %p\n", (void *)(uintptr_t)&bench_mark);
+        fflush(stdout);
+        part = whole;
+        mark_at_depth(atoi(argv[2]));
+        harness_remove();
+        return 0;
+    }
+    if (argc > 1 && strcmp(argv[1], "cold") == 0) {
+        colds(depths);
+        harness_remove();
+        return 0;
+    }
     printf("%-22s %10s %10s %10s   ns per call, at stack depth\n", "", "5", "20", "100");
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         printf("%-22s", parts[i].name);
@@ -171,6 +324,7 @@ int main(void)
                                   changing(nothing, (const int[]){3, 10, 30}[d]));
         puts("");
     }
+    colds(depths);
     harness_remove();
     return 0;
 }

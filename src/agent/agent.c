@@ -387,6 +387,7 @@ static void once_per_program(void)
      * ours, so ours runs while the runtime still works. */
     atexit(at_exit);
     at_quick_exit(at_exit);
+    sonde__clock_find();
     shared = dlsym(RTLD_DEFAULT, "sonde__shared");
     if (!shared)
         (void)dlerror(); /* the program's next dlerror is not about us */

@@ -389,6 +389,7 @@ size_t sonde__match_waiting(void);
 uint64_t sonde__match_silent(void);    /* submissions of many, of which nothing has been reported */
 
 /* range.c */
+void sonde__clock_find(void);                             /* call.c: before the first hook; no harm before that */
 struct sonde_thread *sonde__enter(void);                  /* call.c: the calling thread's slot; may start the agent */
 void sonde__ranges_cut(struct sonde_thread *t, uint32_t place);
 void sonde__ranges_drain(struct sonde_thread *t);         /* ended ones to the trace; under monitor_lock */

@@ -68,7 +68,7 @@ static __attribute__((noinline, cold)) bool sampled_node(struct sonde_thread *t)
 
 /* Child of `parent` for `frame`; the parent itself when there is no room, or
  * when the frame is one of ours in the middle (the preload library calls main). */
-static uint32_t child(struct sonde_thread *t, uint32_t parent, uint32_t frame)
+__attribute__((hot)) static uint32_t child(struct sonde_thread *t, uint32_t parent, uint32_t frame)
 {
     if (__builtin_expect(frame == SONDE_FRAME_ID_SKIP, 0))
         return parent;
@@ -819,7 +819,7 @@ static __attribute__((noinline)) uint32_t context_by_trail(struct sonde_thread *
     return node;
 }
 
-__attribute__((noinline)) uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
+__attribute__((noinline, hot)) uint32_t sonde__context(struct sonde_thread *t, uint32_t api)
 {
     const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
     const bool check = --t->check_in == 0;
@@ -855,7 +855,7 @@ uint32_t sonde_call_context(const struct sonde_call *call)
     return call->node;
 }
 
-uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name)
+__attribute__((hot)) uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name)
 {
     if (t->last_op_key_kind != (uint32_t)kind || t->last_op_key_name != name || !t->last_op_frame) {
         t->last_op_frame = sonde__frame_of_op(kind, name);

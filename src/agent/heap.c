@@ -2,17 +2,25 @@
 #include "heap.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/mman.h>
 
 #include <sonde/error.h>
 
+#define HUGE (2u << 20) /* a page's size and alignment; other sizes of other machines lose no more than this */
+
 int sonde__heap_init(struct sonde_heap *h, size_t bytes)
 {
     for (; bytes >= 1u << 20; bytes /= 2) {
-        void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        unsigned char *p = mmap(NULL, bytes + HUGE, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p != MAP_FAILED) {
-            *h = (struct sonde_heap){.base = p, .size = bytes};
+            const size_t before = -(uintptr_t)p % HUGE;
+            if (before)
+                munmap(p, before);
+            munmap(p + before + bytes, HUGE - before);
+            madvise(p + before, bytes, MADV_HUGEPAGE);
+            *h = (struct sonde_heap){.base = p + before, .size = bytes};
             return 0;
         }
     }

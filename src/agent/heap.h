@@ -2,6 +2,9 @@
  *
  * The address range is reserved once; blocks are handed out by number and come
  * back to a free list. The program's malloc is never called. Any thread.
+ *
+ * In huge pages where the kernel gives them to who asks: a hook finds the processor's
+ * translations gone, too, and each costs more than the line behind it (docs/performance.md).
  */
 #ifndef SONDE_AGENT_HEAP_H
 #define SONDE_AGENT_HEAP_H
@@ -27,7 +30,7 @@ struct sonde_heap {
  * 1 MiB). 0 or SONDE_ENOMEM. */
 int   sonde__heap_init(struct sonde_heap *h, size_t bytes);
 void  sonde__heap_fini(struct sonde_heap *h);
-/* `bytes` rounded up to blocks; zeroed when fresh, not when re-used. NULL when spent,
+/* `bytes` rounded up to blocks; zeroed when fresh, as more than one block always is, not when re-used. NULL when spent,
  * and in a sample's handler also when it would have to wait, or little is left. */
 void *sonde__heap_get(struct sonde_heap *h, size_t bytes);
 size_t sonde__heap_used(struct sonde_heap *h); /* bytes that were given out once */

@@ -169,7 +169,7 @@ bool sonde__python_attach(const char **why)
     return phase == SONDE__PYTHON_FOUND || phase == SONDE__PYTHON_READY;
 }
 
-bool sonde__python_attached(void)
+__attribute__((hot)) bool sonde__python_attached(void)
 {
     int phase = atomic_load_explicit(&sonde__python.phase, memory_order_acquire);
     return phase == SONDE__PYTHON_FOUND || phase == SONDE__PYTHON_READY;

@@ -17,7 +17,7 @@ static bool ready(void)
     return atomic_load_explicit(&sonde__python.phase, memory_order_acquire) == SONDE__PYTHON_READY;
 }
 
-bool sonde__python_replayable(void)
+__attribute__((hot)) bool sonde__python_replayable(void)
 {
     const struct sonde__python_layout *l = &sonde__python.layout;
     return ready() && l->form == SONDE__PYTHON_SHIMS && l->code_version && !l->code_tlbc;
@@ -58,7 +58,7 @@ int sonde__python_places(uintptr_t *place, int max)
     return n;
 }
 
-bool sonde__python_replay(const uintptr_t *place, uint32_t count, uint64_t *sum)
+__attribute__((hot)) bool sonde__python_replay(const uintptr_t *place, uint32_t count, uint64_t *sum)
 {
     const struct sonde__python_layout *l = &sonde__python.layout;
     uintptr_t frame = innermost();

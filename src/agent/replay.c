@@ -80,7 +80,7 @@ static uint32_t came(struct sonde_thread *t, struct sonde_replay *r)
     return r->node;
 }
 
-uint32_t sonde__replay(struct sonde_thread *t, uint32_t api, uintptr_t here)
+__attribute__((hot)) uint32_t sonde__replay(struct sonde_thread *t, uint32_t api, uintptr_t here)
 {
     struct sonde_replay *last = t->replay;
     if (UNLIKELY(!last || atomic_load_explicit(&t->ranges.depth, memory_order_relaxed)))

@@ -70,8 +70,7 @@ static struct sonde_thread *slot_new(struct sonde_agent *a)
     struct sonde_thread *t = sonde__heap_get(&a->heap, sizeof *t);
     if (!t)
         return NULL;
-    memset(t, 0, offsetof(struct sonde_thread, native));
-    t->slot = slot;
+    t->slot = slot; /* the rest is 0: more than a block has not been used before (heap.h) */
     sonde__channel_init(&t->channel, &a->heap, sizeof(struct sonde_event), t->first_events, sizeof t->first_events);
     sonde__channel_init(&t->found, &a->heap, sizeof(struct sonde_activity), t->first_found, sizeof t->first_found);
     sonde__channel_init(&t->ranges.ended, &a->heap, sizeof(struct sonde_range_event), t->first_ranges,

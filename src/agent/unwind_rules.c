@@ -26,7 +26,7 @@ int sonde__unwind_init(void)
     return 0;
 }
 
-uint64_t sonde__unwind_generation(void)
+__attribute__((hot)) uint64_t sonde__unwind_generation(void)
 {
     return atomic_load_explicit(&generation, memory_order_relaxed);
 }
