@@ -152,7 +152,7 @@ static int add_errors(struct summing *s, const struct sonde_blame_scope *scope)
         rc = find_routine(s, sonde_profile_routine(s->profile, node), &at);
         group[node] = (uint32_t)at;
     }
-    if (!rc && !(errors = sonde_estimate_errors(&scope->estimate, group, s->routines.count)))
+    if (!rc && !(errors = sonde_estimate_errors(&scope->estimate, group, NULL, s->routines.count)))
         rc = SONDE_ENOMEM;
     for (size_t i = 0; i < s->routines.count && !rc; i++)
         s->routines.items[i].error_ns = errors[i];

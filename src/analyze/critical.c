@@ -392,8 +392,8 @@ static int find_errors(struct walk *w)
         rc = w->book.rc;
     }
     if (!rc) {
-        thing_errors = sonde_estimate_errors(&estimate, things, w->path->things.count);
-        place_errors = sonde_estimate_errors(&estimate, places, w->path->places.count);
+        thing_errors = sonde_estimate_errors(&estimate, things, NULL, w->path->things.count);
+        place_errors = sonde_estimate_errors(&estimate, places, NULL, w->path->places.count);
         rc = thing_errors && place_errors ? 0 : SONDE_ENOMEM;
     }
     for (size_t i = 0; i < w->path->things.count && !rc; i++)

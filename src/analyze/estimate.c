@@ -96,34 +96,71 @@ static bool ends_pool(const struct sonde_estimate *e, size_t i)
     return i + 1 == e->items.count || e->items.items[i + 1].pool != e->items.items[i].pool;
 }
 
-double *sonde_estimate_errors(const struct sonde_estimate *e, const uint32_t *group, size_t groups)
+double *sonde_estimate_errors(const struct sonde_estimate *e, const uint32_t *group, const struct sonde_profile *inclusive,
+                              size_t groups)
 {
     struct summing s = {0};
-    const int rc = summing_begin(&s, groups);
+    uint64_t *last = calloc(groups + 1, sizeof *last); /* [group]: number of the item that it got last, plus one */
+    const int rc = summing_begin(&s, groups) || !last ? SONDE_ENOMEM : 0;
     for (size_t i = 0; i < e->items.count && !rc; i++) {
         const struct sonde_estimate_item *item = &e->items.items[i];
         s.sampled_ns += item->sampled_ns;
         s.pooled_ns += item->pooled_ns;
-        if (group[item->node] != UINT32_MAX)
-            add(&s, group[item->node], item);
+        for (uint32_t node = item->node;; node = inclusive->nodes.items[node].parent) {
+            if (group[node] != UINT32_MAX && last[group[node]] != i + 1) {
+                last[group[node]] = i + 1;
+                add(&s, group[node], item);
+            }
+            if (!node || !inclusive)
+                break;
+        }
         if (ends_pool(e, i))
             settle(&s, &e->pools.items[item->pool]);
     }
+    free(last);
     return summing_end(&s, rc, groups);
 }
 
-double *sonde_estimate_tree(const struct sonde_estimate *e, const struct sonde_profile *profile)
+/* ---- CPU time ------------------------------------------------------------------------------------- */
+
+static int by_pool(const void *left, const void *right)
 {
-    struct summing s = {0};
-    const int rc = summing_begin(&s, profile->nodes.count);
-    for (size_t i = 0; i < e->items.count && !rc; i++) {
-        const struct sonde_estimate_item *item = &e->items.items[i];
-        s.sampled_ns += item->sampled_ns;
-        s.pooled_ns += item->pooled_ns;
-        for (uint32_t node = item->node; node; node = profile->nodes.items[node].parent)
-            add(&s, node, item);
-        if (ends_pool(e, i))
-            settle(&s, &e->pools.items[item->pool]);
+    const struct sonde_estimate_item *a = left, *b = right;
+    if (a->pool != b->pool)
+        return a->pool < b->pool ? -1 : 1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+struct lane { uint32_t pool; double ns, squares; }; /* of its samples: sums of what they stand for; pool: plus one */
+
+static int add_lane_time(struct sonde_estimate *out, struct lane *lane, const struct sonde_row_profile *row, uint32_t node)
+{
+    if (!lane->pool) {
+        if (sonde_vector_push(&out->pools, (struct sonde_estimate_pool){.samples = 0}))
+            return SONDE_ENOMEM;
+        lane->pool = (uint32_t)out->pools.count;
     }
-    return summing_end(&s, rc, profile->nodes.count);
+    lane->ns += (double)row->sum_ns;
+    lane->squares += row->m2 + (double)row->count * row->mean_ns * row->mean_ns;
+    out->pools.items[lane->pool - 1].samples = lane->squares > 0 ? lane->ns * lane->ns / lane->squares : 1;
+    return sonde_vector_push(&out->items, (struct sonde_estimate_item){lane->pool - 1, node, 0, (double)row->sum_ns});
+}
+
+int sonde_estimate_cpu(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_estimate *out)
+{
+    int rc = 0;
+    for (uint32_t k = 0; k < m->process_count && !rc; k++) {
+        const struct sonde_process *p = &m->processes[k];
+        struct lane *lanes = calloc((size_t)p->lane_count + 1, sizeof *lanes);
+        rc = lanes ? 0 : SONDE_ENOMEM;
+        for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
+            const struct sonde_row_profile *row = &p->profiles[i];
+            if (row->lane && row->lane < p->lane_count && p->lanes[row->lane].kind == SONDE_LANE_KIND_THREAD && row->sum_ns)
+                rc = add_lane_time(out, &lanes[row->lane], row, sonde_profile_locate(profile, k, row->node));
+        }
+        free(lanes);
+    }
+    if (out->items.count)
+        qsort(out->items.items, out->items.count, sizeof *out->items.items, by_pool);
+    return rc;
 }

@@ -35,10 +35,13 @@ struct sonde_estimate {      /* ready when zeroed */
 int  sonde_estimate_join(struct sonde_estimate *sum, const struct sonde_estimate *more); /* pools stay apart */
 void sonde_estimate_fini(struct sonde_estimate *estimate);
 
-/* Standard errors of groups of contexts: group[node], UINT32_MAX none. [groups], caller frees; NULL: no memory. */
-double *sonde_estimate_errors(const struct sonde_estimate *estimate, const uint32_t *group, size_t groups);
-/* Of what each node of the tree and all below it have together. [profile->nodes.count], caller frees. */
-double *sonde_estimate_tree(const struct sonde_estimate *estimate, const struct sonde_profile *profile);
+/* CPU time by context: samples of each thread divide what it used. 0 or SONDE_ENOMEM; fini in either case. */
+int  sonde_estimate_cpu(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_estimate *out);
+
+/* Standard errors of groups of contexts: group[node], UINT32_MAX none. `inclusive`: what a context has, those that its
+ * callers are in have too; NULL: not so. [groups], caller frees; NULL: no memory. */
+double *sonde_estimate_errors(const struct sonde_estimate *estimate, const uint32_t *group, const struct sonde_profile *inclusive,
+                              size_t groups);
 
 /* Standard error of a part that `hits` of `samples` say; both may be fractions. */
 double sonde_share_error(double hits, double samples);

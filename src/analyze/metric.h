@@ -26,6 +26,7 @@ enum sonde_metric_needs {
     SONDE_NEEDS_TIMES,   /* device times: unknown where operations have none */
     SONDE_NEEDS_SAMPLES, /* a sampled CPU side */
     SONDE_NEEDS_GIVEN,   /* an array of sonde_view_config.given */
+    SONDE_NEEDS_ESTIMATE, /* an estimate of sonde_view_config: these are no sums */
 };
 
 /* One column is one line. The value is an expression of `m`, a struct
@@ -44,7 +45,9 @@ enum sonde_metric_needs {
     X(SAMPLES, "samples", COUNT, SAMPLES, m->samples,    "samples of the CPU side")                       \
     X(SLEPT,   "slept",   NS,    NOTHING, m->slept_ns,   "time waited in functions of the C library")     \
     X(TIMED,   "timed",   COUNT, NOTHING, m->timed,      "operations with device times")                  \
-    X(FAILED,  "failed",  COUNT, NOTHING, m->failed,     "operations that ended with an error")
+    X(FAILED,  "failed",  COUNT, NOTHING, m->failed,     "operations that ended with an error")            \
+    X(CPU_ERROR, "cpu_error", NS, ESTIMATE, 0,           "standard error of cpu")                         \
+    X(BLAME_ERROR, "blame_error", NS, ESTIMATE, 0,       "standard error of blame")
 
 enum sonde_metric_id {
 #define X(id, name, unit, needs, value, text) SONDE_METRIC_##id,

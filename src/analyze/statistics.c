@@ -418,7 +418,7 @@ static double *find_errors(const struct collector *c, const struct sonde__viewer
         const uint32_t node = cut[sonde_profile_routine(c->profile, i)];
         group[i] = node ? v->entity[node] : (uint32_t)v->entities.count;
     }
-    double *errors = group ? sonde_estimate_errors(&c->estimate, group, v->entities.count + 1) : NULL;
+    double *errors = group ? sonde_estimate_errors(&c->estimate, group, NULL, v->entities.count + 1) : NULL;
     free(group);
     return errors;
 }

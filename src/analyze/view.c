@@ -22,6 +22,12 @@ void sonde__sums_add(struct sonde__sums *to, const struct sonde__sums *more)
         to->of[i] += more->of[i];
 }
 
+static const struct sonde_estimate *estimate_of(const struct sonde__viewer *v, int metric)
+{
+    return metric == SONDE_METRIC_CPU_ERROR ? v->config->cpu_estimate : metric == SONDE_METRIC_BLAME_ERROR ? v->config->blame_estimate
+                                                                                                          : NULL;
+}
+
 static bool is_known(const struct sonde__viewer *v, int metric, const struct sonde__sums *sums)
 {
     if (v->config->given[metric])
@@ -33,6 +39,8 @@ static bool is_known(const struct sonde__viewer *v, int metric, const struct son
         return v->profile->sampled;
     case SONDE_NEEDS_GIVEN:
         return false;
+    case SONDE_NEEDS_ESTIMATE:
+        return v->config->shape != SONDE_VIEW_BOTTOM_UP && v->config->by < SONDE_BY_KERNEL && estimate_of(v, metric);
     default:
         return true;
     }
@@ -56,13 +64,18 @@ static double share_in(const struct sonde__viewer *v, uint32_t column, const str
     return whole > 0 ? values[column].value / whole : 0;
 }
 
+static bool is_error(uint32_t column)
+{
+    return column < SONDE_METRIC_COUNT && sonde_metric_table[column].needs == SONDE_NEEDS_ESTIMATE;
+}
+
 /* The largest of the column that counts and of the times that are shown. */
 static double largest_share(const struct sonde__viewer *v, const struct sonde_value *values)
 {
     const struct sonde_columns *c = v->config->columns;
     double share = share_in(v, v->config->share, values), other;
     for (size_t i = 0; i < c->shown.count; i++)
-        if (sonde_columns_unit(c, c->shown.items[i]) == SONDE_UNIT_NS &&
+        if (sonde_columns_unit(c, c->shown.items[i]) == SONDE_UNIT_NS && !is_error(c->shown.items[i]) &&
             (other = share_in(v, c->shown.items[i], values)) > share)
             share = other;
     return share;
@@ -278,6 +291,31 @@ static int draft_rows(const struct sonde__viewer *v, struct tree *t, const bool 
     return rc;
 }
 
+/* ---- errors ------------------------------------------------------------------------------ */
+
+int sonde__view_errors(const struct sonde__viewer *v, const uint32_t *group, bool inclusive, size_t groups,
+                       struct sonde__sums *(*at)(void *rows, size_t group, bool inclusive), void *rows)
+{
+    uint32_t *own = malloc((v->nodes + 1) * sizeof *own);
+    int rc = own ? 0 : SONDE_ENOMEM;
+    for (size_t i = 0; i < v->nodes && !rc; i++) {
+        const uint32_t node = inclusive ? (uint32_t)i : v->owner[i];
+        own[i] = v->state[node] & SONDE__INSIDE ? group[node] : UINT32_MAX;
+    }
+    for (int metric = 0; metric < SONDE_METRIC_COUNT && !rc; metric++) {
+        const struct sonde_estimate *estimate = estimate_of(v, metric);
+        if (!estimate)
+            continue;
+        double *errors = sonde_estimate_errors(estimate, own, inclusive ? v->profile : NULL, groups);
+        rc = errors ? 0 : SONDE_ENOMEM;
+        for (size_t i = 0; i < groups && !rc; i++)
+            at(rows, i, inclusive)->of[metric] = errors[i];
+        free(errors);
+    }
+    free(own);
+    return rc;
+}
+
 static int tree_init(const struct sonde__viewer *v, struct tree *t)
 {
     *t = (struct tree){.row_of = calloc(v->nodes, sizeof *t->row_of)};
@@ -330,6 +368,7 @@ static void fold(struct sonde__viewer *v)
         if (v->state[i] == SONDE__INSIDE)
             v->state[to] = SONDE__INSIDE;
         sonde__sums_add(&v->self[to], &v->self[i]);
+        v->owner[i] = to;
         v->self[i] = (struct sonde__sums){0};
         v->state[i] = SONDE__INSIDE | SONDE__HIDDEN;
     }
@@ -401,6 +440,12 @@ static int walk(struct sonde__viewer *v, const struct tree *t)
     return rc;
 }
 
+static struct sonde__sums *draft_sums(void *rows, size_t row, bool inclusive)
+{
+    struct draft *d = (struct draft *)rows + row;
+    return inclusive ? &d->inclusive : &d->exclusive;
+}
+
 static int top_down(struct sonde__viewer *v, const bool *whole)
 {
     struct tree t;
@@ -415,6 +460,8 @@ static int top_down(struct sonde__viewer *v, const bool *whole)
         if (i)
             sonde__sums_add(&t.rows.items[d->parent].inclusive, &d->inclusive);
     }
+    for (int inclusive = 0; inclusive < 2 && !rc; inclusive++)
+        rc = sonde__view_errors(v, t.row_of, inclusive, t.rows.count, draft_sums, t.rows.items);
     if (!rc)
         rc = walk(v, &t);
     tree_fini(&t);
@@ -422,6 +469,25 @@ static int top_down(struct sonde__viewer *v, const bool *whole)
 }
 
 /* ---- building --------------------------------------------------------------------------- */
+
+static struct sonde__sums *whole_sums(void *rows, size_t row, bool inclusive)
+{
+    struct sonde__sums **of = rows;
+    (void)row;
+    return of[!inclusive];
+}
+
+static int whole_errors(const struct sonde__viewer *v, const bool *whole, struct sonde__sums *inclusive, struct sonde__sums *exclusive)
+{
+    struct sonde__sums *of[] = {inclusive, exclusive};
+    uint32_t *group = calloc(v->nodes, sizeof *group); /* all of one */
+    int rc = group ? sonde__view_errors(v, group, true, 1, whole_sums, of) : SONDE_ENOMEM;
+    for (size_t i = 0; i < v->nodes && !rc; i++)
+        group[i] = whole[i] ? 0 : UINT32_MAX;
+    rc = rc ? rc : sonde__view_errors(v, group, false, 1, whole_sums, of);
+    free(group);
+    return rc;
+}
 
 /* Row 0: the whole, with what is exclusive to the root's own frame. */
 static int emit_whole(struct sonde__viewer *v, const bool *whole)
@@ -435,7 +501,8 @@ static int emit_whole(struct sonde__viewer *v, const bool *whole)
         if (whole[i])
             sonde__sums_add(&exclusive, &v->self[i]);
     }
-    return sonde__view_emit(v, 0, 0, &(struct sonde__entity){frame, root}, &inclusive, &exclusive, &row);
+    int rc = whole_errors(v, whole, &inclusive, &exclusive);
+    return rc ? rc : sonde__view_emit(v, 0, 0, &(struct sonde__entity){frame, root}, &inclusive, &exclusive, &row);
 }
 
 static int allocate(struct sonde__viewer *v)
@@ -445,11 +512,14 @@ static int allocate(struct sonde__viewer *v)
     v->state = calloc(v->nodes, sizeof *v->state);
     v->up = calloc(v->nodes, sizeof *v->up);
     v->entity = calloc(v->nodes, sizeof *v->entity);
+    v->owner = calloc(v->nodes, sizeof *v->owner);
+    for (uint32_t i = 0; i < v->nodes && v->owner; i++)
+        v->owner[i] = i;
     v->view = calloc(1, sizeof *v->view);
     if (v->view)
         *v->view = (struct sonde_view){.columns = v->config->columns, .shape = v->config->shape, .by = v->config->by,
                                        .sort = v->config->sort, .share = v->config->share, .sort_side = v->config->sort_side};
-    return v->self && v->total && v->state && v->up && v->entity && v->view ? 0 : SONDE_ENOMEM;
+    return v->self && v->total && v->state && v->up && v->entity && v->owner && v->view ? 0 : SONDE_ENOMEM;
 }
 
 static int fill(struct sonde__viewer *v, struct sonde_diag *diag)
@@ -493,6 +563,7 @@ int sonde_view_build(const struct sonde_profile *profile, const struct sonde_vie
     free(v.state);
     free(v.up);
     free(v.entity);
+    free(v.owner);
     sonde_vector_fini(&v.entities);
     sonde_map_fini(&v.by_key);
     if (rc) {
@@ -586,6 +657,7 @@ long sonde_view_find(const struct sonde_profile *profile, const struct sonde_vie
     free(v.state);
     free(v.up);
     free(v.entity);
+    free(v.owner);
     free(v.view);
     sonde_vector_fini(&v.entities);
     sonde_map_fini(&v.by_key);

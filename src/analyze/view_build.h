@@ -23,6 +23,7 @@ struct sonde__viewer {
     uint32_t           *entity;       /* [tree node]: number of its routine; 0 none */
     SONDE_VECTOR(struct sonde__entity) entities;
     struct sonde_map    by_key;
+    uint32_t           *owner;        /* [tree node]: whose figure its own are: by function another node's */
     bool                fold;         /* nameless frames; from the numbering of the routines on */
 };
 
@@ -30,6 +31,10 @@ struct sonde__viewer {
 struct sonde__candidate { double weight, second, share /* of the whole, 0 to 1 */; uint32_t id; };
 
 void sonde__sums_add(struct sonde__sums *to, const struct sonde__sums *more);
+
+/* Errors of rows that are groups of tree nodes: group[node], UINT32_MAX none; into what `at` says of a row. 0 or ENOMEM. */
+int sonde__view_errors(const struct sonde__viewer *v, const uint32_t *group, bool inclusive, size_t groups,
+                       struct sonde__sums *(*at)(void *rows, size_t group, bool inclusive), void *rows);
 
 /* Append a row with its values. 0 or ENOMEM; *out its number. */
 int sonde__view_emit(struct sonde__viewer *v, uint32_t parent, uint32_t depth, const struct sonde__entity *entity,

@@ -94,6 +94,28 @@ static int rank_routines(struct sonde__viewer *v, const struct routine *routines
     return rc;
 }
 
+static struct sonde__sums *routine_sums(void *rows, size_t at, bool inclusive)
+{
+    struct routine *routine = (struct routine *)rows + at;
+    return inclusive ? &routine->inclusive : &routine->exclusive;
+}
+
+/* Of what is in no routine inclusive is exclusive. */
+static int add_errors(struct sonde__viewer *v, struct routine *routines)
+{
+    uint32_t *group = malloc((v->nodes + 1) * sizeof *group);
+    int rc = group ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 0; i < v->nodes && !rc; i++)
+        group[i] = !i || is_shown(v, i) ? v->entity[i] : UINT32_MAX;
+    for (int inclusive = 1; inclusive >= 0 && !rc; inclusive--)
+        rc = sonde__view_errors(v, group, inclusive, v->entities.count, routine_sums, routines);
+    for (size_t i = 0; i < v->entities.count && !rc; i++)
+        if (!is_routine(v, (uint32_t)i))
+            routines[i].inclusive = routines[i].exclusive;
+    free(group);
+    return rc;
+}
+
 int sonde__view_flat(struct sonde__viewer *v)
 {
     struct routine *routines = calloc(v->entities.count, sizeof *routines);
@@ -101,6 +123,7 @@ int sonde__view_flat(struct sonde__viewer *v)
     struct sonde__candidate *list = NULL;
     size_t count = 0;
     int rc = routines && above ? add_routines(v, routines, above) : SONDE_ENOMEM;
+    rc = rc ? rc : add_errors(v, routines);
     if (!rc)
         rc = rank_routines(v, routines, &list, &count);
     for (size_t i = 0; i < count && !rc; i++)

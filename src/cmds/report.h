@@ -125,6 +125,8 @@ void table_count(struct table *t, uint64_t n);
 void table_time(struct table *t, bool known, double ns);
 void table_bytes(struct table *t, bool known, double bytes);
 void table_percent(struct table *t, double part, double whole);
+/* A time with its standard error, where that is more than half a percent: "1.23 s ± 45.0 ms". */
+void table_estimate(struct table *t, double ns, double error_ns);
 /* Print to standard output within r->columns, and give the cells back. */
 void table_print(struct table *t, const struct report *r);
 

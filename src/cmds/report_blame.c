@@ -225,7 +225,7 @@ static int build_tree(const struct report *r, const struct sonde_blame_scope *sc
     struct sonde_view_config config = {
         .shape = SONDE_VIEW_TOP_DOWN, .by = SONDE_BY_LINE, .columns = columns, .sort = SONDE_METRIC_BLAME,
         .sort_side = SONDE_INCLUSIVE, .share = SONDE_METRIC_BLAME, .min_percent = r->min_percent, .all_frames = all_frames,
-        .fold_nameless = !all_frames,
+        .fold_nameless = !all_frames, .blame_estimate = &scope->estimate,
         .given = {[SONDE_METRIC_BLAME] = blame, [SONDE_METRIC_SYNC] = waiting}, .m = r->m};
     int rc = SONDE_ENOMEM;
     for (size_t i = 0; i < scope->entries.count && blame && waiting; i++) {
@@ -270,8 +270,8 @@ static int print_tree(const struct report *r, const struct sonde_blame_scope *sc
             sonde_text_format(&label, "+%u ", depth - most);
         sonde_text_add(&label, labels[i]);
         table_percent(&t, value(view, i, SONDE_METRIC_BLAME, SONDE_INCLUSIVE), scope->idle_ns);
-        table_time(&t, true, value(view, i, SONDE_METRIC_BLAME, SONDE_INCLUSIVE));
-        table_time(&t, true, value(view, i, SONDE_METRIC_BLAME, SONDE_EXCLUSIVE));
+        table_estimate(&t, value(view, i, SONDE_METRIC_BLAME, SONDE_INCLUSIVE), value(view, i, SONDE_METRIC_BLAME_ERROR, SONDE_INCLUSIVE));
+        table_estimate(&t, value(view, i, SONDE_METRIC_BLAME, SONDE_EXCLUSIVE), value(view, i, SONDE_METRIC_BLAME_ERROR, SONDE_EXCLUSIVE));
         table_time(&t, true, value(view, i, SONDE_METRIC_SYNC, SONDE_INCLUSIVE));
         table_cell(&t, sonde_text_get(&label));
         sonde_text_fini(&label);
@@ -393,8 +393,10 @@ static json_t *context_json(const struct report *r, const struct sonde_view *vie
     const double waiting_here = value(view, row, SONDE_METRIC_SYNC, SONDE_EXCLUSIVE);
     report_view_label(r, view, row, &label);
     json_object_set_new(object, "label", report_json_text(sonde_text_get(&label)));
-    json_object_set_new(object, "inclusive", json_pack("{s:o, s:o}", "waiting_ns", ns(waiting), "computing_ns", ns(inclusive - waiting)));
-    json_object_set_new(object, "exclusive", json_pack("{s:o, s:o}", "waiting_ns", ns(waiting_here), "computing_ns", ns(exclusive - waiting_here)));
+    json_object_set_new(object, "inclusive", json_pack("{s:o, s:o, s:o}", "waiting_ns", ns(waiting), "computing_ns", ns(inclusive - waiting),
+                        "error_ns", ns(value(view, row, SONDE_METRIC_BLAME_ERROR, SONDE_INCLUSIVE))));
+    json_object_set_new(object, "exclusive", json_pack("{s:o, s:o, s:o}", "waiting_ns", ns(waiting_here), "computing_ns", ns(exclusive - waiting_here),
+                        "error_ns", ns(value(view, row, SONDE_METRIC_BLAME_ERROR, SONDE_EXCLUSIVE))));
     json_object_set_new(object, "children", json_array());
     sonde_text_fini(&label);
     return object;

@@ -103,18 +103,6 @@ static bool worth_a_row(const struct report *r, uint64_t ns, const struct sonde_
     return (double)ns * 100 >= r->min_percent * (double)length(path);
 }
 
-/* With its standard error, where that is worth a word. */
-static void estimated_cell(struct table *t, double ns, double error_ns)
-{
-    char time[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX], text[2 * SONDE_NUMBER_MAX + 8];
-    sonde_number_time(time, ns);
-    if (error_ns >= ns * .005 && error_ns > 0)
-        snprintf(text, sizeof text, "%s ± %s", time, sonde_number_time(error, error_ns));
-    else
-        snprintf(text, sizeof text, "%s", time);
-    table_cell(t, text);
-}
-
 /* What it saves reaches the end of the run over a step that is inferred, mostly. */
 static bool is_behind(const struct sonde_path_thing *thing)
 {
@@ -140,7 +128,7 @@ static void thing_row(const struct report *r, struct table *t, const struct sond
     table_cell(t, sonde_text_get(&label));
     table_cell(t, sonde_path_text(thing->category));
     table_percent(t, (double)thing->ns, (double)length(path));
-    estimated_cell(t, (double)thing->ns, thing->error_ns);
+    table_estimate(t, (double)thing->ns, thing->error_ns);
     table_count(t, thing->count);
     table_time(t, operation, (double)thing->delay_ns);
     saving_cell(t, thing);
@@ -197,7 +185,7 @@ static void print_places(const struct report *r, const struct sonde_path *path)
         if (!worth_a_row(r, place->ns, path))
             break;
         table_percent(&t, (double)place->ns, (double)length(path));
-        estimated_cell(&t, (double)place->ns, place->error_ns);
+        table_estimate(&t, (double)place->ns, place->error_ns);
         table_cell(&t, sonde_path_text(place->category));
         table_cell(&t, known_by(place));
         if (place->node)

@@ -84,6 +84,7 @@ struct wanted {
     struct sonde_view_config config;
     struct sonde_columns     columns; /* a copy of the list; derived ones are the report's */
     double                  *blame, *sync; /* [tree node], exclusive; NULL: not asked for, or there is none */
+    struct sonde_estimate    cpu_estimate, blame_estimate;
 };
 
 static bool has(const struct report *r, enum sonde_metric_id metric)
@@ -112,7 +113,7 @@ static int push_unless_there(struct sonde_columns *c, uint32_t column)
 /* Columns that need the trace: only who names one waits for that. */
 static bool needs_trace(uint32_t column)
 {
-    return column == SONDE_METRIC_BLAME || column == SONDE_METRIC_SYNC;
+    return column == SONDE_METRIC_BLAME || column == SONDE_METRIC_SYNC || column == SONDE_METRIC_BLAME_ERROR;
 }
 
 static bool names(const struct report_options *o, enum sonde_metric_id metric)
@@ -144,9 +145,17 @@ static int add_blame(const struct report *r, struct wanted *w, struct sonde_diag
         for (size_t i = 0; i < all->entries.count && !rc; i++)
             w->blame[all->entries.items[i].node] = all->entries.items[i].waiting_ns + all->entries.items[i].working_ns;
         w->config.given[SONDE_METRIC_BLAME] = w->blame;
+        w->config.blame_estimate = &w->blame_estimate;
+        rc = rc ? rc : sonde_estimate_join(&w->blame_estimate, &all->estimate);
     }
     sonde_blame_fini(&blame);
     return rc == SONDE_ENOMEM ? sonde_diag_set(diag, rc, r->path, "cannot read the trace of") : rc;
+}
+
+/* The column with the standard error of this one; -1: it has none. */
+static int error_of(uint32_t column)
+{
+    return column == SONDE_METRIC_CPU ? SONDE_METRIC_CPU_ERROR : column == SONDE_METRIC_BLAME ? SONDE_METRIC_BLAME_ERROR : -1;
 }
 
 /* Columns in order: those of --metric, else a few (text) or all (JSON), then the derived ones. */
@@ -164,6 +173,9 @@ static int choose_columns(const struct report *r, struct sonde_columns *c)
     }
     for (size_t i = 0; i < chosen->shown.count && !rc; i++)
         rc = push_unless_there(c, chosen->shown.items[i]);
+    for (size_t i = 0; r->options->json && i < c->shown.count && !rc; i++) /* in text they stand beside their figure */
+        if (error_of(c->shown.items[i]) >= 0)
+            rc = push_unless_there(c, (uint32_t)error_of(c->shown.items[i]));
     return rc;
 }
 
@@ -189,6 +201,8 @@ static int want(const struct report *r, struct wanted *w)
 static void unwant(struct wanted *w)
 {
     sonde_vector_fini(&w->columns.shown);
+    sonde_estimate_fini(&w->blame_estimate);
+    sonde_estimate_fini(&w->cpu_estimate);
     free(w->blame);
     free(w->sync);
 }
@@ -246,6 +260,9 @@ static int build(const struct report *r, struct wanted *w, struct sonde_view **v
 {
     if (want(r, w))
         return sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot make the profile of");
+    w->config.cpu_estimate = r->profile->sampled ? &w->cpu_estimate : NULL;
+    if (r->profile->sampled && sonde_estimate_cpu(r->m, r->profile, &w->cpu_estimate))
+        return sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot make the profile of");
     int rc = names(r->options, SONDE_METRIC_BLAME) ? add_blame(r, w, diag) : 0;
     if (!rc && names(r->options, SONDE_METRIC_SYNC))
         rc = add_sync(r, w, diag);
@@ -275,6 +292,22 @@ static void value_cell(struct table *t, struct sonde_value v, enum sonde_unit un
         sonde_number_plain(number, fabs(v.value));
     snprintf(text + 1, sizeof text - 1, "%s", number);
     table_cell(t, v.value < 0 ? text : text + 1);
+}
+
+/* A time with its standard error in percent of it, which is shorter: there are many columns. */
+static void figure_cell(struct table *t, const struct sonde_view *view, size_t row, uint32_t column, int side)
+{
+    const struct sonde_value figure = sonde_view_get(view, row, column, side);
+    const struct sonde_value error = error_of(column) < 0 ? (struct sonde_value){0}
+                                                          : sonde_view_get(view, row, (uint32_t)error_of(column), side);
+    char time[SONDE_NUMBER_MAX], text[SONDE_NUMBER_MAX + 16];
+    const double percent = error.validity == SONDE_KNOWN && figure.value > 0 ? 100 * error.value / figure.value : 0;
+    if (figure.validity != SONDE_KNOWN || percent < .5) {
+        value_cell(t, figure, sonde_columns_unit(view->columns, column));
+        return;
+    }
+    snprintf(text, sizeof text, "%s ±%.0f %%", sonde_number_time(time, figure.value), percent < 999 ? percent : 999);
+    table_cell(t, text);
 }
 
 /* ---- text --------------------------------------------------------------------------------------------- */
@@ -342,8 +375,7 @@ static void print_row(const struct report *r, const struct sonde_view *view, str
     for (size_t i = 0; i < c->shown.count; i++)
         for (int side = 0; side < sides(view); side++)
             if (shows(r, view, c->shown.items[i], side))
-                value_cell(t, sonde_view_get(view, row, c->shown.items[i], side),
-                           sonde_columns_unit(c, c->shown.items[i]));
+                figure_cell(t, view, row, c->shown.items[i], side);
     table_cell(t, sonde_text_get(&label));
     sonde_text_fini(&label);
 }

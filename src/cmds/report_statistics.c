@@ -138,19 +138,6 @@ static void label(const struct report *r, const struct sonde_share *share, struc
 
 /* ---- text and JSON ----------------------------------------------------------------------------- */
 
-/* With its standard error, where that is worth a word. */
-static void time_cell(struct table *t, const struct sonde_share *share)
-{
-    char time[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX], text[2 * SONDE_NUMBER_MAX + 8];
-    const double ns = share->queue_ns + share->thread_ns;
-    sonde_number_time(time, ns);
-    if (share->error_ns >= ns * .005 && share->error_ns > 0)
-        snprintf(text, sizeof text, "%s ± %s", time, sonde_number_time(error, share->error_ns));
-    else
-        snprintf(text, sizeof text, "%s", time);
-    table_cell(t, text);
-}
-
 /* What the times between calls say of a function, and what its samples say: two ways to the same figure. */
 static void say_disagreeing(const struct report *r, const struct sonde_statistics *st)
 {
@@ -180,7 +167,7 @@ static void row(const struct report *r, struct table *t, const struct sonde_stat
     table_percent(t, share->queue_ns + share->thread_ns, range * (st->queues + st->threads));
     table_percent(t, share->queue_ns, range * st->queues);
     table_percent(t, share->thread_ns, range * st->threads);
-    time_cell(t, share);
+    table_estimate(t, share->queue_ns + share->thread_ns, share->error_ns);
     table_percent(t, share->sampled_ns, share->thread_ns);
     table_cell(t, sonde_text_get(&text));
     sonde_text_fini(&text);

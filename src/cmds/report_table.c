@@ -41,6 +41,17 @@ void table_bytes(struct table *t, bool known, double bytes)
     table_cell(t, known ? sonde_number_bytes(number, bytes) : "-");
 }
 
+void table_estimate(struct table *t, double ns, double error_ns)
+{
+    char time[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX], text[2 * SONDE_NUMBER_MAX + 8];
+    sonde_number_time(time, ns);
+    if (error_ns >= ns * .005 && error_ns > 0)
+        snprintf(text, sizeof text, "%s ± %s", time, sonde_number_time(error, error_ns));
+    else
+        snprintf(text, sizeof text, "%s", time);
+    table_cell(t, text);
+}
+
 void table_percent(struct table *t, double part, double whole)
 {
     char number[SONDE_NUMBER_MAX];

@@ -32,10 +32,18 @@ class Pieces(views.Case):
         if blame["processes_by_rule"]["calls"]:
             self.skipTest("the CPU side cannot be sampled here")
         shares = self.json(path, "statistics")
-        flat = self.json(path, "profile", "--by", "function", "--metric", "samples")
+        flat = self.json(path, "profile", "--by", "function", "--metric", "samples,cpu")
+        tree, rest = [], [blame["scopes"][0]["contexts"]]
+        while rest:
+            node = rest.pop()
+            tree.append({"name": node["name"], **node["exclusive"]})
+            rest += node["children"]
         host = [thing for thing in self.json(path, "critical")[0]["things"] if thing["category"] == "host"]
         samples = by_name(flat["rows"], lambda row: row["exclusive"]["samples"] or 0)
-        found = {"blame": by_name(blame["scopes"][0]["routines"], lambda row: row["waiting_ns"] + row["computing_ns"]),
+        cpu = [{"name": row["name"], "ns": row["exclusive"]["cpu"], "error_ns": row["exclusive"]["cpu_error"]} for row in flat["rows"]]
+        found = {"profile": by_name(cpu, lambda row: row["ns"]),
+                 "blame's tree": by_name(tree, lambda row: row["waiting_ns"] + row["computing_ns"]),
+                 "blame": by_name(blame["scopes"][0]["routines"], lambda row: row["waiting_ns"] + row["computing_ns"]),
                  "statistics": by_name(shares["rows"], lambda row: row["thread_ns"]),
                  "critical": by_name(host, lambda row: row["ns"])}
         return truth, found, samples, shares

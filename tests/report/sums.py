@@ -189,8 +189,12 @@ def statistics(value, trace):
 def profile(value, trace):
     whole, rows = value["rows"][0]["inclusive"], value["rows"]
     for column in whole:
-        if whole[column] is not None:
+        if whole[column] is not None and not column.endswith("_error"):
             yield check(f"profile: {column} of all rows", sum(r["exclusive"][column] or 0 for r in rows), whole[column])
+    for row in rows:
+        for side in row["inclusive"], row["exclusive"]:
+            if side.get("cpu_error") is not None:  # where samples were found, and nowhere else
+                yield (f"profile: error of {row['label']}", (side["cpu_error"] > 0) == (side["cpu"] > 0), str(side))
     if not trace.whole:
         return
     yield check("profile: operations of the trace", whole["ops"], len(trace.ops))
@@ -205,7 +209,7 @@ def objects(value):
     """What operations did with which object, and the rest of them."""
     whole, rows = value["rows"][0]["inclusive"], value["rows"][1:]
     for column in whole:
-        if whole[column] is not None:
+        if whole[column] is not None and not column.endswith("_error"):
             parts = [row["inclusive"][column] or 0 for row in rows]
             yield check(f"profile by object: {column} of all rows", sum(parts), whole[column])
             yield check(f"profile by object: {column} below zero", [part for part in parts if part < 0], [])
