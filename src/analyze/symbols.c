@@ -1,4 +1,5 @@
-/* symbols.c - from the frames of a process to SYMBOL rows: each module's file is opened once, several at a time. */
+/* symbols.c - from the frames of processes to SYMBOL rows: each module's file is opened once, several at a time.
+ * Ranks of a job have the same modules, whose symbols are most of the work. */
 #include "symbols.h"
 
 #include <stdio.h>
@@ -19,6 +20,8 @@ static int by_module(const void *left, const void *right)
     const struct sonde__wanted_frame *a = left, *b = right;
     if (a->module != b->module)
         return a->module < b->module ? -1 : 1;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
     return a->frame < b->frame ? -1 : a->frame > b->frame;
 }
 
@@ -32,24 +35,41 @@ static uint8_t *stored_frames(const struct sonde_process *p)
     return stored;
 }
 
-static struct sonde__wanted_frame *wanted_frames(const struct sonde_process *p, size_t *count)
+/* Number of the file that a module was loaded from. Without a build id it may be another file in each process. */
+static uint32_t file_number(struct sonde_intern *files, const struct sonde_process *p, uint32_t process, uint32_t module)
 {
-    SONDE_VECTOR(struct sonde__wanted_frame) list = {0};
+    const struct sonde_row_module *m = &p->modules[module];
+    const uint32_t build = m->build_id < p->string_count ? m->build_id : 0;
+    struct sonde_text key = {0};
+    sonde_text_add(&key, sonde_process_string(p, m->path));
+    sonde_text_add_bytes(&key, "", 1);
+    if (build)
+        sonde_text_add_bytes(&key, p->strings[build].bytes, p->strings[build].length);
+    else
+        sonde_text_format(&key, "%u", process);
+    const uint32_t id = key.failed ? 0 : sonde_intern_bytes(files, key.bytes, key.length);
+    sonde_text_fini(&key);
+    return id;
+}
+
+typedef SONDE_VECTOR(struct sonde__wanted_frame) wanted_frames;
+
+static int want_frames(wanted_frames *list, struct sonde_intern *files, const struct sonde_process *p, uint32_t process)
+{
     uint8_t *stored = stored_frames(p);
-    int rc = stored ? 0 : SONDE_ENOMEM;
-    for (uint32_t i = 1; i < p->frame_count && !rc; i++)
-        if (p->frames[i].kind == SONDE_FRAME_NATIVE && !stored[i] && p->frames[i].module < p->module_count)
-            rc = sonde_vector_push(&list, (struct sonde__wanted_frame){p->frames[i].module, i});
-    free(stored);
-    if (rc) {
-        sonde_vector_fini(&list);
-        *count = SIZE_MAX;
-        return NULL;
+    uint32_t *numbers = calloc(p->module_count + 1, sizeof *numbers);
+    int rc = stored && numbers ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 1; i < p->frame_count && !rc; i++) {
+        const uint32_t module = p->frames[i].module;
+        if (p->frames[i].kind != SONDE_FRAME_NATIVE || stored[i] || module >= p->module_count)
+            continue;
+        if (!numbers[module])
+            numbers[module] = file_number(files, p, process, module);
+        rc = numbers[module] ? sonde_vector_push(list, (struct sonde__wanted_frame){numbers[module], process, i}) : SONDE_ENOMEM;
     }
-    if (list.count)
-        qsort(list.items, list.count, sizeof *list.items, by_module);
-    *count = list.count;
-    return list.items;
+    free(stored);
+    free(numbers);
+    return rc;
 }
 
 /* ---- the modules ---------------------------------------------------------------------- */
@@ -57,11 +77,12 @@ static struct sonde__wanted_frame *wanted_frames(const struct sonde_process *p, 
 struct part { /* one module */
     const struct sonde__wanted_frame *frames;
     size_t count;
-    struct sonde_symbols symbols;
+    uint32_t processes;            /* that have it */
+    struct sonde_symbols *symbols; /* [processes] */
 };
 
 struct parts {
-    const struct sonde_process *process;
+    const struct sonde_process *const *processes;
     struct sonde_progress *progress;
     SONDE_VECTOR(struct part) list;
 };
@@ -70,38 +91,57 @@ static int find_part(void *user, uint32_t task)
 {
     struct parts *parts = user;
     struct part *part = &parts->list.items[task];
-    int rc = sonde__symbols_of_module(parts->process, part->frames, part->count, &part->symbols);
+    for (size_t i = 0; i < part->count; i++)
+        part->processes += i == 0 || part->frames[i].process != part->frames[i - 1].process;
+    part->symbols = calloc(part->processes, sizeof *part->symbols);
+    int rc = part->symbols ? sonde__symbols_of_module(parts->processes, part->frames, part->count, part->symbols) : SONDE_ENOMEM;
     sonde_progress_add(parts->progress, 1);
     return rc;
 }
 
 /* The part's strings have ids of their own. */
-static int merge_part(struct sonde_symbols *out, const struct part *part)
+static int merge_symbols(struct sonde_symbols *out, const struct sonde_symbols *part)
 {
-    const struct sonde_intern *from = &part->symbols.strings;
+    const struct sonde_intern *from = &part->strings;
     uint32_t *ids = calloc(from->count + 1, sizeof *ids);
     int rc = ids ? 0 : SONDE_ENOMEM;
     for (uint32_t id = 1; id <= from->count && !rc; id++) {
         ids[id] = sonde_intern_bytes(&out->strings, from->items[id - 1].bytes, from->items[id - 1].length);
         rc = ids[id] ? 0 : SONDE_ENOMEM;
     }
-    for (size_t i = 0; i < part->symbols.rows.count && !rc; i++) {
-        struct sonde_row_symbol row = part->symbols.rows.items[i];
+    for (size_t i = 0; i < part->rows.count && !rc; i++) {
+        struct sonde_row_symbol row = part->rows.items[i];
         row.function = ids[row.function];
         row.file = ids[row.file];
         row.module = ids[row.module];
         rc = sonde_vector_push(&out->rows, row);
     }
-    for (size_t i = 0; i < part->symbols.notes.count && !rc; i++)
-        rc = sonde_vector_push(&out->notes, part->symbols.notes.items[i]);
-    for (size_t i = 0; i < part->symbols.partly.count && !rc; i++)
-        rc = sonde_vector_push(&out->partly, part->symbols.partly.items[i]);
+    for (size_t i = 0; i < part->notes.count && !rc; i++)
+        rc = sonde_vector_push(&out->notes, part->notes.items[i]);
+    for (size_t i = 0; i < part->partly.count && !rc; i++)
+        rc = sonde_vector_push(&out->partly, part->partly.items[i]);
     free(ids);
     return rc;
 }
 
+static int merge_part(struct sonde_symbols *outs, const struct part *part)
+{
+    int rc = 0;
+    for (size_t i = 0, k = 0; i < part->count && !rc; i++)
+        if (i == 0 || part->frames[i].process != part->frames[i - 1].process)
+            rc = merge_symbols(&outs[part->frames[i].process], &part->symbols[k++]);
+    return rc;
+}
+
+static void free_part(struct part *part)
+{
+    for (uint32_t i = 0; part->symbols && i < part->processes; i++)
+        sonde_symbols_fini(&part->symbols[i]);
+    free(part->symbols);
+}
+
 /* `list` is in the order of modules. */
-static int find_modules(struct parts *parts, const struct sonde__wanted_frame *list, size_t count, struct sonde_symbols *out)
+static int find_modules(struct parts *parts, const struct sonde__wanted_frame *list, size_t count, struct sonde_symbols *outs)
 {
     int rc = 0;
     for (size_t i = 0, end; i < count && !rc; i = end) {
@@ -113,8 +153,8 @@ static int find_modules(struct parts *parts, const struct sonde__wanted_frame *l
     if (!rc)
         rc = sonde_parallel_run(sonde_parallel_threads(), (uint32_t)parts->list.count, find_part, parts);
     for (size_t i = 0; i < parts->list.count; i++) {
-        rc = rc ? rc : merge_part(out, &parts->list.items[i]);
-        sonde_symbols_fini(&parts->list.items[i].symbols);
+        rc = rc ? rc : merge_part(outs, &parts->list.items[i]);
+        free_part(&parts->list.items[i]);
     }
     sonde_vector_fini(&parts->list);
     return rc;
@@ -122,23 +162,16 @@ static int find_modules(struct parts *parts, const struct sonde__wanted_frame *l
 
 /* ---- kernels: where the code that was kept says they are ----------------------------------- */
 
-struct finder {
-    const struct sonde_process *process;
-    struct sonde_symbols       *out;
-    struct sonde_map            demangled;
-};
-
-struct places { /* by the interned name of the kernel's symbol */
-    struct finder *finder;
-    struct sonde_map by_name; /* -> file << 32 | line; 0: several that differ */
-    bool failed;
+struct places { /* of one measurement */
+    struct sonde_intern strings;
+    struct sonde_map by_name; /* interned symbol of a kernel -> file << 32 | line; 0: several that differ */
+    bool looked, there, failed;
 };
 
 static void kernel_place(void *user, const char *kernel, const char *file, unsigned line)
 {
     struct places *places = user;
-    struct sonde_intern *strings = &places->finder->out->strings;
-    const uint32_t name = sonde_intern_text(strings, kernel), at = sonde_intern_text(strings, file);
+    const uint32_t name = sonde_intern_text(&places->strings, kernel), at = sonde_intern_text(&places->strings, file);
     uint64_t place = (uint64_t)at << 32 | line, known;
     /* Kernels of one name in several pieces of code (compiled just in time, or
      * of two programs): which of them ran is unknown where they differ. */
@@ -148,41 +181,42 @@ static void kernel_place(void *user, const char *kernel, const char *file, unsig
         places->failed |= sonde_map_put(&places->by_name, name, place) != 0;
 }
 
-/* The folder `code` stands beside those of the processes. False: there is none. */
+/* The folder `code` stands beside those of the processes, and is read when the first kernel is met. False: there is none. */
 static bool read_kernel_places(struct places *places, const struct sonde_process *p)
 {
     struct sonde_text folder = {0};
+    if (places->looked)
+        return places->there;
     sonde_text_add(&folder, p->path ? p->path : "");
     sonde_text_add(&folder, "/../code");
-    const bool there = p->path && !folder.failed && sonde__cubins_read(sonde_text_get(&folder), kernel_place, places);
+    places->looked = true;
+    places->there = p->path && !folder.failed && sonde__cubins_read(sonde_text_get(&folder), kernel_place, places);
     sonde_text_fini(&folder);
-    return there;
+    return places->there;
 }
 
 /* A row for each kernel, so that they are looked for once; without a file where
  * its code has no line table. */
-static int find_kernels(struct finder *f, const uint8_t *stored)
+static int find_kernels(const struct sonde_process *p, struct places *places, const uint8_t *stored, struct sonde_symbols *out)
 {
-    const struct sonde_process *p = f->process;
-    struct places places = {.finder = f};
-    bool looked = false;
+    struct sonde_map demangled = {0};
     int rc = 0;
     for (uint32_t i = 1; i < p->frame_count && !rc; i++) {
         const struct sonde_row_frame *frame = &p->frames[i];
         uint64_t place = 0;
         if (frame->kind != SONDE_FRAME_OP || frame->op != SONDE_OP_KERNEL || !frame->name || stored[i])
             continue;
-        if (!looked && !read_kernel_places(&places, p))
+        if (!read_kernel_places(places, p))
             break;
-        looked = true;
         const char *name = sonde_process_string(p, frame->name);
-        sonde_map_get(&places.by_name, sonde_intern_text(&f->out->strings, name), &place);
-        rc = sonde_vector_push(&f->out->rows, (struct sonde_row_symbol){
-                                   .frame = i, .function = sonde__symbols_name(&f->out->strings, &f->demangled, name), .file = (uint32_t)(place >> 32),
-                                   .line = (uint32_t)place});
+        sonde_map_get(&places->by_name, sonde_intern_text(&places->strings, name), &place);
+        const char *file = sonde_intern_get(&places->strings, (uint32_t)(place >> 32));
+        rc = sonde_vector_push(&out->rows, (struct sonde_row_symbol){
+                                   .frame = i, .function = sonde__symbols_name(&out->strings, &demangled, name),
+                                   .file = sonde_intern_text(&out->strings, file), .line = (uint32_t)place});
     }
-    sonde_map_fini(&places.by_name);
-    return rc || places.failed ? SONDE_ENOMEM : 0;
+    sonde_map_fini(&demangled);
+    return rc || places->failed ? SONDE_ENOMEM : 0;
 }
 
 static int by_frame(const void *left, const void *right)
@@ -193,24 +227,43 @@ static int by_frame(const void *left, const void *right)
     return a->depth < b->depth ? -1 : a->depth > b->depth;
 }
 
-int sonde_symbols_find(const struct sonde_process *process, struct sonde_progress *progress, struct sonde_symbols *out)
+static int finish_process(const struct sonde_process *p, struct places *places, struct sonde_symbols *out)
 {
-    struct parts parts = {.process = process, .progress = progress};
-    struct finder f = {.process = process, .out = out};
-    size_t count;
-    struct sonde__wanted_frame *list = wanted_frames(process, &count);
-    if (count == SIZE_MAX)
-        return SONDE_ENOMEM;
-    int rc = find_modules(&parts, list, count, out);
-    uint8_t *stored = rc ? NULL : stored_frames(process);
-    if (!rc)
-        rc = stored ? find_kernels(&f, stored) : SONDE_ENOMEM;
+    uint8_t *stored = stored_frames(p);
+    const int rc = stored ? find_kernels(p, places, stored, out) : SONDE_ENOMEM;
     free(stored);
     if (out->rows.count)
         qsort(out->rows.items, out->rows.count, sizeof *out->rows.items, by_frame);
-    sonde_map_fini(&f.demangled);
-    free(list);
     return rc;
+}
+
+/* Into outs[i] of processes[i], which are of one measurement. */
+static int find_all(const struct sonde_process *const *processes, uint32_t count, struct sonde_progress *progress,
+                    struct sonde_symbols *outs)
+{
+    struct parts parts = {.processes = processes, .progress = progress};
+    struct sonde_intern files = {0};
+    struct places places = {0};
+    wanted_frames list = {0};
+    int rc = 0;
+    for (uint32_t i = 0; i < count && !rc; i++)
+        rc = want_frames(&list, &files, processes[i], i);
+    if (list.count)
+        qsort(list.items, list.count, sizeof *list.items, by_module);
+    if (!rc)
+        rc = find_modules(&parts, list.items, list.count, outs);
+    for (uint32_t i = 0; i < count && !rc; i++)
+        rc = finish_process(processes[i], &places, &outs[i]);
+    sonde_intern_fini(&places.strings);
+    sonde_map_fini(&places.by_name);
+    sonde_intern_fini(&files);
+    sonde_vector_fini(&list);
+    return rc;
+}
+
+int sonde_symbols_find(const struct sonde_process *process, struct sonde_progress *progress, struct sonde_symbols *out)
+{
+    return find_all(&process, 1, progress, out);
 }
 
 void sonde_symbols_fini(struct sonde_symbols *symbols)
@@ -272,21 +325,44 @@ static int find_made_code(const struct sonde_process *p, struct sonde_symbols *o
     return sonde__perf_map_read(path, p, out);
 }
 
-int sonde_symbols_resolve(const char *process_dir, struct sonde_progress *progress, struct sonde_diag *diag)
+enum { AT_ONCE = 32 }; /* processes that are open together */
+
+static void open_jobs(struct sonde_symbols_job *jobs, size_t count, struct sonde_measurement **opened)
 {
-    struct sonde_symbols symbols = {0};
-    struct sonde_measurement *m = NULL; /* a process directory alone is a measurement of one process */
-    int rc = sonde_measurement_open(process_dir, &m, diag);
-    if (!rc && m->process_count != 1)
-        rc = sonde_diag_set(diag, SONDE_ENOTFOUND, process_dir, "no process of a measurement is in");
-    /* Once is enough: reports look again for what was unknown. */
-    if (!rc && m->processes[0].symbol_count == 0) {
-        rc = sonde_symbols_find(&m->processes[0], progress, &symbols);
-        rc = rc ? rc : find_made_code(&m->processes[0], &symbols);
-        rc = rc ? sonde_diag_set(diag, rc, process_dir, "cannot resolve the symbols of")
-                : append(process_dir, &m->processes[0], &symbols, diag);
+    for (size_t i = 0; i < count; i++) { /* a process directory alone is a measurement of one process */
+        if (!jobs[i].error)
+            jobs[i].error = sonde_measurement_open(jobs[i].dir, &opened[i], &jobs[i].diag);
+        if (!jobs[i].error && opened[i]->process_count != 1)
+            jobs[i].error = sonde_diag_set(&jobs[i].diag, SONDE_ENOTFOUND, jobs[i].dir, "no process of a measurement is in");
     }
-    sonde_symbols_fini(&symbols);
-    sonde_measurement_close(m);
-    return rc;
+}
+
+static void resolve_some(struct sonde_symbols_job *jobs, size_t count, struct sonde_progress *progress)
+{
+    struct sonde_measurement *opened[AT_ONCE] = {0};
+    const struct sonde_process *processes[AT_ONCE];
+    struct sonde_symbols symbols[AT_ONCE] = {0};
+    struct sonde_symbols_job *wanted[AT_ONCE];
+    uint32_t n = 0;
+    open_jobs(jobs, count, opened);
+    for (size_t i = 0; i < count; i++)
+        if (!jobs[i].error && opened[i]->processes[0].symbol_count == 0) { /* once is enough: reports look again for what was unknown */
+            wanted[n] = &jobs[i];
+            processes[n++] = &opened[i]->processes[0];
+        }
+    const int rc = n ? find_all(processes, n, progress, symbols) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        int error = rc ? rc : find_made_code(processes[i], &symbols[i]);
+        wanted[i]->error = error ? sonde_diag_set(&wanted[i]->diag, error, wanted[i]->dir, "cannot resolve the symbols of")
+                                 : append(wanted[i]->dir, processes[i], &symbols[i], &wanted[i]->diag);
+        sonde_symbols_fini(&symbols[i]);
+    }
+    for (size_t i = 0; i < count; i++)
+        sonde_measurement_close(opened[i]);
+}
+
+void sonde_symbols_resolve(struct sonde_symbols_job *jobs, size_t count, struct sonde_progress *progress)
+{
+    for (size_t i = 0; i < count; i += AT_ONCE)
+        resolve_some(jobs + i, count - i < AT_ONCE ? count - i : AT_ONCE, progress);
 }

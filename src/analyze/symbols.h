@@ -29,10 +29,16 @@ struct sonde_symbols {
 int  sonde_symbols_find(const struct sonde_process *process, struct sonde_progress *progress, struct sonde_symbols *out);
 void sonde_symbols_fini(struct sonde_symbols *symbols);
 
-/* Resolve the process directory `dir` (sealed) and append SYMBOL, STRING and
- * NOTE rows to it. Does nothing where all is resolved already. 0, or the
- * error of reading or writing in `diag`. */
-int sonde_symbols_resolve(const char *process_dir, struct sonde_progress *progress, struct sonde_diag *diag);
+/* Resolve process directories (sealed) of one measurement and append SYMBOL, STRING and NOTE rows to
+ * them; a file that several have loaded is read once. Does nothing in one where all
+ * is resolved already, or whose `error` is set. The error of reading or writing
+ * goes into its job; the others are not stopped by it. */
+struct sonde_symbols_job {
+    const char *dir;
+    int         error; /* 0, or a negative code with `diag` */
+    struct sonde_diag diag;
+};
+void sonde_symbols_resolve(struct sonde_symbols_job *jobs, size_t count, struct sonde_progress *progress);
 
 /* Does this note say why a file's symbols could not be read? */
 bool sonde_symbols_is_note(const char *text);

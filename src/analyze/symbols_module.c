@@ -59,10 +59,15 @@ static bool is_c_library(const char *path)
     return false;
 }
 
-static struct sonde__object *open_module(struct finder *f, const struct sonde_row_module *module)
+static const struct sonde_row_module *module_of(const struct sonde_process *p, const struct sonde__wanted_frame *frame)
 {
-    const struct sonde_process *p = f->process;
-    char why[96] = "";
+    return &p->modules[p->frames[frame->frame].module];
+}
+
+/* `why` stays empty where there is nothing to say. */
+static struct sonde__object *open_module(const struct sonde_process *p, const struct sonde_row_module *module, char *why,
+                                         size_t why_bytes)
+{
     uint32_t id = module->build_id < p->string_count ? module->build_id : 0;
     struct sonde__object_wanted wanted = {
         .path = sonde_process_string(p, module->path),
@@ -74,9 +79,9 @@ static struct sonde__object *open_module(struct finder *f, const struct sonde_ro
     const bool vdso = sonde__object_is_vdso(wanted.path);
     if (wanted.path[0] != '/' && !vdso) /* memory files: nothing on disk to read */
         return NULL;
-    struct sonde__object *object = sonde__object_open(&wanted, why, sizeof why);
-    if (!object && !vdso) /* another kernel's: nobody can do anything about it */
-        note(f, wanted.path, why);
+    struct sonde__object *object = sonde__object_open(&wanted, why, why_bytes);
+    if (vdso) /* another kernel's: nobody can do anything about it */
+        *why = 0;
     return object;
 }
 
@@ -92,11 +97,11 @@ static int by_value(const void *left, const void *right)
 }
 
 /* In rising order; the caller frees them. */
-static uint64_t *addresses_of(const struct sonde_process *p, const struct sonde__wanted_frame *frames, size_t count)
+static uint64_t *addresses_of(const struct sonde_process *const *processes, const struct sonde__wanted_frame *frames, size_t count)
 {
     uint64_t *addresses = malloc(count * sizeof *addresses);
     for (size_t i = 0; addresses && i < count; i++)
-        addresses[i] = address_of(&p->frames[frames[i].frame]);
+        addresses[i] = address_of(&processes[frames[i].process]->frames[frames[i].frame]);
     if (addresses)
         qsort(addresses, count, sizeof *addresses, by_value);
     return addresses;
@@ -122,26 +127,41 @@ static int add_frame(struct finder *f, struct sonde__object *object, uint32_t fr
     return sonde_vector_push(&f->out->rows, (struct sonde_row_symbol){.frame = frame, .module = module});
 }
 
-int sonde__symbols_of_module(const struct sonde_process *process, const struct sonde__wanted_frame *frames,
-                             size_t count, struct sonde_symbols *out)
+/* Of one process. */
+static int add_frames(const struct sonde_process *p, const struct sonde__wanted_frame *frames, size_t count,
+                      struct sonde__object *object, const char *why, struct sonde_symbols *out)
 {
-    struct finder f = {.process = process, .out = out};
-    const struct sonde_row_module *module = &process->modules[frames[0].module];
-    uint64_t *addresses = addresses_of(process, frames, count);
-    int rc = addresses ? 0 : SONDE_ENOMEM;
-    struct sonde__object *object = frames[0].module && !rc ? open_module(&f, module) : NULL;
-    uint32_t name = sonde_intern_text(&out->strings, sonde_process_string(process, module->path));
-
-    if (object)
-        sonde__object_expect(object, addresses, count);
+    struct finder f = {.process = p, .out = out};
+    const char *path = sonde_process_string(p, module_of(p, &frames[0])->path);
+    const uint32_t name = sonde_intern_text(&out->strings, path);
     size_t nameless = 0;
+    int rc = 0;
+    if (!object && *why)
+        note(&f, path, why);
     for (size_t i = 0; i < count && !rc; i++)
         rc = add_frame(&f, object, frames[i].frame, name, &nameless);
-    const char *path = sonde_process_string(process, module->path);
     if (object && nameless && !rc && !is_c_library(path) && !sonde__object_is_stripped(object))
         rc = sonde_vector_push(&out->partly, path);
-    sonde__object_close(object);
     sonde_map_fini(&f.demangled);
+    return rc;
+}
+
+int sonde__symbols_of_module(const struct sonde_process *const *processes, const struct sonde__wanted_frame *frames,
+                             size_t count, struct sonde_symbols *outs)
+{
+    const struct sonde_process *first = processes[frames[0].process];
+    uint64_t *addresses = addresses_of(processes, frames, count);
+    char why[96] = "";
+    int rc = addresses ? 0 : SONDE_ENOMEM;
+    struct sonde__object *object = rc ? NULL : open_module(first, module_of(first, &frames[0]), why, sizeof why);
+    if (object)
+        sonde__object_expect(object, addresses, count);
+    for (size_t i = 0, end, k = 0; i < count && !rc; i = end, k++) {
+        for (end = i + 1; end < count && frames[end].process == frames[i].process;)
+            end++;
+        rc = add_frames(processes[frames[i].process], &frames[i], end - i, object, why, &outs[k]);
+    }
+    sonde__object_close(object);
     free(addresses);
     return rc;
 }

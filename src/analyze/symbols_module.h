@@ -1,4 +1,4 @@
-/* symbols_module.h - the SYMBOL rows of the frames in one module. Internal to src/analyze/symbols.c.
+/* symbols_module.h - the SYMBOL rows of the frames in one module, of all processes that had it. Internal to src/analyze/symbols.c.
  *
  * A module is looked at by one thread; several modules at once.
  */
@@ -7,11 +7,12 @@
 
 #include "symbols.h"
 
-struct sonde__wanted_frame { uint32_t module, frame; };
+struct sonde__wanted_frame { uint32_t module /* equal numbers, equal files */, process, frame; };
 
-/* Rows of `frames`, all of one module, into *out (ready to use zeroed). 0 or SONDE_ENOMEM. */
-int sonde__symbols_of_module(const struct sonde_process *process, const struct sonde__wanted_frame *frames,
-                             size_t count, struct sonde_symbols *out);
+/* Rows of `frames`, all of one module and in the order of `processes`, into outs[k] of the k-th process among
+ * them (ready to use zeroed). 0 or SONDE_ENOMEM. */
+int sonde__symbols_of_module(const struct sonde_process *const *processes, const struct sonde__wanted_frame *frames,
+                             size_t count, struct sonde_symbols *outs);
 
 /* Id of the function's readable name; `known` remembers those of mangled ones (zeroed before the first). */
 uint32_t sonde__symbols_name(struct sonde_intern *strings, struct sonde_map *known, const char *name);

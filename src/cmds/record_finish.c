@@ -20,8 +20,10 @@
 #include "analyze/symbols.h"
 #include "analyze/totals.h"
 #include "base/number.h"
+#include "base/parallel.h"
 #include "base/stack.h"
 #include "base/text.h"
+#include "base/vector.h"
 #include "command.h"
 #include "format/writer.h"
 
@@ -32,45 +34,57 @@ struct closing {
     const char *output;
     struct record_timings *timings;
     struct sonde_progress *progress;
+    SONDE_VECTOR(struct sonde_symbols_job) ended; /* processes; their names are ours */
     uint32_t processes, running, failed;
     struct sonde_diag first; /* why the first of the failed ones failed */
 };
 
-static int close_process(void *user, const char *path, const char *name)
+static int note_process(void *user, const char *path, const char *name)
 {
     struct closing *c = user;
-    struct sonde_diag diag = {0};
-    int pid = record_pid_of(name);
-    bool running = pid && record_still_running(c->output, pid);
-    const uint64_t begin_ns = record_clock_ns();
-    int error = running ? 0 : sonde_process_seal(path, &diag);
-    const uint64_t sealed_ns = record_clock_ns();
-    if (!running && !error)
-        error = sonde_symbols_resolve(path, c->progress, &diag);
-    c->timings->seal_ns += sealed_ns - begin_ns;
-    c->timings->symbols_ns += record_clock_ns() - sealed_ns;
-    if (error && !c->failed++)
-        c->first = diag;
+    const int pid = record_pid_of(name);
     c->processes++;
-    c->running += running;
+    if (pid && record_still_running(c->output, pid)) {
+        c->running++;
+        return 0;
+    }
+    char *dir = strdup(path);
+    if (dir && !sonde_vector_push(&c->ended, (struct sonde_symbols_job){.dir = dir}))
+        return 0;
+    free(dir);
+    if (!c->failed++)
+        sonde_diag_set(&c->first, SONDE_ENOMEM, path, "cannot seal");
+    return 0;
+}
+
+static int seal_process(void *user, uint32_t task)
+{
+    struct closing *c = user;
+    struct sonde_symbols_job *job = &c->ended.items[task];
+    job->error = sonde_process_seal(job->dir, &job->diag);
     sonde_progress_add(c->progress, 1);
     return 0;
 }
 
-static int expect_process(void *user, const char *path, const char *name)
-{
-    (void)path;
-    (void)name;
-    sonde_progress_expect(user, 1);
-    return 0;
-}
-
+/* Ranks of a job: several at once, and what they have in common once. */
 static void close_processes(struct closing *c, bool quiet)
 {
     c->progress = sonde_progress_begin("sonde: sealing, resolving symbols", quiet);
-    record_each_process(c->output, expect_process, c->progress);
-    record_each_process(c->output, close_process, c);
+    record_each_process(c->output, note_process, c);
+    sonde_progress_expect(c->progress, c->ended.count);
+    const uint64_t seal_ns = record_clock_ns();
+    sonde_parallel_run(sonde_parallel_threads(), (uint32_t)c->ended.count, seal_process, c);
+    const uint64_t symbols_ns = record_clock_ns();
+    sonde_symbols_resolve(c->ended.items, c->ended.count, c->progress);
     const uint64_t begin_ns = record_clock_ns();
+    c->timings->seal_ns += symbols_ns - seal_ns;
+    c->timings->symbols_ns += begin_ns - symbols_ns;
+    for (size_t i = 0; i < c->ended.count; i++) {
+        if (c->ended.items[i].error && !c->failed++)
+            c->first = c->ended.items[i].diag;
+        free((char *)c->ended.items[i].dir);
+    }
+    sonde_vector_fini(&c->ended);
     if (!c->running && !c->failed) /* what cannot be removed stays */
         (void)sonde_code_trim(c->output, c->progress);
     c->timings->code_ns = record_clock_ns() - begin_ns;

@@ -356,7 +356,8 @@ class Symbols(Case):
         source = os.path.join(HERE, "../unit/analyze/fixtures/inline.c")
         if not (shutil.which("gcc") and shutil.which("nm")):
             self.skipTest("gcc or nm is missing")
-        subprocess.run(["gcc", "-O2", "-g", "-Wl,--build-id=none", "-o", self.program, source], check=True)
+        self.build = lambda kind: subprocess.run(["gcc", "-O2", "-g", "-Wl,--build-id=" + kind, "-o", self.program, source], check=True)
+        self.build("none")
         rows = [row.split() for row in subprocess.run(["nm", self.program], check=True, text=True,
                                                       stdout=subprocess.PIPE).stdout.splitlines()]
         self.address = {row[2]: int(row[0], 16) for row in rows if len(row) == 3}
@@ -400,6 +401,45 @@ class Symbols(Case):
         self.assertEqual(os.path.getsize(os.path.join(process, "data.sonde")), size)
         os.remove(self.program)
         self.assertEqual([f[0] for f in self.frames(path)], ["main", "outer"])
+
+    def ranks(self, count, build_id):
+        """Processes of one program, whose own calls are at other places in each."""
+        folders = []
+        for i in range(count):
+            p = live.Process("host-%d-0" % (10 + i), 10 + i)
+            module = p.module(self.program, build_id)
+            node = p.node(0, p.frame(live.NATIVE, module, self.address["main"] + 1))
+            node = p.node(node, p.frame(live.NATIVE, module, self.address["outer"] + 1 + i % 3))
+            p.enqueue(p.thread(1), p.queue(p.device("GPU")), "clEnqueueTask", node, "kernel", p.start_ns,
+                      p.start_ns + 10, p.start_ns + 1000, p.start_ns + 2000, name="k")
+            p.write(self.path("ranks.sonde"))
+            folders.append(os.path.join(self.path("ranks.sonde"), p.name))
+            subprocess.run([os.path.join(cli.BUILD, "tests", "sonde-test-seal"), folders[-1]], check=True)
+        done = subprocess.run([os.path.join(cli.BUILD, "tests", "analyze-lookup"), "--resolve", *folders], stdout=subprocess.PIPE)
+        return folders, done.returncode, int(done.stdout)
+
+    def test_ranks_share_what_they_have_in_common(self):
+        self.build("0x0123456789abcdef")
+        os.utime(self.program, (10**9, 10**9))
+        folders, status, files = self.ranks(3, bytes.fromhex("0123456789abcdef"))
+        self.assertEqual((status, files), (0, 1))
+        os.remove(self.program)
+        for folder in folders:
+            self.assertEqual([f[0] for f in self.frames(folder)], ["main", "outer"])
+        shutil.rmtree(self.path("ranks.sonde"))
+        # Without a build id each process's start is compared with the file's time; one that cannot be read stops no other.
+        self.build("none")
+        os.utime(self.program, (10**9, 10**9))
+        folders, status, files = self.ranks(3, b"")
+        self.assertEqual((status, files), (0, 3))
+        shutil.rmtree(self.path("ranks.sonde"))
+        self.ranks(40, b"") # more than are open at once
+        last = self.path("ranks.sonde", "host-49-0")
+        os.remove(self.program)
+        self.assertEqual([f[0] for f in self.frames(last)], ["main", "outer"])
+        done = subprocess.run([os.path.join(cli.BUILD, "tests", "analyze-lookup"), "--resolve", self.path("nothing"), last],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 1)
 
     def test_another_file_is_refused_and_noted(self):
         path, process = self.measure()

@@ -5,7 +5,8 @@
  * dot. Status 3 with the reason when the file is refused. On stderr how many
  * symbols were gone through.
  *
- * lookup --resolve PROCESS-DIR: what `record` does when the program has ended.
+ * lookup --resolve PROCESS-DIR...: what `record` does when the program has ended.
+ * Prints how many files were opened for it.
  */
 #include <elfutils/libdwfl.h>
 #include <stdio.h>
@@ -57,12 +58,23 @@ int main(int argc, char **argv)
     uint8_t id[64];
     size_t bytes = 0;
     char why[128], line[64];
-    if (argc == 3 && strcmp(argv[1], "--resolve") == 0) {
-        struct sonde_diag diag;
-        int rc = sonde_symbols_resolve(argv[2], NULL, &diag);
-        if (rc)
-            fprintf(stderr, "%s %s: %s\n", diag.what, diag.where, diag.why);
-        return rc != 0;
+    if (argc > 2 && strcmp(argv[1], "--resolve") == 0) {
+        struct sonde_progress progress = {0};
+        struct sonde_symbols_job *jobs = calloc((size_t)argc, sizeof *jobs);
+        int failed = 0;
+        for (int i = 2; jobs && i < argc; i++)
+            jobs[i - 2].dir = argv[i];
+        if (jobs)
+            sonde_symbols_resolve(jobs, (size_t)argc - 2, &progress);
+        for (int i = 2; jobs && i < argc; i++) {
+            const struct sonde_symbols_job *job = &jobs[i - 2];
+            failed |= job->error != 0;
+            if (job->error)
+                fprintf(stderr, "%s %s: %s\n", job->diag.what, job->diag.where, job->diag.why);
+        }
+        printf("%llu\n", (unsigned long long)progress.done);
+        free(jobs);
+        return failed;
     }
     if (argc != 4)
         return 2;
