@@ -385,7 +385,7 @@ static void count_frames(struct finder *f, struct modules *all)
 {
     for (size_t i = 1; i < f->profile->nodes.count && !f->rc; i++) {
         const struct sonde_cct_node *n = &f->profile->nodes.items[i];
-        if (n->kind == SONDE_FRAME_NATIVE && n->origin != SONDE_ORIGIN_RUNTIME && *n->module && !*n->file)
+        if (n->kind == SONDE_FRAME_NATIVE && n->origin != SONDE_ORIGIN_RUNTIME && *n->module && *n->module != '[' && !*n->file) /* [JIT] has no file */
             f->rc = count_frame(all, n);
     }
 }

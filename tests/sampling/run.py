@@ -352,6 +352,8 @@ def case_made(options):
     for text in ("multiply() matrix.js:10", "solver step<float>() [JIT]", "mycrate::launcher() [JIT]"):
         require(text in out, f"no {text} in\n{out}")
     require("unknown code" not in out and "stale" not in out, out)
+    ledger = subprocess.run([options.sonde, "report", m.path, "ledger"], capture_output=True, text=True, check=True).stdout
+    require("[JIT]" not in ledger, ledger) # nothing to compile with -g
 
 
 def case_made_refused(options):
