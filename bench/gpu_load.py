@@ -1,6 +1,6 @@
 """Two PyTorch loads for bench/gpu_rounds.py: gpu_load.py TOOL SOCKET
 
-small: twelve small transformer blocks, eager, inference: about 260 launches, bound by the host.
+small: twelve small transformer blocks (small_load.py), eager, inference: about 260 launches, bound by the host.
 train: one training step of ResNet-50, batch 32, bf16 autocast, channels-last.
 
 TOOL is none, or a profiler that runs inside the process: proton-shadow, proton-python, kineto-stack; it is started after
@@ -20,36 +20,7 @@ import torch
 import torchvision
 
 import gpu_samples
-
-
-class Block(torch.nn.Module):
-    def __init__(self, width, heads=8):
-        super().__init__()
-        self.heads = heads
-        self.norm1, self.norm2 = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)
-        self.qkv, self.out = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
-        self.up, self.down = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
-
-    def attend(self, x):
-        batch, length, width = x.shape
-        each = width // self.heads
-        q, k, v = (z.view(batch, length, self.heads, each).transpose(1, 2) for z in self.qkv(x).chunk(3, -1))
-        weights = (q @ k.transpose(-1, -2) / each ** .5).softmax(-1)
-        return self.out((weights @ v).transpose(1, 2).reshape(batch, length, width))
-
-    def forward(self, x):
-        x = x + self.attend(self.norm1(x))
-        return x + self.down(torch.nn.functional.gelu(self.up(self.norm2(x))))
-
-
-class Small:
-    def __init__(self):
-        self.model = torch.nn.Sequential(*[Block(256) for _ in range(12)]).cuda()
-        self.x = torch.randn(1, 32, 256, device="cuda")
-
-    def step(self):
-        with torch.no_grad():
-            self.model(self.x)
+from small_load import Small
 
 
 class Train:
@@ -107,7 +78,7 @@ def serve(loads, lines, answer):
 def main():
     tool, address = sys.argv[1:]
     torch.manual_seed(0)
-    loads = {"small": Small(), "train": Train()}
+    loads = {"small": Small("cuda"), "train": Train()}
     timed(loads["small"], 30)
     timed(loads["train"], 8)
     with socket.socket(socket.AF_UNIX) as control, under(tool):

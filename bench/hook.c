@@ -6,7 +6,8 @@
  * and of stacks whose inner part changes with every call, as a training loop's
  * do, where the same paths come again in turn; and cold, each call by itself
  * after the caches were filled with something else, as a driver and a program leave
- * them: `bench-hook cold` prints this alone.
+ * them: `bench-hook cold` prints this alone. `bench-hook one DEPTH` makes twenty calls between stores to
+ * bench_mark, whose address it prints, for a tool that writes down what is touched (valgrind --tool=lackey --trace-mem=yes).
  */
 #include <stdio.h>
 #include <stdlib.h>

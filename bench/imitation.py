@@ -12,28 +12,9 @@ import argparse, ctypes, json, os, statistics, subprocess, sys
 
 def loads():
     import torch
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    import small_load
     torch.set_num_threads(1)
     torch.manual_seed(0)
-
-    class Block(torch.nn.Module):
-        def __init__(self, width, heads=2):
-            super().__init__()
-            self.heads = heads
-            self.norm1, self.norm2 = torch.nn.LayerNorm(width), torch.nn.LayerNorm(width)
-            self.qkv, self.out = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
-            self.up, self.down = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
-
-        def attend(self, x):
-            batch, length, width = x.shape
-            each = width // self.heads
-            q, k, v = (z.view(batch, length, self.heads, each).transpose(1, 2) for z in self.qkv(x).chunk(3, -1))
-            weights = (q @ k.transpose(-1, -2) / each ** .5).softmax(-1)
-            return self.out((weights @ v).transpose(1, 2).reshape(batch, length, width))
-
-        def forward(self, x):
-            x = x + self.attend(self.norm1(x))
-            return x + self.down(torch.nn.functional.gelu(self.up(self.norm2(x))))
 
     class Residual(torch.nn.Module):
         def __init__(self, width):
@@ -44,13 +25,7 @@ def loads():
         def forward(self, x):
             return self.relu(x + self.two(self.relu(self.one(x))))
 
-    model = torch.nn.Sequential(*[Block(32) for _ in range(12)])
-    x = torch.randn(1, 8, 32)
-
-    def small():
-        with torch.no_grad():
-            model(x)
-
+    small = small_load.Small("cpu", width=32, heads=2, length=8)
     net = torch.nn.Sequential(*[Residual(8) for _ in range(8)])
     image = torch.randn(2, 8, 8, 8)
     optimizer = torch.optim.SGD(net.parameters(), 0.01, foreach=False)
@@ -59,7 +34,7 @@ def loads():
         optimizer.zero_grad(set_to_none=True)
         net(image).square().mean().backward()
         optimizer.step()
-    return {"small": small, "train": train}
+    return {"small": small.step, "train": train}
 
 
 def child(steps, cold):

@@ -129,6 +129,15 @@ class Bench:
         say("Walking the native stack, beside libunwind (bench/unwind.c)")
         say(run([f"{self.build}/bench/bench-unwind"]).rstrip())
 
+    def imitation(self):
+        python = os.environ.get("SONDE_BENCH_PYTHON", sys.executable)
+        if subprocess.run([python, "-c", "import torch"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+            say(f"Hooks in PyTorch (bench/imitation.py): left out, {python} has no torch (SONDE_BENCH_PYTHON names another Python)")
+            return
+        for cold in ("0", "1024"):
+            say(f"Hooks in PyTorch, {cold} KB written before each call (bench/imitation.py)")
+            say(run([python, os.path.join(HERE, "imitation.py"), "--rounds", str(min(self.rounds, 3)), "--cold", cold, self.build]).rstrip())
+
     # ---- samples -------------------------------------------------------------------
 
     def samples(self):
@@ -304,7 +313,7 @@ def machine():
 
 
 def main():
-    sections = ["enqueue", "parts", "samples", "own", "programs", "lanes", "size", "analyze", "memory"]
+    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "lanes", "size", "analyze", "memory"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)
