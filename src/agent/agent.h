@@ -400,7 +400,7 @@ void sonde__ranges_forget(void);                          /* in a forked child *
 /* sample.c: the CPU side. All but what is said otherwise is the monitor's */
 void sonde__sample_turn(uint64_t now);                     /* threads that came and went; under monitor_lock */
 void sonde__sample_drain(struct sonde_thread *t);          /* under monitor_lock */
-void sonde__sample_lane(struct sonde_thread *t);           /* it has something for one */
+uint32_t sonde__sample_lane(struct sonde_thread *t);       /* that of its thread, which has something for one; takes thread_lock */
 void sonde__sample_account(struct sonde_live_header *header);
 void sonde__sample_stop(void);                             /* no more signals come; under monitor_lock */
 void sonde__sample_give_up(void);                          /* the same, because the program wants the signal */
@@ -412,12 +412,12 @@ void sonde__sample_deferred(struct sonde_thread *t, uint32_t node); /* call.c: t
 /* Under thread_lock, for the calling thread: the slot that was made for it, or NULL; it has this one from now on. */
 struct sonde_thread *sonde__target_mine(void);             /* the slot that the calling thread got as it started, or NULL */
 void sonde__target_starts(void);                           /* the calling thread */
-void sonde__target_ends(uint64_t cpu_ns);                  /* it, when it has a slot; what it used since its last sample */
+bool sonde__target_ends(uint64_t cpu_ns);                  /* it, when it has a slot; what it used since its last sample. True: the slot is given back */
 void sonde__sample_starts(void);                           /* the preload library's word: so it has started */
 void sonde__sample_ends(void *(*routine)(void *));
 struct sonde_thread *sonde__sample_slot(void);
 void sonde__sample_enter(struct sonde_thread *t);
-bool sonde__sample_leave(struct sonde_thread *t);          /* false: the slot is still needed, the monitor will free it */
+void sonde__sample_leave(struct sonde_thread *t);          /* its samples stay in the slot, which may be given to another thread */
 
 /* sleep.c */
 struct sonde_shared;

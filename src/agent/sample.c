@@ -74,11 +74,14 @@ static uint64_t due_ns(const struct sonde_target *x, const struct sonde_thread *
 static bool put(struct sonde_thread *t, uint64_t time_ns, uint64_t cpu_ns, uint32_t node, uint32_t flags)
 {
     struct sonde_samples *s = &t->samples;
-    uint32_t n = atomic_load_explicit(&s->written, memory_order_relaxed);
-    if (n - atomic_load_explicit(&s->taken, memory_order_acquire) == SONDE_SAMPLES_MAX) {
+    const uint32_t n = atomic_load_explicit(&s->written, memory_order_relaxed);
+    const uint32_t used = n - atomic_load_explicit(&s->taken, memory_order_acquire);
+    if (used == SONDE_SAMPLES_MAX) {
         sonde__count(&s->count.lost, 1);
         return false;
     }
+    if (used == SONDE_SAMPLES_MAX / 2)
+        sonde__monitor_wake();
     const uint64_t last_ns = atomic_load_explicit(&s->cpu_ns, memory_order_relaxed);
     cpu_ns = cpu_ns > last_ns ? cpu_ns : last_ns;
     t->sample[n % SONDE_SAMPLES_MAX] = (struct sonde_sample){
@@ -167,8 +170,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 /* ---- threads that start and end, told by the preload library ---------------------------- */
 
-#define REST_LEAST_NS   100000u
-#define REST_OF_HOOKS_NS 1000000u /* of a thread that called the runtime: its slot holds much */
+#define REST_LEAST_NS 100000u
 
 void sonde__sample_starts(void)
 {
@@ -186,7 +188,7 @@ void sonde__sample_ends(void *(*routine)(void *))
     sonde__busy(t, SONDE_BUSY);
     const uint64_t now_ns = thread_cpu_ns(), last_ns = atomic_load_explicit(&t->samples.cpu_ns, memory_order_relaxed);
     const uint64_t rest_ns = now_ns > last_ns ? now_ns - last_ns : 0;
-    if (rest_ns >= (t->adopted ? REST_OF_HOOKS_NS : REST_LEAST_NS) && sonde__targets_have_room()) {
+    if (rest_ns >= REST_LEAST_NS) {
         sonde__handler = (struct sonde_handler){.on = true};
         const uint32_t node = sonde__context_routine(t, (uintptr_t)routine);
         const bool missed = sonde__handler.missed || !node;
@@ -196,8 +198,8 @@ void sonde__sample_ends(void *(*routine)(void *))
         else
             put(t, sonde_now_ns(), now_ns, node, SONDE_SAMPLE_REST);
     }
-    sonde__target_ends(rest_ns);
-    sonde__busy(t, 0);
+    if (!sonde__target_ends(rest_ns)) /* else the slot may be another thread's by now */
+        sonde__busy(t, 0);
     errno = error;
 }
 
@@ -355,9 +357,11 @@ void sonde__sample_turn(uint64_t now)
     S.armed = true;
 }
 
-static void drain_one(struct sonde_thread *t, const struct sonde_sample *s)
+/* `lane`: of samples that came before their thread had one. */
+static void drain_one(uint32_t lane, const struct sonde_sample *s)
 {
-    const uint32_t lane = s->lane ? s->lane : t->lane;
+    const uint32_t own = __atomic_load_n(&s->lane, __ATOMIC_RELAXED);
+    lane = own ? own : lane;
     if (s->flags & SONDE_SAMPLE_SLEPT) {
         const struct sonde_row_sleep sleep = {
             .from_ns = s->time_ns, .to_ns = s->time_ns + s->cpu_ns, .node = s->node, .kind = s->kind};
@@ -378,9 +382,9 @@ void sonde__sample_drain(struct sonde_thread *t)
     uint32_t n = atomic_load_explicit(&s->taken, memory_order_relaxed);
     if (n == end_at)
         return;
-    sonde__sample_lane(t);
+    const uint32_t lane = sonde__sample_lane(t); /* after `written`: what a thread that has ended left there says whose it is */
     for (; n != end_at; n++)
-        drain_one(t, &t->sample[n % SONDE_SAMPLES_MAX]);
+        drain_one(lane, &t->sample[n % SONDE_SAMPLES_MAX]);
     atomic_store_explicit(&s->taken, n, memory_order_release);
 }
 

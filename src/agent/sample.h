@@ -18,6 +18,7 @@ struct sonde_ring { /* context switches of a thread, as the kernel writes them; 
     struct perf_event_mmap_page *_Atomic page; /* the monitor's; its thread looks whether there is one as it ends */
     int      fd;
     uint32_t flags;         /* of the row that `out_ns` begins */
+    uint32_t lane;          /* of its rows; 0: not known yet */
     uint64_t out_ns;        /* 0: it is on the CPU, or that is not known */
     uint64_t count;         /* records in this second */
 };
@@ -38,16 +39,16 @@ struct sonde_target {
     struct sonde_thread *_Atomic thread;
     _Atomic bool wanted;  /* a signal came, but there is no slot yet */
     _Atomic uint8_t state; /* enum sonde_target_state */
-    bool     seen, sampled; /* by the scan; ever */
+    bool     seen;          /* by the scan */
+    _Atomic bool sampled;   /* ever; by its thread, as it starts, or the monitor: as `timer` */
     bool     asked;         /* for a slot */
     bool     ring_tried;
-    bool     waits;         /* its thread has ended, and its slot waits for the monitor */
     int      fd;            /* of its event */
-    int      timer;
+    _Atomic int timer;
     _Atomic uint64_t due_ns; /* its thread's CPU time when the timer was due first; 0: there is none */
     uint64_t phase_ns;      /* CPU time of threads before it that its first sample stands in for */
     uint32_t next;          /* in its hash chain, or among the free */
-    struct sonde_thread *_Atomic left; /* slot of a thread that has ended, with samples in it */
+    _Atomic uint32_t lane;  /* its thread's, once that has given its slot back; 0: it has not, or had none */
     uint64_t base_ns;       /* its CPU time when it was seen first */
     uint64_t since_ns;      /* when that was */
     uint64_t look_at_ns;    /* one that blocks the signal: whether it still does */
@@ -72,7 +73,7 @@ struct sonde_target *sonde__target_of_signal(const void *siginfo); /* any thread
 bool sonde__targets_begin(void);
 void sonde__targets_turn(uint64_t now, bool rearm);
 void sonde__targets_disarm(void);
-bool sonde__targets_have_room(void);                /* for one more thread that leaves something as it ends */
+uint32_t sonde__target_lane(const struct sonde_target *x); /* also of a thread that has ended; 0: none yet */
 void sonde__targets_open(bool open);               /* threads that start may arm themselves */
 void sonde__targets_forget(void);
 void sonde__targets_account(struct sonde_live_header *header);

@@ -55,7 +55,7 @@ static void no_ring(struct sonde_ring *r)
 {
     atomic_store(&r->page, NULL);
     r->fd = -1;
-    r->flags = 0;
+    r->flags = r->lane = 0;
     r->out_ns = r->count = 0;
 }
 
@@ -102,10 +102,9 @@ void sonde__ring_close(struct sonde_target *x)
 /* Times off the processor that began before recording are not told of. */
 static void put_row(const struct sonde_target *x, uint64_t in_ns)
 {
-    const struct sonde_thread *t = atomic_load(&x->thread) ? atomic_load(&x->thread) : atomic_load(&x->left);
     const struct sonde_row_switch row = {.out_ns = x->ring.out_ns, .in_ns = in_ns, .flags = x->ring.flags};
-    if (t && t->lane && x->ring.out_ns && sonde__sample_on())
-        sonde__trace_switch(t->lane, &row);
+    if (x->ring.lane && x->ring.out_ns && sonde__sample_on())
+        sonde__trace_switch(x->ring.lane, &row);
 }
 
 /* A record is at most this long: header, two words of a loss, and the time. */
@@ -140,8 +139,10 @@ static void copy(void *to, const unsigned char *ring, uint64_t at, size_t size)
 
 void sonde__ring_last(struct sonde_target *x)
 {
-    if (x->ring.page)
-        put_row(x, 0);
+    if (!x->ring.page)
+        return;
+    x->ring.lane = sonde__target_lane(x);
+    put_row(x, 0);
 }
 
 void sonde__ring_drain(struct sonde_target *x)
@@ -155,6 +156,7 @@ void sonde__ring_drain(struct sonde_target *x)
     struct record record;
     if (head == tail)
         return;
+    r->lane = sonde__target_lane(x);
     for (; tail < head; tail += record.header.size) {
         copy(&record, data, tail, sizeof record.header);
         if (record.header.size < sizeof record.header || record.header.size > sizeof record)

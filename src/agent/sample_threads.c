@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -31,7 +32,6 @@
 #include "preload/preload.h"
 
 #define TARGETS_MAX 16384u
-#define WAITING_MOST   16u   /* slots of threads that have ended which wait for no more than a rest */
 #define CHAINS       4096u
 #define FDS_MAX     65536u
 #define SCAN_NS  100000000u  /* between two readings of the folder, at most */
@@ -49,7 +49,6 @@ static struct {
     uint32_t free;
     bool     full;         /* once there were more threads than targets */
     bool     by_timers;    /* in preference to perf events */
-    uint32_t waiting;      /* targets that wait for the monitor; under thread_lock */
     bool     open;         /* threads that start may arm themselves; under thread_lock */
     uint64_t phase_ns;     /* CPU time of threads that ended since their last sample, less than a period; under thread_lock */
     uint64_t woken_ns;     /* when a thread that started woke the monitor last; under thread_lock */
@@ -80,9 +79,9 @@ static struct sonde_target *target_new(int tid, enum sonde_target_state state)
     x->fd = x->timer = x->ring.fd = -1;
     atomic_store(&x->due_ns, 0);
     x->seen = true;
-    x->sampled = x->asked = x->ring_tried = x->waits = false;
+    x->sampled = x->asked = x->ring_tried = false;
     x->phase_ns = 0;
-    x->left = NULL;
+    atomic_store(&x->lane, 0);
     x->since_ns = sonde_now_ns();
     x->checked_cpu_ns = x->checked_taken = x->base_ns = 0;
     atomic_store(&x->wanted, false);
@@ -144,19 +143,44 @@ void sonde__sample_enter(struct sonde_thread *t)
         give_slot(x, t);
 }
 
-bool sonde__sample_leave(struct sonde_thread *t)
+/* Under thread_lock, as its thread ends. What the monitor has not read yet says whose it is, so that the slot can be another thread's at once. */
+static void leave_slot(struct sonde_target *x, struct sonde_thread *t)
 {
-    struct sonde_target *x = T.live ? find((int)syscall(SYS_gettid)) : NULL;
+    const bool is_its = x && atomic_load(&x->thread) == t;
+    if (is_its)
+        atomic_store(&x->thread, NULL); /* its own handler: not under way now, and puts no more */
+    const uint32_t end = atomic_load_explicit(&t->samples.written, memory_order_relaxed);
+    uint32_t n = atomic_load_explicit(&t->samples.taken, memory_order_acquire);
+    if (n != end && !t->lane) {
+        char name[17] = "";
+        prctl(PR_GET_NAME, name);
+        sonde__thread_lane(t, t->tid, name, t->samples.since_ns);
+    }
+    for (; n != end; n++) {
+        uint32_t *lane = &t->sample[n % SONDE_SAMPLES_MAX].lane;
+        if (!*lane)
+            __atomic_store_n(lane, t->lane, __ATOMIC_RELAXED);
+    }
+    if (!is_its)
+        return;
+    atomic_store(&x->lane, t->lane);
+    atomic_store(&x->wanted, true); /* no signal asks for another slot */
+    become(x, SONDE_TARGET_ENDED);
+}
+
+void sonde__sample_leave(struct sonde_thread *t)
+{
+    leave_slot(T.live ? find((int)syscall(SYS_gettid)) : NULL, t);
     t->tid = 0;
-    if (!x || atomic_load(&x->thread) != t)
-        return true;
-    atomic_store(&x->thread, NULL); /* its own handler: not under way now */
-    if (x->left || ((!is_sampled(x) || !x->ring.page) && atomic_load(&t->samples.written) == atomic_load(&t->samples.taken)))
-        return true;
-    T.waiting += !x->waits;
-    x->waits = true;
-    x->left = t; /* with samples, or times off the CPU, that were not read yet */
-    return false;
+}
+
+uint32_t sonde__target_lane(const struct sonde_target *x)
+{
+    sonde__lock(&sonde__agent.thread_lock);
+    const struct sonde_thread *t = atomic_load(&x->thread);
+    const uint32_t lane = t ? t->lane : atomic_load(&x->lane);
+    sonde__unlock(&sonde__agent.thread_lock);
+    return lane;
 }
 
 void sonde__sample_mine(void)
@@ -364,17 +388,19 @@ static void make_slot(struct sonde_target *x)
     atomic_store(&x->wanted, false);
 }
 
-void sonde__sample_lane(struct sonde_thread *t)
+uint32_t sonde__sample_lane(struct sonde_thread *t)
 {
-    char path[64], name[17] = "";
-    if (t->lane)
-        return;
-    snprintf(path, sizeof path, "/proc/self/task/%d/comm", t->tid);
-    if (sonde__read_small(path, name, sizeof name) > 0)
-        name[strcspn(name, "\n")] = 0;
     sonde__lock(&sonde__agent.thread_lock);
-    sonde__thread_lane(t, t->tid, name, t->samples.since_ns);
+    if (!t->lane && t->tid) {
+        char path[64], name[17] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%d/comm", t->tid);
+        if (sonde__read_small(path, name, sizeof name) > 0)
+            name[strcspn(name, "\n")] = 0;
+        sonde__thread_lane(t, t->tid, name, t->samples.since_ns);
+    }
+    const uint32_t lane = t->lane;
     sonde__unlock(&sonde__agent.thread_lock);
+    return lane;
 }
 
 /* ---- threads that start and end ------------------------------------------------------------- */
@@ -434,7 +460,7 @@ static struct sonde_target *target_of_start(int tid, bool *arms)
     }
     const struct sonde_thread *t = atomic_load(&x->thread);
     const uint8_t state = atomic_load(&x->state);
-    if (x->waits || atomic_load(&x->left) || (t && t->adopted) || state == SONDE_TARGET_OURS || state == SONDE_TARGET_ENDED)
+    if (atomic_load(&x->lane) || (t && t->adopted) || state == SONDE_TARGET_OURS || state == SONDE_TARGET_ENDED)
         return NULL;
     *arms = claim(x, state);
     return x;
@@ -461,7 +487,7 @@ struct sonde_thread *sonde__target_mine(void)
     return mine ? atomic_load_explicit(&mine->thread, memory_order_relaxed) : NULL;
 }
 
-void sonde__target_ends(uint64_t cpu_ns)
+bool sonde__target_ends(uint64_t cpu_ns)
 {
     struct sonde_agent *a = &sonde__agent;
     struct sonde_target *x = mine;
@@ -469,26 +495,13 @@ void sonde__target_ends(uint64_t cpu_ns)
     sonde__lock(&a->thread_lock);
     T.phase_ns = (T.phase_ns + x->phase_ns + cpu_ns) % sonde__sample_period_ns();
     x->phase_ns = 0;
-    if (t && !t->adopted && atomic_load(&t->samples.written) == atomic_load(&t->samples.taken)) {
-        atomic_store(&x->wanted, true); /* no signal asks for another slot */
-        become(x, SONDE_TARGET_ENDED);
-        atomic_store(&x->thread, NULL);
+    const bool ended = t && !t->adopted;
+    if (ended) {
+        leave_slot(x, t);
         sonde__thread_vanished(t);
-    } else if (t && !t->adopted) {
-        T.waiting += !x->waits;
-        x->waits = true;
     }
     sonde__unlock(&a->thread_lock);
-}
-
-bool sonde__targets_have_room(void)
-{
-    sonde__lock(&sonde__agent.thread_lock);
-    const bool room = T.waiting < WAITING_MOST;
-    if (T.waiting >= WAITING_MOST / 2)
-        wake_monitor();
-    sonde__unlock(&sonde__agent.thread_lock);
-    return room;
+    return ended;
 }
 
 void sonde__targets_open(bool open)
@@ -502,19 +515,14 @@ void sonde__targets_open(bool open)
 static void vanish(struct sonde_target *x)
 {
     struct sonde_agent *a = &sonde__agent;
-    struct sonde_thread *t = atomic_load(&x->thread), *left = x->left;
+    struct sonde_thread *t = atomic_load(&x->thread);
     sonde__ring_drain(x);
     disarm(x);
     if (t)
         sonde__sample_drain(t);
-    if (left)
-        sonde__sample_drain(left);
     T.sampled += x->sampled;
     T.missed += !x->sampled && atomic_load(&x->state) != SONDE_TARGET_OURS;
     sonde__lock(&a->thread_lock);
-    T.waiting -= x->waits;
-    if (left)
-        sonde__thread_vanished(left);
     if (t && !t->adopted) /* else its destructor has not run: it may have ended in an unusual way */
         sonde__thread_vanished(t);
     target_free(x);
@@ -602,8 +610,13 @@ static void check(struct sonde_target *x, uint64_t now)
 static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking)
 {
     uint8_t state = atomic_load(&x->state);
-    if (state == SONDE_TARGET_STARTING || state == SONDE_TARGET_ENDED)
+    if (state == SONDE_TARGET_STARTING)
         return;
+    if (state == SONDE_TARGET_ENDED) { /* thousands may come and go between two readings of the folder */
+        if (!sonde__sample_cpu_ns(atomic_load(&x->tid)))
+            vanish(x);
+        return;
+    }
     if (state == SONDE_TARGET_OURS) {
         if (is_armed(x))
             disarm(x);
@@ -615,7 +628,7 @@ static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking
         if (t)
             atomic_store_explicit(&t->samples.cpu_ns, x->base_ns, memory_order_relaxed);
     }
-    if (!t && !x->left && state != SONDE_TARGET_BLOCKED && state != SONDE_TARGET_REFUSED)
+    if (!t && !atomic_load(&x->lane) && state != SONDE_TARGET_BLOCKED && state != SONDE_TARGET_REFUSED)
         make_slot(x);
     if (state == SONDE_TARGET_NEW || state == SONDE_TARGET_BLOCKED) {
         if ((state == SONDE_TARGET_BLOCKED && now < x->look_at_ns) || !claim(x, state))

@@ -48,10 +48,9 @@ static void thread_ended(void *slot)
     sonde__self = NULL;
     sonde__ranges_of_ended(t);
     sonde__lock(&a->thread_lock);
-    const bool empty = sonde__sample_leave(t);
+    sonde__sample_leave(t);
     end_lane(t);
-    if (empty)
-        give_back(t);
+    give_back(t);
     sonde__unlock(&a->thread_lock);
 }
 

@@ -1,5 +1,5 @@
 """pieces_test.py - host code in pieces between API calls: what the views say of tests/programs/pieces.c, whose gaps last
-50 us to 50 ms, against what the program measured of itself.
+50 us to 50 ms, against what the program did.
 
 Only parts of the time are compared: on a busy machine the time is longer than what was computed in it. A figure may be
 four of its own standard errors off, which chance leaves in one of 16,000; what fails in one run must hold in the next, so that
@@ -13,6 +13,7 @@ import cli
 from views import PROGRAMS
 
 LENGTHS = (50, 300, 2000, 10000, 50000)
+ENOUGH = 30  # samples in a length
 
 
 def by_name(rows, ns):
@@ -24,9 +25,17 @@ def by_name(rows, ns):
     return sums
 
 
+def names_of(us):
+    return ["%s_%d" % (kind, us) for kind in ("much", "little", "gaps")]
+
+
+def samples_of(samples, us):
+    return sum(samples.get(name, (0, 0))[0] for name in names_of(us))
+
+
 class Pieces(views.Case):
-    def measure(self):
-        path = self.record(os.path.join(PROGRAMS, "pieces"), "400", "print", options=("--trace",), warm=True)
+    def measure(self, ms):
+        path = self.record(os.path.join(PROGRAMS, "pieces"), str(ms), "print", options=("--trace",), warm=True)
         truth = {line.split()[0]: int(line.split()[1]) for line in self.said.splitlines() if line.startswith(("much_", "little_"))}
         blame = self.json(path, "blame")
         if blame["processes_by_rule"]["calls"]:
@@ -50,10 +59,10 @@ class Pieces(views.Case):
 
     def verdicts(self, truth, found, samples, shares):
         for us in LENGTHS:
-            names = ["%s_%d" % (kind, us) for kind in ("much", "little", "gaps")]
+            names = names_of(us)
             part = truth[names[0]] / (truth[names[0]] + truth[names[1]])
-            count = sum(samples.get(name, (0, 0))[0] for name in names)
-            yield count >= 30, "%d us: %d samples" % (us, count)
+            count = samples_of(samples, us)
+            yield count >= ENOUGH, "%d us: %d samples" % (us, count)
             for view, times in found.items():
                 ns = [times.get(name, (0, 0))[0] for name in names]
                 error = times.get(names[0], (0, 0))[1] / sum(ns)
@@ -68,8 +77,13 @@ class Pieces(views.Case):
             yield not row["disagrees"], "by times %d, by samples %s: %s" % (row["sampled_ns"], row["cpu_ns"], row["label"])
 
     def test_gaps_of_any_length(self):
+        ms, wrong = 400, []
         for attempt in range(2):
-            wrong = [said for holds, said in self.verdicts(*self.measure()) if not holds]
+            found = self.measure(ms)
+            while ms < 6400 and min(samples_of(found[2], us) for us in LENGTHS) < ENOUGH:
+                ms *= 2  # a thread that others keep from the processor has its samples further apart
+                found = self.measure(ms)
+            wrong = [said for holds, said in self.verdicts(*found) if not holds]
             if not wrong:
                 return
         self.fail("\n".join(wrong))

@@ -30,9 +30,13 @@ static void print_frame(uint32_t id)
         printf("%s%s", sonde_process_string(p, f->name), end);
         return;
     }
-    for (uint32_t i = p->symbol_count; i-- > 0;) {
-        const struct sonde_row_symbol *s = &p->symbols[i];
-        if (s->frame != id || !s->function)
+    uint32_t end_at = 0; /* of its rows: sorted by frame, then by depth */
+    for (uint32_t step = 1u << 31; step; step /= 2)
+        if (end_at + step <= p->symbol_count && p->symbols[end_at + step - 1].frame <= id)
+            end_at += step;
+    for (const struct sonde_row_symbol *s = p->symbols + end_at; s > p->symbols && s[-1].frame == id;) {
+        s--;
+        if (!s->function)
             continue;
         printf("%s%s", sonde_process_string(p, s->function), s->depth ? ";" : end);
         known = true;

@@ -489,15 +489,57 @@ static void ranges_are_followed(void **state)
     harness_remove();
 }
 
+/* ---- threads that say that they start and end ------------------------------------------------------------- */
+
+static uint64_t of_ended;
+
+static void *starts_and_ends(void *arg)
+{
+    sonde__sample_starts();
+    spin(1);
+    of_ended += cpu_ns();
+    sonde__sample_ends(starts_and_ends);
+    return arg;
+}
+
+static void start_and_end(void)
+{
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, starts_and_ends, NULL), 0);
+    pthread_join(thread, NULL);
+}
+
+/* The modules at the outer end of a thread's stack are looked up by the monitor, after the first thread that meets them. */
+static void until_ends_are_known(void)
+{
+    const time_t until = time(NULL) + HARNESS_PATIENCE_S;
+    for (bool known = false; !known; usleep(10000)) {
+        start_and_end();
+        for (uint32_t i = 1; i <= atomic_load(&sonde__agent.thread_count); i++) {
+            const struct sonde_thread *t = atomic_load(&sonde__agent.threads[i]);
+            known |= t != sonde__self && atomic_load(&t->samples.count.taken);
+        }
+        assert_true(time(NULL) < until);
+    }
+    of_ended = 0;
+}
+
 /* ---- a thread that the monitor met before it could say that it starts ---------------------------------- */
 
 static uint64_t of_late_start;
 
+static uint64_t threads_missed(void)
+{
+    sonde__lock(&sonde__agent.monitor_lock);
+    const uint64_t missed = sonde__agent.header->cpu.threads_missed;
+    sonde__unlock(&sonde__agent.monitor_lock);
+    return missed;
+}
+
 static void *starts_late(void *arg)
 {
-    const struct sonde_live_header *h = sonde__agent.header;
     const time_t until = time(NULL) + HARNESS_PATIENCE_S;
-    while (!__atomic_load_n(&h->cpu.threads_missed, __ATOMIC_RELAXED)) { /* signals are blocked, as in the first steps of every thread */
+    while (threads_missed() <= *(uint64_t *)arg) { /* signals are blocked, as in the first steps of every thread */
         usleep(10000);
         assert_true(time(NULL) < until);
     }
@@ -520,18 +562,58 @@ static void threads_that_were_met_are_known(void **state)
     harness_setup("sampling", by_timers);
     harness_wait();
     until_sampled();
+    until_ends_are_known();
     const uint32_t mine = sonde__self->lane;
+    const uint64_t since_ns = sonde_now_ns();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    assert_int_equal(pthread_create(&thread, NULL, starts_late, NULL), 0);
+    uint64_t missed = threads_missed();
+    assert_int_equal(pthread_create(&thread, NULL, starts_late, &missed), 0);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_join(thread, NULL);
     struct sonde_measurement *m = harness_finish();
     struct rows r = samples_of(&m->processes[0]);
     uint64_t found = 0;
     for (size_t i = 0; i < r.count; i++)
-        found += r.lane[i] == mine ? 0 : r.row[i].cpu_ns;
+        found += r.lane[i] == mine || r.row[i].time_ns < since_ns ? 0 : r.row[i].cpu_ns;
     assert_true(found > of_late_start / 2 && found < of_late_start + 1000000);
+    forget(&r);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
+/* ---- threads that end while the monitor gets no processor ------------------------------------------------ */
+
+enum { ENDED = 64 };
+static void ended_threads_hold_no_slot(void **state)
+{
+    static const char *const by_timers[] = {"SONDE_CPU=199", "SONDE_TRACE=1", NULL};
+    (void)state;
+    harness_setup("sampling", by_timers);
+    harness_wait();
+    until_sampled();
+    until_ends_are_known();
+    const uint32_t mine = sonde__self->lane, slots = atomic_load(&sonde__agent.thread_count);
+    sonde__lock(&sonde__agent.monitor_lock); /* from here on it makes no turn */
+    const uint64_t since_ns = sonde_now_ns();
+    for (int i = 0; i < ENDED; i++)
+        start_and_end();
+    const uint32_t slots_after = atomic_load(&sonde__agent.thread_count);
+    sonde__unlock(&sonde__agent.monitor_lock);
+    assert_in_range(slots_after, slots, slots + 2);
+    struct sonde_measurement *m = harness_finish();
+    const struct sonde_process *p = &m->processes[0];
+    struct rows r = samples_of(p);
+    uint64_t found = 0, lanes = 0;
+    uint32_t last = 0;
+    for (size_t i = 0; i < r.count; i++)
+        if (r.lane[i] != mine && r.row[i].time_ns >= since_ns) {
+            found += r.row[i].cpu_ns;
+            lanes += r.lane[i] != last;
+            last = r.lane[i];
+        }
+    assert_true(lanes >= ENDED); /* each has its own, though they had one slot */
+    assert_true(found > of_ended * 9 / 10 && found < 2 * of_ended);
     forget(&r);
     sonde_measurement_close(m);
     harness_remove();
@@ -544,7 +626,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(slots_are_used_again), cmocka_unit_test(children_begin_anew),
         cmocka_unit_test(timers_do_without_perf), cmocka_unit_test(operations_come_before_samples),
         cmocka_unit_test(off_is_off), cmocka_unit_test(ranges_are_followed),
-        cmocka_unit_test(threads_that_were_met_are_known)};
+        cmocka_unit_test(threads_that_were_met_are_known), cmocka_unit_test(ended_threads_hold_no_slot)};
     const int which = argc > 1 ? atoi(argv[1]) : 0;
     if (which < 0 || which >= (int)(sizeof tests / sizeof *tests))
         return 2;
