@@ -8,10 +8,14 @@ import pyopencl as cl
 
 def compute(seconds):
     found = {}
-    until = time.thread_time() + seconds
-    while time.thread_time() < until:
-        key = str(len(found) % 1000) + "x"
-        found[key] = found.get(key, 0) + 1
+    begin, done, more = time.thread_time(), 0, 1000
+    while more:  # the clock is read a few times only: beside other processes that costs ticks (docs/sampling.md, "Timers")
+        for i in range(more):
+            key = str(i % 1000) + "x"
+            found[key] = found.get(key, 0) + 1
+        done += more
+        used = time.thread_time() - begin
+        more = int((seconds - used) * done / used) + 1 if used < seconds else 0
     return found
 
 
