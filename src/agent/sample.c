@@ -170,7 +170,8 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 /* ---- threads that start and end, told by the preload library ---------------------------- */
 
-#define REST_LEAST_NS 100000u
+#define REST_LEAST_NS    100000u
+#define REST_OF_HOOKS_NS 1000000u /* of a thread that called the runtime: much of it is its calls', which are known */
 
 void sonde__sample_starts(void)
 {
@@ -188,7 +189,7 @@ void sonde__sample_ends(void *(*routine)(void *))
     sonde__busy(t, SONDE_BUSY);
     const uint64_t now_ns = thread_cpu_ns(), last_ns = atomic_load_explicit(&t->samples.cpu_ns, memory_order_relaxed);
     const uint64_t rest_ns = now_ns > last_ns ? now_ns - last_ns : 0;
-    if (rest_ns >= REST_LEAST_NS) {
+    if (rest_ns >= (t->adopted ? REST_OF_HOOKS_NS : REST_LEAST_NS)) {
         sonde__handler = (struct sonde_handler){.on = true};
         const uint32_t node = sonde__context_routine(t, (uintptr_t)routine);
         const bool missed = sonde__handler.missed || !node;
