@@ -4,20 +4,15 @@
  * call. The thread keeps its last path with the node of every prefix: the new
  * path's common prefix costs a comparison, only the rest is looked up. Python
  * frames take the place of the interpreter's evaluation loop, which runs them.
- *
- * Ranges (range.c) stand in the path where they were opened: after the frames
- * that have been on the stack ever since. At first these are all frames of the
- * call that opened the range; with each context their number shrinks to what
- * the stack has in common with the one before. Two frames of one function at
- * the first difference count as common: it has made another call, that is all.
+ * Paths with ranges, and others that are put together frame by frame, are in
+ * context_merge.c.
  */
-#include "agent.h"
+#include "context.h"
 
 #include <string.h>
 
 #define NODE_RUN      64   /* node ids a thread takes at once */
 #define TRAILS_AFTER  64   /* calls before a thread gets memory for trails: most threads make few */
-#define CODE_PYTHON (1ull << 63) /* in range_code: of a code object, not a pc */
 
 /* Of the hooks' way: a second caller (the samples') must not make them calls. */
 #define HOT inline __attribute__((always_inline))
@@ -66,9 +61,7 @@ static __attribute__((noinline, cold)) bool sampled_node(struct sonde_thread *t)
     return true;
 }
 
-/* Child of `parent` for `frame`; the parent itself when there is no room, or
- * when the frame is one of ours in the middle (the preload library calls main). */
-__attribute__((hot)) static uint32_t child(struct sonde_thread *t, uint32_t parent, uint32_t frame)
+__attribute__((hot)) uint32_t sonde__context_child(struct sonde_thread *t, uint32_t parent, uint32_t frame)
 {
     if (__builtin_expect(frame == SONDE_FRAME_ID_SKIP, 0))
         return parent;
@@ -124,208 +117,6 @@ static HOT uint32_t usable_length(const struct sonde_thread *t)
     return n;
 }
 
-/* Put `frame` at position `i` of the path; true while nothing has changed. */
-static bool path_put(struct sonde_thread *t, uint32_t i, uint32_t frame, bool same)
-{
-    if (same && i < t->path_length && t->path[i] == frame)
-        return true;
-    t->path[i] = frame;
-    t->node[i] = child(t, i ? t->node[i - 1] : 0, frame);
-    return false;
-}
-
-/* One path under construction. */
-struct merge {
-    struct sonde_thread *t;
-    uint32_t length;
-    bool same;  /* as long as last time */
-    int  next;  /* outermost Python frame that is not in the path yet; -1 none */
-    bool ranges, stack_only;     /* follow range_stack; and make no path */
-    bool stack_same;             /* range_stack is as last time so far */
-    bool link, link_here;        /* a link waits for its place, which is before the next frame */
-    uint32_t open, range;        /* ranges: open, and in the path so far */
-    uint32_t stack;              /* frames of range_stack so far */
-};
-
-static void put(struct merge *m, uint32_t frame)
-{
-    if (m->length >= SONDE_PATH_MAX - 2)
-        return;
-    m->same = path_put(m->t, m->length, frame, m->same);
-    m->length++;
-}
-
-static bool same_function(uint64_t a, uint64_t b)
-{
-    if ((a | b) & CODE_PYTHON)
-        return a == b;
-    uintptr_t start = a && b ? sonde__unwind_function_start((uintptr_t)a) : 0;
-    return start && start == sonde__unwind_function_start((uintptr_t)b);
-}
-
-/* Frame number m->stack, `frame`, against what was there last time. */
-static void follow_stack(struct merge *m, uint32_t frame, uint64_t code)
-{
-    struct sonde_thread *t = m->t;
-    uint32_t i = m->stack;
-    bool known = i < t->ranges.stack_length;
-    if (m->stack_same && known && t->range_stack[i] == frame)
-        return;
-    if (m->stack_same && m->open && t->open[m->open - 1].place > i)
-        sonde__ranges_cut(t, i + (known && same_function(t->range_code[i], code)));
-    m->stack_same = false;
-    t->range_stack[i] = frame;
-    t->range_code[i] = code;
-}
-
-/* The ranges whose place has come. */
-static void put_ranges(struct merge *m)
-{
-    const struct sonde_thread *t = m->t;
-    while (m->range < m->open && t->open[m->range].place <= m->stack)
-        put(m, t->open[m->range++].frame);
-}
-
-static void put_link(struct merge *m)
-{
-    m->link = m->link_here = false;
-    if (m->t->ranges.link_frame)
-        put(m, m->t->ranges.link_frame);
-    if (m->t->ranges.link_name)
-        put(m, m->t->ranges.link_name);
-}
-
-/* A frame of the stack, outermost first. */
-static void put_frame(struct merge *m, uint32_t frame, uint64_t code)
-{
-    if (m->ranges && m->stack < SONDE_PATH_MAX) {
-        follow_stack(m, frame, code);
-        if (!m->stack_only)
-            put_ranges(m);
-        m->stack++;
-    }
-    if (m->link_here)
-        put_link(m);
-    if (!m->stack_only)
-        put(m, frame);
-}
-
-/* The next group of Python frames: those run by one C call of the eval loop. */
-static void put_group(struct merge *m)
-{
-    const struct sonde_pyframe *python = m->t->python;
-    do {
-        if (python[m->next].code) /* else the call is entering or leaving its only frame */
-            put_frame(m, sonde__frame_of_python(&python[m->next]), python[m->next].code | CODE_PYTHON);
-        m->next--;
-    } while (m->next >= 0 && !python[m->next].entry);
-}
-
-/* Where each group says in which native frame its eval loop is (3.10 on). */
-static void merge_by_place(struct merge *m, uint32_t native_length)
-{
-    const struct sonde_stack *s = &m->t->stack;
-    const struct sonde_pyframe *python = m->t->python;
-    for (uint32_t d = 0; d < native_length; d++) {
-        uint32_t i = s->count - 1 - d, frame = m->t->native[d];
-        uintptr_t outer_cfa = d ? s->cfa[i + 1] : UINTPTR_MAX;
-        while (m->next >= 0 && python[m->next].stack >= outer_cfa)
-            put_group(m); /* its native frame was lost, or is on another stack */
-        m->link_here = m->link && s->cfa[i] < m->t->ranges.link_within;
-        if (m->next >= 0 && python[m->next].stack >= s->cfa[i])
-            put_group(m);
-        else if (frame != SONDE_FRAME_ID_SKIP && frame != SONDE_FRAME_ID_EVAL)
-            put_frame(m, frame, s->pc[i]);
-    }
-}
-
-/* Without places (3.9): native frames of the eval loop and groups pair up from
- * the innermost, so that a native walk that lost its outer part leaves the
- * extra Python frames outermost. */
-static void merge_by_count(struct merge *m, uint32_t native_length)
-{
-    const struct sonde_thread *t = m->t;
-    uint32_t evals = 0, groups = 0;
-    for (uint32_t d = 0; d < native_length; d++)
-        evals += t->native[d] == SONDE_FRAME_ID_EVAL;
-    for (int k = 0; k <= m->next; k++)
-        groups += t->python[k].entry || k == m->next;
-    for (; groups > evals; groups--)
-        put_group(m);
-    for (uint32_t d = 0; d < native_length; d++) {
-        uint32_t i = t->stack.count - 1 - d;
-        m->link_here = m->link && t->stack.cfa[i] < t->ranges.link_within;
-        if (t->native[d] == SONDE_FRAME_ID_SKIP)
-            continue;
-        if (t->native[d] != SONDE_FRAME_ID_EVAL)
-            put_frame(m, t->native[d], t->stack.pc[i]);
-        else if (groups == evals--) {
-            put_group(m);
-            groups--;
-        }
-    }
-}
-
-static uint32_t open_ranges(const struct sonde_thread *t)
-{
-    uint32_t depth = atomic_load_explicit(&t->ranges.depth, memory_order_relaxed);
-    return depth < SONDE_RANGES_MAX ? depth : SONDE_RANGES_MAX;
-}
-
-static bool has_link(const struct sonde_thread *t)
-{
-    return t->ranges.link_frame | t->ranges.link_name;
-}
-
-/* The frames are all in it: ranges that none of them came after, and a link without a place. */
-static uint32_t end_path(struct merge *m)
-{
-    if (m->ranges) {
-        sonde__ranges_cut(m->t, m->stack);
-        m->t->ranges.stack_length = m->stack;
-    }
-    if (m->ranges && !m->stack_only)
-        put_ranges(m);
-    if (m->link)
-        put_link(m);
-    return m->length;
-}
-
-static uint32_t merged_path(struct sonde_thread *t, uint32_t native_length, int python_count, bool stack_only)
-{
-    t->ranges.steady = false;
-    struct merge m = {.t = t, .same = true, .next = python_count - 1, .stack_only = stack_only,
-                      .open = open_ranges(t), .ranges = stack_only || open_ranges(t), .stack_same = true,
-                      .link = !stack_only && has_link(t)};
-    if (t->stack.end != SONDE_UNWIND_OUTERMOST)
-        put_frame(&m, sonde__frame_of_kind(SONDE_FRAME_CUT), 0);
-    if (python_count > 0 && t->python[m.next].stack)
-        merge_by_place(&m, native_length);
-    else
-        merge_by_count(&m, native_length);
-    while (m.next >= 0)
-        put_group(&m);
-    return end_path(&m);
-}
-
-/* Native frames and ranges. While only the stack changes, its outer `same`
- * frames and the ranges among them are where they were. */
-static uint32_t ranged_path(struct sonde_thread *t, uint32_t native_length, uint32_t same)
-{
-    struct merge m = {.t = t, .same = true, .next = -1, .open = open_ranges(t), .ranges = true, .stack_same = true};
-    uint32_t d = 0;
-    for (; t->ranges.steady && d < same; d++)
-        m.stack += t->native[d] < SONDE_FRAME_ID_EVAL; /* else it has no place in the path */
-    while (m.range < m.open && t->open[m.range].place < m.stack)
-        m.range++;
-    m.length = m.stack + m.range;
-    for (; d < native_length; d++)
-        if (t->native[d] < SONDE_FRAME_ID_EVAL)
-            put_frame(&m, t->native[d], t->stack.pc[t->stack.count - 1 - d]);
-    t->ranges.steady = true;
-    return end_path(&m);
-}
-
 static int python_frames(struct sonde_thread *t)
 {
     if (!sonde__python_attached())
@@ -378,7 +169,7 @@ void sonde__context_stack(struct sonde_thread *t)
     sonde__unwind(&t->stack, false);
     count_walk(t);
     native_frames(t);
-    merged_path(t, usable_length(t), python_frames(t), true);
+    sonde__context_merged(t, usable_length(t), python_frames(t), true);
     t->resumable = false;
 }
 
@@ -432,7 +223,7 @@ static HOT uint32_t first_linked(struct sonde_thread *t, uint32_t d)
         return d;
     if (t->resumable && (t->known_link.frame | t->known_link.name) && t->known_link.before < d)
         d = t->known_link.before;
-    while (has_link(t) && d > 0 && s->cfa[s->count - d] < r->link_within)
+    while (sonde__has_link(t) && d > 0 && s->cfa[s->count - d] < r->link_within)
         d--;
     t->known_link.frame = r->link_frame;
     t->known_link.name = r->link_name;
@@ -464,7 +255,7 @@ static HOT uint32_t make_tokens(struct sonde_thread *t, uint32_t d, uint32_t cou
 {
     const struct sonde_stack *s = &t->stack;
     uint32_t n = d ? t->token_before[d] : 0, k = d ? t->python_before[d] : 0;
-    bool link = has_link(t) && d <= t->known_link.before;
+    bool link = sonde__has_link(t) && d <= t->known_link.before;
     for (; d < s->count; d++) {
         uint32_t i = s->count - 1 - d;
         t->token_before[d] = (uint16_t)n;
@@ -495,18 +286,18 @@ static uint32_t look_up(struct sonde_thread *t, uint32_t n, uint32_t end, uint32
         uint64_t token = t->token[n];
         if (token & TOKEN_PYTHON) {
             if (token != TOKEN_PYTHON)
-                node = child(t, node, sonde__frame_of_python(&t->python[count - 1 - k]));
+                node = sonde__context_child(t, node, sonde__frame_of_python(&t->python[count - 1 - k]));
             k++;
         } else if (token & TOKEN_FRAME) {
-            node = child(t, node, (uint32_t)token);
+            node = sonde__context_child(t, node, (uint32_t)token);
         } else {
             uint32_t frame = sonde__frame_of_pc((uintptr_t)token);
             if (frame != SONDE_FRAME_ID_EVAL)
-                node = child(t, node, frame);
+                node = sonde__context_child(t, node, frame);
         }
         t->node[n] = node;
     }
-    return child(t, node, sonde__frame_of_api(api));
+    return sonde__context_child(t, node, sonde__frame_of_api(api));
 }
 
 /* As look_up, of a path that is not known; it is kept unless something was folded. */
@@ -542,13 +333,13 @@ static uint32_t usual_context(struct sonde_thread *t, uint32_t api, uint32_t cou
 static uint32_t unusual_context(struct sonde_thread *t, uint32_t api, int python, uint32_t same)
 {
     uint32_t n = usable_length(t), length;
-    if (python <= 0 && !has_link(t) && open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST)
-        length = ranged_path(t, n, same);
+    if (python <= 0 && !sonde__has_link(t) && sonde__open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST)
+        length = sonde__context_ranged(t, n, same);
     else
-        length = merged_path(t, n, python, false);
+        length = sonde__context_merged(t, n, python, false);
     t->resumable = false;
     t->path_length = length;
-    return child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api));
+    return sonde__context_child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api));
 }
 
 static bool same_frame(uint32_t a, uint32_t b)
@@ -567,13 +358,13 @@ static __attribute__((noinline, cold)) bool same_context(uint32_t a, uint32_t b)
     return a == b;
 }
 
-/* The same by merged_path, from the outermost frame; no range is open. */
+/* The same by sonde__context_merged, from the outermost frame; no range is open. */
 static __attribute__((noinline, cold)) void check_usual(struct sonde_thread *t, uint32_t api, int python, uint32_t leaf)
 {
     memcpy(t->range_stack, t->node, sizeof t->node);
     native_frames(t);
-    uint32_t length = merged_path(t, usable_length(t), python, false);
-    const uint32_t node = child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api));
+    uint32_t length = sonde__context_merged(t, usable_length(t), python, false);
+    const uint32_t node = sonde__context_child(t, length ? t->node[length - 1] : 0, sonde__frame_of_api(api));
     sonde__count(&t->count.unwind_mismatched, !same_context(node, leaf));
     memcpy(t->node, t->range_stack, sizeof t->node);
 }
@@ -583,7 +374,7 @@ static uint32_t context_of_walk(struct sonde_thread *t, uint32_t api)
     bool same_modules = t->stack.generation == t->frame_generation;
     int python = python_frames(t);
     bool attached = sonde__python_attached();
-    if (!open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST &&
+    if (!sonde__open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST &&
         (python <= 0 || t->python[python - 1].stack)) {
         native_same(t);
         uint64_t folded = atomic_load_explicit(&t->count.folded, memory_order_relaxed);
@@ -656,7 +447,7 @@ static uint32_t usual_sample(struct sonde_thread *t, uint32_t count, bool exact)
     for (n = 0; n < end; n++) {
         uint32_t frame = frame_of_token(t, t->token[n], &k, count);
         if (frame && frame != SONDE_FRAME_ID_EVAL)
-            node = child(t, node, frame);
+            node = sonde__context_child(t, node, frame);
         if (!frame || sonde__handler.missed)
             return node; /* the nearest that is known */
         t->node[n] = node;
@@ -681,7 +472,7 @@ static uint32_t unusual_sample(struct sonde_thread *t, int python, bool exact)
         return 0;
     t->native_length = n;
     t->resumable = false;
-    t->path_length = merged_path(t, usable_length(t), python, false);
+    t->path_length = sonde__context_merged(t, usable_length(t), python, false);
     return t->path_length ? t->node[t->path_length - 1] : 0;
 }
 
@@ -710,7 +501,7 @@ static uint32_t node_of_place(struct sonde_thread *t, const struct sonde_place *
     uint32_t node = 0;
     if (python < 0)
         care.torn = true;
-    else if (!open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST &&
+    else if (!sonde__open_ranges(t) && t->stack.end == SONDE_UNWIND_OUTERMOST &&
              (python == 0 || t->python[python - 1].stack) && all_are_tokens(&t->stack))
         node = usual_sample(t, (uint32_t)python, exact);
     else
@@ -736,7 +527,7 @@ __attribute__((noinline)) uint32_t sonde__context_sleep(struct sonde_thread *t, 
     const struct sonde_place caller = {.pc = own[1], .sp = (uintptr_t)(own + 2), .fp = own[0]};
     const uint32_t frame = sonde__frame_of_sleep(which, name);
     const uint32_t node = frame ? node_of_place(t, &caller, false) : 0;
-    return node && !sonde__handler.missed ? child(t, node, frame) : 0;
+    return node && !sonde__handler.missed ? sonde__context_child(t, node, frame) : 0;
 }
 
 __attribute__((noinline)) uint32_t sonde__context_routine(struct sonde_thread *t, uintptr_t routine)
@@ -745,7 +536,7 @@ __attribute__((noinline)) uint32_t sonde__context_routine(struct sonde_thread *t
     const struct sonde_place caller = {.pc = own[1], .sp = (uintptr_t)(own + 2), .fp = own[0]};
     const uint32_t node = node_of_place(t, &caller, false);
     const uint32_t frame = node && !sonde__handler.missed ? frame_of_place(routine) : 0;
-    return frame && frame < SONDE_FRAME_ID_EVAL ? child(t, node, frame) : 0;
+    return frame && frame < SONDE_FRAME_ID_EVAL ? sonde__context_child(t, node, frame) : 0;
 }
 
 static void *trails_block(void)
@@ -841,7 +632,7 @@ uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_k
     if (!t)
         return sonde__agent.folded_node[kind];
     if (origin)
-        parent = child(t, parent, sonde__frame_of_link(origin));
+        parent = sonde__context_child(t, parent, sonde__frame_of_link(origin));
     return sonde__context_op(t, parent, kind, name);
 }
 
@@ -862,6 +653,6 @@ __attribute__((hot)) uint32_t sonde__context_op(struct sonde_thread *t, uint32_t
         t->last_op_key_kind = (uint32_t)kind;
         t->last_op_key_name = name;
     }
-    uint32_t node = child(t, api_node, t->last_op_frame);
+    uint32_t node = sonde__context_child(t, api_node, t->last_op_frame);
     return __builtin_expect(node == api_node, 0) ? sonde__agent.folded_node[kind] : node;
 }
