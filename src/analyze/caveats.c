@@ -33,6 +33,7 @@ const char *sonde_caveat_name(enum sonde_caveat_kind kind)
     case SONDE_CAVEAT_LANES: return "lanes";
     case SONDE_CAVEAT_PAUSES: return "pauses";
     case SONDE_CAVEAT_PYTHON: return "python";
+    case SONDE_CAVEAT_VIEWS: return "views";
     }
     return "unknown";
 }

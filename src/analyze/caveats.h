@@ -24,8 +24,9 @@ enum sonde_caveat_kind { /* bits: a view is touched by some */
     SONDE_CAVEAT_PAUSES  = 1 << 7, /* recording was off for a while */
     SONDE_CAVEAT_SAMPLES = 1 << 8, /* of what was sampled: CPU time, samples and waits that are missing */
     SONDE_CAVEAT_PYTHON  = 1 << 9, /* Python's frames are not known, or from some time on */
+    SONDE_CAVEAT_VIEWS   = 1 << 10, /* the times of host code and what its samples stand for disagree: not in sonde_caveats_compute */
 };
-enum { SONDE_CAVEAT_ALL = (1 << 10) - 1 };
+enum { SONDE_CAVEAT_ALL = (1 << 11) - 1 };
 
 const char *sonde_caveat_name(enum sonde_caveat_kind kind); /* "trace"; CPU and SAMPLES are both "cpu" */
 

@@ -97,6 +97,9 @@ int report_read_range(struct report *r);
 /* After the text of a view: what its figures lack, and why. 0, or a negative code with `diag`. */
 int     report_caveats_text(const struct report *r, const char *view, struct sonde_diag *diag);
 json_t *report_caveats_json(const struct report *r);
+/* What of host code the times between API calls and its samples say differently, in one sentence; nothing where they agree
+ * or cannot be compared. Reads the trace (report_statistics.c). 0, or a negative code with `diag`. */
+int     report_disagreement(const struct report *r, struct sonde_text *out, struct sonde_diag *diag);
 
 /* ---- tables (report_table.c) ------------------------------------------------ */
 

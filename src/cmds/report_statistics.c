@@ -159,6 +159,52 @@ static void say_disagreeing(const struct report *r, const struct sonde_statistic
     }
 }
 
+static double disagreement(const struct sonde_share *share)
+{
+    return share->disagrees ? fabs(share->sampled_ns - share->cpu_ns) : 0;
+}
+
+/* Of so many rows reading all of them again takes too long for a note. */
+static bool is_huge(const struct report *r)
+{
+    enum { MOST_ROWS = 20000000 };
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < r->m->process_count; i++)
+        for (uint32_t k = 0; k < r->m->processes[i].trace_count; k++)
+            rows += r->m->processes[i].traces[k].count;
+    return rows > MOST_ROWS;
+}
+
+int report_disagreement(const struct report *r, struct sonde_text *out, struct sonde_diag *diag)
+{
+    struct sonde_statistics st = {0};
+    const struct sonde_share *most = NULL;
+    uint64_t begin, end, count = 0;
+    char time[SONDE_NUMBER_MAX], cpu[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX];
+    sonde_run_range(r->m, &begin, &end);
+    if (!r->profile->sampled || end <= begin || is_huge(r))
+        return 0;
+    struct sonde_statistics_config config = {.progress = sonde_progress_begin("reading the trace", false)};
+    int rc = sonde_statistics_compute(r->m, r->profile, &config, &st, diag);
+    sonde_progress_end(config.progress);
+    for (size_t i = 0; i < st.rows.count && !rc; i++) {
+        const struct sonde_share *share = &st.rows.items[i];
+        count += share->disagrees;
+        most = share->disagrees && (!most || disagreement(share) > disagreement(most)) ? share : most;
+    }
+    if (most) {
+        label(r, most, out);
+        sonde_text_format(out, " took %s by the times between API calls, %s by its samples (± %s)", sonde_number_time(time, most->sampled_ns),
+                          sonde_number_time(cpu, most->cpu_ns), sonde_number_time(error, hypot(most->error_ns, most->cpu_error_ns)));
+        if (count > 1)
+            sonde_text_format(out, ", and %llu more function%s disagree%s so", (unsigned long long)(count - 1), count == 2 ? "" : "s",
+                              count == 2 ? "s" : "");
+        sonde_text_add(out, ": blame, critical and statistics rest on the former, profile on the latter, and one of them is wrong");
+    }
+    sonde_statistics_fini(&st);
+    return rc;
+}
+
 static void row(const struct report *r, struct table *t, const struct sonde_statistics *st, const struct sonde_share *share)
 {
     const double range = (double)(st->to_ns - st->from_ns);

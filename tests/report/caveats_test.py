@@ -112,6 +112,25 @@ class Flaws(Case):
             self.assertIn(said, self.notes(path, view), view)
         self.assertNotIn(said, self.notes(path, "lanes"))
 
+    def test_views_disagree(self):
+        """A second on the CPU between two calls, of which ten samples of 5 ms were taken: seven at one place, three at another."""
+        p = zoo.program(version=4)
+        for second in range(2):
+            zoo.launch(p, p.start_ns + 1000 * zoo.MS * second)
+        other = p.node(0, p.frame(live.PYTHON, p.python("load", "/home/user/main.py", 30)))
+        for i in range(10):
+            p.sample(p.main, other if i > 6 else p.code, p.start_ns + (100 * i + 50) * zoo.MS, 5 * zoo.MS)
+        p.cpu.update(rate_hz=199, sampling=2, switches_known=1, samples=10, threads=1)
+        path = zoo.written(self.folder, "disagree", p)
+        said, = self.caveats(path)["views"]
+        self.assertRegex(said, r"^step\(\) main.py took \d.* by the times between API calls, 35.0 ms by its samples \(± .*\)"
+                               ": blame, critical and statistics rest on the former, profile on the latter, and one of them is wrong$")
+        for view in ("summary", "blame", "critical", "profile", "advice"):
+            self.assertEqual(self.notes(path, view).count(said), 1, view)
+        for view in ("kernels", "memory", "lanes", "statistics"):  # the last says it of each row
+            self.assertNotIn(said, self.notes(path, view), view)
+        self.assertNotIn("views", self.caveats(zoo.plain(self.folder)))
+
     def test_clocks(self):
         path = zoo.clocks_that_jump(self.folder)
         said = ["the clock of device 0 Test GPU jumped by 2.00 s between 1.00 s and 2.00 s of the run: "
