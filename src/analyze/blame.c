@@ -14,6 +14,7 @@
 
 #include "api.h"
 #include "base/parallel.h"
+#include "between.h"
 #include "blame_run.h"
 
 /* ---- contexts of the tree ------------------------------------------------------------------ */
@@ -32,45 +33,6 @@ static uint32_t caller_of(const struct sonde__blame_tree *tree, uint32_t node)
     return tree->profile->nodes.items[node].kind == SONDE_FRAME_API ? tree->parents[node] : node;
 }
 
-/* One function at different lines, which the program or a thread began with. Of other functions it
- * cannot be told whether they were left and called again in between. */
-static bool same_entry(const struct sonde__blame_tree *tree, uint32_t a, uint32_t b)
-{
-    const struct sonde_cct_node *nodes = tree->profile->nodes.items, *x = &nodes[a], *y = &nodes[b];
-    return (x->kind == SONDE_FRAME_NATIVE || x->kind == SONDE_FRAME_PYTHON) && x->kind == y->kind && *x->name &&
-           x->name == y->name && x->file == y->file && x->module == y->module && /* texts are interned */
-           x->origin != SONDE_ORIGIN_RUNTIME && (!x->parent || nodes[x->parent].origin == SONDE_ORIGIN_RUNTIME);
-}
-
-bool sonde__blame_is_entry(const struct sonde__blame_tree *tree, uint32_t node)
-{
-    return same_entry(tree, node, node);
-}
-
-/* The deepest common ancestor (a parent comes before its children); *child_a and *child_b get the
- * nodes below it on the ways to both, 0 where there is none. */
-static uint32_t common(const struct sonde__blame_tree *tree, uint32_t a, uint32_t b, uint32_t *child_a, uint32_t *child_b)
-{
-    *child_a = *child_b = 0;
-    while (a != b)
-        if (a > b) {
-            *child_a = a;
-            a = tree->parents[a];
-        } else {
-            *child_b = b;
-            b = tree->parents[b];
-        }
-    return a;
-}
-
-/* What the callers of two calls share; the function that all began with is at the line of the earlier one. */
-uint32_t sonde__blame_shared(const struct sonde__blame_tree *tree, uint32_t before, uint32_t after)
-{
-    uint32_t earlier, later;
-    const uint32_t node = common(tree, caller_of(tree, before), caller_of(tree, after), &earlier, &later);
-    return before && after && earlier && later && same_entry(tree, earlier, later) ? earlier : node;
-}
-
 void sonde__blame_join_trunk(const struct sonde__blame_tree *tree, struct sonde__blame_trunk *trunk, const struct sonde__blame_trunk *more)
 {
     uint32_t one, two;
@@ -80,11 +42,11 @@ void sonde__blame_join_trunk(const struct sonde__blame_tree *tree, struct sonde_
         trunk->node = more->node, trunk->child = more->child, trunk->known = true;
         return;
     }
-    const uint32_t node = common(tree, trunk->node, more->node, &one, &two);
+    const uint32_t node = sonde__common_caller(tree->profile, trunk->node, more->node, &one, &two);
     one = one ? one : trunk->child;
     two = two ? two : more->child;
     trunk->node = node;
-    trunk->child = one && two && same_entry(tree, one, two) ? (one < two ? one : two) : 0;
+    trunk->child = one && two && sonde__same_entry(tree->profile, one, two) ? (one < two ? one : two) : 0;
 }
 
 static void add_to_trunk(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t lane, uint32_t id)

@@ -65,10 +65,6 @@ struct sonde__blame_run {
     struct sonde__blame_part *parts;
 };
 
-/* What the callers of two calls share (nodes of the tree). */
-uint32_t sonde__blame_shared(const struct sonde__blame_tree *tree, uint32_t before, uint32_t after);
-/* A function that the program or a thread began with. */
-bool sonde__blame_is_entry(const struct sonde__blame_tree *tree, uint32_t node);
 void sonde__blame_join_trunk(const struct sonde__blame_tree *tree, struct sonde__blame_trunk *trunk,
                              const struct sonde__blame_trunk *more);
 /* The scopes of a process that was swept over. 0 or SONDE_ENOMEM. */

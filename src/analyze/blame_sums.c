@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "between.h"
 #include "blame_run.h"
 
 struct sums { /* of one scope */
@@ -95,40 +96,6 @@ static uint32_t lane_index(const struct sonde__blame_run *run, uint32_t lane)
     return low;
 }
 
-static uint32_t parent_of(const struct sonde__blame_run *run, uint32_t id)
-{
-    const struct sonde_row_node *row = sonde_process_node(run->process, id, NULL);
-    return row ? row->parent : 0;
-}
-
-static uint32_t depth_of(const struct sonde__blame_run *run, uint32_t id)
-{
-    enum { DEEPEST = 100000 }; /* a damaged chunk may make a circle */
-    uint32_t depth = 0;
-    for (; id && depth < DEEPEST; id = parent_of(run, id))
-        depth++;
-    return depth;
-}
-
-/* Two calls from one line of a function that are two places of its code: it may have been left and called again in
- * between, as with two lines. The line's node of the tree, and what called the function in *outer; 0: it is not so. */
-static uint32_t two_places(const struct sonde__blame_run *run, const struct sonde__pair *pair, uint32_t *outer)
-{
-    uint32_t a = parent_of(run, pair->before), b = parent_of(run, pair->after), below_a = 0, below_b = 0;
-    uint32_t deep_a = depth_of(run, a), deep_b = depth_of(run, b);
-    for (; deep_a > deep_b; deep_a--)
-        below_a = a, a = parent_of(run, a);
-    for (; deep_b > deep_a; deep_b--)
-        below_b = b, b = parent_of(run, b);
-    for (; a != b && deep_a; deep_a--) {
-        below_a = a, a = parent_of(run, a);
-        below_b = b, b = parent_of(run, b);
-    }
-    const uint32_t line = below_a ? sonde_profile_locate(run->tree->profile, run->index, below_a) : 0;
-    *outer = sonde_profile_locate(run->tree->profile, run->index, a);
-    return line && below_b && line == sonde_profile_locate(run->tree->profile, run->index, below_b) ? line : 0;
-}
-
 /* A gap of which no sample tells: what the contexts around it share. */
 static uint32_t inferred(const struct sonde__blame_run *run, const struct sonde__pair *pair)
 {
@@ -137,12 +104,7 @@ static uint32_t inferred(const struct sonde__blame_run *run, const struct sonde_
         const struct sonde__blame_trunk *trunk = &run->parts[0].trunks[lane_index(run, pair->before)];
         return trunk->child ? trunk->child : trunk->node;
     }
-    uint32_t outer;
-    const uint32_t line = two_places(run, pair, &outer);
-    if (line)
-        return sonde__blame_is_entry(run->tree, line) ? line : outer;
-    return sonde__blame_shared(run->tree, sonde_profile_locate(run->tree->profile, index, pair->before),
-                  sonde_profile_locate(run->tree->profile, index, pair->after));
+    return sonde__between_calls(run->tree->profile, run->process, index, pair->before, pair->after);
 }
 
 /* A sum is of one context, or goes to its pool. */

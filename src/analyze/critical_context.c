@@ -1,4 +1,4 @@
-/* critical_context.c - what an activity is called, and what the stacks of two calls share.
+/* critical_context.c - what an activity is called, and where a thread began.
  */
 #include "critical_graph.h"
 
@@ -115,38 +115,14 @@ static uint32_t stack_of(const struct sonde__cp_book *b, uint32_t api, uint32_t 
     return count;
 }
 
-/* The same function, maybe at another line of it. */
-static bool same_function(const struct sonde_cct_node *a, const struct sonde_cct_node *b)
-{
-    return a->kind == b->kind && a->name == b->name && a->file == b->file && a->module == b->module &&
-           a->offset == b->offset;
-}
-
-static uint32_t shared(const struct sonde__cp_book *b, uint32_t left, uint32_t right)
-{
-    uint32_t one[DEEPEST], two[DEEPEST], found = 0;
-    uint32_t ones = stack_of(b, left, one), twos = stack_of(b, right, two);
-    for (uint32_t i = 0; i < ones && i < twos; i++) {
-        if (!same_function(tree(b, one[i]), tree(b, two[i])))
-            break;
-        found = one[i];
-        if (one[i] != two[i])
-            break; /* two calls of one function: what they called differs */
-    }
-    return found;
-}
-
 /* Before a thread's first call only that call's stack is known: the outermost frame of the user's. */
-static uint32_t outermost(const struct sonde__cp_book *b, uint32_t api)
+uint32_t sonde__cp_outermost(const struct sonde__cp_book *b, uint32_t api)
 {
+    if (!api)
+        return 0;
     uint32_t nodes[DEEPEST], count = stack_of(b, api, nodes);
     for (uint32_t i = 0; i < count; i++)
         if (tree(b, nodes[i])->origin == SONDE_ORIGIN_USER)
             return nodes[i];
     return 0;
-}
-
-uint32_t sonde__cp_shared(const struct sonde__cp_book *b, uint32_t left, uint32_t right)
-{
-    return left && right ? shared(b, left, right) : left || right ? outermost(b, left ? left : right) : 0;
 }

@@ -174,8 +174,8 @@ typedef void (*sonde__cp_span_fn)(void *user, const struct sonde__cp_span *span)
 void sonde__cp_host_spans(struct sonde__cp_book *b, uint32_t thread, link before, uint64_t from, uint64_t to,
                           sonde__cp_span_fn fn, void *user);
 
-/* What the stacks of two calls share; 0: there is no such call. Nodes of the tree. */
-uint32_t sonde__cp_shared(const struct sonde__cp_book *b, uint32_t left, uint32_t right);
+/* The outermost frame of the user's that made the call; nodes of the tree, 0: there is none. */
+uint32_t sonde__cp_outermost(const struct sonde__cp_book *b, uint32_t api);
 /* What the stacks of the call `before` and the one after it share. */
 uint32_t sonde__cp_between(struct sonde__cp_book *b, uint32_t thread, link before);
 /* Is its place a node of the tree rather than of the process? */

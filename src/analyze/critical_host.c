@@ -4,6 +4,7 @@
  * taken to be in the deepest function that the stacks of both calls share
  * (docs/critical-path.md, "Contexts").
  */
+#include "between.h"
 #include "critical_graph.h"
 
 #include <stdlib.h>
@@ -109,8 +110,8 @@ static uint64_t between(struct sonde__cp_book *b, uint32_t thread, link before, 
     uint64_t found;
     if (!sonde_map_get(&b->between, key, &found)) {
         const uint32_t process = b->path->process;
-        found = sonde__cp_shared(b, left ? sonde_profile_locate(b->profile, process, left) : 0,
-                                 right ? sonde_profile_locate(b->profile, process, right) : 0);
+        found = left && right ? sonde__between_calls(b->profile, b->g->process, process, left, right)
+                              : sonde__cp_outermost(b, sonde_profile_locate(b->profile, process, left ? left : right));
         if (before && after)
             found |= (uint64_t)sonde__pools_find(&b->pools, (struct sonde__pair){left, right}, b->profile, process) << 32;
         if (sonde_map_put(&b->between, key, found))

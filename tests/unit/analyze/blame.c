@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "analyze/blame.h"
+#include "analyze/critical.h"
 #include "scene.h"
 
 static uint64_t seed = 1;
@@ -157,6 +158,39 @@ static void two_calls_on_one_line(void **state)
     const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
     equal(of(&r, all, "loop", false), 100);
     equal(of(&r, all, "step", false), 50); /* one call, made twice */
+    finish(&r);
+}
+
+/* The critical path has it from the same place: two calls on one line, on two lines, of a function that all began with. */
+static void the_critical_path_says_the_same(void **state)
+{
+    static const struct { const char *name; double ns; } expected[] = {{"loop", 100 + 70}, {"step", 50}, {"main", 40}};
+    struct scene *s = scene_create();
+    const uint32_t thread = scene_thread(s), top = scene_line(s, thread, 0, "main", 3), other = scene_line(s, thread, 0, "main", 4);
+    const uint32_t loop = scene_line(s, thread, top, "loop", 5);
+    const uint32_t first = scene_line(s, thread, loop, "step", 7), second = scene_line(s, thread, loop, "step", 7);
+    const uint32_t third = scene_line(s, thread, loop, "step", 8);
+    const uint32_t calls[] = {scene_api(s, thread, first, "clFlush"), scene_api(s, thread, second, "clFlush"),
+                              scene_api(s, thread, third, "clFlush"), scene_api(s, thread, other, "clFlush")};
+    struct sonde_critical critical = {0};
+    (void)state;
+    scene_call(s, thread, calls[0], 100, 200, 0);
+    scene_call(s, thread, calls[1], 300, 400, 0);
+    scene_call(s, thread, calls[1], 450, 500, 0);
+    scene_call(s, thread, calls[2], 570, 600, 0);
+    scene_call(s, thread, calls[3], 640, 700, 0);
+    struct result r = compute(scene_open(s), 1, 0);
+    assert_int_equal(sonde_critical_compute(r.m, r.profile, &(struct sonde_critical_options){0}, NULL, &critical), 0);
+    assert_int_equal(critical.paths.count, 1);
+    for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
+        double sum = 0;
+        for (size_t i = 0; i < critical.paths.items[0].things.count; i++) {
+            const struct sonde_path_thing *thing = &critical.paths.items[0].things.items[i];
+            sum += thing->category == SONDE_PATH_HOST && !strcmp(thing->name, expected[k].name) ? (double)thing->ns : 0;
+        }
+        equal(sum, expected[k].ns + (k == 2 ? 100 : 0)); /* and before the first call */
+    }
+    sonde_critical_fini(&critical);
     finish(&r);
 }
 
@@ -1029,7 +1063,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_alone),
         cmocka_unit_test(between_two_lines_of_a_function),
-        cmocka_unit_test(two_calls_on_one_line),
+        cmocka_unit_test(two_calls_on_one_line), cmocka_unit_test(the_critical_path_says_the_same),
         cmocka_unit_test(a_blocking_copy_waits),
         cmocka_unit_test(each_of_k_threads_gets_a_kth),
         cmocka_unit_test(devices_apart_and_together),

@@ -214,6 +214,29 @@ static void test_rest_alone(void **state)
     unload(&l);
 }
 
+/* Two calls on one line are two places: what comes after the one, and what comes after the other, are gaps of two kinds. */
+static void test_two_places_of_a_line(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t thread = scene_thread(s), top = scene_line(s, thread, 0, "main", 3), again = scene_line(s, thread, 0, "main", 3);
+    const uint32_t api[] = {account(s, scene_api(s, thread, top, "clFlush"), 0), account(s, scene_api(s, thread, again, "clFlush"), 0)};
+    const uint32_t of[] = {account(s, scene_function(s, thread, top, "f"), thread), account(s, scene_function(s, thread, top, "g"), thread)};
+    (void)state;
+    scene_header(s)->cpu_rate_hz = 1000000000 / 200;
+    scene_header(s)->cpu_switches = 1;
+    scene_header(s)->stop_ns = 4010;
+    for (uint64_t i = 0; i <= 40; i++)
+        scene_call(s, thread, api[i % 2], 100 * i, 100 * i + 10, 0);
+    for (uint64_t i = 0; i < 40; i += 3)
+        scene_sample(s, thread, of[i % 2], 100 * i + 55, 200);
+    struct loaded l = load(s);
+    struct sonde_statistics st = compute(&l, (struct sonde_statistics_config){0});
+    check(&st, SONDE_SHARE_ROUTINE, "f", 0, 20 * 90);
+    check(&st, SONDE_SHARE_ROUTINE, "g", 0, 20 * 90);
+    sonde_statistics_fini(&st);
+    unload(&l);
+}
+
 /* Gaps of 90 ns with a sample of each 200 in every other one: by the pool of the whole run also where a part of it is
  * looked at; the parts sum up to the whole. */
 static void test_pooled(void **state)
@@ -430,7 +453,7 @@ static void test_sync(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_sleep_unknown), cmocka_unit_test(test_pooled), cmocka_unit_test(test_late),
-                                       cmocka_unit_test(test_rest_alone), cmocka_unit_test(test_start_and_pause), cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_rest_alone), cmocka_unit_test(test_two_places_of_a_line), cmocka_unit_test(test_start_and_pause), cmocka_unit_test(test_random),
                                        cmocka_unit_test(test_pieces), cmocka_unit_test(test_sync)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
