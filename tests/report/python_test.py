@@ -163,7 +163,7 @@ class Recorded(Case):
 
     def contexts_of(self, node, path=()):
         path = ((node["name"], node["module"]), *path)
-        yield sum(node["exclusive"].values()), list(path)
+        yield node["exclusive"]["waiting_ns"] + node["exclusive"]["computing_ns"], list(path)
         for child in node["children"]:
             yield from self.contexts_of(child, path)
 
