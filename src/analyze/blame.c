@@ -357,6 +357,8 @@ static int by_node(const void *left, const void *right)
 
 static void add_entry(struct sonde_blame_entry *sum, const struct sonde_blame_entry *more)
 {
+    sum->whole_ns += more->whole_ns;
+    sum->whole_inferred_ns += more->whole_inferred_ns;
     sum->waiting_ns += more->waiting_ns;
     sum->working_ns += more->working_ns;
     for (int i = 0; i < SONDE_BLAME_SOURCES; i++)

@@ -39,6 +39,8 @@ struct sonde_blame_entry {   /* exclusive blame of one calling context */
     double   waiting_ns;     /* in a call that waits for the device */
     double   working_ns;     /* in anything else */
     double   source_ns[SONDE_BLAME_SOURCES]; /* the same sum by source */
+    double   whole_ns, whole_inferred_ns; /* idle time in which a thread was in it, whatever others did, and of that inferred;
+                                             of several threads at once each counts */
 };
 
 struct sonde_blame_scope {   /* the idle time of one device, or of all together */

@@ -10,25 +10,26 @@
 #include "blame_run.h"
 
 struct sums { /* of one scope */
-    SONDE_VECTOR(struct sum { uint64_t key; sonde__units units; }) items;
+    SONDE_VECTOR(struct sum { uint64_t key; sonde__units units; uint64_t whole; }) items;
     struct sonde_map index;
     size_t last;
 };
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static int add_units(struct sums *sums, uint64_t key, sonde__units units)
+static int add_units(struct sums *sums, uint64_t key, sonde__units units, uint64_t whole)
 {
     uint64_t at = sums->last;
     if (at >= sums->items.count || sums->items.items[at].key != key) {
         if (!sonde_map_get(&sums->index, key, &at)) {
             at = sums->items.count;
-            if (sonde_vector_push(&sums->items, (struct sum){key, 0}) || sonde_map_put(&sums->index, key, at))
+            if (sonde_vector_push(&sums->items, (struct sum){key, 0, 0}) || sonde_map_put(&sums->index, key, at))
                 return SONDE_ENOMEM;
         }
         sums->last = at;
     }
     sums->items.items[at].units += units;
+    sums->items.items[at].whole += whole;
     return 0;
 }
 
@@ -52,7 +53,7 @@ static int by_key(const void *left, const void *right)
 }
 
 /* Blame of one context, as one thing says it. */
-struct piece { uint32_t node, pool; uint8_t source, waiting; double ns; };
+struct piece { uint32_t node, pool; uint8_t source, waiting; double ns, whole_ns; };
 typedef SONDE_VECTOR(struct piece) pieces;
 
 static int by_context(const void *left, const void *right)
@@ -78,6 +79,8 @@ static int add_entries(struct sonde_blame_scope *scope, const pieces *all)
         *(piece->waiting ? &entry->waiting_ns : &entry->working_ns) += piece->ns;
         *(piece->waiting ? &scope->waiting_ns : &scope->working_ns) += piece->ns;
         entry->source_ns[piece->source] += piece->ns;
+        entry->whole_ns += piece->whole_ns;
+        entry->whole_inferred_ns += piece->source == SONDE_BLAME_INFERRED ? piece->whole_ns : 0;
         scope->source_ns[piece->source] += piece->ns;
     }
     return 0;
@@ -107,15 +110,18 @@ static uint32_t inferred(const struct sonde__blame_run *run, const struct sonde_
     return sonde__between_calls(run->tree->profile, run->process, index, pair->before, pair->after);
 }
 
+struct pooled { sonde__units units; uint64_t whole; };
+
 /* A sum is of one context, or goes to its pool. */
-static int add_piece(const struct sonde__blame_run *run, const struct sum *sum, sonde__units *pooled, pieces *out)
+static int add_piece(const struct sonde__blame_run *run, const struct sum *sum, struct pooled *pooled, pieces *out)
 {
     const uint8_t *waits = run->tree->waits;
-    struct piece piece = {.ns = ns_of(sum->units)};
+    struct piece piece = {.ns = ns_of(sum->units), .whole_ns = (double)sum->whole};
     if (sum->key & KEY_LEFT) {
         const uint32_t pair = (uint32_t)sum->key, pool = run->pools.of[pair];
         if (pool) {
-            pooled[pool - 1] += sum->units;
+            pooled[pool - 1].units += sum->units;
+            pooled[pool - 1].whole += sum->whole;
             return 0;
         }
         piece.node = inferred(run, &run->pools.pairs.items[pair]);
@@ -133,14 +139,15 @@ static int add_piece(const struct sonde__blame_run *run, const struct sum *sum, 
     return sonde_vector_push(out, piece);
 }
 
-static int add_pooled(const struct sonde__blame_run *run, const sonde__units *pooled, pieces *out)
+static int add_pooled(const struct sonde__blame_run *run, const struct pooled *pooled, pieces *out)
 {
     for (uint32_t i = 0; i < run->pools.pools.count; i++) {
         const struct sonde__pool *pool = &run->pools.pools.items[i];
-        for (uint32_t k = pool->first; k < pool->first + pool->count && pooled[i]; k++) {
+        for (uint32_t k = pool->first; k < pool->first + pool->count && pooled[i].units; k++) {
             const struct sonde__pool_share *share = &run->pools.shares.items[k];
             const struct piece piece = {.node = share->node, .pool = i + 1, .source = SONDE_BLAME_POOLED,
-                                        .waiting = run->tree->waits[share->node], .ns = ns_of(pooled[i]) * share->part};
+                                        .waiting = run->tree->waits[share->node], .ns = ns_of(pooled[i].units) * share->part,
+                                        .whole_ns = (double)pooled[i].whole * share->part};
             if (sonde_vector_push(out, piece))
                 return SONDE_ENOMEM;
         }
@@ -193,7 +200,8 @@ static int join_sums(const struct sonde__blame_run *run, uint32_t scope, struct 
         const struct sonde__blame_part *part = &run->parts[i];
         for (size_t k = 0; k < part->slots.keys.count && k < part->sweep.slot_room && !rc; k++) {
             const sonde__units units = part->sweep.units[k * part->sweep.scopes + scope];
-            rc = units ? add_units(all, joined_key(part, part->slots.keys.items[k]), units) : 0;
+            const uint64_t whole = part->sweep.whole[k * part->sweep.scopes + scope];
+            rc = units ? add_units(all, joined_key(part, part->slots.keys.items[k]), units, whole) : 0;
         }
     }
     if (all->items.count)
@@ -206,7 +214,7 @@ static int add_sums(const struct sonde__blame_run *run, uint32_t scope, struct s
 {
     struct sums all = {0};
     pieces found = {0};
-    sonde__units *pooled = calloc(run->pools.pools.count + 1, sizeof *pooled);
+    struct pooled *pooled = calloc(run->pools.pools.count + 1, sizeof *pooled);
     int rc = pooled ? join_sums(run, scope, &all) : SONDE_ENOMEM;
     for (size_t i = 0; i < all.items.count && !rc; i++)
         rc = add_piece(run, &all.items.items[i], pooled, &found);

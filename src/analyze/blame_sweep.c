@@ -185,7 +185,8 @@ uint64_t sonde__idle_longest(const struct sonde__idle *idle)
  *
  * One pass over the events in order of time, for all scopes at once. `clock` is the integral of
  * 1/k up to now; the integral of idle/k of a scope is `level`, and while it is idle the clock
- * more. What a thread's slot gets is that integral when it ends less what it was when it began.
+ * more. What a thread's slot gets is that integral when it ends less what it was when it began. The
+ * whole goes the same way, with the time in place of the clock.
  * So the cost of an event does not depend on how many threads or slots there are, a change of a
  * scope is one number, and a change of a thread one addition per scope.
  *
@@ -206,7 +207,7 @@ int sonde__sweep_init(struct sonde__sweep *sweep, uint32_t scopes, uint32_t thre
     sweep->threads = threads;
     sweep->width = width;
     sweep->idle_now = calloc(width, sizeof *sweep->idle_now);
-    sweep->level = calloc(width, sizeof *sweep->level);
+    sweep->level = calloc((size_t)width * 2, sizeof *sweep->level);
     sweep->slot = malloc(((size_t)threads + 1) * sizeof *sweep->slot);
     sweep->sleeper = malloc(((size_t)threads + 1) * sizeof *sweep->sleeper);
     sweep->asleep = malloc(((size_t)threads + 1) * sizeof *sweep->asleep);
@@ -232,6 +233,7 @@ void sonde__sweep_fini(struct sonde__sweep *sweep)
     free(sweep->recent);
     free(sweep->touched);
     free(sweep->units);
+    free(sweep->whole);
     free(sweep->nobody);
     *sweep = (struct sonde__sweep){0};
 }
@@ -252,9 +254,10 @@ static int make_slots(struct sonde__sweep *s, uint32_t slots)
     if (slots <= s->slot_room)
         return 0;
     const size_t room = (size_t)slots + slots / 2 + 64;
-    if (widen((void **)&s->recent, s->slot_room, room, s->width * sizeof *s->recent) ||
+    if (widen((void **)&s->recent, s->slot_room, room, s->width * 2 * sizeof *s->recent) ||
         widen((void **)&s->touched, s->slot_room, room, sizeof *s->touched) ||
-        widen((void **)&s->units, s->slot_room, room, s->scopes * sizeof *s->units))
+        widen((void **)&s->units, s->slot_room, room, s->scopes * sizeof *s->units) ||
+        widen((void **)&s->whole, s->slot_room, room, s->scopes * sizeof *s->whole))
         return SONDE_ENOMEM;
     s->slot_room = (uint32_t)room;
     return 0;
@@ -264,10 +267,12 @@ static int make_slots(struct sonde__sweep *s, uint32_t slots)
 static inline void credit(struct sonde__sweep *s, uint32_t slot, bool ends)
 {
     const vector *level = (const vector *)s->level, *idle = (const vector *)s->idle_now;
-    vector *sum = (vector *)(s->recent + (size_t)slot * s->width);
-    for (uint32_t i = 0; i < s->width / LANES; i++) {
-        const vector share = level[i] + (idle[i] & s->clock);
+    vector *sum = (vector *)(s->recent + (size_t)slot * 2 * s->width);
+    const uint32_t vectors = s->width / LANES;
+    for (uint32_t i = 0; i < vectors; i++) {
+        const vector share = level[i] + (idle[i] & s->clock), whole = level[vectors + i] + (idle[i] & s->time);
         sum[i] = ends ? sum[i] + share : sum[i] - share;
+        sum[vectors + i] = ends ? sum[vectors + i] + whole : sum[vectors + i] - whole;
     }
 }
 
@@ -289,15 +294,17 @@ static int settle(struct sonde__sweep *s)
             credit(s, s->slot[i], true);
     for (size_t i = 0; i < s->touched_slots.count; i++) {
         const uint32_t slot = s->touched_slots.items[i];
-        uint64_t *recent = s->recent + (size_t)slot * s->width;
-        for (uint32_t k = 0; k < s->scopes; k++)
+        uint64_t *recent = s->recent + (size_t)slot * 2 * s->width;
+        for (uint32_t k = 0; k < s->scopes; k++) {
             s->units[(size_t)slot * s->scopes + k] += recent[k];
-        memset(recent, 0, s->width * sizeof *recent);
+            s->whole[(size_t)slot * s->scopes + k] += recent[s->width + k];
+        }
+        memset(recent, 0, s->width * 2 * sizeof *recent);
         s->touched[slot] = 0;
     }
     s->touched_slots.count = 0;
-    s->clock = 0;
-    memset(s->level, 0, s->width * sizeof *s->level);
+    s->clock = s->time = 0;
+    memset(s->level, 0, s->width * 2 * sizeof *s->level);
     for (uint32_t i = 0; i < s->threads && !rc; i++)
         if (s->slot[i] != SONDE__INACTIVE)
             rc = begin_slot(s, s->slot[i]);
@@ -324,8 +331,11 @@ static void pass_alone(struct sonde__sweep *s, uint64_t ns)
 {
     const struct sonde__sleeper *first = ns ? first_to_call(s) : NULL;
     sonde__units *units = first ? s->units + (size_t)first->slot * s->scopes : s->nobody;
-    for (uint32_t i = 0; i < s->scopes; i++)
+    for (uint32_t i = 0; i < s->scopes; i++) {
         units[i] += s->idle_now[i] ? (sonde__units)SONDE__UNITS * ns : 0;
+        if (first && s->idle_now[i])
+            s->whole[(size_t)first->slot * s->scopes + i] += ns;
+    }
 }
 
 static void change_sleep(struct sonde__sweep *s, uint32_t thread, uint32_t sleeper)
@@ -347,15 +357,20 @@ static void leap(struct sonde__sweep *s, uint64_t ns, uint64_t rate)
 {
     for (uint32_t i = 0; i < s->threads; i++)
         for (uint32_t k = 0; k < s->scopes && s->slot[i] != SONDE__INACTIVE; k++)
-            if (s->idle_now[k])
+            if (s->idle_now[k]) {
                 s->units[(size_t)s->slot[i] * s->scopes + k] += (sonde__units)rate * ns;
+                s->whole[(size_t)s->slot[i] * s->scopes + k] += ns;
+            }
 }
 
 static void change_scope(struct sonde__sweep *s, uint32_t scope, bool idle)
 {
-    const uint64_t now = s->level[scope] + (s->idle_now[scope] & s->clock);
+    uint64_t *share = &s->level[scope], *whole = &s->level[s->width + scope];
+    *share += s->idle_now[scope] & s->clock;
+    *whole += s->idle_now[scope] & s->time;
     s->idle_now[scope] = idle ? UINT64_MAX : 0;
-    s->level[scope] = now - (s->idle_now[scope] & s->clock);
+    *share -= s->idle_now[scope] & s->clock;
+    *whole -= s->idle_now[scope] & s->time;
 }
 
 static int change_thread(struct sonde__sweep *s, uint32_t thread, uint32_t slot)
@@ -393,6 +408,7 @@ int sonde__sweep_run(struct sonde__sweep *s, uint32_t slots)
             begun = event->from;
         } else {
             s->clock += s->rate * passed;
+            s->time += passed;
         }
         now = event->from;
         if (who < s->scopes)

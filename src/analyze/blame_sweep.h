@@ -45,7 +45,8 @@ uint64_t sonde__idle_longest(const struct sonde__idle *idle);
  *
  * A scope (a device, or all of them) is idle at times; a thread is active at
  * times, in a slot (a context, whatever that is to the caller). While k threads are active, each
- * gets 1/k of the idle time of every scope that is idle then, for its slot.
+ * gets 1/k of the idle time of every scope that is idle then, for its slot. Beside that, a slot has
+ * the whole of it: how long the scope was idle while a thread was in the slot, added up over threads.
  */
 #define SONDE__INACTIVE UINT32_MAX
 
@@ -58,18 +59,21 @@ struct sonde__sweep { /* ready when zeroed; scopes and threads set by init */
     uint32_t width;              /* scopes, rounded up to whole vectors */
     sonde__spans events;         /* of one time range: `from` the time, `to` who (32 bits) and what (32 bits) */
     sonde__spans scratch;
-    uint64_t *idle_now, *level;  /* [width]: all ones while idle; see blame_sweep.c */
+    uint64_t *idle_now;          /* [width]: all ones while idle */
+    uint64_t *level;             /* [2][width]: of shares, of the whole; see blame_sweep.c */
     uint32_t *slot;              /* [thread] */
     SONDE_VECTOR(struct sonde__sleeper) sleepers; /* of this time range */
     uint32_t *sleeper;           /* [thread]: in sleepers, or SONDE__INACTIVE */
     uint32_t *asleep, asleep_count; /* [thread]: those that are */
     uint32_t  active;            /* threads */
     uint64_t  rate, clock;       /* units per ns of each of them; its integral */
-    uint64_t *recent;            /* [slot][width]: of this time range; 64 bits do (see blame_sweep.c) */
+    uint64_t  time;              /* ns in which any was active */
+    uint64_t *recent;            /* [slot][2][width]: of this time range; 64 bits do (see blame_sweep.c) */
     uint8_t  *touched;           /* [slot]: it is in touched_slots */
     uint32_t  slot_room;
     SONDE_VECTOR(uint32_t) touched_slots;
     sonde__units *units;         /* [slot][scopes]: the result */
+    uint64_t *whole;             /* [slot][scopes]: the whole, in ns */
     sonde__units *nobody;        /* [scopes]: idle while no thread was active */
 };
 

@@ -30,6 +30,8 @@ struct function {
     double   ns, most_ns;       /* inclusive, of what decides; most: at `node` */
     double   inferred_ns;       /* beside that: inclusive */
     double   above_ns;          /* inferred of it alone and of its callers alone: theirs, or anything's below them */
+    double   whole_ns;          /* inclusive, inferred or not: idle time in which a thread was in it, added up over threads */
+    double   whole_above_ns;    /* as above_ns */
 };
 
 struct finder {
@@ -37,6 +39,9 @@ struct finder {
     double *ns, *inferred_ns;   /* [tree node], inclusive; what decides, and what is inferred beside it */
     double *own_ns;             /* [tree node], of the latter its own */
     double *waited_ns;          /* [tree node], of waits */
+    double *whole_ns;           /* [tree node], inclusive */
+    double *own_whole_ns;       /* [tree node], inferred beside what decides */
+    double  idle_ns;            /* of the scope, once the agent was there */
     bool    all_decides;        /* inferred or not: there is hardly any other */
     uint32_t *function_of;      /* [tree node] */
     SONDE_VECTOR(struct function) functions; /* [0] is outside of all */
@@ -85,10 +90,14 @@ static void add_up(struct finder *f, const struct sonde_blame_scope *scope)
         f->ns[entry->node] += entry->working_ns - beside;
         f->inferred_ns[entry->node] = f->own_ns[entry->node] = beside;
         f->waited_ns[entry->node] += sonde_is_wait(f->profile, entry->node) ? entry->working_ns : 0;
+        f->whole_ns[entry->node] += entry->whole_ns;
+        f->own_whole_ns[entry->node] = f->all_decides ? 0 : entry->whole_inferred_ns;
     }
+    f->idle_ns = scope->idle_ns - scope->before_ns;
     for (size_t i = f->profile->nodes.count; i-- > 1;) { /* children come after their parents */
         f->ns[nodes[i].parent] += f->ns[i];
         f->inferred_ns[nodes[i].parent] += f->inferred_ns[i];
+        f->whole_ns[nodes[i].parent] += f->whole_ns[i];
     }
 }
 
@@ -122,6 +131,7 @@ static int add_node(struct finder *f, uint32_t node)
         return rc;
     function->ns += f->ns[node];
     function->inferred_ns += f->inferred_ns[node];
+    function->whole_ns += f->whole_ns[node];
     if (f->ns[node] > function->most_ns) {
         function->most_ns = f->ns[node];
         function->node = node;
@@ -131,13 +141,17 @@ static int add_node(struct finder *f, uint32_t node)
 
 static int make_functions(struct finder *f)
 {
-    int rc = sonde_vector_push(&f->functions, (struct function){.ns = f->ns[0], .inferred_ns = f->inferred_ns[0]});
+    int rc = sonde_vector_push(&f->functions, (struct function){.ns = f->ns[0], .inferred_ns = f->inferred_ns[0], .whole_ns = f->whole_ns[0]});
     for (uint32_t i = 1; i < f->profile->nodes.count && !rc; i++)
         rc = add_node(f, i);
-    for (size_t i = 1; i < f->profile->nodes.count && !rc; i++)
+    for (size_t i = 1; i < f->profile->nodes.count && !rc; i++) {
         f->functions.items[f->function_of[i]].above_ns += f->own_ns[i];
-    for (size_t i = 1; i < f->functions.count && !rc; i++) /* as of the nodes */
+        f->functions.items[f->function_of[i]].whole_above_ns += f->own_whole_ns[i];
+    }
+    for (size_t i = 1; i < f->functions.count && !rc; i++) { /* as of the nodes */
         f->functions.items[i].above_ns += f->functions.items[f->functions.items[i].parent].above_ns;
+        f->functions.items[i].whole_above_ns += f->functions.items[f->functions.items[i].parent].whole_above_ns;
+    }
     for (size_t i = f->functions.count; i-- > 1;)
         f->functions.items[f->functions.items[i].parent].has_user |= f->functions.items[i].has_user;
     return rc;
@@ -174,13 +188,13 @@ static void add_pieces(const struct finder *f, uint32_t function, struct sonde_h
             add_pieces(f, c, code);
             continue;
         }
-        while (at && code->pieces[at - 1].ns < below->ns)
+        while (at && code->pieces[at - 1].ns < below->whole_ns)
             at--;
         if (at == SONDE_HOST_PIECES)
             continue;
         const uint32_t last = code->piece_count < SONDE_HOST_PIECES ? code->piece_count++ : SONDE_HOST_PIECES - 1;
         memmove(&code->pieces[at + 1], &code->pieces[at], (last - at) * sizeof *code->pieces);
-        code->pieces[at] = (struct sonde_host_piece){below->node, below->ns};
+        code->pieces[at] = (struct sonde_host_piece){below->node, below->whole_ns};
     }
 }
 
@@ -200,12 +214,15 @@ static void add_waits(const struct finder *f, uint32_t function, bool alone, str
     }
 }
 
-/* Its callers' inferred time may be its own, too. */
-static int name(struct finder *f, uint32_t function, double ns, double inferred_ns, bool pieces)
+/* Its callers' inferred time may be its own, too. With the function gone, the idle time in which it ran is what could be
+ * saved, also where others ran at the same time: the device may have waited for this one alone. */
+static int name(struct finder *f, uint32_t function, double ns, double inferred_ns, double whole_ns, bool pieces)
 {
     const struct function *named = &f->functions.items[function];
     const double above_ns = f->functions.items[named->parent].above_ns;
+    const double bound_ns = whole_ns + f->functions.items[named->parent].whole_above_ns;
     struct sonde_host_code code = {.node = named->node, .ns = ns + inferred_ns + above_ns,
+                                   .bound_ns = bound_ns < f->idle_ns ? bound_ns : f->idle_ns,
                                    .inferred_ns = f->all_decides ? ns : inferred_ns + above_ns};
     add_waits(f, function, !pieces, &code);
     if (pieces)
@@ -218,20 +235,21 @@ static int look(struct finder *f, uint32_t begin);
 /* An entry's branches, each by itself, and what it has beside them. */
 static int look_below(struct finder *f, uint32_t at, uint32_t entry)
 {
-    double ns = f->functions.items[at].ns;
+    double ns = f->functions.items[at].ns, whole_ns = f->functions.items[entry].whole_ns;
     int rc = 0;
     for (uint32_t c = f->functions.items[at].first; c && !rc; c = f->functions.items[c].next) {
         const struct function *below = &f->functions.items[c];
         if (!below->has_user)
             continue;
         ns -= below->ns;
+        whole_ns -= below->whole_ns;
         if (below->ns >= f->least_ns)
             rc = look(f, c);
     }
     if (rc || !entry)
         return rc;
     const double parents_ns = f->functions.items[f->functions.items[entry].parent].above_ns;
-    return name(f, entry, ns, f->functions.items[entry].above_ns - parents_ns, false);
+    return name(f, entry, ns, f->functions.items[entry].above_ns - parents_ns, whole_ns, false);
 }
 
 static int look(struct finder *f, uint32_t begin)
@@ -242,7 +260,8 @@ static int look(struct finder *f, uint32_t begin)
         named = f->functions.items[c].user ? c : named;
     if (!named || is_entry(f, named))
         return look_below(f, at, named);
-    return name(f, named, f->functions.items[named].ns, f->functions.items[named].inferred_ns, true);
+    const struct function *function = &f->functions.items[named];
+    return name(f, named, function->ns, function->inferred_ns, function->whole_ns, true);
 }
 
 static int by_ns(const void *left, const void *right)
@@ -258,8 +277,9 @@ int sonde_host_code_find(const struct sonde_profile *profile, const struct sonde
     const size_t count = profile->nodes.count + 1;
     struct finder f = {.profile = profile, .out = out, .ns = calloc(count, sizeof(double)),
                        .inferred_ns = calloc(count, sizeof(double)), .own_ns = calloc(count, sizeof(double)),
-                       .waited_ns = calloc(count, sizeof(double)), .function_of = calloc(count, sizeof(uint32_t))};
-    int rc = f.ns && f.inferred_ns && f.own_ns && f.waited_ns && f.function_of ? 0 : SONDE_ENOMEM;
+                       .waited_ns = calloc(count, sizeof(double)), .function_of = calloc(count, sizeof(uint32_t)),
+                       .whole_ns = calloc(count, sizeof(double)), .own_whole_ns = calloc(count, sizeof(double))};
+    int rc = f.ns && f.inferred_ns && f.own_ns && f.waited_ns && f.function_of && f.whole_ns && f.own_whole_ns ? 0 : SONDE_ENOMEM;
     if (!rc)
         add_up(&f, scope);
     if (!rc && f.ns[0] > 0) {
@@ -273,6 +293,8 @@ int sonde_host_code_find(const struct sonde_profile *profile, const struct sonde
     free(f.inferred_ns);
     free(f.own_ns);
     free(f.waited_ns);
+    free(f.whole_ns);
+    free(f.own_whole_ns);
     free(f.function_of);
     sonde_vector_fini(&f.functions);
     sonde_map_fini(&f.index);

@@ -1,19 +1,24 @@
 /* host-code.c - a device that waits for host code. tests/report/advice_test.py says what must be found.
  *
  * Each round, prepare() computes in three parts that are alike; then one short kernel runs. With `twice`,
- * main itself calls prepare() and compress(), which take about as long.
+ * main itself calls prepare() and compress(), which take about as long. With `beside`, another thread runs
+ * compress() all the time, for which nobody waits.
  *
  * case: host-code => kernel=20
  * case: host-code-twice twice => kernel=20
+ * case: host-code-beside beside => kernel=20
  */
 #include "guest.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <time.h>
 
 #define APART __attribute__((noinline, noclone))
 enum { ROUNDS = 20, PART_MS = 4 };
 
-static volatile double sink;
+static _Thread_local volatile double sink;
 
 /* Milliseconds of this thread's CPU time. */
 static double cpu_ms(void)
@@ -64,6 +69,25 @@ APART static void epoch(struct guest *g)
     }
 }
 
+static atomic_bool done;
+
+static void *compress_on(void *unused)
+{
+    while (!atomic_load(&done))
+        compress();
+    return unused;
+}
+
+static void beside(struct guest *g)
+{
+    pthread_t other;
+    if (pthread_create(&other, NULL, compress_on, NULL))
+        _exit(4);
+    epoch(g);
+    atomic_store(&done, true);
+    pthread_join(other, NULL);
+}
+
 int main(int argc, char **argv)
 {
     struct guest g;
@@ -74,6 +98,8 @@ int main(int argc, char **argv)
             compress();
             launch(&g);
         }
+    else if (argc > 1 && !strcmp(argv[1], "beside"))
+        beside(&g);
     else
         epoch(&g);
     printf("%d rounds\n", ROUNDS);

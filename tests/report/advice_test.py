@@ -3,6 +3,7 @@
 The measurements are made by tests/cli/live.py; the expected savings are worked
 out here from docs/advice.md's definitions and the times that went in.
 """
+import json
 import os
 import struct
 import subprocess
@@ -441,6 +442,21 @@ class Recorded(Case):
         path = self.sampled(self.record(os.path.join(PROGRAMS, "host-code"), "twice", warm=True))
         found = self.named(self.json(path, "advice"), 190 * MS)
         self.assertEqual(sorted(next(f for f in frames if f in ("prepare", "compress")) for frames in found), ["compress", "prepare"])
+
+    def test_host_code_beside_another_thread(self):
+        """The device waits for prepare() alone, between the end of a kernel and the next launch: the bound has all of that."""
+        path = self.sampled(self.record(os.path.join(PROGRAMS, "host-code"), "beside", warm=True))
+        self.ok("export", path, "--to", "json", "-o", self.path("beside.json"))
+        with open(self.path("beside.json")) as file:
+            trace = json.load(file)
+        enqueues = sorted(c["enter_ns"] for c in trace["calls"] if c["name"] == "clEnqueueNDRangeKernel")
+        finishes = sorted(c["leave_ns"] for c in trace["calls"] if c["name"] == "clFinish" and c["enter_ns"] > enqueues[0])
+        prepared = sum(enqueue - finish for finish, enqueue in zip(finishes, enqueues[1:]))
+        found, = (a for a in self.json(path, "advice")["advice"]
+                  if a["rule"] == "host_code" and a["frames"][0]["name"] in ("prepare", "epoch"))
+        self.assertGreaterEqual(found["saving_ns"], prepared * 0.95)
+        idle = self.json(path, "blame")["scopes"][0]["idle_ns"]
+        self.assertLessEqual(found["saving_ns"], idle)
 
     def test_host_code_of_python(self):
         python = "/usr/bin/python3"

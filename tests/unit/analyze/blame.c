@@ -58,6 +58,16 @@ static double of(const struct result *r, const struct sonde_blame_scope *scope, 
     return sum;
 }
 
+/* The same in which a thread was in it, whatever others did. */
+static double whole_of(const struct result *r, const struct sonde_blame_scope *scope, const char *name)
+{
+    double sum = 0;
+    for (size_t i = 0; i < scope->entries.count; i++)
+        if (scope->entries.items[i].node && !strcmp(r->profile->nodes.items[scope->entries.items[i].node].name, name))
+            sum += scope->entries.items[i].whole_ns;
+    return sum;
+}
+
 static void equal(double a, double b)
 {
     if (fabs(a - b) > 1e-6)
@@ -229,6 +239,8 @@ static void each_of_k_threads_gets_a_kth(void **state)
     equal(of(&r, all, "a", false), 100 + 50 + 100.0 / 3);
     equal(of(&r, all, "b", false), 50 + 100.0 / 3 + 50);
     equal(of(&r, all, "c", false), 100.0 / 3 + 50 + 100);
+    for (name[0] = 'a'; name[0] < 'd'; name[0]++)
+        equal(whole_of(&r, all, name), 300);
     equal(all->nobody_ns, 400);
     equal(all->idle_ns, 900);
     finish(&r);
@@ -567,7 +579,8 @@ static struct program {
 
 /* Answers: by name (names are unique per thread and path), and the rest. */
 static struct expected {
-    double waiting[THREADS][PATHS + 1], working[THREADS][PATHS + 1], source[SONDE_BLAME_SOURCES], nobody, idle;
+    double waiting[THREADS][PATHS + 1], working[THREADS][PATHS + 1], whole[THREADS][PATHS + 1];
+    double source[SONDE_BLAME_SOURCES], nobody, idle;
 } expected[DEVICES + 1];
 
 static void make_paths(struct scene *s, uint32_t lane, int t)
@@ -950,8 +963,10 @@ static void expect_pooled(int d, const struct pool *pool, double ns)
 {
     expected[d].source[SONDE_BLAME_POOLED] += ns;
     for (int t = 0; t < THREADS; t++)
-        for (uint32_t i = 1; i <= PATHS; i++)
+        for (uint32_t i = 1; i <= PATHS; i++) {
             (P.paths[t][i].waits ? expected[d].waiting : expected[d].working)[t][i] += ns * pool->part[t][i];
+            expected[d].whole[t][i] += pool->part[t][i];
+        }
 }
 
 static void expect_instant(uint64_t at)
@@ -983,6 +998,7 @@ static void expect_instant(uint64_t at)
                 continue;
             }
             (waiting ? expected[d].waiting : expected[d].working)[t][path] += 1.0 / k;
+            expected[d].whole[t][path] += 1;
             expected[d].source[source] += 1.0 / k;
         }
     }
@@ -1004,6 +1020,7 @@ static void check_scope(const struct result *r, const struct sonde_blame_scope *
                 continue;
             equal(of(r, scope, P.paths[t][i].name, true), e->waiting[t][i]);
             equal(of(r, scope, P.paths[t][i].name, false), e->working[t][i]);
+            equal(whole_of(r, scope, P.paths[t][i].name), e->whole[t][i]);
         }
     equal(of(r, scope, "clFinish", true), waiting);
     equal(of(r, scope, "clFinish", false), working);
