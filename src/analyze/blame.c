@@ -16,6 +16,7 @@
 #include "base/parallel.h"
 #include "between.h"
 #include "blame_run.h"
+#include "device_code.h"
 
 /* ---- contexts of the tree ------------------------------------------------------------------ */
 
@@ -188,6 +189,23 @@ static int gather_scopes(const struct sonde__blame_run *run, struct sonde__blame
     return rc;
 }
 
+/* Without what is a CPU device's own doing. Of a thread that its runtime began, only calls, and what samples show
+ * to be the program's, are not. */
+static void leave_out_device(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t lane)
+{
+    sonde__segments *segments = &part->segments;
+    const bool thread = run->of_device && run->of_device[lane];
+    size_t kept = 0;
+    for (size_t i = 0; i < segments->count && run->tree->any_device; i++) {
+        const struct sonde__segment *s = &segments->items[i];
+        const bool device = s->source == SONDE_BLAME_SAMPLED ? sonde_code_is_device(run->tree->code[locate(run, part, s->node)])
+                                                             : thread && s->source != SONDE_BLAME_EXACT;
+        if (!device)
+            segments->items[kept++] = *s;
+    }
+    segments->count = run->tree->any_device ? kept : segments->count;
+}
+
 /* Where the thread's slot changes. */
 static int add_changes(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t lane)
 {
@@ -233,6 +251,7 @@ static int gather_threads(const struct sonde__blame_run *run, struct sonde__blam
         rule.alive_from = alive->from, rule.alive_to = alive->to, rule.known = alive->known;
         part->segments.count = 0;
         rc = sonde__thread_segments(lane, &rule, &part->thread, &part->gathered, &part->segments);
+        leave_out_device(run, part, lane->lane);
         rc = rc ? rc : add_changes(run, part, k);
         rc = rc ? rc : add_sleeps(run, part, k);
         for (uint32_t i = 0; i < lane->call_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
@@ -315,6 +334,19 @@ static int sweep(struct sonde__blame_run *run)
     return rc ? rc : sonde_timeline_run(&run->plan, each_window, run);
 }
 
+static int find_threads_of_device(struct sonde__blame_run *run)
+{
+    const struct sonde_process *p = run->process;
+    if (!run->tree->any_device)
+        return 0;
+    if (!(run->of_device = calloc(p->lane_count + 1, sizeof *run->of_device)))
+        return SONDE_ENOMEM;
+    for (uint32_t i = 1; i < p->lane_count; i++)
+        run->of_device[i] = p->lanes[i].kind == SONDE_LANE_KIND_THREAD &&
+                            sonde_device_thread(run->tree->profile, run->tree->code, p, run->index, i);
+    return 0;
+}
+
 static int compute_process(const struct sonde__blame_tree *tree, const struct sonde_measurement *m, uint32_t index,
                            const struct sonde_blame_options *options, struct sonde_blame *out)
 {
@@ -334,6 +366,8 @@ static int compute_process(const struct sonde__blame_tree *tree, const struct so
     if (!rc && !(run.alive = sonde__find_alive(p)))
         rc = SONDE_ENOMEM;
     if (!rc && run.scopes > 1)
+        rc = find_threads_of_device(&run);
+    if (!rc && run.scopes > 1)
         rc = sweep(&run);
     if (!rc && run.scopes > 1)
         rc = sonde__blame_add_results(&run, out);
@@ -341,6 +375,7 @@ static int compute_process(const struct sonde__blame_tree *tree, const struct so
         free_part(&run.parts[i], run.scopes);
     free(run.parts);
     free(run.alive);
+    free(run.of_device);
     sonde__pools_fini(&run.pools);
     sonde_timeline_fini(&run.plan);
     sonde_recorded_fini(&run.recorded);
@@ -411,7 +446,8 @@ static int make_tree(const struct sonde_profile *profile, struct sonde__blame_tr
     tree->profile = profile;
     tree->parents = malloc((profile->nodes.count + 1) * sizeof *tree->parents);
     tree->waits = calloc(profile->nodes.count + 1, sizeof *tree->waits);
-    if (!tree->parents || !tree->waits)
+    tree->code = sonde_device_code(profile, &tree->any_device);
+    if (!tree->parents || !tree->waits || !tree->code)
         return SONDE_ENOMEM;
     for (size_t i = 0; i < profile->nodes.count; i++) {
         const struct sonde_cct_node *node = &profile->nodes.items[i];
@@ -441,6 +477,7 @@ int sonde_blame_compute(const struct sonde_measurement *m, const struct sonde_pr
         rc = sum_up(out);
     free(tree.parents);
     free(tree.waits);
+    free(tree.code);
     return rc;
 }
 

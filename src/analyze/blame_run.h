@@ -24,6 +24,8 @@ struct sonde__blame_tree { /* what the sweep needs of the profile's nodes, close
     const struct sonde_profile *profile;
     uint32_t *parents;
     uint8_t  *waits; /* an API call that waits, by its name */
+    uint8_t  *code;  /* enum sonde_device_code */
+    bool      any_device; /* of them is the device's */
 };
 
 /* What all contexts of a lane share, so far: their deepest common ancestor, and below it the
@@ -60,6 +62,7 @@ struct sonde__blame_run {
     struct sonde__thread_rule rule;
     struct sonde_timeline_plan plan;
     struct sonde__alive *alive; /* [lane] */
+    bool     *of_device;       /* [lane]: the runtime of a CPU device began its thread; NULL: of none */
     struct sonde__pools pools;
     uint32_t scopes;           /* all devices, and each of the plan */
     struct sonde__blame_part *parts;

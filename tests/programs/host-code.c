@@ -2,15 +2,18 @@
  *
  * Each round, prepare() computes in three parts that are alike; then one short kernel runs. With `twice`,
  * main itself calls prepare() and compress(), which take about as long. With `beside`, another thread runs
- * compress() all the time, for which nobody waits.
+ * compress() all the time, for which nobody waits. With `called-back`, prepare() runs in the callback of an event,
+ * in a thread of the runtime's.
  *
  * case: host-code => kernel=20
  * case: host-code-twice twice => kernel=20
  * case: host-code-beside beside => kernel=20
+ * case: host-code-called-back called-back => kernel=20
  */
 #include "guest.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
@@ -88,6 +91,33 @@ static void beside(struct guest *g)
     pthread_join(other, NULL);
 }
 
+static sem_t prepared;
+
+static void CL_CALLBACK prepare_next(cl_event event, cl_int status, void *unused)
+{
+    (void)event, (void)status, (void)unused;
+    prepare();
+    sem_post(&prepared);
+}
+
+static void called_back(struct guest *g)
+{
+    size_t items = GUEST_ITEMS;
+    sem_init(&prepared, 0, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        cl_event event, gate; /* of a kernel that has ended this thread would be called back */
+        CLP(gate = clCreateUserEvent(g->context, &status));
+        CL(clEnqueueNDRangeKernel(g->queue, g->add, 1, NULL, &items, &items, 1, &gate, &event));
+        CL(clSetEventCallback(event, CL_COMPLETE, prepare_next, NULL));
+        CL(clFlush(g->queue));
+        CL(clSetUserEventStatus(gate, CL_COMPLETE));
+        while (sem_wait(&prepared) && errno == EINTR)
+            continue;
+        CL(clReleaseEvent(event));
+        CL(clReleaseEvent(gate));
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct guest g;
@@ -100,6 +130,8 @@ int main(int argc, char **argv)
         }
     else if (argc > 1 && !strcmp(argv[1], "beside"))
         beside(&g);
+    else if (argc > 1 && !strcmp(argv[1], "called-back"))
+        called_back(&g);
     else
         epoch(&g);
     printf("%d rounds\n", ROUNDS);

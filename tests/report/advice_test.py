@@ -5,6 +5,7 @@ out here from docs/advice.md's definitions and the times that went in.
 """
 import json
 import os
+import shutil
 import struct
 import subprocess
 
@@ -457,6 +458,30 @@ class Recorded(Case):
         self.assertGreaterEqual(found["saving_ns"], prepared * 0.95)
         idle = self.json(path, "blame")["scopes"][0]["idle_ns"]
         self.assertLessEqual(found["saving_ns"], idle)
+
+    def test_host_code_in_a_thread_of_the_runtime(self):
+        path = self.sampled(self.record(os.path.join(PROGRAMS, "host-code"), "called-back", warm=True))
+        self.assertIn("prepare", [name for frames in self.named(self.json(path, "advice"), 190 * MS) for name in frames])
+
+    def test_a_device_that_is_a_cpu_is_no_host_code(self):
+        """PoCL's kernels and its own threads are the device: the profile has their samples, and no idle time is theirs."""
+        own = lambda f: "_pocl_kernel_" in (f["name"] or "") or "libpocl" in (f.get("module") or "")
+        clpeak = shutil.which("clpeak")
+        programs = [(os.path.join(PROGRAMS, "critical"), "diamond"), (os.path.join(PROGRAMS, "critical"), "callbacks")]
+        for program in programs + ([(clpeak, "--kernel-latency")] if clpeak else []):
+            path = self.sampled(self.record(*program, warm=True))
+            self.ok("export", path, "--to", "json", "--force", "-o", self.path("own.json"))
+            with open(self.path("own.json")) as file:
+                contexts = json.load(file)["contexts"]
+            self.assertTrue(any(c.get("samples") for c in contexts if own(c)), "no sample of the device's own")
+            blame = self.json(path, "blame", "--min-percent", "0")
+            for scope in blame["scopes"]:
+                self.assertEqual([r for r in scope["routines"] if own(r)], [])
+            for found in self.json(path, "advice", "--min-percent", "0")["advice"]:
+                if found["rule"] == "host_code":
+                    self.assertFalse(any(own(f) for f in found["frames"]), found)
+            verdict = self.json(path, "summary")["verdict"]
+            self.assertNotRegex(verdict["sentence"] + " ".join(p["place"] or "" for p in verdict["parts"]), "_pocl_kernel_|libpocl")
 
     def test_host_code_of_python(self):
         python = "/usr/bin/python3"
