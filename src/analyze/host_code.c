@@ -252,9 +252,18 @@ static int look_below(struct finder *f, uint32_t at, uint32_t entry)
     return name(f, entry, ns, f->functions.items[entry].above_ns - parents_ns, whole_ns, false);
 }
 
+/* What the way begins with: at the root, what has the user's code in it; an interpreter that ends is on nobody's way. */
+static double begins_with(const struct finder *f, uint32_t begin)
+{
+    double ns = 0;
+    for (uint32_t c = f->functions.items[begin].first; c && !begin; c = f->functions.items[c].next)
+        ns += f->functions.items[c].has_user ? f->functions.items[c].ns : 0;
+    return begin ? f->functions.items[begin].ns : ns;
+}
+
 static int look(struct finder *f, uint32_t begin)
 {
-    const double least = f->functions.items[begin].ns * STAYS / 100;
+    const double least = begins_with(f, begin) * STAYS / 100;
     uint32_t named = begin && f->functions.items[begin].user ? begin : 0, at = begin;
     for (uint32_t c; (c = heaviest(f, at)) && f->functions.items[c].ns >= least; at = c)
         named = f->functions.items[c].user ? c : named;
