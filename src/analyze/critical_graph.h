@@ -58,7 +58,7 @@ struct sonde__cp_sleep {     /* a thread was off the CPU of its own accord */
 struct sonde__cp_thread {
     uint32_t lane;           /* id of the row */
     link     first, last;    /* calls */
-    uint32_t first_listed, calls;
+    uint32_t first_listed, listed_until, calls;
     uint64_t start_ns;       /* when it was seen first; the beginning of the path for the main thread */
     uint64_t end_ns;         /* 0 unknown */
     bool     calls_back;     /* one of the runtime's: the program's code runs in it when an operation has ended */

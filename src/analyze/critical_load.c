@@ -20,6 +20,8 @@ struct loader {
     struct sonde__cp_loading l;
     struct sonde_progress   *progress;
     uint64_t *call_keys;                /* [call]: correlation */
+    uint64_t *enters;                   /* [call]: the same as in its row, close together: an operation looks for its call */
+    double   rate;                      /* calls per ns, around the one that was found last */
     SONDE_VECTOR(struct loaded_call) calls;
     SONDE_VECTOR(struct loaded_op) ops; /* of one lane */
     uint32_t lane;                      /* that is being read: thread or queue, by index */
@@ -92,6 +94,56 @@ static int by_enter(const void *left, const void *right)
     return a->call.leave < b->call.leave ? -1 : a->call.leave > b->call.leave;
 }
 
+static bool calls_in_order(const struct loaded_call *calls, size_t from, size_t to)
+{
+    for (size_t i = from + 1; i < to; i++)
+        if (by_enter(&calls[i - 1], &calls[i]) > 0)
+            return false;
+    return true;
+}
+
+static void merge_two(const struct loaded_call *from, size_t first, size_t middle, size_t last, struct loaded_call *to)
+{
+    size_t a = first, b = middle;
+    for (size_t i = first; i < last; i++)
+        to[i] = a < middle && (b == last || by_enter(&from[a], &from[b]) <= 0) ? from[a++] : from[b++];
+}
+
+/* Each thread's are in order: two threads become one, until there is one. `ends` are where those of each thread end. */
+static int merge_threads(struct loader *l, size_t *ends, uint32_t threads)
+{
+    struct loaded_call *from = l->calls.items, *to = malloc((l->calls.count + 1) * sizeof *to);
+    if (!to)
+        return SONDE_ENOMEM;
+    while (threads > 1) {
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < threads; i += 2) {
+            const size_t last = i + 1 < threads ? ends[i + 1] : ends[i];
+            merge_two(from, i ? ends[i - 1] : 0, ends[i], last, to);
+            ends[kept++] = last;
+        }
+        threads = kept;
+        struct loaded_call *other = from;
+        from = to;
+        to = other;
+    }
+    l->calls.items = from;
+    l->calls.capacity = l->calls.count + 1;
+    free(to);
+    return 0;
+}
+
+static int sort_calls(struct loader *l, size_t *ends, uint32_t threads)
+{
+    bool in_order = true;
+    for (uint32_t t = 0; t < threads && in_order; t++)
+        in_order = calls_in_order(l->calls.items, t ? ends[t - 1] : 0, ends[t]);
+    if (in_order)
+        return merge_threads(l, ends, threads);
+    qsort(l->calls.items, l->calls.count, sizeof *l->calls.items, by_enter);
+    return 0;
+}
+
 /* A thread's calls follow each other: one that begins within the one before is cut there. */
 static int link_calls(struct sonde__cp_graph *g)
 {
@@ -110,15 +162,13 @@ static int link_calls(struct sonde__cp_graph *g)
         }
         t->last = i + 1;
     }
-    uint32_t at = 0;
     g->listed = malloc((g->call_count + 1) * sizeof *g->listed);
     if (!g->listed)
         return SONDE_ENOMEM;
-    for (uint32_t t = 0; t < g->thread_count; t++) {
-        g->threads[t].first_listed = at;
-        for (link next = g->threads[t].first; next; next = g->calls[next - 1].after)
-            g->listed[at++] = next - 1;
-    }
+    for (uint32_t t = 0, at = 0; t < g->thread_count; at += g->threads[t++].calls)
+        g->threads[t].first_listed = g->threads[t].listed_until = at;
+    for (uint32_t i = 0; i < g->call_count; i++)
+        g->listed[g->threads[g->calls[i].thread].listed_until++] = i;
     return 0;
 }
 
@@ -190,28 +240,84 @@ static int load_calls(struct loader *l)
     const uint64_t rows = rows_after(p, SONDE_TABLE_CALL, g->from);
     l->calls.items = malloc((rows + 1) * sizeof *l->calls.items);
     l->calls.capacity = rows + 1;
-    int rc = l->calls.items ? 0 : SONDE_ENOMEM;
+    size_t *ends = malloc((g->thread_count + 1) * sizeof *ends);
+    int rc = l->calls.items && ends ? 0 : SONDE_ENOMEM;
     for (uint32_t t = 0; t < g->thread_count && !rc; t++) {
         l->lane = t;
         rc = sonde_process_trace(p, SONDE_TABLE_CALL, g->threads[t].lane, g->from, UINT64_MAX, add_calls, l);
+        ends[t] = l->calls.count;
     }
+    if (!rc && l->calls.count && g->thread_count > 1)
+        rc = sort_calls(l, ends, g->thread_count);
+    free(ends);
     if (rc || l->calls.count > UINT32_MAX - 1)
         return rc ? rc : SONDE_ENOMEM;
-    if (l->calls.count && g->thread_count > 1)
-        qsort(l->calls.items, l->calls.count, sizeof *l->calls.items, by_enter);
     g->call_count = (uint32_t)l->calls.count;
     g->calls = malloc((l->calls.count + 1) * sizeof *g->calls);
     l->call_keys = malloc((l->calls.count + 1) * sizeof *l->call_keys);
-    if (!g->calls || !l->call_keys)
+    l->enters = malloc((l->calls.count + 1) * sizeof *l->enters);
+    if (!g->calls || !l->call_keys || !l->enters)
         return SONDE_ENOMEM;
     for (uint32_t i = 0; i < g->call_count && !rc; i++) {
         g->calls[i] = l->calls.items[i].call;
         l->call_keys[i] = l->calls.items[i].correlation;
+        l->enters[i] = g->calls[i].enter;
         rc = note_blocked(l, i, g->calls[i].after);
     }
     sonde_vector_fini(&l->calls);
     rc = rc ? rc : link_calls(g);
     return rc ? rc : find_called_back(g);
+}
+
+/* Where a call entered at `enter` may be. */
+static uint32_t guess(const struct loader *l, uint64_t enter)
+{
+    const uint32_t count = l->l.g->call_count, near = l->near;
+    const double ahead = enter > l->enters[near] ? (double)(enter - l->enters[near]) * l->rate : 0;
+    return ahead < (double)(count - near) ? near + (uint32_t)ahead : count - 1;
+}
+
+/* What a later operation will look at: nearly all of the search's time is memory's. */
+static void fetch(const struct loader *l, uint64_t enter)
+{
+    if (!l->l.g->call_count)
+        return;
+    const uint32_t at = guess(l, enter);
+    __builtin_prefetch(&l->enters[at]);
+    __builtin_prefetch(&l->call_keys[at]);
+}
+
+/* The first call entered at or after `enter`. Operations of a queue come in order, and so do their calls, with those
+ * of other queues in between, about as many as before. */
+static uint32_t first_entered(struct loader *l, uint64_t enter)
+{
+    const uint32_t count = l->l.g->call_count, near = l->near;
+    const uint64_t *enters = l->enters;
+    if (!count)
+        return 0;
+    uint32_t low = guess(l, enter), high = low;
+    if (enters[low] >= enter) { /* it is not behind `high` */
+        for (uint32_t step = 1; low && enters[low] >= enter; step *= 2) {
+            high = low;
+            low = low > step ? low - step : 0;
+        }
+    } else {
+        for (uint32_t step = 1; high < count && enters[high] < enter; step *= 2) {
+            low = high;
+            high = count - high > step ? high + step : count;
+        }
+    }
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (enters[middle] < enter)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < count && low > near && enters[low] > enters[near])
+        l->rate = (double)(low - near) / (double)(enters[low] - enters[near]);
+    l->near = low < count ? low : count - 1;
+    return low;
 }
 
 /* The call entered at `enter` that made the operation `correlation`: that very
@@ -220,25 +326,12 @@ static int load_calls(struct loader *l)
 static link find_call(struct loader *l, uint64_t enter, uint64_t correlation)
 {
     const struct sonde__cp_graph *g = l->l.g;
-    uint32_t low = l->near < g->call_count && g->calls[l->near].enter < enter ? l->near : 0, high = low;
     link same_thread = 0;
-    for (uint32_t step = 1; high < g->call_count && g->calls[high].enter < enter; step *= 2) {
-        low = high;
-        high = g->call_count - high > step ? high + step : g->call_count;
-    }
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (g->calls[middle].enter < enter)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    l->near = low ? low - 1 : 0;
-    for (; low < g->call_count && g->calls[low].enter == enter; low++) {
-        if (l->call_keys[low] == correlation)
-            return low + 1;
-        if (l->call_keys[low] && l->call_keys[low] >> 40 == correlation >> 40 && l->call_keys[low] < correlation)
-            same_thread = low + 1;
+    for (uint32_t at = first_entered(l, enter); at < g->call_count && l->enters[at] == enter; at++) {
+        if (l->call_keys[at] == correlation)
+            return at + 1;
+        if (l->call_keys[at] && l->call_keys[at] >> 40 == correlation >> 40 && l->call_keys[at] < correlation)
+            same_thread = at + 1;
     }
     return same_thread;
 }
@@ -308,6 +401,8 @@ static bool in_order(const struct loader *l)
     return true;
 }
 
+enum { AHEAD = 4 }; /* operations */
+
 /* Move the operations of one lane into the graph, with their calls. */
 static int take_lane(struct loader *l, struct sonde__cp_lane *lane)
 {
@@ -320,6 +415,8 @@ static int take_lane(struct loader *l, struct sonde__cp_lane *lane)
     lane->count = (uint32_t)l->ops.count;
     for (size_t i = 0; i < l->ops.count; i++) {
         struct sonde__cp_op *op = &g->ops[g->op_count];
+        if (i + AHEAD < l->ops.count)
+            fetch(l, l->ops.items[i + AHEAD].enter);
         *op = l->ops.items[i].op;
         op->call = find_call(l, l->ops.items[i].enter, l->ops.items[i].correlation);
         if (l->named && sonde_vector_push(&l->l.keys, (struct sonde__cp_key){l->ops.items[i].correlation, g->op_count}))
@@ -648,6 +745,7 @@ int sonde__cp_load(const struct sonde_process *p, const struct sonde_recorded *r
     free(l.l.thread_of);
     free(l.l.queue_of);
     free(l.call_keys);
+    free(l.enters);
     return rc;
 }
 
