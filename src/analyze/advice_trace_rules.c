@@ -363,11 +363,10 @@ int sonde__advice_of_calls(struct sonde__find *f, const struct sonde__trace *t)
             data |= brings_data(t, sonde__trace_op_of(t, c));
             continue;
         }
-        const struct sonde__op *o = next->thread == c->thread ? sonde__trace_op_of(t, next) : NULL;
-        const bool mine = c->enter >= t->from; /* else one of the window before */
+        const struct sonde__op *o = next->thread == c->thread ? sonde__trace_op_of(t, next) : NULL; /* it is in one window only */
         bool waits_anyway = o && next->blocks, nothing_to_see = o && !next->blocks && !data && !shared;
         data = false;
-        if (!mine || !o || !same_queue(t, c, next) || !(waits_anyway || nothing_to_see))
+        if (!o || !same_queue(t, c, next) || !(waits_anyway || nothing_to_see))
             continue;
         const uint64_t held = c->leave - c->enter; /* the thread would have come so much earlier */
         rc = sonde__find_add(f, &(struct sonde__finding){

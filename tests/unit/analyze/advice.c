@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,8 +75,91 @@ static void test_windows(void **state)
     written_close(w);
 }
 
+/* Twelve threads, each with a queue of its own of one device and a place of its own for each rule, all at the same time:
+ * a needless wait, copies that are waited for, a row of small ones. */
+enum { THREADS = 12, TURNS = 307, ROW = 10 };
+
+static struct written *many_queues(void)
+{
+    struct written *w = written_begin();
+    uint32_t threads[THREADS], queues[THREADS];
+    for (int t = 0; t < THREADS; t++) {
+        threads[t] = written_thread(w, 0, 0);
+        queues[t] = written_queue(w, 1, 0);
+    }
+    for (uint64_t i = 0; i < TURNS; i++)
+        for (uint64_t t = 0; t < THREADS; t++) {
+            const uint32_t thread = threads[t], queue = queues[t];
+            uint64_t at = (i * THREADS + t) * 400 * US;
+            char waits[16], copies[16], pieces[16];
+            snprintf(waits, sizeof waits, "waits%d", (int)t);
+            snprintf(copies, sizeof copies, "copies%d", (int)t);
+            snprintf(pieces, sizeof pieces, "pieces%d", (int)t);
+            for (int k = 0; k < 2; k++, at += 40 * US) { /* kernel, wait, kernel, wait */
+                written_op(w, &(struct written_op){.thread = thread, .queue = queue, .kind = SONDE_OP_KERNEL, .name = "work",
+                                                   .function = waits, .enter = at, .leave = at + 2 * US, .start = at + 4 * US, .end = at + 20 * US});
+                written_call(w, thread, "clFinish", waits, at + 3 * US, at + 30 * US);
+                written_wait(w, thread, at + 3 * US, 0, 0, queue, 0);
+            }
+            const uint64_t id = written_op(w, &(struct written_op){
+                .thread = thread, .queue = queue, .kind = SONDE_OP_READ, .function = copies, .enter = at, .leave = at + 40 * US,
+                .start = at + 5 * US, .end = at + 35 * US, .bytes = 1 << 20});
+            written_wait(w, thread, at, 0, id, 0, 0);
+            at += 50 * US;
+            for (int k = 0; k < ROW; k++, at += 10 * US)
+                written_op(w, &(struct written_op){.thread = thread, .queue = queue, .kind = SONDE_OP_WRITE, .function = pieces, .enter = at,
+                                                   .leave = at + 1 * US, .start = at + 2 * US, .end = at + 8 * US, .bytes = 64});
+        }
+    return w;
+}
+
+/* The same rule at the same place. */
+static const struct sonde_advice *same(const struct sonde_advices *all, const struct sonde_advice *one)
+{
+    for (size_t i = 0; i < all->items.count; i++)
+        if (!strcmp(all->items.items[i].rule, one->rule) && all->items.items[i].node == one->node)
+            return &all->items.items[i];
+    return NULL;
+}
+
+/* No queue is left out, and the bounds are those of the whole; but a row of small copies at a cut is two, or too short. */
+static void test_windows_of_many_queues(void **state)
+{
+    static const uint64_t rows[] = {20000, 5000, 2000, 1500};
+    struct sonde_profile *profile;
+    struct written *w = many_queues();
+    struct sonde_measurement *m = written_open(w, &profile);
+    struct sonde_advices whole = {0};
+    (void)state;
+    assert_int_equal(sonde_advice_compute(m, profile, NULL, UINT32_MAX, &whole), 0);
+    assert_int_equal(whole.windows, 1);
+    uint64_t places = 0;
+    for (size_t i = 0; i < whole.items.count; i++)
+        places += !strcmp(whole.items.items[i].rule, "needless_wait") || !strcmp(whole.items.items[i].rule, "synchronous_copies") ||
+                  !strcmp(whole.items.items[i].rule, "small_copies");
+    assert_int_equal(places, 3 * THREADS);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        struct sonde_advices parts = {0};
+        assert_int_equal(sonde_advice_compute(m, profile, NULL, rows[k], &parts), 0);
+        assert_true(parts.windows > 1);
+        assert_int_equal(parts.rows, parts.rows_looked_at);
+        assert_int_equal(parts.rows, whole.rows);
+        for (size_t i = 0; i < whole.items.count; i++) {
+            const struct sonde_advice *a = &whole.items.items[i], *b = same(&parts, a);
+            assert_non_null(b);
+            const bool rows_of_copies = !strcmp(a->rule, "small_copies");
+            const uint64_t cut = rows_of_copies ? (parts.windows - 1) * ROW : 0, each = cut ? a->saving_ns / a->count + 1 : 0;
+            assert_true(b->count + cut >= a->count);
+            assert_true(b->saving_ns + cut * each >= a->saving_ns);
+        }
+        sonde_advice_fini(&parts);
+    }
+    sonde_advice_fini(&whole);
+    written_close(w);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_windows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_windows), cmocka_unit_test(test_windows_of_many_queues)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
