@@ -138,6 +138,17 @@ class Options(InFolder):
         self.assertNotIn("SONDE_MINE", said)
         self.assertOneLine(run("record", "-q", "--", SONDE, "record", "true").stderr) # its own are no user's
 
+    def test_every_variable_that_record_sets(self):
+        """Whatever the user has put into one of them is replaced, and he is told."""
+        options = ("--capture-range", "cuda")  # with it all of them are set
+        seen = {line.split("=", 1)[0] for line in sh("env", "-q", *options).stdout.splitlines() if line.startswith("SONDE_")}
+        self.assertGreater(len(seen), 12)
+        for name in sorted(seen):
+            r = sh('echo "value:$%s"' % name, *options, env=dict(os.environ, **{name: "mine"}))
+            self.assertNotIn("value:mine\n", r.stdout, name)
+            if name != "SONDE_AGENT":  # that one says: within another recording, whose variables they are
+                self.assertIn("%s of the environment: not used" % name, r.stderr)
+
     def test_recording_inside_a_recording(self):
         r = run("record", "-q", "--", SONDE, "record", "-q", "-o", "inner", "sh", "-c", "echo $OPENCL_LAYERS; echo $SONDE_OUT")
         layers, output = r.stdout.splitlines()
