@@ -29,7 +29,6 @@
 #define THREAD_STACK_MAX ((uintptr_t)256 << 20)
 #define EXTEND_MAX ((uintptr_t)4 << 20)
 #define SCAN_WORDS 1024
-#define FP_GUESS_MAX ((uintptr_t)1 << 20)
 
 /* ---- the stack's bounds ------------------------------------------------ */
 
@@ -311,8 +310,7 @@ SONDE__RAW static __attribute__((noinline, cold)) enum step guess(struct walk *w
     /* A jump to nowhere: the caller's return address is still on top. */
     if ((f->fp_slot & EXACT) && inside(&w->bounds, sp, 1) && plausible(w, word(sp), true)) {
         result = guessed(w, f, sp + 8, fp);
-    } else if (fp >= sp && fp - sp < FP_GUESS_MAX && inside(&w->bounds, fp, 2) &&
-               plausible(w, word(fp + 8), false)) {
+    } else if (fp >= sp && inside(&w->bounds, fp, 2) && plausible(w, word(fp + 8), false)) {
         result = guessed(w, f, fp + 16, word(fp));
     } else {
         result = scan(w, f);

@@ -81,6 +81,13 @@ static const uint8_t with_fp[] = {
     0xff, 0xd7,             /* call rdi */
     0xc9, 0xc3,             /* leave; ret */
 };
+static const uint8_t with_fp_and_room[] = { /* PoCL's kernels keep private memory of all items of a group on the stack */
+    0x55,                                     /* push rbp */
+    0x48, 0x89, 0xe5,                         /* mov rbp, rsp */
+    0x48, 0x81, 0xec, 0x80, 0x40, 0x10, 0x00, /* sub rsp, 0x104080 */
+    0xff, 0xd7,                               /* call rdi */
+    0xc9, 0xc3,                               /* leave; ret */
+};
 static const uint8_t without_fp[] = {
     0x48, 0x83, 0xec, 0x48, /* sub rsp, 72 */
     0xff, 0xd7,             /* call rdi */
@@ -155,6 +162,7 @@ static void test_made_code(void **state)
     void *twice = make_code(twice_with_fp, sizeof twice_with_fp);
     call_made(fp, NULL, 0);
     call_made(twice, fp, 0);
+    call_made(make_code(with_fp_and_room, sizeof with_fp_and_room), NULL, 0);
     /* Without its own frame pointer the frame that called may be lost, but no other. */
     call_made(make_code(without_fp, sizeof without_fp), NULL, 1);
     call_made(make_code(without_fp_clobber, sizeof without_fp_clobber), NULL, 0);
