@@ -99,7 +99,7 @@ static void add_empty_lanes(struct scan *s, const struct sonde_timeline_plan *pl
 
 /* ---- all of them --------------------------------------------------------------------------- */
 
-struct sum { double queue_ns, thread_ns, sampled_ns, pooled_ns, cpu_ns, cpu_variance; };
+struct sum { double queue_ns, thread_ns, sampled_ns, pooled_ns, cpu_ns, rest_ns, cpu_variance; };
 
 struct collector {
     const struct sonde_measurement *m;
@@ -112,6 +112,7 @@ struct collector {
     uint64_t                        wall_begin_ns;
     bool                            partial; /* not all of the run, or not all lanes */
     double                          period_ns; /* the longest */
+    double                          rest_ns;   /* of samples that threads left as they ended */
 };
 
 static bool is_wanted(const struct collector *c, uint32_t process, uint32_t lane)
@@ -234,8 +235,12 @@ static void add_hits(struct collector *c, uint32_t process, const struct sonde__
         struct sum *to = &c->nodes[sonde_profile_locate(c->profile, process, hit->node)];
         to->cpu_ns += (double)hit->hits.cpu_ns;
         to->cpu_variance += (double)hit->hits.unsure_squares;
-        for (uint32_t k = pool ? pool->first : 0; pool && k < pool->first + pool->count; k++)
-            c->nodes[pools->shares.items[k].node].cpu_ns += (double)hit->hits.rest_ns * pools->shares.items[k].part;
+        c->rest_ns += (double)hit->hits.rest_ns;
+        for (uint32_t k = pool ? pool->first : 0; pool && k < pool->first + pool->count; k++) {
+            const double rest_ns = (double)hit->hits.rest_ns * pools->shares.items[k].part;
+            c->nodes[pools->shares.items[k].node].cpu_ns += rest_ns;
+            c->nodes[pools->shares.items[k].node].rest_ns += rest_ns;
+        }
     }
 }
 
@@ -371,6 +376,7 @@ static void fold(const struct collector *c)
         to->sampled_ns += from->sampled_ns;
         to->pooled_ns += from->pooled_ns;
         to->cpu_ns += from->cpu_ns;
+        to->rest_ns += from->rest_ns;
         to->cpu_variance += from->cpu_variance;
         *from = (struct sum){0};
     }
@@ -424,12 +430,14 @@ static double *find_errors(const struct collector *c, const struct sonde__viewer
 }
 
 /* The time of gaps, divided by samples, and what the samples themselves stand for. Four standard errors, and a period
- * at each end, are not left by chance. */
+ * at each end, are not left by chance. A sample that a thread left as it ended stands for all since its last one, calls too:
+ * none of it need be of this row, and what others have of it may be. */
 static void check_row(const struct collector *c, struct sonde_share *row)
 {
     row->cpu_error_ns = sqrt(row->cpu_error_ns + c->period_ns * c->period_ns / 4);
-    row->disagrees = c->out->checked && fabs(row->sampled_ns - row->cpu_ns) >
-                                            4 * hypot(row->error_ns, row->cpu_error_ns) + 2 * c->period_ns;
+    const double most_ns = 4 * hypot(row->error_ns, row->cpu_error_ns) + 2 * c->period_ns;
+    row->disagrees = c->out->checked && (row->cpu_ns - row->rest_ns - row->sampled_ns > most_ns ||
+                                         row->sampled_ns - row->cpu_ns - (c->rest_ns - row->rest_ns) > most_ns);
 }
 
 static int make_rows(struct collector *c, const struct sonde__viewer *v, const uint32_t *cut)
@@ -450,6 +458,7 @@ static int make_rows(struct collector *c, const struct sonde__viewer *v, const u
         row->sampled_ns += c->nodes[i].sampled_ns;
         row->pooled_ns += c->nodes[i].pooled_ns;
         row->cpu_ns += c->nodes[i].cpu_ns;
+        row->rest_ns += c->nodes[i].rest_ns;
         row->cpu_error_ns += c->nodes[i].cpu_variance; /* until check_row */
     }
     if (!rc)

@@ -46,6 +46,7 @@ struct sonde_share {
     double   pooled_ns;              /* of sampled_ns: where no sample reaches, by those of gaps like it (gaps.h) */
     double   error_ns;               /* standard error of sampled_ns */
     double   cpu_ns, cpu_error_ns;   /* what the samples outside of calls stand for; when `checked` */
+    double   rest_ns;                /* of cpu_ns: of samples that threads left as they ended, where is not known */
     bool     disagrees;              /* more than chance makes of the two: the sum of times, and what samples stand for */
 };
 

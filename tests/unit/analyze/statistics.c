@@ -237,6 +237,28 @@ static void test_two_places_of_a_line(void **state)
     unload(&l);
 }
 
+/* A thread that spends its time in calls and ends: what it leaves need not be of its gaps. */
+static void test_rest_of_calls(void **state)
+{
+    struct scene *s = scene_create();
+    const uint32_t thread = scene_thread(s), routine = account(s, scene_function(s, thread, 0, "routine"), thread);
+    const uint32_t api = account(s, scene_api(s, thread, routine, "clFinish"), 0);
+    (void)state;
+    scene_header(s)->cpu_rate_hz = 1000000000 / 20;
+    scene_header(s)->cpu_switches = 1;
+    scene_header(s)->stop_ns = 1000;
+    scene_call(s, thread, api, 0, 900, 0);
+    scene_rest(s, thread, routine, 980, 800);
+    struct loaded l = load(s);
+    struct sonde_statistics st = compute(&l, (struct sonde_statistics_config){0});
+    const struct sonde_share row = find(&st, SONDE_SHARE_ROUTINE, "routine");
+    assert_float_equal(row.sampled_ns, 100, 1e-9);
+    assert_float_equal(row.cpu_ns, 800, 1e-9);
+    assert_false(row.disagrees);
+    sonde_statistics_fini(&st);
+    unload(&l);
+}
+
 /* Gaps of 90 ns with a sample of each 200 in every other one: by the pool of the whole run also where a part of it is
  * looked at; the parts sum up to the whole. */
 static void test_pooled(void **state)
@@ -453,7 +475,8 @@ static void test_sync(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_known), cmocka_unit_test(test_sleep_unknown), cmocka_unit_test(test_pooled), cmocka_unit_test(test_late),
-                                       cmocka_unit_test(test_rest_alone), cmocka_unit_test(test_two_places_of_a_line), cmocka_unit_test(test_start_and_pause), cmocka_unit_test(test_random),
+                                       cmocka_unit_test(test_rest_alone), cmocka_unit_test(test_rest_of_calls), cmocka_unit_test(test_two_places_of_a_line),
+                                       cmocka_unit_test(test_start_and_pause), cmocka_unit_test(test_random),
                                        cmocka_unit_test(test_pieces), cmocka_unit_test(test_sync)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
