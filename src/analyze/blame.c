@@ -258,6 +258,8 @@ static int gather_threads(const struct sonde__blame_run *run, struct sonde__blam
             add_to_trunk(run, part, k, lane->calls[i].node);
         for (uint32_t i = 0; i < lane->sample_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
             add_to_trunk(run, part, k, lane->samples[i].node);
+        for (uint32_t i = 0; i < lane->sleep_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
+            add_to_trunk(run, part, k, lane->sleeps[i].node);
     }
     return rc;
 }

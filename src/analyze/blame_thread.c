@@ -1,15 +1,13 @@
 /* blame_thread.c - a thread's context as a function of time, constant piece by piece.
  *
  * docs/blame.md, "What a thread does". Inside an API call it is the call's own
- * stack. Between two calls it is what gaps.h says: a sample's, or left to the
- * pool of the gap.
+ * stack. Between two calls, and the waits in functions of the C library, in which it is not
+ * active, it is what gaps.h says: a sample's, or left to the pool of the gap.
  *
  * What is known outside of the window, on both sides, is known here too, so
  * that the result does not depend on where windows end.
  */
 #include "blame_thread.h"
-
-#include <string.h>
 
 struct builder {
     const struct sonde_time_lane    *lane;
@@ -19,7 +17,7 @@ struct builder {
     size_t                           at;     /* in scratch->active, which is outside of calls */
     uint32_t                         sample; /* first that may lie in the next gap */
     size_t                           idle;   /* first of rule->idle that may meet the next segment */
-    uint32_t                         sleep;  /* first that may lie in the next gap */
+    uint32_t                         wait;   /* first of the lane's that may be of the next call */
     sonde__segments                 *out, *sleeps;
 };
 
@@ -91,32 +89,6 @@ static int active_by_switches(const struct sonde_time_lane *lane, const struct s
     return rc || at >= rule->alive_to ? rc : add_span(rule, out, at, rule->alive_to);
 }
 
-/* Less the times that it slept in a function with a name. */
-static int without_sleeps(const struct sonde_time_lane *lane, sonde__spans *active)
-{
-    const size_t count = active->count;
-    uint32_t k = 0;
-    int rc = 0;
-    for (size_t i = 0; i < count && lane->sleep_count && !rc; i++) {
-        uint64_t at = active->items[i].from;
-        const uint64_t to = active->items[i].to;
-        while (k < lane->sleep_count && lane->sleeps[k].to_ns <= at)
-            k++;
-        for (uint32_t n = k; n < lane->sleep_count && lane->sleeps[n].from_ns < to && !rc; n++) {
-            if (lane->sleeps[n].from_ns > at)
-                rc = sonde_vector_push(active, (struct sonde__span){at, lane->sleeps[n].from_ns});
-            at = lane->sleeps[n].to_ns > at ? lane->sleeps[n].to_ns : at;
-        }
-        if (at < to && !rc)
-            rc = sonde_vector_push(active, (struct sonde__span){at, to});
-    }
-    if (lane->sleep_count && !rc) {
-        memmove(active->items, active->items + count, (active->count - count) * sizeof *active->items);
-        active->count -= count;
-    }
-    return rc;
-}
-
 static int find_active(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
 {
     out->count = 0;
@@ -166,23 +138,13 @@ static int add_active(struct builder *b, uint64_t from, uint64_t to, const struc
     return rc;
 }
 
-/* What it slept in with a name, between two calls: it went on to call the runtime. */
-static int add_sleeps(struct builder *b, uint64_t begin, uint64_t end)
+/* What it slept in with a name: it went on to call the runtime. */
+static int add_sleep(struct builder *b, const struct sonde__stop *stop)
 {
-    const struct sonde_time_lane *lane = b->lane;
-    int rc = 0;
-    for (; b->sleep < lane->sleep_count && lane->sleeps[b->sleep].to_ns <= begin; b->sleep++)
-        ;
-    for (uint32_t i = b->sleep; i < lane->sleep_count && lane->sleeps[i].from_ns < end && !rc; i++) {
-        const struct sonde_row_sleep *sleep = &lane->sleeps[i];
-        uint64_t from = sleep->from_ns > begin ? sleep->from_ns : begin, to = sleep->to_ns < end ? sleep->to_ns : end;
-        from = from > b->rule->from_ns ? from : b->rule->from_ns;
-        to = to < b->rule->to_ns ? to : b->rule->to_ns;
-        if (from < to)
-            rc = sonde_vector_push(b->sleeps, (struct sonde__segment){
-                .from = from, .to = to, .node = sleep->node, .source = SONDE_BLAME_EXACT, .next_ns = end});
-    }
-    return rc;
+    const uint64_t from = stop->row->enter_ns > b->rule->from_ns ? stop->row->enter_ns : b->rule->from_ns;
+    const uint64_t to = stop->row->leave_ns < b->rule->to_ns ? stop->row->leave_ns : b->rule->to_ns;
+    return from >= to || !stop->next_ns ? 0 : sonde_vector_push(b->sleeps, (struct sonde__segment){
+        .from = from, .to = to, .node = stop->row->node, .source = SONDE_BLAME_EXACT, .next_ns = stop->next_ns});
 }
 
 /* Pieces of a gap in which there are samples, or may be. */
@@ -212,36 +174,40 @@ static int add_gap(struct builder *b, const struct sonde_row_call *before, const
         .node = pair.before, .after = pair.after, .source = b->rule->known ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED};
     if (begin >= end || begin >= b->rule->to_ns || end <= b->rule->from_ns)
         return 0;
-    if (before && after && add_sleeps(b, begin, end))
-        return SONDE_ENOMEM;
     return sonde__gap_is_sampled(&gap, &b->sample) ? add_pieces(b, &gap, &left) : add_active(b, begin, end, &left);
+}
+
+/* The call that it is in, from where the one before has ended. */
+static int add_call(struct builder *b, const struct sonde_row_call *before, const struct sonde_row_call *call)
+{
+    const struct sonde_time_lane *lane = b->lane;
+    const uint64_t from = before && before->leave_ns > call->enter_ns ? before->leave_ns : call->enter_ns;
+    bool waits = false;
+    for (; b->wait < lane->wait_count && lane->waits[b->wait].enter_ns <= call->enter_ns; b->wait++)
+        waits |= lane->waits[b->wait].enter_ns == call->enter_ns && !lane->waits[b->wait].waiter;
+    return add_segment(b, from, call->leave_ns,
+                       &(struct sonde__segment){.node = call->node, .source = SONDE_BLAME_EXACT, .waits = waits});
 }
 
 int sonde__thread_segments(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule,
                            struct sonde__thread_scratch *scratch, struct sonde__gathered *gathered, sonde__segments *out)
 {
     struct builder b = {.lane = lane, .rule = rule, .scratch = scratch, .gathered = gathered, .out = out, .sleeps = &scratch->sleeps};
-    const struct sonde_row_call *before = lane->call_before;
-    uint32_t wait = 0;
+    struct sonde__stops stops;
+    struct sonde__stop stop;
+    sonde__stops_begin(&stops, lane);
     scratch->sleeps.count = 0;
+    const struct sonde_row_call *before = stops.before;
     int rc = find_active(lane, rule, &scratch->active);
-    rc = rc ? rc : without_sleeps(lane, &scratch->active);
 
-    for (uint32_t i = 0; i < lane->call_count && !rc; i++) {
-        const struct sonde_row_call *call = &lane->calls[i];
-        bool waits = false;
-        if (before && call->leave_ns < before->leave_ns) /* within another: damage */
+    while (!rc && sonde__stops_next(&stops, &stop)) {
+        if (before && stop.row->leave_ns < before->leave_ns) /* within another: damage */
             continue;
-        for (; wait < lane->wait_count && lane->waits[wait].enter_ns <= call->enter_ns; wait++)
-            waits |= lane->waits[wait].enter_ns == call->enter_ns && !lane->waits[wait].waiter;
-        rc = add_gap(&b, before, call);
-        const uint64_t from = before && before->leave_ns > call->enter_ns ? before->leave_ns : call->enter_ns;
-        if (!rc)
-            rc = add_segment(&b, from, call->leave_ns,
-                             &(struct sonde__segment){.node = call->node, .source = SONDE_BLAME_EXACT, .waits = waits});
-        before = call;
+        rc = add_gap(&b, before, stop.row);
+        rc = rc ? rc : stop.slept ? add_sleep(&b, &stop) : add_call(&b, before, stop.row);
+        before = stop.row;
     }
-    return rc ? rc : add_gap(&b, before, lane->call_after);
+    return rc ? rc : add_gap(&b, before, stops.after);
 }
 
 void sonde__thread_scratch_fini(struct sonde__thread_scratch *scratch)

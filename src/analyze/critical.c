@@ -211,7 +211,7 @@ static void emit_host(void *user, const struct sonde__cp_span *span)
         keep_around(w, span->pool, span->node, at - w->at);
 }
 
-/* The thread's last sleep that ended by w->at and after `from`. */
+/* The thread's last sleep that ended by w->at and after `from`, or the wait that it was in then. */
 static const struct sonde__cp_sleep *last_sleep(const struct walk *w, uint64_t from)
 {
     const struct sonde__cp_thread *t = &w->g->threads[w->id];
@@ -223,7 +223,18 @@ static const struct sonde__cp_sleep *last_sleep(const struct walk *w, uint64_t f
         else
             high = middle;
     }
+    if (low < t->first_sleep + t->sleeps && w->g->sleeps[low].node && w->g->sleeps[low].out < w->at)
+        return &w->g->sleeps[low];
     return low > t->first_sleep && w->g->sleeps[low - 1].in > from ? &w->g->sleeps[low - 1] : NULL;
+}
+
+/* Asleep down to `from`. */
+static void emit_sleep(struct walk *w, const struct sonde__cp_sleep *sleep, uint64_t from, link before)
+{
+    if (sleep && sleep->node)
+        emit_known(w, SONDE_PATH_OFF, from, sonde_profile_locate(w->book.profile, w->path->process, sleep->node), false);
+    else
+        emit_known(w, SONDE_PATH_OFF, from, sonde__cp_between(&w->book, w->id, before, w->at), true);
 }
 
 /* Host code after the call `before` (0: from the thread's beginning) until w->at. */
@@ -233,11 +244,12 @@ static void step_host(struct walk *w, link before)
     const link op = sonde__cp_called_back(w->g, w->id, begin, w->at);
     const uint64_t from = op ? w->g->ops[op - 1].end : begin;
     const struct sonde__cp_sleep *sleep = last_sleep(w, from);
-    const uint64_t to = sleep ? sleep->in : from;
+    const uint64_t to = !sleep ? from : sleep->in < w->at ? sleep->in : w->at;
+    const uint64_t at = w->at;
     if (to < w->at)
         sonde__cp_host_spans(&w->book, w->id, before, to, w->at, emit_host, w);
     if (op && (!sleep || sleep->out <= from)) {
-        emit_known(w, SONDE_PATH_OFF, from, sonde__cp_between(&w->book, w->id, before), true);
+        emit_sleep(w, sleep, from, before);
         w->where = AT_OP;
         w->id = op - 1;
         w->behind = true;
@@ -254,8 +266,9 @@ static void step_host(struct walk *w, link before)
         w->where = before ? AT_THREAD : AT_BEGIN;
         return;
     }
-    emit_known(w, SONDE_PATH_OFF, sleep->waker ? sleep->woken : sleep->out, sonde__cp_between(&w->book, w->id, before), true);
-    if (sleep->waker) {
+    const bool woken = sleep->waker && sleep->in <= at;
+    emit_sleep(w, sleep, woken ? sleep->woken : sleep->out, before);
+    if (woken) {
         w->behind = true;
         w->path->wakes_inferred++;
         w->id = sleep->waker - 1;

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "host_code.h"
+
 void sonde__cp_book_fini(struct sonde__cp_book *b)
 {
     sonde_map_fini(&b->things);
@@ -49,6 +51,11 @@ static struct sonde_path_thing describe(const struct sonde__cp_book *b, uint32_t
             /* Without a function, all code of a module is one. */
             thing.file = *thing.name ? tree(b, thing.node)->file : tree(b, thing.node)->module;
         }
+        return thing;
+    }
+    if (category == SONDE_PATH_OFF && node && sonde_is_wait(b->profile, node)) {
+        thing.node = node;
+        thing.name = tree(b, node)->name;
         return thing;
     }
     if (category != SONDE_PATH_API && (category < SONDE_PATH_KERNEL || category > SONDE_PATH_ORDER))

@@ -50,6 +50,7 @@ struct sonde__cp_lane {      /* a queue */
 
 struct sonde__cp_sleep {     /* a thread was off the CPU of its own accord */
     uint64_t out, in;
+    uint32_t node;           /* of the process: it waited in this function of the C library; 0 in what is not known */
     uint64_t woken;          /* when the waker was last active */
     uint32_t thread;
     link     waker;          /* thread */
@@ -62,7 +63,7 @@ struct sonde__cp_thread {
     uint64_t start_ns;       /* when it was seen first; the beginning of the path for the main thread */
     uint64_t end_ns;         /* 0 unknown */
     bool     calls_back;     /* one of the runtime's: the program's code runs in it when an operation has ended */
-    uint32_t first_sample, samples, first_switch, switches, first_sleep, sleeps;
+    uint32_t first_sample, samples, first_switch, switches, first_sleep, sleeps, first_wait, waits;
 };
 
 struct sonde__cp_graph {
@@ -84,6 +85,7 @@ struct sonde__cp_graph {
     struct sonde_row_switch *switches; /* the same; of threads that came back */
     struct sonde__cp_sleep  *sleeps;  /* in host code only; by thread, time */
     uint32_t sample_count, switch_count, sleep_count;
+    struct sonde_row_call   *waits;   /* those of the sleeps whose function is known, as calls of it */
 };
 
 /* Read a process; `max_rows` as in the options. Zeroed *g in, fini in either case. */
@@ -160,7 +162,8 @@ void sonde__cp_book_fini(struct sonde__cp_book *b);
 /* Index of the thing that an activity is; `node` as in by_node. */
 uint32_t sonde__cp_thing(struct sonde__cp_book *b, uint32_t category, uint32_t node);
 enum sonde_path_category sonde__cp_category(unsigned kind); /* of an operation */
-/* Tell what a thread's host code in [from, to] was, latest first; `before` is the call that it follows. */
+/* Tell what a thread's host code in [from, to] was, latest first, without waits whose function is known; `before` is
+ * the call that it follows. */
 struct sonde__cp_span {
     uint64_t from, to;
     uint32_t category;           /* HOST, START or PAUSED */
@@ -176,8 +179,8 @@ void sonde__cp_host_spans(struct sonde__cp_book *b, uint32_t thread, link before
 
 /* The outermost frame of the user's that made the call; nodes of the tree, 0: there is none. */
 uint32_t sonde__cp_outermost(const struct sonde__cp_book *b, uint32_t api);
-/* What the stacks of the call `before` and the one after it share. */
-uint32_t sonde__cp_between(struct sonde__cp_book *b, uint32_t thread, link before);
+/* Of the thread's host code right before `at`, which follows the call `before`: what the stacks around it share. */
+uint32_t sonde__cp_between(struct sonde__cp_book *b, uint32_t thread, link before, uint64_t at);
 /* Is its place a node of the tree rather than of the process? */
 static inline bool sonde__cp_of_host(uint32_t category)
 {

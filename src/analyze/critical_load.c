@@ -32,6 +32,7 @@ struct loader {
     SONDE_VECTOR(struct sonde_row_sample) samples;
     SONDE_VECTOR(struct sonde_row_switch) switches;
     SONDE_VECTOR(struct sonde__cp_sleep)  sleeps;
+    SONDE_VECTOR(struct sonde_row_call)   waits;
 };
 
 /* ---- how much, and from when ----------------------------------------------------- */
@@ -515,8 +516,22 @@ static int add_sleeps(void *user, uint32_t lane, const void *rows, uint32_t coun
             continue;
         rc = sonde_vector_push(&l->switches, row[i]);
         if (!rc && !(row[i].flags & SONDE_SWITCH_PREEMPTED) && !is_paused(l->l.g->recorded, row[i].out_ns))
-            rc = sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){row[i].out_ns, row[i].in_ns, 0, l->lane, 0});
+            rc = sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){
+                .out = row[i].out_ns, .in = row[i].in_ns, .thread = l->lane});
     }
+    return rc;
+}
+
+static int add_waits(void *user, uint32_t lane, const void *rows, uint32_t count)
+{
+    struct loader *l = user;
+    const struct sonde_row_sleep *row = rows;
+    int rc = 0;
+    (void)lane;
+    for (uint32_t i = 0; i < count && !rc; i++)
+        if (row[i].from_ns >= l->l.g->from && row[i].to_ns > row[i].from_ns)
+            rc = sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){
+                .out = row[i].from_ns, .in = row[i].to_ns, .node = row[i].node, .thread = l->lane});
     return rc;
 }
 
@@ -535,18 +550,38 @@ static int switch_order(const void *left, const void *right)
 static int sleep_order(const void *left, const void *right)
 {
     const struct sonde__cp_sleep *a = left, *b = right;
-    return a->out < b->out ? -1 : a->out > b->out;
+    if (a->out != b->out)
+        return a->out < b->out ? -1 : 1;
+    return !a->node - !b->node;
+}
+
+/* What the kernel says of a wait whose function is known is the same time again. */
+static void drop_times_of_waits(struct loader *l, size_t first)
+{
+    struct sonde__cp_sleep *sleeps = l->sleeps.items;
+    size_t kept = first, next = first;
+    uint64_t last = 0; /* end of the waits so far */
+    for (size_t i = first; i < l->sleeps.count; i++) {
+        const struct sonde__cp_sleep sleep = sleeps[i];
+        for (next = next > i ? next : i; next < l->sleeps.count && !sleeps[next].node; next++)
+            ;
+        if (!sleep.node && (sleep.out < last || (next < l->sleeps.count && sleeps[next].out < sleep.in)))
+            continue;
+        last = sleep.node && sleep.in > last ? sleep.in : last;
+        sleeps[kept++] = sleep;
+    }
+    l->sleeps.count = kept;
 }
 
 /* Keep what lies between two calls: a sleep within a call is the call's. */
-static void keep_sleeps_of_host_code(struct loader *l, uint32_t thread, size_t first)
+static int keep_sleeps_of_host_code(struct loader *l, uint32_t thread, size_t first)
 {
     const struct sonde__cp_graph *g = l->l.g;
     size_t kept = first;
     uint64_t last = 0;
     for (size_t i = first; i < l->sleeps.count; i++) {
         struct sonde__cp_sleep sleep = l->sleeps.items[i];
-        link call = sonde__cp_call_at(g, thread, sleep.in);
+        link call = sonde__cp_call_at(g, thread, sleep.in - 1);
         uint64_t left = call ? g->calls[call - 1].leave : 0;
         sleep.out = sleep.out < left ? left : sleep.out;
         sleep.out = sleep.out < last ? last : sleep.out;
@@ -554,8 +589,12 @@ static void keep_sleeps_of_host_code(struct loader *l, uint32_t thread, size_t f
             continue;
         last = sleep.in;
         l->sleeps.items[kept++] = sleep;
+        if (sleep.node && sonde_vector_push(&l->waits, (struct sonde_row_call){
+                .enter_ns = sleep.out, .leave_ns = sleep.in, .node = sleep.node}))
+            return SONDE_ENOMEM;
     }
     l->sleeps.count = kept;
+    return 0;
 }
 
 static int load_cpu(struct loader *l)
@@ -563,11 +602,13 @@ static int load_cpu(struct loader *l)
     struct sonde__cp_graph *g = l->l.g;
     for (uint32_t t = 0; t < g->thread_count; t++) {
         struct sonde__cp_thread *thread = &g->threads[t];
-        size_t sample = l->samples.count, away = l->switches.count, sleep = l->sleeps.count;
+        size_t sample = l->samples.count, away = l->switches.count, sleep = l->sleeps.count, wait = l->waits.count;
         l->lane = t;
         int rc = sonde_process_trace(g->process, SONDE_TABLE_SAMPLE, thread->lane, g->from, UINT64_MAX, add_samples, l);
         if (!rc)
             rc = sonde_process_trace(g->process, SONDE_TABLE_SWITCH, thread->lane, g->from, UINT64_MAX, add_sleeps, l);
+        if (!rc)
+            rc = sonde_process_trace(g->process, SONDE_TABLE_SLEEP, thread->lane, g->from, UINT64_MAX, add_waits, l);
         if (rc)
             return rc;
         if (l->samples.count > sample)
@@ -576,13 +617,17 @@ static int load_cpu(struct loader *l)
             qsort(l->switches.items + away, l->switches.count - away, sizeof *l->switches.items, switch_order);
         if (l->sleeps.count > sleep)
             qsort(l->sleeps.items + sleep, l->sleeps.count - sleep, sizeof *l->sleeps.items, sleep_order);
-        keep_sleeps_of_host_code(l, t, sleep);
+        drop_times_of_waits(l, sleep);
+        if (keep_sleeps_of_host_code(l, t, sleep))
+            return SONDE_ENOMEM;
         thread->first_sample = (uint32_t)sample;
         thread->samples = (uint32_t)(l->samples.count - sample);
         thread->first_switch = (uint32_t)away;
         thread->switches = (uint32_t)(l->switches.count - away);
         thread->first_sleep = (uint32_t)sleep;
         thread->sleeps = (uint32_t)(l->sleeps.count - sleep);
+        thread->first_wait = (uint32_t)wait;
+        thread->waits = (uint32_t)(l->waits.count - wait);
     }
     g->samples = l->samples.items;
     g->sample_count = (uint32_t)l->samples.count;
@@ -590,6 +635,7 @@ static int load_cpu(struct loader *l)
     g->switch_count = (uint32_t)l->switches.count;
     g->sleeps = l->sleeps.items;
     g->sleep_count = (uint32_t)l->sleeps.count;
+    g->waits = l->waits.items;
     return 0;
 }
 
@@ -736,6 +782,8 @@ int sonde__cp_load(const struct sonde_process *p, const struct sonde_recorded *r
         sonde_vector_fini(&l.switches);
     if (!g->sleeps)
         sonde_vector_fini(&l.sleeps);
+    if (!g->waits)
+        sonde_vector_fini(&l.waits);
     sonde_vector_fini(&l.calls);
     sonde_vector_fini(&l.ops);
     sonde_vector_fini(&l.l.keys);
@@ -763,5 +811,6 @@ void sonde__cp_fini(struct sonde__cp_graph *g)
     free(g->samples);
     free(g->switches);
     free(g->sleeps);
+    free(g->waits);
     memset(g, 0, sizeof *g);
 }

@@ -37,6 +37,50 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* ---- stops ---------------------------------------------------------------------------------- */
+
+static const struct sonde_row_call *as_call(const struct sonde_row_sleep *sleep, struct sonde_row_call *room)
+{
+    *room = (struct sonde_row_call){.enter_ns = sleep->from_ns, .leave_ns = sleep->to_ns, .node = sleep->node};
+    return room;
+}
+
+void sonde__stops_begin(struct sonde__stops *s, const struct sonde_time_lane *lane)
+{
+    const struct sonde_row_call *before = lane->call_before, *after = lane->call_after;
+    *s = (struct sonde__stops){.lane = lane, .done = before ? before->leave_ns : 0};
+    s->before = lane->sleep_before && (!before || before->leave_ns < lane->sleep_before->to_ns)
+                    ? as_call(lane->sleep_before, &s->rooms[0]) : before;
+    s->after = lane->sleep_after && (!after || after->enter_ns > lane->sleep_after->from_ns)
+                   ? as_call(lane->sleep_after, &s->rooms[1]) : after;
+}
+
+bool sonde__stops_next(struct sonde__stops *s, struct sonde__stop *stop)
+{
+    const struct sonde_time_lane *lane = s->lane;
+    const struct sonde_row_call *call = s->call < lane->call_count ? &lane->calls[s->call] : lane->call_after;
+    while (s->sleep < lane->sleep_count && lane->sleeps[s->sleep].to_ns <= s->done)
+        s->sleep++;
+    if (s->sleep < lane->sleep_count) { /* what of it lies in calls is theirs */
+        const struct sonde_row_sleep *sleep = &lane->sleeps[s->sleep];
+        struct sonde_row_call *room = &s->rooms[2 + s->odd];
+        const uint64_t from = most(sleep->from_ns, s->done), limit = call ? call->enter_ns : UINT64_MAX;
+        if (from < limit) {
+            *room = (struct sonde_row_call){.enter_ns = from, .leave_ns = least(sleep->to_ns, limit), .node = sleep->node};
+            *stop = (struct sonde__stop){room, true, call ? call->enter_ns : 0};
+            s->done = room->leave_ns;
+            s->odd = !s->odd;
+            return true;
+        }
+    }
+    if (s->call == lane->call_count)
+        return false;
+    *stop = (struct sonde__stop){call, false, 0};
+    s->done = most(s->done, call->leave_ns);
+    s->call++;
+    return true;
+}
+
 /* ---- the thread's own time --------------------------------------------------------------- */
 
 /* The first call entered, and the first sample taken, after `at_ns`; UINT64_MAX: none. */
@@ -279,7 +323,9 @@ struct sonde__alive *sonde__find_alive(const struct sonde_process *p)
         lives[i].from = UINT64_MAX;
     for (uint32_t i = 0; i < p->trace_count && lives; i++) {
         const struct sonde_chunk_ref *t = &p->traces[i];
-        if ((t->table != SONDE_TABLE_CALL && t->table != SONDE_TABLE_SAMPLE && t->table != SONDE_TABLE_SWITCH) || t->lane >= p->lane_count)
+        if ((t->table != SONDE_TABLE_CALL && t->table != SONDE_TABLE_SAMPLE && t->table != SONDE_TABLE_SWITCH &&
+             t->table != SONDE_TABLE_SLEEP) ||
+            t->lane >= p->lane_count)
             continue;
         struct sonde__alive *alive = &lives[t->lane];
         alive->from = least(alive->from, t->time_min);

@@ -1,5 +1,8 @@
 /* gaps.h - what threads did between their API calls, from samples that are much rarer than calls.
  *
+ * A wait in a function of the C library (SLEEP row) is like a call here: its context is known, and
+ * a gap lies between two of either.
+ *
  * One place for all views, so that they cannot disagree; docs/sampling.md, "Between
  * API calls", argues the estimate. A sample stands for one period of its thread's
  * own time, and for more where it came late: first for the time around it, as far as that lies
@@ -20,11 +23,30 @@
 #include "profile.h"
 #include "timeline.h"
 
+/* ---- stops: calls, and waits in functions of the C library ---------------------------------- */
+
+struct sonde__stops {
+    const struct sonde_row_call *before, *after; /* of the window: the last that ended, the first that begins; NULL: none */
+    const struct sonde_time_lane *lane;
+    uint32_t call, sleep;
+    uint64_t done;
+    bool     odd;
+    struct sonde_row_call rooms[4];
+};
+struct sonde__stop {
+    const struct sonde_row_call *row; /* valid until the next but one */
+    bool     slept;                   /* it is a wait, as far as it lies outside of calls: node and times are its */
+    uint64_t next_ns;                 /* of a wait: when the thread calls next; 0: it does not */
+};
+void sonde__stops_begin(struct sonde__stops *stops, const struct sonde_time_lane *lane);
+/* In order of their beginning; false: there are no more. */
+bool sonde__stops_next(struct sonde__stops *stops, struct sonde__stop *stop);
+
 /* ---- pieces ------------------------------------------------------------------------------- */
 
 struct sonde__gap {
     const struct sonde_time_lane *lane;   /* its samples and switches; `from_ns` and `to_ns` lie in its window */
-    const struct sonde_row_call  *before, *after; /* NULL: the thread's first or last calls are over */
+    const struct sonde_row_call  *before, *after; /* calls or waits; NULL: there is none */
     uint64_t from_ns, to_ns;              /* what to look at */
     uint64_t period_ns;                   /* sonde__sample_period; 0: not sampled */
 };

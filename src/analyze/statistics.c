@@ -337,7 +337,8 @@ static int add_process(struct collector *c, uint32_t index)
     const struct sonde_process *p = &c->m->processes[index];
     const uint64_t begin = c->wall_begin_ns - p->header.wall_offset_ns; /* of the run, on this process's axis */
     const struct sonde_timeline_options options = {
-        .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH,
+        .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH |
+                  1u << SONDE_TABLE_SLEEP,
         .from_ns = begin + c->out->from_ns, .to_ns = begin + c->out->to_ns, .progress = c->config->progress,
     };
     struct scan s = {.p = p, .wanted = calloc(p->lane_count + 1, sizeof *s.wanted),
@@ -444,14 +445,17 @@ static int make_rows(struct collector *c, const struct sonde__viewer *v, const u
 {
     const size_t routines = v->entities.count;
     struct sonde_share *rows = calloc(routines + 1, sizeof *rows);
+    double *most = calloc(routines + 1, sizeof *most); /* thread time of `node` */
     double *errors = find_errors(c, v, cut);
-    int rc = rows && errors ? 0 : SONDE_ENOMEM;
+    int rc = rows && errors && most ? 0 : SONDE_ENOMEM;
     for (uint32_t i = 0; i < v->nodes && !rc; i++) {
         struct sonde_share *row = &rows[cut[i] ? v->entity[cut[i]] : routines];
         const bool first = row->kind == SONDE_SHARE_ROUTINE && !row->frame.name && cut[i];
-        if (first) {
+        if (first)
             row->frame = v->entities.items[v->entity[cut[i]]].frame;
+        if (first || (cut[i] && c->nodes[i].thread_ns > most[v->entity[cut[i]]])) {
             row->node = cut[i];
+            most[v->entity[cut[i]]] = c->nodes[i].thread_ns;
         }
         row->queue_ns += c->nodes[i].queue_ns;
         row->thread_ns += c->nodes[i].thread_ns;
@@ -469,6 +473,7 @@ static int make_rows(struct collector *c, const struct sonde__viewer *v, const u
         rc = push_row(c, rows[i]);
     }
     free(errors);
+    free(most);
     for (int kind = SONDE_SHARE_IDLE; kind < SONDE_SHARE_COUNT && !rc; kind++)
         rc = push_row(c, (struct sonde_share){.kind = (enum sonde_share_kind)kind, .queue_ns = c->other[0][kind],
                                               .thread_ns = c->other[1][kind],

@@ -40,7 +40,7 @@ const char *sonde_share_text(enum sonde_share_kind kind);
 struct sonde_share {
     enum sonde_share_kind   kind;
     struct sonde_view_frame frame;   /* ROUTINE: without line */
-    uint32_t node;                   /* ROUTINE: one of its tree nodes */
+    uint32_t node;                   /* ROUTINE: of its tree nodes that with most time of threads */
     double   queue_ns, thread_ns;    /* time of lanes of each kind */
     double   sampled_ns;             /* of thread_ns: known from samples, the rest from calls */
     double   pooled_ns;              /* of sampled_ns: where no sample reaches, by those of gaps like it (gaps.h) */

@@ -5,8 +5,8 @@
  * V(t), the integral of 1/k, an operation's share is V(end) - V(start): a heap
  * of ends makes it O(n log k).
  *
- * Threads: inside calls, the innermost one. Outside of them, time off the CPU
- * as the kernel told it, and what samples say (gaps.h).
+ * Threads: inside calls, the innermost one, and inside waits in functions of the C library, these.
+ * Outside of them, time off the CPU as the kernel told it, and what samples say (gaps.h).
  */
 #include <stdlib.h>
 
@@ -311,10 +311,13 @@ static void leave_until(struct thread *t, uint64_t to)
 void sonde__thread_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns,
                           const struct sonde__lane_life *life)
 {
-    struct thread t = {.s = s, .lane = lane, .life = life, .now = from_ns, .before = lane->call_before};
+    struct sonde__stops stops;
+    struct sonde__stop stop;
+    sonde__stops_begin(&stops, lane);
+    struct thread t = {.s = s, .lane = lane, .life = life, .now = from_ns, .before = stops.before};
     s->open.count = 0;
-    for (uint32_t i = 0; i < lane->call_count && !s->rc; i++) {
-        const struct sonde_row_call *call = &lane->calls[i];
+    while (!s->rc && sonde__stops_next(&stops, &stop)) {
+        const struct sonde_row_call *call = stop.row;
         if (call->leave_ns < call->enter_ns || call->leave_ns < from_ns || call->enter_ns >= to_ns)
             continue;
         leave_until(&t, call->enter_ns);
@@ -326,6 +329,6 @@ void sonde__thread_shares(struct sonde__shares *s, const struct sonde_time_lane 
     }
     leave_until(&t, to_ns);
     if (!s->open.count && t.now < to_ns)
-        begin_gap(&t, lane->call_after, from_ns, to_ns);
+        begin_gap(&t, stops.after, from_ns, to_ns);
     step(&t, to_ns);
 }

@@ -380,9 +380,15 @@ static int make_room(struct rows *rows, size_t *head, size_t more, size_t bytes)
     return 0;
 }
 
+/* Are the rows before and after a window asked for? */
+static bool has_neighbours(unsigned kind)
+{
+    return kind == CALLS || kind == SAMPLES || kind == SLEEPS;
+}
+
 static void keep_before(struct stream *s, unsigned kind, const void *row, struct lasts l)
 {
-    if ((kind != CALLS && kind != SAMPLES) || (s->has_before && lasts(kind, &s->before).to > l.to))
+    if (!has_neighbours(kind) || (s->has_before && lasts(kind, &s->before).to > l.to))
         return;
     memcpy(&s->before, row, item_bytes[kind]);
     s->has_before = true;
@@ -443,6 +449,13 @@ static void add_others(struct stream *s, unsigned kind, const uint8_t *rows, uin
             memcpy(&away, rows + (size_t)i * sizeof away, sizeof away);
             away.in_ns = away.in_ns ? away.in_ns : UINT64_MAX;
             add_row(s, SWITCHES, sizeof away, &away, from_ns);
+            break;
+        }
+        case SLEEPS: {
+            struct sonde_row_sleep sleep;
+            memcpy(&sleep, rows + (size_t)i * sizeof sleep, sizeof sleep);
+            if (sleep.to_ns > sleep.from_ns)
+                add_row(s, SLEEPS, sizeof sleep, &sleep, from_ns);
             break;
         }
         default: add_row(s, kind, s->bytes, rows + (size_t)i * s->bytes, from_ns); break;
@@ -569,7 +582,7 @@ static int fill(struct part *part, uint32_t lane, unsigned kind, uint64_t from_n
     for (s->begun = true; !rc && s->next < source->count; s->next++) {
         const struct sonde_chunk_ref *t = &traces[source->chunks[s->next]];
         if (t->time_min >= until_ns) {
-            if (kind != CALLS && kind != SAMPLES)
+            if (!has_neighbours(kind))
                 break;
             sort_rows(s, kind);
             const size_t after = first_from(s, kind, to_ns);
@@ -646,6 +659,8 @@ static int look_at_lane(struct part *part, uint32_t index, uint64_t from_ns, uin
     if (!rc)
         rc = look(part, index, SLEEPS, from_ns, to_ns, &rows[SLEEPS], &count[SLEEPS], &after[SLEEPS]);
     lane->sleeps = rows[SLEEPS], lane->sleep_count = count[SLEEPS];
+    lane->sleep_before = streams[SLEEPS].has_before ? &streams[SLEEPS].before.sleep : NULL;
+    lane->sleep_after = after[SLEEPS];
     return rc;
 }
 

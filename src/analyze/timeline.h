@@ -66,10 +66,11 @@ struct sonde_time_lane {
      * in_ns UINT64_MAX: never came back. */
     const struct sonde_row_switch  *switches; uint32_t switch_count;
     const struct sonde_row_wait    *waits;    uint32_t wait_count;   /* those of calls[0], entered earlier, too */
-    const struct sonde_row_sleep   *sleeps;   uint32_t sleep_count;  /* do not overlap each other */
+    const struct sonde_row_sleep   *sleeps;   uint32_t sleep_count;  /* of some length; do not overlap each other */
     /* The last that ended at or before from_ns, the first that starts at or after to_ns; NULL: none. */
     const struct sonde_row_call   *call_before, *call_after;
     const struct sonde_row_sample *sample_before, *sample_after;
+    const struct sonde_row_sleep  *sleep_before, *sleep_after;
 };
 
 /* The samples of the window with the ones before and after it: number `index` of them, NULL beyond. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/host_code.h"
 #include "analyze/statistics.h"
 #include "command.h"
 #include "report.h"
@@ -134,6 +135,12 @@ static void label(const struct report *r, const struct sonde_share *share, struc
         sonde_text_add(out, sonde_share_text(share->kind));
     else
         report_routine(r, out, &node);
+    uint32_t nearest;
+    if (share->kind == SONDE_SHARE_ROUTINE && sonde_is_wait(r->profile, share->node) &&
+        sonde_profile_callers(r->profile, share->node, &nearest, 1)) {
+        sonde_text_add(out, ", mostly in ");
+        report_frame(r, out, &r->profile->nodes.items[nearest]);
+    }
 }
 
 /* ---- text and JSON ----------------------------------------------------------------------------- */

@@ -51,6 +51,17 @@ class Recorded(views.Case):
         self.assertIn("mostly in", self.ok("report", path, "lanes").out)
         slices = [s for s in self.trace(path).of("wait") if s.name in {"%s in %s()" % (name, function) for name in waits}]
         self.assertGreater(sum(s.end - s.start for s in slices), .9 * WAITED)
+        critical = self.json(path, "critical")[0]
+        # Where another thread is taken to have ended a wait, the path goes over to what that one slept in.
+        either = waits | ({"usleep", "clock_nanosleep"} if function != "nap" else set())
+        things = {t["name"]: t["ns"] for t in critical["things"] if t["category"] == "off_cpu"}
+        self.assertGreater(sum(things.get(name, 0) for name in either), .9 * WAITED, things)
+        at = [c for c in critical["contexts"] if c["category"] == "off_cpu" and c["frames"] and
+              c["frames"][0]["name"] in (function, "produce")]
+        self.assertGreater(sum(c["ns"] for c in at), .9 * WAITED)
+        rows = [r for r in self.json(path, "statistics")["rows"] if r["name"] in waits]
+        self.assertGreater(sum(r["thread_ns"] for r in rows), .9 * WAITED)
+        self.assertTrue(any("mostly in %s()" % function in r["label"] for r in rows), rows)
         found = [r for r in blame["scopes"][0]["routines"] if r["name"] in waits and function + "()" in r["place"]]
         self.assertGreater(sum(r["exact_ns"] for r in found), .9 * WAITED)
 

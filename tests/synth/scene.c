@@ -160,6 +160,13 @@ void scene_switch(struct scene *s, uint32_t thread, uint64_t out_ns, uint64_t in
     synth_add(s->build, SONDE_TABLE_SWITCH, thread, &row);
 }
 
+void scene_sleep(struct scene *s, uint32_t thread, uint32_t node, uint64_t from_ns, uint64_t to_ns)
+{
+    struct sonde_row_sleep row = {.from_ns = from_ns, .to_ns = to_ns, .node = node, .kind = SONDE_SLEEP_TIME};
+    synth_add(s->build, SONDE_TABLE_SLEEP, thread, &row);
+    account(s, node, 0, to_ns - from_ns);
+}
+
 void scene_wait(struct scene *s, uint32_t thread, uint64_t enter_ns)
 {
     struct sonde_row_wait row = {.enter_ns = enter_ns};

@@ -43,6 +43,7 @@ void scene_op(struct scene *s, uint32_t queue, uint32_t node, uint64_t start_ns,
 void scene_sample(struct scene *s, uint32_t thread, uint32_t node, uint64_t time_ns, uint64_t cpu_ns);
 void scene_rest(struct scene *s, uint32_t thread, uint32_t node, uint64_t time_ns, uint64_t cpu_ns); /* as it ended */
 void scene_switch(struct scene *s, uint32_t thread, uint64_t out_ns, uint64_t in_ns, uint32_t flags);
+void scene_sleep(struct scene *s, uint32_t thread, uint32_t node, uint64_t from_ns, uint64_t to_ns); /* in an API node */
 void scene_wait(struct scene *s, uint32_t thread, uint64_t enter_ns);
 
 /* Seal the measurement, open it, and remove its files. */

@@ -565,14 +565,17 @@ static void nothing_to_blame(void **state)
 
 /* ---- random programs against the definition ------------------------------------------------------ */
 
-enum { THREADS = 5, DEVICES = 3, END = 12000, MOST = 400, PERIOD = 80, DEPTH = 6, PATHS = 60 };
+enum { THREADS = 5, DEVICES = 3, STOPS_MOST = 1200, END = 12000, MOST = 400, PERIOD = 80, DEPTH = 6, PATHS = 60 };
 
 struct event { uint64_t from, to; uint32_t path; bool flag; uint64_t cpu; }; /* flag of a sample: taken as its thread ended */
-struct list { struct event items[MOST]; uint32_t count; };
+struct list { struct event items[STOPS_MOST]; uint32_t count; };
 
 static struct program {
     enum sonde_blame_rule rule;
-    struct list ops[DEVICES], calls[THREADS], samples[THREADS], switches[THREADS], pauses;
+    bool sleepy;
+    struct list ops[DEVICES], calls[THREADS], samples[THREADS], switches[THREADS], sleeps[THREADS], pauses;
+    struct list parts[THREADS]; /* of sleeps: what lies outside of calls */
+    struct list stops[THREADS]; /* calls and parts */
     struct { uint32_t node, parent; bool api, waits; char name[24]; } paths[THREADS][PATHS + 1]; /* [0]: the root */
     uint64_t first[THREADS], last[THREADS]; /* rows */
 } P;
@@ -627,7 +630,39 @@ static void make_list(struct list *list, uint64_t from, uint64_t gap, uint64_t l
     }
 }
 
-/* No call begins or ends, and no sample is taken, while a thread does not run. */
+static const struct event *at_instant(const struct list *list, uint64_t t)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        if (list->items[i].from <= t && t < list->items[i].to)
+            return &list->items[i];
+    return NULL;
+}
+
+/* Nanosecond by nanosecond: a sleep is where no call is. */
+static void find_parts(int t)
+{
+    struct list *parts = &P.parts[t], *stops = &P.stops[t];
+    for (uint32_t i = 0; i < P.sleeps[t].count; i++) {
+        bool on = false;
+        for (uint64_t at = P.sleeps[t].items[i].from; at < P.sleeps[t].items[i].to; at++) {
+            if (at_instant(&P.calls[t], at)) {
+                on = false;
+                continue;
+            }
+            if (!on)
+                parts->items[parts->count++] = (struct event){.from = at, .path = P.sleeps[t].items[i].path};
+            on = true;
+            parts->items[parts->count - 1].to = at + 1;
+        }
+    }
+    for (uint32_t c = 0, k = 0; c < P.calls[t].count || k < parts->count;) { /* of two at one time the call, which lasts no time, is first */
+        const bool part = k < parts->count && (c == P.calls[t].count || parts->items[k].from < P.calls[t].items[c].from);
+        assert_true(stops->count < STOPS_MOST && parts->count < STOPS_MOST);
+        stops->items[stops->count++] = part ? parts->items[k++] : P.calls[t].items[c++];
+    }
+}
+
+/* No call or sleep begins or ends, and no sample is taken, while a thread does not run. */
 static void keep_possible(int t)
 {
     uint32_t kept = 0;
@@ -637,6 +672,10 @@ static void keep_possible(int t)
         for (uint32_t k = 0; k < P.calls[t].count; k++) {
             possible &= P.calls[t].items[k].from <= away.from || P.calls[t].items[k].from >= away.to;
             possible &= P.calls[t].items[k].to <= away.from || P.calls[t].items[k].to >= away.to;
+        }
+        for (uint32_t k = 0; k < P.sleeps[t].count; k++) {
+            possible &= P.sleeps[t].items[k].from <= away.from || P.sleeps[t].items[k].from >= away.to;
+            possible &= P.sleeps[t].items[k].to <= away.from || P.sleeps[t].items[k].to >= away.to;
         }
         for (uint32_t k = 0; k < P.samples[t].count; k++)
             possible &= P.samples[t].items[k].from <= away.from || P.samples[t].items[k].from >= away.to;
@@ -661,7 +700,8 @@ static void make_program(struct scene *s)
         const uint64_t begin = 4 * noise(END / 8);
         make_paths(s, lane, t);
         P.first[t] = UINT64_MAX, P.last[t] = 0;
-        P.samples[t].count = P.switches[t].count = P.calls[t].count = 0;
+        P.samples[t].count = P.switches[t].count = P.calls[t].count = P.sleeps[t].count = 0;
+        P.parts[t].count = P.stops[t].count = 0;
         if (t != 1) /* one thread makes no calls */
             make_list(&P.calls[t], begin + 100, 50, 20);
         for (uint32_t i = 0; i < P.calls[t].count; i++) {
@@ -672,6 +712,16 @@ static void make_program(struct scene *s)
             if (e->flag)
                 scene_wait(s, lane, e->from);
         }
+        if (P.sleepy && t) /* one thread never does; another one makes no calls */
+            make_list(&P.sleeps[t], begin + 20, 150, 60);
+        for (uint32_t i = 0; i < P.sleeps[t].count; i++) {
+            struct event *e = &P.sleeps[t].items[i];
+            do
+                e->path = random_path(t, true);
+            while (P.paths[t][e->path].waits);
+            scene_sleep(s, lane, P.paths[t][e->path].node, e->from, e->to);
+        }
+        find_parts(t);
         if (P.rule != SONDE_BLAME_BY_CALLS)
             make_list(&P.samples[t], begin + 50, 60, 0);
         for (uint32_t i = 0; i < P.samples[t].count; i++) {
@@ -689,8 +739,8 @@ static void make_program(struct scene *s)
             e->flag = noise(3) == 0;
             scene_switch(s, lane, e->from, e->to, e->flag ? SONDE_SWITCH_PREEMPTED : 0);
         }
-        const struct list *all[] = {&P.calls[t], &P.samples[t], &P.switches[t]};
-        for (int k = 0; k < 3; k++)
+        const struct list *all[] = {&P.calls[t], &P.samples[t], &P.switches[t], &P.sleeps[t]};
+        for (int k = 0; k < 4; k++)
             for (uint32_t i = 0; i < all[k]->count; i++) {
                 P.first[t] = all[k]->items[i].from < P.first[t] ? all[k]->items[i].from : P.first[t];
                 P.last[t] = all[k]->items[i].to > P.last[t] ? all[k]->items[i].to : P.last[t];
@@ -698,18 +748,12 @@ static void make_program(struct scene *s)
     }
 }
 
-static const struct event *at_instant(const struct list *list, uint64_t t)
-{
-    for (uint32_t i = 0; i < list->count; i++)
-        if (list->items[i].from <= t && t < list->items[i].to)
-            return &list->items[i];
-    return NULL;
-}
-
 static bool is_active(int t, uint64_t at)
 {
     if (at_instant(&P.calls[t], at))
         return true;
+    if (at_instant(&P.parts[t], at))
+        return false;
     if (P.rule == SONDE_BLAME_BY_CALLS)
         return P.calls[t].count && P.calls[t].items[0].from <= at && at < P.calls[t].items[P.calls[t].count - 1].to;
     if (P.rule == SONDE_BLAME_BY_SAMPLES) {
@@ -754,7 +798,7 @@ static uint32_t shared(int t, uint32_t a, uint32_t b)
 
 enum { LEAST = 5, EDGES = 3 };
 
-/* Calls of a gap as numbers of paths; a gap at an edge has EDGES + PATHS + 1 and so on as its second. */
+/* What a gap lies between, as numbers of paths; a gap at an edge has EDGES + PATHS + 1 and so on as its second. */
 struct gap { uint32_t before, after; const struct event *left, *right; };
 static struct pool { double part[THREADS][PATHS + 1]; bool any; } pools[2000];
 static uint32_t pool_count;
@@ -767,10 +811,11 @@ static uint32_t wide_pool[THREADS][PATHS + 1];
 
 static struct gap gap_at(int t, double at)
 {
-    const struct list *calls = &P.calls[t];
+    const struct list *calls = &P.stops[t];
     struct gap gap = {0, 0, NULL, NULL};
     for (uint32_t i = 0; i < calls->count; i++) {
-        gap.left = (double)calls->items[i].to <= at ? &calls->items[i] : gap.left;
+        if ((double)calls->items[i].to <= at && (!gap.left || calls->items[i].to >= gap.left->to))
+            gap.left = &calls->items[i]; /* a call that lasts no time may be in a sleep */
         gap.right = !gap.right && (double)calls->items[i].from > at ? &calls->items[i] : gap.right;
     }
     gap.before = gap.left && gap.right ? gap.left->path : 0;
@@ -810,7 +855,7 @@ static void gather_samples(void)
             const struct event *e = &P.samples[t].items[i], *earlier, *later;
             const struct gap gap = gap_at(t, (double)e->from);
             double open = 0;
-            if (at_instant(&P.calls[t], e->from))
+            if (at_instant(&P.stops[t], e->from))
                 continue;
             neighbours(t, &gap, (double)e->from, &earlier, &later);
             if (earlier ? earlier->flag : gap.left != NULL)
@@ -948,9 +993,10 @@ static uint32_t context(int t, uint64_t at, enum sonde_blame_source *source, boo
         path = shared(t, caller(t, gap.before), caller(t, gap.after));
     } else {
         bool any = false;
-        for (int k = 0; k < 2; k++)
-            for (uint32_t i = 0; i < (k ? &P.samples[t] : &P.calls[t])->count; i++) {
-                const uint32_t one = caller(t, (k ? &P.samples[t] : &P.calls[t])->items[i].path);
+        const struct list *const all[] = {&P.calls[t], &P.samples[t], &P.sleeps[t]};
+        for (int k = 0; k < 3; k++)
+            for (uint32_t i = 0; i < all[k]->count; i++) {
+                const uint32_t one = caller(t, all[k]->items[i].path);
                 path = any ? shared(t, path, one) : one;
                 any = true;
             }
@@ -969,6 +1015,25 @@ static void expect_pooled(int d, const struct pool *pool, double ns)
         }
 }
 
+/* While no thread is active: of those that sleep the one that calls next, whatever it calls; of several, the first. */
+static uint32_t expect_sleeper(uint64_t at, int *thread)
+{
+    uint64_t next = UINT64_MAX;
+    uint32_t path = 0;
+    for (int t = 0; t < THREADS; t++) {
+        const struct event *asleep = at_instant(&P.parts[t], at);
+        uint64_t call = UINT64_MAX;
+        for (uint32_t i = P.calls[t].count; i-- > 0 && asleep;)
+            call = P.calls[t].items[i].from > at ? P.calls[t].items[i].from : call;
+        if (call < next) {
+            next = call;
+            path = asleep->path;
+            *thread = t;
+        }
+    }
+    return path;
+}
+
 static void expect_instant(uint64_t at)
 {
     bool busy[DEVICES + 1] = {false}, active[THREADS];
@@ -979,9 +1044,14 @@ static void expect_instant(uint64_t at)
         busy[0] |= busy[d + 1] = at_instant(&P.ops[d], at) != NULL;
     for (int t = 0; t < THREADS; t++)
         k += active[t] = is_active(t, at);
+    int sleeper = 0;
+    const uint32_t asleep = k ? 0 : expect_sleeper(at, &sleeper);
     for (int d = 0; d <= DEVICES; d++) {
         expected[d].idle += !busy[d];
-        expected[d].nobody += !busy[d] && !k;
+        expected[d].nobody += !busy[d] && !k && !asleep;
+        expected[d].working[sleeper][asleep] += !busy[d] && asleep;
+        expected[d].whole[sleeper][asleep] += !busy[d] && asleep;
+        expected[d].source[SONDE_BLAME_EXACT] += !busy[d] && asleep;
     }
     for (int t = 0; t < THREADS; t++) {
         enum sonde_blame_source source;
@@ -1041,10 +1111,11 @@ static void check_same(const struct sonde_blame *a, const struct sonde_blame *b)
 static void random_programs(void **state)
 {
     (void)state;
-    for (int round = 0; round < 24; round++) {
+    for (int round = 0; round < 36; round++) {
         struct scene *s = scene_create();
         memset(&P, 0, sizeof P);
         P.rule = (enum sonde_blame_rule)(round % SONDE_BLAME_RULES);
+        P.sleepy = round >= 18;
         scene_header(s)->stop_ns = END;
         scene_header(s)->cpu_rate_hz = P.rule == SONDE_BLAME_BY_CALLS ? 0 : 1000000000 / PERIOD;
         scene_header(s)->cpu_switches = P.rule == SONDE_BLAME_BY_SWITCHES;

@@ -336,12 +336,12 @@ static uint32_t below(uint32_t n)
 
 enum { LONG = 20000, OPS = 300, CALLS = 200, KERNELS = 5 };
 
-struct truth { double kernel[KERNELS], call[KERNELS], idle, outside, paused[2]; };
+struct truth { double kernel[KERNELS], call[KERNELS], slept, idle, outside, paused[2]; };
 
 static struct loaded random_run(uint32_t from, struct truth *truth)
 {
     static const char *const names[] = {"k0", "k1", "k2", "k3", "k4"}, *const apis[] = {"a0", "a1", "a2", "a3", "a4"};
-    static uint8_t running[LONG][KERNELS], called[LONG], paused[LONG];
+    static uint8_t running[LONG][KERNELS], called[LONG], paused[LONG], asleep[LONG];
     struct scene *s = scene_create();
     uint32_t queue = scene_queue(s, scene_device(s, "gpu")), thread = scene_thread(s);
     uint32_t top = scene_function(s, thread, 0, "main"), api[KERNELS], kernel[KERNELS];
@@ -349,6 +349,7 @@ static struct loaded random_run(uint32_t from, struct truth *truth)
     memset(running, 0, sizeof running);
     memset(called, 0, sizeof called);
     memset(paused, 0, sizeof paused);
+    memset(asleep, 0, sizeof asleep);
     memset(truth, 0, sizeof *truth);
     scene_header(s)->stop_ns = LONG;
     for (uint32_t i = 0; i < KERNELS; i++) {
@@ -373,6 +374,13 @@ static struct loaded random_run(uint32_t from, struct truth *truth)
             called[t] = (uint8_t)(1 + (t >= at + 5 && t < at + 15 ? inner : outer));
         at = leave + below(50);
     }
+    const uint32_t nap = scene_api(s, thread, scene_function(s, thread, top, "nap"), "nanosleep");
+    for (uint32_t at = below(100); at < LONG - 1000;) { /* also within calls, whose time that is, and over them */
+        const uint32_t to = at + 1 + below(100);
+        scene_sleep(s, thread, nap, at, to);
+        memset(asleep + at, 1, to - at);
+        at = to + below(200);
+    }
     for (uint32_t at = 1 + below(100); from % 2 && at < LONG - 1000;) { /* some runs have times that were not recorded */
         const struct sonde_row_pause row = {.from_ns = at, .to_ns = at + 1 + below(200)};
         synth_add(scene_build(s), SONDE_TABLE_PAUSE, 0, &row);
@@ -386,9 +394,10 @@ static struct loaded random_run(uint32_t from, struct truth *truth)
         for (uint32_t i = 0; i < KERNELS && all > 0; i++)
             truth->kernel[i] += running[t][i] / all;
         truth->idle += all == 0 && !paused[t];
-        truth->outside += called[t] == 0 && !paused[t];
+        truth->slept += called[t] == 0 && asleep[t];
+        truth->outside += called[t] == 0 && !asleep[t] && !paused[t];
         truth->paused[0] += all == 0 && paused[t];
-        truth->paused[1] += called[t] == 0 && paused[t];
+        truth->paused[1] += called[t] == 0 && !asleep[t] && paused[t];
         if (called[t])
             truth->call[called[t] - 1]++;
     }
@@ -402,6 +411,7 @@ static void check_truth(const struct sonde_statistics *st, const struct truth *t
         assert_float_equal(find(st, SONDE_SHARE_ROUTINE, names[i]).queue_ns, truth->kernel[i], 1e-6);
         assert_float_equal(find(st, SONDE_SHARE_ROUTINE, apis[i]).thread_ns, truth->call[i], 1e-6);
     }
+    assert_float_equal(find(st, SONDE_SHARE_ROUTINE, "nanosleep").thread_ns, truth->slept, 1e-6);
     assert_float_equal(find(st, SONDE_SHARE_IDLE, "").queue_ns, truth->idle, 1e-6);
     assert_float_equal(find(st, SONDE_SHARE_OUTSIDE, "").thread_ns, truth->outside, 1e-6);
     assert_float_equal(find(st, SONDE_SHARE_PAUSED, "").queue_ns, truth->paused[0], 1e-6);

@@ -72,6 +72,8 @@ uint32_t written_queue(struct written *w, uint32_t device, uint32_t flags)
 
 /* ---- contexts --------------------------------------------------------------------- */
 
+enum { WAIT = 1 }; /* as `op` of an API frame: it is a function of the C library */
+
 static uint32_t frame(struct written *w, uint16_t kind, uint16_t op, const char *name)
 {
     for (uint32_t i = 0; i < w->frame_count; i++)
@@ -79,6 +81,8 @@ static uint32_t frame(struct written *w, uint16_t kind, uint16_t op, const char 
             return w->frames[i].id;
     uint32_t string = *name ? synth_add_string(w->build, name) : 0;
     struct sonde_row_frame row = {.kind = kind, .op = op, .name = kind == SONDE_FRAME_PYTHON ? 0 : string};
+    if (kind == SONDE_FRAME_API && op == WAIT)
+        row.op = 0, row.offset = SONDE_API_SLEEPS;
     if (kind == SONDE_FRAME_PYTHON) {
         struct sonde_row_pycode code = {.name = string, .file = synth_add_string(w->build, "/home/user/made.py"),
                                         .first_line = 1, .version = 0x30b};
@@ -206,6 +210,14 @@ void written_sleep(struct written *w, uint32_t thread, uint64_t out, uint64_t in
     struct sonde_row_switch row = {WRITTEN_START + out, WRITTEN_START + in, 0, 0};
     w->header.cpu_switches = 1;
     synth_add(w->build, SONDE_TABLE_SWITCH, thread, &row);
+}
+
+void written_nap(struct written *w, uint32_t thread, const char *function, uint64_t from, uint64_t to)
+{
+    struct sonde_row_sleep row = {.from_ns = WRITTEN_START + from, .to_ns = WRITTEN_START + to, .kind = SONDE_SLEEP_TIME};
+    row.node = node(w, thread, function_node(w, thread, function), frame(w, SONDE_FRAME_API, WAIT, "nanosleep"));
+    synth_add(w->build, SONDE_TABLE_SLEEP, thread, &row);
+    account(w, row.node, 0, to - from);
 }
 
 void written_sample(struct written *w, uint32_t thread, const char *function, uint64_t at, uint64_t cpu_ns)

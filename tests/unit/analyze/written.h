@@ -38,6 +38,7 @@ void written_wait(struct written *w, uint32_t thread, uint64_t enter, uint64_t w
                   uint32_t device);
 void written_pause(struct written *w, uint64_t from, uint64_t to); /* of recording */
 void written_sleep(struct written *w, uint32_t thread, uint64_t out, uint64_t in);
+void written_nap(struct written *w, uint32_t thread, const char *function, uint64_t from, uint64_t to); /* nanosleep in it */
 void written_sample(struct written *w, uint32_t thread, const char *function, uint64_t at, uint64_t cpu_ns);
 struct sonde_live_header *written_header(struct written *w);
 
