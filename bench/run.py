@@ -150,6 +150,9 @@ class Bench:
                 found[name] = [int(n) / 1e9 for n in numbers.split()]
             self.against(what, "nothing", found)
         say()
+        say("A wait that is over at once, beside libc's own function (bench/waits.c), CPU time")
+        say(run(self.record([f"{self.build}/bench/bench-waits"])).rstrip())
+        say()
         say(f"Samples of the CPU side: fixed work at depth 20 (bench/cpu.c, bench/cpu.py), CPU time, {self.rounds} times 8 blocks")
         for what, command in (("C", [f"{self.build}/bench/bench-cpu"]), ("Python", ["/usr/bin/python3", os.path.join(HERE, "cpu.py")])):
             found = {f"--cpu {rate}": [] for rate in (0, 199, 1990)}

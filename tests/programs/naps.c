@@ -3,19 +3,22 @@
  *
  * Between two kernels waits() sleeps (`sleep`), takes a lock that another thread holds (`lock`), takes an item from
  * that thread's queue (`queue`), reads from a pipe that it writes to (`read`), or selects it (`select`). Nothing computes.
+ * With `brief` it calls such functions where they have nothing to wait for, BRIEF times each.
  *
  * case: naps-sleep sleep => kernel=12
  * case: naps-queue queue => kernel=12
+ * case: naps-brief brief => kernel=12
  */
 #include "guest.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/select.h>
 #include <time.h>
 
 #define APART __attribute__((noinline, noclone))
-enum { ROUNDS = 12, WAIT_MS = 15 };
+enum { ROUNDS = 12, WAIT_MS = 15, BRIEF = 500 };
 
 static const char *way;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -60,12 +63,31 @@ APART static void *produce(void *unused)
     return unused;
 }
 
+APART static void waits_for_nothing(void)
+{
+    struct pollfd in = {.fd = ends[0], .events = POLLIN};
+    char one = 'x';
+    for (int i = 0; i < BRIEF; i++) {
+        sem_post(&asked);
+        take(&asked);
+        poll(&in, 1, 0);
+        if (write(ends[1], &one, 1) != 1 || poll(&in, 1, -1) != 1 || read(ends[0], &one, 1) != 1)
+            abort();
+        pthread_mutex_lock(&lock);
+        pthread_mutex_unlock(&lock);
+    }
+}
+
 APART static void waits(void)
 {
     fd_set set;
     char one;
     if (is("sleep")) {
         nap();
+        return;
+    }
+    if (is("brief")) {
+        waits_for_nothing();
         return;
     }
     sem_post(&asked);
@@ -111,10 +133,11 @@ int main(int argc, char **argv)
     guest_open(&g);
     if (pipe(ends) || sem_init(&asked, 0, 0) || sem_init(&held, 0, 0))
         return 1;
-    if (!is("sleep"))
+    const int alone = is("sleep") || is("brief");
+    if (!alone)
         pthread_create(&producer, NULL, produce, NULL);
     train(&g);
-    if (!is("sleep"))
+    if (!alone)
         pthread_join(producer, NULL);
     printf("%d rounds of %s\n", ROUNDS, way);
     guest_close(&g);

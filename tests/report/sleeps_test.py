@@ -1,6 +1,7 @@
 """sleeps_test.py - a device that is idle while its thread waits in a function of the C library: every view names the
 function and the code that waits. tests/programs/naps.c and loader.py wait in five ways, 12 times for 15 ms, recorded here
 on PoCL. Places and shares, not times: how long waits last beyond what they must is the machine's."""
+import json
 import os
 import subprocess
 
@@ -70,6 +71,16 @@ class Recorded(views.Case):
             with self.subTest(way):
                 path = self.record(os.path.join(PROGRAMS, "naps"), way, warm=True)
                 self.named(path, "nap" if way == "sleep" else "waits", {wait})
+
+    def test_what_need_not_wait_is_not_stored(self):
+        """36,000 calls; what was stored of them lasted: the thread lost the processor there."""
+        path = self.record(os.path.join(PROGRAMS, "naps"), "brief", warm=True)
+        self.ok("export", path, "--to", "json", "--force", "-o", self.path("j"))
+        with open(self.path("j")) as file:
+            stored = json.load(file)["sleeps"]
+        self.assertLess(len(stored), 360)
+        for sleep in stored:
+            self.assertGreaterEqual(sleep["to_ns"] - sleep["from_ns"], 100000)
 
     def test_in_python(self):
         if subprocess.run([PYTHON, "-c", "import numpy, pyopencl"], capture_output=True, check=False).returncode:

@@ -37,20 +37,13 @@ void *sonde__preload_libc(const char *name);
     X(TIME, int, usleep, (unsigned us), (us))                                                                        \
     X(TIME, unsigned, sleep, (unsigned seconds), (seconds))                                                          \
     X(QUEUE, int, pthread_cond_clockwait, (void *c, void *m, clockid_t clock, const void *until), (c, m, clock, until)) \
-    X(QUEUE, int, sem_wait, (void *s), (s))                                                                          \
-    X(QUEUE, int, sem_timedwait, (void *s, const void *until), (s, until))                                           \
-    X(QUEUE, int, sem_clockwait, (void *s, clockid_t clock, const void *until), (s, clock, until))                   \
     X(QUEUE, int, pthread_barrier_wait, (void *b), (b))                                                              \
     X(QUEUE, long, mq_receive, (int q, char *to, size_t n, unsigned *priority), (q, to, n, priority))                \
     X(QUEUE, long, msgrcv, (int q, void *to, size_t n, long type, int flags), (q, to, n, type, flags))               \
     X(LOCK, int, flock, (int fd, int how), (fd, how))                                                                \
-    X(IO, int, poll, (void *fds, unsigned long n, int ms), (fds, n, ms))                                             \
-    X(IO, int, __poll_chk, (void *fds, unsigned long n, int ms, size_t room), (fds, n, ms, room))                    \
     X(IO, int, ppoll, (void *fds, unsigned long n, const void *time, const void *mask), (fds, n, time, mask))        \
     X(IO, int, select, (int n, void *r, void *w, void *e, void *time), (n, r, w, e, time))                           \
     X(IO, int, pselect, (int n, void *r, void *w, void *e, const void *time, const void *mask), (n, r, w, e, time, mask)) \
-    X(IO, int, epoll_wait, (int fd, void *events, int n, int ms), (fd, events, n, ms))                               \
-    X(IO, int, epoll_pwait, (int fd, void *events, int n, int ms, const void *mask), (fd, events, n, ms, mask))      \
     X(IO, long, read, (int fd, void *to, size_t n), (fd, to, n))                                                     \
     X(IO, long, __read_chk, (int fd, void *to, size_t n, size_t room), (fd, to, n, room))                            \
     X(IO, long, readv, (int fd, const void *to, int n), (fd, to, n))                                                 \
@@ -78,6 +71,16 @@ void *sonde__preload_libc(const char *name);
     X(END, int, wait4, (int pid, int *status, int options, void *usage), (pid, status, options, usage))              \
     X(END, int, waitid, (unsigned kind, unsigned id, void *info, int options), (kind, id, info, options))
 
+/* Those that may be asked not to wait, or see at once that they need not: and last, when they may. */
+#define MAYBE_MAP(X)                                                                                                 \
+    X(QUEUE, int, sem_wait, (void *s), (s), !sem_is_free(s))                                                         \
+    X(QUEUE, int, sem_timedwait, (void *s, const void *until), (s, until), !sem_is_free(s))                          \
+    X(QUEUE, int, sem_clockwait, (void *s, clockid_t clock, const void *until), (s, clock, until), !sem_is_free(s))  \
+    X(IO, int, poll, (void *fds, unsigned long n, int ms), (fds, n, ms), ms != 0)                                    \
+    X(IO, int, __poll_chk, (void *fds, unsigned long n, int ms, size_t room), (fds, n, ms, room), ms != 0)           \
+    X(IO, int, epoll_wait, (int fd, void *events, int n, int ms), (fd, events, n, ms), ms != 0)                      \
+    X(IO, int, epoll_pwait, (int fd, void *events, int n, int ms, const void *mask), (fd, events, n, ms, mask), ms != 0)
+
 /* Those that are not as simple, below. */
 #define OTHERS_MAP(X)                                                                                                \
     X(QUEUE, int, pthread_cond_wait, (void *c, void *m), (c, m))                                                     \
@@ -89,7 +92,7 @@ void *sonde__preload_libc(const char *name);
 
 enum {
 #define X(kind, type, name, ...) AT_##name,
-    WAITS_MAP(X) OTHERS_MAP(X)
+    WAITS_MAP(X) MAYBE_MAP(X) OTHERS_MAP(X)
 #undef X
     COUNT
 };
@@ -97,21 +100,23 @@ _Static_assert(COUNT <= SONDE_SLEEPERS_MAX, "the agent keeps a frame for each");
 
 static const struct sonde_sleeper sleepers[COUNT] = {
 #define X(kind, type, name, ...) {#name, SONDE_SLEEP_##kind},
-    WAITS_MAP(X) OTHERS_MAP(X)
+    WAITS_MAP(X) MAYBE_MAP(X) OTHERS_MAP(X)
 #undef X
 };
 
-#define X(kind, type, name, parameters, arguments) static type (*real_##name) parameters;
-WAITS_MAP(X) OTHERS_MAP(X)
+#define X(kind, type, name, parameters, ...) static type (*real_##name) parameters;
+WAITS_MAP(X) MAYBE_MAP(X) OTHERS_MAP(X)
 #undef X
 static int (*real_pthread_mutex_trylock)(void *);
+static int (*real_sem_getvalue)(void *, int *);
 
 __attribute__((constructor)) static void find(void)
 {
 #define X(kind, type, name, ...) *(void **)&real_##name = sonde__preload_libc(#name);
-    WAITS_MAP(X) OTHERS_MAP(X)
+    WAITS_MAP(X) MAYBE_MAP(X) OTHERS_MAP(X)
 #undef X
     *(void **)&real_pthread_mutex_trylock = sonde__preload_libc("pthread_mutex_trylock");
+    *(void **)&real_sem_getvalue = sonde__preload_libc("sem_getvalue");
     sonde__shared.sleeper_count = COUNT;
     sonde__shared.sleepers = sleepers;
 }
@@ -148,18 +153,28 @@ static inline void end(uint32_t which, uint64_t from_ns)
             find();                       \
     } while (0)
 
-#define X(kind, type, name, parameters, arguments)  \
-    EXPORT type name parameters;                    \
-    type name parameters                            \
-    {                                               \
-        FOUND(name);                                \
-        const uint64_t from_ns = begin();           \
-        const type result = real_##name arguments;  \
-        end(AT_##name, from_ns);                    \
-        return result;                              \
+/* Where it is taken by another thread in between, that wait is not told of. */
+static inline bool sem_is_free(void *semaphore)
+{
+    int count = 0;
+    return real_sem_getvalue && real_sem_getvalue(semaphore, &count) == 0 && count > 0;
+}
+
+#define Y(kind, type, name, parameters, arguments, waits)  \
+    EXPORT type name parameters;                           \
+    type name parameters                                   \
+    {                                                      \
+        FOUND(name);                                       \
+        const uint64_t from_ns = (waits) ? begin() : 0;    \
+        const type result = real_##name arguments;         \
+        end(AT_##name, from_ns);                           \
+        return result;                                     \
     }
+#define X(kind, type, name, parameters, arguments) Y(kind, type, name, parameters, arguments, true)
 WAITS_MAP(X)
+MAYBE_MAP(Y)
 #undef X
+#undef Y
 
 /* Where libc has an older function of that name, with another condition variable, which programs of
  * before 2003 were linked with: ours has the version of the newer one, so that theirs stays theirs. */
