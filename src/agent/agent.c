@@ -255,14 +255,26 @@ void sonde__agent_settle(enum sonde_flush how)
     sonde__unlock(&a->monitor_lock);
 }
 
+/* The thread that calls has stood still for us since begin_ns. */
+static void count_held(uint64_t begin_ns)
+{
+    struct sonde_live_header *h = sonde__agent.header;
+    if (h)
+        __atomic_fetch_add(&h->held_us, (uint32_t)((sonde_now_ns() - begin_ns + 999) / 1000), __ATOMIC_RELAXED);
+}
+
 void sonde__agent_flush(enum sonde_flush how)
 {
     struct sonde_agent *a = &sonde__agent;
+    const uint64_t begin_ns = sonde_now_ns();
     int saved = errno, cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* or exit would end here, half done */
     if (sonde__flag && atomic_load(sonde__flag) != SONDE_FLAG_LOOK && atomic_load(&a->state) == SONDE_ON &&
-        a->pid == getpid() && !sonde__monitor_flush(how, EXIT_BOUND_MS + 2000))
-        sonde_note("the final flush did not happen: the monitor thread did not answer");
+        a->pid == getpid()) {
+        if (!sonde__monitor_flush(how, EXIT_BOUND_MS + 2000))
+            sonde_note("the final flush did not happen: the monitor thread did not answer");
+        count_held(begin_ns);
+    }
     pthread_setcancelstate(cancel, NULL);
     errno = saved;
 }
@@ -289,8 +301,11 @@ static void before_death(void)
 {
     const struct sonde_agent *a = &sonde__agent;
     if (sonde__flag && atomic_load(sonde__flag) != SONDE_FLAG_LOOK && atomic_load(&a->state) == SONDE_ON &&
-        a->pid == getpid() && !atomic_load(&a->closed))
+        a->pid == getpid() && !atomic_load(&a->closed)) {
+        const uint64_t begin_ns = sonde_now_ns();
         sonde__monitor_flush(SONDE_FLUSH_DEATH, DEATH_BOUND_MS);
+        count_held(begin_ns);
+    }
 }
 
 /* ---- fork ------------------------------------------------------------------------------ */
@@ -479,6 +494,7 @@ static const char *start(void)
 static void start_or_off(void)
 {
     struct sonde_agent *a = &sonde__agent;
+    const uint64_t begin_ns = sonde_now_ns();
     atomic_store(&a->pid, getpid());
     const char *failed = start();
     if (failed) {
@@ -487,6 +503,7 @@ static void start_or_off(void)
     }
     if (a->config.delay_ms) /* it may be over by now */
         sonde__recorded_pause(a->header->start_ns);
+    count_held(begin_ns);
     atomic_store(&a->state, SONDE_ON);
     sonde__agent_apply_range();
 }

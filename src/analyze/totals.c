@@ -206,6 +206,7 @@ int sonde_totals_compute(const struct sonde_measurement *m, struct sonde_totals 
         first = begin < first ? begin : first;
         last = end > last ? end : last;
         add_ledger(out, p);
+        out->held_ns += p->header.held_us * 1000ull;
         add_threads(out, p);
         rc = add_devices(out, m, i);
         out->process_wall_ns += sonde_process_wall_ns(p);

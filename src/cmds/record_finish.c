@@ -113,14 +113,10 @@ static void add_dropped_rows(struct sonde_text *line, const struct sonde_ledger 
     }
 }
 
-/* "when signal 9 (Killed) ended it". */
-static void add_end(struct sonde_text *line, const struct record_result *result)
+/* "signal 9 (Killed) ended it". */
+static void add_signal(struct sonde_text *line, const struct record_result *result)
 {
-    if (WIFSIGNALED(result->wait_status))
-        sonde_text_format(line, "when signal %d (%s) ended it", WTERMSIG(result->wait_status),
-                          strsignal(WTERMSIG(result->wait_status)));
-    else
-        sonde_text_add(line, "when it ended");
+    sonde_text_format(line, "signal %d (%s) ended it", WTERMSIG(result->wait_status), strsignal(WTERMSIG(result->wait_status)));
 }
 
 /* What had been enqueued and of whose end nothing is known. */
@@ -129,8 +125,11 @@ static void add_in_flight(struct sonde_text *line, const struct sonde_totals *t,
     char number[SONDE_NUMBER_MAX];
     if (!t->in_flight)
         return;
-    sonde_text_format(line, ", %s of them in flight ", sonde_number_count(number, t->in_flight));
-    add_end(line, result);
+    sonde_text_format(line, ", %s of them in flight when ", sonde_number_count(number, t->in_flight));
+    if (WIFSIGNALED(result->wait_status))
+        add_signal(line, result);
+    else
+        sonde_text_add(line, "it ended");
 }
 
 static void say_summary(const struct record_paths *paths, const struct sonde_measurement *m,
@@ -151,6 +150,10 @@ static void say_summary(const struct record_paths *paths, const struct sonde_mea
         sonde_text_format(&line, "; %s more that the runtime reported have no call: see sonde report ledger",
                           sonde_number_count(operations, t->ledger.unplaced));
     add_dropped_rows(&line, &t->ledger);
+    if (WIFSIGNALED(result->wait_status) && (running || !t->in_flight)) {
+        sonde_text_add(&line, "; ");
+        add_signal(&line, result);
+    }
     if (running)
         sonde_text_format(&line, "; %u process%s still running", running, running == 1 ? "" : "es");
     sonde_text_format(&line, "; %s (%s)   next: sonde report ", paths->shown,

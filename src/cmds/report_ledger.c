@@ -148,6 +148,8 @@ static void cost_part(struct table *t, const struct report *r)
     double wall = (double)s->process_wall_ns;
     time_line(t, "overhead, hooks", s->ledger.hook_ns, wall, "on the program's threads");
     time_line(t, "overhead, threads", s->ledger.thread_cpu_ns, wall, "CPU time of Sonde's threads");
+    if (s->held_ns)
+        time_line(t, "held at start and end", s->held_ns, wall, "wall time that threads stood still for Sonde's start and last flush");
     if (s->ledger.vendor_ns)
         time_line(t, "vendor's tool library", s->ledger.vendor_ns, wall, "as far as it reports it (partial)");
     table_cell(t, "clock bound");
@@ -351,6 +353,7 @@ json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
         set(value, fields[i].key, fields[i].n);
     json_object_set_new(value, "dropped_by_cause", causes_json(r));
     json_object_set_new(value, "vendor_ns", report_json_ns(l->vendor_ns > 0, (double)l->vendor_ns));
+    json_object_set_new(value, "held_ns", report_json_ns(t->held_ns > 0, (double)t->held_ns));
     json_object_set_new(value, "clock_bound_ns", report_json_ns(t->clock_known, (double)t->clock_bound_ns));
     json_object_set_new(value, "wall_ns", report_json_ns(t->wall_ns > 0, (double)t->wall_ns));
     json_object_set_new(value, "process_wall_ns", report_json_ns(t->process_wall_ns > 0, (double)t->process_wall_ns));

@@ -13,6 +13,7 @@ import unittest
 from common import InFolder, SONDE, main, run
 
 PROGRAM = os.path.join(os.environ["BUILD"], "bin", "examples", "vector_add")
+EXITS = os.path.join(os.environ["BUILD"], "tests", "programs", "exits")
 WITH_ARGUMENTS = ("sh", "-c", 'exec "$0"', PROGRAM)  # it takes none itself
 
 
@@ -65,6 +66,20 @@ class Wall(OpenCL):
         text = run("report", "x.sonde", "ledger").stdout
         for name in ("before the run", "the run", "after the run", "in all"):
             self.assertRegex(text, r"(?m)^record, %s +\d" % name)
+
+    def test_held(self):
+        """Work is in flight when main returns; until it has ended, the program stands still for Sonde."""
+        for _ in range(10):
+            run("record", "-q", "-f", "-o", "x.sonde", "--", EXITS, "flight-return")
+            book = json.loads(run("report", "x.sonde", "ledger", "--json").stdout)
+            out = json.loads(run("export", "x.sonde", "--to", "json", "-o", "-").stdout)
+            last_call, last_end = max(row["leave_ns"] for row in out["calls"]), max(row["end_ns"] for row in out["operations"])
+            self.assertGreater(book["held_ns"], 0)
+            self.assertLess(book["held_ns"], book["process_wall_ns"] + book["record"]["program_ns"])
+            if book["held_ns"] > 0.8 * (last_end - last_call) > 5e6:
+                self.assertIn("held at start and end", run("report", "x.sonde", "ledger").stdout)
+                return
+        self.fail(f"held {book['held_ns']} ns, work was in flight for {last_end - last_call} ns")
 
     def test_older_measurement(self):
         self.recorded()
