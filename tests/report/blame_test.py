@@ -28,16 +28,6 @@ class Recorded(Case):
     def record(self, program, *args, options=("--trace",)):
         return super().record(program, *args, options=options, warm=True)
 
-    def holds_once(self, check, runs=5):
-        """On a machine that is kept busy by others a launch may lose the processor for longer than all waits together
-        last. So what must lead need not lead in every run, but in one of a few."""
-        for left in reversed(range(runs)):
-            try:
-                return check()
-            except AssertionError:
-                if not left:
-                    raise
-
     def by_name(self, value):
         scope = value["scopes"][0]
         names = {}

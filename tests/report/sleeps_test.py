@@ -37,8 +37,8 @@ class Recorded(views.Case):
         self.assertLessEqual(host["waited_ns"], host["place_ns"])
         text = " ".join(self.ok("report", path).out.split())
         self.assertIn("%s in %s()" % (host["waits_in"], function), text)
-        if host == summary["verdict"]["parts"][0]:  # what PoCL takes to compile is the machine's
-            self.assertIn("most of it in %s in %s()" % (host["waits_in"], function), summary["verdict"]["sentence"])
+        if host == summary["verdict"]["parts"][0]:  # what PoCL takes to compile is the machine's; "most" or a share
+            self.assertIn(" of it in %s in %s()" % (host["waits_in"], function), summary["verdict"]["sentence"])
         advice = next(a for a in self.json(path, "advice")["advice"] if a["rule"] == "host_code")
         self.assertEqual(advice["frames"][0]["name"], function)
         self.assertIn("it waited, mostly in " + host["waits_in"], advice["evidence"])
@@ -69,8 +69,8 @@ class Recorded(views.Case):
     def test_in_c(self):
         for way, wait in C.items():
             with self.subTest(way):
-                path = self.record(os.path.join(PROGRAMS, "naps"), way, warm=True)
-                self.named(path, "nap" if way == "sleep" else "waits", {wait})
+                self.holds_once(lambda: self.named(self.record(os.path.join(PROGRAMS, "naps"), way, warm=True),
+                                                   "nap" if way == "sleep" else "waits", {wait}))
 
     def test_what_need_not_wait_is_not_stored(self):
         """36,000 calls; what was stored of them lasted: the thread lost the processor there."""
@@ -86,10 +86,10 @@ class Recorded(views.Case):
         if subprocess.run([PYTHON, "-c", "import numpy, pyopencl"], capture_output=True, check=False).returncode:
             self.skipTest("%s lacks numpy or pyopencl" % PYTHON)
         for way in C:
+            waits = {"sleep": {"clock_nanosleep"}, "read": {"read"}, "select": {"select", "poll"}}.get(
+                way, {"sem_wait", "sem_clockwait", "pthread_cond_wait", "pthread_cond_clockwait", "pthread_cond_timedwait"})
             with self.subTest(way):
-                path = self.record(PYTHON, os.path.join(HERE, "loader.py"), way, warm=True)
-                self.named(path, "wait", {"sleep": {"clock_nanosleep"}, "read": {"read"}, "select": {"select", "poll"}}.get(
-                    way, {"sem_wait", "sem_clockwait", "pthread_cond_wait", "pthread_cond_clockwait", "pthread_cond_timedwait"}))
+                self.holds_once(lambda: self.named(self.record(PYTHON, os.path.join(HERE, "loader.py"), way, warm=True), "wait", waits))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,16 @@ def columns(text):
 
 
 class Case(cli.Case):
+    def holds_once(self, check, runs=5):
+        """On a machine that is kept busy by others a launch may lose the processor for longer than all waits together
+        last. So what must lead need not lead in every run, but in one of a few."""
+        for left in reversed(range(runs)):
+            try:
+                return check()
+            except AssertionError:
+                if not left:
+                    raise
+
     def json(self, path, view, *more):
         """A view's answer, which fits its schema."""
         value = json.loads(self.ok("report", path, view, "--json", *more).out)
