@@ -406,6 +406,13 @@ uint32_t sonde__sample_lane(struct sonde_thread *t)
 /* ---- threads that start and end ------------------------------------------------------------- */
 
 static __thread struct sonde_target *mine __attribute__((tls_model("initial-exec"))); /* made as the thread started */
+static __thread int mine_tid __attribute__((tls_model("initial-exec")));
+
+/* Not where the monitor has given it to another thread, which a forked child and a thread that it took for gone would find. */
+static struct sonde_target *still_mine(void)
+{
+    return mine && atomic_load_explicit(&mine->tid, memory_order_relaxed) == mine_tid ? mine : NULL;
+}
 
 static bool blocks_here(void)
 {
@@ -479,22 +486,26 @@ void sonde__target_starts(void)
     if (arms)
         arm_mine(x, tid);
     sonde__unlock(&a->thread_lock);
+    mine_tid = tid;
     mine = x;
 }
 
 struct sonde_thread *sonde__target_mine(void)
 {
-    return mine ? atomic_load_explicit(&mine->thread, memory_order_relaxed) : NULL;
+    const struct sonde_target *x = still_mine();
+    return x ? atomic_load_explicit(&x->thread, memory_order_relaxed) : NULL;
 }
 
 bool sonde__target_ends(uint64_t cpu_ns)
 {
     struct sonde_agent *a = &sonde__agent;
-    struct sonde_target *x = mine;
-    struct sonde_thread *t = atomic_load(&x->thread);
     sonde__lock(&a->thread_lock);
-    T.phase_ns = (T.phase_ns + x->phase_ns + cpu_ns) % sonde__sample_period_ns();
-    x->phase_ns = 0;
+    struct sonde_target *x = still_mine();
+    struct sonde_thread *t = x ? atomic_load(&x->thread) : NULL;
+    if (x) {
+        T.phase_ns = (T.phase_ns + x->phase_ns + cpu_ns) % sonde__sample_period_ns();
+        x->phase_ns = 0;
+    }
     const bool ended = t && !t->adopted;
     if (ended) {
         leave_slot(x, t);
@@ -580,9 +591,11 @@ static void scan(uint64_t now, bool first)
         targets[i].seen = false;
     if (!read_folder(first))
         return;
-    for (uint32_t i = 1; i <= T.used; i++)
-        if (atomic_load(&targets[i].tid) && !targets[i].seen)
+    for (uint32_t i = 1; i <= T.used; i++) {
+        const int tid = atomic_load(&targets[i].tid);
+        if (tid && !targets[i].seen && !sonde__sample_cpu_ns(tid)) /* the folder leaves out a living thread now and then when others end meanwhile */
             vanish(&targets[i]);
+    }
     T.scan_at_ns = sonde_now_ns();
     T.scan_at_ns += (T.scan_at_ns - now) * SCAN_SHARE;
 }

@@ -173,12 +173,12 @@ static int read_segments(int fd, uint64_t size, struct sonde__live *live)
 
 /* A damaged header costs the header, not the segments behind it. The agent
  * writes the magic number last: one without it was never finished, the process
- * was killed while it made the file. */
-static int read_header(int fd, struct sonde__live *live)
+ * was killed while it made the file, and an empty file was not even given its size. */
+static int read_header(int fd, uint64_t size, struct sonde__live *live)
 {
     struct sonde_live_header *h = &live->header;
     int status = read_at(fd, h, sizeof *h, 0);
-    bool begun = status || h->magic;
+    bool begun = size && (status || h->magic);
 
     if (!status && h->magic == SONDE_LIVE_MAGIC && h->version > SONDE_FORMAT_VERSION)
         return SONDE_EVERSION;
@@ -209,7 +209,7 @@ int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_dia
         goto done;
     }
     live->disk_bytes = (uint64_t)st.st_blocks * 512;
-    status = read_header(fd, live);
+    status = read_header(fd, (uint64_t)st.st_size, live);
     if (!status)
         status = read_segments(fd, (uint64_t)st.st_size, live);
     if (!status && !live->header_valid && live->count && !live->damaged)

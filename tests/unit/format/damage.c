@@ -260,7 +260,8 @@ static void a_file_without_its_magic_number_is_empty(void **unused)
     for (size_t filled = 0; filled <= sizeof(struct sonde_live_header); filled += 8) {
         memcpy(begun, live, filled);
         memset(begun, 0, sizeof ((struct sonde_live_header *)0)->magic);
-        folder_write(dir, "live.sonde", begun, filled % 16 ? SONDE_SEGMENT_BYTES : sizeof(struct sonde_live_header));
+        folder_write(dir, "live.sonde", begun,
+                     !filled ? 0 : filled % 16 ? SONDE_SEGMENT_BYTES : sizeof(struct sonde_live_header));
         struct tally t = tally(path);
         assert_int_equal(t.status, 0);
         assert_int_equal(t.processes + t.damaged, 0);
