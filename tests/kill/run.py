@@ -6,8 +6,7 @@
     run.py ... --cuda --modes slow fast -- KILLED
 
 With --cupti the program is one of CUDA, whose CUPTI is LIB (tests/kill/cuda); with --cuda it runs on a GPU (tests/gpu).
-Of every three kills, one takes the program, by one signal after the other, and of CUDA, where that can be told, nothing
-may be missing, but for the launches (on a GPU, "fast") that a signal interrupts within CUPTI (docs/cuda.md); one takes `sonde record` with it
+Of every three kills, one takes the program, by one signal after the other, and of CUDA, where that can be told, nothing may be missing; one takes `sonde record` with it
 (so nobody seals), one comes while the program starts. What a measurement must
 hold is in the program's own log: everything completed a second before the
 kill, and never more than had been enqueued. Where the machine let the agent's
@@ -110,8 +109,7 @@ def kill_once(options, index):
     if options.verbose:
         print(f"kill {index}: {' '.join([kind, *mode, signal.Signals(number).name])}: {result.enqueued} enqueued, "
               f"{result.finished} finished, {result.kept} kept", flush=True)
-    in_launch = options.cuda and not options.cupti and mode == ["fast"]
-    return result, number != signal.SIGKILL and not in_launch
+    return result, number != signal.SIGKILL
 
 
 def environment(options):
