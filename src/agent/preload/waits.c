@@ -1,6 +1,6 @@
 /* waits.c - what a thread waits in, outside of the GPU's runtime.
  *
- * Each function does what libc's does, and looks at the clock before and after.
+ * Each function does what libc's does, and looks at the clock before and after, unless it need not wait.
  * Only when that was long is the agent told, whose walk of the stack then finds
  * what it would have found during the wait: nothing is done before a wait, and
  * next to nothing for a short one. So a wait that is left by a cancellation, by
