@@ -25,8 +25,8 @@ enum sonde_metric_needs {
     SONDE_NEEDS_NOTHING,
     SONDE_NEEDS_TIMES,   /* device times: unknown where operations have none */
     SONDE_NEEDS_SAMPLES, /* a sampled CPU side */
-    SONDE_NEEDS_GIVEN,   /* an array of sonde_view_config.given */
-    SONDE_NEEDS_ESTIMATE, /* an estimate of sonde_view_config: these are no sums */
+    SONDE_NEEDS_GIVEN,   /* an array of sonde_profile_rows_config.given */
+    SONDE_NEEDS_ESTIMATE, /* an estimate of sonde_profile_rows_config: these are no sums */
 };
 
 /* One column is one line. The value is an expression of `m`, a struct

@@ -7,7 +7,7 @@
 #include "estimate.h"
 #include "statistics_lane.h"
 #include "timeline.h"
-#include "view_build.h"
+#include "profile_rows_build.h"
 
 const char *sonde_share_name(enum sonde_share_kind kind)
 {
@@ -418,7 +418,7 @@ static int push_row(struct collector *c, struct sonde_share row)
 }
 
 /* Standard errors of the rows, [routines] being that of lost contexts. */
-static double *find_errors(const struct collector *c, const struct sonde__viewer *v, const uint32_t *cut)
+static double *find_errors(const struct collector *c, const struct sonde__rows_maker *v, const uint32_t *cut)
 {
     uint32_t *group = malloc((v->nodes + 1) * sizeof *group);
     for (uint32_t i = 0; i < v->nodes && group; i++) {
@@ -441,7 +441,7 @@ static void check_row(const struct collector *c, struct sonde_share *row)
                                          row->sampled_ns - row->cpu_ns - (c->rest_ns - row->rest_ns) > most_ns);
 }
 
-static int make_rows(struct collector *c, const struct sonde__viewer *v, const uint32_t *cut)
+static int make_rows(struct collector *c, const struct sonde__rows_maker *v, const uint32_t *cut)
 {
     const size_t routines = v->entities.count;
     struct sonde_share *rows = calloc(routines + 1, sizeof *rows);
@@ -480,7 +480,7 @@ static int make_rows(struct collector *c, const struct sonde__viewer *v, const u
                                               .frame = {.name = "", .file = "", .module = ""}});
     for (size_t i = 0; i < c->out->rows.count; i++)
         if (c->out->rows.items[i].kind == SONDE_SHARE_LOST)
-            c->out->rows.items[i].frame = (struct sonde_view_frame){.name = "", .file = "", .module = ""};
+            c->out->rows.items[i].frame = (struct sonde_profile_frame){.name = "", .file = "", .module = ""};
     free(rows);
     return rc;
 }
@@ -488,9 +488,9 @@ static int make_rows(struct collector *c, const struct sonde__viewer *v, const u
 static int finish(struct collector *c)
 {
     const size_t count = c->profile->nodes.count;
-    struct sonde__viewer v = {.profile = c->profile, .nodes = count, .entity = calloc(count, sizeof *v.entity)};
+    struct sonde__rows_maker v = {.profile = c->profile, .nodes = count, .entity = calloc(count, sizeof *v.entity)};
     uint32_t *cut = calloc(count, sizeof *cut), *depth = calloc(count, sizeof *depth);
-    int rc = v.entity && cut && depth ? sonde__view_entities(&v, SONDE_BY_FUNCTION) : SONDE_ENOMEM;
+    int rc = v.entity && cut && depth ? sonde__rows_entities(&v, SONDE_BY_FUNCTION) : SONDE_ENOMEM;
     if (!rc) {
         fold(c);
         cut_paths(c, cut, depth);

@@ -15,7 +15,7 @@
 #include "base/progress.h"
 #include "base/vector.h"
 #include "profile.h"
-#include "view.h"
+#include "profile_rows.h"
 
 /* What a lane did that no routine did; name in JSON, text in tables. */
 #define SONDE_SHARE_MAP(X)                                                                     \
@@ -39,7 +39,7 @@ const char *sonde_share_text(enum sonde_share_kind kind);
 
 struct sonde_share {
     enum sonde_share_kind   kind;
-    struct sonde_view_frame frame;   /* ROUTINE: without line */
+    struct sonde_profile_frame frame;   /* ROUTINE: without line */
     uint32_t node;                   /* ROUTINE: of its tree nodes that with most time of threads */
     double   queue_ns, thread_ns;    /* time of lanes of each kind */
     double   sampled_ns;             /* of thread_ns: known from samples, the rest from calls */

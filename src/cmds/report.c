@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/view.h"
+#include "analyze/profile_rows.h"
 #include "command.h"
 
 enum { PLAIN_COLUMNS = 100, FEWEST_COLUMNS = 40, DEFAULT_LIMIT = 10, VIEW_LIMIT = 50 };
@@ -172,8 +172,8 @@ static const char *misplaced(const struct report_options *o, const char *view, c
     const bool profile = strcmp(view, "profile") == 0 || strcmp(view, "contexts") == 0;
     const bool statistics = strcmp(view, "statistics") == 0;
     const struct { const char *name, *meant; bool given, belongs; } options[] = {
-        {"top-down", "profile", o->shape == 1 + SONDE_VIEW_TOP_DOWN, profile},
-        {"bottom-up", "profile", o->shape == 1 + SONDE_VIEW_BOTTOM_UP, profile},
+        {"top-down", "profile", o->shape == 1 + SONDE_PROFILE_TOP_DOWN, profile},
+        {"bottom-up", "profile", o->shape == 1 + SONDE_PROFILE_BOTTOM_UP, profile},
         {"by", "profile", o->by >= 0, profile},
         {"metric", "profile", o->metric, profile},
         {"derive", "profile", o->derive, profile},
@@ -293,9 +293,9 @@ static const struct sonde_option options_table[] = {
      .offset = offsetof(struct report_options, limit),
      .help = "Rows of a table (default 10 in the summary, 50 in the other views, all with --json and in trees; 0 is all)."},
     {.name = "top-down", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, shape),
-     .value = 1 + SONDE_VIEW_TOP_DOWN, .help = "profile: from callers to what they call (the default)."},
+     .value = 1 + SONDE_PROFILE_TOP_DOWN, .help = "profile: from callers to what they call (the default)."},
     {.name = "bottom-up", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, shape),
-     .value = 1 + SONDE_VIEW_BOTTOM_UP, .help = "profile: each routine, its callers below it."},
+     .value = 1 + SONDE_PROFILE_BOTTOM_UP, .help = "profile: each routine, its callers below it."},
     {.name = "by", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .choices = report_by_names,
      .offset = offsetof(struct report_options, by),
      .help = "profile: a flat list by line, function, module, kernel or object; with --top-down or --bottom-up the "

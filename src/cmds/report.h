@@ -29,13 +29,13 @@ struct report_options { /* as they were given; -1 or NULL where not */
     int         json, color, no_pager;
     double      min_percent;
     int64_t     limit, depth;
-    int         shape;      /* profile: 1 + enum sonde_view_shape, 0 not given */
-    int         by;         /* profile: enum sonde_view_by */
+    int         shape;      /* profile: 1 + enum sonde_profile_shape, 0 not given */
+    int         by;         /* profile: enum sonde_profile_by */
     int         ids;
     const char *metric, *derive, *sort, *root;
     const char *from, *to, *lane; /* statistics */
 };
-extern const char *const report_by_names[]; /* [enum sonde_view_by]; ends with NULL */
+extern const char *const report_by_names[]; /* [enum sonde_profile_by]; ends with NULL */
 
 struct report {
     struct sonde_measurement *m;
@@ -78,11 +78,11 @@ REPORT_VIEW_MAP(X)
 #undef X
 
 /* What a row of a view is called. */
-struct sonde_view;
-void report_view_label(const struct report *r, const struct sonde_view *view, size_t row, struct sonde_text *out);
+struct sonde_profile_rows;
+void report_view_label(const struct report *r, const struct sonde_profile_rows *view, size_t row, struct sonde_text *out);
 /* What all of them are called, [row], at more length where two of one parent would read alike. NULL: no memory. */
-char **report_view_labels(const struct report *r, const struct sonde_view *view);
-void report_view_labels_free(char **labels, const struct sonde_view *view);
+char **report_view_labels(const struct report *r, const struct sonde_profile_rows *view);
+void report_view_labels_free(char **labels, const struct sonde_profile_rows *view);
 
 /* Idleness blame of the whole measurement; reads the trace. 0, or a negative code with `diag`. */
 int  report_compute_blame(const struct report *r, struct sonde_blame *blame, struct sonde_diag *diag);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/view.h"
+#include "analyze/profile_rows.h"
 #include "command.h"
 #include "report.h"
 
@@ -218,12 +218,12 @@ static int print_routines(const struct report *r, const struct sonde_blame_scope
 
 /* The tree, at every call depth: the profile's view with two columns of ours. */
 static int build_tree(const struct report *r, const struct sonde_blame_scope *scope, bool all_frames,
-                      struct sonde_columns *columns, struct sonde_view **view, struct sonde_diag *diag)
+                      struct sonde_columns *columns, struct sonde_profile_rows **view, struct sonde_diag *diag)
 {
     const size_t nodes = r->profile->nodes.count;
     double *blame = calloc(nodes + 1, sizeof *blame), *waiting = calloc(nodes + 1, sizeof *waiting);
-    struct sonde_view_config config = {
-        .shape = SONDE_VIEW_TOP_DOWN, .by = SONDE_BY_LINE, .columns = columns, .sort = SONDE_METRIC_BLAME,
+    struct sonde_profile_rows_config config = {
+        .shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_LINE, .columns = columns, .sort = SONDE_METRIC_BLAME,
         .sort_side = SONDE_INCLUSIVE, .share = SONDE_METRIC_BLAME, .min_percent = r->min_percent, .all_frames = all_frames,
         .fold_nameless = !all_frames, .blame_estimate = &scope->estimate,
         .given = {[SONDE_METRIC_BLAME] = blame, [SONDE_METRIC_SYNC] = waiting}, .m = r->m};
@@ -234,15 +234,15 @@ static int build_tree(const struct report *r, const struct sonde_blame_scope *sc
         waiting[entry->node] = entry->waiting_ns;
     }
     if (blame && waiting)
-        rc = sonde_view_build(r->profile, &config, view, diag);
+        rc = sonde_profile_rows_build(r->profile, &config, view, diag);
     free(blame);
     free(waiting);
     return rc && !diag->code ? sonde_diag_set(diag, rc, r->path, "cannot sum up the blame of") : rc;
 }
 
-static double value(const struct sonde_view *view, size_t row, enum sonde_metric_id metric, int side)
+static double value(const struct sonde_profile_rows *view, size_t row, enum sonde_metric_id metric, int side)
 {
-    return sonde_view_get(view, row, metric, side).value;
+    return sonde_profile_rows_get(view, row, metric, side).value;
 }
 
 static int print_tree(const struct report *r, const struct sonde_blame_scope *scope, struct sonde_diag *diag)
@@ -253,7 +253,7 @@ static int print_tree(const struct report *r, const struct sonde_blame_scope *sc
     };
     struct table t = {.columns = columns, .column_count = 5};
     struct sonde_columns none = {0};
-    struct sonde_view *view = NULL;
+    struct sonde_profile_rows *view = NULL;
     char number[SONDE_NUMBER_MAX];
     int rc = build_tree(r, scope, false, &none, &view, diag);
     char **labels = rc ? NULL : report_view_labels(r, view);
@@ -284,7 +284,7 @@ static int print_tree(const struct report *r, const struct sonde_blame_scope *sc
                        r->min_percent);
     }
     report_view_labels_free(labels, view);
-    sonde_view_destroy(view);
+    sonde_profile_rows_destroy(view);
     return rc;
 }
 
@@ -382,9 +382,9 @@ static json_t *routines_json(const struct report *r, const struct sonde_blame_sc
     return count < 0 ? (json_decref(array), NULL) : array;
 }
 
-static json_t *context_json(const struct report *r, const struct sonde_view *view, size_t row)
+static json_t *context_json(const struct report *r, const struct sonde_profile_rows *view, size_t row)
 {
-    const struct sonde_view_row *of = &view->rows.items[row];
+    const struct sonde_profile_row *of = &view->rows.items[row];
     json_t *object = report_json_frame(&r->profile->nodes.items[of->node]);
     struct sonde_text label = {0};
     const double inclusive = value(view, row, SONDE_METRIC_BLAME, SONDE_INCLUSIVE);
@@ -406,7 +406,7 @@ static json_t *context_json(const struct report *r, const struct sonde_view *vie
 static json_t *contexts_json(const struct report *r, const struct sonde_blame_scope *scope, struct sonde_diag *diag)
 {
     struct sonde_columns none = {0};
-    struct sonde_view *view = NULL;
+    struct sonde_profile_rows *view = NULL;
     json_t *root = NULL, **objects;
     if (blamed(scope) <= 0 || build_tree(r, scope, true, &none, &view, diag))
         return NULL;
@@ -421,7 +421,7 @@ static json_t *contexts_json(const struct report *r, const struct sonde_blame_sc
     }
     root = objects ? objects[0] : NULL;
     free(objects);
-    sonde_view_destroy(view);
+    sonde_profile_rows_destroy(view);
     return root;
 }
 

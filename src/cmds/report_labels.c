@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/view.h"
+#include "analyze/profile_rows.h"
 #include "base/map.h"
 #include "report.h"
 
-static void module_label(struct sonde_text *out, const struct sonde_view_frame *f)
+static void module_label(struct sonde_text *out, const struct sonde_profile_frame *f)
 {
     switch (f->kind) {
     case SONDE_FRAME_NATIVE:
@@ -31,7 +31,7 @@ static void module_label(struct sonde_text *out, const struct sonde_view_frame *
 }
 
 /* What is in no routine. */
-static const char *nothing_label(const struct sonde_view *view, size_t row)
+static const char *nothing_label(const struct sonde_profile_rows *view, size_t row)
 {
     if (row == 0)
         return "all";
@@ -39,19 +39,19 @@ static const char *nothing_label(const struct sonde_view *view, size_t row)
                                                                                          : "calling context lost";
 }
 
-static bool is_folded(const struct sonde_view_frame *f)
+static bool is_folded(const struct sonde_profile_frame *f)
 {
     return f->kind == SONDE_FRAME_NATIVE && !*f->name && !*f->file && !f->offset;
 }
 
-void report_view_label(const struct report *r, const struct sonde_view *view, size_t row, struct sonde_text *out)
+void report_view_label(const struct report *r, const struct sonde_profile_rows *view, size_t row, struct sonde_text *out)
 {
-    const struct sonde_view_frame *f = &view->rows.items[row].frame;
+    const struct sonde_profile_frame *f = &view->rows.items[row].frame;
     const struct sonde_cct_node node = {.kind = f->kind, .op = f->op, .line = f->line, .name = f->name, .file = f->file,
                                         .module = f->module, .offset = f->offset};
     if (f->kind == 0) {
         sonde_text_add(out, nothing_label(view, row));
-    } else if (f->kind == SONDE_VIEW_OBJECT) {
+    } else if (f->kind == SONDE_PROFILE_OBJECT) {
         sonde_text_format(out, "%s from ", sonde_object_kind_name(f->op));
         report_callers(r, out, view->rows.items[row].node, 2);
     } else if (view->by == SONDE_BY_MODULE && row) {
@@ -64,10 +64,10 @@ void report_view_label(const struct report *r, const struct sonde_view *view, si
 }
 
 /* Overloaded functions, files of one name, work that was prepared in different contexts: what the short label leaves out. */
-static void long_label(const struct report *r, const struct sonde_view *view, size_t row, struct sonde_text *out)
+static void long_label(const struct report *r, const struct sonde_profile_rows *view, size_t row, struct sonde_text *out)
 {
-    const struct sonde_view_frame *f = &view->rows.items[row].frame;
-    if (f->kind == SONDE_VIEW_OBJECT) {
+    const struct sonde_profile_frame *f = &view->rows.items[row].frame;
+    if (f->kind == SONDE_PROFILE_OBJECT) {
         sonde_text_format(out, "%s from ", sonde_object_kind_name(f->op));
         report_callers(r, out, view->rows.items[row].node, 8);
         return;
@@ -89,7 +89,7 @@ static void long_label(const struct report *r, const struct sonde_view *view, si
 }
 
 /* Marks rows that read as another one of their parent does. */
-static int find_alike(const struct sonde_view *view, char **labels, bool *alike)
+static int find_alike(const struct sonde_profile_rows *view, char **labels, bool *alike)
 {
     struct sonde_intern seen = {0};
     uint32_t *first = calloc(view->rows.count + 1, sizeof *first); /* [id]: row that had the text first */
@@ -112,7 +112,7 @@ static int find_alike(const struct sonde_view *view, char **labels, bool *alike)
     return rc;
 }
 
-static int relabel(const struct report *r, const struct sonde_view *view, char **labels, bool numbered)
+static int relabel(const struct report *r, const struct sonde_profile_rows *view, char **labels, bool numbered)
 {
     bool *alike = calloc(view->rows.count, sizeof *alike);
     int rc = alike ? find_alike(view, labels, alike) : SONDE_ENOMEM;
@@ -132,7 +132,7 @@ static int relabel(const struct report *r, const struct sonde_view *view, char *
     return rc;
 }
 
-char **report_view_labels(const struct report *r, const struct sonde_view *view)
+char **report_view_labels(const struct report *r, const struct sonde_profile_rows *view)
 {
     char **labels = calloc(view->rows.count + 1, sizeof *labels);
     int rc = labels ? 0 : SONDE_ENOMEM;
@@ -151,7 +151,7 @@ char **report_view_labels(const struct report *r, const struct sonde_view *view)
     return NULL;
 }
 
-void report_view_labels_free(char **labels, const struct sonde_view *view)
+void report_view_labels_free(char **labels, const struct sonde_profile_rows *view)
 {
     for (size_t i = 0; labels && i < view->rows.count; i++)
         free(labels[i]);

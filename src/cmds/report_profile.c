@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyze/sync.h"
-#include "analyze/view.h"
+#include "analyze/profile_rows.h"
 #include "command.h"
 #include "report.h"
 
@@ -58,9 +58,9 @@ int report_read_columns(struct report *r)
     struct sonde_diag diag = {0};
     size_t at = 0;
     r->sort = r->sort_side = -1;
-    if (o->shape == 1 + SONDE_VIEW_TOP_DOWN && o->by >= SONDE_BY_KERNEL)
+    if (o->shape == 1 + SONDE_PROFILE_TOP_DOWN && o->by >= SONDE_BY_KERNEL)
         return sonde_say_usage(&sonde_command_report, "kernels and objects call nothing: --by has no tree of them");
-    if (o->shape == 1 + SONDE_VIEW_BOTTOM_UP && o->by >= SONDE_BY_KERNEL)
+    if (o->shape == 1 + SONDE_PROFILE_BOTTOM_UP && o->by >= SONDE_BY_KERNEL)
         return sonde_say_usage(&sonde_command_report, "kernels and objects are a flat list: leave out --bottom-up");
     if (o->derive) { /* first, so that --metric may place the new columns */
         if (sonde_columns_derive(c, o->derive, &diag, &at))
@@ -81,7 +81,7 @@ int report_read_columns(struct report *r)
 /* ---- what to show ----------------------------------------------------------------------------- */
 
 struct wanted {
-    struct sonde_view_config config;
+    struct sonde_profile_rows_config config;
     struct sonde_columns     columns; /* a copy of the list; derived ones are the report's */
     double                  *blame, *sync; /* [tree node], exclusive; NULL: not asked for, or there is none */
     struct sonde_estimate    cpu_estimate, blame_estimate;
@@ -182,16 +182,16 @@ static int choose_columns(const struct report *r, struct sonde_columns *c)
 static int want(const struct report *r, struct wanted *w)
 {
     const struct report_options *o = r->options;
-    struct sonde_view_config *c = &w->config;
+    struct sonde_profile_rows_config *c = &w->config;
     *w = (struct wanted){.config = {.columns = &w->columns, .m = r->m}};
-    c->shape = o->shape ? (enum sonde_view_shape)(o->shape - 1) : o->by >= 0 ? SONDE_VIEW_FLAT : SONDE_VIEW_TOP_DOWN;
-    c->by = o->by >= 0 ? (enum sonde_view_by)o->by : c->shape == SONDE_VIEW_TOP_DOWN ? SONDE_BY_LINE : SONDE_BY_FUNCTION;
+    c->shape = o->shape ? (enum sonde_profile_shape)(o->shape - 1) : o->by >= 0 ? SONDE_PROFILE_FLAT : SONDE_PROFILE_TOP_DOWN;
+    c->by = o->by >= 0 ? (enum sonde_profile_by)o->by : c->shape == SONDE_PROFILE_TOP_DOWN ? SONDE_BY_LINE : SONDE_BY_FUNCTION;
     c->sort = r->sort >= 0 ? (uint32_t)r->sort : o->metric ? r->columns_chosen.shown.items[0] : main_metric(r);
-    c->sort_side = r->sort_side >= 0 ? r->sort_side : c->shape == SONDE_VIEW_BOTTOM_UP ? SONDE_EXCLUSIVE : SONDE_INCLUSIVE;
+    c->sort_side = r->sort_side >= 0 ? r->sort_side : c->shape == SONDE_PROFILE_BOTTOM_UP ? SONDE_EXCLUSIVE : SONDE_INCLUSIVE;
     c->share = c->sort < SONDE_METRIC_COUNT ? c->sort : main_metric(r);
     c->depth = o->depth > 0 ? (uint32_t)o->depth : 0;
     /* Each of thousands of contexts has its own chain of callers: by default JSON has no crumbs either. */
-    const bool crumbs = o->min_percent >= 0 || !o->json || c->shape != SONDE_VIEW_BOTTOM_UP;
+    const bool crumbs = o->min_percent >= 0 || !o->json || c->shape != SONDE_PROFILE_BOTTOM_UP;
     c->min_percent = crumbs ? r->min_percent : 0.1;
     c->all_frames = o->json;
     c->fold_nameless = !o->json && o->by != SONDE_BY_LINE; /* who asks for lines gets every offset */
@@ -234,11 +234,11 @@ static void list_candidates(const struct report *r, const uint32_t *nodes, long 
         fprintf(stderr, "  and %ld more\n", count - MOST);
 }
 
-static int find_root(const struct report *r, struct sonde_view_config *config, struct sonde_diag *diag)
+static int find_root(const struct report *r, struct sonde_profile_rows_config *config, struct sonde_diag *diag)
 {
     const char *text = r->options->root;
     uint32_t *nodes = NULL;
-    long count = text ? sonde_view_find(r->profile, config, text, &nodes) : 0;
+    long count = text ? sonde_profile_rows_find(r->profile, config, text, &nodes) : 0;
     int rc = 0;
     if (count < 0)
         rc = sonde_diag_set(diag, (int)count, r->path, "cannot look for the root in");
@@ -256,7 +256,7 @@ static int find_root(const struct report *r, struct sonde_view_config *config, s
     return rc;
 }
 
-static int build(const struct report *r, struct wanted *w, struct sonde_view **view, struct sonde_diag *diag)
+static int build(const struct report *r, struct wanted *w, struct sonde_profile_rows **view, struct sonde_diag *diag)
 {
     if (want(r, w))
         return sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot make the profile of");
@@ -268,7 +268,7 @@ static int build(const struct report *r, struct wanted *w, struct sonde_view **v
         rc = add_sync(r, w, diag);
     if (!rc)
         rc = find_root(r, &w->config, diag);
-    return rc ? rc : sonde_view_build(r->profile, &w->config, view, diag);
+    return rc ? rc : sonde_profile_rows_build(r->profile, &w->config, view, diag);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
@@ -295,11 +295,11 @@ static void value_cell(struct table *t, struct sonde_value v, enum sonde_unit un
 }
 
 /* A time with its standard error in percent of it, which is shorter: there are many columns. */
-static void figure_cell(struct table *t, const struct sonde_view *view, size_t row, uint32_t column, int side)
+static void figure_cell(struct table *t, const struct sonde_profile_rows *view, size_t row, uint32_t column, int side)
 {
-    const struct sonde_value figure = sonde_view_get(view, row, column, side);
+    const struct sonde_value figure = sonde_profile_rows_get(view, row, column, side);
     const struct sonde_value error = error_of(column) < 0 ? (struct sonde_value){0}
-                                                          : sonde_view_get(view, row, (uint32_t)error_of(column), side);
+                                                          : sonde_profile_rows_get(view, row, (uint32_t)error_of(column), side);
     char time[SONDE_NUMBER_MAX], text[SONDE_NUMBER_MAX + 16];
     const double percent = error.validity == SONDE_KNOWN && figure.value > 0 ? 100 * error.value / figure.value : 0;
     if (figure.validity != SONDE_KNOWN || percent < .5) {
@@ -315,9 +315,9 @@ static void figure_cell(struct table *t, const struct sonde_view *view, size_t r
 enum { MOST_COLUMNS = 2 * (SONDE_METRIC_COUNT + SONDE_DERIVED_MAX) + 2, FLAT_READABLE = 28, TREE_READABLE = 44 };
 
 /* By kernel and by object inclusive and exclusive are the same. */
-static int sides(const struct sonde_view *view)
+static int sides(const struct sonde_profile_rows *view)
 {
-    return view->by >= SONDE_BY_KERNEL ? 1 : SONDE_VIEW_SIDES;
+    return view->by >= SONDE_BY_KERNEL ? 1 : SONDE_PROFILE_SIDES;
 }
 
 struct layout {
@@ -327,13 +327,13 @@ struct layout {
 };
 
 /* Of columns that nobody asked for, exclusive sides that say little are left out. */
-static bool shows(const struct report *r, const struct sonde_view *view, uint32_t column, int side)
+static bool shows(const struct report *r, const struct sonde_profile_rows *view, uint32_t column, int side)
 {
     const bool plain = !r->options->metric && (column == SONDE_METRIC_API || column == SONDE_METRIC_OPS);
     return side == SONDE_INCLUSIVE || !plain || (view->sort == column && view->sort_side == side);
 }
 
-static void lay_out(const struct report *r, const struct sonde_view *view, struct layout *l)
+static void lay_out(const struct report *r, const struct sonde_profile_rows *view, struct layout *l)
 {
     const struct sonde_columns *c = view->columns;
     l->count = 0;
@@ -352,12 +352,12 @@ static void lay_out(const struct report *r, const struct sonde_view *view, struc
     l->columns[l->count++] = (struct table_column){titles[view->shape], TABLE_LEFT | TABLE_ELASTIC, 0};
 }
 
-static void print_row(const struct report *r, const struct sonde_view *view, struct table *t, size_t row, uint32_t depth,
+static void print_row(const struct report *r, const struct sonde_profile_rows *view, struct table *t, size_t row, uint32_t depth,
                       const char *text)
 {
     const struct sonde_columns *c = view->columns;
-    const struct sonde_value part = sonde_view_get(view, row, view->share, row ? view->sort_side : SONDE_INCLUSIVE);
-    const struct sonde_value whole = sonde_view_get(view, 0, view->share, SONDE_INCLUSIVE);
+    const struct sonde_value part = sonde_profile_rows_get(view, row, view->share, row ? view->sort_side : SONDE_INCLUSIVE);
+    const struct sonde_value whole = sonde_profile_rows_get(view, 0, view->share, SONDE_INCLUSIVE);
     struct sonde_text label = {0};
     /* Indented no further than names stay readable; deeper ones say how much deeper. */
     uint32_t most = (uint32_t)r->columns / 8;
@@ -381,20 +381,20 @@ static void print_row(const struct report *r, const struct sonde_view *view, str
 }
 
 /* Rows of a tree are all shown unless a number was asked for: --min-percent keeps them few. */
-static size_t shown_rows(const struct report *r, const struct sonde_view *view)
+static size_t shown_rows(const struct report *r, const struct sonde_profile_rows *view)
 {
     size_t all = view->rows.count - 1;
-    bool limited = view->shape == SONDE_VIEW_FLAT ? r->limit > 0 : r->options->limit > 0;
+    bool limited = view->shape == SONDE_PROFILE_FLAT ? r->limit > 0 : r->options->limit > 0;
     return limited && r->limit < all ? r->limit : all;
 }
 
-static int print(const struct report *r, const struct sonde_view *view)
+static int print(const struct report *r, const struct sonde_profile_rows *view)
 {
     static struct layout layout;
     char number[SONDE_NUMBER_MAX];
     lay_out(r, view, &layout);
     struct table t = {.columns = layout.columns, .column_count = layout.count,
-                      .readable = view->shape == SONDE_VIEW_FLAT ? FLAT_READABLE : TREE_READABLE};
+                      .readable = view->shape == SONDE_PROFILE_FLAT ? FLAT_READABLE : TREE_READABLE};
     const size_t shown = shown_rows(r, view), all = view->rows.count - 1;
     const bool rooted = view->rows.items[0].frame.kind != 0;
     char **labels = report_view_labels(r, view);
@@ -412,7 +412,7 @@ static int print(const struct report *r, const struct sonde_view *view)
         const uint32_t column = view->columns->shown.items[i];
         if (column == SONDE_METRIC_CPU && !r->profile->sampled)
             report_say(r, "the CPU side was not sampled (record --cpu): its time is unknown");
-        if (column == SONDE_METRIC_BLAME && sonde_view_get(view, 0, column, SONDE_INCLUSIVE).validity != SONDE_KNOWN)
+        if (column == SONDE_METRIC_BLAME && sonde_profile_rows_get(view, 0, column, SONDE_INCLUSIVE).validity != SONDE_KNOWN)
             report_say(r, "idleness blame is unknown: it needs a trace with times of operations");
     }
     if (view->by == SONDE_BY_OBJECT && !r->totals.traced)
@@ -423,11 +423,11 @@ static int print(const struct report *r, const struct sonde_view *view)
 int report_profile_text(const struct report *r, struct sonde_diag *diag)
 {
     struct wanted w;
-    struct sonde_view *view = NULL;
+    struct sonde_profile_rows *view = NULL;
     int rc = build(r, &w, &view, diag);
     if (!rc && print(r, view))
         rc = sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot show the profile of");
-    sonde_view_destroy(view);
+    sonde_profile_rows_destroy(view);
     unwant(&w);
     return rc;
 }
@@ -442,13 +442,13 @@ static json_t *value_json(struct sonde_value v, enum sonde_unit unit)
                ? json_real(v.value) : json_integer((json_int_t)v.value);
 }
 
-static json_t *side_json(const struct sonde_view *view, size_t row, int side)
+static json_t *side_json(const struct sonde_profile_rows *view, size_t row, int side)
 {
     const struct sonde_columns *c = view->columns;
     json_t *object = json_object();
     for (size_t i = 0; i < c->shown.count; i++)
         json_object_set_new(object, sonde_columns_name(c, c->shown.items[i]),
-                            value_json(sonde_view_get(view, row, c->shown.items[i], side),
+                            value_json(sonde_profile_rows_get(view, row, c->shown.items[i], side),
                                        sonde_columns_unit(c, c->shown.items[i])));
     return object;
 }
@@ -456,12 +456,12 @@ static json_t *side_json(const struct sonde_view *view, size_t row, int side)
 static const char *kind_name(uint8_t kind)
 {
     static const char *const names[] = {"none", "native", "python", "api", "operation", "unknown", "cut", "link", "range"};
-    return kind == SONDE_VIEW_OBJECT ? "object" : kind < sizeof names / sizeof *names ? names[kind] : "unknown";
+    return kind == SONDE_PROFILE_OBJECT ? "object" : kind < sizeof names / sizeof *names ? names[kind] : "unknown";
 }
 
-static json_t *row_json(const struct report *r, const struct sonde_view *view, size_t row)
+static json_t *row_json(const struct report *r, const struct sonde_profile_rows *view, size_t row)
 {
-    const struct sonde_view_row *at = &view->rows.items[row];
+    const struct sonde_profile_row *at = &view->rows.items[row];
     struct sonde_text label = {0};
     report_view_label(r, view, row, &label);
     json_t *value = json_pack("{s:I, s:o, s:I, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
@@ -472,7 +472,7 @@ static json_t *row_json(const struct report *r, const struct sonde_view *view, s
         "inclusive", side_json(view, row, SONDE_INCLUSIVE), "exclusive", side_json(view, row, SONDE_EXCLUSIVE));
     if (at->frame.kind == SONDE_FRAME_OP)
         json_object_set_new(value, "operation", json_string(sonde_op_kind_name(at->frame.op)));
-    if (at->frame.kind == SONDE_VIEW_OBJECT)
+    if (at->frame.kind == SONDE_PROFILE_OBJECT)
         json_object_set_new(value, "object", json_string(sonde_object_kind_name(at->frame.op)));
     sonde_text_fini(&label);
     return value;
@@ -497,7 +497,7 @@ json_t *report_profile_json(const struct report *r, struct sonde_diag *diag)
 {
     static const char *const shapes[] = {"top-down", "bottom-up", "flat"};
     struct wanted w;
-    struct sonde_view *view = NULL;
+    struct sonde_profile_rows *view = NULL;
     json_t *value = NULL;
     if (!build(r, &w, &view, diag)) {
         json_t *rows = json_array();
@@ -510,7 +510,7 @@ json_t *report_profile_json(const struct report *r, struct sonde_diag *diag)
             "side", view->sort_side == SONDE_EXCLUSIVE ? "exclusive" : "inclusive",
             "left_out", (json_int_t)(view->cut + view->rows.count - 1 - shown), "rows", rows);
     }
-    sonde_view_destroy(view);
+    sonde_profile_rows_destroy(view);
     unwant(&w);
     return value;
 }

@@ -129,7 +129,7 @@ static int compute(const struct report *r, struct sonde_statistics *out, struct 
 
 static void label(const struct report *r, const struct sonde_share *share, struct sonde_text *out)
 {
-    const struct sonde_view_frame *f = &share->frame;
+    const struct sonde_profile_frame *f = &share->frame;
     const struct sonde_cct_node node = {.kind = f->kind, .op = f->op, .name = f->name, .file = f->file, .module = f->module};
     if (share->kind != SONDE_SHARE_ROUTINE)
         sonde_text_add(out, sonde_share_text(share->kind));

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/view.h"
+#include "analyze/profile_rows.h"
 #include "report.h"
 
 static void plural(struct sonde_text *out, uint64_t n, const char *one, const char *many)
@@ -202,14 +202,14 @@ struct cpu_side {
     bool     sampled, known; /* known: the measurement says whether it was sampled */
     uint32_t rate_hz;        /* 0: unknown, or processes differ */
     struct sonde_metrics all;
-    struct sonde_view *view; /* flat by function, most exclusive CPU time first; NULL: nothing */
+    struct sonde_profile_rows *view; /* flat by function, most exclusive CPU time first; NULL: nothing */
 };
 
 static int cpu_side(const struct report *r, struct cpu_side *out, struct sonde_diag *diag)
 {
     static const struct sonde_columns columns;
-    const struct sonde_view_config config = {
-        .shape = SONDE_VIEW_FLAT, .by = SONDE_BY_FUNCTION, .columns = &columns, .sort = SONDE_METRIC_CPU,
+    const struct sonde_profile_rows_config config = {
+        .shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_FUNCTION, .columns = &columns, .sort = SONDE_METRIC_CPU,
         .sort_side = SONDE_EXCLUSIVE};
     bool same = true;
     *out = (struct cpu_side){.sampled = r->profile->sampled, .all = r->profile->nodes.items[0].total};
@@ -221,7 +221,7 @@ static int cpu_side(const struct report *r, struct cpu_side *out, struct sonde_d
     }
     out->rate_hz = same ? out->rate_hz : 0;
     out->known |= out->sampled;
-    return out->all.cpu_ns ? sonde_view_build(r->profile, &config, &out->view, diag) : 0;
+    return out->all.cpu_ns ? sonde_profile_rows_build(r->profile, &config, &out->view, diag) : 0;
 }
 
 static int print_cpu_side(const struct report *r, struct sonde_diag *diag)
@@ -242,12 +242,12 @@ static int print_cpu_side(const struct report *r, struct sonde_diag *diag)
         sonde_text_format(&line, " at %u Hz", cpu.rate_hz);
     if (cpu.view && cpu.view->rows.count > 1) {
         sonde_text_format(&line, " · %s in ", sonde_number_percent(
-            number, sonde_view_get(cpu.view, 1, SONDE_METRIC_CPU, SONDE_EXCLUSIVE).value, (double)cpu.all.cpu_ns));
+            number, sonde_profile_rows_get(cpu.view, 1, SONDE_METRIC_CPU, SONDE_EXCLUSIVE).value, (double)cpu.all.cpu_ns));
         report_view_label(r, cpu.view, 1, &line);
     }
     fputc('\n', stdout);
     report_say(r, "%s", sonde_text_get(&line));
-    sonde_view_destroy(cpu.view);
+    sonde_profile_rows_destroy(cpu.view);
     sonde_text_fini(&line);
     return 0;
 }
@@ -262,14 +262,14 @@ static json_t *cpu_side_json(const struct report *r, struct sonde_diag *diag)
         struct sonde_text label = {0};
         report_view_label(r, cpu.view, 1, &label);
         top = json_pack("{s:o, s:I}", "routine", report_json_text(sonde_text_get(&label)), "cpu_ns",
-                        (json_int_t)sonde_view_get(cpu.view, 1, SONDE_METRIC_CPU, SONDE_EXCLUSIVE).value);
+                        (json_int_t)sonde_profile_rows_get(cpu.view, 1, SONDE_METRIC_CPU, SONDE_EXCLUSIVE).value);
         sonde_text_fini(&label);
     }
     json_t *value = json_pack("{s:b, s:o, s:o, s:o, s:o}", "sampled", (int)cpu.sampled,
         "rate_hz", cpu.rate_hz ? json_integer(cpu.rate_hz) : json_null(),
         "samples", cpu.sampled ? json_integer((json_int_t)cpu.all.samples) : json_null(),
         "cpu_ns", report_json_ns(cpu.sampled, (double)cpu.all.cpu_ns), "top", top);
-    sonde_view_destroy(cpu.view);
+    sonde_profile_rows_destroy(cpu.view);
     return value;
 }
 

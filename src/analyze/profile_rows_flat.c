@@ -1,4 +1,4 @@
-/* view_flat.c - the flat and the bottom-up view.
+/* profile_rows_flat.c - the flat and the bottom-up view.
  *
  * Inclusive figures of a routine that occurs several times on one call path
  * would count what is below twice. As in HPCToolkit, the sum goes over exposed
@@ -10,24 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "view_build.h"
+#include "profile_rows_build.h"
 
 struct routine { struct sonde__sums inclusive, exclusive; bool seen; };
 
-static bool is_shown(const struct sonde__viewer *v, uint32_t node)
+static bool is_shown(const struct sonde__rows_maker *v, uint32_t node)
 {
     return node && v->state[node] == SONDE__INSIDE;
 }
 
 /* What is in no routine (operations whose context was lost; by kernel, all that
  * is not in an operation) is nobody's caller: inclusive is exclusive. */
-static bool is_routine(const struct sonde__viewer *v, uint32_t entity)
+static bool is_routine(const struct sonde__rows_maker *v, uint32_t entity)
 {
     return v->entities.items[entity].frame.kind != 0;
 }
 
 /* above[node]: its nearest ancestor of the same routine, 0 none. One walk over the tree. */
-static int find_above(const struct sonde__viewer *v, uint32_t *above)
+static int find_above(const struct sonde__rows_maker *v, uint32_t *above)
 {
     const struct sonde_cct_node *nodes = v->profile->nodes.items;
     uint32_t *last = calloc(v->entities.count, sizeof *last), at = 0;
@@ -56,7 +56,7 @@ static int find_above(const struct sonde__viewer *v, uint32_t *above)
     return 0;
 }
 
-static int add_routines(struct sonde__viewer *v, struct routine *routines, uint32_t *above)
+static int add_routines(struct sonde__rows_maker *v, struct routine *routines, uint32_t *above)
 {
     int rc = find_above(v, above);
     for (uint32_t i = 0; i < v->nodes && !rc; i++) {
@@ -81,16 +81,16 @@ static bool has_figures(const struct sonde__sums *s)
 }
 
 /* Routines with any figure, largest first. */
-static int rank_routines(struct sonde__viewer *v, const struct routine *routines, struct sonde__candidate **list,
+static int rank_routines(struct sonde__rows_maker *v, const struct routine *routines, struct sonde__candidate **list,
                          size_t *count)
 {
     SONDE_VECTOR(struct sonde__candidate) all = {0};
     int rc = 0;
     for (uint32_t e = 0; e < v->entities.count && !rc; e++)
         if (has_figures(&routines[e].inclusive))
-            rc = sonde_vector_push(&all, sonde__view_weigh(v, &routines[e].inclusive, &routines[e].exclusive, e));
+            rc = sonde_vector_push(&all, sonde__rows_weigh(v, &routines[e].inclusive, &routines[e].exclusive, e));
     *list = all.items;
-    *count = rc ? 0 : sonde__view_rank(v, all.items, all.count);
+    *count = rc ? 0 : sonde__rows_rank(v, all.items, all.count);
     return rc;
 }
 
@@ -101,14 +101,14 @@ static struct sonde__sums *routine_sums(void *rows, size_t at, bool inclusive)
 }
 
 /* Of what is in no routine inclusive is exclusive. */
-static int add_errors(struct sonde__viewer *v, struct routine *routines)
+static int add_errors(struct sonde__rows_maker *v, struct routine *routines)
 {
     uint32_t *group = malloc((v->nodes + 1) * sizeof *group);
     int rc = group ? 0 : SONDE_ENOMEM;
     for (uint32_t i = 0; i < v->nodes && !rc; i++)
         group[i] = !i || is_shown(v, i) ? v->entity[i] : UINT32_MAX;
     for (int inclusive = 1; inclusive >= 0 && !rc; inclusive--)
-        rc = sonde__view_errors(v, group, inclusive, v->entities.count, routine_sums, routines);
+        rc = sonde__rows_errors(v, group, inclusive, v->entities.count, routine_sums, routines);
     for (size_t i = 0; i < v->entities.count && !rc; i++)
         if (!is_routine(v, (uint32_t)i))
             routines[i].inclusive = routines[i].exclusive;
@@ -116,7 +116,7 @@ static int add_errors(struct sonde__viewer *v, struct routine *routines)
     return rc;
 }
 
-int sonde__view_flat(struct sonde__viewer *v)
+int sonde__rows_flat(struct sonde__rows_maker *v)
 {
     struct routine *routines = calloc(v->entities.count, sizeof *routines);
     uint32_t *above = calloc(v->nodes, sizeof *above), row;
@@ -127,7 +127,7 @@ int sonde__view_flat(struct sonde__viewer *v)
     if (!rc)
         rc = rank_routines(v, routines, &list, &count);
     for (size_t i = 0; i < count && !rc; i++)
-        rc = sonde__view_emit(v, 0, 1, &v->entities.items[list[i].id], &routines[list[i].id].inclusive,
+        rc = sonde__rows_emit(v, 0, 1, &v->entities.items[list[i].id], &routines[list[i].id].inclusive,
                               &routines[list[i].id].exclusive, &row);
     free(list);
     free(above);
@@ -141,7 +141,7 @@ int sonde__view_flat(struct sonde__viewer *v)
 struct instance { uint32_t node, at, entity; };
 
 struct callers {
-    struct sonde__viewer *v;
+    struct sonde__rows_maker *v;
     uint32_t *above;
     uint32_t *stamp;  /* [tree node]: the last group that it was in */
     uint32_t  groups;
@@ -174,7 +174,7 @@ static size_t run_end(const struct level *l, size_t first)
 
 static void add_run(struct callers *c, const struct level *l, size_t first, struct routine *sum)
 {
-    const struct sonde__viewer *v = c->v;
+    const struct sonde__rows_maker *v = c->v;
     const size_t end = run_end(l, first);
     const uint32_t group = ++c->groups;
     memset(sum, 0, sizeof *sum);
@@ -203,24 +203,24 @@ static int rank_runs(struct callers *c, struct level *l)
     for (size_t i = 0; i < l->count && !rc; i = run_end(l, i)) {
         add_run(c, l, i, &sum);
         if (all || has_figures(&sum.exclusive))
-            rc = sonde_vector_push(&runs, sonde__view_weigh(c->v, &sum.inclusive, &sum.exclusive, (uint32_t)i));
+            rc = sonde_vector_push(&runs, sonde__rows_weigh(c->v, &sum.inclusive, &sum.exclusive, (uint32_t)i));
     }
     l->runs = runs.items;
-    l->run_count = rc ? 0 : sonde__view_rank(c->v, runs.items, runs.count);
+    l->run_count = rc ? 0 : sonde__rows_rank(c->v, runs.items, runs.count);
     return rc;
 }
 
 /* Callers of the run that begins at `first` of `below`. */
 static int callers_level(struct callers *c, const struct level *below, size_t first, uint32_t row, struct level *out)
 {
-    const struct sonde__viewer *v = c->v;
+    const struct sonde__rows_maker *v = c->v;
     size_t end = run_end(below, first);
     *out = (struct level){.row = row, .instances = malloc((end - first) * sizeof *out->instances)};
     if (!out->instances)
         return SONDE_ENOMEM;
     for (size_t i = first; i < end; i++) {
         uint32_t at = v->up[below->instances[i].at];
-        while (at && sonde__view_folds(v, at, below->instances[i].at))
+        while (at && sonde__rows_folds(v, at, below->instances[i].at))
             at = v->up[at];
         if (at)
             out->instances[out->count++] = (struct instance){below->instances[i].node, at, v->entity[at]};
@@ -230,7 +230,7 @@ static int callers_level(struct callers *c, const struct level *below, size_t fi
 
 static int first_level(struct callers *c, struct level *out)
 {
-    const struct sonde__viewer *v = c->v;
+    const struct sonde__rows_maker *v = c->v;
     *out = (struct level){.instances = malloc(v->nodes * sizeof *out->instances)};
     if (!out->instances)
         return SONDE_ENOMEM;
@@ -247,15 +247,15 @@ static void close_level(struct level *l)
 }
 
 /* What was put at the root, its context lost: no routine did it. */
-static int emit_lost(struct sonde__viewer *v)
+static int emit_lost(struct sonde__rows_maker *v)
 {
     uint32_t row;
     if (!has_figures(&v->self[0]))
         return 0;
-    return sonde__view_emit(v, 0, 1, &v->entities.items[0], &v->self[0], &v->self[0], &row);
+    return sonde__rows_emit(v, 0, 1, &v->entities.items[0], &v->self[0], &v->self[0], &row);
 }
 
-int sonde__view_bottom_up(struct sonde__viewer *v)
+int sonde__rows_bottom_up(struct sonde__rows_maker *v)
 {
     struct callers c = {.v = v, .above = calloc(v->nodes, sizeof *c.above), .stamp = calloc(v->nodes, sizeof *c.stamp)};
     SONDE_VECTOR(struct level) stack = {0};
@@ -278,7 +278,7 @@ int sonde__view_bottom_up(struct sonde__viewer *v)
         struct routine sum;
         uint32_t row;
         add_run(&c, top, first, &sum);
-        rc = sonde__view_emit(v, top->row, (uint32_t)stack.count, &v->entities.items[top->instances[first].entity],
+        rc = sonde__rows_emit(v, top->row, (uint32_t)stack.count, &v->entities.items[top->instances[first].entity],
                               &sum.inclusive, &sum.exclusive, &row);
         if (rc || (v->config->depth && stack.count >= v->config->depth))
             continue;

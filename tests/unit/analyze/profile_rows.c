@@ -1,4 +1,4 @@
-/* views.c - unit tests of the views of a profile: known answers on a small recursive
+/* profile_rows.c - unit tests of the views of a profile: known answers on a small recursive
  * program, and on random ones the definitions themselves, computed the slow way.
  */
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/view.h"
+#include "analyze/profile_rows.h"
 
 static uint32_t seed;
 
@@ -106,19 +106,19 @@ static struct sonde_profile *build(struct made *h)
     return profile;
 }
 
-static struct sonde_view *view_of(const struct sonde_profile *profile, const struct sonde_view_config *wanted)
+static struct sonde_profile_rows *view_of(const struct sonde_profile *profile, const struct sonde_profile_rows_config *wanted)
 {
     static const struct sonde_columns columns;
-    struct sonde_view_config config = *wanted;
-    struct sonde_view *view = NULL;
+    struct sonde_profile_rows_config config = *wanted;
+    struct sonde_profile_rows *view = NULL;
     if (!config.columns)
         config.columns = &columns;
-    assert_int_equal(sonde_view_build(profile, &config, &view, NULL), 0);
+    assert_int_equal(sonde_profile_rows_build(profile, &config, &view, NULL), 0);
     return view;
 }
 
 /* Row of `name` below `parent`; 0 none. */
-static size_t row_of(const struct sonde_view *v, uint32_t parent, const char *name, uint8_t kind)
+static size_t row_of(const struct sonde_profile_rows *v, uint32_t parent, const char *name, uint8_t kind)
 {
     for (size_t i = 1; i < v->rows.count; i++)
         if (v->rows.items[i].parent == parent && v->rows.items[i].frame.kind == kind &&
@@ -127,10 +127,10 @@ static size_t row_of(const struct sonde_view *v, uint32_t parent, const char *na
     return 0;
 }
 
-static void check(const struct sonde_view *v, size_t row, uint32_t column, double inclusive, double exclusive)
+static void check(const struct sonde_profile_rows *v, size_t row, uint32_t column, double inclusive, double exclusive)
 {
-    struct sonde_value a = sonde_view_get(v, row, column, SONDE_INCLUSIVE);
-    struct sonde_value b = sonde_view_get(v, row, column, SONDE_EXCLUSIVE);
+    struct sonde_value a = sonde_profile_rows_get(v, row, column, SONDE_INCLUSIVE);
+    struct sonde_value b = sonde_profile_rows_get(v, row, column, SONDE_EXCLUSIVE);
     assert_int_equal(a.validity, SONDE_KNOWN);
     assert_int_equal(b.validity, SONDE_KNOWN);
     assert_float_equal(a.value, inclusive, 1e-9);
@@ -182,7 +182,7 @@ static void test_flat(void **state)
 {
     struct made *h = recursive();
     struct sonde_profile *p = build(h);
-    struct sonde_view *v = view_of(p, &(struct sonde_view_config){.shape = SONDE_VIEW_FLAT, .by = SONDE_BY_FUNCTION});
+    struct sonde_profile_rows *v = view_of(p, &(struct sonde_profile_rows_config){.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_FUNCTION});
     (void)state;
     check(v, 0, SONDE_METRIC_CPU, 63, 0);
     check(v, row_of(v, 0, "main", SONDE_FRAME_NATIVE), SONDE_METRIC_CPU, 63, 1);
@@ -193,27 +193,27 @@ static void test_flat(void **state)
     check(v, row_of(v, 0, "f", SONDE_FRAME_OP), SONDE_METRIC_GPU, 300, 300); /* a kernel is a routine of its own */
     check(v, row_of(v, 0, "f", SONDE_FRAME_NATIVE), SONDE_METRIC_SYNC, 70, 0);
     check(v, row_of(v, 0, "clEnqueueNDRangeKernel", SONDE_FRAME_API), SONDE_METRIC_API, 50, 50);
-    sonde_view_destroy(v);
+    sonde_profile_rows_destroy(v);
 
-    v = view_of(p, &(struct sonde_view_config){.shape = SONDE_VIEW_FLAT, .by = SONDE_BY_LINE});
+    v = view_of(p, &(struct sonde_profile_rows_config){.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_LINE});
     size_t lines = 0;
     for (size_t i = 1; i < v->rows.count; i++)
         lines += strcmp(v->rows.items[i].frame.name, "f") == 0 && v->rows.items[i].frame.kind == SONDE_FRAME_NATIVE;
     assert_int_equal(lines, 2); /* made.c:11 and :12 */
-    sonde_view_destroy(v);
+    sonde_profile_rows_destroy(v);
 
-    v = view_of(p, &(struct sonde_view_config){.shape = SONDE_VIEW_FLAT, .by = SONDE_BY_MODULE});
+    v = view_of(p, &(struct sonde_profile_rows_config){.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_MODULE});
     check(v, row_of(v, 0, "", SONDE_FRAME_NATIVE), SONDE_METRIC_CPU, 63, 63);
     check(v, row_of(v, 0, "", SONDE_FRAME_API), SONDE_METRIC_API, 120, 120);
     check(v, row_of(v, 0, "", SONDE_FRAME_OP), SONDE_METRIC_OPS, 3, 3);
-    sonde_view_destroy(v);
+    sonde_profile_rows_destroy(v);
 
-    v = view_of(p, &(struct sonde_view_config){.shape = SONDE_VIEW_FLAT, .by = SONDE_BY_KERNEL});
+    v = view_of(p, &(struct sonde_profile_rows_config){.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_KERNEL});
     assert_int_equal(v->rows.count, 3); /* all, the kernel, in no operation */
     check(v, row_of(v, 0, "f", SONDE_FRAME_OP), SONDE_METRIC_GPU, 300, 300);
     check(v, row_of(v, 0, "", 0), SONDE_METRIC_CPU, 63, 63);
     check(v, row_of(v, 0, "", 0), SONDE_METRIC_GPU, 0, 0);
-    sonde_view_destroy(v);
+    sonde_profile_rows_destroy(v);
     sonde_profile_destroy(p);
     free(h);
 }
@@ -222,8 +222,8 @@ static void test_bottom_up(void **state)
 {
     struct made *h = recursive();
     struct sonde_profile *p = build(h);
-    struct sonde_view *v = view_of(p, &(struct sonde_view_config){
-        .shape = SONDE_VIEW_BOTTOM_UP, .by = SONDE_BY_FUNCTION, .sort = SONDE_METRIC_CPU, .sort_side = SONDE_EXCLUSIVE});
+    struct sonde_profile_rows *v = view_of(p, &(struct sonde_profile_rows_config){
+        .shape = SONDE_PROFILE_BOTTOM_UP, .by = SONDE_BY_FUNCTION, .sort = SONDE_METRIC_CPU, .sort_side = SONDE_EXCLUSIVE});
     (void)state;
     uint32_t g = (uint32_t)row_of(v, 0, "g", SONDE_FRAME_NATIVE), f = (uint32_t)row_of(v, 0, "f", SONDE_FRAME_NATIVE);
     check(v, g, SONDE_METRIC_CPU, 56, 40);
@@ -235,7 +235,7 @@ static void test_bottom_up(void **state)
     check(v, row_of(v, f, "g", SONDE_FRAME_NATIVE), SONDE_METRIC_CPU, 16, 16);
     check(v, row_of(v, f, "main", SONDE_FRAME_NATIVE), SONDE_METRIC_CPU, 30, 2);
     assert_int_equal(g, 1); /* the largest exclusive figure comes first */
-    sonde_view_destroy(v);
+    sonde_profile_rows_destroy(v);
     sonde_profile_destroy(p);
     free(h);
 }
@@ -244,41 +244,41 @@ static void test_root(void **state)
 {
     struct made *h = recursive();
     struct sonde_profile *p = build(h);
-    struct sonde_view_config config = {.shape = SONDE_VIEW_TOP_DOWN, .by = SONDE_BY_LINE};
+    struct sonde_profile_rows_config config = {.shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_LINE};
     static const struct sonde_columns columns;
     uint32_t *nodes;
     (void)state;
     config.columns = &columns;
     /* The outermost of f; both of g, one of which is below f. */
-    assert_int_equal(sonde_view_find(p, &config, "f", &nodes), 1); /* the kernel of that name is below it */
+    assert_int_equal(sonde_profile_rows_find(p, &config, "f", &nodes), 1); /* the kernel of that name is below it */
     free(nodes);
-    assert_int_equal(sonde_view_find(p, &config, "made.c:11", &nodes), 1);
+    assert_int_equal(sonde_profile_rows_find(p, &config, "made.c:11", &nodes), 1);
     config.root = nodes[0];
     free(nodes);
-    assert_int_equal(sonde_view_find(p, &config, "g", &nodes), 2);
+    assert_int_equal(sonde_profile_rows_find(p, &config, "g", &nodes), 2);
     free(nodes);
-    assert_int_equal(sonde_view_find(p, &config, "/home/u/made.c:21", &nodes), 2);
+    assert_int_equal(sonde_profile_rows_find(p, &config, "/home/u/made.c:21", &nodes), 2);
     free(nodes);
-    assert_int_equal(sonde_view_find(p, &config, "#3", &nodes), 1);
+    assert_int_equal(sonde_profile_rows_find(p, &config, "#3", &nodes), 1);
     assert_int_equal(nodes[0], 3);
     free(nodes);
-    assert_int_equal(sonde_view_find(p, &config, "99", &nodes), 0);
+    assert_int_equal(sonde_profile_rows_find(p, &config, "99", &nodes), 0);
     free(nodes);
-    assert_int_equal(sonde_view_find(p, &config, "nothing", &nodes), 0);
+    assert_int_equal(sonde_profile_rows_find(p, &config, "nothing", &nodes), 0);
     free(nodes);
 
-    struct sonde_view *v = view_of(p, &config);
+    struct sonde_profile_rows *v = view_of(p, &config);
     check(v, 0, SONDE_METRIC_CPU, 30, 2);
     assert_string_equal(v->rows.items[0].frame.name, "f");
     check(v, row_of(v, 0, "f", SONDE_FRAME_NATIVE), SONDE_METRIC_CPU, 28, 4);
-    sonde_view_destroy(v);
-    config.shape = SONDE_VIEW_FLAT;
+    sonde_profile_rows_destroy(v);
+    config.shape = SONDE_PROFILE_FLAT;
     config.by = SONDE_BY_FUNCTION;
     v = view_of(p, &config);
     assert_int_equal(row_of(v, 0, "main", SONDE_FRAME_NATIVE), 0);
     check(v, row_of(v, 0, "f", SONDE_FRAME_NATIVE), SONDE_METRIC_CPU, 30, 22);
     check(v, row_of(v, 0, "g", SONDE_FRAME_NATIVE), SONDE_METRIC_CPU, 24, 8);
-    sonde_view_destroy(v);
+    sonde_profile_rows_destroy(v);
     sonde_profile_destroy(p);
     free(h);
 }
@@ -287,21 +287,21 @@ static void test_depth_and_share(void **state)
 {
     struct made *h = recursive();
     struct sonde_profile *p = build(h);
-    struct sonde_view_config config = {.shape = SONDE_VIEW_TOP_DOWN, .sort = SONDE_METRIC_CPU, .share = SONDE_METRIC_CPU};
+    struct sonde_profile_rows_config config = {.shape = SONDE_PROFILE_TOP_DOWN, .sort = SONDE_METRIC_CPU, .share = SONDE_METRIC_CPU};
     (void)state;
     config.depth = 2;
-    struct sonde_view *v = view_of(p, &config);
+    struct sonde_profile_rows *v = view_of(p, &config);
     for (size_t i = 0; i < v->rows.count; i++)
         assert_true(v->rows.items[i].depth <= 2);
     assert_int_equal(v->rows.count, 4); /* all, main, g, f */
     assert_string_equal(v->rows.items[2].frame.name, "g"); /* 32 against 30 */
-    sonde_view_destroy(v);
+    sonde_profile_rows_destroy(v);
     config.depth = 0;
     config.min_percent = 40; /* of 63: 25.2 */
     v = view_of(p, &config);
     assert_int_equal(v->rows.count, 5); /* all, main, g 32, f 30, f 28; not g 24, not clFinish */
     assert_int_equal(v->cut, 2);
-    sonde_view_destroy(v);
+    sonde_profile_rows_destroy(v);
     sonde_profile_destroy(p);
     free(h);
 }
@@ -320,25 +320,25 @@ static void test_validity(void **state)
     struct sonde_diag diag = {0};
     size_t at;
     assert_int_equal(sonde_columns_derive(&c, "a=gpu/ops; b=ops/api ;c=1e300*ops*1e300;d = c+gpu; e=-min(ops,7)*(2-4)", &diag, &at), 0);
-    struct sonde_view *v = view_of(p, &(struct sonde_view_config){.columns = &c});
-    assert_int_equal(sonde_view_get(v, 0, SONDE_METRIC_GPU, SONDE_INCLUSIVE).validity, SONDE_UNKNOWN);
-    assert_int_equal(sonde_view_get(v, 0, SONDE_METRIC_CPU, SONDE_INCLUSIVE).validity, SONDE_UNKNOWN);
-    assert_int_equal(sonde_view_get(v, 0, SONDE_METRIC_BLAME, SONDE_INCLUSIVE).validity, SONDE_UNKNOWN);
+    struct sonde_profile_rows *v = view_of(p, &(struct sonde_profile_rows_config){.columns = &c});
+    assert_int_equal(sonde_profile_rows_get(v, 0, SONDE_METRIC_GPU, SONDE_INCLUSIVE).validity, SONDE_UNKNOWN);
+    assert_int_equal(sonde_profile_rows_get(v, 0, SONDE_METRIC_CPU, SONDE_INCLUSIVE).validity, SONDE_UNKNOWN);
+    assert_int_equal(sonde_profile_rows_get(v, 0, SONDE_METRIC_BLAME, SONDE_INCLUSIVE).validity, SONDE_UNKNOWN);
     check(v, 0, SONDE_METRIC_API, 0, 0);
     check(v, 1, SONDE_METRIC_OPS, 5, 0);
-    assert_int_equal(sonde_view_get(v, 0, SONDE_METRIC_COUNT + 0, SONDE_INCLUSIVE).validity, SONDE_UNKNOWN);
-    assert_int_equal(sonde_view_get(v, 0, SONDE_METRIC_COUNT + 1, SONDE_INCLUSIVE).validity, SONDE_UNKNOWN); /* / 0 */
-    assert_int_equal(sonde_view_get(v, 0, SONDE_METRIC_COUNT + 2, SONDE_INCLUSIVE).validity, SONDE_ERROR);
-    assert_int_equal(sonde_view_get(v, 0, SONDE_METRIC_COUNT + 3, SONDE_INCLUSIVE).validity, SONDE_ERROR);
+    assert_int_equal(sonde_profile_rows_get(v, 0, SONDE_METRIC_COUNT + 0, SONDE_INCLUSIVE).validity, SONDE_UNKNOWN);
+    assert_int_equal(sonde_profile_rows_get(v, 0, SONDE_METRIC_COUNT + 1, SONDE_INCLUSIVE).validity, SONDE_UNKNOWN); /* / 0 */
+    assert_int_equal(sonde_profile_rows_get(v, 0, SONDE_METRIC_COUNT + 2, SONDE_INCLUSIVE).validity, SONDE_ERROR);
+    assert_int_equal(sonde_profile_rows_get(v, 0, SONDE_METRIC_COUNT + 3, SONDE_INCLUSIVE).validity, SONDE_ERROR);
     check(v, 0, SONDE_METRIC_COUNT + 4, 10, 0);
-    sonde_view_destroy(v);
+    sonde_profile_rows_destroy(v);
 
     double *given = calloc(p->nodes.count, sizeof *given);
     given[1] = 12.5;
-    v = view_of(p, &(struct sonde_view_config){.columns = &c, .given = {[SONDE_METRIC_BLAME] = given}});
+    v = view_of(p, &(struct sonde_profile_rows_config){.columns = &c, .given = {[SONDE_METRIC_BLAME] = given}});
     check(v, 0, SONDE_METRIC_BLAME, 12.5, 0);
     check(v, 1, SONDE_METRIC_BLAME, 12.5, 12.5);
-    sonde_view_destroy(v);
+    sonde_profile_rows_destroy(v);
     free(given);
     sonde_columns_fini(&c);
     sonde_profile_destroy(p);
@@ -428,14 +428,14 @@ static struct made *random_program(uint32_t from)
     return h;
 }
 
-static bool is_routine(const struct sonde_cct_node *n, const struct sonde_view_frame *f, enum sonde_view_by by)
+static bool is_routine(const struct sonde_cct_node *n, const struct sonde_profile_frame *f, enum sonde_profile_by by)
 {
     bool same_place = by != SONDE_BY_LINE || n->line == f->line;
     return n->kind == f->kind && (by == SONDE_BY_MODULE || (n->op == f->op && strcmp(n->name, f->name) == 0)) && same_place;
 }
 
 /* Does the path from `at` outwards begin with the row's routine and go on as its chain of callers? */
-static bool begins_here(const struct sonde_profile *p, const struct sonde_view *v, size_t row, uint32_t at)
+static bool begins_here(const struct sonde_profile *p, const struct sonde_profile_rows *v, size_t row, uint32_t at)
 {
     SONDE_VECTOR(size_t) chain = {0}; /* innermost last */
     bool same = true;
@@ -447,7 +447,7 @@ static bool begins_here(const struct sonde_profile *p, const struct sonde_view *
     return same;
 }
 
-static void check_row_slowly(const struct sonde_profile *p, const struct sonde_view *v, size_t row)
+static void check_row_slowly(const struct sonde_profile *p, const struct sonde_profile_rows *v, size_t row)
 {
     double cpu[2] = {0}, gpu[2] = {0};
     for (uint32_t i = 1; i < p->nodes.count; i++) {
@@ -468,20 +468,20 @@ static void check_row_slowly(const struct sonde_profile *p, const struct sonde_v
 }
 
 /* Exclusive figures of all rows (of a bottom-up view: of the outermost) are the inclusive one of the whole. */
-static void check_sums(const struct sonde_profile *p, const struct sonde_view *v)
+static void check_sums(const struct sonde_profile *p, const struct sonde_profile_rows *v)
 {
     const struct sonde_metrics *all = &p->nodes.items[0].total;
     for (uint32_t c = 0; c < SONDE_METRIC_COUNT; c++) {
-        double sum = v->shape == SONDE_VIEW_TOP_DOWN ? sonde_view_get(v, 0, c, SONDE_EXCLUSIVE).value : 0;
+        double sum = v->shape == SONDE_PROFILE_TOP_DOWN ? sonde_profile_rows_get(v, 0, c, SONDE_EXCLUSIVE).value : 0;
         for (size_t i = 1; i < v->rows.count; i++)
-            if (v->shape != SONDE_VIEW_BOTTOM_UP || v->rows.items[i].depth == 1)
-                sum += sonde_view_get(v, i, c, SONDE_EXCLUSIVE).value;
-        assert_float_equal(sum, sonde_view_get(v, 0, c, SONDE_INCLUSIVE).value, 1e-6);
+            if (v->shape != SONDE_PROFILE_BOTTOM_UP || v->rows.items[i].depth == 1)
+                sum += sonde_profile_rows_get(v, i, c, SONDE_EXCLUSIVE).value;
+        assert_float_equal(sum, sonde_profile_rows_get(v, 0, c, SONDE_INCLUSIVE).value, 1e-6);
         assert_float_equal(sum, sonde_metric_table[c].value(all), 1e-6);
     }
 }
 
-static void check_order(const struct sonde_view *v)
+static void check_order(const struct sonde_profile_rows *v)
 {
     for (size_t i = 1; i < v->rows.count; i++) {
         size_t before = i - 1; /* the elder sibling, if any, is the last row of that depth before it */
@@ -489,8 +489,8 @@ static void check_order(const struct sonde_view *v)
             before--;
         if (before && v->rows.items[before].parent == v->rows.items[i].parent &&
             v->rows.items[before].depth == v->rows.items[i].depth)
-            assert_true(sonde_view_get(v, before, v->sort, v->sort_side).value >=
-                        sonde_view_get(v, i, v->sort, v->sort_side).value);
+            assert_true(sonde_profile_rows_get(v, before, v->sort, v->sort_side).value >=
+                        sonde_profile_rows_get(v, i, v->sort, v->sort_side).value);
         assert_true(v->rows.items[i].parent < i);
         assert_int_equal(v->rows.items[i].depth, v->rows.items[v->rows.items[i].parent].depth + 1);
     }
@@ -498,29 +498,29 @@ static void check_order(const struct sonde_view *v)
 
 static void test_random(void **state)
 {
-    static const struct sonde_view_config configs[] = {
-        {.shape = SONDE_VIEW_TOP_DOWN, .by = SONDE_BY_LINE},      {.shape = SONDE_VIEW_TOP_DOWN, .by = SONDE_BY_FUNCTION},
-        {.shape = SONDE_VIEW_TOP_DOWN, .by = SONDE_BY_MODULE},    {.shape = SONDE_VIEW_FLAT, .by = SONDE_BY_LINE},
-        {.shape = SONDE_VIEW_FLAT, .by = SONDE_BY_FUNCTION, .sort = SONDE_METRIC_CPU},
-        {.shape = SONDE_VIEW_FLAT, .by = SONDE_BY_MODULE},        {.shape = SONDE_VIEW_FLAT, .by = SONDE_BY_KERNEL},
-        {.shape = SONDE_VIEW_BOTTOM_UP, .by = SONDE_BY_FUNCTION}, {.shape = SONDE_VIEW_BOTTOM_UP, .by = SONDE_BY_LINE,
-                                                                   .sort = SONDE_METRIC_CPU, .sort_side = SONDE_EXCLUSIVE},
-        {.shape = SONDE_VIEW_BOTTOM_UP, .by = SONDE_BY_MODULE},
+    static const struct sonde_profile_rows_config configs[] = {
+        {.shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_LINE},      {.shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_FUNCTION},
+        {.shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_MODULE},    {.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_LINE},
+        {.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_FUNCTION, .sort = SONDE_METRIC_CPU},
+        {.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_MODULE},        {.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_KERNEL},
+        {.shape = SONDE_PROFILE_BOTTOM_UP, .by = SONDE_BY_FUNCTION}, {.shape = SONDE_PROFILE_BOTTOM_UP, .by = SONDE_BY_LINE,
+                                                                      .sort = SONDE_METRIC_CPU, .sort_side = SONDE_EXCLUSIVE},
+        {.shape = SONDE_PROFILE_BOTTOM_UP, .by = SONDE_BY_MODULE},
     };
     (void)state;
     for (uint32_t from = 1; from <= 3; from++) {
         struct made *h = random_program(from);
         struct sonde_profile *p = build(h);
         for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
-            struct sonde_view *v = view_of(p, &configs[i]);
+            struct sonde_profile_rows *v = view_of(p, &configs[i]);
             check_sums(p, v);
             check_order(v);
-            bool slowly = configs[i].shape != SONDE_VIEW_TOP_DOWN && configs[i].by < SONDE_BY_KERNEL;
+            bool slowly = configs[i].shape != SONDE_PROFILE_TOP_DOWN && configs[i].by < SONDE_BY_KERNEL;
             /* Every row of a flat view; of bottom-up ones the first levels, and some of the rest. */
             for (size_t row = 1; slowly && row < v->rows.count; row++)
                 if (v->rows.items[row].depth <= 2 || row % 997 == 0)
                     check_row_slowly(p, v, row);
-            sonde_view_destroy(v);
+            sonde_profile_rows_destroy(v);
         }
         sonde_profile_destroy(p);
         free(h);
@@ -533,11 +533,11 @@ static void test_refused(void **state)
     struct made *h = recursive();
     struct sonde_profile *p = build(h);
     static const struct sonde_columns columns;
-    struct sonde_view *v;
+    struct sonde_profile_rows *v;
     struct sonde_diag diag;
     (void)state;
-    const struct sonde_view_config config = {.shape = SONDE_VIEW_BOTTOM_UP, .by = SONDE_BY_KERNEL, .columns = &columns};
-    assert_int_equal(sonde_view_build(p, &config, &v, &diag), SONDE_EINVALID);
+    const struct sonde_profile_rows_config config = {.shape = SONDE_PROFILE_BOTTOM_UP, .by = SONDE_BY_KERNEL, .columns = &columns};
+    assert_int_equal(sonde_profile_rows_build(p, &config, &v, &diag), SONDE_EINVALID);
     sonde_profile_destroy(p);
     free(h);
 }

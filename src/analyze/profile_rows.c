@@ -1,18 +1,18 @@
-/* view.c - what views share, and the top-down one.
+/* profile_rows.c - what views share, and the top-down one.
  *
  * Frames of the runtime (loader, C library, interpreter) that have no figures
  * of their own may be left out; their callees take their place, and those that
  * then are the same code under the same parent become one row. So may native
  * frames without names, of which only offsets tell what is what.
  */
-#include "view.h"
+#include "profile_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "view_build.h"
+#include "profile_rows_build.h"
 
 /* ---- figures ------------------------------------------------------------------------ */
 
@@ -22,13 +22,13 @@ void sonde__sums_add(struct sonde__sums *to, const struct sonde__sums *more)
         to->of[i] += more->of[i];
 }
 
-static const struct sonde_estimate *estimate_of(const struct sonde__viewer *v, int metric)
+static const struct sonde_estimate *estimate_of(const struct sonde__rows_maker *v, int metric)
 {
     return metric == SONDE_METRIC_CPU_ERROR ? v->config->cpu_estimate : metric == SONDE_METRIC_BLAME_ERROR ? v->config->blame_estimate
                                                                                                           : NULL;
 }
 
-static bool is_known(const struct sonde__viewer *v, int metric, const struct sonde__sums *sums)
+static bool is_known(const struct sonde__rows_maker *v, int metric, const struct sonde__sums *sums)
 {
     if (v->config->given[metric])
         return true;
@@ -40,14 +40,14 @@ static bool is_known(const struct sonde__viewer *v, int metric, const struct son
     case SONDE_NEEDS_GIVEN:
         return false;
     case SONDE_NEEDS_ESTIMATE:
-        return v->config->shape != SONDE_VIEW_BOTTOM_UP && v->config->by < SONDE_BY_KERNEL && estimate_of(v, metric);
+        return v->config->shape != SONDE_PROFILE_BOTTOM_UP && v->config->by < SONDE_BY_KERNEL && estimate_of(v, metric);
     default:
         return true;
     }
 }
 
 /* values[column] of one side. */
-static void compute(const struct sonde__viewer *v, const struct sonde__sums *sums, struct sonde_value *values)
+static void compute(const struct sonde__rows_maker *v, const struct sonde__sums *sums, struct sonde_value *values)
 {
     for (int i = 0; i < SONDE_METRIC_COUNT; i++) {
         bool known = is_known(v, i, sums);
@@ -58,9 +58,9 @@ static void compute(const struct sonde__viewer *v, const struct sonde__sums *sum
 
 enum { FEW_COLUMNS = SONDE_METRIC_COUNT + SONDE_DERIVED_MAX };
 
-static double share_in(const struct sonde__viewer *v, uint32_t column, const struct sonde_value *values)
+static double share_in(const struct sonde__rows_maker *v, uint32_t column, const struct sonde_value *values)
 {
-    const double whole = sonde_view_get(v->view, 0, column, SONDE_INCLUSIVE).value;
+    const double whole = sonde_profile_rows_get(v->view, 0, column, SONDE_INCLUSIVE).value;
     return whole > 0 ? values[column].value / whole : 0;
 }
 
@@ -70,7 +70,7 @@ static bool is_error(uint32_t column)
 }
 
 /* The largest of the column that counts and of the times that are shown. */
-static double largest_share(const struct sonde__viewer *v, const struct sonde_value *values)
+static double largest_share(const struct sonde__rows_maker *v, const struct sonde_value *values)
 {
     const struct sonde_columns *c = v->config->columns;
     double share = share_in(v, v->config->share, values), other;
@@ -81,10 +81,10 @@ static double largest_share(const struct sonde__viewer *v, const struct sonde_va
     return share;
 }
 
-struct sonde__candidate sonde__view_weigh(const struct sonde__viewer *v, const struct sonde__sums *inclusive,
+struct sonde__candidate sonde__rows_weigh(const struct sonde__rows_maker *v, const struct sonde__sums *inclusive,
                                           const struct sonde__sums *exclusive, uint32_t id)
 {
-    const struct sonde_view_config *c = v->config;
+    const struct sonde_profile_rows_config *c = v->config;
     const struct sonde__sums *side = c->sort_side == SONDE_EXCLUSIVE ? exclusive : inclusive;
     struct sonde__candidate candidate = {.id = id, .weight = -INFINITY,
                                          .second = inclusive->of[SONDE_METRIC_API] + inclusive->of[SONDE_METRIC_CPU]};
@@ -106,10 +106,10 @@ static int heavier(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-size_t sonde__view_rank(struct sonde__viewer *v, struct sonde__candidate *list, size_t count)
+size_t sonde__rows_rank(struct sonde__rows_maker *v, struct sonde__candidate *list, size_t count)
 {
-    const struct sonde_view *view = v->view;
-    bool any = sonde_view_get(view, 0, view->share, SONDE_INCLUSIVE).value > 0; /* else shares say nothing */
+    const struct sonde_profile_rows *view = v->view;
+    bool any = sonde_profile_rows_get(view, 0, view->share, SONDE_INCLUSIVE).value > 0; /* else shares say nothing */
     size_t stay = 0;
     for (size_t i = 0; i < count; i++)
         if (!any || list[i].share * 100 >= v->config->min_percent)
@@ -120,40 +120,40 @@ size_t sonde__view_rank(struct sonde__viewer *v, struct sonde__candidate *list, 
     return stay;
 }
 
-int sonde__view_emit(struct sonde__viewer *v, uint32_t parent, uint32_t depth, const struct sonde__entity *entity,
+int sonde__rows_emit(struct sonde__rows_maker *v, uint32_t parent, uint32_t depth, const struct sonde__entity *entity,
                      const struct sonde__sums *inclusive, const struct sonde__sums *exclusive, uint32_t *out)
 {
-    struct sonde_view *view = v->view;
+    struct sonde_profile_rows *view = v->view;
     const size_t columns = sonde_columns_count(view->columns), row = view->rows.count;
     struct sonde_value values[FEW_COLUMNS];
     if (row == UINT32_MAX)
         return SONDE_ENOMEM;
     if (row == view->value_rows) {
         size_t room = row ? row * 2 : 64;
-        void *moved = realloc(view->values, room * columns * SONDE_VIEW_SIDES * sizeof *view->values);
+        void *moved = realloc(view->values, room * columns * SONDE_PROFILE_SIDES * sizeof *view->values);
         if (!moved)
             return SONDE_ENOMEM;
         view->values = moved;
         view->value_rows = room;
     }
-    for (int side = 0; side < SONDE_VIEW_SIDES; side++) {
+    for (int side = 0; side < SONDE_PROFILE_SIDES; side++) {
         compute(v, side == SONDE_INCLUSIVE ? inclusive : exclusive, values);
         for (size_t c = 0; c < columns; c++)
-            view->values[(row * columns + c) * SONDE_VIEW_SIDES + (size_t)side] = values[c];
+            view->values[(row * columns + c) * SONDE_PROFILE_SIDES + (size_t)side] = values[c];
     }
     *out = (uint32_t)row;
-    return sonde_vector_push(&view->rows, (struct sonde_view_row){.parent = parent, .depth = depth, .node = entity->node,
-                                                                  .frame = entity->frame});
+    return sonde_vector_push(&view->rows, (struct sonde_profile_row){.parent = parent, .depth = depth, .node = entity->node,
+                                                                     .frame = entity->frame});
 }
 
 /* ---- routines ------------------------------------------------------------------------ */
 
-static struct sonde_view_frame frame_of(const struct sonde_cct_node *n, enum sonde_view_by by)
+static struct sonde_profile_frame frame_of(const struct sonde_cct_node *n, enum sonde_profile_by by)
 {
-    struct sonde_view_frame f = {.kind = n->kind, .op = n->op, .line = n->line, .offset = n->offset,
-                                 .name = n->name, .file = n->file, .module = n->module};
+    struct sonde_profile_frame f = {.kind = n->kind, .op = n->op, .line = n->line, .offset = n->offset,
+                                    .name = n->name, .file = n->file, .module = n->module};
     if (by == SONDE_BY_KERNEL && f.kind != SONDE_FRAME_OP)
-        return (struct sonde_view_frame){.name = "", .file = "", .module = ""};
+        return (struct sonde_profile_frame){.name = "", .file = "", .module = ""};
     if (by == SONDE_BY_LINE)
         return f;
     f.line = 0;
@@ -171,20 +171,20 @@ static bool is_nameless(uint8_t kind, const char *name, const char *file)
     return kind == SONDE_FRAME_NATIVE && !*name && !*file;
 }
 
-bool sonde__view_folds(const struct sonde__viewer *v, uint32_t node, uint32_t caller)
+bool sonde__rows_folds(const struct sonde__rows_maker *v, uint32_t node, uint32_t caller)
 {
     const struct sonde_cct_node *n = &v->profile->nodes.items[node];
     return v->fold && v->entity[caller] == v->entity[node] && is_nameless(n->kind, n->name, n->file);
 }
 
-static bool same(const struct sonde_view_frame *a, const struct sonde_view_frame *b)
+static bool same(const struct sonde_profile_frame *a, const struct sonde_profile_frame *b)
 {
     return a->kind == b->kind && a->op == b->op && a->line == b->line && a->offset == b->offset &&
            a->name == b->name && a->file == b->file && a->module == b->module; /* interned texts */
 }
 
 /* "" is interned nowhere: each would be another pointer. */
-static void make_comparable(struct sonde_view_frame *f)
+static void make_comparable(struct sonde_profile_frame *f)
 {
     static const char nothing[] = "";
     f->name = *f->name ? f->name : nothing;
@@ -192,9 +192,9 @@ static void make_comparable(struct sonde_view_frame *f)
     f->module = *f->module ? f->module : nothing;
 }
 
-static int number(struct sonde__viewer *v, uint32_t node, enum sonde_view_by by, uint32_t *out)
+static int number(struct sonde__rows_maker *v, uint32_t node, enum sonde_profile_by by, uint32_t *out)
 {
-    struct sonde_view_frame f = frame_of(&v->profile->nodes.items[node], by);
+    struct sonde_profile_frame f = frame_of(&v->profile->nodes.items[node], by);
     uint64_t at;
     if (v->fold && is_nameless(f.kind, f.name, f.file))
         f.offset = 0;
@@ -214,7 +214,7 @@ static int number(struct sonde__viewer *v, uint32_t node, enum sonde_view_by by,
     return sonde_map_put(&v->by_key, key, *out);
 }
 
-int sonde__view_entities(struct sonde__viewer *v, enum sonde_view_by by)
+int sonde__rows_entities(struct sonde__rows_maker *v, enum sonde_profile_by by)
 {
     int rc = 0;
     v->entities.count = 0;
@@ -226,7 +226,7 @@ int sonde__view_entities(struct sonde__viewer *v, enum sonde_view_by by)
 
 /* ---- which nodes ---------------------------------------------------------------------- */
 
-static void read_figures(struct sonde__viewer *v)
+static void read_figures(struct sonde__rows_maker *v)
 {
     const struct sonde_cct_node *nodes = v->profile->nodes.items;
     for (size_t i = 0; i < v->nodes; i++) {
@@ -272,7 +272,7 @@ static int draft_child(struct tree *t, uint32_t parent, uint32_t entity, uint64_
 }
 
 /* Rows of the nodes inside; nodes for which `whole` is true are row 0. */
-static int draft_rows(const struct sonde__viewer *v, struct tree *t, const bool *whole)
+static int draft_rows(const struct sonde__rows_maker *v, struct tree *t, const bool *whole)
 {
     const struct sonde_cct_node *nodes = v->profile->nodes.items;
     int rc = sonde_vector_push(&t->rows, (struct draft){0});
@@ -283,7 +283,7 @@ static int draft_rows(const struct sonde__viewer *v, struct tree *t, const bool 
         t->row_of[i] = above;
         if (v->state[i] & SONDE__HIDDEN)
             continue;
-        if (above && v->up[i] && sonde__view_folds(v, i, v->up[i]))
+        if (above && v->up[i] && sonde__rows_folds(v, i, v->up[i]))
             meet(&t->rows.items[above], nodes[i].offset);
         else
             rc = draft_child(t, above, v->entity[i], nodes[i].offset, &t->row_of[i]);
@@ -293,7 +293,7 @@ static int draft_rows(const struct sonde__viewer *v, struct tree *t, const bool 
 
 /* ---- errors ------------------------------------------------------------------------------ */
 
-int sonde__view_errors(const struct sonde__viewer *v, const uint32_t *group, bool inclusive, size_t groups,
+int sonde__rows_errors(const struct sonde__rows_maker *v, const uint32_t *group, bool inclusive, size_t groups,
                        struct sonde__sums *(*at)(void *rows, size_t group, bool inclusive), void *rows)
 {
     uint32_t *own = malloc((v->nodes + 1) * sizeof *own);
@@ -316,7 +316,7 @@ int sonde__view_errors(const struct sonde__viewer *v, const uint32_t *group, boo
     return rc;
 }
 
-static int tree_init(const struct sonde__viewer *v, struct tree *t)
+static int tree_init(const struct sonde__rows_maker *v, struct tree *t)
 {
     *t = (struct tree){.row_of = calloc(v->nodes, sizeof *t->row_of)};
     return t->row_of ? 0 : SONDE_ENOMEM;
@@ -330,14 +330,14 @@ static void tree_fini(struct tree *t)
 }
 
 /* Keep the nodes of the root's row and below it; whole[node]: the root's row itself. */
-static int keep_root(struct sonde__viewer *v, bool *whole)
+static int keep_root(struct sonde__rows_maker *v, bool *whole)
 {
     struct tree t;
     uint32_t root = v->config->root < v->nodes ? v->config->root : 0;
     bool *below = NULL;
     int rc = tree_init(v, &t);
     if (!rc && root)
-        rc = sonde__view_entities(v, SONDE_BY_LINE);
+        rc = sonde__rows_entities(v, SONDE_BY_LINE);
     if (!rc && root)
         rc = draft_rows(v, &t, NULL);
     if (!rc && root && !(below = calloc(t.rows.count, sizeof *below)))
@@ -359,7 +359,7 @@ static int keep_root(struct sonde__viewer *v, bool *whole)
 }
 
 /* Frames whose figures count for another routine are none themselves: no rows, at whatever level of detail. */
-static void fold(struct sonde__viewer *v)
+static void fold(struct sonde__rows_maker *v)
 {
     for (uint32_t i = 1; i < v->nodes; i++) {
         const uint32_t to = v->state[i] & SONDE__INSIDE ? sonde_profile_routine(v->profile, i) : i;
@@ -374,7 +374,7 @@ static void fold(struct sonde__viewer *v)
     }
 }
 
-static void add_up(struct sonde__viewer *v)
+static void add_up(struct sonde__rows_maker *v)
 {
     const struct sonde_cct_node *nodes = v->profile->nodes.items;
     for (size_t i = v->nodes; i-- > 0;) {
@@ -400,15 +400,15 @@ static void add_up(struct sonde__viewer *v)
 struct level { struct sonde__candidate *list; size_t count, at; uint32_t row; };
 typedef SONDE_VECTOR(struct level) levels;
 
-static int open_level(struct sonde__viewer *v, const struct tree *t, levels *stack, uint32_t draft, uint32_t row)
+static int open_level(struct sonde__rows_maker *v, const struct tree *t, levels *stack, uint32_t draft, uint32_t row)
 {
     SONDE_VECTOR(struct sonde__candidate) list = {0};
     int rc = 0;
     for (uint32_t at = t->rows.items[draft].first; at && !rc; at = t->rows.items[at].next)
-        rc = sonde_vector_push(&list, sonde__view_weigh(v, &t->rows.items[at].inclusive, &t->rows.items[at].exclusive, at));
+        rc = sonde_vector_push(&list, sonde__rows_weigh(v, &t->rows.items[at].inclusive, &t->rows.items[at].exclusive, at));
     struct level level = {.list = list.items, .row = row};
     if (!rc) {
-        level.count = sonde__view_rank(v, list.items, list.count);
+        level.count = sonde__rows_rank(v, list.items, list.count);
         rc = sonde_vector_push(stack, level);
     }
     if (rc)
@@ -416,7 +416,7 @@ static int open_level(struct sonde__viewer *v, const struct tree *t, levels *sta
     return rc;
 }
 
-static int walk(struct sonde__viewer *v, const struct tree *t)
+static int walk(struct sonde__rows_maker *v, const struct tree *t)
 {
     levels stack = {0};
     int rc = open_level(v, t, &stack, 0, 0);
@@ -432,7 +432,7 @@ static int walk(struct sonde__viewer *v, const struct tree *t)
         struct sonde__entity entity = v->entities.items[d->entity];
         if (v->fold && v->config->by == SONDE_BY_LINE && is_nameless(entity.frame.kind, entity.frame.name, entity.frame.file))
             entity.frame.offset = d->offset;
-        rc = sonde__view_emit(v, top->row, (uint32_t)stack.count, &entity, &d->inclusive, &d->exclusive, &row);
+        rc = sonde__rows_emit(v, top->row, (uint32_t)stack.count, &entity, &d->inclusive, &d->exclusive, &row);
         if (!rc && (!v->config->depth || stack.count < v->config->depth))
             rc = open_level(v, t, &stack, draft, row);
     }
@@ -446,7 +446,7 @@ static struct sonde__sums *draft_sums(void *rows, size_t row, bool inclusive)
     return inclusive ? &d->inclusive : &d->exclusive;
 }
 
-static int top_down(struct sonde__viewer *v, const bool *whole)
+static int top_down(struct sonde__rows_maker *v, const bool *whole)
 {
     struct tree t;
     int rc = tree_init(v, &t);
@@ -461,7 +461,7 @@ static int top_down(struct sonde__viewer *v, const bool *whole)
             sonde__sums_add(&t.rows.items[d->parent].inclusive, &d->inclusive);
     }
     for (int inclusive = 0; inclusive < 2 && !rc; inclusive++)
-        rc = sonde__view_errors(v, t.row_of, inclusive, t.rows.count, draft_sums, t.rows.items);
+        rc = sonde__rows_errors(v, t.row_of, inclusive, t.rows.count, draft_sums, t.rows.items);
     if (!rc)
         rc = walk(v, &t);
     tree_fini(&t);
@@ -477,23 +477,23 @@ static struct sonde__sums *whole_sums(void *rows, size_t row, bool inclusive)
     return of[!inclusive];
 }
 
-static int whole_errors(const struct sonde__viewer *v, const bool *whole, struct sonde__sums *inclusive, struct sonde__sums *exclusive)
+static int whole_errors(const struct sonde__rows_maker *v, const bool *whole, struct sonde__sums *inclusive, struct sonde__sums *exclusive)
 {
     struct sonde__sums *of[] = {inclusive, exclusive};
     uint32_t *group = calloc(v->nodes, sizeof *group); /* all of one */
-    int rc = group ? sonde__view_errors(v, group, true, 1, whole_sums, of) : SONDE_ENOMEM;
+    int rc = group ? sonde__rows_errors(v, group, true, 1, whole_sums, of) : SONDE_ENOMEM;
     for (size_t i = 0; i < v->nodes && !rc; i++)
         group[i] = whole[i] ? 0 : UINT32_MAX;
-    rc = rc ? rc : sonde__view_errors(v, group, false, 1, whole_sums, of);
+    rc = rc ? rc : sonde__rows_errors(v, group, false, 1, whole_sums, of);
     free(group);
     return rc;
 }
 
 /* Row 0: the whole, with what is exclusive to the root's own frame. */
-static int emit_whole(struct sonde__viewer *v, const bool *whole)
+static int emit_whole(struct sonde__rows_maker *v, const bool *whole)
 {
     const uint32_t root = v->config->root < v->nodes ? v->config->root : 0;
-    struct sonde_view_frame frame = frame_of(&v->profile->nodes.items[root], SONDE_BY_LINE);
+    struct sonde_profile_frame frame = frame_of(&v->profile->nodes.items[root], SONDE_BY_LINE);
     struct sonde__sums inclusive = {0}, exclusive = {0};
     uint32_t row;
     for (size_t i = 0; i < v->nodes; i++) {
@@ -502,10 +502,10 @@ static int emit_whole(struct sonde__viewer *v, const bool *whole)
             sonde__sums_add(&exclusive, &v->self[i]);
     }
     int rc = whole_errors(v, whole, &inclusive, &exclusive);
-    return rc ? rc : sonde__view_emit(v, 0, 0, &(struct sonde__entity){frame, root}, &inclusive, &exclusive, &row);
+    return rc ? rc : sonde__rows_emit(v, 0, 0, &(struct sonde__entity){frame, root}, &inclusive, &exclusive, &row);
 }
 
-static int allocate(struct sonde__viewer *v)
+static int allocate(struct sonde__rows_maker *v)
 {
     v->self = calloc(v->nodes, sizeof *v->self);
     v->total = calloc(v->nodes, sizeof *v->total);
@@ -517,12 +517,12 @@ static int allocate(struct sonde__viewer *v)
         v->owner[i] = i;
     v->view = calloc(1, sizeof *v->view);
     if (v->view)
-        *v->view = (struct sonde_view){.columns = v->config->columns, .shape = v->config->shape, .by = v->config->by,
-                                       .sort = v->config->sort, .share = v->config->share, .sort_side = v->config->sort_side};
+        *v->view = (struct sonde_profile_rows){.columns = v->config->columns, .shape = v->config->shape, .by = v->config->by,
+                                               .sort = v->config->sort, .share = v->config->share, .sort_side = v->config->sort_side};
     return v->self && v->total && v->state && v->up && v->entity && v->owner && v->view ? 0 : SONDE_ENOMEM;
 }
 
-static int fill(struct sonde__viewer *v, struct sonde_diag *diag)
+static int fill(struct sonde__rows_maker *v, struct sonde_diag *diag)
 {
     bool *whole = calloc(v->nodes, sizeof *whole);
     int rc = whole ? allocate(v) : SONDE_ENOMEM;
@@ -538,22 +538,22 @@ static int fill(struct sonde__viewer *v, struct sonde_diag *diag)
     }
     v->fold = v->config->fold_nameless; /* not before: a root is one frame */
     if (!rc)
-        rc = sonde__view_entities(v, v->config->by);
+        rc = sonde__rows_entities(v, v->config->by);
     if (!rc && v->config->by == SONDE_BY_OBJECT)
-        rc = sonde__view_objects(v, diag);
+        rc = sonde__rows_objects(v, diag);
     else if (!rc)
-        rc = v->config->shape == SONDE_VIEW_FLAT        ? sonde__view_flat(v)
-             : v->config->shape == SONDE_VIEW_BOTTOM_UP ? sonde__view_bottom_up(v)
+        rc = v->config->shape == SONDE_PROFILE_FLAT        ? sonde__rows_flat(v)
+             : v->config->shape == SONDE_PROFILE_BOTTOM_UP ? sonde__rows_bottom_up(v)
                                                         : top_down(v, whole);
     free(whole);
     return rc;
 }
 
-int sonde_view_build(const struct sonde_profile *profile, const struct sonde_view_config *config,
-                     struct sonde_view **out, struct sonde_diag *diag)
+int sonde_profile_rows_build(const struct sonde_profile *profile, const struct sonde_profile_rows_config *config,
+                             struct sonde_profile_rows **out, struct sonde_diag *diag)
 {
-    struct sonde__viewer v = {.profile = profile, .config = config, .nodes = profile->nodes.count};
-    if (config->shape != SONDE_VIEW_FLAT && (config->by == SONDE_BY_KERNEL || config->by == SONDE_BY_OBJECT))
+    struct sonde__rows_maker v = {.profile = profile, .config = config, .nodes = profile->nodes.count};
+    if (config->shape != SONDE_PROFILE_FLAT && (config->by == SONDE_BY_KERNEL || config->by == SONDE_BY_OBJECT))
         return sonde_diag_set(diag, SONDE_EINVALID, NULL, "kernels and objects call nothing: they have no tree");
     if (diag)
         diag->code = 0;
@@ -567,14 +567,14 @@ int sonde_view_build(const struct sonde_profile *profile, const struct sonde_vie
     sonde_vector_fini(&v.entities);
     sonde_map_fini(&v.by_key);
     if (rc) {
-        sonde_view_destroy(v.view);
+        sonde_profile_rows_destroy(v.view);
         return diag && diag->code ? rc : sonde_diag_set(diag, rc, NULL, "cannot make the profile");
     }
     *out = v.view;
     return 0;
 }
 
-void sonde_view_destroy(struct sonde_view *view)
+void sonde_profile_rows_destroy(struct sonde_profile_rows *view)
 {
     if (!view)
         return;
@@ -600,7 +600,7 @@ static bool means(const struct sonde_cct_node *n, const char *text)
     return (strlen(base) == file && !strncmp(base, text, file)) || (strlen(whole) == file && !strncmp(whole, text, file));
 }
 
-static int find_rows(struct sonde__viewer *v, const char *text, uint32_t **out, size_t *count)
+static int find_rows(struct sonde__rows_maker *v, const char *text, uint32_t **out, size_t *count)
 {
     SONDE_VECTOR(uint32_t) found = {0};
     struct tree t = {0};
@@ -608,7 +608,7 @@ static int find_rows(struct sonde__viewer *v, const char *text, uint32_t **out, 
     int rc = allocate(v);
     if (!rc) {
         read_figures(v);
-        rc = sonde__view_entities(v, SONDE_BY_LINE);
+        rc = sonde__rows_entities(v, SONDE_BY_LINE);
     }
     if (!rc)
         rc = tree_init(v, &t);
@@ -634,10 +634,10 @@ static int find_rows(struct sonde__viewer *v, const char *text, uint32_t **out, 
     return rc;
 }
 
-long sonde_view_find(const struct sonde_profile *profile, const struct sonde_view_config *config, const char *text,
-                     uint32_t **out)
+long sonde_profile_rows_find(const struct sonde_profile *profile, const struct sonde_profile_rows_config *config, const char *text,
+                             uint32_t **out)
 {
-    struct sonde__viewer v = {.profile = profile, .config = config, .nodes = profile->nodes.count};
+    struct sonde__rows_maker v = {.profile = profile, .config = config, .nodes = profile->nodes.count};
     size_t count = 0;
     char *end;
     const unsigned long node = strtoul(*text == '#' ? text + 1 : text, &end, 10);

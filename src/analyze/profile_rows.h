@@ -1,17 +1,17 @@
-/* view.h - a profile as rows: top-down, bottom-up or flat, with any columns.
+/* profile_rows.h - a profile as rows: top-down, bottom-up or flat, with any columns.
  *
  * One function makes the rows from a config; nothing is printed. docs/profile.md
  * defines inclusive and exclusive for each shape, and what recursion does.
  *
- *     struct sonde_view_config config = {.shape = SONDE_VIEW_FLAT, .by = SONDE_BY_FUNCTION, .columns = &columns};
- *     rc = sonde_view_build(profile, &config, &view, diag);
- *     sonde_view_get(view, row, SONDE_METRIC_GPU, SONDE_INCLUSIVE).value ...
- *     sonde_view_destroy(view);
+ *     struct sonde_profile_rows_config config = {.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_FUNCTION, .columns = &columns};
+ *     rc = sonde_profile_rows_build(profile, &config, &view, diag);
+ *     sonde_profile_rows_get(view, row, SONDE_METRIC_GPU, SONDE_INCLUSIVE).value ...
+ *     sonde_profile_rows_destroy(view);
  *
  * Threads: any; a profile may be viewed by several at once.
  */
-#ifndef SONDE_ANALYZE_VIEW_H
-#define SONDE_ANALYZE_VIEW_H
+#ifndef SONDE_ANALYZE_PROFILE_ROWS_H
+#define SONDE_ANALYZE_PROFILE_ROWS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,10 +21,10 @@
 #include "metric.h"
 #include "profile.h"
 
-enum sonde_view_shape { SONDE_VIEW_TOP_DOWN, SONDE_VIEW_BOTTOM_UP, SONDE_VIEW_FLAT };
+enum sonde_profile_shape { SONDE_PROFILE_TOP_DOWN, SONDE_PROFILE_BOTTOM_UP, SONDE_PROFILE_FLAT };
 
 /* What makes two calling context nodes one routine. */
-enum sonde_view_by {
+enum sonde_profile_by {
     SONDE_BY_LINE,     /* function and line: the frames of the tree */
     SONDE_BY_FUNCTION, /* function, API call, kernel, range */
     SONDE_BY_MODULE,   /* program, library, Python file */
@@ -32,11 +32,11 @@ enum sonde_view_by {
     SONDE_BY_OBJECT,   /* operations by the data object they named, objects by where they were allocated. Flat only */
 };
 
-enum { SONDE_INCLUSIVE, SONDE_EXCLUSIVE, SONDE_VIEW_SIDES };
+enum { SONDE_INCLUSIVE, SONDE_EXCLUSIVE, SONDE_PROFILE_SIDES };
 
-struct sonde_view_config {
-    enum sonde_view_shape shape;
-    enum sonde_view_by    by;
+struct sonde_profile_rows_config {
+    enum sonde_profile_shape shape;
+    enum sonde_profile_by    by;
     const struct sonde_columns *columns;  /* must outlive the view */
     uint32_t sort;          /* column number; rows come largest first */
     int      sort_side;     /* SONDE_INCLUSIVE or SONDE_EXCLUSIVE: then bottom-up callers of nothing are left out */
@@ -51,29 +51,29 @@ struct sonde_view_config {
     const struct sonde_measurement *m;       /* by object: whose trace says which operation named what */
 };
 
-enum { SONDE_VIEW_OBJECT = 255 }; /* kind of a row that is a data object, where there are frame kinds else */
+enum { SONDE_PROFILE_OBJECT = 255 }; /* kind of a row that is a data object, where there are frame kinds else */
 
 /* What a row shows; texts belong to the profile. Fields that `by` does not tell apart are empty. */
-struct sonde_view_frame {
-    uint8_t  kind;        /* enum sonde_frame_kind or SONDE_VIEW_OBJECT; 0: the whole, or what is in no routine */
+struct sonde_profile_frame {
+    uint8_t  kind;        /* enum sonde_frame_kind or SONDE_PROFILE_OBJECT; 0: the whole, or what is in no routine */
     uint16_t op;          /* OP: enum sonde_op_kind; by object: enum sonde_object_kind */
     uint32_t line;
     uint64_t offset;
     const char *name, *file, *module;
 };
 
-struct sonde_view_row {
+struct sonde_profile_row {
     uint32_t parent;      /* row; 0 is the whole, which has itself */
     uint32_t depth;       /* 0 the whole */
     uint32_t node;        /* one of the tree nodes it stands for; of an object, where it was allocated */
-    struct sonde_view_frame frame;
+    struct sonde_profile_frame frame;
 };
 
-struct sonde_view {
-    SONDE_VECTOR(struct sonde_view_row) rows; /* a parent before its children, which come largest first; [0] the whole */
+struct sonde_profile_rows {
+    SONDE_VECTOR(struct sonde_profile_row) rows; /* a parent before its children, which come largest first; [0] the whole */
     const struct sonde_columns *columns;
-    enum sonde_view_shape shape;
-    enum sonde_view_by by;
+    enum sonde_profile_shape shape;
+    enum sonde_profile_by by;
     uint32_t sort, share;
     int      sort_side;          /* and that of shares; the whole is inclusive */
     uint64_t cut;                /* rows left out for their small share, without those below them */
@@ -82,20 +82,20 @@ struct sonde_view {
 };
 
 /* 0, ENOMEM, EINVAL (shape and `by` do not go together), or by object the error of reading. */
-int  sonde_view_build(const struct sonde_profile *profile, const struct sonde_view_config *config,
-                      struct sonde_view **out, struct sonde_diag *diag);
-void sonde_view_destroy(struct sonde_view *view);
+int  sonde_profile_rows_build(const struct sonde_profile *profile, const struct sonde_profile_rows_config *config,
+                              struct sonde_profile_rows **out, struct sonde_diag *diag);
+void sonde_profile_rows_destroy(struct sonde_profile_rows *view);
 
-static inline struct sonde_value sonde_view_get(const struct sonde_view *v, size_t row, uint32_t column, int side)
+static inline struct sonde_value sonde_profile_rows_get(const struct sonde_profile_rows *v, size_t row, uint32_t column, int side)
 {
-    return v->values[(row * sonde_columns_count(v->columns) + column) * SONDE_VIEW_SIDES + (size_t)side];
+    return v->values[(row * sonde_columns_count(v->columns) + column) * SONDE_PROFILE_SIDES + (size_t)side];
 }
 
 /* Contexts that `text` means: "#57" or "57" a tree node, "heat.c:81" a place,
  * else a function (with or without its parameters), API call, kernel or range.
  * Of contexts below each other (recursion) the outermost counts. Array in *out
  * (caller frees), length returned; ENOMEM. */
-long sonde_view_find(const struct sonde_profile *profile, const struct sonde_view_config *config, const char *text,
-                     uint32_t **out);
+long sonde_profile_rows_find(const struct sonde_profile *profile, const struct sonde_profile_rows_config *config, const char *text,
+                             uint32_t **out);
 
 #endif

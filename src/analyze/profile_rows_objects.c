@@ -1,4 +1,4 @@
-/* view_objects.c - the flat view by data object: which memory the operations worked on.
+/* profile_rows_objects.c - the flat view by data object: which memory the operations worked on.
  *
  * An accumulator of the profile knows no object, so this one reads the trace.
  * Objects are one row where they are of one kind and were allocated by one
@@ -8,12 +8,12 @@
 #include <stdlib.h>
 
 #include "totals.h"
-#include "view_build.h"
+#include "profile_rows_build.h"
 
 struct site { uint32_t kind, node; struct sonde__sums sums; };
 
 struct scan {
-    struct sonde__viewer *v;
+    struct sonde__rows_maker *v;
     const struct sonde_process *process;
     uint32_t index;
     SONDE_VECTOR(struct site) sites;
@@ -76,10 +76,10 @@ static int emit(struct scan *s, const struct sonde__candidate *list, size_t coun
     int rc = 0;
     for (size_t i = 0; i < count && !rc; i++) {
         const struct site *site = &s->sites.items[list[i].id];
-        struct sonde_view_frame frame = {.kind = site->kind ? SONDE_VIEW_OBJECT : 0, .op = (uint16_t)site->kind,
-                                         .name = "", .file = "", .module = ""};
+        struct sonde_profile_frame frame = {.kind = site->kind ? SONDE_PROFILE_OBJECT : 0, .op = (uint16_t)site->kind,
+                                            .name = "", .file = "", .module = ""};
         uint32_t row;
-        rc = sonde__view_emit(s->v, 0, 1, &(struct sonde__entity){frame, site->node}, &site->sums, &site->sums, &row);
+        rc = sonde__rows_emit(s->v, 0, 1, &(struct sonde__entity){frame, site->node}, &site->sums, &site->sums, &row);
     }
     return rc;
 }
@@ -100,13 +100,13 @@ static int rank(struct scan *s)
     if (!list)
         return SONDE_ENOMEM;
     for (uint32_t i = 0; i < s->sites.count; i++)
-        list[i] = sonde__view_weigh(s->v, &s->sites.items[i].sums, &s->sites.items[i].sums, i);
-    rc = emit(s, list, sonde__view_rank(s->v, list, s->sites.count));
+        list[i] = sonde__rows_weigh(s->v, &s->sites.items[i].sums, &s->sites.items[i].sums, i);
+    rc = emit(s, list, sonde__rows_rank(s->v, list, s->sites.count));
     free(list);
     return rc;
 }
 
-int sonde__view_objects(struct sonde__viewer *v, struct sonde_diag *diag)
+int sonde__rows_objects(struct sonde__rows_maker *v, struct sonde_diag *diag)
 {
     const struct sonde_measurement *m = v->config->m;
     struct scan s = {.v = v};
