@@ -16,44 +16,75 @@ enum sonde_op_group {
     SONDE_GROUP_ORDER,    /* markers, barriers, acquisitions: order only */
 };
 
-/*      name            text in reports and JSON   group */
-#define SONDE_OP_KIND_MAP(X)                             \
-    X(NONE, "none", ORDER)                               \
-    X(KERNEL, "kernel", KERNEL)                          \
-    X(NATIVE, "native", KERNEL)                          \
-    X(READ, "read", COPY)                                \
-    X(WRITE, "write", COPY)                              \
-    X(COPY, "copy", COPY)                                \
-    X(FILL, "fill", SET)                                 \
-    X(MAP, "map", COPY)                                  \
-    X(UNMAP, "unmap", COPY)                              \
-    X(IMAGE_READ, "image_read", COPY)                    \
-    X(IMAGE_WRITE, "image_write", COPY)                  \
-    X(IMAGE_COPY, "image_copy", COPY)                    \
-    X(IMAGE_FILL, "image_fill", SET)                     \
-    X(IMAGE_MAP, "image_map", COPY)                      \
-    X(SVM_COPY, "svm_copy", COPY)                        \
-    X(SVM_FILL, "svm_fill", SET)                         \
-    X(SVM_MAP, "svm_map", COPY)                          \
-    X(SVM_UNMAP, "svm_unmap", COPY)                      \
-    X(SVM_FREE, "svm_free", ORDER)                       \
-    X(SVM_MIGRATE, "svm_migrate", COPY)                  \
-    X(MIGRATE, "migrate", COPY)                          \
-    X(MARKER, "marker", ORDER)                           \
-    X(BARRIER, "barrier", ORDER)                         \
-    X(COMMAND_BUFFER, "command_buffer", KERNEL)          \
-    X(ACQUIRE, "acquire", ORDER)                         \
-    X(RELEASE, "release", ORDER)                         \
-    X(PEER_COPY, "peer_copy", COPY)                      \
-    X(HOST_COPY, "host_copy", COPY)                      \
-    X(GRAPH, "graph", KERNEL)                            \
-    X(SYNCHRONIZE, "synchronize", ORDER)                 \
-    X(EVENT_RECORD, "event_record", ORDER)               \
-    X(EVENT_WAIT, "event_wait", ORDER)                   \
-    X(COLLECTIVE, "collective", ORDER)
+/* Which way bytes move; name in JSON, text in tables. */
+#define SONDE_WAY_MAP(X)                                       \
+    X(TO_DEVICE, "host_to_device", "host → device")            \
+    X(FROM_DEVICE, "device_to_host", "device → host")          \
+    X(ON_DEVICE, "device_to_device", "device → device")        \
+    X(BETWEEN, "peer", "between devices")                      \
+    X(ON_HOST, "host_to_host", "host → host")                  \
+    X(MAPPED, "map", "map and unmap")                          \
+    X(OTHER, "other", "migrations and others")
+
+enum sonde_way {
+#define X(name, json, text) SONDE_WAY_##name,
+    SONDE_WAY_MAP(X)
+#undef X
+    SONDE_WAY_COUNT,
+    SONDE_WAY_NONE = SONDE_WAY_COUNT,
+};
+
+/* What else is true of a kind. */
+enum sonde_op_trait {
+    SONDE_KIND_BY_ENDS    = 1,   /* what the runtime says of the copy's two ends goes before its way */
+    SONDE_KIND_CAN_BLOCK  = 2,   /* its call may return only when it has ended */
+    SONDE_KIND_TO_HOST    = 4,   /* the host can then read what the device wrote */
+    SONDE_KIND_AFTER_ALL  = 8,   /* waits for all earlier ones of its queue, unless it names what it waits for */
+    SONDE_KIND_BEFORE_ALL = 16,  /* all later ones of its queue wait for it */
+    SONDE_KIND_CALL       = 32,  /* the call itself is the operation: its times are the operation's */
+    SONDE_KIND_POINT      = 64,  /* a place in a queue: recorded there, or waited for */
+    SONDE_KIND_COLLECTIVE = 128, /* several devices at once; it runs as a kernel, an operation of its own */
+};
+
+/* Name; text in reports and JSON, and what tables of copies add to it; SONDE_GROUP_, SONDE_WAY_, traits.
+ * A new kind is one line here, at the end, and its text in docs/schema/export.json. base/kinds.h looks them up. */
+#define SONDE_OP_KIND_MAP(X)                                                                                                   \
+    X(NONE,           "none",           "",                ORDER,  NONE,        0)                                             \
+    X(KERNEL,         "kernel",         "",                KERNEL, NONE,        0)                                             \
+    X(NATIVE,         "native",         "",                KERNEL, NONE,        0)                                             \
+    X(READ,           "read",           "device→host",     COPY,   FROM_DEVICE, SONDE_KIND_CAN_BLOCK | SONDE_KIND_TO_HOST)     \
+    X(WRITE,          "write",          "host→device",     COPY,   TO_DEVICE,   SONDE_KIND_CAN_BLOCK)                          \
+    X(COPY,           "copy",           "device→device",   COPY,   ON_DEVICE,   SONDE_KIND_BY_ENDS | SONDE_KIND_CAN_BLOCK)     \
+    X(FILL,           "fill",           "",                SET,    NONE,        0)                                             \
+    X(MAP,            "map",            "",                COPY,   MAPPED,      SONDE_KIND_CAN_BLOCK | SONDE_KIND_TO_HOST)     \
+    X(UNMAP,          "unmap",          "",                COPY,   MAPPED,      0)                                             \
+    X(IMAGE_READ,     "image_read",     "device→host",     COPY,   FROM_DEVICE, SONDE_KIND_CAN_BLOCK | SONDE_KIND_TO_HOST)     \
+    X(IMAGE_WRITE,    "image_write",    "host→device",     COPY,   TO_DEVICE,   SONDE_KIND_CAN_BLOCK)                          \
+    X(IMAGE_COPY,     "image_copy",     "device→device",   COPY,   ON_DEVICE,   0)                                             \
+    X(IMAGE_FILL,     "image_fill",     "",                SET,    NONE,        0)                                             \
+    X(IMAGE_MAP,      "image_map",      "",                COPY,   MAPPED,      SONDE_KIND_CAN_BLOCK | SONDE_KIND_TO_HOST)     \
+    X(SVM_COPY,       "svm_copy",       "",                COPY,   ON_DEVICE,   SONDE_KIND_BY_ENDS | SONDE_KIND_CAN_BLOCK)     \
+    X(SVM_FILL,       "svm_fill",       "",                SET,    NONE,        0)                                             \
+    X(SVM_MAP,        "svm_map",        "",                COPY,   MAPPED,      SONDE_KIND_CAN_BLOCK | SONDE_KIND_TO_HOST)     \
+    X(SVM_UNMAP,      "svm_unmap",      "",                COPY,   MAPPED,      0)                                             \
+    X(SVM_FREE,       "svm_free",       "",                ORDER,  NONE,        0)                                             \
+    X(SVM_MIGRATE,    "svm_migrate",    "",                COPY,   OTHER,       0)                                             \
+    X(MIGRATE,        "migrate",        "",                COPY,   OTHER,       0)                                             \
+    X(MARKER,         "marker",         "",                ORDER,  NONE,        SONDE_KIND_AFTER_ALL)                          \
+    X(BARRIER,        "barrier",        "",                ORDER,  NONE,        SONDE_KIND_AFTER_ALL | SONDE_KIND_BEFORE_ALL)  \
+    X(COMMAND_BUFFER, "command_buffer", "",                KERNEL, NONE,        0)                                             \
+    X(ACQUIRE,        "acquire",        "",                ORDER,  NONE,        0)                                             \
+    X(RELEASE,        "release",        "",                ORDER,  NONE,        0)                                             \
+    X(PEER_COPY,      "peer_copy",      "between devices", COPY,   BETWEEN,     SONDE_KIND_CAN_BLOCK)                          \
+    X(HOST_COPY,      "host_copy",      "host→host",       COPY,   ON_HOST,     SONDE_KIND_CAN_BLOCK | SONDE_KIND_TO_HOST)     \
+    X(GRAPH,          "graph",          "",                KERNEL, NONE,        0)                                             \
+    X(SYNCHRONIZE,    "synchronize",    "",                ORDER,  NONE,        SONDE_KIND_CALL)                               \
+    X(EVENT_RECORD,   "event_record",   "",                ORDER,  NONE,        SONDE_KIND_CALL | SONDE_KIND_POINT)            \
+    X(EVENT_WAIT,     "event_wait",     "",                ORDER,  NONE,        SONDE_KIND_CALL | SONDE_KIND_POINT)            \
+    X(COLLECTIVE,     "collective",     "",                ORDER,  NONE,        SONDE_KIND_COLLECTIVE)
 
 enum sonde_op_kind {
-#define X(name, text, group) SONDE_OP_##name,
+#define X(name, ...) SONDE_OP_##name,
     SONDE_OP_KIND_MAP(X)
 #undef X
     SONDE_OP_KIND_COUNT
@@ -76,22 +107,34 @@ enum sonde_drop {
     SONDE_DROP_COUNT
 };
 
-/* Kinds of data object. */
-#define SONDE_OBJECT_KIND_MAP(X) \
-    X(NONE, "none")              \
-    X(BUFFER, "buffer")          \
-    X(IMAGE, "image")            \
-    X(SVM, "svm")                \
-    X(PIPE, "pipe")              \
-    X(DEVICE, "device")          \
-    X(POOL, "pool")              \
-    X(MANAGED, "managed")        \
-    X(PINNED, "pinned")          \
-    X(VIRTUAL, "virtual")        \
-    X(ARRAY, "array")
+/* Where the bytes of a data object are. */
+enum sonde_memory_class {
+    SONDE_MEMORY_ON_DEVICE,
+    SONDE_MEMORY_SHARED,  /* managed memory and shared virtual memory: moves between host and devices */
+    SONDE_MEMORY_ON_HOST, /* pinned */
+};
+
+enum sonde_object_trait {
+    SONDE_OBJECT_PLACE  = 1, /* what lies at its address is the object; the others' address is a handle */
+    SONDE_OBJECT_UNSEEN = 2, /* kernels may use it unseen: which of their arguments point to it is not known */
+};
+
+/* Kinds of data object. Name; text in reports and JSON; SONDE_MEMORY_, traits. */
+#define SONDE_OBJECT_KIND_MAP(X)                                                \
+    X(NONE,    "none",    ON_DEVICE, 0)                                         \
+    X(BUFFER,  "buffer",  ON_DEVICE, 0)                                         \
+    X(IMAGE,   "image",   ON_DEVICE, 0)                                         \
+    X(SVM,     "svm",     SHARED,    SONDE_OBJECT_PLACE)                        \
+    X(PIPE,    "pipe",    ON_DEVICE, 0)                                         \
+    X(DEVICE,  "device",  ON_DEVICE, SONDE_OBJECT_PLACE | SONDE_OBJECT_UNSEEN)  \
+    X(POOL,    "pool",    ON_DEVICE, SONDE_OBJECT_PLACE | SONDE_OBJECT_UNSEEN)  \
+    X(MANAGED, "managed", SHARED,    SONDE_OBJECT_PLACE | SONDE_OBJECT_UNSEEN)  \
+    X(PINNED,  "pinned",  ON_HOST,   SONDE_OBJECT_PLACE | SONDE_OBJECT_UNSEEN)  \
+    X(VIRTUAL, "virtual", ON_DEVICE, SONDE_OBJECT_PLACE | SONDE_OBJECT_UNSEEN)  \
+    X(ARRAY,   "array",   ON_DEVICE, SONDE_OBJECT_UNSEEN)
 
 enum sonde_object_kind {
-#define X(name, text) SONDE_OBJECT_##name,
+#define X(name, ...) SONDE_OBJECT_##name,
     SONDE_OBJECT_KIND_MAP(X)
 #undef X
     SONDE_OBJECT_KIND_COUNT

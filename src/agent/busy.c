@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+#include "base/kinds.h"
+
 #define WINDOW  32768u /* intervals; an eighth of it with a small budget */
 #define BATCH   4096u
 #define KEEP_NS 1000000000u
@@ -136,19 +138,9 @@ static void cover_add(struct cover **slot, uint64_t start, uint64_t end)
     c->batch[c->batch_count++] = (struct interval){start, end};
 }
 
-static enum sonde_op_group group_of(enum sonde_op_kind kind)
-{
-    static const uint8_t group[] = {
-#define X(name, text, g) SONDE_GROUP_##g,
-        SONDE_OP_KIND_MAP(X)
-#undef X
-    };
-    return group[kind];
-}
-
 void sonde__busy_add(uint32_t id, enum sonde_op_kind kind, uint64_t start_ns, uint64_t end_ns)
 {
-    if (group_of(kind) == SONDE_GROUP_ORDER)
+    if (sonde_op_kind_group(kind) == SONDE_GROUP_ORDER)
         return; /* markers and barriers occupy nothing */
     if (id >= DEVICES) {
         if (!left_out++)
@@ -161,7 +153,7 @@ void sonde__busy_add(uint32_t id, enum sonde_op_kind kind, uint64_t start_ns, ui
     if (end_ns > device[id].last)
         device[id].last = end_ns;
     cover_add(&device[id].cover[ALL], start_ns, end_ns);
-    cover_add(&device[id].cover[group_of(kind) == SONDE_GROUP_KERNEL ? KERNELS : COPIES], start_ns, end_ns);
+    cover_add(&device[id].cover[sonde_op_kind_group(kind) == SONDE_GROUP_KERNEL ? KERNELS : COPIES], start_ns, end_ns);
 }
 
 static uint64_t covered(struct cover *c)

@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+#include "base/kinds.h"
+
 #define HARVEST_BACKLOG 16384 /* outstanding operations at which a waiting program thread helps */
 
 static const struct sonde_backend *backend_of(const struct sonde_lane *lane)
@@ -133,12 +135,6 @@ static void poll_waiting(struct sonde_thread *finder)
     }
 }
 
-/* The call itself is the operation: its times are the operation's. */
-static bool happens_on_host(uint16_t kind)
-{
-    return kind == SONDE_OP_SYNCHRONIZE || kind == SONDE_OP_EVENT_RECORD || kind == SONDE_OP_EVENT_WAIT;
-}
-
 static void take_event(const struct sonde_event *e, struct sonde_thread *finder)
 {
     struct sonde_activity found = {.event = *e, .parts = e->flags & SONDE_EVENT_FURTHER ? 0 : SONDE_ACT_CALL};
@@ -169,7 +165,7 @@ static void take_event(const struct sonde_event *e, struct sonde_thread *finder)
         if (e->token) /* its lane found no room */
             backend_of(NULL)->release(e->token);
         found.result = SONDE_POLL_NO_TIMES;
-        if (happens_on_host(e->kind)) {
+        if (sonde_op_kind_is(e->kind, SONDE_KIND_CALL)) {
             found.result = SONDE_POLL_DONE;
             found.times = (struct sonde_times){e->enter_ns, e->enter_ns, e->enter_ns, e->leave_ns};
         }

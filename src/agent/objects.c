@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "base/kinds.h"
 #include "table.h"
 
 /* Objects are kept one by one up to a number that bounds memory; beyond it a
@@ -117,10 +118,9 @@ static void place_remove(uint32_t object, uint64_t begin)
     O.spare = p;
 }
 
-/* The others' address is a handle. */
 static bool has_place(const struct sonde_row_object *o)
 {
-    return o->bytes && (o->kind == SONDE_OBJECT_SVM || (o->kind >= SONDE_OBJECT_DEVICE && o->kind <= SONDE_OBJECT_VIRTUAL));
+    return o->bytes && sonde_object_kind_is(o->kind, SONDE_OBJECT_PLACE);
 }
 
 uint32_t sonde_object_at(uint64_t address)
@@ -177,7 +177,8 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
     if (o) {
         *o = (struct sonde_row_object){.kind = kind, .node = call->node, .lane = call->thread->lane,
                                        .bytes = bytes, .address = address, .alloc_ns = call->enter_ns,
-                                       .flags = kind >= SONDE_OBJECT_DEVICE || O.hidden_uses ? SONDE_OBJECT_USES_PARTIAL : 0};
+                                       .flags = sonde_object_kind_is(kind, SONDE_OBJECT_UNSEEN) || O.hidden_uses
+                                                    ? SONDE_OBJECT_USES_PARTIAL : 0};
         if (id > before)
             sonde__row_commit(SONDE_TABLE_OBJECT);
         if (has_place(o)) {

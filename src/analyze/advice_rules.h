@@ -7,6 +7,7 @@
 
 #include "advice.h"
 #include "api.h"
+#include "base/kinds.h"
 #include "base/map.h"
 
 #include <sonde/backend.h> /* SONDE_LANE_OUT_OF_ORDER */

@@ -327,8 +327,7 @@ static bool brings_data(const struct sonde__trace *t, const struct sonde__op *o)
     const struct sonde_row_work *w = o ? work_of(t, o) : NULL;
     if (!o)
         return false;
-    if (o->kind == SONDE_OP_READ || o->kind == SONDE_OP_IMAGE_READ || o->kind == SONDE_OP_MAP ||
-        o->kind == SONDE_OP_IMAGE_MAP || o->kind == SONDE_OP_SVM_MAP || o->kind == SONDE_OP_HOST_COPY)
+    if (sonde_op_kind_is(o->kind, SONDE_KIND_TO_HOST))
         return true;
     return is_copy(o) && (!w || w->target == SONDE_MEMORY_PAGEABLE || w->target == SONDE_MEMORY_PINNED ||
                           w->target == SONDE_MEMORY_MANAGED || w->target == SONDE_MEMORY_UNKNOWN);
@@ -338,8 +337,7 @@ static bool brings_data(const struct sonde__trace *t, const struct sonde__op *o)
 static bool shares_memory(const struct sonde_process *p)
 {
     for (uint32_t i = 1; i < p->object_count; i++)
-        if (p->objects[i].kind == SONDE_OBJECT_SVM || p->objects[i].kind == SONDE_OBJECT_MANAGED ||
-            p->objects[i].kind == SONDE_OBJECT_PINNED)
+        if (sonde_object_kind_class(p->objects[i].kind) != SONDE_MEMORY_ON_DEVICE)
             return true;
     return false;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "base/kinds.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "base/vector.h"

@@ -20,17 +20,11 @@ void sonde__cp_book_fini(struct sonde__cp_book *b)
 
 enum sonde_path_category sonde__cp_category(unsigned kind)
 {
-    switch (kind) {
-    case SONDE_OP_KERNEL: case SONDE_OP_NATIVE: case SONDE_OP_COMMAND_BUFFER: case SONDE_OP_GRAPH:
-        return SONDE_PATH_KERNEL;
-    case SONDE_OP_FILL: case SONDE_OP_IMAGE_FILL: case SONDE_OP_SVM_FILL:
-        return SONDE_PATH_SET;
-    case SONDE_OP_NONE: case SONDE_OP_SVM_FREE: case SONDE_OP_MARKER: case SONDE_OP_BARRIER: case SONDE_OP_ACQUIRE:
-    case SONDE_OP_RELEASE:
-        return SONDE_PATH_ORDER;
-    default:
-        return SONDE_PATH_COPY;
-    }
+    static const uint8_t categories[] = {
+        [SONDE_GROUP_KERNEL] = SONDE_PATH_KERNEL, [SONDE_GROUP_COPY] = SONDE_PATH_COPY,
+        [SONDE_GROUP_SET] = SONDE_PATH_SET, [SONDE_GROUP_ORDER] = SONDE_PATH_ORDER,
+    };
+    return categories[sonde_op_kind_group(kind)];
 }
 
 /* ---- things --------------------------------------------------------------------- */

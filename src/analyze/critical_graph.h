@@ -8,6 +8,7 @@
 #ifndef SONDE_ANALYZE_CRITICAL_GRAPH_H
 #define SONDE_ANALYZE_CRITICAL_GRAPH_H
 
+#include "base/kinds.h"
 #include "base/map.h"
 #include "critical.h"
 #include "gaps.h"

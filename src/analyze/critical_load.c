@@ -339,21 +339,16 @@ static link find_call(struct loader *l, uint64_t enter, uint64_t correlation)
 
 /* ---- operations ------------------------------------------------------------------- */
 
-static bool is_point(uint16_t kind)
-{
-    return kind == SONDE_OP_EVENT_RECORD || kind == SONDE_OP_EVENT_WAIT;
-}
-
 /* Not work of a queue: a synchronization is its call, a collective its kernel. */
 static bool left_out(uint16_t kind)
 {
-    return kind == SONDE_OP_SYNCHRONIZE || kind == SONDE_OP_COLLECTIVE || kind >= SONDE_OP_KIND_COUNT;
+    return sonde_op_kind_is(kind, SONDE_KIND_CALL | SONDE_KIND_COLLECTIVE) || kind >= SONDE_OP_KIND_COUNT;
 }
 
 static int add_op(struct loader *l, const struct sonde_row_op *row)
 {
     struct sonde__cp_graph *g = l->l.g;
-    if (is_point(row->kind))
+    if (sonde_op_kind_is(row->kind, SONDE_KIND_POINT))
         return sonde_vector_push(&l->l.points, (struct sonde__cp_point){row->correlation, row->enter_ns, l->lane});
     if (left_out(row->kind))
         return 0;

@@ -198,11 +198,11 @@ static int add_barriers(struct resolver *r, struct sonde__cp_lane *lane)
         struct sonde__cp_op *op = &ops[order[i]];
         if (barrier && ops[barrier - 1].end <= op->start)
             op->before = barrier;
-        if ((op->kind == SONDE_OP_BARRIER || op->kind == SONDE_OP_MARKER) && !op->waits)
+        if (sonde_op_kind_is(op->kind, SONDE_KIND_AFTER_ALL) && !op->waits)
             rc = sonde_vector_push(&r->ops, (struct sonde__cp_wait){
                 .target = order[i], .what = CP_LANE, .id = (uint32_t)(lane - r->g->lanes),
                 .until = sonde__cp_enqueued(r->g, order[i])});
-        barrier = op->kind == SONDE_OP_BARRIER ? order[i] + 1 : barrier;
+        barrier = sonde_op_kind_is(op->kind, SONDE_KIND_BEFORE_ALL) ? order[i] + 1 : barrier;
     }
     free(order);
     return rc;
@@ -229,18 +229,6 @@ static int infer_by_name(struct resolver *r, const struct sonde__cp_blocked *blo
         .target = blocked->call, .what = CP_OP, .id = best - 1, .inferred = 1});
 }
 
-static bool moves_bytes(unsigned kind)
-{
-    switch (kind) {
-    case SONDE_OP_READ: case SONDE_OP_WRITE: case SONDE_OP_COPY: case SONDE_OP_MAP: case SONDE_OP_IMAGE_READ:
-    case SONDE_OP_IMAGE_WRITE: case SONDE_OP_IMAGE_MAP: case SONDE_OP_SVM_COPY: case SONDE_OP_SVM_MAP:
-    case SONDE_OP_PEER_COPY: case SONDE_OP_HOST_COPY:
-        return true;
-    default:
-        return false;
-    }
-}
-
 /* Where no call says what it waited for: a copy that ended within its call is taken to have been waited for. */
 static int infer_blocking_copies(struct resolver *r)
 {
@@ -248,7 +236,7 @@ static int infer_blocking_copies(struct resolver *r)
     for (uint32_t i = 0; i < r->g->op_count && !rc && !r->calls_say; i++) {
         const struct sonde__cp_op *op = &r->g->ops[i];
         const struct sonde__cp_call *call = op->call ? &r->g->calls[op->call - 1] : NULL;
-        if (call && moves_bytes(op->kind) && op->end > call->enter && op->end <= call->leave)
+        if (call && sonde_op_kind_is(op->kind, SONDE_KIND_CAN_BLOCK) && op->end > call->enter && op->end <= call->leave)
             rc = sonde_vector_push(&r->calls, (struct sonde__cp_wait){
                 .target = op->call - 1, .what = CP_OP, .id = i, .inferred = 1});
     }

@@ -8,9 +8,9 @@
 
 #include <stdlib.h>
 
+#include "base/kinds.h"
 #include "base/map.h"
 #include "base/parallel.h"
-#include "totals.h"
 
 int sonde_union_add(struct sonde_union *u, uint64_t start, uint64_t end)
 {

@@ -37,13 +37,6 @@ struct builder {
     struct calls                  *calls;  /* [tree node]: of allocating calls */
 };
 
-enum sonde_memory_class sonde_memory_class_of(uint32_t kind)
-{
-    return kind == SONDE_OBJECT_PINNED                             ? SONDE_MEMORY_ON_HOST
-           : kind == SONDE_OBJECT_MANAGED || kind == SONDE_OBJECT_SVM ? SONDE_MEMORY_SHARED
-                                                                   : SONDE_MEMORY_ON_DEVICE;
-}
-
 /* ---- who allocates ---------------------------------------------------------------- */
 
 /* PyTorch's allocator asks the driver for segments and hands out blocks of them. With
@@ -63,7 +56,7 @@ static bool in_caching_allocator(const struct sonde_profile *profile, uint32_t n
 
 static int find_space(struct builder *b, const struct sonde_row_object *o, uint32_t *out)
 {
-    const enum sonde_memory_class class = sonde_memory_class_of(o->kind);
+    const enum sonde_memory_class class = sonde_object_kind_class(o->kind);
     const uint32_t device = class == SONDE_MEMORY_ON_HOST || o->device >= b->process->device_count ? 0 : o->device;
     size_t i = b->first_space;
     for (; i < b->out->spaces.count; i++)
@@ -211,7 +204,7 @@ static void extend(struct builder *b)
 /* Memory that the host uses itself, unseen, is not idle between operations. */
 static void sum_uses(struct sonde_memory_site *site, const struct lot *lot, uint64_t end_ns)
 {
-    const bool on_device = sonde_memory_class_of(site->kind) == SONDE_MEMORY_ON_DEVICE;
+    const bool on_device = sonde_object_kind_class(site->kind) == SONDE_MEMORY_ON_DEVICE;
     const double bytes = (double)lot->bytes, held = bytes * (double)minus(end_ns, lot->alloc_ns);
     site->known += lot->uses == KNOWN;
     site->bounded += lot->uses == BOUNDED;

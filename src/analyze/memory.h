@@ -12,16 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/kinds.h"
 #include "base/progress.h"
 #include "base/vector.h"
 #include "format/reader.h"
 #include "profile.h"
-
-enum sonde_memory_class {
-    SONDE_MEMORY_ON_DEVICE,
-    SONDE_MEMORY_SHARED, /* managed memory and shared virtual memory: moves between host and devices */
-    SONDE_MEMORY_ON_HOST, /* pinned */
-};
 
 enum { SONDE_MEMORY_POINTS = 200, SONDE_MEMORY_HOLDERS = 8 };
 
@@ -86,7 +81,5 @@ struct sonde_memory_use { /* ready when zeroed */
 int  sonde_memory_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
                           struct sonde_progress *progress, struct sonde_memory_use *out);
 void sonde_memory_fini(struct sonde_memory_use *memory);
-
-enum sonde_memory_class sonde_memory_class_of(uint32_t object_kind);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/kinds.h"
 #include "timeline.h"
-#include "totals.h"
 
 struct reading {
     const uint64_t *instants;
@@ -26,8 +26,7 @@ bool sonde__work_is_whole(const struct sonde_measurement *m, const struct sonde_
 /* Copies and sets name what they use; where a graph makes them, nobody has seen what. */
 static bool may_use_any(const struct sonde_time_op *op)
 {
-    const enum sonde_op_group group = sonde_op_kind_group(op->kind);
-    return sonde_op_kind_counts(op->kind) && !(op->object && (group == SONDE_GROUP_COPY || group == SONDE_GROUP_SET));
+    return sonde_op_kind_counts(op->kind) && !(op->object && sonde_op_kind_moves(op->kind));
 }
 
 /* The first instant at or after `at`. */

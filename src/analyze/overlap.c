@@ -9,27 +9,6 @@
 #include "base/map.h"
 #include "recorded.h"
 #include "timeline.h"
-#include "totals.h"
-
-const char *sonde_way_name(enum sonde_way way)
-{
-    static const char *const names[] = {
-#define X(name, json, text) json,
-        SONDE_WAY_MAP(X)
-#undef X
-    };
-    return way < SONDE_WAY_COUNT ? names[way] : "unknown";
-}
-
-const char *sonde_way_text(enum sonde_way way)
-{
-    static const char *const names[] = {
-#define X(name, json, text) text,
-        SONDE_WAY_MAP(X)
-#undef X
-    };
-    return way < SONDE_WAY_COUNT ? names[way] : "unknown";
-}
 
 uint64_t sonde_overlap_ns(const struct sonde_overlap *o, unsigned any, unsigned with, unsigned without)
 {
@@ -55,17 +34,17 @@ static int on_device(uint16_t memory)
     }
 }
 
-/* A copy of any kind, by what the runtime said of its two ends. */
-static enum sonde_way way_of_copy(const struct sonde_process *p, uint32_t work)
+/* By what the runtime said of the two ends. */
+static enum sonde_way way_of_copy(const struct sonde_process *p, uint32_t work, enum sonde_way unsaid)
 {
     if (!work || work >= p->work_count)
-        return SONDE_WAY_ON_DEVICE;
+        return unsaid;
     const struct sonde_row_work *w = &p->works[work];
     const int from = on_device(w->source), to = on_device(w->target);
     if (w->source_device && w->target_device && w->source_device != w->target_device)
         return SONDE_WAY_BETWEEN;
     if (from < 0 && to < 0)
-        return w->source == SONDE_MEMORY_MANAGED || w->target == SONDE_MEMORY_MANAGED ? SONDE_WAY_OTHER : SONDE_WAY_ON_DEVICE;
+        return w->source == SONDE_MEMORY_MANAGED || w->target == SONDE_MEMORY_MANAGED ? SONDE_WAY_OTHER : unsaid;
     if (from < 0 || to < 0)
         return SONDE_WAY_OTHER;
     return from ? (to ? SONDE_WAY_ON_DEVICE : SONDE_WAY_FROM_DEVICE) : to ? SONDE_WAY_TO_DEVICE : SONDE_WAY_ON_HOST;
@@ -73,19 +52,11 @@ static enum sonde_way way_of_copy(const struct sonde_process *p, uint32_t work)
 
 static unsigned class_of(const struct sonde_process *p, uint16_t kind, uint32_t work)
 {
-    switch (kind) {
-    case SONDE_OP_READ: case SONDE_OP_IMAGE_READ: return SONDE_WAY_FROM_DEVICE;
-    case SONDE_OP_WRITE: case SONDE_OP_IMAGE_WRITE: return SONDE_WAY_TO_DEVICE;
-    case SONDE_OP_COPY: case SONDE_OP_SVM_COPY: return way_of_copy(p, work);
-    case SONDE_OP_IMAGE_COPY: return SONDE_WAY_ON_DEVICE;
-    case SONDE_OP_PEER_COPY: return SONDE_WAY_BETWEEN;
-    case SONDE_OP_HOST_COPY: return SONDE_WAY_ON_HOST;
-    case SONDE_OP_MAP: case SONDE_OP_UNMAP: case SONDE_OP_IMAGE_MAP: case SONDE_OP_SVM_MAP: case SONDE_OP_SVM_UNMAP:
-        return SONDE_WAY_MAPPED;
-    case SONDE_OP_MIGRATE: case SONDE_OP_SVM_MIGRATE: return SONDE_WAY_OTHER;
-    case SONDE_OP_COLLECTIVE: return COMM;
-    default: break;
-    }
+    const enum sonde_way way = sonde_op_kind_way(kind);
+    if (sonde_op_kind_is(kind, SONDE_KIND_COLLECTIVE))
+        return COMM;
+    if (way != SONDE_WAY_NONE)
+        return sonde_op_kind_is(kind, SONDE_KIND_BY_ENDS) ? way_of_copy(p, work, way) : way;
     const enum sonde_op_group group = sonde_op_kind_group(kind);
     return group == SONDE_GROUP_KERNEL ? COMPUTE : group == SONDE_GROUP_SET ? FILL : NOTHING;
 }
@@ -139,8 +110,9 @@ static void count(struct sonde_overlap *o, const struct sonde_time_op *op, unsig
     o->last_ns = op->end_ns > o->last_ns ? op->end_ns : o->last_ns;
     o->kernels += class == COMPUTE;
     o->fills += class == FILL;
-    o->collectives += op->kind == SONDE_OP_COLLECTIVE;
-    o->comm_count += (class == COMM && op->kind != SONDE_OP_COLLECTIVE) || class == SONDE_WAY_BETWEEN;
+    const bool collective = sonde_op_kind_is(op->kind, SONDE_KIND_COLLECTIVE);
+    o->collectives += collective;
+    o->comm_count += (class == COMM && !collective) || class == SONDE_WAY_BETWEEN;
     if (class < SONDE_WAY_COUNT)
         o->ways[class].count++;
 }

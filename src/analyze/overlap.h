@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/kinds.h"
 #include "base/progress.h"
 #include "base/vector.h"
 #include "format/reader.h"
@@ -22,25 +23,6 @@ enum {
     SONDE_RUNS_FILL    = 8,
     SONDE_RUNS_STATES  = 16,
 };
-
-/* Which way bytes move; name in JSON, text in tables. */
-#define SONDE_WAY_MAP(X)                                       \
-    X(TO_DEVICE, "host_to_device", "host → device")            \
-    X(FROM_DEVICE, "device_to_host", "device → host")          \
-    X(ON_DEVICE, "device_to_device", "device → device")        \
-    X(BETWEEN, "peer", "between devices")                      \
-    X(ON_HOST, "host_to_host", "host → host")                  \
-    X(MAPPED, "map", "map and unmap")                          \
-    X(OTHER, "other", "migrations and others")
-
-enum sonde_way {
-#define X(name, json, text) SONDE_WAY_##name,
-    SONDE_WAY_MAP(X)
-#undef X
-    SONDE_WAY_COUNT
-};
-const char *sonde_way_name(enum sonde_way way);
-const char *sonde_way_text(enum sonde_way way);
 
 struct sonde_overlap_way { uint64_t count, ns, hidden_ns; }; /* ns: union; hidden: of it, while computing */
 

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "api.h"
+#include "base/kinds.h"
 #include "base/text.h"
 #include "pyline.h"
 #include "symbols.h"
-#include "totals.h"
 
 /* One frame of a process becomes one level, or one per inlined function. */
 struct level {

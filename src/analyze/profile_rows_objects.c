@@ -7,7 +7,7 @@
  */
 #include <stdlib.h>
 
-#include "totals.h"
+#include "base/kinds.h"
 #include "profile_rows_build.h"
 
 struct site { uint32_t kind, node; struct sonde__sums sums; };

@@ -10,8 +10,8 @@
  */
 #include <stdlib.h>
 
+#include "base/kinds.h"
 #include "statistics_lane.h"
-#include "totals.h"
 
 static struct sonde__node_share *share_of(struct sonde__shares *s, uint32_t node)
 {

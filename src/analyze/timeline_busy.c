@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "totals.h"
+#include "base/kinds.h"
 
 struct cell { /* of one device in one window */
     struct sonde_time_spans *spans;

@@ -5,60 +5,11 @@
 
 #include "recorded.h"
 
-const char *sonde_drop_name(enum sonde_drop cause)
-{
-    static const char *const names[] = {
-#define X(name, text) text,
-        SONDE_DROP_MAP(X)
-#undef X
-    };
-    return cause < SONDE_DROP_COUNT ? names[cause] : "unknown";
-}
-
 bool sonde_drop_loses_operation(enum sonde_drop cause)
 {
     return cause != SONDE_DROP_TRACE_FULL && cause != SONDE_DROP_DISK_FULL &&
            cause != SONDE_DROP_MAX_SIZE;
 }
-
-const char *sonde_op_kind_name(uint32_t kind)
-{
-    static const char *const names[] = {
-#define X(name, text, group) text,
-        SONDE_OP_KIND_MAP(X)
-#undef X
-    };
-    return kind < SONDE_OP_KIND_COUNT ? names[kind] : "unknown";
-}
-
-enum sonde_op_group sonde_op_kind_group(uint32_t kind)
-{
-    static const enum sonde_op_group groups[] = {
-#define X(name, text, group) SONDE_GROUP_##group,
-        SONDE_OP_KIND_MAP(X)
-#undef X
-    };
-    return kind < SONDE_OP_KIND_COUNT ? groups[kind] : SONDE_GROUP_ORDER;
-}
-
-bool sonde_op_kind_counts(uint32_t kind)
-{
-    return kind == SONDE_OP_NONE || kind >= SONDE_OP_KIND_COUNT || /* what is lost may be anything */
-           sonde_op_kind_group(kind) != SONDE_GROUP_ORDER;
-}
-
-/* A function that names the members of one of the lists in sonde/kinds.h. */
-#define NAMES(function, MAP)                                                          \
-    const char *function(uint32_t member)                                             \
-    {                                                                                 \
-        static const char *const names[] = {MAP(NAME)};                               \
-        return member < sizeof names / sizeof *names ? names[member] : "unknown";     \
-    }
-#define NAME(name, text) text,
-NAMES(sonde_object_kind_name, SONDE_OBJECT_KIND_MAP)
-NAMES(sonde_memory_name, SONDE_MEMORY_MAP)
-NAMES(sonde_limiter_name, SONDE_LIMITER_MAP)
-#undef NAME
 
 static uint64_t minus(uint64_t a, uint64_t b)
 {

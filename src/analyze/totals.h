@@ -61,13 +61,5 @@ bool sonde_process_clock_known(const struct sonde_process *p);
 
 /* Does this cause lose the operation itself, or (false) only its trace row? */
 bool sonde_drop_loses_operation(enum sonde_drop cause);
-const char *sonde_drop_name(enum sonde_drop cause);
-const char *sonde_op_kind_name(uint32_t kind);
-const char *sonde_memory_name(uint32_t memory);   /* enum sonde_memory */
-const char *sonde_limiter_name(uint32_t limiter); /* enum sonde_limiter */
-enum sonde_op_group sonde_op_kind_group(uint32_t kind);
-/* Does an operation's time on the device count? Not of those that only order others or release memory; a collective is its kernel. */
-bool sonde_op_kind_counts(uint32_t kind);
-const char *sonde_object_kind_name(uint32_t kind);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api.h"
+#include "base/kinds.h"
 #include "host_code.h"
 
 static enum sonde_verdict_kind kind_of(const struct sonde_profile *profile, uint32_t node)

@@ -19,6 +19,7 @@
 #include "analyze/code.h"
 #include "analyze/symbols.h"
 #include "analyze/totals.h"
+#include "base/kinds.h"
 #include "base/number.h"
 #include "base/parallel.h"
 #include "base/stack.h"

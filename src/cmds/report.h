@@ -18,6 +18,7 @@
 #include "analyze/rank.h"
 #include "analyze/totals.h"
 #include "analyze/verdict.h"
+#include "base/kinds.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "base/vector.h"

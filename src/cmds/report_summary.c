@@ -120,10 +120,9 @@ enum shown { KERNELS, COPIES, COLLECTIVES };
 
 static bool in_group(const struct sonde_group *group, enum shown shown)
 {
-    enum sonde_op_group g = sonde_op_kind_group(group->op);
-    return shown == KERNELS  ? g == SONDE_GROUP_KERNEL
-           : shown == COPIES ? g == SONDE_GROUP_COPY || g == SONDE_GROUP_SET
-                             : group->op == SONDE_OP_COLLECTIVE;
+    return shown == KERNELS  ? sonde_op_kind_group(group->op) == SONDE_GROUP_KERNEL
+           : shown == COPIES ? sonde_op_kind_moves(group->op)
+                             : sonde_op_kind_is(group->op, SONDE_KIND_COLLECTIVE);
 }
 
 static void kernel_row(const struct report *r, struct table *t, const struct sonde_group *group)

@@ -11,6 +11,7 @@
 #include "analyze/lanes.h"
 #include "analyze/profile.h"
 #include "analyze/totals.h"
+#include "base/kinds.h"
 #include "base/text.h"
 #include "format/reader.h"
 

@@ -87,7 +87,7 @@ static int write_in_flight(const struct pf_counters *c, uint32_t device, uint64_
 static bool counts(const struct sonde_row_object *o, enum sonde_memory_class class, uint32_t device)
 {
     return o->bytes && !o->parent && o->alloc_ns && (!o->free_ns || o->free_ns >= o->alloc_ns) && o->device == device &&
-           sonde_memory_class_of(o->kind) == class;
+           sonde_object_kind_class(o->kind) == class;
 }
 
 static int by_time(const void *left, const void *right)

@@ -3,6 +3,7 @@ import csv
 import io
 import json
 import os
+import re
 import unittest
 
 import cli
@@ -232,6 +233,10 @@ class Json(cli.Case):
                      scenes.annotated(self.folder)[0]):
             errors = ["%s: %s" % (list(e.absolute_path), e.message) for e in validator.iter_errors(self.document(path))]
             self.assertEqual(errors, [])
+        with open(os.path.join(cli.HERE, "../../include/sonde/kinds.h"), encoding="utf-8") as file:
+            table = file.read().split("#define SONDE_OP_KIND_MAP", 1)[1].split("enum sonde_op_kind", 1)[0]
+        kinds = re.findall(r'X\(\w+, +"(\w+)"', table)
+        self.assertEqual(schema["$defs"]["operation_kind"]["enum"], kinds + ["unknown"])
 
 
 class Command(cli.Case):

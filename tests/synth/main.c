@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 static const char *const kind_names[] = {
-#define X(name, text, group) text,
+#define X(name, text, ...) text,
     SONDE_OP_KIND_MAP(X)
 #undef X
 };

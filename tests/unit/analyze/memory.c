@@ -229,7 +229,7 @@ static void classes(void **state)
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(s.memory.spaces.items[i].peak_bytes, peaks[i]);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(sonde_memory_class_of(cases[i].kind), cases[i].class);
+        assert_int_equal(sonde_object_kind_class(cases[i].kind), cases[i].class);
     assert_int_equal(s.memory.spaces.items[3].class, SONDE_MEMORY_SHARED);
     assert_int_equal(s.memory.spaces.items[1].sites.items[0].known, 0);
     assert_int_equal(s.memory.spaces.items[1].sites.items[0].unused, 0);

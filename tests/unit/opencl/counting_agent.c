@@ -364,7 +364,7 @@ void sonde_note(const char *format, ...)
 static void report_counts(FILE *out)
 {
     static const char *const kinds[] = {
-#define X(name, text, group) text,
+#define X(name, text, ...) text,
         SONDE_OP_KIND_MAP(X)
 #undef X
     };

@@ -1,0 +1,107 @@
+/* kinds.c - see kinds.h. */
+#include "kinds.h"
+
+#include <stddef.h>
+
+/* ---- operations -------------------------------------------------------------- */
+
+static const struct op {
+    const char *name, *title;
+    uint8_t     group, way;
+    uint16_t    traits;
+} ops[SONDE_OP_KIND_COUNT + 1] = {
+#define X(kind, text, more, group, way, traits) \
+    {text, sizeof more > 1 ? text " " more : NULL, SONDE_GROUP_##group, SONDE_WAY_##way, traits},
+    SONDE_OP_KIND_MAP(X)
+#undef X
+    {"unknown", NULL, SONDE_GROUP_ORDER, SONDE_WAY_NONE, 0},
+};
+
+static const struct op *op_of(uint32_t kind)
+{
+    return &ops[kind < SONDE_OP_KIND_COUNT ? kind : SONDE_OP_KIND_COUNT];
+}
+
+const char *sonde_op_kind_name(uint32_t kind)
+{
+    return op_of(kind)->name;
+}
+
+const char *sonde_op_kind_title(uint32_t kind)
+{
+    return op_of(kind)->title;
+}
+
+enum sonde_op_group sonde_op_kind_group(uint32_t kind)
+{
+    return op_of(kind)->group;
+}
+
+enum sonde_way sonde_op_kind_way(uint32_t kind)
+{
+    return op_of(kind)->way;
+}
+
+bool sonde_op_kind_is(uint32_t kind, unsigned traits)
+{
+    return (op_of(kind)->traits & traits) != 0;
+}
+
+bool sonde_op_kind_moves(uint32_t kind)
+{
+    const enum sonde_op_group group = sonde_op_kind_group(kind);
+    return group == SONDE_GROUP_COPY || group == SONDE_GROUP_SET;
+}
+
+bool sonde_op_kind_counts(uint32_t kind)
+{
+    return kind == SONDE_OP_NONE || kind >= SONDE_OP_KIND_COUNT || /* what is lost may be anything */
+           sonde_op_kind_group(kind) != SONDE_GROUP_ORDER;
+}
+
+/* ---- data objects --------------------------------------------------------------- */
+
+static const struct object { const char *name; uint8_t class, traits; } objects[SONDE_OBJECT_KIND_COUNT + 1] = {
+#define X(kind, text, class, traits) {text, SONDE_MEMORY_##class, traits},
+    SONDE_OBJECT_KIND_MAP(X)
+#undef X
+    {"unknown", SONDE_MEMORY_ON_DEVICE, 0},
+};
+
+static const struct object *object_of(uint32_t kind)
+{
+    return &objects[kind < SONDE_OBJECT_KIND_COUNT ? kind : SONDE_OBJECT_KIND_COUNT];
+}
+
+const char *sonde_object_kind_name(uint32_t kind)
+{
+    return object_of(kind)->name;
+}
+
+enum sonde_memory_class sonde_object_kind_class(uint32_t kind)
+{
+    return object_of(kind)->class;
+}
+
+bool sonde_object_kind_is(uint32_t kind, unsigned traits)
+{
+    return (object_of(kind)->traits & traits) != 0;
+}
+
+/* ---- names alone -------------------------------------------------------------------- */
+
+/* A function that names the members of one of the lists. */
+#define NAMES(function, MAP)                                                          \
+    const char *function(uint32_t member)                                             \
+    {                                                                                 \
+        static const char *const names[] = {MAP(NAME)};                               \
+        return member < sizeof names / sizeof *names ? names[member] : "unknown";     \
+    }
+#define NAME(name, text, ...) text,
+NAMES(sonde_way_name, SONDE_WAY_MAP)
+NAMES(sonde_drop_name, SONDE_DROP_MAP)
+NAMES(sonde_memory_name, SONDE_MEMORY_MAP)
+NAMES(sonde_limiter_name, SONDE_LIMITER_MAP)
+#undef NAME
+#define NAME(name, json, text) text,
+NAMES(sonde_way_text, SONDE_WAY_MAP)

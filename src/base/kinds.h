@@ -1,0 +1,38 @@
+/* kinds.h - the tables of sonde/kinds.h, to look things up in. Any thread.
+ *
+ * Numbers may come from a file: of one that is beyond its list the name is
+ * "unknown", the group ORDER, the class ON_DEVICE, and nothing else is true.
+ */
+#ifndef SONDE_BASE_KINDS_H
+#define SONDE_BASE_KINDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sonde/kinds.h>
+
+const char *sonde_op_kind_name(uint32_t kind);
+/* In tables of copies: its name and its way; NULL: the name alone. */
+const char *sonde_op_kind_title(uint32_t kind);
+enum sonde_op_group sonde_op_kind_group(uint32_t kind);
+enum sonde_way sonde_op_kind_way(uint32_t kind);
+/* Is any of these true of it (enum sonde_op_trait)? */
+bool sonde_op_kind_is(uint32_t kind, unsigned traits);
+/* Does it move or set bytes? */
+bool sonde_op_kind_moves(uint32_t kind);
+/* Does an operation's time on the device count? Not of those that only order others or release memory; a collective is its kernel. */
+bool sonde_op_kind_counts(uint32_t kind);
+
+const char *sonde_way_name(uint32_t way); /* in JSON */
+const char *sonde_way_text(uint32_t way); /* in tables */
+
+const char *sonde_object_kind_name(uint32_t kind);
+enum sonde_memory_class sonde_object_kind_class(uint32_t kind);
+/* Is any of these true of it (enum sonde_object_trait)? */
+bool sonde_object_kind_is(uint32_t kind, unsigned traits);
+
+const char *sonde_drop_name(uint32_t cause);      /* enum sonde_drop */
+const char *sonde_memory_name(uint32_t memory);   /* enum sonde_memory */
+const char *sonde_limiter_name(uint32_t limiter); /* enum sonde_limiter */
+
+#endif
