@@ -215,8 +215,7 @@ struct sonde_lane {
     bool     listed;              /* in agent.waiting */
     struct sonde_pending *head, **tail; /* harvester's */
     uint32_t next_waiting;
-    /* monitor's: the open trace segments */
-    struct sonde_open_segment trace, ranges, samples, switches, waits, sleeps;
+    struct sonde_open_segment open[SONDE_TRACES]; /* monitor's: the segments of its traces that have room */
     uint32_t tracer;              /* 1 .. ; 0 not assigned yet */
 };
 
@@ -454,15 +453,10 @@ void sonde__busy_settle(struct sonde_live_header *header);
 void sonde__busy_forget(void);
 
 /* trace.c (monitor's side and the tracing threads) */
-void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags);
-void sonde__trace_call(const struct sonde_event *e);
-void sonde__trace_range(const struct sonde_range_event *e);
-void sonde__trace_ranges_lost(uint32_t lane, enum sonde_drop cause, uint64_t rows);
-void sonde__trace_sample(uint32_t lane, const struct sonde_row_sample *row);
-void sonde__trace_switch(uint32_t lane, const struct sonde_row_switch *row);
-void sonde__trace_wait(const struct sonde_event *e);
-void sonde__trace_sleep(uint32_t lane, const struct sonde_row_sleep *row);
-void sonde__trace_waits_lost(uint64_t rows); /* any thread */
+/* Append a row of a trace, or count it as lost. On the monitor. */
+void sonde__trace_row(uint32_t lane, enum sonde_table table, const void *row);
+/* Count rows that are missing; lane 0: of no lane that is known. Any thread, and a sample's handler. */
+void sonde__trace_lost(uint32_t lane, enum sonde_table table, enum sonde_drop cause, uint64_t rows);
 void sonde__trace_off(enum sonde_drop cause);
 void sonde__trace_forget(void);
 void sonde__trace_idle(void);     /* a good moment to encode */

@@ -274,7 +274,7 @@ void sonde_call_waits(struct sonde_call *call, const struct sonde_wait *wait)
         return;
     struct sonde_event *e = event_slot(call);
     if (__builtin_expect(!e, 0)) {
-        sonde__trace_waits_lost(1);
+        sonde__trace_lost(0, SONDE_TABLE_WAIT, SONDE_DROP_CHANNEL_FULL, 1);
         return;
     }
     e->correlation = wait->waiter;

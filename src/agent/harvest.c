@@ -39,7 +39,7 @@ static void hand_over(struct sonde_thread *finder, const struct sonde_activity *
         sonde__count(&finder->count.dropped[SONDE_DROP_CHANNEL_FULL],
                      (found->parts & (SONDE_ACT_OP | SONDE_ACT_NO_ROOM)) != 0);
         sonde__count(&finder->count.calls_dropped, (found->parts & SONDE_ACT_CALL) != 0);
-        sonde__trace_waits_lost((found->parts & SONDE_ACT_WAIT) != 0);
+        sonde__trace_lost(0, SONDE_TABLE_WAIT, SONDE_DROP_CHANNEL_FULL, (found->parts & SONDE_ACT_WAIT) != 0);
         return;
     }
     *slot = *found;

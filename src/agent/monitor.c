@@ -57,6 +57,29 @@ static unsigned judge_times(const struct sonde_event *e, const struct sonde_time
     return SONDE_OP_BAD_TIME;
 }
 
+static void trace_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags)
+{
+    const struct sonde_row_op row = {
+        .start_ns = t->start_ns, .end_ns = t->end_ns, .queued_ns = t->queued_ns, .submit_ns = t->submit_ns,
+        .enter_ns = e->enter_ns, .bytes = e->bytes, .correlation = e->correlation, .node = e->op_node,
+        .work = e->work, .object = e->object, .kind = e->kind, .flags = (uint16_t)flags};
+    sonde__trace_row(e->lane, SONDE_TABLE_OP, &row);
+}
+
+static void trace_call(const struct sonde_event *e)
+{
+    const struct sonde_row_call row = {.enter_ns = e->enter_ns, .leave_ns = e->leave_ns,
+                                       .correlation = e->correlation, .node = e->api_node, .lane = e->lane};
+    sonde__trace_row(e->thread_lane, SONDE_TABLE_CALL, &row);
+}
+
+static void trace_wait(const struct sonde_event *e)
+{
+    const struct sonde_row_wait row = {.enter_ns = e->enter_ns, .waiter = e->correlation, .awaited = e->token,
+                                       .lane = e->lane, .device = e->work};
+    sonde__trace_row(e->thread_lane, SONDE_TABLE_WAIT, &row);
+}
+
 static void take_op(const struct sonde_activity *a)
 {
     struct sonde_ledger *l = &sonde__agent.header->ledger;
@@ -88,7 +111,7 @@ static void take_op(const struct sonde_activity *a)
     sonde__profile_op(&a->event, &a->times, flags);
     if (!(flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME)))
         sonde__busy_add(lane->row->device, a->event.kind, a->times.start_ns, a->times.end_ns);
-    sonde__trace_op(&a->event, &a->times, flags);
+    trace_op(&a->event, &a->times, flags);
 }
 
 /* Enqueued and seen; the memory to follow it to its end was not there. */
@@ -109,14 +132,14 @@ void sonde__monitor_take(const struct sonde_activity *a)
     found++;
     if (a->parts & SONDE_ACT_CALL) {
         sonde__profile_call(&a->event);
-        sonde__trace_call(&a->event);
+        trace_call(&a->event);
     }
     if (a->parts & SONDE_ACT_OP)
         take_op(a);
     if (a->parts & SONDE_ACT_NO_ROOM)
         take_dropped(&a->event);
     if (a->parts & SONDE_ACT_WAIT)
-        sonde__trace_wait(&a->event);
+        trace_wait(&a->event);
 }
 
 void sonde__monitor_drain(void)

@@ -3,12 +3,7 @@
 
 #include <string.h>
 
-static int needs_reserve(enum sonde_table table)
-{
-    return table == SONDE_TABLE_PROFILE || table == SONDE_TABLE_HISTOGRAM ||
-           table == SONDE_TABLE_LANE || table == SONDE_TABLE_NOTE || table == SONDE_TABLE_DEVICE ||
-           table == SONDE_TABLE_PAUSE;
-}
+#include "format/tables.h"
 
 struct sonde_segment *sonde__pool_get(struct sonde_pool *p, enum sonde_table table, uint32_t owner,
                                       uint64_t first, uint32_t row_bytes)
@@ -18,7 +13,7 @@ struct sonde_segment *sonde__pool_get(struct sonde_pool *p, enum sonde_table tab
     if (!sonde__lock_or_miss(&p->lock))
         return NULL;
     uint32_t left = p->free_count + (atomic_load_explicit(&p->ready, memory_order_acquire) - p->next);
-    if (left > (needs_reserve(table) ? 0 : SONDE_POOL_RESERVE)) {
+    if (left > (sonde_table_info(table)->properties & SONDE_ROWS_FIRST ? 0 : SONDE_POOL_RESERVE)) {
         uint32_t number;
         if (p->free_count) {
             number = p->free[--p->free_count];

@@ -342,28 +342,29 @@ static void count_lost(struct sonde_thread *t)
 {
     uint64_t lost = atomic_load_explicit(&t->ranges.lost, memory_order_relaxed);
     if (lost != t->ranges.counted)
-        sonde__trace_ranges_lost(t->lane, SONDE_DROP_CHANNEL_FULL, lost - t->ranges.counted);
+        sonde__trace_lost(t->lane, SONDE_TABLE_RANGE, SONDE_DROP_CHANNEL_FULL, lost - t->ranges.counted);
     t->ranges.counted = lost;
 }
 
 void sonde__ranges_drain(struct sonde_thread *t)
 {
     for (uint64_t n = sonde__channel_waiting(&t->ranges.ended); n > 0; n--) {
-        sonde__trace_range(sonde__channel_peek(&t->ranges.ended));
+        const struct sonde_range_event *e = sonde__channel_peek(&t->ranges.ended);
+        sonde__trace_row(e->lane, SONDE_TABLE_RANGE, &e->row);
         sonde__channel_next(&t->ranges.ended);
     }
     count_lost(t);
     const uint64_t of_none = atomic_load_explicit(&sonde__agent.ranges_lost, memory_order_relaxed);
     if (of_none)
-        sonde__trace_ranges_lost(0, SONDE_DROP_CHANNEL_FULL, atomic_exchange(&sonde__agent.ranges_lost, 0));
+        sonde__trace_lost(0, SONDE_TABLE_RANGE, SONDE_DROP_CHANNEL_FULL, atomic_exchange(&sonde__agent.ranges_lost, 0));
 }
 
 static void last_of_thread(struct sonde_thread *t)
 {
     uint32_t n = atomic_load_explicit(&t->ranges.depth, memory_order_acquire);
     for (uint32_t i = 0; i < n && i < SONDE_RANGES_MAX; i++) {
-        const struct sonde_range_event e = {.row = words_load(t->open[i].row), .lane = t->lane};
-        sonde__trace_range(&e);
+        const struct sonde_row_range row = words_load(t->open[i].row);
+        sonde__trace_row(t->lane, SONDE_TABLE_RANGE, &row);
     }
 }
 
@@ -377,9 +378,8 @@ void sonde__ranges_last(void)
     }
     for (uint32_t i = 0; i < ACROSS_MAX; i++)
         if (atomic_load_explicit(&across[i].id, memory_order_acquire) > TAKEN) {
-            const struct sonde_range_event e = {.row = words_load(across[i].row),
-                                                .lane = atomic_load(&across[i].lane)};
-            sonde__trace_range(&e);
+            const struct sonde_row_range row = words_load(across[i].row);
+            sonde__trace_row(atomic_load(&across[i].lane), SONDE_TABLE_RANGE, &row);
         }
 }
 

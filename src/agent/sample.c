@@ -367,13 +367,13 @@ static void drain_one(uint32_t lane, const struct sonde_sample *s)
         const struct sonde_row_sleep sleep = {
             .from_ns = s->time_ns, .to_ns = s->time_ns + s->cpu_ns, .node = s->node, .kind = s->kind};
         sonde__profile_sleep(s->node, s->cpu_ns);
-        sonde__trace_sleep(lane, &sleep);
+        sonde__trace_row(lane, SONDE_TABLE_SLEEP, &sleep);
         return;
     }
     S.sampled_ns += s->cpu_ns;
     sonde__profile_sample(lane, s);
     const struct sonde_row_sample row = {.time_ns = s->time_ns, .cpu_ns = s->cpu_ns, .node = s->node, .flags = s->flags};
-    sonde__trace_sample(lane, &row);
+    sonde__trace_row(lane, SONDE_TABLE_SAMPLE, &row);
 }
 
 void sonde__sample_drain(struct sonde_thread *t)

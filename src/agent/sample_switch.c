@@ -104,7 +104,7 @@ static void put_row(const struct sonde_target *x, uint64_t in_ns)
 {
     const struct sonde_row_switch row = {.out_ns = x->ring.out_ns, .in_ns = in_ns, .flags = x->ring.flags};
     if (x->ring.lane && x->ring.out_ns && sonde__sample_on())
-        sonde__trace_switch(x->ring.lane, &row);
+        sonde__trace_row(x->ring.lane, SONDE_TABLE_SWITCH, &row);
 }
 
 /* A record is at most this long: header, two words of a loss, and the time. */
@@ -120,7 +120,7 @@ static void take(struct sonde_target *x, const struct record *record)
     const uint64_t time_ns = words ? record->word[words - 1] : 0;
     if (record->header.type == PERF_RECORD_LOST) {
         r->out_ns = 0;
-        __atomic_fetch_add(&sonde__agent.header->cpu.switch_rows_dropped, record->word[1] / 2 + 1, __ATOMIC_RELAXED);
+        sonde__trace_lost(0, SONDE_TABLE_SWITCH, SONDE_DROP_CHANNEL_FULL, record->word[1] / 2 + 1);
     } else if (record->header.type == PERF_RECORD_SWITCH && record->header.misc & PERF_RECORD_MISC_SWITCH_OUT) {
         r->out_ns = time_ns;
         r->flags = record->header.misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT ? SONDE_SWITCH_PREEMPTED : 0;

@@ -30,7 +30,7 @@ static void slept(uint32_t which, uint64_t from_ns, uint64_t to_ns)
     if (missed)
         sonde__monitor_wake(); /* it may have something to look up */
     if (missed || !sonde__sample_slept(t, from_ns, to_ns, node, shared->sleepers[which].kind))
-        __atomic_fetch_add(&sonde__agent.header->cpu.sleep_rows_dropped, 1, __ATOMIC_RELAXED);
+        sonde__trace_lost(0, SONDE_TABLE_SLEEP, SONDE_DROP_CHANNEL_FULL, 1);
     sonde__busy(t, 0);
     sonde__count(&t->count.hook_ticks, sonde__ticks() - ticks);
 }

@@ -50,53 +50,17 @@ static struct sonde_segment *segment_at(uint32_t number)
     return (struct sonde_segment *)(sonde__agent.pool.base + (size_t)number * SONDE_SEGMENT_BYTES);
 }
 
-static void count_drops(uint32_t lane_id, enum sonde_drop cause, uint64_t rows)
+void sonde__trace_lost(uint32_t lane_id, enum sonde_table table, enum sonde_drop cause, uint64_t rows)
 {
     struct sonde_lane *lane = atomic_load(&sonde__agent.lanes[lane_id]);
     if (lane)
         __atomic_fetch_add(&lane->row->dropped[cause], rows, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&sonde__agent.header->ledger.dropped[cause], rows, __ATOMIC_RELAXED);
-}
-
-/* The ledger's causes count operations; rows of other tables have one counter each. */
-static void count_rows(uint32_t lane_id, enum sonde_drop cause, uint64_t rows, uint64_t *counter)
-{
-    struct sonde_lane *lane = atomic_load(&sonde__agent.lanes[lane_id]);
-    if (lane)
-        __atomic_fetch_add(&lane->row->dropped[cause], rows, __ATOMIC_RELAXED);
-    __atomic_fetch_add(counter, rows, __ATOMIC_RELAXED);
-}
-
-static uint64_t *counter_of(enum sonde_table table)
-{
-    struct sonde_live_header *h = sonde__agent.header;
-    switch (table) {
-    case SONDE_TABLE_CALL:
-        return &h->ledger.call_rows_dropped;
-    case SONDE_TABLE_SAMPLE:
-        return &h->cpu.sample_rows_dropped;
-    case SONDE_TABLE_SWITCH:
-        return &h->cpu.switch_rows_dropped;
-    case SONDE_TABLE_WAIT:
-        return &h->cpu.wait_rows_dropped;
-    case SONDE_TABLE_SLEEP:
-        return &h->cpu.sleep_rows_dropped;
-    default:
-        return &h->ledger.range_rows_dropped;
-    }
-}
-
-void sonde__trace_ranges_lost(uint32_t lane_id, enum sonde_drop cause, uint64_t rows)
-{
-    count_rows(lane_id, cause, rows, counter_of(SONDE_TABLE_RANGE));
+    sonde_rows_drop(sonde__agent.header, sonde_table_info(table), cause, rows);
 }
 
 static void count_segment(const struct sonde_segment *s, enum sonde_drop cause)
 {
-    if (s->table == SONDE_TABLE_OP)
-        count_drops(s->owner, cause, s->used);
-    else
-        count_rows(s->owner, cause, s->used, counter_of(s->table));
+    sonde__trace_lost(s->owner, s->table, cause, s->used);
 }
 
 /* Take from the ring the segment at `head` and those a little after it that go
@@ -309,109 +273,24 @@ static void *row_slot(struct sonde_lane *lane, struct sonde_open_segment *open, 
     return (unsigned char *)sonde__segment_rows(s) + (size_t)s->used * row_bytes;
 }
 
-static void row_commit(struct sonde_open_segment *open)
+void sonde__trace_row(uint32_t lane_id, enum sonde_table table, const void *row)
 {
-    __atomic_store_n(&open->segment->used, open->segment->used + 1, __ATOMIC_RELEASE);
-    open->sequence++;
-}
-
-static struct sonde_lane *lane_of(uint32_t id)
-{
-    return id <= SONDE_LANES_MAX ? atomic_load_explicit(&sonde__agent.lanes[id], memory_order_acquire) : NULL;
-}
-
-static bool tracing(uint32_t lane)
-{
+    const struct sonde_table_info *info = sonde_table_info(table);
+    struct sonde_lane *lane =
+        lane_id <= SONDE_LANES_MAX ? atomic_load_explicit(&sonde__agent.lanes[lane_id], memory_order_acquire) : NULL;
+    if (!lane || !sonde__agent.config.trace)
+        return;
+    struct sonde_open_segment *open = &lane->open[info->trace];
     uint32_t off = atomic_load_explicit(&R.off, memory_order_relaxed);
-    if (off)
-        count_drops(lane, off - 1, 1);
-    return !off;
-}
-
-void sonde__trace_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags)
-{
-    struct sonde_lane *lane = lane_of(e->lane);
-    if (!sonde__agent.config.trace || !lane || !tracing(e->lane))
-        return;
-    struct sonde_row_op *row = row_slot(lane, &lane->trace, SONDE_TABLE_OP, sizeof *row);
-    if (!row) {
-        uint32_t off = atomic_load_explicit(&R.off, memory_order_relaxed);
-        count_drops(e->lane, off ? off - 1 : SONDE_DROP_TRACE_FULL, 1);
-        return;
-    }
-    *row = (struct sonde_row_op){
-        .start_ns = t->start_ns, .end_ns = t->end_ns, .queued_ns = t->queued_ns, .submit_ns = t->submit_ns,
-        .enter_ns = e->enter_ns, .bytes = e->bytes, .correlation = e->correlation, .node = e->op_node,
-        .work = e->work, .object = e->object, .kind = e->kind, .flags = (uint16_t)flags};
-    row_commit(&lane->trace);
-}
-
-/* Append a row of a thread's lane, or count it. */
-static void put_row(uint32_t lane_id, struct sonde_lane *lane, struct sonde_open_segment *open, enum sonde_table table,
-                    const void *row, uint32_t row_bytes)
-{
-    if (!sonde__agent.config.trace)
-        return;
-    uint32_t off = atomic_load_explicit(&R.off, memory_order_relaxed);
-    void *slot = off ? NULL : row_slot(lane, open, table, row_bytes);
+    void *slot = off ? NULL : row_slot(lane, open, table, info->row_bytes);
     if (!slot) {
         off = atomic_load_explicit(&R.off, memory_order_relaxed);
-        count_rows(lane_id, off ? off - 1 : SONDE_DROP_TRACE_FULL, 1, counter_of(table));
+        sonde__trace_lost(lane_id, table, off ? off - 1 : SONDE_DROP_TRACE_FULL, 1);
         return;
     }
-    memcpy(slot, row, row_bytes);
-    row_commit(open);
-}
-
-void sonde__trace_call(const struct sonde_event *e)
-{
-    struct sonde_lane *lane = lane_of(e->thread_lane);
-    const struct sonde_row_call row = {.enter_ns = e->enter_ns, .leave_ns = e->leave_ns,
-                                       .correlation = e->correlation, .node = e->api_node, .lane = e->lane};
-    if (lane)
-        put_row(e->thread_lane, lane, &lane->trace, SONDE_TABLE_CALL, &row, sizeof row);
-}
-
-void sonde__trace_range(const struct sonde_range_event *e)
-{
-    struct sonde_lane *lane = lane_of(e->lane);
-    if (lane)
-        put_row(e->lane, lane, &lane->ranges, SONDE_TABLE_RANGE, &e->row, sizeof e->row);
-}
-
-void sonde__trace_sample(uint32_t id, const struct sonde_row_sample *row)
-{
-    struct sonde_lane *lane = lane_of(id);
-    if (lane)
-        put_row(id, lane, &lane->samples, SONDE_TABLE_SAMPLE, row, sizeof *row);
-}
-
-void sonde__trace_switch(uint32_t id, const struct sonde_row_switch *row)
-{
-    struct sonde_lane *lane = lane_of(id);
-    if (lane)
-        put_row(id, lane, &lane->switches, SONDE_TABLE_SWITCH, row, sizeof *row);
-}
-
-void sonde__trace_sleep(uint32_t id, const struct sonde_row_sleep *row)
-{
-    struct sonde_lane *lane = lane_of(id);
-    if (lane)
-        put_row(id, lane, &lane->sleeps, SONDE_TABLE_SLEEP, row, sizeof *row);
-}
-
-void sonde__trace_wait(const struct sonde_event *e)
-{
-    struct sonde_lane *lane = lane_of(e->thread_lane);
-    const struct sonde_row_wait row = {.enter_ns = e->enter_ns, .waiter = e->correlation, .awaited = e->token,
-                                       .lane = e->lane, .device = e->work};
-    if (lane)
-        put_row(e->thread_lane, lane, &lane->waits, SONDE_TABLE_WAIT, &row, sizeof row);
-}
-
-void sonde__trace_waits_lost(uint64_t rows)
-{
-    __atomic_fetch_add(counter_of(SONDE_TABLE_WAIT), rows, __ATOMIC_RELAXED);
+    memcpy(slot, row, info->row_bytes);
+    __atomic_store_n(&open->segment->used, open->segment->used + 1, __ATOMIC_RELEASE);
+    open->sequence++;
 }
 
 void sonde__trace_off(enum sonde_drop cause)

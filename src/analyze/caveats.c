@@ -14,9 +14,11 @@
 
 #include "base/map.h"
 #include "base/number.h"
+#include "format/tables.h"
 #include "object.h"
 #include "rank.h"
 #include "recorded.h"
+#include "totals.h"
 
 enum { DRIFT_PPM = 1000, SLACK_NS = 1000, CLOCKS_SAID = 5, MODULES_SAID = 3,
        UNSAMPLED_LEAST_NS = 20000000 /* less is what came after the last samples of a few threads */ };
@@ -69,23 +71,25 @@ static void add_processes(struct finder *f, struct sonde_text *text, uint32_t co
 
 /* ---- the trace ---------------------------------------------------------------------- */
 
-struct cut { uint64_t full, disk, size, calls, ranges, samples, switches, waits; };
-
-static struct cut cut_of(const struct sonde_measurement *m)
+/* Rows of a table that a process has in its profile, and not in its trace. */
+static uint64_t missing_of(const struct sonde_live_header *h, const struct sonde_table_info *table)
 {
-    struct cut cut = {0};
-    for (uint32_t i = 0; i < m->process_count; i++) {
-        const struct sonde_live_header *h = &m->processes[i].header;
-        cut.full += h->ledger.dropped[SONDE_DROP_TRACE_FULL];
-        cut.disk += h->ledger.dropped[SONDE_DROP_DISK_FULL];
-        cut.size += h->ledger.dropped[SONDE_DROP_MAX_SIZE];
-        cut.calls += h->ledger.call_rows_dropped;
-        cut.ranges += h->ledger.range_rows_dropped;
-        cut.samples += h->cpu.sample_rows_dropped;
-        cut.switches += h->cpu.switch_rows_dropped;
-        cut.waits += h->cpu.wait_rows_dropped;
-    }
-    return cut;
+    uint64_t rows = 0;
+    for (enum sonde_drop cause = 0; cause < SONDE_DROP_COUNT; cause++)
+        if (table->trace != SONDE_TRACE_OP ? !cause : !sonde_drop_loses_operation(cause))
+            rows += sonde_rows_dropped(h, table, cause);
+    return rows;
+}
+
+/* What took their room. */
+static const char *why_cut(const struct sonde_measurement *m)
+{
+    uint64_t dropped[SONDE_DROP_COUNT] = {0};
+    for (uint32_t i = 0; i < m->process_count; i++)
+        for (enum sonde_drop cause = 0; cause < SONDE_DROP_COUNT; cause++)
+            dropped[cause] += m->processes[i].header.ledger.dropped[cause];
+    return dropped[SONDE_DROP_MAX_SIZE] ? " (--max-size was reached)" : dropped[SONDE_DROP_DISK_FULL] ? " (the disk was full)"
+           : dropped[SONDE_DROP_TRACE_FULL] ? " (no memory was left for them)" : "";
 }
 
 static void add_part(struct sonde_text *text, uint64_t n, const char *one)
@@ -98,21 +102,31 @@ static void add_part(struct sonde_text *text, uint64_t n, const char *one)
 
 static void find_cut(struct finder *f)
 {
-    const struct cut cut = cut_of(f->m);
     struct sonde_text parts = {0}, *text;
-    add_part(&parts, cut.full + cut.disk + cut.size, "operation");
-    add_part(&parts, cut.calls, "API call");
-    add_part(&parts, cut.ranges, "range");
-    add_part(&parts, cut.samples, "sample");
-    add_part(&parts, cut.switches, "switch row");
-    add_part(&parts, cut.waits, "wait");
-    if (parts.length && (text = say(f, SONDE_CAVEAT_TRACE))) {
-        const char *why = cut.size ? " (--max-size was reached)" : cut.disk ? " (the disk was full)"
-                          : cut.full ? " (no memory was left for them)" : "";
-        sonde_text_format(text, "the trace is cut: %s are missing in it%s; figures that come from the trace leave them out",
-                          sonde_text_get(&parts), why);
+    for (unsigned t = 0; t < SONDE_TABLE_COUNT; t++) {
+        const struct sonde_table_info *table = sonde_table_info(t);
+        uint64_t rows = 0;
+        for (uint32_t i = 0; table && table->lost && i < f->m->process_count; i++)
+            rows += missing_of(&f->m->processes[i].header, table);
+        add_part(&parts, rows, table ? table->lost : "");
     }
+    if (parts.length && (text = say(f, SONDE_CAVEAT_TRACE)))
+        sonde_text_format(text, "the trace is cut: %s are missing in it%s; figures that come from the trace leave them out",
+                          sonde_text_get(&parts), why_cut(f->m));
     sonde_text_fini(&parts);
+}
+
+static void find_unknown(struct finder *f)
+{
+    uint64_t rows = 0;
+    struct sonde_text *text;
+    for (uint32_t i = 0; i < f->m->process_count; i++)
+        rows += f->m->processes[i].unknown_rows;
+    if (rows && (text = say(f, SONDE_CAVEAT_TRACE))) {
+        add_count(text, rows, "row");
+        sonde_text_add(text, rows == 1 ? " was skipped: it is" : " were skipped: they are");
+        sonde_text_add(text, " of tables that this version does not know; read them with the Sonde that recorded them");
+    }
 }
 
 static void find_trace(struct finder *f)
@@ -127,6 +141,7 @@ static void find_trace(struct finder *f)
         sonde_text_add(text, ": what comes from the trace is unknown");
     }
     find_cut(f);
+    find_unknown(f);
     if (f->m->damaged_chunks && (text = say(f, SONDE_CAVEAT_TRACE))) {
         add_count(text, f->m->damaged_chunks, "damaged chunk");
         sonde_text_format(text, " %s skipped: what was in %s is missing", f->m->damaged_chunks == 1 ? "was" : "were",

@@ -23,7 +23,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "columns.h"
 #include "decode.h"
 
 #define DIRECTORY_MAX SONDE__DIRECTORY_MAX
@@ -42,28 +41,6 @@ struct scratch {
     uint8_t  payload[DIRECTORY_MAX + SONDE_CHUNK_ROOM];
     _Alignas(64) uint8_t context[];
 };
-
-static const uint32_t row_bytes[SONDE_TABLE_COUNT] = {
-#define X(name, row) [SONDE_TABLE_##name] = sizeof(row),
-    SONDE_TABLE_MAP(X)
-#undef X
-};
-
-uint32_t sonde_row_bytes(enum sonde_table table)
-{
-    return (unsigned)table < SONDE_TABLE_COUNT ? row_bytes[table] : 0;
-}
-
-const char *sonde_table_name(enum sonde_table table)
-{
-    static const char *const names[] = {
-        "FREE",
-#define X(name, row) #name,
-        SONDE_TABLE_MAP(X)
-#undef X
-    };
-    return (unsigned)table < SONDE_TABLE_COUNT ? names[table] : "unknown";
-}
 
 static ZSTD_compressionParameters parameters(void)
 {
@@ -376,23 +353,23 @@ static bool sparse_fits(const struct source *s, const struct sonde_column *c)
 
 static void choose_columns(struct source *s, enum sonde_table table, struct scratch *scratch)
 {
+    const struct sonde_table_info *info = sonde_table_info(table);
     struct sonde_column *columns = scratch->columns;
-    uint32_t count = table_columns[table].count;
 
-    memcpy(columns, table_columns[table].columns, count * sizeof *columns);
+    memcpy(columns, info->columns, info->column_count * sizeof *columns);
     s->columns = columns;
-    for (uint32_t i = 0; i < OTHERWISE_COUNT; i++) {
-        const uint32_t index = columns_otherwise[i].index, changed = columns_otherwise[i].count;
-        struct sonde_column usual[OTHERWISE_COLUMNS];
-        if (columns_otherwise[i].table != (uint32_t)table)
+    for (uint32_t i = 0; i < SONDE__OTHER_COLUMNS; i++) {
+        const struct sonde_other_columns *other = &sonde__other_columns[i];
+        struct sonde_column usual[SONDE__OTHER_WIDEST];
+        if (other->table != (uint32_t)table)
             continue;
-        uint64_t bits = weigh(s, index, changed, scratch->values);
-        memcpy(usual, &columns[index], changed * sizeof *usual);
-        memcpy(&columns[index], columns_otherwise[i].columns, changed * sizeof *columns);
-        if (bits <= weigh(s, index, changed, scratch->values))
-            memcpy(&columns[index], usual, changed * sizeof *columns);
+        uint64_t bits = weigh(s, other->index, other->count, scratch->values);
+        memcpy(usual, &columns[other->index], other->count * sizeof *usual);
+        memcpy(&columns[other->index], other->columns, other->count * sizeof *columns);
+        if (bits <= weigh(s, other->index, other->count, scratch->values))
+            memcpy(&columns[other->index], usual, other->count * sizeof *columns);
     }
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < info->column_count; i++)
         if (columns[i].predictor == SONDE_PREDICT_SPARSE && !sparse_fits(s, &columns[i]))
             columns[i].predictor = SONDE_PREDICT_ZERO;
 }
@@ -441,43 +418,6 @@ static size_t compress(struct scratch *scratch, const uint8_t *payload, size_t s
 
 /* ---- chunks ------------------------------------------------------------- */
 
-/* From when to when a row of a trace lasts. */
-static struct lasts { uint64_t from, to, order; } row_lasts(unsigned table, const void *rows, uint32_t i)
-{
-    switch (table) {
-    case SONDE_TABLE_CALL: {
-        const struct sonde_row_call *call = (const struct sonde_row_call *)rows + i;
-        return (struct lasts){ call->enter_ns, call->leave_ns, call->enter_ns };
-    }
-    case SONDE_TABLE_RANGE: {
-        const struct sonde_row_range *range = (const struct sonde_row_range *)rows + i;
-        return (struct lasts){ range->begin_ns, range->end_ns ? range->end_ns : range->begin_ns, range->begin_ns };
-    }
-    case SONDE_TABLE_SAMPLE: {
-        const struct sonde_row_sample *sample = (const struct sonde_row_sample *)rows + i;
-        return (struct lasts){ sample->time_ns, sample->time_ns, sample->time_ns };
-    }
-    case SONDE_TABLE_SWITCH: {
-        const struct sonde_row_switch *away = (const struct sonde_row_switch *)rows + i;
-        return (struct lasts){ away->out_ns, away->in_ns ? away->in_ns : away->out_ns, away->out_ns };
-    }
-    case SONDE_TABLE_WAIT: {
-        const struct sonde_row_wait *wait = (const struct sonde_row_wait *)rows + i;
-        return (struct lasts){ wait->enter_ns, wait->enter_ns, wait->enter_ns };
-    }
-    case SONDE_TABLE_SLEEP: {
-        const struct sonde_row_sleep *sleep = (const struct sonde_row_sleep *)rows + i;
-        return (struct lasts){ sleep->from_ns, sleep->to_ns, sleep->from_ns };
-    }
-    default: {
-        const struct sonde_row_op *op = (const struct sonde_row_op *)rows + i;
-        if (op->flags & SONDE_OP_NO_TIMES) /* it has only the time of its API call */
-            return (struct lasts){ op->enter_ns, op->enter_ns, op->start_ns };
-        return (struct lasts){ op->start_ns, op->end_ns, op->start_ns };
-    }
-    }
-}
-
 void sonde__chunk_cover(struct sonde_chunk *h, const void *rows, uint32_t count)
 {
     bool sorted = true;
@@ -485,12 +425,14 @@ void sonde__chunk_cover(struct sonde_chunk *h, const void *rows, uint32_t count)
 
     h->time_min = UINT64_MAX;
     h->time_max = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct lasts l = row_lasts(h->table, rows, i);
-        h->time_min = l.from < h->time_min ? l.from : h->time_min;
-        h->time_max = l.to > h->time_max ? l.to : h->time_max;
-        sorted &= l.order >= last;
-        last = l.order;
+    const uint32_t width = sonde_row_bytes(h->table);
+    for (const uint8_t *row = rows, *end = row + (size_t)count * width; row < end; row += width) {
+        const struct sonde_lasts l = sonde_row_lasts(h->table, row);
+        const uint64_t begin = h->table == SONDE_TABLE_OP ? ((const struct sonde_row_op *)(const void *)row)->start_ns : l.from_ns;
+        h->time_min = l.from_ns < h->time_min ? l.from_ns : h->time_min;
+        h->time_max = l.to_ns > h->time_max ? l.to_ns : h->time_max;
+        sorted &= begin >= last;
+        last = begin;
     }
     h->flags |= sorted ? SONDE_CHUNK_SORTED : 0;
 }
@@ -546,7 +488,7 @@ long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
                       .packed = scratch->packed, .borders = scratch->borders,
                       .planes_start = scratch->payload + DIRECTORY_MAX };
     put_border(&k);
-    h.columns = (uint16_t)table_columns[table].count;
+    h.columns = (uint16_t)sonde_table_info(table)->column_count;
     if (table == SONDE_TABLE_STRING) {
         h.count = count_strings(rows, count);
         if (!h.count)

@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rows.h"
+#include "tables.h"
 
 #define SONDE_CHUNK_MAGIC 0x31434e53u /* "SNC1" */
 #define SONDE_CHUNK_ALIGN 8u          /* chunks start at multiples of it; zeros fill the gap */
 
 enum {
-    SONDE_CHUNK_SORTED = 1, /* rows are sorted by time: OP by start, CALL by entry */
+    SONDE_CHUNK_SORTED = 1, /* rows are sorted by the times when they began: OP by start_ns */
     SONDE_CHUNK_ZSTD   = 2, /* the payload is one zstd frame; else it is stored as it is */
 };
 
@@ -27,7 +27,7 @@ struct sonde_chunk {         /* the header before every chunk's payload */
     uint32_t owner;          /* as in struct sonde_segment */
     uint32_t count;          /* rows (STRING: strings) */
     uint64_t first;          /* id or sequence number of the first row */
-    uint64_t time_min, time_max; /* OP: start..end; CALL: enter..leave; else 0 */
+    uint64_t time_min, time_max; /* of a trace: sonde_row_lasts; else 0 */
     uint32_t raw_bytes;      /* payload before compression */
     uint32_t stored_bytes;   /* payload as stored, after this header */
     uint16_t columns;
@@ -71,15 +71,11 @@ static inline uint64_t sonde_chunk_size(const struct sonde_chunk *chunk)
     return sizeof *chunk + (((uint64_t)chunk->stored_bytes + SONDE_CHUNK_ALIGN - 1) & ~(uint64_t)(SONDE_CHUNK_ALIGN - 1));
 }
 
-/* Bytes of rows that one chunk of a table may hold: several segments of a trace,
- * one of any other table. */
+/* Bytes of rows that one chunk of a table may hold: several segments of a trace, one of any other table.
+ * (Of a table that is not known it may be either.) */
 static inline uint32_t sonde_chunk_room(uint32_t table)
 {
-    return sonde_table_is_trace(table) ? SONDE_CHUNK_ROOM : SONDE_SEGMENT_ROOM;
+    return sonde_table_is_trace(table) || !sonde_table_info(table) ? SONDE_CHUNK_ROOM : SONDE_SEGMENT_ROOM;
 }
-
-/* Size of one row of a table in this build; 1 for STRING, 0 for an unknown table. */
-uint32_t sonde_row_bytes(enum sonde_table table);
-const char *sonde_table_name(enum sonde_table table);
 
 #endif

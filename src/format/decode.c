@@ -16,8 +16,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "columns.h" /* the predictors */
-
 enum { BLOCK_ROWS = 256 };
 
 struct sonde__decoder {
@@ -43,7 +41,7 @@ static uint64_t checksum(const uint8_t *data, const struct sonde_chunk *chunk)
 /* Do the header's numbers agree with each other? Also bounds what decoding allocates. */
 static int check_sizes(const struct sonde_chunk *h)
 {
-    uint32_t known = sonde_row_bytes((enum sonde_table)h->table), room = sonde_chunk_room(h->table);
+    uint32_t known = sonde_row_bytes(h->table), room = sonde_chunk_room(h->table);
 
     if (h->raw_bytes > room + SONDE__DIRECTORY_MAX || h->stored_bytes > h->raw_bytes ||
         (!(h->flags & SONDE_CHUNK_ZSTD) && h->stored_bytes != h->raw_bytes))
@@ -437,7 +435,7 @@ size_t sonde__decoded_bytes(const struct sonde_chunk *chunk)
 {
     if (chunk->table == SONDE_TABLE_STRING)
         return chunk->raw_bytes;
-    return (size_t)chunk->count * sonde_row_bytes((enum sonde_table)chunk->table);
+    return (size_t)chunk->count * sonde_row_bytes(chunk->table);
 }
 
 /* Is this a segment's worth of `count` strings? */
@@ -485,7 +483,7 @@ static void get_rows(struct sonde__decoder *d, struct entry *e, uint32_t columns
 int sonde__decoder_fields(struct sonde__decoder *d, const void *data, size_t size, const struct sonde_chunk *chunk,
                           uint64_t fields, void *rows)
 {
-    const size_t stride = sonde_row_bytes((enum sonde_table)chunk->table);
+    const size_t stride = sonde_row_bytes(chunk->table);
     struct entry entries[SONDE_COLUMNS_MAX];
 
     if (size < sizeof *chunk || size - sizeof *chunk < chunk->stored_bytes || !stride || check_sizes(chunk) < 0 ||

@@ -28,7 +28,7 @@ int sonde__decoder_run(struct sonde__decoder *d, const void *data, size_t size,
 int sonde__decoder_fields(struct sonde__decoder *d, const void *data, size_t size, const struct sonde_chunk *chunk,
                           uint64_t fields, void *rows);
 
-/* Fill the time range of trace rows (h->table is OP or CALL), and the flag that they are sorted. */
+/* Fill the time range of trace rows (h->table is a trace), and the flag that they are sorted. */
 void sonde__chunk_cover(struct sonde_chunk *h, const void *rows, uint32_t count);
 
 /* Bytes that decoding a checked chunk writes; 0 for a table this build does not know. */

@@ -31,6 +31,7 @@ struct sonde__live {
     uint32_t                    count, damaged;
     uint64_t                    disk_bytes; /* allocated, not apparent */
     uint64_t                    damaged_bytes;
+    uint64_t                    unknown_rows; /* of tables that this build does not know: not among the segments */
 };
 
 /* Copy what `dir`/live.sonde holds. ENOTFOUND when there is none; EVERSION,

@@ -53,23 +53,25 @@ static uint32_t whole_strings(const uint8_t *bytes, uint32_t size, uint32_t *use
     return count;
 }
 
-enum verdict { EMPTY, SOUND, DAMAGED };
+enum verdict { EMPTY, SOUND, UNKNOWN, DAMAGED };
 
 static enum verdict judge(struct sonde_segment *h)
 {
     static const struct sonde_segment nothing;
-    uint32_t width = sonde_row_bytes((enum sonde_table)h->table), room;
+    const struct sonde_table_info *table = sonde_table_info(h->table);
+    uint32_t room;
 
     if (h->magic != SONDE_SEGMENT_MAGIC)
         return memcmp(h, &nothing, sizeof nothing) ? DAMAGED : EMPTY;
     if (h->table == SONDE_TABLE_FREE || !h->used)
         return EMPTY;
-    /* Tables that only sealing writes have no place here. */
-    if (!width || (h->table >= SONDE_TABLE_SYMBOL && h->table <= SONDE_TABLE_INDEX) || h->row_bytes > width)
+    if (!table)
+        return (uint64_t)h->used * h->row_bytes <= SONDE_SEGMENT_ROOM ? UNKNOWN : DAMAGED;
+    if (table->properties & SONDE_ROWS_AFTERWARDS || h->row_bytes > table->row_bytes)
         return DAMAGED;
     if (h->table == SONDE_TABLE_STRING)
         h->row_bytes = 1;
-    room = h->row_bytes ? SONDE_SEGMENT_ROOM / width : 0;
+    room = h->row_bytes ? SONDE_SEGMENT_ROOM / table->row_bytes : 0;
     if (!room || h->first > UINT64_MAX - SONDE_SEGMENT_BYTES)
         return DAMAGED;
     h->used = h->used > room ? room : h->used;
@@ -94,7 +96,7 @@ static bool same_segment(const struct sonde_segment *a, const struct sonde_segme
 static int copy_segment(int fd, uint64_t offset, struct sonde__live_segment *s)
 {
     struct sonde_segment *h = &s->header, again;
-    uint32_t width = sonde_row_bytes((enum sonde_table)h->table);
+    uint32_t width = sonde_row_bytes(h->table);
     int status;
 
     s->count = h->used;
@@ -155,6 +157,8 @@ static int read_segments(int fd, uint64_t size, struct sonde__live *live)
         verdict = judge(&s.header);
         if (verdict == EMPTY)
             continue;
+        if (verdict == UNKNOWN)
+            live->unknown_rows += s.header.used;
         if (verdict == SOUND) {
             cut_short(&s.header, size - at - SONDE_SEGMENT_HEADER, live);
             status = copy_segment(fd, at, &s);

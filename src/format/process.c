@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void free_rows(const void *rows)
+{
+    free((void *)(uintptr_t)rows);
+}
+
 static void count_damage(struct sonde_process *p, uint64_t bytes)
 {
     p->damaged_chunks++;
@@ -53,10 +58,14 @@ static int collect_pieces(struct sonde_process *p)
         free(rows);
         return SONDE_ENOMEM;
     }
-    for (size_t i = 0; i < own->data.count; i++)
-        if (own->data.chunks[i].header.count && sonde_row_bytes((enum sonde_table)own->data.chunks[i].header.table))
-            own->pieces[own->piece_count++] =
-                (struct sonde__piece){ .header = own->data.chunks[i].header, .chunk = &own->data.chunks[i] };
+    p->unknown_rows = own->live.unknown_rows;
+    for (size_t i = 0; i < own->data.count; i++) {
+        const struct sonde_chunk *h = &own->data.chunks[i].header;
+        if (!sonde_table_info(h->table))
+            p->unknown_rows += h->count;
+        else if (h->count)
+            own->pieces[own->piece_count++] = (struct sonde__piece){ .header = *h, .chunk = &own->data.chunks[i] };
+    }
     for (uint32_t i = 0; i < own->live.count; i++)
         if (!sonde__segment_sealed(&own->data, &own->live.segments[i], own->decoder, rows))
             own->pieces[own->piece_count++] = live_piece(&own->live.segments[i]);
@@ -237,11 +246,12 @@ static int compare_symbols(const void *a, const void *b)
 /* By frame and depth; when a frame was resolved twice the later row counts. */
 static int read_symbols(struct sonde_process *p)
 {
-    uint32_t count, kept = 0;
-    struct sonde_row_symbol *rows = read_list(p, SONDE_TABLE_SYMBOL, &count);
+    const struct sonde_row_symbol *rows = p->tables[SONDE_TABLE_SYMBOL].rows;
+    const uint32_t count = p->tables[SONDE_TABLE_SYMBOL].count;
+    uint32_t kept = 0;
     struct sonde_row_symbol *sorted = malloc(((size_t)count + 1) * sizeof *sorted);
     struct symbol_key *keys = malloc(((size_t)count + 1) * sizeof *keys);
-    int status = rows && sorted && keys ? 0 : SONDE_ENOMEM;
+    int status = sorted && keys ? 0 : SONDE_ENOMEM;
 
     for (uint32_t i = 0; !status && i < count; i++)
         keys[i] = (struct symbol_key){ rows[i].frame, rows[i].depth, i };
@@ -252,10 +262,9 @@ static int read_symbols(struct sonde_process *p)
         kept -= again;
         sorted[kept++] = rows[keys[i].index];
     }
-    p->symbols = sorted;
-    p->symbol_count = kept;
-    free(rows);
+    free_rows(rows);
     free(keys);
+    p->tables[SONDE_TABLE_SYMBOL] = (struct sonde_rows){ p->symbols = sorted, p->symbol_count = kept };
     return status;
 }
 
@@ -280,7 +289,7 @@ static void drop_overlaps(struct sonde_process *p)
         if (b->first < end) {
             if ((uint64_t)b->first + b->count > end)
                 count_damage(p, (uint64_t)b->count * sizeof *b->rows);
-            free((void *)(uintptr_t)b->rows);
+            free_rows(b->rows);
             continue;
         }
         end = (uint64_t)b->first + b->count;
@@ -385,9 +394,12 @@ int sonde__process_mend_nodes(struct sonde_process *p)
 
 /* References that lead nowhere (damage, or a program still writing) become 0,
  * so that nobody who follows them needs to doubt them. */
-static void mend_references(struct sonde_process *p, struct sonde_row_frame *frames,
-                            struct sonde_row_lane *lanes, struct sonde_row_profile *profiles)
+static void mend_references(struct sonde_process *p)
 {
+    struct sonde_row_frame *frames = (struct sonde_row_frame *)(uintptr_t)p->frames;
+    struct sonde_row_lane *lanes = (struct sonde_row_lane *)(uintptr_t)p->lanes;
+    struct sonde_row_profile *profiles = (struct sonde_row_profile *)(uintptr_t)p->profiles;
+
     for (uint32_t i = 0; i < p->frame_count; i++)
         if ((frames[i].kind == SONDE_FRAME_NATIVE && frames[i].module >= p->module_count) ||
             (frames[i].kind == SONDE_FRAME_PYTHON && frames[i].module >= p->pycode_count))
@@ -406,28 +418,42 @@ static void mend_references(struct sonde_process *p, struct sonde_row_frame *fra
     }
 }
 
+static const void *rows_of(const struct sonde_process *p, enum sonde_table table, uint32_t *count)
+{
+    *count = p->tables[table].count;
+    return p->tables[table].rows;
+}
+
+/* Those with strings, nodes and chunks are read in ways of their own. */
+static bool is_plain(enum sonde_table table)
+{
+    return !sonde_table_is_trace(table) && table != SONDE_TABLE_STRING && table != SONDE_TABLE_NODE &&
+           table != SONDE_TABLE_PROCESS && table != SONDE_TABLE_INDEX;
+}
+
 static int read_tables(struct sonde_process *p)
 {
-    struct sonde_row_frame *frames;
-    struct sonde_row_lane *lanes;
-    struct sonde_row_profile *profiles;
-
-    p->frames = frames = read_dense(p, SONDE_TABLE_FRAME, &p->frame_count);
-    p->modules = read_dense(p, SONDE_TABLE_MODULE, &p->module_count);
-    p->pycodes = read_dense(p, SONDE_TABLE_PYCODE, &p->pycode_count);
-    p->devices = read_dense(p, SONDE_TABLE_DEVICE, &p->device_count);
-    p->lanes = lanes = read_dense(p, SONDE_TABLE_LANE, &p->lane_count);
-    p->works = read_dense(p, SONDE_TABLE_WORK, &p->work_count);
-    p->objects = read_dense(p, SONDE_TABLE_OBJECT, &p->object_count);
-    p->profiles = profiles = read_dense(p, SONDE_TABLE_PROFILE, &p->profile_count);
-    p->histograms = read_dense(p, SONDE_TABLE_HISTOGRAM, &p->histogram_count);
-    p->clocks = read_list(p, SONDE_TABLE_CLOCK, &p->clock_count);
-    p->notes = read_list(p, SONDE_TABLE_NOTE, &p->note_count);
-    p->pauses = read_dense(p, SONDE_TABLE_PAUSE, &p->pause_count);
-    if (!frames || !p->modules || !p->pycodes || !p->devices || !lanes || !p->works || !p->objects ||
-        !profiles || !p->histograms || !p->clocks || !p->notes || !p->pauses)
-        return SONDE_ENOMEM;
-    mend_references(p, frames, lanes, profiles);
+    for (enum sonde_table table = SONDE_TABLE_FREE + 1; table < SONDE_TABLE_COUNT; table++) {
+        struct sonde_rows *r = &p->tables[table];
+        if (!is_plain(table))
+            continue;
+        r->rows = (sonde_table_info(table)->properties & SONDE_ROWS_NO_ID ? read_list : read_dense)(p, table, &r->count);
+        if (!r->rows)
+            return SONDE_ENOMEM;
+    }
+    p->frames = rows_of(p, SONDE_TABLE_FRAME, &p->frame_count);
+    p->modules = rows_of(p, SONDE_TABLE_MODULE, &p->module_count);
+    p->pycodes = rows_of(p, SONDE_TABLE_PYCODE, &p->pycode_count);
+    p->devices = rows_of(p, SONDE_TABLE_DEVICE, &p->device_count);
+    p->lanes = rows_of(p, SONDE_TABLE_LANE, &p->lane_count);
+    p->works = rows_of(p, SONDE_TABLE_WORK, &p->work_count);
+    p->objects = rows_of(p, SONDE_TABLE_OBJECT, &p->object_count);
+    p->profiles = rows_of(p, SONDE_TABLE_PROFILE, &p->profile_count);
+    p->histograms = rows_of(p, SONDE_TABLE_HISTOGRAM, &p->histogram_count);
+    p->clocks = rows_of(p, SONDE_TABLE_CLOCK, &p->clock_count);
+    p->notes = rows_of(p, SONDE_TABLE_NOTE, &p->note_count);
+    p->pauses = rows_of(p, SONDE_TABLE_PAUSE, &p->pause_count);
+    mend_references(p);
     for (uint32_t i = 0; i < p->note_count; i++)
         ((struct sonde_row_note *)(uintptr_t)p->notes)[i].text[sizeof p->notes->text - 1] = '\0';
     return 0;
@@ -530,20 +556,13 @@ int sonde__process_open(const char *path, const char *name, struct sonde_process
     return status;
 }
 
-static void free_rows(const void *rows)
-{
-    free((void *)(uintptr_t)rows);
-}
-
 void sonde__process_close(struct sonde_process *p)
 {
     struct sonde__process *own = p->private_data;
 
     free(p->strings);
-    free_rows(p->frames), free_rows(p->modules), free_rows(p->pycodes), free_rows(p->devices);
-    free_rows(p->lanes), free_rows(p->works), free_rows(p->objects), free_rows(p->profiles);
-    free_rows(p->histograms), free_rows(p->clocks), free_rows(p->notes), free_rows(p->symbols);
-    free_rows(p->pauses);
+    for (unsigned table = 0; table < SONDE_TABLE_COUNT; table++)
+        free_rows(p->tables[table].rows);
     for (uint32_t i = 0; i < p->node_block_count; i++)
         free_rows(p->node_blocks[i].rows);
     free(p->node_blocks);

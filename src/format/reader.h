@@ -44,6 +44,11 @@ struct sonde_process {
     struct sonde_live_header header;  /* as sealed, or live */
     int   sealed;
 
+    /* Every table that is no trace, by number: with ids a row for each, without them one after the other. Of
+     * STRING and NODE nothing: see below. */
+    struct sonde_rows { const void *rows; uint32_t count; } tables[SONDE_TABLE_COUNT];
+    /* The same, by name. */
+
     struct sonde_string               *strings;    uint32_t string_count;
     const struct sonde_row_frame      *frames;     uint32_t frame_count;
     const struct sonde_row_module     *modules;    uint32_t module_count;
@@ -68,6 +73,7 @@ struct sonde_process {
     uint64_t disk_bytes;      /* of this process's files */
     uint32_t damaged_chunks;  /* skipped: torn or failed their checksum */
     uint64_t damaged_bytes;
+    uint64_t unknown_rows;    /* left alone: of tables that this build does not know */
     void    *private_data;
 };
 

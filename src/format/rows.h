@@ -33,53 +33,85 @@
 #define SONDE_CHUNK_SEGMENTS 4u
 #define SONDE_CHUNK_ROOM     (SONDE_CHUNK_SEGMENTS * SONDE_SEGMENT_ROOM)
 
-/*   name      row struct               what                                         id of a row */
-#define SONDE_TABLE_MAP(X)                                                          \
-    X(STRING, uint8_t)                     /* bytes: u32 length, bytes, zero-padded to 4; id = ordinal */ \
-    X(FRAME, struct sonde_row_frame)       /* id = first + index */                 \
-    X(NODE, struct sonde_row_node)         /* id = first + index; first = segment number << 13 */ \
-    X(MODULE, struct sonde_row_module)     /* id = first + index */                 \
-    X(PYCODE, struct sonde_row_pycode)     /* id = first + index */                 \
-    X(DEVICE, struct sonde_row_device)     /* id = first + index */                 \
-    X(LANE, struct sonde_row_lane)         /* id = first + index */                 \
-    X(WORK, struct sonde_row_work)         /* id = first + index */                 \
-    X(OBJECT, struct sonde_row_object)     /* id = first + index */                 \
-    X(PROFILE, struct sonde_row_profile)   /* id = first + index */                 \
-    X(HISTOGRAM, struct sonde_row_histogram) /* id = first + index */               \
-    X(CLOCK, struct sonde_row_clock)       /* no id */                              \
-    X(NOTE, struct sonde_row_note)         /* no id */                              \
-    X(OP, struct sonde_row_op)             /* trace of a queue lane; first = sequence number in the lane */ \
-    X(CALL, struct sonde_row_call)         /* trace of a thread lane; first = sequence number in the lane */ \
-    X(SYMBOL, struct sonde_row_symbol)     /* written after the run; no id */       \
-    X(PROCESS, struct sonde_live_header)   /* written by sealing; the last one counts */ \
-    X(INDEX, struct sonde_row_index)       /* written by sealing: where the chunks are */ \
-    X(RANGE, struct sonde_row_range)       /* trace of a thread lane: named ranges, marks; first = sequence number */ \
-    X(SAMPLE, struct sonde_row_sample)     /* trace of a thread lane: where it was on the CPU; first = sequence number */ \
-    X(SWITCH, struct sonde_row_switch)     /* trace of a thread lane: times off the CPU; first = sequence number */ \
-    X(WAIT, struct sonde_row_wait)         /* trace of a thread lane: what calls and operations waited for; first = sequence number */ \
-    X(PAUSE, struct sonde_row_pause)       /* id = first + index */ \
-    X(SLEEP, struct sonde_row_sleep)       /* trace of a thread lane: what it waited in, outside of API calls; first = sequence number */
+/* The tables: all that differs from one to the other stands here and in the lists of columns, which follow
+ * each row below. tables.h makes one descriptor of each, and the writers, the readers, the live file and
+ * docs/format.md (tests/unit/format/tables.py) go by that. To add a table is its line here, its row and the list of
+ * its columns; to add a column, its field and its place in that list.
+ *
+ *   X(name, row, properties)                        describes the process; properties: SONDE_ROWS_*
+ *   T(name, row, lanes, from, to, counter, lost)    a trace: the lanes that own it, QUEUE or THREAD; when a row began
+ *       and ended (0 = it never did); where struct sonde_live_header counts its rows that found no room; what one of
+ *       them is called in a report that misses some, NULL: it says so in words of its own
+ *
+ * Ids: `first` plus the row's number in the segment or chunk. Of STRING that of the string, of NODE segment number
+ * << SONDE_NODE_SHIFT plus the row; of a trace no id but a sequence number in the lane. */
+#define SONDE_TABLE_MAP(X, T)                                                                              \
+    X(STRING, uint8_t, 0) /* bytes: u32 length, bytes, zero-padded to 4 */                                 \
+    X(FRAME, struct sonde_row_frame, 0)                                                                    \
+    X(NODE, struct sonde_row_node, SONDE_ROWS_BY_THREAD)                                                   \
+    X(MODULE, struct sonde_row_module, 0)                                                                  \
+    X(PYCODE, struct sonde_row_pycode, 0)                                                                  \
+    X(DEVICE, struct sonde_row_device, SONDE_ROWS_FIRST)                                                   \
+    X(LANE, struct sonde_row_lane, SONDE_ROWS_FIRST)                                                       \
+    X(WORK, struct sonde_row_work, 0)                                                                      \
+    X(OBJECT, struct sonde_row_object, 0)                                                                  \
+    X(PROFILE, struct sonde_row_profile, SONDE_ROWS_FIRST)                                                 \
+    X(HISTOGRAM, struct sonde_row_histogram, SONDE_ROWS_FIRST)                                             \
+    X(CLOCK, struct sonde_row_clock, SONDE_ROWS_NO_ID)                                                     \
+    X(NOTE, struct sonde_row_note, SONDE_ROWS_NO_ID | SONDE_ROWS_FIRST)                                    \
+    T(OP, struct sonde_row_op, QUEUE, start_ns, end_ns, ledger.dropped, "operation")                       \
+    T(CALL, struct sonde_row_call, THREAD, enter_ns, leave_ns, ledger.call_rows_dropped, "API call")       \
+    X(SYMBOL, struct sonde_row_symbol, SONDE_ROWS_NO_ID | SONDE_ROWS_AFTERWARDS)                           \
+    X(PROCESS, struct sonde_live_header, SONDE_ROWS_AFTERWARDS) /* the last one counts */                  \
+    X(INDEX, struct sonde_row_index, SONDE_ROWS_AFTERWARDS) /* where the chunks are */                     \
+    T(RANGE, struct sonde_row_range, THREAD, begin_ns, end_ns, ledger.range_rows_dropped, "range")         \
+    T(SAMPLE, struct sonde_row_sample, THREAD, time_ns, time_ns, cpu.sample_rows_dropped, "sample")        \
+    T(SWITCH, struct sonde_row_switch, THREAD, out_ns, in_ns, cpu.switch_rows_dropped, "switch row")       \
+    T(WAIT, struct sonde_row_wait, THREAD, enter_ns, enter_ns, cpu.wait_rows_dropped, "wait")              \
+    X(PAUSE, struct sonde_row_pause, SONDE_ROWS_FIRST)                                                     \
+    T(SLEEP, struct sonde_row_sleep, THREAD, from_ns, to_ns, cpu.sleep_rows_dropped, NULL)
+
+enum {
+    SONDE_ROWS_NO_ID      = 1, /* rows are told apart by what they say; `first` is but their number */
+    SONDE_ROWS_BY_THREAD  = 2, /* owner: thread slot; else 0, of a trace the lane */
+    SONDE_ROWS_FIRST      = 4, /* the agent keeps room for them when the memory budget is spent */
+    SONDE_ROWS_AFTERWARDS = 8, /* written by sealing and after it: never in live.sonde */
+};
 
 enum sonde_table {
     SONDE_TABLE_FREE = 0, /* a segment that holds nothing */
-#define X(name, row) SONDE_TABLE_##name,
-    SONDE_TABLE_MAP(X)
+#define X(name, ...) SONDE_TABLE_##name,
+    SONDE_TABLE_MAP(X, X)
 #undef X
     SONDE_TABLE_COUNT
+};
+
+/* The traces by themselves, numbered from 0. */
+enum sonde_trace {
+#define X(name, ...)
+#define T(name, ...) SONDE_TRACE_##name,
+    SONDE_TABLE_MAP(X, T)
+#undef T
+    SONDE_TRACES
 };
 
 /* Tables of lanes, whose rows have times; all others describe the process. */
 static inline int sonde_table_is_trace(unsigned table)
 {
-    return table == SONDE_TABLE_OP || table == SONDE_TABLE_CALL || (table >= SONDE_TABLE_RANGE && table <= SONDE_TABLE_WAIT) ||
-           table == SONDE_TABLE_SLEEP;
+    const uint64_t traces = 0
+#define T(name, ...) | 1ull << SONDE_TABLE_##name
+        SONDE_TABLE_MAP(X, T);
+#undef T
+    return table < 64 && (traces >> table & 1);
 }
+#undef X
+static_assert(SONDE_TABLE_COUNT <= 64, "a bit each");
 
 struct sonde_segment {      /* one per SONDE_SEGMENT_BYTES, at a multiple of it */
     uint32_t magic;
     uint16_t table;         /* enum sonde_table */
     uint16_t flags;
-    uint32_t owner;         /* NODE: thread slot; OP, CALL, RANGE: lane id; else 0 */
+    uint32_t owner;         /* of a trace: lane id; NODE: thread slot; else 0 */
     uint32_t used;          /* rows committed (STRING: bytes); stored with release order */
     uint64_t first;         /* id or sequence number of the first row */
     uint32_t row_bytes;
@@ -171,12 +203,20 @@ struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_
     uint32_t cpu_switches;     /* 1: SWITCH rows tell when a thread was off the CPU */
     struct sonde_cpu_ledger cpu;
 };
+#define SONDE_COLUMNS_PROCESS(X, row) { BYTES, sizeof(row), 0 },
 static_assert(sizeof(struct sonde_segment) == SONDE_SEGMENT_HEADER, "format");
 static_assert(sizeof(struct sonde_ledger) == 8 * (16 + 28), "format");
 static_assert(sizeof(struct sonde_live_header) == 4144, "format");
 static_assert(sizeof(struct sonde_live_header) <= SONDE_SEGMENT_BYTES, "format");
 
 /* ---- tables ------------------------------------------------------------ */
+
+/* After each row come its columns, in the order in which a chunk holds them, each with its predictor
+ * (enum sonde_predictor in tables.h): ZERO, DELTA, DIFF(ref), GAP(ref, span), AFTER(span), SPARSE or BYTES. `ref` is
+ * the number of an earlier column; `span` columns follow a GAP or AFTER, each DIFF to the one before it. Only the
+ * encoder goes by these lists: every chunk names its own columns and predictors (docs/format.md, "Columns"), so
+ * another order or predictor is no change of the format. */
+#define SONDE_COLUMNS_STRING(X, row)
 
 enum sonde_frame_kind {
     SONDE_FRAME_NATIVE = 1, /* module, offset = address - load bias of the return address */
@@ -202,10 +242,14 @@ struct sonde_row_frame {
     uint32_t name;   /* string id */
     uint32_t flags;  /* SONDE_FRAME_EXACT, SONDE_FRAME_ADDRESS */
 };
+#define SONDE_COLUMNS_FRAME(X, row)                                                                     \
+    X(row, kind, ZERO) X(row, op, ZERO) X(row, module, DELTA) X(row, offset, DELTA) X(row, name, DELTA) \
+    X(row, flags, ZERO)
 struct sonde_row_node {
     uint32_t parent; /* node id, 0 = the root of its thread slot */
     uint32_t frame;
 };
+#define SONDE_COLUMNS_NODE(X, row) X(row, parent, DELTA) X(row, frame, DELTA)
 struct sonde_row_module {
     uint32_t path;     /* string id */
     uint32_t build_id; /* string id of the raw bytes */
@@ -214,6 +258,9 @@ struct sonde_row_module {
     uint32_t generation;
     uint32_t reserved;
 };
+#define SONDE_COLUMNS_MODULE(X, row)                                                                            \
+    X(row, path, DELTA) X(row, build_id, DELTA) X(row, base, DELTA) X(row, start, DIFF(2)) X(row, end, DIFF(3)) \
+    X(row, generation, ZERO) X(row, reserved, ZERO)
 struct sonde_row_pycode {
     uint32_t name, file;  /* string ids: qualified name, file name */
     uint32_t first_line;
@@ -221,6 +268,9 @@ struct sonde_row_pycode {
     uint32_t version;     /* 0x0309 lnotab, 0x030a PEP 626, 0x030b.. location table */
     uint32_t reserved;
 };
+#define SONDE_COLUMNS_PYCODE(X, row)                                                           \
+    X(row, name, DELTA) X(row, file, DELTA) X(row, first_line, ZERO) X(row, line_table, DELTA) \
+    X(row, version, ZERO) X(row, reserved, ZERO)
 struct sonde_row_device {
     uint32_t platform, name, vendor, driver; /* string ids */
     uint32_t kind;    /* as sonde_device_info.kind */
@@ -229,6 +279,9 @@ struct sonde_row_device {
     uint32_t compute_units; /* multiprocessors; 0 unknown */
     uint32_t reserved;
 };
+#define SONDE_COLUMNS_DEVICE(X, row)                                                                       \
+    X(row, platform, ZERO) X(row, name, ZERO) X(row, vendor, ZERO) X(row, driver, ZERO) X(row, kind, ZERO) \
+    X(row, backend, ZERO) X(row, memory_bytes, ZERO) X(row, compute_units, ZERO) X(row, reserved, ZERO)
 enum { SONDE_LANE_KIND_THREAD = 1, SONDE_LANE_KIND_QUEUE = 2 };
 struct sonde_row_lane {
     uint32_t kind;
@@ -244,6 +297,11 @@ struct sonde_row_lane {
     uint64_t dropped[8];
     uint64_t reserved[4];
 };
+#define SONDE_COLUMNS_LANE(X, row)                                                                        \
+    X(row, kind, ZERO) X(row, device, ZERO) X(row, context, ZERO) X(row, flags, ZERO) X(row, name, DELTA) \
+    X(row, tid, DELTA) X(row, threads, ZERO) X(row, tracer, ZERO) X(row, start_ns, DELTA)                 \
+    X(row, end_ns, DIFF(8)) X(row, seen, ZERO) X(row, done, DIFF(10)) X(row, unmatched, ZERO)             \
+    X(row, bad_time, ZERO) X(row, dropped, BYTES) X(row, reserved, BYTES)
 /* What an operation was asked to do beyond its bytes: struct sonde_work of backend.h. */
 struct sonde_row_work {
     uint32_t dims, registers;
@@ -254,6 +312,11 @@ struct sonde_row_work {
     uint16_t source, target;      /* copies: enum sonde_memory */
     uint32_t source_device, target_device;
 };
+#define SONDE_COLUMNS_WORK(X, row)                                                                               \
+    X(row, dims, ZERO) X(row, registers, ZERO) X(row, global, BYTES) X(row, local, BYTES) X(row, cluster, BYTES) \
+    X(row, static_shared, ZERO) X(row, dynamic_shared, ZERO) X(row, local_bytes, ZERO) X(row, occupancy, ZERO)   \
+    X(row, limiter, ZERO) X(row, source, ZERO) X(row, target, ZERO) X(row, source_device, ZERO)                  \
+    X(row, target_device, ZERO)
 enum { SONDE_OBJECT_USES_PARTIAL = 1 /* kernels may have used it unseen: their arguments are not known */ };
 /* Beyond so many, a new object takes the row of one that was freed, or none. */
 #define SONDE_OBJECTS_MAX 262144u
@@ -268,6 +331,10 @@ struct sonde_row_object {
     uint32_t device; /* where it lies; 0 = on the host, on whichever device uses it, or unknown */
     uint32_t parent; /* object that it is a part of (a sub-buffer, a buffer's image): its bytes are that one's; 0 none */
 };
+#define SONDE_COLUMNS_OBJECT(X, row)                                                                 \
+    X(row, kind, ZERO) X(row, node, ZERO) X(row, lane, ZERO) X(row, flags, ZERO) X(row, bytes, ZERO) \
+    X(row, address, DELTA) X(row, alloc_ns, DELTA) X(row, free_ns, ZERO) X(row, first_use_ns, ZERO)  \
+    X(row, last_use_ns, ZERO) X(row, uses, ZERO) X(row, device, ZERO) X(row, parent, ZERO)
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
  * and the time is host time in the call. For samples of the CPU side `node` is
@@ -287,17 +354,28 @@ struct sonde_row_profile {
     uint32_t reserved;
     uint32_t histogram[40]; /* block id per octave: octave k holds 2^k <= ns < 2^(k+1); 0 none; last one open */
 };
+#define SONDE_COLUMNS_PROFILE(X, row)                                                                    \
+    X(row, node, DELTA) X(row, lane, ZERO) X(row, count, ZERO) X(row, sum_ns, ZERO) X(row, min_ns, ZERO) \
+    X(row, max_ns, DIFF(4)) X(row, mean_ns, ZERO) X(row, m2, ZERO) X(row, bytes, ZERO)                   \
+    X(row, queued_submit_ns, ZERO) X(row, submit_start_ns, ZERO) X(row, enqueue_queued_ns, ZERO)         \
+    X(row, timed, DIFF(2)) X(row, failed, ZERO) X(row, work, ZERO) X(row, reserved, ZERO)                \
+    X(row, histogram, BYTES)
 struct sonde_row_histogram { /* sixteen equal parts of one octave: within 3.2 % */
     uint32_t count[16];
 };
+#define SONDE_COLUMNS_HISTOGRAM(X, row) X(row, count, BYTES)
 struct sonde_row_clock {
     uint32_t device, reserved;
     uint64_t host_ns, device_ns, bound_ns;
 };
+#define SONDE_COLUMNS_CLOCK(X, row)                                                             \
+    X(row, device, ZERO) X(row, reserved, ZERO) X(row, host_ns, DELTA) X(row, device_ns, DELTA) \
+    X(row, bound_ns, ZERO)
 struct sonde_row_note {
     uint64_t at_ns;
     char     text[248];
 };
+#define SONDE_COLUMNS_NOTE(X, row) X(row, at_ns, DELTA) X(row, text, BYTES)
 enum { SONDE_OP_FAILED = 1, SONDE_OP_NO_TIMES = 2, SONDE_OP_BAD_TIME = 4, SONDE_OP_EARLY = 8 };
 struct sonde_row_op {
     uint64_t start_ns, end_ns;     /* device, on the host axis */
@@ -311,12 +389,21 @@ struct sonde_row_op {
     uint16_t kind;
     uint16_t flags;
 };
+/* An operation is entered, queued, submitted, started and ended, each shortly
+ * after the last. tables.c says where an encoder has a choice. */
+#define SONDE_COLUMNS_OP(X, row)                                                                              \
+    X(row, correlation, SPARSE) X(row, enter_ns, DELTA) X(row, queued_ns, DIFF(1)) X(row, submit_ns, DIFF(2)) \
+    X(row, start_ns, GAP(3, 1)) X(row, end_ns, DIFF(4)) X(row, bytes, ZERO) X(row, node, ZERO)                \
+    X(row, work, ZERO) X(row, object, ZERO) X(row, kind, ZERO) X(row, flags, ZERO)
 struct sonde_row_call {
     uint64_t enter_ns, leave_ns;
     uint64_t correlation; /* 0 = made no operation */
     uint32_t node;        /* API node */
     uint32_t lane;        /* queue lane of its operation, 0 = none */
 };
+#define SONDE_COLUMNS_CALL(X, row)                                                                   \
+    X(row, correlation, SPARSE) X(row, enter_ns, DELTA) X(row, leave_ns, DIFF(1)) X(row, node, ZERO) \
+    X(row, lane, ZERO)
 /* A range or a mark that the program named, on the lane of the thread that began it. */
 enum { SONDE_RANGE_MARK = 1, SONDE_RANGE_ACROSS = 2 /* may end on another thread */ };
 struct sonde_row_range {
@@ -326,6 +413,9 @@ struct sonde_row_range {
     uint16_t payload_type;         /* 0 none, 1 uint64, 2 int64, 3 double */
     uint16_t flags;                /* SONDE_RANGE_* */
 };
+#define SONDE_COLUMNS_RANGE(X, row)                                                            \
+    X(row, begin_ns, DELTA) X(row, end_ns, DIFF(0)) X(row, payload, ZERO) X(row, name, ZERO)   \
+    X(row, domain, ZERO) X(row, category, ZERO) X(row, payload_type, ZERO) X(row, flags, ZERO)
 /* The CPU side, on the lane of the thread. */
 enum {
     SONDE_SAMPLE_DEFERRED = 1, /* landed in a hook: `node` is that API call's */
@@ -337,12 +427,16 @@ struct sonde_row_sample {
     uint32_t node;                 /* innermost frame; API node when deferred */
     uint32_t flags;                /* SONDE_SAMPLE_* */
 };
+#define SONDE_COLUMNS_SAMPLE(X, row)                                                   \
+    X(row, time_ns, DELTA) X(row, cpu_ns, ZERO) X(row, node, ZERO) X(row, flags, ZERO)
 enum { SONDE_SWITCH_PREEMPTED = 1 /* it could have gone on: another thread had the processor */ };
 struct sonde_row_switch {          /* the thread was off the CPU */
     uint64_t out_ns, in_ns;        /* in 0: never came back */
     uint32_t flags;                /* SONDE_SWITCH_* */
     uint32_t reserved;
 };
+#define SONDE_COLUMNS_SWITCH(X, row)                                                        \
+    X(row, out_ns, DELTA) X(row, in_ns, DIFF(0)) X(row, flags, ZERO) X(row, reserved, ZERO)
 /* One dependency that is not plain order of a thread or an in-order queue. The
  * call that was entered at `enter_ns` on this thread lane returned only after
  * what is named (waiter 0), or its operation `waiter` could start only then.
@@ -353,6 +447,9 @@ struct sonde_row_wait {
     uint64_t waiter, awaited;      /* correlations; 0 see above */
     uint32_t lane, device;
 };
+#define SONDE_COLUMNS_WAIT(X, row)                                                            \
+    X(row, enter_ns, DELTA) X(row, waiter, SPARSE) X(row, awaited, SPARSE) X(row, lane, ZERO) \
+    X(row, device, ZERO)
 /* The thread waited in a function of the C library, outside of API calls. What it waited for: */
 #define SONDE_SLEEP_MAP(X)                                                              \
     X(TIME, "sleep")   /* until a time has passed */                                    \
@@ -372,6 +469,8 @@ struct sonde_row_sleep {
     uint32_t node;                 /* its API node: the function below the caller's stack */
     uint32_t kind;                 /* enum sonde_sleep_kind */
 };
+#define SONDE_COLUMNS_SLEEP(X, row)                                                     \
+    X(row, from_ns, DELTA) X(row, to_ns, DIFF(0)) X(row, node, ZERO) X(row, kind, ZERO)
 /* In the `offset` of such a function's API frame; no backend has that number. */
 #define SONDE_API_SLEEPS 0xff000000u
 /* The program, or what it was recorded with, had recording off. The first of a run whose recording
@@ -379,6 +478,7 @@ struct sonde_row_sleep {
 struct sonde_row_pause {
     uint64_t from_ns, to_ns;       /* to 0: until the end */
 };
+#define SONDE_COLUMNS_PAUSE(X, row) X(row, from_ns, DELTA) X(row, to_ns, ZERO)
 #define SONDE_PAUSES_MAX 65536u
 /* Where a frame is in the source; several rows per frame when functions were
  * inlined, depth 0 the innermost. */
@@ -388,6 +488,9 @@ struct sonde_row_symbol {
     uint32_t line;
     uint32_t module;         /* string id of the module's file name */
 };
+#define SONDE_COLUMNS_SYMBOL(X, row)                                                                        \
+    X(row, frame, DELTA) X(row, depth, ZERO) X(row, function, DELTA) X(row, file, DELTA) X(row, line, ZERO) \
+    X(row, module, DELTA)
 /* Footer of data.sonde: one row per chunk before it (docs/format.md, "Index"). */
 struct sonde_row_index {
     uint64_t offset;       /* of the chunk's header in the file */
@@ -396,6 +499,9 @@ struct sonde_row_index {
     uint32_t owner, count;
     uint64_t first, time_min, time_max;
 };
+#define SONDE_COLUMNS_INDEX(X, row)                                                                      \
+    X(row, offset, DELTA) X(row, size, ZERO) X(row, table, ZERO) X(row, flags, ZERO) X(row, owner, ZERO) \
+    X(row, count, ZERO) X(row, first, DELTA) X(row, time_min, DELTA) X(row, time_max, DIFF(7))
 static_assert(sizeof(struct sonde_row_frame) == 24, "format");
 static_assert(sizeof(struct sonde_row_node) == 8, "format");
 static_assert(sizeof(struct sonde_row_module) == 40, "format");

@@ -319,7 +319,7 @@ bool sonde__segment_sealed(const struct sonde__data *data, const struct sonde__l
                            struct sonde__decoder *decoder, void *rows)
 {
     struct sonde_chunk key = { .table = s->header.table, .owner = s->header.owner, .first = s->header.first };
-    bool by_content = key.table == SONDE_TABLE_CLOCK || key.table == SONDE_TABLE_NOTE;
+    bool by_content = sonde_table_info(key.table)->properties & SONDE_ROWS_NO_ID;
 
     if (sonde_chunk_room(key.table) > SONDE_SEGMENT_ROOM && within_chunk(data, &key, s->count))
         return true;

@@ -66,12 +66,11 @@ static int cover_lanes(struct sonde_process *p)
     if (!lanes)
         return SONDE_ENOMEM;
     memset(lanes + p->lane_count, 0, (size_t)(count - p->lane_count) * sizeof *lanes);
-    p->lanes = lanes;
-    p->lane_count = count;
+    p->tables[SONDE_TABLE_LANE] = (struct sonde_rows){ p->lanes = lanes, p->lane_count = count };
     for (uint32_t i = 0; i < p->trace_count; i++)
         if (!lanes[p->traces[i].lane].kind)
             lanes[p->traces[i].lane].kind =
-                p->traces[i].table == SONDE_TABLE_OP ? SONDE_LANE_KIND_QUEUE : SONDE_LANE_KIND_THREAD;
+                sonde_table_info(p->traces[i].table)->lane_kind;
     return 0;
 }
 

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -57,6 +58,17 @@ class Flaws(Case):
                          ["there is no trace (record --profile): what comes from the trace is unknown"])
         self.assertEqual(self.caveats(zoo.partly_traced(self.folder))["trace"],
                          ["there is no trace (record --profile) in 1 of 3 processes: what comes from the trace is unknown"])
+
+    def test_tables_of_a_later_version(self):
+        p = zoo.program()
+        zoo.launch(p, p.start_ns)
+        p.cpu.update(rate_hz=199, sampling=1, samples=1, threads=1)
+        path = zoo.written(self.folder, "later", p)
+        with open(glob.glob(path + "/*/live.sonde")[0], "r+b") as file:
+            file.seek(0, os.SEEK_END)
+            file.write(struct.pack("<IHHIIQI36s", 0x47455353, 63, 0, 1, 7, 0, 24, b"").ljust(live.SEGMENT, b"\1"))
+        self.assertEqual(self.caveats(path)["trace"], ["7 rows were skipped: they are of tables that this version does not know; "
+                                                       "read them with the Sonde that recorded them"])
 
     def test_cpu_side(self):
         rest = ": where threads were between API calls is not known"

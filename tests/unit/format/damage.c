@@ -17,6 +17,7 @@
 
 #include "folder.h"
 #include "format/chunk.h"
+#include "format/writer.h"
 
 static const char *make(uint64_t operations, bool unsealed, struct synth_totals *totals)
 {
@@ -246,6 +247,65 @@ static void newer_versions_are_named(void **unused)
     free(bytes);
 }
 
+static uint64_t unknown_rows(const char *path)
+{
+    struct sonde_measurement *m;
+    assert_int_equal(sonde_measurement_open(path, &m, NULL), 0);
+    uint64_t rows = m->processes[0].unknown_rows;
+    sonde_measurement_close(m);
+    return rows;
+}
+
+/* Tables that this build does not know, as large as a trace's may be: left alone, counted, and in nobody's rows. */
+static void unknown_tables_are_left_alone(void **unused)
+{
+    enum { ROWS = 2600, ROW_BYTES = 100 };
+    struct synth_totals known;
+    const char *path = make(4000, false, &known), *dir = folder_process(path);
+    struct sonde_chunk h = { .magic = SONDE_CHUNK_MAGIC, .version = SONDE_FORMAT_VERSION, .table = 62, .owner = 1, .count = ROWS,
+                             .raw_bytes = ROWS * ROW_BYTES, .stored_bytes = ROWS * ROW_BYTES, .row_bytes = ROW_BYTES };
+    size_t size;
+    (void)unused;
+    uint8_t *bytes = folder_read(dir, "data.sonde", &size), *more = malloc(size + sizeof h + h.stored_bytes);
+    uint8_t *chunk = more; /* before the others */
+    memset(chunk, 7, sizeof h + h.stored_bytes);
+    memcpy(chunk, &h, sizeof h);
+    h.checksum = XXH3_64bits(chunk, sizeof h + h.stored_bytes);
+    memcpy(chunk, &h, sizeof h);
+    memcpy(more + sizeof h + h.stored_bytes, bytes, size);
+    folder_write(dir, "data.sonde", more, size + sizeof h + h.stored_bytes);
+    struct tally t = tally(path);
+    assert_int_equal(t.status + t.damaged, 0);
+    assert_int_equal(t.ops, known.seen);
+    assert_int_equal(t.calls, known.calls);
+    assert_int_equal(unknown_rows(path), ROWS);
+    free(bytes);
+    free(more);
+
+    path = make(30, true, &known);
+    dir = folder_process(path);
+    bytes = folder_read(dir, "live.sonde", &size);
+    more = calloc(1, size + 2 * SONDE_SEGMENT_BYTES);
+    memcpy(more, bytes, size);
+    size += -size & (SONDE_SEGMENT_BYTES - 1);
+    struct sonde_segment s = { .magic = SONDE_SEGMENT_MAGIC, .table = 63, .owner = 1, .used = 5, .row_bytes = ROW_BYTES };
+    memcpy(more + size, &s, sizeof s);
+    folder_write(dir, "live.sonde", more, size + SONDE_SEGMENT_BYTES);
+    t = tally(path);
+    assert_int_equal(t.status + t.damaged, 0);
+    assert_int_equal(t.ops, known.seen);
+    assert_int_equal(unknown_rows(path), 5);
+    assert_int_equal(sonde_process_seal(dir, NULL), SONDE_EVERSION); /* they would be lost */
+    assert_true(folder_has(dir, "live.sonde"));
+    s.used = 5000; /* more than a segment holds */
+    memcpy(more + size, &s, sizeof s);
+    folder_write(dir, "live.sonde", more, size + SONDE_SEGMENT_BYTES);
+    assert_int_equal(tally(path).damaged, 1);
+    assert_int_equal(unknown_rows(path), 0);
+    free(bytes);
+    free(more);
+}
+
 /* The program was killed while the file was being made: nothing recorded, nothing damaged.
  * The magic number is the last that is written of the header. */
 static void a_file_without_its_magic_number_is_empty(void **unused)
@@ -285,6 +345,7 @@ int main(void)
         cmocka_unit_test(garbage_between_chunks_is_stepped_over),
         cmocka_unit_test(foreign_and_missing_directories),
         cmocka_unit_test(newer_versions_are_named),
+        cmocka_unit_test(unknown_tables_are_left_alone),
         cmocka_unit_test(a_file_without_its_magic_number_is_empty),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
