@@ -26,6 +26,8 @@
 
 #include <sonde/error.h>
 
+#include "format/folder.h"
+
 struct identity { uint64_t device, inode; };
 
 static struct {
@@ -72,7 +74,7 @@ static int make_directory(char *path, size_t size)
         if (*c == '/')
             *c = '_';
     for (int n = 1; n < 100000; n++) {
-        if ((size_t)snprintf(path, size, "%s/%s-%d-%d", sonde__agent.config.out, host, (int)getpid(), n) >= size)
+        if ((size_t)snprintf(path, size, "%s/" SONDE_PROCESS_FORMAT, sonde__agent.config.out, host, (int)getpid(), n) >= size)
             return SONDE_EINVALID;
         if (mkdir(path, 0700) == 0) {
             chmod(path, 0700); /* private, and ours, whatever the program's umask */
@@ -158,11 +160,12 @@ int sonde__files_grow(uint64_t live_bytes)
 /* Leave no empty process directory behind when there was no room. */
 static void remove_files(const char *directory)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/live.sonde", directory);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/data.sonde", directory);
-    unlink(path);
+    static const char *const files[] = {SONDE_PROCESS_FILES};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", directory, files[i]);
+        unlink(path);
+    }
     rmdir(directory);
 }
 
@@ -176,8 +179,8 @@ int sonde__files_open(void)
     int err = make_directory(directory, sizeof directory);
     if (err)
         return err;
-    F.live = open_in(directory, "live.sonde", O_RDWR);
-    F.data = open_in(directory, "data.sonde", O_WRONLY | O_APPEND);
+    F.live = open_in(directory, SONDE_LIVE_FILE, O_RDWR);
+    F.data = open_in(directory, SONDE_DATA_FILE, O_WRONLY | O_APPEND);
     if (F.live < 0 || F.data < 0 || identify(F.live, &F.live_is) || identify(F.data, &F.data_is))
         err = SONDE_EIO;
     if (!err)
@@ -235,7 +238,7 @@ static int write_all(int fd, const char *bytes, size_t size)
 static int write_blob(const char *path, const void *bytes, size_t size)
 {
     char part[4096];
-    if ((size_t)snprintf(part, sizeof part, "%s.%d.tmp", path, (int)getpid()) >= sizeof part)
+    if ((size_t)snprintf(part, sizeof part, "%s.%d" SONDE_PART_SUFFIX, path, (int)getpid()) >= sizeof part)
         return SONDE_EINVALID;
     const int fd = open_private(part, O_WRONLY | O_TRUNC);
     if (fd < 0)
@@ -255,10 +258,10 @@ int sonde_blob(const char *name, const void *bytes, size_t size)
     const size_t workspace = ZSTD_estimateCCtxSize(1), room = ZSTD_compressBound(size);
     if (F.shared_table) /* the program could close the descriptor while it is written to */
         return SONDE_EIO;
-    snprintf(path, sizeof path, "%s/code", sonde__agent.config.out);
+    snprintf(path, sizeof path, "%s/" SONDE_CODE_FOLDER, sonde__agent.config.out);
     if (mkdir(path, 0700) == 0)
         chmod(path, 0700);
-    if ((size_t)snprintf(path, sizeof path, "%s/code/%s.zst", sonde__agent.config.out, name) >= sizeof path)
+    if ((size_t)snprintf(path, sizeof path, "%s/" SONDE_CODE_FOLDER "/%s" SONDE_PACKED_SUFFIX, sonde__agent.config.out, name) >= sizeof path)
         return SONDE_EINVALID;
     if (access(path, F_OK) == 0)
         return 0;

@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "base/vector.h"
 #include "cubin.h"
+#include "format/folder.h"
 #include "format/reader.h"
 #include "totals.h"
 
@@ -118,7 +119,7 @@ struct trim {
 static int replace(const char *path, const void *bytes, size_t size)
 {
     struct sonde_text part = {0};
-    sonde_text_format(&part, "%s.%d.tmp", path, (int)getpid());
+    sonde_text_format(&part, "%s.%d" SONDE_PART_SUFFIX, path, (int)getpid());
     FILE *file = part.failed ? NULL : fopen(sonde_text_get(&part), "wbe");
     bool ok = file && fwrite(bytes, 1, size, file) == size;
     if (file && fclose(file) != 0)
@@ -210,7 +211,7 @@ int sonde_code_trim(const char *dir, struct sonde_progress *progress)
 {
     struct trim t = {.progress = progress};
     struct sonde_text folder = {0};
-    sonde_text_format(&folder, "%s/code", dir);
+    sonde_text_format(&folder, "%s/" SONDE_CODE_FOLDER, dir);
     int rc = sonde__cubins_list(sonde_text_get(&folder), &t.paths);
     sonde_progress_expect(progress, t.paths.count);
     if (!rc && t.paths.count)

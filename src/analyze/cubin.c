@@ -19,6 +19,7 @@
 
 #include "base/text.h"
 #include "base/vector.h"
+#include "format/folder.h"
 
 #define KERNEL_SHIFT 40 /* the number of a kernel above, its own addresses below */
 #define KERNELS_MAX  65536u
@@ -198,9 +199,9 @@ int sonde__cubins_list(const char *folder, struct sonde__cubin_paths *paths)
     DIR *dir = opendir(folder);
     int rc = 0;
     for (struct dirent *entry; dir && !rc && (entry = readdir(dir));) {
-        const size_t length = strlen(entry->d_name);
+        const size_t length = strlen(entry->d_name), suffix = strlen(SONDE_CUBIN_SUFFIX);
         struct sonde_text path = {0};
-        if (length < 10 || strcmp(entry->d_name + length - 10, ".cubin.zst") != 0)
+        if (length < suffix || strcmp(entry->d_name + length - suffix, SONDE_CUBIN_SUFFIX) != 0)
             continue;
         sonde_text_format(&path, "%s/%s", folder, entry->d_name);
         char *copy = path.failed ? NULL : strdup(sonde_text_get(&path));

@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "cubin.h"
+#include "format/folder.h"
 #include "format/writer.h"
 #include "perf_map.h"
 #include "symbols_module.h"
@@ -188,7 +189,7 @@ static bool read_kernel_places(struct places *places, const struct sonde_process
     if (places->looked)
         return places->there;
     sonde_text_add(&folder, p->path ? p->path : "");
-    sonde_text_add(&folder, "/../code");
+    sonde_text_add(&folder, "/../" SONDE_CODE_FOLDER);
     places->looked = true;
     places->there = p->path && !folder.failed && sonde__cubins_read(sonde_text_get(&folder), kernel_place, places);
     sonde_text_fini(&folder);

@@ -22,6 +22,7 @@
 #include "analyze/totals.h"
 #include "base/number.h"
 #include "command.h"
+#include "format/folder.h"
 #include "record.h"
 
 enum { PROBE_SECONDS = 60, LITTLE_SPACE = 200 * 1000 * 1000 };
@@ -251,7 +252,7 @@ static void check_recording(struct doctor *d, struct record_paths *paths, enum d
         return;
     }
     char output[PATH_MAX];
-    snprintf(output, sizeof output, "%s/probe.sonde", place);
+    snprintf(output, sizeof output, "%s/probe" SONDE_FOLDER_SUFFIX, place);
     struct record_options record = {.mode = RECORD_TRACE, .output = output, .memory_bytes = 64u << 20, .streams_per_thread = 256};
     struct record_times start;
     struct sonde_diag diag = {0};

@@ -12,6 +12,7 @@
 
 #include "base/number.h"
 #include "export/export.h"
+#include "format/folder.h"
 
 struct export_options {
     int         to; /* index into the table of formats; -1 none */
@@ -22,7 +23,7 @@ struct export_options {
 /* "runs/heat.sonde/" with "csv" is "runs/heat.csv". The caller frees. */
 static char *default_output(const char *measurement, const char *extension)
 {
-    static const char suffix[] = ".sonde";
+    static const char suffix[] = SONDE_FOLDER_SUFFIX;
     char              real[PATH_MAX], *out;
     const char       *path = realpath(measurement, real);
     size_t            length;

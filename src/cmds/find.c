@@ -13,8 +13,7 @@
 #include <jansson.h>
 
 #include "base/text.h"
-
-#define SUFFIX ".sonde"
+#include "format/folder.h"
 
 /* False when the path would be too long. */
 static bool join(char *out, const char *folder, const char *name, const char *suffix)
@@ -33,7 +32,7 @@ static bool is_folder(const char *path)
 static uint64_t begun_ns(const char *path)
 {
     char file[PATH_MAX];
-    json_t *manifest = join(file, path, "manifest.json", "") ? json_load_file(file, 0, NULL) : NULL;
+    json_t *manifest = join(file, path, SONDE_MANIFEST_FILE, "") ? json_load_file(file, 0, NULL) : NULL;
     const char *format = json_string_value(json_object_get(manifest, "format"));
     const json_int_t ns = json_integer_value(json_object_get(manifest, "start_wall_ns"));
     struct stat st;
@@ -71,8 +70,8 @@ static void try_neighbours(struct sonde_nearest *nearest, const char *folder)
     DIR *open = opendir(*folder ? folder : ".");
     char stem[NAME_MAX + 1];
     for (struct dirent *entry; open && (entry = readdir(open));) {
-        const size_t length = strlen(entry->d_name), tail = strlen(SUFFIX);
-        if (length <= tail || length > NAME_MAX || strcmp(entry->d_name + length - tail, SUFFIX) != 0)
+        const size_t length = strlen(entry->d_name), tail = strlen(SONDE_FOLDER_SUFFIX);
+        if (length <= tail || length > NAME_MAX || strcmp(entry->d_name + length - tail, SONDE_FOLDER_SUFFIX) != 0)
             continue;
         memcpy(stem, entry->d_name, length - tail);
         stem[length - tail] = '\0';
@@ -118,7 +117,7 @@ int sonde_find_measurement(const char *given, const char *(*word)(size_t index),
         size_t length = strlen(given);
         while (length > 1 && given[length - 1] == '/')
             length--;
-        if (snprintf(path, PATH_MAX, "%.*s" SUFFIX, (int)length, given) < PATH_MAX && is_folder(path))
+        if (snprintf(path, PATH_MAX, "%.*s" SONDE_FOLDER_SUFFIX, (int)length, given) < PATH_MAX && is_folder(path))
             return 0;
     }
     if (snprintf(path, PATH_MAX, "%s", given) >= PATH_MAX) {

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "command.h"
+#include "format/folder.h"
 
 /* Two-sided 95 % quantile of Student's t. Beyond the table: within 0.5 %. */
 static double student_t(int64_t degrees)
@@ -75,7 +76,7 @@ static void store(const struct calibration *c, double ratio, double low, double 
 {
     struct sonde_diag diag = {0};
     char path[PATH_MAX + 16];
-    snprintf(path, sizeof path, "%s/manifest.json", c->paths->output);
+    snprintf(path, sizeof path, "%s/" SONDE_MANIFEST_FILE, c->paths->output);
     json_t *manifest = json_load_file(path, 0, NULL);
     json_t *result = json_pack("{s:f, s:f, s:f, s:I}", "ratio", ratio, "low", low, "high", high,
                                "pairs", (json_int_t)pairs);

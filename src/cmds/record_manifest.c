@@ -18,6 +18,7 @@
 
 #include "base/rank.h"
 #include "base/utf8.h"
+#include "format/folder.h"
 #include "format/rows.h"
 
 /* ---- texts -------------------------------------------------------------------- */
@@ -177,8 +178,8 @@ void record_manifest_timings(json_t *manifest, const struct record_timings *t)
 int record_manifest_write(const json_t *manifest, const char *output, struct sonde_diag *diag)
 {
     char path[PATH_MAX + 16], temporary[PATH_MAX + 24];
-    snprintf(path, sizeof path, "%s/manifest.json", output);
-    snprintf(temporary, sizeof temporary, "%s.tmp", path);
+    snprintf(path, sizeof path, "%s/" SONDE_MANIFEST_FILE, output);
+    snprintf(temporary, sizeof temporary, "%s" SONDE_PART_SUFFIX, path);
     errno = 0;
     const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd >= 0)

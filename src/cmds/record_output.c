@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #include "base/rank.h"
+#include "format/folder.h"
 
 enum { HIGHEST_NUMBER = 100000 };
-#define SUFFIX ".sonde"
 
 static int fail(struct sonde_diag *diag, const char *what, const char *path, int why)
 {
@@ -56,10 +56,11 @@ static int numbered_name(const char *base, int number, char *out, size_t size)
     size_t length = strlen(base);
     while (length > 1 && base[length - 1] == '/')
         length--;
-    bool suffix = length > strlen(SUFFIX) && strncmp(base + length - strlen(SUFFIX), SUFFIX, strlen(SUFFIX)) == 0;
-    size_t stem = suffix ? length - strlen(SUFFIX) : length;
+    const size_t tail = strlen(SONDE_FOLDER_SUFFIX);
+    bool suffix = length > tail && strncmp(base + length - tail, SONDE_FOLDER_SUFFIX, tail) == 0;
+    size_t stem = suffix ? length - tail : length;
     int n = number < 2 ? snprintf(out, size, "%.*s", (int)length, base)
-                       : snprintf(out, size, "%.*s-%d%s", (int)stem, base, number, suffix ? SUFFIX : "");
+                       : snprintf(out, size, "%.*s-%d%s", (int)stem, base, number, suffix ? SONDE_FOLDER_SUFFIX : "");
     return n > 0 && (size_t)n < size ? SONDE_OK : SONDE_EINVALID;
 }
 
@@ -68,7 +69,7 @@ static int numbered_name(const char *base, int number, char *out, size_t size)
 static int check_writable(const char *path, struct sonde_diag *diag)
 {
     char probe[PATH_MAX];
-    if (!join(probe, sizeof probe, path, ".probe"))
+    if (!join(probe, sizeof probe, path, SONDE_PROBE_FILE))
         return fail(diag, "cannot write into", path, ENAMETOOLONG);
     int fd = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -150,7 +151,7 @@ int record_output_make(const struct record_options *options, const char *program
     if (options->output)
         error = name_output(options->output, base, sizeof base, diag);
     else
-        snprintf(base, sizeof base, "%s%s", slash ? slash + 1 : program, SUFFIX);
+        snprintf(base, sizeof base, "%s%s", slash ? slash + 1 : program, SONDE_FOLDER_SUFFIX);
     if (error)
         return error;
     if (!*base)
@@ -210,7 +211,7 @@ static int each_process_entry(void *user, const char *path, const char *name)
 {
     struct each_process *each = user;
     char full[PATH_MAX];
-    if (!join(full, sizeof full, path, name) || !is_folder(full) || strcmp(name, "code") == 0)
+    if (!join(full, sizeof full, path, name) || !is_folder(full) || strcmp(name, SONDE_CODE_FOLDER) == 0)
         return 0;
     return each->fn(each->user, full, name);
 }
@@ -235,14 +236,18 @@ struct removal {
 
 static bool is_process_file(const char *name)
 {
-    return strcmp(name, "live.sonde") == 0 || strcmp(name, "data.sonde") == 0 || has_suffix(name, ".tmp");
+    static const char *const files[] = {SONDE_PROCESS_FILES};
+    bool ours = has_suffix(name, SONDE_PART_SUFFIX);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        ours |= strcmp(name, files[i]) == 0;
+    return ours;
 }
 
 /* Code that was loaded onto devices, of all processes. */
 static bool is_code_file(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
-    return slash && strcmp(slash, "/code") == 0 && has_suffix(name, ".cubin.zst");
+    return slash && strcmp(slash, "/" SONDE_CODE_FOLDER) == 0 && has_suffix(name, SONDE_CUBIN_SUFFIX);
 }
 
 static int remove_process_file(void *user, const char *path, const char *name)
@@ -265,9 +270,9 @@ static int remove_process_file(void *user, const char *path, const char *name)
 static bool is_beginning(const char *path, const char *name)
 {
     static const char manifest[] = "{\n  \"format\": \"sonde\"", zeros[sizeof manifest];
-    const bool probe = strcmp(name, ".probe") == 0;
+    const bool probe = strcmp(name, SONDE_PROBE_FILE) == 0;
     char begin[sizeof manifest];
-    if (!probe && strcmp(name, "manifest.json.tmp") != 0)
+    if (!probe && strcmp(name, SONDE_MANIFEST_FILE SONDE_PART_SUFFIX) != 0)
         return false;
     const int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     const ssize_t n = fd < 0 ? -1 : read(fd, begin, sizeof manifest - 1);
@@ -291,7 +296,7 @@ static int remove_entry(void *user, const char *path, const char *name)
             r->why = errno;
         return r->why != 0;
     }
-    const bool manifest = strcmp(name, "manifest.json") == 0, begun = !manifest && is_beginning(full, name);
+    const bool manifest = strcmp(name, SONDE_MANIFEST_FILE) == 0, begun = !manifest && is_beginning(full, name);
     r->manifest |= manifest;
     r->begun |= begun;
     if (!manifest && !begun) {
@@ -307,7 +312,7 @@ static int remove_entry(void *user, const char *path, const char *name)
 static bool is_our_manifest(const char *path)
 {
     char file[PATH_MAX];
-    if (!join(file, sizeof file, path, "manifest.json"))
+    if (!join(file, sizeof file, path, SONDE_MANIFEST_FILE))
         return false;
     json_t *manifest = json_load_file(file, 0, NULL);
     const char *format = json_string_value(json_object_get(manifest, "format"));
@@ -363,7 +368,7 @@ static int find_writing(void *user, const char *path, const char *name)
     struct writing *w = user;
     char live[PATH_MAX];
     const int pid = record_pid_of(name);
-    if (pid && join(live, sizeof live, path, "live.sonde") && access(live, F_OK) == 0 &&
+    if (pid && join(live, sizeof live, path, SONDE_LIVE_FILE) && access(live, F_OK) == 0 &&
         record_still_running(w->output, pid))
         w->pid = pid;
     return w->pid != 0;

@@ -11,9 +11,7 @@
 
 #include "chunk.h"
 #include "decode.h"
-
-#define SONDE__LIVE_FILE "live.sonde"
-#define SONDE__DATA_FILE "data.sonde"
+#include "folder.h"
 
 /* ---- live.sonde: a copy, because the program may still be writing -------- */
 

@@ -199,7 +199,7 @@ static int read_header(int fd, uint64_t size, struct sonde__live *live)
 
 int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_diag *diag)
 {
-    char *path = sonde__path(dir, SONDE__LIVE_FILE);
+    char *path = sonde__path(dir, SONDE_LIVE_FILE);
     struct stat st;
     int fd, status;
 

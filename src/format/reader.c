@@ -11,9 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "folder.h"
 #include "process.h"
-
-#define MANIFEST_FILE "manifest.json"
 
 static const char cannot[] = "cannot read the measurement";
 
@@ -27,7 +26,11 @@ static bool has_file(const char *dir, const char *file)
 
 static bool is_process(const char *dir)
 {
-    return has_file(dir, SONDE__LIVE_FILE) || has_file(dir, SONDE__DATA_FILE);
+    static const char *const files[] = {SONDE_PROCESS_FILES};
+    bool there = false;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !there; i++)
+        there = has_file(dir, files[i]);
+    return there;
 }
 
 /* A manifest that is not ours says nothing about what is ours beside it. */
@@ -53,7 +56,7 @@ static int judge_manifest(struct sonde_measurement *m, const char *path, struct 
 
 static int read_manifest(struct sonde_measurement *m, struct sonde_diag *diag)
 {
-    char *path = sonde__path(m->path, MANIFEST_FILE);
+    char *path = sonde__path(m->path, SONDE_MANIFEST_FILE);
     struct stat st;
     int status = 0;
 
@@ -120,7 +123,7 @@ static int add_directory(struct sonde_measurement *m, const char *name, struct s
     char *path = sonde__path(m->path, name);
     int status = path ? 0 : sonde_diag_set(diag, SONDE_ENOMEM, m->path, cannot);
 
-    if (path && strcmp(name, "code") == 0)
+    if (path && strcmp(name, SONDE_CODE_FOLDER) == 0)
         m->disk_bytes += folder_bytes(path);
     else if (path && is_process(path))
         status = add_process(m, path, name, diag);

@@ -384,7 +384,7 @@ static void version_hint(struct sonde_diag *diag)
 
 int sonde__data_open(const char *dir, bool eager, struct sonde__data *data, struct sonde_diag *diag)
 {
-    char *path = sonde__path(dir, SONDE__DATA_FILE);
+    char *path = sonde__path(dir, SONDE_DATA_FILE);
     int status, fd;
 
     memset(data, 0, sizeof *data);

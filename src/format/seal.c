@@ -129,7 +129,7 @@ static int open_file(struct writer *w, const char *dir, int flags, struct sonde_
 {
     int status;
 
-    w->path = sonde__path(dir, SONDE__DATA_FILE);
+    w->path = sonde__path(dir, SONDE_DATA_FILE);
     if (!w->path)
         return sonde_diag_set(diag, SONDE_ENOMEM, dir, "cannot seal the measurement");
     w->fd = open(w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
@@ -215,7 +215,7 @@ static bool still_mapped(const char *path, uint32_t pid)
     while (!found && getline(&line, &room, maps) > 0) {
         uint64_t inode;
         found = sscanf(line, "%*x-%*x %*s %*x %*x:%*x %" SCNu64, &inode) == 1 && inode == st.st_ino &&
-                strstr(line, "/" SONDE__LIVE_FILE);
+                strstr(line, "/" SONDE_LIVE_FILE);
     }
     free(line);
     fclose(maps);
@@ -317,7 +317,7 @@ static int seal_live(const char *dir, const char *path, const struct sonde__live
 
 static int sealed_already(const char *dir, struct sonde_diag *diag)
 {
-    char *path = sonde__path(dir, SONDE__DATA_FILE);
+    char *path = sonde__path(dir, SONDE_DATA_FILE);
     int status = !path ? SONDE_ENOMEM : access(path, F_OK) == 0 ? 0 : SONDE_ENOTFOUND;
     free(path);
     return status ? sonde_diag_set(diag, status, dir, "cannot seal the measurement") : 0;
@@ -325,7 +325,7 @@ static int sealed_already(const char *dir, struct sonde_diag *diag)
 
 int sonde_process_seal(const char *dir, struct sonde_diag *diag)
 {
-    char *path = sonde__path(dir, SONDE__LIVE_FILE);
+    char *path = sonde__path(dir, SONDE_LIVE_FILE);
     struct sonde__live live;
     int status;
 
@@ -350,7 +350,7 @@ int sonde_process_seal(const char *dir, struct sonde_diag *diag)
 int sonde_process_append(const char *dir, enum sonde_table table, uint64_t first,
                          const void *rows, uint32_t count, struct sonde_diag *diag)
 {
-    char *live = sonde__path(dir, SONDE__LIVE_FILE);
+    char *live = sonde__path(dir, SONDE_LIVE_FILE);
     struct writer w;
     int status;
 
