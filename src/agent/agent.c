@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sonde/error.h>
@@ -22,7 +24,8 @@
 
 #define EXIT_BOUND_MS   1000 /* how long the final flush waits for work in flight, */
 #define DEATH_BOUND_MS  1000 /* when a signal kills the program: how long it is kept from that, */
-#define DEATH_PASSES_MS  600 /* and the monitor's part of it */
+#define DEATH_PASSES_MS  600 /* and the monitor's part of it, */
+#define CALL_BOUND_MS    100 /* after the end of the call that it interrupted, or so long */
 #define PASSES_BOUND_MS 2500 /* or a little longer when it is busy asking: less than its caller waits */
 
 struct sonde_agent sonde__agent;
@@ -296,16 +299,49 @@ static void at_exit(void)
     sonde__agent_flush(SONDE_FLUSH_CLOSE);
 }
 
+/* A signal that kills has interrupted a hooked call. The runtime may hold there what it needs to tell what has finished,
+ * so the signal waits for the call's end, or comes again by a timer. Once in a process. */
+static _Atomic bool postponed;
+static siginfo_t postponed_info;
+
+static bool postpone(int number, const siginfo_t *info)
+{
+    struct sonde_thread *t = sonde__self;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = number};
+    const struct itimerspec bound = {.it_value.tv_nsec = CALL_BOUND_MS * 1000000};
+    int timer;
+    if (!t || t->busy != SONDE_BUSY_CALL || !info || info->si_pid == getpid() /* raise() must not return */ ||
+        atomic_exchange(&postponed, true))
+        return false;
+    event._sigev_un._tid = (int)syscall(SYS_gettid);
+    if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0 ||
+        syscall(SYS_timer_settime, timer, 0, &bound, NULL) != 0)
+        return false;
+    postponed_info = *info;
+    atomic_fetch_or_explicit(&t->at_end, SONDE_AT_END_DIE, memory_order_relaxed);
+    return true;
+}
+
+void sonde__agent_die(void)
+{
+    const int number = postponed_info.si_signo, self = (int)syscall(SYS_gettid);
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), self, number, &postponed_info) != 0)
+        syscall(SYS_tgkill, getpid(), self, number);
+}
+
 /* In a signal's handler, whatever the thread was doing: nothing here takes a lock. */
-static void before_death(void)
+static int before_death(int number, const siginfo_t *info)
 {
     const struct sonde_agent *a = &sonde__agent;
     if (sonde__flag && atomic_load(sonde__flag) != SONDE_FLAG_LOOK && atomic_load(&a->state) == SONDE_ON &&
         a->pid == getpid() && !atomic_load(&a->closed)) {
+        if (postpone(number, info))
+            return 1;
         const uint64_t begin_ns = sonde_now_ns();
         sonde__monitor_flush(SONDE_FLUSH_DEATH, DEATH_BOUND_MS);
         count_held(begin_ns);
     }
+    return 0;
 }
 
 /* ---- fork ------------------------------------------------------------------------------ */
@@ -318,6 +354,7 @@ static void in_child(void)
     /* The parent's threads, channels and mapping are not ours. The flag's page
      * was wiped by the kernel, where it can, so no hook is on its way in. */
     flag_set(SONDE_FLAG_LOOK);
+    atomic_store(&postponed, false);
     if (a->pool.base)
         munmap(a->pool.base, a->mapped_bytes);
     sonde__heap_fini(&a->heap);

@@ -128,18 +128,19 @@ struct sonde_samples {
     _Atomic uint32_t written, taken; /* taken: monitor's */
     _Atomic uint64_t cpu_ns;         /* the thread's CPU time at its last sample; the monitor sets it before there is one */
     uint64_t since_ns;               /* when the thread was seen first; 0: by its first hook */
-    uint64_t waits_since_ns;         /* when sample_waits was set last; */
+    uint64_t waits_since_ns;         /* when one was left to the end of a call; */
     uint64_t waits_cpu_ns;           /* the CPU time that its sample goes up to */
     struct { _Atomic uint64_t taken, deferred, lost, own_ns; } count; /* as struct sonde_counts */
 };
 
+enum { SONDE_AT_END_SAMPLE = 1, SONDE_AT_END_DIE = 2 };
 enum { SONDE_BUSY = 1, SONDE_BUSY_CALL = 2 }; /* in a hooked call, the runtime's part included */
 struct sonde_thread {
     /* The first four lines are what a hook needs that finds all as it was (replay.h). */
     uint32_t slot;            /* 1 .. */
     _Atomic uint32_t lane;    /* thread lane; 0: it gets one with its first sample or hook */
     volatile uint32_t busy;   /* inside a hook: a signal handler must not enter again */
-    _Atomic uint32_t sample_waits; /* a sample came within the hooked call, which will take it */
+    _Atomic uint32_t at_end;  /* SONDE_AT_END_*: what came within the hooked call, and is for its end */
     uint32_t check_in;        /* so many calls from now one is compared with a full walk */
     uint32_t last_context;    /* node of the last hooked call */
     uint32_t last_op_key_kind, last_op_key_name, last_op_frame;
@@ -299,6 +300,7 @@ enum sonde_flush {
 void sonde__agent_flush(enum sonde_flush how);  /* waits for the monitor, within a bound */
 void sonde__agent_settle(enum sonde_flush how); /* the monitor's part of it */
 struct sonde_shared *sonde__agent_shared(void); /* with the preload library; NULL: it is not there */
+void sonde__agent_die(void);                    /* of the signal that waited for the end of a call */
 void sonde__agent_late(void);                   /* after it: count what came too late. Any thread */
 
 /* In or out of a hook, as the thread's own signal handler sees it. */

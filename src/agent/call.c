@@ -305,6 +305,15 @@ enum sonde_over sonde_submit_over(const struct sonde_submit *submit)
     return SONDE_OVER_DONE;
 }
 
+static __attribute__((noinline, cold)) void at_end(struct sonde_thread *t, uint32_t node)
+{
+    const uint32_t what = atomic_load_explicit(&t->at_end, memory_order_relaxed);
+    if (what & SONDE_AT_END_SAMPLE)
+        sonde__sample_deferred(t, node);
+    if (what & SONDE_AT_END_DIE)
+        sonde__agent_die();
+}
+
 __attribute__((hot)) void sonde_call_end(struct sonde_call *call)
 {
     struct sonde_thread *t = call->thread;
@@ -325,8 +334,8 @@ __attribute__((hot)) void sonde_call_end(struct sonde_call *call)
     t->last_call.submitted = call->submitted;
     sonde__count(&t->count.calls, 1);
     sonde__count(&t->count.call_ns, call->leave_ns - call->enter_ns);
-    if (__builtin_expect(atomic_load_explicit(&t->sample_waits, memory_order_relaxed), 0))
-        sonde__sample_deferred(t, call->node);
+    if (__builtin_expect(atomic_load_explicit(&t->at_end, memory_order_relaxed), 0))
+        at_end(t, call->node);
     sonde__replay_fetch(t->replay);
     sonde__channel_fetch(&t->channel);
     sonde__busy(t, 0);

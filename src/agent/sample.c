@@ -110,7 +110,7 @@ bool sonde__sample_slept(struct sonde_thread *t, uint64_t from_ns, uint64_t to_n
 
 void sonde__sample_deferred(struct sonde_thread *t, uint32_t node)
 {
-    atomic_store_explicit(&t->sample_waits, 0, memory_order_relaxed);
+    atomic_fetch_and_explicit(&t->at_end, ~(uint32_t)SONDE_AT_END_SAMPLE, memory_order_relaxed);
     if (put(t, t->samples.waits_since_ns, t->samples.waits_cpu_ns, node, SONDE_SAMPLE_DEFERRED))
         sonde__count(&t->samples.count.deferred, 1);
 }
@@ -124,7 +124,7 @@ static void take(struct sonde_target *x, struct sonde_thread *t, const ucontext_
     uint32_t node = sonde__context_sample(t, &at);
     bool missed = sonde__handler.missed || !node;
     sonde__handler.on = false;
-    atomic_store_explicit(&t->sample_waits, 0, memory_order_relaxed); /* one that waited for a call that was not the last: its time is in this one's */
+    atomic_fetch_and_explicit(&t->at_end, ~(uint32_t)SONDE_AT_END_SAMPLE, memory_order_relaxed); /* one that waited for a call that was not the last: its time is in this one's */
     if (missed) {
         sonde__count(&s->count.lost, 1);
         sonde__monitor_wake(); /* it may have something to look up */
@@ -150,7 +150,7 @@ static void sample(struct sonde_target *x, const ucontext_t *context)
     } else if (t->busy == SONDE_BUSY_CALL) {
         t->samples.waits_since_ns = sonde_now_ns();
         t->samples.waits_cpu_ns = due_ns(x, t, thread_cpu_ns());
-        atomic_store_explicit(&t->sample_waits, 1, memory_order_relaxed);
+        atomic_fetch_or_explicit(&t->at_end, SONDE_AT_END_SAMPLE, memory_order_relaxed);
     } else if (t->busy) {
         sonde__count(&t->samples.count.lost, 1);
     } else {

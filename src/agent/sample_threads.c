@@ -610,7 +610,7 @@ static void check(struct sonde_target *x, uint64_t now)
     uint64_t cpu_ns = sonde__sample_cpu_ns(tid);
     uint64_t taken = atomic_load_explicit(&t->samples.count.taken, memory_order_relaxed) +
                      atomic_load_explicit(&t->samples.count.lost, memory_order_relaxed) +
-                     atomic_load_explicit(&t->sample_waits, memory_order_relaxed);
+                     (atomic_load_explicit(&t->at_end, memory_order_relaxed) & SONDE_AT_END_SAMPLE);
     if (taken == x->checked_taken && cpu_ns - x->checked_cpu_ns > 4 * sonde__sample_period_ns() && blocks(tid)) {
         disarm(x);
         leave_alone(x, now);

@@ -95,7 +95,7 @@ static struct sonde_thread *slot_take(struct sonde_agent *a)
     t->last_lane = t->lane ? t->lane : t->last_lane;
     t->lane = 0;
     t->busy = 0;
-    atomic_store(&t->sample_waits, 0);
+    atomic_store(&t->at_end, 0);
     t->samples.since_ns = 0;
     t->stack.count = t->stack.shared = 0; /* nothing to re-use of another thread's stack */
     t->path_length = t->native_length = t->last_context = 0;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A program of CUDA crashes right after its first work: all of it is kept, and nobody says that there was none.
+One that waits within a call of the runtime's which does not return is ended by a signal all the same.
 
     crash.py --sonde build/bin/sonde --counting X --work DIR --cache DIR --cupti LIB CUDA_STEADY
 
@@ -9,10 +10,12 @@ import argparse
 import os
 import shutil
 import signal
+import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest"))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "guest"))
 import harness  # noqa: E402
+import run  # noqa: E402
 from harness import Failure  # noqa: E402
 
 LAUNCHES = 101
@@ -50,6 +53,23 @@ def check_said(options):
             raise Failure(f"{LAUNCHES} kernels ran, and yet: {said!r}")
 
 
+def check_stuck(options):
+    work, log = options.work, os.path.join(options.work, "log")
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+    env = harness.environment(options, SONDE_CUPTI=os.path.abspath(options.cupti))
+    with subprocess.Popen([options.sonde, "record", "-q", "-o", os.path.join(work, "m.sonde"), "--", options.steady, log, "stuck"],
+                          env=env) as child:
+        os.kill(run.wait_for_start(log, child, need_entry=True).pid, signal.SIGTERM)
+        try:
+            status = child.wait(harness.PATIENCE)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            raise Failure("SIGTERM did not end a program that waits for the device") from None
+    if status != -signal.SIGTERM:
+        raise Failure(f"record gave {harness.describe(status)}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     harness.add_arguments(parser)
@@ -58,14 +78,14 @@ def main():
     options = parser.parse_args()
     options.work = os.path.abspath(options.work)
     failed = 0
-    for name, check in (("kept", check_kept), ("said", check_said)):
+    for name, check in (("kept", check_kept), ("said", check_said), ("stuck", check_stuck)):
         for _ in range(5):
             try:
                 check(options)
             except Failure as why:
                 failed += 1
                 print(f"FAIL {name}: {why}", flush=True)
-    print(f"10 crashes, {failed} failed")
+    print(f"15 crashes, {failed} failed")
     sys.exit(1 if failed else 0)
 
 

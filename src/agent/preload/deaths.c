@@ -4,7 +4,9 @@
  * agent, waits until it has stored what has finished (a second at most), and
  * then lets the signal do what it would have done: a fault is met again, anything
  * else is sent again as it came. It is there while the agent is, and whoever asks
- * for the disposition is told that it is the default one.
+ * for the disposition is told that it is the default one. A signal of another
+ * process that interrupts a call of the runtime's waits for the call's end, a
+ * moment at most: the runtime could not tell what has finished in the middle of it.
  *
  * SIGKILL cannot be seen, and a fault for which the thread has no stack left
  * kills at once, as it does without us.
@@ -39,27 +41,27 @@ static _Atomic int telling;  /* 0 nobody has died yet, 1 the agent is being told
 
 static void die(int number, siginfo_t *info, void *context);
 
-static const struct sigaction ours = {.sa_sigaction = die, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+static const struct sigaction ours = {.sa_sigaction = die, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
 
 static bool is_fault(int number, const siginfo_t *info)
 {
     return info->si_code > 0 && (number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE);
 }
 
-/* Whoever dies while another thread tells (Ctrl-C comes twice) waits for it. */
-static void tell(void)
+/* Whoever dies while another thread tells (Ctrl-C comes twice) waits for it. True: not now, the signal comes again. */
+static bool tell(int number, const siginfo_t *info)
 {
     int nobody = 0;
     if (atomic_compare_exchange_strong(&telling, &nobody, 1)) {
-        void (*call)(void) = atomic_load(&sonde__shared.before_death);
-        if (call)
-            call();
-        atomic_store(&telling, 2);
-        return;
+        int (*call)(int, const siginfo_t *) = atomic_load(&sonde__shared.before_death);
+        const bool later = call && call(number, is_fault(number, info) ? NULL : info);
+        atomic_store(&telling, later ? 0 : 2);
+        return later;
     }
     const struct timespec pause = {0, 1000000};
     for (int ms = 0; ms < TELLING_MS && atomic_load(&telling) == 1; ms++)
         syscall(SYS_nanosleep, &pause, NULL); /* the function is ours (waits.c) */
+    return false;
 }
 
 static bool is_here(void)
@@ -73,9 +75,9 @@ static bool is_here(void)
 void abort(void)
 {
     void (*real)(void) = (void (*)(void))(uintptr_t)sonde__preload_libc("abort");
-    void (*call)(void) = is_here() ? atomic_load(&sonde__shared.before_death) : NULL;
+    int (*call)(int, const siginfo_t *) = is_here() ? atomic_load(&sonde__shared.before_death) : NULL;
     if (call)
-        call();
+        call(SIGABRT, NULL);
     real();
     for (;;)
         syscall(SYS_exit_group, 127); /* never: it does not return */
@@ -87,8 +89,10 @@ static void die(int number, siginfo_t *info, void *context)
     const struct sigaction by_default = {.sa_handler = SIG_DFL};
     const int error = errno;
     (void)context;
-    if (is_here())
-        tell();
+    if (is_here() && tell(number, info)) {
+        errno = error;
+        return;
+    }
     atomic_load(&sonde__shared.libc_sigaction)(number, &by_default, NULL);
     const int self = (int)syscall(SYS_gettid);
     if (!is_fault(number, info) && syscall(SYS_rt_tgsigqueueinfo, getpid(), self, number, info) != 0)

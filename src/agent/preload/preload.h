@@ -48,7 +48,9 @@ struct sonde_shared {
     void (*_Atomic release_signal)(void);   /* the agent's; returns when no signal of its comes any more */
     int (*_Atomic libc_sigaction)(int, const struct sigaction *, struct sigaction *);
     void (*_Atomic arm_deaths)(void);       /* the preload library's: tell before_death from now on of signals that kill */
-    void (*_Atomic before_death)(void);     /* the agent's; in a signal's handler */
+    /* The agent's; in a signal's handler. Not 0: the signal comes again, when a call of the runtime's has returned.
+     * info NULL: it cannot be sent again. */
+    int (*_Atomic before_death)(int number, const siginfo_t *info);
     /* When this program began, on CLOCK_MONOTONIC_RAW, and the CPU time that its process had used
      * by then. Set at load, and in a forked child, while there is one thread. 0: unknown. */
     uint64_t start_ns, start_cpu_ns;

@@ -30,6 +30,7 @@ static struct {
     uint64_t end_ns[FLYING];         /* of kernel n, at n % FLYING */
     uint64_t launched, ended;
     uint32_t correlation;
+    uint64_t hold_ns;
 } D = {.lock = PTHREAD_MUTEX_INITIALIZER, .newest = &D.oldest};
 
 uint64_t device_now_ns(void)
@@ -148,6 +149,8 @@ void device_launch(uint64_t length_ns)
     D.correlation++;
     call(CUPTI_API_ENTER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &params);
     pthread_mutex_lock(&D.lock);
+    for (const uint64_t begin = device_now_ns(); device_now_ns() - begin < D.hold_ns;)
+        ;
     const uint64_t now = device_now_ns() + 2000, before = D.launched ? D.end_ns[(D.launched - 1) % FLYING] : 0;
     const uint64_t start = now > before ? now : before;
     if (D.reports) {
@@ -159,6 +162,11 @@ void device_launch(uint64_t length_ns)
     D.end_ns[D.launched++ % FLYING] = start + length_ns;
     pthread_mutex_unlock(&D.lock);
     call(CUPTI_API_EXIT, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &params);
+}
+
+void device_hold(uint64_t ns)
+{
+    D.hold_ns = ns;
 }
 
 void device_wait(void)

@@ -15,6 +15,8 @@
 void     device_open(void);
 /* cuLaunchKernel. From one thread. */
 void     device_launch(uint64_t length_ns);
+/* Launches from now on take so long, and keep CUPTI's lock meanwhile. */
+void     device_hold(uint64_t ns);
 /* cuStreamSynchronize, of which Sonde is told. */
 void     device_wait(void);
 /* How many kernels have ended by now. */

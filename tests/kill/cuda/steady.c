@@ -1,10 +1,12 @@
 /* steady.c - launches kernels of a made-up device until it is killed, and logs what had completed when.
  *
- * usage: cuda-steady LOG slow|fast|queued|idle|crash
+ * usage: cuda-steady LOG slow|fast|queued|idle|held|stuck|crash
  *   slow    one kernel at a time, waited for, some 300 in a second
  *   fast    200 at a time, waited for, without a pause
  *   queued  never waited for: eight are under way at every moment
  *   idle    100 of them, waited for, and none after
+ *   held    ten at a time, waited for, mostly within a launch that keeps CUPTI's lock
+ *   stuck   waits for one that runs for an hour
  *   crash   101 of them, waited for, and abort()
  */
 #include "device.h"
@@ -36,20 +38,28 @@ int main(int argc, char **argv)
     struct log *log = log_open(argc > 1 ? argv[1] : "log");
     const struct timespec pause = {0, 3000000};
     device_open();
+    if (strcmp(mode, "held") == 0)
+        device_hold(1000000);
     if (strcmp(mode, "idle") == 0 || strcmp(mode, "crash") == 0)
         batch(log, strcmp(mode, "idle") == 0 ? 100 : 101, 10000);
     if (strcmp(mode, "crash") == 0)
         abort();
+    if (strcmp(mode, "stuck") == 0) {
+        log_completed(log, 0);
+        batch(log, 1, 3600000000000u);
+    }
     while (log->entries < LOG_ENTRIES) {
         if (strcmp(mode, "fast") == 0)
             batch(log, 200, 1000);
+        else if (strcmp(mode, "held") == 0)
+            batch(log, 10, 1000);
         else if (strcmp(mode, "slow") == 0)
             batch(log, 1, 50000);
         else if (strcmp(mode, "queued") == 0)
             one_more(log);
         else
             log_completed(log, device_ended());
-        if (strcmp(mode, "fast") != 0)
+        if (strcmp(mode, "fast") != 0 && strcmp(mode, "held") != 0)
             nanosleep(&pause, NULL);
     }
     return 0;
