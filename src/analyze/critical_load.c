@@ -12,6 +12,7 @@
 
 #include "api.h"
 #include "base/map.h"
+#include "runtimes.h"
 
 struct loaded_call { struct sonde__cp_call call; uint64_t correlation; };
 struct loaded_op { struct sonde__cp_op op; uint64_t correlation, enter; };

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "base/text.h"
 #include "memory_work.h"
 #include "recorded.h"
+#include "runtimes.h"
 
 enum uses { UNKNOWN, BOUNDED, KNOWN }; /* as in struct sonde_memory_site */
 
@@ -39,16 +39,14 @@ struct builder {
 
 /* ---- who allocates ---------------------------------------------------------------- */
 
-/* PyTorch's allocator asks the driver for segments and hands out blocks of them. With
- * its back end cudaMallocAsync every block is an object of a pool, and seen. */
+/* With PyTorch's back end cudaMallocAsync every block is an object of a pool, and seen. */
 static bool in_caching_allocator(const struct sonde_profile *profile, uint32_t node, uint32_t kind)
 {
     if (kind == SONDE_OBJECT_POOL || kind == SONDE_OBJECT_PINNED)
         return false;
     for (; node; node = profile->nodes.items[node].parent) {
         const struct sonde_cct_node *n = &profile->nodes.items[node];
-        if (n->kind == SONDE_FRAME_NATIVE && (strstr(n->name, "CUDACachingAllocator") ||
-                                              strncmp(sonde_path_base(n->module), "libc10_cuda.so", 14) == 0))
+        if (n->kind == SONDE_FRAME_NATIVE && sonde_runtime_caches(n->name, n->module))
             return true;
     }
     return false;

@@ -5,24 +5,12 @@
 
 #include "base/text.h"
 #include "profile.h"
+#include "runtimes.h"
 #include "symbols.h"
 
 static bool begins(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-bool sonde_is_gpu_runtime(const char *path)
-{
-    const char *base = sonde_path_base(path);
-    static const char *const prefixes[] = {
-        "libOpenCL", "libpocl", "libamdocl", "libnvidia-opencl", "libigdrcl", "libintelocl",
-        "libMesaOpenCL", "libRusticlOpenCL", "liboclgrind", "libcuda.", "libcudart", "libcupti", "libnvidia-",
-    };
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (begins(base, prefixes[i]))
-            return true;
-    return false;
 }
 
 /* The GPU runtimes and their loaders, the C library and the loader, Python's interpreter with the modules of its own

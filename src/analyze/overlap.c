@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "recorded.h"
+#include "runtimes.h"
 #include "timeline.h"
 
 uint64_t sonde_overlap_ns(const struct sonde_overlap *o, unsigned any, unsigned with, unsigned without)
@@ -61,14 +62,12 @@ static unsigned class_of(const struct sonde_process *p, uint16_t kind, uint32_t 
     return group == SONDE_GROUP_KERNEL ? COMPUTE : group == SONDE_GROUP_SET ? FILL : NOTHING;
 }
 
-/* NCCL's kernels (and RCCL's), by the names that Holistic Trace Analysis looks for. */
 static bool communicates(const struct sonde_process *p, uint32_t node)
 {
     const struct sonde_row_node *row = sonde_process_node(p, node, NULL);
     if (!row || row->frame >= p->frame_count || p->frames[row->frame].kind != SONDE_FRAME_OP)
         return false;
-    const char *name = sonde_process_string(p, p->frames[row->frame].name);
-    return strstr(name, "ncclDevKernel") || strstr(name, "ncclKernel");
+    return sonde_runtime_communicates(sonde_process_string(p, p->frames[row->frame].name));
 }
 
 /* ---- one window ------------------------------------------------------------------------- */

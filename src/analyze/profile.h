@@ -110,9 +110,6 @@ struct sonde_caller { uint32_t leaf; struct sonde_metrics metrics; };
 long sonde_profile_group_callers(const struct sonde_profile *profile, const struct sonde_group *group,
                                  uint32_t depth, struct sonde_caller **out);
 
-/* Is the module of this path a GPU runtime's, or its loader's? */
-bool sonde_is_gpu_runtime(const char *module);
-
 /* Whose code is (function, module, file)? "" is unknown. Exposed for tests. */
 enum sonde_cct_origin sonde_origin_of(const char *function, const char *module, const char *file);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/runtimes.h"
 #include "base/number.h"
 #include "command.h"
 
@@ -221,14 +222,14 @@ static void put_environment(struct doctor *d)
     static const struct { const char *begin, *tool; } shells[] = {
         {"NSYS_", "Nsight Systems"}, {"NV_COMPUTE_PROFILER_", "Nsight Compute"}, {"NV_NSIGHT_", "Nsight Compute"},
     };
-    const char *injected = getenv("CUDA_INJECTION64_PATH"), *ranges = getenv("NVTX_INJECTION64_PATH");
-    if (injected && *injected) {
-        doctor_put(d, "other CUDA tool", DOCTOR_NOTE, "CUDA_INJECTION64_PATH names %.200s: it comes before Sonde, and may hold CUPTI", injected);
-        doctor_try(d, "unset CUDA_INJECTION64_PATH");
-    }
-    if (ranges && *ranges) {
-        doctor_put(d, "other NVTX tool", DOCTOR_NOTE, "NVTX_INJECTION64_PATH names %.200s: ranges go to it, and none to Sonde", ranges);
-        doctor_try(d, "unset NVTX_INJECTION64_PATH");
+    for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++) {
+        const char *path = r->other ? getenv(r->variable) : NULL;
+        if (path && *path) {
+            char name[64];
+            snprintf(name, sizeof name, "other %s tool", r->title);
+            doctor_put(d, name, DOCTOR_NOTE, "%s names %.200s: %s", r->variable, path, r->other);
+            doctor_try(d, "unset %s", r->variable);
+        }
     }
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
         for (char **entry = environ; *entry; entry++) {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "analyze/code.h"
+#include "analyze/runtimes.h"
 #include "analyze/symbols.h"
 #include "analyze/totals.h"
 #include "base/kinds.h"
@@ -164,29 +165,33 @@ static void say_summary(const struct record_paths *paths, const struct sonde_mea
     sonde_text_fini(&line);
 }
 
-/* Which runtime the program used, as its devices say; there are none when it only looked. */
-static const char *runtime_of(const struct sonde_measurement *m)
+static bool uses_runtime(const void *user, const char *name)
 {
-    bool cuda = false, opencl = false;
+    const struct sonde_measurement *m = user;
     for (uint32_t i = 0; i < m->process_count; i++)
-        for (uint32_t k = 1; k < m->processes[i].device_count; k++) {
-            const char *backend = sonde_process_string(&m->processes[i], m->processes[i].devices[k].backend);
-            cuda |= strcmp(backend, "cuda") == 0;
-            opencl |= strcmp(backend, "opencl") == 0;
-        }
-    return cuda && opencl ? "CUDA and OpenCL" : cuda ? "CUDA" : opencl ? "OpenCL" : "a GPU runtime";
+        for (uint32_t k = 1; k < m->processes[i].device_count; k++)
+            if (strcmp(sonde_process_string(&m->processes[i], m->processes[i].devices[k].backend), name) == 0)
+                return true;
+    return false;
+}
+
+/* Which runtimes the program used, as its devices say; there are none when it only looked. */
+static const char *runtimes_of(const struct sonde_measurement *m, char text[SONDE_RUNTIMES_MAX])
+{
+    return sonde_runtimes_list(text, "and", uses_runtime, m);
 }
 
 static void say_ended_before(const struct record_paths *paths, const struct sonde_measurement *m,
                              const struct record_result *result)
 {
     const int status = result->wait_status;
+    char runtimes[SONDE_RUNTIMES_MAX];
     if (WIFSIGNALED(status))
         sonde_say("the program used %s and was ended by signal %d (%s) before an operation was known to Sonde; %s",
-                  runtime_of(m), WTERMSIG(status), strsignal(WTERMSIG(status)), paths->shown);
+                  runtimes_of(m, runtimes), WTERMSIG(status), strsignal(WTERMSIG(status)), paths->shown);
     else
         sonde_say("a process of the program used %s and was killed, or crashed, before an operation was known to Sonde; %s",
-                  runtime_of(m), paths->shown);
+                  runtimes_of(m, runtimes), paths->shown);
 }
 
 /* A process of the program loaded a GPU runtime, and yet there is nothing. */
@@ -194,6 +199,7 @@ static void say_no_operations(const struct record_options *options, const struct
                               const struct sonde_measurement *m, const struct record_result *result)
 {
     const char *note = NULL;
+    char runtimes[SONDE_RUNTIMES_MAX];
     bool at_once = false; /* a process ended without our being told */
     for (uint32_t i = 0; i < m->process_count; i++) {
         for (uint32_t k = 0; k < m->processes[i].note_count && !note; k++)
@@ -208,7 +214,8 @@ static void say_no_operations(const struct record_options *options, const struct
     else if (options->delay_ns || options->duration_ns || options->start_off)
         sonde_say("the program enqueued no operation within the recorded range; %s", paths->shown);
     else
-        sonde_say("the program used %s but enqueued no operation; %s   next: sonde doctor", runtime_of(m), paths->shown);
+        sonde_say("the program used %s but enqueued no operation; %s   next: sonde doctor", runtimes_of(m, runtimes),
+                  paths->shown);
 }
 
 /* Smaller than what the agent begins a file with? */
@@ -234,6 +241,7 @@ static void say_no_call(const struct record_options *options, const struct recor
     struct statvfs room;
     struct rlimit limit;
     struct sonde_text death = {0};
+    char runtimes[SONDE_RUNTIMES_MAX];
     add_death(&death, result);
     if (file_limit_is_small(&limit))
         sonde_say("nothing recorded: the limit of a file's size (ulimit -f) is %llu kB, and a measurement needs at least %u kB "
@@ -252,8 +260,8 @@ static void say_no_call(const struct record_options *options, const struct recor
         sonde_say("nothing recorded: %s made no GPU call between --delay and --duration%s; try: sonde doctor", name,
                   sonde_text_get(&death));
     else
-        sonde_say("nothing recorded: %s made no CUDA or OpenCL call that reached Sonde%s; if it uses a GPU, try: sonde doctor",
-                  name, sonde_text_get(&death));
+        sonde_say("nothing recorded: %s made no %s call that reached Sonde%s; if it uses a GPU, try: sonde doctor",
+                  name, sonde_runtimes_list(runtimes, "or", NULL, NULL), sonde_text_get(&death));
     sonde_text_fini(&death);
 }
 

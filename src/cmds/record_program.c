@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analyze/runtimes.h"
 #include "base/text.h"
 #include "command.h"
 
@@ -186,16 +187,24 @@ static void put_list(struct environment *e, const char *name, const char *first,
     free(value);
 }
 
+static bool names_it(const char *entry, const char *variable)
+{
+    const size_t length = variable ? strlen(variable) : 0;
+    return length && strncmp(entry, variable, length) == 0 && entry[length] == '=';
+}
+
 static bool is_ours(const char *entry)
 {
     static const char *const names[] = {
-        "OPENCL_LAYERS=", "LD_PRELOAD=", "SONDE_AGENT=", "SONDE_OUT=", "SONDE_TRACE=", "SONDE_MEMORY=",
-        "SONDE_STREAMS_PER_THREAD=", "SONDE_MAX_SIZE=", "SONDE_DELAY_MS=", "SONDE_DURATION_MS=",
-        "SONDE_START_OFF=", "SONDE_CHECK=", "SONDE_PYTHON=", "CUDA_INJECTION64_PATH=", "SONDE_CUDA_INJECTION=",
-        "SONDE_API=", "SONDE_GRAPH=", "SONDE_CAPTURE=", "SONDE_CPU=",
+        "LD_PRELOAD", "SONDE_AGENT", "SONDE_OUT", "SONDE_TRACE", "SONDE_MEMORY", "SONDE_STREAMS_PER_THREAD",
+        "SONDE_MAX_SIZE", "SONDE_DELAY_MS", "SONDE_DURATION_MS", "SONDE_START_OFF", "SONDE_CHECK", "SONDE_PYTHON",
+        "SONDE_API", "SONDE_GRAPH", "SONDE_CAPTURE", "SONDE_CPU",
     };
+    for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++)
+        if ((r->loads <= SONDE_LOADS_ONE && names_it(entry, r->variable)) || names_it(entry, r->kept))
+            return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strncmp(entry, names[i], strlen(names[i])) == 0)
+        if (names_it(entry, names[i]))
             return true;
     return false;
 }
@@ -221,35 +230,34 @@ static uint64_t round_up_ms(uint64_t ns)
     return (ns + 999999) / 1000000;
 }
 
-/* The driver loads one library: ours, which then loads the user's own. */
-static void put_cuda(struct environment *e, const struct record_options *o, const struct record_paths *paths)
+/* How a runtime gets to load the agent. */
+static void put_runtime(struct environment *e, const struct sonde_runtime *r, const char *agent)
 {
-    const char *own = getenv("CUDA_INJECTION64_PATH");
-    if (own && strcmp(own, paths->agent) == 0)
-        own = getenv("SONDE_CUDA_INJECTION"); /* recording inside a recording */
-    if (own && *own)
-        put(e, "SONDE_CUDA_INJECTION", own);
-    put(e, "CUDA_INJECTION64_PATH", paths->agent);
-    put(e, "SONDE_API", record_api_names[o->api]);
-    put(e, "SONDE_GRAPH", record_graph_names[o->graph]);
-    if (o->capture)
-        put(e, "SONDE_CAPTURE", o->capture);
-}
-
-/* NVTX loads one tool: the user's own stays, and then we hear nothing of ranges. */
-static void put_nvtx(struct environment *e, const struct record_paths *paths)
-{
-    const char *own = getenv("NVTX_INJECTION64_PATH");
-    if (!own || !*own)
-        put(e, "NVTX_INJECTION64_PATH", paths->agent);
-}
-
-/* So does NCCL; the agent notes it when that is not us. It cuts longer paths off, and would load nothing. */
-static void put_nccl(struct environment *e, const struct record_paths *paths)
-{
-    const char *own = getenv("NCCL_PROFILER_PLUGIN"); /* empty: what the user wants */
-    if (!own && strlen(paths->agent) < 255)
-        put(e, "NCCL_PROFILER_PLUGIN", paths->agent);
+    const char *own = r->variable ? getenv(r->variable) : NULL;
+    if (r->path_max && strlen(agent) > r->path_max)
+        return;
+    switch (r->loads) {
+    case SONDE_LOADS_LIST:
+        put_list(e, r->variable, agent, ":");
+        break;
+    case SONDE_LOADS_ONE:
+        if (own && strcmp(own, agent) == 0)
+            own = getenv(r->kept); /* recording inside a recording */
+        if (own && *own)
+            put(e, r->kept, own);
+        put(e, r->variable, agent);
+        break;
+    case SONDE_LOADS_USERS:
+        if (!own || !*own)
+            put(e, r->variable, agent);
+        break;
+    case SONDE_LOADS_USERS_OR_NONE:
+        if (!own)
+            put(e, r->variable, agent);
+        break;
+    case SONDE_LOADS_NOTHING:
+        break;
+    }
 }
 
 /* The loader splits LD_PRELOAD at spaces and colons; it would complain in the program's output. */
@@ -280,10 +288,12 @@ char **record_environment(const struct record_options *o, const struct record_pa
                 e.list[e.count++] = copy;
         }
 
-    put_list(&e, "OPENCL_LAYERS", paths->agent, ":");
-    put_cuda(&e, o, paths);
-    put_nvtx(&e, paths);
-    put_nccl(&e, paths);
+    for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++)
+        put_runtime(&e, r, paths->agent);
+    put(&e, "SONDE_API", record_api_names[o->api]);
+    put(&e, "SONDE_GRAPH", record_graph_names[o->graph]);
+    if (o->capture)
+        put(&e, "SONDE_CAPTURE", o->capture);
     if (!o->no_preload && can_preload(o, paths))
         put_list(&e, "LD_PRELOAD", paths->preload, ": ");
     else if (getenv("LD_PRELOAD"))
