@@ -14,8 +14,8 @@
 
 #include "base/map.h"
 #include "base/number.h"
+#include "debug_file.h"
 #include "format/tables.h"
-#include "object.h"
 #include "rank.h"
 #include "recorded.h"
 #include "totals.h"
@@ -444,8 +444,8 @@ static const char *other_host(const struct finder *f)
 
 static void add_reason(struct sonde_text *text, const struct finder *f, const char *path, const char *why)
 {
-    const char *host = why && strcmp(why, SONDE__OBJECT_GONE) == 0 ? other_host(f)
-                       : why && strcmp(why, SONDE__OBJECT_OTHER) == 0 ? other_host(f) : NULL;
+    const char *host = why && strcmp(why, SONDE__DEBUG_GONE) == 0 ? other_host(f)
+                       : why && strcmp(why, SONDE__DEBUG_OTHER) == 0 ? other_host(f) : NULL;
     if (why)
         sonde_text_add(text, why);
     else if (has_symbols(f, path))

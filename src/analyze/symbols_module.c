@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "object.h"
+#include "debug_file.h"
 
 struct finder {
     const struct sonde_process *process;
@@ -65,21 +65,21 @@ static const struct sonde_row_module *module_of(const struct sonde_process *p, c
 }
 
 /* `why` stays empty where there is nothing to say. */
-static struct sonde__object *open_module(const struct sonde_process *p, const struct sonde_row_module *module, char *why,
+static struct sonde__debug_file *open_module(const struct sonde_process *p, const struct sonde_row_module *module, char *why,
                                          size_t why_bytes)
 {
     uint32_t id = module->build_id < p->string_count ? module->build_id : 0;
-    struct sonde__object_wanted wanted = {
+    struct sonde__debug_wanted wanted = {
         .path = sonde_process_string(p, module->path),
         .build_id = (const uint8_t *)p->strings[id].bytes,
         .build_id_bytes = id ? p->strings[id].length : 0,
         .names_only = is_c_library(sonde_process_string(p, module->path)),
         .wall_ns = p->header.wall_offset_ns ? p->header.start_ns + p->header.wall_offset_ns : 0,
     };
-    const bool vdso = sonde__object_is_vdso(wanted.path);
+    const bool vdso = sonde__debug_is_vdso(wanted.path);
     if (wanted.path[0] != '/' && !vdso) /* memory files: nothing on disk to read */
         return NULL;
-    struct sonde__object *object = sonde__object_open(&wanted, why, why_bytes);
+    struct sonde__debug_file *object = sonde__debug_open(&wanted, why, why_bytes);
     if (vdso) /* another kernel's: nobody can do anything about it */
         *why = 0;
     return object;
@@ -108,10 +108,10 @@ static uint64_t *addresses_of(const struct sonde_process *const *processes, cons
 }
 
 /* `nameless` counts frames without a function. */
-static int add_frame(struct finder *f, struct sonde__object *object, uint32_t frame, uint32_t module, size_t *nameless)
+static int add_frame(struct finder *f, struct sonde__debug_file *object, uint32_t frame, uint32_t module, size_t *nameless)
 {
     struct sonde__place places[SONDE__PLACES_MAX];
-    size_t count = object ? sonde__object_lookup(object, address_of(&f->process->frames[frame]), places) : 0;
+    size_t count = object ? sonde__debug_lookup(object, address_of(&f->process->frames[frame]), places) : 0;
     for (size_t i = 0; i < count; i++) {
         struct sonde_row_symbol symbol = {
             .frame = frame, .depth = (uint32_t)i, .line = places[i].line, .module = module,
@@ -129,7 +129,7 @@ static int add_frame(struct finder *f, struct sonde__object *object, uint32_t fr
 
 /* Of one process. */
 static int add_frames(const struct sonde_process *p, const struct sonde__wanted_frame *frames, size_t count,
-                      struct sonde__object *object, const char *why, struct sonde_symbols *out)
+                      struct sonde__debug_file *object, const char *why, struct sonde_symbols *out)
 {
     struct finder f = {.process = p, .out = out};
     const char *path = sonde_process_string(p, module_of(p, &frames[0])->path);
@@ -140,7 +140,7 @@ static int add_frames(const struct sonde_process *p, const struct sonde__wanted_
         note(&f, path, why);
     for (size_t i = 0; i < count && !rc; i++)
         rc = add_frame(&f, object, frames[i].frame, name, &nameless);
-    if (object && nameless && !rc && !is_c_library(path) && !sonde__object_is_stripped(object))
+    if (object && nameless && !rc && !is_c_library(path) && !sonde__debug_is_stripped(object))
         rc = sonde_vector_push(&out->partly, path);
     sonde_map_fini(&f.demangled);
     return rc;
@@ -153,15 +153,15 @@ int sonde__symbols_of_module(const struct sonde_process *const *processes, const
     uint64_t *addresses = addresses_of(processes, frames, count);
     char why[96] = "";
     int rc = addresses ? 0 : SONDE_ENOMEM;
-    struct sonde__object *object = rc ? NULL : open_module(first, module_of(first, &frames[0]), why, sizeof why);
+    struct sonde__debug_file *object = rc ? NULL : open_module(first, module_of(first, &frames[0]), why, sizeof why);
     if (object)
-        sonde__object_expect(object, addresses, count);
+        sonde__debug_expect(object, addresses, count);
     for (size_t i = 0, end, k = 0; i < count && !rc; i = end, k++) {
         for (end = i + 1; end < count && frames[end].process == frames[i].process;)
             end++;
         rc = add_frames(processes[frames[i].process], &frames[i], end - i, object, why, &outs[k]);
     }
-    sonde__object_close(object);
+    sonde__debug_close(object);
     free(addresses);
     return rc;
 }

@@ -16,7 +16,7 @@
 #include "analyze/critical.h"
 #include "analyze/lanes.h"
 #include "analyze/memory.h"
-#include "analyze/object.h"
+#include "analyze/debug_file.h"
 #include "analyze/objects.h"
 #include "analyze/overlap.h"
 #include "analyze/statistics.h"
@@ -30,30 +30,30 @@ static void require(int condition)
 }
 
 /* In place of object.c. */
-struct sonde__object *sonde__object_open(const struct sonde__object_wanted *wanted, char *why, size_t why_bytes)
+struct sonde__debug_file *sonde__debug_open(const struct sonde__debug_wanted *wanted, char *why, size_t why_bytes)
 {
     (void)wanted;
     snprintf(why, why_bytes, "the file cannot be read");
     return NULL;
 }
 
-bool sonde__object_is_stripped(struct sonde__object *object)
+bool sonde__debug_is_stripped(struct sonde__debug_file *object)
 {
     (void)object;
     return true;
 }
 
-void sonde__object_close(struct sonde__object *object)
+void sonde__debug_close(struct sonde__debug_file *object)
 {
     (void)object;
 }
 
-void sonde__object_expect(struct sonde__object *object, const uint64_t *addresses, size_t count)
+void sonde__debug_expect(struct sonde__debug_file *object, const uint64_t *addresses, size_t count)
 {
     (void)object, (void)addresses, (void)count;
 }
 
-size_t sonde__object_lookup(struct sonde__object *object, uint64_t address, struct sonde__place places[SONDE__PLACES_MAX])
+size_t sonde__debug_lookup(struct sonde__debug_file *object, uint64_t address, struct sonde__place places[SONDE__PLACES_MAX])
 {
     (void)object, (void)address, (void)places;
     return 0;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/object.h"
+#include "analyze/debug_file.h"
 #include "analyze/symbols.h"
 
 /* libdwfl's ways to a symbol (the linker's --wrap): the first goes through all of them each time. */
@@ -80,9 +80,9 @@ int main(int argc, char **argv)
         return 2;
     for (const char *hex = argv[2]; hex[0] && hex[1] && bytes < sizeof id; hex += 2)
         sscanf(hex, "%2hhx", &id[bytes++]);
-    struct sonde__object_wanted wanted = {.path = argv[1], .build_id = id, .build_id_bytes = bytes,
+    struct sonde__debug_wanted wanted = {.path = argv[1], .build_id = id, .build_id_bytes = bytes,
                                           .wall_ns = strtoull(argv[3], NULL, 10)};
-    struct sonde__object *object = sonde__object_open(&wanted, why, sizeof why);
+    struct sonde__debug_file *object = sonde__debug_open(&wanted, why, sizeof why);
     if (!object) {
         puts(why);
         return 3;
@@ -93,17 +93,17 @@ int main(int argc, char **argv)
             return 1;
     if (rising.count)
         qsort(rising.items, rising.count, sizeof *rising.items, by_value);
-    sonde__object_expect(object, rising.items, rising.count);
+    sonde__debug_expect(object, rising.items, rising.count);
     for (size_t k = 0; k < asked.count; k++) {
         struct sonde__place places[SONDE__PLACES_MAX];
-        size_t count = sonde__object_lookup(object, asked.items[k], places);
+        size_t count = sonde__debug_lookup(object, asked.items[k], places);
         for (size_t i = 0; i < count; i++)
             print_place(&places[i]);
         puts(".");
     }
     sonde_vector_fini(&asked);
     sonde_vector_fini(&rising);
-    sonde__object_close(object);
+    sonde__debug_close(object);
     fprintf(stderr, "%lu\n", symbols_read);
     return 0;
 }

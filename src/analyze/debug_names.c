@@ -1,12 +1,12 @@
-/* object_names.c - one pass over a file's symbols for many addresses. See object_names.h. */
-#include "object_names.h"
+/* debug_names.c - one pass over a file's symbols for many addresses. See debug_names.h. */
+#include "debug_names.h"
 
 #include <stdlib.h>
 
-struct sonde__object_name { const char *name; uint64_t start, bytes; int rank; };
+struct sonde__debug_name { const char *name; uint64_t start, bytes; int rank; };
 
 /* Where the first address that is not below `from` stands. */
-static size_t first_from(const struct sonde__object_names *n, uint64_t from)
+static size_t first_from(const struct sonde__debug_names *n, uint64_t from)
 {
     size_t low = 0, high = n->count;
     while (low < high) {
@@ -41,10 +41,10 @@ static bool is_code(const GElf_Sym *symbol)
 
 /* The innermost symbol wins, then the better known, then the first. Only one
  * that covers the address names it: the nearest one before would be a guess. */
-static void offer(struct sonde__object_names *n, const struct sonde__object_name *symbol)
+static void offer(struct sonde__debug_names *n, const struct sonde__debug_name *symbol)
 {
     for (size_t i = first_from(n, symbol->start); i < n->count && n->addresses[i] - symbol->start < symbol->bytes; i++) {
-        struct sonde__object_name *best = &n->found[i];
+        struct sonde__debug_name *best = &n->found[i];
         if (!best->name || symbol->start > best->start ||
             (symbol->start == best->start && (symbol->bytes < best->bytes ||
                                               (symbol->bytes == best->bytes && symbol->rank > best->rank))))
@@ -52,7 +52,7 @@ static void offer(struct sonde__object_names *n, const struct sonde__object_name
     }
 }
 
-void sonde__object_names_find(struct sonde__object_names *n, Dwfl_Module *module,
+void sonde__debug_names_find(struct sonde__debug_names *n, Dwfl_Module *module,
                               const uint64_t *addresses, size_t count)
 {
     static const uint64_t none;
@@ -66,17 +66,17 @@ void sonde__object_names_find(struct sonde__object_names *n, Dwfl_Module *module
         GElf_Word section;
         const char *name = dwfl_module_getsym_info(module, i, &symbol, &start, &section, NULL, NULL);
         if (name && *name && is_code(&symbol))
-            offer(n, &(struct sonde__object_name){name, start, symbol.st_size, rank_of(&symbol)});
+            offer(n, &(struct sonde__debug_name){name, start, symbol.st_size, rank_of(&symbol)});
     }
 }
 
-const char *sonde__object_names_get(const struct sonde__object_names *n, uint64_t address)
+const char *sonde__debug_names_get(const struct sonde__debug_names *n, uint64_t address)
 {
     const size_t at = first_from(n, address);
     return n->found && at < n->count && n->addresses[at] == address ? n->found[at].name : NULL;
 }
 
-void sonde__object_names_fini(struct sonde__object_names *n)
+void sonde__debug_names_fini(struct sonde__debug_names *n)
 {
     free(n->found);
 }

@@ -1,17 +1,17 @@
-/* object.h - one module's file with its debug information: from an address to source.
+/* debug_file.h - one module's file with its debug information: from an address to source.
  * Internal to src/analyze.
  */
-#ifndef SONDE_ANALYZE_OBJECT_H
-#define SONDE_ANALYZE_OBJECT_H
+#ifndef SONDE_ANALYZE_DEBUG_FILE_H
+#define SONDE_ANALYZE_DEBUG_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-struct sonde__object;
+struct sonde__debug_file;
 
-struct sonde__object_wanted {
+struct sonde__debug_wanted {
     const char    *path;
     const uint8_t *build_id;      /* of the module as it was loaded */
     size_t         build_id_bytes; /* 0: it had none */
@@ -20,21 +20,21 @@ struct sonde__object_wanted {
 };
 
 /* Reasons that depend on the machine where the report is made. */
-#define SONDE__OBJECT_GONE  "there is no such file on this machine"
-#define SONDE__OBJECT_OTHER "it is another file than the one that ran (build id or date differ)"
+#define SONDE__DEBUG_GONE  "there is no such file on this machine"
+#define SONDE__DEBUG_OTHER "it is another file than the one that ran (build id or date differ)"
 
 /* Open the file that was loaded, or the debug file of its build id; of the vDSO,
  * the one of this process, if it is the same. NULL with a reason in `why` when
  * there is none, or only another one. */
-struct sonde__object *sonde__object_open(const struct sonde__object_wanted *wanted,
+struct sonde__debug_file *sonde__debug_open(const struct sonde__debug_wanted *wanted,
                                          char *why, size_t why_bytes);
-static inline bool sonde__object_is_vdso(const char *path)
+static inline bool sonde__debug_is_vdso(const char *path)
 {
     return strncmp(path, "linux-vdso", 10) == 0 || strcmp(path, "[vdso]") == 0;
 }
 /* Has it no symbols but those for linking, and no debug information either? */
-bool sonde__object_is_stripped(struct sonde__object *object);
-void sonde__object_close(struct sonde__object *object);
+bool sonde__debug_is_stripped(struct sonde__debug_file *file);
+void sonde__debug_close(struct sonde__debug_file *file);
 
 /* One level of the source at an address. Strings are valid until close, and
  * NULL where unknown; line 0 is unknown. `function` may be mangled. */
@@ -44,12 +44,12 @@ enum { SONDE__PLACES_MAX = 64 };
 
 /* All addresses that will be looked up, in rising order; stay the caller's, until close.
  * A file has up to a million symbols: they are gone through once for all addresses. */
-void sonde__object_expect(struct sonde__object *object, const uint64_t *addresses, size_t count);
+void sonde__debug_expect(struct sonde__debug_file *file, const uint64_t *addresses, size_t count);
 
 /* Places of `address` (of the file, load bias 0), innermost first: the inlined
  * functions, then the one that holds them. Returns how many; 0 when unknown.
  * Only an expected address is found among the symbols. */
-size_t sonde__object_lookup(struct sonde__object *object, uint64_t address,
+size_t sonde__debug_lookup(struct sonde__debug_file *file, uint64_t address,
                             struct sonde__place places[SONDE__PLACES_MAX]);
 
 #endif

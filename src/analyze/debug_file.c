@@ -1,4 +1,4 @@
-/* object.c - lookups with elfutils.
+/* debug_file.c - lookups with elfutils.
  *
  * libdwfl finds the separate debug file (build id, then .gnu_debuglink). The
  * way from an address to its compilation unit is our own table of the units'
@@ -6,7 +6,7 @@
  * are listed once, at the first lookup in it, and the inlined calls are found
  * by descending from the function (DWARF 5, sections 2.17, 3.3.8.2).
  */
-#include "object.h"
+#include "debug_file.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -23,7 +23,7 @@
 
 #include "base/text.h"
 #include "base/vector.h"
-#include "object_names.h"
+#include "debug_names.h"
 
 struct function { uint64_t start, end; Dwarf_Die die; };
 struct unit {
@@ -34,14 +34,14 @@ struct unit {
 };
 struct range { uint64_t start, end; uint32_t unit; };
 
-struct sonde__object {
+struct sonde__debug_file {
     Dwfl        *dwfl;
     Dwfl_Module *module;
     Dwarf_Addr   bias;      /* of the debug information's addresses */
     bool         looked;    /* units and ranges are filled */
     SONDE_VECTOR(struct unit)  units;
     SONDE_VECTOR(struct range) ranges; /* by start */
-    struct sonde__object_names names;  /* of the expected addresses, once one of them is asked for */
+    struct sonde__debug_names names;  /* of the expected addresses, once one of them is asked for */
     const uint64_t *expected;
     size_t expected_count;
 };
@@ -99,7 +99,7 @@ static Dwfl *begin(void)
     return dwfl_begin(&callbacks);
 }
 
-static bool same_file(Dwfl_Module *module, const struct sonde__object_wanted *wanted, const char *path)
+static bool same_file(Dwfl_Module *module, const struct sonde__debug_wanted *wanted, const char *path)
 {
     const unsigned char *bits;
     GElf_Addr address;
@@ -120,7 +120,7 @@ static bool same_file(Dwfl_Module *module, const struct sonde__object_wanted *wa
 enum opened { OPENED, NO_FILE, UNREADABLE, NOT_ELF, ANOTHER_FILE };
 
 /* The file of `fd` (which becomes libdwfl's), or with -1 of `path`. */
-static enum opened open_file(struct sonde__object *o, const struct sonde__object_wanted *wanted, const char *path, int fd)
+static enum opened open_file(struct sonde__debug_file *o, const struct sonde__debug_wanted *wanted, const char *path, int fd)
 {
     GElf_Addr unused;
     if (fd < 0 && access(path, R_OK) != 0)
@@ -143,7 +143,7 @@ static enum opened open_file(struct sonde__object *o, const struct sonde__object
 }
 
 /* /usr/lib/debug/.build-id/ab/cdef….debug */
-static bool debug_path(const struct sonde__object_wanted *wanted, char *path, size_t size)
+static bool debug_path(const struct sonde__debug_wanted *wanted, char *path, size_t size)
 {
     if (wanted->build_id_bytes < 2 || wanted->build_id_bytes > 64)
         return false;
@@ -169,15 +169,15 @@ static int own_vdso(void)
     return -1;
 }
 
-struct sonde__object *sonde__object_open(const struct sonde__object_wanted *wanted, char *why, size_t why_bytes)
+struct sonde__debug_file *sonde__debug_open(const struct sonde__debug_wanted *wanted, char *why, size_t why_bytes)
 {
     char path[256];
-    struct sonde__object *o = calloc(1, sizeof *o);
+    struct sonde__debug_file *o = calloc(1, sizeof *o);
     if (!o) {
         snprintf(why, why_bytes, "out of memory");
         return NULL;
     }
-    enum opened result = open_file(o, wanted, wanted->path, sonde__object_is_vdso(wanted->path) ? own_vdso() : -1);
+    enum opened result = open_file(o, wanted, wanted->path, sonde__debug_is_vdso(wanted->path) ? own_vdso() : -1);
     const int error = errno; /* counts for UNREADABLE */
     if (result != OPENED && debug_path(wanted, path, sizeof path) && open_file(o, wanted, path, -1) == OPENED)
         result = OPENED;
@@ -186,9 +186,9 @@ struct sonde__object *sonde__object_open(const struct sonde__object_wanted *want
         return o;
     free(o);
     static const char *const reasons[] = {
-        [OPENED] = "", [NO_FILE] = SONDE__OBJECT_GONE,
+        [OPENED] = "", [NO_FILE] = SONDE__DEBUG_GONE,
         [UNREADABLE] = "the file cannot be read", [NOT_ELF] = "it is not an ELF file",
-        [ANOTHER_FILE] = SONDE__OBJECT_OTHER,
+        [ANOTHER_FILE] = SONDE__DEBUG_OTHER,
     };
     if (result == UNREADABLE)
         snprintf(why, why_bytes, "%s (%s)", reasons[result], strerror(error));
@@ -197,7 +197,7 @@ struct sonde__object *sonde__object_open(const struct sonde__object_wanted *want
     return NULL;
 }
 
-bool sonde__object_is_stripped(struct sonde__object *o)
+bool sonde__debug_is_stripped(struct sonde__debug_file *o)
 {
     GElf_Addr bias;
     GElf_Shdr header;
@@ -208,7 +208,7 @@ bool sonde__object_is_stripped(struct sonde__object *o)
     return !dwfl_module_getdwarf(o->module, &bias); /* of a debug file, perhaps */
 }
 
-void sonde__object_close(struct sonde__object *o)
+void sonde__debug_close(struct sonde__debug_file *o)
 {
     if (!o)
         return;
@@ -216,7 +216,7 @@ void sonde__object_close(struct sonde__object *o)
         sonde_vector_fini(&o->units.items[i].functions);
     sonde_vector_fini(&o->units);
     sonde_vector_fini(&o->ranges);
-    sonde__object_names_fini(&o->names);
+    sonde__debug_names_fini(&o->names);
     dwfl_end(o->dwfl);
     free(o);
 }
@@ -229,7 +229,7 @@ static int by_start(const void *left, const void *right)
     return a->start < b->start ? -1 : a->start > b->start;
 }
 
-static void add_unit(struct sonde__object *o, Dwarf_Die *die, Dwarf_Die *split)
+static void add_unit(struct sonde__debug_file *o, Dwarf_Die *die, Dwarf_Die *split)
 {
     struct unit unit = {.lines = *die, .die = split ? *split : *die};
     Dwarf_Addr base, start, end;
@@ -241,7 +241,7 @@ static void add_unit(struct sonde__object *o, Dwarf_Die *die, Dwarf_Die *split)
         o->ranges.count = first;
 }
 
-static void find_units(struct sonde__object *o)
+static void find_units(struct sonde__debug_file *o)
 {
     Dwarf *dwarf = dwfl_module_getdwarf(o->module, &o->bias);
     Dwarf_CU *cu = NULL;
@@ -258,7 +258,7 @@ static void find_units(struct sonde__object *o)
         qsort(o->ranges.items, o->ranges.count, sizeof *o->ranges.items, by_start);
 }
 
-static struct unit *unit_of(struct sonde__object *o, uint64_t address)
+static struct unit *unit_of(struct sonde__debug_file *o, uint64_t address)
 {
     size_t low = 0, high = o->ranges.count;
     while (low < high) {
@@ -407,11 +407,11 @@ static void source_line(struct unit *unit, uint64_t address, struct sonde__place
         place->line = (uint32_t)line;
 }
 
-static const char *symbol_name(struct sonde__object *o, uint64_t address)
+static const char *symbol_name(struct sonde__debug_file *o, uint64_t address)
 {
     if (!o->names.addresses)
-        sonde__object_names_find(&o->names, o->module, o->expected, o->expected_count);
-    return sonde__object_names_get(&o->names, address);
+        sonde__debug_names_find(&o->names, o->module, o->expected, o->expected_count);
+    return sonde__debug_names_get(&o->names, address);
 }
 
 static bool is_cxx(struct unit *unit)
@@ -426,7 +426,7 @@ static bool is_cxx(struct unit *unit)
 
 /* GCC gives functions of an anonymous namespace no linkage name; their symbol
  * says where they belong ("shapes::(anonymous namespace)::hidden"). */
-static void name_function(struct sonde__object *o, struct unit *unit, uint64_t address, Dwarf_Die *function,
+static void name_function(struct sonde__debug_file *o, struct unit *unit, uint64_t address, Dwarf_Die *function,
                           struct sonde__place *place)
 {
     if (place->function && (!is_cxx(unit) || linkage_name(function)))
@@ -436,13 +436,13 @@ static void name_function(struct sonde__object *o, struct unit *unit, uint64_t a
         place->function = name;
 }
 
-void sonde__object_expect(struct sonde__object *o, const uint64_t *addresses, size_t count)
+void sonde__debug_expect(struct sonde__debug_file *o, const uint64_t *addresses, size_t count)
 {
     o->expected = addresses;
     o->expected_count = count;
 }
 
-size_t sonde__object_lookup(struct sonde__object *o, uint64_t address, struct sonde__place places[SONDE__PLACES_MAX])
+size_t sonde__debug_lookup(struct sonde__debug_file *o, uint64_t address, struct sonde__place places[SONDE__PLACES_MAX])
 {
     Dwarf_Die chain[SONDE__PLACES_MAX];
     if (!o->looked)
