@@ -68,6 +68,20 @@ static int seal_process(void *user, uint32_t task)
     return 0;
 }
 
+/* Processes that were killed while they made their files, of which nothing is left. */
+static void forget_removed(struct closing *c)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->ended.count; i++) {
+        const struct sonde_symbols_job *job = &c->ended.items[i];
+        if (!job->error && access(job->dir, F_OK) != 0)
+            free((char *)job->dir);
+        else
+            c->ended.items[kept++] = *job;
+    }
+    c->ended.count = kept;
+}
+
 /* Ranks of a job: several at once, and what they have in common once. */
 static void close_processes(struct closing *c, bool quiet)
 {
@@ -76,6 +90,7 @@ static void close_processes(struct closing *c, bool quiet)
     sonde_progress_expect(c->progress, c->ended.count);
     const uint64_t seal_ns = record_clock_ns();
     sonde_parallel_run(sonde_parallel_threads(), (uint32_t)c->ended.count, seal_process, c);
+    forget_removed(c);
     const uint64_t symbols_ns = record_clock_ns();
     sonde_symbols_resolve(c->ended.items, c->ended.count, c->progress);
     const uint64_t begin_ns = record_clock_ns();

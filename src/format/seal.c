@@ -315,10 +315,23 @@ static int seal_live(const char *dir, const char *path, const struct sonde__live
     return status;
 }
 
+/* The process was killed while it made its files: nothing of it is left over, the folder included. */
+static int remove_begun(const char *dir, const char *live_path)
+{
+    char *path = sonde__path(dir, SONDE_DATA_FILE);
+    struct stat st;
+    int status = !path ? SONDE_ENOMEM : unlink(live_path) == 0 ? 0 : SONDE_EIO;
+    if (!status && stat(path, &st) == 0 && st.st_size == 0)
+        unlink(path);
+    free(path);
+    rmdir(dir); /* it stays where something is in it */
+    return status;
+}
+
 static int sealed_already(const char *dir, struct sonde_diag *diag)
 {
     char *path = sonde__path(dir, SONDE_DATA_FILE);
-    int status = !path ? SONDE_ENOMEM : access(path, F_OK) == 0 ? 0 : SONDE_ENOTFOUND;
+    int status = !path ? SONDE_ENOMEM : access(path, F_OK) == 0 || rmdir(dir) == 0 ? 0 : SONDE_ENOTFOUND;
     free(path);
     return status ? sonde_diag_set(diag, status, dir, "cannot seal the measurement") : 0;
 }
@@ -335,7 +348,7 @@ int sonde_process_seal(const char *dir, struct sonde_diag *diag)
     if (status == SONDE_ENOTFOUND)
         status = sealed_already(dir, diag);
     else if (status == SONDE_EEMPTY)
-        status = unlink(path) == 0 ? 0 : SONDE_EIO;
+        status = remove_begun(dir, path);
     else if (!status && still_mapped(path, live.header.pid))
         status = sonde_diag_set(diag, SONDE_EBUSY, path, "the process is still running");
     else if (!status && live.unknown_rows)

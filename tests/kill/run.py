@@ -99,6 +99,8 @@ def kill_once(options, index):
     except ProcessLookupError:
         raise Failure("the program ended by itself") from None
     _, err = child.communicate(timeout=harness.PATIENCE)
+    if b"sonde: cannot" in err:
+        raise Failure(f"record said {harness.tail(err)}")
     if child.returncode != -number:
         raise Failure(f"record gave {harness.describe(child.returncode)}, not signal {number}\n{harness.tail(err)}")
     result = check(options, measurement, Log(log_path), killed, env)

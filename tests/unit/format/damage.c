@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -326,7 +327,14 @@ static void a_file_without_its_magic_number_is_empty(void **unused)
         assert_int_equal(t.status, 0);
         assert_int_equal(t.processes + t.damaged, 0);
     }
+    assert_int_equal(sonde_process_seal(dir, NULL), 0);
+    assert_true(access(dir, F_OK) != 0); /* nothing of it is left over */
+    assert_int_equal(mkdir(dir, 0700), 0);
+    assert_int_equal(sonde_process_seal(dir, NULL), 0);
+    assert_true(access(dir, F_OK) != 0);
+    assert_int_equal(sonde_process_seal(dir, NULL), SONDE_ENOTFOUND);
     /* With rows behind it, it was there once. */
+    assert_int_equal(mkdir(dir, 0700), 0);
     memset(live, 0, sizeof(struct sonde_live_header));
     folder_write(dir, "live.sonde", live, whole);
     struct tally t = tally(path);
