@@ -96,6 +96,9 @@ struct sonde_command {
     /* Words for the operand after a measurement (views), which may stand alone, or for the
      * first (shells), for completion and "did you mean"; returns NULL at the end. May be NULL. */
     const char *(*operand_word)(size_t index);
+    /* Print what --help says beside one of these words (a view) in place of the command's help; false: of none of them is there
+     * more to say. May be NULL. */
+    bool (*help)(int argc, char **argv, int columns);
     bool hidden;              /* left out of lists */
     bool signals;             /* takes signals itself, so it runs in the first thread; others get a stack of ours */
 
@@ -122,8 +125,12 @@ int sonde_options_parse(const struct sonde_command *command, int argc, char **ar
 int sonde_parse_size(const char *text, uint64_t *bytes);
 int sonde_parse_duration(const char *text, uint64_t *ns);
 
-/* Help of one command, as `--help` prints it. `columns` wide. */
-void sonde_help_print(const struct sonde_command *command, int columns);
+/* Help of one command, as `--help` prints it, or of a word of it. On a terminal of `columns`; 0: it is none. */
+void sonde_help_print(const struct sonde_command *command, int argc, char **argv, int columns);
+/* Parts of it: an entry of a list, a paragraph. `columns` is what sonde_help_columns gave. */
+int  sonde_help_columns(int terminal);
+void sonde_help_entry(const char *head, const char *text, int columns);
+void sonde_help_text(const char *text, int columns);
 
 /* ---- speaking ------------------------------------------------------------ */
 

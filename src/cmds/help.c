@@ -57,23 +57,41 @@ static void print_wrapped(const char *text, int indent, int at, int columns)
     fputc('\n', stdout);
 }
 
-static void print_option(char letter, const char *name, const char *argument, const char *help, int columns)
+void sonde_help_text(const char *text, int columns)
 {
-    char head[96];
-    int at = letter ? snprintf(head, sizeof head, "  -%c, --%s%s%s", letter, name, argument ? " " : "", argument ? argument : "")
-                    : snprintf(head, sizeof head, "      --%s%s%s", name, argument ? " " : "", argument ? argument : "");
-    fputs(head, stdout);
+    print_wrapped(text, 0, 0, columns);
+}
+
+void sonde_help_entry(const char *head, const char *text, int columns)
+{
+    int at = printf("%s", head); /* plain letters only */
     if (at + 2 > OPTION_COLUMN) {
         fputc('\n', stdout);
         at = 0;
     }
-    print_wrapped(help, OPTION_COLUMN, at, columns);
+    print_wrapped(text, OPTION_COLUMN, at, columns);
 }
 
-void sonde_help_print(const struct sonde_command *command, int columns)
+static void print_option(char letter, const char *name, const char *argument, const char *help, int columns)
 {
-    columns = columns == 0 ? 80 : columns < NARROWEST ? NARROWEST : columns > WIDEST ? WIDEST : columns;
+    char head[96];
+    if (letter)
+        snprintf(head, sizeof head, "  -%c, --%s%s%s", letter, name, argument ? " " : "", argument ? argument : "");
+    else
+        snprintf(head, sizeof head, "      --%s%s%s", name, argument ? " " : "", argument ? argument : "");
+    sonde_help_entry(head, help, columns);
+}
 
+int sonde_help_columns(int terminal)
+{
+    return terminal == 0 ? 80 : terminal < NARROWEST ? NARROWEST : terminal > WIDEST ? WIDEST : terminal;
+}
+
+void sonde_help_print(const struct sonde_command *command, int argc, char **argv, int terminal)
+{
+    const int columns = sonde_help_columns(terminal);
+    if (command->help && command->help(argc, argv, columns))
+        return;
     printf("Usage: sonde %s%s%s\n\n", command->name, command->usage && *command->usage ? " " : "",
            command->usage ? command->usage : "");
     if (command->description) {

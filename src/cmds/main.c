@@ -66,7 +66,7 @@ static int run_command(const struct sonde_command *command, int argc, char **arg
     int status = SONDE_EXIT_OK;
     int operands = sonde_options_parse(command, argc, argv, values);
     if (operands == SONDE_PARSE_HELP)
-        sonde_help_print(command, sonde_terminal_columns(STDOUT_FILENO));
+        sonde_help_print(command, argc, argv, sonde_terminal_columns(STDOUT_FILENO));
     else if (operands < 0)
         status = SONDE_EXIT_USAGE;
     else if (command->signals)
@@ -90,17 +90,19 @@ static int run_help(const void *options, int argc, char **argv)
         const struct sonde_nearest nearest = nearest_command(argv[0]);
         return sonde_say_unknown(&sonde_command_help, &nearest, "there is no command '%s'", argv[0]);
     }
-    sonde_help_print(command, sonde_terminal_columns(STDOUT_FILENO));
+    if (argc > 1 && !command->help)
+        return sonde_say_usage(&sonde_command_help, "'%s' is one argument too many", argv[1]);
+    sonde_help_print(command, argc - 1, argv + 1, sonde_terminal_columns(STDOUT_FILENO));
     return SONDE_EXIT_OK;
 }
 
 const struct sonde_command sonde_command_help = {
     .name = "help",
     .summary = "say what a command does",
-    .usage = "[COMMAND]",
-    .description = "Prints the list of commands, or what one command does and its options.",
+    .usage = "[COMMAND [VIEW]]",
+    .description = "Prints the list of commands, what one command does and its options, or what the columns of a view mean.",
     .operand = SONDE_OPERAND_COMMAND,
-    .operands_max = 1,
+    .operands_max = 2,
     .run = run_help,
 };
 

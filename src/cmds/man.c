@@ -4,6 +4,7 @@
  * are those of man(7).
  */
 #include "command.h"
+#include "report.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -177,11 +178,13 @@ static int write_all(const char *folder)
     }
 }
 
-struct man_options { const char *all; };
+struct man_options { const char *all; int columns; };
 
 static const struct sonde_option options[] = {
     {.name = "all", .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = offsetof(struct man_options, all),
      .help = "write every page into DIR, as sonde.1 and sonde-COMMAND.1"},
+    {.name = "columns", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct man_options, columns),
+     .help = "print docs/columns.md: what the columns of the views mean"},
     {0},
 };
 
@@ -190,6 +193,10 @@ static int run(const void *values, int argc, char **argv)
     const struct man_options *o = values;
     if (o->all)
         return write_all(o->all);
+    if (o->columns) {
+        report_help_page();
+        return SONDE_EXIT_OK;
+    }
     page = stdout;
     if (argc == 0) {
         put_overview();

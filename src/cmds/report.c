@@ -1,5 +1,4 @@
 /* report.c - `sonde report`: opens a measurement, computes what all views share, runs one view. */
-#include "analyze/symbols.h"
 #include "report.h"
 
 #include <errno.h>
@@ -8,46 +7,69 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analyze/caveats.h"
 #include "analyze/profile_rows.h"
+#include "analyze/symbols.h"
 #include "command.h"
+#include "views/json.h"
 
 enum { PLAIN_COLUMNS = 100, FEWEST_COLUMNS = 40, DEFAULT_LIMIT = 10, VIEW_LIMIT = 50 };
 
 const char *const report_by_names[] = {"line", "function", "module", "kernel", "object", NULL};
 
+enum { /* caveats of views that are still made here */
+    NAMES = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
+    MOST = SONDE_CAVEAT_ALL & ~(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES), /* all but what few ask about */
+};
+static const char *const profile_options[] = {"top-down", "bottom-up", "by", "metric", "derive", "sort", "root", "ids", "depth", NULL};
+static const char *const statistics_options[] = {"from", "to", "lane", "depth", NULL};
+
 const struct report_view report_views[] = {
-#define VIEW(view, needs, text) {#view, text, needs, false, report_##view##_text, report_##view##_json}
-    VIEW(summary, true, "what ran, how busy each device was, the top kernels and copies"),
-    VIEW(profile, true, "calling contexts: top-down, bottom-up or flat, with any columns"),
-    VIEW(kernels, true, "kernels: count, times, percentiles, who launched them"),
-    VIEW(copies, true, "copies, maps and fills: count, bytes, times, bandwidth"),
-    VIEW(api, false, "calls of the GPU runtime: count and time on the host"),
-    VIEW(statistics, true, "the exact share of each routine in a time range, lanes and call depth"),
-    VIEW(lanes, true, "time lines: threads and queues, how busy each was"),
-    VIEW(blame, true, "which CPU code ran while the devices were idle"),
-    VIEW(critical, true, "the critical path: what decided how long the run took, and what faster parts would save"),
-    VIEW(overlap, true, "copies and communication hidden behind computation, per device and rank"),
-    VIEW(objects, false, "data objects: who allocated how much, and when most was alive"),
-    VIEW(memory, false, "memory over time: peaks, leaks, what was held for nothing"),
-    VIEW(advice, true, "what to change, with evidence, place and what it could save"),
-    VIEW(ledger, false, "what was seen, dropped, unmatched; the overhead"),
+#define MOVED(name) {.view = &sonde_view_##name}
+#define VIEW(word, needs, touched, asked, text) \
+    {&(const struct sonde_view){.name = #word, .summary = text, .needs_operations = needs, .caveats = touched, .options = asked}, \
+     report_##word##_text, report_##word##_json}
+    VIEW(summary, true, SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_PAUSES | SONDE_CAVEAT_SAMPLES | SONDE_CAVEAT_PYTHON |
+         SONDE_CAVEAT_VIEWS, NULL, "what ran, how busy each device was, the top kernels and copies"),
+    VIEW(profile, true, SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES | SONDE_CAVEAT_SAMPLES |
+         SONDE_CAVEAT_VIEWS /* says itself when the CPU side is missing */, profile_options,
+         "calling contexts: top-down, bottom-up or flat, with any columns"),
+    MOVED(kernels),
+    MOVED(copies),
+    MOVED(api),
+    VIEW(statistics, true, MOST & ~SONDE_CAVEAT_VIEWS /* says it row by row */, statistics_options,
+         "the exact share of each routine in a time range, lanes and call depth"),
+    VIEW(lanes, true, SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_LANES | SONDE_CAVEAT_PAUSES, NULL,
+         "time lines: threads and queues, how busy each was"),
+    VIEW(blame, true, MOST, NULL, "which CPU code ran while the devices were idle"),
+    VIEW(critical, true, MOST, NULL,
+         "the critical path: what decided how long the run took, and what faster parts would save"),
+    VIEW(overlap, true, SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_PAUSES, NULL,
+         "copies and communication hidden behind computation, per device and rank"),
+    VIEW(objects, false, NAMES, NULL, "data objects: who allocated how much, and when most was alive"),
+    VIEW(memory, false, NAMES | SONDE_CAVEAT_PAUSES, NULL, "memory over time: peaks, leaks, what was held for nothing"),
+    VIEW(advice, true, MOST, NULL, "what to change, with evidence, place and what it could save"),
+    VIEW(ledger, false, SONDE_CAVEAT_ALL, NULL, "what was seen, dropped, unmatched; the overhead"),
 #undef VIEW
-    {"contexts", "the same as profile", true, true, report_contexts_text, report_contexts_json},
-    {.name = NULL},
+#undef MOVED
+    {&(const struct sonde_view){.name = "contexts", .summary = "the same as profile", .needs_operations = true, .hidden = true,
+                                .caveats = SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES, .options = profile_options},
+     report_contexts_text, report_contexts_json},
+    {.view = NULL},
 };
 
 static const struct report_view *find_view(const char *name)
 {
-    for (const struct report_view *v = report_views; v->name; v++)
-        if (strcmp(v->name, name) == 0)
+    for (const struct report_view *v = report_views; v->view; v++)
+        if (strcmp(v->view->name, name) == 0)
             return v;
     return NULL;
 }
 
 static const char *view_word(size_t index)
 {
-    bool there = index < sizeof report_views / sizeof *report_views && !report_views[index].hidden; /* those come last */
-    return there ? report_views[index].name : NULL;
+    bool there = index < sizeof report_views / sizeof *report_views && report_views[index].view && !report_views[index].view->hidden;
+    return there ? report_views[index].view->name : NULL; /* hidden ones come last */
 }
 
 /* ---- nothing to show ------------------------------------------------------------ */
@@ -72,10 +94,10 @@ static bool ended_without_exit(const struct sonde_measurement *m)
 
 static int no_operations(const struct report *r, struct sonde_diag *diag)
 {
-    const struct sonde_totals *t = &r->totals;
-    sonde_diag_set(diag, SONDE_EEMPTY, r->path, "no operation is in");
-    const struct sonde_row_note *note = first_note(r->m);
-    if (r->m->process_count == 0) {
+    const struct sonde_totals *t = &r->q.totals;
+    sonde_diag_set(diag, SONDE_EEMPTY, r->q.path, "no operation is in");
+    const struct sonde_row_note *note = first_note(r->q.m);
+    if (r->q.m->process_count == 0) {
         snprintf(diag->why, sizeof diag->why, "no process of the program called a GPU runtime that Sonde knows");
         sonde_diag_hint(diag, "'sonde doctor' says which runtimes are seen here");
     } else if (t->dropped_operations) {
@@ -89,7 +111,7 @@ static int no_operations(const struct report *r, struct sonde_diag *diag)
     } else if (note) {
         snprintf(diag->why, sizeof diag->why, "%.190s", note->text);
         sonde_diag_hint(diag, "'sonde report %s ledger' says more", r->word);
-    } else if (ended_without_exit(r->m)) {
+    } else if (ended_without_exit(r->q.m)) {
         snprintf(diag->why, sizeof diag->why, "the program was killed, or crashed, before an operation was known to Sonde");
         sonde_diag_hint(diag, "at most the last second of a program is lost so; 'sonde report %s api' shows its calls", r->word);
     } else {
@@ -102,16 +124,16 @@ static int no_operations(const struct report *r, struct sonde_diag *diag)
 
 static bool has_operations(const struct report *r)
 {
-    return r->profile->ops.count > 0;
+    return r->q.profile->ops.count > 0;
 }
 
 /* ---- running a view ---------------------------------------------------------------- */
 
-static int print_json(const struct report_view *view, const struct report *r, struct sonde_diag *diag)
+static int print_old_json(const struct report_view *view, const struct report *r, struct sonde_diag *diag)
 {
     json_t *value = view->json(r, diag);
     if (!value)
-        return diag->code ? diag->code : sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot make the report of");
+        return diag->code ? diag->code : sonde_diag_set(diag, SONDE_ENOMEM, r->q.path, "cannot make the report of");
     int rc = json_dumpf(value, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
     json_decref(value);
     if (rc)
@@ -120,35 +142,66 @@ static int print_json(const struct report_view *view, const struct report *r, st
     return 0;
 }
 
+static int print_old(const struct report_view *view, const struct report *r, struct sonde_diag *diag)
+{
+    if (r->q.complete)
+        return print_old_json(view, r, diag);
+    const int rc = view->text(r, diag);
+    return rc ? rc : report_caveats_text(r, view->view, diag);
+}
+
+static int print_json(const struct sonde_view *view, const struct sonde_view_data *data, struct sonde_diag *diag)
+{
+    struct sonde_text text = {0};
+    sonde_view_json(view, data, &text);
+    const int rc = text.failed ? sonde_diag_set(diag, SONDE_ENOMEM, NULL, "cannot write the report") : 0;
+    if (!rc)
+        fwrite(sonde_text_get(&text), 1, text.length, stdout); /* whether it came through is looked at when all is closed */
+    sonde_text_fini(&text);
+    return rc;
+}
+
+static int print(const struct sonde_view *view, const struct report *r, struct sonde_diag *diag)
+{
+    struct sonde_view_data data = {0};
+    int rc = sonde_view_make(view, &r->q, &data, diag);
+    if (!rc && r->q.complete)
+        rc = print_json(view, &data, diag);
+    else if (!rc)
+        report_lay_out(r, view, &data);
+    sonde_view_data_fini(&data);
+    return rc;
+}
+
 /* Open the measurement and compute what all views need. */
 static int load(struct report *r, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_progress_begin("reading", false);
-    int rc = sonde_measurement_open(r->path, &r->m, diag);
+    int rc = sonde_measurement_open(r->q.path, &r->q.m, diag);
     if (!rc)
-        sonde_say_manifest(r->m);
+        sonde_say_manifest(r->q.m);
     if (!rc)
-        rc = sonde_profile_build(r->m, &r->profile, diag);
-    if (!rc && (sonde_totals_compute(r->m, &r->totals) || report_modules_find(r)))
-        rc = sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot read");
+        rc = sonde_query_prepare(&r->q, diag);
     sonde_progress_end(progress);
     return rc;
 }
 
-static int show(const struct report_view *view, const struct report_options *o, struct report *r,
-                struct sonde_diag *diag)
+static int show(const struct report_view *view, struct report *r, struct sonde_diag *diag)
 {
     int rc = load(r, diag);
-    if (!rc && view->needs_operations && !has_operations(r))
+    if (!rc && view->view->needs_operations && !has_operations(r))
         return no_operations(r, diag);
     if (!rc)
-        rc = o->json ? print_json(view, r, diag) : view->text(r, diag);
-    if (!rc && !o->json)
-        rc = report_caveats_text(r, view->name, diag);
+        rc = view->text ? print_old(view, r, diag) : print(view->view, r, diag);
     /* The ledger of an empty measurement is still worth reading; the measurement is still a failed one. */
     if (!rc && !has_operations(r))
         rc = no_operations(r, diag);
     return rc;
+}
+
+static struct sonde_progress *begin(const char *text)
+{
+    return sonde_progress_begin(text, false);
 }
 
 static struct report prepare(const struct report_options *o, const struct report_view *view)
@@ -159,37 +212,43 @@ static struct report prepare(const struct report_options *o, const struct report
         columns = atoi(wanted);
     return (struct report){
         .options = o,
-        .min_percent = o->min_percent >= 0 ? o->min_percent : o->json ? 0 : 1,
-        .limit = o->limit >= 0 ? (uint32_t)o->limit : o->json ? 0 : view == report_views ? DEFAULT_LIMIT : VIEW_LIMIT,
+        .q = {
+            .complete = o->json,
+            .min_percent = o->min_percent >= 0 ? o->min_percent : o->json ? 0 : 1,
+            .limit = o->limit >= 0 ? (uint32_t)o->limit : o->json ? 0 : view == report_views ? DEFAULT_LIMIT : VIEW_LIMIT,
+            .begin = begin,
+            .end = sonde_progress_end,
+        },
         .columns = columns <= 0 ? PLAIN_COLUMNS : columns < FEWEST_COLUMNS ? FEWEST_COLUMNS : columns,
         .colors = !o->json && sonde_colors((enum sonde_color)o->color, STDOUT_FILENO),
     };
 }
 
-/* An option that was given and says nothing to this view; NULL: there is none. `meant` is the view that it is for. */
-static const char *misplaced(const struct report_options *o, const char *view, const char **meant)
+static bool takes(const struct sonde_view *view, const char *option)
 {
-    const bool profile = strcmp(view, "profile") == 0 || strcmp(view, "contexts") == 0;
-    const bool statistics = strcmp(view, "statistics") == 0;
-    const struct { const char *name, *meant; bool given, belongs; } options[] = {
-        {"top-down", "profile", o->shape == 1 + SONDE_PROFILE_TOP_DOWN, profile},
-        {"bottom-up", "profile", o->shape == 1 + SONDE_PROFILE_BOTTOM_UP, profile},
-        {"by", "profile", o->by >= 0, profile},
-        {"metric", "profile", o->metric, profile},
-        {"derive", "profile", o->derive, profile},
-        {"sort", "profile", o->sort, profile},
-        {"root", "profile", o->root, profile},
-        {"ids", "profile", o->ids, profile},
-        {"depth", "profile", o->depth >= 0, profile || statistics},
-        {"from", "statistics", o->from, statistics},
-        {"to", "statistics", o->to, statistics},
-        {"lane", "statistics", o->lane, statistics},
+    for (const char *const *o = view->options; o && *o; o++)
+        if (strcmp(*o, option) == 0)
+            return true;
+    return false;
+}
+
+/* An option that was given and says nothing to this view; NULL: there is none. `meant` is the first view that it is for. */
+static const char *misplaced(const struct report_options *o, const struct sonde_view *view, const char **meant)
+{
+    const struct { const char *name; bool given; } options[] = {
+        {"top-down", o->shape == 1 + SONDE_PROFILE_TOP_DOWN}, {"bottom-up", o->shape == 1 + SONDE_PROFILE_BOTTOM_UP},
+        {"by", o->by >= 0}, {"metric", o->metric}, {"derive", o->derive}, {"sort", o->sort}, {"root", o->root}, {"ids", o->ids},
+        {"depth", o->depth >= 0}, {"from", o->from}, {"to", o->to}, {"lane", o->lane},
     };
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (options[i].given && !options[i].belongs) {
-            *meant = options[i].meant;
-            return options[i].name;
-        }
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        const struct report_view *v = report_views;
+        if (!options[i].given || takes(view, options[i].name))
+            continue;
+        while (v->view && !takes(v->view, options[i].name))
+            v++;
+        *meant = v->view ? v->view->name : "";
+        return options[i].name;
+    }
     return NULL;
 }
 
@@ -206,7 +265,7 @@ static const char *read_operands(int argc, char **argv, const char **given)
 {
     const bool view_alone = argc == 1 && find_view(argv[0]) && !sonde_is_measurement(argv[0]);
     *given = argc && !view_alone ? argv[0] : NULL;
-    return view_alone ? argv[0] : argc > 1 ? argv[1] : report_views[0].name;
+    return view_alone ? argv[0] : argc > 1 ? argv[1] : report_views[0].view->name;
 }
 
 static int say_no_view(int argc, char **argv, const char *name)
@@ -220,8 +279,8 @@ static int say_no_view(int argc, char **argv, const char *name)
         sonde_text_fini(&word);
         return status;
     }
-    for (const struct report_view *v = report_views; v->name; v++)
-        sonde_nearest_try(&nearest, v->name);
+    for (const struct report_view *v = report_views; v->view; v++)
+        sonde_nearest_try(&nearest, v->view->name);
     return sonde_say_unknown(&sonde_command_report, &nearest, "there is no view '%s'", name);
 }
 
@@ -231,7 +290,7 @@ static int report(const struct report_view *view, const struct report_options *o
     struct sonde_diag diag = {0};
     struct sonde_text word = {0};
     sonde_text_add_path(&word, path);
-    r.path = path;
+    r.q.path = path;
     r.word = sonde_text_get(&word);
     int rc = report_read_columns(&r);
     if (!rc)
@@ -243,16 +302,12 @@ static int report(const struct report_view *view, const struct report_options *o
     }
     struct sonde_pager pager;
     sonde_pager_begin(&pager, !o->no_pager);
-    rc = show(view, o, &r, &diag);
+    rc = show(view, &r, &diag);
     sonde_pager_end(&pager);
     if (rc)
         sonde_say_diag(&diag);
     sonde_columns_fini(&r.columns_chosen);
-    sonde_profile_destroy(r.profile);
-    sonde_totals_fini(&r.totals);
-    sonde_vector_fini(&r.modules);
-    if (r.m)
-        sonde_measurement_close(r.m);
+    sonde_query_fini(&r.q);
     sonde_text_fini(&word);
     return rc ? SONDE_EXIT_FAILED : SONDE_EXIT_OK;
 }
@@ -266,7 +321,7 @@ static int run(const void *options, int argc, char **argv)
     char path[PATH_MAX];
     if (!view)
         return say_no_view(argc, argv, name);
-    const char *meant, *wrong = misplaced(o, name, &meant);
+    const char *meant, *wrong = misplaced(o, view->view, &meant);
     if (wrong)
         return sonde_say_usage(&sonde_command_report, "--%s is for the view %s, not for %s", wrong, meant, name);
     if (sonde_find_measurement(given, argc == 1 ? view_word : NULL, path, &diag))
@@ -326,6 +381,19 @@ static const struct sonde_option options_table[] = {
     {.name = NULL},
 };
 
+/* --help beside a view's name. */
+static bool help(int argc, char **argv, int columns)
+{
+    for (int i = 0; i < argc; i++) {
+        const struct report_view *v = find_view(argv[i]);
+        if (v && !v->text) {
+            report_help(v->view, options_table, columns);
+            return true;
+        }
+    }
+    return false;
+}
+
 static const struct sonde_example examples[] = {
     {"sonde report", "the summary of the newest measurement here"},
     {"sonde report heat kernels", "the kernels of heat.sonde"},
@@ -334,6 +402,7 @@ static const struct sonde_example examples[] = {
     {"sonde report heat.sonde statistics --from 50% --depth 2", "what the second half of the run went to"},
     {"sonde report heat.sonde profile --by kernel --derive 'each=gpu/ops'", "kernels with a column of one's own"},
     {"sonde report heat.sonde kernels --json", "for scripts"},
+    {"sonde report --help kernels", "what the columns of this view mean"},
     {NULL, NULL},
 };
 
@@ -370,5 +439,6 @@ const struct sonde_command sonde_command_report = {
     .operands_min = 0,
     .operands_max = 2,
     .operand_word = view_word,
+    .help = help,
     .run = run,
 };

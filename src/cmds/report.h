@@ -1,8 +1,8 @@
-/* report.h - what the views of `sonde report` share: the measurement with all that is
- * computed once, tables for people, values for scripts.
+/* report.h - how `sonde report` prints: tables and sentences that fit the terminal, and the views
+ * that are still made here.
  *
- * A new view is one file report_NAME.c with two functions and one line in the
- * table of report.c.
+ * A new view is one file in src/views and one line in its table (views/view.h); nothing here.
+ * The views with a file report_NAME.c make their text and their JSON themselves and move there.
  */
 #ifndef SONDE_CMDS_REPORT_H
 #define SONDE_CMDS_REPORT_H
@@ -23,6 +23,9 @@
 #include "base/text.h"
 #include "base/vector.h"
 #include "format/reader.h"
+#include "views/groups.h"
+#include "views/names.h"
+#include "views/view.h"
 
 struct report_time { bool given, relative; uint64_t ns; double percent; }; /* since the start; relative: percent of the run */
 
@@ -39,38 +42,29 @@ struct report_options { /* as they were given; -1 or NULL where not */
 extern const char *const report_by_names[]; /* [enum sonde_profile_by]; ends with NULL */
 
 struct report {
-    struct sonde_measurement *m;
-    struct sonde_profile     *profile;
-    struct sonde_totals       totals;
-    SONDE_VECTOR(const char *) modules; /* paths of all that frames are in */
-    const char *path;        /* of the measurement */
-    const char *word;        /* the same as a shell reads it, for commands that are suggested */
+    struct sonde_query q;    /* what is asked of the measurement */
+    const char *word;        /* its path as a shell reads it, for commands that are suggested */
     const struct report_options *options;
     struct sonde_columns columns_chosen; /* of --metric and --derive */
     size_t      derived;                 /* how many of them are derived */
     int         sort, sort_side;         /* of --sort: column number and side; -1 none */
     struct report_time from, to;         /* statistics */
-    double      min_percent; /* rows below this share are left out */
-    uint32_t    limit;       /* rows of a table; 0 = all */
     int         columns;     /* width of a table */
     bool        colors;
 };
 
 struct report_view {
-    const char *name;
-    const char *summary;
-    bool needs_operations;   /* without one operation there is nothing to show: an error */
-    bool hidden;             /* an older name of another view: not in lists */
-    /* Print for people. 0, or a negative code with `diag`. */
-    int (*text)(const struct report *r, struct sonde_diag *diag);
-    /* The same for scripts (schemas: docs/schema/); NULL when out of memory or with `diag`. */
+    const struct sonde_view *view;
+    /* NULL for a view of src/views. Else it is still made here: print for people, 0 or a negative code with `diag`; the
+     * same for scripts (schemas: docs/schema/), NULL when out of memory or with `diag`. */
+    int     (*text)(const struct report *r, struct sonde_diag *diag);
     json_t *(*json)(const struct report *r, struct sonde_diag *diag);
 };
 
-extern const struct report_view report_views[]; /* ends with name = NULL; the first is the default */
+extern const struct report_view report_views[]; /* ends with view = NULL; the first is the default */
 
 #define REPORT_VIEW_MAP(X) \
-    X(summary) X(kernels) X(copies) X(api) X(profile) X(contexts) X(statistics) X(lanes) X(blame) X(critical) X(overlap) \
+    X(summary) X(profile) X(contexts) X(statistics) X(lanes) X(blame) X(critical) X(overlap) \
     X(objects) X(memory) X(advice) X(ledger)
 #define X(name)                                                              \
     int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
@@ -90,13 +84,21 @@ int  report_compute_blame(const struct report *r, struct sonde_blame *blame, str
 /* "clFinish in step() heat.c:88", "sort() train.py:14, in numpy.so" without a name, or "build() heat.c:20" for the user's own code. */
 void report_blame_place(const struct report *r, struct sonde_text *out, uint32_t node);
 
+/* What a view of src/views answered, as tables and sentences on the terminal (report_layout.c). */
+void report_lay_out(const struct report *r, const struct sonde_view *view, const struct sonde_view_data *data);
+
+/* What a view shows and what its columns mean (report_help.c): for --help, and all views as docs/columns.md. */
+struct sonde_option;
+void report_help(const struct sonde_view *view, const struct sonde_option *options, int columns);
+void report_help_page(void);
+
 /* Read the options about columns into `r`. 0, or the exit status after a message. */
 int report_read_columns(struct report *r);
 /* The same for --from and --to. */
 int report_read_range(struct report *r);
 
 /* After the text of a view: what its figures lack, and why. 0, or a negative code with `diag`. */
-int     report_caveats_text(const struct report *r, const char *view, struct sonde_diag *diag);
+int     report_caveats_text(const struct report *r, const struct sonde_view *view, struct sonde_diag *diag);
 json_t *report_caveats_json(const struct report *r);
 /* What of host code the times between API calls and its samples say differently, in one sentence; nothing where they agree
  * or cannot be compared. Reads the trace (report_statistics.c). 0, or a negative code with `diag`. */
@@ -147,40 +149,6 @@ void report_more(const struct report *r, const char *view, size_t shown, size_t 
 
 /* ---- texts and values (report_text.c) ----------------------------------------- */
 
-/* "step() heat.c:81 <- main() heat.c:140" with an arrow; the nearest `max` frames of the user. */
-void report_callers(const struct report *r, struct sonde_text *out, uint32_t leaf, uint32_t max);
-/* "step() heat.c:81"; module + offset where no function is known. */
-void report_frame(const struct report *r, struct sonde_text *out, const struct sonde_cct_node *node);
-/* A module's name, with as much of its path as tells it from others. */
-const char *report_module(const struct report *r, const char *path);
-int  report_modules_find(struct report *r); /* once, when there is a profile: 0 or SONDE_ENOMEM */
-/* "step() heat.c", in every view that sums up by routine: all places of it are one. */
-void report_routine(const struct report *r, struct sonde_text *out, const struct sonde_cct_node *node);
-/* The heaviest context of a group, and how many others there are. */
-void report_group_callers(const struct report *r, struct sonde_text *out, const struct sonde_group *group);
-/* Rows of the table below a view's main one: the heaviest contexts of a group. */
-#define REPORT_CALLERS_COLUMNS 4
-void report_callers_begin(struct table *t, const char *title);
-void report_callers_rows(const struct report *r, struct table *t, const struct sonde_group *group, const char *name);
-/* Function name without its parameters, with (). */
-void report_function(struct sonde_text *out, const char *name);
-/* Name of a group: the kernel's, or the kind of operation. */
-const char *report_group_name(const struct sonde_group *group);
-/* The same for tables: without the return type and the namespaces that many names begin alike with,
- * unless these are all that tells two kernels apart. */
-const char *report_group_title(const struct report *r, const struct sonde_group *group);
-/* "read device→host": the kind of copy with its direction, where that is known. */
-const char *report_copy_name(const struct sonde_group *group);
-/* "rank 3 of 8, node2-4711-1": a process of a measurement. */
-void report_process(struct sonde_text *out, const struct sonde_process *p);
-/* "0 NVIDIA H200". */
-void report_device(const struct report *r, struct sonde_text *out, uint32_t process, uint32_t device);
-/* "0 NVIDIA H200", whoever uses it. */
-void report_device_alone(const struct report *r, struct sonde_text *out, uint32_t process, uint32_t device);
-/* Around the name of something that a process has, where there are several processes: what tells it
- * from the others comes first, since cells are cut at their end. "rank 3: " ... " (host-4711-0)". */
-void report_process_begin(const struct report *r, struct sonde_text *out, uint32_t process);
-void report_process_end(const struct report *r, struct sonde_text *out, uint32_t process);
 /* Command line that was recorded, else the program's name. */
 void report_command(const struct report *r, struct sonde_text *out);
 
@@ -188,8 +156,8 @@ void report_command(const struct report *r, struct sonde_text *out);
 json_t *report_json_ns(bool known, double ns);
 json_t *report_json_count(uint64_t n); /* what does not fit is the largest number that does */
 json_t *report_json_text(const char *text); /* null for "" ; broken UTF-8 is replaced */
-json_t *report_json_stat(const struct sonde_stat *stat);   /* object with count ... p99_ns */
-json_t *report_json_callers(const struct report *r, const struct sonde_group *group);
+/* Another view within the summary's, until that is one of src/views, too. NULL with `diag`. */
+json_t *report_view_json(const struct report *r, const struct sonde_view *view, struct sonde_diag *diag);
 json_t *report_json_frame(const struct sonde_cct_node *node);
 json_t *report_json_frames(const struct report *r, uint32_t leaf); /* the user's nearest ones, eight at most; leaf 0: none */
 

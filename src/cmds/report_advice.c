@@ -17,20 +17,20 @@ enum {
 /* Of the run's time: a rule's share of one process is of that process's time. */
 static uint64_t wall_ns(const struct report *r, const struct sonde_advice *a)
 {
-    return sonde_process_wall_ns(&r->m->processes[a->process]);
+    return sonde_process_wall_ns(&r->q.m->processes[a->process]);
 }
 
 static bool worth_saying(const struct report *r, const struct sonde_advice *a)
 {
     const uint64_t wall = wall_ns(r, a);
-    return !wall || (double)a->saving_ns * 100 >= r->min_percent * (double)wall;
+    return !wall || (double)a->saving_ns * 100 >= r->q.min_percent * (double)wall;
 }
 
 static void place(const struct report *r, const struct sonde_advice *a, uint32_t frames, struct sonde_text *out)
 {
     char more[SONDE_NUMBER_MAX];
     if (a->node)
-        report_callers(r, out, a->node, frames);
+        sonde_name_callers(&r->q, out, a->node, frames);
     if (!out->length)
         sonde_text_add(out, "unknown");
     if (a->places > 1)
@@ -48,7 +48,7 @@ static void print_pieces(const struct report *r, const struct sonde_advice *a)
             break;
         sonde_text_format(&line, "%s%s in ", line.length ? ", " : "",
                           sonde_number_percent(share, a->pieces[i].ns, (double)a->saving_ns));
-        report_frame(r, &line, &r->profile->nodes.items[a->pieces[i].node]);
+        sonde_name_frame(&r->q, &line, &r->q.profile->nodes.items[a->pieces[i].node]);
     }
     if (line.length)
         report_say(r, "   of it %s", sonde_text_get(&line));
@@ -61,14 +61,14 @@ static void print_one(const struct report *r, const struct sonde_advice *a, size
     char saving[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
     place(r, a, FRAMES, &where);
     if (a->device)
-        report_device(r, &device, a->process, a->device);
+        sonde_name_device(&r->q, &device, a->process, a->device);
     report_say(r, "%zu. %s: at most %s, %s of the run", number, a->title,
                sonde_number_time(saving, (double)a->saving_ns),
                sonde_number_percent(share, (double)a->saving_ns, (double)wall_ns(r, a)));
     report_say(r, "   %s", sonde_text_get(&a->evidence));
     report_say(r, "   in %s", sonde_text_get(&where));
     print_pieces(r, a);
-    if (device.length && r->totals.devices.count > 1)
+    if (device.length && r->q.totals.devices.count > 1)
         report_say(r, "   on device %s", sonde_text_get(&device));
     report_say(r, "   %s", a->change);
     fputc('\n', stdout);
@@ -95,19 +95,19 @@ int report_advice_text(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_advices advices = {0};
     size_t shown = 0, all = 0;
-    int rc = sonde_advice_compute(r->m, r->profile, NULL, 0, &advices);
+    int rc = sonde_advice_compute(r->q.m, r->q.profile, NULL, 0, &advices);
     for (size_t i = 0; i < advices.items.count && !rc; i++) {
         if (!worth_saying(r, &advices.items.items[i]))
             continue;
-        if (!r->limit || all < r->limit)
+        if (!r->q.limit || all < r->q.limit)
             print_one(r, &advices.items.items[i], ++shown);
         all++;
     }
     if (rc) {
-        sonde_diag_set(diag, rc, r->path, "cannot make the advice for");
+        sonde_diag_set(diag, rc, r->q.path, "cannot make the advice for");
     } else {
         if (!all)
-            report_say(r, "No rule found %.3g %% of the run to save (--min-percent).", r->min_percent);
+            report_say(r, "No rule found %.3g %% of the run to save (--min-percent).", r->q.min_percent);
         report_more(r, "advice", shown, all);
         print_limits(r, &advices);
     }
@@ -161,15 +161,15 @@ int report_advice_brief(const struct report *r, const struct sonde_blame *blame,
     struct sonde_advices advices = {0};
     size_t count = 0;
     int rc = 0;
-    if (sonde_trace_rows(r->m, SONDE_TABLE_OP) + sonde_trace_rows(r->m, SONDE_TABLE_CALL) <= BRIEF_ROWS)
-        rc = sonde_advice_compute(r->m, r->profile, blame, 0, &advices);
+    if (sonde_trace_rows(r->q.m, SONDE_TABLE_OP) + sonde_trace_rows(r->q.m, SONDE_TABLE_CALL) <= BRIEF_ROWS)
+        rc = sonde_advice_compute(r->q.m, r->q.profile, blame, 0, &advices);
     for (size_t i = 0; i < advices.items.count && count < BRIEF && !rc; i++)
         if (worth_saying(r, &advices.items.items[i]))
             shown[count++] = &advices.items.items[i];
     if (count)
         print_brief(r, shown, count);
     if (rc)
-        sonde_diag_set(diag, rc, r->path, "cannot make the advice for");
+        sonde_diag_set(diag, rc, r->q.path, "cannot make the advice for");
     sonde_advice_fini(&advices);
     return rc;
 }
@@ -179,10 +179,10 @@ static json_t *one_json(const struct report *r, const struct sonde_advice *a)
     json_t *pieces = json_array();
     for (uint32_t i = 0; i < a->piece_count; i++)
         json_array_append_new(pieces, json_pack("{s:I, s:o}", "ns", (json_int_t)a->pieces[i].ns,
-                                                "frame", report_json_frame(&r->profile->nodes.items[a->pieces[i].node])));
+                                                "frame", report_json_frame(&r->q.profile->nodes.items[a->pieces[i].node])));
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "rule", a->rule, "title", a->title,
                      "change", a->change, "evidence", sonde_text_get(&a->evidence),
-                     "process", r->m->processes[a->process].name,
+                     "process", r->q.m->processes[a->process].name,
                      "device", a->device ? json_integer(a->device - 1) : json_null(), "places", (json_int_t)a->places,
                      "count", (json_int_t)a->count, "bytes", (json_int_t)a->bytes,
                      "looked_at_ns", (json_int_t)a->looked_at_ns, "saving_ns", (json_int_t)a->saving_ns,
@@ -193,12 +193,12 @@ json_t *report_advice_json(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_advices advices = {0};
     json_t *list = json_array(), *value = NULL;
-    int rc = sonde_advice_compute(r->m, r->profile, NULL, 0, &advices);
-    for (size_t i = 0; i < advices.items.count && !rc && (!r->limit || json_array_size(list) < r->limit); i++)
+    int rc = sonde_advice_compute(r->q.m, r->q.profile, NULL, 0, &advices);
+    for (size_t i = 0; i < advices.items.count && !rc && (!r->q.limit || json_array_size(list) < r->q.limit); i++)
         if (worth_saying(r, &advices.items.items[i]))
             json_array_append_new(list, one_json(r, &advices.items.items[i]));
     if (rc) {
-        sonde_diag_set(diag, rc, r->path, "cannot make the advice for");
+        sonde_diag_set(diag, rc, r->q.path, "cannot make the advice for");
         json_decref(list);
     } else {
         value = json_pack("{s:b, s:I, s:I, s:o}", "traced", advices.traced, "rows", (json_int_t)advices.rows,

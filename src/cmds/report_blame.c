@@ -15,25 +15,25 @@ int report_compute_blame(const struct report *r, struct sonde_blame *blame, stru
 {
     struct sonde_progress *progress = sonde_progress_begin("reading the trace", false);
     const struct sonde_blame_options options = {.progress = progress};
-    int rc = sonde_blame_compute(r->m, r->profile, &options, blame);
+    int rc = sonde_blame_compute(r->q.m, r->q.profile, &options, blame);
     sonde_progress_end(progress);
-    return rc ? sonde_diag_set(diag, rc, r->path, "cannot read the trace of") : 0;
+    return rc ? sonde_diag_set(diag, rc, r->q.path, "cannot read the trace of") : 0;
 }
 
 void report_blame_place(const struct report *r, struct sonde_text *out, uint32_t node)
 {
-    const struct sonde_cct_node *n = &r->profile->nodes.items[node];
+    const struct sonde_cct_node *n = &r->q.profile->nodes.items[node];
     uint32_t nearest;
-    if (!sonde_profile_callers(r->profile, node, &nearest, 1)) {
-        report_frame(r, out, n);
+    if (!sonde_profile_callers(r->q.profile, node, &nearest, 1)) {
+        sonde_name_frame(&r->q, out, n);
         return;
     }
     const bool named = n->kind != SONDE_FRAME_NATIVE || *n->name;
     if (nearest != node && named) {
-        report_routine(r, out, n);
+        sonde_name_routine(&r->q, out, n);
         sonde_text_add(out, " in ");
     }
-    report_frame(r, out, &r->profile->nodes.items[nearest]);
+    sonde_name_frame(&r->q, out, &r->q.profile->nodes.items[nearest]);
     if (nearest != node && !named) /* the place says more than the name of a file, and a narrow column cuts the rest */
         sonde_text_format(out, ", in %s", sonde_path_base(n->module));
 }
@@ -55,24 +55,24 @@ static double blamed(const struct sonde_blame_scope *scope)
 
 static void scope_name(const struct report *r, const struct sonde_blame_scope *scope, struct sonde_text *out)
 {
-    const struct sonde_process *p = scope->process == SONDE_BLAME_ALL ? NULL : &r->m->processes[scope->process];
+    const struct sonde_process *p = scope->process == SONDE_BLAME_ALL ? NULL : &r->q.m->processes[scope->process];
     uint32_t device = 0, devices = 0;
     if (!p) {
         sonde_text_add(out, "all processes");
         return;
     }
-    for (size_t i = 0; i < r->totals.devices.count; i++)
-        if (r->totals.devices.items[i].process == scope->process && r->totals.devices.items[i].timed) {
-            device = r->totals.devices.items[i].device;
+    for (size_t i = 0; i < r->q.totals.devices.count; i++)
+        if (r->q.totals.devices.items[i].process == scope->process && r->q.totals.devices.items[i].timed) {
+            device = r->q.totals.devices.items[i].device;
             devices++;
         }
     if (scope->device == SONDE_BLAME_ALL && devices > 1) {
-        report_process_begin(r, out, scope->process);
+        sonde_name_process_begin(&r->q, out, scope->process);
         sonde_text_add(out, "no device busy");
-        report_process_end(r, out, scope->process);
+        sonde_name_process_end(&r->q, out, scope->process);
         return;
     }
-    report_device(r, out, scope->process, scope->device == SONDE_BLAME_ALL ? device : scope->device);
+    sonde_name_device(&r->q, out, scope->process, scope->device == SONDE_BLAME_ALL ? device : scope->device);
 }
 
 static void scope_row(const struct report *r, struct table *t, const struct sonde_blame_scope *scope, bool started)
@@ -114,7 +114,7 @@ static void print_scopes(const struct report *r, const struct sonde_blame *blame
     const bool started = blame->scopes.items[0].before_ns > 0;
     struct table t = {.columns = started ? started_columns : columns, .column_count = started ? 9 : 8};
     const size_t first = first_scope(blame), all = blame->scopes.count - first;
-    const size_t shown = r->limit && r->limit < all ? r->limit : all;
+    const size_t shown = r->q.limit && r->q.limit < all ? r->q.limit : all;
     for (size_t i = 0; i < shown; i++)
         scope_row(r, &t, &blame->scopes.items[first + i], started);
     table_print(&t, r);
@@ -173,12 +173,12 @@ static void before_row(struct table *t, const struct sonde_blame_scope *scope)
 
 static void routine_row(const struct report *r, struct table *t, const struct sonde_blame_routine *routine, double idle_ns)
 {
-    const struct sonde_cct_node *node = &r->profile->nodes.items[routine->node];
+    const struct sonde_cct_node *node = &r->q.profile->nodes.items[routine->node];
     struct sonde_text name = {0}, place = {0};
-    report_routine(r, &name, node);
+    sonde_name_routine(&r->q, &name, node);
     if (routine->places > 1)
         sonde_text_format(&place, "%u places: ", routine->places);
-    report_callers(r, &place, routine->node, 2);
+    sonde_name_callers(&r->q, &place, routine->node, 2);
     table_percent(t, routine->waiting_ns + routine->working_ns, idle_ns);
     table_time(t, true, routine->waiting_ns);
     table_time(t, true, routine->working_ns);
@@ -197,10 +197,10 @@ static int print_routines(const struct report *r, const struct sonde_blame_scope
     };
     struct table t = {.columns = columns, .column_count = 6};
     struct sonde_blame_routine *routines;
-    const long count = sonde_blame_routines(r->profile, scope, &routines);
+    const long count = sonde_blame_routines(r->q.profile, scope, &routines);
     if (count < 0)
-        return sonde_diag_set(diag, (int)count, r->path, "cannot sum up the blame of");
-    const size_t all = (size_t)count, shown = r->limit && r->limit < all ? r->limit : all;
+        return sonde_diag_set(diag, (int)count, r->q.path, "cannot sum up the blame of");
+    const size_t all = (size_t)count, shown = r->q.limit && r->q.limit < all ? r->q.limit : all;
     for (size_t i = 0; i < shown; i++)
         routine_row(r, &t, &routines[i], scope->idle_ns);
     const struct sonde_blame_entry *lost = scope->entries.count && !scope->entries.items[0].node ? scope->entries.items : NULL;
@@ -220,13 +220,13 @@ static int print_routines(const struct report *r, const struct sonde_blame_scope
 static int build_tree(const struct report *r, const struct sonde_blame_scope *scope, bool all_frames,
                       struct sonde_columns *columns, struct sonde_profile_rows **view, struct sonde_diag *diag)
 {
-    const size_t nodes = r->profile->nodes.count;
+    const size_t nodes = r->q.profile->nodes.count;
     double *blame = calloc(nodes + 1, sizeof *blame), *waiting = calloc(nodes + 1, sizeof *waiting);
     struct sonde_profile_rows_config config = {
         .shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_LINE, .columns = columns, .sort = SONDE_METRIC_BLAME,
-        .sort_side = SONDE_INCLUSIVE, .share = SONDE_METRIC_BLAME, .min_percent = r->min_percent, .all_frames = all_frames,
+        .sort_side = SONDE_INCLUSIVE, .share = SONDE_METRIC_BLAME, .min_percent = r->q.min_percent, .all_frames = all_frames,
         .fold_nameless = !all_frames, .blame_estimate = &scope->estimate,
-        .given = {[SONDE_METRIC_BLAME] = blame, [SONDE_METRIC_SYNC] = waiting}, .m = r->m};
+        .given = {[SONDE_METRIC_BLAME] = blame, [SONDE_METRIC_SYNC] = waiting}, .m = r->q.m};
     int rc = SONDE_ENOMEM;
     for (size_t i = 0; i < scope->entries.count && blame && waiting; i++) {
         const struct sonde_blame_entry *entry = &scope->entries.items[i];
@@ -234,10 +234,10 @@ static int build_tree(const struct report *r, const struct sonde_blame_scope *sc
         waiting[entry->node] = entry->waiting_ns;
     }
     if (blame && waiting)
-        rc = sonde_profile_rows_build(r->profile, &config, view, diag);
+        rc = sonde_profile_rows_build(r->q.profile, &config, view, diag);
     free(blame);
     free(waiting);
-    return rc && !diag->code ? sonde_diag_set(diag, rc, r->path, "cannot sum up the blame of") : rc;
+    return rc && !diag->code ? sonde_diag_set(diag, rc, r->q.path, "cannot sum up the blame of") : rc;
 }
 
 static double value(const struct sonde_profile_rows *view, size_t row, enum sonde_metric_id metric, int side)
@@ -258,7 +258,7 @@ static int print_tree(const struct report *r, const struct sonde_blame_scope *sc
     int rc = build_tree(r, scope, false, &none, &view, diag);
     char **labels = rc ? NULL : report_view_labels(r, view);
     if (!rc && !labels)
-        rc = sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot show the blame of");
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, r->q.path, "cannot show the blame of");
     for (size_t i = 1; !rc && i < view->rows.count; i++) {
         const uint32_t depth = view->rows.items[i].depth - 1, most = (uint32_t)r->columns / 8;
         struct sonde_text label = {0};
@@ -281,7 +281,7 @@ static int print_tree(const struct report *r, const struct sonde_blame_scope *sc
         table_print(&t, r);
         if (view->cut)
             report_say(r, "… %s below %.3g %% left out: --min-percent 0 shows all", sonde_number_count(number, view->cut),
-                       r->min_percent);
+                       r->q.min_percent);
     }
     report_view_labels_free(labels, view);
     sonde_profile_rows_destroy(view);
@@ -362,10 +362,10 @@ static json_t *routines_json(const struct report *r, const struct sonde_blame_sc
 {
     json_t *array = json_array();
     struct sonde_blame_routine *routines;
-    const long count = sonde_blame_routines(r->profile, scope, &routines);
-    for (long i = 0; i < count && (!r->limit || i < (long)r->limit); i++) {
+    const long count = sonde_blame_routines(r->q.profile, scope, &routines);
+    for (long i = 0; i < count && (!r->q.limit || i < (long)r->q.limit); i++) {
         const struct sonde_blame_routine *routine = &routines[i];
-        json_t *object = report_json_frame(&r->profile->nodes.items[routine->node]);
+        json_t *object = report_json_frame(&r->q.profile->nodes.items[routine->node]);
         struct sonde_text place = {0};
         report_blame_place(r, &place, routine->node);
         json_object_set_new(object, "place", report_json_text(sonde_text_get(&place)));
@@ -385,7 +385,7 @@ static json_t *routines_json(const struct report *r, const struct sonde_blame_sc
 static json_t *context_json(const struct report *r, const struct sonde_profile_rows *view, size_t row)
 {
     const struct sonde_profile_row *of = &view->rows.items[row];
-    json_t *object = report_json_frame(&r->profile->nodes.items[of->node]);
+    json_t *object = report_json_frame(&r->q.profile->nodes.items[of->node]);
     struct sonde_text label = {0};
     const double inclusive = value(view, row, SONDE_METRIC_BLAME, SONDE_INCLUSIVE);
     const double exclusive = value(view, row, SONDE_METRIC_BLAME, SONDE_EXCLUSIVE);
@@ -427,7 +427,7 @@ static json_t *contexts_json(const struct report *r, const struct sonde_blame_sc
 
 static json_t *scope_json(const struct report *r, const struct sonde_blame_scope *scope, struct sonde_diag *diag)
 {
-    const struct sonde_process *p = scope->process == SONDE_BLAME_ALL ? NULL : &r->m->processes[scope->process];
+    const struct sonde_process *p = scope->process == SONDE_BLAME_ALL ? NULL : &r->q.m->processes[scope->process];
     const bool device = scope->device != SONDE_BLAME_ALL;
     struct sonde_text name = {0};
     scope_name(r, scope, &name);

@@ -1,42 +1,15 @@
 /* report_caveats.c - after a view: what its figures lack, and why, in a sentence each. */
 #include <stdio.h>
-#include <string.h>
 
 #include "analyze/caveats.h"
 #include "report.h"
-
-/* What touches a view; one that is not here reads all but what few ask about. */
-static unsigned touches(const char *view)
-{
-    enum { NAMES = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON };
-    static const struct { const char *view; unsigned kinds; } views[] = {
-        {"summary", SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_PAUSES | SONDE_CAVEAT_SAMPLES |
-                        SONDE_CAVEAT_PYTHON | SONDE_CAVEAT_VIEWS},
-        {"profile", SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES | SONDE_CAVEAT_SAMPLES |
-                        SONDE_CAVEAT_VIEWS}, /* says itself when the CPU side is missing */
-        {"contexts", SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES},
-        {"kernels", SONDE_CAVEAT_CLOCK | NAMES},
-        {"copies", SONDE_CAVEAT_CLOCK | NAMES},
-        {"api", NAMES},
-        {"objects", NAMES},
-        {"memory", NAMES | SONDE_CAVEAT_PAUSES},
-        {"lanes", SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_LANES | SONDE_CAVEAT_PAUSES},
-        {"overlap", SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_PAUSES},
-        {"ledger", SONDE_CAVEAT_ALL},
-        {"statistics", SONDE_CAVEAT_ALL & ~(unsigned)(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES | SONDE_CAVEAT_VIEWS)}, /* says it row by row */
-    };
-    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-        if (strcmp(views[i].view, view) == 0)
-            return views[i].kinds;
-    return SONDE_CAVEAT_ALL & ~(unsigned)(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES);
-}
 
 /* With what only a comparison of views tells. */
 static int find_caveats(const struct report *r, unsigned kinds, struct sonde_caveats *out)
 {
     struct sonde_text text = {0};
     struct sonde_diag diag = {0};
-    int rc = sonde_caveats_compute(r->m, r->profile, out);
+    int rc = sonde_caveats_compute(r->q.m, r->q.profile, out);
     if (!rc && kinds & SONDE_CAVEAT_VIEWS)
         rc = report_disagreement(r, &text, &diag);
     if (!rc && text.length) {
@@ -47,10 +20,10 @@ static int find_caveats(const struct report *r, unsigned kinds, struct sonde_cav
     return rc;
 }
 
-int report_caveats_text(const struct report *r, const char *view, struct sonde_diag *diag)
+int report_caveats_text(const struct report *r, const struct sonde_view *view, struct sonde_diag *diag)
 {
     struct sonde_caveats caveats = {0};
-    const unsigned kinds = touches(view);
+    const unsigned kinds = view->caveats;
     bool begun = false;
     int rc = find_caveats(r, kinds, &caveats);
     for (size_t i = 0; i < caveats.items.count && !rc; i++) {
@@ -62,7 +35,7 @@ int report_caveats_text(const struct report *r, const char *view, struct sonde_d
         report_say(r, "note: %s", sonde_text_get(&caveats.items.items[i].text));
     }
     sonde_caveats_fini(&caveats);
-    return rc ? sonde_diag_set(diag, rc, r->path, "cannot say what is missing in") : 0;
+    return rc ? sonde_diag_set(diag, rc, r->q.path, "cannot say what is missing in") : 0;
 }
 
 json_t *report_caveats_json(const struct report *r)

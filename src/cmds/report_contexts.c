@@ -8,7 +8,7 @@
 
 static bool by_time(const struct report *r)
 {
-    return r->profile->nodes.items[0].total.device_ns > 0;
+    return r->q.profile->nodes.items[0].total.device_ns > 0;
 }
 
 static double weight(const struct report *r, const struct sonde_cct_node *node)
@@ -18,7 +18,7 @@ static double weight(const struct report *r, const struct sonde_cct_node *node)
 
 static double whole(const struct report *r)
 {
-    return weight(r, &r->profile->nodes.items[0]);
+    return weight(r, &r->q.profile->nodes.items[0]);
 }
 
 struct child { uint32_t node; double weight; uint64_t api_ns; };
@@ -36,12 +36,12 @@ static int heavier(const void *left, const void *right)
 /* Children worth showing, heaviest first. NULL when there are none. */
 static struct child *children(const struct report *r, uint32_t parent, size_t *count)
 {
-    const struct sonde_cct_node *nodes = r->profile->nodes.items;
+    const struct sonde_cct_node *nodes = r->q.profile->nodes.items;
     SONDE_VECTOR(struct child) list = {0};
     int rc = 0;
     for (uint32_t at = nodes[parent].first_child; at && !rc; at = nodes[at].next_sibling) {
         double w = weight(r, &nodes[at]);
-        if (!(r->min_percent > 0 && w * 100 < whole(r) * r->min_percent))
+        if (!(r->q.min_percent > 0 && w * 100 < whole(r) * r->q.min_percent))
             rc = sonde_vector_push(&list, (struct child){at, w, nodes[at].total.api_ns});
     }
     *count = list.count;
@@ -101,7 +101,7 @@ static json_t *node_json(const struct report *r, const struct sonde_cct_node *no
         if (!*node->name)
             json_object_set_new(value, "name", json_string(sonde_op_kind_name(node->op)));
     }
-    report_frame(r, &label, node);
+    sonde_name_frame(&r->q, &label, node);
     json_object_set_new(value, "label", report_json_text(sonde_text_get(&label)));
     json_object_set_new(value, "kind", json_string(kind_name(node->kind)));
     json_object_set_new(value, "metrics", json_pack("{s:o, s:o}", "inclusive", metrics_json(&node->total),
@@ -114,7 +114,7 @@ static json_t *node_json(const struct report *r, const struct sonde_cct_node *no
 json_t *report_contexts_json(const struct report *r, struct sonde_diag *diag)
 {
     (void)diag;
-    json_t *root = node_json(r, &r->profile->nodes.items[0]);
+    json_t *root = node_json(r, &r->q.profile->nodes.items[0]);
     SONDE_VECTOR(json_t *) parents = {0}; /* JSON node of each open level */
     steps stack = {0};
     bool ok = root && push(r, &stack, 0) && !sonde_vector_push(&parents, root);
@@ -127,7 +127,7 @@ json_t *report_contexts_json(const struct report *r, struct sonde_diag *diag)
             continue;
         }
         uint32_t at = top->list[top->at++].node;
-        json_t *value = node_json(r, &r->profile->nodes.items[at]);
+        json_t *value = node_json(r, &r->q.profile->nodes.items[at]);
         ok = value &&
              !json_array_append_new(json_object_get(parents.items[parents.count - 1], "children"), value) &&
              push(r, &stack, at) && !sonde_vector_push(&parents, value);

@@ -15,10 +15,10 @@ enum { EVALUATED = 8 };
 static int compute(const struct report *r, struct sonde_critical *critical, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_progress_begin("reading the trace", false);
-    int rc = sonde_critical_compute(r->m, r->profile, &(struct sonde_critical_options){.evaluate = EVALUATED}, progress,
+    int rc = sonde_critical_compute(r->q.m, r->q.profile, &(struct sonde_critical_options){.evaluate = EVALUATED}, progress,
                                     critical);
     sonde_progress_end(progress);
-    return rc ? sonde_diag_set(diag, rc, r->path, "cannot find the critical path of") : 0;
+    return rc ? sonde_diag_set(diag, rc, r->q.path, "cannot find the critical path of") : 0;
 }
 
 static uint64_t length(const struct sonde_path *path)
@@ -41,7 +41,7 @@ static void thing_label(const struct report *r, const struct sonde_path_thing *t
 {
     const char *nameless = *thing->name ? "" : thing->file;
     if (thing->category == SONDE_PATH_HOST && (*thing->name || *thing->file))
-        report_routine(r, out, &(struct sonde_cct_node){.kind = SONDE_FRAME_NATIVE, .name = thing->name, .module = nameless,
+        sonde_name_routine(&r->q, out, &(struct sonde_cct_node){.kind = SONDE_FRAME_NATIVE, .name = thing->name, .module = nameless,
                                                      .file = *thing->name ? thing->file : ""});
     else
         sonde_text_add(out, name_of(thing));
@@ -56,13 +56,13 @@ static void print_processes(const struct report *r, const struct sonde_critical 
         {"copies", TABLE_RIGHT, 1}, {"start-up", TABLE_RIGHT, 4},
     };
     struct table t = {.columns = columns, .column_count = 9};
-    size_t all = critical->paths.count, shown = r->limit && r->limit < all ? r->limit : all;
+    size_t all = critical->paths.count, shown = r->q.limit && r->q.limit < all ? r->q.limit : all;
     for (size_t i = 0; i < shown; i++) {
         const struct sonde_path *path = &critical->paths.items[i];
         const struct sonde_path_part *p = path->parts;
         const double whole = (double)length(path);
         struct sonde_text name = {0};
-        report_process(&name, &r->m->processes[path->process]);
+        sonde_name_process(&name, &r->q.m->processes[path->process]);
         table_cell(&t, sonde_text_get(&name));
         table_time(&t, true, whole);
         table_percent(&t, (double)p[SONDE_PATH_HOST].ns, whole);
@@ -100,7 +100,7 @@ static void print_parts(const struct report *r, const struct sonde_path *path)
 
 static bool worth_a_row(const struct report *r, uint64_t ns, const struct sonde_path *path)
 {
-    return (double)ns * 100 >= r->min_percent * (double)length(path);
+    return (double)ns * 100 >= r->q.min_percent * (double)length(path);
 }
 
 /* What it saves reaches the end of the run over a step that is inferred, mostly. */
@@ -147,7 +147,7 @@ static void print_things(const struct report *r, const struct sonde_path *path)
     for (size_t i = 0; i < path->things.count; i++) {
         if (!worth_a_row(r, path->things.items[i].ns, path))
             continue;
-        if (!r->limit || all < r->limit) {
+        if (!r->q.limit || all < r->q.limit) {
             thing_row(r, &t, path, &path->things.items[i]);
             shown++;
         }
@@ -178,8 +178,8 @@ static void print_places(const struct report *r, const struct sonde_path *path)
         {"calling context", TABLE_LEFT | TABLE_STACK, 0},
     };
     struct table t = {.columns = columns, .column_count = 5};
-    size_t most = r->limit && r->limit < MOST ? r->limit : MOST;
-    for (size_t i = 0; i < path->places.count && (i < most || !r->limit); i++) {
+    size_t most = r->q.limit && r->q.limit < MOST ? r->q.limit : MOST;
+    for (size_t i = 0; i < path->places.count && (i < most || !r->q.limit); i++) {
         const struct sonde_path_place *place = &path->places.items[i];
         struct sonde_text context = {0};
         if (!worth_a_row(r, place->ns, path))
@@ -189,7 +189,7 @@ static void print_places(const struct report *r, const struct sonde_path *path)
         table_cell(&t, sonde_path_text(place->category));
         table_cell(&t, known_by(place));
         if (place->node)
-            report_callers(r, &context, place->node, 3);
+            sonde_name_callers(&r->q, &context, place->node, 3);
         table_cell(&t, place->node ? sonde_text_get(&context) : "-");
         sonde_text_fini(&context);
     }
@@ -227,7 +227,7 @@ static void say_savings(const struct report *r, const struct sonde_path *path)
 
 static void say_limits(const struct report *r, const struct sonde_path *path)
 {
-    const struct sonde_process *p = &r->m->processes[path->process];
+    const struct sonde_process *p = &r->q.m->processes[path->process];
     char count[SONDE_NUMBER_MAX], time[SONDE_NUMBER_MAX];
     if (path->limited)
         report_say(r, "Limited: only the last %s, with %s operations and calls, were looked at; there are too many to "
@@ -250,10 +250,10 @@ static void say_limits(const struct report *r, const struct sonde_path *path)
 
 static void print_path(const struct report *r, const struct sonde_path *path)
 {
-    const struct sonde_process *p = &r->m->processes[path->process];
+    const struct sonde_process *p = &r->q.m->processes[path->process];
     char time[SONDE_NUMBER_MAX];
     struct sonde_text name = {0};
-    report_process(&name, p);
+    sonde_name_process(&name, p);
     report_say(r, "%s: %s from the %s to the last recorded event", sonde_text_get(&name),
                sonde_number_time(time, (double)length(path)),
                path->limited ? "beginning of what was looked at" : p->header.exec_ns ? "program's start" : "agent's start");
@@ -269,7 +269,7 @@ static void print_path(const struct report *r, const struct sonde_path *path)
 
 static int no_trace(const struct report *r, struct sonde_diag *diag)
 {
-    sonde_diag_set(diag, SONDE_EEMPTY, r->path, "no trace is in");
+    sonde_diag_set(diag, SONDE_EEMPTY, r->q.path, "no trace is in");
     snprintf(diag->why, sizeof diag->why, "the critical path needs to know when each operation ran");
     sonde_diag_hint(diag, "record with --trace");
     return SONDE_EEMPTY;
@@ -279,7 +279,7 @@ int report_critical_text(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_critical critical = {0};
     int rc = compute(r, &critical, diag);
-    const size_t all = critical.paths.count, shown = r->limit && all ? 1 : all;
+    const size_t all = critical.paths.count, shown = r->q.limit && all ? 1 : all;
     if (!rc && !all)
         rc = no_trace(r, diag);
     if (!rc && all > 1)
@@ -308,7 +308,7 @@ static json_t *number(uint64_t n)
 static json_t *things_json(const struct report *r, const struct sonde_path *path)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < path->things.count && (!r->limit || i < r->limit); i++) {
+    for (size_t i = 0; i < path->things.count && (!r->q.limit || i < r->q.limit); i++) {
         const struct sonde_path_thing *t = &path->things.items[i];
         const bool operation = t->category >= SONDE_PATH_KERNEL && t->category <= SONDE_PATH_ORDER;
         json_array_append_new(list, json_pack(
@@ -325,13 +325,13 @@ static json_t *things_json(const struct report *r, const struct sonde_path *path
 
 static json_t *path_json(const struct report *r, const struct sonde_path *path)
 {
-    const struct sonde_process *p = &r->m->processes[path->process];
+    const struct sonde_process *p = &r->q.m->processes[path->process];
     json_t *parts = json_object(), *places = json_array();
     for (int i = 0; i < SONDE_PATH_COUNT; i++)
         json_object_set_new(parts, sonde_path_name((enum sonde_path_category)i),
                             json_pack("{s:I, s:I}", "ns", (json_int_t)path->parts[i].ns,
                                       "steps", (json_int_t)path->parts[i].count));
-    for (size_t i = 0; i < path->places.count && (!r->limit || i < r->limit); i++)
+    for (size_t i = 0; i < path->places.count && (!r->q.limit || i < r->q.limit); i++)
         json_array_append_new(places, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}",
             "category", sonde_path_name(path->places.items[i].category), "ns", (json_int_t)path->places.items[i].ns,
             "error_ns", (json_int_t)path->places.items[i].error_ns, "pooled_ns", (json_int_t)path->places.items[i].pooled_ns,

@@ -51,11 +51,11 @@ static int add_device(const struct report *r, struct table *t, const struct sond
     const struct sonde_blame_scope *scope = use->timed ? sonde_blame_find(blame, use->process, use->device) : NULL;
     struct sonde_verdict_part parts[SONDE_VERDICT_COUNT];
     struct sonde_text device = {0};
-    const int rc = scope ? sonde_verdict_idle(r->profile, scope, parts) : 0;
-    report_process_begin(r, &device, use->process);
+    const int rc = scope ? sonde_verdict_idle(r->q.profile, scope, parts) : 0;
+    sonde_name_process_begin(&r->q, &device, use->process);
     sonde_text_format(&device, "%u", use->device ? use->device - 1 : 0); /* its name stands in the table above */
     for (int i = 0; scope && !rc && i < (alone ? ROWS_ALONE : ROWS_EACH); i++)
-        if (parts[i].ns > 0 && parts[i].ns * 100 >= r->min_percent * (double)use->wall_ns)
+        if (parts[i].ns > 0 && parts[i].ns * 100 >= r->q.min_percent * (double)use->wall_ns)
             add_row(r, t, &parts[i], (double)use->wall_ns, alone ? NULL : i ? "" : sonde_text_get(&device));
     sonde_text_fini(&device);
     return rc;
@@ -71,13 +71,13 @@ int report_idle(const struct report *r, const struct sonde_blame *blame, size_t 
         {"Idle for", TABLE_LEFT, 0}, {"time", TABLE_RIGHT, 1}, {"of the run", TABLE_RIGHT, 0},
         {"most of it in", TABLE_LEFT | TABLE_STACK, 0},
     };
-    const bool alone = r->totals.devices.count == 1;
+    const bool alone = r->q.totals.devices.count == 1;
     struct table t = {.columns = alone ? columns_alone : columns, .column_count = alone ? 4 : 5};
     int rc = 0;
     for (size_t i = 0; i < devices && !rc; i++)
-        rc = add_device(r, &t, blame, &r->totals.devices.items[i], alone);
+        rc = add_device(r, &t, blame, &r->q.totals.devices.items[i], alone);
     if (rc)
-        return sonde_diag_set(diag, rc, r->path, "cannot sum up the idle time of");
+        return sonde_diag_set(diag, rc, r->q.path, "cannot sum up the idle time of");
     if (t.cells.count) {
         fputc('\n', stdout);
         table_print(&t, r);
@@ -89,7 +89,7 @@ json_t *report_idle_json(const struct report *r, const struct sonde_blame *blame
 {
     const struct sonde_blame_scope *scope = use->timed ? sonde_blame_find(blame, use->process, use->device) : NULL;
     struct sonde_verdict_part parts[SONDE_VERDICT_COUNT];
-    if (!scope || sonde_verdict_idle(r->profile, scope, parts))
+    if (!scope || sonde_verdict_idle(r->q.profile, scope, parts))
         return json_null();
     json_t *array = json_array();
     for (int i = 0; i < SONDE_VERDICT_COUNT; i++)

@@ -53,13 +53,13 @@ void report_view_label(const struct report *r, const struct sonde_profile_rows *
         sonde_text_add(out, nothing_label(view, row));
     } else if (f->kind == SONDE_PROFILE_OBJECT) {
         sonde_text_format(out, "%s from ", sonde_object_kind_name(f->op));
-        report_callers(r, out, view->rows.items[row].node, 2);
+        sonde_name_callers(&r->q, out, view->rows.items[row].node, 2);
     } else if (view->by == SONDE_BY_MODULE && row) {
         module_label(out, f);
     } else if (row && (view->by == SONDE_BY_FUNCTION || is_folded(f))) {
-        report_routine(r, out, &node);
+        sonde_name_routine(&r->q, out, &node);
     } else {
-        report_frame(r, out, &node);
+        sonde_name_frame(&r->q, out, &node);
     }
 }
 
@@ -69,12 +69,12 @@ static void long_label(const struct report *r, const struct sonde_profile_rows *
     const struct sonde_profile_frame *f = &view->rows.items[row].frame;
     if (f->kind == SONDE_PROFILE_OBJECT) {
         sonde_text_format(out, "%s from ", sonde_object_kind_name(f->op));
-        report_callers(r, out, view->rows.items[row].node, 8);
+        sonde_name_callers(&r->q, out, view->rows.items[row].node, 8);
         return;
     }
     if (f->kind == SONDE_FRAME_LINK && f->offset) {
         sonde_text_add(out, "prepared in ");
-        report_callers(r, out, (uint32_t)f->offset, 8);
+        sonde_name_callers(&r->q, out, (uint32_t)f->offset, 8);
         return;
     }
     if ((f->kind != SONDE_FRAME_NATIVE && f->kind != SONDE_FRAME_PYTHON) || (!*f->name && view->by != SONDE_BY_MODULE)) {

@@ -13,14 +13,14 @@
 static int compute(const struct report *r, struct sonde_lanes *lanes, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_progress_begin("reading the trace", false);
-    int rc = sonde_lanes_compute(r->m, progress, lanes);
+    int rc = sonde_lanes_compute(r->q.m, progress, lanes);
     sonde_progress_end(progress);
-    return rc ? sonde_diag_set(diag, rc, r->path, "cannot read the trace of") : 0;
+    return rc ? sonde_diag_set(diag, rc, r->q.path, "cannot read the trace of") : 0;
 }
 
 static const struct sonde_row_lane *lane_of(const struct report *r, const struct sonde_lane_use *use)
 {
-    return &r->m->processes[use->process].lanes[use->lane];
+    return &r->q.m->processes[use->process].lanes[use->lane];
 }
 
 /* The backend's own number where its name is one, else the queues of the process are counted: as in the exports. */
@@ -38,30 +38,30 @@ static const char *queue_number(const struct sonde_process *p, uint32_t lane, ch
 
 static void label(const struct report *r, const struct sonde_lane_use *use, struct sonde_text *out)
 {
-    const struct sonde_process *p = &r->m->processes[use->process];
+    const struct sonde_process *p = &r->q.m->processes[use->process];
     const struct sonde_row_lane *lane = lane_of(r, use);
     const char *name = sonde_process_string(p, lane->name);
     char count[SONDE_NUMBER_MAX];
-    report_process_begin(r, out, use->process);
+    sonde_name_process_begin(&r->q, out, use->process);
     if (lane->kind == SONDE_LANE_KIND_THREAD) {
         sonde_text_format(out, "thread %u", lane->tid);
         if (lane->threads > 1)
             sonde_text_format(out, " and %u later", lane->threads - 1);
     } else {
         sonde_text_format(out, "queue %s on ", queue_number(p, use->lane, count));
-        report_device_alone(r, out, use->process, lane->device);
+        sonde_name_device_alone(&r->q, out, use->process, lane->device);
     }
     if (*name && (lane->kind == SONDE_LANE_KIND_THREAD || strncmp(name, "queue ", 6) != 0))
         sonde_text_format(out, " “%s”", name);
     if (use->ranges)
         sonde_text_format(out, ", %s range%s", sonde_number_count(count, use->ranges), use->ranges == 1 ? "" : "s");
-    report_process_end(r, out, use->process);
+    sonde_name_process_end(&r->q, out, use->process);
 }
 
 /* The tree node of the wait that has most. */
 static uint32_t wait_of(const struct report *r, const struct sonde_lane_use *use)
 {
-    return use->wait ? sonde_profile_locate(r->profile, use->process, use->wait) : 0;
+    return use->wait ? sonde_profile_locate(r->q.profile, use->process, use->wait) : 0;
 }
 
 static void wait_cells(const struct report *r, struct table *t, const struct sonde_lane_use *use)
@@ -106,7 +106,7 @@ int report_lanes_text(const struct report *r, struct sonde_diag *diag)
     };
     struct sonde_lanes lanes = {0};
     int rc = compute(r, &lanes, diag);
-    size_t all = lanes.items.count, shown = r->limit && r->limit < all ? r->limit : all;
+    size_t all = lanes.items.count, shown = r->q.limit && r->q.limit < all ? r->q.limit : all;
     bool waits = false;
     for (size_t i = 0; i < shown; i++)
         waits |= lanes.items.items[i].waits > 0;
@@ -116,7 +116,7 @@ int report_lanes_text(const struct report *r, struct sonde_diag *diag)
     if (!rc) {
         table_print(&t, r);
         report_more(r, "lanes", shown, all);
-        if (!r->totals.traced)
+        if (!r->q.totals.traced)
             report_say(r, "recorded with --profile: when each lane was busy is unknown");
     }
     sonde_lanes_fini(&lanes);
@@ -125,7 +125,7 @@ int report_lanes_text(const struct report *r, struct sonde_diag *diag)
 
 static json_t *lane_json(const struct report *r, const struct sonde_lane_use *use)
 {
-    const struct sonde_process *p = &r->m->processes[use->process];
+    const struct sonde_process *p = &r->q.m->processes[use->process];
     const struct sonde_row_lane *lane = lane_of(r, use);
     bool queue = lane->kind == SONDE_LANE_KIND_QUEUE, known = queue || use->timed;
     struct sonde_text place = {0};
@@ -146,8 +146,8 @@ static json_t *lane_json(const struct report *r, const struct sonde_lane_use *us
         "first_ns", use->timed ? json_integer((json_int_t)use->first_ns) : json_null(),
         "last_ns", use->timed ? json_integer((json_int_t)use->last_ns) : json_null(),
         "longest_gap_ns", report_json_ns(use->timed, (double)use->longest_gap_ns),
-        "waits", queue || !r->totals.traced ? json_null() : json_integer((json_int_t)use->waits),
-        "waited_ns", report_json_ns(!queue && r->totals.traced, (double)use->waited_ns),
+        "waits", queue || !r->q.totals.traced ? json_null() : json_integer((json_int_t)use->waits),
+        "waited_ns", report_json_ns(!queue && r->q.totals.traced, (double)use->waited_ns),
         "waits_in", report_json_text(sonde_text_get(&place)));
     sonde_text_fini(&place);
     sonde_rank_json(p, value);
@@ -158,7 +158,7 @@ json_t *report_lanes_json(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_lanes lanes = {0};
     json_t *array = compute(r, &lanes, diag) ? NULL : json_array();
-    for (size_t i = 0; array && i < lanes.items.count && (!r->limit || i < r->limit); i++)
+    for (size_t i = 0; array && i < lanes.items.count && (!r->q.limit || i < r->q.limit); i++)
         json_array_append_new(array, lane_json(r, &lanes.items.items[i]));
     sonde_lanes_fini(&lanes);
     return array;

@@ -29,7 +29,7 @@ static void time_line(struct table *t, const char *name, uint64_t ns, double wal
 
 static void operations_part(struct table *t, const struct report *r)
 {
-    const struct sonde_totals *s = &r->totals;
+    const struct sonde_totals *s = &r->q.totals;
     line(t, "operations seen", s->ledger.seen, "enqueued by the program while recording");
     line(t, "finished", s->ledger.done, "of these, in the profile");
     line(t, "failed", s->ledger.failed, "of the finished, ended with an error status");
@@ -59,7 +59,7 @@ static void operations_part(struct table *t, const struct report *r)
 
 static void stacks_part(struct table *t, const struct report *r)
 {
-    const struct sonde_ledger *l = &r->totals.ledger;
+    const struct sonde_ledger *l = &r->q.totals.ledger;
     line(t, "stacks", l->unwinds, "walked");
     line(t, "incomplete", l->unwind_failed, "outer frames could not be found");
     line(t, "cut", l->unwind_truncated, "deeper than the limit");
@@ -68,7 +68,7 @@ static void stacks_part(struct table *t, const struct report *r)
     line(t, "Python stacks", l->python_walks, "walked");
     line(t, "Python failed", l->python_failed, "did not fit");
     line(t, "contexts folded", l->contexts_folded, "into their parent: the memory budget was spent");
-    line(t, "contexts lost", r->profile->unknown_nodes, "with a damaged part of the file");
+    line(t, "contexts lost", r->q.profile->unknown_nodes, "with a damaged part of the file");
 }
 
 /* Sums over the processes; `sampling` and `rate_hz` are of the first that was sampled. */
@@ -80,8 +80,8 @@ struct cpu_side {
 static struct cpu_side cpu_side_of(const struct report *r)
 {
     struct cpu_side c = {0};
-    for (uint32_t i = 0; i < r->m->process_count; i++) {
-        const struct sonde_live_header *h = &r->m->processes[i].header;
+    for (uint32_t i = 0; i < r->q.m->process_count; i++) {
+        const struct sonde_live_header *h = &r->q.m->processes[i].header;
         if (h->cpu_sampling == SONDE_CPU_NONE)
             continue;
         c.sampling = c.sampling ? c.sampling : h->cpu_sampling;
@@ -134,7 +134,7 @@ static void cpu_part(struct table *t, const struct report *r)
     table_cell(t, "CPU time, in no sample");
     table_time(t, true, (double)unsampled_ns(&c));
     table_cell(t, "after a thread's last sample, or of threads that were not sampled");
-    time_line(t, "overhead, samples", c.sum.handler_ns, (double)r->totals.process_wall_ns, "on the program's threads");
+    time_line(t, "overhead, samples", c.sum.handler_ns, (double)r->q.totals.process_wall_ns, "on the program's threads");
     if (c.sum.sample_rows_dropped)
         line(t, "samples not traced", c.sum.sample_rows_dropped, "in the profile only");
     if (c.sum.switch_rows_dropped)
@@ -143,7 +143,7 @@ static void cpu_part(struct table *t, const struct report *r)
 
 static void cost_part(struct table *t, const struct report *r)
 {
-    const struct sonde_totals *s = &r->totals;
+    const struct sonde_totals *s = &r->q.totals;
     char bytes[SONDE_NUMBER_MAX];
     double wall = (double)s->process_wall_ns;
     time_line(t, "overhead, hooks", s->ledger.hook_ns, wall, "on the program's threads");
@@ -157,7 +157,7 @@ static void cost_part(struct table *t, const struct report *r)
     table_cell(t, !s->clock_known ? "unknown: no device's clock was compared with the host's"
                   : s->clock_bound_ns ? "largest error of a device time" : "device times are on the host's clock");
     table_cell(t, "on disk");
-    table_cell(t, sonde_number_bytes(bytes, (double)r->m->disk_bytes));
+    table_cell(t, sonde_number_bytes(bytes, (double)r->q.m->disk_bytes));
     table_cell(t, "all files of the measurement");
     if (s->ledger.busy_clipped_ns)
         time_line(t, "busy time clipped", s->ledger.busy_clipped_ns, wall, "found too late: busy times are lower bounds by up to this");
@@ -169,7 +169,7 @@ static void cost_part(struct table *t, const struct report *r)
 /* What an independent clock around `sonde record` sees, but for its last steps. */
 static void around_part(struct table *t, const struct report *r)
 {
-    const struct sonde_around *a = &r->totals.around;
+    const struct sonde_around *a = &r->q.totals.around;
     const struct { const char *name; uint64_t ns; const char *note; } rows[] = {
         {"record, before the run", a->before_ns, "wall time until sonde record had started the program"},
         {"record, the run", a->program_ns, "from the program's start to its end; overheads above are in it"},
@@ -199,12 +199,12 @@ static const char *state_name(uint32_t state)
 
 static void print_processes(const struct report *r)
 {
-    for (uint32_t i = 0; i < r->m->process_count; i++) {
-        const struct sonde_process *p = &r->m->processes[i];
+    for (uint32_t i = 0; i < r->q.m->process_count; i++) {
+        const struct sonde_process *p = &r->q.m->processes[i];
         const char *how = p->header.state == SONDE_PROCESS_RUNNING ? "ended without an exit: killed, _exit, or still running"
                           : p->header.state == SONDE_PROCESS_OFF ? "the agent switched itself off" : NULL;
         struct sonde_text name = {0};
-        report_process(&name, p);
+        sonde_name_process(&name, p);
         if (how)
             report_say(r, "%s: %s", sonde_text_get(&name), how);
         for (uint32_t k = 0; k < p->note_count; k++)
@@ -231,9 +231,9 @@ int report_ledger_text(const struct report *r, struct sonde_diag *diag)
     table_print(&t, r);
     fputc('\n', stdout);
     for (uint32_t kind = 0; kind < SONDE_OP_KIND_COUNT; kind++) {
-        if (r->profile->operations[kind]) {
+        if (r->q.profile->operations[kind]) {
             table_cell(&k, sonde_op_kind_name(kind));
-            table_count(&k, r->profile->operations[kind]);
+            table_count(&k, r->q.profile->operations[kind]);
         }
     }
     if (k.cells.count)
@@ -248,9 +248,9 @@ static json_t *operations_json(const struct report *r)
 {
     json_t *value = json_object();
     for (uint32_t kind = 0; kind < SONDE_OP_KIND_COUNT; kind++)
-        if (r->profile->operations[kind])
+        if (r->q.profile->operations[kind])
             json_object_set_new(value, sonde_op_kind_name(kind),
-                                json_integer((json_int_t)r->profile->operations[kind]));
+                                json_integer((json_int_t)r->q.profile->operations[kind]));
     return value;
 }
 
@@ -259,15 +259,15 @@ static json_t *causes_json(const struct report *r)
     json_t *value = json_object();
     for (int cause = 0; cause < SONDE_DROP_COUNT; cause++)
         json_object_set_new(value, sonde_drop_name(cause),
-                            json_integer((json_int_t)r->totals.ledger.dropped[cause]));
+                            json_integer((json_int_t)r->q.totals.ledger.dropped[cause]));
     return value;
 }
 
 static json_t *processes_json(const struct report *r)
 {
     json_t *array = json_array();
-    for (uint32_t i = 0; i < r->m->process_count; i++) {
-        const struct sonde_process *p = &r->m->processes[i];
+    for (uint32_t i = 0; i < r->q.m->process_count; i++) {
+        const struct sonde_process *p = &r->q.m->processes[i];
         json_t *notes = json_array();
         uint64_t wall = sonde_process_wall_ns(p);
         for (uint32_t k = 0; k < p->note_count; k++)
@@ -324,7 +324,7 @@ static json_t *cpu_json(const struct report *r)
 
 json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
 {
-    const struct sonde_totals *t = &r->totals;
+    const struct sonde_totals *t = &r->q.totals;
     const struct sonde_ledger *l = &t->ledger;
     const struct { const char *key; uint64_t n; } fields[] = {
         {"seen", l->seen}, {"done", l->done}, {"failed", l->failed}, {"no_times", l->no_times},
@@ -336,8 +336,8 @@ json_t *report_ledger_json(const struct report *r, struct sonde_diag *diag)
         {"unwind_truncated", l->unwind_truncated}, {"unwind_checked", l->unwind_checked},
         {"unwind_mismatched", l->unwind_mismatched}, {"python_walks", l->python_walks},
         {"python_failed", l->python_failed}, {"contexts_folded", l->contexts_folded},
-        {"contexts_lost", r->profile->unknown_nodes},
-        {"bytes_on_disk", r->m->disk_bytes}, {"written_bytes", l->written_bytes},
+        {"contexts_lost", r->q.profile->unknown_nodes},
+        {"bytes_on_disk", r->q.m->disk_bytes}, {"written_bytes", l->written_bytes},
         {"agent_ns", agent_ns(t)}, {"hook_ns", l->hook_ns}, {"thread_cpu_ns", l->thread_cpu_ns},
         {"busy_clipped_ns", l->busy_clipped_ns},
         {"busy_left_out", l->busy_left_out}, {"calls_dropped", l->calls_dropped}, {"call_rows_dropped", l->call_rows_dropped},

@@ -17,18 +17,18 @@ static const char *const class_names[] = {"device", "shared", "host"}, *const cl
 
 static const struct sonde_process *process_of(const struct report *r, const struct sonde_memory_space *space)
 {
-    return &r->m->processes[space->process];
+    return &r->q.m->processes[space->process];
 }
 
 static void device_name(const struct report *r, const struct sonde_memory_space *space, struct sonde_text *out)
 {
     if (space->device) {
-        report_device(r, out, space->process, space->device);
+        sonde_name_device(&r->q, out, space->process, space->device);
         return;
     }
-    report_process_begin(r, out, space->process);
+    sonde_name_process_begin(&r->q, out, space->process);
     sonde_text_add(out, space->class == SONDE_MEMORY_ON_DEVICE ? "not known" : "-");
-    report_process_end(r, out, space->process);
+    sonde_name_process_end(&r->q, out, space->process);
 }
 
 static double capacity_of(const struct report *r, const struct sonde_memory_space *space)
@@ -113,7 +113,7 @@ static void print_spaces(const struct report *r, const struct sonde_memory_use *
         {"alive at the end", TABLE_RIGHT, 1}, {"bytes", TABLE_RIGHT, 4},
     };
     struct table t = {.columns = columns, .column_count = 9};
-    const size_t all = m->spaces.count, shown = r->limit && r->limit < all ? r->limit : all;
+    const size_t all = m->spaces.count, shown = r->q.limit && r->q.limit < all ? r->q.limit : all;
     for (size_t i = 0; i < shown; i++)
         space_row(r, &t, &m->spaces.items[i]);
     table_print(&t, r);
@@ -178,7 +178,7 @@ static void site_cells(const struct report *r, struct table *t, const struct par
     table_cell(t, sonde_object_kind_name(row->site.kind));
     part->cells(t, row);
     if (row->site.node)
-        report_callers(r, &callers, row->site.node, 2);
+        sonde_name_callers(&r->q, &callers, row->site.node, 2);
     table_cell(t, callers.length ? sonde_text_get(&callers) : "unknown");
     sonde_text_fini(&callers);
 }
@@ -190,7 +190,7 @@ struct rows {
 
 static int add_row(const struct report *r, struct rows *rows, uint64_t space, const struct row *row)
 {
-    const uint64_t place = row->site.node ? sonde_profile_place(r->profile, row->site.node) : 0;
+    const uint64_t place = row->site.node ? sonde_profile_place(r->q.profile, row->site.node) : 0;
     const uint64_t key = space << 40 | (uint64_t)row->site.kind << 32 | place;
     uint64_t at;
     if (sonde_map_get(&rows->by_place, key, &at)) {
@@ -224,7 +224,7 @@ static int print_part(const struct report *r, const struct sonde_memory_use *m, 
     int rc = list_rows(r, m, part, &rows);
     if (rows.list.count)
         qsort(rows.list.items, rows.list.count, sizeof *rows.list.items, by_value);
-    const size_t shown = r->limit && r->limit < rows.list.count ? r->limit : rows.list.count;
+    const size_t shown = r->q.limit && r->q.limit < rows.list.count ? r->q.limit : rows.list.count;
     for (size_t i = 0; i < shown && !rc; i++)
         site_cells(r, &t, part, &rows.list.items[i]);
     if (shown && !rc) {
@@ -369,11 +369,11 @@ static const struct report *line(struct say *s)
 
 static void say_of_processes(struct say *s, uint32_t count, const char *what)
 {
-    if (count && s->r->m->process_count == 1)
+    if (count && s->r->q.m->process_count == 1)
         report_say(line(s), "the program %s: what was alive then is no leak by itself", what);
     else if (count)
         report_say(line(s), "%u of %u processes %s: what was alive then is no leak by itself", count,
-                   s->r->m->process_count, what);
+                   s->r->q.m->process_count, what);
 }
 
 static void say_ends(struct say *s, const struct sonde_memory_use *m)
@@ -492,9 +492,9 @@ static const struct part parts[] = {
 static int compute(const struct report *r, struct sonde_memory_use *memory, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_progress_begin("reading the trace", false);
-    int rc = sonde_memory_compute(r->m, r->profile, progress, memory);
+    int rc = sonde_memory_compute(r->q.m, r->q.profile, progress, memory);
     sonde_progress_end(progress);
-    return rc ? sonde_diag_set(diag, rc, r->path, "cannot read the memory of") : 0;
+    return rc ? sonde_diag_set(diag, rc, r->q.path, "cannot read the memory of") : 0;
 }
 
 int report_memory_text(const struct report *r, struct sonde_diag *diag)
@@ -575,7 +575,7 @@ static json_t *space_json(const struct report *r, const struct sonde_memory_spac
     const double capacity = capacity_of(r, s);
     uint64_t alive_bytes, alive = alive_of(s, &alive_bytes);
     json_t *sites = json_array();
-    for (size_t i = 0; i < s->sites.count && (!r->limit || i < r->limit); i++)
+    for (size_t i = 0; i < s->sites.count && (!r->q.limit || i < r->q.limit); i++)
         json_array_append_new(sites, site_json(r, &s->sites.items[i]));
     const char *device = s->device ? sonde_process_string(p, p->devices[s->device].name) : "";
     json_t *value = json_pack(

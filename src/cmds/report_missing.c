@@ -39,7 +39,7 @@ static bool is_much(uint64_t part, uint64_t all)
 
 static void warn_lost(const struct report *r, uint64_t lost, uint64_t all, bool operation)
 {
-    const int cause = heaviest(&r->totals.ledger, operation);
+    const int cause = heaviest(&r->q.totals.ledger, operation);
     const char *why = cause >= 0 ? causes[cause].why : NULL, *mend = cause >= 0 ? causes[cause].mend : "";
     char number[SONDE_NUMBER_MAX], total[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
     struct sonde_text text = {0};
@@ -53,7 +53,7 @@ static void warn_lost(const struct report *r, uint64_t lost, uint64_t all, bool 
 
 void report_missing(const struct report *r)
 {
-    const struct sonde_totals *t = &r->totals;
+    const struct sonde_totals *t = &r->q.totals;
     const uint64_t seen = t->ledger.seen;
     const uint64_t lost = t->dropped_operations + t->ledger.unmatched;
     char number[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];

@@ -9,7 +9,7 @@ static void site_row(const struct report *r, struct table *t, const struct sonde
     struct sonde_text callers = {0};
     uint64_t freed = site->count - site->alive;
     if (site->node)
-        report_callers(r, &callers, site->node, 2);
+        sonde_name_callers(&r->q, &callers, site->node, 2);
     table_cell(t, sonde_object_kind_name(site->kind));
     table_count(t, site->count);
     table_bytes(t, true, (double)site->bytes);
@@ -30,12 +30,12 @@ int report_objects_text(const struct report *r, struct sonde_diag *diag)
     struct table t = {.columns = columns, .column_count = 7};
     struct sonde_objects objects = {0};
     char count[SONDE_NUMBER_MAX], bytes[SONDE_NUMBER_MAX], peak[SONDE_NUMBER_MAX];
-    int rc = sonde_objects_compute(r->m, r->profile, &objects);
-    size_t all = objects.sites.count, shown = r->limit && r->limit < all ? r->limit : all;
+    int rc = sonde_objects_compute(r->q.m, r->q.profile, &objects);
+    size_t all = objects.sites.count, shown = r->q.limit && r->q.limit < all ? r->q.limit : all;
     for (size_t i = 0; i < shown && !rc; i++)
         site_row(r, &t, &objects.sites.items[i]);
     if (rc) {
-        sonde_diag_set(diag, rc, r->path, "cannot read the objects of");
+        sonde_diag_set(diag, rc, r->q.path, "cannot read the objects of");
     } else if (!all) {
         puts("no data object was recorded");
     } else {
@@ -62,11 +62,11 @@ json_t *report_objects_json(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_objects objects = {0};
     json_t *sites = json_array(), *value = NULL;
-    int rc = sonde_objects_compute(r->m, r->profile, &objects);
-    for (size_t i = 0; i < objects.sites.count && !rc && (!r->limit || i < r->limit); i++)
+    int rc = sonde_objects_compute(r->q.m, r->q.profile, &objects);
+    for (size_t i = 0; i < objects.sites.count && !rc && (!r->q.limit || i < r->q.limit); i++)
         json_array_append_new(sites, site_json(r, &objects.sites.items[i]));
     if (rc) {
-        sonde_diag_set(diag, rc, r->path, "cannot read the objects of");
+        sonde_diag_set(diag, rc, r->q.path, "cannot read the objects of");
         json_decref(sites);
     } else {
         value = json_pack("{s:I, s:o, s:o, s:o}", "count", (json_int_t)objects.count,

@@ -12,13 +12,13 @@
 static int compute(const struct report *r, struct sonde_overlaps *overlaps, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_progress_begin("reading the trace", false);
-    int rc = sonde_overlap_compute(r->m, 0, progress, overlaps);
+    int rc = sonde_overlap_compute(r->q.m, 0, progress, overlaps);
     sonde_progress_end(progress);
     if (rc)
-        return sonde_diag_set(diag, rc, r->path, "cannot read the trace of");
+        return sonde_diag_set(diag, rc, r->q.path, "cannot read the trace of");
     if (overlaps->items.count)
         return 0;
-    sonde_diag_set(diag, SONDE_EEMPTY, r->path, "no trace is in");
+    sonde_diag_set(diag, SONDE_EEMPTY, r->q.path, "no trace is in");
     snprintf(diag->why, sizeof diag->why, "what ran at the same time is known of a trace only");
     sonde_diag_hint(diag, "record with --trace");
     return SONDE_EEMPTY;
@@ -92,22 +92,22 @@ static void print_devices(const struct report *r, const struct sonde_overlaps *o
         {"exposed", TABLE_RIGHT, 3}, {"idle", TABLE_RIGHT, 5},
     };
     struct table t = {.columns = columns, .column_count = 9};
-    size_t all = overlaps->items.count, shown = r->limit && r->limit < all ? r->limit : all;
+    size_t all = overlaps->items.count, shown = r->q.limit && r->q.limit < all ? r->q.limit : all;
     for (size_t first = 0; first < shown;) {
         struct figures sum;
         const size_t end = process_end(overlaps, first, &sum);
         for (size_t i = first; i < end && i < shown; i++) {
             struct sonde_text name = {0};
             const struct figures f = figures_of(&overlaps->items.items[i]);
-            report_device(r, &name, overlaps->items.items[i].process, overlaps->items.items[i].device);
+            sonde_name_device(&r->q, &name, overlaps->items.items[i].process, overlaps->items.items[i].device);
             figures_row(&t, sonde_text_get(&name), &f);
             sonde_text_fini(&name);
         }
         if (end > first + 1 && end <= shown) {
             struct sonde_text name = {0};
-            report_process_begin(r, &name, overlaps->items.items[first].process);
+            sonde_name_process_begin(&r->q, &name, overlaps->items.items[first].process);
             sonde_text_add(&name, "all devices");
-            report_process_end(r, &name, overlaps->items.items[first].process);
+            sonde_name_process_end(&r->q, &name, overlaps->items.items[first].process);
             figures_row(&t, sonde_text_get(&name), &sum);
             sonde_text_fini(&name);
         }
@@ -210,7 +210,7 @@ static json_t *ways_json(const struct sonde_overlap *o)
 
 static json_t *device_json(const struct report *r, const struct sonde_overlap *o)
 {
-    const struct sonde_process *p = &r->m->processes[o->process];
+    const struct sonde_process *p = &r->q.m->processes[o->process];
     const struct figures f = figures_of(o);
     json_t *value = figures_json(&f);
     const char *name = o->device && o->device < p->device_count ? sonde_process_string(p, p->devices[o->device].name) : "";
@@ -233,12 +233,12 @@ json_t *report_overlap_json(const struct report *r, struct sonde_diag *diag)
     struct sonde_overlaps overlaps = {0};
     json_t *value = compute(r, &overlaps, diag) ? NULL : json_object();
     json_t *devices = json_array(), *processes = json_array();
-    for (size_t i = 0; value && i < overlaps.items.count && (!r->limit || i < r->limit); i++)
+    for (size_t i = 0; value && i < overlaps.items.count && (!r->q.limit || i < r->q.limit); i++)
         json_array_append_new(devices, device_json(r, &overlaps.items.items[i]));
     for (size_t first = 0; value && first < overlaps.items.count;) {
         struct figures sum;
         const size_t end = process_end(&overlaps, first, &sum);
-        const struct sonde_process *p = &r->m->processes[overlaps.items.items[first].process];
+        const struct sonde_process *p = &r->q.m->processes[overlaps.items.items[first].process];
         json_t *process = figures_json(&sum);
         json_object_set_new(process, "process", json_string(p->name));
         json_object_set_new(process, "devices", json_integer((json_int_t)(end - first)));

@@ -89,7 +89,7 @@ struct wanted {
 
 static bool has(const struct report *r, enum sonde_metric_id metric)
 {
-    return sonde_metric_table[metric].value(&r->profile->nodes.items[0].total) > 0;
+    return sonde_metric_table[metric].value(&r->q.profile->nodes.items[0].total) > 0;
 }
 
 /* The first thing there is any of. */
@@ -128,10 +128,10 @@ static bool names(const struct report_options *o, enum sonde_metric_id metric)
 static int add_sync(const struct report *r, struct wanted *w, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_progress_begin("reading the trace", false);
-    int rc = sonde_sync_compute(r->m, r->profile, progress, &w->sync);
+    int rc = sonde_sync_compute(r->q.m, r->q.profile, progress, &w->sync);
     sonde_progress_end(progress);
     w->config.given[SONDE_METRIC_SYNC] = w->sync;
-    return rc ? sonde_diag_set(diag, rc, r->path, "cannot read the trace of") : 0;
+    return rc ? sonde_diag_set(diag, rc, r->q.path, "cannot read the trace of") : 0;
 }
 
 static int add_blame(const struct report *r, struct wanted *w, struct sonde_diag *diag)
@@ -140,7 +140,7 @@ static int add_blame(const struct report *r, struct wanted *w, struct sonde_diag
     int rc = report_compute_blame(r, &blame, diag);
     if (!rc && blame.scopes.count) {
         const struct sonde_blame_scope *all = &blame.scopes.items[0];
-        w->blame = calloc(r->profile->nodes.count, sizeof *w->blame);
+        w->blame = calloc(r->q.profile->nodes.count, sizeof *w->blame);
         rc = w->blame ? 0 : SONDE_ENOMEM;
         for (size_t i = 0; i < all->entries.count && !rc; i++)
             w->blame[all->entries.items[i].node] = all->entries.items[i].waiting_ns + all->entries.items[i].working_ns;
@@ -149,7 +149,7 @@ static int add_blame(const struct report *r, struct wanted *w, struct sonde_diag
         rc = rc ? rc : sonde_estimate_join(&w->blame_estimate, &all->estimate);
     }
     sonde_blame_fini(&blame);
-    return rc == SONDE_ENOMEM ? sonde_diag_set(diag, rc, r->path, "cannot read the trace of") : rc;
+    return rc == SONDE_ENOMEM ? sonde_diag_set(diag, rc, r->q.path, "cannot read the trace of") : rc;
 }
 
 /* The column with the standard error of this one; -1: it has none. */
@@ -168,7 +168,7 @@ static int choose_columns(const struct report *r, struct sonde_columns *c)
     c->derived.count = chosen->derived.count;
     for (uint32_t i = 0; !r->options->metric && i < (r->options->json ? SONDE_METRIC_COUNT : 4u) && !rc; i++) {
         uint32_t column = r->options->json ? i : few[i];
-        if (r->options->json ? !needs_trace(column) : column != SONDE_METRIC_CPU || r->profile->sampled)
+        if (r->options->json ? !needs_trace(column) : column != SONDE_METRIC_CPU || r->q.profile->sampled)
             rc = push_unless_there(c, column);
     }
     for (size_t i = 0; i < chosen->shown.count && !rc; i++)
@@ -183,7 +183,7 @@ static int want(const struct report *r, struct wanted *w)
 {
     const struct report_options *o = r->options;
     struct sonde_profile_rows_config *c = &w->config;
-    *w = (struct wanted){.config = {.columns = &w->columns, .m = r->m}};
+    *w = (struct wanted){.config = {.columns = &w->columns, .m = r->q.m}};
     c->shape = o->shape ? (enum sonde_profile_shape)(o->shape - 1) : o->by >= 0 ? SONDE_PROFILE_FLAT : SONDE_PROFILE_TOP_DOWN;
     c->by = o->by >= 0 ? (enum sonde_profile_by)o->by : c->shape == SONDE_PROFILE_TOP_DOWN ? SONDE_BY_LINE : SONDE_BY_FUNCTION;
     c->sort = r->sort >= 0 ? (uint32_t)r->sort : o->metric ? r->columns_chosen.shown.items[0] : main_metric(r);
@@ -192,7 +192,7 @@ static int want(const struct report *r, struct wanted *w)
     c->depth = o->depth > 0 ? (uint32_t)o->depth : 0;
     /* Each of thousands of contexts has its own chain of callers: by default JSON has no crumbs either. */
     const bool crumbs = o->min_percent >= 0 || !o->json || c->shape != SONDE_PROFILE_BOTTOM_UP;
-    c->min_percent = crumbs ? r->min_percent : 0.1;
+    c->min_percent = crumbs ? r->q.min_percent : 0.1;
     c->all_frames = o->json;
     c->fold_nameless = !o->json && o->by != SONDE_BY_LINE; /* who asks for lines gets every offset */
     return choose_columns(r, &w->columns);
@@ -213,19 +213,19 @@ static void list_candidates(const struct report *r, const uint32_t *nodes, long 
 {
     enum { MOST = 20 };
     for (long i = 0; i < count && i < MOST; i++) {
-        const struct sonde_cct_node *node = &r->profile->nodes.items[nodes[i]];
+        const struct sonde_cct_node *node = &r->q.profile->nodes.items[nodes[i]];
         struct sonde_text label = {0}, clean = {0};
         char share[SONDE_NUMBER_MAX];
         const enum sonde_metric_id metric = main_metric(r);
-        report_frame(r, &label, node);
-        if (node->parent && sonde_profile_callers(r->profile, node->parent, &(uint32_t){0}, 1)) {
+        sonde_name_frame(&r->q, &label, node);
+        if (node->parent && sonde_profile_callers(r->q.profile, node->parent, &(uint32_t){0}, 1)) {
             sonde_text_add(&label, " ← ");
-            report_callers(r, &label, node->parent, 2);
+            sonde_name_callers(&r->q, &label, node->parent, 2);
         }
         sonde_text_add_clean(&clean, sonde_text_get(&label));
         fprintf(stderr, "  #%-6u %7s  %s\n", nodes[i],
                 sonde_number_percent(share, sonde_metric_table[metric].value(&node->total),
-                                     sonde_metric_table[metric].value(&r->profile->nodes.items[0].total)),
+                                     sonde_metric_table[metric].value(&r->q.profile->nodes.items[0].total)),
                 sonde_text_get(&clean));
         sonde_text_fini(&label);
         sonde_text_fini(&clean);
@@ -238,10 +238,10 @@ static int find_root(const struct report *r, struct sonde_profile_rows_config *c
 {
     const char *text = r->options->root;
     uint32_t *nodes = NULL;
-    long count = text ? sonde_profile_rows_find(r->profile, config, text, &nodes) : 0;
+    long count = text ? sonde_profile_rows_find(r->q.profile, config, text, &nodes) : 0;
     int rc = 0;
     if (count < 0)
-        rc = sonde_diag_set(diag, (int)count, r->path, "cannot look for the root in");
+        rc = sonde_diag_set(diag, (int)count, r->q.path, "cannot look for the root in");
     else if (text && count == 0) {
         rc = sonde_diag_set(diag, SONDE_ENOTFOUND, text, "there is no calling context");
         snprintf(diag->why, sizeof diag->why, "--root takes a function, a place such as heat.c:81, or a number that --ids shows");
@@ -259,16 +259,16 @@ static int find_root(const struct report *r, struct sonde_profile_rows_config *c
 static int build(const struct report *r, struct wanted *w, struct sonde_profile_rows **view, struct sonde_diag *diag)
 {
     if (want(r, w))
-        return sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot make the profile of");
-    w->config.cpu_estimate = r->profile->sampled ? &w->cpu_estimate : NULL;
-    if (r->profile->sampled && sonde_estimate_cpu(r->m, r->profile, &w->cpu_estimate))
-        return sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot make the profile of");
+        return sonde_diag_set(diag, SONDE_ENOMEM, r->q.path, "cannot make the profile of");
+    w->config.cpu_estimate = r->q.profile->sampled ? &w->cpu_estimate : NULL;
+    if (r->q.profile->sampled && sonde_estimate_cpu(r->q.m, r->q.profile, &w->cpu_estimate))
+        return sonde_diag_set(diag, SONDE_ENOMEM, r->q.path, "cannot make the profile of");
     int rc = names(r->options, SONDE_METRIC_BLAME) ? add_blame(r, w, diag) : 0;
     if (!rc && names(r->options, SONDE_METRIC_SYNC))
         rc = add_sync(r, w, diag);
     if (!rc)
         rc = find_root(r, &w->config, diag);
-    return rc ? rc : sonde_profile_rows_build(r->profile, &w->config, view, diag);
+    return rc ? rc : sonde_profile_rows_build(r->q.profile, &w->config, view, diag);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
@@ -384,8 +384,8 @@ static void print_row(const struct report *r, const struct sonde_profile_rows *v
 static size_t shown_rows(const struct report *r, const struct sonde_profile_rows *view)
 {
     size_t all = view->rows.count - 1;
-    bool limited = view->shape == SONDE_PROFILE_FLAT ? r->limit > 0 : r->options->limit > 0;
-    return limited && r->limit < all ? r->limit : all;
+    bool limited = view->shape == SONDE_PROFILE_FLAT ? r->q.limit > 0 : r->options->limit > 0;
+    return limited && r->q.limit < all ? r->q.limit : all;
 }
 
 static int print(const struct report *r, const struct sonde_profile_rows *view)
@@ -406,16 +406,16 @@ static int print(const struct report *r, const struct sonde_profile_rows *view)
     table_print(&t, r);
     if (view->cut)
         report_say(r, "… %s below %.3g %% left out: --min-percent 0 shows all", sonde_number_count(number, view->cut),
-                   r->min_percent);
+                   r->q.min_percent);
     report_more(r, "profile", shown, all);
     for (size_t i = 0; i < view->columns->shown.count; i++) {
         const uint32_t column = view->columns->shown.items[i];
-        if (column == SONDE_METRIC_CPU && !r->profile->sampled)
+        if (column == SONDE_METRIC_CPU && !r->q.profile->sampled)
             report_say(r, "the CPU side was not sampled (record --cpu): its time is unknown");
         if (column == SONDE_METRIC_BLAME && sonde_profile_rows_get(view, 0, column, SONDE_INCLUSIVE).validity != SONDE_KNOWN)
             report_say(r, "idleness blame is unknown: it needs a trace with times of operations");
     }
-    if (view->by == SONDE_BY_OBJECT && !r->totals.traced)
+    if (view->by == SONDE_BY_OBJECT && !r->q.totals.traced)
         report_say(r, "recorded with --profile: which operation used which object is unknown");
     return 0;
 }
@@ -426,7 +426,7 @@ int report_profile_text(const struct report *r, struct sonde_diag *diag)
     struct sonde_profile_rows *view = NULL;
     int rc = build(r, &w, &view, diag);
     if (!rc && print(r, view))
-        rc = sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot show the profile of");
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, r->q.path, "cannot show the profile of");
     sonde_profile_rows_destroy(view);
     unwant(&w);
     return rc;

@@ -71,8 +71,8 @@ static int add_lanes(const struct report *r, const struct word *whole, lane_ids 
     const struct word process = {whole->text, colon ? (size_t)(colon - whole->text) : 0};
     const struct word lane = {colon ? colon + 1 : whole->text, whole->length - (colon ? process.length + 1 : 0)};
     int rc = 0;
-    for (uint32_t i = 0; i < r->m->process_count && !rc; i++) {
-        const struct sonde_process *p = &r->m->processes[i];
+    for (uint32_t i = 0; i < r->q.m->process_count && !rc; i++) {
+        const struct sonde_process *p = &r->q.m->processes[i];
         for (uint32_t id = 1; id < p->lane_count && !rc && (!colon || word_is(&process, p->name)); id++)
             if (p->lanes[id].kind && lane_is(&p->lanes[id], id, &lane))
                 rc = sonde_vector_push(out, (struct sonde_lane_id){i, id});
@@ -86,9 +86,9 @@ static int read_lanes(const struct report *r, lane_ids *out, struct sonde_diag *
         const struct word word = {text, strcspn(text, ",")};
         const size_t before = out->count;
         if (add_lanes(r, &word, out))
-            return sonde_diag_set(diag, SONDE_ENOMEM, r->path, "cannot choose lanes of");
+            return sonde_diag_set(diag, SONDE_ENOMEM, r->q.path, "cannot choose lanes of");
         if (out->count == before) {
-            sonde_diag_set(diag, SONDE_ENOTFOUND, r->path, "there is no lane '%.*s' in", (int)(word.length < 64 ? word.length : 64),
+            sonde_diag_set(diag, SONDE_ENOTFOUND, r->q.path, "there is no lane '%.*s' in", (int)(word.length < 64 ? word.length : 64),
                            word.text);
             snprintf(diag->why, sizeof diag->why, "the view lanes shows them; 'queues' and 'threads' mean all of one kind");
             return SONDE_ENOTFOUND;
@@ -105,14 +105,14 @@ static int compute(const struct report *r, struct sonde_statistics *out, struct 
     uint64_t begin, end;
     lane_ids lanes = {0};
     int rc = read_lanes(r, &lanes, diag);
-    sonde_run_range(r->m, &begin, &end);
+    sonde_run_range(r->q.m, &begin, &end);
     const uint64_t length = end > begin ? end - begin : 0;
     struct sonde_statistics_config config = {
         .from_ns = time_of(&r->from, length, 0), .to_ns = time_of(&r->to, length, length), .lanes = lanes.items,
         .lane_count = lanes.count, .depth = r->options->depth > 0 ? (uint32_t)r->options->depth : 0,
     };
     if (!rc && config.from_ns >= config.to_ns) {
-        rc = sonde_diag_set(diag, SONDE_EINVALID, r->path, "nothing lies in this range of time of");
+        rc = sonde_diag_set(diag, SONDE_EINVALID, r->q.path, "nothing lies in this range of time of");
         char from[SONDE_NUMBER_MAX], to[SONDE_NUMBER_MAX], all[SONDE_NUMBER_MAX];
         snprintf(diag->why, sizeof diag->why, "it begins at %s and ends at %s; the run took %s",
                  sonde_number_time(from, (double)config.from_ns), sonde_number_time(to, (double)config.to_ns),
@@ -120,7 +120,7 @@ static int compute(const struct report *r, struct sonde_statistics *out, struct 
     }
     if (!rc) {
         config.progress = sonde_progress_begin("reading the trace", false);
-        rc = sonde_statistics_compute(r->m, r->profile, &config, out, diag);
+        rc = sonde_statistics_compute(r->q.m, r->q.profile, &config, out, diag);
         sonde_progress_end(config.progress);
     }
     sonde_vector_fini(&lanes);
@@ -134,12 +134,12 @@ static void label(const struct report *r, const struct sonde_share *share, struc
     if (share->kind != SONDE_SHARE_ROUTINE)
         sonde_text_add(out, sonde_share_text(share->kind));
     else
-        report_routine(r, out, &node);
+        sonde_name_routine(&r->q, out, &node);
     uint32_t nearest;
-    if (share->kind == SONDE_SHARE_ROUTINE && sonde_is_wait(r->profile, share->node) &&
-        sonde_profile_callers(r->profile, share->node, &nearest, 1)) {
+    if (share->kind == SONDE_SHARE_ROUTINE && sonde_is_wait(r->q.profile, share->node) &&
+        sonde_profile_callers(r->q.profile, share->node, &nearest, 1)) {
         sonde_text_add(out, ", mostly in ");
-        report_frame(r, out, &r->profile->nodes.items[nearest]);
+        sonde_name_frame(&r->q, out, &r->q.profile->nodes.items[nearest]);
     }
 }
 
@@ -176,9 +176,9 @@ static bool is_huge(const struct report *r)
 {
     enum { MOST_ROWS = 20000000 };
     uint64_t rows = 0;
-    for (uint32_t i = 0; i < r->m->process_count; i++)
-        for (uint32_t k = 0; k < r->m->processes[i].trace_count; k++)
-            rows += r->m->processes[i].traces[k].count;
+    for (uint32_t i = 0; i < r->q.m->process_count; i++)
+        for (uint32_t k = 0; k < r->q.m->processes[i].trace_count; k++)
+            rows += r->q.m->processes[i].traces[k].count;
     return rows > MOST_ROWS;
 }
 
@@ -188,11 +188,11 @@ int report_disagreement(const struct report *r, struct sonde_text *out, struct s
     const struct sonde_share *most = NULL;
     uint64_t begin, end, count = 0;
     char time[SONDE_NUMBER_MAX], cpu[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX];
-    sonde_run_range(r->m, &begin, &end);
-    if (!r->profile->sampled || end <= begin || is_huge(r))
+    sonde_run_range(r->q.m, &begin, &end);
+    if (!r->q.profile->sampled || end <= begin || is_huge(r))
         return 0;
     struct sonde_statistics_config config = {.progress = sonde_progress_begin("reading the trace", false)};
-    int rc = sonde_statistics_compute(r->m, r->profile, &config, &st, diag);
+    int rc = sonde_statistics_compute(r->q.m, r->q.profile, &config, &st, diag);
     sonde_progress_end(config.progress);
     for (size_t i = 0; i < st.rows.count && !rc; i++) {
         const struct sonde_share *share = &st.rows.items[i];
@@ -249,7 +249,7 @@ int report_statistics_text(const struct report *r, struct sonde_diag *diag)
     struct sonde_statistics st = {0};
     char number[SONDE_NUMBER_MAX];
     int rc = compute(r, &st, diag);
-    const size_t all = st.rows.count, shown = r->limit && r->limit < all ? r->limit : all;
+    const size_t all = st.rows.count, shown = r->q.limit && r->q.limit < all ? r->q.limit : all;
     if (!rc) {
         say_what(r, &st);
         for (size_t i = 0; i < shown; i++)
@@ -290,7 +290,7 @@ json_t *report_statistics_json(const struct report *r, struct sonde_diag *diag)
     json_t *value = NULL;
     if (!compute(r, &st, diag)) {
         json_t *rows = json_array();
-        for (size_t i = 0; i < st.rows.count && (!r->limit || i < r->limit); i++)
+        for (size_t i = 0; i < st.rows.count && (!r->q.limit || i < r->q.limit); i++)
             json_array_append_new(rows, row_json(r, &st, &st.rows.items[i]));
         value = json_pack("{s:I, s:I, s:i, s:i, s:o, s:b, s:I, s:o}", "from_ns", (json_int_t)st.from_ns,
             "to_ns", (json_int_t)st.to_ns, "queues", (int)st.queues, "threads", (int)st.threads,

@@ -31,13 +31,13 @@ static void add_command(const struct report *r, struct sonde_text *line)
 
 static void print_title(const struct report *r)
 {
-    const struct sonde_totals *t = &r->totals;
+    const struct sonde_totals *t = &r->q.totals;
     char number[SONDE_NUMBER_MAX], rank[SONDE_RANK_MAX];
     struct sonde_text line = {0};
     add_command(r, &line);
     sonde_text_add(&line, " · ");
-    plural(&line, r->m->process_count, "process", "processes");
-    if (r->m->process_count == 1 && *sonde_rank_text(&r->m->processes[0], rank))
+    plural(&line, r->q.m->process_count, "process", "processes");
+    if (r->q.m->process_count == 1 && *sonde_rank_text(&r->q.m->processes[0], rank))
         sonde_text_format(&line, " (%s)", rank);
     sonde_text_add(&line, ", ");
     plural(&line, t->threads, "thread", "threads");
@@ -45,7 +45,7 @@ static void print_title(const struct report *r)
     plural(&line, t->devices.count, "device", "devices");
     if (t->devices.count == 1) {
         struct sonde_text device = {0};
-        report_device_alone(r, &device, t->devices.items[0].process, t->devices.items[0].device);
+        sonde_name_device_alone(&r->q, &device, t->devices.items[0].process, t->devices.items[0].device);
         const char *space = strchr(sonde_text_get(&device), ' ');
         sonde_text_format(&line, " (%s)", space ? space + 1 : sonde_text_get(&device));
         sonde_text_fini(&device);
@@ -53,7 +53,7 @@ static void print_title(const struct report *r)
     if (t->wall_ns)
         sonde_text_format(&line, " · %s", sonde_number_time(number, (double)t->wall_ns));
     if (t->killed)
-        sonde_text_format(&line, t->killed == r->m->process_count ? " · ended without an exit (killed?)"
+        sonde_text_format(&line, t->killed == r->q.m->process_count ? " · ended without an exit (killed?)"
                                                                   : " · %u processes ended without an exit",
                           t->killed);
     fputs(r->colors ? "\033[1m" : "", stdout);
@@ -64,7 +64,7 @@ static void print_title(const struct report *r)
 
 static size_t shown(const struct report *r, size_t all)
 {
-    return r->limit && r->limit < all ? r->limit : all;
+    return r->q.limit && r->q.limit < all ? r->q.limit : all;
 }
 
 /* The routine with the most blame for a device's idle time; false: none, or not known. */
@@ -73,7 +73,7 @@ static bool most_idle(const struct report *r, const struct sonde_blame *blame, c
 {
     const struct sonde_blame_scope *scope = use->timed ? sonde_blame_find(blame, use->process, use->device) : NULL;
     struct sonde_blame_routine *routines = NULL;
-    const bool found = scope && sonde_blame_routines(r->profile, scope, &routines) > 0;
+    const bool found = scope && sonde_blame_routines(r->q.profile, scope, &routines) > 0;
     if (found)
         *out = routines[0];
     free(routines);
@@ -99,10 +99,10 @@ static void print_devices(const struct report *r, size_t count)
     };
     struct table t = {.columns = columns, .column_count = 6};
     for (size_t i = 0; i < count; i++) {
-        const struct sonde_device_use *use = &r->totals.devices.items[i];
+        const struct sonde_device_use *use = &r->q.totals.devices.items[i];
         double wall = use->timed ? (double)use->wall_ns : 0, busy = (double)use->busy_ns; /* 0: unknown */
         struct sonde_text name = {0};
-        report_device(r, &name, use->process, use->device);
+        sonde_name_device(&r->q, &name, use->process, use->device);
         table_cell(&t, sonde_text_get(&name));
         table_percent(&t, busy, wall);
         table_percent(&t, (double)use->kernel_ns, wall);
@@ -113,7 +113,7 @@ static void print_devices(const struct report *r, size_t count)
     }
     fputc('\n', stdout);
     table_print(&t, r);
-    report_more(r, "summary", count, r->totals.devices.count);
+    report_more(r, "summary", count, r->q.totals.devices.count);
 }
 
 enum shown { KERNELS, COPIES, COLLECTIVES };
@@ -131,8 +131,8 @@ static void kernel_row(const struct report *r, struct table *t, const struct son
     struct sonde_text callers = {0};
     double p95 = 0;
     bool known = sonde_stat_percentile(s, .95, &p95);
-    report_group_callers(r, &callers, group);
-    table_cell(t, report_group_title(r, group));
+    sonde_name_group_callers(&r->q, &callers, group);
+    table_cell(t, sonde_name_group_title(&r->q, group));
     table_count(t, s->count);
     table_time(t, s->timed > 0, (double)s->sum_ns);
     table_time(t, s->timed > 0, s->mean_ns);
@@ -146,8 +146,8 @@ static void copy_row(const struct report *r, struct table *t, const struct sonde
     const struct sonde_stat *s = &group->stat;
     struct sonde_text callers = {0};
     char rate[SONDE_NUMBER_MAX];
-    report_group_callers(r, &callers, group);
-    table_cell(t, report_copy_name(group));
+    sonde_name_group_callers(&r->q, &callers, group);
+    table_cell(t, sonde_name_copy(group));
     table_count(t, s->count);
     table_bytes(t, s->bytes > 0, (double)s->bytes);
     table_time(t, s->timed > 0, (double)s->sum_ns);
@@ -175,11 +175,11 @@ static void print_operations(const struct report *r, enum shown shown)
     static const char *const views[] = {"kernels", "copies", "summary"};
     struct table t = {.columns = columns[shown], .column_count = 6, .fold = true};
     size_t all = 0, printed = 0;
-    for (size_t i = 0; i < r->profile->ops.count; i++) {
-        const struct sonde_group *group = &r->profile->ops.items[i];
+    for (size_t i = 0; i < r->q.profile->ops.count; i++) {
+        const struct sonde_group *group = &r->q.profile->ops.items[i];
         if (!in_group(group, shown))
             continue;
-        if (!r->limit || all < r->limit) {
+        if (!r->q.limit || all < r->q.limit) {
             printed++;
             if (shown == KERNELS)
                 kernel_row(r, &t, group);
@@ -211,16 +211,16 @@ static int cpu_side(const struct report *r, struct cpu_side *out, struct sonde_d
         .shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_FUNCTION, .columns = &columns, .sort = SONDE_METRIC_CPU,
         .sort_side = SONDE_EXCLUSIVE};
     bool same = true;
-    *out = (struct cpu_side){.sampled = r->profile->sampled, .all = r->profile->nodes.items[0].total};
-    for (uint32_t i = 0; i < r->m->process_count; i++) {
-        const struct sonde_live_header *h = &r->m->processes[i].header;
+    *out = (struct cpu_side){.sampled = r->q.profile->sampled, .all = r->q.profile->nodes.items[0].total};
+    for (uint32_t i = 0; i < r->q.m->process_count; i++) {
+        const struct sonde_live_header *h = &r->q.m->processes[i].header;
         out->known |= h->version >= 3;
         same &= !out->rate_hz || !h->cpu_rate_hz || h->cpu_rate_hz == out->rate_hz;
         out->rate_hz = h->cpu_rate_hz ? h->cpu_rate_hz : out->rate_hz;
     }
     out->rate_hz = same ? out->rate_hz : 0;
     out->known |= out->sampled;
-    return out->all.cpu_ns ? sonde_profile_rows_build(r->profile, &config, &out->view, diag) : 0;
+    return out->all.cpu_ns ? sonde_profile_rows_build(r->q.profile, &config, &out->view, diag) : 0;
 }
 
 static int print_cpu_side(const struct report *r, struct sonde_diag *diag)
@@ -286,8 +286,8 @@ static void print_end(const struct report *r)
 {
     struct sonde_text ledger = {0}, more = {0};
     sonde_text_format(&more, "more: sonde report %s", r->word);
-    for (const struct report_view *v = report_views + 1; v->name && !v->hidden; v++)
-        sonde_text_format(&more, "%s%s", v == report_views + 1 ? " " : " | ", v->name);
+    for (const struct report_view *v = report_views + 1; v->view && !v->view->hidden; v++)
+        sonde_text_format(&more, "%s%s", v == report_views + 1 ? " " : " | ", v->view->name);
     report_ledger_line(r, &ledger);
     fputc('\n', stdout);
     report_say(r, "%s", sonde_text_get(&ledger));
@@ -300,9 +300,9 @@ static void print_end(const struct report *r)
  * the operations, and last how far all of it can be trusted. */
 int report_summary_text(const struct report *r, struct sonde_diag *diag)
 {
-    const size_t devices = shown(r, r->totals.devices.count);
+    const size_t devices = shown(r, r->q.totals.devices.count);
     struct sonde_blame blame = {0};
-    int rc = r->totals.devices.count ? report_compute_blame(r, &blame, diag) : 0;
+    int rc = r->q.totals.devices.count ? report_compute_blame(r, &blame, diag) : 0;
     report_missing(r);
     print_title(r);
     rc = rc ? rc : print_verdict(r, &blame, diag);
@@ -339,9 +339,9 @@ static json_t *most_idle_json(const struct report *r, const struct sonde_blame *
 static json_t *devices_json(const struct report *r, const struct sonde_blame *blame)
 {
     json_t *array = json_array();
-    for (size_t i = 0; i < r->totals.devices.count; i++) {
-        const struct sonde_device_use *use = &r->totals.devices.items[i];
-        const struct sonde_process *p = &r->m->processes[use->process];
+    for (size_t i = 0; i < r->q.totals.devices.count; i++) {
+        const struct sonde_device_use *use = &r->q.totals.devices.items[i];
+        const struct sonde_process *p = &r->q.m->processes[use->process];
         bool named = use->device < p->device_count;
         bool wall = use->wall_ns > 0, timed = use->timed;
         json_t *value = json_pack("{s:s, s:i, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
@@ -364,7 +364,7 @@ static json_t *devices_json(const struct report *r, const struct sonde_blame *bl
 
 json_t *report_summary_json(const struct report *r, struct sonde_diag *diag)
 {
-    const struct sonde_totals *t = &r->totals;
+    const struct sonde_totals *t = &r->q.totals;
     struct sonde_text command = {0};
     struct sonde_blame blame = {0};
     if (report_compute_blame(r, &blame, diag)) {
@@ -374,10 +374,10 @@ json_t *report_summary_json(const struct report *r, struct sonde_diag *diag)
     report_command(r, &command);
     json_t *value = json_pack("{s:o, s:o, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}",
         "verdict", report_verdict_json(r, &blame, diag), "command", report_json_text(sonde_text_get(&command)),
-        "processes", (int)r->m->process_count, "threads", (int)t->threads,
+        "processes", (int)r->q.m->process_count, "threads", (int)t->threads,
         "wall_ns", report_json_ns(t->wall_ns > 0, (double)t->wall_ns),
-        "devices", devices_json(r, &blame), "kernels", report_kernels_json(r, diag),
-        "copies", report_copies_json(r, diag), "cpu", cpu_side_json(r, diag),
+        "devices", devices_json(r, &blame), "kernels", report_view_json(r, &sonde_view_kernels, diag),
+        "copies", report_view_json(r, &sonde_view_copies, diag), "cpu", cpu_side_json(r, diag),
         "ledger", report_ledger_json(r, diag));
     sonde_text_fini(&command);
     sonde_blame_fini(&blame);

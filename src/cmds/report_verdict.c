@@ -20,7 +20,7 @@ static void add_time(struct sonde_text *out, const struct sonde_verdict *v, doub
 void report_verdict_place(const struct report *r, struct sonde_text *out, const struct sonde_verdict_part *part)
 {
     if (part->waited_ns * 2 > part->most_ns)
-        sonde_text_format(out, "%s in ", r->profile->nodes.items[part->wait].name);
+        sonde_text_format(out, "%s in ", r->q.profile->nodes.items[part->wait].name);
     report_blame_place(r, out, part->node);
 }
 
@@ -38,7 +38,7 @@ static void add_place(const struct report *r, const struct sonde_verdict_part *p
 static void add_busy_with(const struct report *r, const struct sonde_verdict *v, const struct sonde_verdict_part *part,
                           struct sonde_text *out)
 {
-    const struct sonde_cct_node *node = &r->profile->nodes.items[part->node];
+    const struct sonde_cct_node *node = &r->q.profile->nodes.items[part->node];
     if (!part->node)
         return;
     sonde_text_format(out, v->copy_ns > v->kernel_ns ? ", mostly with copies; %s takes most" : ", mostly with kernels; %s takes most",
@@ -59,7 +59,7 @@ static void say_first(const struct report *r, const struct sonde_verdict *v, str
         [SONDE_VERDICT_UNKNOWN] = "something that is not known",
     };
     const struct sonde_verdict_part *part = &v->parts[0];
-    const bool one = r->totals.devices.count == 1;
+    const bool one = r->q.totals.devices.count == 1;
     if (part->kind == SONDE_VERDICT_BUSY) {
         sonde_text_format(out, "The run waited for the device%s: busy for ", one ? "" : "s");
         add_time(out, v, part->ns);
@@ -89,15 +89,15 @@ static void say_second(const struct report *r, const struct sonde_verdict *v, st
     if (part->ns * 100 < v->range_ns * WORTH_SAYING)
         return;
     sonde_text_format(out, "; %s ", part->kind != SONDE_VERDICT_BUSY ? whats[part->kind] :
-                      r->totals.devices.count == 1 ? "the device was busy for" : "a device was busy for");
+                      r->q.totals.devices.count == 1 ? "the device was busy for" : "a device was busy for");
     add_share(out, v, part->ns);
     add_place(r, part->kind == SONDE_VERDICT_BUSY ? &(struct sonde_verdict_part){0} : part, out);
 }
 
 static int compute(const struct report *r, const struct sonde_blame *blame, struct sonde_verdict *out, struct sonde_diag *diag)
 {
-    const int rc = sonde_verdict_compute(r->profile, &r->totals, blame, out);
-    return rc ? sonde_diag_set(diag, rc, r->path, "cannot sum up") : 0;
+    const int rc = sonde_verdict_compute(r->q.profile, &r->q.totals, blame, out);
+    return rc ? sonde_diag_set(diag, rc, r->q.path, "cannot sum up") : 0;
 }
 
 int report_verdict(const struct report *r, const struct sonde_blame *blame, struct sonde_text *out, struct sonde_diag *diag)
@@ -121,7 +121,7 @@ json_t *report_verdict_part_json(const struct report *r, const struct sonde_verd
                               "ns", report_json_ns(true, part->ns), "place", report_json_text(sonde_text_get(&place)),
                               "place_ns", report_json_ns(place.length > 0, part->most_ns),
                               "waited_ns", report_json_ns(place.length > 0, part->waited_ns),
-                              "waits_in", report_json_text(part->wait ? r->profile->nodes.items[part->wait].name : ""));
+                              "waits_in", report_json_text(part->wait ? r->q.profile->nodes.items[part->wait].name : ""));
     sonde_text_fini(&place);
     return value;
 }

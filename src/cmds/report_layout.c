@@ -1,0 +1,104 @@
+/* report_layout.c - what a view answered, on the terminal: its tables, sentences and notes one below the other. */
+#include <stdio.h>
+
+#include "report.h"
+
+static unsigned style_of(const struct sonde_view_column *column)
+{
+    const bool left = column->kind == SONDE_CELL_TEXT && !(column->style & SONDE_STYLE_RIGHT);
+    return (left ? TABLE_LEFT : TABLE_RIGHT) | (column->style & SONDE_STYLE_ELASTIC ? TABLE_ELASTIC : 0) |
+           (column->style & SONDE_STYLE_STACK ? TABLE_STACK : 0) | (column->style & SONDE_STYLE_MAIN ? TABLE_MAIN : 0);
+}
+
+/* Indented no further than names stay readable; deeper ones say how much deeper. */
+static void text_cell(struct table *out, const struct sonde_cell *cell, const struct report *r)
+{
+    const uint32_t most = (uint32_t)r->columns / 8;
+    struct sonde_text label = {0};
+    for (uint32_t i = 0; i < cell->depth && i < most; i++)
+        sonde_text_add(&label, "  ");
+    if (cell->depth > most)
+        sonde_text_format(&label, "+%u ", cell->depth - most);
+    sonde_text_add(&label, cell->text);
+    table_cell(out, sonde_text_get(&label));
+    sonde_text_fini(&label);
+}
+
+static void number_cell(struct table *out, enum sonde_cell_kind kind, const struct sonde_cell *cell)
+{
+    const double value = cell->state == SONDE_CELL_INTEGER ? (double)cell->integer : cell->real;
+    char number[SONDE_NUMBER_MAX];
+    if (kind == SONDE_CELL_COUNT)
+        table_count(out, cell->integer);
+    else if (kind == SONDE_CELL_TIME)
+        table_estimate(out, value, cell->more);
+    else if (kind == SONDE_CELL_BYTES)
+        table_bytes(out, true, value);
+    else if (kind == SONDE_CELL_SHARE)
+        table_percent(out, cell->real, cell->more);
+    else if (kind == SONDE_CELL_NUMBER)
+        table_cell(out, sonde_number_plain(number, value));
+    else if (kind == SONDE_CELL_BOOLEAN)
+        table_cell(out, cell->integer ? "yes" : "no");
+    else {
+        snprintf(number, sizeof number, "%llu", (unsigned long long)cell->integer);
+        table_cell(out, number);
+    }
+}
+
+static bool is_shown(const struct sonde_view_table *t, size_t column)
+{
+    return t->columns->items[column].title && !(column < 64 && t->hidden >> column & 1);
+}
+
+static void print_table(const struct report *r, const char *view, const struct sonde_view_table *t)
+{
+    struct table_column *columns = calloc(t->columns->count, sizeof *columns);
+    struct table out = {.columns = columns, .readable = t->readable, .fold = t->fold};
+    for (size_t i = 0; columns && i < t->columns->count; i++) {
+        const struct sonde_view_column *c = &t->columns->items[i];
+        if (is_shown(t, i))
+            columns[out.column_count++] = (struct table_column){*c->title ? c->title : t->columns->subject, style_of(c), c->spare};
+    }
+    for (size_t i = 0; out.column_count && i < t->count; i++) {
+        const size_t column = i % t->columns->count;
+        if (!is_shown(t, column))
+            continue;
+        if (t->cells[i].state <= SONDE_CELL_ABSENT)
+            table_cell(&out, "-");
+        else if (t->cells[i].state == SONDE_CELL_STRING)
+            text_cell(&out, &t->cells[i], r);
+        else
+            number_cell(&out, t->columns->items[column].kind, &t->cells[i]);
+    }
+    if (out.column_count)
+        table_print(&out, r);
+    report_more(r, t->left_out_view ? t->left_out_view : view, 0, t->left_out);
+    free(columns);
+}
+
+static void print_sentence(const struct report *r, const struct sonde_view_item *item)
+{
+    static const char *const colors[] = {[SONDE_TONE_PLAIN] = "", [SONDE_TONE_TITLE] = "\033[1m", [SONDE_TONE_WARNING] = "\033[1;31m"};
+    const bool colored = r->colors && item->tone != SONDE_TONE_PLAIN;
+    fputs(colored ? colors[item->tone] : "", stdout);
+    report_say(r, "%s", item->sentence);
+    fputs(colored ? "\033[0m" : "", stdout);
+}
+
+void report_lay_out(const struct report *r, const struct sonde_view *view, const struct sonde_view_data *data)
+{
+    for (const struct sonde_view_item *item = data->items; item; item = item->next) {
+        if (item->gap)
+            fputc('\n', stdout);
+        if (item->table)
+            print_table(r, view->name, item->table);
+        else
+            print_sentence(r, item);
+    }
+    for (const struct sonde_view_note *note = data->notes; note; note = note->next) {
+        if (note == data->notes)
+            fputc('\n', stdout);
+        report_say(r, "note: %s", note->text);
+    }
+}

@@ -1,0 +1,72 @@
+/* api.c - the view `api`: calls of the GPU runtime, by their time on the host. */
+#include "analyze/caveats.h"
+#include "groups.h"
+#include "names.h"
+#include "view.h"
+
+static const struct sonde_view_column columns[] = {
+    {NULL, "API call", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "function of the runtime"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function of the runtime; null when unknown"},
+    {"count", "count", SONDE_CELL_COUNT, 0, 1, "calls that returned"},
+    {"failed", NULL, SONDE_CELL_COUNT, 0, 0, "of these, returned an error"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 4, "its part of the time of all calls"},
+    {"total_ns", "total", SONDE_CELL_TIME, 0, 0, "sum of the times that threads were in it"},
+    {"mean_ns", "mean", SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 2, "total divided by the number of calls"},
+    {"min_ns", NULL, SONDE_CELL_TIME, 0, 0, "the shortest"},
+    {"max_ns", "max", SONDE_CELL_TIME, 0, 5, "the longest"},
+    {"stddev_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "standard deviation of the times, of all and not of a sample"},
+    {"p50_ns", NULL, SONDE_CELL_TIME, 0, 0, "the median, less than 5 % off"},
+    {"p95_ns", "p95", SONDE_CELL_TIME, 0, 3, "the time that 95 % of the calls do not exceed, less than 5 % off"},
+    {"p99_ns", NULL, SONDE_CELL_TIME, 0, 0, "the time that 99 % of the calls do not exceed, less than 5 % off"},
+    {"callers", NULL, SONDE_CELL_LIST, 0, 0, "calling contexts, heaviest first", .of = &sonde_callers},
+};
+static const struct sonde_view_columns calls = SONDE_VIEW_COLUMNS("calls", columns);
+static const struct sonde_view_columns called_from = SONDE_VIEW_COLUMNS_OF("called_from", "API call", sonde_caller_columns);
+
+static bool any(const struct sonde_group *group)
+{
+    (void)group;
+    return true;
+}
+
+static const char *name(const struct sonde_query *q, const struct sonde_group *group)
+{
+    (void)q;
+    return sonde_name_group(group);
+}
+
+static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
+{
+    const struct sonde_stat *s = &group->stat;
+    const bool timed = s->timed > 0;
+    sonde_cell_text(t, sonde_name_group(group));
+    sonde_cell_text(t, group->name);
+    sonde_cell_int(t, true, s->count);
+    sonde_cell_int(t, true, s->failed);
+    sonde_cell_share(t, (double)s->sum_ns, (double)all_ns);
+    sonde_cell_int(t, timed, s->sum_ns);
+    sonde_cell_real(t, timed, s->mean_ns);
+    sonde_cell_int(t, timed, s->min_ns);
+    sonde_cell_int(t, timed, s->max_ns);
+    sonde_cell_real(t, timed, sonde_stat_stddev(s));
+    sonde_cell_percentile(t, s, .50);
+    sonde_cell_percentile(t, s, .95);
+    sonde_cell_percentile(t, s, .99);
+    sonde_cell_callers(t, q, group);
+}
+
+static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
+{
+    static const struct sonde_groups view = {&calls, &called_from, any, row, name, "no API call was recorded"};
+    (void)diag;
+    sonde_groups_make(&view, q, q->profile->apis.items, q->profile->apis.count, out);
+    return 0;
+}
+
+const struct sonde_view sonde_view_api = {
+    .name = "api",
+    .summary = "calls of the GPU runtime: count and time on the host",
+    .tables = (const struct sonde_view_columns *const[]){&calls, &called_from, NULL},
+    .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
+    .make = make,
+};

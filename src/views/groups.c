@@ -1,0 +1,259 @@
+/* groups.c - columns and cells that several views have. */
+#include "groups.h"
+
+#include <stdlib.h>
+
+#include "names.h"
+
+/* ---- frames ------------------------------------------------------------------------------- */
+
+static const struct sonde_view_column frame_columns[] = {
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function; null when unknown"},
+    {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
+    {"line", NULL, SONDE_CELL_ID, 0, 0, "line in it"},
+    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the program or library"},
+};
+const struct sonde_view_columns sonde_frames = SONDE_VIEW_COLUMNS("frames", frame_columns);
+
+void sonde_cells_frame(struct sonde_view_table *t, const struct sonde_cct_node *node)
+{
+    sonde_cell_text(t, node->name);
+    sonde_cell_text(t, node->file);
+    sonde_cell_int(t, node->line > 0, node->line);
+    sonde_cell_text(t, node->module);
+}
+
+void sonde_cell_frames(struct sonde_view_table *t, const struct sonde_query *q, uint32_t leaf)
+{
+    uint32_t nodes[8];
+    const uint32_t count = leaf ? sonde_profile_callers(q->profile, leaf, nodes, 8) : 0;
+    struct sonde_view_table *frames = sonde_cell_list(t);
+    for (uint32_t i = 0; i < count; i++)
+        sonde_cells_frame(frames, &q->profile->nodes.items[nodes[i]]);
+}
+
+/* ---- callers ------------------------------------------------------------------------------ */
+
+static const struct sonde_view_column context_columns[] = {
+    {"count", NULL, SONDE_CELL_COUNT, 0, 0, "operations, or calls, of this calling context"},
+    {"total_ns", NULL, SONDE_CELL_TIME, 0, 0, "their time on the device; of API calls on the host"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "what they moved"},
+    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of the user's code, innermost first", .of = &sonde_frames},
+};
+const struct sonde_view_columns sonde_callers = SONDE_VIEW_COLUMNS("callers", context_columns);
+
+const struct sonde_view_column sonde_caller_columns[SONDE_CALLER_COLUMNS] = {
+    {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "what was called, as above"},
+    {NULL, "count", SONDE_CELL_COUNT, 0, 2, "of them from this calling context"},
+    {NULL, "total", SONDE_CELL_TIME, 0, 1, "their time"},
+    {NULL, "called from", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "the nearest frames of the user's code, innermost first"},
+};
+
+static bool is_api(const struct sonde_group *group, const struct sonde_metrics *m)
+{
+    return group->op == SONDE_OP_NONE && m->operations == 0;
+}
+
+void sonde_cell_callers(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group)
+{
+    struct sonde_caller *callers = NULL;
+    if (!q->complete) {
+        sonde_cell_unknown(t);
+        return;
+    }
+    struct sonde_view_table *list = sonde_cell_list(t);
+    const long count = sonde_profile_group_callers(q->profile, group, 8, &callers);
+    for (long i = 0; i < count; i++) {
+        const struct sonde_metrics *m = &callers[i].metrics;
+        const bool api = m->operations == 0;
+        sonde_cell_int(list, true, api ? m->api_calls : m->operations);
+        sonde_cell_int(list, true, api ? m->api_ns : m->device_ns);
+        sonde_cell_int(list, true, m->bytes);
+        sonde_cell_frames(list, q, callers[i].leaf);
+    }
+    free(callers);
+}
+
+void sonde_callers_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, const char *name)
+{
+    enum { MOST = 4 };
+    struct sonde_caller *callers = NULL;
+    const long count = sonde_profile_group_callers(q->profile, group, 3, &callers);
+    for (long i = 0; i < count && (i < MOST || !q->limit); i++) {
+        const struct sonde_metrics *m = &callers[i].metrics;
+        const bool api = is_api(group, m);
+        struct sonde_text text = {0};
+        sonde_name_callers(q, &text, callers[i].leaf, 3);
+        sonde_cell_text(t, i ? "" : name);
+        sonde_cell_int(t, true, api ? m->api_calls : m->operations);
+        sonde_cell_int(t, api || m->timed > 0, api ? m->api_ns : m->device_ns);
+        sonde_cell_text(t, sonde_text_get(&text));
+        sonde_text_fini(&text);
+    }
+    if (q->limit && count > MOST) {
+        struct sonde_text text = {0};
+        sonde_text_format(&text, "and %ld more places (--limit 0 shows all)", count - MOST);
+        for (int i = 0; i < 3; i++)
+            sonde_cell_blank(t);
+        sonde_cell_text(t, sonde_text_get(&text));
+        sonde_text_fini(&text);
+    }
+    free(callers);
+}
+
+void sonde_cells_rank(struct sonde_view_table *t, const struct sonde_process *p)
+{
+    const struct sonde_live_header *h = &p->header;
+    sonde_cell_int(t, h->rank, h->rank - 1);
+    sonde_cell_int(t, h->local_rank, h->local_rank - 1);
+    sonde_cell_int(t, h->rank_count, h->rank_count);
+}
+
+/* ---- operations --------------------------------------------------------------------------- */
+
+void sonde_cell_percentile(struct sonde_view_table *t, const struct sonde_stat *stat, double fraction)
+{
+    double ns = 0;
+    const bool known = sonde_stat_percentile(stat, fraction, &ns);
+    sonde_cell_real(t, known, ns);
+}
+
+static const struct sonde_view_column delay_columns[] = {
+    {"enqueue_queued_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the API call until the operation was in its queue"},
+    {"queued_submit_ns", NULL, SONDE_CELL_TIME, 0, 0, "from there until it was submitted to the device"},
+    {"submit_start_ns", NULL, SONDE_CELL_TIME, 0, 0, "from there until it started"},
+};
+const struct sonde_view_columns sonde_queue_delay = SONDE_VIEW_COLUMNS("queue_delay", delay_columns);
+
+void sonde_cell_queue_delay(struct sonde_view_table *t, const struct sonde_stat *stat)
+{
+    struct sonde_view_table *delay = sonde_cell_object(t);
+    sonde_cell_int(delay, stat->timed > 0, stat->enqueue_queued_ns);
+    sonde_cell_int(delay, stat->timed > 0, stat->queued_submit_ns);
+    sonde_cell_int(delay, stat->timed > 0, stat->submit_start_ns);
+}
+
+static const struct sonde_view_column size_columns[] = {
+    {NULL, NULL, SONDE_CELL_COUNT, 0, 0, "of one dimension"},
+};
+static const struct sonde_view_columns sizes = SONDE_VIEW_COLUMNS("sizes", size_columns);
+
+static const struct sonde_view_column work_columns[] = {
+    {"global", NULL, SONDE_CELL_LIST, 0, 0, "work items (CUDA: threads) in each dimension", .of = &sizes},
+    {"local", NULL, SONDE_CELL_LIST, 0, 0, "work items in a work group (CUDA: threads in a block); null: the runtime chose", .of = &sizes},
+    {"registers", NULL, SONDE_CELL_COUNT, 0, 0, "registers of one thread; this and what follows: absent where the runtime does not tell"},
+    {"static_shared_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "shared memory of a block that the kernel declares"},
+    {"dynamic_shared_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "shared memory of a block that the launch asks for"},
+    {"local_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "local memory of one thread"},
+    {"cluster", NULL, SONDE_CELL_LIST, 0, 0, "blocks in a cluster in each dimension; null: no clusters", .of = &sizes},
+    {"occupancy", NULL, SONDE_CELL_SHARE, 0, 0, "theoretical, of one multiprocessor's threads"},
+    {"occupancy_limiter", NULL, SONDE_CELL_TEXT, 0, 0, "what keeps it below 1"},
+    {"source", NULL, SONDE_CELL_TEXT, 0, 0, "kind of memory that a copy reads"},
+    {"target", NULL, SONDE_CELL_TEXT, 0, 0, "kind of memory that it writes"},
+    {"source_device", NULL, SONDE_CELL_ID, 0, 0, "of a copy between devices: the one it reads, counted from 1"},
+    {"target_device", NULL, SONDE_CELL_ID, 0, 0, "the one it writes"},
+};
+const struct sonde_view_columns sonde_work = SONDE_VIEW_COLUMNS("work", work_columns);
+
+static void sizes_cell(struct sonde_view_table *t, const uint64_t *values, uint32_t dims)
+{
+    struct sonde_view_table *list = sonde_cell_list(t);
+    for (uint32_t i = 0; i < dims && i < 3; i++)
+        sonde_cell_int(list, true, values[i]);
+}
+
+static void absent(struct sonde_view_table *t, int cells)
+{
+    for (int i = 0; i < cells; i++)
+        sonde_cell_absent(t);
+}
+
+static void launch_cells(struct sonde_view_table *t, const struct sonde_row_work *w)
+{
+    sonde_cell_int(t, true, w->registers);
+    sonde_cell_int(t, true, w->static_shared);
+    sonde_cell_int(t, true, w->dynamic_shared);
+    sonde_cell_int(t, true, w->local_bytes);
+    if (w->cluster[0])
+        sizes_cell(t, (const uint64_t[]){w->cluster[0], w->cluster[1], w->cluster[2]}, 3);
+    else
+        sonde_cell_unknown(t);
+    if (!w->occupancy) {
+        absent(t, 2);
+        return;
+    }
+    sonde_cell_share(t, w->occupancy, 1000);
+    sonde_cell_text(t, sonde_limiter_name(w->limiter));
+}
+
+static void copy_cells(struct sonde_view_table *t, const struct sonde_process *p, const struct sonde_row_work *w)
+{
+    sonde_cell_text(t, sonde_memory_name(w->source));
+    sonde_cell_text(t, sonde_memory_name(w->target));
+    if (w->source_device && w->source_device < p->device_count && w->target_device < p->device_count) {
+        sonde_cell_int(t, true, w->source_device);
+        sonde_cell_int(t, true, w->target_device);
+    } else {
+        absent(t, 2);
+    }
+}
+
+static const struct sonde_row_work *work_of(const struct sonde_query *q, const struct sonde_group *group)
+{
+    const struct sonde_process *p = &q->m->processes[group->work_process];
+    return group->work && group->work < p->work_count ? &p->works[group->work] : NULL;
+}
+
+const struct sonde_row_work *sonde_launch_of(const struct sonde_query *q, const struct sonde_group *group)
+{
+    const struct sonde_row_work *w = work_of(q, group);
+    return w && (w->registers || w->occupancy) ? w : NULL;
+}
+
+void sonde_cell_work(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group)
+{
+    const struct sonde_row_work *w = work_of(q, group);
+    if (!w) {
+        sonde_cell_unknown(t);
+        return;
+    }
+    struct sonde_view_table *work = sonde_cell_object(t);
+    sizes_cell(work, w->global, w->dims);
+    if (w->local[0])
+        sizes_cell(work, w->local, w->dims);
+    else
+        sonde_cell_unknown(work);
+    if (sonde_launch_of(q, group))
+        launch_cells(work, w);
+    else
+        absent(work, 7);
+    if (w->source || w->target)
+        copy_cells(work, &q->m->processes[group->work_process], w);
+    else
+        absent(work, 4);
+}
+
+void sonde_groups_make(const struct sonde_groups *view, const struct sonde_query *q, const struct sonde_group *list, size_t count,
+                       struct sonde_view_data *out)
+{
+    struct sonde_view_table *t = sonde_view_table(out, view->columns), *callers = sonde_view_table(out, view->callers);
+    uint64_t all_ns = 0;
+    size_t all = 0;
+    out->root = t;
+    for (size_t i = 0; i < count; i++)
+        all_ns += view->choose(&list[i]) ? list[i].stat.sum_ns : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!view->choose(&list[i]) || all++ >= sonde_query_rows(q, SIZE_MAX))
+            continue;
+        view->row(t, q, &list[i], all_ns);
+        if (!q->complete)
+            sonde_callers_rows(callers, q, &list[i], view->name(q, &list[i]));
+    }
+    t->left_out = all - sonde_view_rows(t);
+    if (!all) {
+        sonde_view_say(out, false, "%s", view->nothing);
+        return;
+    }
+    sonde_view_show(out, t, false);
+    sonde_view_show(out, callers, true);
+}

@@ -1,0 +1,52 @@
+/* groups.h - columns and cells that several views have: frames, callers, times of operations.
+ *
+ * Any thread; rules of table.h.
+ */
+#ifndef SONDE_VIEWS_GROUPS_H
+#define SONDE_VIEWS_GROUPS_H
+
+#include "query.h"
+#include "table.h"
+
+/* LIST: frames of code, innermost first. */
+extern const struct sonde_view_columns sonde_frames;
+/* The user's nearest ones from `leaf` on, eight at most; leaf 0: none. */
+void sonde_cell_frames(struct sonde_view_table *t, const struct sonde_query *q, uint32_t leaf);
+/* Their four cells of one frame, for tables that have its columns among their own. */
+void sonde_cells_frame(struct sonde_view_table *t, const struct sonde_cct_node *node);
+
+/* LIST: the calling contexts of a group, heaviest first. Unknown unless q->complete. */
+extern const struct sonde_view_columns sonde_callers;
+void sonde_cell_callers(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group);
+
+/* The same for people, a table of its own below that of the groups: SONDE_VIEW_COLUMNS_OF("called_from", "Kernel", sonde_caller_columns). */
+enum { SONDE_CALLER_COLUMNS = 4 };
+extern const struct sonde_view_column sonde_caller_columns[SONDE_CALLER_COLUMNS];
+void sonde_callers_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, const char *name);
+
+/* Three ID cells, as its launcher gave them: rank, local_rank, ranks. */
+void sonde_cells_rank(struct sonde_view_table *t, const struct sonde_process *p);
+
+/* TIME: what `fraction` of them did not exceed. */
+void sonde_cell_percentile(struct sonde_view_table *t, const struct sonde_stat *stat, double fraction);
+
+/* OBJECT each: the waits of a group's operations, and their last launch or copy. */
+extern const struct sonde_view_columns sonde_queue_delay, sonde_work;
+void sonde_cell_queue_delay(struct sonde_view_table *t, const struct sonde_stat *stat);
+void sonde_cell_work(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group);
+/* The launch, where the runtime told what only some tell (registers, occupancy); else NULL. */
+const struct sonde_row_work *sonde_launch_of(const struct sonde_query *q, const struct sonde_group *group);
+
+/* The operations of a view: a row for each group that `choose` takes, the callers below, what to say when there are none. */
+struct sonde_groups {
+    const struct sonde_view_columns *columns, *callers;
+    bool (*choose)(const struct sonde_group *group);
+    void (*row)(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns);
+    const char *(*name)(const struct sonde_query *q, const struct sonde_group *group); /* in the callers' table */
+    const char *nothing;
+};
+/* Of `list`, most time first; all_ns of a row is the time of all that are chosen. */
+void sonde_groups_make(const struct sonde_groups *view, const struct sonde_query *q, const struct sonde_group *list, size_t count,
+                       struct sonde_view_data *out);
+
+#endif

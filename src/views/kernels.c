@@ -1,0 +1,148 @@
+/* kernels.c - the view `kernels`: kernels by name, with percentiles. */
+#include <stdio.h>
+
+#include "analyze/caveats.h"
+#include "groups.h"
+#include "names.h"
+#include "view.h"
+
+static const struct sonde_view_column source_columns[] = {
+    {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
+    {"line", NULL, SONDE_CELL_ID, 0, 0, "line where the kernel begins"},
+};
+static const struct sonde_view_columns source = SONDE_VIEW_COLUMNS("source", source_columns);
+
+static const struct sonde_view_column columns[] = {
+    {NULL, "Kernel", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0,
+     "the kernel's name without return type and namespaces, and where its code is when that is known"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "the kernel's whole name"},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation"},
+    {"count", "count", SONDE_CELL_COUNT, 0, 1, "operations that finished"},
+    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "of these, with times; all durations are of these"},
+    {"failed", NULL, SONDE_CELL_COUNT, 0, 0, "of these, ended with an error"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 5, "its part of the time of all kernels on the device"},
+    {"total_ns", "total", SONDE_CELL_TIME, 0, 0, "sum of the durations on the device"},
+    {"mean_ns", "mean", SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 2, "total divided by the number of timed operations"},
+    {"min_ns", "min", SONDE_CELL_TIME, 0, 8, "the shortest"},
+    {"max_ns", "max", SONDE_CELL_TIME, 0, 4, "the longest"},
+    {"stddev_ns", "std dev", SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 9, "standard deviation of the durations, of all and not of a sample"},
+    {"p50_ns", "p50", SONDE_CELL_TIME, 0, 7, "the median, less than 5 % off"},
+    {"p95_ns", "p95", SONDE_CELL_TIME, 0, 3, "the duration that 95 % of them do not exceed, less than 5 % off"},
+    {"p99_ns", "p99", SONDE_CELL_TIME, 0, 6, "the duration that 99 % of them do not exceed, less than 5 % off"},
+    {NULL, "registers", SONDE_CELL_COUNT, 0, 11, "registers of one thread at the last launch; only where a runtime tells"},
+    {NULL, "occupancy", SONDE_CELL_TEXT, 0, 10,
+     "threads that fit on a multiprocessor at once, of all that it takes, at the last launch, and what limits them"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "what they moved, where that is known of an operation"},
+    {"source", NULL, SONDE_CELL_OBJECT, 0, 0, "where the kernel's own code is; absent when its device code has no line table",
+     .of = &source},
+    {"queue_delay", NULL, SONDE_CELL_OBJECT, 0, 0, "sums over all operations of the times that they waited", .of = &sonde_queue_delay},
+    {"work", NULL, SONDE_CELL_OBJECT, 0, 0, "the last launch configuration", .of = &sonde_work},
+    {"callers", NULL, SONDE_CELL_LIST, 0, 0, "calling contexts, heaviest first", .of = &sonde_callers},
+};
+static const struct sonde_view_columns kernels = SONDE_VIEW_COLUMNS("kernels", columns);
+static const struct sonde_view_columns called_from = SONDE_VIEW_COLUMNS_OF("called_from", "Kernel", sonde_caller_columns);
+
+static bool is_kernel(const struct sonde_group *group)
+{
+    return sonde_op_kind_group(group->op) == SONDE_GROUP_KERNEL;
+}
+
+/* Where the kernel's own code is, when it was compiled with line tables; NULL unknown. */
+static const struct sonde_cct_node *source_of(const struct sonde_query *q, const struct sonde_group *group)
+{
+    const struct sonde_cct_node *found = NULL;
+    for (size_t i = 0; i < group->leaves.count; i++) {
+        const struct sonde_cct_node *node = &q->profile->nodes.items[group->leaves.items[i]];
+        if (found && *node->file && (node->file != found->file || node->line != found->line))
+            return NULL; /* of two programs */
+        if (*node->file)
+            found = node;
+    }
+    return found;
+}
+
+static void title_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group,
+                       const struct sonde_cct_node *code)
+{
+    struct sonde_text name = {0};
+    sonde_text_add(&name, sonde_name_group_title(q, group));
+    if (code)
+        sonde_text_format(&name, " %s:%u", sonde_path_base(code->file), code->line);
+    sonde_cell_text(t, sonde_text_get(&name));
+    sonde_text_fini(&name);
+}
+
+static void launch_cells(struct sonde_view_table *t, const struct sonde_row_work *w)
+{
+    char text[64], limiter[32] = "";
+    sonde_cell_int(t, w, w ? w->registers : 0);
+    if (w && w->occupancy && w->limiter)
+        snprintf(limiter, sizeof limiter, " %s", sonde_limiter_name(w->limiter));
+    if (w && w->occupancy)
+        snprintf(text, sizeof text, "%.0f %%%s", w->occupancy / 10.0, limiter);
+    sonde_cell_text(t, w && w->occupancy ? text : NULL);
+}
+
+static void source_cell(struct sonde_view_table *t, const struct sonde_cct_node *code)
+{
+    if (!code) {
+        sonde_cell_absent(t);
+        return;
+    }
+    struct sonde_view_table *place = sonde_cell_object(t);
+    sonde_cell_text(place, code->file);
+    sonde_cell_int(place, true, code->line);
+}
+
+static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
+{
+    const struct sonde_stat *s = &group->stat;
+    const struct sonde_cct_node *code = source_of(q, group);
+    const bool timed = s->timed > 0;
+    title_cell(t, q, group, code);
+    sonde_cell_text(t, sonde_name_group(group));
+    sonde_cell_text(t, sonde_op_kind_name(group->op));
+    sonde_cell_int(t, true, s->count);
+    sonde_cell_int(t, true, s->timed);
+    sonde_cell_int(t, true, s->failed);
+    sonde_cell_share(t, (double)s->sum_ns, (double)all_ns);
+    sonde_cell_int(t, timed, s->sum_ns);
+    sonde_cell_real(t, timed, s->mean_ns);
+    sonde_cell_int(t, timed, s->min_ns);
+    sonde_cell_int(t, timed, s->max_ns);
+    sonde_cell_real(t, timed, sonde_stat_stddev(s));
+    sonde_cell_percentile(t, s, .50);
+    sonde_cell_percentile(t, s, .95);
+    sonde_cell_percentile(t, s, .99);
+    launch_cells(t, sonde_launch_of(q, group));
+    sonde_cell_int(t, true, s->bytes);
+    source_cell(t, code);
+    sonde_cell_queue_delay(t, s);
+    sonde_cell_work(t, q, group);
+    sonde_cell_callers(t, q, group);
+}
+
+static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
+{
+    static const struct sonde_groups view = {&kernels, &called_from, is_kernel, row, sonde_name_group_title,
+                                             "the measurement has operations, but none of this kind"};
+    bool launches = false;
+    (void)diag;
+    sonde_groups_make(&view, q, q->profile->ops.items, q->profile->ops.count, out);
+    for (size_t i = 0; i < q->profile->ops.count && !launches; i++)
+        launches = sonde_launch_of(q, &q->profile->ops.items[i]);
+    if (!launches) {
+        sonde_view_hide(out->root, "registers");
+        sonde_view_hide(out->root, "occupancy");
+    }
+    return 0;
+}
+
+const struct sonde_view sonde_view_kernels = {
+    .name = "kernels",
+    .summary = "kernels: count, times, percentiles, who launched them",
+    .tables = (const struct sonde_view_columns *const[]){&kernels, &called_from, NULL},
+    .caveats = SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
+    .needs_operations = true,
+    .make = make,
+};

@@ -1,0 +1,45 @@
+/* names.h - what frames, callers, kernels, processes and devices are called in every view.
+ *
+ * Functions with `out` append to it. Names of the program come as they are: who shows them cleans them.
+ * Any thread.
+ */
+#ifndef SONDE_VIEWS_NAMES_H
+#define SONDE_VIEWS_NAMES_H
+
+#include "base/text.h"
+#include "query.h"
+
+/* "step() heat.c:81"; module + offset where no function is known. */
+void sonde_name_frame(const struct sonde_query *q, struct sonde_text *out, const struct sonde_cct_node *node);
+/* "step() heat.c", in every view that sums up by routine: all places of it are one. */
+void sonde_name_routine(const struct sonde_query *q, struct sonde_text *out, const struct sonde_cct_node *node);
+/* Function name without its parameters, with (). */
+void sonde_name_function(struct sonde_text *out, const char *name);
+/* A module's name, with as much of its path as tells it from others: part of `path`. */
+const char *sonde_name_module(const struct sonde_query *q, const char *path);
+
+/* "step() heat.c:81 ← main() heat.c:140"; the nearest `max` frames of the user. */
+void sonde_name_callers(const struct sonde_query *q, struct sonde_text *out, uint32_t leaf, uint32_t max);
+/* The heaviest context of a group, and how many others there are. */
+void sonde_name_group_callers(const struct sonde_query *q, struct sonde_text *out, const struct sonde_group *group);
+
+/* Name of a group: the kernel's, or the kind of operation. */
+const char *sonde_name_group(const struct sonde_group *group);
+/* The same for tables: without the return type and the namespaces that many names begin alike with,
+ * unless these are all that tells two kernels apart. */
+const char *sonde_name_group_title(const struct sonde_query *q, const struct sonde_group *group);
+/* "read device→host": the kind of copy with its direction, where that is known. */
+const char *sonde_name_copy(const struct sonde_group *group);
+
+/* "rank 3 of 8, node2-4711-1": a process of a measurement. */
+void sonde_name_process(struct sonde_text *out, const struct sonde_process *p);
+/* "0 NVIDIA H200". */
+void sonde_name_device(const struct sonde_query *q, struct sonde_text *out, uint32_t process, uint32_t device);
+/* The same, whoever uses it. */
+void sonde_name_device_alone(const struct sonde_query *q, struct sonde_text *out, uint32_t process, uint32_t device);
+/* Around the name of something that a process has, where there are several processes: what tells it
+ * from the others comes first, since cells are cut at their end. "rank 3: " ... " (host-4711-0)". */
+void sonde_name_process_begin(const struct sonde_query *q, struct sonde_text *out, uint32_t process);
+void sonde_name_process_end(const struct sonde_query *q, struct sonde_text *out, uint32_t process);
+
+#endif

@@ -1,0 +1,47 @@
+/* query.c - computes once what all views of a measurement share. */
+#include "query.h"
+
+#include <string.h>
+
+static int find_modules(struct sonde_query *q)
+{
+    const char *last = NULL;
+    for (size_t i = 0; i < q->profile->nodes.count; i++) {
+        const char *module = q->profile->nodes.items[i].module;
+        bool known = !module || !*module || module == last;
+        for (size_t k = 0; !known && k < q->modules.count; k++)
+            known = strcmp(q->modules.items[k], module) == 0;
+        last = module;
+        if (!known && sonde_vector_push(&q->modules, module))
+            return SONDE_ENOMEM;
+    }
+    return 0;
+}
+
+int sonde_query_prepare(struct sonde_query *q, struct sonde_diag *diag)
+{
+    const int rc = sonde_profile_build(q->m, &q->profile, diag);
+    if (!rc && (sonde_totals_compute(q->m, &q->totals) || find_modules(q)))
+        return sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot read");
+    return rc;
+}
+
+void sonde_query_fini(struct sonde_query *q)
+{
+    sonde_profile_destroy(q->profile);
+    sonde_totals_fini(&q->totals);
+    sonde_vector_fini(&q->modules);
+    if (q->m)
+        sonde_measurement_close(q->m);
+}
+
+struct sonde_progress *sonde_query_begin(const struct sonde_query *q, const char *text)
+{
+    return q->begin ? q->begin(text) : NULL;
+}
+
+void sonde_query_end(const struct sonde_query *q, struct sonde_progress *progress)
+{
+    if (q->end)
+        q->end(progress);
+}

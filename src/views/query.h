@@ -1,0 +1,46 @@
+/* query.h - what a view answers from: a measurement with all that is computed once, and what was asked.
+ *
+ * Threads: views read it, any number at once. Who opened the measurement fills it and gives it back.
+ */
+#ifndef SONDE_VIEWS_QUERY_H
+#define SONDE_VIEWS_QUERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/profile.h"
+#include "analyze/totals.h"
+#include "base/kinds.h"
+#include "base/progress.h"
+#include "base/vector.h"
+#include "format/reader.h"
+
+struct sonde_query {
+    struct sonde_measurement *m;
+    struct sonde_profile     *profile;
+    struct sonde_totals       totals;
+    SONDE_VECTOR(const char *) modules; /* paths of all that frames are in: names.c shortens them */
+    const char *path;        /* of the measurement, for messages */
+    bool        complete;    /* for programs: also what no terminal shows, and nothing that only it shows */
+    uint32_t    limit;       /* rows of a table; 0 = all */
+    double      min_percent; /* rows below this share of the whole are left out */
+    /* Around long work, so that somebody may show how far it is; NULL: nobody does. */
+    struct sonde_progress *(*begin)(const char *text);
+    void (*end)(struct sonde_progress *progress);
+};
+
+/* Compute what all views share of q->m, which is open; fini, which closes it, in either case. 0 or a negative code with `diag`. */
+int  sonde_query_prepare(struct sonde_query *q, struct sonde_diag *diag);
+void sonde_query_fini(struct sonde_query *q);
+
+/* Rows to show of `all`. */
+static inline size_t sonde_query_rows(const struct sonde_query *q, size_t all)
+{
+    return q->limit && q->limit < all ? q->limit : all;
+}
+
+/* "reading the trace". Both take and give NULL where nobody watches. */
+struct sonde_progress *sonde_query_begin(const struct sonde_query *q, const char *text);
+void sonde_query_end(const struct sonde_query *q, struct sonde_progress *progress);
+
+#endif

@@ -1,0 +1,48 @@
+/* view.h - the views of a measurement: one descriptor each, one function that answers.
+ *
+ * A new view is one file src/views/NAME.c that defines
+ *
+ *     const struct sonde_view sonde_view_NAME = {.name = "NAME", .make = make, ...};
+ *
+ * and one line in SONDE_VIEW_MAP. The terminal, JSON, `sonde report --help NAME` and docs/columns.md
+ * come from that one object; its JSON schema, docs/schema/NAME.json, is written by hand, and
+ * tests/commands/columns.py compares both.
+ */
+#ifndef SONDE_VIEWS_VIEW_H
+#define SONDE_VIEWS_VIEW_H
+
+#include "query.h"
+#include "table.h"
+
+struct sonde_view {
+    const char *name;
+    const char *summary;         /* one line for lists */
+    const char *description;     /* for help: one or two sentences; NULL: the summary is enough */
+    bool single;                 /* JSON is one object, not an array of them */
+    const struct sonde_view_columns *const *tables; /* all that it shows, JSON's first; NULL ends. What they contain is found through `of` */
+    const char *const *options;  /* that say something to this view, besides those of every view; NULL ends. May be NULL */
+    unsigned caveats;            /* enum sonde_caveat_kind: which of them touch it */
+    bool needs_operations;       /* without one operation there is nothing to show: an error */
+    bool hidden;                 /* an older name of another view: not in lists */
+    /* Fill `out`. 0, or a negative code with `diag`. Errors of tables and memory are in out->error. */
+    int (*make)(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag);
+};
+
+/* The views, in the order in which help shows them. */
+#define SONDE_VIEW_MAP(X) \
+    X(kernels)            \
+    X(copies)             \
+    X(api)
+
+#define X(name) extern const struct sonde_view sonde_view_##name;
+SONDE_VIEW_MAP(X)
+#undef X
+
+extern const struct sonde_view *const sonde_views[]; /* NULL-terminated */
+const struct sonde_view *sonde_view_find(const char *name); /* NULL: there is none */
+
+/* Answer, with notes about what is missing unless q->complete. 0, or a negative code with `diag`; fini `out` in either case. */
+int sonde_view_make(const struct sonde_view *view, const struct sonde_query *q, struct sonde_view_data *out,
+                    struct sonde_diag *diag);
+
+#endif
