@@ -18,7 +18,7 @@ extern "C" {
     X(NOMEM, "out of memory")                                 \
     X(IO, "input or output failed")                           \
     X(FORMAT, "not a Sonde measurement, or damaged")          \
-    X(VERSION, "written by a newer version of Sonde")         \
+    X(VERSION, "written by another version of Sonde")         \
     X(NOTFOUND, "not found")                                  \
     X(EXISTS, "exists already")                               \
     X(INVALID, "invalid argument")                            \

@@ -1,8 +1,8 @@
 /* api.h - what a call of a GPU runtime is for, by its name.
  *
  * The measurement says what a call waited for (WAIT rows) where the backend
- * knew; these classes say what kind of call it is, also in measurements of
- * before version 3. docs/waits.md. Any thread.
+ * knew; these classes say what kind of call it is, also where it did not.
+ * docs/waits.md. Any thread.
  */
 #ifndef SONDE_ANALYZE_API_H
 #define SONDE_ANALYZE_API_H

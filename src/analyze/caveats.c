@@ -195,15 +195,13 @@ static void say_cpu(struct finder *f, uint32_t processes, const char *what)
 /* What was not sampled, or in no process. */
 static void find_cpu(struct finder *f)
 {
-    uint32_t older = 0, off = 0, refused = 0;
+    uint32_t off = 0, refused = 0;
     for (uint32_t i = 0; i < f->m->process_count; i++) {
         const struct sonde_live_header *h = &f->m->processes[i].header;
         const bool sampled = h->cpu_sampling != SONDE_CPU_NONE;
-        older += !sampled && h->version < 3;
-        off += !sampled && h->version >= 3 && !h->cpu_rate_hz;
-        refused += !sampled && h->version >= 3 && h->cpu_rate_hz;
+        off += !sampled && !h->cpu_rate_hz;
+        refused += !sampled && h->cpu_rate_hz;
     }
-    say_cpu(f, older, "recorded by a version that did not");
     say_cpu(f, off, "record --cpu 0");
     say_cpu(f, refused, "this machine allowed neither perf events nor timers; the ledger's notes say more");
 }
@@ -248,7 +246,7 @@ static void say_unsampled(struct finder *f, const struct sampled *s)
 {
     char part[SONDE_NUMBER_MAX], all[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
     struct sonde_text *text;
-    if (!s->timed) { /* an older measurement: how much they used is not known */
+    if (!s->timed) { /* how much they used is not known */
         if (s->missed && (text = say(f, SONDE_CAVEAT_SAMPLES)))
             add_missed(text, s);
         return;

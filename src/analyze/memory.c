@@ -94,13 +94,12 @@ static bool is_part(const struct sonde_process *p, const struct sonde_row_object
     return o->parent && o->parent < p->object_count;
 }
 
-/* Were uses of the object counted as long as it lived? Not before version 3, and not while recording was off. */
+/* Were uses of the object counted as long as it lived? Not while recording was off. */
 static bool was_recorded(const struct builder *b, const struct sonde_row_object *o)
 {
-    const struct sonde_live_header *header = &b->process->header;
     const size_t pause = sonde_recorded_pause(&b->recorded, o->alloc_ns);
     const bool paused = pause < b->recorded.pauses.count && (!o->free_ns || o->free_ns > b->recorded.pauses.items[pause].from_ns);
-    return header->version >= 3 && !header->ledger.pauses_dropped && !paused;
+    return !b->process->header.ledger.pauses_dropped && !paused;
 }
 
 static int add_lot(struct builder *b, const struct sonde_row_object *o)

@@ -19,7 +19,7 @@ struct sonde_device_use {    /* one device as one process used it */
 
 /* Wall time of `sonde record` around the program's run, from the manifest: none of it is in the run. */
 struct sonde_around {
-    bool     known;          /* older versions did not store it, and it is not there before record's end */
+    bool     known;          /* it is not there before record's end */
     uint64_t before_ns;      /* until the program was started */
     uint64_t program_ns;     /* from then to its end */
     uint64_t after_ns;       /* from then on; the next four are parts of it */

@@ -183,7 +183,7 @@ static void around_part(struct table *t, const struct report *r)
     for (size_t i = 0; i < (a->known ? sizeof rows / sizeof *rows : 1); i++) {
         table_cell(t, rows[i].name);
         table_time(t, a->known, (double)rows[i].ns);
-        table_cell(t, a->known ? rows[i].note : "not stored: by an older version, or record was killed");
+        table_cell(t, a->known ? rows[i].note : "not stored: record was killed");
     }
 }
 

@@ -441,7 +441,7 @@ static void say_gaps(struct say *s, const struct sonde_memory_use *m)
     if (g.perhaps)
         report_say(line(s), "perhaps unused: no copy or set names these, or none for so long; kernels may have used them");
     if (g.known + g.bounded < g.objects)
-        report_say(line(s), "uses not known: %s of %s (an older version's, no whole trace, or recording was off meanwhile)",
+        report_say(line(s), "uses not known: %s of %s (no whole trace, or recording was off meanwhile)",
                    sonde_number_count(a, g.objects - g.known - g.bounded), objects_text(b, g.objects));
     if (g.placeless)
         report_say(line(s), "device not known: %s (their context has several devices, or the runtime does not say)",

@@ -198,7 +198,7 @@ static void print_operations(const struct report *r, enum shown shown)
 /* ---- the CPU side ----------------------------------------------------------------------- */
 
 struct cpu_side {
-    bool     sampled, known; /* known: the measurement says whether it was sampled */
+    bool     sampled, known; /* known: there is a process */
     uint32_t rate_hz;        /* 0: unknown, or processes differ */
     struct sonde_metrics all;
     struct sonde_profile_rows *view; /* flat by function, most exclusive CPU time first; NULL: nothing */
@@ -214,12 +214,11 @@ static int cpu_side(const struct report *r, struct cpu_side *out, struct sonde_d
     *out = (struct cpu_side){.sampled = r->q.profile->sampled, .all = r->q.profile->nodes.items[0].total};
     for (uint32_t i = 0; i < r->q.m->process_count; i++) {
         const struct sonde_live_header *h = &r->q.m->processes[i].header;
-        out->known |= h->version >= 3;
+        out->known = true;
         same &= !out->rate_hz || !h->cpu_rate_hz || h->cpu_rate_hz == out->rate_hz;
         out->rate_hz = h->cpu_rate_hz ? h->cpu_rate_hz : out->rate_hz;
     }
     out->rate_hz = same ? out->rate_hz : 0;
-    out->known |= out->sampled;
     return out->all.cpu_ns ? sonde_profile_rows_build(r->q.profile, &config, &out->view, diag) : 0;
 }
 

@@ -170,7 +170,6 @@ static json_t *lanes(struct writer *w, const struct sonde_process *p)
 static json_t *objects(struct writer *w, const struct sonde_process *p)
 {
     json_t *all = json_array();
-    bool    counted = p->header.version >= 3; /* uses; before, nobody looked */
     for (uint32_t i = 1; i < p->object_count; i++) {
         const struct sonde_row_object *o = &p->objects[i];
         json_array_append_new(
@@ -178,8 +177,7 @@ static json_t *objects(struct writer *w, const struct sonde_process *p)
                            sonde_object_kind_name(o->kind), "bytes", number(o->bytes), "address",
                            number_or_null(o->address), "alloc_ns", number_or_null(o->alloc_ns), "free_ns",
                            number_or_null(o->free_ns), "first_use_ns", number_or_null(o->first_use_ns), "last_use_ns",
-                           number_or_null(o->last_use_ns), "uses", counted ? number(o->uses) : json_null(),
-                           "uses_partial", counted ? json_boolean(o->flags & SONDE_OBJECT_USES_PARTIAL) : json_null(),
+                           number_or_null(o->last_use_ns), "uses", number(o->uses), "uses_partial", json_boolean(o->flags & SONDE_OBJECT_USES_PARTIAL),
                            "device", number_or_null(o->device), "parent", number_or_null(o->parent), "context",
                            number_or_null(sonde_names_locate(&w->names, w->process, o->node))));
     }

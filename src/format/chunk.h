@@ -32,7 +32,7 @@ struct sonde_chunk {         /* the header before every chunk's payload */
     uint32_t stored_bytes;   /* payload as stored, after this header */
     uint16_t columns;
     uint16_t flags;          /* SONDE_CHUNK_* */
-    uint32_t row_bytes;      /* sizeof of the row when written */
+    uint32_t row_bytes;      /* of one row in memory */
     uint64_t checksum;       /* XXH3-64 of this header with checksum = 0, then the payload */
 };
 static_assert(sizeof(struct sonde_chunk) == 64, "format");
@@ -56,13 +56,12 @@ long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
                         void *scratch, void *out, size_t out_bytes);
 
 /* Check the header at `data` (`size` bytes are there): 0 and *chunk filled
- * when magic, version, sizes and checksum are right. SONDE_EVERSION for a
- * newer version, SONDE_EFORMAT for everything else. Never reads past size. */
+ * when magic, version, sizes and checksum are right. SONDE_EVERSION for another
+ * version, and *chunk filled; SONDE_EFORMAT for everything else. Never reads past size. */
 int sonde_chunk_check(const void *data, size_t size, struct sonde_chunk *chunk);
 
-/* Decode a checked chunk into `rows` (chunk->count rows of this build's row
- * size; STRING: raw_bytes bytes in the segment's form). A row that grew since
- * the chunk was written gets zeros. 0, or SONDE_EFORMAT, SONDE_ENOMEM. */
+/* Decode a checked chunk into `rows` (chunk->count rows; STRING: raw_bytes bytes in
+ * the segment's form). 0, or SONDE_EFORMAT, SONDE_ENOMEM. */
 int sonde_chunk_decode(const void *data, size_t size, const struct sonde_chunk *chunk, void *rows);
 
 /* Bytes a chunk takes in the file, padding included. */

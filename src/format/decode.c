@@ -1,7 +1,7 @@
 /* decode.c - check a chunk and turn its columns back into rows.
  *
  * The inverse of chunk.c, but it follows what the chunk says about itself and
- * never the encoder's tables, so that chunks of older builds stay readable.
+ * never the encoder's lists of columns.
  * Every number of the input is doubted: any bytes may come here.
  */
 #include "decode.h"
@@ -52,9 +52,7 @@ static int check_sizes(const struct sonde_chunk *h)
         return SONDE_EFORMAT;
     if (h->table == SONDE_TABLE_STRING)
         return h->columns || h->raw_bytes > room ? SONDE_EFORMAT : 0;
-    if (known && (!h->row_bytes || h->row_bytes > known || (h->count && known > room / h->count)))
-        return SONDE_EFORMAT;
-    return 0;
+    return known && h->row_bytes != known ? SONDE_EFORMAT : 0;
 }
 
 int sonde_chunk_check(const void *data, size_t size, struct sonde_chunk *chunk)
@@ -66,17 +64,11 @@ int sonde_chunk_check(const void *data, size_t size, struct sonde_chunk *chunk)
     memcpy(&h, data, sizeof h);
     if (h.magic != SONDE_CHUNK_MAGIC || h.stored_bytes > size - sizeof h)
         return SONDE_EFORMAT;
-    /* The checksum before the version: a flipped bit is not a newer version. */
+    /* The checksum before the version: a flipped bit is not another version. */
     if (checksum(data, &h) != h.checksum)
         return SONDE_EFORMAT;
-    if (h.version > SONDE_FORMAT_VERSION) {
-        *chunk = h;
-        return SONDE_EVERSION;
-    }
-    if (!h.version || check_sizes(&h) < 0)
-        return SONDE_EFORMAT;
     *chunk = h;
-    return 0;
+    return h.version != SONDE_FORMAT_VERSION ? SONDE_EVERSION : check_sizes(&h);
 }
 
 /* ---- columns ------------------------------------------------------------ */
@@ -397,19 +389,14 @@ static void mark_needed(struct entry *e, uint32_t columns, uint64_t fields)
     }
 }
 
-/* Do the columns leave bytes of the wanted fields out? (Rows that grew.) */
-static bool leaves_out(const struct entry *e, uint32_t columns, uint64_t fields, size_t stride)
+/* Do the columns hold every byte of a row? */
+static bool are_whole(const struct entry *e, uint32_t columns, size_t stride)
 {
     uint8_t there[sizeof(struct sonde_live_header)] = { 0 };
 
     for (uint32_t i = 0; i < columns; i++)
         memset(there + e[i].column.offset, 1, e[i].column.width);
-    if (fields == SONDE__ALL_FIELDS)
-        return memchr(there, 0, stride) != NULL;
-    for (uint32_t i = 0; i < stride; i++)
-        if (!there[i] && i < 128 && (fields >> i / 2 & 1))
-            return true;
-    return false;
+    return !memchr(there, 0, stride);
 }
 
 /* ---- chunks ------------------------------------------------------------- */
@@ -500,11 +487,10 @@ int sonde__decoder_fields(struct sonde__decoder *d, const void *data, size_t siz
     for (uint32_t i = 0; i < chunk->columns; i++)
         if (get_entry(&r, &entries[i], chunk->row_bytes) < 0)
             return SONDE_EFORMAT;
-    if (check_references(entries, chunk->columns) < 0 || split_payload(&r, entries, chunk->columns, chunk->count) < 0)
+    if (check_references(entries, chunk->columns) < 0 || split_payload(&r, entries, chunk->columns, chunk->count) < 0 ||
+        !are_whole(entries, chunk->columns, stride))
         return SONDE_EFORMAT;
     mark_needed(entries, chunk->columns, fields);
-    if (leaves_out(entries, chunk->columns, fields, stride))
-        memset(rows, 0, chunk->count * stride);
     get_rows(d, entries, chunk->columns, chunk->count, stride, rows);
     return 0;
 }

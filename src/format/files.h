@@ -16,7 +16,7 @@
 /* ---- live.sonde: a copy, because the program may still be writing -------- */
 
 struct sonde__live_segment {
-    struct sonde_segment header; /* `used` bounded by the room; row_bytes of this build */
+    struct sonde_segment header; /* `used` bounded by the room */
     uint32_t count;              /* rows; strings */
     uint8_t *rows;               /* in the segment's form, within `block` */
     uint8_t *block;              /* a segment header and the rows, as in the file */
@@ -55,6 +55,7 @@ struct sonde__data {
     uint64_t                end;      /* of the last sound chunk, with its padding: perhaps just beyond the file */
     uint32_t                damaged;  /* stretches of the file that hold no chunk */
     uint64_t                damaged_bytes;
+    uint16_t                version;  /* of the chunk that is of another one, when that is the error */
     uint64_t                index_at; /* offset of the index in use; 0 = read without one */
 };
 
@@ -80,6 +81,9 @@ bool sonde__segment_sealed(const struct sonde__data *data, const struct sonde__l
 
 /* Write the footer of an index of `rows` rows at offset `at` to `out`. Returns its size. */
 size_t sonde__footer_make(void *out, uint64_t at, uint64_t rows);
+
+/* What to do about a measurement of another format version. */
+void sonde__version_hint(struct sonde_diag *diag, long long version);
 
 /* "dir/file"; to be freed. NULL: out of memory. */
 char *sonde__path(const char *dir, const char *file);

@@ -21,6 +21,12 @@ char *sonde__path(const char *dir, const char *file)
     return asprintf(&path, "%s/%s", dir, file) < 0 ? NULL : path;
 }
 
+void sonde__version_hint(struct sonde_diag *diag, long long version)
+{
+    sonde_diag_hint(diag, "its format is version %lld, this build reads version %u: read it with the Sonde that recorded it",
+                    version, SONDE_FORMAT_VERSION);
+}
+
 /* 0 when all `size` bytes were read; ENOTFOUND at the end of the file. */
 static int read_at(int fd, void *to, size_t size, uint64_t offset)
 {
@@ -67,24 +73,12 @@ static enum verdict judge(struct sonde_segment *h)
         return EMPTY;
     if (!table)
         return (uint64_t)h->used * h->row_bytes <= SONDE_SEGMENT_ROOM ? UNKNOWN : DAMAGED;
-    if (table->properties & SONDE_ROWS_AFTERWARDS || h->row_bytes > table->row_bytes)
+    if (table->properties & SONDE_ROWS_AFTERWARDS || h->row_bytes != table->row_bytes ||
+        h->first > UINT64_MAX - SONDE_SEGMENT_BYTES)
         return DAMAGED;
-    if (h->table == SONDE_TABLE_STRING)
-        h->row_bytes = 1;
-    room = h->row_bytes ? SONDE_SEGMENT_ROOM / table->row_bytes : 0;
-    if (!room || h->first > UINT64_MAX - SONDE_SEGMENT_BYTES)
-        return DAMAGED;
+    room = SONDE_SEGMENT_ROOM / table->row_bytes;
     h->used = h->used > room ? room : h->used;
     return SOUND;
-}
-
-/* Rows of an older, smaller row struct get zeros. */
-static void widen(uint8_t *rows, uint32_t count, uint32_t from, uint32_t to)
-{
-    for (uint32_t i = count; i-- > 0;) {
-        memmove(rows + (size_t)i * to, rows + (size_t)i * from, from);
-        memset(rows + (size_t)i * to + from, 0, to - from);
-    }
 }
 
 static bool same_segment(const struct sonde_segment *a, const struct sonde_segment *b)
@@ -96,11 +90,10 @@ static bool same_segment(const struct sonde_segment *a, const struct sonde_segme
 static int copy_segment(int fd, uint64_t offset, struct sonde__live_segment *s)
 {
     struct sonde_segment *h = &s->header, again;
-    uint32_t width = sonde_row_bytes(h->table);
     int status;
 
     s->count = h->used;
-    s->block = malloc(SONDE_SEGMENT_HEADER + (size_t)h->used * width);
+    s->block = malloc(SONDE_SEGMENT_HEADER + (size_t)h->used * h->row_bytes);
     if (!s->block)
         return SONDE_ENOMEM;
     s->rows = s->block + SONDE_SEGMENT_HEADER;
@@ -108,8 +101,6 @@ static int copy_segment(int fd, uint64_t offset, struct sonde__live_segment *s)
     if (!status)
         status = read_at(fd, &again, sizeof again, offset);
     if (!status && same_segment(h, &again)) {
-        widen(s->rows, h->used, h->row_bytes, width);
-        h->row_bytes = width;
         if (h->table == SONDE_TABLE_STRING)
             s->count = whole_strings(s->rows, h->used, &h->used);
         memcpy(s->block, h, sizeof *h);
@@ -184,10 +175,9 @@ static int read_header(int fd, uint64_t size, struct sonde__live *live)
     int status = read_at(fd, h, sizeof *h, 0);
     bool begun = size && (status || h->magic);
 
-    if (!status && h->magic == SONDE_LIVE_MAGIC && h->version > SONDE_FORMAT_VERSION)
+    if (!status && h->magic == SONDE_LIVE_MAGIC && h->version != SONDE_FORMAT_VERSION)
         return SONDE_EVERSION;
-    live->header_valid = !status && h->magic == SONDE_LIVE_MAGIC && h->version &&
-                         h->segment_bytes == SONDE_SEGMENT_BYTES;
+    live->header_valid = !status && h->magic == SONDE_LIVE_MAGIC && h->segment_bytes == SONDE_SEGMENT_BYTES;
     if (!live->header_valid) {
         memset(h, 0, sizeof *h);
         live->damaged += begun;
@@ -223,8 +213,7 @@ int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_dia
     if (status < 0) {
         sonde_diag_set(diag, status, path, "cannot read the measurement");
         if (status == SONDE_EVERSION)
-            sonde_diag_hint(diag, "written in format version %u, this build reads up to %u: use a newer Sonde",
-                            live->header.version, SONDE_FORMAT_VERSION);
+            sonde__version_hint(diag, live->header.version);
         sonde__live_free(live);
     }
 done:

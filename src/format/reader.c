@@ -46,11 +46,10 @@ static int judge_manifest(struct sonde_measurement *m, const char *path, struct 
         m->manifest = NULL;
         return 0;
     }
-    if (version <= SONDE_FORMAT_VERSION)
+    if (version == SONDE_FORMAT_VERSION)
         return 0;
     sonde_diag_set(diag, SONDE_EVERSION, path, cannot);
-    sonde_diag_hint(diag, "written in format version %lld, this build reads up to %u: use a newer Sonde",
-                    (long long)version, SONDE_FORMAT_VERSION);
+    sonde__version_hint(diag, version);
     return SONDE_EVERSION;
 }
 
@@ -77,7 +76,7 @@ static int read_manifest(struct sonde_measurement *m, struct sonde_diag *diag)
 }
 
 /* One more process; a damaged one is counted and left out. Only what leaves no
- * doubt about the rest is an error: no memory, or a newer version. The reason
+ * doubt about the rest is an error: no memory, or another version. The reason
  * of the first damage stays in `diag`, for when nothing else is readable. */
 static int add_process(struct sonde_measurement *m, const char *path, const char *name, struct sonde_diag *diag)
 {

@@ -118,8 +118,10 @@ static int list_chunks(struct sonde__data *data, struct window *w)
             break;
         int status = memcmp(bytes, &magic, sizeof magic) ? SONDE_EFORMAT
                                                          : sonde_chunk_check(bytes, count, &chunk.header);
-        if (status == SONDE_EVERSION)
+        if (status == SONDE_EVERSION) {
+            data->version = chunk.header.version;
             return status;
+        }
         if (status < 0) {
             at += SONDE_CHUNK_ALIGN;
             continue;
@@ -377,11 +379,6 @@ static int find_chunks(struct sonde__data *data, int fd, bool eager)
     return status || data->bytes || map_file(data, fd) ? status : SONDE_EIO;
 }
 
-static void version_hint(struct sonde_diag *diag)
-{
-    sonde_diag_hint(diag, "this build reads format versions up to %u: use a newer Sonde", SONDE_FORMAT_VERSION);
-}
-
 int sonde__data_open(const char *dir, bool eager, struct sonde__data *data, struct sonde_diag *diag)
 {
     char *path = sonde__path(dir, SONDE_DATA_FILE);
@@ -401,7 +398,7 @@ int sonde__data_open(const char *dir, bool eager, struct sonde__data *data, stru
             if (status == SONDE_EIO)
                 sonde_diag_errno(diag, errnum);
             if (status == SONDE_EVERSION)
-                version_hint(diag);
+                sonde__version_hint(diag, data->version);
             sonde__data_close(data);
         }
     }

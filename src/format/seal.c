@@ -351,9 +351,10 @@ int sonde_process_seal(const char *dir, struct sonde_diag *diag)
         status = remove_begun(dir, path);
     else if (!status && still_mapped(path, live.header.pid))
         status = sonde_diag_set(diag, SONDE_EBUSY, path, "the process is still running");
-    else if (!status && live.unknown_rows)
-        status = sonde_diag_set(diag, SONDE_EVERSION, path, "it has rows that this build does not know: seal it with the one that wrote it");
-    else if (!status)
+    else if (!status && live.unknown_rows) {
+        status = sonde_diag_set(diag, SONDE_EVERSION, path, "cannot seal the measurement");
+        sonde_diag_hint(diag, "it has rows of tables that this Sonde does not know: seal it with the one that recorded it");
+    } else if (!status)
         status = seal_live(dir, path, &live, diag);
     sonde__live_free(&live);
     free(path);

@@ -115,9 +115,8 @@ class Json(cli.Case):
 
     def test_waits_samples_and_switches(self):
         path = self.path("cpu.sonde")
-        live.write_manifest(path, ["demo"], version=3)
+        live.write_manifest(path, ["demo"])
         p = live.Process("alpha-4711-0", 4711)
-        p.version = 3
         gpu = p.device("Test GPU 9000")
         thread, queue = p.thread(4711), p.lane(2, device=gpu, flags=4)
         apart = p.lane(2, device=gpu, flags=8)
@@ -158,9 +157,6 @@ class Json(cli.Case):
                          [[t + 1000, t + 3000, 3, False, gpu, None], [None, None, 0, True, None, 1]])
         self.assertEqual([(lane["legacy_default"], lane["non_blocking"]) for lane in doc["processes"][0]["lanes"]],
                          [(False, False), (True, False), (False, True)])
-        old, _ = scenes.demo(self.folder)
-        self.assertEqual({(o["uses"], o["uses_partial"]) for p in self.document(old)["processes"] for o in p["objects"]},
-                         {(None, None)})
 
     def test_attributes_links_and_the_rare_lines(self):
         path, p = scenes.annotated(self.folder)

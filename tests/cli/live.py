@@ -29,7 +29,7 @@ LEDGER = ("seen done failed no_times".split() + ["dropped%d" % i for i in range(
            "written_bytes busy_clipped_ns calls_dropped call_rows_dropped busy_left_out range_rows_dropped").split())
 CPU = ("samples deferred lost sample_rows switch_rows wait_rows threads threads_missed handler_ns process_ns sampled_ns before_ns "
        "sleep_rows").split()
-ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<IIIIII", "DEVICE": "<IIIIIIQ",
+ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<IIIIII", "DEVICE": "<IIIIIIQII",
         "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII", "OBJECT": "<IIIIQQQQQQQII",
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
@@ -53,10 +53,10 @@ class Process:
         self.calls = []
         self.ranges = []
         self.correlation = 0
-        self.version = 1
-        self.cpu = dict.fromkeys(["rate_hz", "sampling", "switches_known", *CPU], 0)  # from version 3 on
+        self.version = 4
+        self.cpu = dict.fromkeys(["rate_hz", "sampling", "switches_known", *CPU], 0)
         self.launched = {}  # (node, queue) -> work of the last
-        self.rank = (0, 0, 0)  # rank and local rank, each plus one, of how many: from version 2 on
+        self.rank = (0, 0, 0)  # rank and local rank, each plus one, of how many
 
     def string(self, text):
         data = text if isinstance(text, bytes) else text.encode()
@@ -96,9 +96,9 @@ class Process:
             self.nodes[key] = (slot << 13) + len(rows) - 1
         return self.nodes[key]
 
-    def device(self, name, kind=2):
+    def device(self, name, kind=2, compute_units=0):
         return self.add("DEVICE", self.string("Platform"), self.string(name), self.string("Vendor"),
-                        self.string("1.0"), kind, self.string("opencl"), 1 << 34)
+                        self.string("1.0"), kind, self.string("opencl"), 1 << 34, compute_units, 0)
 
     def lane(self, kind, device=0, tid=0, flags=0, name=""):
         return self.add("LANE", kind, device, 1 if device else 0, flags, self.string(name), tid, 1, 0,
@@ -270,7 +270,7 @@ class Process:
                 file.write((head + data).ljust(SEGMENT, b"\0"))
 
 
-def write_manifest(folder, command, version=1):
+def write_manifest(folder, command, version=4):
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "manifest.json"), "w") as file:
         json.dump({"format": "sonde", "format_version": version, "sonde_version": "0.1.0", "command": command}, file)

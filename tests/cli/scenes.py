@@ -152,9 +152,8 @@ def sampled(folder, name="sampled.sonde"):
     """A recursive walk whose CPU side was sampled: `tree` calls itself through `visit`, launches kernels, reads
     from two data objects and waits; one range is open around it. Returns (path, process)."""
     path = os.path.join(folder, name)
-    live.write_manifest(path, ["sampled"], version=3)
+    live.write_manifest(path, ["sampled"])
     p = live.Process("alpha-4711-0", 4711)
-    p.version = 3
     p.cpu.update(rate_hz=199, sampling=1, switches_known=1, threads=1)
     main, queue = p.thread(4711), p.queue(p.device("Test GPU 9000"))
     code = lambda function, line: p.frame(live.PYTHON, p.python(function, "/home/user/walk.py", line))

@@ -17,10 +17,9 @@ def animal(function):
     return function
 
 
-def program(version=3, **more):
+def program(**more):
     """A process with one kernel and all that it needs."""
     p = live.Process("host-1-0", 1, **more)
-    p.version = version
     p.gpu = p.device("Test GPU")
     p.main, p.queue_lane = p.thread(1), p.queue(p.gpu)
     p.code = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))

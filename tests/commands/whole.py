@@ -81,7 +81,7 @@ class Wall(OpenCL):
                 return
         self.fail(f"held {book['held_ns']} ns, work was in flight for {last_end - last_call} ns")
 
-    def test_older_measurement(self):
+    def test_manifest_without_timings(self):
         self.recorded()
         with open("x.sonde/manifest.json", encoding="utf-8") as file:
             manifest = json.load(file)

@@ -79,14 +79,10 @@ class Flaws(Case):
         self.assertEqual(self.caveats(zoo.odd_cpu_side(self.folder))["cpu"],
                          ["2 threads of 3 ended before they could be sampled",
                           "3 samples of the CPU side could not be taken; the next one of the thread stands for their time"])
-        p = zoo.program(version=2)
-        zoo.launch(p, p.start_ns)
-        self.assertEqual(self.caveats(zoo.written(self.folder, "old", p))["cpu"],
-                         ["the CPU side was not sampled (recorded by a version that did not)" + rest])
 
     def test_what_samples_lack(self):
         """In each view that shows host code, and only there; what is below 1 % in none."""
-        p = zoo.program(version=4)
+        p = zoo.program()
         zoo.launch(p, p.start_ns + zoo.MS)
         p.sample(p.main, p.code, p.start_ns + 2 * zoo.MS, 5 * zoo.MS)
         p.cpu.update(rate_hz=199, sampling=2, switches_known=1, samples=1000, lost=11, threads=3, threads_missed=37, handler_ns=2 * zoo.MS,
@@ -103,7 +99,7 @@ class Flaws(Case):
             self.assertEqual(self.notes(path, view), [], view)
 
     def test_little_that_samples_lack(self):
-        p = zoo.program(version=4)
+        p = zoo.program()
         zoo.launch(p, p.start_ns + zoo.MS)
         p.cpu.update(rate_hz=199, sampling=2, switches_known=1, samples=1000, lost=10, threads=999, threads_missed=1,
                      process_ns=5000 * zoo.MS, sampled_ns=4950 * zoo.MS)
@@ -126,7 +122,7 @@ class Flaws(Case):
 
     def test_views_disagree(self):
         """A second on the CPU between two calls, of which ten samples of 5 ms were taken: seven at one place, three at another."""
-        p = zoo.program(version=4)
+        p = zoo.program()
         for second in range(2):
             zoo.launch(p, p.start_ns + 1000 * zoo.MS * second)
         other = p.node(0, p.frame(live.PYTHON, p.python("load", "/home/user/main.py", 30)))

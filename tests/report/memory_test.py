@@ -101,7 +101,6 @@ class Made(Memory):
     def test_pytorch(self):
         path = self.path("torch.sonde")
         p = live.Process("host-1-0", 1)
-        p.version = 3
         gpu = p.device("Test GPU")
         at = p.node(0, p.frame(live.PYTHON, p.python("forward", "/home/user/model.py", 5)))
         at = p.node(at, p.frame(live.NATIVE, p.module("/venv/torch/lib/libc10_cuda.so"), 0x1234))
@@ -122,15 +121,6 @@ class Made(Memory):
         self.assertIn("kernels may have used 3 of 3 objects unseen", text)
         self.assertRegex(text, r"(?m)^Never used +count .*\n^device +1 of 3 ")
         self.assertRegex(text, r"(?m)^Perhaps unused +no copy names .*\n^device +2 of 3 ")
-
-    def test_an_older_version_has_no_uses(self):
-        path = self.path("old.sonde")
-        p = live.Process("host-1-0", 1)
-        p.object(1, 0, 100, p.start_ns + 10)
-        p.write(path)
-        done = cli.run("report", path, "memory", "--json")
-        site = json.loads(done.out)["spaces"][0]["sites"][0]
-        self.assertEqual((site["unused"], site["unnamed"], site["idle_before_byte_s"], site["frames"]), (None, 0, None, []))
 
 
 cli.main()

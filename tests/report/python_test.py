@@ -61,7 +61,6 @@ class Made(Case):
         if not shutil.which("cc") or not shutil.which("nm"):
             self.skipTest("no compiler here")
         p = live.Process("snake-1-0", 1)
-        p.version = 3
         p.cpu.update(rate_hz=1000, sampling=1, switches_known=1, threads=1)
         thread, queue = p.thread(1), p.queue(p.device("Test GPU"))
         snake, (run, vectorcall, finalize) = self.library(p, "python3.12", "Py_RunMain", "PyObject_Vectorcall", "Py_FinalizeEx")
@@ -87,7 +86,7 @@ class Made(Case):
             p.sample(thread, leaf, t + 1000 + MS // 2 + i * MS, MS)
         self.range = "1us", "%gms" % (span / MS + .001)
         self.made = self.path("made.sonde")
-        live.write_manifest(self.made, ["snake", "train.py"], version=3)
+        live.write_manifest(self.made, ["snake", "train.py"])
         p.write(self.made)
 
     ANSWER = {("step() train.py", None): 8 * MS, ("npy_sort() numpy.so", "numpy.so"): 2 * MS,

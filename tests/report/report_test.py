@@ -85,7 +85,7 @@ class Report(Case):
             live.write_manifest(path, [name])
             for i, pid in enumerate(pids):
                 p = live.Process("%s-%d-0" % (host, pid), pid)
-                p.version, p.rank = 3, (i + 1, i + 1, 2) if ranks else (0, 0, 0)
+                p.rank = (i + 1, i + 1, 2) if ranks else (0, 0, 0)
                 thread, queue = p.thread(pid), p.queue(p.device("NVIDIA H200 with a name that is longer than any column"))
                 p.enqueue(thread, queue, "clEnqueueNDRangeKernel", scenes.stack(p), "kernel", p.start_ns + 1000,
                           p.start_ns + 1100, p.start_ns + 1300, p.start_ns + 51300, name="work")

@@ -294,7 +294,6 @@ static uint32_t hidden(struct scene *s, int site, enum sonde_object_kind kind, u
 static void fill_hidden(struct scene *s)
 {
     s->header.trace = 1;
-    s->header.version = SONDE_FORMAT_VERSION;
     s->header.clock_bound_ns = BOUND;
     const uint32_t one = queue(s, 1), other = queue(s, 2);
     hidden(s, 0, SONDE_OBJECT_DEVICE, 100, 1210, 1490, 0);
@@ -489,7 +488,6 @@ static void random_work(void **state)
         struct scene s;
         scene_begin(&s);
         s.header.trace = 1;
-        s.header.version = SONDE_FORMAT_VERSION;
         for (uint32_t i = 0; i < LANES; i++)
             lanes[i] = queue(&s, 1 + i % 2);
         for (int i = 0; i < OPS; i++) {

@@ -296,7 +296,7 @@ static void every_flipped_bit_is_seen(void **unused)
 static size_t by_hand(struct sonde_chunk h, const void *payload, size_t size)
 {
     h.magic = 0x31434e53;
-    h.version = h.version ? h.version : 1;
+    h.version = h.version ? h.version : SONDE_FORMAT_VERSION;
     h.raw_bytes = h.stored_bytes = (uint32_t)size;
     h.checksum = 0;
     memcpy(out, &h, sizeof h);
@@ -306,20 +306,23 @@ static size_t by_hand(struct sonde_chunk h, const void *payload, size_t size)
     return sizeof h + size;
 }
 
-/* Three clock rows as an older build with rows of 24 bytes would have written
- * them: device is 3; host 100, 150, 230 (distances 50, 80: least 50, planes of
- * 0 and 30); device_ns = host + 7, in DIFF to column 1. */
-static void older_rows_get_zeros(void **unused)
+/* Three clock rows, coded by hand: device is 3; host 100, 150, 230 (distances 50, 80: least 50, planes of
+ * 0 and 30); device_ns = host + 7, in DIFF to column 1. The rest is zeros. */
+static void payloads_by_hand(void **unused)
 {
     static const uint8_t payload[] = {
         0x00, 0x00, 4, 0, 6, 0,              /* ZERO, width 4 at 0, first 3, least 0 */
         0x11, 0x00, 8, 8, 0xc8, 0x01, 100,   /* DELTA, 1 plane, width 8 at 8, first 100, least 50 */
         0x02, 0x00, 8, 16, 1, 14, 14,        /* DIFF to 1, width 8 at 16, first 7, least 7 */
+        0x00, 0x00, 4, 4, 0, 0,              /* ZERO, width 4 at 4 */
+        0x00, 0x00, 8, 24, 0, 0,             /* ZERO, width 8 at 24 */
         0, 30 };
     static const uint8_t divided[] = {
-        0x01, 0x83, 8, 8, 0, 0, 10, 0x3a };  /* DELTA, 3 packed bits, divisor 10: distances 20, 70 */
+        0x01, 0x83, 8, 8, 0, 0, 10,          /* DELTA, 3 packed bits, divisor 10: distances 20, 70 */
+        0x00, 0x00, 8, 0, 0, 0, 0x00, 0x00, 8, 16, 0, 0, 0x00, 0x00, 8, 24, 0, 0,
+        0x3a };
     struct sonde_row_clock *clock = (void *)back;
-    struct sonde_chunk h = { .table = SONDE_TABLE_CLOCK, .count = 3, .columns = 3, .row_bytes = 24 }, got;
+    struct sonde_chunk h = { .table = SONDE_TABLE_CLOCK, .count = 3, .columns = 5, .row_bytes = 32 }, got;
     size_t size;
     (void)unused;
 
@@ -338,27 +341,36 @@ static void older_rows_get_zeros(void **unused)
     }
     assert_int_equal(((uint8_t *)&clock[3])[0], 0xcc);
 
-    h.columns = 1;
+    h.columns = 4;
     size = by_hand(h, divided, sizeof divided);
     assert_int_equal(sonde_chunk_check(out, size, &got), 0);
     assert_int_equal(sonde_chunk_decode(out, size, &got, back), 0);
     assert_int_equal(clock[0].host_ns, 0);
     assert_int_equal(clock[1].host_ns, 20);
     assert_int_equal(clock[2].host_ns, 90);
+
+    h.columns = 2; /* of three that are there: not all of the row */
+    size = by_hand(h, (const uint8_t[]){ 0x00, 0x00, 8, 0, 0, 0, 0x00, 0x00, 8, 16, 0, 0 }, 12);
+    assert_int_equal(sonde_chunk_check(out, size, &got), 0);
+    assert_int_equal(sonde_chunk_decode(out, size, &got, back), SONDE_EFORMAT);
 }
 
-static void newer_versions_are_told_apart(void **unused)
+static void other_versions_are_told_apart(void **unused)
 {
-    struct sonde_chunk h = { .version = SONDE_FORMAT_VERSION + 1, .table = 999, .count = 1, .row_bytes = 8 }, got;
+    struct sonde_chunk h = { .table = 999, .count = 1, .row_bytes = 8 }, got;
     (void)unused;
-    size_t size = by_hand(h, "later", 5);
-    assert_int_equal(sonde_chunk_check(out, size, &got), SONDE_EVERSION);
-    assert_int_equal(got.version, SONDE_FORMAT_VERSION + 1);
+    for (int later = -1; later < 2; later += 2) {
+        h.version = (uint16_t)((int)SONDE_FORMAT_VERSION + later);
+        size_t size = by_hand(h, "other", 5);
+        assert_int_equal(sonde_chunk_check(out, size, &got), SONDE_EVERSION);
+        assert_int_equal(got.version, h.version);
+    }
     h.version = 0;
     h.table = SONDE_TABLE_CLOCK;
-    h.row_bytes = 4000; /* larger than this build's row, in the same version */
-    size = by_hand(h, "later", 5);
-    assert_int_equal(sonde_chunk_check(out, size, &got), SONDE_EFORMAT);
+    for (h.row_bytes = 24; h.row_bytes < 4000; h.row_bytes += 16) { /* not this row's, in the same version */
+        size_t size = by_hand(h, "other", 5);
+        assert_int_equal(sonde_chunk_check(out, size, &got), SONDE_EFORMAT);
+    }
 }
 
 /* Payloads that pass the checksum and lie: each must be refused, never followed. */
@@ -391,8 +403,8 @@ int main(void)
         cmocka_unit_test(zeros_among_correlations_are_cheap),
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(every_flipped_bit_is_seen),
-        cmocka_unit_test(older_rows_get_zeros),
-        cmocka_unit_test(newer_versions_are_told_apart),
+        cmocka_unit_test(payloads_by_hand),
+        cmocka_unit_test(other_versions_are_told_apart),
         cmocka_unit_test(lying_payloads_are_refused),
     };
     return cmocka_run_group_tests(tests, prepare, release);

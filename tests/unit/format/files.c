@@ -293,34 +293,6 @@ static void segments_of_a_lane_share_a_chunk(void **unused)
     free(live);
 }
 
-/* A measurement that an older version wrote (its synthetic program, 1,500 operations). */
-static void check_old_version(const char *path)
-{
-    struct tally t = tally(path);
-    assert_int_equal(t.status, 0);
-    assert_int_equal(t.damaged, 0);
-    assert_int_equal(t.processes, 1);
-    assert_int_equal(t.ops, 1500);
-    assert_int_equal(t.calls, 1501);
-    assert_int_equal(t.op_ns, 1223162 + 1300 + 3126);
-    assert_int_equal(t.op_bytes, 65536 + 131072);
-    assert_int_equal(t.correlations, 1500 * 1501 / 2);
-    assert_int_equal(t.ledger.seen, 1500);
-    assert_true(t.sealed);
-    sonde__read_through_bytes = 0; /* by its index */
-    t = tally(path);
-    sonde__read_through_bytes = 1ull << 30;
-    assert_int_equal(t.ops, 1500);
-    assert_int_equal(t.damaged, 0);
-}
-
-static void old_versions_stay_readable(void **unused)
-{
-    (void)unused;
-    check_old_version(FORMAT_OLD "/version-1");
-    check_old_version(FORMAT_OLD "/version-2");
-}
-
 /* Seal while files may be `limit` bytes long. */
 static int seal_within(const char *dir, size_t limit, struct sonde_diag *diag)
 {
@@ -590,7 +562,6 @@ int main(void)
         cmocka_unit_test(time_ranges_skip_whole_chunks_only),
         cmocka_unit_test(sealing_may_be_killed_anywhere),
         cmocka_unit_test(segments_of_a_lane_share_a_chunk),
-        cmocka_unit_test(old_versions_stay_readable),
         cmocka_unit_test(full_disks_lose_nothing),
         cmocka_unit_test(files_may_be_cut_while_they_are_read),
         cmocka_unit_test(running_processes_are_not_sealed),
