@@ -73,8 +73,8 @@ RULES = {
         ("src/agent/preload/preload.c", "if (layers[i] == '\\0')", "if (layers[i] == '\\1')",
          ["surprises.c:own-layers-and-preload"])],
     "user-layers-are-kept": [
-        ("src/cmds/record_program.c", 'put_list(&e, "OPENCL_LAYERS", paths->agent, ":");',
-         'put(&e, "OPENCL_LAYERS", paths->agent);', ["surprises.c:own-layers-and-preload"])],
+        ("src/cmds/record_program.c", 'put_list(e, r->variable, agent, ":");',
+         'put(e, r->variable, agent);', ["surprises.c:own-layers-and-preload"])],
     "no-thread-without-a-runtime": [
         ("src/agent/preload/preload.c", "    layers_remember();\n    pthread_atfork",
          "    layers_remember();\n    static pthread_t thread;\n"
