@@ -40,7 +40,7 @@ static bool is_known(const struct sonde__rows_maker *v, int metric, const struct
     case SONDE_NEEDS_GIVEN:
         return false;
     case SONDE_NEEDS_ESTIMATE:
-        return v->config->shape != SONDE_PROFILE_BOTTOM_UP && v->config->by < SONDE_BY_KERNEL && estimate_of(v, metric);
+        return estimate_of(v, metric);
     default:
         return true;
     }
@@ -314,6 +314,21 @@ int sonde__rows_errors(const struct sonde__rows_maker *v, const uint32_t *group,
     }
     free(own);
     return rc;
+}
+
+void sonde__rows_set_errors(const struct sonde__rows_maker *v, size_t row, int side, const struct sonde__sums *sums)
+{
+    const struct sonde_profile_rows *view = v->view;
+    const size_t columns = sonde_columns_count(view->columns);
+    struct sonde_value values[FEW_COLUMNS], *at = &view->values[row * columns * SONDE_PROFILE_SIDES + (size_t)side];
+    for (size_t c = 0; c < columns; c++)
+        values[c] = at[c * SONDE_PROFILE_SIDES];
+    for (int metric = 0; metric < SONDE_METRIC_COUNT; metric++)
+        if (estimate_of(v, metric))
+            values[metric].value = sums->of[metric];
+    sonde_columns_compute(v->config->columns, values);
+    for (size_t c = 0; c < columns; c++)
+        at[c * SONDE_PROFILE_SIDES] = values[c];
 }
 
 static int tree_init(const struct sonde__rows_maker *v, struct tree *t)

@@ -47,7 +47,7 @@ struct sonde_profile_rows_config {
     bool     all_frames;    /* false: frames of the runtime without figures of their own are left out */
     bool     fold_nameless; /* native frames without a name that follow each other, or have one parent, are one row per module */
     const double *given[SONDE_METRIC_COUNT]; /* exclusive values per tree node instead of the profile's; NULL none */
-    const struct sonde_estimate *cpu_estimate, *blame_estimate; /* for their errors; NULL, and in bottom-up views: unknown */
+    const struct sonde_estimate *cpu_estimate, *blame_estimate; /* for their errors; NULL: unknown */
     const struct sonde_measurement *m;       /* by object: whose trace says which operation named what */
 };
 

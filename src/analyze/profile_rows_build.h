@@ -36,6 +36,9 @@ void sonde__sums_add(struct sonde__sums *to, const struct sonde__sums *more);
 int sonde__rows_errors(const struct sonde__rows_maker *v, const uint32_t *group, bool inclusive, size_t groups,
                        struct sonde__sums *(*at)(void *rows, size_t group, bool inclusive), void *rows);
 
+/* The same of one row that is in the view already: those of `sums`, and what is derived from them. */
+void sonde__rows_set_errors(const struct sonde__rows_maker *v, size_t row, int side, const struct sonde__sums *sums);
+
 /* Append a row with its values. 0 or ENOMEM; *out its number. */
 int sonde__rows_emit(struct sonde__rows_maker *v, uint32_t parent, uint32_t depth, const struct sonde__entity *entity,
                      const struct sonde__sums *inclusive, const struct sonde__sums *exclusive, uint32_t *out);

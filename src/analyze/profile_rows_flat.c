@@ -142,6 +142,7 @@ struct instance { uint32_t node, at, entity; };
 
 struct callers {
     struct sonde__rows_maker *v;
+    struct sonde_map rows; /* (row << 32 | routine) -> the row of this routine below it */
     uint32_t *above;
     uint32_t *stamp;  /* [tree node]: the last group that it was in */
     uint32_t  groups;
@@ -247,12 +248,83 @@ static void close_level(struct level *l)
 }
 
 /* What was put at the root, its context lost: no routine did it. */
-static int emit_lost(struct sonde__rows_maker *v)
+static int emit_lost(struct callers *c)
 {
+    struct sonde__rows_maker *v = c->v;
     uint32_t row;
     if (!has_figures(&v->self[0]))
         return 0;
-    return sonde__rows_emit(v, 0, 1, &v->entities.items[0], &v->self[0], &v->self[0], &row);
+    int rc = sonde__rows_emit(v, 0, 1, &v->entities.items[0], &v->self[0], &v->self[0], &row);
+    return rc ? rc : sonde_map_put(&c->rows, v->entity[0], row);
+}
+
+/* ---- errors of the bottom-up view: level by level, since a node is in one row of each */
+
+static bool has_estimate(const struct sonde__rows_maker *v)
+{
+    return v->config->cpu_estimate || v->config->blame_estimate;
+}
+
+/* group[node]: its row of the next level, UINT32_MAX none; at[node]: the ancestor that this row stands at. False: nobody has one. */
+static bool next_level(const struct callers *c, uint32_t *group, uint32_t *at)
+{
+    const struct sonde__rows_maker *v = c->v;
+    bool any = false;
+    for (uint32_t i = 0; i < v->nodes; i++) {
+        uint32_t caller = v->up[at[i]];
+        uint64_t row;
+        while (caller && sonde__rows_folds(v, caller, at[i]))
+            caller = v->up[caller];
+        const bool has = group[i] != UINT32_MAX && caller &&
+                         sonde_map_get(&c->rows, (uint64_t)group[i] << 32 | v->entity[caller], &row);
+        group[i] = has ? (uint32_t)row : UINT32_MAX;
+        at[i] = caller;
+        any |= has;
+    }
+    return any;
+}
+
+static void lowest_level(const struct callers *c, uint32_t *group, uint32_t *at)
+{
+    const struct sonde__rows_maker *v = c->v;
+    for (uint32_t i = 0; i < v->nodes; i++) {
+        uint64_t row;
+        at[i] = i;
+        group[i] = (!i || is_shown(v, i)) && sonde_map_get(&c->rows, v->entity[i], &row) ? (uint32_t)row : UINT32_MAX;
+    }
+}
+
+static int level_errors(const struct callers *c, const uint32_t *group, uint32_t depth, struct routine *sums)
+{
+    const struct sonde_profile_rows *view = c->v->view;
+    int rc = 0;
+    for (int inclusive = 0; inclusive < 2 && !rc; inclusive++)
+        rc = sonde__rows_errors(c->v, group, inclusive, view->rows.count, routine_sums, sums);
+    for (size_t row = 1; row < view->rows.count && !rc; row++) {
+        const bool lost = view->rows.items[row].node == 0;
+        if (view->rows.items[row].depth != depth)
+            continue;
+        sonde__rows_set_errors(c->v, row, SONDE_INCLUSIVE, lost ? &sums[row].exclusive : &sums[row].inclusive);
+        sonde__rows_set_errors(c->v, row, SONDE_EXCLUSIVE, &sums[row].exclusive);
+    }
+    return rc;
+}
+
+static int callers_errors(const struct callers *c)
+{
+    const struct sonde__rows_maker *v = c->v;
+    struct routine *sums = calloc(v->view->rows.count, sizeof *sums);
+    uint32_t *group = malloc(v->nodes * sizeof *group), *at = malloc(v->nodes * sizeof *at), depth = 1;
+    int rc = sums && group && at ? 0 : SONDE_ENOMEM;
+    if (!rc)
+        lowest_level(c, group, at);
+    do
+        rc = rc ? rc : level_errors(c, group, depth++, sums);
+    while (!rc && next_level(c, group, at));
+    free(sums);
+    free(group);
+    free(at);
+    return rc;
 }
 
 int sonde__rows_bottom_up(struct sonde__rows_maker *v)
@@ -280,6 +352,7 @@ int sonde__rows_bottom_up(struct sonde__rows_maker *v)
         add_run(&c, top, first, &sum);
         rc = sonde__rows_emit(v, top->row, (uint32_t)stack.count, &v->entities.items[top->instances[first].entity],
                               &sum.inclusive, &sum.exclusive, &row);
+        rc = rc ? rc : sonde_map_put(&c.rows, (uint64_t)top->row << 32 | top->instances[first].entity, row);
         if (rc || (v->config->depth && stack.count >= v->config->depth))
             continue;
         rc = callers_level(&c, top, first, row, &next);
@@ -289,7 +362,10 @@ int sonde__rows_bottom_up(struct sonde__rows_maker *v)
             close_level(&next);
     }
     sonde_vector_fini(&stack);
+    rc = rc ? rc : emit_lost(&c);
+    rc = rc || !has_estimate(v) ? rc : callers_errors(&c);
+    sonde_map_fini(&c.rows);
     free(c.above);
     free(c.stamp);
-    return rc ? rc : emit_lost(v);
+    return rc;
 }

@@ -84,18 +84,33 @@ static int emit(struct scan *s, const struct sonde__candidate *list, size_t coun
     return rc;
 }
 
-static int rank(struct scan *s)
+static struct sonde__sums *rest_sums(void *rest, size_t row, bool inclusive)
 {
-    struct sonde__candidate *list;
+    (void)row, (void)inclusive;
+    return &((struct site *)rest)->sums;
+}
+
+/* What is sampled named no object. */
+static int add_rest(struct scan *s)
+{
+    uint32_t *all = calloc(s->v->nodes, sizeof *all);
     struct site rest = {0};
-    int rc;
     for (size_t i = 0; i < s->v->nodes; i++)
         sonde__sums_add(&rest.sums, &s->v->self[i]);
     for (size_t i = 0; i < s->sites.count; i++)
         for (int k = 0; k < SONDE_METRIC_COUNT; k++)
             rest.sums.of[k] -= s->sites.items[i].sums.of[k];
-    if (sonde_vector_push(&s->sites, rest))
-        return SONDE_ENOMEM;
+    int rc = all ? sonde__rows_errors(s->v, all, false, 1, rest_sums, &rest) : SONDE_ENOMEM;
+    free(all);
+    return rc ? rc : sonde_vector_push(&s->sites, rest);
+}
+
+static int rank(struct scan *s)
+{
+    struct sonde__candidate *list;
+    int rc = add_rest(s);
+    if (rc)
+        return rc;
     list = malloc(s->sites.count * sizeof *list);
     if (!list)
         return SONDE_ENOMEM;

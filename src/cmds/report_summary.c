@@ -207,9 +207,10 @@ struct cpu_side {
 static int cpu_side(const struct report *r, struct cpu_side *out, struct sonde_diag *diag)
 {
     static const struct sonde_columns columns;
+    struct sonde_estimate estimate = {0};
     const struct sonde_profile_rows_config config = {
         .shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_FUNCTION, .columns = &columns, .sort = SONDE_METRIC_CPU,
-        .sort_side = SONDE_EXCLUSIVE};
+        .sort_side = SONDE_EXCLUSIVE, .cpu_estimate = &estimate};
     bool same = true;
     *out = (struct cpu_side){.sampled = r->q.profile->sampled, .all = r->q.profile->nodes.items[0].total};
     for (uint32_t i = 0; i < r->q.m->process_count; i++) {
@@ -219,7 +220,30 @@ static int cpu_side(const struct report *r, struct cpu_side *out, struct sonde_d
         out->rate_hz = h->cpu_rate_hz ? h->cpu_rate_hz : out->rate_hz;
     }
     out->rate_hz = same ? out->rate_hz : 0;
-    return out->all.cpu_ns ? sonde_profile_rows_build(r->q.profile, &config, &out->view, diag) : 0;
+    if (!out->all.cpu_ns)
+        return 0;
+    const int rc = sonde_estimate_cpu(r->q.m, r->q.profile, &estimate)
+                       ? sonde_diag_set(diag, SONDE_ENOMEM, r->q.path, "cannot make the profile of")
+                       : sonde_profile_rows_build(r->q.profile, &config, &out->view, diag);
+    sonde_estimate_fini(&estimate);
+    return rc;
+}
+
+static double top_value(const struct cpu_side *cpu, uint32_t column)
+{
+    return sonde_profile_rows_get(cpu->view, 1, column, SONDE_EXCLUSIVE).value;
+}
+
+/* "63.2 % ± 4.1 % in work() work.c" */
+static void add_top(const struct report *r, const struct cpu_side *cpu, struct sonde_text *line)
+{
+    const double all_ns = (double)cpu->all.cpu_ns, error_ns = top_value(cpu, SONDE_METRIC_CPU_ERROR);
+    char number[SONDE_NUMBER_MAX];
+    sonde_text_format(line, " · %s", sonde_number_percent(number, top_value(cpu, SONDE_METRIC_CPU), all_ns));
+    if (error_ns >= .005 * all_ns)
+        sonde_text_format(line, " ± %s", sonde_number_percent(number, error_ns, all_ns));
+    sonde_text_add(line, " in ");
+    report_view_label(r, cpu->view, 1, line);
 }
 
 static int print_cpu_side(const struct report *r, struct sonde_diag *diag)
@@ -238,11 +262,8 @@ static int print_cpu_side(const struct report *r, struct sonde_diag *diag)
         sonde_text_add(&line, "CPU side: not sampled");
     if (cpu.rate_hz)
         sonde_text_format(&line, " at %u Hz", cpu.rate_hz);
-    if (cpu.view && cpu.view->rows.count > 1) {
-        sonde_text_format(&line, " · %s in ", sonde_number_percent(
-            number, sonde_profile_rows_get(cpu.view, 1, SONDE_METRIC_CPU, SONDE_EXCLUSIVE).value, (double)cpu.all.cpu_ns));
-        report_view_label(r, cpu.view, 1, &line);
-    }
+    if (cpu.view && cpu.view->rows.count > 1)
+        add_top(r, &cpu, &line);
     fputc('\n', stdout);
     report_say(r, "%s", sonde_text_get(&line));
     sonde_profile_rows_destroy(cpu.view);
@@ -259,8 +280,9 @@ static json_t *cpu_side_json(const struct report *r, struct sonde_diag *diag)
     if (cpu.view && cpu.view->rows.count > 1) {
         struct sonde_text label = {0};
         report_view_label(r, cpu.view, 1, &label);
-        top = json_pack("{s:o, s:I}", "routine", report_json_text(sonde_text_get(&label)), "cpu_ns",
-                        (json_int_t)sonde_profile_rows_get(cpu.view, 1, SONDE_METRIC_CPU, SONDE_EXCLUSIVE).value);
+        top = json_pack("{s:o, s:I, s:I}", "routine", report_json_text(sonde_text_get(&label)), "cpu_ns",
+                        (json_int_t)top_value(&cpu, SONDE_METRIC_CPU), "error_ns",
+                        (json_int_t)top_value(&cpu, SONDE_METRIC_CPU_ERROR));
         sonde_text_fini(&label);
     }
     json_t *value = json_pack("{s:b, s:o, s:o, s:o, s:o}", "sampled", (int)cpu.sampled,

@@ -30,7 +30,7 @@ class Profile(Viewed):
                 value = self.json(path, "profile", *shape.split(), "-m", EVERY, "--min-percent", "0")
                 all_of_it, rest = value["rows"][0], value["rows"][1:]
                 for row in value["rows"]:
-                    for side in "inclusive", "exclusive":  # errors are no sums, and bottom-up not known
+                    for side in "inclusive", "exclusive":  # errors are no sums
                         row[side] = {name: figure for name, figure in row[side].items() if not name.endswith("_error")}
                 whole = whole or all_of_it["inclusive"]
                 self.assertEqual(all_of_it["inclusive"], whole, shape)
@@ -56,10 +56,12 @@ class Profile(Viewed):
         self.assertEqual(cpu["all"], (19, 0))
         first = self.json(path, "profile", "--bottom-up", "-m", "cpu")["rows"][1]
         self.assertEqual((first["label"], first["exclusive"]["cpu"]), ("leaf() walk.py", 12 * 5 * MS))
+        self.assertEqual(first["exclusive"]["cpu_error"], self.rows(path, "--by", "function")["leaf() walk.py"]["exclusive"]["cpu_error"])
         summary = self.json(path, "summary")["cpu"]
         self.assertEqual((summary["cpu_ns"], summary["samples"], summary["rate_hz"]), (95 * MS, 19, 199))
-        self.assertEqual(summary["top"], {"routine": "leaf() walk.py", "cpu_ns": 60 * MS})
-        self.assertIn("CPU side: 95.0 ms in 19 samples at 199 Hz", self.ok("report", path).out)
+        # 12 of 19 samples: p (1 - p) of all, by Wilson's interval (sqrt(12/19 * 7/19 / 19 + 1/(4 * 19^2)) / (1 + 1/19) of 95 ms).
+        self.assertEqual(summary["top"], {"routine": "leaf() walk.py", "cpu_ns": 60 * MS, "error_ns": 10265993})
+        self.assertIn("CPU side: 95.0 ms in 19 samples at 199 Hz · 63.2 % ± 10.8 % in leaf() walk.py", self.ok("report", path).out)
         self.ok("export", path, "--to", "json", "-o", "all.json")
         with open(self.path("all.json")) as file:
             contexts = json.load(file)["contexts"]

@@ -447,6 +447,25 @@ static bool begins_here(const struct sonde_profile *p, const struct sonde_profil
     return same;
 }
 
+/* All CPU time is that of one thread, which so many samples divide. */
+enum { SAMPLES = 40 };
+
+static struct sonde_estimate estimate_of(const struct sonde_profile *p)
+{
+    struct sonde_estimate e = {0};
+    (void)sonde_vector_push(&e.pools, (struct sonde_estimate_pool){.samples = SAMPLES});
+    for (uint32_t i = 1; i < p->nodes.count; i++)
+        if (p->nodes.items[i].self.cpu_ns)
+            (void)sonde_vector_push(&e.items, (struct sonde_estimate_item){0, i, 0, (double)p->nodes.items[i].self.cpu_ns});
+    return e;
+}
+
+static double error_of(const struct sonde_profile *p, double cpu_ns)
+{
+    const double all_ns = (double)p->nodes.items[0].total.cpu_ns;
+    return cpu_ns > 0 ? all_ns * sonde_share_error(cpu_ns / all_ns * SAMPLES, SAMPLES) : 0;
+}
+
 static void check_row_slowly(const struct sonde_profile *p, const struct sonde_profile_rows *v, size_t row)
 {
     double cpu[2] = {0}, gpu[2] = {0};
@@ -465,6 +484,7 @@ static void check_row_slowly(const struct sonde_profile *p, const struct sonde_p
     }
     check(v, row, SONDE_METRIC_CPU, cpu[0], cpu[1]);
     check(v, row, SONDE_METRIC_GPU, gpu[0], gpu[1]);
+    check(v, row, SONDE_METRIC_CPU_ERROR, error_of(p, cpu[0]), error_of(p, cpu[1]));
 }
 
 /* Exclusive figures of all rows (of a bottom-up view: of the outermost) are the inclusive one of the whole. */
@@ -472,6 +492,8 @@ static void check_sums(const struct sonde_profile *p, const struct sonde_profile
 {
     const struct sonde_metrics *all = &p->nodes.items[0].total;
     for (uint32_t c = 0; c < SONDE_METRIC_COUNT; c++) {
+        if (sonde_metric_table[c].needs == SONDE_NEEDS_ESTIMATE)
+            continue; /* errors do not add up */
         double sum = v->shape == SONDE_PROFILE_TOP_DOWN ? sonde_profile_rows_get(v, 0, c, SONDE_EXCLUSIVE).value : 0;
         for (size_t i = 1; i < v->rows.count; i++)
             if (v->shape != SONDE_PROFILE_BOTTOM_UP || v->rows.items[i].depth == 1)
@@ -511,8 +533,11 @@ static void test_random(void **state)
     for (uint32_t from = 1; from <= 3; from++) {
         struct made *h = random_program(from);
         struct sonde_profile *p = build(h);
+        struct sonde_estimate estimate = estimate_of(p);
         for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
-            struct sonde_profile_rows *v = view_of(p, &configs[i]);
+            struct sonde_profile_rows_config config = configs[i];
+            config.cpu_estimate = &estimate;
+            struct sonde_profile_rows *v = view_of(p, &config);
             check_sums(p, v);
             check_order(v);
             bool slowly = configs[i].shape != SONDE_PROFILE_TOP_DOWN && configs[i].by < SONDE_BY_KERNEL;
@@ -522,6 +547,7 @@ static void test_random(void **state)
                     check_row_slowly(p, v, row);
             sonde_profile_rows_destroy(v);
         }
+        sonde_estimate_fini(&estimate);
         sonde_profile_destroy(p);
         free(h);
     }
