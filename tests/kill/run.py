@@ -203,10 +203,14 @@ def main():
         harness.device_or_skip()
     warm = os.path.join(options.work, "warm")
     os.makedirs(options.work, exist_ok=True)
+    if os.path.exists(warm):  # of an earlier run: it would be read while the program empties it
+        os.remove(warm)
     print(f"seed {options.seed}")
     with subprocess.Popen([options.steady, warm], env=environment(options)) as child:
-        wait_for_start(warm, child, need_entry=True)
-        child.kill()
+        try:
+            wait_for_start(warm, child, need_entry=True)
+        finally:
+            child.kill()
     failed, losses, strict, whole, told = 0, [], 0, 0, 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         waiting = {pool.submit(kill_once, options, index): index for index in range(options.runs)}
