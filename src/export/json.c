@@ -14,6 +14,7 @@
 
 #include "analyze/rank.h"
 #include "base/utf8.h"
+#include "format/tables.h"
 #include "names.h"
 
 struct writer {
@@ -109,14 +110,15 @@ static json_t *ledger(const struct sonde_process *p)
         {"python_failed", l->python_failed}, {"contexts_folded", l->contexts_folded}, {"hook_ns", l->hook_ns},
         {"thread_cpu_ns", l->thread_cpu_ns}, {"written_bytes", l->written_bytes},
         {"busy_clipped_ns", l->busy_clipped_ns}, {"busy_left_out", l->busy_left_out},
-        {"calls_dropped", l->calls_dropped}, {"call_rows_dropped", l->call_rows_dropped},
-        {"range_rows_dropped", l->range_rows_dropped}, {"wait_rows_dropped", p->header.cpu.wait_rows_dropped},
-        {"sample_rows_dropped", p->header.cpu.sample_rows_dropped},
-        {"switch_rows_dropped", p->header.cpu.switch_rows_dropped},
+        {"calls_dropped", l->calls_dropped},
         {"damaged_chunks", p->damaged_chunks}, {"damaged_bytes", p->damaged_bytes},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         json_object_set_new(all, lines[i].name, number(lines[i].value));
+    for (unsigned table = 0; table < SONDE_TABLE_COUNT; table++)
+        if (sonde_table_is_trace(table) && table != SONDE_TABLE_OP)
+            json_object_set_new(all, strchr(sonde_table_info(table)->counter, '.') + 1,
+                                number(sonde_rows_dropped(&p->header, sonde_table_info(table), 0)));
     json_object_set_new(all, "vendor_ns", number_or_null(l->vendor_ns));
     json_object_set_new(all, "dropped", dropped);
     return all;

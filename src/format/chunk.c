@@ -425,10 +425,10 @@ void sonde__chunk_cover(struct sonde_chunk *h, const void *rows, uint32_t count)
 
     h->time_min = UINT64_MAX;
     h->time_max = 0;
-    const uint32_t width = sonde_row_bytes(h->table);
-    for (const uint8_t *row = rows, *end = row + (size_t)count * width; row < end; row += width) {
-        const struct sonde_lasts l = sonde_row_lasts(h->table, row);
-        const uint64_t begin = h->table == SONDE_TABLE_OP ? ((const struct sonde_row_op *)(const void *)row)->start_ns : l.from_ns;
+    const struct sonde_table_info *table = sonde_table_info(h->table);
+    for (const uint8_t *row = rows, *end = row + (size_t)count * table->row_bytes; row < end; row += table->row_bytes) {
+        const struct sonde_lasts l = sonde_row_lasts(table, row);
+        const uint64_t begin = load(row + table->from, sizeof begin);
         h->time_min = l.from_ns < h->time_min ? l.from_ns : h->time_min;
         h->time_max = l.to_ns > h->time_max ? l.to_ns : h->time_max;
         sorted &= begin >= last;

@@ -44,10 +44,11 @@ const struct sonde_other_columns sonde__other_columns[SONDE__OTHER_COLUMNS] = {
 static const struct sonde_table_info tables[SONDE_TABLE_COUNT] = {
 #define COLUMNS(table) .columns = columns_##table, .column_count = sizeof columns_##table / sizeof *columns_##table - 1
 #define X(table, row, what) [SONDE_TABLE_##table] = { .name = #table, .row_bytes = sizeof(row), .properties = what, COLUMNS(table) },
-#define T(table, row, lanes, from, to, counter, word)                                                               \
+#define T(table, row, lanes, begin, end, count, word)                                                               \
     [SONDE_TABLE_##table] = { .name = #table, .row_bytes = sizeof(row), COLUMNS(table),                             \
                               .lane_kind = SONDE_LANE_KIND_##lanes, .trace = SONDE_TRACE_##table,                   \
-                              .dropped = offsetof(struct sonde_live_header, counter), .lost = word },
+                              .from = offsetof(row, begin), .to = offsetof(row, end),                                \
+                              .counter = #count, .dropped = offsetof(struct sonde_live_header, count), .lost = word },
     SONDE_TABLE_MAP(X, T)
 #undef X
 #undef T

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "rows.h"
 
@@ -48,7 +49,9 @@ struct sonde_table_info {
     /* Of traces; else 0. */
     uint32_t    lane_kind;   /* SONDE_LANE_KIND_*: of the lanes that own it */
     enum sonde_trace trace;
-    uint32_t    dropped;     /* offset of the counter in struct sonde_live_header; of OP, one for each cause */
+    uint16_t    from, to;    /* offsets in the row: when it began and ended; 0 = it never did */
+    const char *counter;     /* in struct sonde_live_header, of rows that found no room: "cpu.sleep_rows_dropped" */
+    uint32_t    dropped;     /* and its offset there; of OP, one for each cause */
     const char *lost;        /* one row, where some are missing; NULL: the report says it in other words */
 };
 
@@ -80,23 +83,16 @@ static inline void sonde_rows_drop(struct sonde_live_header *h, const struct son
 /* From when to when a row of a trace lasts; one that never ended, no time; an operation without times is at the
  * entry of its API call. */
 struct sonde_lasts { uint64_t from_ns, to_ns; };
-static inline struct sonde_lasts sonde_row_lasts(unsigned table, const void *row)
+static inline struct sonde_lasts sonde_row_lasts(const struct sonde_table_info *trace, const void *row)
 {
-    struct sonde_lasts l = {0, 0};
-    if (table == SONDE_TABLE_OP && ((const struct sonde_row_op *)row)->flags & SONDE_OP_NO_TIMES)
-        return (struct sonde_lasts){((const struct sonde_row_op *)row)->enter_ns, ((const struct sonde_row_op *)row)->enter_ns};
-    switch (table) {
-#define X(...)
-#define T(name, type, lanes, from, to, ...)                                                             \
-    case SONDE_TABLE_##name:                                                                            \
-        l = (struct sonde_lasts){((const type *)row)->from, ((const type *)row)->to};                   \
-        break;
-    SONDE_TABLE_MAP(X, T)
-#undef X
-#undef T
+    struct sonde_lasts l;
+    memcpy(&l.from_ns, (const char *)row + trace->from, sizeof l.from_ns);
+    memcpy(&l.to_ns, (const char *)row + trace->to, sizeof l.to_ns);
+    if (trace->trace == SONDE_TRACE_OP) {
+        const struct sonde_row_op *op = row;
+        return op->flags & SONDE_OP_NO_TIMES ? (struct sonde_lasts){op->enter_ns, op->enter_ns} : l;
     }
-    if (!l.to_ns && table != SONDE_TABLE_OP)
-        l.to_ns = l.from_ns;
+    l.to_ns = l.to_ns ? l.to_ns : l.from_ns;
     return l;
 }
 

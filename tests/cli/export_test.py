@@ -135,8 +135,11 @@ class Json(cli.Case):
         p.switch(thread, t + 3000, preempted=True)
         p.object(1, code, 64, t + 10, t + 9000, uses=(t + 1000, t + 3000, 3), device=gpu)
         p.object(5, code, 32, t + 20, uses=(0, 0, 0), parent=1, flags=live.PARTIAL)
+        p.cpu.update(sample_rows=1, switch_rows=2, wait_rows=3, sleep_rows=4)
         p.write(path)
         doc = self.document(path)
+        self.assertEqual([doc["processes"][0]["ledger"][k + "_rows_dropped"] for k in ("sample", "switch", "wait", "sleep")],
+                         [1, 2, 3, 4])
         row = {"process": 0, "lane": thread}
         none = {"waiter": None, "operation": None, "user_event": None, "completes_user_event": None, "queue": None, "device": None}
         self.assertEqual(doc["waits"], [
