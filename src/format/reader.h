@@ -98,7 +98,7 @@ const char *sonde_process_string(const struct sonde_process *p, uint32_t id);
 /* Node of an id; NULL when the id is unknown. *slot (may be NULL) gets the thread slot. */
 const struct sonde_row_node *sonde_process_node(const struct sonde_process *p, uint32_t id, uint32_t *slot);
 
-/* Call `fn` with batches of rows of one trace table (SONDE_TABLE_OP, _CALL or _RANGE),
+/* Call `fn` with batches of rows of one trace table (SONDE_TABLE_OP and its like),
  * chunk after chunk. lane 0 = all. Rows outside [from_ns, to_ns] may be passed
  * too: chunks are skipped whole. fn returns non-zero to stop, which is then
  * returned. Damaged chunks are skipped. */

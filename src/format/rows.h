@@ -6,7 +6,7 @@
  * turns the first into the second. docs/format.md is the specification.
  *
  * All integers little-endian. Sizes are pinned below: a change is a new
- * SONDE_FORMAT_VERSION; a new table is none (docs/format.md, "Versions").
+ * SONDE_FORMAT_VERSION; a new table alone is not (docs/format.md, "Versions").
  * Id 0 means "none" in every table; the first row of a table has id 1, unless
  * a table says otherwise.
  */
