@@ -79,11 +79,6 @@ void report_view_label(const struct report *r, const struct sonde_profile_rows *
 char **report_view_labels(const struct report *r, const struct sonde_profile_rows *view);
 void report_view_labels_free(char **labels, const struct sonde_profile_rows *view);
 
-/* Idleness blame of the whole measurement; reads the trace. 0, or a negative code with `diag`. */
-int  report_compute_blame(const struct report *r, struct sonde_blame *blame, struct sonde_diag *diag);
-/* "clFinish in step() heat.c:88", "sort() train.py:14, in numpy.so" without a name, or "build() heat.c:20" for the user's own code. */
-void report_blame_place(const struct report *r, struct sonde_text *out, uint32_t node);
-
 /* What a view of src/views answered, as tables and sentences on the terminal (report_layout.c). */
 void report_lay_out(const struct report *r, const struct sonde_view *view, const struct sonde_view_data *data);
 

@@ -11,33 +11,6 @@
 #include "command.h"
 #include "report.h"
 
-int report_compute_blame(const struct report *r, struct sonde_blame *blame, struct sonde_diag *diag)
-{
-    struct sonde_progress *progress = sonde_progress_begin("reading the trace", false);
-    const struct sonde_blame_options options = {.progress = progress};
-    int rc = sonde_blame_compute(r->q.m, r->q.profile, &options, blame);
-    sonde_progress_end(progress);
-    return rc ? sonde_diag_set(diag, rc, r->q.path, "cannot read the trace of") : 0;
-}
-
-void report_blame_place(const struct report *r, struct sonde_text *out, uint32_t node)
-{
-    const struct sonde_cct_node *n = &r->q.profile->nodes.items[node];
-    uint32_t nearest;
-    if (!sonde_profile_callers(r->q.profile, node, &nearest, 1)) {
-        sonde_name_frame(&r->q, out, n);
-        return;
-    }
-    const bool named = n->kind != SONDE_FRAME_NATIVE || *n->name;
-    if (nearest != node && named) {
-        sonde_name_routine(&r->q, out, n);
-        sonde_text_add(out, " in ");
-    }
-    sonde_name_frame(&r->q, out, &r->q.profile->nodes.items[nearest]);
-    if (nearest != node && !named) /* the place says more than the name of a file, and a narrow column cuts the rest */
-        sonde_text_format(out, ", in %s", sonde_path_base(n->module));
-}
-
 /* A table with nothing to say about idle time: why. NULL: there is something. */
 static const char *reason_for_nothing(const struct sonde_blame *blame)
 {
@@ -326,7 +299,7 @@ static void say_rules(const struct report *r, const struct sonde_blame *blame)
 int report_blame_text(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_blame blame = {0};
-    int rc = report_compute_blame(r, &blame, diag);
+    int rc = sonde_query_blame(&r->q, &blame, diag);
     const char *nothing = reason_for_nothing(&blame);
     if (!rc && nothing) {
         report_say(r, "%s", nothing);
@@ -367,7 +340,7 @@ static json_t *routines_json(const struct report *r, const struct sonde_blame_sc
         const struct sonde_blame_routine *routine = &routines[i];
         json_t *object = report_json_frame(&r->q.profile->nodes.items[routine->node]);
         struct sonde_text place = {0};
-        report_blame_place(r, &place, routine->node);
+        sonde_name_place(&r->q, &place, routine->node);
         json_object_set_new(object, "place", report_json_text(sonde_text_get(&place)));
         json_object_set_new(object, "callers", report_json_frames(r, routine->node));
         json_object_set_new(object, "places", json_integer(routine->places));
@@ -454,7 +427,7 @@ json_t *report_blame_json(const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_blame blame = {0};
     json_t *scopes = json_array(), *root = NULL;
-    bool ok = !report_compute_blame(r, &blame, diag);
+    bool ok = !sonde_query_blame(&r->q, &blame, diag);
     for (size_t i = 0; i < blame.scopes.count && ok && blame.scopes.count > 1; i++)
         ok = !json_array_append_new(scopes, scope_json(r, &blame.scopes.items[i], diag));
     if (ok)

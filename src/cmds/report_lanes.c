@@ -68,7 +68,7 @@ static void wait_cells(const struct report *r, struct table *t, const struct son
 {
     struct sonde_text place = {0};
     if (wait_of(r, use))
-        report_blame_place(r, &place, wait_of(r, use));
+        sonde_name_place(&r->q, &place, wait_of(r, use));
     table_time(t, use->waits > 0, (double)use->waited_ns);
     table_cell(t, sonde_text_get(&place));
     sonde_text_fini(&place);
@@ -130,7 +130,7 @@ static json_t *lane_json(const struct report *r, const struct sonde_lane_use *us
     bool queue = lane->kind == SONDE_LANE_KIND_QUEUE, known = queue || use->timed;
     struct sonde_text place = {0};
     if (wait_of(r, use))
-        report_blame_place(r, &place, wait_of(r, use));
+        sonde_name_place(&r->q, &place, wait_of(r, use));
     json_t *value = json_pack("{s:s, s:i, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
         "process", p->name, "lane", (int)use->lane, "kind", queue ? "queue" : "thread",
         "name", report_json_text(sonde_process_string(p, lane->name)),

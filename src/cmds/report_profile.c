@@ -137,7 +137,7 @@ static int add_sync(const struct report *r, struct wanted *w, struct sonde_diag 
 static int add_blame(const struct report *r, struct wanted *w, struct sonde_diag *diag)
 {
     struct sonde_blame blame = {0};
-    int rc = report_compute_blame(r, &blame, diag);
+    int rc = sonde_query_blame(&r->q, &blame, diag);
     if (!rc && blame.scopes.count) {
         const struct sonde_blame_scope *all = &blame.scopes.items[0];
         w->blame = calloc(r->q.profile->nodes.count, sizeof *w->blame);

@@ -323,7 +323,7 @@ int report_summary_text(const struct report *r, struct sonde_diag *diag)
 {
     const size_t devices = shown(r, r->q.totals.devices.count);
     struct sonde_blame blame = {0};
-    int rc = r->q.totals.devices.count ? report_compute_blame(r, &blame, diag) : 0;
+    int rc = r->q.totals.devices.count ? sonde_query_blame(&r->q, &blame, diag) : 0;
     report_missing(r);
     print_title(r);
     rc = rc ? rc : print_verdict(r, &blame, diag);
@@ -350,7 +350,7 @@ static json_t *most_idle_json(const struct report *r, const struct sonde_blame *
         return json_pack("{s:s, s:o}", "place", BEFORE_TEXT, "blame_ns", report_json_ns(true, before_ns));
     if (!known)
         return json_null();
-    report_blame_place(r, &place, most.node);
+    sonde_name_place(&r->q, &place, most.node);
     json_t *value = json_pack("{s:o, s:o}", "place", report_json_text(sonde_text_get(&place)),
                               "blame_ns", report_json_ns(true, most.waiting_ns + most.working_ns));
     sonde_text_fini(&place);
@@ -388,7 +388,7 @@ json_t *report_summary_json(const struct report *r, struct sonde_diag *diag)
     const struct sonde_totals *t = &r->q.totals;
     struct sonde_text command = {0};
     struct sonde_blame blame = {0};
-    if (report_compute_blame(r, &blame, diag)) {
+    if (sonde_query_blame(&r->q, &blame, diag)) {
         sonde_blame_fini(&blame);
         return NULL;
     }

@@ -21,7 +21,7 @@ void report_verdict_place(const struct report *r, struct sonde_text *out, const 
 {
     if (part->waited_ns * 2 > part->most_ns)
         sonde_text_format(out, "%s in ", r->q.profile->nodes.items[part->wait].name);
-    report_blame_place(r, out, part->node);
+    sonde_name_place(&r->q, out, part->node);
 }
 
 /* "most of it in build() heat.c:20", where most of it is in one place. */
@@ -116,7 +116,7 @@ json_t *report_verdict_part_json(const struct report *r, const struct sonde_verd
 {
     struct sonde_text place = {0};
     if (part->node && part->kind != SONDE_VERDICT_BUSY)
-        report_blame_place(r, &place, part->node);
+        sonde_name_place(&r->q, &place, part->node);
     json_t *value = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "kind", sonde_verdict_name(part->kind),
                               "ns", report_json_ns(true, part->ns), "place", report_json_text(sonde_text_get(&place)),
                               "place_ns", report_json_ns(place.length > 0, part->most_ns),

@@ -131,6 +131,24 @@ void sonde_name_routine(const struct sonde_query *q, struct sonde_text *out, con
     }
 }
 
+void sonde_name_place(const struct sonde_query *q, struct sonde_text *out, uint32_t node)
+{
+    const struct sonde_cct_node *n = &q->profile->nodes.items[node];
+    uint32_t nearest;
+    if (!sonde_profile_callers(q->profile, node, &nearest, 1)) {
+        sonde_name_frame(q, out, n);
+        return;
+    }
+    const bool named = n->kind != SONDE_FRAME_NATIVE || *n->name;
+    if (nearest != node && named) {
+        sonde_name_routine(q, out, n);
+        sonde_text_add(out, " in ");
+    }
+    sonde_name_frame(q, out, &q->profile->nodes.items[nearest]);
+    if (nearest != node && !named) /* the place says more than the name of a file, and a narrow column cuts the rest */
+        sonde_text_format(out, ", in %s", sonde_path_base(n->module));
+}
+
 static bool is_nameless(const struct sonde_cct_node *node)
 {
     return node->kind == SONDE_FRAME_NATIVE && !*node->name && !*node->file;

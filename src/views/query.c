@@ -35,6 +35,14 @@ void sonde_query_fini(struct sonde_query *q)
         sonde_measurement_close(q->m);
 }
 
+int sonde_query_blame(const struct sonde_query *q, struct sonde_blame *blame, struct sonde_diag *diag)
+{
+    const struct sonde_blame_options options = {.progress = sonde_query_begin(q, "reading the trace")};
+    const int rc = sonde_blame_compute(q->m, q->profile, &options, blame);
+    sonde_query_end(q, options.progress);
+    return rc ? sonde_diag_set(diag, rc, q->path, "cannot read the trace of") : 0;
+}
+
 struct sonde_progress *sonde_query_begin(const struct sonde_query *q, const char *text)
 {
     return q->begin ? q->begin(text) : NULL;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analyze/blame.h"
 #include "analyze/profile.h"
 #include "analyze/totals.h"
 #include "base/kinds.h"
@@ -32,6 +33,9 @@ struct sonde_query {
 /* Compute what all views share of q->m, which is open; fini, which closes it, in either case. 0 or a negative code with `diag`. */
 int  sonde_query_prepare(struct sonde_query *q, struct sonde_diag *diag);
 void sonde_query_fini(struct sonde_query *q);
+
+/* Idleness blame of the whole measurement; reads the trace. 0, or a negative code with `diag`; sonde_blame_fini in either case. */
+int sonde_query_blame(const struct sonde_query *q, struct sonde_blame *blame, struct sonde_diag *diag);
 
 /* Rows to show of `all`. */
 static inline size_t sonde_query_rows(const struct sonde_query *q, size_t all)
