@@ -24,6 +24,7 @@
 #include "base/vector.h"
 #include "format/reader.h"
 #include "views/groups.h"
+#include "views/labels.h"
 #include "views/names.h"
 #include "views/view.h"
 
@@ -72,13 +73,6 @@ extern const struct report_view report_views[]; /* ends with view = NULL; the fi
 REPORT_VIEW_MAP(X)
 #undef X
 
-/* What a row of a view is called. */
-struct sonde_profile_rows;
-void report_view_label(const struct report *r, const struct sonde_profile_rows *view, size_t row, struct sonde_text *out);
-/* What all of them are called, [row], at more length where two of one parent would read alike. NULL: no memory. */
-char **report_view_labels(const struct report *r, const struct sonde_profile_rows *view);
-void report_view_labels_free(char **labels, const struct sonde_profile_rows *view);
-
 /* What a view of src/views answered, as tables and sentences on the terminal (report_layout.c). */
 void report_lay_out(const struct report *r, const struct sonde_view *view, const struct sonde_view_data *data);
 
@@ -95,9 +89,6 @@ int report_read_range(struct report *r);
 /* After the text of a view: what its figures lack, and why. 0, or a negative code with `diag`. */
 int     report_caveats_text(const struct report *r, const struct sonde_view *view, struct sonde_diag *diag);
 json_t *report_caveats_json(const struct report *r);
-/* What of host code the times between API calls and its samples say differently, in one sentence; nothing where they agree
- * or cannot be compared. Reads the trace (report_statistics.c). 0, or a negative code with `diag`. */
-int     report_disagreement(const struct report *r, struct sonde_text *out, struct sonde_diag *diag);
 
 /* ---- tables (report_table.c) ------------------------------------------------ */
 

@@ -229,7 +229,7 @@ static int print_tree(const struct report *r, const struct sonde_blame_scope *sc
     struct sonde_profile_rows *view = NULL;
     char number[SONDE_NUMBER_MAX];
     int rc = build_tree(r, scope, false, &none, &view, diag);
-    char **labels = rc ? NULL : report_view_labels(r, view);
+    char **labels = rc ? NULL : sonde_row_labels(&r->q, view);
     if (!rc && !labels)
         rc = sonde_diag_set(diag, SONDE_ENOMEM, r->q.path, "cannot show the blame of");
     for (size_t i = 1; !rc && i < view->rows.count; i++) {
@@ -256,7 +256,7 @@ static int print_tree(const struct report *r, const struct sonde_blame_scope *sc
             report_say(r, "… %s below %.3g %% left out: --min-percent 0 shows all", sonde_number_count(number, view->cut),
                        r->q.min_percent);
     }
-    report_view_labels_free(labels, view);
+    sonde_row_labels_free(labels, view);
     sonde_profile_rows_destroy(view);
     return rc;
 }
@@ -364,7 +364,7 @@ static json_t *context_json(const struct report *r, const struct sonde_profile_r
     const double exclusive = value(view, row, SONDE_METRIC_BLAME, SONDE_EXCLUSIVE);
     const double waiting = value(view, row, SONDE_METRIC_SYNC, SONDE_INCLUSIVE);
     const double waiting_here = value(view, row, SONDE_METRIC_SYNC, SONDE_EXCLUSIVE);
-    report_view_label(r, view, row, &label);
+    sonde_row_label(&r->q, view, row, &label);
     json_object_set_new(object, "label", report_json_text(sonde_text_get(&label)));
     json_object_set_new(object, "inclusive", json_pack("{s:o, s:o, s:o}", "waiting_ns", ns(waiting), "computing_ns", ns(inclusive - waiting),
                         "error_ns", ns(value(view, row, SONDE_METRIC_BLAME_ERROR, SONDE_INCLUSIVE))));

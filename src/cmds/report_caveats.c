@@ -1,31 +1,15 @@
 /* report_caveats.c - after a view: what its figures lack, and why, in a sentence each. */
 #include <stdio.h>
 
-#include "analyze/caveats.h"
 #include "report.h"
-
-/* With what only a comparison of views tells. */
-static int find_caveats(const struct report *r, unsigned kinds, struct sonde_caveats *out)
-{
-    struct sonde_text text = {0};
-    struct sonde_diag diag = {0};
-    int rc = sonde_caveats_compute(r->q.m, r->q.profile, out);
-    if (!rc && kinds & SONDE_CAVEAT_VIEWS)
-        rc = report_disagreement(r, &text, &diag);
-    if (!rc && text.length) {
-        rc = sonde_vector_push(&out->items, (struct sonde_caveat){SONDE_CAVEAT_VIEWS, text});
-        text = rc ? text : (struct sonde_text){0};
-    }
-    sonde_text_fini(&text);
-    return rc;
-}
+#include "views/notes.h"
 
 int report_caveats_text(const struct report *r, const struct sonde_view *view, struct sonde_diag *diag)
 {
     struct sonde_caveats caveats = {0};
     const unsigned kinds = view->caveats;
     bool begun = false;
-    int rc = find_caveats(r, kinds, &caveats);
+    int rc = sonde_query_caveats(&r->q, kinds, &caveats);
     for (size_t i = 0; i < caveats.items.count && !rc; i++) {
         if (!(caveats.items.items[i].kind & kinds))
             continue;
@@ -41,7 +25,7 @@ int report_caveats_text(const struct report *r, const struct sonde_view *view, s
 json_t *report_caveats_json(const struct report *r)
 {
     struct sonde_caveats caveats = {0};
-    json_t *array = find_caveats(r, SONDE_CAVEAT_ALL, &caveats) ? NULL : json_array();
+    json_t *array = sonde_query_caveats(&r->q, SONDE_CAVEAT_ALL, &caveats) ? NULL : json_array();
     for (size_t i = 0; array && i < caveats.items.count; i++)
         json_array_append_new(array, json_pack("{s:s, s:o}", "kind", sonde_caveat_name(caveats.items.items[i].kind),
                                                "text", report_json_text(sonde_text_get(&caveats.items.items[i].text))));

@@ -397,12 +397,12 @@ static int print(const struct report *r, const struct sonde_profile_rows *view)
                       .readable = view->shape == SONDE_PROFILE_FLAT ? FLAT_READABLE : TREE_READABLE};
     const size_t shown = shown_rows(r, view), all = view->rows.count - 1;
     const bool rooted = view->rows.items[0].frame.kind != 0;
-    char **labels = report_view_labels(r, view);
+    char **labels = sonde_row_labels(&r->q, view);
     if (!labels)
         return SONDE_ENOMEM;
     for (size_t i = 0; i <= shown; i++)
         print_row(r, view, &t, i, i ? view->rows.items[i].depth - !rooted : 0, labels[i]);
-    report_view_labels_free(labels, view);
+    sonde_row_labels_free(labels, view);
     table_print(&t, r);
     if (view->cut)
         report_say(r, "… %s below %.3g %% left out: --min-percent 0 shows all", sonde_number_count(number, view->cut),
@@ -463,7 +463,7 @@ static json_t *row_json(const struct report *r, const struct sonde_profile_rows 
 {
     const struct sonde_profile_row *at = &view->rows.items[row];
     struct sonde_text label = {0};
-    report_view_label(r, view, row, &label);
+    sonde_row_label(&r->q, view, row, &label);
     json_t *value = json_pack("{s:I, s:o, s:I, s:I, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}",
         "row", (json_int_t)row, "parent", row ? json_integer(at->parent) : json_null(), "depth", (json_int_t)at->depth,
         "node", (json_int_t)at->node, "label", report_json_text(sonde_text_get(&label)), "kind", kind_name(at->frame.kind),

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/host_code.h"
 #include "analyze/statistics.h"
 #include "command.h"
 #include "report.h"
@@ -127,22 +126,6 @@ static int compute(const struct report *r, struct sonde_statistics *out, struct 
     return rc;
 }
 
-static void label(const struct report *r, const struct sonde_share *share, struct sonde_text *out)
-{
-    const struct sonde_profile_frame *f = &share->frame;
-    const struct sonde_cct_node node = {.kind = f->kind, .op = f->op, .name = f->name, .file = f->file, .module = f->module};
-    if (share->kind != SONDE_SHARE_ROUTINE)
-        sonde_text_add(out, sonde_share_text(share->kind));
-    else
-        sonde_name_routine(&r->q, out, &node);
-    uint32_t nearest;
-    if (share->kind == SONDE_SHARE_ROUTINE && sonde_is_wait(r->q.profile, share->node) &&
-        sonde_profile_callers(r->q.profile, share->node, &nearest, 1)) {
-        sonde_text_add(out, ", mostly in ");
-        sonde_name_frame(&r->q, out, &r->q.profile->nodes.items[nearest]);
-    }
-}
-
 /* ---- text and JSON ----------------------------------------------------------------------------- */
 
 /* What the times between calls say of a function, and what its samples say: two ways to the same figure. */
@@ -156,7 +139,7 @@ static void say_disagreeing(const struct report *r, const struct sonde_statistic
         struct sonde_text text = {0};
         if (!share->disagrees)
             continue;
-        label(r, share, &text);
+        sonde_name_share(&r->q, &text, share);
         report_say(r, "%s: %s by the times between API calls, %s by its samples (± %s): one of them is wrong "
                       "(docs/statistics.md, \"Check\").", sonde_text_get(&text), sonde_number_time(time, share->sampled_ns),
                    sonde_number_time(cpu, share->cpu_ns),
@@ -166,57 +149,11 @@ static void say_disagreeing(const struct report *r, const struct sonde_statistic
     }
 }
 
-static double disagreement(const struct sonde_share *share)
-{
-    return share->disagrees ? fabs(share->sampled_ns - share->cpu_ns) : 0;
-}
-
-/* Of so many rows reading all of them again takes too long for a note. */
-static bool is_huge(const struct report *r)
-{
-    enum { MOST_ROWS = 20000000 };
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < r->q.m->process_count; i++)
-        for (uint32_t k = 0; k < r->q.m->processes[i].trace_count; k++)
-            rows += r->q.m->processes[i].traces[k].count;
-    return rows > MOST_ROWS;
-}
-
-int report_disagreement(const struct report *r, struct sonde_text *out, struct sonde_diag *diag)
-{
-    struct sonde_statistics st = {0};
-    const struct sonde_share *most = NULL;
-    uint64_t begin, end, count = 0;
-    char time[SONDE_NUMBER_MAX], cpu[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX];
-    sonde_run_range(r->q.m, &begin, &end);
-    if (!r->q.profile->sampled || end <= begin || is_huge(r))
-        return 0;
-    struct sonde_statistics_config config = {.progress = sonde_progress_begin("reading the trace", false)};
-    int rc = sonde_statistics_compute(r->q.m, r->q.profile, &config, &st, diag);
-    sonde_progress_end(config.progress);
-    for (size_t i = 0; i < st.rows.count && !rc; i++) {
-        const struct sonde_share *share = &st.rows.items[i];
-        count += share->disagrees;
-        most = share->disagrees && (!most || disagreement(share) > disagreement(most)) ? share : most;
-    }
-    if (most) {
-        label(r, most, out);
-        sonde_text_format(out, " took %s by the times between API calls, %s by its samples (± %s)", sonde_number_time(time, most->sampled_ns),
-                          sonde_number_time(cpu, most->cpu_ns), sonde_number_time(error, hypot(most->error_ns, most->cpu_error_ns)));
-        if (count > 1)
-            sonde_text_format(out, ", and %llu more function%s disagree%s so", (unsigned long long)(count - 1), count == 2 ? "" : "s",
-                              count == 2 ? "s" : "");
-        sonde_text_add(out, ": blame, critical and statistics rest on the former, profile on the latter, and one of them is wrong");
-    }
-    sonde_statistics_fini(&st);
-    return rc;
-}
-
 static void row(const struct report *r, struct table *t, const struct sonde_statistics *st, const struct sonde_share *share)
 {
     const double range = (double)(st->to_ns - st->from_ns);
     struct sonde_text text = {0};
-    label(r, share, &text);
+    sonde_name_share(&r->q, &text, share);
     table_percent(t, share->queue_ns + share->thread_ns, range * (st->queues + st->threads));
     table_percent(t, share->queue_ns, range * st->queues);
     table_percent(t, share->thread_ns, range * st->threads);
@@ -271,7 +208,7 @@ static json_t *row_json(const struct report *r, const struct sonde_statistics *s
 {
     const double all = (double)(st->to_ns - st->from_ns) * (st->queues + st->threads);
     struct sonde_text text = {0};
-    label(r, share, &text);
+    sonde_name_share(&r->q, &text, share);
     json_t *value = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:b, s:f}",
         "kind", sonde_share_name(share->kind), "label", report_json_text(sonde_text_get(&text)),
         "name", report_json_text(share->frame.name), "file", report_json_text(share->frame.file),

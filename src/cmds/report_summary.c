@@ -243,7 +243,7 @@ static void add_top(const struct report *r, const struct cpu_side *cpu, struct s
     if (error_ns >= .005 * all_ns)
         sonde_text_format(line, " ± %s", sonde_number_percent(number, error_ns, all_ns));
     sonde_text_add(line, " in ");
-    report_view_label(r, cpu->view, 1, line);
+    sonde_row_label(&r->q, cpu->view, 1, line);
 }
 
 static int print_cpu_side(const struct report *r, struct sonde_diag *diag)
@@ -279,7 +279,7 @@ static json_t *cpu_side_json(const struct report *r, struct sonde_diag *diag)
     json_t *top = json_null();
     if (cpu.view && cpu.view->rows.count > 1) {
         struct sonde_text label = {0};
-        report_view_label(r, cpu.view, 1, &label);
+        sonde_row_label(&r->q, cpu.view, 1, &label);
         top = json_pack("{s:o, s:I, s:I}", "routine", report_json_text(sonde_text_get(&label)), "cpu_ns",
                         (json_int_t)top_value(&cpu, SONDE_METRIC_CPU), "error_ns",
                         (json_int_t)top_value(&cpu, SONDE_METRIC_CPU_ERROR));

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/host_code.h"
 #include "analyze/rank.h"
+#include "analyze/statistics.h"
 
 /* ---- frames ---------------------------------------------------------------------- */
 
@@ -147,6 +149,22 @@ void sonde_name_place(const struct sonde_query *q, struct sonde_text *out, uint3
     sonde_name_frame(q, out, &q->profile->nodes.items[nearest]);
     if (nearest != node && !named) /* the place says more than the name of a file, and a narrow column cuts the rest */
         sonde_text_format(out, ", in %s", sonde_path_base(n->module));
+}
+
+void sonde_name_share(const struct sonde_query *q, struct sonde_text *out, const struct sonde_share *share)
+{
+    const struct sonde_profile_frame *f = &share->frame;
+    const struct sonde_cct_node node = {.kind = f->kind, .op = f->op, .name = f->name, .file = f->file, .module = f->module};
+    if (share->kind != SONDE_SHARE_ROUTINE)
+        sonde_text_add(out, sonde_share_text(share->kind));
+    else
+        sonde_name_routine(q, out, &node);
+    uint32_t nearest;
+    if (share->kind == SONDE_SHARE_ROUTINE && sonde_is_wait(q->profile, share->node) &&
+        sonde_profile_callers(q->profile, share->node, &nearest, 1)) {
+        sonde_text_add(out, ", mostly in ");
+        sonde_name_frame(q, out, &q->profile->nodes.items[nearest]);
+    }
 }
 
 static bool is_nameless(const struct sonde_cct_node *node)

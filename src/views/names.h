@@ -19,6 +19,9 @@ void sonde_name_function(struct sonde_text *out, const char *name);
 const char *sonde_name_module(const struct sonde_query *q, const char *path);
 /* "clFinish in step() heat.c:88", "sort() train.py:14, in numpy.so" without a name, or "build() heat.c:20" for the user's own code. */
 void sonde_name_place(const struct sonde_query *q, struct sonde_text *out, uint32_t node);
+/* What a row of the view statistics is about: "step() heat.c", "poll() libc.so.6, mostly in wait() heat.c:9", "idle". */
+struct sonde_share;
+void sonde_name_share(const struct sonde_query *q, struct sonde_text *out, const struct sonde_share *share);
 
 /* "step() heat.c:81 ← main() heat.c:140"; the nearest `max` frames of the user. */
 void sonde_name_callers(const struct sonde_query *q, struct sonde_text *out, uint32_t leaf, uint32_t max);

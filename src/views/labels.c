@@ -1,10 +1,11 @@
-/* report_labels.c - what the rows of a view are called: shortly, and at more length where two of one parent would read alike. */
+/* labels.c - what the rows of a profile are called: shortly, and at more length where two of one parent would read alike. */
+#include "labels.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/profile_rows.h"
 #include "base/map.h"
-#include "report.h"
+#include "names.h"
 
 static void module_label(struct sonde_text *out, const struct sonde_profile_frame *f)
 {
@@ -44,7 +45,7 @@ static bool is_folded(const struct sonde_profile_frame *f)
     return f->kind == SONDE_FRAME_NATIVE && !*f->name && !*f->file && !f->offset;
 }
 
-void report_view_label(const struct report *r, const struct sonde_profile_rows *view, size_t row, struct sonde_text *out)
+void sonde_row_label(const struct sonde_query *q, const struct sonde_profile_rows *view, size_t row, struct sonde_text *out)
 {
     const struct sonde_profile_frame *f = &view->rows.items[row].frame;
     const struct sonde_cct_node node = {.kind = f->kind, .op = f->op, .line = f->line, .name = f->name, .file = f->file,
@@ -53,32 +54,32 @@ void report_view_label(const struct report *r, const struct sonde_profile_rows *
         sonde_text_add(out, nothing_label(view, row));
     } else if (f->kind == SONDE_PROFILE_OBJECT) {
         sonde_text_format(out, "%s from ", sonde_object_kind_name(f->op));
-        sonde_name_callers(&r->q, out, view->rows.items[row].node, 2);
+        sonde_name_callers(q, out, view->rows.items[row].node, 2);
     } else if (view->by == SONDE_BY_MODULE && row) {
         module_label(out, f);
     } else if (row && (view->by == SONDE_BY_FUNCTION || is_folded(f))) {
-        sonde_name_routine(&r->q, out, &node);
+        sonde_name_routine(q, out, &node);
     } else {
-        sonde_name_frame(&r->q, out, &node);
+        sonde_name_frame(q, out, &node);
     }
 }
 
 /* Overloaded functions, files of one name, work that was prepared in different contexts: what the short label leaves out. */
-static void long_label(const struct report *r, const struct sonde_profile_rows *view, size_t row, struct sonde_text *out)
+static void long_label(const struct sonde_query *q, const struct sonde_profile_rows *view, size_t row, struct sonde_text *out)
 {
     const struct sonde_profile_frame *f = &view->rows.items[row].frame;
     if (f->kind == SONDE_PROFILE_OBJECT) {
         sonde_text_format(out, "%s from ", sonde_object_kind_name(f->op));
-        sonde_name_callers(&r->q, out, view->rows.items[row].node, 8);
+        sonde_name_callers(q, out, view->rows.items[row].node, 8);
         return;
     }
     if (f->kind == SONDE_FRAME_LINK && f->offset) {
         sonde_text_add(out, "prepared in ");
-        sonde_name_callers(&r->q, out, (uint32_t)f->offset, 8);
+        sonde_name_callers(q, out, (uint32_t)f->offset, 8);
         return;
     }
     if ((f->kind != SONDE_FRAME_NATIVE && f->kind != SONDE_FRAME_PYTHON) || (!*f->name && view->by != SONDE_BY_MODULE)) {
-        report_view_label(r, view, row, out);
+        sonde_row_label(q, view, row, out);
         return;
     }
     sonde_text_add(out, f->name);
@@ -112,7 +113,7 @@ static int find_alike(const struct sonde_profile_rows *view, char **labels, bool
     return rc;
 }
 
-static int relabel(const struct report *r, const struct sonde_profile_rows *view, char **labels, bool numbered)
+static int relabel(const struct sonde_query *q, const struct sonde_profile_rows *view, char **labels, bool numbered)
 {
     bool *alike = calloc(view->rows.count, sizeof *alike);
     int rc = alike ? find_alike(view, labels, alike) : SONDE_ENOMEM;
@@ -120,7 +121,7 @@ static int relabel(const struct report *r, const struct sonde_profile_rows *view
         struct sonde_text text = {0};
         if (!alike[i])
             continue;
-        long_label(r, view, i, &text);
+        long_label(q, view, i, &text);
         if (numbered)
             sonde_text_format(&text, " #%u", view->rows.items[i].node);
         free(labels[i]);
@@ -132,26 +133,26 @@ static int relabel(const struct report *r, const struct sonde_profile_rows *view
     return rc;
 }
 
-char **report_view_labels(const struct report *r, const struct sonde_profile_rows *view)
+char **sonde_row_labels(const struct sonde_query *q, const struct sonde_profile_rows *view)
 {
     char **labels = calloc(view->rows.count + 1, sizeof *labels);
     int rc = labels ? 0 : SONDE_ENOMEM;
     for (size_t i = 0; i < view->rows.count && !rc; i++) {
         struct sonde_text text = {0};
-        report_view_label(r, view, i, &text);
+        sonde_row_label(q, view, i, &text);
         labels[i] = strdup(sonde_text_get(&text));
         rc = labels[i] ? 0 : SONDE_ENOMEM;
         sonde_text_fini(&text);
     }
     for (int numbered = 0; numbered < 2 && !rc; numbered++)
-        rc = relabel(r, view, labels, numbered);
+        rc = relabel(q, view, labels, numbered);
     if (!rc)
         return labels;
-    report_view_labels_free(labels, view);
+    sonde_row_labels_free(labels, view);
     return NULL;
 }
 
-void report_view_labels_free(char **labels, const struct sonde_profile_rows *view)
+void sonde_row_labels_free(char **labels, const struct sonde_profile_rows *view)
 {
     for (size_t i = 0; labels && i < view->rows.count; i++)
         free(labels[i]);

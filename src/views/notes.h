@@ -1,0 +1,12 @@
+/* notes.h - what a reader must know about the measurement before believing a view. Any thread. */
+#ifndef SONDE_VIEWS_NOTES_H
+#define SONDE_VIEWS_NOTES_H
+
+#include "analyze/caveats.h"
+#include "query.h"
+
+/* The caveats of the measurement; with SONDE_CAVEAT_VIEWS in `kinds` also what only a comparison of views tells, which
+ * reads the trace. 0 or a negative code; sonde_caveats_fini in either case. */
+int sonde_query_caveats(const struct sonde_query *q, unsigned kinds, struct sonde_caveats *out);
+
+#endif
