@@ -41,7 +41,7 @@ const struct report_view report_views[] = {
          "the exact share of each routine in a time range, lanes and call depth"),
     VIEW(lanes, true, SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_LANES | SONDE_CAVEAT_PAUSES, NULL,
          "time lines: threads and queues, how busy each was"),
-    VIEW(blame, true, MOST, NULL, "which CPU code ran while the devices were idle"),
+    MOVED(blame),
     VIEW(critical, true, MOST, NULL,
          "the critical path: what decided how long the run took, and what faster parts would save"),
     VIEW(overlap, true, SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_PAUSES, NULL,

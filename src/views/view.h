@@ -32,7 +32,8 @@ struct sonde_view {
 #define SONDE_VIEW_MAP(X) \
     X(kernels)            \
     X(copies)             \
-    X(api)
+    X(api)                \
+    X(blame)
 
 #define X(name) extern const struct sonde_view sonde_view_##name;
 SONDE_VIEW_MAP(X)

@@ -66,7 +66,7 @@ class Columns(InFolder):
                 continue
             one = schema["properties"][name]
             for choice in one.get("anyOf", []):
-                one = choice if choice.get("type") in ("object", "array") else one
+                one = choice if "$ref" in choice or choice.get("type") in ("object", "array") else one
             one = one["items"] if inner[1] == "list" else one
             if at.count(".") < 6: # a tree holds itself
                 self.check_schema(f"{at}.{name}", one, root, tables, inner[2])

@@ -1,0 +1,513 @@
+/* blame.c - the view `blame`: which CPU code ran while the devices were idle.
+ *
+ * docs/blame.md says how each number is computed. Shares are those of the idle
+ * time; idle time in which no thread was active, and such of which no context is
+ * known, are rows of their own, so that shares add up.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analyze/caveats.h"
+#include "analyze/profile_rows.h"
+#include "base/number.h"
+#include "groups.h"
+#include "labels.h"
+#include "names.h"
+#include "view.h"
+
+/* ---- columns ------------------------------------------------------------------------------- */
+
+static const struct sonde_view_column side_columns[] = {
+    {"waiting_ns", NULL, SONDE_CELL_TIME, 0, 0, "in calls that wait for the device"},
+    {"computing_ns", NULL, SONDE_CELL_TIME, 0, 0, "in anything else"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of both together, where they rest on samples"},
+};
+static const struct sonde_view_columns side = SONDE_VIEW_COLUMNS("context_blame", side_columns);
+
+static const struct sonde_view_columns contexts; /* a context has such children */
+static const struct sonde_view_column context_columns[] = {
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function, API call, kernel or range; null when unknown"},
+    {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
+    {"line", NULL, SONDE_CELL_ID, 0, 0, "line in it"},
+    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the program or library"},
+    {"label", NULL, SONDE_CELL_TEXT, 0, 0, "what the tree on the terminal calls it"},
+    {"inclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "blame of this context and what it called", .of = &side},
+    {"exclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "blame of this context alone", .of = &side},
+    {"children", NULL, SONDE_CELL_LIST, 0, 0, "what it called, most blame first", .of = &contexts},
+};
+static const struct sonde_view_columns contexts = SONDE_VIEW_COLUMNS("contexts", context_columns);
+
+static const struct sonde_view_column tree_columns[] = {
+    {NULL, "share", SONDE_CELL_SHARE, 0, 1, "part of the idle time that the context and what it called have as blame"},
+    {NULL, "inclusive", SONDE_CELL_TIME, 0, 0, "the same in time"},
+    {NULL, "exclusive", SONDE_CELL_TIME, 0, 2, "blame of this context alone"},
+    {NULL, "waiting", SONDE_CELL_TIME, 0, 3, "of the inclusive blame: in calls that wait for the device"},
+    {NULL, "calling context", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "from the outermost frame on, what it called below it"},
+};
+static const struct sonde_view_columns tree = SONDE_VIEW_COLUMNS("tree", tree_columns);
+
+static const struct sonde_view_column routine_columns[] = {
+    {NULL, "share", SONDE_CELL_SHARE, 0, 0, "part of the idle time that the routine itself has as blame, wherever it was called from"},
+    {"waiting_ns", "waiting", SONDE_CELL_TIME, 0, 2, "its blame in calls that wait for the device"},
+    {"computing_ns", "computing", SONDE_CELL_TIME, 0, 3, "its blame in anything else"},
+    {NULL, "known", SONDE_CELL_TEXT, 0, 4, "how its contexts are known, mostly; with the standard error where that is more than half a percent"},
+    {NULL, "routine", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0,
+     "function or API call; in parentheses, idle time that no routine has"},
+    {NULL, "most of it in", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 1,
+     "the place in the user's code with most of it, innermost frame first, and how many such places there are"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function, API call, kernel or range; null when unknown"},
+    {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
+    {"line", NULL, SONDE_CELL_ID, 0, 0, "line in it"},
+    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the program or library"},
+    {"place", NULL, SONDE_CELL_TEXT, 0, 0, "the routine, and the nearest code of the user"},
+    {"callers", NULL, SONDE_CELL_LIST, 0, 0, "of the context with the most blame, from the routine outwards", .of = &sonde_frames},
+    {"places", NULL, SONDE_CELL_COUNT, 0, 0, "of the user's code (innermost frame and its callers) from which it has blame"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of what is sampled or pooled; 0 where nothing is"},
+    {"exact_ns", NULL, SONDE_CELL_TIME, 0, 0, "of its blame: inside an API call, by its own stack"},
+    {"sampled_ns", NULL, SONDE_CELL_TIME, 0, 0, "by a sample in force"},
+    {"pooled_ns", NULL, SONDE_CELL_TIME, 0, 0, "where no sample reaches: divided by what the samples of such gaps say"},
+    {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "by what the stacks of the calls before and after share"},
+    {"uncovered_ns", NULL, SONDE_CELL_TIME, 0, 0, "no context is known"},
+};
+static const struct sonde_view_columns routines = SONDE_VIEW_COLUMNS("routines", routine_columns);
+enum { ROUTINE_SHOWN = 6, ROUTINE_ALL = sizeof routine_columns / sizeof *routine_columns };
+
+static const struct sonde_view_column scope_columns[] = {
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "null: the sum over all processes"},
+    {"device", NULL, SONDE_CELL_ID, 0, 0, "its number; null: no stream of any device busy"},
+    {"name", "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "a device, all of a process together (no device busy), or all processes"},
+    {"range_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the program's start to its end, without what was paused"},
+    {"paused_ns", NULL, SONDE_CELL_TIME, 0, 0, "recording was off: in no other figure"},
+    {"idle_ns", "idle", SONDE_CELL_TIME, 0, 0, "how long none of its operations ran"},
+    {NULL, "of the run", SONDE_CELL_SHARE, 0, 2, "the idle time's part of the run"},
+    {NULL, "waiting", SONDE_CELL_SHARE, 0, 0, "of the idle time: blame of threads in calls that wait for the device"},
+    {NULL, "computing", SONDE_CELL_SHARE, 0, 0, "of the idle time: blame of threads in anything else"},
+    {NULL, "no thread", SONDE_CELL_SHARE, 0, 1, "of the idle time: no thread was active"},
+    {NULL, "start-up", SONDE_CELL_SHARE, 0, 1, "of the idle time: before the first API call, where the program's start is known"},
+    {"intervals", "intervals", SONDE_CELL_COUNT, 0, 4, "maximal idle intervals"},
+    {NULL, "longest", SONDE_CELL_TIME, 0, 3, "the longest of them"},
+    {"longest_ns", NULL, SONDE_CELL_TIME, 0, 0, "the longest of them; 0 where there is none"},
+    {"before_ns", NULL, SONDE_CELL_TIME, 0, 0, "of the idle time: before the first API call"},
+    {"before_cpu_ns", NULL, SONDE_CELL_TIME, 0, 0, "CPU time that the process used then"},
+    {"no_thread_ns", NULL, SONDE_CELL_TIME, 0, 0, "of the idle time: no thread was active"},
+    {"waiting_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame of threads in calls that wait"},
+    {"computing_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame of threads in anything else"},
+    {"exact_ns", NULL, SONDE_CELL_TIME, 0, 0, "of the threads' blame: inside an API call, by its own stack"},
+    {"sampled_ns", NULL, SONDE_CELL_TIME, 0, 0, "by a sample in force"},
+    {"pooled_ns", NULL, SONDE_CELL_TIME, 0, 0, "where no sample reaches: divided by what the samples of such gaps say"},
+    {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "by what the stacks of the calls before and after share"},
+    {"uncovered_ns", NULL, SONDE_CELL_TIME, 0, 0, "no context is known"},
+    {"routines", NULL, SONDE_CELL_LIST, 0, 0, "by exclusive blame, most first; without what is uncovered", .of = &routines},
+    {"contexts", NULL, SONDE_CELL_OBJECT, 0, 0, "the calling context tree; null: no blame", .of = &contexts},
+};
+static const struct sonde_view_columns scopes = SONDE_VIEW_COLUMNS("scopes", scope_columns);
+
+static const struct sonde_view_column rule_columns[] = { /* [enum sonde_blame_rule] */
+    {"calls", NULL, SONDE_CELL_COUNT, 0, 0, "not sampled: from a thread's first API call to its last"},
+    {"samples", NULL, SONDE_CELL_COUNT, 0, 0, "inside API calls, and within one period of a sample"},
+    {"switches", NULL, SONDE_CELL_COUNT, 0, 0, "while a thread does not sleep, and inside API calls"},
+};
+static const struct sonde_view_columns rules = SONDE_VIEW_COLUMNS("processes_by_rule", rule_columns);
+
+static const struct sonde_view_column columns[] = {
+    {"traced", NULL, SONDE_CELL_BOOLEAN, 0, 0, "false: there is no trace, and nothing is known"},
+    {"processes_by_rule", NULL, SONDE_CELL_OBJECT, 0, 0, "how many have threads that count as active by which rule", .of = &rules},
+    {"untimed_operations", NULL, SONDE_CELL_COUNT, 0, 0, "without usable times: in no busy time"},
+    {"scopes", NULL, SONDE_CELL_LIST, 0, 0, "all processes; then each process: all its devices, then each of several", .of = &scopes},
+};
+static const struct sonde_view_columns whole = SONDE_VIEW_COLUMNS("blame", columns);
+
+/* ---- routines -------------------------------------------------------------------------------- */
+
+static double blamed(const struct sonde_blame_scope *scope)
+{
+    return scope->waiting_ns + scope->working_ns;
+}
+
+static void source_cells(struct sonde_view_table *t, const double *source_ns)
+{
+    for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
+        sonde_cell_real(t, true, source_ns[i]);
+}
+
+/* How the contexts are known, mostly; and the standard error, where it is worth a word. */
+static void known_cell(struct sonde_view_table *t, const double *source_ns, double error_ns)
+{
+    int main_source = 0;
+    double sum = 0;
+    char number[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX + 8] = "", text[2 * SONDE_NUMBER_MAX + 32];
+    for (int i = 0; i < SONDE_BLAME_SOURCES; i++) {
+        main_source = source_ns[i] > source_ns[main_source] ? i : main_source;
+        sum += source_ns[i];
+    }
+    const char *name = sonde_blame_source_name((enum sonde_blame_source)main_source);
+    if (error_ns >= sum * .005)
+        snprintf(error, sizeof error, ", ± %s", sonde_number_time(number, error_ns));
+    if (source_ns[main_source] < sum * .995)
+        snprintf(text, sizeof text, "%s %s%s", sonde_number_percent(number, source_ns[main_source], sum), name, error);
+    else
+        snprintf(text, sizeof text, "%s%s", name, error);
+    sonde_cell_text(t, text);
+}
+
+static void routine_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame_routine *routine, double idle_ns)
+{
+    const struct sonde_cct_node *node = &q->profile->nodes.items[routine->node];
+    struct sonde_text name = {0}, most = {0}, place = {0};
+    sonde_name_routine(q, &name, node);
+    if (routine->places > 1)
+        sonde_text_format(&most, "%u places: ", routine->places);
+    sonde_name_callers(q, &most, routine->node, 2);
+    sonde_name_place(q, &place, routine->node);
+    sonde_cell_share(t, routine->waiting_ns + routine->working_ns, idle_ns);
+    sonde_cell_real(t, true, routine->waiting_ns);
+    sonde_cell_real(t, true, routine->working_ns);
+    known_cell(t, routine->source_ns, routine->error_ns);
+    sonde_cell_text(t, sonde_text_get(&name));
+    sonde_cell_text(t, sonde_text_get(&most));
+    sonde_cells_frame(t, node);
+    sonde_cell_text(t, sonde_text_get(&place));
+    sonde_cell_frames(t, q, routine->node);
+    sonde_cell_int(t, true, routine->places);
+    sonde_cell_real(t, true, routine->error_ns);
+    source_cells(t, routine->source_ns);
+    sonde_text_fini(&name);
+    sonde_text_fini(&most);
+    sonde_text_fini(&place);
+}
+
+/* Idle time that no routine has, for people. */
+static void other_row(struct sonde_view_table *t, const char *name, const char *why, double ns, const double *waiting_ns, double idle_ns)
+{
+    if (ns <= 0)
+        return;
+    sonde_cell_share(t, ns, idle_ns);
+    sonde_cell_real(t, waiting_ns, waiting_ns ? *waiting_ns : 0);
+    sonde_cell_real(t, waiting_ns, waiting_ns ? ns - *waiting_ns : 0);
+    sonde_cell_text(t, "");
+    sonde_cell_text(t, name);
+    sonde_cell_text(t, why);
+    for (int i = ROUTINE_SHOWN; i < ROUTINE_ALL; i++)
+        sonde_cell_unknown(t);
+}
+
+static void other_rows(struct sonde_view_table *t, const struct sonde_blame_scope *scope)
+{
+    const struct sonde_blame_entry *lost = scope->entries.count && !scope->entries.items[0].node ? scope->entries.items : NULL;
+    char used[SONDE_NUMBER_MAX], start[SONDE_NUMBER_MAX + 64];
+    if (lost)
+        other_row(t, "(not known)", "threads of which no context is known", lost->waiting_ns + lost->working_ns, &lost->waiting_ns,
+                  scope->idle_ns);
+    other_row(t, "(no thread active)", "", scope->nobody_ns, &(double){0}, scope->idle_ns);
+    /* Nothing was recorded then; what the process did is known by its CPU time alone. */
+    snprintf(start, sizeof start, "%s of CPU time: start-up, loading",
+             scope->before_cpu_ns > 0 ? sonde_number_time(used, scope->before_cpu_ns) : "unknown amount");
+    other_row(t, "(before the first API call)", start, scope->before_ns, NULL, scope->idle_ns);
+}
+
+static int routine_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame_scope *scope,
+                        struct sonde_diag *diag)
+{
+    struct sonde_blame_routine *list = NULL;
+    const long count = sonde_blame_routines(q->profile, scope, &list);
+    if (count < 0)
+        return sonde_diag_set(diag, (int)count, q->path, "cannot sum up the blame of");
+    const size_t all = (size_t)count, shown = sonde_query_rows(q, all);
+    for (size_t i = 0; i < shown; i++)
+        routine_row(t, q, &list[i], scope->idle_ns);
+    if (!q->complete)
+        other_rows(t, scope);
+    t->left_out = all - shown;
+    free(list);
+    return 0;
+}
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+/* The tree, at every call depth: the profile's rows with two columns of ours. */
+static int build_tree(const struct sonde_query *q, const struct sonde_blame_scope *scope, const struct sonde_columns *none,
+                      struct sonde_profile_rows **rows, struct sonde_diag *diag)
+{
+    const size_t nodes = q->profile->nodes.count;
+    double *blame = calloc(nodes + 1, sizeof *blame), *waiting = calloc(nodes + 1, sizeof *waiting);
+    struct sonde_profile_rows_config config = {
+        .shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_LINE, .columns = none, .sort = SONDE_METRIC_BLAME,
+        .sort_side = SONDE_INCLUSIVE, .share = SONDE_METRIC_BLAME, .min_percent = q->min_percent, .all_frames = q->complete,
+        .fold_nameless = !q->complete, .blame_estimate = &scope->estimate,
+        .given = {[SONDE_METRIC_BLAME] = blame, [SONDE_METRIC_SYNC] = waiting}, .m = q->m};
+    int rc = SONDE_ENOMEM;
+    for (size_t i = 0; i < scope->entries.count && blame && waiting; i++) {
+        const struct sonde_blame_entry *entry = &scope->entries.items[i];
+        blame[entry->node] = entry->waiting_ns + entry->working_ns;
+        waiting[entry->node] = entry->waiting_ns;
+    }
+    if (blame && waiting)
+        rc = sonde_profile_rows_build(q->profile, &config, rows, diag);
+    free(blame);
+    free(waiting);
+    return rc && !diag->code ? sonde_diag_set(diag, rc, q->path, "cannot sum up the blame of") : rc;
+}
+
+static double value(const struct sonde_profile_rows *rows, size_t row, enum sonde_metric_id metric, int of)
+{
+    return sonde_profile_rows_get(rows, row, metric, of).value;
+}
+
+static void side_cell(struct sonde_view_table *t, const struct sonde_profile_rows *rows, size_t row, int of)
+{
+    const double waiting_ns = value(rows, row, SONDE_METRIC_SYNC, of);
+    struct sonde_view_table *one = sonde_cell_object(t);
+    sonde_cell_real(one, true, waiting_ns);
+    sonde_cell_real(one, true, value(rows, row, SONDE_METRIC_BLAME, of) - waiting_ns);
+    sonde_cell_real(one, true, value(rows, row, SONDE_METRIC_BLAME_ERROR, of));
+}
+
+/* Returns the table of its children. */
+static struct sonde_view_table *context_row(struct sonde_view_table *t, const struct sonde_query *q,
+                                            const struct sonde_profile_rows *rows, size_t row)
+{
+    struct sonde_text label = {0};
+    sonde_row_label(q, rows, row, &label);
+    sonde_cells_frame(t, &q->profile->nodes.items[rows->rows.items[row].node]);
+    sonde_cell_text(t, sonde_text_get(&label));
+    side_cell(t, rows, row, SONDE_INCLUSIVE);
+    side_cell(t, rows, row, SONDE_EXCLUSIVE);
+    sonde_text_fini(&label);
+    return sonde_cell_list(t);
+}
+
+/* For programs: nested. Rows come with their parents before them. */
+static int context_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame_scope *scope,
+                        struct sonde_diag *diag)
+{
+    struct sonde_columns none = {0};
+    struct sonde_profile_rows *rows = NULL;
+    int rc = build_tree(q, scope, &none, &rows, diag);
+    struct sonde_view_table **children = rc ? NULL : calloc(rows->rows.count, sizeof *children); /* [row]; NULL: left out */
+    if (!rc && !children)
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot show the blame of");
+    for (size_t i = 0; !rc && i < rows->rows.count; i++) {
+        struct sonde_view_table *parent = i ? children[rows->rows.items[i].parent] : t;
+        if (parent && (!i || value(rows, i, SONDE_METRIC_BLAME, SONDE_INCLUSIVE) > 0))
+            children[i] = context_row(parent, q, rows, i);
+    }
+    free(children);
+    sonde_profile_rows_destroy(rows);
+    return rc;
+}
+
+/* For people: line by line, without what is too little. */
+static int tree_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame_scope *scope,
+                     struct sonde_view_data *out, struct sonde_diag *diag)
+{
+    struct sonde_columns none = {0};
+    struct sonde_profile_rows *rows = NULL;
+    char number[SONDE_NUMBER_MAX];
+    int rc = build_tree(q, scope, &none, &rows, diag);
+    char **labels = rc ? NULL : sonde_row_labels(q, rows);
+    if (!rc && !labels)
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot show the blame of");
+    for (size_t i = 1; !rc && i < rows->rows.count; i++) {
+        const double inclusive_ns = value(rows, i, SONDE_METRIC_BLAME, SONDE_INCLUSIVE);
+        if (inclusive_ns <= 0)
+            continue;
+        sonde_cell_share(t, inclusive_ns, scope->idle_ns);
+        sonde_cell_estimate(t, inclusive_ns, value(rows, i, SONDE_METRIC_BLAME_ERROR, SONDE_INCLUSIVE));
+        sonde_cell_estimate(t, value(rows, i, SONDE_METRIC_BLAME, SONDE_EXCLUSIVE), value(rows, i, SONDE_METRIC_BLAME_ERROR, SONDE_EXCLUSIVE));
+        sonde_cell_real(t, true, value(rows, i, SONDE_METRIC_SYNC, SONDE_INCLUSIVE));
+        sonde_cell_tree(t, rows->rows.items[i].depth - 1, labels[i]);
+    }
+    if (!rc && rows->cut)
+        sonde_view_say(out, false, "… %s below %.3g %% left out: --min-percent 0 shows all", sonde_number_count(number, rows->cut),
+                       q->min_percent);
+    sonde_row_labels_free(labels, rows);
+    sonde_profile_rows_destroy(rows);
+    return rc;
+}
+
+/* ---- scopes ---------------------------------------------------------------------------------- */
+
+static void scope_name(const struct sonde_query *q, const struct sonde_blame_scope *scope, struct sonde_text *out)
+{
+    uint32_t device = 0, devices = 0;
+    if (scope->process == SONDE_BLAME_ALL) {
+        sonde_text_add(out, "all processes");
+        return;
+    }
+    for (size_t i = 0; i < q->totals.devices.count; i++)
+        if (q->totals.devices.items[i].process == scope->process && q->totals.devices.items[i].timed) {
+            device = q->totals.devices.items[i].device;
+            devices++;
+        }
+    if (scope->device == SONDE_BLAME_ALL && devices > 1) {
+        sonde_name_process_begin(q, out, scope->process);
+        sonde_text_add(out, "no device busy");
+        sonde_name_process_end(q, out, scope->process);
+        return;
+    }
+    sonde_name_device(q, out, scope->process, scope->device == SONDE_BLAME_ALL ? device : scope->device);
+}
+
+static int scope_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame_scope *scope,
+                     struct sonde_diag *diag)
+{
+    struct sonde_text name = {0};
+    scope_name(q, scope, &name);
+    sonde_cell_text(t, scope->process == SONDE_BLAME_ALL ? NULL : q->m->processes[scope->process].name);
+    sonde_cell_int(t, scope->device != SONDE_BLAME_ALL, scope->device ? scope->device - 1 : 0);
+    sonde_cell_text(t, sonde_text_get(&name));
+    sonde_cell_real(t, true, scope->range_ns);
+    sonde_cell_real(t, true, scope->paused_ns);
+    sonde_cell_real(t, true, scope->idle_ns);
+    sonde_cell_share(t, scope->idle_ns, scope->range_ns);
+    sonde_cell_share(t, scope->waiting_ns, scope->idle_ns);
+    sonde_cell_share(t, scope->working_ns, scope->idle_ns);
+    sonde_cell_share(t, scope->nobody_ns, scope->idle_ns);
+    sonde_cell_share(t, scope->before_ns, scope->idle_ns);
+    sonde_cell_int(t, true, scope->intervals);
+    sonde_cell_real(t, scope->intervals > 0, scope->longest_ns);
+    sonde_cell_real(t, true, scope->longest_ns);
+    sonde_cell_real(t, true, scope->before_ns);
+    sonde_cell_real(t, scope->before_cpu_ns > 0, scope->before_cpu_ns);
+    sonde_cell_real(t, true, scope->nobody_ns);
+    sonde_cell_real(t, true, scope->waiting_ns);
+    sonde_cell_real(t, true, scope->working_ns);
+    source_cells(t, scope->source_ns);
+    sonde_text_fini(&name);
+    int rc = 0;
+    if (q->complete)
+        rc = routine_rows(sonde_cell_list(t), q, scope, diag);
+    else
+        sonde_cell_unknown(t);
+    if (q->complete && !rc && blamed(scope) > 0)
+        rc = context_rows(sonde_cell_object(t), q, scope, diag);
+    else
+        sonde_cell_unknown(t);
+    return rc;
+}
+
+/* The sum over the processes says nothing new where there is one. */
+static size_t first_scope(const struct sonde_blame *blame)
+{
+    const size_t last = blame->scopes.count - 1;
+    return blame->scopes.items[last].process == blame->scopes.items[1].process;
+}
+
+static int scope_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame *blame, struct sonde_diag *diag)
+{
+    const size_t first = q->complete ? 0 : first_scope(blame), all = blame->scopes.count - first;
+    const size_t shown = q->complete ? all : sonde_query_rows(q, all);
+    int rc = 0;
+    for (size_t i = 0; i < shown && !rc; i++)
+        rc = scope_row(t, q, &blame->scopes.items[first + i], diag);
+    t->left_out = all - shown;
+    if (!(blame->scopes.items[0].before_ns > 0)) /* of a process whose start is not known */
+        sonde_view_hide(t, "start-up");
+    return rc;
+}
+
+/* ---- how it is known --------------------------------------------------------------------------- */
+
+static void say_sources(struct sonde_view_data *out, const struct sonde_blame_scope *scope)
+{
+    struct sonde_text line = {0};
+    char number[SONDE_NUMBER_MAX];
+    for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
+        sonde_text_format(&line, "%s%s %s", i ? ", " : "", sonde_number_percent(number, scope->source_ns[i], blamed(scope)),
+                          sonde_blame_source_name((enum sonde_blame_source)i));
+    if (blamed(scope) > 0)
+        sonde_view_say(out, false, "contexts of active threads: %s", sonde_text_get(&line));
+    sonde_text_fini(&line);
+}
+
+static void say_rules(struct sonde_view_data *out, const struct sonde_blame *blame)
+{
+    static const char *const texts[SONDE_BLAME_RULES] = {
+        "the CPU side was not sampled: a thread counts as active between its first and its last API call",
+        "context switches were not recorded: outside of API calls a thread counts as active within one period of a sample",
+        "a thread counts as active while it does not sleep, and inside API calls",
+    };
+    uint32_t used = 0;
+    char number[SONDE_NUMBER_MAX];
+    for (int i = 0; i < SONDE_BLAME_RULES; i++)
+        used += blame->rules[i] > 0;
+    for (int i = 0; i < SONDE_BLAME_RULES; i++)
+        if (blame->rules[i] && used == 1)
+            sonde_view_say(out, false, "%s", texts[i]);
+        else if (blame->rules[i])
+            sonde_view_say(out, false, "%u process%s: %s", blame->rules[i], blame->rules[i] == 1 ? "" : "es", texts[i]);
+    if (blame->untimed)
+        sonde_view_say(out, false, "%s operation%s without usable times: idle time may be less than shown",
+                       sonde_number_count(number, blame->untimed), blame->untimed == 1 ? "" : "s");
+}
+
+/* ---- the view ------------------------------------------------------------------------------------ */
+
+/* Nothing to say about idle time: why. NULL: there is something. */
+static const char *reason_for_nothing(const struct sonde_blame *blame)
+{
+    if (!blame->traced)
+        return "recorded with --profile: when the devices were idle is unknown; blame needs --trace";
+    return blame->scopes.count < 2 ? "no operation has times of its device: when that was idle is unknown" : NULL;
+}
+
+/* Returns the table of scopes, which has no rows yet. */
+static struct sonde_view_table *whole_row(struct sonde_view_data *out, const struct sonde_blame *blame)
+{
+    struct sonde_view_table *t = sonde_view_table(out, &whole);
+    out->root = t;
+    sonde_cell_boolean(t, blame->traced);
+    struct sonde_view_table *by_rule = sonde_cell_object(t);
+    for (int i = 0; i < SONDE_BLAME_RULES; i++)
+        sonde_cell_int(by_rule, true, blame->rules[i]);
+    sonde_cell_int(t, true, blame->untimed);
+    return sonde_cell_list(t);
+}
+
+/* For people: the devices, then routines and contexts of the first scope. */
+static int show(const struct sonde_query *q, const struct sonde_view_table *devices, const struct sonde_blame *blame,
+                struct sonde_view_data *out, struct sonde_diag *diag)
+{
+    const struct sonde_blame_scope *scope = &blame->scopes.items[first_scope(blame)];
+    struct sonde_view_table *of_routines = sonde_view_table(out, &routines), *of_contexts = sonde_view_table(out, &tree);
+    sonde_view_show(out, devices, false);
+    sonde_view_show(out, of_routines, true);
+    int rc = routine_rows(of_routines, q, scope, diag);
+    if (!rc && blamed(scope) > 0) {
+        sonde_view_show(out, of_contexts, true);
+        rc = tree_rows(of_contexts, q, scope, out, diag);
+    }
+    struct sonde_view_item **first = out->items_end;
+    say_sources(out, scope);
+    say_rules(out, blame);
+    if (first && *first)
+        (*first)->gap = true;
+    return rc;
+}
+
+static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
+{
+    struct sonde_blame blame = {0};
+    int rc = sonde_query_blame(q, &blame, diag);
+    const char *nothing = reason_for_nothing(&blame);
+    struct sonde_view_table *devices = whole_row(out, &blame);
+    if (!rc && !nothing)
+        rc = scope_rows(devices, q, &blame, diag);
+    if (!rc && !q->complete && nothing)
+        sonde_view_say(out, false, "%s", nothing);
+    else if (!rc && !q->complete)
+        rc = show(q, devices, &blame, out, diag);
+    sonde_blame_fini(&blame);
+    return rc;
+}
+
+const struct sonde_view sonde_view_blame = {
+    .name = "blame",
+    .summary = "which CPU code ran while the devices were idle",
+    .single = true,
+    .tables = (const struct sonde_view_columns *const[]){&whole, &scopes, &routines, &tree, NULL},
+    .options = (const char *const[]){"min-percent", NULL},
+    .caveats = SONDE_CAVEAT_ALL & ~(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES),
+    .needs_operations = true,
+    .make = make,
+};
