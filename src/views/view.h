@@ -33,7 +33,8 @@ struct sonde_view {
     X(kernels)            \
     X(copies)             \
     X(api)                \
-    X(blame)
+    X(blame)              \
+    X(critical)
 
 #define X(name) extern const struct sonde_view sonde_view_##name;
 SONDE_VIEW_MAP(X)

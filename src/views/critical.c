@@ -1,0 +1,449 @@
+/* critical.c - the view `critical`: which activities decided how long the run took.
+ *
+ * docs/critical-path.md says how each number is computed.
+ */
+#include "analyze/critical.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/caveats.h"
+#include "base/number.h"
+#include "groups.h"
+#include "names.h"
+#include "view.h"
+
+enum { EVALUATED = 8, PLACES_SHOWN = 10 };
+
+/* ---- columns ------------------------------------------------------------------------------- */
+
+static const struct sonde_view_column part_columns[] = {
+    {"ns", NULL, SONDE_CELL_TIME, 0, 0, "on the path"},
+    {"steps", NULL, SONDE_CELL_COUNT, 0, 0, "how often the path goes through it"},
+};
+static const struct sonde_view_columns part = SONDE_VIEW_COLUMNS("part", part_columns);
+
+static const struct sonde_view_column composition_columns[SONDE_PATH_COUNT] = {
+    [SONDE_PATH_HOST] = {"host", NULL, SONDE_CELL_OBJECT, 0, 0, "between two calls of a thread", .of = &part},
+    [SONDE_PATH_OFF] = {"off_cpu", NULL, SONDE_CELL_OBJECT, 0, 0, "asleep in host code, nobody known to have ended it", .of = &part},
+    [SONDE_PATH_API] = {"api", NULL, SONDE_CELL_OBJECT, 0, 0, "in API calls, without what they waited for", .of = &part},
+    [SONDE_PATH_LAUNCH] = {"launch", NULL, SONDE_CELL_OBJECT, 0, 0, "submitted, nothing in its way, not yet started", .of = &part},
+    [SONDE_PATH_GAP] = {"gap", NULL, SONDE_CELL_OBJECT, 0, 0, "what it waited for has ended, not yet started", .of = &part},
+    [SONDE_PATH_KERNEL] = {"kernel", NULL, SONDE_CELL_OBJECT, 0, 0, "kernels, command buffers, whole graphs", .of = &part},
+    [SONDE_PATH_COPY] = {"copy", NULL, SONDE_CELL_OBJECT, 0, 0, "copies, maps, migrations", .of = &part},
+    [SONDE_PATH_SET] = {"set", NULL, SONDE_CELL_OBJECT, 0, 0, "fills", .of = &part},
+    [SONDE_PATH_ORDER] = {"order", NULL, SONDE_CELL_OBJECT, 0, 0, "markers and barriers", .of = &part},
+    [SONDE_PATH_UNKNOWN] = {"unknown", NULL, SONDE_CELL_OBJECT, 0, 0, "operations without call and predecessor: rows are missing", .of = &part},
+    [SONDE_PATH_START] = {"start_up", NULL, SONDE_CELL_OBJECT, 0, 0, "before the first call of the process, when nothing is recorded", .of = &part},
+    [SONDE_PATH_PAUSED] = {"paused", NULL, SONDE_CELL_OBJECT, 0, 0, "host code, and calls that nobody recorded, while recording was off", .of = &part},
+};
+static const struct sonde_view_columns composition = SONDE_VIEW_COLUMNS("composition", composition_columns);
+
+static const struct sonde_view_column summary_columns[] = { /* the composition for people */
+    {NULL, "Critical path", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "what the path is made of"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 0, "its part of the length of the path"},
+    {NULL, "time", SONDE_CELL_TIME, 0, 0, "on the path"},
+    {NULL, "steps", SONDE_CELL_COUNT, 0, 1, "how often the path goes through it"},
+};
+static const struct sonde_view_columns summary = SONDE_VIEW_COLUMNS("parts", summary_columns);
+
+static const struct sonde_view_column thing_columns[] = {
+    {NULL, "On it", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "everything of one name: a kernel, an API function, a routine, all gaps"},
+    {NULL, "what", SONDE_CELL_TEXT, 0, 3, "its category"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 1, "its part of the length of the path"},
+    {"ns", "time", SONDE_CELL_TIME, 0, 0, "on the path"},
+    {"steps", "steps", SONDE_CELL_COUNT, 0, 4, "how often the path goes through it"},
+    {"delay_ns", "delay before", SONDE_CELL_TIME, 0, 5, "launch delays and gaps before it on the path; of operations only"},
+    {NULL, "2× faster saves", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0,
+     "how much shorter the run had been, at most, were all of it twice as fast; in brackets: that reaches the end of the run only "
+     "over a step that is inferred"},
+    {"category", NULL, SONDE_CELL_TEXT, 0, 0, "a name of the composition"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "kernel, API function, routine, or kind"},
+    {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation; null: it is none"},
+    {"file", NULL, SONDE_CELL_TEXT, 0, 0, "of a routine: its source file"},
+    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "of a routine without a name: all code of the module"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of ns, where that rests on samples; else 0"},
+    {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "of ns: the routine is what the stacks around it share"},
+    {"behind_inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "of ns: from there the path leads to the end of the run over a step that is inferred"},
+    {"half_ns", NULL, SONDE_CELL_TIME, 0, 0, "half of ns: no more than that can be saved by making it twice as fast"},
+    {"saving_ns", NULL, SONDE_CELL_TIME, 0, 0, "how much shorter the run had been with all of it twice as fast; null: not evaluated"},
+};
+static const struct sonde_view_columns things = SONDE_VIEW_COLUMNS("things", thing_columns);
+
+static const struct sonde_view_column place_columns[] = {
+    {NULL, "share", SONDE_CELL_SHARE, 0, 0, "its part of the length of the path"},
+    {"ns", "time", SONDE_CELL_TIME, 0, 1, "on the path"},
+    {NULL, "what", SONDE_CELL_TEXT, 0, 2, "its category"},
+    {NULL, "known", SONDE_CELL_TEXT, 0, 3,
+     "exact: the activity's own stack; sampled; pooled: by samples of gaps like it; inferred: what the stacks around it share"},
+    {NULL, "calling context", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "the nearest frames of the user's code, innermost first"},
+    {"category", NULL, SONDE_CELL_TEXT, 0, 0, "a name of the composition"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of ns, where that rests on samples; else 0"},
+    {"pooled_ns", NULL, SONDE_CELL_TIME, 0, 0, "of ns: the context's part of gaps that no sample reaches"},
+    {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "of ns: the context is what the stacks around it share"},
+    {"steps", NULL, SONDE_CELL_COUNT, 0, 0, "how often the path goes through it"},
+    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "from the inside out; empty: unknown", .of = &sonde_frames},
+};
+static const struct sonde_view_columns places = SONDE_VIEW_COLUMNS("contexts", place_columns);
+
+static const struct sonde_view_column columns[] = {
+    {NULL, "Process", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "its rank and name; the longest path first"},
+    {"length_ns", "length", SONDE_CELL_TIME, 0, 0, "of the path: from its begin to its end"},
+    {NULL, "host", SONDE_CELL_SHARE, 0, 2, "of the length: host code between calls"},
+    {NULL, "off CPU", SONDE_CELL_SHARE, 0, 3, "of the length: asleep in host code"},
+    {NULL, "API", SONDE_CELL_SHARE, 0, 3, "of the length: in API calls"},
+    {NULL, "delays", SONDE_CELL_SHARE, 0, 4, "of the length: launch delays, and gaps between operations"},
+    {NULL, "kernels", SONDE_CELL_SHARE, 0, 1, "of the length: kernels"},
+    {NULL, "copies", SONDE_CELL_SHARE, 0, 1, "of the length: copies and fills"},
+    {NULL, "start-up", SONDE_CELL_SHARE, 0, 4, "of the length: before the first call of the process"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "its name"},
+    {"begin_ns", NULL, SONDE_CELL_TIME, 0, 0, "process's start, or the beginning of what was looked at"},
+    {"end_ns", NULL, SONDE_CELL_TIME, 0, 0, "last recorded event"},
+    {"tail_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the last recorded event to the end of the process; not on the path"},
+    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "looked at"},
+    {"calls", NULL, SONDE_CELL_COUNT, 0, 0, "looked at"},
+    {"no_times", NULL, SONDE_CELL_COUNT, 0, 0, "operations left out: without usable times"},
+    {"waits_recorded", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a wait to what was awaited, as recorded"},
+    {"waits_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "the same, inferred"},
+    {"starts_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a thread's beginning to the main thread"},
+    {"wakes_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a thread that slept to the one taken to have woken it"},
+    {"callbacks_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a callback to the operation whose end is taken to have caused it"},
+    {"lost", NULL, SONDE_CELL_COUNT, 0, 0, "steps that led nowhere"},
+    {"limited", NULL, SONDE_CELL_BOOLEAN, 0, 0, "only the last part of the run was looked at"},
+    {"dropped", NULL, SONDE_CELL_BOOLEAN, 0, 0, "rows of the trace were dropped while recording"},
+    {"sampled", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the CPU side was sampled"},
+    {"composition", NULL, SONDE_CELL_OBJECT, 0, 0, "adds up to length_ns", .of = &composition},
+    {"things", NULL, SONDE_CELL_LIST, 0, 0, "by ns, most first; adds up to length_ns", .of = &things},
+    {"contexts", NULL, SONDE_CELL_LIST, 0, 0, "by ns, most first; adds up to length_ns", .of = &places},
+    {"rank", NULL, SONDE_CELL_ID, 0, 0, "of a parallel job, as its launcher says; null: none"},
+    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "on its host"},
+    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "how many ranks the job has"},
+};
+static const struct sonde_view_columns processes = SONDE_VIEW_COLUMNS("processes", columns);
+
+/* ---- things ---------------------------------------------------------------------------------- */
+
+static uint64_t length(const struct sonde_path *path)
+{
+    return path->end_ns - path->begin_ns;
+}
+
+static bool worth_a_row(const struct sonde_query *q, uint64_t ns, const struct sonde_path *path)
+{
+    return q->complete || (double)ns * 100 >= q->min_percent * (double)length(path);
+}
+
+static bool is_operation(const struct sonde_path_thing *thing)
+{
+    return thing->category >= SONDE_PATH_KERNEL && thing->category <= SONDE_PATH_ORDER;
+}
+
+static const char *name_of(const struct sonde_path_thing *thing)
+{
+    if (*thing->name)
+        return strncmp(thing->name, "void ", 5) == 0 ? thing->name + 5 : thing->name;
+    if (is_operation(thing))
+        return sonde_op_kind_name(thing->op);
+    return thing->category == SONDE_PATH_HOST ? "unknown code" : sonde_path_text(thing->category);
+}
+
+static void label_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path_thing *thing)
+{
+    struct sonde_text label = {0};
+    const struct sonde_cct_node routine = {.kind = SONDE_FRAME_NATIVE, .name = thing->name, .module = *thing->name ? "" : thing->file,
+                                           .file = *thing->name ? thing->file : ""};
+    if (thing->category == SONDE_PATH_HOST && (*thing->name || *thing->file))
+        sonde_name_routine(q, &label, &routine);
+    else
+        sonde_text_add(&label, name_of(thing));
+    sonde_cell_text(t, sonde_text_get(&label));
+    sonde_text_fini(&label);
+}
+
+/* What it saves reaches the end of the run over a step that is inferred, mostly. */
+static bool is_behind(const struct sonde_path_thing *thing)
+{
+    return thing->evaluated && thing->saving_ns && thing->behind_ns * 2 > thing->ns;
+}
+
+static void saving_cell(struct sonde_view_table *t, const struct sonde_path_thing *thing)
+{
+    char time[SONDE_NUMBER_MAX], text[SONDE_NUMBER_MAX + 8];
+    snprintf(text, sizeof text, is_behind(thing) ? "(%s)" : "%s", sonde_number_time(time, (double)thing->saving_ns));
+    sonde_cell_text(t, thing->evaluated ? text : NULL);
+}
+
+static void thing_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path,
+                      const struct sonde_path_thing *thing)
+{
+    label_cell(t, q, thing);
+    sonde_cell_text(t, sonde_path_text(thing->category));
+    sonde_cell_share(t, (double)thing->ns, (double)length(path));
+    sonde_cell_estimate(t, (double)thing->ns, thing->error_ns);
+    sonde_cell_int(t, true, thing->count);
+    sonde_cell_int(t, is_operation(thing), thing->delay_ns);
+    saving_cell(t, thing);
+    sonde_cell_text(t, sonde_path_name(thing->category));
+    sonde_cell_text(t, name_of(thing));
+    sonde_cell_text(t, is_operation(thing) ? sonde_op_kind_name(thing->op) : NULL);
+    sonde_cell_text(t, *thing->name ? thing->file : "");
+    sonde_cell_text(t, *thing->name ? "" : thing->file);
+    sonde_cell_int(t, true, (uint64_t)thing->error_ns);
+    sonde_cell_int(t, true, thing->inferred_ns);
+    sonde_cell_int(t, true, thing->behind_ns);
+    sonde_cell_int(t, true, thing->ns / 2);
+    sonde_cell_int(t, thing->evaluated, thing->saving_ns);
+}
+
+static void thing_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path)
+{
+    size_t all = 0;
+    for (size_t i = 0; i < path->things.count; i++)
+        if (worth_a_row(q, path->things.items[i].ns, path) && all++ < sonde_query_rows(q, SIZE_MAX))
+            thing_row(t, q, path, &path->things.items[i]);
+    t->left_out = all - sonde_view_rows(t);
+}
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+/* How the context is known: by the activity's own stack, a sample, or what the stacks around it share. */
+static const char *known_by(const struct sonde_path_place *place)
+{
+    if (!place->node)
+        return NULL;
+    if (place->inferred_ns * 2 > place->ns)
+        return "inferred";
+    if (place->pooled_ns * 2 > place->ns)
+        return "pooled";
+    return place->category == SONDE_PATH_HOST ? "sampled" : "exact";
+}
+
+static void place_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path,
+                      const struct sonde_path_place *place)
+{
+    struct sonde_text context = {0};
+    if (place->node)
+        sonde_name_callers(q, &context, place->node, 3);
+    sonde_cell_share(t, (double)place->ns, (double)length(path));
+    sonde_cell_estimate(t, (double)place->ns, place->error_ns);
+    sonde_cell_text(t, sonde_path_text(place->category));
+    sonde_cell_text(t, known_by(place));
+    sonde_cell_text(t, place->node ? sonde_text_get(&context) : NULL);
+    sonde_cell_text(t, sonde_path_name(place->category));
+    sonde_cell_int(t, true, (uint64_t)place->error_ns);
+    sonde_cell_int(t, true, place->pooled_ns);
+    sonde_cell_int(t, true, place->inferred_ns);
+    sonde_cell_int(t, true, place->count);
+    sonde_cell_frames(t, q, place->node);
+    sonde_text_fini(&context);
+}
+
+static void place_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path)
+{
+    const size_t most = q->limit && !q->complete ? sonde_query_rows(q, PLACES_SHOWN) : sonde_query_rows(q, SIZE_MAX);
+    for (size_t i = 0; i < path->places.count && i < most && worth_a_row(q, path->places.items[i].ns, path); i++)
+        place_row(t, q, path, &path->places.items[i]);
+}
+
+/* ---- a path ------------------------------------------------------------------------------------ */
+
+static void composition_cell(struct sonde_view_table *t, const struct sonde_path *path)
+{
+    struct sonde_view_table *parts = sonde_cell_object(t);
+    for (int i = 0; i < SONDE_PATH_COUNT; i++) {
+        struct sonde_view_table *one = sonde_cell_object(parts);
+        sonde_cell_int(one, true, path->parts[i].ns);
+        sonde_cell_int(one, true, path->parts[i].count);
+    }
+}
+
+/* The process, and what its path is made of in groups. */
+static void share_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path)
+{
+    const struct sonde_path_part *p = path->parts;
+    const double all_ns = (double)length(path);
+    struct sonde_text name = {0};
+    sonde_name_process(&name, &q->m->processes[path->process]);
+    sonde_cell_text(t, sonde_text_get(&name));
+    sonde_cell_int(t, true, length(path));
+    sonde_cell_share(t, (double)p[SONDE_PATH_HOST].ns, all_ns);
+    sonde_cell_share(t, (double)p[SONDE_PATH_OFF].ns, all_ns);
+    sonde_cell_share(t, (double)p[SONDE_PATH_API].ns, all_ns);
+    sonde_cell_share(t, (double)(p[SONDE_PATH_LAUNCH].ns + p[SONDE_PATH_GAP].ns), all_ns);
+    sonde_cell_share(t, (double)p[SONDE_PATH_KERNEL].ns, all_ns);
+    sonde_cell_share(t, (double)(p[SONDE_PATH_COPY].ns + p[SONDE_PATH_SET].ns), all_ns);
+    sonde_cell_share(t, (double)p[SONDE_PATH_START].ns, all_ns);
+    sonde_text_fini(&name);
+}
+
+static void path_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path)
+{
+    const struct sonde_process *p = &q->m->processes[path->process];
+    share_cells(t, q, path);
+    sonde_cell_text(t, p->name);
+    const uint64_t times_ns[] = {path->begin_ns, path->end_ns, path->tail_ns};
+    for (size_t i = 0; i < sizeof times_ns / sizeof *times_ns; i++)
+        sonde_cell_int(t, true, times_ns[i]);
+    const uint64_t counts[] = {path->operations, path->calls, path->no_times, path->waits_recorded, path->waits_inferred,
+                               path->starts_inferred, path->wakes_inferred, path->callbacks_inferred, path->lost};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        sonde_cell_int(t, true, counts[i]);
+    sonde_cell_boolean(t, path->limited);
+    sonde_cell_boolean(t, path->dropped);
+    sonde_cell_boolean(t, p->header.cpu_rate_hz != 0);
+    composition_cell(t, path);
+    if (q->complete) {
+        thing_rows(sonde_cell_list(t), q, path);
+        place_rows(sonde_cell_list(t), q, path);
+    } else {
+        sonde_cell_unknown(t);
+        sonde_cell_unknown(t);
+    }
+    sonde_cells_rank(t, p);
+}
+
+/* ---- for people ---------------------------------------------------------------------------------- */
+
+static void say_inferred(struct sonde_view_data *out, const struct sonde_path *path)
+{
+    char count[SONDE_NUMBER_MAX];
+    if (path->waits_inferred)
+        sonde_view_say(out, false, "%s of %llu steps from a wait to what was awaited are inferred: the measurement does not say what "
+                       "the call waited for.", sonde_number_count(count, path->waits_inferred),
+                       (unsigned long long)(path->waits_inferred + path->waits_recorded));
+    if (path->wakes_inferred)
+        sonde_view_say(out, false, "%s time%s the path goes from a thread that slept to the one taken to have woken it.",
+                       sonde_number_count(count, path->wakes_inferred), path->wakes_inferred == 1 ? "" : "s");
+    if (path->callbacks_inferred)
+        sonde_view_say(out, false, "%s time%s the path goes from a callback to the operation that ended last before it, which is taken "
+                       "to have caused it.", sonde_number_count(count, path->callbacks_inferred),
+                       path->callbacks_inferred == 1 ? "" : "s");
+    if (path->starts_inferred)
+        sonde_view_say(out, false, "%s thread%s on it %s taken to have been started by the main thread.",
+                       sonde_number_count(count, path->starts_inferred), path->starts_inferred == 1 ? "" : "s",
+                       path->starts_inferred == 1 ? "is" : "are");
+}
+
+static void say_savings(struct sonde_view_data *out, const struct sonde_path *path)
+{
+    bool behind = false;
+    for (size_t i = 0; i < path->things.count; i++)
+        behind |= is_behind(&path->things.items[i]);
+    if (behind)
+        sonde_view_say(out, false, "(in brackets): that saving reaches the end of the run only over a step that is inferred.");
+}
+
+static void say_limits(struct sonde_view_data *out, const struct sonde_process *p, const struct sonde_path *path)
+{
+    char count[SONDE_NUMBER_MAX], time[SONDE_NUMBER_MAX];
+    if (path->limited)
+        sonde_view_say(out, false, "Limited: only the last %s, with %s operations and calls, were looked at; there are too many to "
+                       "keep in memory.", sonde_number_time(time, (double)length(path)),
+                       sonde_number_count(count, path->operations + path->calls));
+    if (path->lost)
+        sonde_view_say(out, false, "%s step%s led nowhere: operations without their call.", sonde_number_count(count, path->lost),
+                       path->lost == 1 ? "" : "s");
+    if (path->no_times)
+        sonde_view_say(out, false, "%s operation%s without usable times %s left out.", sonde_number_count(count, path->no_times),
+                       path->no_times == 1 ? "" : "s", path->no_times == 1 ? "is" : "are");
+    if (path->dropped)
+        sonde_view_say(out, false, "Rows of the trace were dropped while recording: the path may be another one.");
+    if (!p->header.cpu_rate_hz && path->parts[SONDE_PATH_HOST].ns)
+        sonde_view_say(out, false, "Host code is given to the function that the calls around it share.");
+    if (path->tail_ns)
+        sonde_view_say(out, false, "After the last recorded event the process lived for another %s, which is not on the path.",
+                       sonde_number_time(time, (double)path->tail_ns));
+}
+
+static const struct sonde_view_table *summary_table(struct sonde_view_data *out, const struct sonde_path *path)
+{
+    struct sonde_view_table *t = sonde_view_table(out, &summary);
+    for (int i = 0; i < SONDE_PATH_COUNT; i++) {
+        if (!path->parts[i].count)
+            continue;
+        sonde_cell_text(t, sonde_path_text((enum sonde_path_category)i));
+        sonde_cell_share(t, (double)path->parts[i].ns, (double)length(path));
+        sonde_cell_int(t, true, path->parts[i].ns);
+        sonde_cell_int(t, true, path->parts[i].count);
+    }
+    return t;
+}
+
+static void show_path(const struct sonde_query *q, const struct sonde_path *path, bool gap, struct sonde_view_data *out)
+{
+    const struct sonde_process *p = &q->m->processes[path->process];
+    struct sonde_view_table *on_it = sonde_view_table(out, &things), *contexts = sonde_view_table(out, &places);
+    char time[SONDE_NUMBER_MAX];
+    struct sonde_text name = {0};
+    sonde_name_process(&name, p);
+    sonde_view_say(out, gap, "%s: %s from the %s to the last recorded event", sonde_text_get(&name),
+                   sonde_number_time(time, (double)length(path)),
+                   path->limited ? "beginning of what was looked at" : p->header.exec_ns ? "program's start" : "agent's start");
+    thing_rows(on_it, q, path);
+    place_rows(contexts, q, path);
+    sonde_view_show(out, summary_table(out, path), true);
+    sonde_view_show(out, on_it, true);
+    sonde_view_show(out, contexts, true);
+    say_inferred(out, path);
+    say_savings(out, path);
+    say_limits(out, p, path);
+    sonde_text_fini(&name);
+}
+
+static void show(const struct sonde_query *q, const struct sonde_critical *critical, struct sonde_view_data *out)
+{
+    const size_t all = critical->paths.count, shown = q->limit ? 1 : all;
+    if (all > 1)
+        sonde_view_show(out, out->root, false);
+    for (size_t i = 0; i < shown; i++)
+        show_path(q, &critical->paths.items[i], all > 1, out);
+    if (shown < all)
+        sonde_view_say(out, false, "Below the first table: the longest path; --limit 0 shows each.");
+    sonde_view_say(out, false, "2× faster saves: how much shorter the run had been, at most, were all of that twice as fast and "
+                   "nothing else changed. These do not add up.");
+    for (struct sonde_view_item *item = out->items; item && item->next; item = item->next)
+        if (item->table)
+            item->next->gap = true;
+}
+
+/* ---- the view ------------------------------------------------------------------------------------ */
+
+static int compute(const struct sonde_query *q, struct sonde_critical *critical, struct sonde_diag *diag)
+{
+    struct sonde_progress *progress = sonde_query_begin(q, "reading the trace");
+    const int rc = sonde_critical_compute(q->m, q->profile, &(struct sonde_critical_options){.evaluate = EVALUATED}, progress, critical);
+    sonde_query_end(q, progress);
+    if (rc)
+        return sonde_diag_set(diag, rc, q->path, "cannot find the critical path of");
+    if (critical->paths.count)
+        return 0;
+    sonde_diag_set(diag, SONDE_EEMPTY, q->path, "no trace is in");
+    snprintf(diag->why, sizeof diag->why, "the critical path needs to know when each operation ran");
+    sonde_diag_hint(diag, "record with --trace");
+    return SONDE_EEMPTY;
+}
+
+static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
+{
+    struct sonde_critical critical = {0};
+    const int rc = compute(q, &critical, diag);
+    const size_t all = critical.paths.count, shown = q->complete ? all : sonde_query_rows(q, all);
+    out->root = sonde_view_table(out, &processes);
+    out->root->left_out = all - shown;
+    for (size_t i = 0; i < shown && !rc; i++)
+        path_row(out->root, q, &critical.paths.items[i]);
+    if (!rc && !q->complete)
+        show(q, &critical, out);
+    sonde_critical_fini(&critical);
+    return rc;
+}
+
+const struct sonde_view sonde_view_critical = {
+    .name = "critical",
+    .summary = "the critical path: what decided how long the run took, and what faster parts would save",
+    .tables = (const struct sonde_view_columns *const[]){&processes, &summary, &things, &places, NULL},
+    .options = (const char *const[]){"min-percent", NULL},
+    .caveats = SONDE_CAVEAT_ALL & ~(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES),
+    .needs_operations = true,
+    .make = make,
+};
