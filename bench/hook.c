@@ -6,8 +6,7 @@
  * and of stacks whose inner part changes with every call, as a training loop's
  * do, where the same paths come again in turn; and cold, each call by itself
  * after the caches were filled with something else, as a driver and a program leave
- * them: `bench-hook cold` prints this alone. `bench-hook one DEPTH` makes twenty calls between stores to
- * bench_mark, whose address it prints, for a tool that writes down what is touched (valgrind --tool=lackey --trace-mem=yes).
+ * them: `bench-hook cold` prints this alone. Which lines a hook touches: bench/lines.py.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,33 +252,6 @@ static void colds(const int *depths)
     free(other);
 }
 
-/* ---- one call, for a tool that prints addresses ---- */
-
-volatile uint64_t bench_mark;
-
-static void mark_one(void)
-{
-    for (int i = 0; i < 3000; i++) {
-        part();
-        if (i % 500 == 0)
-            usleep(20000);
-    }
-    for (int i = 0; i < 20; i++) {
-        bench_mark = 1;
-        part();
-        bench_mark = 2;
-    }
-}
-
-static void mark_at_depth(int depth)
-{
-    if (depth > 0)
-        mark_at_depth(depth - 1);
-    else
-        mark_one();
-    __asm__ volatile("" : : : "memory");
-}
-
 static void nothing(void) { __asm__ volatile("" : : : "memory"); }
 
 int main(int argc, char **argv)
@@ -291,14 +263,6 @@ int main(int argc, char **argv)
     const char *const extra[] = {"SONDE_TRACE=1", NULL};
     harness_setup("bench-hook", extra);
     queue = harness_queue(0);
-    if (argc > 2 && strcmp(argv[1], "one") == 0) {
-        printf("mark %p\n", (void *)(uintptr_t)&bench_mark);
-        fflush(stdout);
-        part = whole;
-        mark_at_depth(atoi(argv[2]));
-        harness_remove();
-        return 0;
-    }
     if (argc > 1 && strcmp(argv[1], "cold") == 0) {
         colds(depths);
         harness_remove();

@@ -131,12 +131,11 @@ class Bench:
 
     def imitation(self):
         python = os.environ.get("SONDE_BENCH_PYTHON", sys.executable)
-        if subprocess.run([python, "-c", "import torch"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-            say(f"Hooks in PyTorch (bench/imitation.py): left out, {python} has no torch (SONDE_BENCH_PYTHON names another Python)")
-            return
-        for cold in ("0", "1024"):
-            say(f"Hooks in PyTorch, {cold} KB written before each call (bench/imitation.py)")
-            say(run([python, os.path.join(HERE, "imitation.py"), "--rounds", str(min(self.rounds, 3)), "--cold", cold, self.build]).rstrip())
+        for cold, pages in (("0", "0"), ("1024", "0"), ("2048", "2048")):
+            say(f"Hooks in Python, and in PyTorch where {python} has it (SONDE_BENCH_PYTHON names another), "
+                f"{cold} KB and {pages} pages written to before each call (bench/imitation.py)")
+            say(run([python, os.path.join(HERE, "imitation.py"), "--rounds", str(min(self.rounds, 3)), "--cold", cold, "--pages", pages,
+                     self.build]).rstrip())
 
     # ---- samples -------------------------------------------------------------------
 
