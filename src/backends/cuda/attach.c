@@ -23,22 +23,23 @@
 
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
-_Atomic bool sonde__cuda_on;
+SONDE__CUDA_HOT_DATA _Atomic bool sonde__cuda_on;
 
 static const char *names[API_COUNT];
-static uint32_t api_base;      /* our place in the agent's table of backends, in the high byte */
+SONDE__CUDA_HOT_DATA static uint64_t has_name[API_COUNT / 64]; /* a bit for each name */
+SONDE__CUDA_HOT_DATA static uint32_t api_base; /* our place in the agent's table of backends, in the high byte */
 static _Atomic bool reporting; /* activity kinds are enabled */
-static _Atomic uint64_t newest_id = 1ull << 32;
+SONDE__CUDA_HOT_DATA static _Atomic uint64_t newest_id = 1ull << 32;
 
 /* ---- call numbers and correlation ids --------------------------------------------- */
 
-uint32_t sonde__cuda_api(CUpti_CallbackDomain domain, CUpti_CallbackId id)
+__attribute__((hot)) uint32_t sonde__cuda_api(CUpti_CallbackDomain domain, CUpti_CallbackId id)
 {
     const uint32_t number = domain == CUPTI_CB_DOMAIN_RUNTIME_API ? RUNTIME_FIRST + id : id;
-    return api_base | (number < API_COUNT && names[number] ? number : 0);
+    return api_base | (number < API_COUNT && has_name[number / 64] >> number % 64 & 1 ? number : 0);
 }
 
-uint64_t sonde__cuda_extend(uint32_t id)
+__attribute__((hot)) uint64_t sonde__cuda_extend(uint32_t id)
 {
     const uint64_t newest = atomic_load_explicit(&newest_id, memory_order_relaxed);
     const uint64_t full = newest + (uint64_t)(int64_t)(int32_t)(id - (uint32_t)newest);
@@ -72,6 +73,9 @@ static void name_calls(void)
             names[RUNTIME_FIRST + id] = shortened(name);
     }
     names[0] = "";
+    for (uint32_t i = 0; i < API_COUNT; i++)
+        if (names[i])
+            has_name[i / 64] |= 1ull << i % 64;
     for (uint32_t i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
         if (sonde_backends[i] == &sonde_backend_cuda)
             api_base = i << 24;

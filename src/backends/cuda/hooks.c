@@ -37,16 +37,16 @@ struct made {
     bool     waits;       /* the call returned when the work was done */
 };
 
-/* Small: it lies in the static thread-local block, of which there is little to spare. */
+/* Small: it lies in the static thread-local block, of which there is little to spare. What a launch needs comes first. */
 static __thread struct {
+    uint32_t depth, quiet;
+    uint32_t stream_made; /* its number plus one */
+    uint8_t count;
+    bool begun, captured;
+    struct sonde_cuda_nodes nodes;
     struct sonde_call call;
     struct made made[MADE_MAX];
     uint64_t awaited;     /* what was recorded in the event when the call began to wait for it */
-    uint32_t stream_made; /* its number plus one */
-    uint32_t depth, quiet;
-    struct sonde_cuda_nodes nodes;
-    uint8_t count;
-    bool begun, captured;
 } here;
 
 struct follow {
@@ -94,8 +94,8 @@ void sonde__cuda_captured(void)
 /* ---- proof that records name these keys ------------------------------------------- */
 
 static _Atomic uint64_t proof[PROOF];
-static _Atomic uint32_t proofs;
-static _Atomic bool outermost_names; /* records carry the outermost call's id instead */
+SONDE__CUDA_HOT_DATA static _Atomic uint32_t proofs;
+SONDE__CUDA_HOT_DATA static _Atomic bool outermost_names; /* records carry the outermost call's id instead */
 
 static void prove(uint64_t key)
 {
@@ -145,7 +145,7 @@ static void look_at_error(CUresult error)
 
 /* ---- what a call made ---------------------------------------------------------------- */
 
-static struct made *add_work(uint64_t key, enum sonde_op_kind kind, unsigned flags)
+__attribute__((hot)) static struct made *add_work(uint64_t key, enum sonde_op_kind kind, unsigned flags)
 {
     if (here.count == MADE_MAX) /* further ones: one key for each is more than is known of any call */
         return NULL;
@@ -227,15 +227,16 @@ static void add_copy(const struct follow *f, const CUpti_CallbackData *cd, CUpti
 }
 
 /* The runtime's calls and the driver's share no parameters: `f` is a driver call's. */
-static void after_success(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id)
+__attribute__((hot)) static void after_success(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id)
 {
     const uint64_t key = sonde__cuda_extend(cd->correlationId);
     if (cd->context)
         sonde__cuda_context_used(cd->context, cd->contextUid);
-    switch (f->what) {
-    case SONDE_CUDA_LAUNCH:
+    if (f->what == SONDE_CUDA_LAUNCH) { /* most often, and without the table of a switch, which is cold */
         add_work(key, SONDE_OP_KERNEL, 0);
-        break;
+        return;
+    }
+    switch (f->what) {
     case SONDE_CUDA_LAUNCH_MANY:
         add_work(key, SONDE_OP_KERNEL, SONDE_SUBMIT_MANY);
         break;
@@ -315,7 +316,7 @@ static void start_range(void)
         sonde_recording_set(true);
 }
 
-static void enter(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
+__attribute__((hot)) static void enter(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
 {
     const struct follow *f = follow(domain, id);
     if (f->what == SONDE_CUDA_FREE) /* before the address can be another's */
@@ -359,7 +360,7 @@ static void submit_itself(const struct made *m)
         waits_for(0, 0, 0, m->device);
 }
 
-static void submit_all(uint64_t outermost)
+__attribute__((hot)) static void submit_all(uint64_t outermost)
 {
     const bool renamed = atomic_load_explicit(&outermost_names, memory_order_relaxed);
     for (unsigned i = 0; i < here.count; i++) {
@@ -376,7 +377,7 @@ static void submit_all(uint64_t outermost)
     }
 }
 
-static void leave(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
+__attribute__((hot)) static void leave(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
 {
     if (here.depth == 0)
         return; /* subscribed while the call was running */
@@ -432,7 +433,7 @@ static void resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
     }
 }
 
-void CUPTIAPI sonde__cuda_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+__attribute__((hot)) void CUPTIAPI sonde__cuda_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
     (void)user;
     if (here.quiet || !atomic_load_explicit(&sonde__cuda_on, memory_order_relaxed))

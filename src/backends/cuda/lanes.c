@@ -121,9 +121,9 @@ static void know_context(CUcontext context, uint32_t uid)
     sonde__cuda_quiet(false);
 }
 
-void sonde__cuda_context_used(CUcontext context, uint32_t uid)
+__attribute__((hot)) void sonde__cuda_context_used(CUcontext context, uint32_t uid)
 {
-    static _Atomic uint64_t seen[16]; /* of the first thousand contexts; later ones are asked about each time */
+    SONDE__CUDA_HOT_DATA static _Atomic uint64_t seen[16]; /* of the first thousand contexts; later ones are asked about each time */
     _Atomic uint64_t *word = &seen[uid / 64 % 16];
     const uint64_t bit = 1ull << uid % 64;
     uint64_t owner;

@@ -73,6 +73,8 @@ bool sonde__cuda_loaded(const char *name);
 /* ---- attaching (attach.c) --------------------------------------------------- */
 
 /* True between attaching and the end, in the process that attached. */
+/* What each callback reads of the process lies side by side, and with what the agent's hooks read (src/agent/hot.h). */
+#define SONDE__CUDA_HOT_DATA __attribute__((section("sonde_hot")))
 extern _Atomic bool sonde__cuda_on;
 /* --capture-range cuda: cudaProfilerStart and Stop begin and end recording. */
 bool sonde__cuda_captures_range(void);
