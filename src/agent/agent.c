@@ -29,7 +29,7 @@
 #define PASSES_BOUND_MS 2500 /* or a little longer when it is busy asking: less than its caller waits */
 
 struct sonde_agent sonde__agent;
-_Atomic uint32_t *sonde__flag;
+SONDE__HOT_DATA _Atomic uint32_t *sonde__flag;
 
 /* The process in which a thread is starting the agent, 0 = none. Not a lock:
  * what a child finds in it after a fork may be its parent's. */

@@ -34,6 +34,7 @@
 #include "config.h"
 #include "format/rows.h"
 #include "heap.h"
+#include "hot.h"
 #include "lock.h"
 #include "map.h"
 #include "paths.h"
@@ -136,20 +137,21 @@ struct sonde_samples {
 enum { SONDE_AT_END_SAMPLE = 1, SONDE_AT_END_DIE = 2 };
 enum { SONDE_BUSY = 1, SONDE_BUSY_CALL = 2 }; /* in a hooked call, the runtime's part included */
 struct sonde_thread {
-    /* The first four lines are what a hook needs that finds all as it was (replay.h). */
+    /* What a hook needs that finds all as it was (replay.h): up to the first words of `ranges`, and the lines that
+     * are begun below. */
     uint32_t slot;            /* 1 .. */
     _Atomic uint32_t lane;    /* thread lane; 0: it gets one with its first sample or hook */
     volatile uint32_t busy;   /* inside a hook: a signal handler must not enter again */
     _Atomic uint32_t at_end;  /* SONDE_AT_END_*: what came within the hooked call, and is for its end */
     uint32_t check_in;        /* so many calls from now one is compared with a full walk */
     uint32_t last_context;    /* node of the last hooked call */
-    uint32_t last_op_key_kind, last_op_key_name, last_op_frame;
     struct sonde_replay *replay; /* that told the last context; NULL: none */
-    struct { uint64_t key, enter_ns, leave_ns; bool submitted; } last_call;
-    uint64_t sequence;        /* of operations; low bits of the correlation */
-    struct sonde_counts  count;
     struct sonde_ranges  ranges;
-    struct sonde_channel channel; /* of struct sonde_event */
+    alignas(64) uint64_t sequence; /* of operations; low bits of the correlation */
+    struct { uint64_t key, enter_ns, leave_ns; bool submitted; } last_call;
+    uint32_t last_op_key_kind, last_op_key_name, last_op_frame;
+    alignas(64) struct sonde_counts  count;
+    alignas(64) struct sonde_channel channel; /* of struct sonde_event */
     struct sonde_channel found;   /* of struct sonde_activity: this thread's place in the multiplexer */
 
     struct { uint64_t wall_ns, cpu_ns; /* when the CPU clock was read last */

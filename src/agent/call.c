@@ -12,7 +12,7 @@
 #include "sample.h"
 
 /* The kernel's own function: libc's way to it leads over three more pages, which a hook finds cold. */
-static int (*_Atomic read_clock)(clockid_t clock, struct timespec *t) = clock_gettime;
+SONDE__HOT_DATA static int (*_Atomic read_clock)(clockid_t clock, struct timespec *t) = clock_gettime;
 
 /* Not where the program has a clock of its own in libc's place: everybody in it goes by that one. */
 static bool clock_is_libc(void)
@@ -132,10 +132,9 @@ static __attribute__((noinline, cold)) void judge_long(struct sonde_thread *t, u
 static inline void count_own(struct sonde_thread *t, uint64_t ticks, uint64_t call_ns)
 {
     const double per_ns = atomic_load_explicit(&sonde__agent.ticks_per_ns, memory_order_relaxed);
-    const double own = (double)ticks - (double)call_ns * per_ns;
     sonde__count(&t->count.hook_ticks, ticks);
-    if (__builtin_expect(own > LONG_NS * per_ns, 0) && per_ns > 0)
-        judge_long(t, (uint64_t)(own / per_ns));
+    if (__builtin_expect((double)(int64_t)ticks > (double)(int64_t)(call_ns + LONG_NS) * per_ns, 0) && per_ns > 0)
+        judge_long(t, (uint64_t)((double)ticks / per_ns) - call_ns);
 }
 
 /* ---- calls -------------------------------------------------------------------------- */

@@ -72,8 +72,8 @@ static inline void sonde__channel_publish(struct sonde_channel *c)
                           memory_order_release);
 }
 
-/* Producer: have the next element's place at hand, which the consumer's processor had last. */
-static inline void sonde__channel_fetch(const struct sonde_channel *c)
+/* Producer: have the next element's place at hand, which the consumer's processor had last. (Always inline: see replay.h.) */
+static inline __attribute__((always_inline)) void sonde__channel_fetch(const struct sonde_channel *c)
 {
     const char *next = c->tail ? (const char *)c->tail->bytes + (size_t)c->tail_used * c->element_bytes : NULL;
     if (next && c->tail_used < c->tail_room) {

@@ -11,13 +11,15 @@
 
 #include <string.h>
 
+#include "python_state.h"
+
 #define NODE_RUN      64   /* node ids a thread takes at once */
 #define TRAILS_AFTER  64   /* calls before a thread gets memory for trails: most threads make few */
 
 /* Of the hooks' way: a second caller (the samples') must not make them calls. */
 #define HOT inline __attribute__((always_inline))
 
-static void (*_Atomic watch_calls)(uint32_t context);
+SONDE__HOT_DATA static void (*_Atomic watch_calls)(uint32_t context);
 
 /* A run of node ids for this thread; rows that stay zero are no nodes. */
 static bool node_run(struct sonde_thread *t)
@@ -555,7 +557,7 @@ static __attribute__((noinline)) void begin_trails(struct sonde_thread *t)
 static inline void count_replay(struct sonde_thread *t)
 {
     sonde__count(&t->count.unwinds, 1);
-    sonde__count(&t->count.python_walks, sonde__python_attached());
+    sonde__count(&t->count.python_walks, sonde__python_is_attached());
 }
 
 /* The node of a stack that a trail tells, 0 when none does. Unless that is all, the stack has been

@@ -24,6 +24,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/hot.h"
 #include "agent/python_state.h"
 
 /* Owners of an interpreter frame; the names are CPython's (3.11+). */
@@ -33,7 +34,7 @@ enum { YIELD_FROM = 72 };
 /* An instruction offset beyond this is not one. */
 enum { CODE_BYTES_MAX = 1 << 28 };
 
-struct sonde__python_state sonde__python;
+SONDE__HOT_DATA struct sonde__python_state sonde__python;
 static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- finding the interpreter ------------------------------------------ */
@@ -133,6 +134,11 @@ static bool choose_layout(struct sonde__python_state *state, const char **why)
         *why = "the interpreter hides a function that is needed (PyInterpreterState_Head)";
         return false;
     }
+    if (!state->runtime || *(const int *)((const char *)state->runtime + layout.runtime_initialized) != 1)
+        layout.runtime_initialized = 0;
+    state->replays = layout.form == SONDE__PYTHON_SHIMS && layout.code_version && !layout.code_tlbc &&
+                     layout.frame_code == SONDE__PYTHON_FRAME_CODE && layout.frame_previous == SONDE__PYTHON_FRAME_PREVIOUS &&
+                     layout.frame_instruction == SONDE__PYTHON_FRAME_INSTRUCTION;
     state->layout = layout;
     return true;
 }
@@ -169,10 +175,9 @@ bool sonde__python_attach(const char **why)
     return phase == SONDE__PYTHON_FOUND || phase == SONDE__PYTHON_READY;
 }
 
-__attribute__((hot)) bool sonde__python_attached(void)
+bool sonde__python_attached(void)
 {
-    int phase = atomic_load_explicit(&sonde__python.phase, memory_order_acquire);
-    return phase == SONDE__PYTHON_FOUND || phase == SONDE__PYTHON_READY;
+    return sonde__python_is_attached();
 }
 
 const char *sonde__python_why_off(void)

@@ -53,7 +53,7 @@ static const struct sonde__python_layout layouts[] = {
     },
     {
         .version = 0x030c, .form = SONDE__PYTHON_SHIMS,
-        .thread_interp = 16, .thread_cframe = 56, .thread_id = 136,
+        .thread_interp = 16, .thread_cframe = 56, .thread_id = 136, .runtime_initialized = 16,
         .cframe_current = 0, .cframe_previous = 8,
         .frame_code = 0, .frame_previous = 8, .frame_instruction = 56, .frame_owner = 70,
         .code_name = 120, .code_qualname = 128, .code_file = 112, .code_table = 136,

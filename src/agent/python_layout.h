@@ -17,18 +17,21 @@ enum sonde__python_form {
     SONDE__PYTHON_SHIMS,   /* 3.12+: interpreter frames; a shim frame on the C stack per eval call */
 };
 
-/*      field             what it is */
+/*      field             what it is; first those that python_replay.c needs, in one line */
 #define SONDE__PYTHON_LAYOUT_MAP(X)                                                     \
-    X(thread_interp)       /* PyThreadState.interp */                                   \
     X(thread_frame)        /* .frame (3.9, 3.10), .current_frame (3.13+); else 0 */     \
     X(thread_cframe)       /* .cframe (3.10 to 3.12); else 0 */                         \
-    X(thread_id)           /* .thread_id: pthread_self() of its thread */               \
     X(cframe_current)      /* _PyCFrame.current_frame (3.11, 3.12); else 0 */           \
-    X(cframe_previous)     /* .previous (3.10 to 3.12); else 0 */                       \
+    X(runtime_initialized) /* _PyRuntimeState.initialized (3.12); else 0 */             \
     X(frame_code)          /* the frame's code object */                                \
     X(frame_previous)      /* the caller's frame */                                     \
     X(frame_instruction)   /* f_lasti, prev_instr or instr_ptr */                       \
     X(frame_owner)         /* .owner (3.11+); else 0 */                                 \
+    X(code_version)        /* co_version (3.12+); else 0 */                             \
+    X(code_tlbc)           /* co_tlbc (free-threaded 3.14); else 0 */                   \
+    X(thread_interp)       /* PyThreadState.interp */                                   \
+    X(thread_id)           /* .thread_id: pthread_self() of its thread */               \
+    X(cframe_previous)     /* .previous (3.10 to 3.12); else 0 */                       \
     X(frame_generator)     /* PyFrameObject.f_gen (3.9, 3.10); else 0 */                \
     X(frame_tlbc)          /* .tlbc_index (free-threaded 3.14); else 0 */               \
     X(code_name)           /* co_name */                                                \
@@ -39,8 +42,6 @@ enum sonde__python_form {
     X(code_first_traceable)/* _co_firsttraceable (3.11+); else 0 */                     \
     X(code_bytes)          /* co_code (object), co_code_adaptive (in place, 3.11+) */   \
     X(code_consts)         /* co_consts */                                              \
-    X(code_version)        /* co_version (3.12+); else 0 */                             \
-    X(code_tlbc)           /* co_tlbc (free-threaded 3.14); else 0 */                   \
     X(object_type)         /* PyObject.ob_type */                                       \
     X(object_size)         /* PyVarObject.ob_size */                                    \
     X(bytes_data)          /* PyBytesObject.ob_sval */                                  \

@@ -2,6 +2,7 @@
 #ifndef SONDE_AGENT_PYTHON_STATE_H
 #define SONDE_AGENT_PYTHON_STATE_H
 
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,26 +18,43 @@ enum sonde__python_phase {
 };
 
 struct sonde__python_state {
-    _Atomic(int) phase; /* release-published; all below is written before it says FOUND or READY */
-    const char  *why;
+    /* What python_replay.c needs comes first, in one line. */
+    alignas(64) _Atomic(int) phase; /* release-published; all below is written before it says FOUND or READY */
+    const void *runtime;               /* _PyRuntime */
 
     /* Functions of the interpreter that take no lock and need no GIL. */
     uintptr_t (*this_thread)(void);    /* PyGILState_GetThisThreadState */
     int       (*is_initialized)(void); /* Py_IsInitialized */
+
+    bool replays;                       /* python_replay.h: of frames that begin as below, with numbered code */
+    struct sonde__python_layout layout; /* layout.version 0 until the interpreter was seen initialized */
+
+    const char *why;
     uintptr_t (*running_thread)(void); /* _PyThreadState_UncheckedGet; up to 3.11 */
     uintptr_t (*first_interp)(void);   /* PyInterpreterState_Head; up to 3.11 */
     uintptr_t (*main_interp)(void);    /* PyInterpreterState_Main; up to 3.11 */
     const char *(*version_text)(void); /* Py_GetVersion; 3.9 and 3.10 only */
     const unsigned long *version_hex;  /* Py_Version; NULL before 3.11 */
-    const void *runtime;               /* _PyRuntime */
 
     uintptr_t code_type, string_type, bytes_type; /* addresses of the type objects */
     uintptr_t eval_start;                         /* _PyEval_EvalFrameDefault */
-
-    struct sonde__python_layout layout; /* layout.version 0 until the interpreter was seen initialized */
 };
 
 extern struct sonde__python_state sonde__python;
+
+static inline bool sonde__python_is_attached(void)
+{
+    const int phase = atomic_load_explicit(&sonde__python.phase, memory_order_acquire);
+    return phase == SONDE__PYTHON_FOUND || phase == SONDE__PYTHON_READY;
+}
+
+static inline bool sonde__python_can_replay(void) /* python_replay.h */
+{
+    return atomic_load_explicit(&sonde__python.phase, memory_order_acquire) == SONDE__PYTHON_READY && sonde__python.replays;
+}
+
+/* Of a frame from 3.12 on. */
+enum { SONDE__PYTHON_FRAME_CODE = 0, SONDE__PYTHON_FRAME_PREVIOUS = 8, SONDE__PYTHON_FRAME_INSTRUCTION = 56 };
 
 static inline uintptr_t sonde__python_word(uintptr_t object, uint32_t offset)
 {

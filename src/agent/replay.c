@@ -5,36 +5,33 @@
 
 #include "agent.h"
 #include "python_replay.h"
+#include "python_state.h"
 #include "unwind_cfi.h"
 #include "unwind_rules.h"
 
 #define SLOTS 1024u /* of the table */
-#define MOST  (sizeof(struct sonde_replay) + (SONDE_REPLAY_WORDS + 4) * sizeof(uint16_t) + SONDE_REPLAY_PYTHONS * sizeof(uintptr_t))
+#define MOST  (sizeof(struct sonde_replay) + (SONDE_REPLAY_WORDS + 4) * sizeof(uint16_t) + (SONDE_REPLAY_PYTHONS + 1) * sizeof(uintptr_t))
 
-SONDE__RAW static inline uint64_t stack_sum(const struct sonde_replay *r)
+/* A function of its own, which has all registers: the loop is most of a hook's instructions. */
+SONDE__RAW __attribute__((noinline, hot)) static uint64_t stack_sum(const struct sonde_replay *r)
 {
     const uint64_t *word = (const uint64_t *)r->here;
+    const uint16_t *at = r->at, *const end = at + r->words;
     uint64_t sum = 0, key = SONDE__SUM_KEY;
-    uint32_t i = 0;
-    for (; i + 1 < r->words; i += 2, key += SONDE__SUM_STEP)
-        sum += sonde__sum_of(word[r->at[i]] ^ key, word[r->at[i + 1]]);
-    return i < r->words ? sum + sonde__sum_of(word[r->at[i]] ^ key, key) : sum;
+    for (; at < end; at += 2, key += SONDE__SUM_STEP)
+        sum += sonde__sum_of(word[at[0]] ^ key, word[at[1]]);
+    return sum;
 }
 
-static inline uintptr_t *pythons_of(struct sonde_replay *r)
+/* Where the innermost one is told (sonde__python_current), and the frames. */
+static inline uintptr_t *current_of(struct sonde_replay *r)
 {
     return (uintptr_t *)(void *)(r->at + ((r->words + 3u) & ~3u));
 }
 
-/* While the stack is summed up. */
-static inline void fetch_pythons(struct sonde_replay *r)
+static inline uintptr_t *pythons_of(struct sonde_replay *r)
 {
-    const uintptr_t *place = pythons_of(r);
-    const uint32_t n = r->pythons & ~SONDE_REPLAY_ATTACHED;
-    for (uint32_t i = 0; i < n; i++) {
-        __builtin_prefetch((const void *)place[i]);
-        __builtin_prefetch((const void *)(place[i] + 64));
-    }
+    return current_of(r) + 1;
 }
 
 static inline uint64_t call_sum(const struct sonde_thread *t, uint32_t api)
@@ -59,13 +56,13 @@ static __attribute__((noinline)) bool tokens_sum(struct sonde_thread *t, uint64_
 static inline bool rest_sum(struct sonde_thread *t, struct sonde_replay *r, uint32_t api, uint64_t *sum)
 {
     *sum = call_sum(t, api);
-    if (sonde__python_attached() != ((r->pythons & SONDE_REPLAY_ATTACHED) != 0))
+    if (sonde__python_is_attached() != ((r->pythons & SONDE_REPLAY_ATTACHED) != 0))
         return false;
     if (!(r->pythons & SONDE_REPLAY_ATTACHED))
         return true;
-    if (!sonde__python_replayable())
+    if (!sonde__python_can_replay())
         return tokens_sum(t, sum);
-    return sonde__python_replay(pythons_of(r), r->pythons & ~SONDE_REPLAY_ATTACHED, sum);
+    return sonde__python_replay(pythons_of(r), r->pythons & ~SONDE_REPLAY_ATTACHED, *current_of(r), sum);
 }
 
 static inline bool rest_is(struct sonde_thread *t, struct sonde_replay *r, uint32_t api)
@@ -87,9 +84,8 @@ __attribute__((hot)) uint32_t sonde__replay(struct sonde_thread *t, uint32_t api
         return 0;
     for (unsigned i = 0; i < 2; i++) {
         struct sonde_replay *r = last->next[i];
-        if (!r || r->here != here || r->generation != sonde__unwind_generation() || !sonde__own_has(here, r->top))
+        if (!r || r->here != here || r->generation != sonde__rules_now() || !sonde__own_has(here, r->top))
             continue;
-        fetch_pythons(r);
         if (stack_sum(r) != r->stack || !rest_is(t, r, api))
             continue;
         if (i) {
@@ -203,12 +199,16 @@ static bool ends(const struct sonde_trail *trail)
 static bool add_pythons(struct sonde_replay *r)
 {
     r->pythons = sonde__python_attached() ? SONDE_REPLAY_ATTACHED : 0;
+    *current_of(r) = 0;
     if (!r->pythons || !sonde__python_replayable())
         return true;
     const int n = sonde__python_places(pythons_of(r), SONDE_REPLAY_PYTHONS);
     if (n < 0)
         return false;
     r->pythons |= (uint16_t)n;
+    const uintptr_t current = sonde__python_current();
+    if (n > 0 && current - r->here < r->top) /* in a frame of which the words speak */
+        *current_of(r) = current;
     return true;
 }
 
@@ -218,7 +218,13 @@ static struct sonde_replay *make(struct sonde_thread *t, const struct sonde_trai
     if (!r)
         return NULL;
     *r = (struct sonde_replay){.here = here, .generation = trail->generation};
-    if (!ends(trail) || !add_words(r, trail) || !sonde__own_has(here, r->top) || !add_pythons(r) || !rest_sum(t, r, api, &r->rest))
+    if (!ends(trail) || !add_words(r, trail))
+        return NULL;
+    if (r->words & 1) { /* one comes twice: stack_sum takes them by two */
+        r->at[r->words] = r->at[r->words - 1];
+        r->words++;
+    }
+    if (!sonde__own_has(here, r->top) || !add_pythons(r) || !rest_sum(t, r, api, &r->rest))
         return NULL;
     r->stack = stack_sum(r);
     return r;

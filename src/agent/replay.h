@@ -37,7 +37,7 @@ struct sonde_replay {
     uint32_t  node, trail;
     uint32_t  top;                /* the last word is below here + top */
     uint16_t  words, pythons;     /* pythons: and SONDE_REPLAY_ATTACHED */
-    uint16_t  at[];               /* words above `here`; then, in a multiple of 8 bytes, places of Python frames */
+    uint16_t  at[];               /* words above `here`; then, in a multiple of 8 bytes, what python_replay.h needs */
 };
 #define SONDE_REPLAY_ATTACHED 0x8000u /* an interpreter is known */
 
@@ -59,8 +59,9 @@ uint32_t sonde__replay_of(struct sonde_thread *t, struct sonde_trail *trail, uin
 void sonde__replay_keep(struct sonde_thread *t, struct sonde_trail *trail, uint32_t number, uint32_t api, uint32_t node,
                         uintptr_t here);
 
-/* What a call needs at its begin: fetched when the one before ends. */
-static inline void sonde__replay_fetch(const struct sonde_replay *last)
+/* What a call needs at its begin: fetched when the one before ends. (Always inline: gcc takes a function that does nothing
+ * but fetch for one without effect, and drops its calls.) */
+static inline __attribute__((always_inline)) void sonde__replay_fetch(const struct sonde_replay *last)
 {
     const char *next = last ? (const char *)last->next[0] : NULL;
     if (!next)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "agent/hot.h"
 #include "agent/unwind.h"
 #include "agent/unwind_cfi.h"
 #include "sonde/error.h"
@@ -12,7 +13,7 @@
 #define GENERATION_MASK ((UINT64_C(1) << 17) - 1)
 
 struct sonde__rule_entry *sonde__rules;
-static _Atomic uint64_t   generation = 1;
+SONDE__HOT_DATA _Atomic uint64_t sonde__rule_generation = 1;
 
 int sonde__unwind_init(void)
 {
@@ -26,14 +27,14 @@ int sonde__unwind_init(void)
     return 0;
 }
 
-__attribute__((hot)) uint64_t sonde__unwind_generation(void)
+uint64_t sonde__unwind_generation(void)
 {
-    return atomic_load_explicit(&generation, memory_order_relaxed);
+    return sonde__rules_now();
 }
 
 void sonde__unwind_modules_changed(void)
 {
-    uint64_t now = atomic_fetch_add_explicit(&generation, 1, memory_order_acq_rel) + 1;
+    uint64_t now = atomic_fetch_add_explicit(&sonde__rule_generation, 1, memory_order_acq_rel) + 1;
     /* The key holds 17 bits of the generation: when they come round, what is
      * left of the first round must go. */
     if ((now & GENERATION_MASK) == 0 && sonde__rules)

@@ -40,6 +40,13 @@ static inline bool sonde__own_has(uintptr_t at, uintptr_t bytes)
     return at >= sonde__own.lo && at <= sonde__own.hi && bytes <= sonde__own.hi - at;
 }
 
+extern _Atomic uint64_t sonde__rule_generation; /* sonde__unwind_generation */
+
+static inline uint64_t sonde__rules_now(void)
+{
+    return atomic_load_explicit(&sonde__rule_generation, memory_order_relaxed);
+}
+
 #define RULE_WAYS 4 /* one cache line */
 #define RULE_TABLE_BITS 16
 #define RULE_GENERATION_SHIFT 47

@@ -16,7 +16,7 @@
 #include <internal/pycore_interpframe.h>
 #include <internal/pycore_interpframe_structs.h>
 #endif
-#if PY_VERSION_HEX >= 0x030d0000
+#if PY_VERSION_HEX >= 0x030c0000
 #include <internal/pycore_runtime.h>
 #if __has_include(<internal/pycore_debug_offsets.h>)
 #include <internal/pycore_debug_offsets.h>
@@ -88,6 +88,9 @@ static struct sonde__python_layout truth(void)
 #if PY_VERSION_HEX < 0x030d0000
     t.thread_cframe = offsetof(PyThreadState, cframe);
     t.cframe_current = offsetof(_PyCFrame, current_frame);
+#if PY_VERSION_HEX >= 0x030c0000
+    t.runtime_initialized = offsetof(_PyRuntimeState, initialized);
+#endif
     t.cframe_previous = offsetof(_PyCFrame, previous);
     t.frame_code = offsetof(struct _PyInterpreterFrame, f_code);
     t.frame_instruction = offsetof(struct _PyInterpreterFrame, prev_instr);

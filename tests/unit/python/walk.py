@@ -200,13 +200,15 @@ def test_greenlets():
 
 def test_replays():
     """What replays said at each walk, beside what the walk said (walker.c)."""
-    known = ctypes.c_int()
-    wrong = released.test_replays(ctypes.byref(known))
+    known, current = ctypes.c_int(), ctypes.c_int()
+    wrong = released.test_replays(ctypes.byref(known), ctypes.byref(current))
     free_threaded = not getattr(sys, "_is_gil_enabled", lambda: True)()
     if (wrong < 0) != (VERSION < (3, 12) or free_threaded):
         fail("replays", "this version has them, or should not")
     elif wrong > 0 or (wrong == 0 and not known.value):
         fail("replays", "%d wrong, %d moments came again" % (wrong, known.value))
+    elif (current.value > 0) != (VERSION == (3, 12)):
+        fail("replays", "%d told without asking the interpreter" % current.value)
 
 
 def main():

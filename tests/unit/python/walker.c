@@ -28,7 +28,7 @@ EXPORT int test_attach(char *why, size_t size);
 EXPORT int test_attached(void);
 EXPORT unsigned test_version(void);
 EXPORT int test_walk(char *out, size_t size);
-EXPORT int test_replays(int *known);
+EXPORT int test_replays(int *known, int *current);
 EXPORT int test_walk_max(int max);
 EXPORT int test_key(char *out, size_t size);
 EXPORT int test_evals(char *out, size_t size, const char *cold);
@@ -72,7 +72,7 @@ struct past {
     uint64_t  frame[DEPTH][4]; /* code object, its number, place of the eval loop, offset and entry */
 };
 
-static _Atomic int replays_wrong, replays_known;
+static _Atomic int replays_wrong, replays_known, replays_current;
 
 static void note_frames(struct past *past, const struct sonde_pyframe *frames, int count)
 {
@@ -102,20 +102,27 @@ static void compare_replays(const struct sonde_pyframe *frames, int count)
     now->places = sonde__python_places(now->place, DEPTH);
     if (now->places < 0) /* one without a number */
         return;
-    replays_wrong += !sonde__python_replay(now->place, (uint32_t)now->places, &now->sum);
+    replays_wrong += !sonde__python_replay(now->place, (uint32_t)now->places, 0, &now->sum);
+    const uintptr_t current = sonde__python_current();
+    if (current) {
+        uint64_t sum = 0;
+        replays_wrong += !sonde__python_replay(now->place, (uint32_t)now->places, current, &sum) || sum != now->sum;
+        replays_current++;
+    }
     for (struct past *p = pasts; p < pasts + PASTS; p++) {
         uint64_t sum = 0;
-        const bool told = p->sum && p->places >= 0 && sonde__python_replay(p->place, (uint32_t)p->places, &sum) && sum == p->sum;
+        const bool told = p->sum && p->places >= 0 && sonde__python_replay(p->place, (uint32_t)p->places, 0, &sum) && sum == p->sum;
         const bool same = p->count == now->count && !memcmp(p->frame, now->frame, (size_t)now->count * sizeof *now->frame);
         replays_wrong += (told && !same) || (p == now && !told);
         replays_known += told && p != now;
     }
 }
 
-/* Number of wrong ones; `known`: of moments that came again. -1: this version has none. */
-int test_replays(int *known)
+/* Number of wrong ones; `known`: of moments that came again; `current`: told without asking. -1: this version has none. */
+int test_replays(int *known, int *current)
 {
     *known = replays_known;
+    *current = replays_current;
     return sonde__python_replayable() ? replays_wrong : -1;
 }
 
