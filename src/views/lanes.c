@@ -1,0 +1,158 @@
+/* lanes.c - the view `lanes`: each thread and each queue, how busy it was.
+ *
+ * Busy time and gaps need the trace: with `record --profile` they are unknown.
+ */
+#include "analyze/lanes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analyze/caveats.h"
+#include "base/number.h"
+#include "groups.h"
+#include "names.h"
+#include "view.h"
+
+static const struct sonde_view_column columns[] = {
+    {NULL, "Lane", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "the thread or the queue, its name, and how many ranges the program named on it"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "whose lane it is"},
+    {"lane", NULL, SONDE_CELL_ID, 0, 0, "its number in the process"},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "queue or thread"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "what the program or the runtime calls it"},
+    {"tid", NULL, SONDE_CELL_ID, 0, 0, "the thread's id, of several that followed each other the first; null for queues"},
+    {"device", NULL, SONDE_CELL_ID, 0, 0, "of a queue, counted from 0; null for threads and where it is unknown"},
+    {"context", NULL, SONDE_CELL_ID, 0, 0, "the queue's context of the runtime; null for threads"},
+    {"out_of_order", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the queue's operations wait only for what they name"},
+    {"count", "count", SONDE_CELL_COUNT, 0, 2, "of a queue: operations that finished; of a thread: API calls in the trace"},
+    {"traced", NULL, SONDE_CELL_COUNT, 0, 0, "of these, in the trace"},
+    {"ranges", NULL, SONDE_CELL_COUNT, 0, 0, "of a thread: ranges and marks that the program named, in the trace"},
+    {"total_ns", "time in them", SONDE_CELL_TIME, 0, 3, "sum of their durations"},
+    {NULL, "first to last", SONDE_CELL_TIME, 0, 4, "from the start of the first to the end of the last"},
+    {NULL, "busy of it", SONDE_CELL_SHARE, 0, 1, "part of that in which at least one was under way"},
+    {"busy_ns", NULL, SONDE_CELL_TIME, 0, 0, "time in which at least one was under way"},
+    {"first_ns", NULL, SONDE_CELL_TIME, 0, 0, "start of the first, on the process's time axis"},
+    {"last_ns", NULL, SONDE_CELL_TIME, 0, 0, "end of the last"},
+    {"longest_gap_ns", "longest gap", SONDE_CELL_TIME, 0, 5, "the longest time between two of them"},
+    {"waits", NULL, SONDE_CELL_COUNT, 0, 0, "of a thread: waits in functions of the C library outside of API calls, in the trace"},
+    {NULL, "waited", SONDE_CELL_TIME, 0, 1, "time in functions of the C library that wait, outside of API calls; unknown where there was none"},
+    {"waited_ns", NULL, SONDE_CELL_TIME, 0, 0, "of a thread: the time in them"},
+    {"waits_in", "mostly in", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 1, "the function with most of it, and the code that waits there"},
+    {"rank", NULL, SONDE_CELL_ID, 0, 0, "of a parallel job, as its launcher says; null: none"},
+    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "the same on its host"},
+    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "how many ranks the job has"},
+};
+static const struct sonde_view_columns lane_columns = SONDE_VIEW_COLUMNS("lanes", columns);
+
+/* The backend's own number where its name is one, else the queues of the process are counted: as in the exports. */
+static const char *queue_number(const struct sonde_process *p, uint32_t lane, char number[SONDE_NUMBER_MAX])
+{
+    const char *name = sonde_process_string(p, p->lanes[lane].name);
+    uint32_t count = 0;
+    if (strncmp(name, "queue ", 6) == 0)
+        return name + 6;
+    for (uint32_t i = 1; i <= lane; i++)
+        count += p->lanes[i].kind == SONDE_LANE_KIND_QUEUE;
+    snprintf(number, SONDE_NUMBER_MAX, "%u", count);
+    return number;
+}
+
+static void title_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_lane_use *use)
+{
+    const struct sonde_process *p = &q->m->processes[use->process];
+    const struct sonde_row_lane *lane = &p->lanes[use->lane];
+    const char *name = sonde_process_string(p, lane->name);
+    char count[SONDE_NUMBER_MAX];
+    struct sonde_text title = {0};
+    sonde_name_process_begin(q, &title, use->process);
+    if (lane->kind == SONDE_LANE_KIND_THREAD) {
+        sonde_text_format(&title, "thread %u", lane->tid);
+        if (lane->threads > 1)
+            sonde_text_format(&title, " and %u later", lane->threads - 1);
+    } else {
+        sonde_text_format(&title, "queue %s on ", queue_number(p, use->lane, count));
+        sonde_name_device_alone(q, &title, use->process, lane->device);
+    }
+    if (*name && (lane->kind == SONDE_LANE_KIND_THREAD || strncmp(name, "queue ", 6) != 0))
+        sonde_text_format(&title, " “%s”", name);
+    if (use->ranges)
+        sonde_text_format(&title, ", %s range%s", sonde_number_count(count, use->ranges), use->ranges == 1 ? "" : "s");
+    sonde_name_process_end(q, &title, use->process);
+    sonde_cell_text(t, sonde_text_get(&title));
+    sonde_text_fini(&title);
+}
+
+static void wait_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_lane_use *use, bool known)
+{
+    const uint32_t node = use->wait ? sonde_profile_locate(q->profile, use->process, use->wait) : 0;
+    struct sonde_text place = {0};
+    if (node)
+        sonde_name_place(q, &place, node);
+    sonde_cell_int(t, known, use->waits);
+    sonde_cell_int(t, use->waits > 0, use->waited_ns);
+    sonde_cell_int(t, known, use->waited_ns);
+    sonde_cell_text(t, sonde_text_get(&place));
+    sonde_text_fini(&place);
+}
+
+static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_lane_use *use)
+{
+    const struct sonde_process *p = &q->m->processes[use->process];
+    const struct sonde_row_lane *lane = &p->lanes[use->lane];
+    const bool queue = lane->kind == SONDE_LANE_KIND_QUEUE, timed = use->timed;
+    const uint64_t span = use->last_ns - use->first_ns;
+    title_cell(t, q, use);
+    sonde_cell_text(t, p->name);
+    sonde_cell_int(t, true, use->lane);
+    sonde_cell_text(t, queue ? "queue" : "thread");
+    sonde_cell_text(t, sonde_process_string(p, lane->name));
+    sonde_cell_int(t, !queue, lane->tid);
+    sonde_cell_int(t, queue && lane->device, lane->device - 1);
+    sonde_cell_int(t, queue, lane->context);
+    sonde_cell_boolean(t, lane->flags & SONDE_LANE_OUT_OF_ORDER);
+    sonde_cell_int(t, queue || timed, use->count);
+    sonde_cell_int(t, true, use->traced);
+    sonde_cell_int(t, !queue, use->ranges);
+    sonde_cell_int(t, queue || timed, use->sum_ns);
+    sonde_cell_int(t, timed, span);
+    sonde_cell_share(t, (double)use->busy_ns, timed ? (double)span : 0);
+    sonde_cell_int(t, timed, use->busy_ns);
+    sonde_cell_int(t, timed, use->first_ns);
+    sonde_cell_int(t, timed, use->last_ns);
+    sonde_cell_int(t, timed, use->longest_gap_ns);
+    wait_cells(t, q, use, !queue && q->totals.traced);
+    sonde_cells_rank(t, p);
+}
+
+static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
+{
+    struct sonde_lanes lanes = {0};
+    struct sonde_view_table *t = out->root = sonde_view_table(out, &lane_columns);
+    struct sonde_progress *progress = sonde_query_begin(q, "reading the trace");
+    const int rc = sonde_lanes_compute(q->m, progress, &lanes);
+    sonde_query_end(q, progress);
+    const size_t shown = sonde_query_rows(q, lanes.items.count);
+    bool waits = false;
+    for (size_t i = 0; i < shown && !rc; i++) {
+        row(t, q, &lanes.items.items[i]);
+        waits |= lanes.items.items[i].waits > 0;
+    }
+    t->left_out = lanes.items.count - shown;
+    if (!waits) {
+        sonde_view_hide(t, "waited");
+        sonde_view_hide(t, "mostly in");
+    }
+    sonde_view_show(out, t, false);
+    if (!q->totals.traced)
+        sonde_view_say(out, false, "recorded with --profile: when each lane was busy is unknown");
+    sonde_lanes_fini(&lanes);
+    return rc ? sonde_diag_set(diag, rc, q->path, "cannot read the trace of") : 0;
+}
+
+const struct sonde_view sonde_view_lanes = {
+    .name = "lanes",
+    .summary = "time lines: threads and queues, how busy each was",
+    .tables = (const struct sonde_view_columns *const[]){&lane_columns, NULL},
+    .caveats = SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_LANES | SONDE_CAVEAT_PAUSES,
+    .needs_operations = true,
+    .make = make,
+};
