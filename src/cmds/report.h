@@ -65,7 +65,7 @@ struct report_view {
 extern const struct report_view report_views[]; /* ends with view = NULL; the first is the default */
 
 #define REPORT_VIEW_MAP(X) \
-    X(summary) X(profile) X(contexts) X(statistics) X(overlap) \
+    X(summary) X(profile) X(contexts) X(statistics) \
     X(objects) X(memory) X(advice) X(ledger)
 #define X(name)                                                              \
     int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \

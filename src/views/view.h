@@ -35,7 +35,8 @@ struct sonde_view {
     X(api)                \
     X(lanes)              \
     X(blame)              \
-    X(critical)
+    X(critical)           \
+    X(overlap)
 
 #define X(name) extern const struct sonde_view sonde_view_##name;
 SONDE_VIEW_MAP(X)
