@@ -22,7 +22,6 @@ enum { /* caveats of views that are still made here */
     MOST = SONDE_CAVEAT_ALL & ~(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES), /* all but what few ask about */
 };
 static const char *const profile_options[] = {"top-down", "bottom-up", "by", "metric", "derive", "sort", "root", "ids", "depth", NULL};
-static const char *const statistics_options[] = {"from", "to", "lane", "depth", NULL};
 
 const struct report_view report_views[] = {
 #define MOVED(name) {.view = &sonde_view_##name}
@@ -37,8 +36,7 @@ const struct report_view report_views[] = {
     MOVED(kernels),
     MOVED(copies),
     MOVED(api),
-    VIEW(statistics, true, MOST & ~SONDE_CAVEAT_VIEWS /* says it row by row */, statistics_options,
-         "the exact share of each routine in a time range, lanes and call depth"),
+    MOVED(statistics),
     MOVED(lanes),
     MOVED(blame),
     MOVED(critical),
@@ -212,6 +210,7 @@ static struct report prepare(const struct report_options *o, const struct report
         .q = {
             .complete = o->json,
             .min_percent = o->min_percent >= 0 ? o->min_percent : o->json ? 0 : 1,
+            .range = {.lanes = o->lane, .depth = o->depth > 0 ? (uint32_t)o->depth : 0},
             .limit = o->limit >= 0 ? (uint32_t)o->limit : o->json ? 0 : view == report_views ? DEFAULT_LIMIT : VIEW_LIMIT,
             .begin = begin,
             .end = sonde_progress_end,
@@ -281,6 +280,34 @@ static int say_no_view(int argc, char **argv, const char *name)
     return sonde_say_unknown(&sonde_command_report, &nearest, "there is no view '%s'", name);
 }
 
+/* "0.5s", "120ms" or "37%" of the run. */
+static bool read_time(const char *text, struct sonde_query_time *out)
+{
+    char *end;
+    errno = 0;
+    double percent = strtod(text, &end);
+    out->given = true;
+    if (end != text && !errno && strcmp(end, "%") == 0) {
+        out->percent = percent;
+        out->relative = true;
+        return percent >= 0 && percent <= 100;
+    }
+    return sonde_parse_duration(text, &out->ns) == 0;
+}
+
+/* --from and --to: 0, or the exit status after a message. */
+static int read_range(const struct report_options *o, struct sonde_query_range *range)
+{
+    static const char *const names[] = {"--from", "--to"};
+    const char *const texts[] = {o->from, o->to};
+    struct sonde_query_time *const times[] = {&range->from, &range->to};
+    for (int i = 0; i < 2; i++)
+        if (texts[i] && !read_time(texts[i], times[i]))
+            return sonde_say_usage(&sonde_command_report, "%s needs a time since the start such as 0.5s, 120ms or 37%%, not '%s'",
+                                   names[i], texts[i]);
+    return 0;
+}
+
 static int report(const struct report_view *view, const struct report_options *o, const char *path)
 {
     struct report r = prepare(o, view);
@@ -291,7 +318,7 @@ static int report(const struct report_view *view, const struct report_options *o
     r.word = sonde_text_get(&word);
     int rc = report_read_columns(&r);
     if (!rc)
-        rc = report_read_range(&r);
+        rc = read_range(o, &r.q.range);
     if (rc) {
         sonde_columns_fini(&r.columns_chosen);
         sonde_text_fini(&word);

@@ -28,8 +28,6 @@
 #include "views/names.h"
 #include "views/view.h"
 
-struct report_time { bool given, relative; uint64_t ns; double percent; }; /* since the start; relative: percent of the run */
-
 struct report_options { /* as they were given; -1 or NULL where not */
     int         json, color, no_pager;
     double      min_percent;
@@ -49,7 +47,6 @@ struct report {
     struct sonde_columns columns_chosen; /* of --metric and --derive */
     size_t      derived;                 /* how many of them are derived */
     int         sort, sort_side;         /* of --sort: column number and side; -1 none */
-    struct report_time from, to;         /* statistics */
     int         columns;     /* width of a table */
     bool        colors;
 };
@@ -65,7 +62,7 @@ struct report_view {
 extern const struct report_view report_views[]; /* ends with view = NULL; the first is the default */
 
 #define REPORT_VIEW_MAP(X) \
-    X(summary) X(profile) X(contexts) X(statistics) \
+    X(summary) X(profile) X(contexts) \
     X(objects) X(memory) X(advice) X(ledger)
 #define X(name)                                                              \
     int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
@@ -83,8 +80,6 @@ void report_help_page(void);
 
 /* Read the options about columns into `r`. 0, or the exit status after a message. */
 int report_read_columns(struct report *r);
-/* The same for --from and --to. */
-int report_read_range(struct report *r);
 
 /* After the text of a view: what its figures lack, and why. 0, or a negative code with `diag`. */
 int     report_caveats_text(const struct report *r, const struct sonde_view *view, struct sonde_diag *diag);

@@ -63,14 +63,18 @@ static void print_column(const struct sonde_view_columns *c, size_t i, int colum
     sonde_help_entry(head, column->definition, columns);
 }
 
-static void print_options(const struct sonde_view *view, const struct sonde_option *options)
+static void print_options(const struct sonde_view *view, const struct sonde_option *options, int columns)
 {
-    fputs("\nOptions: --limit, --json, --color, --no-pager", stdout);
+    struct sonde_text text = {0};
+    sonde_text_add(&text, "Options: --limit, --json, --color, --no-pager");
     for (const struct sonde_option *o = options; o->name; o++)
         for (const char *const *name = view->options; name && *name; name++)
             if (strcmp(*name, o->name) == 0)
-                printf(", --%s", o->name);
-    fputs("; 'sonde report --help' says more.\n", stdout);
+                sonde_text_format(&text, ", --%s", o->name);
+    sonde_text_add(&text, "; 'sonde report --help' says more.");
+    fputc('\n', stdout);
+    sonde_help_text(sonde_text_get(&text), columns);
+    sonde_text_fini(&text);
 }
 
 void report_help(const struct sonde_view *view, const struct sonde_option *options, int columns)
@@ -86,7 +90,7 @@ void report_help(const struct sonde_view *view, const struct sonde_option *optio
         for (size_t k = 0; k < c->count; k++)
             print_column(c, k, columns);
     }
-    print_options(view, options);
+    print_options(view, options, columns);
 }
 
 /* ---- docs/columns.md -------------------------------------------------------------------------- */

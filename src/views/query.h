@@ -16,6 +16,14 @@
 #include "base/vector.h"
 #include "format/reader.h"
 
+struct sonde_query_time { bool given, relative; uint64_t ns; double percent; }; /* since the run began; relative: percent of it */
+
+struct sonde_query_range { /* what is asked of the view statistics alone; zeroed: nothing, and it is the whole run */
+    struct sonde_query_time from, to;
+    const char *lanes;       /* as --lane names them, separated by commas; NULL: all */
+    uint32_t    depth;       /* frames of a context from the outermost on; 0 = all */
+};
+
 struct sonde_query {
     struct sonde_measurement *m;
     struct sonde_profile     *profile;
@@ -25,6 +33,7 @@ struct sonde_query {
     bool        complete;    /* for programs: also what no terminal shows, and nothing that only it shows */
     uint32_t    limit;       /* rows of a table; 0 = all */
     double      min_percent; /* rows below this share of the whole are left out */
+    struct sonde_query_range range;
     /* Around long work, so that somebody may show how far it is; NULL: nobody does. */
     struct sonde_progress *(*begin)(const char *text);
     void (*end)(struct sonde_progress *progress);

@@ -33,6 +33,7 @@ struct sonde_view {
     X(kernels)            \
     X(copies)             \
     X(api)                \
+    X(statistics)         \
     X(lanes)              \
     X(blame)              \
     X(critical)           \
