@@ -44,7 +44,7 @@ const struct report_view report_views[] = {
     VIEW(objects, false, NAMES, NULL, "data objects: who allocated how much, and when most was alive"),
     VIEW(memory, false, NAMES | SONDE_CAVEAT_PAUSES, NULL, "memory over time: peaks, leaks, what was held for nothing"),
     VIEW(advice, true, MOST, NULL, "what to change, with evidence, place and what it could save"),
-    VIEW(ledger, false, SONDE_CAVEAT_ALL, NULL, "what was seen, dropped, unmatched; the overhead"),
+    MOVED(ledger),
 #undef VIEW
 #undef MOVED
     {&(const struct sonde_view){.name = "contexts", .summary = "the same as profile", .needs_operations = true, .hidden = true,

@@ -63,7 +63,7 @@ extern const struct report_view report_views[]; /* ends with view = NULL; the fi
 
 #define REPORT_VIEW_MAP(X) \
     X(summary) X(profile) X(contexts) \
-    X(objects) X(memory) X(advice) X(ledger)
+    X(objects) X(memory) X(advice)
 #define X(name)                                                              \
     int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
     json_t *report_##name##_json(const struct report *r, struct sonde_diag *diag);
@@ -82,8 +82,7 @@ void report_help_page(void);
 int report_read_columns(struct report *r);
 
 /* After the text of a view: what its figures lack, and why. 0, or a negative code with `diag`. */
-int     report_caveats_text(const struct report *r, const struct sonde_view *view, struct sonde_diag *diag);
-json_t *report_caveats_json(const struct report *r);
+int report_caveats_text(const struct report *r, const struct sonde_view *view, struct sonde_diag *diag);
 
 /* ---- tables (report_table.c) ------------------------------------------------ */
 

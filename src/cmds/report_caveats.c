@@ -21,14 +21,3 @@ int report_caveats_text(const struct report *r, const struct sonde_view *view, s
     sonde_caveats_fini(&caveats);
     return rc ? sonde_diag_set(diag, rc, r->q.path, "cannot say what is missing in") : 0;
 }
-
-json_t *report_caveats_json(const struct report *r)
-{
-    struct sonde_caveats caveats = {0};
-    json_t *array = sonde_query_caveats(&r->q, SONDE_CAVEAT_ALL, &caveats) ? NULL : json_array();
-    for (size_t i = 0; array && i < caveats.items.count; i++)
-        json_array_append_new(array, json_pack("{s:s, s:o}", "kind", sonde_caveat_name(caveats.items.items[i].kind),
-                                               "text", report_json_text(sonde_text_get(&caveats.items.items[i].text))));
-    sonde_caveats_fini(&caveats);
-    return array;
-}

@@ -101,6 +101,7 @@ static const char *form_of(const struct sonde_view_column *column)
         [SONDE_CELL_TEXT] = "text", [SONDE_CELL_COUNT] = "count", [SONDE_CELL_ID] = "number", [SONDE_CELL_TIME] = "time",
         [SONDE_CELL_BYTES] = "bytes", [SONDE_CELL_SHARE] = "share", [SONDE_CELL_NUMBER] = "number",
         [SONDE_CELL_BOOLEAN] = "yes or no", [SONDE_CELL_OBJECT] = "object", [SONDE_CELL_LIST] = "list",
+        [SONDE_CELL_MAP] = "map",
     };
     return names[column->kind];
 }
@@ -128,7 +129,8 @@ void report_help_page(void)
     puts("# The columns of the views\n\n"
          "Made by `sonde man --columns` from the views' own descriptors (`src/views`), which `sonde report --help VIEW` prints, too. "
          "A column without a name in JSON is only on the terminal, one without a title only in JSON. Times are in nanoseconds in "
-         "JSON, shares from 0 to 1. Unknown is `-` on the terminal and `null` in JSON.\n");
+         "JSON, shares from 0 to 1. Unknown is `-` on the terminal and `null` in JSON. "
+         "In a map, an object in JSON, the first column names the second.\n");
     for (const struct sonde_view *const *v = sonde_views; *v; v++) {
         const struct found found = find_all(*v);
         printf("## %s\n%s. JSON is %s.\n\n", (*v)->name, (*v)->summary, (*v)->single ? "one object" : "a list");

@@ -399,7 +399,7 @@ json_t *report_summary_json(const struct report *r, struct sonde_diag *diag)
         "wall_ns", report_json_ns(t->wall_ns > 0, (double)t->wall_ns),
         "devices", devices_json(r, &blame), "kernels", report_view_json(r, &sonde_view_kernels, diag),
         "copies", report_view_json(r, &sonde_view_copies, diag), "cpu", cpu_side_json(r, diag),
-        "ledger", report_ledger_json(r, diag));
+        "ledger", report_view_json(r, &sonde_view_ledger, diag));
     sonde_text_fini(&command);
     sonde_blame_fini(&blame);
     return value;

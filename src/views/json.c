@@ -62,6 +62,7 @@ static void put_whole(struct sonde_text *out, uint64_t value) /* what does not f
 }
 
 static void put_table(struct sonde_text *out, const struct sonde_view_table *t, bool single, int depth);
+static void put_map(struct sonde_text *out, const struct sonde_view_table *t, int depth);
 
 static void put_number(struct sonde_text *out, const struct sonde_view_column *column, const struct sonde_cell *cell)
 {
@@ -88,6 +89,8 @@ static void put_cell(struct sonde_text *out, const struct sonde_view_column *col
         sonde_text_add(out, "null");
     else if (cell->state == SONDE_CELL_STRING)
         put_text(out, cell->text);
+    else if (column->kind == SONDE_CELL_MAP)
+        put_map(out, cell->inner, depth);
     else if (cell->state == SONDE_CELL_INNER)
         put_table(out, cell->inner, column->kind == SONDE_CELL_OBJECT, depth);
     else
@@ -111,6 +114,21 @@ static void put_object(struct sonde_text *out, const struct sonde_view_table *t,
         begun = true;
     }
     if (begun)
+        line(out, depth);
+    sonde_text_add(out, "}");
+}
+
+static void put_map(struct sonde_text *out, const struct sonde_view_table *t, int depth)
+{
+    sonde_text_add(out, "{");
+    for (size_t i = 0; i + 1 < t->count; i += 2) {
+        sonde_text_add(out, i ? "," : "");
+        line(out, depth + 1);
+        put_text(out, t->cells[i].text);
+        sonde_text_add(out, ": ");
+        put_cell(out, &t->columns->items[1], &t->cells[i + 1], depth + 1);
+    }
+    if (t->count)
         line(out, depth);
     sonde_text_add(out, "}");
 }

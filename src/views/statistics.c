@@ -19,7 +19,7 @@ static const struct sonde_view_column row_columns[] = {
     {NULL, "time", SONDE_CELL_TIME, 0, 3, "its time on queues and threads, with the standard error of what samples divide"},
     {NULL, "sampled", SONDE_CELL_SHARE, 0, 4, "part of its time on threads that is known from samples; the rest is exact"},
     {"label", "routine", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "function, API call, kernel or range; or what a lane did that no routine did"},
-    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "routine, or what it is instead: idle, off_cpu ..."},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "routine, or what it is instead, such as idle or off_cpu"},
     {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function; null when unknown"},
     {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
     {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the program or library"},

@@ -207,3 +207,8 @@ struct sonde_view_table *sonde_cell_list(struct sonde_view_table *t)
 {
     return inner(t, SONDE_CELL_LIST);
 }
+
+struct sonde_view_table *sonde_cell_map(struct sonde_view_table *t)
+{
+    return inner(t, SONDE_CELL_MAP);
+}

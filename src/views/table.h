@@ -52,6 +52,7 @@ enum sonde_cell_kind {  /* in JSON; on the terminal. Unknown is null, and "-" */
     SONDE_CELL_BOOLEAN, /* true or false; yes or no */
     SONDE_CELL_OBJECT,  /* an object: a table (`of`) of one row; never on the terminal */
     SONDE_CELL_LIST,    /* an array: a table (`of`); where its one column has no name, of bare values. Never on the terminal */
+    SONDE_CELL_MAP,     /* an object: a table (`of`) of two columns; the first, TEXT and known, names the second. Never on the terminal */
 };
 
 /* Numbers stand at the right of their column, the rest at the left, and what is not elastic is never cut. */
@@ -73,7 +74,7 @@ struct sonde_view_column {
     int         spare;      /* terminal: 0 always there, else left out of a too wide table, the highest first */
     const char *definition; /* what it means: one or two sentences, the first without a capital, no full stop at the end */
     const char *unit;       /* NUMBER: "GB/s"; NULL: none, or what the kind says */
-    const struct sonde_view_columns *of; /* OBJECT, LIST: what is in it */
+    const struct sonde_view_columns *of; /* OBJECT, LIST, MAP: what is in it */
 };
 
 /* The columns of one table. */
@@ -95,7 +96,7 @@ struct sonde_cell { /* its kind is its column's */
         uint64_t integer;  /* COUNT, ID, TIME, BYTES, NUMBER, BOOLEAN */
         double   real;     /* TIME, BYTES, NUMBER, SHARE: the part */
         const char *text;  /* as the program named it: neither clean nor always UTF-8 */
-        struct sonde_view_table *inner; /* OBJECT, LIST */
+        struct sonde_view_table *inner; /* OBJECT, LIST, MAP */
     };
     double more;           /* TIME: its standard error, 0 none; SHARE: the whole */
 };
@@ -174,5 +175,6 @@ void sonde_cell_boolean(struct sonde_view_table *t, bool value);
 /* The table in this cell, to be filled now or later: of an OBJECT with one row. */
 struct sonde_view_table *sonde_cell_object(struct sonde_view_table *t);
 struct sonde_view_table *sonde_cell_list(struct sonde_view_table *t);
+struct sonde_view_table *sonde_cell_map(struct sonde_view_table *t);
 
 #endif

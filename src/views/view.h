@@ -37,7 +37,8 @@ struct sonde_view {
     X(lanes)              \
     X(blame)              \
     X(critical)           \
-    X(overlap)
+    X(overlap)            \
+    X(ledger)
 
 #define X(name) extern const struct sonde_view sonde_view_##name;
 SONDE_VIEW_MAP(X)

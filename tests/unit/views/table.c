@@ -21,6 +21,11 @@ static const struct sonde_view_column place_columns[] = {
     {.name = "line", .kind = SONDE_CELL_ID, .definition = "where in it"},
 };
 static const struct sonde_view_columns place = SONDE_VIEW_COLUMNS("place", place_columns);
+static const struct sonde_view_column kind_columns[] = {
+    {.name = "kind", .kind = SONDE_CELL_TEXT, .definition = "what they are"},
+    {.name = "count", .kind = SONDE_CELL_COUNT, .definition = "how many"},
+};
+static const struct sonde_view_columns kinds = SONDE_VIEW_COLUMNS("kinds", kind_columns);
 static const struct sonde_view_column columns[] = {
     {.name = "name", .title = "Name", .kind = SONDE_CELL_TEXT, .definition = "what it is called"},
     {.title = "only here", .kind = SONDE_CELL_TEXT, .definition = "not in JSON"},
@@ -32,6 +37,7 @@ static const struct sonde_view_column columns[] = {
     {.name = "good", .kind = SONDE_CELL_BOOLEAN, .definition = "yes or no"},
     {.name = "place", .kind = SONDE_CELL_OBJECT, .definition = "an object", .of = &place},
     {.name = "sizes", .kind = SONDE_CELL_LIST, .definition = "a list", .of = &sizes},
+    {.name = "kinds", .kind = SONDE_CELL_MAP, .definition = "a map", .of = &kinds},
 };
 static const struct sonde_view_columns table = SONDE_VIEW_COLUMNS("rows", columns);
 
@@ -56,13 +62,18 @@ static int make_rows(const struct sonde_query *q, struct sonde_view_data *out, s
         if (i) {
             sonde_cell_absent(t);
             sonde_cell_unknown(t);
+            sonde_cell_map(t);
             continue;
         }
-        struct sonde_view_table *inner = sonde_cell_object(t), *list = sonde_cell_list(t);
+        struct sonde_view_table *inner = sonde_cell_object(t), *list = sonde_cell_list(t), *map = sonde_cell_map(t);
         sonde_cell_text(inner, "heat.c");
         sonde_cell_int(inner, false, 0);
         for (uint64_t k = 0; k < 3; k++)
             sonde_cell_int(list, true, k);
+        sonde_cell_text(map, text);
+        sonde_cell_int(map, true, 7);
+        sonde_cell_text(map, "fill");
+        sonde_cell_unknown(map);
     }
     return 0;
 }
@@ -73,10 +84,10 @@ static const struct sonde_query query = {.complete = true};
 static json_t *expected(void)
 {
     json_t *whole = json_integer(number < 9e18 ? llround(number) : INT64_MAX);
-    return json_pack("[{s:s, s:i, s:o, s:f, s:f, s:f, s:b, s:{s:s, s:n}, s:[i, i, i]}, {s:n, s:I, s:n, s:n, s:n, s:n, s:b, s:n}]",
+    return json_pack("[{s:s, s:i, s:o, s:f, s:f, s:f, s:b, s:{s:s, s:n}, s:[i, i, i], s:{s:i, s:n}}, {s:n, s:I, s:n, s:n, s:n, s:n, s:b, s:n, s:{}}]",
                      "name", text, "count", 1504, "total_ns", whole, "mean_ns", number, "share", 1.0 / 3, "rate", number, "good", 0,
-                     "place", "file", "heat.c", "line", "sizes", 0, 1, 2,
-                     "name", "count", (json_int_t)INT64_MAX, "total_ns", "mean_ns", "share", "rate", "good", 1, "sizes");
+                     "place", "file", "heat.c", "line", "sizes", 0, 1, 2, "kinds", text, 7, "fill",
+                     "name", "count", (json_int_t)INT64_MAX, "total_ns", "mean_ns", "share", "rate", "good", 1, "sizes", "kinds");
 }
 
 static void same_as_jansson(void)
@@ -155,7 +166,7 @@ static void check_columns(const struct sonde_view_columns *c, int depth)
     assert_true(c->count > 0 && c->name);
     for (size_t i = 0; i < c->count; i++) {
         const struct sonde_view_column *column = &c->items[i];
-        const bool inner = column->kind == SONDE_CELL_OBJECT || column->kind == SONDE_CELL_LIST;
+        const bool inner = column->kind >= SONDE_CELL_OBJECT;
         const char *d = column->definition;
         assert_true(d && *d && d[strlen(d) - 1] != '.');
         assert_true(inner == (column->of != NULL) && !(inner && column->title));

@@ -1,0 +1,487 @@
+/* ledger.c - the view `ledger`: what the measurement holds, what it lacks and why, and what measuring cost.
+ *
+ * For people each figure is a line: the title of its column, its value, and what it means. Every field of
+ * struct sonde_ledger is shown.
+ */
+#include "ledger.h"
+
+#include <stdio.h>
+
+#include "base/number.h"
+#include "format/folder.h"
+#include "groups.h"
+#include "names.h"
+#include "notes.h"
+#include "view.h"
+
+/* ---- columns -------------------------------------------------------------------------- */
+
+static const struct sonde_view_column kind_columns[] = {
+    {"kind", "Operations", SONDE_CELL_TEXT, 0, 0, "kind of operation"},
+    {"count", "count", SONDE_CELL_COUNT, 0, 0, "operations of this kind in the profile"},
+};
+static const struct sonde_view_columns kinds = SONDE_VIEW_COLUMNS("operations", kind_columns);
+
+static const struct sonde_view_column cause_columns[] = {
+    {"cause", NULL, SONDE_CELL_TEXT, 0, 0, "why an operation or a row of the trace is missing"},
+    {"count", NULL, SONDE_CELL_COUNT, 0, 0, "how many are, for this cause"},
+};
+static const struct sonde_view_columns causes = SONDE_VIEW_COLUMNS("dropped_by_cause", cause_columns);
+
+static const struct sonde_view_column cpu_columns[] = {
+    {"sampling", NULL, SONDE_CELL_TEXT, 0, 0, "what signalled the threads: perf or timers"},
+    {"rate_hz", NULL, SONDE_CELL_NUMBER, 0, 0, "samples per second of a thread's CPU time", .unit = "Hz"},
+    {"switches", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the trace tells when each sampled thread was off the CPU"},
+    {"samples", "CPU samples", SONDE_CELL_COUNT, 0, 0, "of the program's threads"},
+    {"deferred", "within API calls", SONDE_CELL_COUNT, 0, 0, "of these; the call stands for them"},
+    {"lost", "lost samples", SONDE_CELL_COUNT, 0, 0, "no room, or not possible then; the thread's next one stands for their time"},
+    {"threads", "threads sampled", SONDE_CELL_COUNT, 0, 0, "of the program"},
+    {"threads_missed", "threads not sampled", SONDE_CELL_COUNT, 0, 0, "they block the signal, ended at once, or found no room"},
+    {"process_ns", NULL, SONDE_CELL_TIME, 0, 0, "CPU time of the program's threads while recording"},
+    {"sampled_ns", "CPU time, sampled", SONDE_CELL_TIME, 0, 0, "of that, what samples stand for"},
+    {"unsampled_ns", "CPU time, in no sample", SONDE_CELL_TIME, 0, 0,
+     "after a thread's last sample, or of threads that were not sampled"},
+    {"handler_ns", "overhead, samples", SONDE_CELL_TIME, 0, 0, "on the program's threads"},
+    {"sample_rows_dropped", "samples not traced", SONDE_CELL_COUNT, 0, 0, "in the profile only"},
+    {"switch_rows_dropped", "times off the CPU lost", SONDE_CELL_COUNT, 0, 0, "no room, or the kernel lost them"},
+};
+static const struct sonde_view_columns cpu = SONDE_VIEW_COLUMNS("cpu", cpu_columns);
+
+/* What an independent clock around `sonde record` sees, but for its last steps. */
+static const struct sonde_view_column record_columns[] = {
+    {"before_ns", "record, before the run", SONDE_CELL_TIME, 0, 0, "wall time until sonde record had started the program"},
+    {"program_ns", "record, the run", SONDE_CELL_TIME, 0, 0, "from the program's start to its end; overheads above are in it"},
+    {"after_ns", "record, after the run", SONDE_CELL_TIME, 0, 0, "wall time from the program's end on; of it"},
+    {"seal_ns", "  sealing", SONDE_CELL_TIME, 0, 0, "what was still in " SONDE_LIVE_FILE},
+    {"symbols_ns", "  symbols", SONDE_CELL_TIME, 0, 0, "reading debug information"},
+    {"code_ns", "  device code", SONDE_CELL_TIME, 0, 0, "leaving out what did not run"},
+    {"summary_ns", "  last line", SONDE_CELL_TIME, 0, 0, "what record says at its end"},
+    {NULL, "record, in all", SONDE_CELL_TIME, 0, 0, "without the loading of sonde, beyond its CPU time, and its exit"},
+};
+static const struct sonde_view_columns record = SONDE_VIEW_COLUMNS("record", record_columns);
+
+static const struct sonde_view_column caveat_columns[] = {
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "what it is about, such as trace, cpu or clock"},
+    {"text", NULL, SONDE_CELL_TEXT, 0, 0, "one sentence"},
+};
+static const struct sonde_view_columns caveats = SONDE_VIEW_COLUMNS("caveats", caveat_columns);
+
+static const struct sonde_view_column note_columns[] = {
+    {NULL, NULL, SONDE_CELL_TEXT, 0, 0, "one sentence"},
+};
+static const struct sonde_view_columns notes = SONDE_VIEW_COLUMNS("notes", note_columns);
+
+static const struct sonde_view_column process_columns[] = {
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "host, process id and a number"},
+    {"pid", NULL, SONDE_CELL_ID, 0, 0, "process id"},
+    {"state", NULL, SONDE_CELL_TEXT, 0, 0, "how it ended: exited; killed: without an exit, or it still runs; off: the agent switched itself off"},
+    {"executable", NULL, SONDE_CELL_TEXT, 0, 0, "path of its program"},
+    {"trace", NULL, SONDE_CELL_BOOLEAN, 0, 0, "it has a trace"},
+    {"wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "its run time"},
+    {"seen", NULL, SONDE_CELL_COUNT, 0, 0, "operations that it enqueued while recording"},
+    {"done", NULL, SONDE_CELL_COUNT, 0, 0, "of these, in the profile"},
+    {"damaged_chunks", NULL, SONDE_CELL_COUNT, 0, 0, "of its file, skipped: torn, or their checksum is wrong"},
+    {"notes", NULL, SONDE_CELL_LIST, 0, 0, "what the agent had to say", .of = &notes},
+    {"rank", NULL, SONDE_CELL_ID, 0, 0, "of a parallel job, as its launcher says; null: none"},
+    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "the same on its host"},
+    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "how many ranks the job has"},
+};
+static const struct sonde_view_columns processes = SONDE_VIEW_COLUMNS("processes", process_columns);
+
+static const struct sonde_view_column columns[] = {
+    {"operations", NULL, SONDE_CELL_MAP, 0, 0, "counts by kind, of what is in the profile", .of = &kinds},
+    {"seen", "operations seen", SONDE_CELL_COUNT, 0, 0, "enqueued by the program while recording"},
+    {"done", "finished", SONDE_CELL_COUNT, 0, 0, "of these, in the profile"},
+    {"failed", "failed", SONDE_CELL_COUNT, 0, 0, "of the finished, ended with an error status"},
+    {"no_times", "without times", SONDE_CELL_COUNT, 0, 0, "of the finished, the runtime gave none"},
+    {"bad_time", "bad times", SONDE_CELL_COUNT, 0, 0, "zero, reversed, or before their API call"},
+    {"early_in_bound", "early within the bound", SONDE_CELL_COUNT, 0, 0, "began before the API call, within the clock's bound"},
+    {"unmatched", "unmatched", SONDE_CELL_COUNT, 0, 0, "completions without a submission, or the reverse"},
+    {"in_flight", "in flight", SONDE_CELL_COUNT, 0, 0, "not finished when the program ended"},
+    {"unplaced", "unplaced", SONDE_CELL_COUNT, 0, 0, "reported by the runtime, made by no call that is known; in no other figure"},
+    {"silent_launches", "silent launches", SONDE_CELL_COUNT, 0, 0, "of graphs or batches: nothing was reported of them"},
+    {"dropped", "dropped", SONDE_CELL_COUNT, 0, 0, "in no figure of this measurement"},
+    {"trace_dropped", "missing in the trace", SONDE_CELL_COUNT, 0, 0, "in the profile only"},
+    {"dropped_by_cause", NULL, SONDE_CELL_MAP, 0, 0, "both, by cause", .of = &causes},
+    {"api_calls", "API calls", SONDE_CELL_COUNT, 0, 0, "of the GPU runtime, hooked"},
+    {"calls_dropped", "API calls dropped", SONDE_CELL_COUNT, 0, 0, "of these, in no figure: no room, or after the final flush"},
+    {"call_rows_dropped", "API calls not traced", SONDE_CELL_COUNT, 0, 0, "of these, in the profile only"},
+    {"range_rows_dropped", "ranges not traced", SONDE_CELL_COUNT, 0, 0, "named by the program; no room, or the disk was full"},
+    {"unwinds", "stacks", SONDE_CELL_COUNT, 0, 0, "walked"},
+    {"unwind_failed", "incomplete", SONDE_CELL_COUNT, 0, 0, "outer frames could not be found"},
+    {"unwind_truncated", "cut", SONDE_CELL_COUNT, 0, 0, "deeper than the limit"},
+    {"unwind_checked", "checked", SONDE_CELL_COUNT, 0, 0, "walked again in full"},
+    {"unwind_mismatched", "mismatched", SONDE_CELL_COUNT, 0, 0, "of the checked, differed"},
+    {"python_walks", "Python stacks", SONDE_CELL_COUNT, 0, 0, "walked"},
+    {"python_failed", "Python failed", SONDE_CELL_COUNT, 0, 0, "did not fit"},
+    {"contexts_folded", "contexts folded", SONDE_CELL_COUNT, 0, 0, "into their parent: the memory budget was spent"},
+    {"contexts_lost", "contexts lost", SONDE_CELL_COUNT, 0, 0, "with a damaged part of the file"},
+    {"cpu", NULL, SONDE_CELL_OBJECT, 0, 0, "the CPU side; null: it was not sampled", .of = &cpu},
+    {"hook_ns", "overhead, hooks", SONDE_CELL_TIME, 0, 0, "on the program's threads"},
+    {"thread_cpu_ns", "overhead, threads", SONDE_CELL_TIME, 0, 0, "CPU time of Sonde's threads"},
+    {"agent_ns", NULL, SONDE_CELL_TIME, 0, 0, "hook_ns + thread_cpu_ns"},
+    {"held_ns", "held at start and end", SONDE_CELL_TIME, 0, 0, "wall time that threads stood still for Sonde's start and last flush"},
+    {"vendor_ns", "vendor's tool library", SONDE_CELL_TIME, 0, 0, "as far as it reports it (partial)"},
+    {"clock_bound_ns", "clock bound", SONDE_CELL_TIME, 0, 0, "largest error of a device time"},
+    {"bytes_on_disk", "on disk", SONDE_CELL_BYTES, 0, 0, "all files of the measurement"},
+    {"written_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "what the agent wrote"},
+    {"busy_clipped_ns", "busy time clipped", SONDE_CELL_TIME, 0, 0, "found too late: busy times are lower bounds by up to this"},
+    {"busy_left_out", "busy time left out", SONDE_CELL_COUNT, 0, 0, "operations on devices beyond the 63rd, in no busy time"},
+    {"damaged_chunks", "damaged chunks", SONDE_CELL_COUNT, 0, 0, "skipped: torn, or their checksum is wrong"},
+    {"damaged_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "in them"},
+    {"wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the first process's start to the last one's end, on the wall clock"},
+    {"process_wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "run times of all processes together"},
+    {"record", NULL, SONDE_CELL_OBJECT, 0, 0, "wall time of sonde record around the run; null: not stored, record was killed", .of = &record},
+    {"caveats", NULL, SONDE_CELL_LIST, 0, 0, "what the figures lack, and why", .of = &caveats},
+    {"processes", NULL, SONDE_CELL_LIST, 0, 0, "each process of the program", .of = &processes},
+};
+const struct sonde_view_columns sonde_ledger = SONDE_VIEW_COLUMNS("ledger", columns);
+
+static const struct sonde_view_column line_columns[] = {
+    {NULL, "Ledger", SONDE_CELL_TEXT, 0, 0, "what a figure is called"},
+    {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0, "its value"},
+    {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 1, "what it means"},
+};
+static const struct sonde_view_columns line_table = SONDE_VIEW_COLUMNS_OF("lines", "", line_columns);
+
+/* ---- lines ------------------------------------------------------------------------------ */
+
+struct part { /* of the ledger: a table of one row, and the lines that say the same */
+    struct sonde_view_table *t, *lines;
+    double wall_ns; /* run times of all processes: what costs are a share of */
+};
+
+/* The line of the next cell, which the caller appends; its note is what the column means, unless there is more to say. */
+static void line(const struct part *p, bool known, uint64_t n, const char *note)
+{
+    const struct sonde_view_column *c = &p->t->columns->items[p->t->count % p->t->columns->count];
+    char number[SONDE_NUMBER_MAX];
+    if (c->kind == SONDE_CELL_TIME)
+        sonde_number_time(number, (double)n);
+    else if (c->kind == SONDE_CELL_BYTES)
+        sonde_number_bytes(number, (double)n);
+    else
+        sonde_number_count(number, n);
+    sonde_cell_text(p->lines, c->title);
+    sonde_cell_text(p->lines, known ? number : NULL);
+    sonde_cell_text(p->lines, note ? note : c->definition);
+}
+
+static void noted_figure(const struct part *p, uint64_t n, const char *note)
+{
+    line(p, true, n, note);
+    sonde_cell_int(p->t, true, n);
+}
+
+static void figure(const struct part *p, uint64_t n)
+{
+    noted_figure(p, n, NULL);
+}
+
+/* No line where there is none. */
+static void rare_figure(const struct part *p, uint64_t n)
+{
+    if (n)
+        line(p, true, n, NULL);
+    sonde_cell_int(p->t, true, n);
+}
+
+/* Unless `zero`, it is unknown where it is 0, and has no line. */
+static void cost(const struct part *p, uint64_t ns, bool zero)
+{
+    const struct sonde_view_column *c = &p->t->columns->items[p->t->count % p->t->columns->count];
+    char share[SONDE_NUMBER_MAX];
+    struct sonde_text note = {0};
+    sonde_text_format(&note, "%s of the run; %s", sonde_number_percent(share, (double)ns, p->wall_ns), c->definition);
+    if (ns || zero)
+        line(p, true, ns, sonde_text_get(&note));
+    sonde_cell_int(p->t, ns || zero, ns);
+    sonde_text_fini(&note);
+}
+
+/* ---- parts ------------------------------------------------------------------------------- */
+
+static void kind_rows(struct sonde_view_table *t, const struct sonde_query *q)
+{
+    for (uint32_t kind = 0; kind < SONDE_OP_KIND_COUNT; kind++) {
+        if (q->profile->operations[kind]) {
+            sonde_cell_text(t, sonde_op_kind_name(kind));
+            sonde_cell_int(t, true, q->profile->operations[kind]);
+        }
+    }
+}
+
+static void causes_cell(const struct part *p, const struct sonde_ledger *l)
+{
+    struct sonde_view_table *map = sonde_cell_map(p->t);
+    char number[SONDE_NUMBER_MAX];
+    for (uint32_t cause = 0; cause < SONDE_DROP_COUNT; cause++) {
+        sonde_cell_text(map, sonde_drop_name(cause));
+        sonde_cell_int(map, true, l->dropped[cause]);
+        if (!l->dropped[cause])
+            continue;
+        sonde_cell_text(p->lines, sonde_drop_name(cause));
+        sonde_cell_text(p->lines, sonde_number_count(number, l->dropped[cause]));
+        sonde_cell_text(p->lines, sonde_drop_loses_operation(cause) ? "cause: operation dropped" : "cause: trace row dropped");
+    }
+}
+
+static void operation_cells(const struct part *p, const struct sonde_totals *s)
+{
+    const struct sonde_ledger *l = &s->ledger;
+    figure(p, l->seen);
+    figure(p, l->done);
+    figure(p, l->failed);
+    figure(p, l->no_times);
+    figure(p, l->bad_time);
+    figure(p, l->early_in_bound);
+    figure(p, l->unmatched);
+    figure(p, s->in_flight);
+    rare_figure(p, l->unplaced);
+    rare_figure(p, l->silent_launches);
+    figure(p, s->dropped_operations);
+    figure(p, s->dropped_trace_rows);
+    causes_cell(p, l);
+    figure(p, l->api_calls);
+    rare_figure(p, l->calls_dropped);
+    rare_figure(p, l->call_rows_dropped);
+    rare_figure(p, l->range_rows_dropped);
+}
+
+static void stack_cells(const struct part *p, const struct sonde_ledger *l, uint64_t lost)
+{
+    figure(p, l->unwinds);
+    figure(p, l->unwind_failed);
+    figure(p, l->unwind_truncated);
+    figure(p, l->unwind_checked);
+    figure(p, l->unwind_mismatched);
+    figure(p, l->python_walks);
+    figure(p, l->python_failed);
+    figure(p, l->contexts_folded);
+    figure(p, lost);
+}
+
+/* Sums over the processes; `sampling` and `rate_hz` are of the first that was sampled. */
+struct cpu_side {
+    struct sonde_cpu_ledger sum;
+    uint32_t sampling, rate_hz, sampled, with_switches; /* the last two: processes */
+};
+
+static struct cpu_side cpu_side_of(const struct sonde_query *q)
+{
+    struct cpu_side c = {0};
+    for (uint32_t i = 0; i < q->m->process_count; i++) {
+        const struct sonde_live_header *h = &q->m->processes[i].header;
+        if (h->cpu_sampling == SONDE_CPU_NONE)
+            continue;
+        c.sampling = c.sampling ? c.sampling : h->cpu_sampling;
+        c.rate_hz = c.rate_hz ? c.rate_hz : h->cpu_rate_hz;
+        c.sampled++;
+        c.with_switches += h->cpu_switches != 0;
+        c.sum.samples += h->cpu.samples;
+        c.sum.deferred += h->cpu.deferred;
+        c.sum.lost += h->cpu.lost;
+        c.sum.sample_rows_dropped += h->cpu.sample_rows_dropped;
+        c.sum.switch_rows_dropped += h->cpu.switch_rows_dropped;
+        c.sum.threads += h->cpu.threads;
+        c.sum.threads_missed += h->cpu.threads_missed;
+        c.sum.handler_ns += h->cpu.handler_ns;
+        c.sum.process_ns += h->cpu.process_ns;
+        c.sum.sampled_ns += h->cpu.sampled_ns;
+    }
+    return c;
+}
+
+static uint64_t unsampled_ns(const struct cpu_side *c)
+{
+    const uint64_t known = c->sum.sampled_ns + c->sum.handler_ns;
+    return c->sum.process_ns > known ? c->sum.process_ns - known : 0;
+}
+
+static void sampled_cells(const struct part *p, const struct cpu_side *c)
+{
+    const bool switches = c->with_switches == c->sampled, perf = c->sampling == SONDE_CPU_PERF;
+    char text[80], share[SONDE_NUMBER_MAX];
+    sonde_cell_text(p->t, perf ? "perf" : "timers");
+    sonde_cell_int(p->t, true, c->rate_hz);
+    sonde_cell_boolean(p->t, switches);
+    snprintf(text, sizeof text, "%u a second of CPU time of each thread, by %s", c->rate_hz, perf ? "perf events" : "timers");
+    noted_figure(p, c->sum.samples, text);
+    figure(p, c->sum.deferred);
+    figure(p, c->sum.lost);
+    noted_figure(p, c->sum.threads, switches ? "with the times when they were off the CPU"
+                                             : "without the times when they were off the CPU, or not of all");
+    figure(p, c->sum.threads_missed);
+    sonde_cell_int(p->t, true, c->sum.process_ns);
+    snprintf(text, sizeof text, "%s of the program's CPU time while recording",
+             sonde_number_percent(share, (double)c->sum.sampled_ns, (double)c->sum.process_ns));
+    noted_figure(p, c->sum.sampled_ns, text);
+    figure(p, unsampled_ns(c));
+    cost(p, c->sum.handler_ns, true);
+    rare_figure(p, c->sum.sample_rows_dropped);
+    rare_figure(p, c->sum.switch_rows_dropped);
+}
+
+static void cpu_cell(const struct part *p, const struct sonde_query *q)
+{
+    const struct cpu_side c = cpu_side_of(q);
+    if (c.sampled) {
+        sampled_cells(&(struct part){sonde_cell_object(p->t), p->lines, p->wall_ns}, &c);
+        return;
+    }
+    sonde_cell_unknown(p->t);
+    sonde_cell_text(p->lines, "CPU samples");
+    sonde_cell_unknown(p->lines);
+    sonde_cell_text(p->lines, "the CPU side was not sampled");
+}
+
+static void cost_cells(const struct part *p, const struct sonde_totals *s, uint64_t disk_bytes)
+{
+    const struct sonde_ledger *l = &s->ledger;
+    cost(p, l->hook_ns, true);
+    cost(p, l->thread_cpu_ns, true);
+    sonde_cell_int(p->t, true, l->hook_ns + l->thread_cpu_ns);
+    cost(p, s->held_ns, false);
+    cost(p, l->vendor_ns, false);
+    line(p, s->clock_known, s->clock_bound_ns,
+         !s->clock_known ? "unknown: no device's clock was compared with the host's"
+         : s->clock_bound_ns ? NULL : "device times are on the host's clock");
+    sonde_cell_int(p->t, s->clock_known, s->clock_bound_ns);
+    figure(p, disk_bytes);
+    sonde_cell_int(p->t, true, l->written_bytes);
+    if (l->busy_clipped_ns)
+        cost(p, l->busy_clipped_ns, true);
+    else
+        sonde_cell_int(p->t, true, 0);
+    rare_figure(p, l->busy_left_out);
+    figure(p, s->damaged_chunks);
+    sonde_cell_int(p->t, true, s->damaged_bytes);
+    sonde_cell_int(p->t, s->wall_ns > 0, s->wall_ns);
+    sonde_cell_int(p->t, s->process_wall_ns > 0, s->process_wall_ns);
+}
+
+static void record_cell(const struct part *p, const struct sonde_around *a)
+{
+    const uint64_t times[] = {a->before_ns, a->program_ns, a->after_ns, a->seal_ns, a->symbols_ns, a->code_ns, a->summary_ns,
+                              a->before_ns + a->program_ns + a->after_ns};
+    if (!a->known) {
+        sonde_cell_unknown(p->t);
+        sonde_cell_text(p->lines, record_columns[0].title);
+        sonde_cell_unknown(p->lines);
+        sonde_cell_text(p->lines, "not stored: record was killed");
+        return;
+    }
+    const struct part of = {sonde_cell_object(p->t), p->lines, p->wall_ns};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        figure(&of, times[i]);
+}
+
+/* People read them below the view. */
+static int caveats_cell(struct sonde_view_table *t, const struct sonde_query *q)
+{
+    struct sonde_view_table *list = sonde_cell_list(t);
+    struct sonde_caveats found = {0};
+    const int rc = q->complete ? sonde_query_caveats(q, SONDE_CAVEAT_ALL, &found) : 0;
+    for (size_t i = 0; i < found.items.count && !rc; i++) {
+        sonde_cell_text(list, sonde_caveat_name(found.items.items[i].kind));
+        sonde_cell_text(list, sonde_text_get(&found.items.items[i].text));
+    }
+    sonde_caveats_fini(&found);
+    return rc;
+}
+
+/* ---- processes ---------------------------------------------------------------------------- */
+
+static const char *state_name(uint32_t state)
+{
+    switch (state) {
+    case SONDE_PROCESS_RUNNING: return "killed";
+    case SONDE_PROCESS_EXITED: return "exited";
+    case SONDE_PROCESS_OFF: return "off";
+    default: return "unknown";
+    }
+}
+
+static void process_row(struct sonde_view_table *t, const struct sonde_process *p)
+{
+    const uint64_t wall = sonde_process_wall_ns(p);
+    sonde_cell_text(t, p->name);
+    sonde_cell_int(t, true, p->header.pid);
+    sonde_cell_text(t, state_name(p->header.state));
+    sonde_cell_text(t, p->header.executable);
+    sonde_cell_boolean(t, p->header.trace);
+    sonde_cell_int(t, wall > 0, wall);
+    sonde_cell_int(t, true, sonde_process_seen(p));
+    sonde_cell_int(t, true, p->header.ledger.done);
+    sonde_cell_int(t, true, p->damaged_chunks);
+    struct sonde_view_table *list = sonde_cell_list(t);
+    for (uint32_t i = 0; i < p->note_count; i++)
+        if (p->notes[i].text[0])
+            sonde_cell_text(list, p->notes[i].text);
+    sonde_cells_rank(t, p);
+}
+
+static void say_process(struct sonde_view_data *out, const struct sonde_process *p)
+{
+    const char *how = p->header.state == SONDE_PROCESS_RUNNING ? "ended without an exit: killed, _exit, or still running"
+                      : p->header.state == SONDE_PROCESS_OFF ? "the agent switched itself off" : NULL;
+    struct sonde_text name = {0};
+    sonde_name_process(&name, p);
+    if (how)
+        sonde_view_say(out, false, "%s: %s", sonde_text_get(&name), how);
+    for (uint32_t i = 0; i < p->note_count; i++)
+        if (p->notes[i].text[0])
+            sonde_view_say(out, false, "%s: %s", sonde_text_get(&name), p->notes[i].text);
+    sonde_text_fini(&name);
+}
+
+/* The one row of `t`, and what people read of it. */
+static int fill(struct sonde_view_table *t, struct sonde_view_table *lines, const struct sonde_query *q, struct sonde_diag *diag)
+{
+    const struct sonde_totals *s = &q->totals;
+    const struct part p = {t, lines, (double)s->process_wall_ns};
+    kind_rows(sonde_cell_map(t), q);
+    operation_cells(&p, s);
+    stack_cells(&p, &s->ledger, q->profile->unknown_nodes);
+    cpu_cell(&p, q);
+    cost_cells(&p, s, q->m->disk_bytes);
+    record_cell(&p, &s->around);
+    const int rc = caveats_cell(t, q);
+    struct sonde_view_table *list = sonde_cell_list(t);
+    for (uint32_t i = 0; i < q->m->process_count; i++)
+        process_row(list, &q->m->processes[i]);
+    return rc ? sonde_diag_set(diag, rc, q->path, "cannot say what is missing in") : 0;
+}
+
+int sonde_cell_ledger(struct sonde_view_table *t, const struct sonde_query *q, struct sonde_diag *diag)
+{
+    return fill(sonde_cell_object(t), sonde_view_table(t->data, &line_table), q, diag);
+}
+
+static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
+{
+    struct sonde_view_table *lines = sonde_view_table(out, &line_table), *operations = sonde_view_table(out, &kinds);
+    out->root = sonde_view_table(out, &sonde_ledger);
+    const int rc = fill(out->root, lines, q, diag);
+    kind_rows(operations, q);
+    if (!sonde_view_rows(operations)) { /* then the empty line is all there is of it */
+        sonde_view_hide(operations, "Operations");
+        sonde_view_hide(operations, "count");
+    }
+    sonde_view_show(out, lines, false);
+    sonde_view_show(out, operations, true);
+    for (uint32_t i = 0; i < q->m->process_count; i++)
+        say_process(out, &q->m->processes[i]);
+    return rc;
+}
+
+const struct sonde_view sonde_view_ledger = {
+    .name = "ledger",
+    .summary = "what was seen, dropped, unmatched; the overhead",
+    .description = "What was seen, dropped, unmatched, and the overhead. On the terminal each figure is a line: its name, its value, "
+                   "what it means; those that are seldom other than 0 have none then.",
+    .single = true,
+    .tables = (const struct sonde_view_columns *const[]){&sonde_ledger, &line_table, NULL},
+    .caveats = SONDE_CAVEAT_ALL,
+    .make = make,
+};
