@@ -125,14 +125,14 @@ static int add_pauses(const struct sonde_recorded *recorded, sonde__spans *busy,
 }
 
 /* When the device had operations, and pauses; in no order. */
-static int gather_busy(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t scope, const struct sonde_time_device *device,
+static int gather_busy(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t scope, const struct sonde_trace_device *device,
                        uint64_t from, uint64_t to)
 {
     int rc = 0;
     part->busy.count = 0;
     if (device->until_ns > from)
         rc = sonde_vector_push(&part->busy, (struct sonde__span){from, device->until_ns < to ? device->until_ns : to});
-    for (const struct sonde_time_spans *s = device->spans; s; s = s->next)
+    for (const struct sonde_trace_spans *s = device->spans; s; s = s->next)
         for (uint32_t i = 0; i < s->count && !rc; i++) {
             const uint64_t start = s->items[i].start_ns > from ? s->items[i].start_ns : from;
             const uint64_t end = s->items[i].end_ns < to ? s->items[i].end_ns : to;
@@ -171,7 +171,7 @@ static int add_scope_times(struct sonde__blame_part *part, uint32_t scope, uint6
     return rc;
 }
 
-static int gather_scopes(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde_time_window *w,
+static int gather_scopes(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde_trace_window *w,
                          uint64_t from, uint64_t to)
 {
     int rc = 0;
@@ -236,12 +236,12 @@ static int add_sleeps(const struct sonde__blame_run *run, struct sonde__blame_pa
     return rc ? SONDE_ENOMEM : 0;
 }
 
-static int gather_threads(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde_time_window *w,
+static int gather_threads(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde_trace_window *w,
                           uint64_t from, uint64_t to)
 {
     int rc = 0;
     for (uint32_t k = 0; k < w->lane_count && !rc; k++) {
-        const struct sonde_time_lane *lane = &w->lanes[k];
+        const struct sonde_trace_lane *lane = &w->lanes[k];
         struct sonde__thread_rule rule = run->rule;
         if (lane->kind != SONDE_LANE_KIND_THREAD)
             continue;
@@ -264,10 +264,10 @@ static int gather_threads(const struct sonde__blame_run *run, struct sonde__blam
     return rc;
 }
 
-static int each_window(void *user, const struct sonde_time_window *w)
+static int each_window(void *user, const struct sonde_trace_window *w)
 {
     const struct sonde__blame_run *run = user;
-    struct sonde__blame_part *part = &run->parts[w->part];
+    struct sonde__blame_part *part = w->state;
     const uint64_t from = w->from_ns > run->rule.from_ns ? w->from_ns : run->rule.from_ns;
     const uint64_t to = w->to_ns < run->rule.to_ns ? w->to_ns : run->rule.to_ns;
     if (from >= to)
@@ -293,14 +293,14 @@ static int make_part(const struct sonde__blame_run *run, struct sonde__blame_par
 {
     const size_t scopes = run->scopes;
     part->cache = calloc(NODE_CACHE, sizeof *part->cache);
-    part->trunks = calloc((size_t)run->plan.lane_count + 1, sizeof *part->trunks);
+    part->trunks = calloc((size_t)run->trace.lane_count + 1, sizeof *part->trunks);
     part->gaps = calloc(scopes, sizeof *part->gaps);
     part->idle = calloc(scopes, sizeof *part->idle);
     part->timed = calloc(scopes, sizeof *part->timed);
     part->slots.cache = calloc(SLOT_CACHE, sizeof *part->slots.cache);
     if (!part->cache || !part->trunks || !part->gaps || !part->idle || !part->timed || !part->slots.cache)
         return SONDE_ENOMEM;
-    return sonde__sweep_init(&part->sweep, (uint32_t)scopes, run->plan.lane_count);
+    return sonde__sweep_init(&part->sweep, (uint32_t)scopes, run->trace.lane_count);
 }
 
 static void free_part(struct sonde__blame_part *part, size_t scopes)
@@ -328,12 +328,9 @@ static void free_part(struct sonde__blame_part *part, size_t scopes)
 static int sweep(struct sonde__blame_run *run)
 {
     int rc = 0;
-    run->parts = calloc(run->plan.part_count, sizeof *run->parts);
-    if (!run->parts)
-        return SONDE_ENOMEM;
-    for (uint32_t i = 0; i < run->plan.part_count && !rc; i++)
+    for (uint32_t i = 0; i < run->trace.part_count && !rc; i++)
         rc = make_part(run, &run->parts[i]);
-    return rc ? rc : sonde_timeline_run(&run->plan, each_window, run);
+    return rc ? rc : sonde_trace_read(&run->trace, each_window, run);
 }
 
 static int find_threads_of_device(struct sonde__blame_run *run)
@@ -354,17 +351,17 @@ static int compute_process(const struct sonde__blame_tree *tree, const struct so
 {
     const struct sonde_process *p = &m->processes[index];
     struct sonde__blame_run run = {.tree = tree, .process = p, .index = index};
-    const struct sonde_timeline_options timeline = {
-        .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH |
-                  1u << SONDE_TABLE_WAIT | 1u << SONDE_TABLE_SLEEP,
-        .op_times = true, .call_fields = SONDE_FIELD(sonde_row_call, node),
+    const struct sonde_trace_options wanted = {
+        .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SAMPLES | SONDE_READ_SWITCHES | SONDE_READ_WAITS | SONDE_READ_SLEEPS,
+        .op_times = true, .state_bytes = sizeof *run.parts, .call_fields = SONDE_FIELD(sonde_row_call, node),
         .threads = options->threads, .window_rows = options->window_rows, .progress = options->progress};
     int rc = sonde_recorded_compute(m, p, &run.recorded);
 
     find_rule(&run);
     if (!rc)
-        rc = sonde_timeline_plan(p, &timeline, &run.plan);
-    run.scopes = run.plan.device_count + 1;
+        rc = sonde_trace_open(p, &wanted, &run.trace);
+    run.parts = run.trace.states;
+    run.scopes = run.trace.device_count + 1;
     if (!rc && !(run.alive = sonde__find_alive(p)))
         rc = SONDE_ENOMEM;
     if (!rc && run.scopes > 1)
@@ -373,13 +370,12 @@ static int compute_process(const struct sonde__blame_tree *tree, const struct so
         rc = sweep(&run);
     if (!rc && run.scopes > 1)
         rc = sonde__blame_add_results(&run, out);
-    for (uint32_t i = 0; i < run.plan.part_count && run.parts; i++)
+    for (uint32_t i = 0; i < run.trace.part_count; i++)
         free_part(&run.parts[i], run.scopes);
-    free(run.parts);
     free(run.alive);
     free(run.of_device);
     sonde__pools_fini(&run.pools);
-    sonde_timeline_fini(&run.plan);
+    sonde_trace_close(&run.trace);
     sonde_recorded_fini(&run.recorded);
     return rc;
 }

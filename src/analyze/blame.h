@@ -71,7 +71,7 @@ struct sonde_blame {          /* ready when zeroed */
 
 struct sonde_blame_options { /* zeroed: defaults */
     uint32_t threads;         /* 0 = sonde_parallel_threads() */
-    uint64_t window_rows;     /* as in struct sonde_timeline_options */
+    uint64_t window_rows;     /* as in struct sonde_trace_options */
     struct sonde_progress *progress;
 };
 

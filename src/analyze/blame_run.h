@@ -9,7 +9,7 @@
 #include "blame_thread.h"
 #include "gaps.h"
 #include "recorded.h"
-#include "timeline.h"
+#include "trace/trace.h"
 
 enum { NODE_CACHE = 4096, SLOT_CACHE = 4096, RECENT = 64 };
 
@@ -41,7 +41,7 @@ struct sonde__blame_slots {
 
 struct sonde__blame_part {
     struct cached { uint32_t id, node; } *cache; /* [NODE_CACHE]: nodes of the process, nodes of the tree */
-    struct sonde__blame_trunk *trunks;      /* [lane of the plan] */
+    struct sonde__blame_trunk *trunks;      /* [lane of the trace] */
     sonde__spans *gaps;        /* [scope]: when it was idle in this window; 0: all devices */
     struct sonde__idle *idle;  /* [scope] */
     bool         *timed;       /* [scope]: an operation ran */
@@ -60,12 +60,12 @@ struct sonde__blame_run {
     uint32_t index;
     struct sonde_recorded recorded;
     struct sonde__thread_rule rule;
-    struct sonde_timeline_plan plan;
+    struct sonde_trace_reader trace;
     struct sonde__alive *alive; /* [lane] */
     bool     *of_device;       /* [lane]: the runtime of a CPU device began its thread; NULL: of none */
     struct sonde__pools pools;
-    uint32_t scopes;           /* all devices, and each of the plan */
-    struct sonde__blame_part *parts;
+    uint32_t scopes;           /* all devices, and each of the trace */
+    struct sonde__blame_part *parts; /* the trace's states */
 };
 
 void sonde__blame_join_trunk(const struct sonde__blame_tree *tree, struct sonde__blame_trunk *trunk,

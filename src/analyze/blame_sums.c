@@ -41,8 +41,8 @@ static double ns_of(sonde__units units)
 /* The parts' trunks together: into that of the first part. */
 static void join_trunks(struct sonde__blame_run *run)
 {
-    for (uint32_t k = 0; k < run->plan.lane_count; k++)
-        for (uint32_t i = 1; i < run->plan.part_count; i++)
+    for (uint32_t k = 0; k < run->trace.lane_count; k++)
+        for (uint32_t i = 1; i < run->trace.part_count; i++)
             sonde__blame_join_trunk(run->tree, &run->parts[0].trunks[k], &run->parts[i].trunks[k]);
 }
 
@@ -88,10 +88,10 @@ static int add_entries(struct sonde_blame_scope *scope, const pieces *all)
 
 static uint32_t lane_index(const struct sonde__blame_run *run, uint32_t lane)
 {
-    uint32_t low = 0, high = run->plan.lane_count;
+    uint32_t low = 0, high = run->trace.lane_count;
     while (low + 1 < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (run->plan.lanes[middle].lane <= lane)
+        if (run->trace.lanes[middle].lane <= lane)
             low = middle;
         else
             high = middle;
@@ -196,7 +196,7 @@ static uint64_t joined_key(const struct sonde__blame_part *part, uint64_t key)
 static int join_sums(const struct sonde__blame_run *run, uint32_t scope, struct sums *all)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < run->plan.part_count; i++) {
+    for (uint32_t i = 0; i < run->trace.part_count; i++) {
         const struct sonde__blame_part *part = &run->parts[i];
         for (size_t k = 0; k < part->slots.keys.count && k < part->sweep.slot_room && !rc; k++) {
             const sonde__units units = part->sweep.units[k * part->sweep.scopes + scope];
@@ -233,7 +233,7 @@ static int add_sums(const struct sonde__blame_run *run, uint32_t scope, struct s
 static int add_scope(const struct sonde__blame_run *run, uint32_t scope, struct sonde_blame *out)
 {
     struct sonde_blame_scope result = {.process = run->index,
-                                       .device = scope ? run->plan.devices[scope - 1].device : SONDE_BLAME_ALL};
+                                       .device = scope ? run->trace.devices[scope - 1].device : SONDE_BLAME_ALL};
     const struct sonde_recorded *recorded = &run->recorded;
     struct sonde__idle idle = {.length = recorded->start_ns - recorded->begin_ns}; /* before anything was recorded */
     sonde__units nobody = 0;
@@ -241,7 +241,7 @@ static int add_scope(const struct sonde__blame_run *run, uint32_t scope, struct 
     result.before_ns = (double)idle.length;
     result.before_cpu_ns = (double)recorded->before_cpu_ns;
     result.paused_ns = (double)recorded->paused_ns;
-    for (uint32_t i = 0; i < run->plan.part_count; i++) {
+    for (uint32_t i = 0; i < run->trace.part_count; i++) {
         timed |= run->parts[i].timed[scope];
         idle = sonde__idle_join(idle, run->parts[i].idle[scope]);
         nobody += run->parts[i].sweep.nobody ? run->parts[i].sweep.nobody[scope] : 0;
@@ -265,12 +265,12 @@ static int add_scope(const struct sonde__blame_run *run, uint32_t scope, struct 
 
 static int make_pools(struct sonde__blame_run *run)
 {
-    struct sonde__gathered **parts = calloc((size_t)run->plan.part_count + 1, sizeof *parts);
+    struct sonde__gathered **parts = calloc((size_t)run->trace.part_count + 1, sizeof *parts);
     if (!parts)
         return SONDE_ENOMEM;
-    for (uint32_t i = 0; i < run->plan.part_count; i++)
+    for (uint32_t i = 0; i < run->trace.part_count; i++)
         parts[i] = &run->parts[i].gathered;
-    const int rc = sonde__pools_make(&run->pools, parts, run->plan.part_count, run->tree->profile, run->index);
+    const int rc = sonde__pools_make(&run->pools, parts, run->trace.part_count, run->tree->profile, run->index);
     free(parts);
     return rc;
 }
@@ -279,7 +279,7 @@ int sonde__blame_add_results(struct sonde__blame_run *run, struct sonde_blame *o
 {
     int rc = make_pools(run);
     join_trunks(run);
-    for (uint32_t i = 0; i < run->plan.part_count; i++)
+    for (uint32_t i = 0; i < run->trace.part_count; i++)
         out->untimed += run->parts[i].untimed;
     for (uint32_t scope = 0; scope < run->scopes && !rc; scope++)
         if (scope == 0 || run->scopes > 2)

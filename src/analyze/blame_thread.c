@@ -10,7 +10,7 @@
 #include "blame_thread.h"
 
 struct builder {
-    const struct sonde_time_lane    *lane;
+    const struct sonde_trace_lane    *lane;
     const struct sonde__thread_rule *rule;
     struct sonde__thread_scratch    *scratch;
     struct sonde__gathered          *gathered;
@@ -46,7 +46,7 @@ static int add_span(const struct sonde__thread_rule *rule, sonde__spans *spans, 
 }
 
 /* Between the first and the last call. */
-static int active_by_calls(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
+static int active_by_calls(const struct sonde_trace_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
 {
     uint64_t from = rule->from_ns, to = rule->to_ns;
     if (!lane->call_before) {
@@ -63,17 +63,17 @@ static int active_by_calls(const struct sonde_time_lane *lane, const struct sond
 }
 
 /* Within one period of a sample. */
-static int active_by_samples(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
+static int active_by_samples(const struct sonde_trace_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
 {
     const struct sonde_row_sample *sample;
     int rc = 0;
-    for (uint32_t i = 0; (sample = sonde_time_sample(lane, i)) && !rc; i++)
+    for (uint32_t i = 0; (sample = sonde_trace_sample(lane, i)) && !rc; i++)
         rc = add_span(rule, out, minus(sample->time_ns, rule->period_ns), plus(sample->time_ns, rule->period_ns));
     return rc;
 }
 
 /* While it lives, but for the times that it slept. Who is preempted would go on. */
-static int active_by_switches(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
+static int active_by_switches(const struct sonde_trace_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
 {
     uint64_t at = rule->alive_from;
     int rc = 0;
@@ -89,7 +89,7 @@ static int active_by_switches(const struct sonde_time_lane *lane, const struct s
     return rc || at >= rule->alive_to ? rc : add_span(rule, out, at, rule->alive_to);
 }
 
-static int find_active(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
+static int find_active(const struct sonde_trace_lane *lane, const struct sonde__thread_rule *rule, sonde__spans *out)
 {
     out->count = 0;
     switch (rule->rule) {
@@ -180,7 +180,7 @@ static int add_gap(struct builder *b, const struct sonde_row_call *before, const
 /* The call that it is in, from where the one before has ended. */
 static int add_call(struct builder *b, const struct sonde_row_call *before, const struct sonde_row_call *call)
 {
-    const struct sonde_time_lane *lane = b->lane;
+    const struct sonde_trace_lane *lane = b->lane;
     const uint64_t from = before && before->leave_ns > call->enter_ns ? before->leave_ns : call->enter_ns;
     bool waits = false;
     for (; b->wait < lane->wait_count && lane->waits[b->wait].enter_ns <= call->enter_ns; b->wait++)
@@ -189,7 +189,7 @@ static int add_call(struct builder *b, const struct sonde_row_call *before, cons
                        &(struct sonde__segment){.node = call->node, .source = SONDE_BLAME_EXACT, .waits = waits});
 }
 
-int sonde__thread_segments(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule,
+int sonde__thread_segments(const struct sonde_trace_lane *lane, const struct sonde__thread_rule *rule,
                            struct sonde__thread_scratch *scratch, struct sonde__gathered *gathered, sonde__segments *out)
 {
     struct builder b = {.lane = lane, .rule = rule, .scratch = scratch, .gathered = gathered, .out = out, .sleeps = &scratch->sleeps};

@@ -6,7 +6,7 @@
 #include "blame.h"
 #include "blame_sweep.h"
 #include "gaps.h"
-#include "timeline.h"
+#include "trace/trace.h"
 
 struct sonde__segment {      /* the thread was active, in one context */
     uint64_t from, to;
@@ -36,7 +36,7 @@ struct sonde__thread_scratch {
 void sonde__thread_scratch_fini(struct sonde__thread_scratch *scratch);
 
 /* Append the segments of `lane` in order, and gather its samples. 0 or SONDE_ENOMEM. */
-int sonde__thread_segments(const struct sonde_time_lane *lane, const struct sonde__thread_rule *rule,
+int sonde__thread_segments(const struct sonde_trace_lane *lane, const struct sonde__thread_rule *rule,
                            struct sonde__thread_scratch *scratch, struct sonde__gathered *gathered, sonde__segments *out);
 
 #endif

@@ -19,6 +19,7 @@
 #include "rank.h"
 #include "recorded.h"
 #include "totals.h"
+#include "trace/trace.h"
 
 enum { DRIFT_PPM = 1000, SLACK_NS = 1000, CLOCKS_SAID = 5, MODULES_SAID = 3,
        UNSAMPLED_LEAST_NS = 20000000 /* less is what came after the last samples of a few threads */ };
@@ -540,15 +541,13 @@ static void find_symbols(struct finder *f)
 
 /* ---- lanes ------------------------------------------------------------------------------------------ */
 
-/* used[lane] is set where something was recorded; a thread's rows are only in the trace. */
-static void mark_used(const struct sonde_process *p, bool *used)
+/* Rows are counted where something was recorded; a thread's are only in the trace. */
+static void mark_used(const struct sonde_process *p, struct sonde_trace_extent *used)
 {
-    for (uint32_t i = 0; i < p->trace_count; i++)
-        used[p->traces[i].lane] |= p->traces[i].count > 0;
     for (uint32_t i = 1; i < p->profile_count; i++)
-        used[p->profiles[i].lane] |= p->profiles[i].count > 0;
+        used[p->profiles[i].lane].rows += p->profiles[i].count > 0;
     for (uint32_t i = 1; i < p->lane_count; i++)
-        used[i] |= p->lanes[i].seen || (p->lanes[i].kind == SONDE_LANE_KIND_THREAD && !p->header.trace);
+        used[i].rows += p->lanes[i].seen || (p->lanes[i].kind == SONDE_LANE_KIND_THREAD && !p->header.trace);
 }
 
 static void find_lanes(struct finder *f)
@@ -556,12 +555,12 @@ static void find_lanes(struct finder *f)
     uint64_t empty = 0, all = 0;
     for (uint32_t i = 0; i < f->m->process_count && !f->rc; i++) {
         const struct sonde_process *p = &f->m->processes[i];
-        bool *used = calloc(p->lane_count + 1, sizeof *used);
+        struct sonde_trace_extent *used = sonde_trace_extents(p, SONDE_READ_ALL);
         f->rc = used ? 0 : SONDE_ENOMEM;
         if (used)
             mark_used(p, used);
         for (uint32_t k = 1; k < p->lane_count && used; k++, all++)
-            empty += !used[k];
+            empty += !used[k].rows;
         free(used);
     }
     struct sonde_text *text = empty ? say(f, SONDE_CAVEAT_LANES) : NULL;

@@ -12,6 +12,7 @@
 
 #include "critical_graph.h"
 #include "estimate.h"
+#include "trace/trace.h"
 
 const char *sonde_path_name(enum sonde_path_category category)
 {
@@ -552,24 +553,14 @@ static int longest(const void *left, const void *right)
     return x < y ? 1 : x > y ? -1 : a->process < b->process ? -1 : 1;
 }
 
-static uint64_t rows(const struct sonde_process *p)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < p->trace_count; i++)
-        if (p->traces[i].table == SONDE_TABLE_OP || p->traces[i].table == SONDE_TABLE_CALL)
-            sum += p->traces[i].count;
-    return sum;
-}
-
 int sonde_critical_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
                            const struct sonde_critical_options *options, struct sonde_progress *progress,
                            struct sonde_critical *out)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < m->process_count; i++)
-        sonde_progress_expect(progress, rows(&m->processes[i]));
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_OPS | SONDE_READ_CALLS));
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
-        if (!rows(&m->processes[i]))
+        if (!sonde_trace_extent(&m->processes[i], SONDE_READ_OPS | SONDE_READ_CALLS).rows)
             continue;
         rc = sonde_vector_push(&out->paths, (struct sonde_path){0});
         if (!rc)

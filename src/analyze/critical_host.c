@@ -13,7 +13,7 @@
 
 /* A gap, as gaps.h wants it. */
 struct gap {
-    struct sonde_time_lane lane;
+    struct sonde_trace_lane lane;
     struct sonde_row_call before, after;
     struct sonde__gap of;
 };
@@ -75,7 +75,7 @@ static void find_gap(const struct sonde__cp_book *b, uint32_t thread, link befor
 }
 
 /* Number of the thread's first sample at or after `at`. */
-static uint32_t first_from(const struct sonde_time_lane *lane, uint64_t at)
+static uint32_t first_from(const struct sonde_trace_lane *lane, uint64_t at)
 {
     uint32_t low = 0, high = lane->sample_count;
     while (low < high) {

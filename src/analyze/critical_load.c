@@ -13,6 +13,7 @@
 #include "api.h"
 #include "base/map.h"
 #include "runtimes.h"
+#include "trace/trace.h"
 
 struct loaded_call { struct sonde__cp_call call; uint64_t correlation; };
 struct loaded_op { struct sonde__cp_op op; uint64_t correlation, enter; };
@@ -678,14 +679,6 @@ static void find_main(struct sonde__cp_graph *g)
 
 /* ---- all together --------------------------------------------------------------------- */
 
-static bool has_rows(const struct sonde_process *p, enum sonde_table table)
-{
-    for (uint32_t i = 0; i < p->trace_count; i++)
-        if (p->traces[i].table == table && p->traces[i].count)
-            return true;
-    return false;
-}
-
 static int by_correlation(const void *left, const void *right)
 {
     const struct sonde__cp_key *a = left, *b = right;
@@ -752,7 +745,7 @@ static int load(struct loader *l, uint64_t max_rows)
         rc = load_calls(l);
     if (rc)
         return rc;
-    l->named = has_rows(g->process, SONDE_TABLE_WAIT);
+    l->named = sonde_trace_extent(g->process, SONDE_READ_WAITS).rows;
     rc = load_ops(l);
     if (rc)
         return rc;

@@ -45,7 +45,7 @@ static const struct sonde_row_call *as_call(const struct sonde_row_sleep *sleep,
     return room;
 }
 
-void sonde__stops_begin(struct sonde__stops *s, const struct sonde_time_lane *lane)
+void sonde__stops_begin(struct sonde__stops *s, const struct sonde_trace_lane *lane)
 {
     const struct sonde_row_call *before = lane->call_before, *after = lane->call_after;
     *s = (struct sonde__stops){.lane = lane, .done = before ? before->leave_ns : 0};
@@ -57,7 +57,7 @@ void sonde__stops_begin(struct sonde__stops *s, const struct sonde_time_lane *la
 
 bool sonde__stops_next(struct sonde__stops *s, struct sonde__stop *stop)
 {
-    const struct sonde_time_lane *lane = s->lane;
+    const struct sonde_trace_lane *lane = s->lane;
     const struct sonde_row_call *call = s->call < lane->call_count ? &lane->calls[s->call] : lane->call_after;
     while (s->sleep < lane->sleep_count && lane->sleeps[s->sleep].to_ns <= s->done)
         s->sleep++;
@@ -84,7 +84,7 @@ bool sonde__stops_next(struct sonde__stops *s, struct sonde__stop *stop)
 /* ---- the thread's own time --------------------------------------------------------------- */
 
 /* The first call entered, and the first sample taken, after `at_ns`; UINT64_MAX: none. */
-static uint64_t next_call(const struct sonde_time_lane *lane, uint64_t at_ns)
+static uint64_t next_call(const struct sonde_trace_lane *lane, uint64_t at_ns)
 {
     uint32_t low = 0, high = lane->call_count;
     if (lane->call_before && lane->call_before->enter_ns > at_ns)
@@ -100,22 +100,22 @@ static uint64_t next_call(const struct sonde_time_lane *lane, uint64_t at_ns)
            : lane->call_after && lane->call_after->enter_ns > at_ns ? lane->call_after->enter_ns : UINT64_MAX;
 }
 
-static uint64_t next_sample(const struct sonde_time_lane *lane, uint64_t at_ns)
+static uint64_t next_sample(const struct sonde_trace_lane *lane, uint64_t at_ns)
 {
     uint32_t low = 0, high = lane->sample_count + (lane->sample_before != NULL) + (lane->sample_after != NULL);
     const uint32_t count = high;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (sonde_time_sample(lane, middle)->time_ns <= at_ns)
+        if (sonde_trace_sample(lane, middle)->time_ns <= at_ns)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < count ? sonde_time_sample(lane, low)->time_ns : UINT64_MAX;
+    return low < count ? sonde_trace_sample(lane, low)->time_ns : UINT64_MAX;
 }
 
 /* A thread that never came back has ended; where threads share a lane, the next one shows that this is over. */
-uint64_t sonde__time_back(const struct sonde_time_lane *lane, uint32_t i)
+uint64_t sonde__time_back(const struct sonde_trace_lane *lane, uint32_t i)
 {
     const struct sonde_row_switch *away = &lane->switches[i];
     uint64_t at_ns = UINT64_MAX;
@@ -127,7 +127,7 @@ uint64_t sonde__time_back(const struct sonde_time_lane *lane, uint32_t i)
 }
 
 /* The first switch that ends after `at_ns`. */
-static uint32_t switch_from(const struct sonde_time_lane *lane, uint64_t at_ns)
+static uint32_t switch_from(const struct sonde_trace_lane *lane, uint64_t at_ns)
 {
     uint32_t low = 0, high = lane->switch_count;
     while (low < high) {
@@ -141,7 +141,7 @@ static uint32_t switch_from(const struct sonde_time_lane *lane, uint64_t at_ns)
 }
 
 /* When it has run for `ns` from `at_ns` on; the first such instant. */
-static uint64_t run_on(const struct sonde_time_lane *lane, uint64_t at_ns, uint64_t ns)
+static uint64_t run_on(const struct sonde_trace_lane *lane, uint64_t at_ns, uint64_t ns)
 {
     for (uint32_t i = switch_from(lane, at_ns); i < lane->switch_count; i++) {
         const struct sonde_row_switch *away = &lane->switches[i];
@@ -155,7 +155,7 @@ static uint64_t run_on(const struct sonde_time_lane *lane, uint64_t at_ns, uint6
 }
 
 /* The same backwards: the last instant from which on it ran for `ns` until `at_ns`. */
-static uint64_t run_back(const struct sonde_time_lane *lane, uint64_t at_ns, uint64_t ns)
+static uint64_t run_back(const struct sonde_trace_lane *lane, uint64_t at_ns, uint64_t ns)
 {
     uint32_t i = switch_from(lane, at_ns);
     i += i < lane->switch_count && lane->switches[i].out_ns < at_ns;
@@ -170,7 +170,7 @@ static uint64_t run_back(const struct sonde_time_lane *lane, uint64_t at_ns, uin
     return minus(at_ns, ns);
 }
 
-static uint64_t ran_between(const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns)
+static uint64_t ran_between(const struct sonde_trace_lane *lane, uint64_t from_ns, uint64_t to_ns)
 {
     uint64_t ns = to_ns - from_ns;
     for (uint32_t i = switch_from(lane, from_ns); i < lane->switch_count && lane->switches[i].out_ns < to_ns; i++) {
@@ -264,7 +264,7 @@ bool sonde__gap_is_sampled(const struct sonde__gap *gap, uint32_t *first)
 {
     const uint64_t begin = gap->before ? gap->before->leave_ns : 0, end = gap->after ? gap->after->enter_ns : UINT64_MAX;
     const struct sonde_row_sample *sample;
-    while ((sample = sonde_time_sample(gap->lane, *first)) && sample->time_ns < begin)
+    while ((sample = sonde_trace_sample(gap->lane, *first)) && sample->time_ns < begin)
         ++*first;
     return gap->period_ns && in_gap(sample, begin, end);
 }
@@ -278,9 +278,9 @@ int sonde__gap_pieces(const struct sonde__gap *gap, uint32_t *first, sonde__piec
 
     pieces->count = samples->count = 0;
     if (sonde__gap_is_sampled(gap, first))
-        sample = sonde_time_sample(gap->lane, *first);
+        sample = sonde_trace_sample(gap->lane, *first);
     for (; sample && !rc; earlier = sample, sample = later) {
-        later = in_gap(sonde_time_sample(gap->lane, ++*first), begin, end);
+        later = in_gap(sonde_trace_sample(gap->lane, ++*first), begin, end);
         if (sample->flags & SONDE_SAMPLE_REST && sample->time_ns >= gap->from_ns && sample->time_ns < gap->to_ns)
             rc = sonde_vector_push(samples, (struct sonde__gap_sample){.node = sample->node, .cpu_ns = sample->cpu_ns, .rest = true});
         if (is_no_place(sample))
@@ -319,20 +319,15 @@ struct sonde__alive *sonde__find_alive(const struct sonde_process *p)
 {
     const uint64_t period_ns = sonde__sample_period(p);
     struct sonde__alive *lives = calloc((size_t)p->lane_count + 1, sizeof *lives);
-    for (uint32_t i = 0; i < p->lane_count && lives; i++)
-        lives[i].from = UINT64_MAX;
-    for (uint32_t i = 0; i < p->trace_count && lives; i++) {
-        const struct sonde_chunk_ref *t = &p->traces[i];
-        if ((t->table != SONDE_TABLE_CALL && t->table != SONDE_TABLE_SAMPLE && t->table != SONDE_TABLE_SWITCH &&
-             t->table != SONDE_TABLE_SLEEP) ||
-            t->lane >= p->lane_count)
-            continue;
-        struct sonde__alive *alive = &lives[t->lane];
-        alive->from = least(alive->from, t->time_min);
-        alive->to = most(alive->to, t->time_max);
-        alive->known |= t->table != SONDE_TABLE_SWITCH;
-    }
-    for (uint32_t i = 0; i < p->lane_count && lives; i++)
+    struct sonde_trace_extent *known = sonde_trace_extents(p, SONDE_READ_CALLS | SONDE_READ_SAMPLES | SONDE_READ_SLEEPS);
+    struct sonde_trace_extent *away = sonde_trace_extents(p, SONDE_READ_SWITCHES);
+    for (uint32_t i = 0; i < p->lane_count && lives && known && away; i++) {
+        lives[i] = (struct sonde__alive){least(known[i].from_ns, away[i].from_ns), most(known[i].to_ns, away[i].to_ns), known[i].rows > 0};
         widen(&lives[i], &p->lanes[i], period_ns);
+    }
+    if (!known || !away)
+        free(lives), lives = NULL;
+    free(known);
+    free(away);
     return lives;
 }

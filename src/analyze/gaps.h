@@ -21,13 +21,13 @@
 #include "base/map.h"
 #include "base/vector.h"
 #include "profile.h"
-#include "timeline.h"
+#include "trace/trace.h"
 
 /* ---- stops: calls, and waits in functions of the C library ---------------------------------- */
 
 struct sonde__stops {
     const struct sonde_row_call *before, *after; /* of the window: the last that ended, the first that begins; NULL: none */
-    const struct sonde_time_lane *lane;
+    const struct sonde_trace_lane *lane;
     uint32_t call, sleep;
     uint64_t done;
     bool     odd;
@@ -38,14 +38,14 @@ struct sonde__stop {
     bool     slept;                   /* it is a wait, as far as it lies outside of calls: node and times are its */
     uint64_t next_ns;                 /* of a wait: when the thread calls next; 0: it does not */
 };
-void sonde__stops_begin(struct sonde__stops *stops, const struct sonde_time_lane *lane);
+void sonde__stops_begin(struct sonde__stops *stops, const struct sonde_trace_lane *lane);
 /* In order of their beginning; false: there are no more. */
 bool sonde__stops_next(struct sonde__stops *stops, struct sonde__stop *stop);
 
 /* ---- pieces ------------------------------------------------------------------------------- */
 
 struct sonde__gap {
-    const struct sonde_time_lane *lane;   /* its samples and switches; `from_ns` and `to_ns` lie in its window */
+    const struct sonde_trace_lane *lane;   /* its samples and switches; `from_ns` and `to_ns` lie in its window */
     const struct sonde_row_call  *before, *after; /* calls or waits; NULL: there is none */
     uint64_t from_ns, to_ns;              /* what to look at */
     uint64_t period_ns;                   /* sonde__sample_period; 0: not sampled */
@@ -73,7 +73,7 @@ int sonde__gap_pieces(const struct sonde__gap *gap, uint32_t *first, sonde__piec
 bool sonde__gap_is_sampled(const struct sonde__gap *gap, uint32_t *first);
 
 /* When a thread that left the processor with number `i` came back. UINT64_MAX: it did not. */
-uint64_t sonde__time_back(const struct sonde_time_lane *lane, uint32_t i);
+uint64_t sonde__time_back(const struct sonde_trace_lane *lane, uint32_t i);
 
 /* CPU time between two samples of a thread that comes in time for each; 0: not sampled. */
 static inline uint64_t sonde__sample_period(const struct sonde_process *p)

@@ -29,23 +29,9 @@ struct sonde_lanes { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_lane_use) items; /* by process, lane */
 };
 
-/* Rows of one table (OP, CALL or RANGE) in the traces of every process. */
-uint64_t sonde_trace_rows(const struct sonde_measurement *m, enum sonde_table table);
-
 /* Scan the traces of every process; rows are the unit of `progress` (may be NULL).
  * 0 or a negative error of reading. */
 int  sonde_lanes_compute(const struct sonde_measurement *m, struct sonde_progress *progress, struct sonde_lanes *out);
 void sonde_lanes_fini(struct sonde_lanes *lanes);
-
-/* Union of intervals that come mostly in order of start; exposed for tests. */
-struct sonde_interval { uint64_t start, end; };
-struct sonde_union { /* ready when zeroed */
-    SONDE_VECTOR(struct sonde_interval) closed;
-    bool sorted_lost; /* an interval began before an earlier one: sort at the end */
-};
-int  sonde_union_add(struct sonde_union *u, uint64_t start, uint64_t end);
-/* Merge what is left: closed.items are then disjoint and in order. Returns the sum of their lengths. */
-uint64_t sonde_union_finish(struct sonde_union *u, uint64_t *longest_gap);
-void sonde_union_fini(struct sonde_union *u);
 
 #endif

@@ -5,13 +5,70 @@
 #include <stdlib.h>
 
 #include "base/kinds.h"
-#include "timeline.h"
+#include "trace/trace.h"
+
+/* ---- unions ------------------------------------------------------------------------------ */
+
+int sonde_union_add(struct sonde_union *u, uint64_t start, uint64_t end)
+{
+    if (u->closed.count) {
+        struct sonde_interval *last = &u->closed.items[u->closed.count - 1];
+        if (start >= last->start && start <= last->end) {
+            last->end = end > last->end ? end : last->end;
+            return 0;
+        }
+        u->sorted_lost |= start < last->start;
+    }
+    return sonde_vector_push(&u->closed, (struct sonde_interval){start, end});
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct sonde_interval *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static void merge(struct sonde_union *u)
+{
+    size_t count = 0;
+    qsort(u->closed.items, u->closed.count, sizeof *u->closed.items, by_start);
+    for (size_t i = 0; i < u->closed.count; i++) {
+        struct sonde_interval next = u->closed.items[i];
+        if (count && next.start <= u->closed.items[count - 1].end) {
+            if (next.end > u->closed.items[count - 1].end)
+                u->closed.items[count - 1].end = next.end;
+        } else {
+            u->closed.items[count++] = next;
+        }
+    }
+    u->closed.count = count;
+}
+
+uint64_t sonde_union_finish(struct sonde_union *u, uint64_t *longest_gap)
+{
+    uint64_t sum = 0;
+    *longest_gap = 0;
+    if (u->sorted_lost)
+        merge(u);
+    for (size_t i = 0; i < u->closed.count; i++) {
+        sum += u->closed.items[i].end - u->closed.items[i].start;
+        uint64_t gap = i ? u->closed.items[i].start - u->closed.items[i - 1].end : 0;
+        *longest_gap = gap > *longest_gap ? gap : *longest_gap;
+    }
+    return sum;
+}
+
+void sonde_union_fini(struct sonde_union *u)
+{
+    sonde_vector_fini(&u->closed);
+}
+
+/* ---- the trace ------------------------------------------------------------------------------ */
 
 struct reading {
     const uint64_t *instants;
     size_t instant_count;
     uint64_t bound_ns;          /* of the devices' clocks */
-    struct sonde_union *parts;
 };
 
 bool sonde__work_is_whole(const struct sonde_measurement *m, const struct sonde_process *p)
@@ -24,7 +81,7 @@ bool sonde__work_is_whole(const struct sonde_measurement *m, const struct sonde_
 }
 
 /* Copies and sets name what they use; where a graph makes them, nobody has seen what. */
-static bool may_use_any(const struct sonde_time_op *op)
+static bool may_use_any(const struct sonde_trace_op *op)
 {
     return sonde_op_kind_counts(op->kind) && !(op->object && sonde_op_kind_moves(op->kind));
 }
@@ -43,13 +100,13 @@ static uint64_t next_instant(const struct reading *r, uint64_t at)
     return low < r->instant_count ? r->instants[low] : UINT64_MAX;
 }
 
-static int add_lane(const struct reading *r, struct sonde_union *spans, const struct sonde_time_lane *lane)
+static int add_lane(const struct reading *r, struct sonde_union *spans, const struct sonde_trace_lane *lane)
 {
     struct sonde_interval open = {UINT64_MAX, 0};
     uint64_t next = 0; /* the first instant at or after open.end */
     int rc = 0;
     for (uint32_t i = 0; i < lane->op_count && !rc; i++) {
-        const struct sonde_time_op *op = &lane->ops[i];
+        const struct sonde_trace_op *op = &lane->ops[i];
         if (!may_use_any(op))
             continue;
         const uint64_t start = op->enter_ns < op->start_ns ? op->enter_ns : op->start_ns, end = op->end_ns + r->bound_ns;
@@ -69,23 +126,25 @@ static int add_lane(const struct reading *r, struct sonde_union *spans, const st
     return rc || !open.end ? rc : sonde_union_add(spans, open.start, open.end);
 }
 
-static int each_window(void *user, const struct sonde_time_window *window)
+static int each_window(void *user, const struct sonde_trace_window *window)
 {
     const struct reading *r = user;
     int rc = 0;
     for (uint32_t i = 0; i < window->lane_count && !rc; i++)
-        rc = add_lane(r, &r->parts[window->part], &window->lanes[i]);
+        rc = add_lane(r, window->state, &window->lanes[i]);
     return rc;
 }
 
-static int collect(const struct reading *r, uint32_t parts, struct sonde__work *out)
+static int collect(const struct reading *r, const struct sonde_trace_reader *trace, struct sonde__work *out)
 {
     struct sonde_union all = {0};
     uint64_t gap;
     int rc = 0;
-    for (uint32_t i = 0; i < parts; i++)
-        for (size_t k = 0; k < r->parts[i].closed.count && !rc; k++)
-            rc = sonde_union_add(&all, r->parts[i].closed.items[k].start, r->parts[i].closed.items[k].end);
+    for (uint32_t i = 0; i < trace->part_count; i++) {
+        const struct sonde_union *part = sonde_trace_state(trace, i);
+        for (size_t k = 0; k < part->closed.count && !rc; k++)
+            rc = sonde_union_add(&all, part->closed.items[k].start, part->closed.items[k].end);
+    }
     sonde_union_finish(&all, &gap);
     for (size_t i = 0; i < all.closed.count && !rc; i++) {
         const struct sonde_interval span = all.closed.items[i];
@@ -102,22 +161,19 @@ static int collect(const struct reading *r, uint32_t parts, struct sonde__work *
 int sonde__work_read(const struct sonde_process *p, const uint64_t *instants, size_t instant_count,
                      struct sonde_progress *progress, struct sonde__work *out)
 {
-    const struct sonde_timeline_options options = {
-        .tables = 1u << SONDE_TABLE_OP, .progress = progress,
+    const struct sonde_trace_options options = {
+        .tables = SONDE_READ_OPS, .state_bytes = sizeof(struct sonde_union), .progress = progress,
         .op_fields = SONDE_FIELD(sonde_row_op, enter_ns) | SONDE_FIELD(sonde_row_op, object)};
-    struct sonde_timeline_plan plan = {0};
+    struct sonde_trace_reader trace = {0};
     struct reading r = {.instants = instants, .instant_count = instant_count, .bound_ns = p->header.clock_bound_ns};
-    int rc = sonde_timeline_plan(p, &options, &plan);
-    if (!rc && !(r.parts = calloc(plan.part_count + 1, sizeof *r.parts)))
-        rc = SONDE_ENOMEM;
+    int rc = sonde_trace_open(p, &options, &trace);
     if (!rc)
-        rc = sonde_timeline_run(&plan, each_window, &r);
+        rc = sonde_trace_read(&trace, each_window, &r);
     if (!rc)
-        rc = collect(&r, plan.part_count, out);
-    for (uint32_t i = 0; r.parts && i < plan.part_count; i++)
-        sonde_union_fini(&r.parts[i]);
-    free(r.parts);
-    sonde_timeline_fini(&plan);
+        rc = collect(&r, &trace, out);
+    for (uint32_t i = 0; i < trace.part_count; i++)
+        sonde_union_fini(sonde_trace_state(&trace, i));
+    sonde_trace_close(&trace);
     return rc;
 }
 

@@ -13,8 +13,19 @@
 #include <stdint.h>
 
 #include "base/progress.h"
+#include "base/vector.h"
 #include "format/reader.h"
-#include "lanes.h"
+
+/* Union of intervals that come mostly in order of start; exposed for tests. */
+struct sonde_interval { uint64_t start, end; };
+struct sonde_union { /* ready when zeroed */
+    SONDE_VECTOR(struct sonde_interval) closed;
+    bool sorted_lost; /* an interval began before an earlier one: sort at the end */
+};
+int  sonde_union_add(struct sonde_union *u, uint64_t start, uint64_t end);
+/* Merge what is left: closed.items are then disjoint and in order. Returns the sum of their lengths. */
+uint64_t sonde_union_finish(struct sonde_union *u, uint64_t *longest_gap);
+void sonde_union_fini(struct sonde_union *u);
 
 struct sonde__work { /* ready when zeroed */
     /* In order, disjoint. A gap in which nothing was allocated and nothing freed is

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "recorded.h"
 #include "runtimes.h"
-#include "timeline.h"
+#include "trace/trace.h"
 
 uint64_t sonde_overlap_ns(const struct sonde_overlap *o, unsigned any, unsigned with, unsigned without)
 {
@@ -84,10 +84,9 @@ struct sweep {
     const struct sonde_process *process;
     struct sonde_recorded recorded;
     uint32_t     device_count;      /* ids below it */
-    struct part *parts;
 };
 
-static int classify(const struct sweep *s, struct part *part, const struct sonde_time_op *op, unsigned *class)
+static int classify(const struct sweep *s, struct part *part, const struct sonde_trace_op *op, unsigned *class)
 {
     uint64_t comm;
     *class = class_of(s->process, op->kind, op->work);
@@ -103,7 +102,7 @@ static int classify(const struct sweep *s, struct part *part, const struct sonde
 }
 
 /* An operation is counted in the window where it begins. */
-static void count(struct sonde_overlap *o, const struct sonde_time_op *op, unsigned class)
+static void count(struct sonde_overlap *o, const struct sonde_trace_op *op, unsigned class)
 {
     o->first_ns = !o->last_ns || op->start_ns < o->first_ns ? op->start_ns : o->first_ns;
     o->last_ns = op->end_ns > o->last_ns ? op->end_ns : o->last_ns;
@@ -116,8 +115,8 @@ static void count(struct sonde_overlap *o, const struct sonde_time_op *op, unsig
         o->ways[class].count++;
 }
 
-static int add_op(const struct sweep *s, struct part *part, const struct sonde_time_window *w, uint32_t device,
-                  const struct sonde_time_op *op)
+static int add_op(const struct sweep *s, struct part *part, const struct sonde_trace_window *w, uint32_t device,
+                  const struct sonde_trace_op *op)
 {
     unsigned class;
     if (classify(s, part, op, &class))
@@ -186,15 +185,15 @@ static int add_pauses(const struct sweep *s, struct part *part, uint64_t from, u
     return rc;
 }
 
-static int each_window(void *user, const struct sonde_time_window *w)
+static int each_window(void *user, const struct sonde_trace_window *w)
 {
     const struct sweep *s = user;
-    struct part *part = &s->parts[w->part];
-    int rc = 0;
+    struct part *part = w->state;
+    int rc = part->devices || (part->devices = calloc(s->device_count, sizeof *part->devices)) ? 0 : SONDE_ENOMEM;
     for (uint32_t device = 0; device < s->device_count && !rc; device++) {
         part->edges.count = 0;
         for (uint32_t i = 0; i < w->lane_count && !rc; i++) {
-            const struct sonde_time_lane *lane = &w->lanes[i];
+            const struct sonde_trace_lane *lane = &w->lanes[i];
             if (lane->kind != SONDE_LANE_KIND_QUEUE || lane->device != device)
                 continue;
             for (uint32_t k = 0; k < lane->op_count && !rc; k++)
@@ -246,12 +245,12 @@ static uint64_t paused_outside(const struct sonde_recorded *r, const struct sond
     return ns;
 }
 
-static int collect(struct sonde_overlaps *out, const struct sweep *s, uint32_t parts, uint32_t process)
+static int collect(struct sonde_overlaps *out, const struct sweep *s, const struct sonde_trace_reader *trace, uint32_t process)
 {
     for (uint32_t device = 0; device < s->device_count; device++) {
         struct sonde_overlap sum = {.process = process, .device = device};
-        for (uint32_t i = 0; i < parts; i++)
-            merge(&sum, &s->parts[i].devices[device]);
+        for (uint32_t i = 0; i < trace->part_count; i++)
+            merge(&sum, &((struct part *)sonde_trace_state(trace, i))->devices[device]);
         uint64_t busy = sonde_overlap_ns(&sum, ~0u, 0, 0);
         sum.paused_ns -= sum.last_ns ? paused_outside(&s->recorded, &sum) : sum.paused_ns;
         busy += sum.paused_ns;
@@ -275,33 +274,25 @@ static int add_process(struct sonde_overlaps *out, const struct sonde_measuremen
                        struct sonde_progress *progress)
 {
     const struct sonde_process *p = &m->processes[index];
-    struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP, .window_rows = window_rows,
-                                             .progress = progress};
-    struct sonde_timeline_plan plan = {0};
+    const struct sonde_trace_options options = {.tables = SONDE_READ_OPS, .window_rows = window_rows,
+                                                .state_bytes = sizeof(struct part), .progress = progress};
+    struct sonde_trace_reader trace = {0};
     struct sweep s = {.process = p, .device_count = device_ids(p)};
     int rc = sonde_recorded_compute(m, p, &s.recorded);
     if (!rc)
-        rc = sonde_timeline_plan(p, &options, &plan);
+        rc = sonde_trace_open(p, &options, &trace);
     if (!rc)
-        s.parts = calloc(plan.part_count + 1, sizeof *s.parts);
-    if (!rc && !s.parts)
-        rc = SONDE_ENOMEM;
-    for (uint32_t i = 0; i < plan.part_count && !rc; i++) {
-        s.parts[i].devices = calloc(s.device_count, sizeof *s.parts[i].devices);
-        rc = s.parts[i].devices ? 0 : SONDE_ENOMEM;
+        rc = sonde_trace_read(&trace, each_window, &s);
+    if (!rc)
+        rc = collect(out, &s, &trace, index);
+    for (uint32_t i = 0; i < trace.part_count; i++) {
+        struct part *part = sonde_trace_state(&trace, i);
+        free(part->devices);
+        sonde_map_fini(&part->names);
+        sonde_vector_fini(&part->edges);
     }
-    if (!rc)
-        rc = sonde_timeline_run(&plan, each_window, &s);
-    if (!rc)
-        rc = collect(out, &s, plan.part_count, index);
-    for (uint32_t i = 0; i < plan.part_count && s.parts; i++) {
-        free(s.parts[i].devices);
-        sonde_map_fini(&s.parts[i].names);
-        sonde_vector_fini(&s.parts[i].edges);
-    }
-    free(s.parts);
     sonde_recorded_fini(&s.recorded);
-    sonde_timeline_fini(&plan);
+    sonde_trace_close(&trace);
     return rc;
 }
 

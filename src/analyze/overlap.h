@@ -42,7 +42,7 @@ struct sonde_overlaps { /* ready when zeroed */
 };
 
 /* 0, or a negative error of reading; fini in either case. `window_rows` as in
- * struct sonde_timeline_options (0: its default). Rows are the unit of `progress` (may be NULL). */
+ * struct sonde_trace_options (0: its default). Rows are the unit of `progress` (may be NULL). */
 int  sonde_overlap_compute(const struct sonde_measurement *m, uint64_t window_rows, struct sonde_progress *progress,
                            struct sonde_overlaps *out);
 void sonde_overlap_fini(struct sonde_overlaps *overlaps);

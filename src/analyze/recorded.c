@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "trace/trace.h"
+
 uint64_t sonde_process_begin(const struct sonde_process *p)
 {
     return p->header.exec_ns && p->header.exec_ns < p->header.start_ns ? p->header.exec_ns : p->header.start_ns;
@@ -12,16 +14,10 @@ uint64_t sonde_process_begin(const struct sonde_process *p)
 static void find_life(const struct sonde_process *p, struct sonde_recorded *r)
 {
     const bool known = p->header.stop_ns > p->header.start_ns; /* else a header that was lost */
-    r->begin_ns = known ? sonde_process_begin(p) : UINT64_MAX;
-    r->start_ns = known ? p->header.start_ns : UINT64_MAX;
-    r->end_ns = known ? p->header.stop_ns : 0;
-    for (uint32_t i = 0; i < p->trace_count; i++) {
-        const struct sonde_chunk_ref *t = &p->traces[i];
-        if (!known && t->time_min < r->begin_ns)
-            r->begin_ns = r->start_ns = t->time_min;
-        if ((!known || t->table == SONDE_TABLE_CALL) && t->time_max > r->end_ns)
-            r->end_ns = t->time_max;
-    }
+    const struct sonde_trace_extent seen = sonde_trace_extent(p, known ? SONDE_READ_CALLS : SONDE_READ_ALL);
+    r->begin_ns = known ? sonde_process_begin(p) : seen.from_ns;
+    r->start_ns = known ? p->header.start_ns : seen.from_ns;
+    r->end_ns = known && p->header.stop_ns > seen.to_ns ? p->header.stop_ns : seen.to_ns;
     r->end_ns = r->end_ns > r->begin_ns ? r->end_ns : r->begin_ns;
     r->before_cpu_ns = known ? p->header.cpu.before_ns : 0;
 }
@@ -54,14 +50,9 @@ static int options_pauses(const struct sonde_measurement *m, const struct sonde_
     uint64_t first = r->start_ns + delay_ns, last = duration_ns ? first + duration_ns : UINT64_MAX;
     int rc = 0;
     if (json_is_true(json_object_get(options, "start_off"))) {
-        uint64_t calls_first = UINT64_MAX, calls_last = 0;
-        for (uint32_t i = 0; i < p->trace_count; i++)
-            if (p->traces[i].table == SONDE_TABLE_CALL) {
-                calls_first = p->traces[i].time_min < calls_first ? p->traces[i].time_min : calls_first;
-                calls_last = p->traces[i].time_max > calls_last ? p->traces[i].time_max : calls_last;
-            }
-        first = calls_first > first && calls_first <= r->end_ns ? calls_first : first;
-        last = calls_last && calls_last < last ? calls_last : last;
+        const struct sonde_trace_extent calls = sonde_trace_extent(p, SONDE_READ_CALLS);
+        first = calls.from_ns > first && calls.from_ns <= r->end_ns ? calls.from_ns : first;
+        last = calls.to_ns && calls.to_ns < last ? calls.to_ns : last;
     }
     if (first > r->start_ns)
         rc = add_pause(r, r->begin_ns, first);

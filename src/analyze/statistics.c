@@ -6,8 +6,8 @@
 
 #include "estimate.h"
 #include "statistics_lane.h"
-#include "timeline.h"
 #include "profile_rows_build.h"
+#include "trace/trace.h"
 
 const char *sonde_share_name(enum sonde_share_kind kind)
 {
@@ -49,7 +49,6 @@ struct scan {
     bool                        all;    /* for the samples of all lanes */
     struct sonde__alive        *alive;   /* [lane] */
     struct sonde_recorded       recorded;
-    struct sonde__shares       *parts;
 };
 
 /* A lane's thread, or the threads that followed each other on it, as far as is known. */
@@ -66,7 +65,7 @@ static struct sonde__lane_life life_of(const struct scan *s, uint32_t lane)
     };
 }
 
-static void add_lane(const struct scan *s, struct sonde__shares *to, const struct sonde_time_lane *lane, uint64_t from_ns,
+static void add_lane(const struct scan *s, struct sonde__shares *to, const struct sonde_trace_lane *lane, uint64_t from_ns,
                      uint64_t to_ns)
 {
     const struct sonde__lane_life life = life_of(s, lane->lane);
@@ -76,25 +75,24 @@ static void add_lane(const struct scan *s, struct sonde__shares *to, const struc
         sonde__thread_shares(to, lane, from_ns, to_ns, &life);
 }
 
-static int each_window(void *user, const struct sonde_time_window *w)
+static int each_window(void *user, const struct sonde_trace_window *w)
 {
     struct scan *s = user;
-    struct sonde__shares *to = &s->parts[w->part];
+    struct sonde__shares *to = w->state;
     for (uint32_t i = 0; i < w->lane_count && !to->rc; i++)
-        if (w->lanes[i].lane < s->p->lane_count && (s->all || s->wanted[w->lanes[i].lane]))
+        if (s->all || s->wanted[w->lanes[i].lane])
             add_lane(s, to, &w->lanes[i], w->from_ns, w->to_ns);
     return to->rc;
 }
 
 /* Lanes without any row did nothing for all of the range. */
-static void add_empty_lanes(struct scan *s, const struct sonde_timeline_plan *plan)
+static void add_empty_lanes(struct scan *s, const struct sonde_trace_reader *trace)
 {
-    for (uint32_t i = 0; i < plan->lane_count; i++)
-        if (plan->lanes[i].lane < s->p->lane_count)
-            s->wanted[plan->lanes[i].lane] = false;
+    for (uint32_t i = 0; i < trace->lane_count; i++)
+        s->wanted[trace->lanes[i].lane] = false;
     for (uint32_t lane = 1; lane < s->p->lane_count; lane++)
         if (s->wanted[lane])
-            add_lane(s, &s->parts[0], &(struct sonde_time_lane){.lane = lane}, plan->options.from_ns, plan->options.to_ns);
+            add_lane(s, trace->states, &(struct sonde_trace_lane){.lane = lane}, trace->options.from_ns, trace->options.to_ns);
 }
 
 /* ---- all of them --------------------------------------------------------------------------- */
@@ -245,25 +243,27 @@ static void add_hits(struct collector *c, uint32_t process, const struct sonde__
 }
 
 /* Pools are those of the whole run (`whole`), also where a part of it is looked at. */
-static int add_outside(struct collector *c, uint32_t process, const struct scan *s, uint32_t parts, struct sonde__shares *whole,
-                       uint32_t whole_parts)
+static int add_outside(struct collector *c, uint32_t process, const struct scan *s, const struct sonde_trace_reader *trace,
+                       const struct sonde_trace_reader *whole)
 {
+    const uint32_t parts = trace->part_count, whole_parts = whole->part_count;
+    struct sonde__shares *shares = trace->states, *whole_shares = whole->states;
     struct sonde__gathered **all = calloc((size_t)parts + whole_parts + 1, sizeof *all);
     struct sonde__pools pools = {0};
     struct outside out = {.pooled = NULL};
     int rc = all ? 0 : SONDE_ENOMEM;
     for (uint32_t i = 0; i < parts && !rc; i++) {
-        all[i] = &s->parts[i].gathered;
+        all[i] = &shares[i].gathered;
         if (whole_parts)
             all[i]->hits.count = 0;
     }
     for (uint32_t i = 0; i < whole_parts && !rc; i++)
-        all[parts + i] = &whole[i].gathered;
+        all[parts + i] = &whole_shares[i].gathered;
     rc = rc ? rc : sonde__pools_make(&pools, all, parts + whole_parts, c->profile, process);
     out.pooled = rc ? NULL : calloc(pools.pools.count + 1, sizeof *out.pooled);
     rc = rc || out.pooled ? rc : SONDE_ENOMEM;
     for (uint32_t i = 0; i < parts && !rc; i++)
-        rc = join_outside(c, process, &s->parts[i], &pools, &out);
+        rc = join_outside(c, process, &shares[i], &pools, &out);
     for (uint32_t i = 0; i < parts && !rc; i++)
         add_hits(c, process, all[i], &pools);
     if (!rc) {
@@ -277,58 +277,42 @@ static int add_outside(struct collector *c, uint32_t process, const struct scan 
     return rc;
 }
 
-/* Shares of the plan's parts, and one more for lanes without rows. */
-static int scan_plan(struct scan *s, const struct sonde_timeline_plan *plan)
+static void close_trace(struct sonde_trace_reader *trace)
 {
-    s->parts = calloc((size_t)plan->part_count + 1, sizeof *s->parts);
-    return s->parts ? sonde_timeline_run(plan, each_window, s) : SONDE_ENOMEM;
-}
-
-static void free_shares(struct sonde__shares *parts, uint32_t count)
-{
-    for (uint32_t i = 0; parts && i < count; i++)
-        sonde__shares_fini(&parts[i]);
-    free(parts);
+    for (uint32_t i = 0; i < trace->part_count; i++)
+        sonde__shares_fini(sonde_trace_state(trace, i));
+    sonde_trace_close(trace);
 }
 
 /* The samples of the whole run. */
-static int scan_whole(struct scan *s, const struct sonde_timeline_options *options, struct sonde__shares **parts, uint32_t *count)
+static int scan_whole(struct scan *s, const struct sonde_trace_options *options, struct sonde_trace_reader *whole)
 {
-    struct sonde_timeline_options all = *options;
-    struct sonde_timeline_plan plan = {0};
+    struct sonde_trace_options all = *options;
     all.from_ns = all.to_ns = 0;
-    all.tables &= ~(1u << SONDE_TABLE_OP);
-    int rc = sonde_timeline_plan(s->p, &all, &plan);
+    all.tables &= ~SONDE_READ_OPS;
+    int rc = sonde_trace_open(s->p, &all, whole);
     s->all = true;
-    rc = rc ? rc : scan_plan(s, &plan);
+    rc = rc ? rc : sonde_trace_read(whole, each_window, s);
     s->all = false;
-    *parts = s->parts;
-    *count = rc ? 0 : plan.part_count;
-    if (rc)
-        free_shares(*parts, plan.part_count), *parts = NULL;
-    s->parts = NULL;
-    sonde_timeline_fini(&plan);
     return rc;
 }
 
-static int run(struct collector *c, uint32_t index, struct scan *s, const struct sonde_timeline_options *options)
+static int run(struct collector *c, uint32_t index, struct scan *s, const struct sonde_trace_options *options)
 {
-    struct sonde_timeline_plan plan = {0};
-    struct sonde__shares *whole = NULL;
-    uint32_t whole_parts = 0;
-    int rc = c->partial && s->p->header.cpu_rate_hz ? scan_whole(s, options, &whole, &whole_parts) : 0;
-    rc = rc ? rc : sonde_timeline_plan(s->p, options, &plan);
-    rc = rc ? rc : scan_plan(s, &plan);
+    struct sonde_trace_reader trace = {0}, whole = {0};
+    int rc = c->partial && s->p->header.cpu_rate_hz ? scan_whole(s, options, &whole) : 0;
+    rc = rc ? rc : sonde_trace_open(s->p, options, &trace);
+    rc = rc ? rc : sonde_trace_read(&trace, each_window, s);
     if (!rc)
-        add_empty_lanes(s, &plan);
-    for (uint32_t i = 0; s->parts && i < plan.part_count + 1; i++) {
-        merge(c, index, &s->parts[i]);
-        rc = rc ? rc : s->parts[i].rc;
+        add_empty_lanes(s, &trace);
+    for (uint32_t i = 0; i < trace.part_count; i++) {
+        const struct sonde__shares *part = sonde_trace_state(&trace, i);
+        merge(c, index, part);
+        rc = rc ? rc : part->rc;
     }
-    rc = rc ? rc : add_outside(c, index, s, plan.part_count + 1, whole, whole_parts);
-    free_shares(s->parts, plan.part_count + 1);
-    free_shares(whole, whole_parts);
-    sonde_timeline_fini(&plan);
+    rc = rc ? rc : add_outside(c, index, s, &trace, &whole);
+    close_trace(&trace);
+    close_trace(&whole);
     return rc;
 }
 
@@ -336,9 +320,9 @@ static int add_process(struct collector *c, uint32_t index)
 {
     const struct sonde_process *p = &c->m->processes[index];
     const uint64_t begin = c->wall_begin_ns - p->header.wall_offset_ns; /* of the run, on this process's axis */
-    const struct sonde_timeline_options options = {
-        .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH |
-                  1u << SONDE_TABLE_SLEEP,
+    const struct sonde_trace_options options = {
+        .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SAMPLES | SONDE_READ_SWITCHES | SONDE_READ_SLEEPS,
+        .state_bytes = sizeof(struct sonde__shares),
         .from_ns = begin + c->out->from_ns, .to_ns = begin + c->out->to_ns, .progress = c->config->progress,
     };
     struct scan s = {.p = p, .wanted = calloc(p->lane_count + 1, sizeof *s.wanted),

@@ -128,14 +128,14 @@ static void advance(struct queue *q, uint64_t to)
     q->now = to;
 }
 
-void sonde__queue_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns,
+void sonde__queue_shares(struct sonde__shares *s, const struct sonde_trace_lane *lane, uint64_t from_ns, uint64_t to_ns,
                          const struct sonde__lane_life *life)
 {
     struct queue q = {.s = s, .life = life, .now = from_ns};
     s->heap.count = 0;
     s->no_times += lane->untimed_count;
     for (uint32_t i = 0; i < lane->op_count && !s->rc; i++) {
-        const struct sonde_time_op *op = &lane->ops[i];
+        const struct sonde_trace_op *op = &lane->ops[i];
         uint64_t start = most(op->start_ns, from_ns), end = least(op->end_ns, to_ns);
         if (start >= end || sonde_op_kind_group(op->kind) == SONDE_GROUP_ORDER)
             continue;
@@ -149,7 +149,7 @@ void sonde__queue_shares(struct sonde__shares *s, const struct sonde_time_lane *
 
 struct thread {
     struct sonde__shares         *s;
-    const struct sonde_time_lane *lane;
+    const struct sonde_trace_lane *lane;
     const struct sonde__lane_life *life;
     uint32_t next_switch, sample; /* both move forward only */
     uint64_t now;
@@ -308,7 +308,7 @@ static void leave_until(struct thread *t, uint64_t to)
     }
 }
 
-void sonde__thread_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns,
+void sonde__thread_shares(struct sonde__shares *s, const struct sonde_trace_lane *lane, uint64_t from_ns, uint64_t to_ns,
                           const struct sonde__lane_life *life)
 {
     struct sonde__stops stops;

@@ -6,7 +6,7 @@
 #include "gaps.h"
 #include "recorded.h"
 #include "statistics.h"
-#include "timeline.h"
+#include "trace/trace.h"
 
 /* Time by calling context node of a process, of one part of its trace. Ready when zeroed. */
 struct sonde__shares {
@@ -36,9 +36,9 @@ struct sonde__lane_life {
 };
 
 /* Add what the lane did in [from_ns, to_ns). */
-void sonde__queue_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns,
+void sonde__queue_shares(struct sonde__shares *s, const struct sonde_trace_lane *lane, uint64_t from_ns, uint64_t to_ns,
                          const struct sonde__lane_life *life);
-void sonde__thread_shares(struct sonde__shares *s, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns,
+void sonde__thread_shares(struct sonde__shares *s, const struct sonde_trace_lane *lane, uint64_t from_ns, uint64_t to_ns,
                           const struct sonde__lane_life *life);
 void sonde__shares_fini(struct sonde__shares *s);
 

@@ -3,11 +3,8 @@
 
 #include <stdlib.h>
 
-#include "lanes.h"
 
-/* Node of a process -> nanoseconds, one map per part of the trace. */
-struct scan { struct sonde_map *parts; };
-
+/* Sums: node of a process -> nanoseconds. */
 static int add_call(struct sonde_map *sums, const struct sonde_row_call *call)
 {
     uint64_t ns = 0;
@@ -16,7 +13,7 @@ static int add_call(struct sonde_map *sums, const struct sonde_row_call *call)
 }
 
 /* A call belongs to the window that it is entered in. */
-static int add_lane(struct sonde_map *sums, const struct sonde_time_lane *lane, uint64_t from_ns, uint64_t to_ns)
+static int add_lane(struct sonde_map *sums, const struct sonde_trace_lane *lane, uint64_t from_ns, uint64_t to_ns)
 {
     uint32_t wait = 0;
     int rc = 0;
@@ -29,12 +26,12 @@ static int add_lane(struct sonde_map *sums, const struct sonde_time_lane *lane, 
     return rc;
 }
 
-static int each_window(void *user, const struct sonde_time_window *window)
+static int each_window(void *user, const struct sonde_trace_window *window)
 {
-    struct scan *s = user;
     int rc = 0;
+    (void)user;
     for (uint32_t i = 0; i < window->lane_count && !rc; i++)
-        rc = add_lane(&s->parts[window->part], &window->lanes[i], window->from_ns, window->to_ns);
+        rc = add_lane(window->state, &window->lanes[i], window->from_ns, window->to_ns);
     return rc;
 }
 
@@ -50,33 +47,22 @@ static void merge(const struct sonde_profile *profile, uint32_t process, const s
     }
 }
 
-static bool has_waits(const struct sonde_process *p)
-{
-    for (uint32_t i = 0; i < p->trace_count; i++)
-        if (p->traces[i].table == SONDE_TABLE_WAIT && p->traces[i].count)
-            return true;
-    return false;
-}
-
 static int add_process(const struct sonde_measurement *m, const struct sonde_profile *profile, uint32_t index,
                        struct sonde_progress *progress, double *out)
 {
-    const struct sonde_timeline_options options = {
-        .tables = 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_WAIT, .progress = progress};
-    struct sonde_timeline_plan plan = {0};
-    struct scan s = {0};
-    int rc = sonde_timeline_plan(&m->processes[index], &options, &plan);
-    if (!rc && !(s.parts = calloc(plan.part_count + 1, sizeof *s.parts)))
-        rc = SONDE_ENOMEM;
+    const struct sonde_trace_options options = {
+        .tables = SONDE_READ_CALLS | SONDE_READ_WAITS, .state_bytes = sizeof(struct sonde_map), .progress = progress};
+    struct sonde_trace_reader trace = {0};
+    int rc = sonde_trace_open(&m->processes[index], &options, &trace);
     if (!rc)
-        rc = sonde_timeline_run(&plan, each_window, &s);
-    for (uint32_t i = 0; s.parts && i < plan.part_count; i++) {
+        rc = sonde_trace_read(&trace, each_window, NULL);
+    for (uint32_t i = 0; i < trace.part_count; i++) {
+        struct sonde_map *sums = sonde_trace_state(&trace, i);
         if (!rc)
-            merge(profile, index, &s.parts[i], out);
-        sonde_map_fini(&s.parts[i]);
+            merge(profile, index, sums, out);
+        sonde_map_fini(sums);
     }
-    free(s.parts);
-    sonde_timeline_fini(&plan);
+    sonde_trace_close(&trace);
     return rc;
 }
 
@@ -87,9 +73,8 @@ int sonde_sync_compute(const struct sonde_measurement *m, const struct sonde_pro
     int rc = sync ? 0 : SONDE_ENOMEM;
     for (size_t i = 0; i < profile->nodes.count && !rc; i++)
         sync[i] = (double)profile->nodes.items[i].self.sync_ns;
-    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_CALL) + sonde_trace_rows(m, SONDE_TABLE_WAIT));
     for (uint32_t i = 0; i < m->process_count && !rc; i++)
-        if (has_waits(&m->processes[i]))
+        if (sonde_trace_extent(&m->processes[i], SONDE_READ_WAITS).rows)
             rc = add_process(m, profile, i, progress, sync);
     if (rc)
         free(sync);

@@ -9,10 +9,10 @@
 
 #include "base/progress.h"
 #include "profile.h"
-#include "timeline.h"
+#include "trace/trace.h"
 
 /* Did the call return only after what a WAIT row names? Calls in the order of their entry; *next is 0 before the first. */
-static inline bool sonde_call_waited(const struct sonde_time_lane *lane, const struct sonde_row_call *call, uint32_t *next)
+static inline bool sonde_call_waited(const struct sonde_trace_lane *lane, const struct sonde_row_call *call, uint32_t *next)
 {
     bool waited = false;
     for (; *next < lane->wait_count && lane->waits[*next].enter_ns <= call->enter_ns; (*next)++)

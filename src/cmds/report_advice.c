@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analyze/advice.h"
-#include "analyze/lanes.h"
+#include "analyze/trace/trace.h"
 #include "report.h"
 
 enum {
@@ -161,7 +161,7 @@ int report_advice_brief(const struct report *r, const struct sonde_blame *blame,
     struct sonde_advices advices = {0};
     size_t count = 0;
     int rc = 0;
-    if (sonde_trace_rows(r->q.m, SONDE_TABLE_OP) + sonde_trace_rows(r->q.m, SONDE_TABLE_CALL) <= BRIEF_ROWS)
+    if (sonde_trace_rows(r->q.m, SONDE_READ_OPS | SONDE_READ_CALLS) <= BRIEF_ROWS)
         rc = sonde_advice_compute(r->q.m, r->q.profile, blame, 0, &advices);
     for (size_t i = 0; i < advices.items.count && count < BRIEF && !rc; i++)
         if (worth_saying(r, &advices.items.items[i]))

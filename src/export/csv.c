@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/trace/trace.h"
 #include "base/utf8.h"
 #include "names.h"
 
@@ -152,7 +153,7 @@ static int write_csv(const struct sonde_measurement *m, struct sonde_out *out, s
         code = sonde_names_init(&w.names, m, diag);
     if (code)
         return code;
-    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP));
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_OPS));
     sonde_out_text(out, header);
     for (uint32_t i = 0; i < m->process_count && !sonde_out_failed(out); i++) {
         w.process = i;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "analyze/rank.h"
+#include "analyze/trace/trace.h"
 #include "base/utf8.h"
 #include "format/tables.h"
 #include "names.h"
@@ -592,10 +593,7 @@ static int write_json(const struct sonde_measurement *m, struct sonde_out *out, 
     int           code = sonde_names_init(&w.names, m, diag);
     if (code)
         return code;
-    uint64_t rows = 0;
-    for (size_t i = 0; i < TRACES; i++)
-        rows += sonde_trace_rows(m, traces[i].table);
-    sonde_progress_expect(progress, rows);
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_ALL));
     sonde_out_text(out, "{\"schema\":\"sonde-export\",\"version\":1,\"sonde\":\"" SONDE_VERSION "\",\n\"manifest\":");
     put_json(&w, m->manifest ? json_incref(m->manifest) : json_null());
     put_tables(&w);

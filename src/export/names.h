@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 
-#include "analyze/lanes.h"
 #include "analyze/profile.h"
 #include "analyze/totals.h"
 #include "base/kinds.h"

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "analyze/rank.h"
+#include "analyze/trace/trace.h"
 #include "base/utf8.h"
 #include "base/vector.h"
 #include "layout.h"
@@ -634,11 +635,9 @@ static void write_thread(struct writer *w, uint32_t lane)
 static int write_threads(struct writer *w)
 {
     const struct sonde_process *p = process_of(w);
-    bool                       *traced = calloc(p->lane_count + 1, sizeof *traced);
-    for (uint32_t i = 0; traced && i < p->trace_count; i++)
-        traced[p->traces[i].lane] |= p->traces[i].table != SONDE_TABLE_OP;
+    struct sonde_trace_extent  *traced = sonde_trace_extents(p, ~SONDE_READ_OPS);
     for (uint32_t lane = 1; traced && lane < p->lane_count; lane++)
-        if (traced[lane])
+        if (traced[lane].rows)
             write_thread(w, lane);
     free(traced);
     return traced ? 0 : SONDE_ENOMEM;
@@ -785,9 +784,8 @@ static int write_perfetto(const struct sonde_measurement *m, struct sonde_out *o
         return code;
     if (!w)
         return sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
-    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_TABLE_OP) + sonde_trace_rows(m, SONDE_TABLE_CALL) +
-                                        sonde_trace_rows(m, SONDE_TABLE_RANGE) + sonde_trace_rows(m, SONDE_TABLE_SAMPLE) +
-                                        sonde_trace_rows(m, SONDE_TABLE_SLEEP));
+    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_RANGES |
+                                                               SONDE_READ_SAMPLES | SONDE_READ_SLEEPS));
     w->m = m;
     w->progress = progress;
     w->result = result;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "analyze/statistics.h"
+#include "analyze/trace/trace.h"
 #include "base/number.h"
 #include "names.h"
 
@@ -16,11 +17,7 @@ static double disagreement(const struct sonde_share *share)
 static bool is_huge(const struct sonde_query *q)
 {
     enum { MOST_ROWS = 20000000 };
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < q->m->process_count; i++)
-        for (uint32_t k = 0; k < q->m->processes[i].trace_count; k++)
-            rows += q->m->processes[i].traces[k].count;
-    return rows > MOST_ROWS;
+    return sonde_trace_rows(q->m, SONDE_READ_ALL) > MOST_ROWS;
 }
 
 /* What of host code the times between API calls and its samples say differently, in one sentence; nothing where they agree

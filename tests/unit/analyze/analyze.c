@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/lanes.h"
+#include "analyze/memory_work.h"
 #include "analyze/objects.h"
 #include "analyze/profile.h"
 #include "analyze/symbols.h"

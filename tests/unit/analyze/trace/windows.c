@@ -1,4 +1,4 @@
-/* timeline.c - windows of a trace against the rows that were written; tasks on several threads. */
+/* windows.c - windows of a trace against the rows that were written; tasks on several threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "analyze/lanes.h"
-#include "analyze/timeline.h"
+#include "analyze/trace/trace.h"
 #include "base/parallel.h"
 #include "scene.h"
 
@@ -63,7 +63,7 @@ static void threads_from_the_environment(void **state)
     assert_true(sonde_parallel_threads() >= 1);
 }
 
-/* ---- timeline ------------------------------------------------------------------------------ */
+/* ---- windows ------------------------------------------------------------------------------- */
 
 enum { OPS = 60000, CALLS = 50000, SAMPLES = 30000, SWITCHES = 30000, QUEUES = 3, THREADS = 3, UNTIMED = 50 };
 
@@ -147,11 +147,11 @@ struct sightings {
     _Atomic uint32_t ops[OPS], calls[CALLS], samples[SAMPLES], switches[SWITCHES], waits, untimed, windows, most_rows;
 };
 
-static const struct sonde_timeline_plan *checked_plan;
+static const struct sonde_trace_reader *checked;
 
 #define IN(t, w) ((t).from < (w)->to_ns && ((t).to > (w)->from_ns || (t).from >= (w)->from_ns))
 
-static void check_neighbours(const struct sonde_time_window *w, const struct sonde_time_lane *lane)
+static void check_neighbours(const struct sonde_trace_window *w, const struct sonde_trace_lane *lane)
 {
     const void *before = NULL, *after = NULL;
     uint64_t last = 0, first = UINT64_MAX;
@@ -187,7 +187,7 @@ static void check_neighbours(const struct sonde_time_window *w, const struct son
 }
 
 /* Those of the window, and those since the last call or sample before it until the first one after. */
-static void check_switches(const struct sonde_time_window *w, const struct sonde_time_lane *lane)
+static void check_switches(const struct sonde_trace_window *w, const struct sonde_trace_lane *lane)
 {
     struct { uint64_t from_ns, to_ns; } around = {0, UINT64_MAX};
     uint32_t count = 0;
@@ -208,14 +208,14 @@ static void check_switches(const struct sonde_time_window *w, const struct sonde
     assert_int_equal(lane->switch_count, count);
 }
 
-static int see(void *user, const struct sonde_time_window *w)
+static int see(void *user, const struct sonde_trace_window *w)
 {
     struct sightings *seen = user;
     uint32_t rows = 0;
     atomic_fetch_add(&seen->windows, 1);
-    assert_int_equal(w->from_ns, checked_plan->borders[w->number]);
+    assert_int_equal(w->from_ns, checked->windows[w->number].start_ns);
     for (uint32_t k = 0; k < w->lane_count; k++) {
-        const struct sonde_time_lane *lane = &w->lanes[k];
+        const struct sonde_trace_lane *lane = &w->lanes[k];
         for (uint32_t i = 0; i < lane->op_count; i++) {
             assert_true(!i || lane->ops[i - 1].start_ns <= lane->ops[i].start_ns);
             atomic_fetch_add(&seen->ops[lane->ops[i].correlation - 1], 1);
@@ -248,8 +248,8 @@ static uint32_t windows_of(uint64_t from, uint64_t to)
 {
     struct { uint64_t from, to; } t = {from, to};
     uint32_t count = 0;
-    for (uint32_t i = 0; i < checked_plan->window_count; i++) {
-        struct { uint64_t from_ns, to_ns; } w = {checked_plan->borders[i], checked_plan->borders[i + 1]};
+    for (uint32_t i = 0; i < checked->window_count; i++) {
+        struct { uint64_t from_ns, to_ns; } w = {checked->windows[i].start_ns, checked->windows[i].end_ns};
         count += IN(t, &w);
     }
     return count;
@@ -257,19 +257,19 @@ static uint32_t windows_of(uint64_t from, uint64_t to)
 
 static void check_windows(uint64_t window_rows, uint32_t threads)
 {
-    const struct sonde_timeline_options options = {
-        .tables = 1u << SONDE_TABLE_OP | 1u << SONDE_TABLE_CALL | 1u << SONDE_TABLE_SAMPLE | 1u << SONDE_TABLE_SWITCH |
-                  1u << SONDE_TABLE_WAIT,
+    const struct sonde_trace_options options = {
+        .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SAMPLES | SONDE_READ_SWITCHES |
+                  SONDE_READ_WAITS,
         .window_rows = window_rows, .threads = threads};
-    struct sonde_timeline_plan plan = {0};
+    struct sonde_trace_reader trace = {0};
     struct sightings *seen = calloc(1, sizeof *seen);
-    assert_int_equal(sonde_timeline_plan(&measurement->processes[0], &options, &plan), 0);
-    checked_plan = &plan;
-    assert_int_equal(plan.rows, OPS + UNTIMED + 2 * CALLS + SAMPLES + SWITCHES);
-    assert_int_equal(plan.borders[0], 0);
-    assert_true(plan.borders[plan.window_count] == UINT64_MAX);
-    assert_int_equal(sonde_timeline_run(&plan, see, seen), 0);
-    assert_int_equal(seen->windows, plan.window_count);
+    assert_int_equal(sonde_trace_open(&measurement->processes[0], &options, &trace), 0);
+    checked = &trace;
+    assert_int_equal(trace.rows, OPS + UNTIMED + 2 * CALLS + SAMPLES + SWITCHES);
+    assert_int_equal(trace.windows[0].start_ns, 0);
+    assert_true(trace.windows[trace.window_count - 1].end_ns == UINT64_MAX);
+    assert_int_equal(sonde_trace_read(&trace, see, seen), 0);
+    assert_int_equal(seen->windows, trace.window_count);
     for (uint32_t i = 0; i < OPS; i++)
         assert_int_equal(seen->ops[i], windows_of(truth->ops[i].from, truth->ops[i].to));
     for (uint32_t i = 0; i < CALLS; i++)
@@ -279,11 +279,11 @@ static void check_windows(uint64_t window_rows, uint32_t threads)
     for (uint32_t i = 0; i < SWITCHES; i++)
         assert_int_equal(seen->switches[i], windows_of(truth->switches[i].from, truth->switches[i].to));
     assert_int_equal(seen->untimed, UNTIMED);
-    if (plan.rows > 2 * window_rows) {
-        assert_true(plan.window_count > plan.rows / window_rows / 2);
+    if (trace.rows > 2 * window_rows) {
+        assert_true(trace.window_count > trace.rows / window_rows / 2);
         assert_true(seen->most_rows < 4 * window_rows + 1000); /* about as many as wanted */
     }
-    sonde_timeline_fini(&plan);
+    sonde_trace_close(&trace);
     free(seen);
 }
 
@@ -297,7 +297,7 @@ static void every_row_is_in_its_windows(void **state)
     check_windows(10000, 5);
 }
 
-static int add_rows(void *user, const struct sonde_time_window *w)
+static int add_rows(void *user, const struct sonde_trace_window *w)
 {
     for (uint32_t k = 0; k < w->lane_count; k++)
         atomic_fetch_add((_Atomic uint64_t *)user, w->lanes[k].op_count);
@@ -306,25 +306,25 @@ static int add_rows(void *user, const struct sonde_time_window *w)
 
 static void only_what_is_asked_for(void **state)
 {
-    const struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP, .from_ns = 60000000, .to_ns = 60500000};
-    struct sonde_timeline_plan plan = {0};
+    const struct sonde_trace_options options = {.tables = SONDE_READ_OPS, .from_ns = 60000000, .to_ns = 60500000};
+    struct sonde_trace_reader trace = {0};
     _Atomic uint64_t rows = 0;
     uint64_t expected = 0;
     (void)state;
     for (uint32_t i = 0; i < OPS; i++)
         expected += truth->ops[i].from < options.to_ns && (truth->ops[i].to > options.from_ns || truth->ops[i].from >= options.from_ns);
-    assert_int_equal(sonde_timeline_plan(&measurement->processes[0], &options, &plan), 0);
-    assert_int_equal(plan.lane_count, QUEUES);
-    assert_int_equal(sonde_timeline_run(&plan, add_rows, &rows), 0);
+    assert_int_equal(sonde_trace_open(&measurement->processes[0], &options, &trace), 0);
+    assert_int_equal(trace.lane_count, QUEUES);
+    assert_int_equal(sonde_trace_read(&trace, add_rows, &rows), 0);
     assert_int_equal(rows, expected);
     assert_true(rows > 0);
-    sonde_timeline_fini(&plan);
+    sonde_trace_close(&trace);
 }
 
 struct times { _Atomic uint64_t count, sum, untimed; };
 
 /* Each operation once, in the window where it begins or, when that is another part's, the first of its part. */
-static int add_times(void *user, const struct sonde_time_window *w)
+static int add_times(void *user, const struct sonde_trace_window *w)
 {
     struct times *t = user;
     uint64_t until = 0, most = 0;
@@ -332,9 +332,9 @@ static int add_times(void *user, const struct sonde_time_window *w)
     for (uint32_t i = 0; i < OPS; i++) /* what began before, and the last end of it */
         if (truth->ops[i].from < w->from_ns && truth->ops[i].to > w->from_ns)
             until = truth->ops[i].to > until ? truth->ops[i].to : until;
-    for (const struct sonde_time_spans *s = w->devices[0].spans; s; s = s->next)
+    for (const struct sonde_trace_spans *s = w->devices[0].spans; s; s = s->next)
         for (uint32_t i = 0; i < s->count; i++) {
-            const struct sonde_time_span *span = &s->items[i];
+            const struct sonde_trace_span *span = &s->items[i];
             assert_true(span->start_ns >= w->from_ns && span->start_ns < w->to_ns && span->end_ns > span->start_ns);
             if (span->start_ns == w->from_ns) {
                 most = span->end_ns > most ? span->end_ns : most;
@@ -348,36 +348,36 @@ static int add_times(void *user, const struct sonde_time_window *w)
     return 0;
 }
 
-static bool begins_a_window(const struct sonde_timeline_plan *plan, uint64_t at)
+static bool begins_a_window(const struct sonde_trace_reader *trace, uint64_t at)
 {
     uint32_t i = 0;
-    while (i < plan->window_count && plan->borders[i] != at)
+    while (i < trace->window_count && trace->windows[i].start_ns != at)
         i++;
-    return i < plan->window_count;
+    return i < trace->window_count;
 }
 
 static void times_alone(void **state)
 {
-    const struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP, .window_rows = 7000, .threads = 3, .op_times = true};
-    struct sonde_timeline_plan plan = {0};
+    const struct sonde_trace_options options = {.tables = SONDE_READ_OPS, .window_rows = 7000, .threads = 3, .op_times = true};
+    struct sonde_trace_reader trace = {0};
     struct times t = {0};
     uint64_t sum = 0, count = 0;
     (void)state;
-    assert_int_equal(sonde_timeline_plan(&measurement->processes[0], &options, &plan), 0);
-    assert_int_equal(plan.device_count, 1);
-    assert_int_equal(plan.lane_count, 0);
+    assert_int_equal(sonde_trace_open(&measurement->processes[0], &options, &trace), 0);
+    assert_int_equal(trace.device_count, 1);
+    assert_int_equal(trace.lane_count, 0);
     for (uint32_t i = 0; i < OPS; i++)
-        if (truth->ops[i].to > truth->ops[i].from && !begins_a_window(&plan, truth->ops[i].from)) {
+        if (truth->ops[i].to > truth->ops[i].from && !begins_a_window(&trace, truth->ops[i].from)) {
             count++;
             sum += truth->ops[i].from * 3 ^ truth->ops[i].to;
         }
     assert_true(count > OPS * 9 / 10);
-    assert_true(plan.part_count > 1 && plan.window_count > plan.part_count);
-    assert_int_equal(sonde_timeline_run(&plan, add_times, &t), 0);
+    assert_true(trace.part_count > 1 && trace.window_count > trace.part_count);
+    assert_int_equal(sonde_trace_read(&trace, add_times, &t), 0);
     assert_int_equal(t.count, count);
     assert_true(t.sum == sum);
     assert_int_equal(t.untimed, UNTIMED);
-    sonde_timeline_fini(&plan);
+    sonde_trace_close(&trace);
 }
 
 /* ---- lanes: the same trace, whose queues are out of order ------------------------------------- */
@@ -435,7 +435,7 @@ static void lanes_in_any_order(void **state)
     }
 }
 
-static int stop_at_two(void *user, const struct sonde_time_window *w)
+static int stop_at_two(void *user, const struct sonde_trace_window *w)
 {
     (void)user;
     return w->number == 2 ? 42 : 0;
@@ -443,25 +443,25 @@ static int stop_at_two(void *user, const struct sonde_time_window *w)
 
 static void a_function_can_stop(void **state)
 {
-    const struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP, .window_rows = 5000, .threads = 2};
-    struct sonde_timeline_plan plan = {0};
+    const struct sonde_trace_options options = {.tables = SONDE_READ_OPS, .window_rows = 5000, .threads = 2};
+    struct sonde_trace_reader trace = {0};
     (void)state;
-    assert_int_equal(sonde_timeline_plan(&measurement->processes[0], &options, &plan), 0);
-    assert_int_equal(sonde_timeline_run(&plan, stop_at_two, NULL), 42);
-    sonde_timeline_fini(&plan);
+    assert_int_equal(sonde_trace_open(&measurement->processes[0], &options, &trace), 0);
+    assert_int_equal(sonde_trace_read(&trace, stop_at_two, NULL), 42);
+    sonde_trace_close(&trace);
 }
 
 static void nothing_is_one_window(void **state)
 {
     struct sonde_measurement *m = scene_open(scene_create());
-    const struct sonde_timeline_options options = {.tables = 1u << SONDE_TABLE_OP};
-    struct sonde_timeline_plan plan = {0};
+    const struct sonde_trace_options options = {.tables = SONDE_READ_OPS};
+    struct sonde_trace_reader trace = {0};
     _Atomic uint64_t rows = 0;
     (void)state;
-    assert_int_equal(sonde_timeline_plan(&m->processes[0], &options, &plan), 0);
-    assert_int_equal(plan.window_count, 1);
-    assert_int_equal(sonde_timeline_run(&plan, add_rows, &rows), 0);
-    sonde_timeline_fini(&plan);
+    assert_int_equal(sonde_trace_open(&m->processes[0], &options, &trace), 0);
+    assert_int_equal(trace.window_count, 1);
+    assert_int_equal(sonde_trace_read(&trace, add_rows, &rows), 0);
+    sonde_trace_close(&trace);
     sonde_measurement_close(m);
 }
 

@@ -1,0 +1,41 @@
+/* extent.c - what the headers of a trace's chunks say: how many rows, and from when to when. */
+#include "trace.h"
+
+#include <stdlib.h>
+
+static const struct sonde_trace_extent nothing = {0, UINT64_MAX, 0};
+
+static void add(struct sonde_trace_extent *e, const struct sonde_chunk_ref *chunk, int tables)
+{
+    if (!chunk->count || !(tables >> chunk->table & 1))
+        return;
+    e->rows += chunk->count;
+    e->from_ns = chunk->time_min < e->from_ns ? chunk->time_min : e->from_ns;
+    e->to_ns = chunk->time_max > e->to_ns ? chunk->time_max : e->to_ns;
+}
+
+struct sonde_trace_extent sonde_trace_extent(const struct sonde_process *p, int tables)
+{
+    struct sonde_trace_extent e = nothing;
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        add(&e, &p->traces[i], tables);
+    return e;
+}
+
+struct sonde_trace_extent *sonde_trace_extents(const struct sonde_process *p, int tables)
+{
+    struct sonde_trace_extent *lanes = malloc(((size_t)p->lane_count + 1) * sizeof *lanes);
+    for (uint32_t i = 0; i <= p->lane_count && lanes; i++)
+        lanes[i] = nothing;
+    for (uint32_t i = 0; i < p->trace_count && lanes; i++)
+        add(&lanes[p->traces[i].lane], &p->traces[i], tables);
+    return lanes;
+}
+
+uint64_t sonde_trace_rows(const struct sonde_measurement *m, int tables)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < m->process_count; i++)
+        rows += sonde_trace_extent(&m->processes[i], tables).rows;
+    return rows;
+}

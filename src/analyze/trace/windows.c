@@ -1,0 +1,419 @@
+/* windows.c - the rows of a trace, window by window.
+ *
+ * A lane's rows come in chunks, and chunks in the order of their earliest row,
+ * not of all rows: those of several chunks, and rows within one, may be out of
+ * order. A stream (one table of one lane, in one part) therefore decodes every
+ * chunk that begins before the window's end, keeps what is decoded sorted, and
+ * drops what has ended before the window's begin. Where a lane's rows come in
+ * order, as nearly always, nothing is sorted or moved, and a window's arrays
+ * lie in the stream's memory: about one chunk and one window's rows per lane.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "own.h"
+
+/* ---- streams --------------------------------------------------------------------------- */
+
+union item {
+    struct sonde_trace_op   op;
+    struct sonde_row_call   call;
+    struct sonde_row_sample sample;
+    struct sonde_row_sleep  sleep;
+};
+
+struct rows { uint8_t *items; size_t count, room; };
+
+struct stream {
+    const struct sonde__rows_kind_info *kind;
+    const struct sonde__source *source;
+    struct rows rows, untimed; /* the latter: of operations without times */
+    size_t      head;     /* rows before it have ended */
+    uint32_t    next;     /* of the source's chunks */
+    bool        begun, unsorted, has_before;
+    union item  before;   /* of those that have ended the last, where neighbours are asked for */
+};
+
+struct part { /* what one thread reads */
+    const struct sonde_trace_reader *trace;
+    struct sonde_chunk_reader *reader;
+    struct sonde_trace_lane *lanes; uint32_t lane_count;
+    struct stream *streams;        /* [lane][SOURCES] */
+    struct sonde__busy *busy;      /* when op_times */
+    uint64_t from_ns, to_ns;       /* of the part */
+    bool     first;                /* of those that its chunks may reach into */
+};
+
+struct lasts { uint64_t from, to; };
+
+static inline struct lasts lasts(const struct sonde__rows_kind_info *kind, const uint8_t *row)
+{
+    struct lasts l;
+    memcpy(&l.from, row + kind->from, sizeof l.from);
+    memcpy(&l.to, row + kind->to, sizeof l.to);
+    l.to = l.to < l.from ? l.from : l.to;
+    return l;
+}
+
+static inline uint8_t *row_at(const struct stream *s, size_t i)
+{
+    return s->rows.items + i * s->kind->bytes;
+}
+
+static inline struct lasts lasts_at(const struct stream *s, size_t i)
+{
+    return lasts(s->kind, row_at(s, i));
+}
+
+static bool has_ended(struct lasts l, uint64_t from_ns)
+{
+    return l.to <= from_ns && l.from < from_ns;
+}
+
+/* Room for `more` rows; what has ended makes room first. */
+static int make_room(struct rows *rows, size_t *head, size_t more, size_t bytes)
+{
+    if (rows->count + more <= rows->room)
+        return 0;
+    if (*head) {
+        memmove(rows->items, rows->items + *head * bytes, (rows->count - *head) * bytes);
+        rows->count -= *head;
+        *head = 0;
+    }
+    if (rows->count + more <= rows->room)
+        return 0;
+    const size_t room = rows->count + more + rows->count / 2;
+    uint8_t *items = realloc(rows->items, room * bytes);
+    if (!items)
+        return SONDE_ENOMEM;
+    rows->items = items;
+    rows->room = room;
+    return 0;
+}
+
+static void keep_before(struct stream *s, const uint8_t *row, struct lasts l)
+{
+    if (!s->kind->neighbours || (s->has_before && lasts(s->kind, (const uint8_t *)&s->before).to > l.to))
+        return;
+    memcpy(&s->before, row, s->kind->bytes);
+    s->has_before = true;
+}
+
+static bool is_timed(const struct sonde_row_op *op)
+{
+    return !(op->flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME)) && op->end_ns >= op->start_ns;
+}
+
+static int add_untimed(struct rows *untimed, const struct sonde_trace_op *op)
+{
+    if (make_room(untimed, &(size_t){0}, 1, sizeof *op))
+        return SONDE_ENOMEM;
+    memcpy(untimed->items + untimed->count++ * sizeof *op, op, sizeof *op);
+    return 0;
+}
+
+/* Rows mean the same as in the table, except where a number stands for there being none. False: it is to be left out. */
+static inline bool settle(uint16_t table, uint8_t *row)
+{
+    struct sonde_row_switch *away = (void *)row;
+    const struct sonde_row_sleep *sleep = (void *)row;
+    if (table == SONDE_TABLE_SWITCH && !away->in_ns)
+        away->in_ns = UINT64_MAX;
+    return table != SONDE_TABLE_SLEEP || sleep->to_ns > sleep->from_ns;
+}
+
+/* Rows of a chunk, for which there is room; `untimed`: for those without times, or NULL. */
+static int add_rows(struct stream *s, const void *rows, uint32_t count, uint64_t from_ns, struct rows *untimed)
+{
+    const struct sonde__rows_kind_info kind = *s->kind;
+    const struct sonde_row_op *ops = rows;
+    uint64_t last_ns = s->rows.count > s->head ? lasts_at(s, s->rows.count - 1).from : 0;
+    uint8_t *row = row_at(s, s->rows.count);
+    bool unsorted = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (kind.table == SONDE_TABLE_OP) {
+            struct sonde_trace_op *op = (void *)row;
+            *op = (struct sonde_trace_op){
+                .start_ns = ops[i].start_ns, .end_ns = ops[i].end_ns, .enter_ns = ops[i].enter_ns,
+                .correlation = ops[i].correlation, .node = ops[i].node, .work = ops[i].work, .object = ops[i].object,
+                .kind = ops[i].kind, .flags = ops[i].flags};
+            if (!is_timed(&ops[i])) {
+                if (untimed && add_untimed(untimed, op))
+                    return SONDE_ENOMEM;
+                continue;
+            }
+        } else {
+            memcpy(row, (const uint8_t *)rows + i * (size_t)kind.bytes, kind.bytes);
+            if (!settle(kind.table, row))
+                continue;
+        }
+        const struct lasts l = lasts(&kind, row);
+        if (has_ended(l, from_ns)) {
+            keep_before(s, row, l);
+            continue;
+        }
+        unsorted |= l.from < last_ns;
+        last_ns = l.from;
+        row += kind.bytes;
+    }
+    s->unsorted |= unsorted;
+    s->rows.count = (size_t)(row - s->rows.items) / kind.bytes;
+    return 0;
+}
+
+/* Of the fields that were asked for, and those that tell rows apart. */
+static uint64_t fields_of(const struct sonde_trace_options *o, unsigned table)
+{
+    if (table == SONDE_TABLE_OP && o->op_fields)
+        return o->op_fields | SONDE_FIELD(sonde_row_op, start_ns) | SONDE_FIELD(sonde_row_op, end_ns) |
+               SONDE_FIELD(sonde_row_op, flags) | SONDE_FIELD(sonde_row_op, kind);
+    if (table == SONDE_TABLE_CALL && o->call_fields)
+        return o->call_fields | SONDE_FIELD(sonde_row_call, enter_ns) | SONDE_FIELD(sonde_row_call, leave_ns);
+    return UINT64_MAX;
+}
+
+/* Decode a chunk into its stream. */
+static int add_chunk(struct part *part, struct stream *s, uint32_t chunk, uint64_t from_ns)
+{
+    const struct sonde_process *p = part->trace->process;
+    const struct sonde_chunk_ref *t = &p->traces[chunk];
+    /* Several parts may decode a chunk; in one of them it begins. */
+    const bool owned = t->time_min < part->to_ns && (part->first || t->time_min >= part->from_ns);
+    const void *rows = sonde_chunk_reader_fields(part->reader, p, chunk, fields_of(&part->trace->options, t->table));
+
+    if (owned)
+        sonde_progress_add(part->trace->options.progress, t->count);
+    if (!rows)
+        return 0;
+    if (make_room(&s->rows, &s->head, t->count, s->kind->bytes))
+        return SONDE_ENOMEM;
+    return add_rows(s, rows, t->count, from_ns, owned ? &s->untimed : NULL);
+}
+
+/* Of the chunks that end before the part begins, the one that ends last holds
+ * the row that was the last, and the switch that never came back. */
+static int look_back(struct part *part, struct stream *s, uint64_t from_ns)
+{
+    const struct sonde_chunk_ref *traces = part->trace->process->traces;
+    const struct sonde_chunk_ref *last = NULL;
+
+    for (uint32_t i = 0; s->kind->look_back && i < s->source->count && traces[s->source->chunks[i]].time_min < from_ns; i++) {
+        const struct sonde_chunk_ref *t = &traces[s->source->chunks[i]];
+        if (t->time_max < from_ns && (!last || t->time_max >= last->time_max))
+            last = t;
+    }
+    return last ? add_chunk(part, s, (uint32_t)(last - traces), from_ns) : 0;
+}
+
+/* Index of the first row that starts at or after `at_ns`; rows are sorted from the head on.
+ * It is not far from the head: a window's rows of what may be many. */
+static size_t first_from(const struct stream *s, uint64_t at_ns)
+{
+    size_t low = s->head, high = s->head;
+    for (size_t step = 8; high < s->rows.count && lasts_at(s, high).from < at_ns; step *= 2) {
+        low = high + 1;
+        high += step;
+    }
+    high = high < s->rows.count ? high : s->rows.count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (lasts_at(s, middle).from < at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Drop what has ended: of the rows that began before, the others move up to those that begin later. */
+static void drop_ended(struct stream *s, uint64_t from_ns)
+{
+    size_t kept = first_from(s, from_ns), last = SIZE_MAX;
+    uint64_t last_ns = 0;
+    for (size_t i = kept; i-- > s->head;) {
+        const struct lasts l = lasts_at(s, i);
+        if (!has_ended(l, from_ns)) {
+            if (--kept != i)
+                memcpy(row_at(s, kept), row_at(s, i), s->kind->bytes);
+        } else if (last == SIZE_MAX || l.to > last_ns) { /* of two that ended together, the one that began last */
+            last = i;
+            last_ns = l.to;
+            keep_before(s, row_at(s, i), l);
+        }
+    }
+    s->head = kept;
+}
+
+static int by_start(const void *left, const void *right, void *kind)
+{
+    const struct lasts a = lasts(kind, left), b = lasts(kind, right);
+    if (a.from != b.from)
+        return a.from < b.from ? -1 : 1;
+    return a.to < b.to ? -1 : a.to > b.to;
+}
+
+static void sort_rows(struct stream *s)
+{
+    if (s->unsorted)
+        qsort_r(row_at(s, s->head), s->rows.count - s->head, s->kind->bytes, by_start, (void *)(uintptr_t)s->kind);
+    s->unsorted = false;
+}
+
+/* Decode all that begins before to_ns and, where the next row is asked for, that one. */
+static int fill(struct part *part, struct stream *s, uint64_t from_ns, uint64_t to_ns)
+{
+    const struct sonde_chunk_ref *traces = part->trace->process->traces;
+    int rc = s->begun ? 0 : look_back(part, s, from_ns);
+
+    for (s->begun = true; !rc && s->next < s->source->count; s->next++) {
+        const struct sonde_chunk_ref *t = &traces[s->source->chunks[s->next]];
+        if (t->time_min >= to_ns) {
+            if (!s->kind->neighbours)
+                break;
+            sort_rows(s);
+            const size_t after = first_from(s, to_ns);
+            if (after < s->rows.count && lasts_at(s, after).from <= t->time_min)
+                break;
+        }
+        if (t->time_max >= from_ns)
+            rc = add_chunk(part, s, s->source->chunks[s->next], from_ns);
+    }
+    sort_rows(s);
+    return rc;
+}
+
+/* The rows of one stream in [from_ns, to_ns), and those around them, or NULL. */
+struct seen { const void *rows, *before, *after; uint32_t count; };
+
+static int look(struct part *part, struct stream *s, uint64_t from_ns, uint64_t to_ns, struct seen *seen)
+{
+    *seen = (struct seen){0};
+    if (!s->source->count)
+        return 0;
+    drop_ended(s, from_ns);
+    const int rc = fill(part, s, from_ns, to_ns);
+    const size_t end = first_from(s, to_ns);
+    if (s->rows.items) /* none where no chunk begins before the window's end */
+        seen->rows = row_at(s, s->head);
+    seen->count = (uint32_t)(end - s->head);
+    seen->after = end < s->rows.count ? row_at(s, end) : NULL;
+    seen->before = s->has_before ? &s->before : NULL;
+    return rc;
+}
+
+/* ---- windows --------------------------------------------------------------------------- */
+
+/* From the last call or sample before the window to the first after it. */
+static struct lasts surroundings(const struct sonde_trace_lane *lane, uint64_t from_ns, uint64_t to_ns)
+{
+    const uint64_t call_end = lane->call_before ? lane->call_before->leave_ns : 0;
+    const uint64_t sample_end = lane->sample_before ? lane->sample_before->time_ns : 0;
+    const uint64_t call_begin = lane->call_after ? lane->call_after->enter_ns : UINT64_MAX;
+    const uint64_t sample_begin = lane->sample_after ? lane->sample_after->time_ns : UINT64_MAX;
+    struct lasts l = {call_end > sample_end ? call_end : sample_end, call_begin < sample_begin ? call_begin : sample_begin};
+    l.from = l.from && l.from < from_ns ? l.from : from_ns;
+    l.to = l.to < UINT64_MAX ? l.to : to_ns;
+    return l;
+}
+
+static int look_at_lane(struct part *part, uint32_t index, uint64_t from_ns, uint64_t to_ns)
+{
+    struct stream *streams = &part->streams[index * SOURCES];
+    struct sonde_trace_lane *lane = &part->lanes[index];
+    struct seen ops, calls, samples, switches, waits, sleeps;
+
+    streams[OPS].untimed.count = 0;
+    if (look(part, &streams[OPS], from_ns, to_ns, &ops) || look(part, &streams[CALLS], from_ns, to_ns, &calls) ||
+        look(part, &streams[SAMPLES], from_ns, to_ns, &samples) || look(part, &streams[SLEEPS], from_ns, to_ns, &sleeps))
+        return SONDE_ENOMEM;
+    lane->ops = ops.rows, lane->op_count = ops.count;
+    lane->untimed = (const void *)streams[OPS].untimed.items, lane->untimed_count = (uint32_t)streams[OPS].untimed.count;
+    lane->calls = calls.rows, lane->call_count = calls.count;
+    lane->call_before = calls.before, lane->call_after = calls.after;
+    lane->samples = samples.rows, lane->sample_count = samples.count;
+    lane->sample_before = samples.before, lane->sample_after = samples.after;
+    lane->sleeps = sleeps.rows, lane->sleep_count = sleeps.count;
+    lane->sleep_before = sleeps.before, lane->sleep_after = sleeps.after;
+    const struct lasts around = surroundings(lane, from_ns, to_ns);
+    const uint64_t waits_ns = lane->call_count && lane->calls[0].enter_ns < from_ns ? lane->calls[0].enter_ns : from_ns;
+    if (look(part, &streams[SWITCHES], around.from, around.to, &switches) || look(part, &streams[WAITS], waits_ns, to_ns, &waits))
+        return SONDE_ENOMEM;
+    lane->switches = switches.rows, lane->switch_count = switches.count;
+    lane->waits = waits.rows, lane->wait_count = waits.count;
+    return 0;
+}
+
+struct run {
+    const struct sonde_trace_reader *trace;
+    int (*fn)(void *user, const struct sonde_trace_window *window);
+    void *user;
+    uint32_t parts_per_task; /* one after the other, in the same memory */
+};
+
+static int read_windows(const struct run *run, struct part *part, uint32_t index)
+{
+    const struct sonde_trace_reader *trace = run->trace;
+    int rc = 0;
+    for (uint32_t number = trace->part_first[index]; number < trace->part_first[index + 1] && !rc; number++) {
+        struct sonde_trace_window window = {
+            .number = number, .state = sonde_trace_state(trace, index), .from_ns = trace->windows[number].start_ns,
+            .to_ns = trace->windows[number].end_ns, .lanes = part->lanes, .lane_count = part->lane_count};
+        for (uint32_t i = 0; i < part->lane_count && !rc; i++)
+            rc = look_at_lane(part, i, window.from_ns, window.to_ns);
+        if (part->busy && !rc)
+            rc = sonde__busy_look(part->busy, &window);
+        rc = rc ? rc : run->fn(run->user, &window);
+    }
+    return rc;
+}
+
+static int read_part(const struct run *run, struct part *part, uint32_t index)
+{
+    const struct sonde_trace_reader *trace = run->trace;
+    const uint32_t first = trace->options.by_lane ? index : 0;
+    const uint32_t begin = trace->part_first[index], end = trace->part_first[index + 1];
+    part->from_ns = trace->windows[begin].start_ns, part->to_ns = trace->windows[end - 1].end_ns;
+    part->first = index == 0 || trace->options.by_lane;
+    memcpy(part->lanes, &trace->lanes[first], part->lane_count * sizeof *part->lanes);
+    for (size_t i = 0; i < (size_t)part->lane_count * SOURCES; i++) {
+        struct stream *s = &part->streams[i];
+        *s = (struct stream){.kind = &sonde__rows_kinds[i % SOURCES], .source = &trace->own->sources[(size_t)first * SOURCES + i],
+                             .rows = {s->rows.items, 0, s->rows.room}, .untimed = {s->untimed.items, 0, s->untimed.room}};
+    }
+    if (trace->options.op_times && !(part->busy = sonde__busy_create(trace, &trace->own->busy, part->reader, begin, end)))
+        return SONDE_ENOMEM;
+    const int rc = read_windows(run, part, index);
+    sonde__busy_destroy(part->busy);
+    return rc;
+}
+
+static int run_task(void *user, uint32_t task)
+{
+    const struct run *run = user;
+    const struct sonde_trace_reader *trace = run->trace;
+    const uint32_t lanes = trace->options.by_lane ? 1 : trace->lane_count;
+    struct part part = {.trace = trace, .reader = sonde_chunk_reader_create(), .lane_count = lanes,
+                        .streams = calloc((size_t)lanes * SOURCES + 1, sizeof *part.streams),
+                        .lanes = malloc(((size_t)lanes + 1) * sizeof *part.lanes)};
+    int rc = part.reader && part.streams && part.lanes ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = task * run->parts_per_task; i < (task + 1) * run->parts_per_task && i < trace->part_count && !rc; i++)
+        rc = read_part(run, &part, i);
+    for (size_t i = 0; part.streams && i < (size_t)lanes * SOURCES; i++) {
+        free(part.streams[i].rows.items);
+        free(part.streams[i].untimed.items);
+    }
+    free(part.streams);
+    free(part.lanes);
+    sonde_chunk_reader_destroy(part.reader);
+    return rc;
+}
+
+int sonde_trace_read(const struct sonde_trace_reader *trace, int (*fn)(void *user, const struct sonde_trace_window *window), void *user)
+{
+    enum { TASKS = 16 }; /* of a thread: enough for all to have work to the end */
+    const uint32_t threads = trace->own->threads, most = threads * TASKS;
+    struct run run = {trace, fn, user, 1 + (trace->options.by_lane ? trace->part_count / most : 0)};
+    sonde_progress_expect(trace->options.progress, trace->rows);
+    return sonde_parallel_run(threads, (trace->part_count + run.parts_per_task - 1) / run.parts_per_task, run_task, &run);
+}
