@@ -41,7 +41,7 @@ const struct report_view report_views[] = {
     MOVED(blame),
     MOVED(critical),
     MOVED(overlap),
-    VIEW(objects, false, NAMES, NULL, "data objects: who allocated how much, and when most was alive"),
+    MOVED(objects),
     VIEW(memory, false, NAMES | SONDE_CAVEAT_PAUSES, NULL, "memory over time: peaks, leaks, what was held for nothing"),
     VIEW(advice, true, MOST, NULL, "what to change, with evidence, place and what it could save"),
     MOVED(ledger),

@@ -32,6 +32,15 @@ void sonde_cell_frames(struct sonde_view_table *t, const struct sonde_query *q, 
         sonde_cells_frame(frames, &q->profile->nodes.items[nodes[i]]);
 }
 
+void sonde_cell_allocated_by(struct sonde_view_table *t, const struct sonde_query *q, uint32_t leaf)
+{
+    struct sonde_text callers = {0};
+    if (leaf)
+        sonde_name_callers(q, &callers, leaf, 2);
+    sonde_cell_text(t, leaf ? sonde_text_get(&callers) : "unknown");
+    sonde_text_fini(&callers);
+}
+
 /* ---- callers ------------------------------------------------------------------------------ */
 
 static const struct sonde_view_column context_columns[] = {

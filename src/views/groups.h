@@ -15,6 +15,9 @@ void sonde_cell_frames(struct sonde_view_table *t, const struct sonde_query *q, 
 /* Their four cells of one frame, for tables that have its columns among their own. */
 void sonde_cells_frame(struct sonde_view_table *t, const struct sonde_cct_node *node);
 
+/* TEXT: the two nearest of the user that allocated something, for people: "step() heat.c:81 ← main() heat.c:140"; leaf 0: unknown. */
+void sonde_cell_allocated_by(struct sonde_view_table *t, const struct sonde_query *q, uint32_t leaf);
+
 /* LIST: the calling contexts of a group, heaviest first. Unknown unless q->complete. */
 extern const struct sonde_view_columns sonde_callers;
 void sonde_cell_callers(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group);

@@ -38,6 +38,7 @@ struct sonde_view {
     X(blame)              \
     X(critical)           \
     X(overlap)            \
+    X(objects)            \
     X(ledger)
 
 #define X(name) extern const struct sonde_view sonde_view_##name;
