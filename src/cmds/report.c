@@ -42,7 +42,7 @@ const struct report_view report_views[] = {
     MOVED(critical),
     MOVED(overlap),
     MOVED(objects),
-    VIEW(memory, false, NAMES | SONDE_CAVEAT_PAUSES, NULL, "memory over time: peaks, leaks, what was held for nothing"),
+    MOVED(memory),
     VIEW(advice, true, MOST, NULL, "what to change, with evidence, place and what it could save"),
     MOVED(ledger),
 #undef VIEW

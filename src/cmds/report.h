@@ -62,7 +62,7 @@ struct report_view {
 extern const struct report_view report_views[]; /* ends with view = NULL; the first is the default */
 
 #define REPORT_VIEW_MAP(X) \
-    X(summary) X(profile) X(contexts) X(memory) X(advice)
+    X(summary) X(profile) X(contexts) X(advice)
 #define X(name)                                                              \
     int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
     json_t *report_##name##_json(const struct report *r, struct sonde_diag *diag);

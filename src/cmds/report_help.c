@@ -116,7 +116,7 @@ static void print_markdown(const struct sonde_view_columns *c)
         if (column->unit)
             printf(", %s", column->unit);
         if (column->of && is_bare(column->of))
-            printf(" of %ss", form_of(column->of->items));
+            printf(column->of->items->kind == SONDE_CELL_BYTES ? " of %s" : " of %ss", form_of(column->of->items));
         else if (column->of)
             printf(": `%s`", column->of->name);
         printf(" | %s |\n", column->definition);

@@ -39,6 +39,7 @@ struct sonde_view {
     X(critical)           \
     X(overlap)            \
     X(objects)            \
+    X(memory)             \
     X(ledger)
 
 #define X(name) extern const struct sonde_view sonde_view_##name;
