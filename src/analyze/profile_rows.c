@@ -14,6 +14,8 @@
 #include "base/text.h"
 #include "profile_rows_build.h"
 
+const char *const sonde_profile_by_names[] = {"line", "function", "module", "kernel", "object", NULL};
+
 /* ---- figures ------------------------------------------------------------------------ */
 
 void sonde__sums_add(struct sonde__sums *to, const struct sonde__sums *more)

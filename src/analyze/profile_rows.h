@@ -31,6 +31,7 @@ enum sonde_profile_by {
     SONDE_BY_KERNEL,   /* operations by kind and name; the rest is one row. Flat only */
     SONDE_BY_OBJECT,   /* operations by the data object they named, objects by where they were allocated. Flat only */
 };
+extern const char *const sonde_profile_by_names[]; /* [enum sonde_profile_by]: "line"; ends with NULL */
 
 enum { SONDE_INCLUSIVE, SONDE_EXCLUSIVE, SONDE_PROFILE_SIDES };
 

@@ -15,13 +15,9 @@
 
 enum { PLAIN_COLUMNS = 100, FEWEST_COLUMNS = 40, DEFAULT_LIMIT = 10, VIEW_LIMIT = 50 };
 
-const char *const report_by_names[] = {"line", "function", "module", "kernel", "object", NULL};
-
 enum { /* caveats of views that are still made here */
-    NAMES = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
     MOST = SONDE_CAVEAT_ALL & ~(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES), /* all but what few ask about */
 };
-static const char *const profile_options[] = {"top-down", "bottom-up", "by", "metric", "derive", "sort", "root", "ids", "depth", NULL};
 
 const struct report_view report_views[] = {
 #define MOVED(name) {.view = &sonde_view_##name}
@@ -30,9 +26,7 @@ const struct report_view report_views[] = {
      report_##word##_text, report_##word##_json}
     VIEW(summary, true, SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_PAUSES | SONDE_CAVEAT_SAMPLES | SONDE_CAVEAT_PYTHON |
          SONDE_CAVEAT_VIEWS, NULL, "what ran, how busy each device was, the top kernels and copies"),
-    VIEW(profile, true, SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES | SONDE_CAVEAT_SAMPLES |
-         SONDE_CAVEAT_VIEWS /* says itself when the CPU side is missing */, profile_options,
-         "calling contexts: top-down, bottom-up or flat, with any columns"),
+    MOVED(profile),
     MOVED(kernels),
     MOVED(copies),
     MOVED(api),
@@ -45,11 +39,9 @@ const struct report_view report_views[] = {
     MOVED(memory),
     VIEW(advice, true, MOST, NULL, "what to change, with evidence, place and what it could save"),
     MOVED(ledger),
+    MOVED(contexts),
 #undef VIEW
 #undef MOVED
-    {&(const struct sonde_view){.name = "contexts", .summary = "the same as profile", .needs_operations = true, .hidden = true,
-                                .caveats = SONDE_CAVEAT_CLOCK | NAMES | SONDE_CAVEAT_LIBRARIES, .options = profile_options},
-     report_contexts_text, report_contexts_json},
     {.view = NULL},
 };
 
@@ -156,6 +148,19 @@ static int print_json(const struct sonde_view *view, const struct sonde_view_dat
     return rc;
 }
 
+/* What a view that failed says of its error. */
+static void say_more(const struct sonde_view_data *data)
+{
+    for (const struct sonde_view_item *item = data->items; item; item = item->next) {
+        struct sonde_text clean = {0};
+        if (item->table || item->tone != SONDE_TONE_ERROR)
+            continue;
+        sonde_text_add_clean(&clean, item->sentence);
+        fprintf(stderr, "%s\n", sonde_text_get(&clean));
+        sonde_text_fini(&clean);
+    }
+}
+
 static int print(const struct sonde_view *view, const struct report *r, struct sonde_diag *diag)
 {
     struct sonde_view_data data = {0};
@@ -164,6 +169,8 @@ static int print(const struct sonde_view *view, const struct report *r, struct s
         rc = print_json(view, &data, diag);
     else if (!rc)
         report_lay_out(r, view, &data);
+    else
+        say_more(&data);
     sonde_view_data_fini(&data);
     return rc;
 }
@@ -211,6 +218,8 @@ static struct report prepare(const struct report_options *o, const struct report
             .complete = o->json,
             .min_percent = o->min_percent >= 0 ? o->min_percent : o->json ? 0 : 1,
             .range = {.lanes = o->lane, .depth = o->depth > 0 ? (uint32_t)o->depth : 0},
+            .min_percent_given = o->min_percent >= 0,
+            .limit_given = o->limit >= 0,
             .limit = o->limit >= 0 ? (uint32_t)o->limit : o->json ? 0 : view == report_views ? DEFAULT_LIMIT : VIEW_LIMIT,
             .begin = begin,
             .end = sonde_progress_end,
@@ -320,7 +329,7 @@ static int report(const struct report_view *view, const struct report_options *o
     if (!rc)
         rc = read_range(o, &r.q.range);
     if (rc) {
-        sonde_columns_fini(&r.columns_chosen);
+        sonde_query_fini(&r.q);
         sonde_text_fini(&word);
         return rc;
     }
@@ -330,7 +339,6 @@ static int report(const struct report_view *view, const struct report_options *o
     sonde_pager_end(&pager);
     if (rc)
         sonde_say_diag(&diag);
-    sonde_columns_fini(&r.columns_chosen);
     sonde_query_fini(&r.q);
     sonde_text_fini(&word);
     return rc ? SONDE_EXIT_FAILED : SONDE_EXIT_OK;
@@ -375,7 +383,7 @@ static const struct sonde_option options_table[] = {
      .value = 1 + SONDE_PROFILE_TOP_DOWN, .help = "profile: from callers to what they call (the default)."},
     {.name = "bottom-up", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, shape),
      .value = 1 + SONDE_PROFILE_BOTTOM_UP, .help = "profile: each routine, its callers below it."},
-    {.name = "by", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .choices = report_by_names,
+    {.name = "by", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .choices = sonde_profile_by_names,
      .offset = offsetof(struct report_options, by),
      .help = "profile: a flat list by line, function, module, kernel or object; with --top-down or --bottom-up the "
              "first three group that tree."},

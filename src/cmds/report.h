@@ -38,15 +38,11 @@ struct report_options { /* as they were given; -1 or NULL where not */
     const char *metric, *derive, *sort, *root;
     const char *from, *to, *lane; /* statistics */
 };
-extern const char *const report_by_names[]; /* [enum sonde_profile_by]; ends with NULL */
 
 struct report {
     struct sonde_query q;    /* what is asked of the measurement */
     const char *word;        /* its path as a shell reads it, for commands that are suggested */
     const struct report_options *options;
-    struct sonde_columns columns_chosen; /* of --metric and --derive */
-    size_t      derived;                 /* how many of them are derived */
-    int         sort, sort_side;         /* of --sort: column number and side; -1 none */
     int         columns;     /* width of a table */
     bool        colors;
 };
@@ -62,7 +58,7 @@ struct report_view {
 extern const struct report_view report_views[]; /* ends with view = NULL; the first is the default */
 
 #define REPORT_VIEW_MAP(X) \
-    X(summary) X(profile) X(contexts) X(advice)
+    X(summary) X(advice)
 #define X(name)                                                              \
     int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
     json_t *report_##name##_json(const struct report *r, struct sonde_diag *diag);
@@ -77,7 +73,7 @@ struct sonde_option;
 void report_help(const struct sonde_view *view, const struct sonde_option *options, int columns);
 void report_help_page(void);
 
-/* Read the options about columns into `r`. 0, or the exit status after a message. */
+/* Read the options of the view profile into `r` (report_columns.c). 0, or the exit status after a message. */
 int report_read_columns(struct report *r);
 
 /* After the text of a view: what its figures lack, and why. 0, or a negative code with `diag`. */

@@ -99,7 +99,7 @@ static const char *form_of(const struct sonde_view_column *column)
 {
     static const char *const names[] = {
         [SONDE_CELL_TEXT] = "text", [SONDE_CELL_COUNT] = "count", [SONDE_CELL_ID] = "number", [SONDE_CELL_TIME] = "time",
-        [SONDE_CELL_BYTES] = "bytes", [SONDE_CELL_SHARE] = "share", [SONDE_CELL_NUMBER] = "number",
+        [SONDE_CELL_BYTES] = "bytes", [SONDE_CELL_SHARE] = "share", [SONDE_CELL_NUMBER] = "number", [SONDE_CELL_FIGURE] = "number",
         [SONDE_CELL_BOOLEAN] = "yes or no", [SONDE_CELL_OBJECT] = "object", [SONDE_CELL_LIST] = "list",
         [SONDE_CELL_MAP] = "map",
     };

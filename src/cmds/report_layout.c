@@ -79,7 +79,8 @@ static void print_table(const struct report *r, const char *view, const struct s
 
 static void print_sentence(const struct report *r, const struct sonde_view_item *item)
 {
-    static const char *const colors[] = {[SONDE_TONE_PLAIN] = "", [SONDE_TONE_TITLE] = "\033[1m", [SONDE_TONE_WARNING] = "\033[1;31m"};
+    static const char *const colors[] = {[SONDE_TONE_PLAIN] = "", [SONDE_TONE_TITLE] = "\033[1m", [SONDE_TONE_WARNING] = "\033[1;31m",
+                                         [SONDE_TONE_ERROR] = ""};
     const bool colored = r->colors && item->tone != SONDE_TONE_PLAIN;
     fputs(colored ? colors[item->tone] : "", stdout);
     report_say(r, "%s", item->sentence);

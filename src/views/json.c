@@ -61,6 +61,16 @@ static void put_whole(struct sonde_text *out, uint64_t value) /* what does not f
     sonde_text_format(out, "%" PRIu64, value < INT64_MAX ? value : (uint64_t)INT64_MAX);
 }
 
+static void put_figure(struct sonde_text *out, const char *unit, double value)
+{
+    if (!isfinite(value))
+        sonde_text_add(out, "\"error\"");
+    else if (unit && value == floor(value) && fabs(value) <= 0x1p62)
+        sonde_text_format(out, "%lld", (long long)value);
+    else
+        put_real(out, value);
+}
+
 static void put_table(struct sonde_text *out, const struct sonde_view_table *t, bool single, int depth);
 static void put_map(struct sonde_text *out, const struct sonde_view_table *t, int depth);
 
@@ -68,6 +78,8 @@ static void put_number(struct sonde_text *out, const struct sonde_view_column *c
 {
     if (column->kind == SONDE_CELL_SHARE)
         put_real(out, cell->real / cell->more);
+    else if (column->kind == SONDE_CELL_FIGURE)
+        put_figure(out, column->unit, cell->real);
     else if (column->kind == SONDE_CELL_BOOLEAN)
         sonde_text_add(out, cell->integer ? "true" : "false");
     else if (cell->state == SONDE_CELL_INTEGER)

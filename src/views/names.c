@@ -119,6 +119,12 @@ void sonde_name_frame(const struct sonde_query *q, struct sonde_text *out, const
         sonde_text_format(out, " %s", sonde_name_module(q, node->module));
 }
 
+const char *sonde_name_frame_kind(uint8_t kind)
+{
+    static const char *const names[] = {"root", "native", "python", "api", "operation", "unknown", "cut", "link", "range"};
+    return kind < sizeof names / sizeof *names ? names[kind] : "unknown";
+}
+
 void sonde_name_routine(const struct sonde_query *q, struct sonde_text *out, const struct sonde_cct_node *node)
 {
     struct sonde_cct_node routine = *node;

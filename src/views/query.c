@@ -31,6 +31,7 @@ void sonde_query_fini(struct sonde_query *q)
     sonde_profile_destroy(q->profile);
     sonde_totals_fini(&q->totals);
     sonde_vector_fini(&q->modules);
+    sonde_columns_fini(&q->contexts.columns);
     if (q->m)
         sonde_measurement_close(q->m);
 }

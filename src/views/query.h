@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "analyze/blame.h"
+#include "analyze/metric.h"
 #include "analyze/profile.h"
 #include "analyze/totals.h"
 #include "base/kinds.h"
@@ -24,6 +25,16 @@ struct sonde_query_range { /* what is asked of the view statistics alone; zeroed
     uint32_t    depth;       /* frames of a context from the outermost on; 0 = all */
 };
 
+struct sonde_query_contexts { /* what is asked of the view profile alone; zeroed: nothing, and it chooses */
+    int         shape, by;       /* 1 + enum sonde_profile_shape, 1 + enum sonde_profile_by; 0: not given */
+    struct sonde_columns columns; /* named and derived ones; sonde_query_fini gives them back */
+    bool        named;           /* metrics were: there are no other columns than these and the derived ones, and the first sorts */
+    int         sort, sort_side; /* 1 + column number, 1 + SONDE_INCLUSIVE or SONDE_EXCLUSIVE; 0: not given */
+    const char *root;            /* a calling context, as sonde_profile_rows_find reads it; NULL: all */
+    uint32_t    depth;           /* levels of the tree; 0 = all */
+    bool        ids;             /* people see the numbers of contexts */
+};
+
 struct sonde_query {
     struct sonde_measurement *m;
     struct sonde_profile     *profile;
@@ -33,7 +44,9 @@ struct sonde_query {
     bool        complete;    /* for programs: also what no terminal shows, and nothing that only it shows */
     uint32_t    limit;       /* rows of a table; 0 = all */
     double      min_percent; /* rows below this share of the whole are left out */
+    bool        limit_given, min_percent_given; /* by who asks; else these are defaults */
     struct sonde_query_range range;
+    struct sonde_query_contexts contexts;
     /* Around long work, so that somebody may show how far it is; NULL: nobody does. */
     struct sonde_progress *(*begin)(const char *text);
     void (*end)(struct sonde_progress *progress);

@@ -38,6 +38,20 @@ size_t sonde_view_rows(const struct sonde_view_table *t)
     return t->count / t->columns->count;
 }
 
+const struct sonde_view_columns *sonde_view_columns_copy(struct sonde_view_data *data, const struct sonde_view_columns *like,
+                                                         const struct sonde_view_column *items, size_t count)
+{
+    struct sonde_view_columns *columns = sonde_arena_alloc(&data->arena, sizeof *columns);
+    struct sonde_view_column *copy = sonde_arena_alloc(&data->arena, count * sizeof *copy);
+    if (!columns || !copy) {
+        fail(data, SONDE_ENOMEM);
+        return NULL;
+    }
+    memcpy(copy, items, count * sizeof *copy);
+    *columns = (struct sonde_view_columns){like->name, like->subject, copy, count};
+    return columns;
+}
+
 void sonde_view_hide(struct sonde_view_table *t, const char *title)
 {
     for (size_t i = 0; i < t->columns->count && i < 64; i++)
@@ -174,6 +188,11 @@ void sonde_cell_real(struct sonde_view_table *t, bool known, double value)
     append(t, REALS, (struct sonde_cell){.state = known ? SONDE_CELL_REAL : SONDE_CELL_UNKNOWN, .real = value});
 }
 
+void sonde_cell_figure(struct sonde_view_table *t, bool known, double value)
+{
+    append(t, 1 << SONDE_CELL_FIGURE, (struct sonde_cell){.state = known ? SONDE_CELL_REAL : SONDE_CELL_UNKNOWN, .real = value});
+}
+
 void sonde_cell_estimate(struct sonde_view_table *t, double ns, double error_ns)
 {
     append(t, 1 << SONDE_CELL_TIME, (struct sonde_cell){.state = SONDE_CELL_REAL, .real = ns, .more = error_ns});
@@ -190,25 +209,35 @@ void sonde_cell_boolean(struct sonde_view_table *t, bool value)
     append(t, 1 << SONDE_CELL_BOOLEAN, (struct sonde_cell){.state = SONDE_CELL_INTEGER, .integer = value});
 }
 
-static struct sonde_view_table *inner(struct sonde_view_table *t, enum sonde_cell_kind kind)
+static struct sonde_view_table *inner(struct sonde_view_table *t, enum sonde_cell_kind kind, const struct sonde_view_columns *columns)
 {
-    const struct sonde_view_column *column = &t->columns->items[t->count % t->columns->count];
-    struct sonde_view_table *table = sonde_view_table(t->data, column->of ? column->of : t->columns);
+    struct sonde_view_table *table = sonde_view_table(t->data, columns);
     append(t, 1 << kind, (struct sonde_cell){.state = SONDE_CELL_INNER, .inner = table});
     return table;
 }
 
+static const struct sonde_view_columns *inner_columns(const struct sonde_view_table *t)
+{
+    const struct sonde_view_column *column = &t->columns->items[t->count % t->columns->count];
+    return column->of ? column->of : t->columns;
+}
+
 struct sonde_view_table *sonde_cell_object(struct sonde_view_table *t)
 {
-    return inner(t, SONDE_CELL_OBJECT);
+    return inner(t, SONDE_CELL_OBJECT, inner_columns(t));
+}
+
+struct sonde_view_table *sonde_cell_object_of(struct sonde_view_table *t, const struct sonde_view_columns *columns)
+{
+    return inner(t, SONDE_CELL_OBJECT, columns);
 }
 
 struct sonde_view_table *sonde_cell_list(struct sonde_view_table *t)
 {
-    return inner(t, SONDE_CELL_LIST);
+    return inner(t, SONDE_CELL_LIST, inner_columns(t));
 }
 
 struct sonde_view_table *sonde_cell_map(struct sonde_view_table *t)
 {
-    return inner(t, SONDE_CELL_MAP);
+    return inner(t, SONDE_CELL_MAP, inner_columns(t));
 }

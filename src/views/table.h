@@ -49,6 +49,8 @@ enum sonde_cell_kind {  /* in JSON; on the terminal. Unknown is null, and "-" */
     SONDE_CELL_BYTES,   /* bytes; 33.6 MB */
     SONDE_CELL_SHARE,   /* part of a whole, 0 to 1; 81.2 %. Unknown where the whole is 0 */
     SONDE_CELL_NUMBER,  /* any other number, in the column's `unit`; 24.9 */
+    SONDE_CELL_FIGURE,  /* what a formula gives, negative, too: "error" where that is not finite; in the column's `unit`, where a
+                         * whole one is written so, or without one. Never on the terminal, where such a thing is TEXT */
     SONDE_CELL_BOOLEAN, /* true or false; yes or no */
     SONDE_CELL_OBJECT,  /* an object: a table (`of`) of one row; never on the terminal */
     SONDE_CELL_LIST,    /* an array: a table (`of`); where its one column has no name, of bare values. Never on the terminal */
@@ -73,7 +75,7 @@ struct sonde_view_column {
     unsigned    style;      /* enum sonde_view_style */
     int         spare;      /* terminal: 0 always there, else left out of a too wide table, the highest first */
     const char *definition; /* what it means: one or two sentences, the first without a capital, no full stop at the end */
-    const char *unit;       /* NUMBER: "GB/s"; NULL: none, or what the kind says */
+    const char *unit;       /* NUMBER, FIGURE: "GB/s"; NULL: none, or what the kind says */
     const struct sonde_view_columns *of; /* OBJECT, LIST, MAP: what is in it */
 };
 
@@ -94,7 +96,7 @@ struct sonde_cell { /* its kind is its column's */
     uint32_t depth;        /* TEXT: how deep it stands in a tree */
     union {
         uint64_t integer;  /* COUNT, ID, TIME, BYTES, NUMBER, BOOLEAN */
-        double   real;     /* TIME, BYTES, NUMBER, SHARE: the part */
+        double   real;     /* TIME, BYTES, NUMBER, FIGURE, SHARE: the part */
         const char *text;  /* as the program named it: neither clean nor always UTF-8 */
         struct sonde_view_table *inner; /* OBJECT, LIST, MAP */
     };
@@ -114,7 +116,7 @@ struct sonde_view_table {
     struct sonde_view_table *next; /* of all of this data */
 };
 
-enum sonde_view_tone { SONDE_TONE_PLAIN, SONDE_TONE_TITLE, SONDE_TONE_WARNING };
+enum sonde_view_tone { SONDE_TONE_PLAIN, SONDE_TONE_TITLE, SONDE_TONE_WARNING, SONDE_TONE_ERROR };
 
 struct sonde_view_item { /* a table or a sentence, in the order in which a person reads them */
     const struct sonde_view_table *table; /* NULL: a sentence */
@@ -144,6 +146,10 @@ void sonde_view_data_fini(struct sonde_view_data *data);
 /* A new table without rows. Never NULL: without memory it is one that takes cells and keeps none. */
 struct sonde_view_table *sonde_view_table(struct sonde_view_data *data, const struct sonde_view_columns *columns);
 size_t sonde_view_rows(const struct sonde_view_table *t);
+/* A copy of columns that are known only when the question is asked; their texts are not copied, and must live as long as the
+ * data. `like` has their name and subject. NULL: no memory. */
+const struct sonde_view_columns *sonde_view_columns_copy(struct sonde_view_data *data, const struct sonde_view_columns *like,
+                                                         const struct sonde_view_column *items, size_t count);
 /* Leave the column of this title out on the terminal. */
 void   sonde_view_hide(struct sonde_view_table *t, const char *title);
 
@@ -168,12 +174,16 @@ void sonde_cell_tree(struct sonde_view_table *t, uint32_t depth, const char *tex
 void sonde_cell_int(struct sonde_view_table *t, bool known, uint64_t value);
 /* TIME, BYTES, NUMBER. JSON rounds a time to whole nanoseconds, unless its style has fractions. */
 void sonde_cell_real(struct sonde_view_table *t, bool known, double value);
+/* FIGURE; an error where the value is not finite. */
+void sonde_cell_figure(struct sonde_view_table *t, bool known, double value);
 /* TIME with its standard error, which the terminal shows where it is more than half a percent. */
 void sonde_cell_estimate(struct sonde_view_table *t, double ns, double error_ns);
 void sonde_cell_share(struct sonde_view_table *t, double part, double whole);
 void sonde_cell_boolean(struct sonde_view_table *t, bool value);
 /* The table in this cell, to be filled now or later: of an OBJECT with one row. */
 struct sonde_view_table *sonde_cell_object(struct sonde_view_table *t);
+/* The same with columns of sonde_view_columns_copy; those of the descriptor say what they mean. */
+struct sonde_view_table *sonde_cell_object_of(struct sonde_view_table *t, const struct sonde_view_columns *columns);
 struct sonde_view_table *sonde_cell_list(struct sonde_view_table *t);
 struct sonde_view_table *sonde_cell_map(struct sonde_view_table *t);
 

@@ -24,12 +24,14 @@ struct sonde_view {
     unsigned caveats;            /* enum sonde_caveat_kind: which of them touch it */
     bool needs_operations;       /* without one operation there is nothing to show: an error */
     bool hidden;                 /* an older name of another view: not in lists */
-    /* Fill `out`. 0, or a negative code with `diag`. Errors of tables and memory are in out->error. */
+    /* Fill `out`. 0, or a negative code with `diag`, about which sentences in `out` of the tone ERROR may say more. Errors of
+     * tables and memory are in out->error. */
     int (*make)(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag);
 };
 
 /* The views, in the order in which help shows them. */
 #define SONDE_VIEW_MAP(X) \
+    X(profile)            \
     X(kernels)            \
     X(copies)             \
     X(api)                \
@@ -40,7 +42,8 @@ struct sonde_view {
     X(overlap)            \
     X(objects)            \
     X(memory)             \
-    X(ledger)
+    X(ledger)             \
+    X(contexts)
 
 #define X(name) extern const struct sonde_view sonde_view_##name;
 SONDE_VIEW_MAP(X)

@@ -35,6 +35,7 @@ static const struct sonde_view_column columns[] = {
     {.name = "share", .kind = SONDE_CELL_SHARE, .definition = "part of a whole"},
     {.name = "rate", .kind = SONDE_CELL_NUMBER, .definition = "a number"},
     {.name = "good", .kind = SONDE_CELL_BOOLEAN, .definition = "yes or no"},
+    {.name = "figure", .kind = SONDE_CELL_FIGURE, .definition = "a formula's", .unit = "ns"},
     {.name = "place", .kind = SONDE_CELL_OBJECT, .definition = "an object", .of = &place},
     {.name = "sizes", .kind = SONDE_CELL_LIST, .definition = "a list", .of = &sizes},
     {.name = "kinds", .kind = SONDE_CELL_MAP, .definition = "a map", .of = &kinds},
@@ -59,6 +60,7 @@ static int make_rows(const struct sonde_query *q, struct sonde_view_data *out, s
         sonde_cell_share(t, 1, i ? 0 : 3);
         sonde_cell_real(t, !i, number);
         sonde_cell_boolean(t, i);
+        sonde_cell_figure(t, true, i ? NAN : -5);
         if (i) {
             sonde_cell_absent(t);
             sonde_cell_unknown(t);
@@ -84,10 +86,12 @@ static const struct sonde_query query = {.complete = true};
 static json_t *expected(void)
 {
     json_t *whole = json_integer(number < 9e18 ? llround(number) : INT64_MAX);
-    return json_pack("[{s:s, s:i, s:o, s:f, s:f, s:f, s:b, s:{s:s, s:n}, s:[i, i, i], s:{s:i, s:n}}, {s:n, s:I, s:n, s:n, s:n, s:n, s:b, s:n, s:{}}]",
+    return json_pack("[{s:s, s:i, s:o, s:f, s:f, s:f, s:b, s:i, s:{s:s, s:n}, s:[i, i, i], s:{s:i, s:n}}, "
+                     "{s:n, s:I, s:n, s:n, s:n, s:n, s:b, s:s, s:n, s:{}}]",
                      "name", text, "count", 1504, "total_ns", whole, "mean_ns", number, "share", 1.0 / 3, "rate", number, "good", 0,
-                     "place", "file", "heat.c", "line", "sizes", 0, 1, 2, "kinds", text, 7, "fill",
-                     "name", "count", (json_int_t)INT64_MAX, "total_ns", "mean_ns", "share", "rate", "good", 1, "sizes", "kinds");
+                     "figure", -5, "place", "file", "heat.c", "line", "sizes", 0, 1, 2, "kinds", text, 7, "fill",
+                     "name", "count", (json_int_t)INT64_MAX, "total_ns", "mean_ns", "share", "rate", "good", 1, "figure", "error", "sizes",
+                     "kinds");
 }
 
 static void same_as_jansson(void)
