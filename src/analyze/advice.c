@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "objects.h"
 
 enum {
     ALLOCATIONS_LEAST = 16,  /* in a loop: so many at one place, and freed again */
@@ -84,56 +83,45 @@ static struct calls calls_of_class(const struct sonde_process *p, enum sonde_api
     return sum;
 }
 
-struct site { uint64_t count, freed, bytes; };
+struct allocated { uint64_t count, freed, bytes; };
 
-/* By tree node: one place may allocate in several threads. sites[0] is of nobody. */
-static int count_sites(const struct sonde__find *f, uint32_t process, struct sonde_map *places, struct site **sites)
+/* [tree node]: one place may allocate several kinds of object. NULL: out of memory. */
+static struct allocated *count_allocated(const struct sonde__find *f, uint32_t process)
 {
-    const struct sonde_process *p = &f->m->processes[process];
-    SONDE_VECTOR(struct site) list = {0};
-    int rc = sonde_vector_push(&list, (struct site){0, 0, 0});
-    for (uint32_t i = 1; i < p->object_count && !rc; i++) {
-        const struct sonde_row_object *o = &p->objects[i];
-        uint32_t leaf = o->kind ? sonde_profile_locate(f->profile, process, o->node) : 0;
-        uint64_t at = list.count;
-        if (!leaf)
-            continue;
-        if (!sonde_map_get(places, leaf, &at))
-            rc = sonde_map_put(places, leaf, at) || sonde_vector_push(&list, (struct site){0, 0, 0}) ? SONDE_ENOMEM : 0;
-        if (rc)
-            break;
-        list.items[at].count++;
-        list.items[at].freed += o->free_ns != 0;
-        list.items[at].bytes += o->bytes;
+    struct allocated *by_node = calloc(f->profile->nodes.count + 1, sizeof *by_node);
+    for (uint32_t i = 1; i < f->m->processes[process].object_count && by_node; i++) {
+        const struct sonde_object *o = &f->objects.processes.items[process][i];
+        const struct sonde_site *site = &f->objects.sites.items[o->site];
+        struct allocated *sum = &by_node[site->kind != SONDE_OBJECT_NONE ? site->node : 0];
+        sum->count++;
+        sum->freed += o->row->free_ns != 0;
+        sum->bytes += o->row->bytes;
     }
-    *sites = list.items;
-    return rc;
+    return by_node;
 }
 
 static int allocates(struct sonde__find *f, uint32_t process)
 {
     const struct sonde_process *p = &f->m->processes[process];
-    struct sonde_map places = {0};
-    struct site *sites = NULL;
-    int rc = count_sites(f, process, &places, &sites);
+    struct allocated *by_node = count_allocated(f, process);
+    int rc = by_node ? 0 : SONDE_ENOMEM;
     const struct calls frees = calls_of_class(p, SONDE_API_FREES);
     for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
         const struct sonde_row_profile *row = &p->profiles[i];
         uint32_t leaf = row->lane ? 0 : sonde_profile_locate(f->profile, process, row->node);
-        uint64_t at;
-        if (!sonde_map_get(&places, leaf, &at) || sites[at].freed < ALLOCATIONS_LEAST)
+        const struct allocated *of = &by_node[leaf];
+        if (!leaf || of->freed < ALLOCATIONS_LEAST)
             continue;
         /* Of several rows of one place (threads), each has its share of what is freed. */
-        const double part = (double)row->count / (double)sites[at].count;
-        const double again = (double)(sites[at].freed - 1) / (double)sites[at].count;
-        const double freeing = frees.count ? (double)frees.ns / (double)frees.count * (double)sites[at].freed * part : 0;
+        const double part = (double)row->count / (double)of->count;
+        const double again = (double)(of->freed - 1) / (double)of->count;
+        const double freeing = frees.count ? (double)frees.ns / (double)frees.count * (double)of->freed * part : 0;
         rc = sonde__find_add(f, &(struct sonde__finding){
             .rule = RULE_ALLOCATES, .process = process, .leaf = leaf, .count = row->count,
-            .bytes = (uint64_t)((double)sites[at].bytes * part), .looked_at_ns = row->sum_ns + (uint64_t)freeing,
+            .bytes = (uint64_t)((double)of->bytes * part), .looked_at_ns = row->sum_ns + (uint64_t)freeing,
             .saving_ns = (uint64_t)(((double)row->sum_ns + freeing) * again)});
     }
-    free(sites);
-    sonde_map_fini(&places);
+    free(by_node);
     return rc;
 }
 
@@ -454,7 +442,7 @@ int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_p
                          const struct sonde_blame *blame, uint64_t rows_most, struct sonde_advices *out)
 {
     struct sonde__find f = {.m = m, .profile = profile};
-    int rc = 0;
+    int rc = sonde_object_model_build(m, profile, &f.objects);
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
         for (int k = 0; k < RULE_COUNT && !rc; k++)
             rc = rules[k].of_process ? rules[k].of_process(&f, i) : 0;
@@ -467,6 +455,7 @@ int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_p
         rc = host_code(m, profile, blame, out);
     if (out->items.count)
         qsort(out->items.items, out->items.count, sizeof *out->items.items, by_saving);
+    sonde_object_model_fini(&f.objects);
     sonde_vector_fini(&f.found);
     sonde_map_fini(&f.places);
     sonde_map_fini(&f.callers);

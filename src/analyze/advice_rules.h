@@ -9,6 +9,7 @@
 #include "api.h"
 #include "base/kinds.h"
 #include "base/map.h"
+#include "object_model.h"
 
 #include <sonde/backend.h> /* SONDE_LANE_OUT_OF_ORDER */
 
@@ -29,6 +30,7 @@ struct sonde__finding { /* what a rule found at one place */
 struct sonde__find {
     const struct sonde_measurement *m;
     const struct sonde_profile     *profile;
+    struct sonde_object_model       objects;
     SONDE_VECTOR(struct sonde__finding) found;
     struct sonde_map places;   /* hash of (rule, process, device, node) -> index */
     struct sonde_map callers;  /* leaf -> the user's node */

@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "memory_work.h"
+#include "object_model.h"
 #include "recorded.h"
 #include "runtimes.h"
 
@@ -21,7 +22,6 @@ struct lot { /* an object that holds bytes of its own */
     enum uses uses;
     bool      recorded;                /* its uses were counted as long as it lived */
 };
-struct change { uint64_t at_ns; uint32_t lot; bool free; };
 struct calls { uint64_t count, ns; };
 
 struct builder {
@@ -32,8 +32,10 @@ struct builder {
     struct sonde_recorded       recorded;
     uint32_t                    index, first_space;
     struct sonde_memory_use    *out;
-    SONDE_VECTOR(struct sonde_map) sites;  /* [space - first_space]: kind and node -> site */
+    struct sonde_object_model   model;
+    SONDE_VECTOR(struct sonde_map) sites;  /* [space - first_space]: site of the model -> site */
     SONDE_VECTOR(struct lot)       lots;
+    uint32_t                      *lot_of; /* [object]: index in `lots` plus 1; 0: it holds no bytes of its own */
     struct calls                  *calls;  /* [tree node]: of allocating calls */
 };
 
@@ -69,17 +71,17 @@ static int find_space(struct builder *b, const struct sonde_row_object *o, uint3
     return rc ? rc : sonde_vector_push(&b->sites, (struct sonde_map){0});
 }
 
-static int find_site(struct builder *b, uint32_t space, uint32_t kind, uint32_t node, uint32_t *out)
+static int find_site(struct builder *b, uint32_t space, uint32_t number, uint32_t *out)
 {
     struct sonde_map *map = &b->sites.items[space - b->first_space];
     struct sonde_memory_space *s = &b->out->spaces.items[space];
-    const uint64_t key = (uint64_t)kind << 32 | node;
+    const struct sonde_site *of = &b->model.sites.items[number];
     uint64_t at;
-    if (!sonde_map_get(map, key, &at)) {
-        struct sonde_memory_site site = {.node = node, .kind = kind,
-                                         .cached = in_caching_allocator(b->profile, node, kind)};
+    if (!sonde_map_get(map, number, &at)) {
+        struct sonde_memory_site site = {.number = number, .node = of->node, .kind = of->kind,
+                                         .cached = in_caching_allocator(b->profile, of->node, of->kind)};
         at = s->sites.count;
-        if (sonde_map_put(map, key, at) || sonde_vector_push(&s->sites, site))
+        if (sonde_map_put(map, number, at) || sonde_vector_push(&s->sites, site))
             return SONDE_ENOMEM;
     }
     *out = (uint32_t)at;
@@ -87,12 +89,6 @@ static int find_site(struct builder *b, uint32_t space, uint32_t kind, uint32_t 
 }
 
 /* ---- objects -------------------------------------------------------------------------- */
-
-/* A part's bytes are its whole's, and the agent has counted its uses there too. */
-static bool is_part(const struct sonde_process *p, const struct sonde_row_object *o)
-{
-    return o->parent && o->parent < p->object_count;
-}
 
 /* Were uses of the object counted as long as it lived? Not while recording was off. */
 static bool was_recorded(const struct builder *b, const struct sonde_row_object *o)
@@ -102,8 +98,9 @@ static bool was_recorded(const struct builder *b, const struct sonde_row_object 
     return !b->process->header.ledger.pauses_dropped && !paused;
 }
 
-static int add_lot(struct builder *b, const struct sonde_row_object *o)
+static int add_lot(struct builder *b, const struct sonde_object *object)
 {
+    const struct sonde_row_object *o = object->row;
     const bool recorded = was_recorded(b, o);
     struct lot lot = {.bytes = o->bytes, .alloc_ns = o->alloc_ns, .free_ns = o->free_ns,
                       .named_ns = o->first_use_ns, .first_ns = o->first_use_ns, .last_ns = o->last_use_ns,
@@ -115,21 +112,24 @@ static int add_lot(struct builder *b, const struct sonde_row_object *o)
     }
     int rc = find_space(b, o, &lot.space);
     if (!rc)
-        rc = find_site(b, lot.space, o->kind, sonde_profile_locate(b->profile, b->index, o->node), &lot.site);
+        rc = find_site(b, lot.space, object->site, &lot.site);
     return rc ? rc : sonde_vector_push(&b->lots, lot);
 }
 
 static int add_objects(struct builder *b)
 {
-    const struct sonde_process *p = b->process;
-    int rc = 0;
-    for (uint32_t i = 1; i < p->object_count && !rc; i++) {
-        if (p->objects[i].kind == SONDE_OBJECT_NONE)
+    const struct sonde_object *objects = b->model.processes.items[b->index];
+    free(b->lot_of);
+    b->lot_of = calloc((size_t)b->process->object_count + 1, sizeof *b->lot_of);
+    int rc = b->lot_of ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 1; i < b->process->object_count && !rc; i++) {
+        if (objects[i].row->kind == SONDE_OBJECT_NONE)
             continue;
-        if (is_part(p, &p->objects[i]))
+        if (objects[i].part)
             b->out->parts++;
         else
-            rc = add_lot(b, &p->objects[i]);
+            rc = add_lot(b, &objects[i]);
+        b->lot_of[i] = objects[i].part ? 0 : (uint32_t)b->lots.count;
     }
     return rc;
 }
@@ -271,41 +271,26 @@ static int sum_left(struct builder *b, uint32_t space)
 
 /* ---- the sweep ----------------------------------------------------------------------------- */
 
-/* A free before an allocation at the same instant: memory that is handed on is not counted twice. */
-static int by_time(const void *left, const void *right)
+struct taken { const struct builder *b; uint32_t space; };
+
+static const struct lot *lot_of(const struct builder *b, uint32_t object)
 {
-    const struct change *a = left, *b = right;
-    if (a->at_ns != b->at_ns)
-        return a->at_ns < b->at_ns ? -1 : 1;
-    if (a->free != b->free)
-        return a->free ? -1 : 1;
-    return a->lot < b->lot ? -1 : a->lot > b->lot;
+    return b->lot_of[object] ? &b->lots.items[b->lot_of[object] - 1] : NULL;
 }
 
-typedef SONDE_VECTOR(struct change) changes;
-
-static int list_changes(const struct builder *b, uint32_t space, changes *list)
+static bool takes(const void *user, uint32_t object)
 {
-    int rc = 0;
-    for (uint32_t i = 0; i < b->lots.count && !rc; i++) {
-        const struct lot *lot = &b->lots.items[i];
-        if (lot->space != space || lot->free_ns == lot->alloc_ns)
-            continue;
-        rc = sonde_vector_push(list, (struct change){lot->alloc_ns, i, false});
-        if (!rc && lot->free_ns)
-            rc = sonde_vector_push(list, (struct change){lot->free_ns, i, true});
-    }
-    if (list->count)
-        qsort(list->items, list->count, sizeof *list->items, by_time);
-    return rc;
+    const struct taken *t = user;
+    const struct lot *lot = lot_of(t->b, object);
+    return lot && lot->space == t->space && lot->free_ns != lot->alloc_ns;
 }
 
 struct state { uint64_t bytes, count; };
 
 /* Total and one site's share after a change. */
-static void apply(const struct builder *b, const struct change *c, struct state *total, struct state *sites)
+static void apply(const struct builder *b, const struct sonde_object_change *c, struct state *total, struct state *sites)
 {
-    const struct lot *lot = &b->lots.items[c->lot];
+    const struct lot *lot = lot_of(b, c->object);
     struct state *site = &sites[lot->site];
     total->bytes += c->free ? -lot->bytes : lot->bytes;
     total->count += c->free ? -UINT64_C(1) : 1;
@@ -314,19 +299,19 @@ static void apply(const struct builder *b, const struct change *c, struct state 
 }
 
 /* The first instant with the most bytes: index of its change, or the number of changes. */
-static size_t find_peak(const struct builder *b, struct sonde_memory_space *space, const changes *list,
+static size_t find_peak(const struct builder *b, struct sonde_memory_space *space, const sonde_object_changes *changes,
                         struct state *sites)
 {
     struct state total = {0};
-    size_t peak = list->count;
+    size_t peak = changes->count;
     memset(sites, 0, space->sites.count * sizeof *sites);
-    for (size_t i = 0; i < list->count; i++) {
-        const struct change *c = &list->items[i];
-        const uint32_t at = b->lots.items[c->lot].site;
+    for (size_t i = 0; i < changes->count; i++) {
+        const struct sonde_object_change *c = &changes->items[i];
+        const uint32_t at = lot_of(b, c->object)->site;
         apply(b, c, &total, sites);
         if (sites[at].count > space->sites.items[at].most_count)
             space->sites.items[at].most_count = sites[at].count;
-        if (peak == list->count || total.bytes > space->peak_bytes) {
+        if (peak == changes->count || total.bytes > space->peak_bytes) {
             space->peak_bytes = total.bytes;
             space->peak_count = total.count;
             space->peak_ns = c->at_ns;
@@ -336,13 +321,13 @@ static size_t find_peak(const struct builder *b, struct sonde_memory_space *spac
     return peak;
 }
 
-static void hold_peak(const struct builder *b, struct sonde_memory_space *space, const changes *list, size_t peak,
+static void hold_peak(const struct builder *b, struct sonde_memory_space *space, const sonde_object_changes *changes, size_t peak,
                       struct state *sites)
 {
     struct state total = {0};
     memset(sites, 0, space->sites.count * sizeof *sites);
-    for (size_t i = 0; i < list->count && i <= peak; i++)
-        apply(b, &list->items[i], &total, sites);
+    for (size_t i = 0; i < changes->count && i <= peak; i++)
+        apply(b, &changes->items[i], &total, sites);
     for (size_t i = 0; i < space->sites.count; i++) {
         struct sonde_memory_site *site = &space->sites.items[i];
         site->peak_bytes = sites[i].bytes;
@@ -361,7 +346,7 @@ static uint32_t bucket_of(const struct sonde_memory_space *space, uint64_t at_ns
     return bucket < SONDE_MEMORY_POINTS - 2 ? bucket : SONDE_MEMORY_POINTS - 3;
 }
 
-static struct sonde_memory_point point_of(const struct change *c, const struct state *total, const struct state *sites,
+static struct sonde_memory_point point_of(const struct sonde_object_change *c, const struct state *total, const struct state *sites,
                                           size_t site_count)
 {
     struct sonde_memory_point point = {.at_ns = c->at_ns, .bytes = total->bytes};
@@ -372,19 +357,19 @@ static struct sonde_memory_point point_of(const struct change *c, const struct s
 
 /* Every change where there are few; else the highest instant of each of equal parts
  * of the time. The beginning and the end are added: between points the level stays. */
-static int make_points(const struct builder *b, struct sonde_memory_space *space, const changes *list,
+static int make_points(const struct builder *b, struct sonde_memory_space *space, const sonde_object_changes *changes,
                        struct state *sites)
 {
-    const bool all = list->count <= SONDE_MEMORY_POINTS - 2;
+    const bool all = changes->count <= SONDE_MEMORY_POINTS - 2;
     struct state total = {0};
     uint32_t bucket = UINT32_MAX;
     int rc = sonde_vector_push(&space->points, (struct sonde_memory_point){.at_ns = space->begin_ns});
     memset(sites, 0, space->sites.count * sizeof *sites);
-    for (size_t i = 0; i < list->count && !rc; i++) {
-        const struct change *c = &list->items[i];
+    for (size_t i = 0; i < changes->count && !rc; i++) {
+        const struct sonde_object_change *c = &changes->items[i];
         const uint32_t here = bucket_of(space, c->at_ns);
         apply(b, c, &total, sites);
-        if (i + 1 < list->count && c[1].at_ns == c->at_ns)
+        if (i + 1 < changes->count && c[1].at_ns == c->at_ns)
             continue;
         struct sonde_memory_point point = point_of(c, &total, sites, space->sites.count);
         struct sonde_memory_point *last = &space->points.items[space->points.count - 1];
@@ -394,7 +379,7 @@ static int make_points(const struct builder *b, struct sonde_memory_space *space
             *last = point;
         bucket = here;
     }
-    struct change end = {.at_ns = space->end_ns};
+    struct sonde_object_change end = {.at_ns = space->end_ns};
     return rc ? rc : sonde_vector_push(&space->points, point_of(&end, &total, sites, space->sites.count));
 }
 
@@ -425,7 +410,7 @@ static int order_sites(struct builder *b, uint32_t space)
         qsort(s->sites.items, count, sizeof *s->sites.items, by_peak);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t old = 0;
-        sonde_map_get(map, (uint64_t)s->sites.items[i].kind << 32 | s->sites.items[i].node, &old);
+        sonde_map_get(map, s->sites.items[i].number, &old);
         new_of[old] = i;
     }
     for (size_t i = 0; i < b->lots.count; i++)
@@ -449,18 +434,18 @@ static int finish_space(struct builder *b, uint32_t space)
 {
     struct sonde_memory_space *s = &b->out->spaces.items[space];
     struct state *sites = calloc(s->sites.count + 1, sizeof *sites);
-    changes list = {0};
+    sonde_object_changes changes = {0};
     int rc = sites ? sum_left(b, space) : SONDE_ENOMEM;
     if (!rc)
-        rc = list_changes(b, space, &list);
+        rc = sonde_object_changes_find(b->process, takes, &(struct taken){b, space}, &changes);
     if (!rc) {
-        hold_peak(b, s, &list, find_peak(b, s, &list, sites), sites);
+        hold_peak(b, s, &changes, find_peak(b, s, &changes, sites), sites);
         sum_calls(b, s);
         rc = order_sites(b, space);
     }
     if (!rc)
-        rc = make_points(b, s, &list, sites);
-    sonde_vector_fini(&list);
+        rc = make_points(b, s, &changes, sites);
+    sonde_vector_fini(&changes);
     free(sites);
     return rc;
 }
@@ -528,7 +513,7 @@ int sonde_memory_compute(const struct sonde_measurement *m, const struct sonde_p
 {
     struct builder b = {.m = m, .profile = profile, .progress = progress, .out = out,
                         .calls = calloc(profile->nodes.count + 1, sizeof(struct calls))};
-    int rc = b.calls ? 0 : SONDE_ENOMEM;
+    int rc = b.calls ? sonde_object_model_build(m, profile, &b.model) : SONDE_ENOMEM;
     for (; b.index < m->process_count && !rc; b.index++) {
         b.process = &m->processes[b.index];
         rc = add_process(&b);
@@ -537,6 +522,8 @@ int sonde_memory_compute(const struct sonde_measurement *m, const struct sonde_p
         qsort(out->spaces.items, out->spaces.count, sizeof *out->spaces.items, by_place);
     sonde_vector_fini(&b.sites);
     sonde_vector_fini(&b.lots);
+    sonde_object_model_fini(&b.model);
+    free(b.lot_of);
     free(b.calls);
     return rc;
 }

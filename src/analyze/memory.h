@@ -23,6 +23,7 @@ enum { SONDE_MEMORY_POINTS = 200, SONDE_MEMORY_HOLDERS = 8 };
 struct sonde_memory_site { /* objects of one kind, allocated in one calling context */
     uint32_t node;         /* tree node of the allocation; 0 unknown */
     uint32_t kind;         /* enum sonde_object_kind */
+    uint32_t number;       /* in the object model */
     uint64_t count, bytes;
     uint64_t peak_count, peak_bytes;     /* of these, alive at the peak of the space */
     uint64_t most_count;                 /* alive at once */

@@ -1,47 +1,62 @@
-/* objects.c - allocation sites, and the peak by a sweep over allocations and frees. */
+/* objects.c - objects by the place that allocated them, and the peak by a sweep over allocations and frees. */
 #include "objects.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "object_model.h"
 
-struct change { uint64_t at_ns, bytes; bool free; };
-typedef SONDE_VECTOR(struct change) changes;
-
-/* A free before an allocation at the same instant: memory that is handed on is not counted twice. */
-static int by_time(const void *left, const void *right)
+/* It took room of its own, for some time. */
+static bool takes_room(const void *user, uint32_t object)
 {
-    const struct change *a = left, *b = right;
-    if (a->at_ns != b->at_ns)
-        return a->at_ns < b->at_ns ? -1 : 1;
-    return (int)b->free - (int)a->free;
+    const struct sonde_process *p = user;
+    const struct sonde_row_object *o = &p->objects[object];
+    return o->kind != SONDE_OBJECT_NONE && !sonde_object_is_part(p, o) && (!o->free_ns || o->free_ns > o->alloc_ns);
 }
 
-static uint64_t peak_of(changes *list)
+static int add_peak(struct sonde_objects *out, const struct sonde_process *p)
 {
+    sonde_object_changes changes = {0};
     uint64_t now = 0, peak = 0;
-    if (list->count)
-        qsort(list->items, list->count, sizeof *list->items, by_time);
-    for (size_t i = 0; i < list->count; i++) {
-        now += list->items[i].free ? -list->items[i].bytes : list->items[i].bytes;
+    const int rc = sonde_object_changes_find(p, takes_room, p, &changes);
+    for (size_t i = 0; i < changes.count && !rc; i++) {
+        const uint64_t bytes = p->objects[changes.items[i].object].bytes;
+        now += changes.items[i].free ? -bytes : bytes;
         peak = now > peak ? now : peak;
     }
-    return peak;
+    out->peak_bytes += peak;
+    sonde_vector_fini(&changes);
+    return rc;
 }
 
-static int add_object(struct sonde_objects *out, struct sonde_map *sites, uint32_t node,
-                      const struct sonde_row_object *o)
+/* The sites of one kind and place are one here: *of[site of the model]. */
+static int merge_sites(struct sonde_objects *out, const struct sonde_object_model *model, uint32_t *of)
 {
-    uint64_t key = (uint64_t)o->kind << 32 | node, at;
-    if (!sonde_map_get(sites, key, &at)) {
-        at = out->sites.count;
-        if (sonde_map_put(sites, key, at) ||
-            sonde_vector_push(&out->sites, (struct sonde_object_site){.node = node, .kind = o->kind}))
-            return SONDE_ENOMEM;
+    struct sonde_map by_place = {0};
+    int rc = 0;
+    for (size_t i = 0; i < model->sites.count && !rc; i++) {
+        const struct sonde_site *site = &model->sites.items[i];
+        const uint64_t key = (uint64_t)site->kind << 32 | site->place;
+        uint64_t at = 0;
+        if (site->kind == SONDE_OBJECT_NONE)
+            continue;
+        if (!sonde_map_get(&by_place, key, &at)) {
+            at = out->sites.count;
+            if (sonde_map_put(&by_place, key, at) ||
+                sonde_vector_push(&out->sites, (struct sonde_object_site){.node = site->place, .kind = site->kind}))
+                rc = SONDE_ENOMEM;
+        }
+        of[i] = (uint32_t)at;
     }
-    struct sonde_object_site *site = &out->sites.items[at];
-    const uint64_t bytes = o->parent ? 0 : o->bytes; /* a part's are its whole's */
+    sonde_map_fini(&by_place);
+    return rc;
+}
+
+static void add_object(struct sonde_objects *out, struct sonde_object_site *site, const struct sonde_object *object)
+{
+    const struct sonde_row_object *o = object->row;
+    const uint64_t bytes = object->part ? 0 : o->bytes;
     site->count++;
     site->bytes += bytes;
     site->alive += o->free_ns == 0;
@@ -49,29 +64,6 @@ static int add_object(struct sonde_objects *out, struct sonde_map *sites, uint32
     site->life_ns += o->free_ns > o->alloc_ns ? o->free_ns - o->alloc_ns : 0;
     out->count++;
     out->bytes += bytes;
-    return 0;
-}
-
-static int add_process(struct sonde_objects *out, struct sonde_map *sites, const struct sonde_process *p,
-                       const struct sonde_profile *profile, uint32_t index)
-{
-    changes list = {0};
-    int rc = 0;
-    for (uint32_t i = 1; i < p->object_count && !rc; i++) {
-        const struct sonde_row_object *o = &p->objects[i];
-        if (o->kind == SONDE_OBJECT_NONE)
-            continue;
-        const uint32_t node = sonde_profile_locate(profile, index, o->node);
-        rc = add_object(out, sites, node ? sonde_profile_place(profile, node) : 0, o);
-        const bool lived = !o->parent && (!o->free_ns || o->free_ns > o->alloc_ns);
-        if (!rc && lived)
-            rc = sonde_vector_push(&list, (struct change){o->alloc_ns, o->bytes, false});
-        if (!rc && lived && o->free_ns)
-            rc = sonde_vector_push(&list, (struct change){o->free_ns, o->bytes, true});
-    }
-    out->peak_bytes += peak_of(&list);
-    sonde_vector_fini(&list);
-    return rc;
 }
 
 static int by_bytes(const void *left, const void *right)
@@ -85,11 +77,19 @@ static int by_bytes(const void *left, const void *right)
 int sonde_objects_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
                           struct sonde_objects *out)
 {
-    struct sonde_map sites = {0};
-    int rc = 0;
-    for (uint32_t i = 0; i < m->process_count && !rc; i++)
-        rc = add_process(out, &sites, &m->processes[i], profile, i);
-    sonde_map_fini(&sites);
+    struct sonde_object_model model = {0};
+    int rc = sonde_object_model_build(m, profile, &model);
+    uint32_t *of = rc ? NULL : calloc(model.sites.count + 1, sizeof *of);
+    rc = rc ? rc : !of ? SONDE_ENOMEM : merge_sites(out, &model, of);
+    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
+        const struct sonde_object *objects = model.processes.items[i];
+        for (uint32_t k = 1; k < m->processes[i].object_count; k++)
+            if (objects[k].row->kind != SONDE_OBJECT_NONE)
+                add_object(out, &out->sites.items[of[objects[k].site]], &objects[k]);
+        rc = add_peak(out, &m->processes[i]);
+    }
+    free(of);
+    sonde_object_model_fini(&model);
     if (out->sites.count)
         qsort(out->sites.items, out->sites.count, sizeof *out->sites.items, by_bytes);
     return rc;

@@ -8,16 +8,18 @@
 #include <stdlib.h>
 
 #include "base/kinds.h"
+#include "object_model.h"
 #include "profile_rows_build.h"
 
-struct site { uint32_t kind, node; struct sonde__sums sums; };
+struct site { const struct sonde_site *site; struct sonde__sums sums; }; /* NULL: no object */
 
 struct scan {
     struct sonde__rows_maker *v;
     const struct sonde_process *process;
     uint32_t index;
+    struct sonde_object_model model;
+    uint32_t *of;                    /* [site of the model]: index in `sites` plus 1; 0: no operation yet */
     SONDE_VECTOR(struct site) sites;
-    struct sonde_map by_key;
 };
 
 static double span(uint64_t from, uint64_t to)
@@ -43,21 +45,17 @@ static struct sonde__sums figures(const struct sonde_row_op *op)
 
 static int add_op(struct scan *s, const struct sonde_row_op *op)
 {
-    const struct sonde_process *p = s->process;
-    const struct sonde_profile *profile = s->v->profile;
-    if (!op->object || op->object >= p->object_count ||
-        !(s->v->state[sonde_profile_locate(profile, s->index, op->node)] & SONDE__INSIDE))
+    if (!sonde_object_row(s->process, op->object) ||
+        !(s->v->state[sonde_profile_locate(s->v->profile, s->index, op->node)] & SONDE__INSIDE))
         return 0;
-    uint32_t kind = p->objects[op->object].kind;
-    uint32_t node = sonde_profile_locate(profile, s->index, p->objects[op->object].node);
-    uint64_t key = (uint64_t)kind << 32 | node, at;
-    if (!sonde_map_get(&s->by_key, key, &at)) {
-        at = s->sites.count;
-        if (sonde_map_put(&s->by_key, key, at) || sonde_vector_push(&s->sites, (struct site){.kind = kind, .node = node}))
+    const uint32_t site = s->model.processes.items[s->index][op->object].site;
+    if (!s->of[site]) {
+        if (sonde_vector_push(&s->sites, (struct site){.site = &s->model.sites.items[site]}))
             return SONDE_ENOMEM;
+        s->of[site] = (uint32_t)s->sites.count;
     }
     const struct sonde__sums sums = figures(op);
-    sonde__sums_add(&s->sites.items[at].sums, &sums);
+    sonde__sums_add(&s->sites.items[s->of[site] - 1].sums, &sums);
     return 0;
 }
 
@@ -75,11 +73,12 @@ static int emit(struct scan *s, const struct sonde__candidate *list, size_t coun
 {
     int rc = 0;
     for (size_t i = 0; i < count && !rc; i++) {
-        const struct site *site = &s->sites.items[list[i].id];
+        const struct site *row = &s->sites.items[list[i].id];
+        const struct sonde_site none = {0}, *site = row->site ? row->site : &none;
         struct sonde_profile_frame frame = {.kind = site->kind ? SONDE_PROFILE_OBJECT : 0, .op = (uint16_t)site->kind,
                                             .name = "", .file = "", .module = ""};
-        uint32_t row;
-        rc = sonde__rows_emit(s->v, 0, 1, &(struct sonde__entity){frame, site->node}, &site->sums, &site->sums, &row);
+        uint32_t id;
+        rc = sonde__rows_emit(s->v, 0, 1, &(struct sonde__entity){frame, site->node}, &row->sums, &row->sums, &id);
     }
     return rc;
 }
@@ -125,16 +124,19 @@ int sonde__rows_objects(struct sonde__rows_maker *v, struct sonde_diag *diag)
 {
     const struct sonde_measurement *m = v->config->m;
     struct scan s = {.v = v};
-    int rc = 0;
+    int rc = m ? sonde_object_model_build(m, v->profile, &s.model) : 0;
+    s.of = calloc(s.model.sites.count + 1, sizeof *s.of);
+    rc = rc ? rc : s.of ? 0 : SONDE_ENOMEM;
     for (; m && s.index < m->process_count && !rc; s.index++) {
         s.process = &m->processes[s.index];
         rc = sonde_process_trace(s.process, SONDE_TABLE_OP, 0, 0, UINT64_MAX, add_ops, &s);
     }
     if (rc)
-        sonde_diag_set(diag, rc, m->path, "cannot read the trace of");
+        sonde_diag_set(diag, rc, m ? m->path : NULL, "cannot read the trace of");
     else
         rc = rank(&s);
     sonde_vector_fini(&s.sites);
-    sonde_map_fini(&s.by_key);
+    sonde_object_model_fini(&s.model);
+    free(s.of);
     return rc;
 }

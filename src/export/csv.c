@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analyze/object_model.h"
 #include "analyze/trace/trace.h"
 #include "base/utf8.h"
 #include "names.h"
@@ -110,7 +111,7 @@ static void put_op(struct writer *w, uint32_t lane, const struct sonde_row_op *o
     const struct sonde_process *p = &w->names.measurement->processes[w->process];
     uint32_t                    at = sonde_names_locate(&w->names, w->process, op->node);
     uint32_t                    device = lane < p->lane_count ? p->lanes[lane].device : 0;
-    bool                        object = op->object && op->object < p->object_count;
+    const struct sonde_row_object *object = sonde_object_row(p, op->object);
     char                        room[256];
     put_text(w, p->name);
     put_next(w, true, p->header.pid);
@@ -124,8 +125,8 @@ static void put_op(struct writer *w, uint32_t lane, const struct sonde_row_op *o
     put_next(w, true, op->bytes);
     put_next_text(w, sonde_names_work(p, op->work, SONDE_WORK_GLOBAL, room, sizeof room));
     put_next_text(w, sonde_names_work(p, op->work, SONDE_WORK_LOCAL, room, sizeof room));
-    put_next(w, object, op->object);
-    put_next(w, object, object ? p->objects[op->object].bytes : 0);
+    put_next(w, object != NULL, op->object);
+    put_next(w, object != NULL, object ? object->bytes : 0);
     put_next(w, true, (op->flags & SONDE_OP_FAILED) != 0);
     put_next(w, true, (op->flags & SONDE_OP_BAD_TIME) != 0);
     put_caller(w, at);

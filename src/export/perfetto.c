@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/object_model.h"
 #include "analyze/rank.h"
 #include "analyze/trace/trace.h"
 #include "base/utf8.h"
@@ -329,9 +330,10 @@ static void write_op(struct writer *w, uint32_t row, const struct sonde_row_op *
     if (op->bytes)
         pf_add_number(&event, PF_KEY_bytes, op->bytes);
     add_work(w, &event, op->work);
-    if (op->object && op->object < p->object_count) {
+    const struct sonde_row_object *object = sonde_object_row(p, op->object);
+    if (object) {
         pf_add_number(&event, PF_KEY_object, op->object);
-        pf_add_number(&event, PF_KEY_object_bytes, p->objects[op->object].bytes);
+        pf_add_number(&event, PF_KEY_object_bytes, object->bytes);
     }
     if (has_times(op)) {
         add_delay(&event, PF_KEY_call_to_queued_ns, op->enter_ns, op->queued_ns);

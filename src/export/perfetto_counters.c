@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyze/memory.h"
+#include "analyze/object_model.h"
+#include "base/kinds.h"
 #include "base/vector.h"
 
 /* Operations of one device: time << 1, plus 1 for up. At one instant what ends goes first: nothing is counted
@@ -19,12 +20,6 @@ struct flights {
     SONDE_VECTOR(uint64_t) steps;
     bool nomem;
 };
-
-struct change {
-    uint64_t at_ns;
-    int64_t  bytes;
-};
-typedef SONDE_VECTOR(struct change) changes;
 
 static bool has_queue(const struct sonde_process *p, uint32_t device)
 {
@@ -84,46 +79,35 @@ static int write_in_flight(const struct pf_counters *c, uint32_t device, uint64_
 
 /* ---- memory, as the view memory counts: what lies in another object takes no room of its own -- */
 
-static bool counts(const struct sonde_row_object *o, enum sonde_memory_class class, uint32_t device)
-{
-    return o->bytes && !o->parent && o->alloc_ns && (!o->free_ns || o->free_ns >= o->alloc_ns) && o->device == device &&
-           sonde_object_kind_class(o->kind) == class;
-}
+struct counted { const struct sonde_process *process; enum sonde_memory_class class; uint32_t device; };
 
-static int by_time(const void *left, const void *right)
+static bool counts(const void *user, uint32_t object)
 {
-    const struct change *a = left, *b = right;
-    if (a->at_ns != b->at_ns)
-        return a->at_ns < b->at_ns ? -1 : 1;
-    return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+    const struct counted *c = user;
+    const struct sonde_row_object *o = &c->process->objects[object];
+    return o->bytes && !sonde_object_is_part(c->process, o) && o->alloc_ns && (!o->free_ns || o->free_ns >= o->alloc_ns) &&
+           o->device == c->device && sonde_object_kind_class(o->kind) == c->class;
 }
 
 static int write_memory(const struct pf_counters *c, enum sonde_memory_class class, uint32_t device, uint64_t number)
 {
     static const char *const names[] = {[SONDE_MEMORY_ON_DEVICE] = "device memory", [SONDE_MEMORY_SHARED] = "shared memory",
                                         [SONDE_MEMORY_ON_HOST] = "pinned host memory"};
-    const struct sonde_process *p = c->process;
-    changes steps = {0};
-    bool    nomem = false;
+    sonde_object_changes changes = {0};
     int64_t value = 0;
-    for (uint32_t i = 1; i < p->object_count && !nomem; i++) {
-        const struct sonde_row_object *o = &p->objects[i];
-        if (!counts(o, class, device))
-            continue;
-        nomem = sonde_vector_push(&steps, ((struct change){o->alloc_ns, (int64_t)o->bytes})) ||
-                (o->free_ns && sonde_vector_push(&steps, ((struct change){o->free_ns, -(int64_t)o->bytes})));
-    }
-    if (steps.count && !nomem) {
+    const int rc = sonde_object_changes_find(c->process, counts, &(struct counted){c->process, class, device}, &changes);
+    if (changes.count && !rc) {
         const uint64_t track = begin_counter(c, number, names[class], device, true);
-        qsort(steps.items, steps.count, sizeof *steps.items, by_time);
-        for (size_t i = 0; i < steps.count; i++) {
-            value += steps.items[i].bytes;
-            if (i + 1 == steps.count || steps.items[i + 1].at_ns != steps.items[i].at_ns)
-                pf_send_counter(c->wire, track, steps.items[i].at_ns + (uint64_t)c->shift_ns, value);
+        for (size_t i = 0; i < changes.count; i++) {
+            const struct sonde_object_change *at = &changes.items[i];
+            const int64_t bytes = (int64_t)c->process->objects[at->object].bytes;
+            value += at->free ? -bytes : bytes;
+            if (i + 1 == changes.count || at[1].at_ns != at->at_ns)
+                pf_send_counter(c->wire, track, at->at_ns + (uint64_t)c->shift_ns, value);
         }
     }
-    sonde_vector_fini(&steps);
-    return nomem ? SONDE_ENOMEM : 0;
+    sonde_vector_fini(&changes);
+    return rc;
 }
 
 int pf_write_counters(const struct pf_counters *c)
