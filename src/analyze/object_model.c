@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/kinds.h"
 #include "base/map.h"
 
 static int find_site(struct sonde_object_model *out, struct sonde_map *by_key, const struct sonde_profile *profile,
@@ -81,4 +82,71 @@ int sonde_object_changes_find(const struct sonde_process *p, bool (*takes)(const
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, by_time);
     return rc;
+}
+
+/* ---- by address --------------------------------------------------------------------- */
+
+static int by_place(const void *left, const void *right, void *user)
+{
+    const struct sonde_object_place *a = left, *b = right;
+    const struct sonde_process *p = user;
+    const uint64_t a_ns = p->objects[a->object].alloc_ns, b_ns = p->objects[b->object].alloc_ns;
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
+    return a_ns != b_ns ? (a_ns < b_ns ? -1 : 1) : a->object < b->object ? -1 : a->object > b->object;
+}
+
+int sonde_object_places_find(const struct sonde_process *p, struct sonde_object_places *out)
+{
+    uint64_t reach = 0;
+    int rc = 0;
+    out->process = p;
+    for (uint32_t i = 1; i < p->object_count && !rc; i++) {
+        const struct sonde_row_object *o = &p->objects[i];
+        const uint64_t end = o->address + o->bytes;
+        if (end > o->address && sonde_object_kind_is(o->kind, SONDE_OBJECT_PLACE))
+            rc = sonde_vector_push(&out->list, (struct sonde_object_place){.begin = o->address, .end = end, .object = i});
+    }
+    if (out->list.count)
+        qsort_r(out->list.items, out->list.count, sizeof *out->list.items, by_place, (void *)(uintptr_t)p);
+    for (size_t i = 0; i < out->list.count; i++) {
+        reach = out->list.items[i].end > reach ? out->list.items[i].end : reach;
+        out->list.items[i].reach = reach;
+    }
+    return rc;
+}
+
+void sonde_object_places_fini(struct sonde_object_places *places)
+{
+    sonde_vector_fini(&places->list);
+}
+
+/* How many places begin before `begin`, or there and were allocated by `at_ns`. */
+static size_t count_until(const struct sonde_object_places *places, uint64_t begin, uint64_t at_ns)
+{
+    size_t low = 0, high = places->list.count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const struct sonde_object_place *place = &places->list.items[middle];
+        if (place->begin < begin || (place->begin == begin && places->process->objects[place->object].alloc_ns <= at_ns))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Objects that begin at one address follow each other: only the latest can be alive. */
+uint32_t sonde_object_places_at(const struct sonde_object_places *places, uint64_t address, uint64_t at_ns)
+{
+    size_t at = count_until(places, address, at_ns);
+    while (at && places->list.items[at - 1].reach > address) {
+        const struct sonde_object_place *place = &places->list.items[at - 1];
+        const struct sonde_row_object *o = &places->process->objects[place->object];
+        if (o->alloc_ns <= at_ns && (!o->free_ns || at_ns < o->free_ns) && address < place->end)
+            return place->object;
+        at = o->alloc_ns <= at_ns ? place->begin ? count_until(places, place->begin - 1, at_ns) : 0
+                                  : count_until(places, place->begin, at_ns);
+    }
+    return 0;
 }

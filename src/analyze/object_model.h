@@ -64,4 +64,20 @@ typedef SONDE_VECTOR(struct sonde_object_change) sonde_object_changes;
 int sonde_object_changes_find(const struct sonde_process *p, bool (*takes)(const void *user, uint32_t object),
                               const void *user, sonde_object_changes *out);
 
+/* ---- by address --------------------------------------------------------------------- */
+
+struct sonde_object_place { uint64_t begin, end, reach; uint32_t object; }; /* reach: no end before here is beyond it */
+struct sonde_object_places { /* ready when zeroed */
+    const struct sonde_process *process;
+    SONDE_VECTOR(struct sonde_object_place) list; /* by begin, then allocation */
+};
+
+/* The objects of `p` whose address is one (SONDE_OBJECT_PLACE). 0 or SONDE_ENOMEM; fini in either case. */
+int  sonde_object_places_find(const struct sonde_process *p, struct sonde_object_places *out);
+void sonde_object_places_fini(struct sonde_object_places *places);
+
+/* What lay at `address` then: of several the one that begins nearest before it. 0: nothing that is known.
+ * An object lives from the instant of its allocation to just before that of its free. */
+uint32_t sonde_object_places_at(const struct sonde_object_places *places, uint64_t address, uint64_t at_ns);
+
 #endif
