@@ -3,61 +3,13 @@
 
 #include <stddef.h>
 
-/* ---- operations -------------------------------------------------------------- */
-
-static const struct op {
-    const char *name, *title;
-    uint8_t     group, way;
-    uint16_t    traits;
-} ops[SONDE_OP_KIND_COUNT + 1] = {
+const struct sonde__op_kind sonde__op_kinds[SONDE_OP_KIND_COUNT + 1] = {
 #define X(kind, text, more, group, way, traits) \
     {text, sizeof more > 1 ? text " " more : NULL, SONDE_GROUP_##group, SONDE_WAY_##way, traits},
     SONDE_OP_KIND_MAP(X)
 #undef X
     {"unknown", NULL, SONDE_GROUP_ORDER, SONDE_WAY_NONE, 0},
 };
-
-static const struct op *op_of(uint32_t kind)
-{
-    return &ops[kind < SONDE_OP_KIND_COUNT ? kind : SONDE_OP_KIND_COUNT];
-}
-
-const char *sonde_op_kind_name(uint32_t kind)
-{
-    return op_of(kind)->name;
-}
-
-const char *sonde_op_kind_title(uint32_t kind)
-{
-    return op_of(kind)->title;
-}
-
-enum sonde_op_group sonde_op_kind_group(uint32_t kind)
-{
-    return op_of(kind)->group;
-}
-
-enum sonde_way sonde_op_kind_way(uint32_t kind)
-{
-    return op_of(kind)->way;
-}
-
-bool sonde_op_kind_is(uint32_t kind, unsigned traits)
-{
-    return (op_of(kind)->traits & traits) != 0;
-}
-
-bool sonde_op_kind_moves(uint32_t kind)
-{
-    const enum sonde_op_group group = sonde_op_kind_group(kind);
-    return group == SONDE_GROUP_COPY || group == SONDE_GROUP_SET;
-}
-
-bool sonde_op_kind_counts(uint32_t kind)
-{
-    return kind == SONDE_OP_NONE || kind >= SONDE_OP_KIND_COUNT || /* what is lost may be anything */
-           sonde_op_kind_group(kind) != SONDE_GROUP_ORDER;
-}
 
 /* ---- data objects --------------------------------------------------------------- */
 

@@ -11,17 +11,54 @@
 
 #include <sonde/kinds.h>
 
-const char *sonde_op_kind_name(uint32_t kind);
+struct sonde__op_kind { const char *name, *title; uint8_t group, way; uint16_t traits; };
+extern const struct sonde__op_kind sonde__op_kinds[SONDE_OP_KIND_COUNT + 1]; /* the last: beyond the list */
+
+static inline const struct sonde__op_kind *sonde__op_kind(uint32_t kind)
+{
+    return &sonde__op_kinds[kind < SONDE_OP_KIND_COUNT ? kind : SONDE_OP_KIND_COUNT];
+}
+
+static inline const char *sonde_op_kind_name(uint32_t kind)
+{
+    return sonde__op_kind(kind)->name;
+}
+
 /* In tables of copies: its name and its way; NULL: the name alone. */
-const char *sonde_op_kind_title(uint32_t kind);
-enum sonde_op_group sonde_op_kind_group(uint32_t kind);
-enum sonde_way sonde_op_kind_way(uint32_t kind);
+static inline const char *sonde_op_kind_title(uint32_t kind)
+{
+    return sonde__op_kind(kind)->title;
+}
+
+static inline enum sonde_op_group sonde_op_kind_group(uint32_t kind)
+{
+    return (enum sonde_op_group)sonde__op_kind(kind)->group;
+}
+
+static inline enum sonde_way sonde_op_kind_way(uint32_t kind)
+{
+    return (enum sonde_way)sonde__op_kind(kind)->way;
+}
+
 /* Is any of these true of it (enum sonde_op_trait)? */
-bool sonde_op_kind_is(uint32_t kind, unsigned traits);
+static inline bool sonde_op_kind_is(uint32_t kind, unsigned traits)
+{
+    return (sonde__op_kind(kind)->traits & traits) != 0;
+}
+
 /* Does it move or set bytes? */
-bool sonde_op_kind_moves(uint32_t kind);
+static inline bool sonde_op_kind_moves(uint32_t kind)
+{
+    const enum sonde_op_group group = sonde_op_kind_group(kind);
+    return group == SONDE_GROUP_COPY || group == SONDE_GROUP_SET;
+}
+
 /* Does an operation's time on the device count? Not of those that only order others or release memory; a collective is its kernel. */
-bool sonde_op_kind_counts(uint32_t kind);
+static inline bool sonde_op_kind_counts(uint32_t kind)
+{
+    return kind == SONDE_OP_NONE || kind >= SONDE_OP_KIND_COUNT || /* what is lost may be anything */
+           sonde_op_kind_group(kind) != SONDE_GROUP_ORDER;
+}
 
 const char *sonde_way_name(uint32_t way); /* in JSON */
 const char *sonde_way_text(uint32_t way); /* in tables */
