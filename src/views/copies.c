@@ -1,5 +1,6 @@
 /* copies.c - the view `copies`: copies, maps and fills by kind, with bytes and bandwidth. */
 #include "analyze/caveats.h"
+#include "base/kinds.h"
 #include "groups.h"
 #include "names.h"
 #include "view.h"
@@ -33,8 +34,7 @@ static const struct sonde_view_columns called_from = SONDE_VIEW_COLUMNS_OF("call
 
 static bool is_copy(const struct sonde_group *group)
 {
-    const enum sonde_op_group g = sonde_op_kind_group(group->op);
-    return g == SONDE_GROUP_COPY || g == SONDE_GROUP_SET;
+    return sonde_op_kind_moves(group->op);
 }
 
 static const char *name(const struct sonde_query *q, const struct sonde_group *group)

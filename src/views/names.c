@@ -7,6 +7,7 @@
 #include "analyze/host_code.h"
 #include "analyze/rank.h"
 #include "analyze/statistics.h"
+#include "base/kinds.h"
 
 /* ---- frames ---------------------------------------------------------------------- */
 
@@ -337,14 +338,6 @@ void sonde_name_device(const struct sonde_query *q, struct sonde_text *out, uint
 
 const char *sonde_name_copy(const struct sonde_group *group)
 {
-    static const struct { uint16_t op; const char *text; } names[] = {
-        {SONDE_OP_READ, "read device→host"},         {SONDE_OP_WRITE, "write host→device"},
-        {SONDE_OP_COPY, "copy device→device"},       {SONDE_OP_IMAGE_READ, "image_read device→host"},
-        {SONDE_OP_IMAGE_WRITE, "image_write host→device"}, {SONDE_OP_IMAGE_COPY, "image_copy device→device"},
-        {SONDE_OP_PEER_COPY, "peer_copy between devices"}, {SONDE_OP_HOST_COPY, "host_copy host→host"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].op == group->op)
-            return names[i].text;
-    return sonde_name_group(group);
+    const char *title = sonde_op_kind_title(group->op);
+    return title ? title : sonde_name_group(group);
 }
