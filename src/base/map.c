@@ -7,9 +7,11 @@
 
 #include <sonde/error.h>
 
+/* The two must not meet as they are: numbers and addresses are so alike that they would cancel (1 and 2 are 2 and 1).
+ * The multiplier is odd and without pattern; the rest is the finalizer of splitmix64. */
 uint64_t sonde_hash_mix(uint64_t hash, uint64_t word)
 {
-    uint64_t z = (hash ^ word) + 0x9e3779b97f4a7c15ull;
+    uint64_t z = (hash * 0xd6e8feb86659fd93ull ^ word) + 0x9e3779b97f4a7c15ull;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);

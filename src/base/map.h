@@ -19,7 +19,7 @@ int sonde_map_put(struct sonde_map *map, uint64_t key, uint64_t value);
 /* The value of `key` into *value; false (and *value untouched) when there is none. */
 bool sonde_map_get(const struct sonde_map *map, uint64_t key, uint64_t *value);
 
-/* Mixes a word into a hash (for keys of several words). */
+/* Mixes a word into a hash, for keys of several words. The first `hash` may be a word, too: which of two it is counts. */
 uint64_t sonde_hash_mix(uint64_t hash, uint64_t word);
 
 struct sonde_intern { /* ready when zeroed; ids count from 1 in the order of first sight */

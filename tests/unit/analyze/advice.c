@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "../format/folder.h"
-#include "analyze/advice.h"
+#include "analyze/advice_rules.h"
 #include "written.h"
 
 enum { US = 1000, ROUNDS = 8000 };
@@ -158,8 +158,23 @@ static void test_windows_of_many_queues(void **state)
     written_close(w);
 }
 
+/* Of 40 processes with 40 devices each, at the same place. */
+static void test_findings_kept_apart(void **state)
+{
+    struct sonde__find f = {0};
+    (void)state;
+    for (uint32_t process = 0; process < 40; process++)
+        for (uint32_t device = 1; device <= 40; device++)
+            assert_int_equal(sonde__find_add(&f, &(struct sonde__finding){.rule = 1, .process = process, .device = device, .count = 1}), 0);
+    assert_int_equal(f.found.count, 40 * 40);
+    sonde_vector_fini(&f.found);
+    sonde_map_fini(&f.places);
+    sonde_map_fini(&f.callers);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_windows), cmocka_unit_test(test_windows_of_many_queues)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_windows), cmocka_unit_test(test_windows_of_many_queues),
+                                       cmocka_unit_test(test_findings_kept_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -42,6 +43,28 @@ static void test_vector(void **state)
         assert_int_equal(v.items[i], i * 3);
     sonde_vector_fini(&v);
     assert_int_equal(v.count, 0);
+}
+
+static int by_value(const void *left, const void *right)
+{
+    const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Keys of two words that are alike: numbers, and addresses of texts in one block of memory. */
+static void test_hash(void **state)
+{
+    enum { WORDS = 300 };
+    static uint64_t hashes[WORDS * WORDS];
+    static const struct { uint64_t first, step; } words[] = {{0, 1}, {0x7f12a4c01010, 16}, {0x55d0c0de9000, 48}};
+    (void)state;
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+        for (uint64_t i = 0; i < WORDS * WORDS; i++)
+            hashes[i] = sonde_hash_mix(words[k].first + i / WORDS * words[k].step, words[k].first + i % WORDS * words[k].step);
+        qsort(hashes, WORDS * WORDS, sizeof *hashes, by_value);
+        for (size_t i = 1; i < WORDS * WORDS; i++)
+            assert_true(hashes[i - 1] != hashes[i]);
+    }
 }
 
 static void test_map(void **state)
@@ -158,8 +181,9 @@ static void test_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arena), cmocka_unit_test(test_vector), cmocka_unit_test(test_map),
-        cmocka_unit_test(test_intern), cmocka_unit_test(test_text), cmocka_unit_test(test_words), cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_arena), cmocka_unit_test(test_vector), cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_map), cmocka_unit_test(test_intern), cmocka_unit_test(test_text), cmocka_unit_test(test_words),
+        cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
