@@ -558,7 +558,6 @@ int sonde_critical_compute(const struct sonde_measurement *m, const struct sonde
                            struct sonde_critical *out)
 {
     int rc = 0;
-    sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_OPS | SONDE_READ_CALLS));
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
         if (!sonde_trace_extent(&m->processes[i], SONDE_READ_OPS | SONDE_READ_CALLS).rows)
             continue;

@@ -29,7 +29,7 @@ struct loader {
     uint32_t lane;                      /* that is being read: thread or queue, by index */
     bool     named;                     /* WAIT rows may name operations */
     struct sonde_map classes;           /* API node -> enum sonde_api_class */
-    size_t   op_room;
+    size_t   op_room;                   /* of the graph's */
     uint32_t near;                      /* call that was found last: the next operation's is mostly beside it */
     SONDE_VECTOR(struct sonde_row_sample) samples;
     SONDE_VECTOR(struct sonde_row_switch) switches;
@@ -37,56 +37,25 @@ struct loader {
     SONDE_VECTOR(struct sonde_row_call)   waits;
 };
 
-/* ---- how much, and from when ----------------------------------------------------- */
-
-static int by_time_max(const void *left, const void *right)
-{
-    const struct sonde_chunk_ref *const *a = left, *const *b = right;
-    return (*a)->time_max < (*b)->time_max ? 1 : -((*a)->time_max > (*b)->time_max);
-}
-
-/* Where the last `max_rows` rows begin, by whole chunks; 0 when all fit. */
-static int choose_from(const struct sonde_process *p, uint64_t max_rows, uint64_t *from)
-{
-    const struct sonde_chunk_ref **refs = malloc((p->trace_count + 1) * sizeof *refs);
-    uint64_t rows = 0;
-    uint32_t count = 0;
-    if (!refs)
-        return SONDE_ENOMEM;
-    for (uint32_t i = 0; i < p->trace_count; i++)
-        if (p->traces[i].table == SONDE_TABLE_OP || p->traces[i].table == SONDE_TABLE_CALL)
-            refs[count++] = &p->traces[i];
-    qsort(refs, count, sizeof *refs, by_time_max);
-    *from = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        rows += refs[i]->count;
-        if (rows > max_rows && i > 0) {
-            *from = refs[i]->time_max;
-            break;
-        }
-    }
-    free(refs);
-    return 0;
-}
-
 /* ---- calls ---------------------------------------------------------------------- */
 
-static int add_calls(void *user, uint32_t lane, const void *rows, uint32_t count)
+typedef SONDE_VECTOR(struct loaded_call) loaded_calls; /* of a thread */
+
+static int add_calls(void *user, const struct sonde_trace_window *w)
 {
-    struct loader *l = user;
-    const struct sonde_row_call *row = rows;
-    (void)lane;
-    sonde_progress_add(l->progress, count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (row[i].leave_ns < row[i].enter_ns || row[i].enter_ns < l->l.g->from)
-            continue;
-        struct loaded_call call = {.correlation = row[i].correlation,
-            .call = {.enter = row[i].enter_ns, .leave = row[i].leave_ns, .node = row[i].node, .thread = l->lane & 0x7fffffff,
-                     .after = row[i].lane}};
-        if (sonde_vector_push(&l->calls, call))
-            return SONDE_ENOMEM;
+    const struct loader *l = user;
+    const struct sonde_trace_lane *lane = &w->lanes[0];
+    const uint32_t thread = l->l.thread_of[lane->lane];
+    loaded_calls *calls = w->state;
+    int rc = 0;
+    for (uint32_t i = 0; i < lane->call_count && thread && !rc; i++) {
+        const struct sonde_row_call *row = &lane->calls[i];
+        if (row->leave_ns >= row->enter_ns && row->enter_ns >= w->from_ns)
+            rc = sonde_vector_push(calls, (struct loaded_call){.correlation = row->correlation,
+                .call = {.enter = row->enter_ns, .leave = row->leave_ns, .node = row->node, .thread = (thread - 1) & 0x7fffffff,
+                         .after = row->lane}});
     }
-    return 0;
+    return rc;
 }
 
 static int by_enter(const void *left, const void *right)
@@ -97,14 +66,6 @@ static int by_enter(const void *left, const void *right)
     return a->call.leave < b->call.leave ? -1 : a->call.leave > b->call.leave;
 }
 
-static bool calls_in_order(const struct loaded_call *calls, size_t from, size_t to)
-{
-    for (size_t i = from + 1; i < to; i++)
-        if (by_enter(&calls[i - 1], &calls[i]) > 0)
-            return false;
-    return true;
-}
-
 static void merge_two(const struct loaded_call *from, size_t first, size_t middle, size_t last, struct loaded_call *to)
 {
     size_t a = first, b = middle;
@@ -112,11 +73,11 @@ static void merge_two(const struct loaded_call *from, size_t first, size_t middl
         to[i] = a < middle && (b == last || by_enter(&from[a], &from[b]) <= 0) ? from[a++] : from[b++];
 }
 
-/* Each thread's are in order: two threads become one, until there is one. `ends` are where those of each thread end. */
+/* Two threads become one, until there is one. `ends` are where those of each thread end. */
 static int merge_threads(struct loader *l, size_t *ends, uint32_t threads)
 {
-    struct loaded_call *from = l->calls.items, *to = malloc((l->calls.count + 1) * sizeof *to);
-    if (!to)
+    struct loaded_call *from = l->calls.items, *to = threads > 1 ? malloc((l->calls.count + 1) * sizeof *to) : NULL;
+    if (threads > 1 && !to)
         return SONDE_ENOMEM;
     while (threads > 1) {
         uint32_t kept = 0;
@@ -136,15 +97,42 @@ static int merge_threads(struct loader *l, size_t *ends, uint32_t threads)
     return 0;
 }
 
-static int sort_calls(struct loader *l, size_t *ends, uint32_t threads)
+/* The parts' calls, one thread's after the other's. */
+static int join_threads(struct loader *l, const struct sonde_trace_reader *trace)
 {
-    bool in_order = true;
-    for (uint32_t t = 0; t < threads && in_order; t++)
-        in_order = calls_in_order(l->calls.items, t ? ends[t - 1] : 0, ends[t]);
-    if (in_order)
-        return merge_threads(l, ends, threads);
-    qsort(l->calls.items, l->calls.count, sizeof *l->calls.items, by_enter);
-    return 0;
+    loaded_calls *parts = trace->states;
+    size_t *ends = malloc((trace->part_count + 1) * sizeof *ends);
+    size_t count = 0;
+    for (uint32_t i = 0; i < trace->part_count && ends; i++)
+        ends[i] = count += parts[i].count;
+    l->calls.items = malloc((count + 1) * sizeof *l->calls.items);
+    l->calls.capacity = count + 1;
+    int rc = ends && l->calls.items ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 0; i < trace->part_count && !rc; i++) {
+        if (parts[i].count)
+            memcpy(l->calls.items + l->calls.count, parts[i].items, parts[i].count * sizeof *parts[i].items);
+        l->calls.count = ends[i];
+        sonde_vector_fini(&parts[i]);
+    }
+    rc = rc ? rc : merge_threads(l, ends, trace->part_count);
+    free(ends);
+    return rc;
+}
+
+static int read_calls(struct loader *l)
+{
+    const struct sonde_trace_options wanted = {.tables = SONDE_READ_CALLS, .from_ns = l->l.g->from, .by_lane = true,
+                                               .state_bytes = sizeof(loaded_calls), .progress = l->progress};
+    struct sonde_trace_reader trace = {0};
+    int rc = sonde_trace_open(l->l.g->process, &wanted, &trace);
+    if (!rc)
+        rc = sonde_trace_read(&trace, add_calls, l);
+    if (!rc)
+        rc = join_threads(l, &trace);
+    for (uint32_t i = 0; i < trace.part_count; i++)
+        sonde_vector_fini((loaded_calls *)sonde_trace_state(&trace, i));
+    sonde_trace_close(&trace);
+    return rc;
 }
 
 /* A thread's calls follow each other: one that begins within the one before is cut there. */
@@ -228,31 +216,10 @@ static int find_called_back(struct sonde__cp_graph *g)
     return rc;
 }
 
-static uint64_t rows_after(const struct sonde_process *p, enum sonde_table table, uint64_t from)
-{
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < p->trace_count; i++)
-        rows += p->traces[i].table == table && p->traces[i].time_max >= from ? p->traces[i].count : 0;
-    return rows;
-}
-
 static int load_calls(struct loader *l)
 {
     struct sonde__cp_graph *g = l->l.g;
-    const struct sonde_process *p = g->process;
-    const uint64_t rows = rows_after(p, SONDE_TABLE_CALL, g->from);
-    l->calls.items = malloc((rows + 1) * sizeof *l->calls.items);
-    l->calls.capacity = rows + 1;
-    size_t *ends = malloc((g->thread_count + 1) * sizeof *ends);
-    int rc = l->calls.items && ends ? 0 : SONDE_ENOMEM;
-    for (uint32_t t = 0; t < g->thread_count && !rc; t++) {
-        l->lane = t;
-        rc = sonde_process_trace(p, SONDE_TABLE_CALL, g->threads[t].lane, g->from, UINT64_MAX, add_calls, l);
-        ends[t] = l->calls.count;
-    }
-    if (!rc && l->calls.count && g->thread_count > 1)
-        rc = sort_calls(l, ends, g->thread_count);
-    free(ends);
+    int rc = read_calls(l);
     if (rc || l->calls.count > UINT32_MAX - 1)
         return rc ? rc : SONDE_ENOMEM;
     g->call_count = (uint32_t)l->calls.count;
@@ -347,7 +314,7 @@ static bool left_out(uint16_t kind)
     return sonde_op_kind_is(kind, SONDE_KIND_CALL | SONDE_KIND_COLLECTIVE) || kind >= SONDE_OP_KIND_COUNT;
 }
 
-static int add_op(struct loader *l, const struct sonde_row_op *row)
+static int add_op(struct loader *l, const struct sonde_trace_op *row)
 {
     struct sonde__cp_graph *g = l->l.g;
     if (sonde_op_kind_is(row->kind, SONDE_KIND_POINT))
@@ -366,19 +333,6 @@ static int add_op(struct loader *l, const struct sonde_row_op *row)
     if (op.op.end < op.op.start)
         op.op.end = op.op.start;
     return sonde_vector_push(&l->ops, op);
-}
-
-static int add_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
-{
-    struct loader *l = user;
-    const struct sonde_row_op *row = rows;
-    int rc = 0;
-    (void)lane;
-    sonde_progress_add(l->progress, count);
-    for (uint32_t i = 0; i < count && !rc; i++)
-        if (row[i].start_ns >= l->l.g->from)
-            rc = add_op(l, &row[i]);
-    return rc;
 }
 
 static int by_start(const void *left, const void *right)
@@ -401,13 +355,25 @@ static bool in_order(const struct loader *l)
 
 enum { AHEAD = 4 }; /* operations */
 
+static int make_room(struct loader *l, size_t more)
+{
+    struct sonde__cp_graph *g = l->l.g;
+    const size_t wanted = g->op_count + more;
+    if (wanted <= l->op_room)
+        return 0;
+    l->op_room = wanted > 2 * l->op_room ? wanted : 2 * l->op_room;
+    struct sonde__cp_op *ops = wanted < UINT32_MAX ? realloc(g->ops, l->op_room * sizeof *ops) : NULL;
+    g->ops = ops ? ops : g->ops;
+    return ops ? 0 : SONDE_ENOMEM;
+}
+
 /* Move the operations of one lane into the graph, with their calls. */
 static int take_lane(struct loader *l, struct sonde__cp_lane *lane)
 {
     struct sonde__cp_graph *g = l->l.g;
-    if (g->op_count + l->ops.count > l->op_room)
-        return SONDE_ENOMEM; /* more rows than the chunks' headers said */
-    if (l->ops.count && !in_order(l))
+    if (make_room(l, l->ops.count))
+        return SONDE_ENOMEM;
+    if (l->ops.count && !in_order(l)) /* where times were moved */
         qsort(l->ops.items, l->ops.count, sizeof *l->ops.items, by_start);
     lane->first = g->op_count;
     lane->count = (uint32_t)l->ops.count;
@@ -483,65 +449,11 @@ static int order_lane(struct sonde__cp_graph *g, struct sonde__cp_lane *lane)
 
 /* ---- threads, samples, sleeps ----------------------------------------------------------- */
 
-static int add_samples(void *user, uint32_t lane, const void *rows, uint32_t count)
-{
-    struct loader *l = user;
-    const struct sonde_row_sample *row = rows;
-    int rc = 0;
-    (void)lane;
-    for (uint32_t i = 0; i < count && !rc; i++)
-        if (row[i].time_ns >= l->l.g->from)
-            rc = sonde_vector_push(&l->samples, row[i]);
-    return rc;
-}
-
 /* Switches go on for a while after the rest has stopped. */
 static bool is_paused(const struct sonde_recorded *recorded, uint64_t at_ns)
 {
     const size_t i = sonde_recorded_pause(recorded, at_ns);
     return i < recorded->pauses.count && recorded->pauses.items[i].from_ns <= at_ns;
-}
-
-static int add_sleeps(void *user, uint32_t lane, const void *rows, uint32_t count)
-{
-    struct loader *l = user;
-    const struct sonde_row_switch *row = rows;
-    int rc = 0;
-    (void)lane;
-    for (uint32_t i = 0; i < count && !rc; i++) {
-        if (row[i].out_ns < l->l.g->from || row[i].in_ns <= row[i].out_ns)
-            continue;
-        rc = sonde_vector_push(&l->switches, row[i]);
-        if (!rc && !(row[i].flags & SONDE_SWITCH_PREEMPTED) && !is_paused(l->l.g->recorded, row[i].out_ns))
-            rc = sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){
-                .out = row[i].out_ns, .in = row[i].in_ns, .thread = l->lane});
-    }
-    return rc;
-}
-
-static int add_waits(void *user, uint32_t lane, const void *rows, uint32_t count)
-{
-    struct loader *l = user;
-    const struct sonde_row_sleep *row = rows;
-    int rc = 0;
-    (void)lane;
-    for (uint32_t i = 0; i < count && !rc; i++)
-        if (row[i].from_ns >= l->l.g->from && row[i].to_ns > row[i].from_ns)
-            rc = sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){
-                .out = row[i].from_ns, .in = row[i].to_ns, .node = row[i].node, .thread = l->lane});
-    return rc;
-}
-
-static int sample_order(const void *left, const void *right)
-{
-    const struct sonde_row_sample *a = left, *b = right;
-    return a->time_ns < b->time_ns ? -1 : a->time_ns > b->time_ns;
-}
-
-static int switch_order(const void *left, const void *right)
-{
-    const struct sonde_row_switch *a = left, *b = right;
-    return a->out_ns < b->out_ns ? -1 : a->out_ns > b->out_ns;
 }
 
 static int sleep_order(const void *left, const void *right)
@@ -594,38 +506,69 @@ static int keep_sleeps_of_host_code(struct loader *l, uint32_t thread, size_t fi
     return 0;
 }
 
+static void begin_thread(const struct loader *l, struct sonde__cp_thread *thread)
+{
+    thread->first_sample = (uint32_t)l->samples.count;
+    thread->first_switch = (uint32_t)l->switches.count;
+    thread->first_sleep = (uint32_t)l->sleeps.count;
+    thread->first_wait = (uint32_t)l->waits.count;
+}
+
+static int end_thread(struct loader *l, struct sonde__cp_thread *thread, uint32_t index)
+{
+    if (l->sleeps.count > thread->first_sleep)
+        qsort(l->sleeps.items + thread->first_sleep, l->sleeps.count - thread->first_sleep, sizeof *l->sleeps.items, sleep_order);
+    drop_times_of_waits(l, thread->first_sleep);
+    const int rc = keep_sleeps_of_host_code(l, index, thread->first_sleep);
+    thread->samples = (uint32_t)l->samples.count - thread->first_sample;
+    thread->switches = (uint32_t)l->switches.count - thread->first_switch;
+    thread->sleeps = (uint32_t)l->sleeps.count - thread->first_sleep;
+    thread->waits = (uint32_t)l->waits.count - thread->first_wait;
+    return rc;
+}
+
+static int add_away(struct loader *l, const struct sonde_row_switch *row, uint32_t thread)
+{
+    if (row->in_ns == UINT64_MAX || row->in_ns <= row->out_ns)
+        return 0;
+    if (sonde_vector_push(&l->switches, *row))
+        return SONDE_ENOMEM;
+    return row->flags & SONDE_SWITCH_PREEMPTED || is_paused(l->l.g->recorded, row->out_ns) ? 0
+               : sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){.out = row->out_ns, .in = row->in_ns, .thread = thread});
+}
+
+/* What threads did on and off the CPU. */
+static int add_cpu(void *user, const struct sonde_trace_window *w)
+{
+    struct loader *l = user;
+    const struct sonde_trace_lane *lane = &w->lanes[0];
+    int rc = 0;
+    if (!l->l.thread_of[lane->lane])
+        return 0;
+    const uint32_t index = l->l.thread_of[lane->lane] - 1;
+    struct sonde__cp_thread *thread = &l->l.g->threads[index];
+    if (w->from_ns == l->l.g->from)
+        begin_thread(l, thread);
+    for (uint32_t i = 0; i < lane->sample_count && !rc; i++)
+        rc = sonde_vector_push(&l->samples, lane->samples[i]);
+    for (uint32_t i = 0; i < lane->switch_count && !rc; i++)
+        if (lane->switches[i].out_ns >= w->from_ns && lane->switches[i].out_ns < w->to_ns)
+            rc = add_away(l, &lane->switches[i], index);
+    for (uint32_t i = 0; i < lane->sleep_count && !rc; i++)
+        if (lane->sleeps[i].from_ns >= w->from_ns)
+            rc = sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){
+                .out = lane->sleeps[i].from_ns, .in = lane->sleeps[i].to_ns, .node = lane->sleeps[i].node, .thread = index});
+    return rc || w->to_ns != UINT64_MAX ? rc : end_thread(l, thread, index);
+}
+
 static int load_cpu(struct loader *l)
 {
     struct sonde__cp_graph *g = l->l.g;
-    for (uint32_t t = 0; t < g->thread_count; t++) {
-        struct sonde__cp_thread *thread = &g->threads[t];
-        size_t sample = l->samples.count, away = l->switches.count, sleep = l->sleeps.count, wait = l->waits.count;
-        l->lane = t;
-        int rc = sonde_process_trace(g->process, SONDE_TABLE_SAMPLE, thread->lane, g->from, UINT64_MAX, add_samples, l);
-        if (!rc)
-            rc = sonde_process_trace(g->process, SONDE_TABLE_SWITCH, thread->lane, g->from, UINT64_MAX, add_sleeps, l);
-        if (!rc)
-            rc = sonde_process_trace(g->process, SONDE_TABLE_SLEEP, thread->lane, g->from, UINT64_MAX, add_waits, l);
-        if (rc)
-            return rc;
-        if (l->samples.count > sample)
-            qsort(l->samples.items + sample, l->samples.count - sample, sizeof *l->samples.items, sample_order);
-        if (l->switches.count > away)
-            qsort(l->switches.items + away, l->switches.count - away, sizeof *l->switches.items, switch_order);
-        if (l->sleeps.count > sleep)
-            qsort(l->sleeps.items + sleep, l->sleeps.count - sleep, sizeof *l->sleeps.items, sleep_order);
-        drop_times_of_waits(l, sleep);
-        if (keep_sleeps_of_host_code(l, t, sleep))
-            return SONDE_ENOMEM;
-        thread->first_sample = (uint32_t)sample;
-        thread->samples = (uint32_t)(l->samples.count - sample);
-        thread->first_switch = (uint32_t)away;
-        thread->switches = (uint32_t)(l->switches.count - away);
-        thread->first_sleep = (uint32_t)sleep;
-        thread->sleeps = (uint32_t)(l->sleeps.count - sleep);
-        thread->first_wait = (uint32_t)wait;
-        thread->waits = (uint32_t)(l->waits.count - wait);
-    }
+    const struct sonde_trace_options wanted = {.tables = SONDE_READ_SAMPLES | SONDE_READ_SWITCHES | SONDE_READ_SLEEPS,
+                                               .from_ns = g->from, .by_lane = true, .threads = 1};
+    const int rc = sonde_trace_pass(g->process, &wanted, add_cpu, l);
+    if (rc)
+        return rc;
     g->samples = l->samples.items;
     g->sample_count = (uint32_t)l->samples.count;
     g->switches = l->switches.items;
@@ -693,20 +636,35 @@ static int point_order(const void *left, const void *right)
     return a->correlation < b->correlation ? -1 : a->correlation > b->correlation;
 }
 
+/* One queue after the other. */
+static int add_ops(void *user, const struct sonde_trace_window *w)
+{
+    struct loader *l = user;
+    struct sonde__cp_graph *g = l->l.g;
+    const struct sonde_trace_lane *lane = &w->lanes[0];
+    int rc = 0;
+    if (!l->l.queue_of[lane->lane])
+        return 0;
+    l->lane = l->l.queue_of[lane->lane] - 1;
+    for (uint32_t i = 0; i < lane->op_count && !rc; i++)
+        if (lane->ops[i].start_ns >= w->from_ns)
+            rc = add_op(l, &lane->ops[i]);
+    for (uint32_t i = 0; i < lane->untimed_count && !rc; i++)
+        if (lane->untimed[i].start_ns >= g->from)
+            rc = add_op(l, &lane->untimed[i]);
+    if (rc || w->to_ns != UINT64_MAX)
+        return rc;
+    rc = take_lane(l, &g->lanes[l->lane]);
+    return rc ? rc : order_lane(g, &g->lanes[l->lane]);
+}
+
 static int load_ops(struct loader *l)
 {
     struct sonde__cp_graph *g = l->l.g;
-    l->op_room = rows_after(g->process, SONDE_TABLE_OP, g->from);
-    g->ops = malloc((l->op_room + 1) * sizeof *g->ops);
-    int rc = g->ops && l->op_room < UINT32_MAX ? 0 : SONDE_ENOMEM;
-    for (uint32_t i = 0; i < g->lane_count && !rc; i++) {
-        l->lane = i;
-        rc = sonde_process_trace(g->process, SONDE_TABLE_OP, g->lanes[i].lane, g->from, UINT64_MAX, add_ops, l);
-        if (!rc)
-            rc = take_lane(l, &g->lanes[i]);
-        if (!rc)
-            rc = order_lane(g, &g->lanes[i]);
-    }
+    const struct sonde_trace_options wanted = {
+        .tables = SONDE_READ_OPS, .from_ns = g->from, .by_lane = true, .threads = 1, .progress = l->progress,
+        .op_fields = SONDE_FIELD(sonde_row_op, enter_ns) | SONDE_FIELD(sonde_row_op, correlation) | SONDE_FIELD(sonde_row_op, node)};
+    const int rc = sonde_trace_pass(g->process, &wanted, add_ops, l);
     if (l->l.keys.count)
         qsort(l->l.keys.items, l->l.keys.count, sizeof *l->l.keys.items, by_correlation);
     if (l->l.points.count)
@@ -738,7 +696,7 @@ static void find_ends(struct sonde__cp_graph *g)
 static int load(struct loader *l, uint64_t max_rows)
 {
     struct sonde__cp_graph *g = l->l.g;
-    int rc = choose_from(g->process, max_rows, &g->from);
+    int rc = sonde_trace_last(g->process, SONDE_READ_OPS | SONDE_READ_CALLS, max_rows, &g->from);
     if (!rc)
         rc = find_lanes(l);
     if (!rc)

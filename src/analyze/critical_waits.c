@@ -16,6 +16,7 @@ struct resolver {
     uint32_t thread;
     bool     calls_say;   /* at least one call says what it waited for */
     struct sonde_map sets; /* number of a user event -> the call that completed it */
+    bool     sets_known;
 };
 
 /* ---- names of operations ----------------------------------------------------------- */
@@ -146,31 +147,23 @@ static int add_row(struct resolver *r, const struct sonde_row_wait *row)
     return rc;
 }
 
-static int add_rows(void *user, uint32_t lane, const void *rows, uint32_t count)
+/* Which call completed which user event; the first that did. */
+static int add_set(struct resolver *r, const struct sonde_row_wait *row)
 {
-    struct resolver *r = user;
-    const struct sonde_row_wait *row = rows;
-    int rc = 0;
-    (void)lane;
-    for (uint32_t i = 0; i < count && !rc; i++)
-        if (row[i].enter_ns >= r->g->from)
-            rc = add_row(r, &row[i]);
-    return rc;
+    const link call = row->waiter & SONDE_WAIT_USER_EVENT ? call_of(r, row->enter_ns) : 0;
+    uint64_t known;
+    return call && !sonde_map_get(&r->sets, row->waiter, &known) ? sonde_map_put(&r->sets, row->waiter, call - 1) : 0;
 }
 
-/* Which call completed which user event; the first that did. */
-static int add_sets(void *user, uint32_t lane, const void *rows, uint32_t count)
+static int add_rows(void *user, const struct sonde_trace_window *w)
 {
     struct resolver *r = user;
-    const struct sonde_row_wait *row = rows;
+    const struct sonde_trace_lane *lane = &w->lanes[0];
+    const uint32_t thread = r->l->thread_of[lane->lane];
     int rc = 0;
-    uint64_t known;
-    (void)lane;
-    for (uint32_t i = 0; i < count && !rc; i++) {
-        const link call = row[i].waiter & SONDE_WAIT_USER_EVENT ? call_of(r, row[i].enter_ns) : 0;
-        if (call && !sonde_map_get(&r->sets, row[i].waiter, &known))
-            rc = sonde_map_put(&r->sets, row[i].waiter, call - 1);
-    }
+    r->thread = thread - 1;
+    for (uint32_t i = 0; i < lane->wait_count && thread && !rc; i++)
+        rc = r->sets_known ? add_row(r, &lane->waits[i]) : add_set(r, &lane->waits[i]);
     return rc;
 }
 
@@ -262,15 +255,10 @@ static void finish(waits *from, struct sonde__cp_wait **to, uint32_t *count)
 static int collect(struct resolver *r)
 {
     struct sonde__cp_graph *g = r->g;
-    int rc = 0;
-    for (uint32_t t = 0; t < g->thread_count && !rc; t++) {
-        r->thread = t;
-        rc = sonde_process_trace(g->process, SONDE_TABLE_WAIT, g->threads[t].lane, g->from, UINT64_MAX, add_sets, r);
-    }
-    for (uint32_t t = 0; t < g->thread_count && !rc; t++) {
-        r->thread = t;
-        rc = sonde_process_trace(g->process, SONDE_TABLE_WAIT, g->threads[t].lane, g->from, UINT64_MAX, add_rows, r);
-    }
+    const struct sonde_trace_options wanted = {.tables = SONDE_READ_WAITS, .from_ns = g->from, .by_lane = true, .threads = 1};
+    int rc = sonde_trace_pass(g->process, &wanted, add_rows, r);
+    r->sets_known = true;
+    rc = rc ? rc : sonde_trace_pass(g->process, &wanted, add_rows, r);
     for (size_t i = 0; i < r->ops.count; i++)
         g->ops[r->ops.items[i].target].waits = 1;
     for (size_t i = 0; i < r->calls.count; i++)

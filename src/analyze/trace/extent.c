@@ -39,3 +39,29 @@ uint64_t sonde_trace_rows(const struct sonde_measurement *m, int tables)
         rows += sonde_trace_extent(&m->processes[i], tables).rows;
     return rows;
 }
+
+static int by_time_max(const void *left, const void *right)
+{
+    const struct sonde_chunk_ref *const *a = left, *const *b = right;
+    return (*a)->time_max < (*b)->time_max ? 1 : -((*a)->time_max > (*b)->time_max);
+}
+
+int sonde_trace_last(const struct sonde_process *p, int tables, uint64_t rows, uint64_t *from_ns)
+{
+    const struct sonde_chunk_ref **refs = malloc((p->trace_count + 1) * sizeof *refs);
+    uint64_t later = 0;
+    uint32_t count = 0;
+    if (!refs)
+        return SONDE_ENOMEM;
+    for (uint32_t i = 0; i < p->trace_count; i++)
+        if (tables >> p->traces[i].table & 1)
+            refs[count++] = &p->traces[i];
+    qsort(refs, count, sizeof *refs, by_time_max);
+    *from_ns = 0;
+    for (uint32_t i = 0; i < count && !*from_ns; i++) {
+        later += refs[i]->count;
+        *from_ns = later > rows && i > 0 ? refs[i]->time_max : 0;
+    }
+    free(refs);
+    return 0;
+}

@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "own.h"
 
-#define WINDOW_ROWS  (1u << 18)
+enum { WINDOW_ROWS = 1 << 18, LANE_ROWS = 1 << 11 /* of one lane in a window: a cache holds them */ };
 #define MEMORY_BYTES (1200ull << 20) /* of all parts that are read at one time, about */
 enum { TWICE_PART = 4, PARTS_MOST = 1 << 20 }; /* at most a quarter of the rows is decoded twice */
 
@@ -277,7 +277,7 @@ int sonde_trace_open(const struct sonde_process *p, const struct sonde_trace_opt
     trace->process = p;
     trace->options = *options;
     trace->options.to_ns = options->to_ns ? options->to_ns : UINT64_MAX;
-    trace->options.window_rows = options->window_rows ? options->window_rows : WINDOW_ROWS;
+    trace->options.window_rows = options->window_rows ? options->window_rows : options->by_lane ? LANE_ROWS : WINDOW_ROWS;
     trace->options.threads = options->threads ? options->threads : sonde_parallel_threads();
     int rc = ramps.items ? list_lanes(trace, &place) : SONDE_ENOMEM;
     if (!rc)

@@ -50,6 +50,8 @@ struct sonde_trace_extent sonde_trace_extent(const struct sonde_process *p, int 
 struct sonde_trace_extent *sonde_trace_extents(const struct sonde_process *p, int tables);
 /* Rows of the tables in the traces of every process. */
 uint64_t sonde_trace_rows(const struct sonde_measurement *m, int tables);
+/* Where the last `rows` rows of the tables begin, by whole chunks, into *from_ns; 0: they are not more. 0 or SONDE_ENOMEM. */
+int sonde_trace_last(const struct sonde_process *p, int tables, uint64_t rows, uint64_t *from_ns);
 
 /* ---- rows in order of time ------------------------------------------------------------------- */
 
@@ -117,7 +119,7 @@ struct sonde_trace_window {
 struct sonde_trace_options {
     int      tables;          /* SONDE_READ_OPS, _CALLS, _SAMPLES, _SWITCHES, _WAITS, _SLEEPS */
     uint64_t from_ns, to_ns;  /* to_ns 0 = UINT64_MAX */
-    uint64_t window_rows;     /* 0 = a quarter of a million */
+    uint64_t window_rows;     /* 0 = a quarter of a million; by_lane: two thousand */
     /* SONDE_FIELD bits of sonde_row_op and sonde_row_call that are wanted besides times and flags; the
      * others hold anything then, which is faster. 0 = all. */
     uint64_t op_fields, call_fields;
@@ -152,6 +154,10 @@ void sonde_trace_close(struct sonde_trace_reader *trace);
  * from one thread; parts side by side. 0, SONDE_ENOMEM, or what fn returned
  * (non-zero stops). Damaged chunks are skipped and counted in the process. */
 int  sonde_trace_read(const struct sonde_trace_reader *trace, int (*fn)(void *user, const struct sonde_trace_window *window), void *user);
+
+/* The same from opening to closing, where parts need no state or their function has its own. */
+int  sonde_trace_pass(const struct sonde_process *p, const struct sonde_trace_options *options,
+                      int (*fn)(void *user, const struct sonde_trace_window *window), void *user);
 
 /* State of a part; parts are those that `part_count` counts. */
 static inline void *sonde_trace_state(const struct sonde_trace_reader *trace, uint32_t part)

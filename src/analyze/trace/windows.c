@@ -417,3 +417,14 @@ int sonde_trace_read(const struct sonde_trace_reader *trace, int (*fn)(void *use
     sonde_progress_expect(trace->options.progress, trace->rows);
     return sonde_parallel_run(threads, (trace->part_count + run.parts_per_task - 1) / run.parts_per_task, run_task, &run);
 }
+
+int sonde_trace_pass(const struct sonde_process *p, const struct sonde_trace_options *options,
+                     int (*fn)(void *user, const struct sonde_trace_window *window), void *user)
+{
+    struct sonde_trace_reader trace = {0};
+    int rc = sonde_trace_open(p, options, &trace);
+    if (!rc)
+        rc = sonde_trace_read(&trace, fn, user);
+    sonde_trace_close(&trace);
+    return rc;
+}
