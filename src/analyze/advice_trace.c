@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/trace.h"
+
 enum {
     ROWS_MOST = 4 << 20,  /* of operations, of calls, in a window: 0.7 GB in all */
     BEFORE_NS = 10000000, /* calls that long before the first that matters: what a thread had done last */
@@ -59,27 +61,23 @@ static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
     return rc;
 }
 
-static int take_calls(void *user, uint32_t lane, const void *rows, uint32_t count)
+static int take_calls(void *user, const struct sonde_trace_window *w)
 {
     struct loading *l = user;
-    const struct sonde_row_call *row = rows;
+    const struct sonde_trace_lane *lane = &w->lanes[0];
     int rc = 0;
-    for (uint32_t i = 0; i < count && !rc; i++, row++)
-        if (row->enter_ns >= l->calls_from && row->enter_ns < l->t->to && !is_full(l, row->enter_ns, l->calls.count))
+    for (uint32_t i = 0; i < lane->call_count && !rc; i++) {
+        const struct sonde_row_call *row = &lane->calls[i];
+        if (row->enter_ns >= w->from_ns && row->enter_ns < l->t->to && !is_full(l, row->enter_ns, l->calls.count))
             rc = sonde_vector_push(&l->calls, (struct sonde__call){
                 .enter = row->enter_ns, .leave = row->leave_ns, .correlation = row->correlation, .node = row->node,
-                .thread = lane, .lane = row->lane});
-    return rc;
-}
-
-static int take_waits(void *user, uint32_t lane, const void *rows, uint32_t count)
-{
-    struct loading *l = user;
-    const struct sonde_row_wait *row = rows;
-    int rc = 0;
-    for (uint32_t i = 0; i < count && !rc; i++, row++)
-        if (row->enter_ns >= l->calls_from && row->enter_ns < l->t->to && !is_full(l, row->enter_ns, l->waits.count))
-            rc = sonde_vector_push(&l->waits, (struct held){row->enter_ns, row->waiter, row->awaited, lane, row->lane});
+                .thread = lane->lane, .lane = row->lane});
+    }
+    for (uint32_t i = 0; i < lane->wait_count && !rc; i++) {
+        const struct sonde_row_wait *row = &lane->waits[i];
+        if (row->enter_ns >= w->from_ns && row->enter_ns < l->t->to && !is_full(l, row->enter_ns, l->waits.count))
+            rc = sonde_vector_push(&l->waits, (struct held){row->enter_ns, row->waiter, row->awaited, lane->lane, row->lane});
+    }
     return rc;
 }
 
@@ -268,14 +266,6 @@ static void name_calls(struct sonde__trace *t)
     }
 }
 
-static bool calls_sorted(const struct sonde__trace *t)
-{
-    for (size_t i = 1; i < t->call_count; i++)
-        if (by_thread(&t->calls[i - 1], &t->calls[i]) > 0)
-            return false;
-    return true;
-}
-
 static int put_together(struct loading *l)
 {
     struct sonde__trace *t = l->t;
@@ -288,8 +278,6 @@ static int put_together(struct loading *l)
         return SONDE_ENOMEM;
     if (sort_ops(t))
         return SONDE_ENOMEM;
-    if (!calls_sorted(t))
-        qsort(t->calls, t->call_count, sizeof *t->calls, by_thread);
     for (size_t i = 0; i < t->op_count; i++)
         t->by_number[i] = (struct sonde__number){t->ops[i].correlation, (uint32_t)i};
     qsort(t->by_number, t->op_count, sizeof *t->by_number, by_own_number);
@@ -392,10 +380,10 @@ int sonde__trace_load(const struct sonde_measurement *m, uint32_t process, struc
     struct loading l = {.t = t, .calls_from = t->from};
     int rc = sonde_process_trace(t->p, SONDE_TABLE_OP, 0, t->from, t->to, take_ops, &l);
     l.calls_from = l.calls_from > BEFORE_NS ? l.calls_from - BEFORE_NS : 0;
-    if (!rc)
-        rc = sonde_process_trace(t->p, SONDE_TABLE_CALL, 0, l.calls_from, t->to, take_calls, &l);
-    if (!rc)
-        rc = sonde_process_trace(t->p, SONDE_TABLE_WAIT, 0, l.calls_from, t->to, take_waits, &l);
+    if (!rc) /* thread after thread */
+        rc = sonde_trace_pass(t->p, &(struct sonde_trace_options){
+            .tables = SONDE_READ_CALLS | SONDE_READ_WAITS, .from_ns = l.calls_from, .to_ns = t->to, .by_lane = true, .threads = 1},
+            take_calls, &l);
     if (!rc)
         rc = put_together(&l);
     else
