@@ -435,6 +435,55 @@ static void lanes_in_any_order(void **state)
     }
 }
 
+struct lane_rows { uint32_t lane; uint64_t ops, calls, last_ns; };
+
+static int count_lane(void *user, const struct sonde_trace_window *w)
+{
+    const struct sonde_trace_lane *lane = &w->lanes[0];
+    struct lane_rows *rows = w->state;
+    (void)user;
+    assert_int_equal(w->lane_count, 1);
+    assert_true(!rows->lane || rows->lane == lane->lane);
+    rows->lane = lane->lane;
+    for (uint32_t i = 0; i < lane->op_count; i++) {
+        const uint64_t start = lane->ops[i].start_ns;
+        assert_true(start < w->from_ns || start >= rows->last_ns);
+        rows->last_ns = start > rows->last_ns ? start : rows->last_ns;
+        rows->ops += start >= w->from_ns;
+    }
+    rows->ops += lane->untimed_count;
+    for (uint32_t i = 0; i < lane->call_count; i++)
+        rows->calls += lane->calls[i].enter_ns >= w->from_ns;
+    return 0;
+}
+
+/* Every lane is a part, and each of its rows begins in one of its windows, in order. */
+static void lane_by_lane(void **state)
+{
+    const struct sonde_process *p = &measurement->processes[0];
+    struct sonde_trace_extent *ops = sonde_trace_extents(p, SONDE_READ_OPS), *calls = sonde_trace_extents(p, SONDE_READ_CALLS);
+    (void)state;
+    for (uint32_t threads = 1; threads <= 3; threads += 2) {
+        const struct sonde_trace_options options = {.tables = SONDE_READ_OPS | SONDE_READ_CALLS, .by_lane = true, .threads = threads,
+                                                    .window_rows = 500, .state_bytes = sizeof(struct lane_rows)};
+        struct sonde_trace_reader trace = {0};
+        assert_int_equal(sonde_trace_open(p, &options, &trace), 0);
+        assert_int_equal(trace.part_count, QUEUES + THREADS);
+        assert_true(trace.window_count > (OPS + CALLS) / 1000);
+        assert_int_equal(sonde_trace_read(&trace, count_lane, NULL), 0);
+        for (uint32_t i = 0; i < trace.part_count; i++) {
+            const struct lane_rows *rows = sonde_trace_state(&trace, i);
+            assert_int_equal(rows->lane, trace.lanes[i].lane);
+            assert_int_equal(rows->ops, ops[rows->lane].rows);
+            assert_int_equal(rows->calls, calls[rows->lane].rows);
+        }
+        sonde_trace_close(&trace);
+    }
+    assert_int_equal(sonde_trace_extent(p, SONDE_READ_OPS).rows, OPS + UNTIMED);
+    free(ops);
+    free(calls);
+}
+
 static int stop_at_two(void *user, const struct sonde_trace_window *w)
 {
     (void)user;
@@ -475,6 +524,7 @@ int main(void)
         cmocka_unit_test(only_what_is_asked_for),
         cmocka_unit_test(times_alone),
         cmocka_unit_test(lanes_in_any_order),
+        cmocka_unit_test(lane_by_lane),
         cmocka_unit_test(a_function_can_stop),
         cmocka_unit_test(nothing_is_one_window),
     };
