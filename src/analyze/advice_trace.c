@@ -25,7 +25,7 @@ struct loading {
 
 static bool occupies_device(const struct sonde_row_op *row)
 {
-    return !(row->flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME)) && row->end_ns >= row->start_ns &&
+    return sonde_op_has_times(row->flags, row->start_ns, row->end_ns) &&
            sonde_op_kind_group(row->kind) != SONDE_GROUP_ORDER;
 }
 

@@ -321,7 +321,7 @@ static int add_op(struct loader *l, const struct sonde_trace_op *row)
         return sonde_vector_push(&l->l.points, (struct sonde__cp_point){row->correlation, row->enter_ns, l->lane});
     if (left_out(row->kind))
         return 0;
-    if (row->flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME) || row->end_ns < row->start_ns) {
+    if (!sonde_op_has_times(row->flags, row->start_ns, row->end_ns)) {
         g->no_times++;
         return 0;
     }

@@ -121,7 +121,7 @@ static int add_ops(struct sonde__busy *b, uint32_t device, const struct sonde_ro
         const uint64_t start = ops[i].start_ns > now_ns ? ops[i].start_ns : now_ns, end = ops[i].end_ns;
         if (sonde_op_kind_group(ops[i].kind) == SONDE_GROUP_ORDER)
             continue; /* markers, barriers and waits keep nothing busy */
-        if (ops[i].flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME) || end < ops[i].start_ns) {
+        if (!sonde_op_has_times(ops[i].flags, ops[i].start_ns, end)) {
             b->untimed += owned;
             continue;
         }

@@ -63,6 +63,12 @@ struct sonde_trace_op {
     uint16_t kind, flags;
 };
 
+/* Did the runtime tell when it ran, as far as that can be? Fields of an operation, from here or from its row. */
+static inline bool sonde_op_has_times(unsigned flags, uint64_t start_ns, uint64_t end_ns)
+{
+    return !(flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME)) && end_ns >= start_ns;
+}
+
 /* When only times are asked for (op_times): those of the operations of one device. */
 enum { SONDE_TRACE_SPANS = 127 };
 struct sonde_trace_spans {

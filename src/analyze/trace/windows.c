@@ -100,11 +100,6 @@ static void keep_before(struct stream *s, const uint8_t *row, struct lasts l)
     s->has_before = true;
 }
 
-static bool is_timed(const struct sonde_row_op *op)
-{
-    return !(op->flags & (SONDE_OP_NO_TIMES | SONDE_OP_BAD_TIME)) && op->end_ns >= op->start_ns;
-}
-
 static int add_untimed(struct rows *untimed, const struct sonde_trace_op *op)
 {
     if (make_room(untimed, &(size_t){0}, 1, sizeof *op))
@@ -138,7 +133,7 @@ static int add_rows(struct stream *s, const void *rows, uint32_t count, uint64_t
                 .start_ns = ops[i].start_ns, .end_ns = ops[i].end_ns, .enter_ns = ops[i].enter_ns,
                 .correlation = ops[i].correlation, .node = ops[i].node, .work = ops[i].work, .object = ops[i].object,
                 .kind = ops[i].kind, .flags = ops[i].flags};
-            if (!is_timed(&ops[i])) {
+            if (!sonde_op_has_times(ops[i].flags, ops[i].start_ns, ops[i].end_ns)) {
                 if (untimed && add_untimed(untimed, op))
                     return SONDE_ENOMEM;
                 continue;
