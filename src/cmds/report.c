@@ -37,7 +37,7 @@ const struct report_view report_views[] = {
     MOVED(overlap),
     MOVED(objects),
     MOVED(memory),
-    VIEW(advice, true, MOST, NULL, "what to change, with evidence, place and what it could save"),
+    MOVED(advice),
     MOVED(ledger),
     MOVED(contexts),
 #undef VIEW

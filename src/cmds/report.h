@@ -58,7 +58,7 @@ struct report_view {
 extern const struct report_view report_views[]; /* ends with view = NULL; the first is the default */
 
 #define REPORT_VIEW_MAP(X) \
-    X(summary) X(advice)
+    X(summary)
 #define X(name)                                                              \
     int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
     json_t *report_##name##_json(const struct report *r, struct sonde_diag *diag);
@@ -149,9 +149,6 @@ json_t *report_idle_json(const struct report *r, const struct sonde_blame *blame
 
 /* Above everything: more than 1 % of the operations is missing (report_missing.c). */
 void report_missing(const struct report *r);
-
-/* The advice that saves most, for the summary (report_advice.c). 0, or a negative code with `diag`. */
-int report_advice_brief(const struct report *r, const struct sonde_blame *blame, struct sonde_diag *diag);
 
 /* One line: operations, dropped, unmatched, clock, damage, overhead. */
 void report_ledger_line(const struct report *r, struct sonde_text *out);

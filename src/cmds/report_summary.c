@@ -9,6 +9,7 @@
 
 #include "analyze/profile_rows.h"
 #include "report.h"
+#include "views/summary.h"
 
 static void plural(struct sonde_text *out, uint64_t n, const char *one, const char *many)
 {
@@ -303,6 +304,18 @@ static int print_verdict(const struct report *r, const struct sonde_blame *blame
     return rc;
 }
 
+static int print_advice(const struct report *r, const struct sonde_blame *blame, struct sonde_diag *diag)
+{
+    struct sonde_view_data data = {0};
+    int rc = sonde_summary_advice(&r->q, blame, &data, diag);
+    if (!rc && data.error)
+        rc = sonde_diag_set(diag, data.error, r->q.path, "cannot make the advice for");
+    if (!rc)
+        report_lay_out(r, report_views->view, &data);
+    sonde_view_data_fini(&data);
+    return rc;
+}
+
 static void print_end(const struct report *r)
 {
     struct sonde_text ledger = {0}, more = {0};
@@ -330,7 +343,7 @@ int report_summary_text(const struct report *r, struct sonde_diag *diag)
     if (devices)
         print_devices(r, devices);
     rc = rc ? rc : report_idle(r, &blame, devices, diag);
-    rc = rc ? rc : report_advice_brief(r, &blame, diag);
+    rc = rc ? rc : print_advice(r, &blame, diag);
     sonde_blame_fini(&blame);
     print_operations(r, KERNELS);
     print_operations(r, COPIES);

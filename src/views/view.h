@@ -42,6 +42,7 @@ struct sonde_view {
     X(overlap)            \
     X(objects)            \
     X(memory)             \
+    X(advice)             \
     X(ledger)             \
     X(contexts)
 
