@@ -24,8 +24,7 @@ const struct report_view report_views[] = {
 #define VIEW(word, needs, touched, asked, text) \
     {&(const struct sonde_view){.name = #word, .summary = text, .needs_operations = needs, .caveats = touched, .options = asked}, \
      report_##word##_text, report_##word##_json}
-    VIEW(summary, true, SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_PAUSES | SONDE_CAVEAT_SAMPLES | SONDE_CAVEAT_PYTHON |
-         SONDE_CAVEAT_VIEWS, NULL, "what ran, how busy each device was, the top kernels and copies"),
+    MOVED(summary),
     MOVED(profile),
     MOVED(kernels),
     MOVED(copies),

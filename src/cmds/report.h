@@ -17,7 +17,6 @@
 #include "analyze/profile.h"
 #include "analyze/rank.h"
 #include "analyze/totals.h"
-#include "analyze/verdict.h"
 #include "base/kinds.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -58,7 +57,7 @@ struct report_view {
 extern const struct report_view report_views[]; /* ends with view = NULL; the first is the default */
 
 #define REPORT_VIEW_MAP(X) \
-    X(summary)
+    
 #define X(name)                                                              \
     int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
     json_t *report_##name##_json(const struct report *r, struct sonde_diag *diag);
@@ -122,35 +121,13 @@ void report_say(const struct report *r, const char *format, ...) __attribute__((
 /* "… 13 more: sonde report DIR api --limit 0" when a table was cut. */
 void report_more(const struct report *r, const char *view, size_t shown, size_t all);
 
-/* ---- texts and values (report_text.c) ----------------------------------------- */
-
-/* Command line that was recorded, else the program's name. */
-void report_command(const struct report *r, struct sonde_text *out);
+/* ---- values (report_text.c) ---------------------------------------------------- */
 
 /* JSON: null for an unknown value. */
 json_t *report_json_ns(bool known, double ns);
 json_t *report_json_count(uint64_t n); /* what does not fit is the largest number that does */
 json_t *report_json_text(const char *text); /* null for "" ; broken UTF-8 is replaced */
-/* Another view within the summary's, until that is one of src/views, too. NULL with `diag`. */
-json_t *report_view_json(const struct report *r, const struct sonde_view *view, struct sonde_diag *diag);
 json_t *report_json_frame(const struct sonde_cct_node *node);
 json_t *report_json_frames(const struct report *r, uint32_t leaf); /* the user's nearest ones, eight at most; leaf 0: none */
-
-/* What the run waited for, in one sentence; nothing where no trace tells (report_verdict.c). 0, or a negative code with `diag`. */
-int     report_verdict(const struct report *r, const struct sonde_blame *blame, struct sonde_text *out, struct sonde_diag *diag);
-/* "nap() heat.c:20", or "nanosleep in nap() heat.c:20" where that mostly waits. */
-void    report_verdict_place(const struct report *r, struct sonde_text *out, const struct sonde_verdict_part *part);
-json_t *report_verdict_part_json(const struct report *r, const struct sonde_verdict_part *part);
-json_t *report_verdict_json(const struct report *r, const struct sonde_blame *blame, struct sonde_diag *diag);
-
-/* What the first `devices` were idle for, for the summary (report_idle.c). 0, or a negative code with `diag`. */
-int     report_idle(const struct report *r, const struct sonde_blame *blame, size_t devices, struct sonde_diag *diag);
-json_t *report_idle_json(const struct report *r, const struct sonde_blame *blame, const struct sonde_device_use *use); /* null: not known */
-
-/* Above everything: more than 1 % of the operations is missing (report_missing.c). */
-void report_missing(const struct report *r);
-
-/* One line: operations, dropped, unmatched, clock, damage, overhead. */
-void report_ledger_line(const struct report *r, struct sonde_text *out);
 
 #endif

@@ -82,9 +82,26 @@ static void print_sentence(const struct report *r, const struct sonde_view_item 
     static const char *const colors[] = {[SONDE_TONE_PLAIN] = "", [SONDE_TONE_TITLE] = "\033[1m", [SONDE_TONE_WARNING] = "\033[1;31m",
                                          [SONDE_TONE_ERROR] = ""};
     const bool colored = r->colors && item->tone != SONDE_TONE_PLAIN;
+    const size_t room = sonde_text_prefix(item->sentence, r->columns > 2 ? (size_t)r->columns - 2 : 1);
+    const bool fits = item->head <= room;
     fputs(colored ? colors[item->tone] : "", stdout);
-    report_say(r, "%s", item->sentence);
+    report_say(r, "%.*s%s%s", (int)(fits ? item->head : room), item->sentence, fits ? "" : "…", item->sentence + item->head);
     fputs(colored ? "\033[0m" : "", stdout);
+}
+
+static void print_others(const struct report *r, const struct sonde_view *view)
+{
+    struct sonde_text line = {0};
+    const char *between = " ";
+    sonde_text_format(&line, "more: sonde report %s", r->word);
+    for (const struct report_view *v = report_views; v->view && !v->view->hidden; v++) {
+        if (v->view == view)
+            continue;
+        sonde_text_format(&line, "%s%s", between, v->view->name);
+        between = " | ";
+    }
+    report_say(r, "%s", sonde_text_get(&line));
+    sonde_text_fini(&line);
 }
 
 void report_lay_out(const struct report *r, const struct sonde_view *view, const struct sonde_view_data *data)
@@ -94,8 +111,10 @@ void report_lay_out(const struct report *r, const struct sonde_view *view, const
             fputc('\n', stdout);
         if (item->table)
             print_table(r, view->name, item->table);
-        else
+        else if (item->sentence)
             print_sentence(r, item);
+        else
+            print_others(r, view);
     }
     for (const struct sonde_view_note *note = data->notes; note; note = note->next) {
         if (note == data->notes)

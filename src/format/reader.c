@@ -234,3 +234,8 @@ void sonde_measurement_close(struct sonde_measurement *m)
     free(m->path);
     free(m);
 }
+
+const char *sonde_measurement_word(const struct sonde_measurement *m, size_t index)
+{
+    return json_string_value(json_array_get(json_object_get(m->manifest, "command"), index));
+}

@@ -92,6 +92,9 @@ struct sonde_measurement {
 int  sonde_measurement_open(const char *path, struct sonde_measurement **out, struct sonde_diag *diag);
 void sonde_measurement_close(struct sonde_measurement *m);
 
+/* Word `index` of the command line that was recorded; NULL: it has not so many, or no manifest tells. */
+const char *sonde_measurement_word(const struct sonde_measurement *m, size_t index);
+
 /* String of an id, "" for 0 or an unknown id. Never NULL. */
 const char *sonde_process_string(const struct sonde_process *p, uint32_t id);
 

@@ -29,7 +29,7 @@ static const struct sonde_view_column columns[] = {
     {"work", NULL, SONDE_CELL_OBJECT, 0, 0, "the last copy", .of = &sonde_work},
     {"callers", NULL, SONDE_CELL_LIST, 0, 0, "calling contexts, heaviest first", .of = &sonde_callers},
 };
-static const struct sonde_view_columns copies = SONDE_VIEW_COLUMNS("copies", columns);
+const struct sonde_view_columns sonde_copies = SONDE_VIEW_COLUMNS("copies", columns);
 static const struct sonde_view_columns called_from = SONDE_VIEW_COLUMNS_OF("called_from", "Copy", sonde_caller_columns);
 
 static bool is_copy(const struct sonde_group *group)
@@ -70,19 +70,25 @@ static void row(struct sonde_view_table *t, const struct sonde_query *q, const s
     sonde_cell_callers(t, q, group);
 }
 
+static const struct sonde_groups groups = {&sonde_copies, &called_from, is_copy, row, name,
+                                           "the measurement has operations, but none of this kind"};
+
+void sonde_cell_copies(struct sonde_view_table *t, const struct sonde_query *q)
+{
+    sonde_groups_rows(&groups, q, q->profile->ops.items, q->profile->ops.count, sonde_cell_list(t), NULL);
+}
+
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
 {
-    static const struct sonde_groups view = {&copies, &called_from, is_copy, row, name,
-                                             "the measurement has operations, but none of this kind"};
     (void)diag;
-    sonde_groups_make(&view, q, q->profile->ops.items, q->profile->ops.count, out);
+    sonde_groups_make(&groups, q, q->profile->ops.items, q->profile->ops.count, out);
     return 0;
 }
 
 const struct sonde_view sonde_view_copies = {
     .name = "copies",
     .summary = "copies, maps and fills: count, bytes, times, bandwidth",
-    .tables = (const struct sonde_view_columns *const[]){&copies, &called_from, NULL},
+    .tables = (const struct sonde_view_columns *const[]){&sonde_copies, &called_from, NULL},
     .caveats = SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
     .needs_operations = true,
     .make = make,

@@ -242,24 +242,30 @@ void sonde_cell_work(struct sonde_view_table *t, const struct sonde_query *q, co
         absent(work, 4);
 }
 
-void sonde_groups_make(const struct sonde_groups *view, const struct sonde_query *q, const struct sonde_group *list, size_t count,
-                       struct sonde_view_data *out)
+void sonde_groups_rows(const struct sonde_groups *view, const struct sonde_query *q, const struct sonde_group *list, size_t count,
+                       struct sonde_view_table *t, struct sonde_view_table *callers)
 {
-    struct sonde_view_table *t = sonde_view_table(out, view->columns), *callers = sonde_view_table(out, view->callers);
     uint64_t all_ns = 0;
     size_t all = 0;
-    out->root = t;
     for (size_t i = 0; i < count; i++)
         all_ns += view->choose(&list[i]) ? list[i].stat.sum_ns : 0;
     for (size_t i = 0; i < count; i++) {
         if (!view->choose(&list[i]) || all++ >= sonde_query_rows(q, SIZE_MAX))
             continue;
         view->row(t, q, &list[i], all_ns);
-        if (!q->complete)
+        if (callers && !q->complete)
             sonde_callers_rows(callers, q, &list[i], view->name(q, &list[i]));
     }
     t->left_out = all - sonde_view_rows(t);
-    if (!all) {
+}
+
+void sonde_groups_make(const struct sonde_groups *view, const struct sonde_query *q, const struct sonde_group *list, size_t count,
+                       struct sonde_view_data *out)
+{
+    struct sonde_view_table *t = sonde_view_table(out, view->columns), *callers = sonde_view_table(out, view->callers);
+    out->root = t;
+    sonde_groups_rows(view, q, list, count, t, callers);
+    if (!sonde_view_rows(t)) {
         sonde_view_say(out, false, "%s", view->nothing);
         return;
     }

@@ -48,8 +48,16 @@ struct sonde_groups {
     const char *(*name)(const struct sonde_query *q, const struct sonde_group *group); /* in the callers' table */
     const char *nothing;
 };
-/* Of `list`, most time first; all_ns of a row is the time of all that are chosen. */
+/* The rows of `list`, most time first, and unless NULL their callers; all_ns of a row is the time of all that are chosen. */
+void sonde_groups_rows(const struct sonde_groups *view, const struct sonde_query *q, const struct sonde_group *list, size_t count,
+                       struct sonde_view_table *t, struct sonde_view_table *callers);
+/* The same as a whole view. */
 void sonde_groups_make(const struct sonde_groups *view, const struct sonde_query *q, const struct sonde_group *list, size_t count,
                        struct sonde_view_data *out);
+
+/* LIST: the rows of the views kernels and copies. */
+extern const struct sonde_view_columns sonde_kernels, sonde_copies;
+void sonde_cell_kernels(struct sonde_view_table *t, const struct sonde_query *q);
+void sonde_cell_copies(struct sonde_view_table *t, const struct sonde_query *q);
 
 #endif

@@ -39,7 +39,7 @@ static const struct sonde_view_column columns[] = {
     {"work", NULL, SONDE_CELL_OBJECT, 0, 0, "the last launch configuration", .of = &sonde_work},
     {"callers", NULL, SONDE_CELL_LIST, 0, 0, "calling contexts, heaviest first", .of = &sonde_callers},
 };
-static const struct sonde_view_columns kernels = SONDE_VIEW_COLUMNS("kernels", columns);
+const struct sonde_view_columns sonde_kernels = SONDE_VIEW_COLUMNS("kernels", columns);
 static const struct sonde_view_columns called_from = SONDE_VIEW_COLUMNS_OF("called_from", "Kernel", sonde_caller_columns);
 
 static bool is_kernel(const struct sonde_group *group)
@@ -122,13 +122,19 @@ static void row(struct sonde_view_table *t, const struct sonde_query *q, const s
     sonde_cell_callers(t, q, group);
 }
 
+static const struct sonde_groups groups = {&sonde_kernels, &called_from, is_kernel, row, sonde_name_group_title,
+                                           "the measurement has operations, but none of this kind"};
+
+void sonde_cell_kernels(struct sonde_view_table *t, const struct sonde_query *q)
+{
+    sonde_groups_rows(&groups, q, q->profile->ops.items, q->profile->ops.count, sonde_cell_list(t), NULL);
+}
+
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
 {
-    static const struct sonde_groups view = {&kernels, &called_from, is_kernel, row, sonde_name_group_title,
-                                             "the measurement has operations, but none of this kind"};
     bool launches = false;
     (void)diag;
-    sonde_groups_make(&view, q, q->profile->ops.items, q->profile->ops.count, out);
+    sonde_groups_make(&groups, q, q->profile->ops.items, q->profile->ops.count, out);
     for (size_t i = 0; i < q->profile->ops.count && !launches; i++)
         launches = sonde_launch_of(q, &q->profile->ops.items[i]);
     if (!launches) {
@@ -141,7 +147,7 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 const struct sonde_view sonde_view_kernels = {
     .name = "kernels",
     .summary = "kernels: count, times, percentiles, who launched them",
-    .tables = (const struct sonde_view_columns *const[]){&kernels, &called_from, NULL},
+    .tables = (const struct sonde_view_columns *const[]){&sonde_kernels, &called_from, NULL},
     .caveats = SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
     .needs_operations = true,
     .make = make,

@@ -266,6 +266,19 @@ const char *sonde_name_group_title(const struct sonde_query *q, const struct son
     return title;
 }
 
+void sonde_name_command(const struct sonde_query *q, struct sonde_text *out)
+{
+    const char *word;
+    for (size_t i = 0; (word = sonde_measurement_word(q->m, i)); i++) {
+        sonde_text_add(out, i ? " " : "");
+        sonde_text_add_word(out, i ? word : sonde_path_base(word));
+    }
+    if (!out->length && q->m->process_count)
+        sonde_text_add(out, sonde_path_base(q->m->processes[0].header.executable));
+    if (!out->length)
+        sonde_text_add(out, "unknown program");
+}
+
 void sonde_name_process(struct sonde_text *out, const struct sonde_process *p)
 {
     char rank[SONDE_RANK_MAX];

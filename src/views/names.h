@@ -38,6 +38,8 @@ const char *sonde_name_group_title(const struct sonde_query *q, const struct son
 /* "read device→host": the kind of copy with its direction, where that is known. */
 const char *sonde_name_copy(const struct sonde_group *group);
 
+/* "heat --steps 4": the command line that was recorded, as a shell reads it, else the program's name. */
+void sonde_name_command(const struct sonde_query *q, struct sonde_text *out);
 /* "rank 3 of 8, node2-4711-1": a process of a measurement. */
 void sonde_name_process(struct sonde_text *out, const struct sonde_process *p);
 /* "0 NVIDIA H200". */

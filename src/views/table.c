@@ -105,6 +105,11 @@ struct sonde_view_item *sonde_view_say(struct sonde_view_data *data, bool gap, c
     return item;
 }
 
+void sonde_view_others(struct sonde_view_data *data)
+{
+    add_item(data, (struct sonde_view_item){0});
+}
+
 void sonde_view_note(struct sonde_view_data *data, unsigned kind, const char *text)
 {
     struct sonde_view_note *note = sonde_arena_alloc(&data->arena, sizeof *note);

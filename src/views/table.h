@@ -120,7 +120,8 @@ enum sonde_view_tone { SONDE_TONE_PLAIN, SONDE_TONE_TITLE, SONDE_TONE_WARNING, S
 
 struct sonde_view_item { /* a table or a sentence, in the order in which a person reads them */
     const struct sonde_view_table *table; /* NULL: a sentence */
-    const char *sentence;
+    const char *sentence;                 /* NULL, too: the terminal says which other views there are */
+    size_t head;                          /* its first bytes, cut to one line of a terminal: a command line; 0: none */
     enum sonde_view_tone tone;
     bool gap;                             /* an empty line before it */
     struct sonde_view_item *next;
@@ -157,6 +158,8 @@ void   sonde_view_hide(struct sonde_view_table *t, const char *title);
 struct sonde_view_item *sonde_view_show(struct sonde_view_data *data, const struct sonde_view_table *t, bool gap);
 struct sonde_view_item *sonde_view_say(struct sonde_view_data *data, bool gap, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Here the terminal says which other views there are. */
+void sonde_view_others(struct sonde_view_data *data);
 void sonde_view_note(struct sonde_view_data *data, unsigned kind, const char *text);
 
 /* ---- the next cell of a table's row ------------------------------------------------------ */

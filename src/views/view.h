@@ -31,6 +31,7 @@ struct sonde_view {
 
 /* The views, in the order in which help shows them. */
 #define SONDE_VIEW_MAP(X) \
+    X(summary)            \
     X(profile)            \
     X(kernels)            \
     X(copies)             \

@@ -346,6 +346,26 @@ static void a_file_without_its_magic_number_is_empty(void **unused)
     free(begun);
 }
 
+/* What is no word ends the command line. */
+static void the_command_line_is_read_by_words(void **unused)
+{
+    const char *path = folder_new();
+    struct sonde_measurement *m;
+    (void)unused;
+    mkdir(path, 0777);
+    write_manifest(path, "{\"format\": \"sonde\", \"format_version\": 4, \"command\": [\"./heat\", \"\", 4, \"-n\"]}");
+    assert_int_equal(sonde_measurement_open(path, &m, NULL), 0);
+    assert_string_equal(sonde_measurement_word(m, 0), "./heat");
+    assert_string_equal(sonde_measurement_word(m, 1), "");
+    assert_null(sonde_measurement_word(m, 2));
+    assert_null(sonde_measurement_word(m, 4));
+    sonde_measurement_close(m);
+    write_manifest(path, "{\"format\": \"sonde\", \"format_version\": 4, \"command\": \"heat\"}");
+    assert_int_equal(sonde_measurement_open(path, &m, NULL), 0);
+    assert_null(sonde_measurement_word(m, 0));
+    sonde_measurement_close(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +377,7 @@ int main(void)
         cmocka_unit_test(other_versions_are_named),
         cmocka_unit_test(unknown_tables_are_left_alone),
         cmocka_unit_test(a_file_without_its_magic_number_is_empty),
+        cmocka_unit_test(the_command_line_is_read_by_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,493 @@
+/* summary.c - the view `summary`, which a person wants first: what the run waited for, how busy each device was
+ * and what it was idle for, what to change, what ran, and whether the measurement is whole.
+ *
+ * Reads the stored profile; the trace, where there is one, only for what the
+ * devices were idle for, and where it is not long for advice.
+ */
+#include "summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/rank.h"
+#include "base/number.h"
+#include "groups.h"
+#include "labels.h"
+#include "ledger.h"
+#include "names.h"
+#include "notes.h"
+#include "view.h"
+
+/* ---- devices ----------------------------------------------------------------------------------- */
+
+static const struct sonde_view_column idle_most_columns[] = {
+    {"place", NULL, SONDE_CELL_TEXT, 0, 0, "the routine, and the nearest code of the user"},
+    {"blame_ns", NULL, SONDE_CELL_TIME, 0, 0, "its blame"},
+};
+static const struct sonde_view_columns idle_most = SONDE_VIEW_COLUMNS("idle_most", idle_most_columns);
+
+static const struct sonde_view_column device_columns[] = {
+    {NULL, "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "number of the device in its process, and its name"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process"},
+    {"device", NULL, SONDE_CELL_ID, 0, 0, "number of the device in its process"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "of the device"},
+    {"platform", NULL, SONDE_CELL_TEXT, 0, 0, "of the device"},
+    {NULL, "busy", SONDE_CELL_SHARE, 0, 0, "part of the run time in which at least one operation was on it"},
+    {NULL, "kernels", SONDE_CELL_SHARE, 0, 2, "the same for kernels; they and copies may overlap"},
+    {NULL, "copies", SONDE_CELL_SHARE, 0, 3, "the same for copies"},
+    {NULL, "idle", SONDE_CELL_SHARE, 0, 1, "the rest of the run time"},
+    {"operations", "operations", SONDE_CELL_COUNT, 0, 4, "operations that finished"},
+    {"wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "run time of the process, without the pauses of recording"},
+    {"busy_ns", NULL, SONDE_CELL_TIME, 0, 0, "of it, at least one operation was on the device"},
+    {"kernel_ns", NULL, SONDE_CELL_TIME, 0, 0, "the same for kernels"},
+    {"copy_ns", NULL, SONDE_CELL_TIME, 0, 0, "the same for copies"},
+    {"idle_ns", NULL, SONDE_CELL_TIME, 0, 0, "run time without busy time"},
+    {"rank", NULL, SONDE_CELL_ID, 0, 0, "of a parallel job, as its launcher says; null: none"},
+    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "the same on its node"},
+    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "how many ranks the job has"},
+    {"idle_most", NULL, SONDE_CELL_OBJECT, 0, 0,
+     "the routine with the most blame for the idle time (docs/blame.md); null: no trace, or none", .of = &idle_most},
+    {"idle_for", NULL, SONDE_CELL_LIST, 0, 0, "what its idle time went to, most first; the parts add up to it. null: no trace",
+     .of = &sonde_verdict_parts},
+};
+static const struct sonde_view_columns devices = SONDE_VIEW_COLUMNS("devices", device_columns);
+
+static void most_cells(struct sonde_view_table *most, const char *place, double blame_ns)
+{
+    sonde_cell_text(most, place);
+    sonde_cell_real(most, true, blame_ns);
+}
+
+/* The routine with the most blame for a device's idle time, or the time before the first API call, where that is more. */
+static void most_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame *blame,
+                      const struct sonde_device_use *use)
+{
+    const struct sonde_blame_scope *scope = use->timed ? sonde_blame_find(blame, use->process, use->device) : NULL;
+    struct sonde_blame_routine *routines = NULL;
+    const bool found = scope && sonde_blame_routines(q->profile, scope, &routines) > 0;
+    const double most_ns = found ? routines->waiting_ns + routines->working_ns : 0;
+    struct sonde_text place = {0};
+    if (scope && scope->before_ns > most_ns) {
+        most_cells(sonde_cell_object(t), "start-up (before the first API call)", scope->before_ns);
+    } else if (found) {
+        sonde_name_place(q, &place, routines->node);
+        most_cells(sonde_cell_object(t), sonde_text_get(&place), most_ns);
+    } else {
+        sonde_cell_unknown(t);
+    }
+    sonde_text_fini(&place);
+    free(routines);
+}
+
+static void device_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame *blame,
+                       const struct sonde_device_use *use)
+{
+    const struct sonde_process *p = &q->m->processes[use->process];
+    const struct sonde_row_device *device = use->device < p->device_count ? &p->devices[use->device] : NULL;
+    const bool timed = use->timed;
+    const double wall = timed ? (double)use->wall_ns : 0, busy = (double)use->busy_ns; /* 0: unknown */
+    const uint64_t idle_ns = use->wall_ns > use->busy_ns ? use->wall_ns - use->busy_ns : 0;
+    struct sonde_text name = {0};
+    sonde_name_device(q, &name, use->process, use->device);
+    sonde_cell_text(t, sonde_text_get(&name));
+    sonde_cell_text(t, p->name);
+    sonde_cell_int(t, true, use->device ? use->device - 1 : 0);
+    sonde_cell_text(t, device ? sonde_process_string(p, device->name) : NULL);
+    sonde_cell_text(t, device ? sonde_process_string(p, device->platform) : NULL);
+    sonde_cell_share(t, busy, wall);
+    sonde_cell_share(t, (double)use->kernel_ns, wall);
+    sonde_cell_share(t, (double)use->copy_ns, wall);
+    sonde_cell_share(t, (double)idle_ns, wall);
+    sonde_cell_int(t, true, use->operations);
+    sonde_cell_int(t, use->wall_ns > 0, use->wall_ns);
+    sonde_cell_int(t, timed, use->busy_ns);
+    sonde_cell_int(t, timed, use->kernel_ns);
+    sonde_cell_int(t, timed, use->copy_ns);
+    sonde_cell_int(t, use->wall_ns > 0 && timed, idle_ns);
+    sonde_cells_rank(t, p);
+    if (q->complete) {
+        most_cell(t, q, blame, use);
+        sonde_cell_idle(t, q, blame, use);
+    } else {
+        sonde_cell_unknown(t);
+        sonde_cell_unknown(t);
+    }
+    sonde_text_fini(&name);
+}
+
+/* ---- operations ----------------------------------------------------------------------------------- */
+
+#define COUNT "operations that finished"
+#define TOTAL "sum of the durations on the device"
+#define CALLERS "the heaviest calling context, and how many there are"
+static const struct sonde_view_column kernel_columns[] = {
+    {NULL, "Kernel", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "the kernel's name without return type and namespaces"},
+    {NULL, "count", SONDE_CELL_COUNT, 0, 1, COUNT},
+    {NULL, "total", SONDE_CELL_TIME, 0, 0, TOTAL},
+    {NULL, "mean", SONDE_CELL_TIME, 0, 2, "total divided by the number of timed operations"},
+    {NULL, "p95", SONDE_CELL_TIME, 0, 3, "the duration that 95 % of them do not exceed, less than 5 % off"},
+    {NULL, "called from", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, CALLERS},
+};
+static const struct sonde_view_column copy_columns[] = {
+    {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kind of operation, with its direction where that is known"},
+    {NULL, "count", SONDE_CELL_COUNT, 0, 2, COUNT},
+    {NULL, "bytes", SONDE_CELL_BYTES, 0, 1, "what they moved; unknown where none says so"},
+    {NULL, "total", SONDE_CELL_TIME, 0, 0, TOTAL},
+    {NULL, "GB/s", SONDE_CELL_NUMBER, 0, 3,
+     "bytes divided by the time on the device, in powers of 1,000; unknown when one of them has no times", .unit = "GB/s"},
+    {NULL, "called from", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, CALLERS},
+};
+static const struct sonde_view_columns top_kernels = SONDE_VIEW_COLUMNS("top_kernels", kernel_columns);
+static const struct sonde_view_columns top_copies = SONDE_VIEW_COLUMNS_OF("top_copies", "Copy", copy_columns);
+static const struct sonde_view_columns collectives = SONDE_VIEW_COLUMNS_OF("collectives", "Collective", copy_columns);
+
+static void callers_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group)
+{
+    struct sonde_text callers = {0};
+    sonde_name_group_callers(q, &callers, group);
+    sonde_cell_text(t, sonde_text_get(&callers));
+    sonde_text_fini(&callers);
+}
+
+static void kernel_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
+{
+    const struct sonde_stat *s = &group->stat;
+    (void)all_ns;
+    sonde_cell_text(t, sonde_name_group_title(q, group));
+    sonde_cell_int(t, true, s->count);
+    sonde_cell_int(t, s->timed > 0, s->sum_ns);
+    sonde_cell_real(t, s->timed > 0, s->mean_ns);
+    sonde_cell_percentile(t, s, .95);
+    callers_cell(t, q, group);
+}
+
+static void copy_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
+{
+    const struct sonde_stat *s = &group->stat;
+    const bool rated = s->bytes && s->sum_ns && s->timed == s->count;
+    (void)all_ns;
+    sonde_cell_text(t, sonde_name_copy(group));
+    sonde_cell_int(t, true, s->count);
+    sonde_cell_int(t, s->bytes > 0, s->bytes);
+    sonde_cell_int(t, s->timed > 0, s->sum_ns);
+    sonde_cell_real(t, rated, rated ? (double)s->bytes / (double)s->sum_ns : 0);
+    callers_cell(t, q, group);
+}
+
+static bool is_kernel(const struct sonde_group *group)
+{
+    return sonde_op_kind_group(group->op) == SONDE_GROUP_KERNEL;
+}
+
+static bool moves(const struct sonde_group *group)
+{
+    return sonde_op_kind_moves(group->op);
+}
+
+static bool is_collective(const struct sonde_group *group)
+{
+    return sonde_op_kind_is(group->op, SONDE_KIND_COLLECTIVE);
+}
+
+static void show_operations(const struct sonde_query *q, struct sonde_view_data *out)
+{
+    static const struct { struct sonde_groups groups; const char *view; } tables[] = {
+        {{.columns = &top_kernels, .choose = is_kernel, .row = kernel_row}, "kernels"},
+        {{.columns = &top_copies, .choose = moves, .row = copy_row}, "copies"},
+        {{.columns = &collectives, .choose = is_collective, .row = copy_row}, NULL},
+    };
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        struct sonde_view_table *t = sonde_view_table(out, tables[i].groups.columns);
+        t->fold = true;
+        t->left_out_view = tables[i].view;
+        sonde_groups_rows(&tables[i].groups, q, q->profile->ops.items, q->profile->ops.count, t, NULL);
+        if (sonde_view_rows(t))
+            sonde_view_show(out, t, true);
+    }
+}
+
+/* ---- the CPU side ----------------------------------------------------------------------------------- */
+
+static const struct sonde_view_column top_columns[] = {
+    {"routine", NULL, SONDE_CELL_TEXT, 0, 0, "what it is called"},
+    {"cpu_ns", NULL, SONDE_CELL_TIME, 0, 0, "CPU time in it itself"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of cpu_ns"},
+};
+static const struct sonde_view_columns top = SONDE_VIEW_COLUMNS("top", top_columns);
+
+static const struct sonde_view_column cpu_columns[] = {
+    {"sampled", NULL, SONDE_CELL_BOOLEAN, 0, 0, "whether there are samples"},
+    {"rate_hz", NULL, SONDE_CELL_NUMBER, 0, 0, "samples per second of a thread's CPU time; null also where processes differ", .unit = "Hz"},
+    {"samples", NULL, SONDE_CELL_COUNT, 0, 0, "how many"},
+    {"cpu_ns", NULL, SONDE_CELL_TIME, 0, 0, "CPU time that the samples stand for"},
+    {"top", NULL, SONDE_CELL_OBJECT, 0, 0, "the routine with the most exclusive CPU time", .of = &top},
+};
+static const struct sonde_view_columns cpu = SONDE_VIEW_COLUMNS("cpu_side", cpu_columns);
+
+struct cpu_side {
+    bool     sampled, known; /* known: there is a process */
+    uint32_t rate_hz;        /* 0: unknown, or processes differ */
+    struct sonde_metrics all;
+    struct sonde_profile_rows *rows; /* flat by function, most exclusive CPU time first; NULL: nothing */
+};
+
+static int cpu_side(const struct sonde_query *q, struct cpu_side *out, struct sonde_diag *diag)
+{
+    static const struct sonde_columns columns;
+    struct sonde_estimate estimate = {0};
+    const struct sonde_profile_rows_config config = {
+        .shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_FUNCTION, .columns = &columns, .sort = SONDE_METRIC_CPU,
+        .sort_side = SONDE_EXCLUSIVE, .cpu_estimate = &estimate};
+    bool same = true;
+    *out = (struct cpu_side){.sampled = q->profile->sampled, .all = q->profile->nodes.items[0].total};
+    for (uint32_t i = 0; i < q->m->process_count; i++) {
+        const struct sonde_live_header *h = &q->m->processes[i].header;
+        out->known = true;
+        same &= !out->rate_hz || !h->cpu_rate_hz || h->cpu_rate_hz == out->rate_hz;
+        out->rate_hz = h->cpu_rate_hz ? h->cpu_rate_hz : out->rate_hz;
+    }
+    out->rate_hz = same ? out->rate_hz : 0;
+    if (!out->all.cpu_ns)
+        return 0;
+    const int rc = sonde_estimate_cpu(q->m, q->profile, &estimate)
+                       ? sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot make the profile of")
+                       : sonde_profile_rows_build(q->profile, &config, &out->rows, diag);
+    sonde_estimate_fini(&estimate);
+    return rc;
+}
+
+static double top_value(const struct cpu_side *c, uint32_t column)
+{
+    return sonde_profile_rows_get(c->rows, 1, column, SONDE_EXCLUSIVE).value;
+}
+
+/* "63.2 % ± 4.1 % in work() work.c" */
+static void add_top(struct sonde_text *line, const struct cpu_side *c, const char *routine)
+{
+    const double all_ns = (double)c->all.cpu_ns, error_ns = top_value(c, SONDE_METRIC_CPU_ERROR);
+    char number[SONDE_NUMBER_MAX];
+    sonde_text_format(line, " · %s", sonde_number_percent(number, top_value(c, SONDE_METRIC_CPU), all_ns));
+    if (error_ns >= .005 * all_ns)
+        sonde_text_format(line, " ± %s", sonde_number_percent(number, error_ns, all_ns));
+    sonde_text_format(line, " in %s", routine);
+}
+
+static void say_cpu_side(struct sonde_view_data *out, const struct cpu_side *c, const char *routine)
+{
+    struct sonde_text line = {0};
+    char number[SONDE_NUMBER_MAX];
+    if (c->sampled)
+        sonde_text_format(&line, "CPU side: %s in ", sonde_number_time(number, (double)c->all.cpu_ns));
+    if (c->sampled)
+        sonde_text_format(&line, "%s sample%s", sonde_number_count(number, c->all.samples), c->all.samples == 1 ? "" : "s");
+    else
+        sonde_text_add(&line, "CPU side: not sampled");
+    if (c->rate_hz)
+        sonde_text_format(&line, " at %u Hz", c->rate_hz);
+    if (routine)
+        add_top(&line, c, routine);
+    sonde_view_say(out, true, "%s", sonde_text_get(&line));
+    sonde_text_fini(&line);
+}
+
+static void cpu_cells(struct sonde_view_table *t, const struct cpu_side *c, const char *routine)
+{
+    sonde_cell_boolean(t, c->sampled);
+    sonde_cell_int(t, c->rate_hz, c->rate_hz);
+    sonde_cell_int(t, c->sampled, c->all.samples);
+    sonde_cell_int(t, c->sampled, c->all.cpu_ns);
+    if (!routine) {
+        sonde_cell_unknown(t);
+        return;
+    }
+    struct sonde_view_table *most = sonde_cell_object(t);
+    sonde_cell_text(most, routine);
+    sonde_cell_int(most, true, (uint64_t)top_value(c, SONDE_METRIC_CPU));
+    sonde_cell_int(most, true, (uint64_t)top_value(c, SONDE_METRIC_CPU_ERROR));
+}
+
+/* Its cell, and the same to a person. */
+static int add_cpu_side(struct sonde_view_table *t, const struct sonde_query *q, struct sonde_diag *diag)
+{
+    struct cpu_side c;
+    struct sonde_text routine = {0};
+    const int rc = cpu_side(q, &c, diag);
+    const bool any = c.rows && c.rows->rows.count > 1;
+    if (any)
+        sonde_row_label(q, c.rows, 1, &routine);
+    if (!rc && c.known) {
+        say_cpu_side(t->data, &c, any ? sonde_text_get(&routine) : NULL);
+        cpu_cells(sonde_cell_object(t), &c, any ? sonde_text_get(&routine) : NULL);
+    } else {
+        sonde_cell_unknown(t);
+    }
+    sonde_profile_rows_destroy(c.rows);
+    sonde_text_fini(&routine);
+    return rc;
+}
+
+/* ---- the first and the last lines --------------------------------------------------------------------- */
+
+static void plural(struct sonde_text *out, uint64_t n, const char *one, const char *many)
+{
+    char number[SONDE_NUMBER_MAX];
+    sonde_text_format(out, "%s %s", sonde_number_count(number, n), n == 1 ? one : many);
+}
+
+static void say_title(struct sonde_view_data *out, const struct sonde_query *q, const char *command)
+{
+    const struct sonde_totals *t = &q->totals;
+    char number[SONDE_NUMBER_MAX], rank[SONDE_RANK_MAX];
+    struct sonde_text line = {0};
+    sonde_text_format(&line, "%s · ", command);
+    plural(&line, q->m->process_count, "process", "processes");
+    if (q->m->process_count == 1 && *sonde_rank_text(&q->m->processes[0], rank))
+        sonde_text_format(&line, " (%s)", rank);
+    sonde_text_add(&line, ", ");
+    plural(&line, t->threads, "thread", "threads");
+    sonde_text_add(&line, " · ");
+    plural(&line, t->devices.count, "device", "devices");
+    if (t->devices.count == 1) {
+        struct sonde_text device = {0};
+        sonde_name_device_alone(q, &device, t->devices.items[0].process, t->devices.items[0].device);
+        const char *space = strchr(sonde_text_get(&device), ' ');
+        sonde_text_format(&line, " (%s)", space ? space + 1 : sonde_text_get(&device));
+        sonde_text_fini(&device);
+    }
+    if (t->wall_ns)
+        sonde_text_format(&line, " · %s", sonde_number_time(number, (double)t->wall_ns));
+    if (t->killed)
+        sonde_text_format(&line, t->killed == q->m->process_count ? " · ended without an exit (killed?)"
+                                                                : " · %u processes ended without an exit",
+                          t->killed);
+    struct sonde_view_item *title = sonde_view_say(out, false, "%s", sonde_text_get(&line));
+    title->tone = SONDE_TONE_TITLE;
+    title->head = strlen(command);
+    sonde_text_fini(&line);
+}
+
+static void add_count(struct sonde_text *out, uint64_t n, const char *text)
+{
+    char number[SONDE_NUMBER_MAX];
+    sonde_text_format(out, "%s%s %s", out->length ? ", " : "data: ", sonde_number_count(number, n), text);
+}
+
+/* Operations, dropped, unmatched, clock, damage, overhead. */
+static void say_ledger(struct sonde_view_data *out, const struct sonde_totals *t)
+{
+    char own[SONDE_NUMBER_MAX], wall[SONDE_NUMBER_MAX], bound[SONDE_NUMBER_MAX];
+    struct sonde_text line = {0};
+    add_count(&line, t->ledger.seen, t->ledger.seen == 1 ? "operation" : "operations");
+    add_count(&line, t->dropped_operations, "dropped");
+    add_count(&line, t->ledger.unmatched, "unmatched");
+    if (t->in_flight)
+        add_count(&line, t->in_flight, "in flight when the program ended");
+    if (t->ledger.unplaced)
+        add_count(&line, t->ledger.unplaced, "unplaced");
+    if (t->ledger.busy_clipped_ns)
+        sonde_text_add(&line, ", busy times are lower bounds");
+    if (t->ledger.bad_time)
+        add_count(&line, t->ledger.bad_time, "with bad times");
+    if (t->ledger.failed)
+        add_count(&line, t->ledger.failed, "failed");
+    if (t->dropped_trace_rows)
+        add_count(&line, t->dropped_trace_rows, "missing in the trace");
+    if (t->ledger.unwind_failed)
+        add_count(&line, t->ledger.unwind_failed, t->ledger.unwind_failed == 1 ? "stack incomplete" : "stacks incomplete");
+    if (t->damaged_chunks)
+        add_count(&line, t->damaged_chunks, t->damaged_chunks == 1 ? "damaged chunk skipped" : "damaged chunks skipped");
+    if (t->clock_known && !t->clock_bound_ns)
+        sonde_text_add(&line, " · host's clock");
+    else if (t->clock_known)
+        sonde_text_format(&line, " · clock ± %s", sonde_number_time(bound, (double)t->clock_bound_ns));
+    if (t->process_wall_ns)
+        sonde_text_format(&line, " · overhead %s of %s",
+                          sonde_number_percent(own, (double)t->ledger.hook_ns, (double)t->process_wall_ns),
+                          sonde_number_time(wall, (double)t->process_wall_ns));
+    if (t->off)
+        sonde_text_add(&line, " · the agent switched itself off (see ledger)");
+    sonde_view_say(out, true, "%s", sonde_text_get(&line));
+    sonde_text_fini(&line);
+}
+
+/* ---- the view ------------------------------------------------------------------------------------------ */
+
+static const struct sonde_view_column summary_columns[] = {
+    {"verdict", NULL, SONDE_CELL_OBJECT, 0, 0, "what the run waited for; null where no trace tells", .of = &sonde_verdict},
+    {"command", NULL, SONDE_CELL_TEXT, 0, 0, "the command line that was recorded, as a shell reads it"},
+    {"processes", NULL, SONDE_CELL_COUNT, 0, 0, "that were measured"},
+    {"threads", NULL, SONDE_CELL_COUNT, 0, 0, "of theirs, that used the GPU runtime"},
+    {"wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the first process's start to the last one's end"},
+    {"devices", NULL, SONDE_CELL_LIST, 0, 0, "as each process used them", .of = &devices},
+    {"cpu", NULL, SONDE_CELL_OBJECT, 0, 0, "the CPU side; null: the measurement does not say whether it was sampled", .of = &cpu},
+    {"kernels", NULL, SONDE_CELL_LIST, 0, 0, "those of the view kernels", .of = &sonde_kernels},
+    {"copies", NULL, SONDE_CELL_LIST, 0, 0, "those of the view copies", .of = &sonde_copies},
+    {"ledger", NULL, SONDE_CELL_OBJECT, 0, 0, "that of the view ledger", .of = &sonde_ledger},
+};
+static const struct sonde_view_columns summary = SONDE_VIEW_COLUMNS("summary", summary_columns);
+
+/* From why it took so long to what there was: the run, the devices and what they were idle for, what to change, then
+ * the operations, and last how far all of it can be trusted. */
+static int fill(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame *blame, struct sonde_diag *diag)
+{
+    struct sonde_view_data *out = t->data;
+    const size_t all = q->totals.devices.count, shown = q->complete ? all : sonde_query_rows(q, all);
+    struct sonde_text command = {0};
+    sonde_name_command(q, &command);
+    sonde_summary_missing(q, out);
+    say_title(out, q, sonde_text_get(&command));
+    int rc = sonde_cell_verdict(t, q, blame, diag);
+    sonde_cell_text(t, sonde_text_get(&command));
+    sonde_text_fini(&command);
+    sonde_cell_int(t, true, q->m->process_count);
+    sonde_cell_int(t, true, q->totals.threads);
+    sonde_cell_int(t, q->totals.wall_ns > 0, q->totals.wall_ns);
+    struct sonde_view_table *list = sonde_cell_list(t);
+    for (size_t i = 0; i < shown; i++)
+        device_row(list, q, blame, &q->totals.devices.items[i]);
+    list->left_out = all - shown;
+    if (shown)
+        sonde_view_show(out, list, true);
+    if (!rc && !q->complete)
+        rc = sonde_summary_idle(q, blame, shown, out, diag);
+    if (!rc && !q->complete)
+        rc = sonde_summary_advice(q, blame, out, diag);
+    if (!q->complete)
+        show_operations(q, out);
+    return rc ? rc : add_cpu_side(t, q, diag);
+}
+
+static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
+{
+    struct sonde_blame blame = {0};
+    struct sonde_view_table *t = sonde_view_table(out, &summary);
+    int rc = q->complete || q->totals.devices.count ? sonde_query_blame(q, &blame, diag) : 0;
+    out->root = t;
+    if (!rc)
+        rc = fill(t, q, &blame, diag);
+    sonde_blame_fini(&blame);
+    if (rc)
+        return rc;
+    if (q->complete) {
+        sonde_cell_kernels(t, q);
+        sonde_cell_copies(t, q);
+        return sonde_cell_ledger(t, q, diag);
+    }
+    for (int i = 0; i < 3; i++)
+        sonde_cell_unknown(t);
+    say_ledger(out, &q->totals);
+    sonde_view_others(out);
+    return 0;
+}
+
+const struct sonde_view sonde_view_summary = {
+    .name = "summary",
+    .summary = "what ran, how busy each device was, the top kernels and copies",
+    .single = true,
+    .tables = (const struct sonde_view_columns *const[]){&summary, &devices, &sonde_idle_alone, &sonde_idle_each, &sonde_advice_brief,
+                                                         &top_kernels, &top_copies, &collectives, NULL},
+    .caveats = SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_PAUSES | SONDE_CAVEAT_SAMPLES | SONDE_CAVEAT_PYTHON |
+               SONDE_CAVEAT_VIEWS,
+    .needs_operations = true,
+    .make = make,
+};
