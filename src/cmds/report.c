@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analyze/caveats.h"
 #include "analyze/profile_rows.h"
 #include "analyze/symbols.h"
 #include "command.h"
@@ -15,47 +14,12 @@
 
 enum { PLAIN_COLUMNS = 100, FEWEST_COLUMNS = 40, DEFAULT_LIMIT = 10, VIEW_LIMIT = 50 };
 
-enum { /* caveats of views that are still made here */
-    MOST = SONDE_CAVEAT_ALL & ~(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES), /* all but what few ask about */
-};
-
-const struct report_view report_views[] = {
-#define MOVED(name) {.view = &sonde_view_##name}
-#define VIEW(word, needs, touched, asked, text) \
-    {&(const struct sonde_view){.name = #word, .summary = text, .needs_operations = needs, .caveats = touched, .options = asked}, \
-     report_##word##_text, report_##word##_json}
-    MOVED(summary),
-    MOVED(profile),
-    MOVED(kernels),
-    MOVED(copies),
-    MOVED(api),
-    MOVED(statistics),
-    MOVED(lanes),
-    MOVED(blame),
-    MOVED(critical),
-    MOVED(overlap),
-    MOVED(objects),
-    MOVED(memory),
-    MOVED(advice),
-    MOVED(ledger),
-    MOVED(contexts),
-#undef VIEW
-#undef MOVED
-    {.view = NULL},
-};
-
-static const struct report_view *find_view(const char *name)
-{
-    for (const struct report_view *v = report_views; v->view; v++)
-        if (strcmp(v->view->name, name) == 0)
-            return v;
-    return NULL;
-}
-
 static const char *view_word(size_t index)
 {
-    bool there = index < sizeof report_views / sizeof *report_views && report_views[index].view && !report_views[index].view->hidden;
-    return there ? report_views[index].view->name : NULL; /* hidden ones come last */
+    for (const struct sonde_view *const *v = sonde_views; *v && !(*v)->hidden; v++) /* hidden ones come last */
+        if (!index--)
+            return (*v)->name;
+    return NULL;
 }
 
 /* ---- nothing to show ------------------------------------------------------------ */
@@ -115,27 +79,6 @@ static bool has_operations(const struct report *r)
 
 /* ---- running a view ---------------------------------------------------------------- */
 
-static int print_old_json(const struct report_view *view, const struct report *r, struct sonde_diag *diag)
-{
-    json_t *value = view->json(r, diag);
-    if (!value)
-        return diag->code ? diag->code : sonde_diag_set(diag, SONDE_ENOMEM, r->q.path, "cannot make the report of");
-    int rc = json_dumpf(value, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
-    json_decref(value);
-    if (rc)
-        return sonde_diag_set(diag, SONDE_EIO, NULL, "cannot write the report");
-    fputc('\n', stdout);
-    return 0;
-}
-
-static int print_old(const struct report_view *view, const struct report *r, struct sonde_diag *diag)
-{
-    if (r->q.complete)
-        return print_old_json(view, r, diag);
-    const int rc = view->text(r, diag);
-    return rc ? rc : report_caveats_text(r, view->view, diag);
-}
-
 static int print_json(const struct sonde_view *view, const struct sonde_view_data *data, struct sonde_diag *diag)
 {
     struct sonde_text text = {0};
@@ -187,13 +130,13 @@ static int load(struct report *r, struct sonde_diag *diag)
     return rc;
 }
 
-static int show(const struct report_view *view, struct report *r, struct sonde_diag *diag)
+static int show(const struct sonde_view *view, struct report *r, struct sonde_diag *diag)
 {
     int rc = load(r, diag);
-    if (!rc && view->view->needs_operations && !has_operations(r))
+    if (!rc && view->needs_operations && !has_operations(r))
         return no_operations(r, diag);
     if (!rc)
-        rc = view->text ? print_old(view, r, diag) : print(view->view, r, diag);
+        rc = print(view, r, diag);
     /* The ledger of an empty measurement is still worth reading; the measurement is still a failed one. */
     if (!rc && !has_operations(r))
         rc = no_operations(r, diag);
@@ -205,7 +148,7 @@ static struct sonde_progress *begin(const char *text)
     return sonde_progress_begin(text, false);
 }
 
-static struct report prepare(const struct report_options *o, const struct report_view *view)
+static struct report prepare(const struct report_options *o, const struct sonde_view *view)
 {
     int columns = sonde_terminal_columns(STDOUT_FILENO);
     const char *wanted = getenv("COLUMNS");
@@ -219,7 +162,7 @@ static struct report prepare(const struct report_options *o, const struct report
             .range = {.lanes = o->lane, .depth = o->depth > 0 ? (uint32_t)o->depth : 0},
             .min_percent_given = o->min_percent >= 0,
             .limit_given = o->limit >= 0,
-            .limit = o->limit >= 0 ? (uint32_t)o->limit : o->json ? 0 : view == report_views ? DEFAULT_LIMIT : VIEW_LIMIT,
+            .limit = o->limit >= 0 ? (uint32_t)o->limit : o->json ? 0 : view == *sonde_views ? DEFAULT_LIMIT : VIEW_LIMIT,
             .begin = begin,
             .end = sonde_progress_end,
         },
@@ -245,12 +188,12 @@ static const char *misplaced(const struct report_options *o, const struct sonde_
         {"depth", o->depth >= 0}, {"from", o->from}, {"to", o->to}, {"lane", o->lane},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        const struct report_view *v = report_views;
+        const struct sonde_view *const *v = sonde_views;
         if (!options[i].given || takes(view, options[i].name))
             continue;
-        while (v->view && !takes(v->view, options[i].name))
+        while (*v && !takes(*v, options[i].name))
             v++;
-        *meant = v->view ? v->view->name : "";
+        *meant = *v ? (*v)->name : "";
         return options[i].name;
     }
     return NULL;
@@ -267,24 +210,24 @@ static void keep_memory(void)
 /* DIR and VIEW, either of which may be missing: a view's name alone is a view, unless a measurement is called so. */
 static const char *read_operands(int argc, char **argv, const char **given)
 {
-    const bool view_alone = argc == 1 && find_view(argv[0]) && !sonde_is_measurement(argv[0]);
+    const bool view_alone = argc == 1 && sonde_view_find(argv[0]) && !sonde_is_measurement(argv[0]);
     *given = argc && !view_alone ? argv[0] : NULL;
-    return view_alone ? argv[0] : argc > 1 ? argv[1] : report_views[0].view->name;
+    return view_alone ? argv[0] : argc > 1 ? argv[1] : (*sonde_views)->name;
 }
 
 static int say_no_view(int argc, char **argv, const char *name)
 {
     struct sonde_nearest nearest = {.word = name};
     struct sonde_text word = {0};
-    if (argc > 1 && find_view(argv[0])) {
+    if (argc > 1 && sonde_view_find(argv[0])) {
         sonde_text_add_path(&word, name);
         const int status = sonde_say_usage(&sonde_command_report, "there is no view '%s'; did you mean 'sonde report %s %s'",
                                            name, sonde_text_get(&word), argv[0]);
         sonde_text_fini(&word);
         return status;
     }
-    for (const struct report_view *v = report_views; v->view; v++)
-        sonde_nearest_try(&nearest, v->view->name);
+    for (const struct sonde_view *const *v = sonde_views; *v; v++)
+        sonde_nearest_try(&nearest, (*v)->name);
     return sonde_say_unknown(&sonde_command_report, &nearest, "there is no view '%s'", name);
 }
 
@@ -316,7 +259,7 @@ static int read_range(const struct report_options *o, struct sonde_query_range *
     return 0;
 }
 
-static int report(const struct report_view *view, const struct report_options *o, const char *path)
+static int report(const struct sonde_view *view, const struct report_options *o, const char *path)
 {
     struct report r = prepare(o, view);
     struct sonde_diag diag = {0};
@@ -347,12 +290,12 @@ static int run(const void *options, int argc, char **argv)
 {
     const struct report_options *o = options;
     const char *given, *name = read_operands(argc, argv, &given);
-    const struct report_view *view = find_view(name);
+    const struct sonde_view *view = sonde_view_find(name);
     struct sonde_diag diag = {0};
     char path[PATH_MAX];
     if (!view)
         return say_no_view(argc, argv, name);
-    const char *meant, *wrong = misplaced(o, view->view, &meant);
+    const char *meant, *wrong = misplaced(o, view, &meant);
     if (wrong)
         return sonde_say_usage(&sonde_command_report, "--%s is for the view %s, not for %s", wrong, meant, name);
     if (sonde_find_measurement(given, argc == 1 ? view_word : NULL, path, &diag))
@@ -416,9 +359,9 @@ static const struct sonde_option options_table[] = {
 static bool help(int argc, char **argv, int columns)
 {
     for (int i = 0; i < argc; i++) {
-        const struct report_view *v = find_view(argv[i]);
-        if (v && !v->text) {
-            report_help(v->view, options_table, columns);
+        const struct sonde_view *view = sonde_view_find(argv[i]);
+        if (view) {
+            report_help(view, options_table, columns);
             return true;
         }
     }

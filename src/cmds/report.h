@@ -1,8 +1,6 @@
-/* report.h - how `sonde report` prints: tables and sentences that fit the terminal, and the views
- * that are still made here.
+/* report.h - how `sonde report` prints: tables and sentences that fit the terminal.
  *
  * A new view is one file in src/views and one line in its table (views/view.h); nothing here.
- * The views with a file report_NAME.c make their text and their JSON themselves and move there.
  */
 #ifndef SONDE_CMDS_REPORT_H
 #define SONDE_CMDS_REPORT_H
@@ -10,21 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
-#include "analyze/blame.h"
-#include "analyze/metric.h"
-#include "analyze/profile.h"
-#include "analyze/rank.h"
-#include "analyze/totals.h"
-#include "base/kinds.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "base/vector.h"
-#include "format/reader.h"
-#include "views/groups.h"
-#include "views/labels.h"
-#include "views/names.h"
 #include "views/view.h"
 
 struct report_options { /* as they were given; -1 or NULL where not */
@@ -46,25 +32,7 @@ struct report {
     bool        colors;
 };
 
-struct report_view {
-    const struct sonde_view *view;
-    /* NULL for a view of src/views. Else it is still made here: print for people, 0 or a negative code with `diag`; the
-     * same for scripts (schemas: docs/schema/), NULL when out of memory or with `diag`. */
-    int     (*text)(const struct report *r, struct sonde_diag *diag);
-    json_t *(*json)(const struct report *r, struct sonde_diag *diag);
-};
-
-extern const struct report_view report_views[]; /* ends with view = NULL; the first is the default */
-
-#define REPORT_VIEW_MAP(X) \
-    
-#define X(name)                                                              \
-    int     report_##name##_text(const struct report *r, struct sonde_diag *diag); \
-    json_t *report_##name##_json(const struct report *r, struct sonde_diag *diag);
-REPORT_VIEW_MAP(X)
-#undef X
-
-/* What a view of src/views answered, as tables and sentences on the terminal (report_layout.c). */
+/* What a view answered, as tables and sentences on the terminal (report_layout.c). */
 void report_lay_out(const struct report *r, const struct sonde_view *view, const struct sonde_view_data *data);
 
 /* What a view shows and what its columns mean (report_help.c): for --help, and all views as docs/columns.md. */
@@ -74,9 +42,6 @@ void report_help_page(void);
 
 /* Read the options of the view profile into `r` (report_columns.c). 0, or the exit status after a message. */
 int report_read_columns(struct report *r);
-
-/* After the text of a view: what its figures lack, and why. 0, or a negative code with `diag`. */
-int report_caveats_text(const struct report *r, const struct sonde_view *view, struct sonde_diag *diag);
 
 /* ---- tables (report_table.c) ------------------------------------------------ */
 
@@ -102,8 +67,7 @@ struct table { /* ready with columns and column_count set */
 /* Append one cell (a copy). */
 void table_cell(struct table *t, const char *text);
 void table_count(struct table *t, uint64_t n);
-void table_time(struct table *t, bool known, double ns);
-void table_bytes(struct table *t, bool known, double bytes);
+void table_bytes(struct table *t, double bytes);
 void table_percent(struct table *t, double part, double whole);
 /* A time with its standard error, where that is more than half a percent: "1.23 s ± 45.0 ms". */
 void table_estimate(struct table *t, double ns, double error_ns);
@@ -120,14 +84,5 @@ void report_say(const struct report *r, const char *format, ...) __attribute__((
 
 /* "… 13 more: sonde report DIR api --limit 0" when a table was cut. */
 void report_more(const struct report *r, const char *view, size_t shown, size_t all);
-
-/* ---- values (report_text.c) ---------------------------------------------------- */
-
-/* JSON: null for an unknown value. */
-json_t *report_json_ns(bool known, double ns);
-json_t *report_json_count(uint64_t n); /* what does not fit is the largest number that does */
-json_t *report_json_text(const char *text); /* null for "" ; broken UTF-8 is replaced */
-json_t *report_json_frame(const struct sonde_cct_node *node);
-json_t *report_json_frames(const struct report *r, uint32_t leaf); /* the user's nearest ones, eight at most; leaf 0: none */
 
 #endif

@@ -33,7 +33,7 @@ static void number_cell(struct table *out, enum sonde_cell_kind kind, const stru
     else if (kind == SONDE_CELL_TIME)
         table_estimate(out, value, cell->more);
     else if (kind == SONDE_CELL_BYTES)
-        table_bytes(out, true, value);
+        table_bytes(out, value);
     else if (kind == SONDE_CELL_SHARE)
         table_percent(out, cell->real, cell->more);
     else if (kind == SONDE_CELL_NUMBER)
@@ -94,10 +94,10 @@ static void print_others(const struct report *r, const struct sonde_view *view)
     struct sonde_text line = {0};
     const char *between = " ";
     sonde_text_format(&line, "more: sonde report %s", r->word);
-    for (const struct report_view *v = report_views; v->view && !v->view->hidden; v++) {
-        if (v->view == view)
+    for (const struct sonde_view *const *v = sonde_views; *v && !(*v)->hidden; v++) {
+        if (*v == view)
             continue;
-        sonde_text_format(&line, "%s%s", between, v->view->name);
+        sonde_text_format(&line, "%s%s", between, (*v)->name);
         between = " | ";
     }
     report_say(r, "%s", sonde_text_get(&line));

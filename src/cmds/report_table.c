@@ -29,16 +29,10 @@ void table_count(struct table *t, uint64_t n)
     table_cell(t, sonde_number_count(number, n));
 }
 
-void table_time(struct table *t, bool known, double ns)
+void table_bytes(struct table *t, double bytes)
 {
     char number[SONDE_NUMBER_MAX];
-    table_cell(t, known ? sonde_number_time(number, ns) : "-");
-}
-
-void table_bytes(struct table *t, bool known, double bytes)
-{
-    char number[SONDE_NUMBER_MAX];
-    table_cell(t, known ? sonde_number_bytes(number, bytes) : "-");
+    table_cell(t, sonde_number_bytes(number, bytes));
 }
 
 void table_estimate(struct table *t, double ns, double error_ns)
