@@ -664,7 +664,9 @@ static int load_ops(struct loader *l)
     const struct sonde_trace_options wanted = {
         .tables = SONDE_READ_OPS, .from_ns = g->from, .by_lane = true, .threads = 1, .progress = l->progress,
         .op_fields = SONDE_FIELD(sonde_row_op, enter_ns) | SONDE_FIELD(sonde_row_op, correlation) | SONDE_FIELD(sonde_row_op, node)};
-    const int rc = sonde_trace_pass(g->process, &wanted, add_ops, l);
+    /* At once where all are wanted: memory that grows leaves holes. */
+    int rc = make_room(l, g->from ? 0 : sonde_trace_extent(g->process, SONDE_READ_OPS).rows);
+    rc = rc ? rc : sonde_trace_pass(g->process, &wanted, add_ops, l);
     if (l->l.keys.count)
         qsort(l->l.keys.items, l->l.keys.count, sizeof *l->l.keys.items, by_correlation);
     if (l->l.points.count)
