@@ -108,9 +108,10 @@ static void push_thread(struct replay *r, uint32_t thread)
 static void push_lane(struct replay *r, uint32_t lane)
 {
     const struct sonde__cp_lane *q = &r->g->lanes[lane];
+    if (r->queues[lane].next == q->first + q->count)
+        return;
     const struct sonde__cp_op *op = &r->g->ops[r->queues[lane].next];
-    if (r->queues[lane].next < q->first + q->count)
-        push(r, op->start, op->end > op->start ? STARTS : STARTS_AND_ENDS, lane);
+    push(r, op->start, op->end > op->start ? STARTS : STARTS_AND_ENDS, lane);
 }
 
 /* ---- how long --------------------------------------------------------------------------- */
