@@ -539,6 +539,19 @@ static int allocate(struct sonde__rows_maker *v)
     return v->self && v->total && v->state && v->up && v->entity && v->owner && v->view ? 0 : SONDE_ENOMEM;
 }
 
+/* All but the view. */
+static void maker_fini(struct sonde__rows_maker *v)
+{
+    free(v->self);
+    free(v->total);
+    free(v->state);
+    free(v->up);
+    free(v->entity);
+    free(v->owner);
+    sonde_vector_fini(&v->entities);
+    sonde_map_fini(&v->by_key);
+}
+
 static int fill(struct sonde__rows_maker *v, struct sonde_diag *diag)
 {
     bool *whole = calloc(v->nodes, sizeof *whole);
@@ -575,14 +588,7 @@ int sonde_profile_rows_build(const struct sonde_profile *profile, const struct s
     if (diag)
         diag->code = 0;
     int rc = fill(&v, diag);
-    free(v.self);
-    free(v.total);
-    free(v.state);
-    free(v.up);
-    free(v.entity);
-    free(v.owner);
-    sonde_vector_fini(&v.entities);
-    sonde_map_fini(&v.by_key);
+    maker_fini(&v);
     if (rc) {
         sonde_profile_rows_destroy(v.view);
         return diag && diag->code ? rc : sonde_diag_set(diag, rc, NULL, "cannot make the profile");
@@ -669,15 +675,8 @@ long sonde_profile_rows_find(const struct sonde_profile *profile, const struct s
         return 1;
     }
     int rc = find_rows(&v, text, out, &count);
-    free(v.self);
-    free(v.total);
-    free(v.state);
-    free(v.up);
-    free(v.entity);
-    free(v.owner);
-    free(v.view);
-    sonde_vector_fini(&v.entities);
-    sonde_map_fini(&v.by_key);
+    maker_fini(&v);
+    sonde_profile_rows_destroy(v.view);
     if (rc) {
         free(*out);
         *out = NULL;

@@ -46,6 +46,12 @@ static inline bool sonde_op_kind_is(uint32_t kind, unsigned traits)
     return (sonde__op_kind(kind)->traits & traits) != 0;
 }
 
+/* Does code run on the device? */
+static inline bool sonde_op_kind_runs(uint32_t kind)
+{
+    return sonde_op_kind_group(kind) == SONDE_GROUP_KERNEL;
+}
+
 /* Does it move or set bytes? */
 static inline bool sonde_op_kind_moves(uint32_t kind)
 {

@@ -23,41 +23,21 @@ static const struct sonde_view_column columns[] = {
 static const struct sonde_view_columns calls = SONDE_VIEW_COLUMNS("calls", columns);
 static const struct sonde_view_columns called_from = SONDE_VIEW_COLUMNS_OF("called_from", "API call", sonde_caller_columns);
 
-static bool any(const struct sonde_group *group)
+static const char *row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
 {
-    (void)group;
-    return true;
-}
-
-static const char *name(const struct sonde_query *q, const struct sonde_group *group)
-{
-    (void)q;
-    return sonde_name_group(group);
-}
-
-static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
-{
-    const struct sonde_stat *s = &group->stat;
-    const bool timed = s->timed > 0;
-    sonde_cell_text(t, sonde_name_group(group));
+    const char *name = sonde_name_group(group);
+    sonde_cell_text(t, name);
     sonde_cell_text(t, group->name);
-    sonde_cell_int(t, true, s->count);
-    sonde_cell_int(t, true, s->failed);
-    sonde_cell_share(t, (double)s->sum_ns, (double)all_ns);
-    sonde_cell_int(t, timed, s->sum_ns);
-    sonde_cell_real(t, timed, s->mean_ns);
-    sonde_cell_int(t, timed, s->min_ns);
-    sonde_cell_int(t, timed, s->max_ns);
-    sonde_cell_real(t, timed, sonde_stat_stddev(s));
-    sonde_cell_percentile(t, s, .50);
-    sonde_cell_percentile(t, s, .95);
-    sonde_cell_percentile(t, s, .99);
+    sonde_cell_int(t, true, group->stat.count);
+    sonde_cell_int(t, true, group->stat.failed);
+    sonde_cells_times(t, &group->stat, all_ns);
     sonde_cell_callers(t, q, group);
+    return name;
 }
 
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
 {
-    static const struct sonde_groups view = {&calls, &called_from, any, row, name, "no API call was recorded"};
+    static const struct sonde_groups view = {&calls, &called_from, NULL, row, "no API call was recorded"};
     (void)diag;
     sonde_groups_make(&view, q, q->profile->apis.items, q->profile->apis.count, out);
     return 0;

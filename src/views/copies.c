@@ -32,45 +32,23 @@ static const struct sonde_view_column columns[] = {
 const struct sonde_view_columns sonde_copies = SONDE_VIEW_COLUMNS("copies", columns);
 static const struct sonde_view_columns called_from = SONDE_VIEW_COLUMNS_OF("called_from", "Copy", sonde_caller_columns);
 
-static bool is_copy(const struct sonde_group *group)
-{
-    return sonde_op_kind_moves(group->op);
-}
-
-static const char *name(const struct sonde_query *q, const struct sonde_group *group)
-{
-    (void)q;
-    return sonde_name_copy(group);
-}
-
-static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
+static const char *row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
 {
     const struct sonde_stat *s = &group->stat;
-    const bool timed = s->timed > 0, rated = s->bytes && s->sum_ns && s->timed == s->count;
-    sonde_cell_text(t, sonde_name_copy(group));
-    sonde_cell_text(t, sonde_name_group(group));
-    sonde_cell_text(t, sonde_op_kind_name(group->op));
-    sonde_cell_int(t, true, s->count);
-    sonde_cell_int(t, true, s->timed);
-    sonde_cell_int(t, true, s->failed);
+    const char *name = sonde_name_copy(group);
+    sonde_cell_text(t, name);
+    sonde_cells_operations(t, group);
     sonde_cell_int(t, s->bytes > 0, s->bytes);
     sonde_cell_int(t, true, s->bytes);
-    sonde_cell_share(t, (double)s->sum_ns, (double)all_ns);
-    sonde_cell_int(t, timed, s->sum_ns);
-    sonde_cell_real(t, timed, s->mean_ns);
-    sonde_cell_int(t, timed, s->min_ns);
-    sonde_cell_int(t, timed, s->max_ns);
-    sonde_cell_real(t, timed, sonde_stat_stddev(s));
-    sonde_cell_percentile(t, s, .50);
-    sonde_cell_percentile(t, s, .95);
-    sonde_cell_percentile(t, s, .99);
-    sonde_cell_real(t, rated, rated ? (double)s->bytes / (double)s->sum_ns : 0);
+    sonde_cells_times(t, s, all_ns);
+    sonde_cell_rate(t, s);
     sonde_cell_queue_delay(t, s);
     sonde_cell_work(t, q, group);
     sonde_cell_callers(t, q, group);
+    return name;
 }
 
-static const struct sonde_groups groups = {&sonde_copies, &called_from, is_copy, row, name,
+static const struct sonde_groups groups = {&sonde_copies, &called_from, sonde_op_kind_moves, row,
                                            "the measurement has operations, but none of this kind"};
 
 void sonde_cell_copies(struct sonde_view_table *t, const struct sonde_query *q)

@@ -120,11 +120,40 @@ void sonde_cells_rank(struct sonde_view_table *t, const struct sonde_process *p)
 
 /* ---- operations --------------------------------------------------------------------------- */
 
+void sonde_cells_operations(struct sonde_view_table *t, const struct sonde_group *group)
+{
+    sonde_cell_text(t, sonde_name_group(group));
+    sonde_cell_text(t, sonde_op_kind_name(group->op));
+    sonde_cell_int(t, true, group->stat.count);
+    sonde_cell_int(t, true, group->stat.timed);
+    sonde_cell_int(t, true, group->stat.failed);
+}
+
+void sonde_cells_times(struct sonde_view_table *t, const struct sonde_stat *stat, uint64_t all_ns)
+{
+    const bool timed = stat->timed > 0;
+    sonde_cell_share(t, (double)stat->sum_ns, (double)all_ns);
+    sonde_cell_int(t, timed, stat->sum_ns);
+    sonde_cell_real(t, timed, stat->mean_ns);
+    sonde_cell_int(t, timed, stat->min_ns);
+    sonde_cell_int(t, timed, stat->max_ns);
+    sonde_cell_real(t, timed, sonde_stat_stddev(stat));
+    sonde_cell_percentile(t, stat, .50);
+    sonde_cell_percentile(t, stat, .95);
+    sonde_cell_percentile(t, stat, .99);
+}
+
 void sonde_cell_percentile(struct sonde_view_table *t, const struct sonde_stat *stat, double fraction)
 {
     double ns = 0;
     const bool known = sonde_stat_percentile(stat, fraction, &ns);
     sonde_cell_real(t, known, ns);
+}
+
+void sonde_cell_rate(struct sonde_view_table *t, const struct sonde_stat *stat)
+{
+    const bool known = stat->bytes && stat->sum_ns && stat->timed == stat->count;
+    sonde_cell_real(t, known, known ? (double)stat->bytes / (double)stat->sum_ns : 0);
 }
 
 static const struct sonde_view_column delay_columns[] = {
@@ -242,19 +271,24 @@ void sonde_cell_work(struct sonde_view_table *t, const struct sonde_query *q, co
         absent(work, 4);
 }
 
+static bool is_chosen(const struct sonde_groups *view, const struct sonde_group *group)
+{
+    return !view->choose || view->choose(group->op);
+}
+
 void sonde_groups_rows(const struct sonde_groups *view, const struct sonde_query *q, const struct sonde_group *list, size_t count,
                        struct sonde_view_table *t, struct sonde_view_table *callers)
 {
     uint64_t all_ns = 0;
     size_t all = 0;
     for (size_t i = 0; i < count; i++)
-        all_ns += view->choose(&list[i]) ? list[i].stat.sum_ns : 0;
+        all_ns += is_chosen(view, &list[i]) ? list[i].stat.sum_ns : 0;
     for (size_t i = 0; i < count; i++) {
-        if (!view->choose(&list[i]) || all++ >= sonde_query_rows(q, SIZE_MAX))
+        if (!is_chosen(view, &list[i]) || all++ >= sonde_query_rows(q, SIZE_MAX))
             continue;
-        view->row(t, q, &list[i], all_ns);
+        const char *name = view->row(t, q, &list[i], all_ns);
         if (callers && !q->complete)
-            sonde_callers_rows(callers, q, &list[i], view->name(q, &list[i]));
+            sonde_callers_rows(callers, q, &list[i], name);
     }
     t->left_out = all - sonde_view_rows(t);
 }

@@ -30,8 +30,14 @@ void sonde_callers_rows(struct sonde_view_table *t, const struct sonde_query *q,
 /* Three ID cells, as its launcher gave them: rank, local_rank, ranks. */
 void sonde_cells_rank(struct sonde_view_table *t, const struct sonde_process *p);
 
+/* Five cells of a group of operations: name and kind as TEXT, COUNT of those that finished, were timed, failed. */
+void sonde_cells_operations(struct sonde_view_table *t, const struct sonde_group *group);
+/* Nine cells: SHARE of all_ns, and TIME: total, mean, min, max, standard deviation, p50, p95, p99. */
+void sonde_cells_times(struct sonde_view_table *t, const struct sonde_stat *stat, uint64_t all_ns);
 /* TIME: what `fraction` of them did not exceed. */
 void sonde_cell_percentile(struct sonde_view_table *t, const struct sonde_stat *stat, double fraction);
+/* NUMBER in GB/s; unknown where one of them has no times, or none says how many bytes. */
+void sonde_cell_rate(struct sonde_view_table *t, const struct sonde_stat *stat);
 
 /* OBJECT each: the waits of a group's operations, and their last launch or copy. */
 extern const struct sonde_view_columns sonde_queue_delay, sonde_work;
@@ -43,9 +49,9 @@ const struct sonde_row_work *sonde_launch_of(const struct sonde_query *q, const 
 /* The operations of a view: a row for each group that `choose` takes, the callers below, what to say when there are none. */
 struct sonde_groups {
     const struct sonde_view_columns *columns, *callers;
-    bool (*choose)(const struct sonde_group *group);
-    void (*row)(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns);
-    const char *(*name)(const struct sonde_query *q, const struct sonde_group *group); /* in the callers' table */
+    bool (*choose)(uint32_t op); /* of a group's kind; NULL: all */
+    /* Returns what it is called in the callers' table. */
+    const char *(*row)(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns);
     const char *nothing;
 };
 /* The rows of `list`, most time first, and unless NULL their callers; all_ns of a row is the time of all that are chosen. */

@@ -42,11 +42,6 @@ static const struct sonde_view_column columns[] = {
 const struct sonde_view_columns sonde_kernels = SONDE_VIEW_COLUMNS("kernels", columns);
 static const struct sonde_view_columns called_from = SONDE_VIEW_COLUMNS_OF("called_from", "Kernel", sonde_caller_columns);
 
-static bool is_kernel(const struct sonde_group *group)
-{
-    return sonde_op_kind_group(group->op) == SONDE_GROUP_KERNEL;
-}
-
 /* Where the kernel's own code is, when it was compiled with line tables; NULL unknown. */
 static const struct sonde_cct_node *source_of(const struct sonde_query *q, const struct sonde_group *group)
 {
@@ -61,15 +56,14 @@ static const struct sonde_cct_node *source_of(const struct sonde_query *q, const
     return found;
 }
 
-static void title_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group,
-                       const struct sonde_cct_node *code)
+static void title_cell(struct sonde_view_table *t, const char *name, const struct sonde_cct_node *code)
 {
-    struct sonde_text name = {0};
-    sonde_text_add(&name, sonde_name_group_title(q, group));
+    struct sonde_text title = {0};
+    sonde_text_add(&title, name);
     if (code)
-        sonde_text_format(&name, " %s:%u", sonde_path_base(code->file), code->line);
-    sonde_cell_text(t, sonde_text_get(&name));
-    sonde_text_fini(&name);
+        sonde_text_format(&title, " %s:%u", sonde_path_base(code->file), code->line);
+    sonde_cell_text(t, sonde_text_get(&title));
+    sonde_text_fini(&title);
 }
 
 static void launch_cells(struct sonde_view_table *t, const struct sonde_row_work *w)
@@ -94,35 +88,23 @@ static void source_cell(struct sonde_view_table *t, const struct sonde_cct_node 
     sonde_cell_int(place, true, code->line);
 }
 
-static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
+static const char *row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
 {
-    const struct sonde_stat *s = &group->stat;
     const struct sonde_cct_node *code = source_of(q, group);
-    const bool timed = s->timed > 0;
-    title_cell(t, q, group, code);
-    sonde_cell_text(t, sonde_name_group(group));
-    sonde_cell_text(t, sonde_op_kind_name(group->op));
-    sonde_cell_int(t, true, s->count);
-    sonde_cell_int(t, true, s->timed);
-    sonde_cell_int(t, true, s->failed);
-    sonde_cell_share(t, (double)s->sum_ns, (double)all_ns);
-    sonde_cell_int(t, timed, s->sum_ns);
-    sonde_cell_real(t, timed, s->mean_ns);
-    sonde_cell_int(t, timed, s->min_ns);
-    sonde_cell_int(t, timed, s->max_ns);
-    sonde_cell_real(t, timed, sonde_stat_stddev(s));
-    sonde_cell_percentile(t, s, .50);
-    sonde_cell_percentile(t, s, .95);
-    sonde_cell_percentile(t, s, .99);
+    const char *name = sonde_name_group_title(q, group);
+    title_cell(t, name, code);
+    sonde_cells_operations(t, group);
+    sonde_cells_times(t, &group->stat, all_ns);
     launch_cells(t, sonde_launch_of(q, group));
-    sonde_cell_int(t, true, s->bytes);
+    sonde_cell_int(t, true, group->stat.bytes);
     source_cell(t, code);
-    sonde_cell_queue_delay(t, s);
+    sonde_cell_queue_delay(t, &group->stat);
     sonde_cell_work(t, q, group);
     sonde_cell_callers(t, q, group);
+    return name;
 }
 
-static const struct sonde_groups groups = {&sonde_kernels, &called_from, is_kernel, row, sonde_name_group_title,
+static const struct sonde_groups groups = {&sonde_kernels, &called_from, sonde_op_kind_runs, row,
                                            "the measurement has operations, but none of this kind"};
 
 void sonde_cell_kernels(struct sonde_view_table *t, const struct sonde_query *q)

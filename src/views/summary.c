@@ -149,51 +149,44 @@ static void callers_cell(struct sonde_view_table *t, const struct sonde_query *q
     sonde_text_fini(&callers);
 }
 
-static void kernel_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
+static const char *kernel_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
 {
     const struct sonde_stat *s = &group->stat;
+    const char *name = sonde_name_group_title(q, group);
     (void)all_ns;
-    sonde_cell_text(t, sonde_name_group_title(q, group));
+    sonde_cell_text(t, name);
     sonde_cell_int(t, true, s->count);
     sonde_cell_int(t, s->timed > 0, s->sum_ns);
     sonde_cell_real(t, s->timed > 0, s->mean_ns);
     sonde_cell_percentile(t, s, .95);
     callers_cell(t, q, group);
+    return name;
 }
 
-static void copy_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
+static const char *copy_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
 {
     const struct sonde_stat *s = &group->stat;
-    const bool rated = s->bytes && s->sum_ns && s->timed == s->count;
+    const char *name = sonde_name_copy(group);
     (void)all_ns;
-    sonde_cell_text(t, sonde_name_copy(group));
+    sonde_cell_text(t, name);
     sonde_cell_int(t, true, s->count);
     sonde_cell_int(t, s->bytes > 0, s->bytes);
     sonde_cell_int(t, s->timed > 0, s->sum_ns);
-    sonde_cell_real(t, rated, rated ? (double)s->bytes / (double)s->sum_ns : 0);
+    sonde_cell_rate(t, s);
     callers_cell(t, q, group);
+    return name;
 }
 
-static bool is_kernel(const struct sonde_group *group)
+static bool is_collective(uint32_t op)
 {
-    return sonde_op_kind_group(group->op) == SONDE_GROUP_KERNEL;
-}
-
-static bool moves(const struct sonde_group *group)
-{
-    return sonde_op_kind_moves(group->op);
-}
-
-static bool is_collective(const struct sonde_group *group)
-{
-    return sonde_op_kind_is(group->op, SONDE_KIND_COLLECTIVE);
+    return sonde_op_kind_is(op, SONDE_KIND_COLLECTIVE);
 }
 
 static void show_operations(const struct sonde_query *q, struct sonde_view_data *out)
 {
     static const struct { struct sonde_groups groups; const char *view; } tables[] = {
-        {{.columns = &top_kernels, .choose = is_kernel, .row = kernel_row}, "kernels"},
-        {{.columns = &top_copies, .choose = moves, .row = copy_row}, "copies"},
+        {{.columns = &top_kernels, .choose = sonde_op_kind_runs, .row = kernel_row}, "kernels"},
+        {{.columns = &top_copies, .choose = sonde_op_kind_moves, .row = copy_row}, "copies"},
         {{.columns = &collectives, .choose = is_collective, .row = copy_row}, NULL},
     };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
