@@ -240,8 +240,7 @@ static void show_brief(struct sonde_view_data *out, const struct sonde_query *q,
         sonde_cell_text(t, a->title);
         sonde_cell_int(t, true, a->saving_ns);
         sonde_cell_share(t, (double)a->saving_ns, (double)wall_ns(q, a));
-        sonde_cell_text(t, sonde_text_get(&where));
-        sonde_text_fini(&where);
+        sonde_cell_take(t, &where);
     }
     sonde_view_show(out, t, true);
     sonde_view_say(out, false, "first: %s", shown[0]->change);

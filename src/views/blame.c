@@ -163,17 +163,14 @@ static void routine_row(struct sonde_view_table *t, const struct sonde_query *q,
     sonde_cell_real(t, true, routine->waiting_ns);
     sonde_cell_real(t, true, routine->working_ns);
     known_cell(t, routine->source_ns, routine->error_ns);
-    sonde_cell_text(t, sonde_text_get(&name));
-    sonde_cell_text(t, sonde_text_get(&most));
+    sonde_cell_take(t, &name);
+    sonde_cell_take(t, &most);
     sonde_cells_frame(t, node);
-    sonde_cell_text(t, sonde_text_get(&place));
+    sonde_cell_take(t, &place);
     sonde_cell_frames(t, q, routine->node);
     sonde_cell_int(t, true, routine->places);
     sonde_cell_real(t, true, routine->error_ns);
     source_cells(t, routine->source_ns);
-    sonde_text_fini(&name);
-    sonde_text_fini(&most);
-    sonde_text_fini(&place);
 }
 
 /* Idle time that no routine has, for people. */
@@ -269,10 +266,9 @@ static struct sonde_view_table *context_row(struct sonde_view_table *t, const st
     struct sonde_text label = {0};
     sonde_row_label(q, rows, row, &label);
     sonde_cells_frame(t, &q->profile->nodes.items[rows->rows.items[row].node]);
-    sonde_cell_text(t, sonde_text_get(&label));
+    sonde_cell_take(t, &label);
     side_cell(t, rows, row, SONDE_INCLUSIVE);
     side_cell(t, rows, row, SONDE_EXCLUSIVE);
-    sonde_text_fini(&label);
     return sonde_cell_list(t);
 }
 
@@ -355,7 +351,7 @@ static int scope_row(struct sonde_view_table *t, const struct sonde_query *q, co
     scope_name(q, scope, &name);
     sonde_cell_text(t, scope->process == SONDE_BLAME_ALL ? NULL : q->m->processes[scope->process].name);
     sonde_cell_int(t, scope->device != SONDE_BLAME_ALL, scope->device ? scope->device - 1 : 0);
-    sonde_cell_text(t, sonde_text_get(&name));
+    sonde_cell_take(t, &name);
     sonde_cell_real(t, true, scope->range_ns);
     sonde_cell_real(t, true, scope->paused_ns);
     sonde_cell_real(t, true, scope->idle_ns);
@@ -373,7 +369,6 @@ static int scope_row(struct sonde_view_table *t, const struct sonde_query *q, co
     sonde_cell_real(t, true, scope->waiting_ns);
     sonde_cell_real(t, true, scope->working_ns);
     source_cells(t, scope->source_ns);
-    sonde_text_fini(&name);
     int rc = 0;
     if (q->complete)
         rc = routine_rows(sonde_cell_list(t), q, scope, diag);

@@ -121,12 +121,11 @@ static struct sonde_view_table *node_row(struct sonde_view_table *t, const struc
     struct sonde_text label = {0};
     sonde_name_frame(q, &label, node);
     place_cells(t, node);
-    sonde_cell_text(t, sonde_text_get(&label));
+    sonde_cell_take(t, &label);
     sonde_cell_text(t, sonde_name_frame_kind(node->kind));
     struct sonde_view_table *both = sonde_cell_object(t);
     side_cell(both, &node->total);
     side_cell(both, &node->self);
-    sonde_text_fini(&label);
     return sonde_cell_list(t);
 }
 

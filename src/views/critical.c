@@ -156,8 +156,7 @@ static void label_cell(struct sonde_view_table *t, const struct sonde_query *q, 
         sonde_name_routine(q, &label, &routine);
     else
         sonde_text_add(&label, name_of(thing));
-    sonde_cell_text(t, sonde_text_get(&label));
-    sonde_text_fini(&label);
+    sonde_cell_take(t, &label);
 }
 
 /* What it saves reaches the end of the run over a step that is inferred, mostly. */
@@ -264,7 +263,7 @@ static void share_cells(struct sonde_view_table *t, const struct sonde_query *q,
     const double all_ns = (double)length(path);
     struct sonde_text name = {0};
     sonde_name_process(&name, &q->m->processes[path->process]);
-    sonde_cell_text(t, sonde_text_get(&name));
+    sonde_cell_take(t, &name);
     sonde_cell_int(t, true, length(path));
     sonde_cell_share(t, (double)p[SONDE_PATH_HOST].ns, all_ns);
     sonde_cell_share(t, (double)p[SONDE_PATH_OFF].ns, all_ns);
@@ -273,7 +272,6 @@ static void share_cells(struct sonde_view_table *t, const struct sonde_query *q,
     sonde_cell_share(t, (double)p[SONDE_PATH_KERNEL].ns, all_ns);
     sonde_cell_share(t, (double)(p[SONDE_PATH_COPY].ns + p[SONDE_PATH_SET].ns), all_ns);
     sonde_cell_share(t, (double)p[SONDE_PATH_START].ns, all_ns);
-    sonde_text_fini(&name);
 }
 
 static void path_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path *path)

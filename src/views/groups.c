@@ -96,16 +96,14 @@ void sonde_callers_rows(struct sonde_view_table *t, const struct sonde_query *q,
         sonde_cell_text(t, i ? "" : name);
         sonde_cell_int(t, true, api ? m->api_calls : m->operations);
         sonde_cell_int(t, api || m->timed > 0, api ? m->api_ns : m->device_ns);
-        sonde_cell_text(t, sonde_text_get(&text));
-        sonde_text_fini(&text);
+        sonde_cell_take(t, &text);
     }
     if (q->limit && count > MOST) {
         struct sonde_text text = {0};
         sonde_text_format(&text, "and %ld more places (--limit 0 shows all)", count - MOST);
         for (int i = 0; i < 3; i++)
             sonde_cell_blank(t);
-        sonde_cell_text(t, sonde_text_get(&text));
-        sonde_text_fini(&text);
+        sonde_cell_take(t, &text);
     }
     free(callers);
 }

@@ -62,8 +62,7 @@ static void title_cell(struct sonde_view_table *t, const char *name, const struc
     sonde_text_add(&title, name);
     if (code)
         sonde_text_format(&title, " %s:%u", sonde_path_base(code->file), code->line);
-    sonde_cell_text(t, sonde_text_get(&title));
-    sonde_text_fini(&title);
+    sonde_cell_take(t, &title);
 }
 
 static void launch_cells(struct sonde_view_table *t, const struct sonde_row_work *w)

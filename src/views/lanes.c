@@ -77,8 +77,7 @@ static void title_cell(struct sonde_view_table *t, const struct sonde_query *q, 
     if (use->ranges)
         sonde_text_format(&title, ", %s range%s", sonde_number_count(count, use->ranges), use->ranges == 1 ? "" : "s");
     sonde_name_process_end(q, &title, use->process);
-    sonde_cell_text(t, sonde_text_get(&title));
-    sonde_text_fini(&title);
+    sonde_cell_take(t, &title);
 }
 
 static void wait_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_lane_use *use, bool known)
@@ -90,8 +89,7 @@ static void wait_cells(struct sonde_view_table *t, const struct sonde_query *q, 
     sonde_cell_int(t, known, use->waits);
     sonde_cell_int(t, use->waits > 0, use->waited_ns);
     sonde_cell_int(t, known, use->waited_ns);
-    sonde_cell_text(t, sonde_text_get(&place));
-    sonde_text_fini(&place);
+    sonde_cell_take(t, &place);
 }
 
 static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_lane_use *use)

@@ -174,8 +174,7 @@ static void device_cell(struct sonde_view_table *t, const struct sonde_query *q,
         sonde_text_add(&name, space->class == SONDE_MEMORY_ON_DEVICE ? "not known" : "-");
         sonde_name_process_end(q, &name, space->process);
     }
-    sonde_cell_text(t, sonde_text_get(&name));
-    sonde_text_fini(&name);
+    sonde_cell_take(t, &name);
 }
 
 /* 0: unknown, or not of a device. */
@@ -210,8 +209,7 @@ static void spark_cell(struct sonde_view_table *t, const struct sonde_memory_spa
         const double part = space->peak_bytes ? (double)most[i] / (double)space->peak_bytes : 0;
         sonde_text_add(&picture, most[i] ? blocks[(size_t)(part * 7.999)] : " ");
     }
-    sonde_cell_text(t, sonde_text_get(&picture));
-    sonde_text_fini(&picture);
+    sonde_cell_take(t, &picture);
 }
 
 static uint64_t alive_of(const struct sonde_memory_space *space, uint64_t *bytes)

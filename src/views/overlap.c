@@ -199,8 +199,7 @@ static void device_row(struct sonde_view_table *t, const struct sonde_query *q, 
     const struct figures f = figures_of(o);
     struct sonde_text title = {0};
     sonde_name_device(q, &title, o->process, o->device);
-    sonde_cell_text(t, sonde_text_get(&title));
-    sonde_text_fini(&title);
+    sonde_cell_take(t, &title);
     figure_cells(t, &f, true);
     sonde_cell_text(t, p->name);
     sonde_cell_int(t, o->device > 0, o->device - 1);
@@ -223,8 +222,7 @@ static void sum_row(struct sonde_view_table *t, const struct sonde_query *q, uin
     sonde_name_process_begin(q, &title, process);
     sonde_text_add(&title, "all devices");
     sonde_name_process_end(q, &title, process);
-    sonde_cell_text(t, sonde_text_get(&title));
-    sonde_text_fini(&title);
+    sonde_cell_take(t, &title);
     figure_cells(t, sum, true);
     for (int i = 0; i < OF_ONE_DEVICE; i++)
         sonde_cell_unknown(t);

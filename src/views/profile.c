@@ -463,7 +463,7 @@ static void number_row(struct sonde_view_table *t, const struct sonde_query *q, 
     sonde_cell_int(t, row > 0, at->parent);
     sonde_cell_int(t, true, at->depth);
     sonde_cell_int(t, true, at->node);
-    sonde_cell_text(t, sonde_text_get(&label));
+    sonde_cell_take(t, &label);
     kind_cell(t, f->kind);
     sonde_cell_text(t, f->name);
     sonde_cell_text(t, f->file);
@@ -479,7 +479,6 @@ static void number_row(struct sonde_view_table *t, const struct sonde_query *q, 
         sonde_cell_absent(t);
     side_cell(t, of, view, row, SONDE_INCLUSIVE);
     side_cell(t, of, view, row, SONDE_EXCLUSIVE);
-    sonde_text_fini(&label);
 }
 
 static void chosen_cell(struct sonde_view_table *t, const struct sonde_columns *c)

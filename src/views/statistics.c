@@ -146,7 +146,7 @@ static void row(struct sonde_view_table *t, const struct sonde_query *q, const s
     sonde_cell_share(t, share->thread_ns, range * st->threads);
     sonde_cell_estimate(t, time, share->error_ns);
     sonde_cell_share(t, share->sampled_ns, share->thread_ns);
-    sonde_cell_text(t, sonde_text_get(&label));
+    sonde_cell_take(t, &label);
     sonde_cell_text(t, sonde_share_name(share->kind));
     sonde_cell_text(t, share->frame.name);
     sonde_cell_text(t, share->frame.file);
@@ -160,7 +160,6 @@ static void row(struct sonde_view_table *t, const struct sonde_query *q, const s
     sonde_cell_real(t, st->checked, share->cpu_ns);
     sonde_cell_real(t, st->checked, share->cpu_error_ns);
     sonde_cell_boolean(t, share->disagrees);
-    sonde_text_fini(&label);
 }
 
 static void say_what(struct sonde_view_data *out, const struct sonde_query *q, const struct sonde_statistics *st)

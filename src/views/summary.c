@@ -89,7 +89,7 @@ static void device_row(struct sonde_view_table *t, const struct sonde_query *q, 
     const uint64_t idle_ns = use->wall_ns > use->busy_ns ? use->wall_ns - use->busy_ns : 0;
     struct sonde_text name = {0};
     sonde_name_device(q, &name, use->process, use->device);
-    sonde_cell_text(t, sonde_text_get(&name));
+    sonde_cell_take(t, &name);
     sonde_cell_text(t, p->name);
     sonde_cell_int(t, true, use->device ? use->device - 1 : 0);
     sonde_cell_text(t, device ? sonde_process_string(p, device->name) : NULL);
@@ -112,7 +112,6 @@ static void device_row(struct sonde_view_table *t, const struct sonde_query *q, 
         sonde_cell_unknown(t);
         sonde_cell_unknown(t);
     }
-    sonde_text_fini(&name);
 }
 
 /* ---- operations ----------------------------------------------------------------------------------- */
@@ -145,8 +144,7 @@ static void callers_cell(struct sonde_view_table *t, const struct sonde_query *q
 {
     struct sonde_text callers = {0};
     sonde_name_group_callers(q, &callers, group);
-    sonde_cell_text(t, sonde_text_get(&callers));
-    sonde_text_fini(&callers);
+    sonde_cell_take(t, &callers);
 }
 
 static const char *kernel_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
@@ -430,8 +428,7 @@ static int fill(struct sonde_view_table *t, const struct sonde_query *q, const s
     sonde_summary_missing(q, out);
     say_title(out, q, sonde_text_get(&command));
     int rc = sonde_cell_verdict(t, q, blame, diag);
-    sonde_cell_text(t, sonde_text_get(&command));
-    sonde_text_fini(&command);
+    sonde_cell_take(t, &command);
     sonde_cell_int(t, true, q->m->process_count);
     sonde_cell_int(t, true, q->totals.threads);
     sonde_cell_int(t, q->totals.wall_ns > 0, q->totals.wall_ns);

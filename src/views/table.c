@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-
 static void fail(struct sonde_view_data *data, int code)
 {
     data->error = data->error ? data->error : code;
@@ -181,6 +179,12 @@ void sonde_cell_tree(struct sonde_view_table *t, uint32_t depth, const char *tex
 void sonde_cell_text(struct sonde_view_table *t, const char *text)
 {
     sonde_cell_tree(t, 0, text);
+}
+
+void sonde_cell_take(struct sonde_view_table *t, struct sonde_text *text)
+{
+    sonde_cell_text(t, sonde_text_get(text));
+    sonde_text_fini(text);
 }
 
 void sonde_cell_int(struct sonde_view_table *t, bool known, uint64_t value)

@@ -40,6 +40,7 @@
 #include <sonde/error.h>
 
 #include "base/arena.h"
+#include "base/text.h"
 
 enum sonde_cell_kind {  /* in JSON; on the terminal. Unknown is null, and "-" */
     SONDE_CELL_TEXT,    /* text; null where it is empty, which the terminal shows as nothing */
@@ -171,6 +172,8 @@ void sonde_cell_absent(struct sonde_view_table *t);
 void sonde_cell_blank(struct sonde_view_table *t);
 /* A copy; NULL is unknown. */
 void sonde_cell_text(struct sonde_view_table *t, const char *text);
+/* The same of a text that was put together for it, which is given back. */
+void sonde_cell_take(struct sonde_view_table *t, struct sonde_text *text);
 /* The same, in a tree: the terminal indents it. */
 void sonde_cell_tree(struct sonde_view_table *t, uint32_t depth, const char *text);
 /* COUNT, ID, TIME, BYTES, NUMBER. */

@@ -217,8 +217,7 @@ static void idle_row(struct sonde_view_table *t, const struct sonde_query *q, co
     sonde_cell_text(t, idle_for[part->kind]);
     sonde_cell_real(t, true, part->ns);
     sonde_cell_share(t, part->ns, wall_ns);
-    sonde_cell_text(t, sonde_text_get(&where));
-    sonde_text_fini(&where);
+    sonde_cell_take(t, &where);
 }
 
 static int idle_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame *blame,
