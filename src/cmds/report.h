@@ -45,20 +45,8 @@ int report_read_columns(struct report *r);
 
 /* ---- tables (report_table.c) ------------------------------------------------ */
 
-enum table_style {
-    TABLE_LEFT = 0,
-    TABLE_RIGHT = 1,
-    TABLE_ELASTIC = 2, /* names: cut when the table is wider than the terminal */
-    TABLE_STACK = 4,   /* elastic, and cut in the middle: "a ← b ← … ← z", "call in place" */
-    TABLE_MAIN = 8,    /* elastic, and cut after the others: what the rows are about */
-};
-struct table_column {
-    const char *title;
-    unsigned    style;
-    int         spare; /* 0: always there; else left out of a too wide table, the highest first */
-};
 struct table { /* ready with columns and column_count set */
-    const struct table_column *columns;
+    const struct sonde_view_column *columns; /* their titles, as they are shown; kind, style, spare */
     int column_count;
     int readable; /* spare columns go before an elastic one gets narrower than this; 0: by its style */
     bool fold;    /* rows that look the same, one after the other, are printed once: "×3" */
@@ -66,11 +54,6 @@ struct table { /* ready with columns and column_count set */
 };
 /* Append one cell (a copy). */
 void table_cell(struct table *t, const char *text);
-void table_count(struct table *t, uint64_t n);
-void table_bytes(struct table *t, double bytes);
-void table_percent(struct table *t, double part, double whole);
-/* A time with its standard error, where that is more than half a percent: "1.23 s ± 45.0 ms". */
-void table_estimate(struct table *t, double ns, double error_ns);
 /* Print to standard output within r->columns, and give the cells back. */
 void table_print(struct table *t, const struct report *r);
 
@@ -81,8 +64,5 @@ char **table_shown(const struct table *t, const int *width);
 
 /* Print a sentence in as many lines as it needs; control characters of foreign names do no harm. */
 void report_say(const struct report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* "… 13 more: sonde report DIR api --limit 0" when a table was cut. */
-void report_more(const struct report *r, const char *view, size_t shown, size_t all);
 
 #endif

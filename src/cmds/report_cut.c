@@ -1,8 +1,9 @@
 /* report_cut.c - cells that do not fit their column: what is left out of them, so that rows can be told apart.
  *
  * A name loses its end. A stack ("step() heat.c:81 ← run() heat.c:90 ← main() heat.c:140") loses the places of its
- * callers, then its middle: which call it was stands at its begin, and how the program came there at its end. Cells of one column that
- * would look alike after that, but are not, show the place where each differs from the one that it is most like.
+ * callers, then its middle: which call it was stands at its begin, and how the program came there at its end. Cells of
+ * one column that would look alike after that, but are not, show the place where each differs from the one that it is
+ * most like.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +185,7 @@ char **table_shown(const struct table *t, const int *width)
             struct sonde_text text = {0};
             if (width[c] <= 0 || sonde_text_columns(t->cells.items[i]) <= (size_t)width[c])
                 continue;
-            table_cut(&text, t->cells.items[i], (size_t)width[c], t->columns[c].style & TABLE_STACK);
+            table_cut(&text, t->cells.items[i], (size_t)width[c], t->columns[c].style & SONDE_STYLE_STACK);
             shown[i] = strdup(sonde_text_get(&text));
             sonde_text_fini(&text);
             if (shown[i])

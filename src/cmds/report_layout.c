@@ -3,13 +3,6 @@
 
 #include "report.h"
 
-static unsigned style_of(const struct sonde_view_column *column)
-{
-    const bool left = column->kind == SONDE_CELL_TEXT && !(column->style & SONDE_STYLE_RIGHT);
-    return (left ? TABLE_LEFT : TABLE_RIGHT) | (column->style & SONDE_STYLE_ELASTIC ? TABLE_ELASTIC : 0) |
-           (column->style & SONDE_STYLE_STACK ? TABLE_STACK : 0) | (column->style & SONDE_STYLE_MAIN ? TABLE_MAIN : 0);
-}
-
 /* Indented no further than names stay readable; deeper ones say how much deeper. */
 static void text_cell(struct table *out, const struct sonde_cell *cell, const struct report *r)
 {
@@ -24,18 +17,27 @@ static void text_cell(struct table *out, const struct sonde_cell *cell, const st
     sonde_text_fini(&label);
 }
 
+/* With its standard error, where that is more than half a percent: "1.23 s ± 45.0 ms". */
+static void time_cell(struct table *out, double ns, double error_ns)
+{
+    char time[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX], text[2 * SONDE_NUMBER_MAX + 8];
+    const bool uncertain = error_ns >= ns * .005 && error_ns > 0;
+    snprintf(text, sizeof text, uncertain ? "%s ± %s" : "%s", sonde_number_time(time, ns), sonde_number_time(error, error_ns));
+    table_cell(out, text);
+}
+
 static void number_cell(struct table *out, enum sonde_cell_kind kind, const struct sonde_cell *cell)
 {
     const double value = cell->state == SONDE_CELL_INTEGER ? (double)cell->integer : cell->real;
     char number[SONDE_NUMBER_MAX];
     if (kind == SONDE_CELL_COUNT)
-        table_count(out, cell->integer);
+        table_cell(out, sonde_number_count(number, cell->integer));
     else if (kind == SONDE_CELL_TIME)
-        table_estimate(out, value, cell->more);
+        time_cell(out, value, cell->more);
     else if (kind == SONDE_CELL_BYTES)
-        table_bytes(out, value);
+        table_cell(out, sonde_number_bytes(number, value));
     else if (kind == SONDE_CELL_SHARE)
-        table_percent(out, cell->real, cell->more);
+        table_cell(out, sonde_number_percent(number, cell->real, cell->more));
     else if (kind == SONDE_CELL_NUMBER)
         table_cell(out, sonde_number_plain(number, value));
     else if (kind == SONDE_CELL_BOOLEAN)
@@ -53,12 +55,15 @@ static bool is_shown(const struct sonde_view_table *t, size_t column)
 
 static void print_table(const struct report *r, const char *view, const struct sonde_view_table *t)
 {
-    struct table_column *columns = calloc(t->columns->count, sizeof *columns);
+    char number[SONDE_NUMBER_MAX];
+    struct sonde_view_column *columns = calloc(t->columns->count, sizeof *columns);
     struct table out = {.columns = columns, .readable = t->readable, .fold = t->fold};
     for (size_t i = 0; columns && i < t->columns->count; i++) {
-        const struct sonde_view_column *c = &t->columns->items[i];
-        if (is_shown(t, i))
-            columns[out.column_count++] = (struct table_column){*c->title ? c->title : t->columns->subject, style_of(c), c->spare};
+        if (!is_shown(t, i))
+            continue;
+        struct sonde_view_column *c = &columns[out.column_count++];
+        *c = t->columns->items[i];
+        c->title = *c->title ? c->title : t->columns->subject;
     }
     for (size_t i = 0; out.column_count && i < t->count; i++) {
         const size_t column = i % t->columns->count;
@@ -73,14 +78,16 @@ static void print_table(const struct report *r, const char *view, const struct s
     }
     if (out.column_count)
         table_print(&out, r);
-    report_more(r, t->left_out_view ? t->left_out_view : view, 0, t->left_out);
+    if (t->left_out)
+        report_say(r, "… %s more: sonde report %s %s --limit 0", sonde_number_count(number, t->left_out), r->word,
+                   t->left_out_view ? t->left_out_view : view);
     free(columns);
 }
 
 static void print_sentence(const struct report *r, const struct sonde_view_item *item)
 {
-    static const char *const colors[] = {[SONDE_TONE_PLAIN] = "", [SONDE_TONE_TITLE] = "\033[1m", [SONDE_TONE_WARNING] = "\033[1;31m",
-                                         [SONDE_TONE_ERROR] = ""};
+    static const char *const colors[] = {[SONDE_TONE_PLAIN] = "", [SONDE_TONE_TITLE] = "\033[1m",
+                                         [SONDE_TONE_WARNING] = "\033[1;31m", [SONDE_TONE_ERROR] = ""};
     const bool colored = r->colors && item->tone != SONDE_TONE_PLAIN;
     const size_t room = sonde_text_prefix(item->sentence, r->columns > 2 ? (size_t)r->columns - 2 : 1);
     const bool fits = item->head <= room;

@@ -23,35 +23,6 @@ void table_cell(struct table *t, const char *text)
         free(copy);
 }
 
-void table_count(struct table *t, uint64_t n)
-{
-    char number[SONDE_NUMBER_MAX];
-    table_cell(t, sonde_number_count(number, n));
-}
-
-void table_bytes(struct table *t, double bytes)
-{
-    char number[SONDE_NUMBER_MAX];
-    table_cell(t, sonde_number_bytes(number, bytes));
-}
-
-void table_estimate(struct table *t, double ns, double error_ns)
-{
-    char time[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX], text[2 * SONDE_NUMBER_MAX + 8];
-    sonde_number_time(time, ns);
-    if (error_ns >= ns * .005 && error_ns > 0)
-        snprintf(text, sizeof text, "%s ± %s", time, sonde_number_time(error, error_ns));
-    else
-        snprintf(text, sizeof text, "%s", time);
-    table_cell(t, text);
-}
-
-void table_percent(struct table *t, double part, double whole)
-{
-    char number[SONDE_NUMBER_MAX];
-    table_cell(t, sonde_number_percent(number, part, whole));
-}
-
 static void measure(const struct table *t, int *width)
 {
     for (int c = 0; c < t->column_count; c++)
@@ -65,17 +36,22 @@ static void measure(const struct table *t, int *width)
 
 enum { LEFT_OUT = -1 };
 
-static bool is_elastic(const struct table_column *column)
+static bool is_elastic(const struct sonde_view_column *column)
 {
-    return column->style & (TABLE_ELASTIC | TABLE_STACK | TABLE_MAIN);
+    return column->style & (SONDE_STYLE_ELASTIC | SONDE_STYLE_STACK | SONDE_STYLE_MAIN);
+}
+
+static bool is_right(const struct sonde_view_column *column)
+{
+    return column->kind != SONDE_CELL_TEXT || column->style & SONDE_STYLE_RIGHT;
 }
 
 /* What an elastic column must have before spare ones are worth their room. */
 static int readable(const struct table *t, int c, int room)
 {
     const unsigned style = t->columns[c].style;
-    const int wanted = style & TABLE_MAIN ? room * 2 / 5 : style & TABLE_STACK ? room / 4 : READABLE;
-    const int most = style & TABLE_MAIN ? READABLE_MAIN : READABLE_STACK;
+    const int wanted = style & SONDE_STYLE_MAIN ? room * 2 / 5 : style & SONDE_STYLE_STACK ? room / 4 : READABLE;
+    const int most = style & SONDE_STYLE_MAIN ? READABLE_MAIN : READABLE_STACK;
     return t->readable ? t->readable : wanted < READABLE ? READABLE : wanted < most ? wanted : most;
 }
 
@@ -102,7 +78,7 @@ static int most_spare(const struct table *t, const int *width)
 /* How much of an elastic column there is to give: a main one keeps half as much again as the others. */
 static int excess(const struct table *t, const int *width, int c)
 {
-    return t->columns[c].style & TABLE_MAIN ? width[c] * 2 / 3 : width[c];
+    return t->columns[c].style & SONDE_STYLE_MAIN ? width[c] * 2 / 3 : width[c];
 }
 
 static int widest_elastic(const struct table *t, const int *width)
@@ -124,15 +100,15 @@ static void fit(const struct table *t, int *width, int room)
         width[c]--;
 }
 
-static void print_cell(const struct table_column *column, const char *text, int width, bool last)
+static void print_cell(const struct sonde_view_column *column, const char *text, int width, bool last)
 {
     const int columns = (int)sonde_text_columns(text);
-    if (column->style & TABLE_RIGHT)
+    if (is_right(column))
         printf("%*s%s", width - columns, "", text);
     else
         fputs(text, stdout);
     if (!last)
-        printf("%*s", (column->style & TABLE_RIGHT ? 0 : width - columns) + GAP, "");
+        printf("%*s", (is_right(column) ? 0 : width - columns) + GAP, "");
 }
 
 static void print_row(const struct table *t, const int *width, const char *const *cells)
@@ -241,11 +217,4 @@ void report_say(const struct report *r, const char *format, ...)
     }
     fputc('\n', stdout);
     sonde_text_fini(&clean);
-}
-
-void report_more(const struct report *r, const char *view, size_t shown, size_t all)
-{
-    char number[SONDE_NUMBER_MAX];
-    if (shown < all)
-        report_say(r, "… %s more: sonde report %s %s --limit 0", sonde_number_count(number, all - shown), r->word, view);
 }

@@ -35,8 +35,8 @@ static void cells(void **state)
 /* Cells of one column, each in a row of its own, shown in `width`. */
 static char **show(struct table *t, const char *const *texts, size_t count, int width, unsigned style)
 {
-    static struct table_column column;
-    column = (struct table_column){"", style, 0};
+    static struct sonde_view_column column;
+    column = (struct sonde_view_column){.title = "", .kind = SONDE_CELL_TEXT, .style = style};
     *t = (struct table){.columns = &column, .column_count = 1};
     for (size_t i = 0; i < count; i++)
         assert_int_equal(sonde_vector_push(&t->cells, (char *)(uintptr_t)texts[i]), 0);
@@ -65,7 +65,7 @@ static void rows_stay_apart(void **state)
     struct table t;
     (void)state;
     for (int width = 20; width < 60; width++) {
-        char **shown = show(&t, texts, COUNT, width, TABLE_MAIN);
+        char **shown = show(&t, texts, COUNT, width, SONDE_STYLE_MAIN);
         for (int i = 0; i < COUNT; i++)
             for (int k = 0; k < i; k++)
                 assert_string_not_equal(shown[i] ? shown[i] : texts[i], shown[k] ? shown[k] : texts[k]);
@@ -96,7 +96,7 @@ static void random_names(void **state)
         }
         for (int i = 0; i < 6; i++)
             texts[i] = names[i];
-        char **shown = show(&t, texts, 6, width, rand_r(&seed) % 2 ? TABLE_STACK : TABLE_ELASTIC);
+        char **shown = show(&t, texts, 6, width, rand_r(&seed) % 2 ? SONDE_STYLE_STACK : SONDE_STYLE_ELASTIC);
         for (int i = 0; i < 6; i++) {
             struct sonde_text clean = {0};
             const char *text = shown[i] ? shown[i] : texts[i];
