@@ -3,7 +3,7 @@
 # make check      install what is missing, then every test, also under the sanitizers
 # make check-all  the same with the long tests
 # make bench      the figures of docs/performance.md
-# make check-gpu  the tests that need a GPU (docs/gpu-tests.md); SONDE=.../bin/sonde tests one that is built
+# make check-gpu  the tests that need a GPU (docs/developers/gpu-tests.md); SONDE=.../bin/sonde tests one that is built
 # make bench-gpu  the CUDA figures of docs/performance.md; BENCH="--quick" takes two minutes
 # make install PREFIX=/usr/local [DESTDIR=]
 # make dist       build/dist/sonde-VERSION-linux-x86_64.tar.gz, runs from any folder

@@ -1,4 +1,4 @@
-/* record_manifest.c - manifest.json: what ran, where, when, with which settings. docs/format.md lists its keys.
+/* record_manifest.c - manifest.json: what ran, where, when, with which settings. docs/developers/format.md lists its keys.
  *
  * Written twice, each time as a whole under another name and then renamed:
  * before the program starts, so that a killed recording still says what it

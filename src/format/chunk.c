@@ -1,6 +1,6 @@
 /* chunk.c - encode rows as a chunk: columns, predictors, byte planes, zstd.
  *
- * The coding and why it was chosen: docs/format.md, "Columns". Each value is
+ * The coding and why it was chosen: docs/developers/format.md, "Columns". Each value is
  * replaced by its distance to a prediction; the smallest distance of a column
  * is taken off, and what remains is divided by its greatest common divisor.
  * The lowest bits of a time are noise that nothing compresses: they are packed

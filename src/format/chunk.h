@@ -1,7 +1,7 @@
 /* chunk.h - rows to self-describing, compressed, checksummed chunks of columns, and back.
  *
  * Used by the agent's tracing threads (no allocation: the caller brings the
- * scratch memory), by sealing, and by the reader. docs/format.md says how
+ * scratch memory), by sealing, and by the reader. docs/developers/format.md says how
  * columns are coded.
  */
 #ifndef SONDE_FORMAT_CHUNK_H

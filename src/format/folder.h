@@ -1,4 +1,4 @@
-/* folder.h - what a measurement's folder holds, by name (docs/format.md has what is in the files).
+/* folder.h - what a measurement's folder holds, by name (docs/developers/format.md has what is in the files).
  *
  *     NAME.sonde/                    sonde record makes it, sonde report reads it
  *         manifest.json              what ran, when, with which settings

@@ -3,10 +3,10 @@
  * The same rows exist in two places: raw, in the segments of `live.sonde`, a
  * shared file mapping that the agent fills while the program runs and that
  * outlives SIGKILL; and as columns, in the chunks of `data.sonde`. Sealing
- * turns the first into the second. docs/format.md is the specification.
+ * turns the first into the second. docs/developers/format.md is the specification.
  *
  * All integers little-endian. Sizes are pinned below: a change is a new
- * SONDE_FORMAT_VERSION; a new table alone is not (docs/format.md, "Versions").
+ * SONDE_FORMAT_VERSION; a new table alone is not (docs/developers/format.md, "Versions").
  * Id 0 means "none" in every table; the first row of a table has id 1, unless
  * a table says otherwise.
  */
@@ -35,7 +35,7 @@
 
 /* The tables: all that differs from one to the other stands here and in the lists of columns, which follow
  * each row below. tables.h makes one descriptor of each, and the writers, the readers, the live file and
- * docs/format.md (tests/unit/format/tables.py) go by that. To add a table is its line here, its row and the list of
+ * docs/developers/format.md (tests/unit/format/tables.py) go by that. To add a table is its line here, its row and the list of
  * its columns; to add a column, its field and its place in that list.
  *
  *   X(name, row, properties)                        describes the process; properties: SONDE_ROWS_*
@@ -214,7 +214,7 @@ static_assert(sizeof(struct sonde_live_header) <= SONDE_SEGMENT_BYTES, "format")
 /* After each row come its columns, in the order in which a chunk holds them, each with its predictor
  * (enum sonde_predictor in tables.h): ZERO, DELTA, DIFF(ref), GAP(ref, span), AFTER(span), SPARSE or BYTES. `ref` is
  * the number of an earlier column; `span` columns follow a GAP or AFTER, each DIFF to the one before it. Only the
- * encoder goes by these lists: every chunk names its own columns and predictors (docs/format.md, "Columns"), so
+ * encoder goes by these lists: every chunk names its own columns and predictors (docs/developers/format.md, "Columns"), so
  * another order or predictor is no change of the format. */
 #define SONDE_COLUMNS_STRING(X, row)
 
@@ -491,7 +491,7 @@ struct sonde_row_symbol {
 #define SONDE_COLUMNS_SYMBOL(X, row)                                                                        \
     X(row, frame, DELTA) X(row, depth, ZERO) X(row, function, DELTA) X(row, file, DELTA) X(row, line, ZERO) \
     X(row, module, DELTA)
-/* Footer of data.sonde: one row per chunk before it (docs/format.md, "Index"). */
+/* Footer of data.sonde: one row per chunk before it (docs/developers/format.md, "Index"). */
 struct sonde_row_index {
     uint64_t offset;       /* of the chunk's header in the file */
     uint32_t size;         /* header and payload, without padding */

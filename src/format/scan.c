@@ -4,7 +4,7 @@
  * scan looks for the next place where one does, and counts the stretch between
  * as damage. A file with an index at its end that agrees with the headers it
  * points to is not read through when it is large: its trace chunks are not even
- * touched, but checked when they are decoded. docs/format.md, "Reading data.sonde".
+ * touched, but checked when they are decoded. docs/developers/format.md, "Reading data.sonde".
  *
  * Somebody who seals may cut the file behind its last sound chunk meanwhile, and
  * touching a page of a mapping that lies behind the end is death by SIGBUS. So

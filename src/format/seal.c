@@ -2,7 +2,7 @@
  *
  * Order makes it safe to be killed anywhere: chunks are only added, a segment
  * that is in data.sonde already is not added again, and live.sonde is removed
- * last. docs/format.md, "Sealing".
+ * last. docs/developers/format.md, "Sealing".
  */
 #include "writer.h"
 

@@ -90,7 +90,7 @@ class BadInput(cli.Case):
         self.expect("bad-newer-manifest", self.both("newer.sonde"))
 
     def test_newer_sealed(self):
-        """A chunk of version 99 whose checksum is right (docs/format.md: XXH3-64, the field itself as 0)."""
+        """A chunk of version 99 whose checksum is right (docs/developers/format.md: XXH3-64, the field itself as 0)."""
         try:
             import xxhash
         except ImportError:

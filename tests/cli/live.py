@@ -1,6 +1,6 @@
 """live.py - writes measurements with known content, as an unsealed live.sonde.
 
-Shares nothing with src/: the layout is docs/format.md's, written down once
+Shares nothing with src/: the layout is docs/developers/format.md's, written down once
 more with struct. A measurement made here is the truth that the commands'
 output is compared with.
 """

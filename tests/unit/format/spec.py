@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Read a measurement by docs/format.md alone, sharing no code with src/format,
+"""Read a measurement by docs/developers/format.md alone, sharing no code with src/format,
 and compare with the totals that sonde-synth knows.
 
 usage: spec.py SONDE-SYNTH

@@ -1,4 +1,4 @@
-/* tables.c (test) - the tables as src/format/rows.h has them, for tables.py to compare with docs/format.md.
+/* tables.c (test) - the tables as src/format/rows.h has them, for tables.py to compare with docs/developers/format.md.
  *
  * Per table one line with number, name, size and fields in the order of the row; per trace one line of a Markdown
  * table. Fails where the columns of a table do not hold every byte of its row just once.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of docs/format.md are those of src/format/rows.h: numbers, names, sizes, fields with their types in the
+"""The tables of docs/developers/format.md are those of src/format/rows.h: numbers, names, sizes, fields with their types in the
 order of the row, and of traces the lanes, times and counters.
 
 usage: tables.py PROGRAM FORMAT.md     (PROGRAM prints what rows.h has: tables.c)
