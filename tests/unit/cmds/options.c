@@ -1,4 +1,4 @@
-/* options_test.c - the option parser: every type, every form, every mistake. */
+/* options.c - the option parser: every type, every form, every mistake. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

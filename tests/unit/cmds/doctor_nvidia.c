@@ -1,4 +1,4 @@
-/* nvidia_test.c - what NVIDIA's kernel driver says of itself, in its own words. */
+/* doctor_nvidia.c - what NVIDIA's kernel driver says of itself, in its own words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

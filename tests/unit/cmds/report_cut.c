@@ -1,4 +1,4 @@
-/* cut_test.c - cells that are cut: they fit, stacks keep both ends, and what differs does not look alike. */
+/* report_cut.c - cells that are cut: they fit, stacks keep both ends, and what differs does not look alike. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
