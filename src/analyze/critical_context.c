@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#include "host_code.h"
-
 void sonde__cp_book_fini(struct sonde__cp_book *b)
 {
     sonde_map_fini(&b->things);

@@ -50,11 +50,6 @@ struct finder {
     sonde_host_codes *out;
 };
 
-bool sonde_is_wait(const struct sonde_profile *profile, uint32_t node)
-{
-    return profile->nodes.items[node].kind == SONDE_FRAME_API && profile->nodes.items[node].self.sleeps;
-}
-
 bool sonde_is_host_code(const struct sonde_profile *profile, uint32_t node)
 {
     const struct sonde_cct_node *n = &profile->nodes.items[node];

@@ -32,9 +32,6 @@ typedef SONDE_VECTOR(struct sonde_host_code) sonde_host_codes;
 /* Most first; none of them is within another. 0 or SONDE_ENOMEM. */
 int sonde_host_code_find(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, sonde_host_codes *out);
 
-/* Is it a function of the C library that a thread waited in? */
-bool sonde_is_wait(const struct sonde_profile *profile, uint32_t node);
-
 /* Is blame of this node host code, rather than an API call's? */
 bool sonde_is_host_code(const struct sonde_profile *profile, uint32_t node);
 

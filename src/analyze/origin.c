@@ -147,6 +147,11 @@ uint32_t sonde_profile_place(const struct sonde_profile *profile, uint32_t node)
     return nearest;
 }
 
+bool sonde_is_wait(const struct sonde_profile *profile, uint32_t node)
+{
+    return profile->nodes.items[node].kind == SONDE_FRAME_API && profile->nodes.items[node].self.sleeps;
+}
+
 /* ---- the routine of a frame --------------------------------------------- */
 
 static bool is_of(const struct sonde_cct_node *node, const char *const *prefixes)

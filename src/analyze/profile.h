@@ -103,6 +103,9 @@ uint32_t sonde_profile_place(const struct sonde_profile *profile, uint32_t node)
  * ("Routines" in docs/profile.md). */
 uint32_t sonde_profile_routine(const struct sonde_profile *profile, uint32_t leaf);
 
+/* Is it a function of the C library that a thread waited in? */
+bool sonde_is_wait(const struct sonde_profile *profile, uint32_t node);
+
 /* Contexts of a group that differ in their `depth` (at most 8) nearest frames
  * as sonde_profile_callers gives them, by time, most first; `leaf` is one of each. */
 struct sonde_caller { uint32_t leaf; struct sonde_metrics metrics; };

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/host_code.h"
 #include "analyze/rank.h"
 #include "analyze/statistics.h"
 #include "base/kinds.h"
