@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "heap.h"
+#include "guest/heap.h"
 
 #define SONDE_CHANNEL_SPARES 8
 

@@ -19,7 +19,7 @@
 
 #include <sonde/error.h>
 
-#include "pair.h"
+#include "guest/pair.h"
 #include "preload/preload.h"
 #include "table.h"
 #include "unwind_cfi.h"

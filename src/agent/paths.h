@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "heap.h"
+#include "guest/heap.h"
 
 #define SONDE_PATHS_BLOCKS 32u /* 2 MiB of a thread's paths */
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "format/rows.h"
-#include "lock.h"
+#include "guest/lock.h"
 
 #define SONDE_POOL_SEGMENTS_MAX 16384u /* 1 GiB */
 #define SONDE_POOL_RESERVE      6u     /* kept for profile, lanes and notes when the rest is spent */

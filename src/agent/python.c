@@ -24,8 +24,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/hot.h"
 #include "agent/python_state.h"
+#include "guest/hot.h"
 
 /* Owners of an interpreter frame; the names are CPython's (3.11+). */
 enum { OWNED_BY_GENERATOR = 1, OWNED_BY_C = 3, OWNER_LAST = 4 };

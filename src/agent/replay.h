@@ -22,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "heap.h"
+#include "guest/heap.h"
 #include "unwind_trails.h"
 
 #define SONDE_REPLAY_BLOCKS 16u /* 1 MiB of a thread's replays */

@@ -26,8 +26,6 @@
 
 #define LINGER_NS 1000000000u /* after recording went off: until the events go, too */
 
-__thread struct sonde_handler sonde__handler __attribute__((tls_model("initial-exec")));
-
 static struct {
     bool installed, over, armed;
     struct sigaction program;            /* what it had, which means: ignored */

@@ -11,7 +11,7 @@
 
 #include <sonde/error.h>
 
-#include "pair.h"
+#include "guest/pair.h"
 #include "table.h"
 
 #define CACHE_ENTRIES 65536u /* 1 MiB of address space, touched as used; less with a small budget */

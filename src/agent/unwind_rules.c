@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#include "agent/hot.h"
 #include "agent/unwind.h"
 #include "agent/unwind_cfi.h"
+#include "guest/hot.h"
 #include "sonde/error.h"
 
 #define GENERATION_MASK ((UINT64_C(1) << 17) - 1)

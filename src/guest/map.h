@@ -3,13 +3,13 @@
  * Keys are never 0 and never removed. Grows by doubling out of the agent's
  * heap. Linear probing, load at most 1/2.
  */
-#ifndef SONDE_AGENT_MAP_H
-#define SONDE_AGENT_MAP_H
+#ifndef SONDE_GUEST_MAP_H
+#define SONDE_GUEST_MAP_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "heap.h"
+#include "guest/heap.h"
 
 struct sonde_map_entry { uint64_t key; uint32_t value, spare; };
 struct sonde_map {

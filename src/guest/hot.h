@@ -1,6 +1,6 @@
 /* hot.h - what each hook reads of the process lies side by side: variables in several files, few lines, one page mostly. */
-#ifndef SONDE_AGENT_HOT_H
-#define SONDE_AGENT_HOT_H
+#ifndef SONDE_GUEST_HOT_H
+#define SONDE_GUEST_HOT_H
 
 #define SONDE__HOT_DATA __attribute__((section("sonde_hot")))
 

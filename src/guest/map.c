@@ -1,5 +1,5 @@
 /* map.c - see map.h. */
-#include "map.h"
+#include "guest/map.h"
 
 #include <string.h>
 

@@ -6,14 +6,14 @@
  * In huge pages where the kernel gives them to who asks: a hook finds the processor's
  * translations gone, too, and each costs more than the line behind it (docs/performance.md).
  */
-#ifndef SONDE_AGENT_HEAP_H
-#define SONDE_AGENT_HEAP_H
+#ifndef SONDE_GUEST_HEAP_H
+#define SONDE_GUEST_HEAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lock.h"
+#include "guest/lock.h"
 
 #define SONDE_HEAP_BLOCK 65536u
 

@@ -1,11 +1,11 @@
-/* lock.h - a spin lock that gives way, for the agent's rare and short sections.
+/* lock.h - a spin lock that gives way, for rare and short sections.
  *
  * Not pthread_mutex: the program may interpose it, and a forked child must be
  * able to reset ours. C11 acquire/release, which ThreadSanitizer understands.
  * A sample's signal handler waits for none: what it interrupted may hold it.
  */
-#ifndef SONDE_AGENT_LOCK_H
-#define SONDE_AGENT_LOCK_H
+#ifndef SONDE_GUEST_LOCK_H
+#define SONDE_GUEST_LOCK_H
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -61,7 +61,7 @@ static inline void sonde__lock(struct sonde_lock *l)
         ;
 }
 
-/* What a thread's signal handler is about (sample.c). */
+/* What a thread's signal handler is about (src/agent/sample.c). */
 struct sonde_handler {
     bool on;     /* the thread is in it */
     bool missed; /* what it needs is not to be had now: the next sample may have it */

@@ -1,5 +1,5 @@
 /* heap.c - see heap.h. */
-#include "heap.h"
+#include "guest/heap.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,14 +4,14 @@
  * miss, never a wrong answer (the lock-less transposition table of Hyatt and
  * Mann, ICGA Journal 25, 2002). Only table.c and frame.c include this.
  */
-#ifndef SONDE_AGENT_PAIR_H
-#define SONDE_AGENT_PAIR_H
+#ifndef SONDE_GUEST_PAIR_H
+#define SONDE_GUEST_PAIR_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "map.h"
+#include "guest/map.h"
 
 struct pair { _Atomic uint64_t mixed, value; };
 struct pairs { struct pair *at; uint32_t mask; }; /* a power of two of them, minus 1 */
