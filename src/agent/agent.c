@@ -20,6 +20,7 @@
 
 #include <sonde/error.h>
 
+#include "guest/memory.h"
 #include "preload/preload.h"
 
 #define EXIT_BOUND_MS   1000 /* how long the final flush waits for work in flight, */
@@ -349,6 +350,7 @@ static int before_death(int number, const siginfo_t *info)
 static void in_child(void)
 {
     struct sonde_agent *a = &sonde__agent;
+    sonde__process_forked(); /* whatever lock a thread of the parent had */
     if (!a->pid)
         return; /* not even begun to start */
     /* The parent's threads, channels and mapping are not ours. The flag's page
@@ -367,7 +369,6 @@ static void in_child(void)
     for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
         if (sonde_backends[i]->forked)
             sonde_backends[i]->forked();
-    atomic_store(&range_lock.taken, 0);
     atomic_store(&range_applied, atomic_load(&range_asked));
     applying = false;
     memset(a, 0, sizeof *a);
@@ -392,7 +393,6 @@ static void after_fork(void)
 static void forked(void)
 {
     in_child();
-    atomic_store(&sonde__agent.loader_lock.taken, 0);
     atomic_store(&starting, 0);
 }
 
@@ -403,9 +403,9 @@ __attribute__((constructor)) static void flag_map(void)
 {
     static _Atomic uint32_t without_memory;
     int saved = errno;
-    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    sonde__flag = page == MAP_FAILED ? &without_memory : page;
-    if (page != MAP_FAILED)
+    void *page = sonde__pages_get(4096);
+    sonde__flag = page ? page : &without_memory;
+    if (page)
         madvise(page, 4096, MADV_WIPEONFORK);
     errno = saved;
 }

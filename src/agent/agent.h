@@ -251,7 +251,6 @@ struct sonde_agent {
     _Atomic uint32_t thread_count;
     uint32_t thread_free;          /* slot number, under thread_lock */
     uint32_t thread_lanes;
-    _Atomic bool slots_spent;      /* said so in a note */
     struct { _Atomic uint64_t calls, operations; } without_slot; /* of threads that found none */
 
     struct sonde_lane *_Atomic lanes[SONDE_LANES_MAX + 1];

@@ -27,6 +27,7 @@
 #include <sonde/error.h>
 
 #include "format/folder.h"
+#include "guest/memory.h"
 
 struct identity { uint64_t device, inode; };
 
@@ -265,13 +266,13 @@ int sonde_blob(const char *name, const void *bytes, size_t size)
         return SONDE_EINVALID;
     if (access(path, F_OK) == 0)
         return 0;
-    char *memory = mmap(NULL, workspace + room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    char *memory = sonde__pages_get(workspace + room);
+    if (!memory)
         return SONDE_ENOMEM;
     ZSTD_CCtx *zstd = ZSTD_initStaticCCtx(memory, workspace);
     const size_t stored = zstd ? ZSTD_compressCCtx(zstd, memory + workspace, room, bytes, size, 1) : 0;
     const int err = zstd && !ZSTD_isError(stored) ? write_blob(path, memory + workspace, stored) : SONDE_ENOMEM;
-    munmap(memory, workspace + room);
+    sonde__pages_put(memory, workspace + room);
     return err;
 }
 

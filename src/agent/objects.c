@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/kinds.h"
+#include "guest/once.h"
 #include "table.h"
 
 /* Objects are kept one by one up to a number that bounds memory; beyond it a
@@ -170,6 +171,7 @@ static struct sonde_row_object *row_new(uint32_t *id)
 
 uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind, uint64_t bytes, uint64_t address)
 {
+    static struct sonde_once said;
     uint32_t id = 0;
     sonde__lock(&sonde__agent.table_lock);
     const uint32_t before = sonde__row_count(SONDE_TABLE_OBJECT);
@@ -189,7 +191,7 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
     }
     bool many = sonde__row_count(SONDE_TABLE_OBJECT) >= OBJECTS_MAX;
     sonde__unlock(&sonde__agent.table_lock);
-    if (many)
+    if (many && sonde__once(&said))
         sonde_note("more than %u data objects: the rows of freed ones are used again", OBJECTS_MAX);
     return o ? id : 0;
 }

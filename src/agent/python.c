@@ -26,6 +26,7 @@
 
 #include "agent/python_state.h"
 #include "guest/hot.h"
+#include "guest/lock.h"
 
 /* Owners of an interpreter frame; the names are CPython's (3.11+). */
 enum { OWNED_BY_GENERATOR = 1, OWNED_BY_C = 3, OWNER_LAST = 4 };
@@ -35,7 +36,7 @@ enum { YIELD_FROM = 72 };
 enum { CODE_BYTES_MAX = 1 << 28 };
 
 SONDE__HOT_DATA struct sonde__python_state sonde__python;
-static pthread_mutex_t attach_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sonde_lock attach_lock;
 
 /* ---- finding the interpreter ------------------------------------------ */
 
@@ -148,8 +149,8 @@ bool sonde__python_attach(const char **why)
     int saved = errno;
     if (why)
         *why = NULL;
-    /* Never wait here: a forked child may have inherited the lock held. */
-    if (pthread_mutex_trylock(&attach_lock) != 0)
+    /* Nobody waits here: another thread is at it. */
+    if (!sonde__trylock(&attach_lock))
         return sonde__python_attached();
     struct sonde__python_state *state = &sonde__python;
     int phase = atomic_load_explicit(&state->phase, memory_order_acquire);
@@ -163,7 +164,7 @@ bool sonde__python_attach(const char **why)
         dlerror(); /* a lookup that failed must not show in the program's dlerror() */
         phase = atomic_load_explicit(&state->phase, memory_order_acquire);
     }
-    pthread_mutex_unlock(&attach_lock);
+    sonde__unlock(&attach_lock);
     if (phase == SONDE__PYTHON_FOUND) {
         struct sonde_pyframe frames[64];
         sonde__python_walk(frames, 64);
@@ -482,7 +483,7 @@ static __attribute__((noinline)) int first_walk(struct sonde_pyframe *frames, in
     if (!state->is_initialized())
         return 0;
     uintptr_t thread = state->this_thread();
-    if (!thread || pthread_mutex_trylock(&attach_lock) != 0)
+    if (!thread || !sonde__trylock(&attach_lock))
         return 0;
     int count = 0;
     if (atomic_load_explicit(&state->phase, memory_order_acquire) != SONDE__PYTHON_OFF) {
@@ -491,7 +492,7 @@ static __attribute__((noinline)) int first_walk(struct sonde_pyframe *frames, in
         else if (thread_is_right(thread))
             count = prove(thread, frames, max);
     }
-    pthread_mutex_unlock(&attach_lock);
+    sonde__unlock(&attach_lock);
     return count;
 }
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guest/once.h"
+
 #define FRAMES_MAX  4096u
 #define ACROSS_MAX  1024u /* open at once of those that may end on another thread */
 #define ACROSS_TRY    64u /* places tried for a new one */
@@ -158,6 +160,7 @@ static void open_range(struct sonde_thread *t, uint32_t depth, const struct sond
 
 void sonde_range_push(const struct sonde_range *range)
 {
+    static struct sonde_once said;
     uint64_t ticks = sonde__ticks();
     struct sonde_thread *t = thread_here();
     if (!t) {
@@ -176,7 +179,7 @@ void sonde_range_push(const struct sonde_range *range)
         open_range(t, depth, range);
     else
         lose(t);
-    if (depth == SONDE_RANGES_MAX)
+    if (depth == SONDE_RANGES_MAX && sonde__once(&said))
         sonde_note("ranges are nested deeper than %u: the inner ones are left out", SONDE_RANGES_MAX);
     atomic_store_explicit(&t->ranges.depth, depth + 1, memory_order_release);
     sonde__busy(t, 0);

@@ -11,6 +11,7 @@
 
 #include <sonde/error.h>
 
+#include "guest/once.h"
 #include "guest/pair.h"
 #include "table.h"
 
@@ -20,7 +21,7 @@
 static struct {
     struct pairs op, text;
     struct sonde_map known; /* what `op` may have lost */
-    _Atomic bool known_spent, known_said;
+    _Atomic bool known_spent;
     uint32_t range_names_left;
     uint32_t *string_places, string_max;
     uint32_t last_queue_lane;
@@ -68,7 +69,8 @@ void sonde__known_put(uint64_t key, uint32_t id)
 
 void sonde__known_say(void)
 {
-    if (atomic_load(&T.known_spent) && !atomic_exchange(&T.known_said, true))
+    static struct sonde_once said;
+    if (atomic_load(&T.known_spent) && sonde__once(&said))
         sonde_note("too many different kernels, Python lines and launch sizes for --memory: further ones are not told apart");
 }
 

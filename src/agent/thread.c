@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "guest/once.h"
+
 /* Threads beyond this many share the lanes of threads that have ended. */
 #define OWN_LANES 1024
 
@@ -140,6 +142,7 @@ struct sonde_thread *sonde__thread_for_samples(bool wanted)
 
 struct sonde_thread *sonde__thread_enter(void)
 {
+    static struct sonde_once spent;
     struct sonde_agent *a = &sonde__agent;
     sonde__lock(&a->thread_lock);
     if (!ended_key_made)
@@ -155,7 +158,7 @@ struct sonde_thread *sonde__thread_enter(void)
         sonde__sample_enter(t);
     }
     sonde__unlock(&a->thread_lock);
-    if (!t && !atomic_exchange(&a->slots_spent, true))
+    if (!t && sonde__once(&spent))
         sonde_note("threads are not measured: no room for more than %u at once", atomic_load(&a->thread_count));
     if (t && ended_key_made)
         pthread_setspecific(ended_key, t);

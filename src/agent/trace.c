@@ -20,10 +20,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "format/chunk.h"
+#include "guest/memory.h"
 
 #include <sonde/error.h>
 
@@ -145,12 +145,11 @@ static void *tracer_main(void *arg)
     snprintf(name, sizeof name, "sonde-trace");
     pthread_setname_np(pthread_self(), name);
     sonde__sample_mine();
-    void *memory = mmap(NULL, sizeof(struct buffers) + sonde_chunk_scratch_bytes() + sonde_chunk_bound(),
-                        PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = sonde__pages_get(sizeof(struct buffers) + sonde_chunk_scratch_bytes() + sonde_chunk_bound());
     for (;;) {
         while (sem_wait(&t->wake) != 0)
             ;
-        empty_ring(t, memory != MAP_FAILED ? memory : NULL);
+        empty_ring(t, memory);
         struct timespec cpu;
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
         atomic_store(&t->cpu_ns, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);

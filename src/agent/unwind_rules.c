@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <sys/mman.h>
 
 #include "agent/unwind.h"
 #include "agent/unwind_cfi.h"
 #include "guest/hot.h"
+#include "guest/memory.h"
 #include "sonde/error.h"
 
 #define GENERATION_MASK ((UINT64_C(1) << 17) - 1)
@@ -19,12 +19,8 @@ int sonde__unwind_init(void)
 {
     if (sonde__rules)
         return 0;
-    size_t bytes = sizeof *sonde__rules << RULE_TABLE_BITS;
-    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED)
-        return SONDE_ENOMEM;
-    sonde__rules = map;
-    return 0;
+    sonde__rules = sonde__pages_get(sizeof *sonde__rules << RULE_TABLE_BITS);
+    return sonde__rules ? 0 : SONDE_ENOMEM;
 }
 
 uint64_t sonde__unwind_generation(void)

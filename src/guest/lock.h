@@ -1,7 +1,7 @@
 /* lock.h - a spin lock that gives way, for rare and short sections.
  *
  * Not pthread_mutex: the program may interpose it, and a forked child must be
- * able to reset ours. C11 acquire/release, which ThreadSanitizer understands.
+ * able to take what a thread of its parent held. C11 acquire/release, which ThreadSanitizer understands.
  * A sample's signal handler waits for none: what it interrupted may hold it.
  */
 #ifndef SONDE_GUEST_LOCK_H
@@ -10,19 +10,37 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+/* Which process this is: 1, and in a forked child one more than in its parent. What a
+ * parent's threads held, said or knew by this number is not the child's. */
+extern _Atomic uint32_t sonde__process_number;
+
+static inline uint32_t sonde__process(void)
+{
+    return atomic_load_explicit(&sonde__process_number, memory_order_relaxed);
+}
+
+/* In a forked child, with its one thread, before anything else. */
+static inline void sonde__process_forked(void)
+{
+    atomic_fetch_add_explicit(&sonde__process_number, 1, memory_order_relaxed);
+}
+
 struct sonde_lock {
-    _Atomic int taken;
+    _Atomic uint32_t taken; /* by a thread of the process with this number */
     _Atomic unsigned times; /* how often it was taken: tests show that the steady state takes none */
 };
 
 static inline bool sonde__trylock(struct sonde_lock *l)
 {
-    if (atomic_load_explicit(&l->taken, memory_order_relaxed) ||
-        atomic_exchange_explicit(&l->taken, 1, memory_order_acquire))
+    const uint32_t here = sonde__process();
+    uint32_t found = atomic_load_explicit(&l->taken, memory_order_relaxed);
+    if (found == here || !atomic_compare_exchange_strong_explicit(&l->taken, &found, here, memory_order_acquire,
+                                                                  memory_order_relaxed))
         return false;
     atomic_store_explicit(&l->times, atomic_load_explicit(&l->times, memory_order_relaxed) + 1,
                           memory_order_relaxed);

@@ -277,7 +277,6 @@ static struct loader {
     void *_Atomic functions[FIRST_COUNT]; /* the loader's own */
     _Atomic bool attached;
 } loaders[LOADERS];
-static pthread_mutex_t loaders_lock = PTHREAD_MUTEX_INITIALIZER;
 
 #define X(name, type, parameters, ...) typedef type(*name##_function) parameters;
 FIRST_MAP(X)
@@ -408,21 +407,17 @@ static const any_function exported[FIRST_COUNT] = {
 static void *wrapper_of(void *handle, int which, void *found)
 {
     void *platforms = real_dlsym()(handle, first_names[FIRST_clGetPlatformIDs]);
-    void *wrapper = found;
     if (!found || !platforms)
         return found;
-    pthread_mutex_lock(&loaders_lock);
     for (int i = 0; i < LINKED; i++) {
-        void *known = atomic_load(&loaders[i].functions[FIRST_clGetPlatformIDs]);
-        if (known && known != platforms)
+        void *known = NULL;
+        if (!atomic_compare_exchange_strong(&loaders[i].functions[FIRST_clGetPlatformIDs], &known, platforms)
+            && known != platforms)
             continue;
         atomic_store(&loaders[i].functions[which], found);
-        atomic_store(&loaders[i].functions[FIRST_clGetPlatformIDs], platforms);
-        wrapper = (void *)(uintptr_t)wrappers[which][i];
-        break;
+        return (void *)(uintptr_t)wrappers[which][i];
     }
-    pthread_mutex_unlock(&loaders_lock);
-    return wrapper;
+    return found;
 }
 
 static void *first_function(void *handle, int which)
