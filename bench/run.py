@@ -246,6 +246,37 @@ class Bench:
             say(f"  {name:28} {statistics.median(ratios):5.3f}  [{low:.3f}, {high:.3f}]  of {statistics.median(values['nothing']):6.2f} s;"
                 f" then {after * 1e3:4.0f} ms of symbols and sealing")
 
+    # ---- short programs -----------------------------------------------------------------
+
+    def short(self):
+        """What a person at a terminal waits for: all of `sonde record`, start, symbols and sealing included."""
+        say("Short programs (ratio of the wall time of all of sonde record to nothing; the goal is 1.10)")
+        venv = f"{self.build}/venv/bin/python3"
+        nbody = os.path.join(os.path.dirname(HERE), "tests/programs/nbody.py")
+        programs = {
+            "clpeak --kernel-latency": ["clpeak", "--kernel-latency"],
+            "clblast_tuner_xdot": ["clblast_tuner_xdot", "-n", "65536"],
+            "heat 1024 400": [f"{self.build}/bin/examples/heat", "1024", "400"],
+            "nbody.py (pyopencl)": [venv if os.path.exists(venv) else "python3", nbody],
+        }
+        for name, command in programs.items():
+            if not shutil.which(command[0]):
+                say(f"  {name:28} left out: not installed")
+                continue
+
+            def timed(command):
+                begin = time.monotonic()
+                run(command, cwd=self.work)
+                return time.monotonic() - begin
+            values = self.paired({"nothing": lambda: timed(command), "sonde": lambda: timed(self.record(command)),
+                                  "without samples": lambda: timed(self.record(command, "--cpu", "0"))})
+            for variant in ("sonde", "without samples"):
+                ratios = [a / b for a, b in zip(values[variant], values["nothing"])]
+                more = statistics.median(a - b for a, b in zip(values[variant], values["nothing"]))
+                low, high = interval(ratios)
+                say(f"  {name:24} {variant:16} {statistics.median(ratios):5.3f}  [{low:.3f}, {high:.3f}]"
+                    f"  of {statistics.median(values['nothing']):5.2f} s; {more * 1e3:+4.0f} ms")
+
     # ---- lanes per tracing thread ---------------------------------------------------------
 
     def lanes(self):
@@ -315,7 +346,7 @@ def machine():
 
 
 def main():
-    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "lanes", "size", "analyze", "memory"]
+    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "short", "lanes", "size", "analyze", "memory"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)
