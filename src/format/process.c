@@ -521,6 +521,20 @@ static int read_files(struct sonde_process *p, struct sonde_diag *diag)
     return 0;
 }
 
+/* The monitor counts an operation in the ledger, then in the profile. One that a kill left between the two is
+ * in no view: it counts as one that was in flight. */
+static void take_back_what_was_cut(struct sonde_process *p)
+{
+    uint64_t kept = 0;
+    for (uint32_t i = 1; i < p->profile_count; i++) {
+        const uint32_t lane = p->profiles[i].lane;
+        const bool samples = lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_THREAD;
+        kept += lane && !samples ? p->profiles[i].count : 0;
+    }
+    if (p->header.state == SONDE_PROCESS_RUNNING && !p->damaged_chunks && p->header.ledger.done == kept + 1)
+        p->header.ledger.done = kept;
+}
+
 int sonde__process_open(const char *path, const char *name, struct sonde_process *p, struct sonde_diag *diag)
 {
     struct sonde__process *own;
@@ -553,6 +567,8 @@ int sonde__process_open(const char *path, const char *name, struct sonde_process
         sonde_diag_set(diag, status, path, "cannot read the measurement");
     if (status < 0)
         sonde__process_close(p);
+    else
+        take_back_what_was_cut(p);
     return status;
 }
 

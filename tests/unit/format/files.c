@@ -370,6 +370,29 @@ static void files_may_be_cut_while_they_are_read(void **unused)
     cut_file[0] = 0;
 }
 
+/* Killed after an operation was counted as done and before the profile had it: it was in flight. */
+static void what_a_kill_cut_is_not_done(void **unused)
+{
+    const char *path = folder_new(), *dir;
+    (void)unused;
+    struct synth_totals known = make(path, 10, 1, 1, true);
+    const uint64_t all = sum(known.operations);
+    dir = folder_process(path);
+    for (uint64_t more = 0; more < 3; more++) {
+        struct sonde_measurement *m;
+        size_t size;
+        uint8_t *live = folder_read(dir, "live.sonde", &size);
+        struct sonde_live_header *h = (void *)live;
+        h->ledger.seen = h->ledger.done = all + more;
+        folder_write(dir, "live.sonde", live, size);
+        free(live);
+        assert_int_equal(sonde_measurement_open(path, &m, NULL), 0);
+        assert_int_equal(m->processes[0].header.ledger.seen, all + more);
+        assert_int_equal(m->processes[0].header.ledger.done, all + (more > 1 ? more : 0)); /* two is another fault */
+        sonde_measurement_close(m);
+    }
+}
+
 static void running_processes_are_not_sealed(void **unused)
 {
     const char *path = folder_new(), *dir;
@@ -564,6 +587,7 @@ int main(void)
         cmocka_unit_test(segments_of_a_lane_share_a_chunk),
         cmocka_unit_test(full_disks_lose_nothing),
         cmocka_unit_test(files_may_be_cut_while_they_are_read),
+        cmocka_unit_test(what_a_kill_cut_is_not_done),
         cmocka_unit_test(running_processes_are_not_sealed),
         cmocka_unit_test(appending_keeps_what_was_there),
         cmocka_unit_test(appending_needs_a_sealed_process),
