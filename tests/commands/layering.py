@@ -112,13 +112,13 @@ def prove_rules():
              "analyze/trace/trace.h": "", "backends/opencl/layer.h": "", "backends/cuda/cupti.h": "", "instrument/plan.h": "",
              "serve/serve.h": "", "monitor/store.h": "", "made/made.h": "", "made/low/low.h": "", "made/high/high.h": "", "made/peer/peer.h": ""}
     wrong = {
-        "analyze/a.c": '#include "cmds/command.h"', "base/b.c": '#include "format/rows.h"', "format/c.c": '#include "../analyze/trace/trace.h"',
-        "agent/d.c": '#include "analyze/trace/trace.h"', "agent/e.c": '# include "backends/opencl/layer.h"',
+        "analyze/trace/a.c": '#include "cmds/command.h"', "base/b.c": '#include "format/rows.h"', "format/c.c": '#include "../analyze/trace/trace.h"',
+        "agent/preload/d.c": '#include "analyze/trace/trace.h"', "agent/preload/e.c": '# include "backends/opencl/layer.h"',
         "backends/opencl/f.c": '#include "agent/agent.h"', "backends/opencl/g.c": "#include <sonde/error.h>",
         "backends/opencl/h.c": '#include "../cuda/cupti.h"', "export/i.c": '#include <cmds/command.h>', "monitor/j.c": '#include "base/gone.h"',
-        "views/k.c": '#include "cmds/command.h"', "views/l.c": "#include <jansson.h>", "analyze/m.c": '#include "views/view.h"',
+        "views/k.c": '#include "cmds/command.h"', "views/l.c": "#include <jansson.h>", "analyze/trace/m.c": '#include "views/view.h"',
         "guest/n.c": '#include "agent/agent.h"', "guest/o.c": '#include "base/map.h"', "format/p.c": '#include "guest/lock.h"',
-        "cmds/q.c": '#include "guest/lock.h"', "instrument/r.c": '#include "agent/agent.h"', "agent/s.c": '#include "instrument/plan.h"',
+        "cmds/q.c": '#include "guest/lock.h"', "instrument/r.c": '#include "agent/agent.h"', "agent/preload/s.c": '#include "instrument/plan.h"',
         "serve/t.c": '#include "cmds/command.h"', "views/u.c": '#include "serve/serve.h"', "monitor/v.c": '#include "analyze/trace/trace.h"',
         "analyze/trace/w.c": '#include "analyze/job/job.h"', "analyze/job/job.h": '#include "views/view.h"',
         "made/low/x.c": '#include "made/high/high.h"', "made/low/y.c": '#include "../made.h"', "made/z.c": '#include "low/low.h"',

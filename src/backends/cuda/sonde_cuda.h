@@ -73,7 +73,7 @@ bool sonde__cuda_loaded(const char *name);
 /* ---- attaching (attach.c) --------------------------------------------------- */
 
 /* True between attaching and the end, in the process that attached. */
-/* What each callback reads of the process lies side by side, and with what the agent's hooks read (src/agent/hot.h). */
+/* What each callback reads of the process lies side by side, and with what the agent's hooks read (src/guest/hot.h). */
 #define SONDE__CUDA_HOT_DATA __attribute__((section("sonde_hot")))
 extern _Atomic bool sonde__cuda_on;
 /* --capture-range cuda: cudaProfilerStart and Stop begin and end recording. */
