@@ -1,4 +1,4 @@
-/* sample.c - the CPU side: the signal, its handler, and what becomes of samples (docs/sampling.md).
+/* sample.c - the CPU side: the signal, its handler, and what becomes of samples (docs/developers/sampling.md).
  *
  * The kernel sends a signal to a thread each time it has used a period of CPU
  * time; the thread's handler walks the stack that was interrupted into the

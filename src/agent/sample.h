@@ -1,4 +1,4 @@
-/* sample.h - the parts of the CPU side among themselves (docs/sampling.md).
+/* sample.h - the parts of the CPU side among themselves (docs/developers/sampling.md).
  *
  *     sample.c          the signal, its handler, the monitor's turn
  *     sample_threads.c  which threads there are, and what makes each be sampled

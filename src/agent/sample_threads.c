@@ -8,7 +8,7 @@
  * all numbers given out once, would be taken for one.
  *
  * A thread is signalled by a timer on its CPU clock, or by a perf event of its
- * own which counts its CPU time and fires in user mode only; docs/sampling.md
+ * own which counts its CPU time and fires in user mode only; docs/developers/sampling.md
  * says when which, and why neither ends a wait. The events are in the monitor's
  * own descriptor table, which no fork or exec copies.
  */

@@ -4,7 +4,7 @@
  * that divides. A part p known from n samples has the standard error sqrt(p(1-p)/n);
  * it is taken from Wilson's interval ("Probable inference, the law of succession, and
  * statistical inference", JASA 22, 1927), which does not call what was
- * never seen impossible. docs/sampling.md, "Between API calls".
+ * never seen impossible. docs/developers/sampling.md, "Between API calls".
  *
  * Threads: read from any once it is made.
  */

@@ -1,6 +1,6 @@
 /* gaps.c - a gap between two API calls in pieces: where a sample tells the context, and where none does.
  *
- * docs/sampling.md, "Between API calls". Ways are measured in the thread's own
+ * docs/developers/sampling.md, "Between API calls". Ways are measured in the thread's own
  * time: while it is off the processor its context does not change. What a sample
  * stands for beyond a period lies before it: its thread was in the kernel, or
  * waited for a tick. Of the rest, between two

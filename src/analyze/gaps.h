@@ -3,7 +3,7 @@
  * A wait in a function of the C library (SLEEP row) is like a call here: its context is known, and
  * a gap lies between two of either.
  *
- * One place for all views, so that they cannot disagree; docs/sampling.md, "Between
+ * One place for all views, so that they cannot disagree; docs/developers/sampling.md, "Between
  * API calls", argues the estimate. A sample stands for one period of its thread's
  * own time, and for more where it came late: first for the time around it, as far as that lies
  * in its own gap; what is left goes to its gap's *pool*, and is spread there over the

@@ -4,7 +4,7 @@
  * with each other: those that share a caller, then those that share that one's
  * caller, and so on outwards, until there are enough. Only gaps that have no pool
  * of their own are in the wider ones, and all of their samples are, so that each
- * sample is used for the time that it was drawn from (docs/sampling.md).
+ * sample is used for the time that it was drawn from (docs/developers/sampling.md).
  */
 #include <stdlib.h>
 #include <string.h>

@@ -283,7 +283,7 @@ def check_graphs(m):
 
 
 def check_child_graphs(m):
-    """The nodes of the whole graph are linked. Of those of graphs within it CUPTI 13.0 does not say which ran (docs/cuda.md):
+    """The nodes of the whole graph are linked. Of those of graphs within it CUPTI 13.0 does not say which ran (docs/developers/cuda.md):
     they may have no link, but none to where another node was made."""
     makers = {"top_first": "build_whole", "top_last": "build_whole", "inner_one": "capture_inner", "inner_two": "capture_inner",
               "outer_own": "build_outer", "innermost": "capture_innermost"}

@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void compute(double ms)
 {
     const double begin = cpu_ms();
     double used, done = 0, next = 10000;
-    do { /* the clock is read a few times only: beside other processes that costs ticks (docs/sampling.md, "Timers") */
+    do { /* the clock is read a few times only: beside other processes that costs ticks (docs/developers/sampling.md, "Timers") */
         for (long i = 0; i < (long)next; i++)
             sink = sink * 0.999999 + 1.0;
         done += next;

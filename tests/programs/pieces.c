@@ -4,7 +4,7 @@
  * nothing ends it. `pieces MS` uses about MS of CPU time per length; `pieces MS print` says how many turns of the same loop
  * each function made, one `NAME TURNS` per line: their CPU time is in that proportion. tests/report/pieces_test.py compares the
  * views with it. No clock is read in the gaps: beside other processes the kernel takes the processor away there, and the
- * next tick finds another thread (docs/sampling.md, "Timers").
+ * next tick finds another thread (docs/developers/sampling.md, "Timers").
  *
  * case: pieces 20 => kernel=1
  */

@@ -9,7 +9,7 @@ import pyopencl as cl
 def compute(seconds):
     found = {}
     begin, done, more = time.thread_time(), 0, 1000
-    while more:  # the clock is read a few times only: beside other processes that costs ticks (docs/sampling.md, "Timers")
+    while more:  # the clock is read a few times only: beside other processes that costs ticks (docs/developers/sampling.md, "Timers")
         for i in range(more):
             key = str(i % 1000) + "x"
             found[key] = found.get(key, 0) + 1

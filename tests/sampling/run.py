@@ -25,7 +25,7 @@ TICK_HZ = round(1 / time.clock_getres(getattr(time, "CLOCK_MONOTONIC_COARSE", 6)
 
 
 def source_at(hz):
-    """docs/sampling.md: timers where they interrupt no wait, and the kernel's tick is as fast as the rate."""
+    """docs/developers/sampling.md: timers where they interrupt no wait, and the kernel's tick is as fast as the rate."""
     kernel = tuple(int("".join(c for c in part if c.isdigit()) or 0) for part in os.uname().release.split("-")[0].split(".")[:2])
     return TIMERS if kernel >= (5, 9) and hz <= TICK_HZ else PERF
 

@@ -43,7 +43,7 @@ static uint64_t read_clock(clockid_t clock)
 #endif
 
 /* Does `work` until so much CPU time of the thread is used. Its clock is read a few times only, as what is done by then says how much is left
- * to do: a thread that reads it again and again gives the processor up between two ticks where others want it (docs/sampling.md). */
+ * to do: a thread that reads it again and again gives the processor up between two ticks where others want it (docs/developers/sampling.md). */
 #define SPINS(name, work)                                                        \
     static KEPT uint64_t name(uint64_t ns)                                       \
     {                                                                            \

@@ -794,7 +794,7 @@ static uint32_t shared(int t, uint32_t a, uint32_t b)
     return a;
 }
 
-/* ---- pools, by the definition of docs/sampling.md ---- */
+/* ---- pools, by the definition of docs/developers/sampling.md ---- */
 
 enum { LEAST = 5, EDGES = 3 };
 
