@@ -389,6 +389,19 @@ static void mark_needed(struct entry *e, uint32_t columns, uint64_t fields)
     }
 }
 
+/* Where the columns are in rows that have only the fields `kept`. */
+static int move_columns(struct entry *e, uint32_t columns, uint64_t kept)
+{
+    for (uint32_t i = 0; i < columns; i++) {
+        if (!e[i].stored)
+            continue;
+        if (field_bits(&e[i].column) & ~kept)
+            return SONDE_EFORMAT;
+        e[i].column.offset = (uint16_t)sonde__kept_before(kept, e[i].column.offset);
+    }
+    return 0;
+}
+
 /* Do the columns hold every byte of a row? */
 static bool are_whole(const struct entry *e, uint32_t columns, size_t stride)
 {
@@ -468,7 +481,7 @@ static void get_rows(struct sonde__decoder *d, struct entry *e, uint32_t columns
 }
 
 int sonde__decoder_fields(struct sonde__decoder *d, const void *data, size_t size, const struct sonde_chunk *chunk,
-                          uint64_t fields, void *rows)
+                          uint64_t fields, uint64_t kept, void *rows)
 {
     const size_t stride = sonde_row_bytes(chunk->table);
     struct entry entries[SONDE_COLUMNS_MAX];
@@ -490,15 +503,17 @@ int sonde__decoder_fields(struct sonde__decoder *d, const void *data, size_t siz
     if (check_references(entries, chunk->columns) < 0 || split_payload(&r, entries, chunk->columns, chunk->count) < 0 ||
         !are_whole(entries, chunk->columns, stride))
         return SONDE_EFORMAT;
-    mark_needed(entries, chunk->columns, fields);
-    get_rows(d, entries, chunk->columns, chunk->count, stride, rows);
+    mark_needed(entries, chunk->columns, fields & kept);
+    if (move_columns(entries, chunk->columns, kept) < 0)
+        return SONDE_EFORMAT;
+    get_rows(d, entries, chunk->columns, chunk->count, sonde__kept_before(kept, stride), rows);
     return 0;
 }
 
 int sonde__decoder_run(struct sonde__decoder *d, const void *data, size_t size,
                        const struct sonde_chunk *chunk, void *rows)
 {
-    return sonde__decoder_fields(d, data, size, chunk, SONDE__ALL_FIELDS, rows);
+    return sonde__decoder_fields(d, data, size, chunk, SONDE__ALL_FIELDS, SONDE__ALL_FIELDS, rows);
 }
 
 int sonde_chunk_decode(const void *data, size_t size, const struct sonde_chunk *chunk, void *rows)

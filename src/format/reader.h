@@ -19,6 +19,7 @@
 #ifndef SONDE_FORMAT_READER_H
 #define SONDE_FORMAT_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -122,5 +123,9 @@ const void *sonde_chunk_reader_rows(struct sonde_chunk_reader *reader, const str
     (((1ull << sizeof(((struct row *)0)->field) / 2) - 1) << offsetof(struct row, field) / 2)
 const void *sonde_chunk_reader_fields(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index,
                                       uint64_t fields);
+/* The same into memory of the caller's, of each row only the fields that are `kept`, one after the other as in the row.
+ * False: damaged, and what is in `rows` is anything. */
+bool sonde_chunk_reader_into(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index, uint64_t fields,
+                             uint64_t kept, void *rows);
 
 #endif

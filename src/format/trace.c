@@ -165,32 +165,70 @@ static void let_go(struct sonde__process *own, size_t bytes)
         madvise((void *)(uintptr_t)own->data.bytes, own->data.size, MADV_DONTNEED);
 }
 
-/* In place when live, else decoded. */
-const void *sonde_chunk_reader_fields(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index,
-                                      uint64_t fields)
+static bool decode(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index, uint64_t fields, uint64_t kept,
+                   void *rows)
 {
     struct sonde__process *own = p->private_data;
     const struct sonde_chunk_ref *ref = &p->traces[index];
     struct sonde_chunk h;
 
-    if (ref->live)
-        return (const uint8_t *)ref->data + SONDE_SEGMENT_HEADER;
     if (atomic_load(&own->trace_state[index]) == SONDE__TRACE_DAMAGED)
-        return NULL;
+        return false;
     if (atomic_load(&own->trace_state[index]) == SONDE__TRACE_UNCHECKED) {
         if (!check_trace(ref)) {
             mark_damaged(p, index);
-            return NULL;
+            return false;
         }
         atomic_store(&own->trace_state[index], SONDE__TRACE_SOUND);
     }
     memcpy(&h, ref->data, sizeof h);
-    if (sonde__decoder_fields(reader->decoder, ref->data, ref->size, &h, fields, reader->buffer) < 0) {
+    /* As many rows as there is room for, whatever became of the file meanwhile. */
+    if (h.table != ref->table || h.count != ref->count ||
+        sonde__decoder_fields(reader->decoder, ref->data, ref->size, &h, fields, kept, rows) < 0) {
         mark_damaged(p, index);
-        return NULL;
+        return false;
     }
     let_go(own, ref->size);
-    return reader->buffer;
+    return true;
+}
+
+static const uint8_t *live_rows(const struct sonde_chunk_ref *ref)
+{
+    return (const uint8_t *)ref->data + SONDE_SEGMENT_HEADER;
+}
+
+/* Neighbouring fields that are kept are copied together. */
+static void copy_kept(uint8_t *to, const uint8_t *rows, size_t count, size_t bytes, uint64_t kept)
+{
+    const size_t stride = sonde__kept_before(kept, bytes);
+    for (size_t at = 0, end; at < bytes; at = end) {
+        const size_t place = sonde__kept_before(kept, at);
+        const bool copied = kept >> at / 2 & 1;
+        for (end = at + 2; end < bytes && (kept >> end / 2 & 1) == copied;)
+            end += 2;
+        for (size_t i = 0; i < count && copied; i++)
+            memcpy(to + i * stride + place, rows + i * bytes + at, end - at);
+    }
+}
+
+/* In place when live, else decoded. */
+const void *sonde_chunk_reader_fields(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index,
+                                      uint64_t fields)
+{
+    if (p->traces[index].live)
+        return live_rows(&p->traces[index]);
+    return decode(reader, p, index, fields, SONDE__ALL_FIELDS, reader->buffer) ? reader->buffer : NULL;
+}
+
+bool sonde_chunk_reader_into(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index, uint64_t fields,
+                             uint64_t kept, void *rows)
+{
+    const struct sonde_chunk_ref *ref = &p->traces[index];
+
+    if (!ref->live)
+        return decode(reader, p, index, fields, kept, rows);
+    copy_kept(rows, live_rows(ref), ref->count, sonde_row_bytes(ref->table), kept);
+    return true;
 }
 
 const void *sonde_chunk_reader_rows(struct sonde_chunk_reader *reader, const struct sonde_process *p, uint32_t index)

@@ -4,26 +4,27 @@
 #define SONDE_ANALYZE_TRACE_OWN_H
 
 #include "busy.h"
+#include "format/tables.h"
 #include "trace.h"
 
-enum sonde__rows_kind { OPS, CALLS, SAMPLES, SWITCHES, WAITS, SLEEPS, SOURCES };
+/* An operation here is its row without three fields: chunks are decoded right into it. */
+#define SONDE__OP_KEPT \
+    (~(SONDE_FIELD(sonde_row_op, queued_ns) | SONDE_FIELD(sonde_row_op, submit_ns) | SONDE_FIELD(sonde_row_op, bytes)))
 
-/* Rows as they lie in memory here. */
-struct sonde__rows_kind_info {
-    uint16_t table, bytes;
-    uint16_t from, to;  /* offsets of their times; the same: an instant */
-    bool neighbours;    /* the rows before and after a window are asked for */
-    bool look_back;     /* rows before a part matter in it */
-};
-extern const struct sonde__rows_kind_info sonde__rows_kinds[SOURCES];
+/* Of one row in memory here. All others are as in the table. */
+static inline uint32_t sonde__trace_row_bytes(const struct sonde_table_info *table)
+{
+    return table->trace == SONDE_TRACE_OP ? sizeof(struct sonde_trace_op) : table->row_bytes;
+}
 
 struct sonde__source { /* one table of one lane */
+    const struct sonde_table_info *table; /* NULL: it has no chunks */
     uint32_t *chunks;   /* indices of process->traces, by time_min */
     uint32_t  count;
 };
 
 struct sonde__reader_own {
-    struct sonde__source *sources; /* [lane][SOURCES] */
+    struct sonde__source *sources; /* [lane][SONDE_TRACES] */
     uint32_t *chunks;
     struct sonde__busy_plan busy; /* when op_times */
     uint32_t  threads;

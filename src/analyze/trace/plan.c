@@ -14,36 +14,23 @@ enum { WINDOW_ROWS = 1 << 18, LANE_ROWS = 1 << 11 /* of one lane in a window: a 
 enum { TWICE_PART = 4, PARTS_MOST = 1 << 20 }; /* at most a quarter of the rows is decoded twice */
 
 static_assert(sizeof(struct sonde_trace_op) == 48, "kept small: there are millions in memory");
-
-#define TIMES(type, from, to) offsetof(struct type, from), offsetof(struct type, to)
-const struct sonde__rows_kind_info sonde__rows_kinds[SOURCES] = {
-    [OPS] = {SONDE_TABLE_OP, sizeof(struct sonde_trace_op), TIMES(sonde_trace_op, start_ns, end_ns), false, false},
-    [CALLS] = {SONDE_TABLE_CALL, sizeof(struct sonde_row_call), TIMES(sonde_row_call, enter_ns, leave_ns), true, true},
-    [SAMPLES] = {SONDE_TABLE_SAMPLE, sizeof(struct sonde_row_sample), TIMES(sonde_row_sample, time_ns, time_ns), true, true},
-    [SWITCHES] = {SONDE_TABLE_SWITCH, sizeof(struct sonde_row_switch), TIMES(sonde_row_switch, out_ns, in_ns), false, true},
-    [WAITS] = {SONDE_TABLE_WAIT, sizeof(struct sonde_row_wait), TIMES(sonde_row_wait, enter_ns, enter_ns), false, false},
-    [SLEEPS] = {SONDE_TABLE_SLEEP, sizeof(struct sonde_row_sleep), TIMES(sonde_row_sleep, from_ns, to_ns), true, true},
-};
+#define IS_AT(field, left_out) (offsetof(struct sonde_row_op, field) - offsetof(struct sonde_trace_op, field) == (left_out))
+static_assert(IS_AT(start_ns, 0) && IS_AT(end_ns, 0) && IS_AT(enter_ns, 16) && IS_AT(correlation, 24) && IS_AT(node, 24) &&
+              IS_AT(work, 24) && IS_AT(object, 24) && IS_AT(kind, 24) && IS_AT(flags, 24) &&
+              sizeof(struct sonde_row_op) - sizeof(struct sonde_trace_op) == 24, "SONDE__OP_KEPT");
 
 /* ---- which chunks --------------------------------------------------------------------- */
-
-static int kind_of_table(unsigned table)
-{
-    for (int k = 0; k < SOURCES; k++)
-        if (sonde__rows_kinds[k].table == table)
-            return k;
-    return -1;
-}
 
 /* Of one row in memory. */
 static uint32_t bytes_of(const struct sonde_trace_options *o, unsigned table)
 {
-    return table == SONDE_TABLE_OP && o->op_times ? sizeof(struct sonde_trace_span) : sonde__rows_kinds[kind_of_table(table)].bytes;
+    return table == SONDE_TABLE_OP && o->op_times ? sizeof(struct sonde_trace_span)
+                                                  : sonde__trace_row_bytes(sonde_table_info(table));
 }
 
 static bool is_wanted(const struct sonde_trace_options *o, const struct sonde_chunk_ref *t)
 {
-    return t->count && o->tables >> t->table & 1 && kind_of_table(t->table) >= 0;
+    return t->count && o->tables >> t->table & 1;
 }
 
 /* Lane by lane; operations of which only times are asked for are not. */
@@ -104,7 +91,7 @@ static int list_sources(struct sonde_trace_reader *trace, const uint32_t *place)
 
     if (!own)
         return SONDE_ENOMEM;
-    own->sources = calloc((size_t)trace->lane_count * SOURCES + 1, sizeof *own->sources);
+    own->sources = calloc((size_t)trace->lane_count * SONDE_TRACES + 1, sizeof *own->sources);
     own->chunks = malloc(((size_t)p->trace_count + 1) * sizeof *own->chunks);
     if (!own->sources || !own->chunks)
         return SONDE_ENOMEM;
@@ -118,11 +105,13 @@ static int list_sources(struct sonde_trace_reader *trace, const uint32_t *place)
             own->busy.chunk_count++;
             continue;
         }
-        struct sonde__source *s = &own->sources[place[p->traces[i].lane] * SOURCES + (uint32_t)kind_of_table(p->traces[i].table)];
+        const struct sonde_table_info *table = sonde_table_info(p->traces[i].table);
+        struct sonde__source *s = &own->sources[place[p->traces[i].lane] * SONDE_TRACES + table->trace];
+        s->table = table;
         s->chunks = s->count ? s->chunks : &own->chunks[used - 1];
         s->count++;
     }
-    for (size_t i = 0; i < (size_t)trace->lane_count * SOURCES; i++)
+    for (size_t i = 0; i < (size_t)trace->lane_count * SONDE_TRACES; i++)
         sort_chunks(p, own->sources[i].chunks, own->sources[i].count);
     sort_chunks(p, own->busy.chunks, own->busy.chunk_count);
     return trace->options.op_times ? sonde__busy_list(trace, &own->busy) : 0;
@@ -196,7 +185,7 @@ static int add_windows(struct sonde_trace_reader *trace, uint32_t first, uint32_
     const struct sonde__reader_own *own = trace->own;
     ramps->count = 0;
     ramps->rows = 0;
-    for (size_t i = (size_t)first * SOURCES; i < (size_t)last * SOURCES; i++)
+    for (size_t i = (size_t)first * SONDE_TRACES; i < (size_t)last * SONDE_TRACES; i++)
         add_ramps(trace, own->sources[i].chunks, own->sources[i].count, ramps);
     add_ramps(trace, own->busy.chunks, own->busy.chunk_count, ramps);
     if (ramps->count)

@@ -25,9 +25,14 @@ union item {
 
 struct rows { uint8_t *items; size_t count, room; };
 
+/* Of these tables the rows before and after a window are asked for; of these, rows before a part matter in it. */
+enum { NEIGHBOURS = 1 << SONDE_TRACE_CALL | 1 << SONDE_TRACE_SAMPLE | 1 << SONDE_TRACE_SLEEP,
+       LOOK_BACK = NEIGHBOURS | 1 << SONDE_TRACE_SWITCH };
+
 struct stream {
-    const struct sonde__rows_kind_info *kind;
+    const struct sonde_table_info *table;
     const struct sonde__source *source;
+    uint32_t    bytes;    /* of a row */
     struct rows rows, untimed; /* the latter: of operations without times */
     size_t      head;     /* rows before it have ended */
     uint32_t    next;     /* of the source's chunks */
@@ -39,7 +44,7 @@ struct part { /* what one thread reads */
     const struct sonde_trace_reader *trace;
     struct sonde_chunk_reader *reader;
     struct sonde_trace_lane *lanes; uint32_t lane_count;
-    struct stream *streams;        /* [lane][SOURCES] */
+    struct stream *streams;        /* [lane][SONDE_TRACES] */
     struct sonde__busy *busy;      /* when op_times */
     uint64_t from_ns, to_ns;       /* of the part */
     bool     first;                /* of those that its chunks may reach into */
@@ -47,23 +52,28 @@ struct part { /* what one thread reads */
 
 struct lasts { uint64_t from, to; };
 
-static inline struct lasts lasts(const struct sonde__rows_kind_info *kind, const uint8_t *row)
+static inline struct lasts lasts(const struct sonde_table_info *table, const uint8_t *row)
 {
     struct lasts l;
-    memcpy(&l.from, row + kind->from, sizeof l.from);
-    memcpy(&l.to, row + kind->to, sizeof l.to);
+    memcpy(&l.from, row + table->from, sizeof l.from);
+    memcpy(&l.to, row + table->to, sizeof l.to);
     l.to = l.to < l.from ? l.from : l.to;
     return l;
 }
 
 static inline uint8_t *row_at(const struct stream *s, size_t i)
 {
-    return s->rows.items + i * s->kind->bytes;
+    return s->rows.items + i * s->bytes;
 }
 
 static inline struct lasts lasts_at(const struct stream *s, size_t i)
 {
-    return lasts(s->kind, row_at(s, i));
+    return lasts(s->table, row_at(s, i));
+}
+
+static bool is_of(const struct stream *s, unsigned tables)
+{
+    return tables >> s->table->trace & 1;
 }
 
 static bool has_ended(struct lasts l, uint64_t from_ns)
@@ -94,9 +104,9 @@ static int make_room(struct rows *rows, size_t *head, size_t more, size_t bytes)
 
 static void keep_before(struct stream *s, const uint8_t *row, struct lasts l)
 {
-    if (!s->kind->neighbours || (s->has_before && lasts(s->kind, (const uint8_t *)&s->before).to > l.to))
+    if (!is_of(s, NEIGHBOURS) || (s->has_before && lasts(s->table, (const uint8_t *)&s->before).to > l.to))
         return;
-    memcpy(&s->before, row, s->kind->bytes);
+    memcpy(&s->before, row, s->bytes);
     s->has_before = true;
 }
 
@@ -109,51 +119,46 @@ static int add_untimed(struct rows *untimed, const struct sonde_trace_op *op)
 }
 
 /* Rows mean the same as in the table, except where a number stands for there being none. False: it is to be left out. */
-static inline bool settle(uint16_t table, uint8_t *row)
+static inline bool settle(enum sonde_trace table, uint8_t *row)
 {
     struct sonde_row_switch *away = (void *)row;
     const struct sonde_row_sleep *sleep = (void *)row;
-    if (table == SONDE_TABLE_SWITCH && !away->in_ns)
+    const struct sonde_trace_op *op = (void *)row;
+    if (table == SONDE_TRACE_SWITCH && !away->in_ns)
         away->in_ns = UINT64_MAX;
-    return table != SONDE_TABLE_SLEEP || sleep->to_ns > sleep->from_ns;
+    return table == SONDE_TRACE_OP      ? sonde_op_has_times(op->flags, op->start_ns, op->end_ns)
+           : table == SONDE_TRACE_SLEEP ? sleep->to_ns > sleep->from_ns
+                                        : true;
 }
 
-/* Rows of a chunk, for which there is room; `untimed`: for those without times, or NULL. */
-static int add_rows(struct stream *s, const void *rows, uint32_t count, uint64_t from_ns, struct rows *untimed)
+/* Rows of a chunk, which was decoded behind the others: those that stay move up to them. `untimed`: for operations
+ * without times, or NULL. */
+static int add_rows(struct stream *s, uint32_t count, uint64_t from_ns, struct rows *untimed)
 {
-    const struct sonde__rows_kind_info kind = *s->kind;
-    const struct sonde_row_op *ops = rows;
+    const struct sonde_table_info table = *s->table;
+    const size_t bytes = s->bytes;
     uint64_t last_ns = s->rows.count > s->head ? lasts_at(s, s->rows.count - 1).from : 0;
-    uint8_t *row = row_at(s, s->rows.count);
+    uint8_t *row = row_at(s, s->rows.count), *to = row;
     bool unsorted = false;
-    for (uint32_t i = 0; i < count; i++) {
-        if (kind.table == SONDE_TABLE_OP) {
-            struct sonde_trace_op *op = (void *)row;
-            *op = (struct sonde_trace_op){
-                .start_ns = ops[i].start_ns, .end_ns = ops[i].end_ns, .enter_ns = ops[i].enter_ns,
-                .correlation = ops[i].correlation, .node = ops[i].node, .work = ops[i].work, .object = ops[i].object,
-                .kind = ops[i].kind, .flags = ops[i].flags};
-            if (!sonde_op_has_times(ops[i].flags, ops[i].start_ns, ops[i].end_ns)) {
-                if (untimed && add_untimed(untimed, op))
-                    return SONDE_ENOMEM;
-                continue;
-            }
-        } else {
-            memcpy(row, (const uint8_t *)rows + i * (size_t)kind.bytes, kind.bytes);
-            if (!settle(kind.table, row))
-                continue;
+    for (uint32_t i = 0; i < count; i++, row += bytes) {
+        if (!settle(table.trace, row)) {
+            if (table.trace == SONDE_TRACE_OP && untimed && add_untimed(untimed, (const void *)row))
+                return SONDE_ENOMEM;
+            continue;
         }
-        const struct lasts l = lasts(&kind, row);
+        const struct lasts l = lasts(&table, row);
         if (has_ended(l, from_ns)) {
             keep_before(s, row, l);
             continue;
         }
         unsorted |= l.from < last_ns;
         last_ns = l.from;
-        row += kind.bytes;
+        if (to != row)
+            memcpy(to, row, bytes);
+        to += bytes;
     }
     s->unsorted |= unsorted;
-    s->rows.count = (size_t)(row - s->rows.items) / kind.bytes;
+    s->rows.count = (size_t)(to - s->rows.items) / bytes;
     return 0;
 }
 
@@ -175,15 +180,16 @@ static int add_chunk(struct part *part, struct stream *s, uint32_t chunk, uint64
     const struct sonde_chunk_ref *t = &p->traces[chunk];
     /* Several parts may decode a chunk; in one of them it begins. */
     const bool owned = t->time_min < part->to_ns && (part->first || t->time_min >= part->from_ns);
-    const void *rows = sonde_chunk_reader_fields(part->reader, p, chunk, fields_of(&part->trace->options, t->table));
+    const uint64_t kept = t->table == SONDE_TABLE_OP ? SONDE__OP_KEPT : UINT64_MAX;
 
     if (owned)
         sonde_progress_add(part->trace->options.progress, t->count);
-    if (!rows)
-        return 0;
-    if (make_room(&s->rows, &s->head, t->count, s->kind->bytes))
+    if (make_room(&s->rows, &s->head, t->count, s->bytes))
         return SONDE_ENOMEM;
-    return add_rows(s, rows, t->count, from_ns, owned ? &s->untimed : NULL);
+    if (!sonde_chunk_reader_into(part->reader, p, chunk, fields_of(&part->trace->options, t->table), kept,
+                                 row_at(s, s->rows.count)))
+        return 0;
+    return add_rows(s, t->count, from_ns, owned ? &s->untimed : NULL);
 }
 
 /* Of the chunks that end before the part begins, the one that ends last holds
@@ -193,7 +199,7 @@ static int look_back(struct part *part, struct stream *s, uint64_t from_ns)
     const struct sonde_chunk_ref *traces = part->trace->process->traces;
     const struct sonde_chunk_ref *last = NULL;
 
-    for (uint32_t i = 0; s->kind->look_back && i < s->source->count && traces[s->source->chunks[i]].time_min < from_ns; i++) {
+    for (uint32_t i = 0; is_of(s, LOOK_BACK) && i < s->source->count && traces[s->source->chunks[i]].time_min < from_ns; i++) {
         const struct sonde_chunk_ref *t = &traces[s->source->chunks[i]];
         if (t->time_max < from_ns && (!last || t->time_max >= last->time_max))
             last = t;
@@ -230,7 +236,7 @@ static void drop_ended(struct stream *s, uint64_t from_ns)
         const struct lasts l = lasts_at(s, i);
         if (!has_ended(l, from_ns)) {
             if (--kept != i)
-                memcpy(row_at(s, kept), row_at(s, i), s->kind->bytes);
+                memcpy(row_at(s, kept), row_at(s, i), s->bytes);
         } else if (last == SIZE_MAX || l.to > last_ns) { /* of two that ended together, the one that began last */
             last = i;
             last_ns = l.to;
@@ -240,9 +246,9 @@ static void drop_ended(struct stream *s, uint64_t from_ns)
     s->head = kept;
 }
 
-static int by_start(const void *left, const void *right, void *kind)
+static int by_start(const void *left, const void *right, void *table)
 {
-    const struct lasts a = lasts(kind, left), b = lasts(kind, right);
+    const struct lasts a = lasts(table, left), b = lasts(table, right);
     if (a.from != b.from)
         return a.from < b.from ? -1 : 1;
     return a.to < b.to ? -1 : a.to > b.to;
@@ -251,7 +257,7 @@ static int by_start(const void *left, const void *right, void *kind)
 static void sort_rows(struct stream *s)
 {
     if (s->unsorted)
-        qsort_r(row_at(s, s->head), s->rows.count - s->head, s->kind->bytes, by_start, (void *)(uintptr_t)s->kind);
+        qsort_r(row_at(s, s->head), s->rows.count - s->head, s->bytes, by_start, (void *)(uintptr_t)s->table);
     s->unsorted = false;
 }
 
@@ -264,7 +270,7 @@ static int fill(struct part *part, struct stream *s, uint64_t from_ns, uint64_t 
     for (s->begun = true; !rc && s->next < s->source->count; s->next++) {
         const struct sonde_chunk_ref *t = &traces[s->source->chunks[s->next]];
         if (t->time_min >= to_ns) {
-            if (!s->kind->neighbours)
+            if (!is_of(s, NEIGHBOURS))
                 break;
             sort_rows(s);
             const size_t after = first_from(s, to_ns);
@@ -314,16 +320,19 @@ static struct lasts surroundings(const struct sonde_trace_lane *lane, uint64_t f
 
 static int look_at_lane(struct part *part, uint32_t index, uint64_t from_ns, uint64_t to_ns)
 {
-    struct stream *streams = &part->streams[index * SOURCES];
+    struct stream *streams = &part->streams[index * SONDE_TRACES];
     struct sonde_trace_lane *lane = &part->lanes[index];
     struct seen ops, calls, samples, switches, waits, sleeps;
 
-    streams[OPS].untimed.count = 0;
-    if (look(part, &streams[OPS], from_ns, to_ns, &ops) || look(part, &streams[CALLS], from_ns, to_ns, &calls) ||
-        look(part, &streams[SAMPLES], from_ns, to_ns, &samples) || look(part, &streams[SLEEPS], from_ns, to_ns, &sleeps))
+    streams[SONDE_TRACE_OP].untimed.count = 0;
+    if (look(part, &streams[SONDE_TRACE_OP], from_ns, to_ns, &ops) ||
+        look(part, &streams[SONDE_TRACE_CALL], from_ns, to_ns, &calls) ||
+        look(part, &streams[SONDE_TRACE_SAMPLE], from_ns, to_ns, &samples) ||
+        look(part, &streams[SONDE_TRACE_SLEEP], from_ns, to_ns, &sleeps))
         return SONDE_ENOMEM;
     lane->ops = ops.rows, lane->op_count = ops.count;
-    lane->untimed = (const void *)streams[OPS].untimed.items, lane->untimed_count = (uint32_t)streams[OPS].untimed.count;
+    lane->untimed = (const void *)streams[SONDE_TRACE_OP].untimed.items;
+    lane->untimed_count = (uint32_t)streams[SONDE_TRACE_OP].untimed.count;
     lane->calls = calls.rows, lane->call_count = calls.count;
     lane->call_before = calls.before, lane->call_after = calls.after;
     lane->samples = samples.rows, lane->sample_count = samples.count;
@@ -332,7 +341,8 @@ static int look_at_lane(struct part *part, uint32_t index, uint64_t from_ns, uin
     lane->sleep_before = sleeps.before, lane->sleep_after = sleeps.after;
     const struct lasts around = surroundings(lane, from_ns, to_ns);
     const uint64_t waits_ns = lane->call_count && lane->calls[0].enter_ns < from_ns ? lane->calls[0].enter_ns : from_ns;
-    if (look(part, &streams[SWITCHES], around.from, around.to, &switches) || look(part, &streams[WAITS], waits_ns, to_ns, &waits))
+    if (look(part, &streams[SONDE_TRACE_SWITCH], around.from, around.to, &switches) ||
+        look(part, &streams[SONDE_TRACE_WAIT], waits_ns, to_ns, &waits))
         return SONDE_ENOMEM;
     lane->switches = switches.rows, lane->switch_count = switches.count;
     lane->waits = waits.rows, lane->wait_count = waits.count;
@@ -371,9 +381,11 @@ static int read_part(const struct run *run, struct part *part, uint32_t index)
     part->from_ns = trace->windows[begin].start_ns, part->to_ns = trace->windows[end - 1].end_ns;
     part->first = index == 0 || trace->options.by_lane;
     memcpy(part->lanes, &trace->lanes[first], part->lane_count * sizeof *part->lanes);
-    for (size_t i = 0; i < (size_t)part->lane_count * SOURCES; i++) {
+    for (size_t i = 0; i < (size_t)part->lane_count * SONDE_TRACES; i++) {
         struct stream *s = &part->streams[i];
-        *s = (struct stream){.kind = &sonde__rows_kinds[i % SOURCES], .source = &trace->own->sources[(size_t)first * SOURCES + i],
+        const struct sonde__source *source = &trace->own->sources[(size_t)first * SONDE_TRACES + i];
+        *s = (struct stream){.table = source->table, .source = source,
+                             .bytes = source->table ? sonde__trace_row_bytes(source->table) : 0,
                              .rows = {s->rows.items, 0, s->rows.room}, .untimed = {s->untimed.items, 0, s->untimed.room}};
     }
     if (trace->options.op_times && !(part->busy = sonde__busy_create(trace, &trace->own->busy, part->reader, begin, end)))
@@ -389,12 +401,12 @@ static int run_task(void *user, uint32_t task)
     const struct sonde_trace_reader *trace = run->trace;
     const uint32_t lanes = trace->options.by_lane ? 1 : trace->lane_count;
     struct part part = {.trace = trace, .reader = sonde_chunk_reader_create(), .lane_count = lanes,
-                        .streams = calloc((size_t)lanes * SOURCES + 1, sizeof *part.streams),
+                        .streams = calloc((size_t)lanes * SONDE_TRACES + 1, sizeof *part.streams),
                         .lanes = malloc(((size_t)lanes + 1) * sizeof *part.lanes)};
     int rc = part.reader && part.streams && part.lanes ? 0 : SONDE_ENOMEM;
     for (uint32_t i = task * run->parts_per_task; i < (task + 1) * run->parts_per_task && i < trace->part_count && !rc; i++)
         rc = read_part(run, &part, i);
-    for (size_t i = 0; part.streams && i < (size_t)lanes * SOURCES; i++) {
+    for (size_t i = 0; part.streams && i < (size_t)lanes * SONDE_TRACES; i++) {
         free(part.streams[i].rows.items);
         free(part.streams[i].untimed.items);
     }
