@@ -43,22 +43,19 @@ static bool is_full(struct loading *l, uint64_t at, size_t rows)
     return full;
 }
 
-static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
+static int take_op(void *user, uint32_t lane, const void *stored)
 {
     struct loading *l = user;
     const struct sonde_process *p = l->t->p;
-    const struct sonde_row_op *row = rows;
-    int rc = 0;
-    for (uint32_t i = 0; i < count && !rc; i++, row++)
-        if (occupies_device(row) && is_in(l, row->start_ns) && !is_full(l, row->start_ns, l->ops.count)) {
-            l->calls_from = row->enter_ns < l->calls_from ? row->enter_ns : l->calls_from;
-            rc = sonde_vector_push(&l->ops, (struct sonde__op){
-                .start = row->start_ns, .end = row->end_ns, .enter = row->enter_ns, .bytes = row->bytes,
-                .correlation = row->correlation, .node = row->node, .work = row->work < p->work_count ? row->work : 0,
-                .lane = lane, .device = lane < p->lane_count ? p->lanes[lane].device : 0, .call = UINT32_MAX,
-                .kind = row->kind, .group = (uint16_t)sonde_op_kind_group(row->kind)});
-        }
-    return rc;
+    const struct sonde_row_op *row = stored;
+    if (!occupies_device(row) || !is_in(l, row->start_ns) || is_full(l, row->start_ns, l->ops.count))
+        return 0;
+    l->calls_from = row->enter_ns < l->calls_from ? row->enter_ns : l->calls_from;
+    return sonde_vector_push(&l->ops, (struct sonde__op){
+        .start = row->start_ns, .end = row->end_ns, .enter = row->enter_ns, .bytes = row->bytes,
+        .correlation = row->correlation, .node = row->node, .work = row->work < p->work_count ? row->work : 0,
+        .lane = lane, .device = lane < p->lane_count ? p->lanes[lane].device : 0, .call = UINT32_MAX,
+        .kind = row->kind, .group = (uint16_t)sonde_op_kind_group(row->kind)});
 }
 
 static int take_calls(void *user, const struct sonde_trace_window *w)
@@ -334,16 +331,15 @@ static int by_time(const void *left, const void *right)
 
 struct rates { const struct sonde_process *p; struct sonde__windows *w; };
 
-static int take_rates(void *user, uint32_t lane, const void *rows, uint32_t count)
+static int take_rate(void *user, uint32_t lane, const void *stored)
 {
     struct rates *r = user;
-    const struct sonde_row_op *row = rows;
-    for (uint32_t i = 0; i < count && lane < r->p->lane_count; i++, row++)
-        if (occupies_device(row))
-            sonde__advice_pinned_rate(r->p, &(struct sonde__op){
-                .start = row->start_ns, .end = row->end_ns, .bytes = row->bytes, .kind = row->kind,
-                .work = row->work < r->p->work_count ? row->work : 0,
-                .group = (uint16_t)sonde_op_kind_group(row->kind)}, r->w->best[r->p->lanes[lane].device]);
+    const struct sonde_row_op *row = stored;
+    if (lane < r->p->lane_count && occupies_device(row))
+        sonde__advice_pinned_rate(r->p, &(struct sonde__op){
+            .start = row->start_ns, .end = row->end_ns, .bytes = row->bytes, .kind = row->kind,
+            .work = row->work < r->p->work_count ? row->work : 0,
+            .group = (uint16_t)sonde_op_kind_group(row->kind)}, r->w->best[r->p->lanes[lane].device]);
     return 0;
 }
 
@@ -359,7 +355,7 @@ int sonde__trace_plan(const struct sonde_process *p, uint64_t rows_most, struct 
     rc = rc ? rc : cut(p, SONDE_TABLE_CALL, w);
     if (w->cuts.count)
         qsort(w->cuts.items, w->cuts.count, sizeof *w->cuts.items, by_time);
-    return rc || !w->cuts.count ? rc : sonde_process_trace(p, SONDE_TABLE_OP, 0, 0, UINT64_MAX, take_rates, &rates);
+    return rc || !w->cuts.count ? rc : sonde_trace_each(p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP}, take_rate, &rates);
 }
 
 void sonde__trace_plan_fini(struct sonde__windows *w)
@@ -378,7 +374,8 @@ int sonde__trace_load(const struct sonde_measurement *m, uint32_t process, struc
         .from = window ? windows->cuts.items[window - 1] : 0,
         .to = window < windows->cuts.count ? windows->cuts.items[window] : UINT64_MAX};
     struct loading l = {.t = t, .calls_from = t->from};
-    int rc = sonde_process_trace(t->p, SONDE_TABLE_OP, 0, t->from, t->to, take_ops, &l);
+    int rc = sonde_trace_each(t->p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP, .from_ns = t->from, .to_ns = t->to}, take_op,
+                              &l);
     l.calls_from = l.calls_from > BEFORE_NS ? l.calls_from - BEFORE_NS : 0;
     if (!rc) /* thread after thread */
         rc = sonde_trace_pass(t->p, &(struct sonde_trace_options){

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "trace/trace.h"
 
 static bool begins(const char *text, const char *prefix)
 {
@@ -99,32 +100,28 @@ struct asked {
 enum { ANSWERED = 1 };
 
 /* Of a stack the outermost that says something. */
-static int ask(struct asked *a, uint32_t id)
+static int ask(void *user, uint32_t lane, const void *row)
 {
+    struct asked *a = user;
+    const uint32_t id = a->table == SONDE_TABLE_SAMPLE ? ((const struct sonde_row_sample *)row)->node
+                                                       : ((const struct sonde_row_call *)row)->node;
     uint8_t outermost = SONDE_CODE_NOT_KNOWN;
+    (void)lane;
     for (uint32_t at = sonde_profile_locate(a->profile, a->process, id); at; at = a->profile->nodes.items[at].parent)
         outermost = a->code[at] != SONDE_CODE_NOT_KNOWN ? a->code[at] : outermost;
     a->device = sonde_code_is_device(outermost);
     return outermost != SONDE_CODE_NOT_KNOWN ? ANSWERED : 0;
 }
 
-static int ask_rows(void *user, uint32_t lane, const void *rows, uint32_t count)
-{
-    struct asked *a = user;
-    int rc = 0;
-    (void)lane;
-    for (uint32_t i = 0; i < count && !rc; i++)
-        rc = ask(a, a->table == SONDE_TABLE_SAMPLE ? ((const struct sonde_row_sample *)rows)[i].node
-                                                   : ((const struct sonde_row_call *)rows)[i].node);
-    return rc;
-}
-
 bool sonde_device_thread(const struct sonde_profile *profile, const uint8_t *code, const struct sonde_process *p,
                          uint32_t process, uint32_t lane)
 {
-    struct asked a = {.profile = profile, .code = code, .process = process, .table = SONDE_TABLE_SAMPLE};
-    if (sonde_process_trace(p, a.table, lane, 0, UINT64_MAX, ask_rows, &a) == ANSWERED)
-        return a.device;
-    a.table = SONDE_TABLE_CALL;
-    return sonde_process_trace(p, a.table, lane, 0, UINT64_MAX, ask_rows, &a) == ANSWERED && a.device;
+    static const enum sonde_table tables[] = {SONDE_TABLE_SAMPLE, SONDE_TABLE_CALL};
+    struct asked a = {.profile = profile, .code = code, .process = process};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && rc != ANSWERED; i++) {
+        a.table = tables[i];
+        rc = sonde_trace_each(p, &(struct sonde_trace_stored){.table = a.table, .lane = lane}, ask, &a);
+    }
+    return rc == ANSWERED && a.device;
 }

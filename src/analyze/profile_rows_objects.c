@@ -10,6 +10,7 @@
 #include "base/kinds.h"
 #include "object_model.h"
 #include "profile_rows_build.h"
+#include "trace/trace.h"
 
 struct site { const struct sonde_site *site; struct sonde__sums sums; }; /* NULL: no object */
 
@@ -43,8 +44,11 @@ static struct sonde__sums figures(const struct sonde_row_op *op)
     return s;
 }
 
-static int add_op(struct scan *s, const struct sonde_row_op *op)
+static int add_op(void *user, uint32_t lane, const void *row)
 {
+    struct scan *s = user;
+    const struct sonde_row_op *op = row;
+    (void)lane;
     if (!sonde_object_row(s->process, op->object) ||
         !(s->v->state[sonde_profile_locate(s->v->profile, s->index, op->node)] & SONDE__INSIDE))
         return 0;
@@ -57,16 +61,6 @@ static int add_op(struct scan *s, const struct sonde_row_op *op)
     const struct sonde__sums sums = figures(op);
     sonde__sums_add(&s->sites.items[s->of[site] - 1].sums, &sums);
     return 0;
-}
-
-static int add_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
-{
-    const struct sonde_row_op *op = rows;
-    int rc = 0;
-    (void)lane;
-    for (uint32_t i = 0; i < count && !rc; i++)
-        rc = add_op(user, &op[i]);
-    return rc;
 }
 
 static int emit(struct scan *s, const struct sonde__candidate *list, size_t count)
@@ -129,7 +123,7 @@ int sonde__rows_objects(struct sonde__rows_maker *v, struct sonde_diag *diag)
     rc = rc ? rc : s.of ? 0 : SONDE_ENOMEM;
     for (; m && s.index < m->process_count && !rc; s.index++) {
         s.process = &m->processes[s.index];
-        rc = sonde_process_trace(s.process, SONDE_TABLE_OP, 0, 0, UINT64_MAX, add_ops, &s);
+        rc = sonde_trace_each(s.process, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP}, add_op, &s);
     }
     if (rc)
         sonde_diag_set(diag, rc, m ? m->path : NULL, "cannot read the trace of");

@@ -17,7 +17,6 @@
 struct writer {
     struct sonde_names          names;
     struct sonde_out           *out;
-    struct sonde_progress      *progress;
     struct sonde_export_result *result;
     struct sonde_text           clean;
     struct sonde_text           caller, ranges; /* of the context `caller_at` */
@@ -106,8 +105,10 @@ static void put_attributes(struct writer *w, const struct sonde_process *p, uint
         put_next_text(w, sonde_names_work(p, work, i, room, sizeof room));
 }
 
-static void put_op(struct writer *w, uint32_t lane, const struct sonde_row_op *op)
+static int put_op(void *user, uint32_t lane, const void *row)
 {
+    struct writer              *w = user;
+    const struct sonde_row_op  *op = row;
     const struct sonde_process *p = &w->names.measurement->processes[w->process];
     uint32_t                    at = sonde_names_locate(&w->names, w->process, op->node);
     uint32_t                    device = lane < p->lane_count ? p->lanes[lane].device : 0;
@@ -133,22 +134,13 @@ static void put_op(struct writer *w, uint32_t lane, const struct sonde_row_op *o
     put_attributes(w, p, op->work);
     sonde_out_text(w->out, "\r\n");
     w->result->operations++;
-}
-
-static int put_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
-{
-    struct writer             *w = user;
-    const struct sonde_row_op *op = rows;
-    for (uint32_t i = 0; i < count; i++)
-        put_op(w, lane, &op[i]);
-    sonde_progress_add(w->progress, count);
     return sonde_out_failed(w->out);
 }
 
 static int write_csv(const struct sonde_measurement *m, struct sonde_out *out, struct sonde_progress *progress,
                      struct sonde_export_result *result, struct sonde_diag *diag)
 {
-    struct writer w = {.out = out, .progress = progress, .result = result, .caller_at = UINT32_MAX};
+    struct writer w = {.out = out, .result = result, .caller_at = UINT32_MAX};
     int           code = sonde__export_needs_trace(m, diag);
     if (!code)
         code = sonde_names_init(&w.names, m, diag);
@@ -156,15 +148,14 @@ static int write_csv(const struct sonde_measurement *m, struct sonde_out *out, s
         return code;
     sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_OPS));
     sonde_out_text(out, header);
-    for (uint32_t i = 0; i < m->process_count && !sonde_out_failed(out); i++) {
-        w.process = i;
-        sonde_process_trace(&m->processes[i], SONDE_TABLE_OP, 0, 0, UINT64_MAX, put_ops, &w);
-    }
+    for (; w.process < m->process_count && !code; w.process++)
+        code = sonde_trace_each(&m->processes[w.process], &(struct sonde_trace_stored){.table = SONDE_TABLE_OP, .progress = progress},
+                                put_op, &w);
     sonde_text_fini(&w.clean);
     sonde_text_fini(&w.caller);
     sonde_text_fini(&w.ranges);
     sonde_names_fini(&w.names);
-    return 0;
+    return code == SONDE_ENOMEM ? sonde_diag_set(diag, code, m->path, "cannot export") : 0;
 }
 
 const struct sonde_export_format sonde_export_csv = {

@@ -25,6 +25,7 @@ struct writer {
     struct sonde_progress          *progress;
     struct sonde_export_result     *result;
     struct sonde_text               clean;
+    const struct rows              *trace; /* whose rows are written */
     uint32_t                        process;
     bool                            first; /* no comma before the next line */
     bool                            nomem;
@@ -387,60 +388,43 @@ static void put_string(struct writer *w, const char *s)
     sonde_out_char(w->out, '"');
 }
 
-static int put_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
+static void put_op(struct writer *w, const void *row)
 {
-    struct writer             *w = user;
-    const struct sonde_row_op *op = rows;
-    for (uint32_t i = 0; i < count; i++, op++) {
-        uint32_t at = sonde_names_locate(&w->names, w->process, op->node);
-        bool     none = op->flags & SONDE_OP_NO_TIMES;
-        begin_line(w);
-        put_field(w, "{\"process\":", w->process);
-        put_field(w, ",\"lane\":", lane);
-        sonde_out_text(w->out, ",\"kind\":\"");
-        sonde_out_text(w->out, sonde_op_kind_name(op->kind));
-        sonde_out_text(w->out, "\",\"name\":");
-        put_string(w, sonde_names_op(&w->names, at, op->kind));
-        put_field(w, ",\"correlation\":", op->correlation);
-        put_field(w, ",\"enter_ns\":", op->enter_ns);
-        put_field_or_null(w, ",\"queued_ns\":", none ? 0 : op->queued_ns);
-        put_field_or_null(w, ",\"submit_ns\":", none ? 0 : op->submit_ns);
-        put_field_or_null(w, ",\"start_ns\":", none ? 0 : op->start_ns);
-        put_field_or_null(w, ",\"end_ns\":", none ? 0 : op->end_ns);
-        put_field(w, ",\"bytes\":", op->bytes);
-        put_field_or_null(w, ",\"work\":", op->work);
-        put_field_or_null(w, ",\"object\":", op->object);
-        put_field_or_null(w, ",\"context\":", at);
-        sonde_out_text(w->out, op->flags & SONDE_OP_FAILED ? ",\"failed\":true" : ",\"failed\":false");
-        sonde_out_text(w->out, op->flags & SONDE_OP_BAD_TIME ? ",\"bad_time\":true}" : ",\"bad_time\":false}");
-        w->result->without_times += none || !op->start_ns || op->end_ns < op->start_ns;
-        w->result->operations++;
-    }
-    sonde_progress_add(w->progress, count);
-    return sonde_out_failed(w->out) || w->nomem;
+    const struct sonde_row_op *op = row;
+    uint32_t at = sonde_names_locate(&w->names, w->process, op->node);
+    bool     none = op->flags & SONDE_OP_NO_TIMES;
+    sonde_out_text(w->out, ",\"kind\":\"");
+    sonde_out_text(w->out, sonde_op_kind_name(op->kind));
+    sonde_out_text(w->out, "\",\"name\":");
+    put_string(w, sonde_names_op(&w->names, at, op->kind));
+    put_field(w, ",\"correlation\":", op->correlation);
+    put_field(w, ",\"enter_ns\":", op->enter_ns);
+    put_field_or_null(w, ",\"queued_ns\":", none ? 0 : op->queued_ns);
+    put_field_or_null(w, ",\"submit_ns\":", none ? 0 : op->submit_ns);
+    put_field_or_null(w, ",\"start_ns\":", none ? 0 : op->start_ns);
+    put_field_or_null(w, ",\"end_ns\":", none ? 0 : op->end_ns);
+    put_field(w, ",\"bytes\":", op->bytes);
+    put_field_or_null(w, ",\"work\":", op->work);
+    put_field_or_null(w, ",\"object\":", op->object);
+    put_field_or_null(w, ",\"context\":", at);
+    sonde_out_text(w->out, op->flags & SONDE_OP_FAILED ? ",\"failed\":true" : ",\"failed\":false");
+    sonde_out_text(w->out, op->flags & SONDE_OP_BAD_TIME ? ",\"bad_time\":true" : ",\"bad_time\":false");
+    w->result->without_times += none || !op->start_ns || op->end_ns < op->start_ns;
+    w->result->operations++;
 }
 
-static int put_calls(void *user, uint32_t lane, const void *rows, uint32_t count)
+static void put_call(struct writer *w, const void *row)
 {
-    struct writer               *w = user;
-    const struct sonde_row_call *call = rows;
-    for (uint32_t i = 0; i < count; i++, call++) {
-        uint32_t at = sonde_names_locate(&w->names, w->process, call->node);
-        begin_line(w);
-        put_field(w, "{\"process\":", w->process);
-        put_field(w, ",\"lane\":", lane);
-        sonde_out_text(w->out, ",\"name\":");
-        put_string(w, sonde_names_call(&w->names, at));
-        put_field_or_null(w, ",\"correlation\":", call->correlation);
-        put_field(w, ",\"enter_ns\":", call->enter_ns);
-        put_field(w, ",\"leave_ns\":", call->leave_ns);
-        put_field_or_null(w, ",\"queue\":", call->lane);
-        put_field_or_null(w, ",\"context\":", at);
-        sonde_out_char(w->out, '}');
-        w->result->calls++;
-    }
-    sonde_progress_add(w->progress, count);
-    return sonde_out_failed(w->out) || w->nomem;
+    const struct sonde_row_call *call = row;
+    uint32_t at = sonde_names_locate(&w->names, w->process, call->node);
+    sonde_out_text(w->out, ",\"name\":");
+    put_string(w, sonde_names_call(&w->names, at));
+    put_field_or_null(w, ",\"correlation\":", call->correlation);
+    put_field(w, ",\"enter_ns\":", call->enter_ns);
+    put_field(w, ",\"leave_ns\":", call->leave_ns);
+    put_field_or_null(w, ",\"queue\":", call->lane);
+    put_field_or_null(w, ",\"context\":", at);
+    w->result->calls++;
 }
 
 static void put_string_or_null(struct writer *w, const char *name, uint32_t id)
@@ -473,116 +457,89 @@ static void put_payload(struct writer *w, const struct sonde_row_range *range)
     sonde_out_text(w->out, types[type]);
 }
 
-static int put_ranges(void *user, uint32_t lane, const void *rows, uint32_t count)
+static void put_range(struct writer *w, const void *row)
 {
-    struct writer                *w = user;
-    const struct sonde_row_range *range = rows;
-    for (uint32_t i = 0; i < count; i++, range++) {
-        begin_line(w);
-        put_field(w, "{\"process\":", w->process);
-        put_field(w, ",\"lane\":", lane);
-        put_string_or_null(w, ",\"name\":", range->name);
-        put_string_or_null(w, ",\"domain\":", range->domain);
-        put_string_or_null(w, ",\"category\":", range->category);
-        put_field(w, ",\"begin_ns\":", range->begin_ns);
-        put_field_or_null(w, ",\"end_ns\":", range->end_ns);
-        put_payload(w, range);
-        sonde_out_text(w->out, range->flags & SONDE_RANGE_MARK ? ",\"mark\":true" : ",\"mark\":false");
-        sonde_out_text(w->out, range->flags & SONDE_RANGE_ACROSS ? ",\"across\":true}" : ",\"across\":false}");
-        w->result->ranges++;
-    }
-    sonde_progress_add(w->progress, count);
-    return sonde_out_failed(w->out) || w->nomem;
+    const struct sonde_row_range *range = row;
+    put_string_or_null(w, ",\"name\":", range->name);
+    put_string_or_null(w, ",\"domain\":", range->domain);
+    put_string_or_null(w, ",\"category\":", range->category);
+    put_field(w, ",\"begin_ns\":", range->begin_ns);
+    put_field_or_null(w, ",\"end_ns\":", range->end_ns);
+    put_payload(w, range);
+    sonde_out_text(w->out, range->flags & SONDE_RANGE_MARK ? ",\"mark\":true" : ",\"mark\":false");
+    sonde_out_text(w->out, range->flags & SONDE_RANGE_ACROSS ? ",\"across\":true" : ",\"across\":false");
+    w->result->ranges++;
 }
 
-static int put_waits(void *user, uint32_t lane, const void *rows, uint32_t count)
+/* User events by their own numbers, which JavaScript can hold. */
+static void put_wait(struct writer *w, const void *row)
 {
-    struct writer               *w = user;
-    const struct sonde_row_wait *wait = rows;
-    for (uint32_t i = 0; i < count; i++, wait++) { /* user events by their own numbers, which JavaScript can hold */
-        begin_line(w);
-        put_field(w, "{\"process\":", w->process);
-        put_field(w, ",\"lane\":", lane);
-        put_field(w, ",\"enter_ns\":", wait->enter_ns);
-        put_field_or_null(w, ",\"waiter\":", wait->waiter < SONDE_WAIT_USER_EVENT ? wait->waiter : 0);
-        put_field_or_null(w, ",\"operation\":", wait->awaited < SONDE_WAIT_USER_EVENT ? wait->awaited : 0);
-        put_field_or_null(w, ",\"user_event\":", wait->awaited < SONDE_WAIT_USER_EVENT ? 0 : wait->awaited - SONDE_WAIT_USER_EVENT);
-        put_field_or_null(w, ",\"completes_user_event\":", wait->waiter < SONDE_WAIT_USER_EVENT ? 0 : wait->waiter - SONDE_WAIT_USER_EVENT);
-        put_field_or_null(w, ",\"queue\":", wait->lane);
-        put_field_or_null(w, ",\"device\":", wait->device);
-        sonde_out_char(w->out, '}');
-    }
-    sonde_progress_add(w->progress, count);
-    return sonde_out_failed(w->out) || w->nomem;
+    const struct sonde_row_wait *wait = row;
+    put_field(w, ",\"enter_ns\":", wait->enter_ns);
+    put_field_or_null(w, ",\"waiter\":", wait->waiter < SONDE_WAIT_USER_EVENT ? wait->waiter : 0);
+    put_field_or_null(w, ",\"operation\":", wait->awaited < SONDE_WAIT_USER_EVENT ? wait->awaited : 0);
+    put_field_or_null(w, ",\"user_event\":", wait->awaited < SONDE_WAIT_USER_EVENT ? 0 : wait->awaited - SONDE_WAIT_USER_EVENT);
+    put_field_or_null(w, ",\"completes_user_event\":", wait->waiter < SONDE_WAIT_USER_EVENT ? 0 : wait->waiter - SONDE_WAIT_USER_EVENT);
+    put_field_or_null(w, ",\"queue\":", wait->lane);
+    put_field_or_null(w, ",\"device\":", wait->device);
 }
 
-static int put_samples(void *user, uint32_t lane, const void *rows, uint32_t count)
+static void put_sample(struct writer *w, const void *row)
 {
-    struct writer                 *w = user;
-    const struct sonde_row_sample *sample = rows;
-    for (uint32_t i = 0; i < count; i++, sample++) {
-        begin_line(w);
-        put_field(w, "{\"process\":", w->process);
-        put_field(w, ",\"lane\":", lane);
-        put_field(w, ",\"time_ns\":", sample->time_ns);
-        put_field(w, ",\"cpu_ns\":", sample->cpu_ns);
-        put_field_or_null(w, ",\"context\":", sonde_names_locate(&w->names, w->process, sample->node));
-        sonde_out_text(w->out, sample->flags & SONDE_SAMPLE_DEFERRED ? ",\"deferred\":true}" : ",\"deferred\":false}");
-    }
-    sonde_progress_add(w->progress, count);
-    return sonde_out_failed(w->out) || w->nomem;
+    const struct sonde_row_sample *sample = row;
+    put_field(w, ",\"time_ns\":", sample->time_ns);
+    put_field(w, ",\"cpu_ns\":", sample->cpu_ns);
+    put_field_or_null(w, ",\"context\":", sonde_names_locate(&w->names, w->process, sample->node));
+    sonde_out_text(w->out, sample->flags & SONDE_SAMPLE_DEFERRED ? ",\"deferred\":true" : ",\"deferred\":false");
 }
 
-static int put_switches(void *user, uint32_t lane, const void *rows, uint32_t count)
+static void put_switch(struct writer *w, const void *row)
 {
-    struct writer                 *w = user;
-    const struct sonde_row_switch *off = rows;
-    for (uint32_t i = 0; i < count; i++, off++) {
-        begin_line(w);
-        put_field(w, "{\"process\":", w->process);
-        put_field(w, ",\"lane\":", lane);
-        put_field(w, ",\"out_ns\":", off->out_ns);
-        put_field_or_null(w, ",\"in_ns\":", off->in_ns);
-        sonde_out_text(w->out, off->flags & SONDE_SWITCH_PREEMPTED ? ",\"preempted\":true}" : ",\"preempted\":false}");
-    }
-    sonde_progress_add(w->progress, count);
-    return sonde_out_failed(w->out) || w->nomem;
+    const struct sonde_row_switch *off = row;
+    put_field(w, ",\"out_ns\":", off->out_ns);
+    put_field_or_null(w, ",\"in_ns\":", off->in_ns);
+    sonde_out_text(w->out, off->flags & SONDE_SWITCH_PREEMPTED ? ",\"preempted\":true" : ",\"preempted\":false");
 }
 
-static int put_sleeps(void *user, uint32_t lane, const void *rows, uint32_t count)
+static void put_sleep(struct writer *w, const void *row)
 {
-    struct writer                *w = user;
-    const struct sonde_row_sleep *sleep = rows;
-    for (uint32_t i = 0; i < count; i++, sleep++) {
-        begin_line(w);
-        put_field(w, "{\"process\":", w->process);
-        put_field(w, ",\"lane\":", lane);
-        put_field(w, ",\"from_ns\":", sleep->from_ns);
-        put_field(w, ",\"to_ns\":", sleep->to_ns);
-        put_field_or_null(w, ",\"context\":", sonde_names_locate(&w->names, w->process, sleep->node));
-        sonde_out_text(w->out, ",\"for\":\"");
-        sonde_out_text(w->out, sonde_sleep_text(sleep->kind));
-        sonde_out_text(w->out, "\"}");
-    }
-    sonde_progress_add(w->progress, count);
-    return sonde_out_failed(w->out) || w->nomem;
+    const struct sonde_row_sleep *sleep = row;
+    put_field(w, ",\"from_ns\":", sleep->from_ns);
+    put_field(w, ",\"to_ns\":", sleep->to_ns);
+    put_field_or_null(w, ",\"context\":", sonde_names_locate(&w->names, w->process, sleep->node));
+    sonde_out_text(w->out, ",\"for\":\"");
+    sonde_out_text(w->out, sonde_sleep_text(sleep->kind));
+    sonde_out_text(w->out, "\"");
 }
 
-static const struct { const char *name; enum sonde_table table; sonde_batch_fn put; } traces[] = {
-    {"operations", SONDE_TABLE_OP, put_ops},        {"calls", SONDE_TABLE_CALL, put_calls},
-    {"ranges", SONDE_TABLE_RANGE, put_ranges},      {"waits", SONDE_TABLE_WAIT, put_waits},
-    {"samples", SONDE_TABLE_SAMPLE, put_samples},   {"switches", SONDE_TABLE_SWITCH, put_switches},
-    {"sleeps", SONDE_TABLE_SLEEP, put_sleeps},
+static const struct rows { const char *name; enum sonde_table table; void (*put)(struct writer *w, const void *row); } traces[] = {
+    {"operations", SONDE_TABLE_OP, put_op},        {"calls", SONDE_TABLE_CALL, put_call},
+    {"ranges", SONDE_TABLE_RANGE, put_range},      {"waits", SONDE_TABLE_WAIT, put_wait},
+    {"samples", SONDE_TABLE_SAMPLE, put_sample},   {"switches", SONDE_TABLE_SWITCH, put_switch},
+    {"sleeps", SONDE_TABLE_SLEEP, put_sleep},
 };
 #define TRACES (sizeof traces / sizeof *traces)
 
-static void put_trace(struct writer *w, const char *name, enum sonde_table table, sonde_batch_fn fn)
+static int put_row(void *user, uint32_t lane, const void *row)
 {
-    begin_array(w, name);
-    for (uint32_t i = 0; i < w->m->process_count && !sonde_out_failed(w->out); i++) {
-        w->process = i;
-        sonde_process_trace(&w->m->processes[i], table, 0, 0, UINT64_MAX, fn, w);
-    }
+    struct writer *w = user;
+    begin_line(w);
+    put_field(w, "{\"process\":", w->process);
+    put_field(w, ",\"lane\":", lane);
+    w->trace->put(w, row);
+    sonde_out_char(w->out, '}');
+    return sonde_out_failed(w->out) || w->nomem;
+}
+
+static void put_trace(struct writer *w, const struct rows *trace)
+{
+    int rc = 0;
+    begin_array(w, trace->name);
+    w->trace = trace;
+    for (w->process = 0; w->process < w->m->process_count && !rc; w->process++)
+        rc = sonde_trace_each(&w->m->processes[w->process],
+                              &(struct sonde_trace_stored){.table = trace->table, .progress = w->progress}, put_row, w);
+    w->nomem |= rc == SONDE_ENOMEM;
     end_array(w);
 }
 
@@ -598,7 +555,7 @@ static int write_json(const struct sonde_measurement *m, struct sonde_out *out, 
     put_json(&w, m->manifest ? json_incref(m->manifest) : json_null());
     put_tables(&w);
     for (size_t i = 0; i < TRACES; i++)
-        put_trace(&w, traces[i].name, traces[i].table, traces[i].put);
+        put_trace(&w, &traces[i]);
     sonde_out_text(out, "\n}\n");
     sonde_text_fini(&w.clean);
     sonde_names_fini(&w.names);

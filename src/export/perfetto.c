@@ -474,20 +474,29 @@ static void begin_lane(struct writer *w, uint32_t lane)
         describe_lane(w, lane);
 }
 
-static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
+static int must_stop(const struct writer *w)
+{
+    return w->wire.nomem || sonde_out_failed(w->wire.out);
+}
+
+static void take_rows(struct writer *w, enum sonde_table table, uint32_t lane, int (*take)(void *user, uint32_t lane, const void *row))
+{
+    const struct sonde_trace_stored which = {.table = table, .lane = lane, .progress = w->progress};
+    if (sonde_trace_each(process_of(w), &which, take, w) < 0)
+        w->wire.nomem = true;
+}
+
+static int take_op(void *user, uint32_t lane, const void *row)
 {
     struct writer             *w = user;
-    const struct sonde_row_op *op = rows;
+    const struct sonde_row_op *op = row;
+    struct slice               slice = {.table = SONDE_TABLE_OP, .row.op = *op};
     begin_lane(w, lane);
-    for (uint32_t i = 0; i < count; i++) {
-        struct slice slice = {.table = SONDE_TABLE_OP, .row.op = op[i]};
-        if (has_times(&op[i]))
-            sonde_layout_add(w->layout, op[i].start_ns, op[i].end_ns, &slice);
-        else
-            write_op(w, 0, &op[i]);
-    }
-    sonde_progress_add(w->progress, count);
-    return w->wire.nomem || sonde_out_failed(w->wire.out);
+    if (has_times(op))
+        sonde_layout_add(w->layout, op->start_ns, op->end_ns, &slice);
+    else
+        write_op(w, 0, op);
+    return must_stop(w);
 }
 
 /* Ranges of the lane that begin no later; of them those that may end elsewhere when it is their turn. */
@@ -515,49 +524,42 @@ static void lay_until(struct writer *w, uint64_t until_ns)
     lay_ranges(w, until_ns);
 }
 
-static int take_calls(void *user, uint32_t lane, const void *rows, uint32_t count)
+static int take_call(void *user, uint32_t lane, const void *row)
 {
     struct writer               *w = user;
-    const struct sonde_row_call *call = rows;
+    const struct sonde_row_call *call = row;
+    struct slice                 slice = {.table = SONDE_TABLE_CALL, .row.call = *call};
     (void)lane;
-    for (uint32_t i = 0; i < count; i++) {
-        struct slice slice = {.table = SONDE_TABLE_CALL, .row.call = call[i]};
-        lay_until(w, call[i].enter_ns);
-        if (call[i].leave_ns >= call[i].enter_ns)
-            sonde_layout_add(w->layout, call[i].enter_ns, call[i].leave_ns, &slice);
-        else
-            write_call(w, 0, &call[i]);
-    }
-    sonde_progress_add(w->progress, count);
-    return w->wire.nomem || sonde_out_failed(w->wire.out);
+    lay_until(w, call->enter_ns);
+    if (call->leave_ns >= call->enter_ns)
+        sonde_layout_add(w->layout, call->enter_ns, call->leave_ns, &slice);
+    else
+        write_call(w, 0, call);
+    return must_stop(w);
 }
 
 /* Ranges come in the order of their ends, so those of a lane are kept and sorted;
  * what has no length needs no place. */
-static int take_ranges(void *user, uint32_t lane, const void *rows, uint32_t count)
+static int take_range(void *user, uint32_t lane, const void *row)
 {
     struct writer                *w = user;
-    const struct sonde_row_range *range = rows;
+    const struct sonde_row_range *range = row;
     (void)lane;
-    for (uint32_t i = 0; i < count; i++)
-        if (range[i].flags & SONDE_RANGE_MARK || end_of(w, &range[i]) < range[i].begin_ns)
-            write_range(w, 0, &range[i]);
-        else if (sonde_vector_push(&w->ranges, range[i]))
-            w->wire.nomem = true;
-    sonde_progress_add(w->progress, count);
-    return w->wire.nomem || sonde_out_failed(w->wire.out);
+    if (range->flags & SONDE_RANGE_MARK || end_of(w, range) < range->begin_ns)
+        write_range(w, 0, range);
+    else if (sonde_vector_push(&w->ranges, *range))
+        w->wire.nomem = true;
+    return must_stop(w);
 }
 
-static int take_sleeps(void *user, uint32_t lane, const void *rows, uint32_t count)
+static int take_sleep(void *user, uint32_t lane, const void *row)
 {
     struct writer                *w = user;
-    const struct sonde_row_sleep *sleep = rows;
+    const struct sonde_row_sleep *sleep = row;
     (void)lane;
-    for (uint32_t i = 0; i < count; i++)
-        if (sleep[i].to_ns >= sleep[i].from_ns && sonde_vector_push(&w->sleeps, sleep[i]))
-            w->wire.nomem = true;
-    sonde_progress_add(w->progress, count);
-    return w->wire.nomem || sonde_out_failed(w->wire.out);
+    if (sleep->to_ns >= sleep->from_ns && sonde_vector_push(&w->sleeps, *sleep))
+        w->wire.nomem = true;
+    return must_stop(w);
 }
 
 /* ---- the CPU side ---------------------------------------------------------------- */
@@ -576,29 +578,26 @@ static uint64_t sample_name(struct writer *w, uint32_t at)
 }
 
 /* Where the thread was: an instant for each, on a track beside its own. */
-static int take_samples(void *user, uint32_t lane, const void *rows, uint32_t count)
+static int take_sample(void *user, uint32_t lane, const void *row)
 {
     struct writer                 *w = user;
-    const struct sonde_row_sample *sample = rows;
-    const uint64_t                 track = track_of(w, TRACK_SAMPLES, lane);
-    struct sonde_text              name = {0};
+    const struct sonde_row_sample *sample = row;
+    const uint32_t                 at = sonde_names_locate(&w->names, w->process, sample->node);
+    struct pf_event                event = {.category = PF_CATEGORY_sample, .at_ns = time_of(w, sample->time_ns)};
+    event.track = track_of(w, TRACK_SAMPLES, lane);
     if (!w->sampled) {
-        char thread[256];
+        struct sonde_text name = {0};
+        char              thread[256];
         sonde_text_format(&name, "%s \xc2\xb7 samples", sonde_names_lane(&w->names, w->process, lane, thread, sizeof thread));
-        describe_plain(w, track, track_of(w, TRACK_PROCESS, 0), sonde_text_get(&name), (int)lane);
+        describe_plain(w, event.track, track_of(w, TRACK_PROCESS, 0), sonde_text_get(&name), (int)lane);
         sonde_text_fini(&name);
     }
     w->sampled = true;
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t  at = sonde_names_locate(&w->names, w->process, sample[i].node);
-        struct pf_event event = {.category = PF_CATEGORY_sample, .track = track, .at_ns = time_of(w, sample[i].time_ns)};
-        event.name = sample_name(w, at);
-        pf_add_number(&event, PF_KEY_cpu_ns, sample[i].cpu_ns);
-        add_context(w, &event, at);
-        pf_send_instant(&w->wire, &event);
-    }
-    sonde_progress_add(w->progress, count);
-    return w->wire.nomem || sonde_out_failed(w->wire.out);
+    event.name = sample_name(w, at);
+    pf_add_number(&event, PF_KEY_cpu_ns, sample->cpu_ns);
+    add_context(w, &event, at);
+    pf_send_instant(&w->wire, &event);
+    return must_stop(w);
 }
 
 /* Those of the thread itself come first. */
@@ -612,16 +611,15 @@ static int by_begin(const void *left, const void *right)
 /* API calls, waits and ranges of one thread, then its ranges that may end on another. */
 static void write_thread(struct writer *w, uint32_t lane)
 {
-    const struct sonde_process *p = process_of(w);
     begin_lane(w, lane);
     w->ranges.count = w->next_range = w->sleeps.count = w->next_sleep = 0;
-    sonde_process_trace(p, SONDE_TABLE_RANGE, lane, 0, UINT64_MAX, take_ranges, w);
+    take_rows(w, SONDE_TABLE_RANGE, lane, take_range);
     if (w->ranges.count)
         qsort(w->ranges.items, w->ranges.count, sizeof *w->ranges.items, by_begin);
-    sonde_process_trace(p, SONDE_TABLE_SLEEP, lane, 0, UINT64_MAX, take_sleeps, w);
+    take_rows(w, SONDE_TABLE_SLEEP, lane, take_sleep);
     w->nests = true;
     sonde_layout_nest(w->layout, end_slice);
-    sonde_process_trace(p, SONDE_TABLE_CALL, lane, 0, UINT64_MAX, take_calls, w);
+    take_rows(w, SONDE_TABLE_CALL, lane, take_call);
     lay_until(w, UINT64_MAX);
     end_lane(w);
     w->nests = false;
@@ -631,7 +629,7 @@ static void write_thread(struct writer *w, uint32_t lane)
     end_lane(w);
     w->across = false;
     w->sampled = false;
-    sonde_process_trace(p, SONDE_TABLE_SAMPLE, lane, 0, UINT64_MAX, take_samples, w);
+    take_rows(w, SONDE_TABLE_SAMPLE, lane, take_sample);
 }
 
 static int write_threads(struct writer *w)
@@ -743,7 +741,7 @@ static int write_process(struct writer *w, uint32_t index)
     write_ledger(w);
     if (write_threads(w))
         return SONDE_ENOMEM;
-    sonde_process_trace(p, SONDE_TABLE_OP, 0, 0, UINT64_MAX, take_ops, w);
+    take_rows(w, SONDE_TABLE_OP, 0, take_op);
     end_lane(w);
     const struct pf_counters counters = {
         .wire = &w->wire, .process = p, .shift_ns = w->shift_ns, .process_track = track_of(w, TRACK_PROCESS, 0),

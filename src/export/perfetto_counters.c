@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "analyze/object_model.h"
+#include "analyze/trace/trace.h"
 #include "base/kinds.h"
 #include "base/vector.h"
 
@@ -18,7 +19,6 @@ struct flights {
     const struct sonde_process *process;
     uint32_t                    device;
     SONDE_VECTOR(uint64_t) steps;
-    bool nomem;
 };
 
 static bool has_queue(const struct sonde_process *p, uint32_t device)
@@ -32,24 +32,22 @@ static bool has_queue(const struct sonde_process *p, uint32_t device)
 static uint64_t begin_counter(const struct pf_counters *c, uint64_t number, const char *name, uint32_t device, bool bytes)
 {
     const uint64_t track = c->counter_tracks + number * c->track_step;
-    pf_send_counter_track(c->wire, track, has_queue(c->process, device) ? c->device_tracks + device * c->track_step : c->process_track, name, bytes);
+    const uint64_t parent = has_queue(c->process, device) ? c->device_tracks + device * c->track_step : c->process_track;
+    pf_send_counter_track(c->wire, track, parent, name, bytes);
     pf_send_counter(c->wire, track, c->process->header.start_ns + (uint64_t)c->shift_ns, 0);
     return track;
 }
 
 /* ---- operations in flight: from the API call that enqueued one to its end on the device ------ */
 
-static int take_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
+static int take_op(void *user, uint32_t lane, const void *row)
 {
     struct flights            *f = user;
-    const struct sonde_row_op *op = rows;
-    if (lane >= f->process->lane_count || f->process->lanes[lane].device != f->device)
+    const struct sonde_row_op *op = row;
+    if (lane >= f->process->lane_count || f->process->lanes[lane].device != f->device || op->flags & SONDE_OP_NO_TIMES ||
+        !op->start_ns || !op->enter_ns || op->end_ns < op->start_ns || op->end_ns < op->enter_ns)
         return 0;
-    for (uint32_t i = 0; i < count; i++)
-        if (!(op[i].flags & SONDE_OP_NO_TIMES) && op[i].start_ns && op[i].enter_ns && op[i].end_ns >= op[i].start_ns &&
-            op[i].end_ns >= op[i].enter_ns)
-            f->nomem |= sonde_vector_push(&f->steps, op[i].enter_ns << 1 | 1) || sonde_vector_push(&f->steps, op[i].end_ns << 1);
-    return f->nomem;
+    return sonde_vector_push(&f->steps, op->enter_ns << 1 | 1) || sonde_vector_push(&f->steps, op->end_ns << 1) ? SONDE_ENOMEM : 0;
 }
 
 static int by_number(const void *left, const void *right)
@@ -62,8 +60,8 @@ static int write_in_flight(const struct pf_counters *c, uint32_t device, uint64_
 {
     struct flights f = {.process = c->process, .device = device};
     int64_t        value = 0;
-    sonde_process_trace(c->process, SONDE_TABLE_OP, 0, 0, UINT64_MAX, take_ops, &f);
-    if (f.steps.count && !f.nomem) {
+    const int      rc = sonde_trace_each(c->process, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP}, take_op, &f);
+    if (f.steps.count && !rc) {
         const uint64_t track = begin_counter(c, number, "operations in flight", device, false);
         qsort(f.steps.items, f.steps.count, sizeof *f.steps.items, by_number);
         for (size_t i = 0; i < f.steps.count; i++) {
@@ -74,7 +72,7 @@ static int write_in_flight(const struct pf_counters *c, uint32_t device, uint64_
         }
     }
     sonde_vector_fini(&f.steps);
-    return f.nomem ? SONDE_ENOMEM : 0;
+    return rc;
 }
 
 /* ---- memory, as the view memory counts: what lies in another object takes no room of its own -- */

@@ -53,6 +53,20 @@ uint64_t sonde_trace_rows(const struct sonde_measurement *m, int tables);
 /* Where the last `rows` rows of the tables begin, by whole chunks, into *from_ns; 0: they are not more. 0 or SONDE_ENOMEM. */
 int sonde_trace_last(const struct sonde_process *p, int tables, uint64_t rows, uint64_t *from_ns);
 
+/* ---- rows as they are stored ------------------------------------------------------------------- */
+
+struct sonde_trace_stored {
+    enum sonde_table table;
+    uint32_t lane;           /* 0 = all, by id */
+    uint64_t from_ns, to_ns; /* whole chunks outside are left out; to_ns 0 = UINT64_MAX */
+    struct sonde_progress *progress; /* in rows; may be NULL */
+};
+/* Call fn(user, lane, row) for rows of one table, as they lie in their lane's chunks: for what has no need of their
+ * order in time, or of what struct sonde_trace_op leaves out. 0, SONDE_ENOMEM, or what fn returned (non-zero stops).
+ * Damaged chunks are skipped and counted in the process. */
+int sonde_trace_each(const struct sonde_process *p, const struct sonde_trace_stored *which,
+                     int (*fn)(void *user, uint32_t lane, const void *row), void *user);
+
 /* ---- rows in order of time ------------------------------------------------------------------- */
 
 /* An operation; what its row has more of is left out to save memory. */
