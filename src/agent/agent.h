@@ -256,7 +256,7 @@ struct sonde_agent {
     struct sonde_lane *_Atomic lanes[SONDE_LANES_MAX + 1];
     _Atomic uint32_t lane_count;
     uint32_t waiting;              /* list of lanes with outstanding operations; harvester's */
-    struct sonde_pending *pending_free;
+    struct sonde_pieces pendings;
     _Atomic uint64_t outstanding;
 
     struct sonde_segment *node_segment; /* where the next run of node ids comes from; table_lock */

@@ -68,9 +68,9 @@ __attribute__((hot)) uint32_t sonde__context_child(struct sonde_thread *t, uint3
     if (__builtin_expect(frame == SONDE_FRAME_ID_SKIP, 0))
         return parent;
     uint64_t key = (uint64_t)parent << 32 | frame;
-    uint32_t *known = sonde__map_find(&t->children, key);
+    const uint64_t *known = sonde__map_find(&t->children, key);
     if (__builtin_expect(known != NULL, 1))
-        return *known;
+        return (uint32_t)*known;
     if (__builtin_expect(sonde__handler.on, 0) && !sampled_node(t))
         return parent;
     t->own.new_at = atomic_load_explicit(&t->count.calls, memory_order_relaxed);

@@ -46,34 +46,11 @@ static void hand_over(struct sonde_thread *finder, const struct sonde_activity *
     sonde__channel_publish(&finder->found);
 }
 
-static struct sonde_pending *pending_new(void)
-{
-    struct sonde_agent *a = &sonde__agent;
-    if (!a->pending_free) {
-        struct sonde_pending *block = sonde__heap_get(&a->heap, SONDE_HEAP_BLOCK);
-        if (!block)
-            return NULL;
-        for (size_t i = 0; i < SONDE_HEAP_BLOCK / sizeof *block; i++) {
-            block[i].next = a->pending_free;
-            a->pending_free = &block[i];
-        }
-    }
-    struct sonde_pending *p = a->pending_free;
-    a->pending_free = p->next;
-    return p;
-}
-
-static void pending_free(struct sonde_pending *p)
-{
-    p->next = sonde__agent.pending_free;
-    sonde__agent.pending_free = p;
-}
-
 /* Keep an unfinished operation with its lane. */
 static void keep(struct sonde_lane *lane, const struct sonde_event *e, struct sonde_thread *finder)
 {
     struct sonde_agent *a = &sonde__agent;
-    struct sonde_pending *p = pending_new();
+    struct sonde_pending *p = sonde__piece_get(&a->pendings, &a->heap, sizeof *p);
     if (!p) {
         backend_of(lane)->release(e->token);
         const struct sonde_activity lost = {.event = *e, .parts = SONDE_ACT_NO_ROOM};
@@ -110,7 +87,7 @@ static void poll_lane(struct sonde_lane *lane, struct sonde_thread *finder)
         found.event = p->event;
         found.result = (uint16_t)r;
         *link = p->next;
-        pending_free(p);
+        sonde__piece_put(&sonde__agent.pendings, p);
         atomic_fetch_sub_explicit(&sonde__agent.outstanding, 1, memory_order_relaxed);
         hand_over(finder, &found);
     }

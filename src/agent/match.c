@@ -1,7 +1,6 @@
 /* match.c - runtimes that report: submissions by key, and the completions that name them.
  *
- * A submission waits in a hash table (linear probing; deletion by shifting back:
- * Knuth, TAOCP vol. 3, 6.4, algorithm R) until its completion comes. One that
+ * A submission waits in a map until its completion comes. One that
  * makes many operations (a graph) stays until it has been quiet for long. A
  * completion may overtake its submission, whose call has not returned or whose
  * channel has not been emptied yet; it waits in a list, and is tried again at
@@ -14,7 +13,6 @@
 
 #include <string.h>
 
-#define ENTRIES_FIRST 4096u
 #define MANY_KEPT     1024u         /* submissions of many that are never given up */
 #define QUIET_NS      10000000000u  /* others are when nothing came for so long */
 #define EARLY_NS      30000000000u  /* a completion waits so long for its submission */
@@ -23,7 +21,7 @@
 struct submission {
     struct sonde_event event;
     uint64_t heard_ns;          /* of many: when the last completion came */
-    struct submission *next;    /* of many: oldest first; or in the free list */
+    struct submission *next;    /* of many: oldest first */
     bool heard;                 /* a completion came */
     struct submission *over;    /* operations that stand over this one */
 };
@@ -34,82 +32,16 @@ struct early {
     struct sonde_completion completion;
 };
 
-struct entry { uint64_t key; struct submission *submission; };
-
 static struct {
-    struct entry *entries;
-    uint32_t mask, count;
+    struct sonde_map waiting;      /* key -> submission */
+    struct sonde_pieces submissions, earlies;
     uint32_t many_count;
     uint64_t silent;               /* of many, all that there were: nothing came yet */
-    struct submission *many, **many_tail, *submission_free;
-    struct early *early, **early_tail, *early_free;
+    struct submission *many, **many_tail;
+    struct early *early, **early_tail;
     struct sonde_thread *contexts; /* where nodes of reported operations are made */
     struct { uint64_t key; struct sonde_times times; enum sonde_poll result; } done[DONE_KEPT];
 } M;
-
-/* ---- the table ------------------------------------------------------------------ */
-
-static struct entry *find(uint64_t key)
-{
-    if (!M.entries)
-        return NULL;
-    for (uint32_t i = (uint32_t)sonde__map_hash(key) & M.mask; M.entries[i].key; i = (i + 1) & M.mask)
-        if (M.entries[i].key == key)
-            return &M.entries[i];
-    return NULL;
-}
-
-static void put(uint64_t key, struct submission *s)
-{
-    uint32_t i = (uint32_t)sonde__map_hash(key) & M.mask;
-    while (M.entries[i].key)
-        i = (i + 1) & M.mask;
-    M.entries[i] = (struct entry){key, s};
-    M.count++;
-}
-
-static bool grow(void)
-{
-    const struct entry *old = M.entries;
-    uint32_t old_room = old ? M.mask + 1 : 0, room = old ? old_room * 2 : ENTRIES_FIRST;
-    struct entry *fresh = sonde__heap_get(&sonde__agent.heap, room * sizeof *fresh);
-    if (!fresh)
-        return false;
-    memset(fresh, 0, room * sizeof *fresh);
-    M.entries = fresh;
-    M.mask = room - 1;
-    M.count = 0;
-    for (uint32_t i = 0; i < old_room; i++)
-        if (old[i].key)
-            put(old[i].key, old[i].submission);
-    if (old)
-        sonde__heap_put(&sonde__agent.heap, (void *)(uintptr_t)old, old_room * sizeof *old);
-    return true;
-}
-
-static void take_out(struct entry *e)
-{
-    uint32_t hole = (uint32_t)(e - M.entries);
-    for (uint32_t i = (hole + 1) & M.mask; M.entries[i].key; i = (i + 1) & M.mask) {
-        uint32_t home = (uint32_t)sonde__map_hash(M.entries[i].key) & M.mask;
-        if (((i - home) & M.mask) >= ((i - hole) & M.mask)) { /* may move back to the hole */
-            M.entries[hole] = M.entries[i];
-            hole = i;
-        }
-    }
-    M.entries[hole] = (struct entry){0};
-    M.count--;
-}
-
-/* Fresh ones of `bytes` for an empty free list: a block cut up. */
-#define REFILL(list, type)                                                              \
-    do {                                                                                \
-        type *block_ = (list) ? NULL : sonde__heap_get(&sonde__agent.heap, SONDE_HEAP_BLOCK); \
-        for (size_t i_ = 0; block_ && i_ < SONDE_HEAP_BLOCK / sizeof *block_; i_++) {   \
-            block_[i_].next = (list);                                                   \
-            (list) = &block_[i_];                                                       \
-        }                                                                               \
-    } while (0)
 
 /* ---- submissions ------------------------------------------------------------------ */
 
@@ -127,17 +59,18 @@ static void lose(const struct sonde_event *e)
         sonde__agent.unmatched_by_key++;
 }
 
-static void free_submission(struct submission *s)
+/* The one that waits with this key. */
+static struct submission *find(uint64_t key)
 {
-    s->next = M.submission_free;
-    M.submission_free = s;
+    const uint64_t *known = sonde__map_find(&M.waiting, key);
+    return known ? (struct submission *)(uintptr_t)*known : NULL;
 }
 
-static void forget_submission(struct entry *e)
+static void forget_submission(uint64_t key)
 {
-    struct submission *s = e->submission;
-    take_out(e);
-    free_submission(s);
+    uint64_t known;
+    if (sonde__map_take(&M.waiting, key, &known))
+        sonde__piece_put(&M.submissions, (void *)(uintptr_t)known);
 }
 
 /* Of the submissions of many, those that have long been quiet. */
@@ -147,21 +80,20 @@ static void forget_quiet(uint64_t now)
         struct submission *oldest = M.many;
         M.many = oldest->next;
         M.many_count--;
-        forget_submission(find(oldest->event.token));
+        forget_submission(oldest->event.token);
     }
 }
 
 void sonde__match_keep(const struct sonde_event *e)
 {
-    REFILL(M.submission_free, struct submission);
-    struct submission *s = M.submission_free;
-    if (!s || ((!M.entries || M.count >= M.mask / 2) && !grow() && (!M.entries || M.count >= M.mask - M.mask / 8))) {
+    struct sonde_heap *heap = &sonde__agent.heap;
+    struct submission *s = sonde__map_room(&M.waiting, heap) ? sonde__piece_get(&M.submissions, heap, sizeof *s) : NULL;
+    if (!s) {
         drop(e);
         return;
     }
-    M.submission_free = s->next;
     *s = (struct submission){.event = *e};
-    put(e->token, s);
+    sonde__map_add(&M.waiting, heap, e->token, (uintptr_t)s);
     if (!(e->flags & SONDE_EVENT_MANY))
         return;
     if (!M.many)
@@ -175,7 +107,7 @@ void sonde__match_keep(const struct sonde_event *e)
 
 size_t sonde__match_waiting(void)
 {
-    return M.count - M.many_count;
+    return M.waiting.count - M.many_count;
 }
 
 uint64_t sonde__match_silent(void)
@@ -185,13 +117,11 @@ uint64_t sonde__match_silent(void)
 
 bool sonde__match_over(const struct sonde_event *e, struct sonde_activity *found)
 {
-    struct entry *under = find(e->token);
-    REFILL(M.submission_free, struct submission);
-    struct submission *s = under ? M.submission_free : NULL;
+    struct submission *under = find(e->token);
+    struct submission *s = under ? sonde__piece_get(&M.submissions, &sonde__agent.heap, sizeof *s) : NULL;
     if (s) {
-        M.submission_free = s->next;
-        *s = (struct submission){.event = *e, .over = under->submission->over};
-        under->submission->over = s;
+        *s = (struct submission){.event = *e, .over = under->over};
+        under->over = s;
         return false;
     }
     *found = (struct sonde_activity){.event = *e, .parts = SONDE_ACT_OP, .result = SONDE_POLL_NO_TIMES};
@@ -211,7 +141,7 @@ static void deliver_over(struct submission *s, const struct sonde_completion *c)
         const struct sonde_activity found = {.event = s->event, .times = c->times, .parts = SONDE_ACT_OP,
                                              .result = (uint16_t)c->result};
         next = s->over;
-        free_submission(s);
+        sonde__piece_put(&M.submissions, s);
         sonde__monitor_take(&found);
     }
 }
@@ -230,9 +160,8 @@ struct sonde_thread *sonde__context_of_reports(void)
     return M.contexts;
 }
 
-static void deliver(struct entry *entry, const struct sonde_completion *c)
+static void deliver(struct submission *s, const struct sonde_completion *c)
 {
-    struct submission *s = entry->submission;
     struct sonde_activity found = {.event = s->event, .times = c->times, .parts = SONDE_ACT_OP,
                                    .result = (uint16_t)c->result};
     struct sonde_event *e = &found.event;
@@ -254,7 +183,7 @@ static void deliver(struct entry *entry, const struct sonde_completion *c)
         return;
     }
     struct submission *over = s->over;
-    forget_submission(entry);
+    forget_submission(c->key);
     remember(c);
     sonde__monitor_take(&found);
     deliver_over(over, c);
@@ -271,8 +200,7 @@ static bool is_of_dropped(void)
 
 static void keep_early(const struct sonde_completion *c)
 {
-    REFILL(M.early_free, struct early);
-    struct early *e = M.early_free;
+    struct early *e = sonde__piece_get(&M.earlies, &sonde__agent.heap, sizeof *e);
     if (!e && is_of_dropped())
         return;
     if (!e) {
@@ -280,7 +208,6 @@ static void keep_early(const struct sonde_completion *c)
         sonde__agent.no_room_by_key++;
         return;
     }
-    M.early_free = e->next;
     *e = (struct early){.since_ns = sonde__agent.now_ns, .completion = *c};
     if (!M.early)
         M.early_tail = &M.early;
@@ -290,9 +217,9 @@ static void keep_early(const struct sonde_completion *c)
 
 void sonde_complete(const struct sonde_completion *completion)
 {
-    struct entry *e = find(completion->key);
-    if (e)
-        deliver(e, completion);
+    struct submission *s = find(completion->key);
+    if (s)
+        deliver(s, completion);
     else
         keep_early(completion);
 }
@@ -326,7 +253,7 @@ static void retry_early(bool all)
     struct early **link = &M.early;
     while (*link) {
         struct early *e = *link;
-        struct entry *known = find(e->completion.key);
+        struct submission *known = find(e->completion.key);
         if (!known && !all && sonde__agent.now_ns - e->since_ns < EARLY_NS) {
             link = &e->next;
             continue;
@@ -336,8 +263,7 @@ static void retry_early(bool all)
             deliver(known, &e->completion);
         else
             judge_stranger(&e->completion);
-        e->next = M.early_free;
-        M.early_free = e;
+        sonde__piece_put(&M.earlies, e);
     }
     M.early_tail = link;
 }
@@ -358,17 +284,18 @@ void sonde__match_abandon(void)
 {
     uint32_t silent = 0;
     retry_early(true);
-    for (uint32_t i = 0; M.entries && i <= M.mask; i++)
-        for (const struct submission *s = M.entries[i].submission; s; s = s->over) {
+    struct sonde_map *w = &M.waiting;
+    for (uint32_t i = 0; w->entries && i <= w->mask; i++)
+        for (const struct submission *s = (const void *)(uintptr_t)w->entries[i].value; s; s = s->over) {
             lose(&s->event);
             silent += (s->event.flags & SONDE_EVENT_MANY) && !s->heard;
         }
     if (silent)
         sonde_note("nothing was reported of %u launches of graphs or batches: they were running when the program "
                    "ended, or made nothing", silent);
-    if (M.entries)
-        memset(M.entries, 0, (M.mask + 1) * sizeof *M.entries);
-    M.count = M.many_count = 0;
+    if (w->entries)
+        memset(w->entries, 0, ((size_t)w->mask + 1) * sizeof *w->entries);
+    w->count = M.many_count = 0;
     M.many = NULL;
 }
 

@@ -33,7 +33,8 @@ static struct {
     _Atomic uint16_t segment[OBJECTS_MAX / ROWS + 1]; /* where rows are; 0 none yet */
     bool hidden_uses;                                 /* of any object; table_lock */
     struct sonde_lock lock;                           /* of what follows; taken last */
-    struct place *places, *spare;
+    struct place *places;
+    struct sonde_pieces pieces;                       /* for them */
 } O;
 
 void sonde__objects_init(void)
@@ -42,21 +43,6 @@ void sonde__objects_init(void)
 }
 
 /* ---- addresses, under O.lock --------------------------------------------------- */
-
-static struct place *place_new(void)
-{
-    if (!O.spare) {
-        struct place *block = sonde__heap_get(&sonde__agent.heap, SONDE_HEAP_BLOCK);
-        for (size_t i = 0; block && i < SONDE_HEAP_BLOCK / sizeof *block; i++) {
-            block[i].left = O.spare;
-            O.spare = &block[i];
-        }
-    }
-    struct place *p = O.spare;
-    if (p)
-        O.spare = p->left;
-    return p;
-}
 
 /* What begins at `at` or before goes to `less`. */
 static void split(struct place *t, uint64_t at, struct place **less, struct place **more)
@@ -95,7 +81,7 @@ static struct place *merge(struct place *a, struct place *b)
 
 static void place_add(uint32_t object, uint64_t begin, uint64_t bytes)
 {
-    struct place *p = place_new(), **link = &O.places;
+    struct place *p = sonde__piece_get(&O.pieces, &sonde__agent.heap, sizeof *p), **link = &O.places;
     if (!p)
         return;
     *p = (struct place){.begin = begin, .end = begin + bytes, .object = object,
@@ -115,8 +101,7 @@ static void place_remove(uint32_t object, uint64_t begin)
     if (!p)
         return;
     *link = merge(p->left, p->right);
-    p->left = O.spare;
-    O.spare = p;
+    sonde__piece_put(&O.pieces, p);
 }
 
 static bool has_place(const struct sonde_row_object *o)

@@ -19,10 +19,11 @@ static struct sonde_row_profile *row_for(uint32_t node, uint32_t lane)
     uint64_t key = (uint64_t)node << 32 | lane;
     if (key == P.last_key && P.last)
         return P.last;
-    uint32_t *known = sonde__map_find(&P.index, key ? key : 1), id;
+    const uint64_t *known = sonde__map_find(&P.index, key ? key : 1);
     struct sonde_row_profile *row;
+    uint32_t id;
     if (known) {
-        row = sonde__table_find(SONDE_TABLE_PROFILE, sizeof *row, *known);
+        row = sonde__table_find(SONDE_TABLE_PROFILE, sizeof *row, (uint32_t)*known);
     } else {
         /* A row that the index cannot name would be made again for each operation. */
         row = sonde__map_room(&P.index, &sonde__agent.heap) ?

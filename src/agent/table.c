@@ -26,7 +26,7 @@ static struct {
     uint32_t *string_places, string_max;
     uint32_t last_queue_lane;
     _Atomic uint64_t devices, clocked; /* bit per device id: there, has a clock pair */
-    struct { struct sonde_lane *next; uint32_t left; } lanes; /* of the last block for them */
+    struct sonde_pieces lanes;
     struct sonde_map strings; /* hash -> string id, with linear chaining by rehash */
     struct table {
         struct sonde_segment *open;
@@ -41,7 +41,7 @@ bool sonde__known_find(uint64_t key, uint64_t *id)
 {
     if (pair_find(T.op, key, id))
         return true;
-    const uint32_t *known = sonde__map_find(&T.known, key);
+    const uint64_t *known = sonde__map_find(&T.known, key);
     if (known)
         pair_put(T.op, key, *id = *known);
     return known != NULL;
@@ -199,9 +199,9 @@ uint32_t sonde__string_id(const char *bytes, size_t length)
     if (length > STRING_MAX)
         length = STRING_MAX;
     for (uint64_t h = bytes_hash(bytes, length);; h = h * 31 + 7) {
-        uint32_t *found = sonde__map_find(&T.strings, h);
-        if (found && string_equal(*found, bytes, length))
-            return *found;
+        const uint64_t *found = sonde__map_find(&T.strings, h);
+        if (found && string_equal((uint32_t)*found, bytes, length))
+            return (uint32_t)*found;
         if (found)
             continue; /* two strings, one hash: try the next */
         uint32_t id = string_add(bytes, length);
@@ -295,17 +295,10 @@ uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name)
     uint32_t id = 0;
     sonde__lock(&a->table_lock);
     struct sonde_row_lane *r = NULL;
-    struct sonde_lane *lane = NULL;
-    if (T.table[SONDE_TABLE_LANE].count < SONDE_LANES_MAX) {
-        if (T.lanes.left == 0) {
-            T.lanes.next = sonde__heap_get(&a->heap, SONDE_HEAP_BLOCK);
-            T.lanes.left = T.lanes.next ? SONDE_HEAP_BLOCK / sizeof *lane : 0;
-        }
-        if (T.lanes.left && (r = ROW_ADD(LANE, struct sonde_row_lane, &id))) {
-            lane = T.lanes.next++;
-            T.lanes.left--;
-        }
-    }
+    struct sonde_lane *lane =
+        T.table[SONDE_TABLE_LANE].count < SONDE_LANES_MAX ? sonde__piece_get(&T.lanes, &a->heap, sizeof *lane) : NULL;
+    if (lane && !(r = ROW_ADD(LANE, struct sonde_row_lane, &id)))
+        sonde__piece_put(&T.lanes, lane);
     if (!r && row.kind == SONDE_LANE_KIND_QUEUE) /* no more lanes: the last queue's serves this one too */
         id = T.last_queue_lane;
     if (r) {

@@ -94,3 +94,28 @@ void sonde__heap_put(struct sonde_heap *h, void *block, size_t bytes)
     count_use(h);
     sonde__unlock(&h->lock);
 }
+
+void *sonde__piece_get(struct sonde_pieces *p, struct sonde_heap *h, size_t bytes)
+{
+    void *piece = p->free;
+    if (piece) {
+        p->free = *(void **)piece;
+        return piece;
+    }
+    if (p->left < bytes) {
+        p->next = sonde__heap_get(h, SONDE_HEAP_BLOCK);
+        p->left = p->next ? SONDE_HEAP_BLOCK : 0;
+        if (!p->next)
+            return NULL;
+    }
+    piece = p->next;
+    p->next += bytes;
+    p->left -= bytes;
+    return piece;
+}
+
+void sonde__piece_put(struct sonde_pieces *p, void *piece)
+{
+    *(void **)piece = p->free;
+    p->free = piece;
+}

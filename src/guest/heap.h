@@ -43,4 +43,16 @@ static inline bool sonde__heap_is_low(struct sonde_heap *h)
 void *sonde__heap_get_spare(struct sonde_heap *h);
 void  sonde__heap_put(struct sonde_heap *h, void *block, size_t bytes);
 
+/* Pieces of one size, cut from blocks as they are needed. Those that came back go out
+ * again first; blocks never go back. One thread at a time: under a lock of the caller's. */
+struct sonde_pieces { /* all 0: none yet */
+    void *free;          /* list: each begins with a pointer to the next */
+    unsigned char *next; /* of the last block: what was never given out, */
+    size_t left;         /* so many bytes */
+};
+
+/* `bytes`: always the same, a pointer's at least. Not zeroed. NULL when the heap is spent. */
+void *sonde__piece_get(struct sonde_pieces *p, struct sonde_heap *h, size_t bytes);
+void  sonde__piece_put(struct sonde_pieces *p, void *piece);
+
 #endif

@@ -1,7 +1,8 @@
 /* lock.h - a spin lock that gives way, for rare and short sections.
  *
  * Not pthread_mutex: the program may interpose it, and a forked child must be
- * able to take what a thread of its parent held. C11 acquire/release, which ThreadSanitizer understands.
+ * able to take what a thread of its parent held (which may have been half done: a child forgets
+ * what it does not want torn). C11 acquire/release, which ThreadSanitizer understands.
  * A sample's signal handler waits for none: what it interrupted may hold it.
  */
 #ifndef SONDE_GUEST_LOCK_H
