@@ -154,9 +154,13 @@ def rows_of(page, first):
 
 
 def architecture(folders):
-    """ARCHITECTURE.md has each folder, with what the table above lets it include."""
-    rows = {cells[0].strip("`")[4:].rstrip("/"): set(filter(None, cells[-1].replace("`sonde/backend.h`", "").replace(",", " ").split()))
-            for cells in rows_of("ARCHITECTURE.md", "Folder") if cells[0].startswith("`src/")}
+    """ARCHITECTURE.md has each folder, with what the table above lets it include; there a room of the same part has its short name."""
+    rows = {}
+    for cells in rows_of("ARCHITECTURE.md", "Folder"):
+        if cells[0].startswith("`src/"):
+            folder = cells[0].strip("`")[4:].rstrip("/")
+            names = cells[-1].replace("`sonde/backend.h`", "").replace(",", " ").split()
+            rows[folder] = {room if (room := f"{folder.split('/')[0]}/{name}") in MAY else name for name in names}
     for name in sorted(folders - set(rows)):
         yield f"ARCHITECTURE.md has no row for src/{name}/"
     for name in sorted(set(rows) - folders):
