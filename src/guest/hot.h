@@ -1,4 +1,4 @@
-/* hot.h - what each hook reads of the process lies side by side: variables in several files, few lines, one page mostly. */
+/* hot.h - what each hook reads of the process lies side by side: variables of the agent and of backends, few lines, one page mostly. */
 #ifndef SONDE_GUEST_HOT_H
 #define SONDE_GUEST_HOT_H
 

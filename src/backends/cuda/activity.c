@@ -17,7 +17,6 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define SIZES        3u                  /* of buffers: 16 kB, 64 kB, 256 kB (CUPTI clears them in the program's threads), */
 #define SIZE_FIRST   1u                  /* with which each thread begins */
@@ -35,20 +34,19 @@ struct buffer { struct buffer *next; size_t valid; uint32_t size; };
 static_assert(sizeof(struct buffer) <= OURS_BYTES, "before the room");
 
 static struct {
-    ck_spinlock_t lock;
+    struct sonde_lock lock;
     struct buffer *spare[SIZES], *full, **full_tail;
     uint32_t spares[SIZES];
     uint64_t dropped;      /* records that CUPTI had no room for */
     uint64_t completed;    /* buffers that came back */
-} B = {.lock = CK_SPINLOCK_INITIALIZER};
+} B;
 
-static struct sonde_cuda_table ours = SONDE_CUDA_TABLE_INITIALIZER; /* buffers that exist */
+static struct sonde_shared_map ours; /* buffers that exist */
 
 static struct { /* the monitor thread's */
     uint64_t asked_at, flushed_at, said_dropped;
-    uint64_t kinds_said;   /* of records that are not known */
     uint32_t proved, disproved;
-    bool decided, forced, copies_said;
+    bool decided, forced;
     bool later, again;     /* some records wait for all others to be read; those are read now */
 } M;
 
@@ -82,9 +80,9 @@ static uint32_t next_size(void)
 
 static struct buffer *buffer_new(uint32_t size)
 {
-    struct buffer *b = sonde__cuda_memory(SIZE_BYTES(size));
-    if (b && !sonde__cuda_table_put(&ours, (uintptr_t)bytes_of(b), 1)) {
-        munmap(b, SIZE_BYTES(size));
+    struct buffer *b = sonde__pages_get(SIZE_BYTES(size));
+    if (b && !sonde__shared_map_put(&ours, (uintptr_t)bytes_of(b), 1)) {
+        sonde__pages_put(b, SIZE_BYTES(size));
         b = NULL;
     }
     if (b)
@@ -95,13 +93,13 @@ static struct buffer *buffer_new(uint32_t size)
 void CUPTIAPI sonde__cuda_buffer_requested(uint8_t **bytes, size_t *size, size_t *records)
 {
     const uint32_t wanted = next_size();
-    ck_spinlock_lock(&B.lock);
+    sonde__lock(&B.lock);
     struct buffer *b = B.spare[wanted];
     if (b) {
         B.spare[wanted] = b->next;
         B.spares[wanted]--;
     }
-    ck_spinlock_unlock(&B.lock);
+    sonde__unlock(&B.lock);
     if (!b)
         b = buffer_new(wanted);
     *bytes = b ? bytes_of(b) : NULL;
@@ -116,21 +114,21 @@ void CUPTIAPI sonde__cuda_buffer_completed(CUcontext context, uint32_t stream, u
     uint64_t mark;
     (void)size;
     sonde_tool_thread(); /* mostly CUPTI's own, which does nothing else */
-    if (!bytes || !sonde__cuda_table_get(&ours, (uintptr_t)bytes, &mark))
+    if (!bytes || !sonde__shared_map_get(&ours, (uintptr_t)bytes, &mark))
         return; /* of a tool that was here before us: nobody takes it back any more */
     if (sonde__cupti.cuptiActivityGetNumDroppedRecords(context, stream, &dropped) != CUPTI_SUCCESS)
         dropped = 0;
     struct buffer *b = buffer_of(bytes);
     b->next = NULL;
     b->valid = valid;
-    ck_spinlock_lock(&B.lock);
+    sonde__lock(&B.lock);
     B.dropped += dropped;
     B.completed++;
     if (!B.full)
         B.full_tail = &B.full;
     *B.full_tail = b;
     B.full_tail = &b->next;
-    ck_spinlock_unlock(&B.lock);
+    sonde__unlock(&B.lock);
 }
 
 /* ---- names and launch configurations ------------------------------------------------------ */
@@ -142,30 +140,21 @@ struct name {
     struct shape shape;
     uint32_t id, work;
     uint32_t length;
-    bool     unplaced; /* that has been said */
+    struct sonde_once unplaced; /* that is said */
     char text[];
 };
-static struct sonde_cuda_table names = SONDE_CUDA_TABLE_INITIALIZER; /* pointer -> struct name */
-
-static struct { char *at; size_t left; } arena; /* never given back: one entry per kernel */
+static struct sonde_shared_map names; /* pointer -> struct name */
 
 static struct name *name_new(const char *text)
 {
-    const size_t length = strlen(text), bytes = (sizeof(struct name) + length + 1 + 7) & ~(size_t)7;
-    if (bytes > arena.left) {
-        const size_t block = bytes > 65536 ? bytes : 65536;
-        arena.at = sonde__cuda_memory(block);
-        arena.left = arena.at ? block : 0;
-        if (!arena.at)
-            return NULL;
-    }
-    struct name *n = (void *)arena.at;
-    arena.at += bytes;
-    arena.left -= bytes;
+    const size_t length = strlen(text);
+    struct name *n = sonde__memory_get(sizeof *n + length + 1); /* never given back: one for each kernel */
+    if (!n)
+        return NULL;
     n->length = (uint32_t)length;
     memcpy(n->text, text, length + 1);
     n->id = sonde_string(text, length);
-    sonde__cuda_table_put(&names, (uintptr_t)text, (uintptr_t)n);
+    sonde__shared_map_put(&names, (uintptr_t)text, (uintptr_t)n);
     return n;
 }
 
@@ -174,7 +163,7 @@ static struct name *name_of(const char *text)
     uint64_t value;
     if (!text)
         return NULL;
-    if (sonde__cuda_table_get(&names, (uintptr_t)text, &value)) {
+    if (sonde__shared_map_get(&names, (uintptr_t)text, &value)) {
         struct name *n = (void *)(uintptr_t)value;
         if (strcmp(n->text, text) == 0)
             return n;
@@ -243,19 +232,12 @@ static void prove(uint64_t key)
 /* Work of which no call is known: its name once, and how much of it. */
 static void unplaced(struct name *name)
 {
-    char what[200];
-    if (!name) {
-        sonde_unplaced(M.copies_said ? NULL : "copies or sets");
-        M.copies_said = true;
-        return;
-    }
-    if (name->unplaced) {
-        sonde_unplaced(NULL);
-        return;
-    }
-    name->unplaced = true;
-    snprintf(what, sizeof what, "kernel %s", name->text);
-    sonde_unplaced(what);
+    static struct sonde_once copies;
+    char what[200] = "copies or sets";
+    const bool first = sonde__once(name ? &name->unplaced : &copies);
+    if (first && name)
+        snprintf(what, sizeof what, "kernel %s", name->text);
+    sonde_unplaced(first ? what : NULL);
 }
 
 /* Which call's work is it? Of what runs within a conditional node no record says, but all others of the
@@ -411,11 +393,10 @@ static void graph(const CUpti_ActivityGraphTrace *g)
 
 static void unknown(uint32_t kind)
 {
+    static struct sonde_once said[64];
     char what[64];
-    const uint64_t bit = 1ull << (kind < 63 ? kind : 63);
     snprintf(what, sizeof what, "records of kind %u", kind);
-    sonde_unplaced(M.kinds_said & bit ? NULL : what);
-    M.kinds_said |= bit;
+    sonde_unplaced(sonde__once(&said[kind < 63 ? kind : 63]) ? what : NULL);
 }
 
 static void overhead(const CUpti_ActivityOverhead *o)
@@ -458,27 +439,27 @@ static void record(const CUpti_Activity *r)
 
 static struct buffer *take_full(uint64_t *dropped)
 {
-    ck_spinlock_lock(&B.lock);
+    sonde__lock(&B.lock);
     struct buffer *all = B.full;
     B.full = NULL;
     *dropped = B.dropped;
-    ck_spinlock_unlock(&B.lock);
+    sonde__unlock(&B.lock);
     return all;
 }
 
 static void give_back(struct buffer *b)
 {
-    ck_spinlock_lock(&B.lock);
+    sonde__lock(&B.lock);
     const bool keep = B.spares[b->size] < SPARE_MAX;
     if (keep) {
         b->next = B.spare[b->size];
         B.spare[b->size] = b;
         B.spares[b->size]++;
     }
-    ck_spinlock_unlock(&B.lock);
+    sonde__unlock(&B.lock);
     if (!keep) {
-        sonde__cuda_table_take(&ours, (uintptr_t)bytes_of(b), NULL);
-        munmap(b, SIZE_BYTES(b->size));
+        sonde__shared_map_take(&ours, (uintptr_t)bytes_of(b), NULL);
+        sonde__pages_put(b, SIZE_BYTES(b->size));
     }
 }
 

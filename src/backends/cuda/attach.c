@@ -23,13 +23,13 @@
 
 __attribute__((visibility("default"))) int InitializeInjection(void);
 
-SONDE__CUDA_HOT_DATA _Atomic bool sonde__cuda_on;
+SONDE__HOT_DATA _Atomic bool sonde__cuda_on;
 
 static const char *names[API_COUNT];
-SONDE__CUDA_HOT_DATA static uint64_t has_name[API_COUNT / 64]; /* a bit for each name */
-SONDE__CUDA_HOT_DATA static uint32_t api_base; /* our place in the agent's table of backends, in the high byte */
+SONDE__HOT_DATA static uint64_t has_name[API_COUNT / 64]; /* a bit for each name */
+SONDE__HOT_DATA static uint32_t api_base; /* our place in the agent's table of backends, in the high byte */
 static _Atomic bool reporting; /* activity kinds are enabled */
-SONDE__CUDA_HOT_DATA static _Atomic uint64_t newest_id = 1ull << 32;
+SONDE__HOT_DATA static _Atomic uint64_t newest_id = 1ull << 32;
 
 /* ---- call numbers and correlation ids --------------------------------------------- */
 

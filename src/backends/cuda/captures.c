@@ -7,7 +7,7 @@
  */
 #include "sonde_cuda.h"
 
-static struct sonde_cuda_table captures = SONDE_CUDA_TABLE_INITIALIZER; /* stream -> context << 32 | 1 */
+static struct sonde_shared_map captures; /* stream -> context << 32 | 1 */
 static _Atomic uint32_t under_way;
 
 /* Each thread's own default stream has one handle. */
@@ -36,13 +36,13 @@ void sonde__cuda_capture_begun(uint32_t context, CUstream stream, bool own)
 {
     uint64_t known;
     const uint64_t key = key_of(stream, own);
-    if (!sonde__cuda_table_get(&captures, key, &known) && sonde__cuda_table_put(&captures, key, (uint64_t)context << 32 | 1))
+    if (!sonde__shared_map_get(&captures, key, &known) && sonde__shared_map_put(&captures, key, (uint64_t)context << 32 | 1))
         atomic_fetch_add(&under_way, 1);
 }
 
 static void forget(uint64_t key)
 {
-    if (sonde__cuda_table_take(&captures, key, NULL))
+    if (sonde__shared_map_take(&captures, key, NULL))
         atomic_fetch_sub(&under_way, 1);
 }
 
@@ -59,7 +59,7 @@ void sonde__cuda_capture_stream_gone(CUstream stream)
         forget((uintptr_t)stream);
 }
 
-static bool of_context(const struct sonde_cuda_entry *entry, void *user)
+static bool of_context(const struct sonde_map_entry *entry, void *user)
 {
     if (entry->value >> 32 != *(const uint32_t *)user)
         return false;
@@ -70,5 +70,5 @@ static bool of_context(const struct sonde_cuda_entry *entry, void *user)
 void sonde__cuda_capture_context_gone(uint32_t context)
 {
     if (atomic_load(&under_way))
-        sonde__cuda_table_sweep(&captures, of_context, &context);
+        sonde__shared_map_sweep(&captures, of_context, &context);
 }

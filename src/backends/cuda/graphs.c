@@ -4,7 +4,7 @@
  * captured, and where the graph was launched. CUPTI tells of each node as it is
  * made, inside the call that makes it, and of each copy (cloning, instantiating)
  * with the node that it was copied from. Node ids are never used twice, so
- * nothing is removed; the table's bound is what holds it.
+ * nothing is removed; the map's bound is what holds it.
  *
  * Nodes within a conditional node are copied into a graph of their own and then,
  * without a word, moved into the graph that is instantiated, which numbers them
@@ -20,19 +20,18 @@
  */
 #include "sonde_cuda.h"
 
-#include <sys/mman.h>
-
 #define CLONES_FIRST 256u
 #define FOLLOWED     256u /* executable graphs with such nodes, the newest, */
 #define LAUNCHES     512u /* and launches of each, the newest */
 
 /* ---- nodes ------------------------------------------------------------------------- */
 
-static struct sonde_cuda_table origins = SONDE_CUDA_TABLE_INITIALIZER; /* node id -> context */
+static struct sonde_shared_map origins; /* node id -> context */
 
 static void keep(uint64_t node, uint64_t origin)
 {
-    if (origin && !sonde__cuda_table_put(&origins, node, origin))
+    static struct sonde_once said;
+    if (origin && !sonde__shared_map_put(&origins, node, origin) && sonde__once(&said))
         sonde_note("too many nodes of CUDA graphs: the calling contexts in which further ones are made are not kept");
 }
 
@@ -45,7 +44,7 @@ static uint64_t id_of(CUgraphNode node)
 uint32_t sonde__cuda_node_origin(uint64_t node)
 {
     uint64_t origin;
-    return node && sonde__cuda_table_get(&origins, node, &origin) ? (uint32_t)origin : 0;
+    return node && sonde__shared_map_get(&origins, node, &origin) ? (uint32_t)origin : 0;
 }
 
 /* Copies that the call under way in this thread has made so far. */
@@ -59,13 +58,12 @@ static void remember_clone(CUgraphNode node, uint64_t id, uint64_t origin)
         return;
     if (made->clones == here.room) {
         const uint32_t room = here.room ? 2 * here.room : CLONES_FIRST;
-        struct clone *more = sonde__cuda_memory(room * sizeof *more);
+        struct clone *more = sonde__pages_get(room * sizeof *more);
         if (!more)
             return;
         for (uint32_t i = 0; i < made->clones; i++)
             more[i] = here.clone[i];
-        if (here.clone)
-            munmap(here.clone, here.room * sizeof *here.clone);
+        sonde__pages_put(here.clone, here.room * sizeof *here.clone);
         here.clone = more;
         here.room = room;
     }
@@ -78,7 +76,7 @@ static void node_cloned(const CUpti_GraphData *graph)
     const uint64_t original = id_of(graph->originalNode), id = id_of(graph->node);
     if (!id || !original)
         return;
-    sonde__cuda_table_get(&origins, original, &origin);
+    sonde__shared_map_get(&origins, original, &origin);
     keep(id, origin);
     remember_clone(graph->node, id, origin ? origin : sonde__cuda_context_here());
 }
@@ -91,28 +89,28 @@ struct launches {
     struct launch launch[LAUNCHES];
 };
 
-static struct sonde_cuda_table execs = SONDE_CUDA_TABLE_INITIALIZER;    /* CUgraphExec -> graph id */
-static struct sonde_cuda_table launched = SONDE_CUDA_TABLE_INITIALIZER; /* graph id -> place in `followed`, plus one */
+static struct sonde_shared_map execs;    /* CUgraphExec -> graph id */
+static struct sonde_shared_map launched; /* graph id -> place in `followed`, plus one */
 static struct launches *followed;
 static _Atomic uint32_t graphs; /* that were followed */
-static ck_spinlock_t lock = CK_SPINLOCK_INITIALIZER; /* of what is in `followed` */
+static struct sonde_lock lock; /* of what is in `followed` */
 
 static void follow(CUgraphExec exec, uint32_t graph)
 {
-    ck_spinlock_lock(&lock);
+    sonde__lock(&lock);
     if (!followed)
-        followed = sonde__cuda_memory(FOLLOWED * sizeof *followed);
+        followed = sonde__pages_get(FOLLOWED * sizeof *followed);
     const uint32_t place = atomic_load(&graphs) % FOLLOWED, before = followed ? followed[place].graph : 0;
     if (followed) {
         followed[place].graph = graph;
         followed[place].count = 0;
         atomic_fetch_add(&graphs, 1);
     }
-    ck_spinlock_unlock(&lock);
+    sonde__unlock(&lock);
     if (before)
-        sonde__cuda_table_take(&launched, before, NULL);
-    if (followed && sonde__cuda_table_put(&launched, graph, place + 1))
-        sonde__cuda_table_put(&execs, (uintptr_t)exec, graph);
+        sonde__shared_map_take(&launched, before, NULL);
+    if (followed && sonde__shared_map_put(&launched, graph, place + 1))
+        sonde__shared_map_put(&execs, (uintptr_t)exec, graph);
 }
 
 /* Which type it is, only the begin of its creation tells: later all seem to be kernels. */
@@ -139,11 +137,10 @@ static void exec_created(CUgraphExec exec)
     }
     if (made)
         made->clones = 0;
-    if (here.clone)
-        munmap(here.clone, here.room * sizeof *here.clone);
+    sonde__pages_put(here.clone, here.room * sizeof *here.clone);
     here.clone = NULL;
     here.room = 0;
-    sonde__cuda_table_take(&execs, (uintptr_t)exec, NULL);
+    sonde__shared_map_take(&execs, (uintptr_t)exec, NULL);
     if (inner && exec)
         follow(exec, inner);
 }
@@ -166,12 +163,12 @@ void sonde__cuda_graph_resource(CUpti_CallbackId id, const CUpti_GraphData *grap
 static struct launches *launches_of(uint64_t graph)
 {
     uint64_t place = 0;
-    if (!atomic_load_explicit(&graphs, memory_order_relaxed) || !sonde__cuda_table_get(&launched, graph, &place))
+    if (!atomic_load_explicit(&graphs, memory_order_relaxed) || !sonde__shared_map_get(&launched, graph, &place))
         return NULL;
-    ck_spinlock_lock(&lock);
+    sonde__lock(&lock);
     if (followed[place - 1].graph == graph)
         return &followed[place - 1];
-    ck_spinlock_unlock(&lock); /* another has its place by now */
+    sonde__unlock(&lock); /* another has its place by now */
     return NULL;
 }
 
@@ -179,11 +176,11 @@ void sonde__cuda_graph_launched(CUgraphExec exec, uint64_t key, uint64_t enter_n
 {
     uint64_t graph;
     struct launches *all = atomic_load_explicit(&graphs, memory_order_relaxed) &&
-                                   sonde__cuda_table_get(&execs, (uintptr_t)exec, &graph) ? launches_of(graph) : NULL;
+                                   sonde__shared_map_get(&execs, (uintptr_t)exec, &graph) ? launches_of(graph) : NULL;
     if (!all)
         return;
     all->launch[all->count++ % LAUNCHES] = (struct launch){key, enter_ns, false};
-    ck_spinlock_unlock(&lock);
+    sonde__unlock(&lock);
 }
 
 void sonde__cuda_graph_ran(uint64_t node, uint64_t key, uint64_t start_ns)
@@ -200,7 +197,7 @@ void sonde__cuda_graph_ran(uint64_t node, uint64_t key, uint64_t start_ns)
         l->known = true;
         break;
     }
-    ck_spinlock_unlock(&lock);
+    sonde__unlock(&lock);
 }
 
 /* One whose beginning is known comes before any other: calls come long before their work. */
@@ -220,6 +217,6 @@ uint64_t sonde__cuda_graph_launch_of(uint64_t node, uint64_t start_ns)
     }
     best = best ? best : oldest;
     key = best ? best->key : 0;
-    ck_spinlock_unlock(&lock);
+    sonde__unlock(&lock);
     return key;
 }

@@ -94,8 +94,8 @@ void sonde__cuda_captured(void)
 /* ---- proof that records name these keys ------------------------------------------- */
 
 static _Atomic uint64_t proof[PROOF];
-SONDE__CUDA_HOT_DATA static _Atomic uint32_t proofs;
-SONDE__CUDA_HOT_DATA static _Atomic bool outermost_names; /* records carry the outermost call's id instead */
+SONDE__HOT_DATA static _Atomic uint32_t proofs;
+SONDE__HOT_DATA static _Atomic bool outermost_names; /* records carry the outermost call's id instead */
 
 static void prove(uint64_t key)
 {

@@ -10,13 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-static ck_spinlock_t making = CK_SPINLOCK_INITIALIZER;
+static struct sonde_lock making;
 static struct sonde_cuda_device devices[SONDE_CUDA_DEVICES_MAX];
-static struct sonde_cuda_table lanes = SONDE_CUDA_TABLE_INITIALIZER;   /* context << 32 | stream -> lane */
-static struct sonde_cuda_table handles = SONDE_CUDA_TABLE_INITIALIZER; /* context and CUstream -> stream */
-static struct sonde_cuda_table owners = SONDE_CUDA_TABLE_INITIALIZER;  /* context -> device << 32 | default stream + 1 */
-static struct sonde_cuda_table events = SONDE_CUDA_TABLE_INITIALIZER;  /* CUevent -> its last record's correlation */
-static struct sonde_cuda_table apart = SONDE_CUDA_TABLE_INITIALIZER;   /* context << 32 | stream + 1: does not block */
+static struct sonde_shared_map lanes;   /* context << 32 | stream -> lane */
+static struct sonde_shared_map handles; /* context and CUstream -> stream */
+static struct sonde_shared_map owners;  /* context -> device << 32 | default stream + 1 */
+static struct sonde_shared_map events;  /* CUevent -> its last record's correlation */
+static struct sonde_shared_map apart;   /* context << 32 | stream + 1: does not block */
 
 /* ---- devices ------------------------------------------------------------------------- */
 
@@ -77,10 +77,10 @@ struct sonde_cuda_device *sonde__cuda_device(uint32_t ordinal)
     if (__builtin_expect(atomic_load_explicit(&d->id, memory_order_acquire) != 0, 1))
         return d;
     sonde__cuda_quiet(true);
-    ck_spinlock_lock(&making);
+    sonde__lock(&making);
     if (!atomic_load_explicit(&d->id, memory_order_relaxed))
         atomic_store_explicit(&d->id, make_device(d, ordinal), memory_order_release);
-    ck_spinlock_unlock(&making);
+    sonde__unlock(&making);
     sonde__cuda_quiet(false);
     return atomic_load_explicit(&d->id, memory_order_relaxed) ? d : NULL;
 }
@@ -111,26 +111,26 @@ static void know_context(CUcontext context, uint32_t uid)
 {
     uint32_t ordinal = 0, stream = 0;
     uint64_t known;
-    if (sonde__cuda_table_get(&owners, uid, &known))
+    if (sonde__shared_map_get(&owners, uid, &known))
         return;
     sonde__cuda_quiet(true);
     if (sonde__cupti.cuptiGetDeviceId(context, &ordinal) == CUPTI_SUCCESS) {
         const bool named = sonde__cupti.cuptiGetStreamIdEx(context, NULL, 0, &stream) == CUPTI_SUCCESS;
-        sonde__cuda_table_put(&owners, uid, (uint64_t)ordinal << 32 | (named ? stream + 1 : 0));
+        sonde__shared_map_put(&owners, uid, (uint64_t)ordinal << 32 | (named ? stream + 1 : 0));
     }
     sonde__cuda_quiet(false);
 }
 
 __attribute__((hot)) void sonde__cuda_context_used(CUcontext context, uint32_t uid)
 {
-    SONDE__CUDA_HOT_DATA static _Atomic uint64_t seen[16]; /* of the first thousand contexts; later ones are asked about each time */
+    SONDE__HOT_DATA static _Atomic uint64_t seen[16]; /* of the first thousand contexts; later ones are asked about each time */
     _Atomic uint64_t *word = &seen[uid / 64 % 16];
     const uint64_t bit = 1ull << uid % 64;
     uint64_t owner;
     if (uid < 1024 && atomic_load_explicit(word, memory_order_relaxed) & bit)
         return;
     know_context(context, uid);
-    if (sonde__cuda_table_get(&owners, uid, &owner))
+    if (sonde__shared_map_get(&owners, uid, &owner))
         sonde__cuda_device((uint32_t)(owner >> 32));
     if (uid < 1024)
         atomic_fetch_or_explicit(word, bit, memory_order_relaxed);
@@ -148,7 +148,7 @@ static uint64_t handle_key(uint32_t context, CUstream stream)
     return (uint64_t)(uintptr_t)stream ^ (uint64_t)context << 48 ^ 1ull << 63;
 }
 
-static bool of_context(const struct sonde_cuda_entry *entry, void *user)
+static bool of_context(const struct sonde_map_entry *entry, void *user)
 {
     return entry->value >> 32 == *(const uint32_t *)user;
 }
@@ -158,8 +158,8 @@ void sonde__cuda_context_destroyed(CUcontext context)
     uint32_t uid;
     if (sonde__cupti.cuptiGetContextId(context, &uid) != CUPTI_SUCCESS)
         return;
-    sonde__cuda_table_sweep(&handles, of_context, &uid);
-    sonde__cuda_table_sweep(&apart, of_context, &uid);
+    sonde__shared_map_sweep(&handles, of_context, &uid);
+    sonde__shared_map_sweep(&apart, of_context, &uid);
     sonde__cuda_capture_context_gone(uid);
     sonde__cuda_context_memory_gone(uid);
 }
@@ -167,7 +167,7 @@ void sonde__cuda_context_destroyed(CUcontext context)
 uint32_t sonde__cuda_context_device(uint32_t context)
 {
     uint64_t owner;
-    if (!sonde__cuda_table_get(&owners, context, &owner))
+    if (!sonde__shared_map_get(&owners, context, &owner))
         return 0;
     const struct sonde_cuda_device *device = sonde__cuda_device((uint32_t)(owner >> 32));
     return device ? device->id : 0;
@@ -192,7 +192,7 @@ uint32_t sonde__cuda_stream_made(CUcontext context, CUstream stream)
 /* Before anything can come to the stream, and so before its lane is made. */
 void sonde__cuda_stream_does_not_block(uint32_t context, uint32_t stream)
 {
-    sonde__cuda_table_put(&apart, apart_key(context, stream), (uint64_t)context << 32 | 1);
+    sonde__shared_map_put(&apart, apart_key(context, stream), (uint64_t)context << 32 | 1);
 }
 
 static uint32_t make_lane(uint32_t ordinal, uint32_t context, uint32_t stream)
@@ -201,12 +201,12 @@ static uint32_t make_lane(uint32_t ordinal, uint32_t context, uint32_t stream)
     uint32_t flags = 0;
     char name[64];
     const struct sonde_cuda_device *device = sonde__cuda_device(ordinal);
-    const bool known = sonde__cuda_table_get(&owners, context, &owner);
+    const bool known = sonde__shared_map_get(&owners, context, &owner);
     if (!device)
         return 0;
     if (known && (uint32_t)owner == stream + 1)
         flags = SONDE_LANE_LEGACY;
-    else if (sonde__cuda_table_get(&apart, apart_key(context, stream), &known_apart))
+    else if (sonde__shared_map_get(&apart, apart_key(context, stream), &known_apart))
         flags = SONDE_LANE_NON_BLOCKING;
     snprintf(name, sizeof name, flags & SONDE_LANE_LEGACY ? "default stream %u" : "stream %u", stream);
     return sonde_lane_add(device->id, context, flags, name);
@@ -216,16 +216,16 @@ uint32_t sonde__cuda_lane(uint32_t ordinal, uint32_t context, uint32_t stream)
 {
     const uint64_t key = (uint64_t)context << 32 | stream;
     uint64_t lane = 0;
-    if (sonde__cuda_table_get(&lanes, key, &lane))
+    if (sonde__shared_map_get(&lanes, key, &lane))
         return (uint32_t)lane;
-    static ck_spinlock_t adding = CK_SPINLOCK_INITIALIZER;
-    ck_spinlock_lock(&adding);
-    if (!sonde__cuda_table_get(&lanes, key, &lane)) {
+    static struct sonde_lock adding;
+    sonde__lock(&adding);
+    if (!sonde__shared_map_get(&lanes, key, &lane)) {
         lane = make_lane(ordinal, context, stream);
         if (lane)
-            sonde__cuda_table_put(&lanes, key, lane);
+            sonde__shared_map_put(&lanes, key, lane);
     }
-    ck_spinlock_unlock(&adding);
+    sonde__unlock(&adding);
     return (uint32_t)lane;
 }
 
@@ -237,12 +237,12 @@ uint32_t sonde__cuda_lane_of(CUcontext context, uint32_t uid, CUstream stream, b
     uint32_t number = 0;
     if (!context)
         return 0;
-    if (!sonde__cuda_table_get(&owners, uid, &owner)) {
+    if (!sonde__shared_map_get(&owners, uid, &owner)) {
         know_context(context, uid);
-        if (!sonde__cuda_table_get(&owners, uid, &owner))
+        if (!sonde__shared_map_get(&owners, uid, &owner))
             return 0;
     }
-    if (each || !sonde__cuda_table_get(&handles, handle_key(uid, stream), &value)) {
+    if (each || !sonde__shared_map_get(&handles, handle_key(uid, stream), &value)) {
         sonde__cuda_quiet(true);
         const CUptiResult result = sonde__cupti.cuptiGetStreamIdEx(context, stream, each, &number);
         sonde__cuda_quiet(false);
@@ -250,7 +250,7 @@ uint32_t sonde__cuda_lane_of(CUcontext context, uint32_t uid, CUstream stream, b
             return 0;
         value = (uint64_t)uid << 32 | number;
         if (!each)
-            sonde__cuda_table_put(&handles, handle_key(uid, stream), value);
+            sonde__shared_map_put(&handles, handle_key(uid, stream), value);
     }
     return sonde__cuda_lane((uint32_t)(owner >> 32), uid, (uint32_t)value);
 }
@@ -260,7 +260,7 @@ void sonde__cuda_stream_destroyed(CUcontext context, CUstream stream)
     uint32_t uid;
     sonde__cuda_capture_stream_gone(stream);
     if (sonde__cupti.cuptiGetContextId(context, &uid) == CUPTI_SUCCESS)
-        sonde__cuda_table_take(&handles, handle_key(uid, stream), NULL);
+        sonde__shared_map_take(&handles, handle_key(uid, stream), NULL);
 }
 
 /* ---- events ----------------------------------------------------------------------------------- */
@@ -268,14 +268,14 @@ void sonde__cuda_stream_destroyed(CUcontext context, CUstream stream)
 void sonde__cuda_event_record(CUevent event, uint64_t correlation)
 {
     if (correlation)
-        sonde__cuda_table_put(&events, (uintptr_t)event, correlation);
+        sonde__shared_map_put(&events, (uintptr_t)event, correlation);
     else
-        sonde__cuda_table_take(&events, (uintptr_t)event, NULL);
+        sonde__shared_map_take(&events, (uintptr_t)event, NULL);
 }
 
 uint64_t sonde__cuda_event_recorded(CUevent event)
 {
     uint64_t correlation = 0;
-    sonde__cuda_table_get(&events, (uintptr_t)event, &correlation);
+    sonde__shared_map_get(&events, (uintptr_t)event, &correlation);
     return correlation;
 }

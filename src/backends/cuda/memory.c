@@ -7,7 +7,7 @@
  */
 #include "sonde_cuda.h"
 
-static struct sonde_cuda_table objects = SONDE_CUDA_TABLE_INITIALIZER; /* address -> context << 32 | object */
+static struct sonde_shared_map objects; /* address -> context << 32 | object */
 
 /* Bytes of one element of an array. */
 static uint64_t element_bytes(CUarray_format format, unsigned channels)
@@ -103,13 +103,13 @@ static struct object allocated(uint32_t id, const void *params)
 uint32_t sonde__cuda_object_named(uint64_t address)
 {
     uint64_t value = 0;
-    return address && sonde__cuda_table_get(&objects, address, &value) ? (uint32_t)value : 0;
+    return address && sonde__shared_map_get(&objects, address, &value) ? (uint32_t)value : 0;
 }
 
 static void forget(uint64_t address)
 {
     uint64_t value;
-    if (address && sonde__cuda_table_take(&objects, address, &value))
+    if (address && sonde__shared_map_take(&objects, address, &value))
         sonde_object_free((uint32_t)value);
 }
 
@@ -132,12 +132,12 @@ void sonde__cuda_allocated(uint32_t id, const void *params, const struct sonde_c
     const uint32_t object = sonde_object_add(call, o.kind, o.bytes, o.address);
     sonde_object_place(object, device_of(id, o.kind, context), 0);
     if (object)
-        sonde__cuda_table_put(&objects, o.address, (uint64_t)context << 32 | object);
+        sonde__shared_map_put(&objects, o.address, (uint64_t)context << 32 | object);
 }
 
 struct span { uint64_t first, end; };
 
-static bool in_span(const struct sonde_cuda_entry *entry, void *user)
+static bool in_span(const struct sonde_map_entry *entry, void *user)
 {
     const struct span *span = user;
     if (entry->key < span->first || entry->key >= span->end)
@@ -152,9 +152,9 @@ void sonde__cuda_freeing(uint32_t id, const void *params)
     case ID(cuMemUnmap): { /* may span several that were mapped */
         PARAMS(cuMemUnmap);
         uint64_t value;
-        if (sonde__cuda_table_get(&objects, p->ptr, &value)) {
+        if (sonde__shared_map_get(&objects, p->ptr, &value)) {
             struct span span = {p->ptr, p->ptr + p->size};
-            sonde__cuda_table_sweep(&objects, in_span, &span);
+            sonde__shared_map_sweep(&objects, in_span, &span);
         }
         break;
     }
@@ -165,7 +165,7 @@ void sonde__cuda_freeing(uint32_t id, const void *params)
     }
 }
 
-static bool of_context(const struct sonde_cuda_entry *entry, void *user)
+static bool of_context(const struct sonde_map_entry *entry, void *user)
 {
     if (entry->value >> 32 != *(const uint32_t *)user)
         return false;
@@ -175,5 +175,5 @@ static bool of_context(const struct sonde_cuda_entry *entry, void *user)
 
 void sonde__cuda_context_memory_gone(uint32_t context)
 {
-    sonde__cuda_table_sweep(&objects, of_context, &context);
+    sonde__shared_map_sweep(&objects, of_context, &context);
 }

@@ -14,7 +14,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define WAITING_MAX ((size_t)256 << 20) /* bytes */
 #define KEPT_MAX    ((size_t)1 << 30)
@@ -26,34 +25,34 @@ struct piece {
     uint8_t code[];
 };
 
-static struct sonde_cuda_table seen = SONDE_CUDA_TABLE_INITIALIZER; /* hash -> bytes */
+static struct sonde_shared_map seen; /* hash -> bytes */
 static struct {
-    ck_spinlock_t lock;
+    struct sonde_lock lock;
     struct piece *first, **last;
     size_t waiting, kept;
-} L = {.lock = CK_SPINLOCK_INITIALIZER};
+} L;
 
 /* Room among those that wait; the program goes on without when there is none. */
 static bool reserve(size_t bytes)
 {
-    ck_spinlock_lock(&L.lock);
+    sonde__lock(&L.lock);
     const bool fits = L.waiting + bytes <= WAITING_MAX && L.kept + bytes <= KEPT_MAX;
     if (fits) {
         L.waiting += bytes;
         L.kept += bytes;
     }
-    ck_spinlock_unlock(&L.lock);
+    sonde__unlock(&L.lock);
     return fits;
 }
 
 static void append(struct piece *p)
 {
-    ck_spinlock_lock(&L.lock);
+    sonde__lock(&L.lock);
     if (!L.first)
         L.last = &L.first;
     *L.last = p;
     L.last = &p->next;
-    ck_spinlock_unlock(&L.lock);
+    sonde__unlock(&L.lock);
 }
 
 void sonde__cuda_module_loaded(const CUpti_ModuleResourceData *module)
@@ -63,9 +62,9 @@ void sonde__cuda_module_loaded(const CUpti_ModuleResourceData *module)
     if (!bytes || !module->pCubin)
         return;
     const uint64_t hash = XXH3_64bits(module->pCubin, bytes) | 1; /* 0 is no key */
-    if (sonde__cuda_table_get(&seen, hash, &known) || !sonde__cuda_table_put(&seen, hash, bytes))
+    if (sonde__shared_map_get(&seen, hash, &known) || !sonde__shared_map_put(&seen, hash, bytes))
         return;
-    struct piece *p = reserve(bytes) ? sonde__cuda_memory(sizeof *p + bytes) : NULL;
+    struct piece *p = reserve(bytes) ? sonde__pages_get(sizeof *p + bytes) : NULL;
     if (!p) {
         sonde_note("code that was loaded onto the device is not kept: too much of it");
         return;
@@ -78,10 +77,10 @@ void sonde__cuda_module_loaded(const CUpti_ModuleResourceData *module)
 
 void sonde__cuda_modules_store(void)
 {
-    ck_spinlock_lock(&L.lock);
+    sonde__lock(&L.lock);
     struct piece *p = L.first;
     L.first = NULL;
-    ck_spinlock_unlock(&L.lock);
+    sonde__unlock(&L.lock);
     for (struct piece *next; p; p = next) {
         char name[32];
         const size_t bytes = p->bytes;
@@ -89,9 +88,9 @@ void sonde__cuda_modules_store(void)
         snprintf(name, sizeof name, "%016llx.cubin", (unsigned long long)p->hash);
         if (sonde_blob(name, p->code, bytes))
             sonde_note("code that was loaded onto the device could not be stored");
-        munmap(p, sizeof *p + bytes);
-        ck_spinlock_lock(&L.lock);
+        sonde__pages_put(p, sizeof *p + bytes);
+        sonde__lock(&L.lock);
         L.waiting -= bytes;
-        ck_spinlock_unlock(&L.lock);
+        sonde__unlock(&L.lock);
     }
 }

@@ -6,8 +6,7 @@
  * streams, devices and events; captures.c knows which streams are captured;
  * memory.c follows allocations, copies.c what copies name; graphs.c knows where a
  * graph's nodes come from; modules.c keeps code that was loaded;
- * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic, table.c
- * a map.
+ * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
  *
  * Who runs what: hooks and resource callbacks in any thread of the program,
  * inside of the driver; CUPTI's own thread hands over full buffers, and one of ours
@@ -31,7 +30,10 @@
 
 #include "calls.h"
 #include "cupti_calls.h"
-#include "table.h"
+#include "guest/hot.h"
+#include "guest/map.h"
+#include "guest/memory.h"
+#include "guest/once.h"
 
 /* ---- CUPTI (cupti.c) ------------------------------------------------------ */
 
@@ -73,8 +75,6 @@ bool sonde__cuda_loaded(const char *name);
 /* ---- attaching (attach.c) --------------------------------------------------- */
 
 /* True between attaching and the end, in the process that attached. */
-/* What each callback reads of the process lies side by side, and with what the agent's hooks read (src/guest/hot.h). */
-#define SONDE__CUDA_HOT_DATA __attribute__((section("sonde_hot")))
 extern _Atomic bool sonde__cuda_on;
 /* --capture-range cuda: cudaProfilerStart and Stop begin and end recording. */
 bool sonde__cuda_captures_range(void);

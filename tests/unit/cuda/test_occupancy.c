@@ -1,4 +1,4 @@
-/* test_parts.c - the table, and occupancy, which is compared with NVIDIA's own calculator. */
+/* test_occupancy.c - occupancy, which is compared with NVIDIA's own calculator. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,44 +13,6 @@
 #pragma GCC diagnostic ignored "-Wpedantic"
 #include <cuda_occupancy.h>
 #pragma GCC diagnostic pop
-
-/* ---- table ------------------------------------------------------------------------------------------ */
-
-static bool is_odd(const struct sonde_cuda_entry *entry, void *user)
-{
-    (void)user;
-    return entry->value & 1;
-}
-
-static void the_table_agrees_with_an_array(void **state)
-{
-    (void)state;
-    enum { KEYS = 4000 };
-    static struct sonde_cuda_table t = SONDE_CUDA_TABLE_INITIALIZER;
-    static uint64_t truth[KEYS + 1]; /* 0: absent */
-    uint64_t seed = 12345, value;
-    for (int i = 0; i < 200000; i++) {
-        seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-        const uint64_t key = 1 + (seed >> 33) % KEYS;
-        if (seed >> 62) {
-            truth[key] = (uint64_t)i + 1;
-            assert_true(sonde__cuda_table_put(&t, key << 20, truth[key]));
-        } else {
-            assert_int_equal(sonde__cuda_table_take(&t, key << 20, &value), truth[key] != 0);
-            truth[key] = 0;
-        }
-    }
-    sonde__cuda_table_sweep(&t, is_odd, NULL);
-    for (uint64_t key = 1; key <= KEYS; key++) {
-        const bool expected = truth[key] && !(truth[key] & 1);
-        assert_int_equal(sonde__cuda_table_get(&t, key << 20, &value), expected);
-        if (expected)
-            assert_int_equal(value, truth[key]);
-    }
-    assert_false(sonde__cuda_table_put(&t, 0, 1));
-}
-
-/* ---- occupancy ------------------------------------------------------------------------------------------ */
 
 static void compare(const struct sonde_cuda_device *d, const cudaOccDeviceProp *p, int threads, int registers, int shared)
 {
@@ -114,7 +76,7 @@ static void the_limit_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_table_agrees_with_an_array), TEST(occupancy_is_nvidias), TEST(the_limit_is_named),
+        TEST(occupancy_is_nvidias), TEST(the_limit_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
