@@ -1,6 +1,6 @@
 /* perfetto.c - a measurement as a Perfetto trace: processes, threads and queues
- * as tracks; API calls, waits, ranges and operations as slices; flows between them;
- * samples of the CPU side as instants; counters (perfetto_counters.h).
+ * as tracks (perfetto_tracks.h); API calls, waits, ranges and operations as slices; flows
+ * between them; samples of the CPU side as instants; counters (perfetto_counters.h).
  *
  * docs/export.md says what becomes what. Slices of one track never overlap
  * (layout.h): those of a lane that do go to further tracks that the viewer
@@ -14,19 +14,13 @@
 #include <string.h>
 
 #include "analyze/object_model.h"
-#include "analyze/rank.h"
 #include "analyze/trace/trace.h"
 #include "base/utf8.h"
 #include "base/vector.h"
 #include "layout.h"
 #include "names.h"
 #include "perfetto_counters.h"
-#include "perfetto_wire.h"
 
-typedef Sonde__Perfetto__TrackDescriptor Track;
-
-enum track_kind { TRACK_PROCESS, TRACK_DEVICE, TRACK_LANE, TRACK_ROW, TRACK_LEDGER, TRACK_ACROSS, TRACK_SAMPLES, TRACK_COUNTER,
-                  TRACK_KINDS };
 #define CALLED_FROM_FRAMES 4
 
 struct writer {
@@ -41,18 +35,13 @@ struct writer {
     uint64_t                       *strings;              /* [string id] of this process */
     uint64_t                        waits_for[SONDE_SLEEP_KINDS];
 
-    uint32_t process;      /* now being written */
-    int64_t  shift_ns;     /* of its times */
-    uint64_t first_ns;
-    int32_t  pid;
-    uint32_t lane;         /* now being written; 0 none */
-    bool     sampled;      /* the track of its samples is described */
-    bool     nests, across; /* its slices lie within each other; ranges across threads are written */
+    struct pf_tracks tracks; /* of the process, and the lane, now being written */
+    int64_t  shift_ns;     /* of the process's times */
+    bool     sampled;      /* the track of the lane's samples is described */
+    bool     nests;        /* the lane's slices lie within each other */
     SONDE_VECTOR(struct sonde_row_range) ranges; /* of the lane, in the order of by_begin */
     SONDE_VECTOR(struct sonde_row_sleep) sleeps; /* of the lane, in order */
     size_t   next_range, next_sleep; /* to be laid out */
-    uint64_t rows[SONDE_LAYOUT_ROWS]; /* track of each row of the lane; 0 = not described yet */
-    uint64_t row_tracks;   /* described so far, for numbering */
 };
 
 struct slice {
@@ -67,161 +56,12 @@ struct slice {
 
 static const struct sonde_process *process_of(const struct writer *w)
 {
-    return &w->m->processes[w->process];
-}
-
-/* From one to the next of a kind in a process. */
-static uint64_t track_step(const struct writer *w)
-{
-    return (uint64_t)TRACK_KINDS * w->m->process_count;
-}
-
-/* Small numbers: each packet has one, and a number of 7 bits is a byte. 0 is not free. */
-static uint64_t track_of(const struct writer *w, enum track_kind kind, uint64_t which)
-{
-    return which * track_step(w) + w->process * (uint64_t)TRACK_KINDS + kind + 1;
+    return &w->m->processes[w->tracks.process];
 }
 
 static uint64_t time_of(const struct writer *w, uint64_t ns)
 {
     return ns + (uint64_t)w->shift_ns;
-}
-
-/* ---- tracks ----------------------------------------------------------------- */
-
-static void describe(struct writer *w, uint64_t uuid, uint64_t parent, const char *name, int rank, Track *track)
-{
-    track->has_uuid = 1;
-    track->uuid = uuid;
-    track->has_parent_uuid = parent != 0;
-    track->parent_uuid = parent;
-    track->name = (char *)name;
-    track->has_sibling_order_rank = rank != 0;
-    track->sibling_order_rank = rank;
-    pf_send_track(&w->wire, track);
-}
-
-static void describe_plain(struct writer *w, uint64_t uuid, uint64_t parent, const char *name, int rank)
-{
-    Track              track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
-    struct sonde_text  room = {0};
-    track.has_child_ordering = 1;
-    track.child_ordering = SONDE__PERFETTO__TRACK_DESCRIPTOR__CHILD_TRACKS_ORDERING__ORDER_EXPLICIT;
-    describe(w, uuid, parent, sonde_utf8_clean(name, &room), rank, &track);
-    sonde_text_fini(&room);
-}
-
-/* Viewers tell processes apart by pid: a pid that came before (other host,
- * container, re-use) gets a number beyond the kernel's (2^22). */
-static int32_t unique_pid(const struct writer *w)
-{
-    uint32_t pid = process_of(w)->header.pid;
-    uint32_t same = 0;
-    for (uint32_t i = 0; i < w->process; i++)
-        same += w->m->processes[i].header.pid == pid;
-    return (int32_t)(((same & 0x1ff) << 22 | pid) & INT32_MAX);
-}
-
-static void describe_process(struct writer *w)
-{
-    const struct sonde_process        *p = process_of(w);
-    Track                              track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
-    Sonde__Perfetto__ProcessDescriptor process = SONDE__PERFETTO__PROCESS_DESCRIPTOR__INIT;
-    struct sonde_text                  name = {0}, room = {0};
-    char rank[SONDE_RANK_MAX];
-    if (*sonde_rank_text(p, rank)) /* first: viewers cut long names */
-        sonde_text_format(&name, "%s: ", rank);
-    sonde_text_format(&name, "%s (%s)", p->header.executable[0] ? sonde_path_base(p->header.executable) : "process",
-                      p->name);
-    process.has_pid = 1;
-    process.pid = w->pid;
-    process.process_name = (char *)sonde_utf8_clean(sonde_text_get(&name), &room);
-    track.process = &process;
-    track.has_child_ordering = 1;
-    track.child_ordering = SONDE__PERFETTO__TRACK_DESCRIPTOR__CHILD_TRACKS_ORDERING__ORDER_EXPLICIT;
-    describe(w, track_of(w, TRACK_PROCESS, 0), 0, NULL, 0, &track);
-    sonde_text_fini(&name);
-    sonde_text_fini(&room);
-}
-
-/* One row of a lane that is no thread track of its own. Rows of one lane have
- * the same parent, name and merge key: viewers show them as one track. So have
- * those of the ranges of a thread that may end on another. */
-static void describe_row(struct writer *w, uint64_t uuid, uint32_t lane)
-{
-    const struct sonde_process *p = process_of(w);
-    Track                       track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
-    struct sonde_text           room = {0};
-    char                        name[300];
-    bool     queue = lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_QUEUE;
-    uint64_t parent = queue ? track_of(w, TRACK_DEVICE, p->lanes[lane].device) : track_of(w, TRACK_PROCESS, 0);
-    track.has_sibling_merge_behavior = track.has_sibling_merge_key_int = 1;
-    track.sibling_merge_behavior = SONDE__PERFETTO__TRACK_DESCRIPTOR__SIBLING_MERGE_BEHAVIOR__MERGE_BY_KEY;
-    track.sibling_merge_key_int = track_of(w, w->across ? TRACK_ACROSS : TRACK_LANE, lane);
-    sonde_names_lane(&w->names, w->process, lane, name, 256);
-    if (w->across)
-        strcat(name, " \xc2\xb7 ranges across threads");
-    describe(w, uuid, parent, sonde_utf8_clean(name, &room), (int)lane, &track);
-    sonde_text_fini(&room);
-}
-
-/* Two lanes may be of threads with the same number, one after the other. */
-static bool first_with_tid(const struct sonde_process *p, uint32_t lane)
-{
-    for (uint32_t i = 1; i < lane; i++)
-        if (p->lanes[i].kind == SONDE_LANE_KIND_THREAD && p->lanes[i].tid == p->lanes[lane].tid)
-            return false;
-    return true;
-}
-
-static void describe_lane(struct writer *w, uint32_t lane)
-{
-    const struct sonde_process *p = process_of(w);
-    uint64_t                    uuid = track_of(w, TRACK_LANE, lane), process = track_of(w, TRACK_PROCESS, 0);
-    char                        name[256];
-    sonde_names_lane(&w->names, w->process, lane, name, sizeof name);
-    if (lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_THREAD && first_with_tid(p, lane)) {
-        Track                             track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
-        Sonde__Perfetto__ThreadDescriptor thread = SONDE__PERFETTO__THREAD_DESCRIPTOR__INIT;
-        struct sonde_text                 room = {0};
-        thread.has_pid = thread.has_tid = 1;
-        thread.pid = w->pid;
-        thread.tid = p->lanes[lane].tid;
-        thread.thread_name = (char *)sonde_utf8_clean(name, &room);
-        track.thread = &thread;
-        describe(w, uuid, process, NULL, 0, &track);
-        sonde_text_fini(&room);
-        return;
-    }
-    describe_row(w, uuid, lane);
-}
-
-static void describe_devices(struct writer *w)
-{
-    const struct sonde_process *p = process_of(w);
-    char                        name[192];
-    for (uint32_t i = 1; i < p->lane_count; i++) {
-        bool known = p->lanes[i].kind != SONDE_LANE_KIND_QUEUE;
-        for (uint32_t j = 1; j < i && !known; j++)
-            known = p->lanes[j].kind == SONDE_LANE_KIND_QUEUE && p->lanes[j].device == p->lanes[i].device;
-        if (known)
-            continue;
-        sonde_names_device_numbered(p, p->lanes[i].device, name, sizeof name);
-        describe_plain(w, track_of(w, TRACK_DEVICE, p->lanes[i].device), track_of(w, TRACK_PROCESS, 0), name,
-                       1000 + (int)(p->lanes[i].device & 0xffff));
-    }
-}
-
-/* The track of a row of the lane; row 0 is the lane's own. */
-static uint64_t row_track(struct writer *w, uint32_t row)
-{
-    if (row == 0 && !w->across)
-        return track_of(w, TRACK_LANE, w->lane);
-    if (!w->rows[row]) {
-        w->rows[row] = track_of(w, TRACK_ROW, ++w->row_tracks);
-        describe_row(w, w->rows[row], w->lane);
-    }
-    return w->rows[row];
 }
 
 /* ---- slices ------------------------------------------------------------------- */
@@ -289,7 +129,7 @@ static void add_delay(struct pf_event *event, enum pf_key key, uint64_t from_ns,
  * with the process, so that two flows of one trace meet once in 2^64. */
 static uint64_t flow_of(const struct writer *w, uint64_t correlation)
 {
-    return correlation ? sonde_hash_mix(sonde_hash_mix(0, w->process + 1), correlation) : 0;
+    return correlation ? sonde_hash_mix(sonde_hash_mix(0, w->tracks.process + 1), correlation) : 0;
 }
 
 static bool has_times(const struct sonde_row_op *op)
@@ -320,12 +160,12 @@ static const char *status_of(const struct sonde_row_op *op)
 static void write_op(struct writer *w, uint32_t row, const struct sonde_row_op *op)
 {
     const struct sonde_process *p = process_of(w);
-    uint32_t                    at = sonde_names_locate(&w->names, w->process, op->node);
+    uint32_t                    at = sonde_names_locate(&w->names, w->tracks.process, op->node);
     bool                        timed = has_times(op) && row != SONDE_LAYOUT_NO_ROW;
     struct pf_event             event = {.category = category_of(op->kind), .flow_ends = true};
     event.name = pf_name(&w->wire, sonde_names_op(&w->names, at, op->kind));
     event.flow = flow_of(w, op->correlation);
-    event.track = row_track(w, timed ? row : 0);
+    event.track = pf_row_track(&w->tracks, timed ? row : 0);
     pf_add_number(&event, PF_KEY_correlation, op->correlation);
     if (op->bytes)
         pf_add_number(&event, PF_KEY_bytes, op->bytes);
@@ -354,15 +194,15 @@ static void write_op(struct writer *w, uint32_t row, const struct sonde_row_op *
 
 static void write_call(struct writer *w, uint32_t row, const struct sonde_row_call *call)
 {
-    uint32_t        at = sonde_names_locate(&w->names, w->process, call->node);
+    uint32_t        at = sonde_names_locate(&w->names, w->tracks.process, call->node);
     struct pf_event event = {.category = PF_CATEGORY_api, .at_ns = time_of(w, call->enter_ns)};
     event.name = pf_name(&w->wire, sonde_names_call(&w->names, at));
     event.flow = flow_of(w, call->correlation);
-    event.track = row_track(w, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
+    event.track = pf_row_track(&w->tracks, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
     if (call->correlation)
         pf_add_number(&event, PF_KEY_correlation, call->correlation);
     if (call->lane && call->lane < process_of(w)->lane_count)
-        pf_add_number(&event, PF_KEY_queue, w->names.ordinals[w->process][call->lane]);
+        pf_add_number(&event, PF_KEY_queue, w->names.ordinals[w->tracks.process][call->lane]);
     add_context(w, &event, at);
     if (row == SONDE_LAYOUT_NO_ROW || call->leave_ns < call->enter_ns)
         pf_send_instant(&w->wire, &event);
@@ -406,7 +246,7 @@ static void write_range(struct writer *w, uint32_t row, const struct sonde_row_r
     struct pf_event event = {.category = mark ? PF_CATEGORY_mark : PF_CATEGORY_range};
     event.at_ns = time_of(w, range->begin_ns);
     event.name = pf_name(&w->wire, *name ? name : mark ? "mark" : "range");
-    event.track = row_track(w, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
+    event.track = pf_row_track(&w->tracks, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
     add_string(w, &event, PF_KEY_domain, range->domain);
     add_string(w, &event, PF_KEY_category, range->category);
     add_payload(&event, range);
@@ -423,10 +263,10 @@ static void write_range(struct writer *w, uint32_t row, const struct sonde_row_r
 
 static void write_sleep(struct writer *w, uint32_t row, const struct sonde_row_sleep *sleep)
 {
-    const uint32_t  at = sonde_names_locate(&w->names, w->process, sleep->node);
+    const uint32_t  at = sonde_names_locate(&w->names, w->tracks.process, sleep->node);
     struct pf_event event = {.category = PF_CATEGORY_wait, .at_ns = time_of(w, sleep->from_ns)};
     event.name = pf_name(&w->wire, sonde_names_sleep(&w->names, at));
-    event.track = row_track(w, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
+    event.track = pf_row_track(&w->tracks, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
     if (!w->waits_for[sleep->kind < SONDE_SLEEP_KINDS ? sleep->kind : 0])
         once(w, w->waits_for, sleep->kind < SONDE_SLEEP_KINDS ? sleep->kind : 0, sonde_sleep_text(sleep->kind));
     pf_add_text(&event, PF_KEY_waits_for, known(w->waits_for, sleep->kind < SONDE_SLEEP_KINDS ? sleep->kind : 0));
@@ -440,7 +280,7 @@ static void write_sleep(struct writer *w, uint32_t row, const struct sonde_row_s
 static void end_slice(void *user, uint32_t row, uint64_t end_ns)
 {
     struct writer *w = user;
-    pf_send_end(&w->wire, row_track(w, row), time_of(w, end_ns));
+    pf_send_end(&w->wire, pf_row_track(&w->tracks, row), time_of(w, end_ns));
 }
 
 static void write_slice(void *user, uint32_t row, const void *item)
@@ -460,18 +300,15 @@ static void write_slice(void *user, uint32_t row, const void *item)
 static void end_lane(struct writer *w)
 {
     sonde_layout_end(w->layout);
-    memset(w->rows, 0, sizeof w->rows);
-    w->lane = 0;
+    pf_tracks_lane(&w->tracks, 0);
 }
 
 static void begin_lane(struct writer *w, uint32_t lane)
 {
-    if (lane == w->lane)
+    if (lane == w->tracks.lane)
         return;
     end_lane(w);
-    w->lane = lane;
-    if (lane >= process_of(w)->lane_count)
-        describe_lane(w, lane);
+    pf_tracks_lane(&w->tracks, lane);
 }
 
 static int must_stop(const struct writer *w)
@@ -479,7 +316,8 @@ static int must_stop(const struct writer *w)
     return w->wire.nomem || sonde_out_failed(w->wire.out);
 }
 
-static void take_rows(struct writer *w, enum sonde_table table, uint32_t lane, int (*take)(void *user, uint32_t lane, const void *row))
+static void take_rows(struct writer *w, enum sonde_table table, uint32_t lane,
+                      int (*take)(void *user, uint32_t lane, const void *row))
 {
     const struct sonde_trace_stored which = {.table = table, .lane = lane, .progress = w->progress};
     if (sonde_trace_each(process_of(w), &which, take, w) < 0)
@@ -506,7 +344,7 @@ static void lay_ranges(struct writer *w, uint64_t until_ns)
         const struct sonde_row_range *range = &w->ranges.items[w->next_range];
         struct slice                  slice = {.table = SONDE_TABLE_RANGE, .row.range = *range};
         bool                          across = range->flags & SONDE_RANGE_ACROSS;
-        if (across != w->across || (!across && range->begin_ns > until_ns))
+        if (across != w->tracks.across || (!across && range->begin_ns > until_ns))
             return;
         sonde_layout_add(w->layout, range->begin_ns, end_of(w, range), &slice);
     }
@@ -582,14 +420,15 @@ static int take_sample(void *user, uint32_t lane, const void *row)
 {
     struct writer                 *w = user;
     const struct sonde_row_sample *sample = row;
-    const uint32_t                 at = sonde_names_locate(&w->names, w->process, sample->node);
+    const uint32_t                 at = sonde_names_locate(&w->names, w->tracks.process, sample->node);
     struct pf_event                event = {.category = PF_CATEGORY_sample, .at_ns = time_of(w, sample->time_ns)};
-    event.track = track_of(w, TRACK_SAMPLES, lane);
+    event.track = pf_track(&w->tracks, PF_TRACK_SAMPLES, lane);
     if (!w->sampled) {
         struct sonde_text name = {0};
         char              thread[256];
-        sonde_text_format(&name, "%s \xc2\xb7 samples", sonde_names_lane(&w->names, w->process, lane, thread, sizeof thread));
-        describe_plain(w, event.track, track_of(w, TRACK_PROCESS, 0), sonde_text_get(&name), (int)lane);
+        sonde_text_format(&name, "%s \xc2\xb7 samples",
+                          sonde_names_lane(&w->names, w->tracks.process, lane, thread, sizeof thread));
+        pf_describe(&w->tracks, event.track, pf_track(&w->tracks, PF_TRACK_PROCESS, 0), sonde_text_get(&name), (int)lane);
         sonde_text_fini(&name);
     }
     w->sampled = true;
@@ -623,11 +462,11 @@ static void write_thread(struct writer *w, uint32_t lane)
     lay_until(w, UINT64_MAX);
     end_lane(w);
     w->nests = false;
-    w->lane = lane;
-    w->across = true;
+    w->tracks.lane = lane;
+    w->tracks.across = true;
     lay_ranges(w, UINT64_MAX);
     end_lane(w);
-    w->across = false;
+    w->tracks.across = false;
     w->sampled = false;
     take_rows(w, SONDE_TABLE_SAMPLE, lane, take_sample);
 }
@@ -670,11 +509,11 @@ static void write_ledger(struct writer *w)
 {
     const struct sonde_process *p = process_of(w);
     const struct sonde_ledger  *l = &p->header.ledger;
-    uint64_t                    track = track_of(w, TRACK_LEDGER, 0), dropped = 0;
+    uint64_t                    track = pf_track(&w->tracks, PF_TRACK_LEDGER, 0), dropped = 0;
     struct pf_event             event = {.category = PF_CATEGORY_sonde, .track = track};
     struct sonde_text           text = {0};
     char                        name[160];
-    describe_plain(w, track, track_of(w, TRACK_PROCESS, 0), "Sonde's ledger", 2000);
+    pf_describe(&w->tracks, track, pf_track(&w->tracks, PF_TRACK_PROCESS, 0), "Sonde's ledger", 2000);
     add_ledger(&event, p);
     for (uint32_t i = 0; i < SONDE_DROP_COUNT; i++) {
         dropped += l->dropped[i];
@@ -728,25 +567,17 @@ static bool begin_texts(struct writer *w)
 static int write_process(struct writer *w, uint32_t index)
 {
     const struct sonde_process *p = &w->m->processes[index];
-    w->process = index;
+    w->tracks = (struct pf_tracks){.names = &w->names, .wire = &w->wire, .process = index};
     w->shift_ns = shift_of(w->m, p);
-    w->pid = unique_pid(w);
-    w->row_tracks = 0;
     if (!begin_texts(w))
         return SONDE_ENOMEM;
-    describe_process(w);
-    describe_devices(w);
-    for (uint32_t lane = 1; lane < p->lane_count; lane++)
-        describe_lane(w, lane);
+    pf_tracks_begin(&w->tracks);
     write_ledger(w);
     if (write_threads(w))
         return SONDE_ENOMEM;
     take_rows(w, SONDE_TABLE_OP, 0, take_op);
     end_lane(w);
-    const struct pf_counters counters = {
-        .wire = &w->wire, .process = p, .shift_ns = w->shift_ns, .process_track = track_of(w, TRACK_PROCESS, 0),
-        .device_tracks = track_of(w, TRACK_DEVICE, 0), .counter_tracks = track_of(w, TRACK_COUNTER, 0), .track_step = track_step(w)};
-    return pf_write_counters(&counters) || w->wire.nomem ? SONDE_ENOMEM : 0;
+    return pf_write_counters(&w->tracks, w->shift_ns) || w->wire.nomem ? SONDE_ENOMEM : 0;
 }
 
 static int write_all(struct writer *w, struct sonde_out *out, struct sonde_diag *diag)

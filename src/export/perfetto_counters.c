@@ -13,6 +13,12 @@
 #include "base/kinds.h"
 #include "base/vector.h"
 
+struct counters { /* of a process */
+    const struct pf_tracks     *tracks;
+    const struct sonde_process *process;
+    int64_t                     shift_ns; /* of its times */
+};
+
 /* Operations of one device: time << 1, plus 1 for up. At one instant what ends goes first: nothing is counted
  * that was never there at once. So it is with objects. */
 struct flights {
@@ -29,12 +35,13 @@ static bool has_queue(const struct sonde_process *p, uint32_t device)
     return false;
 }
 
-static uint64_t begin_counter(const struct pf_counters *c, uint64_t number, const char *name, uint32_t device, bool bytes)
+static uint64_t begin_counter(const struct counters *c, uint64_t number, const char *name, uint32_t device, bool bytes)
 {
-    const uint64_t track = c->counter_tracks + number * c->track_step;
-    const uint64_t parent = has_queue(c->process, device) ? c->device_tracks + device * c->track_step : c->process_track;
-    pf_send_counter_track(c->wire, track, parent, name, bytes);
-    pf_send_counter(c->wire, track, c->process->header.start_ns + (uint64_t)c->shift_ns, 0);
+    const uint64_t track = pf_track(c->tracks, PF_TRACK_COUNTER, number);
+    const uint64_t parent = has_queue(c->process, device) ? pf_track(c->tracks, PF_TRACK_DEVICE, device)
+                                                          : pf_track(c->tracks, PF_TRACK_PROCESS, 0);
+    pf_send_counter_track(c->tracks->wire, track, parent, name, bytes);
+    pf_send_counter(c->tracks->wire, track, c->process->header.start_ns + (uint64_t)c->shift_ns, 0);
     return track;
 }
 
@@ -56,7 +63,7 @@ static int by_number(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-static int write_in_flight(const struct pf_counters *c, uint32_t device, uint64_t number)
+static int write_in_flight(const struct counters *c, uint32_t device, uint64_t number)
 {
     struct flights f = {.process = c->process, .device = device};
     int64_t        value = 0;
@@ -68,7 +75,7 @@ static int write_in_flight(const struct pf_counters *c, uint32_t device, uint64_
             const uint64_t at_ns = f.steps.items[i] >> 1;
             value += f.steps.items[i] & 1 ? 1 : -1;
             if (i + 1 == f.steps.count || f.steps.items[i + 1] >> 1 != at_ns)
-                pf_send_counter(c->wire, track, at_ns + (uint64_t)c->shift_ns, value);
+                pf_send_counter(c->tracks->wire, track, at_ns + (uint64_t)c->shift_ns, value);
         }
     }
     sonde_vector_fini(&f.steps);
@@ -87,7 +94,7 @@ static bool counts(const void *user, uint32_t object)
            o->device == c->device && sonde_object_kind_class(o->kind) == c->class;
 }
 
-static int write_memory(const struct pf_counters *c, enum sonde_memory_class class, uint32_t device, uint64_t number)
+static int write_memory(const struct counters *c, enum sonde_memory_class class, uint32_t device, uint64_t number)
 {
     static const char *const names[] = {[SONDE_MEMORY_ON_DEVICE] = "device memory", [SONDE_MEMORY_SHARED] = "shared memory",
                                         [SONDE_MEMORY_ON_HOST] = "pinned host memory"};
@@ -101,23 +108,25 @@ static int write_memory(const struct pf_counters *c, enum sonde_memory_class cla
             const int64_t bytes = (int64_t)c->process->objects[at->object].bytes;
             value += at->free ? -bytes : bytes;
             if (i + 1 == changes.count || at[1].at_ns != at->at_ns)
-                pf_send_counter(c->wire, track, at->at_ns + (uint64_t)c->shift_ns, value);
+                pf_send_counter(c->tracks->wire, track, at->at_ns + (uint64_t)c->shift_ns, value);
         }
     }
     sonde_vector_fini(&changes);
     return rc;
 }
 
-int pf_write_counters(const struct pf_counters *c)
+int pf_write_counters(const struct pf_tracks *tracks, int64_t shift_ns)
 {
     enum { CLASSES = SONDE_MEMORY_ON_HOST + 1 };
+    const struct sonde_process *p = &tracks->names->measurement->processes[tracks->process];
+    const struct counters c = {tracks, p, shift_ns};
     int rc = 0;
-    for (uint32_t device = 0; device < (c->process->device_count ? c->process->device_count : 1) && !rc; device++) {
+    for (uint32_t device = 0; device < (p->device_count ? p->device_count : 1) && !rc; device++) {
         const uint64_t number = (uint64_t)device * (1 + CLASSES);
-        if (has_queue(c->process, device))
-            rc = write_in_flight(c, device, number);
+        if (has_queue(p, device))
+            rc = write_in_flight(&c, device, number);
         for (int class = 0; class < CLASSES && !rc; class++)
-            rc = write_memory(c, (enum sonde_memory_class)class, device, number + 1 + (uint64_t)class);
+            rc = write_memory(&c, (enum sonde_memory_class)class, device, number + 1 + (uint64_t)class);
     }
     return rc;
 }
