@@ -484,6 +484,64 @@ static void lane_by_lane(void **state)
     free(calls);
 }
 
+/* ---- fields, and rows as they are stored --------------------------------------------------------- */
+
+enum { FIELDS = 20000 }; /* operations: several chunks, and the rest in live.sonde */
+
+struct fields { const struct sonde_row_op *written; uint32_t lane, seen, stop_at; };
+
+static int same_row(void *user, uint32_t lane, const void *row)
+{
+    struct fields *f = user;
+    assert_int_equal(lane, f->lane);
+    assert_memory_equal(row, &f->written[f->seen], sizeof *f->written);
+    return ++f->seen == f->stop_at ? 42 : 0;
+}
+
+static int same_fields(void *user, const struct sonde_trace_window *w)
+{
+    struct fields *f = user;
+    for (uint32_t i = 0; i < w->lanes[0].op_count; i++) {
+        const struct sonde_trace_op *op = &w->lanes[0].ops[i];
+        const struct sonde_row_op *row = &f->written[op->correlation];
+        assert_true(op->start_ns == row->start_ns && op->end_ns == row->end_ns && op->enter_ns == row->enter_ns);
+        assert_true(op->node == row->node && op->work == row->work && op->object == row->object);
+        assert_true(op->kind == row->kind && op->flags == row->flags);
+        f->seen += op->start_ns >= w->from_ns;
+    }
+    return 0;
+}
+
+static void every_field_of_every_row(void **state)
+{
+    struct scene *s = scene_create();
+    struct sonde_row_op *rows = calloc(FIELDS, sizeof *rows);
+    struct fields f = {.written = rows, .lane = scene_queue(s, scene_device(s, "gpu"))};
+    (void)state;
+    for (uint32_t i = 0; i < FIELDS; i++) {
+        rows[i] = (struct sonde_row_op){
+            .start_ns = 1000 + 10ull * i, .queued_ns = noise(1 << 30), .submit_ns = noise(1 << 30), .enter_ns = noise(1 << 30),
+            .bytes = noise(1 << 30), .correlation = i, .node = (uint32_t)noise(1 << 30), .work = (uint32_t)noise(1 << 30),
+            .object = (uint32_t)noise(1 << 30), .kind = SONDE_OP_KERNEL, .flags = i % 5 ? 0 : SONDE_OP_FAILED};
+        rows[i].end_ns = rows[i].start_ns + noise(1000);
+        synth_add(scene_build(s), SONDE_TABLE_OP, f.lane, &rows[i]);
+    }
+    struct sonde_measurement *m = scene_open(s);
+    const struct sonde_process *p = &m->processes[0];
+    const struct sonde_trace_stored which = {.table = SONDE_TABLE_OP, .lane = f.lane};
+    assert_int_equal(sonde_trace_each(p, &which, same_row, &f), 0);
+    assert_int_equal(f.seen, FIELDS);
+    f.seen = 0, f.stop_at = FIELDS / 2;
+    assert_int_equal(sonde_trace_each(p, &which, same_row, &f), 42);
+    assert_int_equal(f.seen, FIELDS / 2);
+    f.seen = 0;
+    assert_int_equal(sonde_trace_pass(p, &(struct sonde_trace_options){.tables = SONDE_READ_OPS, .by_lane = true, .threads = 1},
+                                      same_fields, &f), 0);
+    assert_int_equal(f.seen, FIELDS);
+    sonde_measurement_close(m);
+    free(rows);
+}
+
 static int stop_at_two(void *user, const struct sonde_trace_window *w)
 {
     (void)user;
@@ -525,6 +583,7 @@ int main(void)
         cmocka_unit_test(times_alone),
         cmocka_unit_test(lanes_in_any_order),
         cmocka_unit_test(lane_by_lane),
+        cmocka_unit_test(every_field_of_every_row),
         cmocka_unit_test(a_function_can_stop),
         cmocka_unit_test(nothing_is_one_window),
     };
