@@ -351,7 +351,7 @@ static bool same_frame(uint32_t a, uint32_t b)
     return a == b || (x && y && memcmp(x, y, sizeof *x) == 0);
 }
 
-/* Frames may have several numbers, since the cache of them is lossy (pair.h): contexts are the same when their code is. */
+/* Frames may have several numbers, since the cache of them is lossy (guest/pairs.h): contexts are the same when their code is. */
 static __attribute__((noinline, cold)) bool same_context(uint32_t a, uint32_t b)
 {
     for (; a && b && a != b; a = node_row(a)->parent, b = node_row(b)->parent)

@@ -1,7 +1,7 @@
 /* frame.c - modules, and frames of every kind: native, Python, API calls, operations, ranges.
  *
  * Adding takes table_lock; finding a frame that is known takes none: there are
- * small lossy caches for that (pair.h).
+ * small lossy caches for that (guest/pairs.h).
  *
  * In a sample's handler the lock is only tried, and nothing is looked up that
  * takes the loader's: a frame in a module that is not known yet is asked for
@@ -19,7 +19,7 @@
 
 #include <sonde/error.h>
 
-#include "guest/pair.h"
+#include "guest/pairs.h"
 #include "preload/preload.h"
 #include "table.h"
 #include "unwind_cfi.h"
@@ -33,7 +33,7 @@
 #define SKIP_BIT   (1ull << 32)          /* in a module's value: is_runtime_loader */
 
 static struct {
-    struct pairs pc, python;
+    struct sonde_pairs pc, python;
     _Atomic uint32_t api[SONDE_BACKENDS_MAX][SONDE_API_MAX];
     _Atomic uint32_t kind[8];
     _Atomic uint32_t sleep[SONDE_SLEEPERS_MAX];
@@ -46,9 +46,9 @@ static struct {
 int sonde__frames_init(uint32_t entries)
 {
     memset(&F, 0, sizeof F);
-    F.pc = F.python = (struct pairs){.mask = entries - 1};
-    F.pc.at = sonde__heap_get(&sonde__agent.heap, entries * sizeof(struct pair));
-    F.python.at = sonde__heap_get(&sonde__agent.heap, entries * sizeof(struct pair));
+    F.pc = F.python = (struct sonde_pairs){.mask = entries - 1};
+    F.pc.at = sonde__heap_get(&sonde__agent.heap, entries * sizeof(struct sonde_pair));
+    F.python.at = sonde__heap_get(&sonde__agent.heap, entries * sizeof(struct sonde_pair));
     return F.pc.at && F.python.at ? 0 : SONDE_ENOMEM;
 }
 
@@ -130,7 +130,7 @@ static uint32_t module_of(const struct dl_find_object *o, bool *skip)
     uint64_t key = pc_key((uintptr_t)o->dlfo_map_start) ^ KEY_MODULE;
     uint32_t id = module_row(o, skip);
     if (id)
-        pair_put(F.pc, key, id | (*skip ? SKIP_BIT : 0));
+        sonde__pairs_put(F.pc, key, id | (*skip ? SKIP_BIT : 0));
     return id;
 }
 
@@ -139,7 +139,7 @@ static uint32_t module_of(const struct dl_find_object *o, bool *skip)
 static bool module_known(const struct dl_find_object *o, uintptr_t pc, uint32_t *id, bool *skip)
 {
     uint64_t found;
-    if (pair_find(F.pc, pc_key((uintptr_t)o->dlfo_map_start) ^ KEY_MODULE, &found)) {
+    if (sonde__pairs_find(F.pc, pc_key((uintptr_t)o->dlfo_map_start) ^ KEY_MODULE, &found)) {
         *id = (uint32_t)found;
         *skip = found & SKIP_BIT;
         return true;
@@ -171,11 +171,11 @@ static uint32_t frame_add(struct sonde_row_frame row)
 static uint32_t unknown_page(uintptr_t page)
 {
     uint64_t id, key = pc_key(page) ^ KEY_EXACT;
-    if (pair_find(F.pc, key, &id))
+    if (sonde__pairs_find(F.pc, key, &id))
         return (uint32_t)id;
     id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_UNKNOWN, .offset = page});
     if (id)
-        pair_put(F.pc, key, id);
+        sonde__pairs_put(F.pc, key, id);
     return (uint32_t)id;
 }
 
@@ -226,7 +226,7 @@ static uint32_t frame_of_new_pc(uintptr_t pc, uint64_t key, bool exact)
                                                     .offset = pc - (row ? row->base : 0), .flags = exact});
     }
     if (id)
-        pair_put(F.pc, key, id);
+        sonde__pairs_put(F.pc, key, id);
     return id;
 }
 
@@ -274,13 +274,13 @@ static void look_at_module(uintptr_t pc)
 uint32_t sonde__frame_of_pc(uintptr_t pc)
 {
     uint64_t id, key = pc_key(pc); /* of before the look: what changes meanwhile must not be kept */
-    if (__builtin_expect(pair_find(F.pc, key, &id), 1))
+    if (__builtin_expect(sonde__pairs_find(F.pc, key, &id), 1))
         return (uint32_t)id;
     if (!sonde__handler.on)
         look_at_module(pc);
     if (!sonde__lock_or_miss(&sonde__agent.table_lock))
         return 0;
-    uint32_t known = pair_find(F.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key, false);
+    uint32_t known = sonde__pairs_find(F.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key, false);
     sonde__unlock(&sonde__agent.table_lock);
     return known;
 }
@@ -288,11 +288,11 @@ uint32_t sonde__frame_of_pc(uintptr_t pc)
 uint32_t sonde__frame_of_place(uintptr_t pc)
 {
     uint64_t id, key = pc_key(pc) ^ KEY_EXACT;
-    if (pair_find(F.pc, key, &id))
+    if (sonde__pairs_find(F.pc, key, &id))
         return (uint32_t)id;
     if (!sonde__lock_or_miss(&sonde__agent.table_lock))
         return 0;
-    uint32_t known = pair_find(F.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key, true);
+    uint32_t known = sonde__pairs_find(F.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key, true);
     sonde__unlock(&sonde__agent.table_lock);
     return known;
 }
@@ -387,13 +387,13 @@ uint64_t sonde__frame_python_key(const struct sonde_pyframe *f)
 uint32_t sonde__frame_of_python(const struct sonde_pyframe *f)
 {
     uint64_t id, key = sonde__frame_python_key(f);
-    if (__builtin_expect(pair_find(F.python, key, &id), 1))
+    if (__builtin_expect(sonde__pairs_find(F.python, key, &id), 1))
         return (uint32_t)id;
     if (!sonde__lock_or_miss(&sonde__agent.table_lock))
         return 0;
     id = python_frame_add(f);
     if (id)
-        pair_put(F.python, key, id);
+        sonde__pairs_put(F.python, key, id);
     sonde__unlock(&sonde__agent.table_lock);
     if (!sonde__handler.on)
         sonde__known_say();

@@ -1,7 +1,7 @@
 /* table.c - the append-only tables: rows, names, devices, lanes and the rest; frame.c has the frames.
  *
  * Adding takes table_lock; finding a name that is known takes none: there are
- * small lossy caches for that (pair.h).
+ * small lossy caches for that (guest/pairs.h).
  */
 #include "agent.h"
 
@@ -12,14 +12,14 @@
 #include <sonde/error.h>
 
 #include "guest/once.h"
-#include "guest/pair.h"
+#include "guest/pairs.h"
 #include "table.h"
 
 #define CACHE_ENTRIES 65536u /* 1 MiB of address space, touched as used; less with a small budget */
 #define RANGE_NAMES_MAX 65536u /* their names in the trace */
 
 static struct {
-    struct pairs op, text;
+    struct sonde_pairs op, text;
     struct sonde_map known; /* what `op` may have lost */
     _Atomic bool known_spent;
     uint32_t range_names_left;
@@ -39,17 +39,17 @@ static struct {
  * lost are known here still, so that none is stored twice. */
 bool sonde__known_find(uint64_t key, uint64_t *id)
 {
-    if (pair_find(T.op, key, id))
+    if (sonde__pairs_find(T.op, key, id))
         return true;
     const uint64_t *known = sonde__map_find(&T.known, key);
     if (known)
-        pair_put(T.op, key, *id = *known);
+        sonde__pairs_put(T.op, key, *id = *known);
     return known != NULL;
 }
 
 bool sonde__known_quick(uint64_t key, uint64_t *id)
 {
-    return pair_find(T.op, key, id);
+    return sonde__pairs_find(T.op, key, id);
 }
 
 /* An eighth of the heap is for that. */
@@ -64,7 +64,7 @@ bool sonde__known_room(void)
 void sonde__known_put(uint64_t key, uint32_t id)
 {
     sonde__map_add(&T.known, &sonde__agent.heap, key, id);
-    pair_put(T.op, key, id);
+    sonde__pairs_put(T.op, key, id);
 }
 
 void sonde__known_say(void)
@@ -83,9 +83,9 @@ int sonde__tables_init(void)
         segments = SONDE_POOL_SEGMENTS_MAX;
     memset(&T, 0, sizeof T);
     sonde__objects_init();
-    T.op = T.text = (struct pairs){.mask = entries - 1};
-    T.op.at = sonde__heap_get(h, entries * sizeof(struct pair));
-    T.text.at = sonde__heap_get(h, entries * sizeof(struct pair));
+    T.op = T.text = (struct sonde_pairs){.mask = entries - 1};
+    T.op.at = sonde__heap_get(h, entries * sizeof(struct sonde_pair));
+    T.text.at = sonde__heap_get(h, entries * sizeof(struct sonde_pair));
     T.range_names_left = RANGE_NAMES_MAX;
     T.string_max = (uint32_t)(h->size / 128);
     T.string_places = sonde__heap_get(h, (size_t)T.string_max * sizeof *T.string_places);
@@ -220,7 +220,7 @@ static uint32_t string_known(const char *bytes, size_t length, uint32_t *left)
     if (length > STRING_MAX)
         length = STRING_MAX;
     key = bytes_hash(bytes, length);
-    if (pair_find(T.text, key, &id))
+    if (sonde__pairs_find(T.text, key, &id))
         return (uint32_t)id;
     sonde__lock(&sonde__agent.table_lock);
     uint32_t before = T.table[SONDE_TABLE_STRING].count;
@@ -228,7 +228,7 @@ static uint32_t string_known(const char *bytes, size_t length, uint32_t *left)
     if (left && T.table[SONDE_TABLE_STRING].count > before)
         --*left;
     if (id)
-        pair_put(T.text, key, id);
+        sonde__pairs_put(T.text, key, id);
     sonde__unlock(&sonde__agent.table_lock);
     return (uint32_t)id;
 }
@@ -359,7 +359,7 @@ uint32_t sonde_work_intern(const struct sonde_work *w)
     uint64_t key = work_key(&row), found;
     if (!sonde__agent_here())
         return 0;
-    if (pair_find(T.op, key, &found))
+    if (sonde__pairs_find(T.op, key, &found))
         return (uint32_t)found;
     uint32_t id = 0;
     sonde__lock(&sonde__agent.table_lock);

@@ -9,9 +9,10 @@
  * equals the handle of one that lives.
  */
 #include "opencl.h"
-#include "handles.h"
 
 #include <string.h>
+
+#include "guest/memory.h"
 
 /* Room for one more at `index`, in a block twice as large if need be. */
 static uint32_t *room_for(struct sonde_cl_uses *uses, uint32_t index)
@@ -21,7 +22,7 @@ static uint32_t *room_for(struct sonde_cl_uses *uses, uint32_t index)
     uint32_t room = uses->room ? uses->room : 8;
     while (room <= index)
         room *= 2;
-    uint32_t *fresh = sonde__map_memory(room * sizeof *fresh);
+    uint32_t *fresh = sonde__memory_get(room * sizeof *fresh);
     if (!fresh)
         return NULL;
     if (uses->count)

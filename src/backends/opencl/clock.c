@@ -15,10 +15,10 @@
  */
 #include "opencl.h"
 
-#include <ck_spinlock.h>
 #include <time.h>
 
-#include "handles.h"
+#include "guest/lock.h"
+#include "guest/memory.h"
 
 enum domain { UNKNOWN, PROBING, RAW, MONOTONIC, REAL, DEVICE, PROBED };
 
@@ -35,7 +35,7 @@ struct pair {
 struct sonde_cl_clock {
     cl_device_id device;
     _Atomic int domain;
-    ck_spinlock_t lock; /* what follows */
+    struct sonde_lock lock; /* what follows */
     uint64_t probe_token;
     struct sonde_cl_bracket before, after;
     struct pair pair;
@@ -56,11 +56,9 @@ static uint64_t distance(uint64_t a, uint64_t b)
 
 struct sonde_cl_clock *sonde__cl_clock_create(cl_device_id device)
 {
-    struct sonde_cl_clock *clock = sonde__map_memory(sizeof *clock);
-    if (clock) {
+    struct sonde_cl_clock *clock = sonde__memory_get(sizeof *clock);
+    if (clock)
         clock->device = device;
-        ck_spinlock_init(&clock->lock);
-    }
     return clock;
 }
 
@@ -79,25 +77,25 @@ bool sonde__cl_clock_wanted(struct sonde_cl_clock *clock)
 void sonde__cl_clock_probe(struct sonde_cl_clock *clock, uint64_t token,
                            const struct sonde_cl_bracket *before)
 {
-    ck_spinlock_lock(&clock->lock);
+    sonde__lock(&clock->lock);
     if (atomic_load_explicit(&clock->domain, memory_order_relaxed) == UNKNOWN) {
         clock->probe_token = token;
         clock->before = *before;
         sonde__cl_bracket_take(&clock->after);
         atomic_store_explicit(&clock->domain, PROBING, memory_order_relaxed);
     }
-    ck_spinlock_unlock(&clock->lock);
+    sonde__unlock(&clock->lock);
 }
 
 void sonde__cl_clock_lost(struct sonde_cl_clock *clock, uint64_t token)
 {
     if (!clock || atomic_load_explicit(&clock->domain, memory_order_relaxed) != PROBING)
         return;
-    ck_spinlock_lock(&clock->lock);
+    sonde__lock(&clock->lock);
     if (clock->probe_token == token
         && atomic_load_explicit(&clock->domain, memory_order_relaxed) == PROBING)
         atomic_store_explicit(&clock->domain, UNKNOWN, memory_order_relaxed);
-    ck_spinlock_unlock(&clock->lock);
+    sonde__unlock(&clock->lock);
 }
 
 /* How far `queued` lies outside of [before, after]. */
@@ -225,7 +223,7 @@ bool sonde__cl_clock_convert(struct sonde_cl_device *device, uint64_t token,
     enum domain domain = atomic_load_explicit(&clock->domain, memory_order_acquire);
     if (domain == RAW)
         return true;
-    ck_spinlock_lock(&clock->lock);
+    sonde__lock(&clock->lock);
     domain = atomic_load_explicit(&clock->domain, memory_order_relaxed);
     bool known = domain > PROBING;
     uint64_t queued_ns = times->queued_ns;
@@ -245,7 +243,7 @@ bool sonde__cl_clock_convert(struct sonde_cl_device *device, uint64_t token,
         shift(times, clock->pair.host_ns, clock->pair.device_ns);
     }
     const struct pair pair = clock->pair;
-    ck_spinlock_unlock(&clock->lock);
+    sonde__unlock(&clock->lock);
     if (found_out && domain != RAW) /* the bound must be known before these times are judged */
         sonde_clock_pair(device->id, pair.host_ns, pair.device_ns, pair.bound_ns);
     return known;
@@ -256,11 +254,11 @@ void sonde__cl_clock_sync(struct sonde_cl_device *device)
     struct sonde_cl_clock *clock = device->clock;
     if (!clock)
         return;
-    ck_spinlock_lock(&clock->lock);
+    sonde__lock(&clock->lock);
     const enum domain domain = atomic_load_explicit(&clock->domain, memory_order_relaxed);
     const bool known = domain > PROBING && (domain == PROBED || pair_renew(clock, domain));
     const struct pair pair = clock->pair;
-    ck_spinlock_unlock(&clock->lock);
+    sonde__unlock(&clock->lock);
     if (known)
         sonde_clock_pair(device->id, pair.host_ns, pair.device_ns, pair.bound_ns);
     if (domain == PROBED)

@@ -7,8 +7,9 @@
  */
 #include "hook.h"
 
-#include <ck_spinlock.h>
 #include <string.h>
+
+#include "guest/lock.h"
 
 enum { PLATFORMS_MAX = 16 };
 
@@ -25,7 +26,7 @@ SONDE_CL_EXTENSION_MAP(X)
 
 static struct extensions known[PLATFORMS_MAX];
 static _Atomic uint32_t known_count;
-static ck_spinlock_t known_lock = CK_SPINLOCK_INITIALIZER;
+static struct sonde_lock known_lock;
 
 static struct extensions *extensions_of(cl_platform_id platform)
 {
@@ -38,7 +39,7 @@ static struct extensions *extensions_of(cl_platform_id platform)
 
 static struct extensions *extensions_make(cl_platform_id platform)
 {
-    ck_spinlock_lock(&known_lock);
+    sonde__lock(&known_lock);
     struct extensions *extensions = extensions_of(platform);
     const uint32_t count = atomic_load_explicit(&known_count, memory_order_relaxed);
     if (!extensions && count < PLATFORMS_MAX) {
@@ -46,7 +47,7 @@ static struct extensions *extensions_make(cl_platform_id platform)
         extensions->platform = platform;
         atomic_store_explicit(&known_count, count + 1, memory_order_release);
     }
-    ck_spinlock_unlock(&known_lock);
+    sonde__unlock(&known_lock);
     return extensions;
 }
 

@@ -14,11 +14,12 @@
 
 #include <CL/cl_layer.h>
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "guest/lock.h"
 
 #define EXPORT __attribute__((visibility("default")))
 enum { TABLES_MAX = 8 };
@@ -32,7 +33,7 @@ static struct patched {
     cl_icd_dispatch originals;
 } patched[TABLES_MAX];
 static _Atomic uint32_t patched_count;
-static pthread_mutex_t patch_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sonde_lock patch_lock;
 
 /* ---- as a layer ------------------------------------------------------------------ */
 
@@ -172,11 +173,11 @@ void sonde__attach_dispatch(const cl_platform_id *platforms, cl_uint count)
 {
     if (atomic_load(&sonde__cl_layer_target))
         return; /* the loader has hooked us in already */
-    pthread_mutex_lock(&patch_lock);
+    sonde__lock(&patch_lock);
     for (cl_uint i = 0; i < count; i++)
         if (platforms[i])
             table_patch(platforms[i]);
-    pthread_mutex_unlock(&patch_lock);
+    sonde__unlock(&patch_lock);
 }
 
 /* ---- the ops table -------------------------------------------------------------------- */

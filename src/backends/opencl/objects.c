@@ -8,11 +8,11 @@
  */
 #include "opencl.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "handles.h"
+#include "guest/memory.h"
+#include "guest/records.h"
 
 struct sonde_cl_work {
     const struct sonde_cl_work *next; /* same hash */
@@ -37,11 +37,8 @@ struct context {
 enum { LANE_BLOCK = 1024, LANE_BLOCKS = 4096 };
 typedef struct sonde_cl_device *_Atomic lane_slot;
 
-static struct sonde_map queues = SONDE_MAP_INITIALIZER, kernels = SONDE_MAP_INITIALIZER,
-                        mems = SONDE_MAP_INITIALIZER, svms = SONDE_MAP_INITIALIZER,
-                        works = SONDE_MAP_INITIALIZER, contexts = SONDE_MAP_INITIALIZER,
-                        devices = SONDE_MAP_INITIALIZER, buffers = SONDE_MAP_INITIALIZER;
-static pthread_mutex_t slow_lock = PTHREAD_MUTEX_INITIALIZER; /* first use of anything */
+static struct sonde_records queues, kernels, mems, svms, works, contexts, devices, buffers;
+static struct sonde_lock slow_lock; /* first use of anything */
 static struct sonde_cl_device *_Atomic device_list;
 static lane_slot *_Atomic lane_devices[LANE_BLOCKS];
 static uint32_t context_count, queue_count;
@@ -114,7 +111,7 @@ static struct sonde_cl_device *device_get(cl_device_id handle)
 {
     bool made;
     struct sonde_cl_device *device =
-        sonde__map_put(&devices, (uintptr_t)handle, sizeof *device, &made);
+        sonde__records_make(&devices, (uintptr_t)handle, sizeof *device, &made);
     if (!device || !made)
         return device;
     device->handle = handle;
@@ -136,7 +133,7 @@ struct sonde_cl_queue *sonde__cl_queue(cl_command_queue handle)
 {
     if (handle && last_queue.handle == handle)
         return last_queue.record;
-    struct sonde_cl_queue *queue = sonde__map_get(&queues, (uintptr_t)handle);
+    struct sonde_cl_queue *queue = sonde__records_find(&queues, (uintptr_t)handle);
     if (queue) {
         last_queue.handle = handle;
         last_queue.record = queue;
@@ -168,7 +165,7 @@ void sonde__cl_queue_made(cl_command_queue handle, cl_command_queue_properties a
                           const cl_queue_properties *array, bool forced)
 {
     struct sonde_cl_queue *queue =
-        sonde__map_put(&queues, (uintptr_t)handle, sizeof *queue, NULL);
+        sonde__records_make(&queues, (uintptr_t)handle, sizeof *queue, NULL);
     if (!queue)
         return;
     queue->handle = handle;
@@ -180,7 +177,7 @@ static struct sonde_cl_queue *queue_met(const cl_icd_dispatch *real, cl_command_
 {
     bool made;
     struct sonde_cl_queue *queue =
-        sonde__map_put(&queues, (uintptr_t)handle, sizeof *queue, &made);
+        sonde__records_make(&queues, (uintptr_t)handle, sizeof *queue, &made);
     if (queue && made) {
         cl_command_queue_properties asked = 0;
         real->clGetCommandQueueInfo(handle, CL_QUEUE_PROPERTIES, sizeof asked, &asked, NULL);
@@ -192,7 +189,7 @@ static struct sonde_cl_queue *queue_met(const cl_icd_dispatch *real, cl_command_
 
 static uint32_t context_number(cl_context handle)
 {
-    struct context *context = sonde__map_put(&contexts, (uintptr_t)handle, sizeof *context, NULL);
+    struct context *context = sonde__records_make(&contexts, (uintptr_t)handle, sizeof *context, NULL);
     if (!context)
         return 0;
     uint32_t number = atomic_load_explicit(&context->number, memory_order_relaxed);
@@ -205,7 +202,7 @@ static uint32_t context_number(cl_context handle)
 
 void sonde__cl_context_made(cl_context handle)
 {
-    struct context *context = sonde__map_get(&contexts, (uintptr_t)handle);
+    struct context *context = sonde__records_find(&contexts, (uintptr_t)handle);
     if (context)
         atomic_store_explicit(&context->number, 0, memory_order_relaxed);
 }
@@ -216,7 +213,7 @@ static void lane_remember(uint32_t lane, struct sonde_cl_device *device)
         return;
     lane_slot *_Atomic *block = &lane_devices[lane / LANE_BLOCK];
     if (!atomic_load_explicit(block, memory_order_relaxed))
-        atomic_store_explicit(block, sonde__map_memory(LANE_BLOCK * sizeof(lane_slot)),
+        atomic_store_explicit(block, sonde__memory_get(LANE_BLOCK * sizeof(lane_slot)),
                               memory_order_release);
     lane_slot *slots = atomic_load_explicit(block, memory_order_relaxed);
     if (slots)
@@ -261,11 +258,11 @@ uint32_t sonde__cl_queue_lane(struct sonde_cl_queue *queue)
     uint32_t lane = atomic_load_explicit(&queue->lane, memory_order_acquire);
     if (lane)
         return lane;
-    pthread_mutex_lock(&slow_lock);
+    sonde__lock(&slow_lock);
     lane = atomic_load_explicit(&queue->lane, memory_order_acquire);
     if (!lane)
         lane = lane_make(sonde__cl_target(queue->handle), queue);
-    pthread_mutex_unlock(&slow_lock);
+    sonde__unlock(&slow_lock);
     return lane;
 }
 
@@ -273,9 +270,9 @@ struct sonde_cl_queue *sonde__cl_queue_used(cl_command_queue handle)
 {
     struct sonde_cl_queue *queue = sonde__cl_queue(handle);
     if (!queue && handle) {
-        pthread_mutex_lock(&slow_lock);
+        sonde__lock(&slow_lock);
         queue = queue_met(sonde__cl_target(handle), handle);
-        pthread_mutex_unlock(&slow_lock);
+        sonde__unlock(&slow_lock);
     }
     return queue;
 }
@@ -283,14 +280,14 @@ struct sonde_cl_queue *sonde__cl_queue_used(cl_command_queue handle)
 void sonde__cl_buffer_made(cl_command_buffer_khr handle, cl_command_queue queue)
 {
     struct command_buffer *buffer =
-        sonde__map_put(&buffers, (uintptr_t)handle, sizeof *buffer, NULL);
+        sonde__records_make(&buffers, (uintptr_t)handle, sizeof *buffer, NULL);
     if (buffer)
         atomic_store_explicit(&buffer->queue, queue, memory_order_relaxed);
 }
 
 cl_command_queue sonde__cl_buffer_queue(cl_command_buffer_khr handle)
 {
-    struct command_buffer *buffer = sonde__map_get(&buffers, (uintptr_t)handle);
+    struct command_buffer *buffer = sonde__records_find(&buffers, (uintptr_t)handle);
     return buffer ? atomic_load_explicit(&buffer->queue, memory_order_relaxed) : NULL;
 }
 
@@ -301,7 +298,7 @@ struct sonde_cl_kernel *sonde__cl_kernel(cl_kernel handle)
     if (handle && last_kernel.handle == handle)
         return last_kernel.record;
     struct sonde_cl_kernel *kernel =
-        sonde__map_put(&kernels, (uintptr_t)handle, sizeof *kernel, NULL);
+        sonde__records_make(&kernels, (uintptr_t)handle, sizeof *kernel, NULL);
     if (kernel) {
         last_kernel.handle = handle;
         last_kernel.record = kernel;
@@ -311,7 +308,7 @@ struct sonde_cl_kernel *sonde__cl_kernel(cl_kernel handle)
 
 void sonde__cl_kernel_made(cl_kernel handle)
 {
-    struct sonde_cl_kernel *kernel = sonde__map_get(&kernels, (uintptr_t)handle);
+    struct sonde_cl_kernel *kernel = sonde__records_find(&kernels, (uintptr_t)handle);
     if (!kernel)
         return;
     kernel->arguments.count = kernel->indirect.count = 0;
@@ -352,7 +349,7 @@ static uintptr_t work_hash(cl_uint dims, const size_t *global, const size_t *loc
         hash = (hash ^ global[i]) * 0x9e3779b97f4a7c15u;
         hash = (hash ^ (hash >> 29) ^ (local ? local[i] : 0)) * 0xbf58476d1ce4e5b9u;
     }
-    return (uintptr_t)(hash >> 1 | 1); /* never 0 nor ~0, which the map keeps for itself */
+    return (uintptr_t)(hash >> 1 | 1); /* never 0, which is no key */
 }
 
 /* The known configuration, or a new one told to the agent; NULL when memory is spent. */
@@ -360,7 +357,7 @@ static const struct sonde_cl_work *work_get(cl_uint dims, const size_t *global,
                                             const size_t *local)
 {
     struct work_bucket *bucket =
-        sonde__map_put(&works, work_hash(dims, global, local), sizeof *bucket, NULL);
+        sonde__records_make(&works, work_hash(dims, global, local), sizeof *bucket, NULL);
     if (!bucket)
         return NULL;
     const struct sonde_cl_work *first = atomic_load_explicit(&bucket->first, memory_order_acquire);
@@ -368,7 +365,7 @@ static const struct sonde_cl_work *work_get(cl_uint dims, const size_t *global,
         if (work_equal(work, dims, global, local))
             return work;
     uint32_t id = sonde_work_add(dims, global, local);
-    struct sonde_cl_work *made = id ? sonde__map_memory(sizeof *made) : NULL;
+    struct sonde_cl_work *made = id ? sonde__memory_get(sizeof *made) : NULL;
     if (!made)
         return NULL;
     made->id = id;
@@ -401,7 +398,7 @@ uint32_t sonde__cl_kernel_work(struct sonde_cl_kernel *kernel, cl_uint dims, con
 
 struct sonde_cl_mem *sonde__cl_mem(cl_mem handle)
 {
-    return sonde__map_put(&mems, (uintptr_t)handle, sizeof(struct sonde_cl_mem), NULL);
+    return sonde__records_make(&mems, (uintptr_t)handle, sizeof(struct sonde_cl_mem), NULL);
 }
 
 static void object_drop(struct sonde_cl_mem *mem)
@@ -420,9 +417,9 @@ static uint32_t only_device(const cl_icd_dispatch *real, cl_context context)
         || count != 1
         || real->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof handle, &handle, NULL) != CL_SUCCESS)
         return 0;
-    pthread_mutex_lock(&slow_lock);
+    sonde__lock(&slow_lock);
     struct sonde_cl_device *device = device_get(handle);
-    pthread_mutex_unlock(&slow_lock);
+    sonde__unlock(&slow_lock);
     return device ? device->id : 0;
 }
 
@@ -473,7 +470,7 @@ void sonde__cl_mem_made(const struct sonde_call *call, cl_mem handle, enum sonde
 
 void sonde__cl_mem_released(cl_mem handle)
 {
-    struct sonde_cl_mem *mem = sonde__map_get(&mems, (uintptr_t)handle);
+    struct sonde_cl_mem *mem = sonde__records_find(&mems, (uintptr_t)handle);
     cl_uint references = 0;
     if (!mem || atomic_load_explicit(&mem->watched, memory_order_relaxed)
         || !atomic_load_explicit(&mem->object, memory_order_relaxed))
@@ -487,7 +484,7 @@ void sonde__cl_mem_released(cl_mem handle)
 
 uint32_t sonde__cl_mem_object(cl_mem handle)
 {
-    struct sonde_cl_mem *mem = sonde__map_get(&mems, (uintptr_t)handle);
+    struct sonde_cl_mem *mem = sonde__records_find(&mems, (uintptr_t)handle);
     return mem ? atomic_load_explicit(&mem->object, memory_order_relaxed) : 0;
 }
 
@@ -523,7 +520,7 @@ size_t sonde__cl_pixel_bytes(cl_mem image)
 void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind kind, cl_context context,
                         const void *pointer, size_t bytes)
 {
-    struct sonde_cl_mem *mem = sonde__map_put(&svms, (uintptr_t)pointer, sizeof *mem, NULL);
+    struct sonde_cl_mem *mem = sonde__records_make(&svms, (uintptr_t)pointer, sizeof *mem, NULL);
     if (!mem)
         return;
     object_drop(mem);
@@ -538,14 +535,14 @@ void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind ki
 
 void sonde__cl_svm_freed(const void *pointer)
 {
-    struct sonde_cl_mem *mem = sonde__map_get(&svms, (uintptr_t)pointer);
+    struct sonde_cl_mem *mem = sonde__records_find(&svms, (uintptr_t)pointer);
     if (mem)
         object_drop(mem);
 }
 
 uint32_t sonde__cl_svm_object(const void *pointer)
 {
-    struct sonde_cl_mem *mem = sonde__map_get(&svms, (uintptr_t)pointer);
+    struct sonde_cl_mem *mem = sonde__records_find(&svms, (uintptr_t)pointer);
     const uint32_t object = mem ? atomic_load_explicit(&mem->object, memory_order_relaxed) : 0;
     return object ? object : sonde_object_at((uintptr_t)pointer); /* somewhere within one */
 }
@@ -554,7 +551,7 @@ uint64_t sonde__cl_svm_bytes(cl_uint count, const void *const *pointers, const s
 {
     uint64_t bytes = 0;
     for (cl_uint i = 0; pointers && i < count; i++) {
-        struct sonde_cl_mem *mem = sonde__map_get(&svms, (uintptr_t)pointers[i]);
+        struct sonde_cl_mem *mem = sonde__records_find(&svms, (uintptr_t)pointers[i]);
         bytes += sizes && sizes[i] ? sizes[i]
                  : mem             ? atomic_load_explicit(&mem->bytes, memory_order_relaxed)
                                    : 0;
@@ -566,12 +563,10 @@ uint64_t sonde__cl_svm_bytes(cl_uint count, const void *const *pointers, const s
 
 void sonde__cl_objects_forget(void)
 {
-    pthread_mutex_init(&slow_lock, NULL);
-    struct sonde_map *const all[] = { &queues, &kernels,  &mems,   &svms,
-                                      &works,  &contexts, &devices, &buffers };
+    struct sonde_records *const all[] = { &queues, &kernels,  &mems,    &svms,
+                                          &works,  &contexts, &devices, &buffers };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        sonde__map_reset(all[i]);
-    sonde__cl_events_forget();
+        sonde__records_forget(all[i]);
     last_queue.handle = NULL;
     last_kernel.handle = NULL;
     atomic_store_explicit(&device_list, NULL, memory_order_relaxed);

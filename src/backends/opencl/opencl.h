@@ -2,8 +2,8 @@
  *
  * Layout: layer.c takes hold of the runtime and gives the agent its ops table;
  * enqueue.c, create.c, queries.c, arguments.c and extensions.c are the hooks;
- * objects.c remembers what the runtime's handles stand for, handles.c maps handles
- * to that without a lock; events.c knows which operation an event is of; clock.c brings device times to the host's axis.
+ * objects.c remembers what the runtime's handles stand for; events.c knows which operation an event is of;
+ * clock.c brings device times to the host's axis.
  *
  * What a program could notice, and how each is hidden: docs/transparency-opencl.md.
  */
@@ -173,7 +173,6 @@ void sonde__cl_events_awaited(struct sonde_call *call, uint64_t waiter, cl_uint 
 void sonde__cl_user_event_made(cl_event event);
 /* The call completes it: a row that has its number as the waiter, and names nothing awaited. */
 void sonde__cl_user_event_done(struct sonde_call *call, cl_event event);
-void sonde__cl_events_forget(void); /* in a forked child */
 
 /* ---- clocks (clock.c) --------------------------------------------------- */
 
