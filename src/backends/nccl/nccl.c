@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "abi.h"
+#include "guest/memory.h"
 
 #define OLDEST 22300 /* the first NCCL that loads a profiler, as ncclGetVersion counts */
 
@@ -324,7 +325,7 @@ static uint32_t device_here(void)
 static struct communicator *communicator_new(void **context, int *events, int wanted)
 {
     const char *out = getenv("SONDE_OUT");
-    struct communicator *c = out && *out && sonde_enter() ? calloc(1, sizeof *c) : NULL;
+    struct communicator *c = out && *out && sonde_enter() ? sonde__pages_get(sizeof *c) : NULL;
     *context = c;
     *events = c ? wanted : 0;
     if (c)
@@ -372,7 +373,7 @@ static int init_v6(void **context, uint64_t comm, int *events, const char *name,
 
 static int finalize(void *context)
 {
-    free(context);
+    sonde__pages_put(context, sizeof(struct communicator));
     return 0;
 }
 

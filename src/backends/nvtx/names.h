@@ -11,7 +11,6 @@
 enum sonde_nvtx_kind { SONDE_NVTX_DOMAIN = 1, SONDE_NVTX_STRING, SONDE_NVTX_CATEGORY };
 
 struct sonde_nvtx_name {
-    struct sonde_nvtx_name *next;
     const void *domain;    /* STRING, CATEGORY: whose it is; NULL the default domain's */
     uint32_t kind, number; /* CATEGORY: its number */
     uint32_t length;

@@ -27,6 +27,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "guest/lock.h"
+#include "guest/pairs.h"
+
 #if defined __x86_64__
 
 enum { SCOPE_BACKWARD = 1 }; /* at::RecordScope::BACKWARD_FUNCTION */
@@ -52,50 +55,43 @@ static struct {
 
 /* ---- the forward pass -------------------------------------------------------- */
 
-/* (thread, sequence number) -> context. A torn pair is a miss, as in the agent's caches. */
-static struct { _Atomic uint64_t mixed, context; } nodes[NODES];
-static _Atomic uint64_t generation = 1; /* of contexts: a forked child begins anew */
+/* (thread, sequence number) -> context; not by a hash, so that the last ones are all there. */
+static struct sonde_pair nodes[NODES];
 
 static __thread struct {
-    uint64_t generation, seen; /* nodes below `seen` have their context */
-    uint64_t thread;           /* as PyTorch counts threads; 0 not asked yet */
+    uint64_t process, seen; /* of this one: a forked child begins anew. Nodes below `seen` have their context */
+    uint64_t thread;        /* as PyTorch counts threads; 0 not asked yet */
 } forward_pass __attribute__((tls_model("initial-exec")));
 
 static uint64_t key_of(uint64_t thread, uint64_t sequence)
 {
-    uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed);
-    return (sequence * 0x9e3779b97f4a7c15ull ^ thread * 0xc2b2ae3d27d4eb4full) + now;
+    return (sequence * 0x9e3779b97f4a7c15ull ^ thread * 0xc2b2ae3d27d4eb4full) + sonde__process();
 }
 
-static uint64_t place_of(uint64_t thread, uint64_t sequence)
+static struct sonde_pair *place_of(uint64_t thread, uint64_t sequence)
 {
-    return (sequence + thread * 10007) % NODES;
+    return &nodes[(sequence + thread * 10007) % NODES];
 }
 
 static void remember(uint64_t thread, uint64_t sequence, uint32_t context)
 {
-    uint64_t place = place_of(thread, sequence);
-    atomic_store_explicit(&nodes[place].context, context, memory_order_relaxed);
-    atomic_store_explicit(&nodes[place].mixed, key_of(thread, sequence) ^ context * 0x9e3779b97f4a7c15ull,
-                          memory_order_relaxed);
+    sonde__pair_write(place_of(thread, sequence), key_of(thread, sequence), context);
 }
 
 static uint32_t recall(uint64_t thread, uint64_t sequence)
 {
-    uint64_t place = place_of(thread, sequence);
-    uint64_t context = atomic_load_explicit(&nodes[place].context, memory_order_relaxed);
-    uint64_t mixed = atomic_load_explicit(&nodes[place].mixed, memory_order_relaxed);
-    return mixed == (key_of(thread, sequence) ^ context * 0x9e3779b97f4a7c15ull) ? (uint32_t)context : 0;
+    uint64_t context;
+    return sonde__pair_read(place_of(thread, sequence), key_of(thread, sequence), &context) ? (uint32_t)context : 0;
 }
 
 /* At each device call, in its thread. */
 static void device_call(uint32_t context)
 {
-    uint64_t next = torch.sequence(), now = atomic_load_explicit(&generation, memory_order_relaxed);
-    if (next == forward_pass.seen && forward_pass.generation == now)
+    uint64_t next = torch.sequence(), process = sonde__process();
+    if (next == forward_pass.seen && forward_pass.process == process)
         return; /* no node since the last call; also on threads that make none */
-    if (forward_pass.generation != now || !forward_pass.thread) {
-        forward_pass.generation = now;
+    if (forward_pass.process != process || !forward_pass.thread) {
+        forward_pass.process = process;
         forward_pass.thread = torch.thread_number();
         forward_pass.seen = next ? next - 1 : 0;
     }
@@ -139,11 +135,11 @@ static uint32_t layout_by_name(const uint64_t *words, const char *name)
 /* Where a version's name looks otherwise: by numbers that the forward pass has
  * left, proved when eight different nodes have had theirs in one place. */
 static struct {
-    atomic_flag busy;
+    struct sonde_lock lock; /* who finds it taken goes without */
     uint32_t tries;
     uint64_t last[WORDS][DISTANCES]; /* last sequence number seen there, and how many different ones */
     uint8_t  hits[WORDS][DISTANCES];
-} search = {.busy = ATOMIC_FLAG_INIT};
+} search;
 
 static uint32_t layout_by_numbers(const uint64_t *words)
 {
@@ -162,7 +158,7 @@ static uint32_t layout_by_numbers(const uint64_t *words)
 static uint32_t layout_or_look(const uint64_t *words, const char *name)
 {
     uint32_t known = atomic_load_explicit(&layout, memory_order_acquire);
-    if (known || atomic_flag_test_and_set_explicit(&search.busy, memory_order_acquire))
+    if (known || !sonde__trylock(&search.lock))
         return known;
     known = layout_by_name(words, name);
     if (!known && (search.tries++ < PATIENCE || search.tries % 64 == 0))
@@ -170,7 +166,7 @@ static uint32_t layout_or_look(const uint64_t *words, const char *name)
     atomic_store_explicit(&layout, known, memory_order_release);
     if (search.tries == PATIENCE)
         sonde_note("PyTorch: backward operators have names but no forward context: none is found in this version");
-    atomic_flag_clear_explicit(&search.busy, memory_order_release);
+    sonde__unlock(&search.lock);
     return known;
 }
 
@@ -274,8 +270,8 @@ static void register_observer(void)
 
 static void module_seen(const char *path)
 {
-    static atomic_flag done = ATOMIC_FLAG_INIT;
-    if (!is_torch(path) || atomic_flag_test_and_set(&done))
+    static _Atomic bool done;
+    if (!is_torch(path) || atomic_exchange(&done, true))
         return;
     register_observer();
     (void)dlerror(); /* the program's next dlerror is not about us */
@@ -283,9 +279,7 @@ static void module_seen(const char *path)
 
 static void forked(void)
 {
-    atomic_fetch_add(&generation, 1);
     memset(&backward, 0, sizeof backward);
-    atomic_flag_clear(&search.busy);
 }
 
 #else /* the observer's calling convention has been worked out for x86-64 only */
