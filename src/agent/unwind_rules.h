@@ -4,7 +4,8 @@
  * (key ^ value, value), so that an entry torn by two writers matches no key
  * (R. Hyatt and T. Mann, "A lock-less transposition table implementation for
  * parallel search", ICGA Journal 25, 2002). The key carries the module
- * generation, so bumping it voids every rule at once.
+ * generation, so bumping it voids every rule at once; it is read back out of
+ * an entry to see whether that is an old one, which guest/pairs.h does not allow.
  */
 #ifndef SONDE_AGENT_UNWIND_RULES_H
 #define SONDE_AGENT_UNWIND_RULES_H

@@ -4,7 +4,7 @@
  * key: a miss, never a wrong answer (the lock-less transposition table of Hyatt and Mann,
  * ICGA Journal 25, 2002). Four of them, one cache line, are for each hash; a full line
  * loses one. What must not be lost is in map.h or records.h. The stack walker's rules
- * (src/agent/unwind_rules.h) are apart: a key is read back out of its pair there, to see which are of old modules.
+ * (unwind_rules.h) are apart: there a key is read back out of its pair, to see which are of old modules.
  *
  * Threads: any; but no two at once that write about one key, unless either's value will do.
  */
