@@ -1,6 +1,6 @@
 /* blame.c - the sweep over a process, window by window, and what it adds up to.
  *
- * docs/blame.md argues the algorithm. In short: in each window, what the operations of
+ * docs/developers/views.md, "Blame", argues the algorithm. In short: in each window, what the operations of
  * each device leave is its idle time; the threads' segments say
  * how many were active when, and in what; one sweep over all of these, in order of time,
  * knows the integral of idle(t)/k(t) of every scope, and a segment's blame is

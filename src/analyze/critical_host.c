@@ -2,7 +2,7 @@
  *
  * Samples say it, and the pools of gaps like it (gaps.h); where there are none, it is
  * taken to be in the deepest function that the stacks of both calls share
- * (docs/critical-path.md, "Contexts").
+ * (docs/critical-path.md, "Call paths").
  */
 #include "between.h"
 #include "critical_graph.h"

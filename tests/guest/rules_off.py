@@ -6,7 +6,7 @@
 
 A test that has never failed proves nothing. For each rule this copies the
 sources to DIR, removes the rule, builds, runs the guests that guard it and
-reports whether at least one of them failed; docs/transparency.md keeps the
+reports whether at least one of them failed; docs/developers/guest-tests.md keeps the
 last result. BUILD is an ordinary build, from which the guest programs come.
 Not part of ctest, but for --texts: it is run by hand when the agent changed.
 """
