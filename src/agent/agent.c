@@ -1,13 +1,12 @@
-/* agent.c - the agent's life: start, ranges, fork, exit, and failing open.
+/* agent.c - the agent's life: start, fork, and the ends of the process.
  *
  * Start has two steps. Loading does nothing but set up a word of memory. The
  * rest happens at the first hooked call, in the program's thread that makes
  * it, when the runtime is ready: memory, then the monitor thread, which opens
  * the files. Whatever fails switches the agent off and leaves the program alone.
  */
-#include "agent.h"
+#include "run.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,244 +19,18 @@
 
 #include <sonde/error.h>
 
+#include "clock.h"
+#include "context.h"
 #include "guest/memory.h"
 #include "preload/preload.h"
+#include "sample.h"
+#include "state.h"
+#include "store.h"
 
-#define EXIT_BOUND_MS   1000 /* how long the final flush waits for work in flight, */
 #define DEATH_BOUND_MS  1000 /* when a signal kills the program: how long it is kept from that, */
-#define DEATH_PASSES_MS  600 /* and the monitor's part of it, */
 #define CALL_BOUND_MS    100 /* after the end of the call that it interrupted, or so long */
-#define PASSES_BOUND_MS 2500 /* or a little longer when it is busy asking: less than its caller waits */
-
-struct sonde_agent sonde__agent;
-SONDE__HOT_DATA _Atomic uint32_t *sonde__flag;
-
-/* The process in which a thread is starting the agent, 0 = none. Not a lock:
- * what a child finds in it after a fork may be its parent's. */
-static _Atomic int starting;
-static struct sonde_shared *shared; /* the preload library's, if it is there */
-
-/* ---- ranges --------------------------------------------------------------------- */
-
-static void flag_set(uint32_t value)
-{
-    atomic_store_explicit(sonde__flag, value, memory_order_release);
-}
-
-/* A runtime that reports must do so before the first hook that records, and
- * may stop only after the last. */
-static void tell_backends(bool on)
-{
-    for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
-        if (sonde_backends[i]->range)
-            sonde_backends[i]->range(on);
-}
-
-/* Recording is turned on and off by any thread (sonde_start, capture ranges) and
- * by the monitor (--delay, --duration): one at a time, and the last word counts.
- * Who finds the lock taken for long leaves it to whoever has it, who looks again;
- * so does a signal handler that came within this, which must not wait. */
-static struct sonde_lock range_lock;
-static _Atomic uint32_t range_asked, range_applied; /* how often; the second under the lock */
-static __thread volatile bool applying __attribute__((tls_model("initial-exec")));
-
-static void apply_last_word(void)
-{
-    bool on = atomic_load(&sonde__agent.range);
-    if (atomic_load(&sonde__agent.state) != SONDE_ON)
-        return;
-    if (on) {
-        tell_backends(true);
-        atomic_store(&sonde__agent.range_since_ns, sonde_now_ns());
-    } else { /* of a run whose recording begins later, from the agent's start on */
-        sonde__recorded_pause(atomic_load(&sonde__agent.range_since_ns) ? sonde_now_ns()
-                                                                        : sonde__agent.header->start_ns);
-    }
-    flag_set(on ? SONDE_FLAG_ON : SONDE_FLAG_OFF);
-    if (on)
-        sonde__recorded_resume(sonde_now_ns());
-    else
-        tell_backends(false);
-}
-
-static bool applies_in_time(void)
-{
-    if (!sonde__lock_within(&range_lock, 1000))
-        return false;
-    const uint32_t asked = atomic_load(&range_asked);
-    apply_last_word();
-    atomic_store(&range_applied, asked);
-    sonde__unlock(&range_lock);
-    return true;
-}
-
-void sonde__agent_apply_range(void)
-{
-    atomic_fetch_add(&range_asked, 1);
-    if (applying)
-        return;
-    bool in_time = true;
-    while (in_time && atomic_load(&range_applied) != atomic_load(&range_asked)) {
-        applying = true;
-        in_time = applies_in_time();
-        applying = false;
-    }
-}
-
-/* The flag is set after the state, and the state before who starts the agent
- * looks at the range: it, or we, see what the other one did. */
-static bool has_range(void)
-{
-    if (!sonde__flag)
-        return false;
-    if (atomic_load(sonde__flag) == SONDE_FLAG_LOOK && atomic_load(&starting) == getpid())
-        return atomic_load(&sonde__agent.state) == SONDE_ON;
-    return atomic_load(sonde__flag) != SONDE_FLAG_LOOK; /* again: the start may have ended between */
-}
-
-void sonde__agent_set_range(int on)
-{
-    atomic_store(&sonde__agent.range, on);
-    if (has_range())
-        sonde__agent_apply_range();
-}
-
-void sonde_recording_set(bool on)
-{
-    sonde__agent_set_range(on);
-}
-
-/* A child by a bare clone, before its first hooked call, has its parent's
- * mapping and locks: the flag that the kernel wiped tells. */
-bool sonde__agent_here(void)
-{
-    return sonde__agent.header && sonde__flag &&
-           (atomic_load_explicit(sonde__flag, memory_order_acquire) != SONDE_FLAG_LOOK ||
-            atomic_load(&starting) == getpid());
-}
-
-/* ---- failing open ------------------------------------------------------------------ */
-
-void sonde__agent_off(const char *reason)
-{
-    struct sonde_agent *a = &sonde__agent;
-    if (__atomic_load_n(&a->header, __ATOMIC_ACQUIRE)) { /* a monitor that is late may come by just now */
-        sonde_note("the agent switched itself off: %s", reason);
-        a->header->state = SONDE_PROCESS_OFF;
-    }
-    atomic_store(&a->state, SONDE_DEAD);
-    if (sonde__flag)
-        flag_set(SONDE_FLAG_OFF);
-}
 
 /* ---- the end ------------------------------------------------------------------------- */
-
-static bool settled(enum sonde_collect how)
-{
-    struct sonde_agent *a = &sonde__agent;
-    if (!sonde__lock_within(&a->harvest_lock, 100))
-        return false;
-    sonde__monitor_drain();
-    sonde__harvest(NULL);
-    sonde__match_turn(how);
-    bool all = atomic_load(&a->outstanding) == 0 && sonde__match_waiting() == 0;
-    sonde__unlock(&a->harvest_lock);
-    return all;
-}
-
-/* Ask about everything outstanding once more, in-order or not: a command whose
- * wait list failed never finishes and must not hide those behind it. */
-static void last_look(void)
-{
-    struct sonde_agent *a = &sonde__agent;
-    if (!sonde__lock_within(&a->harvest_lock, 100))
-        return;
-    for (uint32_t i = 1; i <= atomic_load(&a->lane_count); i++)
-        atomic_load(&a->lanes[i])->out_of_order = true;
-    sonde__unlock(&a->harvest_lock);
-    if (settled(SONDE_COLLECT_LAST) || !sonde__lock_within(&a->harvest_lock, 100))
-        return;
-    sonde__harvest_abandon();
-    sonde__unlock(&a->harvest_lock);
-}
-
-/* Under monitor_lock. */
-static void take_late(void)
-{
-    if (!sonde__lock_within(&sonde__agent.harvest_lock, 100))
-        return;
-    sonde__harvest_late();
-    sonde__unlock(&sonde__agent.harvest_lock);
-}
-
-void sonde__agent_late(void)
-{
-    if (!sonde__lock_within(&sonde__agent.monitor_lock, 100))
-        return;
-    take_late();
-    sonde__monitor_account();
-    sonde__unlock(&sonde__agent.monitor_lock);
-}
-
-static bool settles_within_bound(void)
-{
-    const uint64_t until_ns = sonde_now_ns() + PASSES_BOUND_MS * 1000000ull;
-    for (int n = 0; n < EXIT_BOUND_MS * 5 && sonde_now_ns() < until_ns; n++) {
-        sonde__nap(200);
-        if (settled(SONDE_COLLECT_LAST))
-            return true;
-    }
-    return false;
-}
-
-/* Under monitor_lock. */
-static void settle_dying(void)
-{
-    const uint64_t until_ns = sonde_now_ns() + DEATH_PASSES_MS * 1000000ull;
-    while (!settled(SONDE_COLLECT_DYING) && sonde_now_ns() < until_ns)
-        sonde__nap(1000);
-    sonde__monitor_account();
-}
-
-void sonde__agent_settle(enum sonde_flush how)
-{
-    struct sonde_agent *a = &sonde__agent;
-    if (atomic_load(&a->closed)) {
-        sonde__agent_late();
-        return;
-    }
-    if (!sonde__lock_within(&a->monitor_lock, how == SONDE_FLUSH_DEATH ? DEATH_PASSES_MS : 2000))
-        return;
-    if (how == SONDE_FLUSH_DEATH) {
-        settle_dying();
-        sonde__unlock(&a->monitor_lock);
-        return;
-    }
-    if (how == SONDE_FLUSH_CLOSE)
-        sonde__sample_stop();
-    bool all = settled(SONDE_COLLECT_LAST) || (how != SONDE_FLUSH_STORE && !a->finished && settles_within_bound());
-    if (how != SONDE_FLUSH_STORE) {
-        sonde__monitor_account(); /* in case the runtime does not come back from the next */
-        sonde__monitor_clocks();
-    }
-    if (how == SONDE_FLUSH_CLOSE) {
-        if (!all)
-            last_look();
-        if (sonde__lock_within(&a->harvest_lock, 100)) {
-            sonde__match_abandon();
-            sonde__unlock(&a->harvest_lock);
-        }
-        sonde__ranges_last();
-        atomic_store(&a->closed, true); /* from here on the runtime may be gone */
-        take_late();
-    }
-    sonde__monitor_account();
-    if (how != SONDE_FLUSH_STORE) {
-        a->finished = true;
-        a->header->state = SONDE_PROCESS_EXITED;
-    }
-    sonde__unlock(&a->monitor_lock);
-}
 
 /* The thread that calls has stood still for us since begin_ns. */
 static void count_held(uint64_t begin_ns)
@@ -275,7 +48,7 @@ void sonde__agent_flush(enum sonde_flush how)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* or exit would end here, half done */
     if (sonde__flag && atomic_load(sonde__flag) != SONDE_FLAG_LOOK && atomic_load(&a->state) == SONDE_ON &&
         a->pid == getpid()) {
-        if (!sonde__monitor_flush(how, EXIT_BOUND_MS + 2000))
+        if (!sonde__monitor_flush(how, SONDE_EXIT_BOUND_MS + 2000))
             sonde_note("the final flush did not happen: the monitor thread did not answer");
         count_held(begin_ns);
     }
@@ -355,7 +128,7 @@ static void in_child(void)
         return; /* not even begun to start */
     /* The parent's threads, channels and mapping are not ours. The flag's page
      * was wiped by the kernel, where it can, so no hook is on its way in. */
-    flag_set(SONDE_FLAG_LOOK);
+    sonde__flag_set(SONDE_FLAG_LOOK);
     atomic_store(&postponed, false);
     if (a->pool.base)
         munmap(a->pool.base, a->mapped_bytes);
@@ -369,8 +142,7 @@ static void in_child(void)
     for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
         if (sonde_backends[i]->forked)
             sonde_backends[i]->forked();
-    atomic_store(&range_applied, atomic_load(&range_asked));
-    applying = false;
+    sonde__recording_forget();
     memset(a, 0, sizeof *a);
 }
 
@@ -393,7 +165,7 @@ static void after_fork(void)
 static void forked(void)
 {
     in_child();
-    atomic_store(&starting, 0);
+    atomic_store(&sonde__starting, 0);
 }
 
 /* ---- the start --------------------------------------------------------------------------- */
@@ -440,15 +212,13 @@ static void once_per_program(void)
     atexit(at_exit);
     at_quick_exit(at_exit);
     sonde__clock_find();
-    shared = dlsym(RTLD_DEFAULT, "sonde__shared");
-    if (!shared)
-        (void)dlerror(); /* the program's next dlerror is not about us */
+    sonde__agent_shared_find();
     done = true;
 }
 
 /* Exit handlers run last registered first: those of a runtime that came after
  * ours would take the runtime away before our last look at it. */
-void sonde__agent_runtime_is_there(void)
+static void runtime_is_there(void)
 {
     static bool done;
     if (!sonde__agent.early || done)
@@ -458,16 +228,26 @@ void sonde__agent_runtime_is_there(void)
     at_quick_exit(at_exit);
 }
 
-struct sonde_shared *sonde__agent_shared(void)
+uint32_t sonde_device_add(const struct sonde_device_info *info)
 {
-    return shared;
+    if (!sonde__agent_here())
+        return 0;
+    runtime_is_there();
+    return sonde__device_new(info);
+}
+
+/* In a program's thread that wants the samples' signal; returns when no more of ours come. */
+static void release_signal(void)
+{
+    sonde__monitor_flush(SONDE_FLUSH_SIGNAL, 1000);
 }
 
 static void connect_preload(void)
 {
+    struct sonde_shared *shared = sonde__agent_shared();
     if (!shared)
         return;
-    atomic_store(&shared->release_signal, sonde__sample_release);
+    atomic_store(&shared->release_signal, release_signal);
     atomic_store(&shared->at_exit, at_exit);
     atomic_store(&shared->before_exit, before_exit);
     atomic_store(&shared->before_exec, before_exec);
@@ -510,8 +290,10 @@ static const char *start(void)
         return "no SONDE_OUT";
     once_per_program();
     if (sonde__heap_init(&a->heap, a->config.memory_bytes / 2) || sonde__unwind_init() || sonde__tables_init() ||
-        sonde__profile_init())
+        sonde__frames_init() || sonde__profile_init())
         return "out of memory";
+    sonde__objects_init();
+    sonde__trace_init(sonde__sample_mine);
     a->ticks0 = sonde__ticks();
     a->ns0 = sonde_now_ns();
     a->reading_ns = reading_cost();
@@ -554,8 +336,8 @@ static void start_once(void)
     const int self = getpid();
     while (atomic_load(&a->state) == SONDE_NEW || a->pid != self) {
         int other = 0;
-        if (!atomic_compare_exchange_strong(&starting, &other, self) &&
-            (other == self || !atomic_compare_exchange_strong(&starting, &other, self))) {
+        if (!atomic_compare_exchange_strong(&sonde__starting, &other, self) &&
+            (other == self || !atomic_compare_exchange_strong(&sonde__starting, &other, self))) {
             sonde__nap(50);
             continue;
         }
@@ -563,7 +345,7 @@ static void start_once(void)
             in_child();
         if (atomic_load(&a->state) == SONDE_NEW)
             start_or_off();
-        atomic_store(&starting, 0);
+        atomic_store(&sonde__starting, 0);
     }
 }
 

@@ -8,11 +8,12 @@
  * completion was hidden behind another one) counts only from the window's edge;
  * the rest is counted as clipped, and the ledger says so.
  */
-#include "agent.h"
+#include "store.h"
 
 #include <string.h>
 
 #include "base/kinds.h"
+#include "state.h"
 
 #define WINDOW  32768u /* intervals; an eighth of it with a small budget */
 #define BATCH   4096u

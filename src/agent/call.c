@@ -3,43 +3,17 @@
  * The steady state takes no lock, allocates nothing and makes no system call;
  * tests/unit/agent counts them.
  */
-#include "agent.h"
+#include "run.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <time.h>
 
+#include "clock.h"
+#include "context.h"
+#include "replay.h"
 #include "sample.h"
-
-/* The kernel's own function: libc's way to it leads over three more pages, which a hook finds cold. */
-SONDE__HOT_DATA static int (*_Atomic read_clock)(clockid_t clock, struct timespec *t) = clock_gettime;
-
-/* Not where the program has a clock of its own in libc's place: everybody in it goes by that one. */
-static bool clock_is_libc(void)
-{
-    void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    return libc && dlsym(libc, "clock_gettime") == (void *)(uintptr_t)clock_gettime;
-}
-
-void sonde__clock_find(void)
-{
-    struct timespec t;
-    int (*found)(clockid_t, struct timespec *) = NULL;
-    void *kernel = clock_is_libc() ? dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    if (kernel)
-        *(void **)&found = dlvsym(kernel, "__vdso_clock_gettime", "LINUX_2.6"); /* x86; elsewhere it has other names */
-    if (!found)
-        (void)dlerror(); /* the program's next dlerror is not about us */
-    else if (found(CLOCK_MONOTONIC_RAW, &t) == 0)
-        atomic_store(&read_clock, found);
-}
-
-__attribute__((hot)) uint64_t sonde_now_ns(void)
-{
-    struct timespec t;
-    atomic_load_explicit(&read_clock, memory_order_relaxed)(CLOCK_MONOTONIC_RAW, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+#include "state.h"
+#include "store.h"
 
 bool sonde_recording(void)
 {
@@ -157,7 +131,7 @@ static inline bool begin(struct sonde_call *call, struct sonde_thread *t, uint32
     call->api = api;
     call->submitted = false;
     call->node = sonde__context(t, api);
-    call->enter_ns = call->leave_ns = sonde_now_ns();
+    call->enter_ns = call->leave_ns = sonde__now_ns();
     return true;
 }
 
@@ -191,7 +165,7 @@ __attribute__((hot)) bool sonde_call_begin(struct sonde_call *call, uint32_t api
 
 __attribute__((hot)) void sonde_call_leave(struct sonde_call *call)
 {
-    call->leave_ns = sonde_now_ns();
+    call->leave_ns = sonde__now_ns();
 }
 
 __attribute__((hot)) static struct sonde_event *event_slot(struct sonde_call *call)
@@ -220,7 +194,7 @@ static void drop(struct sonde_thread *t, const struct sonde_submit *s, enum sond
         sonde_backends[lane ? lane->backend : 0]->release(s->token);
     }
     if (cause == SONDE_DROP_AFTER_EXIT) /* the monitor has accounted for the last time, perhaps */
-        sonde__agent_late();
+        sonde__settle_late();
 }
 
 /* `over`: the key of the operation that this one stands over; 0 none. */

@@ -11,7 +11,12 @@
 
 #include <string.h>
 
+#include "context_merge.h"
+#include "guest/hot.h"
 #include "python_state.h"
+#include "replay.h"
+#include "state.h"
+#include "store.h"
 
 #define NODE_RUN      64   /* node ids a thread takes at once */
 #define TRAILS_AFTER  64   /* calls before a thread gets memory for trails: most threads make few */
@@ -628,9 +633,18 @@ __attribute__((noinline, hot)) uint32_t sonde__context(struct sonde_thread *t, u
     return node;
 }
 
+/* Where the monitor makes nodes; NULL: no room. */
+static struct sonde_thread *thread_of_reports(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    if (!a->reports && (a->reports = sonde__heap_get(&a->heap, sizeof *a->reports)))
+        memset(a->reports, 0, offsetof(struct sonde_thread, native));
+    return a->reports;
+}
+
 uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_kind kind, uint32_t name)
 {
-    struct sonde_thread *t = sonde__context_of_reports();
+    struct sonde_thread *t = thread_of_reports();
     if (!t)
         return sonde__agent.folded_node[kind];
     if (origin)

@@ -8,6 +8,8 @@
  * the stack has in common with the one before. Two frames of one function at
  * the first difference count as common: it has made another call, that is all.
  */
+#include "context_merge.h"
+
 #include "context.h"
 
 #define CODE_PYTHON (1ull << 63) /* in range_code: of a code object, not a pc */
@@ -51,6 +53,14 @@ static bool same_function(uint64_t a, uint64_t b)
     return start && start == sonde__unwind_function_start((uintptr_t)b);
 }
 
+/* What lies deeper than `place` in the stack was left by the call that opened these ranges. */
+static void cut_ranges(struct sonde_thread *t, uint32_t place)
+{
+    uint32_t n = sonde__open_ranges(t);
+    while (n-- > 0 && t->open[n].place > place) /* outer ranges stand no deeper than inner ones */
+        t->open[n].place = place;
+}
+
 /* Frame number m->stack, `frame`, against what was there last time. */
 static void follow_stack(struct merge *m, uint32_t frame, uint64_t code)
 {
@@ -60,7 +70,7 @@ static void follow_stack(struct merge *m, uint32_t frame, uint64_t code)
     if (m->stack_same && known && t->range_stack[i] == frame)
         return;
     if (m->stack_same && m->open && t->open[m->open - 1].place > i)
-        sonde__ranges_cut(t, i + (known && same_function(t->range_code[i], code)));
+        cut_ranges(t, i + (known && same_function(t->range_code[i], code)));
     m->stack_same = false;
     t->range_stack[i] = frame;
     t->range_code[i] = code;
@@ -158,7 +168,7 @@ static void merge_by_count(struct merge *m, uint32_t native_length)
 static uint32_t end_path(struct merge *m)
 {
     if (m->ranges) {
-        sonde__ranges_cut(m->t, m->stack);
+        cut_ranges(m->t, m->stack);
         m->t->ranges.stack_length = m->stack;
     }
     if (m->ranges && !m->stack_only)

@@ -9,7 +9,7 @@
  * The kernel is called directly: the program, another tool or a sanitizer may
  * have wrapped open and write, and must neither see nor mix up our descriptors.
  */
-#include "agent.h"
+#include "store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +28,7 @@
 
 #include "format/folder.h"
 #include "guest/memory.h"
+#include "state.h"
 
 struct identity { uint64_t device, inode; };
 
@@ -274,6 +275,17 @@ int sonde_blob(const char *name, const void *bytes, size_t size)
     const int err = zstd && !ZSTD_isError(stored) ? write_blob(path, memory + workspace, stored) : SONDE_ENOMEM;
     sonde__pages_put(memory, workspace + room);
     return err;
+}
+
+long sonde__files_read(const char *path, char *text, size_t size)
+{
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    long n = fd < 0 ? 0 : syscall(SYS_read, fd, text, size - 1);
+    if (fd >= 0)
+        syscall(SYS_close, fd);
+    n = n > 0 ? n : 0;
+    text[n] = 0;
+    return n;
 }
 
 bool sonde__files_shared(void)

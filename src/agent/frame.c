@@ -7,7 +7,7 @@
  * takes the loader's: a frame in a module that is not known yet is asked for
  * (sonde__frames_look, by the monitor), and the sample is missed.
  */
-#include "agent.h"
+#include "context.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -21,6 +21,8 @@
 
 #include "guest/pairs.h"
 #include "preload/preload.h"
+#include "state.h"
+#include "store.h"
 #include "table.h"
 #include "unwind_cfi.h"
 
@@ -43,8 +45,9 @@ static struct {
     _Atomic uintptr_t wanted[32];         /* pcs in modules that samples met first */
 } F;
 
-int sonde__frames_init(uint32_t entries)
+int sonde__frames_init(void)
 {
+    const uint32_t entries = sonde__cache_entries();
     memset(&F, 0, sizeof F);
     F.pc = F.python = (struct sonde_pairs){.mask = entries - 1};
     F.pc.at = sonde__heap_get(&sonde__agent.heap, entries * sizeof(struct sonde_pair));
@@ -490,8 +493,7 @@ uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind)
     return id;
 }
 
-/* The path of the executable, which its link_map does not say. Monitor thread, before ON. */
-void sonde__tables_executable(const char *path)
+void sonde__frames_executable(const char *path)
 {
     snprintf(executable_path, sizeof executable_path, "%s", path);
 }

@@ -9,11 +9,13 @@
  * Operations of an in-order queue finish in order, so only the first
  * outstanding one of such a lane is asked about.
  */
-#include "agent.h"
+#include "run.h"
 
 #include <string.h>
 
 #include "base/kinds.h"
+#include "state.h"
+#include "store.h"
 
 #define HARVEST_BACKLOG 16384 /* outstanding operations at which a waiting program thread helps */
 
@@ -31,7 +33,7 @@ static struct sonde_lane *lane_of(uint32_t id)
 static void hand_over(struct sonde_thread *finder, const struct sonde_activity *found)
 {
     if (!finder) {
-        sonde__monitor_take(found);
+        sonde__take(found);
         return;
     }
     struct sonde_activity *slot = sonde__channel_slot(&finder->found);

@@ -13,7 +13,9 @@
  * another line, and the link another, than then. Entries die with the modules'
  * generation, and when an interpreter turns up.
  */
-#include "agent.h"
+#include "context.h"
+
+#include "state.h"
 
 #define WHOLE UINT32_MAX /* as a path's parent, which is no node: a whole context */
 

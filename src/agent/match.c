@@ -9,9 +9,13 @@
  * among those of the last completions. All under harvest_lock; completions on
  * the monitor thread only.
  */
-#include "agent.h"
+#include "run.h"
 
 #include <string.h>
+
+#include "context.h"
+#include "state.h"
+#include "store.h"
 
 #define MANY_KEPT     1024u         /* submissions of many that are never given up */
 #define QUIET_NS      10000000000u  /* others are when nothing came for so long */
@@ -39,7 +43,6 @@ static struct {
     uint64_t silent;               /* of many, all that there were: nothing came yet */
     struct submission *many, **many_tail;
     struct early *early, **early_tail;
-    struct sonde_thread *contexts; /* where nodes of reported operations are made */
     struct { uint64_t key; struct sonde_times times; enum sonde_poll result; } done[DONE_KEPT];
 } M;
 
@@ -142,7 +145,7 @@ static void deliver_over(struct submission *s, const struct sonde_completion *c)
                                              .result = (uint16_t)c->result};
         next = s->over;
         sonde__piece_put(&M.submissions, s);
-        sonde__monitor_take(&found);
+        sonde__take(&found);
     }
 }
 
@@ -151,13 +154,6 @@ static void remember(const struct sonde_completion *c)
     M.done[c->key % DONE_KEPT].key = c->key;
     M.done[c->key % DONE_KEPT].times = c->times;
     M.done[c->key % DONE_KEPT].result = c->result;
-}
-
-struct sonde_thread *sonde__context_of_reports(void)
-{
-    if (!M.contexts && (M.contexts = sonde__heap_get(&sonde__agent.heap, sizeof *M.contexts)))
-        memset(M.contexts, 0, offsetof(struct sonde_thread, native));
-    return M.contexts;
 }
 
 static void deliver(struct submission *s, const struct sonde_completion *c)
@@ -179,13 +175,13 @@ static void deliver(struct submission *s, const struct sonde_completion *c)
         s->heard_ns = sonde__agent.now_ns;
         M.silent -= !s->heard;
         s->heard = true;
-        sonde__monitor_take(&found);
+        sonde__take(&found);
         return;
     }
     struct submission *over = s->over;
     forget_submission(c->key);
     remember(c);
-    sonde__monitor_take(&found);
+    sonde__take(&found);
     deliver_over(over, c);
 }
 

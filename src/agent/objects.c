@@ -8,12 +8,13 @@
  * 16, 1996), since programs name memory by pointers into it. It has a lock of its
  * own, held for as long as a search takes.
  */
-#include "agent.h"
+#include "store.h"
 
 #include <string.h>
 
 #include "base/kinds.h"
 #include "guest/once.h"
+#include "state.h"
 #include "table.h"
 
 /* Objects are kept one by one up to a number that bounds memory; beyond it a

@@ -4,9 +4,11 @@
  * Durations go into a histogram of sixteen equal parts per octave, whose
  * blocks are made as octaves occur; a percentile read from it is within 3.2 %.
  */
-#include "agent.h"
+#include "store.h"
 
 #include <string.h>
+
+#include "state.h"
 
 static struct {
     struct sonde_map index; /* node << 32 | lane -> profile id */

@@ -8,27 +8,16 @@
  * The first range of a process starts the agent, as a hooked call does: a
  * program that names its phases does so before its first device call.
  */
-#include "agent.h"
+#include "range_rows.h"
 
-#include <stdlib.h>
-#include <string.h>
-
+#include "clock.h"
+#include "context.h"
 #include "guest/once.h"
+#include "run.h"
+#include "store.h"
 
 #define FRAMES_MAX  4096u
-#define ACROSS_MAX  1024u /* open at once of those that may end on another thread */
 #define ACROSS_TRY    64u /* places tried for a new one */
-
-static_assert(sizeof(struct sonde_row_range) == 5 * sizeof(uint64_t), "copied by words");
-
-/* Pushed by this thread while it had no slot, because recording was off. They
- * lie outside of all that it has pushed since. */
-static __thread uint32_t outer __attribute__((tls_model("initial-exec")));
-
-static bool is_recording(void)
-{
-    return sonde__flag && atomic_load_explicit(sonde__flag, memory_order_relaxed) == SONDE_FLAG_ON;
-}
 
 static bool is_off(void)
 {
@@ -39,7 +28,7 @@ static bool is_off(void)
 static struct sonde_thread *thread_here(void)
 {
     struct sonde_thread *t = sonde__self;
-    if (is_off() || (t && is_recording()))
+    if (is_off() || (t && sonde__is_recording()))
         return atomic_load_explicit(&sonde__agent.state, memory_order_relaxed) == SONDE_ON ? t : NULL;
     bool first = atomic_load(&sonde__agent.state) == SONDE_NEW;
     t = sonde__enter();
@@ -50,7 +39,7 @@ static struct sonde_thread *thread_here(void)
 
 bool sonde_enter(void)
 {
-    if (!is_recording() && !is_off())
+    if (!sonde__is_recording() && !is_off())
         thread_here();
     return atomic_load_explicit(&sonde__agent.state, memory_order_relaxed) == SONDE_ON;
 }
@@ -64,47 +53,6 @@ static struct sonde_row_range row_of(const struct sonde_range *range, uint64_t b
         .category = range->category, .payload_type = range->payload_type, .flags = flags};
 }
 
-static void words_store(_Atomic uint64_t *words, const struct sonde_row_range *row)
-{
-    uint64_t plain[5];
-    memcpy(plain, row, sizeof plain);
-    for (int i = 0; i < 5; i++)
-        atomic_store_explicit(&words[i], plain[i], memory_order_relaxed);
-}
-
-static struct sonde_row_range words_load(_Atomic uint64_t *words)
-{
-    struct sonde_row_range row;
-    uint64_t plain[5];
-    for (int i = 0; i < 5; i++)
-        plain[i] = atomic_load_explicit(&words[i], memory_order_relaxed);
-    memcpy(&row, plain, sizeof row);
-    return row;
-}
-
-/* A row that will be missing in the trace, of a thread with slot `t` or without
- * one. Not sonde__count: a signal handler may come here within it. */
-static void lose(struct sonde_thread *t)
-{
-    if (sonde__agent.config.trace && is_recording())
-        atomic_fetch_add_explicit(t ? &t->ranges.lost : &sonde__agent.ranges_lost, 1, memory_order_relaxed);
-}
-
-static void send(struct sonde_thread *t, const struct sonde_row_range *row, uint32_t lane)
-{
-    if (!sonde__agent.config.trace)
-        return;
-    struct sonde_range_event *e = sonde__channel_slot(&t->ranges.ended);
-    if (__builtin_expect(!e, 0)) {
-        lose(t);
-        return;
-    }
-    *e = (struct sonde_range_event){.row = *row, .lane = lane};
-    sonde__channel_publish(&t->ranges.ended);
-}
-
-static _Atomic uint32_t frames; /* made so far */
-
 /* ---- frames ------------------------------------------------------------------------- */
 
 /* Bounded, so that names with numbers in them do not fill the tree: later ones share a frame. */
@@ -114,7 +62,7 @@ static uint32_t frame_of(uint32_t domain, uint32_t name)
     uint32_t id;
     if (sonde__frame_find(key, &id))
         return id;
-    uint32_t before = atomic_fetch_add_explicit(&frames, 1, memory_order_relaxed);
+    uint32_t before = atomic_fetch_add_explicit(&sonde__agent.range_frames, 1, memory_order_relaxed);
     if (before == FRAMES_MAX)
         sonde_note("more than %u names of ranges: the others share one frame", FRAMES_MAX);
     if (!name || before >= FRAMES_MAX) {
@@ -133,16 +81,6 @@ static uint32_t depth_of(const struct sonde_thread *t)
     return atomic_load_explicit(&t->ranges.depth, memory_order_relaxed);
 }
 
-/* What lies deeper than `place` in the stack was left by the call that opened these ranges. */
-void sonde__ranges_cut(struct sonde_thread *t, uint32_t place)
-{
-    uint32_t n = depth_of(t);
-    if (n > SONDE_RANGES_MAX)
-        n = SONDE_RANGES_MAX;
-    while (n-- > 0 && t->open[n].place > place) /* outer ranges stand no deeper than inner ones */
-        t->open[n].place = place;
-}
-
 static void open_range(struct sonde_thread *t, uint32_t depth, const struct sonde_range *range)
 {
     struct sonde_open_range *o = &t->open[depth];
@@ -153,9 +91,9 @@ static void open_range(struct sonde_thread *t, uint32_t depth, const struct sond
     o->frame = frame_of(range->domain, range->name);
     o->domain = range->domain;
     o->name = range->name;
-    o->recorded = is_recording();
+    o->recorded = sonde__is_recording();
     struct sonde_row_range row = row_of(range, sonde_now_ns(), 0);
-    words_store(o->row, &row);
+    sonde__range_store(o->row, &row);
 }
 
 void sonde_range_push(const struct sonde_range *range)
@@ -164,13 +102,13 @@ void sonde_range_push(const struct sonde_range *range)
     uint64_t ticks = sonde__ticks();
     struct sonde_thread *t = thread_here();
     if (!t) {
-        outer++;
-        lose(NULL);
+        sonde__ranges_outer++;
+        sonde__range_lost(NULL);
         return;
     }
     if (t->busy) {
         t->ranges.ignored++;
-        lose(t);
+        sonde__range_lost(t);
         return;
     }
     sonde__busy(t, SONDE_BUSY);
@@ -178,7 +116,7 @@ void sonde_range_push(const struct sonde_range *range)
     if (depth < SONDE_RANGES_MAX)
         open_range(t, depth, range);
     else
-        lose(t);
+        sonde__range_lost(t);
     if (depth == SONDE_RANGES_MAX && sonde__once(&said))
         sonde_note("ranges are nested deeper than %u: the inner ones are left out", SONDE_RANGES_MAX);
     atomic_store_explicit(&t->ranges.depth, depth + 1, memory_order_release);
@@ -189,15 +127,15 @@ void sonde_range_push(const struct sonde_range *range)
 /* Take range `i` out of the open ones; ranges of other domains may be inside it. */
 static void end_range(struct sonde_thread *t, uint32_t i, uint32_t depth)
 {
-    if (t->open[i].recorded || is_recording()) {
-        struct sonde_row_range row = words_load(t->open[i].row);
+    if (t->open[i].recorded || sonde__is_recording()) {
+        struct sonde_row_range row = sonde__range_load(t->open[i].row);
         row.end_ns = sonde_now_ns();
-        send(t, &row, t->lane);
+        sonde__range_send(t, &row, t->lane);
     }
     for (; i + 1 < depth; i++) {
         struct sonde_open_range *to = &t->open[i], *from = &t->open[i + 1];
-        struct sonde_row_range row = words_load(from->row);
-        words_store(to->row, &row);
+        struct sonde_row_range row = sonde__range_load(from->row);
+        sonde__range_store(to->row, &row);
         to->frame = from->frame;
         to->place = from->place;
         to->domain = from->domain;
@@ -212,7 +150,7 @@ uint32_t sonde_range_pop(uint32_t domain)
 {
     uint64_t ticks = sonde__ticks();
     /* A forked child does not start the agent to close what its parent opened. */
-    struct sonde_thread *t = is_recording() || is_off() ? sonde__self : NULL;
+    struct sonde_thread *t = sonde__is_recording() || is_off() ? sonde__self : NULL;
     uint32_t depth = t ? depth_of(t) : 0, i = depth, name;
     if (t && t->ranges.ignored) {
         t->ranges.ignored--;
@@ -225,7 +163,7 @@ uint32_t sonde_range_pop(uint32_t domain)
     while (i > 0 && t->open[i - 1].domain != domain)
         i--;
     if (!i) {
-        outer -= outer > 0; /* else nobody pushed it: nothing to pop */
+        sonde__ranges_outer -= sonde__ranges_outer > 0; /* else nobody pushed it: nothing to pop */
         return 0;
     }
     sonde__busy(t, SONDE_BUSY);
@@ -239,71 +177,64 @@ uint32_t sonde_range_pop(uint32_t domain)
 void sonde_mark(const struct sonde_range *mark)
 {
     struct sonde_thread *t = thread_here();
-    if (!t || t->busy || !is_recording()) {
-        lose(t);
+    if (!t || t->busy || !sonde__is_recording()) {
+        sonde__range_lost(t);
         return;
     }
     sonde__busy(t, SONDE_BUSY);
     uint64_t now = sonde_now_ns();
     struct sonde_row_range row = row_of(mark, now, SONDE_RANGE_MARK);
     row.end_ns = now;
-    send(t, &row, t->lane);
+    sonde__range_send(t, &row, t->lane);
     sonde__busy(t, 0);
 }
 
 /* ---- ranges that may end on another thread ---------------------------------------------- */
 
-#define TAKEN 1u /* a place whose row is being written or read */
-
-static struct across {
-    _Atomic uint64_t id; /* 0 free, TAKEN, else the range's: number << 10 | place */
-    _Atomic uint64_t row[5];
-    _Atomic uint32_t lane;
-} across[ACROSS_MAX];
 static _Atomic uint64_t across_number = 1;
 
 uint64_t sonde_range_start(const struct sonde_range *range)
 {
     struct sonde_thread *t = thread_here();
-    if (!t || t->busy || !is_recording()) {
-        lose(t);
+    if (!t || t->busy || !sonde__is_recording()) {
+        sonde__range_lost(t);
         return 0;
     }
     struct sonde_row_range row = row_of(range, sonde_now_ns(), SONDE_RANGE_ACROSS);
     uint64_t number = atomic_fetch_add_explicit(&across_number, 1, memory_order_relaxed);
     for (uint32_t i = 0; i < ACROSS_TRY; i++) {
-        uint64_t place = (number + i) % ACROSS_MAX, empty = 0;
-        struct across *a = &across[place];
+        uint64_t place = (number + i) % SONDE_ACROSS_MAX, empty = 0;
+        struct sonde_across *a = &sonde__across[place];
         if (atomic_load_explicit(&a->id, memory_order_relaxed) ||
-            !atomic_compare_exchange_strong_explicit(&a->id, &empty, TAKEN, memory_order_acquire,
+            !atomic_compare_exchange_strong_explicit(&a->id, &empty, SONDE_ACROSS_TAKEN, memory_order_acquire,
                                                      memory_order_relaxed))
             continue;
-        words_store(a->row, &row);
+        sonde__range_store(a->row, &row);
         atomic_store_explicit(&a->lane, t->lane, memory_order_relaxed);
         atomic_store_explicit(&a->id, number << 10 | place, memory_order_release);
         return number << 10 | place;
     }
-    lose(t);
+    sonde__range_lost(t);
     return 0;
 }
 
 uint32_t sonde_range_end(uint64_t id)
 {
-    struct across *a = &across[id % ACROSS_MAX];
-    if (id <= TAKEN || !(is_recording() || is_off()) ||
-        !atomic_compare_exchange_strong_explicit(&a->id, &id, TAKEN, memory_order_acquire, memory_order_relaxed))
+    struct sonde_across *a = &sonde__across[id % SONDE_ACROSS_MAX];
+    if (id <= SONDE_ACROSS_TAKEN || !(sonde__is_recording() || is_off()) ||
+        !atomic_compare_exchange_strong_explicit(&a->id, &id, SONDE_ACROSS_TAKEN, memory_order_acquire, memory_order_relaxed))
         return 0;
-    struct sonde_row_range row = words_load(a->row);
+    struct sonde_row_range row = sonde__range_load(a->row);
     uint32_t lane = atomic_load_explicit(&a->lane, memory_order_relaxed);
     atomic_store_explicit(&a->id, 0, memory_order_release);
     struct sonde_thread *t = thread_here();
     if (!t || t->busy) {
-        lose(t);
+        sonde__range_lost(t);
         return row.name;
     }
     sonde__busy(t, SONDE_BUSY);
     row.end_ns = sonde_now_ns();
-    send(t, &row, lane);
+    sonde__range_send(t, &row, lane);
     sonde__busy(t, 0);
     return row.name;
 }
@@ -313,8 +244,8 @@ uint32_t sonde_range_end(uint64_t id)
 void sonde_link(uint32_t context, uint32_t name, const void *within)
 {
     /* A thread that only ends a link has nothing to say. */
-    struct sonde_thread *t = (context || name) && is_recording() ? thread_here() : sonde__self;
-    if (!t || t->busy || !is_recording())
+    struct sonde_thread *t = (context || name) && sonde__is_recording() ? thread_here() : sonde__self;
+    if (!t || t->busy || !sonde__is_recording())
         return;
     sonde__busy(t, SONDE_BUSY);
     t->ranges.link_frame = context ? sonde__frame_of_link(context) : 0;
@@ -325,71 +256,6 @@ void sonde_link(uint32_t context, uint32_t name, const void *within)
 
 uint32_t sonde_last_context(void)
 {
-    const struct sonde_thread *t = is_recording() ? sonde__self : NULL;
+    const struct sonde_thread *t = sonde__is_recording() ? sonde__self : NULL;
     return t ? t->last_context : 0;
-}
-
-void sonde__ranges_of_ended(struct sonde_thread *t)
-{
-    uint32_t n = depth_of(t) < SONDE_RANGES_MAX ? depth_of(t) : SONDE_RANGES_MAX;
-    for (uint32_t i = 0; i < n; i++) {
-        struct sonde_row_range row = words_load(t->open[i].row);
-        send(t, &row, t->lane);
-    }
-    atomic_store(&t->ranges.depth, 0);
-}
-
-/* ---- the monitor's side ------------------------------------------------------------------------ */
-
-static void count_lost(struct sonde_thread *t)
-{
-    uint64_t lost = atomic_load_explicit(&t->ranges.lost, memory_order_relaxed);
-    if (lost != t->ranges.counted)
-        sonde__trace_lost(t->lane, SONDE_TABLE_RANGE, SONDE_DROP_CHANNEL_FULL, lost - t->ranges.counted);
-    t->ranges.counted = lost;
-}
-
-void sonde__ranges_drain(struct sonde_thread *t)
-{
-    for (uint64_t n = sonde__channel_waiting(&t->ranges.ended); n > 0; n--) {
-        const struct sonde_range_event *e = sonde__channel_peek(&t->ranges.ended);
-        sonde__trace_row(e->lane, SONDE_TABLE_RANGE, &e->row);
-        sonde__channel_next(&t->ranges.ended);
-    }
-    count_lost(t);
-    const uint64_t of_none = atomic_load_explicit(&sonde__agent.ranges_lost, memory_order_relaxed);
-    if (of_none)
-        sonde__trace_lost(0, SONDE_TABLE_RANGE, SONDE_DROP_CHANNEL_FULL, atomic_exchange(&sonde__agent.ranges_lost, 0));
-}
-
-static void last_of_thread(struct sonde_thread *t)
-{
-    uint32_t n = atomic_load_explicit(&t->ranges.depth, memory_order_acquire);
-    for (uint32_t i = 0; i < n && i < SONDE_RANGES_MAX; i++) {
-        const struct sonde_row_range row = words_load(t->open[i].row);
-        sonde__trace_row(t->lane, SONDE_TABLE_RANGE, &row);
-    }
-}
-
-void sonde__ranges_last(void)
-{
-    struct sonde_agent *a = &sonde__agent;
-    for (uint32_t i = 1; i <= atomic_load(&a->thread_count); i++) {
-        struct sonde_thread *t = atomic_load(&a->threads[i]);
-        last_of_thread(t);
-        count_lost(t);
-    }
-    for (uint32_t i = 0; i < ACROSS_MAX; i++)
-        if (atomic_load_explicit(&across[i].id, memory_order_acquire) > TAKEN) {
-            const struct sonde_row_range row = words_load(across[i].row);
-            sonde__trace_row(atomic_load(&across[i].lane), SONDE_TABLE_RANGE, &row);
-        }
-}
-
-void sonde__ranges_forget(void)
-{
-    for (uint32_t i = 0; i < ACROSS_MAX; i++)
-        atomic_store(&across[i].id, 0);
-    atomic_store(&frames, 0);
-    outer = 0;
 }

@@ -7,7 +7,7 @@
  * that the program is linked with were mapped. Without that library there is
  * what the kernel knows, the process's own start.
  */
-#include "agent.h"
+#include "store.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "preload/preload.h"
-#include "sample.h"
+#include "state.h"
 #include "table.h"
 
 /* ---- the program's start --------------------------------------------------------------- */
@@ -32,7 +32,7 @@ static uint64_t now_of(clockid_t clock)
 static uint64_t process_start_ns(void)
 {
     char text[1024];
-    sonde__read_small("/proc/self/stat", text, sizeof text);
+    sonde__files_read("/proc/self/stat", text, sizeof text);
     const char *at = strrchr(text, ')'); /* the name before may hold anything */
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');

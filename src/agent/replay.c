@@ -3,9 +3,10 @@
 
 #include <string.h>
 
-#include "agent.h"
+#include "context.h"
 #include "python_replay.h"
 #include "python_state.h"
+#include "state.h"
 #include "unwind_cfi.h"
 #include "unwind_rules.h"
 

@@ -22,10 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "guest/heap.h"
-#include "unwind_trails.h"
+#include "thread.h"
 
-#define SONDE_REPLAY_BLOCKS 16u /* 1 MiB of a thread's replays */
 #define SONDE_REPLAY_WORDS 400u
 #define SONDE_REPLAY_PYTHONS 96u
 
@@ -40,16 +38,6 @@ struct sonde_replay {
     uint16_t  at[];               /* words above `here`; then, in a multiple of 8 bytes, what python_replay.h needs */
 };
 #define SONDE_REPLAY_ATTACHED 0x8000u /* an interpreter is known */
-
-struct sonde_replays {
-    struct sonde_replay **table;  /* in the first block: by sums */
-    uint32_t epoch;               /* pointers of another one are void */
-    uint32_t blocks, current, used;
-    bool     full;
-    unsigned char *block[SONDE_REPLAY_BLOCKS];
-};
-
-struct sonde_thread;
 
 /* The node of this call, 0 when that cannot be told so. `here`: the frame address of sonde__context. */
 uint32_t sonde__replay(struct sonde_thread *t, uint32_t api, uintptr_t here);

@@ -21,7 +21,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "context.h"
 #include "preload/preload.h"
+#include "state.h"
+#include "store.h"
+#include "target.h"
 #include "unwind_arch.h"
 
 #define LINGER_NS 1000000000u /* after recording went off: until the events go, too */
@@ -33,7 +37,6 @@ static struct {
     uint64_t process_ns;                 /* CPU time of the program while recording */
     uint64_t process_at_ns;              /* at the last turn, our threads' included; 0: recording was off */
     uint64_t ours_at_ns;
-    uint64_t sampled_ns;                 /* that samples stand for */
 } S;
 
 /* ---- in the program's threads ---------------------------------------------------- */
@@ -68,48 +71,10 @@ static uint64_t due_ns(const struct sonde_target *x, const struct sonde_thread *
     return found_ns >= missed + last_ns + period_ns / 2 ? found_ns - missed : found_ns; /* there was one */
 }
 
-/* `cpu_ns`: the thread's CPU time. False: no room; then the next one stands for this one's time, too. */
-static bool put(struct sonde_thread *t, uint64_t time_ns, uint64_t cpu_ns, uint32_t node, uint32_t flags)
-{
-    struct sonde_samples *s = &t->samples;
-    const uint32_t n = atomic_load_explicit(&s->written, memory_order_relaxed);
-    const uint32_t used = n - atomic_load_explicit(&s->taken, memory_order_acquire);
-    if (used == SONDE_SAMPLES_MAX) {
-        sonde__count(&s->count.lost, 1);
-        return false;
-    }
-    if (used == SONDE_SAMPLES_MAX / 2)
-        sonde__monitor_wake();
-    const uint64_t last_ns = atomic_load_explicit(&s->cpu_ns, memory_order_relaxed);
-    cpu_ns = cpu_ns > last_ns ? cpu_ns : last_ns;
-    t->sample[n % SONDE_SAMPLES_MAX] = (struct sonde_sample){
-        .time_ns = time_ns, .cpu_ns = cpu_ns - last_ns, .node = node, .lane = t->lane, .flags = (uint16_t)flags};
-    atomic_store_explicit(&s->cpu_ns, cpu_ns, memory_order_relaxed);
-    atomic_store_explicit(&s->written, n + 1, memory_order_release);
-    sonde__count(&s->count.taken, 1);
-    return true;
-}
-
-bool sonde__sample_slept(struct sonde_thread *t, uint64_t from_ns, uint64_t to_ns, uint32_t node, uint32_t kind)
-{
-    struct sonde_samples *s = &t->samples;
-    const uint32_t n = atomic_load_explicit(&s->written, memory_order_relaxed);
-    const uint32_t used = n - atomic_load_explicit(&s->taken, memory_order_acquire);
-    if (used == SONDE_SAMPLES_MAX)
-        return false;
-    if (used == SONDE_SAMPLES_MAX / 2)
-        sonde__monitor_wake();
-    t->sample[n % SONDE_SAMPLES_MAX] = (struct sonde_sample){
-        .time_ns = from_ns, .cpu_ns = to_ns - from_ns, .node = node, .lane = t->lane, .flags = SONDE_SAMPLE_SLEPT,
-        .kind = (uint16_t)kind};
-    atomic_store_explicit(&s->written, n + 1, memory_order_release);
-    return true;
-}
-
 void sonde__sample_deferred(struct sonde_thread *t, uint32_t node)
 {
     atomic_fetch_and_explicit(&t->at_end, ~(uint32_t)SONDE_AT_END_SAMPLE, memory_order_relaxed);
-    if (put(t, t->samples.waits_since_ns, t->samples.waits_cpu_ns, node, SONDE_SAMPLE_DEFERRED))
+    if (sonde__sample_put(t, t->samples.waits_since_ns, t->samples.waits_cpu_ns, node, SONDE_SAMPLE_DEFERRED))
         sonde__count(&t->samples.count.deferred, 1);
 }
 
@@ -127,7 +92,7 @@ static void take(struct sonde_target *x, struct sonde_thread *t, const ucontext_
         sonde__count(&s->count.lost, 1);
         sonde__monitor_wake(); /* it may have something to look up */
     } else {
-        put(t, now, due_ns(x, t, begin_ns), node, 0);
+        sonde__sample_put(t, now, due_ns(x, t, begin_ns), node, 0);
     }
     const uint64_t own_ns = thread_cpu_ns() - begin_ns; /* not by ticks: the thread may have lost the processor in between */
     sonde__count(&s->count.own_ns, own_ns);
@@ -195,7 +160,7 @@ void sonde__sample_ends(void *(*routine)(void *))
         if (missed)
             sonde__monitor_wake();
         else
-            put(t, sonde_now_ns(), now_ns, node, SONDE_SAMPLE_REST);
+            sonde__sample_put(t, sonde_now_ns(), now_ns, node, SONDE_SAMPLE_REST);
     }
     if (!sonde__target_ends(rest_ns)) /* else the slot may be another thread's by now */
         sonde__busy(t, 0);
@@ -290,11 +255,6 @@ void sonde__sample_give_up(void)
         end("the program handles " SONDE_SAMPLE_SIGNAL_NAME " itself");
 }
 
-void sonde__sample_release(void)
-{
-    sonde__monitor_flush(SONDE_FLUSH_SIGNAL, 1000);
-}
-
 void sonde__sample_stop(void)
 {
     if (!S.over && sonde__agent.config.cpu_hz)
@@ -302,19 +262,6 @@ void sonde__sample_stop(void)
 }
 
 /* ---- the monitor's turn -------------------------------------------------------------- */
-
-bool sonde__sample_on(void)
-{
-    return sonde__flag && atomic_load_explicit(sonde__flag, memory_order_acquire) == SONDE_FLAG_ON;
-}
-
-uint64_t sonde__sample_cpu_ns(int tid)
-{
-    struct timespec t;
-    if (syscall(SYS_clock_gettime, sonde__sample_clock(tid), &t) != 0)
-        return 0;
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static bool begin(void)
 {
@@ -356,37 +303,6 @@ void sonde__sample_turn(uint64_t now)
     S.armed = true;
 }
 
-/* `lane`: of samples that came before their thread had one. */
-static void drain_one(uint32_t lane, const struct sonde_sample *s)
-{
-    const uint32_t own = __atomic_load_n(&s->lane, __ATOMIC_RELAXED);
-    lane = own ? own : lane;
-    if (s->flags & SONDE_SAMPLE_SLEPT) {
-        const struct sonde_row_sleep sleep = {
-            .from_ns = s->time_ns, .to_ns = s->time_ns + s->cpu_ns, .node = s->node, .kind = s->kind};
-        sonde__profile_sleep(s->node, s->cpu_ns);
-        sonde__trace_row(lane, SONDE_TABLE_SLEEP, &sleep);
-        return;
-    }
-    S.sampled_ns += s->cpu_ns;
-    sonde__profile_sample(lane, s);
-    const struct sonde_row_sample row = {.time_ns = s->time_ns, .cpu_ns = s->cpu_ns, .node = s->node, .flags = s->flags};
-    sonde__trace_row(lane, SONDE_TABLE_SAMPLE, &row);
-}
-
-void sonde__sample_drain(struct sonde_thread *t)
-{
-    struct sonde_samples *s = &t->samples;
-    uint32_t end_at = atomic_load_explicit(&s->written, memory_order_acquire);
-    uint32_t n = atomic_load_explicit(&s->taken, memory_order_relaxed);
-    if (n == end_at)
-        return;
-    const uint32_t lane = sonde__sample_lane(t); /* after `written`: what a thread that has ended left there says whose it is */
-    for (; n != end_at; n++)
-        drain_one(lane, &t->sample[n % SONDE_SAMPLES_MAX]);
-    atomic_store_explicit(&s->taken, n, memory_order_release);
-}
-
 void sonde__sample_account(struct sonde_live_header *h)
 {
     struct sonde_agent *a = &sonde__agent;
@@ -405,7 +321,7 @@ void sonde__sample_account(struct sonde_live_header *h)
     h->cpu.lost = lost;
     h->cpu.handler_ns = own_ns;
     h->cpu.process_ns = S.process_ns;
-    h->cpu.sampled_ns = S.sampled_ns;
+    h->cpu.sampled_ns = a->sampled_ns;
     sonde__targets_account(h);
 }
 

@@ -1,90 +1,35 @@
-/* sample.h - the parts of the CPU side among themselves (docs/developers/sampling.md).
+/* sample.h - the CPU side, as the rest of the agent knows it (docs/sampling.md).
  *
- *     sample.c          the signal, its handler, the monitor's turn
- *     sample_threads.c  which threads there are, and what makes each be sampled
- *     sample_switch.c   when a thread was off the CPU
- *
- * A target is a thread of the process. The monitor makes and ends them, under
- * thread_lock; a handler finds its own by its number, and knows it by the tid.
+ * All but what is said otherwise is the monitor's, under monitor_lock; target.h says what is in which file.
  */
 #ifndef SONDE_AGENT_SAMPLE_H
 #define SONDE_AGENT_SAMPLE_H
 
-#include <time.h>
+#include <stdint.h>
 
-#include "agent.h"
+#include "format/rows.h"
+#include "thread.h"
 
-struct sonde_ring { /* context switches of a thread, as the kernel writes them; page NULL: none */
-    struct perf_event_mmap_page *_Atomic page; /* the monitor's; its thread looks whether there is one as it ends */
-    int      fd;
-    uint32_t flags;         /* of the row that `out_ns` begins */
-    uint32_t lane;          /* of its rows; 0: not known yet */
-    uint64_t out_ns;        /* 0: it is on the CPU, or that is not known */
-    uint64_t count;         /* records in this second */
-};
+struct sonde_shared;
 
-enum sonde_target_state {
-    SONDE_TARGET_NEW,
-    SONDE_TARGET_STARTING, /* somebody is about to arm it: its thread as it starts, or the monitor */
-    SONDE_TARGET_ENDED,    /* its thread has given its slot back, and is all but gone */
-    SONDE_TARGET_PERF,
-    SONDE_TARGET_TIMER,
-    SONDE_TARGET_BLOCKED, /* it blocks the signal: a sigwait of its own would get it */
-    SONDE_TARGET_REFUSED, /* by the kernel */
-    SONDE_TARGET_OURS,    /* not the program's */
-};
+void sonde__sample_turn(uint64_t now);                     /* threads that came and went */
+void sonde__sample_drain(struct sonde_thread *t);          /* its ring to the profile and the trace */
+void sonde__sample_account(struct sonde_live_header *header);
+void sonde__sample_stop(void);                             /* no more signals come */
+void sonde__sample_give_up(void);                          /* the same, because the program wants the signal */
+void sonde__sample_forget(void);                           /* in a forked child */
+void sonde__sample_mine(void);                             /* any thread: the calling one is not the program's. Takes thread_lock */
+void sonde__sample_deferred(struct sonde_thread *t, uint32_t node); /* in the thread: the call that a sample waits for ends */
+void sonde__sleep_connect(struct sonde_shared *shared);    /* from here on the preload library tells of waits */
 
-struct sonde_target {
-    _Atomic int tid; /* 0 free */
-    struct sonde_thread *_Atomic thread;
-    _Atomic bool wanted;  /* a signal came, but there is no slot yet */
-    _Atomic uint8_t state; /* enum sonde_target_state */
-    bool     seen;          /* by the scan */
-    _Atomic bool sampled;   /* ever; by its thread, as it starts, or the monitor: as `timer` */
-    bool     asked;         /* for a slot */
-    bool     ring_tried;
-    int      fd;            /* of its event */
-    _Atomic int timer;
-    _Atomic uint64_t due_ns; /* its thread's CPU time when the timer was due first; 0: there is none */
-    uint64_t phase_ns;      /* CPU time of threads before it that its first sample stands in for */
-    uint32_t next;          /* in its hash chain, or among the free */
-    _Atomic uint32_t lane;  /* its thread's, once that has given its slot back; 0: it has not, or had none */
-    uint64_t base_ns;       /* its CPU time when it was seen first */
-    uint64_t since_ns;      /* when that was */
-    uint64_t look_at_ns;    /* one that blocks the signal: whether it still does */
-    uint64_t checked_cpu_ns, checked_taken; /* at the last look for threads that block the signal */
-    struct sonde_ring ring;
-};
+/* Under thread_lock, for the calling thread: the slot that was made for it, or NULL; it has this one from now on; it ends,
+ * and its samples stay in the slot, which may be given to another thread. */
+struct sonde_thread *sonde__sample_slot(void);
+void sonde__sample_enter(struct sonde_thread *t);
+void sonde__sample_leave(struct sonde_thread *t);
 
-/* sample.c */
-bool sonde__sample_on(void);                      /* recording, as far as this side goes */
-uint64_t sonde__sample_cpu_ns(int tid);           /* of any thread of this process; 0: it is gone */
-uint64_t sonde__sample_period_ns(void);
-
-/* The CPU clock of a thread of this process, as the kernel numbers it. */
-static inline clockid_t sonde__sample_clock(int tid)
-{
-    return (clockid_t)(~(uint32_t)tid << 3 | 6);
-}
-
-/* sample_threads.c */
-long sonde__read_small(const char *path, char *text, size_t size); /* bytes, a NUL after them; 0: none */
-struct sonde_target *sonde__target_of_signal(const void *siginfo); /* any thread; NULL: not ours */
-bool sonde__targets_begin(void);
-void sonde__targets_turn(uint64_t now, bool rearm);
-void sonde__targets_disarm(void);
-uint32_t sonde__target_lane(const struct sonde_target *x); /* also of a thread that has ended; 0: none yet */
-void sonde__targets_open(bool open);               /* threads that start may arm themselves */
-void sonde__targets_forget(void);
-void sonde__targets_account(struct sonde_live_header *header);
-
-/* sample_switch.c */
-void sonde__ring_begin(void);
-bool sonde__rings_lacking(void);                   /* some thread was or is without one */
-bool sonde__ring_open(struct sonde_target *x);
-void sonde__ring_last(struct sonde_target *x);    /* a thread that does not come back while we look */
-void sonde__ring_drain(struct sonde_target *x);   /* its rows to the thread's lane */
-void sonde__ring_close(struct sonde_target *x);
-void sonde__rings_bound(struct sonde_target *targets, uint32_t count, uint64_t now); /* after those of all have been drained */
+/* The preload library's word: the calling thread has started, or ends by returning from this routine. */
+void sonde__sample_starts(void);
+void sonde__sample_ends(void *(*routine)(void *));
 
 #endif

@@ -9,7 +9,7 @@
  * (docs/performance.md). Threads that hand over to each other wait for all of these, so what is bounded is
  * their sum, for each processor that the process uses; the threads that do it most go without.
  */
-#include "sample.h"
+#include "target.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -18,6 +18,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "state.h"
+#include "store.h"
 
 #define PAGE        4096u
 #define DATA_PAGES     4u     /* 1,024 records of 16 bytes */
@@ -42,7 +45,7 @@ static uint64_t process_cpu_ns(void)
 void sonde__ring_begin(void)
 {
     char text[32];
-    sonde__read_small("/proc/sys/kernel/perf_event_mlock_kb", text, sizeof text);
+    sonde__files_read("/proc/sys/kernel/perf_event_mlock_kb", text, sizeof text);
     uint64_t pages = strtoull(text, NULL, 10) * 1024 / PAGE / 2 * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
     K.pages_left = pages < PAGES_MAX ? (uint32_t)pages : PAGES_MAX;
     K.records = 0;
@@ -137,11 +140,21 @@ static void copy(void *to, const unsigned char *ring, uint64_t at, size_t size)
         memcpy((unsigned char *)to + i, ring + ((at + i) & mask), 8);
 }
 
+/* Also of a thread that has ended; 0: none yet. */
+static uint32_t lane_of(const struct sonde_target *x)
+{
+    sonde__lock(&sonde__agent.thread_lock);
+    const struct sonde_thread *t = atomic_load(&x->thread);
+    const uint32_t lane = t ? t->lane : atomic_load(&x->lane);
+    sonde__unlock(&sonde__agent.thread_lock);
+    return lane;
+}
+
 void sonde__ring_last(struct sonde_target *x)
 {
     if (!x->ring.page)
         return;
-    x->ring.lane = sonde__target_lane(x);
+    x->ring.lane = lane_of(x);
     put_row(x, 0);
 }
 
@@ -156,7 +169,7 @@ void sonde__ring_drain(struct sonde_target *x)
     struct record record;
     if (head == tail)
         return;
-    r->lane = sonde__target_lane(x);
+    r->lane = lane_of(x);
     for (; tail < head; tail += record.header.size) {
         copy(&record, data, tail, sizeof record.header);
         if (record.header.size < sizeof record.header || record.header.size > sizeof record)

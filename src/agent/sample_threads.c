@@ -30,6 +30,9 @@
 #include <unistd.h>
 
 #include "preload/preload.h"
+#include "state.h"
+#include "store.h"
+#include "target.h"
 
 #define TARGETS_MAX 16384u
 #define CHAINS       4096u
@@ -106,6 +109,21 @@ static void target_free(struct sonde_target *x)
     T.live--;
 }
 
+/* The CPU clock of a thread of this process, as the kernel numbers it. */
+static clockid_t clock_of(int tid)
+{
+    return (clockid_t)(~(uint32_t)tid << 3 | 6);
+}
+
+/* CPU time of a thread of this process; 0: it is gone. */
+static uint64_t cpu_ns_of(int tid)
+{
+    struct timespec t;
+    if (syscall(SYS_clock_gettime, clock_of(tid), &t) != 0)
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* From here on the handler of its thread finds the slot. */
 static void give_slot(struct sonde_target *x, struct sonde_thread *t)
 {
@@ -143,6 +161,14 @@ void sonde__sample_enter(struct sonde_thread *t)
         give_slot(x, t);
 }
 
+/* Under thread_lock: of a thread that called no hook. */
+static void vanished(struct sonde_thread *t)
+{
+    sonde__lane_end(t);
+    t->tid = 0;
+    sonde__slot_put(t);
+}
+
 /* Under thread_lock, as its thread ends. What the monitor has not read yet says whose it is, so that the slot can be another thread's at once. */
 static void leave_slot(struct sonde_target *x, struct sonde_thread *t)
 {
@@ -154,7 +180,7 @@ static void leave_slot(struct sonde_target *x, struct sonde_thread *t)
     if (n != end && !t->lane) {
         char name[17] = "";
         prctl(PR_GET_NAME, name);
-        sonde__thread_lane(t, t->tid, name, t->samples.since_ns);
+        sonde__lane_begin(t, t->tid, name, t->samples.since_ns);
     }
     for (; n != end; n++) {
         uint32_t *lane = &t->sample[n % SONDE_SAMPLES_MAX].lane;
@@ -172,15 +198,6 @@ void sonde__sample_leave(struct sonde_thread *t)
 {
     leave_slot(T.live ? find((int)syscall(SYS_gettid)) : NULL, t);
     t->tid = 0;
-}
-
-uint32_t sonde__target_lane(const struct sonde_target *x)
-{
-    sonde__lock(&sonde__agent.thread_lock);
-    const struct sonde_thread *t = atomic_load(&x->thread);
-    const uint32_t lane = t ? t->lane : atomic_load(&x->lane);
-    sonde__unlock(&sonde__agent.thread_lock);
-    return lane;
 }
 
 void sonde__sample_mine(void)
@@ -264,7 +281,7 @@ refused:
 
 static bool arm_timer(struct sonde_target *x, int tid, uint64_t first_ns)
 {
-    const uint64_t period = sonde__sample_period_ns(), due_ns = sonde__sample_cpu_ns(tid) + first_ns;
+    const uint64_t period = sonde__sample_period_ns(), due_ns = cpu_ns_of(tid) + first_ns;
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SONDE_SAMPLE_SIGNAL};
     const struct timespec every = {(time_t)(period / 1000000000u), (long)(period % 1000000000u)};
     const struct timespec first = {(time_t)(due_ns / 1000000000u), (long)(due_ns % 1000000000u)};
@@ -272,7 +289,7 @@ static bool arm_timer(struct sonde_target *x, int tid, uint64_t first_ns)
     int timer;
     event.sigev_value.sival_int = (int)(x - targets);
     event._sigev_un._tid = tid;
-    if (syscall(SYS_timer_create, sonde__sample_clock(tid), &event, &timer) != 0)
+    if (syscall(SYS_timer_create, clock_of(tid), &event, &timer) != 0)
         return false;
     atomic_store(&x->due_ns, due_ns); /* the handler may be first */
     if (syscall(SYS_timer_settime, timer, TIMER_ABSTIME, &times, NULL) != 0) {
@@ -305,24 +322,13 @@ static void disarm(struct sonde_target *x)
         become(x, SONDE_TARGET_NEW);
 }
 
-long sonde__read_small(const char *path, char *text, size_t size)
-{
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-    long n = fd < 0 ? 0 : syscall(SYS_read, fd, text, size - 1);
-    if (fd >= 0)
-        syscall(SYS_close, fd);
-    n = n > 0 ? n : 0;
-    text[n] = 0;
-    return n;
-}
-
 /* Does it block the signal? Then it is not sampled: the signal would wait until
  * the program unblocks it, asks what is pending, or takes it with sigwait. */
 static bool blocks(int tid)
 {
     char path[64], text[4096];
     snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
-    sonde__read_small(path, text, sizeof text);
+    sonde__files_read(path, text, sizeof text);
     const char *mask = strstr(text, "SigBlk:");
     return mask && (strtoull(mask + 7, NULL, 16) >> (SONDE_SAMPLE_SIGNAL - 1) & 1);
 }
@@ -380,27 +386,12 @@ static void make_slot(struct sonde_target *x)
     if (!atomic_load(&x->thread)) { /* it may have entered a hook just now */
         struct sonde_thread *t = slot_of(atomic_load(&x->tid));
         if (!t)
-            t = sonde__thread_for_samples(wanted);
+            t = sonde__slot_for_samples(wanted);
         if (t)
             give_slot(x, t);
     }
     sonde__unlock(&a->thread_lock);
     atomic_store(&x->wanted, false);
-}
-
-uint32_t sonde__sample_lane(struct sonde_thread *t)
-{
-    sonde__lock(&sonde__agent.thread_lock);
-    if (!t->lane && t->tid) {
-        char path[64], name[17] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%d/comm", t->tid);
-        if (sonde__read_small(path, name, sizeof name) > 0)
-            name[strcspn(name, "\n")] = 0;
-        sonde__thread_lane(t, t->tid, name, t->samples.since_ns);
-    }
-    const uint32_t lane = t->lane;
-    sonde__unlock(&sonde__agent.thread_lock);
-    return lane;
 }
 
 /* ---- threads that start and end ------------------------------------------------------------- */
@@ -480,7 +471,7 @@ void sonde__target_starts(void)
     bool arms = false;
     sonde__lock(&a->thread_lock);
     struct sonde_target *x = T.open ? target_of_start(tid, &arms) : NULL;
-    struct sonde_thread *t = x && !atomic_load(&x->thread) ? sonde__thread_for_samples(false) : NULL;
+    struct sonde_thread *t = x && !atomic_load(&x->thread) ? sonde__slot_for_samples(false) : NULL;
     if (t)
         give_slot(x, t);
     if (arms)
@@ -509,7 +500,7 @@ bool sonde__target_ends(uint64_t cpu_ns)
     const bool ended = t && !t->adopted;
     if (ended) {
         leave_slot(x, t);
-        sonde__thread_vanished(t);
+        vanished(t);
     }
     sonde__unlock(&a->thread_lock);
     return ended;
@@ -535,7 +526,7 @@ static void vanish(struct sonde_target *x)
     T.missed += !x->sampled && atomic_load(&x->state) != SONDE_TARGET_OURS;
     sonde__lock(&a->thread_lock);
     if (t && !t->adopted) /* else its destructor has not run: it may have ended in an unusual way */
-        sonde__thread_vanished(t);
+        vanished(t);
     target_free(x);
     sonde__unlock(&a->thread_lock);
 }
@@ -564,7 +555,7 @@ static void meet(int tid, bool first)
     T.full |= !x;
     sonde__unlock(&a->thread_lock);
     if (is_new && x && first)
-        x->base_ns = sonde__sample_cpu_ns(tid); /* later ones have begun while we looked */
+        x->base_ns = cpu_ns_of(tid); /* later ones have begun while we looked */
 }
 
 /* False: it cannot be read. */
@@ -593,7 +584,7 @@ static void scan(uint64_t now, bool first)
         return;
     for (uint32_t i = 1; i <= T.used; i++) {
         const int tid = atomic_load(&targets[i].tid);
-        if (tid && !targets[i].seen && !sonde__sample_cpu_ns(tid)) /* the folder leaves out a living thread now and then when others end meanwhile */
+        if (tid && !targets[i].seen && !cpu_ns_of(tid)) /* the folder leaves out a living thread now and then when others end meanwhile */
             vanish(&targets[i]);
     }
     T.scan_at_ns = sonde_now_ns();
@@ -607,7 +598,7 @@ static void check(struct sonde_target *x, uint64_t now)
     const int tid = atomic_load(&x->tid);
     if (!is_armed(x) || !t)
         return;
-    uint64_t cpu_ns = sonde__sample_cpu_ns(tid);
+    uint64_t cpu_ns = cpu_ns_of(tid);
     uint64_t taken = atomic_load_explicit(&t->samples.count.taken, memory_order_relaxed) +
                      atomic_load_explicit(&t->samples.count.lost, memory_order_relaxed) +
                      (atomic_load_explicit(&t->at_end, memory_order_relaxed) & SONDE_AT_END_SAMPLE);
@@ -626,7 +617,7 @@ static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking
     if (state == SONDE_TARGET_STARTING)
         return;
     if (state == SONDE_TARGET_ENDED) { /* thousands may come and go between two readings of the folder */
-        if (!sonde__sample_cpu_ns(atomic_load(&x->tid)))
+        if (!cpu_ns_of(atomic_load(&x->tid)))
             vanish(x);
         return;
     }
@@ -637,7 +628,7 @@ static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking
     }
     struct sonde_thread *t = atomic_load(&x->thread);
     if (rearm && !is_armed(x)) {
-        x->base_ns = sonde__sample_cpu_ns(atomic_load(&x->tid));
+        x->base_ns = cpu_ns_of(atomic_load(&x->tid));
         if (t)
             atomic_store_explicit(&t->samples.cpu_ns, x->base_ns, memory_order_relaxed);
     }

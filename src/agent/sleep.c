@@ -5,9 +5,14 @@
  * too, so no lock is waited for and the loader is not asked. What cannot be had
  * is missed and counted. The row goes the way of the samples.
  */
-#include "agent.h"
+#include "sample.h"
 
+#include "clock.h"
+#include "context.h"
 #include "preload/preload.h"
+#include "state.h"
+#include "store.h"
+#include "target.h"
 
 static bool wants(const struct sonde_thread *t)
 {

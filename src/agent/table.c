@@ -3,7 +3,7 @@
  * Adding takes table_lock; finding a name that is known takes none: there are
  * small lossy caches for that (guest/pairs.h).
  */
-#include "agent.h"
+#include "store.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,9 +13,11 @@
 
 #include "guest/once.h"
 #include "guest/pairs.h"
+#include "state.h"
 #include "table.h"
 
 #define CACHE_ENTRIES 65536u /* 1 MiB of address space, touched as used; less with a small budget */
+#define OWN_LANES 1024 /* threads beyond this many share the lanes of threads that have ended */
 #define RANGE_NAMES_MAX 65536u /* their names in the trace */
 
 static struct {
@@ -74,15 +76,19 @@ void sonde__known_say(void)
         sonde_note("too many different kernels, Python lines and launch sizes for --memory: further ones are not told apart");
 }
 
+uint32_t sonde__cache_entries(void)
+{
+    return sonde__agent.heap.size >= 64u << 20 ? CACHE_ENTRIES : CACHE_ENTRIES / 16;
+}
+
 int sonde__tables_init(void)
 {
     struct sonde_heap *h = &sonde__agent.heap;
-    uint32_t entries = h->size >= 64u << 20 ? CACHE_ENTRIES : CACHE_ENTRIES / 16;
+    const uint32_t entries = sonde__cache_entries();
     size_t segments = sonde__agent.config.memory_bytes / 2 / SONDE_SEGMENT_BYTES + 1;
     if (segments > SONDE_POOL_SEGMENTS_MAX)
         segments = SONDE_POOL_SEGMENTS_MAX;
     memset(&T, 0, sizeof T);
-    sonde__objects_init();
     T.op = T.text = (struct sonde_pairs){.mask = entries - 1};
     T.op.at = sonde__heap_get(h, entries * sizeof(struct sonde_pair));
     T.text.at = sonde__heap_get(h, entries * sizeof(struct sonde_pair));
@@ -90,7 +96,7 @@ int sonde__tables_init(void)
     T.string_max = (uint32_t)(h->size / 128);
     T.string_places = sonde__heap_get(h, (size_t)T.string_max * sizeof *T.string_places);
     uint16_t *numbers = sonde__heap_get(h, SONDE_TABLE_COUNT * segments * sizeof *numbers);
-    if (!T.op.at || !T.text.at || !T.string_places || !numbers || sonde__frames_init(entries))
+    if (!T.op.at || !T.text.at || !T.string_places || !numbers)
         return SONDE_ENOMEM;
     for (int t = 0; t < SONDE_TABLE_COUNT; t++)
         T.table[t].segment = numbers + (size_t)t * segments;
@@ -264,13 +270,10 @@ static uint8_t backend_number(const struct sonde_backend *backend)
     return 0;
 }
 
-uint32_t sonde_device_add(const struct sonde_device_info *info)
+uint32_t sonde__device_new(const struct sonde_device_info *info)
 {
     uint32_t id = 0;
     uint8_t backend = backend_number(info->backend);
-    if (!sonde__agent_here())
-        return 0;
-    sonde__agent_runtime_is_there();
     sonde__lock(&sonde__agent.table_lock);
     struct sonde_row_device *d = ROW_ADD(DEVICE, struct sonde_row_device, &id);
     if (d) {
@@ -316,6 +319,33 @@ uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name)
     }
     sonde__unlock(&a->table_lock);
     return id;
+}
+
+void sonde__lane_begin(struct sonde_thread *t, int tid, const char *name, uint64_t start_ns)
+{
+    struct sonde_agent *a = &sonde__agent;
+    struct sonde_lane *old = t->last_lane ? atomic_load(&a->lanes[t->last_lane]) : NULL;
+    if (t->lane)
+        return;
+    if (old && a->thread_lanes >= OWN_LANES) {
+        old->row->threads++;
+        old->row->end_ns = 0;
+        t->lane = t->last_lane;
+        return;
+    }
+    uint32_t lane = sonde__lane_new((struct sonde_row_lane){
+        .kind = SONDE_LANE_KIND_THREAD, .tid = (uint32_t)tid, .threads = 1}, name);
+    a->thread_lanes++;
+    t->lane = lane ? lane : t->last_lane;
+    if (lane)
+        atomic_load(&a->lanes[lane])->row->start_ns = start_ns;
+}
+
+void sonde__lane_end(const struct sonde_thread *t)
+{
+    struct sonde_lane *lane = t->lane ? atomic_load(&sonde__agent.lanes[t->lane]) : NULL;
+    if (lane)
+        lane->row->end_ns = sonde_now_ns();
 }
 
 uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const char *name)

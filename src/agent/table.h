@@ -1,4 +1,4 @@
-/* table.h - rows, strings and what is stored once, for table.c and frame.c alone.
+/* table.h - rows, strings and what is stored once, for the files that store rows in tables.
  *
  * Everything here is called under table_lock unless it says otherwise.
  */
@@ -28,6 +28,6 @@ bool sonde__known_room(void);                        /* is there room to know on
 void sonde__known_put(uint64_t key, uint32_t id);
 void sonde__known_say(void);                         /* outside of table_lock: a note when there was none */
 
-int sonde__frames_init(uint32_t entries); /* frame.c; `entries` of each cache. When the agent starts */
+uint32_t sonde__cache_entries(void);                 /* of each cache (guest/pairs.h), by the budget. Any thread */
 
 #endif

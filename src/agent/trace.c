@@ -13,7 +13,7 @@
  * on and it is worth it, or when a quarter of the budget is waiting. What is left
  * when the program ends is sealed after it.
  */
-#include "agent.h"
+#include "store.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -22,10 +22,11 @@
 #include <string.h>
 #include <time.h>
 
+#include <sonde/error.h>
+
 #include "format/chunk.h"
 #include "guest/memory.h"
-
-#include <sonde/error.h>
+#include "state.h"
 
 #define RING       16384u /* as many as there are segments: a ring is full but for the places taken already */
 #define LOOK_AHEAD    64u /* places of the ring in which segments of one lane are found together */
@@ -44,6 +45,13 @@ static struct {
     uint32_t count;
     _Atomic uint32_t off;          /* cause + 1; 0 = tracing */
 } R;
+
+static void (*begins)(void); /* a tracing thread calls this first */
+
+void sonde__trace_init(void (*thread_begins)(void))
+{
+    begins = thread_begins;
+}
 
 static struct sonde_segment *segment_at(uint32_t number)
 {
@@ -144,7 +152,8 @@ static void *tracer_main(void *arg)
     char name[16];
     snprintf(name, sizeof name, "sonde-trace");
     pthread_setname_np(pthread_self(), name);
-    sonde__sample_mine();
+    if (begins)
+        begins();
     void *memory = sonde__pages_get(sizeof(struct buffers) + sonde_chunk_scratch_bytes() + sonde_chunk_bound());
     for (;;) {
         while (sem_wait(&t->wake) != 0)
@@ -250,6 +259,22 @@ static void hand_over(struct sonde_lane *lane, struct sonde_segment *s)
         keep_limit();
 }
 
+/* Keep room on disk ahead of need; the program's threads cannot make it. */
+bool sonde__trace_make_room(void)
+{
+    struct sonde_agent *a = &sonde__agent;
+    uint32_t ready_now = atomic_load(&a->pool.ready);
+    if (!sonde__on_monitor || ready_now >= a->pool.limit || sonde__pool_left(&a->pool) > 32 + ready_now / 8)
+        return false;
+    if (sonde__files_grow((uint64_t)(ready_now + 64 + ready_now / 4) * SONDE_SEGMENT_BYTES) == SONDE_EIO) {
+        sonde_note("no room left for the measurement: contexts fold, the trace ends");
+        a->pool.limit = ready_now;
+        sonde__trace_off(SONDE_DROP_DISK_FULL);
+        return false;
+    }
+    return true;
+}
+
 /* Where the next row of a lane goes, or NULL when there is no room. */
 static void *row_slot(struct sonde_lane *lane, struct sonde_open_segment *open, enum sonde_table table,
                       uint32_t row_bytes)
@@ -264,7 +289,7 @@ static void *row_slot(struct sonde_lane *lane, struct sonde_open_segment *open, 
     if (!s) {
         do
             s = sonde__pool_get(&sonde__agent.pool, table, lane->id, open->sequence, row_bytes);
-        while (!s && sonde__monitor_make_room());
+        while (!s && sonde__trace_make_room());
         open->segment = s;
         if (!s)
             return NULL;

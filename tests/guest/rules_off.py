@@ -33,11 +33,11 @@ RULES = {
         ("src/agent/agent.c", "madvise(page, 4096, MADV_WIPEONFORK);", "", []),
         ("src/agent/agent.c", "== SONDE_NEW || a->pid != self) {", "== SONDE_NEW) {", [])],
     "final-flush": [
-        ("src/agent/agent.c", "!sonde__monitor_flush(how, EXIT_BOUND_MS + 2000))",
+        ("src/agent/agent.c", "!sonde__monitor_flush(how, SONDE_EXIT_BOUND_MS + 2000))",
          "how && getppid() < 0)", ["exits.c:return", "exits.c:in-flight-return"])],
     "work-in-flight-is-waited-for": [
-        ("src/agent/agent.c", "n < EXIT_BOUND_MS * 5 &&", "n < 0 &&", ["exits.c:in-flight-return",
-                                                                              "exits.c:in-flight-exit"])],
+        ("src/agent/settle.c", "n < SONDE_EXIT_BOUND_MS * 5 &&", "n < 0 &&", ["exits.c:in-flight-return",
+                                                                               "exits.c:in-flight-exit"])],
     "_exit-is-seen": [
         ("src/agent/preload/preload.c", "static _Noreturn void leave(int status)\n{\n    agent_at_exit();",
          "static _Noreturn void leave(int status)\n{", ["exits.c:_exit", "exits.c:in-flight-_exit"])],
@@ -50,7 +50,7 @@ RULES = {
     "agent-stays-loaded": [
         ("CMakeLists.txt", "-Wl,--exclude-libs,ALL -Wl,-z,nodelete", "-Wl,--exclude-libs,ALL", ["dlopen.c"])],
     "thread-slots-are-reused": [
-        ("src/agent/thread.c", "    sonde__agent.thread_free = t->slot;\n", "", ["threads-short.c"])],
+        ("src/agent/slots.c", "    sonde__agent.thread_free = t->slot;\n", "", ["threads-short.c"])],
     "the-samples-signal-is-given-back": [
         ("src/agent/preload/signals.c", "    if (set)\n        wants(number);\n", "", ["cpu.c:wants-the-signal"])],
     "threads-that-block-the-signal-are-left-alone": [
@@ -85,7 +85,7 @@ RULES = {
          "EXPORT int backtrace(void **a, int n);\nint backtrace(void **a, int n) { (void)a; return n; }\n"
          "/* ---- the end of the process", ["surprises.c:symbols"])],
     "fail-open": [
-        ("src/agent/agent.c", "    atomic_store(&a->state, SONDE_DEAD);\n",
+        ("src/agent/recording.c", "    atomic_store(&a->state, SONDE_DEAD);\n",
          "    atomic_store(&a->state, SONDE_DEAD);\n    abort();\n",
          ["limits.c", "surroundings.c:nobody-before"])],
     "little-stack": [

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "agent/replay.h"
 #include "harness.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
