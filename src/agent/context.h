@@ -2,6 +2,7 @@
  *
  *     frame.c          modules, and frames of every kind
  *     context.c        the usual case; context_merge.c: paths put together frame by frame
+ *     node.c           nodes of the tree
  *     known.c          contexts of calls that came before, by one look-up
  *     replay.c         the same before the stack is walked (replay.h)
  *
@@ -49,19 +50,27 @@ bool     sonde__known_may(const struct sonde_thread *t);
 uint32_t sonde__known_node(struct sonde_thread *t, const struct sonde_trail *trail, uint32_t api, uint32_t pythons); /* 0: not known */
 void     sonde__known_keep(struct sonde_thread *t, uint32_t api, uint32_t pythons, uint32_t leaf); /* after the last walk */
 
+/* ---- node.c ------------------------------------------------------------------------------------- */
+
+/* Child of `parent` for `frame`; the parent itself when there is no room, or
+ * when the frame is one of ours in the middle (the preload library calls main). */
+uint32_t sonde__context_child(struct sonde_thread *t, uint32_t parent, uint32_t frame);
+/* The operation's leaf below the call's node. */
+uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name);
+/* The same below `parent`, prepared in `origin` (0 none). Under harvest_lock. */
+uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_kind kind, uint32_t name);
+/* Are these contexts of the same code? Any thread; slow. */
+__attribute__((cold)) bool sonde__context_same(uint32_t a, uint32_t b);
+
 /* ---- context.c --------------------------------------------------------------------------------- */
 
 uint32_t sonde__context(struct sonde_thread *t, uint32_t api); /* API node of the caller's stack */
 void     sonde__context_stack(struct sonde_thread *t); /* brings range_stack up to date with the caller's stack */
-uint32_t sonde__context_op(struct sonde_thread *t, uint32_t api_node, enum sonde_op_kind kind, uint32_t name);
 
 /* In a sample's handler: node of the interrupted place. 0, or sonde__handler.missed: none this time. */
 uint32_t sonde__context_sample(struct sonde_thread *t, const struct sonde_place *at);
 /* After a wait, as in a handler: node of the function, number `which`, that this thread has waited in. 0 as above. */
 uint32_t sonde__context_sleep(struct sonde_thread *t, uint32_t which, const char *name);
 uint32_t sonde__context_routine(struct sonde_thread *t, uintptr_t routine); /* as a thread ends: of its start routine */
-
-/* The operation's leaf below `parent`, prepared in `origin` (0 none). Under harvest_lock. */
-uint32_t sonde__context_report(uint32_t parent, uint32_t origin, enum sonde_op_kind kind, uint32_t name);
 
 #endif

@@ -4,10 +4,6 @@
 
 #include "thread.h"
 
-/* Child of `parent` for `frame`; the parent itself when there is no room, or
- * when the frame is one of ours in the middle (the preload library calls main). */
-uint32_t sonde__context_child(struct sonde_thread *t, uint32_t parent, uint32_t frame);
-
 /* Puts t->path and t->node together from the outer `native_length` of t->native, the Python
  * frames, ranges and the link; returns the path's length. With `stack_only` it makes no path
  * and brings range_stack up to date. */
