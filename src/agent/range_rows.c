@@ -7,6 +7,35 @@
 __thread uint32_t sonde__ranges_outer __attribute__((tls_model("initial-exec")));
 struct sonde_across sonde__across[SONDE_ACROSS_MAX];
 
+struct sonde_row_range sonde__range_load(_Atomic uint64_t *words)
+{
+    struct sonde_row_range row;
+    uint64_t plain[5];
+    for (int i = 0; i < 5; i++)
+        plain[i] = atomic_load_explicit(&words[i], memory_order_relaxed);
+    memcpy(&row, plain, sizeof row);
+    return row;
+}
+
+void sonde__range_lost(struct sonde_thread *t)
+{
+    if (sonde__agent.config.trace && sonde__is_recording())
+        atomic_fetch_add_explicit(t ? &t->ranges.lost : &sonde__agent.ranges_lost, 1, memory_order_relaxed);
+}
+
+void sonde__range_send(struct sonde_thread *t, const struct sonde_row_range *row, uint32_t lane)
+{
+    if (!sonde__agent.config.trace)
+        return;
+    struct sonde_range_event *e = sonde__channel_slot(&t->ranges.ended);
+    if (__builtin_expect(!e, 0)) {
+        sonde__range_lost(t);
+        return;
+    }
+    *e = (struct sonde_range_event){.row = *row, .lane = lane};
+    sonde__channel_publish(&t->ranges.ended);
+}
+
 void sonde__ranges_of_ended(struct sonde_thread *t)
 {
     const uint32_t n = sonde__open_ranges(t);
