@@ -16,23 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Which process this is: 1, and in a forked child one more than in its parent. What a
- * parent's threads held, said or knew by this number is not the child's. */
-extern _Atomic uint32_t sonde__process_number;
-
-static inline uint32_t sonde__process(void)
-{
-    return atomic_load_explicit(&sonde__process_number, memory_order_relaxed);
-}
-
-/* In a forked child, with its one thread, before anything else. */
-static inline void sonde__process_forked(void)
-{
-    atomic_fetch_add_explicit(&sonde__process_number, 1, memory_order_relaxed);
-}
+#include "guest/process.h"
 
 struct sonde_lock {
-    _Atomic uint32_t taken; /* by a thread of the process with this number */
+    _Atomic uint32_t taken; /* by a thread of the process with this number (process.h) */
     _Atomic unsigned times; /* how often it was taken: tests show that the steady state takes none */
 };
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "guest/lock.h"
+#include "guest/process.h"
 
 #define CHUNK_BYTES 65536u
 

@@ -6,7 +6,9 @@
 #ifndef SONDE_GUEST_ONCE_H
 #define SONDE_GUEST_ONCE_H
 
-#include "guest/lock.h"
+#include <stdbool.h>
+
+#include "guest/process.h"
 
 struct sonde_once { _Atomic uint32_t process; }; /* that has said it */
 

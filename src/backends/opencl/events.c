@@ -13,6 +13,7 @@
 #include "opencl.h"
 
 #include "guest/pairs.h"
+#include "guest/process.h"
 
 enum { KNOWN = 32768 };
 

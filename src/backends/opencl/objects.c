@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "guest/lock.h"
 #include "guest/memory.h"
 #include "guest/records.h"
 

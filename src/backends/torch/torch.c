@@ -29,6 +29,7 @@
 
 #include "guest/lock.h"
 #include "guest/pairs.h"
+#include "guest/process.h"
 
 #if defined __x86_64__
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "guest/lock.h"
 #include "guest/once.h"
 
 enum { THREADS = 4, ROUNDS = 20000 };
