@@ -78,29 +78,19 @@ static int make_directory(char *path, size_t size)
     for (int n = 1; n < 100000; n++) {
         if ((size_t)snprintf(path, size, "%s/" SONDE_PROCESS_FORMAT, sonde__agent.config.out, host, (int)getpid(), n) >= size)
             return SONDE_EINVALID;
-        if (mkdir(path, 0700) == 0) {
-            chmod(path, 0700); /* private, and ours, whatever the program's umask */
+        if (sonde_folder_make(path) == 0)
             return 0;
-        }
         if (errno != EEXIST)
             return SONDE_EIO;
     }
     return SONDE_EEXISTS;
 }
 
-static int open_private(const char *path, int flags)
-{
-    const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_CREAT, 0600);
-    if (fd >= 0)
-        syscall(SYS_fchmod, fd, 0600);
-    return fd;
-}
-
 static int open_in(const char *directory, const char *name, int flags)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", directory, name);
-    return open_private(path, flags | O_EXCL);
+    return sonde_file_make(path, flags | O_EXCL);
 }
 
 static int map_live(void)
@@ -224,34 +214,13 @@ int sonde__files_append(const void *bytes, size_t size)
 
 /* ---- files of their own: code that was loaded ------------------------------------ */
 
-static int write_all(int fd, const char *bytes, size_t size)
-{
-    while (size > 0) {
-        const long n = syscall(SYS_write, fd, bytes, size);
-        if (n <= 0 && errno != EINTR)
-            return SONDE_EIO;
-        bytes += n > 0 ? n : 0;
-        size -= n > 0 ? (size_t)n : 0;
-    }
-    return 0;
-}
-
-/* Under another name first: a file in code/ is whole. Another process may have been faster. */
+/* A file in code/ is whole. Another process may have been faster. */
 static int write_blob(const char *path, const void *bytes, size_t size)
 {
     char part[4096];
     if ((size_t)snprintf(part, sizeof part, "%s.%d" SONDE_PART_SUFFIX, path, (int)getpid()) >= sizeof part)
         return SONDE_EINVALID;
-    const int fd = open_private(part, O_WRONLY | O_TRUNC);
-    if (fd < 0)
-        return SONDE_EIO;
-    int err = write_all(fd, bytes, size);
-    syscall(SYS_close, fd);
-    if (err || rename(part, path) != 0) {
-        unlink(part);
-        return SONDE_EIO;
-    }
-    return 0;
+    return sonde_file_replace(path, part, bytes, size) == 0 ? 0 : SONDE_EIO;
 }
 
 int sonde_blob(const char *name, const void *bytes, size_t size)
@@ -261,8 +230,7 @@ int sonde_blob(const char *name, const void *bytes, size_t size)
     if (F.shared_table) /* the program could close the descriptor while it is written to */
         return SONDE_EIO;
     snprintf(path, sizeof path, "%s/" SONDE_CODE_FOLDER, sonde__agent.config.out);
-    if (mkdir(path, 0700) == 0)
-        chmod(path, 0700);
+    sonde_folder_make(path);
     if ((size_t)snprintf(path, sizeof path, "%s/" SONDE_CODE_FOLDER "/%s" SONDE_PACKED_SUFFIX, sonde__agent.config.out, name) >= sizeof path)
         return SONDE_EINVALID;
     if (access(path, F_OK) == 0)

@@ -8,10 +8,8 @@
  */
 #include "code.h"
 
-#include <dirent.h>
 #include <gelf.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -115,21 +113,13 @@ struct trim {
     struct sonde_progress *progress;
 };
 
-/* Under another name, then renamed: a kill leaves the old piece or the new one. */
 static int replace(const char *path, const void *bytes, size_t size)
 {
     struct sonde_text part = {0};
     sonde_text_format(&part, "%s.%d" SONDE_PART_SUFFIX, path, (int)getpid());
-    FILE *file = part.failed ? NULL : fopen(sonde_text_get(&part), "wbe");
-    bool ok = file && fwrite(bytes, 1, size, file) == size;
-    if (file && fclose(file) != 0)
-        ok = false;
-    if (file && (!ok || rename(sonde_text_get(&part), path) != 0)) {
-        ok = false;
-        unlink(sonde_text_get(&part));
-    }
+    const int rc = part.failed ? SONDE_ENOMEM : sonde_file_replace(path, sonde_text_get(&part), bytes, size) != 0 ? SONDE_EIO : 0;
     sonde_text_fini(&part);
-    return ok ? 0 : SONDE_EIO;
+    return rc;
 }
 
 static int store(const char *path, const void *bytes, size_t size)

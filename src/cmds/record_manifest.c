@@ -7,11 +7,9 @@
 #include "record.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -180,27 +178,17 @@ int record_manifest_write(const json_t *manifest, const char *output, struct son
     char path[PATH_MAX + 16], temporary[PATH_MAX + 24];
     snprintf(path, sizeof path, "%s/" SONDE_MANIFEST_FILE, output);
     snprintf(temporary, sizeof temporary, "%s" SONDE_PART_SUFFIX, path);
-    errno = 0;
-    const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd >= 0)
-        fchmod(fd, 0600); /* a strange umask, or an older file */
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-    bool ok = file && json_dumpf(manifest, file, JSON_INDENT(2) | JSON_PRESERVE_ORDER) == 0 && fputc('\n', file) != EOF;
-    int why = errno;
-    if (fd >= 0 && !file)
-        close(fd);
-    if (file && fclose(file) != 0) {
-        ok = false;
-        why = errno;
+    char *text = json_dumps(manifest, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+    const size_t length = text ? strlen(text) : 0;
+    int why = ENOMEM;
+    if (text) {
+        text[length] = '\n'; /* and no end: files have none */
+        why = sonde_file_replace(path, temporary, text, length + 1) == 0 ? 0 : errno;
     }
-    if (ok && rename(temporary, path) != 0) {
-        ok = false;
-        why = errno;
-    }
-    if (ok)
+    free(text);
+    if (!why)
         return SONDE_OK;
-    unlink(temporary);
     sonde_diag_set(diag, why == ENOSPC ? SONDE_EFULL : SONDE_EIO, path, "cannot write");
-    sonde_diag_errno(diag, why ? why : EIO);
+    sonde_diag_errno(diag, why);
     return SONDE_EIO;
 }

@@ -71,7 +71,7 @@ static int check_writable(const char *path, struct sonde_diag *diag)
     char probe[PATH_MAX];
     if (!join(probe, sizeof probe, path, SONDE_PROBE_FILE))
         return fail(diag, "cannot write into", path, ENAMETOOLONG);
-    int fd = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = sonde_file_make(probe, O_WRONLY | O_EXCL);
     if (fd < 0)
         return fail(diag, "cannot write into", path, errno);
     char block[4096];
@@ -124,7 +124,6 @@ static int hold(struct record_paths *paths, struct sonde_diag *diag)
         return fail(diag, "cannot open the folder", paths->shown, errno);
     while (flock(paths->folder, LOCK_EX) != 0 && errno == EINTR)
         ;
-    fchmod(paths->folder, 0700);
     return record_output_is_there(paths) ? SONDE_OK : fail(diag, "cannot open the folder", paths->shown, ENOENT);
 }
 
@@ -163,8 +162,8 @@ int record_output_make(const struct record_options *options, const char *program
     for (int number = 1;; number++) {
         if (numbered_name(base, number, paths->shown, sizeof paths->shown))
             return fail(diag, "cannot make the folder", base, ENAMETOOLONG);
-        if (mkdir(paths->shown, 0700) == 0)
-            break; /* hold() sees to a umask that takes our own rights away */
+        if (sonde_folder_make(paths->shown) == 0)
+            break;
         if (errno != EEXIST || number == HIGHEST_NUMBER)
             return fail(diag, "cannot make the folder", paths->shown, errno);
     }

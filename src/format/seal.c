@@ -132,7 +132,9 @@ static int open_file(struct writer *w, const char *dir, int flags, struct sonde_
     w->path = sonde__path(dir, SONDE_DATA_FILE);
     if (!w->path)
         return sonde_diag_set(diag, SONDE_ENOMEM, dir, "cannot seal the measurement");
-    w->fd = open(w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
+    w->fd = open(w->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (w->fd < 0 && errno == ENOENT && flags & O_CREAT)
+        w->fd = sonde_file_make(w->path, O_RDWR | O_NOFOLLOW);
     if (w->fd < 0) {
         status = sonde_diag_set(diag, errno == ENOENT ? SONDE_ENOTFOUND : SONDE_EIO, w->path, "cannot seal the measurement");
         sonde_diag_errno(diag, errno);

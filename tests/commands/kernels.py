@@ -8,6 +8,7 @@ says how). What is expected is the line in that file.
 import json
 import os
 import shutil
+import stat
 import subprocess
 import unittest
 
@@ -31,6 +32,29 @@ int main(void)
     cl_command_queue queue = clCreateCommandQueue(context, device, 0, &e);
     clFinish(queue);
     return raise(SIGKILL);
+}
+"""
+# Of the three kernels in the module `lines` this launches one.
+ONE_OF_THREE = r"""#include <CL/cl.h>
+int main(void)
+{
+    const char *source = "kernel void _Z5firstPfi(global float *x) { x[0] = 1; }";
+    const size_t one = 1;
+    cl_platform_id platform;
+    cl_device_id device;
+    cl_int e[6];
+    e[0] = clGetPlatformIDs(1, &platform, 0) | clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, 0);
+    cl_context context = clCreateContext(0, 1, &device, 0, 0, &e[1]);
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &e[2]);
+    cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, 4096, 0, &e[3]);
+    cl_program program = clCreateProgramWithSource(context, 1, &source, 0, &e[4]);
+    clBuildProgram(program, 1, &device, 0, 0, 0);
+    cl_kernel kernel = clCreateKernel(program, "_Z5firstPfi", &e[5]);
+    for (int i = 0; i < 6; i++)
+        if (e[i])
+            return 1;
+    return clSetKernelArg(kernel, 0, sizeof memory, &memory) || clEnqueueNDRangeKernel(queue, kernel, 1, 0, &one, 0, 0, 0, 0) ||
+           clFinish(queue);
 }
 """
 
@@ -110,6 +134,22 @@ class Kernels(InFolder):
             file.write(KILLED)
         subprocess.run(["gcc", "-o", "killed", "killed.c", "-lOpenCL"], check=True)
         self.assertEqual(self.left(killed), ["lines.cubin.zst", "vector_add.cubin.zst"])
+
+    def test_what_is_left_of_a_piece_is_private(self):
+        """Under umask 0777 only root reads what the shell copied."""
+        with open("one.c", "w") as file:
+            file.write(ONE_OF_THREE)
+        subprocess.run(["gcc", "-o", "one", "one.c", "-lOpenCL"], check=True)
+        with open(OTHER, "rb") as file:
+            whole = file.read()
+        for mask in (0, 0o22) if os.geteuid() else (0, 0o22, 0o777):
+            r = run("record", "-f", "-o", "x.sonde", "--", "sh", "-c", WITH_CODE, "sh", os.path.dirname(OTHER), "lines", "./one",
+                    preexec_fn=lambda: os.umask(mask), env=dict(os.environ, POCL_CACHE_DIR=os.path.join(self.folder, f"cache-{mask}")))
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertEqual(os.listdir("x.sonde/code"), ["lines.cubin.zst"])
+            with open("x.sonde/code/lines.cubin.zst", "rb") as file:
+                self.assertNotEqual(file.read(), whole)  # two kernels were taken out
+                self.assertEqual(stat.S_IMODE(os.fstat(file.fileno()).st_mode), 0o600, oct(mask))
 
 
 if __name__ == "__main__":

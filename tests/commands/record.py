@@ -386,6 +386,22 @@ class Manifest(InFolder):
             r = sh('cd "$SONDE_OUT"; stat -c "%a %n" . *', "-q", preexec_fn=lambda: os.umask(mask))
             self.assertEqual(r.stdout, "700 .\n600 manifest.json\n")
 
+    def test_a_umask_that_takes_the_owners_rights(self):
+        """Not as root, whom they do not bind."""
+        def nobody():
+            os.umask(0o777)
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+        os.chmod(self.folder, 0o777)
+        try:
+            run("--version", preexec_fn=nobody).check_returncode()
+        except (OSError, subprocess.SubprocessError):
+            self.skipTest("another user cannot run sonde here")
+        r = sh('cd "$SONDE_OUT"; stat -c "%a %n" . *; exit 3', preexec_fn=nobody)
+        self.assertEqual((r.returncode, r.stdout), (3, "700 .\n600 manifest.json\n"), r.stderr)
+
     def test_after_the_end(self):
         r = sh("sleep 3000 >/dev/null 2>&1 & echo $!; exit 5")
         os.kill(int(r.stdout), signal.SIGKILL)

@@ -74,6 +74,27 @@ static void sealed_and_live_hold_the_same(void **unused)
         }
 }
 
+/* The agent may have been killed before it made data.sonde. */
+static void what_sealing_makes_is_private(void **unused)
+{
+    static const mode_t masks[] = {0, 022, 0777};
+    (void)unused;
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+        const char *path = folder_new();
+        char data[300];
+        struct stat made;
+        make(path, 0, 1, 1, true);
+        snprintf(data, sizeof data, "%s/data.sonde", folder_process(path));
+        assert_int_equal(unlink(data), 0);
+        const mode_t before = umask(masks[i]);
+        const int rc = sonde_process_seal(folder_process(path), NULL);
+        umask(before);
+        assert_int_equal(rc, 0);
+        assert_int_equal(stat(data, &made), 0);
+        assert_int_equal(made.st_mode & 0777, 0600);
+    }
+}
+
 static int check_row(void *user, uint32_t lane, const void *rows, uint32_t count)
 {
     const struct sonde_row_op *op = rows;
@@ -581,6 +602,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sealed_and_live_hold_the_same),
+        cmocka_unit_test(what_sealing_makes_is_private),
         cmocka_unit_test(tables_come_back),
         cmocka_unit_test(time_ranges_skip_whole_chunks_only),
         cmocka_unit_test(sealing_may_be_killed_anywhere),
