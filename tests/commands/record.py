@@ -386,6 +386,23 @@ class Manifest(InFolder):
             r = sh('cd "$SONDE_OUT"; stat -c "%a %n" . *', "-q", preexec_fn=lambda: os.umask(mask))
             self.assertEqual(r.stdout, "700 .\n600 manifest.json\n")
 
+    def test_private_with_a_program_that_uses_the_device(self):
+        """Under umask 0777 only root's PoCL can read its own cache."""
+        program = os.path.join(os.environ["BUILD"], "bin", "examples", "vector_add")
+        if not os.access(program, os.X_OK) or subprocess.run([program], capture_output=True).returncode:
+            self.skipTest("no OpenCL device here, or the examples are not built")
+        for mask in (0, 0o22) if os.geteuid() else (0, 0o22, 0o777):
+            r = run("record", "-f", "-o", "x.sonde", "--", program, preexec_fn=lambda: os.umask(mask),
+                    env=dict(os.environ, POCL_CACHE_DIR=os.path.join(self.folder, f"cache-{mask}")))
+            self.assertEqual(r.returncode, 0, r.stderr)
+            found = []
+            for folder, _, files in os.walk("x.sonde"):
+                self.assertEqual(stat.S_IMODE(os.stat(folder).st_mode), 0o700, (folder, oct(mask)))
+                for name in files:
+                    self.assertEqual(stat.S_IMODE(os.stat(os.path.join(folder, name)).st_mode), 0o600, (name, oct(mask)))
+                found += files
+            self.assertEqual(sorted(found), ["data.sonde", "manifest.json"])
+
     def test_a_umask_that_takes_the_owners_rights(self):
         """Not as root, whom they do not bind."""
         def nobody():
