@@ -381,7 +381,7 @@ static int caveats_cell(struct sonde_view_table *t, const struct sonde_query *q)
 {
     struct sonde_view_table *list = sonde_cell_list(t);
     struct sonde_caveats found = {0};
-    const int rc = q->complete ? sonde_query_caveats(q, SONDE_CAVEAT_ALL, &found) : 0;
+    const int rc = q->complete ? sonde_query_caveats(q, SONDE_CAVEAT_ALL, true, &found) : 0;
     for (size_t i = 0; i < found.items.count && !rc; i++) {
         sonde_cell_text(list, sonde_caveat_name(found.items.items[i].kind));
         sonde_cell_text(list, sonde_text_get(&found.items.items[i].text));
@@ -483,5 +483,6 @@ const struct sonde_view sonde_view_ledger = {
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&sonde_ledger, &line_table, NULL},
     .caveats = SONDE_CAVEAT_ALL,
+    .quick_notes = true,
     .make = make,
 };

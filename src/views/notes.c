@@ -13,16 +13,12 @@ static double disagreement(const struct sonde_share *share)
     return share->disagrees ? fabs(share->sampled_ns - share->cpu_ns) : 0;
 }
 
-/* Of so many rows reading all of them again takes too long for a note. */
-static bool is_huge(const struct sonde_query *q)
-{
-    enum { MOST_ROWS = 20000000 };
-    return sonde_trace_rows(q->m, SONDE_READ_ALL) > MOST_ROWS;
-}
+/* Rows of the trace that are read again for a note: some seconds of a processor, and a tenth of one. */
+enum { MOST_ROWS = 20000000, MOST_ROWS_QUICK = 1 << 20 };
 
 /* What of host code the times between API calls and its samples say differently, in one sentence; nothing where they agree
  * or cannot be compared. */
-static int say_disagreement(const struct sonde_query *q, struct sonde_text *out)
+static int say_disagreement(const struct sonde_query *q, uint64_t most_rows, struct sonde_text *out)
 {
     struct sonde_statistics st = {0};
     struct sonde_diag diag = {0};
@@ -30,7 +26,7 @@ static int say_disagreement(const struct sonde_query *q, struct sonde_text *out)
     uint64_t begin, end, count = 0;
     char time[SONDE_NUMBER_MAX], cpu[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX];
     sonde_run_range(q->m, &begin, &end);
-    if (!q->profile->sampled || end <= begin || is_huge(q))
+    if (!q->profile->sampled || end <= begin || sonde_trace_rows(q->m, SONDE_READ_ALL) > most_rows)
         return 0;
     struct sonde_statistics_config config = {.progress = sonde_query_begin(q, "reading the trace")};
     int rc = sonde_statistics_compute(q->m, q->profile, &config, &st, &diag);
@@ -53,12 +49,12 @@ static int say_disagreement(const struct sonde_query *q, struct sonde_text *out)
     return rc;
 }
 
-int sonde_query_caveats(const struct sonde_query *q, unsigned kinds, struct sonde_caveats *out)
+int sonde_query_caveats(const struct sonde_query *q, unsigned kinds, bool quick, struct sonde_caveats *out)
 {
     struct sonde_text text = {0};
     int rc = sonde_caveats_compute(q->m, q->profile, out);
     if (!rc && kinds & SONDE_CAVEAT_VIEWS)
-        rc = say_disagreement(q, &text);
+        rc = say_disagreement(q, quick ? MOST_ROWS_QUICK : MOST_ROWS, &text);
     if (!rc && text.length) {
         rc = sonde_vector_push(&out->items, (struct sonde_caveat){SONDE_CAVEAT_VIEWS, text});
         text = rc ? text : (struct sonde_text){0};

@@ -538,6 +538,7 @@ const struct sonde_view sonde_view_profile = {
                                         NULL},
     .caveats = SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON | SONDE_CAVEAT_LIBRARIES |
                SONDE_CAVEAT_SAMPLES | SONDE_CAVEAT_VIEWS, /* it says itself when the CPU side is missing */
+    .quick_notes = true,
     .needs_operations = true,
     .make = make,
 };

@@ -23,7 +23,7 @@ const struct sonde_view *sonde_view_find(const char *name)
 static int add_notes(const struct sonde_view *view, const struct sonde_query *q, struct sonde_view_data *out)
 {
     struct sonde_caveats caveats = {0};
-    const int rc = sonde_query_caveats(q, view->caveats, &caveats);
+    const int rc = sonde_query_caveats(q, view->caveats, view->quick_notes, &caveats);
     for (size_t i = 0; i < caveats.items.count && !rc; i++)
         if (caveats.items.items[i].kind & view->caveats)
             sonde_view_note(out, caveats.items.items[i].kind, sonde_text_get(&caveats.items.items[i].text));

@@ -22,6 +22,7 @@ struct sonde_view {
     const struct sonde_view_columns *const *tables; /* all that it shows, JSON's first; NULL ends. What they contain is found through `of` */
     const char *const *options;  /* that say something to this view, besides those of every view; NULL ends. May be NULL */
     unsigned caveats;            /* enum sonde_caveat_kind: which of them touch it */
+    bool quick_notes;            /* the profile answers at once: its notes do not read a long trace either */
     bool needs_operations;       /* without one operation there is nothing to show: an error */
     bool hidden;                 /* an older name of another view: not in lists */
     /* Fill `out`. 0, or a negative code with `diag`, about which sentences in `out` of the tone ERROR may say more. Errors of

@@ -120,7 +120,8 @@ class Flaws(Case):
             self.assertIn(said, self.notes(path, view), view)
         self.assertNotIn(said, self.notes(path, "lanes"))
 
-    def test_views_disagree(self):
+    @staticmethod
+    def views_that_disagree():
         """A second on the CPU between two calls, of which ten samples of 5 ms were taken: seven at one place, three at another."""
         p = zoo.program()
         for second in range(2):
@@ -129,7 +130,10 @@ class Flaws(Case):
         for i in range(10):
             p.sample(p.main, other if i > 6 else p.code, p.start_ns + (100 * i + 50) * zoo.MS, 5 * zoo.MS)
         p.cpu.update(rate_hz=199, sampling=2, switches_known=1, samples=10, threads=1)
-        path = zoo.written(self.folder, "disagree", p)
+        return p
+
+    def test_views_disagree(self):
+        path = zoo.written(self.folder, "disagree", self.views_that_disagree())
         said, = self.caveats(path)["views"]
         self.assertRegex(said, r"^step\(\) main.py took \d.* by the times between API calls, 35.0 ms by its samples \(± .*\)"
                                ": blame, critical and statistics rest on the former, profile on the latter, and one of them is wrong$")
@@ -138,6 +142,17 @@ class Flaws(Case):
         for view in ("kernels", "memory", "lanes", "statistics"):  # the last says it of each row
             self.assertNotIn(said, self.notes(path, view), view)
         self.assertNotIn("views", self.caveats(zoo.plain(self.folder)))
+
+    def test_a_long_trace_is_not_read_for_a_note(self):
+        """Marks make it long; the view of idle devices reads it anyway."""
+        p = self.views_that_disagree()
+        mark = struct.pack(live.ROWS["RANGE"], p.start_ns + zoo.MS, 0, 0, p.string("mark"), 0, 0, 0, live.MARK)
+        p.owned["RANGE", p.main] = [mark] * (1 << 20)
+        path = zoo.written(self.folder, "long", p)
+        said = [note for note in self.notes(path, "blame") if "one of them is wrong" in note]
+        self.assertEqual(len(said), 1)
+        self.assertNotIn(said[0], self.notes(path, "profile"))
+        self.assertNotIn("views", self.caveats(path))
 
     def test_clocks(self):
         path = zoo.clocks_that_jump(self.folder)
