@@ -91,9 +91,14 @@ static void print_sentence(const struct report *r, const struct sonde_view_item 
     const bool colored = r->colors && item->tone != SONDE_TONE_PLAIN;
     const size_t room = sonde_text_prefix(item->sentence, r->columns > 2 ? (size_t)r->columns - 2 : 1);
     const bool fits = item->head <= room;
+    struct sonde_text command = {0};
+    if (item->command)
+        sonde_text_format(&command, ": sonde report %s %s", r->word, item->command);
     fputs(colored ? colors[item->tone] : "", stdout);
-    report_say(r, "%.*s%s%s", (int)(fits ? item->head : room), item->sentence, fits ? "" : "…", item->sentence + item->head);
+    report_say(r, "%.*s%s%s%s", (int)(fits ? item->head : room), item->sentence, fits ? "" : "…", item->sentence + item->head,
+               sonde_text_get(&command));
     fputs(colored ? "\033[0m" : "", stdout);
+    sonde_text_fini(&command);
 }
 
 static void print_others(const struct report *r, const struct sonde_view *view)

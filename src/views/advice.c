@@ -252,9 +252,13 @@ int sonde_summary_advice(const struct sonde_query *q, const struct sonde_blame *
     const struct sonde_advice *shown[BRIEF];
     struct sonde_advices advices = {0};
     size_t count = 0;
-    int rc = 0;
-    if (sonde_trace_rows(q->m, SONDE_READ_OPS | SONDE_READ_CALLS) <= BRIEF_ROWS)
-        rc = compute(q, blame, &advices, diag);
+    char number[SONDE_NUMBER_MAX];
+    const uint64_t rows = sonde_trace_rows(q->m, SONDE_READ_OPS | SONDE_READ_CALLS);
+    if (rows > BRIEF_ROWS) {
+        sonde_view_say(out, true, "advice takes longer with %s operations and calls", sonde_number_count(number, rows))->command = "advice";
+        return 0;
+    }
+    const int rc = compute(q, blame, &advices, diag);
     for (size_t i = 0; i < advices.items.count && count < BRIEF && !rc; i++)
         if (worth_saying(q, &advices.items.items[i]))
             shown[count++] = &advices.items.items[i];

@@ -122,6 +122,7 @@ enum sonde_view_tone { SONDE_TONE_PLAIN, SONDE_TONE_TITLE, SONDE_TONE_WARNING, S
 struct sonde_view_item { /* a table or a sentence, in the order in which a person reads them */
     const struct sonde_view_table *table; /* NULL: a sentence */
     const char *sentence;                 /* NULL, too: the terminal says which other views there are */
+    const char *command;                  /* a view; the sentence ends with the command that shows it. May be NULL */
     size_t head;                          /* its first bytes, cut to one line of a terminal: a command line; 0: none */
     enum sonde_view_tone tone;
     bool gap;                             /* an empty line before it */

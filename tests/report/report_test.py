@@ -487,5 +487,14 @@ class Synthetic(Case):
     def test_profile(self):
         self.check("--profile")
 
+    def test_a_long_trace_without_advice_says_so(self):
+        for operations in ("1000", "700000"):
+            path, known = self.synth("--operations", operations)
+            rows = known["seen"] + known["calls"]
+            said = [line for line in self.ok("report", path, env={"COLUMNS": "1000"}).out.splitlines() if line.startswith("advice ")]
+            self.assertEqual(said, [f"advice takes longer with {rows:,} operations and calls: sonde report {path} advice"] * (rows > 1 << 20))
+            shutil.rmtree(path)
+        self.assertGreater(rows, 1 << 20)
+
 
 cli.main()
