@@ -2,8 +2,10 @@
  *
  * Loaded by the driver through CUDA_INJECTION64_PATH. GPU_FLOOR says what is asked of CUPTI:
  *   activities    records of kernels, copies and sets
- *   flushed       the same, handed over every second
- *   interceptor   all that Sonde asks for: its kinds of record, its flush period, callbacks of the calls it follows
+ *   flushed       the same, with a flush period of a second
+ *   interceptor   Sonde's kinds of record and callbacks of the calls that it follows, with that flush period, too
+ * Its buffers have 4 MB, as Sonde's had when it used a flush period; they have 16 to 256 kB now, and a thread asks for
+ * them (src/backends/cuda/activity.c, flush.c). In that the interceptor is unlike Sonde.
  * GPU_FLOOR_OUT names a file for the counts, so that a run that measured nothing does not pass for a floor.
  */
 #include <cupti.h>

@@ -11,7 +11,9 @@
  * A clock that is not the axis itself is followed by pairs (host, device): one
  * is kept, renewed by clock_sync() every few seconds, and on the way whenever
  * an event lies further than RENEW_NS from it, because clocks drift and step.
- * Times are never clamped (DESIGN.md, "Clocks").
+ * Times are never clamped: one that lies before its API call is kept and counted
+ * (early_in_bound, beyond the bound bad_time), since it says how wrong a clock is,
+ * and a time that was moved would look as good as any other.
  */
 #include "opencl.h"
 
