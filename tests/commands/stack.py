@@ -1,6 +1,6 @@
 """Commands under a small limit of the stack (ulimit -s), a hard one too: the debug information is read on a stack of ours."""
+import json
 import os
-import re
 import resource
 import signal
 import subprocess
@@ -33,7 +33,7 @@ class Stack(InFolder):
         """Functions, files and lines of all contexts, as `export` writes them."""
         r = run("export", path, "--to", "json", "-o", "-", **more)
         self.assertEqual(r.returncode, 0, r.stderr)
-        return sorted(set(re.findall(r'"function": *"[^"]*"|"file": *"[^"]*"|"line": *\\d+', r.stdout)))
+        return {(c["name"], os.path.basename(c["file"] or ""), c["line"]) for c in json.loads(r.stdout)["contexts"]}
 
     def unresolved(self):
         """A measurement whose record was killed: reports look for the names themselves."""
@@ -65,7 +65,7 @@ class Stack(InFolder):
             r = run("record", "-o", f"{hard}.sonde", "--", PROGRAM, *ARGUMENTS, preexec_fn=small(hard))
             self.assertEqual(r.returncode, 0, r.stderr)
             self.assertIn("next: sonde report", r.stderr)
-            self.assertIn('"heat.c"', re.sub(r'"[^"]*/', '"', " ".join(self.places(f"{hard}.sonde"))))
+            self.assertIn("heat.c", [file for _, file, _ in self.places(f"{hard}.sonde")])
 
     def test_report_and_export(self):
         left = self.unresolved()
@@ -73,8 +73,9 @@ class Stack(InFolder):
             large, little = run("report", left, view), run("report", left, view, preexec_fn=small(True))
             self.assertEqual((little.returncode, little.stdout), (0, large.stdout), little.stderr)
         self.assertIn("heat.c", run("report", left, "contexts", preexec_fn=small(True)).stdout)
-        self.assertEqual(self.places(left, preexec_fn=small(True)), self.places(left))
-        self.assertTrue(self.places(left))
+        places = self.places(left)
+        self.assertEqual(self.places(left, preexec_fn=small(True)), places)
+        self.assertTrue([line for name, file, line in places if (name, file) == ("main", "heat.c") and line])
 
 
 main()
