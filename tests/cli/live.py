@@ -15,6 +15,7 @@ TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE 
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
          "release peer_copy").split()
+VERSION = 4
 NATIVE, PYTHON, API, OP, UNKNOWN, CUT, LINK, RANGE = 1, 2, 3, 4, 5, 6, 7, 8
 MARK, ACROSS = 1, 2
 PAYLOADS = {"uint64": (1, "<Q"), "int64": (2, "<q"), "double": (3, "<d")}
@@ -53,7 +54,7 @@ class Process:
         self.calls = []
         self.ranges = []
         self.correlation = 0
-        self.version = 4
+        self.version = VERSION
         self.cpu = dict.fromkeys(["rate_hz", "sampling", "switches_known", *CPU], 0)
         self.launched = {}  # (node, queue) -> work of the last
         self.rank = (0, 0, 0)  # rank and local rank, each plus one, of how many
@@ -270,7 +271,7 @@ class Process:
                 file.write((head + data).ljust(SEGMENT, b"\0"))
 
 
-def write_manifest(folder, command, version=4):
+def write_manifest(folder, command, version=VERSION):
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "manifest.json"), "w") as file:
         json.dump({"format": "sonde", "format_version": version, "sonde_version": "0.1.0", "command": command}, file)

@@ -192,6 +192,14 @@ static void write_manifest(const char *path, const char *text)
     folder_write(path, "manifest.json", text, strlen(text));
 }
 
+/* Of this version, with `more` keys. */
+static void write_own_manifest(const char *path, const char *more)
+{
+    char text[160];
+    snprintf(text, sizeof text, "{\"format\": \"sonde\", \"format_version\": %u%s}", SONDE_FORMAT_VERSION, more);
+    write_manifest(path, text);
+}
+
 static void foreign_and_missing_directories(void **unused)
 {
     const char *path = folder_new();
@@ -205,7 +213,7 @@ static void foreign_and_missing_directories(void **unused)
     assert_refused(path, SONDE_EFORMAT);
     write_manifest(path, "{\"form");
     assert_refused(path, SONDE_EFORMAT);
-    write_manifest(path, "{\"format\": \"sonde\", \"format_version\": 4}");
+    write_own_manifest(path, "");
     assert_int_equal(tally(path).status, 0); /* a program that used no device */
     assert_int_equal(tally(path).processes, 0);
     folder_write(path, "data.sonde", "#!/bin/sh\necho this is no measurement at all, but a script\n", 60);
@@ -232,7 +240,9 @@ static void other_versions_are_named(void **unused)
     folder_write(dir, "data.sonde", bytes, size + sizeof h);
     assert_refused(path, SONDE_EVERSION);
     sonde_measurement_open(path, &m, &diag);
-    assert_non_null(strstr(diag.hint, "version 5, this build reads version 4"));
+    char versions[64];
+    snprintf(versions, sizeof versions, "version %u, this build reads version %u", SONDE_FORMAT_VERSION + 1, SONDE_FORMAT_VERSION);
+    assert_non_null(strstr(diag.hint, versions));
     free(bytes);
 
     path = make(10, false, &known);
@@ -353,14 +363,14 @@ static void the_command_line_is_read_by_words(void **unused)
     struct sonde_measurement *m;
     (void)unused;
     mkdir(path, 0777);
-    write_manifest(path, "{\"format\": \"sonde\", \"format_version\": 4, \"command\": [\"./heat\", \"\", 4, \"-n\"]}");
+    write_own_manifest(path, ", \"command\": [\"./heat\", \"\", 4, \"-n\"]");
     assert_int_equal(sonde_measurement_open(path, &m, NULL), 0);
     assert_string_equal(sonde_measurement_word(m, 0), "./heat");
     assert_string_equal(sonde_measurement_word(m, 1), "");
     assert_null(sonde_measurement_word(m, 2));
     assert_null(sonde_measurement_word(m, 4));
     sonde_measurement_close(m);
-    write_manifest(path, "{\"format\": \"sonde\", \"format_version\": 4, \"command\": \"heat\"}");
+    write_own_manifest(path, ", \"command\": \"heat\"");
     assert_int_equal(sonde_measurement_open(path, &m, NULL), 0);
     assert_null(sonde_measurement_word(m, 0));
     sonde_measurement_close(m);
