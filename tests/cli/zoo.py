@@ -214,17 +214,17 @@ def circle_of_waits(folder):
 
 
 @animal
-def cut_trace(folder):
-    """What --max-size leaves: the profile has all, the trace a tenth."""
+def cut_trace(folder, cause="max_size"):
+    """What --max-size leaves, or too little memory: the profile has all, the trace a tenth."""
     p = program()
     for i in range(100):
         launch(p, p.start_ns + 10000 * i)
     rows = p.owned[("OP", p.queue_lane)]
     del rows[10:]
-    p.ledger["dropped%d" % live.DROPS.index("max_size")] = 90
+    p.ledger["dropped%d" % live.DROPS.index(cause)] = 90
     p.ledger["call_rows_dropped"] = 5
     p.cpu["wait_rows"] = 7
-    return written(folder, "cut_trace", p)
+    return written(folder, "cut_trace" if cause == "max_size" else cause, p)
 
 
 @animal
