@@ -340,11 +340,11 @@ static bool waits(const struct sonde_host_code *code)
 static void say_host_code(const struct sonde_profile *profile, const struct sonde_host_code *code, double idle_ns,
                           struct sonde_text *t)
 {
-    char ns[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
+    char ns[SONDE_ESTIMATE_MAX], share[SONDE_NUMBER_MAX];
     sonde_text_format(t, "the device was idle for %s while this function or what it calls ran, outside of API calls: %s of "
-                      "its idle time", sonde_number_time(ns, code->bound_ns), sonde_number_percent(share, code->bound_ns, idle_ns));
+                      "its idle time", sonde_number_estimate(ns, code->bound_ns, code->bound_error_ns), sonde_number_percent(share, code->bound_ns, idle_ns));
     if (code->bound_ns > code->ns * 1.1)
-        sonde_text_format(t, "; other threads were active in that time, too: its part is %s", sonde_number_time(ns, code->ns));
+        sonde_text_format(t, "; other threads were active in that time, too: its part is %s", sonde_number_estimate(ns, code->ns, code->error_ns));
     if (code->waited_ns * 10 > code->ns)
         sonde_text_format(t, "; %s of that it waited, mostly in %s", sonde_number_percent(share, code->waited_ns, code->ns),
                           profile->nodes.items[code->wait].name);
@@ -365,7 +365,8 @@ static int add_host_code(const struct sonde_profile *profile, const struct sonde
                   "make it faster, do it ahead of time on another thread (workers of the data loader, two buffers in turn), "
                   "or on the device",
         .process = scope->process, .device = known ? 0 : device, .node = code->node, .places = 1,
-        .looked_at_ns = (uint64_t)code->bound_ns, .saving_ns = (uint64_t)code->bound_ns, .piece_count = code->piece_count};
+        .looked_at_ns = (uint64_t)code->bound_ns, .saving_ns = (uint64_t)code->bound_ns, .error_ns = code->bound_error_ns,
+        .piece_count = code->piece_count};
     if (known && (double)known->saving_ns >= code->bound_ns) {
         known->device = 0;
         return 0;

@@ -29,6 +29,7 @@ struct sonde_advice {
     uint64_t    count, bytes;  /* of what the rule is about; 0 where it has none */
     uint64_t    looked_at_ns;  /* time that it found there */
     uint64_t    saving_ns;     /* at most */
+    double      error_ns;      /* its standard error, and that of looked_at_ns; 0: they do not rest on samples */
     struct sonde_host_piece pieces[SONDE_HOST_PIECES]; /* host_code: what of it is in functions right below */
     uint32_t    piece_count;
     struct sonde_text evidence; /* a sentence with the numbers */

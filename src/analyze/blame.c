@@ -415,7 +415,8 @@ static int add_total(struct sonde_blame_scope *sum, const struct sonde_blame_sco
     for (size_t i = 0; i < more->entries.count; i++)
         if (sonde_vector_push(&sum->entries, more->entries.items[i]))
             return SONDE_ENOMEM;
-    return sonde_estimate_join(&sum->estimate, &more->estimate);
+    return sonde_estimate_join(&sum->estimate, &more->estimate) || sonde_estimate_join(&sum->whole_estimate, &more->whole_estimate)
+               ? SONDE_ENOMEM : 0;
 }
 
 /* scopes[0] from the processes' own. */
@@ -484,6 +485,7 @@ void sonde_blame_fini(struct sonde_blame *blame)
     for (size_t i = 0; i < blame->scopes.count; i++) {
         sonde_vector_fini(&blame->scopes.items[i].entries);
         sonde_estimate_fini(&blame->scopes.items[i].estimate);
+        sonde_estimate_fini(&blame->scopes.items[i].whole_estimate);
     }
     sonde_vector_fini(&blame->scopes);
     *blame = (struct sonde_blame){0};

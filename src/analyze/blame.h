@@ -57,7 +57,7 @@ struct sonde_blame_scope {   /* the idle time of one device, or of all together 
     double   waiting_ns, working_ns; /* the rest */
     double   source_ns[SONDE_BLAME_SOURCES]; /* the same rest by source */
     SONDE_VECTOR(struct sonde_blame_entry) entries; /* by node; their sum is the rest */
-    struct sonde_estimate estimate; /* of what is sampled and pooled */
+    struct sonde_estimate estimate, whole_estimate; /* of what is sampled and pooled: in the entries' blame, in their whole_ns */
 };
 #define SONDE_BLAME_ALL UINT32_MAX
 

@@ -163,8 +163,8 @@ static int by_pool(const void *left, const void *right)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* Number 0 is of samples in no pool. */
-static int add_estimate(const struct sonde__blame_run *run, const pieces *all, struct sonde_estimate *out)
+/* Number 0 is of samples in no pool. `whole`: of the whole times. */
+static int add_estimate(const struct sonde__blame_run *run, const pieces *all, bool whole, struct sonde_estimate *out)
 {
     const double period_ns = (double)run->rule.period_ns;
     int rc = sonde_vector_push(&out->pools, (struct sonde_estimate_pool){.period_ns = period_ns});
@@ -174,9 +174,9 @@ static int add_estimate(const struct sonde__blame_run *run, const pieces *all, s
     for (size_t i = 0; i < all->count && !rc; i++) {
         const struct piece *piece = &all->items[i];
         const bool sampled = piece->source == SONDE_BLAME_SAMPLED;
+        const double ns = whole ? piece->whole_ns : piece->ns;
         if (sampled || piece->source == SONDE_BLAME_POOLED)
-            rc = sonde_vector_push(&out->items, (struct sonde_estimate_item){piece->pool, piece->node, sampled ? piece->ns : 0,
-                                                                             sampled ? 0 : piece->ns});
+            rc = sonde_vector_push(&out->items, (struct sonde_estimate_item){piece->pool, piece->node, sampled ? ns : 0, sampled ? 0 : ns});
     }
     if (out->items.count)
         qsort(out->items.items, out->items.count, sizeof *out->items.items, by_pool);
@@ -222,7 +222,8 @@ static int add_sums(const struct sonde__blame_run *run, uint32_t scope, struct s
     if (!rc && found.count)
         qsort(found.items, found.count, sizeof *found.items, by_context);
     rc = rc ? rc : add_entries(out, &found);
-    rc = rc ? rc : add_estimate(run, &found, &out->estimate);
+    rc = rc ? rc : add_estimate(run, &found, false, &out->estimate);
+    rc = rc ? rc : add_estimate(run, &found, true, &out->whole_estimate);
     free(pooled);
     sonde_vector_fini(&found);
     sonde_vector_fini(&all.items);
@@ -259,6 +260,7 @@ static int add_scope(const struct sonde__blame_run *run, uint32_t scope, struct 
     if (rc) {
         sonde_vector_fini(&result.entries);
         sonde_estimate_fini(&result.estimate);
+        sonde_estimate_fini(&result.whole_estimate);
     }
     return rc;
 }

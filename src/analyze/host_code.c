@@ -9,6 +9,8 @@
  * Blame that is inferred is known to be in a function or in what it called. It does not decide where
  * the way goes, unless there is hardly any other, and since any function below may have it, it counts in the
  * bound of each.
+ *
+ * What samples say has a standard error, that of the blame (estimate.h) of all contexts in the function and below it.
  */
 #include "host_code.h"
 
@@ -27,6 +29,7 @@ struct function {
     uint32_t parent, node;      /* node: at the line with the most */
     uint32_t first, next;       /* children */
     bool     user, has_user;    /* the latter: or below it */
+    bool     apart;             /* looked at by itself: in no sum of its callers' */
     double   ns, most_ns;       /* inclusive, of what decides; most: at `node` */
     double   inferred_ns;       /* beside that: inclusive */
     double   above_ns;          /* inferred of it alone and of its callers alone: theirs, or anything's below them */
@@ -189,7 +192,7 @@ static void add_pieces(const struct finder *f, uint32_t function, struct sonde_h
             continue;
         const uint32_t last = code->piece_count < SONDE_HOST_PIECES ? code->piece_count++ : SONDE_HOST_PIECES - 1;
         memmove(&code->pieces[at + 1], &code->pieces[at], (last - at) * sizeof *code->pieces);
-        code->pieces[at] = (struct sonde_host_piece){below->node, below->whole_ns};
+        code->pieces[at] = (struct sonde_host_piece){.node = below->node, .ns = below->whole_ns};
     }
 }
 
@@ -216,8 +219,7 @@ static int name(struct finder *f, uint32_t function, double ns, double inferred_
     const struct function *named = &f->functions.items[function];
     const double above_ns = f->functions.items[named->parent].above_ns;
     const double bound_ns = whole_ns + f->functions.items[named->parent].whole_above_ns;
-    struct sonde_host_code code = {.node = named->node, .ns = ns + inferred_ns + above_ns,
-                                   .bound_ns = bound_ns < f->idle_ns ? bound_ns : f->idle_ns,
+    struct sonde_host_code code = {.node = named->node, .ns = ns + inferred_ns + above_ns, .bound_ns = bound_ns,
                                    .inferred_ns = f->all_decides ? ns : inferred_ns + above_ns};
     add_waits(f, function, !pieces, &code);
     if (pieces)
@@ -236,6 +238,7 @@ static int look_below(struct finder *f, uint32_t at, uint32_t entry)
         const struct function *below = &f->functions.items[c];
         if (!below->has_user)
             continue;
+        f->functions.items[c].apart = true;
         ns -= below->ns;
         whole_ns -= below->whole_ns;
         if (below->ns >= f->least_ns)
@@ -268,6 +271,54 @@ static int look(struct finder *f, uint32_t begin)
     return name(f, named, function->ns, function->inferred_ns, function->whole_ns, true);
 }
 
+/* Standard errors of the time in groups of functions, what they called included: mark[function] is the number of its
+ * group plus one, 0 that of its caller. [groups], caller frees; NULL: no memory. */
+static double *errors_of(const struct finder *f, const struct sonde_estimate *estimate, uint32_t *mark, size_t groups)
+{
+    const size_t nodes = f->profile->nodes.count;
+    uint32_t *group = malloc((nodes + 1) * sizeof *group);
+    for (size_t i = 1; i < f->functions.count; i++) /* as of the nodes */
+        if (!mark[i] && !f->functions.items[i].apart)
+            mark[i] = mark[f->functions.items[i].parent];
+    for (uint32_t i = 0; i < nodes && group; i++)
+        group[i] = sonde_is_host_code(f->profile, i) ? mark[f->function_of[i]] - 1 : UINT32_MAX;
+    double *errors = group ? sonde_estimate_errors(estimate, group, NULL, groups) : NULL;
+    free(group);
+    return errors;
+}
+
+/* Functions that are named are not within each other, and neither are the pieces of one. A bound beyond all of the idle time
+ * is that, and as much surer. */
+static int add_errors(struct finder *f, const struct sonde_blame_scope *scope)
+{
+    const size_t codes = f->out->count, room = f->functions.count * sizeof(uint32_t);
+    uint32_t *mark = calloc(2, room), *piece_mark = mark ? mark + f->functions.count : NULL;
+    for (size_t i = 0; i < codes && mark; i++) {
+        const struct sonde_host_code *code = &f->out->items[i];
+        mark[f->function_of[code->node]] = (uint32_t)i + 1;
+        for (uint32_t k = 0; k < code->piece_count; k++)
+            piece_mark[f->function_of[code->pieces[k].node]] = (uint32_t)i * SONDE_HOST_PIECES + k + 1;
+    }
+    double *blame = mark ? errors_of(f, &scope->estimate, mark, codes) : NULL;
+    double *whole = blame ? errors_of(f, &scope->whole_estimate, mark, codes) : NULL;
+    double *pieces = whole ? errors_of(f, &scope->whole_estimate, piece_mark, codes * SONDE_HOST_PIECES) : NULL;
+    for (size_t i = 0; i < codes && pieces; i++) {
+        struct sonde_host_code *code = &f->out->items[i];
+        const double beyond_ns = code->bound_ns > f->idle_ns ? code->bound_ns - f->idle_ns : 0;
+        code->error_ns = blame[i];
+        code->bound_ns -= beyond_ns;
+        code->bound_error_ns = whole[i] > beyond_ns ? whole[i] - beyond_ns : 0;
+        for (uint32_t k = 0; k < code->piece_count; k++)
+            code->pieces[k].error_ns = pieces[i * SONDE_HOST_PIECES + k];
+    }
+    const int rc = pieces ? 0 : SONDE_ENOMEM;
+    free(mark);
+    free(blame);
+    free(whole);
+    free(pieces);
+    return rc;
+}
+
 static int by_ns(const void *left, const void *right)
 {
     const struct sonde_host_code *a = left, *b = right;
@@ -290,6 +341,7 @@ int sonde_host_code_find(const struct sonde_profile *profile, const struct sonde
         f.least_ns = f.ns[0] * BRANCH / 100;
         rc = make_functions(&f);
         rc = rc ? rc : look(&f, 0);
+        rc = rc ? rc : add_errors(&f, scope);
     }
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, by_ns);

@@ -24,12 +24,13 @@ static enum sonde_verdict_kind kind_of(const struct sonde_profile *profile, uint
     }
 }
 
-static void add(struct sonde_verdict_part *part, double ns, uint32_t node, double most_ns)
+static void add(struct sonde_verdict_part *part, const struct sonde_blame_routine *routine, double ns)
 {
     part->ns += ns;
-    if (ns > 0 && most_ns > part->most_ns) {
-        part->node = node;
-        part->most_ns = most_ns;
+    if (ns > part->most_ns) {
+        part->node = routine->node;
+        part->most_ns = ns;
+        part->error_ns = routine->error_ns;
     }
 }
 
@@ -41,9 +42,9 @@ static int add_calls(const struct sonde_profile *profile, const struct sonde_bla
     for (long i = 0; i < count; i++) {
         const struct sonde_blame_routine *r = &routines[i];
         const enum sonde_verdict_kind kind = kind_of(profile, r->node);
-        add(&parts[SONDE_VERDICT_WAITS], r->waiting_ns, r->node, r->waiting_ns);
+        add(&parts[SONDE_VERDICT_WAITS], r, r->waiting_ns);
         if (kind != SONDE_VERDICT_HOST)
-            add(&parts[kind], r->working_ns, r->node, r->working_ns);
+            add(&parts[kind], r, r->working_ns);
         else
             parts[kind].ns += r->working_ns;
     }
@@ -59,6 +60,7 @@ static int add_host_code(const struct sonde_profile *profile, const struct sonde
     if (!rc && codes.count) {
         parts[SONDE_VERDICT_HOST].node = codes.items[0].node;
         parts[SONDE_VERDICT_HOST].most_ns = codes.items[0].ns;
+        parts[SONDE_VERDICT_HOST].error_ns = codes.items[0].error_ns;
         parts[SONDE_VERDICT_HOST].waited_ns = codes.items[0].waited_ns;
         parts[SONDE_VERDICT_HOST].wait = codes.items[0].wait;
     }

@@ -39,6 +39,7 @@ struct sonde_verdict_part {
     double   ns;
     uint32_t node;     /* tree node: the function or API call that has most of it; 0 none. Of BUSY: an operation of the heaviest */
     double   most_ns;  /* of it; 0 unknown */
+    double   error_ns; /* standard error of most_ns; 0 where it rests on no samples */
     double   waited_ns; /* HOST: of most_ns, in waits of the C library, */
     uint32_t wait;     /* mostly in this one; tree node, 0 none */
 };

@@ -1,6 +1,7 @@
 /* number.c - formatting with units. */
 #include "number.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -76,4 +77,23 @@ char *sonde_number_percent(char out[SONDE_NUMBER_MAX], double part, double whole
         return strcpy(out, "<0.1 %");
     snprintf(out, SONDE_NUMBER_MAX, "%.1f %%", percent);
     return out;
+}
+
+static char *with_error(char *out, const char *number, const char *error, bool worth_saying)
+{
+    snprintf(out, SONDE_ESTIMATE_MAX, worth_saying ? "%s ± %s" : "%s", number, error);
+    return out;
+}
+
+char *sonde_number_estimate(char out[SONDE_ESTIMATE_MAX], double ns, double error_ns)
+{
+    char number[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX];
+    return with_error(out, sonde_number_time(number, ns), sonde_number_time(error, error_ns), error_ns > 0 && error_ns >= .005 * ns);
+}
+
+char *sonde_number_percent_estimate(char out[SONDE_ESTIMATE_MAX], double part, double error, double whole)
+{
+    char number[SONDE_NUMBER_MAX], other[SONDE_NUMBER_MAX];
+    return with_error(out, sonde_number_percent(number, part, whole), sonde_number_percent(other, error, whole),
+                      error > 0 && error >= .005 * whole);
 }

@@ -17,23 +17,14 @@ static void text_cell(struct table *out, const struct sonde_cell *cell, const st
     sonde_text_fini(&label);
 }
 
-/* With its standard error, where that is more than half a percent: "1.23 s ± 45.0 ms". */
-static void time_cell(struct table *out, double ns, double error_ns)
-{
-    char time[SONDE_NUMBER_MAX], error[SONDE_NUMBER_MAX], text[2 * SONDE_NUMBER_MAX + 8];
-    const bool uncertain = error_ns >= ns * .005 && error_ns > 0;
-    snprintf(text, sizeof text, uncertain ? "%s ± %s" : "%s", sonde_number_time(time, ns), sonde_number_time(error, error_ns));
-    table_cell(out, text);
-}
-
 static void number_cell(struct table *out, enum sonde_cell_kind kind, const struct sonde_cell *cell)
 {
     const double value = cell->state == SONDE_CELL_INTEGER ? (double)cell->integer : cell->real;
-    char number[SONDE_NUMBER_MAX];
+    char number[SONDE_ESTIMATE_MAX];
     if (kind == SONDE_CELL_COUNT)
         table_cell(out, sonde_number_count(number, cell->integer));
     else if (kind == SONDE_CELL_TIME)
-        time_cell(out, value, cell->more);
+        table_cell(out, sonde_number_estimate(number, value, cell->more));
     else if (kind == SONDE_CELL_BYTES)
         table_cell(out, sonde_number_bytes(number, value));
     else if (kind == SONDE_CELL_SHARE)

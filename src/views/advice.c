@@ -21,6 +21,7 @@ enum {
 
 static const struct sonde_view_column piece_columns[] = {
     {"ns", NULL, SONDE_CELL_TIME, 0, 0, "its part of looked_at_ns"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of ns"},
     {"frame", NULL, SONDE_CELL_OBJECT, 0, 0, "the function", .of = &sonde_frames},
 };
 static const struct sonde_view_columns pieces = SONDE_VIEW_COLUMNS("pieces", piece_columns);
@@ -37,6 +38,7 @@ static const struct sonde_view_column advice_columns[] = {
     {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "of them; 0 where it has none"},
     {"looked_at_ns", NULL, SONDE_CELL_TIME, 0, 0, "time that the rule found there"},
     {"saving_ns", NULL, SONDE_CELL_TIME, 0, 0, "upper bound on what the change saves, seen alone"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "host_code: standard error of saving_ns and looked_at_ns, which rest on samples; of other rules 0"},
     {"pieces", NULL, SONDE_CELL_LIST, 0, 0,
      "of host_code: what of it is in which functions of the user's right below, most first, three at most", .of = &pieces},
     {"frames", NULL, SONDE_CELL_LIST, 0, 0, "the place that saves most, nearest frame first", .of = &sonde_frames},
@@ -87,12 +89,12 @@ static int compute(const struct sonde_query *q, const struct sonde_blame *blame,
 static void say_pieces(struct sonde_view_data *out, const struct sonde_query *q, const struct sonde_advice *a)
 {
     struct sonde_text line = {0};
-    char share[SONDE_NUMBER_MAX];
+    char share[SONDE_ESTIMATE_MAX];
     for (uint32_t i = 0; i < a->piece_count; i++) {
         if (a->pieces[i].ns * PIECE_LEAST < (double)a->saving_ns)
             break;
         sonde_text_format(&line, "%s%s in ", line.length ? ", " : "",
-                          sonde_number_percent(share, a->pieces[i].ns, (double)a->saving_ns));
+                          sonde_number_percent_estimate(share, a->pieces[i].ns, a->pieces[i].error_ns, (double)a->saving_ns));
         sonde_name_frame(q, &line, &q->profile->nodes.items[a->pieces[i].node]);
     }
     if (line.length)
@@ -103,12 +105,12 @@ static void say_pieces(struct sonde_view_data *out, const struct sonde_query *q,
 static void say_one(struct sonde_view_data *out, const struct sonde_query *q, const struct sonde_advice *a, size_t number)
 {
     struct sonde_text where = {0}, device = {0};
-    char saving[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
+    char saving[SONDE_ESTIMATE_MAX], share[SONDE_NUMBER_MAX];
     place(q, a, FRAMES, &where);
     if (a->device)
         sonde_name_device(q, &device, a->process, a->device);
     sonde_view_say(out, number > 1, "%zu. %s: at most %s, %s of the run", number, a->title,
-                   sonde_number_time(saving, (double)a->saving_ns),
+                   sonde_number_estimate(saving, (double)a->saving_ns, a->error_ns),
                    sonde_number_percent(share, (double)a->saving_ns, (double)wall_ns(q, a)));
     sonde_view_say(out, false, "   %s", sonde_text_get(&a->evidence));
     sonde_view_say(out, false, "   in %s", sonde_text_get(&where));
@@ -150,9 +152,11 @@ static void row(struct sonde_view_table *t, const struct sonde_query *q, const s
     sonde_cell_int(t, true, a->bytes);
     sonde_cell_int(t, true, a->looked_at_ns);
     sonde_cell_int(t, true, a->saving_ns);
+    sonde_cell_real(t, true, a->error_ns);
     struct sonde_view_table *list = sonde_cell_list(t);
     for (uint32_t i = 0; i < a->piece_count; i++) {
         sonde_cell_int(list, true, (uint64_t)a->pieces[i].ns);
+        sonde_cell_real(list, true, a->pieces[i].error_ns);
         sonde_cells_frame(sonde_cell_object(list), &q->profile->nodes.items[a->pieces[i].node]);
     }
     sonde_cell_frames(t, q, a->node);
@@ -238,7 +242,7 @@ static void show_brief(struct sonde_view_data *out, const struct sonde_query *q,
         struct sonde_text where = {0};
         brief_place(q, shown, count, i, &where);
         sonde_cell_text(t, a->title);
-        sonde_cell_int(t, true, a->saving_ns);
+        sonde_cell_estimate(t, (double)a->saving_ns, a->error_ns);
         sonde_cell_share(t, (double)a->saving_ns, (double)wall_ns(q, a));
         sonde_cell_take(t, &where);
     }

@@ -256,11 +256,8 @@ static double top_value(const struct cpu_side *c, uint32_t column)
 static void add_top(struct sonde_text *line, const struct cpu_side *c, const char *routine)
 {
     const double all_ns = (double)c->all.cpu_ns, error_ns = top_value(c, SONDE_METRIC_CPU_ERROR);
-    char number[SONDE_NUMBER_MAX];
-    sonde_text_format(line, " · %s", sonde_number_percent(number, top_value(c, SONDE_METRIC_CPU), all_ns));
-    if (error_ns >= .005 * all_ns)
-        sonde_text_format(line, " ± %s", sonde_number_percent(number, error_ns, all_ns));
-    sonde_text_format(line, " in %s", routine);
+    char share[SONDE_ESTIMATE_MAX];
+    sonde_text_format(line, " · %s in %s", sonde_number_percent_estimate(share, top_value(c, SONDE_METRIC_CPU), error_ns, all_ns), routine);
 }
 
 static void say_cpu_side(struct sonde_view_data *out, const struct cpu_side *c, const char *routine)

@@ -17,6 +17,7 @@ static const struct sonde_view_column part_columns[] = {
     {"ns", NULL, SONDE_CELL_TIME, 0, 0, "how long"},
     {"place", NULL, SONDE_CELL_TEXT, 0, 0, "the function or API call with most of it"},
     {"place_ns", NULL, SONDE_CELL_TIME, 0, 0, "what it has"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of place_ns, where that rests on samples; else 0"},
     {"waited_ns", NULL, SONDE_CELL_TIME, 0, 0, "of that, waits in functions of the C library (host_code)"},
     {"waits_in", NULL, SONDE_CELL_TEXT, 0, 0, "mostly in this one; null: it did not wait"},
 };
@@ -31,6 +32,7 @@ static void part_cells(struct sonde_view_table *t, const struct sonde_query *q, 
     sonde_cell_real(t, true, part->ns);
     sonde_cell_text(t, sonde_text_get(&place));
     sonde_cell_real(t, place.length > 0, part->most_ns);
+    sonde_cell_real(t, place.length > 0, part->error_ns);
     sonde_cell_real(t, place.length > 0, part->waited_ns);
     sonde_cell_text(t, part->wait ? q->profile->nodes.items[part->wait].name : NULL);
     sonde_text_fini(&place);
@@ -68,11 +70,11 @@ static void add_part_place(const struct sonde_query *q, struct sonde_text *out, 
 /* "most of it in build() heat.c:20", where most of it is in one place. */
 static void add_place(const struct sonde_query *q, const struct sonde_verdict_part *part, struct sonde_text *out)
 {
-    char share[SONDE_NUMBER_MAX];
+    char share[SONDE_ESTIMATE_MAX];
     if (!part->node)
         return;
     sonde_text_format(out, ", %s of it in ", part->most_ns * 2 > part->ns ? "most" :
-                      sonde_number_percent(share, part->most_ns, part->ns));
+                      sonde_number_percent_estimate(share, part->most_ns, part->error_ns, part->ns));
     add_part_place(q, out, part);
 }
 
@@ -197,13 +199,13 @@ static const char *const idle_for[SONDE_VERDICT_COUNT] = {
 /* "host_difference() heat.c", "nanosleep in nap() heat.c", "9.2 % in step() heat.c" where that is less than half, or what the kind is itself. */
 static void add_where(const struct sonde_query *q, const struct sonde_verdict_part *part, struct sonde_text *out)
 {
-    char share[SONDE_NUMBER_MAX];
+    char share[SONDE_ESTIMATE_MAX];
     if (part->kind == SONDE_VERDICT_START_UP)
         sonde_text_add(out, "before the first API call");
     if (!part->node)
         return;
     if (part->most_ns * 2 < part->ns)
-        sonde_text_format(out, "%s of it in ", sonde_number_percent(share, part->most_ns, part->ns));
+        sonde_text_format(out, "%s of it in ", sonde_number_percent_estimate(share, part->most_ns, part->error_ns, part->ns));
     add_part_place(q, out, part);
 }
 

@@ -18,6 +18,12 @@ MS = 1000 * US
 LAUNCH, READ, WRITE, FINISH = "clEnqueueNDRangeKernel", "clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clFinish"
 
 
+def share_error(hits, samples):
+    """Standard error of a part that `hits` of `samples` say, from Wilson's interval (docs/developers/sampling.md)."""
+    part = hits / samples
+    return (part * (1 - part) / samples + 1 / (4 * samples**2)) ** .5 / (1 + 1 / samples)
+
+
 class Program:
     """One thread, queues on one device, and a function per place."""
 
@@ -141,6 +147,66 @@ class Advice(Case):
         self.assertEqual([f["frames"][0]["name"] for f in found], ["load", "augment"])
         self.assertGreaterEqual(found[0]["saving_ns"], 9 * 5 * MS)
         self.assertGreaterEqual(found[1]["saving_ns"], 9 * 3 * MS)
+
+    def shares(self, parts, *below, beside=False):
+        """Ten rounds in which functions of `parts` compute so many milliseconds each, between a finish and a launch, from the
+        start to the end; beside them, or not, a second thread. All of the host code has samples."""
+        a = Program()
+        a.sampled()
+        a.path(*below, "launch")
+        a.now = a.p.start_ns
+        a.finish(US, function="launch")
+        begin = a.now
+        for _ in range(10):
+            for function, ms in parts.items():
+                a.compute(*below, *function.split(), ms=ms)
+            a.launch("kernel", 10 * US, 110 * US, function="launch")
+            a.finish(105 * US, function="launch")
+        if beside:
+            thread, code = a.p.thread(2), a.p.frame(live.PYTHON, a.p.python("other", "/home/user/main.py", 1))
+            other = a.p.node(0, code, slot=2)
+            a.p.call(thread, FINISH, other, begin - US, begin)
+            for at in range(begin + MS // 2, a.now, MS):
+                a.p.sample(thread, other, at, MS)
+            a.p.call(thread, FINISH, other, a.now, a.now + US)
+        return a
+
+    def test_errors_of_host_code(self):
+        """What rests on samples has Wilson's error, as in blame."""
+        parts, expected = {"f": 4, "g": 3, "h": 3}, 100 * MS * share_error(40, 100)
+        a = self.shares(parts, "<module>", "main")
+        found = {found["frames"][0]["name"]: found for found in self.found(a, "host_code")}
+        self.assertAlmostEqual(found["f"]["error_ns"], expected, delta=US)
+        self.assertRegex(self.text, r"4\d\.\d ms ± %.2f ms" % (expected / MS))
+        self.assertRegex(found["f"]["evidence"], r"4\d\.\d ms ± %.2f ms" % (expected / MS))
+        verdict, text = self.summary(a)
+        place = verdict["parts"][0]
+        self.assertEqual((place["kind"], place["place"]), ("host_code", "f() main.py:1"))
+        self.assertAlmostEqual(place["error_ns"], expected, delta=US)
+        self.assertRegex(" ".join(text.split()), r"idle, 4\d\.\d % ± 4\.9 % of it in f\(\) main.py:1")
+        self.assertRegex(text, r" 4\d\.\d ms ± %.2f ms " % (expected / MS))  # the advice below it
+        # Beside a second thread its part is half of that; the bound, and its error, are of all.
+        found = {found["frames"][0]["name"]: found for found in self.found(self.shares(parts, "<module>", "main", beside=True), "host_code")}
+        self.assertAlmostEqual(found["f"]["error_ns"], expected, delta=US)
+        self.assertRegex(found["f"]["evidence"], r"is 20\.\d ms ± %.2f ms" % (50 * share_error(20, 50)))
+
+    def test_errors_of_pieces(self):
+        a = self.shares({"prepare split": 3, "prepare stem": 2, "prepare count": 4}, "<module>", "main", "epoch")
+        found = self.one(a, "host_code")
+        self.assertEqual(found["frames"][0]["name"], "prepare")
+        self.assertAlmostEqual(found["error_ns"], 90 * MS * share_error(90, 90), delta=US)
+        self.assertEqual([piece["frame"]["name"] for piece in found["pieces"]], ["count", "split", "stem"])
+        for piece, ms in zip(found["pieces"], (4, 3, 2)):
+            self.assertAlmostEqual(piece["error_ns"], 90 * MS * share_error(10 * ms, 90), delta=US)
+        self.assertRegex(self.text, r"4\d\.\d % ± 5\.\d % in count\(\)")
+
+    def test_what_rests_on_no_samples_has_no_error(self):
+        a = Program()
+        for _ in range(100):
+            a.launch("kernel", 4 * US, 7 * US)
+            a.host(5 * US)
+        self.assertEqual({found["error_ns"] for found in self.advice(a)["advice"]}, {0})
+        self.assertNotIn("±", self.text)
 
     def test_host_code_of_the_entry_itself(self):
         a = self.rounds(((), 9), launch_at=("launch",))
