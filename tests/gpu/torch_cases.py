@@ -106,10 +106,34 @@ def check_graph_replay(m):
     yield f"graph kernels say where they were captured (line {line})", line in links, str(sorted(map(str, links)))
 
 
+def host_code(m, function, waits=None):
+    """What the device waited for is this function of the script; and in it, where `waits` is given, mostly for one of these."""
+    verdict = m.view("summary")["verdict"]
+    part = next(p for p in verdict["parts"] if p["kind"] == "host_code")
+    place = part["place"] or ""
+    named = re.match(rf"(\w+\.)*{function}\(\) torch_step\.py", place)
+    yield f"the summary names {function}()", bool(named), f"{place}, waits in {part['waits_in']}"
+    if part in verdict["parts"][:2]:  # start-up, importing PyTorch, may be more
+        yield "and so does its sentence", place in verdict["sentence"], verdict["sentence"]
+    if waits:
+        yield f"which waits in {' or '.join(sorted(waits))}", part["waits_in"] in waits, str(part["waits_in"])
+        yield "for most of it", 2 * (part["waited_ns"] or 0) > part["place_ns"], f"{part['waited_ns']} of {part['place_ns']} ns"
+    first = next((a for a in m.view("advice")["advice"] if a["rule"] == "host_code"), None)
+    name = (first["frames"][0]["name"] or "").split(".")[-1] if first and first["frames"] else None
+    yield equal("the first advice on host code is about", name, function)
+
+
 def check_loader(m):
+    """The dataset's work is done by processes that use no GPU; this one waits for their queue."""
     ledger = m.view("ledger")
     busy = [p for p in ledger["processes"] if p["seen"]]
     yield equal("processes that used the GPU", len(busy), 1)
+    yield from host_code(m, "add_up", {"poll", "__poll_chk", "read"})
+
+
+def check_dataset(m):
+    """Without workers the function that does the dataset's work is what the device waits for."""
+    yield from host_code(m, "decode")
 
 
 NCCL_SCRIPT = os.path.join(HERE, "torch_nccl.py")
@@ -246,6 +270,7 @@ CASES = [
     TorchCase("torch-compiled", "compiled", checks=[check_backward]),
     TorchCase("torch-graphed", "graphed", checks=[check_graph_replay]),
     TorchCase("torch-loader", "loader", checks=[check_loader]),
+    TorchCase("torch-dataset", "dataset", checks=[check_dataset]),
     TorchCase("torch-profiler-inside", "eager", inside=True),
     TorchCase("torch-nccl", script="torch_nccl.py", checks=[check_nccl], gpus=2),
     TorchCase("torchrun", script="torch_nccl.py", checks=[check_nccl], gpus=2,

@@ -1,4 +1,4 @@
-"""One kind of PyTorch program: torch_step.py eager|compiled|graphed|loader
+"""One kind of PyTorch program: torch_step.py eager|compiled|graphed|loader|dataset
 
 Its steady part is a window, whose ends (CLOCK_MONOTONIC_RAW) go into the file that
 SONDE_TEST_TRUTH names. With SONDE_TEST_KINETO=FILE PyTorch's own profiler records the
@@ -84,20 +84,43 @@ def graphed():
     return loss.item()
 
 
-def loader():
-    data = torch.utils.data.TensorDataset(torch.arange(4096, dtype=torch.float32).reshape(64, 64))
+def decode(index):
+    """Some ten milliseconds of Python."""
+    value = 0
+    for i in range(200000):
+        value = (value + i * index) % 9973
+    return value
+
+
+class Slow(torch.utils.data.Dataset):
+    def __len__(self):
+        return 256
+
+    def __getitem__(self, index):
+        return torch.full((64,), float(decode(index)))
+
+
+def add_up(batches):
     total = torch.zeros(64, device="cuda")
-    batches = torch.utils.data.DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context="fork")
     with window():
-        for (batch,) in batches:
+        for batch in batches:
             total += batch.cuda().sum(0)
     return total.sum().item()
+
+
+def loader():
+    return add_up(torch.utils.data.DataLoader(Slow(), batch_size=4, num_workers=2, multiprocessing_context="fork"))
+
+
+def dataset():
+    return add_up(torch.utils.data.DataLoader(Slow(), batch_size=4))
 
 
 def main():
     torch.manual_seed(1)
     mode = sys.argv[1]
-    value = {"eager": lambda: train(False), "compiled": lambda: train(True), "graphed": graphed, "loader": loader}[mode]()
+    value = {"eager": lambda: train(False), "compiled": lambda: train(True), "graphed": graphed, "loader": loader,
+             "dataset": dataset}[mode]()
     print(f"{mode} {value:.3f}")
 
 

@@ -1,5 +1,7 @@
 """A Python program whose device waits for what a data loader hands over: `wait` sleeps, takes a lock that another thread
-holds, takes an item from its queue, reads from its pipe, or selects that. Nothing computes."""
+holds, takes an item from its queue, reads from its pipe, or selects that; or (fork, spawn) takes an item from the queue of a
+worker process. Spawned, that one uses the GPU API, too. Nothing computes."""
+import multiprocessing
 import os
 import queue
 import select
@@ -16,7 +18,13 @@ asked, held, lock, items = threading.Semaphore(0), threading.Semaphore(0), threa
 reader, writer = os.pipe()
 
 
-def produce():
+def worker(asked, items):
+    context = cl.Context(cl.get_platforms()[0].get_devices()) if way == "spawn" else None
+    produce(asked, items)
+    del context
+
+
+def produce(asked, items):
     for _ in range(ROUNDS):
         asked.acquire()
         if way == "lock":
@@ -25,7 +33,7 @@ def produce():
                 time.sleep(SECONDS)
             continue
         time.sleep(SECONDS)
-        if way == "queue":
+        if way in ("queue", "fork", "spawn"):
             items.put(1)
         else:
             os.write(writer, b"x")
@@ -40,8 +48,11 @@ def wait():
         held.acquire()
         with lock:
             return
-    if way == "queue":
+    if way in ("queue", "fork"):
         items.get()
+        return
+    if way == "spawn":
+        items.get(timeout=600)  # as PyTorch's loader does
         return
     if way == "select":
         select.select([reader], [], [])
@@ -59,17 +70,27 @@ def train(commands, kernel):
         step(commands, kernel)
 
 
+def begin():
+    global asked, items
+    if way not in ("fork", "spawn"):
+        producer = threading.Thread(target=produce, args=(asked, items))
+    else:
+        processes = multiprocessing.get_context(way)
+        asked, items = processes.Semaphore(0), processes.Queue()
+        producer = processes.Process(target=worker, args=(asked, items))
+    producer.start()
+    return producer
+
+
 def main():
     context = cl.Context(cl.get_platforms()[0].get_devices())
     commands = cl.CommandQueue(context)
     kernel = cl.Kernel(cl.Program(context, "kernel void add(global int *a) { a[get_global_id(0)]++; }").build(), "add")
     buffer = cl.Buffer(context, cl.mem_flags.COPY_HOST_PTR, hostbuf=np.zeros(64, np.int32))
     kernel.set_arg(0, buffer)
-    producer = threading.Thread(target=produce)
-    if way != "sleep":
-        producer.start()
+    producer = begin() if way != "sleep" else None
     train(commands, kernel)
-    if way != "sleep":
+    if producer:
         producer.join()
 
 

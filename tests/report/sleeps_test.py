@@ -1,6 +1,6 @@
 """sleeps_test.py - a device that is idle while its thread waits in a function of the C library: every view names the
 function and the code that waits. tests/programs/naps.c and loader.py wait in five ways, 12 times for 15 ms, recorded here
-on PoCL. Places and shares, not times: how long waits last beyond what they must is the machine's."""
+on PoCL, and loader.py for two kinds of worker processes. Places and shares, not times: how long waits last beyond what they must is the machine's."""
 import json
 import os
 import subprocess
@@ -27,6 +27,10 @@ class Recorded(views.Case):
         self.ok("export", path, "--to", "perfetto", "--force", "-o", self.path("t"))
         return perfetto_check.load(self.path("t"))
 
+    def waited_most(self, path, chosen):
+        """Of the threads that called the GPU API."""
+        return max((lane for lane in self.json(path, "lanes") if lane["count"] and chosen(lane)), key=lambda lane: lane["waited_ns"] or 0)
+
     def named(self, path, function, waits):
         """Of the measurement: each wait in `function` is in one of `waits`."""
         summary = self.json(path, "summary")
@@ -46,14 +50,15 @@ class Recorded(views.Case):
         self.assertIn("have ready sooner", advice["change"])
         blame = self.json(path, "blame")
         self.hold(v for scope in blame["scopes"] for v in sums.blame_scope(scope))
-        lane = max(self.json(path, "lanes"), key=lambda lane: lane["waited_ns"] or 0 if lane["count"] else 0)
+        process = blame["scopes"][1]["process"]  # that has operations
+        lane = self.waited_most(path, lambda lane: lane["process"] == process)
         self.assertIn(lane["waits_in"].split(" in ")[0], waits)
         self.assertTrue(lane["waits_in"].split(" in ")[1].startswith(function + "()"), lane)
         self.assertGreater(lane["waited_ns"], .9 * WAITED)
         self.assertIn("mostly in", self.ok("report", path, "lanes").out)
         slices = [s for s in self.trace(path).of("wait") if s.name in {"%s in %s()" % (name, function) for name in waits}]
         self.assertGreater(sum(s.end - s.start for s in slices), .9 * WAITED)
-        critical = self.json(path, "critical")[0]
+        critical = next(c for c in self.json(path, "critical") if c["process"] == process)
         # Where another thread is taken to have ended a wait, the path goes over to what that one slept in.
         either = waits | ({"usleep", "clock_nanosleep"} if function != "nap" else set())
         things = {t["name"]: t["ns"] for t in critical["things"] if t["category"] == "off_cpu"}
@@ -91,6 +96,33 @@ class Recorded(views.Case):
                 way, {"sem_wait", "sem_clockwait", "pthread_cond_wait", "pthread_cond_clockwait", "pthread_cond_timedwait"})
             with self.subTest(way):
                 self.holds_once(lambda: self.named(self.record(PYTHON, os.path.join(HERE, "loader.py"), way, warm=True), "wait", waits))
+
+    def test_worker_processes(self):
+        """What the main process waits for is its queue, and the code that takes from it; a worker that uses the GPU API is
+        measured, too, and one that does not leaves nothing."""
+        if subprocess.run([PYTHON, "-c", "import numpy, pyopencl"], capture_output=True, check=False).returncode:
+            self.skipTest("%s lacks numpy or pyopencl" % PYTHON)
+        for way, waits, processes in ("fork", {"read"}, 1), ("spawn", {"poll"}, 2):
+            with self.subTest(way):
+                self.holds_once(lambda: self.of_workers(way, waits, processes))
+
+    def of_workers(self, way, waits, processes):
+        path = self.record(PYTHON, os.path.join(HERE, "loader.py"), way)
+        self.named(path, "wait", waits)
+        self.assertEqual(self.json(path, "summary")["processes"], processes)
+        scope = self.json(path, "blame")["scopes"][1]
+        got = [child for node in self.tree(scope["contexts"]) if (node["name"] or "").split(".")[-1] == "wait"
+               for child in self.tree(node) if (child["name"] or "").split(".")[-1] == "get"]
+        self.assertGreater(sum(node["inclusive"]["computing_ns"] for node in got), .9 * WAITED)
+        if processes > 1:
+            lane = self.waited_most(path, lambda lane: lane["process"] != scope["process"])
+            self.assertTrue(lane["waits_in"].startswith("clock_nanosleep in produce()"), lane)
+            self.assertGreater(lane["waited_ns"], .9 * WAITED)
+
+    def tree(self, context):
+        yield context
+        for child in context["children"]:
+            yield from self.tree(child)
 
 
 if __name__ == "__main__":
