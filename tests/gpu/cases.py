@@ -315,6 +315,19 @@ def check_conditional(m):
     yield equal("work of no call that is known", m.view("ledger")["unplaced"], 0)
 
 
+def check_conditional_whole(m):
+    """Each launch is one operation; what CUPTI hands over of bodies beside that belongs to no call: counted, and named in notes."""
+    bodies = {"inside_a": 27, "inside_b": 24, "inside_else": 3, "repeat": 36}
+    launched = [leaf["metrics"]["inclusive"]["operations"] for frames, leaf in m.paths()
+                if leaf.get("operation") == "graph" and any(named(f, "launch") for f in frames if f["kind"] == "native")]
+    yield equal("graphs as one operation each", m.operations().get("graph"), 21)
+    yield equal("of these, under their launches", sum(launched), 21)
+    unplaced = m.view("ledger")["unplaced"]
+    said = [kernel for kernel in bodies if any(re.search(rf"\bkernel {kernel}\b", note) for note in m.notes())]
+    yield "work of no known call: no more than the bodies had", unplaced <= sum(bodies.values()), str(unplaced)
+    yield "and it is named where there is some", bool(said) == bool(unplaced), f"{unplaced}: {said}"
+
+
 # ---- processes --------------------------------------------------------------------------------------------
 
 
@@ -478,6 +491,8 @@ CASES = [
     Case("conditional-graphs", ["{bin}/conditional"],
          {"decide": 12, "outside": 9, "inside_a": 27, "inside_b": 24, "inside_else": 3, "repeat": 36, "refill": 9},
          {"fill": (1, 4), "read": (1, 4)}, [check_conditional]),
+    Case("conditional-graphs-whole", ["{bin}/conditional"], {}, {"fill": (1, 4), "read": (1, 4)}, [check_conditional_whole],
+         options=["--graph", "graph"]),
     Case("per-thread-streams", ["{bin}/perthread"], {"own": 800}, {"fill": (8, 32), "read": (1, 2048)},
          [check_lanes("own", 8, 100)]),
     Case("callbacks", ["{bin}/callbacks"], {"driven": 150, "answer": 100}, {"fill": (1, 8), "read": (1, 8)}),
