@@ -101,7 +101,7 @@ bool sonde__map_take(struct sonde_map *m, uint64_t key, uint64_t *value)
 bool sonde__shared_map_get(struct sonde_shared_map *m, uint64_t key, uint64_t *value)
 {
     sonde__lock(&m->lock);
-    const uint64_t *known = sonde__map_find(&m->map, key);
+    const uint64_t *known = key ? sonde__map_find(&m->map, key) : NULL;
     if (known)
         *value = *known;
     sonde__unlock(&m->lock);
@@ -111,7 +111,7 @@ bool sonde__shared_map_get(struct sonde_shared_map *m, uint64_t key, uint64_t *v
 bool sonde__shared_map_put(struct sonde_shared_map *m, uint64_t key, uint64_t value)
 {
     sonde__lock(&m->lock);
-    uint64_t *known = sonde__map_find(&m->map, key);
+    uint64_t *known = key ? sonde__map_find(&m->map, key) : NULL;
     if (known)
         *known = value;
     const bool done = known || (key && sonde__map_add(&m->map, NULL, key, value));
@@ -122,7 +122,7 @@ bool sonde__shared_map_put(struct sonde_shared_map *m, uint64_t key, uint64_t va
 bool sonde__shared_map_take(struct sonde_shared_map *m, uint64_t key, uint64_t *value)
 {
     sonde__lock(&m->lock);
-    const bool known = sonde__map_take(&m->map, key, value);
+    const bool known = key && sonde__map_take(&m->map, key, value);
     sonde__unlock(&m->lock);
     return known;
 }

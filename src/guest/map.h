@@ -1,4 +1,4 @@
-/* map.h - open-addressing map from a 64-bit key to a 64-bit value; keys are never 0.
+/* map.h - open-addressing map from a 64-bit key to a 64-bit value; keys are never 0, and nobody may ask for that.
  *
  * For one thread at a time: its own, or under a lock of the caller's; sonde_shared_map
  * brings the lock. What hooks look up while others add is in records.h, which takes no lock and so removes nothing.
@@ -35,10 +35,12 @@ static inline uint64_t *sonde__map_find(const struct sonde_map *m, uint64_t key)
 {
     if (!m->entries)
         return NULL;
-    for (uint32_t i = (uint32_t)sonde__map_hash(key) & m->mask; m->entries[i].key; i = (i + 1) & m->mask)
+    for (uint32_t i = (uint32_t)sonde__map_hash(key) & m->mask;; i = (i + 1) & m->mask) {
         if (m->entries[i].key == key)
             return &m->entries[i].value;
-    return NULL;
+        if (!m->entries[i].key)
+            return NULL;
+    }
 }
 
 /* An empty map that begins in `entries`, `capacity` of them: a power of two. */
@@ -57,6 +59,7 @@ struct sonde_shared_map { /* all 0: empty */
     struct sonde_map map;
 };
 
+/* False: it is not there. Nothing is where the key is 0. */
 bool sonde__shared_map_get(struct sonde_shared_map *m, uint64_t key, uint64_t *value);
 /* A new key or a new value. False: key 0, no memory, or the bound was reached. */
 bool sonde__shared_map_put(struct sonde_shared_map *m, uint64_t key, uint64_t value);
