@@ -27,7 +27,8 @@ DROPS = "channel_full trace_full disk_full max_size after_exit reentrant agent_o
 LEDGER = ("seen done failed no_times".split() + ["dropped%d" % i for i in range(16)] +
           ("unmatched bad_time early_in_bound api_calls unwinds unwind_failed unwind_truncated unwind_checked "
            "unwind_mismatched python_walks python_failed contexts_folded hook_ns thread_cpu_ns vendor_ns "
-           "written_bytes busy_clipped_ns calls_dropped call_rows_dropped busy_left_out range_rows_dropped").split())
+           "written_bytes busy_clipped_ns calls_dropped call_rows_dropped busy_left_out range_rows_dropped pauses_dropped "
+           "unplaced silent_launches").split())
 CPU = ("samples deferred lost sample_rows switch_rows wait_rows threads threads_missed handler_ns process_ns sampled_ns before_ns "
        "sleep_rows").split()
 ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<IIIIII", "DEVICE": "<IIIIIIQII",
@@ -234,7 +235,7 @@ class Process:
         head = struct.pack("<QIIIIIIQQQQQII512s", 0x314556494C444E53, self.version, SEGMENT, count, self.state, self.pid,
                            int(self.trace), self.start_ns, self.stop_ns + 1000, self.wall_offset_ns, 0, self.clock_bound_ns, 0, 0,
                            self.executable.encode())
-        head += struct.pack("<%dQ" % 44, *[self.ledger[k] for k in LEDGER], *[0] * 3)
+        head += struct.pack("<%dQ" % len(LEDGER), *[self.ledger[k] for k in LEDGER])
         busy = [self.busy(device) for device in range(64)]
         for all_of_it, kernels, copies in busy:
             head += struct.pack("<4Q", *all_of_it)

@@ -1,10 +1,12 @@
 """report_test.py - every view of `sonde report` as a user sees it, on a measurement whose content is known."""
+import glob
 import json
 import re
 
 import cli
 import live
 import scenes
+import zoo
 
 VIEWS = "summary kernels copies api contexts lanes blame objects memory ledger".split()
 
@@ -127,6 +129,51 @@ class Report(cli.Case):
         out = self.ok("report", path, "lanes").out
         self.assertIn("thread 4711, 11 ranges", out)
         self.assertIn("thread 4712, 3 ranges", out)
+
+    def warnings(self, path):
+        """The lines above the summary's title; nothing else may say so."""
+        out = self.ok("report", path, env={"COLUMNS": "400"}).out
+        lines = out.splitlines()
+        count = next(i for i, line in enumerate(lines) if line.startswith("zoo ·"))
+        self.assertEqual(out.count("warning:"), count, out)
+        self.assertTrue(all(line.startswith("warning: ") for line in lines[:count]), out)
+        return lines[:count]
+
+    def one_warning(self, path, text):
+        lines = self.warnings(path)
+        self.assertEqual(len(lines), 1, lines)
+        self.assertRegex(lines[0], "^warning: " + text)
+
+    def launches(self, count=100):
+        p = zoo.program()
+        for i in range(count):
+            zoo.launch(p, p.start_ns + 10000 * i)
+        return p
+
+    def test_operations_in_flight(self):
+        self.one_warning(zoo.killed(self.folder), r"5 operations \(33\.3 %\) .* when the program ended$")
+
+    def test_operations_missing_in_the_trace(self):
+        self.one_warning(zoo.cut_trace(self.folder), r"90 of 100 operations \(90\.0 %\) .* the trace: --max-size was reached; record with")
+
+    def test_operations_of_no_known_call(self):
+        p = self.launches()
+        p.ledger["unplaced"] = 4
+        self.one_warning(zoo.written(self.folder, "unplaced", p), r"4 operations .* below$")
+
+    def test_damage(self):
+        for parts, text in (1, "a part of the measurement is damaged"), (2, "parts of the measurement are damaged"):
+            path = zoo.written(self.folder, "damaged%d" % parts, self.launches())
+            with open(glob.glob(path + "/*/live.sonde")[0], "ab") as file:
+                file.write(b"\1" * live.SEGMENT * parts)
+            self.one_warning(path, text)
+
+    def test_up_to_a_hundredth_is_no_warning(self):
+        p = self.launches()
+        p.state = 1
+        p.ledger["seen"] += 1  # in flight
+        p.ledger["unplaced"] = p.ledger["dropped%d" % live.DROPS.index("max_size")] = 1
+        self.assertEqual(self.warnings(zoo.written(self.folder, "little", p)), [])
 
     def test_nothing_recorded_is_an_error(self):
         live.write_manifest(self.path("empty.sonde"), ["true"])
