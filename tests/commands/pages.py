@@ -1,11 +1,11 @@
-"""Help, manual pages and completion say the same, because they come from the same tables."""
+"""Help, manual pages and completion say the same, because they come from the same tables; and links between the pages of docs/ lead somewhere."""
 import os
 import re
 import shutil
 import subprocess
 import unittest
 
-from common import InFolder, SONDE, main, run
+from common import InFolder, SONDE, SOURCE, main, run
 
 COMMANDS = re.findall(r"^  (\w+) ", run("--help").stdout, re.M)
 
@@ -95,6 +95,41 @@ class Completion(InFolder):
     def test_the_program_completes_by_itself(self):
         self.assertEqual(self.complete("sonde record -q -o x.sonde -- git che"), {"the-programs-own"})
         self.assertEqual(self.complete("sonde record git che"), {"the-programs-own"})
+
+
+class Documentation(unittest.TestCase):
+    def test_links_lead_somewhere(self):
+        broken, looked = [], 0
+        for folder, folders, names in os.walk(SOURCE):
+            folders[:] = [name for name in folders if not name.startswith((".", "build"))]
+            for path in (os.path.join(folder, name) for name in names if name.endswith(".md")):
+                with open(path, encoding="utf-8") as file:
+                    text = re.sub("```.*?```", "", file.read(), flags=re.S)
+                for link in re.findall(r"\]\(([^)\s]+)\)", text):
+                    target, _, heading = link.partition("#")
+                    there = os.path.join(folder, target) if target else path
+                    looked += 1
+                    if not link.startswith("http") and (not os.path.exists(there) or (heading and heading not in self.headings(there))):
+                        broken.append(f"{os.path.relpath(path, SOURCE)}: {link}")
+        self.assertEqual(broken, [])
+        self.assertGreater(looked, 100)
+
+    @staticmethod
+    def headings(path):
+        """The headings of a page as links name them."""
+        with open(path, encoding="utf-8") as file:
+            found = re.findall("^#+ (.*)$", file.read(), re.M)
+        return {re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text).lower()).replace(" ", "-") for text in found}
+
+    def test_pages_that_the_sources_name_are_there(self):
+        missing = []
+        for part in ("src", "include", "tests", "bench", "examples", "tools"):
+            for folder, _, names in os.walk(os.path.join(SOURCE, part)):
+                for path in (os.path.join(folder, name) for name in names if name.endswith((".c", ".h", ".cu", ".cc", ".py", ".sh", ".txt"))):
+                    with open(path, encoding="utf-8", errors="replace") as file:
+                        missing += [f"{os.path.relpath(path, SOURCE)}: {page}" for page in re.findall(r"\bdocs/[\w/-]+\.md", file.read())
+                                    if not os.path.exists(os.path.join(SOURCE, page))]
+        self.assertEqual(missing, [])
 
 
 if __name__ == "__main__":
