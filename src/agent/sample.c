@@ -297,9 +297,9 @@ void sonde__sample_turn(uint64_t now)
         S.armed = false;
         return;
     }
-    sonde__targets_turn(now, !S.armed);
     if (!S.armed)
-        sonde__targets_open(true);
+        sonde__targets_open(true); /* before the folder of threads is read: one that starts meanwhile arms itself */
+    sonde__targets_turn(now, !S.armed);
     S.armed = true;
 }
 

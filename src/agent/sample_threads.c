@@ -40,7 +40,7 @@
 #define SCAN_NS  100000000u  /* between two readings of the folder, at most */
 #define CHECK_NS 1000000000u /* between two looks for threads that block the signal, at most */
 #define LOOK_NS     1000000u /* and at least */
-#define SCAN_SHARE     20u   /* a reading takes at most one part in this of the time */
+#define SCAN_SHARE     20u   /* readings take at most one part in this of a processor */
 
 static struct sonde_target targets[TARGETS_MAX]; /* 0: none. Pages are touched as threads come */
 static _Atomic uint32_t    of_fd[FDS_MAX];       /* number of the target whose event this is */
@@ -576,8 +576,16 @@ static bool read_folder(bool first)
     return any;
 }
 
-static void scan(uint64_t now, bool first)
+static uint64_t monitor_cpu_ns(void)
 {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void scan(bool first)
+{
+    const uint64_t begun = monitor_cpu_ns(); /* not time: on a busy machine a reading takes as long as others run */
     for (uint32_t i = 1; i <= T.used; i++)
         targets[i].seen = false;
     if (!read_folder(first))
@@ -587,8 +595,7 @@ static void scan(uint64_t now, bool first)
         if (tid && !targets[i].seen && !cpu_ns_of(tid)) /* the folder leaves out a living thread now and then when others end meanwhile */
             vanish(&targets[i]);
     }
-    T.scan_at_ns = sonde_now_ns();
-    T.scan_at_ns += (T.scan_at_ns - now) * SCAN_SHARE;
+    T.scan_at_ns = sonde_now_ns() + (monitor_cpu_ns() - begun) * SCAN_SHARE;
 }
 
 /* A thread that has used CPU time, but took no sample of it: does it block the signal now? */
@@ -653,7 +660,7 @@ void sonde__targets_turn(uint64_t now, bool rearm)
     const uint32_t count = thread_count();
     const bool again = T.scan_at_ns != 0;
     if (now >= T.scan_at_ns + (count == T.live ? SCAN_NS : 0))
-        scan(now, !again);
+        scan(!again);
     const bool checking = now - T.check_at_ns >= CHECK_NS;
     if (checking)
         T.check_at_ns = now;

@@ -3,6 +3,8 @@
  * One case per process. What a sample should be is known from the program: the
  * functions spin on the thread's own CPU clock.
  */
+#include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -22,6 +24,7 @@
 
 #include <cmocka.h>
 
+#include "agent/target.h"
 #include "harness.h"
 
 /* ThreadSanitizer hands signals over at its next stop: what they interrupted is history then. */
@@ -622,6 +625,81 @@ static void ended_threads_hold_no_slot(void **state)
     harness_remove();
 }
 
+/* ---- threads that start while the folder of threads is read first ---------------------------------------- */
+
+static _Atomic int reading; /* 1: the next reading stays under way until it is 3; 2: it does */
+
+/* In place of the C library's, for the agent too: what it reads is what there was, and the reading goes on. */
+long syscall(long number, ...)
+{
+    static long (*_Atomic real)(long, ...);
+    long a[6];
+    int expected = 1;
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "syscall");
+    const long result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    const int error = errno;
+    if (number == SYS_getdents64 && !result && atomic_compare_exchange_strong(&reading, &expected, 2))
+        while (atomic_load(&reading) != 3)
+            usleep(1000);
+    errno = error;
+    return result;
+}
+
+static void *says_it_starts(void *arg)
+{
+    const time_t until = time(NULL) + HARNESS_PATIENCE_S;
+    sonde__sample_starts();
+    for (const struct sonde_thread *t; !(t = sonde__target_mine()) || !atomic_load(&t->samples.count.taken); spin(2))
+        assert_true(time(NULL) < until);
+    sonde__sample_ends(says_it_starts);
+    return arg;
+}
+
+enum { SLOW_MS = 400, UNSEEN_MS = 500 };
+static void *says_nothing(void *arg)
+{
+    spin(UNSEEN_MS);
+    return arg;
+}
+
+/* One that says so is sampled at once; one that does not, as soon as the folder can be read again, which a reading that
+ * was slow without using the processor does not put off. */
+static void threads_beside_the_first_reading(void **state)
+{
+    static const char *const by_timers[] = {"SONDE_CPU=199", "SONDE_TRACE=1", NULL};
+    const time_t until = time(NULL) + HARNESS_PATIENCE_S;
+    pthread_t one, other;
+    (void)state;
+    atomic_store(&reading, 1);
+    harness_setup("sampling", by_timers);
+    harness_wait();
+    for (; atomic_load(&reading) != 2; usleep(1000))
+        assert_true(time(NULL) < until);
+    assert_int_equal(pthread_create(&one, NULL, says_it_starts, NULL), 0);
+    pthread_join(one, NULL);
+    usleep(SLOW_MS * 1000);
+    assert_int_equal(pthread_create(&other, NULL, says_nothing, NULL), 0);
+    atomic_store(&reading, 3);
+    pthread_join(other, NULL);
+    until_sampled();
+    const uint32_t mine = sonde__self->lane;
+    struct sonde_measurement *m = harness_finish();
+    struct rows r = samples_of(&m->processes[0]);
+    uint64_t found = 0;
+    for (size_t i = 0; i < r.count; i++)
+        found += r.lane[i] == mine ? 0 : r.row[i].cpu_ns;
+    assert_true(found > UNSEEN_MS * 1000000ull / 2);
+    forget(&r);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -629,7 +707,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(slots_are_used_again), cmocka_unit_test(children_begin_anew),
         cmocka_unit_test(timers_do_without_perf), cmocka_unit_test(operations_come_before_samples),
         cmocka_unit_test(off_is_off), cmocka_unit_test(ranges_are_followed),
-        cmocka_unit_test(threads_that_were_met_are_known), cmocka_unit_test(ended_threads_hold_no_slot)};
+        cmocka_unit_test(threads_that_were_met_are_known), cmocka_unit_test(ended_threads_hold_no_slot),
+        cmocka_unit_test(threads_beside_the_first_reading)};
     const int which = argc > 1 ? atoi(argv[1]) : 0;
     if (which < 0 || which >= (int)(sizeof tests / sizeof *tests))
         return 2;
