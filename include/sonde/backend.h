@@ -1,7 +1,7 @@
 /* backend.h - the ABI between the agent and a backend (the adapter to one GPU runtime).
  *
  * A backend hooks its runtime's calls, and in each hook describes what the
- * program asked for; the agent does all the rest (calling context, channels,
+ * program asked for; the agent does the rest (call path, channels,
  * matching, profile, trace, ledger). A backend includes this header and
  * nothing else of the agent.
  *
@@ -82,10 +82,10 @@ struct sonde_backend {
      * what the runtime has reported so far. */
     void (*collect)(enum sonde_collect how);
 
-    /* Optional. The range of recording begins (called before the first hook
-     * records) or has ended (after the last). What is enqueued outside of it
-     * need not be reported; what was enqueued in it still must. Any thread;
-     * also once at the start, and again with the same value. */
+    /* Optional. Recording begins (called before the first hook records) or has
+     * ended (after the last). What is enqueued while it is off need not be
+     * reported; what was enqueued while it was on still must. Any thread; also
+     * once at the start, and again with the same value. */
     void (*range)(bool on);
 
     /* Optional. The device (of sonde_device_add) that is current in the calling
@@ -108,7 +108,7 @@ struct sonde_call {
     struct sonde_thread *thread;
     uint64_t             tsc;
     uint64_t             enter_ns, leave_ns;
-    uint32_t             node; /* calling context node of the API call */
+    uint32_t             node; /* call path of the API call: a node of the tree */
     uint32_t             api;
     bool                 submitted;
 };
@@ -140,7 +140,7 @@ bool sonde_recording(void);
 void sonde_recording_set(bool on);
 
 /* Begin a hooked call: starts the agent on first use, unwinds, finds the
- * calling context. False: call the runtime only, and call no other sonde_call
+ * call path. False: call the runtime only, and call no other sonde_call
  * function. errno is preserved. */
 bool sonde_call_begin(struct sonde_call *call, uint32_t api);
 /* Right after the runtime's function returned. */
@@ -182,15 +182,15 @@ struct sonde_completion {
     enum sonde_op_kind  kind;
     enum sonde_poll     result; /* never SONDE_POLL_PENDING */
     uint32_t            lane, name, work, object; /* as in struct sonde_submit */
-    uint32_t            origin; /* context in which it was prepared (a graph node), from sonde_call_context; 0 none */
+    uint32_t            origin; /* call path in which it was prepared (a graph node), from sonde_call_context; 0 none */
     uint64_t            bytes;
     struct sonde_times  times;  /* queued_ns and submit_ns may be 0: unknown */
 };
 /* Only within collect(). A completion may come before its submission does. */
 void sonde_complete(const struct sonde_completion *completion);
 
-/* The runtime reported work that no call is known of. It is counted; `what` is said in a note
- * ("kernel f"), NULL: that was said before. Within collect(). */
+/* The runtime reported work without a known API call. It is counted as unattributed; `what`
+ * ("kernel f") goes into a note, NULL: it is in one already. Within collect(). */
 void sonde_unplaced(const char *what);
 
 /* Keep bytes in the measurement as a file of this name, compressed, once per
@@ -198,14 +198,14 @@ void sonde_unplaced(const char *what);
  * negative enum sonde_error. */
 int sonde_blob(const char *name, const void *bytes, size_t size);
 
-/* The calling context of a call that has begun, for sonde_completion.origin. */
+/* The call path of a call that has begun, for sonde_completion.origin. */
 uint32_t sonde_call_context(const struct sonde_call *call);
 
-/* Overhead of its own that the runtime's tool library reports. Within collect(). */
+/* Overhead that the runtime's own profiling library reports. Within collect(). */
 void sonde_vendor_overhead(uint64_t ns);
 
 /* Ranges that the program names, in the calling thread. A range that is open is
- * a frame of the calling contexts of what the thread does in it, and a slice of
+ * a frame of the call paths of what the thread does in it, and a slice of
  * its lane. Threads: any; a range is popped by the thread that pushed it.
  * sonde_enter() comes first: it starts the agent if need be (false: off, and
  * then there are no string ids). */
@@ -228,13 +228,13 @@ uint32_t sonde_range_end(uint64_t id); /* its name; 0: no such range is open */
  * and its forward call. It stands before the frame of the function on whose
  * stack frame `within` lies. Both 0 end it; context 0 alone: only the name is known. */
 void     sonde_link(uint32_t context, uint32_t name, const void *within);
-/* The calling context of this thread's latest hooked call; 0 none. */
+/* The call path of this thread's latest hooked call; 0 none. */
 uint32_t sonde_last_context(void);
 /* The calling thread is the vendor's tool library's, not the program's, unless it has
  * made a hooked call: it is not sampled. Cheap when it was said before. */
 void     sonde_tool_thread(void);
-/* Have `watch` called at each hooked call, in its thread, with its calling
- * context. One watcher; it must be as cheap as the hook, and never goes away. */
+/* Have `watch` called at each hooked call, in its thread, with its call path.
+ * One watcher; it must be as cheap as the hook, and never goes away. */
 void     sonde_watch_calls(void (*watch)(uint32_t context));
 
 /* Harvest what this process's threads have submitted and what has finished.
@@ -244,7 +244,7 @@ void     sonde_watch_calls(void (*watch)(uint32_t context));
 size_t sonde_harvest(bool all);
 
 /* The program enqueued an operation in a call for which sonde_call_begin() was
- * false: counted as lost when the calling thread found no room. Any thread. */
+ * false: counted as dropped when the buffer of the calling thread was full. Any thread. */
 void sonde_op_unrecorded(void);
 
 /* Is `token` held by a submission that has not been harvested? Slow; for
@@ -291,14 +291,14 @@ struct sonde_work {
 };
 uint32_t sonde_work_intern(const struct sonde_work *work);
 
-/* A data object made by the API call `call` (its calling context is kept). */
+/* A data object allocated by the API call `call` (its call path is kept). */
 uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind kind,
                           uint64_t bytes, uint64_t address);
 /* Where it lies: on `device` (0: the host, or not known), and within another object
  * (a sub-buffer, an image of a buffer), whose memory it shares; 0 none. */
 void     sonde_object_place(uint32_t object, uint32_t device, uint32_t parent);
 void     sonde_object_free(uint32_t object);
-/* From now on operations may use any object without our being told. */
+/* From now on operations may use any object without a report of it. */
 void     sonde_object_uses_hidden(void);
 /* The living object, of those whose address is one (not a handle), in which `address`
  * lies; 0 none. Takes a lock. */

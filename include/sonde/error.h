@@ -16,14 +16,14 @@ extern "C" {
 /*      name          text */
 #define SONDE_ERROR_MAP(X)                                    \
     X(NOMEM, "out of memory")                                 \
-    X(IO, "input or output failed")                           \
+    X(IO, "I/O error")                                        \
     X(FORMAT, "not a Sonde measurement, or damaged")          \
     X(VERSION, "written by another version of Sonde")         \
     X(NOTFOUND, "not found")                                  \
-    X(EXISTS, "exists already")                               \
+    X(EXISTS, "already exists")                               \
     X(INVALID, "invalid argument")                            \
-    X(UNSUPPORTED, "not supported here")                      \
-    X(FULL, "no room left")                                   \
+    X(UNSUPPORTED, "not supported")                           \
+    X(FULL, "no space left")                                  \
     X(EMPTY, "nothing was recorded")                          \
     X(BUSY, "still in use")
 

@@ -24,7 +24,7 @@ enum sonde_op_group {
     X(BETWEEN, "peer", "between devices")                      \
     X(ON_HOST, "host_to_host", "host → host")                  \
     X(MAPPED, "map", "map and unmap")                          \
-    X(OTHER, "other", "migrations and others")
+    X(OTHER, "other", "migrations and other")
 
 enum sonde_way {
 #define X(name, json, text) SONDE_WAY_##name,

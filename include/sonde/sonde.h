@@ -1,13 +1,13 @@
-/* sonde.h - for programs that want to say which part of their run is measured.
+/* sonde.h - lets a program choose which part of its run Sonde records.
  *
  *     #include <sonde/sonde.h>
  *     sonde_start();          // record from here ...
  *     ...
  *     sonde_stop();           // ... to here
  *
- * Use with `sonde record --start-off`, or to leave parts out. Without Sonde
- * the calls cost one dlsym in all and do nothing. No library to link; C17 and
- * C++. Any thread may call them; the range is that of the process.
+ * Use with `sonde record --start-off`, or to exclude parts. Without Sonde the
+ * calls do nothing, after one dlsym in the first. No library to link; C17 and
+ * C++. Any thread may call them; they apply to the whole process.
  */
 #ifndef SONDE_H
 #define SONDE_H
@@ -36,7 +36,7 @@ static inline void sonde__range(int on)
 
 /* Record operations from now on. */
 static inline void sonde_start(void) { sonde__range(1); }
-/* Record nothing from now on; operations under way are still followed to their end. */
+/* Record nothing from now on; operations in flight are still recorded until they complete. */
 static inline void sonde_stop(void) { sonde__range(0); }
 
 #ifdef __cplusplus

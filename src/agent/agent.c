@@ -49,7 +49,7 @@ void sonde__agent_flush(enum sonde_flush how)
     if (sonde__flag && atomic_load(sonde__flag) != SONDE_FLAG_LOOK && atomic_load(&a->state) == SONDE_ON &&
         a->pid == getpid()) {
         if (!sonde__monitor_flush(how, SONDE_EXIT_BOUND_MS + 2000))
-            sonde_note("the final flush did not happen: the monitor thread did not answer");
+            sonde_note("no final flush: the monitor thread did not respond");
         count_held(begin_ns);
     }
     pthread_setcancelstate(cancel, NULL);

@@ -145,7 +145,7 @@ void sonde__busy_add(uint32_t id, enum sonde_op_kind kind, uint64_t start_ns, ui
         return; /* markers and barriers occupy nothing */
     if (id >= DEVICES) {
         if (!left_out++)
-            sonde_note("more than %u devices: those beyond have no busy time", DEVICES - 1);
+            sonde_note("more than %u devices: the others have no busy time", DEVICES - 1);
         return;
     }
     device[id].count++;

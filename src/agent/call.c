@@ -41,7 +41,7 @@ struct sonde_thread *sonde__enter(void)
     return t;
 }
 
-/* ---- own time without waiting ---------------------------------------------------- */
+/* ---- overhead without waiting ---------------------------------------------------- */
 
 /* Ticks go on while a thread waits for a lock or for a processor, and where
  * hundreds of threads share a few processors that is most of what a hook's ticks

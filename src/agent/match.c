@@ -224,7 +224,7 @@ void sonde_unplaced(const char *what)
 {
     sonde__agent.header->ledger.unplaced++;
     if (what)
-        sonde_note("unplaced, and in no other figure: %s, reported by the runtime but made by no call that is known", what);
+        sonde_note("unattributed, not included in any other number: %s, reported by the runtime without a known API call", what);
 }
 
 void sonde_vendor_overhead(uint64_t ns)
@@ -288,7 +288,7 @@ void sonde__match_abandon(void)
         }
     if (silent)
         sonde_note("nothing was reported of %u launches of graphs or batches: they were running when the program "
-                   "ended, or made nothing", silent);
+                   "exited, or enqueued nothing", silent);
     if (w->entries)
         memset(w->entries, 0, ((size_t)w->mask + 1) * sizeof *w->entries);
     w->count = M.many_count = 0;

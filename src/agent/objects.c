@@ -178,7 +178,7 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
     bool many = sonde__row_count(SONDE_TABLE_OBJECT) >= OBJECTS_MAX;
     sonde__unlock(&sonde__agent.table_lock);
     if (many && sonde__once(&said))
-        sonde_note("more than %u data objects: the rows of freed ones are used again", OBJECTS_MAX);
+        sonde_note("more than %u data objects: rows of freed ones are reused", OBJECTS_MAX);
     return o ? id : 0;
 }
 

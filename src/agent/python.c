@@ -123,14 +123,14 @@ static bool choose_layout(struct sonde__python_state *state, const char **why)
     } else {
         const struct sonde__python_layout *known = sonde__python_layout_find(version, false);
         if (!known || version >= 0x030d) {
-            snprintf(unknown, sizeof unknown, "this is CPython %u.%u, and those of 3.9 to 3.14 can be read", version >> 8, version & 255);
+            snprintf(unknown, sizeof unknown, "this is CPython %u.%u; 3.9 to 3.14 are supported", version >> 8, version & 255);
             *why = unknown;
             return false;
         }
         layout = *known;
     }
     if (version <= 0x030b && !(state->running_thread && state->first_interp && state->main_interp)) {
-        *why = "the interpreter hides a function that is needed (PyInterpreterState_Head)";
+        *why = "the interpreter hides a required function (PyInterpreterState_Head)";
         return false;
     }
     if (!state->runtime || *(const int *)((const char *)state->runtime + layout.runtime_initialized) != 1)
@@ -418,17 +418,17 @@ static int prove(uintptr_t thread, struct sonde_pyframe *frames, int max)
     if (!seems_object(thread, layout->thread_id, true) ||
         !sonde__python_readable(thread + layout->thread_frame) ||
         !sonde__python_readable(thread + layout->thread_cframe))
-        return give_up("the thread state is not where it should be");
+        return give_up("the thread state is not where it is expected");
     /* A thread state made in another thread than it is used in: no proof here. */
     if (sonde__python_word(thread, layout->thread_id) != (uintptr_t)pthread_self())
         return 0;
     int count = walk_thread(thread, frames, max, true);
     if (count < 0)
-        return give_up("the Python frames are not laid out as this version's should be");
+        return give_up("the layout of Python frames is not that of this version");
     bool any = false;
     for (int i = 0; i < count; i++) {
         if (frames[i].code && !sonde__pycode_proved(frames[i].code, frames[i].offset))
-            return give_up("the Python code objects are not laid out as this version's should be");
+            return give_up("the layout of Python code objects is not that of this version");
         any |= frames[i].code != 0;
     }
     if (any)
@@ -485,6 +485,6 @@ int sonde__python_walk(struct sonde_pyframe *frames, int max)
         return 0;
     int count = walk_thread(thread, frames, max, false);
     if (count < 0)
-        return give_up("a walk of the Python frames met something impossible");
+        return give_up("reading the Python frames failed");
     return count;
 }

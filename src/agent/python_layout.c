@@ -152,7 +152,7 @@ bool sonde__python_layout_debug(const void *runtime, uint32_t version,
     const struct sonde__python_layout *known =
         sonde__python_layout_find(version, words[WORD_FREE_THREADED] != 0);
     if (!known) {
-        *why = "this version of CPython is not known";
+        *why = "unknown version of CPython";
         return false;
     }
     *layout = *known;

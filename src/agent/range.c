@@ -64,7 +64,7 @@ static uint32_t frame_of(uint32_t domain, uint32_t name)
         return id;
     uint32_t before = atomic_fetch_add_explicit(&sonde__agent.range_frames, 1, memory_order_relaxed);
     if (before == FRAMES_MAX)
-        sonde_note("more than %u names of ranges: the others share one frame", FRAMES_MAX);
+        sonde_note("more than %u range names: the others share one frame", FRAMES_MAX);
     if (!name || before >= FRAMES_MAX) {
         name = sonde_string(SONDE_RANGE_OTHER, sizeof SONDE_RANGE_OTHER - 1);
         domain = 0;
@@ -118,7 +118,7 @@ void sonde_range_push(const struct sonde_range *range)
     else
         sonde__range_lost(t);
     if (depth == SONDE_RANGES_MAX && sonde__once(&said))
-        sonde_note("ranges are nested deeper than %u: the inner ones are left out", SONDE_RANGES_MAX);
+        sonde_note("ranges nested deeper than %u: the inner ones are left out", SONDE_RANGES_MAX);
     atomic_store_explicit(&t->ranges.depth, depth + 1, memory_order_release);
     sonde__busy(t, 0);
     sonde__count(&t->count.hook_ticks, sonde__ticks() - ticks);

@@ -105,7 +105,7 @@ void sonde__agent_off(const char *reason)
 {
     struct sonde_agent *a = &sonde__agent;
     if (__atomic_load_n(&a->header, __ATOMIC_ACQUIRE)) { /* a monitor that is late may come by just now */
-        sonde_note("the agent switched itself off: %s", reason);
+        sonde_note("Sonde switched itself off: %s", reason);
         a->header->state = SONDE_PROCESS_OFF;
     }
     atomic_store(&a->state, SONDE_DEAD);

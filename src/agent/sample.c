@@ -270,7 +270,7 @@ static bool begin(void)
     if (!S.installed)
         why = "the program handles " SONDE_SAMPLE_SIGNAL_NAME " itself";
     else if (sonde__files_shared())
-        why = "this kernel gives our threads no descriptor table of their own";
+        why = "this kernel gives Sonde's threads no file descriptor table of their own";
     else if (!sonde__targets_begin())
         why = "the list of threads in /proc cannot be read";
     if (why)

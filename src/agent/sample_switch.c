@@ -205,8 +205,8 @@ void sonde__rings_bound(struct sonde_target *targets, uint32_t count, uint64_t n
                 worst = &targets[i];
         if (!worst->ring.page)
             break;
-        sonde_note("threads leave the processor more than %u times a second: for those that do most often, when is not "
-                   "recorded from then on", MOST_RECORDS / 2);
+        sonde_note("more than %u context switches per second: they are no longer recorded for the threads with the most",
+                   MOST_RECORDS / 2);
         K.lacking = true;
         sonde__ring_close(worst);
     }

@@ -73,7 +73,7 @@ void sonde__known_say(void)
 {
     static struct sonde_once said;
     if (atomic_load(&T.known_spent) && sonde__once(&said))
-        sonde_note("too many different kernels, Python lines and launch sizes for --memory: further ones are not told apart");
+        sonde_note("too many different kernels, Python lines and launch sizes for --memory: further ones are merged");
 }
 
 uint32_t sonde__cache_entries(void)

@@ -54,7 +54,7 @@ struct sonde_thread *sonde__thread_enter(void)
     }
     sonde__unlock(&a->thread_lock);
     if (!t && sonde__once(&spent))
-        sonde_note("threads are not measured: no room for more than %u at once", atomic_load(&a->thread_count));
+        sonde_note("some threads are not recorded: more than %u at once", atomic_load(&a->thread_count));
     if (t && ended_key_made)
         pthread_setspecific(ended_key, t);
     sonde__self = t;

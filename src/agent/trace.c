@@ -267,7 +267,7 @@ bool sonde__trace_make_room(void)
     if (!sonde__on_monitor || ready_now >= a->pool.limit || sonde__pool_left(&a->pool) > 32 + ready_now / 8)
         return false;
     if (sonde__files_grow((uint64_t)(ready_now + 64 + ready_now / 4) * SONDE_SEGMENT_BYTES) == SONDE_EIO) {
-        sonde_note("no room left for the measurement: contexts fold, the trace ends");
+        sonde_note("no space left for the measurement: new call paths are merged into their caller, the trace ends");
         a->pool.limit = ready_now;
         sonde__trace_off(SONDE_DROP_DISK_FULL);
         return false;
@@ -323,9 +323,9 @@ void sonde__trace_off(enum sonde_drop cause)
     if (!atomic_compare_exchange_strong(&R.off, &none, (uint32_t)cause + 1))
         return;
     if (cause == SONDE_DROP_MAX_SIZE)
-        sonde_note("the trace ends early: --max-size was reached; the profile goes on");
+        sonde_note("the trace ends early: --max-size was reached; the profile continues");
     else
-        sonde_note("the trace ends early: the measurement's folder has no room left; the profile goes on");
+        sonde_note("the trace ends early: no space left in the measurement's folder; the profile continues");
 }
 
 uint64_t sonde__trace_cpu_ns(void)

@@ -150,26 +150,26 @@ static struct words words_of(const struct sonde__finding *f)
 static void say_launches(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
-    sonde_text_format(t, "%s operation%s found the device idle, for %s on average; on the device they take %s each, "
-                      "their API calls %s", w.count, w.s, w.a, w.each, w.b);
+    sonde_text_format(t, "%s operation%s started on an idle device, after %s of idle time on average; mean duration %s, mean API "
+                      "call %s", w.count, w.s, w.a, w.each, w.b);
 }
 
 static void say_waits(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
     if (f->sum > (double)f->count / 2)
-        sonde_text_format(t, "%s wait%s, each followed by a copy of the same queue that waits for the same work itself; "
-                          "%s in them", w.count, w.s, w.looked_at);
+        sonde_text_format(t, "%s wait%s, each followed by a blocking copy on the same queue, which waits for the same work; %s in "
+                          "these waits", w.count, w.s, w.looked_at);
     else
-        sonde_text_format(t, "%s wait%s after which the host had nothing new to read and only asked for more work; "
-                          "%s in them", w.count, w.s, w.looked_at);
+        sonde_text_format(t, "%s wait%s after which the host read no results and only enqueued more work; %s in these waits",
+                          w.count, w.s, w.looked_at);
 }
 
 static void say_sync_copies(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
     char exposed[SONDE_NUMBER_MAX];
-    sonde_text_format(t, "%s cop%s of %s in all held their thread for %s; no kernel ran on the device for %s of it",
+    sonde_text_format(t, "%s cop%s, %s in total, blocked the calling thread for %s; no kernel ran for %s of that",
                       w.count, f->count == 1 ? "y" : "ies", w.bytes, w.looked_at, sonde_number_time(exposed, (double)f->saving_ns));
 }
 
@@ -178,21 +178,21 @@ static void say_pageable(const struct sonde__finding *f, struct sonde_text *t)
     const struct words w = words_of(f);
     char rate[SONDE_NUMBER_MAX], pinned[SONDE_NUMBER_MAX];
     const double ns = f->looked_at_ns ? (double)f->looked_at_ns : 1;
-    sonde_text_format(t, "%s cop%s of %s in all from or to pageable memory ran at %s GB/s", w.count,
+    sonde_text_format(t, "%s cop%s from or to pageable memory, %s in total, ran at %s GB/s", w.count,
                       f->count == 1 ? "y" : "ies", w.bytes,
                       sonde_number_plain(rate, (double)f->bytes / ns));
     if (f->sum > 0)
-        sonde_text_format(t, "; copies from pinned memory reached %s GB/s in this run",
+        sonde_text_format(t, "; pinned copies reached %s GB/s in this run",
                           sonde_number_plain(pinned, (double)f->bytes / f->sum));
     else
-        sonde_text_add(t, "; no copy of pinned memory in this run says how fast it could be");
+        sonde_text_add(t, "; this run has no pinned copies to compare with");
 }
 
 static void say_small_copies(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
     char rows[SONDE_NUMBER_MAX], one[SONDE_NUMBER_MAX];
-    sonde_text_format(t, "%s copies of %s each on average, in %s row%s with nothing between, took %s", w.count,
+    sonde_text_format(t, "%s copies of %s on average, in %s back-to-back sequence%s, took %s", w.count,
                       sonde_number_bytes(one, (double)f->bytes / (f->count ? (double)f->count : 1)),
                       sonde_number_count(rows, (uint64_t)f->sum), f->sum > 1 ? "s" : "", w.looked_at);
 }
@@ -200,30 +200,29 @@ static void say_small_copies(const struct sonde__finding *f, struct sonde_text *
 static void say_serialized(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
-    sonde_text_format(t, "%.0f queues never worked at once: %s operations could have started, but waited %s for those of "
-                      "another queue", f->sum, w.count, w.looked_at);
+    sonde_text_format(t, "%.0f queues never overlapped: %s operations were ready to start, but waited %s for another queue", f->sum,
+                      w.count, w.looked_at);
 }
 
 static void say_compiles(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
-    sonde_text_format(t, "%s call%s that make%s or load%s device code took %s", w.count, w.s,
+    sonde_text_format(t, "%s call%s that compile%s or load%s device code took %s", w.count, w.s,
                       f->count == 1 ? "s" : "", f->count == 1 ? "s" : "", w.looked_at);
 }
 
 static void say_allocates(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
-    sonde_text_format(t, "%s allocations of %s in all at one place, freed again; allocating and freeing took %s", w.count,
+    sonde_text_format(t, "%s allocations at one place, %s in total, all freed again; allocating and freeing took %s", w.count,
                       w.bytes, w.looked_at);
 }
 
 static void say_small_grid(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
-    sonde_text_format(t, "%s launch%s of %s in all, with nothing beside them, had on average %.0f blocks for the device's %u "
-                      "multiprocessors: the others were idle", w.count, f->count == 1 ? "" : "es", w.looked_at,
-                      f->sum / (f->count ? (double)f->count : 1), f->units);
+    sonde_text_format(t, "%s launch%s, %s in total, ran alone with %.0f blocks on average for %u multiprocessors: the rest were idle",
+                      w.count, f->count == 1 ? "" : "es", w.looked_at, f->sum / (f->count ? (double)f->count : 1), f->units);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -233,31 +232,31 @@ static const struct rule {
     int (*of_process)(struct sonde__find *, uint32_t process); /* NULL: found in the trace */
     void (*say)(const struct sonde__finding *, struct sonde_text *);
     bool one_per_device; /* all places together are one advice */
-    uint32_t least;      /* of count: fewer show no habit */
+    uint32_t least;      /* of count: fewer show no pattern */
 } rules[RULE_COUNT] = {
-    [RULE_LAUNCH_BOUND] = {"launch_bound", "the device waits for launches",
-        "launch less often: fuse small kernels, batch, or put the sequence into a graph (CUDA graphs, "
-        "torch.compile with reduce-overhead, OpenCL command buffers)", NULL, say_launches, true, 16},
-    [RULE_NEEDLESS_WAIT] = {"needless_wait", "a wait that nobody needs",
-        "leave it out: the queue keeps the order", NULL, say_waits, false, 8},
-    [RULE_SYNC_COPIES] = {"synchronous_copies", "copies that the program waits for",
-        "copy without waiting (cudaMemcpyAsync, CL_FALSE) on a queue of their own, while kernels run", NULL,
+    [RULE_LAUNCH_BOUND] = {"launch_bound", "launch-bound",
+        "launch less often: fuse small kernels, batch, or use graphs (CUDA graphs, torch.compile with reduce-overhead, "
+        "OpenCL command buffers)", NULL, say_launches, true, 16},
+    [RULE_NEEDLESS_WAIT] = {"needless_wait", "unnecessary wait",
+        "remove it: the queue keeps the order", NULL, say_waits, false, 8},
+    [RULE_SYNC_COPIES] = {"synchronous_copies", "blocking copies",
+        "copy asynchronously (cudaMemcpyAsync, CL_FALSE) on a separate queue while kernels run", NULL,
         say_sync_copies, false, 1},
-    [RULE_PAGEABLE] = {"pageable_copies", "copies of pageable memory",
-        "allocate the host's side pinned (cudaMallocHost, pin_memory=True)", NULL, say_pageable, false, 1},
-    [RULE_SMALL_COPIES] = {"small_copies", "small copies in a row",
-        "gather them into one buffer and copy that once", NULL, say_small_copies, false, 1},
-    [RULE_SERIALIZED] = {"serialized_queues", "queues that take turns",
-        "look for what orders them: the default stream, waits for the whole device, one lock, or kernels that fill the "
-        "device alone", NULL, say_serialized, true, 16},
+    [RULE_PAGEABLE] = {"pageable_copies", "pageable copies",
+        "use pinned host memory (cudaMallocHost, pin_memory=True)", NULL, say_pageable, false, 1},
+    [RULE_SMALL_COPIES] = {"small_copies", "many small copies",
+        "merge them: gather the data in one buffer and copy it once", NULL, say_small_copies, false, 1},
+    [RULE_SERIALIZED] = {"serialized_queues", "queues that never overlap",
+        "find what serializes them: the default stream, device-wide synchronization, a lock, or kernels that fill the device", NULL,
+        say_serialized, true, 16},
     [RULE_SMALL_GRID] = {"small_grid", "kernels too small for the device",
-        "launch more blocks (smaller ones, or more of the work at once), or run such kernels side by side on several queues",
+        "launch more blocks (smaller blocks or more work per launch), or run these kernels concurrently on several queues",
         NULL, say_small_grid, false, 1},
-    [RULE_COMPILES] = {"compiles", "code compiled during the run",
-        "keep the binaries (clGetProgramInfo CL_PROGRAM_BINARIES, cubins for this GPU instead of PTX) and load what is "
-        "used before the loop", compiles, say_compiles, false, 1},
-    [RULE_ALLOCATES] = {"allocates_in_loop", "memory is allocated again and again",
-        "allocate once before the loop, or from a pool", allocates, say_allocates, false, 1},
+    [RULE_COMPILES] = {"compiles", "code compiled at run time",
+        "cache the binaries (clGetProgramInfo CL_PROGRAM_BINARIES, cubins for this GPU instead of PTX) and load code before "
+        "the loop", compiles, say_compiles, false, 1},
+    [RULE_ALLOCATES] = {"allocates_in_loop", "memory repeatedly allocated",
+        "allocate once before the loop, or use a pool", allocates, say_allocates, false, 1},
 };
 
 static const char host_code_rule[] = "host_code"; /* in no trace and no profile, but in what was made of both: the blame */
@@ -341,15 +340,16 @@ static void say_host_code(const struct sonde_profile *profile, const struct sond
                           struct sonde_text *t)
 {
     char ns[SONDE_ESTIMATE_MAX], share[SONDE_NUMBER_MAX];
-    sonde_text_format(t, "the device was idle for %s while this function or what it calls ran, outside of API calls: %s of "
-                      "its idle time", sonde_number_estimate(ns, code->bound_ns, code->bound_error_ns), sonde_number_percent(share, code->bound_ns, idle_ns));
+    sonde_text_format(t, "the device was idle for %s while this function or its callees ran outside API calls: %s of its idle time",
+                      sonde_number_estimate(ns, code->bound_ns, code->bound_error_ns),
+                      sonde_number_percent(share, code->bound_ns, idle_ns));
     if (code->bound_ns > code->ns * 1.1)
-        sonde_text_format(t, "; other threads were active in that time, too: its part is %s", sonde_number_estimate(ns, code->ns, code->error_ns));
+        sonde_text_format(t, "; other threads were active too: its share is %s", sonde_number_estimate(ns, code->ns, code->error_ns));
     if (code->waited_ns * 10 > code->ns)
-        sonde_text_format(t, "; %s of that it waited, mostly in %s", sonde_number_percent(share, code->waited_ns, code->ns),
+        sonde_text_format(t, "; %s of that was waiting, mostly in %s", sonde_number_percent(share, code->waited_ns, code->ns),
                           profile->nodes.items[code->wait].name);
     if (code->inferred_ns * 10 > code->ns)
-        sonde_text_format(t, "; %s of that is inferred from the calls around, and may be its callers'",
+        sonde_text_format(t, "; %s of that is inferred from the surrounding calls and may belong to its callers",
                           sonde_number_percent(share, code->inferred_ns, code->ns));
 }
 
@@ -359,11 +359,11 @@ static int add_host_code(const struct sonde_profile *profile, const struct sonde
 {
     struct sonde_advice *known = host_code_at(out, scope->process, code->node);
     struct sonde_advice advice = {
-        .rule = host_code_rule, .title = "the device waits for host code",
-        .change = waits(code) ? "have ready sooner what it waits for (more workers of the data loader, items fetched ahead), wait on "
-                                "a thread that feeds no device, or not at all" :
-                  "make it faster, do it ahead of time on another thread (workers of the data loader, two buffers in turn), "
-                  "or on the device",
+        .rule = host_code_rule, .title = "host-bound",
+        .change = waits(code) ? "avoid the wait (more data loader workers, prefetching), or wait on a thread that does not feed the "
+                                "device" :
+                  "make it faster, run it ahead of time on another thread (data loader workers, double buffering), or move it to "
+                  "the device",
         .process = scope->process, .device = known ? 0 : device, .node = code->node, .places = 1,
         .looked_at_ns = (uint64_t)code->bound_ns, .saving_ns = (uint64_t)code->bound_ns, .error_ns = code->bound_error_ns,
         .piece_count = code->piece_count};

@@ -89,8 +89,8 @@ static const char *why_cut(const struct sonde_measurement *m)
     for (uint32_t i = 0; i < m->process_count; i++)
         for (enum sonde_drop cause = 0; cause < SONDE_DROP_COUNT; cause++)
             dropped[cause] += m->processes[i].header.ledger.dropped[cause];
-    return dropped[SONDE_DROP_MAX_SIZE] ? " (--max-size was reached)" : dropped[SONDE_DROP_DISK_FULL] ? " (the disk was full)"
-           : dropped[SONDE_DROP_TRACE_FULL] ? " (no memory was left for them)" : "";
+    return dropped[SONDE_DROP_MAX_SIZE] ? " (--max-size was reached)" : dropped[SONDE_DROP_DISK_FULL] ? " (disk full)"
+           : dropped[SONDE_DROP_TRACE_FULL] ? " (buffer full)" : "";
 }
 
 static void add_part(struct sonde_text *text, uint64_t n, const char *one)
@@ -112,7 +112,7 @@ static void find_cut(struct finder *f)
         add_part(&parts, rows, table ? table->lost : "");
     }
     if (parts.length && (text = say(f, SONDE_CAVEAT_TRACE)))
-        sonde_text_format(text, "the trace is cut: %s are missing in it%s; figures that come from the trace leave them out",
+        sonde_text_format(text, "the trace is incomplete: %s are missing%s; numbers from the trace do not include them",
                           sonde_text_get(&parts), why_cut(f->m));
     sonde_text_fini(&parts);
 }
@@ -125,8 +125,8 @@ static void find_unknown(struct finder *f)
         rows += f->m->processes[i].unknown_rows;
     if (rows && (text = say(f, SONDE_CAVEAT_TRACE))) {
         add_count(text, rows, "row");
-        sonde_text_add(text, rows == 1 ? " was skipped: it is" : " were skipped: they are");
-        sonde_text_add(text, " of tables that this version does not know; read them with the Sonde that recorded them");
+        sonde_text_add(text, rows == 1 ? " was skipped: its table is" : " were skipped: their tables are");
+        sonde_text_add(text, " unknown to this version of Sonde; read the measurement with the version that recorded it");
     }
 }
 
@@ -139,14 +139,14 @@ static void find_trace(struct finder *f)
     if (without && (text = say(f, SONDE_CAVEAT_TRACE))) {
         sonde_text_add(text, "there is no trace (record --profile)");
         add_processes(f, text, without);
-        sonde_text_add(text, ": what comes from the trace is unknown");
+        sonde_text_add(text, ": numbers from the trace are unknown");
     }
     find_cut(f);
     find_unknown(f);
     if (f->m->damaged_chunks && (text = say(f, SONDE_CAVEAT_TRACE))) {
         add_count(text, f->m->damaged_chunks, "damaged chunk");
-        sonde_text_format(text, " %s skipped: what was in %s is missing", f->m->damaged_chunks == 1 ? "was" : "were",
-                          f->m->damaged_chunks == 1 ? "it" : "them");
+        sonde_text_format(text, " %s skipped: %s data is missing", f->m->damaged_chunks == 1 ? "was" : "were",
+                          f->m->damaged_chunks == 1 ? "its" : "their");
     }
 }
 
@@ -172,12 +172,13 @@ static void find_pauses(struct finder *f)
         sonde_text_format(text, "recording was off for %s of %s", sonde_number_time(off, (double)paused_ns),
                           sonde_number_time(all, (double)life_ns));
         add_processes(f, text, processes);
-        sonde_text_format(text, ", %llu time%s: what happened then is not known, and idle times and shares of the run leave it out",
+        sonde_text_format(text, ", %llu time%s: idle times and shares of the run exclude that time",
                           (unsigned long long)pauses, pauses == 1 ? "" : "s");
     }
     if (dropped && (text = say(f, SONDE_CAVEAT_PAUSES))) {
         add_count(text, dropped, "more pause");
-        sonde_text_format(text, " of recording found no room: %s time counts as recorded", dropped == 1 ? "its" : "their");
+        sonde_text_format(text, " of recording %s time counts as recorded", dropped == 1 ? "was not stored (table full): its"
+                                                                                       : "were not stored (table full): their");
     }
 }
 
@@ -190,7 +191,7 @@ static void say_cpu(struct finder *f, uint32_t processes, const char *what)
         return;
     sonde_text_format(text, "the CPU side was not sampled (%s)", what);
     add_processes(f, text, processes);
-    sonde_text_add(text, ": where threads were between API calls is not known");
+    sonde_text_add(text, ": host code between API calls is unknown");
 }
 
 /* What was not sampled, or in no process. */
@@ -204,7 +205,7 @@ static void find_cpu(struct finder *f)
         refused += !sampled && h->cpu_rate_hz;
     }
     say_cpu(f, off, "record --cpu 0");
-    say_cpu(f, refused, "this machine allowed neither perf events nor timers; the ledger's notes say more");
+    say_cpu(f, refused, "neither perf events nor timers are available; see the notes of the ledger");
 }
 
 /* Of what was sampled. */
@@ -254,7 +255,7 @@ static void say_unsampled(struct finder *f, const struct sampled *s)
     }
     if (!is_much(s->unknown_ns, s->all_ns) || s->unknown_ns < UNSAMPLED_LEAST_NS || !(text = say(f, SONDE_CAVEAT_SAMPLES)))
         return;
-    sonde_text_format(text, "%s of %s of CPU time (%s) is in no sample", sonde_number_time(part, (double)s->unknown_ns),
+    sonde_text_format(text, "%s of %s of CPU time (%s) was not sampled", sonde_number_time(part, (double)s->unknown_ns),
                       sonde_number_time(all, (double)s->all_ns),
                       sonde_number_percent(share, (double)s->unknown_ns, (double)s->all_ns));
     if (s->missed) {
@@ -262,7 +263,7 @@ static void say_unsampled(struct finder *f, const struct sampled *s)
         add_missed(text, s);
         sonde_text_add(text, ")");
     }
-    sonde_text_add(text, ": which code used it is not known");
+    sonde_text_add(text, ": its code is unknown");
 }
 
 /* Less than 1 % is not worth a word. */
@@ -273,11 +274,11 @@ static void find_unsampled(struct finder *f)
     say_unsampled(f, &s);
     if (is_much(s.lost, s.samples) && (text = say(f, SONDE_CAVEAT_SAMPLES))) {
         add_count(text, s.lost, "sample");
-        sonde_text_add(text, " of the CPU side could not be taken; the next one of the thread stands for their time");
+        sonde_text_format(text, " of the CPU side %s lost: the time is in the thread's next sample", s.lost == 1 ? "was" : "were");
     }
     if (is_much(s.waits_lost, s.waits + s.waits_lost) && (text = say(f, SONDE_CAVEAT_SAMPLES))) {
         add_count(text, s.waits_lost, "wait");
-        sonde_text_format(text, " of %llu in functions of the C library %s missing: what was waited for has no name then",
+        sonde_text_format(text, " of %llu in C library functions %s missing: that time has no function name",
                           (unsigned long long)(s.waits + s.waits_lost), s.waits_lost == 1 ? "is" : "are");
     }
 }
@@ -308,7 +309,7 @@ static void find_python(struct finder *f)
         return;
     sonde_text_add(text, first);
     add_processes(f, text, processes);
-    sonde_text_add(text, "; contexts show the interpreter's own frames instead");
+    sonde_text_add(text, "; call paths show the interpreter's own frames instead");
 }
 
 /* ---- clocks --------------------------------------------------------------------------------- */
@@ -339,7 +340,7 @@ static void say_jump(struct finder *f, uint32_t process, const struct sonde_row_
         sonde_text_format(text, " (%s%s%s)", sonde_rank_text(p, rank), *rank ? ", " : "", p->name);
     sonde_number_time(size, jump < 0 ? -(double)jump : (double)jump);
     sonde_text_format(text, after->device_ns < before->device_ns ? " was set back by %s" : " jumped by %s", size);
-    sonde_text_format(text, " between %s and %s of the run: times near that are wrong by up to this",
+    sonde_text_format(text, " between %s and %s of the run: times near that may be wrong by as much",
                       sonde_number_time(from, (double)(before->host_ns > begin_ns ? before->host_ns - begin_ns : 0)),
                       sonde_number_time(to, (double)(after->host_ns > begin_ns ? after->host_ns - begin_ns : 0)));
 }
@@ -362,7 +363,7 @@ static void find_clocks(struct finder *f)
     }
     struct sonde_text *text = jumps > CLOCKS_SAID ? say(f, SONDE_CAVEAT_CLOCK) : NULL;
     if (text) {
-        sonde_text_add(text, "clocks of devices jumped ");
+        sonde_text_add(text, "device clocks jumped ");
         add_count(text, jumps - CLOCKS_SAID, "more time");
     }
 }
@@ -448,11 +449,11 @@ static void add_reason(struct sonde_text *text, const struct finder *f, const ch
     if (why)
         sonde_text_add(text, why);
     else if (has_symbols(f, path))
-        sonde_text_add(text, "it has symbols, but none for these places (code in assembler, or the linker's)");
+        sonde_text_add(text, "no symbol covers them (assembler or linker code)");
     else
-        sonde_text_add(text, "it is stripped of its symbols");
+        sonde_text_add(text, "the file is stripped");
     if (host)
-        sonde_text_format(text, "; recorded on %s: a report made there may know them", host);
+        sonde_text_format(text, "; a report made on %s, where it was recorded, may resolve them", host);
 }
 
 static void say_nameless(struct finder *f, const struct modules *all)
@@ -466,14 +467,14 @@ static void say_nameless(struct finder *f, const struct modules *all)
             continue;
         if (modules++ >= MODULES_SAID || !(text = say(f, SONDE_CAVEAT_SYMBOLS)))
             continue;
-        sonde_text_add(text, "no functions for ");
+        sonde_text_add(text, "no symbols for ");
         add_count(text, m->nameless, "frame");
-        sonde_text_format(text, " of %s, shown as module+offset: ", m->path);
+        sonde_text_format(text, " in %s, shown as module+offset: ", m->path);
         add_reason(text, f, m->path, why);
     }
     struct sonde_text *text = modules > MODULES_SAID ? say(f, SONDE_CAVEAT_SYMBOLS) : NULL;
     if (text) {
-        sonde_text_add(text, "no functions for frames of ");
+        sonde_text_add(text, "no symbols for frames in ");
         add_count(text, modules - MODULES_SAID, "more file");
         sonde_text_add(text, ", shown as module+offset");
     }
@@ -514,13 +515,13 @@ static void say_lineless(struct finder *f, struct modules *all, bool installed)
             sonde_text_format(&names, "%s%s", modules > 1 ? ", " : "", sonde_path_base(m->path));
     }
     if (frames && (text = say(f, installed ? SONDE_CAVEAT_LIBRARIES : SONDE_CAVEAT_LINES))) {
-        sonde_text_add(text, "no source lines for ");
+        sonde_text_add(text, "no line information for ");
         add_count(text, frames, "function");
-        sonde_text_format(text, " of %s", sonde_text_get(&names));
+        sonde_text_format(text, " in %s", sonde_text_get(&names));
         if (modules > MODULES_SAID)
             sonde_text_format(text, " and %llu more", (unsigned long long)(modules - MODULES_SAID));
-        sonde_text_add(text, installed ? ": their packages' debug symbols have them (-dbgsym, -debuginfo), or a server named by DEBUGINFOD_URLS"
-                                       : ": compile with -g to have them");
+        sonde_text_add(text, installed ? ": install the packages' debug symbols (-dbgsym, -debuginfo) or set DEBUGINFOD_URLS"
+                                       : ": compile with -g");
     }
     sonde_text_fini(&names);
 }
@@ -566,8 +567,7 @@ static void find_lanes(struct finder *f)
     struct sonde_text *text = empty ? say(f, SONDE_CAVEAT_LANES) : NULL;
     if (text) {
         add_count(text, empty, "lane");
-        sonde_text_format(text, " of %llu %s empty: nothing was recorded there", (unsigned long long)all,
-                          empty == 1 ? "is" : "are");
+        sonde_text_format(text, " of %llu %s empty", (unsigned long long)all, empty == 1 ? "is" : "are");
     }
 }
 

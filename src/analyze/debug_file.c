@@ -187,7 +187,7 @@ struct sonde__debug_file *sonde__debug_open(const struct sonde__debug_wanted *wa
     free(o);
     static const char *const reasons[] = {
         [OPENED] = "", [NO_FILE] = SONDE__DEBUG_GONE,
-        [UNREADABLE] = "the file cannot be read", [NOT_ELF] = "it is not an ELF file",
+        [UNREADABLE] = "the file cannot be read", [NOT_ELF] = "not an ELF file",
         [ANOTHER_FILE] = SONDE__DEBUG_OTHER,
     };
     if (result == UNREADABLE)

@@ -21,7 +21,7 @@ struct sonde__debug_wanted {
 
 /* Reasons that depend on the machine where the report is made. */
 #define SONDE__DEBUG_GONE  "there is no such file on this machine"
-#define SONDE__DEBUG_OTHER "it is another file than the one that ran (build id or date differ)"
+#define SONDE__DEBUG_OTHER "the file differs from the one that ran (build id or date)"
 
 /* Open the file that was loaded, or the debug file of its build id; of the vDSO,
  * the one of this process, if it is the same. NULL with a reason in `why` when

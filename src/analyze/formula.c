@@ -60,7 +60,7 @@ static bool take(struct parser *p, char c)
 
 static void need(struct parser *p, char c)
 {
-    char what[] = "here should be a ' '";
+    char what[] = "expected ' '";
     what[sizeof what - 3] = c;
     if (!take(p, c))
         fail(p, what);
@@ -102,7 +102,7 @@ static void number(struct parser *p)
     char *end;
     double value = strtod(p->next, &end);
     if (!isfinite(value)) {
-        fail(p, "this number is too large");
+        fail(p, "number too large");
         return;
     }
     p->next = end;
@@ -120,14 +120,14 @@ static void atom(struct parser *p)
     } else if (isalpha((unsigned char)c) || c == '_') {
         name(p);
     } else {
-        fail(p, "here should be a number, a column or a '('");
+        fail(p, "expected a number, a column or '('");
     }
 }
 
 static void sign(struct parser *p)
 {
     if (++p->depth > DEEPEST)
-        fail(p, "this is nested too deeply");
+        fail(p, "nested too deeply");
     else if (take(p, '-')) {
         sign(p);
         emit(p, (struct step){.kind = NEGATE});
@@ -176,7 +176,7 @@ static void define(struct parser *p, struct sonde_columns *c)
     while (isalnum((unsigned char)*end) || *end == '_')
         end++;
     if (end == begin || isdigit((unsigned char)*begin)) {
-        fail(p, "here should be a name for the new column");
+        fail(p, "expected a name for the new column");
         return;
     }
     if (sonde_columns_find(c, begin, (size_t)(end - begin)) >= 0 || !strncmp(begin, "min=", 4) || !strncmp(begin, "max=", 4)) {
@@ -184,7 +184,7 @@ static void define(struct parser *p, struct sonde_columns *c)
         return;
     }
     if (c->derived.count >= SONDE_DERIVED_MAX) {
-        fail(p, "there are too many columns");
+        fail(p, "too many columns");
         return;
     }
     p->next = end;
@@ -197,7 +197,7 @@ static void define(struct parser *p, struct sonde_columns *c)
     if (!p->rc)
         sum(p);
     if (!p->rc && peek(p) && *p->next != ';')
-        fail(p, "here should be an operator or the end");
+        fail(p, "expected an operator or the end");
     d.text = strndup(formula, (size_t)(p->next - formula));
     if (p->rc || !d.text || sonde_vector_push(&c->derived, d)) {
         release(&d);

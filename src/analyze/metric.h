@@ -36,14 +36,14 @@ enum sonde_metric_needs {
     X(GPU,     "gpu",     NS,    TIMES,   m->device_ns,  "time of operations on the device")              \
     X(OPS,     "ops",     COUNT, NOTHING, m->operations, "operations")                                    \
     X(BYTES,   "bytes",   BYTES, NOTHING, m->bytes,      "bytes that operations moved")                   \
-    X(API,     "api",     NS,    NOTHING, m->api_ns,     "host time in calls of the GPU runtime")         \
-    X(SYNC,    "sync",    NS,    NOTHING, m->sync_ns,    "of it, in calls that wait for the device")     \
-    X(QUEUE,   "queue",   NS,    TIMES,   m->queue_ns,   "from the call to the start on the device")      \
-    X(CPU,     "cpu",     NS,    SAMPLES, m->cpu_ns,     "CPU time, by samples")                          \
-    X(BLAME,   "blame",   NS,    GIVEN,   0,             "idle time of devices that is due to this code") \
-    X(CALLS,   "calls",   COUNT, NOTHING, m->api_calls,  "calls of the GPU runtime")                      \
+    X(API,     "api",     NS,    NOTHING, m->api_ns,     "host time in API calls")         \
+    X(SYNC,    "sync",    NS,    NOTHING, m->sync_ns,    "part of api in calls that wait for the device")     \
+    X(QUEUE,   "queue",   NS,    TIMES,   m->queue_ns,   "time from the API call to the start on the device")      \
+    X(CPU,     "cpu",     NS,    SAMPLES, m->cpu_ns,     "CPU time, from samples")                          \
+    X(BLAME,   "blame",   NS,    GIVEN,   0,             "device idle time blamed on this code") \
+    X(CALLS,   "calls",   COUNT, NOTHING, m->api_calls,  "API calls")                      \
     X(SAMPLES, "samples", COUNT, SAMPLES, m->samples,    "samples of the CPU side")                       \
-    X(SLEPT,   "slept",   NS,    NOTHING, m->slept_ns,   "time waited in functions of the C library")     \
+    X(SLEPT,   "slept",   NS,    NOTHING, m->slept_ns,   "time waiting in C library functions")     \
     X(TIMED,   "timed",   COUNT, NOTHING, m->timed,      "operations with device times")                  \
     X(FAILED,  "failed",  COUNT, NOTHING, m->failed,     "operations that ended with an error")            \
     X(CPU_ERROR, "cpu_error", NS, ESTIMATE, 0,           "standard error of cpu")                         \

@@ -49,7 +49,7 @@ static int want_frames(struct wants *w, const struct sonde_process *p)
 static void refuse(struct wants *w, const struct sonde_process *p, const char *path, const char *why)
 {
     struct sonde_row_note row = {.at_ns = p->header.stop_ns};
-    snprintf(row.text, sizeof row.text, "no names of code made at run time: %.100s %.100s", path, why);
+    snprintf(row.text, sizeof row.text, "no names of code generated at run time: %.100s %.100s", path, why);
     (void)sonde_vector_push(&w->out->notes, row);
 }
 

@@ -584,14 +584,14 @@ int sonde_profile_rows_build(const struct sonde_profile *profile, const struct s
 {
     struct sonde__rows_maker v = {.profile = profile, .config = config, .nodes = profile->nodes.count};
     if (config->shape != SONDE_PROFILE_FLAT && (config->by == SONDE_BY_KERNEL || config->by == SONDE_BY_OBJECT))
-        return sonde_diag_set(diag, SONDE_EINVALID, NULL, "kernels and objects call nothing: they have no tree");
+        return sonde_diag_set(diag, SONDE_EINVALID, NULL, "kernels and data objects have no callees: there is no tree of them");
     if (diag)
         diag->code = 0;
     int rc = fill(&v, diag);
     maker_fini(&v);
     if (rc) {
         sonde_profile_rows_destroy(v.view);
-        return diag && diag->code ? rc : sonde_diag_set(diag, rc, NULL, "cannot make the profile");
+        return diag && diag->code ? rc : sonde_diag_set(diag, rc, NULL, "cannot compute the profile");
     }
     *out = v.view;
     return 0;

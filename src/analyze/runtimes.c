@@ -78,14 +78,14 @@ const struct sonde_runtime sonde_runtimes[] = {
     {.name = "cuda", .title = "CUDA", .has_devices = true, CALLS(cuda_calls),
      .libraries = LIST("libcuda.", "libcudart", "libcupti", "libnvidia-"),
      .variable = "CUDA_INJECTION64_PATH", .loads = SONDE_LOADS_ONE, .kept = "SONDE_CUDA_INJECTION",
-     .other = "it comes before Sonde, and may hold CUPTI"},
+     .other = "it is loaded before Sonde and may use CUPTI exclusively"},
     {.name = "opencl", .title = "OpenCL", .has_devices = true, CALLS(opencl_calls),
      .libraries = LIST("libOpenCL", "libpocl", "libamdocl", "libnvidia-opencl", "libigdrcl", "libintelocl",
                        "libMesaOpenCL", "libRusticlOpenCL", "liboclgrind"),
      .variable = "OPENCL_LAYERS", .loads = SONDE_LOADS_LIST},
     {.name = "nvtx", .title = "NVTX",
      .variable = "NVTX_INJECTION64_PATH", .loads = SONDE_LOADS_USERS,
-     .other = "ranges go to it, and none to Sonde"},
+     .other = "ranges go to it, not to Sonde"},
     {.name = "nccl", .title = "NCCL", .communication = LIST("ncclDevKernel", "ncclKernel"), /* RCCL's, too */
      .variable = "NCCL_PROFILER_PLUGIN", .loads = SONDE_LOADS_USERS_OR_NONE, .path_max = 254},
     /* Its allocator asks the driver for segments and hands out blocks of them. */

@@ -501,7 +501,7 @@ int sonde_statistics_compute(const struct sonde_measurement *m, const struct son
     out->from_ns = config->from_ns;
     out->to_ns = config->to_ns ? config->to_ns : length;
     if (out->from_ns >= out->to_ns)
-        return sonde_diag_set(diag, SONDE_EINVALID, m->path, "nothing lies in this range of time of");
+        return sonde_diag_set(diag, SONDE_EINVALID, m->path, "the time window is empty in");
     c.partial = out->from_ns || out->to_ns < length || config->lanes;
     out->checked = !c.partial && profile->sampled;
     c.nodes = calloc(profile->nodes.count, sizeof *c.nodes);

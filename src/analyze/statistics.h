@@ -22,11 +22,11 @@
     X(ROUTINE, "routine", "")                                                                  \
     X(IDLE, "idle", "idle")                                         /* queue: no operation */  \
     X(OFF, "off_cpu", "off the CPU")                                /* outside of calls */     \
-    X(ABSENT, "absent", "before or after the thread's life")                                   \
-    X(OUTSIDE, "outside_calls", "outside of calls, not sampled")                               \
-    X(BEFORE, "before", "before the first API call")                /* thread: not recorded */ \
-    X(PAUSED, "paused", "recording was off")                                                   \
-    X(LOST, "lost", "calling context lost")
+    X(ABSENT, "absent", "thread not alive")                                                    \
+    X(OUTSIDE, "outside_calls", "outside API calls, not sampled")                              \
+    X(BEFORE, "before", "start-up")                                 /* thread: not recorded */ \
+    X(PAUSED, "paused", "recording off")                                                       \
+    X(LOST, "lost", "call path lost")
 
 enum sonde_share_kind {
 #define X(id, name, text) SONDE_SHARE_##id,

@@ -34,7 +34,7 @@ struct sonde_totals {
     uint64_t clock_bound_ns;      /* the largest; 0 = the devices' clocks are the host's */
     bool     clock_known;         /* there are device times, and pairs of clocks for all that have them */
     uint64_t wall_ns;             /* first process's start to last process's end; 0 unknown */
-    uint64_t process_wall_ns;     /* sum over processes: what own time is a share of */
+    uint64_t process_wall_ns;     /* sum over processes: what overhead is a share of */
     uint32_t threads;             /* that used the GPU runtime */
     uint32_t exited, killed, off; /* processes by how they ended */
     uint32_t notes;

@@ -91,7 +91,7 @@ void doctor_package(struct doctor *d, const char *debian, const char *fedora)
     else if (access("/usr/bin/dnf", X_OK) == 0)
         doctor_fix(d, "dnf install %s", fedora);
     else
-        doctor_fix(d, "install the package %s with this system's package manager", debian);
+        doctor_fix(d, "install the package %s with the system's package manager", debian);
 }
 
 /* ---- OpenCL ------------------------------------------------------------------------ */
@@ -139,7 +139,7 @@ static size_t check_cuda(struct doctor *d)
     char why[256] = "";
     json_t *answer = doctor_run_probe(DOCTOR_LOOK_CUDA, NULL, PROBE_SECONDS, why, sizeof why);
     if (!answer) {
-        doctor_put(d, "CUDA driver", DOCTOR_PROBLEM, "cannot be asked: %s", why);
+        doctor_put(d, "CUDA driver", DOCTOR_PROBLEM, "query failed: %s", why);
         doctor_try(d, "nvidia-smi    # the driver does not answer");
         return 0;
     }
@@ -156,8 +156,8 @@ static size_t check_opencl(struct doctor *d, bool cuda)
     const enum doctor_finding missing = cuda ? DOCTOR_NOTE : DOCTOR_PROBLEM; /* one runtime is enough */
     size_t devices = 0;
     if (!answer) {
-        doctor_put(d, "OpenCL", DOCTOR_PROBLEM, "cannot be asked: %s", why);
-        doctor_try(d, "ls /etc/OpenCL/vendors    # one of the drivers named there is broken");
+        doctor_put(d, "OpenCL", DOCTOR_PROBLEM, "query failed: %s", why);
+        doctor_try(d, "ls /etc/OpenCL/vendors    # one of the drivers listed there is broken");
         return 0;
     }
     if (json_object_get(answer, "opencl_error")) {
@@ -167,13 +167,13 @@ static size_t check_opencl(struct doctor *d, bool cuda)
         doctor_put(d, "OpenCL loader", DOCTOR_FINE, "%s", doctor_text(answer, "opencl_loader"));
         devices = check_devices(d, answer);
         if (!devices)
-            doctor_put(d, "OpenCL device", missing, "none found; PoCL makes one of the CPU");
+            doctor_put(d, "OpenCL device", missing, "none found; PoCL provides one on the CPU");
         else if (!has_platform(answer, "Portable Computing Language"))
-            doctor_put(d, "PoCL", DOCTOR_NOTE, "not installed; it makes an OpenCL device of the CPU, for tests");
+            doctor_put(d, "PoCL", DOCTOR_NOTE, "not installed; it provides an OpenCL device on the CPU, for tests");
         if (!has_platform(answer, "Portable Computing Language"))
             doctor_package(d, "pocl-opencl-icd", "pocl");
         if (cuda && !has_platform(answer, "NVIDIA")) {
-            doctor_put(d, "OpenCL on NVIDIA", DOCTOR_NOTE, "the driver is here, but not its OpenCL part");
+            doctor_put(d, "OpenCL on NVIDIA", DOCTOR_NOTE, "the driver is installed, but not its OpenCL part");
             doctor_package(d, "nvidia-opencl-icd", "xorg-x11-drv-nvidia-cuda-libs");
         }
     }
@@ -220,8 +220,8 @@ static bool judge_counts(struct doctor *d, const char *name, const json_t *answe
 static void judge_opencl(struct doctor *d, const json_t *answer, uint64_t recorded, const char *note)
 {
     bool loaded = json_is_true(json_object_get(answer, "agent_loaded"));
-    doctor_put(d, "OpenCL layers", loaded ? DOCTOR_FINE : DOCTOR_NOTE, loaded ? "the loader honours OPENCL_LAYERS"
-                                                         : "the loader did not load ours from OPENCL_LAYERS");
+    doctor_put(d, "OpenCL layers", loaded ? DOCTOR_FINE : DOCTOR_NOTE, loaded ? "the loader supports OPENCL_LAYERS"
+                                                         : "the loader did not load Sonde from OPENCL_LAYERS");
     if (!loaded)
         doctor_package(d, "ocl-icd-libopencl1", "ocl-icd");
     d->records_opencl = judge_counts(d, "test recording", answer, recorded, note);
@@ -230,10 +230,10 @@ static void judge_opencl(struct doctor *d, const json_t *answer, uint64_t record
 static void judge_cuda(struct doctor *d, const json_t *answer, uint64_t recorded, const char *note)
 {
     if (json_object_get(answer, "cupti"))
-        doctor_put(d, "CUPTI", DOCTOR_FINE, "%s, API version %lld; a program that brings its own uses that",
+        doctor_put(d, "CUPTI", DOCTOR_FINE, "%s, API version %lld; programs with their own CUPTI use that one",
                    doctor_text(answer, "cupti"), json_integer_value(json_object_get(answer, "cupti_version")));
     else {
-        doctor_put(d, "CUPTI", DOCTOR_PROBLEM, "not found; programs that bring it (PyTorch) are recorded, others are not");
+        doctor_put(d, "CUPTI", DOCTOR_PROBLEM, "not found; only programs with their own CUPTI (PyTorch) are recorded");
         doctor_get_cupti(d, answer);
     }
     d->records_cuda = judge_counts(d, "CUDA recording", answer, recorded, note);
@@ -247,7 +247,7 @@ static void check_recording(struct doctor *d, struct record_paths *paths, enum d
     const char *temporary = getenv("TMPDIR");
     snprintf(place, sizeof place, "%s/sonde-doctor-XXXXXX", temporary && *temporary ? temporary : "/tmp");
     if (!mkdtemp(place)) {
-        doctor_put(d, "test recording", DOCTOR_PROBLEM, "cannot make a folder in %s: %s", temporary && *temporary ? temporary : "/tmp",
+        doctor_put(d, "test recording", DOCTOR_PROBLEM, "cannot create a folder in %s: %s", temporary && *temporary ? temporary : "/tmp",
             strerror(errno));
         return;
     }
@@ -313,17 +313,17 @@ static void check_sampling(struct doctor *d)
         doctor_put(d, "CPU sampling", DOCTOR_NOTE, "off: /proc is not mounted");
         doctor_fix(d, "mount -t proc proc /proc");
     } else if (perf_works()) {
-        doctor_put(d, "CPU sampling", DOCTOR_FINE, "works, with the times when threads were off the CPU");
+        doctor_put(d, "CPU sampling", DOCTOR_FINE, "works, with context switches");
     } else if (timers_work()) {
-        doctor_put(d, "CPU sampling", DOCTOR_NOTE, "works, without the times when threads were off the CPU: %s",
+        doctor_put(d, "CPU sampling", DOCTOR_NOTE, "works, without context switches: %s",
                    !has_perf ? "this kernel has no perf events"
-                   : level > 2 ? "kernel.perf_event_paranoid is above 2" : "perf events are refused here, as in many containers");
+                   : level > 2 ? "kernel.perf_event_paranoid is above 2" : "perf events are not permitted here, as in many containers");
         if (has_perf && level > 2)
             doctor_fix(d, "sysctl -w kernel.perf_event_paranoid=2");
         else if (has_perf)
-            doctor_try(d, "docker run --cap-add PERFMON ...    # or a seccomp profile that allows perf_event_open");
+            doctor_try(d, "docker run --cap-add PERFMON ...    # or a seccomp profile that permits perf_event_open");
     } else {
-        doctor_put(d, "CPU sampling", DOCTOR_NOTE, "off: neither perf events nor timers are allowed; recording does not need them");
+        doctor_put(d, "CPU sampling", DOCTOR_NOTE, "off: neither perf events nor timers are available; recording works without");
     }
 }
 
@@ -334,11 +334,11 @@ static void check_kernel(struct doctor *d)
 #ifdef SYS_close_range
     /* Beyond every open descriptor: asks only whether the kernel knows the call. */
     if (syscall(SYS_close_range, 0x7ffffffeu, 0x7fffffffu, 2u /* CLOSE_RANGE_UNSHARE */) == 0) {
-        doctor_put(d, "kernel", DOCTOR_FINE, "%s %s: our threads get a descriptor table of their own", system.sysname, system.release);
+        doctor_put(d, "kernel", DOCTOR_FINE, "%s %s: Sonde's threads have their own file descriptor table", system.sysname, system.release);
         return;
     }
 #endif
-    doctor_put(d, "kernel", DOCTOR_NOTE, "%s %s has no close_range: our files share the program's descriptor table",
+    doctor_put(d, "kernel", DOCTOR_NOTE, "%s %s has no close_range: Sonde's files share the program's file descriptor table",
         system.sysname, system.release);
 }
 
@@ -349,7 +349,7 @@ static void check_symbols(struct doctor *d)
         doctor_put(d, "C++ names", DOCTOR_FINE, "libstdc++.so.6 demangles them");
         dlclose(library);
     } else {
-        doctor_put(d, "C++ names", DOCTOR_NOTE, "no libstdc++.so.6: names of C++ functions stay mangled");
+        doctor_put(d, "C++ names", DOCTOR_NOTE, "no libstdc++.so.6: C++ names stay mangled");
         doctor_package(d, "libstdc++6", "libstdc++");
     }
     const char *urls = getenv("DEBUGINFOD_URLS");
@@ -359,7 +359,7 @@ static void check_symbols(struct doctor *d)
             urls && *urls ? "debuginfod" : "");
     else
         doctor_put(d, "debug files", DOCTOR_NOTE, "no /usr/lib/debug and no DEBUGINFOD_URLS: functions of stripped libraries are shown "
-                                    "as module and offset where they export no name");
+                                    "as module+offset unless exported");
 }
 
 static void check_space(struct doctor *d)
@@ -444,12 +444,12 @@ static int run(const void *values, int argc, char **argv)
 
 const struct sonde_command sonde_command_doctor = {
     .name = "doctor",
-    .summary = "say what this machine allows, and what would allow the rest",
+    .summary = "check what can be recorded on this machine, and how to enable the rest",
     .usage = "[OPTION...]",
     .description =
-        "Looks at the GPU runtimes, their devices and the system, makes a small recording of its own, and prints "
-        "one line for each finding; under a problem stands the command that repairs it.",
-    .notes = "The exit status is 0 when recording OpenCL or CUDA programs works, else 1.",
+        "Checks the GPU runtimes, their devices and the system, makes a small test recording, and prints "
+        "one line per check; below a problem is the command that fixes it.",
+    .notes = "The exit status is 0 if CUDA or OpenCL programs can be recorded, else 1.",
     .options = options,
     .options_bytes = sizeof(struct doctor_options),
     .defaults = &defaults,

@@ -155,5 +155,5 @@ void doctor_probe_cuda(json_t *answer, bool work)
     if (load_calls(library, &cuda))
         probe_devices(answer, &cuda, work);
     else
-        json_object_set_new(answer, "cuda_error", json_string("it lacks calls of CUDA 11"));
+        json_object_set_new(answer, "cuda_error", json_string("it lacks functions of CUDA 11"));
 }

@@ -56,12 +56,12 @@ bool doctor_module_version(const char *text, char *out, size_t size)
 const struct doctor_tool *doctor_tool_of(const char *name)
 {
     static const struct doctor_tool tools[] = {
-        {"nv-hostengine", "NVIDIA's DCGM", "it may hold the hardware counters; recording works beside it", "dcgmi profile --pause"},
-        {"dcgm-exporter", "NVIDIA's DCGM exporter", "it may hold the hardware counters; recording works beside it", "dcgmi profile --pause"},
-        {"nsys", "Nsight Systems", "a program that it measures cannot be measured by Sonde too", NULL},
-        {"nsys-launcher", "Nsight Systems", "a program that it measures cannot be measured by Sonde too", NULL},
-        {"ncu", "Nsight Compute", "a program that it measures cannot be measured by Sonde too", NULL},
-        {"nv-nsight-cu-cl", "Nsight Compute", "a program that it measures cannot be measured by Sonde too", NULL},
+        {"nv-hostengine", "NVIDIA's DCGM", "it may use the hardware counters; recording works alongside", "dcgmi profile --pause"},
+        {"dcgm-exporter", "NVIDIA's DCGM exporter", "it may use the hardware counters; recording works alongside", "dcgmi profile --pause"},
+        {"nsys", "Nsight Systems", "programs that it profiles cannot be recorded by Sonde at the same time", NULL},
+        {"nsys-launcher", "Nsight Systems", "programs that it profiles cannot be recorded by Sonde at the same time", NULL},
+        {"ncu", "Nsight Compute", "programs that it profiles cannot be recorded by Sonde at the same time", NULL},
+        {"nv-nsight-cu-cl", "Nsight Compute", "programs that it profiles cannot be recorded by Sonde at the same time", NULL},
     };
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
         if (strcmp(name, tools[i].name) == 0)
@@ -105,27 +105,27 @@ static bool has_nvidia_gpu(void)
 static void no_driver(struct doctor *d)
 {
     if (access("/proc/driver/nvidia/version", R_OK) == 0) {
-        doctor_put(d, "CUDA driver", DOCTOR_NOTE, "the kernel has it, but libcuda.so.1 is not here");
+        doctor_put(d, "CUDA driver", DOCTOR_NOTE, "the kernel module is loaded, but libcuda.so.1 is missing");
         doctor_try(d, "docker run --gpus all …    # in a container; else install the driver's libraries");
     } else if (has_nvidia_gpu()) {
-        doctor_put(d, "CUDA driver", DOCTOR_NOTE, "an NVIDIA GPU is here, but not its driver (libcuda.so.1)");
+        doctor_put(d, "CUDA driver", DOCTOR_NOTE, "there is an NVIDIA GPU, but no driver (libcuda.so.1)");
         doctor_package(d, "nvidia-driver", "xorg-x11-drv-nvidia-cuda");
     } else
-        doctor_put(d, "CUDA driver", DOCTOR_NOTE, "none: no NVIDIA GPU here");
+        doctor_put(d, "CUDA driver", DOCTOR_NOTE, "none: no NVIDIA GPU");
 }
 
 /* What cuInit's errors mean on a machine where they are seen, and what is done about them. */
 static void init_failed(struct doctor *d, const char *error)
 {
     static const struct { const char *error; bool root; const char *command; } cures[] = {
-        {"CUDA_ERROR_NO_DEVICE", false, "nvidia-smi -L    # lists the devices; a container sees them with: docker run --gpus all"},
-        {"CUDA_ERROR_STUB_LIBRARY", false, "unset LD_LIBRARY_PATH    # it leads to a toolkit's lib64/stubs"},
+        {"CUDA_ERROR_NO_DEVICE", false, "nvidia-smi -L    # lists the devices; containers need: docker run --gpus all"},
+        {"CUDA_ERROR_STUB_LIBRARY", false, "unset LD_LIBRARY_PATH    # it contains a toolkit's lib64/stubs"},
         {"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", true, "reboot    # the kernel still runs another version of the driver"},
         {"CUDA_ERROR_SYSTEM_NOT_READY", true, "systemctl start nvidia-fabricmanager"},
-        {"CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", false, "unset LD_LIBRARY_PATH    # it leads to a toolkit's compat folder"},
-        {"CUDA_ERROR_DEVICE_UNAVAILABLE", true, "nvidia-smi -c DEFAULT    # the device is another process's alone"},
-        {"CUDA_ERROR_OPERATING_SYSTEM", true, "nvidia-modprobe -c 0 -u    # makes the device files"},
-        {"CUDA_ERROR_UNKNOWN", true, "nvidia-modprobe -c 0 -u    # makes the device files"},
+        {"CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", false, "unset LD_LIBRARY_PATH    # it contains a toolkit's compat folder"},
+        {"CUDA_ERROR_DEVICE_UNAVAILABLE", true, "nvidia-smi -c DEFAULT    # another process has exclusive use of the device"},
+        {"CUDA_ERROR_OPERATING_SYSTEM", true, "nvidia-modprobe -c 0 -u    # creates the device files"},
+        {"CUDA_ERROR_UNKNOWN", true, "nvidia-modprobe -c 0 -u    # creates the device files"},
     };
     if (strcmp(error, "CUDA_ERROR_NO_DEVICE") == 0 && getenv("CUDA_VISIBLE_DEVICES")) {
         doctor_try(d, "unset CUDA_VISIBLE_DEVICES");
@@ -167,7 +167,7 @@ static void put_mig(struct doctor *d)
     glob_t found;
     if (glob("/proc/driver/nvidia/capabilities/gpu*/mig/gi*", 0, NULL, &found) != 0)
         return;
-    doctor_put(d, "MIG", DOCTOR_NOTE, "%zu instance%s; a program sees one of them, as CUDA_VISIBLE_DEVICES says",
+    doctor_put(d, "MIG", DOCTOR_NOTE, "%zu instance%s; a program uses the one named by CUDA_VISIBLE_DEVICES",
                found.gl_pathc, found.gl_pathc == 1 ? "" : "s");
     doctor_try(d, "nvidia-smi -L    # lists their names; then: export CUDA_VISIBLE_DEVICES=MIG-…");
     globfree(&found);
@@ -186,11 +186,11 @@ static void put_rights(struct doctor *d)
     char text[16384];
     const int only = read_text("/proc/driver/nvidia/params", text, sizeof text) ? doctor_counters_admin_only(text) : -1;
     if (only < 0)
-        doctor_put(d, "GPU counters", DOCTOR_NOTE, "/proc/driver/nvidia/params does not tell who may read them; recording does not need them");
+        doctor_put(d, "GPU counters", DOCTOR_NOTE, "/proc/driver/nvidia/params does not say who may use them; recording does not need them");
     else if (!only || geteuid() == 0)
-        doctor_put(d, "GPU counters", DOCTOR_FINE, "%s", only ? "for the administrator, which you are" : "for every user");
+        doctor_put(d, "GPU counters", DOCTOR_FINE, "%s", only ? "for root, as you are" : "for all users");
     else {
-        doctor_put(d, "GPU counters", DOCTOR_NOTE, "for the administrator only (RmProfilingAdminOnly is 1); recording does not need them");
+        doctor_put(d, "GPU counters", DOCTOR_NOTE, "for root only (RmProfilingAdminOnly is 1); recording does not need them");
         allow_counters(d);
     }
 }
@@ -236,9 +236,9 @@ static void put_environment(struct doctor *d)
             const int length = (int)strcspn(*entry, "=");
             if (strncmp(*entry, shells[i].begin, strlen(shells[i].begin)) != 0)
                 continue;
-            doctor_put(d, "other CUDA tool", DOCTOR_NOTE, "%.*s is set: this shell runs under %s, which holds CUPTI",
+            doctor_put(d, "other CUDA tool", DOCTOR_NOTE, "%.*s is set: this shell runs under %s, which uses CUPTI exclusively",
                        length, *entry, shells[i].tool);
-            doctor_try(d, "exit    # and run sonde outside of it");
+            doctor_try(d, "exit    # and run sonde outside it");
             break;
         }
 }
@@ -271,7 +271,7 @@ static void put_processes(struct doctor *d)
         if (tool->command)
             doctor_try(d, "%s", tool->command);
         else
-            doctor_try(d, "kill -INT %s    # ends its measurement", entry->d_name);
+            doctor_try(d, "kill -INT %s    # ends its session", entry->d_name);
     }
     if (all)
         closedir(all);

@@ -155,7 +155,7 @@ static void probe_opencl(json_t *answer, int work)
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0)
         set_text(answer, "opencl_loader", map->l_name);
     if (!load_calls(library, &cl)) {
-        set_text(answer, "opencl_error", "it lacks calls of OpenCL 1.2");
+        set_text(answer, "opencl_error", "it lacks functions of OpenCL 1.2");
         return;
     }
     int operations = 0;
@@ -260,7 +260,7 @@ json_t *doctor_run_probe(enum doctor_work work, char **environment, unsigned sec
     else if (WIFSIGNALED(status))
         snprintf(why, why_size, "the driver crashed (%s)", strsignal(WTERMSIG(status)));
     else if (!answer)
-        snprintf(why, why_size, "the driver ended the process that asked it (status %d)", WEXITSTATUS(status));
+        snprintf(why, why_size, "the driver terminated the probe (status %d)", WEXITSTATUS(status));
     if (answer && WIFSIGNALED(status))
         json_object_set_new(answer, "crashed_at_exit", json_string(strsignal(WTERMSIG(status))));
     return answer;

@@ -65,7 +65,7 @@ static int export_to(const struct export_options *o, const struct sonde_measurem
 {
     struct sonde_export_result result = {0};
     struct sonde_out          *out;
-    int code = strcmp(path, "-") == 0 ? sonde_out_attach(STDOUT_FILENO, "the standard output", &out, diag)
+    int code = strcmp(path, "-") == 0 ? sonde_out_attach(STDOUT_FILENO, "standard output", &out, diag)
                                       : sonde_out_create(path, o->force, &out, diag);
     if (code)
         return code;
@@ -120,14 +120,14 @@ static const char *const format_names[] = {
 
 static const struct sonde_option options_table[] = {
     {.name = "to", .type = SONDE_OPTION_CHOICE, .argument = "FORMAT", .offset = offsetof(struct export_options, to),
-     .choices = format_names, .help = "The format to write."},
+     .choices = format_names, .help = "Output format."},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "FILE",
      .offset = offsetof(struct export_options, output),
-     .help = "Write FILE; - is the standard output. Default: next to DIR, with the format's extension."},
+     .help = "Output file; - is standard output. Default: next to DIR, with the format's extension."},
     {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = offsetof(struct export_options, force),
-     .help = "Overwrite a file that exists."},
+     .help = "Overwrite an existing file."},
     {.name = "quiet", .letter = 'q', .type = SONDE_OPTION_FLAG, .offset = offsetof(struct export_options, quiet),
-     .help = "Leave out progress and the line that says what was written."},
+     .help = "Do not print progress and the final line."},
     {.name = NULL},
 };
 
@@ -141,18 +141,18 @@ static const struct export_options defaults = {.to = -1};
 
 const struct sonde_command sonde_command_export = {
     .name = "export",
-    .summary = "write a measurement in another tool's format",
+    .summary = "export a measurement to another format",
     .usage = "[OPTION...] [DIR] --to FORMAT",
-    .description = "Reads the measurement DIR (DIR.sonde when there is no DIR; without one the newest in the current folder), "
-                   "which it never changes, and writes it in another format:\n\n"
+    .description = "Reads the measurement DIR (DIR.sonde if there is no DIR; by default the newest in the current folder), "
+                   "without changing it, and writes it in another format:\n\n"
                    "perfetto: a trace with processes, threads and queues as tracks and flows from each API call to "
                    "its operation, for https://ui.perfetto.dev and trace_processor.\n\n"
                    "json: everything, described by docs/schema/export.json.\n\n"
                    "csv: one row per operation.",
     .options = options_table,
     .examples = examples,
-    .notes = "The file appears under its name when it is complete; after an error nothing is left.\n\n"
-             "A measurement that is damaged in parts is exported without them: the damage is said, the status is 0.",
+    .notes = "The file gets its name when it is complete; after an error nothing is left.\n\n"
+             "Damaged parts of a measurement are left out of the export, with a message; the exit status is 0.",
     .options_bytes = sizeof(struct export_options),
     .defaults = &defaults,
     .operand = SONDE_OPERAND_MEASUREMENT,

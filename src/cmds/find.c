@@ -60,7 +60,7 @@ static int find_newest(char path[PATH_MAX], struct sonde_diag *diag)
         return 0;
     sonde_diag_set(diag, SONDE_ENOTFOUND, NULL, "nothing to read");
     snprintf(diag->why, sizeof diag->why, "there is no measurement in this folder");
-    sonde_diag_hint(diag, "make one with 'sonde record -- PROGRAM', or say which: 'sonde report DIR'");
+    sonde_diag_hint(diag, "create one with 'sonde record -- PROGRAM', or name one: 'sonde report DIR'");
     return SONDE_ENOTFOUND;
 }
 

@@ -42,7 +42,7 @@ static void print_overview(FILE *out)
     for (const struct sonde_command *const *c = sonde_commands; *c; c++)
         if (!(*c)->hidden)
             fprintf(out, "  %-12s%s\n", (*c)->name, (*c)->summary);
-    fputs("\n'sonde COMMAND --help' says more; 'sonde --version' prints the version.\n", out);
+    fputs("\nSee 'sonde COMMAND --help' for details; 'sonde --version' prints the version.\n", out);
 }
 
 struct invocation { const struct sonde_command *command; const void *values; int argc; char **argv; };
@@ -91,16 +91,16 @@ static int run_help(const void *options, int argc, char **argv)
         return sonde_say_unknown(&sonde_command_help, &nearest, "there is no command '%s'", argv[0]);
     }
     if (argc > 1 && !command->help)
-        return sonde_say_usage(&sonde_command_help, "'%s' is one argument too many", argv[1]);
+        return sonde_say_usage(&sonde_command_help, "unexpected argument '%s'", argv[1]);
     sonde_help_print(command, argc - 1, argv + 1, sonde_terminal_columns(STDOUT_FILENO));
     return SONDE_EXIT_OK;
 }
 
 const struct sonde_command sonde_command_help = {
     .name = "help",
-    .summary = "say what a command does",
+    .summary = "explain a command",
     .usage = "[COMMAND [VIEW]]",
-    .description = "Prints the list of commands, what one command does and its options, or what the columns of a view mean.",
+    .description = "Prints the list of commands, the help of one command, or the columns of a view.",
     .operand = SONDE_OPERAND_COMMAND,
     .operands_max = 2,
     .run = run_help,

@@ -139,7 +139,7 @@ static void put_overview(void)
     put_line(".SH NAME\nsonde \\- measure GPU programs");
     put_line(".SH SYNOPSIS\n\\fBsonde\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIARG\\fR...]");
     put_line(".SH DESCRIPTION");
-    put_line("Sonde measures unmodified programs that use a GPU, and answers where their time went.\n.SH COMMANDS");
+    put_line("Sonde measures unmodified GPU programs and shows where their time went.\n.SH COMMANDS");
     for (const struct sonde_command *const *c = sonde_commands; *c; c++) {
         if ((*c)->hidden)
             continue;
@@ -182,9 +182,9 @@ struct man_options { const char *all; int columns; };
 
 static const struct sonde_option options[] = {
     {.name = "all", .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = offsetof(struct man_options, all),
-     .help = "write every page into DIR, as sonde.1 and sonde-COMMAND.1"},
+     .help = "write all pages into DIR, as sonde.1 and sonde-COMMAND.1"},
     {.name = "columns", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct man_options, columns),
-     .help = "print docs/columns.md: what the columns of the views mean"},
+     .help = "print docs/columns.md: the columns of the views"},
     {0},
 };
 

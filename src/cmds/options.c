@@ -134,7 +134,7 @@ static int store_choice(const struct parse *p, const struct sonde_option *option
         strncat(list, i ? ", " : "", sizeof list - strlen(list) - 1);
         strncat(list, option->choices[i], sizeof list - strlen(list) - 1);
     }
-    return sonde_say_unknown(p->command, &nearest, "%s does not know '%s'; it is one of %s", name, text, list);
+    return sonde_say_unknown(p->command, &nearest, "%s must be one of %s, not '%s'", name, list, text);
 }
 
 /* 0, or the exit status after a message. */
@@ -167,7 +167,7 @@ static int store(const struct parse *p, const struct sonde_option *option,
     case SONDE_OPTION_CHOICE:
         return store_choice(p, option, name, text);
     }
-    return sonde_say_usage(p->command, "%s is not understood", name);
+    return sonde_say_usage(p->command, "invalid value of %s", name);
 }
 
 /* ---- walking the command line -------------------------------------------- */
@@ -261,11 +261,11 @@ static int parse_letters(const struct parse *p, int left, char **argv)
 static int check_operands(const struct sonde_command *command, int operands, char **argv)
 {
     if (operands < command->operands_min) {
-        sonde_say_usage(command, "something is missing; usage: sonde %s %s", command->name, command->usage);
+        sonde_say_usage(command, "missing argument; usage: sonde %s %s", command->name, command->usage);
         return SONDE_PARSE_ERROR;
     }
     if (command->operands_max >= 0 && operands > command->operands_max) {
-        sonde_say_usage(command, "'%s' is one argument too many", argv[command->operands_max]);
+        sonde_say_usage(command, "unexpected argument '%s'", argv[command->operands_max]);
         return SONDE_PARSE_ERROR;
     }
     return operands;

@@ -21,53 +21,53 @@ const char *const record_graph_names[] = {"node", "graph", NULL};
 
 static const struct sonde_option options[] = {
     {.name = "trace", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_TRACE,
-     .help = "keep each operation with its times (default)"},
+     .help = "record every operation with its times (default)"},
     {.name = "profile", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_PROFILE,
-     .help = "keep sums per calling context only: bounded memory and disk for any run length"},
+     .help = "record sums per call path only: memory and disk stay bounded for any run length"},
     {.name = "cpu", .type = SONDE_OPTION_INT, .argument = "HZ", .offset = AT(cpu_hz), .low = 0, .high = 10000,
-     .help = "samples of the calling context per second of a thread's CPU time, of every thread (default: 199; 0: none)"},
+     .help = "sampling rate of the CPU side: call path samples per second of CPU time of each thread (default: 199; 0: off)"},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),
-     .help = "folder to write (default: PROGRAM.sonde); when it exists, a new number is added; %{rank} in it stands for "
-             "the rank of a parallel job"},
+     .help = "folder to write (default: PROGRAM.sonde, with a number appended if it exists); %{rank} is replaced by the rank in "
+             "a parallel job"},
     {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = AT(force),
-     .help = "replace DIR when it is a Sonde measurement that nobody is writing"},
+     .help = "replace DIR if it is a Sonde measurement that is not being written"},
     {.name = "quiet", .letter = 'q', .type = SONDE_OPTION_FLAG, .offset = AT(quiet),
-     .help = "leave out progress and the line at the end"},
+     .help = "do not print progress and the final summary line"},
     {.name = "delay", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(delay_ns),
-     .help = "begin recording after TIME (500ms, 10s, 2m)"},
+     .help = "start recording after TIME (500ms, 10s, 2m)"},
     {.name = "duration", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(duration_ns),
-     .help = "end recording after TIME; the program runs on"},
+     .help = "stop recording after TIME; the program keeps running"},
     {.name = "max-size", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(max_size_bytes),
-     .help = "stop tracing when a process has written SIZE (64M, 2G); the profile goes on"},
+     .help = "stop the trace of a process when it has written SIZE (64M, 2G); its profile continues"},
     {.name = "start-off", .type = SONDE_OPTION_FLAG, .offset = AT(start_off),
-     .help = "record nothing until the program calls sonde_start() of <sonde/sonde.h>"},
+     .help = "do not record until the program calls sonde_start() from <sonde/sonde.h>"},
     {.name = "capture-range", .type = SONDE_OPTION_STRING, .argument = "RANGE", .offset = AT(capture),
-     .help = "record only between cudaProfilerStart() and cudaProfilerStop() (cuda), or in NVTX ranges of a name (nvtx:NAME)"},
+     .help = "record only between cudaProfilerStart() and cudaProfilerStop() (cuda), or inside NVTX ranges called NAME (nvtx:NAME)"},
     {.name = "api", .type = SONDE_OPTION_CHOICE, .argument = "CALLS", .offset = AT(api), .choices = record_api_names,
-     .help = "CUDA calls to follow: those that make work, wait or allocate (work, default), or all, which costs more"},
+     .help = "CUDA API calls to record: those that enqueue work, wait or allocate (work, default), or all, at more overhead"},
     {.name = "graph", .type = SONDE_OPTION_CHOICE, .argument = "LEVEL", .offset = AT(graph),
      .choices = record_graph_names,
-     .help = "CUDA graphs: each node of a launch is an operation (node, default), or the whole launch is one (graph)"},
+     .help = "CUDA graphs: record each node as an operation (node, default), or each launch as one operation (graph)"},
     {.name = "memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(memory_bytes),
-     .low = 8 << 20, .help = "memory budget of Sonde in each process (default: 256M, at least 8M)"},
+     .low = 8 << 20, .help = "Sonde's memory budget in each process (default: 256M, at least 8M)"},
     {.name = "streams-per-thread", .type = SONDE_OPTION_INT, .argument = "N", .offset = AT(streams_per_thread),
-     .low = 1, .high = 65536, .help = "time lines that one tracing thread writes (default: 256)"},
+     .low = 1, .high = 65536, .help = "lanes written by one tracing thread (default: 256)"},
     {.name = "calibrate", .type = SONDE_OPTION_FLAG, .offset = AT(calibrate),
-     .help = "run the program several times with and without Sonde and print the slowdown"},
+     .help = "run the program repeatedly with and without Sonde and print the slowdown"},
     {.name = "pairs", .type = SONDE_OPTION_INT, .argument = "N", .offset = AT(pairs), .low = 2, .high = 10000,
      .help = "pairs of runs for --calibrate (default: 10)"},
     {.name = "no-preload", .type = SONDE_OPTION_FLAG, .offset = AT(no_preload),
-     .help = "do not preload our small library; the end of a program that calls _exit, and loaders without "
-             "layers, are then not seen"},
+     .help = "do not preload libsonde-preload.so; _exit and OpenCL loaders without layer support are then "
+             "missed"},
     {.name = "no-python", .type = SONDE_OPTION_FLAG, .offset = AT(no_python),
-     .help = "calling contexts of native frames only: Python's functions are left out"},
+     .help = "native frames only, no Python functions in call paths"},
     {.name = "no-command-line", .type = SONDE_OPTION_FLAG, .offset = AT(no_command_line),
-     .help = "store the program's name only, without its arguments, which may hold secrets"},
+     .help = "store the program's name without its arguments, which may contain secrets"},
     {.name = "hide-arguments", .type = SONDE_OPTION_STRING, .argument = "PATTERN", .offset = AT(hide_arguments),
-     .help = "store *** for the values of the program's options whose names match PATTERN, and for whole arguments "
-             "that match it; a shell pattern, or several with commas between (password,*token*)"},
+     .help = "store *** instead of the values of options whose names match PATTERN, and of whole arguments that match; one or more "
+             "shell patterns, separated by commas (password,*token*)"},
     {.name = "check", .type = SONDE_OPTION_FLAG, .offset = AT(check),
-     .help = "check every stack against a full walk; slow, for testing Sonde"},
+     .help = "check every stack against a full unwind; slow, for testing Sonde"},
     {0},
 };
 
@@ -81,12 +81,12 @@ static const struct record_options defaults = {
 
 static const struct sonde_example examples[] = {
     {"sonde record -- ./heat 2048 500", "Record a program; then: sonde report heat.sonde"},
-    {"sonde record -o run.sonde python3 train.py", "The -- may be left out when the program's name does not begin with a dash."},
-    {"sonde record --profile --delay 30s --duration 1m -- ./server", "A minute of a long run, sums only."},
-    {"sonde record -- mpirun -n 4 ./heat", "All ranks of one host in one measurement, each process with its rank."},
-    {"mpirun -n 64 sonde record -o heat-%{rank}.sonde -- ./heat", "One measurement for each rank, over several hosts."},
+    {"sonde record -o run.sonde python3 train.py", "The -- is optional unless the program's name begins with a dash."},
+    {"sonde record --profile --delay 30s --duration 1m -- ./server", "One minute of a long run, sums only."},
+    {"sonde record -- mpirun -n 4 ./heat", "All ranks on one host in one measurement, each process with its rank."},
+    {"mpirun -n 64 sonde record -o heat-%{rank}.sonde -- ./heat", "One measurement per rank, on several hosts."},
     {"sonde record --hide-arguments 'password,*token*' -- ./fetch --password=x --api-token y", "Stored: ./fetch --password=*** --api-token ***"},
-    {"sonde record --calibrate --pairs 20 -- ./heat 512 100", "How much slower is it under Sonde?"},
+    {"sonde record --calibrate --pairs 20 -- ./heat 512 100", "Measure the slowdown under Sonde."},
     {0},
 };
 
@@ -107,7 +107,7 @@ static void note_begin(void)
  * not ours to seal. A program that succeeded does not make this a success. */
 static int lost(const struct record_paths *paths, const struct record_result *result)
 {
-    sonde_say("the measurement %s is not there any more: it was removed or renamed while the program ran", paths->shown);
+    sonde_say("the measurement %s is gone: it was removed or renamed while the program ran", paths->shown);
     return WIFEXITED(result->wait_status) && WEXITSTATUS(result->wait_status) == 0 ? RECORD_EXIT_FAILED : 0;
 }
 
@@ -186,7 +186,7 @@ static int run(const void *values, int argc, char **argv)
     struct record_result result = {0};
     note_begin();
     if (o->capture && strcmp(o->capture, "cuda") != 0 && strncmp(o->capture, "nvtx:", 5) != 0) {
-        sonde_say("--capture-range is cuda or nvtx:NAME, not '%s'", o->capture);
+        sonde_say("--capture-range must be cuda or nvtx:NAME, not '%s'", o->capture);
         return SONDE_EXIT_USAGE;
     }
     struct record_paths *paths = calloc(1, sizeof *paths);
@@ -215,24 +215,23 @@ const struct sonde_command sonde_command_record = {
     .summary = "run a program and record what it does on the GPU",
     .usage = "[OPTION...] [--] PROGRAM [ARG...]",
     .description =
-        "Runs PROGRAM, unmodified, and writes a measurement of its GPU operations, their times and the "
-        "calling contexts that asked for them into a folder. The program's input, output, signals and job "
-        "control are its own; processes it starts are recorded too, each in a folder of its own inside "
-        "the measurement.",
+        "Runs PROGRAM, unmodified, and records its GPU operations, their times and the call paths that "
+        "enqueued them into a folder, the measurement. Input, output, signals and job control work as without "
+        "Sonde; child processes are recorded too, each in its own folder inside the measurement.",
     .notes =
-        "The exit status is the program's; when a signal ended the program, the same signal ends record. "
+        "The exit status is the program's; if a signal terminated the program, the same signal terminates record. "
         "125: record itself failed: nothing was run, or the program succeeded but its measurement was removed "
-        "or renamed meanwhile. 126: the program could not be executed. 127: it was "
-        "not found. 2: the command line was not understood.\n\n"
+        "or renamed. 126: the program could not be executed. 127: it was "
+        "not found. 2: invalid command line.\n\n"
         "Processes that outlive the program are not waited for; their part of the measurement stays "
         "readable and complete.\n\n"
-        "A measurement can be read by its owner only. Of the environment it keeps the variables of a fixed list "
-        "that change how a GPU program runs (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS ...), and no other. Of the command "
-        "line it keeps all, unless --hide-arguments or --no-command-line says otherwise: --password=X and TOKEN=X "
-        "are stored as --password=*** and TOKEN=*** where a pattern matches the name, --password X as --password ***, "
-        "and of -p X or -pX both words are hidden where the pattern has a wildcard (p*), since it may be part of the "
-        "first. Case does not count. An argument with spaces, as of sh -c, is *** when a word of it would be hidden. Variables "
-        "that begin with SONDE_ are set by record itself: its options are the way to say them.",
+        "Only its owner can read a measurement. Of the environment it stores a fixed list of variables "
+        "that affect GPU programs (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS ...), and no others. It stores the whole command "
+        "line, unless --hide-arguments or --no-command-line is given: --password=X and TOKEN=X "
+        "are stored as --password=*** and TOKEN=*** if a pattern matches the name, --password X as --password ***, "
+        "and both words of -p X or -pX are hidden if the pattern has a wildcard (p*), since the value may be part of the "
+        "first. Case is ignored. An argument with spaces, as for sh -c, is stored as *** if any of its words would be hidden. "
+        "Variables that begin with SONDE_ are set by record itself; use its options instead.",
     .options = options,
     .examples = examples,
     .options_bytes = sizeof(struct record_options),

@@ -67,7 +67,7 @@ static int one_run(struct calibration *c, bool recorded, struct record_result *r
     }
     if (went_well(result))
         return 0;
-    sonde_say("calibration ended: the program did not succeed %s Sonde", recorded ? "under" : "without");
+    sonde_say("calibration stopped: the program failed %s Sonde", recorded ? "under" : "without");
     return WIFSIGNALED(result->wait_status) ? 128 + WTERMSIG(result->wait_status)
                                             : WEXITSTATUS(result->wait_status);
 }

@@ -114,7 +114,7 @@ static void add_dropped_rows(struct sonde_text *line, const struct sonde_ledger 
 {
     static const struct { enum sonde_drop cause; const char *text; } why[] = {
         {SONDE_DROP_DISK_FULL, "the output could not be written (disk full?)"},
-        {SONDE_DROP_TRACE_FULL, "the memory budget was spent; see --memory"},
+        {SONDE_DROP_TRACE_FULL, "out of memory budget; see --memory"},
         {SONDE_DROP_MAX_SIZE, "--max-size was reached"},
     };
     char number[SONDE_NUMBER_MAX];
@@ -125,15 +125,16 @@ static void add_dropped_rows(struct sonde_text *line, const struct sonde_ledger 
         for (size_t k = 0; k < sizeof why / sizeof *why; k++)
             if ((int)why[k].cause == cause)
                 text = why[k].text;
-        sonde_text_format(line, "; %s rows missing in the trace: %s",
+        sonde_text_format(line, "; %s rows missing from the trace: %s",
                           sonde_number_count(number, ledger->dropped[cause]), text);
     }
 }
 
-/* "signal 9 (Killed) ended it". */
+/* "terminated by signal 9 (Killed)". */
 static void add_signal(struct sonde_text *line, const struct record_result *result)
 {
-    sonde_text_format(line, "signal %d (%s) ended it", WTERMSIG(result->wait_status), strsignal(WTERMSIG(result->wait_status)));
+    sonde_text_format(line, "terminated by signal %d (%s)", WTERMSIG(result->wait_status),
+                      strsignal(WTERMSIG(result->wait_status)));
 }
 
 /* What had been enqueued and of whose end nothing is known. */
@@ -142,11 +143,10 @@ static void add_in_flight(struct sonde_text *line, const struct sonde_totals *t,
     char number[SONDE_NUMBER_MAX];
     if (!t->in_flight)
         return;
-    sonde_text_format(line, ", %s of them in flight when ", sonde_number_count(number, t->in_flight));
+    sonde_text_format(line, ", %s of them in flight ", sonde_number_count(number, t->in_flight));
+    sonde_text_add(line, WIFSIGNALED(result->wait_status) ? "when " : "at exit");
     if (WIFSIGNALED(result->wait_status))
         add_signal(line, result);
-    else
-        sonde_text_add(line, "it ended");
 }
 
 static void say_summary(const struct record_paths *paths, const struct sonde_measurement *m,
@@ -164,7 +164,7 @@ static void say_summary(const struct record_paths *paths, const struct sonde_mea
                       sonde_number_count(unmatched, t->ledger.unmatched),
                       sonde_number_percent(own, (double)t->ledger.hook_ns, (double)t->process_wall_ns));
     if (t->ledger.unplaced)
-        sonde_text_format(&line, "; %s more that the runtime reported have no call: see sonde report ledger",
+        sonde_text_format(&line, "; %s more unattributed: see sonde report ledger",
                           sonde_number_count(operations, t->ledger.unplaced));
     add_dropped_rows(&line, &t->ledger);
     if (WIFSIGNALED(result->wait_status) && (running || !t->in_flight)) {
@@ -202,10 +202,10 @@ static void say_ended_before(const struct record_paths *paths, const struct sond
     const int status = result->wait_status;
     char runtimes[SONDE_RUNTIMES_MAX];
     if (WIFSIGNALED(status))
-        sonde_say("the program used %s and was ended by signal %d (%s) before an operation was known to Sonde; %s",
+        sonde_say("the program used %s and was terminated by signal %d (%s) before Sonde recorded an operation; %s",
                   runtimes_of(m, runtimes), WTERMSIG(status), strsignal(WTERMSIG(status)), paths->shown);
     else
-        sonde_say("a process of the program used %s and was killed, or crashed, before an operation was known to Sonde; %s",
+        sonde_say("a process of the program used %s and was killed, or crashed, before Sonde recorded an operation; %s",
                   runtimes_of(m, runtimes), paths->shown);
 }
 
@@ -227,7 +227,7 @@ static void say_no_operations(const struct record_options *options, const struct
     else if (note)
         sonde_say("no operation was recorded: %s; %s   next: sonde doctor", note, paths->shown);
     else if (options->delay_ns || options->duration_ns || options->start_off)
-        sonde_say("the program enqueued no operation within the recorded range; %s", paths->shown);
+        sonde_say("the program enqueued no operation in the recorded window; %s", paths->shown);
     else
         sonde_say("the program used %s but enqueued no operation; %s   next: sonde doctor", runtimes_of(m, runtimes),
                   paths->shown);
@@ -240,11 +240,11 @@ static bool file_limit_is_small(struct rlimit *limit)
            limit->rlim_cur < ROOM_TO_BEGIN + SONDE_SEGMENT_BYTES;
 }
 
-/* " (signal 25, File size limit exceeded, ended it)": it may have had no time to make a call. */
+/* " (terminated by signal 25, File size limit exceeded)": it may have had no time to make a call. */
 static void add_death(struct sonde_text *text, const struct record_result *result)
 {
     if (WIFSIGNALED(result->wait_status))
-        sonde_text_format(text, " (signal %d, %s, ended it)", WTERMSIG(result->wait_status),
+        sonde_text_format(text, " (terminated by signal %d, %s)", WTERMSIG(result->wait_status),
                           strsignal(WTERMSIG(result->wait_status)));
 }
 
@@ -259,23 +259,22 @@ static void say_no_call(const struct record_options *options, const struct recor
     char runtimes[SONDE_RUNTIMES_MAX];
     add_death(&death, result);
     if (file_limit_is_small(&limit))
-        sonde_say("nothing recorded: the limit of a file's size (ulimit -f) is %llu kB, and a measurement needs at least %u kB "
-                  "for each process; what %s did on the GPU is not known%s", (unsigned long long)(limit.rlim_cur / 1000),
-                  (ROOM_TO_BEGIN + SONDE_SEGMENT_BYTES) / 1000 + 1, name, sonde_text_get(&death));
+        sonde_say("nothing recorded: the file size limit (ulimit -f) is %llu kB, but a measurement of %s needs at least %u kB "
+                  "per process%s", (unsigned long long)(limit.rlim_cur / 1000), name,
+                  (ROOM_TO_BEGIN + SONDE_SEGMENT_BYTES) / 1000 + 1, sonde_text_get(&death));
     else if (statvfs(paths->output, &room) == 0 && room.f_blocks && room.f_bavail * room.f_frsize < ROOM_TO_BEGIN)
-        sonde_say("nothing recorded: %s has no room for a measurement (%llu kB free, at least %u kB are needed for "
-                  "each process)", paths->shown, (unsigned long long)(room.f_bavail * room.f_frsize / 1000),
-                  ROOM_TO_BEGIN / 1000);
+        sonde_say("nothing recorded: not enough space in %s (%llu kB free, at least %u kB needed per process)", paths->shown,
+                  (unsigned long long)(room.f_bavail * room.f_frsize / 1000), ROOM_TO_BEGIN / 1000);
     else if (obstacle)
-        sonde_say("nothing recorded: %s %s, so its GPU calls cannot be seen; try: sonde doctor", name, obstacle);
+        sonde_say("nothing recorded: %s %s, so its API calls cannot be seen; try: sonde doctor", name, obstacle);
     else if (options->start_off)
-        sonde_say("nothing recorded: %s made no GPU call after sonde_start() (--start-off)%s; try: sonde doctor", name,
+        sonde_say("nothing recorded: %s made no API call after sonde_start() (--start-off)%s; try: sonde doctor", name,
                   sonde_text_get(&death));
     else if (options->delay_ns || options->duration_ns)
-        sonde_say("nothing recorded: %s made no GPU call between --delay and --duration%s; try: sonde doctor", name,
+        sonde_say("nothing recorded: %s made no API call between --delay and --duration%s; try: sonde doctor", name,
                   sonde_text_get(&death));
     else
-        sonde_say("nothing recorded: %s made no %s call that reached Sonde%s; if it uses a GPU, try: sonde doctor",
+        sonde_say("nothing recorded: %s made no %s call that Sonde could see%s; if it uses a GPU, try: sonde doctor",
                   name, sonde_runtimes_list(runtimes, "or", NULL, NULL), sonde_text_get(&death));
     sonde_text_fini(&death);
 }
@@ -335,7 +334,7 @@ static bool finish(const struct record_options *options, const struct record_pat
     if (later && !options->quiet) {
         struct sonde_text word = {0};
         sonde_text_add_path(&word, paths->shown);
-        sonde_say("the program ended, processes it started still run; %s   next: sonde report %s",
+        sonde_say("the program exited, but its child processes still run; %s   next: sonde report %s",
                   paths->shown, sonde_text_get(&word));
         sonde_text_fini(&word);
     } else if (!options->quiet)

@@ -90,7 +90,7 @@ static int name_output(const char *given, char *out, size_t size, struct sonde_d
     size_t used = 0;
     const uint32_t rank = strstr(given, place) ? sonde_rank_read().rank : 1;
     if (!rank) {
-        sonde_diag_set(diag, SONDE_EINVALID, given, "cannot make the folder");
+        sonde_diag_set(diag, SONDE_EINVALID, given, "cannot create the folder");
         snprintf(diag->why, sizeof diag->why, "no launcher (MPI, Slurm, torchrun) has set a rank");
         return SONDE_EINVALID;
     }
@@ -103,7 +103,7 @@ static int name_output(const char *given, char *out, size_t size, struct sonde_d
     }
     if (!*given)
         *out = 0;
-    return used < size ? SONDE_OK : fail(diag, "cannot make the folder", given, ENAMETOOLONG);
+    return used < size ? SONDE_OK : fail(diag, "cannot create the folder", given, ENAMETOOLONG);
 }
 
 static bool is_same_file(const struct stat *a, const struct stat *b)
@@ -154,18 +154,18 @@ int record_output_make(const struct record_options *options, const char *program
     if (error)
         return error;
     if (!*base)
-        return fail(diag, "cannot make a folder without a name", NULL, EINVAL);
+        return fail(diag, "cannot create a folder without a name", NULL, EINVAL);
 
     struct stat st;
     if (options->force && lstat(base, &st) == 0 && (error = replace(base, diag)) != SONDE_OK)
         return error;
     for (int number = 1;; number++) {
         if (numbered_name(base, number, paths->shown, sizeof paths->shown))
-            return fail(diag, "cannot make the folder", base, ENAMETOOLONG);
+            return fail(diag, "cannot create the folder", base, ENAMETOOLONG);
         if (sonde_folder_make(paths->shown) == 0)
             break;
         if (errno != EEXIST || number == HIGHEST_NUMBER)
-            return fail(diag, "cannot make the folder", paths->shown, errno);
+            return fail(diag, "cannot create the folder", paths->shown, errno);
     }
     if (!realpath(paths->shown, paths->output))
         error = fail(diag, "cannot find the folder", paths->shown, errno);
@@ -334,7 +334,7 @@ int record_output_remove(const char *path, struct sonde_diag *diag)
     }
     if (look.foreign[0]) {
         sonde_diag_set(diag, SONDE_EEXISTS, path, "will not remove");
-        snprintf(diag->why, sizeof diag->why, "it holds %.150s, which is not Sonde's", look.foreign);
+        snprintf(diag->why, sizeof diag->why, "it contains %.150s, which is not Sonde's", look.foreign);
         return SONDE_EEXISTS;
     }
     struct removal act = {.doing = true};
@@ -377,10 +377,10 @@ static int refuse(struct sonde_diag *diag, const char *path, int pid)
 {
     sonde_diag_set(diag, SONDE_EBUSY, path, "will not replace");
     if (pid)
-        snprintf(diag->why, sizeof diag->why, "process %d, which it measures, still runs", pid);
+        snprintf(diag->why, sizeof diag->why, "process %d, which it records, still runs", pid);
     else
         snprintf(diag->why, sizeof diag->why, "another sonde record is writing it");
-    sonde_diag_hint(diag, "wait for its end, or give another name with -o");
+    sonde_diag_hint(diag, "wait until it is done, or choose another name with -o");
     return SONDE_EBUSY;
 }
 

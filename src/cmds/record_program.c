@@ -81,7 +81,7 @@ const char *record_program_obstacle(const char *path)
     struct stat st;
     if (stat(path, &st) == 0 && ((st.st_mode & S_ISUID && st.st_uid != geteuid()) ||
                                  (st.st_mode & S_ISGID && st.st_gid != getegid())))
-        return "runs with another user's rights, and the system then removes our libraries";
+        return "is set-user-ID or set-group-ID, which keeps Sonde's libraries out";
 
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -110,9 +110,9 @@ static int find_library(const char *folder, const char *name, char *path, struct
     char candidate[PATH_MAX];
     int n = snprintf(candidate, sizeof candidate, "%s/../lib/sonde/%s", folder, name);
     if (n < 0 || (size_t)n >= sizeof candidate || !realpath(candidate, path)) {
-        sonde_diag_set(diag, SONDE_ENOTFOUND, candidate, "cannot find our own library");
+        sonde_diag_set(diag, SONDE_ENOTFOUND, candidate, "cannot find Sonde's library");
         sonde_diag_errno(diag, ENOENT);
-        sonde_diag_hint(diag, "the installation is not complete");
+        sonde_diag_hint(diag, "the installation is incomplete");
         return SONDE_ENOTFOUND;
     }
     return SONDE_OK;
@@ -123,7 +123,7 @@ int record_find_libraries(struct record_paths *paths, struct sonde_diag *diag)
     char folder[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
     if (n <= 0) {
-        sonde_diag_set(diag, SONDE_EIO, "/proc/self/exe", "cannot find our own folder");
+        sonde_diag_set(diag, SONDE_EIO, "/proc/self/exe", "cannot find Sonde's installation folder");
         sonde_diag_errno(diag, errno);
         return SONDE_EIO;
     }
@@ -220,7 +220,7 @@ static void say_unused(const struct record_options *o)
         if (strncmp(*entry, "SONDE_", 6) == 0 && is_ours(*entry))
             sonde_text_format(&names, "%s%.*s", names.length ? ", " : "", (int)strcspn(*entry, "="), *entry);
     if (names.length)
-        sonde_say("%s of the environment: not used, record sets it by its own options; see sonde record --help",
+        sonde_say("ignoring %s from the environment: use the options of record instead, see sonde record --help",
                   sonde_text_get(&names));
     sonde_text_fini(&names);
 }
@@ -266,8 +266,8 @@ static bool can_preload(const struct record_options *o, const struct record_path
     if (!strpbrk(paths->preload, " :"))
         return true;
     if (!o->quiet)
-        sonde_say("the preload library is left out, because its path has a space or a colon: %s; ends of processes may "
-                  "go unseen; install Sonde elsewhere", paths->preload);
+        sonde_say("cannot preload %s: its path contains a space or a colon; process exits may be missed; install Sonde elsewhere",
+                  paths->preload);
     return false;
 }
 

@@ -301,6 +301,6 @@ int record_run(const char *path, char **argv, char **environment,
     sonde_diag_set(diag, SONDE_EINVALID, path, "cannot run");
     sonde_diag_errno(diag, result->exec_errno);
     if (result->exec_errno == ENOENT)
-        sonde_diag_hint(diag, "the interpreter it names does not exist");
+        sonde_diag_hint(diag, "its interpreter does not exist");
     return SONDE_EINVALID;
 }

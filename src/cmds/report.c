@@ -45,28 +45,28 @@ static bool ended_without_exit(const struct sonde_measurement *m)
 static int no_operations(const struct report *r, struct sonde_diag *diag)
 {
     const struct sonde_totals *t = &r->q.totals;
-    sonde_diag_set(diag, SONDE_EEMPTY, r->q.path, "no operation is in");
+    sonde_diag_set(diag, SONDE_EEMPTY, r->q.path, "no operations in");
     const struct sonde_row_note *note = first_note(r->q.m);
     if (r->q.m->process_count == 0) {
-        snprintf(diag->why, sizeof diag->why, "no process of the program called a GPU runtime that Sonde knows");
-        sonde_diag_hint(diag, "'sonde doctor' says which runtimes are seen here");
+        snprintf(diag->why, sizeof diag->why, "no process of the program called a GPU API known to Sonde");
+        sonde_diag_hint(diag, "'sonde doctor' shows which ones are found here");
     } else if (t->dropped_operations) {
         snprintf(diag->why, sizeof diag->why, "all %llu operations were dropped",
                  (unsigned long long)t->dropped_operations);
-        sonde_diag_hint(diag, "'sonde report %s ledger' says why", r->word);
+        sonde_diag_hint(diag, "see 'sonde report %s ledger' for the causes", r->word);
     } else if (t->ledger.seen) {
-        snprintf(diag->why, sizeof diag->why, "%llu were enqueued, none had finished when the program ended",
+        snprintf(diag->why, sizeof diag->why, "%llu were enqueued, but none had completed when the program ended",
                  (unsigned long long)t->ledger.seen);
-        sonde_diag_hint(diag, "'sonde report %s ledger' says more", r->word);
+        sonde_diag_hint(diag, "see 'sonde report %s ledger'", r->word);
     } else if (note) {
         snprintf(diag->why, sizeof diag->why, "%.190s", note->text);
-        sonde_diag_hint(diag, "'sonde report %s ledger' says more", r->word);
+        sonde_diag_hint(diag, "see 'sonde report %s ledger'", r->word);
     } else if (ended_without_exit(r->q.m)) {
-        snprintf(diag->why, sizeof diag->why, "the program was killed, or crashed, before an operation was known to Sonde");
-        sonde_diag_hint(diag, "at most the last second of a program is lost so; 'sonde report %s api' shows its calls", r->word);
+        snprintf(diag->why, sizeof diag->why, "the program was killed, or crashed, before Sonde recorded an operation");
+        sonde_diag_hint(diag, "at most the last second of a program is lost that way; see 'sonde report %s api'", r->word);
     } else {
         snprintf(diag->why, sizeof diag->why, "the program loaded a GPU runtime, but enqueued nothing while recording");
-        sonde_diag_hint(diag, "was the range of --delay, --duration or sonde_start() reached? 'sonde report %s api' shows its calls",
+        sonde_diag_hint(diag, "was the recorded window (--delay, --duration, sonde_start()) reached? see 'sonde report %s api'",
                         r->word);
     }
     return SONDE_EEMPTY;
@@ -313,18 +313,19 @@ static const struct sonde_option options_table[] = {
      .offset = offsetof(struct report_options, color),
      .help = "auto: on a terminal, unless NO_COLOR is set (the default); always; or never."},
     {.name = "no-pager", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, no_pager),
-     .help = "Print without $SONDE_PAGER, $PAGER or less, which a terminal gets."},
+     .help = "Do not page the output on a terminal through $SONDE_PAGER, $PAGER or less."},
     {.name = "min-percent", .type = SONDE_OPTION_REAL, .argument = "P", .low = 0, .high = 100,
      .offset = offsetof(struct report_options, min_percent),
-     .help = "profile, blame, critical, advice: leave out what is below P percent of the whole (default 1; 0 with --json, "
+     .help = "profile, blame, critical, advice: leave out rows below P percent of the total (default 1; 0 with --json, "
              "but 0.1 for profile --bottom-up)."},
     {.name = "limit", .letter = 'n', .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = 1000000000,
      .offset = offsetof(struct report_options, limit),
-     .help = "Rows of a table (default 10 in the summary, 50 in the other views, all with --json and in trees; 0 is all)."},
+     .help = "Maximum number of rows in a table (default 10 in the summary, 50 in the other views, no limit with --json and in trees; "
+             "0: no limit)."},
     {.name = "top-down", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, shape),
-     .value = 1 + SONDE_PROFILE_TOP_DOWN, .help = "profile: from callers to what they call (the default)."},
+     .value = 1 + SONDE_PROFILE_TOP_DOWN, .help = "profile: from callers to callees (the default)."},
     {.name = "bottom-up", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, shape),
-     .value = 1 + SONDE_PROFILE_BOTTOM_UP, .help = "profile: each routine, its callers below it."},
+     .value = 1 + SONDE_PROFILE_BOTTOM_UP, .help = "profile: each routine with its callers below it."},
     {.name = "by", .type = SONDE_OPTION_CHOICE, .argument = "WHAT", .choices = sonde_profile_by_names,
      .offset = offsetof(struct report_options, by),
      .help = "profile: a flat list by line, function, module, kernel or object; with --top-down or --bottom-up the "
@@ -335,23 +336,24 @@ static const struct sonde_option options_table[] = {
     {.name = "derive", .type = SONDE_OPTION_STRING, .argument = "NAME=FORMULA",
      .offset = offsetof(struct report_options, derive),
      .help = "profile: a column computed from others with + - * / ( ) min max and numbers, such as "
-             "'each=gpu/ops'; several are separated by ';'. Times are in nanoseconds."},
+             "'each=gpu/ops'; separate several by ';'. Times are in nanoseconds."},
     {.name = "sort", .type = SONDE_OPTION_STRING, .argument = "COLUMN", .offset = offsetof(struct report_options, sort),
-     .help = "profile: sort by this column; COLUMN:excl is its exclusive side."},
-    {.name = "root", .type = SONDE_OPTION_STRING, .argument = "CONTEXT", .offset = offsetof(struct report_options, root),
-     .help = "profile: only what this calling context did: a function, a place such as heat.c:81, or a number that "
-             "--ids shows."},
+     .help = "profile: sort by this column; COLUMN:excl sorts by its exclusive value."},
+    {.name = "root", .type = SONDE_OPTION_STRING, .argument = "FRAME", .offset = offsetof(struct report_options, root),
+     .help = "profile: only this call path and its callees: a function, a place such as heat.c:81, or a number shown by "
+             "--ids."},
     {.name = "ids", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, ids),
-     .help = "profile: show the number of each calling context."},
+     .help = "profile: show the number of each call path."},
     {.name = "depth", .type = SONDE_OPTION_INT, .argument = "N", .low = 1, .high = 1000000000,
-     .offset = offsetof(struct report_options, depth), .help = "profile: levels of the tree; statistics: frames from the outermost on (default all)."},
+     .offset = offsetof(struct report_options, depth),
+     .help = "profile: levels of the tree; statistics: number of outermost frames considered (default: all)."},
     {.name = "from", .type = SONDE_OPTION_STRING, .argument = "TIME", .offset = offsetof(struct report_options, from),
-     .help = "statistics: begin of the range, since the run began: 0.5s, 120ms, or 37% of the run (default 0)."},
+     .help = "statistics: begin of the time window, since the start of the run: 0.5s, 120ms, or 37% of the run (default 0)."},
     {.name = "to", .type = SONDE_OPTION_STRING, .argument = "TIME", .offset = offsetof(struct report_options, to),
-     .help = "statistics: end of the range (default: that of the run)."},
+     .help = "statistics: end of the time window (default: end of the run)."},
     {.name = "lane", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = offsetof(struct report_options, lane),
-     .help = "statistics: lanes, separated by commas: a queue's number or a thread's id as the view lanes shows them, "
-             "PROCESS:NUMBER, queues, or threads (default all)."},
+     .help = "statistics: lanes, separated by commas: a queue number or thread id as shown by the view lanes, "
+             "PROCESS:NUMBER, queues, or threads (default: all)."},
     {.name = NULL},
 };
 
@@ -371,12 +373,12 @@ static bool help(int argc, char **argv, int columns)
 static const struct sonde_example examples[] = {
     {"sonde report", "the summary of the newest measurement here"},
     {"sonde report heat kernels", "the kernels of heat.sonde"},
-    {"sonde report heat.sonde profile --min-percent 5", "who asked for the heaviest work"},
-    {"sonde report heat.sonde profile --bottom-up --metric cpu,api", "where threads spend their time, and who calls it"},
-    {"sonde report heat.sonde statistics --from 50% --depth 2", "what the second half of the run went to"},
-    {"sonde report heat.sonde profile --by kernel --derive 'each=gpu/ops'", "kernels with a column of one's own"},
+    {"sonde report heat.sonde profile --min-percent 5", "the call paths with the most device time"},
+    {"sonde report heat.sonde profile --bottom-up --metric cpu,api", "where threads spend their time, and from where it is called"},
+    {"sonde report heat.sonde statistics --from 50% --depth 2", "where the second half of the run was spent"},
+    {"sonde report heat.sonde profile --by kernel --derive 'each=gpu/ops'", "kernels with a derived column"},
     {"sonde report heat.sonde kernels --json", "for scripts"},
-    {"sonde report --help kernels", "what the columns of this view mean"},
+    {"sonde report --help kernels", "explain the columns of this view"},
     {NULL, NULL},
 };
 
@@ -384,29 +386,29 @@ static const struct report_options defaults = {.min_percent = -1, .limit = -1, .
 
 const struct sonde_command sonde_command_report = {
     .name = "report",
-    .summary = "answer questions about a measurement as text or JSON",
+    .summary = "analyze a measurement, as text or JSON",
     .usage = "[OPTION...] [DIR] [VIEW]",
     .description =
-        "Reads the measurement DIR (DIR.sonde when there is no DIR; without one the newest in the current folder), which it "
-        "never changes, and prints one view of it:\n\n"
-        "summary: what ran, how busy each device was, the top kernels and copies (the default).\n\n"
-        "kernels: count, times, percentiles, who launched them.\n\n"
+        "Reads the measurement DIR (DIR.sonde if there is no DIR; by default the newest in the current folder), without "
+        "changing it, and prints one view of it:\n\n"
+        "summary: where the time went, device utilization, advice, top kernels and copies (the default).\n\n"
+        "kernels: count, times, percentiles, callers.\n\n"
         "copies: copies, maps and fills with bytes and bandwidth.\n\n"
-        "api: calls of the GPU runtime and their time on the host.\n\n"
-        "profile: calling contexts top-down, bottom-up or flat, inclusive and exclusive, with any columns.\n\n"
-        "statistics: the exact share of each routine in a time range, lanes and call depth.\n\n"
-        "lanes: time lines of threads and queues, how busy each was.\n\n"
-        "blame: which CPU code ran while the devices were idle, by routine and calling context.\n\n"
-        "critical: the critical path, what it is made of, and what parts twice as fast would save.\n\n"
+        "api: GPU API calls: count and host time.\n\n"
+        "profile: call paths top-down, bottom-up or flat, inclusive and exclusive, with any columns.\n\n"
+        "statistics: the exact share of each routine, by time window, lanes and call depth.\n\n"
+        "lanes: threads and queues, and how busy each was.\n\n"
+        "blame: CPU code that ran while the devices were idle, by routine and call path.\n\n"
+        "critical: the critical path, what it consists of, and what faster parts would save.\n\n"
         "overlap: how much of copies and communication is hidden behind computation.\n\n"
-        "objects: who allocated how much, and how much was alive.\n\n"
-        "memory: how much was held over the run and by whom at the peak; leaks; what was never used or held for nothing.\n\n"
-        "advice: what to change, with evidence, place and what it could save.\n\n"
-        "ledger: what was seen, dropped and unmatched, and the overhead.",
+        "objects: data objects: allocation sites, sizes and lifetimes.\n\n"
+        "memory: memory over time, allocation sites at the peak, leaks, unused and idle memory.\n\n"
+        "advice: what to change: evidence, place and largest possible saving.\n\n"
+        "ledger: operations seen, dropped and unmatched, and the overhead.",
     .options = options_table,
     .examples = examples,
-    .notes = "A dash means unknown, which is not zero.\n\n"
-             "A measurement without operations is an error: the reason is printed and the status is 1.",
+    .notes = "A dash means unknown, not zero.\n\n"
+             "A measurement without operations is an error: the reason is printed and the exit status is 1.",
     .options_bytes = sizeof(struct report_options),
     .defaults = &defaults,
     .operand = SONDE_OPERAND_MEASUREMENT,

@@ -37,7 +37,7 @@ static int read_sort(struct report *r, const char *text)
     if (!text[name])
         return 0;
     if (strcmp(text + name, ":excl") && strcmp(text + name, ":incl")) {
-        snprintf(diag.what, sizeof diag.what, "a column ends with :incl or :excl");
+        snprintf(diag.what, sizeof diag.what, "expected :incl or :excl after the column");
         return refuse("--sort", text, name, &diag);
     }
     asked->sort_side = 1 + (strcmp(text + name, ":excl") ? SONDE_INCLUSIVE : SONDE_EXCLUSIVE);
@@ -52,9 +52,9 @@ int report_read_columns(struct report *r)
     struct sonde_diag diag = {0};
     size_t at = 0;
     if (o->shape == 1 + SONDE_PROFILE_TOP_DOWN && o->by >= SONDE_BY_KERNEL)
-        return sonde_say_usage(&sonde_command_report, "kernels and objects call nothing: --by has no tree of them");
+        return sonde_say_usage(&sonde_command_report, "kernels and objects have no callees: there is no tree by kernel or object");
     if (o->shape == 1 + SONDE_PROFILE_BOTTOM_UP && o->by >= SONDE_BY_KERNEL)
-        return sonde_say_usage(&sonde_command_report, "kernels and objects are a flat list: leave out --bottom-up");
+        return sonde_say_usage(&sonde_command_report, "kernels and objects are a flat list: omit --bottom-up");
     asked->shape = o->shape;
     asked->by = 1 + o->by;
     asked->root = o->root;

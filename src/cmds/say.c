@@ -54,7 +54,7 @@ int sonde_say_diag(const struct sonde_diag *diag)
 void sonde_say_manifest(const struct sonde_measurement *m)
 {
     if (m->manifest_problem[0])
-        sonde_say("%s/" SONDE_MANIFEST_FILE " %s; the command and the settings are not known, the rest is read", m->path,
+        sonde_say("%s/" SONDE_MANIFEST_FILE " %s; command and settings are unknown, the rest is read", m->path,
                   m->manifest_problem);
 }
 

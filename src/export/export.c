@@ -25,7 +25,7 @@ static void hint_report(const struct sonde_measurement *m, struct sonde_diag *di
 {
     struct sonde_text path = {0};
     sonde_text_add_path(&path, m->path);
-    sonde_diag_hint(diag, "'sonde report %s' says why", sonde_text_get(&path));
+    sonde_diag_hint(diag, "see 'sonde report %s'", sonde_text_get(&path));
     sonde_text_fini(&path);
 }
 
@@ -38,11 +38,11 @@ int sonde__export_needs_trace(const struct sonde_measurement *m, struct sonde_di
             return 0;
         done += m->processes[i].header.ledger.done;
     }
-    code = sonde_diag_set(diag, SONDE_EEMPTY, m->path, done ? "there is no trace in" : "there is no operation in");
+    code = sonde_diag_set(diag, SONDE_EEMPTY, m->path, done ? "there is no trace in" : "there are no operations in");
     if (diag && done)
-        snprintf(diag->why, sizeof diag->why, "it holds a profile only");
+        snprintf(diag->why, sizeof diag->why, "it contains a profile only");
     if (done)
-        sonde_diag_hint(diag, "record with --trace, or use --to json, which holds the profile");
+        sonde_diag_hint(diag, "record with --trace, or use --to json, which contains the profile");
     else
         hint_report(m, diag);
     return code;

@@ -104,7 +104,7 @@ int sonde_out_create(const char *path, bool force, struct sonde_out **result, st
     int               code;
     if (there && S_ISREG(st.st_mode) && !force) {
         code = sonde_diag_set(diag, SONDE_EEXISTS, path, "will not overwrite");
-        sonde_diag_hint(diag, "--force overwrites it, -o names another");
+        sonde_diag_hint(diag, "use --force to overwrite it, or -o to choose another");
         return code;
     }
     out = make(path);
@@ -227,7 +227,7 @@ int sonde_out_commit(struct sonde_out *out, struct sonde_diag *diag)
     }
     if (out->error == EEXIST && !out->direct) {
         code = sonde_diag_set(diag, SONDE_EEXISTS, out->path, "will not overwrite");
-        sonde_diag_hint(diag, "--force overwrites it, -o names another");
+        sonde_diag_hint(diag, "use --force to overwrite it, or -o to choose another");
     } else if (out->error) {
         code = sonde_diag_set(diag, SONDE_EIO, out->path, "cannot write");
         sonde_diag_errno(diag, out->error);

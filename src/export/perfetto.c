@@ -151,10 +151,10 @@ static const char *status_of(const struct sonde_row_op *op)
 {
     return op->flags & SONDE_OP_FAILED     ? "failed"
            : op->flags & SONDE_OP_NO_TIMES ? "no device times"
-           : op->flags & SONDE_OP_BAD_TIME ? "bad times"
-           : op->flags & SONDE_OP_EARLY    ? "starts before its API call, within the clock's bound"
+           : op->flags & SONDE_OP_BAD_TIME ? "invalid times"
+           : op->flags & SONDE_OP_EARLY    ? "starts before its API call, within the maximum clock error"
            : has_times(op)                 ? ""
-                                           : "bad times";
+                                           : "invalid times";
 }
 
 static void write_op(struct writer *w, uint32_t row, const struct sonde_row_op *op)
@@ -251,7 +251,7 @@ static void write_range(struct writer *w, uint32_t row, const struct sonde_row_r
     add_string(w, &event, PF_KEY_category, range->category);
     add_payload(&event, range);
     if (!range->end_ns || reversed)
-        pf_add_text(&event, PF_KEY_status, pf_text(&w->wire, reversed ? "bad times" : "not ended"));
+        pf_add_text(&event, PF_KEY_status, pf_text(&w->wire, reversed ? "invalid times" : "not ended"));
     if (mark || reversed || row == SONDE_LAYOUT_NO_ROW)
         pf_send_instant(&w->wire, &event);
     else if (w->nests)

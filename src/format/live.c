@@ -23,7 +23,7 @@ char *sonde__path(const char *dir, const char *file)
 
 void sonde__version_hint(struct sonde_diag *diag, long long version)
 {
-    sonde_diag_hint(diag, "its format is version %lld, this build reads version %u: read it with the Sonde that recorded it",
+    sonde_diag_hint(diag, "it has format version %lld, this build reads version %u: read it with the version of Sonde that recorded it",
                     version, SONDE_FORMAT_VERSION);
 }
 

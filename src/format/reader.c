@@ -41,7 +41,7 @@ static int judge_manifest(struct sonde_measurement *m, const char *path, struct 
 
     if (!format || strcmp(format, "sonde")) {
         if (m->manifest)
-            snprintf(m->manifest_problem, sizeof m->manifest_problem, "is not one of Sonde's");
+            snprintf(m->manifest_problem, sizeof m->manifest_problem, "is not a Sonde manifest");
         json_decref(m->manifest);
         m->manifest = NULL;
         return 0;
@@ -140,7 +140,7 @@ static int read_directory(struct sonde_measurement *m, struct sonde_diag *diag)
         status = errno == ENOENT ? SONDE_ENOTFOUND : errno == ENOTDIR ? SONDE_EFORMAT : SONDE_EIO;
         sonde_diag_set(diag, status, m->path, cannot);
         if (diag && status == SONDE_EFORMAT)
-            sonde_diag_hint(diag, "a measurement is a directory, made by: sonde record -- PROGRAM");
+            sonde_diag_hint(diag, "a measurement is a directory, created by: sonde record -- PROGRAM");
         else
             sonde_diag_errno(diag, errno);
         return status;
@@ -187,7 +187,7 @@ static int check_something(const struct sonde_measurement *m, struct sonde_diag 
     if (diag && diag->code)
         return diag->code == SONDE_EIO ? SONDE_EIO : SONDE_EFORMAT;
     sonde_diag_set(diag, SONDE_EFORMAT, m->path, cannot);
-    sonde_diag_hint(diag, m->damaged_chunks || m->manifest_problem[0] ? "nothing in it is readable"
+    sonde_diag_hint(diag, m->damaged_chunks || m->manifest_problem[0] ? "no process of it is readable"
                                             : "there is no measurement in this directory");
     return SONDE_EFORMAT;
 }

@@ -66,7 +66,7 @@
     X(INDEX, struct sonde_row_index, SONDE_ROWS_AFTERWARDS) /* where the chunks are */                     \
     T(RANGE, struct sonde_row_range, THREAD, begin_ns, end_ns, ledger.range_rows_dropped, "range")         \
     T(SAMPLE, struct sonde_row_sample, THREAD, time_ns, time_ns, cpu.sample_rows_dropped, "sample")        \
-    T(SWITCH, struct sonde_row_switch, THREAD, out_ns, in_ns, cpu.switch_rows_dropped, "switch row")       \
+    T(SWITCH, struct sonde_row_switch, THREAD, out_ns, in_ns, cpu.switch_rows_dropped, "context switch row")       \
     T(WAIT, struct sonde_row_wait, THREAD, enter_ns, enter_ns, cpu.wait_rows_dropped, "wait")              \
     X(PAUSE, struct sonde_row_pause, SONDE_ROWS_FIRST)                                                     \
     T(SLEEP, struct sonde_row_sleep, THREAD, from_ns, to_ns, cpu.sleep_rows_dropped, NULL)
@@ -140,7 +140,7 @@ struct sonde_ledger {
     uint64_t unwind_checked, unwind_mismatched;
     uint64_t python_walks, python_failed;
     uint64_t contexts_folded;
-    uint64_t hook_ns;                     /* own time on the program's threads */
+    uint64_t hook_ns;                     /* overhead on the program's threads */
     uint64_t thread_cpu_ns;               /* CPU time of our threads */
     uint64_t vendor_ns;                   /* overhead the vendor's tool library reports; 0 = none known */
     uint64_t written_bytes;
@@ -170,7 +170,7 @@ struct sonde_cpu_ledger {
     uint64_t wait_rows_dropped;   /* WAIT rows missing */
     uint64_t threads;             /* threads that were sampled */
     uint64_t threads_missed;      /* ended before they were seen, or could not be sampled */
-    uint64_t handler_ns;          /* own time of the samples on the program's threads; not part of hook_ns */
+    uint64_t handler_ns;          /* overhead of the samples on the program's threads; not part of hook_ns */
     uint64_t process_ns;          /* CPU time of the program's threads while recording; 0 unknown */
     uint64_t sampled_ns;          /* of that, what samples stand for; the rest came after a thread's last one */
     uint64_t before_ns;           /* CPU time of the process from exec_ns to start_ns; 0 unknown */

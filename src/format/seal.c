@@ -141,7 +141,7 @@ static int open_file(struct writer *w, const char *dir, int flags, struct sonde_
         return status;
     }
     if (flock(w->fd, LOCK_EX | LOCK_NB) < 0)
-        return sonde_diag_set(diag, SONDE_EBUSY, w->path, "the measurement is being sealed already");
+        return sonde_diag_set(diag, SONDE_EBUSY, w->path, "another process is already sealing it");
     return 0;
 }
 
@@ -194,7 +194,7 @@ static int give_up(struct writer *w, int status, struct sonde_diag *diag)
     sonde_diag_set(diag, status, w->path, "cannot seal the measurement");
     if (status == SONDE_EIO)
         sonde_diag_errno(diag, errnum);
-    sonde_diag_hint(diag, "nothing was lost: it can be read as it is");
+    sonde_diag_hint(diag, "nothing is lost: it can be read as it is");
     return status;
 }
 
@@ -355,7 +355,7 @@ int sonde_process_seal(const char *dir, struct sonde_diag *diag)
         status = sonde_diag_set(diag, SONDE_EBUSY, path, "the process is still running");
     else if (!status && live.unknown_rows) {
         status = sonde_diag_set(diag, SONDE_EVERSION, path, "cannot seal the measurement");
-        sonde_diag_hint(diag, "it has rows of tables that this Sonde does not know: seal it with the one that recorded it");
+        sonde_diag_hint(diag, "it has tables unknown to this version: seal it with the version of Sonde that recorded it");
     } else if (!status)
         status = seal_live(dir, path, &live, diag);
     sonde__live_free(&live);

@@ -20,7 +20,7 @@ enum {
 };
 
 static const struct sonde_view_column piece_columns[] = {
-    {"ns", NULL, SONDE_CELL_TIME, 0, 0, "its part of looked_at_ns"},
+    {"ns", NULL, SONDE_CELL_TIME, 0, 0, "part of looked_at_ns in this function"},
     {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of ns"},
     {"frame", NULL, SONDE_CELL_OBJECT, 0, 0, "the function", .of = &sonde_frames},
 };
@@ -28,28 +28,28 @@ static const struct sonde_view_columns pieces = SONDE_VIEW_COLUMNS("pieces", pie
 
 static const struct sonde_view_column advice_columns[] = {
     {"rule", NULL, SONDE_CELL_TEXT, 0, 0, "the rule that found it; docs/advice.md defines each"},
-    {"title", NULL, SONDE_CELL_TEXT, 0, 0, "what it found, for people"},
-    {"change", NULL, SONDE_CELL_TEXT, 0, 0, "what to do about it"},
-    {"evidence", NULL, SONDE_CELL_TEXT, 0, 0, "a sentence with the numbers"},
+    {"title", NULL, SONDE_CELL_TEXT, 0, 0, "the finding in words"},
+    {"change", NULL, SONDE_CELL_TEXT, 0, 0, "what to change"},
+    {"evidence", NULL, SONDE_CELL_TEXT, 0, 0, "the numbers behind it, in one sentence"},
     {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process"},
-    {"device", NULL, SONDE_CELL_ID, 0, 0, "number in its process, as in the other views; null: not about one device"},
-    {"places", NULL, SONDE_CELL_COUNT, 0, 0, "places in the program that the numbers are of"},
-    {"count", NULL, SONDE_CELL_COUNT, 0, 0, "operations or calls that the rule is about"},
-    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "of them; 0 where it has none"},
-    {"looked_at_ns", NULL, SONDE_CELL_TIME, 0, 0, "time that the rule found there"},
-    {"saving_ns", NULL, SONDE_CELL_TIME, 0, 0, "upper bound on what the change saves, seen alone"},
-    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "host_code: standard error of saving_ns and looked_at_ns, which rest on samples; of other rules 0"},
+    {"device", NULL, SONDE_CELL_ID, 0, 0, "number of the device within its process; null: not about one device"},
+    {"places", NULL, SONDE_CELL_COUNT, 0, 0, "number of places in the program"},
+    {"count", NULL, SONDE_CELL_COUNT, 0, 0, "operations or API calls concerned"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes moved or allocated by them; 0: none"},
+    {"looked_at_ns", NULL, SONDE_CELL_TIME, 0, 0, "time that the rule applies to"},
+    {"saving_ns", NULL, SONDE_CELL_TIME, 0, 0, "upper bound of the saving, for this change alone"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "host_code: standard error of saving_ns and looked_at_ns, which rest on samples; else 0"},
     {"pieces", NULL, SONDE_CELL_LIST, 0, 0,
-     "of host_code: what of it is in which functions of the user's right below, most first, three at most", .of = &pieces},
-    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "the place that saves most, nearest frame first", .of = &sonde_frames},
+     "host_code: the user functions directly below with the most time, at most three", .of = &pieces},
+    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "the place with the largest saving, innermost frame first", .of = &sonde_frames},
 };
 static const struct sonde_view_columns advice = SONDE_VIEW_COLUMNS("advice", advice_columns);
 
 static const struct sonde_view_column answer_columns[] = {
-    {"traced", NULL, SONDE_CELL_BOOLEAN, 0, 0, "false: there is no trace, and rules that look at time lines were not asked"},
-    {"rows", NULL, SONDE_CELL_COUNT, 0, 0, "operations and calls in the traces"},
-    {"rows_looked_at", NULL, SONDE_CELL_COUNT, 0, 0, "of those, what the rules looked at"},
-    {"advice", NULL, SONDE_CELL_LIST, 0, 0, "what to change, most to save first", .of = &advice},
+    {"traced", NULL, SONDE_CELL_BOOLEAN, 0, 0, "false: no trace, and the rules that need one were skipped"},
+    {"rows", NULL, SONDE_CELL_COUNT, 0, 0, "operations and API calls in the trace"},
+    {"rows_looked_at", NULL, SONDE_CELL_COUNT, 0, 0, "number of these that the rules examined"},
+    {"advice", NULL, SONDE_CELL_LIST, 0, 0, "what to change, largest saving first", .of = &advice},
 };
 static const struct sonde_view_columns answer = SONDE_VIEW_COLUMNS("answer", answer_columns);
 
@@ -80,7 +80,7 @@ static void place(const struct sonde_query *q, const struct sonde_advice *a, uin
 static int compute(const struct sonde_query *q, const struct sonde_blame *blame, struct sonde_advices *out, struct sonde_diag *diag)
 {
     const int rc = sonde_advice_compute(q->m, q->profile, blame, 0, out);
-    return rc ? sonde_diag_set(diag, rc, q->path, "cannot make the advice for") : 0;
+    return rc ? sonde_diag_set(diag, rc, q->path, "cannot compute the advice for") : 0;
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static void say_pieces(struct sonde_view_data *out, const struct sonde_query *q,
         sonde_name_frame(q, &line, &q->profile->nodes.items[a->pieces[i].node]);
     }
     if (line.length)
-        sonde_view_say(out, false, "   of it %s", sonde_text_get(&line));
+        sonde_view_say(out, false, "   of which %s", sonde_text_get(&line));
     sonde_text_fini(&line);
 }
 
@@ -109,7 +109,7 @@ static void say_one(struct sonde_view_data *out, const struct sonde_query *q, co
     place(q, a, FRAMES, &where);
     if (a->device)
         sonde_name_device(q, &device, a->process, a->device);
-    sonde_view_say(out, number > 1, "%zu. %s: at most %s, %s of the run", number, a->title,
+    sonde_view_say(out, number > 1, "%zu. %s: saves up to %s, %s of the run", number, a->title,
                    sonde_number_estimate(saving, (double)a->saving_ns, a->error_ns),
                    sonde_number_percent(share, (double)a->saving_ns, (double)wall_ns(q, a)));
     sonde_view_say(out, false, "   %s", sonde_text_get(&a->evidence));
@@ -126,15 +126,14 @@ static void say_limits(struct sonde_view_data *out, const struct sonde_advices *
 {
     char looked_at[SONDE_NUMBER_MAX], rows[SONDE_NUMBER_MAX];
     if (!advices->traced)
-        sonde_view_say(out, false, "There is no trace: the rules that look at time lines (launches, waits, copies, queues) were not "
-                                   "asked. Record with --trace.");
+        sonde_view_say(out, false, "No trace: the rules for launches, waits, copies and queues were skipped. Record with --trace.");
     if (advices->rows_looked_at < advices->rows)
-        sonde_view_say(out, false, "The rules looked at %s of %s rows of the trace: savings may be more than shown.",
+        sonde_view_say(out, false, "Only %s of %s rows of the trace were examined: savings may be larger than shown.",
                        sonde_number_count(looked_at, advices->rows_looked_at), sonde_number_count(rows, advices->rows));
     if (advices->windows > 1)
-        sonde_view_say(out, false, "The trace was looked at in %s parts, one after the other; what spans two of a process is seen in neither.",
+        sonde_view_say(out, false, "The trace was examined in %s parts: patterns that span two parts are not found.",
                        sonde_number_count(rows, advices->windows));
-    sonde_view_say(out, false, "Each saving is an upper bound, seen alone; they do not add up. docs/advice.md defines the rules.");
+    sonde_view_say(out, false, "Savings are upper bounds, each for one change alone, and not additive. docs/advice.md defines the rules.");
 }
 
 /* ---- the view ---------------------------------------------------------------------------------- */
@@ -179,7 +178,7 @@ static void fill(struct sonde_view_table *t, const struct sonde_query *q, const 
     }
     list->left_out = all - sonde_view_rows(list);
     if (!all)
-        sonde_view_say(out, false, "No rule found %.3g %% of the run to save (--min-percent).", q->min_percent);
+        sonde_view_say(out, false, "No rule found a saving of %.3g %% of the run or more (--min-percent).", q->min_percent);
     sonde_view_show(out, list, all > 0); /* people read the sentences; of it only how many are left out */
     say_limits(out, advices);
 }
@@ -197,7 +196,7 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 
 const struct sonde_view sonde_view_advice = {
     .name = "advice",
-    .summary = "what to change, with evidence, place and what it could save",
+    .summary = "what to change: evidence, place and largest possible saving",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&answer, NULL},
     .caveats = SONDE_CAVEAT_ALL & ~(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES),
@@ -208,10 +207,10 @@ const struct sonde_view sonde_view_advice = {
 /* ---- in the summary ---------------------------------------------------------------------------- */
 
 static const struct sonde_view_column brief_columns[] = {
-    {NULL, "Advice", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "what a rule found"},
-    {NULL, "saves at most", SONDE_CELL_TIME, 0, 0, "upper bound on what the change saves, seen alone"},
-    {NULL, "of the run", SONDE_CELL_SHARE, 0, 1, "the same as a part of the process's run time"},
-    {NULL, "where", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "the place that saves most, nearest frame first"},
+    {NULL, "Advice", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "what the rule found"},
+    {NULL, "saves up to", SONDE_CELL_TIME, 0, 0, "upper bound of the saving, for this change alone"},
+    {NULL, "% of run", SONDE_CELL_SHARE, 0, 1, "saving as % of the wall time of the process"},
+    {NULL, "where", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "the place with the largest saving, innermost frame first"},
 };
 const struct sonde_view_columns sonde_advice_brief = SONDE_VIEW_COLUMNS("advice", brief_columns);
 
@@ -259,7 +258,7 @@ int sonde_summary_advice(const struct sonde_query *q, const struct sonde_blame *
     char number[SONDE_NUMBER_MAX];
     const uint64_t rows = sonde_trace_rows(q->m, SONDE_READ_OPS | SONDE_READ_CALLS);
     if (rows > BRIEF_ROWS) {
-        sonde_view_say(out, true, "advice takes longer with %s operations and calls", sonde_number_count(number, rows))->command = "advice";
+        sonde_view_say(out, true, "advice is not computed here for %s operations and API calls", sonde_number_count(number, rows))->command = "advice";
         return 0;
     }
     const int rc = compute(q, blame, &advices, diag);

@@ -5,20 +5,20 @@
 #include "view.h"
 
 static const struct sonde_view_column columns[] = {
-    {NULL, "API call", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "function of the runtime"},
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function of the runtime; null when unknown"},
-    {"count", "count", SONDE_CELL_COUNT, 0, 1, "calls that returned"},
-    {"failed", NULL, SONDE_CELL_COUNT, 0, 0, "of these, returned an error"},
-    {NULL, "share", SONDE_CELL_SHARE, 0, 4, "its part of the time of all calls"},
-    {"total_ns", "total", SONDE_CELL_TIME, 0, 0, "sum of the times that threads were in it"},
-    {"mean_ns", "mean", SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 2, "total divided by the number of calls"},
-    {"min_ns", NULL, SONDE_CELL_TIME, 0, 0, "the shortest"},
-    {"max_ns", "max", SONDE_CELL_TIME, 0, 5, "the longest"},
-    {"stddev_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "standard deviation of the times, of all and not of a sample"},
-    {"p50_ns", NULL, SONDE_CELL_TIME, 0, 0, "the median, less than 5 % off"},
-    {"p95_ns", "p95", SONDE_CELL_TIME, 0, 3, "the time that 95 % of the calls do not exceed, less than 5 % off"},
-    {"p99_ns", NULL, SONDE_CELL_TIME, 0, 0, "the time that 99 % of the calls do not exceed, less than 5 % off"},
-    {"callers", NULL, SONDE_CELL_LIST, 0, 0, "calling contexts, heaviest first", .of = &sonde_callers},
+    {NULL, "API call", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "function of the GPU API"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function of the GPU API; null: unknown"},
+    {"count", "count", SONDE_CELL_COUNT, 0, 1, "completed API calls"},
+    {"failed", NULL, SONDE_CELL_COUNT, 0, 0, "those that returned an error"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 4, "total as % of the total of all API calls"},
+    {"total_ns", "total", SONDE_CELL_TIME, 0, 0, "sum of the times that threads spent in it"},
+    {"mean_ns", "mean", SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 2, "mean time"},
+    {"min_ns", NULL, SONDE_CELL_TIME, 0, 0, "shortest"},
+    {"max_ns", "max", SONDE_CELL_TIME, 0, 5, "longest"},
+    {"stddev_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "standard deviation of the times (population, not sample)"},
+    {"p50_ns", NULL, SONDE_CELL_TIME, 0, 0, "median, within 5 %"},
+    {"p95_ns", "p95", SONDE_CELL_TIME, 0, 3, "95th percentile, within 5 %"},
+    {"p99_ns", NULL, SONDE_CELL_TIME, 0, 0, "99th percentile, within 5 %"},
+    {"callers", NULL, SONDE_CELL_LIST, 0, 0, "call paths, largest total first", .of = &sonde_callers},
 };
 static const struct sonde_view_columns calls = SONDE_VIEW_COLUMNS("calls", columns);
 static const struct sonde_view_columns called_from = SONDE_VIEW_COLUMNS_OF("called_from", "API call", sonde_caller_columns);
@@ -45,7 +45,7 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 
 const struct sonde_view sonde_view_api = {
     .name = "api",
-    .summary = "calls of the GPU runtime: count and time on the host",
+    .summary = "GPU API calls: count and host time",
     .tables = (const struct sonde_view_columns *const[]){&calls, &called_from, NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
     .make = make,

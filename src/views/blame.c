@@ -18,102 +18,104 @@
 /* ---- columns ------------------------------------------------------------------------------- */
 
 static const struct sonde_view_column side_columns[] = {
-    {"waiting_ns", NULL, SONDE_CELL_TIME, 0, 0, "in calls that wait for the device"},
-    {"computing_ns", NULL, SONDE_CELL_TIME, 0, 0, "in anything else"},
-    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of both together, where they rest on samples"},
+    {"waiting_ns", NULL, SONDE_CELL_TIME, 0, 0, "in API calls that wait for the device"},
+    {"computing_ns", NULL, SONDE_CELL_TIME, 0, 0, "anywhere else"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of their sum where it is sampled"},
 };
 static const struct sonde_view_columns side = SONDE_VIEW_COLUMNS("context_blame", side_columns);
 
 static const struct sonde_view_columns contexts; /* a context has such children */
 static const struct sonde_view_column context_columns[] = {
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function, API call, kernel or range; null when unknown"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function, API call, kernel or range; null: unknown"},
     {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
-    {"line", NULL, SONDE_CELL_ID, 0, 0, "line in it"},
-    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the program or library"},
-    {"label", NULL, SONDE_CELL_TEXT, 0, 0, "what the tree on the terminal calls it"},
-    {"inclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "blame of this context and what it called", .of = &side},
-    {"exclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "blame of this context alone", .of = &side},
-    {"children", NULL, SONDE_CELL_LIST, 0, 0, "what it called, most blame first", .of = &contexts},
+    {"line", NULL, SONDE_CELL_ID, 0, 0, "source line"},
+    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the executable or library"},
+    {"label", NULL, SONDE_CELL_TEXT, 0, 0, "label on the terminal"},
+    {"inclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "blame of this frame and its callees", .of = &side},
+    {"exclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "blame of this frame alone", .of = &side},
+    {"children", NULL, SONDE_CELL_LIST, 0, 0, "callees, largest blame first", .of = &contexts},
 };
 static const struct sonde_view_columns contexts = SONDE_VIEW_COLUMNS("contexts", context_columns);
 
 static const struct sonde_view_column tree_columns[] = {
-    {NULL, "share", SONDE_CELL_SHARE, 0, 1, "part of the idle time that the context and what it called have as blame"},
-    {NULL, "inclusive", SONDE_CELL_TIME, 0, 0, "the same in time"},
-    {NULL, "exclusive", SONDE_CELL_TIME, 0, 2, "blame of this context alone"},
-    {NULL, "waiting", SONDE_CELL_TIME, 0, 3, "of the inclusive blame: in calls that wait for the device"},
-    {NULL, "calling context", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "from the outermost frame on, what it called below it"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 1, "inclusive blame as % of the idle time"},
+    {NULL, "inclusive", SONDE_CELL_TIME, 0, 0, "blame of this frame and its callees"},
+    {NULL, "exclusive", SONDE_CELL_TIME, 0, 2, "blame of this frame alone"},
+    {NULL, "waiting", SONDE_CELL_TIME, 0, 3, "part of the inclusive blame in API calls that wait for the device"},
+    {NULL, "call path", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "outermost frame first, callees indented below"},
 };
 static const struct sonde_view_columns tree = SONDE_VIEW_COLUMNS("tree", tree_columns);
 
 static const struct sonde_view_column routine_columns[] = {
-    {NULL, "share", SONDE_CELL_SHARE, 0, 0, "part of the idle time that the routine itself has as blame, wherever it was called from"},
-    {"waiting_ns", "waiting", SONDE_CELL_TIME, 0, 2, "its blame in calls that wait for the device"},
-    {"computing_ns", "computing", SONDE_CELL_TIME, 0, 3, "its blame in anything else"},
-    {NULL, "known", SONDE_CELL_TEXT, 0, 4, "how its contexts are known, mostly; with the standard error where that is more than half a percent"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 0, "exclusive blame of the routine, over all callers, as % of the idle time"},
+    {"waiting_ns", "waiting", SONDE_CELL_TIME, 0, 2, "its blame in API calls that wait for the device"},
+    {"computing_ns", "computing", SONDE_CELL_TIME, 0, 3, "its blame anywhere else"},
+    {NULL, "basis", SONDE_CELL_TEXT, 0, 4, "how most of its call paths are known; with the standard error if above 0.5 %"},
     {NULL, "routine", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0,
-     "function or API call; in parentheses, idle time that no routine has"},
-    {NULL, "most of it in", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 1,
-     "the place in the user's code with most of it, innermost frame first, and how many such places there are"},
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function, API call, kernel or range; null when unknown"},
+     "function or API call; in parentheses, idle time without a routine"},
+    {NULL, "where", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 1,
+     "the place in user code with most of it, innermost frame first, and the number of places"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function, API call, kernel or range; null: unknown"},
     {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
-    {"line", NULL, SONDE_CELL_ID, 0, 0, "line in it"},
-    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the program or library"},
-    {"place", NULL, SONDE_CELL_TEXT, 0, 0, "the routine, and the nearest code of the user"},
-    {"callers", NULL, SONDE_CELL_LIST, 0, 0, "of the context with the most blame, from the routine outwards", .of = &sonde_frames},
-    {"places", NULL, SONDE_CELL_COUNT, 0, 0, "of the user's code (innermost frame and its callers) from which it has blame"},
-    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of what is sampled or pooled; 0 where nothing is"},
-    {"exact_ns", NULL, SONDE_CELL_TIME, 0, 0, "of its blame: inside an API call, by its own stack"},
-    {"sampled_ns", NULL, SONDE_CELL_TIME, 0, 0, "by a sample in force"},
-    {"pooled_ns", NULL, SONDE_CELL_TIME, 0, 0, "where no sample reaches: divided by what the samples of such gaps say"},
-    {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "by what the stacks of the calls before and after share"},
-    {"uncovered_ns", NULL, SONDE_CELL_TIME, 0, 0, "no context is known"},
+    {"line", NULL, SONDE_CELL_ID, 0, 0, "source line"},
+    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the executable or library"},
+    {"place", NULL, SONDE_CELL_TEXT, 0, 0, "the routine and the nearest user code"},
+    {"callers", NULL, SONDE_CELL_LIST, 0, 0, "callers on the call path with the most blame, innermost first", .of = &sonde_frames},
+    {"places", NULL, SONDE_CELL_COUNT, 0, 0, "number of places in user code (innermost frame and its callers) with blame"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of the sampled and pooled parts; 0: none"},
+    {"exact_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame inside API calls, whose call stack was taken"},
+    {"sampled_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame covered by a sample"},
+    {"pooled_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame in gaps without a sample, divided as in similar gaps with samples"},
+    {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame given to what the stacks of the API calls before and after share"},
+    {"uncovered_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame without a known call path"},
 };
 static const struct sonde_view_columns routines = SONDE_VIEW_COLUMNS("routines", routine_columns);
 enum { ROUTINE_SHOWN = 6, ROUTINE_ALL = sizeof routine_columns / sizeof *routine_columns };
 
 static const struct sonde_view_column scope_columns[] = {
-    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "null: the sum over all processes"},
-    {"device", NULL, SONDE_CELL_ID, 0, 0, "its number; null: no stream of any device busy"},
-    {"name", "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "a device, all of a process together (no device busy), or all processes"},
-    {"range_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the program's start to its end, without what was paused"},
-    {"paused_ns", NULL, SONDE_CELL_TIME, 0, 0, "recording was off: in no other figure"},
-    {"idle_ns", "idle", SONDE_CELL_TIME, 0, 0, "how long none of its operations ran"},
-    {NULL, "of the run", SONDE_CELL_SHARE, 0, 2, "the idle time's part of the run"},
-    {NULL, "waiting", SONDE_CELL_SHARE, 0, 0, "of the idle time: blame of threads in calls that wait for the device"},
-    {NULL, "computing", SONDE_CELL_SHARE, 0, 0, "of the idle time: blame of threads in anything else"},
-    {NULL, "no thread", SONDE_CELL_SHARE, 0, 1, "of the idle time: no thread was active"},
-    {NULL, "start-up", SONDE_CELL_SHARE, 0, 1, "of the idle time: before the first API call, where the program's start is known"},
-    {"intervals", "intervals", SONDE_CELL_COUNT, 0, 4, "maximal idle intervals"},
-    {NULL, "longest", SONDE_CELL_TIME, 0, 3, "the longest of them"},
-    {"longest_ns", NULL, SONDE_CELL_TIME, 0, 0, "the longest of them; 0 where there is none"},
-    {"before_ns", NULL, SONDE_CELL_TIME, 0, 0, "of the idle time: before the first API call"},
-    {"before_cpu_ns", NULL, SONDE_CELL_TIME, 0, 0, "CPU time that the process used then"},
-    {"no_thread_ns", NULL, SONDE_CELL_TIME, 0, 0, "of the idle time: no thread was active"},
-    {"waiting_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame of threads in calls that wait"},
-    {"computing_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame of threads in anything else"},
-    {"exact_ns", NULL, SONDE_CELL_TIME, 0, 0, "of the threads' blame: inside an API call, by its own stack"},
-    {"sampled_ns", NULL, SONDE_CELL_TIME, 0, 0, "by a sample in force"},
-    {"pooled_ns", NULL, SONDE_CELL_TIME, 0, 0, "where no sample reaches: divided by what the samples of such gaps say"},
-    {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "by what the stacks of the calls before and after share"},
-    {"uncovered_ns", NULL, SONDE_CELL_TIME, 0, 0, "no context is known"},
-    {"routines", NULL, SONDE_CELL_LIST, 0, 0, "by exclusive blame, most first; without what is uncovered", .of = &routines},
-    {"contexts", NULL, SONDE_CELL_OBJECT, 0, 0, "the calling context tree; null: no blame", .of = &contexts},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process; null: all processes together"},
+    {"device", NULL, SONDE_CELL_ID, 0, 0, "number of the device; null: all devices together (none busy)"},
+    {"name", "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "a device, all devices of a process (none busy), or all processes"},
+    {"range_ns", NULL, SONDE_CELL_TIME, 0, 0, "wall time of the process, excluding time with recording off"},
+    {"paused_ns", NULL, SONDE_CELL_TIME, 0, 0, "time with recording off: not included in any other number"},
+    {"idle_ns", "idle", SONDE_CELL_TIME, 0, 0, "time in which no operation ran"},
+    {NULL, "% of run", SONDE_CELL_SHARE, 0, 2, "idle time as % of range_ns"},
+    {NULL, "waiting", SONDE_CELL_SHARE, 0, 0, "% of the idle time with blame in API calls that wait for the device"},
+    {NULL, "computing", SONDE_CELL_SHARE, 0, 0, "% of the idle time with blame anywhere else"},
+    {NULL, "no thread", SONDE_CELL_SHARE, 0, 1, "% of the idle time with no thread active"},
+    {NULL, "start-up", SONDE_CELL_SHARE, 0, 1, "% of the idle time before the first API call, if the program's start is known"},
+    {"intervals", "intervals", SONDE_CELL_COUNT, 0, 4, "number of idle intervals"},
+    {NULL, "longest", SONDE_CELL_TIME, 0, 3, "longest idle interval"},
+    {"longest_ns", NULL, SONDE_CELL_TIME, 0, 0, "longest idle interval; 0: none"},
+    {"before_ns", NULL, SONDE_CELL_TIME, 0, 0, "idle time in start-up, before the first API call"},
+    {"before_cpu_ns", NULL, SONDE_CELL_TIME, 0, 0, "CPU time of the process in start-up"},
+    {"no_thread_ns", NULL, SONDE_CELL_TIME, 0, 0, "idle time with no thread active"},
+    {"waiting_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame in API calls that wait for the device"},
+    {"computing_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame anywhere else"},
+    {"exact_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame inside API calls, whose call stack was taken"},
+    {"sampled_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame covered by a sample"},
+    {"pooled_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame in gaps without a sample, divided as in similar gaps with samples"},
+    {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame given to what the stacks of the API calls before and after share"},
+    {"uncovered_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame without a known call path"},
+    {"routines", NULL, SONDE_CELL_LIST, 0, 0, "routines by exclusive blame, largest first, without uncovered_ns", .of = &routines},
+    {"contexts", NULL, SONDE_CELL_OBJECT, 0, 0, "the call path tree; null: no blame", .of = &contexts},
 };
 static const struct sonde_view_columns scopes = SONDE_VIEW_COLUMNS("scopes", scope_columns);
 
 static const struct sonde_view_column rule_columns[] = { /* [enum sonde_blame_rule] */
-    {"calls", NULL, SONDE_CELL_COUNT, 0, 0, "not sampled: from a thread's first API call to its last"},
-    {"samples", NULL, SONDE_CELL_COUNT, 0, 0, "inside API calls, and within one period of a sample"},
-    {"switches", NULL, SONDE_CELL_COUNT, 0, 0, "while a thread does not sleep, and inside API calls"},
+    {"calls", NULL, SONDE_CELL_COUNT, 0, 0, "not sampled: active from a thread's first API call to its last"},
+    {"samples", NULL, SONDE_CELL_COUNT, 0, 0, "active inside API calls and within one period of a sample"},
+    {"switches", NULL, SONDE_CELL_COUNT, 0, 0, "active while not asleep, and inside API calls"},
 };
 static const struct sonde_view_columns rules = SONDE_VIEW_COLUMNS("processes_by_rule", rule_columns);
 
 static const struct sonde_view_column columns[] = {
-    {"traced", NULL, SONDE_CELL_BOOLEAN, 0, 0, "false: there is no trace, and nothing is known"},
-    {"processes_by_rule", NULL, SONDE_CELL_OBJECT, 0, 0, "how many have threads that count as active by which rule", .of = &rules},
-    {"untimed_operations", NULL, SONDE_CELL_COUNT, 0, 0, "without usable times: in no busy time"},
-    {"scopes", NULL, SONDE_CELL_LIST, 0, 0, "all processes; then each process: all its devices, then each of several", .of = &scopes},
+    {"traced", NULL, SONDE_CELL_BOOLEAN, 0, 0, "false: no trace, and nothing is known"},
+    {"processes_by_rule", NULL, SONDE_CELL_OBJECT, 0, 0,
+     "number of processes by the rule that says when a thread is active", .of = &rules},
+    {"untimed_operations", NULL, SONDE_CELL_COUNT, 0, 0, "operations without valid times, not included in busy time"},
+    {"scopes", NULL, SONDE_CELL_LIST, 0, 0,
+     "all processes; then each process, all devices together and each of several", .of = &scopes},
 };
 static const struct sonde_view_columns whole = SONDE_VIEW_COLUMNS("blame", columns);
 
@@ -193,13 +195,13 @@ static void other_rows(struct sonde_view_table *t, const struct sonde_blame_scop
     const struct sonde_blame_entry *lost = scope->entries.count && !scope->entries.items[0].node ? scope->entries.items : NULL;
     char used[SONDE_NUMBER_MAX], start[SONDE_NUMBER_MAX + 64];
     if (lost)
-        other_row(t, "(not known)", "threads of which no context is known", lost->waiting_ns + lost->working_ns, &lost->waiting_ns,
+        other_row(t, "(unknown)", "threads without a known call path", lost->waiting_ns + lost->working_ns, &lost->waiting_ns,
                   scope->idle_ns);
     other_row(t, "(no thread active)", "", scope->nobody_ns, &(double){0}, scope->idle_ns);
     /* Nothing was recorded then; what the process did is known by its CPU time alone. */
-    snprintf(start, sizeof start, "%s of CPU time: start-up, loading",
-             scope->before_cpu_ns > 0 ? sonde_number_time(used, scope->before_cpu_ns) : "unknown amount");
-    other_row(t, "(before the first API call)", start, scope->before_ns, NULL, scope->idle_ns);
+    snprintf(start, sizeof start, "with %s of CPU time",
+             scope->before_cpu_ns > 0 ? sonde_number_time(used, scope->before_cpu_ns) : "an unknown amount");
+    other_row(t, "(start-up)", start, scope->before_ns, NULL, scope->idle_ns);
 }
 
 static int routine_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame_scope *scope,
@@ -208,7 +210,7 @@ static int routine_rows(struct sonde_view_table *t, const struct sonde_query *q,
     struct sonde_blame_routine *list = NULL;
     const long count = sonde_blame_routines(q->profile, scope, &list);
     if (count < 0)
-        return sonde_diag_set(diag, (int)count, q->path, "cannot sum up the blame of");
+        return sonde_diag_set(diag, (int)count, q->path, "cannot compute the blame of");
     const size_t all = (size_t)count, shown = sonde_query_rows(q, all);
     for (size_t i = 0; i < shown; i++)
         routine_row(t, q, &list[i], scope->idle_ns);
@@ -242,7 +244,7 @@ static int build_tree(const struct sonde_query *q, const struct sonde_blame_scop
         rc = sonde_profile_rows_build(q->profile, &config, rows, diag);
     free(blame);
     free(waiting);
-    return rc && !diag->code ? sonde_diag_set(diag, rc, q->path, "cannot sum up the blame of") : rc;
+    return rc && !diag->code ? sonde_diag_set(diag, rc, q->path, "cannot compute the blame of") : rc;
 }
 
 static double value(const struct sonde_profile_rows *rows, size_t row, enum sonde_metric_id metric, int of)
@@ -411,16 +413,16 @@ static void say_sources(struct sonde_view_data *out, const struct sonde_blame_sc
         sonde_text_format(&line, "%s%s %s", i ? ", " : "", sonde_number_percent(number, scope->source_ns[i], blamed(scope)),
                           sonde_blame_source_name((enum sonde_blame_source)i));
     if (blamed(scope) > 0)
-        sonde_view_say(out, false, "contexts of active threads: %s", sonde_text_get(&line));
+        sonde_view_say(out, false, "basis of the call paths: %s", sonde_text_get(&line));
     sonde_text_fini(&line);
 }
 
 static void say_rules(struct sonde_view_data *out, const struct sonde_blame *blame)
 {
     static const char *const texts[SONDE_BLAME_RULES] = {
-        "the CPU side was not sampled: a thread counts as active between its first and its last API call",
-        "context switches were not recorded: outside of API calls a thread counts as active within one period of a sample",
-        "a thread counts as active while it does not sleep, and inside API calls",
+        "the CPU side was not sampled: a thread counts as active from its first to its last API call",
+        "context switches were not recorded: outside API calls a thread counts as active within one period of a sample",
+        "a thread counts as active while it is not asleep, and inside API calls",
     };
     uint32_t used = 0;
     char number[SONDE_NUMBER_MAX];
@@ -432,7 +434,7 @@ static void say_rules(struct sonde_view_data *out, const struct sonde_blame *bla
         else if (blame->rules[i])
             sonde_view_say(out, false, "%u process%s: %s", blame->rules[i], blame->rules[i] == 1 ? "" : "es", texts[i]);
     if (blame->untimed)
-        sonde_view_say(out, false, "%s operation%s without usable times: idle time may be less than shown",
+        sonde_view_say(out, false, "%s operation%s without valid times: the real idle time may be less than shown",
                        sonde_number_count(number, blame->untimed), blame->untimed == 1 ? "" : "s");
 }
 
@@ -442,8 +444,8 @@ static void say_rules(struct sonde_view_data *out, const struct sonde_blame *bla
 static const char *reason_for_nothing(const struct sonde_blame *blame)
 {
     if (!blame->traced)
-        return "recorded with --profile: when the devices were idle is unknown; blame needs --trace";
-    return blame->scopes.count < 2 ? "no operation has times of its device: when that was idle is unknown" : NULL;
+        return "recorded with --profile: idle times are unknown; blame needs --trace";
+    return blame->scopes.count < 2 ? "no operation has device times: idle times are unknown" : NULL;
 }
 
 /* Returns the table of scopes, which has no rows yet. */
@@ -498,7 +500,7 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 
 const struct sonde_view sonde_view_blame = {
     .name = "blame",
-    .summary = "which CPU code ran while the devices were idle",
+    .summary = "CPU code that ran while the devices were idle",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&whole, &scopes, &routines, &tree, NULL},
     .options = (const char *const[]){"min-percent", NULL},

@@ -11,34 +11,34 @@
 #include "view.h"
 
 static const struct sonde_view_column side_columns[] = {
-    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "operations that finished"},
-    {"device_ns", NULL, SONDE_CELL_TIME, 0, 0, "their time on the device"},
-    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "what they moved"},
-    {"failed", NULL, SONDE_CELL_COUNT, 0, 0, "of these, ended with an error"},
-    {"api_calls", NULL, SONDE_CELL_COUNT, 0, 0, "calls of the GPU runtime"},
+    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "completed operations"},
+    {"device_ns", NULL, SONDE_CELL_TIME, 0, 0, "device time"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes moved"},
+    {"failed", NULL, SONDE_CELL_COUNT, 0, 0, "those that ended with an error"},
+    {"api_calls", NULL, SONDE_CELL_COUNT, 0, 0, "API calls"},
     {"api_ns", NULL, SONDE_CELL_TIME, 0, 0, "host time in them"},
-    {"queue_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the call to the start on the device"},
+    {"queue_ns", NULL, SONDE_CELL_TIME, 0, 0, "time from the API call to the start on the device"},
 };
 static const struct sonde_view_columns side = SONDE_VIEW_COLUMNS("side", side_columns);
 
 static const struct sonde_view_column metric_columns[] = {
-    {"inclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "of it and what it called", .of = &side},
-    {"exclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "of it alone", .of = &side},
+    {"inclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "of this frame and its callees", .of = &side},
+    {"exclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "of this frame alone", .of = &side},
 };
 static const struct sonde_view_columns metrics = SONDE_VIEW_COLUMNS("metrics", metric_columns);
 
 static const struct sonde_view_columns nodes; /* it has such children */
 static const struct sonde_view_column node_columns[] = {
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function; null when unknown"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function; null: unknown"},
     {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
-    {"line", NULL, SONDE_CELL_ID, 0, 0, "line in it"},
-    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the program or library"},
-    {"offset", NULL, SONDE_CELL_ID, 0, 0, "native code without a known function: offset in the module; else absent"},
-    {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation of a leaf; else absent"},
-    {"label", NULL, SONDE_CELL_TEXT, 0, 0, "what the view profile calls it"},
+    {"line", NULL, SONDE_CELL_ID, 0, 0, "source line"},
+    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the executable or library"},
+    {"offset", NULL, SONDE_CELL_ID, 0, 0, "offset in the module, for native code without a known function; else absent"},
+    {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation, for a leaf; else absent"},
+    {"label", NULL, SONDE_CELL_TEXT, 0, 0, "label in the view profile"},
     {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "root, native, python, api, operation, unknown, cut, link, range"},
-    {"metrics", NULL, SONDE_CELL_OBJECT, 0, 0, "its figures", .of = &metrics},
-    {"children", NULL, SONDE_CELL_LIST, 0, 0, "what it called, heaviest first", .of = &nodes},
+    {"metrics", NULL, SONDE_CELL_OBJECT, 0, 0, "its metrics", .of = &metrics},
+    {"children", NULL, SONDE_CELL_LIST, 0, 0, "callees, largest first", .of = &nodes},
 };
 static const struct sonde_view_columns nodes = SONDE_VIEW_COLUMNS("nodes", node_columns);
 

@@ -6,28 +6,29 @@
 #include "view.h"
 
 static const struct sonde_view_column columns[] = {
-    {NULL, "Copy", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kind of operation, with its direction where that is known"},
+    {NULL, "Copy", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kind of operation, with its direction if known"},
     {"name", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation"},
     {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation"},
-    {"count", "count", SONDE_CELL_COUNT, 0, 2, "operations that finished"},
-    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "of these, with times; all durations are of these"},
-    {"failed", NULL, SONDE_CELL_COUNT, 0, 0, "of these, ended with an error"},
-    {NULL, "bytes", SONDE_CELL_BYTES, 0, 1, "what they moved; unknown where none says so"},
-    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "what they moved"},
-    {NULL, "share", SONDE_CELL_SHARE, 0, 5, "its part of the time of all rows on the device"},
+    {"count", "count", SONDE_CELL_COUNT, 0, 2, "completed operations"},
+    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "those with valid times, to which all durations refer"},
+    {"failed", NULL, SONDE_CELL_COUNT, 0, 0, "those that ended with an error"},
+    {NULL, "bytes", SONDE_CELL_BYTES, 0, 1, "bytes moved; unknown if no operation reports them"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes moved"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 5, "total as % of the total of all rows"},
     {"total_ns", "total", SONDE_CELL_TIME, 0, 0, "sum of the durations on the device"},
-    {"mean_ns", "mean", SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 4, "total divided by the number of timed operations"},
-    {"min_ns", NULL, SONDE_CELL_TIME, 0, 0, "the shortest"},
-    {"max_ns", "max", SONDE_CELL_TIME, 0, 6, "the longest"},
-    {"stddev_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "standard deviation of the durations, of all and not of a sample"},
-    {"p50_ns", NULL, SONDE_CELL_TIME, 0, 0, "the median, less than 5 % off"},
-    {"p95_ns", NULL, SONDE_CELL_TIME, 0, 0, "the duration that 95 % of them do not exceed, less than 5 % off"},
-    {"p99_ns", NULL, SONDE_CELL_TIME, 0, 0, "the duration that 99 % of them do not exceed, less than 5 % off"},
+    {"mean_ns", "mean", SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 4, "mean duration of the timed operations"},
+    {"min_ns", NULL, SONDE_CELL_TIME, 0, 0, "shortest"},
+    {"max_ns", "max", SONDE_CELL_TIME, 0, 6, "longest"},
+    {"stddev_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "standard deviation of the durations (population, not sample)"},
+    {"p50_ns", NULL, SONDE_CELL_TIME, 0, 0, "median, within 5 %"},
+    {"p95_ns", NULL, SONDE_CELL_TIME, 0, 0, "95th percentile, within 5 %"},
+    {"p99_ns", NULL, SONDE_CELL_TIME, 0, 0, "99th percentile, within 5 %"},
     {NULL, "GB/s", SONDE_CELL_NUMBER, 0, 3,
-     "bytes divided by the time on the device, in powers of 1,000; unknown when one of them has no times", .unit = "GB/s"},
-    {"queue_delay", NULL, SONDE_CELL_OBJECT, 0, 0, "sums over all operations of the times that they waited", .of = &sonde_queue_delay},
-    {"work", NULL, SONDE_CELL_OBJECT, 0, 0, "the last copy", .of = &sonde_work},
-    {"callers", NULL, SONDE_CELL_LIST, 0, 0, "calling contexts, heaviest first", .of = &sonde_callers},
+     "bandwidth in 10^9 bytes per second of device time; unknown if an operation has no times", .unit = "GB/s"},
+    {"queue_delay", NULL, SONDE_CELL_OBJECT, 0, 0,
+     "time in each stage before the start, summed over all operations", .of = &sonde_queue_delay},
+    {"work", NULL, SONDE_CELL_OBJECT, 0, 0, "details of the last copy", .of = &sonde_work},
+    {"callers", NULL, SONDE_CELL_LIST, 0, 0, "call paths, largest total first", .of = &sonde_callers},
 };
 const struct sonde_view_columns sonde_copies = SONDE_VIEW_COLUMNS("copies", columns);
 static const struct sonde_view_columns called_from = SONDE_VIEW_COLUMNS_OF("called_from", "Copy", sonde_caller_columns);
@@ -49,7 +50,7 @@ static const char *row(struct sonde_view_table *t, const struct sonde_query *q, 
 }
 
 static const struct sonde_groups groups = {&sonde_copies, &called_from, sonde_op_kind_moves, row,
-                                           "the measurement has operations, but none of this kind"};
+                                           "no operation of this kind was recorded"};
 
 void sonde_cell_copies(struct sonde_view_table *t, const struct sonde_query *q)
 {

@@ -18,106 +18,113 @@ enum { EVALUATED = 8, PLACES_SHOWN = 10 };
 /* ---- columns ------------------------------------------------------------------------------- */
 
 static const struct sonde_view_column part_columns[] = {
-    {"ns", NULL, SONDE_CELL_TIME, 0, 0, "on the path"},
-    {"steps", NULL, SONDE_CELL_COUNT, 0, 0, "how often the path goes through it"},
+    {"ns", NULL, SONDE_CELL_TIME, 0, 0, "time on the path"},
+    {"steps", NULL, SONDE_CELL_COUNT, 0, 0, "number of steps on the path"},
 };
 static const struct sonde_view_columns part = SONDE_VIEW_COLUMNS("part", part_columns);
 
 static const struct sonde_view_column composition_columns[SONDE_PATH_COUNT] = {
-    [SONDE_PATH_HOST] = {"host", NULL, SONDE_CELL_OBJECT, 0, 0, "between two calls of a thread", .of = &part},
-    [SONDE_PATH_OFF] = {"off_cpu", NULL, SONDE_CELL_OBJECT, 0, 0, "asleep in host code, nobody known to have ended it", .of = &part},
-    [SONDE_PATH_API] = {"api", NULL, SONDE_CELL_OBJECT, 0, 0, "in API calls, without what they waited for", .of = &part},
-    [SONDE_PATH_LAUNCH] = {"launch", NULL, SONDE_CELL_OBJECT, 0, 0, "submitted, nothing in its way, not yet started", .of = &part},
-    [SONDE_PATH_GAP] = {"gap", NULL, SONDE_CELL_OBJECT, 0, 0, "what it waited for has ended, not yet started", .of = &part},
+    [SONDE_PATH_HOST] = {"host", NULL, SONDE_CELL_OBJECT, 0, 0, "host code between two API calls of a thread", .of = &part},
+    [SONDE_PATH_OFF] = {"off_cpu", NULL, SONDE_CELL_OBJECT, 0, 0, "off the CPU in host code, with no known waker", .of = &part},
+    [SONDE_PATH_API] = {"api", NULL, SONDE_CELL_OBJECT, 0, 0, "in API calls, excluding what they waited for", .of = &part},
+    [SONDE_PATH_LAUNCH] = {"launch", NULL, SONDE_CELL_OBJECT, 0, 0, "submitted and ready, not yet started", .of = &part},
+    [SONDE_PATH_GAP] = {"gap", NULL, SONDE_CELL_OBJECT, 0, 0, "predecessor ended, not yet started", .of = &part},
     [SONDE_PATH_KERNEL] = {"kernel", NULL, SONDE_CELL_OBJECT, 0, 0, "kernels, command buffers, whole graphs", .of = &part},
     [SONDE_PATH_COPY] = {"copy", NULL, SONDE_CELL_OBJECT, 0, 0, "copies, maps, migrations", .of = &part},
     [SONDE_PATH_SET] = {"set", NULL, SONDE_CELL_OBJECT, 0, 0, "fills", .of = &part},
     [SONDE_PATH_ORDER] = {"order", NULL, SONDE_CELL_OBJECT, 0, 0, "markers and barriers", .of = &part},
-    [SONDE_PATH_UNKNOWN] = {"unknown", NULL, SONDE_CELL_OBJECT, 0, 0, "operations without call and predecessor: rows are missing", .of = &part},
-    [SONDE_PATH_START] = {"start_up", NULL, SONDE_CELL_OBJECT, 0, 0, "before the first call of the process, when nothing is recorded", .of = &part},
-    [SONDE_PATH_PAUSED] = {"paused", NULL, SONDE_CELL_OBJECT, 0, 0, "host code, and calls that nobody recorded, while recording was off", .of = &part},
+    [SONDE_PATH_UNKNOWN] = {"unknown", NULL, SONDE_CELL_OBJECT, 0, 0,
+     "operations without API call and predecessor: rows are missing", .of = &part},
+    [SONDE_PATH_START] = {"start_up", NULL, SONDE_CELL_OBJECT, 0, 0,
+     "before the first API call of the process, when nothing is recorded", .of = &part},
+    [SONDE_PATH_PAUSED] = {"paused", NULL, SONDE_CELL_OBJECT, 0, 0,
+     "host code and unrecorded API calls while recording was off", .of = &part},
 };
 static const struct sonde_view_columns composition = SONDE_VIEW_COLUMNS("composition", composition_columns);
 
 static const struct sonde_view_column summary_columns[] = { /* the composition for people */
-    {NULL, "Critical path", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "what the path is made of"},
-    {NULL, "share", SONDE_CELL_SHARE, 0, 0, "its part of the length of the path"},
-    {NULL, "time", SONDE_CELL_TIME, 0, 0, "on the path"},
-    {NULL, "steps", SONDE_CELL_COUNT, 0, 1, "how often the path goes through it"},
+    {NULL, "Critical path", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "category of activities"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 0, "time as % of the path length"},
+    {NULL, "time", SONDE_CELL_TIME, 0, 0, "time on the path"},
+    {NULL, "steps", SONDE_CELL_COUNT, 0, 1, "number of steps on the path"},
 };
 static const struct sonde_view_columns summary = SONDE_VIEW_COLUMNS("parts", summary_columns);
 
 static const struct sonde_view_column thing_columns[] = {
-    {NULL, "On it", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "everything of one name: a kernel, an API function, a routine, all gaps"},
-    {NULL, "what", SONDE_CELL_TEXT, 0, 3, "its category"},
-    {NULL, "share", SONDE_CELL_SHARE, 0, 1, "its part of the length of the path"},
-    {"ns", "time", SONDE_CELL_TIME, 0, 0, "on the path"},
-    {"steps", "steps", SONDE_CELL_COUNT, 0, 4, "how often the path goes through it"},
-    {"delay_ns", "delay before", SONDE_CELL_TIME, 0, 5, "launch delays and gaps before it on the path; of operations only"},
-    {NULL, "2× faster saves", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0,
-     "how much shorter the run had been, at most, were all of it twice as fast; in brackets: that reaches the end of the run only "
-     "over a step that is inferred"},
+    {NULL, "Activity", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0,
+     "all steps with one name: a kernel, an API function, a routine, all gaps"},
+    {NULL, "category", SONDE_CELL_TEXT, 0, 3, "category of the activity"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 1, "time as % of the path length"},
+    {"ns", "time", SONDE_CELL_TIME, 0, 0, "time on the path"},
+    {"steps", "steps", SONDE_CELL_COUNT, 0, 4, "number of steps on the path"},
+    {"delay_ns", "delay before", SONDE_CELL_TIME, 0, 5, "launch delays and gaps directly before it on the path; operations only"},
+    {NULL, "saved if 2× faster", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0,
+     "upper bound of the time saved if all of it were twice as fast; in brackets: the saving reaches the end of the run only over "
+     "an inferred step"},
     {"category", NULL, SONDE_CELL_TEXT, 0, 0, "a name of the composition"},
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "kernel, API function, routine, or kind"},
-    {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation; null: it is none"},
-    {"file", NULL, SONDE_CELL_TEXT, 0, 0, "of a routine: its source file"},
-    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "of a routine without a name: all code of the module"},
-    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of ns, where that rests on samples; else 0"},
-    {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "of ns: the routine is what the stacks around it share"},
-    {"behind_inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "of ns: from there the path leads to the end of the run over a step that is inferred"},
-    {"half_ns", NULL, SONDE_CELL_TIME, 0, 0, "half of ns: no more than that can be saved by making it twice as fast"},
-    {"saving_ns", NULL, SONDE_CELL_TIME, 0, 0, "how much shorter the run had been with all of it twice as fast; null: not evaluated"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "kernel, API function, routine or kind"},
+    {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation; null: not an operation"},
+    {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file of a routine"},
+    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "module of a routine without a name: all code of the module"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of ns, if it is sampled; else 0"},
+    {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0,
+     "part of ns where the routine is inferred from the stacks of the surrounding API calls"},
+    {"behind_inferred_ns", NULL, SONDE_CELL_TIME, 0, 0,
+     "part of ns from which the path reaches the end of the run over an inferred step"},
+    {"half_ns", NULL, SONDE_CELL_TIME, 0, 0, "half of ns: the most that twice the speed can save"},
+    {"saving_ns", NULL, SONDE_CELL_TIME, 0, 0, "time saved if all of it were twice as fast; null: not evaluated"},
 };
 static const struct sonde_view_columns things = SONDE_VIEW_COLUMNS("things", thing_columns);
 
 static const struct sonde_view_column place_columns[] = {
-    {NULL, "share", SONDE_CELL_SHARE, 0, 0, "its part of the length of the path"},
-    {"ns", "time", SONDE_CELL_TIME, 0, 1, "on the path"},
-    {NULL, "what", SONDE_CELL_TEXT, 0, 2, "its category"},
-    {NULL, "known", SONDE_CELL_TEXT, 0, 3,
-     "exact: the activity's own stack; sampled; pooled: by samples of gaps like it; inferred: what the stacks around it share"},
-    {NULL, "calling context", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "the nearest frames of the user's code, innermost first"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 0, "time as % of the path length"},
+    {"ns", "time", SONDE_CELL_TIME, 0, 1, "time on the path"},
+    {NULL, "category", SONDE_CELL_TEXT, 0, 2, "category of the activity"},
+    {NULL, "basis", SONDE_CELL_TEXT, 0, 3,
+     "exact: a stack taken there; sampled; pooled: from samples of similar gaps; inferred: from the surrounding API calls' stacks"},
+    {NULL, "call path", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "nearest frames of user code, innermost first"},
     {"category", NULL, SONDE_CELL_TEXT, 0, 0, "a name of the composition"},
-    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of ns, where that rests on samples; else 0"},
-    {"pooled_ns", NULL, SONDE_CELL_TIME, 0, 0, "of ns: the context's part of gaps that no sample reaches"},
-    {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "of ns: the context is what the stacks around it share"},
-    {"steps", NULL, SONDE_CELL_COUNT, 0, 0, "how often the path goes through it"},
-    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "from the inside out; empty: unknown", .of = &sonde_frames},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of ns, if it is sampled; else 0"},
+    {"pooled_ns", NULL, SONDE_CELL_TIME, 0, 0, "part of ns in gaps without a sample"},
+    {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0,
+     "part of ns where the call path is inferred from the stacks of the surrounding API calls"},
+    {"steps", NULL, SONDE_CELL_COUNT, 0, 0, "number of steps on the path"},
+    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "frames, innermost first; empty: unknown", .of = &sonde_frames},
 };
 static const struct sonde_view_columns places = SONDE_VIEW_COLUMNS("contexts", place_columns);
 
 static const struct sonde_view_column columns[] = {
-    {NULL, "Process", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "its rank and name; the longest path first"},
-    {"length_ns", "length", SONDE_CELL_TIME, 0, 0, "of the path: from its begin to its end"},
-    {NULL, "host", SONDE_CELL_SHARE, 0, 2, "of the length: host code between calls"},
-    {NULL, "off CPU", SONDE_CELL_SHARE, 0, 3, "of the length: asleep in host code"},
-    {NULL, "API", SONDE_CELL_SHARE, 0, 3, "of the length: in API calls"},
-    {NULL, "delays", SONDE_CELL_SHARE, 0, 4, "of the length: launch delays, and gaps between operations"},
-    {NULL, "kernels", SONDE_CELL_SHARE, 0, 1, "of the length: kernels"},
-    {NULL, "copies", SONDE_CELL_SHARE, 0, 1, "of the length: copies and fills"},
-    {NULL, "start-up", SONDE_CELL_SHARE, 0, 4, "of the length: before the first call of the process"},
-    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "its name"},
-    {"begin_ns", NULL, SONDE_CELL_TIME, 0, 0, "process's start, or the beginning of what was looked at"},
+    {NULL, "Process", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "rank and name of the process; longest path first"},
+    {"length_ns", "length", SONDE_CELL_TIME, 0, 0, "length of the path, from begin to end"},
+    {NULL, "host", SONDE_CELL_SHARE, 0, 2, "% of the length in host code between API calls"},
+    {NULL, "off CPU", SONDE_CELL_SHARE, 0, 3, "% of the length off the CPU in host code"},
+    {NULL, "API", SONDE_CELL_SHARE, 0, 3, "% of the length in API calls"},
+    {NULL, "delays", SONDE_CELL_SHARE, 0, 4, "% of the length in launch delays and gaps between operations"},
+    {NULL, "kernels", SONDE_CELL_SHARE, 0, 1, "% of the length in kernels"},
+    {NULL, "copies", SONDE_CELL_SHARE, 0, 1, "% of the length in copies and fills"},
+    {NULL, "start-up", SONDE_CELL_SHARE, 0, 4, "% of the length before the first API call of the process"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process"},
+    {"begin_ns", NULL, SONDE_CELL_TIME, 0, 0, "start of the process, or of the part that was examined"},
     {"end_ns", NULL, SONDE_CELL_TIME, 0, 0, "last recorded event"},
-    {"tail_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the last recorded event to the end of the process; not on the path"},
-    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "looked at"},
-    {"calls", NULL, SONDE_CELL_COUNT, 0, 0, "looked at"},
-    {"no_times", NULL, SONDE_CELL_COUNT, 0, 0, "operations left out: without usable times"},
-    {"waits_recorded", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a wait to what was awaited, as recorded"},
-    {"waits_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "the same, inferred"},
-    {"starts_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a thread's beginning to the main thread"},
-    {"wakes_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a thread that slept to the one taken to have woken it"},
-    {"callbacks_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a callback to the operation whose end is taken to have caused it"},
-    {"lost", NULL, SONDE_CELL_COUNT, 0, 0, "steps that led nowhere"},
-    {"limited", NULL, SONDE_CELL_BOOLEAN, 0, 0, "only the last part of the run was looked at"},
+    {"tail_ns", NULL, SONDE_CELL_TIME, 0, 0, "time from the last recorded event to the end of the process; not on the path"},
+    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "operations examined"},
+    {"calls", NULL, SONDE_CELL_COUNT, 0, 0, "API calls examined"},
+    {"no_times", NULL, SONDE_CELL_COUNT, 0, 0, "operations left out: no valid times"},
+    {"waits_recorded", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a wait to the awaited operation, recorded"},
+    {"waits_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "steps from a wait to the awaited operation, inferred"},
+    {"starts_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "inferred steps from a thread's start to the main thread"},
+    {"wakes_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "inferred steps from a sleeping thread to its waker"},
+    {"callbacks_inferred", NULL, SONDE_CELL_COUNT, 0, 0, "inferred steps from a callback to the operation that triggered it"},
+    {"lost", NULL, SONDE_CELL_COUNT, 0, 0, "steps without a predecessor"},
+    {"limited", NULL, SONDE_CELL_BOOLEAN, 0, 0, "only the last part of the run was examined"},
     {"dropped", NULL, SONDE_CELL_BOOLEAN, 0, 0, "rows of the trace were dropped while recording"},
     {"sampled", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the CPU side was sampled"},
-    {"composition", NULL, SONDE_CELL_OBJECT, 0, 0, "adds up to length_ns", .of = &composition},
-    {"things", NULL, SONDE_CELL_LIST, 0, 0, "by ns, most first; adds up to length_ns", .of = &things},
-    {"contexts", NULL, SONDE_CELL_LIST, 0, 0, "by ns, most first; adds up to length_ns", .of = &places},
-    {"rank", NULL, SONDE_CELL_ID, 0, 0, "of a parallel job, as its launcher says; null: none"},
-    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "on its host"},
-    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "how many ranks the job has"},
+    {"composition", NULL, SONDE_CELL_OBJECT, 0, 0, "time by category; the sum is length_ns", .of = &composition},
+    {"things", NULL, SONDE_CELL_LIST, 0, 0, "activities, largest ns first; the sum is length_ns", .of = &things},
+    {"contexts", NULL, SONDE_CELL_LIST, 0, 0, "call paths, largest ns first; the sum is length_ns", .of = &places},
+    {"rank", NULL, SONDE_CELL_ID, 0, 0, "rank in the parallel job, as set by its launcher; null: none"},
+    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "rank within the node"},
+    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "number of ranks in the job"},
 };
 static const struct sonde_view_columns processes = SONDE_VIEW_COLUMNS("processes", columns);
 
@@ -302,24 +309,24 @@ static void path_row(struct sonde_view_table *t, const struct sonde_query *q, co
 
 /* ---- for people ---------------------------------------------------------------------------------- */
 
+static void say_steps(struct sonde_view_data *out, uint64_t steps, const char *what)
+{
+    char count[SONDE_NUMBER_MAX];
+    if (steps)
+        sonde_view_say(out, false, "%s step%s %s %s inferred.", sonde_number_count(count, steps), steps == 1 ? "" : "s", what,
+                       steps == 1 ? "is" : "are");
+}
+
 static void say_inferred(struct sonde_view_data *out, const struct sonde_path *path)
 {
     char count[SONDE_NUMBER_MAX];
     if (path->waits_inferred)
-        sonde_view_say(out, false, "%s of %llu steps from a wait to what was awaited are inferred: the measurement does not say what "
-                       "the call waited for.", sonde_number_count(count, path->waits_inferred),
+        sonde_view_say(out, false, "%s of %llu steps from a wait to the awaited operation are inferred, not recorded.",
+                       sonde_number_count(count, path->waits_inferred),
                        (unsigned long long)(path->waits_inferred + path->waits_recorded));
-    if (path->wakes_inferred)
-        sonde_view_say(out, false, "%s time%s the path goes from a thread that slept to the one taken to have woken it.",
-                       sonde_number_count(count, path->wakes_inferred), path->wakes_inferred == 1 ? "" : "s");
-    if (path->callbacks_inferred)
-        sonde_view_say(out, false, "%s time%s the path goes from a callback to the operation that ended last before it, which is taken "
-                       "to have caused it.", sonde_number_count(count, path->callbacks_inferred),
-                       path->callbacks_inferred == 1 ? "" : "s");
-    if (path->starts_inferred)
-        sonde_view_say(out, false, "%s thread%s on it %s taken to have been started by the main thread.",
-                       sonde_number_count(count, path->starts_inferred), path->starts_inferred == 1 ? "" : "s",
-                       path->starts_inferred == 1 ? "is" : "are");
+    say_steps(out, path->wakes_inferred, "from a sleeping thread to its waker");
+    say_steps(out, path->callbacks_inferred, "from a callback to the operation that triggered it, the last to end before it,");
+    say_steps(out, path->starts_inferred, "from a thread's start to the main thread");
 }
 
 static void say_savings(struct sonde_view_data *out, const struct sonde_path *path)
@@ -328,28 +335,27 @@ static void say_savings(struct sonde_view_data *out, const struct sonde_path *pa
     for (size_t i = 0; i < path->things.count; i++)
         behind |= is_behind(&path->things.items[i]);
     if (behind)
-        sonde_view_say(out, false, "(in brackets): that saving reaches the end of the run only over a step that is inferred.");
+        sonde_view_say(out, false, "(In brackets): the saving reaches the end of the run only over an inferred step.");
 }
 
 static void say_limits(struct sonde_view_data *out, const struct sonde_process *p, const struct sonde_path *path)
 {
     char count[SONDE_NUMBER_MAX], time[SONDE_NUMBER_MAX];
     if (path->limited)
-        sonde_view_say(out, false, "Limited: only the last %s, with %s operations and calls, were looked at; there are too many to "
-                       "keep in memory.", sonde_number_time(time, (double)length(path)),
-                       sonde_number_count(count, path->operations + path->calls));
+        sonde_view_say(out, false, "Limited to the last %s, with %s operations and API calls: more do not fit in memory.",
+                       sonde_number_time(time, (double)length(path)), sonde_number_count(count, path->operations + path->calls));
     if (path->lost)
-        sonde_view_say(out, false, "%s step%s led nowhere: operations without their call.", sonde_number_count(count, path->lost),
-                       path->lost == 1 ? "" : "s");
+        sonde_view_say(out, false, "%s step%s without a predecessor: operations without their API call.",
+                       sonde_number_count(count, path->lost), path->lost == 1 ? "" : "s");
     if (path->no_times)
-        sonde_view_say(out, false, "%s operation%s without usable times %s left out.", sonde_number_count(count, path->no_times),
+        sonde_view_say(out, false, "%s operation%s without valid times %s left out.", sonde_number_count(count, path->no_times),
                        path->no_times == 1 ? "" : "s", path->no_times == 1 ? "is" : "are");
     if (path->dropped)
-        sonde_view_say(out, false, "Rows of the trace were dropped while recording: the path may be another one.");
+        sonde_view_say(out, false, "Rows of the trace were dropped while recording: the real path may differ.");
     if (!p->header.cpu_rate_hz && path->parts[SONDE_PATH_HOST].ns)
-        sonde_view_say(out, false, "Host code is given to the function that the calls around it share.");
+        sonde_view_say(out, false, "Host code is inferred from the stacks of the surrounding API calls: the CPU side was not sampled.");
     if (path->tail_ns)
-        sonde_view_say(out, false, "After the last recorded event the process lived for another %s, which is not on the path.",
+        sonde_view_say(out, false, "The last %s of the process, after the last recorded event, are not on the path.",
                        sonde_number_time(time, (double)path->tail_ns));
 }
 
@@ -376,7 +382,7 @@ static void show_path(const struct sonde_query *q, const struct sonde_path *path
     sonde_name_process(&name, p);
     sonde_view_say(out, gap, "%s: %s from the %s to the last recorded event", sonde_text_get(&name),
                    sonde_number_time(time, (double)length(path)),
-                   path->limited ? "beginning of what was looked at" : p->header.exec_ns ? "program's start" : "agent's start");
+                   path->limited ? "start of the examined part" : p->header.exec_ns ? "program's start" : "agent's start");
     thing_rows(on_it, q, path);
     place_rows(contexts, q, path);
     sonde_view_show(out, summary_table(out, path), true);
@@ -396,9 +402,9 @@ static void show(const struct sonde_query *q, const struct sonde_critical *criti
     for (size_t i = 0; i < shown; i++)
         show_path(q, &critical->paths.items[i], all > 1, out);
     if (shown < all)
-        sonde_view_say(out, false, "Below the first table: the longest path; --limit 0 shows each.");
-    sonde_view_say(out, false, "2× faster saves: how much shorter the run had been, at most, were all of that twice as fast and "
-                   "nothing else changed. These do not add up.");
+        sonde_view_say(out, false, "Details: the longest path only; --limit 0 shows all.");
+    sonde_view_say(out, false, "Saved if 2× faster: upper bound of the time saved if all of the activity were twice as fast and "
+                   "nothing else changed; not additive.");
     for (struct sonde_view_item *item = out->items; item && item->next; item = item->next)
         if (item->table)
             item->next->gap = true;
@@ -415,8 +421,8 @@ static int compute(const struct sonde_query *q, struct sonde_critical *critical,
         return sonde_diag_set(diag, rc, q->path, "cannot find the critical path of");
     if (critical->paths.count)
         return 0;
-    sonde_diag_set(diag, SONDE_EEMPTY, q->path, "no trace is in");
-    snprintf(diag->why, sizeof diag->why, "the critical path needs to know when each operation ran");
+    sonde_diag_set(diag, SONDE_EEMPTY, q->path, "there is no trace in");
+    snprintf(diag->why, sizeof diag->why, "the critical path needs the times of each operation");
     sonde_diag_hint(diag, "record with --trace");
     return SONDE_EEMPTY;
 }
@@ -438,7 +444,7 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 
 const struct sonde_view sonde_view_critical = {
     .name = "critical",
-    .summary = "the critical path: what decided how long the run took, and what faster parts would save",
+    .summary = "the critical path: what determined the run's length, and what faster parts would save",
     .tables = (const struct sonde_view_columns *const[]){&processes, &summary, &things, &places, NULL},
     .options = (const char *const[]){"min-percent", NULL},
     .caveats = SONDE_CAVEAT_ALL & ~(SONDE_CAVEAT_LANES | SONDE_CAVEAT_LIBRARIES),

@@ -8,10 +8,10 @@
 /* ---- frames ------------------------------------------------------------------------------- */
 
 static const struct sonde_view_column frame_columns[] = {
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function; null when unknown"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function; null: unknown"},
     {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
-    {"line", NULL, SONDE_CELL_ID, 0, 0, "line in it"},
-    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the program or library"},
+    {"line", NULL, SONDE_CELL_ID, 0, 0, "source line"},
+    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the executable or library"},
 };
 const struct sonde_view_columns sonde_frames = SONDE_VIEW_COLUMNS("frames", frame_columns);
 
@@ -44,18 +44,18 @@ void sonde_cell_allocated_by(struct sonde_view_table *t, const struct sonde_quer
 /* ---- callers ------------------------------------------------------------------------------ */
 
 static const struct sonde_view_column context_columns[] = {
-    {"count", NULL, SONDE_CELL_COUNT, 0, 0, "operations, or calls, of this calling context"},
-    {"total_ns", NULL, SONDE_CELL_TIME, 0, 0, "their time on the device; of API calls on the host"},
-    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "what they moved"},
-    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of the user's code, innermost first", .of = &sonde_frames},
+    {"count", NULL, SONDE_CELL_COUNT, 0, 0, "operations or API calls from this call path"},
+    {"total_ns", NULL, SONDE_CELL_TIME, 0, 0, "device time of the operations, or host time of the API calls"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes moved"},
+    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of user code, innermost first", .of = &sonde_frames},
 };
 const struct sonde_view_columns sonde_callers = SONDE_VIEW_COLUMNS("callers", context_columns);
 
 const struct sonde_view_column sonde_caller_columns[SONDE_CALLER_COLUMNS] = {
-    {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "what was called, as above"},
-    {NULL, "count", SONDE_CELL_COUNT, 0, 2, "of them from this calling context"},
-    {NULL, "total", SONDE_CELL_TIME, 0, 1, "their time"},
-    {NULL, "called from", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "the nearest frames of the user's code, innermost first"},
+    {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "name, as in the table above"},
+    {NULL, "count", SONDE_CELL_COUNT, 0, 2, "operations or API calls from this call path"},
+    {NULL, "total", SONDE_CELL_TIME, 0, 1, "device time of the operations, or host time of the API calls"},
+    {NULL, "called from", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "nearest frames of user code, innermost first"},
 };
 
 static bool is_api(const struct sonde_group *group, const struct sonde_metrics *m)
@@ -155,9 +155,9 @@ void sonde_cell_rate(struct sonde_view_table *t, const struct sonde_stat *stat)
 }
 
 static const struct sonde_view_column delay_columns[] = {
-    {"enqueue_queued_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the API call until the operation was in its queue"},
-    {"queued_submit_ns", NULL, SONDE_CELL_TIME, 0, 0, "from there until it was submitted to the device"},
-    {"submit_start_ns", NULL, SONDE_CELL_TIME, 0, 0, "from there until it started"},
+    {"enqueue_queued_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the API call until the operation was queued"},
+    {"queued_submit_ns", NULL, SONDE_CELL_TIME, 0, 0, "from queued until submitted to the device"},
+    {"submit_start_ns", NULL, SONDE_CELL_TIME, 0, 0, "from submitted until started"},
 };
 const struct sonde_view_columns sonde_queue_delay = SONDE_VIEW_COLUMNS("queue_delay", delay_columns);
 
@@ -170,24 +170,26 @@ void sonde_cell_queue_delay(struct sonde_view_table *t, const struct sonde_stat 
 }
 
 static const struct sonde_view_column size_columns[] = {
-    {NULL, NULL, SONDE_CELL_COUNT, 0, 0, "of one dimension"},
+    {NULL, NULL, SONDE_CELL_COUNT, 0, 0, "size in one dimension"},
 };
 static const struct sonde_view_columns sizes = SONDE_VIEW_COLUMNS("sizes", size_columns);
 
 static const struct sonde_view_column work_columns[] = {
     {"global", NULL, SONDE_CELL_LIST, 0, 0, "work items (CUDA: threads) in each dimension", .of = &sizes},
-    {"local", NULL, SONDE_CELL_LIST, 0, 0, "work items in a work group (CUDA: threads in a block); null: the runtime chose", .of = &sizes},
-    {"registers", NULL, SONDE_CELL_COUNT, 0, 0, "registers of one thread; this and what follows: absent where the runtime does not tell"},
-    {"static_shared_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "shared memory of a block that the kernel declares"},
-    {"dynamic_shared_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "shared memory of a block that the launch asks for"},
-    {"local_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "local memory of one thread"},
-    {"cluster", NULL, SONDE_CELL_LIST, 0, 0, "blocks in a cluster in each dimension; null: no clusters", .of = &sizes},
-    {"occupancy", NULL, SONDE_CELL_SHARE, 0, 0, "theoretical, of one multiprocessor's threads"},
-    {"occupancy_limiter", NULL, SONDE_CELL_TEXT, 0, 0, "what keeps it below 1"},
-    {"source", NULL, SONDE_CELL_TEXT, 0, 0, "kind of memory that a copy reads"},
-    {"target", NULL, SONDE_CELL_TEXT, 0, 0, "kind of memory that it writes"},
-    {"source_device", NULL, SONDE_CELL_ID, 0, 0, "of a copy between devices: the one it reads, counted from 1"},
-    {"target_device", NULL, SONDE_CELL_ID, 0, 0, "the one it writes"},
+    {"local", NULL, SONDE_CELL_LIST, 0, 0,
+     "work items per work group (CUDA: threads per block); null: chosen by the runtime", .of = &sizes},
+    {"registers", NULL, SONDE_CELL_COUNT, 0, 0,
+     "registers per thread; this and all below: absent if the runtime does not report it"},
+    {"static_shared_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "static shared memory per block"},
+    {"dynamic_shared_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "dynamic shared memory per block"},
+    {"local_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "local memory per thread"},
+    {"cluster", NULL, SONDE_CELL_LIST, 0, 0, "blocks per cluster in each dimension; null: no clusters", .of = &sizes},
+    {"occupancy", NULL, SONDE_CELL_SHARE, 0, 0, "theoretical occupancy of a multiprocessor"},
+    {"occupancy_limiter", NULL, SONDE_CELL_TEXT, 0, 0, "what limits the occupancy"},
+    {"source", NULL, SONDE_CELL_TEXT, 0, 0, "kind of memory that the copy reads"},
+    {"target", NULL, SONDE_CELL_TEXT, 0, 0, "kind of memory that the copy writes"},
+    {"source_device", NULL, SONDE_CELL_ID, 0, 0, "copies between devices: the device that is read, counted from 1"},
+    {"target_device", NULL, SONDE_CELL_ID, 0, 0, "the device that is written"},
 };
 const struct sonde_view_columns sonde_work = SONDE_VIEW_COLUMNS("work", work_columns);
 

@@ -14,30 +14,32 @@ static const struct sonde_view_columns source = SONDE_VIEW_COLUMNS("source", sou
 
 static const struct sonde_view_column columns[] = {
     {NULL, "Kernel", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0,
-     "the kernel's name without return type and namespaces, and where its code is when that is known"},
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "the kernel's whole name"},
+     "kernel name without return type and namespaces, and its source if known"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "full kernel name"},
     {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation"},
-    {"count", "count", SONDE_CELL_COUNT, 0, 1, "operations that finished"},
-    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "of these, with times; all durations are of these"},
-    {"failed", NULL, SONDE_CELL_COUNT, 0, 0, "of these, ended with an error"},
-    {NULL, "share", SONDE_CELL_SHARE, 0, 5, "its part of the time of all kernels on the device"},
+    {"count", "count", SONDE_CELL_COUNT, 0, 1, "completed operations"},
+    {"timed", NULL, SONDE_CELL_COUNT, 0, 0, "those with valid times, to which all durations refer"},
+    {"failed", NULL, SONDE_CELL_COUNT, 0, 0, "those that ended with an error"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 5, "total as % of the total of all kernels"},
     {"total_ns", "total", SONDE_CELL_TIME, 0, 0, "sum of the durations on the device"},
-    {"mean_ns", "mean", SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 2, "total divided by the number of timed operations"},
-    {"min_ns", "min", SONDE_CELL_TIME, 0, 8, "the shortest"},
-    {"max_ns", "max", SONDE_CELL_TIME, 0, 4, "the longest"},
-    {"stddev_ns", "std dev", SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 9, "standard deviation of the durations, of all and not of a sample"},
-    {"p50_ns", "p50", SONDE_CELL_TIME, 0, 7, "the median, less than 5 % off"},
-    {"p95_ns", "p95", SONDE_CELL_TIME, 0, 3, "the duration that 95 % of them do not exceed, less than 5 % off"},
-    {"p99_ns", "p99", SONDE_CELL_TIME, 0, 6, "the duration that 99 % of them do not exceed, less than 5 % off"},
-    {NULL, "registers", SONDE_CELL_COUNT, 0, 11, "registers of one thread at the last launch; only where a runtime tells"},
+    {"mean_ns", "mean", SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 2, "mean duration of the timed operations"},
+    {"min_ns", "min", SONDE_CELL_TIME, 0, 8, "shortest"},
+    {"max_ns", "max", SONDE_CELL_TIME, 0, 4, "longest"},
+    {"stddev_ns", "std dev", SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 9,
+     "standard deviation of the durations (population, not sample)"},
+    {"p50_ns", "p50", SONDE_CELL_TIME, 0, 7, "median, within 5 %"},
+    {"p95_ns", "p95", SONDE_CELL_TIME, 0, 3, "95th percentile, within 5 %"},
+    {"p99_ns", "p99", SONDE_CELL_TIME, 0, 6, "99th percentile, within 5 %"},
+    {NULL, "registers", SONDE_CELL_COUNT, 0, 11, "registers per thread at the last launch, if the runtime reports them"},
     {NULL, "occupancy", SONDE_CELL_TEXT, 0, 10,
-     "threads that fit on a multiprocessor at once, of all that it takes, at the last launch, and what limits them"},
-    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "what they moved, where that is known of an operation"},
-    {"source", NULL, SONDE_CELL_OBJECT, 0, 0, "where the kernel's own code is; absent when its device code has no line table",
+     "theoretical occupancy at the last launch and what limits it"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes moved, where known"},
+    {"source", NULL, SONDE_CELL_OBJECT, 0, 0, "source of the kernel; absent without line information in the device code",
      .of = &source},
-    {"queue_delay", NULL, SONDE_CELL_OBJECT, 0, 0, "sums over all operations of the times that they waited", .of = &sonde_queue_delay},
-    {"work", NULL, SONDE_CELL_OBJECT, 0, 0, "the last launch configuration", .of = &sonde_work},
-    {"callers", NULL, SONDE_CELL_LIST, 0, 0, "calling contexts, heaviest first", .of = &sonde_callers},
+    {"queue_delay", NULL, SONDE_CELL_OBJECT, 0, 0,
+     "time in each stage before the start, summed over all operations", .of = &sonde_queue_delay},
+    {"work", NULL, SONDE_CELL_OBJECT, 0, 0, "configuration of the last launch", .of = &sonde_work},
+    {"callers", NULL, SONDE_CELL_LIST, 0, 0, "call paths, largest total first", .of = &sonde_callers},
 };
 const struct sonde_view_columns sonde_kernels = SONDE_VIEW_COLUMNS("kernels", columns);
 static const struct sonde_view_columns called_from = SONDE_VIEW_COLUMNS_OF("called_from", "Kernel", sonde_caller_columns);
@@ -104,7 +106,7 @@ static const char *row(struct sonde_view_table *t, const struct sonde_query *q, 
 }
 
 static const struct sonde_groups groups = {&sonde_kernels, &called_from, sonde_op_kind_runs, row,
-                                           "the measurement has operations, but none of this kind"};
+                                           "no operation of this kind was recorded"};
 
 void sonde_cell_kernels(struct sonde_view_table *t, const struct sonde_query *q)
 {
@@ -127,7 +129,7 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 
 const struct sonde_view sonde_view_kernels = {
     .name = "kernels",
-    .summary = "kernels: count, times, percentiles, who launched them",
+    .summary = "kernels: count, times, percentiles, callers",
     .tables = (const struct sonde_view_columns *const[]){&sonde_kernels, &called_from, NULL},
     .caveats = SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
     .needs_operations = true,

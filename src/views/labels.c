@@ -15,7 +15,7 @@ static void module_label(struct sonde_text *out, const struct sonde_profile_fram
         sonde_text_add(out, *f->module ? sonde_path_base(f->module) : "unknown module");
         return;
     case SONDE_FRAME_API:
-        sonde_text_add(out, "calls of the GPU runtime");
+        sonde_text_add(out, "API calls");
         return;
     case SONDE_FRAME_OP:
         sonde_text_add(out, "operations");
@@ -27,7 +27,7 @@ static void module_label(struct sonde_text *out, const struct sonde_profile_fram
         sonde_text_add(out, "prepared elsewhere");
         return;
     default:
-        sonde_text_add(out, f->kind == SONDE_FRAME_CUT ? "outer frames are missing" : "unknown code");
+        sonde_text_add(out, f->kind == SONDE_FRAME_CUT ? "outer frames missing" : "unknown code");
     }
 }
 
@@ -36,8 +36,8 @@ static const char *nothing_label(const struct sonde_profile_rows *view, size_t r
 {
     if (row == 0)
         return "all";
-    return view->by == SONDE_BY_KERNEL ? "in no operation" : view->by == SONDE_BY_OBJECT ? "no data object known"
-                                                                                         : "calling context lost";
+    return view->by == SONDE_BY_KERNEL ? "no operation" : view->by == SONDE_BY_OBJECT ? "unknown data object"
+                                                                                         : "call path lost";
 }
 
 static bool is_folded(const struct sonde_profile_frame *f)

@@ -14,32 +14,33 @@
 #include "view.h"
 
 static const struct sonde_view_column columns[] = {
-    {NULL, "Lane", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "the thread or the queue, its name, and how many ranges the program named on it"},
-    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "whose lane it is"},
-    {"lane", NULL, SONDE_CELL_ID, 0, 0, "its number in the process"},
+    {NULL, "Lane", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "thread or queue, its name, and the number of ranges on it"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process"},
+    {"lane", NULL, SONDE_CELL_ID, 0, 0, "number of the lane within its process"},
     {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "queue or thread"},
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "what the program or the runtime calls it"},
-    {"tid", NULL, SONDE_CELL_ID, 0, 0, "the thread's id, of several that followed each other the first; null for queues"},
-    {"device", NULL, SONDE_CELL_ID, 0, 0, "of a queue, counted from 0; null for threads and where it is unknown"},
-    {"context", NULL, SONDE_CELL_ID, 0, 0, "the queue's context of the runtime; null for threads"},
-    {"out_of_order", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the queue's operations wait only for what they name"},
-    {"count", "count", SONDE_CELL_COUNT, 0, 2, "of a queue: operations that finished; of a thread: API calls in the trace"},
-    {"traced", NULL, SONDE_CELL_COUNT, 0, 0, "of these, in the trace"},
-    {"ranges", NULL, SONDE_CELL_COUNT, 0, 0, "of a thread: ranges and marks that the program named, in the trace"},
-    {"total_ns", "time in them", SONDE_CELL_TIME, 0, 3, "sum of their durations"},
-    {NULL, "first to last", SONDE_CELL_TIME, 0, 4, "from the start of the first to the end of the last"},
-    {NULL, "busy of it", SONDE_CELL_SHARE, 0, 1, "part of that in which at least one was under way"},
-    {"busy_ns", NULL, SONDE_CELL_TIME, 0, 0, "time in which at least one was under way"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "name given by the program or the runtime"},
+    {"tid", NULL, SONDE_CELL_ID, 0, 0, "thread id; the first, if several threads in succession share the lane; null for queues"},
+    {"device", NULL, SONDE_CELL_ID, 0, 0, "device of a queue, counted from 0; null: a thread, or unknown"},
+    {"context", NULL, SONDE_CELL_ID, 0, 0, "CUDA or OpenCL context of the queue; null for threads"},
+    {"out_of_order", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the queue executes out of order"},
+    {"count", "count", SONDE_CELL_COUNT, 0, 2, "queue: completed operations; thread: API calls in the trace"},
+    {"traced", NULL, SONDE_CELL_COUNT, 0, 0, "number of these in the trace"},
+    {"ranges", NULL, SONDE_CELL_COUNT, 0, 0, "thread: ranges and marks in the trace"},
+    {"total_ns", "total", SONDE_CELL_TIME, 0, 3, "sum of the durations"},
+    {NULL, "span", SONDE_CELL_TIME, 0, 4, "from the start of the first to the end of the last"},
+    {NULL, "% busy", SONDE_CELL_SHARE, 0, 1, "busy time as % of the span"},
+    {"busy_ns", NULL, SONDE_CELL_TIME, 0, 0, "time in which at least one was running"},
     {"first_ns", NULL, SONDE_CELL_TIME, 0, 0, "start of the first, on the process's time axis"},
     {"last_ns", NULL, SONDE_CELL_TIME, 0, 0, "end of the last"},
-    {"longest_gap_ns", "longest gap", SONDE_CELL_TIME, 0, 5, "the longest time between two of them"},
-    {"waits", NULL, SONDE_CELL_COUNT, 0, 0, "of a thread: waits in functions of the C library outside of API calls, in the trace"},
-    {NULL, "waited", SONDE_CELL_TIME, 0, 1, "time in functions of the C library that wait, outside of API calls; unknown where there was none"},
-    {"waited_ns", NULL, SONDE_CELL_TIME, 0, 0, "of a thread: the time in them"},
-    {"waits_in", "mostly in", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 1, "the function with most of it, and the code that waits there"},
-    {"rank", NULL, SONDE_CELL_ID, 0, 0, "of a parallel job, as its launcher says; null: none"},
-    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "the same on its host"},
-    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "how many ranks the job has"},
+    {"longest_gap_ns", "longest gap", SONDE_CELL_TIME, 0, 5, "longest time in which none was running"},
+    {"waits", NULL, SONDE_CELL_COUNT, 0, 0, "thread: waits in C library functions outside API calls, in the trace"},
+    {NULL, "waited", SONDE_CELL_TIME, 0, 1, "time waiting in C library functions outside API calls; unknown: none"},
+    {"waited_ns", NULL, SONDE_CELL_TIME, 0, 0, "thread: time in these waits"},
+    {"waits_in", "mostly in", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 1,
+     "function with most of the waiting time, and the code that calls it"},
+    {"rank", NULL, SONDE_CELL_ID, 0, 0, "rank in the parallel job, as set by its launcher; null: none"},
+    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "rank within the node"},
+    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "number of ranks in the job"},
 };
 static const struct sonde_view_columns lane_columns = SONDE_VIEW_COLUMNS("lanes", columns);
 
@@ -141,14 +142,14 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
     }
     sonde_view_show(out, t, false);
     if (!q->totals.traced)
-        sonde_view_say(out, false, "recorded with --profile: when each lane was busy is unknown");
+        sonde_view_say(out, false, "recorded with --profile: busy times of lanes are unknown");
     sonde_lanes_fini(&lanes);
     return rc ? sonde_diag_set(diag, rc, q->path, "cannot read the trace of") : 0;
 }
 
 const struct sonde_view sonde_view_lanes = {
     .name = "lanes",
-    .summary = "time lines: threads and queues, how busy each was",
+    .summary = "threads and queues, and how busy each was",
     .tables = (const struct sonde_view_columns *const[]){&lane_columns, NULL},
     .caveats = SONDE_CAVEAT_TRACE | SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_LANES | SONDE_CAVEAT_PAUSES,
     .needs_operations = true,

@@ -23,124 +23,132 @@ static const struct sonde_view_column kind_columns[] = {
 static const struct sonde_view_columns kinds = SONDE_VIEW_COLUMNS("operations", kind_columns);
 
 static const struct sonde_view_column cause_columns[] = {
-    {"cause", NULL, SONDE_CELL_TEXT, 0, 0, "why an operation or a row of the trace is missing"},
-    {"count", NULL, SONDE_CELL_COUNT, 0, 0, "how many are, for this cause"},
+    {"cause", NULL, SONDE_CELL_TEXT, 0, 0, "why operations or rows of the trace were dropped"},
+    {"count", NULL, SONDE_CELL_COUNT, 0, 0, "number dropped for this cause"},
 };
 static const struct sonde_view_columns causes = SONDE_VIEW_COLUMNS("dropped_by_cause", cause_columns);
 
 static const struct sonde_view_column cpu_columns[] = {
-    {"sampling", NULL, SONDE_CELL_TEXT, 0, 0, "what signalled the threads: perf or timers"},
+    {"sampling", NULL, SONDE_CELL_TEXT, 0, 0, "what triggered the samples: perf or timers"},
     {"rate_hz", NULL, SONDE_CELL_NUMBER, 0, 0, "samples per second of a thread's CPU time", .unit = "Hz"},
-    {"switches", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the trace tells when each sampled thread was off the CPU"},
-    {"samples", "CPU samples", SONDE_CELL_COUNT, 0, 0, "of the program's threads"},
-    {"deferred", "within API calls", SONDE_CELL_COUNT, 0, 0, "of these; the call stands for them"},
-    {"lost", "lost samples", SONDE_CELL_COUNT, 0, 0, "no room, or not possible then; the thread's next one stands for their time"},
-    {"threads", "threads sampled", SONDE_CELL_COUNT, 0, 0, "of the program"},
-    {"threads_missed", "threads not sampled", SONDE_CELL_COUNT, 0, 0, "they block the signal, ended at once, or found no room"},
+    {"switches", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the trace says when each sampled thread was off the CPU"},
+    {"samples", "CPU samples", SONDE_CELL_COUNT, 0, 0, "taken on the program's threads"},
+    {"deferred", "in API calls", SONDE_CELL_COUNT, 0, 0, "samples inside an API call, which get the call's stack"},
+    {"lost", "lost samples", SONDE_CELL_COUNT, 0, 0,
+     "buffer full, or not possible then; their time is in the thread's next sample"},
+    {"threads", "threads sampled", SONDE_CELL_COUNT, 0, 0, "threads of the program with samples"},
+    {"threads_missed", "threads not sampled", SONDE_CELL_COUNT, 0, 0,
+     "they block the signal, were too short-lived, or did not fit in a table"},
     {"process_ns", NULL, SONDE_CELL_TIME, 0, 0, "CPU time of the program's threads while recording"},
-    {"sampled_ns", "CPU time, sampled", SONDE_CELL_TIME, 0, 0, "of that, what samples stand for"},
-    {"unsampled_ns", "CPU time, in no sample", SONDE_CELL_TIME, 0, 0,
-     "after a thread's last sample, or of threads that were not sampled"},
-    {"handler_ns", "overhead, samples", SONDE_CELL_TIME, 0, 0, "on the program's threads"},
-    {"sample_rows_dropped", "samples not traced", SONDE_CELL_COUNT, 0, 0, "in the profile only"},
-    {"switch_rows_dropped", "times off the CPU lost", SONDE_CELL_COUNT, 0, 0, "no room, or the kernel lost them"},
+    {"sampled_ns", "CPU time sampled", SONDE_CELL_TIME, 0, 0, "CPU time covered by samples"},
+    {"unsampled_ns", "CPU time not sampled", SONDE_CELL_TIME, 0, 0,
+     "after a thread's last sample, or in threads that were not sampled"},
+    {"handler_ns", "overhead: sampling", SONDE_CELL_TIME, 0, 0, "time in the program's threads"},
+    {"sample_rows_dropped", "samples not traced", SONDE_CELL_COUNT, 0, 0, "counted in the profile only"},
+    {"switch_rows_dropped", "context switches lost", SONDE_CELL_COUNT, 0, 0, "buffer full, or lost by the kernel"},
 };
 static const struct sonde_view_columns cpu = SONDE_VIEW_COLUMNS("cpu", cpu_columns);
 
 /* What an independent clock around `sonde record` sees, but for its last steps. */
 static const struct sonde_view_column record_columns[] = {
-    {"before_ns", "record, before the run", SONDE_CELL_TIME, 0, 0, "wall time until sonde record had started the program"},
-    {"program_ns", "record, the run", SONDE_CELL_TIME, 0, 0, "from the program's start to its end; overheads above are in it"},
-    {"after_ns", "record, after the run", SONDE_CELL_TIME, 0, 0, "wall time from the program's end on; of it"},
-    {"seal_ns", "  sealing", SONDE_CELL_TIME, 0, 0, "what was still in " SONDE_LIVE_FILE},
+    {"before_ns", "record: before the run", SONDE_CELL_TIME, 0, 0, "wall time until the program was started"},
+    {"program_ns", "record: the run", SONDE_CELL_TIME, 0, 0, "wall time of the program, including the overheads above"},
+    {"after_ns", "record: after the run", SONDE_CELL_TIME, 0, 0, "wall time after the program's end, of which:"},
+    {"seal_ns", "  sealing", SONDE_CELL_TIME, 0, 0, "writing what was still in " SONDE_LIVE_FILE},
     {"symbols_ns", "  symbols", SONDE_CELL_TIME, 0, 0, "reading debug information"},
-    {"code_ns", "  device code", SONDE_CELL_TIME, 0, 0, "leaving out what did not run"},
-    {"summary_ns", "  last line", SONDE_CELL_TIME, 0, 0, "what record says at its end"},
-    {NULL, "record, in all", SONDE_CELL_TIME, 0, 0, "without the loading of sonde, beyond its CPU time, and its exit"},
+    {"code_ns", "  device code", SONDE_CELL_TIME, 0, 0, "removing code that did not run"},
+    {"summary_ns", "  summary line", SONDE_CELL_TIME, 0, 0, "the line that record prints at the end"},
+    {NULL, "record: total", SONDE_CELL_TIME, 0, 0, "excluding sonde's loading, beyond its CPU time, and its exit"},
 };
 static const struct sonde_view_columns record = SONDE_VIEW_COLUMNS("record", record_columns);
 
 static const struct sonde_view_column caveat_columns[] = {
-    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "what it is about, such as trace, cpu or clock"},
-    {"text", NULL, SONDE_CELL_TEXT, 0, 0, "one sentence"},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "subject, such as trace, cpu or clock"},
+    {"text", NULL, SONDE_CELL_TEXT, 0, 0, "the text, one sentence"},
 };
 static const struct sonde_view_columns caveats = SONDE_VIEW_COLUMNS("caveats", caveat_columns);
 
 static const struct sonde_view_column note_columns[] = {
-    {NULL, NULL, SONDE_CELL_TEXT, 0, 0, "one sentence"},
+    {NULL, NULL, SONDE_CELL_TEXT, 0, 0, "the text, one sentence"},
 };
 static const struct sonde_view_columns notes = SONDE_VIEW_COLUMNS("notes", note_columns);
 
 static const struct sonde_view_column process_columns[] = {
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "host, process id and a number"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "host name, process id and a number"},
     {"pid", NULL, SONDE_CELL_ID, 0, 0, "process id"},
-    {"state", NULL, SONDE_CELL_TEXT, 0, 0, "how it ended: exited; killed: without an exit, or it still runs; off: the agent switched itself off"},
-    {"executable", NULL, SONDE_CELL_TEXT, 0, 0, "path of its program"},
-    {"trace", NULL, SONDE_CELL_BOOLEAN, 0, 0, "it has a trace"},
-    {"wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "its run time"},
-    {"seen", NULL, SONDE_CELL_COUNT, 0, 0, "operations that it enqueued while recording"},
-    {"done", NULL, SONDE_CELL_COUNT, 0, 0, "of these, in the profile"},
-    {"damaged_chunks", NULL, SONDE_CELL_COUNT, 0, 0, "of its file, skipped: torn, or their checksum is wrong"},
-    {"notes", NULL, SONDE_CELL_LIST, 0, 0, "what the agent had to say", .of = &notes},
-    {"rank", NULL, SONDE_CELL_ID, 0, 0, "of a parallel job, as its launcher says; null: none"},
-    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "the same on its host"},
-    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "how many ranks the job has"},
+    {"state", NULL, SONDE_CELL_TEXT, 0, 0,
+     "exited; killed: no exit was seen, or still running; off: Sonde switched itself off in it"},
+    {"executable", NULL, SONDE_CELL_TEXT, 0, 0, "path of the executable"},
+    {"trace", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the process has a trace"},
+    {"wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "wall time of the process"},
+    {"seen", NULL, SONDE_CELL_COUNT, 0, 0, "operations enqueued while recording"},
+    {"done", NULL, SONDE_CELL_COUNT, 0, 0, "completed operations, all in the profile"},
+    {"damaged_chunks", NULL, SONDE_CELL_COUNT, 0, 0, "chunks of its file that were skipped: incomplete or wrong checksum"},
+    {"notes", NULL, SONDE_CELL_LIST, 0, 0, "notes of Sonde's agent", .of = &notes},
+    {"rank", NULL, SONDE_CELL_ID, 0, 0, "rank in the parallel job, as set by its launcher; null: none"},
+    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "rank within the node"},
+    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "number of ranks in the job"},
 };
 static const struct sonde_view_columns processes = SONDE_VIEW_COLUMNS("processes", process_columns);
 
 static const struct sonde_view_column columns[] = {
-    {"operations", NULL, SONDE_CELL_MAP, 0, 0, "counts by kind, of what is in the profile", .of = &kinds},
+    {"operations", NULL, SONDE_CELL_MAP, 0, 0, "completed operations by kind", .of = &kinds},
     {"seen", "operations seen", SONDE_CELL_COUNT, 0, 0, "enqueued by the program while recording"},
-    {"done", "finished", SONDE_CELL_COUNT, 0, 0, "of these, in the profile"},
-    {"failed", "failed", SONDE_CELL_COUNT, 0, 0, "of the finished, ended with an error status"},
-    {"no_times", "without times", SONDE_CELL_COUNT, 0, 0, "of the finished, the runtime gave none"},
-    {"bad_time", "bad times", SONDE_CELL_COUNT, 0, 0, "zero, reversed, or before their API call"},
-    {"early_in_bound", "early within the bound", SONDE_CELL_COUNT, 0, 0, "began before the API call, within the clock's bound"},
+    {"done", "completed", SONDE_CELL_COUNT, 0, 0, "all in the profile"},
+    {"failed", "failed", SONDE_CELL_COUNT, 0, 0, "completed with an error status"},
+    {"no_times", "without times", SONDE_CELL_COUNT, 0, 0, "completed; the runtime reported no times"},
+    {"bad_time", "invalid times", SONDE_CELL_COUNT, 0, 0, "zero, reversed, or before their API call"},
+    {"early_in_bound", "early", SONDE_CELL_COUNT, 0, 0, "started before their API call, within the maximum clock error"},
     {"unmatched", "unmatched", SONDE_CELL_COUNT, 0, 0, "completions without a submission, or the reverse"},
-    {"in_flight", "in flight", SONDE_CELL_COUNT, 0, 0, "not finished when the program ended"},
-    {"unplaced", "unplaced", SONDE_CELL_COUNT, 0, 0, "reported by the runtime, made by no call that is known; in no other figure"},
-    {"silent_launches", "silent launches", SONDE_CELL_COUNT, 0, 0, "of graphs or batches: nothing was reported of them"},
-    {"dropped", "dropped", SONDE_CELL_COUNT, 0, 0, "in no figure of this measurement"},
-    {"trace_dropped", "missing in the trace", SONDE_CELL_COUNT, 0, 0, "in the profile only"},
-    {"dropped_by_cause", NULL, SONDE_CELL_MAP, 0, 0, "both, by cause", .of = &causes},
-    {"api_calls", "API calls", SONDE_CELL_COUNT, 0, 0, "of the GPU runtime, hooked"},
-    {"calls_dropped", "API calls dropped", SONDE_CELL_COUNT, 0, 0, "of these, in no figure: no room, or after the final flush"},
-    {"call_rows_dropped", "API calls not traced", SONDE_CELL_COUNT, 0, 0, "of these, in the profile only"},
-    {"range_rows_dropped", "ranges not traced", SONDE_CELL_COUNT, 0, 0, "named by the program; no room, or the disk was full"},
-    {"unwinds", "stacks", SONDE_CELL_COUNT, 0, 0, "walked"},
-    {"unwind_failed", "incomplete", SONDE_CELL_COUNT, 0, 0, "outer frames could not be found"},
-    {"unwind_truncated", "cut", SONDE_CELL_COUNT, 0, 0, "deeper than the limit"},
-    {"unwind_checked", "checked", SONDE_CELL_COUNT, 0, 0, "walked again in full"},
-    {"unwind_mismatched", "mismatched", SONDE_CELL_COUNT, 0, 0, "of the checked, differed"},
-    {"python_walks", "Python stacks", SONDE_CELL_COUNT, 0, 0, "walked"},
-    {"python_failed", "Python failed", SONDE_CELL_COUNT, 0, 0, "did not fit"},
-    {"contexts_folded", "contexts folded", SONDE_CELL_COUNT, 0, 0, "into their parent: the memory budget was spent"},
-    {"contexts_lost", "contexts lost", SONDE_CELL_COUNT, 0, 0, "with a damaged part of the file"},
-    {"cpu", NULL, SONDE_CELL_OBJECT, 0, 0, "the CPU side; null: it was not sampled", .of = &cpu},
-    {"hook_ns", "overhead, hooks", SONDE_CELL_TIME, 0, 0, "on the program's threads"},
-    {"thread_cpu_ns", "overhead, threads", SONDE_CELL_TIME, 0, 0, "CPU time of Sonde's threads"},
+    {"in_flight", "in flight", SONDE_CELL_COUNT, 0, 0, "not completed when the program ended"},
+    {"unplaced", "unattributed", SONDE_CELL_COUNT, 0, 0,
+     "reported by the runtime without a known API call; not included in any other number"},
+    {"silent_launches", "silent launches", SONDE_CELL_COUNT, 0, 0, "launches of graphs or batches of which nothing was reported"},
+    {"dropped", "dropped", SONDE_CELL_COUNT, 0, 0, "not included in any number"},
+    {"trace_dropped", "missing from the trace", SONDE_CELL_COUNT, 0, 0, "in the profile only"},
+    {"dropped_by_cause", NULL, SONDE_CELL_MAP, 0, 0, "dropped operations and rows of the trace, by cause", .of = &causes},
+    {"api_calls", "API calls", SONDE_CELL_COUNT, 0, 0, "completed calls of the GPU API"},
+    {"calls_dropped", "API calls dropped", SONDE_CELL_COUNT, 0, 0,
+     "not included in any number: buffer full, or after the final flush"},
+    {"call_rows_dropped", "API calls not traced", SONDE_CELL_COUNT, 0, 0, "in the profile only"},
+    {"range_rows_dropped", "ranges not traced", SONDE_CELL_COUNT, 0, 0, "named by the program; buffer or disk full"},
+    {"unwinds", "stacks", SONDE_CELL_COUNT, 0, 0, "native stacks unwound"},
+    {"unwind_failed", "incomplete", SONDE_CELL_COUNT, 0, 0, "outer frames not found"},
+    {"unwind_truncated", "truncated", SONDE_CELL_COUNT, 0, 0, "deeper than the limit"},
+    {"unwind_checked", "checked", SONDE_CELL_COUNT, 0, 0, "unwound again in full"},
+    {"unwind_mismatched", "mismatched", SONDE_CELL_COUNT, 0, 0, "checked and found different"},
+    {"python_walks", "Python stacks", SONDE_CELL_COUNT, 0, 0, "read from the interpreter"},
+    {"python_failed", "Python failed", SONDE_CELL_COUNT, 0, 0, "did not match the native stack"},
+    {"contexts_folded", "call paths merged", SONDE_CELL_COUNT, 0, 0, "into their caller: out of memory budget"},
+    {"contexts_lost", "call paths lost", SONDE_CELL_COUNT, 0, 0, "with a damaged part of the file"},
+    {"cpu", NULL, SONDE_CELL_OBJECT, 0, 0, "the CPU side; null: not sampled", .of = &cpu},
+    {"hook_ns", "overhead: hooks", SONDE_CELL_TIME, 0, 0, "time in the program's threads"},
+    {"thread_cpu_ns", "overhead: threads", SONDE_CELL_TIME, 0, 0, "CPU time of Sonde's own threads"},
     {"agent_ns", NULL, SONDE_CELL_TIME, 0, 0, "hook_ns + thread_cpu_ns"},
-    {"held_ns", "held at start and end", SONDE_CELL_TIME, 0, 0, "wall time that threads stood still for Sonde's start and last flush"},
-    {"vendor_ns", "vendor's tool library", SONDE_CELL_TIME, 0, 0, "as far as it reports it (partial)"},
-    {"clock_bound_ns", "clock bound", SONDE_CELL_TIME, 0, 0, "largest error of a device time"},
-    {"bytes_on_disk", "on disk", SONDE_CELL_BYTES, 0, 0, "all files of the measurement"},
-    {"written_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "what the agent wrote"},
-    {"busy_clipped_ns", "busy time clipped", SONDE_CELL_TIME, 0, 0, "found too late: busy times are lower bounds by up to this"},
-    {"busy_left_out", "busy time left out", SONDE_CELL_COUNT, 0, 0, "operations on devices beyond the 63rd, in no busy time"},
-    {"damaged_chunks", "damaged chunks", SONDE_CELL_COUNT, 0, 0, "skipped: torn, or their checksum is wrong"},
-    {"damaged_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "in them"},
-    {"wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the first process's start to the last one's end, on the wall clock"},
-    {"process_wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "run times of all processes together"},
-    {"record", NULL, SONDE_CELL_OBJECT, 0, 0, "wall time of sonde record around the run; null: not stored, record was killed", .of = &record},
-    {"caveats", NULL, SONDE_CELL_LIST, 0, 0, "what the figures lack, and why", .of = &caveats},
-    {"processes", NULL, SONDE_CELL_LIST, 0, 0, "each process of the program", .of = &processes},
+    {"held_ns", "overhead: start, exit", SONDE_CELL_TIME, 0, 0,
+     "wall time that threads were blocked by Sonde's start and final flush"},
+    {"vendor_ns", "overhead: vendor", SONDE_CELL_TIME, 0, 0, "of the vendor's profiling library, as far as it reports it"},
+    {"clock_bound_ns", "maximum clock error", SONDE_CELL_TIME, 0, 0, "largest error of a device time"},
+    {"bytes_on_disk", "on disk", SONDE_CELL_BYTES, 0, 0, "size of all files of the measurement"},
+    {"written_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes written by Sonde's agent"},
+    {"busy_clipped_ns", "busy time clipped", SONDE_CELL_TIME, 0, 0, "reported too late: busy times may be too small by up to this"},
+    {"busy_left_out", "busy time left out", SONDE_CELL_COUNT, 0, 0,
+     "operations on devices beyond the 63rd, not included in busy time"},
+    {"damaged_chunks", "damaged chunks", SONDE_CELL_COUNT, 0, 0, "skipped: incomplete, or wrong checksum"},
+    {"damaged_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of the damaged chunks"},
+    {"wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "wall time from the first process's start to the last one's end"},
+    {"process_wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "sum of the wall times of all processes"},
+    {"record", NULL, SONDE_CELL_OBJECT, 0, 0,
+     "wall time of sonde record; null: not stored, because record was killed", .of = &record},
+    {"caveats", NULL, SONDE_CELL_LIST, 0, 0, "what is missing from the numbers, and why", .of = &caveats},
+    {"processes", NULL, SONDE_CELL_LIST, 0, 0, "processes of the program", .of = &processes},
 };
 const struct sonde_view_columns sonde_ledger = SONDE_VIEW_COLUMNS("ledger", columns);
 
 static const struct sonde_view_column line_columns[] = {
-    {NULL, "Ledger", SONDE_CELL_TEXT, 0, 0, "what a figure is called"},
-    {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0, "its value"},
-    {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 1, "what it means"},
+    {NULL, "Ledger", SONDE_CELL_TEXT, 0, 0, "name of the number"},
+    {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0, "value"},
+    {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 1, "meaning"},
 };
 static const struct sonde_view_columns line_table = SONDE_VIEW_COLUMNS_OF("lines", "", line_columns);
 
@@ -222,7 +230,7 @@ static void causes_cell(const struct part *p, const struct sonde_ledger *l)
             continue;
         sonde_cell_text(p->lines, sonde_drop_name(cause));
         sonde_cell_text(p->lines, sonde_number_count(number, l->dropped[cause]));
-        sonde_cell_text(p->lines, sonde_drop_loses_operation(cause) ? "cause: operation dropped" : "cause: trace row dropped");
+        sonde_cell_text(p->lines, sonde_drop_loses_operation(cause) ? "cause of dropped operations" : "cause of dropped trace rows");
     }
 }
 
@@ -305,12 +313,12 @@ static void sampled_cells(const struct part *p, const struct cpu_side *c)
     sonde_cell_text(p->t, perf ? "perf" : "timers");
     sonde_cell_int(p->t, true, c->rate_hz);
     sonde_cell_boolean(p->t, switches);
-    snprintf(text, sizeof text, "%u a second of CPU time of each thread, by %s", c->rate_hz, perf ? "perf events" : "timers");
+    snprintf(text, sizeof text, "%u per second of CPU time of each thread, by %s", c->rate_hz, perf ? "perf events" : "timers");
     noted_figure(p, c->sum.samples, text);
     figure(p, c->sum.deferred);
     figure(p, c->sum.lost);
-    noted_figure(p, c->sum.threads, switches ? "with the times when they were off the CPU"
-                                             : "without the times when they were off the CPU, or not of all");
+    noted_figure(p, c->sum.threads, switches ? "with context switches"
+                                             : "without context switches, or not of all threads");
     figure(p, c->sum.threads_missed);
     sonde_cell_int(p->t, true, c->sum.process_ns);
     snprintf(text, sizeof text, "%s of the program's CPU time while recording",
@@ -344,8 +352,8 @@ static void cost_cells(const struct part *p, const struct sonde_totals *s, uint6
     cost(p, s->held_ns, false);
     cost(p, l->vendor_ns, false);
     line(p, s->clock_known, s->clock_bound_ns,
-         !s->clock_known ? "unknown: no device's clock was compared with the host's"
-         : s->clock_bound_ns ? NULL : "device times are on the host's clock");
+         !s->clock_known ? "unknown: no device clock was compared with the host clock"
+         : s->clock_bound_ns ? NULL : "device times are on the host clock");
     sonde_cell_int(p->t, s->clock_known, s->clock_bound_ns);
     figure(p, disk_bytes);
     sonde_cell_int(p->t, true, l->written_bytes);
@@ -423,8 +431,8 @@ static void process_row(struct sonde_view_table *t, const struct sonde_process *
 
 static void say_process(struct sonde_view_data *out, const struct sonde_process *p)
 {
-    const char *how = p->header.state == SONDE_PROCESS_RUNNING ? "ended without an exit: killed, _exit, or still running"
-                      : p->header.state == SONDE_PROCESS_OFF ? "the agent switched itself off" : NULL;
+    const char *how = p->header.state == SONDE_PROCESS_RUNNING ? "no exit was seen: killed, _exit, or still running"
+                      : p->header.state == SONDE_PROCESS_OFF ? "Sonde switched itself off" : NULL;
     struct sonde_text name = {0};
     sonde_name_process(&name, p);
     if (how)
@@ -450,7 +458,7 @@ static int fill(struct sonde_view_table *t, struct sonde_view_table *lines, cons
     struct sonde_view_table *list = sonde_cell_list(t);
     for (uint32_t i = 0; i < q->m->process_count; i++)
         process_row(list, &q->m->processes[i]);
-    return rc ? sonde_diag_set(diag, rc, q->path, "cannot say what is missing in") : 0;
+    return rc ? sonde_diag_set(diag, rc, q->path, "cannot compute the ledger of") : 0;
 }
 
 int sonde_cell_ledger(struct sonde_view_table *t, const struct sonde_query *q, struct sonde_diag *diag)
@@ -477,9 +485,9 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 
 const struct sonde_view sonde_view_ledger = {
     .name = "ledger",
-    .summary = "what was seen, dropped, unmatched; the overhead",
-    .description = "What was seen, dropped, unmatched, and the overhead. On the terminal each figure is a line: its name, its value, "
-                   "what it means; those that are seldom other than 0 have none then.",
+    .summary = "operations seen, dropped and unmatched; the overhead",
+    .description = "Operations seen, dropped and unmatched, and the overhead. On the terminal each number is a line: name, value, "
+                   "meaning; numbers that are usually 0 are left out when they are.",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&sonde_ledger, &line_table, NULL},
     .caveats = SONDE_CAVEAT_ALL,

@@ -21,30 +21,31 @@ enum { SPARK_COLUMNS = 24, WORTH_PERCENT = 1, AGAIN_LEAST = 2 };
 static const struct sonde_view_column site_columns[] = {
     {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "kind of data object: buffer, image, device"},
     {"objects", NULL, SONDE_CELL_COUNT, 0, 0, "objects allocated there"},
-    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "their size in all"},
-    {"peak_objects", NULL, SONDE_CELL_COUNT, 0, 0, "of these, alive at the peak of the space"},
-    {"peak_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of those that were alive at the peak"},
-    {"most_objects", NULL, SONDE_CELL_COUNT, 0, 0, "most of them alive at once"},
-    {"alive", NULL, SONDE_CELL_COUNT, 0, 0, "alive when the process ended"},
-    {"alive_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of those that were alive at the end"},
-    {"uses_known", NULL, SONDE_CELL_COUNT, 0, 0, "objects all of whose uses are known"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "total size"},
+    {"peak_objects", NULL, SONDE_CELL_COUNT, 0, 0, "objects alive at the peak of this memory"},
+    {"peak_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of the objects alive at the peak"},
+    {"most_objects", NULL, SONDE_CELL_COUNT, 0, 0, "largest number alive at once"},
+    {"alive", NULL, SONDE_CELL_COUNT, 0, 0, "objects alive when the process ended"},
+    {"alive_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of the objects alive at the end"},
+    {"uses_known", NULL, SONDE_CELL_COUNT, 0, 0, "objects with all uses known"},
     {"uses_bounded", NULL, SONDE_CELL_COUNT, 0, 0,
-     "objects that operations may have used unseen, but only at times that are known; what is about uses is null where both are 0"},
-    {"left_behind", NULL, SONDE_CELL_COUNT, 0, 0, "alive at the end, and another was made here after the last use"},
-    {"left_behind_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of those that were left behind"},
-    {"unused", NULL, SONDE_CELL_COUNT, 0, 0, "no operation used them"},
-    {"unused_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of the unused ones"},
-    {"unnamed", NULL, SONDE_CELL_COUNT, 0, 0, "no copy or set names them, but another operation may have used them unseen"},
-    {"unnamed_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of the unnamed ones"},
-    {"unnamed_held_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0, "size of each unnamed one times its life", .unit = "byte·s"},
+     "objects with unrecorded uses possible, but only at known times; numbers about uses are null if this and uses_known are 0"},
+    {"left_behind", NULL, SONDE_CELL_COUNT, 0, 0,
+     "objects alive at the end although another was allocated here after their last use"},
+    {"left_behind_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of the objects left behind"},
+    {"unused", NULL, SONDE_CELL_COUNT, 0, 0, "objects that no operation used"},
+    {"unused_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of the unused objects"},
+    {"unnamed", NULL, SONDE_CELL_COUNT, 0, 0, "objects used by no copy or fill, but possibly by a kernel"},
+    {"unnamed_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of these objects"},
+    {"unnamed_held_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0, "size times lifetime of these objects", .unit = "byte·s"},
     {"named_late_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0,
-     "from when other operations may have used it to the first copy or set that names it, times its size", .unit = "byte·s"},
-    {"held_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0, "size of each object times its life", .unit = "byte·s"},
-    {"idle_before_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0, "the same, before the first use", .unit = "byte·s"},
-    {"idle_after_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0, "the same, after the last use", .unit = "byte·s"},
-    {"alloc_ns", NULL, SONDE_CELL_TIME, 0, 0, "host time in the allocating calls"},
-    {"cached", NULL, SONDE_CELL_BOOLEAN, 0, 0, "segments of a caching allocator, not its blocks"},
-    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of the user's code, innermost first", .of = &sonde_frames},
+     "size of the other objects times the time from their first possible use by a kernel to their first copy or fill", .unit = "byte·s"},
+    {"held_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0, "size times lifetime of all objects", .unit = "byte·s"},
+    {"idle_before_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0, "size times time before the first use", .unit = "byte·s"},
+    {"idle_after_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0, "size times time after the last use", .unit = "byte·s"},
+    {"alloc_ns", NULL, SONDE_CELL_TIME, 0, 0, "host time in the allocating API calls"},
+    {"cached", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the objects are segments of a caching allocator, not its blocks"},
+    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of user code, innermost first", .of = &sonde_frames},
 };
 static const struct sonde_view_columns sites = SONDE_VIEW_COLUMNS("sites", site_columns);
 
@@ -84,18 +85,19 @@ static void site_row(struct sonde_view_table *t, const struct sonde_query *q, co
 
 /* ---- the line over time, for programs -------------------------------------------------- */
 
-static const struct sonde_view_column time_column[] = {{NULL, NULL, SONDE_CELL_TIME, 0, 0, "of one point"}};
-static const struct sonde_view_column level_column[] = {{NULL, NULL, SONDE_CELL_BYTES, 0, 0, "at one point"}};
+static const struct sonde_view_column time_column[] = {{NULL, NULL, SONDE_CELL_TIME, 0, 0, "time of one point"}};
+static const struct sonde_view_column level_column[] = {{NULL, NULL, SONDE_CELL_BYTES, 0, 0, "bytes held at one point"}};
 static const struct sonde_view_columns times = SONDE_VIEW_COLUMNS("times", time_column);
 static const struct sonde_view_columns levels = SONDE_VIEW_COLUMNS("levels", level_column);
-static const struct sonde_view_column line_column[] = {{NULL, NULL, SONDE_CELL_LIST, 0, 0, "of one site", .of = &levels}};
+static const struct sonde_view_column line_column[] = {
+    {NULL, NULL, SONDE_CELL_LIST, 0, 0, "bytes held, allocated by one call path", .of = &levels}};
 static const struct sonde_view_columns lines = SONDE_VIEW_COLUMNS("lines", line_column);
 
 static const struct sonde_view_column series_columns[] = {
-    {"at_ns", NULL, SONDE_CELL_LIST, 0, 0, "points of time, 200 at most; the level stays from one to the next", .of = &times},
-    {"bytes", NULL, SONDE_CELL_LIST, 0, 0, "held from each of them on", .of = &levels},
-    {"sites", NULL, SONDE_CELL_LIST, 0, 0, "the same of each of the first 8 sites", .of = &lines},
-    {"other", NULL, SONDE_CELL_LIST, 0, 0, "the same of the other sites", .of = &levels},
+    {"at_ns", NULL, SONDE_CELL_LIST, 0, 0, "times, 200 at most, between which the level stays the same", .of = &times},
+    {"bytes", NULL, SONDE_CELL_LIST, 0, 0, "bytes held from each time on", .of = &levels},
+    {"sites", NULL, SONDE_CELL_LIST, 0, 0, "the same for each of the first 8 entries of sites", .of = &lines},
+    {"other", NULL, SONDE_CELL_LIST, 0, 0, "the same for all other entries", .of = &levels},
 };
 static const struct sonde_view_columns series = SONDE_VIEW_COLUMNS("series", series_columns);
 
@@ -123,41 +125,41 @@ static void series_cell(struct sonde_view_table *t, const struct sonde_memory_sp
 /* ---- the spaces ----------------------------------------------------------------------- */
 
 static const struct sonde_view_column space_columns[] = {
-    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process that held it: host-PID-number"},
-    {"class", NULL, SONDE_CELL_TEXT, 0, 0, "whose memory: device, shared (moves between host and devices), or host"},
-    {NULL, "Memory", SONDE_CELL_TEXT, 0, 0, "whose memory: of a device, shared between host and devices, or pinned memory of the host"},
-    {"device", NULL, SONDE_CELL_ID, 0, 0, "number of the device; null: none, or not known"},
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "of the device"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process that held it: HOST-PID-NUMBER"},
+    {"class", NULL, SONDE_CELL_TEXT, 0, 0, "device; shared (migrates between host and device); or host (pinned)"},
+    {NULL, "Memory", SONDE_CELL_TEXT, 0, 0, "device memory, memory shared between host and device, or pinned host memory"},
+    {"device", NULL, SONDE_CELL_ID, 0, 0, "number of the device; null: none or unknown"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "name of the device"},
     {NULL, "device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0,
-     "number and name of the device, and the process where there are several"},
+     "number and name of the device, and its process if there are several"},
     {"capacity_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "memory of the device"},
-    {"begin_ns", NULL, SONDE_CELL_TIME, 0, 0, "begin of the process, or of what is known of it"},
+    {"begin_ns", NULL, SONDE_CELL_TIME, 0, 0, "start of the process, or of what is known of it"},
     {"end_ns", NULL, SONDE_CELL_TIME, 0, 0, "end of the process, or of what is known of it"},
-    {"peak_bytes", "peak", SONDE_CELL_BYTES, 0, 0, "most that was held at any instant"},
-    {NULL, "of it", SONDE_CELL_SHARE, 0, 2, "the peak's part of the device's memory"},
-    {"peak_ns", NULL, SONDE_CELL_TIME, 0, 0, "the first instant of the peak"},
-    {NULL, "at", SONDE_CELL_TIME, 0, 3, "the first instant of the peak, since the process began"},
+    {"peak_bytes", "peak", SONDE_CELL_BYTES, 0, 0, "largest number of bytes held at once"},
+    {NULL, "% of device", SONDE_CELL_SHARE, 0, 2, "peak as % of the memory of the device"},
+    {"peak_ns", NULL, SONDE_CELL_TIME, 0, 0, "time when the peak was first reached"},
+    {NULL, "at", SONDE_CELL_TIME, 0, 3, "time when the peak was first reached, since the start of the process"},
     {"peak_objects", NULL, SONDE_CELL_COUNT, 0, 0, "objects alive at the peak"},
-    {NULL, "over the run", SONDE_CELL_TEXT, 0, 6, "each column is as high as the most that was held in its part of the time"},
+    {NULL, "over the run", SONDE_CELL_TEXT, 0, 6, "bytes held over time: each bar shows the largest value in its part of the run"},
     {"objects", "allocated", SONDE_CELL_COUNT, 0, 5, "objects allocated"},
-    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "their size in all"},
-    {"sizeless", NULL, SONDE_CELL_COUNT, 0, 0, "objects of unknown size, in no figure of bytes"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "total size"},
+    {"sizeless", NULL, SONDE_CELL_COUNT, 0, 0, "objects of unknown size, not included in any number of bytes"},
     {"freed", NULL, SONDE_CELL_COUNT, 0, 0, "objects that were freed"},
-    {"freed_late", NULL, SONDE_CELL_COUNT, 0, 0, "of these, while the process was ending"},
-    {"alive", "alive at the end", SONDE_CELL_COUNT, 0, 1, "objects that were not freed when the process ended"},
-    {"alive_bytes", "bytes", SONDE_CELL_BYTES, 0, 4, "size of those that were alive at the end"},
+    {"freed_late", NULL, SONDE_CELL_COUNT, 0, 0, "objects that were freed only while the process was ending"},
+    {"alive", "alive at the end", SONDE_CELL_COUNT, 0, 1, "objects not freed when the process ended"},
+    {"alive_bytes", "bytes", SONDE_CELL_BYTES, 0, 4, "size of the objects alive at the end"},
     {"end", NULL, SONDE_CELL_TEXT, 0, 0,
-     "how the process ended: ended (in order, and it had freed objects), freed nothing, or cut (killed, or still running)"},
-    {"cached_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "segments of a caching allocator at the peak"},
-    {"series", NULL, SONDE_CELL_OBJECT, 0, 0, "how much was held over time", .of = &series},
-    {"sites", NULL, SONDE_CELL_LIST, 0, 0, "calling contexts that allocated, by bytes at the peak, most first", .of = &sites},
-    {"rank", NULL, SONDE_CELL_ID, 0, 0, "of a parallel job, as its launcher says; null: none"},
-    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "the same on its host"},
-    {"ranks", NULL, SONDE_CELL_COUNT, 0, 0, "how many ranks the job has"},
+     "ended: normal exit, and objects were freed; freed nothing; or cut: killed, or still running"},
+    {"cached_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of the segments of a caching allocator at the peak"},
+    {"series", NULL, SONDE_CELL_OBJECT, 0, 0, "bytes held over time", .of = &series},
+    {"sites", NULL, SONDE_CELL_LIST, 0, 0, "allocation sites (call paths), largest bytes at the peak first", .of = &sites},
+    {"rank", NULL, SONDE_CELL_ID, 0, 0, "rank in the parallel job, as set by its launcher; null: none"},
+    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "rank within the node"},
+    {"ranks", NULL, SONDE_CELL_COUNT, 0, 0, "number of ranks in the job"},
 };
 static const struct sonde_view_columns spaces = SONDE_VIEW_COLUMNS("spaces", space_columns);
 
-static const char *const class_names[] = {"device", "shared", "host"}, *const class_titles[] = {"device", "shared", "host, pinned"};
+static const char *const class_names[] = {"device", "shared", "host"}, *const class_titles[] = {"device", "shared", "pinned host"};
 
 static const struct sonde_process *process_of(const struct sonde_query *q, const struct sonde_memory_space *space)
 {
@@ -171,7 +173,7 @@ static void device_cell(struct sonde_view_table *t, const struct sonde_query *q,
         sonde_name_device(q, &name, space->process, space->device);
     } else {
         sonde_name_process_begin(q, &name, space->process);
-        sonde_text_add(&name, space->class == SONDE_MEMORY_ON_DEVICE ? "not known" : "-");
+        sonde_text_add(&name, space->class == SONDE_MEMORY_ON_DEVICE ? "unknown" : "-");
         sonde_name_process_end(q, &name, space->process);
     }
     sonde_cell_take(t, &name);
@@ -386,14 +388,14 @@ static void byte_seconds(struct sonde_view_table *t, double byte_ns)
     sonde_cell_text(t, text);
 }
 
-static const char site_kind[] = "kind of data object", allocated_by[] = "the nearest frames of the user's code, innermost first";
+static const char site_kind[] = "kind of data object", allocated_by[] = "nearest frames of user code, innermost first";
 
 /* ---- who holds the peak ------------------------------------------------------------------- */
 
 static const struct sonde_view_column peak_columns[] = {
     {NULL, "Held at the peak", SONDE_CELL_TEXT, 0, 0, site_kind},
-    {NULL, "bytes", SONDE_CELL_BYTES, 0, 0, "held at the peak of its memory"},
-    {NULL, "share", SONDE_CELL_SHARE, 0, 2, "its part of the peak"},
+    {NULL, "bytes", SONDE_CELL_BYTES, 0, 0, "bytes held at the peak of its memory"},
+    {NULL, "share", SONDE_CELL_SHARE, 0, 2, "bytes as % of the peak"},
     {NULL, "count", SONDE_CELL_COUNT, 0, 1, "objects alive at the peak"},
     {NULL, "allocated by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, allocated_by},
 };
@@ -415,10 +417,10 @@ static void peak_cells(struct sonde_view_table *t, const struct row *row)
 
 static const struct sonde_view_column leak_columns[] = {
     {NULL, "Not freed", SONDE_CELL_TEXT, 0, 0, site_kind},
-    {NULL, "count", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 1, "objects alive when the process ended, of those allocated there"},
-    {NULL, "bytes", SONDE_CELL_BYTES, 0, 0, "size of those that were alive at the end"},
+    {NULL, "count", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 1, "objects alive when the process ended, of all allocated there"},
+    {NULL, "bytes", SONDE_CELL_BYTES, 0, 0, "size of the objects alive at the end"},
     {NULL, "left behind", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 2,
-     "of the alive ones, another was made there after their last use: a leak"},
+     "alive objects after whose last use another was allocated there: a leak"},
     {NULL, "allocated by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, allocated_by},
 };
 static const struct sonde_view_columns leaks = SONDE_VIEW_COLUMNS("not_freed", leak_columns);
@@ -444,20 +446,20 @@ static void leak_cells(struct sonde_view_table *t, const struct row *row)
 
 static const struct sonde_view_column unused_columns[] = {
     {NULL, "Never used", SONDE_CELL_TEXT, 0, 0, site_kind},
-    {NULL, "count", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 1, "objects that no operation used, of those allocated there"},
-    {NULL, "bytes", SONDE_CELL_BYTES, 0, 0, "their size"},
-    {NULL, "held", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 2, "size of each times its life"},
+    {NULL, "count", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 1, "objects that no operation used, of all allocated there"},
+    {NULL, "bytes", SONDE_CELL_BYTES, 0, 0, "size of these objects"},
+    {NULL, "held", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 2, "size times lifetime of these objects"},
     {NULL, "allocated by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, allocated_by},
 };
 static const struct sonde_view_columns unused = SONDE_VIEW_COLUMNS("never_used", unused_columns);
 
 static const struct sonde_view_column idle_columns[] = {
-    {NULL, "Held but idle", SONDE_CELL_TEXT, 0, 0, site_kind},
+    {NULL, "Allocated but idle", SONDE_CELL_TEXT, 0, 0, site_kind},
     {NULL, "idle", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0,
-     "size of each used object times its life before the first and after the last use"},
-    {NULL, "of its life", SONDE_CELL_SHARE, 0, 1, "part of the size times life of all objects allocated there"},
-    {NULL, "before first use", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 2, "of the idle, before the first use"},
-    {NULL, "after last use", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 3, "of the idle, after the last use"},
+     "size times time before the first and after the last use, of objects that were used"},
+    {NULL, "% of life", SONDE_CELL_SHARE, 0, 1, "idle as % of size times lifetime of all objects allocated there"},
+    {NULL, "before first use", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 2, "part of idle before the first use"},
+    {NULL, "after last use", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 3, "part of idle after the last use"},
     {NULL, "allocated by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, allocated_by},
 };
 static const struct sonde_view_columns idle = SONDE_VIEW_COLUMNS("idle", idle_columns);
@@ -497,13 +499,13 @@ static void idle_cells(struct sonde_view_table *t, const struct row *row)
 /* ---- perhaps not used: kernels' arguments are not known ---------------------------------------- */
 
 static const struct sonde_view_column perhaps_columns[] = {
-    {NULL, "Perhaps unused", SONDE_CELL_TEXT, 0, 0, site_kind},
-    {NULL, "no copy names", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0,
-     "objects that no copy or set names, but a kernel may have used, of those allocated there"},
-    {NULL, "bytes", SONDE_CELL_BYTES, 0, 2, "their size"},
-    {NULL, "held", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 3, "size of each times its life"},
+    {NULL, "Possibly unused", SONDE_CELL_TEXT, 0, 0, site_kind},
+    {NULL, "never copied", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0,
+     "objects used by no copy or fill, but possibly by a kernel, of all allocated there"},
+    {NULL, "bytes", SONDE_CELL_BYTES, 0, 2, "size of these objects"},
+    {NULL, "held", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 3, "size times lifetime of these objects"},
     {NULL, "before first copy", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 1,
-     "size of each of the others times its life from when a kernel may have used it to the first copy or set that names it"},
+     "size of the other objects times the time from their first possible use by a kernel to their first copy or fill"},
     {NULL, "allocated by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, allocated_by},
 };
 static const struct sonde_view_columns perhaps = SONDE_VIEW_COLUMNS("perhaps_unused", perhaps_columns);
@@ -522,14 +524,14 @@ static void perhaps_cells(struct sonde_view_table *t, const struct row *row)
     byte_seconds(t, site->named_late);
 }
 
-/* ---- again and again ---------------------------------------------------------------------------- */
+/* ---- repeatedly allocated ----------------------------------------------------------------------- */
 
 static const struct sonde_view_column again_columns[] = {
-    {NULL, "Again and again", SONDE_CELL_TEXT, 0, 0, site_kind},
-    {NULL, "allocated", SONDE_CELL_COUNT, 0, 0, "objects allocated there"},
-    {NULL, "alive at once", SONDE_CELL_COUNT, 0, 1, "most of them that were alive at once: what could be kept"},
-    {NULL, "mean bytes", SONDE_CELL_BYTES, 0, 3, "size of one"},
-    {NULL, "time in calls", SONDE_CELL_TIME, 0, 2, "host time in the allocating calls"},
+    {NULL, "Repeatedly allocated", SONDE_CELL_TEXT, 0, 0, site_kind},
+    {NULL, "count", SONDE_CELL_COUNT, 0, 0, "objects allocated there"},
+    {NULL, "alive at once", SONDE_CELL_COUNT, 0, 1, "largest number alive at once: how many would suffice if reused"},
+    {NULL, "mean bytes", SONDE_CELL_BYTES, 0, 3, "mean size of an object"},
+    {NULL, "API time", SONDE_CELL_TIME, 0, 2, "host time in the allocating API calls"},
     {NULL, "allocated by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, allocated_by},
 };
 static const struct sonde_view_columns again = SONDE_VIEW_COLUMNS("again", again_columns);
@@ -572,9 +574,9 @@ static bool is_first(struct say *s)
 static void say_of_processes(struct say *s, uint32_t count, const char *what)
 {
     if (count && s->q->m->process_count == 1)
-        sonde_view_say(s->out, is_first(s), "the program %s: what was alive then is no leak by itself", what);
+        sonde_view_say(s->out, is_first(s), "the program %s: objects alive then are not necessarily leaks", what);
     else if (count)
-        sonde_view_say(s->out, is_first(s), "%u of %u processes %s: what was alive then is no leak by itself", count,
+        sonde_view_say(s->out, is_first(s), "%u of %u processes %s: objects alive then are not necessarily leaks", count,
                    s->q->m->process_count, what);
 }
 
@@ -592,10 +594,10 @@ static void say_ends(struct say *s, const struct sonde_memory_use *m)
         none += space->end == SONDE_MEMORY_FREED_NONE;
         cut += space->end == SONDE_MEMORY_CUT;
     }
-    say_of_processes(s, none, "ended without freeing anything");
-    say_of_processes(s, cut, "did not end in order (or did not end yet)");
+    say_of_processes(s, none, "exited without freeing anything");
+    say_of_processes(s, cut, "did not exit normally, or still runs");
     if (late)
-        sonde_view_say(s->out, is_first(s), "freed only while the program was ending: %s", objects_text(number, late));
+        sonde_view_say(s->out, is_first(s), "freed only during the program's exit: %s", objects_text(number, late));
 }
 
 static void say_cached(struct say *s, const struct sonde_memory_use *m)
@@ -610,8 +612,8 @@ static void say_cached(struct say *s, const struct sonde_memory_use *m)
             any |= m->spaces.items[i].sites.items[k].cached;
     }
     if (any)
-        sonde_view_say(s->out, is_first(s), "PyTorch's caching allocator: blocks inside its cache are not seen, only its segments (%s in %s "
-                   "at the peak); torch.cuda.memory._snapshot() shows the blocks",
+        sonde_view_say(s->out, is_first(s), "PyTorch's caching allocator: only its segments are recorded (%s in %s at the peak), "
+                   "not the blocks inside; torch.cuda.memory._snapshot() shows those",
                    sonde_number_bytes(text, (double)bytes), sonde_number_count(number, count));
 }
 
@@ -639,32 +641,33 @@ static void say_gaps(struct say *s, const struct sonde_memory_use *m)
     const struct gaps g = gaps_of(m);
     char a[SONDE_NUMBER_MAX], b[SONDE_NUMBER_MAX];
     if (g.bounded)
-        sonde_view_say(s->out, is_first(s), "kernels may have used %s of %s unseen: figures of use count what is certain by the times "
-                   "at which operations ran", sonde_number_count(a, g.bounded), objects_text(b, g.objects));
+        sonde_view_say(s->out, is_first(s), "kernel arguments are unknown for %s of %s: numbers about uses count what is certain "
+                   "from the times of operations", sonde_number_count(a, g.bounded), objects_text(b, g.objects));
     if (g.perhaps)
-        sonde_view_say(s->out, is_first(s), "perhaps unused: no copy or set names these, or none for so long; kernels may have used them");
+        sonde_view_say(s->out, is_first(s), "possibly unused: no copy or fill uses these objects, or none for so long, but kernels may");
     if (g.known + g.bounded < g.objects)
-        sonde_view_say(s->out, is_first(s), "uses not known: %s of %s (no whole trace, or recording was off meanwhile)",
+        sonde_view_say(s->out, is_first(s), "uses unknown: %s of %s (incomplete trace, or recording was off)",
                    sonde_number_count(a, g.objects - g.known - g.bounded), objects_text(b, g.objects));
     if (g.placeless)
-        sonde_view_say(s->out, is_first(s), "device not known: %s (their context has several devices, or the runtime does not say)",
+        sonde_view_say(s->out, is_first(s), "device unknown: %s (their context has several devices, or the runtime does not report it)",
                    objects_text(a, g.placeless));
     if (g.sizeless)
-        sonde_view_say(s->out, is_first(s), "size not known: %s, in no figure of bytes", objects_text(a, g.sizeless));
+        sonde_view_say(s->out, is_first(s), "size unknown: %s, not included in any number of bytes", objects_text(a, g.sizeless));
     if (m->bad_times)
-        sonde_view_say(s->out, is_first(s), "freed before it was allocated, by its times: %s, taken as never alive", objects_text(a, m->bad_times));
+        sonde_view_say(s->out, is_first(s), "freed before allocated, by their times: %s, taken as never alive",
+                       objects_text(a, m->bad_times));
     if (m->incomplete)
-        sonde_view_say(s->out, is_first(s), "at least %s: rows of freed ones were used again, so counts and peaks are lower bounds",
+        sonde_view_say(s->out, is_first(s), "at least %s: table full, so counts and peaks are lower bounds",
                    objects_text(a, SONDE_OBJECTS_MAX));
 }
 
 /* ---- the view ------------------------------------------------------------------------------------------ */
 
 static const struct sonde_view_column columns[] = {
-    {"parts", NULL, SONDE_CELL_COUNT, 0, 0, "objects that lie in others, and are in no count"},
-    {"bad_times", NULL, SONDE_CELL_COUNT, 0, 0, "objects freed before they were allocated, by their times: taken as never alive"},
-    {"incomplete", NULL, SONDE_CELL_BOOLEAN, 0, 0, "counts and peaks are lower bounds: there were more objects than the table holds"},
-    {"spaces", NULL, SONDE_CELL_LIST, 0, 0, "memory of one class on one device as one process used it, by process, class, device",
+    {"parts", NULL, SONDE_CELL_COUNT, 0, 0, "objects inside other objects, not included in any count"},
+    {"bad_times", NULL, SONDE_CELL_COUNT, 0, 0, "objects freed before allocated, by their times; taken as never alive"},
+    {"incomplete", NULL, SONDE_CELL_BOOLEAN, 0, 0, "more objects than the table holds: counts and peaks are lower bounds"},
+    {"spaces", NULL, SONDE_CELL_LIST, 0, 0, "memory by process, class and device",
      .of = &spaces},
 };
 static const struct sonde_view_columns memory_table = SONDE_VIEW_COLUMNS("memory", columns);
@@ -720,7 +723,7 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 
 const struct sonde_view sonde_view_memory = {
     .name = "memory",
-    .summary = "memory over time: peaks, leaks, what was held for nothing",
+    .summary = "memory over time: peaks, leaks, unused and idle memory",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&memory_table, &peak, &leaks, &unused, &idle, &perhaps, &again, NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON | SONDE_CAVEAT_PAUSES,

@@ -4,13 +4,13 @@
 
 /* What is lost, for what reason, and what to do; by cause, `enum sonde_drop`. */
 static const struct { const char *why, *mend; } causes[SONDE_DROP_COUNT] = {
-    [SONDE_DROP_CHANNEL_FULL] = {"the memory for them was spent", "record with --memory 1G"},
-    [SONDE_DROP_TRACE_FULL] = {"the memory for the trace was spent", "record with --memory 1G, or --profile"},
-    [SONDE_DROP_DISK_FULL] = {"the disk was full", "record to another with -o, or with --profile"},
-    [SONDE_DROP_MAX_SIZE] = {"--max-size was reached", "record with a larger one, or with --profile"},
-    [SONDE_DROP_AFTER_EXIT] = {"they were enqueued after the program's exit had begun", ""},
-    [SONDE_DROP_REENTRANT] = {"signal handlers made them within other calls", ""},
-    [SONDE_DROP_AGENT_OFF] = {"the agent had switched itself off", "the view ledger says why"},
+    [SONDE_DROP_CHANNEL_FULL] = {"buffer full", "record with --memory 1G"},
+    [SONDE_DROP_TRACE_FULL] = {"trace buffer full", "record with --memory 1G, or --profile"},
+    [SONDE_DROP_DISK_FULL] = {"disk full", "record to another disk with -o, or with --profile"},
+    [SONDE_DROP_MAX_SIZE] = {"--max-size was reached", "record with a larger --max-size, or with --profile"},
+    [SONDE_DROP_AFTER_EXIT] = {"enqueued during the program's exit", ""},
+    [SONDE_DROP_REENTRANT] = {"made by signal handlers inside other API calls", ""},
+    [SONDE_DROP_AGENT_OFF] = {"Sonde had switched itself off", "see the view ledger"},
 };
 
 static int heaviest(const struct sonde_ledger *ledger, bool operation)
@@ -41,8 +41,8 @@ static void warn_lost(struct sonde_view_data *out, const struct sonde_query *q, 
     char number[SONDE_NUMBER_MAX], total[SONDE_NUMBER_MAX], share[SONDE_NUMBER_MAX];
     warn(sonde_view_say(out, false, "warning: %s of %s operations (%s) are %s: %s%s%s", sonde_number_count(number, lost),
                         sonde_number_count(total, all), sonde_number_percent(share, (double)lost, (double)all),
-                        operation ? "in no figure below" : "missing in the trace",
-                        why ? why : "their ends have no beginning, or the reverse", *mend ? "; " : "", mend));
+                        operation ? "not included in any number below" : "missing from the trace",
+                        why ? why : "completions without a submission, or the reverse", *mend ? "; " : "", mend));
 }
 
 void sonde_summary_missing(const struct sonde_query *q, struct sonde_view_data *out)
@@ -56,13 +56,13 @@ void sonde_summary_missing(const struct sonde_query *q, struct sonde_view_data *
     if (is_much(t->dropped_trace_rows, seen))
         warn_lost(out, q, t->dropped_trace_rows, seen, false);
     if (is_much(t->in_flight, seen))
-        warn(sonde_view_say(out, false, "warning: %s operations (%s) had not finished, as far as is known, when the program ended",
+        warn(sonde_view_say(out, false, "warning: %s operations (%s) had not completed, as far as is known, when the program ended",
                             sonde_number_count(number, t->in_flight),
                             sonde_number_percent(share, (double)t->in_flight, (double)seen)));
     if (is_much(t->ledger.unplaced, seen))
-        warn(sonde_view_say(out, false, "warning: %s operations that the runtime reported belong to no call that is known, and are in "
-                                        "no figure below", sonde_number_count(number, t->ledger.unplaced)));
+        warn(sonde_view_say(out, false, "warning: %s operations belong to no known API call and are not included in any number below",
+                            sonde_number_count(number, t->ledger.unplaced)));
     if (t->damaged_chunks)
-        warn(sonde_view_say(out, false, t->damaged_chunks == 1 ? "warning: a part of the measurement is damaged and was left out"
-                                                               : "warning: parts of the measurement are damaged and were left out"));
+        warn(sonde_view_say(out, false, t->damaged_chunks == 1 ? "warning: a part of the measurement is damaged and left out"
+                                                               : "warning: parts of the measurement are damaged and left out"));
 }

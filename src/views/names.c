@@ -82,7 +82,7 @@ void sonde_name_frame(const struct sonde_query *q, struct sonde_text *out, const
         sonde_text_add(out, "unknown code");
         return;
     case SONDE_FRAME_CUT:
-        sonde_text_add(out, "outer frames are missing");
+        sonde_text_add(out, "outer frames missing");
         return;
     case SONDE_FRAME_API:
         sonde_text_add(out, *node->name ? node->name : "unknown call");

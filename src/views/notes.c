@@ -38,12 +38,13 @@ static int say_disagreement(const struct sonde_query *q, uint64_t most_rows, str
     }
     if (most) {
         sonde_name_share(q, out, most);
-        sonde_text_format(out, " took %s by the times between API calls, %s by its samples (± %s)", sonde_number_time(time, most->sampled_ns),
-                          sonde_number_time(cpu, most->cpu_ns), sonde_number_time(error, hypot(most->error_ns, most->cpu_error_ns)));
+        sonde_text_format(out, ": %s from the times between API calls, but %s from samples (± %s)",
+                          sonde_number_time(time, most->sampled_ns), sonde_number_time(cpu, most->cpu_ns),
+                          sonde_number_time(error, hypot(most->error_ns, most->cpu_error_ns)));
         if (count > 1)
-            sonde_text_format(out, ", and %llu more function%s disagree%s so", (unsigned long long)(count - 1), count == 2 ? "" : "s",
+            sonde_text_format(out, "; %llu more function%s disagree%s", (unsigned long long)(count - 1), count == 2 ? "" : "s",
                               count == 2 ? "s" : "");
-        sonde_text_add(out, ": blame, critical and statistics rest on the former, profile on the latter, and one of them is wrong");
+        sonde_text_add(out, ": blame, critical and statistics use the former, profile the latter, and one of them is wrong");
     }
     sonde_statistics_fini(&st);
     return rc;

@@ -9,21 +9,21 @@
 static const struct sonde_view_column site_columns[] = {
     {"kind", "Object", SONDE_CELL_TEXT, 0, 0, "kind of data object: buffer, image, device"},
     {"count", "count", SONDE_CELL_COUNT, 0, 1, "objects allocated there"},
-    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "their size in all; what lies in another object has none of its own"},
-    {NULL, "mean life", SONDE_CELL_TIME, 0, 4, "from allocation to free, of those that were freed"},
-    {"alive", "never freed", SONDE_CELL_COUNT, 0, 2, "of these, not freed before the program ended"},
-    {"alive_bytes", "bytes of them", SONDE_CELL_BYTES, 0, 3, "size of those that were never freed"},
-    {"life_ns", NULL, SONDE_CELL_TIME, 0, 0, "sum of the lives of those that were freed"},
-    {NULL, "allocated by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "the nearest frames of the user's code, innermost first"},
-    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of the user's code, innermost first", .of = &sonde_frames},
+    {"bytes", "bytes", SONDE_CELL_BYTES, 0, 0, "total size, excluding objects inside other objects"},
+    {NULL, "mean life", SONDE_CELL_TIME, 0, 4, "mean time from allocation to free, of freed objects"},
+    {"alive", "never freed", SONDE_CELL_COUNT, 0, 2, "objects not freed before the program ended"},
+    {"alive_bytes", "their bytes", SONDE_CELL_BYTES, 0, 3, "size of the objects that were never freed"},
+    {"life_ns", NULL, SONDE_CELL_TIME, 0, 0, "sum of the lifetimes of freed objects"},
+    {NULL, "allocated by", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "nearest frames of user code, innermost first"},
+    {"frames", NULL, SONDE_CELL_LIST, 0, 0, "nearest frames of user code, innermost first", .of = &sonde_frames},
 };
 static const struct sonde_view_columns sites = SONDE_VIEW_COLUMNS("sites", site_columns);
 
 static const struct sonde_view_column columns[] = {
-    {"count", NULL, SONDE_CELL_COUNT, 0, 0, "objects in all"},
-    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "their size in all"},
-    {"peak_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "most alive at once, summed over the processes' own peaks"},
-    {"sites", NULL, SONDE_CELL_LIST, 0, 0, "calling contexts that allocated, by bytes, most first", .of = &sites},
+    {"count", NULL, SONDE_CELL_COUNT, 0, 0, "number of objects"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "total size"},
+    {"peak_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "largest size alive at once, summed over the processes' own peaks"},
+    {"sites", NULL, SONDE_CELL_LIST, 0, 0, "allocation sites (call paths), largest bytes first", .of = &sites},
 };
 static const struct sonde_view_columns objects_table = SONDE_VIEW_COLUMNS("objects", columns);
 
@@ -58,7 +58,7 @@ static void fill(const struct sonde_query *q, const struct sonde_objects *object
         return;
     }
     sonde_view_show(out, list, false);
-    sonde_view_say(out, true, "%s object%s, %s in all, at most %s alive at once", sonde_number_count(count, objects->count),
+    sonde_view_say(out, true, "%s object%s, %s in total, at most %s alive at once", sonde_number_count(count, objects->count),
                    objects->count == 1 ? "" : "s", sonde_number_bytes(bytes, (double)objects->bytes),
                    sonde_number_bytes(peak, (double)objects->peak_bytes));
 }
@@ -75,7 +75,7 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 
 const struct sonde_view sonde_view_objects = {
     .name = "objects",
-    .summary = "data objects: who allocated how much, and when most was alive",
+    .summary = "data objects: allocation sites, sizes and lifetimes",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&objects_table, NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,

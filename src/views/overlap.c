@@ -16,69 +16,71 @@
 /* ---- columns -------------------------------------------------------------------------- */
 
 static const struct sonde_view_column hidden_columns[] = {
-    {"ns", NULL, SONDE_CELL_TIME, 0, 0, "time in which such an operation runs"},
-    {"hidden_ns", NULL, SONDE_CELL_TIME, 0, 0, "of it, while the device computes"},
-    {"exposed_ns", NULL, SONDE_CELL_TIME, 0, 0, "of it, while it does not"},
-    {"hidden_ratio", NULL, SONDE_CELL_SHARE, 0, 0, "hidden_ns of ns"},
+    {"ns", NULL, SONDE_CELL_TIME, 0, 0, "time in which at least one such operation runs"},
+    {"hidden_ns", NULL, SONDE_CELL_TIME, 0, 0, "part of ns while the same device computes"},
+    {"exposed_ns", NULL, SONDE_CELL_TIME, 0, 0, "part of ns while the device does not compute"},
+    {"hidden_ratio", NULL, SONDE_CELL_SHARE, 0, 0, "hidden_ns / ns"},
 };
 static const struct sonde_view_columns hidden = SONDE_VIEW_COLUMNS("hidden", hidden_columns);
 
 static const struct sonde_view_column way_columns[] = {
-    {"way", NULL, SONDE_CELL_TEXT, 0, 0, "which way the bytes move"},
-    {NULL, "Copies", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "which way the bytes move; the rows are of all devices together"},
-    {"count", "count", SONDE_CELL_COUNT, 0, 2, "copies that way"},
-    {"ns", "time", SONDE_CELL_TIME, 0, 0, "time in which one of them runs"},
-    {"hidden_ns", "hidden", SONDE_CELL_TIME, 0, 1, "of it, while the device computes"},
-    {"hidden_ratio", "of it", SONDE_CELL_SHARE, 0, 0, "hidden part of the time"},
-    {"exposed_ns", "exposed", SONDE_CELL_TIME, 0, 0, "of it, while the device does not compute"},
+    {"way", NULL, SONDE_CELL_TEXT, 0, 0, "direction of the copies"},
+    {NULL, "Copies", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "direction; each row is of all devices together"},
+    {"count", "count", SONDE_CELL_COUNT, 0, 2, "number of copies"},
+    {"ns", "time", SONDE_CELL_TIME, 0, 0, "time in which at least one of them runs"},
+    {"hidden_ns", "hidden", SONDE_CELL_TIME, 0, 1, "part of the time while the same device computes"},
+    {"hidden_ratio", "% hidden", SONDE_CELL_SHARE, 0, 0, "hidden as % of the time"},
+    {"exposed_ns", "exposed", SONDE_CELL_TIME, 0, 0, "part of the time while the device does not compute"},
 };
 static const struct sonde_view_columns ways = SONDE_VIEW_COLUMNS("ways", way_columns);
 
 enum { OF_ONE_DEVICE = 11 }; /* columns at the end, unknown of all devices of a process */
 
 static const struct sonde_view_column device_columns[] = {
-    {NULL, "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "one process's use of it; below several of a process their sums"},
-    {"span_ns", "first to last", SONDE_CELL_TIME, 0, 4, "first start to last end, without pauses of recording in which nothing ran"},
-    {"compute_ns", "computing", SONDE_CELL_TIME, 0, 1, "of it, kernels run that are not communication"},
-    {NULL, "communicating", SONDE_CELL_TIME, 0, 2, "of it, communication runs: collectives, their kernels, copies between devices"},
-    {NULL, "hidden", SONDE_CELL_SHARE, 0, 2, "part of the communication that is hidden: the same device computes"},
-    {NULL, "copying", SONDE_CELL_TIME, 0, 0, "of it, other copies, maps or migrations run"},
-    {NULL, "hidden", SONDE_CELL_SHARE, 0, 0, "part of the copying that is hidden: the same device computes"},
-    {"exposed_ns", "exposed", SONDE_CELL_TIME, 0, 3, "of it, the device is busy, and nothing computes"},
-    {NULL, "idle", SONDE_CELL_SHARE, 0, 5, "part of first to last in which nothing runs"},
-    {"idle_ns", NULL, SONDE_CELL_TIME, 0, 0, "of it, nothing runs"},
-    {"busy_ns", NULL, SONDE_CELL_TIME, 0, 0, "of it, something runs"},
+    {NULL, "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0,
+     "a device as one process used it; several devices of a process are followed by their sum"},
+    {"span_ns", "span", SONDE_CELL_TIME, 0, 4, "from the first start to the last end, excluding idle time with recording off"},
+    {"compute_ns", "compute", SONDE_CELL_TIME, 0, 1, "time in which kernels run, other than communication"},
+    {NULL, "comm", SONDE_CELL_TIME, 0, 2,
+     "time in which communication runs: collectives, their kernels, copies between devices"},
+    {NULL, "% hidden", SONDE_CELL_SHARE, 0, 2, "% of the time of communication while the same device computes"},
+    {NULL, "copies", SONDE_CELL_TIME, 0, 0, "time in which other copies, maps or migrations run"},
+    {NULL, "% hidden", SONDE_CELL_SHARE, 0, 0, "% of the time of copies while the same device computes"},
+    {"exposed_ns", "exposed", SONDE_CELL_TIME, 0, 3, "time in which the device is busy but not computing"},
+    {NULL, "idle", SONDE_CELL_SHARE, 0, 5, "% of the span in which nothing runs"},
+    {"idle_ns", NULL, SONDE_CELL_TIME, 0, 0, "time in which nothing runs"},
+    {"busy_ns", NULL, SONDE_CELL_TIME, 0, 0, "time in which something runs"},
     {"communication", NULL, SONDE_CELL_OBJECT, 0, 0, "collectives, their kernels, copies between devices", .of = &hidden},
     {"copies", NULL, SONDE_CELL_OBJECT, 0, 0, "all other copies, maps and migrations", .of = &hidden},
     {"fills", NULL, SONDE_CELL_OBJECT, 0, 0, "fills", .of = &hidden},
-    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "who used the device"},
-    {"device", NULL, SONDE_CELL_ID, 0, 0, "counted from 0; null: unknown"},
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "of the device"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "process that used the device"},
+    {"device", NULL, SONDE_CELL_ID, 0, 0, "number of the device, from 0; null: unknown"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "name of the device"},
     {"first_ns", NULL, SONDE_CELL_TIME, 0, 0, "start of the first operation, on the process's time axis"},
-    {"last_ns", NULL, SONDE_CELL_TIME, 0, 0, "end of the last"},
-    {"kernels", NULL, SONDE_CELL_COUNT, 0, 0, "kernels that compute"},
-    {"communications", NULL, SONDE_CELL_COUNT, 0, 0, "kernels of communication and copies between devices"},
-    {"collectives", NULL, SONDE_CELL_COUNT, 0, 0, "operations over such kernels"},
-    {"fill_count", NULL, SONDE_CELL_COUNT, 0, 0, "fills"},
-    {"no_times", NULL, SONDE_CELL_COUNT, 0, 0, "operations without usable times, left out"},
-    {"ways", NULL, SONDE_CELL_LIST, 0, 0, "its copies by the way their bytes move", .of = &ways},
+    {"last_ns", NULL, SONDE_CELL_TIME, 0, 0, "end of the last operation"},
+    {"kernels", NULL, SONDE_CELL_COUNT, 0, 0, "kernels other than communication"},
+    {"communications", NULL, SONDE_CELL_COUNT, 0, 0, "communication kernels and copies between devices"},
+    {"collectives", NULL, SONDE_CELL_COUNT, 0, 0, "collectives, which consist of such kernels"},
+    {"fill_count", NULL, SONDE_CELL_COUNT, 0, 0, "number of fills"},
+    {"no_times", NULL, SONDE_CELL_COUNT, 0, 0, "operations without valid times, left out"},
+    {"ways", NULL, SONDE_CELL_LIST, 0, 0, "copies by direction", .of = &ways},
 };
 static const struct sonde_view_columns devices = SONDE_VIEW_COLUMNS("devices", device_columns);
 
 static const struct sonde_view_column process_columns[] = {
-    {"span_ns", NULL, SONDE_CELL_TIME, 0, 0, "sum over its devices, as all that follow: first start to last end"},
-    {"compute_ns", NULL, SONDE_CELL_TIME, 0, 0, "of it, kernels run that are not communication"},
-    {"exposed_ns", NULL, SONDE_CELL_TIME, 0, 0, "of it, a device is busy and computes nothing"},
-    {"idle_ns", NULL, SONDE_CELL_TIME, 0, 0, "of it, nothing runs"},
-    {"busy_ns", NULL, SONDE_CELL_TIME, 0, 0, "of it, something runs"},
+    {"span_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the first start to the last end; this and all below: sum over its devices"},
+    {"compute_ns", NULL, SONDE_CELL_TIME, 0, 0, "time in which kernels run, other than communication"},
+    {"exposed_ns", NULL, SONDE_CELL_TIME, 0, 0, "time in which a device is busy but not computing"},
+    {"idle_ns", NULL, SONDE_CELL_TIME, 0, 0, "time in which nothing runs"},
+    {"busy_ns", NULL, SONDE_CELL_TIME, 0, 0, "time in which something runs"},
     {"communication", NULL, SONDE_CELL_OBJECT, 0, 0, "collectives, their kernels, copies between devices", .of = &hidden},
     {"copies", NULL, SONDE_CELL_OBJECT, 0, 0, "all other copies, maps and migrations", .of = &hidden},
     {"fills", NULL, SONDE_CELL_OBJECT, 0, 0, "fills", .of = &hidden},
-    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "its name"},
-    {"devices", NULL, SONDE_CELL_COUNT, 0, 0, "how many it used"},
-    {"rank", NULL, SONDE_CELL_ID, 0, 0, "of a parallel job, as its launcher says; null: none"},
-    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "the same on its host"},
-    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "how many ranks the job has"},
+    {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process"},
+    {"devices", NULL, SONDE_CELL_COUNT, 0, 0, "number of devices it used"},
+    {"rank", NULL, SONDE_CELL_ID, 0, 0, "rank in the parallel job, as set by its launcher; null: none"},
+    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "rank within the node"},
+    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "number of ranks in the job"},
 };
 static const struct sonde_view_columns processes = SONDE_VIEW_COLUMNS("processes", process_columns);
 
@@ -138,8 +140,8 @@ static int compute(const struct sonde_query *q, struct sonde_overlaps *overlaps,
         return sonde_diag_set(diag, rc, q->path, "cannot read the trace of");
     if (overlaps->items.count)
         return 0;
-    sonde_diag_set(diag, SONDE_EEMPTY, q->path, "no trace is in");
-    snprintf(diag->why, sizeof diag->why, "what ran at the same time is known of a trace only");
+    sonde_diag_set(diag, SONDE_EEMPTY, q->path, "there is no trace in");
+    snprintf(diag->why, sizeof diag->why, "overlap needs the times of each operation");
     sonde_diag_hint(diag, "record with --trace");
     return SONDE_EEMPTY;
 }
@@ -262,10 +264,10 @@ static void show(struct sonde_view_data *out, const struct sonde_view_table *dev
         no_times += overlaps->items.items[i].no_times;
     sonde_view_show(out, device_table, false);
     show_ways(out, overlaps);
-    sonde_view_say(out, true, "hidden: while the same device computes. exposed: busy, and nothing computes. Copies between "
-                              "devices count as communication.");
+    sonde_view_say(out, true, "hidden: while the same device computes. exposed: busy but not computing. Copies between devices "
+                              "count as communication.");
     if (no_times)
-        sonde_view_say(out, false, "%s operation%s without usable times %s left out.", sonde_number_count(count, no_times),
+        sonde_view_say(out, false, "%s operation%s without valid times %s left out.", sonde_number_count(count, no_times),
                        no_times == 1 ? "" : "s", no_times == 1 ? "is" : "are");
 }
 

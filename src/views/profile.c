@@ -32,50 +32,50 @@ static const struct sonde_view_columns figures = SONDE_VIEW_COLUMNS("figures", f
 
 static const struct sonde_view_column context_columns[] = { /* figures stand between the two, as text */
     {NULL, "share", SONDE_CELL_SHARE, 0, 1,
-     "part of the whole, of the figure that sorts; of the first metric there is any of where a formula sorts"},
+     "the sorting metric as % of the total; if a formula sorts, the first metric that is not 0"},
     {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0,
-     "what called what; in a bottom-up tree a routine with its callers below it, in a flat list a routine"},
+     "call path, callees below; bottom-up: routine, callers below; flat: routine"},
 };
-static const struct sonde_view_columns contexts = SONDE_VIEW_COLUMNS_OF("contexts", "calling context", context_columns);
+static const struct sonde_view_columns contexts = SONDE_VIEW_COLUMNS_OF("contexts", "call path", context_columns);
 
 static const struct sonde_view_column chosen_columns[] = {
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "as in inclusive and exclusive"},
-    {"unit", NULL, SONDE_CELL_TEXT, 0, 0, "ns, count, bytes; null: a formula's"},
-    {"formula", NULL, SONDE_CELL_TEXT, 0, 0, "of a derived column"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "name, as in inclusive and exclusive"},
+    {"unit", NULL, SONDE_CELL_TEXT, 0, 0, "ns, count or bytes; null: a formula"},
+    {"formula", NULL, SONDE_CELL_TEXT, 0, 0, "formula of a derived column"},
 };
 static const struct sonde_view_columns chosen = SONDE_VIEW_COLUMNS("columns", chosen_columns);
 
 static const struct sonde_view_column sort_columns[] = {
-    {"column", NULL, SONDE_CELL_TEXT, 0, 0, "its name"},
+    {"column", NULL, SONDE_CELL_TEXT, 0, 0, "name of the column"},
     {"side", NULL, SONDE_CELL_TEXT, 0, 0, "inclusive or exclusive"},
 };
 static const struct sonde_view_columns sort = SONDE_VIEW_COLUMNS("sort", sort_columns);
 
 static const struct sonde_view_column row_columns[] = {
-    {"row", NULL, SONDE_CELL_ID, 0, 0, "its number"},
-    {"parent", NULL, SONDE_CELL_ID, 0, 0, "row; null for the whole"},
-    {"depth", NULL, SONDE_CELL_ID, 0, 0, "levels below the whole"},
-    {"node", NULL, SONDE_CELL_ID, 0, 0, "a calling context, as --root takes it; of an object, the one that allocated it"},
-    {"label", NULL, SONDE_CELL_TEXT, 0, 0, "what it is called on the terminal, where rows do not read alike"},
-    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "native, python, api, operation, unknown, cut, link, range, object; none: in no routine"},
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function, API call, kernel or range; null when unknown"},
+    {"row", NULL, SONDE_CELL_ID, 0, 0, "number of the row"},
+    {"parent", NULL, SONDE_CELL_ID, 0, 0, "number of the parent row; null for the root"},
+    {"depth", NULL, SONDE_CELL_ID, 0, 0, "levels below the root"},
+    {"node", NULL, SONDE_CELL_ID, 0, 0, "number of the call path, as for --root; for a data object, of its allocation"},
+    {"label", NULL, SONDE_CELL_TEXT, 0, 0, "label on the terminal"},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "native, python, api, operation, unknown, cut, link, range, object; none: no routine"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function, API call, kernel or range; null: unknown"},
     {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
-    {"line", NULL, SONDE_CELL_ID, 0, 0, "line in it"},
-    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the program or library"},
-    {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation; absent where it is none"},
-    {"object", NULL, SONDE_CELL_TEXT, 0, 0, "kind of data object; absent where it is none"},
-    {"inclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "of it and what it called", .of = &figures},
-    {"exclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "of it alone", .of = &figures},
+    {"line", NULL, SONDE_CELL_ID, 0, 0, "source line"},
+    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the executable or library"},
+    {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation; absent if not an operation"},
+    {"object", NULL, SONDE_CELL_TEXT, 0, 0, "kind of data object; absent if not a data object"},
+    {"inclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "of this frame and its callees", .of = &figures},
+    {"exclusive", NULL, SONDE_CELL_OBJECT, 0, 0, "of this frame alone", .of = &figures},
 };
 static const struct sonde_view_columns rows = SONDE_VIEW_COLUMNS("rows", row_columns);
 
 static const struct sonde_view_column columns[] = {
     {"shape", NULL, SONDE_CELL_TEXT, 0, 0, "top-down, bottom-up or flat"},
-    {"by", NULL, SONDE_CELL_TEXT, 0, 0, "what makes two frames one routine: line, function, module, kernel, object"},
-    {"columns", NULL, SONDE_CELL_LIST, 0, 0, "the figures that rows have", .of = &chosen},
-    {"sort", NULL, SONDE_CELL_OBJECT, 0, 0, "the figure by which rows come, largest first", .of = &sort},
-    {"left_out", NULL, SONDE_CELL_COUNT, 0, 0, "rows below --min-percent or beyond --limit, without those below them"},
-    {"rows", NULL, SONDE_CELL_LIST, 0, 0, "the first is the whole; a parent comes before its children", .of = &rows},
+    {"by", NULL, SONDE_CELL_TEXT, 0, 0, "how frames are grouped: line, function, module, kernel, object"},
+    {"columns", NULL, SONDE_CELL_LIST, 0, 0, "metrics and formulas", .of = &chosen},
+    {"sort", NULL, SONDE_CELL_OBJECT, 0, 0, "the column that sorts, largest first", .of = &sort},
+    {"left_out", NULL, SONDE_CELL_COUNT, 0, 0, "rows left out by --min-percent or --limit, not counting their children"},
+    {"rows", NULL, SONDE_CELL_LIST, 0, 0, "rows; the first is the root, and parents precede their children", .of = &rows},
 };
 static const struct sonde_view_columns whole = SONDE_VIEW_COLUMNS("profile", columns);
 
@@ -245,11 +245,11 @@ static int find_root(const struct sonde_query *q, struct sonde_profile_rows_conf
     if (count < 0)
         rc = sonde_diag_set(diag, (int)count, q->path, "cannot look for the root in");
     else if (text && count == 0) {
-        rc = sonde_diag_set(diag, SONDE_ENOTFOUND, text, "there is no calling context");
-        snprintf(diag->why, sizeof diag->why, "--root takes a function, a place such as heat.c:81, or a number that --ids shows");
+        rc = sonde_diag_set(diag, SONDE_ENOTFOUND, text, "no call path matches");
+        snprintf(diag->why, sizeof diag->why, "--root takes a function, a place such as heat.c:81, or a number shown by --ids");
     } else if (count > 1) {
         say_candidates(q, nodes, count, out);
-        rc = sonde_diag_set(diag, SONDE_EINVALID, text, "%ld calling contexts are meant by", count);
+        rc = sonde_diag_set(diag, SONDE_EINVALID, text, "%ld call paths match", count);
         snprintf(diag->why, sizeof diag->why, "choose one by its number, such as --root %u", nodes[0]);
     } else if (count == 1) {
         config->root = nodes[0];
@@ -263,10 +263,10 @@ static int build(const struct sonde_query *q, struct wanted *w, struct sonde_pro
 {
     const struct sonde_query_contexts *asked = &q->contexts;
     if (want(q, w))
-        return sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot make the profile of");
+        return sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot compute the profile of");
     w->config.cpu_estimate = q->profile->sampled ? &w->cpu_estimate : NULL;
     if (q->profile->sampled && sonde_estimate_cpu(q->m, q->profile, &w->cpu_estimate))
-        return sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot make the profile of");
+        return sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot compute the profile of");
     int rc = is_named(asked, SONDE_METRIC_BLAME) || is_named(asked, SONDE_METRIC_BLAME_ERROR) ? add_blame(q, w, diag) : 0;
     if (!rc && is_named(asked, SONDE_METRIC_SYNC))
         rc = add_sync(q, w, diag);
@@ -349,7 +349,7 @@ static struct sonde_view_column figure_column(const struct sonde_profile_rows *v
 static const struct sonde_view_columns *text_columns(const struct sonde_query *q, const struct sonde_profile_rows *view,
                                                      struct sonde_view_data *out)
 {
-    static const char *const subjects[] = {"calling context", "routine, its callers below", "routine"};
+    static const char *const subjects[] = {"call path", "routine, its callers below", "routine"};
     const struct sonde_view_columns like = {.name = contexts.name, .subject = subjects[view->shape]};
     struct sonde_view_column items[MOST_COLUMNS] = {context_columns[0]};
     size_t count = 1;
@@ -393,12 +393,12 @@ static void say_what_is_missing(const struct sonde_query *q, const struct sonde_
     for (size_t i = 0; i < view->columns->shown.count; i++) {
         const uint32_t column = view->columns->shown.items[i];
         if (column == SONDE_METRIC_CPU && !q->profile->sampled)
-            sonde_view_say(out, false, "the CPU side was not sampled (record --cpu): its time is unknown");
+            sonde_view_say(out, false, "the CPU side was not sampled (record --cpu): CPU time is unknown");
         if (column == SONDE_METRIC_BLAME && sonde_profile_rows_get(view, 0, column, SONDE_INCLUSIVE).validity != SONDE_KNOWN)
-            sonde_view_say(out, false, "idleness blame is unknown: it needs a trace with times of operations");
+            sonde_view_say(out, false, "blame is unknown: it needs a trace with times of operations");
     }
     if (view->by == SONDE_BY_OBJECT && !q->totals.traced)
-        sonde_view_say(out, false, "recorded with --profile: which operation used which object is unknown");
+        sonde_view_say(out, false, "recorded with --profile: the data objects used by operations are unknown");
 }
 
 static int fill_text(const struct sonde_query *q, const struct sonde_profile_rows *view, struct sonde_view_data *out)
@@ -529,9 +529,9 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 
 const struct sonde_view sonde_view_profile = {
     .name = "profile",
-    .summary = "calling contexts: top-down, bottom-up or flat, with any columns",
-    .description = "Calling contexts: top-down, bottom-up or flat. The figures that --metric names are columns, and formulas over "
-                   "them; on the terminal NAME is the inclusive side and NAME:excl the exclusive one.",
+    .summary = "call paths: top-down, bottom-up or flat, with any columns",
+    .description = "Call paths: top-down, bottom-up or flat. Columns are the metrics that --metric names and formulas over them; "
+                   "on the terminal NAME is inclusive and NAME:excl exclusive.",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&whole, &contexts, NULL},
     .options = (const char *const[]){"top-down", "bottom-up", "by", "metric", "derive", "sort", "root", "ids", "depth", "min-percent",

@@ -13,38 +13,39 @@
 #include "view.h"
 
 static const struct sonde_view_column row_columns[] = {
-    {"share", "share", SONDE_CELL_SHARE, 0, 0, "its part of the range times all lanes that were looked at"},
-    {NULL, "of queues", SONDE_CELL_SHARE, 0, 2, "its part of the range times the queues among them"},
-    {NULL, "of threads", SONDE_CELL_SHARE, 0, 1, "its part of the range times the threads among them"},
-    {NULL, "time", SONDE_CELL_TIME, 0, 3, "its time on queues and threads, with the standard error of what samples divide"},
-    {NULL, "sampled", SONDE_CELL_SHARE, 0, 4, "part of its time on threads that is known from samples; the rest is exact"},
-    {"label", "routine", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "function, API call, kernel or range; or what a lane did that no routine did"},
+    {"share", "share", SONDE_CELL_SHARE, 0, 0, "time as % of the time window over all selected lanes"},
+    {NULL, "% of queues", SONDE_CELL_SHARE, 0, 2, "time as % of the time window over the selected queues"},
+    {NULL, "% of threads", SONDE_CELL_SHARE, 0, 1, "time as % of the time window over the selected threads"},
+    {NULL, "time", SONDE_CELL_TIME, 0, 3, "time on queues and threads, with the standard error of the sampled part"},
+    {NULL, "sampled", SONDE_CELL_SHARE, 0, 4, "% of its thread time that is known from samples; the rest is exact"},
+    {"label", "routine", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "function, API call, kernel or range; or what the lane did instead"},
     {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "routine, or what it is instead, such as idle or off_cpu"},
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function; null when unknown"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function; null: unknown"},
     {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
-    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the program or library"},
-    {"node", NULL, SONDE_CELL_ID, 0, 0, "one of its calling contexts, that with most time of threads"},
-    {"queue_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "its time on queues"},
-    {"thread_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "its time on threads"},
-    {"sampled_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "of thread_ns, known from samples"},
-    {"pooled_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "of sampled_ns, where no sample reaches: by the samples of gaps like it"},
+    {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the executable or library"},
+    {"node", NULL, SONDE_CELL_ID, 0, 0, "the call path with the most thread time"},
+    {"queue_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "time on queues"},
+    {"thread_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "time on threads"},
+    {"sampled_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "part of thread_ns known from samples"},
+    {"pooled_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0,
+     "part of sampled_ns in gaps without a sample, divided as in similar gaps with samples"},
     {"error_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "standard error of sampled_ns"},
     {"cpu_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0,
-     "CPU time that the samples outside of API calls stand for; null: not the whole run, or sleeps are unknown"},
-    {"cpu_error_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "its standard error"},
-    {"disagrees", NULL, SONDE_CELL_BOOLEAN, 0, 0, "sampled_ns and cpu_ns differ by more than chance makes of it"},
+     "CPU time of the samples outside API calls; null: not the whole run, or context switches unknown"},
+    {"cpu_error_ns", NULL, SONDE_CELL_TIME, SONDE_STYLE_FRACTION, 0, "standard error of cpu_ns"},
+    {"disagrees", NULL, SONDE_CELL_BOOLEAN, 0, 0, "sampled_ns and cpu_ns differ by more than chance explains"},
 };
 static const struct sonde_view_columns rows = SONDE_VIEW_COLUMNS("rows", row_columns);
 
 static const struct sonde_view_column columns[] = {
-    {"from_ns", NULL, SONDE_CELL_TIME, 0, 0, "begin of the range, since the run began"},
-    {"to_ns", NULL, SONDE_CELL_TIME, 0, 0, "its end"},
-    {"queues", NULL, SONDE_CELL_COUNT, 0, 0, "that were looked at"},
-    {"threads", NULL, SONDE_CELL_COUNT, 0, 0, "the same"},
-    {"depth", NULL, SONDE_CELL_COUNT, 0, 0, "frames from the outermost on; null: all"},
-    {"traced", NULL, SONDE_CELL_BOOLEAN, 0, 0, "there is a trace; without one when each lane did what is unknown"},
-    {"no_times", NULL, SONDE_CELL_COUNT, 0, 0, "operations without usable times: in no row"},
-    {"rows", NULL, SONDE_CELL_LIST, 0, 0, "most time first", .of = &rows},
+    {"from_ns", NULL, SONDE_CELL_TIME, 0, 0, "begin of the time window, since the start of the run"},
+    {"to_ns", NULL, SONDE_CELL_TIME, 0, 0, "end of the time window"},
+    {"queues", NULL, SONDE_CELL_COUNT, 0, 0, "number of selected queues"},
+    {"threads", NULL, SONDE_CELL_COUNT, 0, 0, "number of selected threads"},
+    {"depth", NULL, SONDE_CELL_COUNT, 0, 0, "number of outermost frames considered; null: all"},
+    {"traced", NULL, SONDE_CELL_BOOLEAN, 0, 0, "false: no trace, and what each lane did is unknown"},
+    {"no_times", NULL, SONDE_CELL_COUNT, 0, 0, "operations without valid times, not included in any row"},
+    {"rows", NULL, SONDE_CELL_LIST, 0, 0, "rows, largest time first", .of = &rows},
 };
 static const struct sonde_view_columns statistics = SONDE_VIEW_COLUMNS("statistics", columns);
 
@@ -99,7 +100,7 @@ static int read_lanes(const struct sonde_query *q, lane_ids *out, struct sonde_d
         if (out->count == before) {
             sonde_diag_set(diag, SONDE_ENOTFOUND, q->path, "there is no lane '%.*s' in", (int)(word.length < 64 ? word.length : 64),
                            word.text);
-            snprintf(diag->why, sizeof diag->why, "the view lanes shows them; 'queues' and 'threads' mean all of one kind");
+            snprintf(diag->why, sizeof diag->why, "the view lanes lists them; 'queues' and 'threads' select all of one kind");
             return SONDE_ENOTFOUND;
         }
         text += word.length + (text[word.length] == ',');
@@ -119,7 +120,7 @@ static int compute(const struct sonde_query *q, struct sonde_statistics *out, st
         .lane_count = lanes.count, .depth = q->range.depth,
     };
     if (!rc && config.from_ns >= config.to_ns) {
-        rc = sonde_diag_set(diag, SONDE_EINVALID, q->path, "nothing lies in this range of time of");
+        rc = sonde_diag_set(diag, SONDE_EINVALID, q->path, "the time window is empty in");
         char from[SONDE_NUMBER_MAX], to[SONDE_NUMBER_MAX], all[SONDE_NUMBER_MAX];
         snprintf(diag->why, sizeof diag->why, "it begins at %s and ends at %s; the run took %s",
                  sonde_number_time(from, (double)config.from_ns), sonde_number_time(to, (double)config.to_ns),
@@ -187,7 +188,7 @@ static void say_disagreeing(struct sonde_view_data *out, const struct sonde_quer
         if (!share->disagrees)
             continue;
         sonde_name_share(q, &label, share);
-        sonde_view_say(out, false, "%s: %s by the times between API calls, %s by its samples (± %s): one of them is wrong "
+        sonde_view_say(out, false, "%s: %s from the times between API calls, but %s from samples (± %s): one of them is wrong "
                                    "(docs/statistics.md, \"Check\").", sonde_text_get(&label), sonde_number_time(time, share->sampled_ns),
                        sonde_number_time(cpu, share->cpu_ns),
                        sonde_number_time(error, sqrt(share->error_ns * share->error_ns + share->cpu_error_ns * share->cpu_error_ns)));
@@ -222,18 +223,18 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
     say_what(out, q, &st);
     sonde_view_show(out, t, false);
     if (st.no_times)
-        sonde_view_say(out, false, "%s operation%s without usable times: in no row", sonde_number_count(number, st.no_times),
+        sonde_view_say(out, false, "%s operation%s without valid times, not included in any row", sonde_number_count(number, st.no_times),
                        st.no_times == 1 ? "" : "s");
     say_disagreeing(out, q, &st);
     if (!st.traced)
-        sonde_view_say(out, false, "recorded with --profile: when each lane did what is unknown");
+        sonde_view_say(out, false, "recorded with --profile: what each lane did is unknown");
     sonde_statistics_fini(&st);
     return rc;
 }
 
 const struct sonde_view sonde_view_statistics = {
     .name = "statistics",
-    .summary = "the exact share of each routine in a time range, lanes and call depth",
+    .summary = "the exact share of each routine, by time window, lanes and call depth",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&statistics, NULL},
     .options = (const char *const[]){"from", "to", "lane", "depth", NULL},

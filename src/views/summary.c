@@ -21,33 +21,33 @@
 /* ---- devices ----------------------------------------------------------------------------------- */
 
 static const struct sonde_view_column idle_most_columns[] = {
-    {"place", NULL, SONDE_CELL_TEXT, 0, 0, "the routine, and the nearest code of the user"},
-    {"blame_ns", NULL, SONDE_CELL_TIME, 0, 0, "its blame"},
+    {"place", NULL, SONDE_CELL_TEXT, 0, 0, "the routine and the nearest user code"},
+    {"blame_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame of the routine"},
 };
 static const struct sonde_view_columns idle_most = SONDE_VIEW_COLUMNS("idle_most", idle_most_columns);
 
 static const struct sonde_view_column device_columns[] = {
-    {NULL, "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "number of the device in its process, and its name"},
+    {NULL, "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "number of the device within its process, and its name"},
     {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process"},
-    {"device", NULL, SONDE_CELL_ID, 0, 0, "number of the device in its process"},
-    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "of the device"},
-    {"platform", NULL, SONDE_CELL_TEXT, 0, 0, "of the device"},
-    {NULL, "busy", SONDE_CELL_SHARE, 0, 0, "part of the run time in which at least one operation was on it"},
-    {NULL, "kernels", SONDE_CELL_SHARE, 0, 2, "the same for kernels; they and copies may overlap"},
-    {NULL, "copies", SONDE_CELL_SHARE, 0, 3, "the same for copies"},
-    {NULL, "idle", SONDE_CELL_SHARE, 0, 1, "the rest of the run time"},
-    {"operations", "operations", SONDE_CELL_COUNT, 0, 4, "operations that finished"},
-    {"wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "run time of the process, without the pauses of recording"},
-    {"busy_ns", NULL, SONDE_CELL_TIME, 0, 0, "of it, at least one operation was on the device"},
-    {"kernel_ns", NULL, SONDE_CELL_TIME, 0, 0, "the same for kernels"},
-    {"copy_ns", NULL, SONDE_CELL_TIME, 0, 0, "the same for copies"},
-    {"idle_ns", NULL, SONDE_CELL_TIME, 0, 0, "run time without busy time"},
-    {"rank", NULL, SONDE_CELL_ID, 0, 0, "of a parallel job, as its launcher says; null: none"},
-    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "the same on its node"},
-    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "how many ranks the job has"},
+    {"device", NULL, SONDE_CELL_ID, 0, 0, "number of the device within its process"},
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "name of the device"},
+    {"platform", NULL, SONDE_CELL_TEXT, 0, 0, "platform of the device"},
+    {NULL, "busy", SONDE_CELL_SHARE, 0, 0, "% of the wall time with at least one operation running"},
+    {NULL, "kernels", SONDE_CELL_SHARE, 0, 2, "% of the wall time with a kernel running; may overlap with copies"},
+    {NULL, "copies", SONDE_CELL_SHARE, 0, 3, "% of the wall time with a copy running"},
+    {NULL, "idle", SONDE_CELL_SHARE, 0, 1, "% of the wall time with no operation running"},
+    {"operations", "operations", SONDE_CELL_COUNT, 0, 4, "completed operations"},
+    {"wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "wall time of the process, excluding time with recording off"},
+    {"busy_ns", NULL, SONDE_CELL_TIME, 0, 0, "part of wall_ns with at least one operation running"},
+    {"kernel_ns", NULL, SONDE_CELL_TIME, 0, 0, "part of wall_ns with a kernel running"},
+    {"copy_ns", NULL, SONDE_CELL_TIME, 0, 0, "part of wall_ns with a copy running"},
+    {"idle_ns", NULL, SONDE_CELL_TIME, 0, 0, "wall_ns - busy_ns"},
+    {"rank", NULL, SONDE_CELL_ID, 0, 0, "rank in the parallel job, as set by its launcher; null: none"},
+    {"local_rank", NULL, SONDE_CELL_ID, 0, 0, "rank within the node"},
+    {"ranks", NULL, SONDE_CELL_ID, 0, 0, "number of ranks in the job"},
     {"idle_most", NULL, SONDE_CELL_OBJECT, 0, 0,
-     "the routine with the most blame for the idle time (docs/blame.md); null: no trace, or none", .of = &idle_most},
-    {"idle_for", NULL, SONDE_CELL_LIST, 0, 0, "what its idle time went to, most first; the parts add up to it. null: no trace",
+     "the routine with the most blame for idle_ns (docs/blame.md); null: no trace, or no blame", .of = &idle_most},
+    {"idle_for", NULL, SONDE_CELL_LIST, 0, 0, "breakdown of idle_ns, largest first; null: no trace",
      .of = &sonde_verdict_parts},
 };
 static const struct sonde_view_columns devices = SONDE_VIEW_COLUMNS("devices", device_columns);
@@ -116,24 +116,24 @@ static void device_row(struct sonde_view_table *t, const struct sonde_query *q, 
 
 /* ---- operations ----------------------------------------------------------------------------------- */
 
-#define COUNT "operations that finished"
+#define COUNT "completed operations"
 #define TOTAL "sum of the durations on the device"
-#define CALLERS "the heaviest calling context, and how many there are"
+#define CALLERS "the call path with the largest total, and the number of places"
 static const struct sonde_view_column kernel_columns[] = {
-    {NULL, "Kernel", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "the kernel's name without return type and namespaces"},
+    {NULL, "Kernel", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kernel name without return type and namespaces"},
     {NULL, "count", SONDE_CELL_COUNT, 0, 1, COUNT},
     {NULL, "total", SONDE_CELL_TIME, 0, 0, TOTAL},
-    {NULL, "mean", SONDE_CELL_TIME, 0, 2, "total divided by the number of timed operations"},
-    {NULL, "p95", SONDE_CELL_TIME, 0, 3, "the duration that 95 % of them do not exceed, less than 5 % off"},
+    {NULL, "mean", SONDE_CELL_TIME, 0, 2, "mean duration of the timed operations"},
+    {NULL, "p95", SONDE_CELL_TIME, 0, 3, "95th percentile, within 5 %"},
     {NULL, "called from", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, CALLERS},
 };
 static const struct sonde_view_column copy_columns[] = {
-    {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kind of operation, with its direction where that is known"},
+    {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kind of operation, with its direction if known"},
     {NULL, "count", SONDE_CELL_COUNT, 0, 2, COUNT},
-    {NULL, "bytes", SONDE_CELL_BYTES, 0, 1, "what they moved; unknown where none says so"},
+    {NULL, "bytes", SONDE_CELL_BYTES, 0, 1, "bytes moved; unknown if no operation reports them"},
     {NULL, "total", SONDE_CELL_TIME, 0, 0, TOTAL},
     {NULL, "GB/s", SONDE_CELL_NUMBER, 0, 3,
-     "bytes divided by the time on the device, in powers of 1,000; unknown when one of them has no times", .unit = "GB/s"},
+     "bandwidth in 10^9 bytes per second of device time; unknown if an operation has no times", .unit = "GB/s"},
     {NULL, "called from", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, CALLERS},
 };
 static const struct sonde_view_columns top_kernels = SONDE_VIEW_COLUMNS("top_kernels", kernel_columns);
@@ -200,17 +200,18 @@ static void show_operations(const struct sonde_query *q, struct sonde_view_data 
 /* ---- the CPU side ----------------------------------------------------------------------------------- */
 
 static const struct sonde_view_column top_columns[] = {
-    {"routine", NULL, SONDE_CELL_TEXT, 0, 0, "what it is called"},
-    {"cpu_ns", NULL, SONDE_CELL_TIME, 0, 0, "CPU time in it itself"},
+    {"routine", NULL, SONDE_CELL_TEXT, 0, 0, "label of the routine"},
+    {"cpu_ns", NULL, SONDE_CELL_TIME, 0, 0, "exclusive CPU time"},
     {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of cpu_ns"},
 };
 static const struct sonde_view_columns top = SONDE_VIEW_COLUMNS("top", top_columns);
 
 static const struct sonde_view_column cpu_columns[] = {
-    {"sampled", NULL, SONDE_CELL_BOOLEAN, 0, 0, "whether there are samples"},
-    {"rate_hz", NULL, SONDE_CELL_NUMBER, 0, 0, "samples per second of a thread's CPU time; null also where processes differ", .unit = "Hz"},
-    {"samples", NULL, SONDE_CELL_COUNT, 0, 0, "how many"},
-    {"cpu_ns", NULL, SONDE_CELL_TIME, 0, 0, "CPU time that the samples stand for"},
+    {"sampled", NULL, SONDE_CELL_BOOLEAN, 0, 0, "the CPU side was sampled"},
+    {"rate_hz", NULL, SONDE_CELL_NUMBER, 0, 0,
+     "samples per second of a thread's CPU time; null: unknown, or processes differ", .unit = "Hz"},
+    {"samples", NULL, SONDE_CELL_COUNT, 0, 0, "number of samples"},
+    {"cpu_ns", NULL, SONDE_CELL_TIME, 0, 0, "CPU time covered by samples"},
     {"top", NULL, SONDE_CELL_OBJECT, 0, 0, "the routine with the most exclusive CPU time", .of = &top},
 };
 static const struct sonde_view_columns cpu = SONDE_VIEW_COLUMNS("cpu_side", cpu_columns);
@@ -241,7 +242,7 @@ static int cpu_side(const struct sonde_query *q, struct cpu_side *out, struct so
     if (!out->all.cpu_ns)
         return 0;
     const int rc = sonde_estimate_cpu(q->m, q->profile, &estimate)
-                       ? sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot make the profile of")
+                       ? sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot compute the profile of")
                        : sonde_profile_rows_build(q->profile, &config, &out->rows, diag);
     sonde_estimate_fini(&estimate);
     return rc;
@@ -345,8 +346,8 @@ static void say_title(struct sonde_view_data *out, const struct sonde_query *q, 
     if (t->wall_ns)
         sonde_text_format(&line, " · %s", sonde_number_time(number, (double)t->wall_ns));
     if (t->killed)
-        sonde_text_format(&line, t->killed == q->m->process_count ? " · ended without an exit (killed?)"
-                                                                : " · %u processes ended without an exit",
+        sonde_text_format(&line, t->killed == q->m->process_count ? " · did not exit normally (killed?)"
+                                                                : " · %u processes did not exit normally",
                           t->killed);
     struct sonde_view_item *title = sonde_view_say(out, false, "%s", sonde_text_get(&line));
     title->tone = SONDE_TONE_TITLE;
@@ -369,23 +370,23 @@ static void say_ledger(struct sonde_view_data *out, const struct sonde_totals *t
     add_count(&line, t->dropped_operations, "dropped");
     add_count(&line, t->ledger.unmatched, "unmatched");
     if (t->in_flight)
-        add_count(&line, t->in_flight, "in flight when the program ended");
+        add_count(&line, t->in_flight, "in flight at exit");
     if (t->ledger.unplaced)
-        add_count(&line, t->ledger.unplaced, "unplaced");
+        add_count(&line, t->ledger.unplaced, "unattributed");
     if (t->ledger.busy_clipped_ns)
         sonde_text_add(&line, ", busy times are lower bounds");
     if (t->ledger.bad_time)
-        add_count(&line, t->ledger.bad_time, "with bad times");
+        add_count(&line, t->ledger.bad_time, "with invalid times");
     if (t->ledger.failed)
         add_count(&line, t->ledger.failed, "failed");
     if (t->dropped_trace_rows)
-        add_count(&line, t->dropped_trace_rows, "missing in the trace");
+        add_count(&line, t->dropped_trace_rows, "missing from the trace");
     if (t->ledger.unwind_failed)
         add_count(&line, t->ledger.unwind_failed, t->ledger.unwind_failed == 1 ? "stack incomplete" : "stacks incomplete");
     if (t->damaged_chunks)
         add_count(&line, t->damaged_chunks, t->damaged_chunks == 1 ? "damaged chunk skipped" : "damaged chunks skipped");
     if (t->clock_known && !t->clock_bound_ns)
-        sonde_text_add(&line, " · host's clock");
+        sonde_text_add(&line, " · host clock");
     else if (t->clock_known)
         sonde_text_format(&line, " · clock ± %s", sonde_number_time(bound, (double)t->clock_bound_ns));
     if (t->process_wall_ns)
@@ -393,7 +394,7 @@ static void say_ledger(struct sonde_view_data *out, const struct sonde_totals *t
                           sonde_number_percent(own, (double)t->ledger.hook_ns, (double)t->process_wall_ns),
                           sonde_number_time(wall, (double)t->process_wall_ns));
     if (t->off)
-        sonde_text_add(&line, " · the agent switched itself off (see ledger)");
+        sonde_text_add(&line, " · Sonde switched itself off (see ledger)");
     sonde_view_say(out, true, "%s", sonde_text_get(&line));
     sonde_text_fini(&line);
 }
@@ -401,16 +402,16 @@ static void say_ledger(struct sonde_view_data *out, const struct sonde_totals *t
 /* ---- the view ------------------------------------------------------------------------------------------ */
 
 static const struct sonde_view_column summary_columns[] = {
-    {"verdict", NULL, SONDE_CELL_OBJECT, 0, 0, "what the run waited for; null where no trace tells", .of = &sonde_verdict},
-    {"command", NULL, SONDE_CELL_TEXT, 0, 0, "the command line that was recorded, as a shell reads it"},
-    {"processes", NULL, SONDE_CELL_COUNT, 0, 0, "that were measured"},
-    {"threads", NULL, SONDE_CELL_COUNT, 0, 0, "of theirs, that used the GPU runtime"},
-    {"wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "from the first process's start to the last one's end"},
-    {"devices", NULL, SONDE_CELL_LIST, 0, 0, "as each process used them", .of = &devices},
-    {"cpu", NULL, SONDE_CELL_OBJECT, 0, 0, "the CPU side; null: the measurement does not say whether it was sampled", .of = &cpu},
-    {"kernels", NULL, SONDE_CELL_LIST, 0, 0, "those of the view kernels", .of = &sonde_kernels},
-    {"copies", NULL, SONDE_CELL_LIST, 0, 0, "those of the view copies", .of = &sonde_copies},
-    {"ledger", NULL, SONDE_CELL_OBJECT, 0, 0, "that of the view ledger", .of = &sonde_ledger},
+    {"verdict", NULL, SONDE_CELL_OBJECT, 0, 0, "what the run spent its time on; null: no trace", .of = &sonde_verdict},
+    {"command", NULL, SONDE_CELL_TEXT, 0, 0, "the recorded command line, quoted for a shell"},
+    {"processes", NULL, SONDE_CELL_COUNT, 0, 0, "number of recorded processes"},
+    {"threads", NULL, SONDE_CELL_COUNT, 0, 0, "number of threads that made API calls"},
+    {"wall_ns", NULL, SONDE_CELL_TIME, 0, 0, "wall time from the first process's start to the last one's end"},
+    {"devices", NULL, SONDE_CELL_LIST, 0, 0, "devices, each as one process used it", .of = &devices},
+    {"cpu", NULL, SONDE_CELL_OBJECT, 0, 0, "the CPU side; null: unknown whether it was sampled", .of = &cpu},
+    {"kernels", NULL, SONDE_CELL_LIST, 0, 0, "as in the view kernels", .of = &sonde_kernels},
+    {"copies", NULL, SONDE_CELL_LIST, 0, 0, "as in the view copies", .of = &sonde_copies},
+    {"ledger", NULL, SONDE_CELL_OBJECT, 0, 0, "as in the view ledger", .of = &sonde_ledger},
 };
 static const struct sonde_view_columns summary = SONDE_VIEW_COLUMNS("summary", summary_columns);
 
@@ -469,7 +470,7 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 
 const struct sonde_view sonde_view_summary = {
     .name = "summary",
-    .summary = "what ran, how busy each device was, the top kernels and copies",
+    .summary = "where the time went, device utilization, advice, top kernels and copies",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&summary, &devices, &sonde_idle_alone, &sonde_idle_each, &sonde_advice_brief,
                                                          &top_kernels, &top_copies, &collectives, NULL},

@@ -13,13 +13,13 @@ enum {
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 static const struct sonde_view_column part_columns[] = {
-    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "a device was busy; or none was, and this went on: docs/report.md, \"What the run waited for\""},
-    {"ns", NULL, SONDE_CELL_TIME, 0, 0, "how long"},
-    {"place", NULL, SONDE_CELL_TEXT, 0, 0, "the function or API call with most of it"},
-    {"place_ns", NULL, SONDE_CELL_TIME, 0, 0, "what it has"},
-    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of place_ns, where that rests on samples; else 0"},
-    {"waited_ns", NULL, SONDE_CELL_TIME, 0, 0, "of that, waits in functions of the C library (host_code)"},
-    {"waits_in", NULL, SONDE_CELL_TEXT, 0, 0, "mostly in this one; null: it did not wait"},
+    {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "busy, or what went on while no device was busy (docs/report.md)"},
+    {"ns", NULL, SONDE_CELL_TIME, 0, 0, "wall time"},
+    {"place", NULL, SONDE_CELL_TEXT, 0, 0, "the routine with the largest part of ns"},
+    {"place_ns", NULL, SONDE_CELL_TIME, 0, 0, "time of that routine"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of place_ns where it rests on samples; else 0"},
+    {"waited_ns", NULL, SONDE_CELL_TIME, 0, 0, "time in it waiting in C library functions (host_code)"},
+    {"waits_in", NULL, SONDE_CELL_TEXT, 0, 0, "the C library function with most of waited_ns; null: none"},
 };
 const struct sonde_view_columns sonde_verdict_parts = SONDE_VIEW_COLUMNS("parts", part_columns);
 
@@ -41,9 +41,9 @@ static void part_cells(struct sonde_view_table *t, const struct sonde_query *q, 
 /* ---- what the run waited for ------------------------------------------------------------------ */
 
 static const struct sonde_view_column verdict_columns[] = {
-    {"sentence", NULL, SONDE_CELL_TEXT, 0, 0, "for people"},
-    {"range_ns", NULL, SONDE_CELL_TIME, 0, 0, "run time of all processes, without the pauses of recording"},
-    {"parts", NULL, SONDE_CELL_LIST, 0, 0, "of it, most first; they add up to it", .of = &sonde_verdict_parts},
+    {"sentence", NULL, SONDE_CELL_TEXT, 0, 0, "the same in words"},
+    {"range_ns", NULL, SONDE_CELL_TIME, 0, 0, "wall time of all processes, excluding time with recording off"},
+    {"parts", NULL, SONDE_CELL_LIST, 0, 0, "breakdown of range_ns, largest first", .of = &sonde_verdict_parts},
 };
 const struct sonde_view_columns sonde_verdict = SONDE_VIEW_COLUMNS("verdict", verdict_columns);
 
@@ -67,14 +67,16 @@ static void add_part_place(const struct sonde_query *q, struct sonde_text *out, 
     sonde_name_place(q, out, part->node);
 }
 
-/* "most of it in build() heat.c:20", where most of it is in one place. */
+/* "mostly in build() heat.c:20", where one place has more than half. */
 static void add_place(const struct sonde_query *q, const struct sonde_verdict_part *part, struct sonde_text *out)
 {
     char share[SONDE_ESTIMATE_MAX];
     if (!part->node)
         return;
-    sonde_text_format(out, ", %s of it in ", part->most_ns * 2 > part->ns ? "most" :
-                      sonde_number_percent_estimate(share, part->most_ns, part->error_ns, part->ns));
+    if (part->most_ns * 2 > part->ns)
+        sonde_text_add(out, ", mostly in ");
+    else
+        sonde_text_format(out, ", %s of it in ", sonde_number_percent_estimate(share, part->most_ns, part->error_ns, part->ns));
     add_part_place(q, out, part);
 }
 
@@ -84,56 +86,48 @@ static void add_busy_with(const struct sonde_query *q, const struct sonde_verdic
     const struct sonde_cct_node *node = &q->profile->nodes.items[part->node];
     if (!part->node)
         return;
-    sonde_text_format(out, v->copy_ns > v->kernel_ns ? ", mostly with copies; %s takes most" : ", mostly with kernels; %s takes most",
+    sonde_text_format(out, ", mostly with %s, led by %s", v->copy_ns > v->kernel_ns ? "copies" : "kernels",
                       *node->name ? node->name : sonde_op_kind_name(node->op));
 }
 
-/* "The run waited for …" */
+static const char *const spent[SONDE_VERDICT_COUNT] = {
+    [SONDE_VERDICT_START_UP] = "in start-up (before the first API call)",
+    [SONDE_VERDICT_HOST] = "in host code",
+    [SONDE_VERDICT_COMPILES] = "compiling and loading device code",
+    [SONDE_VERDICT_MEMORY] = "allocating and freeing memory",
+    [SONDE_VERDICT_CALLS] = "in other API calls",
+    [SONDE_VERDICT_WAITS] = "waiting in API calls",
+    [SONDE_VERDICT_NOBODY] = "with no thread active",
+    [SONDE_VERDICT_UNKNOWN] = "in unknown activity",
+};
+
+/* "The run spent 40 % of 2 s in host code …", "The device was busy for …" */
 static void say_first(const struct sonde_query *q, const struct sonde_verdict *v, struct sonde_text *out)
 {
-    static const char *const whats[SONDE_VERDICT_COUNT] = {
-        [SONDE_VERDICT_START_UP] = "its start-up, before the first API call,",
-        [SONDE_VERDICT_HOST] = "host code",
-        [SONDE_VERDICT_COMPILES] = "device code to be compiled or loaded",
-        [SONDE_VERDICT_MEMORY] = "memory to be allocated and freed",
-        [SONDE_VERDICT_CALLS] = "API calls to return",
-        [SONDE_VERDICT_WAITS] = "operations to start and their ends to be noticed",
-        [SONDE_VERDICT_NOBODY] = "something else than its threads, none of which was active,",
-        [SONDE_VERDICT_UNKNOWN] = "something that is not known",
-    };
     const struct sonde_verdict_part *part = &v->parts[0];
     const bool one = q->totals.devices.count == 1;
     if (part->kind == SONDE_VERDICT_BUSY) {
-        sonde_text_format(out, "The run waited for the device%s: busy for ", one ? "" : "s");
+        sonde_text_add(out, one ? "The device was busy for " : "At least one device was busy for ");
         add_time(out, v, part->ns);
         add_busy_with(q, v, part, out);
         return;
     }
-    sonde_text_format(out, "The run waited for %s for ", whats[part->kind]);
+    sonde_text_add(out, "The run spent ");
     add_time(out, v, part->ns);
-    sonde_text_add(out, one ? ", with the device idle" : ", with no device busy");
+    sonde_text_format(out, " %s while %s idle", spent[part->kind], one ? "the device was" : "all devices were");
     add_place(q, part, out);
 }
 
 /* What comes second. */
 static void say_second(const struct sonde_query *q, const struct sonde_verdict *v, struct sonde_text *out)
 {
-    static const char *const whats[SONDE_VERDICT_COUNT] = {
-        [SONDE_VERDICT_START_UP] = "start-up took",
-        [SONDE_VERDICT_HOST] = "host code took",
-        [SONDE_VERDICT_COMPILES] = "compiling and loading device code took",
-        [SONDE_VERDICT_MEMORY] = "allocating and freeing memory took",
-        [SONDE_VERDICT_CALLS] = "other API calls took",
-        [SONDE_VERDICT_WAITS] = "starting operations and noticing their ends took",
-        [SONDE_VERDICT_NOBODY] = "no thread was active for",
-        [SONDE_VERDICT_UNKNOWN] = "what is not known took",
-    };
     const struct sonde_verdict_part *part = &v->parts[1];
     if (part->ns * 100 < v->range_ns * WORTH_SAYING)
         return;
-    sonde_text_format(out, "; %s ", part->kind != SONDE_VERDICT_BUSY ? whats[part->kind] :
-                      q->totals.devices.count == 1 ? "the device was busy for" : "a device was busy for");
+    sonde_text_add(out, "; ");
     add_share(out, v, part->ns);
+    sonde_text_format(out, " %s", part->kind != SONDE_VERDICT_BUSY ? spent[part->kind] :
+                      q->totals.devices.count == 1 ? "with the device busy" : "with a device busy");
     add_place(q, part->kind == SONDE_VERDICT_BUSY ? &(struct sonde_verdict_part){0} : part, out);
 }
 
@@ -144,7 +138,7 @@ int sonde_cell_verdict(struct sonde_view_table *t, const struct sonde_query *q, 
     struct sonde_text sentence = {0};
     const int rc = sonde_verdict_compute(q->profile, &q->totals, blame, &v);
     if (rc)
-        return sonde_diag_set(diag, rc, q->path, "cannot sum up");
+        return sonde_diag_set(diag, rc, q->path, "cannot compute the summary of");
     if (!v.known || v.range_ns <= 0) {
         sonde_cell_unknown(t);
         return 0;
@@ -165,22 +159,22 @@ int sonde_cell_verdict(struct sonde_view_table *t, const struct sonde_query *q, 
 
 /* ---- what a device was idle for ---------------------------------------------------------------- */
 
-#define IDLE_FOR "what went on while the device was idle"
-#define IDLE_TIME "how long"
-#define IDLE_SHARE "the same as a part of the run time of its process"
-#define IDLE_PLACE "the function or API call with most of it, with its part of it where that is less than half"
+#define IDLE_FOR "what the process did while the device was idle"
+#define IDLE_TIME "idle time"
+#define IDLE_SHARE "idle time as % of the wall time of the process"
+#define IDLE_PLACE "the routine with the largest part, and that part if it is less than half"
 static const struct sonde_view_column alone_columns[] = {
-    {NULL, "Idle for", SONDE_CELL_TEXT, 0, 0, IDLE_FOR},
+    {NULL, "Idle during", SONDE_CELL_TEXT, 0, 0, IDLE_FOR},
     {NULL, "time", SONDE_CELL_TIME, 0, 1, IDLE_TIME},
-    {NULL, "of the run", SONDE_CELL_SHARE, 0, 0, IDLE_SHARE},
-    {NULL, "most of it in", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, IDLE_PLACE},
+    {NULL, "% of run", SONDE_CELL_SHARE, 0, 0, IDLE_SHARE},
+    {NULL, "where", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, IDLE_PLACE},
 };
 static const struct sonde_view_column each_columns[] = {
-    {NULL, "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "number of the device in its process"},
-    {NULL, "idle for", SONDE_CELL_TEXT, 0, 0, IDLE_FOR},
+    {NULL, "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "number of the device within its process"},
+    {NULL, "idle during", SONDE_CELL_TEXT, 0, 0, IDLE_FOR},
     {NULL, "time", SONDE_CELL_TIME, 0, 3, IDLE_TIME},
-    {NULL, "of the run", SONDE_CELL_SHARE, 0, 2, IDLE_SHARE},
-    {NULL, "most of it in", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 1, IDLE_PLACE},
+    {NULL, "% of run", SONDE_CELL_SHARE, 0, 2, IDLE_SHARE},
+    {NULL, "where", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 1, IDLE_PLACE},
 };
 const struct sonde_view_columns sonde_idle_alone = SONDE_VIEW_COLUMNS("idle_of_the_device", alone_columns);
 const struct sonde_view_columns sonde_idle_each = SONDE_VIEW_COLUMNS("idle_of_devices", each_columns);
@@ -193,10 +187,11 @@ static const char *const idle_for[SONDE_VERDICT_COUNT] = {
     [SONDE_VERDICT_CALLS] = "other API calls",
     [SONDE_VERDICT_WAITS] = "waits in API calls",
     [SONDE_VERDICT_NOBODY] = "no thread active",
-    [SONDE_VERDICT_UNKNOWN] = "not known",
+    [SONDE_VERDICT_UNKNOWN] = "unknown",
 };
 
-/* "host_difference() heat.c", "nanosleep in nap() heat.c", "9.2 % in step() heat.c" where that is less than half, or what the kind is itself. */
+/* "host_difference() heat.c", "nanosleep in nap() heat.c", "9.2 % of it in step() heat.c" where that is less than half, or
+ * what the kind is itself. */
 static void add_where(const struct sonde_query *q, const struct sonde_verdict_part *part, struct sonde_text *out)
 {
     char share[SONDE_ESTIMATE_MAX];
@@ -248,7 +243,7 @@ int sonde_summary_idle(const struct sonde_query *q, const struct sonde_blame *bl
         rc = idle_rows(t, q, blame, &q->totals.devices.items[i], alone);
     if (sonde_view_rows(t))
         sonde_view_show(out, t, true);
-    return rc ? sonde_diag_set(diag, rc, q->path, "cannot sum up the idle time of") : 0;
+    return rc ? sonde_diag_set(diag, rc, q->path, "cannot compute the idle time of") : 0;
 }
 
 void sonde_cell_idle(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame *blame,

@@ -55,5 +55,5 @@ int sonde_view_make(const struct sonde_view *view, const struct sonde_query *q, 
     if (!rc && !out->error && (!is_whole(out) || (view->single && out->root && sonde_view_rows(out->root) != 1)))
         out->error = SONDE_EINVALID;
     rc = rc ? rc : out->error;
-    return rc ? sonde_diag_set(diag, rc, q->path, "cannot make the view %s of", view->name) : 0;
+    return rc ? sonde_diag_set(diag, rc, q->path, "cannot compute the view %s of", view->name) : 0;
 }

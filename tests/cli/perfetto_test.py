@@ -89,7 +89,7 @@ class Perfetto(cli.Case):
         sizes = {(s.args["global_size"], s.args.get("local_size")) for s in trace.slices if s.name == "vadd"}
         self.assertEqual(sizes, {("1024 × 16", None), ("1024 × 16", "64 × 1")})
         status = {s.name: s.args["status"] for s in trace.of(*OPERATIONS) if "status" in s.args}
-        self.assertEqual(status, {"caf\ufffd": "failed", "marker": "no device times", "read": "bad times"})
+        self.assertEqual(status, {"caf\ufffd": "failed", "marker": "no device times", "read": "invalid times"})
 
     def test_clocks(self):
         trace, processes = self.demo()
@@ -115,7 +115,7 @@ class Perfetto(cli.Case):
                           ("request", 40000, p.stop_ns + 1000 - t), ("same", 60000, 61000)] +
                          [("step", 1000 + 10000 * i, 10000 + 10000 * i) for i in range(4)])
         self.assertEqual([(s.name, s.start - t, s.args["status"]) for s in trace.of("range") if s.instant],
-                         [("reversed", 9000, "bad times")])
+                         [("reversed", 9000, "invalid times")])
         self.assertEqual([(s.name, s.start - t, s.instant) for s in trace.of("mark")], [("here", 50000, True)])
         main = next(u for u, track in trace.tracks.items() if track.thread.tid == 4711)
         on_main = {s.name for s in trace.slices if s.track == main}

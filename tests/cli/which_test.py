@@ -40,8 +40,8 @@ class Which(cli.Case):
 
     def test_no_measurement_here(self):
         self.assertEqual(self.fails("report").err,
-                         "sonde: nothing to read: there is no measurement in this folder; make one with 'sonde record -- PROGRAM', or say "
-                         "which: 'sonde report DIR'\n")
+                         "sonde: nothing to read: there is no measurement in this folder; create one with 'sonde record -- PROGRAM', or "
+                         "name one: 'sonde report DIR'\n")
 
     def test_the_suffix_may_be_left_out(self):
         self.three()

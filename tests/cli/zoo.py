@@ -275,7 +275,7 @@ def killed(folder):
 def switched_off(folder):
     p = program(state=3)
     launch(p, p.start_ns)
-    p.note("the agent switched itself off: a test")
+    p.note("Sonde switched itself off: a test")
     return written(folder, "switched_off", p)
 
 

@@ -134,7 +134,7 @@ class Options(InFolder):
         said = r.stderr.split("\n")[0]
         self.assertIn("SONDE_MEMORY", said)
         self.assertIn("SONDE_CHECK", said)
-        self.assertIn("not used", said)
+        self.assertIn("ignoring", said)
         self.assertNotIn("SONDE_MINE", said)
         self.assertOneLine(run("record", "-q", "--", SONDE, "record", "true").stderr) # its own are no user's
 
@@ -147,7 +147,7 @@ class Options(InFolder):
             r = sh('echo "value:$%s"' % name, *options, env=dict(os.environ, **{name: "mine"}))
             self.assertNotIn("value:mine\n", r.stdout, name)
             if name != "SONDE_AGENT":  # that one says: within another recording, whose variables they are
-                self.assertIn("%s of the environment: not used" % name, r.stderr)
+                self.assertIn("ignoring %s from the environment" % name, r.stderr)
 
     def test_recording_inside_a_recording(self):
         r = run("record", "-q", "--", SONDE, "record", "-q", "-o", "inner", "sh", "-c", "echo $OPENCL_LAYERS; echo $SONDE_OUT")
@@ -234,7 +234,7 @@ class Folder(InFolder):
             pass
         r = sh("true", "--force", "-o", "x.sonde")
         self.assertEqual(r.returncode, 125)
-        self.assertIn(f"process {writer.pid}, which it measures, still runs", r.stderr)
+        self.assertIn(f"process {writer.pid}, which it records, still runs", r.stderr)
         self.assertTrue(os.path.exists("x.sonde/host-1-1/data.sonde"))
         writer.kill()
         writer.wait()
@@ -301,7 +301,7 @@ class Folder(InFolder):
             r = sh("echo started", "-o", "small/x.sonde")
             self.assertEqual((r.returncode, r.stdout), (0, "started\n"))
             self.assertOneLine(r.stderr)
-            self.assertIn("no room", r.stderr)
+            self.assertIn("not enough space", r.stderr)
             self.assertEqual(os.listdir("small"), [])
         finally:
             subprocess.run(["umount", "small"])

@@ -218,7 +218,7 @@ def check_window(m):
     bound = m.view("ledger")["clock_bound_ns"] or 0
     times = [t for op in m.rows(kind="kernel") for t in (op["start_ns"], op["end_ns"])]
     yield "device times lie within the host's window", (m.truth["before_ns"] - bound <= min(times) and
-                                                        max(times) <= m.truth["after_ns"] + bound), f"clock bound {bound} ns"
+                                                        max(times) <= m.truth["after_ns"] + bound), f"maximum clock error {bound} ns"
 
 
 def check_lanes(name, lanes, each):

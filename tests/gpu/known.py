@@ -92,10 +92,10 @@ def check_pageable(count, size):
             saved += max(0, ns - op["bytes"] / rate) if rate else ns
         calls = {call["correlation"]: call["leave_ns"] - call["enter_ns"] for call in m.view("export")["calls"] if call["correlation"]}
         found, waited = advised(m, "pageable_copies"), advised(m, "synchronous_copies")
-        yield "copies of pageable memory: count, bytes, time", found[:3] == (count, size, duration(copies)), str(found)
+        yield "pageable copies: count, bytes, time", found[:3] == (count, size, duration(copies)), str(found)
         yield near("what pinned memory would save", found[3], saved, count)
         held = sum(calls[op["correlation"]] for op in copies)
-        yield "copies that are waited for", waited == (count, size, held, duration(copies)), f"{waited}, expected {held} {duration(copies)}"
+        yield "blocking copies", waited == (count, size, held, duration(copies)), f"{waited}, expected {held} {duration(copies)}"
     return check
 
 
@@ -136,8 +136,8 @@ def check_unused(m):
 def check_habits(m):
     """Of habits.cu, function by function."""
     mib = 1 << 20
-    yield near("waits that nobody needs", advised(m, "needless_wait")[0], 40)
-    yield "small copies in a row", advised(m, "small_copies")[:2] == (64, 64000), str(advised(m, "small_copies"))
+    yield near("unnecessary waits", advised(m, "needless_wait")[0], 40)
+    yield "small copies", advised(m, "small_copies")[:2] == (64, 64000), str(advised(m, "small_copies"))
     allocated = advised(m, "allocates_in_loop")[:2]
     once = (2, 4 * mib + 4)  # in main; a replay has one place for all
     yield "allocations in the loop", allocated in ((40, 40 * mib), (40 + once[0], 40 * mib + once[1])), str(allocated)

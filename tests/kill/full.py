@@ -25,7 +25,7 @@ RUNS = {
     "filled-profile": ("48m", True, ["--profile"], False),
 }
 LAUNCHES = 120_000
-MESSAGE = b"rows missing in the trace: the output could not be written (disk full?)"
+MESSAGE = b"rows missing from the trace: the output could not be written (disk full?)"
 
 
 class Disk:
@@ -59,7 +59,7 @@ def check_ledger(options, measurement, env, early):
     if early != (lost > 0) or causes != ({"disk_full": lost} if lost else {}):
         raise Failure(f"{lost} rows missing, by cause {causes}; must the trace end early? {early}")
     notes = " ".join(note for process in book["processes"] for note in process["notes"])
-    if early and "no room left" not in notes:
+    if early and "no space left" not in notes:
         raise Failure(f"no note says that there was no room: {notes!r}")
     return lost
 

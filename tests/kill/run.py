@@ -127,7 +127,7 @@ def check_line(options, measurement, line, number, env):
     flying, kept = harness.number(book["in_flight"]), sum(harness.operations(book).values())
     if harness.number(book["seen"]) != kept + flying + harness.number(book["dropped"]) + harness.number(book["unmatched"]):
         raise Failure(f"{book['seen']} seen, but {kept} kept and {flying} in flight: {json.dumps(book)[:500]}")
-    said = re.search(r"([0-9,]+) operations?,(?: ([0-9,]+) of them in flight when signal {number} \([A-Z][a-z ]*\) ended it,)?".replace("{number}", str(number)), line)
+    said = re.search(r"([0-9,]+) operations?,(?: ([0-9,]+) of them in flight when terminated by signal {number} \([A-Z][a-z ]*\),)?".replace("{number}", str(number)), line)
     found = tuple(int((text or "0").replace(",", "")) for text in said.groups()) if said else None
     if found != (harness.number(book["seen"]), flying):
         raise Failure(f"the ledger has {book['seen']} seen and {flying} in flight; the line: {line!r}")
@@ -170,7 +170,7 @@ def check(options, measurement, log, killed, env):
 def nothing_yet(options, measurement, env):
     """A program killed before its first operation leaves a folder, which says so when asked."""
     result = harness.run([options.sonde, "report", measurement, "ledger", "--json"], env)
-    return result.status != 0 and b"no operation is in" in result.err
+    return result.status != 0 and b"no operations in" in result.err
 
 
 def check_trace(options, measurement, needed, enqueued, env):

@@ -142,15 +142,15 @@ def own_tool(options):
     """The user's own plugin stays, and the ledger says that NCCL is not heard."""
     m = record(options, "each", 5, library="new", env={"NCCL_PROFILER_PLUGIN": "/nonexistent.so"})
     expect("operations", {}, collectives(m))
-    expect("notes", ["NCCL's collectives are seen as kernels only: NCCL_PROFILER_PLUGIN names /nonexistent.so"], notes(m))
+    expect("notes", ["NCCL's collectives are recorded as kernels only: NCCL_PROFILER_PLUGIN is set to /nonexistent.so"], notes(m))
     expect("operations", OPERATIONS, collectives(record(options, "each", 5, library="new")))
 
 
 def old(options):
     """An NCCL that has no such interface."""
     m = record(options, "each", 5, library="old", env={"NCCL_PROFILER_PLUGIN": "none"})
-    expect("notes", ["NCCL 2.21 has no interface for profilers: its collectives are seen as kernels only "
-                     "(2.23 and later have)"], notes(m))
+    expect("notes", ["NCCL 2.21 has no profiler plugin interface (2.23 and later have): "
+                     "collectives are recorded as kernels only"], notes(m))
 
 
 def off(options):

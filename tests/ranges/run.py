@@ -305,7 +305,7 @@ def layouts(options):
         expect("without a forward operator", 40, got.get("[torch::autograd::AccumulateGrad] compute"))
         expect("sum", 40 * 7, sum(got.values()))
         ledger = subprocess.run([options.sonde, "report", m.path, "ledger"], capture_output=True, text=True, check=False)
-        expect(f"{word} {distance} note", known, "no forward context" not in ledger.stdout)
+        expect(f"{word} {distance} note", known, "no forward call path" not in ledger.stdout)
 
 
 def device_thread(options):

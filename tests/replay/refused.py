@@ -19,8 +19,8 @@ def main(sonde, programs, work, cupti):
                               env=environment, capture_output=True, text=True)
     ledger = subprocess.run([sonde, "report", measured, "ledger"], env=environment, capture_output=True, text=True)
     # A note has room for 247 bytes; the name of the file comes last.
-    note = ("CUDA is not recorded: CUPTI is too old, of API version 17 where CUDA 12.0 has 18; "
-            f"SONDE_CUPTI may name a later one instead of {cupti}")[:200]
+    note = ("CUDA is not recorded: CUPTI is too old: API version 17, CUDA 12.0 has 18; "
+            f"set SONDE_CUPTI to a newer one instead of {cupti}")[:200]
     checks = [
         ("the program goes on", (recorded.returncode, recorded.stdout) == (0, "played\n"), recorded),
         ("its end says why", recorded.stderr.startswith(f"sonde: no operation was recorded: {note}"), recorded),

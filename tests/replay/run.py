@@ -57,7 +57,7 @@ def check_synthetic(m):
     yield from check_linked("captured", "body")(m)
     yield equal("body: two for each launch of its graph", sorted(leaf["metrics"]["inclusive"]["operations"] for _, leaf in m.paths("body")), [100])
     yield equal("work of no call that is known", m.view("ledger")["unplaced"], 1)
-    yield equal("it is named", ["kernel stray" in note for note in m.notes() if "unplaced" in note], [True])
+    yield equal("it is named", ["kernel stray" in note for note in m.notes() if "unattributed" in note], [True])
 
 
 def check_torch(linked):

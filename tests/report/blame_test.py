@@ -117,7 +117,7 @@ class Recorded(Case):
         summary = json.loads(self.ok("report", path, "--json").out)
         self.assertEqual([d["idle_most"] for d in summary["devices"]], [None])
         self.assertEqual([d["idle_for"] for d in summary["devices"]], [None])
-        self.assertNotIn("Idle for", self.ok("report", path).out)
+        self.assertNotIn("Idle during", self.ok("report", path).out)
 
 
 class Made(Case):

@@ -47,8 +47,8 @@ class Flaws(Case):
 
     def test_cut_trace(self):
         path = zoo.cut_trace(self.folder)
-        said = ["the trace is cut: 90 operations, 5 API calls, 7 waits are missing in it (--max-size was reached); "
-                "figures that come from the trace leave them out"]
+        said = ["the trace is incomplete: 90 operations, 5 API calls, 7 waits are missing (--max-size was reached); "
+                "numbers from the trace do not include them"]
         self.assertEqual(self.caveats(path)["trace"], said)
         self.assertEqual(self.notes(path, "lanes"), said)
         self.assertEqual(self.notes(path, "kernels"), [])  # which reads the profile
@@ -56,9 +56,9 @@ class Flaws(Case):
 
     def test_no_trace(self):
         self.assertEqual(self.caveats(zoo.profile_only(self.folder))["trace"],
-                         ["there is no trace (record --profile): what comes from the trace is unknown"])
+                         ["there is no trace (record --profile): numbers from the trace are unknown"])
         self.assertEqual(self.caveats(zoo.partly_traced(self.folder))["trace"],
-                         ["there is no trace (record --profile) in 1 of 3 processes: what comes from the trace is unknown"])
+                         ["there is no trace (record --profile) in 1 of 3 processes: numbers from the trace are unknown"])
 
     def test_tables_of_a_later_version(self):
         p = zoo.program()
@@ -68,18 +68,18 @@ class Flaws(Case):
         with open(glob.glob(path + "/*/live.sonde")[0], "r+b") as file:
             file.seek(0, os.SEEK_END)
             file.write(struct.pack("<IHHIIQI36s", 0x47455353, 63, 0, 1, 7, 0, 24, b"").ljust(live.SEGMENT, b"\1"))
-        self.assertEqual(self.caveats(path)["trace"], ["7 rows were skipped: they are of tables that this version does not know; "
-                                                       "read them with the Sonde that recorded them"])
+        self.assertEqual(self.caveats(path)["trace"], ["7 rows were skipped: their tables are unknown to this version of Sonde; "
+                                                       "read the measurement with the version that recorded it"])
 
     def test_cpu_side(self):
-        rest = ": where threads were between API calls is not known"
+        rest = ": host code between API calls is unknown"
         self.assertEqual(self.caveats(zoo.plain(self.folder))["cpu"], ["the CPU side was not sampled (record --cpu 0)" + rest])
         self.assertEqual(self.caveats(zoo.no_cpu_side(self.folder))["cpu"],
-                         ["the CPU side was not sampled (this machine allowed neither perf events nor timers; "
-                          "the ledger's notes say more)" + rest])
+                         ["the CPU side was not sampled (neither perf events nor timers are available; "
+                          "see the notes of the ledger)" + rest])
         self.assertEqual(self.caveats(zoo.odd_cpu_side(self.folder))["cpu"],
                          ["2 threads of 3 ended before they could be sampled",
-                          "3 samples of the CPU side could not be taken; the next one of the thread stands for their time"])
+                          "3 samples of the CPU side were lost: the time is in the thread's next sample"])
 
     def test_what_samples_lack(self):
         """In each view that shows host code, and only there; what is below 1 % in none."""
@@ -89,10 +89,10 @@ class Flaws(Case):
         p.cpu.update(rate_hz=199, sampling=2, switches_known=1, samples=1000, lost=11, threads=3, threads_missed=37, handler_ns=2 * zoo.MS,
                      process_ns=600 * zoo.MS, sampled_ns=520 * zoo.MS, sleep_rows=5)
         path = zoo.written(self.folder, "lacks", p)
-        said = ["78.0 ms of 600 ms of CPU time (13.0 %) is in no sample (37 threads of 40 ended before they could be sampled): "
-                "which code used it is not known",
-                "11 samples of the CPU side could not be taken; the next one of the thread stands for their time",
-                "5 waits of 5 in functions of the C library are missing: what was waited for has no name then"]
+        said = ["78.0 ms of 600 ms of CPU time (13.0 %) was not sampled (37 threads of 40 ended before they could be sampled): "
+                "its code is unknown",
+                "11 samples of the CPU side were lost: the time is in the thread's next sample",
+                "5 waits of 5 in C library functions are missing: that time has no function name"]
         self.assertEqual(self.caveats(path)["cpu"], said)
         for view in ("summary", "blame", "profile", "statistics", "critical", "ledger"):
             self.assertEqual(self.notes(path, view)[:3], said, view)
@@ -110,12 +110,12 @@ class Flaws(Case):
 
     def test_python_that_cannot_be_read(self):
         """The agent's note, which stood in the ledger alone."""
-        note = "Python stacks are not recorded: this is CPython 3.8, and those of 3.9 to 3.14 can be read"
+        note = "Python stacks are not recorded: this is CPython 3.8; 3.9 to 3.14 are supported"
         p = zoo.program()
         zoo.launch(p, p.start_ns)
         p.note(note)
         path = zoo.written(self.folder, "python", p)
-        said = note + "; contexts show the interpreter's own frames instead"
+        said = note + "; call paths show the interpreter's own frames instead"
         self.assertEqual(self.caveats(path)["python"], [said])
         for view in ("summary", "profile", "contexts", "kernels", "api", "ledger"):
             self.assertIn(said, self.notes(path, view), view)
@@ -136,8 +136,8 @@ class Flaws(Case):
     def test_views_disagree(self):
         path = zoo.written(self.folder, "disagree", self.views_that_disagree())
         said, = self.caveats(path)["views"]
-        self.assertRegex(said, r"^step\(\) main.py took \d.* by the times between API calls, 35.0 ms by its samples \(± .*\)"
-                               ": blame, critical and statistics rest on the former, profile on the latter, and one of them is wrong$")
+        self.assertRegex(said, r"^step\(\) main.py: \d.* from the times between API calls, but 35.0 ms from samples \(± .*\)"
+                               ": blame, critical and statistics use the former, profile the latter, and one of them is wrong$")
         for view in ("summary", "blame", "critical", "profile", "advice"):
             self.assertEqual(self.notes(path, view).count(said), 1, view)
         for view in ("kernels", "memory", "lanes", "statistics"):  # the last says it of each row
@@ -158,9 +158,9 @@ class Flaws(Case):
     def test_clocks(self):
         path = zoo.clocks_that_jump(self.folder)
         said = ["the clock of device 0 Test GPU jumped by 2.00 s between 1.00 s and 2.00 s of the run: "
-                "times near that are wrong by up to this",
+                "times near that may be wrong by as much",
                 "the clock of device 0 Test GPU was set back by 5.00 s between 2.00 s and 3.00 s of the run: "
-                "times near that are wrong by up to this"]
+                "times near that may be wrong by as much"]
         self.assertEqual(self.caveats(path)["clock"], said)
         self.assertEqual(self.notes(path, "summary"), said)
 
@@ -178,11 +178,11 @@ class Flaws(Case):
         for second in range(12):
             p.clock(p.gpu, p.start_ns + second * 10**9, second * 3 * 10**9)
         said = self.caveats(zoo.written(self.folder, "jumps", p))["clock"]
-        self.assertEqual((len(said), said[-1]), (6, "clocks of devices jumped 6 more times"))
+        self.assertEqual((len(said), said[-1]), (6, "device clocks jumped 6 more times"))
 
     def test_empty_lanes(self):
         path = zoo.empty_lanes(self.folder)
-        self.assertEqual(self.caveats(path)["lanes"], ["6 lanes of 8 are empty: nothing was recorded there"])
+        self.assertEqual(self.caveats(path)["lanes"], ["6 lanes of 8 are empty"])
         self.assertEqual(self.notes(path, "lanes"), self.caveats(path)["lanes"])
         rows = [row for row in self.ok("report", path, "lanes").out.splitlines() if row.startswith(("thread", "queue"))]
         self.assertEqual(len(rows), 8)
@@ -227,7 +227,7 @@ class Programs(Case):
     def test_no_debug_information(self):
         self.compile("-g0")
         path = self.measure()
-        said = ["no source lines for 2 functions of prog: compile with -g to have them"]
+        said = ["no line information for 2 functions in prog: compile with -g"]
         self.assertEqual(self.caveats(path)["lines"], said)
         self.assertEqual(self.notes(path, "kernels"), said)
         self.assertIn("outer() prog ← main()", self.ok("report", path, "kernels").out)
@@ -236,7 +236,7 @@ class Programs(Case):
         self.compile("-g")
         subprocess.run(["strip", self.program], check=True)
         path = self.measure()
-        said = ["no functions for 2 frames of %s, shown as module+offset: it is stripped of its symbols" % self.program]
+        said = ["no symbols for 2 frames in %s, shown as module+offset: the file is stripped" % self.program]
         self.assertEqual(self.caveats(path)["symbols"], said)
         self.assertEqual(self.notes(path, "kernels"), said)
 
@@ -244,8 +244,8 @@ class Programs(Case):
         self.compile("-g")
         path = self.measure()
         self.compile("-g", "-O0")  # another program by the same name
-        said = ["no functions for 2 frames of %s, shown as module+offset: it is another file than the one that ran "
-                "(build id or date differ)" % self.program]
+        said = ["no symbols for 2 frames in %s, shown as module+offset: the file differs from the one that ran "
+                "(build id or date)" % self.program]
         self.assertEqual(self.caveats(path)["symbols"], said)
         for view in ("summary", "profile", "kernels"):
             self.assertEqual(self.notes(path, view), said)
@@ -255,11 +255,11 @@ class Programs(Case):
         self.compile("-g")
         path = self.measure()
         os.remove(self.program)
-        said = "no functions for 2 frames of %s, shown as module+offset: there is no such file on this machine" % self.program
+        said = "no symbols for 2 frames in %s, shown as module+offset: there is no such file on this machine" % self.program
         self.assertEqual(self.caveats(path)["symbols"], [said])
         with open(os.path.join(path, "manifest.json"), encoding="utf-8") as file:
             manifest = json.load(file)
-        for host, more in ((os.uname().nodename, ""), ("node-x", "; recorded on node-x: a report made there may know them"), (7, "")):
+        for host, more in ((os.uname().nodename, ""), ("node-x", "; a report made on node-x, where it was recorded, may resolve them"), (7, "")):
             manifest["host"] = {"name": host}
             with open(os.path.join(path, "manifest.json"), "w", encoding="utf-8") as file:
                 json.dump(manifest, file)
@@ -270,7 +270,7 @@ class Programs(Case):
         path = self.measure()
         os.remove(self.program)
         os.symlink(self.program, self.program)
-        self.assertEqual(self.caveats(path)["symbols"], ["no functions for 2 frames of %s, shown as module+offset: "
+        self.assertEqual(self.caveats(path)["symbols"], ["no symbols for 2 frames in %s, shown as module+offset: "
                                                          "the file cannot be read (%s)" % (self.program, os.strerror(errno.ELOOP))])
 
     def test_symbols_that_leave_places_out(self):
@@ -282,12 +282,12 @@ class Programs(Case):
                                                       stdout=subprocess.PIPE).stdout.splitlines()]
         self.address = {row[2]: int(row[0], 16) for row in rows if len(row) == 3}
         self.read_build_id()
-        said = "no functions for 2 frames of %s, shown as module+offset: " % self.program
+        said = "no symbols for 2 frames in %s, shown as module+offset: " % self.program
         path = self.measure()
         self.assertEqual(self.caveats(path)["symbols"],
-                         [said + "it has symbols, but none for these places (code in assembler, or the linker's)"])
+                         [said + "no symbol covers them (assembler or linker code)"])
         subprocess.run(["strip", self.program], check=True)
-        self.assertEqual(self.caveats(path)["symbols"], [said + "it is stripped of its symbols"])
+        self.assertEqual(self.caveats(path)["symbols"], [said + "the file is stripped"])
 
     def test_installed_library(self):
         found = glob.glob("/usr/lib/*/libjansson.so.4") + glob.glob("/usr/lib*/libjansson.so.4")
@@ -302,8 +302,8 @@ class Programs(Case):
         if "libraries" not in found:
             self.skipTest("the debug symbols of libjansson are installed")
         self.assertEqual(found["libraries"],
-                         ["no source lines for 2 functions of libjansson.so.4: their packages' debug symbols have them "
-                          "(-dbgsym, -debuginfo), or a server named by DEBUGINFOD_URLS"])
+                         ["no line information for 2 functions in libjansson.so.4: install the packages' debug symbols "
+                          "(-dbgsym, -debuginfo) or set DEBUGINFOD_URLS"])
 
 
 cli.main()

@@ -75,7 +75,7 @@ class Made(Case):
             text = self.ok("report", path, "critical").out
             self.assertIn("25.0 µs" if waits else "(25.0 µs)", re.search("(?m)^work .*", text)[0])
             self.assertEqual("(25.0 µs)" in text, not waits)
-            sentence = "(in brackets): that saving reaches the end of the run only over a step that is inferred."
+            sentence = "(In brackets): the saving reaches the end of the run only over an inferred step."
             self.assertEqual(sentence in " ".join(text.split()), not waits)
 
     def test_without_a_trace(self):
@@ -84,7 +84,7 @@ class Made(Case):
             for more in ((), ("--json",)):
                 done = cli.run("report", path, view, *more)
                 self.assertEqual((done.returncode, done.out), (1, ""))
-                self.assertRegex(done.err, "sonde: no trace is in .*; record with --trace")
+                self.assertRegex(done.err, "sonde: there is no trace in .*; record with --trace")
 
     def test_what_was_lost_is_said(self):
         path = self.path("lost.sonde")

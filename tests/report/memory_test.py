@@ -71,7 +71,7 @@ class Recorded(Memory):
         path, value = self.measure()
         self.check_known(path, value)
         text = self.ok("report", path, "memory").out
-        for title in ("Held at the peak", "Not freed", "Never used", "Held but idle", "Again and again"):
+        for title in ("Held at the peak", "Not freed", "Never used", "Allocated but idle", "Repeatedly allocated"):
             self.assertRegex(text, "(?m)^" + title)
         self.assertRegex(text, r"(?m)^buffer +all 5 +5\.00 kB +4 of 5 +make\(\) memory\.c:\d+ ← leak\(\)")
         self.assertRegex(text, r"(?m)^buffer +all 1 +3\.00 kB .* ← never_used\(\)")
@@ -85,14 +85,14 @@ class Recorded(Memory):
         space, = value["spaces"]
         self.assertEqual((space["end"], space["alive"], space["alive_bytes"]), ("freed nothing", 1, 5000))
         text = self.ok("report", path, "memory").out
-        self.assertIn("ended without freeing anything", text)
+        self.assertIn("exited without freeing anything", text)
         self.assertNotIn("Not freed", text)
 
     def test_freed_at_exit(self):
         path, value = self.measure("exit")
         space, = value["spaces"]
         self.assertEqual((space["end"], space["alive"], space["freed"], space["freed_late"]), ("ended", 0, 1, 1))
-        self.assertIn("freed only while the program was ending: 1 object", self.ok("report", path, "memory").out)
+        self.assertIn("freed only during the program's exit: 1 object", self.ok("report", path, "memory").out)
 
 
 class Made(Memory):
@@ -116,11 +116,11 @@ class Made(Memory):
         self.assertEqual([space["sites"][0][k] for k in ("cached", "uses_known", "uses_bounded")], [True, 0, 3])
         self.assertEqual([space["sites"][0][k] for k in ("unused", "unnamed")], [1, 2])  # the last, after the kernel
         text = self.ok("report", path, "memory").out.replace("\n ", "")
-        self.assertIn("PyTorch's caching allocator: blocks inside its cache are not seen, only its segments "
-                      "(6.29 MB in 3 at the peak); torch.cuda.memory._snapshot() shows the blocks", text)
-        self.assertIn("kernels may have used 3 of 3 objects unseen", text)
+        self.assertIn("PyTorch's caching allocator: only its segments are recorded (6.29 MB in 3 at the peak), "
+                      "not the blocks inside; torch.cuda.memory._snapshot() shows those", text)
+        self.assertIn("kernel arguments are unknown for 3 of 3 objects", text)
         self.assertRegex(text, r"(?m)^Never used +count .*\n^device +1 of 3 ")
-        self.assertRegex(text, r"(?m)^Perhaps unused +no copy names .*\n^device +2 of 3 ")
+        self.assertRegex(text, r"(?m)^Possibly unused +never copied .*\n^device +2 of 3 ")
 
 
 cli.main()

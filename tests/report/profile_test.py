@@ -75,7 +75,7 @@ class Profile(Viewed):
         self.assertEqual(rows["kernel map_tree"]["inclusive"]["gpu"], (1 + 3 + 5) * MS)
         self.assertEqual(rows["write"]["inclusive"]["gpu"], None)  # without times it is unknown, not zero
         self.assertEqual(rows["write"]["inclusive"]["cpu"], 0)
-        self.assertEqual(rows["in no operation"]["inclusive"]["gpu"], 0)
+        self.assertEqual(rows["no operation"]["inclusive"]["gpu"], 0)
         rows = [row for row in self.json(path, "profile", "--by", "object")["rows"] if row["kind"] == "object"]
         self.assertEqual([(row["object"], row["inclusive"]["gpu"], row["inclusive"]["bytes"]) for row in rows],
                          [("buffer", 2 * MS, 1 << 20), ("buffer", MS, 4096)])
@@ -126,14 +126,14 @@ class Profile(Viewed):
         done = cli.run("report", path, "profile", "--root", "leaf")
         self.assertEqual((done.returncode, done.out), (1, ""))
         *candidates, last = done.err.splitlines()
-        self.assertIn("2 calling contexts are meant by leaf", last)
+        self.assertIn("2 call paths match leaf", last)
         self.assertEqual(len(candidates), 2)
         for line in candidates:
             self.assertIn("leaf() walk.py:30", line)
             number = line.split()[0]
             for form in (number, number[1:]):
                 self.assertEqual(self.json(path, "profile", "--root", form)["rows"][0]["label"], "leaf() walk.py:30")
-        self.assertIn("there is no calling context nothing", cli.run("report", path, "profile", "--root", "nothing").err)
+        self.assertIn("no call path matches nothing", cli.run("report", path, "profile", "--root", "nothing").err)
         self.assertEqual(cli.run("report", path, "profile", "--root", "#99999").returncode, 1)
         out = self.ok("report", path, "profile", "--ids").out
         self.assertIn("#0 all", out)

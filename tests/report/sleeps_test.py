@@ -42,12 +42,12 @@ class Recorded(views.Case):
         text = " ".join(self.ok("report", path).out.split())
         self.assertIn("%s in %s()" % (host["waits_in"], function), text)
         if host == summary["verdict"]["parts"][0]:  # what PoCL takes to compile is the machine's
-            much = "most" if 2 * host["place_ns"] > host["ns"] else "%"
-            self.assertIn("%s of it in %s in %s()" % (much, host["waits_in"], function), summary["verdict"]["sentence"])
+            much = "mostly" if 2 * host["place_ns"] > host["ns"] else "% of it"
+            self.assertIn("%s in %s in %s()" % (much, host["waits_in"], function), summary["verdict"]["sentence"])
         advice = next(a for a in self.json(path, "advice")["advice"] if a["rule"] == "host_code")
         self.assertEqual(advice["frames"][0]["name"], function)
-        self.assertIn("it waited, mostly in " + host["waits_in"], advice["evidence"])
-        self.assertIn("have ready sooner", advice["change"])
+        self.assertIn("of that was waiting, mostly in " + host["waits_in"], advice["evidence"])
+        self.assertIn("avoid the wait", advice["change"])
         blame = self.json(path, "blame")
         self.hold(v for scope in blame["scopes"] for v in sums.blame_scope(scope))
         process = blame["scopes"][1]["process"]  # that has operations

@@ -371,7 +371,7 @@ def case_made_many(options):
     forget_map(m)
     made = [int(m.ledger[name]) for name in ("made_places", "made_pages")]
     require(made[0] == 65536 and 0 < made[1] <= 100000 * 16 // 4096 + 1, f"{made[0]} places, {made[1]} pages")
-    require(m.ledger["folded"] == 0 and not m.notes, f"{m.ledger['folded']} contexts folded; {m.notes}")
+    require(m.ledger["folded"] == 0 and not m.notes, f"{m.ledger['folded']} call paths merged; {m.notes}")
     out = labels(options, m)
     require(" many() [JIT]" in out and "unknown code" in out, out)
 

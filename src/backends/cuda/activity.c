@@ -223,7 +223,7 @@ static void prove(uint64_t key)
         M.disproved++;
     M.decided = full || M.proved >= PROOF_WANTED || M.disproved >= PROOF_WANTED;
     if (M.decided && M.proved == 0 && M.disproved) {
-        sonde_note("kernel records do not carry the driver calls' correlation ids (CUPTI %u, %s): those of the "
+        sonde_note("kernel records lack the correlation ids of driver calls (CUPTI %u, %s): those of the "
                    "runtime's calls are taken", sonde__cupti.version, sonde__cupti.path);
         sonde__cuda_follow_runtime();
     }
@@ -481,10 +481,10 @@ static void flush(uint64_t patience_ns)
 static void say_losses(uint64_t dropped)
 {
     if (dropped != M.said_dropped)
-        sonde_note("CUPTI had no room for %llu records of finished work", (unsigned long long)dropped);
+        sonde_note("CUPTI dropped %llu records of completed work: buffer full", (unsigned long long)dropped);
     M.said_dropped = dropped;
     if (M.forced && !B.completed && sonde__cuda_any_key())
-        sonde_note("CUPTI reported nothing to Sonde: another tool in the program has taken its reports "
+        sonde_note("CUPTI reported nothing to Sonde: another tool in the program has taken over its callbacks "
                    "(cuptiActivityRegisterCallbacks); run without it");
 }
 

@@ -183,7 +183,7 @@ static void complain_of(const char *what, CUptiResult result)
     const char *why = "";
     sonde__cupti.cuptiGetResultString(result, &why);
     if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
-        snprintf(text, sizeof text, "CUPTI is held by %s, and has one user at a time; run without it",
+        snprintf(text, sizeof text, "CUPTI is in use by %s, and allows only one user at a time; run without it",
                  holder(room, sizeof room));
     else
         snprintf(text, sizeof text, "%s: %s (%d)", what, why, (int)result);

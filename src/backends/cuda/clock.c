@@ -54,7 +54,7 @@ void sonde__cuda_clock_pair(void)
         const int64_t likely = host / 1000000 * DRIFT_PPM + (int64_t)(now.bound_ns + before->bound_ns) + 1000;
         if (off > likely || off < -likely) {
             now.bound_ns += (uint64_t)(off < 0 ? -off : off);
-            sonde_note("CUPTI's clock jumped by %lld ns; times near that moment are wrong by up to this",
+            sonde_note("CUPTI's clock jumped by %lld ns; times near that may be wrong by as much",
                        (long long)off);
         }
     }

@@ -155,11 +155,11 @@ static const char *bind(void *library, char *room, size_t size)
         snprintf(sonde__cupti.path, sizeof sonde__cupti.path, "%s", map->l_name);
     *(void **)&sonde__cupti.cuptiGetVersion = dlsym(library, "cuptiGetVersion");
     if (!sonde__cupti.cuptiGetVersion || sonde__cupti.cuptiGetVersion(&sonde__cupti.version) != CUPTI_SUCCESS) {
-        snprintf(room, size, "%s does not say which version of CUPTI it is", sonde__cupti.path);
+        snprintf(room, size, "%s does not report its version of CUPTI", sonde__cupti.path);
         return room;
     }
     if (sonde__cupti.version < SONDE_CUPTI_OLDEST) {
-        snprintf(room, size, "CUPTI is too old, of API version %u where CUDA 12.0 has %u; SONDE_CUPTI may name a later one instead of %s",
+        snprintf(room, size, "CUPTI is too old: API version %u, CUDA 12.0 has %u; set SONDE_CUPTI to a newer one instead of %s",
                  sonde__cupti.version, SONDE_CUPTI_OLDEST, sonde__cupti.path);
         return room;
     }
@@ -185,7 +185,7 @@ const char *sonde__cupti_open(char *room, size_t size)
     const char *why = bind_driver();
     bool over = why != NULL;
     if (!why)
-        why = "no libcupti.so was found; install CUDA's CUPTI, or name its file in SONDE_CUPTI";
+        why = "no libcupti.so found; install CUDA's CUPTI, or set SONDE_CUPTI to its path";
     for (size_t i = 0; i < sizeof places / sizeof *places && !over; i++) {
         void *library = places[i].open();
         if (!library)

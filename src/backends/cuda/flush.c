@@ -51,8 +51,8 @@ static bool start(void)
     pthread_attr_destroy(&attr);
     thread_state = error ? CANNOT : RUNNING;
     if (error)
-        sonde_note("no thread could be started that asks CUPTI for finished work: if the program is killed, "
-                   "what CUPTI still holds is lost");
+        sonde_note("cannot start the thread that fetches records from CUPTI: if the program is killed, those that CUPTI "
+                   "still holds are lost");
     return !error;
 }
 

@@ -32,7 +32,7 @@ static void keep(uint64_t node, uint64_t origin)
 {
     static struct sonde_once said;
     if (origin && !sonde__shared_map_put(&origins, node, origin) && sonde__once(&said))
-        sonde_note("too many nodes of CUDA graphs: the calling contexts in which further ones are made are not kept");
+        sonde_note("too many nodes of CUDA graphs: the call paths that create further ones are not recorded");
 }
 
 static uint64_t id_of(CUgraphNode node)

@@ -66,7 +66,7 @@ void sonde__cuda_module_loaded(const CUpti_ModuleResourceData *module)
         return;
     struct piece *p = reserve(bytes) ? sonde__pages_get(sizeof *p + bytes) : NULL;
     if (!p) {
-        sonde_note("code that was loaded onto the device is not kept: too much of it");
+        sonde_note("code loaded onto the device is not stored: too much of it");
         return;
     }
     p->hash = hash;
@@ -87,7 +87,7 @@ void sonde__cuda_modules_store(void)
         next = p->next;
         snprintf(name, sizeof name, "%016llx.cubin", (unsigned long long)p->hash);
         if (sonde_blob(name, p->code, bytes))
-            sonde_note("code that was loaded onto the device could not be stored");
+            sonde_note("code loaded onto the device could not be stored");
         sonde__pages_put(p, sizeof *p + bytes);
         sonde__lock(&L.lock);
         L.waiting -= bytes;

@@ -401,10 +401,10 @@ static void module_seen(const char *path)
     if (library)
         *(void **)&version = dlsym(library, "ncclGetVersion");
     if (version && version(&number) == 0 && number < OLDEST)
-        sonde_note("NCCL %d.%d has no interface for profilers: its collectives are seen as kernels only (2.23 and later have)",
+        sonde_note("NCCL %d.%d has no profiler plugin interface (2.23 and later have): collectives are recorded as kernels only",
                    number < 10000 ? number / 1000 : number / 10000, number < 10000 ? number / 100 % 10 : number / 100 % 100);
     else if (!named || !agent || strcmp(named, agent) != 0)
-        sonde_note("NCCL's collectives are seen as kernels only: NCCL_PROFILER_PLUGIN names %.200s",
+        sonde_note("NCCL's collectives are recorded as kernels only: NCCL_PROFILER_PLUGIN is set to %.200s",
                    named && *named ? named : "nothing");
     (void)dlerror(); /* the program's next dlerror is not about us */
 }

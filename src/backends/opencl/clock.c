@@ -264,7 +264,7 @@ void sonde__cl_clock_sync(struct sonde_cl_device *device)
     if (known)
         sonde_clock_pair(device->id, pair.host_ns, pair.device_ns, pair.bound_ns);
     if (domain == PROBED)
-        sonde_note("a device's clock is tied to the host by one operation only, within %llu ns: "
+        sonde_note("a device clock is aligned with the host clock by one operation only, within %llu ns: "
                    "it has no clGetDeviceAndHostTimer",
                    (unsigned long long)pair.bound_ns);
 }

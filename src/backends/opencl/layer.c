@@ -153,7 +153,7 @@ static void table_patch(cl_platform_id platform)
         slot++;
     const size_t bytes = table_bytes(table, platform);
     if (bytes == 0 || slot == TABLES_MAX || !make_writable(table, bytes)) {
-        sonde_note("an OpenCL platform's dispatch table could not be hooked");
+        sonde_note("the dispatch table of an OpenCL platform could not be hooked");
         return;
     }
     patched[slot].table = table;

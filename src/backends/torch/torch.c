@@ -166,7 +166,7 @@ static uint32_t layout_or_look(const uint64_t *words, const char *name)
         known = layout_by_numbers(words);
     atomic_store_explicit(&layout, known, memory_order_release);
     if (search.tries == PATIENCE)
-        sonde_note("PyTorch: backward operators have names but no forward context: none is found in this version");
+        sonde_note("PyTorch: backward operators have no forward call path: not supported for this version");
     sonde__unlock(&search.lock);
     return known;
 }
@@ -261,7 +261,7 @@ static void register_observer(void)
     *(void **)&torch.thread_number = dlsym(library, "_ZN2at14RecordFunction15currentThreadIdEv");
     *(void **)&torch.name = dlsym(library, "_ZNK2at14RecordFunction4nameEv");
     if (!torch.observe || !torch.sequence || !torch.thread_number || !torch.name) {
-        sonde_note("PyTorch: backward operators are not named: this version hides what that needs");
+        sonde_note("PyTorch: backward operators have no names: this version hides the required functions");
         return;
     }
     sonde_watch_calls(device_call);

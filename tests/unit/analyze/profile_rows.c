@@ -209,7 +209,7 @@ static void test_flat(void **state)
     sonde_profile_rows_destroy(v);
 
     v = view_of(p, &(struct sonde_profile_rows_config){.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_KERNEL});
-    assert_int_equal(v->rows.count, 3); /* all, the kernel, in no operation */
+    assert_int_equal(v->rows.count, 3); /* all, the kernel, no operation */
     check(v, row_of(v, 0, "f", SONDE_FRAME_OP), SONDE_METRIC_GPU, 300, 300);
     check(v, row_of(v, 0, "", 0), SONDE_METRIC_CPU, 63, 63);
     check(v, row_of(v, 0, "", 0), SONDE_METRIC_GPU, 0, 0);

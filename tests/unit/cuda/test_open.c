@@ -153,7 +153,7 @@ static void places_have_an_order(void **state)
     }
     /* Nothing is left of ours; a machine may have one where its loader looks. */
     const char *last = said("open", "NOTHING=");
-    assert_true(strncmp(last, "no libcupti.so was found; ", 26) == 0 || (*last == '/' && strncmp(last, root, strlen(root)) != 0));
+    assert_true(strncmp(last, "no libcupti.so found; ", 22) == 0 || (*last == '/' && strncmp(last, root, strlen(root)) != 0));
 }
 
 /* Wheels of CUDA 13 and 12, and both layouts of a toolkit. */
@@ -177,7 +177,7 @@ static void the_runtimes_own_is_beside_it(void **state)
     }
 }
 
-#define TOO_OLD "CUPTI is too old, of API version 17 where CUDA 12.0 has 18; SONDE_CUPTI may name a later one instead of /"
+#define TOO_OLD "CUPTI is too old: API version 17, CUDA 12.0 has 18; set SONDE_CUPTI to a newer one instead of /"
 
 /* What the user or the program chose is not replaced by another. */
 static void an_old_one_is_refused(void **state)
@@ -218,7 +218,7 @@ static void who_holds_cupti_is_said(void **state)
     for (unsigned i = 0; i < sizeof holders / sizeof *holders; i++) {
         char variables[256], note[256];
         snprintf(variables, sizeof variables, "SONDE_OUT=/ SONDE_CUPTI=$ROOT/libcupti.so.13 %s", holders[i].variables);
-        snprintf(note, sizeof note, "CUDA is not recorded: CUPTI is held by %s, and has one user at a time; run without it", holders[i].who);
+        snprintf(note, sizeof note, "CUDA is not recorded: CUPTI is in use by %s, and allows only one user at a time; run without it", holders[i].who);
         must_begin(said("attach", variables), note);
     }
 }

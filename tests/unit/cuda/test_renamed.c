@@ -49,7 +49,7 @@ static void the_outermost_calls_ids_are_taken(void **state)
     }
     assert_int_equal(played.runtime_followed, 1);
     assert_int_equal(noted.notes, 1);
-    assert_non_null(strstr(noted.note[0], "kernel records do not carry the driver calls' correlation ids (CUPTI 130001"));
+    assert_non_null(strstr(noted.note[0], "kernel records lack the correlation ids of driver calls (CUPTI 130001"));
     const uint32_t before = noted.submits, calls = noted.calls;
     for (int i = 0; i < 50; i++, correlation += 2)
         launch_by_runtime(correlation);
