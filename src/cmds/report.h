@@ -49,7 +49,6 @@ struct table { /* ready with columns and column_count set */
     const struct sonde_view_column *columns; /* their titles, as they are shown; kind, style, spare */
     int column_count;
     int readable; /* spare columns go before an elastic one gets narrower than this; 0: by its style */
-    bool fold;    /* rows that look the same, one after the other, are printed once: "×3" */
     SONDE_VECTOR(char *) cells; /* row after row; owned */
 };
 /* Append one cell (a copy). */

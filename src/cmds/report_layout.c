@@ -48,7 +48,7 @@ static void print_table(const struct report *r, const char *view, const struct s
 {
     char number[SONDE_NUMBER_MAX];
     struct sonde_view_column *columns = calloc(t->columns->count, sizeof *columns);
-    struct table out = {.columns = columns, .readable = t->readable, .fold = t->fold};
+    struct table out = {.columns = columns, .readable = t->readable};
     for (size_t i = 0; columns && i < t->columns->count; i++) {
         if (!is_shown(t, i))
             continue;

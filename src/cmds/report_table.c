@@ -135,26 +135,58 @@ static bool same_row(const struct table *t, const int *width, const char *const 
     return true;
 }
 
-static void print_rows(const struct table *t, const int *width, char *const *shown)
+/* How many rows from cell `at` on look the same. */
+static size_t alike(const struct table *t, const int *width, char *const *shown, size_t at)
 {
     const size_t columns = (size_t)t->column_count;
     const char *cells[COLUMNS_MAX], *next[COLUMNS_MAX];
-    size_t alike = 1;
-    for (size_t i = 0; i + columns <= t->cells.count; i += columns) {
-        row_cells(t, shown, i, cells);
-        if (t->fold && i + 2 * columns <= t->cells.count) {
-            row_cells(t, shown, i + columns, next);
-            if (same_row(t, width, cells, next)) {
-                alike++;
-                continue;
-            }
-        }
-        print_row(t, width, cells);
-        if (alike > 1)
-            printf("  ×%zu", alike);
-        fputc('\n', stdout);
-        alike = 1;
+    size_t count = 1;
+    row_cells(t, shown, at, cells);
+    for (at += columns; at + columns <= t->cells.count; at += columns, count++) {
+        row_cells(t, shown, at, next);
+        if (!same_row(t, width, cells, next))
+            break;
     }
+    return count;
+}
+
+/* What is printed behind a row for so many: "  ×3". */
+static int times(char text[32], size_t count)
+{
+    snprintf(text, 32, "  ×%zu", count);
+    return count > 1 ? (int)sonde_text_columns(text) : 0;
+}
+
+/* The widest of these; 0: no two rows look the same. */
+static int times_width(const struct table *t, const int *width, char *const *shown)
+{
+    char text[32];
+    int most = 0;
+    for (size_t i = 0, count; i + (size_t)t->column_count <= t->cells.count; i += count * (size_t)t->column_count) {
+        const int columns = times(text, count = alike(t, width, shown, i));
+        most = columns > most ? columns : most;
+    }
+    return most;
+}
+
+static void print_rows(const struct table *t, const int *width, char *const *shown)
+{
+    const char *cells[COLUMNS_MAX];
+    char text[32];
+    for (size_t i = 0, count; i + (size_t)t->column_count <= t->cells.count; i += count * (size_t)t->column_count) {
+        row_cells(t, shown, i, cells);
+        print_row(t, width, cells);
+        if (times(text, count = alike(t, width, shown, i)))
+            fputs(text, stdout);
+        fputc('\n', stdout);
+    }
+}
+
+static void free_shown(const struct table *t, char **shown)
+{
+    for (size_t i = 0; i < t->cells.count && shown; i++)
+        free(shown[i]);
+    free(shown);
 }
 
 void table_print(struct table *t, const struct report *r)
@@ -164,17 +196,21 @@ void table_print(struct table *t, const struct report *r)
     measure(t, width);
     fit(t, width, r->columns);
     char **shown = table_shown(t, width);
+    const int more = times_width(t, width, shown);
+    if (more && total_width(t, width, 0) + more > r->columns) {
+        free_shown(t, shown);
+        fit(t, width, r->columns - more);
+        shown = table_shown(t, width);
+    }
     for (int c = 0; c < t->column_count; c++)
         titles[c] = t->columns[c].title;
     fputs(r->colors ? "\033[1m" : "", stdout);
     print_row(t, width, titles);
     fputs(r->colors ? "\033[0m\n" : "\n", stdout);
     print_rows(t, width, shown);
-    for (size_t i = 0; i < t->cells.count; i++) {
+    free_shown(t, shown);
+    for (size_t i = 0; i < t->cells.count; i++)
         free(t->cells.items[i]);
-        free(shown ? shown[i] : NULL);
-    }
-    free(shown);
     sonde_vector_fini(&t->cells);
 }
 

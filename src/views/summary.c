@@ -189,7 +189,6 @@ static void show_operations(const struct sonde_query *q, struct sonde_view_data 
     };
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         struct sonde_view_table *t = sonde_view_table(out, tables[i].groups.columns);
-        t->fold = true;
         t->left_out_view = tables[i].view;
         sonde_groups_rows(&tables[i].groups, q, q->profile->ops.items, q->profile->ops.count, t, NULL);
         if (sonde_view_rows(t))

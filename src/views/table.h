@@ -111,7 +111,6 @@ struct sonde_view_table {
     uint64_t left_out;         /* rows that a limit left out */
     const char *left_out_view; /* where they are; NULL: in this view */
     uint64_t hidden;           /* terminal, bits by column: left out, since no row has anything there */
-    bool     fold;             /* terminal: rows that look the same, one after the other, are printed once: "×3" */
     int      readable;         /* terminal: spare columns go before an elastic one gets narrower; 0: by its style */
     struct sonde_view_data *data;
     struct sonde_view_table *next; /* of all of this data */

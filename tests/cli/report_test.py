@@ -106,6 +106,32 @@ class Report(cli.Case):
         for text in ("run /home/user/a/model.py", "run /home/user/b/model.py"):
             self.assertEqual(flat.count(text), 1, flat)
 
+    def test_rows_that_look_alike_are_printed_once(self):
+        """Two kinds of kernel of one name; three call paths whose difference is in nameless outer frames: in every table."""
+        p = live.Process("alpha-4711-0", 4711)
+        thread, queue = p.thread(4711), p.queue(p.device("Test GPU"))
+        t = p.start_ns + 1000
+        for i in range(3):
+            outer = p.node(0, p.frame(live.NATIVE, p.module("/opt/demo/lib%d.so" % i), 0x10))
+            code = p.node(outer, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
+            p.object(1, p.node(code, p.frame(live.API, offset=2, name="clCreateBuffer")), 4096, t)
+        for i, kind in enumerate(("kernel", "native")):
+            at = t + 10000 * i
+            p.enqueue(thread, queue, "clEnqueueNDRangeKernel", code, kind, at, at + 500, at + 1000, at + 2000, name="k")
+        live.write_manifest(self.path("m.sonde"), ["m"])
+        p.write(self.path("m.sonde"))
+        for view, row, number in (("summary", "k  .*step", 2), ("kernels", "k  .*step", 2), ("objects", "buffer ", 3), ("memory", "buffer ", 3)):
+            with self.subTest(view):
+                out = self.ok("report", "m", view).out
+                self.assertRegex(out, r"(?m)^%s.*  \u00d7%d$" % (row, number))
+                lines = [line for line in out.splitlines() if line]
+                self.assertTrue(all(one != next_one for one, next_one in zip(lines, lines[1:])), out)
+                for width in range(40, 110, 3):  # numbers are never cut
+                    said = self.ok("report", "m", view, env={"COLUMNS": str(width)}).out
+                    wide = [line for line in said.splitlines() if "\u00d7" in line and len(line) > width]
+                    self.assertTrue(width < 64 or not wide, wide)
+        self.assertEqual(len(json.loads(self.ok("report", "m", "kernels", "--json").out)), 2)
+
     def test_json_agrees_with_the_truth(self):
         path, processes = scenes.demo(self.folder)
         truth = [op for p in processes for op in p.truth]
