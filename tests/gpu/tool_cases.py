@@ -108,7 +108,7 @@ def kills_while(mode):
         folder = runner.folder("kills-" + mode)
         outcome = harness.run([sys.executable, os.path.join(harness.HERE, "..", "kill", "run.py"), "--sonde", runner.sonde, "--counting", "",
                                "--work", folder, "--cache", os.path.join(folder, "cache"), "--runs", "15", "--verbose", "--cuda",
-                               "--modes", mode, "--", os.path.join(runner.bin, "killed")], harness.environment(), folder, 400)
+                               "--longest", "6" if mode == "long" else "2.5", "--modes", mode, "--", os.path.join(runner.bin, "killed")], harness.environment(), folder, 400)
         print(tail(outcome.out, 4000), flush=True)
         yield "killed 15 times, by five signals", outcome.status == 0, tail(outcome.out) + tail(outcome.err)
     return test
@@ -136,4 +136,4 @@ def older_cupti(runner):
 
 
 CASES = [ToolCase("beside-nsys", beside_nsys), ToolCase("kills", kills), ToolCase("older-cupti", older_cupti),
-         *(ToolCase("kills-" + mode, kills_while(mode)) for mode in ("slow", "fast", "queued", "idle"))]
+         *(ToolCase("kills-" + mode, kills_while(mode)) for mode in ("slow", "fast", "queued", "idle", "long"))]

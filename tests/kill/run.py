@@ -10,7 +10,8 @@ Of every three kills, one takes the program, by one signal after the other, and 
 missing; one takes `sonde record` with it (so nobody seals), one comes while the program starts. What a measurement must
 hold is in the program's own log: everything completed a second before the kill, and never more than had been enqueued.
 Where the machine let the agent's monitor thread or the program wait, the second counts from before that; for half of
-the kills at least it must hold as it stands.
+the kills at least it must hold as it stands. In mode long, after SIGKILL, that goes for what ended before the long kernel
+began: of what ran beside it nothing is there, and all of it counts as in flight (docs/cuda.md).
 """
 import argparse
 import collections
@@ -31,6 +32,7 @@ import harness  # noqa: E402
 from harness import Failure  # noqa: E402
 
 SECOND = 1_000_000_000
+BEFORE_LONG = 100  # kernels of mode long that end before its long one begins
 # Of these all but the first can be told. With PoCL, LLVM has handlers for the last two, after which the program lives on.
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGSEGV, signal.SIGABRT)
 
@@ -103,7 +105,7 @@ def kill_once(options, index):
         raise Failure(f"record said {harness.tail(err)}")
     if child.returncode != -number:
         raise Failure(f"record gave {harness.describe(child.returncode)}, not signal {number}\n{harness.tail(err)}")
-    result = check(options, measurement, Log(log_path), killed, env)
+    result = check(options, measurement, Log(log_path), killed, env, number == signal.SIGKILL and mode == ["long"])
     if kind == "program":
         check_line(options, measurement, err.decode(errors="replace"), number, env)
     shutil.rmtree(folder)
@@ -141,9 +143,10 @@ def last_written(options, measurement, env):
     return json.loads(result.out)["processes"][0]["stop_ns"] or 0
 
 
-def check(options, measurement, log, killed, env):
-    """Nothing older than a second may be missing, and nothing may be there that never was."""
-    strictly, everything = log.completed_at(killed - SECOND), log.completed_at(killed)
+def check(options, measurement, log, killed, env, beside_long):
+    """Nothing older than a second may be missing, and nothing may be there that never was, or that CUPTI cannot have told of."""
+    most = min(log.enqueued, BEFORE_LONG) if beside_long else log.enqueued
+    strictly, everything = min(most, log.completed_at(killed - SECOND)), min(most, log.completed_at(killed))
     needed = strictly
     if not harness.process_folders(measurement):
         if needed:
@@ -154,17 +157,33 @@ def check(options, measurement, log, killed, env):
     book = harness.ledger(options, measurement, env)
     kernels = harness.operations(book).get("kernel", 0)
     if kernels < needed:
-        written = last_written(options, measurement, env)
-        needed = log.completed_at(min(killed, written) - SECOND - log.longest_pause(killed))
-    if not needed <= kernels <= log.enqueued:
+        needed = min(most, log.completed_at(surely(options, measurement, log, killed, env)))
+    if not needed <= kernels <= most:
         raise Failure(f"{kernels} kernels; {needed} had completed a second before the kill, {everything} at the "
-                      f"kill, {log.enqueued} were enqueued\n    ledger: {json.dumps(book)[:500]}")
+                      f"kill, {log.enqueued} were enqueued, {most} can be there\n    ledger: {json.dumps(book)[:500]}")
+    if beside_long:
+        check_flying(options, measurement, log, killed, env, book)
     for view in ([], ["kernels"], ["lanes"]):
         result = harness.run([options.sonde, "report", measurement, *view], env)
         if result.status != 0:
             raise Failure(f"report {view} gave {harness.describe(result.status)}\n{harness.tail(result.err)}")
-    check_trace(options, measurement, needed, log.enqueued, env)
+    check_trace(options, measurement, needed, most, env)
     return Kill(log.enqueued, everything, kernels, kernels >= strictly)
+
+
+def surely(options, measurement, log, killed, env):
+    """A second before the kill, or as much earlier as somebody had to wait."""
+    return min(killed, last_written(options, measurement, env)) - SECOND - log.longest_pause(killed)
+
+
+def check_flying(options, measurement, log, killed, env, book):
+    """What is not there is counted."""
+    counted = sum(harness.operations(book).values()) + harness.number(book["in_flight"])
+    ended = log.completed_at(killed - SECOND)
+    if counted < ended:
+        ended = log.completed_at(surely(options, measurement, log, killed, env))
+    if counted < ended or harness.number(book["seen"]) != counted or harness.number(book["dropped"]) + harness.number(book["unmatched"]):
+        raise Failure(f"{counted} kept or in flight of {ended} that had ended a second before the kill\n    ledger: {json.dumps(book)[:500]}")
 
 
 def nothing_yet(options, measurement, env):

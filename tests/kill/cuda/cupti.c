@@ -28,7 +28,8 @@ static struct {
     bool reports;
     struct buffer *oldest, **newest; /* the last one is being filled */
     uint64_t end_ns[FLYING];         /* of kernel n, at n % FLYING */
-    uint64_t launched, ended;
+    uint64_t launched, ended;        /* ended: the kernels before this one, all of them */
+    uint64_t free_ns;                /* when the queue's last kernel ends */
     uint32_t correlation;
     uint64_t hold_ns;
 } D = {.lock = PTHREAD_MUTEX_INITIALIZER, .newest = &D.oldest};
@@ -67,7 +68,7 @@ static void hand_over(bool all, bool forced)
         }
         for (size_t i = 0; i < b->used / RECORD; i++) {
             CUpti_ActivityKernel9 *k = (void *)(b->bytes + i * RECORD);
-            if (b->first + i >= D.ended)
+            if (D.end_ns[(b->first + i) % FLYING] > device_now_ns())
                 k->start = k->end = 0;
         }
         *link = b->next;
@@ -143,7 +144,7 @@ void device_open(void)
         pthread_create(&thread, NULL, worker, NULL);
 }
 
-void device_launch(uint64_t length_ns)
+static void launch(uint64_t length_ns, bool beside)
 {
     const cuLaunchKernel_params params = {.gridDimX = 1, .blockDimX = 1};
     D.correlation++;
@@ -151,17 +152,35 @@ void device_launch(uint64_t length_ns)
     pthread_mutex_lock(&D.lock);
     for (const uint64_t begin = device_now_ns(); device_now_ns() - begin < D.hold_ns;)
         ;
-    const uint64_t now = device_now_ns() + 2000, before = D.launched ? D.end_ns[(D.launched - 1) % FLYING] : 0;
-    const uint64_t start = now > before ? now : before;
+    const uint64_t now = device_now_ns() + 2000, start = !beside && D.free_ns > now ? D.free_ns : now;
     if (D.reports) {
         const CUpti_ActivityKernel9 k = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .name = "steady", .contextId = 1,
-                                         .streamId = 7, .correlationId = D.correlation, .gridX = 1, .gridY = 1, .gridZ = 1,
+                                         .streamId = beside ? 8 : 7, .correlationId = D.correlation, .gridX = 1, .gridY = 1, .gridZ = 1,
                                          .blockX = 1, .blockY = 1, .blockZ = 1, .start = start, .end = start + length_ns};
         memcpy(record_place(), &k, sizeof k);
     }
     D.end_ns[D.launched++ % FLYING] = start + length_ns;
+    D.free_ns = beside ? D.free_ns : start + length_ns;
     pthread_mutex_unlock(&D.lock);
     call(CUPTI_API_EXIT, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &params);
+}
+
+void device_launch(uint64_t length_ns)
+{
+    launch(length_ns, false);
+}
+
+void device_launch_beside(uint64_t length_ns)
+{
+    launch(length_ns, true);
+}
+
+bool device_told(void)
+{
+    pthread_mutex_lock(&D.lock);
+    const bool told = !D.oldest;
+    pthread_mutex_unlock(&D.lock);
+    return told;
 }
 
 void device_hold(uint64_t ns)

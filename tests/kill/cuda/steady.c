@@ -1,10 +1,11 @@
 /* steady.c - launches kernels of a made-up device until it is killed, and logs what had completed when.
  *
- * usage: cuda-steady LOG slow|fast|queued|idle|held|stuck|crash
+ * usage: cuda-steady LOG slow|fast|queued|idle|long|held|stuck|crash
  *   slow    one kernel at a time, waited for, some 300 in a second
  *   fast    200 at a time, waited for, without a pause
  *   queued  never waited for: eight are under way at every moment
  *   idle    100 of them, waited for, and none after
+ *   long    100 of them, waited for, and when CUPTI has told of them one that runs for an hour; beside it one at a time
  *   held    ten at a time, waited for, mostly within a launch that keeps CUPTI's lock
  *   stuck   waits for one that runs for an hour
  *   crash   101 of them, waited for, and abort()
@@ -32,6 +33,23 @@ static void one_more(struct log *log)
     log_completed(log, device_ended());
 }
 
+/* Those beside it have ended when this returns, and nobody but the program knows. */
+static void beside_a_long_one(struct log *log)
+{
+    const struct timespec pause = {0, 3000000}, second = {1, 0};
+    batch(log, 100, 10000);
+    while (!device_told())
+        nanosleep(&pause, NULL);
+    nanosleep(&second, NULL);
+    log->enqueued++;
+    device_launch_beside(3600000000000u);
+    for (uint64_t ended = 100; log->entries < LOG_ENTRIES; log_completed(log, ++ended)) {
+        log->enqueued++;
+        device_launch(50000);
+        nanosleep(&pause, NULL);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 2 ? argv[2] : "slow";
@@ -48,6 +66,8 @@ int main(int argc, char **argv)
         log_completed(log, 0);
         batch(log, 1, 3600000000000u);
     }
+    if (strcmp(mode, "long") == 0)
+        beside_a_long_one(log);
     while (log->entries < LOG_ENTRIES) {
         if (strcmp(mode, "fast") == 0)
             batch(log, 200, 1000);
