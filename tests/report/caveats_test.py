@@ -52,7 +52,7 @@ class Flaws(Case):
         self.assertEqual(self.caveats(path)["trace"], said)
         self.assertEqual(self.notes(path, "lanes"), said)
         self.assertEqual(self.notes(path, "kernels"), [])  # which reads the profile
-        self.assertIn("(no memory was left for them)", self.caveats(zoo.cut_trace(self.folder, "trace_full"))["trace"][0])
+        self.assertIn("(buffer full)", self.caveats(zoo.cut_trace(self.folder, "trace_full"))["trace"][0])
 
     def test_no_trace(self):
         self.assertEqual(self.caveats(zoo.profile_only(self.folder))["trace"],
