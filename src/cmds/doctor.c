@@ -134,32 +134,18 @@ static bool has_platform(const json_t *answer, const char *part)
 }
 
 /* How many devices. */
-static size_t check_cuda(struct doctor *d)
+static size_t check_cuda(struct doctor *d, const json_t *answer)
 {
-    char why[256] = "";
-    json_t *answer = doctor_run_probe(DOCTOR_LOOK_CUDA, NULL, PROBE_SECONDS, why, sizeof why);
-    if (!answer) {
-        doctor_put(d, "CUDA driver", DOCTOR_PROBLEM, "query failed: %s", why);
-        doctor_try(d, "nvidia-smi    # the driver does not answer");
-        return 0;
-    }
     doctor_check_nvidia(d, answer);
-    const size_t devices = json_array_size(json_object_get(answer, "cuda_devices"));
-    json_decref(answer);
-    return devices;
+    return d->cuda_devices = json_array_size(json_object_get(answer, "cuda_devices"));
 }
 
-static size_t check_opencl(struct doctor *d, bool cuda)
+/* After CUDA: one runtime is enough. */
+static size_t check_opencl(struct doctor *d, const json_t *answer)
 {
-    char why[256] = "";
-    json_t *answer = doctor_run_probe(DOCTOR_LOOK_OPENCL, NULL, PROBE_SECONDS, why, sizeof why);
-    const enum doctor_finding missing = cuda ? DOCTOR_NOTE : DOCTOR_PROBLEM; /* one runtime is enough */
+    const bool cuda = d->cuda_devices > 0;
+    const enum doctor_finding missing = cuda ? DOCTOR_NOTE : DOCTOR_PROBLEM;
     size_t devices = 0;
-    if (!answer) {
-        doctor_put(d, "OpenCL", DOCTOR_PROBLEM, "query failed: %s", why);
-        doctor_try(d, "ls /etc/OpenCL/vendors    # one of the drivers listed there is broken");
-        return 0;
-    }
     if (json_object_get(answer, "opencl_error")) {
         doctor_put(d, "OpenCL loader", missing, "%s", doctor_text(answer, "opencl_error"));
         doctor_package(d, "ocl-icd-libopencl1", "ocl-icd");
@@ -178,7 +164,6 @@ static size_t check_opencl(struct doctor *d, bool cuda)
         }
     }
     d->platforms = json_incref(json_object_get(answer, "platforms"));
-    json_decref(answer);
     return devices;
 }
 
@@ -241,7 +226,18 @@ static void judge_cuda(struct doctor *d, const json_t *answer, uint64_t recorded
         doctor_cure_recording(d, answer, note);
 }
 
-static void check_recording(struct doctor *d, struct record_paths *paths, enum doctor_work work)
+static const struct runtime {
+    enum doctor_work look, work;
+    const char *name, *remedy; /* of the finding where looking fails */
+    size_t (*check)(struct doctor *d, const json_t *answer); /* how many devices */
+    void (*judge)(struct doctor *d, const json_t *answer, uint64_t recorded, const char *note);
+} runtimes[] = {
+    {DOCTOR_LOOK_CUDA, DOCTOR_WORK_CUDA, "CUDA driver", "nvidia-smi    # the driver does not answer", check_cuda, judge_cuda},
+    {DOCTOR_LOOK_OPENCL, DOCTOR_WORK_OPENCL, "OpenCL", "ls /etc/OpenCL/vendors    # one of the drivers listed there is broken",
+     check_opencl, judge_opencl},
+};
+
+static void check_recording(struct doctor *d, struct record_paths *paths, const struct runtime *runtime)
 {
     char why[256] = "", note[320] = "", place[PATH_MAX - 64];
     const char *temporary = getenv("TMPDIR");
@@ -264,10 +260,10 @@ static void check_recording(struct doctor *d, struct record_paths *paths, enum d
         (environment = record_environment(&record, paths)) &&
         (manifest = record_manifest_begin(&record, paths, 2, argv, &start)) &&
         record_manifest_write(manifest, paths->output, &diag) == SONDE_OK)
-        answer = doctor_run_probe(work, environment, PROBE_SECONDS, why, sizeof why);
+        answer = doctor_run_probe(runtime->work, environment, PROBE_SECONDS, why, sizeof why);
     if (answer) {
         const uint64_t recorded = count_operations(paths->output, note, sizeof note);
-        (work == DOCTOR_WORK_CUDA ? judge_cuda : judge_opencl)(d, answer, recorded, note);
+        runtime->judge(d, answer, recorded, note);
     }
     else
         doctor_put(d, "test recording", DOCTOR_PROBLEM, "%s", why[0] ? why : diag.what);
@@ -277,6 +273,22 @@ static void check_recording(struct doctor *d, struct record_paths *paths, enum d
     record_output_remove(output, NULL);
     record_output_release(paths);
     rmdir(place);
+}
+
+/* `paths`: NULL without our libraries. */
+static void check_runtime(struct doctor *d, struct record_paths *paths, const struct runtime *runtime)
+{
+    char why[256] = "";
+    json_t *answer = doctor_run_probe(runtime->look, NULL, PROBE_SECONDS, why, sizeof why);
+    if (!answer) {
+        doctor_put(d, runtime->name, DOCTOR_PROBLEM, "query failed: %s", why);
+        doctor_try(d, "%s", runtime->remedy);
+        return;
+    }
+    const size_t devices = runtime->check(d, answer);
+    json_decref(answer);
+    if (devices && paths)
+        check_recording(d, paths, runtime);
 }
 
 /* ---- the system ------------------------------------------------------------------------ */
@@ -418,11 +430,8 @@ static int run(const void *values, int argc, char **argv)
     bool libraries = record_find_libraries(paths, &diag) == SONDE_OK;
     doctor_put(&d, "Sonde", libraries ? DOCTOR_FINE : DOCTOR_PROBLEM, libraries ? "version %s, %s" : "version %s, cannot find %s", SONDE_VERSION,
         libraries ? paths->agent : diag.where);
-    const size_t cuda = check_cuda(&d);
-    if (libraries && cuda)
-        check_recording(&d, paths, DOCTOR_WORK_CUDA);
-    if (check_opencl(&d, cuda) && libraries)
-        check_recording(&d, paths, DOCTOR_WORK_OPENCL);
+    for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
+        check_runtime(&d, libraries ? paths : NULL, &runtimes[i]);
     check_kernel(&d);
     check_sampling(&d);
     check_symbols(&d);

@@ -14,6 +14,7 @@ enum doctor_finding { DOCTOR_FINE, DOCTOR_NOTE, DOCTOR_PROBLEM };
 struct doctor {
     json_t *checks;      /* array of {name, status, text, fix} */
     json_t *platforms;   /* as the probe saw them; may be NULL */
+    size_t cuda_devices;
     bool records_opencl, records_cuda; /* recording works */
 };
 
