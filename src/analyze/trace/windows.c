@@ -37,6 +37,7 @@ struct stream {
     size_t      head;     /* rows before it have ended */
     uint32_t    next;     /* of the source's chunks */
     bool        begun, unsorted, has_before;
+    bool        overlap;  /* one ended before one that began earlier */
     union item  before;   /* of those that have ended the last, where neighbours are asked for */
 };
 
@@ -135,29 +136,31 @@ static inline bool settle(enum sonde_trace table, uint8_t *row)
  * without times, or NULL. */
 static int add_rows(struct stream *s, uint32_t count, uint64_t from_ns, struct rows *untimed)
 {
-    const struct sonde_table_info table = *s->table;
+    const struct sonde_table_info *table = s->table;
     const size_t bytes = s->bytes;
-    uint64_t last_ns = s->rows.count > s->head ? lasts_at(s, s->rows.count - 1).from : 0;
+    struct lasts last = s->rows.count > s->head ? lasts_at(s, s->rows.count - 1) : (struct lasts){0};
     uint8_t *row = row_at(s, s->rows.count), *to = row;
-    bool unsorted = false;
+    bool unsorted = false, overlap = false;
     for (uint32_t i = 0; i < count; i++, row += bytes) {
-        if (!settle(table.trace, row)) {
-            if (table.trace == SONDE_TRACE_OP && untimed && add_untimed(untimed, (const void *)row))
+        if (!settle(table->trace, row)) {
+            if (table->trace == SONDE_TRACE_OP && untimed && add_untimed(untimed, (const void *)row))
                 return SONDE_ENOMEM;
             continue;
         }
-        const struct lasts l = lasts(&table, row);
+        const struct lasts l = lasts(table, row);
         if (has_ended(l, from_ns)) {
             keep_before(s, row, l);
             continue;
         }
-        unsorted |= l.from < last_ns;
-        last_ns = l.from;
+        unsorted |= l.from < last.from;
+        overlap |= l.to < last.to;
+        last = l;
         if (to != row)
             memcpy(to, row, bytes);
         to += bytes;
     }
     s->unsorted |= unsorted;
+    s->overlap |= unsorted | overlap;
     s->rows.count = (size_t)(to - s->rows.items) / bytes;
     return 0;
 }
@@ -242,6 +245,8 @@ static void drop_ended(struct stream *s, uint64_t from_ns)
             last_ns = l.to;
             keep_before(s, row_at(s, i), l);
         }
+        if (last != SIZE_MAX && !s->overlap)
+            break; /* those before it ended before it */
     }
     s->head = kept;
 }
