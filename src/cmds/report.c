@@ -320,8 +320,8 @@ static const struct sonde_option options_table[] = {
              "but 0.1 for profile --bottom-up)."},
     {.name = "limit", .letter = 'n', .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = 1000000000,
      .offset = offsetof(struct report_options, limit),
-     .help = "Maximum number of rows in a table (default 10 in the summary, 50 in the other views, no limit with --json and in trees; "
-             "0: no limit)."},
+     .help = "Maximum number of rows in a table (default 10 in the summary, 50 in the other views, no limit with --json and in "
+             "trees; 0: no limit)."},
     {.name = "top-down", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, shape),
      .value = 1 + SONDE_PROFILE_TOP_DOWN, .help = "profile: from callers to callees (the default)."},
     {.name = "bottom-up", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, shape),
@@ -374,7 +374,8 @@ static const struct sonde_example examples[] = {
     {"sonde report", "the summary of the newest measurement here"},
     {"sonde report heat kernels", "the kernels of heat.sonde"},
     {"sonde report heat.sonde profile --min-percent 5", "the call paths with the most device time"},
-    {"sonde report heat.sonde profile --bottom-up --metric cpu,api", "where threads spend their time, and from where it is called"},
+    {"sonde report heat.sonde profile --bottom-up --metric cpu,api",
+     "where threads spend their time, and from where it is called"},
     {"sonde report heat.sonde statistics --from 50% --depth 2", "where the second half of the run was spent"},
     {"sonde report heat.sonde profile --by kernel --derive 'each=gpu/ops'", "kernels with a derived column"},
     {"sonde report heat.sonde kernels --json", "for scripts"},

@@ -52,7 +52,8 @@ int report_read_columns(struct report *r)
     struct sonde_diag diag = {0};
     size_t at = 0;
     if (o->shape == 1 + SONDE_PROFILE_TOP_DOWN && o->by >= SONDE_BY_KERNEL)
-        return sonde_say_usage(&sonde_command_report, "kernels and objects have no callees: there is no tree by kernel or object");
+        return sonde_say_usage(&sonde_command_report,
+                               "kernels and objects have no callees: there is no tree by kernel or object");
     if (o->shape == 1 + SONDE_PROFILE_BOTTOM_UP && o->by >= SONDE_BY_KERNEL)
         return sonde_say_usage(&sonde_command_report, "kernels and objects are a flat list: omit --bottom-up");
     asked->shape = o->shape;

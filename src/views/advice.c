@@ -38,7 +38,8 @@ static const struct sonde_view_column advice_columns[] = {
     {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes moved or allocated by them; 0: none"},
     {"looked_at_ns", NULL, SONDE_CELL_TIME, 0, 0, "time that the rule applies to"},
     {"saving_ns", NULL, SONDE_CELL_TIME, 0, 0, "upper bound of the saving, for this change alone"},
-    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "host_code: standard error of saving_ns and looked_at_ns, which rest on samples; else 0"},
+    {"error_ns", NULL, SONDE_CELL_TIME, 0, 0,
+     "host_code: standard error of saving_ns and looked_at_ns, which rest on samples; else 0"},
     {"pieces", NULL, SONDE_CELL_LIST, 0, 0,
      "host_code: the user functions directly below with the most time, at most three", .of = &pieces},
     {"frames", NULL, SONDE_CELL_LIST, 0, 0, "the place with the largest saving, innermost frame first", .of = &sonde_frames},
@@ -77,7 +78,8 @@ static void place(const struct sonde_query *q, const struct sonde_advice *a, uin
                           a->places > 2 ? "s" : "");
 }
 
-static int compute(const struct sonde_query *q, const struct sonde_blame *blame, struct sonde_advices *out, struct sonde_diag *diag)
+static int compute(const struct sonde_query *q, const struct sonde_blame *blame, struct sonde_advices *out,
+                   struct sonde_diag *diag)
 {
     const int rc = sonde_advice_compute(q->m, q->profile, blame, 0, out);
     return rc ? sonde_diag_set(diag, rc, q->path, "cannot compute the advice for") : 0;
@@ -126,14 +128,16 @@ static void say_limits(struct sonde_view_data *out, const struct sonde_advices *
 {
     char looked_at[SONDE_NUMBER_MAX], rows[SONDE_NUMBER_MAX];
     if (!advices->traced)
-        sonde_view_say(out, false, "No trace: the rules for launches, waits, copies and queues were skipped. Record with --trace.");
+        sonde_view_say(out, false,
+                       "No trace: the rules for launches, waits, copies and queues were skipped. Record with --trace.");
     if (advices->rows_looked_at < advices->rows)
         sonde_view_say(out, false, "Only %s of %s rows of the trace were examined: savings may be larger than shown.",
                        sonde_number_count(looked_at, advices->rows_looked_at), sonde_number_count(rows, advices->rows));
     if (advices->windows > 1)
         sonde_view_say(out, false, "The trace was examined in %s parts: patterns that span two parts are not found.",
                        sonde_number_count(rows, advices->windows));
-    sonde_view_say(out, false, "Savings are upper bounds, each for one change alone, and not additive. docs/advice.md defines the rules.");
+    sonde_view_say(out, false,
+                   "Savings are upper bounds, each for one change alone, and not additive. docs/advice.md defines the rules.");
 }
 
 /* ---- the view ---------------------------------------------------------------------------------- */
@@ -232,7 +236,8 @@ static void brief_place(const struct sonde_query *q, const struct sonde_advice *
     }
 }
 
-static void show_brief(struct sonde_view_data *out, const struct sonde_query *q, const struct sonde_advice *const *shown, size_t count)
+static void show_brief(struct sonde_view_data *out, const struct sonde_query *q, const struct sonde_advice *const *shown,
+                       size_t count)
 {
     struct sonde_view_table *t = sonde_view_table(out, &sonde_advice_brief);
     t->readable = 32;
@@ -258,7 +263,8 @@ int sonde_summary_advice(const struct sonde_query *q, const struct sonde_blame *
     char number[SONDE_NUMBER_MAX];
     const uint64_t rows = sonde_trace_rows(q->m, SONDE_READ_OPS | SONDE_READ_CALLS);
     if (rows > BRIEF_ROWS) {
-        sonde_view_say(out, true, "advice is not computed here for %s operations and API calls", sonde_number_count(number, rows))->command = "advice";
+        sonde_view_say(out, true, "advice is not computed here for %s operations and API calls",
+                       sonde_number_count(number, rows))->command = "advice";
         return 0;
     }
     const int rc = compute(q, blame, &advices, diag);

@@ -60,7 +60,8 @@ static const struct sonde_view_column routine_columns[] = {
     {"line", NULL, SONDE_CELL_ID, 0, 0, "source line"},
     {"module", NULL, SONDE_CELL_TEXT, 0, 0, "path of the executable or library"},
     {"place", NULL, SONDE_CELL_TEXT, 0, 0, "the routine and the nearest user code"},
-    {"callers", NULL, SONDE_CELL_LIST, 0, 0, "callers on the call path with the most blame, innermost first", .of = &sonde_frames},
+    {"callers", NULL, SONDE_CELL_LIST, 0, 0,
+     "callers on the call path with the most blame, innermost first", .of = &sonde_frames},
     {"places", NULL, SONDE_CELL_COUNT, 0, 0, "number of places in user code (innermost frame and its callers) with blame"},
     {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of the sampled and pooled parts; 0: none"},
     {"exact_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame inside API calls, whose call stack was taken"},
@@ -75,7 +76,8 @@ enum { ROUTINE_SHOWN = 6, ROUTINE_ALL = sizeof routine_columns / sizeof *routine
 static const struct sonde_view_column scope_columns[] = {
     {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process; null: all processes together"},
     {"device", NULL, SONDE_CELL_ID, 0, 0, "number of the device; null: all devices together (none busy)"},
-    {"name", "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "a device, all devices of a process (none busy), or all processes"},
+    {"name", "Device", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0,
+     "a device, all devices of a process (none busy), or all processes"},
     {"range_ns", NULL, SONDE_CELL_TIME, 0, 0, "wall time of the process, excluding time with recording off"},
     {"paused_ns", NULL, SONDE_CELL_TIME, 0, 0, "time with recording off: not included in any other number"},
     {"idle_ns", "idle", SONDE_CELL_TIME, 0, 0, "time in which no operation ran"},
@@ -97,7 +99,8 @@ static const struct sonde_view_column scope_columns[] = {
     {"pooled_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame in gaps without a sample, divided as in similar gaps with samples"},
     {"inferred_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame given to what the stacks of the API calls before and after share"},
     {"uncovered_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame without a known call path"},
-    {"routines", NULL, SONDE_CELL_LIST, 0, 0, "routines by exclusive blame, largest first, without uncovered_ns", .of = &routines},
+    {"routines", NULL, SONDE_CELL_LIST, 0, 0,
+     "routines by exclusive blame, largest first, without uncovered_ns", .of = &routines},
     {"contexts", NULL, SONDE_CELL_OBJECT, 0, 0, "the call path tree; null: no blame", .of = &contexts},
 };
 static const struct sonde_view_columns scopes = SONDE_VIEW_COLUMNS("scopes", scope_columns);
@@ -152,7 +155,8 @@ static void known_cell(struct sonde_view_table *t, const double *source_ns, doub
     sonde_cell_text(t, text);
 }
 
-static void routine_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame_routine *routine, double idle_ns)
+static void routine_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame_routine *routine,
+                        double idle_ns)
 {
     const struct sonde_cct_node *node = &q->profile->nodes.items[routine->node];
     struct sonde_text name = {0}, most = {0}, place = {0};
@@ -176,7 +180,8 @@ static void routine_row(struct sonde_view_table *t, const struct sonde_query *q,
 }
 
 /* Idle time that no routine has, for people. */
-static void other_row(struct sonde_view_table *t, const char *name, const char *why, double ns, const double *waiting_ns, double idle_ns)
+static void other_row(struct sonde_view_table *t, const char *name, const char *why, double ns, const double *waiting_ns,
+                      double idle_ns)
 {
     if (ns <= 0)
         return;
@@ -311,13 +316,14 @@ static int tree_rows(struct sonde_view_table *t, const struct sonde_query *q, co
             continue;
         sonde_cell_share(t, inclusive_ns, scope->idle_ns);
         sonde_cell_estimate(t, inclusive_ns, value(rows, i, SONDE_METRIC_BLAME_ERROR, SONDE_INCLUSIVE));
-        sonde_cell_estimate(t, value(rows, i, SONDE_METRIC_BLAME, SONDE_EXCLUSIVE), value(rows, i, SONDE_METRIC_BLAME_ERROR, SONDE_EXCLUSIVE));
+        sonde_cell_estimate(t, value(rows, i, SONDE_METRIC_BLAME, SONDE_EXCLUSIVE),
+                            value(rows, i, SONDE_METRIC_BLAME_ERROR, SONDE_EXCLUSIVE));
         sonde_cell_real(t, true, value(rows, i, SONDE_METRIC_SYNC, SONDE_INCLUSIVE));
         sonde_cell_tree(t, rows->rows.items[i].depth - 1, labels[i]);
     }
     if (!rc && rows->cut)
-        sonde_view_say(out, false, "… %s below %.3g %% left out: --min-percent 0 shows all", sonde_number_count(number, rows->cut),
-                       q->min_percent);
+        sonde_view_say(out, false, "… %s below %.3g %% left out: --min-percent 0 shows all",
+                       sonde_number_count(number, rows->cut), q->min_percent);
     sonde_row_labels_free(labels, rows);
     sonde_profile_rows_destroy(rows);
     return rc;
@@ -390,7 +396,8 @@ static size_t first_scope(const struct sonde_blame *blame)
     return blame->scopes.items[last].process == blame->scopes.items[1].process;
 }
 
-static int scope_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame *blame, struct sonde_diag *diag)
+static int scope_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_blame *blame,
+                      struct sonde_diag *diag)
 {
     const size_t first = q->complete ? 0 : first_scope(blame), all = blame->scopes.count - first;
     const size_t shown = q->complete ? all : sonde_query_rows(q, all);

@@ -116,7 +116,8 @@ static void place_cells(struct sonde_view_table *t, const struct sonde_cct_node 
 }
 
 /* Returns the table of its children. */
-static struct sonde_view_table *node_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_cct_node *node)
+static struct sonde_view_table *node_row(struct sonde_view_table *t, const struct sonde_query *q,
+                                         const struct sonde_cct_node *node)
 {
     struct sonde_text label = {0};
     sonde_name_frame(q, &label, node);
@@ -156,8 +157,8 @@ const struct sonde_view sonde_view_contexts = {
     .summary = "the same as profile",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&nodes, NULL},
-    .options = (const char *const[]){"top-down", "bottom-up", "by", "metric", "derive", "sort", "root", "ids", "depth", "min-percent",
-                                        NULL},
+    .options = (const char *const[]){"top-down", "bottom-up", "by", "metric", "derive", "sort", "root", "ids", "depth",
+                                     "min-percent", NULL},
     .caveats = SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON | SONDE_CAVEAT_LIBRARIES,
     .needs_operations = true,
     .hidden = true,

@@ -59,8 +59,8 @@ static const struct sonde_view_column thing_columns[] = {
     {"steps", "steps", SONDE_CELL_COUNT, 0, 4, "number of steps on the path"},
     {"delay_ns", "delay before", SONDE_CELL_TIME, 0, 5, "launch delays and gaps directly before it on the path; operations only"},
     {NULL, "saved if 2× faster", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0,
-     "upper bound of the time saved if all of it were twice as fast; in brackets: the saving reaches the end of the run only over "
-     "an inferred step"},
+     "upper bound of the time saved if all of it were twice as fast; in brackets: the saving reaches the end of the run only "
+     "over an inferred step"},
     {"category", NULL, SONDE_CELL_TEXT, 0, 0, "a name of the composition"},
     {"name", NULL, SONDE_CELL_TEXT, 0, 0, "kernel, API function, routine or kind"},
     {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kind of operation; null: not an operation"},
@@ -81,7 +81,8 @@ static const struct sonde_view_column place_columns[] = {
     {"ns", "time", SONDE_CELL_TIME, 0, 1, "time on the path"},
     {NULL, "category", SONDE_CELL_TEXT, 0, 2, "category of the activity"},
     {NULL, "basis", SONDE_CELL_TEXT, 0, 3,
-     "exact: a stack taken there; sampled; pooled: from samples of similar gaps; inferred: from the surrounding API calls' stacks"},
+     "exact: a stack taken there; sampled; pooled: from samples of similar gaps; inferred: from the surrounding API calls' "
+     "stacks"},
     {NULL, "call path", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "nearest frames of user code, innermost first"},
     {"category", NULL, SONDE_CELL_TEXT, 0, 0, "a name of the composition"},
     {"error_ns", NULL, SONDE_CELL_TIME, 0, 0, "standard error of ns, if it is sampled; else 0"},
@@ -157,7 +158,8 @@ static const char *name_of(const struct sonde_path_thing *thing)
 static void label_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path_thing *thing)
 {
     struct sonde_text label = {0};
-    const struct sonde_cct_node routine = {.kind = SONDE_FRAME_NATIVE, .name = thing->name, .module = *thing->name ? "" : thing->file,
+    const struct sonde_cct_node routine = {.kind = SONDE_FRAME_NATIVE, .name = thing->name,
+                                           .module = *thing->name ? "" : thing->file,
                                            .file = *thing->name ? thing->file : ""};
     if (thing->category == SONDE_PATH_HOST && (*thing->name || *thing->file))
         sonde_name_routine(q, &label, &routine);
@@ -353,7 +355,8 @@ static void say_limits(struct sonde_view_data *out, const struct sonde_process *
     if (path->dropped)
         sonde_view_say(out, false, "Rows of the trace were dropped while recording: the real path may differ.");
     if (!p->header.cpu_rate_hz && path->parts[SONDE_PATH_HOST].ns)
-        sonde_view_say(out, false, "Host code is inferred from the stacks of the surrounding API calls: the CPU side was not sampled.");
+        sonde_view_say(out, false,
+                       "Host code is inferred from the stacks of the surrounding API calls: the CPU side was not sampled.");
     if (path->tail_ns)
         sonde_view_say(out, false, "The last %s of the process, after the last recorded event, are not on the path.",
                        sonde_number_time(time, (double)path->tail_ns));
@@ -415,7 +418,8 @@ static void show(const struct sonde_query *q, const struct sonde_critical *criti
 static int compute(const struct sonde_query *q, struct sonde_critical *critical, struct sonde_diag *diag)
 {
     struct sonde_progress *progress = sonde_query_begin(q, "reading the trace");
-    const int rc = sonde_critical_compute(q->m, q->profile, &(struct sonde_critical_options){.evaluate = EVALUATED}, progress, critical);
+    const int rc = sonde_critical_compute(q->m, q->profile, &(struct sonde_critical_options){.evaluate = EVALUATED}, progress,
+                                          critical);
     sonde_query_end(q, progress);
     if (rc)
         return sonde_diag_set(diag, rc, q->path, "cannot find the critical path of");

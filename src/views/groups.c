@@ -83,7 +83,8 @@ void sonde_cell_callers(struct sonde_view_table *t, const struct sonde_query *q,
     free(callers);
 }
 
-void sonde_callers_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, const char *name)
+void sonde_callers_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group,
+                        const char *name)
 {
     enum { MOST = 4 };
     struct sonde_caller *callers = NULL;

@@ -15,17 +15,20 @@ void sonde_cell_frames(struct sonde_view_table *t, const struct sonde_query *q, 
 /* Their four cells of one frame, for tables that have its columns among their own. */
 void sonde_cells_frame(struct sonde_view_table *t, const struct sonde_cct_node *node);
 
-/* TEXT: the two nearest of the user that allocated something, for people: "step() heat.c:81 ← main() heat.c:140"; leaf 0: unknown. */
+/* TEXT: the two nearest of the user that allocated something, for people: "step() heat.c:81 ← main() heat.c:140"; leaf 0:
+ * unknown. */
 void sonde_cell_allocated_by(struct sonde_view_table *t, const struct sonde_query *q, uint32_t leaf);
 
 /* LIST: the calling contexts of a group, heaviest first. Unknown unless q->complete. */
 extern const struct sonde_view_columns sonde_callers;
 void sonde_cell_callers(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group);
 
-/* The same for people, a table of its own below that of the groups: SONDE_VIEW_COLUMNS_OF("called_from", "Kernel", sonde_caller_columns). */
+/* The same for people, a table of its own below that of the groups: SONDE_VIEW_COLUMNS_OF("called_from", "Kernel",
+ * sonde_caller_columns). */
 enum { SONDE_CALLER_COLUMNS = 4 };
 extern const struct sonde_view_column sonde_caller_columns[SONDE_CALLER_COLUMNS];
-void sonde_callers_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, const char *name);
+void sonde_callers_rows(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group,
+                        const char *name);
 
 /* Three ID cells, as its launcher gave them: rank, local_rank, ranks. */
 void sonde_cells_rank(struct sonde_view_table *t, const struct sonde_process *p);

@@ -131,7 +131,8 @@ static const struct sonde_view_column columns[] = {
     {"clock_bound_ns", "maximum clock error", SONDE_CELL_TIME, 0, 0, "largest error of a device time"},
     {"bytes_on_disk", "on disk", SONDE_CELL_BYTES, 0, 0, "size of all files of the measurement"},
     {"written_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "bytes written by Sonde's agent"},
-    {"busy_clipped_ns", "busy time clipped", SONDE_CELL_TIME, 0, 0, "reported too late: busy times may be too small by up to this"},
+    {"busy_clipped_ns", "busy time clipped", SONDE_CELL_TIME, 0, 0,
+     "reported too late: busy times may be too small by up to this"},
     {"busy_left_out", "busy time left out", SONDE_CELL_COUNT, 0, 0,
      "operations on devices beyond the 63rd, not included in busy time"},
     {"damaged_chunks", "damaged chunks", SONDE_CELL_COUNT, 0, 0, "skipped: incomplete, or wrong checksum"},
@@ -230,7 +231,8 @@ static void causes_cell(const struct part *p, const struct sonde_ledger *l)
             continue;
         sonde_cell_text(p->lines, sonde_drop_name(cause));
         sonde_cell_text(p->lines, sonde_number_count(number, l->dropped[cause]));
-        sonde_cell_text(p->lines, sonde_drop_loses_operation(cause) ? "cause of dropped operations" : "cause of dropped trace rows");
+        sonde_cell_text(p->lines,
+                        sonde_drop_loses_operation(cause) ? "cause of dropped operations" : "cause of dropped trace rows");
     }
 }
 
@@ -486,8 +488,8 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
 const struct sonde_view sonde_view_ledger = {
     .name = "ledger",
     .summary = "operations seen, dropped and unmatched; the overhead",
-    .description = "Operations seen, dropped and unmatched, and the overhead. On the terminal each number is a line: name, value, "
-                   "meaning; numbers that are usually 0 are left out when they are.",
+    .description = "Operations seen, dropped and unmatched, and the overhead. On the terminal each number is a line: name, "
+                   "value, meaning; numbers that are usually 0 are left out when they are.",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&sonde_ledger, &line_table, NULL},
     .caveats = SONDE_CAVEAT_ALL,

@@ -39,7 +39,8 @@ static const struct sonde_view_column site_columns[] = {
     {"unnamed_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of these objects"},
     {"unnamed_held_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0, "size times lifetime of these objects", .unit = "byte·s"},
     {"named_late_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0,
-     "size of the other objects times the time from their first possible use by a kernel to their first copy or fill", .unit = "byte·s"},
+     "size of the other objects times the time from their first possible use by a kernel to their first copy or fill",
+     .unit = "byte·s"},
     {"held_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0, "size times lifetime of all objects", .unit = "byte·s"},
     {"idle_before_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0, "size times time before the first use", .unit = "byte·s"},
     {"idle_after_byte_s", NULL, SONDE_CELL_NUMBER, 0, 0, "size times time after the last use", .unit = "byte·s"},
@@ -140,7 +141,8 @@ static const struct sonde_view_column space_columns[] = {
     {"peak_ns", NULL, SONDE_CELL_TIME, 0, 0, "time when the peak was first reached"},
     {NULL, "at", SONDE_CELL_TIME, 0, 3, "time when the peak was first reached, since the start of the process"},
     {"peak_objects", NULL, SONDE_CELL_COUNT, 0, 0, "objects alive at the peak"},
-    {NULL, "over the run", SONDE_CELL_TEXT, 0, 6, "bytes held over time: each bar shows the largest value in its part of the run"},
+    {NULL, "over the run", SONDE_CELL_TEXT, 0, 6,
+     "bytes held over time: each bar shows the largest value in its part of the run"},
     {"objects", "allocated", SONDE_CELL_COUNT, 0, 5, "objects allocated"},
     {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "total size"},
     {"sizeless", NULL, SONDE_CELL_COUNT, 0, 0, "objects of unknown size, not included in any number of bytes"},
@@ -159,7 +161,8 @@ static const struct sonde_view_column space_columns[] = {
 };
 static const struct sonde_view_columns spaces = SONDE_VIEW_COLUMNS("spaces", space_columns);
 
-static const char *const class_names[] = {"device", "shared", "host"}, *const class_titles[] = {"device", "shared", "pinned host"};
+static const char *const class_names[] = {"device", "shared", "host"};
+static const char *const class_titles[] = {"device", "shared", "pinned host"};
 
 static const struct sonde_process *process_of(const struct sonde_query *q, const struct sonde_memory_space *space)
 {
@@ -644,12 +647,14 @@ static void say_gaps(struct say *s, const struct sonde_memory_use *m)
         sonde_view_say(s->out, is_first(s), "kernel arguments are unknown for %s of %s: numbers about uses count what is certain "
                    "from the times of operations", sonde_number_count(a, g.bounded), objects_text(b, g.objects));
     if (g.perhaps)
-        sonde_view_say(s->out, is_first(s), "possibly unused: no copy or fill uses these objects, or none for so long, but kernels may");
+        sonde_view_say(s->out, is_first(s),
+                       "possibly unused: no copy or fill uses these objects, or none for so long, but kernels may");
     if (g.known + g.bounded < g.objects)
         sonde_view_say(s->out, is_first(s), "uses unknown: %s of %s (incomplete trace, or recording was off)",
                    sonde_number_count(a, g.objects - g.known - g.bounded), objects_text(b, g.objects));
     if (g.placeless)
-        sonde_view_say(s->out, is_first(s), "device unknown: %s (their context has several devices, or the runtime does not report it)",
+        sonde_view_say(s->out, is_first(s),
+                       "device unknown: %s (their context has several devices, or the runtime does not report it)",
                    objects_text(a, g.placeless));
     if (g.sizeless)
         sonde_view_say(s->out, is_first(s), "size unknown: %s, not included in any number of bytes", objects_text(a, g.sizeless));

@@ -56,11 +56,13 @@ void sonde_summary_missing(const struct sonde_query *q, struct sonde_view_data *
     if (is_much(t->dropped_trace_rows, seen))
         warn_lost(out, q, t->dropped_trace_rows, seen, false);
     if (is_much(t->in_flight, seen))
-        warn(sonde_view_say(out, false, "warning: %s operations (%s) had not completed, as far as is known, when the program ended",
+        warn(sonde_view_say(out, false,
+                            "warning: %s operations (%s) had not completed, as far as is known, when the program ended",
                             sonde_number_count(number, t->in_flight),
                             sonde_number_percent(share, (double)t->in_flight, (double)seen)));
     if (is_much(t->ledger.unplaced, seen))
-        warn(sonde_view_say(out, false, "warning: %s operations belong to no known API call and are not included in any number below",
+        warn(sonde_view_say(out, false,
+                            "warning: %s operations belong to no known API call and are not included in any number below",
                             sonde_number_count(number, t->ledger.unplaced)));
     if (t->damaged_chunks)
         warn(sonde_view_say(out, false, t->damaged_chunks == 1 ? "warning: a part of the measurement is damaged and left out"

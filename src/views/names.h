@@ -19,7 +19,8 @@ void sonde_name_routine(const struct sonde_query *q, struct sonde_text *out, con
 void sonde_name_function(struct sonde_text *out, const char *name);
 /* A module's name, with as much of its path as tells it from others: part of `path`. */
 const char *sonde_name_module(const struct sonde_query *q, const char *path);
-/* "clFinish in step() heat.c:88", "sort() train.py:14, in numpy.so" without a name, or "build() heat.c:20" for the user's own code. */
+/* "clFinish in step() heat.c:88", "sort() train.py:14, in numpy.so" without a name, or "build() heat.c:20" for the user's
+ * own code. */
 void sonde_name_place(const struct sonde_query *q, struct sonde_text *out, uint32_t node);
 /* What a row of the view statistics is about: "step() heat.c", "poll() libc.so.6, mostly in wait() heat.c:9", "idle". */
 struct sonde_share;

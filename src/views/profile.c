@@ -188,10 +188,16 @@ static int want(const struct sonde_query *q, struct wanted *w)
     const struct sonde_query_contexts *asked = &q->contexts;
     struct sonde_profile_rows_config *c = &w->config;
     *w = (struct wanted){.config = {.columns = &w->columns, .m = q->m}};
-    c->shape = asked->shape ? (enum sonde_profile_shape)(asked->shape - 1) : asked->by ? SONDE_PROFILE_FLAT : SONDE_PROFILE_TOP_DOWN;
-    c->by = asked->by ? (enum sonde_profile_by)(asked->by - 1) : c->shape == SONDE_PROFILE_TOP_DOWN ? SONDE_BY_LINE : SONDE_BY_FUNCTION;
+    c->shape = asked->shape ? (enum sonde_profile_shape)(asked->shape - 1)
+               : asked->by  ? SONDE_PROFILE_FLAT
+                            : SONDE_PROFILE_TOP_DOWN;
+    c->by = asked->by                            ? (enum sonde_profile_by)(asked->by - 1)
+            : c->shape == SONDE_PROFILE_TOP_DOWN ? SONDE_BY_LINE
+                                                 : SONDE_BY_FUNCTION;
     c->sort = asked->sort ? (uint32_t)asked->sort - 1 : asked->named ? asked->columns.shown.items[0] : main_metric(q);
-    c->sort_side = asked->sort_side ? asked->sort_side - 1 : c->shape == SONDE_PROFILE_BOTTOM_UP ? SONDE_EXCLUSIVE : SONDE_INCLUSIVE;
+    c->sort_side = asked->sort_side                      ? asked->sort_side - 1
+                   : c->shape == SONDE_PROFILE_BOTTOM_UP ? SONDE_EXCLUSIVE
+                                                         : SONDE_INCLUSIVE;
     c->share = c->sort < SONDE_METRIC_COUNT ? c->sort : main_metric(q);
     c->depth = asked->depth;
     /* Each of thousands of contexts has its own chain of callers: by default programs get no crumbs either. */
@@ -306,7 +312,8 @@ static void value_cell(struct sonde_view_table *t, struct sonde_value v, enum so
 }
 
 /* A time with its standard error in percent of it, which is shorter: there are many columns. */
-static void figure_text_cell(struct sonde_view_table *t, const struct sonde_profile_rows *view, size_t row, uint32_t column, int side)
+static void figure_text_cell(struct sonde_view_table *t, const struct sonde_profile_rows *view, size_t row, uint32_t column,
+                             int side)
 {
     const struct sonde_value figure = sonde_profile_rows_get(view, row, column, side);
     const struct sonde_value error = error_of(column) < 0 ? (struct sonde_value){0}
@@ -336,7 +343,8 @@ static bool shows(const struct sonde_query *q, const struct sonde_profile_rows *
     return side == SONDE_INCLUSIVE || !plain || (view->sort == column && view->sort_side == side);
 }
 
-static struct sonde_view_column figure_column(const struct sonde_profile_rows *view, size_t at, int side, struct sonde_view_data *out)
+static struct sonde_view_column figure_column(const struct sonde_profile_rows *view, size_t at, int side,
+                                              struct sonde_view_data *out)
 {
     const uint32_t column = view->columns->shown.items[at];
     const bool sorted = view->sort == column && view->sort_side == side; /* what rows are sorted by always stays */
@@ -416,8 +424,8 @@ static int fill_text(const struct sonde_query *q, const struct sonde_profile_row
     sonde_row_labels_free(labels, view);
     sonde_view_show(out, t, false);
     if (view->cut)
-        sonde_view_say(out, false, "… %s below %.3g %% left out: --min-percent 0 shows all", sonde_number_count(number, view->cut),
-                       q->min_percent);
+        sonde_view_say(out, false, "… %s below %.3g %% left out: --min-percent 0 shows all",
+                       sonde_number_count(number, view->cut), q->min_percent);
     rest->left_out = view->rows.count - 1 - shown; /* says that only: its columns are not for people */
     rest->left_out_view = "profile";
     sonde_view_show(out, rest, false);
@@ -437,8 +445,8 @@ static const struct sonde_view_columns *number_columns(const struct sonde_profil
     return sonde_view_columns_copy(out, &figures, items, c->shown.count);
 }
 
-static void side_cell(struct sonde_view_table *t, const struct sonde_view_columns *of, const struct sonde_profile_rows *view, size_t row,
-                      int side)
+static void side_cell(struct sonde_view_table *t, const struct sonde_view_columns *of, const struct sonde_profile_rows *view,
+                      size_t row, int side)
 {
     struct sonde_view_table *object = sonde_cell_object_of(t, of);
     for (size_t i = 0; i < view->columns->shown.count; i++) {
@@ -534,8 +542,8 @@ const struct sonde_view sonde_view_profile = {
                    "on the terminal NAME is inclusive and NAME:excl exclusive.",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&whole, &contexts, NULL},
-    .options = (const char *const[]){"top-down", "bottom-up", "by", "metric", "derive", "sort", "root", "ids", "depth", "min-percent",
-                                        NULL},
+    .options = (const char *const[]){"top-down", "bottom-up", "by", "metric", "derive", "sort", "root", "ids", "depth",
+                                     "min-percent", NULL},
     .caveats = SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON | SONDE_CAVEAT_LIBRARIES |
                SONDE_CAVEAT_SAMPLES | SONDE_CAVEAT_VIEWS, /* it says itself when the CPU side is missing */
     .quick_notes = true,

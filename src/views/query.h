@@ -28,7 +28,7 @@ struct sonde_query_range { /* what is asked of the view statistics alone; zeroed
 struct sonde_query_contexts { /* what is asked of the view profile alone; zeroed: nothing, and it chooses */
     int         shape, by;       /* 1 + enum sonde_profile_shape, 1 + enum sonde_profile_by; 0: not given */
     struct sonde_columns columns; /* named and derived ones; sonde_query_fini gives them back */
-    bool        named;           /* metrics were: there are no other columns than these and the derived ones, and the first sorts */
+    bool        named;           /* metrics were: no other columns than these and the derived ones, and the first sorts */
     int         sort, sort_side; /* 1 + column number, 1 + SONDE_INCLUSIVE or SONDE_EXCLUSIVE; 0: not given */
     const char *root;            /* a calling context, as sonde_profile_rows_find reads it; NULL: all */
     uint32_t    depth;           /* levels of the tree; 0 = all */
@@ -52,11 +52,13 @@ struct sonde_query {
     void (*end)(struct sonde_progress *progress);
 };
 
-/* Compute what all views share of q->m, which is open; fini, which closes it, in either case. 0 or a negative code with `diag`. */
+/* Compute what all views share of q->m, which is open; fini, which closes it, in either case. 0 or a negative code with
+ * `diag`. */
 int  sonde_query_prepare(struct sonde_query *q, struct sonde_diag *diag);
 void sonde_query_fini(struct sonde_query *q);
 
-/* Idleness blame of the whole measurement; reads the trace. 0, or a negative code with `diag`; sonde_blame_fini in either case. */
+/* Idleness blame of the whole measurement; reads the trace. 0, or a negative code with `diag`; sonde_blame_fini in either
+ * case. */
 int sonde_query_blame(const struct sonde_query *q, struct sonde_blame *blame, struct sonde_diag *diag);
 
 /* Rows to show of `all`. */

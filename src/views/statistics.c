@@ -18,7 +18,8 @@ static const struct sonde_view_column row_columns[] = {
     {NULL, "% of threads", SONDE_CELL_SHARE, 0, 1, "time as % of the time window over the selected threads"},
     {NULL, "time", SONDE_CELL_TIME, 0, 3, "time on queues and threads, with the standard error of the sampled part"},
     {NULL, "sampled", SONDE_CELL_SHARE, 0, 4, "% of its thread time that is known from samples; the rest is exact"},
-    {"label", "routine", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "function, API call, kernel or range; or what the lane did instead"},
+    {"label", "routine", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0,
+     "function, API call, kernel or range; or what the lane did instead"},
     {"kind", NULL, SONDE_CELL_TEXT, 0, 0, "routine, or what it is instead, such as idle or off_cpu"},
     {"name", NULL, SONDE_CELL_TEXT, 0, 0, "function; null: unknown"},
     {"file", NULL, SONDE_CELL_TEXT, 0, 0, "source file"},
@@ -98,8 +99,8 @@ static int read_lanes(const struct sonde_query *q, lane_ids *out, struct sonde_d
         if (add_lanes(q, &word, out))
             return sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot choose lanes of");
         if (out->count == before) {
-            sonde_diag_set(diag, SONDE_ENOTFOUND, q->path, "there is no lane '%.*s' in", (int)(word.length < 64 ? word.length : 64),
-                           word.text);
+            sonde_diag_set(diag, SONDE_ENOTFOUND, q->path, "there is no lane '%.*s' in",
+                           (int)(word.length < 64 ? word.length : 64), word.text);
             snprintf(diag->why, sizeof diag->why, "the view lanes lists them; 'queues' and 'threads' select all of one kind");
             return SONDE_ENOTFOUND;
         }
@@ -137,7 +138,8 @@ static int compute(const struct sonde_query *q, struct sonde_statistics *out, st
 
 /* ---- cells and sentences -------------------------------------------------------------------- */
 
-static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_statistics *st, const struct sonde_share *share)
+static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_statistics *st,
+                const struct sonde_share *share)
 {
     const double range = (double)(st->to_ns - st->from_ns), time = share->queue_ns + share->thread_ns;
     struct sonde_text label = {0};
@@ -188,16 +190,18 @@ static void say_disagreeing(struct sonde_view_data *out, const struct sonde_quer
         if (!share->disagrees)
             continue;
         sonde_name_share(q, &label, share);
+        const double error_ns = sqrt(share->error_ns * share->error_ns + share->cpu_error_ns * share->cpu_error_ns);
         sonde_view_say(out, false, "%s: %s from the times between API calls, but %s from samples (± %s): one of them is wrong "
-                                   "(docs/statistics.md, \"Check\").", sonde_text_get(&label), sonde_number_time(time, share->sampled_ns),
-                       sonde_number_time(cpu, share->cpu_ns),
-                       sonde_number_time(error, sqrt(share->error_ns * share->error_ns + share->cpu_error_ns * share->cpu_error_ns)));
+                                   "(docs/statistics.md, \"Check\").", sonde_text_get(&label),
+                       sonde_number_time(time, share->sampled_ns), sonde_number_time(cpu, share->cpu_ns),
+                       sonde_number_time(error, error_ns));
         sonde_text_fini(&label);
         said++;
     }
 }
 
-static struct sonde_view_table *summary_cells(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_statistics *st)
+static struct sonde_view_table *summary_cells(struct sonde_view_table *t, const struct sonde_query *q,
+                                              const struct sonde_statistics *st)
 {
     sonde_cell_int(t, true, st->from_ns);
     sonde_cell_int(t, true, st->to_ns);
@@ -223,8 +227,8 @@ static int make(const struct sonde_query *q, struct sonde_view_data *out, struct
     say_what(out, q, &st);
     sonde_view_show(out, t, false);
     if (st.no_times)
-        sonde_view_say(out, false, "%s operation%s without valid times, not included in any row", sonde_number_count(number, st.no_times),
-                       st.no_times == 1 ? "" : "s");
+        sonde_view_say(out, false, "%s operation%s without valid times, not included in any row",
+                       sonde_number_count(number, st.no_times), st.no_times == 1 ? "" : "s");
     say_disagreeing(out, q, &st);
     if (!st.traced)
         sonde_view_say(out, false, "recorded with --profile: what each lane did is unknown");

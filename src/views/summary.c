@@ -147,7 +147,8 @@ static void callers_cell(struct sonde_view_table *t, const struct sonde_query *q
     sonde_cell_take(t, &callers);
 }
 
-static const char *kernel_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
+static const char *kernel_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group,
+                              uint64_t all_ns)
 {
     const struct sonde_stat *s = &group->stat;
     const char *name = sonde_name_group_title(q, group);
@@ -161,7 +162,8 @@ static const char *kernel_row(struct sonde_view_table *t, const struct sonde_que
     return name;
 }
 
-static const char *copy_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group, uint64_t all_ns)
+static const char *copy_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_group *group,
+                            uint64_t all_ns)
 {
     const struct sonde_stat *s = &group->stat;
     const char *name = sonde_name_copy(group);
@@ -257,7 +259,8 @@ static void add_top(struct sonde_text *line, const struct cpu_side *c, const cha
 {
     const double all_ns = (double)c->all.cpu_ns, error_ns = top_value(c, SONDE_METRIC_CPU_ERROR);
     char share[SONDE_ESTIMATE_MAX];
-    sonde_text_format(line, " · %s in %s", sonde_number_percent_estimate(share, top_value(c, SONDE_METRIC_CPU), error_ns, all_ns), routine);
+    sonde_text_format(line, " · %s in %s", sonde_number_percent_estimate(share, top_value(c, SONDE_METRIC_CPU), error_ns, all_ns),
+                      routine);
 }
 
 static void say_cpu_side(struct sonde_view_data *out, const struct cpu_side *c, const char *routine)
@@ -471,8 +474,8 @@ const struct sonde_view sonde_view_summary = {
     .name = "summary",
     .summary = "where the time went, device utilization, advice, top kernels and copies",
     .single = true,
-    .tables = (const struct sonde_view_columns *const[]){&summary, &devices, &sonde_idle_alone, &sonde_idle_each, &sonde_advice_brief,
-                                                         &top_kernels, &top_copies, &collectives, NULL},
+    .tables = (const struct sonde_view_columns *const[]){&summary, &devices, &sonde_idle_alone, &sonde_idle_each,
+                                                         &sonde_advice_brief, &top_kernels, &top_copies, &collectives, NULL},
     .caveats = SONDE_CAVEAT_CLOCK | SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_PAUSES | SONDE_CAVEAT_SAMPLES | SONDE_CAVEAT_PYTHON |
                SONDE_CAVEAT_VIEWS,
     .needs_operations = true,

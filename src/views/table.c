@@ -218,7 +218,8 @@ void sonde_cell_boolean(struct sonde_view_table *t, bool value)
     append(t, 1 << SONDE_CELL_BOOLEAN, (struct sonde_cell){.state = SONDE_CELL_INTEGER, .integer = value});
 }
 
-static struct sonde_view_table *inner(struct sonde_view_table *t, enum sonde_cell_kind kind, const struct sonde_view_columns *columns)
+static struct sonde_view_table *inner(struct sonde_view_table *t, enum sonde_cell_kind kind,
+                                      const struct sonde_view_columns *columns)
 {
     struct sonde_view_table *table = sonde_view_table(t->data, columns);
     append(t, 1 << kind, (struct sonde_cell){.state = SONDE_CELL_INNER, .inner = table});

@@ -55,7 +55,8 @@ enum sonde_cell_kind {  /* in JSON; on the terminal. Unknown is null, and "-" */
     SONDE_CELL_BOOLEAN, /* true or false; yes or no */
     SONDE_CELL_OBJECT,  /* an object: a table (`of`) of one row; never on the terminal */
     SONDE_CELL_LIST,    /* an array: a table (`of`); where its one column has no name, of bare values. Never on the terminal */
-    SONDE_CELL_MAP,     /* an object: a table (`of`) of two columns; the first, TEXT and known, names the second. Never on the terminal */
+    SONDE_CELL_MAP,     /* an object: a table (`of`) of two columns; the first, TEXT and known, names the second. Never on
+                         * the terminal */
 };
 
 /* Numbers stand at the right of their column, the rest at the left, and what is not elastic is never cut. */
@@ -90,7 +91,8 @@ struct sonde_view_columns {
 #define SONDE_VIEW_COLUMNS(name, array) {name, NULL, array, sizeof array / sizeof *array}
 #define SONDE_VIEW_COLUMNS_OF(name, subject, array) {name, subject, array, sizeof array / sizeof *array}
 
-enum sonde_cell_state { SONDE_CELL_UNKNOWN, SONDE_CELL_ABSENT, SONDE_CELL_INTEGER, SONDE_CELL_REAL, SONDE_CELL_STRING, SONDE_CELL_INNER };
+enum sonde_cell_state { SONDE_CELL_UNKNOWN, SONDE_CELL_ABSENT, SONDE_CELL_INTEGER, SONDE_CELL_REAL, SONDE_CELL_STRING,
+                       SONDE_CELL_INNER };
 
 struct sonde_cell { /* its kind is its column's */
     enum sonde_cell_state state;

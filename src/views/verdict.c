@@ -204,8 +204,8 @@ static void add_where(const struct sonde_query *q, const struct sonde_verdict_pa
     add_part_place(q, out, part);
 }
 
-static void idle_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_verdict_part *part, double wall_ns,
-                     const char *device)
+static void idle_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_verdict_part *part,
+                     double wall_ns, const char *device)
 {
     struct sonde_text where = {0};
     if (device)

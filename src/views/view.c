@@ -37,9 +37,10 @@ static bool is_whole(const struct sonde_view_data *data)
     bool whole = true;
     for (const struct sonde_view_table *t = data->tables; t; t = t->next) {
         whole &= t->count % t->columns->count == 0;
-        for (size_t i = 0; i < t->count; i++)
-            whole &= t->columns->items[i % t->columns->count].kind != SONDE_CELL_OBJECT || t->cells[i].state != SONDE_CELL_INNER ||
-                     sonde_view_rows(t->cells[i].inner) == 1;
+        for (size_t i = 0; i < t->count; i++) {
+            const bool object = t->columns->items[i % t->columns->count].kind == SONDE_CELL_OBJECT;
+            whole &= !object || t->cells[i].state != SONDE_CELL_INNER || sonde_view_rows(t->cells[i].inner) == 1;
+        }
     }
     return whole;
 }

@@ -19,7 +19,8 @@ struct sonde_view {
     const char *summary;         /* one line for lists */
     const char *description;     /* for help: one or two sentences; NULL: the summary is enough */
     bool single;                 /* JSON is one object, not an array of them */
-    const struct sonde_view_columns *const *tables; /* all that it shows, JSON's first; NULL ends. What they contain is found through `of` */
+    const struct sonde_view_columns *const *tables; /* all that it shows, JSON's first; NULL ends. What they contain is found
+                                                     * through `of` */
     const char *const *options;  /* that say something to this view, besides those of every view; NULL ends. May be NULL */
     unsigned caveats;            /* enum sonde_caveat_kind: which of them touch it */
     bool quick_notes;            /* the profile answers at once: its notes do not read a long trace either */
