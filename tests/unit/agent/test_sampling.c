@@ -3,7 +3,6 @@
  * One case per process. What a sample should be is known from the program: the
  * functions spin on the thread's own CPU clock.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -629,10 +628,12 @@ static void ended_threads_hold_no_slot(void **state)
 
 static _Atomic int reading; /* 1: the next reading stays under way until it is 3; 2: it does */
 
-/* In place of the C library's, for the agent too: what it reads is what there was, and the reading goes on. */
-long syscall(long number, ...)
+/* In place of the C library's, for the agent (the linker's --wrap): what it reads is what there was, and the reading goes on. */
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
 {
-    static long (*_Atomic real)(long, ...);
     long a[6];
     int expected = 1;
     va_list list;
@@ -640,9 +641,7 @@ long syscall(long number, ...)
     for (int i = 0; i < 6; i++)
         a[i] = va_arg(list, long);
     va_end(list);
-    if (!real)
-        *(void **)&real = dlsym(RTLD_NEXT, "syscall");
-    const long result = real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    const long result = __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
     const int error = errno;
     if (number == SYS_getdents64 && !result && atomic_compare_exchange_strong(&reading, &expected, 2))
         while (atomic_load(&reading) != 3)
