@@ -1,7 +1,7 @@
 """Nanoseconds per walk of the Python stack, at depth 5, 30 and 100, alone and with
 the identity of every frame's code object, as each recorded operation needs them.
 
-usage: python3.X bench/python.py BUILD/tests/unit/python/libpython-walker.so
+usage: python3.X bench/python.py BUILD/tests/unit/agent/stack/python/libpython-walker.so
 """
 import ctypes
 import sys

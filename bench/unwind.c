@@ -8,7 +8,7 @@
  *   new         every rule is learnt anew (after a module change)
  * and libunwind's unw_backtrace (per-thread cache) and unw_step, warm.
  *
- * Build: gcc -O2 -Iinclude -Isrc bench/unwind.c src/agent/unwind*.c src/guest/{lock,memory,process}.c -lunwind
+ * Build: gcc -O2 -Iinclude -Isrc bench/unwind.c src/agent/stack/unwind*.c src/guest/{lock,memory,process}.c -lunwind
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define UNW_LOCAL_ONLY
 #include <libunwind.h>
 
-#include "agent/unwind.h"
+#include "agent/stack/unwind.h"
 
 #define NOINLINE __attribute__((noinline))
 #define ROUNDS 7

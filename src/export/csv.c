@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/object_model.h"
+#include "analyze/profile/object_model.h"
 #include "analyze/trace/trace.h"
 #include "base/utf8.h"
 #include "names.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/rank.h"
+#include "analyze/model/rank.h"
 #include "analyze/trace/trace.h"
 #include "base/utf8.h"
 #include "format/tables.h"

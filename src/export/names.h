@@ -1,15 +1,15 @@
 /* names.h - what operations, contexts, lanes and devices are called in exports.
  *
  * Functions, files and lines are those of the merged calling context tree
- * (src/analyze/profile.h), so that exports and reports agree.
+ * (src/analyze/profile/profile.h), so that exports and reports agree.
  */
 #ifndef SONDE_EXPORT_NAMES_H
 #define SONDE_EXPORT_NAMES_H
 
 #include <stdbool.h>
 
-#include "analyze/profile.h"
-#include "analyze/totals.h"
+#include "analyze/model/totals.h"
+#include "analyze/profile/profile.h"
 #include "base/kinds.h"
 #include "base/text.h"
 #include "format/reader.h"
@@ -25,7 +25,7 @@ struct sonde_names {
 int  sonde_names_init(struct sonde_names *names, const struct sonde_measurement *m, struct sonde_diag *diag);
 void sonde_names_fini(struct sonde_names *names);
 
-/* Texts below never are NULL; those of kinds and causes are in analyze/totals.h. */
+/* Texts below never are NULL; those of kinds and causes are in analyze/model/totals.h. */
 const char *sonde_group_text(uint32_t kind);  /* "kernel", "copy", "set", "order" */
 const char *sonde_state_text(uint32_t state); /* "exited" ... of enum sonde_process_state */
 

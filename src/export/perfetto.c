@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/object_model.h"
+#include "analyze/profile/object_model.h"
 #include "analyze/trace/trace.h"
 #include "base/utf8.h"
 #include "base/vector.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyze/object_model.h"
+#include "analyze/profile/object_model.h"
 #include "analyze/trace/trace.h"
 #include "base/kinds.h"
 #include "base/vector.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/rank.h"
+#include "analyze/model/rank.h"
 #include "base/utf8.h"
 
 typedef Sonde__Perfetto__TrackDescriptor Track;

@@ -67,7 +67,7 @@ static inline void sonde__lock(struct sonde_lock *l)
         ;
 }
 
-/* What a thread's signal handler is about (src/agent/sample.c). */
+/* What a thread's signal handler is about (src/agent/sample/sample.c). */
 struct sonde_handler {
     bool on;     /* the thread is in it */
     bool missed; /* what it needs is not to be had now: the next sample may have it */

@@ -1,9 +1,9 @@
 /* advice.c - the view `advice`: what to change, most to save first; and the three that save most, for the summary. */
-#include "analyze/advice.h"
+#include "analyze/answers/advice/advice.h"
 
 #include <string.h>
 
-#include "analyze/caveats.h"
+#include "analyze/answers/summary/caveats.h"
 #include "analyze/trace/trace.h"
 #include "base/number.h"
 #include "groups.h"

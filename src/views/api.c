@@ -1,5 +1,5 @@
 /* api.c - the view `api`: calls of the GPU runtime, by their time on the host. */
-#include "analyze/caveats.h"
+#include "analyze/answers/summary/caveats.h"
 #include "groups.h"
 #include "names.h"
 #include "view.h"

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyze/caveats.h"
-#include "analyze/profile_rows.h"
+#include "analyze/answers/summary/caveats.h"
+#include "analyze/metrics/profile_rows.h"
 #include "base/number.h"
 #include "groups.h"
 #include "labels.h"

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "analyze/caveats.h"
+#include "analyze/answers/summary/caveats.h"
 #include "names.h"
 #include "view.h"
 

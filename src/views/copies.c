@@ -1,5 +1,5 @@
 /* copies.c - the view `copies`: copies, maps and fills by kind, with bytes and bandwidth. */
-#include "analyze/caveats.h"
+#include "analyze/answers/summary/caveats.h"
 #include "base/kinds.h"
 #include "groups.h"
 #include "names.h"

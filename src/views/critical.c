@@ -2,12 +2,12 @@
  *
  * docs/critical-path.md says how each number is computed.
  */
-#include "analyze/critical.h"
+#include "analyze/answers/critical/critical.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/caveats.h"
+#include "analyze/answers/summary/caveats.h"
 #include "base/number.h"
 #include "groups.h"
 #include "names.h"

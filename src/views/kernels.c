@@ -1,7 +1,7 @@
 /* kernels.c - the view `kernels`: kernels by name, with percentiles. */
 #include <stdio.h>
 
-#include "analyze/caveats.h"
+#include "analyze/answers/summary/caveats.h"
 #include "groups.h"
 #include "names.h"
 #include "view.h"

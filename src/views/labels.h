@@ -2,7 +2,7 @@
 #ifndef SONDE_VIEWS_LABELS_H
 #define SONDE_VIEWS_LABELS_H
 
-#include "analyze/profile_rows.h"
+#include "analyze/metrics/profile_rows.h"
 #include "base/text.h"
 #include "query.h"
 

@@ -2,12 +2,12 @@
  *
  * Busy time and gaps need the trace: with `record --profile` they are unknown.
  */
-#include "analyze/lanes.h"
+#include "analyze/answers/lanes/lanes.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/caveats.h"
+#include "analyze/answers/summary/caveats.h"
 #include "base/number.h"
 #include "groups.h"
 #include "names.h"

@@ -1,13 +1,13 @@
 /* memory.c - the view `memory`: how much was held over the run and by whom, what
  * was not given back, never used, held for nothing, and allocated again and again.
  */
-#include "analyze/memory.h"
+#include "analyze/answers/memory/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/caveats.h"
+#include "analyze/answers/summary/caveats.h"
 #include "base/map.h"
 #include "base/number.h"
 #include "groups.h"

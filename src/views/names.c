@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/rank.h"
-#include "analyze/statistics.h"
+#include "analyze/answers/lanes/statistics.h"
+#include "analyze/model/rank.h"
 #include "base/kinds.h"
 
 /* ---- frames ---------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "analyze/statistics.h"
+#include "analyze/answers/lanes/statistics.h"
 #include "analyze/trace/trace.h"
 #include "base/number.h"
 #include "names.h"

@@ -2,7 +2,7 @@
 #ifndef SONDE_VIEWS_NOTES_H
 #define SONDE_VIEWS_NOTES_H
 
-#include "analyze/caveats.h"
+#include "analyze/answers/summary/caveats.h"
 #include "query.h"
 
 /* The caveats of the measurement; with SONDE_CAVEAT_VIEWS in `kinds` also what only a comparison of views tells, which

@@ -1,7 +1,7 @@
 /* objects.c - the view `objects`: allocations by the place that made them. */
-#include "analyze/objects.h"
+#include "analyze/answers/memory/objects.h"
 
-#include "analyze/caveats.h"
+#include "analyze/answers/summary/caveats.h"
 #include "base/number.h"
 #include "groups.h"
 #include "view.h"

@@ -2,12 +2,12 @@
  *
  * docs/overlap.md says how each number is computed.
  */
-#include "analyze/overlap.h"
+#include "analyze/answers/lanes/overlap.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/caveats.h"
+#include "analyze/answers/summary/caveats.h"
 #include "base/number.h"
 #include "groups.h"
 #include "names.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/caveats.h"
-#include "analyze/sync.h"
+#include "analyze/answers/lanes/sync.h"
+#include "analyze/answers/summary/caveats.h"
 #include "base/number.h"
 #include "labels.h"
 #include "names.h"

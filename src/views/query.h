@@ -8,10 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analyze/blame.h"
-#include "analyze/metric.h"
-#include "analyze/profile.h"
-#include "analyze/totals.h"
+#include "analyze/answers/blame/blame.h"
+#include "analyze/metrics/metric.h"
+#include "analyze/model/totals.h"
+#include "analyze/profile/profile.h"
 #include "base/kinds.h"
 #include "base/progress.h"
 #include "base/vector.h"

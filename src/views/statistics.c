@@ -1,13 +1,13 @@
 /* statistics.c - the view `statistics`: the exact share of each routine in a time range,
  * some lanes, and a call depth. docs/statistics.md says how each number is computed.
  */
-#include "analyze/statistics.h"
+#include "analyze/answers/lanes/statistics.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/caveats.h"
+#include "analyze/answers/summary/caveats.h"
 #include "base/number.h"
 #include "names.h"
 #include "view.h"

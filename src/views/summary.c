@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/rank.h"
+#include "analyze/model/rank.h"
 #include "base/number.h"
 #include "groups.h"
 #include "labels.h"

@@ -1,7 +1,7 @@
 /* table.h - what a view is made of: typed tables whose columns say what they mean, and sentences.
  *
  * A view (view.h) fills a struct sonde_view_data and prints nothing. Who shows it reads the same
- * tables: the terminal (src/cmds/report_layout.c), the JSON writer (json.h), and whatever comes.
+ * tables: the terminal (src/cmds/report/layout.c), the JSON writer (json.h), and whatever comes.
  *
  * A table is an array of struct sonde_view_column, one line each, and rows whose cells are appended
  * in the order of that array:

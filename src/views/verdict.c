@@ -1,5 +1,5 @@
 /* verdict.c - in the summary: what the run waited for, in one sentence, and what each device was idle for. */
-#include "analyze/verdict.h"
+#include "analyze/answers/summary/verdict.h"
 
 #include "base/number.h"
 #include "names.h"

@@ -20,7 +20,7 @@ WITH_CODE = """mkdir -p "$SONDE_OUT/code" && for name in $2; do
     cp "$1/$name.cubin.zst" "$SONDE_OUT/code/" || exit 1
 done && exec "$3"
 """
-OTHER = os.path.join(SOURCE, "tests", "unit", "analyze", "fixtures", "code", "lines.cubin.zst")
+OTHER = os.path.join(SOURCE, "tests", "unit", "analyze", "symbols", "fixtures", "code", "lines.cubin.zst")
 KILLED = """#include <CL/cl.h>
 #include <signal.h>
 int main(void)

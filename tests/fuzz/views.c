@@ -10,18 +10,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analyze/advice.h"
-#include "analyze/blame.h"
-#include "analyze/caveats.h"
-#include "analyze/critical.h"
-#include "analyze/lanes.h"
-#include "analyze/memory.h"
-#include "analyze/debug_file.h"
-#include "analyze/objects.h"
-#include "analyze/overlap.h"
-#include "analyze/statistics.h"
-#include "analyze/totals.h"
-#include "analyze/profile_rows.h"
+#include "analyze/answers/advice/advice.h"
+#include "analyze/answers/blame/blame.h"
+#include "analyze/answers/summary/caveats.h"
+#include "analyze/answers/critical/critical.h"
+#include "analyze/answers/lanes/lanes.h"
+#include "analyze/answers/memory/memory.h"
+#include "analyze/symbols/debug_file.h"
+#include "analyze/answers/memory/objects.h"
+#include "analyze/answers/lanes/overlap.h"
+#include "analyze/answers/lanes/statistics.h"
+#include "analyze/model/totals.h"
+#include "analyze/metrics/profile_rows.h"
 
 static void require(int condition)
 {

@@ -20,23 +20,23 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 # rule: (file, text with the rule, text without it, guests that must notice); more edits may follow
 RULES = {
     "own-threads-block-signals": [
-        ("src/agent/monitor.c", "sigfillset(&all);", "sigemptyset(&all);", ["signals.c:process-directed"])],
+        ("src/agent/run/monitor.c", "sigfillset(&all);", "sigemptyset(&all);", ["signals.c:process-directed"])],
     "private-descriptors": [
-        ("src/agent/files.c", "F.shared_table = syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) != 0;",
+        ("src/agent/store/files.c", "F.shared_table = syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) != 0;",
          "F.shared_table = true;", ["descriptors.c:listed", "descriptors.c:all-closed"])],
     "shared-descriptors-are-verified": [
-        ("src/agent/files.c", "F.shared_table = syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) != 0;",
+        ("src/agent/store/files.c", "F.shared_table = syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) != 0;",
          "F.shared_table = true;", ["descriptors.c"]),
-        ("src/agent/files.c", "return !F.shared_table || (identify", "return is || (identify", [])],
+        ("src/agent/store/files.c", "return !F.shared_table || (identify", "return is || (identify", [])],
     "fork-is-noticed": [
-        ("src/agent/agent.c", "    pthread_atfork(before_fork, after_fork, forked);\n", "", ["fork.c"]),
-        ("src/agent/agent.c", "madvise(page, 4096, MADV_WIPEONFORK);", "", []),
-        ("src/agent/agent.c", "== SONDE_NEW || a->pid != self) {", "== SONDE_NEW) {", [])],
+        ("src/agent/run/agent.c", "    pthread_atfork(before_fork, after_fork, forked);\n", "", ["fork.c"]),
+        ("src/agent/run/agent.c", "madvise(page, 4096, MADV_WIPEONFORK);", "", []),
+        ("src/agent/run/agent.c", "== SONDE_NEW || a->pid != self) {", "== SONDE_NEW) {", [])],
     "final-flush": [
-        ("src/agent/agent.c", "!sonde__monitor_flush(how, SONDE_EXIT_BOUND_MS + 2000))",
+        ("src/agent/run/agent.c", "!sonde__monitor_flush(how, SONDE_EXIT_BOUND_MS + 2000))",
          "how && getppid() < 0)", ["exits.c:return", "exits.c:in-flight-return"])],
     "work-in-flight-is-waited-for": [
-        ("src/agent/settle.c", "n < SONDE_EXIT_BOUND_MS * 5 &&", "n < 0 &&", ["exits.c:in-flight-return",
+        ("src/agent/run/settle.c", "n < SONDE_EXIT_BOUND_MS * 5 &&", "n < 0 &&", ["exits.c:in-flight-return",
                                                                                "exits.c:in-flight-exit"])],
     "_exit-is-seen": [
         ("src/agent/preload/preload.c", "static _Noreturn void leave(int status)\n{\n    agent_at_exit();",
@@ -44,22 +44,22 @@ RULES = {
     "quick_exit-is-seen": [
         ("src/agent/preload/preload.c", "    at_quick_exit(agent_at_exit); /* registered first, so it runs last */\n",
          "", ["exits.c:quick_exit"]),
-        ("src/agent/agent.c", "    at_quick_exit(at_exit);\n", "", []),
+        ("src/agent/run/agent.c", "    at_quick_exit(at_exit);\n", "", []),
         ("src/agent/preload/preload.c", "static _Noreturn void leave(int status)\n{\n    agent_at_exit();",
          "static _Noreturn void leave(int status)\n{", [])],
     "agent-stays-loaded": [
         ("CMakeLists.txt", "-Wl,--exclude-libs,ALL -Wl,-z,nodelete", "-Wl,--exclude-libs,ALL", ["dlopen.c"])],
     "thread-slots-are-reused": [
-        ("src/agent/slots.c", "    sonde__agent.thread_free = t->slot;\n", "", ["threads-short.c"])],
+        ("src/agent/state/slots.c", "    sonde__agent.thread_free = t->slot;\n", "", ["threads-short.c"])],
     "the-samples-signal-is-given-back": [
         ("src/agent/preload/signals.c", "    if (set)\n        wants(number);\n", "", ["cpu.c:wants-the-signal"])],
     "threads-that-block-the-signal-are-left-alone": [
-        ("src/agent/sample_threads.c", "    if (blocks(tid)) {", "    if (tid == 0) {", ["cpu.c:all-blocked"])],
+        ("src/agent/sample/sample_threads.c", "    if (blocks(tid)) {", "    if (tid == 0) {", ["cpu.c:all-blocked"])],
     "samples-come-in-user-mode-only": [
-        ("src/agent/sample_threads.c", ".exclude_kernel = 1, .exclude_hv = 1};", "};", ["cpu.c:waits"])],
+        ("src/agent/sample/sample_threads.c", ".exclude_kernel = 1, .exclude_hv = 1};", "};", ["cpu.c:waits"])],
     "stack-reuse-is-proved": [
-        ("src/agent/unwind.c", "if (UNLIKELY(cfa > hi || word(cfa - 8) != s->pc[i]))", "if (cfa > hi)", []),
-        ("src/agent/unwind.c", "    return word(t->base + e->cfa - 8) == e->pc;\n",
+        ("src/agent/stack/unwind.c", "if (UNLIKELY(cfa > hi || word(cfa - 8) != s->pc[i]))", "if (cfa > hi)", []),
+        ("src/agent/stack/unwind.c", "    return word(t->base + e->cfa - 8) == e->pc;\n",
          "    return t->base + t->top > e->cfa && e->pc;\n", ["control-flow.c", "exceptions.cc"])],
     "profiling-is-hidden": [
         ("src/backends/opencl/queries.c",
@@ -73,7 +73,7 @@ RULES = {
         ("src/agent/preload/preload.c", "if (layers[i] == '\\0')", "if (layers[i] == '\\1')",
          ["surprises.c:own-layers-and-preload"])],
     "user-layers-are-kept": [
-        ("src/cmds/record_program.c", 'put_list(e, r->variable, agent, ":");',
+        ("src/cmds/record/program.c", 'put_list(e, r->variable, agent, ":");',
          'put(e, r->variable, agent);', ["surprises.c:own-layers-and-preload"])],
     "no-thread-without-a-runtime": [
         ("src/agent/preload/preload.c", "    layers_remember();\n    pthread_atfork",
@@ -85,18 +85,18 @@ RULES = {
          "EXPORT int backtrace(void **a, int n);\nint backtrace(void **a, int n) { (void)a; return n; }\n"
          "/* ---- the end of the process", ["surprises.c:symbols"])],
     "fail-open": [
-        ("src/agent/recording.c", "    atomic_store(&a->state, SONDE_DEAD);\n",
+        ("src/agent/run/recording.c", "    atomic_store(&a->state, SONDE_DEAD);\n",
          "    atomic_store(&a->state, SONDE_DEAD);\n    abort();\n",
          ["limits.c", "surroundings.c:nobody-before"])],
     "little-stack": [
-        ("src/agent/call.c", "    call->tsc = sonde__ticks();\n",
+        ("src/agent/run/call.c", "    call->tsc = sonde__ticks();\n",
          "    volatile char big[65536];\n    for (int i = 0; i < 65536; i += 512) big[i] = 1;\n"
          "    call->tsc = sonde__ticks();\n", ["limits.c:thread-stack-32k", "limits.c:thread-stack-64k"])],
     "errno-is-kept": [
-        ("src/agent/call.c", "    call->tsc = sonde__ticks();\n", "    errno = EIO;\n    call->tsc = sonde__ticks();\n",
+        ("src/agent/run/call.c", "    call->tsc = sonde__ticks();\n", "    errno = EIO;\n    call->tsc = sonde__ticks();\n",
          ["surprises.c:errno"])],
     "nothing-is-printed": [
-        ("src/agent/agent.c", "static void at_exit(void)\n{", "static void at_exit(void)\n{\n"
+        ("src/agent/run/agent.c", "static void at_exit(void)\n{", "static void at_exit(void)\n{\n"
          '    if (write(2, "x", 1) < 0) return;', ["plain.c"])],
 }
 

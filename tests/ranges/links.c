@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/pyline.h"
+#include "analyze/symbols/pyline.h"
 #include "format/reader.h"
 
 static const struct sonde_process *p;

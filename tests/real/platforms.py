@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs of tests/unit/opencl under the real agent, for what needs more than one plain runtime.
+"""Programs of tests/unit/backends/opencl under the real agent, for what needs more than one plain runtime.
 
     platforms.py --sonde X --counting X --work DIR --cache DIR --second LIB --standin LIB CASE PROGRAM
 

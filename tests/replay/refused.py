@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the user is told of a CUPTI that is too old: refused.py SONDE PROGRAMS WORK CUPTI
 
-The program goes on; its end and the ledger say why nothing was recorded. CUPTI is made-cupti-old of tests/unit/cuda.
+The program goes on; its end and the ledger say why nothing was recorded. CUPTI is made-cupti-old of tests/unit/backends/cuda.
 """
 import os
 import shutil

@@ -18,7 +18,7 @@ import cli  # noqa: E402
 import live  # noqa: E402
 import zoo  # noqa: E402
 
-SOURCE = os.path.join(HERE, "../unit/analyze/fixtures/inline.c")
+SOURCE = os.path.join(HERE, "../unit/analyze/symbols/fixtures/inline.c")
 
 
 class Case(cli.Case):

@@ -353,7 +353,7 @@ class Symbols(Case):
     def setUp(self):
         super().setUp()
         self.program = self.path("prog")
-        source = os.path.join(HERE, "../unit/analyze/fixtures/inline.c")
+        source = os.path.join(HERE, "../unit/analyze/symbols/fixtures/inline.c")
         if not (shutil.which("gcc") and shutil.which("nm")):
             self.skipTest("gcc or nm is missing")
         self.build = lambda kind: subprocess.run(["gcc", "-O2", "-g", "-Wl,--build-id=" + kind, "-o", self.program, source], check=True)

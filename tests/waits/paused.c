@@ -2,11 +2,11 @@
  *
  * An event that was made while nothing was recorded stands for no operation of the
  * measurement, not even where another's handle was used again for it. Operations
- * are numbered, and lines written, as in tests/unit/opencl/waits.c.
+ * are numbered, and lines written, as in tests/unit/backends/opencl/waits.c.
  */
 #include <sonde/sonde.h>
 
-#include "../unit/opencl/cl_test.h"
+#include "../unit/backends/opencl/cl_test.h"
 
 enum { PAUSES = 20, EVENTS = 8 };
 

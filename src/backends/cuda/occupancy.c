@@ -1,7 +1,7 @@
 /* occupancy.c - theoretical occupancy: how many of a kernel's blocks fit on one multiprocessor.
  *
  * The rules of NVIDIA's occupancy calculator (cuda_occupancy.h of the CUDA
- * runtime; tests/unit/cuda compares with it): registers are given to whole
+ * runtime; tests/unit/backends/cuda compares with it): registers are given to whole
  * warps, 256 at a time, from four equal parts of the register file; shared
  * memory to whole blocks, in units, with what the driver reserves in each.
  * Block clusters and barriers are not counted. The limiter GRID says that the

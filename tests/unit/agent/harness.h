@@ -10,12 +10,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "agent/clock.h"
-#include "agent/context.h"
-#include "agent/run.h"
-#include "agent/sample.h"
-#include "agent/state.h"
-#include "agent/store.h"
+#include "agent/context/context.h"
+#include "agent/run/run.h"
+#include "agent/sample/sample.h"
+#include "agent/state/clock.h"
+#include "agent/state/state.h"
+#include "agent/store/store.h"
 #include "format/reader.h"
 
 /* For children: cmocka's assertions belong to the test's own process. */

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "agent/state.h"
-#include "agent/store.h"
+#include "agent/state/state.h"
+#include "agent/store/store.h"
 
 enum { SPAN = 2000000, LANES = 5 };
 static unsigned char busy[SPAN], kernel[SPAN];

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "agent/channel.h"
+#include "agent/state/channel.h"
 
 struct element { uint64_t number, inverse, pad[7]; };
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "agent/replay.h"
+#include "agent/context/replay.h"
 #include "harness.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__

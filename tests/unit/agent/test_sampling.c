@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-#include "agent/target.h"
+#include "agent/sample/target.h"
 #include "harness.h"
 
 /* ThreadSanitizer hands signals over at its next stop: what they interrupted is history then. */

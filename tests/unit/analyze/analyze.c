@@ -12,11 +12,11 @@
 
 #include <cmocka.h>
 
-#include "analyze/memory_work.h"
-#include "analyze/objects.h"
-#include "analyze/profile.h"
-#include "analyze/symbols.h"
-#include "analyze/totals.h"
+#include "analyze/answers/memory/objects.h"
+#include "analyze/answers/memory/work.h"
+#include "analyze/model/totals.h"
+#include "analyze/profile/profile.h"
+#include "analyze/symbols/symbols.h"
 
 /* ---- a process made by hand ---------------------------------------------------------- */
 

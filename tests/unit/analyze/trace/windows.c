@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "analyze/lanes.h"
+#include "analyze/answers/lanes/lanes.h"
 #include "analyze/trace/trace.h"
 #include "base/parallel.h"
 #include "scene.h"

@@ -1,0 +1,27 @@
+/* config.h - what `sonde record` tells the agent, through the environment. */
+#ifndef SONDE_AGENT_STATE_CONFIG_H
+#define SONDE_AGENT_STATE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/rank.h"
+
+struct sonde_config {
+    char     out[3072];          /* SONDE_OUT: the measurement's directory; empty = nothing to do */
+    bool     trace;              /* SONDE_TRACE */
+    bool     check;              /* SONDE_CHECK: check every unwind */
+    bool     no_python;          /* SONDE_PYTHON=0: native frames only */
+    bool     start_off;          /* SONDE_START_OFF */
+    uint32_t cpu_hz;             /* SONDE_CPU: samples per second of a thread's CPU time, 0 = none */
+    uint64_t memory_bytes;       /* SONDE_MEMORY */
+    uint64_t max_bytes;          /* SONDE_MAX_SIZE, 0 = no limit */
+    uint64_t delay_ms, duration_ms; /* SONDE_DELAY_MS, SONDE_DURATION_MS, 0 = none */
+    uint32_t streams_per_thread; /* SONDE_STREAMS_PER_THREAD */
+    struct sonde_rank rank;      /* by the launcher's variables, not ours */
+};
+
+/* False when this process is not to be measured. */
+bool sonde__config_read(struct sonde_config *config);
+
+#endif

@@ -1,0 +1,89 @@
+/* store.h - what is recorded becomes rows, and rows become files.
+ *
+ *     table.c     append-only tables: names, devices, lanes and the rest; table.h for who adds rows
+ *     objects.c   data objects and their uses
+ *     take.c      one finding, into profile, busy time, ledger and trace
+ *     profile.c   accumulators per calling context and lane
+ *     busy.c      how long devices were busy
+ *     trace.c     lanes on their way to disk
+ *     recorded.c  since when the program runs, and when recording was off
+ *     files.c     the process's files
+ *
+ * What takes table_lock may be called by any thread. The monitor's is under monitor_lock.
+ */
+#ifndef SONDE_AGENT_STORE_STORE_H
+#define SONDE_AGENT_STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/state/event.h"
+#include "agent/state/thread.h"
+#include "format/rows.h"
+
+/* ---- table.c. Each takes table_lock ------------------------------------------------- */
+
+#define SONDE_RANGE_OTHER "(other ranges)"
+
+int      sonde__tables_init(void);             /* when the agent starts: 0 or SONDE_ENOMEM */
+uint64_t sonde__clocks_missing(void);          /* bit per device (by id) that no clock pair is known of. Takes no lock */
+uint32_t sonde__device_new(const struct sonde_device_info *info);          /* its id; 0: no room */
+uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name);     /* the same */
+/* A lane for a thread that has none, and its end. Under thread_lock. */
+void     sonde__lane_begin(struct sonde_thread *t, int tid, const char *name, uint64_t start_ns);
+void     sonde__lane_end(const struct sonde_thread *t);
+/* Rows of the monitor's tables: append one (zeroed), find one (takes no lock). NULL: no room, or not there. */
+void    *sonde__table_row(enum sonde_table table, uint32_t row_bytes, uint32_t *id);
+void    *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id);
+
+/* ---- objects.c ------------------------------------------------------------------------- */
+
+void sonde__objects_init(void); /* when the agent starts */
+void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t count); /* by one operation. Any thread */
+
+/* ---- take.c, profile.c, busy.c: the monitor's -------------------------------------------- */
+
+void sonde__take(const struct sonde_activity *a);
+
+int  sonde__profile_init(void);
+void sonde__profile_reserve(void); /* when the agent starts, after the nodes of last resort were made */
+void sonde__profile_call(const struct sonde_event *e);
+void sonde__profile_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags);
+void sonde__profile_sleep(uint32_t node, uint64_t ns);
+void sonde__profile_sample(uint32_t lane, const struct sonde_sample *s);
+
+/* The union of intervals, and the header's figures of it. */
+void sonde__busy_add(uint32_t device, enum sonde_op_kind kind, uint64_t start_ns, uint64_t end_ns);
+void sonde__busy_settle(struct sonde_live_header *header);
+void sonde__busy_forget(void); /* in a forked child */
+
+/* ---- trace.c: the monitor's, but for what is said otherwise -------------------------------- */
+
+void sonde__trace_init(void (*thread_begins)(void)); /* when the agent starts; each tracing thread calls it first */
+/* Append a row of a trace, or count it as lost. */
+void sonde__trace_row(uint32_t lane, enum sonde_table table, const void *row);
+/* Count rows that are missing; lane 0: of no lane that is known. Any thread, and a sample's handler. */
+void sonde__trace_lost(uint32_t lane, enum sonde_table table, enum sonde_drop cause, uint64_t rows);
+void sonde__trace_off(enum sonde_drop cause); /* also a tracing thread */
+void sonde__trace_idle(void);                 /* a good moment to encode */
+bool sonde__trace_make_room(void);            /* more segments; false elsewhere than on the monitor thread, or when there is no room */
+uint64_t sonde__trace_cpu_ns(void);           /* of the tracing threads. Any thread */
+void sonde__trace_forget(void);               /* in a forked child */
+
+/* ---- recorded.c ------------------------------------------------------------------------------ */
+
+void sonde__recorded_start(struct sonde_live_header *header); /* what came before the agent; header->start_ns is set. Monitor */
+void sonde__recorded_pause(uint64_t from_ns);                 /* recording goes off. Any thread */
+void sonde__recorded_resume(uint64_t to_ns);                  /* it has gone on */
+
+/* ---- files.c: the monitor thread's, but for what is said otherwise. 0 or a negative error -------- */
+
+int  sonde__files_open(void);      /* private descriptors, process directory, live and data files */
+int  sonde__files_grow(uint64_t live_bytes); /* make room in live.sonde that is really on disk */
+int  sonde__files_append(const void *bytes, size_t size); /* to data.sonde; any of our threads */
+uint64_t sonde__files_written(void); /* any thread */
+bool     sonde__files_shared(void);  /* the descriptor table is the program's. Any thread */
+long     sonde__files_read(const char *path, char *text, size_t size); /* bytes of a small file of the kernel's, a NUL after them; 0: none */
+
+#endif

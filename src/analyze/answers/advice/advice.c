@@ -1,0 +1,471 @@
+/* advice.c - the table of rules, the rules over the profile, and what is said of each finding. */
+#include "rules.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/number.h"
+
+enum {
+    ALLOCATIONS_LEAST = 16,  /* in a loop: so many at one place, and freed again */
+};
+
+/* ---- findings --------------------------------------------------------------------- */
+
+/* The user's own frame that a leaf was asked for by. */
+static int place_of(struct sonde__find *f, uint32_t leaf, uint32_t *node)
+{
+    uint64_t known;
+    if (sonde_map_get(&f->callers, leaf, &known)) {
+        *node = (uint32_t)known;
+        return 0;
+    }
+    *node = leaf ? sonde_profile_place(f->profile, leaf) : 0;
+    return sonde_map_put(&f->callers, leaf, *node);
+}
+
+int sonde__find_add(struct sonde__find *f, const struct sonde__finding *more)
+{
+    uint32_t node = 0;
+    uint64_t at;
+    int rc = place_of(f, more->leaf, &node);
+    uint64_t key = sonde_hash_mix(sonde_hash_mix((uint64_t)more->rule << 32 | more->process, more->device), node);
+    if (rc)
+        return rc;
+    if (!sonde_map_get(&f->places, key, &at)) {
+        at = f->found.count;
+        struct sonde__finding first = {.rule = more->rule, .process = more->process, .device = more->device,
+                                       .node = node, .leaf = more->leaf};
+        if (sonde_map_put(&f->places, key, at) || sonde_vector_push(&f->found, first))
+            return SONDE_ENOMEM;
+    }
+    struct sonde__finding *sum = &f->found.items[at];
+    sum->count += more->count;
+    sum->bytes += more->bytes;
+    sum->looked_at_ns += more->looked_at_ns;
+    sum->saving_ns += more->saving_ns;
+    sum->sum += more->sum;
+    sum->units = more->units;
+    return 0;
+}
+
+/* ---- rules over the profile ------------------------------------------------------------ */
+
+static int compiles(struct sonde__find *f, uint32_t process)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    int rc = 0;
+    for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        enum sonde_api_class class = row->lane ? SONDE_API_OTHER : sonde_api_class_of_node(p, row->node);
+        if (class != SONDE_API_COMPILES)
+            continue;
+        rc = sonde__find_add(f, &(struct sonde__finding){
+            .rule = RULE_COMPILES, .process = process, .leaf = sonde_profile_locate(f->profile, process, row->node),
+            .count = row->count, .looked_at_ns = row->sum_ns, .saving_ns = row->sum_ns});
+    }
+    return rc;
+}
+
+/* What frees cost is shared among what was freed. */
+struct calls { uint64_t count, ns; };
+
+static struct calls calls_of_class(const struct sonde_process *p, enum sonde_api_class class)
+{
+    struct calls sum = {0, 0};
+    for (uint32_t i = 1; i < p->profile_count; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        if (row->lane || sonde_api_class_of_node(p, row->node) != class)
+            continue;
+        sum.count += row->count;
+        sum.ns += row->sum_ns;
+    }
+    return sum;
+}
+
+struct allocated { uint64_t count, freed, bytes; };
+
+/* [tree node]: one place may allocate several kinds of object. NULL: out of memory. */
+static struct allocated *count_allocated(const struct sonde__find *f, uint32_t process)
+{
+    struct allocated *by_node = calloc(f->profile->nodes.count + 1, sizeof *by_node);
+    for (uint32_t i = 1; i < f->m->processes[process].object_count && by_node; i++) {
+        const struct sonde_object *o = &f->objects.processes.items[process][i];
+        const struct sonde_site *site = &f->objects.sites.items[o->site];
+        struct allocated *sum = &by_node[site->kind != SONDE_OBJECT_NONE ? site->node : 0];
+        sum->count++;
+        sum->freed += o->row->free_ns != 0;
+        sum->bytes += o->row->bytes;
+    }
+    return by_node;
+}
+
+static int allocates(struct sonde__find *f, uint32_t process)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    struct allocated *by_node = count_allocated(f, process);
+    int rc = by_node ? 0 : SONDE_ENOMEM;
+    const struct calls frees = calls_of_class(p, SONDE_API_FREES);
+    for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        uint32_t leaf = row->lane ? 0 : sonde_profile_locate(f->profile, process, row->node);
+        const struct allocated *of = &by_node[leaf];
+        if (!leaf || of->freed < ALLOCATIONS_LEAST)
+            continue;
+        /* Of several rows of one place (threads), each has its share of what is freed. */
+        const double part = (double)row->count / (double)of->count;
+        const double again = (double)(of->freed - 1) / (double)of->count;
+        const double freeing = frees.count ? (double)frees.ns / (double)frees.count * (double)of->freed * part : 0;
+        rc = sonde__find_add(f, &(struct sonde__finding){
+            .rule = RULE_ALLOCATES, .process = process, .leaf = leaf, .count = row->count,
+            .bytes = (uint64_t)((double)of->bytes * part), .looked_at_ns = row->sum_ns + (uint64_t)freeing,
+            .saving_ns = (uint64_t)(((double)row->sum_ns + freeing) * again)});
+    }
+    free(by_node);
+    return rc;
+}
+
+/* ---- sentences ---------------------------------------------------------------------------- */
+
+struct words { /* numbers as people read them */
+    const char *s; /* plural */
+    char count[SONDE_NUMBER_MAX], bytes[SONDE_NUMBER_MAX], looked_at[SONDE_NUMBER_MAX], each[SONDE_NUMBER_MAX],
+        a[SONDE_NUMBER_MAX], b[SONDE_NUMBER_MAX];
+};
+
+static struct words words_of(const struct sonde__finding *f)
+{
+    const double n = f->count ? (double)f->count : 1;
+    struct words w;
+    w.s = f->count == 1 ? "" : "s";
+    sonde_number_count(w.count, f->count);
+    sonde_number_bytes(w.bytes, (double)f->bytes);
+    sonde_number_time(w.looked_at, (double)f->looked_at_ns);
+    sonde_number_time(w.each, (double)f->looked_at_ns / n);
+    sonde_number_time(w.a, (double)f->saving_ns / n);
+    sonde_number_time(w.b, f->sum / n);
+    return w;
+}
+
+static void say_launches(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "%s operation%s started on an idle device, after %s of idle time on average; mean duration %s, mean API "
+                      "call %s", w.count, w.s, w.a, w.each, w.b);
+}
+
+static void say_waits(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    if (f->sum > (double)f->count / 2)
+        sonde_text_format(t, "%s wait%s, each followed by a blocking copy on the same queue, which waits for the same work; %s in "
+                          "these waits", w.count, w.s, w.looked_at);
+    else
+        sonde_text_format(t, "%s wait%s after which the host read no results and only enqueued more work; %s in these waits",
+                          w.count, w.s, w.looked_at);
+}
+
+static void say_sync_copies(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    char exposed[SONDE_NUMBER_MAX];
+    sonde_text_format(t, "%s cop%s, %s in total, blocked the calling thread for %s; no kernel ran for %s of that",
+                      w.count, f->count == 1 ? "y" : "ies", w.bytes, w.looked_at, sonde_number_time(exposed, (double)f->saving_ns));
+}
+
+static void say_pageable(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    char rate[SONDE_NUMBER_MAX], pinned[SONDE_NUMBER_MAX];
+    const double ns = f->looked_at_ns ? (double)f->looked_at_ns : 1;
+    sonde_text_format(t, "%s cop%s from or to pageable memory, %s in total, ran at %s GB/s", w.count,
+                      f->count == 1 ? "y" : "ies", w.bytes,
+                      sonde_number_plain(rate, (double)f->bytes / ns));
+    if (f->sum > 0)
+        sonde_text_format(t, "; pinned copies reached %s GB/s in this run",
+                          sonde_number_plain(pinned, (double)f->bytes / f->sum));
+    else
+        sonde_text_add(t, "; this run has no pinned copies to compare with");
+}
+
+static void say_small_copies(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    char rows[SONDE_NUMBER_MAX], one[SONDE_NUMBER_MAX];
+    sonde_text_format(t, "%s copies of %s on average, in %s back-to-back sequence%s, took %s", w.count,
+                      sonde_number_bytes(one, (double)f->bytes / (f->count ? (double)f->count : 1)),
+                      sonde_number_count(rows, (uint64_t)f->sum), f->sum > 1 ? "s" : "", w.looked_at);
+}
+
+static void say_serialized(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "%.0f queues never overlapped: %s operations were ready to start, but waited %s for another queue", f->sum,
+                      w.count, w.looked_at);
+}
+
+static void say_compiles(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "%s call%s that compile%s or load%s device code took %s", w.count, w.s,
+                      f->count == 1 ? "s" : "", f->count == 1 ? "s" : "", w.looked_at);
+}
+
+static void say_allocates(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "%s allocations at one place, %s in total, all freed again; allocating and freeing took %s", w.count,
+                      w.bytes, w.looked_at);
+}
+
+static void say_small_grid(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    sonde_text_format(t, "%s launch%s, %s in total, ran alone with %.0f blocks on average for %u multiprocessors: the rest were idle",
+                      w.count, f->count == 1 ? "" : "es", w.looked_at, f->sum / (f->count ? (double)f->count : 1), f->units);
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static const struct rule {
+    const char *name, *title, *change;
+    int (*of_process)(struct sonde__find *, uint32_t process); /* NULL: found in the trace */
+    void (*say)(const struct sonde__finding *, struct sonde_text *);
+    bool one_per_device; /* all places together are one advice */
+    uint32_t least;      /* of count: fewer show no pattern */
+} rules[RULE_COUNT] = {
+    [RULE_LAUNCH_BOUND] = {"launch_bound", "launch-bound",
+        "launch less often: fuse small kernels, batch, or use graphs (CUDA graphs, torch.compile with reduce-overhead, "
+        "OpenCL command buffers)", NULL, say_launches, true, 16},
+    [RULE_NEEDLESS_WAIT] = {"needless_wait", "unnecessary wait",
+        "remove it: the queue keeps the order", NULL, say_waits, false, 8},
+    [RULE_SYNC_COPIES] = {"synchronous_copies", "blocking copies",
+        "copy asynchronously (cudaMemcpyAsync, CL_FALSE) on a separate queue while kernels run", NULL,
+        say_sync_copies, false, 1},
+    [RULE_PAGEABLE] = {"pageable_copies", "pageable copies",
+        "use pinned host memory (cudaMallocHost, pin_memory=True)", NULL, say_pageable, false, 1},
+    [RULE_SMALL_COPIES] = {"small_copies", "many small copies",
+        "merge them: gather the data in one buffer and copy it once", NULL, say_small_copies, false, 1},
+    [RULE_SERIALIZED] = {"serialized_queues", "queues that never overlap",
+        "find what serializes them: the default stream, device-wide synchronization, a lock, or kernels that fill the device", NULL,
+        say_serialized, true, 16},
+    [RULE_SMALL_GRID] = {"small_grid", "kernels too small for the device",
+        "launch more blocks (smaller blocks or more work per launch), or run these kernels concurrently on several queues",
+        NULL, say_small_grid, false, 1},
+    [RULE_COMPILES] = {"compiles", "code compiled at run time",
+        "cache the binaries (clGetProgramInfo CL_PROGRAM_BINARIES, cubins for this GPU instead of PTX) and load code before "
+        "the loop", compiles, say_compiles, false, 1},
+    [RULE_ALLOCATES] = {"allocates_in_loop", "memory repeatedly allocated",
+        "allocate once before the loop, or use a pool", allocates, say_allocates, false, 1},
+};
+
+static const char host_code_rule[] = "host_code"; /* in no trace and no profile, but in what was made of both: the blame */
+
+/* Findings of one rule and device are one: the place that saves most stands for them. */
+static void merge_places(struct sonde__find *f, uint32_t *places)
+{
+    for (size_t i = 0; i < f->found.count; i++) {
+        struct sonde__finding *into = &f->found.items[i];
+        places[i] += into->count > 0;
+        if (!rules[into->rule].one_per_device || !into->count)
+            continue;
+        uint64_t best = into->saving_ns;
+        for (size_t k = i + 1; k < f->found.count; k++) {
+            struct sonde__finding *from = &f->found.items[k];
+            if (from->rule != into->rule || from->process != into->process || from->device != into->device || !from->count)
+                continue;
+            if (from->saving_ns > best) {
+                best = from->saving_ns;
+                into->node = from->node;
+                into->leaf = from->leaf;
+            }
+            into->count += from->count;
+            into->looked_at_ns += from->looked_at_ns;
+            into->saving_ns += from->saving_ns;
+            into->sum += from->sum;
+            from->count = 0;
+            places[i]++;
+        }
+    }
+}
+
+static int by_saving(const void *left, const void *right)
+{
+    const struct sonde_advice *a = left, *b = right;
+    if (a->saving_ns != b->saving_ns)
+        return a->saving_ns < b->saving_ns ? 1 : -1;
+    int order = strcmp(a->rule, b->rule);
+    return order ? order : a->node < b->node ? -1 : a->node > b->node;
+}
+
+static int tell(struct sonde__find *f, struct sonde_advices *out)
+{
+    uint32_t *places = calloc(f->found.count + 1, sizeof *places);
+    int rc = places ? 0 : SONDE_ENOMEM;
+    if (places)
+        merge_places(f, places);
+    for (size_t i = 0; i < f->found.count && !rc; i++) {
+        const struct sonde__finding *found = &f->found.items[i];
+        const struct rule *rule = &rules[found->rule];
+        if (found->count < rule->least || !found->saving_ns)
+            continue;
+        struct sonde_advice advice = {
+            .rule = rule->name, .title = rule->title, .change = rule->change, .process = found->process,
+            .device = found->device, .node = found->leaf, .places = places[i], .count = found->count,
+            .bytes = found->bytes, .looked_at_ns = found->looked_at_ns, .saving_ns = found->saving_ns};
+        rule->say(found, &advice.evidence);
+        rc = sonde_vector_push(&out->items, advice);
+    }
+    free(places);
+    return rc;
+}
+
+/* ---- host code -------------------------------------------------------------------------------- */
+
+static struct sonde_advice *host_code_at(struct sonde_advices *out, uint32_t process, uint32_t node)
+{
+    for (size_t i = 0; i < out->items.count; i++)
+        if (out->items.items[i].rule == host_code_rule && out->items.items[i].process == process && out->items.items[i].node == node)
+            return &out->items.items[i];
+    return NULL;
+}
+
+/* Does it mostly wait? */
+static bool waits(const struct sonde_host_code *code)
+{
+    return code->waited_ns * 2 > code->ns;
+}
+
+static void say_host_code(const struct sonde_profile *profile, const struct sonde_host_code *code, double idle_ns,
+                          struct sonde_text *t)
+{
+    char ns[SONDE_ESTIMATE_MAX], share[SONDE_NUMBER_MAX];
+    sonde_text_format(t, "the device was idle for %s while this function or its callees ran outside API calls: %s of its idle time",
+                      sonde_number_estimate(ns, code->bound_ns, code->bound_error_ns),
+                      sonde_number_percent(share, code->bound_ns, idle_ns));
+    if (code->bound_ns > code->ns * 1.1)
+        sonde_text_format(t, "; other threads were active too: its share is %s", sonde_number_estimate(ns, code->ns, code->error_ns));
+    if (code->waited_ns * 10 > code->ns)
+        sonde_text_format(t, "; %s of that was waiting, mostly in %s", sonde_number_percent(share, code->waited_ns, code->ns),
+                          profile->nodes.items[code->wait].name);
+    if (code->inferred_ns * 10 > code->ns)
+        sonde_text_format(t, "; %s of that is inferred from the surrounding calls and may belong to its callers",
+                          sonde_number_percent(share, code->inferred_ns, code->ns));
+}
+
+/* One function may have kept several devices waiting: the one for which that is most stands for all. */
+static int add_host_code(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, uint32_t device,
+                         const struct sonde_host_code *code, struct sonde_advices *out)
+{
+    struct sonde_advice *known = host_code_at(out, scope->process, code->node);
+    struct sonde_advice advice = {
+        .rule = host_code_rule, .title = "host-bound",
+        .change = waits(code) ? "avoid the wait (more data loader workers, prefetching), or wait on a thread that does not feed the "
+                                "device" :
+                  "make it faster, run it ahead of time on another thread (data loader workers, double buffering), or move it to "
+                  "the device",
+        .process = scope->process, .device = known ? 0 : device, .node = code->node, .places = 1,
+        .looked_at_ns = (uint64_t)code->bound_ns, .saving_ns = (uint64_t)code->bound_ns, .error_ns = code->bound_error_ns,
+        .piece_count = code->piece_count};
+    if (known && (double)known->saving_ns >= code->bound_ns) {
+        known->device = 0;
+        return 0;
+    }
+    memcpy(advice.pieces, code->pieces, sizeof advice.pieces);
+    say_host_code(profile, code, scope->idle_ns, &advice.evidence);
+    if (!known)
+        return sonde_vector_push(&out->items, advice);
+    sonde_text_fini(&known->evidence);
+    *known = advice;
+    return 0;
+}
+
+static int of_scope(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, uint32_t device,
+                    struct sonde_advices *out)
+{
+    sonde_host_codes codes = {0};
+    int rc = sonde_host_code_find(profile, scope, &codes);
+    for (size_t i = 0; i < codes.count && !rc; i++)
+        rc = codes.items[i].ns >= 1 ? add_host_code(profile, scope, device, &codes.items[i], out) : 0;
+    sonde_vector_fini(&codes);
+    return rc;
+}
+
+/* A process has a scope of all its devices, which is that of its device where there is one, and then one for each of several. */
+static int host_code(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                     const struct sonde_blame *given, struct sonde_advices *out)
+{
+    struct sonde_blame computed = {0};
+    const struct sonde_blame *blame = given ? given : &computed;
+    int rc = given ? 0 : sonde_blame_compute(m, profile, &(struct sonde_blame_options){0}, &computed);
+    for (size_t i = 1; i < blame->scopes.count && !rc; i++) {
+        const struct sonde_blame_scope *scope = &blame->scopes.items[i];
+        const bool all = scope->device == SONDE_BLAME_ALL;
+        if (all && i + 1 < blame->scopes.count && blame->scopes.items[i + 1].process == scope->process)
+            continue;
+        rc = of_scope(profile, scope, all ? 0 : scope->device, out);
+    }
+    sonde_blame_fini(&computed);
+    return rc;
+}
+
+static int of_window(struct sonde__find *f, uint32_t process, struct sonde__windows *windows, size_t window,
+                     struct sonde_advices *out)
+{
+    struct sonde__trace t;
+    int rc = sonde__trace_load(f->m, process, windows, window, &t);
+    for (size_t first = 0, last; first < t.op_count && !rc; first = last) {
+        for (last = first + 1; last < t.op_count && t.ops[last].device == t.ops[first].device;)
+            last++;
+        rc = sonde__advice_of_device(f, &t, first, last);
+    }
+    if (!rc)
+        rc = sonde__advice_of_calls(f, &t);
+    out->traced |= t.rows > 0;
+    out->rows += t.rows;
+    out->rows_looked_at += t.rows - t.rows_left_out;
+    out->windows += t.rows > 0;
+    sonde__trace_fini(&t);
+    return rc;
+}
+
+static int of_trace(struct sonde__find *f, uint32_t process, uint64_t rows_most, struct sonde_advices *out)
+{
+    struct sonde__windows windows;
+    int rc = sonde__trace_plan(&f->m->processes[process], rows_most, &windows);
+    for (size_t i = 0; i <= windows.cuts.count && !rc; i++)
+        rc = of_window(f, process, &windows, i, out);
+    sonde__trace_plan_fini(&windows);
+    return rc;
+}
+
+int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                         const struct sonde_blame *blame, uint64_t rows_most, struct sonde_advices *out)
+{
+    struct sonde__find f = {.m = m, .profile = profile};
+    int rc = sonde_object_model_build(m, profile, &f.objects);
+    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
+        for (int k = 0; k < RULE_COUNT && !rc; k++)
+            rc = rules[k].of_process ? rules[k].of_process(&f, i) : 0;
+        if (!rc)
+            rc = of_trace(&f, i, rows_most, out);
+    }
+    if (!rc)
+        rc = tell(&f, out);
+    if (!rc)
+        rc = host_code(m, profile, blame, out);
+    if (out->items.count)
+        qsort(out->items.items, out->items.count, sizeof *out->items.items, by_saving);
+    sonde_object_model_fini(&f.objects);
+    sonde_vector_fini(&f.found);
+    sonde_map_fini(&f.places);
+    sonde_map_fini(&f.callers);
+    return rc;
+}
+
+void sonde_advice_fini(struct sonde_advices *advices)
+{
+    for (size_t i = 0; i < advices->items.count; i++)
+        sonde_text_fini(&advices->items.items[i].evidence);
+    sonde_vector_fini(&advices->items);
+}

@@ -1,0 +1,512 @@
+/* blame.c - the sweep over a process, window by window, and what it adds up to.
+ *
+ * docs/developers/views.md, "Blame", argues the algorithm. In short: in each window, what the operations of
+ * each device leave is its idle time; the threads' segments say
+ * how many were active when, and in what; one sweep over all of these, in order of time,
+ * knows the integral of idle(t)/k(t) of every scope, and a segment's blame is
+ * the difference of two of its values. That is O(n log n) in the rows, whatever
+ * the number of threads and idle intervals.
+ */
+#include "blame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/model/api.h"
+#include "analyze/samples/between.h"
+#include "analyze/samples/device_code.h"
+#include "base/parallel.h"
+#include "run.h"
+
+/* ---- contexts of the tree ------------------------------------------------------------------ */
+
+static uint32_t locate(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t id)
+{
+    struct cached *cached = &part->cache[(id ^ id >> 12) % NODE_CACHE];
+    if (cached->id != id || !id)
+        *cached = (struct cached){id, sonde_profile_locate(run->tree->profile, run->index, id)};
+    return cached->node;
+}
+
+/* The code that made an API call. */
+static uint32_t caller_of(const struct sonde__blame_tree *tree, uint32_t node)
+{
+    return tree->profile->nodes.items[node].kind == SONDE_FRAME_API ? tree->parents[node] : node;
+}
+
+void sonde__blame_join_trunk(const struct sonde__blame_tree *tree, struct sonde__blame_trunk *trunk, const struct sonde__blame_trunk *more)
+{
+    uint32_t one, two;
+    if (!more->known)
+        return;
+    if (!trunk->known) {
+        trunk->node = more->node, trunk->child = more->child, trunk->known = true;
+        return;
+    }
+    const uint32_t node = sonde__common_caller(tree->profile, trunk->node, more->node, &one, &two);
+    one = one ? one : trunk->child;
+    two = two ? two : more->child;
+    trunk->node = node;
+    trunk->child = one && two && sonde__same_entry(tree->profile, one, two) ? (one < two ? one : two) : 0;
+}
+
+static void add_to_trunk(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t lane, uint32_t id)
+{
+    struct sonde__blame_trunk *trunk = &part->trunks[lane];
+    uint32_t *recent = &trunk->recent[id * 0x9e3779b1u >> 26]; /* of RECENT */
+    if (*recent == id || !id)
+        return;
+    *recent = id;
+    sonde__blame_join_trunk(run->tree, trunk, &(struct sonde__blame_trunk){.node = caller_of(run->tree, locate(run, part, id)), .known = true});
+}
+
+/* ---- slots ----------------------------------------------------------------------------------- */
+
+static int key_of(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde__segment *s, uint64_t *key)
+{
+    uint32_t node, pair;
+    switch (s->source) {
+    case SONDE_BLAME_INFERRED:
+        if (sonde__gathered_pair(&part->gathered, (struct sonde__pair){s->node, s->after}, &pair) || pair >= PAIRS_MOST)
+            return SONDE_ENOMEM;
+        *key = KEY_LEFT | pair;
+        return 0;
+    case SONDE_BLAME_SAMPLED:
+        *key = KEY_SAMPLED | (uint64_t)s->after << 32 | locate(run, part, s->node);
+        return s->after < PAIRS_MOST ? 0 : SONDE_ENOMEM;
+    default:
+        node = s->source == SONDE_BLAME_UNCOVERED ? 0 : locate(run, part, s->node);
+        *key = (uint64_t)node << 8 | (unsigned)(node ? s->source : SONDE_BLAME_UNCOVERED) << 1 |
+               (node && (s->waits || run->tree->waits[node]) ? KEY_WAITING : 0);
+        return 0;
+    }
+}
+
+/* The slot of a segment's key; the same contexts follow each other again and again. */
+static int slot_of(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde__segment *s, uint32_t *slot)
+{
+    const struct remembered wanted = {.node = s->node, .after = s->after, .used = true,
+                                      .kind = (uint32_t)s->source << 1 | (uint32_t)(s->waits != 0)};
+    const uint32_t hash = (s->node * 0x9e3779b1u ^ s->after * 0x85ebca77u) + wanted.kind;
+    struct remembered *known = &part->slots.cache[(hash >> 20 ^ hash) % SLOT_CACHE];
+    uint64_t key, at;
+
+    if (known->used && known->node == wanted.node && known->after == wanted.after && known->kind == wanted.kind) {
+        *slot = known->slot;
+        return 0;
+    }
+    if (key_of(run, part, s, &key))
+        return SONDE_ENOMEM;
+    if (!sonde_map_get(&part->slots.index, key, &at)) {
+        at = part->slots.keys.count;
+        if (sonde_vector_push(&part->slots.keys, key) || sonde_map_put(&part->slots.index, key, at))
+            return SONDE_ENOMEM;
+    }
+    *known = wanted;
+    *slot = known->slot = (uint32_t)at;
+    return 0;
+}
+
+/* ---- one window -------------------------------------------------------------------------------- */
+
+/* In a pause nothing is known of a device: it counts as neither idle nor busy. As busy here, because
+ * only idle time is looked at. */
+static int add_pauses(const struct sonde_recorded *recorded, sonde__spans *busy, uint64_t from, uint64_t to)
+{
+    int rc = 0;
+    for (size_t i = sonde_recorded_pause(recorded, from); i < recorded->pauses.count && !rc; i++) {
+        const struct sonde_pause *pause = &recorded->pauses.items[i];
+        if (pause->from_ns >= to)
+            break;
+        rc = sonde_vector_push(busy, (struct sonde__span){pause->from_ns > from ? pause->from_ns : from,
+                                                          pause->to_ns < to ? pause->to_ns : to});
+    }
+    return rc;
+}
+
+/* When the device had operations, and pauses; in no order. */
+static int gather_busy(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t scope, const struct sonde_trace_device *device,
+                       uint64_t from, uint64_t to)
+{
+    int rc = 0;
+    part->busy.count = 0;
+    if (device->until_ns > from)
+        rc = sonde_vector_push(&part->busy, (struct sonde__span){from, device->until_ns < to ? device->until_ns : to});
+    for (const struct sonde_trace_spans *s = device->spans; s; s = s->next)
+        for (uint32_t i = 0; i < s->count && !rc; i++) {
+            const uint64_t start = s->items[i].start_ns > from ? s->items[i].start_ns : from;
+            const uint64_t end = s->items[i].end_ns < to ? s->items[i].end_ns : to;
+            if (start < end)
+                rc = sonde_vector_push(&part->busy, (struct sonde__span){start, end});
+        }
+    part->timed[scope] |= part->busy.count > 0;
+    part->timed[0] |= part->timed[scope];
+    return rc ? rc : add_pauses(&run->recorded, &part->busy, from, to);
+}
+
+/* When all devices were idle: where their gaps meet. */
+static int meet_gaps(const struct sonde__blame_run *run, struct sonde__blame_part *part)
+{
+    sonde__spans *all = &part->gaps[0], *before = &part->scratch;
+    int rc = 0;
+    for (uint32_t scope = 1; scope < run->scopes && !rc; scope++) {
+        const sonde__spans swap = *all;
+        *all = *before;
+        *before = swap;
+        all->count = 0;
+        rc = sonde__spans_meet(scope == 1 ? &part->gaps[1] : before, &part->gaps[scope], all);
+    }
+    return rc;
+}
+
+static int add_scope_times(struct sonde__blame_part *part, uint32_t scope, uint64_t from, uint64_t to)
+{
+    const sonde__spans *gaps = &part->gaps[scope];
+    int rc = 0;
+    part->idle[scope] = sonde__idle_join(part->idle[scope], sonde__idle_of(gaps, from, to));
+    for (size_t i = 0; i < gaps->count && !rc; i++) {
+        rc = sonde__sweep_scope(&part->sweep, gaps->items[i].from, scope, true);
+        rc = rc ? rc : sonde__sweep_scope(&part->sweep, gaps->items[i].to, scope, false);
+    }
+    return rc;
+}
+
+static int gather_scopes(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde_trace_window *w,
+                         uint64_t from, uint64_t to)
+{
+    int rc = 0;
+    part->untimed += w->untimed;
+    for (uint32_t scope = 1; scope < run->scopes && !rc; scope++) {
+        rc = gather_busy(run, part, scope, &w->devices[scope - 1], from, to);
+        rc = rc ? rc : sonde__spans_sort(&part->busy, &part->scratch);
+        part->gaps[scope].count = 0;
+        rc = rc ? rc : sonde__spans_gaps(&part->busy, from, to, &part->gaps[scope]);
+    }
+    rc = rc ? rc : meet_gaps(run, part);
+    for (uint32_t scope = 0; scope < run->scopes && !rc; scope++)
+        if (scope == 0 || run->scopes > 2)
+            rc = add_scope_times(part, scope, from, to);
+    return rc;
+}
+
+/* Without what is a CPU device's own doing. Of a thread that its runtime began, only calls, and what samples show
+ * to be the program's, are not. */
+static void leave_out_device(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t lane)
+{
+    sonde__segments *segments = &part->segments;
+    const bool thread = run->of_device && run->of_device[lane];
+    size_t kept = 0;
+    for (size_t i = 0; i < segments->count && run->tree->any_device; i++) {
+        const struct sonde__segment *s = &segments->items[i];
+        const bool device = s->source == SONDE_BLAME_SAMPLED ? sonde_code_is_device(run->tree->code[locate(run, part, s->node)])
+                                                             : thread && s->source != SONDE_BLAME_EXACT;
+        if (!device)
+            segments->items[kept++] = *s;
+    }
+    segments->count = run->tree->any_device ? kept : segments->count;
+}
+
+/* Where the thread's slot changes. */
+static int add_changes(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t lane)
+{
+    const struct sonde__segment *segments = part->segments.items;
+    const size_t count = part->segments.count;
+    int rc = 0;
+    for (size_t i = 0; i < count && !rc; i++) {
+        const struct sonde__segment *s = &segments[i];
+        uint32_t slot;
+        rc = slot_of(run, part, s, &slot);
+        rc = rc ? rc : sonde__sweep_thread(&part->sweep, s->from, lane, slot);
+        if (!rc && (i + 1 == count || segments[i + 1].from != s->to))
+            rc = sonde__sweep_thread(&part->sweep, s->to, lane, SONDE__INACTIVE);
+    }
+    return rc;
+}
+
+static int add_sleeps(const struct sonde__blame_run *run, struct sonde__blame_part *part, uint32_t lane)
+{
+    const sonde__segments *sleeps = &part->thread.sleeps;
+    int rc = 0;
+    for (size_t i = 0; i < sleeps->count && !rc; i++) {
+        uint32_t slot;
+        rc = slot_of(run, part, &sleeps->items[i], &slot);
+        rc = rc ? rc : sonde__sweep_sleep(&part->sweep, sleeps->items[i].from, lane, slot, sleeps->items[i].next_ns);
+        rc = rc ? rc : sonde__sweep_sleep(&part->sweep, sleeps->items[i].to, lane, SONDE__INACTIVE, 0);
+    }
+    return rc ? SONDE_ENOMEM : 0;
+}
+
+static int gather_threads(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde_trace_window *w,
+                          uint64_t from, uint64_t to)
+{
+    int rc = 0;
+    for (uint32_t k = 0; k < w->lane_count && !rc; k++) {
+        const struct sonde_trace_lane *lane = &w->lanes[k];
+        struct sonde__thread_rule rule = run->rule;
+        if (lane->kind != SONDE_LANE_KIND_THREAD)
+            continue;
+        rule.from_ns = from, rule.to_ns = to;
+        rule.idle = run->scopes > 2 ? NULL : &part->gaps[0]; /* nothing is shared while the one device is busy */
+        const struct sonde__alive *alive = &run->alive[lane->lane];
+        rule.alive_from = alive->from, rule.alive_to = alive->to, rule.known = alive->known;
+        part->segments.count = 0;
+        rc = sonde__thread_segments(lane, &rule, &part->thread, &part->gathered, &part->segments);
+        leave_out_device(run, part, lane->lane);
+        rc = rc ? rc : add_changes(run, part, k);
+        rc = rc ? rc : add_sleeps(run, part, k);
+        for (uint32_t i = 0; i < lane->call_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
+            add_to_trunk(run, part, k, lane->calls[i].node);
+        for (uint32_t i = 0; i < lane->sample_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
+            add_to_trunk(run, part, k, lane->samples[i].node);
+        for (uint32_t i = 0; i < lane->sleep_count && rule.rule != SONDE_BLAME_BY_CALLS; i++)
+            add_to_trunk(run, part, k, lane->sleeps[i].node);
+    }
+    return rc;
+}
+
+static int each_window(void *user, const struct sonde_trace_window *w)
+{
+    const struct sonde__blame_run *run = user;
+    struct sonde__blame_part *part = w->state;
+    const uint64_t from = w->from_ns > run->rule.from_ns ? w->from_ns : run->rule.from_ns;
+    const uint64_t to = w->to_ns < run->rule.to_ns ? w->to_ns : run->rule.to_ns;
+    if (from >= to)
+        return 0;
+    int rc = gather_scopes(run, part, w, from, to);
+    if (!rc)
+        rc = gather_threads(run, part, w, from, to);
+    return rc ? rc : sonde__sweep_run(&part->sweep, (uint32_t)part->slots.keys.count);
+}
+
+/* ---- one process -------------------------------------------------------------------------------- */
+
+static void find_rule(struct sonde__blame_run *run)
+{
+    const struct sonde_live_header *h = &run->process->header;
+    run->rule.from_ns = run->recorded.start_ns;
+    run->rule.to_ns = run->recorded.end_ns;
+    run->rule.period_ns = sonde__sample_period(run->process);
+    run->rule.rule = h->cpu_switches ? SONDE_BLAME_BY_SWITCHES : h->cpu_rate_hz ? SONDE_BLAME_BY_SAMPLES : SONDE_BLAME_BY_CALLS;
+}
+
+static int make_part(const struct sonde__blame_run *run, struct sonde__blame_part *part)
+{
+    const size_t scopes = run->scopes;
+    part->cache = calloc(NODE_CACHE, sizeof *part->cache);
+    part->trunks = calloc((size_t)run->trace.lane_count + 1, sizeof *part->trunks);
+    part->gaps = calloc(scopes, sizeof *part->gaps);
+    part->idle = calloc(scopes, sizeof *part->idle);
+    part->timed = calloc(scopes, sizeof *part->timed);
+    part->slots.cache = calloc(SLOT_CACHE, sizeof *part->slots.cache);
+    if (!part->cache || !part->trunks || !part->gaps || !part->idle || !part->timed || !part->slots.cache)
+        return SONDE_ENOMEM;
+    return sonde__sweep_init(&part->sweep, (uint32_t)scopes, run->trace.lane_count);
+}
+
+static void free_part(struct sonde__blame_part *part, size_t scopes)
+{
+    for (size_t i = 0; i < scopes && part->gaps; i++)
+        sonde_vector_fini(&part->gaps[i]);
+    sonde_vector_fini(&part->busy);
+    sonde_vector_fini(&part->scratch);
+    sonde_vector_fini(&part->segments);
+    sonde__thread_scratch_fini(&part->thread);
+    sonde__gathered_fini(&part->gathered);
+    sonde_vector_fini(&part->slots.keys);
+    sonde_map_fini(&part->slots.index);
+    sonde__sweep_fini(&part->sweep);
+    free(part->slots.cache);
+    free(part->cache);
+    free(part->trunks);
+    free(part->gaps);
+    free(part->idle);
+    free(part->timed);
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------- */
+
+static int sweep(struct sonde__blame_run *run)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < run->trace.part_count && !rc; i++)
+        rc = make_part(run, &run->parts[i]);
+    return rc ? rc : sonde_trace_read(&run->trace, each_window, run);
+}
+
+static int find_threads_of_device(struct sonde__blame_run *run)
+{
+    const struct sonde_process *p = run->process;
+    if (!run->tree->any_device)
+        return 0;
+    if (!(run->of_device = calloc(p->lane_count + 1, sizeof *run->of_device)))
+        return SONDE_ENOMEM;
+    for (uint32_t i = 1; i < p->lane_count; i++)
+        run->of_device[i] = p->lanes[i].kind == SONDE_LANE_KIND_THREAD &&
+                            sonde_device_thread(run->tree->profile, run->tree->code, p, run->index, i);
+    return 0;
+}
+
+static int compute_process(const struct sonde__blame_tree *tree, const struct sonde_measurement *m, uint32_t index,
+                           const struct sonde_blame_options *options, struct sonde_blame *out)
+{
+    const struct sonde_process *p = &m->processes[index];
+    struct sonde__blame_run run = {.tree = tree, .process = p, .index = index};
+    const struct sonde_trace_options wanted = {
+        .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SAMPLES | SONDE_READ_SWITCHES | SONDE_READ_WAITS | SONDE_READ_SLEEPS,
+        .op_times = true, .state_bytes = sizeof *run.parts, .call_fields = SONDE_FIELD(sonde_row_call, node),
+        .threads = options->threads, .window_rows = options->window_rows, .progress = options->progress};
+    int rc = sonde_recorded_compute(m, p, &run.recorded);
+
+    find_rule(&run);
+    if (!rc)
+        rc = sonde_trace_open(p, &wanted, &run.trace);
+    run.parts = run.trace.states;
+    run.scopes = run.trace.device_count + 1;
+    if (!rc && !(run.alive = sonde__find_alive(p)))
+        rc = SONDE_ENOMEM;
+    if (!rc && run.scopes > 1)
+        rc = find_threads_of_device(&run);
+    if (!rc && run.scopes > 1)
+        rc = sweep(&run);
+    if (!rc && run.scopes > 1)
+        rc = sonde__blame_add_results(&run, out);
+    for (uint32_t i = 0; i < run.trace.part_count; i++)
+        free_part(&run.parts[i], run.scopes);
+    free(run.alive);
+    free(run.of_device);
+    sonde__pools_fini(&run.pools);
+    sonde_trace_close(&run.trace);
+    sonde_recorded_fini(&run.recorded);
+    return rc;
+}
+
+/* ---- all processes ------------------------------------------------------------------------------------ */
+
+static int by_node(const void *left, const void *right)
+{
+    const struct sonde_blame_entry *a = left, *b = right;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+static void add_entry(struct sonde_blame_entry *sum, const struct sonde_blame_entry *more)
+{
+    sum->whole_ns += more->whole_ns;
+    sum->whole_inferred_ns += more->whole_inferred_ns;
+    sum->waiting_ns += more->waiting_ns;
+    sum->working_ns += more->working_ns;
+    for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
+        sum->source_ns[i] += more->source_ns[i];
+}
+
+static int add_total(struct sonde_blame_scope *sum, const struct sonde_blame_scope *more)
+{
+    sum->range_ns += more->range_ns;
+    sum->idle_ns += more->idle_ns;
+    sum->intervals += more->intervals;
+    sum->longest_ns = more->longest_ns > sum->longest_ns ? more->longest_ns : sum->longest_ns;
+    sum->before_ns += more->before_ns;
+    sum->before_cpu_ns += more->before_cpu_ns;
+    sum->paused_ns += more->paused_ns;
+    sum->nobody_ns += more->nobody_ns;
+    sum->waiting_ns += more->waiting_ns;
+    sum->working_ns += more->working_ns;
+    for (int i = 0; i < SONDE_BLAME_SOURCES; i++)
+        sum->source_ns[i] += more->source_ns[i];
+    for (size_t i = 0; i < more->entries.count; i++)
+        if (sonde_vector_push(&sum->entries, more->entries.items[i]))
+            return SONDE_ENOMEM;
+    return sonde_estimate_join(&sum->estimate, &more->estimate) || sonde_estimate_join(&sum->whole_estimate, &more->whole_estimate)
+               ? SONDE_ENOMEM : 0;
+}
+
+/* scopes[0] from the processes' own. */
+static int sum_up(struct sonde_blame *blame)
+{
+    struct sonde_blame_scope *sum = &blame->scopes.items[0];
+    size_t count = 0;
+    int rc = 0;
+    for (size_t i = 1; i < blame->scopes.count && !rc; i++)
+        if (blame->scopes.items[i].device == SONDE_BLAME_ALL)
+            rc = add_total(sum, &blame->scopes.items[i]);
+    if (sum->entries.count)
+        qsort(sum->entries.items, sum->entries.count, sizeof *sum->entries.items, by_node);
+    for (size_t i = 0; i < sum->entries.count; i++) {
+        if (count && sum->entries.items[count - 1].node == sum->entries.items[i].node)
+            add_entry(&sum->entries.items[count - 1], &sum->entries.items[i]);
+        else
+            sum->entries.items[count++] = sum->entries.items[i];
+    }
+    sum->entries.count = count;
+    return rc;
+}
+
+static int make_tree(const struct sonde_profile *profile, struct sonde__blame_tree *tree)
+{
+    tree->profile = profile;
+    tree->parents = malloc((profile->nodes.count + 1) * sizeof *tree->parents);
+    tree->waits = calloc(profile->nodes.count + 1, sizeof *tree->waits);
+    tree->code = sonde_device_code(profile, &tree->any_device);
+    if (!tree->parents || !tree->waits || !tree->code)
+        return SONDE_ENOMEM;
+    for (size_t i = 0; i < profile->nodes.count; i++) {
+        const struct sonde_cct_node *node = &profile->nodes.items[i];
+        tree->parents[i] = node->parent;
+        tree->waits[i] = node->kind == SONDE_FRAME_API && sonde_api_class(node->name) == SONDE_API_WAITS;
+    }
+    return 0;
+}
+
+int sonde_blame_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                        const struct sonde_blame_options *options, struct sonde_blame *out)
+{
+    struct sonde__blame_tree tree = {0};
+    int rc = make_tree(profile, &tree);
+
+    for (uint32_t i = 0; i < m->process_count && !rc; i++) {
+        const struct sonde_process *p = &m->processes[i];
+        if (!p->trace_count)
+            continue;
+        out->traced = true;
+        if (!out->scopes.count)
+            rc = sonde_vector_push(&out->scopes, (struct sonde_blame_scope){.process = SONDE_BLAME_ALL, .device = SONDE_BLAME_ALL});
+        if (!rc)
+            rc = compute_process(&tree, m, i, options, out);
+    }
+    if (!rc && out->scopes.count)
+        rc = sum_up(out);
+    free(tree.parents);
+    free(tree.waits);
+    free(tree.code);
+    return rc;
+}
+
+void sonde_blame_fini(struct sonde_blame *blame)
+{
+    for (size_t i = 0; i < blame->scopes.count; i++) {
+        sonde_vector_fini(&blame->scopes.items[i].entries);
+        sonde_estimate_fini(&blame->scopes.items[i].estimate);
+        sonde_estimate_fini(&blame->scopes.items[i].whole_estimate);
+    }
+    sonde_vector_fini(&blame->scopes);
+    *blame = (struct sonde_blame){0};
+}
+
+const struct sonde_blame_scope *sonde_blame_find(const struct sonde_blame *blame, uint32_t process, uint32_t device)
+{
+    const struct sonde_blame_scope *found = NULL;
+    for (size_t i = 0; i < blame->scopes.count; i++) {
+        const struct sonde_blame_scope *scope = &blame->scopes.items[i];
+        if (scope->process != process)
+            continue;
+        if (scope->device == device)
+            return scope;
+        found = scope->device == SONDE_BLAME_ALL ? scope : found;
+    }
+    return found;
+}
+
+const char *sonde_blame_source_name(enum sonde_blame_source source)
+{
+    static const char *const names[] = {"exact", "sampled", "pooled", "inferred", "uncovered"};
+    return source < SONDE_BLAME_SOURCES ? names[source] : "unknown";
+}

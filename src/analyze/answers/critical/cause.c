@@ -1,0 +1,292 @@
+/* cause.c - which of all that had to finish first finished last; who
+ * woke a thread that slept. docs/critical-path.md, "Dependencies".
+ */
+#include "graph.h"
+
+#include <stdlib.h>
+
+uint64_t sonde__cp_enqueued(const struct sonde__cp_graph *g, uint32_t op)
+{
+    return g->ops[op].call ? g->calls[g->ops[op].call - 1].enter : 0;
+}
+
+link sonde__cp_called_back(const struct sonde__cp_graph *g, uint32_t thread, uint64_t from, uint64_t at)
+{
+    link best = 0;
+    for (uint32_t i = 0; i < g->lane_count && g->threads[thread].calls_back; i++) {
+        const link op = sonde__cp_latest(g, i, UINT64_MAX, at);
+        if (op && g->ops[op - 1].end > from && (!best || g->ops[op - 1].end > g->ops[best - 1].end))
+            best = op;
+    }
+    return best;
+}
+
+link sonde__cp_call_at(const struct sonde__cp_graph *g, uint32_t thread, uint64_t at)
+{
+    const uint32_t *listed = g->listed + g->threads[thread].first_listed;
+    uint32_t low = 0, high = g->threads[thread].calls;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (g->calls[listed[middle]].enter <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? listed[low - 1] + 1 : 0;
+}
+
+uint32_t sonde__cp_waits(const struct sonde__cp_wait *waits, uint32_t count, uint32_t target, uint32_t *first)
+{
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (waits[middle].target < target)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *first = low;
+    while (low < count && waits[low].target == target)
+        low++;
+    return low;
+}
+
+static uint32_t nth_to_end(const struct sonde__cp_lane *q, uint32_t n)
+{
+    return q->by_end ? q->by_end[n] : q->first + n;
+}
+
+link sonde__cp_latest(const struct sonde__cp_graph *g, uint32_t lane, uint64_t until, uint64_t limit)
+{
+    const struct sonde__cp_lane *q = &g->lanes[lane];
+    uint32_t low = 0, high = q->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (g->ops[nth_to_end(q, middle)].end <= limit)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low > 0 && sonde__cp_enqueued(g, nth_to_end(q, low - 1)) >= until)
+        low--;
+    return low ? nth_to_end(q, low - 1) + 1 : 0;
+}
+
+bool sonde__cp_in_step(const struct sonde__cp_graph *g, uint32_t lane, uint32_t other)
+{
+    const struct sonde__cp_lane *a = &g->lanes[lane], *b = &g->lanes[other];
+    return lane != other && a->context == b->context && (a->legacy || b->legacy) && !a->non_blocking && !b->non_blocking;
+}
+
+uint32_t sonde__cp_default_lanes(const struct sonde__cp_graph *g, uint32_t lane, uint32_t *first)
+{
+    const struct sonde__cp_lane *q = &g->lanes[lane];
+    *first = q->legacy ? 0 : q->default_lane - 1;
+    return q->legacy ? g->lane_count : q->default_lane ? q->default_lane : *first;
+}
+
+uint32_t sonde__cp_covered(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint32_t *first)
+{
+    const bool one = w->what == CP_LANE && !g->lanes[w->id].legacy;
+    *first = one ? w->id : 0;
+    return one ? w->id + 1 : g->lane_count;
+}
+
+bool sonde__cp_covers(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint32_t lane)
+{
+    if (w->what == CP_LANE) /* the legacy default stream stands for those that go with it */
+        return lane == w->id || (g->lanes[w->id].legacy && sonde__cp_in_step(g, w->id, lane));
+    return w->what == CP_PROCESS || g->lanes[lane].device == w->id;
+}
+
+/* Keep the later of `best` and `op`, if it can have been waited for by `at`. */
+static void offer(const struct sonde__cp_graph *g, link op, uint64_t at, bool inferred, struct sonde__cp_cause *best)
+{
+    if (!op || g->ops[op - 1].end > at + g->bound)
+        return;
+    uint64_t time = g->ops[op - 1].end < at ? g->ops[op - 1].end : at;
+    if (best->kind == CP_NOTHING || time > best->time)
+        *best = (struct sonde__cp_cause){CP_OPERATION, op - 1, time, inferred};
+}
+
+static void offer_wait(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint64_t at,
+                       struct sonde__cp_cause *best)
+{
+    if (w->what == CP_OP) {
+        offer(g, w->id + 1, at, w->inferred, best);
+        return;
+    }
+    uint32_t i, end = sonde__cp_covered(g, w, &i);
+    for (; i < end; i++)
+        if (sonde__cp_covers(g, w, i))
+            offer(g, sonde__cp_latest(g, i, w->until, at + g->bound), at, w->inferred, best);
+}
+
+/* The same of a call that completed a user event. */
+static void offer_set(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint64_t at, struct sonde__cp_cause *best)
+{
+    const struct sonde__cp_call *call = &g->calls[w->id];
+    if (call->enter <= at && (best->kind == CP_NOTHING || call->leave > best->time))
+        *best = (struct sonde__cp_cause){CP_CALL, w->id, call->leave < at ? call->leave : at, false};
+}
+
+/* Did `op` begin before `other`, so that the path cannot turn back? Of two at one time, one without length did. */
+static bool began_earlier(const struct sonde__cp_graph *g, uint32_t op, uint32_t other)
+{
+    const struct sonde__cp_op *a = &g->ops[op], *b = &g->ops[other];
+    if (a->start != b->start)
+        return a->start < b->start;
+    return a->end != b->end ? a->end < b->end : op < other;
+}
+
+static void keep_earlier(const struct sonde__cp_graph *g, uint32_t op, const struct sonde__cp_cause *one,
+                         struct sonde__cp_cause *best)
+{
+    if (one->kind && began_earlier(g, one->id, op) && (best->kind == CP_NOTHING || one->time > best->time))
+        *best = *one;
+}
+
+struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint32_t index)
+{
+    const struct sonde__cp_op *op = &g->ops[index];
+    struct sonde__cp_cause best = {.kind = CP_NOTHING};
+    offer(g, op->before, op->start, false, &best);
+    if (op->waits) {
+        uint32_t at, end = sonde__cp_waits(g->op_waits, g->op_wait_count, index, &at);
+        for (; at < end; at++) {
+            struct sonde__cp_cause one = {.kind = CP_NOTHING};
+            if (g->op_waits[at].what == CP_SET) {
+                offer_set(g, &g->op_waits[at], op->start, &best);
+                continue;
+            }
+            offer_wait(g, &g->op_waits[at], op->start, &one);
+            keep_earlier(g, index, &one, &best);
+        }
+    }
+    uint32_t lane, last = sonde__cp_default_lanes(g, op->lane, &lane);
+    for (; lane < last; lane++) {
+        struct sonde__cp_cause one = {.kind = CP_NOTHING};
+        if (sonde__cp_in_step(g, op->lane, lane))
+            offer(g, sonde__cp_latest(g, lane, sonde__cp_enqueued(g, index), op->start + g->bound), op->start, false, &one);
+        keep_earlier(g, index, &one, &best);
+    }
+    if (!op->call)
+        return best;
+    /* A call that left before the start had submitted by then. One that waits may
+     * have been waiting for what came before; all that is certain is that it did
+     * not submit before it was entered. One that does not wait submitted last. */
+    const struct sonde__cp_call *call = &g->calls[op->call - 1];
+    uint64_t submitted = call->leave <= op->start ? call->leave : call->waits ? call->enter : op->start;
+    if (best.kind == CP_NOTHING || submitted > best.time)
+        best = (struct sonde__cp_cause){CP_CALL, op->call - 1, call->leave <= op->start ? call->leave : op->start, false};
+    return best;
+}
+
+struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uint32_t index, uint64_t at)
+{
+    const struct sonde__cp_call *call = &g->calls[index];
+    struct sonde__cp_cause best = {.kind = CP_NOTHING};
+    if (call->waits) {
+        uint32_t i, end = sonde__cp_waits(g->call_waits, g->call_wait_count, index, &i);
+        for (; i < end; i++) {
+            struct sonde__cp_cause one = {.kind = CP_NOTHING};
+            if (g->call_waits[i].what == CP_SET) {
+                offer_set(g, &g->call_waits[i], at, &one);
+                if (one.kind && g->calls[one.id].thread != call->thread && one.time > call->enter &&
+                    (best.kind == CP_NOTHING || one.time > best.time))
+                    best = one;
+                continue;
+            }
+            offer_wait(g, &g->call_waits[i], at, &one);
+            /* Its own operation, without length, must not lead back here. */
+            bool earlier = one.kind && (g->ops[one.id].start < at ||
+                                        (g->ops[one.id].start == at && g->ops[one.id].call != index + 1));
+            if (earlier && one.time > call->enter && (best.kind == CP_NOTHING || one.time > best.time))
+                best = one;
+        }
+    }
+    return best;
+}
+
+/* ---- who woke a thread ---------------------------------------------------------------- */
+
+struct waking {
+    struct sonde__cp_graph *g;
+    uint32_t *order;   /* sleeps by their end */
+    link     *recent;  /* [thread]: its latest call so far */
+    uint32_t *sleep;   /* [thread]: its first sleep that is not over */
+};
+
+static int by_in(const void *left, const void *right, void *user)
+{
+    const struct sonde__cp_sleep *sleeps = user;
+    const uint32_t *a = left, *b = right;
+    if (sleeps[*a].in != sleeps[*b].in)
+        return sleeps[*a].in < sleeps[*b].in ? -1 : 1;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Until when, no later than `at`, was a thread active? 0: not within the sleep. */
+static uint64_t active_until(const struct waking *w, uint32_t thread, const struct sonde__cp_sleep *s)
+{
+    const struct sonde__cp_graph *g = w->g;
+    const struct sonde__cp_thread *t = &g->threads[thread];
+    const struct sonde__cp_call *call = w->recent[thread] ? &g->calls[w->recent[thread] - 1] : NULL;
+    uint64_t until = s->in;
+    if (t->end_ns && t->end_ns <= s->in)
+        return t->end_ns > s->out ? t->end_ns : 0;
+    if (!call || (call->leave < s->out && call->enter < s->out))
+        return 0; /* it did nothing that we know of */
+    if (call->leave > s->in)
+        until = call->waits ? call->enter : s->in;
+    uint32_t i = w->sleep[thread], end = t->first_sleep + t->sleeps;
+    if (i < end && g->sleeps[i].out < until)
+        until = g->sleeps[i].out;
+    return until > s->out ? until : 0;
+}
+
+static void find_waker(struct waking *w, struct sonde__cp_sleep *s)
+{
+    uint64_t latest_call = 0;
+    for (uint32_t t = 0; t < w->g->thread_count; t++) {
+        if (t == s->thread)
+            continue;
+        const struct sonde__cp_thread *thread = &w->g->threads[t];
+        while (w->sleep[t] < thread->first_sleep + thread->sleeps && w->g->sleeps[w->sleep[t]].in < s->in)
+            w->sleep[t]++;
+        uint64_t until = active_until(w, t, s);
+        uint64_t call = w->recent[t] ? w->g->calls[w->recent[t] - 1].leave : 0;
+        if (until && (until > s->woken || (until == s->woken && call > latest_call))) {
+            s->woken = until;
+            s->waker = t + 1;
+            latest_call = call;
+        }
+    }
+}
+
+int sonde__cp_find_wakers(struct sonde__cp_graph *g)
+{
+    struct waking w = {.g = g};
+    if (!g->sleep_count || g->thread_count < 2)
+        return 0;
+    w.order = malloc(g->sleep_count * sizeof *w.order);
+    w.recent = calloc(g->thread_count, sizeof *w.recent);
+    w.sleep = calloc(g->thread_count, sizeof *w.sleep);
+    int rc = w.order && w.recent && w.sleep ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 0; i < g->sleep_count && !rc; i++)
+        w.order[i] = i;
+    for (uint32_t t = 0; t < g->thread_count && !rc; t++)
+        w.sleep[t] = g->threads[t].first_sleep;
+    if (!rc)
+        qsort_r(w.order, g->sleep_count, sizeof *w.order, by_in, g->sleeps);
+    for (uint32_t i = 0, call = 0; i < g->sleep_count && !rc; i++) {
+        struct sonde__cp_sleep *s = &g->sleeps[w.order[i]];
+        for (; call < g->call_count && g->calls[call].enter <= s->in; call++)
+            w.recent[g->calls[call].thread] = call + 1;
+        find_waker(&w, s);
+    }
+    free(w.order);
+    free(w.recent);
+    free(w.sleep);
+    return rc;
+}

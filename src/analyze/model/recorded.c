@@ -1,0 +1,120 @@
+/* recorded.c - see recorded.h. */
+#include "recorded.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "analyze/trace/trace.h"
+
+uint64_t sonde_process_begin(const struct sonde_process *p)
+{
+    return p->header.exec_ns && p->header.exec_ns < p->header.start_ns ? p->header.exec_ns : p->header.start_ns;
+}
+
+static void find_life(const struct sonde_process *p, struct sonde_recorded *r)
+{
+    const bool known = p->header.stop_ns > p->header.start_ns; /* else a header that was lost */
+    const struct sonde_trace_extent seen = sonde_trace_extent(p, known ? SONDE_READ_CALLS : SONDE_READ_ALL);
+    r->begin_ns = known ? sonde_process_begin(p) : seen.from_ns;
+    r->start_ns = known ? p->header.start_ns : seen.from_ns;
+    r->end_ns = known && p->header.stop_ns > seen.to_ns ? p->header.stop_ns : seen.to_ns;
+    r->end_ns = r->end_ns > r->begin_ns ? r->end_ns : r->begin_ns;
+    r->before_cpu_ns = known ? p->header.cpu.before_ns : 0;
+}
+
+/* ---- pauses -------------------------------------------------------------------- */
+
+static int add_pause(struct sonde_recorded *r, uint64_t from_ns, uint64_t to_ns)
+{
+    from_ns = from_ns < r->begin_ns ? r->begin_ns : from_ns;
+    to_ns = !to_ns || to_ns > r->end_ns ? r->end_ns : to_ns;
+    return from_ns < to_ns ? sonde_vector_push(&r->pauses, (struct sonde_pause){from_ns, to_ns}) : 0;
+}
+
+static int stored_pauses(const struct sonde_process *p, struct sonde_recorded *r)
+{
+    int rc = 0;
+    for (uint32_t i = 1; i < p->pause_count && !rc; i++)
+        if (p->pauses[i].from_ns)
+            rc = add_pause(r, p->pauses[i].from_ns, p->pauses[i].to_ns);
+    return rc;
+}
+
+/* Measurements without PAUSE rows: what was asked for says where recording began and ended;
+ * with --start-off the first call and the last. */
+static int options_pauses(const struct sonde_measurement *m, const struct sonde_process *p, struct sonde_recorded *r)
+{
+    const json_t *options = json_object_get(m->manifest, "options");
+    const uint64_t delay_ns = (uint64_t)json_integer_value(json_object_get(options, "delay_ns"));
+    const uint64_t duration_ns = (uint64_t)json_integer_value(json_object_get(options, "duration_ns"));
+    uint64_t first = r->start_ns + delay_ns, last = duration_ns ? first + duration_ns : UINT64_MAX;
+    int rc = 0;
+    if (json_is_true(json_object_get(options, "start_off"))) {
+        const struct sonde_trace_extent calls = sonde_trace_extent(p, SONDE_READ_CALLS);
+        first = calls.from_ns > first && calls.from_ns <= r->end_ns ? calls.from_ns : first;
+        last = calls.to_ns && calls.to_ns < last ? calls.to_ns : last;
+    }
+    if (first > r->start_ns)
+        rc = add_pause(r, r->begin_ns, first);
+    return rc || last >= r->end_ns ? rc : add_pause(r, last, 0);
+}
+
+static int by_from(const void *left, const void *right)
+{
+    const struct sonde_pause *a = left, *b = right;
+    return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
+}
+
+/* In order and apart. Recording that was off at the start was not wanted before either. */
+static void tidy(struct sonde_recorded *r)
+{
+    size_t kept = 0;
+    struct sonde_pause *pauses = r->pauses.items;
+    if (r->pauses.count)
+        qsort(pauses, r->pauses.count, sizeof *pauses, by_from);
+    for (size_t i = 0; i < r->pauses.count; i++) {
+        if (kept && pauses[i].from_ns <= pauses[kept - 1].to_ns)
+            pauses[kept - 1].to_ns = pauses[i].to_ns > pauses[kept - 1].to_ns ? pauses[i].to_ns : pauses[kept - 1].to_ns;
+        else
+            pauses[kept++] = pauses[i];
+    }
+    r->pauses.count = kept;
+    if (kept && pauses[0].from_ns <= r->start_ns) {
+        pauses[0].from_ns = r->start_ns = r->begin_ns;
+        r->before_cpu_ns = 0;
+    }
+    for (size_t i = 0; i < kept; i++)
+        r->paused_ns += pauses[i].to_ns - pauses[i].from_ns;
+}
+
+int sonde_recorded_compute(const struct sonde_measurement *m, const struct sonde_process *p, struct sonde_recorded *out)
+{
+    find_life(p, out);
+    int rc = p->pause_count > 1 ? stored_pauses(p, out) : options_pauses(m, p, out);
+    if (!rc)
+        tidy(out);
+    return rc;
+}
+
+void sonde_recorded_fini(struct sonde_recorded *recorded)
+{
+    sonde_vector_fini(&recorded->pauses);
+}
+
+uint64_t sonde_recorded_ns(const struct sonde_recorded *recorded)
+{
+    return recorded->end_ns - recorded->begin_ns - recorded->paused_ns;
+}
+
+size_t sonde_recorded_pause(const struct sonde_recorded *recorded, uint64_t at_ns)
+{
+    size_t low = 0, high = recorded->pauses.count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (recorded->pauses.items[middle].to_ns <= at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}

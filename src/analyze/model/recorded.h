@@ -1,0 +1,38 @@
+/* recorded.h - which part of a process's life was recorded.
+ *
+ * It ran from `begin_ns` to `end_ns`; before `start_ns` nothing was recorded,
+ * because the agent comes with the first call of a GPU runtime, and in a pause
+ * nothing new. docs/report.md, "What was recorded".
+ *
+ * Threads: compute in one; read from any.
+ */
+#ifndef SONDE_ANALYZE_MODEL_RECORDED_H
+#define SONDE_ANALYZE_MODEL_RECORDED_H
+
+#include "base/vector.h"
+#include "format/reader.h"
+
+struct sonde_pause { uint64_t from_ns, to_ns; };
+
+struct sonde_recorded {           /* ready when zeroed */
+    uint64_t begin_ns;            /* start of the program; start_ns where that is unknown */
+    uint64_t start_ns;            /* the agent's start, or begin_ns where a pause covers what came before */
+    uint64_t end_ns;              /* last sign of life; of a process that was killed, its last API call */
+    uint64_t before_cpu_ns;       /* CPU time of the process between begin_ns and start_ns; 0 unknown */
+    SONDE_VECTOR(struct sonde_pause) pauses; /* within begin_ns and end_ns, in order, apart */
+    uint64_t paused_ns;
+};
+
+/* 0 or SONDE_ENOMEM; fini in either case. */
+int  sonde_recorded_compute(const struct sonde_measurement *m, const struct sonde_process *p, struct sonde_recorded *out);
+void sonde_recorded_fini(struct sonde_recorded *recorded);
+
+/* From begin to end without the pauses. */
+uint64_t sonde_recorded_ns(const struct sonde_recorded *recorded);
+/* Number of the first pause that ends after `at_ns`; pauses.count: none. */
+size_t sonde_recorded_pause(const struct sonde_recorded *recorded, uint64_t at_ns);
+
+/* When the program began, on the process's axis, as far as it is known. */
+uint64_t sonde_process_begin(const struct sonde_process *p);
+
+#endif

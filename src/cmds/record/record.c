@@ -1,0 +1,244 @@
+/* record.c - `sonde record`: runs a program and writes a measurement of it. */
+#include "record.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmds/command.h"
+
+#define AT(field) offsetof(struct record_options, field)
+
+const char *const record_api_names[] = {"work", "all", NULL};
+const char *const record_graph_names[] = {"node", "graph", NULL};
+
+static const struct sonde_option options[] = {
+    {.name = "trace", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_TRACE,
+     .help = "record every operation with its times (default)"},
+    {.name = "profile", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_PROFILE,
+     .help = "record sums per call path only: memory and disk stay bounded for any run length"},
+    {.name = "cpu", .type = SONDE_OPTION_INT, .argument = "HZ", .offset = AT(cpu_hz), .low = 0, .high = 10000,
+     .help = "sampling rate of the CPU side: call path samples per second of CPU time of each thread (default: 199; 0: off)"},
+    {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),
+     .help = "folder to write (default: PROGRAM.sonde, with a number appended if it exists); %{rank} is replaced by the rank in "
+             "a parallel job"},
+    {.name = "force", .letter = 'f', .type = SONDE_OPTION_FLAG, .offset = AT(force),
+     .help = "replace DIR if it is a Sonde measurement that is not being written"},
+    {.name = "quiet", .letter = 'q', .type = SONDE_OPTION_FLAG, .offset = AT(quiet),
+     .help = "do not print progress and the final summary line"},
+    {.name = "delay", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(delay_ns),
+     .help = "start recording after TIME (500ms, 10s, 2m)"},
+    {.name = "duration", .type = SONDE_OPTION_DURATION, .argument = "TIME", .offset = AT(duration_ns),
+     .help = "stop recording after TIME; the program keeps running"},
+    {.name = "max-size", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(max_size_bytes),
+     .help = "stop the trace of a process when it has written SIZE (64M, 2G); its profile continues"},
+    {.name = "start-off", .type = SONDE_OPTION_FLAG, .offset = AT(start_off),
+     .help = "do not record until the program calls sonde_start() from <sonde/sonde.h>"},
+    {.name = "capture-range", .type = SONDE_OPTION_STRING, .argument = "RANGE", .offset = AT(capture),
+     .help = "record only between cudaProfilerStart() and cudaProfilerStop() (cuda), or inside NVTX ranges called NAME (nvtx:NAME)"},
+    {.name = "api", .type = SONDE_OPTION_CHOICE, .argument = "CALLS", .offset = AT(api), .choices = record_api_names,
+     .help = "CUDA API calls to record: those that enqueue work, wait or allocate (work, default), or all, at more overhead"},
+    {.name = "graph", .type = SONDE_OPTION_CHOICE, .argument = "LEVEL", .offset = AT(graph),
+     .choices = record_graph_names,
+     .help = "CUDA graphs: record each node as an operation (node, default), or each launch as one operation (graph)"},
+    {.name = "memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(memory_bytes),
+     .low = 8 << 20, .help = "Sonde's memory budget in each process (default: 256M, at least 8M)"},
+    {.name = "streams-per-thread", .type = SONDE_OPTION_INT, .argument = "N", .offset = AT(streams_per_thread),
+     .low = 1, .high = 65536, .help = "lanes written by one tracing thread (default: 256)"},
+    {.name = "calibrate", .type = SONDE_OPTION_FLAG, .offset = AT(calibrate),
+     .help = "run the program repeatedly with and without Sonde and print the slowdown"},
+    {.name = "pairs", .type = SONDE_OPTION_INT, .argument = "N", .offset = AT(pairs), .low = 2, .high = 10000,
+     .help = "pairs of runs for --calibrate (default: 10)"},
+    {.name = "no-preload", .type = SONDE_OPTION_FLAG, .offset = AT(no_preload),
+     .help = "do not preload libsonde-preload.so; _exit and OpenCL loaders without layer support are then "
+             "missed"},
+    {.name = "no-python", .type = SONDE_OPTION_FLAG, .offset = AT(no_python),
+     .help = "native frames only, no Python functions in call paths"},
+    {.name = "no-command-line", .type = SONDE_OPTION_FLAG, .offset = AT(no_command_line),
+     .help = "store the program's name without its arguments, which may contain secrets"},
+    {.name = "hide-arguments", .type = SONDE_OPTION_STRING, .argument = "PATTERN", .offset = AT(hide_arguments),
+     .help = "store *** instead of the values of options whose names match PATTERN, and of whole arguments that match; one or more "
+             "shell patterns, separated by commas (password,*token*)"},
+    {.name = "check", .type = SONDE_OPTION_FLAG, .offset = AT(check),
+     .help = "check every stack against a full unwind; slow, for testing Sonde"},
+    {0},
+};
+
+static const struct record_options defaults = {
+    .mode = RECORD_TRACE,
+    .memory_bytes = 256u << 20,
+    .streams_per_thread = 256,
+    .cpu_hz = 199,
+    .pairs = 10,
+};
+
+static const struct sonde_example examples[] = {
+    {"sonde record -- ./heat 2048 500", "Record a program; then: sonde report heat.sonde"},
+    {"sonde record -o run.sonde python3 train.py", "The -- is optional unless the program's name begins with a dash."},
+    {"sonde record --profile --delay 30s --duration 1m -- ./server", "One minute of a long run, sums only."},
+    {"sonde record -- mpirun -n 4 ./heat", "All ranks on one host in one measurement, each process with its rank."},
+    {"mpirun -n 64 sonde record -o heat-%{rank}.sonde -- ./heat", "One measurement per rank, on several hosts."},
+    {"sonde record --hide-arguments 'password,*token*' -- ./fetch --password=x --api-token y", "Stored: ./fetch --password=*** --api-token ***"},
+    {"sonde record --calibrate --pairs 20 -- ./heat 512 100", "Measure the slowdown under Sonde."},
+    {0},
+};
+
+/* When record began, 0 unknown. The clock of the CPU time began when the process did: what came before
+ * main, loading our libraries mostly, took at least that long. */
+static uint64_t began_ns;
+
+static void note_begin(void)
+{
+    struct timespec cpu;
+    const bool known = clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu) == 0;
+    began_ns = record_clock_ns() - (known ? (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec : 0);
+}
+
+/* ---- one run ----------------------------------------------------------------------- */
+
+/* Somebody removed or renamed the folder: what is at its place, if anything, is
+ * not ours to seal. A program that succeeded does not make this a success. */
+static int lost(const struct record_paths *paths, const struct record_result *result)
+{
+    sonde_say("the measurement %s is gone: it was removed or renamed while the program ran", paths->shown);
+    return WIFEXITED(result->wait_status) && WEXITSTATUS(result->wait_status) == 0 ? RECORD_EXIT_FAILED : 0;
+}
+
+int record_once(const struct record_options *o, struct record_paths *paths, int argc, char **argv,
+                struct record_result *result)
+{
+    struct sonde_diag diag = {0};
+    int status = RECORD_EXIT_FAILED;
+    json_t *manifest = NULL;
+    char **environment = NULL;
+    struct record_timings timings = {0};
+    const uint64_t begin_ns = began_ns ? began_ns : record_clock_ns();
+    began_ns = 0; /* of the first run only */
+    record_file_limit_begin();
+    if (record_output_make(o, argv[0], paths, &diag) != SONDE_OK)
+        goto say;
+    record_now(&result->start);
+    manifest = record_manifest_begin(o, paths, argc, argv, &result->start);
+    environment = record_environment(o, paths);
+    if (!manifest || !environment) {
+        sonde_diag_set(&diag, SONDE_ENOMEM, NULL, "out of memory");
+        goto discard;
+    }
+    if (record_manifest_write(manifest, paths->output, &diag) != SONDE_OK)
+        goto discard;
+    if (record_run(paths->program, argv, environment, result, &diag) != SONDE_OK) {
+        status = result->exec_errno == ENOENT ? RECORD_EXIT_NOT_FOUND : RECORD_EXIT_NOT_EXECUTABLE;
+        goto discard;
+    }
+    status = 0;
+    timings.before_ns = result->start.monotonic_raw_ns - begin_ns;
+    if (!record_output_is_there(paths)) {
+        status = lost(paths, result);
+        paths->output[0] = 0;
+    } else if (!record_finish(o, paths, manifest, result, &timings))
+        paths->output[0] = 0;
+    goto out;
+
+discard:
+    if (record_output_remove(paths->output, NULL) != SONDE_OK)
+        rmdir(paths->output);
+say:
+    sonde_say_diag(&diag);
+out:
+    record_file_limit_end();
+    record_output_release(paths);
+    record_environment_free(environment);
+    json_decref(manifest);
+    return status;
+}
+
+/* End as the program ended, so that whoever started us sees the same. A core
+ * file of ours would only hide the program's own. */
+static int end_like(int wait_status)
+{
+    if (!WIFSIGNALED(wait_status))
+        return WEXITSTATUS(wait_status);
+    int number = WTERMSIG(wait_status);
+    sigset_t only;
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    prctl(PR_SET_DUMPABLE, 0);
+    fflush(NULL);
+    sigaction(number, &standard, NULL);
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    sigprocmask(SIG_UNBLOCK, &only, NULL);
+    raise(number);
+    return 128 + number; /* only when the signal does not end a process here */
+}
+
+static int run(const void *values, int argc, char **argv)
+{
+    const struct record_options *o = values;
+    struct sonde_diag diag = {0};
+    struct record_result result = {0};
+    note_begin();
+    if (o->capture && strcmp(o->capture, "cuda") != 0 && strncmp(o->capture, "nvtx:", 5) != 0) {
+        sonde_say("--capture-range must be cuda or nvtx:NAME, not '%s'", o->capture);
+        return SONDE_EXIT_USAGE;
+    }
+    struct record_paths *paths = calloc(1, sizeof *paths);
+    if (!paths) {
+        sonde_say("out of memory");
+        return RECORD_EXIT_FAILED;
+    }
+    int status = record_find_program(argv[0], paths->program, sizeof paths->program, &diag);
+    if (!status && record_find_libraries(paths, &diag) != SONDE_OK)
+        status = RECORD_EXIT_FAILED;
+    if (status) {
+        sonde_say_diag(&diag);
+    } else if (o->calibrate) {
+        status = record_calibrate(o, paths, argc, argv);
+    } else {
+        status = record_once(o, paths, argc, argv, &result);
+        if (!status)
+            status = end_like(result.wait_status);
+    }
+    free(paths);
+    return status;
+}
+
+const struct sonde_command sonde_command_record = {
+    .name = "record",
+    .summary = "run a program and record what it does on the GPU",
+    .usage = "[OPTION...] [--] PROGRAM [ARG...]",
+    .description =
+        "Runs PROGRAM, unmodified, and records its GPU operations, their times and the call paths that "
+        "enqueued them into a folder, the measurement. Input, output, signals and job control work as without "
+        "Sonde; child processes are recorded too, each in its own folder inside the measurement.",
+    .notes =
+        "The exit status is the program's; if a signal terminated the program, the same signal terminates record. "
+        "125: record itself failed: nothing was run, or the program succeeded but its measurement was removed "
+        "or renamed. 126: the program could not be executed. 127: it was "
+        "not found. 2: invalid command line.\n\n"
+        "Processes that outlive the program are not waited for; their part of the measurement stays "
+        "readable and complete.\n\n"
+        "Only its owner can read a measurement. Of the environment it stores a fixed list of variables "
+        "that affect GPU programs (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS ...), and no others. It stores the whole command "
+        "line, unless --hide-arguments or --no-command-line is given: --password=X and TOKEN=X "
+        "are stored as --password=*** and TOKEN=*** if a pattern matches the name, --password X as --password ***, "
+        "and both words of -p X or -pX are hidden if the pattern has a wildcard (p*), since the value may be part of the "
+        "first. Case is ignored. An argument with spaces, as for sh -c, is stored as *** if any of its words would be hidden. "
+        "Variables that begin with SONDE_ are set by record itself; use its options instead.",
+    .options = options,
+    .examples = examples,
+    .options_bytes = sizeof(struct record_options),
+    .defaults = &defaults,
+    .operand = SONDE_OPERAND_PROGRAM,
+    .operands_min = 1,
+    .operands_max = -1,
+    .signals = true,
+    .run = run,
+};

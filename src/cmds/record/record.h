@@ -1,0 +1,144 @@
+/* record.h - the parts of `sonde record`, in the order in which a run passes through them.
+ *
+ *     program.c  find the program and our libraries; the program's environment
+ *     output.c   make the measurement's folder, remove an old one, what is in it
+ *     manifest.c manifest.json
+ *     variables.c  which environment variables it keeps
+ *     arguments.c  which arguments it hides
+ *     run.c      start the program, pass signals on, wait
+ *     finish.c   seal, resolve symbols, say the one line
+ *     calibrate.c  paired runs with and without
+ */
+#ifndef SONDE_CMDS_RECORD_RECORD_H
+#define SONDE_CMDS_RECORD_RECORD_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <sonde/error.h>
+
+enum { RECORD_TRACE = 1, RECORD_PROFILE = 2 };
+
+/* What a shell, env(1) and timeout(1) return when the program could not be run. */
+enum { RECORD_EXIT_FAILED = 125, RECORD_EXIT_NOT_EXECUTABLE = 126, RECORD_EXIT_NOT_FOUND = 127 };
+
+struct record_options {
+    int mode;
+    const char *output;
+    int force, quiet;
+    uint64_t memory_bytes, max_size_bytes;
+    int64_t streams_per_thread;
+    int64_t cpu_hz;                     /* samples of the CPU side; 0 = none */
+    uint64_t delay_ns, duration_ns;
+    int start_off, check, no_preload, no_python, no_command_line;
+    int api, graph;                     /* indices into record_api_names, record_graph_names */
+    const char *capture;                /* "cuda", "nvtx:NAME"; NULL: all */
+    const char *hide_arguments;         /* patterns, separated by commas; NULL: none */
+    int calibrate;
+    int64_t pairs;
+};
+
+extern const char *const record_api_names[], *const record_graph_names[];
+
+/* Where things are. */
+struct record_paths {
+    char program[PATH_MAX];  /* what is executed; argv[0] stays as the user wrote it */
+    char agent[PATH_MAX], preload[PATH_MAX];
+    char output[PATH_MAX];   /* the measurement, absolute */
+    char shown[PATH_MAX];    /* the same as the user would write it */
+    int  folder;             /* that folder, open and locked while we write into it; -1 none */
+};
+
+struct record_times {
+    uint64_t monotonic_raw_ns, wall_ns, monotonic_ns;
+    uint64_t bound_ns;       /* the three were read within this time */
+};
+
+struct record_result {
+    int wait_status;         /* as waitpid returned it */
+    int exec_errno;          /* the program could not be started */
+    struct record_times start, end;
+};
+
+/* Wall time of record itself: none of it is in the program's run. */
+struct record_timings {
+    uint64_t before_ns;      /* until the program was started; of what came before main, the CPU time */
+    uint64_t after_ns;       /* from its end on; the next four are parts of it */
+    uint64_t seal_ns, symbols_ns, code_ns, summary_ns;
+};
+
+/* Find `name` as a shell would. 0, or 126 / 127 with `diag`. */
+int record_find_program(const char *name, char *path, size_t size, struct sonde_diag *diag);
+
+/* Find libsonde-agent.so and libsonde-preload.so relative to our own executable. */
+int record_find_libraries(struct record_paths *paths, struct sonde_diag *diag);
+
+/* Why preloading cannot work in this program ("is linked statically", "is
+ * set-user-ID"); NULL when it can. */
+const char *record_program_obstacle(const char *path);
+
+/* The program's environment: ours with the variables that switch the agent on.
+ * NULL when out of memory. record_environment_free() frees it. */
+char **record_environment(const struct record_options *options, const struct record_paths *paths);
+void   record_environment_free(char **environment);
+
+/* Choose and make the measurement's folder; fills paths->output, ->shown and ->folder. */
+int record_output_make(const struct record_options *options, const char *program,
+                       struct record_paths *paths, struct sonde_diag *diag);
+
+/* Is the folder that was made still the one of that name? False when somebody removed it. */
+bool record_output_is_there(const struct record_paths *paths);
+
+/* End of writing: another record may replace it. */
+void record_output_release(struct record_paths *paths);
+
+/* Remove the measurement at `path`: only if it is one, and holds nothing else. */
+int record_output_remove(const char *path, struct sonde_diag *diag);
+
+/* Call `fn` with the path of every process folder in a measurement. */
+int record_each_process(const char *output, int (*fn)(void *user, const char *path, const char *name), void *user);
+
+/* The pid in the name of a process folder; 0 when there is none. */
+int record_pid_of(const char *name);
+
+/* Is `pid` (0: any process of this user on this host) alive and recording into `output`? */
+bool record_still_running(const char *output, int pid);
+
+void record_now(struct record_times *times);
+uint64_t record_clock_ns(void); /* CLOCK_MONOTONIC_RAW */
+
+/* A write beyond the limit of a file's size (ulimit -f) fails in record and ends the program, as it would
+ * without record. begin: before the first write; end: when all is written. */
+void record_file_limit_begin(void);
+void record_file_limit_end(void);
+
+/* The manifest as it is known before the program starts, and then what is known after it. */
+json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths,
+                              int argc, char **argv, const struct record_times *start);
+/* May the manifest keep this "NAME=value"? */
+bool    record_variable_is_kept(const char *entry);
+void    record_manifest_end(json_t *manifest, const struct record_result *result);
+void    record_manifest_timings(json_t *manifest, const struct record_timings *timings);
+/* Give each argument to `put` as it may be stored: all of it, NAME=*** or ***. `patterns` NULL: all of all. */
+void    record_arguments_show(const char *patterns, int argc, char **argv, void (*put)(void *user, const char *text), void *user);
+int     record_manifest_write(const json_t *manifest, const char *output, struct sonde_diag *diag);
+
+/* Start the program and wait for its end. `environment` NULL: our own. */
+int record_run(const char *path, char **argv, char **environment,
+               struct record_result *result, struct sonde_diag *diag);
+
+/* Seal, resolve symbols, write the manifest, say the line; removes the folder
+ * when nothing was recorded. True when a measurement is left. `timings` has before_ns and gets the rest. */
+bool record_finish(const struct record_options *options, const struct record_paths *paths,
+                   json_t *manifest, const struct record_result *result, struct record_timings *timings);
+
+/* Paired runs; returns the exit status. */
+int record_calibrate(const struct record_options *options, struct record_paths *paths, int argc, char **argv);
+
+/* One recorded run from folder to final line. Returns 0, or the exit status after a message. */
+int record_once(const struct record_options *options, struct record_paths *paths, int argc, char **argv,
+                struct record_result *result);
+
+#endif
