@@ -632,6 +632,7 @@ static _Atomic int reading; /* 1: the next reading stays under way until it is 3
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
+__attribute__((no_sanitize("address", "thread"))) /* also called where there is no thread of the sanitizer's */
 long __wrap_syscall(long number, ...)
 {
     long a[6];
@@ -680,8 +681,10 @@ static void threads_beside_the_first_reading(void **state)
     harness_wait();
     for (; atomic_load(&reading) != 2; usleep(1000))
         assert_true(time(NULL) < until);
-    assert_int_equal(pthread_create(&one, NULL, says_it_starts, NULL), 0);
-    pthread_join(one, NULL);
+    if (PLACES_ARE_EXACT) { /* ThreadSanitizer's threads have no sample before the monitor has seen to them */
+        assert_int_equal(pthread_create(&one, NULL, says_it_starts, NULL), 0);
+        pthread_join(one, NULL);
+    }
     usleep(SLOW_MS * 1000);
     assert_int_equal(pthread_create(&other, NULL, says_nothing, NULL), 0);
     atomic_store(&reading, 3);
