@@ -22,12 +22,12 @@ RULES = {
     "own-threads-block-signals": [
         ("src/agent/run/monitor.c", "sigfillset(&all);", "sigemptyset(&all);", ["signals.c:process-directed"])],
     "private-descriptors": [
-        ("src/agent/store/files.c", "F.shared_table = syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) != 0;",
-         "F.shared_table = true;", ["descriptors.c:listed", "descriptors.c:all-closed"])],
+        ("src/agent/store/files.c", "opened.shared_table = syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) != 0;",
+         "opened.shared_table = true;", ["descriptors.c:listed", "descriptors.c:all-closed"])],
     "shared-descriptors-are-verified": [
-        ("src/agent/store/files.c", "F.shared_table = syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) != 0;",
-         "F.shared_table = true;", ["descriptors.c"]),
-        ("src/agent/store/files.c", "return !F.shared_table || (identify", "return is || (identify", [])],
+        ("src/agent/store/files.c", "opened.shared_table = syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) != 0;",
+         "opened.shared_table = true;", ["descriptors.c"]),
+        ("src/agent/store/files.c", "return !opened.shared_table || (identify", "return is || (identify", [])],
     "fork-is-noticed": [
         ("src/agent/run/agent.c", "    pthread_atfork(before_fork, after_fork, forked);\n", "", ["fork.c"]),
         ("src/agent/run/agent.c", "madvise(page, 4096, MADV_WIPEONFORK);", "", []),

@@ -30,7 +30,7 @@
 #define MODULES_LOOKED 8192u
 #define PLACES_MAX 65536u            /* of code in no module, by address; beyond that by page */
 #define KEY_PLACE  (1ull << 61)      /* in the known ones: of such a place */
-#define KEY_MODULE 0x5bf0a8b1457695c1ull /* in F.pc: of a module's start */
+#define KEY_MODULE 0x5bf0a8b1457695c1ull /* in frames.pc: of a module's start */
 #define KEY_EXACT  0x2545f4914f6cdd1dull /* of an interrupted place, not a return address */
 #define SKIP_BIT   (1ull << 32)          /* in a module's value: is_runtime_loader */
 
@@ -43,16 +43,16 @@ static struct {
     uint64_t looked[MODULES_LOOKED / 64]; /* bit per module id: it was searched */
     uint32_t places;          /* of code in no module that have a frame of their own */
     _Atomic uintptr_t wanted[32];         /* pcs in modules that samples met first */
-} F;
+} frames;
 
 int sonde__frames_init(void)
 {
     const uint32_t entries = sonde__cache_entries();
-    memset(&F, 0, sizeof F);
-    F.pc = F.python = (struct sonde_pairs){.mask = entries - 1};
-    F.pc.at = sonde__heap_get(&sonde__agent.heap, entries * sizeof(struct sonde_pair));
-    F.python.at = sonde__heap_get(&sonde__agent.heap, entries * sizeof(struct sonde_pair));
-    return F.pc.at && F.python.at ? 0 : SONDE_ENOMEM;
+    memset(&frames, 0, sizeof frames);
+    frames.pc = frames.python = (struct sonde_pairs){.mask = entries - 1};
+    frames.pc.at = sonde__heap_get(&sonde__agent.heap, entries * sizeof(struct sonde_pair));
+    frames.python.at = sonde__heap_get(&sonde__agent.heap, entries * sizeof(struct sonde_pair));
+    return frames.pc.at && frames.python.at ? 0 : SONDE_ENOMEM;
 }
 
 /* ---- modules -------------------------------------------------------------------- */
@@ -133,7 +133,7 @@ static uint32_t module_of(const struct dl_find_object *o, bool *skip)
     uint64_t key = pc_key((uintptr_t)o->dlfo_map_start) ^ KEY_MODULE;
     uint32_t id = module_row(o, skip);
     if (id)
-        sonde__pairs_put(F.pc, key, id | (*skip ? SKIP_BIT : 0));
+        sonde__pairs_put(frames.pc, key, id | (*skip ? SKIP_BIT : 0));
     return id;
 }
 
@@ -142,15 +142,15 @@ static uint32_t module_of(const struct dl_find_object *o, bool *skip)
 static bool module_known(const struct dl_find_object *o, uintptr_t pc, uint32_t *id, bool *skip)
 {
     uint64_t found;
-    if (sonde__pairs_find(F.pc, pc_key((uintptr_t)o->dlfo_map_start) ^ KEY_MODULE, &found)) {
+    if (sonde__pairs_find(frames.pc, pc_key((uintptr_t)o->dlfo_map_start) ^ KEY_MODULE, &found)) {
         *id = (uint32_t)found;
         *skip = found & SKIP_BIT;
         return true;
     }
-    for (size_t i = 0; i < sizeof F.wanted / sizeof *F.wanted; i++) {
+    for (size_t i = 0; i < sizeof frames.wanted / sizeof *frames.wanted; i++) {
         uintptr_t none = 0;
-        if (atomic_load_explicit(&F.wanted[i], memory_order_relaxed) == pc ||
-            atomic_compare_exchange_strong(&F.wanted[i], &none, pc))
+        if (atomic_load_explicit(&frames.wanted[i], memory_order_relaxed) == pc ||
+            atomic_compare_exchange_strong(&frames.wanted[i], &none, pc))
             break;
     }
     sonde__handler.missed = true;
@@ -174,11 +174,11 @@ static uint32_t frame_add(struct sonde_row_frame row)
 static uint32_t unknown_page(uintptr_t page)
 {
     uint64_t id, key = pc_key(page) ^ KEY_EXACT;
-    if (sonde__pairs_find(F.pc, key, &id))
+    if (sonde__pairs_find(frames.pc, key, &id))
         return (uint32_t)id;
     id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_UNKNOWN, .offset = page});
     if (id)
-        sonde__pairs_put(F.pc, key, id);
+        sonde__pairs_put(frames.pc, key, id);
     return (uint32_t)id;
 }
 
@@ -190,12 +190,12 @@ static uint32_t unknown_place(uintptr_t pc, bool exact)
     uint64_t id;
     if (sonde__known_find(key, &id))
         return (uint32_t)id;
-    if (F.places >= PLACES_MAX || !sonde__known_room())
+    if (frames.places >= PLACES_MAX || !sonde__known_room())
         return unknown_page(pc & ~(uintptr_t)4095);
     id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_UNKNOWN, .offset = pc,
                                             .flags = SONDE_FRAME_ADDRESS | (exact ? SONDE_FRAME_EXACT : 0)});
     if (id) {
-        F.places++;
+        frames.places++;
         sonde__known_put(key, (uint32_t)id);
     }
     return (uint32_t)id;
@@ -214,7 +214,7 @@ static uint32_t frame_of_new_pc(uintptr_t pc, uint64_t key, bool exact)
         if (!sonde__handler.on) {
             module = module_of(&o, &skip);
             if (module < MODULES_LOOKED)
-                F.looked[module / 64] |= 1ull << (module % 64);
+                frames.looked[module / 64] |= 1ull << (module % 64);
         } else if (!module_known(&o, pc, &module, &skip)) {
             return 0;
         }
@@ -229,7 +229,7 @@ static uint32_t frame_of_new_pc(uintptr_t pc, uint64_t key, bool exact)
                                                     .offset = pc - (row ? row->base : 0), .flags = exact});
     }
     if (id)
-        sonde__pairs_put(F.pc, key, id);
+        sonde__pairs_put(frames.pc, key, id);
     return id;
 }
 
@@ -259,12 +259,12 @@ static void look_at_module(uintptr_t pc)
         const struct sonde_row_module *m = sonde__table_find(SONDE_TABLE_MODULE, sizeof *m, i);
         if (m->start != start)
             continue;
-        known = i >= MODULES_LOOKED || (F.looked[i / 64] >> (i % 64) & 1);
+        known = i >= MODULES_LOOKED || (frames.looked[i / 64] >> (i % 64) & 1);
         if (i < MODULES_LOOKED)
-            F.looked[i / 64] |= 1ull << (i % 64);
+            frames.looked[i / 64] |= 1ull << (i % 64);
     }
-    known = known || start == F.looked_at;
-    F.looked_at = start;
+    known = known || start == frames.looked_at;
+    frames.looked_at = start;
     sonde__unlock(&sonde__agent.table_lock);
     if (known)
         return;
@@ -277,13 +277,13 @@ static void look_at_module(uintptr_t pc)
 uint32_t sonde__frame_of_pc(uintptr_t pc)
 {
     uint64_t id, key = pc_key(pc); /* of before the look: what changes meanwhile must not be kept */
-    if (__builtin_expect(sonde__pairs_find(F.pc, key, &id), 1))
+    if (__builtin_expect(sonde__pairs_find(frames.pc, key, &id), 1))
         return (uint32_t)id;
     if (!sonde__handler.on)
         look_at_module(pc);
     if (!sonde__lock_or_miss(&sonde__agent.table_lock))
         return 0;
-    uint32_t known = sonde__pairs_find(F.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key, false);
+    uint32_t known = sonde__pairs_find(frames.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key, false);
     sonde__unlock(&sonde__agent.table_lock);
     return known;
 }
@@ -291,11 +291,11 @@ uint32_t sonde__frame_of_pc(uintptr_t pc)
 uint32_t sonde__frame_of_place(uintptr_t pc)
 {
     uint64_t id, key = pc_key(pc) ^ KEY_EXACT;
-    if (sonde__pairs_find(F.pc, key, &id))
+    if (sonde__pairs_find(frames.pc, key, &id))
         return (uint32_t)id;
     if (!sonde__lock_or_miss(&sonde__agent.table_lock))
         return 0;
-    uint32_t known = sonde__pairs_find(F.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key, true);
+    uint32_t known = sonde__pairs_find(frames.pc, key, &id) ? (uint32_t)id : frame_of_new_pc(pc, key, true);
     sonde__unlock(&sonde__agent.table_lock);
     return known;
 }
@@ -319,15 +319,15 @@ static int name_module(struct dl_phdr_info *info, size_t size, void *pc)
 
 void sonde__frames_look(void)
 {
-    for (size_t i = 0; i < sizeof F.wanted / sizeof *F.wanted; i++) {
-        uintptr_t pc = atomic_load_explicit(&F.wanted[i], memory_order_relaxed);
+    for (size_t i = 0; i < sizeof frames.wanted / sizeof *frames.wanted; i++) {
+        uintptr_t pc = atomic_load_explicit(&frames.wanted[i], memory_order_relaxed);
         if (!pc)
             continue;
         sonde__lock(&sonde__agent.loader_lock); /* as every look of the monitor into the loader */
         look_for_python(); /* before frames of it are named */
         dl_iterate_phdr(name_module, &pc);
         sonde__unlock(&sonde__agent.loader_lock);
-        atomic_store(&F.wanted[i], 0);
+        atomic_store(&frames.wanted[i], 0);
     }
 }
 
@@ -390,13 +390,13 @@ uint64_t sonde__frame_python_key(const struct sonde_pyframe *f)
 uint32_t sonde__frame_of_python(const struct sonde_pyframe *f)
 {
     uint64_t id, key = sonde__frame_python_key(f);
-    if (__builtin_expect(sonde__pairs_find(F.python, key, &id), 1))
+    if (__builtin_expect(sonde__pairs_find(frames.python, key, &id), 1))
         return (uint32_t)id;
     if (!sonde__lock_or_miss(&sonde__agent.table_lock))
         return 0;
     id = python_frame_add(f);
     if (id)
-        sonde__pairs_put(F.python, key, id);
+        sonde__pairs_put(frames.python, key, id);
     sonde__unlock(&sonde__agent.table_lock);
     if (!sonde__handler.on)
         sonde__known_say();
@@ -409,15 +409,15 @@ uint32_t sonde__frame_of_api(uint32_t api)
     if (backend >= SONDE_BACKENDS_MAX || !sonde_backends[backend] || number >= SONDE_API_MAX ||
         number >= sonde_backends[backend]->api_count)
         return 0;
-    uint32_t id = atomic_load_explicit(&F.api[backend][number], memory_order_acquire);
+    uint32_t id = atomic_load_explicit(&frames.api[backend][number], memory_order_acquire);
     if (__builtin_expect(id != 0, 1))
         return id;
     sonde__lock(&sonde__agent.table_lock);
-    id = atomic_load_explicit(&F.api[backend][number], memory_order_relaxed);
+    id = atomic_load_explicit(&frames.api[backend][number], memory_order_relaxed);
     if (!id) {
         id = frame_add((struct sonde_row_frame){
             .kind = SONDE_FRAME_API, .offset = api, .name = sonde__text_id(sonde_backends[backend]->api_names[number])});
-        atomic_store_explicit(&F.api[backend][number], id, memory_order_release);
+        atomic_store_explicit(&frames.api[backend][number], id, memory_order_release);
     }
     sonde__unlock(&sonde__agent.table_lock);
     return id;
@@ -425,16 +425,16 @@ uint32_t sonde__frame_of_api(uint32_t api)
 
 uint32_t sonde__frame_of_sleep(uint32_t which, const char *name)
 {
-    uint32_t id = atomic_load_explicit(&F.sleep[which], memory_order_acquire);
+    uint32_t id = atomic_load_explicit(&frames.sleep[which], memory_order_acquire);
     if (__builtin_expect(id != 0, 1))
         return id;
     if (!sonde__lock_or_miss(&sonde__agent.table_lock))
         return 0;
-    id = atomic_load_explicit(&F.sleep[which], memory_order_relaxed);
+    id = atomic_load_explicit(&frames.sleep[which], memory_order_relaxed);
     if (!id) {
         id = frame_add((struct sonde_row_frame){
             .kind = SONDE_FRAME_API, .offset = SONDE_API_SLEEPS | which, .name = sonde__text_id(name)});
-        atomic_store_explicit(&F.sleep[which], id, memory_order_release);
+        atomic_store_explicit(&frames.sleep[which], id, memory_order_release);
     }
     sonde__unlock(&sonde__agent.table_lock);
     return id;
@@ -479,15 +479,15 @@ uint32_t sonde__frame_of_link(uint32_t node)
 
 uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind)
 {
-    uint32_t id = atomic_load_explicit(&F.kind[kind], memory_order_acquire);
+    uint32_t id = atomic_load_explicit(&frames.kind[kind], memory_order_acquire);
     if (id)
         return id;
     if (!sonde__lock_or_miss(&sonde__agent.table_lock))
         return 0;
-    id = atomic_load_explicit(&F.kind[kind], memory_order_relaxed);
+    id = atomic_load_explicit(&frames.kind[kind], memory_order_relaxed);
     if (!id) {
         id = frame_add((struct sonde_row_frame){.kind = (uint16_t)kind});
-        atomic_store_explicit(&F.kind[kind], id, memory_order_release);
+        atomic_store_explicit(&frames.kind[kind], id, memory_order_release);
     }
     sonde__unlock(&sonde__agent.table_lock);
     return id;

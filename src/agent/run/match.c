@@ -44,7 +44,7 @@ static struct {
     struct submission *many, **many_tail;
     struct early *early, **early_tail;
     struct { uint64_t key; struct sonde_times times; enum sonde_poll result; } done[DONE_KEPT];
-} M;
+} matching;
 
 /* ---- submissions ------------------------------------------------------------------ */
 
@@ -65,24 +65,24 @@ static void lose(const struct sonde_event *e)
 /* The one that waits with this key. */
 static struct submission *find(uint64_t key)
 {
-    const uint64_t *known = sonde__map_find(&M.waiting, key);
+    const uint64_t *known = sonde__map_find(&matching.waiting, key);
     return known ? (struct submission *)(uintptr_t)*known : NULL;
 }
 
 static void forget_submission(uint64_t key)
 {
     uint64_t known;
-    if (sonde__map_take(&M.waiting, key, &known))
-        sonde__piece_put(&M.submissions, (void *)(uintptr_t)known);
+    if (sonde__map_take(&matching.waiting, key, &known))
+        sonde__piece_put(&matching.submissions, (void *)(uintptr_t)known);
 }
 
 /* Of the submissions of many, those that have long been quiet. */
 static void forget_quiet(uint64_t now)
 {
-    while (M.many_count > MANY_KEPT && now - M.many->heard_ns > QUIET_NS) {
-        struct submission *oldest = M.many;
-        M.many = oldest->next;
-        M.many_count--;
+    while (matching.many_count > MANY_KEPT && now - matching.many->heard_ns > QUIET_NS) {
+        struct submission *oldest = matching.many;
+        matching.many = oldest->next;
+        matching.many_count--;
         forget_submission(oldest->event.token);
     }
 }
@@ -90,47 +90,48 @@ static void forget_quiet(uint64_t now)
 void sonde__match_keep(const struct sonde_event *e)
 {
     struct sonde_heap *heap = &sonde__agent.heap;
-    struct submission *s = sonde__map_room(&M.waiting, heap) ? sonde__piece_get(&M.submissions, heap, sizeof *s) : NULL;
+    const bool room = sonde__map_room(&matching.waiting, heap);
+    struct submission *s = room ? sonde__piece_get(&matching.submissions, heap, sizeof *s) : NULL;
     if (!s) {
         drop(e);
         return;
     }
     *s = (struct submission){.event = *e};
-    sonde__map_add(&M.waiting, heap, e->token, (uintptr_t)s);
+    sonde__map_add(&matching.waiting, heap, e->token, (uintptr_t)s);
     if (!(e->flags & SONDE_EVENT_MANY))
         return;
-    if (!M.many)
-        M.many_tail = &M.many;
+    if (!matching.many)
+        matching.many_tail = &matching.many;
     s->heard_ns = e->leave_ns;
-    *M.many_tail = s;
-    M.many_tail = &s->next;
-    M.many_count++;
-    M.silent++;
+    *matching.many_tail = s;
+    matching.many_tail = &s->next;
+    matching.many_count++;
+    matching.silent++;
 }
 
 size_t sonde__match_waiting(void)
 {
-    return M.waiting.count - M.many_count;
+    return matching.waiting.count - matching.many_count;
 }
 
 uint64_t sonde__match_silent(void)
 {
-    return M.silent;
+    return matching.silent;
 }
 
 bool sonde__match_over(const struct sonde_event *e, struct sonde_activity *found)
 {
     struct submission *under = find(e->token);
-    struct submission *s = under ? sonde__piece_get(&M.submissions, &sonde__agent.heap, sizeof *s) : NULL;
+    struct submission *s = under ? sonde__piece_get(&matching.submissions, &sonde__agent.heap, sizeof *s) : NULL;
     if (s) {
         *s = (struct submission){.event = *e, .over = under->over};
         under->over = s;
         return false;
     }
     *found = (struct sonde_activity){.event = *e, .parts = SONDE_ACT_OP, .result = SONDE_POLL_NO_TIMES};
-    if (M.done[e->token % DONE_KEPT].key == e->token) {
-        found->times = M.done[e->token % DONE_KEPT].times;
-        found->result = (uint16_t)M.done[e->token % DONE_KEPT].result;
+    if (matching.done[e->token % DONE_KEPT].key == e->token) {
+        found->times = matching.done[e->token % DONE_KEPT].times;
+        found->result = (uint16_t)matching.done[e->token % DONE_KEPT].result;
     }
     return true;
 }
@@ -144,16 +145,16 @@ static void deliver_over(struct submission *s, const struct sonde_completion *c)
         const struct sonde_activity found = {.event = s->event, .times = c->times, .parts = SONDE_ACT_OP,
                                              .result = (uint16_t)c->result};
         next = s->over;
-        sonde__piece_put(&M.submissions, s);
+        sonde__piece_put(&matching.submissions, s);
         sonde__take(&found);
     }
 }
 
 static void remember(const struct sonde_completion *c)
 {
-    M.done[c->key % DONE_KEPT].key = c->key;
-    M.done[c->key % DONE_KEPT].times = c->times;
-    M.done[c->key % DONE_KEPT].result = c->result;
+    matching.done[c->key % DONE_KEPT].key = c->key;
+    matching.done[c->key % DONE_KEPT].times = c->times;
+    matching.done[c->key % DONE_KEPT].result = c->result;
 }
 
 static void deliver(struct submission *s, const struct sonde_completion *c)
@@ -173,7 +174,7 @@ static void deliver(struct submission *s, const struct sonde_completion *c)
     if (s->event.flags & SONDE_EVENT_MANY) {
         sonde__agent.seen_by_report++;
         s->heard_ns = sonde__agent.now_ns;
-        M.silent -= !s->heard;
+        matching.silent -= !s->heard;
         s->heard = true;
         sonde__take(&found);
         return;
@@ -196,7 +197,7 @@ static bool is_of_dropped(void)
 
 static void keep_early(const struct sonde_completion *c)
 {
-    struct early *e = sonde__piece_get(&M.earlies, &sonde__agent.heap, sizeof *e);
+    struct early *e = sonde__piece_get(&matching.earlies, &sonde__agent.heap, sizeof *e);
     if (!e && is_of_dropped())
         return;
     if (!e) {
@@ -205,10 +206,10 @@ static void keep_early(const struct sonde_completion *c)
         return;
     }
     *e = (struct early){.since_ns = sonde__agent.now_ns, .completion = *c};
-    if (!M.early)
-        M.early_tail = &M.early;
-    *M.early_tail = e;
-    M.early_tail = &e->next;
+    if (!matching.early)
+        matching.early_tail = &matching.early;
+    *matching.early_tail = e;
+    matching.early_tail = &e->next;
 }
 
 void sonde_complete(const struct sonde_completion *completion)
@@ -246,7 +247,7 @@ static void judge_stranger(const struct sonde_completion *c)
 
 static void retry_early(bool all)
 {
-    struct early **link = &M.early;
+    struct early **link = &matching.early;
     while (*link) {
         struct early *e = *link;
         struct submission *known = find(e->completion.key);
@@ -259,20 +260,20 @@ static void retry_early(bool all)
             deliver(known, &e->completion);
         else
             judge_stranger(&e->completion);
-        sonde__piece_put(&M.earlies, e);
+        sonde__piece_put(&matching.earlies, e);
     }
-    M.early_tail = link;
+    matching.early_tail = link;
 }
 
 void sonde__match_turn(enum sonde_collect how)
 {
     sonde__agent.now_ns = sonde_now_ns();
-    if (M.early)
+    if (matching.early)
         retry_early(false);
     for (int i = 0; i < SONDE_BACKENDS_MAX && sonde_backends[i]; i++)
         if (sonde_backends[i]->collect)
             sonde_backends[i]->collect(how);
-    if (M.many_count > MANY_KEPT)
+    if (matching.many_count > MANY_KEPT)
         forget_quiet(sonde__agent.now_ns);
 }
 
@@ -280,7 +281,7 @@ void sonde__match_abandon(void)
 {
     uint32_t silent = 0;
     retry_early(true);
-    struct sonde_map *w = &M.waiting;
+    struct sonde_map *w = &matching.waiting;
     for (uint32_t i = 0; w->entries && i <= w->mask; i++)
         for (const struct submission *s = (const void *)(uintptr_t)w->entries[i].value; s; s = s->over) {
             lose(&s->event);
@@ -291,11 +292,11 @@ void sonde__match_abandon(void)
                    "exited, or enqueued nothing", silent);
     if (w->entries)
         memset(w->entries, 0, ((size_t)w->mask + 1) * sizeof *w->entries);
-    w->count = M.many_count = 0;
-    M.many = NULL;
+    w->count = matching.many_count = 0;
+    matching.many = NULL;
 }
 
 void sonde__match_forget(void)
 {
-    memset(&M, 0, sizeof M);
+    memset(&matching, 0, sizeof matching);
 }

@@ -37,7 +37,7 @@ static struct {
     uint64_t process_ns;                 /* CPU time of the program while recording */
     uint64_t process_at_ns;              /* at the last turn, our threads' included; 0: recording was off */
     uint64_t ours_at_ns;
-} S;
+} sampling;
 
 /* ---- in the program's threads ---------------------------------------------------- */
 
@@ -194,18 +194,18 @@ static bool install(void)
 {
     struct sonde_shared *shared = sonde__agent_shared();
     int nobody = SONDE_SIGNAL_FREE;
-    if (disposition(NULL, &S.program) != 0 || !is_ignored(&S.program) ||
+    if (disposition(NULL, &sampling.program) != 0 || !is_ignored(&sampling.program) ||
         (shared && !atomic_compare_exchange_strong(&shared->signal_owner, &nobody, SONDE_SIGNAL_AGENT)))
         return false;
     struct sigaction ours = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
     memset(&ours.sa_mask, 0xff, sizeof ours.sa_mask); /* libc's own signals, too: sigfillset leaves them out */
     if (shared)
-        shared->signal_program = S.program;
-    if (disposition(&ours, &S.program) != 0)
+        shared->signal_program = sampling.program;
+    if (disposition(&ours, &sampling.program) != 0)
         return false;
-    if (is_ignored(&S.program))
+    if (is_ignored(&sampling.program))
         return true;
-    disposition(&S.program, NULL); /* it came in between */
+    disposition(&sampling.program, NULL); /* it came in between */
     return false;
 }
 
@@ -214,11 +214,11 @@ static void uninstall(void)
     struct sigaction now;
     struct sonde_shared *shared = sonde__agent_shared();
     int ours = SONDE_SIGNAL_AGENT;
-    if (S.installed && disposition(NULL, &now) == 0 && is_ours(&now))
-        disposition(&S.program, NULL);
+    if (sampling.installed && disposition(NULL, &now) == 0 && is_ours(&now))
+        disposition(&sampling.program, NULL);
     if (shared)
         atomic_compare_exchange_strong(&shared->signal_owner, &ours, SONDE_SIGNAL_FREE);
-    S.installed = false;
+    sampling.installed = false;
 }
 
 /* CPU time of the program's threads while recording: what samples should add up to. */
@@ -228,36 +228,36 @@ static void follow_process(bool on)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
     const uint64_t ours = thread_cpu_ns() + sonde__trace_cpu_ns();
-    if (S.process_at_ns) {
-        uint64_t all = now - S.process_at_ns, own = ours - S.ours_at_ns;
-        S.process_ns += all > own ? all - own : 0;
+    if (sampling.process_at_ns) {
+        uint64_t all = now - sampling.process_at_ns, own = ours - sampling.ours_at_ns;
+        sampling.process_ns += all > own ? all - own : 0;
     }
-    S.process_at_ns = on ? now : 0;
-    S.ours_at_ns = ours;
+    sampling.process_at_ns = on ? now : 0;
+    sampling.ours_at_ns = ours;
 }
 
 static void end(const char *why)
 {
-    if (S.installed)
+    if (sampling.installed)
         follow_process(false);
     sonde__targets_open(false); /* from here on no thread arms itself */
     sonde__targets_disarm();
     uninstall();
-    S.armed = false;
-    S.over = true;
+    sampling.armed = false;
+    sampling.over = true;
     if (why)
         sonde_note("the CPU side %s: %s", sonde__agent.header->cpu_sampling ? "ends early" : "is not sampled", why);
 }
 
 void sonde__sample_give_up(void)
 {
-    if (!S.over)
+    if (!sampling.over)
         end("the program handles " SONDE_SAMPLE_SIGNAL_NAME " itself");
 }
 
 void sonde__sample_stop(void)
 {
-    if (!S.over && sonde__agent.config.cpu_hz)
+    if (!sampling.over && sonde__agent.config.cpu_hz)
         end(NULL);
 }
 
@@ -266,8 +266,8 @@ void sonde__sample_stop(void)
 static bool begin(void)
 {
     const char *why = NULL;
-    S.installed = install();
-    if (!S.installed)
+    sampling.installed = install();
+    if (!sampling.installed)
         why = "the program handles " SONDE_SAMPLE_SIGNAL_NAME " itself";
     else if (sonde__files_shared())
         why = "this kernel gives Sonde's threads no file descriptor table of their own";
@@ -283,24 +283,24 @@ void sonde__sample_turn(uint64_t now)
     struct sonde_agent *a = &sonde__agent;
     const bool on = sonde__sample_on();
     struct sigaction action;
-    if (!a->config.cpu_hz || S.over || atomic_load(&a->closed) || (!S.installed && (!on || !begin())))
+    if (!a->config.cpu_hz || sampling.over || atomic_load(&a->closed) || (!sampling.installed && (!on || !begin())))
         return;
     if (disposition(NULL, &action) == 0 && !is_ours(&action)) {
         sonde__sample_give_up();
         return;
     }
     follow_process(on);
-    S.on_ns = on ? now : S.on_ns;
-    if (now - S.on_ns > LINGER_NS) {
-        if (S.armed)
+    sampling.on_ns = on ? now : sampling.on_ns;
+    if (now - sampling.on_ns > LINGER_NS) {
+        if (sampling.armed)
             sonde__targets_disarm();
-        S.armed = false;
+        sampling.armed = false;
         return;
     }
-    if (!S.armed)
+    if (!sampling.armed)
         sonde__targets_open(true); /* before the folder of threads is read: one that starts meanwhile arms itself */
-    sonde__targets_turn(now, !S.armed);
-    S.armed = true;
+    sonde__targets_turn(now, !sampling.armed);
+    sampling.armed = true;
 }
 
 void sonde__sample_account(struct sonde_live_header *h)
@@ -320,7 +320,7 @@ void sonde__sample_account(struct sonde_live_header *h)
     h->cpu.deferred = deferred;
     h->cpu.lost = lost;
     h->cpu.handler_ns = own_ns;
-    h->cpu.process_ns = S.process_ns;
+    h->cpu.process_ns = sampling.process_ns;
     h->cpu.sampled_ns = a->sampled_ns;
     sonde__targets_account(h);
 }
@@ -329,6 +329,6 @@ void sonde__sample_forget(void)
 {
     uninstall(); /* the child's own copy of the disposition */
     sonde__targets_forget();
-    memset(&S, 0, sizeof S);
+    memset(&sampling, 0, sizeof sampling);
     sonde__handler = (struct sonde_handler){.on = false};
 }

@@ -33,7 +33,7 @@ static struct {
     uint64_t records;    /* of all threads that still have a ring, since: */
     uint64_t since_ns, since_cpu_ns;
     bool     lacking;    /* a thread went without, which may have ended since */
-} K;
+} budget;
 
 static uint64_t process_cpu_ns(void)
 {
@@ -47,11 +47,11 @@ void sonde__ring_begin(void)
     char text[32];
     sonde__files_read("/proc/sys/kernel/perf_event_mlock_kb", text, sizeof text);
     uint64_t pages = strtoull(text, NULL, 10) * 1024 / PAGE / 2 * (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-    K.pages_left = pages < PAGES_MAX ? (uint32_t)pages : PAGES_MAX;
-    K.records = 0;
-    K.lacking = false;
-    K.since_ns = sonde_now_ns();
-    K.since_cpu_ns = process_cpu_ns();
+    budget.pages_left = pages < PAGES_MAX ? (uint32_t)pages : PAGES_MAX;
+    budget.records = 0;
+    budget.lacking = false;
+    budget.since_ns = sonde_now_ns();
+    budget.since_cpu_ns = process_cpu_ns();
 }
 
 static void no_ring(struct sonde_ring *r)
@@ -72,8 +72,8 @@ bool sonde__ring_open(struct sonde_target *x)
     no_ring(r);
     if (!sonde__agent.config.trace)
         return false;
-    if (K.pages_left < 1 + DATA_PAGES) {
-        K.lacking = true;
+    if (budget.pages_left < 1 + DATA_PAGES) {
+        budget.lacking = true;
         return false;
     }
     r->fd = (int)syscall(SYS_perf_event_open, &attr, atomic_load(&x->tid), -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -86,7 +86,7 @@ bool sonde__ring_open(struct sonde_target *x)
         return false;
     }
     atomic_store(&r->page, map);
-    K.pages_left -= 1 + DATA_PAGES;
+    budget.pages_left -= 1 + DATA_PAGES;
     return true;
 }
 
@@ -95,10 +95,10 @@ void sonde__ring_close(struct sonde_target *x)
     struct sonde_ring *r = &x->ring;
     if (!r->page)
         return;
-    K.records -= r->count;
+    budget.records -= r->count;
     munmap(r->page, (1 + DATA_PAGES) * PAGE);
     syscall(SYS_close, r->fd);
-    K.pages_left += 1 + DATA_PAGES;
+    budget.pages_left += 1 + DATA_PAGES;
     no_ring(r);
 }
 
@@ -177,28 +177,28 @@ void sonde__ring_drain(struct sonde_target *x)
         copy(&record, data, tail, record.header.size);
         take(x, &record);
         r->count++;
-        K.records++;
+        budget.records++;
     }
     __atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
 }
 
 bool sonde__rings_lacking(void)
 {
-    return K.lacking;
+    return budget.lacking;
 }
 
 /* Of so many in this second, how many the threads may go on with. */
 static uint64_t most_records(uint64_t now)
 {
-    const uint64_t took_ns = now - K.since_ns, cpu_ns = process_cpu_ns() - K.since_cpu_ns;
+    const uint64_t took_ns = now - budget.since_ns, cpu_ns = process_cpu_ns() - budget.since_cpu_ns;
     return cpu_ns > took_ns ? (uint64_t)((double)cpu_ns / (double)(took_ns + 1) * MOST_RECORDS) : MOST_RECORDS;
 }
 
 /* Those that write most lose theirs, until what is left is within the bound. */
 void sonde__rings_bound(struct sonde_target *targets, uint32_t count, uint64_t now)
 {
-    const uint64_t most = K.records > MOST_RECORDS ? most_records(now) : MOST_RECORDS;
-    while (K.records > most) {
+    const uint64_t most = budget.records > MOST_RECORDS ? most_records(now) : MOST_RECORDS;
+    while (budget.records > most) {
         struct sonde_target *worst = &targets[0];
         for (uint32_t i = 1; i < count; i++)
             if (targets[i].ring.count > worst->ring.count)
@@ -207,14 +207,14 @@ void sonde__rings_bound(struct sonde_target *targets, uint32_t count, uint64_t n
             break;
         sonde_note("more than %u context switches per second: they are no longer recorded for the threads with the most",
                    MOST_RECORDS / 2);
-        K.lacking = true;
+        budget.lacking = true;
         sonde__ring_close(worst);
     }
-    if (now - K.since_ns < SECOND_NS)
+    if (now - budget.since_ns < SECOND_NS)
         return;
     for (uint32_t i = 0; i < count; i++)
         targets[i].ring.count = 0;
-    K.records = 0;
-    K.since_ns = now;
-    K.since_cpu_ns = process_cpu_ns();
+    budget.records = 0;
+    budget.since_ns = now;
+    budget.since_cpu_ns = process_cpu_ns();
 }

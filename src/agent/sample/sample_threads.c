@@ -57,7 +57,7 @@ static struct {
     uint64_t woken_ns;     /* when a thread that started woke the monitor last; under thread_lock */
     uint64_t scan_at_ns, check_at_ns;
     uint64_t sampled, missed; /* threads that have ended */
-} T = {.folder = -1};
+} watch = {.folder = -1};
 
 /* ---- the table, under thread_lock ------------------------------------------------- */
 
@@ -71,11 +71,11 @@ static struct sonde_target *find(int tid)
 
 static struct sonde_target *target_new(int tid, enum sonde_target_state state)
 {
-    uint32_t i = T.free;
+    uint32_t i = watch.free;
     if (i)
-        T.free = targets[i].next;
-    else if (T.used + 1 < TARGETS_MAX)
-        i = ++T.used;
+        watch.free = targets[i].next;
+    else if (watch.used + 1 < TARGETS_MAX)
+        i = ++watch.used;
     else
         return NULL;
     struct sonde_target *x = &targets[i];
@@ -93,7 +93,7 @@ static struct sonde_target *target_new(int tid, enum sonde_target_state state)
     atomic_store(&x->tid, tid);
     x->next = chain[(unsigned)tid % CHAINS];
     chain[(unsigned)tid % CHAINS] = i;
-    T.live++;
+    watch.live++;
     return x;
 }
 
@@ -104,9 +104,9 @@ static void target_free(struct sonde_target *x)
     while (*link != i)
         link = &targets[*link].next;
     *link = x->next;
-    x->next = T.free;
-    T.free = i;
-    T.live--;
+    x->next = watch.free;
+    watch.free = i;
+    watch.live--;
 }
 
 /* The CPU clock of a thread of this process, as the kernel numbers it. */
@@ -149,14 +149,14 @@ static void become(struct sonde_target *x, enum sonde_target_state state)
 
 struct sonde_thread *sonde__sample_slot(void)
 {
-    struct sonde_target *x = T.live ? find((int)syscall(SYS_gettid)) : NULL;
+    struct sonde_target *x = watch.live ? find((int)syscall(SYS_gettid)) : NULL;
     return x ? atomic_load(&x->thread) : NULL;
 }
 
 void sonde__sample_enter(struct sonde_thread *t)
 {
     t->tid = (int)syscall(SYS_gettid);
-    struct sonde_target *x = T.live ? find(t->tid) : NULL;
+    struct sonde_target *x = watch.live ? find(t->tid) : NULL;
     if (x && !atomic_load(&x->thread))
         give_slot(x, t);
 }
@@ -196,7 +196,7 @@ static void leave_slot(struct sonde_target *x, struct sonde_thread *t)
 
 void sonde__sample_leave(struct sonde_thread *t)
 {
-    leave_slot(T.live ? find((int)syscall(SYS_gettid)) : NULL, t);
+    leave_slot(watch.live ? find((int)syscall(SYS_gettid)) : NULL, t);
     t->tid = 0;
 }
 
@@ -348,7 +348,7 @@ static void arm(struct sonde_target *x, uint64_t now)
         leave_alone(x, now);
         return;
     }
-    if (!(T.by_timers && arm_timer(x, tid, sonde__sample_period_ns())) && !arm_perf(x, tid) && !arm_timer(x, tid, sonde__sample_period_ns())) {
+    if (!(watch.by_timers && arm_timer(x, tid, sonde__sample_period_ns())) && !arm_perf(x, tid) && !arm_timer(x, tid, sonde__sample_period_ns())) {
         become(x, SONDE_TARGET_REFUSED);
         return;
     }
@@ -415,9 +415,9 @@ static bool blocks_here(void)
 static void wake_monitor(void)
 {
     const uint64_t now = sonde_now_ns();
-    if (now - T.woken_ns < LOOK_NS)
+    if (now - watch.woken_ns < LOOK_NS)
         return;
-    T.woken_ns = now;
+    watch.woken_ns = now;
     sonde__monitor_wake();
 }
 
@@ -432,13 +432,13 @@ static bool claim(struct sonde_target *x, uint8_t state)
 static void arm_mine(struct sonde_target *x, int tid)
 {
     const uint64_t period = sonde__sample_period_ns();
-    if (!T.by_timers || blocks_here()) {
+    if (!watch.by_timers || blocks_here()) {
         wake_monitor();
         become(x, SONDE_TARGET_NEW);
         return;
     }
-    x->phase_ns = T.phase_ns;
-    T.phase_ns = 0;
+    x->phase_ns = watch.phase_ns;
+    watch.phase_ns = 0;
     x->sampled = arm_timer(x, tid, period - x->phase_ns);
     if (!x->sampled)
         become(x, SONDE_TARGET_NEW);
@@ -470,7 +470,7 @@ void sonde__target_starts(void)
     const int tid = (int)syscall(SYS_gettid);
     bool arms = false;
     sonde__lock(&a->thread_lock);
-    struct sonde_target *x = T.open ? target_of_start(tid, &arms) : NULL;
+    struct sonde_target *x = watch.open ? target_of_start(tid, &arms) : NULL;
     struct sonde_thread *t = x && !atomic_load(&x->thread) ? sonde__slot_for_samples(false) : NULL;
     if (t)
         give_slot(x, t);
@@ -494,7 +494,7 @@ bool sonde__target_ends(uint64_t cpu_ns)
     struct sonde_target *x = still_mine();
     struct sonde_thread *t = x ? atomic_load(&x->thread) : NULL;
     if (x) {
-        T.phase_ns = (T.phase_ns + x->phase_ns + cpu_ns) % sonde__sample_period_ns();
+        watch.phase_ns = (watch.phase_ns + x->phase_ns + cpu_ns) % sonde__sample_period_ns();
         x->phase_ns = 0;
     }
     const bool ended = t && !t->adopted;
@@ -509,7 +509,7 @@ bool sonde__target_ends(uint64_t cpu_ns)
 void sonde__targets_open(bool open)
 {
     sonde__lock(&sonde__agent.thread_lock);
-    T.open = open;
+    watch.open = open;
     sonde__unlock(&sonde__agent.thread_lock);
 }
 
@@ -522,8 +522,8 @@ static void vanish(struct sonde_target *x)
     disarm(x);
     if (t)
         sonde__sample_drain(t);
-    T.sampled += x->sampled;
-    T.missed += !x->sampled && atomic_load(&x->state) != SONDE_TARGET_OURS;
+    watch.sampled += x->sampled;
+    watch.missed += !x->sampled && atomic_load(&x->state) != SONDE_TARGET_OURS;
     sonde__lock(&a->thread_lock);
     if (t && !t->adopted) /* else its destructor has not run: it may have ended in an unusual way */
         vanished(t);
@@ -536,7 +536,7 @@ static void vanish(struct sonde_target *x)
 static uint32_t thread_count(void)
 {
     struct statx x;
-    if (syscall(SYS_statx, T.folder, "", AT_EMPTY_PATH, STATX_NLINK, &x) != 0 || x.stx_nlink < 3)
+    if (syscall(SYS_statx, watch.folder, "", AT_EMPTY_PATH, STATX_NLINK, &x) != 0 || x.stx_nlink < 3)
         return 0;
     return x.stx_nlink - 2;
 }
@@ -551,8 +551,8 @@ static void meet(int tid, bool first)
         x = target_new(tid, SONDE_TARGET_NEW);
     if (x)
         x->seen = true;
-    T.missed += !x && !T.full;
-    T.full |= !x;
+    watch.missed += !x && !watch.full;
+    watch.full |= !x;
     sonde__unlock(&a->thread_lock);
     if (is_new && x && first)
         x->base_ns = cpu_ns_of(tid); /* later ones have begun while we looked */
@@ -563,9 +563,9 @@ static bool read_folder(bool first)
 {
     char buffer[8192];
     bool any = false;
-    if (syscall(SYS_lseek, T.folder, 0, SEEK_SET) != 0)
+    if (syscall(SYS_lseek, watch.folder, 0, SEEK_SET) != 0)
         return false;
-    for (long n; (n = syscall(SYS_getdents64, T.folder, buffer, sizeof buffer)) > 0; any = true)
+    for (long n; (n = syscall(SYS_getdents64, watch.folder, buffer, sizeof buffer)) > 0; any = true)
         for (long at = 0; at < n;) {
             const struct dirent64 *entry = (const void *)(buffer + at);
             int tid = atoi(entry->d_name);
@@ -586,16 +586,16 @@ static uint64_t monitor_cpu_ns(void)
 static void scan(bool first)
 {
     const uint64_t begun = monitor_cpu_ns(); /* not time: on a busy machine a reading takes as long as others run */
-    for (uint32_t i = 1; i <= T.used; i++)
+    for (uint32_t i = 1; i <= watch.used; i++)
         targets[i].seen = false;
     if (!read_folder(first))
         return;
-    for (uint32_t i = 1; i <= T.used; i++) {
+    for (uint32_t i = 1; i <= watch.used; i++) {
         const int tid = atomic_load(&targets[i].tid);
         if (tid && !targets[i].seen && !cpu_ns_of(tid)) /* the folder leaves out a living thread now and then when others end meanwhile */
             vanish(&targets[i]);
     }
-    T.scan_at_ns = sonde_now_ns() + (monitor_cpu_ns() - begun) * SCAN_SHARE;
+    watch.scan_at_ns = sonde_now_ns() + (monitor_cpu_ns() - begun) * SCAN_SHARE;
 }
 
 /* A thread that has used CPU time, but took no sample of it: does it block the signal now? */
@@ -658,30 +658,30 @@ static void tend(struct sonde_target *x, uint64_t now, bool rearm, bool checking
 void sonde__targets_turn(uint64_t now, bool rearm)
 {
     const uint32_t count = thread_count();
-    const bool again = T.scan_at_ns != 0;
-    if (now >= T.scan_at_ns + (count == T.live ? SCAN_NS : 0))
+    const bool again = watch.scan_at_ns != 0;
+    if (now >= watch.scan_at_ns + (count == watch.live ? SCAN_NS : 0))
         scan(!again);
-    const bool checking = now - T.check_at_ns >= CHECK_NS;
+    const bool checking = now - watch.check_at_ns >= CHECK_NS;
     if (checking)
-        T.check_at_ns = now;
-    for (uint32_t i = 1; i <= T.used; i++)
+        watch.check_at_ns = now;
+    for (uint32_t i = 1; i <= watch.used; i++)
         if (atomic_load(&targets[i].tid))
             tend(&targets[i], now, rearm && again, checking);
-    sonde__rings_bound(&targets[1], T.used, now);
+    sonde__rings_bound(&targets[1], watch.used, now);
 }
 
 bool sonde__targets_begin(void)
 {
-    T.folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    T.scan_at_ns = T.check_at_ns = 0;
-    T.by_timers = prefers_timers();
+    watch.folder = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    watch.scan_at_ns = watch.check_at_ns = 0;
+    watch.by_timers = prefers_timers();
     sonde__ring_begin();
-    return T.folder >= 0 && thread_count() > 0;
+    return watch.folder >= 0 && thread_count() > 0;
 }
 
 void sonde__targets_disarm(void)
 {
-    for (uint32_t i = 1; i <= T.used; i++)
+    for (uint32_t i = 1; i <= watch.used; i++)
         if (atomic_load(&targets[i].tid)) {
             sonde__ring_drain(&targets[i]);
             sonde__ring_last(&targets[i]);
@@ -691,9 +691,9 @@ void sonde__targets_disarm(void)
 
 void sonde__targets_account(struct sonde_live_header *h)
 {
-    uint64_t sampled = T.sampled, missed = T.missed;
+    uint64_t sampled = watch.sampled, missed = watch.missed;
     bool switches = sonde__agent.config.trace && !sonde__rings_lacking(), armed = false;
-    for (uint32_t i = 1; i <= T.used; i++) {
+    for (uint32_t i = 1; i <= watch.used; i++) {
         const struct sonde_target *x = &targets[i];
         if (!atomic_load(&x->tid) || atomic_load(&x->state) == SONDE_TARGET_OURS)
             continue;
@@ -711,12 +711,12 @@ void sonde__targets_account(struct sonde_live_header *h)
 /* In a forked child: its descriptors and timers are the parent's. */
 void sonde__targets_forget(void)
 {
-    for (uint32_t i = 1; i <= T.used; i++) {
+    for (uint32_t i = 1; i <= watch.used; i++) {
         if (targets[i].fd >= 0)
             atomic_store(&of_fd[targets[i].fd], 0);
         memset(&targets[i], 0, sizeof targets[i]);
     }
     memset(chain, 0, sizeof chain);
-    memset((void *)&T, 0, sizeof T);
-    T.folder = -1;
+    memset((void *)&watch, 0, sizeof watch);
+    watch.folder = -1;
 }

@@ -39,12 +39,12 @@ static struct {
     uint64_t live_bytes;
     _Atomic uint64_t data_bytes;
     struct sonde_lock append;
-} F; /* set anew by sonde__files_open: a forked child begins with its parent's */
+} opened; /* set anew by sonde__files_open: a forked child begins with its parent's */
 
 static void take_private_table(void)
 {
-    F.shared_table = syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) != 0;
-    if (F.shared_table)
+    opened.shared_table = syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE) != 0;
+    if (opened.shared_table)
         return;
     /* 0 to 2 must not become our files: a library's message would land there. */
     for (int n = 0; n < 3; n++)
@@ -64,7 +64,7 @@ static int identify(int fd, struct identity *is)
 static bool still_ours(int fd, const struct identity *is)
 {
     struct identity now;
-    return !F.shared_table || (identify(fd, &now) == 0 && now.device == is->device && now.inode == is->inode);
+    return !opened.shared_table || (identify(fd, &now) == 0 && now.device == is->device && now.inode == is->inode);
 }
 
 /* OUT/HOST-PID-N, made exclusively: an exec or a container with the same pid gets the next N. */
@@ -100,7 +100,7 @@ static int map_live(void)
     if (segments > SONDE_POOL_SEGMENTS_MAX)
         segments = SONDE_POOL_SEGMENTS_MAX;
     for (; segments >= 32; segments /= 2) {
-        void *base = mmap(NULL, segments * SONDE_SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, F.live, 0);
+        void *base = mmap(NULL, segments * SONDE_SEGMENT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, opened.live, 0);
         if (base == MAP_FAILED)
             continue;
         a->pool.base = base;
@@ -134,14 +134,14 @@ int sonde__files_grow(uint64_t live_bytes)
     uint64_t limit = (uint64_t)a->pool.limit * SONDE_SEGMENT_BYTES;
     if (live_bytes > limit)
         live_bytes = limit;
-    if (live_bytes <= F.live_bytes)
+    if (live_bytes <= opened.live_bytes)
         return SONDE_EFULL;
-    if (!still_ours(F.live, &F.live_is))
+    if (!still_ours(opened.live, &opened.live_is))
         return SONDE_EIO;
-    int err = allocate(F.live, F.live_bytes, live_bytes);
+    int err = allocate(opened.live, opened.live_bytes, live_bytes);
     if (err)
         return err;
-    F.live_bytes = live_bytes;
+    opened.live_bytes = live_bytes;
     uint32_t segments = (uint32_t)(live_bytes / SONDE_SEGMENT_BYTES);
     if (a->header)
         a->header->segment_count = segments;
@@ -165,15 +165,15 @@ int sonde__files_open(void)
 {
     struct sonde_agent *a = &sonde__agent;
     char directory[3700];
-    memset(&F, 0, sizeof F);
-    F.live = F.data = -1;
+    memset(&opened, 0, sizeof opened);
+    opened.live = opened.data = -1;
     take_private_table();
     int err = make_directory(directory, sizeof directory);
     if (err)
         return err;
-    F.live = open_in(directory, SONDE_LIVE_FILE, O_RDWR);
-    F.data = open_in(directory, SONDE_DATA_FILE, O_WRONLY | O_APPEND);
-    if (F.live < 0 || F.data < 0 || identify(F.live, &F.live_is) || identify(F.data, &F.data_is))
+    opened.live = open_in(directory, SONDE_LIVE_FILE, O_RDWR);
+    opened.data = open_in(directory, SONDE_DATA_FILE, O_WRONLY | O_APPEND);
+    if (opened.live < 0 || opened.data < 0 || identify(opened.live, &opened.live_is) || identify(opened.data, &opened.data_is))
         err = SONDE_EIO;
     if (!err)
         err = map_live();
@@ -183,20 +183,20 @@ int sonde__files_open(void)
         remove_files(directory);
         return err;
     }
-    ((struct sonde_live_header *)a->pool.base)->segment_count = (uint32_t)(F.live_bytes / SONDE_SEGMENT_BYTES);
+    ((struct sonde_live_header *)a->pool.base)->segment_count = (uint32_t)(opened.live_bytes / SONDE_SEGMENT_BYTES);
     return 0;
 }
 
 int sonde__files_append(const void *bytes, size_t size)
 {
     int err = 0;
-    sonde__lock(&F.append);
-    if (!still_ours(F.data, &F.data_is))
+    sonde__lock(&opened.append);
+    if (!still_ours(opened.data, &opened.data_is))
         err = SONDE_EIO;
     const char *at = bytes;
     size_t left = size;
     while (!err && left > 0) {
-        long n = syscall(SYS_write, F.data, at, left);
+        long n = syscall(SYS_write, opened.data, at, left);
         if (n > 0) {
             at += n;
             left -= (size_t)n;
@@ -204,11 +204,11 @@ int sonde__files_append(const void *bytes, size_t size)
             err = SONDE_EIO;
         }
     }
-    if (err && left < size && syscall(SYS_ftruncate, F.data, (off_t)atomic_load(&F.data_bytes)) != 0)
+    if (err && left < size && syscall(SYS_ftruncate, opened.data, (off_t)atomic_load(&opened.data_bytes)) != 0)
         err = SONDE_EIO; /* a torn chunk stays at the end; readers skip it */
     if (!err)
-        atomic_fetch_add(&F.data_bytes, size);
-    sonde__unlock(&F.append);
+        atomic_fetch_add(&opened.data_bytes, size);
+    sonde__unlock(&opened.append);
     return err;
 }
 
@@ -227,7 +227,7 @@ int sonde_blob(const char *name, const void *bytes, size_t size)
 {
     char path[4000];
     const size_t workspace = ZSTD_estimateCCtxSize(1), room = ZSTD_compressBound(size);
-    if (F.shared_table) /* the program could close the descriptor while it is written to */
+    if (opened.shared_table) /* the program could close the descriptor while it is written to */
         return SONDE_EIO;
     snprintf(path, sizeof path, "%s/" SONDE_CODE_FOLDER, sonde__agent.config.out);
     sonde_folder_make(path);
@@ -258,10 +258,10 @@ long sonde__files_read(const char *path, char *text, size_t size)
 
 bool sonde__files_shared(void)
 {
-    return F.shared_table;
+    return opened.shared_table;
 }
 
 uint64_t sonde__files_written(void)
 {
-    return atomic_load(&F.data_bytes);
+    return atomic_load(&opened.data_bytes);
 }

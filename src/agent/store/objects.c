@@ -36,14 +36,14 @@ static struct {
     struct sonde_lock lock;                           /* of what follows; taken last */
     struct place *places;
     struct sonde_pieces pieces;                       /* for them */
-} O;
+} living;
 
 void sonde__objects_init(void)
 {
-    memset(&O, 0, sizeof O);
+    memset(&living, 0, sizeof living);
 }
 
-/* ---- addresses, under O.lock --------------------------------------------------- */
+/* ---- addresses, under living.lock --------------------------------------------------- */
 
 /* What begins at `at` or before goes to `less`. */
 static void split(struct place *t, uint64_t at, struct place **less, struct place **more)
@@ -82,7 +82,7 @@ static struct place *merge(struct place *a, struct place *b)
 
 static void place_add(uint32_t object, uint64_t begin, uint64_t bytes)
 {
-    struct place *p = sonde__piece_get(&O.pieces, &sonde__agent.heap, sizeof *p), **link = &O.places;
+    struct place *p = sonde__piece_get(&living.pieces, &sonde__agent.heap, sizeof *p), **link = &living.places;
     if (!p)
         return;
     *p = (struct place){.begin = begin, .end = begin + bytes, .object = object,
@@ -95,14 +95,14 @@ static void place_add(uint32_t object, uint64_t begin, uint64_t bytes)
 
 static void place_remove(uint32_t object, uint64_t begin)
 {
-    struct place **link = &O.places;
+    struct place **link = &living.places;
     while (*link && (*link)->object != object)
         link = begin <= (*link)->begin ? &(*link)->left : &(*link)->right;
     struct place *p = *link;
     if (!p)
         return;
     *link = merge(p->left, p->right);
-    sonde__piece_put(&O.pieces, p);
+    sonde__piece_put(&living.pieces, p);
 }
 
 static bool has_place(const struct sonde_row_object *o)
@@ -115,14 +115,14 @@ uint32_t sonde_object_at(uint64_t address)
     const struct place *best = NULL;
     if (!sonde__agent_here())
         return 0;
-    sonde__lock(&O.lock);
-    for (const struct place *p = O.places; p;) {
+    sonde__lock(&living.lock);
+    for (const struct place *p = living.places; p;) {
         if (p->begin <= address)
             best = p;
         p = p->begin <= address ? p->right : p->left;
     }
     const uint32_t object = best && address < best->end ? best->object : 0;
-    sonde__unlock(&O.lock);
+    sonde__unlock(&living.lock);
     return object;
 }
 
@@ -132,7 +132,7 @@ uint32_t sonde_object_at(uint64_t address)
 static struct sonde_row_object *row_of(uint32_t id)
 {
     const uint16_t segment =
-        id && id <= OBJECTS_MAX ? atomic_load_explicit(&O.segment[(id - 1) / ROWS], memory_order_acquire) : 0;
+        id && id <= OBJECTS_MAX ? atomic_load_explicit(&living.segment[(id - 1) / ROWS], memory_order_acquire) : 0;
     return segment ? (struct sonde_row_object *)(void *)(sonde__agent.pool.base + (size_t)segment * SONDE_SEGMENT_BYTES +
                                                          SONDE_SEGMENT_HEADER) + (id - 1) % ROWS
                    : NULL;
@@ -142,16 +142,16 @@ static struct sonde_row_object *row_of(uint32_t id)
 static struct sonde_row_object *row_new(uint32_t *id)
 {
     if (sonde__row_count(SONDE_TABLE_OBJECT) >= OBJECTS_MAX) {
-        if (!O.freed.count)
+        if (!living.freed.count)
             return NULL;
-        *id = O.freed.id[--O.freed.count];
+        *id = living.freed.id[--living.freed.count];
         return row_of(*id);
     }
     struct sonde_row_object *row = ROW_ADD(OBJECT, struct sonde_row_object, id);
     if (!row)
         return NULL;
     const size_t offset = (size_t)((const unsigned char *)row - sonde__agent.pool.base);
-    atomic_store_explicit(&O.segment[(*id - 1) / ROWS], (uint16_t)(offset / SONDE_SEGMENT_BYTES), memory_order_release);
+    atomic_store_explicit(&living.segment[(*id - 1) / ROWS], (uint16_t)(offset / SONDE_SEGMENT_BYTES), memory_order_release);
     return row;
 }
 
@@ -165,14 +165,14 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
     if (o) {
         *o = (struct sonde_row_object){.kind = kind, .node = call->node, .lane = call->thread->lane,
                                        .bytes = bytes, .address = address, .alloc_ns = call->enter_ns,
-                                       .flags = sonde_object_kind_is(kind, SONDE_OBJECT_UNSEEN) || O.hidden_uses
+                                       .flags = sonde_object_kind_is(kind, SONDE_OBJECT_UNSEEN) || living.hidden_uses
                                                     ? SONDE_OBJECT_USES_PARTIAL : 0};
         if (id > before)
             sonde__row_commit(SONDE_TABLE_OBJECT);
         if (has_place(o)) {
-            sonde__lock(&O.lock);
+            sonde__lock(&living.lock);
             place_add(id, address, bytes);
-            sonde__unlock(&O.lock);
+            sonde__unlock(&living.lock);
         }
     }
     bool many = sonde__row_count(SONDE_TABLE_OBJECT) >= OBJECTS_MAX;
@@ -204,12 +204,12 @@ void sonde_object_free(uint32_t object)
     if (o && !o->free_ns) {
         o->free_ns = sonde_now_ns();
         if (has_place(o)) {
-            sonde__lock(&O.lock);
+            sonde__lock(&living.lock);
             place_remove(object, o->address);
-            sonde__unlock(&O.lock);
+            sonde__unlock(&living.lock);
         }
-        if (sonde__row_count(SONDE_TABLE_OBJECT) >= OBJECTS_MAX && O.freed.count < sizeof O.freed.id / sizeof *O.freed.id)
-            O.freed.id[O.freed.count++] = object;
+        if (sonde__row_count(SONDE_TABLE_OBJECT) >= OBJECTS_MAX && living.freed.count < sizeof living.freed.id / sizeof *living.freed.id)
+            living.freed.id[living.freed.count++] = object;
     }
     sonde__unlock(&sonde__agent.table_lock);
 }
@@ -220,12 +220,12 @@ void sonde_object_uses_hidden(void)
         return;
     sonde__lock(&sonde__agent.table_lock);
     const uint32_t count = sonde__row_count(SONDE_TABLE_OBJECT);
-    for (uint32_t id = 1; !O.hidden_uses && id <= count; id++) {
+    for (uint32_t id = 1; !living.hidden_uses && id <= count; id++) {
         struct sonde_row_object *o = row_of(id);
         if (o && !o->free_ns)
             o->flags |= SONDE_OBJECT_USES_PARTIAL;
     }
-    O.hidden_uses = true;
+    living.hidden_uses = true;
     sonde__unlock(&sonde__agent.table_lock);
 }
 

@@ -14,37 +14,37 @@ static struct {
     struct sonde_map index; /* node << 32 | lane -> profile id */
     uint64_t last_key;
     struct sonde_row_profile *last;
-} P;
+} rows;
 
 static struct sonde_row_profile *row_for(uint32_t node, uint32_t lane)
 {
     uint64_t key = (uint64_t)node << 32 | lane;
-    if (key == P.last_key && P.last)
-        return P.last;
-    const uint64_t *known = sonde__map_find(&P.index, key ? key : 1);
+    if (key == rows.last_key && rows.last)
+        return rows.last;
+    const uint64_t *known = sonde__map_find(&rows.index, key ? key : 1);
     struct sonde_row_profile *row;
     uint32_t id;
     if (known) {
         row = sonde__table_find(SONDE_TABLE_PROFILE, sizeof *row, (uint32_t)*known);
     } else {
         /* A row that the index cannot name would be made again for each operation. */
-        row = sonde__map_room(&P.index, &sonde__agent.heap) ?
+        row = sonde__map_room(&rows.index, &sonde__agent.heap) ?
                   sonde__table_row(SONDE_TABLE_PROFILE, sizeof *row, &id) : NULL;
         if (!row)
             return NULL;
         row->node = node;
         row->lane = lane;
         row->min_ns = UINT64_MAX;
-        sonde__map_add(&P.index, &sonde__agent.heap, key ? key : 1, id);
+        sonde__map_add(&rows.index, &sonde__agent.heap, key ? key : 1, id);
     }
-    P.last_key = key;
-    P.last = row;
+    rows.last_key = key;
+    rows.last = row;
     return row;
 }
 
 int sonde__profile_init(void)
 {
-    memset(&P, 0, sizeof P);
+    memset(&rows, 0, sizeof rows);
     return 0;
 }
 

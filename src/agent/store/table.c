@@ -35,44 +35,44 @@ static struct {
         uint32_t count;                    /* rows so far; the next id is count + 1 */
         uint16_t *segment;                 /* number of the k-th segment of the table */
     } table[SONDE_TABLE_COUNT];
-} T;
+} tables;
 
 /* Under table_lock: operations, Python frames and launch sizes that the cache has
  * lost are known here still, so that none is stored twice. */
 bool sonde__known_find(uint64_t key, uint64_t *id)
 {
-    if (sonde__pairs_find(T.op, key, id))
+    if (sonde__pairs_find(tables.op, key, id))
         return true;
-    const uint64_t *known = sonde__map_find(&T.known, key);
+    const uint64_t *known = sonde__map_find(&tables.known, key);
     if (known)
-        sonde__pairs_put(T.op, key, *id = *known);
+        sonde__pairs_put(tables.op, key, *id = *known);
     return known != NULL;
 }
 
 bool sonde__known_quick(uint64_t key, uint64_t *id)
 {
-    return sonde__pairs_find(T.op, key, id);
+    return sonde__pairs_find(tables.op, key, id);
 }
 
 /* An eighth of the heap is for that. */
 bool sonde__known_room(void)
 {
-    if (T.known.count < sonde__agent.heap.size / 256 && sonde__map_room(&T.known, &sonde__agent.heap))
+    if (tables.known.count < sonde__agent.heap.size / 256 && sonde__map_room(&tables.known, &sonde__agent.heap))
         return true;
-    atomic_store(&T.known_spent, true);
+    atomic_store(&tables.known_spent, true);
     return false;
 }
 
 void sonde__known_put(uint64_t key, uint32_t id)
 {
-    sonde__map_add(&T.known, &sonde__agent.heap, key, id);
-    sonde__pairs_put(T.op, key, id);
+    sonde__map_add(&tables.known, &sonde__agent.heap, key, id);
+    sonde__pairs_put(tables.op, key, id);
 }
 
 void sonde__known_say(void)
 {
     static struct sonde_once said;
-    if (atomic_load(&T.known_spent) && sonde__once(&said))
+    if (atomic_load(&tables.known_spent) && sonde__once(&said))
         sonde_note("too many different kernels, Python lines and launch sizes for --memory: further ones are merged");
 }
 
@@ -88,18 +88,18 @@ int sonde__tables_init(void)
     size_t segments = sonde__agent.config.memory_bytes / 2 / SONDE_SEGMENT_BYTES + 1;
     if (segments > SONDE_POOL_SEGMENTS_MAX)
         segments = SONDE_POOL_SEGMENTS_MAX;
-    memset(&T, 0, sizeof T);
-    T.op = T.text = (struct sonde_pairs){.mask = entries - 1};
-    T.op.at = sonde__heap_get(h, entries * sizeof(struct sonde_pair));
-    T.text.at = sonde__heap_get(h, entries * sizeof(struct sonde_pair));
-    T.range_names_left = RANGE_NAMES_MAX;
-    T.string_max = (uint32_t)(h->size / 128);
-    T.string_places = sonde__heap_get(h, (size_t)T.string_max * sizeof *T.string_places);
+    memset(&tables, 0, sizeof tables);
+    tables.op = tables.text = (struct sonde_pairs){.mask = entries - 1};
+    tables.op.at = sonde__heap_get(h, entries * sizeof(struct sonde_pair));
+    tables.text.at = sonde__heap_get(h, entries * sizeof(struct sonde_pair));
+    tables.range_names_left = RANGE_NAMES_MAX;
+    tables.string_max = (uint32_t)(h->size / 128);
+    tables.string_places = sonde__heap_get(h, (size_t)tables.string_max * sizeof *tables.string_places);
     uint16_t *numbers = sonde__heap_get(h, SONDE_TABLE_COUNT * segments * sizeof *numbers);
-    if (!T.op.at || !T.text.at || !T.string_places || !numbers)
+    if (!tables.op.at || !tables.text.at || !tables.string_places || !numbers)
         return SONDE_ENOMEM;
     for (int t = 0; t < SONDE_TABLE_COUNT; t++)
-        T.table[t].segment = numbers + (size_t)t * segments;
+        tables.table[t].segment = numbers + (size_t)t * segments;
     return 0;
 }
 
@@ -112,7 +112,7 @@ static uint32_t rows_per_segment(uint32_t row_bytes)
 
 void *sonde__row_add(enum sonde_table table, uint32_t row_bytes, uint32_t *id)
 {
-    struct table *t = &T.table[table];
+    struct table *t = &tables.table[table];
     uint32_t per = rows_per_segment(row_bytes), index = t->count % per;
     if (!t->open || index == 0) {
         struct sonde_segment *s =
@@ -128,13 +128,13 @@ void *sonde__row_add(enum sonde_table table, uint32_t row_bytes, uint32_t *id)
 
 void sonde__row_commit(enum sonde_table table)
 {
-    struct sonde_segment *s = T.table[table].open;
+    struct sonde_segment *s = tables.table[table].open;
     __atomic_store_n(&s->used, s->used + 1, __ATOMIC_RELEASE);
 }
 
 void *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id)
 {
-    const struct table *t = &T.table[table];
+    const struct table *t = &tables.table[table];
     uint32_t per = rows_per_segment(row_bytes);
     if (id == 0 || id > t->count)
         return NULL;
@@ -144,7 +144,7 @@ void *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id)
 
 uint32_t sonde__row_count(enum sonde_table table)
 {
-    return T.table[table].count;
+    return tables.table[table].count;
 }
 
 /* ---- strings ----------------------------------------------------------------- */
@@ -169,7 +169,7 @@ static uint64_t bytes_hash(const char *bytes, size_t length)
 
 static bool string_equal(uint32_t id, const char *bytes, size_t length)
 {
-    uint32_t place = T.string_places[id]; /* segment number << 16 | offset / 4 */
+    uint32_t place = tables.string_places[id]; /* segment number << 16 | offset / 4 */
     const unsigned char *at = sonde__agent.pool.base + (size_t)(place >> 16) * SONDE_SEGMENT_BYTES +
                               SONDE_SEGMENT_HEADER + (size_t)(place & 0xffff) * 4;
     uint32_t stored;
@@ -179,9 +179,9 @@ static bool string_equal(uint32_t id, const char *bytes, size_t length)
 
 static uint32_t string_add(const char *bytes, size_t length)
 {
-    struct table *t = &T.table[SONDE_TABLE_STRING];
+    struct table *t = &tables.table[SONDE_TABLE_STRING];
     uint32_t size = (uint32_t)length, need = (4 + size + 3) & ~3u;
-    if (t->count + 1 >= T.string_max)
+    if (t->count + 1 >= tables.string_max)
         return 0;
     if (!t->open || t->open->used + need > SONDE_SEGMENT_ROOM) {
         struct sonde_segment *s =
@@ -193,7 +193,7 @@ static uint32_t string_add(const char *bytes, size_t length)
     unsigned char *at = (unsigned char *)sonde__segment_rows(t->open) + t->open->used;
     memcpy(at, &size, 4);
     memcpy(at + 4, bytes, length);
-    T.string_places[++t->count] = sonde__pool_number(&sonde__agent.pool, t->open) << 16 | t->open->used / 4;
+    tables.string_places[++t->count] = sonde__pool_number(&sonde__agent.pool, t->open) << 16 | t->open->used / 4;
     __atomic_store_n(&t->open->used, t->open->used + need, __ATOMIC_RELEASE);
     return t->count;
 }
@@ -205,13 +205,13 @@ uint32_t sonde__string_id(const char *bytes, size_t length)
     if (length > STRING_MAX)
         length = STRING_MAX;
     for (uint64_t h = bytes_hash(bytes, length);; h = h * 31 + 7) {
-        const uint64_t *found = sonde__map_find(&T.strings, h);
+        const uint64_t *found = sonde__map_find(&tables.strings, h);
         if (found && string_equal((uint32_t)*found, bytes, length))
             return (uint32_t)*found;
         if (found)
             continue; /* two strings, one hash: try the next */
         uint32_t id = string_add(bytes, length);
-        if (id && !sonde__map_add(&T.strings, &sonde__agent.heap, h, id))
+        if (id && !sonde__map_add(&tables.strings, &sonde__agent.heap, h, id))
             return id; /* stored, but will be stored again */
         return id;
     }
@@ -226,15 +226,15 @@ static uint32_t string_known(const char *bytes, size_t length, uint32_t *left)
     if (length > STRING_MAX)
         length = STRING_MAX;
     key = bytes_hash(bytes, length);
-    if (sonde__pairs_find(T.text, key, &id))
+    if (sonde__pairs_find(tables.text, key, &id))
         return (uint32_t)id;
     sonde__lock(&sonde__agent.table_lock);
-    uint32_t before = T.table[SONDE_TABLE_STRING].count;
+    uint32_t before = tables.table[SONDE_TABLE_STRING].count;
     id = left && !*left ? 0 : sonde__string_id(bytes, length);
-    if (left && T.table[SONDE_TABLE_STRING].count > before)
+    if (left && tables.table[SONDE_TABLE_STRING].count > before)
         --*left;
     if (id)
-        sonde__pairs_put(T.text, key, id);
+        sonde__pairs_put(tables.text, key, id);
     sonde__unlock(&sonde__agent.table_lock);
     return (uint32_t)id;
 }
@@ -246,7 +246,7 @@ uint32_t sonde_string(const char *bytes, size_t length)
 
 uint32_t sonde_range_name(const char *bytes, size_t length)
 {
-    uint32_t id = string_known(bytes, length, &T.range_names_left);
+    uint32_t id = string_known(bytes, length, &tables.range_names_left);
     return id || !bytes ? id : sonde_string(SONDE_RANGE_OTHER, sizeof SONDE_RANGE_OTHER - 1);
 }
 
@@ -285,7 +285,7 @@ uint32_t sonde__device_new(const struct sonde_device_info *info)
         if (id < sizeof sonde__agent.device_backend)
             sonde__agent.device_backend[id] = backend;
         sonde__row_commit(SONDE_TABLE_DEVICE);
-        atomic_fetch_or(&T.devices, device_bit(id));
+        atomic_fetch_or(&tables.devices, device_bit(id));
     }
     sonde__unlock(&sonde__agent.table_lock);
     return id;
@@ -299,14 +299,14 @@ uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name)
     sonde__lock(&a->table_lock);
     struct sonde_row_lane *r = NULL;
     struct sonde_lane *lane =
-        T.table[SONDE_TABLE_LANE].count < SONDE_LANES_MAX ? sonde__piece_get(&T.lanes, &a->heap, sizeof *lane) : NULL;
+        tables.table[SONDE_TABLE_LANE].count < SONDE_LANES_MAX ? sonde__piece_get(&tables.lanes, &a->heap, sizeof *lane) : NULL;
     if (lane && !(r = ROW_ADD(LANE, struct sonde_row_lane, &id)))
-        sonde__piece_put(&T.lanes, lane);
+        sonde__piece_put(&tables.lanes, lane);
     if (!r && row.kind == SONDE_LANE_KIND_QUEUE) /* no more lanes: the last queue's serves this one too */
-        id = T.last_queue_lane;
+        id = tables.last_queue_lane;
     if (r) {
         if (row.kind == SONDE_LANE_KIND_QUEUE)
-            T.last_queue_lane = id;
+            tables.last_queue_lane = id;
         *r = row;
         r->name = sonde__text_id(name);
         r->start_ns = sonde_now_ns();
@@ -389,7 +389,7 @@ uint32_t sonde_work_intern(const struct sonde_work *w)
     uint64_t key = work_key(&row), found;
     if (!sonde__agent_here())
         return 0;
-    if (sonde__pairs_find(T.op, key, &found))
+    if (sonde__pairs_find(tables.op, key, &found))
         return (uint32_t)found;
     uint32_t id = 0;
     sonde__lock(&sonde__agent.table_lock);
@@ -423,13 +423,13 @@ void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uin
     uint64_t *bound = &sonde__agent.header->clock_bound_ns;
     if (bound_ns > __atomic_load_n(bound, __ATOMIC_RELAXED)) /* the monitor reads it, with another lock */
         __atomic_store_n(bound, bound_ns, __ATOMIC_RELAXED);
-    atomic_fetch_or(&T.clocked, device_bit(device));
+    atomic_fetch_or(&tables.clocked, device_bit(device));
     sonde__unlock(&sonde__agent.table_lock);
 }
 
 uint64_t sonde__clocks_missing(void)
 {
-    return atomic_load(&T.devices) & ~atomic_load(&T.clocked);
+    return atomic_load(&tables.devices) & ~atomic_load(&tables.clocked);
 }
 
 void sonde_note(const char *format, ...)
@@ -445,7 +445,7 @@ void sonde_note(const char *format, ...)
     /* Bounded: the end of the process may come in a handler that interrupted whoever holds it. */
     if (!sonde__lock_within(&sonde__agent.table_lock, 1000))
         return;
-    uint32_t count = T.table[SONDE_TABLE_NOTE].count;
+    uint32_t count = tables.table[SONDE_TABLE_NOTE].count;
     for (uint32_t i = 1; i <= count; i++) {
         struct sonde_row_note *n = sonde__table_find(SONDE_TABLE_NOTE, sizeof *n, i);
         if (n && !strcmp(n->text, row.text))

@@ -44,7 +44,7 @@ static struct {
     struct tracer *tracer[SONDE_LANES_MAX + 1];
     uint32_t count;
     _Atomic uint32_t off;          /* cause + 1; 0 = tracing */
-} R;
+} tracing;
 
 static void (*begins)(void); /* a tracing thread calls this first */
 
@@ -188,21 +188,21 @@ static bool tracer_start(void)
         sonde__heap_put(&sonde__agent.heap, t, sizeof *t);
         return false;
     }
-    R.tracer[++R.count] = t;
+    tracing.tracer[++tracing.count] = t;
     return true;
 }
 
 static struct tracer *tracer_of(struct sonde_lane *lane)
 {
     if (!lane->tracer) {
-        bool full = R.count == 0 || R.tracer[R.count]->lanes >= sonde__agent.config.streams_per_thread;
-        if (full && R.count < SONDE_LANES_MAX && !tracer_start() && R.count == 0)
+        bool full = tracing.count == 0 || tracing.tracer[tracing.count]->lanes >= sonde__agent.config.streams_per_thread;
+        if (full && tracing.count < SONDE_LANES_MAX && !tracer_start() && tracing.count == 0)
             return NULL;
-        lane->tracer = R.count;
-        R.tracer[R.count]->lanes++;
+        lane->tracer = tracing.count;
+        tracing.tracer[tracing.count]->lanes++;
         lane->row->tracer = lane->tracer;
     }
-    return R.tracer[lane->tracer];
+    return tracing.tracer[lane->tracer];
 }
 
 static uint32_t waiting(const struct tracer *t)
@@ -223,9 +223,9 @@ static bool is_urgent(void)
 
 static void wake_tracers(uint32_t least)
 {
-    for (uint32_t i = 1; i <= R.count; i++)
-        if (waiting(R.tracer[i]) >= least)
-            sem_post(&R.tracer[i]->wake);
+    for (uint32_t i = 1; i <= tracing.count; i++)
+        if (waiting(tracing.tracer[i]) >= least)
+            sem_post(&tracing.tracer[i]->wake);
 }
 
 void sonde__trace_idle(void)
@@ -239,8 +239,8 @@ static void keep_limit(void)
 {
     const struct sonde_agent *a = &sonde__agent;
     uint64_t held = 0;
-    for (uint32_t i = 1; i <= R.count; i++)
-        held += waiting(R.tracer[i]);
+    for (uint32_t i = 1; i <= tracing.count; i++)
+        held += waiting(tracing.tracer[i]);
     if (sonde__files_written() + held * (SONDE_SEGMENT_BYTES / 8) >= a->config.max_bytes)
         sonde__trace_off(SONDE_DROP_MAX_SIZE);
 }
@@ -283,7 +283,7 @@ static void *row_slot(struct sonde_lane *lane, struct sonde_open_segment *open, 
     if (s && (s->used + 1) * row_bytes > SONDE_SEGMENT_ROOM) {
         hand_over(lane, s);
         open->segment = s = NULL;
-        if (atomic_load_explicit(&R.off, memory_order_relaxed))
+        if (atomic_load_explicit(&tracing.off, memory_order_relaxed))
             return NULL;
     }
     if (!s) {
@@ -305,10 +305,10 @@ void sonde__trace_row(uint32_t lane_id, enum sonde_table table, const void *row)
     if (!lane || !sonde__agent.config.trace)
         return;
     struct sonde_open_segment *open = &lane->open[info->trace];
-    uint32_t off = atomic_load_explicit(&R.off, memory_order_relaxed);
+    uint32_t off = atomic_load_explicit(&tracing.off, memory_order_relaxed);
     void *slot = off ? NULL : row_slot(lane, open, table, info->row_bytes);
     if (!slot) {
-        off = atomic_load_explicit(&R.off, memory_order_relaxed);
+        off = atomic_load_explicit(&tracing.off, memory_order_relaxed);
         sonde__trace_lost(lane_id, table, off ? off - 1 : SONDE_DROP_TRACE_FULL, 1);
         return;
     }
@@ -320,7 +320,7 @@ void sonde__trace_row(uint32_t lane_id, enum sonde_table table, const void *row)
 void sonde__trace_off(enum sonde_drop cause)
 {
     uint32_t none = 0;
-    if (!atomic_compare_exchange_strong(&R.off, &none, (uint32_t)cause + 1))
+    if (!atomic_compare_exchange_strong(&tracing.off, &none, (uint32_t)cause + 1))
         return;
     if (cause == SONDE_DROP_MAX_SIZE)
         sonde_note("the trace ends early: --max-size was reached; the profile continues");
@@ -331,12 +331,12 @@ void sonde__trace_off(enum sonde_drop cause)
 uint64_t sonde__trace_cpu_ns(void)
 {
     uint64_t sum = 0;
-    for (uint32_t i = 1; i <= R.count; i++)
-        sum += atomic_load(&R.tracer[i]->cpu_ns);
+    for (uint32_t i = 1; i <= tracing.count; i++)
+        sum += atomic_load(&tracing.tracer[i]->cpu_ns);
     return sum;
 }
 
 void sonde__trace_forget(void)
 {
-    memset(&R, 0, sizeof R);
+    memset(&tracing, 0, sizeof tracing);
 }

@@ -39,7 +39,7 @@ static struct {
     uint32_t spares[SIZES];
     uint64_t dropped;      /* records that CUPTI had no room for */
     uint64_t completed;    /* buffers that came back */
-} B;
+} buffers;
 
 static struct sonde_shared_map ours; /* buffers that exist */
 
@@ -48,7 +48,7 @@ static struct { /* the monitor thread's */
     uint32_t proved, disproved;
     bool decided, forced;
     bool later, again;     /* some records wait for all others to be read; those are read now */
-} M;
+} reading;
 
 /* ---- buffers: CUPTI's side ------------------------------------------------------------ */
 
@@ -93,13 +93,13 @@ static struct buffer *buffer_new(uint32_t size)
 void CUPTIAPI sonde__cuda_buffer_requested(uint8_t **bytes, size_t *size, size_t *records)
 {
     const uint32_t wanted = next_size();
-    sonde__lock(&B.lock);
-    struct buffer *b = B.spare[wanted];
+    sonde__lock(&buffers.lock);
+    struct buffer *b = buffers.spare[wanted];
     if (b) {
-        B.spare[wanted] = b->next;
-        B.spares[wanted]--;
+        buffers.spare[wanted] = b->next;
+        buffers.spares[wanted]--;
     }
-    sonde__unlock(&B.lock);
+    sonde__unlock(&buffers.lock);
     if (!b)
         b = buffer_new(wanted);
     *bytes = b ? bytes_of(b) : NULL;
@@ -121,14 +121,14 @@ void CUPTIAPI sonde__cuda_buffer_completed(CUcontext context, uint32_t stream, u
     struct buffer *b = buffer_of(bytes);
     b->next = NULL;
     b->valid = valid;
-    sonde__lock(&B.lock);
-    B.dropped += dropped;
-    B.completed++;
-    if (!B.full)
-        B.full_tail = &B.full;
-    *B.full_tail = b;
-    B.full_tail = &b->next;
-    sonde__unlock(&B.lock);
+    sonde__lock(&buffers.lock);
+    buffers.dropped += dropped;
+    buffers.completed++;
+    if (!buffers.full)
+        buffers.full_tail = &buffers.full;
+    *buffers.full_tail = b;
+    buffers.full_tail = &b->next;
+    sonde__unlock(&buffers.lock);
 }
 
 /* ---- names and launch configurations ------------------------------------------------------ */
@@ -207,7 +207,7 @@ static enum sonde_poll result_of(uint64_t start, uint64_t end)
 {
     if (start && end)
         return SONDE_POLL_DONE;
-    return sonde__cuda_broken() ? SONDE_POLL_FAILED : M.forced ? SONDE_POLL_PENDING : SONDE_POLL_NO_TIMES;
+    return sonde__cuda_broken() ? SONDE_POLL_FAILED : reading.forced ? SONDE_POLL_PENDING : SONDE_POLL_NO_TIMES;
 }
 
 /* The first records prove that they carry the ids of the driver calls that we
@@ -215,14 +215,14 @@ static enum sonde_poll result_of(uint64_t start, uint64_t end)
 static void prove(uint64_t key)
 {
     bool full;
-    if (M.decided)
+    if (reading.decided)
         return;
     if (sonde__cuda_key_known(key, &full))
-        M.proved++;
+        reading.proved++;
     else if (!full)
-        M.disproved++;
-    M.decided = full || M.proved >= PROOF_WANTED || M.disproved >= PROOF_WANTED;
-    if (M.decided && M.proved == 0 && M.disproved) {
+        reading.disproved++;
+    reading.decided = full || reading.proved >= PROOF_WANTED || reading.disproved >= PROOF_WANTED;
+    if (reading.decided && reading.proved == 0 && reading.disproved) {
         sonde_note("kernel records lack the correlation ids of driver calls (CUPTI %u, %s): those of the "
                    "runtime's calls are taken", sonde__cupti.version, sonde__cupti.path);
         sonde__cuda_follow_runtime();
@@ -246,7 +246,7 @@ static bool find_call(struct sonde_completion *c, uint32_t correlation, uint64_t
 {
     if (correlation) {
         c->key = sonde__cuda_extend(correlation);
-        if (!M.decided)
+        if (!reading.decided)
             prove(c->key);
         if (node)
             sonde__cuda_graph_ran(node, c->key, c->times.start_ns);
@@ -260,8 +260,8 @@ static void complete(struct sonde_completion *c, uint32_t correlation, uint64_t 
 {
     if (c->result == SONDE_POLL_PENDING)
         return; /* stays waiting, and is counted as such */
-    if (M.again == (correlation != 0)) {
-        M.later |= !M.again;
+    if (reading.again == (correlation != 0)) {
+        reading.later |= !reading.again;
         return;
     }
     c->origin = sonde__cuda_node_origin(node);
@@ -425,11 +425,11 @@ static void record(const CUpti_Activity *r)
         graph((const void *)r);
         break;
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
-        if (!M.again)
+        if (!reading.again)
             overhead((const void *)r);
         break;
     default:
-        if (!M.again)
+        if (!reading.again)
             unknown(r->kind);
         break;
     }
@@ -439,24 +439,24 @@ static void record(const CUpti_Activity *r)
 
 static struct buffer *take_full(uint64_t *dropped)
 {
-    sonde__lock(&B.lock);
-    struct buffer *all = B.full;
-    B.full = NULL;
-    *dropped = B.dropped;
-    sonde__unlock(&B.lock);
+    sonde__lock(&buffers.lock);
+    struct buffer *all = buffers.full;
+    buffers.full = NULL;
+    *dropped = buffers.dropped;
+    sonde__unlock(&buffers.lock);
     return all;
 }
 
 static void give_back(struct buffer *b)
 {
-    sonde__lock(&B.lock);
-    const bool keep = B.spares[b->size] < SPARE_MAX;
+    sonde__lock(&buffers.lock);
+    const bool keep = buffers.spares[b->size] < SPARE_MAX;
     if (keep) {
-        b->next = B.spare[b->size];
-        B.spare[b->size] = b;
-        B.spares[b->size]++;
+        b->next = buffers.spare[b->size];
+        buffers.spare[b->size] = b;
+        buffers.spares[b->size]++;
     }
-    sonde__unlock(&B.lock);
+    sonde__unlock(&buffers.lock);
     if (!keep) {
         sonde__shared_map_take(&ours, (uintptr_t)bytes_of(b), NULL);
         sonde__pages_put(b, SIZE_BYTES(b->size));
@@ -469,21 +469,21 @@ static void give_back(struct buffer *b)
 static void flush(uint64_t patience_ns)
 {
     const uint64_t now = sonde_now_ns();
-    if (!M.asked_at)
-        M.asked_at = now;
-    if (now - M.flushed_at < FLUSH_GAP_NS || (sonde__cuda_flush_busy() && now - M.asked_at <= patience_ns))
+    if (!reading.asked_at)
+        reading.asked_at = now;
+    if (now - reading.flushed_at < FLUSH_GAP_NS || (sonde__cuda_flush_busy() && now - reading.asked_at <= patience_ns))
         return;
-    M.forced = sonde__cuda_broken() || now - M.asked_at > patience_ns;
-    sonde__cupti.cuptiActivityFlushAll(M.forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
-    M.flushed_at = sonde_now_ns();
+    reading.forced = sonde__cuda_broken() || now - reading.asked_at > patience_ns;
+    sonde__cupti.cuptiActivityFlushAll(reading.forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+    reading.flushed_at = sonde_now_ns();
 }
 
 static void say_losses(uint64_t dropped)
 {
-    if (dropped != M.said_dropped)
+    if (dropped != reading.said_dropped)
         sonde_note("CUPTI dropped %llu records of completed work: buffer full", (unsigned long long)dropped);
-    M.said_dropped = dropped;
-    if (M.forced && !B.completed && sonde__cuda_any_key())
+    reading.said_dropped = dropped;
+    if (reading.forced && !buffers.completed && sonde__cuda_any_key())
         sonde_note("CUPTI reported nothing to Sonde: another tool in the program has taken over its callbacks "
                    "(cuptiActivityRegisterCallbacks); run without it");
 }
@@ -505,16 +505,16 @@ void sonde__cuda_collect(enum sonde_collect how)
     if (how != SONDE_COLLECT_TURN) {
         flush(how == SONDE_COLLECT_DYING ? DYING_NS : PATIENCE_NS);
     } else {
-        M.asked_at = M.forced = 0;
+        reading.asked_at = reading.forced = 0;
         sonde__cuda_flush_turn();
     }
     uint64_t dropped;
     struct buffer *all = take_full(&dropped);
     if (all)
         sonde__cuda_clock_pair(); /* every record is older than this */
-    M.later = M.again = false;
+    reading.later = reading.again = false;
     read_records(all);
-    if ((M.again = M.later))
+    if ((reading.again = reading.later))
         read_records(all);
     for (struct buffer *b = all, *next; b; b = next) {
         next = b->next;

@@ -21,7 +21,7 @@ struct pair { uint64_t host_ns, cupti_ns, bound_ns; };
 static struct {
     struct pair pair[PAIRS];
     uint32_t next, count;
-} C;
+} pairs;
 
 static bool read_pair(struct pair *best)
 {
@@ -39,7 +39,7 @@ static bool read_pair(struct pair *best)
 
 static struct pair *newest(void)
 {
-    return C.count ? &C.pair[(C.next + PAIRS - 1) % PAIRS] : NULL;
+    return pairs.count ? &pairs.pair[(pairs.next + PAIRS - 1) % PAIRS] : NULL;
 }
 
 void sonde__cuda_clock_pair(void)
@@ -58,9 +58,9 @@ void sonde__cuda_clock_pair(void)
                        (long long)off);
         }
     }
-    C.pair[C.next] = now;
-    C.next = (C.next + 1) % PAIRS;
-    C.count += C.count < PAIRS;
+    pairs.pair[pairs.next] = now;
+    pairs.next = (pairs.next + 1) % PAIRS;
+    pairs.count += pairs.count < PAIRS;
 }
 
 /* On the line through two pairs; with one pair, at its distance. */
@@ -75,16 +75,16 @@ static uint64_t between(const struct pair *a, const struct pair *b, uint64_t cup
 
 uint64_t sonde__cuda_clock_host(uint64_t cupti_ns)
 {
-    if (!cupti_ns || !C.count)
+    if (!cupti_ns || !pairs.count)
         return 0;
-    const uint32_t oldest = (C.next + PAIRS - C.count) % PAIRS;
+    const uint32_t oldest = (pairs.next + PAIRS - pairs.count) % PAIRS;
     /* Newest first: that is where most records are. */
-    for (uint32_t i = 1; i < C.count; i++) {
-        const struct pair *a = &C.pair[(C.next + 2 * PAIRS - 1 - i) % PAIRS];
-        if (a->cupti_ns <= cupti_ns || i == C.count - 1)
-            return between(a, &C.pair[(C.next + 2 * PAIRS - i) % PAIRS], cupti_ns);
+    for (uint32_t i = 1; i < pairs.count; i++) {
+        const struct pair *a = &pairs.pair[(pairs.next + 2 * PAIRS - 1 - i) % PAIRS];
+        if (a->cupti_ns <= cupti_ns || i == pairs.count - 1)
+            return between(a, &pairs.pair[(pairs.next + 2 * PAIRS - i) % PAIRS], cupti_ns);
     }
-    return C.pair[oldest].host_ns + (cupti_ns - C.pair[oldest].cupti_ns);
+    return pairs.pair[oldest].host_ns + (cupti_ns - pairs.pair[oldest].cupti_ns);
 }
 
 void sonde__cuda_clock_sync(void)
@@ -100,5 +100,5 @@ void sonde__cuda_clock_sync(void)
 
 void sonde__cuda_clock_forget(void)
 {
-    C.count = C.next = 0;
+    pairs.count = pairs.next = 0;
 }

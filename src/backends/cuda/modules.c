@@ -30,29 +30,29 @@ static struct {
     struct sonde_lock lock;
     struct piece *first, **last;
     size_t waiting, kept;
-} L;
+} loaded;
 
 /* Room among those that wait; the program goes on without when there is none. */
 static bool reserve(size_t bytes)
 {
-    sonde__lock(&L.lock);
-    const bool fits = L.waiting + bytes <= WAITING_MAX && L.kept + bytes <= KEPT_MAX;
+    sonde__lock(&loaded.lock);
+    const bool fits = loaded.waiting + bytes <= WAITING_MAX && loaded.kept + bytes <= KEPT_MAX;
     if (fits) {
-        L.waiting += bytes;
-        L.kept += bytes;
+        loaded.waiting += bytes;
+        loaded.kept += bytes;
     }
-    sonde__unlock(&L.lock);
+    sonde__unlock(&loaded.lock);
     return fits;
 }
 
 static void append(struct piece *p)
 {
-    sonde__lock(&L.lock);
-    if (!L.first)
-        L.last = &L.first;
-    *L.last = p;
-    L.last = &p->next;
-    sonde__unlock(&L.lock);
+    sonde__lock(&loaded.lock);
+    if (!loaded.first)
+        loaded.last = &loaded.first;
+    *loaded.last = p;
+    loaded.last = &p->next;
+    sonde__unlock(&loaded.lock);
 }
 
 void sonde__cuda_module_loaded(const CUpti_ModuleResourceData *module)
@@ -77,10 +77,10 @@ void sonde__cuda_module_loaded(const CUpti_ModuleResourceData *module)
 
 void sonde__cuda_modules_store(void)
 {
-    sonde__lock(&L.lock);
-    struct piece *p = L.first;
-    L.first = NULL;
-    sonde__unlock(&L.lock);
+    sonde__lock(&loaded.lock);
+    struct piece *p = loaded.first;
+    loaded.first = NULL;
+    sonde__unlock(&loaded.lock);
     for (struct piece *next; p; p = next) {
         char name[32];
         const size_t bytes = p->bytes;
@@ -89,8 +89,8 @@ void sonde__cuda_modules_store(void)
         if (sonde_blob(name, p->code, bytes))
             sonde_note("code loaded onto the device could not be stored");
         sonde__pages_put(p, sizeof *p + bytes);
-        sonde__lock(&L.lock);
-        L.waiting -= bytes;
-        sonde__unlock(&L.lock);
+        sonde__lock(&loaded.lock);
+        loaded.waiting -= bytes;
+        sonde__unlock(&loaded.lock);
     }
 }
