@@ -251,13 +251,12 @@ class Bench:
     def short(self):
         """What a person at a terminal waits for: all of `sonde record`, start, symbols and sealing included."""
         say("Short programs (ratio of the wall time of all of sonde record to nothing; the goal is 1.10)")
-        venv = f"{self.build}/venv/bin/python3"
-        nbody = os.path.join(os.path.dirname(HERE), "tests/programs/nbody.py")
+        arrays = os.path.join(os.path.dirname(HERE), "tests/real/arrays.py")
         programs = {
             "clpeak --kernel-latency": ["clpeak", "--kernel-latency"],
             "clblast_tuner_xdot": ["clblast_tuner_xdot", "-n", "65536"],
             "heat 1024 400": [f"{self.build}/bin/examples/heat", "1024", "400"],
-            "nbody.py (pyopencl)": [venv if os.path.exists(venv) else "python3", nbody],
+            "arrays.py (pyopencl)": ["/usr/bin/python3", arrays],
         }
         for name, command in programs.items():
             if not shutil.which(command[0]):
