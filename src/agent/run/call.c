@@ -54,24 +54,17 @@ struct sonde_thread *sonde__enter(void)
 
 struct own { uint64_t wall_ns, cpu_ns; };
 
-static uint64_t own_cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* The CPU clock is a system call, at whose end the thread may lose its processor:
  * the other clock is read on that side where this shows as waiting. */
 static struct own own_begin(void)
 {
     const uint64_t wall_ns = sonde_now_ns();
-    return (struct own){wall_ns, own_cpu_ns()};
+    return (struct own){wall_ns, sonde__thread_cpu_ns()};
 }
 
 static struct own own_end(void)
 {
-    const uint64_t cpu_ns = own_cpu_ns();
+    const uint64_t cpu_ns = sonde__thread_cpu_ns();
     return (struct own){sonde_now_ns(), cpu_ns};
 }
 

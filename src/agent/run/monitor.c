@@ -14,6 +14,7 @@
 
 #include "agent/context/context.h"
 #include "agent/sample/sample.h"
+#include "agent/state/clock.h"
 #include "agent/state/state.h"
 #include "agent/store/store.h"
 
@@ -129,9 +130,7 @@ static void turn(void)
     sonde__sample_turn(now);
     if (now - turns_at_slow >= SLOW_NS) {
         turns_at_slow = now;
-        struct timespec cpu;
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-        atomic_store(&a->monitor_cpu_ns, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);
+        atomic_store(&a->monitor_cpu_ns, sonde__thread_cpu_ns());
         if (now - modules_at >= MODULES_NS) {
             modules_at = now;
             watch_modules();

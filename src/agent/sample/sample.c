@@ -24,6 +24,7 @@
 #include "agent/context/context.h"
 #include "agent/preload/preload.h"
 #include "agent/stack/unwind_arch.h"
+#include "agent/state/clock.h"
 #include "agent/state/state.h"
 #include "agent/store/store.h"
 #include "target.h"
@@ -46,11 +47,6 @@ static uint64_t read_clock(clockid_t clock)
     struct timespec t;
     clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t thread_cpu_ns(void)
-{
-    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* The thread's CPU time, now `cpu_ns`, up to which a sample stands for it. A timer is due after each period, the next tick finds
@@ -81,7 +77,7 @@ void sonde__sample_deferred(struct sonde_thread *t, uint32_t node)
 static void take(struct sonde_target *x, struct sonde_thread *t, const ucontext_t *context)
 {
     const struct sonde_place at = SONDE__PLACE_OF(context);
-    const uint64_t now = sonde_now_ns(), begin_ns = thread_cpu_ns();
+    const uint64_t now = sonde_now_ns(), begin_ns = sonde__thread_cpu_ns();
     struct sonde_samples *s = &t->samples;
     sonde__handler = (struct sonde_handler){.on = true};
     uint32_t node = sonde__context_sample(t, &at);
@@ -94,7 +90,7 @@ static void take(struct sonde_target *x, struct sonde_thread *t, const ucontext_
     } else {
         sonde__sample_put(t, now, due_ns(x, t, begin_ns), node, 0);
     }
-    const uint64_t own_ns = thread_cpu_ns() - begin_ns; /* not by ticks: the thread may have lost the processor in between */
+    const uint64_t own_ns = sonde__thread_cpu_ns() - begin_ns; /* not by ticks: the thread may have lost the processor in between */
     sonde__count(&s->count.own_ns, own_ns);
     sonde__count(&s->cpu_ns, own_ns);
 }
@@ -109,10 +105,10 @@ static void sample(struct sonde_target *x, const ucontext_t *context)
         if (!atomic_exchange(&x->wanted, true))
             sonde__monitor_wake();
     } else if (flag == SONDE_FLAG_OFF || atomic_load(&sonde__agent.closed)) {
-        atomic_store_explicit(&t->samples.cpu_ns, thread_cpu_ns(), memory_order_relaxed); /* what comes now belongs to no sample */
+        atomic_store_explicit(&t->samples.cpu_ns, sonde__thread_cpu_ns(), memory_order_relaxed); /* what comes now belongs to no sample */
     } else if (t->busy == SONDE_BUSY_CALL) {
         t->samples.waits_since_ns = sonde_now_ns();
-        t->samples.waits_cpu_ns = due_ns(x, t, thread_cpu_ns());
+        t->samples.waits_cpu_ns = due_ns(x, t, sonde__thread_cpu_ns());
         atomic_fetch_or_explicit(&t->at_end, SONDE_AT_END_SAMPLE, memory_order_relaxed);
     } else if (t->busy) {
         sonde__count(&t->samples.count.lost, 1);
@@ -150,7 +146,7 @@ void sonde__sample_ends(void *(*routine)(void *))
         return;
     const int error = errno;
     sonde__busy(t, SONDE_BUSY);
-    const uint64_t now_ns = thread_cpu_ns(), last_ns = atomic_load_explicit(&t->samples.cpu_ns, memory_order_relaxed);
+    const uint64_t now_ns = sonde__thread_cpu_ns(), last_ns = atomic_load_explicit(&t->samples.cpu_ns, memory_order_relaxed);
     const uint64_t rest_ns = now_ns > last_ns ? now_ns - last_ns : 0;
     if (rest_ns >= (t->adopted ? REST_OF_HOOKS_NS : REST_LEAST_NS)) {
         sonde__handler = (struct sonde_handler){.on = true};
@@ -227,7 +223,7 @@ static void follow_process(bool on)
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     const uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-    const uint64_t ours = thread_cpu_ns() + sonde__trace_cpu_ns();
+    const uint64_t ours = sonde__thread_cpu_ns() + sonde__trace_cpu_ns();
     if (sampling.process_at_ns) {
         uint64_t all = now - sampling.process_at_ns, own = ours - sampling.ours_at_ns;
         sampling.process_ns += all > own ? all - own : 0;

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #include "agent/preload/preload.h"
+#include "agent/state/clock.h"
 #include "agent/state/state.h"
 #include "agent/store/store.h"
 #include "target.h"
@@ -576,16 +577,9 @@ static bool read_folder(bool first)
     return any;
 }
 
-static uint64_t monitor_cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void scan(bool first)
 {
-    const uint64_t begun = monitor_cpu_ns(); /* not time: on a busy machine a reading takes as long as others run */
+    const uint64_t begun = sonde__thread_cpu_ns(); /* not time: on a busy machine a reading takes as long as others run */
     for (uint32_t i = 1; i <= watch.used; i++)
         targets[i].seen = false;
     if (!read_folder(first))
@@ -595,7 +589,7 @@ static void scan(bool first)
         if (tid && !targets[i].seen && !cpu_ns_of(tid)) /* the folder leaves out a living thread now and then when others end meanwhile */
             vanish(&targets[i]);
     }
-    watch.scan_at_ns = sonde_now_ns() + (monitor_cpu_ns() - begun) * SCAN_SHARE;
+    watch.scan_at_ns = sonde_now_ns() + (sonde__thread_cpu_ns() - begun) * SCAN_SHARE;
 }
 
 /* A thread that has used CPU time, but took no sample of it: does it block the signal now? */

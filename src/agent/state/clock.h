@@ -20,6 +20,14 @@ static inline uint64_t sonde__now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* CPU time of the calling thread. A system call. */
+static inline uint64_t sonde__thread_cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* The cycle counter, for own cost only; never a time in a record. */
 static inline uint64_t sonde__ticks(void)
 {

@@ -24,6 +24,7 @@
 
 #include <sonde/error.h>
 
+#include "agent/state/clock.h"
 #include "agent/state/state.h"
 #include "format/chunk.h"
 #include "guest/memory.h"
@@ -159,9 +160,7 @@ static void *tracer_main(void *arg)
         while (sem_wait(&t->wake) != 0)
             ;
         empty_ring(t, memory);
-        struct timespec cpu;
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
-        atomic_store(&t->cpu_ns, (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec);
+        atomic_store(&t->cpu_ns, sonde__thread_cpu_ns());
     }
     return NULL;
 }
