@@ -74,12 +74,16 @@ static _Atomic uint64_t used[3];
 
 static KEPT void *shares_of_a_thread(void *arg)
 {
+    uint64_t of[3] = {0};
     for (unsigned round = 0; round < 10; round++) {
         const uint64_t part = ms * 1000000ull / 60;
-        used[0] += spin_a(3 * part);
-        used[1] += spin_b(2 * part);
-        used[2] += spin_c(part);
+        of[0] += spin_a(3 * part);
+        of[1] += spin_b(2 * part);
+        of[2] += spin_c(part);
     }
+    for (int i = 0; i < 3; i++)
+        used[i] += of[i];
+    printf("used_by_%ld %llu\n", syscall(SYS_gettid), (unsigned long long)(of[0] + of[1] + of[2]));
     return arg;
 }
 
