@@ -11,7 +11,8 @@ struct sonde_arena_block {
     alignas(max_align_t) char data[];
 };
 
-enum { FIRST_BLOCK = 16384, LARGEST_BLOCK = 1 << 22 };
+enum { FIRST_BLOCK = 16384 };
+enum { LARGEST_BLOCK = 1 << 22 };
 
 void sonde_arena_fini(struct sonde_arena *arena)
 {

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+/* clang-format off */
 const struct sonde__op_kind sonde__op_kinds[SONDE_OP_KIND_COUNT + 1] = {
 #define X(kind, text, more, group, way, traits) \
     {text, sizeof more > 1 ? text " " more : NULL, SONDE_GROUP_##group, SONDE_WAY_##way, traits},
@@ -10,15 +11,21 @@ const struct sonde__op_kind sonde__op_kinds[SONDE_OP_KIND_COUNT + 1] = {
 #undef X
     {"unknown", NULL, SONDE_GROUP_ORDER, SONDE_WAY_NONE, 0},
 };
+/* clang-format on */
 
 /* ---- data objects --------------------------------------------------------------- */
 
-static const struct object { const char *name; uint8_t class, traits; } objects[SONDE_OBJECT_KIND_COUNT + 1] = {
+/* clang-format off */
+static const struct object {
+    const char *name;
+    uint8_t class, traits;
+} objects[SONDE_OBJECT_KIND_COUNT + 1] = {
 #define X(kind, text, class, traits) {text, SONDE_MEMORY_##class, traits},
     SONDE_OBJECT_KIND_MAP(X)
 #undef X
     {"unknown", SONDE_MEMORY_ON_DEVICE, 0},
 };
+/* clang-format on */
 
 static const struct object *object_of(uint32_t kind)
 {

@@ -11,7 +11,11 @@
 
 #include <sonde/kinds.h>
 
-struct sonde__op_kind { const char *name, *title; uint8_t group, way; uint16_t traits; };
+struct sonde__op_kind {
+    const char *name, *title;
+    uint8_t group, way;
+    uint16_t traits;
+};
 extern const struct sonde__op_kind sonde__op_kinds[SONDE_OP_KIND_COUNT + 1]; /* the last: beyond the list */
 
 static inline const struct sonde__op_kind *sonde__op_kind(uint32_t kind)

@@ -9,7 +9,10 @@
 #include "arena.h"
 
 struct sonde_map { /* ready when zeroed */
-    struct sonde_map_slot { uint64_t key, value; bool used; } *slots;
+    struct sonde_map_slot {
+        uint64_t key, value;
+        bool used;
+    } *slots;
     size_t count, mask;
 };
 
@@ -24,7 +27,10 @@ uint64_t sonde_hash_mix(uint64_t hash, uint64_t word);
 
 struct sonde_intern { /* ready when zeroed; ids count from 1 in the order of first sight */
     struct sonde_arena arena;
-    struct sonde_intern_item { const char *bytes; uint32_t length, next; } *items; /* [id - 1] */
+    struct sonde_intern_item {
+        const char *bytes;
+        uint32_t length, next;
+    } *items; /* [id - 1] */
     uint32_t count, capacity;
     struct sonde_map first; /* hash -> first id with it; `next` links the rest */
 };

@@ -11,8 +11,8 @@
 
 struct sonde_nearest {
     const char *word;
-    char        known[64]; /* stays "" when none is near */
-    size_t      distance;
+    char known[64]; /* stays "" when none is near */
+    size_t distance;
 };
 void sonde_nearest_try(struct sonde_nearest *nearest, const char *known);
 

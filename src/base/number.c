@@ -22,7 +22,7 @@ char *sonde_number_count(char out[SONDE_NUMBER_MAX], uint64_t n)
  * power of ten loses one (9.996 is 10.0). */
 static int decimals(double value)
 {
-    return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+    return value < 9.995 ? 2 : (value < 99.95 ? 1 : 0);
 }
 
 char *sonde_number_plain(char out[SONDE_NUMBER_MAX], double value)

@@ -33,7 +33,7 @@ struct crew {
     _Atomic uint32_t next; /* stays small: each thread goes past the end once */
     pthread_mutex_t lock;  /* of the two below */
     uint32_t failed;
-    int      code;
+    int code;
 };
 
 static void fail(struct crew *c, uint32_t task, int code)

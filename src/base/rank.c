@@ -9,7 +9,8 @@ struct launcher {
     int needs_size; /* the name of the rank alone is too common to mean one */
 };
 
-static const struct launcher launchers[] = { /* innermost first */
+static const struct launcher launchers[] = {
+    /* innermost first */
     {"RANK", {"WORLD_SIZE"}, {"LOCAL_RANK"}, 1}, /* torchrun */
     {"OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE"}, {"OMPI_COMM_WORLD_LOCAL_RANK"}, 0},
     {"MV2_COMM_WORLD_RANK", {"MV2_COMM_WORLD_SIZE"}, {"MV2_COMM_WORLD_LOCAL_RANK"}, 0},

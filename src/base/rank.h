@@ -10,7 +10,10 @@
 #include <stdint.h>
 
 /* Each field plus one; 0 where the launcher does not say. */
-struct sonde_rank { uint32_t rank, local_rank; uint32_t size; /* number of ranks, as it is */ };
+struct sonde_rank {
+    uint32_t rank, local_rank;
+    uint32_t size; /* number of ranks, as it is */
+};
 
 /* All zero when no launcher has set a rank. Reads the environment: the program's own thread. */
 struct sonde_rank sonde_rank_read(void);

@@ -4,7 +4,11 @@
 #include <stdbool.h>
 #include <sys/resource.h>
 
-struct call { int (*fn)(void *user); void *user; int result; };
+struct call {
+    int (*fn)(void *user);
+    void *user;
+    int result;
+};
 
 int sonde_stack_thread(pthread_t *thread, void *(*fn)(void *user), void *user)
 {

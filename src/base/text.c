@@ -78,6 +78,7 @@ static size_t decode(const char *s, uint32_t *point)
 
 static size_t columns_of(uint32_t point)
 {
+    /* clang-format off */
     static const struct { uint32_t first, last; unsigned char columns; } ranges[] = {
         {0x0000, 0x001f, 0}, {0x007f, 0x007f, 0}, {0x0300, 0x036f, 0}, {0x0483, 0x0489, 0},
         {0x0591, 0x05bd, 0}, {0x1100, 0x115f, 2}, {0x1ab0, 0x1aff, 0}, {0x1dc0, 0x1dff, 0},
@@ -86,6 +87,7 @@ static size_t columns_of(uint32_t point)
         {0xfe20, 0xfe2f, 0}, {0xfe30, 0xfe6f, 2}, {0xff00, 0xff60, 2}, {0xffe0, 0xffe6, 2},
         {0x1f300, 0x1f64f, 2}, {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2},
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges && point >= ranges[i].first; i++)
         if (point <= ranges[i].last)
             return ranges[i].columns;

@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 struct sonde_text { /* ready when zeroed; `bytes` is NULL while empty */
-    char  *bytes;
+    char *bytes;
     size_t length, capacity;
-    bool   failed; /* out of memory: the text is incomplete */
+    bool failed; /* out of memory: the text is incomplete */
 };
 
 void sonde_text_fini(struct sonde_text *text);

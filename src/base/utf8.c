@@ -14,10 +14,15 @@ size_t sonde_utf8_decode(const char *s, uint32_t *point)
     uint32_t value = b[0];
     size_t length = 1;
     if (b[0] >= 0x80) {
-        static const struct { unsigned char lead, bits; uint32_t least; } forms[] = {
-            {0xc2, 0x1f, 0x80}, {0xe0, 0x0f, 0x800}, {0xf0, 0x07, 0x10000},
+        static const struct {
+            unsigned char lead, bits;
+            uint32_t least;
+        } forms[] = {
+            {0xc2, 0x1f, 0x80},
+            {0xe0, 0x0f, 0x800},
+            {0xf0, 0x07, 0x10000},
         };
-        size_t form = b[0] >= 0xf0 ? 2 : b[0] >= 0xe0 ? 1 : 0;
+        size_t form = b[0] >= 0xf0 ? 2 : (b[0] >= 0xe0 ? 1 : 0);
         if (b[0] < forms[form].lead || b[0] > 0xf4)
             return 0;
         value &= forms[form].bits;

@@ -21,15 +21,15 @@ struct sonde_heap {
     struct sonde_lock lock;
     unsigned char *base;
     size_t size, next;   /* bytes */
-    void  *free;         /* list of single blocks, */
+    void *free;          /* list of single blocks, */
     size_t free_bytes;   /* so much */
     _Atomic size_t in_use; /* bytes */
 };
 
 /* Reserve up to `bytes` (less when the address space is limited, at least
  * 1 MiB). 0 or SONDE_ENOMEM. */
-int   sonde__heap_init(struct sonde_heap *h, size_t bytes);
-void  sonde__heap_fini(struct sonde_heap *h);
+int sonde__heap_init(struct sonde_heap *h, size_t bytes);
+void sonde__heap_fini(struct sonde_heap *h);
 /* `bytes` rounded up to blocks; zeroed when fresh, as more than one block always is, not when re-used. NULL when spent,
  * and in a sample's handler also when it would have to wait, or little is left. */
 void *sonde__heap_get(struct sonde_heap *h, size_t bytes);
@@ -41,7 +41,7 @@ static inline bool sonde__heap_is_low(struct sonde_heap *h)
 }
 /* A block for what can be done without: NULL also when less than half is left. */
 void *sonde__heap_get_spare(struct sonde_heap *h);
-void  sonde__heap_put(struct sonde_heap *h, void *block, size_t bytes);
+void sonde__heap_put(struct sonde_heap *h, void *block, size_t bytes);
 
 /* Pieces of one size, cut from blocks as they are needed. Those that came back go out
  * again first; blocks never go back. One thread at a time: under a lock of the caller's. */
@@ -53,6 +53,6 @@ struct sonde_pieces { /* all 0: none yet */
 
 /* `bytes`: always the same, a pointer's at least. Not zeroed. NULL when the heap is spent. */
 void *sonde__piece_get(struct sonde_pieces *p, struct sonde_heap *h, size_t bytes);
-void  sonde__piece_put(struct sonde_pieces *p, void *piece);
+void sonde__piece_put(struct sonde_pieces *p, void *piece);
 
 #endif

@@ -11,8 +11,8 @@
 
 static struct {
     struct sonde_lock lock;
-    char    *next;
-    size_t   left;
+    char *next;
+    size_t left;
     uint32_t process; /* whose chunk it is */
 } chunk;
 

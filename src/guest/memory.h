@@ -13,7 +13,7 @@
 
 /* Zeroed pages. NULL: there are none. */
 void *sonde__pages_get(size_t bytes);
-void  sonde__pages_put(void *pages, size_t bytes); /* as many as were got; NULL is none */
+void sonde__pages_put(void *pages, size_t bytes); /* as many as were got; NULL is none */
 
 /* Zeroed memory that is never given back, aligned for anything; small pieces share pages. NULL: there is none. */
 void *sonde__memory_get(size_t bytes);

@@ -39,7 +39,10 @@ static inline void sonde__pair_write(struct sonde_pair *p, uint64_t key, uint64_
     atomic_store_explicit(&p->mixed, sonde__pair_mix(key, value), memory_order_relaxed);
 }
 
-struct sonde_pairs { struct sonde_pair *at; uint32_t mask; }; /* a power of two of them, minus 1; on a cache line */
+struct sonde_pairs {
+    struct sonde_pair *at;
+    uint32_t mask;
+}; /* a power of two of them, minus 1; on a cache line */
 enum { SONDE_PAIR_WAYS = 4 };
 
 static inline struct sonde_pair *sonde__pairs_line(struct sonde_pairs cache, uint64_t key)

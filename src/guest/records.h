@@ -27,6 +27,6 @@ void *sonde__records_add(struct sonde_records *r, uint64_t key, void *record);
 /* The record of `key`; made (zeroed, `bytes` long) when there is none. NULL when
  * memory is spent or the key is 0. `made` (may be NULL) tells. */
 void *sonde__records_make(struct sonde_records *r, uint64_t key, size_t bytes, bool *made);
-void  sonde__records_forget(struct sonde_records *r);
+void sonde__records_forget(struct sonde_records *r);
 
 #endif

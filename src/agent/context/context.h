@@ -22,11 +22,11 @@
 #define SONDE_FRAME_ID_SKIP 0xffffffffu /* ours, or the runtime's loader: left out when innermost */
 #define SONDE_FRAME_ID_EVAL 0xfffffffeu /* the Python interpreter's loop: replaced by Python frames */
 
-int      sonde__frames_init(void);             /* when the agent starts, after the tables: 0 or SONDE_ENOMEM */
-void     sonde__frames_executable(const char *path); /* its path, which its link_map does not say. Monitor thread, before ON */
+int sonde__frames_init(void);                  /* when the agent starts, after the tables: 0 or SONDE_ENOMEM */
+void sonde__frames_executable(const char *path); /* its path, which its link_map does not say. Monitor thread, before ON */
 uint32_t sonde__frame_of_pc(uintptr_t pc);     /* lock-free once known; SONDE_FRAME_ID_* */
 uint32_t sonde__frame_of_place(uintptr_t pc);  /* in a sample's handler: an interrupted place; 0: not now, or no room */
-void     sonde__frames_look(void);             /* monitor's: modules that samples met first */
+void sonde__frames_look(void);                 /* monitor's: modules that samples met first */
 uint32_t sonde__frame_of_python(const struct sonde_pyframe *f);
 uint64_t sonde__frame_python_key(const struct sonde_pyframe *f); /* equal keys: one frame */
 uint32_t sonde__frame_of_api(uint32_t api);
@@ -36,7 +36,7 @@ uint32_t sonde__frame_of_link(uint32_t node);
 uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind);
 /* The frame of a key (below 2^62), which is `row`'s; sonde__frame_find: only when it is there. */
 uint32_t sonde__frame_intern(uint64_t key, struct sonde_row_frame row);
-bool     sonde__frame_find(uint64_t key, uint32_t *id);
+bool sonde__frame_find(uint64_t key, uint32_t *id);
 
 #define SONDE_TOKEN_PYTHON (1ull << 63) /* alone: a call of the eval loop without a frame */
 static inline uint64_t sonde__python_token(const struct sonde_pyframe *f)
@@ -46,9 +46,9 @@ static inline uint64_t sonde__python_token(const struct sonde_pyframe *f)
 
 /* ---- known.c: `pythons` frames are in python[] ------------------------------------------------ */
 
-bool     sonde__known_may(const struct sonde_thread *t);
+bool sonde__known_may(const struct sonde_thread *t);
 uint32_t sonde__known_node(struct sonde_thread *t, const struct sonde_trail *trail, uint32_t api, uint32_t pythons); /* 0: not known */
-void     sonde__known_keep(struct sonde_thread *t, uint32_t api, uint32_t pythons, uint32_t leaf); /* after the last walk */
+void sonde__known_keep(struct sonde_thread *t, uint32_t api, uint32_t pythons, uint32_t leaf); /* after the last walk */
 
 /* ---- node.c ------------------------------------------------------------------------------------- */
 
@@ -65,7 +65,7 @@ __attribute__((cold)) bool sonde__context_same(uint32_t a, uint32_t b);
 /* ---- context.c --------------------------------------------------------------------------------- */
 
 uint32_t sonde__context(struct sonde_thread *t, uint32_t api); /* API node of the caller's stack */
-void     sonde__context_stack(struct sonde_thread *t); /* brings range_stack up to date with the caller's stack */
+void sonde__context_stack(struct sonde_thread *t); /* brings range_stack up to date with the caller's stack */
 
 /* In a sample's handler: node of the interrupted place. 0, or sonde__handler.missed: none this time. */
 uint32_t sonde__context_sample(struct sonde_thread *t, const struct sonde_place *at);

@@ -29,7 +29,7 @@ struct merge {
     struct sonde_thread *t;
     uint32_t length;
     bool same;  /* as long as last time */
-    int  next;  /* outermost Python frame that is not in the path yet; -1 none */
+    int next;   /* outermost Python frame that is not in the path yet; -1 none */
     bool ranges, stack_only;     /* follow range_stack; and make no path */
     bool stack_same;             /* range_stack is as last time so far */
     bool link, link_here;        /* a link waits for its place, which is before the next frame */
@@ -181,9 +181,16 @@ static uint32_t end_path(struct merge *m)
 uint32_t sonde__context_merged(struct sonde_thread *t, uint32_t native_length, int python_count, bool stack_only)
 {
     t->ranges.steady = false;
-    struct merge m = {.t = t, .same = true, .next = python_count - 1, .stack_only = stack_only,
-                      .open = sonde__open_ranges(t), .ranges = stack_only || sonde__open_ranges(t), .stack_same = true,
-                      .link = !stack_only && sonde__has_link(t)};
+    struct merge m = {
+        .t = t,
+        .same = true,
+        .next = python_count - 1,
+        .stack_only = stack_only,
+        .open = sonde__open_ranges(t),
+        .ranges = stack_only || sonde__open_ranges(t),
+        .stack_same = true,
+        .link = !stack_only && sonde__has_link(t),
+    };
     if (t->stack.end != SONDE_UNWIND_OUTERMOST)
         put_frame(&m, sonde__frame_of_kind(SONDE_FRAME_CUT), 0);
     if (python_count > 0 && t->python[m.next].stack)

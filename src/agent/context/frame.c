@@ -121,9 +121,14 @@ static uint32_t module_row(const struct dl_find_object *o, bool *skip)
     struct sonde_row_module *m = ROW_ADD(MODULE, struct sonde_row_module, &id);
     if (!m)
         return 0;
-    *m = (struct sonde_row_module){.path = path_id, .build_id = build, .base = map->l_addr,
-                                   .start = start, .end = end,
-                                   .generation = (uint32_t)sonde__unwind_generation()};
+    *m = (struct sonde_row_module){
+        .path = path_id,
+        .build_id = build,
+        .base = map->l_addr,
+        .start = start,
+        .end = end,
+        .generation = (uint32_t)sonde__unwind_generation(),
+    };
     sonde__row_commit(SONDE_TABLE_MODULE);
     return id;
 }
@@ -192,7 +197,8 @@ static uint32_t unknown_place(uintptr_t pc, bool exact)
         return (uint32_t)id;
     if (frames.places >= PLACES_MAX || !sonde__known_room())
         return unknown_page(pc & ~(uintptr_t)4095);
-    id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_UNKNOWN, .offset = pc,
+    id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_UNKNOWN,
+                                            .offset = pc,
                                             .flags = SONDE_FRAME_ADDRESS | (exact ? SONDE_FRAME_EXACT : 0)});
     if (id) {
         frames.places++;
@@ -225,8 +231,10 @@ static uint32_t frame_of_new_pc(uintptr_t pc, uint64_t key, bool exact)
         else if (eval && sonde__unwind_function_start(pc) == eval)
             id = SONDE_FRAME_ID_EVAL;
         else
-            id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_NATIVE, .module = module,
-                                                    .offset = pc - (row ? row->base : 0), .flags = exact});
+            id = frame_add((struct sonde_row_frame){.kind = SONDE_FRAME_NATIVE,
+                                                    .module = module,
+                                                    .offset = pc - (row ? row->base : 0),
+                                                    .flags = exact});
     }
     if (id)
         sonde__pairs_put(frames.pc, key, id);
@@ -358,8 +366,13 @@ static uint32_t pycode_add(const struct sonde_pyframe *f)
     struct sonde_row_pycode *row = ROW_ADD(PYCODE, struct sonde_row_pycode, &id);
     if (!row)
         return 0;
-    *row = (struct sonde_row_pycode){.name = name, .file = file, .first_line = info.first_line,
-                                     .line_table = table, .version = info.version};
+    *row = (struct sonde_row_pycode){
+        .name = name,
+        .file = file,
+        .first_line = info.first_line,
+        .line_table = table,
+        .version = info.version,
+    };
     sonde__row_commit(SONDE_TABLE_PYCODE);
     return id;
 }
@@ -468,13 +481,13 @@ uint32_t sonde__frame_intern(uint64_t key, struct sonde_row_frame row)
 uint32_t sonde__frame_of_op(enum sonde_op_kind kind, uint32_t name)
 {
     return sonde__frame_intern(((uint64_t)kind << 32 | name) * 2 + 1,
-                          (struct sonde_row_frame){.kind = SONDE_FRAME_OP, .op = (uint16_t)kind, .name = name});
+                               (struct sonde_row_frame){.kind = SONDE_FRAME_OP, .op = (uint16_t)kind, .name = name});
 }
 
 uint32_t sonde__frame_of_link(uint32_t node)
 {
     return sonde__frame_intern((0x10000ull << 32 | node) * 2 + 1, /* no kind of operation is that high */
-                          (struct sonde_row_frame){.kind = SONDE_FRAME_LINK, .offset = node});
+                               (struct sonde_row_frame){.kind = SONDE_FRAME_LINK, .offset = node});
 }
 
 uint32_t sonde__frame_of_kind(enum sonde_frame_kind kind)

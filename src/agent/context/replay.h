@@ -28,14 +28,14 @@
 #define SONDE_REPLAY_PYTHONS 96u
 
 struct sonde_replay {
-    uint64_t  stack, rest;        /* the sums */
+    uint64_t stack, rest;         /* the sums */
     uintptr_t here;               /* frame address of sonde__context */
-    uint64_t  generation;         /* of modules */
+    uint64_t generation;          /* of modules */
     struct sonde_replay *next[2]; /* that came after it */
-    uint32_t  node, trail;
-    uint32_t  top;                /* the last word is below here + top */
-    uint16_t  words, pythons;     /* pythons: and SONDE_REPLAY_ATTACHED */
-    uint16_t  at[];               /* words above `here`; then, in a multiple of 8 bytes, what python_replay.h needs */
+    uint32_t node, trail;
+    uint32_t top;                 /* the last word is below here + top */
+    uint16_t words, pythons;      /* pythons: and SONDE_REPLAY_ATTACHED */
+    uint16_t at[];                /* words above `here`; then, in a multiple of 8 bytes, what python_replay.h needs */
 };
 #define SONDE_REPLAY_ATTACHED 0x8000u /* an interpreter is known */
 

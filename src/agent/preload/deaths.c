@@ -26,7 +26,7 @@
 #define TELLING_MS 1200 /* longer than the agent lets us wait */
 
 extern struct sonde_shared sonde__shared;
-int   sonde__preload_owner(void);
+int sonde__preload_owner(void);
 void *sonde__preload_libc(const char *name);
 
 __attribute__((visibility("default"))) _Noreturn void abort(void);
@@ -93,7 +93,7 @@ static void die(int number, siginfo_t *info, void *context)
         errno = error;
         return;
     }
-    atomic_load(&sonde__shared.libc_sigaction)(number, &by_default, NULL);
+    (atomic_load(&sonde__shared.libc_sigaction))(number, &by_default, NULL);
     const int self = (int)syscall(SYS_gettid);
     if (!is_fault(number, info) && syscall(SYS_rt_tgsigqueueinfo, getpid(), self, number, info) != 0)
         syscall(SYS_tgkill, getpid(), self, number);

@@ -16,7 +16,7 @@
 
 /* preload.c */
 void *sonde__preload_libc(const char *name);
-void  sonde__preload_before_exec(void);
+void sonde__preload_before_exec(void);
 
 #define FORWARD(name, parameters, arguments)                                              \
     EXPORT int name parameters                                                            \

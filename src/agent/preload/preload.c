@@ -40,7 +40,7 @@ EXPORT extern struct sonde_shared sonde__shared;
 EXPORT void sonde__set_range(int on);
 EXPORT void sonde__layers_repair(void);
 
-EXPORT struct sonde_shared sonde__shared = { .size = sizeof(struct sonde_shared) };
+EXPORT struct sonde_shared sonde__shared = {.size = sizeof(struct sonde_shared)};
 
 /* The process whose agent `at_exit` stands for. A vfork child shares our memory
  * but not this number; a fork child gets its own from pthread_atfork. */
@@ -257,14 +257,20 @@ typedef void *handle_t;
       (properties, type, callback, data, error), NULL)
 
 #define PLATFORM_NOT_FOUND (-1001) /* CL_PLATFORM_NOT_FOUND_KHR */
-enum { LOADERS = 4, LINKED = LOADERS - 1, PLATFORMS = 16 };
+enum {
+    LOADERS = 4,
+    LINKED = LOADERS - 1,
+    PLATFORMS = 16,
+};
 
+/* clang-format off */
 enum first {
 #define X(name, ...) FIRST_##name,
     FIRST_MAP(X)
 #undef X
     FIRST_COUNT
 };
+/* clang-format on */
 
 static const char *const first_names[] = {
 #define X(name, ...) #name,
@@ -309,8 +315,8 @@ static void ready(struct loader *loader)
     const int error = errno;
     layers_remember();
     const clGetPlatformIDs_function get_platforms = LOADED(loader, clGetPlatformIDs);
-    if (get_platforms && get_platforms(PLATFORMS, platforms, &count) == 0
-        && !atomic_exchange(&loader->attached, true))
+    if (get_platforms && get_platforms(PLATFORMS, platforms, &count) == 0 &&
+        !atomic_exchange(&loader->attached, true))
         agent_attach(platforms, count);
     errno = error;
 }
@@ -339,8 +345,8 @@ static void *linked_function(const char *name, const void *caller)
     void *found = real_dlsym()(RTLD_NEXT, name);
     struct link_map *module = NULL;
     Dl_info info;
-    if (!found && dladdr1(caller, &info, (void **)&module, RTLD_DL_LINKMAP) && module
-        && module->l_name[0]) {
+    if (!found && dladdr1(caller, &info, (void **)&module, RTLD_DL_LINKMAP) && module &&
+        module->l_name[0]) {
         void *handle = dlopen(module->l_name, RTLD_LAZY | RTLD_NOLOAD);
         if (handle) {
             found = real_dlsym()(handle, name);
@@ -411,8 +417,8 @@ static void *wrapper_of(void *handle, int which, void *found)
         return found;
     for (int i = 0; i < LINKED; i++) {
         void *known = NULL;
-        if (!atomic_compare_exchange_strong(&loaders[i].functions[FIRST_clGetPlatformIDs], &known, platforms)
-            && known != platforms)
+        if (!atomic_compare_exchange_strong(&loaders[i].functions[FIRST_clGetPlatformIDs], &known, platforms) &&
+            known != platforms)
             continue;
         atomic_store(&loaders[i].functions[which], found);
         return (void *)(uintptr_t)wrappers[which][i];

@@ -15,7 +15,11 @@
 
 #define SONDE_SAMPLE_SIGNAL SIGURG
 #define SONDE_SAMPLE_SIGNAL_NAME "SIGURG"
-enum sonde_signal_owner { SONDE_SIGNAL_FREE, SONDE_SIGNAL_AGENT, SONDE_SIGNAL_PROGRAM };
+enum sonde_signal_owner {
+    SONDE_SIGNAL_FREE,
+    SONDE_SIGNAL_AGENT,
+    SONDE_SIGNAL_PROGRAM,
+};
 
 /* A function of the C library in which a thread may wait. */
 struct sonde_sleeper {

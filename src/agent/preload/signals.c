@@ -18,9 +18,9 @@
 
 extern struct sonde_shared sonde__shared;
 void *sonde__preload_libc(const char *name);
-int   sonde__preload_owner(void);
+int sonde__preload_owner(void);
 const struct sigaction *sonde__preload_deadly(int number, const struct sigaction *wanted);
-void  sonde__preload_hide(struct sigaction *old);
+void sonde__preload_hide(struct sigaction *old);
 
 typedef void (*handler)(int);
 
@@ -56,7 +56,7 @@ static void wants(int number)
         return;
     const int error = errno;
     if (atomic_exchange(&sonde__shared.signal_owner, SONDE_SIGNAL_PROGRAM) == SONDE_SIGNAL_AGENT)
-        atomic_load(&sonde__shared.release_signal)();
+        (atomic_load(&sonde__shared.release_signal))();
     errno = error;
 }
 

@@ -90,12 +90,14 @@ void *sonde__preload_libc(const char *name);
     X(LOCK, int, pthread_rwlock_wrlock, (void *l), (l))                                                              \
     X(IO, size_t, fread, (void *to, size_t size, size_t n, void *file), (to, size, n, file))
 
+/* clang-format off */
 enum {
 #define X(kind, type, name, ...) AT_##name,
     WAITS_MAP(X) MAYBE_MAP(X) OTHERS_MAP(X)
 #undef X
     COUNT
 };
+/* clang-format on */
 _Static_assert(COUNT <= SONDE_SLEEPERS_MAX, "the agent keeps a frame for each");
 
 static const struct sonde_sleeper sleepers[COUNT] = {
@@ -105,7 +107,9 @@ static const struct sonde_sleeper sleepers[COUNT] = {
 };
 
 #define X(kind, type, name, parameters, ...) static type (*real_##name) parameters;
-WAITS_MAP(X) MAYBE_MAP(X) OTHERS_MAP(X)
+WAITS_MAP(X)
+MAYBE_MAP(X)
+OTHERS_MAP(X)
 #undef X
 static int (*real_pthread_mutex_trylock)(void *);
 static int (*real_sem_getvalue)(void *, int *);
@@ -113,7 +117,9 @@ static int (*real_sem_getvalue)(void *, int *);
 __attribute__((constructor)) static void find(void)
 {
 #define X(kind, type, name, ...) *(void **)&real_##name = sonde__preload_libc(#name);
-    WAITS_MAP(X) MAYBE_MAP(X) OTHERS_MAP(X)
+    WAITS_MAP(X)
+    MAYBE_MAP(X)
+    OTHERS_MAP(X)
 #undef X
     *(void **)&real_pthread_mutex_trylock = sonde__preload_libc("pthread_mutex_trylock");
     *(void **)&real_sem_getvalue = sonde__preload_libc("sem_getvalue");

@@ -269,7 +269,8 @@ static void connect_preload(void)
 /* Nanoseconds of one clock and one tick reading: the least of a few rounds. */
 static double reading_cost(void)
 {
-    enum { ROUNDS = 8, READINGS = 64 };
+    enum { ROUNDS = 8 };
+    enum { READINGS = 64 };
     uint64_t least = UINT64_MAX;
     for (int r = 0; r < ROUNDS; r++) {
         uint64_t begin = sonde_now_ns();

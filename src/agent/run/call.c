@@ -150,8 +150,7 @@ __attribute__((hot)) bool sonde_call_begin(struct sonde_call *call, uint32_t api
 {
     struct sonde_thread *t = sonde__self;
     call->tsc = sonde__ticks();
-    if (__builtin_expect(!sonde__flag || atomic_load_explicit(sonde__flag, memory_order_acquire) != SONDE_FLAG_ON ||
-                         !t, 0))
+    if (__builtin_expect(!sonde__flag || atomic_load_explicit(sonde__flag, memory_order_acquire) != SONDE_FLAG_ON || !t, 0))
         return begin_slowly(call, api);
     return begin(call, t, api);
 }
@@ -261,10 +260,22 @@ enum sonde_over sonde_submit_over(const struct sonde_submit *submit)
     if (t->busy || !t->last_call.submitted)
         return SONDE_OVER_NOTHING;
     sonde__busy(t, SONDE_BUSY);
-    struct sonde_call call = {.thread = t, .enter_ns = t->last_call.enter_ns, .leave_ns = t->last_call.leave_ns,
-                              .node = t->last_context, .submitted = true};
-    submit_op(&call, &(struct sonde_submit){.kind = submit->kind, .lane = submit->lane, .name = submit->name,
-                                            .work = submit->work, .object = submit->object, .bytes = submit->bytes},
+    struct sonde_call call = {
+        .thread = t,
+        .enter_ns = t->last_call.enter_ns,
+        .leave_ns = t->last_call.leave_ns,
+        .node = t->last_context,
+        .submitted = true,
+    };
+    submit_op(&call,
+              &(struct sonde_submit){
+                  .kind = submit->kind,
+                  .lane = submit->lane,
+                  .name = submit->name,
+                  .work = submit->work,
+                  .object = submit->object,
+                  .bytes = submit->bytes,
+              },
               t->last_call.key);
     sonde__busy(t, 0);
     sonde__count(&t->count.hook_ticks, sonde__ticks() - ticks);

@@ -43,7 +43,11 @@ static struct {
     uint64_t silent;               /* of many, all that there were: nothing came yet */
     struct submission *many, **many_tail;
     struct early *early, **early_tail;
-    struct { uint64_t key; struct sonde_times times; enum sonde_poll result; } done[DONE_KEPT];
+    struct {
+        uint64_t key;
+        struct sonde_times times;
+        enum sonde_poll result;
+    } done[DONE_KEPT];
 } matching;
 
 /* ---- submissions ------------------------------------------------------------------ */
@@ -142,8 +146,12 @@ bool sonde__match_over(const struct sonde_event *e, struct sonde_activity *found
 static void deliver_over(struct submission *s, const struct sonde_completion *c)
 {
     for (struct submission *next; s; s = next) {
-        const struct sonde_activity found = {.event = s->event, .times = c->times, .parts = SONDE_ACT_OP,
-                                             .result = (uint16_t)c->result};
+        const struct sonde_activity found = {
+            .event = s->event,
+            .times = c->times,
+            .parts = SONDE_ACT_OP,
+            .result = (uint16_t)c->result,
+        };
         next = s->over;
         sonde__piece_put(&matching.submissions, s);
         sonde__take(&found);
@@ -159,8 +167,12 @@ static void remember(const struct sonde_completion *c)
 
 static void deliver(struct submission *s, const struct sonde_completion *c)
 {
-    struct sonde_activity found = {.event = s->event, .times = c->times, .parts = SONDE_ACT_OP,
-                                   .result = (uint16_t)c->result};
+    struct sonde_activity found = {
+        .event = s->event,
+        .times = c->times,
+        .parts = SONDE_ACT_OP,
+        .result = (uint16_t)c->result,
+    };
     struct sonde_event *e = &found.event;
     e->lane = c->lane;
     e->kind = (uint16_t)c->kind;
@@ -289,7 +301,8 @@ void sonde__match_abandon(void)
         }
     if (silent)
         sonde_note("nothing was reported of %u launches of graphs or batches: they were running when the program "
-                   "exited, or enqueued nothing", silent);
+                   "exited, or enqueued nothing",
+                   silent);
     if (w->entries)
         memset(w->entries, 0, ((size_t)w->mask + 1) * sizeof *w->entries);
     w->count = matching.many_count = 0;

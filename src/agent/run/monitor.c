@@ -28,7 +28,11 @@
 #define CLOCKS_NS    3000000000u
 
 static uint64_t turns_at_slow, modules_at, clocks_at, clocks_gap, clocks_missing;
-enum { STARTING, OPEN, GIVEN_UP };
+enum {
+    STARTING,
+    OPEN,
+    GIVEN_UP,
+};
 unsigned sonde__monitor_start_ms = 20000; /* the disk may be busy */
 static _Atomic int ready;          /* one of these, or negative: enum sonde_error */
 /* Flushes are numbered, so that one that came too late is no answer to the next. */
@@ -101,7 +105,7 @@ static uint64_t next_nap(uint64_t nap_ns)
         nap_ns /= 2;
     else if (sonde__agent.found < TURN_FEW)
         nap_ns *= 2;
-    return nap_ns < TURN_MIN_NS ? TURN_MIN_NS : nap_ns > most ? most : nap_ns;
+    return nap_ns < TURN_MIN_NS ? TURN_MIN_NS : (nap_ns > most ? most : nap_ns);
 }
 
 static void turn(void)

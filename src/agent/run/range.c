@@ -49,8 +49,14 @@ bool sonde_enter(void)
 static struct sonde_row_range row_of(const struct sonde_range *range, uint64_t begin_ns, uint16_t flags)
 {
     return (struct sonde_row_range){
-        .begin_ns = begin_ns, .payload = range->payload, .name = range->name, .domain = range->domain,
-        .category = range->category, .payload_type = range->payload_type, .flags = flags};
+        .begin_ns = begin_ns,
+        .payload = range->payload,
+        .name = range->name,
+        .domain = range->domain,
+        .category = range->category,
+        .payload_type = range->payload_type,
+        .flags = flags,
+    };
 }
 
 /* ---- frames ------------------------------------------------------------------------- */
@@ -70,8 +76,7 @@ static uint32_t frame_of(uint32_t domain, uint32_t name)
         domain = 0;
         key = (0x1000000ull << 32 | name) * 2 + 1;
     }
-    return sonde__frame_intern(key, (struct sonde_row_frame){.kind = SONDE_FRAME_RANGE, .module = domain,
-                                                             .name = name});
+    return sonde__frame_intern(key, (struct sonde_row_frame){.kind = SONDE_FRAME_RANGE, .module = domain, .name = name});
 }
 
 /* ---- nested ranges ------------------------------------------------------------------- */

@@ -24,20 +24,20 @@
 
 /* ---- match.c: submissions with keys, and the completions that name them. Under harvest_lock ---- */
 
-void   sonde__match_keep(const struct sonde_event *e);
+void sonde__match_keep(const struct sonde_event *e);
 /* An operation over another one. True: `found` is what to hand over now. */
-bool   sonde__match_over(const struct sonde_event *e, struct sonde_activity *found);
-void   sonde__match_turn(enum sonde_collect how); /* the runtimes' reports; monitor */
-void   sonde__match_abandon(void);     /* count what was never reported */
-void   sonde__match_forget(void);      /* in a forked child */
+bool sonde__match_over(const struct sonde_event *e, struct sonde_activity *found);
+void sonde__match_turn(enum sonde_collect how); /* the runtimes' reports; monitor */
+void sonde__match_abandon(void);       /* count what was never reported */
+void sonde__match_forget(void);        /* in a forked child */
 size_t sonde__match_waiting(void);
 uint64_t sonde__match_silent(void);    /* submissions of many, of which nothing has been reported */
 
 /* ---- harvest.c --------------------------------------------------------------------------------- */
 
 size_t sonde__harvest(struct sonde_thread *finder); /* finder NULL: the monitor itself. Under harvest_lock */
-void   sonde__harvest_abandon(void);                /* count what never finished. Under both locks */
-void   sonde__harvest_late(void);                   /* count what came after the final flush. Under both locks */
+void sonde__harvest_abandon(void);                  /* count what never finished. Under both locks */
+void sonde__harvest_late(void);                     /* count what came after the final flush. Under both locks */
 
 /* ---- range_rows.c ------------------------------------------------------------------------------ */
 
@@ -55,10 +55,10 @@ void sonde__ledger_account(void); /* all of them */
 
 #define SONDE_EXIT_BOUND_MS 1000 /* how long the final flush waits for work in flight */
 enum sonde_flush {
-    SONDE_FLUSH_STORE  = 3, /* store what has finished; wait for nothing */
+    SONDE_FLUSH_STORE = 3,  /* store what has finished; wait for nothing */
     SONDE_FLUSH_FINISH = 1, /* main returned or exit was called: wait for work under way, stay open */
-    SONDE_FLUSH_CLOSE  = 2, /* the last moment at which the runtime may be asked */
-    SONDE_FLUSH_DEATH  = 5, /* a signal kills the program: what can be had within a moment */
+    SONDE_FLUSH_CLOSE = 2,  /* the last moment at which the runtime may be asked */
+    SONDE_FLUSH_DEATH = 5,  /* a signal kills the program: what can be had within a moment */
     SONDE_FLUSH_SIGNAL = 4, /* no flush: give the samples' signal back to the program */
 };
 void sonde__settle_drain(void);           /* the multiplexer; under monitor_lock and harvest_lock */
@@ -78,7 +78,7 @@ void sonde__recording_forget(void);           /* in a forked child */
 
 #define SONDE_MONITOR_LATE "its monitor thread did not start within 20 s"
 extern unsigned sonde__monitor_start_ms; /* those 20 s; tests have less patience */
-int  sonde__monitor_start(void);         /* SONDE_EBUSY: late */
+int sonde__monitor_start(void);          /* SONDE_EBUSY: late */
 bool sonde__monitor_flush(enum sonde_flush how, unsigned bound_ms); /* false: it did not answer in time. Any thread */
 
 /* ---- thread.c ----------------------------------------------------------------------------------------- */

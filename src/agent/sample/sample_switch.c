@@ -32,7 +32,7 @@ static struct {
     uint32_t pages_left; /* that may be locked */
     uint64_t records;    /* of all threads that still have a ring, since: */
     uint64_t since_ns, since_cpu_ns;
-    bool     lacking;    /* a thread went without, which may have ended since */
+    bool lacking;        /* a thread went without, which may have ended since */
 } budget;
 
 static uint64_t process_cpu_ns(void)
@@ -66,9 +66,19 @@ bool sonde__ring_open(struct sonde_target *x)
 {
     struct sonde_ring *r = &x->ring;
     struct perf_event_attr attr = {
-        .type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_DUMMY, .context_switch = 1,
-        .sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME, .use_clockid = 1, .clockid = CLOCK_MONOTONIC_RAW,
-        .exclude_kernel = 1, .exclude_hv = 1, .watermark = 1, .wakeup_watermark = DATA_PAGES * PAGE};
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof attr,
+        .config = PERF_COUNT_SW_DUMMY,
+        .context_switch = 1,
+        .sample_id_all = 1,
+        .sample_type = PERF_SAMPLE_TIME,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC_RAW,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+        .watermark = 1,
+        .wakeup_watermark = DATA_PAGES * PAGE,
+    };
     no_ring(r);
     if (!sonde__agent.config.trace)
         return false;

@@ -44,16 +44,16 @@
 #define SCAN_SHARE     20u   /* readings take at most one part in this of a processor */
 
 static struct sonde_target targets[TARGETS_MAX]; /* 0: none. Pages are touched as threads come */
-static _Atomic uint32_t    of_fd[FDS_MAX];       /* number of the target whose event this is */
-static uint32_t            chain[CHAINS];        /* by tid; under thread_lock */
+static _Atomic uint32_t of_fd[FDS_MAX];          /* number of the target whose event this is */
+static uint32_t chain[CHAINS];                   /* by tid; under thread_lock */
 
 static struct {
-    int      folder;       /* /proc/self/task */
+    int folder;            /* /proc/self/task */
     _Atomic uint32_t used, live; /* targets */
     uint32_t free;
-    bool     full;         /* once there were more threads than targets */
-    bool     by_timers;    /* in preference to perf events */
-    bool     open;         /* threads that start may arm themselves; under thread_lock */
+    bool full;             /* once there were more threads than targets */
+    bool by_timers;        /* in preference to perf events */
+    bool open;             /* threads that start may arm themselves; under thread_lock */
     uint64_t phase_ns;     /* CPU time of threads that ended since their last sample, less than a period; under thread_lock */
     uint64_t woken_ns;     /* when a thread that started woke the monitor last; under thread_lock */
     uint64_t scan_at_ns, check_at_ns;
@@ -258,8 +258,13 @@ static bool prefers_timers(void)
 static bool arm_perf(struct sonde_target *x, int tid)
 {
     struct perf_event_attr attr = {
-        .type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = sonde__sample_period_ns(), .exclude_kernel = 1, .exclude_hv = 1};
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof attr,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .sample_period = sonde__sample_period_ns(),
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
     const struct f_owner_ex owner = {F_OWNER_TID, tid};
     int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd < 0)
@@ -338,7 +343,7 @@ static bool blocks(int tid)
 static void leave_alone(struct sonde_target *x, uint64_t now)
 {
     const uint64_t known_ns = now > x->since_ns ? now - x->since_ns : 0;
-    x->look_at_ns = now + (known_ns < LOOK_NS ? LOOK_NS : known_ns > CHECK_NS ? CHECK_NS : known_ns);
+    x->look_at_ns = now + (known_ns < LOOK_NS ? LOOK_NS : (known_ns > CHECK_NS ? CHECK_NS : known_ns));
     become(x, SONDE_TARGET_BLOCKED);
 }
 

@@ -41,8 +41,13 @@ bool sonde__sample_slept(struct sonde_thread *t, uint64_t from_ns, uint64_t to_n
     if (used == SONDE_SAMPLES_MAX / 2)
         sonde__monitor_wake();
     t->sample[n % SONDE_SAMPLES_MAX] = (struct sonde_sample){
-        .time_ns = from_ns, .cpu_ns = to_ns - from_ns, .node = node, .lane = t->lane, .flags = SONDE_SAMPLE_SLEPT,
-        .kind = (uint16_t)kind};
+        .time_ns = from_ns,
+        .cpu_ns = to_ns - from_ns,
+        .node = node,
+        .lane = t->lane,
+        .flags = SONDE_SAMPLE_SLEPT,
+        .kind = (uint16_t)kind,
+    };
     atomic_store_explicit(&s->written, n + 1, memory_order_release);
     return true;
 }

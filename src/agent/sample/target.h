@@ -17,7 +17,7 @@
 
 struct sonde_ring { /* context switches of a thread, as the kernel writes them; page NULL: none */
     struct perf_event_mmap_page *_Atomic page; /* the monitor's; its thread looks whether there is one as it ends */
-    int      fd;
+    int fd;
     uint32_t flags;         /* of the row that `out_ns` begins */
     uint32_t lane;          /* of its rows; 0: not known yet */
     uint64_t out_ns;        /* 0: it is on the CPU, or that is not known */
@@ -40,11 +40,11 @@ struct sonde_target {
     struct sonde_thread *_Atomic thread;
     _Atomic bool wanted;  /* a signal came, but there is no slot yet */
     _Atomic uint8_t state; /* enum sonde_target_state */
-    bool     seen;          /* by the scan */
+    bool seen;              /* by the scan */
     _Atomic bool sampled;   /* ever; by its thread, as it starts, or the monitor: as `timer` */
-    bool     asked;         /* for a slot */
-    bool     ring_tried;
-    int      fd;            /* of its event */
+    bool asked;             /* for a slot */
+    bool ring_tried;
+    int fd;                 /* of its event */
     _Atomic int timer;
     _Atomic uint64_t due_ns; /* its thread's CPU time when the timer was due first; 0: there is none */
     uint64_t phase_ns;      /* CPU time of threads before it that its first sample stands in for */

@@ -27,7 +27,11 @@
 #include "python_state.h"
 
 /* Owners of an interpreter frame; the names are CPython's (3.11+). */
-enum { OWNED_BY_GENERATOR = 1, OWNED_BY_C = 3, OWNER_LAST = 4 };
+enum {
+    OWNED_BY_GENERATOR = 1,
+    OWNED_BY_C = 3,
+    OWNER_LAST = 4,
+};
 /* Opcode of YIELD_FROM in 3.9 and 3.10. */
 enum { YIELD_FROM = 72 };
 /* An instruction offset beyond this is not one. */
@@ -39,7 +43,7 @@ static struct sonde_lock attach_lock;
 /* ---- finding the interpreter ------------------------------------------ */
 
 struct modules {
-    int  count;
+    int count;
     char path[8][512];
 };
 
@@ -62,7 +66,7 @@ static void *find_handle(bool *found)
     *found = true;
     if (dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"))
         return RTLD_DEFAULT;
-    struct modules modules = { .count = 0 };
+    struct modules modules = {.count = 0};
     dl_iterate_phdr(note_libpython, &modules);
     for (int i = 0; i < modules.count; i++) {
         void *handle = dlopen(modules.path[i], RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
@@ -202,10 +206,10 @@ uintptr_t sonde__python_eval_start(void)
  * read, so that a wrong layout cannot crash the program. */
 struct walk {
     const struct sonde__python_layout *layout;
-    uintptr_t             code_type;
+    uintptr_t code_type;
     struct sonde_pyframe *frames;
-    int                   max, count, group; /* `group`: first frame of the open group */
-    int                   budget;            /* frames that may still be looked at */
+    int max, count, group; /* `group`: first frame of the open group */
+    int budget;            /* frames that may still be looked at */
 };
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
@@ -391,7 +395,7 @@ ALWAYS_INLINE int walk_thread(uintptr_t thread, struct sonde_pyframe *frames, in
     switch (walk.layout->form) {
     case SONDE__PYTHON_OBJECTS: return walk_objects(&walk, thread, careful);
     case SONDE__PYTHON_CFRAMES: return walk_cframes(&walk, thread, careful);
-    default:                    return walk_shims(&walk, thread, careful);
+    default: return walk_shims(&walk, thread, careful);
     }
 }
 

@@ -29,8 +29,8 @@
 struct sonde_pyframe {
     uintptr_t code;      /* PyCodeObject*; 0: this call of the eval loop is entering or leaving its only frame */
     uintptr_t stack;     /* an address inside the native frame of the eval loop call that runs it; 0 unknown (3.9) */
-    uint32_t  offset;    /* of the running instruction, in bytes; UINT32_MAX: before the first */
-    uint8_t   entry;     /* this is the outermost Python frame run by one C call of the eval loop */
+    uint32_t offset;     /* of the running instruction, in bytes; UINT32_MAX: before the first */
+    uint8_t entry;       /* this is the outermost Python frame run by one C call of the eval loop */
 };
 
 /* What identifies a code object: a freed and re-used one differs in one of
@@ -38,19 +38,19 @@ struct sonde_pyframe {
  * (line tables past 768 bytes and file names past 48 enter by ends and middle). */
 struct sonde_pycode_key {
     uintptr_t code, name, file, table;
-    uint32_t  first_line, version; /* co_version where it exists (3.12+), else a hash of the content */
+    uint32_t first_line, version; /* co_version where it exists (3.12+), else a hash of the content */
 };
 
 /* Everything to decode lines later; pointers into live Python objects, valid
  * while a frame of this thread runs the code. UTF-8 conversion is done into
  * the caller's buffers. */
 struct sonde_pycode_info {
-    char        name[512]; /* qualified name where the version has it */
-    char        file[1024];
-    uint32_t    first_line;
+    char name[512]; /* qualified name where the version has it */
+    char file[1024];
+    uint32_t first_line;
     const void *table;     /* bytes of co_lnotab / co_linetable */
-    size_t      table_bytes;
-    uint32_t    version;   /* 0x0309 ... */
+    size_t table_bytes;
+    uint32_t version;      /* 0x0309 ... */
 };
 
 /* Is there a Python interpreter in this process? Looks for its symbols the
@@ -87,7 +87,7 @@ int sonde__python_walk(struct sonde_pyframe *frames, int max);
  * the frames found have been read; `torn`: something could not be. NULL otherwise. */
 struct sonde__python_care {
     uintptr_t page[32]; /* that can be read */
-    bool      torn;
+    bool torn;
 };
 extern __thread struct sonde__python_care *sonde__python_care;
 int sonde__python_walk_interrupted(struct sonde_pyframe *frames, int max);

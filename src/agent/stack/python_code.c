@@ -12,21 +12,25 @@
 #include "python_state.h"
 
 /* Contents longer than this enter a key by their ends and middle only. */
-enum { NAME_HASH_BYTES = 192, FILE_HASH_BYTES = 48, TABLE_HASH_BYTES = 768 };
+enum {
+    NAME_HASH_BYTES = 192,
+    FILE_HASH_BYTES = 48,
+    TABLE_HASH_BYTES = 768,
+};
 enum { STRING_MAX = 1 << 20 };
 
 /* ---- objects ------------------------------------------------------------- */
 
 struct bytes {
     const uint8_t *data;
-    size_t         size;
+    size_t size;
 };
 
 /* A str: its characters, 1, 2 or 4 bytes each. */
 struct string {
     const uint8_t *data;
-    size_t         length;
-    unsigned       kind;
+    size_t length;
+    unsigned kind;
 };
 
 /* Outside of a signal handler all that is linked to a running frame can be. */
@@ -42,7 +46,7 @@ static bool can_read(uintptr_t address, size_t size)
 static struct bytes bytes_of(uintptr_t object)
 {
     const struct sonde__python_layout *layout = &sonde__python.layout;
-    struct bytes bytes = { NULL, 0 };
+    struct bytes bytes = {NULL, 0};
     if (!sonde__python_plausible(object) || !can_read(object, layout->object_size + 8))
         return bytes;
     bytes.data = (const uint8_t *)(object + layout->bytes_data);
@@ -55,7 +59,7 @@ static struct bytes bytes_of(uintptr_t object)
 static struct string string_of(uintptr_t object)
 {
     const struct sonde__python_layout *layout = &sonde__python.layout;
-    struct string string = { NULL, 0, 1 };
+    struct string string = {NULL, 0, 1};
     if (!sonde__python_plausible(object) || !can_read(object, layout->string_state + 4))
         return string;
     uint32_t state = *(const uint32_t *)(object + layout->string_state) >> layout->string_kind_bit;
@@ -64,13 +68,13 @@ static struct string string_of(uintptr_t object)
     string.length = sonde__python_word(object, layout->string_length);
     /* Not compact: an instance of a subclass of str; the data are elsewhere. */
     if (!compact && !can_read(object, layout->string_compact + 8))
-        return (struct string){ NULL, 0, 1 };
+        return (struct string){NULL, 0, 1};
     string.data = !compact ? (const uint8_t *)sonde__python_word(object, layout->string_compact)
-                : ascii    ? (const uint8_t *)(object + layout->string_ascii)
+                  : ascii  ? (const uint8_t *)(object + layout->string_ascii)
                            : (const uint8_t *)(object + layout->string_compact);
     if ((string.kind != 1 && string.kind != 2 && string.kind != 4) || !string.data ||
         string.length > STRING_MAX || !can_read((uintptr_t)string.data, string.length * string.kind))
-        string = (struct string){ NULL, 0, 1 };
+        string = (struct string){NULL, 0, 1};
     return string;
 }
 

@@ -24,6 +24,7 @@
     .string_length = 32, .string_hash = 40, .string_state = 48, .string_ascii = 56, \
     .string_compact = 72
 
+/* clang-format off */
 static const struct sonde__python_layout layouts[] = {
     {
         .version = 0x0309, .form = SONDE__PYTHON_OBJECTS,
@@ -99,6 +100,7 @@ static const struct sonde__python_layout layouts[] = {
         OBJECTS_FREE, STRINGS_FREE, .string_kind_bit = 8,
     },
 };
+/* clang-format on */
 
 const struct sonde__python_layout *sonde__python_layout_find(uint32_t version, bool free_threaded)
 {
@@ -112,32 +114,36 @@ const struct sonde__python_layout *sonde__python_layout_find(uint32_t version, b
 #define AT(member) (uint16_t) offsetof(struct sonde__python_layout, member)
 
 /* "version" and "free_threaded" come first: their place has not changed. */
-enum { WORD_VERSION = 1, WORD_FREE_THREADED = 2, WORDS = 96 };
+enum {
+    WORD_VERSION = 1,
+    WORD_FREE_THREADED = 2,
+    WORDS = 96,
+};
 const struct sonde__python_debug_word sonde__python_debug_words[] = {
-    { "version", WORD_VERSION, WORD_VERSION, NOT_IN_LAYOUT },
-    { "free_threaded", WORD_FREE_THREADED, WORD_FREE_THREADED, NOT_IN_LAYOUT },
-    { "thread_state.interp", 22, 25, AT(thread_interp) },
-    { "thread_state.current_frame", 23, 26, AT(thread_frame) },
-    { "thread_state.thread_id", 24, 27, AT(thread_id) },
-    { "interpreter_frame.previous", 29, 32, AT(frame_previous) },
-    { "interpreter_frame.executable", 30, 33, AT(frame_code) },
-    { "interpreter_frame.instr_ptr", 31, 34, AT(frame_instruction) },
-    { "interpreter_frame.owner", 33, 36, AT(frame_owner) },
-    { "interpreter_frame.tlbc_index", 0, 38, AT(frame_tlbc) },
-    { "code_object.filename", 35, 40, AT(code_file) },
-    { "code_object.name", 36, 41, AT(code_name) },
-    { "code_object.qualname", 37, 42, AT(code_qualname) },
-    { "code_object.linetable", 38, 43, AT(code_table) },
-    { "code_object.firstlineno", 39, 44, AT(code_first_line) },
-    { "code_object.co_code_adaptive", 43, 48, AT(code_bytes) },
-    { "code_object.co_tlbc", 0, 49, AT(code_tlbc) },
-    { "pyobject.ob_type", 45, 51, AT(object_type) },
-    { "bytes_object.ob_size", 65, 75, AT(object_size) },
-    { "bytes_object.ob_sval", 66, 76, AT(bytes_data) },
-    { "unicode_object.state", 68, 78, AT(string_state) },
-    { "unicode_object.length", 69, 79, AT(string_length) },
-    { "unicode_object.asciiobject_size", 70, 80, AT(string_ascii) },
-    { NULL, 0, 0, 0 },
+    {"version", WORD_VERSION, WORD_VERSION, NOT_IN_LAYOUT},
+    {"free_threaded", WORD_FREE_THREADED, WORD_FREE_THREADED, NOT_IN_LAYOUT},
+    {"thread_state.interp", 22, 25, AT(thread_interp)},
+    {"thread_state.current_frame", 23, 26, AT(thread_frame)},
+    {"thread_state.thread_id", 24, 27, AT(thread_id)},
+    {"interpreter_frame.previous", 29, 32, AT(frame_previous)},
+    {"interpreter_frame.executable", 30, 33, AT(frame_code)},
+    {"interpreter_frame.instr_ptr", 31, 34, AT(frame_instruction)},
+    {"interpreter_frame.owner", 33, 36, AT(frame_owner)},
+    {"interpreter_frame.tlbc_index", 0, 38, AT(frame_tlbc)},
+    {"code_object.filename", 35, 40, AT(code_file)},
+    {"code_object.name", 36, 41, AT(code_name)},
+    {"code_object.qualname", 37, 42, AT(code_qualname)},
+    {"code_object.linetable", 38, 43, AT(code_table)},
+    {"code_object.firstlineno", 39, 44, AT(code_first_line)},
+    {"code_object.co_code_adaptive", 43, 48, AT(code_bytes)},
+    {"code_object.co_tlbc", 0, 49, AT(code_tlbc)},
+    {"pyobject.ob_type", 45, 51, AT(object_type)},
+    {"bytes_object.ob_size", 65, 75, AT(object_size)},
+    {"bytes_object.ob_sval", 66, 76, AT(bytes_data)},
+    {"unicode_object.state", 68, 78, AT(string_state)},
+    {"unicode_object.length", 69, 79, AT(string_length)},
+    {"unicode_object.asciiobject_size", 70, 80, AT(string_ascii)},
+    {NULL, 0, 0, 0},
 };
 
 bool sonde__python_layout_debug(const void *runtime, uint32_t version,

@@ -54,8 +54,8 @@ enum sonde__python_form {
 
 struct sonde__python_layout {
     uint16_t version;       /* 0x030b */
-    uint8_t  form;          /* enum sonde__python_form */
-    bool     free_threaded; /* built with --disable-gil */
+    uint8_t form;           /* enum sonde__python_form */
+    bool free_threaded;     /* built with --disable-gil */
 #define X(field) uint16_t field;
     SONDE__PYTHON_LAYOUT_MAP(X)
 #undef X
@@ -74,8 +74,8 @@ bool sonde__python_layout_debug(const void *runtime, uint32_t version,
 /* Index of a field among the 64-bit words of _Py_DebugOffsets, for the checker. */
 struct sonde__python_debug_word {
     const char *name;      /* "thread_state.current_frame" */
-    uint16_t    word_3_13, word_3_14;
-    uint16_t    field;     /* offset in struct sonde__python_layout */
+    uint16_t word_3_13, word_3_14;
+    uint16_t field;        /* offset in struct sonde__python_layout */
 };
 extern const struct sonde__python_debug_word sonde__python_debug_words[];
 

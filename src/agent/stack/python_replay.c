@@ -14,7 +14,8 @@
 
 #include "python_state.h"
 
-enum { OWNED_BY_C = 3, SHIM = 1 };
+enum { OWNED_BY_C = 3 };
+enum { SHIM = 1 };
 
 bool sonde__python_replayable(void)
 {

@@ -24,7 +24,7 @@ struct sonde__python_state {
 
     /* Functions of the interpreter that take no lock and need no GIL. */
     uintptr_t (*this_thread)(void);    /* PyGILState_GetThisThreadState */
-    int       (*is_initialized)(void); /* Py_IsInitialized */
+    int (*is_initialized)(void);       /* Py_IsInitialized */
 
     bool replays;                       /* python_replay.h: of frames that begin as below, with numbered code */
     struct sonde__python_layout layout; /* layout.version 0 until the interpreter was seen initialized */
@@ -54,7 +54,11 @@ static inline bool sonde__python_can_replay(void) /* python_replay.h */
 }
 
 /* Of a frame from 3.12 on. */
-enum { SONDE__PYTHON_FRAME_CODE = 0, SONDE__PYTHON_FRAME_PREVIOUS = 8, SONDE__PYTHON_FRAME_INSTRUCTION = 56 };
+enum {
+    SONDE__PYTHON_FRAME_CODE = 0,
+    SONDE__PYTHON_FRAME_PREVIOUS = 8,
+    SONDE__PYTHON_FRAME_INSTRUCTION = 56,
+};
 
 static inline uintptr_t sonde__python_word(uintptr_t object, uint32_t offset)
 {

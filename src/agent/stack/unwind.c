@@ -37,7 +37,7 @@
  * them, one system call of 0.1 to 0.4 us per page and walk. */
 struct bounds {
     uintptr_t lo, hi;
-    bool      foreign;
+    bool foreign;
 };
 
 _Thread_local struct sonde__own sonde__own __attribute__((tls_model("initial-exec")));
@@ -131,7 +131,10 @@ static inline bool inside(struct bounds *b, uintptr_t at, uintptr_t words)
     return LIKELY(at + 8 * words <= b->hi) || bounds_extend(b, at + 8 * words);
 }
 
-SONDE__RAW static inline uintptr_t word(uintptr_t at) { return *(const uintptr_t *)at; }
+SONDE__RAW static inline uintptr_t word(uintptr_t at)
+{
+    return *(const uintptr_t *)at;
+}
 
 /* ---- one step ---------------------------------------------------------- */
 
@@ -141,11 +144,15 @@ struct frame {
 
 struct walk {
     struct bounds bounds;
-    uint64_t      generation;
-    uint32_t      guessed;
+    uint64_t generation;
+    uint32_t guessed;
 };
 
-enum step { STEP_OK, STEP_OUTERMOST, STEP_LOST };
+enum step {
+    STEP_OK,
+    STEP_OUTERMOST,
+    STEP_LOST,
+};
 
 static inline uintptr_t look_at(const struct frame *f)
 {
@@ -479,8 +486,8 @@ static inline enum sonde_unwind_end ended(enum step how)
 
 struct trail {
     const struct sonde_trail *trail; /* NULL: none */
-    uint32_t  number, at; /* of the trail; entries of it that the stack bears out */
-    uint32_t  last;       /* the last of them that is a frame */
+    uint32_t number, at;  /* of the trail; entries of it that the stack bears out */
+    uint32_t last;        /* the last of them that is a frame */
     uintptr_t saved;      /* where the frame pointer of that frame is */
 };
 
@@ -503,8 +510,11 @@ SONDE__RAW static inline bool trail_word(const struct sonde_trail *t, const stru
 /* A frame of the trail; `fp` is that of the one before. */
 SONDE__RAW static inline struct frame trail_frame(const struct sonde_trail *t, const struct sonde_trail_entry *e, uintptr_t fp)
 {
-    static const uintptr_t flags[] = {[SONDE_TRAIL_FROM_FP] = FROM_FP, [SONDE_TRAIL_AFTER_FP] = FROM_FP,
-                                      [SONDE_TRAIL_AFTER_WORD] = BY_STEP | FROM_FP};
+    static const uintptr_t flags[] = {
+        [SONDE_TRAIL_FROM_FP] = FROM_FP,
+        [SONDE_TRAIL_AFTER_FP] = FROM_FP,
+        [SONDE_TRAIL_AFTER_WORD] = BY_STEP | FROM_FP,
+    };
     uintptr_t slot = e->fp_slot & ~(uint32_t)FLAGS;
     slot += slot ? t->base : 0;
     return (struct frame){e->pc, t->base + e->cfa, slot ? word(slot) : fp, slot | flags[e->fp_slot & FLAGS]};

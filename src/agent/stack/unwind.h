@@ -40,17 +40,17 @@ enum sonde_unwind_end {
 };
 
 struct sonde_stack {         /* one per thread slot, in mapped memory (not on the thread's stack) */
-    uint32_t  count;         /* frames, innermost first */
-    uint32_t  shared;        /* the outer `shared` frames were proved equal to those of the last walk */
-    uint32_t  guessed;       /* frames found by frame pointer or scanning, without a rule */
-    uint8_t   end;           /* enum sonde_unwind_end */
+    uint32_t count;          /* frames, innermost first */
+    uint32_t shared;         /* the outer `shared` frames were proved equal to those of the last walk */
+    uint32_t guessed;        /* frames found by frame pointer or scanning, without a rule */
+    uint8_t end;             /* enum sonde_unwind_end */
     struct sonde_trails *trails; /* the caller's, zeroed but for `more`; NULL: none */
-    uint64_t  generation;    /* module generation of the walk */
+    uint64_t generation;     /* module generation of the walk */
     uintptr_t pc[SONDE_STACK_MAX];
     uintptr_t cfa[SONDE_STACK_MAX];     /* value of sp after returning into pc */
     uintptr_t fp[SONDE_STACK_MAX];      /* value of the frame pointer there; of shared frames only if the next one's place comes from it */
     uintptr_t fp_slot[SONDE_STACK_MAX]; /* where fp was saved by the inner function, 0 = not saved; low 3 bits and the highest private */
-    uint32_t  id[SONDE_STACK_MAX];      /* for the caller: frame id; kept for shared frames */
+    uint32_t id[SONDE_STACK_MAX];       /* for the caller: frame id; kept for shared frames */
     struct {
         uintptr_t pc, cfa, fp, fp_slot;
     } fresh[SONDE_STACK_MAX]; /* private: the frames of a walk until it meets the last one */

@@ -9,10 +9,21 @@
 
 #define REMEMBER_MAX 6 /* compilers nest once; more is damage */
 
-enum { /* DW_EH_PE_*, pointer encodings */
-    PE_ABSPTR = 0x00, PE_ULEB = 0x01, PE_UDATA2 = 0x02, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04,
-    PE_SLEB = 0x09, PE_SDATA2 = 0x0a, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c,
-    PE_PCREL = 0x10, PE_DATAREL = 0x30, PE_INDIRECT = 0x80, PE_OMIT = 0xff,
+enum {
+    /* DW_EH_PE_*, pointer encodings */
+    PE_ABSPTR = 0x00,
+    PE_ULEB = 0x01,
+    PE_UDATA2 = 0x02,
+    PE_UDATA4 = 0x03,
+    PE_UDATA8 = 0x04,
+    PE_SLEB = 0x09,
+    PE_SDATA2 = 0x0a,
+    PE_SDATA4 = 0x0b,
+    PE_SDATA8 = 0x0c,
+    PE_PCREL = 0x10,
+    PE_DATAREL = 0x30,
+    PE_INDIRECT = 0x80,
+    PE_OMIT = 0xff,
 };
 
 typedef struct sonde__cfi_span span;
@@ -20,7 +31,10 @@ typedef struct sonde__cfi_span span;
 /* ---- reading ----------------------------------------------------------- */
 
 /* Past the end every read gives 0 and leaves at > end, which the callers test once. */
-SONDE__RAW static bool broken(const span *s) { return s->at > s->end; }
+SONDE__RAW static bool broken(const span *s)
+{
+    return s->at > s->end;
+}
 
 SONDE__RAW static uint64_t fixed(span *s, unsigned bytes)
 {
@@ -76,7 +90,9 @@ SONDE__RAW static uintptr_t encoded(span *s, uint8_t encoding, uintptr_t data)
 {
     uintptr_t here = (uintptr_t)s->at, value = 0;
     switch (encoding & 0x0f) {
-    case PE_ABSPTR: case PE_UDATA8: case PE_SDATA8: value = fixed(s, 8); break;
+    case PE_ABSPTR:
+    case PE_UDATA8:
+    case PE_SDATA8: value = fixed(s, 8); break;
     case PE_ULEB: value = sonde__cfi_uleb(s); break;
     case PE_UDATA2: value = fixed(s, 2); break;
     case PE_UDATA4: value = fixed(s, 4); break;
@@ -95,10 +111,10 @@ SONDE__RAW static uintptr_t encoded(span *s, uint8_t encoding, uintptr_t data)
 /* ---- modules ----------------------------------------------------------- */
 
 struct module {
-    uintptr_t          start, end, load;
-    const uint8_t     *header; /* .eh_frame_hdr, may be NULL */
-    const ElfW(Phdr)  *phdr;
-    unsigned           phdrs;
+    uintptr_t start, end, load;
+    const uint8_t *header; /* .eh_frame_hdr, may be NULL */
+    ElfW(Phdr) const *phdr;
+    unsigned phdrs;
 };
 
 /* The kernel maps the program, and leaves holes between its segments as they are: of a program that has
@@ -337,12 +353,12 @@ SONDE__RAW enum sonde__cfi_found sonde__cfi_find(uintptr_t pc, struct sonde__cfi
 
 struct machine {
     const struct sonde__cfi *cfi;
-    struct sonde__cfi_row   *row;
-    struct sonde__cfi_row    initial;
-    struct sonde__cfi_row    saved[REMEMBER_MAX];
-    unsigned                 depth;
-    uintptr_t                at, pc;
-    bool                     bad;
+    struct sonde__cfi_row *row;
+    struct sonde__cfi_row initial;
+    struct sonde__cfi_row saved[REMEMBER_MAX];
+    unsigned depth;
+    uintptr_t at, pc;
+    bool bad;
 };
 
 SONDE__RAW static void set(struct machine *m, uint64_t dwarf, enum sonde__cfi_kind kind,

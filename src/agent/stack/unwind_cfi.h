@@ -30,15 +30,15 @@ struct sonde__cfi_span {
 
 /* One function's description. */
 struct sonde__cfi {
-    uintptr_t              start, end;        /* of the function */
-    const uint8_t         *base, *limit;      /* the segment that holds the tables */
+    uintptr_t start, end;                     /* of the function */
+    const uint8_t *base, *limit;              /* the segment that holds the tables */
     struct sonde__cfi_span cie, fde;          /* instructions */
-    uintptr_t              code_align;
-    intptr_t               data_align;
-    uint32_t               ra_reg;
-    uint8_t                pointer_encoding;
-    bool                   signal;            /* augmentation 'S' */
-    bool                   augmented;         /* augmentation 'z': the FDE carries data to skip */
+    uintptr_t code_align;
+    intptr_t data_align;
+    uint32_t ra_reg;
+    uint8_t pointer_encoding;
+    bool signal;                              /* augmentation 'S' */
+    bool augmented;                           /* augmentation 'z': the FDE carries data to skip */
 };
 
 enum sonde__cfi_kind {
@@ -56,9 +56,9 @@ enum sonde__cfi_kind {
 /* How to compute the caller's registers at one pc. */
 struct sonde__cfi_row {
     uint32_t cfa_reg;   /* DWARF register, or SONDE__CFI_CFA_EXPR */
-    int32_t  cfa_value; /* offset, or the expression's offset from base */
-    uint8_t  kind[SONDE__TRACKED];
-    int32_t  value[SONDE__TRACKED];
+    int32_t cfa_value;  /* offset, or the expression's offset from base */
+    uint8_t kind[SONDE__TRACKED];
+    int32_t value[SONDE__TRACKED];
 };
 
 /* The description of the function around `pc`. */
@@ -78,7 +78,7 @@ bool sonde__cfi_is_code(uintptr_t pc);
 struct sonde__regs {
     uintptr_t reg[SONDE__TRACKED];
     uintptr_t sp;
-    uint32_t  known;
+    uint32_t known;
 };
 
 /* Memory that an expression may read. */
@@ -96,7 +96,7 @@ bool sonde__cfi_eval(const struct sonde__cfi *cfi, int32_t offset, const struct 
 struct sonde__cfi_span sonde__cfi_expression(const struct sonde__cfi *cfi, int32_t offset);
 
 uint64_t sonde__cfi_uleb(struct sonde__cfi_span *span);
-int64_t  sonde__cfi_sleb(struct sonde__cfi_span *span);
+int64_t sonde__cfi_sleb(struct sonde__cfi_span *span);
 
 /* One step by the row in full: registers of the caller, from those of the
  * function. False when something needed is unknown or out of range. */

@@ -8,8 +8,8 @@ typedef struct sonde__cfi_span span;
 
 struct stack {
     uintptr_t value[12];
-    unsigned  depth;
-    bool      bad;
+    unsigned depth;
+    bool bad;
 };
 
 SONDE__RAW static void push(struct stack *st, uintptr_t value)
@@ -91,6 +91,7 @@ SONDE__RAW static void binary(struct stack *st, uint8_t op)
 SONDE__RAW static void constant_or_stack(struct stack *st, uint8_t op, span *s)
 {
     uintptr_t a, b;
+    /* clang-format off */
     switch (op) {
     case 0x08: push(st, little(s, 1)); break;
     case 0x09: push(st, (uintptr_t)(intptr_t)(int8_t)little(s, 1)); break;
@@ -110,6 +111,7 @@ SONDE__RAW static void constant_or_stack(struct stack *st, uint8_t op, span *s)
     case 0x96: break; /* nop */
     default: binary(st, op);
     }
+    /* clang-format on */
 }
 
 SONDE__RAW bool sonde__cfi_eval(const struct sonde__cfi *cfi, int32_t offset,

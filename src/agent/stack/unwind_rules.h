@@ -31,7 +31,7 @@ enum {
  * is known not to be part of it. */
 struct sonde__own {
     uintptr_t lo, hi, foreign_lo, foreign_hi;
-    bool      asked, first; /* first: the process's first thread, whose TCB is not on its stack */
+    bool asked, first; /* first: the process's first thread, whose TCB is not on its stack */
 };
 extern _Thread_local struct sonde__own sonde__own __attribute__((tls_model("initial-exec")));
 

@@ -31,34 +31,37 @@
 #define SONDE_TRAILS_BEGINS 1024u
 #define SONDE_TRAILS_RELUCTANT 8u /* once all memory is used, one new trail in so many is kept */
 
-enum { /* low bits of an entry's fp_slot */
-    SONDE_TRAIL_FROM_FP = 1, SONDE_TRAIL_AFTER_FP = 2, SONDE_TRAIL_AFTER_WORD = 3,
+enum {
+    /* low bits of an entry's fp_slot */
+    SONDE_TRAIL_FROM_FP = 1,
+    SONDE_TRAIL_AFTER_FP = 2,
+    SONDE_TRAIL_AFTER_WORD = 3,
     SONDE_TRAIL_FP = 4,   /* no frame: `pc` is what the frame pointer has to be */
     SONDE_TRAIL_WORD = 5, /* no frame: `pc` is what the word below `cfa` has to be */
 };
 struct sonde_trail_entry {
     uintptr_t pc;
-    uint32_t  cfa, fp_slot; /* above `base`; fp_slot 0: none */
+    uint32_t cfa, fp_slot; /* above `base`; fp_slot 0: none */
 };
 struct sonde_replay;
 struct sonde_trail {
-    uint64_t  generation;
-    uint64_t  serial; /* of the thread's trails: which frames these are */
+    uint64_t generation;
+    uint64_t serial;  /* of the thread's trails: which frames these are */
     uintptr_t base;   /* CFA of frame 0, less 8, so that no slot is at 0 */
-    uint32_t  count;  /* entries; 0: not used yet */
-    uint32_t  frames; /* 0: not whole */
-    uint32_t  top;    /* the highest cfa of an entry */
-    uint32_t  next;   /* trail that came after this one */
-    uint32_t  other;  /* an older one that began at the same place, perhaps */
-    bool      known;  /* the caller's: it has kept something for this trail, */
-    uint32_t  replay_epoch; /* and this, of that epoch (replay.h) */
+    uint32_t count;   /* entries; 0: not used yet */
+    uint32_t frames;  /* 0: not whole */
+    uint32_t top;     /* the highest cfa of an entry */
+    uint32_t next;    /* trail that came after this one */
+    uint32_t other;   /* an older one that began at the same place, perhaps */
+    bool known;       /* the caller's: it has kept something for this trail, */
+    uint32_t replay_epoch; /* and this, of that epoch (replay.h) */
     struct sonde_replay *replay;
     struct sonde_trail_entry entry[SONDE_TRAIL_ENTRIES];
 };
 #define SONDE_TRAILS_PER_BLOCK ((uint32_t)(SONDE_TRAILS_BLOCK / sizeof(struct sonde_trail)))
 
 struct sonde_trails {
-    void    *(*more)(void);             /* gives a block of SONDE_TRAILS_BLOCK bytes, or NULL */
+    void *(*more)(void);                /* gives a block of SONDE_TRAILS_BLOCK bytes, or NULL */
     uint64_t followed;                  /* entries that were taken from trails */
     uint64_t serial;
     uint32_t last, used, turn, blocks;  /* trails are numbered from 1 */

@@ -108,7 +108,8 @@ SONDE__RAW static uint64_t row_pack(const struct sonde__cfi *cfi, const struct s
         !cfa_form(cfi, row, pc, &kind, &cfa, &second))
         return SONDE__RULE_SLOW;
     switch (row->kind[SONDE__RBP]) {
-    case SONDE__CFI_SAME: case SONDE__CFI_UNDEFINED:
+    case SONDE__CFI_SAME:
+    case SONDE__CFI_UNDEFINED:
         fp = SONDE__FP_SAME;
         fp_offset = 0;
         break;

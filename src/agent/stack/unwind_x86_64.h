@@ -20,7 +20,13 @@
 
 /* Tracked registers: the callee-saved ones, rsp apart, and the return address. */
 enum {
-    SONDE__RBX, SONDE__RBP, SONDE__R10, SONDE__R12, SONDE__R13, SONDE__R14, SONDE__R15,
+    SONDE__RBX,
+    SONDE__RBP,
+    SONDE__R10,
+    SONDE__R12,
+    SONDE__R13,
+    SONDE__R14,
+    SONDE__R15,
     SONDE__RIP,
     SONDE__TRACKED
 };
@@ -56,14 +62,26 @@ enum sonde__rule_fp {
     SONDE__FP_AT_FP,  /* saved at rbp + offset */
 };
 
-static inline unsigned sonde__rule_kind(uint64_t rule) { return rule & 7; }
-static inline unsigned sonde__rule_fp(uint64_t rule) { return (rule >> 3) & 3; }
-static inline intptr_t sonde__rule_second(uint64_t rule) { return (int8_t)(rule >> 5) * 8; }
+static inline unsigned sonde__rule_kind(uint64_t rule)
+{
+    return rule & 7;
+}
+static inline unsigned sonde__rule_fp(uint64_t rule)
+{
+    return (rule >> 3) & 3;
+}
+static inline intptr_t sonde__rule_second(uint64_t rule)
+{
+    return (int8_t)(rule >> 5) * 8;
+}
 static inline intptr_t sonde__rule_fp_offset(uint64_t rule)
 {
     return (int64_t)(rule << 27) >> 40;
 }
-static inline intptr_t sonde__rule_cfa_offset(uint64_t rule) { return (int64_t)rule >> 37; }
+static inline intptr_t sonde__rule_cfa_offset(uint64_t rule)
+{
+    return (int64_t)rule >> 37;
+}
 
 struct sonde__cfi;
 

@@ -91,6 +91,6 @@ static inline uint64_t sonde__channel_waiting(const struct sonde_channel *c)
 
 /* Consumer: the next element, valid until sonde__channel_next; call only when one waits. */
 const void *sonde__channel_peek(struct sonde_channel *c);
-void        sonde__channel_next(struct sonde_channel *c);
+void sonde__channel_next(struct sonde_channel *c);
 
 #endif

@@ -8,11 +8,11 @@
 #include "base/rank.h"
 
 struct sonde_config {
-    char     out[3072];          /* SONDE_OUT: the measurement's directory; empty = nothing to do */
-    bool     trace;              /* SONDE_TRACE */
-    bool     check;              /* SONDE_CHECK: check every unwind */
-    bool     no_python;          /* SONDE_PYTHON=0: native frames only */
-    bool     start_off;          /* SONDE_START_OFF */
+    char out[3072];              /* SONDE_OUT: the measurement's directory; empty = nothing to do */
+    bool trace;                  /* SONDE_TRACE */
+    bool check;                  /* SONDE_CHECK: check every unwind */
+    bool no_python;              /* SONDE_PYTHON=0: native frames only */
+    bool start_off;              /* SONDE_START_OFF */
     uint32_t cpu_hz;             /* SONDE_CPU: samples per second of a thread's CPU time, 0 = none */
     uint64_t memory_bytes;       /* SONDE_MEMORY */
     uint64_t max_bytes;          /* SONDE_MAX_SIZE, 0 = no limit */

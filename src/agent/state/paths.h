@@ -21,13 +21,16 @@ struct sonde_path { /* then count words, then, if they were given, count nodes *
     uint32_t parent, api, count, leaf;
     uint64_t word[];
 };
-struct sonde_path_slot { uint64_t hash; struct sonde_path *path; };
+struct sonde_path_slot {
+    uint64_t hash;
+    struct sonde_path *path;
+};
 struct sonde_paths {
     struct sonde_path_slot *slot;              /* NULL until needed */
     unsigned char *block[SONDE_PATHS_BLOCKS];
     uint32_t blocks, current, used;            /* taken; the one in use, and bytes in it */
     uint32_t missed;                           /* while there are no slots */
-    bool     full;                             /* no more blocks */
+    bool full;                                 /* no more blocks */
     uint64_t generation;
 };
 

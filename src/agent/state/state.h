@@ -45,7 +45,7 @@ struct sonde_thread;
 
 struct sonde_pending { /* an operation that has not finished */
     struct sonde_pending *next;
-    struct sonde_event    event;
+    struct sonde_event event;
 };
 
 struct sonde_open_segment {
@@ -56,9 +56,9 @@ struct sonde_open_segment {
 struct sonde_lane {
     struct sonde_row_lane *row;   /* in the live mapping */
     uint32_t id;
-    uint8_t  backend;
-    bool     out_of_order;
-    bool     listed;              /* in agent.waiting */
+    uint8_t backend;
+    bool out_of_order;
+    bool listed;                  /* in agent.waiting */
     struct sonde_pending *head, **tail; /* harvester's */
     uint32_t next_waiting;
     struct sonde_open_segment open[SONDE_TRACES]; /* monitor's: the segments of its traces that have room */
@@ -67,24 +67,29 @@ struct sonde_lane {
 
 /* ---- the agent -------------------------------------------------------------- */
 
-enum sonde_flag { /* the one word every hook looks at; zeroed by the kernel in a forked child */
+enum sonde_flag {
+    /* the one word every hook looks at; zeroed by the kernel in a forked child */
     SONDE_FLAG_LOOK = 0, /* not started, or forked: look closer */
-    SONDE_FLAG_ON   = 1,
-    SONDE_FLAG_OFF  = 2, /* outside the range, or switched off */
+    SONDE_FLAG_ON = 1,
+    SONDE_FLAG_OFF = 2,  /* outside the range, or switched off */
 };
-enum sonde_state { SONDE_NEW, SONDE_ON, SONDE_DEAD };
+enum sonde_state {
+    SONDE_NEW,
+    SONDE_ON,
+    SONDE_DEAD,
+};
 
 struct sonde_agent {
-    _Atomic int  state;            /* enum sonde_state */
+    _Atomic int state;             /* enum sonde_state */
     _Atomic bool closed;           /* the final flush ran: the runtime is not asked any more */
     bool finished;                 /* exit handlers run: work that they start is not waited for */
     bool early;                    /* a range started this, perhaps before the runtime was there */
-    _Atomic int  range;            /* what sonde_start/stop, --delay and --duration say */
-    _Atomic int  pid;              /* of the process that began to start this; 0 = nobody yet */
+    _Atomic int range;             /* what sonde_start/stop, --delay and --duration say */
+    _Atomic int pid;               /* of the process that began to start this; 0 = nobody yet */
     _Atomic double ticks_per_ns;   /* 0: not known yet */
     struct sonde_config config;
-    struct sonde_pool   pool;      /* the live mapping */
-    struct sonde_heap   heap;      /* anonymous memory within the budget */
+    struct sonde_pool pool;        /* the live mapping */
+    struct sonde_heap heap;        /* anonymous memory within the budget */
     struct sonde_live_header *header; /* set last, when all of it is there */
 
     struct sonde_lock table_lock, harvest_lock, monitor_lock, thread_lock;
@@ -105,7 +110,7 @@ struct sonde_agent {
     struct sonde_segment *node_segment; /* where the next run of node ids comes from; table_lock */
     uint32_t folded_node[SONDE_OP_KIND_COUNT]; /* contexts that found no room */
     uint32_t folded_sample;        /* samples that found no room in the profile */
-    uint8_t  device_backend[256];  /* index in sonde_backends, by device id; table_lock */
+    uint8_t device_backend[256];   /* index in sonde_backends, by device id; table_lock */
     uint64_t unmatched, calls_dropped; /* monitor's */
     uint64_t no_room;              /* operations dropped after their hook: the budget was spent; monitor's */
     uint64_t no_room_by_key;       /* the same of submissions with keys; harvester's */
@@ -119,11 +124,11 @@ struct sonde_agent {
     _Atomic uint32_t sampled_nodes; /* nodes that samples made */
     uint32_t sampled_nodes_max;
     uint64_t profile_folded;       /* monitor's: operations counted there for want of a profile row */
-    size_t   mapped_bytes;         /* of the live mapping; the pool's limit may shrink */
+    size_t mapped_bytes;           /* of the live mapping; the pool's limit may shrink */
     uint64_t ticks0, ns0;          /* for converting ticks to ns */
-    double   reading_ns;           /* what reading the clock and the ticks once costs */
+    double reading_ns;             /* what reading the clock and the ticks once costs */
 
-    sem_t    wake;                 /* the monitor's alarm */
+    sem_t wake;                    /* the monitor's alarm */
     uint64_t found;                /* findings of this turn; monitor's */
     uint64_t sampled_ns;           /* CPU time that samples stand for; monitor's */
     _Atomic uint64_t monitor_cpu_ns; /* of the monitor thread, a while ago */
@@ -158,4 +163,3 @@ static inline void sonde__monitor_wake(void)
 }
 
 #endif
-

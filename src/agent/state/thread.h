@@ -49,18 +49,18 @@ struct sonde_range_event {
 struct sonde_open_range {
     uint32_t frame, place;    /* the range stands before frame `place` of the stack */
     uint32_t domain, name;
-    bool     recorded;        /* begun while recording */
+    bool recorded;            /* begun while recording */
     _Atomic uint64_t row[sizeof(struct sonde_row_range) / 8];
 };
 struct sonde_ranges {
     uintptr_t link_within;
-    uint32_t  link_frame, link_name; /* frame ids; 0 none */
+    uint32_t link_frame, link_name; /* frame ids; 0 none */
     _Atomic uint32_t depth;       /* open ones, with those that are only counted */
-    bool      steady;             /* no range has come, gone or moved since the last context, all native */
-    uint32_t  ignored;            /* of a signal handler that came within a hook */
-    uint32_t  stack_length;       /* of stack[] below; valid while a range is open */
+    bool steady;                  /* no range has come, gone or moved since the last context, all native */
+    uint32_t ignored;             /* of a signal handler that came within a hook */
+    uint32_t stack_length;        /* of stack[] below; valid while a range is open */
     _Atomic uint64_t lost;        /* no room in the channel, nested too deep, or from a handler within a hook */
-    uint64_t  counted;            /* monitor's: of `lost`, in the ledger */
+    uint64_t counted;             /* monitor's: of `lost`, in the ledger */
     struct sonde_channel ended;   /* of struct sonde_range_event */
 };
 
@@ -70,7 +70,7 @@ struct sonde_replays {
     struct sonde_replay **table;  /* in the first block: by sums */
     uint32_t epoch;               /* pointers of another one are void */
     uint32_t blocks, current, used;
-    bool     full;
+    bool full;
     unsigned char *block[SONDE_REPLAY_BLOCKS];
 };
 
@@ -91,8 +91,14 @@ struct sonde_samples {
     struct { _Atomic uint64_t taken, deferred, lost, own_ns; } count; /* as struct sonde_counts */
 };
 
-enum { SONDE_AT_END_SAMPLE = 1, SONDE_AT_END_DIE = 2 };
-enum { SONDE_BUSY = 1, SONDE_BUSY_CALL = 2 }; /* in a hooked call, the runtime's part included */
+enum {
+    SONDE_AT_END_SAMPLE = 1,
+    SONDE_AT_END_DIE = 2,
+};
+enum {
+    SONDE_BUSY = 1,
+    SONDE_BUSY_CALL = 2, /* in a hooked call, the runtime's part included */
+};
 struct sonde_thread {
     /* What a hook needs that finds all as it was (replay.h): up to the first words of `ranges`, and the lines that
      * are begun below. */
@@ -103,19 +109,24 @@ struct sonde_thread {
     uint32_t check_in;        /* so many calls from now one is compared with a full walk */
     uint32_t last_context;    /* node of the last hooked call */
     struct sonde_replay *replay; /* that told the last context; NULL: none */
-    struct sonde_ranges  ranges;
+    struct sonde_ranges ranges;
     alignas(64) uint64_t sequence; /* of operations; low bits of the correlation */
-    struct { uint64_t key, enter_ns, leave_ns; bool submitted; } last_call;
+    struct {
+        uint64_t key, enter_ns, leave_ns;
+        bool submitted;
+    } last_call;
     uint32_t last_op_key_kind, last_op_key_name, last_op_frame;
-    alignas(64) struct sonde_counts  count;
+    alignas(64) struct sonde_counts count;
     alignas(64) struct sonde_channel channel; /* of struct sonde_event */
     struct sonde_channel found;   /* of struct sonde_activity: this thread's place in the multiplexer */
 
-    struct { uint64_t wall_ns, cpu_ns; /* when the CPU clock was read last */
-             uint64_t judged_ns;       /* of this call, already */
-             uint64_t new_at;          /* calls before the last one that met a new context */ } own; /* call.c */
+    struct {
+        uint64_t wall_ns, cpu_ns; /* when the CPU clock was read last */
+        uint64_t judged_ns;       /* of this call, already */
+        uint64_t new_at;          /* calls before the last one that met a new context */
+    } own; /* call.c */
     uint32_t next_free;
-    bool     adopted;         /* its thread has a pthread key's destructor for it */
+    bool adopted;             /* its thread has a pthread key's destructor for it */
     _Atomic int tid;          /* of its thread; 0: none. Under thread_lock */
     uint32_t last_lane;       /* of its threads before */
     struct sonde_samples samples;
@@ -126,12 +137,15 @@ struct sonde_thread {
     uint32_t path_length;         /* of the last context */
     uint32_t native_length;
     uint64_t frame_generation;
-    bool     resumable;           /* token_before[], python_before[] and known_python[] are of the last walk */
+    bool resumable;               /* token_before[], python_before[] and known_python[] are of the last walk */
     uint32_t known_pythons;       /* of known_python[] */
     struct sonde_paths paths;
     struct sonde_replays replays;
     struct sonde_trails trails;   /* of `stack`, once the thread has made some calls */
-    struct { uint32_t frame, name, before; uintptr_t within; } known_link; /* in token[], before this native frame */
+    struct {
+        uint32_t frame, name, before;
+        uintptr_t within;
+    } known_link; /* in token[], before this native frame */
     struct sonde_stack stack;
     struct sonde_stack *check;                 /* for checking re-use; NULL until needed */
     uint32_t native[SONDE_STACK_MAX];          /* frame ids, outermost first */
@@ -141,7 +155,10 @@ struct sonde_thread {
     /* A context without ranges as words (paths.h), outermost first; node[] is of these then. */
     uint64_t token[SONDE_PATH_MAX];
     uint16_t token_before[SONDE_STACK_MAX + 1], python_before[SONDE_STACK_MAX + 1]; /* each native frame */
-    struct { uint64_t key; uintptr_t place; } known_python[SONDE_PYTHON_MAX]; /* outermost first */
+    struct {
+        uint64_t key;
+        uintptr_t place;
+    } known_python[SONDE_PYTHON_MAX]; /* outermost first */
     uint64_t known_word[2 * SONDE_PYTHON_MAX + 3]; /* known.c */
     struct sonde_open_range open[SONDE_RANGES_MAX];
     struct sonde_sample sample[SONDE_SAMPLES_MAX];

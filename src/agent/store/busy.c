@@ -29,9 +29,17 @@ struct cover {
     struct interval *window, *merged; /* room + BATCH each */
     struct interval batch[BATCH], spare[BATCH];
 };
-enum { ALL, KERNELS, COPIES, COVERS };
+enum {
+    ALL,
+    KERNELS,
+    COPIES,
+    COVERS,
+};
 
-static struct { struct cover *cover[COVERS]; uint64_t count, first, last; } device[DEVICES];
+static struct {
+    struct cover *cover[COVERS];
+    uint64_t count, first, last;
+} device[DEVICES];
 static uint64_t left_out; /* operations on devices that have no place there */
 
 /* Bottom-up merge sort by start (Knuth, TAOCP vol. 3, 5.2.4). Not qsort, which calls malloc. */

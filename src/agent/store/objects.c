@@ -85,8 +85,12 @@ static void place_add(uint32_t object, uint64_t begin, uint64_t bytes)
     struct place *p = sonde__piece_get(&living.pieces, &sonde__agent.heap, sizeof *p), **link = &living.places;
     if (!p)
         return;
-    *p = (struct place){.begin = begin, .end = begin + bytes, .object = object,
-                        .priority = (uint32_t)(sonde__map_hash(object) >> 24)};
+    *p = (struct place){
+        .begin = begin,
+        .end = begin + bytes,
+        .object = object,
+        .priority = (uint32_t)(sonde__map_hash(object) >> 24),
+    };
     while (*link && (*link)->priority > p->priority)
         link = begin < (*link)->begin ? &(*link)->left : &(*link)->right;
     split(*link, begin, &p->left, &p->right);
@@ -134,7 +138,8 @@ static struct sonde_row_object *row_of(uint32_t id)
     const uint16_t segment =
         id && id <= OBJECTS_MAX ? atomic_load_explicit(&living.segment[(id - 1) / ROWS], memory_order_acquire) : 0;
     return segment ? (struct sonde_row_object *)(void *)(sonde__agent.pool.base + (size_t)segment * SONDE_SEGMENT_BYTES +
-                                                         SONDE_SEGMENT_HEADER) + (id - 1) % ROWS
+                                                         SONDE_SEGMENT_HEADER) +
+                         (id - 1) % ROWS
                    : NULL;
 }
 
@@ -163,10 +168,15 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
     const uint32_t before = sonde__row_count(SONDE_TABLE_OBJECT);
     struct sonde_row_object *o = row_new(&id);
     if (o) {
-        *o = (struct sonde_row_object){.kind = kind, .node = call->node, .lane = call->thread->lane,
-                                       .bytes = bytes, .address = address, .alloc_ns = call->enter_ns,
-                                       .flags = sonde_object_kind_is(kind, SONDE_OBJECT_UNSEEN) || living.hidden_uses
-                                                    ? SONDE_OBJECT_USES_PARTIAL : 0};
+        *o = (struct sonde_row_object){
+            .kind = kind,
+            .node = call->node,
+            .lane = call->thread->lane,
+            .bytes = bytes,
+            .address = address,
+            .alloc_ns = call->enter_ns,
+            .flags = sonde_object_kind_is(kind, SONDE_OBJECT_UNSEEN) || living.hidden_uses ? SONDE_OBJECT_USES_PARTIAL : 0,
+        };
         if (id > before)
             sonde__row_commit(SONDE_TABLE_OBJECT);
         if (has_place(o)) {

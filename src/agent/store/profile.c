@@ -28,8 +28,7 @@ static struct sonde_row_profile *row_for(uint32_t node, uint32_t lane)
         row = sonde__table_find(SONDE_TABLE_PROFILE, sizeof *row, (uint32_t)*known);
     } else {
         /* A row that the index cannot name would be made again for each operation. */
-        row = sonde__map_room(&rows.index, &sonde__agent.heap) ?
-                  sonde__table_row(SONDE_TABLE_PROFILE, sizeof *row, &id) : NULL;
+        row = sonde__map_room(&rows.index, &sonde__agent.heap) ? sonde__table_row(SONDE_TABLE_PROFILE, sizeof *row, &id) : NULL;
         if (!row)
             return NULL;
         row->node = node;

@@ -26,16 +26,16 @@
 
 #define SONDE_RANGE_OTHER "(other ranges)"
 
-int      sonde__tables_init(void);             /* when the agent starts: 0 or SONDE_ENOMEM */
+int sonde__tables_init(void);                  /* when the agent starts: 0 or SONDE_ENOMEM */
 uint64_t sonde__clocks_missing(void);          /* bit per device (by id) that no clock pair is known of. Takes no lock */
 uint32_t sonde__device_new(const struct sonde_device_info *info);          /* its id; 0: no room */
 uint32_t sonde__lane_new(struct sonde_row_lane row, const char *name);     /* the same */
 /* A lane for a thread that has none, and its end. Under thread_lock. */
-void     sonde__lane_begin(struct sonde_thread *t, int tid, const char *name, uint64_t start_ns);
-void     sonde__lane_end(const struct sonde_thread *t);
+void sonde__lane_begin(struct sonde_thread *t, int tid, const char *name, uint64_t start_ns);
+void sonde__lane_end(const struct sonde_thread *t);
 /* Rows of the monitor's tables: append one (zeroed), find one (takes no lock). NULL: no room, or not there. */
-void    *sonde__table_row(enum sonde_table table, uint32_t row_bytes, uint32_t *id);
-void    *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id);
+void *sonde__table_row(enum sonde_table table, uint32_t row_bytes, uint32_t *id);
+void *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id);
 
 /* ---- objects.c ------------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t co
 
 void sonde__take(const struct sonde_activity *a);
 
-int  sonde__profile_init(void);
+int sonde__profile_init(void);
 void sonde__profile_reserve(void); /* when the agent starts, after the nodes of last resort were made */
 void sonde__profile_call(const struct sonde_event *e);
 void sonde__profile_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags);
@@ -79,11 +79,11 @@ void sonde__recorded_resume(uint64_t to_ns);                  /* it has gone on 
 
 /* ---- files.c: the monitor thread's, but for what is said otherwise. 0 or a negative error -------- */
 
-int  sonde__files_open(void);      /* private descriptors, process directory, live and data files */
-int  sonde__files_grow(uint64_t live_bytes); /* make room in live.sonde that is really on disk */
-int  sonde__files_append(const void *bytes, size_t size); /* to data.sonde; any of our threads */
+int sonde__files_open(void);       /* private descriptors, process directory, live and data files */
+int sonde__files_grow(uint64_t live_bytes); /* make room in live.sonde that is really on disk */
+int sonde__files_append(const void *bytes, size_t size); /* to data.sonde; any of our threads */
 uint64_t sonde__files_written(void); /* any thread */
-bool     sonde__files_shared(void);  /* the descriptor table is the program's. Any thread */
-long     sonde__files_read(const char *path, char *text, size_t size); /* bytes of a small file of the kernel's, a NUL after them; 0: none */
+bool sonde__files_shared(void);      /* the descriptor table is the program's. Any thread */
+long sonde__files_read(const char *path, char *text, size_t size); /* bytes of a small file of the kernel's, a NUL after them; 0: none */
 
 #endif

@@ -278,10 +278,15 @@ uint32_t sonde__device_new(const struct sonde_device_info *info)
     struct sonde_row_device *d = ROW_ADD(DEVICE, struct sonde_row_device, &id);
     if (d) {
         *d = (struct sonde_row_device){
-            .platform = sonde__text_id(info->platform), .name = sonde__text_id(info->name),
-            .vendor = sonde__text_id(info->vendor), .driver = sonde__text_id(info->driver), .kind = info->kind,
+            .platform = sonde__text_id(info->platform),
+            .name = sonde__text_id(info->name),
+            .vendor = sonde__text_id(info->vendor),
+            .driver = sonde__text_id(info->driver),
+            .kind = info->kind,
             .backend = sonde__text_id(sonde_backends[backend]->name),
-            .memory_bytes = info->memory_bytes, .compute_units = info->compute_units};
+            .memory_bytes = info->memory_bytes,
+            .compute_units = info->compute_units,
+        };
         if (id < sizeof sonde__agent.device_backend)
             sonde__agent.device_backend[id] = backend;
         sonde__row_commit(SONDE_TABLE_DEVICE);
@@ -333,8 +338,10 @@ void sonde__lane_begin(struct sonde_thread *t, int tid, const char *name, uint64
         t->lane = t->last_lane;
         return;
     }
-    uint32_t lane = sonde__lane_new((struct sonde_row_lane){
-        .kind = SONDE_LANE_KIND_THREAD, .tid = (uint32_t)tid, .threads = 1}, name);
+    uint32_t lane = sonde__lane_new((struct sonde_row_lane){.kind = SONDE_LANE_KIND_THREAD,
+                                                            .tid = (uint32_t)tid,
+                                                            .threads = 1},
+                                    name);
     a->thread_lanes++;
     t->lane = lane ? lane : t->last_lane;
     if (lane)
@@ -352,8 +359,11 @@ uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const
 {
     if (!sonde__agent_here())
         return 0;
-    return sonde__lane_new((struct sonde_row_lane){.kind = SONDE_LANE_KIND_QUEUE, .device = device,
-                                                   .context = context, .flags = flags}, name);
+    return sonde__lane_new((struct sonde_row_lane){.kind = SONDE_LANE_KIND_QUEUE,
+                                                   .device = device,
+                                                   .context = context,
+                                                   .flags = flags},
+                           name);
 }
 
 uint32_t sonde_work_add(uint32_t dims, const size_t *global, const size_t *local)
@@ -380,12 +390,21 @@ static uint64_t work_key(const struct sonde_row_work *row)
 uint32_t sonde_work_intern(const struct sonde_work *w)
 {
     const struct sonde_row_work row = {
-        .dims = w->dims, .registers = w->registers,
-        .global = {w->global[0], w->global[1], w->global[2]}, .local = {w->local[0], w->local[1], w->local[2]},
+        .dims = w->dims,
+        .registers = w->registers,
+        .global = {w->global[0], w->global[1], w->global[2]},
+        .local = {w->local[0], w->local[1], w->local[2]},
         .cluster = {w->cluster[0], w->cluster[1], w->cluster[2]},
-        .static_shared = w->static_shared, .dynamic_shared = w->dynamic_shared, .local_bytes = w->local_bytes,
-        .occupancy = w->occupancy, .limiter = w->limiter, .source = w->source, .target = w->target,
-        .source_device = w->source_device, .target_device = w->target_device};
+        .static_shared = w->static_shared,
+        .dynamic_shared = w->dynamic_shared,
+        .local_bytes = w->local_bytes,
+        .occupancy = w->occupancy,
+        .limiter = w->limiter,
+        .source = w->source,
+        .target = w->target,
+        .source_device = w->source_device,
+        .target_device = w->target_device,
+    };
     uint64_t key = work_key(&row), found;
     if (!sonde__agent_here())
         return 0;
@@ -416,8 +435,7 @@ void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uin
     sonde__lock(&sonde__agent.table_lock);
     struct sonde_row_clock *c = ROW_ADD(CLOCK, struct sonde_row_clock, &id);
     if (c) {
-        *c = (struct sonde_row_clock){.device = device, .host_ns = host_ns, .device_ns = device_ns,
-                                      .bound_ns = bound_ns};
+        *c = (struct sonde_row_clock){.device = device, .host_ns = host_ns, .device_ns = device_ns, .bound_ns = bound_ns};
         sonde__row_commit(SONDE_TABLE_CLOCK);
     }
     uint64_t *bound = &sonde__agent.header->clock_bound_ns;

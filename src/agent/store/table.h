@@ -12,8 +12,8 @@
 #include "format/rows.h"
 
 /* Append one row; its id in *id, NULL when there is no room. Published by sonde__row_commit. */
-void    *sonde__row_add(enum sonde_table table, uint32_t row_bytes, uint32_t *id);
-void     sonde__row_commit(enum sonde_table table);
+void *sonde__row_add(enum sonde_table table, uint32_t row_bytes, uint32_t *id);
+void sonde__row_commit(enum sonde_table table);
 uint32_t sonde__row_count(enum sonde_table table);
 #define ROW_ADD(TABLE, type, id) ((type *)sonde__row_add(SONDE_TABLE_##TABLE, sizeof(type), id))
 

@@ -26,23 +26,43 @@ static unsigned judge_times(const struct sonde_event *e, const struct sonde_time
 static void trace_op(const struct sonde_event *e, const struct sonde_times *t, unsigned flags)
 {
     const struct sonde_row_op row = {
-        .start_ns = t->start_ns, .end_ns = t->end_ns, .queued_ns = t->queued_ns, .submit_ns = t->submit_ns,
-        .enter_ns = e->enter_ns, .bytes = e->bytes, .correlation = e->correlation, .node = e->op_node,
-        .work = e->work, .object = e->object, .kind = e->kind, .flags = (uint16_t)flags};
+        .start_ns = t->start_ns,
+        .end_ns = t->end_ns,
+        .queued_ns = t->queued_ns,
+        .submit_ns = t->submit_ns,
+        .enter_ns = e->enter_ns,
+        .bytes = e->bytes,
+        .correlation = e->correlation,
+        .node = e->op_node,
+        .work = e->work,
+        .object = e->object,
+        .kind = e->kind,
+        .flags = (uint16_t)flags,
+    };
     sonde__trace_row(e->lane, SONDE_TABLE_OP, &row);
 }
 
 static void trace_call(const struct sonde_event *e)
 {
-    const struct sonde_row_call row = {.enter_ns = e->enter_ns, .leave_ns = e->leave_ns,
-                                       .correlation = e->correlation, .node = e->api_node, .lane = e->lane};
+    const struct sonde_row_call row = {
+        .enter_ns = e->enter_ns,
+        .leave_ns = e->leave_ns,
+        .correlation = e->correlation,
+        .node = e->api_node,
+        .lane = e->lane,
+    };
     sonde__trace_row(e->thread_lane, SONDE_TABLE_CALL, &row);
 }
 
 static void trace_wait(const struct sonde_event *e)
 {
-    const struct sonde_row_wait row = {.enter_ns = e->enter_ns, .waiter = e->correlation, .awaited = e->token,
-                                       .lane = e->lane, .device = e->work};
+    const struct sonde_row_wait row = {
+        .enter_ns = e->enter_ns,
+        .waiter = e->correlation,
+        .awaited = e->token,
+        .lane = e->lane,
+        .device = e->work,
+    };
     sonde__trace_row(e->thread_lane, SONDE_TABLE_WAIT, &row);
 }
 

@@ -34,7 +34,7 @@
 #define IDLE_LEAST     8u /* segments worth a tracing thread's wake-up when there is no need */
 
 struct tracer {
-    sem_t    wake;
+    sem_t wake;
     _Atomic uint32_t head, tail;   /* tail: monitor's; head: the tracing thread's */
     uint32_t lanes;
     _Atomic uint64_t cpu_ns;

@@ -30,7 +30,11 @@
 #define DYING_NS     20000000u           /* and of the moment that a signal leaves */
 #define PROOF_WANTED 32u                 /* records that prove the matching */
 
-struct buffer { struct buffer *next; size_t valid; uint32_t size; };
+struct buffer {
+    struct buffer *next;
+    size_t valid;
+    uint32_t size;
+};
 static_assert(sizeof(struct buffer) <= OURS_BYTES, "before the room");
 
 static struct {
@@ -176,14 +180,18 @@ static uint32_t work_of(const struct shape *s)
     const struct sonde_cuda_device *device = sonde__cuda_device(s->device);
     const uint64_t threads = (uint64_t)s->block[0] * s->block[1] * s->block[2];
     const uint64_t blocks = (uint64_t)s->grid[0] * s->grid[1] * s->grid[2];
-    struct sonde_work w = {.registers = s->registers, .static_shared = s->fixed, .dynamic_shared = s->dynamic,
-                           .local_bytes = s->local};
+    struct sonde_work w = {
+        .registers = s->registers,
+        .static_shared = s->fixed,
+        .dynamic_shared = s->dynamic,
+        .local_bytes = s->local,
+    };
     for (uint32_t i = 0; i < 3; i++) {
         w.global[i] = (uint64_t)s->grid[i] * s->block[i];
         w.local[i] = s->block[i];
         w.cluster[i] = s->cluster[i];
     }
-    w.dims = w.global[2] > 1 ? 3 : w.global[1] > 1 ? 2 : 1;
+    w.dims = w.global[2] > 1 ? 3 : (w.global[1] > 1 ? 2 : 1);
     if (device) {
         const struct sonde_occupancy o =
             sonde__cuda_occupancy(device, threads, s->registers, s->fixed + s->dynamic, blocks);
@@ -207,7 +215,7 @@ static enum sonde_poll result_of(uint64_t start, uint64_t end)
 {
     if (start && end)
         return SONDE_POLL_DONE;
-    return sonde__cuda_broken() ? SONDE_POLL_FAILED : reading.forced ? SONDE_POLL_PENDING : SONDE_POLL_NO_TIMES;
+    return sonde__cuda_broken() ? SONDE_POLL_FAILED : (reading.forced ? SONDE_POLL_PENDING : SONDE_POLL_NO_TIMES);
 }
 
 /* The first records prove that they carry the ids of the driver calls that we
@@ -224,7 +232,8 @@ static void prove(uint64_t key)
     reading.decided = full || reading.proved >= PROOF_WANTED || reading.disproved >= PROOF_WANTED;
     if (reading.decided && reading.proved == 0 && reading.disproved) {
         sonde_note("kernel records lack the correlation ids of driver calls (CUPTI %u, %s): those of the "
-                   "runtime's calls are taken", sonde__cupti.version, sonde__cupti.path);
+                   "runtime's calls are taken",
+                   sonde__cupti.version, sonde__cupti.path);
         sonde__cuda_follow_runtime();
     }
 }
@@ -285,8 +294,11 @@ static void kernel(const CUpti_ActivityKernel9 *k)
         .grid = {(uint32_t)k->gridX, (uint32_t)k->gridY, (uint32_t)k->gridZ},
         .block = {(uint32_t)k->blockX, (uint32_t)k->blockY, (uint32_t)k->blockZ},
         .cluster = {k->clusterX, k->clusterY, k->clusterZ},
-        .registers = k->registersPerThread, .fixed = (uint32_t)k->staticSharedMemory,
-        .dynamic = (uint32_t)k->dynamicSharedMemory, .local = k->localMemoryPerThread, .device = k->deviceId,
+        .registers = k->registersPerThread,
+        .fixed = (uint32_t)k->staticSharedMemory,
+        .dynamic = (uint32_t)k->dynamicSharedMemory,
+        .local = k->localMemoryPerThread,
+        .device = k->deviceId,
     };
     if (name) {
         if (!name->work || memcmp(&s, &name->shape, sizeof s) != 0) {

@@ -104,7 +104,9 @@ bool sonde__cuda_captures_range(void)
 
 static const CUpti_ActivityKind kinds[] = {
     CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, /* never KERNEL: it makes kernels run one after the other */
-    CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_MEMCPY,
+    CUPTI_ACTIVITY_KIND_MEMCPY2,
+    CUPTI_ACTIVITY_KIND_MEMSET,
     CUPTI_ACTIVITY_KIND_OVERHEAD,
 };
 
@@ -160,9 +162,13 @@ static void complain(const char *text)
 static const char *holder(char *room, size_t size)
 {
     static const struct { const char *library, *name; } tools[] = {
-        {"libToolsInjection", "Nsight Systems"}, {"libcudaInjection", "Nsight Compute"},
-        {"libsanitizer-collection", "Compute Sanitizer"}, {"libsanitizer-public", "Compute Sanitizer"},
-        {"libTAU", "TAU"}, {"libhpcrun", "HPCToolkit"}, {"libproton", "Triton's Proton"},
+        {"libToolsInjection", "Nsight Systems"},
+        {"libcudaInjection", "Nsight Compute"},
+        {"libsanitizer-collection", "Compute Sanitizer"},
+        {"libsanitizer-public", "Compute Sanitizer"},
+        {"libTAU", "TAU"},
+        {"libhpcrun", "HPCToolkit"},
+        {"libproton", "Triton's Proton"},
     };
     const char *named = getenv("SONDE_CUDA_INJECTION");
     if (named && *named) {

@@ -11,9 +11,19 @@
  */
 #include "sonde_cuda.h"
 
-enum where { NOWHERE, HOST, DEVICE, ARRAY, UNIFIED /* any: the driver finds out */ };
+enum where {
+    NOWHERE,
+    HOST,
+    DEVICE,
+    ARRAY,
+    UNIFIED, /* any: the driver finds out */
+};
 
-struct ends { uint8_t to, from; uint8_t to_at, from_at; bool waits; };
+struct ends {
+    uint8_t to, from;
+    uint8_t to_at, from_at;
+    bool waits;
+};
 #define IDS 1024u
 
 #define AT(name, field) (uint8_t)offsetof(name##_params, field)
@@ -49,11 +59,22 @@ static const struct ends calls[IDS] = {
     NOW(cuMemcpyAtoH_v2, HOST, dstHost, ARRAY, srcArray),
     LATER(cuMemcpyAtoHAsync_v2, HOST, dstHost, ARRAY, srcArray),
     NOW(cuMemcpyAtoA_v2, ARRAY, dstArray, ARRAY, srcArray),
-    SET(cuMemsetD8), SET(cuMemsetD16), SET(cuMemsetD32), SET(cuMemsetD2D8), SET(cuMemsetD2D16), SET(cuMemsetD2D32),
+    SET(cuMemsetD8),
+    SET(cuMemsetD16),
+    SET(cuMemsetD32),
+    SET(cuMemsetD2D8),
+    SET(cuMemsetD2D16),
+    SET(cuMemsetD2D32),
 };
 
-struct end { enum where where; uint64_t address; };
-struct copy { struct end to, from; bool waits; };
+struct end {
+    enum where where;
+    uint64_t address;
+};
+struct copy {
+    struct end to, from;
+    bool waits;
+};
 
 static struct end end_of(CUmemorytype type, const void *host, CUdeviceptr device, CUarray array)
 {
@@ -84,20 +105,26 @@ static struct copy deep(const CUDA_MEMCPY3D *c, bool waits)
     return c ? (struct copy)BOX(c) : (struct copy){0};
 }
 
-#define ID(name) case CUPTI_DRIVER_TRACE_CBID_##name
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 
 static struct copy copy_of(uint32_t id, const void *params)
 {
     const struct ends *e = &calls[id < IDS ? id : 0];
     struct copy c = {.waits = e->waits};
     switch (id) {
-    ID(cuMemcpy2D_v2): ID(cuMemcpy2D_v2_ptds): ID(cuMemcpy2DUnaligned_v2): ID(cuMemcpy2DUnaligned_v2_ptds):
+    case ID(cuMemcpy2D_v2):
+    case ID(cuMemcpy2D_v2_ptds):
+    case ID(cuMemcpy2DUnaligned_v2):
+    case ID(cuMemcpy2DUnaligned_v2_ptds):
         return flat(((const cuMemcpy2D_v2_params *)params)->pCopy, true);
-    ID(cuMemcpy2DAsync_v2): ID(cuMemcpy2DAsync_v2_ptsz):
+    case ID(cuMemcpy2DAsync_v2):
+    case ID(cuMemcpy2DAsync_v2_ptsz):
         return flat(((const cuMemcpy2DAsync_v2_params *)params)->pCopy, false);
-    ID(cuMemcpy3D_v2): ID(cuMemcpy3D_v2_ptds):
+    case ID(cuMemcpy3D_v2):
+    case ID(cuMemcpy3D_v2_ptds):
         return deep(((const cuMemcpy3D_v2_params *)params)->pCopy, true);
-    ID(cuMemcpy3DAsync_v2): ID(cuMemcpy3DAsync_v2_ptsz):
+    case ID(cuMemcpy3DAsync_v2):
+    case ID(cuMemcpy3DAsync_v2_ptsz):
         return deep(((const cuMemcpy3DAsync_v2_params *)params)->pCopy, false);
     default:
         if (e->to)
@@ -130,7 +157,7 @@ static bool is_pageable(const struct end *e, uint32_t object)
 
 static uint32_t object_of(const struct end *e)
 {
-    return e->where == NOWHERE ? 0 : e->where == ARRAY ? sonde__cuda_object_named(e->address) : sonde_object_at(e->address);
+    return e->where == NOWHERE ? 0 : (e->where == ARRAY ? sonde__cuda_object_named(e->address) : sonde_object_at(e->address));
 }
 
 struct sonde_cuda_copied sonde__cuda_copied(uint32_t id, const void *params)

@@ -46,7 +46,10 @@ static void *open_loaded(void)
 }
 
 /* A library of the program whose file name begins so: its folder. */
-struct wanted { const char *name; char folder[PATH_MAX]; };
+struct wanted {
+    const char *name;
+    char folder[PATH_MAX];
+};
 
 static int look_at(struct dl_phdr_info *info, size_t size, void *user)
 {
@@ -177,8 +180,15 @@ static const char *bind(void *library, char *room, size_t size)
 static const struct {
     void *(*open)(void);
     bool chosen;
-} places[] = {{open_given, true}, {open_loaded, true}, {open_beside_runtime, false}, {open_named, false},
-              {open_ours, false}, {open_toolkit, false}, {open_anywhere, false}};
+} places[] = {
+    {open_given, true},
+    {open_loaded, true},
+    {open_beside_runtime, false},
+    {open_named, false},
+    {open_ours, false},
+    {open_toolkit, false},
+    {open_anywhere, false},
+};
 
 const char *sonde__cupti_open(char *room, size_t size)
 {

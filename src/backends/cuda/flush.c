@@ -18,7 +18,11 @@
 
 static sem_t wanted;
 static _Atomic bool busy;
-static enum { NOT_YET, RUNNING, CANNOT } thread_state; /* the monitor's, as all below */
+static enum {
+    NOT_YET,
+    RUNNING,
+    CANNOT,
+} thread_state; /* the monitor's, as all below */
 static uint64_t asked_ns, gap_ns = GAP_FIRST_NS;
 
 static void *flusher_main(void *unused)

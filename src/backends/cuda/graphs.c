@@ -48,8 +48,14 @@ uint32_t sonde__cuda_node_origin(uint64_t node)
 }
 
 /* Copies that the call under way in this thread has made so far. */
-struct clone { CUgraphNode node; uint64_t id, origin; };
-static __thread struct { struct clone *clone; uint32_t room; } here;
+struct clone {
+    CUgraphNode node;
+    uint64_t id, origin;
+};
+static __thread struct {
+    struct clone *clone;
+    uint32_t room;
+} here;
 
 static void remember_clone(CUgraphNode node, uint64_t id, uint64_t origin)
 {
@@ -83,7 +89,10 @@ static void node_cloned(const CUpti_GraphData *graph)
 
 /* ---- launches of graphs that have such nodes ------------------------------------------- */
 
-struct launch { uint64_t key, start_ns; bool known; }; /* start: from records, or until then the call's */
+struct launch {
+    uint64_t key, start_ns; /* start: from records, or until then the call's */
+    bool known;
+};
 struct launches {
     uint32_t graph, count;
     struct launch launch[LAUNCHES];
@@ -176,7 +185,9 @@ void sonde__cuda_graph_launched(CUgraphExec exec, uint64_t key, uint64_t enter_n
 {
     uint64_t graph;
     struct launches *all = atomic_load_explicit(&graphs, memory_order_relaxed) &&
-                                   sonde__shared_map_get(&execs, (uintptr_t)exec, &graph) ? launches_of(graph) : NULL;
+                                   sonde__shared_map_get(&execs, (uintptr_t)exec, &graph)
+                               ? launches_of(graph)
+                               : NULL;
     if (!all)
         return;
     all->launch[all->count++ % LAUNCHES] = (struct launch){key, enter_ns, false};

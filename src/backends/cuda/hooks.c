@@ -24,7 +24,7 @@
 struct made {
     union {
         uint64_t key;     /* work: its records name it */
-        CUevent  event;   /* the call recorded it */
+        CUevent event;    /* the call recorded it */
         uint64_t awaited; /* the call waits for this operation; 0: for none that is known */
     };
     union {
@@ -33,8 +33,8 @@ struct made {
     };
     uint32_t lane;        /* of what the call itself is; 0: work */
     uint16_t kind;
-    uint8_t  flags, what; /* SONDE_SUBMIT_*; enum sonde_cuda_what of what the call itself is */
-    bool     waits;       /* the call returned when the work was done */
+    uint8_t flags, what;  /* SONDE_SUBMIT_*; enum sonde_cuda_what of what the call itself is */
+    bool waits;           /* the call returned when the work was done */
 };
 
 /* Small: it lies in the static thread-local block, of which there is little to spare. What a launch needs comes first. */
@@ -137,9 +137,9 @@ bool sonde__cuda_broken(void)
 
 static void look_at_error(CUresult error)
 {
-    if (error == CUDA_ERROR_ILLEGAL_ADDRESS || error == CUDA_ERROR_LAUNCH_TIMEOUT || error == CUDA_ERROR_ECC_UNCORRECTABLE
-        || (error >= CUDA_ERROR_ASSERT && error <= CUDA_ERROR_LAUNCH_FAILED && error != CUDA_ERROR_TOO_MANY_PEERS
-            && error != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED && error != CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED))
+    if (error == CUDA_ERROR_ILLEGAL_ADDRESS || error == CUDA_ERROR_LAUNCH_TIMEOUT || error == CUDA_ERROR_ECC_UNCORRECTABLE ||
+        (error >= CUDA_ERROR_ASSERT && error <= CUDA_ERROR_LAUNCH_FAILED && error != CUDA_ERROR_TOO_MANY_PEERS &&
+         error != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED && error != CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED))
         atomic_store_explicit(&broken, true, memory_order_relaxed);
 }
 
@@ -191,8 +191,10 @@ static uint32_t context_waited_for(const CUpti_CallbackData *cd, CUpti_CallbackI
 static void add_itself(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id)
 {
     static const enum sonde_op_kind kinds[] = {
-        [SONDE_CUDA_SYNC_STREAM] = SONDE_OP_SYNCHRONIZE, [SONDE_CUDA_SYNC_CONTEXT] = SONDE_OP_SYNCHRONIZE,
-        [SONDE_CUDA_SYNC_EVENT] = SONDE_OP_SYNCHRONIZE, [SONDE_CUDA_RECORD] = SONDE_OP_EVENT_RECORD,
+        [SONDE_CUDA_SYNC_STREAM] = SONDE_OP_SYNCHRONIZE,
+        [SONDE_CUDA_SYNC_CONTEXT] = SONDE_OP_SYNCHRONIZE,
+        [SONDE_CUDA_SYNC_EVENT] = SONDE_OP_SYNCHRONIZE,
+        [SONDE_CUDA_RECORD] = SONDE_OP_EVENT_RECORD,
         [SONDE_CUDA_WAIT] = SONDE_OP_EVENT_WAIT,
     };
     const uint32_t lane = sonde__cuda_lane_of(cd->context, cd->contextUid, stream_of(f, cd->functionParams), f->own_default);
@@ -211,7 +213,7 @@ static void add_itself(const struct follow *f, const CUpti_CallbackData *cd, CUp
 }
 
 static void add_copy(const struct follow *f, const CUpti_CallbackData *cd, CUpti_CallbackId id, enum sonde_op_kind kind,
-                      unsigned flags)
+                     unsigned flags)
 {
     if (nothing_to_do(f, cd->functionParams))
         return;
@@ -370,7 +372,9 @@ __attribute__((hot)) static void submit_all(uint64_t outermost)
             continue;
         }
         const uint64_t own =
-            sonde_call_submit(&here.call, &(struct sonde_submit){.kind = m->kind, .object = m->object, .flags = m->flags,
+            sonde_call_submit(&here.call, &(struct sonde_submit){.kind = m->kind,
+                                                                 .object = m->object,
+                                                                 .flags = m->flags,
                                                                  .key = renamed ? outermost : m->key});
         if (m->waits)
             waits_for(0, own, 0, 0);

@@ -63,8 +63,12 @@ static uint32_t make_device(struct sonde_cuda_device *d, uint32_t ordinal)
     d->max_registers = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
     d->max_shared = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
     d->reserved_shared = attribute(device, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
-    return sonde_device_add(&(struct sonde_device_info){.backend = &sonde_backend_cuda, .platform = "CUDA", .name = name,
-                                                        .vendor = "NVIDIA", .driver = driver, .kind = 2,
+    return sonde_device_add(&(struct sonde_device_info){.backend = &sonde_backend_cuda,
+                                                        .platform = "CUDA",
+                                                        .name = name,
+                                                        .vendor = "NVIDIA",
+                                                        .driver = driver,
+                                                        .kind = 2,
                                                         .memory_bytes = memory,
                                                         .compute_units = (uint32_t)d->multiprocessors});
 }

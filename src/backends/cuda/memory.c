@@ -41,7 +41,10 @@ static uint64_t plane_bytes(const CUDA_ARRAY_DESCRIPTOR *d)
     return d ? element_bytes(d->Format, d->NumChannels) * d->Width * (d->Height ? d->Height : 1) : 0;
 }
 
-struct object { enum sonde_object_kind kind; uint64_t address, bytes; };
+struct object {
+    enum sonde_object_kind kind;
+    uint64_t address, bytes;
+};
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
 #define PARAMS(name) const name##_params *p = params

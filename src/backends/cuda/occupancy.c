@@ -37,7 +37,10 @@ struct sonde_occupancy sonde__cuda_occupancy(const struct sonde_cuda_device *d, 
     const uint32_t warps = (uint32_t)(up(threads, WARP) / WARP);
     if (!warps || !all_warps || !d->max_blocks || !d->max_registers || !d->max_shared)
         return (struct sonde_occupancy){0};
-    const struct { uint32_t blocks; uint16_t limiter; } limits[] = {
+    const struct {
+        uint32_t blocks;
+        uint16_t limiter;
+    } limits[] = {
         {all_warps / warps, SONDE_LIMITER_THREADS},
         {(uint32_t)d->max_blocks, SONDE_LIMITER_BLOCKS},
         {by_registers(d, warps, registers), SONDE_LIMITER_REGISTERS},

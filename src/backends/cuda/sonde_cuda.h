@@ -54,7 +54,7 @@
 
 struct sonde_cupti {
     uint32_t version;   /* CUPTI_API_VERSION of the library that was opened */
-    char     path[512]; /* of it */
+    char path[512];     /* of it */
 #define X(name) __typeof__(&name) name;
     SONDE_CUPTI_MAP(X)
 #undef X
@@ -96,7 +96,10 @@ void sonde__cuda_quiet(bool on);
 /* The calling context of the call under way in this thread; 0 none. */
 uint32_t sonde__cuda_context_here(void);
 /* What the call under way in this thread has made of nodes; NULL: there is none. */
-struct sonde_cuda_nodes { uint32_t clones; bool conditional, child; };
+struct sonde_cuda_nodes {
+    uint32_t clones;
+    bool conditional, child;
+};
 struct sonde_cuda_nodes *sonde__cuda_nodes_here(void);
 /* The call under way in this thread is recorded into a graph and does no work now. */
 void sonde__cuda_captured(void);
@@ -154,10 +157,10 @@ uint32_t sonde__cuda_context_device(uint32_t context_uid);
 /* The number of a stream that is being made, plus one; 0 unknown. Then: it does not
  * wait for the legacy default stream, nor that one for it. */
 uint32_t sonde__cuda_stream_made(CUcontext context, CUstream stream);
-void     sonde__cuda_stream_does_not_block(uint32_t context_uid, uint32_t stream);
-void     sonde__cuda_stream_destroyed(CUcontext context, CUstream stream);
+void sonde__cuda_stream_does_not_block(uint32_t context_uid, uint32_t stream);
+void sonde__cuda_stream_destroyed(CUcontext context, CUstream stream);
 /* What was recorded in the event last: that operation (0: nothing that is known). */
-void     sonde__cuda_event_record(CUevent event, uint64_t correlation);
+void sonde__cuda_event_record(CUevent event, uint64_t correlation);
 uint64_t sonde__cuda_event_recorded(CUevent event);
 
 /* ---- captures (captures.c) --------------------------------------------------------- */
@@ -173,7 +176,7 @@ void sonde__cuda_capture_context_gone(uint32_t context_uid);
 
 struct sonde_cuda_copied {
     uint32_t objects[2]; /* written, read; 0 none that is known */
-    bool     waits;      /* the call returned when the copy was done */
+    bool waits;          /* the call returned when the copy was done */
 };
 /* What a call named that copies or sets. */
 struct sonde_cuda_copied sonde__cuda_copied(uint32_t id, const void *params);
@@ -193,9 +196,9 @@ void sonde__cuda_graph_resource(CUpti_CallbackId id, const CUpti_GraphData *grap
 /* Context in which the node was made; 0 unknown. */
 uint32_t sonde__cuda_node_origin(uint64_t node);
 /* An executable graph was launched by the call with this key. */
-void     sonde__cuda_graph_launched(CUgraphExec exec, uint64_t key, uint64_t enter_ns);
+void sonde__cuda_graph_launched(CUgraphExec exec, uint64_t key, uint64_t enter_ns);
 /* A node ran by that launch, as its record says. */
-void     sonde__cuda_graph_ran(uint64_t node, uint64_t key, uint64_t start_ns);
+void sonde__cuda_graph_ran(uint64_t node, uint64_t key, uint64_t start_ns);
 /* Key of the launch by which a node ran whose record names no call; 0 unknown. */
 uint64_t sonde__cuda_graph_launch_of(uint64_t node, uint64_t start_ns);
 
@@ -206,10 +209,10 @@ void sonde__cuda_modules_store(void); /* within collect */
 
 /* ---- clock (clock.c) --------------------------------------------------------------------- */
 
-void     sonde__cuda_clock_pair(void);             /* take one now */
+void sonde__cuda_clock_pair(void);                 /* take one now */
 uint64_t sonde__cuda_clock_host(uint64_t cupti_ns); /* monitor thread */
-void     sonde__cuda_clock_sync(void);
-void     sonde__cuda_clock_forget(void);
+void sonde__cuda_clock_sync(void);
+void sonde__cuda_clock_forget(void);
 
 /* ---- occupancy (occupancy.c) ---------------------------------------------------------------- */
 

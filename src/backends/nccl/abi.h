@@ -29,76 +29,76 @@ enum {
 /* v1: numbers where later versions have texts. */
 struct nccl_coll_v1 {
     const char *comm_name;
-    uint64_t    comm, sequence;
-    uint8_t     function;
+    uint64_t comm, sequence;
+    uint8_t function;
     const void *source;
-    void       *target;
-    size_t      count;
-    int         root;
-    uint8_t     datatype;
+    void *target;
+    size_t count;
+    int root;
+    uint8_t datatype;
 };
 struct nccl_p2p_v1 {
     const char *comm_name;
-    uint64_t    comm;
-    uint8_t     function;
-    void       *buffer;
-    uint8_t     datatype;
-    size_t      count;
+    uint64_t comm;
+    uint8_t function;
+    void *buffer;
+    uint8_t datatype;
+    size_t count;
 };
 /* v2 and v3 */
 struct nccl_coll_v2 {
     const char *comm_name;
-    uint64_t    comm, sequence;
+    uint64_t comm, sequence;
     const char *function;
     const void *source;
-    void       *target;
-    size_t      count;
-    int         root;
+    void *target;
+    size_t count;
+    int root;
     const char *datatype;
 };
 struct nccl_p2p_v2 {
     const char *comm_name;
-    uint64_t    comm;
+    uint64_t comm;
     const char *function;
-    void       *buffer;
+    void *buffer;
     const char *datatype;
-    size_t      count;
+    size_t count;
 };
 /* v4 and later: the communicator is init's */
 struct nccl_coll_v4 { /* also a CE_COLL */
-    uint64_t    sequence;
+    uint64_t sequence;
     const char *function;
     const void *source;
-    void       *target;
-    size_t      count; /* of AllGather and Broadcast: bytes, and the data type is ncclInt8 */
-    int         root;
+    void *target;
+    size_t count; /* of AllGather and Broadcast: bytes, and the data type is ncclInt8 */
+    int root;
     const char *datatype;
 };
 struct nccl_p2p_v4 {
     const char *function;
-    void       *buffer;
+    void *buffer;
     const char *datatype;
-    size_t      count;
+    size_t count;
 };
 /* v5 and later; P2P_API begins in the same way */
 struct nccl_api_v5 {
     const char *function;
-    size_t      count;
+    size_t count;
     const char *datatype;
 };
 
 struct nccl_event {
     uint64_t type;   /* before v5: a byte, and what follows it is not set */
-    void    *parent; /* COLL and P2P from v5 on: the API event's handle; API and KERNEL_LAUNCH: GROUP_API's */
-    int      rank;
+    void *parent;    /* COLL and P2P from v5 on: the API event's handle; API and KERNEL_LAUNCH: GROUP_API's */
+    int rank;
     union {
         struct nccl_coll_v1 coll_v1;
-        struct nccl_p2p_v1  p2p_v1;
+        struct nccl_p2p_v1 p2p_v1;
         struct nccl_coll_v2 coll_v2;
-        struct nccl_p2p_v2  p2p_v2;
+        struct nccl_p2p_v2 p2p_v2;
         struct nccl_coll_v4 coll_v4;
-        struct nccl_p2p_v4  p2p_v4;
-        struct nccl_api_v5  api_v5;
+        struct nccl_p2p_v4 p2p_v4;
+        struct nccl_api_v5 api_v5;
     };
 };
 

@@ -56,7 +56,7 @@ static uint64_t size_of(const char *datatype)
 /* "AllReduce float32", its length. By hand: snprintf would take as long as all the rest. */
 static size_t name_of(char name[NAME_MAX_BYTES], const char *function, const char *datatype)
 {
-    const char *type = !datatype ? "" : strncmp(datatype, "nccl", 4) == 0 ? datatype + 4 : "uint8";
+    const char *type = !datatype ? "" : (strncmp(datatype, "nccl", 4) == 0 ? datatype + 4 : "uint8");
     const size_t length = strnlen(function, FUNCTION_MAX), more = strnlen(type, TYPE_MAX);
     memcpy(name, function, length);
     if (!more)
@@ -102,8 +102,12 @@ static void operation(struct communicator *c, const char *function, const char *
     if (!c || !function || !sonde_recording() || !sonde_enter())
         return;
     const size_t length = name_of(name, function, datatype);
-    const struct sonde_submit submit = {.kind = SONDE_OP_COLLECTIVE, .lane = lane_of(c), .bytes = bytes,
-                                        .name = sonde_string(name, length)};
+    const struct sonde_submit submit = {
+        .kind = SONDE_OP_COLLECTIVE,
+        .lane = lane_of(c),
+        .bytes = bytes,
+        .name = sonde_string(name, length),
+    };
     if (submit.lane && sonde_submit_over(&submit) == SONDE_OVER_NO_CALL)
         submit_alone(&submit);
 }
@@ -114,9 +118,13 @@ static void *begin_range(const struct communicator *c, const char *function, con
     if (!sonde_enter())
         return NULL;
     const size_t length = name_of(name, function, datatype);
-    const struct sonde_range range = {.name = sonde_range_name(name, length), .domain = sonde_string(domain, sizeof domain - 1),
-                                      .category = sonde_string(c->label, strlen(c->label)), .payload_type = 1,
-                                      .payload = bytes};
+    const struct sonde_range range = {
+        .name = sonde_range_name(name, length),
+        .domain = sonde_string(domain, sizeof domain - 1),
+        .category = sonde_string(c->label, strlen(c->label)),
+        .payload_type = 1,
+        .payload = bytes,
+    };
     sonde_range_push(&range);
     return &bracket;
 }
@@ -160,8 +168,8 @@ static void *launch(const struct communicator *c, const struct nccl_event *e)
 
 struct task { /* what COLL and P2P say, in each version */
     const char *function, *datatype;
-    size_t      count;
-    uint64_t    comm; /* before v4 */
+    size_t count;
+    uint64_t comm; /* before v4 */
     const char *comm_name;
 };
 
@@ -210,7 +218,10 @@ static int start_v1(void *context, void **handle, struct nccl_event *e)
     const struct task task = {
         .function = text_of(functions, sizeof functions / sizeof *functions, coll ? a->function : b->function),
         .datatype = text_of(types, sizeof types / sizeof *types, coll ? a->datatype : b->datatype),
-        .count = coll ? a->count : b->count, .comm = a->comm, .comm_name = a->comm_name};
+        .count = coll ? a->count : b->count,
+        .comm = a->comm,
+        .comm_name = a->comm_name,
+    };
     task_done(context, &task, e->rank);
     return 0;
 }
@@ -238,8 +249,11 @@ static void task_v4(void *context, const struct nccl_event *e, uint64_t type, co
     } else if (a->datatype) {
         const uint64_t bytes = a->count * size_of(a->datatype);
         const char *datatype = asked ? asked : a->datatype;
-        task_done(context, &(struct task){.function = a->function, .datatype = datatype,
-                                          .count = (size_t)(bytes / size_of(datatype))}, e->rank);
+        task_done(context,
+                  &(struct task){.function = a->function,
+                                 .datatype = datatype,
+                                 .count = (size_t)(bytes / size_of(datatype))},
+                  e->rank);
     }
 }
 
@@ -315,7 +329,8 @@ static uint32_t device_here(void)
         if (sonde_backends[i]->device_here)
             device = sonde_backends[i]->device_here();
     if (!device && !(device = atomic_load(&none))) { /* CUDA is not recorded */
-        device = sonde_device_add(&(struct sonde_device_info){.backend = &sonde_backend_nccl, .platform = "NCCL",
+        device = sonde_device_add(&(struct sonde_device_info){.backend = &sonde_backend_nccl,
+                                                              .platform = "NCCL",
                                                               .name = "device of NCCL"});
         atomic_store(&none, device);
     }
@@ -412,6 +427,9 @@ static void module_seen(const char *path)
 static const char *const api_names[] = {"", "ncclHostTask"};
 
 const struct sonde_backend sonde_backend_nccl = {
-    .size = sizeof(struct sonde_backend), .name = "nccl", .api_names = api_names,
-    .api_count = sizeof api_names / sizeof *api_names, .module = module_seen,
+    .size = sizeof(struct sonde_backend),
+    .name = "nccl",
+    .api_names = api_names,
+    .api_count = sizeof api_names / sizeof *api_names,
+    .module = module_seen,
 };

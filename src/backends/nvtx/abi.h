@@ -12,25 +12,48 @@
 
 enum { NVTX_PUSH_POP_UNTRACKED = -2 }; /* what push and pop return without a tool */
 
-enum { NVTX_MESSAGE_ASCII = 1, NVTX_MESSAGE_WIDE = 2, NVTX_MESSAGE_REGISTERED = 3 };
 enum {
-    NVTX_PAYLOAD_UINT64 = 1, NVTX_PAYLOAD_INT64 = 2, NVTX_PAYLOAD_FLOAT64 = 3,
-    NVTX_PAYLOAD_UINT32 = 4, NVTX_PAYLOAD_INT32 = 5, NVTX_PAYLOAD_FLOAT32 = 6,
+    NVTX_MESSAGE_ASCII = 1,
+    NVTX_MESSAGE_WIDE = 2,
+    NVTX_MESSAGE_REGISTERED = 3,
+};
+enum {
+    NVTX_PAYLOAD_UINT64 = 1,
+    NVTX_PAYLOAD_INT64 = 2,
+    NVTX_PAYLOAD_FLOAT64 = 3,
+    NVTX_PAYLOAD_UINT32 = 4,
+    NVTX_PAYLOAD_INT32 = 5,
+    NVTX_PAYLOAD_FLOAT32 = 6,
 };
 
 struct nvtx_attributes { /* nvtxEventAttributes_t */
     uint16_t version, size;
     uint32_t category;
-    int32_t  color_type;
+    int32_t color_type;
     uint32_t color;
-    int32_t  payload_type, reserved;
-    union { uint64_t u64; int64_t i64; double f64; uint32_t u32; int32_t i32; float f32; } payload;
-    int32_t  message_type;
-    union { const char *ascii; const wchar_t *wide; const void *registered; } message;
+    int32_t payload_type, reserved;
+    union {
+        uint64_t u64;
+        int64_t i64;
+        double f64;
+        uint32_t u32;
+        int32_t i32;
+        float f32;
+    } payload;
+    int32_t message_type;
+    union {
+        const char *ascii;
+        const wchar_t *wide;
+        const void *registered;
+    } message;
 };
 
 enum { NVTX_TABLE_CALLBACKS = 1 };          /* NvtxExportTableID */
-enum { NVTX_MODULE_CORE = 1, NVTX_MODULE_CORE2 = 5 }; /* NvtxCallbackModule */
+enum {
+    /* NvtxCallbackModule */
+    NVTX_MODULE_CORE = 1,
+    NVTX_MODULE_CORE2 = 5,
+};
 
 #define NVTX_CORE_MAP(X) \
     X(1, MarkEx) X(2, MarkA) X(3, MarkW) X(4, RangeStartEx) X(5, RangeStartA) X(6, RangeStartW) X(7, RangeEnd) \

@@ -8,13 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum sonde_nvtx_kind { SONDE_NVTX_DOMAIN = 1, SONDE_NVTX_STRING, SONDE_NVTX_CATEGORY };
+enum sonde_nvtx_kind {
+    SONDE_NVTX_DOMAIN = 1,
+    SONDE_NVTX_STRING,
+    SONDE_NVTX_CATEGORY,
+};
 
 struct sonde_nvtx_name {
     const void *domain;    /* STRING, CATEGORY: whose it is; NULL the default domain's */
     uint32_t kind, number; /* CATEGORY: its number */
     uint32_t length;
-    char     bytes[];
+    char bytes[];
 };
 
 /* The name of this kind; made when there is none. NULL: no room. A category has one name, the first. */

@@ -62,10 +62,22 @@ static void payload_of(struct sonde_range *range, const struct nvtx_attributes *
 {
     double number;
     switch (a->payload_type) {
-    case NVTX_PAYLOAD_UINT64: range->payload_type = 1; range->payload = a->payload.u64; break;
-    case NVTX_PAYLOAD_UINT32: range->payload_type = 1; range->payload = a->payload.u32; break;
-    case NVTX_PAYLOAD_INT64:  range->payload_type = 2; range->payload = a->payload.u64; break;
-    case NVTX_PAYLOAD_INT32:  range->payload_type = 2; range->payload = (uint64_t)(int64_t)a->payload.i32; break;
+    case NVTX_PAYLOAD_UINT64:
+        range->payload_type = 1;
+        range->payload = a->payload.u64;
+        break;
+    case NVTX_PAYLOAD_UINT32:
+        range->payload_type = 1;
+        range->payload = a->payload.u32;
+        break;
+    case NVTX_PAYLOAD_INT64:
+        range->payload_type = 2;
+        range->payload = a->payload.u64;
+        break;
+    case NVTX_PAYLOAD_INT32:
+        range->payload_type = 2;
+        range->payload = (uint64_t)(int64_t)a->payload.i32;
+        break;
     case NVTX_PAYLOAD_FLOAT64:
     case NVTX_PAYLOAD_FLOAT32:
         number = a->payload_type == NVTX_PAYLOAD_FLOAT64 ? a->payload.f64 : (double)a->payload.f32;
@@ -166,6 +178,7 @@ static void mark(const struct message *m, const void *domain, const struct nvtx_
 
 #define WITH(read, text) struct message m; read(&m, text)
 
+/* clang-format off */
 static void MarkEx(const struct nvtx_attributes *a) { WITH(message_of, a); mark(&m, NULL, a); }
 static void MarkA(const char *text) { WITH(message_ascii, text); mark(&m, NULL, NULL); }
 static void MarkW(const wchar_t *text) { WITH(message_wide, text); mark(&m, NULL, NULL); }
@@ -177,6 +190,7 @@ static int RangePushEx(const struct nvtx_attributes *a) { WITH(message_of, a); r
 static int RangePushA(const char *text) { WITH(message_ascii, text); return push(&m, NULL, NULL); }
 static int RangePushW(const wchar_t *text) { WITH(message_wide, text); return push(&m, NULL, NULL); }
 static int RangePop(void) { return pop(NULL); }
+/* clang-format on */
 
 static void DomainMarkEx(const void *domain, const struct nvtx_attributes *a)
 {
@@ -198,7 +212,10 @@ static int DomainRangePushEx(const void *domain, const struct nvtx_attributes *a
     WITH(message_of, a);
     return push(&m, domain, a);
 }
-static int DomainRangePop(const void *domain) { return pop(domain); }
+static int DomainRangePop(const void *domain)
+{
+    return pop(domain);
+}
 
 static const void *name(enum sonde_nvtx_kind kind, const void *domain, uint32_t number, const struct message *m)
 {
@@ -215,8 +232,14 @@ static void DomainNameCategoryW(const void *domain, uint32_t category, const wch
     WITH(message_wide, text);
     name(SONDE_NVTX_CATEGORY, domain, category, &m);
 }
-static void NameCategoryA(uint32_t category, const char *text) { DomainNameCategoryA(NULL, category, text); }
-static void NameCategoryW(uint32_t category, const wchar_t *text) { DomainNameCategoryW(NULL, category, text); }
+static void NameCategoryA(uint32_t category, const char *text)
+{
+    DomainNameCategoryA(NULL, category, text);
+}
+static void NameCategoryW(uint32_t category, const wchar_t *text)
+{
+    DomainNameCategoryW(NULL, category, text);
+}
 
 /* Strings of all domains are one set: a string is the same in each. */
 static const void *DomainRegisterStringA(const void *domain, const char *text)
@@ -231,12 +254,23 @@ static const void *DomainRegisterStringW(const void *domain, const wchar_t *text
     WITH(message_wide, text);
     return name(SONDE_NVTX_STRING, NULL, 0, &m);
 }
-static const void *DomainCreateA(const char *text) { WITH(message_ascii, text); return name(SONDE_NVTX_DOMAIN, NULL, 0, &m); }
-static const void *DomainCreateW(const wchar_t *text) { WITH(message_wide, text); return name(SONDE_NVTX_DOMAIN, NULL, 0, &m); }
+static const void *DomainCreateA(const char *text)
+{
+    WITH(message_ascii, text);
+    return name(SONDE_NVTX_DOMAIN, NULL, 0, &m);
+}
+static const void *DomainCreateW(const wchar_t *text)
+{
+    WITH(message_wide, text);
+    return name(SONDE_NVTX_DOMAIN, NULL, 0, &m);
+}
 
 /* ---- loading ------------------------------------------------------------------------------------- */
 
-struct entry { unsigned id; nvtx_function function; };
+struct entry {
+    unsigned id;
+    nvtx_function function;
+};
 #define ENTRY(id, name) {id, (nvtx_function)(void (*)(void))name},
 static const struct entry core[] = {NVTX_CORE_MAP(ENTRY)}, core2[] = {NVTX_CORE2_MAP(ENTRY)};
 

@@ -117,8 +117,8 @@ cl_int CL_API_CALL sonde__clSetKernelExecInfo(cl_kernel handle, cl_kernel_exec_i
 {
     const cl_int status = sonde__cl_target(handle)->clSetKernelExecInfo(handle, name, bytes, value);
     struct sonde_cl_kernel *kernel = sonde__cl_kernel(handle);
-    if (status != CL_SUCCESS || !kernel || !value
-        || (name != CL_KERNEL_EXEC_INFO_SVM_PTRS && name != CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL))
+    if (status != CL_SUCCESS || !kernel || !value ||
+        (name != CL_KERNEL_EXEC_INFO_SVM_PTRS && name != CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL))
         return status;
     const void *const *pointers = value;
     kernel->indirect.count = 0;

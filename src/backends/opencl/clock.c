@@ -22,7 +22,15 @@
 #include "guest/lock.h"
 #include "guest/memory.h"
 
-enum domain { UNKNOWN, PROBING, RAW, MONOTONIC, REAL, DEVICE, PROBED };
+enum domain {
+    UNKNOWN,
+    PROBING,
+    RAW,
+    MONOTONIC,
+    REAL,
+    DEVICE,
+    PROBED,
+};
 
 #define RENEW_NS  100000000u  /* 0.1 s: 50 ppm of drift are 5 us by then */
 #define SLACK_NS  2000u       /* clocks with whole microseconds, and their rounding */
@@ -94,8 +102,8 @@ void sonde__cl_clock_lost(struct sonde_cl_clock *clock, uint64_t token)
     if (!clock || atomic_load_explicit(&clock->domain, memory_order_relaxed) != PROBING)
         return;
     sonde__lock(&clock->lock);
-    if (clock->probe_token == token
-        && atomic_load_explicit(&clock->domain, memory_order_relaxed) == PROBING)
+    if (clock->probe_token == token &&
+        atomic_load_explicit(&clock->domain, memory_order_relaxed) == PROBING)
         atomic_store_explicit(&clock->domain, UNKNOWN, memory_order_relaxed);
     sonde__unlock(&clock->lock);
 }
@@ -103,7 +111,7 @@ void sonde__cl_clock_lost(struct sonde_cl_clock *clock, uint64_t token)
 /* How far `queued` lies outside of [before, after]. */
 static uint64_t outside(uint64_t queued, uint64_t before, uint64_t after)
 {
-    return queued < before ? before - queued : queued > after ? queued - after : 0;
+    return queued < before ? before - queued : (queued > after ? queued - after : 0);
 }
 
 /* Which clock read `queued` between the two brackets? The axis itself wins a tie. */
@@ -136,13 +144,12 @@ static bool pair_read_once(enum domain domain, cl_device_id device, struct pair 
         on_device = clock_ns(CLOCK_MONOTONIC);
     else if (domain == REAL)
         on_device = clock_ns(CLOCK_REALTIME);
-    else if (sonde__cl_target(device)->clGetDeviceAndHostTimer(device, &on_device, &on_host)
-             != CL_SUCCESS)
+    else if (sonde__cl_target(device)->clGetDeviceAndHostTimer(device, &on_device, &on_host) != CL_SUCCESS)
         return false;
     const uint64_t after_ns = domain == RAW ? before_ns : sonde_now_ns();
-    *pair = (struct pair){ .host_ns = before_ns + (after_ns - before_ns) / 2,
-                           .device_ns = on_device,
-                           .bound_ns = (after_ns - before_ns + 1) / 2 };
+    *pair = (struct pair){.host_ns = before_ns + (after_ns - before_ns) / 2,
+                          .device_ns = on_device,
+                          .bound_ns = (after_ns - before_ns + 1) / 2};
     return true;
 }
 
@@ -178,9 +185,9 @@ static enum domain identify(struct sonde_cl_clock *clock, uint64_t queued)
     enum domain domain = domain_of(&clock->before, &clock->after, queued);
     if (domain == DEVICE && !pair_renew(clock, DEVICE)) {
         const uint64_t width_ns = clock->after.raw_ns - clock->before.raw_ns;
-        clock->pair = (struct pair){ .host_ns = clock->before.raw_ns + width_ns / 2,
-                                     .device_ns = queued,
-                                     .bound_ns = width_ns / 2 + clock->step_ns };
+        clock->pair = (struct pair){.host_ns = clock->before.raw_ns + width_ns / 2,
+                                    .device_ns = queued,
+                                    .bound_ns = width_ns / 2 + clock->step_ns};
         domain = PROBED;
     } else if (domain != RAW && domain != DEVICE) {
         pair_renew(clock, domain);
@@ -198,12 +205,10 @@ static bool probe_queued(const struct sonde_cl_clock *clock, uint64_t *queued_ns
     const cl_icd_dispatch *real = sonde__cl_target(event);
     cl_int status = CL_QUEUED;
     return real->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
-                                NULL)
-               == CL_SUCCESS
-           && status == CL_COMPLETE
-           && real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED, sizeof *queued_ns,
-                                            queued_ns, NULL)
-                  == CL_SUCCESS;
+                                NULL) == CL_SUCCESS &&
+           status == CL_COMPLETE &&
+           real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED, sizeof *queued_ns,
+                                         queued_ns, NULL) == CL_SUCCESS;
 }
 
 static void shift(struct sonde_times *times, uint64_t host_ns, uint64_t device_ns)

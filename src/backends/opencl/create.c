@@ -15,7 +15,7 @@ static void finished(struct sonde_call *made_by, cl_command_queue handle, cl_int
     if (!made_by)
         return;
     if (lane) /* else it has had no operation */
-        sonde_call_waits(made_by, &(struct sonde_wait){ .lane = lane });
+        sonde_call_waits(made_by, &(struct sonde_wait){.lane = lane});
     sonde_harvest(false);
 }
 
@@ -34,7 +34,7 @@ CALL(cl_int, clFinish, (cl_command_queue queue), (queue), queue, finished(made_b
 CALL(cl_int, clFlush, (cl_command_queue queue), (queue), queue, NOTHING)
 
 CALL(cl_int, clWaitForEvents, (cl_uint count, const cl_event *events), (count, events),
-     count && events ? events[0] : NULL, waited(made_by, count, events, result))
+     (count && events) ? events[0] : NULL, waited(made_by, count, events, result))
 
 /* What the event holds back may start within it, and callbacks may run that enqueue: these are calls of
  * their own. So it is an instant, right before. */
@@ -103,8 +103,7 @@ static void kernels_made(const cl_icd_dispatch *real, cl_program program, cl_uin
                          const cl_kernel *kernels)
 {
     size_t count = 0;
-    if (real->clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof count, &count, NULL)
-        != CL_SUCCESS)
+    if (real->clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof count, &count, NULL) != CL_SUCCESS)
         return;
     for (size_t i = 0; i < count && i < room; i++)
         sonde__cl_kernel_made(kernels[i]);
@@ -131,7 +130,7 @@ static const void *platform_of(const cl_context_properties *properties)
 CALL(cl_context, clCreateContext,
      (const cl_context_properties *properties, cl_uint count, const cl_device_id *devices,
       context_callback callback, void *data, cl_int *error),
-     (properties, count, devices, callback, data, error), count && devices ? devices[0] : NULL,
+     (properties, count, devices, callback, data, error), (count && devices) ? devices[0] : NULL,
      sonde__cl_context_made(result))
 
 CALL(cl_context, clCreateContextFromType,

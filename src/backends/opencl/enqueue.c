@@ -43,8 +43,7 @@ static void probe(struct sonde_cl_enqueue *enqueue, uint64_t token)
 
 static bool out_of_order(const struct sonde_cl_queue *queue)
 {
-    return atomic_load_explicit(&queue->asked, memory_order_relaxed)
-           & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    return atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 }
 
 /* What the operation `own` waits for, and what the call waited for. An in-order
@@ -53,13 +52,13 @@ static void tell_waits(struct sonde_cl_enqueue *enqueue, const struct sonde_subm
                        uint64_t own, bool blocking)
 {
     if (blocking)
-        sonde_call_waits(&enqueue->call, &(struct sonde_wait){ .op = own });
+        sonde_call_waits(&enqueue->call, &(struct sonde_wait){.op = own});
     if (enqueue->wait_count)
         sonde__cl_events_awaited(&enqueue->call, own, enqueue->wait_count, enqueue->wait_list);
-    else if ((submit->kind == SONDE_OP_MARKER || submit->kind == SONDE_OP_BARRIER)
-             && out_of_order(enqueue->queue))
+    else if ((submit->kind == SONDE_OP_MARKER || submit->kind == SONDE_OP_BARRIER) &&
+             out_of_order(enqueue->queue))
         sonde_call_waits(&enqueue->call,
-                         &(struct sonde_wait){ .waiter = own, .lane = submit->lane });
+                         &(struct sonde_wait){.waiter = own, .lane = submit->lane});
 }
 
 void sonde__cl_enqueue_end(struct sonde_cl_enqueue *enqueue, cl_int status, bool blocking,
@@ -306,8 +305,8 @@ ENQUEUE(clEnqueueMigrateMemObjects,
          cl_mem_migration_flags flags, WAITS),
         (command_queue, count, objects, flags, WAITED), false,
         op(SONDE_OP_MIGRATE,
-           flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED ? 0
-                                                           : sonde__cl_mem_bytes(count, objects),
+           (flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED) ? 0
+                                                             : sonde__cl_mem_bytes(count, objects),
            only_one(&enqueue.call, count, objects, nth_object)))
 
 /* ---- shared virtual memory --------------------------------------------------------- */
@@ -356,7 +355,7 @@ ENQUEUE(clEnqueueSVMMigrateMem,
          const size_t *sizes, cl_mem_migration_flags flags, WAITS),
         (command_queue, count, pointers, sizes, flags, WAITED), false,
         op(SONDE_OP_SVM_MIGRATE,
-           flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED
+           (flags & CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED)
                ? 0
                : sonde__cl_svm_bytes(count, pointers, sizes),
            only_one(&enqueue.call, count, pointers, nth_pointer)))

@@ -18,7 +18,7 @@
 enum { KNOWN = 32768 };
 
 static _Alignas(64) struct sonde_pair pairs[KNOWN];
-static const struct sonde_pairs known = { pairs, KNOWN - 1 };
+static const struct sonde_pairs known = {pairs, KNOWN - 1};
 
 /* A forked child knows nothing of the parent's events. */
 static uint64_t key_of(cl_event event)
@@ -40,7 +40,7 @@ void sonde__cl_events_awaited(struct sonde_call *call, uint64_t waiter, cl_uint 
     for (cl_uint i = 0; events && i < count; i++) {
         uint64_t operation;
         if (sonde__pairs_find(known, key_of(events[i]), &operation))
-            sonde_call_waits(call, &(struct sonde_wait){ .waiter = waiter, .op = operation });
+            sonde_call_waits(call, &(struct sonde_wait){.waiter = waiter, .op = operation});
     }
 }
 
@@ -54,5 +54,5 @@ void sonde__cl_user_event_done(struct sonde_call *call, cl_event event)
 {
     uint64_t number;
     if (sonde__pairs_find(known, key_of(event), &number) && number & SONDE_WAIT_USER_EVENT)
-        sonde_call_waits(call, &(struct sonde_wait){ .waiter = number });
+        sonde_call_waits(call, &(struct sonde_wait){.waiter = number});
 }

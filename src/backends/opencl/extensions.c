@@ -87,8 +87,8 @@ static cl_platform_id device_platform(cl_device_id device)
  * its pointer through one of them. */
 static const struct extensions *extensions_with(cl_platform_id platform, size_t offset)
 {
-    const struct extensions *const candidates[] = { extensions_of(platform),
-                                                    extensions_of(NULL) };
+    const struct extensions *const candidates[] = {extensions_of(platform),
+                                                   extensions_of(NULL)};
     const struct extensions *found = &known[0];
     for (uint32_t i = atomic_load_explicit(&known_count, memory_order_acquire); i-- > 0;)
         if (*(void *const *)((const char *)&known[i] + offset))
@@ -109,7 +109,7 @@ static const struct extensions *queue_extensions(cl_command_queue queue, size_t 
 
 static const struct extensions *context_extensions(cl_context context, size_t offset)
 {
-    cl_device_id devices[64] = { NULL };
+    cl_device_id devices[64] = {NULL};
     sonde__cl_target(context)->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices,
                                                 devices, NULL);
     return extensions_with(device_platform(devices[0]), offset);
@@ -207,7 +207,7 @@ static void buffer_made(const struct sonde_call *made_by, cl_command_buffer_khr 
 /* The queue that a buffer is made for is the one it runs on when the enqueuing
  * call names none. We note it here: asked for CL_COMMAND_BUFFER_QUEUES_KHR,
  * PoCL 3.1 answers with the address of its list in place of the first queue. */
-CALL_WITH(queue_extensions(count && queues ? queues[0] : NULL,
+CALL_WITH(queue_extensions((count && queues) ? queues[0] : NULL,
                            offsetof(struct extensions, clCreateCommandBufferKHR)),
           cl_command_buffer_khr, clCreateCommandBufferKHR,
           (cl_uint count, const cl_command_queue *queues,

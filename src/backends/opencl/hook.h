@@ -76,14 +76,14 @@ static inline cl_int sonde__cl_unrecorded(cl_int status, const cl_event *event)
 
 static inline struct sonde_submit op(enum sonde_op_kind kind, uint64_t bytes, uint32_t object)
 {
-    return (struct sonde_submit){ .kind = kind, .bytes = bytes, .object = object };
+    return (struct sonde_submit){.kind = kind, .bytes = bytes, .object = object};
 }
 
 /* An operation on two objects. */
 static inline struct sonde_submit between(const struct sonde_call *call, enum sonde_op_kind kind,
                                           uint64_t bytes, uint32_t source, uint32_t target)
 {
-    sonde_call_uses(call, (const uint32_t[]){ source, target }, 2);
+    sonde_call_uses(call, (const uint32_t[]){source, target}, 2);
     return op(kind, bytes, 0);
 }
 

@@ -86,8 +86,8 @@ static void layers_repair(void)
 void sonde__cl_clean_point(void)
 {
     static _Atomic bool seen;
-    if (atomic_load_explicit(&seen, memory_order_relaxed)
-        || atomic_exchange_explicit(&seen, true, memory_order_acq_rel))
+    if (atomic_load_explicit(&seen, memory_order_relaxed) ||
+        atomic_exchange_explicit(&seen, true, memory_order_acq_rel))
         return;
     layers_repair();
 }
@@ -109,9 +109,8 @@ const cl_icd_dispatch *sonde__cl_originals(const void *object)
 static size_t table_bytes(const cl_icd_dispatch *table, cl_platform_id platform)
 {
     char version[128] = "";
-    if (table->clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof version - 1, version, NULL)
-            != CL_SUCCESS
-        || strncmp(version, "OpenCL ", 7) != 0)
+    if (table->clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof version - 1, version, NULL) != CL_SUCCESS ||
+        strncmp(version, "OpenCL ", 7) != 0)
         return 0;
     const char *number = version + 7;
     return strncmp(number, "1.0", 3) == 0   ? offsetof(cl_icd_dispatch, clSetEventCallback)
@@ -193,17 +192,13 @@ static void release(uint64_t token)
 static bool times_get(const cl_icd_dispatch *real, cl_event event, struct sonde_times *times)
 {
     return real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_QUEUED,
-                                         sizeof times->queued_ns, &times->queued_ns, NULL)
-               == CL_SUCCESS
-           && real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_SUBMIT,
-                                            sizeof times->submit_ns, &times->submit_ns, NULL)
-                  == CL_SUCCESS
-           && real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START,
-                                            sizeof times->start_ns, &times->start_ns, NULL)
-                  == CL_SUCCESS
-           && real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END,
-                                            sizeof times->end_ns, &times->end_ns, NULL)
-                  == CL_SUCCESS;
+                                         sizeof times->queued_ns, &times->queued_ns, NULL) == CL_SUCCESS &&
+           real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_SUBMIT,
+                                         sizeof times->submit_ns, &times->submit_ns, NULL) == CL_SUCCESS &&
+           real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START,
+                                         sizeof times->start_ns, &times->start_ns, NULL) == CL_SUCCESS &&
+           real->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END,
+                                         sizeof times->end_ns, &times->end_ns, NULL) == CL_SUCCESS;
 }
 
 static enum sonde_poll poll(uint64_t token, uint32_t lane, struct sonde_times *times)
@@ -214,14 +209,13 @@ static enum sonde_poll poll(uint64_t token, uint32_t lane, struct sonde_times *t
     struct sonde_cl_clock *clock = device ? device->clock : NULL;
     cl_int status = CL_QUEUED;
     if (real->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status,
-                             NULL)
-        != CL_SUCCESS)
+                             NULL) != CL_SUCCESS)
         status = CL_INVALID_EVENT;
     if (status > CL_COMPLETE)
         return SONDE_POLL_PENDING;
-    enum sonde_poll answer = status < 0                           ? SONDE_POLL_FAILED
+    enum sonde_poll answer = status < 0                      ? SONDE_POLL_FAILED
                              : times_get(real, event, times) ? SONDE_POLL_DONE
-                                                              : SONDE_POLL_NO_TIMES;
+                                                             : SONDE_POLL_NO_TIMES;
     if (answer != SONDE_POLL_DONE)
         sonde__cl_clock_lost(clock, token);
     else if (!sonde__cl_clock_convert(device, token, times))

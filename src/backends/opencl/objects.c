@@ -35,7 +35,8 @@ struct context {
     _Atomic uint32_t number;
 };
 
-enum { LANE_BLOCK = 1024, LANE_BLOCKS = 4096 };
+enum { LANE_BLOCK = 1024 };
+enum { LANE_BLOCKS = 4096 };
 typedef struct sonde_cl_device *_Atomic lane_slot;
 
 static struct sonde_records queues, kernels, mems, svms, works, contexts, devices, buffers;
@@ -240,8 +241,7 @@ static uint32_t lane_make(const cl_icd_dispatch *real, struct sonde_cl_queue *qu
     real->clGetCommandQueueInfo(queue->handle, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
     struct sonde_cl_device *device = device_get(device_handle);
     uint32_t flags = 0;
-    if (atomic_load_explicit(&queue->asked, memory_order_relaxed)
-        & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
+    if (atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
         flags |= SONDE_LANE_OUT_OF_ORDER;
     if (atomic_load_explicit(&queue->no_times, memory_order_relaxed))
         flags |= SONDE_LANE_NO_TIMES;
@@ -326,8 +326,8 @@ uint32_t sonde__cl_kernel_name(cl_kernel handle, struct sonde_cl_kernel *kernel)
     size_t length = 0;
     uint32_t name = 0;
     if (sonde__cl_target(handle)->clGetKernelInfo(handle, CL_KERNEL_FUNCTION_NAME, sizeof text,
-                                                  text, &length) == CL_SUCCESS
-        && length > 1)
+                                                  text, &length) == CL_SUCCESS &&
+        length > 1)
         name = sonde_string(text, length - 1);
     atomic_store_explicit(&kernel->name, name, memory_order_relaxed);
     atomic_store_explicit(&kernel->named, true, memory_order_release);
@@ -338,9 +338,9 @@ static bool work_equal(const struct sonde_cl_work *work, cl_uint dims, const siz
                        const size_t *local)
 {
     const size_t bytes = dims * sizeof(size_t);
-    return work->dims == dims && work->has_local == (local != NULL)
-           && memcmp(work->global, global, bytes) == 0
-           && (!local || memcmp(work->local, local, bytes) == 0);
+    return work->dims == dims && work->has_local == (local != NULL) &&
+           memcmp(work->global, global, bytes) == 0 &&
+           (!local || memcmp(work->local, local, bytes) == 0);
 }
 
 static uintptr_t work_hash(cl_uint dims, const size_t *global, const size_t *local)
@@ -414,9 +414,9 @@ static uint32_t only_device(const cl_icd_dispatch *real, cl_context context)
 {
     cl_uint count = 0;
     cl_device_id handle = NULL;
-    if (real->clGetContextInfo(context, CL_CONTEXT_NUM_DEVICES, sizeof count, &count, NULL) != CL_SUCCESS
-        || count != 1
-        || real->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof handle, &handle, NULL) != CL_SUCCESS)
+    if (real->clGetContextInfo(context, CL_CONTEXT_NUM_DEVICES, sizeof count, &count, NULL) != CL_SUCCESS ||
+        count != 1 ||
+        real->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof handle, &handle, NULL) != CL_SUCCESS)
         return 0;
     sonde__lock(&slow_lock);
     struct sonde_cl_device *device = device_get(handle);
@@ -430,8 +430,8 @@ static uint32_t parent_of(const cl_icd_dispatch *real, cl_mem handle)
 {
     cl_mem whole = NULL;
     void *host = NULL;
-    if (real->clGetMemObjectInfo(handle, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof whole, &whole, NULL) == CL_SUCCESS
-        && whole)
+    if (real->clGetMemObjectInfo(handle, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof whole, &whole, NULL) == CL_SUCCESS &&
+        whole)
         return sonde__cl_mem_object(whole);
     if (real->clGetMemObjectInfo(handle, CL_MEM_HOST_PTR, sizeof host, &host, NULL) == CL_SUCCESS && host)
         return sonde__cl_svm_object(host);
@@ -473,13 +473,12 @@ void sonde__cl_mem_released(cl_mem handle)
 {
     struct sonde_cl_mem *mem = sonde__records_find(&mems, (uintptr_t)handle);
     cl_uint references = 0;
-    if (!mem || atomic_load_explicit(&mem->watched, memory_order_relaxed)
-        || !atomic_load_explicit(&mem->object, memory_order_relaxed))
+    if (!mem || atomic_load_explicit(&mem->watched, memory_order_relaxed) ||
+        !atomic_load_explicit(&mem->object, memory_order_relaxed))
         return;
     if (sonde__cl_target(handle)->clGetMemObjectInfo(handle, CL_MEM_REFERENCE_COUNT,
-                                                     sizeof references, &references, NULL)
-            == CL_SUCCESS
-        && references == 1)
+                                                     sizeof references, &references, NULL) == CL_SUCCESS &&
+        references == 1)
         object_drop(mem);
 }
 
@@ -564,8 +563,8 @@ uint64_t sonde__cl_svm_bytes(cl_uint count, const void *const *pointers, const s
 
 void sonde__cl_objects_forget(void)
 {
-    struct sonde_records *const all[] = { &queues, &kernels,  &mems,    &svms,
-                                          &works,  &contexts, &devices, &buffers };
+    struct sonde_records *const all[] = {&queues, &kernels, &mems, &svms,
+                                         &works, &contexts, &devices, &buffers};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         sonde__records_forget(all[i]);
     last_queue.handle = NULL;

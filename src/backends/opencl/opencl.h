@@ -24,6 +24,7 @@
 #include "calls.h"
 
 /* API numbers; index into sonde_backend.api_names. */
+/* clang-format off */
 enum sonde_cl_api {
     API_none,
 #define X(name) API_##name,
@@ -31,6 +32,7 @@ enum sonde_cl_api {
 #undef X
     API_COUNT
 };
+/* clang-format on */
 
 /* Hooks, with exactly the types of the functions that they stand for. */
 #define X(name) extern __typeof__(*(cl_api_##name)0) sonde__##name;
@@ -119,9 +121,8 @@ uint32_t sonde__cl_queue_lane(struct sonde_cl_queue *queue);
 /* True when the program must see a queue without profiling. */
 static inline bool sonde__cl_queue_hidden(const struct sonde_cl_queue *queue)
 {
-    return queue && atomic_load_explicit(&queue->forced, memory_order_relaxed)
-           && !(atomic_load_explicit(&queue->asked, memory_order_relaxed)
-                & CL_QUEUE_PROFILING_ENABLE);
+    return queue && atomic_load_explicit(&queue->forced, memory_order_relaxed) &&
+           !(atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_PROFILING_ENABLE);
 }
 
 uint32_t sonde__cl_kernel_name(cl_kernel handle, struct sonde_cl_kernel *kernel);

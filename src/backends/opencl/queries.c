@@ -147,9 +147,8 @@ cl_int CL_API_CALL sonde__clGetEventProfilingInfo(cl_event event, cl_profiling_i
 {
     const cl_icd_dispatch *real = sonde__cl_target(event);
     cl_command_queue queue = NULL;
-    if (real->clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof queue, &queue, NULL)
-            == CL_SUCCESS
-        && queue && sonde__cl_queue_hidden(sonde__cl_queue(queue)))
+    if (real->clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof queue, &queue, NULL) == CL_SUCCESS &&
+        queue && sonde__cl_queue_hidden(sonde__cl_queue(queue)))
         return CL_PROFILING_INFO_NOT_AVAILABLE;
     return real->clGetEventProfilingInfo(event, info, size, value, size_ret);
 }

@@ -41,16 +41,16 @@ enum { SCOPE_BACKWARD = 1 }; /* at::RecordScope::BACKWARD_FUNCTION */
 /* at::RecordFunctionCallback: passed by value, in memory. The rest says which
  * scopes, then what else is wanted; 10 scopes in every version so far. */
 struct observer {
-    void   *(*start)(void **context, const void *function);
-    void    (*end)(const void *function, void *context);
-    double  probability;
+    void *(*start)(void **context, const void *function);
+    void (*end)(const void *function, void *context);
+    double probability;
     uint8_t scopes[16];
 };
 
 static struct {
-    uint64_t    (*observe)(struct observer observer);
-    uint64_t    (*sequence)(void);
-    uint64_t    (*thread_number)(void);
+    uint64_t (*observe)(struct observer observer);
+    uint64_t (*sequence)(void);
+    uint64_t (*thread_number)(void);
     const char *(*name)(const void *function);
 } torch;
 
@@ -106,7 +106,12 @@ static void device_call(uint32_t context)
 
 /* In words from the start of a RecordFunction. Between the two numbers lie the
  * inputs and outputs, since 2.8 or so also a map. */
-enum { WORDS = 48, DISTANCES = 2, PROOF = 8, PATIENCE = 4096 };
+enum {
+    WORDS = 48,
+    DISTANCES = 2,
+    PROOF = 8,
+    PATIENCE = 4096,
+};
 static const uint8_t distance[DISTANCES] = {6, 13};
 static _Atomic uint32_t layout; /* word of the sequence number << 8 | word of the thread; 0 not known */
 
@@ -139,7 +144,7 @@ static struct {
     struct sonde_lock lock; /* who finds it taken goes without */
     uint32_t tries;
     uint64_t last[WORDS][DISTANCES]; /* last sequence number seen there, and how many different ones */
-    uint8_t  hits[WORDS][DISTANCES];
+    uint8_t hits[WORDS][DISTANCES];
 } search;
 
 static uint32_t layout_by_numbers(const uint64_t *words)
@@ -175,7 +180,10 @@ static uint32_t layout_or_look(const uint64_t *words, const char *name)
 
 static __thread struct {
     uint32_t depth, thread_kind; /* 0 not asked yet, 1 autograd's own, 2 another */
-    struct { const void *function; uint32_t context, name; } open[NESTED_MAX];
+    struct {
+        const void *function;
+        uint32_t context, name;
+    } open[NESTED_MAX];
 } backward __attribute__((tls_model("initial-exec")));
 
 /* What one of autograd's own threads does between two nodes (adding up
@@ -265,7 +273,9 @@ static void register_observer(void)
         return;
     }
     sonde_watch_calls(device_call);
-    torch.observe((struct observer){.start = node_starts, .end = node_ends, .probability = 1.0,
+    torch.observe((struct observer){.start = node_starts,
+                                    .end = node_ends,
+                                    .probability = 1.0,
                                     .scopes[SCOPE_BACKWARD] = 1});
 }
 
@@ -297,5 +307,8 @@ static void forked(void)
 #endif
 
 const struct sonde_backend sonde_backend_torch = {
-    .size = sizeof(struct sonde_backend), .name = "torch", .module = module_seen, .forked = forked,
+    .size = sizeof(struct sonde_backend),
+    .name = "torch",
+    .module = module_seen,
+    .forked = forked,
 };
