@@ -10,7 +10,8 @@
  */
 #include "opencl.h"
 
-enum { WARM_UP = 1000, COUNTED = 10 };
+enum { WARM_UP = 1000 };
+enum { COUNTED = 10 };
 
 static const char source[] = "kernel void empty(int nothing) {}\n"
                              "kernel void count(global int *counter) { *counter += 1; }\n";
@@ -88,7 +89,7 @@ int main(int argc, char **argv)
     CHECK(clBuildProgram(program, 1, &device, "", NULL, NULL));
     load.kernel = clCreateKernel(program, "empty", &status);
     CHECK(status);
-    CHECK(clSetKernelArg(load.kernel, 0, sizeof(int), &(int){ 0 }));
+    CHECK(clSetKernelArg(load.kernel, 0, sizeof(int), &(int){0}));
 
     const long depth = atol(numbers[2]);
     at_depth(&load, depth);

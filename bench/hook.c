@@ -15,7 +15,12 @@
 
 #include "../tests/unit/agent/harness.h"
 
-enum { ROUNDS = 15, CALLS = 2000, OUTER = 25, PATHS = 260 };
+enum {
+    ROUNDS = 15,
+    CALLS = 2000,
+    OUTER = 25,
+    PATHS = 260,
+};
 
 static uint32_t queue;
 static double result[ROUNDS];
@@ -32,7 +37,10 @@ static double median(void)
     return result[ROUNDS / 2];
 }
 
-static void whole(void) { harness_launch(queue, SONDE_OP_KERNEL, 0, true); }
+static void whole(void)
+{
+    harness_launch(queue, SONDE_OP_KERNEL, 0, true);
+}
 static void clocks(void)
 {
     volatile uint64_t t = sonde_now_ns();
@@ -52,7 +60,10 @@ static void unwind(void)
         s = calloc(1, sizeof *s);
     sonde__unwind(s, false);
 }
-static void context(void) { sonde__context(sonde__self, API_LAUNCH); }
+static void context(void)
+{
+    sonde__context(sonde__self, API_LAUNCH);
+}
 static void channel(void)
 {
     static struct sonde_channel c;
@@ -143,7 +154,12 @@ static double changing(void (*what)(void), int inner)
 
 /* ---- cold ---- */
 
-enum { COLD_CALLS = 300, CACHE_BYTES = 4 << 20, PAGES = 8192, PAGE = 4096 };
+enum {
+    COLD_CALLS = 300,
+    CACHE_BYTES = 4 << 20,
+    PAGES = 8192,
+    PAGE = 4096,
+};
 static unsigned char *other; /* CACHE_BYTES, then PAGES pages */
 
 static void fill_caches(void)
@@ -231,9 +247,18 @@ static void cold_at_depth(int depth)
 
 static void colds(const int *depths)
 {
-    static const struct { const char *name; void (*fill)(void); } states[] = {
-        {"as it is", warm}, {"caches filled", fill_caches}, {"and translations", fill_translations}};
-    static const struct { const char *name; uint32_t (*run)(void); } parts[] = {{"whole hook", cold_hook}, {"  two clock reads", cold_clocks}};
+    static const struct {
+        const char *name;
+        void (*fill)(void);
+    } states[] = {
+        {"as it is", warm},
+        {"caches filled", fill_caches},
+        {"and translations", fill_translations},
+    };
+    static const struct {
+        const char *name;
+        uint32_t (*run)(void);
+    } parts[] = {{"whole hook", cold_hook}, {"  two clock reads", cold_clocks}};
     other = calloc(1, CACHE_BYTES + (size_t)PAGES * PAGE);
     if (!other)
         return;
@@ -252,13 +277,24 @@ static void colds(const int *depths)
     free(other);
 }
 
-static void nothing(void) { __asm__ volatile("" : : : "memory"); }
+static void nothing(void)
+{
+    __asm__ volatile("" : : : "memory");
+}
 
 int main(int argc, char **argv)
 {
-    static const struct { const char *name; void (*run)(void); } parts[] = {
-        {"whole hook", whole}, {"  two clock reads", clocks}, {"  two tick reads", ticks},
-        {"  unwind", unwind}, {"  unwind and context", context}, {"  channel", channel}};
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } parts[] = {
+        {"whole hook", whole},
+        {"  two clock reads", clocks},
+        {"  two tick reads", ticks},
+        {"  unwind", unwind},
+        {"  unwind and context", context},
+        {"  channel", channel},
+    };
     static const int depths[] = {5, 20, 100};
     const char *const extra[] = {"SONDE_TRACE=1", NULL};
     harness_setup("bench-hook", extra);

@@ -16,7 +16,8 @@
 
 #define SHOWN __attribute__((visibility("default")))
 
-enum { KEPT = 1 << 20, PAGE = 4096 };
+enum { KEPT = 1 << 20 };
+enum { PAGE = 4096 };
 
 static _Atomic bool on;
 static uint32_t queue;

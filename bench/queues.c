@@ -7,7 +7,8 @@
  */
 #include "opencl.h"
 
-enum { CONTEXTS = 8, QUEUES = 256 };
+enum { CONTEXTS = 8 };
+enum { QUEUES = 256 };
 
 int main(int argc, char **argv)
 {

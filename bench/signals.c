@@ -21,8 +21,18 @@
 #include <time.h>
 #include <unistd.h>
 
-enum source { NOTHING, TIMERS, PERF_EVENTS, SWITCH_RECORDS, SOURCES };
-enum { BLOCKS_MAX = 10000, PERIOD_NS = 1000000000 / 199, RING = 5 * 4096 };
+enum source {
+    NOTHING,
+    TIMERS,
+    PERF_EVENTS,
+    SWITCH_RECORDS,
+    SOURCES,
+};
+enum {
+    BLOCKS_MAX = 10000,
+    PERIOD_NS = 1000000000 / 199,
+    RING = 5 * 4096,
+};
 
 static const char *const names[] = {"nothing", "timers", "perf events", "switch records"};
 static uint64_t found[SOURCES][BLOCKS_MAX];
@@ -78,8 +88,15 @@ static void arm_perf(struct armed *a, int tid)
 static void arm_records(struct armed *a, int tid)
 {
     struct perf_event_attr attr = {
-        .config = PERF_COUNT_SW_DUMMY, .context_switch = 1, .sample_id_all = 1, .sample_type = PERF_SAMPLE_TIME,
-        .use_clockid = 1, .clockid = CLOCK_MONOTONIC_RAW, .watermark = 1, .wakeup_watermark = RING};
+        .config = PERF_COUNT_SW_DUMMY,
+        .context_switch = 1,
+        .sample_id_all = 1,
+        .sample_type = PERF_SAMPLE_TIME,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC_RAW,
+        .watermark = 1,
+        .wakeup_watermark = RING,
+    };
     a->fd = event_open(&attr, tid);
     a->ring = a->fd < 0 ? MAP_FAILED : mmap(NULL, RING, PROT_READ | PROT_WRITE, MAP_SHARED, a->fd, 0);
 }

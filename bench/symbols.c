@@ -29,14 +29,14 @@ int main(int argc, char **argv)
     cl_int status;
     cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
     CHECK(status);
-    struct load load = { .queue = clCreateCommandQueue(context, device, 0, &status) };
+    struct load load = {.queue = clCreateCommandQueue(context, device, 0, &status)};
     CHECK(status);
     cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &status);
     CHECK(status);
     CHECK(clBuildProgram(program, 1, &device, "", NULL, NULL));
     load.kernel = clCreateKernel(program, "empty", &status);
     CHECK(status);
-    CHECK(clSetKernelArg(load.kernel, 0, sizeof(int), &(int){ 0 }));
+    CHECK(clSetKernelArg(load.kernel, 0, sizeof(int), &(int){0}));
     for (unsigned i = 0; i < count && i < entry_count; i++)
         entries[(unsigned long)i * entry_count / count](enqueue, &load);
     CHECK(clReleaseKernel(load.kernel));

@@ -24,10 +24,10 @@
 #define ROUNDS 7
 
 static struct sonde_stack *stack;
-static volatile int        sink;
-static int                 how;
-static unsigned            laps;
-static double              best;
+static volatile int sink;
+static int how;
+static unsigned laps;
+static double best;
 
 static double now_ns(void)
 {
@@ -36,7 +36,15 @@ static double now_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-enum { UNCHANGED, INNER, FULL, NEW, EMPTY, BACKTRACE, STEP };
+enum {
+    UNCHANGED,
+    INNER,
+    FULL,
+    NEW,
+    EMPTY,
+    BACKTRACE,
+    STEP,
+};
 
 static NOINLINE void one_walk(void)
 {
@@ -45,7 +53,10 @@ static NOINLINE void one_walk(void)
     unw_cursor_t cursor;
     switch (how) {
     case FULL: sonde__unwind_full(stack); break;
-    case NEW: sonde__unwind_modules_changed(); sonde__unwind(stack, false); break;
+    case NEW:
+        sonde__unwind_modules_changed();
+        sonde__unwind(stack, false);
+        break;
     case BACKTRACE: sink += unw_backtrace(pcs, SONDE_STACK_MAX); break;
     case STEP:
         unw_getcontext(&context);
@@ -60,10 +71,28 @@ static NOINLINE void one_walk(void)
 }
 
 /* Two ways of three frames each. */
-static NOINLINE void a2(void) { one_walk(); sink++; }
-static NOINLINE void a1(void) { a2(); sink++; }
-static NOINLINE void b2(void) { volatile char room[40]; room[0] = 1; one_walk(); sink += room[0]; }
-static NOINLINE void b1(void) { b2(); sink++; }
+static NOINLINE void a2(void)
+{
+    one_walk();
+    sink++;
+}
+static NOINLINE void a1(void)
+{
+    a2();
+    sink++;
+}
+static NOINLINE void b2(void)
+{
+    volatile char room[40];
+    room[0] = 1;
+    one_walk();
+    sink += room[0];
+}
+static NOINLINE void b1(void)
+{
+    b2();
+    sink++;
+}
 
 static NOINLINE void leaf(void)
 {

@@ -17,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CALLS = 500, ROUNDS_MOST = 10000 };
+enum { CALLS = 500 };
+enum { ROUNDS_MOST = 10000 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
@@ -63,8 +64,14 @@ static void by_read(int way)
         abort();
 }
 
-static const struct { const char *name; void (*call)(int way); } functions[] = {
-    {"pthread_mutex_lock", by_mutex}, {"pthread_rwlock_rdlock", by_rwlock}, {"sem_wait", by_semaphore}, {"poll", by_poll},
+static const struct {
+    const char *name;
+    void (*call)(int way);
+} functions[] = {
+    {"pthread_mutex_lock", by_mutex},
+    {"pthread_rwlock_rdlock", by_rwlock},
+    {"sem_wait", by_semaphore},
+    {"poll", by_poll},
     {"read", by_read},
 };
 

@@ -89,7 +89,7 @@ static void boundary(struct plate *plate, int at_step)
 
 static void step(struct plate *plate)
 {
-    const size_t items[2] = { (size_t)plate->n, (size_t)plate->n };
+    const size_t items[2] = {(size_t)plate->n, (size_t)plate->n};
     cl_event done;
     CHECK(clSetKernelArg(plate->stencil, 0, sizeof plate->now, &plate->now));
     CHECK(clSetKernelArg(plate->stencil, 1, sizeof plate->next, &plate->next));
@@ -146,9 +146,9 @@ static double host_difference(const float *result, const float *saved, int n, in
                 const int i = y * n + x;
                 next[i] = now[i];
                 if (x > 0 && y > 0 && x < n - 1 && y < n - 1)
-                    next[i] += 0.1f
-                               * (now[i - 1] + now[i + 1] + now[i - n] + now[i + n]
-                                  - 4.0f * now[i]);
+                    next[i] += 0.1f *
+                               (now[i - 1] + now[i + 1] + now[i - n] + now[i + n] -
+                                4.0f * now[i]);
             }
         float *swap = now;
         now = next;

@@ -106,7 +106,7 @@ int main(int argc, char **argv)
     cl_program program = build_program(context, device, source);
 
     for (long i = 0; i < threads; i++)
-        tasks[i] = (struct task){ context, device, program, count, queues, 0 };
+        tasks[i] = (struct task){context, device, program, count, queues, 0};
     for (long i = 1; i < threads; i++)
         if (pthread_create(&others[i], NULL, worker, &tasks[i]) != 0)
             return 1;

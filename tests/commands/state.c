@@ -17,7 +17,7 @@ static void print_signals(void)
         struct sigaction action;
         if (sigaction(i, NULL, &action) != 0)
             continue;
-        printf("signal %d %s %s\n", i, action.sa_handler == SIG_DFL ? "default" : action.sa_handler == SIG_IGN ? "ignored" : "handled",
+        printf("signal %d %s %s\n", i, action.sa_handler == SIG_DFL ? "default" : (action.sa_handler == SIG_IGN ? "ignored" : "handled"),
                sigismember(&mask, i) ? "blocked" : "open");
     }
     sigset_t pending;

@@ -32,9 +32,29 @@
 #define EXPORT __attribute__((visibility("default")))
 
 enum count_kind {
-    KERNEL, NATIVE, READ, WRITE, COPY, FILL, MAP, UNMAP, IMAGE_READ, IMAGE_WRITE, IMAGE_COPY,
-    IMAGE_FILL, IMAGE_MAP, SVM_COPY, SVM_FILL, SVM_MAP, SVM_UNMAP, SVM_FREE, SVM_MIGRATE,
-    MIGRATE, MARKER, BARRIER, KIND_COUNT
+    KERNEL,
+    NATIVE,
+    READ,
+    WRITE,
+    COPY,
+    FILL,
+    MAP,
+    UNMAP,
+    IMAGE_READ,
+    IMAGE_WRITE,
+    IMAGE_COPY,
+    IMAGE_FILL,
+    IMAGE_MAP,
+    SVM_COPY,
+    SVM_FILL,
+    SVM_MAP,
+    SVM_UNMAP,
+    SVM_FREE,
+    SVM_MIGRATE,
+    MIGRATE,
+    MARKER,
+    BARRIER,
+    KIND_COUNT
 };
 static const char *const kind_names[KIND_COUNT] = {
     "kernel", "native", "read", "write", "copy", "fill", "map", "unmap", "image_read",
@@ -43,20 +63,20 @@ static const char *const kind_names[KIND_COUNT] = {
 
 /* The file: magic, number of kinds, then one row per kind. */
 struct count_row {
-    char             name[16];
+    char name[16];
     _Atomic uint64_t ok, failed;
 };
 struct count_file {
-    char             magic[8];
-    uint32_t         kinds;
-    uint32_t         pid;
+    char magic[8];
+    uint32_t kinds;
+    uint32_t pid;
     struct count_row rows[KIND_COUNT];
 };
 
-static struct count_file       private_file;
-static struct count_file      *counts = &private_file;
-static const cl_icd_dispatch  *next;
-static cl_icd_dispatch         table;
+static struct count_file private_file;
+static struct count_file *counts = &private_file;
+static const cl_icd_dispatch *next;
+static cl_icd_dispatch table;
 
 static cl_int count(enum count_kind kind, cl_int status)
 {
@@ -156,7 +176,7 @@ static void *CL_API_CALL count_clEnqueueMapBuffer(cl_command_queue q, cl_mem m, 
                                                   size_t o, size_t s, WAIT_PARAMS, cl_int *error)
 {
     cl_int status = CL_SUCCESS;
-    void  *mapped = next->clEnqueueMapBuffer(q, m, b, f, o, s, WAIT, &status);
+    void *mapped = next->clEnqueueMapBuffer(q, m, b, f, o, s, WAIT, &status);
     count(MAP, status);
     if (error)
         *error = status;
@@ -167,7 +187,7 @@ static void *CL_API_CALL count_clEnqueueMapImage(cl_command_queue q, cl_mem m, c
                                                  WAIT_PARAMS, cl_int *error)
 {
     cl_int status = CL_SUCCESS;
-    void  *mapped = next->clEnqueueMapImage(q, m, b, f, o, r, rp, sp, WAIT, &status);
+    void *mapped = next->clEnqueueMapImage(q, m, b, f, o, r, rp, sp, WAIT, &status);
     count(IMAGE_MAP, status);
     if (error)
         *error = status;
@@ -182,7 +202,7 @@ static void forked(void)
 static void open_counts(void)
 {
     const char *prefix = getenv("COUNT_OUT");
-    char        path[4096];
+    char path[4096];
     if (!prefix || snprintf(path, sizeof path, "%s.%ld", prefix, (long)getpid()) >= (int)sizeof path)
         return;
     /* Loaded again after the program closed the runtime: go on where we were. */
@@ -233,9 +253,9 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint num_entries, const cl_icd_dispatch
 
 EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void *value, size_t *size_ret)
 {
-    static const char                 text[] = "counting";
+    static const char text[] = "counting";
     static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-    const void  *answer = name == CL_LAYER_API_VERSION ? (const void *)&version : text;
+    const void *answer = name == CL_LAYER_API_VERSION ? (const void *)&version : text;
     const size_t length = name == CL_LAYER_API_VERSION ? sizeof version : sizeof text;
     if (name != CL_LAYER_API_VERSION && name != CL_LAYER_NAME)
         return CL_INVALID_VALUE;

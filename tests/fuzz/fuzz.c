@@ -74,7 +74,7 @@ static char folder[64];
 
 static void remove_files(void)
 {
-    static const char *const names[] = { "data.sonde", "live.sonde" };
+    static const char *const names[] = {"data.sonde", "live.sonde"};
     char path[128];
     for (size_t i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
@@ -194,9 +194,9 @@ static void look_at_process(const struct sonde_process *p, uint64_t rows[2])
     for (uint32_t i = 0; i < p->string_count; i++)
         look(p->strings[i].bytes, p->strings[i].length + 1);
     for (uint32_t i = 0; i < p->frame_count; i++)
-        sum += p->frames[i].kind == SONDE_FRAME_NATIVE    ? p->modules[p->frames[i].module].base
+        sum += p->frames[i].kind == SONDE_FRAME_NATIVE   ? p->modules[p->frames[i].module].base
                : p->frames[i].kind == SONDE_FRAME_PYTHON ? p->pycodes[p->frames[i].module].first_line
-                                                          : 0;
+                                                         : 0;
     for (uint32_t i = 0; i < p->lane_count; i++)
         sum += p->devices[p->lanes[i].device].kind;
     for (uint32_t i = 0; i < p->profile_count; i++)

@@ -117,11 +117,23 @@ static void write_seeds(const char *folder, const char *name, const struct synth
 
 int main(int argc, char **argv)
 {
-    struct synth_options sealed = { .operations = 12, .lanes = 2, .threads = 2, .processes = 1, .seed = 3 };
-    struct synth_options live = { .operations = 8, .lanes = 1, .threads = 1, .processes = 1, .seed = 4, .unsealed = true };
+    struct synth_options sealed = {.operations = 12, .lanes = 2, .threads = 2, .processes = 1, .seed = 3};
+    struct synth_options live = {.operations = 8, .lanes = 1, .threads = 1, .processes = 1, .seed = 4, .unsealed = true};
 
-    struct synth_options whole = { .operations = 24, .lanes = 4, .threads = 2, .processes = 1, .seed = 5, .devices = 2,
-                                   .depth = 4, .paths = 2, .cpu_hz = 199, .waits = 3, .compute_ns = 9000000, .unsealed = true };
+    struct synth_options whole = {
+        .operations = 24,
+        .lanes = 4,
+        .threads = 2,
+        .processes = 1,
+        .seed = 5,
+        .devices = 2,
+        .depth = 4,
+        .paths = 2,
+        .cpu_hz = 199,
+        .waits = 3,
+        .compute_ns = 9000000,
+        .unsealed = true,
+    };
 
     if (argc != 2) {
         fputs("usage: seeds FOLDER\n", stderr);

@@ -79,15 +79,27 @@ static void memory(const struct sonde_measurement *m, const struct sonde_profile
 
 static void shapes(const struct sonde_measurement *m, const struct sonde_profile *profile)
 {
-    static const struct { enum sonde_profile_shape shape; enum sonde_profile_by by; } asked[] = {
-        {SONDE_PROFILE_TOP_DOWN, SONDE_BY_LINE}, {SONDE_PROFILE_BOTTOM_UP, SONDE_BY_FUNCTION}, {SONDE_PROFILE_FLAT, SONDE_BY_MODULE},
-        {SONDE_PROFILE_FLAT, SONDE_BY_KERNEL},   {SONDE_PROFILE_FLAT, SONDE_BY_OBJECT}};
+    static const struct {
+        enum sonde_profile_shape shape;
+        enum sonde_profile_by by;
+    } asked[] = {
+        {SONDE_PROFILE_TOP_DOWN, SONDE_BY_LINE},
+        {SONDE_PROFILE_BOTTOM_UP, SONDE_BY_FUNCTION},
+        {SONDE_PROFILE_FLAT, SONDE_BY_MODULE},
+        {SONDE_PROFILE_FLAT, SONDE_BY_KERNEL},
+        {SONDE_PROFILE_FLAT, SONDE_BY_OBJECT},
+    };
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         struct sonde_columns columns = {0};
         struct sonde_profile_rows *view = NULL;
         struct sonde_diag diag = {0};
-        struct sonde_profile_rows_config config = {.shape = asked[i].shape, .by = asked[i].by, .columns = &columns,
-                                                   .sort_side = SONDE_INCLUSIVE, .m = m};
+        struct sonde_profile_rows_config config = {
+            .shape = asked[i].shape,
+            .by = asked[i].by,
+            .columns = &columns,
+            .sort_side = SONDE_INCLUSIVE,
+            .m = m,
+        };
         if (sonde_profile_rows_build(profile, &config, &view, &diag) == 0)
             for (size_t row = 1; row < view->rows.count; row++)
                 require(view->rows.items[row].parent < row);

@@ -12,7 +12,7 @@ enum { BATCH = 1000 };
 static void fill(const char *path)
 {
     static const char block[4096];
-    int               fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     while (write(fd, block, sizeof block) > 0)
         ;
     printf("filling ended with %s\n", strerror(errno));
@@ -22,7 +22,7 @@ static void fill(const char *path)
 
 int main(int argc, char **argv)
 {
-    const int    launches = argc > 1 ? atoi(argv[1]) : BATCH;
+    const int launches = argc > 1 ? atoi(argv[1]) : BATCH;
     struct guest g;
     guest_open(&g);
     for (int done = 0; done < launches; done += BATCH) {

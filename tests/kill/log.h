@@ -16,7 +16,7 @@
 enum { LOG_ENTRIES = 1 << 19 };
 
 struct log {
-    uint64_t          pid;
+    uint64_t pid;
     volatile uint64_t enqueued; /* before the call */
     volatile uint64_t entries;
     struct {

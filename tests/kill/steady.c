@@ -11,9 +11,9 @@ enum { BATCH = 20 };
 int main(int argc, char **argv)
 {
     struct guest g;
-    struct log  *log = log_open(argc > 1 ? argv[1] : "log");
+    struct log *log = log_open(argc > 1 ? argv[1] : "log");
     const struct timespec pause = {0, 200000};
-    uint64_t     completed = 0;
+    uint64_t completed = 0;
     guest_open(&g);
     while (log->entries < LOG_ENTRIES) {
         log->enqueued += BATCH;

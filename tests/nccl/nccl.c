@@ -21,14 +21,43 @@
 #define NOINLINE __attribute__((noinline))
 #define STAY() __asm__ volatile("" ::: "memory") /* no tail call */
 
-enum { GROUP = 1, COLL = 2, P2P = 4, GROUP_API = 256, COLL_API = 512, P2P_API = 1024, LAUNCH = 2048, CE_COLL = 4096 };
-enum { AT_PARENT = 8, AT_RANK = 16, API_FUNCTION = 24, API_COUNT = 32, API_TYPE = 40 };
+enum {
+    GROUP = 1,
+    COLL = 2,
+    P2P = 4,
+    GROUP_API = 256,
+    COLL_API = 512,
+    P2P_API = 1024,
+    LAUNCH = 2048,
+    CE_COLL = 4096,
+};
+enum {
+    AT_PARENT = 8,
+    AT_RANK = 16,
+    API_FUNCTION = 24,
+    API_COUNT = 32,
+    API_TYPE = 40,
+};
 
 struct places { int name, hash, function, count, type; };
-static const struct places coll_at[7] = {{0}, {24, 32, 48, 72, 84}, {24, 32, 48, 72, 88}, {24, 32, 48, 72, 88},
-                                         {0, 0, 32, 56, 72}, {0, 0, 32, 56, 72}, {0, 0, 32, 56, 72}};
-static const struct places p2p_at[7] = {{0}, {24, 32, 40, 64, 56}, {24, 32, 40, 64, 56}, {24, 32, 40, 64, 56},
-                                        {0, 0, 24, 48, 40}, {0, 0, 24, 48, 40}, {0, 0, 24, 48, 40}};
+static const struct places coll_at[7] = {
+    {0},
+    {24, 32, 48, 72, 84},
+    {24, 32, 48, 72, 88},
+    {24, 32, 48, 72, 88},
+    {0, 0, 32, 56, 72},
+    {0, 0, 32, 56, 72},
+    {0, 0, 32, 56, 72},
+};
+static const struct places p2p_at[7] = {
+    {0},
+    {24, 32, 40, 64, 56},
+    {24, 32, 40, 64, 56},
+    {24, 32, 40, 64, 56},
+    {0, 0, 24, 48, 40},
+    {0, 0, 24, 48, 40},
+    {0, 0, 24, 48, 40},
+};
 
 static struct guest g;
 static int version;
@@ -47,7 +76,12 @@ struct plugin {
 static const struct plugin *plugin;
 static int mask;
 
-struct comm { void *context; const char *name; uint64_t hash; int rank, ranks; };
+struct comm {
+    void *context;
+    const char *name;
+    uint64_t hash;
+    int rank, ranks;
+};
 
 static void put_pointer(struct event *e, int at, const void *pointer)
 {
@@ -62,9 +96,20 @@ static void put_number(struct event *e, int at, uint64_t number)
 /* NCCL's own numbers, of version 1. */
 static int number_of(const char *text)
 {
-    static const struct { const char *text; int number; } all[] = {
-        {"Broadcast", 0}, {"AllGather", 2}, {"AllReduce", 4}, {"Send", 6}, {"Recv", 7},
-        {"ncclInt8", 0}, {"Unknown", 1}, {"ncclInt64", 4}, {"ncclFloat32", 7}, {"ncclFloat64", 8},
+    static const struct {
+        const char *text;
+        int number;
+    } all[] = {
+        {"Broadcast", 0},
+        {"AllGather", 2},
+        {"AllReduce", 4},
+        {"Send", 6},
+        {"Recv", 7},
+        {"ncclInt8", 0},
+        {"Unknown", 1},
+        {"ncclInt64", 4},
+        {"ncclFloat32", 7},
+        {"ncclFloat64", 8},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(text, all[i].text) == 0)
@@ -131,8 +176,18 @@ static void comm_destroy(struct comm *c)
 
 /* ---- NCCL ------------------------------------------------------------------------------ */
 
-struct task { int type; const char *function, *datatype; uint64_t count; struct comm *comm; void *api; };
-static struct { struct task task[8]; int count; void *handle; } group;
+struct task {
+    int type;
+    const char *function, *datatype;
+    uint64_t count;
+    struct comm *comm;
+    void *api;
+};
+static struct {
+    struct task task[8];
+    int count;
+    void *handle;
+} group;
 
 static void *group_api(const struct comm *c)
 {
@@ -378,8 +433,15 @@ static through *through_library(const char *path)
 
 int main(int argc, char **argv)
 {
-    static const struct { const char *name; void (*run)(void); } modes[] = {
-        {"each", each}, {"host", host}, {"thread", thread}, {"captured", captured}, {"many", many},
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } modes[] = {
+        {"each", each},
+        {"host", host},
+        {"thread", thread},
+        {"captured", captured},
+        {"many", many},
     };
     const char *path = getenv("NCCL_PROFILER_PLUGIN");
     char symbol[32];

@@ -220,9 +220,17 @@ static void library(const char *path)
 
 int main(int argc, char **argv)
 {
-    static const struct { const char *name; void (*run)(void); } modes[] = {
-        {"nested", nested}, {"domains", domains}, {"unbalanced", unbalanced}, {"names", names},
-        {"threads", threads}, {"captured", captured}, {"forked", forked},
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } modes[] = {
+        {"nested", nested},
+        {"domains", domains},
+        {"unbalanced", unbalanced},
+        {"names", names},
+        {"threads", threads},
+        {"captured", captured},
+        {"forked", forked},
     };
     const char *mode = argc > 1 ? argv[1] : "";
     if (strcmp(mode, "library") == 0 && argc > 2)

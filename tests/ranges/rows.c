@@ -7,7 +7,10 @@
 #include "format/reader.h"
 
 static const struct sonde_process *process;
-static struct line { uint64_t begin_ns; char text[400]; } *lines;
+static struct line {
+    uint64_t begin_ns;
+    char text[400];
+} *lines;
 static size_t count;
 
 static void payload_text(const struct sonde_row_range *r, char *text, size_t size)
@@ -41,7 +44,7 @@ static int take(void *user, uint32_t lane, const void *rows, uint32_t n)
         snprintf(lines[count++].text, sizeof lines->text, "%s|%s|%s|%s|%s%s%s", sonde_process_string(process, r->domain),
                  sonde_process_string(process, r->name), sonde_process_string(process, r->category), payload,
                  r->flags & SONDE_RANGE_MARK ? "mark" : "range", r->flags & SONDE_RANGE_ACROSS ? " across" : "",
-                 !r->end_ns ? " open" : r->end_ns < r->begin_ns ? " reversed" : "");
+                 !r->end_ns ? " open" : (r->end_ns < r->begin_ns ? " reversed" : ""));
     }
     return 0;
 }

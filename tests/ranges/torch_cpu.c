@@ -9,10 +9,10 @@
 #include "torch_cpu.h"
 
 struct observer { /* at::RecordFunctionCallback */
-    void  *(*start)(void **context, const void *function);
-    void   (*end)(const void *function, void *context);
+    void *(*start)(void **context, const void *function);
+    void (*end)(const void *function, void *context);
     double probability;
-    _Bool  scopes[10], inputs, outputs, ids;
+    _Bool scopes[10], inputs, outputs, ids;
 };
 _Static_assert(sizeof(struct observer) == 40, "as in PyTorch 2");
 

@@ -13,6 +13,6 @@ extern unsigned fake_word, fake_distance;
 extern char fake_text;
 
 struct fake_node fake_forward(void (*work)(void));
-void             fake_backward(struct fake_node node, const char *name, void (*work)(void));
+void fake_backward(struct fake_node node, const char *name, void (*work)(void));
 
 #endif

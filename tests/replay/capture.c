@@ -28,7 +28,11 @@ static struct {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *path;
-static struct { uint8_t bytes[1 << 20]; size_t used; bool ending; } out;
+static struct {
+    uint8_t bytes[1 << 20];
+    size_t used;
+    bool ending;
+} out;
 static CUpti_CallbackFunc subscriber;
 static CUpti_BuffersCallbackCompleteFunc completed;
 static __thread unsigned inside; /* calls that CUPTI itself makes are no news */
@@ -42,7 +46,10 @@ static uint64_t host_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-struct part { const void *bytes; size_t size; };
+struct part {
+    const void *bytes;
+    size_t size;
+};
 
 /* By name each time: Sonde's threads have a table of descriptors of their own, in which an open file is not. */
 static void write_out(const void *bytes, size_t size)
@@ -161,8 +168,14 @@ static void put_call(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUp
     struct part parts[2 + CAPTURE_POINTED];
     static const char none[512];
     int count = 2;
-    struct call_entry c = {.domain = domain, .id = id, .site = d->callbackSite, .correlation = d->correlationId,
-                           .context_uid = d->contextUid, .context = (uintptr_t)d->context};
+    struct call_entry c = {
+        .domain = domain,
+        .id = id,
+        .site = d->callbackSite,
+        .correlation = d->correlationId,
+        .context_uid = d->contextUid,
+        .context = (uintptr_t)d->context,
+    };
     if (domain == CUPTI_CB_DOMAIN_DRIVER_API && d->functionParams)
         c.params_bytes = (uint32_t)capture_params_bytes(id);
     if (d->callbackSite == CUPTI_API_EXIT && d->functionReturnValue) {
@@ -214,7 +227,10 @@ static void CUPTIAPI called_back(void *user, CUpti_CallbackDomain domain, CUpti_
 /* Once for each text, as far as a small table remembers; an address may get another text. */
 static bool is_told(uint64_t address, const char *text)
 {
-    static struct { uint64_t address; char begin[64]; } told[4096];
+    static struct {
+        uint64_t address;
+        char begin[64];
+    } told[4096];
     const uint32_t i = (uint32_t)(address * 0x9e3779b97f4a7c15ull >> 52);
     char begin[sizeof told->begin] = "";
     snprintf(begin, sizeof begin, "%s", text);

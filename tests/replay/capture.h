@@ -42,22 +42,37 @@ struct name_entry { uint32_t domain, id; };
 struct device_entry {
     uint64_t memory_bytes;
     uint32_t driver_version, reserved;
-    char     name[128];
-    int32_t  attribute[CAPTURE_ATTRIBUTES];
+    char name[128];
+    int32_t attribute[CAPTURE_ATTRIBUTES];
 };
-enum answer_to { ANSWER_CONTEXT_ID = 1, ANSWER_DEVICE_ID, ANSWER_STREAM_ID, ANSWER_NODE_ID };
-struct answer_entry { uint32_t to, status; uint64_t of, of_too, value; };
+enum answer_to {
+    ANSWER_CONTEXT_ID = 1,
+    ANSWER_DEVICE_ID,
+    ANSWER_STREAM_ID,
+    ANSWER_NODE_ID,
+};
+struct answer_entry {
+    uint32_t to, status;
+    uint64_t of, of_too, value;
+};
 struct call_entry {
     uint32_t domain, id, site, correlation, context_uid;
-    int32_t  result;      /* CUresult, at exit */
+    int32_t result;      /* CUresult, at exit */
     uint64_t context;
     uint32_t params_bytes, has_result;
 };
-struct resource_entry { uint32_t id, bytes; uint64_t context, stream; };
-struct buffer_entry { uint64_t context; uint32_t stream, records; uint64_t bytes; };
+struct resource_entry {
+    uint32_t id, bytes;
+    uint64_t context, stream;
+};
+struct buffer_entry {
+    uint64_t context;
+    uint32_t stream, records;
+    uint64_t bytes;
+};
 
 /* The headers have no such types: calls without parameters, and one like another. */
-typedef uint64_t              cuCtxSynchronize_params, cuProfilerStart_params, cuProfilerStop_params;
+typedef uint64_t cuCtxSynchronize_params, cuProfilerStart_params, cuProfilerStop_params;
 typedef cuMemHostAlloc_params cuMemHostAlloc_v2_params;
 
 /* Size of the parameters of a driver call, 0 for those that are not followed. */
@@ -79,7 +94,10 @@ static inline size_t capture_params_bytes(uint32_t id)
 }
 
 /* What parameters point to, as far as the backend looks: pointer in the parameters, bytes behind it. */
-struct pointed { uint32_t id; uint32_t offset, bytes; };
+struct pointed {
+    uint32_t id;
+    uint32_t offset, bytes;
+};
 #define POINTED(call, field, type) {CUPTI_DRIVER_TRACE_CBID_##call, offsetof(call##_params, field), sizeof(type)}
 static const struct pointed capture_pointed[] = {
     POINTED(cuMemAlloc_v2, dptr, CUdeviceptr),
@@ -116,7 +134,8 @@ static const struct pointed capture_pointed[] = {
 static inline int capture_text_at(uint32_t record_kind)
 {
     return record_kind == CUPTI_ACTIVITY_KIND_KERNEL || record_kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL
-               ? (int)offsetof(CUpti_ActivityKernel9, name) : -1;
+               ? (int)offsetof(CUpti_ActivityKernel9, name)
+               : -1;
 }
 
 #endif

@@ -20,21 +20,21 @@
 #define CBIDS  1024u
 
 static struct {
-    uint8_t  *bytes;
-    size_t    size;
+    uint8_t *bytes;
+    size_t size;
     const struct entry **entry; /* all of them, in order */
-    uint32_t  count;
-    uint32_t  version;
+    uint32_t count;
+    uint32_t version;
     const char *name[2][CBIDS];
     const struct device_entry *device[64];
     const struct entry **clock; /* readings, by time */
-    uint32_t  clocks;
-    uint64_t  begin_ns;         /* first entry, as captured */
+    uint32_t clocks;
+    uint64_t begin_ns;         /* first entry, as captured */
 } F;
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t  changed;
+    pthread_cond_t changed;
     uint32_t at;                /* entry to play next */
 } P = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -139,7 +139,7 @@ const char *replay_open(const char *path)
         at += sizeof head + head.bytes;
     }
     free(F.bytes);
-    return !F.count ? "is empty" : index_clocks() ? NULL : "does not fit into memory";
+    return !F.count ? "is empty" : (index_clocks() ? NULL : "does not fit into memory");
 }
 
 const struct device_entry *replay_device(unsigned ordinal)
@@ -246,9 +246,13 @@ static void play_call(const struct entry *e)
         behind += p->bytes;
     }
     CUpti_CallbackData data = {
-        .callbackSite = (CUpti_ApiCallbackSite)c->site, .functionName = F.name[c->domain == CUPTI_CB_DOMAIN_RUNTIME_API][c->id],
-        .functionParams = c->params_bytes ? params : NULL, .functionReturnValue = c->has_result ? &result : NULL,
-        .context = (CUcontext)(uintptr_t)c->context, .contextUid = c->context_uid, .correlationData = &slot,
+        .callbackSite = (CUpti_ApiCallbackSite)c->site,
+        .functionName = F.name[c->domain == CUPTI_CB_DOMAIN_RUNTIME_API][c->id],
+        .functionParams = c->params_bytes ? params : NULL,
+        .functionReturnValue = c->has_result ? &result : NULL,
+        .context = (CUcontext)(uintptr_t)c->context,
+        .contextUid = c->context_uid,
+        .correlationData = &slot,
         .correlationId = c->correlation,
     };
     subscriber(subscriber_user, (CUpti_CallbackDomain)c->domain, c->id, &data);
@@ -274,7 +278,10 @@ static void play_resource(const struct entry *e)
 
 /* Texts of the captured process by their address there; played in order, so the last one told is the one meant. */
 #define TEXTS 65536u
-static struct { uint64_t address; const char *text; } texts[TEXTS];
+static struct {
+    uint64_t address;
+    const char *text;
+} texts[TEXTS];
 
 static void know_text(const struct entry *e)
 {
@@ -357,8 +364,14 @@ static void play_buffer(const struct entry *e)
  * brings the streams that wait for it into that capture; the end of a capture is
  * that of all its streams. */
 enum { KNOWN = 1024 };
-struct known { uint64_t what; uint32_t capture; };
-struct captures { struct known stream[KNOWN], event[KNOWN]; uint32_t streams, events, begun; };
+struct known {
+    uint64_t what;
+    uint32_t capture;
+};
+struct captures {
+    struct known stream[KNOWN], event[KNOWN];
+    uint32_t streams, events, begun;
+};
 
 static uint32_t *capture_of(struct known *list, uint32_t *count, uint64_t what)
 {
@@ -382,7 +395,11 @@ static uint64_t stream_key(uint64_t stream, bool own, uint32_t thread)
 static void follow_capture(struct captures *all, const struct entry *e)
 {
     const struct call_entry *c = body(e);
-    union { cuEventRecord_params record; cuStreamWaitEvent_params wait; cuStreamEndCapture_params end; } p;
+    union {
+        cuEventRecord_params record;
+        cuStreamWaitEvent_params wait;
+        cuStreamEndCapture_params end;
+    } p;
     const char *name = c->id < CBIDS ? F.name[0][c->id] : NULL;
     if (c->domain != CUPTI_CB_DOMAIN_DRIVER_API || c->site != CUPTI_API_EXIT || c->result != CUDA_SUCCESS || !name)
         return;
@@ -509,7 +526,8 @@ PUBLIC CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char 
 PUBLIC CUptiResult CUPTIAPI cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char **name)
 {
     *name = id < CBIDS && (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
-                ? F.name[domain == CUPTI_CB_DOMAIN_RUNTIME_API][id] : NULL;
+                ? F.name[domain == CUPTI_CB_DOMAIN_RUNTIME_API][id]
+                : NULL;
     return *name ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 

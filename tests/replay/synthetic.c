@@ -27,7 +27,10 @@ static uint32_t next_correlation(void)
     return correlation++;
 }
 
-struct part { const void *bytes; size_t size; };
+struct part {
+    const void *bytes;
+    size_t size;
+};
 
 static void put(enum entry_kind kind, uint32_t thread, const struct part *parts, int count)
 {
@@ -66,9 +69,16 @@ static void put_answer(enum answer_to to, uint64_t of, uint64_t of_too, uint64_t
 static void put_call(uint32_t thread, uint32_t id, CUpti_ApiCallbackSite site, uint32_t number, const void *params,
                      const void *behind, size_t behind_bytes)
 {
-    struct call_entry c = {.domain = CUPTI_CB_DOMAIN_DRIVER_API, .id = id, .site = site, .correlation = number,
-                           .context_uid = 1, .context = CONTEXT, .params_bytes = (uint32_t)capture_params_bytes(id),
-                           .has_result = site == CUPTI_API_EXIT};
+    struct call_entry c = {
+        .domain = CUPTI_CB_DOMAIN_DRIVER_API,
+        .id = id,
+        .site = site,
+        .correlation = number,
+        .context_uid = 1,
+        .context = CONTEXT,
+        .params_bytes = (uint32_t)capture_params_bytes(id),
+        .has_result = site == CUPTI_API_EXIT,
+    };
     put(ENTRY_CALL, thread, (struct part[]){{&c, sizeof c}, {params, c.params_bytes}, {behind, behind_bytes}}, 3);
 }
 

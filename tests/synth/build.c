@@ -25,15 +25,15 @@ struct list { /* numbers that grow */
 };
 
 struct synth_build {
-    char     live[4096];
-    FILE    *data;
+    char live[4096];
+    FILE *data;
     uint8_t *segments; /* [segment][SONDE_SEGMENT_BYTES]; the first is the header's */
     uint32_t count, room;
     struct slot *slots;
     uint32_t slot_count, slot_room;
     struct list by_owner[SONDE_TABLE_COUNT]; /* [owner]: slot + 1 */
     struct list segments_of[SONDE_TABLE_COUNT]; /* not of traces */
-    void    *scratch, *out;
+    void *scratch, *out;
 };
 
 static void *must(void *memory)
@@ -104,8 +104,12 @@ static struct slot *find_slot(struct synth_build *b, enum sonde_table table, uin
         b->slot_room = b->slot_room ? b->slot_room * 2 : 64;
         b->slots = must(realloc(b->slots, b->slot_room * sizeof *b->slots));
     }
-    b->slots[b->slot_count] = (struct slot){ .table = (uint16_t)table, .owner = owner, .next = trace ? 0 : 1,
-                                             .rows = trace ? must(malloc(SONDE_CHUNK_ROOM)) : NULL };
+    b->slots[b->slot_count] = (struct slot){
+        .table = (uint16_t)table,
+        .owner = owner,
+        .next = trace ? 0 : 1,
+        .rows = trace ? must(malloc(SONDE_CHUNK_ROOM)) : NULL,
+    };
     *at = ++b->slot_count;
     return &b->slots[b->slot_count - 1];
 }
@@ -124,8 +128,13 @@ static void begin_segment(struct synth_build *b, struct slot *slot)
     memset(s, 0, SONDE_SEGMENT_BYTES);
     if (slot->table == SONDE_TABLE_NODE)
         slot->next = (uint64_t)slot->segment << SONDE_NODE_SHIFT;
-    *s = (struct sonde_segment){ .magic = SONDE_SEGMENT_MAGIC, .table = slot->table, .owner = slot->owner,
-                                 .first = slot->next, .row_bytes = sonde_row_bytes(slot->table) };
+    *s = (struct sonde_segment){
+        .magic = SONDE_SEGMENT_MAGIC,
+        .table = slot->table,
+        .owner = slot->owner,
+        .first = slot->next,
+        .row_bytes = sonde_row_bytes(slot->table),
+    };
 }
 
 /* Room for `size` more bytes in the slot's segment. */
@@ -214,8 +223,7 @@ void *synth_row(struct synth_build *b, enum sonde_table table, uint64_t id)
 static uint32_t put_rest(struct slot *slot, FILE *live)
 {
     uint32_t width = sonde_row_bytes(slot->table), room = segment_rows(slot->table), segments = 0;
-    struct sonde_segment s = { .magic = SONDE_SEGMENT_MAGIC, .table = slot->table, .owner = slot->owner,
-                               .row_bytes = width };
+    struct sonde_segment s = {.magic = SONDE_SEGMENT_MAGIC, .table = slot->table, .owner = slot->owner, .row_bytes = width};
     static const uint8_t zeros[SONDE_SEGMENT_ROOM];
 
     for (uint32_t at = 0; slot->rows && at < slot->used; at += s.used, segments++) {

@@ -10,11 +10,16 @@ struct span {
     bool kernel;
 };
 
-enum { ALL, KERNELS, COPIES, GROUPS };
+enum {
+    ALL,
+    KERNELS,
+    COPIES,
+    GROUPS,
+};
 
 struct synth_busy {
     struct span *spans;
-    size_t   count, room;
+    size_t count, room;
     uint64_t end_ns[GROUPS], sum_ns[GROUPS]; /* of the unions so far */
     struct synth_busy_sums sums;
 };
@@ -37,7 +42,7 @@ void synth_busy_add(struct synth_busy *b, uint64_t start_ns, uint64_t end_ns, bo
         fputs("synth: out of memory\n", stderr);
         exit(1);
     }
-    b->spans[b->count++] = (struct span){ start_ns, end_ns, kernel };
+    b->spans[b->count++] = (struct span){start_ns, end_ns, kernel};
     b->sums.first_ns = b->sums.count && b->sums.first_ns < start_ns ? b->sums.first_ns : start_ns;
     b->sums.last_ns = end_ns > b->sums.last_ns ? end_ns : b->sums.last_ns;
     b->sums.count++;

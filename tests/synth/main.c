@@ -65,21 +65,33 @@ static int usage(FILE *to)
           "                   [--devices N] [--depth N] [--paths N] [--cpu HZ] [--waits N]\n"
           "                   [--compute NS] [--seed N] [--unsealed] [--profile] DIRECTORY\n"
           "Writes a made-up measurement to DIRECTORY, which must not exist, and prints\n"
-          "its known totals as JSON.\n", to);
+          "its known totals as JSON.\n",
+          to);
     return to == stderr ? 2 : 0;
 }
 
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        { "operations", 1, NULL, 'n' }, { "lanes", 1, NULL, 'l' }, { "threads", 1, NULL, 't' },
-        { "processes", 1, NULL, 'p' },  { "seed", 1, NULL, 's' },  { "unsealed", 0, NULL, 'u' },
-        { "devices", 1, NULL, 'd' },    { "depth", 1, NULL, 'D' }, { "paths", 1, NULL, 'a' },
-        { "cpu", 1, NULL, 'c' },        { "waits", 1, NULL, 'w' }, { "compute", 1, NULL, 'C' },
-        { "profile", 0, NULL, 'P' },    { "help", 0, NULL, 'h' },  { NULL, 0, NULL, 0 } };
-    struct synth_options o = { .operations = 10000, .lanes = 1, .threads = 1, .processes = 1, .seed = 1 };
+        {"operations", 1, NULL, 'n'},
+        {"lanes", 1, NULL, 'l'},
+        {"threads", 1, NULL, 't'},
+        {"processes", 1, NULL, 'p'},
+        {"seed", 1, NULL, 's'},
+        {"unsealed", 0, NULL, 'u'},
+        {"devices", 1, NULL, 'd'},
+        {"depth", 1, NULL, 'D'},
+        {"paths", 1, NULL, 'a'},
+        {"cpu", 1, NULL, 'c'},
+        {"waits", 1, NULL, 'w'},
+        {"compute", 1, NULL, 'C'},
+        {"profile", 0, NULL, 'P'},
+        {"help", 0, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    struct synth_options o = {.operations = 10000, .lanes = 1, .threads = 1, .processes = 1, .seed = 1};
     struct synth_totals totals;
-    struct sonde_diag diag = { 0 };
+    struct sonde_diag diag = {0};
     int c;
 
     while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {

@@ -47,7 +47,7 @@ static void count_in_histogram(struct model *m, uint32_t profile, uint64_t ns)
     octave = octave > 39 ? 39 : octave;
     block = row->histogram[octave];
     if (!block) {
-        struct sonde_row_histogram nothing = { { 0 } };
+        struct sonde_row_histogram nothing = {{0}};
         block = (uint32_t)synth_add(m->build, SONDE_TABLE_HISTOGRAM, 0, &nothing);
         row = synth_row(m->build, SONDE_TABLE_PROFILE, profile);
         row->histogram[octave] = block;
@@ -62,7 +62,7 @@ static void accumulate(struct model *m, uint32_t *profile, uint32_t node, uint32
     double distance;
 
     if (!*profile) {
-        struct sonde_row_profile empty = { .node = node, .lane = lane, .min_ns = UINT64_MAX };
+        struct sonde_row_profile empty = {.node = node, .lane = lane, .min_ns = UINT64_MAX};
         *profile = (uint32_t)synth_add(m->build, SONDE_TABLE_PROFILE, 0, &empty);
     }
     row = synth_row(m->build, SONDE_TABLE_PROFILE, *profile);
@@ -95,7 +95,7 @@ static void spend(struct model *m, struct thread *t, struct path *p, uint32_t ap
     if (!period)
         return;
     for (; t->to_sample_ns <= to - from; t->to_sample_ns = period) {
-        struct sonde_row_sample sample = { .time_ns = from += t->to_sample_ns, .cpu_ns = period, .node = node };
+        struct sonde_row_sample sample = {.time_ns = from += t->to_sample_ns, .cpu_ns = period, .node = node};
         if (!m->options->profile)
             synth_add(m->build, SONDE_TABLE_SAMPLE, t->lane, &sample);
         accumulate(m, &p->cpu_profile[api], node, t->lane, period, NULL);
@@ -108,7 +108,7 @@ static void spend(struct model *m, struct thread *t, struct path *p, uint32_t ap
 /* It waited in clFinish from `from` to `to`. */
 static void rest(struct model *m, struct thread *t, uint64_t from, uint64_t to)
 {
-    struct sonde_row_switch away = { .out_ns = from, .in_ns = to };
+    struct sonde_row_switch away = {.out_ns = from, .in_ns = to};
 
     if (!m->options->cpu_hz)
         return;
@@ -142,7 +142,7 @@ static void add_totals(struct model *m, const struct sonde_row_op *op, uint32_t 
 static void add_call(struct model *m, struct thread *t, struct path *p, uint32_t api, uint64_t enter, uint64_t leave,
                      uint64_t correlation, uint32_t lane)
 {
-    struct sonde_row_call call = { enter, leave, correlation, p->api_node[api], lane };
+    struct sonde_row_call call = {enter, leave, correlation, p->api_node[api], lane};
     m->totals->calls++;
     m->calls++;
     m->totals->api_ns += leave - enter;
@@ -154,7 +154,7 @@ static void add_call(struct model *m, struct thread *t, struct path *p, uint32_t
 static void add_wait(struct model *m, const struct thread *t, uint64_t enter, uint64_t waiter, uint64_t awaited,
                      uint32_t lane)
 {
-    struct sonde_row_wait wait = { enter, waiter, awaited, lane, 0 };
+    struct sonde_row_wait wait = {enter, waiter, awaited, lane, 0};
     if (!m->options->profile)
         synth_add(m->build, SONDE_TABLE_WAIT, t->lane, &wait);
     m->totals->waits++;
@@ -234,13 +234,14 @@ static void make_operation(struct model *m)
     struct queue *q = choose_queue(m, t);
     struct path *p = choose_path(m, t, q);
     uint32_t what = choose(t), kernel = what < SYNTH_KERNELS ? what : 0;
-    uint32_t api = what < SYNTH_KERNELS ? API_KERNEL : what == SYNTH_KERNELS ? API_READ : API_WRITE;
-    struct sonde_row_op op = { .enter_ns = t->now_ns, .correlation = m->made + 1, .node = p->op_node[what] };
+    uint32_t api = what < SYNTH_KERNELS ? API_KERNEL : (what == SYNTH_KERNELS ? API_READ : API_WRITE);
+    struct sonde_row_op op = {.enter_ns = t->now_ns, .correlation = m->made + 1, .node = p->op_node[what]};
     uint64_t leave, awaited_ns = wait_for_last(m, t, op.correlation);
     size_t profile = (((size_t)(t - m->threads) * m->options->paths + (size_t)(p - t->paths)) * OPS + what) *
-                     m->options->lanes + (size_t)(q - m->queues);
+                         m->options->lanes +
+                     (size_t)(q - m->queues);
 
-    op.kind = what < SYNTH_KERNELS ? SONDE_OP_KERNEL : what == SYNTH_KERNELS ? SONDE_OP_READ : SONDE_OP_WRITE;
+    op.kind = what < SYNTH_KERNELS ? SONDE_OP_KERNEL : (what == SYNTH_KERNELS ? SONDE_OP_READ : SONDE_OP_WRITE);
     op.work = what < SYNTH_KERNELS ? m->work : 0;
     op.object = what < SYNTH_KERNELS ? 0 : m->object;
     op.bytes = what < SYNTH_KERNELS ? 0 : 1 << 16;
@@ -316,8 +317,12 @@ static int write_process(struct model *m, const char *dir, uint32_t number, stru
     uint32_t next_string;
     int status;
 
-    m->header = (struct sonde_live_header){ .pid = 1000000000 + number, .trace = !o->profile,
-                                            .start_ns = 5000000000 + number * 1000000ull, .wall_offset_ns = 1700000000000000000 };
+    m->header = (struct sonde_live_header){
+        .pid = 1000000000 + number,
+        .trace = !o->profile,
+        .start_ns = 5000000000 + number * 1000000ull,
+        .wall_offset_ns = 1700000000000000000,
+    };
     m->header.exec_ns = m->header.start_ns - 1000000;
     snprintf(m->header.executable, sizeof m->header.executable, "/usr/bin/synthetic");
     m->build = synth_build_create(dir);
@@ -358,7 +363,7 @@ int synth_write(const char *path, const struct synth_options *options, struct sy
                 struct sonde_diag *diag)
 {
     const struct synth_options o = complete(options);
-    struct model m = { .options = &o, .totals = totals, .random = o.seed * 0x9e3779b97f4a7c15 + 88172645463325252 };
+    struct model m = {.options = &o, .totals = totals, .random = o.seed * 0x9e3779b97f4a7c15 + 88172645463325252};
     char dir[4096];
     int status = mkdir(path, 0777) ? sonde_diag_set(diag, SONDE_EEXISTS, path, "cannot make the directory") : 0;
 

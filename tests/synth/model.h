@@ -5,7 +5,13 @@
 
 #include "synth.h"
 
-enum { API_KERNEL = 1, API_READ, API_WRITE, API_FINISH, API_COUNT };
+enum {
+    API_KERNEL = 1,
+    API_READ,
+    API_WRITE,
+    API_FINISH,
+    API_COUNT,
+};
 enum { OPS = SYNTH_KERNELS + 2 /* kernels, read, write */ };
 
 /* One way through the program's functions to its calls. */
@@ -34,19 +40,19 @@ struct model {
     struct synth_totals *totals;
     struct synth_build *build;
     struct thread *threads;
-    struct queue  *queues;
+    struct queue *queues;
     struct synth_busy **busy; /* [device] */
-    uint32_t      *profiles; /* [thread][path][op node][queue]: id, 0 = none yet */
-    uint32_t       kernel_names[SYNTH_KERNELS], work, object, native_frames;
-    uint64_t       random, made, calls;
+    uint32_t *profiles; /* [thread][path][op node][queue]: id, 0 = none yet */
+    uint32_t kernel_names[SYNTH_KERNELS], work, object, native_frames;
+    uint64_t random, made, calls;
     struct sonde_live_header header;
 };
 
 /* program.c: devices, contexts and lanes, before the run; symbols, after it. */
 void synth_program_make(struct model *m);
 void synth_program_free(struct model *m);
-int  synth_program_symbols(const struct model *m, const char *dir, uint32_t string, struct sonde_diag *diag);
-int  synth_manifest_write(const char *path);
+int synth_program_symbols(const struct model *m, const char *dir, uint32_t string, struct sonde_diag *diag);
+int synth_manifest_write(const char *path);
 
 /* busy.c: unions of the operations of a device, made from intervals that come
  * nearly sorted: none that comes later begins before `settled_ns`. */

@@ -15,39 +15,44 @@
 #include "format/writer.h"
 
 static const char *const api_names[API_COUNT] = {
-    "", "clEnqueueNDRangeKernel", "clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clFinish" };
+    "", "clEnqueueNDRangeKernel", "clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clFinish"};
 
-enum { FIRST_OFFSET = 0x1140, OFFSET_STEP = 0x140 };
+enum { FIRST_OFFSET = 0x1140 };
+enum { OFFSET_STEP = 0x140 };
 
 /* Which of the functions of its level a path goes through. */
 static uint32_t branch(const struct model *m, uint32_t level, uint32_t path)
 {
-    uint32_t branches = level < 2 ? 1 : level > 20 ? UINT32_MAX : 1u << (level - 1);
+    uint32_t branches = level < 2 ? 1 : (level > 20 ? UINT32_MAX : 1u << (level - 1));
     return path % (branches < m->options->paths ? branches : m->options->paths);
 }
 
 static uint32_t add_frame(struct model *m, enum sonde_frame_kind kind, enum sonde_op_kind op, uint32_t module,
                           uint64_t offset, uint32_t name)
 {
-    struct sonde_row_frame row = { (uint16_t)kind, (uint16_t)op, module, offset, name, 0 };
+    struct sonde_row_frame row = {(uint16_t)kind, (uint16_t)op, module, offset, name, 0};
     return (uint32_t)synth_add(m->build, SONDE_TABLE_FRAME, 0, &row);
 }
 
 static uint32_t add_node(struct model *m, uint32_t slot, uint32_t parent, uint32_t frame)
 {
-    struct sonde_row_node row = { parent, frame };
+    struct sonde_row_node row = {parent, frame};
     return (uint32_t)synth_add(m->build, SONDE_TABLE_NODE, slot, &row);
 }
 
 static void add_devices(struct model *m)
 {
-    struct sonde_row_device device = { .platform = synth_add_string(m->build, "Synthetic Platform"),
-                                       .name = synth_add_string(m->build, "Synthetic Device"),
-                                       .vendor = synth_add_string(m->build, "nobody"),
-                                       .driver = synth_add_string(m->build, "1.0"), .kind = 2,
-                                       .backend = synth_add_string(m->build, "opencl"), .memory_bytes = 1ull << 34 };
-    struct sonde_row_work work = { .dims = 1, .global = { 65536, 1, 1 }, .local = { 256, 1, 1 } };
-    struct sonde_row_clock clock = { .host_ns = m->header.start_ns, .device_ns = m->header.start_ns };
+    struct sonde_row_device device = {
+        .platform = synth_add_string(m->build, "Synthetic Platform"),
+        .name = synth_add_string(m->build, "Synthetic Device"),
+        .vendor = synth_add_string(m->build, "nobody"),
+        .driver = synth_add_string(m->build, "1.0"),
+        .kind = 2,
+        .backend = synth_add_string(m->build, "opencl"),
+        .memory_bytes = 1ull << 34,
+    };
+    struct sonde_row_work work = {.dims = 1, .global = {65536, 1, 1}, .local = {256, 1, 1}};
+    struct sonde_row_clock clock = {.host_ns = m->header.start_ns, .device_ns = m->header.start_ns};
 
     for (clock.device = 1; clock.device <= m->options->devices; clock.device++) {
         synth_add(m->build, SONDE_TABLE_DEVICE, 0, &device);
@@ -62,9 +67,12 @@ static void add_devices(struct model *m)
 static uint32_t add_functions(struct model *m)
 {
     const struct synth_options *o = m->options;
-    struct sonde_row_module module = { .path = synth_add_string(m->build, "/usr/bin/synthetic"),
-                                       .base = 0x550000000000, .start = 0x550000001000,
-                                       .end = 0x550000009000 + (uint64_t)o->depth * o->paths * OFFSET_STEP };
+    struct sonde_row_module module = {
+        .path = synth_add_string(m->build, "/usr/bin/synthetic"),
+        .base = 0x550000000000,
+        .start = 0x550000001000,
+        .end = 0x550000009000 + (uint64_t)o->depth * o->paths * OFFSET_STEP,
+    };
     uint32_t file = (uint32_t)synth_add(m->build, SONDE_TABLE_MODULE, 0, &module), count = 0;
 
     for (uint32_t level = 0; level < o->depth; level++)
@@ -94,7 +102,7 @@ static void add_paths(struct model *m, uint32_t index, const uint32_t *api_frame
         for (uint32_t k = 1; k < API_COUNT; k++)
             p->api_node[k] = add_node(m, index + 1, p->node, api_frames[k]);
         for (uint32_t k = 0; k < OPS; k++) {
-            uint32_t api = k < SYNTH_KERNELS ? API_KERNEL : k == SYNTH_KERNELS ? API_READ : API_WRITE;
+            uint32_t api = k < SYNTH_KERNELS ? API_KERNEL : (k == SYNTH_KERNELS ? API_READ : API_WRITE);
             p->op_node[k] = add_node(m, index + 1, p->api_node[api], op_frames[k]);
         }
     }
@@ -122,8 +130,12 @@ static void add_lanes(struct model *m)
     const struct synth_options *o = m->options;
 
     for (uint32_t i = 0; i < o->threads; i++) {
-        struct sonde_row_lane lane = { .kind = SONDE_LANE_KIND_THREAD, .tid = m->header.pid + i, .threads = 1,
-                                       .start_ns = m->header.start_ns };
+        struct sonde_row_lane lane = {
+            .kind = SONDE_LANE_KIND_THREAD,
+            .tid = m->header.pid + i,
+            .threads = 1,
+            .start_ns = m->header.start_ns,
+        };
         struct thread *t = &m->threads[i];
         t->lane = (uint32_t)synth_add(m->build, SONDE_TABLE_LANE, 0, &lane);
         t->device = 1 + i % o->devices;
@@ -131,13 +143,22 @@ static void add_lanes(struct model *m)
         t->to_sample_ns = o->cpu_hz ? 1000000000u / o->cpu_hz * (i + 1) / (o->threads + 1) : 0;
     }
     for (uint32_t i = 0; i < o->lanes; i++) {
-        struct sonde_row_lane lane = { .kind = SONDE_LANE_KIND_QUEUE, .device = 1 + i % o->devices, .context = 1,
-                                       .start_ns = m->header.start_ns };
+        struct sonde_row_lane lane = {
+            .kind = SONDE_LANE_KIND_QUEUE,
+            .device = 1 + i % o->devices,
+            .context = 1,
+            .start_ns = m->header.start_ns,
+        };
         m->queues[i].lane = (uint32_t)synth_add(m->build, SONDE_TABLE_LANE, 0, &lane);
     }
-    struct sonde_row_object object = { .kind = SONDE_OBJECT_BUFFER, .node = m->threads[0].paths[0].api_node[API_WRITE],
-                                       .lane = m->threads[0].lane, .bytes = 1 << 16, .address = 0x7f0000000000,
-                                       .alloc_ns = m->header.start_ns };
+    struct sonde_row_object object = {
+        .kind = SONDE_OBJECT_BUFFER,
+        .node = m->threads[0].paths[0].api_node[API_WRITE],
+        .lane = m->threads[0].lane,
+        .bytes = 1 << 16,
+        .address = 0x7f0000000000,
+        .alloc_ns = m->header.start_ns,
+    };
     m->object = (uint32_t)synth_add(m->build, SONDE_TABLE_OBJECT, 0, &object);
 }
 
@@ -197,8 +218,13 @@ int synth_program_symbols(const struct model *m, const char *dir, uint32_t strin
     int status = rows ? add_strings(m, dir, string, diag) : SONDE_ENOMEM;
 
     for (uint32_t i = 0; rows && i < count; i++)
-        rows[i] = (struct sonde_row_symbol){ .frame = i + 1, .function = string + i, .file = string + count,
-                                             .line = i == 0 ? 42 : i == 1 ? 17 : 100 + i, .module = string + count + 1 };
+        rows[i] = (struct sonde_row_symbol){
+            .frame = i + 1,
+            .function = string + i,
+            .file = string + count,
+            .line = i == 0 ? 42 : (i == 1 ? 17 : 100 + i),
+            .module = string + count + 1,
+        };
     if (!status)
         status = sonde_process_append(dir, SONDE_TABLE_SYMBOL, 0, rows, count, diag);
     free(rows);

@@ -78,8 +78,11 @@ uint32_t scene_function(struct scene *s, uint32_t thread, uint32_t parent, const
 
 uint32_t scene_line(struct scene *s, uint32_t thread, uint32_t parent, const char *function, uint32_t line)
 {
-    struct sonde_row_pycode code = {.name = synth_add_string(s->build, function),
-                                    .file = synth_add_string(s->build, "scene.py"), .first_line = line};
+    struct sonde_row_pycode code = {
+        .name = synth_add_string(s->build, function),
+        .file = synth_add_string(s->build, "scene.py"),
+        .first_line = line,
+    };
     struct sonde_row_frame frame = {.kind = SONDE_FRAME_PYTHON,
                                     .module = (uint32_t)synth_add(s->build, SONDE_TABLE_PYCODE, 0, &code)};
     return add_node(s, thread, parent, &frame);
@@ -132,8 +135,16 @@ void scene_call(struct scene *s, uint32_t thread, uint32_t node, uint64_t enter_
 
 void scene_op(struct scene *s, uint32_t queue, uint32_t node, uint64_t start_ns, uint64_t end_ns, uint64_t correlation)
 {
-    struct sonde_row_op row = {.start_ns = start_ns, .end_ns = end_ns, .queued_ns = start_ns, .submit_ns = start_ns,
-                               .enter_ns = start_ns, .correlation = correlation, .node = node, .kind = SONDE_OP_KERNEL};
+    struct sonde_row_op row = {
+        .start_ns = start_ns,
+        .end_ns = end_ns,
+        .queued_ns = start_ns,
+        .submit_ns = start_ns,
+        .enter_ns = start_ns,
+        .correlation = correlation,
+        .node = node,
+        .kind = SONDE_OP_KERNEL,
+    };
     synth_add(s->build, SONDE_TABLE_OP, queue, &row);
     account(s, node, queue, end_ns - start_ns);
 }

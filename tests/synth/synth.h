@@ -24,8 +24,8 @@ struct synth_options {
     uint32_t cpu_hz;     /* samples of the threads, and when they were off the CPU */
     uint32_t waits;      /* every so many operations of a thread one waits for that before it, in another queue */
     uint64_t compute_ns; /* what a thread computes between batches, on average */
-    bool     unsealed; /* leave live.sonde, as a program that was killed does */
-    bool     profile;  /* no trace rows */
+    bool unsealed;     /* leave live.sonde, as a program that was killed does */
+    bool profile;      /* no trace rows */
 };
 
 enum { SYNTH_KERNELS = 4 };
@@ -33,7 +33,7 @@ enum { SYNTH_KERNELS = 4 };
 struct synth_totals {
     uint64_t operations[SONDE_OP_KIND_COUNT], kind_ns[SONDE_OP_KIND_COUNT], kind_bytes[SONDE_OP_KIND_COUNT];
     struct {
-        char     name[16];
+        char name[16];
         uint64_t count, total_ns, min_ns, max_ns;
     } kernels[SYNTH_KERNELS];
     uint64_t seen, calls, api_ns;

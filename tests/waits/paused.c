@@ -8,7 +8,8 @@
 
 #include "../unit/backends/opencl/cl_test.h"
 
-enum { PAUSES = 20, EVENTS = 8 };
+enum { PAUSES = 20 };
+enum { EVENTS = 8 };
 
 static cl_context context;
 static cl_command_queue first, second;

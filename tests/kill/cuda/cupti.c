@@ -17,7 +17,12 @@
 enum { FLYING = 1 << 20 }; /* more than are ever under way */
 
 /* A buffer of Sonde's, in the order in which they were asked for. */
-struct buffer { struct buffer *next; uint8_t *bytes; size_t room, used; uint64_t first; };
+struct buffer {
+    struct buffer *next;
+    uint8_t *bytes;
+    size_t room, used;
+    uint64_t first;
+};
 
 static struct {
     pthread_mutex_t lock;
@@ -123,9 +128,16 @@ static void call(CUpti_ApiCallbackSite site, CUpti_CallbackId id, const void *pa
 {
     CUresult result = CUDA_SUCCESS;
     static uint64_t slot;
-    const CUpti_CallbackData data = {.callbackSite = site, .functionName = "", .functionParams = params,
-                                     .functionReturnValue = &result, .context = CONTEXT, .contextUid = 1,
-                                     .correlationData = &slot, .correlationId = D.correlation};
+    const CUpti_CallbackData data = {
+        .callbackSite = site,
+        .functionName = "",
+        .functionParams = params,
+        .functionReturnValue = &result,
+        .context = CONTEXT,
+        .contextUid = 1,
+        .correlationData = &slot,
+        .correlationId = D.correlation,
+    };
     if (D.subscriber)
         D.subscriber(D.user, CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
 }
@@ -154,9 +166,21 @@ static void launch(uint64_t length_ns, bool beside)
         ;
     const uint64_t now = device_now_ns() + 2000, start = !beside && D.free_ns > now ? D.free_ns : now;
     if (D.reports) {
-        const CUpti_ActivityKernel9 k = {.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, .name = "steady", .contextId = 1,
-                                         .streamId = beside ? 8 : 7, .correlationId = D.correlation, .gridX = 1, .gridY = 1, .gridZ = 1,
-                                         .blockX = 1, .blockY = 1, .blockZ = 1, .start = start, .end = start + length_ns};
+        const CUpti_ActivityKernel9 k = {
+            .kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+            .name = "steady",
+            .contextId = 1,
+            .streamId = beside ? 8 : 7,
+            .correlationId = D.correlation,
+            .gridX = 1,
+            .gridY = 1,
+            .gridZ = 1,
+            .blockX = 1,
+            .blockY = 1,
+            .blockZ = 1,
+            .start = start,
+            .end = start + length_ns,
+        };
         memcpy(record_place(), &k, sizeof k);
     }
     D.end_ns[D.launched++ % FLYING] = start + length_ns;
@@ -223,10 +247,10 @@ PUBLIC CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char 
 
 PUBLIC CUptiResult CUPTIAPI cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char **name)
 {
-    *name = domain != CUPTI_CB_DOMAIN_DRIVER_API                    ? NULL
-            : id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel          ? "cuLaunchKernel"
-            : id == CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize     ? "cuStreamSynchronize"
-                                                                    : NULL;
+    *name = domain != CUPTI_CB_DOMAIN_DRIVER_API                ? NULL
+            : id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel      ? "cuLaunchKernel"
+            : id == CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize ? "cuStreamSynchronize"
+                                                                : NULL;
     return *name ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 

@@ -12,17 +12,17 @@
 
 #pragma GCC visibility push(default)
 /* As cuInit: loads what CUDA_INJECTION64_PATH names. */
-void     device_open(void);
+void device_open(void);
 /* cuLaunchKernel. From one thread. */
-void     device_launch(uint64_t length_ns);
+void device_launch(uint64_t length_ns);
 /* The same on a stream of its own: what is launched later does not wait for it. */
-void     device_launch_beside(uint64_t length_ns);
+void device_launch_beside(uint64_t length_ns);
 /* Have the records of all kernels been handed over? */
-bool     device_told(void);
+bool device_told(void);
 /* Launches from now on take so long, and keep CUPTI's lock meanwhile. */
-void     device_hold(uint64_t ns);
+void device_hold(uint64_t ns);
 /* cuStreamSynchronize, of which Sonde is told. */
-void     device_wait(void);
+void device_wait(void);
 /* How many kernels have ended by now, up to the first that has not. */
 uint64_t device_ended(void);
 uint64_t device_now_ns(void);

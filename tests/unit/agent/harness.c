@@ -94,13 +94,23 @@ __attribute__((noinline)) bool harness_submit(uint64_t key, uint32_t flags, uint
 }
 
 const struct sonde_backend harness_reporting = {
-    .size = sizeof(struct sonde_backend), .name = "reporting", .api_names = names, .api_count = 4, .collect = collect,
+    .size = sizeof(struct sonde_backend),
+    .name = "reporting",
+    .api_names = names,
+    .api_count = 4,
+    .collect = collect,
 };
 
 /* They take the places of the real backends in the agent's table. */
 static const struct sonde_backend asked = {
-    .size = sizeof(struct sonde_backend), .name = "test", .api_names = names, .api_count = 4,
-    .poll = poll_token, .release = release_token, .sync_clocks = sync_clocks, .range = range,
+    .size = sizeof(struct sonde_backend),
+    .name = "test",
+    .api_names = names,
+    .api_count = 4,
+    .poll = poll_token,
+    .release = release_token,
+    .sync_clocks = sync_clocks,
+    .range = range,
 };
 const struct sonde_backend *const sonde_backends[SONDE_BACKENDS_MAX] = {&asked, &harness_reporting};
 
@@ -135,8 +145,7 @@ __attribute__((noinline)) bool harness_launch(uint32_t lane, enum sonde_op_kind 
     uint64_t token = atomic_fetch_add(&next_token, 1);
     __atomic_store_n(&enter_of[token & 0xffffff], call.enter_ns, __ATOMIC_RELAXED);
     sonde_call_leave(&call);
-    sonde_call_submit(&call, &(struct sonde_submit){.kind = kind, .lane = lane, .bytes = bytes,
-                                                    .token = done ? token | DONE_BIT : token});
+    sonde_call_submit(&call, &(struct sonde_submit){.kind = kind, .lane = lane, .bytes = bytes, .token = done ? token | DONE_BIT : token});
     sonde_call_end(&call);
     return true;
 }

@@ -39,7 +39,11 @@ uint64_t harness_profile_count(const struct sonde_process *p);
 const char *harness_setup(const char *name, const char *const *extra);
 
 /* Hooked calls of the test's runtime. */
-enum { API_LAUNCH = 1, API_WAIT = 2, API_ALLOC = 3 };
+enum {
+    API_LAUNCH = 1,
+    API_WAIT = 2,
+    API_ALLOC = 3,
+};
 
 /* One queue of a device that exists in this process. */
 uint32_t harness_queue(uint32_t flags);

@@ -11,7 +11,8 @@
 #include "agent/state/state.h"
 #include "agent/store/store.h"
 
-enum { SPAN = 2000000, LANES = 5 };
+enum { SPAN = 2000000 };
+enum { LANES = 5 };
 static unsigned char busy[SPAN], kernel[SPAN];
 static struct sonde_live_header header;
 

@@ -18,7 +18,8 @@
 
 /* ---- clock pairs ----------------------------------------------------------------- */
 
-enum { EARLY = 0, LATE = 9 };
+enum { EARLY = 0 };
+enum { LATE = 9 };
 static const uint64_t EVERY_NS = 3000000000u; /* between two pairs in the middle of a run */
 
 static void pair_at_start(void)
@@ -85,7 +86,11 @@ static uint64_t lost(const struct sonde_ledger *l)
 /* Operations that a thread publishes just when the final flush has asked for the last time. */
 static void too_late(void)
 {
-    enum { DONE = 100, LATE_OPS = 10, LATE_CALLS = 3 };
+    enum {
+        DONE = 100,
+        LATE_OPS = 10,
+        LATE_CALLS = 3,
+    };
     harness_setup("late", NULL);
     uint32_t queue = harness_queue(0);
     for (int i = 0; i < DONE; i++)

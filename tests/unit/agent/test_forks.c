@@ -329,9 +329,12 @@ static void test_delay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_generations), cmocka_unit_test(test_generations_without_handlers),
+        cmocka_unit_test(test_generations),
+        cmocka_unit_test(test_generations_without_handlers),
         cmocka_unit_test(test_child_leaves_the_parents_tables),
-        cmocka_unit_test(test_among_threads), cmocka_unit_test(test_during_start), cmocka_unit_test(test_delay),
+        cmocka_unit_test(test_among_threads),
+        cmocka_unit_test(test_during_start),
+        cmocka_unit_test(test_delay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static void max_size(void)
     const struct sonde_ledger *l = &p->header.ledger;
     uint64_t dropped = l->dropped[SONDE_DROP_MAX_SIZE];
     fprintf(stderr, "max-size: %llu in the trace, %llu dropped, %llu bytes\n", (unsigned long long)trace_count(p),
-           (unsigned long long)dropped, (unsigned long long)p->disk_bytes);
+            (unsigned long long)dropped, (unsigned long long)p->disk_bytes);
     REQUIRE(l->seen == LAUNCHES && l->done == LAUNCHES && harness_profile_count(p) == LAUNCHES);
     REQUIRE(dropped > 0 && trace_count(p) + dropped == LAUNCHES);
     REQUIRE(l->call_rows_dropped > 0 && calls_add_up(p));
@@ -129,7 +129,7 @@ static void small_memory(void)
     const struct sonde_ledger *l = &p->header.ledger;
     REQUIRE(l->seen == 59999 && l->done + l->dropped[SONDE_DROP_CHANNEL_FULL] == 59999);
     fprintf(stderr, "memory: %llu folded, %llu counted\n", (unsigned long long)l->contexts_folded,
-           (unsigned long long)harness_profile_count(p));
+            (unsigned long long)harness_profile_count(p));
     REQUIRE(l->contexts_folded > 0);
     REQUIRE(harness_profile_count(p) == l->done);
     REQUIRE(calls_add_up(p));
@@ -156,7 +156,8 @@ static uint32_t frame_of(uint32_t name)
 /* More launch sizes and kernel names than any cache holds: each is stored once. */
 static void many_names(void)
 {
-    enum { MANY = 150000, ROUNDS = 3 };
+    enum { MANY = 150000 };
+    enum { ROUNDS = 3 };
     static uint32_t id[MANY];
     harness_setup("names", NULL);
     harness_queue(0);
@@ -333,7 +334,8 @@ static void private_files(void)
         REQUIRE(waitpid(pid, &status, 0) == pid && status == 0);
         char command[5000];
         snprintf(command, sizeof command, "test \"$(find '%s' -mindepth 1 -type d ! -perm 700 -o -type f ! -perm 600; "
-                 "find '%s' -name 'live.sonde' -o -name '1.cubin.zst' | wc -l)\" = 2", directory, directory);
+                                          "find '%s' -name 'live.sonde' -o -name '1.cubin.zst' | wc -l)\" = 2",
+                 directory, directory);
         REQUIRE(system(command) == 0);
         harness_remove();
     }
@@ -377,10 +379,18 @@ CASE(unwritable_directory)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_max_size),       cmocka_unit_test(test_small_memory),
-        cmocka_unit_test(test_many_names), cmocka_unit_test(test_too_many_names), cmocka_unit_test(test_many_generations),
-        cmocka_unit_test(test_ranges), cmocka_unit_test(test_many_pauses), cmocka_unit_test(test_ranges_add_up), cmocka_unit_test(test_delay),
-        cmocka_unit_test(test_duration), cmocka_unit_test(test_private_files), cmocka_unit_test(test_no_output_directory),
+        cmocka_unit_test(test_max_size),
+        cmocka_unit_test(test_small_memory),
+        cmocka_unit_test(test_many_names),
+        cmocka_unit_test(test_too_many_names),
+        cmocka_unit_test(test_many_generations),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_many_pauses),
+        cmocka_unit_test(test_ranges_add_up),
+        cmocka_unit_test(test_delay),
+        cmocka_unit_test(test_duration),
+        cmocka_unit_test(test_private_files),
+        cmocka_unit_test(test_no_output_directory),
         cmocka_unit_test(test_unwritable_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,8 @@ static void opposite_words(void)
     harness_remove();
 }
 
-enum { TALKERS = 4, WORDS = 2000 };
+enum { TALKERS = 4 };
+enum { WORDS = 2000 };
 
 static void *talk(void *seed)
 {
@@ -189,8 +190,7 @@ static void unfinished_without_room(void)
         harness_submit(1000 + (uint64_t)i, 0, NULL, NULL);
     usleep(1000);
     for (int i = 0; i < MANY; i++)
-        harness_report(&(struct sonde_completion){.key = 1000 + (uint64_t)i, .kind = SONDE_OP_KERNEL, .lane = queue,
-                                                  .times = {1, 1, sonde_now_ns(), sonde_now_ns() + 1}});
+        harness_report(&(struct sonde_completion){.key = 1000 + (uint64_t)i, .kind = SONDE_OP_KERNEL, .lane = queue, .times = {1, 1, sonde_now_ns(), sonde_now_ns() + 1}});
     harness_complete_all();
     struct sonde_measurement *m = harness_finish();
     REQUIRE(m);
@@ -217,8 +217,10 @@ CASE(unfinished_without_room)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opposite_words),     cmocka_unit_test(test_many_words),
-        cmocka_unit_test(test_words_of_many_threads), cmocka_unit_test(test_ranges_are_counted),
+        cmocka_unit_test(test_opposite_words),
+        cmocka_unit_test(test_many_words),
+        cmocka_unit_test(test_words_of_many_threads),
+        cmocka_unit_test(test_ranges_are_counted),
         cmocka_unit_test(test_unfinished_without_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

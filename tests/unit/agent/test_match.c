@@ -26,8 +26,14 @@ static uint32_t new_stream(void)
 static void report(uint64_t key, uint32_t lane, uint64_t enter_ns, uint32_t origin, uint32_t name)
 {
     harness_report(&(struct sonde_completion){
-        .key = key, .kind = SONDE_OP_KERNEL, .result = SONDE_POLL_DONE, .lane = lane, .origin = origin, .name = name,
-        .bytes = 3, .times = {.start_ns = enter_ns + 1000, .end_ns = enter_ns + 6000}});
+        .key = key,
+        .kind = SONDE_OP_KERNEL,
+        .result = SONDE_POLL_DONE,
+        .lane = lane,
+        .origin = origin,
+        .name = name,
+        .bytes = 3,
+        .times = {.start_ns = enter_ns + 1000, .end_ns = enter_ns + 6000}});
 }
 
 /* Sum over the profile rows of operations. */
@@ -107,7 +113,8 @@ static bool under_link(const struct sonde_process *p, uint32_t node, uint32_t or
 static void many(void **state)
 {
     (void)state;
-    enum { LAUNCHES = 3000, NODES = 7 };
+    enum { LAUNCHES = 3000 };
+    enum { NODES = 7 };
     harness_setup("match-many", NULL);
     uint32_t stream = new_stream(), origin[2], linked[2] = {0};
     uint64_t enter;
@@ -157,8 +164,7 @@ static void lost(void **state)
 
 static enum sonde_over stand_over(uint32_t lane, uint64_t bytes)
 {
-    return sonde_submit_over(&(struct sonde_submit){.kind = SONDE_OP_COLLECTIVE, .lane = lane, .bytes = bytes,
-                                                    .name = sonde_string("AllReduce", 9)});
+    return sonde_submit_over(&(struct sonde_submit){.kind = SONDE_OP_COLLECTIVE, .lane = lane, .bytes = bytes, .name = sonde_string("AllReduce", 9)});
 }
 
 /* Count, bytes and time of what the profile has on a lane below this API call's node. */
@@ -227,7 +233,10 @@ static void over(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_any_order), cmocka_unit_test(early), cmocka_unit_test(many), cmocka_unit_test(lost),
+        cmocka_unit_test(in_any_order),
+        cmocka_unit_test(early),
+        cmocka_unit_test(many),
+        cmocka_unit_test(lost),
         cmocka_unit_test(over),
     };
     if (argc < 2)

@@ -11,7 +11,12 @@
 
 #include "harness.h"
 
-enum { LIVING = 2000, STEPS = 60000, THREADS = 6, EACH = 20000 };
+enum {
+    LIVING = 2000,
+    STEPS = 60000,
+    THREADS = 6,
+    EACH = 20000,
+};
 
 static uint32_t add(enum sonde_object_kind kind, uint64_t bytes, uint64_t address)
 {
@@ -49,7 +54,10 @@ static uint64_t next_random(void)
 static void an_address_finds_what_it_lies_in(void **state)
 {
     (void)state;
-    static struct { uint32_t id; uint64_t bytes; } truth[LIVING];
+    static struct {
+        uint32_t id;
+        uint64_t bytes;
+    } truth[LIVING];
     for (int step = 0; step < STEPS; step++) {
         const uint64_t k = next_random() % LIVING, base = 0x7f0000000000ull + k * 16384;
         if (truth[k].id) {

@@ -12,7 +12,8 @@
 
 #include "harness.h"
 
-enum { THREADS = 8, EACH = 5000 };
+enum { THREADS = 8 };
+enum { EACH = 5000 };
 static uint32_t queue[THREADS];
 
 static void *launcher(void *arg)
@@ -28,7 +29,10 @@ static void *launcher(void *arg)
     return NULL;
 }
 
-struct seen { uint64_t ops, calls, last_correlation; uint64_t bad; };
+struct seen {
+    uint64_t ops, calls, last_correlation;
+    uint64_t bad;
+};
 
 static int on_ops(void *user, uint32_t lane, const void *rows, uint32_t count)
 {

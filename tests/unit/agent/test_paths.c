@@ -21,7 +21,11 @@ enum { SKIPPED = 2 }; /* and the sanitizer's own backtrace */
 #else
 enum { SKIPPED = 1 }; /* the innermost: at another place in it */
 #endif
-enum { DEPTH = 24, FEW = 100, MANY = 12000 };
+enum {
+    DEPTH = 24,
+    FEW = 100,
+    MANY = 12000,
+};
 
 typedef void step(uint32_t path, int depth);
 static step *const steps[4];
@@ -85,7 +89,7 @@ static void rounds(uint32_t paths, int count)
 {
     for (int r = 0; r < count; r++) {
         for (uint32_t p = 0; p < paths; p++) {
-            link_depth = p % 7 == 1 ? 5 : p % 7 == 2 ? 20 : -1;
+            link_depth = p % 7 == 1 ? 5 : (p % 7 == 2 ? 20 : -1);
             if (p % 7 > 4) /* before all, or after all */
                 sonde_link(1 + p % 2, 0, (const void *)(p % 7 == 5 ? UINTPTR_MAX : 0));
             steps[p & 3](p * 2246822519u, DEPTH - (int)(p % 3));

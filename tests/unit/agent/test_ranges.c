@@ -119,8 +119,15 @@ NOINLINE static void operator_of(uint32_t context)
 
 /* ---- a random walk, and what its contexts should be ----------------------------------- */
 
-enum { WALK_DEEPEST = 12, WALK_PATHS = 60000 };
-enum { SITE_LAUNCH, SITE_PUSH, SITE_A1, SITE_A2, SITE_B };
+enum { WALK_DEEPEST = 12 };
+enum { WALK_PATHS = 60000 };
+enum {
+    SITE_LAUNCH,
+    SITE_PUSH,
+    SITE_A1,
+    SITE_A2,
+    SITE_B,
+};
 
 /* The rule itself, on what the walkers say of themselves. */
 static struct {
@@ -211,11 +218,22 @@ static void walk_b(uint32_t depth);
 WALKER(a, 5)
 WALKER(b, 3)
 
-static const struct { const char *name; uintptr_t start; } functions[] = {
-    {"inner", (uintptr_t)inner}, {"nested", (uintptr_t)nested}, {"work", (uintptr_t)work},
-    {"opener", (uintptr_t)opener}, {"helped", (uintptr_t)helped}, {"leaver", (uintptr_t)leaver},
-    {"left", (uintptr_t)left}, {"recurse", (uintptr_t)recurse}, {"siblings", (uintptr_t)siblings},
-    {"operator_of", (uintptr_t)operator_of}, {"walk_a", (uintptr_t)walk_a}, {"walk_b", (uintptr_t)walk_b},
+static const struct {
+    const char *name;
+    uintptr_t start;
+} functions[] = {
+    {"inner", (uintptr_t)inner},
+    {"nested", (uintptr_t)nested},
+    {"work", (uintptr_t)work},
+    {"opener", (uintptr_t)opener},
+    {"helped", (uintptr_t)helped},
+    {"leaver", (uintptr_t)leaver},
+    {"left", (uintptr_t)left},
+    {"recurse", (uintptr_t)recurse},
+    {"siblings", (uintptr_t)siblings},
+    {"operator_of", (uintptr_t)operator_of},
+    {"walk_a", (uintptr_t)walk_a},
+    {"walk_b", (uintptr_t)walk_b},
 };
 
 /* ---- what was measured --------------------------------------------------------------- */
@@ -395,7 +413,8 @@ static void many_names(void **state)
     harness_remove();
 }
 
-enum { THREADS = 4, ROUNDS = 5000 };
+enum { THREADS = 4 };
+enum { ROUNDS = 5000 };
 
 static uint64_t across_id;
 
@@ -563,8 +582,12 @@ static void random_walk(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest all[] = {
-        cmocka_unit_test(places), cmocka_unit_test(deep), cmocka_unit_test(many_names),
-        cmocka_unit_test(threads), cmocka_unit_test(links), cmocka_unit_test(profile_only),
+        cmocka_unit_test(places),
+        cmocka_unit_test(deep),
+        cmocka_unit_test(many_names),
+        cmocka_unit_test(threads),
+        cmocka_unit_test(links),
+        cmocka_unit_test(profile_only),
         cmocka_unit_test(random_walk),
     };
     unsigned which = argc > 1 ? (unsigned)atoi(argv[1]) : 0;

@@ -328,7 +328,8 @@ static void *short_life(void *arg)
 
 static void slots_are_used_again(void **state)
 {
-    enum { THREADS = 1500, AT_ONCE = 6 };
+    enum { THREADS = 1500 };
+    enum { AT_ONCE = 6 };
     pthread_t threads[AT_ONCE];
     (void)state;
     harness_setup("sampling", sampled);
@@ -649,8 +650,8 @@ static _Atomic int reading; /* 1: the next reading stays under way until it is 3
 long __real_syscall(long number, ...);
 long __wrap_syscall(long number, ...);
 
-__attribute__((no_sanitize("address", "thread"))) /* also called where there is no thread of the sanitizer's */
-long __wrap_syscall(long number, ...)
+/* Also called where there is no thread of the sanitizer's. */
+__attribute__((no_sanitize("address", "thread"))) long __wrap_syscall(long number, ...)
 {
     long a[6];
     int expected = 1;
@@ -678,7 +679,8 @@ static void *says_it_starts(void *arg)
     return arg;
 }
 
-enum { SLOW_MS = 400, UNSEEN_MS = 500 };
+enum { SLOW_MS = 400 };
+enum { UNSEEN_MS = 500 };
 static void *says_nothing(void *arg)
 {
     spin(UNSEEN_MS);

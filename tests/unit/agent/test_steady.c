@@ -24,7 +24,8 @@
 #include "backends/nccl/abi.h"
 #include "harness.h"
 
-enum { WARM = 3000, MEASURED = 200000 };
+enum { WARM = 3000 };
+enum { MEASURED = 200000 };
 
 static __thread uint64_t mallocs;
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
@@ -82,8 +83,11 @@ __attribute__((noinline)) static void collective(void)
     harness_launch(queue, SONDE_OP_KERNEL, 0, true);
     p->stop(in_launch);
     p->start(communicator, &in_plan, &plan);
-    struct nccl_event task = {.type = NCCL_EVENT_COLL, .parent = in_call,
-                              .coll_v4 = {.function = "AllReduce", .count = 100, .datatype = "ncclFloat32"}};
+    struct nccl_event task = {
+        .type = NCCL_EVENT_COLL,
+        .parent = in_call,
+        .coll_v4 = {.function = "AllReduce", .count = 100, .datatype = "ncclFloat32"},
+    };
     p->start(communicator, &in_task, &task);
     p->stop(in_plan);
     p->stop(in_group);

@@ -14,9 +14,11 @@
 #include "harness.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-enum { FIRST = 2000, ALL = 6000 };
+enum { FIRST = 2000 };
+enum { ALL = 6000 };
 #else
-enum { FIRST = 5000, ALL = 100000 };
+enum { FIRST = 5000 };
+enum { ALL = 100000 };
 #endif
 
 static uint32_t queue;
@@ -89,7 +91,11 @@ static void memory_stays_flat(void **state)
 /* ---- many at once ---------------------------------------------------------------- */
 
 enum { UNJUDGED_NS = 20000 }; /* a hook that takes no longer may have waited as long */
-enum { AT_ONCE = 600, LAUNCHES_EACH = 20, QUEUES_EACH = 4 };
+enum {
+    AT_ONCE = 600,
+    LAUNCHES_EACH = 20,
+    QUEUES_EACH = 4,
+};
 static pthread_barrier_t all_there;
 static uint32_t queues[AT_ONCE][QUEUES_EACH]; /* that the threads launch on, in turn */
 

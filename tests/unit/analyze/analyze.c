@@ -20,7 +20,11 @@
 
 /* ---- a process made by hand ---------------------------------------------------------- */
 
-enum { STRINGS = 64, FRAMES = 16, ROWS = 16 };
+enum {
+    STRINGS = 64,
+    FRAMES = 16,
+    ROWS = 16,
+};
 
 struct hand {
     struct sonde_process process;
@@ -70,7 +74,12 @@ static struct hand *hand_create(void)
 static uint32_t frame(struct hand *h, uint16_t kind, uint32_t module, uint64_t offset, uint16_t op, const char *name)
 {
     h->frames[h->process.frame_count] = (struct sonde_row_frame){
-        .kind = kind, .op = op, .module = module, .offset = offset, .name = *name ? string(h, name) : 0};
+        .kind = kind,
+        .op = op,
+        .module = module,
+        .offset = offset,
+        .name = *name ? string(h, name) : 0,
+    };
     return h->process.frame_count++;
 }
 
@@ -92,8 +101,14 @@ static uint32_t node(struct hand *h, uint32_t slot, uint32_t parent, uint32_t fr
 static void account(struct hand *h, uint32_t node_id, uint32_t lane, const uint64_t *ns, uint32_t count, uint64_t bytes)
 {
     struct sonde_row_profile *row = &h->profiles[h->process.profile_count++];
-    *row = (struct sonde_row_profile){.node = node_id, .lane = lane, .count = count, .min_ns = UINT64_MAX,
-                                      .timed = lane ? count : 0, .bytes = bytes};
+    *row = (struct sonde_row_profile){
+        .node = node_id,
+        .lane = lane,
+        .count = count,
+        .min_ns = UINT64_MAX,
+        .timed = lane ? count : 0,
+        .bytes = bytes,
+    };
     for (uint32_t i = 0; i < count; i++) {
         row->sum_ns += ns[i];
         row->min_ns = ns[i] < row->min_ns ? ns[i] : row->min_ns;
@@ -140,7 +155,11 @@ static uint32_t heat_path(struct hand *h, uint32_t slot, const struct ids *f, ui
 }
 
 /* Two threads of one process and one thread of another run the same code. */
-struct scene { struct hand *a, *b; struct sonde_process processes[2]; struct sonde_measurement m; };
+struct scene {
+    struct hand *a, *b;
+    struct sonde_process processes[2];
+    struct sonde_measurement m;
+};
 
 static void scene_make(struct scene *s)
 {
@@ -249,9 +268,17 @@ static const struct sonde_cct_node *only_child(const struct sonde_profile *p, co
 
 static void test_merge(void **state)
 {
-    static const struct { const char *name; uint32_t line; uint64_t device_ns; } path[] = {
-        {"main", 140, 0}, {"step", 81, 0}, {"inner", 9, 0}, {"clEnqueueNDRangeKernel", 0, 0},
-        {"clEnqueueNDRangeKernel", 0, 0}, {"stencil5", 0, 200},
+    static const struct {
+        const char *name;
+        uint32_t line;
+        uint64_t device_ns;
+    } path[] = {
+        {"main", 140, 0},
+        {"step", 81, 0},
+        {"inner", 9, 0},
+        {"clEnqueueNDRangeKernel", 0, 0},
+        {"clEnqueueNDRangeKernel", 0, 0},
+        {"stencil5", 0, 200},
     };
     struct scene s;
     struct sonde_profile *p;
@@ -345,10 +372,17 @@ static void test_python(void **state)
     (void)state;
     h->modules[h->process.module_count++] = (struct sonde_row_module){.path = string(h, "/usr/bin/python3.11")};
     h->pycodes[h->process.pycode_count++] = (struct sonde_row_pycode){
-        .name = string(h, "Model.train"), .file = string(h, "/home/u/train.py"), .first_line = 12, .version = 0x030b};
+        .name = string(h, "Model.train"),
+        .file = string(h, "/home/u/train.py"),
+        .first_line = 12,
+        .version = 0x030b,
+    };
     h->pycodes[h->process.pycode_count++] = (struct sonde_row_pycode){
-        .name = string(h, "Queue.finish"), .file = string(h, "/usr/lib/python3/dist-packages/pyopencl/__init__.py"),
-        .first_line = 3, .version = 0x030b};
+        .name = string(h, "Queue.finish"),
+        .file = string(h, "/usr/lib/python3/dist-packages/pyopencl/__init__.py"),
+        .first_line = 3,
+        .version = 0x030b,
+    };
     uint32_t at = node(h, 1, 0, frame(h, SONDE_FRAME_NATIVE, 1, 0x10, 0, ""));
     at = node(h, 1, at, frame(h, SONDE_FRAME_PYTHON, 1, 0, 0, ""));
     at = node(h, 1, at, frame(h, SONDE_FRAME_PYTHON, 2, 0, 0, ""));
@@ -366,18 +400,26 @@ static void test_python(void **state)
 
 static void test_origin(void **state)
 {
-    static const struct { const char *module, *file; enum sonde_cct_origin origin; } cases[] = {
-        {"/home/u/heat", "/home/u/heat.c", SONDE_ORIGIN_USER}, {"/home/u/heat", "", SONDE_ORIGIN_USER},
-        {"/usr/bin/clpeak", "", SONDE_ORIGIN_USER}, {"/usr/lib/libclblast.so.1", "", SONDE_ORIGIN_LIBRARY},
+    static const struct {
+        const char *module, *file;
+        enum sonde_cct_origin origin;
+    } cases[] = {
+        {"/home/u/heat", "/home/u/heat.c", SONDE_ORIGIN_USER},
+        {"/home/u/heat", "", SONDE_ORIGIN_USER},
+        {"/usr/bin/clpeak", "", SONDE_ORIGIN_USER},
+        {"/usr/lib/libclblast.so.1", "", SONDE_ORIGIN_LIBRARY},
         {"/usr/lib/x86_64-linux-gnu/libOpenCL.so.1", "", SONDE_ORIGIN_RUNTIME},
         {"/usr/lib/libpocl.so.2", "/src/pocl.c", SONDE_ORIGIN_RUNTIME},
         {"/home/u/a.out", "/usr/include/CL/opencl.hpp", SONDE_ORIGIN_LIBRARY},
-        {"", "/home/u/train.py", SONDE_ORIGIN_USER}, {"", "<frozen importlib._bootstrap>", SONDE_ORIGIN_LIBRARY},
-        {"", "<pyopencl invoker for 'twice'>", SONDE_ORIGIN_LIBRARY}, {"", "<stdin>", SONDE_ORIGIN_USER},
+        {"", "/home/u/train.py", SONDE_ORIGIN_USER},
+        {"", "<frozen importlib._bootstrap>", SONDE_ORIGIN_LIBRARY},
+        {"", "<pyopencl invoker for 'twice'>", SONDE_ORIGIN_LIBRARY},
+        {"", "<stdin>", SONDE_ORIGIN_USER},
         {"", "/home/u/venv/lib/python3.11/site-packages/x.py", SONDE_ORIGIN_LIBRARY},
         {"", "/home/u/miniconda3/lib/python3.12/threading.py", SONDE_ORIGIN_LIBRARY},
         {"/home/u/miniconda3/lib/python3.12/lib-dynload/_ctypes.cpython-312-x86_64-linux-gnu.so", "callproc.c", SONDE_ORIGIN_RUNTIME},
-        {"/usr/bin/python3.11", "", SONDE_ORIGIN_RUNTIME}, {"/lib/x86_64-linux-gnu/libc.so.6", "", SONDE_ORIGIN_RUNTIME},
+        {"/usr/bin/python3.11", "", SONDE_ORIGIN_RUNTIME},
+        {"/lib/x86_64-linux-gnu/libc.so.6", "", SONDE_ORIGIN_RUNTIME},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -387,11 +429,18 @@ static void test_origin(void **state)
 /* The CUDA runtime and the C library's start code linked into the program, and what nvcc generates. */
 static void test_origin_linked(void **state)
 {
-    static const struct { const char *function, *file; enum sonde_cct_origin origin; } cases[] = {
-        {"cudaMemcpy", "", SONDE_ORIGIN_RUNTIME}, {"__cudaLaunchKernel", "", SONDE_ORIGIN_RUNTIME},
-        {"libcudart_static_1a2b3c", "", SONDE_ORIGIN_RUNTIME}, {"cudaMemcpy", "/home/u/heat.cu", SONDE_ORIGIN_USER},
+    static const struct {
+        const char *function, *file;
+        enum sonde_cct_origin origin;
+    } cases[] = {
+        {"cudaMemcpy", "", SONDE_ORIGIN_RUNTIME},
+        {"__cudaLaunchKernel", "", SONDE_ORIGIN_RUNTIME},
+        {"libcudart_static_1a2b3c", "", SONDE_ORIGIN_RUNTIME},
+        {"cudaMemcpy", "/home/u/heat.cu", SONDE_ORIGIN_USER},
         {"__device_stub__Z3addPiii(int*, int, int)", "/home/u/heat.cu", SONDE_ORIGIN_RUNTIME},
-        {"cudalike", "", SONDE_ORIGIN_USER}, {"", "", SONDE_ORIGIN_USER}, {"main", "", SONDE_ORIGIN_USER},
+        {"cudalike", "", SONDE_ORIGIN_USER},
+        {"", "", SONDE_ORIGIN_USER},
+        {"main", "", SONDE_ORIGIN_USER},
         {"_start", "", SONDE_ORIGIN_RUNTIME},
     };
     (void)state;
@@ -524,7 +573,8 @@ static void test_demangle(void **state)
     assert_null(sonde_demangle("main"));
     assert_null(sonde_demangle("i"));
     assert_null(sonde_demangle("_Znonsense!"));
-    static const struct { const char *mangled, *readable; } rust[] = { /* as rustc's own backtraces print them */
+    static const struct { const char *mangled, *readable; } rust[] = {
+        /* as rustc's own backtraces print them */
         {"_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"},
         {"_ZN4main4main17he714a2e23ed7db23E", "main::main"},
         {"_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$3bar17h930b740aa94f1d3aE",
@@ -557,11 +607,17 @@ static void test_demangle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stat_merge), cmocka_unit_test(test_percentile_error), cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_collective), cmocka_unit_test(test_damaged_context), cmocka_unit_test(test_python),
+        cmocka_unit_test(test_stat_merge),
+        cmocka_unit_test(test_percentile_error),
+        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_collective),
+        cmocka_unit_test(test_damaged_context),
+        cmocka_unit_test(test_python),
         cmocka_unit_test(test_origin),
         cmocka_unit_test(test_origin_linked),
-        cmocka_unit_test(test_totals), cmocka_unit_test(test_union), cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_totals),
+        cmocka_unit_test(test_union),
+        cmocka_unit_test(test_objects),
         cmocka_unit_test(test_demangle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,7 +120,9 @@ static void test_text(void **state)
     assert_int_equal(sonde_text_columns("µs ←"), 4);
     assert_int_equal(sonde_text_columns("日本"), 4);
     assert_int_equal(sonde_text_columns("e\xcc\x81"), 1); /* e + combining acute */
+    /* clang-format off */
     assert_int_equal(sonde_text_columns("\xff\xfe" "a"), 3); /* broken bytes take one each */
+    /* clang-format on */
     assert_int_equal(sonde_text_columns("\xe6\x97"), 2);     /* cut in the middle: nothing read past the end */
     assert_int_equal(sonde_text_prefix("日本", 3), 3);
     assert_int_equal(sonde_text_prefix("abc", 2), 2);
@@ -133,8 +135,16 @@ static void test_text(void **state)
 static void test_words(void **state)
 {
     static const struct { const char *word, *shown; } words[] = {
-        {"run.sonde", "run.sonde"}, {"", "''"}, {"my run", "'my run'"}, {"it's", "'it'\\''s'"}, {"$(x)", "'$(x)'"},
-        {"a\nb'\\", "$'a\\012b\\'\\\\'"}, {"\xff", "$'\\377'"}, {"\u2190", "\u2190"}, {"a=b", "'a=b'"}, {"-o", "-o"},
+        {"run.sonde", "run.sonde"},
+        {"", "''"},
+        {"my run", "'my run'"},
+        {"it's", "'it'\\''s'"},
+        {"$(x)", "'$(x)'"},
+        {"a\nb'\\", "$'a\\012b\\'\\\\'"},
+        {"\xff", "$'\\377'"},
+        {"\u2190", "\u2190"},
+        {"a=b", "'a=b'"},
+        {"-o", "-o"},
     };
     struct sonde_text text = {0};
     (void)state;
@@ -151,13 +161,31 @@ static void test_words(void **state)
 static void test_numbers(void **state)
 {
     char out[SONDE_NUMBER_MAX];
-    static const struct { double ns; const char *text; } times[] = {
-        {0, "0 ns"}, {999, "999 ns"}, {1000, "1.00 µs"}, {248e3, "248 µs"}, {999499, "999 µs"},
-        {999500, "1.00 ms"}, {1.39e6, "1.39 ms"}, {99.96e6, "100 ms"}, {1.39e9, "1.39 s"},
-        {83e9, "83.0 s"}, {1234e9, "20 min 34 s"}, {3840e9, "1 h 04 min"},
+    static const struct {
+        double ns;
+        const char *text;
+    } times[] = {
+        {0, "0 ns"},
+        {999, "999 ns"},
+        {1000, "1.00 µs"},
+        {248e3, "248 µs"},
+        {999499, "999 µs"},
+        {999500, "1.00 ms"},
+        {1.39e6, "1.39 ms"},
+        {99.96e6, "100 ms"},
+        {1.39e9, "1.39 s"},
+        {83e9, "83.0 s"},
+        {1234e9, "20 min 34 s"},
+        {3840e9, "1 h 04 min"},
     };
-    static const struct { double bytes; const char *text; } sizes[] = {
-        {0, "0 B"}, {512, "512 B"}, {21000, "21.0 kB"}, {33.6e6, "33.6 MB"},
+    static const struct {
+        double bytes;
+        const char *text;
+    } sizes[] = {
+        {0, "0 B"},
+        {512, "512 B"},
+        {21000, "21.0 kB"},
+        {33.6e6, "33.6 MB"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
@@ -181,8 +209,13 @@ static void test_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arena), cmocka_unit_test(test_vector), cmocka_unit_test(test_hash),
-        cmocka_unit_test(test_map), cmocka_unit_test(test_intern), cmocka_unit_test(test_text), cmocka_unit_test(test_words),
+        cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_vector),
+        cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_map),
+        cmocka_unit_test(test_intern),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_words),
         cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,8 @@ static void every_character_is_well_formed(void **state)
 {
     (void)state;
     for (uint32_t c = 1; c <= 0x10ffff; c++) {
-        char   s[5] = {0};
-        size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+        char s[5] = {0};
+        size_t n = c < 0x80 ? 1 : (c < 0x800 ? 2 : (c < 0x10000 ? 3 : 4));
         static const unsigned char lead[] = {0, 0x00, 0xc0, 0xe0, 0xf0};
         for (size_t i = n - 1, rest = c; n > 1 && i > 0; i--, rest >>= 6)
             s[i] = (char)(0x80 | (rest & 0x3f));
@@ -31,11 +31,13 @@ static void every_character_is_well_formed(void **state)
 
 static void clean_replaces_only_what_is_broken(void **state)
 {
+    /* clang-format off */
     static const char *const cases[][2] = {
         {"", ""}, {"plain", "plain"}, {"µ ← 核", "µ ← 核"},
         {"a\xff" "b", "a" BAD "b"}, {"\xc3", BAD}, {"\xe2\x86", BAD BAD}, {"\xc0\xaf", BAD BAD},
         {"\xe0\x80\x80", BAD BAD BAD}, {"\xf5\x80\x80\x80", BAD BAD BAD BAD}, {"caf\xe9 x", "caf" BAD " x"},
     };
+    /* clang-format on */
     struct sonde_text room = {0};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

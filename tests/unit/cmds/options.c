@@ -31,8 +31,13 @@ static const struct sonde_option table[] = {
     {0},
 };
 static const struct sonde_command mixing = {.name = "mixing", .usage = "", .options = table, .operands_max = -1};
-static const struct sonde_command running = {.name = "running", .usage = "", .options = table, .operands_max = -1,
-                                             .operand = SONDE_OPERAND_PROGRAM};
+static const struct sonde_command running = {
+    .name = "running",
+    .usage = "",
+    .options = table,
+    .operands_max = -1,
+    .operand = SONDE_OPERAND_PROGRAM,
+};
 
 /* Splits at spaces; the words stay in `words` for the caller to look at. */
 static char *words[32], buffer[512];
@@ -84,9 +89,29 @@ static void program_ends_options(void **state)
 static void mistakes(void **state)
 {
     static const char *const lines[] = {
-        "--fla", "--flags", "-z", "--flag=1", "--number", "-n", "--number x", "--number 0", "--number 10", "--number 3x",
-        "--number 99999999999999999999", "--real nan", "--real 1e999", "--size -1", "--size 1Q", "--size 1e30", "--size",
-        "--time 5y", "--time -1s", "--time x", "--choice blue", "--choice", "-fz",
+        "--fla",
+        "--flags",
+        "-z",
+        "--flag=1",
+        "--number",
+        "-n",
+        "--number x",
+        "--number 0",
+        "--number 10",
+        "--number 3x",
+        "--number 99999999999999999999",
+        "--real nan",
+        "--real 1e999",
+        "--size -1",
+        "--size 1Q",
+        "--size 1e30",
+        "--size",
+        "--time 5y",
+        "--time -1s",
+        "--time x",
+        "--choice blue",
+        "--choice",
+        "-fz",
     };
     struct values v;
     (void)state;
@@ -111,13 +136,34 @@ static void operand_counts(void **state)
 
 static void units(void **state)
 {
-    static const struct { const char *text; uint64_t value; } sizes[] = {
-        {"0", 0}, {"17", 17}, {"1k", 1024}, {"1K", 1024}, {"1.5M", 3u << 19}, {"2G", 2ull << 30}, {"1T", 1ull << 40},
-        {"4KiB", 4096}, {"4kB", 4096}, {"10B", 10},
+    static const struct {
+        const char *text;
+        uint64_t value;
+    } sizes[] = {
+        {"0", 0},
+        {"17", 17},
+        {"1k", 1024},
+        {"1K", 1024},
+        {"1.5M", 3u << 19},
+        {"2G", 2ull << 30},
+        {"1T", 1ull << 40},
+        {"4KiB", 4096},
+        {"4kB", 4096},
+        {"10B", 10},
     };
-    static const struct { const char *text; uint64_t value; } times[] = {
-        {"2", 2000000000}, {"0", 0}, {"1.5s", 1500000000}, {"250ms", 250000000}, {"3us", 3000}, {"7ns", 7},
-        {"2m", 120000000000}, {"1h", 3600000000000}, {"0.1s", 100000000},
+    static const struct {
+        const char *text;
+        uint64_t value;
+    } times[] = {
+        {"2", 2000000000},
+        {"0", 0},
+        {"1.5s", 1500000000},
+        {"250ms", 250000000},
+        {"3us", 3000},
+        {"7ns", 7},
+        {"2m", 120000000000},
+        {"1h", 3600000000000},
+        {"0.1s", 100000000},
     };
     uint64_t value;
     (void)state;
@@ -144,9 +190,19 @@ static const char *nearest(const char *word)
 static void suggestions(void **state)
 {
     static const struct { const char *word, *known; } cases[] = {
-        {"kernals", "kernels"}, {"kernel", "kernels"}, {"KERNELS", "kernels"}, {"krenels", "kernels"}, {"crit", "critical"},
-        {"stat", "statistics"}, {"sumary", "summary"}, {"aip", "api"}, {"memroy", "memory"}, {"frobnicate", ""}, {"x", ""},
-        {"", ""}, {"a word that is much longer than any that the program could possibly know of", ""},
+        {"kernals", "kernels"},
+        {"kernel", "kernels"},
+        {"KERNELS", "kernels"},
+        {"krenels", "kernels"},
+        {"crit", "critical"},
+        {"stat", "statistics"},
+        {"sumary", "summary"},
+        {"aip", "api"},
+        {"memroy", "memory"},
+        {"frobnicate", ""},
+        {"x", ""},
+        {"", ""},
+        {"a word that is much longer than any that the program could possibly know of", ""},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -156,8 +212,11 @@ static void suggestions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms), cmocka_unit_test(program_ends_options), cmocka_unit_test(mistakes),
-        cmocka_unit_test(operand_counts), cmocka_unit_test(units),
+        cmocka_unit_test(forms),
+        cmocka_unit_test(program_ends_options),
+        cmocka_unit_test(mistakes),
+        cmocka_unit_test(operand_counts),
+        cmocka_unit_test(units),
         cmocka_unit_test(suggestions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,10 @@
 
 #include "export/layout.h"
 
-struct slice { uint64_t start_ns, end_ns; uint32_t id; };
+struct slice {
+    uint64_t start_ns, end_ns;
+    uint32_t id;
+};
 
 struct seen {
     uint64_t row_end[SONDE_LAYOUT_ROWS];
@@ -21,7 +24,7 @@ struct seen {
 
 static void take(void *user, uint32_t row, const void *item)
 {
-    struct seen        *seen = user;
+    struct seen *seen = user;
     const struct slice *slice = item;
     seen->count++;
     assert_int_equal(seen->once[slice->id]++, 0);
@@ -61,7 +64,7 @@ static int by_time(const void *a, const void *b)
 
 static uint32_t most_at_once(const struct slice *slices, uint32_t count)
 {
-    int64_t(*edges)[2] = malloc(2 * count * sizeof *edges);
+    int64_t (*edges)[2] = malloc(2 * count * sizeof *edges);
     int64_t now = 0, most = 0;
     for (uint32_t i = 0; i < count; i++) {
         edges[2 * i][0] = (int64_t)slices[i].start_ns;
@@ -114,7 +117,7 @@ static void overlaps_need_as_many_rows_as_there_are_at_once(void **state)
 
 static void nothing_overlaps_when_the_window_is_too_small(void **state)
 {
-    uint32_t      count = 4 * SONDE_LAYOUT_WINDOW;
+    uint32_t count = 4 * SONDE_LAYOUT_WINDOW;
     struct slice *slices = random_slices(count, 7, 10, 30, 0);
     (void)state;
     for (uint32_t i = 0; i < count / 2; i++) { /* last first */
@@ -159,7 +162,7 @@ struct nested {
 
 static void begins(void *user, uint32_t row, const void *item)
 {
-    struct nested      *seen = user;
+    struct nested *seen = user;
     const struct slice *slice = item;
     seen->begun++;
     if (row == SONDE_LAYOUT_NO_ROW) {
@@ -187,7 +190,7 @@ static void ends(void *user, uint32_t row, uint64_t end_ns)
 
 static struct nested *run_nested(const struct slice *slices, uint32_t count)
 {
-    struct nested       *seen = calloc(1, sizeof *seen);
+    struct nested *seen = calloc(1, sizeof *seen);
     struct sonde_layout *layout = sonde_layout_create(sizeof(struct slice), begins, seen);
     assert_non_null(seen);
     assert_non_null(layout);
@@ -262,8 +265,8 @@ static void deeper_than_a_row_goes_to_the_next(void **state)
 /* The next lane does not nest unless it says so. */
 static void a_lane_that_nests_leaves_nothing_behind(void **state)
 {
-    struct seen          seen = {.once = calloc(3, 1)};
-    struct slice         slices[] = {{10, 40, 0}, {20, 30, 1}, {40, 50, 2}};
+    struct seen seen = {.once = calloc(3, 1)};
+    struct slice slices[] = {{10, 40, 0}, {20, 30, 1}, {40, 50, 2}};
     struct sonde_layout *layout = sonde_layout_create(sizeof(struct slice), take, &seen);
     (void)state;
     sonde_layout_nest(layout, ends);

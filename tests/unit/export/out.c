@@ -37,7 +37,7 @@ static int end(void **state)
 static int names(void)
 {
     DIR *dir = opendir(".");
-    int  count = 0;
+    int count = 0;
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
         count += strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..");
     closedir(dir);
@@ -46,8 +46,8 @@ static int names(void)
 
 static void content_is(const char *path, const char *content)
 {
-    char   read[64] = "";
-    FILE  *file = fopen(path, "r");
+    char read[64] = "";
+    FILE *file = fopen(path, "r");
     assert_non_null(file);
     size_t n = fread(read, 1, sizeof read - 1, file);
     fclose(file);
@@ -59,7 +59,7 @@ static void write_file(const char *path, bool force, const char *content, int co
 {
     struct sonde_out *out;
     struct sonde_diag diag = {0};
-    int               got = sonde_out_create(path, force, &out, &diag);
+    int got = sonde_out_create(path, force, &out, &diag);
     if (!got) {
         sonde_out_text(out, content);
         got = sonde_out_commit(out, &diag);
@@ -87,7 +87,7 @@ static void appears_at_commit(void **state)
 static void abandoned_leaves_nothing(void **state)
 {
     struct sonde_out *out;
-    char             *block = calloc(1, 1 << 20);
+    char *block = calloc(1, 1 << 20);
     (void)state;
     assert_int_equal(sonde_out_create("a", false, &out, NULL), 0);
     sonde_out_bytes(out, block, 1 << 20);
@@ -139,10 +139,10 @@ static void full_device_is_said(void **state)
 /* A full disk, acted by a limit on file sizes: nothing is left. */
 static void full_disk_leaves_nothing(void **state)
 {
-    struct rlimit     old, small = {100000, 100000};
+    struct rlimit old, small = {100000, 100000};
     struct sonde_out *out;
     struct sonde_diag diag = {0};
-    char             *block = calloc(1, 1 << 20);
+    char *block = calloc(1, 1 << 20);
     (void)state;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);

@@ -122,12 +122,23 @@ static struct sonde_chunk round_trip(enum sonde_table table, uint32_t count)
     return h;
 }
 
-enum pattern { ZEROS, ONES, RANDOM, SMALL, EXTREMES, RAMP, MULTIPLES, TWO_KINDS, OUTLIER, PATTERNS };
+enum pattern {
+    ZEROS,
+    ONES,
+    RANDOM,
+    SMALL,
+    EXTREMES,
+    RAMP,
+    MULTIPLES,
+    TWO_KINDS,
+    OUTLIER,
+    PATTERNS,
+};
 
 /* Fill the rows as 2-, 4- or 8-byte numbers: the columns cut them where they like. */
 static void fill(enum pattern pattern, uint32_t bytes)
 {
-    static const uint64_t extreme[] = { 0, 1, UINT64_MAX, INT64_MAX, (uint64_t)INT64_MIN, UINT32_MAX, 0x80000000, 255 };
+    static const uint64_t extreme[] = {0, 1, UINT64_MAX, INT64_MAX, (uint64_t)INT64_MIN, UINT32_MAX, 0x80000000, 255};
     uint32_t unit = 2u << noise() % 3;
 
     memset(rows, pattern == ONES ? 0xff : 0, ROWS_BYTES);
@@ -154,7 +165,7 @@ static void every_table_survives(void **unused)
         uint32_t width = sonde_row_bytes(table), most = sonde_chunk_room((uint32_t)table) / width;
         for (int pattern = 0; pattern < PATTERNS; pattern++)
             for (uint32_t k = 0; k < 8; k++) {
-                uint32_t count = k == 0 ? 1 : k == 1 ? most : k == 2 ? 2 : 1 + (uint32_t)(noise() % most);
+                uint32_t count = k == 0 ? 1 : (k == 1 ? most : (k == 2 ? 2 : 1 + (uint32_t)(noise() % most)));
                 count = count > most ? most : count;
                 fill((enum pattern)pattern, count * width);
                 struct sonde_chunk h = round_trip(table, count);
@@ -191,8 +202,16 @@ static void constant_columns_cost_nothing_per_row(void **unused)
     (void)unused;
 
     for (uint32_t i = 0; i < 900; i++)
-        op[i] = (struct sonde_row_op){ .start_ns = 1000 + i * 100, .end_ns = 1050 + i * 100, .queued_ns = 20 + i * 100,
-                                       .submit_ns = 30 + i * 100, .enter_ns = 10 + i * 100, .correlation = i, .node = 9, .kind = 1 };
+        op[i] = (struct sonde_row_op){
+            .start_ns = 1000 + i * 100,
+            .end_ns = 1050 + i * 100,
+            .queued_ns = 20 + i * 100,
+            .submit_ns = 30 + i * 100,
+            .enter_ns = 10 + i * 100,
+            .correlation = i,
+            .node = 9,
+            .kind = 1,
+        };
     few = round_trip(SONDE_TABLE_OP, 10);
     many = round_trip(SONDE_TABLE_OP, 900);
     assert_true(many.stored_bytes <= few.stored_bytes + 8);
@@ -214,8 +233,16 @@ static void waits_are_predicted_on_either_side(void **unused)
             submit = held ? (end > queued ? end : queued) + 70 : ready;
             start = (held || submit > end ? submit : end) + 500;
             end = start + 200 + noise() % 64;
-            op[i] = (struct sonde_row_op){ .start_ns = start, .end_ns = end, .queued_ns = queued, .submit_ns = submit,
-                                           .enter_ns = now, .correlation = i + 1, .node = 9, .kind = 1 };
+            op[i] = (struct sonde_row_op){
+                .start_ns = start,
+                .end_ns = end,
+                .queued_ns = queued,
+                .submit_ns = submit,
+                .enter_ns = now,
+                .correlation = i + 1,
+                .node = 9,
+                .kind = 1,
+            };
         }
         assert_true(round_trip(SONDE_TABLE_OP, 900).stored_bytes * 8 < 900 * 15);
     }
@@ -233,14 +260,22 @@ static void calls_follow_each_other(void **unused)
         uint64_t now = 1000000;
         for (uint32_t i = 0; i < 2000; i++) {
             uint64_t leave = now + 500 + noise() % 256;
-            call[i] = (struct sonde_row_call){ now, leave, 1000000 + i, 9, 2 };
+            call[i] = (struct sonde_row_call){now, leave, 1000000 + i, 9, 2};
             now = paced ? now + 4000 : leave + 70;
         }
         assert_true(round_trip(SONDE_TABLE_CALL, 2000).stored_bytes < 2000 + 200);
         for (uint32_t i = 0; i < 2000; i++) {
             uint64_t queued = now + 500 + noise() % 256;
-            op[i] = (struct sonde_row_op){ .enter_ns = now, .queued_ns = queued, .submit_ns = queued + 10, .start_ns = queued + 20,
-                                           .end_ns = queued + 30, .correlation = i + 1, .node = 9, .kind = 1 };
+            op[i] = (struct sonde_row_op){
+                .enter_ns = now,
+                .queued_ns = queued,
+                .submit_ns = queued + 10,
+                .start_ns = queued + 20,
+                .end_ns = queued + 30,
+                .correlation = i + 1,
+                .node = 9,
+                .kind = 1,
+            };
             now = paced ? now + 4000 : queued + 70;
         }
         assert_true(round_trip(SONDE_TABLE_OP, 2000).stored_bytes < 2000 + 250);
@@ -259,7 +294,7 @@ static void unknown_times_cost_nothing(void **unused)
         uint64_t start = now + 3000 + noise() % 256;
         start = start > end + 500 ? start : end + 500;
         end = start + (crowded ? 5000 : 1000) + noise() % 256;
-        op[i] = (struct sonde_row_op){ .enter_ns = now, .start_ns = start, .end_ns = end, .correlation = i + 1, .node = 9, .kind = 1 };
+        op[i] = (struct sonde_row_op){.enter_ns = now, .start_ns = start, .end_ns = end, .correlation = i + 1, .node = 9, .kind = 1};
     }
     assert_true(round_trip(SONDE_TABLE_OP, 2000).stored_bytes < 2000 * 4);
 }
@@ -273,7 +308,7 @@ static void switches_alternate(void **unused)
     for (uint32_t i = 0; i < 2000; i++) {
         const uint64_t left = now + 500 + noise() % 256;
         now = left + 20000 + noise() % 65536;
-        away[i] = (struct sonde_row_switch){ .out_ns = left, .in_ns = now };
+        away[i] = (struct sonde_row_switch){.out_ns = left, .in_ns = now};
     }
     assert_true(round_trip(SONDE_TABLE_SWITCH, 2000).stored_bytes < 2000 * 3 + 200);
 }
@@ -283,7 +318,7 @@ static void zeros_among_correlations_are_cheap(void **unused)
     struct sonde_row_call *call = (void *)rows;
     (void)unused;
     for (uint32_t i = 0; i < 2000; i++)
-        call[i] = (struct sonde_row_call){ 1000 * i, 1000 * i + 500, i % 2 ? 0 : 1000000 + i / 2, 9, 2 };
+        call[i] = (struct sonde_row_call){1000 * i, 1000 * i + 500, i % 2 ? 0 : 1000000 + i / 2, 9, 2};
     assert_true(round_trip(SONDE_TABLE_CALL, 2000).stored_bytes < 200);
 }
 
@@ -341,13 +376,13 @@ static void payloads_by_hand(void **unused)
         0x02, 0x00, 8, 16, 1, 14, 14,        /* DIFF to 1, width 8 at 16, first 7, least 7 */
         0x00, 0x00, 4, 4, 0, 0,              /* ZERO, width 4 at 4 */
         0x00, 0x00, 8, 24, 0, 0,             /* ZERO, width 8 at 24 */
-        0, 30 };
+        0, 30};
     static const uint8_t divided[] = {
         0x01, 0x83, 8, 8, 0, 0, 10,          /* DELTA, 3 packed bits, divisor 10: distances 20, 70 */
         0x00, 0x00, 8, 0, 0, 0, 0x00, 0x00, 8, 16, 0, 0, 0x00, 0x00, 8, 24, 0, 0,
-        0x3a };
+        0x3a};
     struct sonde_row_clock *clock = (void *)back;
-    struct sonde_chunk h = { .table = SONDE_TABLE_CLOCK, .count = 3, .columns = 5, .row_bytes = 32 }, got;
+    struct sonde_chunk h = {.table = SONDE_TABLE_CLOCK, .count = 3, .columns = 5, .row_bytes = 32}, got;
     size_t size;
     (void)unused;
 
@@ -359,7 +394,7 @@ static void payloads_by_hand(void **unused)
     assert_int_equal(clock[0].device, 3);
     assert_int_equal(clock[1].device, 0);
     for (int i = 0; i < 3; i++) {
-        static const uint64_t host[] = { 100, 150, 230 };
+        static const uint64_t host[] = {100, 150, 230};
         assert_int_equal(clock[i].host_ns, host[i]);
         assert_int_equal(clock[i].device_ns, host[i] + 7);
         assert_int_equal(clock[i].bound_ns, 0);
@@ -375,14 +410,14 @@ static void payloads_by_hand(void **unused)
     assert_int_equal(clock[2].host_ns, 90);
 
     h.columns = 2; /* of three that are there: not all of the row */
-    size = by_hand(h, (const uint8_t[]){ 0x00, 0x00, 8, 0, 0, 0, 0x00, 0x00, 8, 16, 0, 0 }, 12);
+    size = by_hand(h, (const uint8_t[]){0x00, 0x00, 8, 0, 0, 0, 0x00, 0x00, 8, 16, 0, 0}, 12);
     assert_int_equal(sonde_chunk_check(out, size, &got), 0);
     assert_int_equal(sonde_chunk_decode(out, size, &got, back), SONDE_EFORMAT);
 }
 
 static void other_versions_are_told_apart(void **unused)
 {
-    struct sonde_chunk h = { .table = 999, .count = 1, .row_bytes = 8 }, got;
+    struct sonde_chunk h = {.table = 999, .count = 1, .row_bytes = 8}, got;
     (void)unused;
     for (int later = -1; later < 2; later += 2) {
         h.version = (uint16_t)((int)SONDE_FORMAT_VERSION + later);
@@ -401,7 +436,7 @@ static void other_versions_are_told_apart(void **unused)
 /* Payloads that pass the checksum and lie: each must be refused, never followed. */
 static void lying_payloads_are_refused(void **unused)
 {
-    struct sonde_chunk h = { .table = SONDE_TABLE_CLOCK, .count = 3, .columns = 1, .row_bytes = 32 }, got;
+    struct sonde_chunk h = {.table = SONDE_TABLE_CLOCK, .count = 3, .columns = 1, .row_bytes = 32}, got;
     uint8_t payload[64];
     (void)unused;
     for (int k = 0; k < 200000 / EVERY; k++) {
@@ -424,7 +459,8 @@ int main(void)
         cmocka_unit_test(constant_columns_cost_nothing_per_row),
         cmocka_unit_test(waits_are_predicted_on_either_side),
         cmocka_unit_test(calls_follow_each_other),
-        cmocka_unit_test(unknown_times_cost_nothing), cmocka_unit_test(switches_alternate),
+        cmocka_unit_test(unknown_times_cost_nothing),
+        cmocka_unit_test(switches_alternate),
         cmocka_unit_test(zeros_among_correlations_are_cheap),
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(every_flipped_bit_is_seen),

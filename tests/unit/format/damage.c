@@ -22,7 +22,7 @@
 
 static const char *make(uint64_t operations, bool unsealed, struct synth_totals *totals)
 {
-    struct synth_options o = { .operations = operations, .lanes = 2, .threads = 1, .processes = 1, .seed = 5, .unsealed = unsealed };
+    struct synth_options o = {.operations = operations, .lanes = 2, .threads = 1, .processes = 1, .seed = 5, .unsealed = unsealed};
     const char *path = folder_new();
     assert_int_equal(synth_write(path, &o, totals, NULL), 0);
     return path;
@@ -31,7 +31,7 @@ static const char *make(uint64_t operations, bool unsealed, struct synth_totals 
 /* The chunk at or before a byte. */
 static struct sonde_chunk chunk_of(const uint8_t *bytes, size_t size, size_t byte)
 {
-    struct sonde_chunk h = { 0 };
+    struct sonde_chunk h = {0};
     for (size_t at = 0; at <= byte; at += sonde_chunk_size(&h))
         assert_int_equal(sonde_chunk_check(bytes + at, size - at, &h), 0);
     return h;
@@ -162,7 +162,7 @@ static void garbage_between_chunks_is_stepped_over(void **unused)
         for (int filler = 0; filler < 3; filler++) {
             memcpy(more, bytes, border);
             for (size_t i = 0; i < hole; i++) /* zeros, noise, or what looks like chunks */
-                more[border + i] = filler == 0 ? 0 : filler == 1 ? (uint8_t)(i * 131 + i / 256) : bytes[i % 64];
+                more[border + i] = filler == 0 ? 0 : (filler == 1 ? (uint8_t)(i * 131 + i / 256) : bytes[i % 64]);
             memcpy(more + border + hole, bytes + border, size - border);
             folder_write(dir, "data.sonde", more, size + hole);
             struct tally t = tally(path);
@@ -228,7 +228,7 @@ static void other_versions_are_named(void **unused)
     struct synth_totals known;
     const char *path = make(10, false, &known);
     const char *dir = folder_process(path);
-    struct sonde_chunk h = { .magic = SONDE_CHUNK_MAGIC, .version = SONDE_FORMAT_VERSION + 1, .table = 77, .count = 1, .row_bytes = 8 };
+    struct sonde_chunk h = {.magic = SONDE_CHUNK_MAGIC, .version = SONDE_FORMAT_VERSION + 1, .table = 77, .count = 1, .row_bytes = 8};
     struct sonde_diag diag;
     struct sonde_measurement *m;
     size_t size;
@@ -272,11 +272,20 @@ static uint64_t unknown_rows(const char *path)
 /* Tables that this build does not know, as large as a trace's may be: left alone, counted, and in nobody's rows. */
 static void unknown_tables_are_left_alone(void **unused)
 {
-    enum { ROWS = 2600, ROW_BYTES = 100 };
+    enum { ROWS = 2600 };
+    enum { ROW_BYTES = 100 };
     struct synth_totals known;
     const char *path = make(4000, false, &known), *dir = folder_process(path);
-    struct sonde_chunk h = { .magic = SONDE_CHUNK_MAGIC, .version = SONDE_FORMAT_VERSION, .table = 62, .owner = 1, .count = ROWS,
-                             .raw_bytes = ROWS * ROW_BYTES, .stored_bytes = ROWS * ROW_BYTES, .row_bytes = ROW_BYTES };
+    struct sonde_chunk h = {
+        .magic = SONDE_CHUNK_MAGIC,
+        .version = SONDE_FORMAT_VERSION,
+        .table = 62,
+        .owner = 1,
+        .count = ROWS,
+        .raw_bytes = ROWS * ROW_BYTES,
+        .stored_bytes = ROWS * ROW_BYTES,
+        .row_bytes = ROW_BYTES,
+    };
     size_t size;
     (void)unused;
     uint8_t *bytes = folder_read(dir, "data.sonde", &size), *more = malloc(size + sizeof h + h.stored_bytes);
@@ -301,7 +310,7 @@ static void unknown_tables_are_left_alone(void **unused)
     more = calloc(1, size + 2 * SONDE_SEGMENT_BYTES);
     memcpy(more, bytes, size);
     size += -size & (SONDE_SEGMENT_BYTES - 1);
-    struct sonde_segment s = { .magic = SONDE_SEGMENT_MAGIC, .table = 63, .owner = 1, .used = 5, .row_bytes = ROW_BYTES };
+    struct sonde_segment s = {.magic = SONDE_SEGMENT_MAGIC, .table = 63, .owner = 1, .used = 5, .row_bytes = ROW_BYTES};
     memcpy(more + size, &s, sizeof s);
     folder_write(dir, "live.sonde", more, size + SONDE_SEGMENT_BYTES);
     t = tally(path);
@@ -332,9 +341,9 @@ static void a_file_without_its_magic_number_is_empty(void **unused)
     folder_write(dir, "data.sonde", "", 0);
     for (size_t filled = 0; filled <= sizeof(struct sonde_live_header); filled += 8) {
         memcpy(begun, live, filled);
-        memset(begun, 0, sizeof ((struct sonde_live_header *)0)->magic);
+        memset(begun, 0, sizeof((struct sonde_live_header *)0)->magic);
         folder_write(dir, "live.sonde", begun,
-                     !filled ? 0 : filled % 16 ? SONDE_SEGMENT_BYTES : sizeof(struct sonde_live_header));
+                     !filled ? 0 : (filled % 16 ? SONDE_SEGMENT_BYTES : sizeof(struct sonde_live_header)));
         struct tally t = tally(path);
         assert_int_equal(t.status, 0);
         assert_int_equal(t.processes + t.damaged, 0);

@@ -24,8 +24,14 @@
 
 static struct synth_totals make(const char *path, uint64_t operations, uint32_t lanes, uint32_t threads, bool unsealed)
 {
-    struct synth_options o = { .operations = operations, .lanes = lanes, .threads = threads, .processes = 1,
-                               .seed = operations + lanes, .unsealed = unsealed };
+    struct synth_options o = {
+        .operations = operations,
+        .lanes = lanes,
+        .threads = threads,
+        .processes = 1,
+        .seed = operations + lanes,
+        .unsealed = unsealed,
+    };
     struct synth_totals totals;
     assert_int_equal(synth_write(path, &o, &totals, NULL), 0);
     return totals;
@@ -53,8 +59,17 @@ static void assert_totals(const struct tally *t, const struct synth_totals *know
 
 static void sealed_and_live_hold_the_same(void **unused)
 {
-    static const struct { uint64_t operations; uint32_t lanes, threads; } shapes[] = {
-        { 0, 1, 1 }, { 1, 1, 1 }, { 909, 1, 1 }, { 910, 1, 1 }, { 5000, 1, 1 }, { 20000, 7, 3 } };
+    static const struct {
+        uint64_t operations;
+        uint32_t lanes, threads;
+    } shapes[] = {
+        {0, 1, 1},
+        {1, 1, 1},
+        {909, 1, 1},
+        {910, 1, 1},
+        {5000, 1, 1},
+        {20000, 7, 3},
+    };
     (void)unused;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int unsealed = 0; unsealed < 2; unsealed++) {
@@ -121,7 +136,7 @@ static void tables_come_back(void **unused)
     const char *path = folder_new();
     struct synth_totals known = make(path, 6000, 3, 2, false);
     struct sonde_measurement *m;
-    uint64_t count[SYNTH_KERNELS] = { 0 }, total[SYNTH_KERNELS] = { 0 };
+    uint64_t count[SYNTH_KERNELS] = {0}, total[SYNTH_KERNELS] = {0};
     (void)unused;
 
     assert_int_equal(sonde_measurement_open(path, &m, NULL), 0);
@@ -181,7 +196,7 @@ static void time_ranges_skip_whole_chunks_only(void **unused)
 {
     const char *path = folder_new();
     struct sonde_measurement *m;
-    uint64_t all[4] = { 0, UINT64_MAX }, seen = 0;
+    uint64_t all[4] = {0, UINT64_MAX}, seen = 0;
     (void)unused;
     make(path, 20000, 2, 1, true);
     assert_int_equal(sonde_measurement_open(path, &m, NULL), 0);
@@ -191,7 +206,7 @@ static void time_ranges_skip_whole_chunks_only(void **unused)
     sonde_process_trace(p, SONDE_TABLE_OP, 0, 0, UINT64_MAX, count_in_range, all);
     assert_int_equal(all[2], 20000);
     for (uint64_t at = p->header.start_ns; at < p->header.stop_ns; at += 5000000) {
-        uint64_t narrow[4] = { at, at + 3000000 }, full[4] = { at, at + 3000000 };
+        uint64_t narrow[4] = {at, at + 3000000}, full[4] = {at, at + 3000000};
         sonde_process_trace(p, SONDE_TABLE_OP, 0, narrow[0], narrow[1], count_in_range, narrow);
         sonde_process_trace(p, SONDE_TABLE_OP, 0, 0, UINT64_MAX, count_in_range, full);
         assert_int_equal(narrow[2], full[2]);
@@ -248,19 +263,35 @@ static uint8_t *live_of(uint32_t full, size_t *size, uint64_t *rows)
     uint8_t *file = calloc(segments + 1, SONDE_SEGMENT_BYTES);
     struct sonde_live_header *h = (void *)file;
 
-    *h = (struct sonde_live_header){ .magic = SONDE_LIVE_MAGIC, .version = SONDE_FORMAT_VERSION,
-                                     .segment_bytes = SONDE_SEGMENT_BYTES, .segment_count = segments + 1, .state = 1 };
+    *h = (struct sonde_live_header){
+        .magic = SONDE_LIVE_MAGIC,
+        .version = SONDE_FORMAT_VERSION,
+        .segment_bytes = SONDE_SEGMENT_BYTES,
+        .segment_count = segments + 1,
+        .state = 1,
+    };
     *rows = 0;
     for (uint32_t i = 0; i < segments; i++) {
         struct sonde_segment *s = (void *)(file + (size_t)(1 + (i * 5) % segments) * SONDE_SEGMENT_BYTES);
         struct sonde_row_op *op = (void *)(s + 1);
-        *s = (struct sonde_segment){ .magic = SONDE_SEGMENT_MAGIC, .table = SONDE_TABLE_OP, .owner = i == full + 1 ? 2 : 1,
-                                     .used = i < full ? room : 100, .first = i == full + 1 ? 0 : i * room,
-                                     .row_bytes = sizeof *op };
+        *s = (struct sonde_segment){
+            .magic = SONDE_SEGMENT_MAGIC,
+            .table = SONDE_TABLE_OP,
+            .owner = i == full + 1 ? 2 : 1,
+            .used = i < full ? room : 100,
+            .first = i == full + 1 ? 0 : i * room,
+            .row_bytes = sizeof *op,
+        };
         for (uint32_t k = 0; k < s->used; k++, ++*rows)
-            op[k] = (struct sonde_row_op){ .enter_ns = 1000 + *rows * 90, .queued_ns = 1020 + *rows * 90 + *rows % 7,
-                                           .submit_ns = 1030 + *rows * 90, .start_ns = 1040 + *rows * 90 + *rows % 5,
-                                           .end_ns = 1060 + *rows * 90, .correlation = *rows + 1, .kind = 1 };
+            op[k] = (struct sonde_row_op){
+                .enter_ns = 1000 + *rows * 90,
+                .queued_ns = 1020 + *rows * 90 + *rows % 7,
+                .submit_ns = 1030 + *rows * 90,
+                .start_ns = 1040 + *rows * 90 + *rows % 5,
+                .end_ns = 1060 + *rows * 90,
+                .correlation = *rows + 1,
+                .kind = 1,
+            };
     }
     *size = (size_t)(segments + 1) * SONDE_SEGMENT_BYTES;
     return file;
@@ -283,7 +314,7 @@ static void segments_of_a_lane_share_a_chunk(void **unused)
 {
     const uint32_t full = 6; /* and segments * 5 visits each place once */
     const char *path = folder_new();
-    uint64_t rows, next[2] = { 1, 0 };
+    uint64_t rows, next[2] = {1, 0};
     size_t size;
     struct sonde_measurement *m;
     (void)unused;
@@ -457,7 +488,7 @@ static void appending_keeps_what_was_there(void **unused)
     }
     assert_int_equal(sonde_process_append(dir, SONDE_TABLE_STRING, before.strings, strings, at, NULL), 0);
     for (uint32_t i = 0; i < 10000; i++)
-        symbols[i] = (struct sonde_row_symbol){ .frame = 1 + (i * 7919) % 5000, .depth = i / 5000, .line = i };
+        symbols[i] = (struct sonde_row_symbol){.frame = 1 + (i * 7919) % 5000, .depth = i / 5000, .line = i};
     assert_int_equal(sonde_process_append(dir, SONDE_TABLE_SYMBOL, 0, symbols, 10000, NULL), 0);
     struct tally t = tally(path);
     assert_totals(&t, &known);
@@ -474,7 +505,7 @@ static void appending_keeps_what_was_there(void **unused)
                     (p->symbols[i - 1].frame == p->symbols[i].frame && p->symbols[i - 1].depth < p->symbols[i].depth));
     assert_int_equal(p->symbol_count, 10000);
     /* Resolved again: the later row counts. */
-    symbols[0] = (struct sonde_row_symbol){ .frame = 1, .depth = 0, .line = 77777 };
+    symbols[0] = (struct sonde_row_symbol){.frame = 1, .depth = 0, .line = 77777};
     sonde_measurement_close(m);
     assert_int_equal(sonde_process_append(dir, SONDE_TABLE_SYMBOL, 0, symbols, 1, NULL), 0);
     assert_int_equal(sonde_measurement_open(path, &m, NULL), 0);
@@ -486,7 +517,7 @@ static void appending_keeps_what_was_there(void **unused)
 
 static void appending_needs_a_sealed_process(void **unused)
 {
-    struct sonde_row_symbol symbol = { 0 };
+    struct sonde_row_symbol symbol = {0};
     const char *path = folder_new();
     (void)unused;
     make(path, 10, 1, 1, true);
@@ -547,7 +578,7 @@ static void the_index_is_used_and_doubted(void **unused)
 static void several_processes_are_sorted(void **unused)
 {
     const char *path = folder_new();
-    struct synth_options o = { .operations = 100, .lanes = 1, .threads = 1, .processes = 5, .seed = 1 };
+    struct synth_options o = {.operations = 100, .lanes = 1, .threads = 1, .processes = 5, .seed = 1};
     struct synth_totals totals;
     struct sonde_measurement *m;
     (void)unused;

@@ -100,7 +100,7 @@ static int add_calls(void *user, uint32_t lane, const void *rows, uint32_t count
 
 struct tally tally(const char *measurement)
 {
-    struct tally t = { 0 };
+    struct tally t = {0};
     struct sonde_measurement *m;
     struct sonde_diag diag;
 

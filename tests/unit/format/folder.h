@@ -30,11 +30,11 @@ bool folder_has(const char *dir, const char *file);
 
 /* What a reader finds. */
 struct tally {
-    int      status;
+    int status;
     uint64_t ops, calls, op_ns, op_bytes, correlations; /* correlations: their sum */
     uint32_t strings, frames, nodes, profiles, symbols, notes, clocks;
     uint32_t damaged, processes;
-    bool     sealed;
+    bool sealed;
     struct sonde_ledger ledger;
 };
 struct tally tally(const char *measurement);

@@ -9,7 +9,10 @@
 
 #include "format/tables.h"
 
-struct field { const char *type, *name; uint32_t width, offset, items; };
+struct field {
+    const char *type, *name;
+    uint32_t width, offset, items;
+};
 
 #define TYPE(f) _Generic(f, uint8_t: "u8", uint16_t: "u16", uint32_t: "u32", uint64_t: "u64", double: "f64", \
                          char *: "char", uint32_t *: "u32", uint64_t *: "u64")

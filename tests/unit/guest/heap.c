@@ -15,7 +15,8 @@ struct piece { uint64_t number, rest[4]; };
 static void pieces_are_apart_and_come_back(void **state)
 {
     (void)state;
-    enum { BLOCKS = 16, EACH = SONDE_HEAP_BLOCK / sizeof(struct piece) };
+    enum { BLOCKS = 16 };
+    enum { EACH = SONDE_HEAP_BLOCK / sizeof(struct piece) };
     static struct piece *all[BLOCKS * EACH];
     struct sonde_heap heap;
     struct sonde_pieces pieces = {0};

@@ -11,7 +11,8 @@
 #include "guest/lock.h"
 #include "guest/once.h"
 
-enum { THREADS = 4, ROUNDS = 20000 };
+enum { THREADS = 4 };
+enum { ROUNDS = 20000 };
 
 static struct sonde_lock lock;
 static struct sonde_once once;

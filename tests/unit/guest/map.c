@@ -7,7 +7,8 @@
 
 #include "guest/map.h"
 
-enum { KEYS = 4000, STEPS = 200000 };
+enum { KEYS = 4000 };
+enum { STEPS = 200000 };
 
 static bool is_odd(const struct sonde_map_entry *entry, void *user)
 {

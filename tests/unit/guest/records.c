@@ -10,7 +10,11 @@
 #include "guest/pairs.h"
 #include "guest/records.h"
 
-enum { KEYS = 40000, WRITERS = 2, READERS = 2 };
+enum {
+    KEYS = 40000,
+    WRITERS = 2,
+    READERS = 2,
+};
 
 struct record { _Atomic uint64_t key; };
 

@@ -13,7 +13,8 @@
 #include "analyze/answers/advice/rules.h"
 #include "written.h"
 
-enum { US = 1000, ROUNDS = 8000 };
+enum { US = 1000 };
+enum { ROUNDS = 8000 };
 
 /* On one queue launches that come too late, on a second device copies of pageable memory; the pinned one comes last. */
 static struct written *program(void)
@@ -23,17 +24,29 @@ static struct written *program(void)
     const uint32_t one = written_queue(w, 1, 0), two = written_queue(w, 2, 0);
     for (uint64_t i = 0; i < ROUNDS; i++) {
         const uint64_t at = (10 + 10 * i) * US;
-        written_op(w, &(struct written_op){.thread = thread, .queue = one, .kind = SONDE_OP_KERNEL, .name = "short",
-                                           .enter = at, .leave = at + 5 * US, .start = at + 4 * US, .end = at + 7 * US});
-        written_op(w, &(struct written_op){.thread = other, .queue = two, .kind = SONDE_OP_WRITE, .enter = at, .leave = at + 1 * US,
-                                           .start = at + 2 * US, .end = at + 8 * US, .bytes = 1000,
+        written_op(w, &(struct written_op){.thread = thread, .queue = one, .kind = SONDE_OP_KERNEL, .name = "short", .enter = at, .leave = at + 5 * US, .start = at + 4 * US, .end = at + 7 * US});
+        written_op(w, &(struct written_op){.thread = other,
+                                           .queue = two,
+                                           .kind = SONDE_OP_WRITE,
+                                           .enter = at,
+                                           .leave = at + 1 * US,
+                                           .start = at + 2 * US,
+                                           .end = at + 8 * US,
+                                           .bytes = 1000,
                                            .source = i == ROUNDS - 1 ? SONDE_MEMORY_PINNED : SONDE_MEMORY_PAGEABLE,
                                            .target = SONDE_MEMORY_DEVICE});
     }
     const uint64_t at = (10 + 10 * ROUNDS) * US; /* 1 MiB in 1,048 us: 1,000 bytes a us */
-    written_op(w, &(struct written_op){.thread = other, .queue = two, .kind = SONDE_OP_WRITE, .enter = at, .leave = at + 1 * US,
-                                       .start = at + 2 * US, .end = at + 2 * US + (1 << 20), .bytes = 1 << 20,
-                                       .source = SONDE_MEMORY_PINNED, .target = SONDE_MEMORY_DEVICE});
+    written_op(w, &(struct written_op){.thread = other,
+                                       .queue = two,
+                                       .kind = SONDE_OP_WRITE,
+                                       .enter = at,
+                                       .leave = at + 1 * US,
+                                       .start = at + 2 * US,
+                                       .end = at + 2 * US + (1 << 20),
+                                       .bytes = 1 << 20,
+                                       .source = SONDE_MEMORY_PINNED,
+                                       .target = SONDE_MEMORY_DEVICE});
     return w;
 }
 
@@ -77,7 +90,11 @@ static void test_windows(void **state)
 
 /* Twelve threads, each with a queue of its own of one device and a place of its own for each rule, all at the same time:
  * a needless wait, copies that are waited for, a row of small ones. */
-enum { THREADS = 12, TURNS = 307, ROW = 10 };
+enum {
+    THREADS = 12,
+    TURNS = 307,
+    ROW = 10,
+};
 
 static struct written *many_queues(void)
 {
@@ -96,19 +113,39 @@ static struct written *many_queues(void)
             snprintf(copies, sizeof copies, "copies%d", (int)t);
             snprintf(pieces, sizeof pieces, "pieces%d", (int)t);
             for (int k = 0; k < 2; k++, at += 40 * US) { /* kernel, wait, kernel, wait */
-                written_op(w, &(struct written_op){.thread = thread, .queue = queue, .kind = SONDE_OP_KERNEL, .name = "work",
-                                                   .function = waits, .enter = at, .leave = at + 2 * US, .start = at + 4 * US, .end = at + 20 * US});
+                written_op(w, &(struct written_op){.thread = thread,
+                                                   .queue = queue,
+                                                   .kind = SONDE_OP_KERNEL,
+                                                   .name = "work",
+                                                   .function = waits,
+                                                   .enter = at,
+                                                   .leave = at + 2 * US,
+                                                   .start = at + 4 * US,
+                                                   .end = at + 20 * US});
                 written_call(w, thread, "clFinish", waits, at + 3 * US, at + 30 * US);
                 written_wait(w, thread, at + 3 * US, 0, 0, queue, 0);
             }
-            const uint64_t id = written_op(w, &(struct written_op){
-                .thread = thread, .queue = queue, .kind = SONDE_OP_READ, .function = copies, .enter = at, .leave = at + 40 * US,
-                .start = at + 5 * US, .end = at + 35 * US, .bytes = 1 << 20});
+            const uint64_t id = written_op(w, &(struct written_op){.thread = thread,
+                                                                   .queue = queue,
+                                                                   .kind = SONDE_OP_READ,
+                                                                   .function = copies,
+                                                                   .enter = at,
+                                                                   .leave = at + 40 * US,
+                                                                   .start = at + 5 * US,
+                                                                   .end = at + 35 * US,
+                                                                   .bytes = 1 << 20});
             written_wait(w, thread, at, 0, id, 0, 0);
             at += 50 * US;
             for (int k = 0; k < ROW; k++, at += 10 * US)
-                written_op(w, &(struct written_op){.thread = thread, .queue = queue, .kind = SONDE_OP_WRITE, .function = pieces, .enter = at,
-                                                   .leave = at + 1 * US, .start = at + 2 * US, .end = at + 8 * US, .bytes = 64});
+                written_op(w, &(struct written_op){.thread = thread,
+                                                   .queue = queue,
+                                                   .kind = SONDE_OP_WRITE,
+                                                   .function = pieces,
+                                                   .enter = at,
+                                                   .leave = at + 1 * US,
+                                                   .start = at + 2 * US,
+                                                   .end = at + 8 * US,
+                                                   .bytes = 64});
         }
     return w;
 }

@@ -174,7 +174,10 @@ static void two_calls_on_one_line(void **state)
 /* The critical path has it from the same place: two calls on one line, on two lines, of a function that all began with. */
 static void the_critical_path_says_the_same(void **state)
 {
-    static const struct { const char *name; double ns; } expected[] = {{"loop", 100 + 70}, {"step", 50}, {"main", 40}};
+    static const struct {
+        const char *name;
+        double ns;
+    } expected[] = {{"loop", 100 + 70}, {"step", 50}, {"main", 40}};
     struct scene *s = scene_create();
     const uint32_t thread = scene_thread(s), top = scene_line(s, thread, 0, "main", 3), other = scene_line(s, thread, 0, "main", 4);
     const uint32_t loop = scene_line(s, thread, top, "loop", 5);
@@ -363,8 +366,10 @@ static void device_clocks_do_not_count(void **state)
     for (int skewed = 0; skewed < 2; skewed++) {
         struct scene *s = scene_create();
         const uint32_t device = scene_device(s, "gpu"), queue = scene_queue(s, device), thread = scene_thread(s);
-        struct sonde_row_clock clocks[2] = {{.device = device, .host_ns = 0, .device_ns = 0},
-                                            {.device = device, .host_ns = 1000, .device_ns = 1000}};
+        struct sonde_row_clock clocks[2] = {
+            {.device = device, .host_ns = 0, .device_ns = 0},
+            {.device = device, .host_ns = 1000, .device_ns = 1000},
+        };
         for (int i = 0; i < 2; i++) {
             clocks[i].device_ns = skewed ? 700000000000 + clocks[i].device_ns * 3 : clocks[i].device_ns;
             synth_add(scene_build(s), SONDE_TABLE_CLOCK, 0, &clocks[i]);
@@ -565,10 +570,27 @@ static void nothing_to_blame(void **state)
 
 /* ---- random programs against the definition ------------------------------------------------------ */
 
-enum { THREADS = 5, DEVICES = 3, STOPS_MOST = 1200, END = 12000, MOST = 400, PERIOD = 80, DEPTH = 6, PATHS = 60 };
+enum {
+    THREADS = 5,
+    DEVICES = 3,
+    STOPS_MOST = 1200,
+    END = 12000,
+    MOST = 400,
+    PERIOD = 80,
+    DEPTH = 6,
+    PATHS = 60,
+};
 
-struct event { uint64_t from, to; uint32_t path; bool flag; uint64_t cpu; }; /* flag of a sample: taken as its thread ended */
-struct list { struct event items[STOPS_MOST]; uint32_t count; };
+struct event {
+    uint64_t from, to;
+    uint32_t path;
+    bool flag; /* of a sample: taken as its thread ended */
+    uint64_t cpu;
+};
+struct list {
+    struct event items[STOPS_MOST];
+    uint32_t count;
+};
 
 static struct program {
     enum sonde_blame_rule rule;
@@ -576,7 +598,11 @@ static struct program {
     struct list ops[DEVICES], calls[THREADS], samples[THREADS], switches[THREADS], sleeps[THREADS], pauses;
     struct list parts[THREADS]; /* of sleeps: what lies outside of calls */
     struct list stops[THREADS]; /* calls and parts */
-    struct { uint32_t node, parent; bool api, waits; char name[24]; } paths[THREADS][PATHS + 1]; /* [0]: the root */
+    struct {
+        uint32_t node, parent;
+        bool api, waits;
+        char name[24];
+    } paths[THREADS][PATHS + 1]; /* [0]: the root */
     uint64_t first[THREADS], last[THREADS]; /* rows */
 } P;
 
@@ -728,7 +754,7 @@ static void make_program(struct scene *s)
             struct event *e = &P.samples[t].items[i];
             e->path = random_path(t, noise(10) == 0);
             e->flag = noise(12) == 0;
-            e->cpu = noise(2) ? 4 * noise(PERIOD / 2) : noise(3) ? PERIOD : 4 * noise(2 * PERIOD);
+            e->cpu = noise(2) ? 4 * noise(PERIOD / 2) : (noise(3) ? PERIOD : 4 * noise(2 * PERIOD));
             (e->flag ? scene_rest : scene_sample)(s, lane, P.paths[t][e->path].node, e->from, e->cpu);
         }
         if (P.rule == SONDE_BLAME_BY_SWITCHES)
@@ -796,15 +822,30 @@ static uint32_t shared(int t, uint32_t a, uint32_t b)
 
 /* ---- pools, by the definition of docs/developers/sampling.md ---- */
 
-enum { LEAST = 5, EDGES = 3 };
+enum { LEAST = 5 };
+enum { EDGES = 3 };
 
 /* What a gap lies between, as numbers of paths; a gap at an edge has EDGES + PATHS + 1 and so on as its second. */
-struct gap { uint32_t before, after; const struct event *left, *right; };
-static struct pool { double part[THREADS][PATHS + 1]; bool any; } pools[2000];
+struct gap {
+    uint32_t before, after;
+    const struct event *left, *right;
+};
+static struct pool {
+    double part[THREADS][PATHS + 1];
+    bool any;
+} pools[2000];
 static uint32_t pool_count;
-static struct sampled { int t; uint32_t before, after, path; double open, stands; bool used, rest; } sampled[THREADS * MOST];
+static struct sampled {
+    int t;
+    uint32_t before, after, path;
+    double open, stands;
+    bool used, rest;
+} sampled[THREADS * MOST];
 static uint32_t sampled_count;
-static struct known { int t; uint32_t before, after, pool; } known[THREADS * MOST];
+static struct known {
+    int t;
+    uint32_t before, after, pool;
+} known[THREADS * MOST];
 static uint32_t known_count;
 static struct { uint32_t members[THREADS * MOST], count; } wider[THREADS][PATHS + 1]; /* residual samples; [0][0] is the root */
 static uint32_t wide_pool[THREADS][PATHS + 1];
@@ -878,7 +919,7 @@ static uint32_t real(const uint32_t *members, uint32_t count)
 
 static double weight(const struct sampled *s, bool by_open, bool rests)
 {
-    return s->rest != rests ? 0 : by_open ? s->open : s->stands;
+    return s->rest != rests ? 0 : (by_open ? s->open : s->stands);
 }
 
 static uint32_t add_pool(const uint32_t *members, uint32_t count)
@@ -1134,7 +1175,10 @@ static void random_programs(void **state)
         check_scope(&r, &r.blame.scopes.items[1], &expected[0]);
         for (uint32_t d = 1; d <= DEVICES; d++)
             check_scope(&r, sonde_blame_find(&r.blame, 0, d), &expected[d]);
-        static const struct { uint32_t threads; uint64_t rows; } cuts[] = {{1, 500}, {1, 20}, {3, 500}, {4, 50}, {7, 5}, {2, 1}};
+        static const struct {
+            uint32_t threads;
+            uint64_t rows;
+        } cuts[] = {{1, 500}, {1, 20}, {3, 500}, {4, 50}, {7, 5}, {2, 1}};
         for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) { /* to the last bit */
             const struct sonde_blame_options options = {.threads = cuts[i].threads, .window_rows = cuts[i].rows};
             struct sonde_blame other = {0};
@@ -1151,7 +1195,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_alone),
         cmocka_unit_test(between_two_lines_of_a_function),
-        cmocka_unit_test(two_calls_on_one_line), cmocka_unit_test(the_critical_path_says_the_same),
+        cmocka_unit_test(two_calls_on_one_line),
+        cmocka_unit_test(the_critical_path_says_the_same),
         cmocka_unit_test(a_blocking_copy_waits),
         cmocka_unit_test(each_of_k_threads_gets_a_kth),
         cmocka_unit_test(devices_apart_and_together),

@@ -98,10 +98,8 @@ static void test_back_to_back(void **state)
     (void)state;
     struct written *w = written_begin();
     uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
-    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .function = "step",
-                                       .enter = 100, .leave = 110, .start = 115, .end = 500});
-    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "b", .function = "step",
-                                       .enter = 120, .leave = 130, .start = 500, .end = 1000});
+    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .function = "step", .enter = 100, .leave = 110, .start = 115, .end = 500});
+    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "b", .function = "step", .enter = 120, .leave = 130, .start = 500, .end = 1000});
     written_call(w, t, "clFinish", "step", 140, 1010);
     written_wait(w, t, 140, 0, 0, q, 0);
     written_call(w, t, "clReleaseMemObject", "clean", 1100, 1110);
@@ -139,8 +137,7 @@ static void test_launch_bound(void **state)
     struct written *w = written_begin();
     uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
     for (uint64_t i = 0; i < 10; i++)
-        written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "k", .enter = 110 * i,
-                                           .leave = 110 * i + 100, .start = 110 * i + 60, .end = 110 * i + 120});
+        written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "k", .enter = 110 * i, .leave = 110 * i + 100, .start = 110 * i + 60, .end = 110 * i + 120});
     struct result r = compute(w);
     assert_int_equal(part(&r, SONDE_PATH_KERNEL), 60);
     assert_int_equal(part(&r, SONDE_PATH_API), 9 * 100 + 60);
@@ -162,11 +159,9 @@ static void nyx(struct written *w, bool rows)
     uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
     for (uint64_t i = 0; i < 10; i++) {
         uint64_t at = 200 * i;
-        written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "advance", .enter = at,
-                                           .leave = at + 10, .start = at + 12, .end = at + 112});
+        written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "advance", .enter = at, .leave = at + 10, .start = at + 12, .end = at + 112});
         written_call(w, t, "clFinish", "", at + 20, at + 130);
-        uint64_t copy = written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_READ, .enter = at + 135,
-                                                           .leave = at + 180, .start = at + 150, .end = at + 170});
+        uint64_t copy = written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_READ, .enter = at + 135, .leave = at + 180, .start = at + 150, .end = at + 170});
         if (rows) {
             written_wait(w, t, at + 20, 0, 0, q, 0);
             written_wait(w, t, at + 135, 0, copy, 0, 0);
@@ -273,14 +268,26 @@ static void test_parallel_branch_limits(void **state)
 static void out_of_order(struct written *w, bool barrier)
 {
     uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, SONDE_LANE_OUT_OF_ORDER);
-    static const struct { const char *name; uint64_t enter, leave, start, end; uint16_t kind; } ops[] = {
-        {"x", 0, 10, 20, 300, SONDE_OP_KERNEL}, {"y", 11, 20, 25, 500, SONDE_OP_KERNEL},
-        {"", 30, 40, 500, 501, SONDE_OP_BARRIER}, {"z", 70, 80, 510, 600, SONDE_OP_KERNEL},
-        {"u", 81, 90, 520, 560, SONDE_OP_KERNEL}};
+    static const struct {
+        const char *name;
+        uint64_t enter, leave, start, end;
+        uint16_t kind;
+    } ops[] = {
+        {"x", 0, 10, 20, 300, SONDE_OP_KERNEL},
+        {"y", 11, 20, 25, 500, SONDE_OP_KERNEL},
+        {"", 30, 40, 500, 501, SONDE_OP_BARRIER},
+        {"z", 70, 80, 510, 600, SONDE_OP_KERNEL},
+        {"u", 81, 90, 520, 560, SONDE_OP_KERNEL},
+    };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
         if (barrier || ops[i].kind == SONDE_OP_KERNEL)
-            written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = ops[i].kind, .name = ops[i].name,
-                                               .enter = ops[i].enter, .leave = ops[i].leave, .start = ops[i].start,
+            written_op(w, &(struct written_op){.thread = t,
+                                               .queue = q,
+                                               .kind = ops[i].kind,
+                                               .name = ops[i].name,
+                                               .enter = ops[i].enter,
+                                               .leave = ops[i].leave,
+                                               .start = ops[i].start,
                                                .end = ops[i].end});
     written_call(w, t, "clFinish", "", 100, 610);
     written_wait(w, t, 100, 0, 0, q, 0);
@@ -323,12 +330,10 @@ static void test_out_of_order_without_barrier(void **state)
 static void host_code(struct written *w, bool sampled)
 {
     uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
-    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "k", .function = "first",
-                                       .enter = 0, .leave = 10, .start = 10, .end = 190});
+    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "k", .function = "first", .enter = 0, .leave = 10, .start = 10, .end = 190});
     written_call(w, t, "clFinish", "first", 20, 200);
     written_wait(w, t, 20, 0, 0, q, 0);
-    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "k", .function = "second",
-                                       .enter = 900, .leave = 910, .start = 912, .end = 1000});
+    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "k", .function = "second", .enter = 900, .leave = 910, .start = 912, .end = 1000});
     written_call(w, t, "clFinish", "second", 920, 1010);
     written_wait(w, t, 920, 0, 0, q, 0);
     if (sampled) {
@@ -390,12 +395,10 @@ static void test_two_threads(void **state)
     struct written *w = written_begin();
     uint32_t main_thread = written_thread(w, 0, 0), other = written_thread(w, 50, 0);
     uint32_t one = written_queue(w, 1, 0), two = written_queue(w, 1, 0);
-    written_op(w, &(struct written_op){.thread = main_thread, .queue = one, .kind = SONDE_OP_KERNEL, .name = "m", .enter = 100,
-                                       .leave = 110, .start = 110, .end = 390});
+    written_op(w, &(struct written_op){.thread = main_thread, .queue = one, .kind = SONDE_OP_KERNEL, .name = "m", .enter = 100, .leave = 110, .start = 110, .end = 390});
     written_call(w, main_thread, "clFinish", "", 120, 400);
     written_wait(w, main_thread, 120, 0, 0, one, 0);
-    written_op(w, &(struct written_op){.thread = other, .queue = two, .kind = SONDE_OP_KERNEL, .name = "o", .function = "work",
-                                       .enter = 60, .leave = 70, .start = 70, .end = 880});
+    written_op(w, &(struct written_op){.thread = other, .queue = two, .kind = SONDE_OP_KERNEL, .name = "o", .function = "work", .enter = 60, .leave = 70, .start = 70, .end = 880});
     written_call(w, other, "clFinish", "work", 80, 900);
     written_wait(w, other, 80, 0, 0, two, 0);
     struct result r = compute(w);
@@ -429,8 +432,7 @@ static void test_sleep_until_another_is_done(void **state)
     written_call(w, main_thread, "clCreateBuffer", "", 0, 10);
     written_sleep(w, main_thread, 20, 800);
     written_call(w, main_thread, "clReleaseMemObject", "", 850, 860);
-    written_op(w, &(struct written_op){.thread = other, .queue = q, .kind = SONDE_OP_KERNEL, .name = "b", .function = "work",
-                                       .enter = 40, .leave = 50, .start = 55, .end = 690});
+    written_op(w, &(struct written_op){.thread = other, .queue = q, .kind = SONDE_OP_KERNEL, .name = "b", .function = "work", .enter = 40, .leave = 50, .start = 55, .end = 690});
     written_call(w, other, "clFinish", "work", 60, 700);
     written_wait(w, other, 60, 0, 0, q, 0);
     struct result r = compute(w);
@@ -462,8 +464,7 @@ static void test_there_and_back(void **state)
     written_sleep(w, main_thread, 20, 500);
     written_call(w, main_thread, "clReleaseMemObject", "", 520, 530);
     written_sleep(w, other, 5, 30);
-    written_op(w, &(struct written_op){.thread = other, .queue = q, .kind = SONDE_OP_KERNEL, .name = "b", .function = "work",
-                                       .enter = 40, .leave = 50, .start = 55, .end = 400});
+    written_op(w, &(struct written_op){.thread = other, .queue = q, .kind = SONDE_OP_KERNEL, .name = "b", .function = "work", .enter = 40, .leave = 50, .start = 55, .end = 400});
     written_call(w, other, "clFinish", "work", 60, 410);
     written_wait(w, other, 60, 0, 0, q, 0);
     written_sleep(w, other, 480, 1000);
@@ -537,17 +538,12 @@ static void test_events(void **state)
     (void)state;
     struct written *w = written_begin();
     uint32_t t = written_thread(w, 0, 0), one = written_queue(w, 1, 0), two = written_queue(w, 1, 0);
-    written_op(w, &(struct written_op){.thread = t, .queue = one, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 0, .leave = 8,
-                                       .start = 10, .end = 300});
-    uint64_t record = written_op(w, &(struct written_op){.thread = t, .queue = one, .kind = SONDE_OP_EVENT_RECORD,
-                                                         .api = "cuEventRecord", .enter = 20, .leave = 25, .start = 20, .end = 25});
-    written_op(w, &(struct written_op){.thread = t, .queue = one, .kind = SONDE_OP_KERNEL, .name = "later", .enter = 26,
-                                       .leave = 28, .start = 300, .end = 305});
-    uint64_t wait = written_op(w, &(struct written_op){.thread = t, .queue = two, .kind = SONDE_OP_EVENT_WAIT,
-                                                       .api = "cuStreamWaitEvent", .enter = 30, .leave = 35, .start = 30, .end = 35});
+    written_op(w, &(struct written_op){.thread = t, .queue = one, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 0, .leave = 8, .start = 10, .end = 300});
+    uint64_t record = written_op(w, &(struct written_op){.thread = t, .queue = one, .kind = SONDE_OP_EVENT_RECORD, .api = "cuEventRecord", .enter = 20, .leave = 25, .start = 20, .end = 25});
+    written_op(w, &(struct written_op){.thread = t, .queue = one, .kind = SONDE_OP_KERNEL, .name = "later", .enter = 26, .leave = 28, .start = 300, .end = 305});
+    uint64_t wait = written_op(w, &(struct written_op){.thread = t, .queue = two, .kind = SONDE_OP_EVENT_WAIT, .api = "cuStreamWaitEvent", .enter = 30, .leave = 35, .start = 30, .end = 35});
     written_wait(w, t, 30, wait, record, 0, 0);
-    written_op(w, &(struct written_op){.thread = t, .queue = two, .kind = SONDE_OP_KERNEL, .name = "b", .enter = 40,
-                                       .leave = 45, .start = 310, .end = 400});
+    written_op(w, &(struct written_op){.thread = t, .queue = two, .kind = SONDE_OP_KERNEL, .name = "b", .enter = 40, .leave = 45, .start = 310, .end = 400});
     struct result r = compute(w);
     assert_int_equal(thing(&r, SONDE_PATH_KERNEL, "b")->ns, 90);
     assert_int_equal(thing(&r, SONDE_PATH_KERNEL, "a")->ns, 290);
@@ -565,10 +561,8 @@ static void test_device_wide(void **state)
     for (uint32_t device = 0; device < 2; device++) {
         struct written *w = written_begin();
         uint32_t t = written_thread(w, 0, 0), one = written_queue(w, 1, 0), two = written_queue(w, 2, 0);
-        written_op(w, &(struct written_op){.thread = t, .queue = one, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 0,
-                                           .leave = 8, .start = 10, .end = 300});
-        written_op(w, &(struct written_op){.thread = t, .queue = two, .kind = SONDE_OP_KERNEL, .name = "b", .enter = 10,
-                                           .leave = 18, .start = 20, .end = 350});
+        written_op(w, &(struct written_op){.thread = t, .queue = one, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 0, .leave = 8, .start = 10, .end = 300});
+        written_op(w, &(struct written_op){.thread = t, .queue = two, .kind = SONDE_OP_KERNEL, .name = "b", .enter = 10, .leave = 18, .start = 20, .end = 350});
         written_call(w, t, "cuCtxSynchronize", "", 30, 360);
         written_wait(w, t, 30, 0, 0, 0, device);
         struct result r = compute(w);
@@ -588,8 +582,7 @@ static void test_times_must_allow_it(void **state)
         struct written *w = written_begin();
         uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
         written_header(w)->clock_bound_ns = bound;
-        uint64_t a = written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a",
-                                                        .enter = 0, .leave = 8, .start = 10, .end = 310});
+        uint64_t a = written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 0, .leave = 8, .start = 10, .end = 310});
         written_call(w, t, "clWaitForEvents", "", 20, 300);
         written_wait(w, t, 20, 0, a, 0, 0);
         written_call(w, t, "clReleaseEvent", "", 320, 330);
@@ -606,8 +599,7 @@ static void test_missing_call(void **state)
     struct written *w = written_begin();
     uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
     written_call(w, t, "clCreateBuffer", "", 0, 10);
-    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 20, .leave = 28,
-                                       .start = 30, .end = 310, .no_call = true});
+    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 20, .leave = 28, .start = 30, .end = 310, .no_call = true});
     struct result r = compute(w);
     assert_int_equal(r.path->lost, 1);
     assert_int_equal(part(&r, SONDE_PATH_KERNEL), 280);
@@ -619,10 +611,8 @@ static void test_untimed_is_left_out(void **state)
     (void)state;
     struct written *w = written_begin();
     uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
-    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 20, .leave = 28,
-                                       .start = 30, .end = 310});
-    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_MARKER, .enter = 40, .leave = 48,
-                                       .flags = SONDE_OP_NO_TIMES});
+    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 20, .leave = 28, .start = 30, .end = 310});
+    written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_MARKER, .enter = 40, .leave = 48, .flags = SONDE_OP_NO_TIMES});
     struct result r = compute(w);
     assert_int_equal(r.path->no_times, 1);
     assert_int_equal(r.path->end_ns - r.path->begin_ns, 310);
@@ -636,8 +626,7 @@ static void test_limit(void **state)
     struct written *w = written_begin();
     uint32_t t = written_thread(w, 0, 0), q = written_queue(w, 1, 0);
     for (uint64_t i = 0; i < 20000; i++)
-        written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 100 * i,
-                                           .leave = 100 * i + 10, .start = 100 * i + 20, .end = 100 * i + 90});
+        written_op(w, &(struct written_op){.thread = t, .queue = q, .kind = SONDE_OP_KERNEL, .name = "a", .enter = 100 * i, .leave = 100 * i + 10, .start = 100 * i + 20, .end = 100 * i + 90});
     struct result r = compute_with(w, (struct sonde_critical_options){.max_rows = 20000, .evaluate = 3});
     check_sums(r.path);
     assert_true(r.path->limited);
@@ -665,14 +654,28 @@ static void test_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_back_to_back), cmocka_unit_test(test_launch_bound), cmocka_unit_test(test_nyx), cmocka_unit_test(test_nyx_without_waits),
-        cmocka_unit_test(test_diamond), cmocka_unit_test(test_parallel_branch_limits),
-        cmocka_unit_test(test_out_of_order), cmocka_unit_test(test_out_of_order_without_barrier),
-        cmocka_unit_test(test_host_code), cmocka_unit_test(test_pooled_host_code), cmocka_unit_test(test_two_threads),
-        cmocka_unit_test(test_sleep_until_another_is_done), cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_sleep), cmocka_unit_test(test_start_and_pause), cmocka_unit_test(test_events),
-        cmocka_unit_test(test_device_wide), cmocka_unit_test(test_times_must_allow_it), cmocka_unit_test(test_missing_call),
-        cmocka_unit_test(test_untimed_is_left_out), cmocka_unit_test(test_limit), cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_back_to_back),
+        cmocka_unit_test(test_launch_bound),
+        cmocka_unit_test(test_nyx),
+        cmocka_unit_test(test_nyx_without_waits),
+        cmocka_unit_test(test_diamond),
+        cmocka_unit_test(test_parallel_branch_limits),
+        cmocka_unit_test(test_out_of_order),
+        cmocka_unit_test(test_out_of_order_without_barrier),
+        cmocka_unit_test(test_host_code),
+        cmocka_unit_test(test_pooled_host_code),
+        cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_sleep_until_another_is_done),
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_sleep),
+        cmocka_unit_test(test_start_and_pause),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_device_wide),
+        cmocka_unit_test(test_times_must_allow_it),
+        cmocka_unit_test(test_missing_call),
+        cmocka_unit_test(test_untimed_is_left_out),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_nothing),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);
     folder_remove_all();

@@ -20,21 +20,43 @@
 #include "analyze/answers/critical/graph.h"
 #include "written.h"
 
-enum { THREADS = 3, QUEUES = 4, NODES = 4096, PREDS = 96, KERNELS = 4, THINGS = 16 };
+enum {
+    THREADS = 3,
+    QUEUES = 4,
+    NODES = 4096,
+    PREDS = 96,
+    KERNELS = 4,
+    THINGS = 16,
+};
 
 /* Things: kernels, then these. */
-enum { COPY = KERNELS, BARRIER, HOST, NAP, ENQUEUE, READ, FINISH, DEVICE, EVENT };
-static const char *const api_names[] = {[ENQUEUE] = "clEnqueueNDRangeKernel", [READ] = "clEnqueueReadBuffer",
-                                        [FINISH] = "clFinish", [DEVICE] = "cuCtxSynchronize", [EVENT] = "clWaitForEvents"};
+enum {
+    COPY = KERNELS,
+    BARRIER,
+    HOST,
+    NAP,
+    ENQUEUE,
+    READ,
+    FINISH,
+    DEVICE,
+    EVENT,
+};
+static const char *const api_names[] = {
+    [ENQUEUE] = "clEnqueueNDRangeKernel",
+    [READ] = "clEnqueueReadBuffer",
+    [FINISH] = "clFinish",
+    [DEVICE] = "cuCtxSynchronize",
+    [EVENT] = "clWaitForEvents",
+};
 static const char *const kernel_names[] = {"alpha", "beta", "gamma", "delta"};
 
 struct node {
     uint64_t duration, end;
-    int      thing, preds[PREDS], count;
+    int thing, preds[PREDS], count;
 };
 
 struct made_op { /* in the order of enqueueing */
-    int      node, queue;
+    int node, queue;
     uint64_t correlation;
 };
 
@@ -46,8 +68,14 @@ struct program {
     int threads, queues;
     bool free_queue[QUEUES], apart[QUEUES], legacy; /* legacy: queue 0 is CUDA's default stream */
     int lane[QUEUES], thread_lane[THREADS];
-    struct { uint64_t enter, gap; int last; } at[THREADS]; /* next call; node of the previous one */
-    struct { uint64_t out, in; int waker; } sleep[THREADS]; /* before the next call; node of what ended it, or -1 */
+    struct {
+        uint64_t enter, gap;
+        int last;
+    } at[THREADS]; /* next call; node of the previous one */
+    struct {
+        uint64_t out, in;
+        int waker;
+    } sleep[THREADS]; /* before the next call; node of what ended it, or -1 */
     bool beside;                /* threads begin, and are woken, while another is in a call */
     uint64_t random, post;
     struct written *w;
@@ -242,15 +270,15 @@ static void enqueue(struct program *p, int thread, int gap, bool blocking)
 {
     const int queue = (int)below(p, (uint64_t)p->queues);
     const bool barrier = !blocking && p->free_queue[queue] && below(p, 6) == 0;
-    const int thing = blocking ? COPY : barrier ? BARRIER : (int)below(p, KERNELS);
+    const int thing = blocking ? COPY : (barrier ? BARRIER : (int)below(p, KERNELS));
     const uint64_t enter = p->nodes[gap].end;
-    const int call = blocking ? gap : p->beside ? in_two(p, thread, gap, 1 - thread) : add(p, ENQUEUE, 1 + below(p, 3000));
+    const int call = blocking ? gap : (p->beside ? in_two(p, thread, gap, 1 - thread) : add(p, ENQUEUE, 1 + below(p, 3000)));
     if (!blocking && !p->beside) {
         after(p, call, gap);
         settle(p, call);
     }
     const int op = add(p, thing, barrier ? 0 : 1 + below(p, 60000));
-    const int waits = barrier ? -1 : below(p, 3) ? -1 : some_op(p);
+    const int waits = barrier ? -1 : (below(p, 3) ? -1 : some_op(p));
     after(p, op, call);
     after_queue(p, op, queue);
     after_default_stream(p, op, queue);
@@ -265,11 +293,16 @@ static void enqueue(struct program *p, int thread, int gap, bool blocking)
         settle(p, end);
     }
     const uint64_t start = p->nodes[op].end - p->nodes[op].duration;
-    const uint16_t kind = blocking ? SONDE_OP_READ : barrier ? SONDE_OP_BARRIER : SONDE_OP_KERNEL;
-    const uint64_t id = written_op(p->w, &(struct written_op){
-        .thread = (uint32_t)p->thread_lane[thread], .queue = (uint32_t)p->lane[queue], .kind = kind,
-        .name = thing < KERNELS ? kernel_names[thing] : NULL, .api = blocking ? api_names[READ] : api_names[ENQUEUE],
-        .enter = enter, .leave = p->nodes[end].end, .start = start, .end = p->nodes[op].end});
+    const uint16_t kind = blocking ? SONDE_OP_READ : (barrier ? SONDE_OP_BARRIER : SONDE_OP_KERNEL);
+    const uint64_t id = written_op(p->w, &(struct written_op){.thread = (uint32_t)p->thread_lane[thread],
+                                                              .queue = (uint32_t)p->lane[queue],
+                                                              .kind = kind,
+                                                              .name = thing < KERNELS ? kernel_names[thing] : NULL,
+                                                              .api = blocking ? api_names[READ] : api_names[ENQUEUE],
+                                                              .enter = enter,
+                                                              .leave = p->nodes[end].end,
+                                                              .start = start,
+                                                              .end = p->nodes[op].end});
     if (waits >= 0)
         written_wait(p->w, (uint32_t)p->thread_lane[thread], enter, id, p->ops[waits].correlation, 0, 0);
     if (blocking)
@@ -294,7 +327,7 @@ static void after_all_of(struct program *p, int node, int queue)
 static void wait_for(struct program *p, int thread, int gap)
 {
     const int how = (int)below(p, 3), queue = (int)below(p, (uint64_t)p->queues), op = some_op(p);
-    const int thing = how == 0 ? FINISH : how == 1 || op < 0 ? DEVICE : EVENT;
+    const int thing = how == 0 ? FINISH : (how == 1 || op < 0 ? DEVICE : EVENT);
     const uint64_t enter = p->nodes[gap].end;
     const int call = add(p, thing, p->post ? 1 + below(p, p->post) : 0);
     const uint32_t lane = (uint32_t)p->thread_lane[thread];
@@ -334,8 +367,9 @@ static struct program *make_up(uint64_t seed, uint64_t post, int calls, bool bes
     for (int i = 0; i < p->queues; i++) {
         p->free_queue[i] = !p->legacy && below(p, 3) == 0;
         p->apart[i] = p->legacy && i && below(p, 3) == 0;
-        p->lane[i] = (int)written_queue(p->w, 1, p->legacy && !i ? SONDE_LANE_LEGACY : p->apart[i] ? SONDE_LANE_NON_BLOCKING
-                                                 : p->free_queue[i] ? SONDE_LANE_OUT_OF_ORDER : 0);
+        p->lane[i] = (int)written_queue(p->w, 1, p->legacy && !i ? SONDE_LANE_LEGACY : p->apart[i]    ? SONDE_LANE_NON_BLOCKING
+                                                                                   : p->free_queue[i] ? SONDE_LANE_OUT_OF_ORDER
+                                                                                                      : 0);
     }
     for (int i = 0; i < calls; i++) {
         int thread = 0;
@@ -359,7 +393,7 @@ static struct program *make_up(uint64_t seed, uint64_t post, int calls, bool bes
 static int thing_of(const struct sonde_path_thing *t)
 {
     if (t->category == SONDE_PATH_HOST || t->category == SONDE_PATH_COPY || t->category == SONDE_PATH_ORDER)
-        return t->category == SONDE_PATH_HOST ? HOST : t->category == SONDE_PATH_COPY ? COPY : BARRIER;
+        return t->category == SONDE_PATH_HOST ? HOST : (t->category == SONDE_PATH_COPY ? COPY : BARRIER);
     if (t->category == SONDE_PATH_OFF && strcmp(t->name, "nanosleep") == 0)
         return NAP;
     for (int i = 0; i < KERNELS && t->category == SONDE_PATH_KERNEL; i++)
@@ -466,7 +500,8 @@ static void test_begun_and_woken_by_calls(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_paths_and_savings), cmocka_unit_test(test_calls_with_time_of_their_own),
+        cmocka_unit_test(test_paths_and_savings),
+        cmocka_unit_test(test_calls_with_time_of_their_own),
         cmocka_unit_test(test_begun_and_woken_by_calls),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,11 @@
 #include "format/writer.h"
 #include "synth.h"
 
-enum { SITES = 6, START = 1000, STOP = 2000 };
+enum {
+    SITES = 6,
+    START = 1000,
+    STOP = 2000,
+};
 
 struct scene {
     char folder[64], process[128];
@@ -52,8 +56,7 @@ static void scene_begin(struct scene *s)
         char name[16];
         snprintf(name, sizeof name, "site %d", i);
         uint32_t at = add_node(s, 0, (struct sonde_row_frame){.kind = SONDE_FRAME_RANGE, .name = synth_add_string(s->build, name)});
-        s->site[i] = add_node(s, at, (struct sonde_row_frame){.kind = SONDE_FRAME_API, .offset = 1,
-                                                             .name = synth_add_string(s->build, "clCreateBuffer")});
+        s->site[i] = add_node(s, at, (struct sonde_row_frame){.kind = SONDE_FRAME_API, .offset = 1, .name = synth_add_string(s->build, "clCreateBuffer")});
     }
 }
 
@@ -104,17 +107,29 @@ static const struct sonde_memory_site *site(const struct scene *s, const struct 
  *        1450 300, 1500 200, 1600 210, 1700 220, 1800 230. Peak 340 at 1300. */
 static void fill(struct scene *s)
 {
-    uint32_t whole = add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = s->site[0], .bytes = 100,
-        .alloc_ns = 1100, .free_ns = 1500, .first_use_ns = 1200, .last_use_ns = 1300, .uses = 2, .device = 1});
-    add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = s->site[0], .bytes = 50, .parent = whole,
-        .alloc_ns = 1110, .free_ns = 1400, .uses = 1, .device = 1});
+    uint32_t whole = add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER,
+                                                      .node = s->site[0],
+                                                      .bytes = 100,
+                                                      .alloc_ns = 1100,
+                                                      .free_ns = 1500,
+                                                      .first_use_ns = 1200,
+                                                      .last_use_ns = 1300,
+                                                      .uses = 2,
+                                                      .device = 1});
+    add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = s->site[0], .bytes = 50, .parent = whole, .alloc_ns = 1110, .free_ns = 1400, .uses = 1, .device = 1});
     for (uint64_t at = 1200; at < 1500; at += 100)
-        add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = s->site[1], .bytes = 40, .alloc_ns = at,
-            .free_ns = at + 50, .first_use_ns = at, .last_use_ns = at + 50, .uses = 1, .device = 1});
+        add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER,
+                                         .node = s->site[1],
+                                         .bytes = 40,
+                                         .alloc_ns = at,
+                                         .free_ns = at + 50,
+                                         .first_use_ns = at,
+                                         .last_use_ns = at + 50,
+                                         .uses = 1,
+                                         .device = 1});
     add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_IMAGE, .node = s->site[2], .bytes = 200, .alloc_ns = 1250, .device = 1});
     for (uint64_t at = 1600; at < 1900; at += 100)
-        add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = s->site[3], .bytes = 10, .alloc_ns = at,
-            .first_use_ns = at + 10, .last_use_ns = at + 20, .uses = 3, .device = 1});
+        add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = s->site[3], .bytes = 10, .alloc_ns = at, .first_use_ns = at + 10, .last_use_ns = at + 20, .uses = 3, .device = 1});
     struct sonde_row_profile calls = {.node = s->site[1], .count = 3, .sum_ns = 600};
     synth_add(s->build, SONDE_TABLE_PROFILE, 0, &calls);
 }
@@ -122,8 +137,20 @@ static void fill(struct scene *s)
 static void peak_and_holders(void **state)
 {
     static const struct { uint64_t at_ns, bytes; } level[] = {
-        {1000, 0}, {1100, 100}, {1200, 140}, {1250, 300}, {1300, 340}, {1350, 300}, {1400, 340},
-        {1450, 300}, {1500, 200}, {1600, 210}, {1700, 220}, {1800, 230}, {2000, 230}};
+        {1000, 0},
+        {1100, 100},
+        {1200, 140},
+        {1250, 300},
+        {1300, 340},
+        {1350, 300},
+        {1400, 340},
+        {1450, 300},
+        {1500, 200},
+        {1600, 210},
+        {1700, 220},
+        {1800, 230},
+        {2000, 230},
+    };
     struct scene s;
     (void)state;
     scene_begin(&s);
@@ -189,17 +216,24 @@ static void uses_and_leaks(void **state)
 /* Freed nothing, was killed, freed at the end: told apart. */
 static void ends(void **state)
 {
-    static const struct { uint32_t state; uint64_t free_ns; enum sonde_memory_end end; uint64_t late; } cases[] = {
-        {SONDE_PROCESS_EXITED, 0, SONDE_MEMORY_FREED_NONE, 0}, {SONDE_PROCESS_EXITED, 1900, SONDE_MEMORY_ENDED, 0},
-        {SONDE_PROCESS_EXITED, 2100, SONDE_MEMORY_ENDED, 1}, {SONDE_PROCESS_RUNNING, 1900, SONDE_MEMORY_CUT, 0},
-        {SONDE_PROCESS_OFF, 0, SONDE_MEMORY_CUT, 0}};
+    static const struct {
+        uint32_t state;
+        uint64_t free_ns;
+        enum sonde_memory_end end;
+        uint64_t late;
+    } cases[] = {
+        {SONDE_PROCESS_EXITED, 0, SONDE_MEMORY_FREED_NONE, 0},
+        {SONDE_PROCESS_EXITED, 1900, SONDE_MEMORY_ENDED, 0},
+        {SONDE_PROCESS_EXITED, 2100, SONDE_MEMORY_ENDED, 1},
+        {SONDE_PROCESS_RUNNING, 1900, SONDE_MEMORY_CUT, 0},
+        {SONDE_PROCESS_OFF, 0, SONDE_MEMORY_CUT, 0},
+    };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct scene s;
         scene_begin(&s);
         s.header.state = cases[i].state;
-        add(&s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = s.site[0], .bytes = 8, .alloc_ns = 1500,
-                                          .free_ns = cases[i].free_ns});
+        add(&s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = s.site[0], .bytes = 8, .alloc_ns = 1500, .free_ns = cases[i].free_ns});
         scene_read(&s);
         assert_int_equal(s.memory.spaces.items[0].end, cases[i].end);
         assert_int_equal(s.memory.spaces.items[0].freed_late, cases[i].late);
@@ -211,17 +245,25 @@ static void ends(void **state)
 /* Pinned memory is the host's, managed and SVM are apart; a partial use is no use that is known. */
 static void classes(void **state)
 {
-    static const struct { enum sonde_object_kind kind; uint32_t device; enum sonde_memory_class class; } cases[] = {
-        {SONDE_OBJECT_DEVICE, 1, SONDE_MEMORY_ON_DEVICE}, {SONDE_OBJECT_VIRTUAL, 1, SONDE_MEMORY_ON_DEVICE},
-        {SONDE_OBJECT_POOL, 1, SONDE_MEMORY_ON_DEVICE}, {SONDE_OBJECT_ARRAY, 1, SONDE_MEMORY_ON_DEVICE},
-        {SONDE_OBJECT_IMAGE, 2, SONDE_MEMORY_ON_DEVICE}, {SONDE_OBJECT_MANAGED, 0, SONDE_MEMORY_SHARED},
-        {SONDE_OBJECT_SVM, 0, SONDE_MEMORY_SHARED}, {SONDE_OBJECT_PINNED, 0, SONDE_MEMORY_ON_HOST}};
+    static const struct {
+        enum sonde_object_kind kind;
+        uint32_t device;
+        enum sonde_memory_class class;
+    } cases[] = {
+        {SONDE_OBJECT_DEVICE, 1, SONDE_MEMORY_ON_DEVICE},
+        {SONDE_OBJECT_VIRTUAL, 1, SONDE_MEMORY_ON_DEVICE},
+        {SONDE_OBJECT_POOL, 1, SONDE_MEMORY_ON_DEVICE},
+        {SONDE_OBJECT_ARRAY, 1, SONDE_MEMORY_ON_DEVICE},
+        {SONDE_OBJECT_IMAGE, 2, SONDE_MEMORY_ON_DEVICE},
+        {SONDE_OBJECT_MANAGED, 0, SONDE_MEMORY_SHARED},
+        {SONDE_OBJECT_SVM, 0, SONDE_MEMORY_SHARED},
+        {SONDE_OBJECT_PINNED, 0, SONDE_MEMORY_ON_HOST},
+    };
     struct scene s;
     (void)state;
     scene_begin(&s);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        add(&s, (struct sonde_row_object){.kind = cases[i].kind, .node = s.site[0], .bytes = 1ull << i, .alloc_ns = 1500,
-                                          .device = cases[i].device, .flags = SONDE_OBJECT_USES_PARTIAL});
+        add(&s, (struct sonde_row_object){.kind = cases[i].kind, .node = s.site[0], .bytes = 1ull << i, .alloc_ns = 1500, .device = cases[i].device, .flags = SONDE_OBJECT_USES_PARTIAL});
     add(&s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = 77777, .alloc_ns = 1600, .free_ns = 1550});
     scene_read(&s);
     static const uint64_t peaks[] = {0, 15, 16, 96, 128}; /* not known, GPU 0, GPU 1, shared, host */
@@ -245,8 +287,11 @@ static void caching_allocator(void **state)
     (void)state;
     scene_begin(&s);
     struct sonde_row_module module = {.path = synth_add_string(s.build, "/x/libc10_cuda.so"), .end = 1 << 20};
-    struct sonde_row_frame frame = {.kind = SONDE_FRAME_NATIVE, .offset = 0x100,
-                                    .module = (uint32_t)synth_add(s.build, SONDE_TABLE_MODULE, 0, &module)};
+    struct sonde_row_frame frame = {
+        .kind = SONDE_FRAME_NATIVE,
+        .offset = 0x100,
+        .module = (uint32_t)synth_add(s.build, SONDE_TABLE_MODULE, 0, &module),
+    };
     uint32_t api = add_node(&s, add_node(&s, 0, frame),
                             (struct sonde_row_frame){.kind = SONDE_FRAME_API, .name = synth_add_string(s.build, "cuMemAlloc")});
     add(&s, (struct sonde_row_object){.kind = SONDE_OBJECT_DEVICE, .node = api, .bytes = 64, .alloc_ns = 1500, .device = 1});
@@ -278,9 +323,16 @@ static void work(struct scene *s, uint32_t lane, struct sonde_row_op op)
 static uint32_t hidden(struct scene *s, int site, enum sonde_object_kind kind, uint64_t bytes, uint64_t alloc_ns, uint64_t free_ns,
                        uint64_t named_ns)
 {
-    return add(s, (struct sonde_row_object){.kind = kind, .node = s->site[site], .bytes = bytes, .alloc_ns = alloc_ns,
-        .free_ns = free_ns, .first_use_ns = named_ns, .last_use_ns = named_ns, .uses = named_ns > 0,
-        .device = kind == SONDE_OBJECT_PINNED ? 0 : 1, .flags = SONDE_OBJECT_USES_PARTIAL});
+    return add(s, (struct sonde_row_object){.kind = kind,
+                                            .node = s->site[site],
+                                            .bytes = bytes,
+                                            .alloc_ns = alloc_ns,
+                                            .free_ns = free_ns,
+                                            .first_use_ns = named_ns,
+                                            .last_use_ns = named_ns,
+                                            .uses = named_ns > 0,
+                                            .device = kind == SONDE_OBJECT_PINNED ? 0 : 1,
+                                            .flags = SONDE_OBJECT_USES_PARTIAL});
 }
 
 /* Kernels from 1100 to 1200 and from 1500 to 1600, a named copy at 1300, and a copy by a graph on the other
@@ -326,7 +378,10 @@ static const struct sonde_memory_site *any_site(const struct scene *s, int numbe
 
 static void what_kernels_may_have_used(void **state)
 {
-    static const struct { uint64_t unused, unnamed; double early, late, named_late; } expected[SITES] = {
+    static const struct {
+        uint64_t unused, unnamed;
+        double early, late, named_late;
+    } expected[SITES] = {
         {1, 0, 0, 0, 0},
         {0, 1, 10 * (1500 - 1210), 10 * (1640 - 1600 - BOUND), 0},
         {0, 0, 20 * (1300 - 1250), 20 * (1900 - 1710 - BOUND), 0},
@@ -355,11 +410,26 @@ static void what_kernels_may_have_used(void **state)
     scene_end(&s);
 }
 
-static void no_trace(struct scene *s) { s->header.trace = 0; }
-static void was_killed(struct scene *s) { s->header.state = SONDE_PROCESS_RUNNING; }
-static void dropped(struct scene *s) { s->header.ledger.dropped[SONDE_DROP_TRACE_FULL] = 1; }
-static void in_flight(struct scene *s) { s->header.ledger.seen++; }
-static void unmatched(struct scene *s) { s->header.ledger.unmatched = 1; }
+static void no_trace(struct scene *s)
+{
+    s->header.trace = 0;
+}
+static void was_killed(struct scene *s)
+{
+    s->header.state = SONDE_PROCESS_RUNNING;
+}
+static void dropped(struct scene *s)
+{
+    s->header.ledger.dropped[SONDE_DROP_TRACE_FULL] = 1;
+}
+static void in_flight(struct scene *s)
+{
+    s->header.ledger.seen++;
+}
+static void unmatched(struct scene *s)
+{
+    s->header.ledger.unmatched = 1;
+}
 static void paused(struct scene *s)
 {
     struct sonde_row_pause before = {1000, 1050}, pause = {1480, 1485};
@@ -380,9 +450,19 @@ static void no_times(struct scene *s)
 /* What is not known of the operations is not known of the memory: of site 0. */
 static void what_cannot_be_told(void **state)
 {
-    static const struct { void (*change)(struct scene *); uint64_t bounded, unused, unnamed; } cases[] = {
-        {no_trace, 0, 0, 1}, {was_killed, 0, 0, 1}, {dropped, 0, 0, 1}, {in_flight, 0, 0, 1}, {unmatched, 0, 0, 1},
-        {paused, 0, 0, 0}, {paused_elsewhere, 1, 1, 0}, {no_times, 1, 0, 1}};
+    static const struct {
+        void (*change)(struct scene *);
+        uint64_t bounded, unused, unnamed;
+    } cases[] = {
+        {no_trace, 0, 0, 1},
+        {was_killed, 0, 0, 1},
+        {dropped, 0, 0, 1},
+        {in_flight, 0, 0, 1},
+        {unmatched, 0, 0, 1},
+        {paused, 0, 0, 0},
+        {paused_elsewhere, 1, 1, 0},
+        {no_times, 1, 0, 1},
+    };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct scene s;
@@ -400,7 +480,8 @@ static void what_cannot_be_told(void **state)
 
 /* ---- against counting at every instant ----------------------------------------------------- */
 
-enum { MANY = 700, LENGTH = STOP - START };
+enum { MANY = 700 };
+enum { LENGTH = STOP - START };
 
 static uint64_t seed = 11;
 static uint64_t noise(uint64_t below)
@@ -460,8 +541,13 @@ static void random_objects(void **state)
         struct scene s;
         scene_begin(&s);
         for (int i = 0; i < MANY; i++) {
-            o[i] = (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = s.site[noise(SITES)], .bytes = 1 + noise(1000),
-                                             .alloc_ns = START + noise(LENGTH), .device = 1 + (uint32_t)noise(2)};
+            o[i] = (struct sonde_row_object){
+                .kind = SONDE_OBJECT_BUFFER,
+                .node = s.site[noise(SITES)],
+                .bytes = 1 + noise(1000),
+                .alloc_ns = START + noise(LENGTH),
+                .device = 1 + (uint32_t)noise(2),
+            };
             if (noise(8))
                 o[i].free_ns = o[i].alloc_ns + noise(round % 2 ? 20 : STOP + 1 - o[i].alloc_ns);
             add(&s, o[i]);
@@ -477,7 +563,8 @@ static void random_objects(void **state)
 /* Random operations and objects that they may use: each object against each operation. */
 static void random_work(void **state)
 {
-    enum { OPS = 60, LANES = 3 };
+    enum { OPS = 60 };
+    enum { LANES = 3 };
     static struct sonde_row_object o[MANY];
     static struct sonde_row_op ops[OPS];
     (void)state;
@@ -497,8 +584,14 @@ static void random_work(void **state)
         }
         for (int i = 0; i < MANY; i++) {
             const int at = (int)noise(SITES);
-            o[i] = (struct sonde_row_object){.kind = SONDE_OBJECT_DEVICE, .node = s.site[at], .bytes = 1 + noise(100), .device = 1,
-                                             .alloc_ns = START + noise(LENGTH), .flags = SONDE_OBJECT_USES_PARTIAL};
+            o[i] = (struct sonde_row_object){
+                .kind = SONDE_OBJECT_DEVICE,
+                .node = s.site[at],
+                .bytes = 1 + noise(100),
+                .device = 1,
+                .alloc_ns = START + noise(LENGTH),
+                .flags = SONDE_OBJECT_USES_PARTIAL,
+            };
             o[i].free_ns = o[i].alloc_ns + 1 + noise(round < 4 ? 30 : 200);
             uint64_t first = UINT64_MAX, last = 0;
             for (int k = 0; k < OPS; k++) {
@@ -527,9 +620,15 @@ static void random_work(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(peak_and_holders), cmocka_unit_test(uses_and_leaks), cmocka_unit_test(ends),
-        cmocka_unit_test(classes),          cmocka_unit_test(caching_allocator), cmocka_unit_test(random_objects),
-        cmocka_unit_test(what_kernels_may_have_used), cmocka_unit_test(what_cannot_be_told), cmocka_unit_test(random_work),
+        cmocka_unit_test(peak_and_holders),
+        cmocka_unit_test(uses_and_leaks),
+        cmocka_unit_test(ends),
+        cmocka_unit_test(classes),
+        cmocka_unit_test(caching_allocator),
+        cmocka_unit_test(random_objects),
+        cmocka_unit_test(what_kernels_may_have_used),
+        cmocka_unit_test(what_cannot_be_told),
+        cmocka_unit_test(random_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

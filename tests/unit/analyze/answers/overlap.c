@@ -34,8 +34,7 @@ static void finish(struct result *r)
 
 static void op(struct written *w, uint32_t queue, uint16_t kind, const char *name, uint64_t start, uint64_t end)
 {
-    written_op(w, &(struct written_op){.thread = 1, .queue = queue, .kind = kind, .name = name, .enter = 1, .leave = 2,
-                                       .start = start, .end = end});
+    written_op(w, &(struct written_op){.thread = 1, .queue = queue, .kind = kind, .name = name, .enter = 1, .leave = 2, .start = start, .end = end});
 }
 
 /* ---- by hand -----------------------------------------------------------------------------
@@ -115,7 +114,11 @@ static void test_pauses(void **state)
 /* Copies by their two ends; one between devices is communication. */
 static void test_ways(void **state)
 {
-    static const struct { uint16_t kind, source, target; uint32_t from, to; enum sonde_way way; } cases[] = {
+    static const struct {
+        uint16_t kind, source, target;
+        uint32_t from, to;
+        enum sonde_way way;
+    } cases[] = {
         {SONDE_OP_COPY, SONDE_MEMORY_PINNED, SONDE_MEMORY_DEVICE, 0, 0, SONDE_WAY_TO_DEVICE},
         {SONDE_OP_COPY, SONDE_MEMORY_PAGEABLE, SONDE_MEMORY_ARRAY, 0, 0, SONDE_WAY_TO_DEVICE},
         {SONDE_OP_COPY, SONDE_MEMORY_DEVICE, SONDE_MEMORY_PINNED, 0, 0, SONDE_WAY_FROM_DEVICE},
@@ -123,9 +126,12 @@ static void test_ways(void **state)
         {SONDE_OP_COPY, SONDE_MEMORY_DEVICE, SONDE_MEMORY_DEVICE, 1, 2, SONDE_WAY_BETWEEN},
         {SONDE_OP_COPY, SONDE_MEMORY_PINNED, SONDE_MEMORY_PINNED, 0, 0, SONDE_WAY_ON_HOST},
         {SONDE_OP_COPY, SONDE_MEMORY_MANAGED, SONDE_MEMORY_DEVICE, 0, 0, SONDE_WAY_OTHER},
-        {SONDE_OP_COPY, 0, 0, 0, 0, SONDE_WAY_ON_DEVICE}, {SONDE_OP_READ, 0, 0, 0, 0, SONDE_WAY_FROM_DEVICE},
-        {SONDE_OP_IMAGE_WRITE, 0, 0, 0, 0, SONDE_WAY_TO_DEVICE}, {SONDE_OP_PEER_COPY, 0, 0, 0, 0, SONDE_WAY_BETWEEN},
-        {SONDE_OP_HOST_COPY, 0, 0, 0, 0, SONDE_WAY_ON_HOST}, {SONDE_OP_UNMAP, 0, 0, 0, 0, SONDE_WAY_MAPPED},
+        {SONDE_OP_COPY, 0, 0, 0, 0, SONDE_WAY_ON_DEVICE},
+        {SONDE_OP_READ, 0, 0, 0, 0, SONDE_WAY_FROM_DEVICE},
+        {SONDE_OP_IMAGE_WRITE, 0, 0, 0, 0, SONDE_WAY_TO_DEVICE},
+        {SONDE_OP_PEER_COPY, 0, 0, 0, 0, SONDE_WAY_BETWEEN},
+        {SONDE_OP_HOST_COPY, 0, 0, 0, 0, SONDE_WAY_ON_HOST},
+        {SONDE_OP_UNMAP, 0, 0, 0, 0, SONDE_WAY_MAPPED},
         {SONDE_OP_MIGRATE, 0, 0, 0, 0, SONDE_WAY_OTHER},
     };
     (void)state;
@@ -133,9 +139,17 @@ static void test_ways(void **state)
         struct written *w = written_begin();
         written_thread(w, 0, 0);
         uint32_t q = written_queue(w, 1, 0);
-        written_op(w, &(struct written_op){.thread = 1, .queue = q, .kind = cases[i].kind, .enter = 1, .leave = 2, .start = 5,
-                                           .end = 25, .source = cases[i].source, .target = cases[i].target,
-                                           .source_device = cases[i].from, .target_device = cases[i].to});
+        written_op(w, &(struct written_op){.thread = 1,
+                                           .queue = q,
+                                           .kind = cases[i].kind,
+                                           .enter = 1,
+                                           .leave = 2,
+                                           .start = 5,
+                                           .end = 25,
+                                           .source = cases[i].source,
+                                           .target = cases[i].target,
+                                           .source_device = cases[i].from,
+                                           .target_device = cases[i].to});
         struct result r = compute(w, 0);
         const struct sonde_overlap *o = &r.overlaps.items.items[0];
         for (unsigned way = 0; way < SONDE_WAY_COUNT; way++)
@@ -157,8 +171,7 @@ static void test_devices(void **state)
     uint32_t one = written_queue(w, 1, 0), two = written_queue(w, 2, 0);
     op(w, one, SONDE_OP_KERNEL, "step", 10, 110);
     op(w, two, SONDE_OP_READ, NULL, 20, 70);
-    written_op(w, &(struct written_op){.thread = 1, .queue = two, .kind = SONDE_OP_READ, .enter = 1, .leave = 2,
-                                       .flags = SONDE_OP_NO_TIMES});
+    written_op(w, &(struct written_op){.thread = 1, .queue = two, .kind = SONDE_OP_READ, .enter = 1, .leave = 2, .flags = SONDE_OP_NO_TIMES});
     struct result r = compute(w, 0);
     assert_int_equal(r.overlaps.items.count, 2);
     assert_int_equal(r.overlaps.items.items[0].device, 1);
@@ -170,7 +183,8 @@ static void test_devices(void **state)
 
 /* ---- every nanosecond ----------------------------------------------------------------------- */
 
-enum { SPAN = 4000, MOST = 150 };
+enum { SPAN = 4000 };
+enum { MOST = 150 };
 
 static void test_random(void **state)
 {
@@ -213,7 +227,8 @@ static void test_random(void **state)
         assert_int_equal(o->ways[SONDE_WAY_FROM_DEVICE].ns, read_ns);
         assert_int_equal(o->ways[SONDE_WAY_FROM_DEVICE].hidden_ns, hidden_ns);
         assert_int_equal(o->kernels + o->comm_count + o->fills + o->ways[SONDE_WAY_FROM_DEVICE].count +
-                             o->ways[SONDE_WAY_TO_DEVICE].count, MOST);
+                             o->ways[SONDE_WAY_TO_DEVICE].count,
+                         MOST);
         finish(&r);
     }
 }
@@ -221,7 +236,10 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand), cmocka_unit_test(test_pauses), cmocka_unit_test(test_ways), cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_by_hand),
+        cmocka_unit_test(test_pauses),
+        cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_devices),
         cmocka_unit_test(test_random),
     };
     int rc = cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,18 +15,30 @@
 #include "analyze/answers/lanes/sync.h"
 #include "scene.h"
 
-enum { END = 1000, PERIOD = 50 };
+enum { END = 1000 };
+enum { PERIOD = 50 };
 
 /* A context is in the tree when something was accounted to it. */
 static uint32_t account(struct scene *s, uint32_t node, uint32_t lane)
 {
-    const struct sonde_row_profile row = {.node = node, .lane = lane, .count = 1, .timed = 1, .sum_ns = 1, .min_ns = 1,
-                                          .max_ns = 1, .mean_ns = 1};
+    const struct sonde_row_profile row = {
+        .node = node,
+        .lane = lane,
+        .count = 1,
+        .timed = 1,
+        .sum_ns = 1,
+        .min_ns = 1,
+        .max_ns = 1,
+        .mean_ns = 1,
+    };
     synth_add(scene_build(s), SONDE_TABLE_PROFILE, 0, &row);
     return node;
 }
 
-struct loaded { struct sonde_measurement *m; struct sonde_profile *profile; };
+struct loaded {
+    struct sonde_measurement *m;
+    struct sonde_profile *profile;
+};
 
 static struct loaded load(struct scene *s)
 {
@@ -145,7 +157,8 @@ static void test_known(void **state)
 
     struct sonde_diag diag = {0};
     assert_int_equal(sonde_statistics_compute(l.m, l.profile, &(struct sonde_statistics_config){.from_ns = 5, .to_ns = 5},
-                                              &st, &diag), SONDE_EINVALID);
+                                              &st, &diag),
+                     SONDE_EINVALID);
     assert_true(*diag.what);
     sonde_statistics_fini(&st);
     unload(&l);
@@ -334,7 +347,12 @@ static uint32_t below(uint32_t n)
     return (uint32_t)((uint64_t)(seed >> 8) * n >> 24);
 }
 
-enum { LONG = 20000, OPS = 300, CALLS = 200, KERNELS = 5 };
+enum {
+    LONG = 20000,
+    OPS = 300,
+    CALLS = 200,
+    KERNELS = 5,
+};
 
 struct truth { double kernel[KERNELS], call[KERNELS], slept, idle, outside, paused[2]; };
 

@@ -16,7 +16,11 @@ struct written {
     char path[4096], dir[4200];
     struct synth_build *build;
     struct sonde_live_header header;
-    struct { uint16_t kind, op; uint32_t id; char name[64]; } frames[MOST];
+    struct {
+        uint16_t kind, op;
+        uint32_t id;
+        char name[64];
+    } frames[MOST];
     struct { uint32_t slot, parent, frame, id, profile; } nodes[MOST];
     uint32_t frame_count, node_count, devices;
     uint64_t sequence;
@@ -41,8 +45,14 @@ struct written *written_begin(void)
     snprintf(w->dir, sizeof w->dir, "%s/made-4000-1", w->path);
     must(mkdir(w->dir, 0777) == 0, w->dir);
     w->build = synth_build_create(w->dir);
-    w->header = (struct sonde_live_header){.pid = 4000, .trace = 1, .start_ns = WRITTEN_START, .stop_ns = WRITTEN_START,
-                                           .exec_ns = WRITTEN_START, .state = SONDE_PROCESS_EXITED};
+    w->header = (struct sonde_live_header){
+        .pid = 4000,
+        .trace = 1,
+        .start_ns = WRITTEN_START,
+        .stop_ns = WRITTEN_START,
+        .exec_ns = WRITTEN_START,
+        .state = SONDE_PROCESS_EXITED,
+    };
     return w;
 }
 
@@ -53,16 +63,19 @@ struct sonde_live_header *written_header(struct written *w)
 
 uint32_t written_thread(struct written *w, uint64_t start, uint64_t end)
 {
-    struct sonde_row_lane row = {.kind = SONDE_LANE_KIND_THREAD, .threads = 1, .start_ns = WRITTEN_START + start,
-                                 .end_ns = end ? WRITTEN_START + end : 0};
+    struct sonde_row_lane row = {
+        .kind = SONDE_LANE_KIND_THREAD,
+        .threads = 1,
+        .start_ns = WRITTEN_START + start,
+        .end_ns = end ? WRITTEN_START + end : 0,
+    };
     row.tid = 4000 + synth_next_id(w->build, SONDE_TABLE_LANE) - 1;
     return (uint32_t)synth_add(w->build, SONDE_TABLE_LANE, 0, &row);
 }
 
 uint32_t written_queue(struct written *w, uint32_t device, uint32_t flags)
 {
-    struct sonde_row_lane row = {.kind = SONDE_LANE_KIND_QUEUE, .device = device, .context = 1,
-                                 .flags = flags, .start_ns = WRITTEN_START};
+    struct sonde_row_lane row = {.kind = SONDE_LANE_KIND_QUEUE, .device = device, .context = 1, .flags = flags, .start_ns = WRITTEN_START};
     for (; w->devices < device; w->devices++) {
         struct sonde_row_device made = {.name = synth_add_string(w->build, "Made"), .kind = 2};
         synth_add(w->build, SONDE_TABLE_DEVICE, 0, &made);
@@ -84,8 +97,12 @@ static uint32_t frame(struct written *w, uint16_t kind, uint16_t op, const char 
     if (kind == SONDE_FRAME_API && op == WAIT)
         row.op = 0, row.offset = SONDE_API_SLEEPS;
     if (kind == SONDE_FRAME_PYTHON) {
-        struct sonde_row_pycode code = {.name = string, .file = synth_add_string(w->build, "/home/user/made.py"),
-                                        .first_line = 1, .version = 0x30b};
+        struct sonde_row_pycode code = {
+            .name = string,
+            .file = synth_add_string(w->build, "/home/user/made.py"),
+            .first_line = 1,
+            .version = 0x30b,
+        };
         row.module = (uint32_t)synth_add(w->build, SONDE_TABLE_PYCODE, 0, &code);
     }
     must(w->frame_count < MOST, "too many frames");
@@ -173,14 +190,25 @@ uint64_t written_op(struct written *w, const struct written_op *op)
     const uint64_t correlation = (uint64_t)op->thread << 40 | ++w->sequence;
     const uint32_t api = add_call(w, op->thread, op->api ? op->api : api_for(op->kind), op->function ? op->function : "",
                                   op->enter, op->leave, correlation, op->queue, op->no_call);
-    struct sonde_row_op row = {.start_ns = WRITTEN_START + op->start, .end_ns = WRITTEN_START + op->end,
-                               .queued_ns = WRITTEN_START + op->enter, .submit_ns = WRITTEN_START + op->enter,
-                               .enter_ns = WRITTEN_START + op->enter, .bytes = op->bytes, .correlation = correlation,
-                               .kind = op->kind, .flags = op->flags};
+    struct sonde_row_op row = {
+        .start_ns = WRITTEN_START + op->start,
+        .end_ns = WRITTEN_START + op->end,
+        .queued_ns = WRITTEN_START + op->enter,
+        .submit_ns = WRITTEN_START + op->enter,
+        .enter_ns = WRITTEN_START + op->enter,
+        .bytes = op->bytes,
+        .correlation = correlation,
+        .kind = op->kind,
+        .flags = op->flags,
+    };
     row.node = node(w, op->thread, api, frame(w, SONDE_FRAME_OP, op->kind, op->name ? op->name : ""));
     if (op->source || op->target || op->source_device || op->target_device) {
-        struct sonde_row_work work = {.source = op->source, .target = op->target, .source_device = op->source_device,
-                                      .target_device = op->target_device};
+        struct sonde_row_work work = {
+            .source = op->source,
+            .target = op->target,
+            .source_device = op->source_device,
+            .target_device = op->target_device,
+        };
         row.work = (uint32_t)synth_add(w->build, SONDE_TABLE_WORK, 0, &work);
     }
     synth_add(w->build, SONDE_TABLE_OP, op->queue, &row);

@@ -28,7 +28,7 @@ struct written_op {
     uint64_t enter, leave, start, end, bytes;
     uint16_t source, target;   /* copies: enum sonde_memory */
     uint32_t source_device, target_device;
-    bool     no_call;          /* its CALL row is missing */
+    bool no_call;          /* its CALL row is missing */
 };
 /* An operation with its call. Returns its correlation. */
 uint64_t written_op(struct written *w, const struct written_op *op);

@@ -23,8 +23,15 @@ static uint32_t below(uint32_t n)
 
 /* ---- a program made by hand ------------------------------------------------------------ */
 
-enum { FUNCTIONS = 8, NODES = 1500, FIRST = 1 << SONDE_NODE_SHIFT };
-enum { THREAD = 1, QUEUE = 2 }; /* lanes */
+enum {
+    FUNCTIONS = 8,
+    NODES = 1500,
+    FIRST = 1 << SONDE_NODE_SHIFT,
+};
+enum {
+    THREAD = 1,
+    QUEUE = 2,
+}; /* lanes */
 
 struct made {
     struct sonde_process process;
@@ -49,7 +56,12 @@ static uint32_t string(struct made *h, const char *text)
 static uint32_t frame(struct made *h, uint16_t kind, uint16_t op, uint64_t offset, uint32_t name)
 {
     h->frames[h->process.frame_count] = (struct sonde_row_frame){
-        .kind = kind, .op = op, .module = kind == SONDE_FRAME_NATIVE, .offset = offset, .name = name};
+        .kind = kind,
+        .op = op,
+        .module = kind == SONDE_FRAME_NATIVE,
+        .offset = offset,
+        .name = name,
+    };
     return h->process.frame_count++;
 }
 
@@ -62,9 +74,17 @@ static uint32_t node(struct made *h, uint32_t parent, uint32_t frame_id)
 static void account(struct made *h, uint32_t at, uint32_t lane, uint64_t count, uint64_t ns)
 {
     h->profiles[h->process.profile_count++] = (struct sonde_row_profile){
-        .node = at, .lane = lane, .count = count, .timed = lane == QUEUE ? count : 0, .sum_ns = ns, .min_ns = 1,
-        .max_ns = ns, .mean_ns = (double)ns / (double)count, .bytes = lane == QUEUE ? 16 * count : 0,
-        .submit_start_ns = lane == QUEUE ? 3 * count : 0};
+        .node = at,
+        .lane = lane,
+        .count = count,
+        .timed = lane == QUEUE ? count : 0,
+        .sum_ns = ns,
+        .min_ns = 1,
+        .max_ns = ns,
+        .mean_ns = (double)ns / (double)count,
+        .bytes = lane == QUEUE ? 16 * count : 0,
+        .submit_start_ns = lane == QUEUE ? 3 * count : 0,
+    };
 }
 
 static struct made *made_create(void)
@@ -72,10 +92,21 @@ static struct made *made_create(void)
     static const char *const names[FUNCTIONS] = {"main", "f", "g", "h", "i", "j", "k", "l"};
     struct made *h = calloc(1, sizeof *h);
     struct sonde_process *p = &h->process;
-    *p = (struct sonde_process){.name = "made-1-0", .strings = h->strings, .frames = h->frames, .modules = h->modules,
-                                .symbols = h->symbols, .lanes = h->lanes, .profiles = h->profiles,
-                                .node_blocks = &h->block, .node_block_count = 1, .frame_count = 1, .module_count = 2,
-                                .profile_count = 1, .lane_count = 3};
+    *p = (struct sonde_process){
+        .name = "made-1-0",
+        .strings = h->strings,
+        .frames = h->frames,
+        .modules = h->modules,
+        .symbols = h->symbols,
+        .lanes = h->lanes,
+        .profiles = h->profiles,
+        .node_blocks = &h->block,
+        .node_block_count = 1,
+        .frame_count = 1,
+        .module_count = 2,
+        .profile_count = 1,
+        .lane_count = 3,
+    };
     string(h, "");
     h->modules[1].path = string(h, "/home/u/made");
     h->lanes[THREAD].kind = SONDE_LANE_KIND_THREAD;
@@ -87,8 +118,12 @@ static struct made *made_create(void)
         for (uint32_t line = 0; line < 2; line++) {
             h->function[line][i] = frame(h, SONDE_FRAME_NATIVE, 0, 0x100 * i + line, 0);
             h->symbols[p->symbol_count++] = (struct sonde_row_symbol){
-                .frame = h->function[line][i], .function = name, .file = file, .line = 10 * i + 1 + line,
-                .module = h->modules[1].path};
+                .frame = h->function[line][i],
+                .function = name,
+                .file = file,
+                .line = 10 * i + 1 + line,
+                .module = h->modules[1].path,
+            };
         }
     }
     h->api = frame(h, SONDE_FRAME_API, 0, 1, string(h, "clEnqueueNDRangeKernel"));
@@ -149,7 +184,10 @@ static struct made *recursive(void)
     uint32_t f2 = node(h, f1, h->function[0][1]), g1 = node(h, f2, h->function[0][2]);
     uint32_t f3 = node(h, g1, h->function[1][1]), g2 = node(h, top, h->function[0][2]);
     uint32_t api = node(h, g1, h->api);
-    const struct { uint32_t at; uint64_t n; } samples[] = {{top, 1}, {f1, 2}, {f2, 4}, {g1, 8}, {f3, 16}, {g2, 32}};
+    const struct {
+        uint32_t at;
+        uint64_t n;
+    } samples[] = {{top, 1}, {f1, 2}, {f2, 4}, {g1, 8}, {f3, 16}, {g2, 32}};
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++)
         account(h, samples[i].at, THREAD, samples[i].n, samples[i].n);
     account(h, api, 0, 3, 50);
@@ -222,8 +260,10 @@ static void test_bottom_up(void **state)
 {
     struct made *h = recursive();
     struct sonde_profile *p = build(h);
-    struct sonde_profile_rows *v = view_of(p, &(struct sonde_profile_rows_config){
-        .shape = SONDE_PROFILE_BOTTOM_UP, .by = SONDE_BY_FUNCTION, .sort = SONDE_METRIC_CPU, .sort_side = SONDE_EXCLUSIVE});
+    struct sonde_profile_rows *v = view_of(p, &(struct sonde_profile_rows_config){.shape = SONDE_PROFILE_BOTTOM_UP,
+                                                                                  .by = SONDE_BY_FUNCTION,
+                                                                                  .sort = SONDE_METRIC_CPU,
+                                                                                  .sort_side = SONDE_EXCLUSIVE});
     (void)state;
     uint32_t g = (uint32_t)row_of(v, 0, "g", SONDE_FRAME_NATIVE), f = (uint32_t)row_of(v, 0, "f", SONDE_FRAME_NATIVE);
     check(v, g, SONDE_METRIC_CPU, 56, 40);
@@ -347,10 +387,30 @@ static void test_validity(void **state)
 
 static void test_formulas_that_are_none(void **state)
 {
-    static const struct { const char *text; size_t at; } cases[] = {
-        {"", 0}, {"x", 1}, {"x=", 2}, {"x=gpu+", 6}, {"x=gpu/(apx+1)", 7}, {"x=(gpu", 6}, {"x=gpu)", 5}, {"x=min(gpu)", 9},
-        {"x=1..2", 4}, {"gpu=1", 0}, {"1x=2", 0}, {"x=1;x=2", 4}, {"x=gpu ops", 6}, {"x=1e999", 2}, {"min=1", 0},
-        {"x=1;", 4}, {"x=gpu*/2", 6}, {"x=\xc3\xa4", 2}, {"x=nan", 2}, {"x=0x", 3},
+    static const struct {
+        const char *text;
+        size_t at;
+    } cases[] = {
+        {"", 0},
+        {"x", 1},
+        {"x=", 2},
+        {"x=gpu+", 6},
+        {"x=gpu/(apx+1)", 7},
+        {"x=(gpu", 6},
+        {"x=gpu)", 5},
+        {"x=min(gpu)", 9},
+        {"x=1..2", 4},
+        {"gpu=1", 0},
+        {"1x=2", 0},
+        {"x=1;x=2", 4},
+        {"x=gpu ops", 6},
+        {"x=1e999", 2},
+        {"min=1", 0},
+        {"x=1;", 4},
+        {"x=gpu*/2", 6},
+        {"x=\xc3\xa4", 2},
+        {"x=nan", 2},
+        {"x=0x", 3},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -521,12 +581,15 @@ static void check_order(const struct sonde_profile_rows *v)
 static void test_random(void **state)
 {
     static const struct sonde_profile_rows_config configs[] = {
-        {.shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_LINE},      {.shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_FUNCTION},
-        {.shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_MODULE},    {.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_LINE},
+        {.shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_LINE},
+        {.shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_FUNCTION},
+        {.shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_MODULE},
+        {.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_LINE},
         {.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_FUNCTION, .sort = SONDE_METRIC_CPU},
-        {.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_MODULE},        {.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_KERNEL},
-        {.shape = SONDE_PROFILE_BOTTOM_UP, .by = SONDE_BY_FUNCTION}, {.shape = SONDE_PROFILE_BOTTOM_UP, .by = SONDE_BY_LINE,
-                                                                      .sort = SONDE_METRIC_CPU, .sort_side = SONDE_EXCLUSIVE},
+        {.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_MODULE},
+        {.shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_KERNEL},
+        {.shape = SONDE_PROFILE_BOTTOM_UP, .by = SONDE_BY_FUNCTION},
+        {.shape = SONDE_PROFILE_BOTTOM_UP, .by = SONDE_BY_LINE, .sort = SONDE_METRIC_CPU, .sort_side = SONDE_EXCLUSIVE},
         {.shape = SONDE_PROFILE_BOTTOM_UP, .by = SONDE_BY_MODULE},
     };
     (void)state;
@@ -571,10 +634,16 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples_are_no_operations), cmocka_unit_test(test_flat), cmocka_unit_test(test_bottom_up),
-        cmocka_unit_test(test_root), cmocka_unit_test(test_depth_and_share), cmocka_unit_test(test_validity),
+        cmocka_unit_test(test_samples_are_no_operations),
+        cmocka_unit_test(test_flat),
+        cmocka_unit_test(test_bottom_up),
+        cmocka_unit_test(test_root),
+        cmocka_unit_test(test_depth_and_share),
+        cmocka_unit_test(test_validity),
         cmocka_unit_test(test_formulas_that_are_none),
-        cmocka_unit_test(test_formulas_at_random), cmocka_unit_test(test_random), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_formulas_at_random),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,11 @@
 
 #include "analyze/profile/object_model.h"
 
-enum { OBJECTS = 400, CELLS = 64, INSTANTS = 300 };
+enum {
+    OBJECTS = 400,
+    CELLS = 64,
+    INSTANTS = 300,
+};
 
 static uint32_t look_at_all(const struct sonde_process *p, uint64_t address, uint64_t at_ns)
 {
@@ -29,8 +33,13 @@ static uint32_t look_at_all(const struct sonde_process *p, uint64_t address, uin
 static struct sonde_process allocate(struct sonde_row_object *objects, unsigned *seed)
 {
     uint32_t count = 1, alive[CELLS] = {0};
-    objects[count++] = (struct sonde_row_object){.kind = SONDE_OBJECT_SVM, .address = 1000 + 16 * 20 + 1, .bytes = 16 * 20,
-                                                 .alloc_ns = 5, .free_ns = 200};
+    objects[count++] = (struct sonde_row_object){
+        .kind = SONDE_OBJECT_SVM,
+        .address = 1000 + 16 * 20 + 1,
+        .bytes = 16 * 20,
+        .alloc_ns = 5,
+        .free_ns = 200,
+    };
     for (uint64_t now = 1; now < INSTANTS && count < OBJECTS; now++) {
         const uint32_t cell = (uint32_t)rand_r(seed) % CELLS;
         if (alive[cell])
@@ -40,8 +49,11 @@ static struct sonde_process allocate(struct sonde_row_object *objects, unsigned 
             continue;
         alive[cell] = count;
         objects[count++] = (struct sonde_row_object){
-            .kind = rand_r(seed) % 5 ? SONDE_OBJECT_DEVICE : SONDE_OBJECT_BUFFER, .address = 1000 + 16 * cell,
-            .bytes = (uint64_t)rand_r(seed) % 17, .alloc_ns = now};
+            .kind = rand_r(seed) % 5 ? SONDE_OBJECT_DEVICE : SONDE_OBJECT_BUFFER,
+            .address = 1000 + 16 * cell,
+            .bytes = (uint64_t)rand_r(seed) % 17,
+            .alloc_ns = now,
+        };
     }
     return (struct sonde_process){.objects = objects, .object_count = count};
 }
@@ -77,8 +89,12 @@ static bool all(const void *user, uint32_t object)
 static void test_changes(void **state)
 {
     (void)state;
-    struct sonde_row_object objects[] = {{0}, {.kind = SONDE_OBJECT_DEVICE, .alloc_ns = 10, .free_ns = 20},
-                                         {.kind = SONDE_OBJECT_DEVICE, .alloc_ns = 20}, {.kind = SONDE_OBJECT_DEVICE, .alloc_ns = 5}};
+    struct sonde_row_object objects[] = {
+        {0},
+        {.kind = SONDE_OBJECT_DEVICE, .alloc_ns = 10, .free_ns = 20},
+        {.kind = SONDE_OBJECT_DEVICE, .alloc_ns = 20},
+        {.kind = SONDE_OBJECT_DEVICE, .alloc_ns = 5},
+    };
     const struct sonde_process p = {.objects = objects, .object_count = 4};
     static const struct sonde_object_change expected[] = {{5, 3, false}, {10, 1, false}, {20, 1, true}, {20, 2, false}};
     sonde_object_changes changes = {0};

@@ -12,7 +12,10 @@
 
 enum { DEEPEST = 8 };
 
-struct step { uint8_t kind; const char *module, *name; };
+struct step {
+    uint8_t kind;
+    const char *module, *name;
+};
 
 #define PYTHON(name) {SONDE_FRAME_PYTHON, "", name}
 #define NATIVE(module, name) {SONDE_FRAME_NATIVE, module, name}
@@ -78,8 +81,13 @@ static void test_routine(void **state)
         for (const struct step *s = cases[i].path; s < cases[i].path + DEEPEST && s->kind; s++) {
             const uint32_t parent = (uint32_t)profile.nodes.count - 1;
             nodes[profile.nodes.count++] = (struct sonde_cct_node){
-                .parent = parent, .kind = s->kind, .name = s->name, .module = s->module, .file = "",
-                .origin = (uint8_t)sonde_origin_of(s->name, s->module, "")};
+                .parent = parent,
+                .kind = s->kind,
+                .name = s->name,
+                .module = s->module,
+                .file = "",
+                .origin = (uint8_t)sonde_origin_of(s->name, s->module, ""),
+            };
         }
         const uint32_t leaf = (uint32_t)profile.nodes.count - 1, answer = sonde_profile_routine(&profile, leaf);
         if ((int)answer != cases[i].answer + 1)

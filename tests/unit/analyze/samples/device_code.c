@@ -13,7 +13,10 @@
 
 enum { DEEPEST = 8 };
 
-struct step { uint8_t kind; const char *module, *name; };
+struct step {
+    uint8_t kind;
+    const char *module, *name;
+};
 
 #define NATIVE(module, name) {SONDE_FRAME_NATIVE, module, name}
 #define LIBC(name) NATIVE("/lib/x86_64-linux-gnu/libc.so.6", name)
@@ -65,8 +68,13 @@ static void contexts(void **state)
         bool any;
         for (const struct step *s = cases[i].path; s < cases[i].path + DEEPEST && s->kind; s++) {
             nodes[profile.nodes.count] = (struct sonde_cct_node){
-                .parent = (uint32_t)profile.nodes.count - 1, .kind = s->kind, .name = s->name, .file = "", .module = s->module,
-                .origin = (uint8_t)sonde_origin_of(s->name, s->module, "")};
+                .parent = (uint32_t)profile.nodes.count - 1,
+                .kind = s->kind,
+                .name = s->name,
+                .file = "",
+                .module = s->module,
+                .origin = (uint8_t)sonde_origin_of(s->name, s->module, ""),
+            };
             profile.nodes.count++;
         }
         uint8_t *code = sonde_device_code(&profile, &any);

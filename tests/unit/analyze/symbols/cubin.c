@@ -15,7 +15,13 @@
 #include "analyze/symbols/code.h"
 #include "analyze/symbols/cubin.h"
 
-struct found { unsigned count; struct { char kernel[64], file[64]; unsigned line; } kernel[16]; };
+struct found {
+    unsigned count;
+    struct {
+        char kernel[64], file[64];
+        unsigned line;
+    } kernel[16];
+};
 
 static void keep(void *user, const char *kernel, const char *file, unsigned line)
 {
@@ -100,7 +106,7 @@ static void code_that_ran_is_left(void **state)
                 ran[count++] = kernels[i];
         ran[count++] = others;
         const enum sonde__code_left left = sonde__code_reduce(after, size, ran, count);
-        assert_int_equal(left, mask == 0 ? SONDE__CODE_NONE : mask == 7 ? SONDE__CODE_WHOLE : SONDE__CODE_PART);
+        assert_int_equal(left, mask == 0 ? SONDE__CODE_NONE : (mask == 7 ? SONDE__CODE_WHOLE : SONDE__CODE_PART));
         for (unsigned i = 0; i < 3 && left == SONDE__CODE_PART; i++) {
             snprintf(text, sizeof text, ".text.%s", kernels[i]);
             const size_t at = section(before, text, &bytes);

@@ -28,9 +28,13 @@ __asm__(".text\n"
 void exact_before(void);
 void exact_after(void);
 
-struct self { uintptr_t bias; const char *build_id; uint32_t build_id_bytes; };
+struct self {
+    uintptr_t bias;
+    const char *build_id;
+    uint32_t build_id_bytes;
+};
 
-static void find_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) *notes, struct self *self)
+static void find_build_id(const struct dl_phdr_info *info, ElfW(Phdr) const *notes, struct self *self)
 {
     const char *at = (const char *)(info->dlpi_addr + notes->p_vaddr), *end = at + notes->p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
@@ -79,19 +83,37 @@ static void make(struct made *h)
     h->strings[2] = (struct sonde_string){self.build_id, self.build_id_bytes};
     h->modules[1] = (struct sonde_row_module){.path = 1, .build_id = self.build_id ? 2 : 0, .base = self.bias};
     const uint64_t after = (uint64_t)((uintptr_t)exact_after - self.bias);
-    const struct { uint64_t offset; uint32_t flags; } frames[] = {{after, 1}, {after, 0}, {after + 1, 1}, {after + 2, 0}};
+    const struct {
+        uint64_t offset;
+        uint32_t flags;
+    } frames[] = {{after, 1}, {after, 0}, {after + 1, 1}, {after + 2, 0}};
     for (uint32_t i = 0; i < 4; i++) {
-        h->frames[i + 1] = (struct sonde_row_frame){.kind = SONDE_FRAME_NATIVE, .module = 1, .offset = frames[i].offset,
-                                                    .flags = frames[i].flags};
+        h->frames[i + 1] = (struct sonde_row_frame){
+            .kind = SONDE_FRAME_NATIVE,
+            .module = 1,
+            .offset = frames[i].offset,
+            .flags = frames[i].flags,
+        };
         h->nodes[i] = (struct sonde_row_node){.frame = i + 1};
         h->profiles[i + 1] = (struct sonde_row_profile){.node = (1 << SONDE_NODE_SHIFT) + i, .lane = 1, .count = 1, .sum_ns = 10};
     }
     h->lanes[1].kind = SONDE_LANE_KIND_THREAD;
     h->block = (struct sonde_node_block){1 << SONDE_NODE_SHIFT, 4, 1, h->nodes};
-    h->process = (struct sonde_process){.name = "exact-1-0", .strings = h->strings, .string_count = 3, .frames = h->frames,
-                                        .frame_count = 5, .modules = h->modules, .module_count = 2, .profiles = h->profiles,
-                                        .profile_count = 5, .lanes = h->lanes, .lane_count = 2, .node_blocks = &h->block,
-                                        .node_block_count = 1};
+    h->process = (struct sonde_process){
+        .name = "exact-1-0",
+        .strings = h->strings,
+        .string_count = 3,
+        .frames = h->frames,
+        .frame_count = 5,
+        .modules = h->modules,
+        .module_count = 2,
+        .profiles = h->profiles,
+        .profile_count = 5,
+        .lanes = h->lanes,
+        .lane_count = 2,
+        .node_blocks = &h->block,
+        .node_block_count = 1,
+    };
 }
 
 static void test_symbols(void **state)
@@ -198,6 +220,6 @@ static void test_tree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_symbols),
-        cmocka_unit_test(test_c_library), cmocka_unit_test(test_vdso), cmocka_unit_test(test_tree)};
+                                       cmocka_unit_test(test_c_library), cmocka_unit_test(test_vdso), cmocka_unit_test(test_tree)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ const char *__wrap_dwfl_module_getsym_info(Dwfl_Module *module, int index, GElf_
 static void print_place(const struct sonde__place *place)
 {
     char *readable = place->function ? sonde_demangle(place->function) : NULL;
-    printf("%s\t%s\t%u\n", readable ? readable : place->function ? place->function : "",
+    printf("%s\t%s\t%u\n", readable ? readable : (place->function ? place->function : ""),
            place->file ? place->file : "", place->line);
     free(readable);
 }
@@ -80,8 +80,7 @@ int main(int argc, char **argv)
         return 2;
     for (const char *hex = argv[2]; hex[0] && hex[1] && bytes < sizeof id; hex += 2)
         sscanf(hex, "%2hhx", &id[bytes++]);
-    struct sonde__debug_wanted wanted = {.path = argv[1], .build_id = id, .build_id_bytes = bytes,
-                                          .wall_ns = strtoull(argv[3], NULL, 10)};
+    struct sonde__debug_wanted wanted = {.path = argv[1], .build_id = id, .build_id_bytes = bytes, .wall_ns = strtoull(argv[3], NULL, 10)};
     struct sonde__debug_file *object = sonde__debug_open(&wanted, why, sizeof why);
     if (!object) {
         puts(why);

@@ -16,7 +16,10 @@
 
 /* ---- parallel ---------------------------------------------------------------------------- */
 
-struct tally { _Atomic uint32_t calls[1000], begun; uint32_t fail_at, fail_too; };
+struct tally {
+    _Atomic uint32_t calls[1000], begun;
+    uint32_t fail_at, fail_too;
+};
 
 static int count_task(void *user, uint32_t task)
 {
@@ -65,10 +68,21 @@ static void threads_from_the_environment(void **state)
 
 /* ---- windows ------------------------------------------------------------------------------- */
 
-enum { OPS = 60000, CALLS = 50000, SAMPLES = 30000, SWITCHES = 30000, QUEUES = 3, THREADS = 3, UNTIMED = 50 };
+enum {
+    OPS = 60000,
+    CALLS = 50000,
+    SAMPLES = 30000,
+    SWITCHES = 30000,
+    QUEUES = 3,
+    THREADS = 3,
+    UNTIMED = 50,
+};
 
 struct truth { /* what was written; lanes: queues 1.., then threads */
-    struct { uint64_t from, to; uint32_t lane; } ops[OPS], calls[CALLS], samples[SAMPLES], switches[SWITCHES];
+    struct {
+        uint64_t from, to;
+        uint32_t lane;
+    } ops[OPS], calls[CALLS], samples[SAMPLES], switches[SWITCHES];
 };
 static struct truth *truth;
 static struct sonde_measurement *measurement;
@@ -90,8 +104,13 @@ static void make_ops(struct scene *s, const uint32_t *queues)
         truth->ops[i].from = start, truth->ops[i].to = end, truth->ops[i].lane = queues[noise(QUEUES)];
         scene_op(s, truth->ops[i].lane, 0, start, end, i + 1);
         if (i % (OPS / UNTIMED) == 0) {
-            struct sonde_row_op bad = {.correlation = OPS + i, .enter_ns = now, .kind = SONDE_OP_KERNEL,
-                                       .flags = i % 7 ? SONDE_OP_NO_TIMES : SONDE_OP_BAD_TIME, .end_ns = noise(now)};
+            struct sonde_row_op bad = {
+                .correlation = OPS + i,
+                .enter_ns = now,
+                .kind = SONDE_OP_KERNEL,
+                .flags = i % 7 ? SONDE_OP_NO_TIMES : SONDE_OP_BAD_TIME,
+                .end_ns = noise(now),
+            };
             synth_add(scene_build(s), SONDE_TABLE_OP, queues[0], &bad);
         }
     }
@@ -258,9 +277,10 @@ static uint32_t windows_of(uint64_t from, uint64_t to)
 static void check_windows(uint64_t window_rows, uint32_t threads)
 {
     const struct sonde_trace_options options = {
-        .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SAMPLES | SONDE_READ_SWITCHES |
-                  SONDE_READ_WAITS,
-        .window_rows = window_rows, .threads = threads};
+        .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SAMPLES | SONDE_READ_SWITCHES | SONDE_READ_WAITS,
+        .window_rows = window_rows,
+        .threads = threads,
+    };
     struct sonde_trace_reader trace = {0};
     struct sightings *seen = calloc(1, sizeof *seen);
     assert_int_equal(sonde_trace_open(&measurement->processes[0], &options, &trace), 0);
@@ -435,7 +455,10 @@ static void lanes_in_any_order(void **state)
     }
 }
 
-struct lane_rows { uint32_t lane; uint64_t ops, calls, last_ns; };
+struct lane_rows {
+    uint32_t lane;
+    uint64_t ops, calls, last_ns;
+};
 
 static int count_lane(void *user, const struct sonde_trace_window *w)
 {
@@ -464,8 +487,13 @@ static void lane_by_lane(void **state)
     struct sonde_trace_extent *ops = sonde_trace_extents(p, SONDE_READ_OPS), *calls = sonde_trace_extents(p, SONDE_READ_CALLS);
     (void)state;
     for (uint32_t threads = 1; threads <= 3; threads += 2) {
-        const struct sonde_trace_options options = {.tables = SONDE_READ_OPS | SONDE_READ_CALLS, .by_lane = true, .threads = threads,
-                                                    .window_rows = 500, .state_bytes = sizeof(struct lane_rows)};
+        const struct sonde_trace_options options = {
+            .tables = SONDE_READ_OPS | SONDE_READ_CALLS,
+            .by_lane = true,
+            .threads = threads,
+            .window_rows = 500,
+            .state_bytes = sizeof(struct lane_rows),
+        };
         struct sonde_trace_reader trace = {0};
         assert_int_equal(sonde_trace_open(p, &options, &trace), 0);
         assert_int_equal(trace.part_count, QUEUES + THREADS);
@@ -488,7 +516,10 @@ static void lane_by_lane(void **state)
 
 enum { FIELDS = 20000 }; /* operations: several chunks, and the rest in live.sonde */
 
-struct fields { const struct sonde_row_op *written; uint32_t lane, seen, stop_at; };
+struct fields {
+    const struct sonde_row_op *written;
+    uint32_t lane, seen, stop_at;
+};
 
 static int same_row(void *user, uint32_t lane, const void *row)
 {
@@ -520,9 +551,18 @@ static void every_field_of_every_row(void **state)
     (void)state;
     for (uint32_t i = 0; i < FIELDS; i++) {
         rows[i] = (struct sonde_row_op){
-            .start_ns = 1000 + 10ull * i, .queued_ns = noise(1 << 30), .submit_ns = noise(1 << 30), .enter_ns = noise(1 << 30),
-            .bytes = noise(1 << 30), .correlation = i, .node = (uint32_t)noise(1 << 30), .work = (uint32_t)noise(1 << 30),
-            .object = (uint32_t)noise(1 << 30), .kind = SONDE_OP_KERNEL, .flags = i % 5 ? 0 : SONDE_OP_FAILED};
+            .start_ns = 1000 + 10ull * i,
+            .queued_ns = noise(1 << 30),
+            .submit_ns = noise(1 << 30),
+            .enter_ns = noise(1 << 30),
+            .bytes = noise(1 << 30),
+            .correlation = i,
+            .node = (uint32_t)noise(1 << 30),
+            .work = (uint32_t)noise(1 << 30),
+            .object = (uint32_t)noise(1 << 30),
+            .kind = SONDE_OP_KERNEL,
+            .flags = i % 5 ? 0 : SONDE_OP_FAILED,
+        };
         rows[i].end_ns = rows[i].start_ns + noise(1000);
         synth_add(scene_build(s), SONDE_TABLE_OP, f.lane, &rows[i]);
     }
@@ -536,7 +576,8 @@ static void every_field_of_every_row(void **state)
     assert_int_equal(f.seen, FIELDS / 2);
     f.seen = 0;
     assert_int_equal(sonde_trace_pass(p, &(struct sonde_trace_options){.tables = SONDE_READ_OPS, .by_lane = true, .threads = 1},
-                                      same_fields, &f), 0);
+                                      same_fields, &f),
+                     0);
     assert_int_equal(f.seen, FIELDS);
     sonde_measurement_close(m);
     free(rows);

@@ -24,9 +24,18 @@ void noted_reset(void)
     memset(noted.completion, 0, sizeof noted.completion);
 }
 
-uint64_t sonde_now_ns(void) { return noted.now_ns; }
-bool sonde_recording(void) { return !noted.off; }
-bool sonde_enter(void) { return true; }
+uint64_t sonde_now_ns(void)
+{
+    return noted.now_ns;
+}
+bool sonde_recording(void)
+{
+    return !noted.off;
+}
+bool sonde_enter(void)
+{
+    return true;
+}
 
 void sonde_recording_set(bool on)
 {
@@ -47,9 +56,19 @@ bool sonde_call_begin(struct sonde_call *call, uint32_t api)
     return true;
 }
 
-void sonde_call_leave(struct sonde_call *call) { call->leave_ns = noted.now_ns; }
-void sonde_call_end(struct sonde_call *call) { (void)call; noted.ends++; }
-uint32_t sonde_call_context(const struct sonde_call *call) { return call->node; }
+void sonde_call_leave(struct sonde_call *call)
+{
+    call->leave_ns = noted.now_ns;
+}
+void sonde_call_end(struct sonde_call *call)
+{
+    (void)call;
+    noted.ends++;
+}
+uint32_t sonde_call_context(const struct sonde_call *call)
+{
+    return call->node;
+}
 
 uint64_t sonde_call_submit(struct sonde_call *call, const struct sonde_submit *submit)
 {
@@ -78,7 +97,10 @@ void sonde_unplaced(const char *what)
         snprintf(noted.unplaced_what[noted.unplaced_named++ % NOTED_MAX], sizeof noted.unplaced_what[0], "%s", what);
 }
 
-void sonde_vendor_overhead(uint64_t ns) { noted.vendor_ns += ns; }
+void sonde_vendor_overhead(uint64_t ns)
+{
+    noted.vendor_ns += ns;
+}
 
 uint32_t sonde_string(const char *bytes, size_t length)
 {

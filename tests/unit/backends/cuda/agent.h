@@ -8,22 +8,33 @@ enum { NOTED_MAX = 512 };
 
 extern struct noted {
     uint64_t now_ns;
-    bool     off; /* calls are not recorded */
+    bool off; /* calls are not recorded */
     uint32_t calls, ends, submits, completions, objects, frees, notes, lanes, devices, pairs, strings, works, blobs, waits;
-    struct { uint32_t api; uint64_t enter_ns; } call[NOTED_MAX];
+    struct {
+        uint32_t api;
+        uint64_t enter_ns;
+    } call[NOTED_MAX];
     struct sonde_submit submit[NOTED_MAX];
     struct sonde_wait wait[NOTED_MAX];
     struct sonde_completion completion[NOTED_MAX];
     struct sonde_work work[NOTED_MAX];
-    struct { enum sonde_object_kind kind; uint64_t bytes, address; bool freed; uint32_t device, parent, uses; } object[NOTED_MAX];
-    struct { uint32_t device, context, flags; char name[64]; } lane[NOTED_MAX];
+    struct {
+        enum sonde_object_kind kind;
+        uint64_t bytes, address;
+        bool freed;
+        uint32_t device, parent, uses;
+    } object[NOTED_MAX];
+    struct {
+        uint32_t device, context, flags;
+        char name[64];
+    } lane[NOTED_MAX];
     struct { uint64_t host_ns, device_ns, bound_ns; } pair[NOTED_MAX];
-    char     string[NOTED_MAX][64];
-    char     note[NOTED_MAX][256];
+    char string[NOTED_MAX][64];
+    char note[NOTED_MAX][256];
     uint32_t unplaced, unplaced_named;
-    char     unplaced_what[NOTED_MAX][64];
+    char unplaced_what[NOTED_MAX][64];
     uint64_t vendor_ns;
-    int      range; /* last word of sonde_recording_set: 0 none, 1 on, 2 off */
+    int range; /* last word of sonde_recording_set: 0 none, 1 on, 2 off */
 } noted;
 
 void noted_reset(void);

@@ -13,7 +13,6 @@ struct played played = {.offset_ns = 5000000, .own_stream = 100};
 
 /* ---- a CUPTI ------------------------------------------------------------------ */
 
-
 static CUptiResult CUPTIAPI get_timestamp(uint64_t *ns)
 {
     *ns = played.offset_ns + (uint64_t)((double)noted.now_ns * played.rate);
@@ -33,11 +32,10 @@ static CUptiResult CUPTIAPI get_device_id(CUcontext context, uint32_t *device)
     return CUPTI_SUCCESS;
 }
 
-
 static CUptiResult CUPTIAPI get_stream_id(CUcontext context, CUstream stream, uint8_t own, uint32_t *id)
 {
     (void)context;
-    *id = own ? played.own_stream : stream ? (uint32_t)(uintptr_t)stream + played.later_streams : 7;
+    *id = own ? played.own_stream : (stream ? (uint32_t)(uintptr_t)stream + played.later_streams : 7);
     return CUPTI_SUCCESS;
 }
 
@@ -72,7 +70,6 @@ static CUptiResult CUPTIAPI dropped_records(CUcontext context, uint32_t stream, 
     *dropped = 0;
     return CUPTI_SUCCESS;
 }
-
 
 static CUptiResult CUPTIAPI flush_all(uint32_t flag)
 {
@@ -135,7 +132,6 @@ static CUresult CUDAAPI driver_version(int *version)
     return CUDA_SUCCESS;
 }
 
-
 static CUresult CUDAAPI is_capturing(CUstream stream, CUstreamCaptureStatus *status)
 {
     played.questions++;
@@ -192,8 +188,14 @@ int play(void **state)
 void at(CUpti_ApiCallbackSite site, CUpti_CallbackDomain domain, uint32_t id, const void *params, uint32_t correlation,
         CUresult result)
 {
-    const CUpti_CallbackData cd = {.callbackSite = site, .functionParams = params, .functionReturnValue = &result,
-                                   .context = CONTEXT, .contextUid = 1, .correlationId = correlation};
+    const CUpti_CallbackData cd = {
+        .callbackSite = site,
+        .functionParams = params,
+        .functionReturnValue = &result,
+        .context = CONTEXT,
+        .contextUid = 1,
+        .correlationId = correlation,
+    };
     sonde__cuda_callback(NULL, domain, id, &cd);
     noted.now_ns += 100;
 }

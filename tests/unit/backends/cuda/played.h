@@ -12,15 +12,18 @@
 
 extern struct played {
     uint64_t offset_ns;      /* of CUPTI's clock to the agent's, */
-    double   rate;           /* and how much faster it goes */
+    double rate;             /* and how much faster it goes */
     _Alignas(8) uint8_t records[16384]; /* that the next buffer holds */
-    size_t   used, sizes[64], count;
-    int      current;        /* device of the calling thread; -1: it has none */
+    size_t used, sizes[64], count;
+    int current;             /* device of the calling thread; -1: it has none */
     uint32_t own_stream;     /* number of the calling thread's own default stream */
     uint32_t later_streams;  /* what the numbers of streams are greater by */
     _Atomic uint32_t flushed, forced;
     uint32_t runtime_followed; /* callbacks of the runtime's calls were asked for */
-    struct { uintptr_t node; uint64_t id; } numbered[16]; /* nodes whose number is not their handle, */
+    struct {
+        uintptr_t node;
+        uint64_t id;
+    } numbered[16]; /* nodes whose number is not their handle, */
     uint32_t asked;          /* and how often one was asked for */
     CUstream captured[4];    /* as the driver knows them, */
     uint32_t questions;      /* and how often it was asked */

@@ -106,7 +106,6 @@ static void each_thread_has_its_own_default_stream(void **state)
     assert_int_equal(noted.submit[2].lane, noted.submit[3].lane);
 }
 
-
 static void a_stream_handle_used_again_is_another_stream(void **state)
 {
     (void)state;
@@ -216,9 +215,17 @@ static void allocations_become_objects_until_freed(void **state)
     CALL(cuMemMap, 6, CUDA_SUCCESS, .ptr = 0x101000, .size = 0x1000);
     CALL(cuMemAlloc_v2, 7, CUDA_ERROR_OUT_OF_MEMORY, .dptr = &device, .bytesize = 1);
     assert_int_equal(noted.objects - first, 6);
-    const struct { enum sonde_object_kind kind; uint64_t bytes; } expected[] = {
-        {SONDE_OBJECT_DEVICE, 4096}, {SONDE_OBJECT_POOL, 512}, {SONDE_OBJECT_PINNED, 100},
-        {SONDE_OBJECT_ARRAY, 64 * 8 * 4 * 4 * 2}, {SONDE_OBJECT_VIRTUAL, 0x1000}, {SONDE_OBJECT_VIRTUAL, 0x1000}};
+    const struct {
+        enum sonde_object_kind kind;
+        uint64_t bytes;
+    } expected[] = {
+        {SONDE_OBJECT_DEVICE, 4096},
+        {SONDE_OBJECT_POOL, 512},
+        {SONDE_OBJECT_PINNED, 100},
+        {SONDE_OBJECT_ARRAY, 64 * 8 * 4 * 4 * 2},
+        {SONDE_OBJECT_VIRTUAL, 0x1000},
+        {SONDE_OBJECT_VIRTUAL, 0x1000},
+    };
     for (unsigned i = 0; i < 6; i++) {
         assert_int_equal(noted.object[first + i].kind, expected[i].kind);
         assert_int_equal(noted.object[first + i].bytes, expected[i].bytes);
@@ -239,12 +246,17 @@ static void allocations_become_objects_until_freed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(launches_and_records_share_keys), TEST(failed_and_empty_calls_make_nothing),
-        TEST(only_the_outermost_call_is_recorded), TEST(an_exit_alone_is_ignored),
-        TEST(nothing_is_recorded_while_off), TEST(each_thread_has_its_own_default_stream),
-        TEST(a_stream_handle_used_again_is_another_stream), TEST(lanes_say_how_they_stand_to_the_default_stream),
+        TEST(launches_and_records_share_keys),
+        TEST(failed_and_empty_calls_make_nothing),
+        TEST(only_the_outermost_call_is_recorded),
+        TEST(an_exit_alone_is_ignored),
+        TEST(nothing_is_recorded_while_off),
+        TEST(each_thread_has_its_own_default_stream),
+        TEST(a_stream_handle_used_again_is_another_stream),
+        TEST(lanes_say_how_they_stand_to_the_default_stream),
         TEST(the_current_device_is_asked_for_unseen),
-        TEST(captured_launches_make_nodes_and_no_work), TEST(allocations_become_objects_until_freed),
+        TEST(captured_launches_make_nodes_and_no_work),
+        TEST(allocations_become_objects_until_freed),
         TEST(correlation_ids_wrap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,7 +157,8 @@ static void what_cannot_be_placed_is_counted_and_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_body_belongs_to_the_launch_that_had_begun_last), TEST(without_other_nodes_the_calls_tell),
+        TEST(a_body_belongs_to_the_launch_that_had_begun_last),
+        TEST(without_other_nodes_the_calls_tell),
         TEST(nodes_of_child_graphs_are_not_asked_again),
         TEST(what_cannot_be_placed_is_counted_and_named),
     };

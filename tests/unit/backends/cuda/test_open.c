@@ -83,7 +83,8 @@ static const char *said(const char *how, const char *variables)
     static char text[PATH_MAX];
     char *command;
     assert_true(asprintf(&command, "IFS=; ROOT='%s'; unset SONDE_CUPTI SONDE_CUDA_INJECTION NSYS_PROFILING_SESSION_ID CUDA_HOME CUDA_PATH LD_LIBRARY_PATH; "
-                         "env TEST_ROOT=\"$ROOT\" %s \"$ROOT\"/program %s", root, variables, how) > 0);
+                                   "env TEST_ROOT=\"$ROOT\" %s \"$ROOT\"/program %s",
+                         root, variables, how) > 0);
     FILE *pipe = popen(command, "r");
     free(command);
     assert_non_null(pipe);

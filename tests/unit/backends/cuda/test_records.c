@@ -41,7 +41,11 @@ static void older_and_newer_records_are_read(void **state)
 static void copies_say_what_they_join(void **state)
 {
     (void)state;
-    static const struct { uint8_t copy, from, to; enum sonde_op_kind kind; uint16_t source, target; } cases[] = {
+    static const struct {
+        uint8_t copy, from, to;
+        enum sonde_op_kind kind;
+        uint16_t source, target;
+    } cases[] = {
         {CUPTI_ACTIVITY_MEMCPY_KIND_HTOD, CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE,
          SONDE_OP_WRITE, SONDE_MEMORY_PAGEABLE, SONDE_MEMORY_DEVICE},
         {CUPTI_ACTIVITY_MEMCPY_KIND_DTOH, CUPTI_ACTIVITY_MEMORY_KIND_DEVICE, CUPTI_ACTIVITY_MEMORY_KIND_PINNED,
@@ -210,11 +214,15 @@ static void a_step_of_the_clock_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(older_and_newer_records_are_read), TEST(copies_say_what_they_join), TEST(names_that_move_are_noticed),
+        TEST(older_and_newer_records_are_read),
+        TEST(copies_say_what_they_join),
+        TEST(names_that_move_are_noticed),
         TEST(buffers_of_others_are_left_alone),
-        TEST(finished_work_is_asked_for_again_and_again), TEST(buffers_are_as_large_as_the_work_is_much),
+        TEST(finished_work_is_asked_for_again_and_again),
+        TEST(buffers_are_as_large_as_the_work_is_much),
         TEST(the_end_is_asked_for_with_force_at_last),
-        TEST(times_are_interpolated_between_pairs), TEST(a_step_of_the_clock_is_said),
+        TEST(times_are_interpolated_between_pairs),
+        TEST(a_step_of_the_clock_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,10 +109,22 @@ static void copies_that_wait_say_so(void **state)
     COPY(false, cuMemcpyAsync, .dst = device, .src = host, .ByteCount = 8);
     COPY(false, cuMemcpyPeer, .dstDevice = device, .srcDevice = device, .ByteCount = 8);
     COPY(true, cuMemcpyHtoA_v2, .dstArray = array, .srcHost = pageable, .ByteCount = 8);
-    const CUDA_MEMCPY2D down = {.dstMemoryType = CU_MEMORYTYPE_HOST, .dstHost = pageable, .srcMemoryType = CU_MEMORYTYPE_ARRAY,
-                                .srcArray = array, .WidthInBytes = 8, .Height = 2};
-    const CUDA_MEMCPY2D across = {.dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = device,
-                                  .srcMemoryType = CU_MEMORYTYPE_ARRAY, .srcArray = array, .WidthInBytes = 8, .Height = 2};
+    const CUDA_MEMCPY2D down = {
+        .dstMemoryType = CU_MEMORYTYPE_HOST,
+        .dstHost = pageable,
+        .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+        .srcArray = array,
+        .WidthInBytes = 8,
+        .Height = 2,
+    };
+    const CUDA_MEMCPY2D across = {
+        .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+        .dstDevice = device,
+        .srcMemoryType = CU_MEMORYTYPE_ARRAY,
+        .srcArray = array,
+        .WidthInBytes = 8,
+        .Height = 2,
+    };
     COPY(true, cuMemcpy2D_v2, .pCopy = &down);
     COPY(false, cuMemcpy2D_v2, .pCopy = &across);
     COPY(true, cuMemcpy2DAsync_v2, .pCopy = &down);
@@ -210,9 +222,12 @@ static void captures_end_with_their_streams(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(waits_name_the_record_that_they_wait_for), TEST(events_that_are_gone_are_forgotten),
-        TEST(synchronizations_name_what_they_wait_for), TEST(copies_that_wait_say_so),
-        TEST(captured_events_are_no_operations), TEST(captures_end_with_their_streams),
+        TEST(waits_name_the_record_that_they_wait_for),
+        TEST(events_that_are_gone_are_forgotten),
+        TEST(synchronizations_name_what_they_wait_for),
+        TEST(copies_that_wait_say_so),
+        TEST(captured_events_are_no_operations),
+        TEST(captures_end_with_their_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

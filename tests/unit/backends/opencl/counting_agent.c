@@ -20,7 +20,13 @@
 
 #include "agent/preload/preload.h"
 
-enum { SUBMITS_MAX = 1 << 20, STRINGS_MAX = 4096, WORKS_MAX = 4096, API_MAX = 256, OBJECTS_MAX = 4096 };
+enum {
+    SUBMITS_MAX = 1 << 20,
+    STRINGS_MAX = 4096,
+    WORKS_MAX = 4096,
+    API_MAX = 256,
+    OBJECTS_MAX = 4096,
+};
 
 struct submitted {
     struct sonde_submit what;
@@ -102,7 +108,7 @@ bool sonde_call_begin(struct sonde_call *call, uint32_t api)
         return false;
     pthread_once(&begun, begin);
     inside = true;
-    *call = (struct sonde_call){ .api = api, .enter_ns = sonde_now_ns() };
+    *call = (struct sonde_call){.api = api, .enter_ns = sonde_now_ns()};
     return true;
 }
 
@@ -127,7 +133,7 @@ uint64_t sonde_call_submit(struct sonde_call *call, const struct sonde_submit *s
         without_token++;
     } else if (submits && submit_count < SUBMITS_MAX) {
         submits[submit_count++] =
-            (struct submitted){ *submit, call->enter_ns, call->leave_ns, true };
+            (struct submitted){*submit, call->enter_ns, call->leave_ns, true};
         open_count++;
     } else {
         released_unasked++;
@@ -146,8 +152,8 @@ void sonde_call_waits(struct sonde_call *call, const struct sonde_wait *wait)
     (void)call;
     pthread_mutex_lock(&lock);
     append(waits, sizeof waits, "wait %llu %s %llu\n", (unsigned long long)wait->waiter,
-           wait->op ? "op" : wait->lane ? "lane" : "device",
-           (unsigned long long)(wait->op ? wait->op : wait->lane ? wait->lane : wait->device));
+           wait->op ? "op" : (wait->lane ? "lane" : "device"),
+           (unsigned long long)(wait->op ? wait->op : (wait->lane ? wait->lane : wait->device)));
     pthread_mutex_unlock(&lock);
 }
 
@@ -185,10 +191,10 @@ static bool in_order(const struct submitted *submit, const struct sonde_times *t
 {
     const char *text = getenv("COUNT_SLACK_NS");
     const uint64_t slack_ns = text ? strtoull(text, NULL, 10) : 0;
-    return submit->enter_ns <= times->queued_ns + slack_ns
-           && times->queued_ns <= submit->leave_ns + slack_ns
-           && times->queued_ns <= times->submit_ns && times->submit_ns <= times->start_ns
-           && times->start_ns <= times->end_ns && times->end_ns <= sonde_now_ns() + slack_ns;
+    return submit->enter_ns <= times->queued_ns + slack_ns &&
+           times->queued_ns <= submit->leave_ns + slack_ns &&
+           times->queued_ns <= times->submit_ns && times->submit_ns <= times->start_ns &&
+           times->start_ns <= times->end_ns && times->end_ns <= sonde_now_ns() + slack_ns;
 }
 
 static void ask(struct submitted *submit)
@@ -250,8 +256,8 @@ uint32_t sonde_string(const char *bytes, size_t length)
 {
     pthread_mutex_lock(&lock);
     uint32_t id = 1;
-    while (id < string_count
-           && (strlen(strings[id]) != length || memcmp(strings[id], bytes, length) != 0))
+    while (id < string_count &&
+           (strlen(strings[id]) != length || memcmp(strings[id], bytes, length) != 0))
         id++;
     if (id == string_count && id < STRINGS_MAX)
         strings[string_count++] = strndup(bytes, length);
@@ -280,7 +286,7 @@ uint32_t sonde_lane_add(uint32_t device, uint32_t context, uint32_t flags, const
 
 uint32_t sonde_work_add(uint32_t dims, const size_t *global, const size_t *local)
 {
-    struct work work = { .dims = dims };
+    struct work work = {.dims = dims};
     memcpy(work.global, global, dims * sizeof *global);
     if (local)
         memcpy(work.local, local, dims * sizeof *local);
@@ -325,8 +331,8 @@ uint32_t sonde_object_at(uint64_t address)
     uint32_t found = 0;
     pthread_mutex_lock(&lock);
     for (uint32_t id = 1; id < object_count && id < OBJECTS_MAX; id++) {
-        const bool is_handle = object_of[id].kind == SONDE_OBJECT_BUFFER || object_of[id].kind == SONDE_OBJECT_IMAGE
-                               || object_of[id].kind == SONDE_OBJECT_PIPE;
+        const bool is_handle = object_of[id].kind == SONDE_OBJECT_BUFFER || object_of[id].kind == SONDE_OBJECT_IMAGE ||
+                               object_of[id].kind == SONDE_OBJECT_PIPE;
         if (!is_handle && !object_of[id].freed && address - object_of[id].address < object_of[id].bytes)
             found = id;
     }
@@ -414,21 +420,21 @@ static void report(void)
         const char *name;
         uint64_t value;
     } totals[] = {
-        { "done", done },
-        { "failed", failed },
-        { "no_times", no_times },
-        { "pending", open_count },
-        { "without_token", without_token },
-        { "bad_order", bad_order },
-        { "out_of_call", out_of_call },
-        { "released_unasked", released_unasked },
-        { "objects", object_count - 1 },
-        { "object_bytes", object_bytes },
-        { "objects_freed", objects_freed },
-        { "works", work_count - 1 },
-        { "work_calls", work_calls },
-        { "clock_pairs", clock_pairs },
-        { "hidden_uses", hidden_uses },
+        {"done", done},
+        {"failed", failed},
+        {"no_times", no_times},
+        {"pending", open_count},
+        {"without_token", without_token},
+        {"bad_order", bad_order},
+        {"out_of_call", out_of_call},
+        {"released_unasked", released_unasked},
+        {"objects", object_count - 1},
+        {"object_bytes", object_bytes},
+        {"objects_freed", objects_freed},
+        {"works", work_count - 1},
+        {"work_calls", work_calls},
+        {"clock_pairs", clock_pairs},
+        {"hidden_uses", hidden_uses},
     };
     for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
         fprintf(out, "%s %llu\n", totals[i].name, (unsigned long long)totals[i].value);

@@ -15,7 +15,12 @@
 
 #include "standin.h"
 
-enum { ITEMS = 64, BYTES = ITEMS * sizeof(cl_int), REPLAYS = 5, COMMANDS = 3 };
+enum {
+    ITEMS = 64,
+    BYTES = ITEMS * sizeof(cl_int),
+    REPLAYS = 5,
+    COMMANDS = 3,
+};
 
 struct world {
     cl_platform_id platform;
@@ -231,8 +236,8 @@ static void unified_memory(struct world *w)
 
 static void queues(struct world *w)
 {
-    const cl_queue_properties_khr asked[] = { CL_QUEUE_PROPERTIES,
-                                              CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0 };
+    const cl_queue_properties_khr asked[] = {CL_QUEUE_PROPERTIES,
+                                             CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
     cl_command_queue_properties seen = 0;
     cl_int status = CL_SUCCESS;
     FUNCTION(clCreateCommandQueueWithPropertiesKHR);
@@ -301,7 +306,7 @@ static void open_world(struct world *w)
     object(BYTES);
     CHECK(clSetKernelArg(w->kernel, 0, sizeof w->plain, &w->plain));
     DO("fill", BYTES,
-       clEnqueueFillBuffer(w->queue, w->plain, &(cl_int){ 0 }, sizeof(cl_int), 0, BYTES, 0, NULL,
+       clEnqueueFillBuffer(w->queue, w->plain, &(cl_int){0}, sizeof(cl_int), 0, BYTES, 0, NULL,
                            NULL));
 }
 
@@ -309,7 +314,7 @@ int main(int argc, char **argv)
 {
     (void)argv;
     cl_int result[ITEMS];
-    struct world w = { .anywhere = argc > 1 };
+    struct world w = {.anywhere = argc > 1};
     open_world(&w);
     pipes(&w);
     opengl(&w);

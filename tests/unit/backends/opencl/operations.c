@@ -9,7 +9,11 @@
 
 #include "cl_test.h"
 
-enum { SIDE = 16, BYTES = SIDE * SIDE * 4, PIXEL = 4 };
+enum {
+    SIDE = 16,
+    BYTES = SIDE * SIDE * 4,
+    PIXEL = 4,
+};
 
 static unsigned long work_items, sub_items;
 
@@ -24,7 +28,7 @@ struct world {
 
 static void kernels(struct world *w)
 {
-    const size_t global[3] = { 8, 4, 2 }, local[3] = { 4, 2, 1 };
+    const size_t global[3] = {8, 4, 2}, local[3] = {4, 2, 1};
     cl_event event;
     for (int i = 0; i < 3; i++)
         DO("kernel", 0,
@@ -57,7 +61,7 @@ static void natives(struct world *w)
 
 static void buffers(struct world *w)
 {
-    const size_t origin[3] = { 0, 0, 0 }, region[3] = { 32, 4, 1 };
+    const size_t origin[3] = {0, 0, 0}, region[3] = {32, 4, 1};
     const int pattern = 7;
     cl_int status;
     DO("write", BYTES,
@@ -86,21 +90,20 @@ static void buffers(struct world *w)
     CHECK(clFinish(w->queue));
     DO("unmap", 0, clEnqueueUnmapMemObject(w->queue, w->b, mapped, 0, NULL, NULL));
     DO("migrate", 2 * BYTES,
-       clEnqueueMigrateMemObjects(w->queue, 2, (cl_mem[]){ w->a, w->b }, 0, 0, NULL, NULL));
+       clEnqueueMigrateMemObjects(w->queue, 2, (cl_mem[]){w->a, w->b}, 0, 0, NULL, NULL));
     /* Calls that fail make nothing. */
-    if (clEnqueueReadBuffer(w->queue, w->b, CL_TRUE, BYTES, 64, w->host, 0, NULL, NULL)
-        == CL_SUCCESS)
+    if (clEnqueueReadBuffer(w->queue, w->b, CL_TRUE, BYTES, 64, w->host, 0, NULL, NULL) == CL_SUCCESS)
         did("read", 64);
 }
 
 static void images(struct world *w)
 {
-    const cl_image_format format = { CL_RGBA, CL_UNORM_INT8 };
-    const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
-                                 .image_width = SIDE,
-                                 .image_height = SIDE };
-    const size_t origin[3] = { 0, 0, 0 }, whole[3] = { SIDE, SIDE, 1 }, part[3] = { 4, 2, 1 };
-    const float colour[4] = { 0 };
+    const cl_image_format format = {CL_RGBA, CL_UNORM_INT8};
+    const cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE2D,
+                                .image_width = SIDE,
+                                .image_height = SIDE};
+    const size_t origin[3] = {0, 0, 0}, whole[3] = {SIDE, SIDE, 1}, part[3] = {4, 2, 1};
+    const float colour[4] = {0};
     cl_bool can = CL_FALSE;
     cl_int status;
     CHECK(clGetDeviceInfo(w->device, CL_DEVICE_IMAGE_SUPPORT, sizeof can, &can, NULL));
@@ -138,12 +141,12 @@ static void svm(struct world *w)
 {
     cl_device_svm_capabilities can = 0;
     const int pattern = 3;
-    if (clGetDeviceInfo(w->device, CL_DEVICE_SVM_CAPABILITIES, sizeof can, &can, NULL) != CL_SUCCESS
-        || !can)
+    if (clGetDeviceInfo(w->device, CL_DEVICE_SVM_CAPABILITIES, sizeof can, &can, NULL) != CL_SUCCESS ||
+        !can)
         return;
     void *p = clSVMAlloc(w->context, CL_MEM_READ_WRITE, 1024, 0);
     void *q = clSVMAlloc(w->context, CL_MEM_READ_WRITE, 512, 0);
-    const void *both[2] = { p, q };
+    const void *both[2] = {p, q};
     DO("svm_map", 1024, clEnqueueSVMMap(w->queue, CL_TRUE, CL_MAP_WRITE, p, 1024, 0, NULL, NULL));
     DO("svm_unmap", 0, clEnqueueSVMUnmap(w->queue, p, 0, NULL, NULL));
     DO("svm_fill", 256,
@@ -182,8 +185,7 @@ static void short_queue(struct world *w)
     const size_t global = 64;
     cl_int status;
     const cl_queue_properties properties[] = {
-        CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0
-    };
+        CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
     cl_command_queue queue =
         clCreateCommandQueueWithProperties(w->context, w->device, properties, &status);
     CHECK(status);
@@ -223,10 +225,10 @@ int main(int argc, char **argv)
     w.b = clCreateBuffer(w.context, CL_MEM_READ_WRITE, BYTES, NULL, &status);
     CHECK(status);
     CHECK(clSetKernelArg(w.kernel, 0, sizeof w.a, &w.a));
-    CHECK(clSetKernelArg(w.other, 0, sizeof(int), &(int){ 0 }));
+    CHECK(clSetKernelArg(w.other, 0, sizeof(int), &(int){0}));
     memset(w.host, 1, sizeof w.host);
     /* PoCL compiles at the first launch of a size, and aborts when exit comes meanwhile. */
-    DO("kernel", 0, clEnqueueNDRangeKernel(w.queue, w.other, 1, NULL, &(size_t){ 64 }, NULL, 0, NULL, NULL));
+    DO("kernel", 0, clEnqueueNDRangeKernel(w.queue, w.other, 1, NULL, &(size_t){64}, NULL, 0, NULL, NULL));
     sub_items++;
     CHECK(clFinish(w.queue));
     for (unsigned long i = 0; i < rounds; i++) {

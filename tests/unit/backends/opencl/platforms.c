@@ -7,7 +7,11 @@
  */
 #include "cl_test.h"
 
-enum { ITEMS = 16, BYTES = ITEMS * sizeof(cl_int), PLATFORMS = 8 };
+enum {
+    ITEMS = 16,
+    BYTES = ITEMS * sizeof(cl_int),
+    PLATFORMS = 8,
+};
 
 struct place {
     cl_context context;
@@ -28,7 +32,7 @@ static void open_place(struct place *place, cl_platform_id platform, unsigned nu
     cl_device_type type = 0;
     CHECK(clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL));
     printf("device %u kind %d %s\n", number,
-           type & CL_DEVICE_TYPE_GPU ? 2 : type & CL_DEVICE_TYPE_CPU ? 1 : 3, name);
+           type & CL_DEVICE_TYPE_GPU ? 2 : (type & CL_DEVICE_TYPE_CPU ? 1 : 3), name);
     printf("lane %u device %u context %u flags 0 queue %u\n", number, number, number, number);
     place->context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
     CHECK(status);
@@ -70,7 +74,7 @@ int main(int argc, char **argv)
     const int turns = argc > 1 ? atoi(argv[1]) : 1;
     cl_platform_id platforms[PLATFORMS];
     struct place places[PLATFORMS];
-    cl_int values[ITEMS] = { 0 };
+    cl_int values[ITEMS] = {0};
     cl_uint count = 0;
     CHECK(clGetPlatformIDs(PLATFORMS, platforms, &count));
     printf("platforms %u\n", count);

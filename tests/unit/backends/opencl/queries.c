@@ -45,7 +45,7 @@ static void show_queue(const char *when, cl_command_queue queue)
 static void show_counts(const char *when, cl_context context, cl_mem mem, cl_program program,
                         cl_kernel kernel, cl_event event)
 {
-    cl_uint counts[5] = { 0 };
+    cl_uint counts[5] = {0};
     CHECK(clGetContextInfo(context, CL_CONTEXT_REFERENCE_COUNT, 4, &counts[0], NULL));
     CHECK(clGetMemObjectInfo(mem, CL_MEM_REFERENCE_COUNT, 4, &counts[1], NULL));
     CHECK(clGetProgramInfo(program, CL_PROGRAM_REFERENCE_COUNT, 4, &counts[2], NULL));
@@ -60,8 +60,11 @@ static void show_counts(const char *when, cl_context context, cl_mem mem, cl_pro
 static void show_profiling(const char *when, cl_event event)
 {
     static const cl_profiling_info infos[] = {
-        CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT, CL_PROFILING_COMMAND_START,
-        CL_PROFILING_COMMAND_END,    CL_PROFILING_COMMAND_COMPLETE,
+        CL_PROFILING_COMMAND_QUEUED,
+        CL_PROFILING_COMMAND_SUBMIT,
+        CL_PROFILING_COMMAND_START,
+        CL_PROFILING_COMMAND_END,
+        CL_PROFILING_COMMAND_COMPLETE,
     };
     cl_ulong value;
     size_t size;
@@ -110,7 +113,7 @@ struct world {
 static struct world make_world(cl_device_id device, const char *name)
 {
     cl_int status;
-    struct world w = { .device = device };
+    struct world w = {.device = device};
     w.context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
     CHECK(status);
     printf("watch context %d\n",
@@ -130,7 +133,7 @@ static struct world make_world(cl_device_id device, const char *name)
 static void run(struct world *w, cl_command_queue queue)
 {
     const size_t global = 64;
-    char host[256] = { 0 };
+    char host[256] = {0};
     cl_int status;
     cl_event kernel, read;
     cl_event user = clCreateUserEvent(w->context, &status);
@@ -252,7 +255,7 @@ static void only_a_queue(cl_device_id device)
     printf("---- only a queue\n");
     cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
     CHECK(status);
-    CHECK(clSetContextDestructorCallback(context, context_died, (void *)(uintptr_t) "only a queue"));
+    CHECK(clSetContextDestructorCallback(context, context_died, (void *)(uintptr_t)"only a queue"));
     cl_command_queue queue = clCreateCommandQueue(context, device, 0, &status);
     CHECK(status);
     CHECK(clEnqueueMarkerWithWaitList(queue, 0, NULL, NULL));
@@ -288,7 +291,7 @@ static void errors(cl_device_id device)
     bad = clCreateCommandQueue(context, device, 1 << 20, &status);
     printf("unknown property: %s %d\n", bad ? "made" : "not made", status);
     bad = clCreateCommandQueueWithProperties(context, device,
-                                             (cl_queue_properties[]){ 0x7777, 1, 0 }, &status);
+                                             (cl_queue_properties[]){0x7777, 1, 0}, &status);
     printf("unknown properties: %s %d\n", bad ? "made" : "not made", status);
     void *mapped = clEnqueueMapBuffer(queue, NULL, CL_TRUE, CL_MAP_READ, 0, 1, 0, NULL, NULL,
                                       &status);
@@ -303,21 +306,21 @@ int main(void)
     cl_device_id device = first_device(&platform);
     main_thread = pthread_self();
     setvbuf(stdout, NULL, _IOLBF, 0);
-    printf("layers %s\n", getenv("TEST_LAYERS") && getenv("OPENCL_LAYERS")
-                                  && strcmp(getenv("TEST_LAYERS"), getenv("OPENCL_LAYERS")) != 0
+    printf("layers %s\n", getenv("TEST_LAYERS") && getenv("OPENCL_LAYERS") &&
+                                  strcmp(getenv("TEST_LAYERS"), getenv("OPENCL_LAYERS")) != 0
                               ? getenv("OPENCL_LAYERS")
                               : "as they were");
     plain(device, 0);
     plain(device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
     plain(device, CL_QUEUE_PROFILING_ENABLE);
     with_properties(device, "no properties", NULL);
-    with_properties(device, "empty properties", (cl_queue_properties[]){ 0 });
-    with_properties(device, "no bits", (cl_queue_properties[]){ CL_QUEUE_PROPERTIES, 0, 0 });
+    with_properties(device, "empty properties", (cl_queue_properties[]){0});
+    with_properties(device, "no bits", (cl_queue_properties[]){CL_QUEUE_PROPERTIES, 0, 0});
     with_properties(device, "out of order",
-                    (cl_queue_properties[]){ CL_QUEUE_PROPERTIES,
-                                             CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0 });
+                    (cl_queue_properties[]){CL_QUEUE_PROPERTIES,
+                                            CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0});
     with_properties(device, "profiled",
-                    (cl_queue_properties[]){ CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0 });
+                    (cl_queue_properties[]){CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0});
     event_last(device);
     never_waited(device);
     only_a_queue(device);

@@ -23,8 +23,8 @@ static struct {
 
 static void open_oclgrind(void)
 {
-    static const char *const places[] = { "/usr/lib/oclgrind/liboclgrind-rt-icd.so",
-                                          "liboclgrind-rt-icd.so" };
+    static const char *const places[] = {"/usr/lib/oclgrind/liboclgrind-rt-icd.so",
+                                         "liboclgrind-rt-icd.so"};
     void *library = NULL;
     for (size_t i = 0; !library && i < sizeof places / sizeof *places; i++)
         library = dlopen(places[i], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);

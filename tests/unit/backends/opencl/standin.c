@@ -37,10 +37,10 @@ static cl_mem CL_API_CALL gl_buffer(cl_context context, cl_mem_flags flags, cl_G
 
 static cl_mem image(cl_context context, cl_mem_flags flags, cl_int *error)
 {
-    const cl_image_format format = { CL_RGBA, CL_UNSIGNED_INT8 };
-    const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D,
-                                 .image_width = STANDIN_SIDE,
-                                 .image_height = STANDIN_SIDE };
+    const cl_image_format format = {CL_RGBA, CL_UNSIGNED_INT8};
+    const cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE2D,
+                                .image_width = STANDIN_SIDE,
+                                .image_height = STANDIN_SIDE};
     return real->clCreateImage(context, flags, &format, &desc, NULL, error);
 }
 
@@ -193,14 +193,18 @@ static void *ours(const char *name)
         const char *name;
         const void *function;
     } all[] = {
-        { "clHostMemAllocINTEL", &host },        { "clDeviceMemAllocINTEL", &device },
-        { "clSharedMemAllocINTEL", &device },    { "clMemFreeINTEL", &release },
-        { "clMemBlockingFreeINTEL", &release },  { "clEnqueueMemcpyINTEL", &copy },
-        { "clEnqueueMemFillINTEL", &fill },      { "clEnqueueMigrateMemINTEL", &migrate },
-        { "clSetKernelArgMemPointerINTEL", &argument },
-        { "clCreateEventFromGLsyncKHR", &layer.clCreateEventFromGLsyncKHR },
-        { "clCreateEventFromEGLSyncKHR", &layer.clCreateEventFromEGLSyncKHR },
-        { "clCreateCommandQueueWithPropertiesKHR", &queue },
+        {"clHostMemAllocINTEL", &host},
+        {"clDeviceMemAllocINTEL", &device},
+        {"clSharedMemAllocINTEL", &device},
+        {"clMemFreeINTEL", &release},
+        {"clMemBlockingFreeINTEL", &release},
+        {"clEnqueueMemcpyINTEL", &copy},
+        {"clEnqueueMemFillINTEL", &fill},
+        {"clEnqueueMigrateMemINTEL", &migrate},
+        {"clSetKernelArgMemPointerINTEL", &argument},
+        {"clCreateEventFromGLsyncKHR", &layer.clCreateEventFromGLsyncKHR},
+        {"clCreateEventFromEGLSyncKHR", &layer.clCreateEventFromEGLSyncKHR},
+        {"clCreateCommandQueueWithPropertiesKHR", &queue},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(name, all[i].name) == 0)

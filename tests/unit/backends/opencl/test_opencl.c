@@ -30,7 +30,7 @@ enum way {
     BOTH,    /* as `sonde record` starts programs */
     WAYS,
 };
-static const char *const way_names[] = { "alone", "layer", "patched", "both" };
+static const char *const way_names[] = {"alone", "layer", "patched", "both"};
 
 static char folder[64] = "/tmp/sonde-opencl-XXXXXX";
 
@@ -156,7 +156,7 @@ static void must_be_complete(const char *counts)
 static void counts_every_operation(void **state)
 {
     (void)state;
-    static const char *const rounds[] = { "1", "40" };
+    static const char *const rounds[] = {"1", "40"};
     for (enum way way = LAYER; way < WAYS; way++)
         for (int i = 0; i < 2; i++) {
             char *said = run(way, NULL, "opencl-operations", rounds[i]);
@@ -339,11 +339,11 @@ static void knows_clocks(void **state)
         const char *skew, *slack_ns, *pairs;
     } clocks[] = {
         /* One at the end; one when the clock is found out, if it is not the axis itself. */
-        { "", "0", "clock_pairs 1" },
-        { "monotonic", "100000", "clock_pairs 2" },
-        { "real", "100000", "clock_pairs 2" },
-        { "device", "100000", "clock_pairs 2" },
-        { "alone", "100000000000", "clock_pairs 2" },
+        {"", "0", "clock_pairs 1"},
+        {"monotonic", "100000", "clock_pairs 2"},
+        {"real", "100000", "clock_pairs 2"},
+        {"device", "100000", "clock_pairs 2"},
+        {"alone", "100000000000", "clock_pairs 2"},
     };
     for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
         setenv("SKEW", clocks[i].skew, 1);

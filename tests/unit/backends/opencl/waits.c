@@ -7,7 +7,12 @@
  */
 #include "cl_test.h"
 
-enum { ITEMS = 64, BYTES = ITEMS * 4, HANDLES = 64, OBJECTS = 16 };
+enum {
+    ITEMS = 64,
+    BYTES = ITEMS * 4,
+    HANDLES = 64,
+    OBJECTS = 16,
+};
 
 static struct world {
     cl_platform_id platform;
@@ -68,16 +73,16 @@ static void diamond(void)
     const unsigned r = launch(w.second, 1, &top, &right);
     waits_for(l, t);
     waits_for(r, t);
-    const cl_event both[2] = { left, right };
+    const cl_event both[2] = {left, right};
     const unsigned b = launch(w.second, 2, both, &bottom);
     waits_for(b, l);
     waits_for(b, r);
-    const cl_event ends[2] = { bottom, top };
+    const cl_event ends[2] = {bottom, top};
     CHECK(clWaitForEvents(2, ends));
     waits_for(0, b);
     waits_for(0, t);
     for (int i = 0; i < 4; i++)
-        CHECK(clReleaseEvent((cl_event[]){ top, left, right, bottom }[i]));
+        CHECK(clReleaseEvent((cl_event[]){top, left, right, bottom}[i]));
 }
 
 /* User events have numbers of their own; also where an operation's event was before. What completes one says so. */
@@ -127,8 +132,8 @@ static void nothing(void)
 {
     cl_event event;
     launch(w.first, 0, NULL, &event);
-    if (clEnqueueReadBuffer(w.first, w.a, CL_TRUE, BYTES, 64, w.host, 1, &event, NULL) == CL_SUCCESS
-        || clWaitForEvents(0, NULL) == CL_SUCCESS || clFinish(NULL) == CL_SUCCESS)
+    if (clEnqueueReadBuffer(w.first, w.a, CL_TRUE, BYTES, 64, w.host, 1, &event, NULL) == CL_SUCCESS ||
+        clWaitForEvents(0, NULL) == CL_SUCCESS || clFinish(NULL) == CL_SUCCESS)
         exit(1);
     CHECK(clFinish(w.idle));
     CHECK(clFlush(w.first));
@@ -156,7 +161,7 @@ static void blocked(cl_int status)
 
 static void buffers(void)
 {
-    const size_t origin[3] = { 0 }, region[3] = { 16, 2, 1 };
+    const size_t origin[3] = {0}, region[3] = {16, 2, 1};
     const int pattern = 7;
     cl_int status;
     listed(clEnqueueReadBuffer(w.second, w.a, CL_FALSE, 0, 64, w.host, LIST));
@@ -168,7 +173,7 @@ static void buffers(void)
     uses[1] += 6;
     listed(clEnqueueCopyBuffer(w.second, w.a, w.b, 0, 0, 64, LIST));
     listed(clEnqueueCopyBufferRect(w.second, w.a, w.b, origin, origin, region, 16, 0, 16, 0, LIST));
-    listed(clEnqueueMigrateMemObjects(w.second, 2, (cl_mem[]){ w.a, w.b }, 0, LIST));
+    listed(clEnqueueMigrateMemObjects(w.second, 2, (cl_mem[]){w.a, w.b}, 0, LIST));
     listed(clEnqueueCopyBuffer(w.second, w.b, w.b, 0, 64, 64, LIST)); /* one object, once */
     listed(clEnqueueFillBuffer(w.second, w.b, &pattern, sizeof pattern, 0, 64, LIST));
     uses[1] += 3;
@@ -188,10 +193,10 @@ static cl_mem image;
 
 static void images(void)
 {
-    const cl_image_format format = { CL_RGBA, CL_UNORM_INT8 };
-    const cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 4, .image_height = 4 };
-    const size_t origin[3] = { 0 }, region[3] = { 4, 2, 1 };
-    const float colour[4] = { 0 };
+    const cl_image_format format = {CL_RGBA, CL_UNORM_INT8};
+    const cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = 4, .image_height = 4};
+    const size_t origin[3] = {0}, region[3] = {4, 2, 1};
+    const float colour[4] = {0};
     size_t pitch;
     cl_int status;
     image = clCreateImage(w.context, CL_MEM_READ_WRITE, &format, &desc, NULL, &status);
@@ -214,7 +219,7 @@ static void shared_memory(void)
     cl_int status;
     char *p = clSVMAlloc(w.context, CL_MEM_READ_WRITE, 1024, 0);
     void *q = clSVMAlloc(w.context, CL_MEM_READ_WRITE, 512, 0);
-    const void *both[2] = { p, q };
+    const void *both[2] = {p, q};
     if (!p || !q)
         exit(1);
     blocked(clEnqueueSVMMap(w.second, CL_TRUE, CL_MAP_WRITE, p, 1024, LIST));
@@ -240,7 +245,7 @@ static void shared_memory(void)
     CHECK(clReleaseKernel(w.one));
     w.one = again;
     CHECK(clSetKernelArg(w.one, 0, sizeof w.a, &w.a));
-    listed(clEnqueueSVMFree(w.second, 2, (void *[]){ p, q }, NULL, NULL, LIST));
+    listed(clEnqueueSVMFree(w.second, 2, (void *[]){p, q}, NULL, NULL, LIST));
     uses[4]++;
     uses[5]++;
 }
@@ -253,12 +258,12 @@ static void CL_CALLBACK native(void *argument)
 static void natives(void)
 {
     cl_device_exec_capabilities can = 0;
-    struct { void *first, *second; } arguments = { 0 };
-    const void *locations[2] = { &arguments.first, &arguments.second };
+    struct { void *first, *second; } arguments = {0};
+    const void *locations[2] = {&arguments.first, &arguments.second};
     CHECK(clGetDeviceInfo(w.device, CL_DEVICE_EXECUTION_CAPABILITIES, sizeof can, &can, NULL));
     if (!(can & CL_EXEC_NATIVE_KERNEL))
         return;
-    listed(clEnqueueNativeKernel(w.second, native, &arguments, sizeof arguments, 2, (cl_mem[]){ w.a, w.b }, locations, LIST));
+    listed(clEnqueueNativeKernel(w.second, native, &arguments, sizeof arguments, 2, (cl_mem[]){w.a, w.b}, locations, LIST));
     uses[1]++;
     uses[2]++;
 }
@@ -281,7 +286,7 @@ static void command_buffer(void)
     cl_command_buffer_khr buffer = create(1, &w.second, NULL, &status);
     CHECK(status);
     puts("hidden_uses 1"); /* what is in it is not followed */
-    CHECK(fill(buffer, NULL, w.b, &(int){ 1 }, sizeof(int), 0, 64, 0, NULL, NULL, NULL));
+    CHECK(fill(buffer, NULL, w.b, &(int){1}, sizeof(int), 0, 64, 0, NULL, NULL, NULL));
     CHECK(finalize(buffer));
     listed(enqueue(0, NULL, buffer, LIST));
     CHECK(clFinish(w.second));
@@ -317,7 +322,7 @@ static void order(void)
 
 static void arguments(void)
 {
-    const cl_buffer_region half = { 0, BYTES / 2 };
+    const cl_buffer_region half = {0, BYTES / 2};
     const cl_ulong number = 12345;
     cl_int status;
     cl_mem part = clCreateSubBuffer(w.b, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &half, &status);
@@ -338,7 +343,7 @@ static void arguments(void)
         uses[1]++;
         CHECK(clReleaseKernel(clone));
     }
-    CHECK(clSetKernelArg(w.two, 0, sizeof(cl_mem), &(cl_mem){ NULL }));
+    CHECK(clSetKernelArg(w.two, 0, sizeof(cl_mem), &(cl_mem){NULL}));
     if (clSetKernelArg(w.two, 3, sizeof w.b, &w.b) == CL_SUCCESS)
         exit(1); /* there is no such argument */
     CHECK(clFinish(w.second));
@@ -348,8 +353,8 @@ static void arguments(void)
 
 static void make(void)
 {
-    const cl_queue_properties loose[] = { CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0 };
-    cl_int status[10] = { 0 };
+    const cl_queue_properties loose[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
+    cl_int status[10] = {0};
     w.device = first_device(&w.platform);
     w.context = clCreateContext(NULL, 1, &w.device, NULL, NULL, &status[0]);
     w.first = clCreateCommandQueue(w.context, w.device, 0, &status[1]);

@@ -56,7 +56,8 @@ static void test_version(void **state)
     static const struct { const char *text, *version; } known[] = {
         {"NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.135  Fri Jan 10 20:00:00 UTC 2025\nGCC version:  12.3.0\n", "550.135"},
         {"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (dvs-builder@U22-I3-B17-02-5)  "
-         "Tue Sep 23 09:55:41 UTC 2025\nGCC version:  gcc version 11.4.0 (Ubuntu 11.4.0-1ubuntu1~22.04.2) \n", "580.95.05"},
+         "Tue Sep 23 09:55:41 UTC 2025\nGCC version:  gcc version 11.4.0 (Ubuntu 11.4.0-1ubuntu1~22.04.2) \n",
+         "580.95.05"},
         {"NVRM version: NVIDIA UNIX Open Kernel Module for aarch64  590.44.01  Release Build\n", "590.44.01"},
     };
     char version[64];

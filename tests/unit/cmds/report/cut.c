@@ -59,7 +59,8 @@ static void rows_stay_apart(void **state)
         "sm80_xmma_gemm_f32f32_f32f32_f32_nt_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_execute_kernel__5x_cublas",
         "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_execute_kernel__5x_cublas",
         "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_execute_split_k_kernel__5x_cublas",
-        "reduce_kernel<128, 4, at::native::ReduceOp<float> >", "reduce_kernel<512, 1, at::native::ReduceOp<float> >",
+        "reduce_kernel<128, 4, at::native::ReduceOp<float> >",
+        "reduce_kernel<512, 1, at::native::ReduceOp<float> >",
     };
     enum { COUNT = sizeof texts / sizeof *texts };
     struct table t;

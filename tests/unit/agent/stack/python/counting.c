@@ -8,8 +8,8 @@
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);
-extern void  __libc_free(void *);
-EXPORT long  counted_calls(void);
+extern void __libc_free(void *);
+EXPORT long counted_calls(void);
 static int (*real_lock)(pthread_mutex_t *);
 static int (*real_trylock)(pthread_mutex_t *);
 static _Thread_local long calls __attribute__((tls_model("initial-exec")));

@@ -15,7 +15,7 @@
 struct method {
     const char *name;
     void *(*function)(void *, void *);
-    int         flags;
+    int flags;
     const char *doc;
 };
 enum { METH_NOARGS = 4 };
@@ -53,8 +53,8 @@ static int failed(const char *what)
 /* Called from Python: the frames must be inner, outer, <module>. */
 static void *walk(void *self, void *arguments)
 {
-    static const char *const names[] = { "inner", "outer", "<module>" };
-    struct sonde_pyframe     frames[8];
+    static const char *const names[] = {"inner", "outer", "<module>"};
+    struct sonde_pyframe frames[8];
     struct sonde_pycode_info info;
     (void)self, (void)arguments;
     int count = sonde__python_walk(frames, 8);
@@ -66,7 +66,7 @@ static void *walk(void *self, void *arguments)
     return python.new_number(count);
 }
 
-static struct method method = { "walk", walk, METH_NOARGS, NULL };
+static struct method method = {"walk", walk, METH_NOARGS, NULL};
 
 static const char program[] = "def inner(): return walk()\n"
                               "def outer(): return inner()\n"

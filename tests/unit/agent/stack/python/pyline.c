@@ -14,10 +14,10 @@
 static void test_lnotab(void **state)
 {
     (void)state;
-    static const uint8_t table[] = { 0, 0, 6, 1, 44, 5, 255, 0, 45, 127, 0, 73, 4, 251 };
+    static const uint8_t table[] = {0, 0, 6, 1, 44, 5, 255, 0, 45, 127, 0, 73, 4, 251};
     static const struct {
         uint32_t offset, line;
-    } want[] = { { 0, 1 }, { 4, 1 }, { 6, 2 }, { 48, 2 }, { 50, 7 }, { 348, 7 }, { 350, 207 }, { 354, 202 } };
+    } want[] = {{0, 1}, {4, 1}, {6, 2}, {48, 2}, {50, 7}, {348, 7}, {350, 207}, {354, 202}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         assert_int_equal(sonde_pyline(table, sizeof table, 0x0309, 1, want[i].offset), want[i].line);
 }
@@ -26,11 +26,10 @@ static void test_lnotab(void **state)
 static void test_ranges(void **state)
 {
     (void)state;
-    static const uint8_t table[] = { 4, 1, 6, 0x80, 2, 10, 254, 0, 2, 0xff };
+    static const uint8_t table[] = {4, 1, 6, 0x80, 2, 10, 254, 0, 2, 0xff};
     static const struct {
         uint32_t offset, line;
-    } want[] = { { 0, 101 }, { 2, 101 }, { 4, 100 }, { 8, 100 }, { 10, 111 }, { 12, 111 }, { 264, 111 },
-                 { 266, 110 }, { 268, 100 } };
+    } want[] = {{0, 101}, {2, 101}, {4, 100}, {8, 100}, {10, 111}, {12, 111}, {264, 111}, {266, 110}, {268, 100}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         assert_int_equal(sonde_pyline(table, sizeof table, 0x030a, 100, want[i].offset), want[i].line);
 }
@@ -40,17 +39,16 @@ static void test_locations(void **state)
 {
     (void)state;
     static const uint8_t table[] = {
-        0x80 | 0 << 3 | 0,  0x11,                   /* short: 1 unit, same line */
+        0x80 | 0 << 3 | 0, 0x11,                    /* short: 1 unit, same line */
         0x80 | 11 << 3 | 1, 4, 8,                   /* one line: 2 units, +1 */
         0x80 | 12 << 3 | 0, 4, 8,                   /* +2 */
         0x80 | 15 << 3 | 7,                         /* none: 8 units */
         0x80 | 13 << 3 | 0, 5,                      /* no columns: -2 */
-        0x80 | 14 << 3 | 0, 0x40 | 8, 2, 0, 1, 1,   /* long: +(8|2<<6)/2 = 68 */
+        0x80 | 14 << 3 | 0, 0x40 | 8, 2, 0, 1, 1    /* long: +(8|2<<6)/2 = 68 */
     };
     static const struct {
         uint32_t offset, line;
-    } want[] = { { 0, 10 }, { 2, 11 }, { 4, 11 }, { 6, 13 }, { 8, 10 }, { 22, 10 }, { 24, 11 }, { 26, 79 },
-                 { 28, 10 } };
+    } want[] = {{0, 10}, {2, 11}, {4, 11}, {6, 13}, {8, 10}, {22, 10}, {24, 11}, {26, 79}, {28, 10}};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         assert_int_equal(sonde_pyline(table, sizeof table, 0x030b, 10, want[i].offset), want[i].line);
 }
@@ -58,7 +56,7 @@ static void test_locations(void **state)
 static void test_before_the_first(void **state)
 {
     (void)state;
-    static const uint8_t table[] = { 0, 5 };
+    static const uint8_t table[] = {0, 5};
     for (uint32_t version = 0x0309; version <= 0x030e; version++) {
         assert_int_equal(sonde_pyline(table, sizeof table, version, 7, UINT32_MAX), 7);
         assert_int_equal(sonde_pyline(NULL, 0, version, 7, 0), 7);
@@ -88,8 +86,10 @@ static void test_noise(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lnotab),     cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_locations),  cmocka_unit_test(test_before_the_first),
+        cmocka_unit_test(test_lnotab),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_locations),
+        cmocka_unit_test(test_before_the_first),
         cmocka_unit_test(test_noise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,8 @@
 #include "analyze/symbols/pyline.h"
 
 #define EXPORT __attribute__((visibility("default")))
-enum { DEPTH = 1024, NATIVE_DEPTH = 8192 };
+enum { DEPTH = 1024 };
+enum { NATIVE_DEPTH = 8192 };
 
 EXPORT int test_attach(char *why, size_t size);
 EXPORT int test_attached(void);
@@ -66,10 +67,10 @@ enum { PASTS = 64 };
 
 /* A moment of this thread. */
 struct past {
-    int       count, places;
-    uint64_t  sum;
+    int count, places;
+    uint64_t sum;
     uintptr_t place[DEPTH];
-    uint64_t  frame[DEPTH][4]; /* code object, its number, place of the eval loop, offset and entry */
+    uint64_t frame[DEPTH][4]; /* code object, its number, place of the eval loop, offset and entry */
 };
 
 static _Atomic int replays_wrong, replays_known, replays_current;
@@ -175,7 +176,7 @@ int test_key(char *out, size_t size)
 /* ---- independent truth: the native frames of the eval loop, by the C++ unwinder ---- */
 
 struct native {
-    int       count;
+    int count;
     uintptr_t start[NATIVE_DEPTH], sp[NATIVE_DEPTH];
 };
 
@@ -209,7 +210,7 @@ int test_evals(char *out, size_t size, const char *cold)
 {
     static _Thread_local struct native native;
     static _Thread_local struct sonde_pyframe frames[DEPTH];
-    uintptr_t set[16] = { sonde__python_eval_start() };
+    uintptr_t set[16] = {sonde__python_eval_start()};
     unsigned long distance;
     int known = 1, calls = 0, groups = 0, at = 0;
     if (sscanf(cold, "%lx", &distance) == 1)
@@ -236,7 +237,8 @@ int test_evals(char *out, size_t size, const char *cold)
         calls += among(set, known, native.start[i]);
     if (calls != groups)
         return snprintf(out, size, "%d calls of the eval loop, %d groups of Python frames", calls,
-                        groups), -1;
+                        groups),
+               -1;
     return calls;
 }
 

@@ -30,9 +30,16 @@ static struct sonde__cfi description(const uint8_t *bytes, size_t count, size_t 
 {
     uint8_t *at = at_the_edge(bytes, count);
     struct sonde__cfi cfi = {
-        .start = 0x1000, .end = 0x2000, .base = at - 1, .limit = at + count,
-        .cie = {at, at + cie}, .fde = {at + cie, at + count},
-        .code_align = 1, .data_align = -8, .ra_reg = 16, .pointer_encoding = 0x1b,
+        .start = 0x1000,
+        .end = 0x2000,
+        .base = at - 1,
+        .limit = at + count,
+        .cie = {at, at + cie},
+        .fde = {at + cie, at + count},
+        .code_align = 1,
+        .data_align = -8,
+        .ra_reg = 16,
+        .pointer_encoding = 0x1b,
     };
     return cfi;
 }
@@ -44,7 +51,7 @@ static const uint8_t function[] = {
     0x50, 0x83, 3,                   /* +20: push rbx */
     0x4a, 0x0a, 0xc3, 0xc6, 0x0c, 7, 8, /* +30: remember; after leave */
     0x41, 0x0b,                      /* +31: as before */
-    0x02, 200, 0x07, 16,             /* +231: outermost */
+    0x02, 200, 0x07, 16              /* +231: outermost */
 };
 
 static struct sonde__cfi_row row_at(uintptr_t offset)

@@ -4,7 +4,7 @@ typedef void (*callback)(void);
 
 void hop(callback function);
 callback hop_resolving;
-int      hop_lazy(int n);
+int hop_lazy(int n);
 
 __attribute__((noinline)) static void inner(callback function, volatile char *room)
 {
@@ -22,7 +22,10 @@ void hop(callback function)
     room[0] = 2;
 }
 
-static int lazy_target(int n) { return n + 1; }
+static int lazy_target(int n)
+{
+    return n + 1;
+}
 
 /* Runs inside the dynamic linker's lazy binding, whose frame is found from rbx. */
 __attribute__((used)) static int (*resolve(void))(int)

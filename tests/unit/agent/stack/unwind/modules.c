@@ -13,7 +13,7 @@ typedef void (*callback)(void);
 
 /* From the linked copy of hop.c. */
 extern callback hop_resolving;
-int             hop_lazy(int n);
+int hop_lazy(int n);
 
 static uintptr_t hop_through(const char *path, bool say_so)
 {
@@ -57,7 +57,11 @@ static void test_untold_change_is_seen_by_the_oracle(void **state)
     assert_true(wrong);
 }
 
-static void resolving(void) { check(); check(); }
+static void resolving(void)
+{
+    check();
+    check();
+}
 
 static void test_lazy_binding(void **state)
 {
@@ -79,20 +83,21 @@ static const uint8_t with_fp[] = {
     0x48, 0x89, 0xe5,       /* mov rbp, rsp */
     0x48, 0x83, 0xec, 0x40, /* sub rsp, 64 */
     0xff, 0xd7,             /* call rdi */
-    0xc9, 0xc3,             /* leave; ret */
+    0xc9, 0xc3              /* leave; ret */
 };
-static const uint8_t with_fp_and_room[] = { /* PoCL's kernels keep private memory of all items of a group on the stack */
+static const uint8_t with_fp_and_room[] = {
+    /* PoCL's kernels keep private memory of all items of a group on the stack */
     0x55,                                     /* push rbp */
     0x48, 0x89, 0xe5,                         /* mov rbp, rsp */
     0x48, 0x81, 0xec, 0x80, 0x40, 0x10, 0x00, /* sub rsp, 0x104080 */
     0xff, 0xd7,                               /* call rdi */
-    0xc9, 0xc3,                               /* leave; ret */
+    0xc9, 0xc3                                /* leave; ret */
 };
 static const uint8_t without_fp[] = {
     0x48, 0x83, 0xec, 0x48, /* sub rsp, 72 */
     0xff, 0xd7,             /* call rdi */
     0x48, 0x83, 0xc4, 0x48, /* add rsp, 72 */
-    0xc3,                   /* ret */
+    0xc3                    /* ret */
 };
 static const uint8_t without_fp_clobber[] = {
     0x55,                   /* push rbp */
@@ -100,14 +105,14 @@ static const uint8_t without_fp_clobber[] = {
     0x48, 0x83, 0xec, 0x40, /* sub rsp, 64 */
     0xff, 0xd7,             /* call rdi */
     0x48, 0x83, 0xc4, 0x40, /* add rsp, 64 */
-    0x5d, 0xc3,             /* pop rbp; ret */
+    0x5d, 0xc3              /* pop rbp; ret */
 };
 static const uint8_t twice_with_fp[] = {
     0x55,             /* push rbp */
     0x48, 0x89, 0xe5, /* mov rbp, rsp */
     0x48, 0x89, 0xf0, /* mov rax, rsi: the code to call next */
     0xff, 0xd0,       /* call rax */
-    0x5d, 0xc3,       /* pop rbp; ret */
+    0x5d, 0xc3        /* pop rbp; ret */
 };
 
 static void *make_code(const uint8_t *bytes, size_t count)
@@ -180,7 +185,7 @@ static void test_garbage(void **state)
         0x48, 0x83, 0xec, 0x40,             /* sub rsp, 64 */
         0xff, 0xd7,                         /* call rdi */
         0x48, 0x83, 0xc4, 0x40,             /* add rsp, 64 */
-        0x5d, 0xc3,                         /* pop rbp; ret */
+        0x5d, 0xc3                          /* pop rbp; ret */
     };
     void *code = make_code(spoil, sizeof spoil);
     void (*function)(callback, uintptr_t);
@@ -197,8 +202,10 @@ static void test_garbage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(two_libraries_one_address), TEST(untold_change_is_seen_by_the_oracle),
-        TEST(lazy_binding),              TEST(made_code),
+        TEST(two_libraries_one_address),
+        TEST(untold_change_is_seen_by_the_oracle),
+        TEST(lazy_binding),
+        TEST(made_code),
         TEST(garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,8 +139,7 @@ RAW static bool compare_unwind(struct oracle *o, unw_cursor_t *cursor)
 }
 
 /* As the agent does: if the stack is not known, it is walked; here it always is. One place, as it is frame 0. */
-__attribute__((always_inline, no_sanitize("address", "thread", "undefined")))
-static inline void walk_known_too(struct oracle *o)
+__attribute__((always_inline, no_sanitize("address", "thread", "undefined"))) static inline void walk_known_too(struct oracle *o)
 {
     const struct sonde_trail *trail;
     bool known = true;
@@ -172,8 +171,20 @@ RAW bool oracle_check_self(struct oracle *o)
     return compare_self(o) && compare_known(o);
 }
 
-void oracle_modules_changed(void) { unw_flush_cache(unw_local_addr_space, 0, 0); }
+void oracle_modules_changed(void)
+{
+    unw_flush_cache(unw_local_addr_space, 0, 0);
+}
 
-uint64_t oracle_walks(const struct oracle *o) { return o->walks; }
-uint64_t oracle_shared(const struct oracle *o) { return o->shared; }
-uint64_t oracle_mismatches(const struct oracle *o) { return o->mismatches; }
+uint64_t oracle_walks(const struct oracle *o)
+{
+    return o->walks;
+}
+uint64_t oracle_shared(const struct oracle *o)
+{
+    return o->shared;
+}
+uint64_t oracle_mismatches(const struct oracle *o)
+{
+    return o->mismatches;
+}

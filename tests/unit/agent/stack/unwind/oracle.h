@@ -15,19 +15,19 @@ extern "C" {
 #define TRAIL_BLOCKS 6u
 
 struct oracle {
-    uint64_t           walks, shared, frames, mismatches, guessed, known;
+    uint64_t walks, shared, frames, mismatches, guessed, known;
     struct sonde_stack last;    /* the stack that sharing works on */
     struct sonde_trails trails; /* of it */
-    void    *room[TRAIL_BLOCKS];
+    void *room[TRAIL_BLOCKS];
     unsigned given;
     struct sonde_stack full;
-    struct sonde_trail  trail;  /* what was known before the last walk, when it is_known */
-    bool               is_known;
-    bool               quiet;
+    struct sonde_trail trail;  /* what was known before the last walk, when it is_known */
+    bool is_known;
+    bool quiet;
 };
 
 struct oracle *oracle_create(void);
-void           oracle_destroy(struct oracle *o);
+void oracle_destroy(struct oracle *o);
 
 /* Walk here four ways (known, shared, full, libunwind) and compare pc and sp of every
  * frame. Returns true when all agree; otherwise counts and prints. */

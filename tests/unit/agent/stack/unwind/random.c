@@ -18,8 +18,8 @@
 #define DEPTH_MAX 40
 
 static struct oracle *o;
-static uint64_t       seed;
-static uint64_t       wanted;
+static uint64_t seed;
+static uint64_t wanted;
 static volatile unsigned long sink;
 
 static uint32_t random_below(uint32_t n)
@@ -39,7 +39,11 @@ static NOINLINE void check(void)
     sink++;
 }
 
-static NOINLINE void plain(int depth) { node(depth); sink++; }
+static NOINLINE void plain(int depth)
+{
+    node(depth);
+    sink++;
+}
 
 static NOINLINE void big(int depth)
 {
@@ -147,7 +151,7 @@ static NOINLINE void signalled(int depth)
 }
 
 static jmp_buf escapes[8];
-static int     escape_count;
+static int escape_count;
 
 static NOINLINE void jumping(int depth)
 {
@@ -164,7 +168,7 @@ static NOINLINE void jumping(int depth)
 
 /* A coroutine runs a part of the graph of its own, switching back at times. */
 static ucontext_t home, away;
-static int        away_on, inside_away;
+static int away_on, inside_away;
 
 static void coroutine(void)
 {
@@ -189,8 +193,23 @@ static NOINLINE void switching(int depth)
 }
 
 static void (*const kinds[])(int) = {
-    plain, big, many_registers, dynamic, variable, realigned, realigned_dynamic, tail, pushes,
-    plain, many_registers, dynamic, plain, sorting, jumping, signalled, switching,
+    plain,
+    big,
+    many_registers,
+    dynamic,
+    variable,
+    realigned,
+    realigned_dynamic,
+    tail,
+    pushes,
+    plain,
+    many_registers,
+    dynamic,
+    plain,
+    sorting,
+    jumping,
+    signalled,
+    switching,
 };
 
 static NOINLINE void node(int depth)

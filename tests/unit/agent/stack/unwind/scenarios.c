@@ -105,9 +105,20 @@ static NOINLINE int shift(size_t bytes)
     return result + 1;
 }
 
-static NOINLINE unsigned tail_end(int n) { check(); return (unsigned)n; }
-static NOINLINE unsigned tail_middle(int n) { return n & 1 ? recurse(n) : tail_end(n + 1); }
-static NOINLINE unsigned tail_call(int n) { sink++; return tail_middle(n); }
+static NOINLINE unsigned tail_end(int n)
+{
+    check();
+    return (unsigned)n;
+}
+static NOINLINE unsigned tail_middle(int n)
+{
+    return n & 1 ? recurse(n) : tail_end(n + 1);
+}
+static NOINLINE unsigned tail_call(int n)
+{
+    sink++;
+    return tail_middle(n);
+}
 
 static void test_recursion(void **state)
 {
@@ -153,7 +164,9 @@ static int by_value(const void *a, const void *b)
 
 static void visit(const void *node, VISIT which, int depth)
 {
-    (void)node; (void)which; (void)depth;
+    (void)node;
+    (void)which;
+    (void)depth;
     check();
 }
 
@@ -650,14 +663,26 @@ static void test_function_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(recursion),      TEST(frame_kinds),      TEST(libc_callbacks),
-        TEST(longjmp),        TEST(coroutines),       TEST(signals),
-        TEST(alternate_stack), TEST(every_instruction), TEST(threads),
-        TEST(many_threads),   TEST(deeper_than_kept), TEST(generations),
-        TEST(function_start), TEST(realigned_from_moving_caller), TEST(no_system_calls),
-        TEST(trails), TEST(realigned_known),
+        TEST(recursion),
+        TEST(frame_kinds),
+        TEST(libc_callbacks),
+        TEST(longjmp),
+        TEST(coroutines),
+        TEST(signals),
+        TEST(alternate_stack),
+        TEST(every_instruction),
+        TEST(threads),
+        TEST(many_threads),
+        TEST(deeper_than_kept),
+        TEST(generations),
+        TEST(function_start),
+        TEST(realigned_from_moving_caller),
+        TEST(no_system_calls),
+        TEST(trails),
+        TEST(realigned_known),
 #if defined __x86_64__
-        TEST(frame_pointer_without_use), TEST(frame_pointer_in_use),
+        TEST(frame_pointer_without_use),
+        TEST(frame_pointer_in_use),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
