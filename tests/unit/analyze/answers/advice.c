@@ -24,7 +24,14 @@ static struct written *program(void)
     const uint32_t one = written_queue(w, 1, 0), two = written_queue(w, 2, 0);
     for (uint64_t i = 0; i < ROUNDS; i++) {
         const uint64_t at = (10 + 10 * i) * US;
-        written_op(w, &(struct written_op){.thread = thread, .queue = one, .kind = SONDE_OP_KERNEL, .name = "short", .enter = at, .leave = at + 5 * US, .start = at + 4 * US, .end = at + 7 * US});
+        written_op(w, &(struct written_op){.thread = thread,
+                                           .queue = one,
+                                           .kind = SONDE_OP_KERNEL,
+                                           .name = "short",
+                                           .enter = at,
+                                           .leave = at + 5 * US,
+                                           .start = at + 4 * US,
+                                           .end = at + 7 * US});
         written_op(w, &(struct written_op){.thread = other,
                                            .queue = two,
                                            .kind = SONDE_OP_WRITE,

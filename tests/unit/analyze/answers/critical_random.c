@@ -367,9 +367,11 @@ static struct program *make_up(uint64_t seed, uint64_t post, int calls, bool bes
     for (int i = 0; i < p->queues; i++) {
         p->free_queue[i] = !p->legacy && below(p, 3) == 0;
         p->apart[i] = p->legacy && i && below(p, 3) == 0;
-        p->lane[i] = (int)written_queue(p->w, 1, p->legacy && !i ? SONDE_LANE_LEGACY : p->apart[i]    ? SONDE_LANE_NON_BLOCKING
-                                                                                   : p->free_queue[i] ? SONDE_LANE_OUT_OF_ORDER
-                                                                                                      : 0);
+        p->lane[i] = (int)written_queue(p->w, 1,
+                                        p->legacy && !i    ? SONDE_LANE_LEGACY
+                                        : p->apart[i]      ? SONDE_LANE_NON_BLOCKING
+                                        : p->free_queue[i] ? SONDE_LANE_OUT_OF_ORDER
+                                                           : 0);
     }
     for (int i = 0; i < calls; i++) {
         int thread = 0;

@@ -116,7 +116,14 @@ static void fill(struct scene *s)
                                                       .last_use_ns = 1300,
                                                       .uses = 2,
                                                       .device = 1});
-    add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = s->site[0], .bytes = 50, .parent = whole, .alloc_ns = 1110, .free_ns = 1400, .uses = 1, .device = 1});
+    add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER,
+                                     .node = s->site[0],
+                                     .bytes = 50,
+                                     .parent = whole,
+                                     .alloc_ns = 1110,
+                                     .free_ns = 1400,
+                                     .uses = 1,
+                                     .device = 1});
     for (uint64_t at = 1200; at < 1500; at += 100)
         add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER,
                                          .node = s->site[1],
@@ -129,7 +136,14 @@ static void fill(struct scene *s)
                                          .device = 1});
     add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_IMAGE, .node = s->site[2], .bytes = 200, .alloc_ns = 1250, .device = 1});
     for (uint64_t at = 1600; at < 1900; at += 100)
-        add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = s->site[3], .bytes = 10, .alloc_ns = at, .first_use_ns = at + 10, .last_use_ns = at + 20, .uses = 3, .device = 1});
+        add(s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER,
+                                         .node = s->site[3],
+                                         .bytes = 10,
+                                         .alloc_ns = at,
+                                         .first_use_ns = at + 10,
+                                         .last_use_ns = at + 20,
+                                         .uses = 3,
+                                         .device = 1});
     struct sonde_row_profile calls = {.node = s->site[1], .count = 3, .sum_ns = 600};
     synth_add(s->build, SONDE_TABLE_PROFILE, 0, &calls);
 }
@@ -263,7 +277,12 @@ static void classes(void **state)
     (void)state;
     scene_begin(&s);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        add(&s, (struct sonde_row_object){.kind = cases[i].kind, .node = s.site[0], .bytes = 1ull << i, .alloc_ns = 1500, .device = cases[i].device, .flags = SONDE_OBJECT_USES_PARTIAL});
+        add(&s, (struct sonde_row_object){.kind = cases[i].kind,
+                                          .node = s.site[0],
+                                          .bytes = 1ull << i,
+                                          .alloc_ns = 1500,
+                                          .device = cases[i].device,
+                                          .flags = SONDE_OBJECT_USES_PARTIAL});
     add(&s, (struct sonde_row_object){.kind = SONDE_OBJECT_BUFFER, .node = 77777, .alloc_ns = 1600, .free_ns = 1550});
     scene_read(&s);
     static const uint64_t peaks[] = {0, 15, 16, 96, 128}; /* not known, GPU 0, GPU 1, shared, host */
