@@ -113,7 +113,7 @@ SONDE__RAW static uintptr_t encoded(span *s, uint8_t encoding, uintptr_t data)
 struct module {
     uintptr_t start, end, load;
     const uint8_t *header; /* .eh_frame_hdr, may be NULL */
-    ElfW(Phdr) const *phdr;
+    const ElfW(Phdr) *phdr;
     unsigned phdrs;
 };
 

@@ -34,7 +34,7 @@ struct self {
     uint32_t build_id_bytes;
 };
 
-static void find_build_id(const struct dl_phdr_info *info, ElfW(Phdr) const *notes, struct self *self)
+static void find_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) *notes, struct self *self)
 {
     const char *at = (const char *)(info->dlpi_addr + notes->p_vaddr), *end = at + notes->p_memsz;
     while (at + sizeof(ElfW(Nhdr)) <= end) {
