@@ -63,7 +63,8 @@ __attribute__((hot)) uint32_t sonde__context_child(struct sonde_thread *t, uint3
     t->own.new_at = atomic_load_explicit(&t->count.calls, memory_order_relaxed);
     if (!frame || (t->node_next == t->node_end && !node_run(t)) ||
         !sonde__map_add(&t->children, &sonde__agent.heap, key, t->node_next)) {
-        sonde__count(&t->count.folded, 1);
+        if (!sonde__handler.on || !sonde__handler.missed) /* a sample that is missed has lost no context */
+            sonde__count(&t->count.folded, 1);
         return parent;
     }
     struct sonde_row_node *row = node_row(t->node_next);

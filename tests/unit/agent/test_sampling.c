@@ -721,6 +721,42 @@ static void threads_beside_the_first_reading(void **state)
     harness_remove();
 }
 
+/* ---- a lock that the interrupted thread holds --------------------------------------------------------- */
+
+__attribute__((noinline)) static void spin_below(unsigned depth, unsigned ms)
+{
+    if (depth)
+        spin_below(depth - 1, ms);
+    else
+        spin(ms);
+    __asm__ volatile("" : : : "memory");
+}
+
+/* New paths of known frames, while who samples cannot take what new nodes are made under: samples are missed, no call path is merged. */
+static void a_held_lock_merges_nothing(void **state)
+{
+    const time_t until = time(NULL) + HARNESS_PATIENCE_S;
+    (void)state;
+    harness_setup("sampling", sampled);
+    harness_wait();
+    until_sampled();
+    uint64_t lost = 0, now = 0;
+    for (volatile unsigned i = 0; i < 5 || (now < lost + 3 && time(NULL) < until); i++) { /* one call, so that its frames are known */
+        spin_below(i < 5 ? 3 : 100 + i, 10); /* more nodes than a thread has in hand */
+        now = atomic_load(&sonde__self->samples.count.lost);
+        if (i == 4) {
+            lost = now;
+            sonde__lock(&sonde__agent.table_lock);
+        }
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    struct sonde_measurement *m = harness_finish();
+    assert_true(m->processes[0].header.cpu.lost >= lost + 3);
+    assert_int_equal(m->processes[0].header.ledger.contexts_folded, 0);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -729,7 +765,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(timers_do_without_perf), cmocka_unit_test(operations_come_before_samples),
         cmocka_unit_test(off_is_off), cmocka_unit_test(ranges_are_followed),
         cmocka_unit_test(threads_that_were_met_are_known), cmocka_unit_test(ended_threads_hold_no_slot),
-        cmocka_unit_test(threads_beside_the_first_reading)};
+        cmocka_unit_test(threads_beside_the_first_reading), cmocka_unit_test(a_held_lock_merges_nothing)};
     const int which = argc > 1 ? atoi(argv[1]) : 0;
     if (which < 0 || which >= (int)(sizeof tests / sizeof *tests))
         return 2;
