@@ -124,11 +124,12 @@ def host_code(m, function, waits=None):
 
 
 def check_loader(m):
-    """The dataset's work is done by processes that use no GPU; this one waits for their queue."""
+    """The dataset's work is done by processes that use no GPU; this one waits for their queue, and for the worker to pass
+    the descriptor of a batch's memory (recvmsg), while Python's lock there is held by the dataset."""
     ledger = m.view("ledger")
     busy = [p for p in ledger["processes"] if p["seen"]]
     yield equal("processes that used the GPU", len(busy), 1)
-    yield from host_code(m, "add_up", {"poll", "__poll_chk", "read"})
+    yield from host_code(m, "add_up", {"poll", "__poll_chk", "read", "recvmsg"})
 
 
 def check_dataset(m):
