@@ -60,12 +60,12 @@ enum sonde_collect {
 };
 
 struct sonde_backend {
-    size_t      size;  /* sizeof(struct sonde_backend) the backend was built with */
+    size_t size;  /* sizeof(struct sonde_backend) the backend was built with */
     const char *name;  /* "opencl" */
 
     /* Names of the API calls; index is the `api` of sonde_call_begin. Entry 0 is unused. */
     const char *const *api_names;
-    uint32_t           api_count;
+    uint32_t api_count;
 
     /* Has this submission finished? Must not block. Any harvesting thread.
      * NULL: this backend's submissions have keys. */
@@ -106,11 +106,11 @@ struct sonde_backend {
 /* State of one hooked call; lives on the hook's stack. Private to the agent. */
 struct sonde_call {
     struct sonde_thread *thread;
-    uint64_t             tsc;
-    uint64_t             enter_ns, leave_ns;
-    uint32_t             node; /* call path of the API call: a node of the tree */
-    uint32_t             api;
-    bool                 submitted;
+    uint64_t tsc;
+    uint64_t enter_ns, leave_ns;
+    uint32_t node; /* call path of the API call: a node of the tree */
+    uint32_t api;
+    bool submitted;
 };
 
 enum {
@@ -121,14 +121,14 @@ enum {
  * are needed: the completions say the rest. */
 struct sonde_submit {
     enum sonde_op_kind kind;
-    uint32_t           lane;   /* queue lane, from sonde_lane_add */
-    uint32_t           name;   /* string id of the kernel's name, 0 = none */
-    uint32_t           work;   /* launch configuration from sonde_work_add, 0 = none */
-    uint32_t           object; /* data object, 0 = none or several */
-    uint64_t           bytes;  /* moved or filled, counted once */
-    uint64_t           token;  /* handed to poll(); 0 = finished within the call, no device times */
-    uint64_t           key;    /* instead of a token: sonde_complete() will name it; never used again */
-    uint32_t           flags;  /* SONDE_SUBMIT_* */
+    uint32_t lane;   /* queue lane, from sonde_lane_add */
+    uint32_t name;   /* string id of the kernel's name, 0 = none */
+    uint32_t work;   /* launch configuration from sonde_work_add, 0 = none */
+    uint32_t object; /* data object, 0 = none or several */
+    uint64_t bytes;  /* moved or filled, counted once */
+    uint64_t token;  /* handed to poll(); 0 = finished within the call, no device times */
+    uint64_t key;    /* instead of a token: sonde_complete() will name it; never used again */
+    uint32_t flags;  /* SONDE_SUBMIT_* */
 };
 
 /* True while the agent is loaded, healthy and recording. A hook that finds it
@@ -178,13 +178,13 @@ enum sonde_over sonde_submit_over(const struct sonde_submit *submit);
 
 /* What the runtime reported about one finished operation. */
 struct sonde_completion {
-    uint64_t            key;    /* of its submission */
-    enum sonde_op_kind  kind;
-    enum sonde_poll     result; /* never SONDE_POLL_PENDING */
-    uint32_t            lane, name, work, object; /* as in struct sonde_submit */
-    uint32_t            origin; /* call path in which it was prepared (a graph node), from sonde_call_context; 0 none */
-    uint64_t            bytes;
-    struct sonde_times  times;  /* queued_ns and submit_ns may be 0: unknown */
+    uint64_t key;    /* of its submission */
+    enum sonde_op_kind kind;
+    enum sonde_poll result; /* never SONDE_POLL_PENDING */
+    uint32_t lane, name, work, object; /* as in struct sonde_submit */
+    uint32_t origin; /* call path in which it was prepared (a graph node), from sonde_call_context; 0 none */
+    uint64_t bytes;
+    struct sonde_times times;  /* queued_ns and submit_ns may be 0: unknown */
 };
 /* Only within collect(). A completion may come before its submission does. */
 void sonde_complete(const struct sonde_completion *completion);
@@ -227,15 +227,15 @@ uint32_t sonde_range_end(uint64_t id); /* its name; 0: no such range is open */
  * sonde_last_context), under the name `name` (string id): an autograd operator
  * and its forward call. It stands before the frame of the function on whose
  * stack frame `within` lies. Both 0 end it; context 0 alone: only the name is known. */
-void     sonde_link(uint32_t context, uint32_t name, const void *within);
+void sonde_link(uint32_t context, uint32_t name, const void *within);
 /* The call path of this thread's latest hooked call; 0 none. */
 uint32_t sonde_last_context(void);
 /* The calling thread is the vendor's tool library's, not the program's, unless it has
  * made a hooked call: it is not sampled. Cheap when it was said before. */
-void     sonde_tool_thread(void);
+void sonde_tool_thread(void);
 /* Have `watch` called at each hooked call, in its thread, with its call path.
  * One watcher; it must be as cheap as the hook, and never goes away. */
-void     sonde_watch_calls(void (*watch)(uint32_t context));
+void sonde_watch_calls(void (*watch)(uint32_t context));
 
 /* Harvest what this process's threads have submitted and what has finished.
  * Call it, outside of any runtime lock, after the program waited
@@ -262,9 +262,9 @@ uint32_t sonde_range_name(const char *bytes, size_t length);
 struct sonde_device_info {
     const struct sonde_backend *backend; /* NULL: the first of the table */
     const char *platform, *name, *vendor, *driver;
-    uint32_t    kind; /* 0 unknown, 1 CPU, 2 GPU, 3 accelerator */
-    uint64_t    memory_bytes;
-    uint32_t    compute_units; /* multiprocessors: each runs blocks of its own; 0 unknown */
+    uint32_t kind; /* 0 unknown, 1 CPU, 2 GPU, 3 accelerator */
+    uint64_t memory_bytes;
+    uint32_t compute_units; /* multiprocessors: each runs blocks of its own; 0 unknown */
 };
 uint32_t sonde_device_add(const struct sonde_device_info *info);
 
@@ -296,10 +296,10 @@ uint32_t sonde_object_add(const struct sonde_call *call, enum sonde_object_kind 
                           uint64_t bytes, uint64_t address);
 /* Where it lies: on `device` (0: the host, or not known), and within another object
  * (a sub-buffer, an image of a buffer), whose memory it shares; 0 none. */
-void     sonde_object_place(uint32_t object, uint32_t device, uint32_t parent);
-void     sonde_object_free(uint32_t object);
+void sonde_object_place(uint32_t object, uint32_t device, uint32_t parent);
+void sonde_object_free(uint32_t object);
 /* From now on operations may use any object without a report of it. */
-void     sonde_object_uses_hidden(void);
+void sonde_object_uses_hidden(void);
 /* The living object, of those whose address is one (not a handle), in which `address`
  * lies; 0 none. Takes a lock. */
 uint32_t sonde_object_at(uint64_t address);

@@ -27,6 +27,7 @@ extern "C" {
     X(EMPTY, "nothing was recorded")                          \
     X(BUSY, "still in use")
 
+/* clang-format off */
 enum sonde_error_index {
     SONDE_ERROR_INDEX_OK,
 #define X(name, text) SONDE_ERROR_INDEX_##name,
@@ -34,6 +35,7 @@ enum sonde_error_index {
 #undef X
     SONDE_ERROR_COUNT
 };
+/* clang-format on */
 
 enum sonde_error {
     SONDE_OK = 0,
@@ -44,7 +46,7 @@ enum sonde_error {
 
 /* One sentence for the user: what went wrong, where, why, and what to do. */
 struct sonde_diag {
-    int  code;        /* enum sonde_error */
+    int code;        /* enum sonde_error */
     char what[192];   /* "cannot read the measurement" */
     char where[512];  /* path, function or offset; may be empty */
     char why[192];    /* strerror text or reason; may be empty */

@@ -26,6 +26,7 @@ enum sonde_op_group {
     X(MAPPED, "map", "map and unmap")                          \
     X(OTHER, "other", "migrations and other")
 
+/* clang-format off */
 enum sonde_way {
 #define X(name, json, text) SONDE_WAY_##name,
     SONDE_WAY_MAP(X)
@@ -33,16 +34,17 @@ enum sonde_way {
     SONDE_WAY_COUNT,
     SONDE_WAY_NONE = SONDE_WAY_COUNT,
 };
+/* clang-format on */
 
 /* What else is true of a kind. */
 enum sonde_op_trait {
-    SONDE_KIND_BY_ENDS    = 1,   /* what the runtime says of the copy's two ends goes before its way */
-    SONDE_KIND_CAN_BLOCK  = 2,   /* its call may return only when it has ended */
-    SONDE_KIND_TO_HOST    = 4,   /* the host can then read what the device wrote */
-    SONDE_KIND_AFTER_ALL  = 8,   /* waits for all earlier ones of its queue, unless it names what it waits for */
+    SONDE_KIND_BY_ENDS = 1,   /* what the runtime says of the copy's two ends goes before its way */
+    SONDE_KIND_CAN_BLOCK = 2,   /* its call may return only when it has ended */
+    SONDE_KIND_TO_HOST = 4,   /* the host can then read what the device wrote */
+    SONDE_KIND_AFTER_ALL = 8,   /* waits for all earlier ones of its queue, unless it names what it waits for */
     SONDE_KIND_BEFORE_ALL = 16,  /* all later ones of its queue wait for it */
-    SONDE_KIND_CALL       = 32,  /* the call itself is the operation: its times are the operation's */
-    SONDE_KIND_POINT      = 64,  /* a place in a queue: recorded there, or waited for */
+    SONDE_KIND_CALL = 32,  /* the call itself is the operation: its times are the operation's */
+    SONDE_KIND_POINT = 64,  /* a place in a queue: recorded there, or waited for */
     SONDE_KIND_COLLECTIVE = 128, /* several devices at once; it runs as a kernel, an operation of its own */
 };
 
@@ -83,12 +85,14 @@ enum sonde_op_trait {
     X(EVENT_WAIT,     "event_wait",     "",                ORDER,  NONE,        SONDE_KIND_CALL | SONDE_KIND_POINT)            \
     X(COLLECTIVE,     "collective",     "",                ORDER,  NONE,        SONDE_KIND_COLLECTIVE)
 
+/* clang-format off */
 enum sonde_op_kind {
 #define X(name, ...) SONDE_OP_##name,
     SONDE_OP_KIND_MAP(X)
 #undef X
     SONDE_OP_KIND_COUNT
 };
+/* clang-format on */
 
 /* Why an operation or a record is missing. Counted per lane and in total. */
 #define SONDE_DROP_MAP(X)                                                        \
@@ -100,12 +104,14 @@ enum sonde_op_kind {
     X(REENTRANT, "reentrant")         /* a signal handler came in a hook */      \
     X(AGENT_OFF, "agent_off")         /* the agent had switched itself off */
 
+/* clang-format off */
 enum sonde_drop {
 #define X(name, text) SONDE_DROP_##name,
     SONDE_DROP_MAP(X)
 #undef X
     SONDE_DROP_COUNT
 };
+/* clang-format on */
 
 /* Where the bytes of a data object are. */
 enum sonde_memory_class {
@@ -115,7 +121,7 @@ enum sonde_memory_class {
 };
 
 enum sonde_object_trait {
-    SONDE_OBJECT_PLACE  = 1, /* what lies at its address is the object; the others' address is a handle */
+    SONDE_OBJECT_PLACE = 1, /* what lies at its address is the object; the others' address is a handle */
     SONDE_OBJECT_UNSEEN = 2, /* kernels may use it unseen: which of their arguments point to it is not known */
 };
 
@@ -133,12 +139,14 @@ enum sonde_object_trait {
     X(VIRTUAL, "virtual", ON_DEVICE, SONDE_OBJECT_PLACE | SONDE_OBJECT_UNSEEN)  \
     X(ARRAY,   "array",   ON_DEVICE, SONDE_OBJECT_UNSEEN)
 
+/* clang-format off */
 enum sonde_object_kind {
 #define X(name, ...) SONDE_OBJECT_##name,
     SONDE_OBJECT_KIND_MAP(X)
 #undef X
     SONDE_OBJECT_KIND_COUNT
 };
+/* clang-format on */
 
 /* Of queues. */
 enum {
@@ -157,12 +165,14 @@ enum {
     X(ARRAY, "array")         \
     X(MANAGED, "managed")
 
+/* clang-format off */
 enum sonde_memory {
 #define X(name, text) SONDE_MEMORY_##name,
     SONDE_MEMORY_MAP(X)
 #undef X
     SONDE_MEMORY_COUNT
 };
+/* clang-format on */
 
 /* What keeps more of a kernel's blocks from running on one multiprocessor. */
 #define SONDE_LIMITER_MAP(X)        \
@@ -177,7 +187,7 @@ enum sonde_limiter {
 #define X(name, text) SONDE_LIMITER_##name,
     SONDE_LIMITER_MAP(X)
 #undef X
-    SONDE_LIMITER_COUNT
+        SONDE_LIMITER_COUNT
 };
 
 #endif

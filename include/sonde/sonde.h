@@ -19,7 +19,10 @@
 extern "C" {
 #endif
 
-static inline void sonde__no_range(int on) { (void)on; }
+static inline void sonde__no_range(int on)
+{
+    (void)on;
+}
 
 static inline void sonde__range(int on)
 {
@@ -35,9 +38,15 @@ static inline void sonde__range(int on)
 }
 
 /* Record operations from now on. */
-static inline void sonde_start(void) { sonde__range(1); }
+static inline void sonde_start(void)
+{
+    sonde__range(1);
+}
 /* Record nothing from now on; operations in flight are still recorded until they complete. */
-static inline void sonde_stop(void) { sonde__range(0); }
+static inline void sonde_stop(void)
+{
+    sonde__range(0);
+}
 
 #ifdef __cplusplus
 }

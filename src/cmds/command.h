@@ -42,7 +42,8 @@ enum {
 
 /* ---- options ----------------------------------------------------------- */
 
-enum sonde_option_type {   /* the field at `offset` is a ... */
+enum sonde_option_type {
+    /* the field at `offset` is a ... */
     SONDE_OPTION_FLAG,     /* int: set to `value` (1 when that is 0) */
     SONDE_OPTION_INT,      /* int64_t, between low and high when these differ */
     SONDE_OPTION_REAL,     /* double, between low and high when these differ */
@@ -72,7 +73,8 @@ struct sonde_example {
     const char *text; /* what it does */
 };
 
-enum sonde_operand { /* what the first operand is; for completion */
+enum sonde_operand {
+    /* what the first operand is; for completion */
     SONDE_OPERAND_NONE,
     SONDE_OPERAND_MEASUREMENT,
     SONDE_OPERAND_PROGRAM, /* options end at the first operand: the rest is the program's */
@@ -118,7 +120,10 @@ const struct sonde_command *sonde_command_find(const char *name);
 /* Parse argv[0..argc) (without the command's name) into `values`, which holds
  * `command->options_bytes`. Operands are moved to the front of argv in order.
  * Returns their number; -1 after a message (exit 2); -2 when --help was asked. */
-enum { SONDE_PARSE_ERROR = -1, SONDE_PARSE_HELP = -2 };
+enum {
+    SONDE_PARSE_ERROR = -1,
+    SONDE_PARSE_HELP = -2,
+};
 int sonde_options_parse(const struct sonde_command *command, int argc, char **argv, void *values);
 
 /* Number with unit, as options accept them. 0, or SONDE_EINVALID. */
@@ -128,7 +133,7 @@ int sonde_parse_duration(const char *text, uint64_t *ns);
 /* Help of one command, as `--help` prints it, or of a word of it. On a terminal of `columns`; 0: it is none. */
 void sonde_help_print(const struct sonde_command *command, int argc, char **argv, int columns);
 /* Parts of it: an entry of a list, a paragraph. `columns` is what sonde_help_columns gave. */
-int  sonde_help_columns(int terminal);
+int sonde_help_columns(int terminal);
 void sonde_help_entry(const char *head, const char *text, int columns);
 void sonde_help_text(const char *text, int columns);
 
@@ -154,24 +159,31 @@ int sonde_say_unknown(const struct sonde_command *command, const struct sonde_ne
 
 /* The folder of the measurement that the user means (find.c): `given`, `given`.sonde, or for NULL the newest
  * here. `word` (may be NULL): what else could have been meant. 0, or a negative code with `diag`. */
-int  sonde_find_measurement(const char *given, const char *(*word)(size_t index), char path[PATH_MAX],
-                            struct sonde_diag *diag);
+int sonde_find_measurement(const char *given, const char *(*word)(size_t index), char path[PATH_MAX],
+                           struct sonde_diag *diag);
 bool sonde_is_measurement(const char *path);
 
 /* From begin on, what goes to standard output is shown by the user's pager at the end (pager.c);
  * nothing happens where standard output is no terminal, or no pager is wanted. */
-struct sonde_pager { int terminal, text; const char *command; };
+struct sonde_pager {
+    int terminal, text;
+    const char *command;
+};
 void sonde_pager_begin(struct sonde_pager *pager, bool wanted);
 void sonde_pager_end(struct sonde_pager *pager);
 
 /* --color of a command: auto, always or never. */
-enum sonde_color { SONDE_COLOR_AUTO, SONDE_COLOR_ALWAYS, SONDE_COLOR_NEVER };
+enum sonde_color {
+    SONDE_COLOR_AUTO,
+    SONDE_COLOR_ALWAYS,
+    SONDE_COLOR_NEVER,
+};
 extern const char *const sonde_color_names[];
 bool sonde_colors(enum sonde_color color, int fd);
 
 /* Terminal: columns of `fd` ($COLUMNS first; 0 when it is no terminal), and
  * whether colours are wanted (terminal, no NO_COLOR, TERM not dumb). */
-int  sonde_terminal_columns(int fd);
+int sonde_terminal_columns(int fd);
 bool sonde_terminal_colors(int fd);
 
 /* Long work begins: from now on, when it lasts, "TEXT … 42 %" stands on the

@@ -15,18 +15,18 @@
 #include "format/folder.h"
 
 struct export_options {
-    int         to; /* index into the table of formats; -1 none */
+    int to; /* index into the table of formats; -1 none */
     const char *output;
-    int         force, quiet;
+    int force, quiet;
 };
 
 /* "runs/heat.sonde/" with "csv" is "runs/heat.csv". The caller frees. */
 static char *default_output(const char *measurement, const char *extension)
 {
     static const char suffix[] = SONDE_FOLDER_SUFFIX;
-    char              real[PATH_MAX], *out;
-    const char       *path = realpath(measurement, real);
-    size_t            length;
+    char real[PATH_MAX], *out;
+    const char *path = realpath(measurement, real);
+    size_t length;
     /* The user's own spelling, unless its last part is no name. */
     length = strlen(measurement);
     while (length > 1 && measurement[length - 1] == '/')
@@ -44,7 +44,7 @@ static void say_result(const struct export_options *o, const struct sonde_measur
                        const struct sonde_export_result *result, uint64_t bytes)
 {
     const struct sonde_export_format *format = sonde_export_formats[o->to];
-    char                              count[SONDE_NUMBER_MAX], size[SONDE_NUMBER_MAX], lost[SONDE_NUMBER_MAX];
+    char count[SONDE_NUMBER_MAX], size[SONDE_NUMBER_MAX], lost[SONDE_NUMBER_MAX];
     if (m->damaged_chunks)
         sonde_say("%s damaged chunk%s of %s %s skipped; the rest was exported",
                   sonde_number_count(lost, m->damaged_chunks), m->damaged_chunks == 1 ? "" : "s", m->path,
@@ -64,7 +64,7 @@ static int export_to(const struct export_options *o, const struct sonde_measurem
                      struct sonde_diag *diag)
 {
     struct sonde_export_result result = {0};
-    struct sonde_out          *out;
+    struct sonde_out *out;
     int code = strcmp(path, "-") == 0 ? sonde_out_attach(STDOUT_FILENO, "standard output", &out, diag)
                                       : sonde_out_create(path, o->force, &out, diag);
     if (code)
@@ -87,9 +87,9 @@ static int export_to(const struct export_options *o, const struct sonde_measurem
 static int run(const void *options, int argc, char **argv)
 {
     const struct export_options *o = options;
-    struct sonde_measurement    *m = NULL;
-    struct sonde_diag            diag = {0};
-    char                         from[PATH_MAX];
+    struct sonde_measurement *m = NULL;
+    struct sonde_diag diag = {0};
+    char from[PATH_MAX];
     if (o->to < 0)
         return sonde_say_usage(&sonde_command_export, "--to FORMAT is missing");
     if (sonde_find_measurement(argc ? argv[0] : NULL, NULL, from, &diag))
@@ -97,8 +97,8 @@ static int run(const void *options, int argc, char **argv)
     if (!argc)
         sonde_say("%s is the newest measurement here", from);
     char *path = o->output ? strdup(o->output) : default_output(from, sonde_export_formats[o->to]->extension);
-    int   code = path ? sonde_measurement_open(from, &m, &diag)
-                      : sonde_diag_set(&diag, SONDE_ENOMEM, from, "cannot export");
+    int code = path ? sonde_measurement_open(from, &m, &diag)
+                    : sonde_diag_set(&diag, SONDE_ENOMEM, from, "cannot export");
     if (!code) {
         sonde_say_manifest(m);
         code = export_to(o, m, path, &diag);
@@ -111,13 +111,16 @@ static int run(const void *options, int argc, char **argv)
     return code ? SONDE_EXIT_FAILED : SONDE_EXIT_OK;
 }
 
+/* clang-format off */
 static const char *const format_names[] = {
 #define X(name) #name,
     SONDE_EXPORT_MAP(X)
 #undef X
     NULL,
 };
+/* clang-format on */
 
+/* clang-format off */
 static const struct sonde_option options_table[] = {
     {.name = "to", .type = SONDE_OPTION_CHOICE, .argument = "FORMAT", .offset = offsetof(struct export_options, to),
      .choices = format_names, .help = "Output format."},
@@ -130,6 +133,7 @@ static const struct sonde_option options_table[] = {
      .help = "Do not print progress and the final line."},
     {.name = NULL},
 };
+/* clang-format on */
 
 static const struct sonde_example examples[] = {
     {"sonde export heat.sonde --to perfetto", "writes heat.perfetto-trace, for https://ui.perfetto.dev"},

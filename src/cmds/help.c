@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OPTION_COLUMN = 30, NARROWEST = 50, WIDEST = 100 };
+enum {
+    OPTION_COLUMN = 30,
+    NARROWEST = 50,
+    WIDEST = 100,
+};
 
 /* Print `text` from column `at` on, in lines of at most `columns`, indented by
  * `indent`; a line that begins with a space is kept as it is. Ends the line. */
@@ -84,7 +88,7 @@ static void print_option(char letter, const char *name, const char *argument, co
 
 int sonde_help_columns(int terminal)
 {
-    return terminal == 0 ? 80 : terminal < NARROWEST ? NARROWEST : terminal > WIDEST ? WIDEST : terminal;
+    return terminal == 0 ? 80 : (terminal < NARROWEST ? NARROWEST : (terminal > WIDEST ? WIDEST : terminal));
 }
 
 void sonde_help_print(const struct sonde_command *command, int argc, char **argv, int terminal)

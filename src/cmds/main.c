@@ -12,12 +12,14 @@
 
 #include "base/stack.h"
 
+/* clang-format off */
 const struct sonde_command *const sonde_commands[] = {
 #define X(name) &sonde_command_##name,
     SONDE_COMMAND_MAP(X)
 #undef X
     NULL,
 };
+/* clang-format on */
 
 const struct sonde_command *sonde_command_find(const char *name)
 {
@@ -45,7 +47,12 @@ static void print_overview(FILE *out)
     fputs("\nSee 'sonde COMMAND --help' for details; 'sonde --version' prints the version.\n", out);
 }
 
-struct invocation { const struct sonde_command *command; const void *values; int argc; char **argv; };
+struct invocation {
+    const struct sonde_command *command;
+    const void *values;
+    int argc;
+    char **argv;
+};
 
 static int invoke(void *user)
 {

@@ -46,9 +46,18 @@ int sonde_parse_size(const char *text, uint64_t *bytes)
 
 int sonde_parse_duration(const char *text, uint64_t *ns)
 {
-    static const struct { const char *name; double ns; } units[] = {
-        {"", 1e9}, {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9},
-        {"m", 60e9}, {"min", 60e9}, {"h", 3600e9},
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {
+        {"", 1e9},
+        {"ns", 1},
+        {"us", 1e3},
+        {"ms", 1e6},
+        {"s", 1e9},
+        {"m", 60e9},
+        {"min", 60e9},
+        {"h", 3600e9},
     };
     char *end;
     errno = 0;

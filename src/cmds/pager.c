@@ -27,7 +27,7 @@ static const char *wanted_pager(void)
         return NULL;
     if (tcgetpgrp(STDOUT_FILENO) != getpgrp())
         return NULL; /* in the background, or at a terminal that is not ours, a pager would wait for a keyboard in vain */
-    return !pager ? "" : !*pager || strcmp(pager, "cat") == 0 ? NULL : pager;
+    return !pager ? "" : (!*pager || strcmp(pager, "cat") == 0 ? NULL : pager);
 }
 
 void sonde_pager_begin(struct sonde_pager *p, bool wanted)

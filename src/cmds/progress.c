@@ -16,7 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DELAY_NS = 400000000, EVERY_NS = 200000000 };
+enum {
+    DELAY_NS = 400000000,
+    EVERY_NS = 200000000,
+};
 
 #define SAVE_CURSOR "\0337"
 #define BACK_TO_IT  "\0338"

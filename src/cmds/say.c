@@ -42,7 +42,7 @@ void sonde_say(const char *format, ...)
 int sonde_say_diag(const struct sonde_diag *diag)
 {
     const char *what = diag->what[0] ? diag->what : sonde_error_text(diag->code);
-    const char *why = diag->why[0] ? diag->why : diag->what[0] ? sonde_error_text(diag->code) : "";
+    const char *why = diag->why[0] ? diag->why : (diag->what[0] ? sonde_error_text(diag->code) : "");
     struct sonde_text line = {0};
     sonde_text_format(&line, "sonde: %s%s%s%s%s%s%s", what, diag->where[0] ? " " : "", diag->where,
                       why[0] ? ": " : "", why, diag->hint[0] ? "; " : "", diag->hint);

@@ -15,13 +15,13 @@
 #define CALLED_FROM_FRAMES 4
 
 struct writer {
-    struct sonde_names          names;
-    struct sonde_out           *out;
+    struct sonde_names names;
+    struct sonde_out *out;
     struct sonde_export_result *result;
-    struct sonde_text           clean;
-    struct sonde_text           caller, ranges; /* of the context `caller_at` */
-    uint32_t                    caller_at;
-    uint32_t                    process;
+    struct sonde_text clean;
+    struct sonde_text caller, ranges; /* of the context `caller_at` */
+    uint32_t caller_at;
+    uint32_t process;
 };
 
 static const char header[] =
@@ -91,7 +91,7 @@ static void put_caller(struct writer *w, uint32_t at)
 static void put_attributes(struct writer *w, const struct sonde_process *p, uint32_t work)
 {
     const struct sonde_row_work *launch = sonde_names_launch(p, work);
-    char                         room[192] = "";
+    char room[192] = "";
     put_next(w, launch, launch ? launch->registers : 0);
     put_next(w, launch, launch ? launch->static_shared : 0);
     put_next(w, launch, launch ? launch->dynamic_shared : 0);
@@ -107,13 +107,13 @@ static void put_attributes(struct writer *w, const struct sonde_process *p, uint
 
 static int put_op(void *user, uint32_t lane, const void *row)
 {
-    struct writer              *w = user;
-    const struct sonde_row_op  *op = row;
+    struct writer *w = user;
+    const struct sonde_row_op *op = row;
     const struct sonde_process *p = &w->names.measurement->processes[w->process];
-    uint32_t                    at = sonde_names_locate(&w->names, w->process, op->node);
-    uint32_t                    device = lane < p->lane_count ? p->lanes[lane].device : 0;
+    uint32_t at = sonde_names_locate(&w->names, w->process, op->node);
+    uint32_t device = lane < p->lane_count ? p->lanes[lane].device : 0;
     const struct sonde_row_object *object = sonde_object_row(p, op->object);
-    char                        room[256];
+    char room[256];
     put_text(w, p->name);
     put_next(w, true, p->header.pid);
     put_next(w, true, lane);
@@ -141,7 +141,7 @@ static int write_csv(const struct sonde_measurement *m, struct sonde_out *out, s
                      struct sonde_export_result *result, struct sonde_diag *diag)
 {
     struct writer w = {.out = out, .result = result, .caller_at = UINT32_MAX};
-    int           code = sonde__export_needs_trace(m, diag);
+    int code = sonde__export_needs_trace(m, diag);
     if (!code)
         code = sonde_names_init(&w.names, m, diag);
     if (code)

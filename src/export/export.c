@@ -6,12 +6,14 @@
 
 #include "base/text.h"
 
+/* clang-format off */
 const struct sonde_export_format *const sonde_export_formats[] = {
 #define X(name) &sonde_export_##name,
     SONDE_EXPORT_MAP(X)
 #undef X
     NULL,
 };
+/* clang-format on */
 
 const struct sonde_export_format *sonde_export_find(const char *name)
 {
@@ -31,7 +33,7 @@ static void hint_report(const struct sonde_measurement *m, struct sonde_diag *di
 
 int sonde__export_needs_trace(const struct sonde_measurement *m, struct sonde_diag *diag)
 {
-    int      code;
+    int code;
     uint64_t done = 0;
     for (uint32_t i = 0; i < m->process_count; i++) {
         if (m->processes[i].trace_count)

@@ -20,15 +20,15 @@
 
 struct writer {
     const struct sonde_measurement *m;
-    struct sonde_names              names;
-    struct sonde_out               *out;
-    struct sonde_progress          *progress;
-    struct sonde_export_result     *result;
-    struct sonde_text               clean;
-    const struct rows              *trace; /* whose rows are written */
-    uint32_t                        process;
-    bool                            first; /* no comma before the next line */
-    bool                            nomem;
+    struct sonde_names names;
+    struct sonde_out *out;
+    struct sonde_progress *progress;
+    struct sonde_export_result *result;
+    struct sonde_text clean;
+    const struct rows *trace; /* whose rows are written */
+    uint32_t process;
+    bool first; /* no comma before the next line */
+    bool nomem;
 };
 
 /* ---- pieces ------------------------------------------------------------------ */
@@ -99,21 +99,39 @@ static void end_array(struct writer *w)
 static json_t *ledger(const struct sonde_process *p)
 {
     const struct sonde_ledger *l = &p->header.ledger;
-    json_t                    *dropped = json_object(), *all = json_object();
+    json_t *dropped = json_object(), *all = json_object();
     for (uint32_t i = 0; i < SONDE_DROP_COUNT; i++)
         json_object_set_new(dropped, sonde_drop_name(i), number(l->dropped[i]));
-    const struct { const char *name; uint64_t value; } lines[] = {
-        {"seen", l->seen}, {"done", l->done}, {"failed", l->failed}, {"no_times", l->no_times},
-        {"unmatched", l->unmatched}, {"unplaced", l->unplaced}, {"silent_launches", l->silent_launches},
-        {"bad_time", l->bad_time}, {"early_in_bound", l->early_in_bound},
-        {"api_calls", l->api_calls}, {"unwinds", l->unwinds}, {"unwind_failed", l->unwind_failed},
-        {"unwind_truncated", l->unwind_truncated}, {"unwind_checked", l->unwind_checked},
-        {"unwind_mismatched", l->unwind_mismatched}, {"python_walks", l->python_walks},
-        {"python_failed", l->python_failed}, {"contexts_folded", l->contexts_folded}, {"hook_ns", l->hook_ns},
-        {"thread_cpu_ns", l->thread_cpu_ns}, {"written_bytes", l->written_bytes},
-        {"busy_clipped_ns", l->busy_clipped_ns}, {"busy_left_out", l->busy_left_out},
+    const struct {
+        const char *name;
+        uint64_t value;
+    } lines[] = {
+        {"seen", l->seen},
+        {"done", l->done},
+        {"failed", l->failed},
+        {"no_times", l->no_times},
+        {"unmatched", l->unmatched},
+        {"unplaced", l->unplaced},
+        {"silent_launches", l->silent_launches},
+        {"bad_time", l->bad_time},
+        {"early_in_bound", l->early_in_bound},
+        {"api_calls", l->api_calls},
+        {"unwinds", l->unwinds},
+        {"unwind_failed", l->unwind_failed},
+        {"unwind_truncated", l->unwind_truncated},
+        {"unwind_checked", l->unwind_checked},
+        {"unwind_mismatched", l->unwind_mismatched},
+        {"python_walks", l->python_walks},
+        {"python_failed", l->python_failed},
+        {"contexts_folded", l->contexts_folded},
+        {"hook_ns", l->hook_ns},
+        {"thread_cpu_ns", l->thread_cpu_ns},
+        {"written_bytes", l->written_bytes},
+        {"busy_clipped_ns", l->busy_clipped_ns},
+        {"busy_left_out", l->busy_left_out},
         {"calls_dropped", l->calls_dropped},
-        {"damaged_chunks", p->damaged_chunks}, {"damaged_bytes", p->damaged_bytes},
+        {"damaged_chunks", p->damaged_chunks},
+        {"damaged_bytes", p->damaged_bytes},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         json_object_set_new(all, lines[i].name, number(lines[i].value));
@@ -129,7 +147,7 @@ static json_t *ledger(const struct sonde_process *p)
 static json_t *devices(struct writer *w, const struct sonde_process *p)
 {
     static const char *const kinds[] = {"unknown", "cpu", "gpu", "accelerator"};
-    json_t                  *all = json_array();
+    json_t *all = json_array();
     for (uint32_t i = 1; i < p->device_count; i++) {
         const struct sonde_row_device *d = &p->devices[i];
         json_array_append_new(
@@ -149,11 +167,11 @@ static json_t *devices(struct writer *w, const struct sonde_process *p)
 static json_t *lanes(struct writer *w, const struct sonde_process *p)
 {
     json_t *all = json_array();
-    char    name[256];
+    char name[256];
     for (uint32_t i = 1; i < p->lane_count; i++) {
         const struct sonde_row_lane *l = &p->lanes[i];
-        bool                         queue = l->kind == SONDE_LANE_KIND_QUEUE;
-        uint64_t                     dropped = 0;
+        bool queue = l->kind == SONDE_LANE_KIND_QUEUE;
+        uint64_t dropped = 0;
         for (size_t k = 0; k < sizeof l->dropped / sizeof *l->dropped; k++)
             dropped += l->dropped[k];
         json_array_append_new(
@@ -212,8 +230,7 @@ static json_t *work(const struct sonde_row_work *row, uint32_t id)
         json_object_set_new(all, "local_bytes", number(row->local_bytes));
     }
     if (row->cluster[0])
-        json_object_set_new(all, "cluster", json_pack("[i, i, i]", (int)row->cluster[0], (int)row->cluster[1],
-                                                      (int)row->cluster[2]));
+        json_object_set_new(all, "cluster", json_pack("[i, i, i]", (int)row->cluster[0], (int)row->cluster[1], (int)row->cluster[2]));
     if (row->occupancy) {
         json_object_set_new(all, "occupancy", json_real(row->occupancy / 1000.0));
         json_object_set_new(all, "occupancy_limiter", json_string(sonde_limiter_name(row->limiter)));
@@ -259,7 +276,7 @@ static json_t *pauses(const struct sonde_process *p)
 
 static json_t *process(struct writer *w, uint32_t index)
 {
-    const struct sonde_process     *p = &w->m->processes[index];
+    const struct sonde_process *p = &w->m->processes[index];
     const struct sonde_live_header *h = &p->header;
     w->process = index;
     json_t *all = json_pack("{s:i, s:o, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o}", "id", (int)index, "name",
@@ -286,7 +303,7 @@ static json_t *context(struct writer *w, uint32_t at)
 {
     static const char *const kinds[] = {"root", "native", "python", "api", "operation", "unknown", "cut", "link", "range"};
     const struct sonde_cct_node *node = &w->names.profile->nodes.items[at];
-    const struct sonde_metrics  *self = &node->self;
+    const struct sonde_metrics *self = &node->self;
     json_t *all = json_pack("{s:i, s:o, s:s, s:o, s:o, s:o, s:o}", "id", (int)at, "parent",
                             at ? number(node->parent) : json_null(), "kind", kinds[node->kind < 9 ? node->kind : 5],
                             "name", text_or_null(w, node->name), "file", text_or_null(w, node->file), "line",
@@ -392,7 +409,7 @@ static void put_op(struct writer *w, const void *row)
 {
     const struct sonde_row_op *op = row;
     uint32_t at = sonde_names_locate(&w->names, w->process, op->node);
-    bool     none = op->flags & SONDE_OP_NO_TIMES;
+    bool none = op->flags & SONDE_OP_NO_TIMES;
     sonde_out_text(w->out, ",\"kind\":\"");
     sonde_out_text(w->out, sonde_op_kind_name(op->kind));
     sonde_out_text(w->out, "\",\"name\":");
@@ -442,8 +459,8 @@ static void put_payload(struct writer *w, const struct sonde_row_range *range)
 {
     static const char *const types[] = {"null", "\"uint64\"", "\"int64\"", "\"double\""};
     uint16_t type = range->payload_type < 4 ? range->payload_type : 0;
-    char     text[40] = "null";
-    double   real;
+    char text[40] = "null";
+    double real;
     memcpy(&real, &range->payload, sizeof real);
     if (type == 1)
         snprintf(text, sizeof text, "%llu", (unsigned long long)range->payload);
@@ -512,10 +529,17 @@ static void put_sleep(struct writer *w, const void *row)
     sonde_out_text(w->out, "\"");
 }
 
-static const struct rows { const char *name; enum sonde_table table; void (*put)(struct writer *w, const void *row); } traces[] = {
-    {"operations", SONDE_TABLE_OP, put_op},        {"calls", SONDE_TABLE_CALL, put_call},
-    {"ranges", SONDE_TABLE_RANGE, put_range},      {"waits", SONDE_TABLE_WAIT, put_wait},
-    {"samples", SONDE_TABLE_SAMPLE, put_sample},   {"switches", SONDE_TABLE_SWITCH, put_switch},
+static const struct rows {
+    const char *name;
+    enum sonde_table table;
+    void (*put)(struct writer *w, const void *row);
+} traces[] = {
+    {"operations", SONDE_TABLE_OP, put_op},
+    {"calls", SONDE_TABLE_CALL, put_call},
+    {"ranges", SONDE_TABLE_RANGE, put_range},
+    {"waits", SONDE_TABLE_WAIT, put_wait},
+    {"samples", SONDE_TABLE_SAMPLE, put_sample},
+    {"switches", SONDE_TABLE_SWITCH, put_switch},
     {"sleeps", SONDE_TABLE_SLEEP, put_sleep},
 };
 #define TRACES (sizeof traces / sizeof *traces)
@@ -547,7 +571,7 @@ static int write_json(const struct sonde_measurement *m, struct sonde_out *out, 
                       struct sonde_export_result *result, struct sonde_diag *diag)
 {
     struct writer w = {.m = m, .out = out, .progress = progress, .result = result};
-    int           code = sonde_names_init(&w.names, m, diag);
+    int code = sonde_names_init(&w.names, m, diag);
     if (code)
         return code;
     sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_ALL));

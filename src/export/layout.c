@@ -8,21 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct entry { uint64_t start_ns, end_ns, order; uint32_t slot; };
+struct entry {
+    uint64_t start_ns, end_ns, order;
+    uint32_t slot;
+};
 
 struct sonde_layout {
     sonde_layout_fn fn;
     sonde_layout_end_fn end; /* NULL: the lane does not nest */
-    void           *user;
-    size_t          item_bytes;
-    char           *items;
-    struct entry    heap[SONDE_LAYOUT_WINDOW];
-    uint32_t        count;
-    uint64_t        order;
-    uint64_t        row_end[SONDE_LAYOUT_ROWS]; /* nesting: its last begin or end */
-    uint64_t        open[SONDE_LAYOUT_ROWS][SONDE_LAYOUT_DEPTH]; /* nesting: ends, outermost first */
-    uint32_t        depth[SONDE_LAYOUT_ROWS];
-    uint32_t        rows;
+    void *user;
+    size_t item_bytes;
+    char *items;
+    struct entry heap[SONDE_LAYOUT_WINDOW];
+    uint32_t count;
+    uint64_t order;
+    uint64_t row_end[SONDE_LAYOUT_ROWS]; /* nesting: its last begin or end */
+    uint64_t open[SONDE_LAYOUT_ROWS][SONDE_LAYOUT_DEPTH]; /* nesting: ends, outermost first */
+    uint32_t depth[SONDE_LAYOUT_ROWS];
+    uint32_t rows;
 };
 
 struct sonde_layout *sonde_layout_create(size_t item_bytes, sonde_layout_fn fn, void *user)

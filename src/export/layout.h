@@ -34,7 +34,7 @@ typedef void (*sonde_layout_end_fn)(void *user, uint32_t row, uint64_t end_ns);
 
 /* Items of `item_bytes` bytes are copied. NULL when out of memory. */
 struct sonde_layout *sonde_layout_create(size_t item_bytes, sonde_layout_fn fn, void *user);
-void                 sonde_layout_destroy(struct sonde_layout *layout);
+void sonde_layout_destroy(struct sonde_layout *layout);
 
 /* Before the first slice of a lane: slices nest, and `end` hears of their ends. For this lane only. */
 void sonde_layout_nest(struct sonde_layout *layout, sonde_layout_end_fn end);

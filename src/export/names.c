@@ -12,7 +12,7 @@
 /* Number the queues, and the threads, of a process. */
 static uint32_t *number_lanes(const struct sonde_process *p)
 {
-    uint32_t  queues = 0, threads = 0;
+    uint32_t queues = 0, threads = 0;
     uint32_t *ordinal = calloc(p->lane_count + 1, sizeof *ordinal);
     for (uint32_t i = 1; ordinal && i < p->lane_count; i++)
         ordinal[i] = p->lanes[i].kind == SONDE_LANE_KIND_QUEUE ? ++queues : ++threads;
@@ -51,7 +51,9 @@ void sonde_names_fini(struct sonde_names *names)
 const char *sonde_group_text(uint32_t kind)
 {
     static const char *const text[] = {
-        [SONDE_GROUP_KERNEL] = "kernel", [SONDE_GROUP_COPY] = "copy", [SONDE_GROUP_SET] = "set",
+        [SONDE_GROUP_KERNEL] = "kernel",
+        [SONDE_GROUP_COPY] = "copy",
+        [SONDE_GROUP_SET] = "set",
         [SONDE_GROUP_ORDER] = "order",
     };
     return kind < SONDE_OP_KIND_COUNT ? text[sonde_op_kind_group(kind)] : "unknown";
@@ -85,11 +87,13 @@ const char *sonde_names_call(const struct sonde_names *names, uint32_t at)
 
 const char *sonde_sleep_text(uint32_t kind)
 {
+    /* clang-format off */
     static const char *const texts[] = {"unknown",
 #define X(name, text) text,
         SONDE_SLEEP_MAP(X)
 #undef X
     };
+    /* clang-format on */
     return texts[kind < SONDE_SLEEP_KINDS ? kind : 0];
 }
 
@@ -205,9 +209,9 @@ char *sonde_names_device_numbered(const struct sonde_process *p, uint32_t device
 
 char *sonde_names_lane(const struct sonde_names *names, uint32_t process, uint32_t lane, char *out, size_t size)
 {
-    const struct sonde_process  *p = &names->measurement->processes[process];
+    const struct sonde_process *p = &names->measurement->processes[process];
     const struct sonde_row_lane *row;
-    char                         device[128];
+    char device[128];
     if (lane == 0 || lane >= p->lane_count) {
         snprintf(out, size, "Lane %u", lane);
         return out;
@@ -265,7 +269,7 @@ const struct sonde_row_work *sonde_names_launch(const struct sonde_process *p, u
 size_t sonde_names_host_length(const char *name)
 {
     size_t length = strlen(name);
-    for (int dashes = 0; length && dashes < 2; )
+    for (int dashes = 0; length && dashes < 2;)
         if (name[--length] == '-')
             dashes++;
     return length ? length : strlen(name);

@@ -17,12 +17,12 @@
 /* Ready after init; one thread at a time. Read the fields, change nothing. */
 struct sonde_names {
     const struct sonde_measurement *measurement;
-    struct sonde_profile           *profile;
-    uint32_t                      **ordinals; /* [process][lane id]: which queue, or which thread, from 1 */
-    struct sonde_text               scratch;
+    struct sonde_profile *profile;
+    uint32_t **ordinals; /* [process][lane id]: which queue, or which thread, from 1 */
+    struct sonde_text scratch;
 };
 
-int  sonde_names_init(struct sonde_names *names, const struct sonde_measurement *m, struct sonde_diag *diag);
+int sonde_names_init(struct sonde_names *names, const struct sonde_measurement *m, struct sonde_diag *diag);
 void sonde_names_fini(struct sonde_names *names);
 
 /* Texts below never are NULL; those of kinds and causes are in analyze/model/totals.h. */
@@ -59,8 +59,15 @@ char *sonde_names_device_numbered(const struct sonde_process *p, uint32_t device
 /* What a launch configuration says in words: sizes as "1024 × 16", kinds of memory, devices of a
  * copy; "" when not known, the runtime's choice, or not of this kind of operation. */
 enum sonde_work_text {
-    SONDE_WORK_GLOBAL, SONDE_WORK_LOCAL, SONDE_WORK_CLUSTER, SONDE_WORK_LIMITER, SONDE_WORK_SOURCE, SONDE_WORK_TARGET,
-    SONDE_WORK_SOURCE_DEVICE, SONDE_WORK_TARGET_DEVICE, SONDE_WORK_TEXTS
+    SONDE_WORK_GLOBAL,
+    SONDE_WORK_LOCAL,
+    SONDE_WORK_CLUSTER,
+    SONDE_WORK_LIMITER,
+    SONDE_WORK_SOURCE,
+    SONDE_WORK_TARGET,
+    SONDE_WORK_SOURCE_DEVICE,
+    SONDE_WORK_TARGET_DEVICE,
+    SONDE_WORK_TEXTS
 };
 char *sonde_names_work(const struct sonde_process *p, uint32_t work, enum sonde_work_text which, char *out, size_t size);
 /* The row of a launch whose registers, shared memory and occupancy are known; else NULL. */

@@ -15,15 +15,15 @@
 #define OUT_BUFFER_BYTES (1u << 18)
 
 struct sonde_out {
-    int      fd;
-    bool     own_fd, direct, force;
-    int      error; /* errno of the first failure */
-    char    *path;  /* final name, or what messages call it */
-    char    *temp;  /* the hidden name; not there while `unnamed` */
-    bool     unnamed;
+    int fd;
+    bool own_fd, direct, force;
+    int error; /* errno of the first failure */
+    char *path;  /* final name, or what messages call it */
+    char *temp;  /* the hidden name; not there while `unnamed` */
+    bool unnamed;
     uint64_t flushed;
-    size_t   used;
-    char     buffer[OUT_BUFFER_BYTES];
+    size_t used;
+    char buffer[OUT_BUFFER_BYTES];
 };
 
 static void destroy(struct sonde_out *out)
@@ -64,7 +64,7 @@ int sonde_out_attach(int fd, const char *name, struct sonde_out **result, struct
 static int name_temp(struct sonde_out *out, char **folder)
 {
     const char *slash = strrchr(out->path, '/');
-    int         length = slash ? (int)(slash - out->path) : 0;
+    int length = slash ? (int)(slash - out->path) : 0;
     const char *base = slash ? slash + 1 : out->path;
     *folder = NULL;
     if (asprintf(&out->temp, "%.*s%s.%s.%d.part", length, out->path, slash ? "/" : "", base, (int)getpid()) < 0) {
@@ -98,10 +98,10 @@ static int open_temp(struct sonde_out *out)
 
 int sonde_out_create(const char *path, bool force, struct sonde_out **result, struct sonde_diag *diag)
 {
-    struct stat       st;
-    bool              there = stat(path, &st) == 0;
+    struct stat st;
+    bool there = stat(path, &st) == 0;
     struct sonde_out *out;
-    int               code;
+    int code;
     if (there && S_ISREG(st.st_mode) && !force) {
         code = sonde_diag_set(diag, SONDE_EEXISTS, path, "will not overwrite");
         sonde_diag_hint(diag, "use --force to overwrite it, or -o to choose another");
@@ -169,7 +169,7 @@ void sonde_out_char(struct sonde_out *out, char c)
 
 void sonde_out_u64(struct sonde_out *out, uint64_t value)
 {
-    char  digits[20];
+    char digits[20];
     char *p = digits + sizeof digits;
     do
         *--p = (char)('0' + value % 10);

@@ -25,30 +25,30 @@
 
 struct writer {
     const struct sonde_measurement *m;
-    struct sonde_names              names;
-    struct pf_wire                  wire;
-    struct sonde_layout            *layout;
-    struct sonde_progress          *progress;
-    struct sonde_export_result     *result;
-    uint64_t                       *called_from, *stacks; /* [tree node]: iid of the text; ~0 = empty */
-    uint64_t                       *works[SONDE_WORK_TEXTS]; /* [work id] of this process */
-    uint64_t                       *strings;              /* [string id] of this process */
-    uint64_t                        waits_for[SONDE_SLEEP_KINDS];
+    struct sonde_names names;
+    struct pf_wire wire;
+    struct sonde_layout *layout;
+    struct sonde_progress *progress;
+    struct sonde_export_result *result;
+    uint64_t *called_from, *stacks; /* [tree node]: iid of the text; ~0 = empty */
+    uint64_t *works[SONDE_WORK_TEXTS]; /* [work id] of this process */
+    uint64_t *strings;              /* [string id] of this process */
+    uint64_t waits_for[SONDE_SLEEP_KINDS];
 
     struct pf_tracks tracks; /* of the process, and the lane, now being written */
-    int64_t  shift_ns;     /* of the process's times */
-    bool     sampled;      /* the track of the lane's samples is described */
-    bool     nests;        /* the lane's slices lie within each other */
+    int64_t shift_ns;     /* of the process's times */
+    bool sampled;      /* the track of the lane's samples is described */
+    bool nests;        /* the lane's slices lie within each other */
     SONDE_VECTOR(struct sonde_row_range) ranges; /* of the lane, in the order of by_begin */
     SONDE_VECTOR(struct sonde_row_sleep) sleeps; /* of the lane, in order */
-    size_t   next_range, next_sleep; /* to be laid out */
+    size_t next_range, next_sleep; /* to be laid out */
 };
 
 struct slice {
     enum sonde_table table;
     union {
-        struct sonde_row_op    op;
-        struct sonde_row_call  call;
+        struct sonde_row_op op;
+        struct sonde_row_call call;
         struct sonde_row_range range;
         struct sonde_row_sleep sleep;
     } row;
@@ -94,13 +94,17 @@ static void add_context(struct writer *w, struct pf_event *event, uint32_t at)
 static void add_work(struct writer *w, struct pf_event *event, uint32_t work)
 {
     static const enum pf_key keys[] = {
-        [SONDE_WORK_GLOBAL] = PF_KEY_global_size, [SONDE_WORK_LOCAL] = PF_KEY_local_size,
-        [SONDE_WORK_CLUSTER] = PF_KEY_cluster, [SONDE_WORK_LIMITER] = PF_KEY_occupancy_limiter,
-        [SONDE_WORK_SOURCE] = PF_KEY_source, [SONDE_WORK_TARGET] = PF_KEY_target,
-        [SONDE_WORK_SOURCE_DEVICE] = PF_KEY_source_device, [SONDE_WORK_TARGET_DEVICE] = PF_KEY_target_device,
+        [SONDE_WORK_GLOBAL] = PF_KEY_global_size,
+        [SONDE_WORK_LOCAL] = PF_KEY_local_size,
+        [SONDE_WORK_CLUSTER] = PF_KEY_cluster,
+        [SONDE_WORK_LIMITER] = PF_KEY_occupancy_limiter,
+        [SONDE_WORK_SOURCE] = PF_KEY_source,
+        [SONDE_WORK_TARGET] = PF_KEY_target,
+        [SONDE_WORK_SOURCE_DEVICE] = PF_KEY_source_device,
+        [SONDE_WORK_TARGET_DEVICE] = PF_KEY_target_device,
     };
     const struct sonde_row_work *launch = sonde_names_launch(process_of(w), work);
-    char                         text[192];
+    char text[192];
     if (work == 0 || work >= process_of(w)->work_count)
         return;
     for (enum sonde_work_text i = 0; i < SONDE_WORK_TEXTS; i++) {
@@ -160,9 +164,9 @@ static const char *status_of(const struct sonde_row_op *op)
 static void write_op(struct writer *w, uint32_t row, const struct sonde_row_op *op)
 {
     const struct sonde_process *p = process_of(w);
-    uint32_t                    at = sonde_names_locate(&w->names, w->tracks.process, op->node);
-    bool                        timed = has_times(op) && row != SONDE_LAYOUT_NO_ROW;
-    struct pf_event             event = {.category = category_of(op->kind), .flow_ends = true};
+    uint32_t at = sonde_names_locate(&w->names, w->tracks.process, op->node);
+    bool timed = has_times(op) && row != SONDE_LAYOUT_NO_ROW;
+    struct pf_event event = {.category = category_of(op->kind), .flow_ends = true};
     event.name = pf_name(&w->wire, sonde_names_op(&w->names, at, op->kind));
     event.flow = flow_of(w, op->correlation);
     event.track = pf_row_track(&w->tracks, timed ? row : 0);
@@ -194,7 +198,7 @@ static void write_op(struct writer *w, uint32_t row, const struct sonde_row_op *
 
 static void write_call(struct writer *w, uint32_t row, const struct sonde_row_call *call)
 {
-    uint32_t        at = sonde_names_locate(&w->names, w->tracks.process, call->node);
+    uint32_t at = sonde_names_locate(&w->names, w->tracks.process, call->node);
     struct pf_event event = {.category = PF_CATEGORY_api, .at_ns = time_of(w, call->enter_ns)};
     event.name = pf_name(&w->wire, sonde_names_call(&w->names, at));
     event.flow = flow_of(w, call->correlation);
@@ -236,16 +240,16 @@ static void add_payload(struct pf_event *event, const struct sonde_row_range *ra
 static uint64_t end_of(const struct writer *w, const struct sonde_row_range *range)
 {
     uint64_t stop_ns = process_of(w)->header.stop_ns;
-    return range->end_ns ? range->end_ns : stop_ns > range->begin_ns ? stop_ns : range->begin_ns;
+    return range->end_ns ? range->end_ns : (stop_ns > range->begin_ns ? stop_ns : range->begin_ns);
 }
 
 static void write_range(struct writer *w, uint32_t row, const struct sonde_row_range *range)
 {
-    const char     *name = sonde_process_string(process_of(w), range->name);
-    bool            mark = range->flags & SONDE_RANGE_MARK, reversed = end_of(w, range) < range->begin_ns;
+    const char *name = sonde_process_string(process_of(w), range->name);
+    bool mark = range->flags & SONDE_RANGE_MARK, reversed = end_of(w, range) < range->begin_ns;
     struct pf_event event = {.category = mark ? PF_CATEGORY_mark : PF_CATEGORY_range};
     event.at_ns = time_of(w, range->begin_ns);
-    event.name = pf_name(&w->wire, *name ? name : mark ? "mark" : "range");
+    event.name = pf_name(&w->wire, *name ? name : (mark ? "mark" : "range"));
     event.track = pf_row_track(&w->tracks, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
     add_string(w, &event, PF_KEY_domain, range->domain);
     add_string(w, &event, PF_KEY_category, range->category);
@@ -263,7 +267,7 @@ static void write_range(struct writer *w, uint32_t row, const struct sonde_row_r
 
 static void write_sleep(struct writer *w, uint32_t row, const struct sonde_row_sleep *sleep)
 {
-    const uint32_t  at = sonde_names_locate(&w->names, w->tracks.process, sleep->node);
+    const uint32_t at = sonde_names_locate(&w->names, w->tracks.process, sleep->node);
     struct pf_event event = {.category = PF_CATEGORY_wait, .at_ns = time_of(w, sleep->from_ns)};
     event.name = pf_name(&w->wire, sonde_names_sleep(&w->names, at));
     event.track = pf_row_track(&w->tracks, row == SONDE_LAYOUT_NO_ROW ? 0 : row);
@@ -285,7 +289,7 @@ static void end_slice(void *user, uint32_t row, uint64_t end_ns)
 
 static void write_slice(void *user, uint32_t row, const void *item)
 {
-    struct writer      *w = user;
+    struct writer *w = user;
     const struct slice *slice = item;
     if (slice->table == SONDE_TABLE_CALL)
         write_call(w, row, &slice->row.call);
@@ -326,9 +330,9 @@ static void take_rows(struct writer *w, enum sonde_table table, uint32_t lane,
 
 static int take_op(void *user, uint32_t lane, const void *row)
 {
-    struct writer             *w = user;
+    struct writer *w = user;
     const struct sonde_row_op *op = row;
-    struct slice               slice = {.table = SONDE_TABLE_OP, .row.op = *op};
+    struct slice slice = {.table = SONDE_TABLE_OP, .row.op = *op};
     begin_lane(w, lane);
     if (has_times(op))
         sonde_layout_add(w->layout, op->start_ns, op->end_ns, &slice);
@@ -342,8 +346,8 @@ static void lay_ranges(struct writer *w, uint64_t until_ns)
 {
     for (; w->next_range < w->ranges.count; w->next_range++) {
         const struct sonde_row_range *range = &w->ranges.items[w->next_range];
-        struct slice                  slice = {.table = SONDE_TABLE_RANGE, .row.range = *range};
-        bool                          across = range->flags & SONDE_RANGE_ACROSS;
+        struct slice slice = {.table = SONDE_TABLE_RANGE, .row.range = *range};
+        bool across = range->flags & SONDE_RANGE_ACROSS;
         if (across != w->tracks.across || (!across && range->begin_ns > until_ns))
             return;
         sonde_layout_add(w->layout, range->begin_ns, end_of(w, range), &slice);
@@ -355,7 +359,7 @@ static void lay_until(struct writer *w, uint64_t until_ns)
 {
     for (; w->next_sleep < w->sleeps.count && w->sleeps.items[w->next_sleep].from_ns <= until_ns; w->next_sleep++) {
         const struct sonde_row_sleep *sleep = &w->sleeps.items[w->next_sleep];
-        struct slice                  slice = {.table = SONDE_TABLE_SLEEP, .row.sleep = *sleep};
+        struct slice slice = {.table = SONDE_TABLE_SLEEP, .row.sleep = *sleep};
         lay_ranges(w, sleep->from_ns);
         sonde_layout_add(w->layout, sleep->from_ns, sleep->to_ns, &slice);
     }
@@ -364,9 +368,9 @@ static void lay_until(struct writer *w, uint64_t until_ns)
 
 static int take_call(void *user, uint32_t lane, const void *row)
 {
-    struct writer               *w = user;
+    struct writer *w = user;
     const struct sonde_row_call *call = row;
-    struct slice                 slice = {.table = SONDE_TABLE_CALL, .row.call = *call};
+    struct slice slice = {.table = SONDE_TABLE_CALL, .row.call = *call};
     (void)lane;
     lay_until(w, call->enter_ns);
     if (call->leave_ns >= call->enter_ns)
@@ -380,7 +384,7 @@ static int take_call(void *user, uint32_t lane, const void *row)
  * what has no length needs no place. */
 static int take_range(void *user, uint32_t lane, const void *row)
 {
-    struct writer                *w = user;
+    struct writer *w = user;
     const struct sonde_row_range *range = row;
     (void)lane;
     if (range->flags & SONDE_RANGE_MARK || end_of(w, range) < range->begin_ns)
@@ -392,7 +396,7 @@ static int take_range(void *user, uint32_t lane, const void *row)
 
 static int take_sleep(void *user, uint32_t lane, const void *row)
 {
-    struct writer                *w = user;
+    struct writer *w = user;
     const struct sonde_row_sleep *sleep = row;
     (void)lane;
     if (sleep->to_ns >= sleep->from_ns && sonde_vector_push(&w->sleeps, *sleep))
@@ -418,14 +422,14 @@ static uint64_t sample_name(struct writer *w, uint32_t at)
 /* Where the thread was: an instant for each, on a track beside its own. */
 static int take_sample(void *user, uint32_t lane, const void *row)
 {
-    struct writer                 *w = user;
+    struct writer *w = user;
     const struct sonde_row_sample *sample = row;
-    const uint32_t                 at = sonde_names_locate(&w->names, w->tracks.process, sample->node);
-    struct pf_event                event = {.category = PF_CATEGORY_sample, .at_ns = time_of(w, sample->time_ns)};
+    const uint32_t at = sonde_names_locate(&w->names, w->tracks.process, sample->node);
+    struct pf_event event = {.category = PF_CATEGORY_sample, .at_ns = time_of(w, sample->time_ns)};
     event.track = pf_track(&w->tracks, PF_TRACK_SAMPLES, lane);
     if (!w->sampled) {
         struct sonde_text name = {0};
-        char              thread[256];
+        char thread[256];
         sonde_text_format(&name, "%s \xc2\xb7 samples",
                           sonde_names_lane(&w->names, w->tracks.process, lane, thread, sizeof thread));
         pf_describe(&w->tracks, event.track, pf_track(&w->tracks, PF_TRACK_PROCESS, 0), sonde_text_get(&name), (int)lane);
@@ -444,7 +448,7 @@ static int by_begin(const void *left, const void *right)
 {
     const struct sonde_row_range *a = left, *b = right;
     int across = (a->flags & SONDE_RANGE_ACROSS) - (b->flags & SONDE_RANGE_ACROSS);
-    return across ? across : a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
+    return across ? across : (a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns);
 }
 
 /* API calls, waits and ranges of one thread, then its ranges that may end on another. */
@@ -474,7 +478,7 @@ static void write_thread(struct writer *w, uint32_t lane)
 static int write_threads(struct writer *w)
 {
     const struct sonde_process *p = process_of(w);
-    struct sonde_trace_extent  *traced = sonde_trace_extents(p, ~SONDE_READ_OPS);
+    struct sonde_trace_extent *traced = sonde_trace_extents(p, ~SONDE_READ_OPS);
     for (uint32_t lane = 1; traced && lane < p->lane_count; lane++)
         if (traced[lane].rows)
             write_thread(w, lane);
@@ -487,15 +491,29 @@ static int write_threads(struct writer *w)
 static void add_ledger(struct pf_event *event, const struct sonde_process *p)
 {
     const struct sonde_ledger *l = &p->header.ledger;
-    const struct { enum pf_key key; uint64_t value; } lines[] = {
-        {PF_KEY_seen, l->seen}, {PF_KEY_done, l->done}, {PF_KEY_failed, l->failed}, {PF_KEY_no_times, l->no_times},
-        {PF_KEY_unmatched, l->unmatched}, {PF_KEY_bad_time, l->bad_time},
-        {PF_KEY_early_in_bound, l->early_in_bound}, {PF_KEY_api_calls, l->api_calls}, {PF_KEY_unwinds, l->unwinds},
-        {PF_KEY_unwind_failed, l->unwind_failed}, {PF_KEY_unwind_mismatched, l->unwind_mismatched},
-        {PF_KEY_contexts_folded, l->contexts_folded}, {PF_KEY_hook_ns, l->hook_ns},
-        {PF_KEY_thread_cpu_ns, l->thread_cpu_ns}, {PF_KEY_busy_clipped_ns, l->busy_clipped_ns},
-        {PF_KEY_busy_left_out, l->busy_left_out}, {PF_KEY_calls_dropped, l->calls_dropped},
-        {PF_KEY_call_rows_dropped, l->call_rows_dropped}, {PF_KEY_range_rows_dropped, l->range_rows_dropped},
+    const struct {
+        enum pf_key key;
+        uint64_t value;
+    } lines[] = {
+        {PF_KEY_seen, l->seen},
+        {PF_KEY_done, l->done},
+        {PF_KEY_failed, l->failed},
+        {PF_KEY_no_times, l->no_times},
+        {PF_KEY_unmatched, l->unmatched},
+        {PF_KEY_bad_time, l->bad_time},
+        {PF_KEY_early_in_bound, l->early_in_bound},
+        {PF_KEY_api_calls, l->api_calls},
+        {PF_KEY_unwinds, l->unwinds},
+        {PF_KEY_unwind_failed, l->unwind_failed},
+        {PF_KEY_unwind_mismatched, l->unwind_mismatched},
+        {PF_KEY_contexts_folded, l->contexts_folded},
+        {PF_KEY_hook_ns, l->hook_ns},
+        {PF_KEY_thread_cpu_ns, l->thread_cpu_ns},
+        {PF_KEY_busy_clipped_ns, l->busy_clipped_ns},
+        {PF_KEY_busy_left_out, l->busy_left_out},
+        {PF_KEY_calls_dropped, l->calls_dropped},
+        {PF_KEY_call_rows_dropped, l->call_rows_dropped},
+        {PF_KEY_range_rows_dropped, l->range_rows_dropped},
         {PF_KEY_damaged_chunks, p->damaged_chunks},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
@@ -508,11 +526,11 @@ static void add_ledger(struct pf_event *event, const struct sonde_process *p)
 static void write_ledger(struct writer *w)
 {
     const struct sonde_process *p = process_of(w);
-    const struct sonde_ledger  *l = &p->header.ledger;
-    uint64_t                    track = pf_track(&w->tracks, PF_TRACK_LEDGER, 0), dropped = 0;
-    struct pf_event             event = {.category = PF_CATEGORY_sonde, .track = track};
-    struct sonde_text           text = {0};
-    char                        name[160];
+    const struct sonde_ledger *l = &p->header.ledger;
+    uint64_t track = pf_track(&w->tracks, PF_TRACK_LEDGER, 0), dropped = 0;
+    struct pf_event event = {.category = PF_CATEGORY_sonde, .track = track};
+    struct sonde_text text = {0};
+    char name[160];
     pf_describe(&w->tracks, track, pf_track(&w->tracks, PF_TRACK_PROCESS, 0), "Sonde's ledger", 2000);
     add_ledger(&event, p);
     for (uint32_t i = 0; i < SONDE_DROP_COUNT; i++) {
@@ -539,7 +557,7 @@ static void write_ledger(struct writer *w)
 static int64_t shift_of(const struct sonde_measurement *m, const struct sonde_process *p)
 {
     const struct sonde_process *first = &m->processes[0];
-    size_t                      length = sonde_names_host_length(p->name);
+    size_t length = sonde_names_host_length(p->name);
     bool same = length == sonde_names_host_length(first->name) && memcmp(p->name, first->name, length) == 0;
     if (same || !p->header.wall_offset_ns || !first->header.wall_offset_ns)
         return 0;
@@ -557,7 +575,7 @@ static void forget_texts(struct writer *w)
 static bool begin_texts(struct writer *w)
 {
     const struct sonde_process *p = process_of(w);
-    bool                        done = true;
+    bool done = true;
     forget_texts(w);
     for (int i = 0; i < SONDE_WORK_TEXTS; i++)
         done &= (w->works[i] = calloc(p->work_count + 1, sizeof *w->works[i])) != NULL;
@@ -583,7 +601,7 @@ static int write_process(struct writer *w, uint32_t index)
 static int write_all(struct writer *w, struct sonde_out *out, struct sonde_diag *diag)
 {
     const struct sonde_measurement *m = w->m;
-    int                             code = sonde_names_init(&w->names, m, diag);
+    int code = sonde_names_init(&w->names, m, diag);
     if (code)
         return code;
     size_t nodes = w->names.profile->nodes.count + 1;
@@ -609,14 +627,14 @@ static int write_all(struct writer *w, struct sonde_out *out, struct sonde_diag 
 static int write_perfetto(const struct sonde_measurement *m, struct sonde_out *out, struct sonde_progress *progress,
                           struct sonde_export_result *result, struct sonde_diag *diag)
 {
-    int            code = sonde__export_needs_trace(m, diag);
+    int code = sonde__export_needs_trace(m, diag);
     struct writer *w = code ? NULL : calloc(1, sizeof *w);
     if (code)
         return code;
     if (!w)
         return sonde_diag_set(diag, SONDE_ENOMEM, m->path, "cannot export");
     sonde_progress_expect(progress, sonde_trace_rows(m, SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_RANGES |
-                                                               SONDE_READ_SAMPLES | SONDE_READ_SLEEPS));
+                                                            SONDE_READ_SAMPLES | SONDE_READ_SLEEPS));
     w->m = m;
     w->progress = progress;
     w->result = result;

@@ -14,16 +14,16 @@
 #include "base/vector.h"
 
 struct counters { /* of a process */
-    const struct pf_tracks     *tracks;
+    const struct pf_tracks *tracks;
     const struct sonde_process *process;
-    int64_t                     shift_ns; /* of its times */
+    int64_t shift_ns; /* of its times */
 };
 
 /* Operations of one device: time << 1, plus 1 for up. At one instant what ends goes first: nothing is counted
  * that was never there at once. So it is with objects. */
 struct flights {
     const struct sonde_process *process;
-    uint32_t                    device;
+    uint32_t device;
     SONDE_VECTOR(uint64_t) steps;
 };
 
@@ -49,7 +49,7 @@ static uint64_t begin_counter(const struct counters *c, uint64_t number, const c
 
 static int take_op(void *user, uint32_t lane, const void *row)
 {
-    struct flights            *f = user;
+    struct flights *f = user;
     const struct sonde_row_op *op = row;
     if (lane >= f->process->lane_count || f->process->lanes[lane].device != f->device || op->flags & SONDE_OP_NO_TIMES ||
         !op->start_ns || !op->enter_ns || op->end_ns < op->start_ns || op->end_ns < op->enter_ns)
@@ -66,8 +66,8 @@ static int by_number(const void *left, const void *right)
 static int write_in_flight(const struct counters *c, uint32_t device, uint64_t number)
 {
     struct flights f = {.process = c->process, .device = device};
-    int64_t        value = 0;
-    const int      rc = sonde_trace_each(c->process, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP}, take_op, &f);
+    int64_t value = 0;
+    const int rc = sonde_trace_each(c->process, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP}, take_op, &f);
     if (f.steps.count && !rc) {
         const uint64_t track = begin_counter(c, number, "operations in flight", device, false);
         qsort(f.steps.items, f.steps.count, sizeof *f.steps.items, by_number);
@@ -84,7 +84,11 @@ static int write_in_flight(const struct counters *c, uint32_t device, uint64_t n
 
 /* ---- memory, as the view memory counts: what lies in another object takes no room of its own -- */
 
-struct counted { const struct sonde_process *process; enum sonde_memory_class class; uint32_t device; };
+struct counted {
+    const struct sonde_process *process;
+    enum sonde_memory_class class;
+    uint32_t device;
+};
 
 static bool counts(const void *user, uint32_t object)
 {
@@ -96,8 +100,11 @@ static bool counts(const void *user, uint32_t object)
 
 static int write_memory(const struct counters *c, enum sonde_memory_class class, uint32_t device, uint64_t number)
 {
-    static const char *const names[] = {[SONDE_MEMORY_ON_DEVICE] = "device memory", [SONDE_MEMORY_SHARED] = "shared memory",
-                                        [SONDE_MEMORY_ON_HOST] = "pinned host memory"};
+    static const char *const names[] = {
+        [SONDE_MEMORY_ON_DEVICE] = "device memory",
+        [SONDE_MEMORY_SHARED] = "shared memory",
+        [SONDE_MEMORY_ON_HOST] = "pinned host memory",
+    };
     sonde_object_changes changes = {0};
     int64_t value = 0;
     const int rc = sonde_object_changes_find(c->process, counts, &(struct counted){c->process, class, device}, &changes);

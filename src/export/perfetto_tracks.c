@@ -35,8 +35,8 @@ static void describe(struct pf_tracks *t, uint64_t uuid, uint64_t parent, const 
 
 void pf_describe(struct pf_tracks *t, uint64_t uuid, uint64_t parent, const char *name, int rank)
 {
-    Track              track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
-    struct sonde_text  room = {0};
+    Track track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
+    struct sonde_text room = {0};
     track.has_child_ordering = 1;
     track.child_ordering = SONDE__PERFETTO__TRACK_DESCRIPTOR__CHILD_TRACKS_ORDERING__ORDER_EXPLICIT;
     describe(t, uuid, parent, sonde_utf8_clean(name, &room), rank, &track);
@@ -56,10 +56,10 @@ static int32_t unique_pid(const struct pf_tracks *t)
 
 static void describe_process(struct pf_tracks *t)
 {
-    const struct sonde_process        *p = process_of(t);
-    Track                              track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
+    const struct sonde_process *p = process_of(t);
+    Track track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
     Sonde__Perfetto__ProcessDescriptor process = SONDE__PERFETTO__PROCESS_DESCRIPTOR__INIT;
-    struct sonde_text                  name = {0}, room = {0};
+    struct sonde_text name = {0}, room = {0};
     char rank[SONDE_RANK_MAX];
     if (*sonde_rank_text(p, rank)) /* first: viewers cut long names */
         sonde_text_format(&name, "%s: ", rank);
@@ -82,10 +82,10 @@ static void describe_process(struct pf_tracks *t)
 static void describe_row(struct pf_tracks *t, uint64_t uuid, uint32_t lane)
 {
     const struct sonde_process *p = process_of(t);
-    Track                       track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
-    struct sonde_text           room = {0};
-    char                        name[300];
-    bool     queue = lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_QUEUE;
+    Track track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
+    struct sonde_text room = {0};
+    char name[300];
+    bool queue = lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_QUEUE;
     uint64_t parent = queue ? pf_track(t, PF_TRACK_DEVICE, p->lanes[lane].device) : pf_track(t, PF_TRACK_PROCESS, 0);
     track.has_sibling_merge_behavior = track.has_sibling_merge_key_int = 1;
     track.sibling_merge_behavior = SONDE__PERFETTO__TRACK_DESCRIPTOR__SIBLING_MERGE_BEHAVIOR__MERGE_BY_KEY;
@@ -109,13 +109,13 @@ static bool first_with_tid(const struct sonde_process *p, uint32_t lane)
 static void describe_lane(struct pf_tracks *t, uint32_t lane)
 {
     const struct sonde_process *p = process_of(t);
-    uint64_t                    uuid = pf_track(t, PF_TRACK_LANE, lane), process = pf_track(t, PF_TRACK_PROCESS, 0);
-    char                        name[256];
+    uint64_t uuid = pf_track(t, PF_TRACK_LANE, lane), process = pf_track(t, PF_TRACK_PROCESS, 0);
+    char name[256];
     sonde_names_lane(t->names, t->process, lane, name, sizeof name);
     if (lane < p->lane_count && p->lanes[lane].kind == SONDE_LANE_KIND_THREAD && first_with_tid(p, lane)) {
-        Track                             track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
+        Track track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
         Sonde__Perfetto__ThreadDescriptor thread = SONDE__PERFETTO__THREAD_DESCRIPTOR__INIT;
-        struct sonde_text                 room = {0};
+        struct sonde_text room = {0};
         thread.has_pid = thread.has_tid = 1;
         thread.pid = t->pid;
         thread.tid = p->lanes[lane].tid;
@@ -131,7 +131,7 @@ static void describe_lane(struct pf_tracks *t, uint32_t lane)
 static void describe_devices(struct pf_tracks *t)
 {
     const struct sonde_process *p = process_of(t);
-    char                        name[192];
+    char name[192];
     for (uint32_t i = 1; i < p->lane_count; i++) {
         bool known = p->lanes[i].kind != SONDE_LANE_KIND_QUEUE;
         for (uint32_t j = 1; j < i && !known; j++)

@@ -7,16 +7,25 @@
 #include "names.h"
 #include "perfetto_wire.h"
 
-enum pf_track { PF_TRACK_PROCESS, PF_TRACK_DEVICE, PF_TRACK_LANE, PF_TRACK_ROW, PF_TRACK_LEDGER, PF_TRACK_ACROSS,
-                PF_TRACK_SAMPLES, PF_TRACK_COUNTER, PF_TRACK_KINDS };
+enum pf_track {
+    PF_TRACK_PROCESS,
+    PF_TRACK_DEVICE,
+    PF_TRACK_LANE,
+    PF_TRACK_ROW,
+    PF_TRACK_LEDGER,
+    PF_TRACK_ACROSS,
+    PF_TRACK_SAMPLES,
+    PF_TRACK_COUNTER,
+    PF_TRACK_KINDS,
+};
 
 struct pf_tracks { /* of one process; ready with the first three set, and zero else */
     struct sonde_names *names;
     struct pf_wire *wire;
     uint32_t process;
-    int32_t  pid;          /* as viewers see it */
+    int32_t pid;          /* as viewers see it */
     uint32_t lane;         /* now being written; 0 none */
-    bool     across;       /* what is written of it are ranges that may end on other threads: on tracks beside it */
+    bool across;       /* what is written of it are ranges that may end on other threads: on tracks beside it */
     uint64_t rows[SONDE_LAYOUT_ROWS]; /* track of each row of the lane; 0 = not described yet */
     uint64_t row_tracks;   /* described so far, for numbering */
 };

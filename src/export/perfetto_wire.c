@@ -6,24 +6,26 @@
 
 #include "base/utf8.h"
 
-
 #define SEQUENCE 1u
 
-typedef Sonde__Perfetto__Trace            Trace;
-typedef Sonde__Perfetto__TracePacket      Packet;
-typedef Sonde__Perfetto__TrackEvent       Event;
-typedef Sonde__Perfetto__DebugAnnotation  Annotation;
-typedef Sonde__Perfetto__InternedData     InternedData;
-typedef Sonde__Perfetto__InternedName     InternedName;
-typedef Sonde__Perfetto__InternedString   InternedString;
+typedef Sonde__Perfetto__Trace Trace;
+typedef Sonde__Perfetto__TracePacket Packet;
+typedef Sonde__Perfetto__TrackEvent Event;
+typedef Sonde__Perfetto__DebugAnnotation Annotation;
+typedef Sonde__Perfetto__InternedData InternedData;
+typedef Sonde__Perfetto__InternedName InternedName;
+typedef Sonde__Perfetto__InternedString InternedString;
 
 /* An event has no texts, only their numbers: a bound for its size saves counting it. */
-enum { MOST_ARGUMENTS = sizeof((struct pf_event *)NULL)->arguments / sizeof(struct pf_argument), EVENT_BYTES = 128 + 32 * MOST_ARGUMENTS };
+enum {
+    MOST_ARGUMENTS = sizeof((struct pf_event *)NULL)->arguments / sizeof(struct pf_argument),
+    EVENT_BYTES = 128 + 32 * MOST_ARGUMENTS,
+};
 
 /* `most`: its size is no more; 0: not known. */
 static void send_within(struct pf_wire *wire, Packet *packet, size_t most)
 {
-    Trace   trace = SONDE__PERFETTO__TRACE__INIT;
+    Trace trace = SONDE__PERFETTO__TRACE__INIT;
     Packet *packets[] = {packet};
     packet->has_trusted_packet_sequence_id = 1;
     packet->trusted_packet_sequence_id = SEQUENCE;
@@ -61,16 +63,21 @@ static void send_interned(struct pf_wire *wire, InternedData *data, uint32_t fla
 /* The fixed names: arguments and categories. */
 static void send_vocabulary(struct pf_wire *wire)
 {
+    /* clang-format off */
     static const char *const keys[] = {
 #define X(name) #name,
         PF_KEY_MAP(X)
     };
+    /* clang-format on */
     static const char *const categories[] = {
         PF_CATEGORY_MAP(X)
 #undef X
     };
-    enum { KEYS = PF_KEY_COUNT - 1, CATEGORIES = PF_CATEGORY_COUNT - 1 };
-    InternedName  names[KEYS + CATEGORIES];
+    enum {
+        KEYS = PF_KEY_COUNT - 1,
+        CATEGORIES = PF_CATEGORY_COUNT - 1,
+    };
+    InternedName names[KEYS + CATEGORIES];
     InternedName *pointers[KEYS + CATEGORIES];
     for (size_t i = 0; i < KEYS + CATEGORIES; i++) {
         sonde__perfetto__interned_name__init(&names[i]);
@@ -89,10 +96,10 @@ static void send_vocabulary(struct pf_wire *wire)
 
 static void send_clock(struct pf_wire *wire, uint64_t raw_ns, uint64_t real_ns)
 {
-    Sonde__Perfetto__ClockSnapshot__Clock  clocks[2];
+    Sonde__Perfetto__ClockSnapshot__Clock clocks[2];
     Sonde__Perfetto__ClockSnapshot__Clock *pointers[] = {&clocks[0], &clocks[1]};
-    Sonde__Perfetto__ClockSnapshot         snapshot = SONDE__PERFETTO__CLOCK_SNAPSHOT__INIT;
-    Packet                                 packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
+    Sonde__Perfetto__ClockSnapshot snapshot = SONDE__PERFETTO__CLOCK_SNAPSHOT__INIT;
+    Packet packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
     for (int i = 0; i < 2; i++) {
         sonde__perfetto__clock_snapshot__clock__init(&clocks[i]);
         clocks[i].has_clock_id = clocks[i].has_timestamp = 1;
@@ -134,9 +141,9 @@ uint64_t pf_name(struct pf_wire *wire, const char *name)
         wire->nomem = true;
     if (wire->names.count == before)
         return id;
-    InternedName  interned = SONDE__PERFETTO__INTERNED_NAME__INIT;
+    InternedName interned = SONDE__PERFETTO__INTERNED_NAME__INIT;
     InternedName *pointers[] = {&interned};
-    InternedData  data = SONDE__PERFETTO__INTERNED_DATA__INIT;
+    InternedData data = SONDE__PERFETTO__INTERNED_DATA__INIT;
     interned.has_iid = 1;
     interned.iid = id;
     interned.name = (char *)name;
@@ -151,9 +158,9 @@ uint64_t pf_text(struct pf_wire *wire, const char *text)
     if (!*text)
         return 0;
     text = sonde_utf8_clean(text, &wire->clean);
-    InternedString  interned = SONDE__PERFETTO__INTERNED_STRING__INIT;
+    InternedString interned = SONDE__PERFETTO__INTERNED_STRING__INIT;
     InternedString *pointers[] = {&interned};
-    InternedData    data = SONDE__PERFETTO__INTERNED_DATA__INIT;
+    InternedData data = SONDE__PERFETTO__INTERNED_DATA__INIT;
     interned.has_iid = interned.has_str = 1;
     interned.iid = ++wire->texts;
     interned.str.data = (uint8_t *)text;
@@ -227,11 +234,11 @@ static void set_value(Annotation *annotation, const struct pf_argument *argument
 
 static void send_event(struct pf_wire *wire, const struct pf_event *event, Sonde__Perfetto__TrackEvent__Type type)
 {
-    Annotation  annotations[MOST_ARGUMENTS];
+    Annotation annotations[MOST_ARGUMENTS];
     Annotation *pointers[MOST_ARGUMENTS];
-    uint64_t    category = event->category, flow = event->flow;
-    Event       sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
-    Packet      packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
+    uint64_t category = event->category, flow = event->flow;
+    Event sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
+    Packet packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
     for (uint32_t i = 0; i < event->count; i++) {
         const struct pf_argument *argument = &event->arguments[i];
         sonde__perfetto__debug_annotation__init(&annotations[i]);
@@ -268,7 +275,7 @@ void pf_send_begin(struct pf_wire *wire, const struct pf_event *event)
 
 void pf_send_end(struct pf_wire *wire, uint64_t track, uint64_t end_ns)
 {
-    Event  sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
+    Event sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
     Packet packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
     sent.has_type = sent.has_track_uuid = 1;
     sent.type = SONDE__PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_END;
@@ -288,7 +295,7 @@ void pf_send_slice(struct pf_wire *wire, const struct pf_event *event, uint64_t 
 
 void pf_send_counter_track(struct pf_wire *wire, uint64_t uuid, uint64_t parent, const char *name, bool bytes)
 {
-    Sonde__Perfetto__TrackDescriptor   track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
+    Sonde__Perfetto__TrackDescriptor track = SONDE__PERFETTO__TRACK_DESCRIPTOR__INIT;
     Sonde__Perfetto__CounterDescriptor counter = SONDE__PERFETTO__COUNTER_DESCRIPTOR__INIT;
     counter.has_unit = track.has_uuid = track.has_parent_uuid = 1;
     counter.unit = bytes ? SONDE__PERFETTO__COUNTER_DESCRIPTOR__UNIT__UNIT_SIZE_BYTES
@@ -302,7 +309,7 @@ void pf_send_counter_track(struct pf_wire *wire, uint64_t uuid, uint64_t parent,
 
 void pf_send_counter(struct pf_wire *wire, uint64_t track, uint64_t at_ns, int64_t value)
 {
-    Event  sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
+    Event sent = SONDE__PERFETTO__TRACK_EVENT__INIT;
     Packet packet = SONDE__PERFETTO__TRACE_PACKET__INIT;
     sent.has_type = sent.has_track_uuid = sent.has_counter_value = 1;
     sent.type = SONDE__PERFETTO__TRACK_EVENT__TYPE__TYPE_COUNTER;

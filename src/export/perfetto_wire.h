@@ -29,6 +29,7 @@
     X(source) X(target) X(source_device) X(target_device) X(domain) X(category) X(payload) X(cpu_ns) X(waits_for)
 #define PF_CATEGORY_MAP(X) X(kernel) X(copy) X(set) X(order) X(api) X(range) X(mark) X(sonde) X(sample) X(wait)
 
+/* clang-format off */
 enum pf_key {
     PF_KEY_NONE,
 #define X(name) PF_KEY_##name,
@@ -36,6 +37,8 @@ enum pf_key {
 #undef X
     PF_KEY_COUNT
 };
+/* clang-format on */
+/* clang-format off */
 enum pf_category {
     PF_CATEGORY_NONE,
 #define X(name) PF_CATEGORY_##name,
@@ -43,28 +46,34 @@ enum pf_category {
 #undef X
     PF_CATEGORY_COUNT
 };
+/* clang-format on */
 
 struct pf_wire {
-    struct sonde_out   *out;
-    uint8_t            *packed; /* of the last packet */
-    size_t              packed_bytes;
+    struct sonde_out *out;
+    uint8_t *packed; /* of the last packet */
+    size_t packed_bytes;
     struct sonde_intern names;
-    struct sonde_text   clean; /* room for a text that was not UTF-8 */
-    uint64_t            texts;
-    bool                nomem;
+    struct sonde_text clean; /* room for a text that was not UTF-8 */
+    uint64_t texts;
+    bool nomem;
 };
 
 /* One slice or instant. */
 struct pf_event {
-    uint64_t         at_ns, track, name;
-    uint64_t         flow; /* 0 = none */
-    bool             flow_ends;
+    uint64_t at_ns, track, name;
+    uint64_t flow; /* 0 = none */
+    bool flow_ends;
     enum pf_category category;
-    uint32_t         count;
+    uint32_t count;
     struct pf_argument {
         enum pf_key key;
-        enum { PF_NUMBER, PF_SIGNED, PF_REAL, PF_TEXT } type;
-        uint64_t    value; /* its bits; the iid of a text */
+        enum {
+            PF_NUMBER,
+            PF_SIGNED,
+            PF_REAL,
+            PF_TEXT,
+        } type;
+        uint64_t value; /* its bits; the iid of a text */
     } arguments[PF_KEY_COUNT + 16];
 };
 

@@ -36,9 +36,9 @@ struct scratch {
     uint64_t values[ROWS_MAX];
     uint32_t borders[BORDERS_MAX];
     struct sonde_column columns[SONDE_COLUMNS_MAX];
-    uint8_t  directory[DIRECTORY_MAX];
-    uint8_t  packed[SONDE_CHUNK_ROOM + 8];
-    uint8_t  payload[DIRECTORY_MAX + SONDE_CHUNK_ROOM];
+    uint8_t directory[DIRECTORY_MAX];
+    uint8_t packed[SONDE_CHUNK_ROOM + 8];
+    uint8_t payload[DIRECTORY_MAX + SONDE_CHUNK_ROOM];
     _Alignas(64) uint8_t context[];
 };
 
@@ -61,7 +61,7 @@ size_t sonde_chunk_scratch_bytes(void)
 
 size_t sonde_chunk_bound(void)
 {
-    return sizeof(struct sonde_chunk) + sizeof ((struct scratch *)0)->payload + SONDE_CHUNK_ALIGN;
+    return sizeof(struct sonde_chunk) + sizeof((struct scratch *)0)->payload + SONDE_CHUNK_ALIGN;
 }
 
 /* ---- columns ------------------------------------------------------------ */
@@ -195,7 +195,7 @@ struct layout {
  * of order zero, and what its Huffman table costs. */
 static float estimate(const uint64_t *values, uint32_t count, uint32_t shift)
 {
-    uint32_t seen[256] = { 0 }, above = 0, symbols = 0;
+    uint32_t seen[256] = {0}, above = 0, symbols = 0;
     float bits = (float)shift * (float)(count - 1), total = (float)(count - 1);
 
     for (uint32_t i = 1; i < count; i++) {
@@ -206,7 +206,10 @@ static float estimate(const uint64_t *values, uint32_t count, uint32_t shift)
         if (!seen[k])
             continue;
         /* log2 of the ratio, from the exponent and a chord of the mantissa. */
-        union { float f; uint32_t u; } ratio = { .f = total / (float)seen[k] };
+        union {
+            float f;
+            uint32_t u;
+        } ratio = {.f = total / (float)seen[k]};
         bits += (float)seen[k] * ((float)ratio.u * 0x1p-23f - 126.957f);
         symbols++;
     }
@@ -219,8 +222,8 @@ static float estimate(const uint64_t *values, uint32_t count, uint32_t shift)
  * be a matter of taste (two kernels of different length): then estimates decide. */
 static struct layout choose_layout(const uint64_t *values, uint32_t count, const struct sonde_column *c)
 {
-    uint32_t lengths[65] = { 0 }, sum = 0, half = 0, most = 0, largest = 0;
-    struct layout l = { 0, 0 };
+    uint32_t lengths[65] = {0}, sum = 0, half = 0, most = 0, largest = 0;
+    struct layout l = {0, 0};
 
     for (uint32_t i = 1; i < count; i++)
         lengths[bit_length(values[i])]++;
@@ -240,14 +243,14 @@ static struct layout choose_layout(const uint64_t *values, uint32_t count, const
     }
     l.planes = (largest - (l.shift < largest ? l.shift : largest) + 7) / 8;
     if (l.shift + 8 * l.planes > 8u * c->width || l.shift > SONDE__SHIFT_MAX)
-        l = (struct layout){ 0, (largest + 7) / 8 };
+        l = (struct layout){0, (largest + 7) / 8};
     return l;
 }
 
 struct sink {
-    uint8_t  *directory, *planes, *packed;
+    uint8_t *directory, *planes, *packed;
     uint32_t *borders, border_count; /* where zstd begins a new block, counted from the first plane */
-    uint8_t  *planes_start;
+    uint8_t *planes_start;
 };
 
 static void put_border(struct sink *k)
@@ -396,8 +399,8 @@ static size_t compress(struct scratch *scratch, const uint8_t *payload, size_t s
                        const struct sink *k, uint8_t *out, size_t room)
 {
     ZSTD_CCtx *zstd = ZSTD_initStaticCCtx(scratch->context, context_bytes());
-    ZSTD_inBuffer in = { payload, 0, 0 };
-    ZSTD_outBuffer to = { out, room, 0 };
+    ZSTD_inBuffer in = {payload, 0, 0};
+    ZSTD_outBuffer to = {out, room, 0};
     size_t left;
 
     if (!zstd || !set_parameters(zstd) || ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(zstd, size)))
@@ -478,15 +481,25 @@ long sonde_chunk_encode(enum sonde_table table, uint32_t owner, uint64_t first,
                         void *scratch_memory, void *out, size_t out_bytes)
 {
     struct scratch *scratch = scratch_memory;
-    struct sonde_chunk h = { .magic = SONDE_CHUNK_MAGIC, .version = SONDE_FORMAT_VERSION,
-                             .table = (uint16_t)table, .owner = owner, .count = count, .first = first };
+    struct sonde_chunk h = {
+        .magic = SONDE_CHUNK_MAGIC,
+        .version = SONDE_FORMAT_VERSION,
+        .table = (uint16_t)table,
+        .owner = owner,
+        .count = count,
+        .first = first,
+    };
     if (check_arguments(table, count, out_bytes) < 0)
         return SONDE_EINVALID;
 
-    struct source s = { rows, count, h.row_bytes = sonde_row_bytes(table), NULL };
-    struct sink k = { .directory = scratch->directory, .planes = scratch->payload + DIRECTORY_MAX,
-                      .packed = scratch->packed, .borders = scratch->borders,
-                      .planes_start = scratch->payload + DIRECTORY_MAX };
+    struct source s = {rows, count, h.row_bytes = sonde_row_bytes(table), NULL};
+    struct sink k = {
+        .directory = scratch->directory,
+        .planes = scratch->payload + DIRECTORY_MAX,
+        .packed = scratch->packed,
+        .borders = scratch->borders,
+        .planes_start = scratch->payload + DIRECTORY_MAX,
+    };
     put_border(&k);
     h.columns = (uint16_t)sonde_table_info(table)->column_count;
     if (table == SONDE_TABLE_STRING) {

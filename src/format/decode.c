@@ -20,8 +20,8 @@ enum { BLOCK_ROWS = 256 };
 
 struct sonde__decoder {
     ZSTD_DCtx *zstd;
-    uint64_t   values[SONDE_COLUMNS_MAX][BLOCK_ROWS];
-    uint8_t    payload[SONDE__PAYLOAD_MAX + 8]; /* packed bits are read eight bytes at a time */
+    uint64_t values[SONDE_COLUMNS_MAX][BLOCK_ROWS];
+    uint8_t payload[SONDE__PAYLOAD_MAX + 8]; /* packed bits are read eight bytes at a time */
 };
 
 /* ---- check -------------------------------------------------------------- */
@@ -128,7 +128,7 @@ static int get_entry(struct reader *r, struct entry *e, uint32_t row_bytes)
 
     if (r->end - r->at < 2)
         return SONDE_EFORMAT;
-    *e = (struct entry){ .planes = r->at[0] >> 4, .divisor = 1 };
+    *e = (struct entry){.planes = r->at[0] >> 4, .divisor = 1};
     c->predictor = r->at[0] & 15;
     flags = r->at[1];
     e->shift = flags & (SONDE__ENTRY_DIVISOR - 1);
@@ -405,7 +405,7 @@ static int move_columns(struct entry *e, uint32_t columns, uint64_t kept)
 /* Do the columns hold every byte of a row? */
 static bool are_whole(const struct entry *e, uint32_t columns, size_t stride)
 {
-    uint8_t there[sizeof(struct sonde_live_header)] = { 0 };
+    uint8_t there[sizeof(struct sonde_live_header)] = {0};
 
     for (uint32_t i = 0; i < columns; i++)
         memset(there + e[i].column.offset, 1, e[i].column.width);
@@ -466,7 +466,7 @@ static int get_payload(struct sonde__decoder *d, const uint8_t *payload, const s
 
 static void get_rows(struct sonde__decoder *d, struct entry *e, uint32_t columns, uint32_t rows, size_t stride, uint8_t *to)
 {
-    for (struct block b = { .rows = rows }; b.first < rows; b.first += b.count) {
+    for (struct block b = {.rows = rows}; b.first < rows; b.first += b.count) {
         uint8_t *block = to + b.first * stride;
         b.count = rows - b.first < BLOCK_ROWS ? rows - b.first : BLOCK_ROWS;
         for (uint32_t i = 0; i < columns; i++)
@@ -496,7 +496,7 @@ int sonde__decoder_fields(struct sonde__decoder *d, const void *data, size_t siz
     if (!chunk->count)
         return 0;
 
-    struct reader r = { d->payload, d->payload + chunk->raw_bytes };
+    struct reader r = {d->payload, d->payload + chunk->raw_bytes};
     for (uint32_t i = 0; i < chunk->columns; i++)
         if (get_entry(&r, &entries[i], chunk->row_bytes) < 0)
             return SONDE_EFORMAT;

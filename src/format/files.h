@@ -23,19 +23,19 @@ struct sonde__live_segment {
 };
 
 struct sonde__live {
-    struct sonde_live_header    header; /* zero when damaged */
-    bool                        header_valid;
+    struct sonde_live_header header; /* zero when damaged */
+    bool header_valid;
     struct sonde__live_segment *segments;
-    uint32_t                    count, damaged;
-    uint64_t                    disk_bytes; /* allocated, not apparent */
-    uint64_t                    damaged_bytes;
-    uint64_t                    unknown_rows; /* of tables that this build does not know: not among the segments */
+    uint32_t count, damaged;
+    uint64_t disk_bytes; /* allocated, not apparent */
+    uint64_t damaged_bytes;
+    uint64_t unknown_rows; /* of tables that this build does not know: not among the segments */
 };
 
 /* Copy what `dir`/live.sonde holds. ENOTFOUND when there is none; EVERSION,
  * EFORMAT when it is none of ours; EEMPTY when nothing was written to it yet;
  * EIO; ENOMEM. */
-int  sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_diag *diag);
+int sonde__live_read(const char *dir, struct sonde__live *live, struct sonde_diag *diag);
 void sonde__live_free(struct sonde__live *live);
 
 /* ---- data.sonde: mapped, and the chunks in it ---------------------------- */
@@ -43,20 +43,20 @@ void sonde__live_free(struct sonde__live *live);
 struct sonde__chunk_at {
     struct sonde_chunk header;
     uint64_t offset;
-    bool     checked; /* the checksum was verified */
+    bool checked; /* the checksum was verified */
 };
 
 struct sonde__data {
-    const uint8_t          *bytes;
-    size_t                  size;
+    const uint8_t *bytes;
+    size_t size;
     struct sonde__chunk_at *chunks;   /* in the order of the file */
-    size_t                  count;
+    size_t count;
     struct sonde__chunk_at **order;   /* by table, owner, first; after sonde__data_sort */
-    uint64_t                end;      /* of the last sound chunk, with its padding: perhaps just beyond the file */
-    uint32_t                damaged;  /* stretches of the file that hold no chunk */
-    uint64_t                damaged_bytes;
-    uint16_t                version;  /* of the chunk that is of another one, when that is the error */
-    uint64_t                index_at; /* offset of the index in use; 0 = read without one */
+    uint64_t end;      /* of the last sound chunk, with its padding: perhaps just beyond the file */
+    uint32_t damaged;  /* stretches of the file that hold no chunk */
+    uint64_t damaged_bytes;
+    uint16_t version;  /* of the chunk that is of another one, when that is the error */
+    uint64_t index_at; /* offset of the index in use; 0 = read without one */
 };
 
 /* Files up to this size are read through, and every checksum verified, when
@@ -66,12 +66,12 @@ extern uint64_t sonde__read_through_bytes;
 /* Map `dir`/data.sonde and find its chunks. `eager`: never use the index.
  * ENOTFOUND when there is no file; EVERSION; EFORMAT when it has bytes but no
  * chunk; EIO; ENOMEM. */
-int  sonde__data_open(const char *dir, bool eager, struct sonde__data *data, struct sonde_diag *diag);
+int sonde__data_open(const char *dir, bool eager, struct sonde__data *data, struct sonde_diag *diag);
 void sonde__data_close(struct sonde__data *data);
 
 /* By table, owner, first. */
-int    sonde__chunk_compare(const struct sonde_chunk *a, const struct sonde_chunk *b);
-int    sonde__data_sort(struct sonde__data *data); /* ENOMEM */
+int sonde__chunk_compare(const struct sonde_chunk *a, const struct sonde_chunk *b);
+int sonde__data_sort(struct sonde__data *data); /* ENOMEM */
 /* Position in `order` of the first chunk that is not before `key`. */
 size_t sonde__data_find(const struct sonde__data *data, const struct sonde_chunk *key);
 

@@ -59,7 +59,12 @@ static uint32_t whole_strings(const uint8_t *bytes, uint32_t size, uint32_t *use
     return count;
 }
 
-enum verdict { EMPTY, SOUND, UNKNOWN, DAMAGED };
+enum verdict {
+    EMPTY,
+    SOUND,
+    UNKNOWN,
+    DAMAGED,
+};
 
 static enum verdict judge(struct sonde_segment *h)
 {

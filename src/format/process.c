@@ -33,7 +33,7 @@ static int compare_pieces(const void *a, const void *b)
 
 static struct sonde__piece live_piece(const struct sonde__live_segment *s)
 {
-    struct sonde__piece piece = { .live = s };
+    struct sonde__piece piece = {.live = s};
     struct sonde_chunk *h = &piece.header;
 
     h->table = s->header.table;
@@ -64,7 +64,7 @@ static int collect_pieces(struct sonde_process *p)
         if (!sonde_table_info(h->table))
             p->unknown_rows += h->count;
         else if (h->count)
-            own->pieces[own->piece_count++] = (struct sonde__piece){ .header = *h, .chunk = &own->data.chunks[i] };
+            own->pieces[own->piece_count++] = (struct sonde__piece){.header = *h, .chunk = &own->data.chunks[i]};
     }
     for (uint32_t i = 0; i < own->live.count; i++)
         if (!sonde__segment_sealed(&own->data, &own->live.segments[i], own->decoder, rows))
@@ -181,7 +181,7 @@ static char *place_strings(struct sonde_process *p, const struct sonde_chunk *h,
         memcpy(to, bytes + sizeof length, length);
         to[length] = '\0';
         if (id)
-            p->strings[id] = (struct sonde_string){ to, length };
+            p->strings[id] = (struct sonde_string){to, length};
         to += length + 1;
         bytes += sizeof length + (((size_t)length + 3) & ~(size_t)3);
     }
@@ -210,7 +210,7 @@ static int read_strings(struct sonde_process *p)
     }
     p->string_count = (uint32_t)ids;
     for (uint64_t i = 0; i < ids; i++)
-        p->strings[i] = (struct sonde_string){ "", 0 };
+        p->strings[i] = (struct sonde_string){"", 0};
     for (size_t i = begin; i < end; i++) {
         const struct sonde_chunk *h = &own->pieces[i].header;
         if (h->first + h->count > limit || sonde__piece_rows(p, &own->pieces[i], piece_rows) < 0)
@@ -254,7 +254,7 @@ static int read_symbols(struct sonde_process *p)
     int status = sorted && keys ? 0 : SONDE_ENOMEM;
 
     for (uint32_t i = 0; !status && i < count; i++)
-        keys[i] = (struct symbol_key){ rows[i].frame, rows[i].depth, i };
+        keys[i] = (struct symbol_key){rows[i].frame, rows[i].depth, i};
     if (!status && count)
         qsort(keys, count, sizeof *keys, compare_symbols);
     for (uint32_t i = 0; !status && i < count; i++) {
@@ -264,7 +264,7 @@ static int read_symbols(struct sonde_process *p)
     }
     free_rows(rows);
     free(keys);
-    p->tables[SONDE_TABLE_SYMBOL] = (struct sonde_rows){ p->symbols = sorted, p->symbol_count = kept };
+    p->tables[SONDE_TABLE_SYMBOL] = (struct sonde_rows){p->symbols = sorted, p->symbol_count = kept};
     return status;
 }
 
@@ -317,7 +317,7 @@ static int read_nodes(struct sonde_process *p)
             continue;
         }
         p->node_blocks[p->node_block_count++] =
-            (struct sonde_node_block){ (uint32_t)h->first, h->count, h->owner, rows };
+            (struct sonde_node_block){(uint32_t)h->first, h->count, h->owner, rows};
     }
     if (p->node_block_count)
         qsort(p->node_blocks, p->node_block_count, sizeof *p->node_blocks, compare_blocks);
@@ -512,7 +512,7 @@ static int read_files(struct sonde_process *p, struct sonde_diag *diag)
         return data;
     }
     if (live && !own->data.count)
-        return live_bad ? live : data_bad ? data : SONDE_EEMPTY;
+        return live_bad ? live : (data_bad ? data : SONDE_EEMPTY);
     p->damaged_chunks = own->live.damaged + own->data.damaged;
     p->damaged_bytes = own->live.damaged_bytes + own->data.damaged_bytes;
     if (live_bad || data_bad || (!own->live_exists && !p->damaged_chunks && !ends_with_footer(&own->data)))

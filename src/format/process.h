@@ -9,26 +9,30 @@
 /* A run of rows of one table: a chunk of data.sonde, or a segment of live.sonde. */
 struct sonde__piece {
     struct sonde_chunk header; /* live: made up from the segment */
-    const struct sonde__chunk_at     *chunk; /* NULL when live */
+    const struct sonde__chunk_at *chunk; /* NULL when live */
     const struct sonde__live_segment *live;  /* NULL when sealed */
 };
 
 struct sonde__process { /* struct sonde_process.private_data */
-    struct sonde__live     live;
-    bool                   live_exists;
-    struct sonde__data     data;
-    struct sonde__piece   *pieces; /* by table, owner, first; nothing twice */
-    size_t                 piece_count;
+    struct sonde__live live;
+    bool live_exists;
+    struct sonde__data data;
+    struct sonde__piece *pieces; /* by table, owner, first; nothing twice */
+    size_t piece_count;
     struct sonde__decoder *decoder; /* while opening */
-    char                  *string_bytes;
+    char *string_bytes;
     _Atomic unsigned char *trace_state; /* by trace: SONDE__TRACE_* */
-    _Atomic uint64_t       looked_at;   /* bytes of chunks of traces */
+    _Atomic uint64_t looked_at;   /* bytes of chunks of traces */
 };
 
-enum { SONDE__TRACE_UNCHECKED, SONDE__TRACE_SOUND, SONDE__TRACE_DAMAGED };
+enum {
+    SONDE__TRACE_UNCHECKED,
+    SONDE__TRACE_SOUND,
+    SONDE__TRACE_DAMAGED,
+};
 
 /* Open the process directory `path`. EEMPTY: nothing was written to it. */
-int  sonde__process_open(const char *path, const char *name, struct sonde_process *p, struct sonde_diag *diag);
+int sonde__process_open(const char *path, const char *name, struct sonde_process *p, struct sonde_diag *diag);
 void sonde__process_close(struct sonde_process *p);
 
 /* The traces of an opened process. ENOMEM. */

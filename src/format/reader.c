@@ -80,7 +80,7 @@ static int read_manifest(struct sonde_measurement *m, struct sonde_diag *diag)
  * of the first damage stays in `diag`, for when nothing else is readable. */
 static int add_process(struct sonde_measurement *m, const char *path, const char *name, struct sonde_diag *diag)
 {
-    struct sonde_diag reason = { 0 };
+    struct sonde_diag reason = {0};
     struct sonde_process *more = realloc(m->processes, (m->process_count + 1) * sizeof *more);
     int status;
 
@@ -137,7 +137,7 @@ static int read_directory(struct sonde_measurement *m, struct sonde_diag *diag)
     int status = 0;
 
     if (!dir) {
-        status = errno == ENOENT ? SONDE_ENOTFOUND : errno == ENOTDIR ? SONDE_EFORMAT : SONDE_EIO;
+        status = errno == ENOENT ? SONDE_ENOTFOUND : (errno == ENOTDIR ? SONDE_EFORMAT : SONDE_EIO);
         sonde_diag_set(diag, status, m->path, cannot);
         if (diag && status == SONDE_EFORMAT)
             sonde_diag_hint(diag, "a measurement is a directory, created by: sonde record -- PROGRAM");
@@ -188,7 +188,7 @@ static int check_something(const struct sonde_measurement *m, struct sonde_diag 
         return diag->code == SONDE_EIO ? SONDE_EIO : SONDE_EFORMAT;
     sonde_diag_set(diag, SONDE_EFORMAT, m->path, cannot);
     sonde_diag_hint(diag, m->damaged_chunks || m->manifest_problem[0] ? "no process of it is readable"
-                                            : "there is no measurement in this directory");
+                                                                      : "there is no measurement in this directory");
     return SONDE_EFORMAT;
 }
 

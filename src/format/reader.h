@@ -29,27 +29,34 @@
 #include "rows.h"
 
 /* Dense tables, indexed by id: row 0 is all zero ("none"); count includes it. */
-struct sonde_string { const char *bytes; uint32_t length; }; /* NUL-terminated too */
+struct sonde_string {
+    const char *bytes;
+    uint32_t length;
+}; /* NUL-terminated too */
 
 struct sonde_chunk_ref {  /* one sealed chunk, or one live segment, of a trace */
     const void *data;     /* chunk header, or segment header when live */
-    size_t      size;
-    uint32_t    lane, count;
-    uint16_t    table, live;
-    uint64_t    first, time_min, time_max;
+    size_t size;
+    uint32_t lane, count;
+    uint16_t table, live;
+    uint64_t first, time_min, time_max;
 };
 
 struct sonde_process {
     char *name;                       /* "HOST-PID-N" */
     char *path;
     struct sonde_live_header header;  /* as sealed, or live */
-    int   sealed;
+    int sealed;
 
     /* Every table that is no trace, by number: with ids a row for each, without them one after the other. Of
      * STRING and NODE nothing: see below. */
-    struct sonde_rows { const void *rows; uint32_t count; } tables[SONDE_TABLE_COUNT];
+    struct sonde_rows {
+        const void *rows;
+        uint32_t count;
+    } tables[SONDE_TABLE_COUNT];
     /* The same, by name. */
 
+    /* clang-format off */
     struct sonde_string               *strings;    uint32_t string_count;
     const struct sonde_row_frame      *frames;     uint32_t frame_count;
     const struct sonde_row_module     *modules;    uint32_t module_count;
@@ -64,33 +71,39 @@ struct sonde_process {
     const struct sonde_row_note       *notes;      uint32_t note_count;
     const struct sonde_row_pause      *pauses;     uint32_t pause_count;
     const struct sonde_row_symbol     *symbols;    uint32_t symbol_count; /* sorted by frame, depth */
+    /* clang-format on */
 
     /* Nodes are sparse: use sonde_node(). */
-    struct sonde_node_block { uint32_t first, count, owner; const struct sonde_row_node *rows; } *node_blocks;
+    struct sonde_node_block {
+        uint32_t first, count, owner;
+        const struct sonde_row_node *rows;
+    } *node_blocks;
     uint32_t node_block_count; /* sorted by first */
 
-    struct sonde_chunk_ref *traces; uint32_t trace_count; /* sorted by table, lane, first; no overlaps */
+    struct sonde_chunk_ref *traces;
+    uint32_t trace_count; /* sorted by table, lane, first; no overlaps */
 
     uint64_t disk_bytes;      /* of this process's files */
     uint32_t damaged_chunks;  /* skipped: torn or failed their checksum */
     uint64_t damaged_bytes;
     uint64_t unknown_rows;    /* left alone: of tables that this build does not know */
-    void    *private_data;
+    void *private_data;
 };
 
 struct sonde_measurement {
-    char   *path;
+    char *path;
     json_t *manifest;                 /* NULL when missing or unreadable, */
-    char    manifest_problem[256];    /* and then why, when there is a file of that name; else empty */
-    struct sonde_process *processes;  uint32_t process_count; /* sorted by start_ns, then name */
+    char manifest_problem[256];    /* and then why, when there is a file of that name; else empty */
+    struct sonde_process *processes;
+    uint32_t process_count; /* sorted by start_ns, then name */
     uint64_t disk_bytes;
     uint32_t damaged_chunks;
-    void    *private_data;
+    void *private_data;
 };
 
 /* Open the measurement at `path`. 0, or a negative code with `diag`:
  * ENOTFOUND, EFORMAT (foreign, or nothing readable), EVERSION, EIO, ENOMEM. */
-int  sonde_measurement_open(const char *path, struct sonde_measurement **out, struct sonde_diag *diag);
+int sonde_measurement_open(const char *path, struct sonde_measurement **out, struct sonde_diag *diag);
 void sonde_measurement_close(struct sonde_measurement *m);
 
 /* Word `index` of the command line that was recorded; NULL: it has not so many, or no manifest tells. */

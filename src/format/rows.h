@@ -72,12 +72,13 @@
     T(SLEEP, struct sonde_row_sleep, THREAD, from_ns, to_ns, cpu.sleep_rows_dropped, NULL)
 
 enum {
-    SONDE_ROWS_NO_ID      = 1, /* rows are told apart by what they say; `first` is but their number */
-    SONDE_ROWS_BY_THREAD  = 2, /* owner: thread slot; else 0, of a trace the lane */
-    SONDE_ROWS_FIRST      = 4, /* the agent keeps room for them when the memory budget is spent */
+    SONDE_ROWS_NO_ID = 1, /* rows are told apart by what they say; `first` is but their number */
+    SONDE_ROWS_BY_THREAD = 2, /* owner: thread slot; else 0, of a trace the lane */
+    SONDE_ROWS_FIRST = 4, /* the agent keeps room for them when the memory budget is spent */
     SONDE_ROWS_AFTERWARDS = 8, /* written by sealing and after it: never in live.sonde */
 };
 
+/* clang-format off */
 enum sonde_table {
     SONDE_TABLE_FREE = 0, /* a segment that holds nothing */
 #define X(name, ...) SONDE_TABLE_##name,
@@ -85,8 +86,10 @@ enum sonde_table {
 #undef X
     SONDE_TABLE_COUNT
 };
+/* clang-format on */
 
 /* The traces by themselves, numbered from 0. */
+/* clang-format off */
 enum sonde_trace {
 #define X(name, ...)
 #define T(name, ...) SONDE_TRACE_##name,
@@ -94,6 +97,7 @@ enum sonde_trace {
 #undef T
     SONDE_TRACES
 };
+/* clang-format on */
 
 /* Tables of lanes, whose rows have times; all others describe the process. */
 static inline int sonde_table_is_trace(unsigned table)
@@ -122,8 +126,8 @@ struct sonde_segment {      /* one per SONDE_SEGMENT_BYTES, at a multiple of it 
 
 enum sonde_process_state {
     SONDE_PROCESS_RUNNING = 1, /* still so after the end: killed, _exit, exec, crash */
-    SONDE_PROCESS_EXITED  = 2, /* the final flush ran */
-    SONDE_PROCESS_OFF     = 3, /* the agent switched itself off; a NOTE says why */
+    SONDE_PROCESS_EXITED = 2, /* the final flush ran */
+    SONDE_PROCESS_OFF = 3, /* the agent switched itself off; a NOTE says why */
 };
 
 struct sonde_ledger {
@@ -155,8 +159,8 @@ struct sonde_ledger {
 };
 
 enum sonde_cpu_sampling {
-    SONDE_CPU_NONE   = 0,
-    SONDE_CPU_PERF   = 1, /* perf events, one per thread, signal it */
+    SONDE_CPU_NONE = 0,
+    SONDE_CPU_PERF = 1, /* perf events, one per thread, signal it */
     SONDE_CPU_TIMERS = 2, /* timers on the threads' CPU clocks do */
 };
 /* The CPU side. Samples are counted when they are taken; each stands for the CPU
@@ -192,7 +196,7 @@ struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_
     uint64_t clock_bound_ns; /* largest error bound of the device clocks seen */
     uint32_t python_version; /* 0x030b for 3.11; 0 none */
     uint32_t held_us;        /* wall time that threads of the program stood still for the agent's start and its flushes */
-    char     executable[512]; /* path, NUL-terminated, cut when longer */
+    char executable[512]; /* path, NUL-terminated, cut when longer */
     struct sonde_ledger ledger; /* totals; per lane in struct sonde_row_lane */
     struct { uint64_t count, busy_ns, first_ns, last_ns; } device_busy[64]; /* [device id], union of intervals */
     struct { uint64_t kernel_ns, copy_ns; } device_group[64];               /* [device id], unions */
@@ -221,13 +225,13 @@ static_assert(sizeof(struct sonde_live_header) <= SONDE_SEGMENT_BYTES, "format")
 enum sonde_frame_kind {
     SONDE_FRAME_NATIVE = 1, /* module, offset = address - load bias of the return address */
     SONDE_FRAME_PYTHON = 2, /* module = pycode id, offset = instruction offset in bytes */
-    SONDE_FRAME_API    = 3, /* the API call; name = string id, offset = api number */
-    SONDE_FRAME_OP     = 4, /* the operation (placeholder); kind = op kind in `op`; name = kernel name */
+    SONDE_FRAME_API = 3, /* the API call; name = string id, offset = api number */
+    SONDE_FRAME_OP = 4, /* the operation (placeholder); kind = op kind in `op`; name = kernel name */
     SONDE_FRAME_UNKNOWN = 5,/* code in no module (JIT); offset = address, but rounded down to a page without SONDE_FRAME_ADDRESS */
-    SONDE_FRAME_CUT    = 6, /* outer frames are missing here: too deep, or unwinding failed */
-    SONDE_FRAME_LINK   = 7, /* what is below was prepared elsewhere: offset = node id of that context
+    SONDE_FRAME_CUT = 6, /* outer frames are missing here: too deep, or unwinding failed */
+    SONDE_FRAME_LINK = 7, /* what is below was prepared elsewhere: offset = node id of that context
                              * (a graph node's creation; the forward call of a backward operator) */
-    SONDE_FRAME_RANGE  = 8, /* a range that the program named (NVTX, an operator): name = string id,
+    SONDE_FRAME_RANGE = 8, /* a range that the program named (NVTX, an operator): name = string id,
                              * module = string id of its domain, 0 = the default one */
 };
 enum {
@@ -282,7 +286,10 @@ struct sonde_row_device {
 #define SONDE_COLUMNS_DEVICE(X, row)                                                                       \
     X(row, platform, ZERO) X(row, name, ZERO) X(row, vendor, ZERO) X(row, driver, ZERO) X(row, kind, ZERO) \
     X(row, backend, ZERO) X(row, memory_bytes, ZERO) X(row, compute_units, ZERO) X(row, reserved, ZERO)
-enum { SONDE_LANE_KIND_THREAD = 1, SONDE_LANE_KIND_QUEUE = 2 };
+enum {
+    SONDE_LANE_KIND_THREAD = 1,
+    SONDE_LANE_KIND_QUEUE = 2,
+};
 struct sonde_row_lane {
     uint32_t kind;
     uint32_t device;   /* queue lanes */
@@ -345,7 +352,7 @@ struct sonde_row_profile {
     uint32_t node, lane;
     uint64_t count;
     uint64_t sum_ns, min_ns, max_ns;
-    double   mean_ns, m2; /* m2 = sum of squared distances to the mean */
+    double mean_ns, m2; /* m2 = sum of squared distances to the mean */
     uint64_t bytes;
     uint64_t queued_submit_ns, submit_start_ns, enqueue_queued_ns; /* sums: the queue delay's parts */
     uint64_t timed;       /* of count, those with times */
@@ -373,10 +380,15 @@ struct sonde_row_clock {
     X(row, bound_ns, ZERO)
 struct sonde_row_note {
     uint64_t at_ns;
-    char     text[248];
+    char text[248];
 };
 #define SONDE_COLUMNS_NOTE(X, row) X(row, at_ns, DELTA) X(row, text, BYTES)
-enum { SONDE_OP_FAILED = 1, SONDE_OP_NO_TIMES = 2, SONDE_OP_BAD_TIME = 4, SONDE_OP_EARLY = 8 };
+enum {
+    SONDE_OP_FAILED = 1,
+    SONDE_OP_NO_TIMES = 2,
+    SONDE_OP_BAD_TIME = 4,
+    SONDE_OP_EARLY = 8,
+};
 struct sonde_row_op {
     uint64_t start_ns, end_ns;     /* device, on the host axis */
     uint64_t queued_ns, submit_ns;
@@ -405,7 +417,10 @@ struct sonde_row_call {
     X(row, correlation, SPARSE) X(row, enter_ns, DELTA) X(row, leave_ns, DIFF(1)) X(row, node, ZERO) \
     X(row, lane, ZERO)
 /* A range or a mark that the program named, on the lane of the thread that began it. */
-enum { SONDE_RANGE_MARK = 1, SONDE_RANGE_ACROSS = 2 /* may end on another thread */ };
+enum {
+    SONDE_RANGE_MARK = 1,
+    SONDE_RANGE_ACROSS = 2, /* may end on another thread */
+};
 struct sonde_row_range {
     uint64_t begin_ns, end_ns;     /* end 0: not ended; a mark has begin = end */
     uint64_t payload;              /* bits; its type in payload_type */
@@ -462,7 +477,7 @@ enum sonde_sleep_kind {
 #define X(name, text) SONDE_SLEEP_##name,
     SONDE_SLEEP_MAP(X)
 #undef X
-    SONDE_SLEEP_KINDS
+        SONDE_SLEEP_KINDS
 };
 struct sonde_row_sleep {
     uint64_t from_ns, to_ns;       /* in the function */

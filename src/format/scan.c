@@ -46,9 +46,9 @@ static int add_chunk(struct sonde__data *data, size_t *room, const struct sonde_
 static_assert(CHUNK_MAX < WINDOW_BYTES, "a chunk with its padding is in one window");
 
 struct window {
-    int      fd;
+    int fd;
     uint64_t from;
-    size_t   count;
+    size_t count;
     uint8_t *bytes;
 };
 
@@ -109,7 +109,7 @@ static int list_chunks(struct sonde__data *data, struct window *w)
     size_t room = 0;
 
     while (data->size - at >= sizeof(struct sonde_chunk)) {
-        struct sonde__chunk_at chunk = { .offset = at, .checked = true };
+        struct sonde__chunk_at chunk = {.offset = at, .checked = true};
         size_t count;
         const uint8_t *bytes = look(w, data, at, &count);
         if (!bytes)
@@ -144,7 +144,7 @@ static int list_chunks(struct sonde__data *data, struct window *w)
 
 static int read_through(struct sonde__data *data, int fd)
 {
-    struct window w = { .fd = fd, .bytes = malloc(WINDOW_BYTES) };
+    struct window w = {.fd = fd, .bytes = malloc(WINDOW_BYTES)};
     int status = w.bytes ? list_chunks(data, &w) : SONDE_ENOMEM;
     free(w.bytes);
     return status;
@@ -156,9 +156,14 @@ static int read_through(struct sonde__data *data, int fd)
  * whose `first` is the offset of the index and whose time_max counts its rows. */
 size_t sonde__footer_make(void *out, uint64_t at, uint64_t rows)
 {
-    struct sonde_chunk h = { .magic = SONDE_CHUNK_MAGIC, .version = SONDE_FORMAT_VERSION,
-                             .table = SONDE_TABLE_INDEX, .first = at, .time_max = rows,
-                             .row_bytes = sizeof(struct sonde_row_index) };
+    struct sonde_chunk h = {
+        .magic = SONDE_CHUNK_MAGIC,
+        .version = SONDE_FORMAT_VERSION,
+        .table = SONDE_TABLE_INDEX,
+        .first = at,
+        .time_max = rows,
+        .row_bytes = sizeof(struct sonde_row_index),
+    };
     h.checksum = XXH3_64bits(&h, sizeof h);
     memcpy(out, &h, sizeof h);
     return sizeof h;
@@ -178,10 +183,18 @@ static bool find_footer(const struct sonde__data *data, int fd, struct sonde_chu
  * stands there is that one shows when it is read (trace.c). */
 static bool header_of_row(const struct sonde_row_index *row, struct sonde_chunk *h)
 {
-    *h = (struct sonde_chunk){ .magic = SONDE_CHUNK_MAGIC, .version = SONDE_FORMAT_VERSION, .table = row->table,
-                               .flags = row->flags, .owner = row->owner, .count = row->count, .first = row->first,
-                               .time_min = row->time_min, .time_max = row->time_max,
-                               .stored_bytes = row->size - (uint32_t)sizeof *h };
+    *h = (struct sonde_chunk){
+        .magic = SONDE_CHUNK_MAGIC,
+        .version = SONDE_FORMAT_VERSION,
+        .table = row->table,
+        .flags = row->flags,
+        .owner = row->owner,
+        .count = row->count,
+        .first = row->first,
+        .time_min = row->time_min,
+        .time_max = row->time_max,
+        .stored_bytes = row->size - (uint32_t)sizeof *h,
+    };
     return row->size >= sizeof *h && h->stored_bytes <= SONDE__PAYLOAD_MAX &&
            row->count <= sonde_chunk_room(row->table) && row->first <= UINT64_MAX - row->count;
 }
@@ -196,7 +209,7 @@ static bool header_at_row(const struct sonde__data *data, const struct sonde_row
 
 static bool accept_row(struct sonde__data *data, size_t *room, const struct sonde_row_index *row, uint64_t limit)
 {
-    struct sonde__chunk_at chunk = { .offset = row->offset, .checked = !sonde_table_is_trace(row->table) };
+    struct sonde__chunk_at chunk = {.offset = row->offset, .checked = !sonde_table_is_trace(row->table)};
 
     if (row->offset != data->end || row->offset > limit || row->size > limit - row->offset)
         return false; /* the index leaves something out */
@@ -210,7 +223,7 @@ static bool accept_row(struct sonde__data *data, size_t *room, const struct sond
 static bool list_index(struct sonde__data *data, size_t *room, uint64_t at)
 {
     while (at < data->size) {
-        struct sonde__chunk_at chunk = { .offset = at, .checked = true };
+        struct sonde__chunk_at chunk = {.offset = at, .checked = true};
         if (sonde_chunk_check(data->bytes + at, data->size - at, &chunk.header) < 0 ||
             chunk.header.table != SONDE_TABLE_INDEX || add_chunk(data, room, &chunk) < 0)
             return false;
@@ -278,7 +291,7 @@ static int compare_order(const void *a, const void *b)
 {
     const struct sonde__chunk_at *x = *(struct sonde__chunk_at *const *)a, *y = *(struct sonde__chunk_at *const *)b;
     int order = sonde__chunk_compare(&x->header, &y->header);
-    return order ? order : x->offset < y->offset ? -1 : x->offset > y->offset;
+    return order ? order : (x->offset < y->offset ? -1 : x->offset > y->offset);
 }
 
 int sonde__data_sort(struct sonde__data *data)
@@ -320,7 +333,7 @@ static bool within_chunk(const struct sonde__data *data, const struct sonde_chun
 bool sonde__segment_sealed(const struct sonde__data *data, const struct sonde__live_segment *s,
                            struct sonde__decoder *decoder, void *rows)
 {
-    struct sonde_chunk key = { .table = s->header.table, .owner = s->header.owner, .first = s->header.first };
+    struct sonde_chunk key = {.table = s->header.table, .owner = s->header.owner, .first = s->header.first};
     bool by_content = sonde_table_info(key.table)->properties & SONDE_ROWS_NO_ID;
 
     if (sonde_chunk_room(key.table) > SONDE_SEGMENT_ROOM && within_chunk(data, &key, s->count))

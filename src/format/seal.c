@@ -19,15 +19,15 @@
 #include "files.h"
 
 struct writer {
-    int                fd;
-    char              *path;
-    uint64_t           at;         /* the file's length now, */
-    uint64_t           whole;      /* and up to its last whole chunk */
+    int fd;
+    char *path;
+    uint64_t at;         /* the file's length now, */
+    uint64_t whole;      /* and up to its last whole chunk */
     struct sonde__data data;       /* what was there before; its bytes stay valid */
     struct sonde_row_index *index; /* every chunk of the file */
-    size_t             count, room;
-    void              *scratch;
-    uint8_t           *out;
+    size_t count, room;
+    void *scratch;
+    uint8_t *out;
 };
 
 static int write_all(struct writer *w, const void *bytes, size_t size)
@@ -58,9 +58,16 @@ static int list_chunk(struct writer *w, const struct sonde_chunk *h, uint64_t of
         w->room = room;
     }
     w->index[w->count++] = (struct sonde_row_index){
-        .offset = offset, .size = (uint32_t)sizeof *h + h->stored_bytes, .table = h->table,
-        .flags = h->flags, .owner = h->owner, .count = h->count, .first = h->first,
-        .time_min = h->time_min, .time_max = h->time_max };
+        .offset = offset,
+        .size = (uint32_t)sizeof *h + h->stored_bytes,
+        .table = h->table,
+        .flags = h->flags,
+        .owner = h->owner,
+        .count = h->count,
+        .first = h->first,
+        .time_min = h->time_min,
+        .time_max = h->time_max,
+    };
     return 0;
 }
 
@@ -151,7 +158,7 @@ static int writer_init(struct writer *w, const char *dir, int flags, struct sond
 {
     int status;
 
-    *w = (struct writer){ .fd = -1 };
+    *w = (struct writer){.fd = -1};
     status = open_file(w, dir, flags, diag);
     if (status < 0)
         return status;
@@ -235,10 +242,10 @@ static int compare_segments(const void *a, const void *b)
 {
     const struct sonde__live_segment *x = *(const struct sonde__live_segment *const *)a;
     const struct sonde__live_segment *y = *(const struct sonde__live_segment *const *)b;
-    struct sonde_chunk k = { .table = x->header.table, .owner = x->header.owner, .first = x->header.first };
-    struct sonde_chunk l = { .table = y->header.table, .owner = y->header.owner, .first = y->header.first };
+    struct sonde_chunk k = {.table = x->header.table, .owner = x->header.owner, .first = x->header.first};
+    struct sonde_chunk l = {.table = y->header.table, .owner = y->header.owner, .first = y->header.first};
     int order = sonde__chunk_compare(&k, &l);
-    return order ? order : x < y ? -1 : x > y;
+    return order ? order : (x < y ? -1 : x > y);
 }
 
 static int list_unsealed(const struct writer *w, const struct sonde__live *live, struct unsealed *u)
@@ -322,7 +329,7 @@ static int remove_begun(const char *dir, const char *live_path)
 {
     char *path = sonde__path(dir, SONDE_DATA_FILE);
     struct stat st;
-    int status = !path ? SONDE_ENOMEM : unlink(live_path) == 0 ? 0 : SONDE_EIO;
+    int status = !path ? SONDE_ENOMEM : (unlink(live_path) == 0 ? 0 : SONDE_EIO);
     if (!status && stat(path, &st) == 0 && st.st_size == 0)
         unlink(path);
     free(path);
@@ -333,7 +340,7 @@ static int remove_begun(const char *dir, const char *live_path)
 static int sealed_already(const char *dir, struct sonde_diag *diag)
 {
     char *path = sonde__path(dir, SONDE_DATA_FILE);
-    int status = !path ? SONDE_ENOMEM : access(path, F_OK) == 0 || rmdir(dir) == 0 ? 0 : SONDE_ENOTFOUND;
+    int status = !path ? SONDE_ENOMEM : (access(path, F_OK) == 0 || rmdir(dir) == 0 ? 0 : SONDE_ENOTFOUND);
     free(path);
     return status ? sonde_diag_set(diag, status, dir, "cannot seal the measurement") : 0;
 }

@@ -30,6 +30,7 @@ SONDE_TABLE_MAP(X, X)
  *   operation starts after its call, or when the queue is free.
  * - A thread runs for a while, then it is off the CPU for a while. */
 #define OP(field, ...) COLUMN(struct sonde_row_op, field, __VA_ARGS__)
+/* clang-format off */
 const struct sonde_other_columns sonde__other_columns[SONDE__OTHER_COLUMNS] = {
     { SONDE_TABLE_OP, 1, 2, { OP(enter_ns, AFTER(1)) OP(queued_ns, DIFF(1)) } },
     { SONDE_TABLE_OP, 3, 2, { OP(submit_ns, GAP(2, 2)) OP(start_ns, DIFF(3)) } },
@@ -39,6 +40,7 @@ const struct sonde_other_columns sonde__other_columns[SONDE__OTHER_COLUMNS] = {
     { SONDE_TABLE_SWITCH, 0, 2,
       { COLUMN(struct sonde_row_switch, out_ns, AFTER(1)) COLUMN(struct sonde_row_switch, in_ns, DIFF(0)) } },
 };
+/* clang-format on */
 #undef OP
 
 static const struct sonde_table_info tables[SONDE_TABLE_COUNT] = {

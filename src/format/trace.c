@@ -14,8 +14,15 @@ enum { RESIDENT_BYTES = 64 << 20 }; /* of a file of chunks, while its traces are
 static struct sonde_chunk_ref make_ref(const struct sonde__process *own, const struct sonde__piece *piece)
 {
     const struct sonde_chunk *h = &piece->header;
-    struct sonde_chunk_ref ref = { .lane = h->owner, .count = h->count, .table = h->table, .live = piece->live != NULL,
-                                   .first = h->first, .time_min = h->time_min, .time_max = h->time_max };
+    struct sonde_chunk_ref ref = {
+        .lane = h->owner,
+        .count = h->count,
+        .table = h->table,
+        .live = piece->live != NULL,
+        .first = h->first,
+        .time_min = h->time_min,
+        .time_max = h->time_max,
+    };
     if (piece->live) {
         ref.data = piece->live->block;
         ref.size = SONDE_SEGMENT_HEADER + (size_t)h->raw_bytes;
@@ -66,7 +73,7 @@ static int cover_lanes(struct sonde_process *p)
     if (!lanes)
         return SONDE_ENOMEM;
     memset(lanes + p->lane_count, 0, (size_t)(count - p->lane_count) * sizeof *lanes);
-    p->tables[SONDE_TABLE_LANE] = (struct sonde_rows){ p->lanes = lanes, p->lane_count = count };
+    p->tables[SONDE_TABLE_LANE] = (struct sonde_rows){p->lanes = lanes, p->lane_count = count};
     for (uint32_t i = 0; i < p->trace_count; i++)
         if (!lanes[p->traces[i].lane].kind)
             lanes[p->traces[i].lane].kind =

@@ -264,7 +264,8 @@ int sonde_summary_advice(const struct sonde_query *q, const struct sonde_blame *
     const uint64_t rows = sonde_trace_rows(q->m, SONDE_READ_OPS | SONDE_READ_CALLS);
     if (rows > BRIEF_ROWS) {
         sonde_view_say(out, true, "advice is not computed here for %s operations and API calls",
-                       sonde_number_count(number, rows))->command = "advice";
+                       sonde_number_count(number, rows))
+            ->command = "advice";
         return 0;
     }
     const int rc = compute(q, blame, &advices, diag);

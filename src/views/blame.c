@@ -71,7 +71,10 @@ static const struct sonde_view_column routine_columns[] = {
     {"uncovered_ns", NULL, SONDE_CELL_TIME, 0, 0, "blame without a known call path"},
 };
 static const struct sonde_view_columns routines = SONDE_VIEW_COLUMNS("routines", routine_columns);
-enum { ROUTINE_SHOWN = 6, ROUTINE_ALL = sizeof routine_columns / sizeof *routine_columns };
+enum {
+    ROUTINE_SHOWN = 6,
+    ROUTINE_ALL = sizeof routine_columns / sizeof *routine_columns,
+};
 
 static const struct sonde_view_column scope_columns[] = {
     {"process", NULL, SONDE_CELL_TEXT, 0, 0, "directory of the process; null: all processes together"},
@@ -105,7 +108,8 @@ static const struct sonde_view_column scope_columns[] = {
 };
 static const struct sonde_view_columns scopes = SONDE_VIEW_COLUMNS("scopes", scope_columns);
 
-static const struct sonde_view_column rule_columns[] = { /* [enum sonde_blame_rule] */
+static const struct sonde_view_column rule_columns[] = {
+    /* [enum sonde_blame_rule] */
     {"calls", NULL, SONDE_CELL_COUNT, 0, 0, "not sampled: active from a thread's first API call to its last"},
     {"samples", NULL, SONDE_CELL_COUNT, 0, 0, "active inside API calls and within one period of a sample"},
     {"switches", NULL, SONDE_CELL_COUNT, 0, 0, "active while not asleep, and inside API calls"},
@@ -235,10 +239,19 @@ static int build_tree(const struct sonde_query *q, const struct sonde_blame_scop
     const size_t nodes = q->profile->nodes.count;
     double *blame = calloc(nodes + 1, sizeof *blame), *waiting = calloc(nodes + 1, sizeof *waiting);
     struct sonde_profile_rows_config config = {
-        .shape = SONDE_PROFILE_TOP_DOWN, .by = SONDE_BY_LINE, .columns = none, .sort = SONDE_METRIC_BLAME,
-        .sort_side = SONDE_INCLUSIVE, .share = SONDE_METRIC_BLAME, .min_percent = q->min_percent, .all_frames = q->complete,
-        .fold_nameless = !q->complete, .blame_estimate = &scope->estimate,
-        .given = {[SONDE_METRIC_BLAME] = blame, [SONDE_METRIC_SYNC] = waiting}, .m = q->m};
+        .shape = SONDE_PROFILE_TOP_DOWN,
+        .by = SONDE_BY_LINE,
+        .columns = none,
+        .sort = SONDE_METRIC_BLAME,
+        .sort_side = SONDE_INCLUSIVE,
+        .share = SONDE_METRIC_BLAME,
+        .min_percent = q->min_percent,
+        .all_frames = q->complete,
+        .fold_nameless = !q->complete,
+        .blame_estimate = &scope->estimate,
+        .given = {[SONDE_METRIC_BLAME] = blame, [SONDE_METRIC_SYNC] = waiting},
+        .m = q->m,
+    };
     int rc = SONDE_ENOMEM;
     for (size_t i = 0; i < scope->entries.count && blame && waiting; i++) {
         const struct sonde_blame_entry *entry = &scope->entries.items[i];

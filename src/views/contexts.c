@@ -50,7 +50,11 @@ static double weight(const struct sonde_query *q, const struct sonde_cct_node *n
     return by_time ? (double)node->total.device_ns : (double)node->total.operations;
 }
 
-struct child { uint32_t node; double weight; uint64_t api_ns; };
+struct child {
+    uint32_t node;
+    double weight;
+    uint64_t api_ns;
+};
 
 static int heavier(const void *left, const void *right)
 {
@@ -63,7 +67,11 @@ static int heavier(const void *left, const void *right)
 }
 
 /* A tree is walked with a stack of its own: Python's can be thousands deep. */
-struct step { struct child *list; size_t count, at; struct sonde_view_table *into; };
+struct step {
+    struct child *list;
+    size_t count, at;
+    struct sonde_view_table *into;
+};
 typedef SONDE_VECTOR(struct step) steps;
 
 /* Children worth showing, heaviest first, come into `into`. */
@@ -101,7 +109,7 @@ static void side_cell(struct sonde_view_table *t, const struct sonde_metrics *m)
 static void place_cells(struct sonde_view_table *t, const struct sonde_cct_node *node)
 {
     const bool unnamed_op = node->kind == SONDE_FRAME_OP && !*node->name;
-    sonde_cell_text(t, node->kind == 0 ? "all" : unnamed_op ? sonde_op_kind_name(node->op) : node->name);
+    sonde_cell_text(t, node->kind == 0 ? "all" : (unnamed_op ? sonde_op_kind_name(node->op) : node->name));
     sonde_cell_text(t, node->file);
     sonde_cell_int(t, node->line > 0, node->line);
     sonde_cell_text(t, node->module);

@@ -13,7 +13,10 @@
 #include "names.h"
 #include "view.h"
 
-enum { EVALUATED = 8, PLACES_SHOWN = 10 };
+enum {
+    EVALUATED = 8,
+    PLACES_SHOWN = 10,
+};
 
 /* ---- columns ------------------------------------------------------------------------------- */
 
@@ -34,15 +37,16 @@ static const struct sonde_view_column composition_columns[SONDE_PATH_COUNT] = {
     [SONDE_PATH_SET] = {"set", NULL, SONDE_CELL_OBJECT, 0, 0, "fills", .of = &part},
     [SONDE_PATH_ORDER] = {"order", NULL, SONDE_CELL_OBJECT, 0, 0, "markers and barriers", .of = &part},
     [SONDE_PATH_UNKNOWN] = {"unknown", NULL, SONDE_CELL_OBJECT, 0, 0,
-     "operations without API call and predecessor: rows are missing", .of = &part},
+                            "operations without API call and predecessor: rows are missing", .of = &part},
     [SONDE_PATH_START] = {"start_up", NULL, SONDE_CELL_OBJECT, 0, 0,
-     "before the first API call of the process, when nothing is recorded", .of = &part},
+                          "before the first API call of the process, when nothing is recorded", .of = &part},
     [SONDE_PATH_PAUSED] = {"paused", NULL, SONDE_CELL_OBJECT, 0, 0,
-     "host code and unrecorded API calls while recording was off", .of = &part},
+                           "host code and unrecorded API calls while recording was off", .of = &part},
 };
 static const struct sonde_view_columns composition = SONDE_VIEW_COLUMNS("composition", composition_columns);
 
-static const struct sonde_view_column summary_columns[] = { /* the composition for people */
+static const struct sonde_view_column summary_columns[] = {
+    /* the composition for people */
     {NULL, "Critical path", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "category of activities"},
     {NULL, "share", SONDE_CELL_SHARE, 0, 0, "time as % of the path length"},
     {NULL, "time", SONDE_CELL_TIME, 0, 0, "time on the path"},
@@ -158,9 +162,12 @@ static const char *name_of(const struct sonde_path_thing *thing)
 static void label_cell(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_path_thing *thing)
 {
     struct sonde_text label = {0};
-    const struct sonde_cct_node routine = {.kind = SONDE_FRAME_NATIVE, .name = thing->name,
-                                           .module = *thing->name ? "" : thing->file,
-                                           .file = *thing->name ? thing->file : ""};
+    const struct sonde_cct_node routine = {
+        .kind = SONDE_FRAME_NATIVE,
+        .name = thing->name,
+        .module = *thing->name ? "" : thing->file,
+        .file = *thing->name ? thing->file : "",
+    };
     if (thing->category == SONDE_PATH_HOST && (*thing->name || *thing->file))
         sonde_name_routine(q, &label, &routine);
     else
@@ -385,7 +392,7 @@ static void show_path(const struct sonde_query *q, const struct sonde_path *path
     sonde_name_process(&name, p);
     sonde_view_say(out, gap, "%s: %s from the %s to the last recorded event", sonde_text_get(&name),
                    sonde_number_time(time, (double)length(path)),
-                   path->limited ? "start of the examined part" : p->header.exec_ns ? "program's start" : "agent's start");
+                   path->limited ? "start of the examined part" : (p->header.exec_ns ? "program's start" : "agent's start"));
     thing_rows(on_it, q, path);
     place_rows(contexts, q, path);
     sonde_view_show(out, summary_table(out, path), true);
@@ -407,7 +414,7 @@ static void show(const struct sonde_query *q, const struct sonde_critical *criti
     if (shown < all)
         sonde_view_say(out, false, "Details: the longest path only; --limit 0 shows all.");
     sonde_view_say(out, false, "Saved if 2× faster: upper bound of the time saved if all of the activity were twice as fast and "
-                   "nothing else changed; not additive.");
+                               "nothing else changed; not additive.");
     for (struct sonde_view_item *item = out->items; item && item->next; item = item->next)
         if (item->table)
             item->next->gap = true;

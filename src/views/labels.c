@@ -37,7 +37,7 @@ static const char *nothing_label(const struct sonde_profile_rows *view, size_t r
     if (row == 0)
         return "all";
     return view->by == SONDE_BY_KERNEL ? "no operation" : view->by == SONDE_BY_OBJECT ? "unknown data object"
-                                                                                         : "call path lost";
+                                                                                      : "call path lost";
 }
 
 static bool is_folded(const struct sonde_profile_frame *f)
@@ -48,8 +48,15 @@ static bool is_folded(const struct sonde_profile_frame *f)
 void sonde_row_label(const struct sonde_query *q, const struct sonde_profile_rows *view, size_t row, struct sonde_text *out)
 {
     const struct sonde_profile_frame *f = &view->rows.items[row].frame;
-    const struct sonde_cct_node node = {.kind = f->kind, .op = f->op, .line = f->line, .name = f->name, .file = f->file,
-                                        .module = f->module, .offset = f->offset};
+    const struct sonde_cct_node node = {
+        .kind = f->kind,
+        .op = f->op,
+        .line = f->line,
+        .name = f->name,
+        .file = f->file,
+        .module = f->module,
+        .offset = f->offset,
+    };
     if (f->kind == 0) {
         sonde_text_add(out, nothing_label(view, row));
     } else if (f->kind == SONDE_PROFILE_OBJECT) {

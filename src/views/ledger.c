@@ -319,8 +319,9 @@ static void sampled_cells(const struct part *p, const struct cpu_side *c)
     noted_figure(p, c->sum.samples, text);
     figure(p, c->sum.deferred);
     figure(p, c->sum.lost);
-    noted_figure(p, c->sum.threads, switches ? "with context switches"
-                                             : "without context switches, or not of all threads");
+    noted_figure(p, c->sum.threads,
+                 switches ? "with context switches"
+                          : "without context switches, or not of all threads");
     figure(p, c->sum.threads_missed);
     sonde_cell_int(p->t, true, c->sum.process_ns);
     snprintf(text, sizeof text, "%s of the program's CPU time while recording",
@@ -354,8 +355,9 @@ static void cost_cells(const struct part *p, const struct sonde_totals *s, uint6
     cost(p, s->held_ns, false);
     cost(p, l->vendor_ns, false);
     line(p, s->clock_known, s->clock_bound_ns,
-         !s->clock_known ? "unknown: no device clock was compared with the host clock"
-         : s->clock_bound_ns ? NULL : "device times are on the host clock");
+         !s->clock_known     ? "unknown: no device clock was compared with the host clock"
+         : s->clock_bound_ns ? NULL
+                             : "device times are on the host clock");
     sonde_cell_int(p->t, s->clock_known, s->clock_bound_ns);
     figure(p, disk_bytes);
     sonde_cell_int(p->t, true, l->written_bytes);
@@ -434,7 +436,8 @@ static void process_row(struct sonde_view_table *t, const struct sonde_process *
 static void say_process(struct sonde_view_data *out, const struct sonde_process *p)
 {
     const char *how = p->header.state == SONDE_PROCESS_RUNNING ? "no exit was seen: killed, _exit, or still running"
-                      : p->header.state == SONDE_PROCESS_OFF ? "Sonde switched itself off" : NULL;
+                      : p->header.state == SONDE_PROCESS_OFF   ? "Sonde switched itself off"
+                                                               : NULL;
     struct sonde_text name = {0};
     sonde_name_process(&name, p);
     if (how)

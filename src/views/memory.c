@@ -14,7 +14,11 @@
 #include "names.h"
 #include "view.h"
 
-enum { SPARK_COLUMNS = 24, WORTH_PERCENT = 1, AGAIN_LEAST = 2 };
+enum {
+    SPARK_COLUMNS = 24,
+    WORTH_PERCENT = 1,
+    AGAIN_LEAST = 2,
+};
 
 /* ---- sites, for programs ------------------------------------------------------------- */
 
@@ -187,7 +191,8 @@ static uint64_t capacity_of(const struct sonde_query *q, const struct sonde_memo
 {
     const struct sonde_process *p = process_of(q, space);
     return space->class == SONDE_MEMORY_ON_DEVICE && space->device && space->device < p->device_count
-               ? p->devices[space->device].memory_bytes : 0;
+               ? p->devices[space->device].memory_bytes
+               : 0;
 }
 
 static size_t spark_column(const struct sonde_memory_space *space, uint64_t at_ns)
@@ -269,7 +274,7 @@ static void space_row(struct sonde_view_table *t, const struct sonde_query *q, c
 /* ---- tables of sites, for people ----------------------------------------------------------- */
 
 struct row { /* the sites of one line of the user's; their node is the first one's */
-    const struct sonde_memory_use   *memory;
+    const struct sonde_memory_use *memory;
     const struct sonde_memory_space *space;
     struct sonde_memory_site site;
     double value;
@@ -566,7 +571,11 @@ static const char *objects_text(char out[SONDE_NUMBER_MAX], uint64_t n)
 }
 
 /* A line of its own before the first sentence. */
-struct say { const struct sonde_query *q; struct sonde_view_data *out; bool begun; };
+struct say {
+    const struct sonde_query *q;
+    struct sonde_view_data *out;
+    bool begun;
+};
 static bool is_first(struct say *s)
 {
     const bool first = !s->begun;
@@ -580,7 +589,7 @@ static void say_of_processes(struct say *s, uint32_t count, const char *what)
         sonde_view_say(s->out, is_first(s), "the program %s: objects alive then are not necessarily leaks", what);
     else if (count)
         sonde_view_say(s->out, is_first(s), "%u of %u processes %s: objects alive then are not necessarily leaks", count,
-                   s->q->m->process_count, what);
+                       s->q->m->process_count, what);
 }
 
 static void say_ends(struct say *s, const struct sonde_memory_use *m)
@@ -616,8 +625,8 @@ static void say_cached(struct say *s, const struct sonde_memory_use *m)
     }
     if (any)
         sonde_view_say(s->out, is_first(s), "PyTorch's caching allocator: only its segments are recorded (%s in %s at the peak), "
-                   "not the blocks inside; torch.cuda.memory._snapshot() shows those",
-                   sonde_number_bytes(text, (double)bytes), sonde_number_count(number, count));
+                                            "not the blocks inside; torch.cuda.memory._snapshot() shows those",
+                       sonde_number_bytes(text, (double)bytes), sonde_number_count(number, count));
 }
 
 struct gaps { uint64_t objects, known, bounded, perhaps, placeless, sizeless; };
@@ -645,17 +654,18 @@ static void say_gaps(struct say *s, const struct sonde_memory_use *m)
     char a[SONDE_NUMBER_MAX], b[SONDE_NUMBER_MAX];
     if (g.bounded)
         sonde_view_say(s->out, is_first(s), "kernel arguments are unknown for %s of %s: numbers about uses count what is certain "
-                   "from the times of operations", sonde_number_count(a, g.bounded), objects_text(b, g.objects));
+                                            "from the times of operations",
+                       sonde_number_count(a, g.bounded), objects_text(b, g.objects));
     if (g.perhaps)
         sonde_view_say(s->out, is_first(s),
                        "possibly unused: no copy or fill uses these objects, or none for so long, but kernels may");
     if (g.known + g.bounded < g.objects)
         sonde_view_say(s->out, is_first(s), "uses unknown: %s of %s (incomplete trace, or recording was off)",
-                   sonde_number_count(a, g.objects - g.known - g.bounded), objects_text(b, g.objects));
+                       sonde_number_count(a, g.objects - g.known - g.bounded), objects_text(b, g.objects));
     if (g.placeless)
         sonde_view_say(s->out, is_first(s),
                        "device unknown: %s (their context has several devices, or the runtime does not report it)",
-                   objects_text(a, g.placeless));
+                       objects_text(a, g.placeless));
     if (g.sizeless)
         sonde_view_say(s->out, is_first(s), "size unknown: %s, not included in any number of bytes", objects_text(a, g.sizeless));
     if (m->bad_times)
@@ -663,7 +673,7 @@ static void say_gaps(struct say *s, const struct sonde_memory_use *m)
                        objects_text(a, m->bad_times));
     if (m->incomplete)
         sonde_view_say(s->out, is_first(s), "at least %s: table full, so counts and peaks are lower bounds",
-                   objects_text(a, SONDE_OBJECTS_MAX));
+                       objects_text(a, SONDE_OBJECTS_MAX));
 }
 
 /* ---- the view ------------------------------------------------------------------------------------------ */
@@ -682,8 +692,12 @@ static int show(const struct sonde_query *q, const struct sonde_memory_use *memo
                 struct sonde_view_data *out)
 {
     static const struct part parts[] = {
-        {&peak, peak_value, peak_cells}, {&leaks, leak_value, leak_cells}, {&unused, unused_value, unused_cells},
-        {&idle, idle_value, idle_cells}, {&perhaps, perhaps_value, perhaps_cells}, {&again, again_value, again_cells},
+        {&peak, peak_value, peak_cells},
+        {&leaks, leak_value, leak_cells},
+        {&unused, unused_value, unused_cells},
+        {&idle, idle_value, idle_cells},
+        {&perhaps, perhaps_value, perhaps_cells},
+        {&again, again_value, again_cells},
     };
     struct say s = {.q = q, .out = out};
     int rc = 0;

@@ -65,6 +65,7 @@ void sonde_summary_missing(const struct sonde_query *q, struct sonde_view_data *
                             "warning: %s operations belong to no known API call and are not included in any number below",
                             sonde_number_count(number, t->ledger.unplaced)));
     if (t->damaged_chunks)
-        warn(sonde_view_say(out, false, t->damaged_chunks == 1 ? "warning: a part of the measurement is damaged and left out"
-                                                               : "warning: parts of the measurement are damaged and left out"));
+        warn(sonde_view_say(out, false,
+                            t->damaged_chunks == 1 ? "warning: a part of the measurement is damaged and left out"
+                                                   : "warning: parts of the measurement are damaged and left out"));
 }

@@ -289,7 +289,8 @@ void sonde_name_device_alone(const struct sonde_query *q, struct sonde_text *out
 {
     const struct sonde_process *p = &q->m->processes[process];
     const char *name = device && device < p->device_count
-                           ? sonde_process_string(p, p->devices[device].name) : "";
+                           ? sonde_process_string(p, p->devices[device].name)
+                           : "";
     sonde_text_format(out, "%u %s", device ? device - 1 : 0, *name ? name : "unknown device");
 }
 

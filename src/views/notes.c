@@ -14,7 +14,10 @@ static double disagreement(const struct sonde_share *share)
 }
 
 /* Rows of the trace that are read again for a note: some seconds of a processor, and a tenth of one. */
-enum { MOST_ROWS = 20000000, MOST_ROWS_QUICK = 1 << 20 };
+enum {
+    MOST_ROWS = 20000000,
+    MOST_ROWS_QUICK = 1 << 20,
+};
 
 /* What of host code the times between API calls and its samples say differently, in one sentence; nothing where they agree
  * or cannot be compared. */

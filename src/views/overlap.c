@@ -101,8 +101,10 @@ struct figures {
 static struct figures figures_of(const struct sonde_overlap *o)
 {
     struct figures f = {
-        .span = o->last_ns - o->first_ns - o->paused_ns, .idle = o->states[0],
-        .compute = sonde_overlap_ns(o, SONDE_RUNS_COMPUTE, 0, 0), .busy = sonde_overlap_ns(o, ~0u, 0, 0),
+        .span = o->last_ns - o->first_ns - o->paused_ns,
+        .idle = o->states[0],
+        .compute = sonde_overlap_ns(o, SONDE_RUNS_COMPUTE, 0, 0),
+        .busy = sonde_overlap_ns(o, ~0u, 0, 0),
         .exposed = sonde_overlap_ns(o, ~0u, 0, SONDE_RUNS_COMPUTE),
         .comm = {sonde_overlap_ns(o, SONDE_RUNS_COMM, 0, 0), sonde_overlap_ns(o, SONDE_RUNS_COMM, SONDE_RUNS_COMPUTE, 0)},
         .copy = {sonde_overlap_ns(o, SONDE_RUNS_COPY, 0, 0), sonde_overlap_ns(o, SONDE_RUNS_COPY, SONDE_RUNS_COMPUTE, 0)},

@@ -30,7 +30,8 @@ static const struct sonde_view_column figure_columns[] = {
 };
 static const struct sonde_view_columns figures = SONDE_VIEW_COLUMNS("figures", figure_columns);
 
-static const struct sonde_view_column context_columns[] = { /* figures stand between the two, as text */
+static const struct sonde_view_column context_columns[] = {
+    /* figures stand between the two, as text */
     {NULL, "share", SONDE_CELL_SHARE, 0, 1,
      "the sorting metric as % of the total; if a formula sorts, the first metric that is not 0"},
     {NULL, "", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0,
@@ -83,9 +84,9 @@ static const struct sonde_view_columns whole = SONDE_VIEW_COLUMNS("profile", col
 
 struct wanted {
     struct sonde_profile_rows_config config;
-    struct sonde_columns     columns; /* a copy of the list; derived ones are the query's */
-    double                  *blame, *sync; /* [tree node], exclusive; NULL: not asked for, or there is none */
-    struct sonde_estimate    cpu_estimate, blame_estimate;
+    struct sonde_columns columns; /* a copy of the list; derived ones are the query's */
+    double *blame, *sync; /* [tree node], exclusive; NULL: not asked for, or there is none */
+    struct sonde_estimate cpu_estimate, blame_estimate;
 };
 
 static double all_of(const struct sonde_query *q, enum sonde_metric_id metric)
@@ -159,7 +160,7 @@ static int add_blame(const struct sonde_query *q, struct wanted *w, struct sonde
 /* The column with the standard error of this one; -1: it has none. */
 static int error_of(uint32_t column)
 {
-    return column == SONDE_METRIC_CPU ? SONDE_METRIC_CPU_ERROR : column == SONDE_METRIC_BLAME ? SONDE_METRIC_BLAME_ERROR : -1;
+    return column == SONDE_METRIC_CPU ? SONDE_METRIC_CPU_ERROR : (column == SONDE_METRIC_BLAME ? SONDE_METRIC_BLAME_ERROR : -1);
 }
 
 /* Columns in order: those that were named, else a few (people) or all (programs), then the derived ones. */
@@ -194,7 +195,7 @@ static int want(const struct sonde_query *q, struct wanted *w)
     c->by = asked->by                            ? (enum sonde_profile_by)(asked->by - 1)
             : c->shape == SONDE_PROFILE_TOP_DOWN ? SONDE_BY_LINE
                                                  : SONDE_BY_FUNCTION;
-    c->sort = asked->sort ? (uint32_t)asked->sort - 1 : asked->named ? asked->columns.shown.items[0] : main_metric(q);
+    c->sort = asked->sort ? (uint32_t)asked->sort - 1 : (asked->named ? asked->columns.shown.items[0] : main_metric(q));
     c->sort_side = asked->sort_side                      ? asked->sort_side - 1
                    : c->shape == SONDE_PROFILE_BOTTOM_UP ? SONDE_EXCLUSIVE
                                                          : SONDE_INCLUSIVE;
@@ -234,7 +235,8 @@ static void say_candidates(const struct sonde_query *q, const uint32_t *nodes, l
         }
         sonde_view_say(out, false, "  #%-6u %7s  %s", nodes[i],
                        sonde_number_percent(share, sonde_metric_table[metric].value(&node->total), all_of(q, metric)),
-                       sonde_text_get(&label))->tone = SONDE_TONE_ERROR;
+                       sonde_text_get(&label))
+            ->tone = SONDE_TONE_ERROR;
         sonde_text_fini(&label);
     }
     if (count > MOST)
@@ -294,7 +296,7 @@ static void value_cell(struct sonde_view_table *t, struct sonde_value v, enum so
 {
     char number[SONDE_NUMBER_MAX], text[SONDE_NUMBER_MAX + 1] = "-";
     if (v.validity != SONDE_KNOWN || v.value == 0) {
-        sonde_cell_text(t, v.validity == SONDE_ERROR ? "error" : v.validity == SONDE_KNOWN ? "0" : NULL);
+        sonde_cell_text(t, v.validity == SONDE_ERROR ? "error" : (v.validity == SONDE_KNOWN ? "0" : NULL));
         return;
     }
     if (unit == SONDE_UNIT_NONE && fabs(v.value) >= 1e15)
@@ -328,7 +330,11 @@ static void figure_text_cell(struct sonde_view_table *t, const struct sonde_prof
     sonde_cell_text(t, text);
 }
 
-enum { MOST_COLUMNS = 2 * (SONDE_METRIC_COUNT + SONDE_DERIVED_MAX) + 2, FLAT_READABLE = 28, TREE_READABLE = 44 };
+enum {
+    MOST_COLUMNS = 2 * (SONDE_METRIC_COUNT + SONDE_DERIVED_MAX) + 2,
+    FLAT_READABLE = 28,
+    TREE_READABLE = 44,
+};
 
 /* By kernel and by object inclusive and exclusive are the same. */
 static int sides(const struct sonde_profile_rows *view)
@@ -350,8 +356,12 @@ static struct sonde_view_column figure_column(const struct sonde_profile_rows *v
     const bool sorted = view->sort == column && view->sort_side == side; /* what rows are sorted by always stays */
     char title[64];
     snprintf(title, sizeof title, "%s%s", sonde_columns_name(view->columns, column), side ? ":excl" : "");
-    return (struct sonde_view_column){.title = sonde_arena_copy(&out->arena, title, strlen(title)), .kind = SONDE_CELL_TEXT,
-                                      .style = SONDE_STYLE_RIGHT, .spare = sorted ? 0 : 2 + 2 * (int)at + 3 * side};
+    return (struct sonde_view_column){
+        .title = sonde_arena_copy(&out->arena, title, strlen(title)),
+        .kind = SONDE_CELL_TEXT,
+        .style = SONDE_STYLE_RIGHT,
+        .spare = sorted ? 0 : 2 + 2 * (int)at + 3 * side,
+    };
 }
 
 static const struct sonde_view_columns *text_columns(const struct sonde_query *q, const struct sonde_profile_rows *view,
@@ -440,8 +450,11 @@ static const struct sonde_view_columns *number_columns(const struct sonde_profil
     const struct sonde_columns *c = view->columns;
     struct sonde_view_column items[SONDE_METRIC_COUNT + SONDE_DERIVED_MAX];
     for (size_t i = 0; i < c->shown.count; i++)
-        items[i] = (struct sonde_view_column){.name = sonde_columns_name(c, c->shown.items[i]), .kind = SONDE_CELL_FIGURE,
-                                              .unit = units[sonde_columns_unit(c, c->shown.items[i])]};
+        items[i] = (struct sonde_view_column){
+            .name = sonde_columns_name(c, c->shown.items[i]),
+            .kind = SONDE_CELL_FIGURE,
+            .unit = units[sonde_columns_unit(c, c->shown.items[i])],
+        };
     return sonde_view_columns_copy(out, &figures, items, c->shown.count);
 }
 
@@ -457,7 +470,7 @@ static void side_cell(struct sonde_view_table *t, const struct sonde_view_column
 
 static void kind_cell(struct sonde_view_table *t, uint8_t kind)
 {
-    sonde_cell_text(t, kind == SONDE_PROFILE_OBJECT ? "object" : kind ? sonde_name_frame_kind(kind) : "none");
+    sonde_cell_text(t, kind == SONDE_PROFILE_OBJECT ? "object" : (kind ? sonde_name_frame_kind(kind) : "none"));
 }
 
 static void number_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_view_columns *of,

@@ -17,34 +17,38 @@
 #include "base/vector.h"
 #include "format/reader.h"
 
-struct sonde_query_time { bool given, relative; uint64_t ns; double percent; }; /* since the run began; relative: percent of it */
+struct sonde_query_time {
+    bool given, relative;
+    uint64_t ns;
+    double percent;
+}; /* since the run began; relative: percent of it */
 
 struct sonde_query_range { /* what is asked of the view statistics alone; zeroed: nothing, and it is the whole run */
     struct sonde_query_time from, to;
     const char *lanes;       /* as --lane names them, separated by commas; NULL: all */
-    uint32_t    depth;       /* frames of a context from the outermost on; 0 = all */
+    uint32_t depth;       /* frames of a context from the outermost on; 0 = all */
 };
 
 struct sonde_query_contexts { /* what is asked of the view profile alone; zeroed: nothing, and it chooses */
-    int         shape, by;       /* 1 + enum sonde_profile_shape, 1 + enum sonde_profile_by; 0: not given */
+    int shape, by;       /* 1 + enum sonde_profile_shape, 1 + enum sonde_profile_by; 0: not given */
     struct sonde_columns columns; /* named and derived ones; sonde_query_fini gives them back */
-    bool        named;           /* metrics were: no other columns than these and the derived ones, and the first sorts */
-    int         sort, sort_side; /* 1 + column number, 1 + SONDE_INCLUSIVE or SONDE_EXCLUSIVE; 0: not given */
+    bool named;           /* metrics were: no other columns than these and the derived ones, and the first sorts */
+    int sort, sort_side; /* 1 + column number, 1 + SONDE_INCLUSIVE or SONDE_EXCLUSIVE; 0: not given */
     const char *root;            /* a calling context, as sonde_profile_rows_find reads it; NULL: all */
-    uint32_t    depth;           /* levels of the tree; 0 = all */
-    bool        ids;             /* people see the numbers of contexts */
+    uint32_t depth;           /* levels of the tree; 0 = all */
+    bool ids;             /* people see the numbers of contexts */
 };
 
 struct sonde_query {
     struct sonde_measurement *m;
-    struct sonde_profile     *profile;
-    struct sonde_totals       totals;
+    struct sonde_profile *profile;
+    struct sonde_totals totals;
     SONDE_VECTOR(const char *) modules; /* paths of all that frames are in: names.c shortens them */
     const char *path;        /* of the measurement, for messages */
-    bool        complete;    /* for programs: also what no terminal shows, and nothing that only it shows */
-    uint32_t    limit;       /* rows of a table; 0 = all */
-    double      min_percent; /* rows below this share of the whole are left out */
-    bool        limit_given, min_percent_given; /* by who asks; else these are defaults */
+    bool complete;    /* for programs: also what no terminal shows, and nothing that only it shows */
+    uint32_t limit;       /* rows of a table; 0 = all */
+    double min_percent; /* rows below this share of the whole are left out */
+    bool limit_given, min_percent_given; /* by who asks; else these are defaults */
     struct sonde_query_range range;
     struct sonde_query_contexts contexts;
     /* Around long work, so that somebody may show how far it is; NULL: nobody does. */
@@ -54,7 +58,7 @@ struct sonde_query {
 
 /* Compute what all views share of q->m, which is open; fini, which closes it, in either case. 0 or a negative code with
  * `diag`. */
-int  sonde_query_prepare(struct sonde_query *q, struct sonde_diag *diag);
+int sonde_query_prepare(struct sonde_query *q, struct sonde_diag *diag);
 void sonde_query_fini(struct sonde_query *q);
 
 /* Idleness blame of the whole measurement; reads the trace. 0, or a negative code with `diag`; sonde_blame_fini in either

@@ -54,12 +54,15 @@ static const struct sonde_view_columns statistics = SONDE_VIEW_COLUMNS("statisti
 
 static uint64_t time_of(const struct sonde_query_time *t, uint64_t length, uint64_t otherwise)
 {
-    return !t->given ? otherwise : t->relative ? (uint64_t)((double)length * t->percent / 100) : t->ns;
+    return !t->given ? otherwise : (t->relative ? (uint64_t)((double)length * t->percent / 100) : t->ns);
 }
 
 typedef SONDE_VECTOR(struct sonde_lane_id) lane_ids;
 
-struct word { const char *text; size_t length; };
+struct word {
+    const char *text;
+    size_t length;
+};
 
 static bool word_is(const struct word *w, const char *text)
 {
@@ -117,8 +120,11 @@ static int compute(const struct sonde_query *q, struct sonde_statistics *out, st
     sonde_run_range(q->m, &begin, &end);
     const uint64_t length = end > begin ? end - begin : 0;
     struct sonde_statistics_config config = {
-        .from_ns = time_of(&q->range.from, length, 0), .to_ns = time_of(&q->range.to, length, length), .lanes = lanes.items,
-        .lane_count = lanes.count, .depth = q->range.depth,
+        .from_ns = time_of(&q->range.from, length, 0),
+        .to_ns = time_of(&q->range.to, length, length),
+        .lanes = lanes.items,
+        .lane_count = lanes.count,
+        .depth = q->range.depth,
     };
     if (!rc && config.from_ns >= config.to_ns) {
         rc = sonde_diag_set(diag, SONDE_EINVALID, q->path, "the time window is empty in");
@@ -192,7 +198,8 @@ static void say_disagreeing(struct sonde_view_data *out, const struct sonde_quer
         sonde_name_share(q, &label, share);
         const double error_ns = sqrt(share->error_ns * share->error_ns + share->cpu_error_ns * share->cpu_error_ns);
         sonde_view_say(out, false, "%s: %s from the times between API calls, but %s from samples (± %s): one of them is wrong "
-                                   "(docs/statistics.md, \"Check\").", sonde_text_get(&label),
+                                   "(docs/statistics.md, \"Check\").",
+                       sonde_text_get(&label),
                        sonde_number_time(time, share->sampled_ns), sonde_number_time(cpu, share->cpu_ns),
                        sonde_number_time(error, error_ns));
         sonde_text_fini(&label);

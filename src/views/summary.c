@@ -184,7 +184,10 @@ static bool is_collective(uint32_t op)
 
 static void show_operations(const struct sonde_query *q, struct sonde_view_data *out)
 {
-    static const struct { struct sonde_groups groups; const char *view; } tables[] = {
+    static const struct {
+        struct sonde_groups groups;
+        const char *view;
+    } tables[] = {
         {{.columns = &top_kernels, .choose = sonde_op_kind_runs, .row = kernel_row}, "kernels"},
         {{.columns = &top_copies, .choose = sonde_op_kind_moves, .row = copy_row}, "copies"},
         {{.columns = &collectives, .choose = is_collective, .row = copy_row}, NULL},
@@ -218,7 +221,7 @@ static const struct sonde_view_column cpu_columns[] = {
 static const struct sonde_view_columns cpu = SONDE_VIEW_COLUMNS("cpu_side", cpu_columns);
 
 struct cpu_side {
-    bool     sampled, known; /* known: there is a process */
+    bool sampled, known; /* known: there is a process */
     uint32_t rate_hz;        /* 0: unknown, or processes differ */
     struct sonde_metrics all;
     struct sonde_profile_rows *rows; /* flat by function, most exclusive CPU time first; NULL: nothing */
@@ -229,8 +232,13 @@ static int cpu_side(const struct sonde_query *q, struct cpu_side *out, struct so
     static const struct sonde_columns columns;
     struct sonde_estimate estimate = {0};
     const struct sonde_profile_rows_config config = {
-        .shape = SONDE_PROFILE_FLAT, .by = SONDE_BY_FUNCTION, .columns = &columns, .sort = SONDE_METRIC_CPU,
-        .sort_side = SONDE_EXCLUSIVE, .cpu_estimate = &estimate};
+        .shape = SONDE_PROFILE_FLAT,
+        .by = SONDE_BY_FUNCTION,
+        .columns = &columns,
+        .sort = SONDE_METRIC_CPU,
+        .sort_side = SONDE_EXCLUSIVE,
+        .cpu_estimate = &estimate,
+    };
     bool same = true;
     *out = (struct cpu_side){.sampled = q->profile->sampled, .all = q->profile->nodes.items[0].total};
     for (uint32_t i = 0; i < q->m->process_count; i++) {
@@ -348,8 +356,9 @@ static void say_title(struct sonde_view_data *out, const struct sonde_query *q, 
     if (t->wall_ns)
         sonde_text_format(&line, " · %s", sonde_number_time(number, (double)t->wall_ns));
     if (t->killed)
-        sonde_text_format(&line, t->killed == q->m->process_count ? " · did not exit normally (killed?)"
-                                                                : " · %u processes did not exit normally",
+        sonde_text_format(&line,
+                          t->killed == q->m->process_count ? " · did not exit normally (killed?)"
+                                                           : " · %u processes did not exit normally",
                           t->killed);
     struct sonde_view_item *title = sonde_view_say(out, false, "%s", sonde_text_get(&line));
     title->tone = SONDE_TONE_TITLE;

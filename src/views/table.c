@@ -124,7 +124,8 @@ void sonde_view_note(struct sonde_view_data *data, unsigned kind, const char *te
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
-enum { /* sets of kinds */
+enum {
+    /* sets of kinds */
     TEXTS = 1 << SONDE_CELL_TEXT,
     REALS = 1 << SONDE_CELL_TIME | 1 << SONDE_CELL_BYTES | 1 << SONDE_CELL_NUMBER,
     WHOLES = REALS | 1 << SONDE_CELL_COUNT | 1 << SONDE_CELL_ID,
@@ -172,8 +173,12 @@ void sonde_cell_blank(struct sonde_view_table *t)
 
 void sonde_cell_tree(struct sonde_view_table *t, uint32_t depth, const char *text)
 {
-    append(t, TEXTS, (struct sonde_cell){.state = text ? SONDE_CELL_STRING : SONDE_CELL_UNKNOWN, .depth = depth,
-                                         .text = text ? keep(t->data, text) : NULL});
+    append(t, TEXTS,
+           (struct sonde_cell){
+               .state = text ? SONDE_CELL_STRING : SONDE_CELL_UNKNOWN,
+               .depth = depth,
+               .text = text ? keep(t->data, text) : NULL,
+           });
 }
 
 void sonde_cell_text(struct sonde_view_table *t, const char *text)
@@ -209,8 +214,12 @@ void sonde_cell_estimate(struct sonde_view_table *t, double ns, double error_ns)
 
 void sonde_cell_share(struct sonde_view_table *t, double part, double whole)
 {
-    append(t, 1 << SONDE_CELL_SHARE, (struct sonde_cell){.state = whole > 0 ? SONDE_CELL_REAL : SONDE_CELL_UNKNOWN,
-                                                         .real = part, .more = whole});
+    append(t, 1 << SONDE_CELL_SHARE,
+           (struct sonde_cell){
+               .state = whole > 0 ? SONDE_CELL_REAL : SONDE_CELL_UNKNOWN,
+               .real = part,
+               .more = whole,
+           });
 }
 
 void sonde_cell_boolean(struct sonde_view_table *t, bool value)

@@ -42,7 +42,8 @@
 #include "base/arena.h"
 #include "base/text.h"
 
-enum sonde_cell_kind {  /* in JSON; on the terminal. Unknown is null, and "-" */
+enum sonde_cell_kind {
+    /* in JSON; on the terminal. Unknown is null, and "-" */
     SONDE_CELL_TEXT,    /* text; null where it is empty, which the terminal shows as nothing */
     SONDE_CELL_COUNT,   /* a whole number; 1,504 */
     SONDE_CELL_ID,      /* a whole number that names something: a line, a device; 1504 */
@@ -74,8 +75,8 @@ struct sonde_view_column {
     const char *name;       /* in JSON, with the unit at its end: total_ns; NULL: only on the terminal */
     const char *title;      /* on the terminal; NULL: only in JSON. "": the table's subject */
     enum sonde_cell_kind kind;
-    unsigned    style;      /* enum sonde_view_style */
-    int         spare;      /* terminal: 0 always there, else left out of a too wide table, the highest first */
+    unsigned style;      /* enum sonde_view_style */
+    int spare;      /* terminal: 0 always there, else left out of a too wide table, the highest first */
     const char *definition; /* what it means: one or two sentences, the first without a capital, no full stop at the end */
     const char *unit;       /* NUMBER, FIGURE: "GB/s"; NULL: none, or what the kind says */
     const struct sonde_view_columns *of; /* OBJECT, LIST, MAP: what is in it */
@@ -91,15 +92,21 @@ struct sonde_view_columns {
 #define SONDE_VIEW_COLUMNS(name, array) {name, NULL, array, sizeof array / sizeof *array}
 #define SONDE_VIEW_COLUMNS_OF(name, subject, array) {name, subject, array, sizeof array / sizeof *array}
 
-enum sonde_cell_state { SONDE_CELL_UNKNOWN, SONDE_CELL_ABSENT, SONDE_CELL_INTEGER, SONDE_CELL_REAL, SONDE_CELL_STRING,
-                       SONDE_CELL_INNER };
+enum sonde_cell_state {
+    SONDE_CELL_UNKNOWN,
+    SONDE_CELL_ABSENT,
+    SONDE_CELL_INTEGER,
+    SONDE_CELL_REAL,
+    SONDE_CELL_STRING,
+    SONDE_CELL_INNER,
+};
 
 struct sonde_cell { /* its kind is its column's */
     enum sonde_cell_state state;
     uint32_t depth;        /* TEXT: how deep it stands in a tree */
     union {
         uint64_t integer;  /* COUNT, ID, TIME, BYTES, NUMBER, BOOLEAN */
-        double   real;     /* TIME, BYTES, NUMBER, FIGURE, SHARE: the part */
+        double real;     /* TIME, BYTES, NUMBER, FIGURE, SHARE: the part */
         const char *text;  /* as the program named it: neither clean nor always UTF-8 */
         struct sonde_view_table *inner; /* OBJECT, LIST, MAP */
     };
@@ -109,16 +116,21 @@ struct sonde_cell { /* its kind is its column's */
 struct sonde_view_table {
     const struct sonde_view_columns *columns;
     struct sonde_cell *cells;  /* row after row */
-    size_t   count, capacity;  /* of cells */
+    size_t count, capacity;  /* of cells */
     uint64_t left_out;         /* rows that a limit left out */
     const char *left_out_view; /* where they are; NULL: in this view */
     uint64_t hidden;           /* terminal, bits by column: left out, since no row has anything there */
-    int      readable;         /* terminal: spare columns go before an elastic one gets narrower; 0: by its style */
+    int readable;         /* terminal: spare columns go before an elastic one gets narrower; 0: by its style */
     struct sonde_view_data *data;
     struct sonde_view_table *next; /* of all of this data */
 };
 
-enum sonde_view_tone { SONDE_TONE_PLAIN, SONDE_TONE_TITLE, SONDE_TONE_WARNING, SONDE_TONE_ERROR };
+enum sonde_view_tone {
+    SONDE_TONE_PLAIN,
+    SONDE_TONE_TITLE,
+    SONDE_TONE_WARNING,
+    SONDE_TONE_ERROR,
+};
 
 struct sonde_view_item { /* a table or a sentence, in the order in which a person reads them */
     const struct sonde_view_table *table; /* NULL: a sentence */
@@ -155,7 +167,7 @@ size_t sonde_view_rows(const struct sonde_view_table *t);
 const struct sonde_view_columns *sonde_view_columns_copy(struct sonde_view_data *data, const struct sonde_view_columns *like,
                                                          const struct sonde_view_column *items, size_t count);
 /* Leave the column of this title out on the terminal. */
-void   sonde_view_hide(struct sonde_view_table *t, const char *title);
+void sonde_view_hide(struct sonde_view_table *t, const char *title);
 
 /* What a person reads next; the table may be filled later. */
 struct sonde_view_item *sonde_view_show(struct sonde_view_data *data, const struct sonde_view_table *t, bool gap);

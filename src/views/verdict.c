@@ -7,7 +7,8 @@
 
 enum {
     WORTH_SAYING = 5,              /* percent of the run, of what comes second */
-    ROWS_ALONE = 6, ROWS_EACH = 3, /* of the only device, of one of several */
+    ROWS_ALONE = 6,
+    ROWS_EACH = 3, /* of the only device, of one of several */
 };
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -126,8 +127,10 @@ static void say_second(const struct sonde_query *q, const struct sonde_verdict *
         return;
     sonde_text_add(out, "; ");
     add_share(out, v, part->ns);
-    sonde_text_format(out, " %s", part->kind != SONDE_VERDICT_BUSY ? spent[part->kind] :
-                      q->totals.devices.count == 1 ? "with the device busy" : "with a device busy");
+    sonde_text_format(out, " %s",
+                      part->kind != SONDE_VERDICT_BUSY ? spent[part->kind]
+                      : q->totals.devices.count == 1   ? "with the device busy"
+                                                       : "with a device busy");
     add_place(q, part->kind == SONDE_VERDICT_BUSY ? &(struct sonde_verdict_part){0} : part, out);
 }
 
@@ -228,7 +231,7 @@ static int idle_rows(struct sonde_view_table *t, const struct sonde_query *q, co
     sonde_text_format(&device, "%u", use->device ? use->device - 1 : 0); /* its name stands in the table above */
     for (int i = 0; scope && !rc && i < (alone ? ROWS_ALONE : ROWS_EACH); i++)
         if (parts[i].ns > 0 && parts[i].ns * 100 >= q->min_percent * (double)use->wall_ns)
-            idle_row(t, q, &parts[i], (double)use->wall_ns, alone ? NULL : i ? "" : sonde_text_get(&device));
+            idle_row(t, q, &parts[i], (double)use->wall_ns, alone ? NULL : (i ? "" : sonde_text_get(&device)));
     sonde_text_fini(&device);
     return rc;
 }

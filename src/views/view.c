@@ -5,12 +5,14 @@
 
 #include "notes.h"
 
+/* clang-format off */
 const struct sonde_view *const sonde_views[] = {
 #define X(name) &sonde_view_##name,
     SONDE_VIEW_MAP(X)
 #undef X
     NULL,
 };
+/* clang-format on */
 
 const struct sonde_view *sonde_view_find(const char *name)
 {

@@ -34,10 +34,10 @@ void sonde_estimate_fini(struct sonde_estimate *estimate)
 
 /* What the groups have of one pool. */
 struct summing {
-    double   *variance;                                 /* [group]: of all pools so far */
+    double *variance;                                 /* [group]: of all pools so far */
     struct group_sum { double sampled_ns, pooled_ns; } *sums; /* [group]: of this pool */
     uint32_t *touched, touched_count;
-    double    sampled_ns, pooled_ns;                    /* of all its groups together */
+    double sampled_ns, pooled_ns;                    /* of all its groups together */
 };
 
 static int summing_begin(struct summing *s, size_t groups)
@@ -81,7 +81,7 @@ static void settle(struct summing *s, const struct sonde_estimate_pool *pool)
             error_ns = s->pooled_ns * sonde_share_error(sum->pooled_ns / s->pooled_ns * pool->samples, pool->samples);
         if (s->sampled_ns > 0 && pool->period_ns > 0) {
             double near = s->sampled_ns / pool->period_ns; /* fewer than all where only a part of the time is looked at */
-            near = pool->hits > 0 && near > pool->hits ? pool->hits : near < 1 ? 1 : near;
+            near = pool->hits > 0 && near > pool->hits ? pool->hits : (near < 1 ? 1 : near);
             error_ns += s->sampled_ns * sonde_share_error(sum->sampled_ns / s->sampled_ns * near, near);
         }
         s->variance[s->touched[i]] += error_ns * error_ns;
@@ -131,7 +131,10 @@ static int by_pool(const void *left, const void *right)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-struct lane { uint32_t pool; double ns, squares; }; /* of its samples: sums of what they stand for; pool: plus one */
+struct lane {
+    uint32_t pool;
+    double ns, squares;
+}; /* of its samples: sums of what they stand for; pool: plus one */
 
 static int add_lane_time(struct sonde_estimate *out, struct lane *lane, const struct sonde_row_profile *row, uint32_t node)
 {

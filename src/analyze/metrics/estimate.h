@@ -19,8 +19,8 @@
 
 struct sonde_estimate_item { /* the time of one context in the gaps of one pool */
     uint32_t pool, node;     /* node of the tree */
-    double   sampled_ns;     /* around its samples */
-    double   pooled_ns;      /* where no sample reaches */
+    double sampled_ns;     /* around its samples */
+    double pooled_ns;      /* where no sample reaches */
 };
 struct sonde_estimate_pool {
     double samples;          /* what divides pooled time; 0: there is none */
@@ -32,11 +32,11 @@ struct sonde_estimate {      /* ready when zeroed */
     SONDE_VECTOR(struct sonde_estimate_pool) pools;
 };
 
-int  sonde_estimate_join(struct sonde_estimate *sum, const struct sonde_estimate *more); /* pools stay apart */
+int sonde_estimate_join(struct sonde_estimate *sum, const struct sonde_estimate *more); /* pools stay apart */
 void sonde_estimate_fini(struct sonde_estimate *estimate);
 
 /* CPU time by context: samples of each thread divide what it used. 0 or SONDE_ENOMEM; fini in either case. */
-int  sonde_estimate_cpu(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_estimate *out);
+int sonde_estimate_cpu(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_estimate *out);
 
 /* Standard errors of groups of contexts: group[node], UINT32_MAX none. `inclusive`: what a context has, those that its
  * callers are in have too; NULL: not so. [groups], caller frees; NULL: no memory. */

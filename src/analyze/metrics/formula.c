@@ -15,11 +15,28 @@
 
 #include "metric.h"
 
-enum { DEEPEST = 64, STACK = 4 * DEEPEST };
+enum {
+    DEEPEST = 64,
+    STACK = 4 * DEEPEST,
+};
 
-enum step_kind { NUMBER, COLUMN, NEGATE, ADD, SUBTRACT, MULTIPLY, DIVIDE, MIN, MAX };
+enum step_kind {
+    NUMBER,
+    COLUMN,
+    NEGATE,
+    ADD,
+    SUBTRACT,
+    MULTIPLY,
+    DIVIDE,
+    MIN,
+    MAX,
+};
 
-struct step { enum step_kind kind; uint32_t column; double number; };
+struct step {
+    enum step_kind kind;
+    uint32_t column;
+    double number;
+};
 
 struct sonde_formula { SONDE_VECTOR(struct step) steps; };
 

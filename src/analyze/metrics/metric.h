@@ -15,10 +15,22 @@
 #include "analyze/profile/profile.h"
 #include "base/vector.h"
 
-enum sonde_validity { SONDE_UNKNOWN, SONDE_KNOWN, SONDE_ERROR };
-struct sonde_value { double value; enum sonde_validity validity; }; /* value is 0 unless known */
+enum sonde_validity {
+    SONDE_UNKNOWN,
+    SONDE_KNOWN,
+    SONDE_ERROR,
+};
+struct sonde_value {
+    double value;
+    enum sonde_validity validity;
+}; /* value is 0 unless known */
 
-enum sonde_unit { SONDE_UNIT_NONE, SONDE_UNIT_COUNT, SONDE_UNIT_NS, SONDE_UNIT_BYTES };
+enum sonde_unit {
+    SONDE_UNIT_NONE,
+    SONDE_UNIT_COUNT,
+    SONDE_UNIT_NS,
+    SONDE_UNIT_BYTES,
+};
 
 /* What a value needs to be known. */
 enum sonde_metric_needs {
@@ -49,12 +61,14 @@ enum sonde_metric_needs {
     X(CPU_ERROR, "cpu_error", NS, ESTIMATE, 0,           "standard error of cpu")                         \
     X(BLAME_ERROR, "blame_error", NS, ESTIMATE, 0,       "standard error of blame")
 
+/* clang-format off */
 enum sonde_metric_id {
 #define X(id, name, unit, needs, value, text) SONDE_METRIC_##id,
     SONDE_METRIC_MAP(X)
 #undef X
     SONDE_METRIC_COUNT
 };
+/* clang-format on */
 
 struct sonde_metric {
     const char *name, *text;
@@ -72,7 +86,10 @@ int sonde_metric_find(const char *name, size_t length);
 struct sonde_formula;
 
 enum { SONDE_DERIVED_MAX = 32 };
-struct sonde_derived { char *name, *text; struct sonde_formula *formula; };
+struct sonde_derived {
+    char *name, *text;
+    struct sonde_formula *formula;
+};
 
 /* Columns by number: first the metrics, by id, then the derived ones. */
 struct sonde_columns { /* ready when zeroed */
@@ -84,7 +101,7 @@ static inline uint32_t sonde_columns_count(const struct sonde_columns *c)
 {
     return SONDE_METRIC_COUNT + (uint32_t)c->derived.count;
 }
-const char     *sonde_columns_name(const struct sonde_columns *c, uint32_t column);
+const char *sonde_columns_name(const struct sonde_columns *c, uint32_t column);
 enum sonde_unit sonde_columns_unit(const struct sonde_columns *c, uint32_t column);
 
 /* Number of the column of this name; -1 when there is none. */

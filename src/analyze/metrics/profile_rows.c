@@ -26,8 +26,9 @@ void sonde__sums_add(struct sonde__sums *to, const struct sonde__sums *more)
 
 static const struct sonde_estimate *estimate_of(const struct sonde__rows_maker *v, int metric)
 {
-    return metric == SONDE_METRIC_CPU_ERROR ? v->config->cpu_estimate : metric == SONDE_METRIC_BLAME_ERROR ? v->config->blame_estimate
-                                                                                                          : NULL;
+    return metric == SONDE_METRIC_CPU_ERROR     ? v->config->cpu_estimate
+           : metric == SONDE_METRIC_BLAME_ERROR ? v->config->blame_estimate
+                                                : NULL;
 }
 
 static bool is_known(const struct sonde__rows_maker *v, int metric, const struct sonde__sums *sums)
@@ -88,8 +89,11 @@ struct sonde__candidate sonde__rows_weigh(const struct sonde__rows_maker *v, con
 {
     const struct sonde_profile_rows_config *c = v->config;
     const struct sonde__sums *side = c->sort_side == SONDE_EXCLUSIVE ? exclusive : inclusive;
-    struct sonde__candidate candidate = {.id = id, .weight = -INFINITY,
-                                         .second = inclusive->of[SONDE_METRIC_API] + inclusive->of[SONDE_METRIC_CPU]};
+    struct sonde__candidate candidate = {
+        .id = id,
+        .weight = -INFINITY,
+        .second = inclusive->of[SONDE_METRIC_API] + inclusive->of[SONDE_METRIC_CPU],
+    };
     struct sonde_value values[FEW_COLUMNS];
     compute(v, side, values);
     if (values[c->sort].validity == SONDE_KNOWN)
@@ -144,16 +148,28 @@ int sonde__rows_emit(struct sonde__rows_maker *v, uint32_t parent, uint32_t dept
             view->values[(row * columns + c) * SONDE_PROFILE_SIDES + (size_t)side] = values[c];
     }
     *out = (uint32_t)row;
-    return sonde_vector_push(&view->rows, (struct sonde_profile_row){.parent = parent, .depth = depth, .node = entity->node,
-                                                                     .frame = entity->frame});
+    return sonde_vector_push(&view->rows,
+                             (struct sonde_profile_row){
+                                 .parent = parent,
+                                 .depth = depth,
+                                 .node = entity->node,
+                                 .frame = entity->frame,
+                             });
 }
 
 /* ---- routines ------------------------------------------------------------------------ */
 
 static struct sonde_profile_frame frame_of(const struct sonde_cct_node *n, enum sonde_profile_by by)
 {
-    struct sonde_profile_frame f = {.kind = n->kind, .op = n->op, .line = n->line, .offset = n->offset,
-                                    .name = n->name, .file = n->file, .module = n->module};
+    struct sonde_profile_frame f = {
+        .kind = n->kind,
+        .op = n->op,
+        .line = n->line,
+        .offset = n->offset,
+        .name = n->name,
+        .file = n->file,
+        .module = n->module,
+    };
     if (by == SONDE_BY_KERNEL && f.kind != SONDE_FRAME_OP)
         return (struct sonde_profile_frame){.name = "", .file = "", .module = ""};
     if (by == SONDE_BY_LINE)
@@ -163,7 +179,7 @@ static struct sonde_profile_frame frame_of(const struct sonde_cct_node *n, enum 
     if (by != SONDE_BY_MODULE)
         return f;
     f.op = 0;
-    f.module = f.kind == SONDE_FRAME_PYTHON ? n->file : f.kind == SONDE_FRAME_NATIVE ? n->module : "";
+    f.module = f.kind == SONDE_FRAME_PYTHON ? n->file : (f.kind == SONDE_FRAME_NATIVE ? n->module : "");
     f.name = f.file = "";
     return f;
 }
@@ -244,7 +260,11 @@ static void read_figures(struct sonde__rows_maker *v)
 }
 
 /* A row of the top-down view; `offset` is that of its frames, 0 where they differ. */
-struct draft { uint32_t parent, entity, first, next; uint64_t offset; struct sonde__sums inclusive, exclusive; };
+struct draft {
+    uint32_t parent, entity, first, next;
+    uint64_t offset;
+    struct sonde__sums inclusive, exclusive;
+};
 
 struct tree {
     SONDE_VECTOR(struct draft) rows; /* [0] the whole; a parent before its children */
@@ -266,8 +286,13 @@ static int draft_child(struct tree *t, uint32_t parent, uint32_t entity, uint64_
         return 0;
     }
     *out = (uint32_t)t->rows.count;
-    if (sonde_vector_push(&t->rows, (struct draft){.parent = parent, .entity = entity, .next = t->rows.items[parent].first,
-                                                   .offset = offset}))
+    if (sonde_vector_push(&t->rows,
+                          (struct draft){
+                              .parent = parent,
+                              .entity = entity,
+                              .next = t->rows.items[parent].first,
+                              .offset = offset,
+                          }))
         return SONDE_ENOMEM;
     t->rows.items[parent].first = *out;
     return sonde_map_put(&t->children, key, *out);
@@ -407,14 +432,18 @@ static void add_up(struct sonde__rows_maker *v)
     for (uint32_t i = 1; i < v->nodes; i++) {
         uint32_t parent = nodes[i].parent;
         bool shown = parent && v->state[parent] == SONDE__INSIDE;
-        v->up[i] = shown ? parent : v->state[parent] & SONDE__INSIDE ? v->up[parent] : 0;
+        v->up[i] = shown ? parent : (v->state[parent] & SONDE__INSIDE ? v->up[parent] : 0);
     }
 }
 
 /* ---- top-down ------------------------------------------------------------------------- */
 
 /* An open level of the walk: a tree can be thousands deep. */
-struct level { struct sonde__candidate *list; size_t count, at; uint32_t row; };
+struct level {
+    struct sonde__candidate *list;
+    size_t count, at;
+    uint32_t row;
+};
 typedef SONDE_VECTOR(struct level) levels;
 
 static int open_level(struct sonde__rows_maker *v, const struct tree *t, levels *stack, uint32_t draft, uint32_t row)
@@ -534,8 +563,14 @@ static int allocate(struct sonde__rows_maker *v)
         v->owner[i] = i;
     v->view = calloc(1, sizeof *v->view);
     if (v->view)
-        *v->view = (struct sonde_profile_rows){.columns = v->config->columns, .shape = v->config->shape, .by = v->config->by,
-                                               .sort = v->config->sort, .share = v->config->share, .sort_side = v->config->sort_side};
+        *v->view = (struct sonde_profile_rows){
+            .columns = v->config->columns,
+            .shape = v->config->shape,
+            .by = v->config->by,
+            .sort = v->config->sort,
+            .share = v->config->share,
+            .sort_side = v->config->sort_side,
+        };
     return v->self && v->total && v->state && v->up && v->entity && v->owner && v->view ? 0 : SONDE_ENOMEM;
 }
 
@@ -574,7 +609,7 @@ static int fill(struct sonde__rows_maker *v, struct sonde_diag *diag)
     else if (!rc)
         rc = v->config->shape == SONDE_PROFILE_FLAT        ? sonde__rows_flat(v)
              : v->config->shape == SONDE_PROFILE_BOTTOM_UP ? sonde__rows_bottom_up(v)
-                                                        : top_down(v, whole);
+                                                           : top_down(v, whole);
     free(whole);
     return rc;
 }

@@ -5,30 +5,39 @@
 
 #include "profile_rows.h"
 
-enum { SONDE__INSIDE = 1, SONDE__HIDDEN = 2 };
+enum {
+    SONDE__INSIDE = 1,
+    SONDE__HIDDEN = 2,
+};
 
 /* Sums of one side, by metric. */
 struct sonde__sums { double of[SONDE_METRIC_COUNT]; };
 
-struct sonde__entity { struct sonde_profile_frame frame; uint32_t node; };
+struct sonde__entity {
+    struct sonde_profile_frame frame;
+    uint32_t node;
+};
 
 struct sonde__rows_maker {
-    const struct sonde_profile     *profile;
+    const struct sonde_profile *profile;
     const struct sonde_profile_rows_config *config;
-    struct sonde_profile_rows  *view;
-    size_t              nodes;
+    struct sonde_profile_rows *view;
+    size_t nodes;
     struct sonde__sums *self, *total; /* [tree node]; 0 outside of the root's context */
-    uint8_t            *state;        /* [tree node]: SONDE__INSIDE, SONDE__HIDDEN */
-    uint32_t           *up;           /* [tree node]: nearest ancestor that is shown; 0 none */
-    uint32_t           *entity;       /* [tree node]: number of its routine; 0 none */
+    uint8_t *state;        /* [tree node]: SONDE__INSIDE, SONDE__HIDDEN */
+    uint32_t *up;           /* [tree node]: nearest ancestor that is shown; 0 none */
+    uint32_t *entity;       /* [tree node]: number of its routine; 0 none */
     SONDE_VECTOR(struct sonde__entity) entities;
-    struct sonde_map    by_key;
-    uint32_t           *owner;        /* [tree node]: whose figure its own are: by function another node's */
-    bool                fold;         /* nameless frames; from the numbering of the routines on */
+    struct sonde_map by_key;
+    uint32_t *owner;        /* [tree node]: whose figure its own are: by function another node's */
+    bool fold;         /* nameless frames; from the numbering of the routines on */
 };
 
 /* A row that competes for its place among others. */
-struct sonde__candidate { double weight, second, share /* of the whole, 0 to 1 */; uint32_t id; };
+struct sonde__candidate {
+    double weight, second, share /* of the whole, 0 to 1 */;
+    uint32_t id;
+};
 
 void sonde__sums_add(struct sonde__sums *to, const struct sonde__sums *more);
 

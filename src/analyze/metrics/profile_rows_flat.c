@@ -12,7 +12,10 @@
 
 #include "profile_rows_build.h"
 
-struct routine { struct sonde__sums inclusive, exclusive; bool seen; };
+struct routine {
+    struct sonde__sums inclusive, exclusive;
+    bool seen;
+};
 
 static bool is_shown(const struct sonde__rows_maker *v, uint32_t node)
 {
@@ -145,7 +148,7 @@ struct callers {
     struct sonde_map rows; /* (row << 32 | routine) -> the row of this routine below it */
     uint32_t *above;
     uint32_t *stamp;  /* [tree node]: the last group that it was in */
-    uint32_t  groups;
+    uint32_t groups;
 };
 
 /* One level: instances in runs of one routine, and the runs, largest first. */

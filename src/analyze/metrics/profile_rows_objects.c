@@ -12,7 +12,10 @@
 #include "base/kinds.h"
 #include "profile_rows_build.h"
 
-struct site { const struct sonde_site *site; struct sonde__sums sums; }; /* NULL: no object */
+struct site {
+    const struct sonde_site *site;
+    struct sonde__sums sums;
+}; /* NULL: no object */
 
 struct scan {
     struct sonde__rows_maker *v;
@@ -69,8 +72,13 @@ static int emit(struct scan *s, const struct sonde__candidate *list, size_t coun
     for (size_t i = 0; i < count && !rc; i++) {
         const struct site *row = &s->sites.items[list[i].id];
         const struct sonde_site none = {0}, *site = row->site ? row->site : &none;
-        struct sonde_profile_frame frame = {.kind = site->kind ? SONDE_PROFILE_OBJECT : 0, .op = (uint16_t)site->kind,
-                                            .name = "", .file = "", .module = ""};
+        struct sonde_profile_frame frame = {
+            .kind = site->kind ? SONDE_PROFILE_OBJECT : 0,
+            .op = (uint16_t)site->kind,
+            .name = "",
+            .file = "",
+            .module = "",
+        };
         uint32_t id;
         rc = sonde__rows_emit(s->v, 0, 1, &(struct sonde__entity){frame, site->node}, &row->sums, &row->sums, &id);
     }
@@ -120,7 +128,7 @@ int sonde__rows_objects(struct sonde__rows_maker *v, struct sonde_diag *diag)
     struct scan s = {.v = v};
     int rc = m ? sonde_object_model_build(m, v->profile, &s.model) : 0;
     s.of = calloc(s.model.sites.count + 1, sizeof *s.of);
-    rc = rc ? rc : s.of ? 0 : SONDE_ENOMEM;
+    rc = rc ? rc : (s.of ? 0 : SONDE_ENOMEM);
     for (; m && s.index < m->process_count && !rc; s.index++) {
         s.process = &m->processes[s.index];
         rc = sonde_trace_each(s.process, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP}, add_op, &s);

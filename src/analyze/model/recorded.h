@@ -24,7 +24,7 @@ struct sonde_recorded {           /* ready when zeroed */
 };
 
 /* 0 or SONDE_ENOMEM; fini in either case. */
-int  sonde_recorded_compute(const struct sonde_measurement *m, const struct sonde_process *p, struct sonde_recorded *out);
+int sonde_recorded_compute(const struct sonde_measurement *m, const struct sonde_process *p, struct sonde_recorded *out);
 void sonde_recorded_fini(struct sonde_recorded *recorded);
 
 /* From begin to end without the pauses. */

@@ -74,6 +74,7 @@ static const struct sonde_runtime_call opencl_calls[] = {
 #define CALLS(list) .calls = list, .call_count = sizeof list / sizeof *list
 #define LIST(...)   (const char *const[]){__VA_ARGS__, NULL}
 
+/* clang-format off */
 const struct sonde_runtime sonde_runtimes[] = {
     {.name = "cuda", .title = "CUDA", .has_devices = true, CALLS(cuda_calls),
      .libraries = LIST("libcuda.", "libcudart", "libcupti", "libnvidia-"),
@@ -92,6 +93,7 @@ const struct sonde_runtime sonde_runtimes[] = {
     {.name = "torch", .title = "PyTorch", .caching_function = "CUDACachingAllocator", .caching_library = "libc10_cuda.so"},
     {0},
 };
+/* clang-format on */
 
 enum sonde_api_class sonde_runtime_class(const char *name, size_t length)
 {

@@ -77,7 +77,9 @@ static int add_devices(struct sonde_totals *t, const struct sonde_measurement *m
         if (p->header.device_busy[d].count == 0 && operations[d] == 0)
             continue;
         struct sonde_device_use use = {
-            .process = index, .device = d, .wall_ns = wall_ns,
+            .process = index,
+            .device = d,
+            .wall_ns = wall_ns,
             .operations = operations[d],
             .timed = p->header.device_busy[d].count > 0,
             .busy_ns = p->header.device_busy[d].busy_ns,

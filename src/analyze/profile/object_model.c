@@ -93,7 +93,7 @@ static int by_place(const void *left, const void *right, void *user)
     const uint64_t a_ns = p->objects[a->object].alloc_ns, b_ns = p->objects[b->object].alloc_ns;
     if (a->begin != b->begin)
         return a->begin < b->begin ? -1 : 1;
-    return a_ns != b_ns ? (a_ns < b_ns ? -1 : 1) : a->object < b->object ? -1 : a->object > b->object;
+    return a_ns != b_ns ? (a_ns < b_ns ? -1 : 1) : (a->object < b->object ? -1 : a->object > b->object);
 }
 
 int sonde_object_places_find(const struct sonde_process *p, struct sonde_object_places *out)

@@ -26,7 +26,7 @@ struct sonde_site {
 struct sonde_object {
     const struct sonde_row_object *row; /* of the process */
     uint32_t site;                      /* in `sites` */
-    bool     part;                      /* of another one: its bytes, and its uses, are counted there */
+    bool part;                      /* of another one: its bytes, and its uses, are counted there */
 };
 
 struct sonde_object_model { /* ready when zeroed */
@@ -35,7 +35,7 @@ struct sonde_object_model { /* ready when zeroed */
 };
 
 /* 0 or SONDE_ENOMEM; fini in either case. Before the profile and the measurement go. */
-int  sonde_object_model_build(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_object_model *out);
+int sonde_object_model_build(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_object_model *out);
 void sonde_object_model_fini(struct sonde_object_model *model);
 
 /* The row of an operation's or another object's `object`; NULL: none, or it is not in the measurement. */
@@ -55,7 +55,7 @@ static inline bool sonde_object_is_part(const struct sonde_process *p, const str
 struct sonde_object_change {
     uint64_t at_ns;
     uint32_t object;
-    bool     free; /* else an allocation */
+    bool free; /* else an allocation */
 };
 typedef SONDE_VECTOR(struct sonde_object_change) sonde_object_changes;
 
@@ -66,14 +66,17 @@ int sonde_object_changes_find(const struct sonde_process *p, bool (*takes)(const
 
 /* ---- by address --------------------------------------------------------------------- */
 
-struct sonde_object_place { uint64_t begin, end, reach; uint32_t object; }; /* reach: no end before here is beyond it */
+struct sonde_object_place {
+    uint64_t begin, end, reach;
+    uint32_t object;
+}; /* reach: no end before here is beyond it */
 struct sonde_object_places { /* ready when zeroed */
     const struct sonde_process *process;
     SONDE_VECTOR(struct sonde_object_place) list; /* by begin, then allocation */
 };
 
 /* The objects of `p` whose address is one (SONDE_OBJECT_PLACE). 0 or SONDE_ENOMEM; fini in either case. */
-int  sonde_object_places_find(const struct sonde_process *p, struct sonde_object_places *out);
+int sonde_object_places_find(const struct sonde_process *p, struct sonde_object_places *out);
 void sonde_object_places_fini(struct sonde_object_places *places);
 
 /* What lay at `address` then: of several the one that begins nearest before it. 0: nothing that is known.

@@ -21,12 +21,12 @@ struct level {
 };
 
 struct builder {
-    struct sonde_profile       *profile;
+    struct sonde_profile *profile;
     const struct sonde_process *process;
-    uint32_t                    index;
-    struct sonde_symbols        symbols; /* of frames without stored ones */
-    SONDE_VECTOR(struct level)  levels;  /* of one frame, outermost first */
-    SONDE_VECTOR(uint32_t)      path;    /* node ids from the leaf outwards */
+    uint32_t index;
+    struct sonde_symbols symbols; /* of frames without stored ones */
+    SONDE_VECTOR(struct level) levels;  /* of one frame, outermost first */
+    SONDE_VECTOR(uint32_t) path;    /* node ids from the leaf outwards */
 };
 
 enum { LONGEST_PATH = 1 << 16 }; /* a longer one is a cycle in a damaged measurement */
@@ -231,9 +231,14 @@ static int add_child(struct builder *b, uint32_t parent, const struct level *lev
     struct sonde_profile *profile = b->profile;
     const struct sonde_intern *s = &profile->strings;
     struct sonde_cct_node node = {
-        .parent = parent, .kind = (uint8_t)level->kind, .op = level->op, .line = level->line,
-        .name = sonde_intern_get(s, level->name), .file = sonde_intern_get(s, level->file),
-        .module = sonde_intern_get(s, level->module), .offset = level->offset,
+        .parent = parent,
+        .kind = (uint8_t)level->kind,
+        .op = level->op,
+        .line = level->line,
+        .name = sonde_intern_get(s, level->name),
+        .file = sonde_intern_get(s, level->file),
+        .module = sonde_intern_get(s, level->module),
+        .offset = level->offset,
         .next_sibling = profile->nodes.items[parent].first_child,
     };
     node.origin = (uint8_t)sonde_origin_of(node.name, node.module, node.file);
@@ -326,12 +331,14 @@ static struct sonde_metrics metrics_of(const struct sonde_row_profile *row, cons
 {
     if (row->lane == 0) {
         bool waits = node->kind == SONDE_FRAME_API && sonde_api_class(node->name) == SONDE_API_WAITS;
-        return (struct sonde_metrics){.api_calls = row->count, .api_ns = row->sum_ns,
-                                      .sync_ns = waits ? row->sum_ns : 0};
+        return (struct sonde_metrics){.api_calls = row->count, .api_ns = row->sum_ns, .sync_ns = waits ? row->sum_ns : 0};
     }
     return (struct sonde_metrics){
-        .operations = row->count, .timed = row->timed, .failed = row->failed,
-        .device_ns = row->sum_ns, .bytes = row->bytes,
+        .operations = row->count,
+        .timed = row->timed,
+        .failed = row->failed,
+        .device_ns = row->sum_ns,
+        .bytes = row->bytes,
         .queue_ns = row->enqueue_queued_ns + row->queued_submit_ns + row->submit_start_ns,
     };
 }

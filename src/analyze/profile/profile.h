@@ -35,7 +35,8 @@ struct sonde_metrics {
     uint64_t slept_ns;
 };
 
-enum sonde_cct_origin {  /* whose code a frame is; decides what "called from" shows */
+enum sonde_cct_origin {
+    /* whose code a frame is; decides what "called from" shows */
     SONDE_ORIGIN_USER,
     SONDE_ORIGIN_LIBRARY, /* installed with the system or with Python */
     SONDE_ORIGIN_RUNTIME, /* the GPU runtime, the C library, Python's interpreter, Sonde */
@@ -44,8 +45,8 @@ enum sonde_cct_origin {  /* whose code a frame is; decides what "called from" sh
 struct sonde_cct_node {
     uint32_t parent, first_child, next_sibling; /* indices; 0 is the root and "none" */
     uint32_t line;                              /* 0 unknown */
-    uint8_t  kind;                              /* enum sonde_frame_kind; 0 the root */
-    uint8_t  origin;                            /* enum sonde_cct_origin */
+    uint8_t kind;                              /* enum sonde_frame_kind; 0 the root */
+    uint8_t origin;                            /* enum sonde_cct_origin */
     uint16_t op;                                /* OP: enum sonde_op_kind */
     const char *name;                           /* function, API call, kernel or range; "" unknown */
     const char *file;                           /* source file; "" unknown */
@@ -55,10 +56,10 @@ struct sonde_cct_node {
 };
 
 struct sonde_group {       /* operations of one kind and name, or calls of one API function */
-    uint16_t    op;        /* enum sonde_op_kind; 0 for API calls */
+    uint16_t op;        /* enum sonde_op_kind; 0 for API calls */
     const char *name;
     struct sonde_stat stat;
-    uint32_t    work_process, work; /* last launch configuration: process index, work id; 0 none */
+    uint32_t work_process, work; /* last launch configuration: process index, work id; 0 none */
     SONDE_VECTOR(uint32_t) leaves;  /* tree nodes */
 };
 
@@ -67,21 +68,21 @@ struct sonde_profile {
     SONDE_VECTOR(struct sonde_group) ops;      /* by device time, most first */
     SONDE_VECTOR(struct sonde_group) apis;     /* by host time, most first */
     uint64_t operations[SONDE_OP_KIND_COUNT];  /* counts by kind */
-    bool     sampled;                          /* CPU time is known: at least one process was sampled */
+    bool sampled;                          /* CPU time is known: at least one process was sampled */
     SONDE_VECTOR(struct sonde_row_note) symbol_notes; /* files whose symbols could not be read now, and why */
     SONDE_VECTOR(const char *) symbols_partly; /* paths of files that have symbols, but not for all frames */
     uint64_t unknown_nodes;                    /* accumulators whose calling context was lost with a damaged chunk */
-    struct sonde_arena  arena;                 /* private from here on */
+    struct sonde_arena arena;                 /* private from here on */
     struct sonde_intern strings;
-    struct sonde_map    children, apis_by_name, ops_by_name;
-    struct sonde_map   *located;               /* [process]: its node id -> tree node */
-    uint32_t            process_count;
+    struct sonde_map children, apis_by_name, ops_by_name;
+    struct sonde_map *located;               /* [process]: its node id -> tree node */
+    uint32_t process_count;
 };
 
 /* Merge every process of `m`. Frames without stored symbols are resolved from
  * the files at hand. 0, or SONDE_ENOMEM. `m` must outlive the profile. */
-int  sonde_profile_build(const struct sonde_measurement *m, struct sonde_profile **out,
-                         struct sonde_diag *diag);
+int sonde_profile_build(const struct sonde_measurement *m, struct sonde_profile **out,
+                        struct sonde_diag *diag);
 void sonde_profile_destroy(struct sonde_profile *profile);
 
 /* The calling context a user recognizes: from `leaf` outwards, up to `max`
@@ -108,7 +109,10 @@ bool sonde_is_wait(const struct sonde_profile *profile, uint32_t node);
 
 /* Contexts of a group that differ in their `depth` (at most 8) nearest frames
  * as sonde_profile_callers gives them, by time, most first; `leaf` is one of each. */
-struct sonde_caller { uint32_t leaf; struct sonde_metrics metrics; };
+struct sonde_caller {
+    uint32_t leaf;
+    struct sonde_metrics metrics;
+};
 /* Array in *out (caller frees), length returned; negative error. */
 long sonde_profile_group_callers(const struct sonde_profile *profile, const struct sonde_group *group,
                                  uint32_t depth, struct sonde_caller **out);

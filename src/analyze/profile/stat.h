@@ -20,7 +20,7 @@ struct sonde_stat {          /* ready when zeroed */
     uint64_t bytes;
     uint64_t sum_ns;
     uint64_t min_ns, max_ns; /* meaningful when timed > 0 */
-    double   mean_ns, m2;
+    double mean_ns, m2;
     uint64_t enqueue_queued_ns, queued_submit_ns, submit_start_ns; /* sums: parts of the queue delay */
     uint64_t *bins;          /* SONDE_STAT_BINS counts, or NULL: no histogram kept */
 };

@@ -70,8 +70,9 @@ static uint8_t code_of(const struct sonde_cct_node *node, uint8_t above)
     if (is_kernel(node))
         return SONDE_CODE_KERNEL;
     if (above == SONDE_CODE_NOT_KNOWN)
-        return is_c_library(node) ? SONDE_CODE_NOT_KNOWN
-                                  : begins(sonde_path_base(node->module), "libpocl") ? SONDE_CODE_DEVICE : SONDE_CODE_PROGRAM;
+        return is_c_library(node)                                 ? SONDE_CODE_NOT_KNOWN
+               : begins(sonde_path_base(node->module), "libpocl") ? SONDE_CODE_DEVICE
+                                                                  : SONDE_CODE_PROGRAM;
     return above == SONDE_CODE_DEVICE && is_of_device(node) ? SONDE_CODE_DEVICE : SONDE_CODE_PROGRAM;
 }
 

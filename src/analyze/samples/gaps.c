@@ -50,9 +50,11 @@ void sonde__stops_begin(struct sonde__stops *s, const struct sonde_trace_lane *l
     const struct sonde_row_call *before = lane->call_before, *after = lane->call_after;
     *s = (struct sonde__stops){.lane = lane, .done = before ? before->leave_ns : 0};
     s->before = lane->sleep_before && (!before || before->leave_ns < lane->sleep_before->to_ns)
-                    ? as_call(lane->sleep_before, &s->rooms[0]) : before;
+                    ? as_call(lane->sleep_before, &s->rooms[0])
+                    : before;
     s->after = lane->sleep_after && (!after || after->enter_ns > lane->sleep_after->from_ns)
-                   ? as_call(lane->sleep_after, &s->rooms[1]) : after;
+                   ? as_call(lane->sleep_after, &s->rooms[1])
+                   : after;
 }
 
 bool sonde__stops_next(struct sonde__stops *s, struct sonde__stop *stop)
@@ -96,8 +98,9 @@ static uint64_t next_call(const struct sonde_trace_lane *lane, uint64_t at_ns)
         else
             high = middle;
     }
-    return low < lane->call_count ? lane->calls[low].enter_ns
-           : lane->call_after && lane->call_after->enter_ns > at_ns ? lane->call_after->enter_ns : UINT64_MAX;
+    return low < lane->call_count                                   ? lane->calls[low].enter_ns
+           : lane->call_after && lane->call_after->enter_ns > at_ns ? lane->call_after->enter_ns
+                                                                    : UINT64_MAX;
 }
 
 static uint64_t next_sample(const struct sonde_trace_lane *lane, uint64_t at_ns)
@@ -294,9 +297,14 @@ int sonde__gap_pieces(const struct sonde__gap *gap, uint32_t *first, sonde__piec
         if (sample->time_ns >= gap->to_ns) /* those that follow reach less far back */
             break;
         if (!rc && sample->time_ns >= gap->from_ns)
-            rc = sonde_vector_push(samples, (struct sonde__gap_sample){
-                .node = sample->node, .open_ns = held.open_ns, .stands_ns = stands_ns(gap, sample), .cpu_ns = sample->cpu_ns,
-                .unsure_ns = unsure_ns(gap, sample, held.from)});
+            rc = sonde_vector_push(samples,
+                                   (struct sonde__gap_sample){
+                                       .node = sample->node,
+                                       .open_ns = held.open_ns,
+                                       .stands_ns = stands_ns(gap, sample),
+                                       .cpu_ns = sample->cpu_ns,
+                                       .unsure_ns = unsure_ns(gap, sample, held.from),
+                                   });
     }
     return rc ? rc : add_piece(gap, pieces, at, end, 0, false);
 }

@@ -30,12 +30,12 @@ struct sonde__stops {
     const struct sonde_trace_lane *lane;
     uint32_t call, sleep;
     uint64_t done;
-    bool     odd;
+    bool odd;
     struct sonde_row_call rooms[4];
 };
 struct sonde__stop {
     const struct sonde_row_call *row; /* valid until the next but one */
-    bool     slept;                   /* it is a wait, as far as it lies outside of calls: node and times are its */
+    bool slept;                   /* it is a wait, as far as it lies outside of calls: node and times are its */
     uint64_t next_ns;                 /* of a wait: when the thread calls next; 0: it does not */
 };
 void sonde__stops_begin(struct sonde__stops *stops, const struct sonde_trace_lane *lane);
@@ -46,17 +46,21 @@ bool sonde__stops_next(struct sonde__stops *stops, struct sonde__stop *stop);
 
 struct sonde__gap {
     const struct sonde_trace_lane *lane;   /* its samples and switches; `from_ns` and `to_ns` lie in its window */
-    const struct sonde_row_call  *before, *after; /* calls or waits; NULL: there is none */
+    const struct sonde_row_call *before, *after; /* calls or waits; NULL: there is none */
     uint64_t from_ns, to_ns;              /* what to look at */
     uint64_t period_ns;                   /* sonde__sample_period; 0: not sampled */
 };
 
-struct sonde__piece { uint64_t from, to; uint32_t node; bool sampled; }; /* node: of the process */
+struct sonde__piece {
+    uint64_t from, to;
+    uint32_t node;
+    bool sampled;
+}; /* node: of the process */
 typedef SONDE_VECTOR(struct sonde__piece) sonde__pieces;
 
 struct sonde__gap_sample {
     uint32_t node;
-    bool     rest;      /* SONDE_SAMPLE_REST: its place is all that is known where there is no other; of the rest only cpu_ns is set */
+    bool rest;      /* SONDE_SAMPLE_REST: its place is all that is known where there is no other; of the rest only cpu_ns is set */
     uint64_t stands_ns; /* for so much of the thread's time: a period, and what it came late */
     uint64_t open_ns;   /* of that, what its gap has no room for */
     uint64_t unsure_ns; /* of that, where the thread was for certain is not known */
@@ -83,14 +87,21 @@ static inline uint64_t sonde__sample_period(const struct sonde_process *p)
 
 /* When each lane's thread is taken to have been there: from one period before its first row of a trace to one after
  * its last. [lane_count], caller frees; NULL: out of memory. */
-struct sonde__alive { uint64_t from, to; bool known; /* a call or a sample of it is somewhere */ };
+struct sonde__alive {
+    uint64_t from, to;
+    bool known; /* a call or a sample of it is somewhere */
+};
 struct sonde__alive *sonde__find_alive(const struct sonde_process *p);
 
 /* ---- samples by calls ------------------------------------------------------------------------ */
 
 /* Nodes of the calls; of a gap before the first or after the last call the lane and one of SONDE__EDGES. */
 struct sonde__pair { uint32_t before, after; };
-enum { SONDE__BEFORE_ALL = 1, SONDE__AFTER_ALL = 2, SONDE__NO_CALLS = 3 }; /* no node has such numbers */
+enum {
+    SONDE__BEFORE_ALL = 1,
+    SONDE__AFTER_ALL = 2,
+    SONDE__NO_CALLS = 3,
+}; /* no node has such numbers */
 static inline bool sonde__pair_is_edge(const struct sonde__pair *pair)
 {
     return pair->after <= SONDE__NO_CALLS;
@@ -107,26 +118,32 @@ struct sonde__hits {
 };
 void sonde__hits_add(struct sonde__hits *sum, const struct sonde__hits *more);
 
-struct sonde__gathered_hit { uint32_t pair, node; struct sonde__hits hits; };
+struct sonde__gathered_hit {
+    uint32_t pair, node;
+    struct sonde__hits hits;
+};
 struct sonde__gathered { /* ready when zeroed */
     SONDE_VECTOR(struct sonde__pair) pairs;
     SONDE_VECTOR(struct sonde__gathered_hit) hits;
     struct sonde_map by_pair, by_hit;
     uint32_t *joined; /* [pair]: index in the pools, once made */
 };
-int  sonde__gathered_pair(struct sonde__gathered *g, struct sonde__pair pair, uint32_t *index); /* 0 or SONDE_ENOMEM */
-int  sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__gap_samples *samples);
+int sonde__gathered_pair(struct sonde__gathered *g, struct sonde__pair pair, uint32_t *index); /* 0 or SONDE_ENOMEM */
+int sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__gap_samples *samples);
 void sonde__gathered_fini(struct sonde__gathered *g);
 
 /* ---- pools ----------------------------------------------------------------------------------------- */
 
 struct sonde__pool {
     uint32_t first, count; /* of shares */
-    double   samples;      /* that the shares rest on; of unlike ones as many as tell as much */
-    double   hits;         /* all samples in its gaps, */
-    double   stands_ns;    /* and the time that they stand for */
+    double samples;      /* that the shares rest on; of unlike ones as many as tell as much */
+    double hits;         /* all samples in its gaps, */
+    double stands_ns;    /* and the time that they stand for */
 };
-struct sonde__pool_share { uint32_t node; double part; }; /* node of the tree; parts add up to 1 */
+struct sonde__pool_share {
+    uint32_t node;
+    double part;
+}; /* node of the tree; parts add up to 1 */
 
 struct sonde__pools {      /* ready when zeroed */
     SONDE_VECTOR(struct sonde__pair) pairs;     /* in order */
@@ -139,8 +156,8 @@ struct sonde__pools {      /* ready when zeroed */
 
 /* From what was gathered (pairs without samples get their pools, too); sets `joined` of each. The result does
  * not depend on their order. 0 or SONDE_ENOMEM; fini in either case. */
-int  sonde__pools_make(struct sonde__pools *pools, struct sonde__gathered *const *parts, uint32_t count,
-                       const struct sonde_profile *profile, uint32_t process);
+int sonde__pools_make(struct sonde__pools *pools, struct sonde__gathered *const *parts, uint32_t count,
+                      const struct sonde_profile *profile, uint32_t process);
 void sonde__pools_fini(struct sonde__pools *pools);
 /* Number of the pair's pool plus one; 0: none. Also of pairs that were not gathered: no sample is in them. */
 uint32_t sonde__pools_find(const struct sonde__pools *pools, struct sonde__pair pair, const struct sonde_profile *profile,

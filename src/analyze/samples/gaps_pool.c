@@ -16,7 +16,7 @@
 struct sonde__pair sonde__pair_of(uint32_t lane, const struct sonde_row_call *before, const struct sonde_row_call *after)
 {
     if (!before || !after)
-        return (struct sonde__pair){lane, before ? SONDE__AFTER_ALL : after ? SONDE__BEFORE_ALL : SONDE__NO_CALLS};
+        return (struct sonde__pair){lane, before ? SONDE__AFTER_ALL : (after ? SONDE__BEFORE_ALL : SONDE__NO_CALLS)};
     /* A call whose context was lost must not look like an edge. */
     return (struct sonde__pair){before->node, after->node > SONDE__NO_CALLS ? after->node : UINT32_MAX};
 }
@@ -51,10 +51,15 @@ static struct sonde__hits hit_of(const struct sonde__gap_sample *sample)
 {
     if (sample->rest)
         return (struct sonde__hits){.rests = 1, .rest_ns = sample->cpu_ns};
-    return (struct sonde__hits){.count = 1, .open = sample->open_ns > 0, .stands_ns = sample->stands_ns, .open_ns = sample->open_ns,
-                                .cpu_ns = sample->cpu_ns,
-                                .open_squares = (sonde__squares)sample->open_ns * sample->open_ns,
-                                .unsure_squares = (sonde__squares)sample->unsure_ns * sample->unsure_ns};
+    return (struct sonde__hits){
+        .count = 1,
+        .open = sample->open_ns > 0,
+        .stands_ns = sample->stands_ns,
+        .open_ns = sample->open_ns,
+        .cpu_ns = sample->cpu_ns,
+        .open_squares = (sonde__squares)sample->open_ns * sample->open_ns,
+        .unsure_squares = (sonde__squares)sample->unsure_ns * sample->unsure_ns,
+    };
 }
 
 int sonde__gathered_add(struct sonde__gathered *g, uint32_t pair, const sonde__gap_samples *samples)
@@ -87,7 +92,10 @@ void sonde__gathered_fini(struct sonde__gathered *g)
 
 /* ---- all pairs, and their samples ----------------------------------------------------------------- */
 
-struct hit { uint32_t pair, node; struct sonde__hits hits; }; /* node of the tree */
+struct hit {
+    uint32_t pair, node;
+    struct sonde__hits hits;
+}; /* node of the tree */
 struct chain { uint32_t first, last; };                             /* of residual pairs, by `next`; plus one */
 
 struct making {
@@ -233,7 +241,7 @@ static double equal_samples(const struct sonde__hits *all)
     if (all->open < SONDE__POOL_LEAST || !all->count)
         return (double)(all->count ? all->count : all->rests);
     const double equal = (double)all->open_ns * (double)all->open_ns / (double)all->open_squares;
-    return equal < 1 ? 1 : equal < (double)all->open ? equal : (double)all->open;
+    return equal < 1 ? 1 : (equal < (double)all->open ? equal : (double)all->open);
 }
 
 static int add_pool(struct making *m, uint32_t *number)
@@ -245,8 +253,12 @@ static int add_pool(struct making *m, uint32_t *number)
     fold(m->scratch.items, &m->scratch.count, by_node);
     for (size_t i = 0; i < m->scratch.count; i++)
         sonde__hits_add(&all, &m->scratch.items[i].hits);
-    struct sonde__pool pool = {.first = (uint32_t)pools->shares.count, .samples = equal_samples(&all), .hits = (double)all.count,
-                               .stands_ns = (double)(all.count ? all.stands_ns : all.rest_ns)};
+    struct sonde__pool pool = {
+        .first = (uint32_t)pools->shares.count,
+        .samples = equal_samples(&all),
+        .hits = (double)all.count,
+        .stands_ns = (double)(all.count ? all.stands_ns : all.rest_ns),
+    };
     for (size_t i = 0; i < m->scratch.count; i++) {
         const struct hit *hit = &m->scratch.items[i];
         const double part = share(&all, &hit->hits);

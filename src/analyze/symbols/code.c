@@ -24,7 +24,10 @@
 #include "format/folder.h"
 #include "format/reader.h"
 
-enum { KERNEL_MARK = 0x10, UNIT_BYTES = 32 }; /* st_other of a kernel's symbol: STO_CUDA_ENTRY */
+enum {
+    KERNEL_MARK = 0x10,
+    UNIT_BYTES = 32,
+}; /* st_other of a kernel's symbol: STO_CUDA_ENTRY */
 
 /* ---- one piece ----------------------------------------------------------------------- */
 
@@ -102,7 +105,7 @@ enum sonde__code_left sonde__code_reduce(void *bytes, size_t size, const char *c
     if (part)
         each_table(&p, elf, true);
     elf_end(elf);
-    return part ? SONDE__CODE_PART : p.kernels && !p.kept ? SONDE__CODE_NONE : SONDE__CODE_WHOLE;
+    return part ? SONDE__CODE_PART : (p.kernels && !p.kept ? SONDE__CODE_NONE : SONDE__CODE_WHOLE);
 }
 
 /* ---- the folder ------------------------------------------------------------------------ */
@@ -117,7 +120,7 @@ static int replace(const char *path, const void *bytes, size_t size)
 {
     struct sonde_text part = {0};
     sonde_text_format(&part, "%s.%d" SONDE_PART_SUFFIX, path, (int)getpid());
-    const int rc = part.failed ? SONDE_ENOMEM : sonde_file_replace(path, sonde_text_get(&part), bytes, size) != 0 ? SONDE_EIO : 0;
+    const int rc = part.failed ? SONDE_ENOMEM : (sonde_file_replace(path, sonde_text_get(&part), bytes, size) != 0 ? SONDE_EIO : 0);
     sonde_text_fini(&part);
     return rc;
 }

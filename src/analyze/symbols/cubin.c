@@ -25,7 +25,12 @@
 #define KERNELS_MAX  65536u
 #define BYTES_MAX    ((size_t)1 << 30)
 
-struct kernel { const char *name; unsigned line; const char *file; Dwarf_Addr lowest; };
+struct kernel {
+    const char *name;
+    unsigned line;
+    const char *file;
+    Dwarf_Addr lowest;
+};
 
 struct cubin {
     Elf *elf;
@@ -41,7 +46,8 @@ static const char *section_name(Elf *elf, Elf_Scn *section)
     size_t names;
     GElf_Shdr head;
     const char *name = elf_getshdrstrndx(elf, &names) == 0 && gelf_getshdr(section, &head)
-                           ? elf_strptr(elf, names, head.sh_name) : NULL;
+                           ? elf_strptr(elf, names, head.sh_name)
+                           : NULL;
     return name ? name : "";
 }
 

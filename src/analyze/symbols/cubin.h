@@ -19,7 +19,10 @@ void sonde__cubin_lines(void *bytes, size_t size, sonde__cubin_fn fn, void *user
 void *sonde__cubin_load(const char *path, size_t *size);
 
 /* Paths of all pieces in a folder, each to be freed; none where there is no folder. 0 or SONDE_ENOMEM. */
-struct sonde__cubin_paths { char **items; size_t count, capacity; };
+struct sonde__cubin_paths {
+    char **items;
+    size_t count, capacity;
+};
 int sonde__cubins_list(const char *folder, struct sonde__cubin_paths *paths);
 
 /* All pieces in a folder (HASH.cubin.zst). False: there is no such folder. */

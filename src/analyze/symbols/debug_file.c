@@ -25,21 +25,31 @@
 #include "base/vector.h"
 #include "debug_names.h"
 
-struct function { uint64_t start, end; Dwarf_Die die; };
+struct function {
+    uint64_t start, end;
+    Dwarf_Die die;
+};
 struct unit {
     Dwarf_Die lines;  /* holds the line table */
     Dwarf_Die die;    /* holds the functions; another one with split DWARF */
-    enum { LISTED_NOT, LISTED_OUTER, LISTED_ALL } listed;
+    enum {
+        LISTED_NOT,
+        LISTED_OUTER,
+        LISTED_ALL,
+    } listed;
     SONDE_VECTOR(struct function) functions;
 };
-struct range { uint64_t start, end; uint32_t unit; };
+struct range {
+    uint64_t start, end;
+    uint32_t unit;
+};
 
 struct sonde__debug_file {
-    Dwfl        *dwfl;
+    Dwfl *dwfl;
     Dwfl_Module *module;
-    Dwarf_Addr   bias;      /* of the debug information's addresses */
-    bool         looked;    /* units and ranges are filled */
-    SONDE_VECTOR(struct unit)  units;
+    Dwarf_Addr bias;      /* of the debug information's addresses */
+    bool looked;    /* units and ranges are filled */
+    SONDE_VECTOR(struct unit) units;
     SONDE_VECTOR(struct range) ranges; /* by start */
     struct sonde__debug_names names;  /* of the expected addresses, once one of them is asked for */
     const uint64_t *expected;
@@ -117,7 +127,13 @@ static bool same_file(Dwfl_Module *module, const struct sonde__debug_wanted *wan
             (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec <= wanted->wall_ns);
 }
 
-enum opened { OPENED, NO_FILE, UNREADABLE, NOT_ELF, ANOTHER_FILE };
+enum opened {
+    OPENED,
+    NO_FILE,
+    UNREADABLE,
+    NOT_ELF,
+    ANOTHER_FILE,
+};
 
 /* The file of `fd` (which becomes libdwfl's), or with -1 of `path`. */
 static enum opened open_file(struct sonde__debug_file *o, const struct sonde__debug_wanted *wanted, const char *path, int fd)
@@ -186,8 +202,10 @@ struct sonde__debug_file *sonde__debug_open(const struct sonde__debug_wanted *wa
         return o;
     free(o);
     static const char *const reasons[] = {
-        [OPENED] = "", [NO_FILE] = SONDE__DEBUG_GONE,
-        [UNREADABLE] = "the file cannot be read", [NOT_ELF] = "not an ELF file",
+        [OPENED] = "",
+        [NO_FILE] = SONDE__DEBUG_GONE,
+        [UNREADABLE] = "the file cannot be read",
+        [NOT_ELF] = "not an ELF file",
         [ANOTHER_FILE] = SONDE__DEBUG_OTHER,
     };
     if (result == UNREADABLE)
@@ -279,8 +297,12 @@ static struct unit *unit_of(struct sonde__debug_file *o, uint64_t address)
 static bool may_hold_functions(int tag)
 {
     switch (tag) {
-    case DW_TAG_namespace: case DW_TAG_class_type: case DW_TAG_structure_type: case DW_TAG_union_type:
-    case DW_TAG_module: case DW_TAG_lexical_block:
+    case DW_TAG_namespace:
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_module:
+    case DW_TAG_lexical_block:
         return true;
     default:
         return false;
@@ -417,7 +439,10 @@ static const char *symbol_name(struct sonde__debug_file *o, uint64_t address)
 static bool is_cxx(struct unit *unit)
 {
     switch (dwarf_srclang(&unit->die)) {
-    case DW_LANG_C_plus_plus: case DW_LANG_C_plus_plus_03: case DW_LANG_C_plus_plus_11: case DW_LANG_C_plus_plus_14:
+    case DW_LANG_C_plus_plus:
+    case DW_LANG_C_plus_plus_03:
+    case DW_LANG_C_plus_plus_11:
+    case DW_LANG_C_plus_plus_14:
         return true;
     default:
         return false;

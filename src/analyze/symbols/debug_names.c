@@ -3,7 +3,11 @@
 
 #include <stdlib.h>
 
-struct sonde__debug_name { const char *name; uint64_t start, bytes; int rank; };
+struct sonde__debug_name {
+    const char *name;
+    uint64_t start, bytes;
+    int rank;
+};
 
 /* Where the first address that is not below `from` stands. */
 static size_t first_from(const struct sonde__debug_names *n, uint64_t from)
@@ -32,7 +36,11 @@ static int rank_of(const GElf_Sym *symbol)
 static bool is_code(const GElf_Sym *symbol)
 {
     switch (GELF_ST_TYPE(symbol->st_info)) {
-    case STT_SECTION: case STT_FILE: case STT_TLS: case STT_OBJECT: case STT_COMMON:
+    case STT_SECTION:
+    case STT_FILE:
+    case STT_TLS:
+    case STT_OBJECT:
+    case STT_COMMON:
         return false;
     default:
         return symbol->st_shndx != SHN_UNDEF && symbol->st_size != 0;
@@ -53,7 +61,7 @@ static void offer(struct sonde__debug_names *n, const struct sonde__debug_name *
 }
 
 void sonde__debug_names_find(struct sonde__debug_names *n, Dwfl_Module *module,
-                              const uint64_t *addresses, size_t count)
+                             const uint64_t *addresses, size_t count)
 {
     static const uint64_t none;
     n->addresses = count ? addresses : &none;

@@ -21,10 +21,10 @@ struct sonde__debug_names { /* ready when zeroed */
 /* Find the names of `addresses` (rising, of the file at load bias 0), which must
  * stay until fini. The names are the module's. */
 void sonde__debug_names_find(struct sonde__debug_names *names, Dwfl_Module *module,
-                              const uint64_t *addresses, size_t count);
+                             const uint64_t *addresses, size_t count);
 /* The name of the innermost symbol that covers `address`; NULL: none does, or the
  * address was not among those given to find. */
 const char *sonde__debug_names_get(const struct sonde__debug_names *names, uint64_t address);
-void        sonde__debug_names_fini(struct sonde__debug_names *names);
+void sonde__debug_names_fini(struct sonde__debug_names *names);
 
 #endif

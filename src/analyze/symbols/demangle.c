@@ -14,7 +14,7 @@
 
 typedef char *(*demangle_fn)(const char *name, char *buffer, size_t *length, int *status);
 
-static demangle_fn   demangle;
+static demangle_fn demangle;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void find_demangler(void)

@@ -14,8 +14,8 @@
 
 struct finder {
     const struct sonde_process *process;
-    struct sonde_symbols       *out;
-    struct sonde_map            demangled; /* interned mangled name -> interned name */
+    struct sonde_symbols *out;
+    struct sonde_map demangled; /* interned mangled name -> interned name */
 };
 
 uint32_t sonde__symbols_name(struct sonde_intern *strings, struct sonde_map *known, const char *name)
@@ -66,7 +66,7 @@ static const struct sonde_row_module *module_of(const struct sonde_process *p, c
 
 /* `why` stays empty where there is nothing to say. */
 static struct sonde__debug_file *open_module(const struct sonde_process *p, const struct sonde_row_module *module, char *why,
-                                         size_t why_bytes)
+                                             size_t why_bytes)
 {
     uint32_t id = module->build_id < p->string_count ? module->build_id : 0;
     struct sonde__debug_wanted wanted = {
@@ -114,7 +114,10 @@ static int add_frame(struct finder *f, struct sonde__debug_file *object, uint32_
     size_t count = object ? sonde__debug_lookup(object, address_of(&f->process->frames[frame]), places) : 0;
     for (size_t i = 0; i < count; i++) {
         struct sonde_row_symbol symbol = {
-            .frame = frame, .depth = (uint32_t)i, .line = places[i].line, .module = module,
+            .frame = frame,
+            .depth = (uint32_t)i,
+            .line = places[i].line,
+            .module = module,
             .function = sonde__symbols_name(&f->out->strings, &f->demangled, places[i].function),
             .file = sonde_intern_text(&f->out->strings, places[i].file),
         };

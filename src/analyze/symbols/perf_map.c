@@ -15,7 +15,10 @@
 
 enum { LINE_MAX_BYTES = 4096 }; /* of a longer one the end is left out */
 
-struct wanted { uint64_t address; uint32_t frame, name /* id in out->strings; 0 none */; };
+struct wanted {
+    uint64_t address;
+    uint32_t frame, name /* id in out->strings; 0 none */;
+};
 
 struct wants {
     struct sonde_symbols *out;
@@ -65,7 +68,8 @@ static const char *obstacle(const struct sonde_process *p, int fd)
     const uint64_t begin = p->header.exec_ns && p->header.exec_ns < p->header.start_ns ? p->header.exec_ns : p->header.start_ns;
     const uint64_t changed = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
     return p->header.wall_offset_ns && changed + slack_ns < begin + p->header.wall_offset_ns
-               ? "is older than the process" : NULL;
+               ? "is older than the process"
+               : NULL;
 }
 
 static FILE *open_map(struct wants *w, const struct sonde_process *p, const char *path)

@@ -38,7 +38,12 @@ static uint32_t line_ranges(const uint8_t *table, size_t bytes, uint32_t first_l
 }
 
 /* 3.11+: entries that begin with a byte whose top bit is set. */
-enum { LOCATION_ONE_LINE = 10, LOCATION_NO_COLUMNS = 13, LOCATION_LONG = 14, LOCATION_NONE = 15 };
+enum {
+    LOCATION_ONE_LINE = 10,
+    LOCATION_NO_COLUMNS = 13,
+    LOCATION_LONG = 14,
+    LOCATION_NONE = 15,
+};
 
 /* Six bits a byte, least significant first; bit 6 says that more follow. */
 static uint32_t read_varint(const uint8_t *table, size_t bytes, size_t *at)

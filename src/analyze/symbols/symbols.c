@@ -212,9 +212,13 @@ static int find_kernels(const struct sonde_process *p, struct places *places, co
         const char *name = sonde_process_string(p, frame->name);
         sonde_map_get(&places->by_name, sonde_intern_text(&places->strings, name), &place);
         const char *file = sonde_intern_get(&places->strings, (uint32_t)(place >> 32));
-        rc = sonde_vector_push(&out->rows, (struct sonde_row_symbol){
-                                   .frame = i, .function = sonde__symbols_name(&out->strings, &demangled, name),
-                                   .file = sonde_intern_text(&out->strings, file), .line = (uint32_t)place});
+        rc = sonde_vector_push(&out->rows,
+                               (struct sonde_row_symbol){
+                                   .frame = i,
+                                   .function = sonde__symbols_name(&out->strings, &demangled, name),
+                                   .file = sonde_intern_text(&out->strings, file),
+                                   .line = (uint32_t)place,
+                               });
     }
     sonde_map_fini(&demangled);
     return rc || places->failed ? SONDE_ENOMEM : 0;

@@ -26,7 +26,7 @@ struct sonde_symbols {
  * *out, which is ready to use zeroed and is given back with fini even after
  * an error. 0 or SONDE_ENOMEM. Any thread, one at a time per `out`; threads of
  * its own look at several modules at once. `progress` counts modules. */
-int  sonde_symbols_find(const struct sonde_process *process, struct sonde_progress *progress, struct sonde_symbols *out);
+int sonde_symbols_find(const struct sonde_process *process, struct sonde_progress *progress, struct sonde_symbols *out);
 void sonde_symbols_fini(struct sonde_symbols *symbols);
 
 /* Resolve process directories (sealed) of one measurement and append SYMBOL, STRING and NOTE rows to
@@ -35,7 +35,7 @@ void sonde_symbols_fini(struct sonde_symbols *symbols);
  * goes into its job; the others are not stopped by it. */
 struct sonde_symbols_job {
     const char *dir;
-    int         error; /* 0, or a negative code with `diag` */
+    int error; /* 0, or a negative code with `diag` */
     struct sonde_diag diag;
 };
 void sonde_symbols_resolve(struct sonde_symbols_job *jobs, size_t count, struct sonde_progress *progress);
@@ -47,6 +47,6 @@ bool sonde_symbols_is_note(const char *text);
  * Rust names as written in the source; NULL when `name` is not a mangled name or
  * cannot be told. The caller frees it. Any thread. */
 char *sonde_demangle(const char *name);
-bool  sonde_is_mangled(const char *name);
+bool sonde_is_mangled(const char *name);
 
 #endif

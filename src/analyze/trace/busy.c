@@ -22,7 +22,7 @@ struct cell { /* of one device in one window */
 
 struct sonde__busy {
     const struct sonde_trace_reader *trace;
-    const struct sonde__busy_plan    *own;
+    const struct sonde__busy_plan *own;
     struct sonde_chunk_reader *reader;
     uint32_t first, last;            /* windows */
     uint32_t next;                   /* of own->chunks */
@@ -150,8 +150,9 @@ static int add_chunk(struct sonde__busy *b, uint32_t chunk, uint64_t now_ns)
     const struct sonde_trace_span *windows = b->trace->windows;
     const bool owned = t->time_min < windows[b->last - 1].end_ns && (!b->first || t->time_min >= windows[b->first].start_ns);
     const void *rows = sonde_chunk_reader_fields(
-        b->reader, p, chunk, SONDE_FIELD(sonde_row_op, start_ns) | SONDE_FIELD(sonde_row_op, end_ns) |
-                                 SONDE_FIELD(sonde_row_op, flags) | SONDE_FIELD(sonde_row_op, kind));
+        b->reader, p, chunk,
+        SONDE_FIELD(sonde_row_op, start_ns) | SONDE_FIELD(sonde_row_op, end_ns) |
+            SONDE_FIELD(sonde_row_op, flags) | SONDE_FIELD(sonde_row_op, kind));
     if (owned)
         sonde_progress_add(b->trace->options.progress, t->count);
     return rows ? add_ops(b, b->own->devices[t->lane], rows, t->count, now_ns, owned) : 0;

@@ -7,7 +7,7 @@
 
 struct sonde__busy_plan { /* of all parts */
     uint32_t *chunks;        /* of operations, indices of process->traces, by time_min */
-    uint32_t  chunk_count;
+    uint32_t chunk_count;
     uint32_t *devices;       /* [lane id]: index in trace->devices */
 };
 

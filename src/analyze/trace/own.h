@@ -20,14 +20,14 @@ static inline uint32_t sonde__trace_row_bytes(const struct sonde_table_info *tab
 struct sonde__source { /* one table of one lane */
     const struct sonde_table_info *table; /* NULL: it has no chunks */
     uint32_t *chunks;   /* indices of process->traces, by time_min */
-    uint32_t  count;
+    uint32_t count;
 };
 
 struct sonde__reader_own {
     struct sonde__source *sources; /* [lane][SONDE_TRACES] */
     uint32_t *chunks;
     struct sonde__busy_plan busy; /* when op_times */
-    uint32_t  threads;
+    uint32_t threads;
 };
 
 #endif

@@ -9,15 +9,22 @@
 #include "base/parallel.h"
 #include "own.h"
 
-enum { WINDOW_ROWS = 1 << 18, LANE_ROWS = 1 << 11 /* of one lane in a window: a cache holds them */ };
+enum {
+    WINDOW_ROWS = 1 << 18,
+    LANE_ROWS = 1 << 11, /* of one lane in a window: a cache holds them */
+};
 #define MEMORY_BYTES (1200ull << 20) /* of all parts that are read at one time, about */
-enum { TWICE_PART = 4, PARTS_MOST = 1 << 20 }; /* at most a quarter of the rows is decoded twice */
+enum {
+    TWICE_PART = 4,
+    PARTS_MOST = 1 << 20,
+}; /* at most a quarter of the rows is decoded twice */
 
 static_assert(sizeof(struct sonde_trace_op) == 48, "kept small: there are millions in memory");
 #define IS_AT(field, left_out) (offsetof(struct sonde_row_op, field) - offsetof(struct sonde_trace_op, field) == (left_out))
 static_assert(IS_AT(start_ns, 0) && IS_AT(end_ns, 0) && IS_AT(enter_ns, 16) && IS_AT(correlation, 24) && IS_AT(node, 24) &&
-              IS_AT(work, 24) && IS_AT(object, 24) && IS_AT(kind, 24) && IS_AT(flags, 24) &&
-              sizeof(struct sonde_row_op) - sizeof(struct sonde_trace_op) == 24, "SONDE__OP_KEPT");
+                  IS_AT(work, 24) && IS_AT(object, 24) && IS_AT(kind, 24) && IS_AT(flags, 24) &&
+                  sizeof(struct sonde_row_op) - sizeof(struct sonde_trace_op) == 24,
+              "SONDE__OP_KEPT");
 
 /* ---- which chunks --------------------------------------------------------------------- */
 
@@ -119,8 +126,15 @@ static int list_sources(struct sonde_trace_reader *trace, const uint32_t *place)
 
 /* ---- windows ---------------------------------------------------------------------------- */
 
-struct ramp { uint64_t at_ns; double rows_per_ns; }; /* where the density of rows changes */
-struct ramps { struct ramp *items; size_t count; double rows; };
+struct ramp {
+    uint64_t at_ns;
+    double rows_per_ns;
+}; /* where the density of rows changes */
+struct ramps {
+    struct ramp *items;
+    size_t count;
+    double rows;
+};
 
 static int by_time(const void *left, const void *right)
 {
@@ -130,7 +144,7 @@ static int by_time(const void *left, const void *right)
 
 static uint64_t clamp(uint64_t at_ns, uint64_t from_ns, uint64_t to_ns)
 {
-    return at_ns < from_ns ? from_ns : at_ns > to_ns ? to_ns : at_ns;
+    return at_ns < from_ns ? from_ns : (at_ns > to_ns ? to_ns : at_ns);
 }
 
 /* Two ramps per chunk that reaches into the range; the rows that lie there are counted, about. */
@@ -191,7 +205,7 @@ static int add_windows(struct sonde_trace_reader *trace, uint32_t first, uint32_
     if (ramps->count)
         qsort(ramps->items, ramps->count, sizeof *ramps->items, by_time);
     const double wanted = ramps->rows / (double)trace->options.window_rows + 0.5;
-    const uint32_t most = wanted < 1 ? 1 : wanted < 1e6 ? (uint32_t)wanted : 1000000;
+    const uint32_t most = wanted < 1 ? 1 : (wanted < 1e6 ? (uint32_t)wanted : 1000000);
     struct sonde_trace_span *windows = realloc(trace->windows, ((size_t)trace->window_count + most) * sizeof *windows);
     if (!windows)
         return SONDE_ENOMEM;
@@ -266,7 +280,7 @@ int sonde_trace_open(const struct sonde_process *p, const struct sonde_trace_opt
     trace->process = p;
     trace->options = *options;
     trace->options.to_ns = options->to_ns ? options->to_ns : UINT64_MAX;
-    trace->options.window_rows = options->window_rows ? options->window_rows : options->by_lane ? LANE_ROWS : WINDOW_ROWS;
+    trace->options.window_rows = options->window_rows ? options->window_rows : (options->by_lane ? LANE_ROWS : WINDOW_ROWS);
     trace->options.threads = options->threads ? options->threads : sonde_parallel_threads();
     int rc = ramps.items ? list_lanes(trace, &place) : SONDE_ENOMEM;
     if (!rc)

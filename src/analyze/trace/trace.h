@@ -33,15 +33,16 @@
 
 /* ---- what is there: of the headers of chunks, nothing is decoded -------------------------------- */
 
-enum { /* sets of tables */
-    SONDE_READ_OPS      = 1 << SONDE_TABLE_OP,
-    SONDE_READ_CALLS    = 1 << SONDE_TABLE_CALL,
-    SONDE_READ_RANGES   = 1 << SONDE_TABLE_RANGE,
-    SONDE_READ_SAMPLES  = 1 << SONDE_TABLE_SAMPLE,
+enum {
+    /* sets of tables */
+    SONDE_READ_OPS = 1 << SONDE_TABLE_OP,
+    SONDE_READ_CALLS = 1 << SONDE_TABLE_CALL,
+    SONDE_READ_RANGES = 1 << SONDE_TABLE_RANGE,
+    SONDE_READ_SAMPLES = 1 << SONDE_TABLE_SAMPLE,
     SONDE_READ_SWITCHES = 1 << SONDE_TABLE_SWITCH,
-    SONDE_READ_WAITS    = 1 << SONDE_TABLE_WAIT,
-    SONDE_READ_SLEEPS   = 1 << SONDE_TABLE_SLEEP,
-    SONDE_READ_ALL      = -1,
+    SONDE_READ_WAITS = 1 << SONDE_TABLE_WAIT,
+    SONDE_READ_SLEEPS = 1 << SONDE_TABLE_SLEEP,
+    SONDE_READ_ALL = -1,
 };
 
 struct sonde_trace_extent { uint64_t rows, from_ns, to_ns; }; /* of 0 rows: from UINT64_MAX to 0 */
@@ -100,6 +101,7 @@ struct sonde_trace_device {
  * `before` and `after` point to are valid until the function returns. */
 struct sonde_trace_lane {
     uint32_t lane, kind, device;           /* as in LANE */
+    /* clang-format off */
     const struct sonde_trace_op    *ops;      uint32_t op_count;
     /* Operations with SONDE_OP_NO_TIMES or SONDE_OP_BAD_TIME, start and end as they
      * are in the row: each comes once, in some window. */
@@ -111,10 +113,11 @@ struct sonde_trace_lane {
     const struct sonde_row_switch  *switches; uint32_t switch_count;
     const struct sonde_row_wait    *waits;    uint32_t wait_count;   /* those of calls[0], entered earlier, too */
     const struct sonde_row_sleep   *sleeps;   uint32_t sleep_count;  /* of some length; do not overlap each other */
+    /* clang-format on */
     /* The last that ended at or before from_ns, the first that starts at or after to_ns; NULL: none. */
-    const struct sonde_row_call   *call_before, *call_after;
+    const struct sonde_row_call *call_before, *call_after;
     const struct sonde_row_sample *sample_before, *sample_after;
-    const struct sonde_row_sleep  *sleep_before, *sleep_after;
+    const struct sonde_row_sleep *sleep_before, *sleep_after;
 };
 
 /* The samples of the window with the ones before and after it: number `index` of them, NULL beyond. */
@@ -130,14 +133,15 @@ static inline const struct sonde_row_sample *sonde_trace_sample(const struct son
 struct sonde_trace_window {
     uint64_t from_ns, to_ns;
     uint32_t number;         /* of all windows of the trace: part after part, in order of time */
-    void    *state;          /* of the part */
-    const struct sonde_trace_lane *lanes; uint32_t lane_count; /* those of the trace, by id: the same in every window; or the one */
+    void *state;          /* of the part */
+    const struct sonde_trace_lane *lanes;
+    uint32_t lane_count; /* those of the trace, by id: the same in every window; or the one */
     const struct sonde_trace_device *devices; /* [device_count of the trace], when op_times */
     uint64_t untimed;        /* when op_times: operations without usable times; each is counted in one window */
 };
 
 struct sonde_trace_options {
-    int      tables;          /* SONDE_READ_OPS, _CALLS, _SAMPLES, _SWITCHES, _WAITS, _SLEEPS */
+    int tables;          /* SONDE_READ_OPS, _CALLS, _SAMPLES, _SWITCHES, _WAITS, _SLEEPS */
     uint64_t from_ns, to_ns;  /* to_ns 0 = UINT64_MAX */
     uint64_t window_rows;     /* 0 = a quarter of a million; by_lane: two thousand */
     /* SONDE_FIELD bits of sonde_row_op and sonde_row_call that are wanted besides times and flags; the
@@ -145,9 +149,9 @@ struct sonde_trace_options {
     uint64_t op_fields, call_fields;
     /* Of operations only the times, by device and not by lane, and only of those that occupy their device:
      * not of markers, barriers and waits. Lanes that have nothing else are not in the trace. op_fields is ignored. */
-    bool     op_times;
-    bool     by_lane;         /* parts are lanes, by id; not with op_times */
-    size_t   state_bytes;     /* of a part's state, which is zero at first */
+    bool op_times;
+    bool by_lane;         /* parts are lanes, by id; not with op_times */
+    size_t state_bytes;     /* of a part's state, which is zero at first */
     uint32_t threads;         /* 0 = sonde_parallel_threads() */
     struct sonde_progress *progress; /* in rows; may be NULL */
 };
@@ -160,24 +164,25 @@ struct sonde_trace_reader { /* ready when zeroed */
     struct sonde_trace_span *windows; /* [window_count] */
     uint32_t *part_first;    /* [part_count + 1]: windows */
     struct sonde_trace_lane *lanes; /* [lane_count]: ids, kinds and devices of those that have rows */
-    struct sonde_trace_device *devices; uint32_t device_count; /* when op_times: ids, in the order of their first lanes */
-    void     *states;        /* [part_count] */
+    struct sonde_trace_device *devices;
+    uint32_t device_count; /* when op_times: ids, in the order of their first lanes */
+    void *states;        /* [part_count] */
     struct sonde__reader_own *own;
 };
 
 /* Choose windows and parts from the chunks' headers; nothing is decoded. A trace
  * without rows has one window, or none by_lane. 0 or SONDE_ENOMEM; close in either case. */
-int  sonde_trace_open(const struct sonde_process *p, const struct sonde_trace_options *options, struct sonde_trace_reader *trace);
+int sonde_trace_open(const struct sonde_process *p, const struct sonde_trace_options *options, struct sonde_trace_reader *trace);
 void sonde_trace_close(struct sonde_trace_reader *trace);
 
 /* Call fn(user, window) for every window. Windows of one part come in order,
  * from one thread; parts side by side. 0, SONDE_ENOMEM, or what fn returned
  * (non-zero stops). Damaged chunks are skipped and counted in the process. */
-int  sonde_trace_read(const struct sonde_trace_reader *trace, int (*fn)(void *user, const struct sonde_trace_window *window), void *user);
+int sonde_trace_read(const struct sonde_trace_reader *trace, int (*fn)(void *user, const struct sonde_trace_window *window), void *user);
 
 /* The same from opening to closing, where parts need no state or their function has its own. */
-int  sonde_trace_pass(const struct sonde_process *p, const struct sonde_trace_options *options,
-                      int (*fn)(void *user, const struct sonde_trace_window *window), void *user);
+int sonde_trace_pass(const struct sonde_process *p, const struct sonde_trace_options *options,
+                     int (*fn)(void *user, const struct sonde_trace_window *window), void *user);
 
 /* State of a part; parts are those that `part_count` counts. */
 static inline void *sonde_trace_state(const struct sonde_trace_reader *trace, uint32_t part)

@@ -17,38 +17,44 @@
 /* ---- streams --------------------------------------------------------------------------- */
 
 union item {
-    struct sonde_trace_op   op;
-    struct sonde_row_call   call;
+    struct sonde_trace_op op;
+    struct sonde_row_call call;
     struct sonde_row_sample sample;
-    struct sonde_row_sleep  sleep;
+    struct sonde_row_sleep sleep;
 };
 
-struct rows { uint8_t *items; size_t count, room; };
+struct rows {
+    uint8_t *items;
+    size_t count, room;
+};
 
 /* Of these tables the rows before and after a window are asked for; of these, rows before a part matter in it. */
-enum { NEIGHBOURS = 1 << SONDE_TRACE_CALL | 1 << SONDE_TRACE_SAMPLE | 1 << SONDE_TRACE_SLEEP,
-       LOOK_BACK = NEIGHBOURS | 1 << SONDE_TRACE_SWITCH };
+enum {
+    NEIGHBOURS = 1 << SONDE_TRACE_CALL | 1 << SONDE_TRACE_SAMPLE | 1 << SONDE_TRACE_SLEEP,
+    LOOK_BACK = NEIGHBOURS | 1 << SONDE_TRACE_SWITCH,
+};
 
 struct stream {
     const struct sonde_table_info *table;
     const struct sonde__source *source;
-    uint32_t    bytes;    /* of a row */
+    uint32_t bytes;    /* of a row */
     struct rows rows, untimed; /* the latter: of operations without times */
-    size_t      head;     /* rows before it have ended */
-    uint32_t    next;     /* of the source's chunks */
-    bool        begun, unsorted, has_before;
-    bool        overlap;  /* one ended before one that began earlier */
-    union item  before;   /* of those that have ended the last, where neighbours are asked for */
+    size_t head;     /* rows before it have ended */
+    uint32_t next;     /* of the source's chunks */
+    bool begun, unsorted, has_before;
+    bool overlap;  /* one ended before one that began earlier */
+    union item before;   /* of those that have ended the last, where neighbours are asked for */
 };
 
 struct part { /* what one thread reads */
     const struct sonde_trace_reader *trace;
     struct sonde_chunk_reader *reader;
-    struct sonde_trace_lane *lanes; uint32_t lane_count;
+    struct sonde_trace_lane *lanes;
+    uint32_t lane_count;
     struct stream *streams;        /* [lane][SONDE_TRACES] */
     struct sonde__busy *busy;      /* when op_times */
     uint64_t from_ns, to_ns;       /* of the part */
-    bool     first;                /* of those that its chunks may reach into */
+    bool first;                /* of those that its chunks may reach into */
 };
 
 struct lasts { uint64_t from, to; };
@@ -290,7 +296,10 @@ static int fill(struct part *part, struct stream *s, uint64_t from_ns, uint64_t 
 }
 
 /* The rows of one stream in [from_ns, to_ns), and those around them, or NULL. */
-struct seen { const void *rows, *before, *after; uint32_t count; };
+struct seen {
+    const void *rows, *before, *after;
+    uint32_t count;
+};
 
 static int look(struct part *part, struct stream *s, uint64_t from_ns, uint64_t to_ns, struct seen *seen)
 {
@@ -367,8 +376,13 @@ static int read_windows(const struct run *run, struct part *part, uint32_t index
     int rc = 0;
     for (uint32_t number = trace->part_first[index]; number < trace->part_first[index + 1] && !rc; number++) {
         struct sonde_trace_window window = {
-            .number = number, .state = sonde_trace_state(trace, index), .from_ns = trace->windows[number].start_ns,
-            .to_ns = trace->windows[number].end_ns, .lanes = part->lanes, .lane_count = part->lane_count};
+            .number = number,
+            .state = sonde_trace_state(trace, index),
+            .from_ns = trace->windows[number].start_ns,
+            .to_ns = trace->windows[number].end_ns,
+            .lanes = part->lanes,
+            .lane_count = part->lane_count,
+        };
         for (uint32_t i = 0; i < part->lane_count && !rc; i++)
             rc = look_at_lane(part, i, window.from_ns, window.to_ns);
         if (part->busy && !rc)
@@ -389,9 +403,13 @@ static int read_part(const struct run *run, struct part *part, uint32_t index)
     for (size_t i = 0; i < (size_t)part->lane_count * SONDE_TRACES; i++) {
         struct stream *s = &part->streams[i];
         const struct sonde__source *source = &trace->own->sources[(size_t)first * SONDE_TRACES + i];
-        *s = (struct stream){.table = source->table, .source = source,
-                             .bytes = source->table ? sonde__trace_row_bytes(source->table) : 0,
-                             .rows = {s->rows.items, 0, s->rows.room}, .untimed = {s->untimed.items, 0, s->untimed.room}};
+        *s = (struct stream){
+            .table = source->table,
+            .source = source,
+            .bytes = source->table ? sonde__trace_row_bytes(source->table) : 0,
+            .rows = {s->rows.items, 0, s->rows.room},
+            .untimed = {s->untimed.items, 0, s->untimed.room},
+        };
     }
     if (trace->options.op_times && !(part->busy = sonde__busy_create(trace, &trace->own->busy, part->reader, begin, end)))
         return SONDE_ENOMEM;
@@ -405,9 +423,13 @@ static int run_task(void *user, uint32_t task)
     const struct run *run = user;
     const struct sonde_trace_reader *trace = run->trace;
     const uint32_t lanes = trace->options.by_lane ? 1 : trace->lane_count;
-    struct part part = {.trace = trace, .reader = sonde_chunk_reader_create(), .lane_count = lanes,
-                        .streams = calloc((size_t)lanes * SONDE_TRACES + 1, sizeof *part.streams),
-                        .lanes = malloc(((size_t)lanes + 1) * sizeof *part.lanes)};
+    struct part part = {
+        .trace = trace,
+        .reader = sonde_chunk_reader_create(),
+        .lane_count = lanes,
+        .streams = calloc((size_t)lanes * SONDE_TRACES + 1, sizeof *part.streams),
+        .lanes = malloc(((size_t)lanes + 1) * sizeof *part.lanes),
+    };
     int rc = part.reader && part.streams && part.lanes ? 0 : SONDE_ENOMEM;
     for (uint32_t i = task * run->parts_per_task; i < (task + 1) * run->parts_per_task && i < trace->part_count && !rc; i++)
         rc = read_part(run, &part, i);

@@ -13,7 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_DEVICES = 64, COPY_BYTES = 4096, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
+enum {
+    MOST_DEVICES = 64,
+    COPY_BYTES = 4096,
+    ATTRIBUTE_MAJOR = 75,
+    ATTRIBUTE_MINOR = 76,
+};
 
 /* As cuda.h has them: CUresult and CUdevice are int, handles are pointers, addresses 64 bits. */
 struct cuda {

@@ -25,7 +25,10 @@
 #include "cmds/record/record.h"
 #include "format/folder.h"
 
-enum { PROBE_SECONDS = 60, LITTLE_SPACE = 200 * 1000 * 1000 };
+enum {
+    PROBE_SECONDS = 60,
+    LITTLE_SPACE = 200 * 1000 * 1000,
+};
 
 struct doctor_options { int json, probe, color; };
 
@@ -33,6 +36,7 @@ const char *const doctor_work_names[] = {"opencl", "opencl-work", "cuda", "cuda-
 static const struct doctor_options defaults = {.probe = DOCTOR_NO_PROBE};
 
 #define AT(field) offsetof(struct doctor_options, field)
+/* clang-format off */
 static const struct sonde_option options[] = {
     {.name = "json", .type = SONDE_OPTION_FLAG, .offset = AT(json), .help = "print one JSON object"},
     {.name = "color", .type = SONDE_OPTION_CHOICE, .argument = "WHEN", .choices = sonde_color_names, .offset = AT(color),
@@ -41,6 +45,7 @@ static const struct sonde_option options[] = {
      .hidden = true},
     {0},
 };
+/* clang-format on */
 
 /* ---- the list of findings ------------------------------------------------------- */
 
@@ -107,16 +112,18 @@ static size_t check_devices(struct doctor *d, const json_t *answer)
 {
     size_t devices = 0, index, each;
     json_t *platform, *device;
-    json_array_foreach (json_object_get(answer, "platforms"), index, platform) {
+    json_array_foreach(json_object_get(answer, "platforms"), index, platform)
+    {
         json_t *list = json_object_get(platform, "devices");
         if (json_array_size(list) == 0)
             doctor_put(d, "OpenCL platform", DOCTOR_NOTE, "%s: no device", doctor_text(platform, "name"));
-        json_array_foreach (list, each, device) {
+        json_array_foreach(list, each, device)
+        {
             char memory[SONDE_NUMBER_MAX];
             json_int_t bytes = json_integer_value(json_object_get(device, "memory_bytes"));
             doctor_put(d, "OpenCL device", DOCTOR_FINE, "%s (%s, %s) of %s, driver %s", doctor_text(device, "name"),
-                doctor_text(device, "kind"), sonde_number_bytes(memory, (double)bytes), doctor_text(platform, "name"),
-                doctor_text(device, "driver"));
+                       doctor_text(device, "kind"), sonde_number_bytes(memory, (double)bytes), doctor_text(platform, "name"),
+                       doctor_text(device, "driver"));
             devices++;
         }
     }
@@ -127,9 +134,11 @@ static bool has_platform(const json_t *answer, const char *part)
 {
     size_t index;
     json_t *platform;
-    json_array_foreach (json_object_get(answer, "platforms"), index, platform)
+    json_array_foreach(json_object_get(answer, "platforms"), index, platform)
+    {
         if (strstr(doctor_text(platform, "name"), part))
             return true;
+    }
     return false;
 }
 
@@ -205,8 +214,9 @@ static bool judge_counts(struct doctor *d, const char *name, const json_t *answe
 static void judge_opencl(struct doctor *d, const json_t *answer, uint64_t recorded, const char *note)
 {
     bool loaded = json_is_true(json_object_get(answer, "agent_loaded"));
-    doctor_put(d, "OpenCL layers", loaded ? DOCTOR_FINE : DOCTOR_NOTE, loaded ? "the loader supports OPENCL_LAYERS"
-                                                         : "the loader did not load Sonde from OPENCL_LAYERS");
+    doctor_put(d, "OpenCL layers", loaded ? DOCTOR_FINE : DOCTOR_NOTE,
+               loaded ? "the loader supports OPENCL_LAYERS"
+                      : "the loader did not load Sonde from OPENCL_LAYERS");
     if (!loaded)
         doctor_package(d, "ocl-icd-libopencl1", "ocl-icd");
     d->records_opencl = judge_counts(d, "test recording", answer, recorded, note);
@@ -244,7 +254,7 @@ static void check_recording(struct doctor *d, struct record_paths *paths, const 
     snprintf(place, sizeof place, "%s/sonde-doctor-XXXXXX", temporary && *temporary ? temporary : "/tmp");
     if (!mkdtemp(place)) {
         doctor_put(d, "test recording", DOCTOR_PROBLEM, "cannot create a folder in %s: %s", temporary && *temporary ? temporary : "/tmp",
-            strerror(errno));
+                   strerror(errno));
         return;
     }
     char output[PATH_MAX];
@@ -264,8 +274,7 @@ static void check_recording(struct doctor *d, struct record_paths *paths, const 
     if (answer) {
         const uint64_t recorded = count_operations(paths->output, note, sizeof note);
         runtime->judge(d, answer, recorded, note);
-    }
-    else
+    } else
         doctor_put(d, "test recording", DOCTOR_PROBLEM, "%s", why[0] ? why : diag.what);
     record_environment_free(environment);
     json_decref(manifest);
@@ -296,8 +305,15 @@ static void check_runtime(struct doctor *d, struct record_paths *paths, const st
 /* As the agent does it, for this process. */
 static bool perf_works(void)
 {
-    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_TASK_CLOCK,
-                                   .sample_period = 5000000, .disabled = 1, .exclude_kernel = 1, .exclude_hv = 1};
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof attr,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .sample_period = 5000000,
+        .disabled = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
     int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     if (fd >= 0)
         close(fd);
@@ -328,8 +344,9 @@ static void check_sampling(struct doctor *d)
         doctor_put(d, "CPU sampling", DOCTOR_FINE, "works, with context switches");
     } else if (timers_work()) {
         doctor_put(d, "CPU sampling", DOCTOR_NOTE, "works, without context switches: %s",
-                   !has_perf ? "this kernel has no perf events"
-                   : level > 2 ? "kernel.perf_event_paranoid is above 2" : "perf events are not permitted here, as in many containers");
+                   !has_perf   ? "this kernel has no perf events"
+                   : level > 2 ? "kernel.perf_event_paranoid is above 2"
+                               : "perf events are not permitted here, as in many containers");
         if (has_perf && level > 2)
             doctor_fix(d, "sysctl -w kernel.perf_event_paranoid=2");
         else if (has_perf)
@@ -351,7 +368,7 @@ static void check_kernel(struct doctor *d)
     }
 #endif
     doctor_put(d, "kernel", DOCTOR_NOTE, "%s %s has no close_range: Sonde's files share the program's file descriptor table",
-        system.sysname, system.release);
+               system.sysname, system.release);
 }
 
 static void check_symbols(struct doctor *d)
@@ -368,10 +385,10 @@ static void check_symbols(struct doctor *d)
     bool folder = access("/usr/lib/debug", R_OK) == 0;
     if (folder || (urls && *urls))
         doctor_put(d, "debug files", DOCTOR_FINE, "%s%s%s", folder ? "/usr/lib/debug" : "", folder && urls && *urls ? ", " : "",
-            urls && *urls ? "debuginfod" : "");
+                   urls && *urls ? "debuginfod" : "");
     else
         doctor_put(d, "debug files", DOCTOR_NOTE, "no /usr/lib/debug and no DEBUGINFOD_URLS: functions of stripped libraries are shown "
-                                    "as module+offset unless exported");
+                                                  "as module+offset unless exported");
 }
 
 static void check_space(struct doctor *d)
@@ -385,7 +402,7 @@ static void check_space(struct doctor *d)
     double bytes = (double)space.f_bavail * (double)space.f_frsize;
     bool writable = access(".", W_OK | X_OK) == 0;
     doctor_put(d, "output folder", writable && bytes > LITTLE_SPACE ? DOCTOR_FINE : DOCTOR_NOTE, "%s: %s%s free", folder,
-        writable ? "" : "not writable (use record -o DIR), ", sonde_number_bytes(text, bytes));
+               writable ? "" : "not writable (use record -o DIR), ", sonde_number_bytes(text, bytes));
 }
 
 /* ---- printing --------------------------------------------------------------------------- */
@@ -395,7 +412,8 @@ static void print_text(const struct doctor *d, bool color)
     static const char *const colors[] = {"\033[32m", "\033[33m", "\033[31m"};
     size_t index;
     json_t *check;
-    json_array_foreach (d->checks, index, check) {
+    json_array_foreach(d->checks, index, check)
+    {
         const char *status = doctor_text(check, "status");
         const char *paint = "";
         for (int i = 0; color && i < 3; i++)
@@ -429,7 +447,7 @@ static int run(const void *values, int argc, char **argv)
     }
     bool libraries = record_find_libraries(paths, &diag) == SONDE_OK;
     doctor_put(&d, "Sonde", libraries ? DOCTOR_FINE : DOCTOR_PROBLEM, libraries ? "version %s, %s" : "version %s, cannot find %s", SONDE_VERSION,
-        libraries ? paths->agent : diag.where);
+               libraries ? paths->agent : diag.where);
     for (size_t i = 0; i < sizeof runtimes / sizeof *runtimes; i++)
         check_runtime(&d, libraries ? paths : NULL, &runtimes[i]);
     check_kernel(&d);

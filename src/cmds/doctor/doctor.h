@@ -9,7 +9,11 @@
 
 /* ---- findings (doctor.c) --------------------------------------------------------- */
 
-enum doctor_finding { DOCTOR_FINE, DOCTOR_NOTE, DOCTOR_PROBLEM };
+enum doctor_finding {
+    DOCTOR_FINE,
+    DOCTOR_NOTE,
+    DOCTOR_PROBLEM,
+};
 
 struct doctor {
     json_t *checks;      /* array of {name, status, text, fix} */
@@ -39,7 +43,7 @@ void doctor_cure_recording(struct doctor *d, const json_t *answer, const char *n
 /* Texts of the driver, exposed for tests. In that of /proc/driver/nvidia/params:
  * are counters for the administrator only? -1: it does not say. In that of
  * /proc/driver/nvidia/version: the driver's version. */
-int  doctor_counters_admin_only(const char *params);
+int doctor_counters_admin_only(const char *params);
 bool doctor_module_version(const char *text, char *out, size_t size);
 /* Another tool, by the name of its process; NULL: none that matters. */
 struct doctor_tool { const char *name, *tool, *effect, *command; };
@@ -48,7 +52,13 @@ const struct doctor_tool *doctor_tool_of(const char *name);
 /* ---- the probe (probe.c, cuda.c) ------------------------------------- */
 
 /* What a probe does: only look at a runtime, or enqueue a few operations on every device of it. */
-enum doctor_work { DOCTOR_LOOK_OPENCL, DOCTOR_WORK_OPENCL, DOCTOR_LOOK_CUDA, DOCTOR_WORK_CUDA, DOCTOR_NO_PROBE };
+enum doctor_work {
+    DOCTOR_LOOK_OPENCL,
+    DOCTOR_WORK_OPENCL,
+    DOCTOR_LOOK_CUDA,
+    DOCTOR_WORK_CUDA,
+    DOCTOR_NO_PROBE,
+};
 extern const char *const doctor_work_names[];
 
 /* In the probing process. Prints one JSON object to standard output. Returns the exit status. */

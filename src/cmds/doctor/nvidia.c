@@ -30,7 +30,7 @@ int doctor_counters_admin_only(const char *params)
         return -1;
     at += sizeof key - 1;
     at += strspn(at, " \t");
-    return *at == '0' ? 0 : isdigit((unsigned char)*at) ? 1 : -1;
+    return *at == '0' ? 0 : (isdigit((unsigned char)*at) ? 1 : -1);
 }
 
 /* The first word after "Kernel Module" that is a number with a dot: before it may stand "for x86_64". */
@@ -117,7 +117,11 @@ static void no_driver(struct doctor *d)
 /* What cuInit's errors mean on a machine where they are seen, and what is done about them. */
 static void init_failed(struct doctor *d, const char *error)
 {
-    static const struct { const char *error; bool root; const char *command; } cures[] = {
+    static const struct {
+        const char *error;
+        bool root;
+        const char *command;
+    } cures[] = {
         {"CUDA_ERROR_NO_DEVICE", false, "nvidia-smi -L    # lists the devices; containers need: docker run --gpus all"},
         {"CUDA_ERROR_STUB_LIBRARY", false, "unset LD_LIBRARY_PATH    # it contains a toolkit's lib64/stubs"},
         {"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", true, "reboot    # the kernel still runs another version of the driver"},
@@ -153,7 +157,8 @@ static void put_devices(struct doctor *d, const json_t *devices)
 {
     json_t *device;
     size_t index;
-    json_array_foreach (devices, index, device) {
+    json_array_foreach(devices, index, device)
+    {
         char memory[SONDE_NUMBER_MAX];
         doctor_put(d, "CUDA device", DOCTOR_FINE, "%s (compute capability %lld.%lld, %s)",
                    doctor_text(device, "name"), json_integer_value(json_object_get(device, "major")),
@@ -178,7 +183,8 @@ static void put_mig(struct doctor *d)
 static void allow_counters(struct doctor *d)
 {
     doctor_fix(d, "sh -c 'echo options nvidia NVreg_RestrictProfilingToAdminUsers=0 >/etc/modprobe.d/nvidia-counters.conf && "
-                  "%s && reboot'", access("/usr/bin/dracut", X_OK) == 0 ? "dracut -f" : "update-initramfs -u");
+                  "%s && reboot'",
+               access("/usr/bin/dracut", X_OK) == 0 ? "dracut -f" : "update-initramfs -u");
 }
 
 static void put_rights(struct doctor *d)
@@ -201,7 +207,8 @@ void doctor_get_cupti(struct doctor *d, const json_t *answer)
 {
     const bool new = json_integer_value(json_object_get(answer, "cuda_driver_version")) >= 13000;
     doctor_try(d, "pip install nvidia-cuda-cupti%s && export SONDE_CUPTI=$(python3 -c 'import sysconfig; "
-                  "print(sysconfig.get_path(\"purelib\"))')/nvidia/%s", new ? "" : "-cu12",
+                  "print(sysconfig.get_path(\"purelib\"))')/nvidia/%s",
+               new ? "" : "-cu12",
                new ? "cu13/lib/libcupti.so.13" : "cuda_cupti/lib/libcupti.so.12");
 }
 
@@ -220,7 +227,9 @@ void doctor_cure_recording(struct doctor *d, const json_t *answer, const char *n
 static void put_environment(struct doctor *d)
 {
     static const struct { const char *begin, *tool; } shells[] = {
-        {"NSYS_", "Nsight Systems"}, {"NV_COMPUTE_PROFILER_", "Nsight Compute"}, {"NV_NSIGHT_", "Nsight Compute"},
+        {"NSYS_", "Nsight Systems"},
+        {"NV_COMPUTE_PROFILER_", "Nsight Compute"},
+        {"NV_NSIGHT_", "Nsight Compute"},
     };
     for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++) {
         const char *path = r->other ? getenv(r->variable) : NULL;

@@ -25,7 +25,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST_PLATFORMS = 32, MOST_DEVICES = 64, FILL_BYTES = 4096 };
+enum {
+    MOST_PLATFORMS = 32,
+    MOST_DEVICES = 64,
+    FILL_BYTES = 4096,
+};
 
 /* The calls we make, by the types the Khronos header gives them. */
 struct opencl {
@@ -80,16 +84,24 @@ static int use_device(const struct opencl *cl, cl_device_id device)
 
 static const char *device_kind(cl_device_type type)
 {
-    return type & CL_DEVICE_TYPE_GPU ? "GPU" : type & CL_DEVICE_TYPE_CPU ? "CPU"
-         : type & CL_DEVICE_TYPE_ACCELERATOR ? "accelerator" : "other";
+    return type & CL_DEVICE_TYPE_GPU           ? "GPU"
+           : type & CL_DEVICE_TYPE_CPU         ? "CPU"
+           : type & CL_DEVICE_TYPE_ACCELERATOR ? "accelerator"
+                                               : "other";
 }
 
 static json_t *describe_device(const struct opencl *cl, cl_device_id id, int work, int *operations)
 {
     json_t *device = json_object();
     char text[512];
-    static const struct { const char *key; cl_device_info what; } texts[] = {
-        {"name", CL_DEVICE_NAME}, {"vendor", CL_DEVICE_VENDOR}, {"driver", CL_DRIVER_VERSION}, {"version", CL_DEVICE_VERSION},
+    static const struct {
+        const char *key;
+        cl_device_info what;
+    } texts[] = {
+        {"name", CL_DEVICE_NAME},
+        {"vendor", CL_DEVICE_VENDOR},
+        {"driver", CL_DRIVER_VERSION},
+        {"version", CL_DEVICE_VERSION},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (cl->clGetDeviceInfo(id, texts[i].what, sizeof text, text, NULL) == CL_SUCCESS)
@@ -218,7 +230,7 @@ static bool read_all(int fd, uint64_t until_ms, char **text, size_t *length)
 
 static pid_t spawn_probe(enum doctor_work work, char **environment, int out)
 {
-        char *argv[] = {"sonde", "doctor", "--probe", (char *)(uintptr_t)doctor_work_names[work], NULL};
+    char *argv[] = {"sonde", "doctor", "--probe", (char *)(uintptr_t)doctor_work_names[work], NULL};
     posix_spawn_file_actions_t actions;
     pid_t pid = -1;
     if (posix_spawn_file_actions_init(&actions) != 0)

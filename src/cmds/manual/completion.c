@@ -116,7 +116,8 @@ static void put_main(void)
         puts("            esac\n        done");
         if ((*c)->operand == SONDE_OPERAND_PROGRAM)
             printf("        _sonde_%s\n"
-                   "        [[ $word != -* && ${#COMPREPLY[@]} -eq 0 ]] && case $before in\n            ", (*c)->name);
+                   "        [[ $word != -* && ${#COMPREPLY[@]} -eq 0 ]] && case $before in\n            ",
+                   (*c)->name);
         else
             printf("        _sonde_%s ;;\n", (*c)->name);
         if ((*c)->operand == SONDE_OPERAND_PROGRAM) {

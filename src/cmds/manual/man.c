@@ -178,8 +178,12 @@ static int write_all(const char *folder)
     }
 }
 
-struct man_options { const char *all; int columns; };
+struct man_options {
+    const char *all;
+    int columns;
+};
 
+/* clang-format off */
 static const struct sonde_option options[] = {
     {.name = "all", .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = offsetof(struct man_options, all),
      .help = "write all pages into DIR, as sonde.1 and sonde-COMMAND.1"},
@@ -187,6 +191,7 @@ static const struct sonde_option options[] = {
      .help = "print docs/columns.md: the columns of the views"},
     {0},
 };
+/* clang-format on */
 
 static int run(const void *values, int argc, char **argv)
 {

@@ -14,7 +14,11 @@
 #define HIDDEN "***"
 #define SPACES " \t\n\r"
 
-enum match { NONE, LITERAL, WILD };
+enum match {
+    NONE,
+    LITERAL,
+    WILD,
+};
 
 /* The first of the patterns, which commas separate, that matches all of `text`. */
 static enum match matches(const char *patterns, const char *text)
@@ -38,7 +42,13 @@ static enum match matches_name(const char *patterns, const char *name)
     return whole ? whole : matches(patterns, name + strspn(name, "-"));
 }
 
-enum shown { ALL, NAME_ONLY, NAME_AND_NEXT, NOTHING, NOTHING_AND_NEXT };
+enum shown {
+    ALL,
+    NAME_ONLY,
+    NAME_AND_NEXT,
+    NOTHING,
+    NOTHING_AND_NEXT,
+};
 
 static enum shown judge_word(const char *patterns, const char *word, size_t *name_bytes)
 {
@@ -49,7 +59,7 @@ static enum shown judge_word(const char *patterns, const char *word, size_t *nam
     free(name);
     if (word[*name_bytes]) {
         const bool a_name = strcspn(word, SPACES) >= *name_bytes;
-        return by_name && a_name ? NAME_ONLY : by_name || matches(patterns, word) ? NOTHING : ALL;
+        return by_name && a_name ? NAME_ONLY : (by_name || matches(patterns, word) ? NOTHING : ALL);
     }
     if (by_name && word[0] == '-') /* a value is never part of --word, but may be of -p */
         shown = by_name == LITERAL || word[1] == '-' ? NAME_AND_NEXT : NOTHING_AND_NEXT;
@@ -84,7 +94,7 @@ void record_arguments_show(const char *patterns, int argc, char **argv, void (*p
         char *text = NULL;
         if (!hide && shown == NAME_ONLY && asprintf(&text, "%.*s=" HIDDEN, (int)name_bytes, argv[i]) < 0)
             text = NULL;
-        put(user, text ? text : !hide && (shown == ALL || shown == NAME_AND_NEXT) ? argv[i] : HIDDEN);
+        put(user, text ? text : (!hide && (shown == ALL || shown == NAME_AND_NEXT) ? argv[i] : HIDDEN));
         free(text);
     }
 }

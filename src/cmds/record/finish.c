@@ -112,7 +112,10 @@ static void close_processes(struct closing *c, bool quiet)
 
 static void add_dropped_rows(struct sonde_text *line, const struct sonde_ledger *ledger)
 {
-    static const struct { enum sonde_drop cause; const char *text; } why[] = {
+    static const struct {
+        enum sonde_drop cause;
+        const char *text;
+    } why[] = {
         {SONDE_DROP_DISK_FULL, "the output could not be written (disk full?)"},
         {SONDE_DROP_TRACE_FULL, "out of memory budget; see --memory"},
         {SONDE_DROP_MAX_SIZE, "--max-size was reached"},
@@ -260,7 +263,8 @@ static void say_no_call(const struct record_options *options, const struct recor
     add_death(&death, result);
     if (file_limit_is_small(&limit))
         sonde_say("nothing recorded: the file size limit (ulimit -f) is %llu kB, but a measurement of %s needs at least %u kB "
-                  "per process%s", (unsigned long long)(limit.rlim_cur / 1000), name,
+                  "per process%s",
+                  (unsigned long long)(limit.rlim_cur / 1000), name,
                   (ROOM_TO_BEGIN + SONDE_SEGMENT_BYTES) / 1000 + 1, sonde_text_get(&death));
     else if (statvfs(paths->output, &room) == 0 && room.f_blocks && room.f_bavail * room.f_frsize < ROOM_TO_BEGIN)
         sonde_say("nothing recorded: not enough space in %s (%llu kB free, at least %u kB needed per process)", paths->shown,

@@ -27,7 +27,7 @@ enum { HIGHEST_NUMBER = 100000 };
 
 static int fail(struct sonde_diag *diag, const char *what, const char *path, int why)
 {
-    int code = why == EEXIST ? SONDE_EEXISTS : why == ENOSPC ? SONDE_EFULL : SONDE_EIO;
+    int code = why == EEXIST ? SONDE_EEXISTS : (why == ENOSPC ? SONDE_EFULL : SONDE_EIO);
     sonde_diag_set(diag, code, path, "%s", what);
     sonde_diag_errno(diag, why);
     return code;
@@ -77,7 +77,7 @@ static int check_writable(const char *path, struct sonde_diag *diag)
     char block[4096];
     memset(block, 0, sizeof block);
     ssize_t n = write(fd, block, sizeof block);
-    int why = n == (ssize_t)sizeof block ? 0 : n < 0 ? errno : ENOSPC;
+    int why = n == (ssize_t)sizeof block ? 0 : (n < 0 ? errno : ENOSPC);
     close(fd);
     unlink(probe);
     return why ? fail(diag, "cannot write into", path, why) : SONDE_OK;
@@ -204,7 +204,10 @@ static bool is_folder(const char *path)
     return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-struct each_process { int (*fn)(void *, const char *, const char *); void *user; };
+struct each_process {
+    int (*fn)(void *, const char *, const char *);
+    void *user;
+};
 
 static int each_process_entry(void *user, const char *path, const char *name)
 {
@@ -360,7 +363,10 @@ int record_pid_of(const char *name)
 }
 
 /* Of a program that outlived its record: it writes on. */
-struct writing { const char *output; int pid; };
+struct writing {
+    const char *output;
+    int pid;
+};
 
 static int find_writing(void *user, const char *path, const char *name)
 {

@@ -198,8 +198,7 @@ static bool is_ours(const char *entry)
     static const char *const names[] = {
         "LD_PRELOAD", "SONDE_AGENT", "SONDE_OUT", "SONDE_TRACE", "SONDE_MEMORY", "SONDE_STREAMS_PER_THREAD",
         "SONDE_MAX_SIZE", "SONDE_DELAY_MS", "SONDE_DURATION_MS", "SONDE_START_OFF", "SONDE_CHECK", "SONDE_PYTHON",
-        "SONDE_API", "SONDE_GRAPH", "SONDE_CAPTURE", "SONDE_CPU",
-    };
+        "SONDE_API", "SONDE_GRAPH", "SONDE_CAPTURE", "SONDE_CPU"};
     for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++)
         if ((r->loads <= SONDE_LOADS_ONE && names_it(entry, r->variable)) || names_it(entry, r->kept))
             return true;

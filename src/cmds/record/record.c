@@ -19,6 +19,7 @@
 const char *const record_api_names[] = {"work", "all", NULL};
 const char *const record_graph_names[] = {"node", "graph", NULL};
 
+/* clang-format off */
 static const struct sonde_option options[] = {
     {.name = "trace", .type = SONDE_OPTION_FLAG, .offset = AT(mode), .value = RECORD_TRACE,
      .help = "record every operation with its times (default)"},
@@ -70,6 +71,7 @@ static const struct sonde_option options[] = {
      .help = "check every stack against a full unwind; slow, for testing Sonde"},
     {0},
 };
+/* clang-format on */
 
 static const struct record_options defaults = {
     .mode = RECORD_TRACE,

@@ -19,10 +19,17 @@
 #include <jansson.h>
 #include <sonde/error.h>
 
-enum { RECORD_TRACE = 1, RECORD_PROFILE = 2 };
+enum {
+    RECORD_TRACE = 1,
+    RECORD_PROFILE = 2,
+};
 
 /* What a shell, env(1) and timeout(1) return when the program could not be run. */
-enum { RECORD_EXIT_FAILED = 125, RECORD_EXIT_NOT_EXECUTABLE = 126, RECORD_EXIT_NOT_FOUND = 127 };
+enum {
+    RECORD_EXIT_FAILED = 125,
+    RECORD_EXIT_NOT_EXECUTABLE = 126,
+    RECORD_EXIT_NOT_FOUND = 127,
+};
 
 struct record_options {
     int mode;
@@ -48,7 +55,7 @@ struct record_paths {
     char agent[PATH_MAX], preload[PATH_MAX];
     char output[PATH_MAX];   /* the measurement, absolute */
     char shown[PATH_MAX];    /* the same as the user would write it */
-    int  folder;             /* that folder, open and locked while we write into it; -1 none */
+    int folder;             /* that folder, open and locked while we write into it; -1 none */
 };
 
 struct record_times {
@@ -82,7 +89,7 @@ const char *record_program_obstacle(const char *path);
 /* The program's environment: ours with the variables that switch the agent on.
  * NULL when out of memory. record_environment_free() frees it. */
 char **record_environment(const struct record_options *options, const struct record_paths *paths);
-void   record_environment_free(char **environment);
+void record_environment_free(char **environment);
 
 /* Choose and make the measurement's folder; fills paths->output, ->shown and ->folder. */
 int record_output_make(const struct record_options *options, const char *program,
@@ -118,12 +125,12 @@ void record_file_limit_end(void);
 json_t *record_manifest_begin(const struct record_options *options, const struct record_paths *paths,
                               int argc, char **argv, const struct record_times *start);
 /* May the manifest keep this "NAME=value"? */
-bool    record_variable_is_kept(const char *entry);
-void    record_manifest_end(json_t *manifest, const struct record_result *result);
-void    record_manifest_timings(json_t *manifest, const struct record_timings *timings);
+bool record_variable_is_kept(const char *entry);
+void record_manifest_end(json_t *manifest, const struct record_result *result);
+void record_manifest_timings(json_t *manifest, const struct record_timings *timings);
 /* Give each argument to `put` as it may be stored: all of it, NAME=*** or ***. `patterns` NULL: all of all. */
-void    record_arguments_show(const char *patterns, int argc, char **argv, void (*put)(void *user, const char *text), void *user);
-int     record_manifest_write(const json_t *manifest, const char *output, struct sonde_diag *diag);
+void record_arguments_show(const char *patterns, int argc, char **argv, void (*put)(void *user, const char *text), void *user);
+int record_manifest_write(const json_t *manifest, const char *output, struct sonde_diag *diag);
 
 /* Start the program and wait for its end. `environment` NULL: our own. */
 int record_run(const char *path, char **argv, char **environment,

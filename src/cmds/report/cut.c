@@ -12,7 +12,10 @@
 
 #define ARROW " ← "
 #define DOTS "…"
-enum { ARROW_COLUMNS = 3, CONTEXT = 6 }; /* of a difference: columns shown before it */
+enum {
+    ARROW_COLUMNS = 3,
+    CONTEXT = 6,
+}; /* of a difference: columns shown before it */
 
 /* Where the longest end of at most `columns` begins. */
 static size_t suffix(const char *text, size_t columns)
@@ -120,7 +123,10 @@ static void cut_around(struct sonde_text *out, const char *cell, size_t columns,
     }
 }
 
-struct pair { const char *cell; char **shown; };
+struct pair {
+    const char *cell;
+    char **shown;
+};
 
 static int by_shown(const void *left, const void *right)
 {

@@ -8,7 +8,10 @@
 enum { MOST_TABLES = 64 };
 
 /* The tables of a view and then what they contain, each once. */
-struct found { const struct sonde_view_columns *list[MOST_TABLES]; size_t count; };
+struct found {
+    const struct sonde_view_columns *list[MOST_TABLES];
+    size_t count;
+};
 
 static bool is_bare(const struct sonde_view_columns *c)
 {
@@ -98,10 +101,18 @@ void report_help(const struct sonde_view *view, const struct sonde_option *optio
 static const char *form_of(const struct sonde_view_column *column)
 {
     static const char *const names[] = {
-        [SONDE_CELL_TEXT] = "text", [SONDE_CELL_COUNT] = "count", [SONDE_CELL_ID] = "number", [SONDE_CELL_TIME] = "time",
-        [SONDE_CELL_BYTES] = "bytes", [SONDE_CELL_SHARE] = "share", [SONDE_CELL_NUMBER] = "number",
-        [SONDE_CELL_FIGURE] = "number", [SONDE_CELL_BOOLEAN] = "yes or no", [SONDE_CELL_OBJECT] = "object",
-        [SONDE_CELL_LIST] = "list", [SONDE_CELL_MAP] = "map",
+        [SONDE_CELL_TEXT] = "text",
+        [SONDE_CELL_COUNT] = "count",
+        [SONDE_CELL_ID] = "number",
+        [SONDE_CELL_TIME] = "time",
+        [SONDE_CELL_BYTES] = "bytes",
+        [SONDE_CELL_SHARE] = "share",
+        [SONDE_CELL_NUMBER] = "number",
+        [SONDE_CELL_FIGURE] = "number",
+        [SONDE_CELL_BOOLEAN] = "yes or no",
+        [SONDE_CELL_OBJECT] = "object",
+        [SONDE_CELL_LIST] = "list",
+        [SONDE_CELL_MAP] = "map",
     };
     return names[column->kind];
 }

@@ -77,8 +77,12 @@ static void print_table(const struct report *r, const char *view, const struct s
 
 static void print_sentence(const struct report *r, const struct sonde_view_item *item)
 {
-    static const char *const colors[] = {[SONDE_TONE_PLAIN] = "", [SONDE_TONE_TITLE] = "\033[1m",
-                                         [SONDE_TONE_WARNING] = "\033[1;31m", [SONDE_TONE_ERROR] = ""};
+    static const char *const colors[] = {
+        [SONDE_TONE_PLAIN] = "",
+        [SONDE_TONE_TITLE] = "\033[1m",
+        [SONDE_TONE_WARNING] = "\033[1;31m",
+        [SONDE_TONE_ERROR] = "",
+    };
     const bool colored = r->colors && item->tone != SONDE_TONE_PLAIN;
     const size_t room = sonde_text_prefix(item->sentence, r->columns > 2 ? (size_t)r->columns - 2 : 1);
     const bool fits = item->head <= room;

@@ -12,7 +12,12 @@
 #include "cmds/command.h"
 #include "views/json.h"
 
-enum { PLAIN_COLUMNS = 100, FEWEST_COLUMNS = 40, DEFAULT_LIMIT = 10, VIEW_LIMIT = 50 };
+enum {
+    PLAIN_COLUMNS = 100,
+    FEWEST_COLUMNS = 40,
+    DEFAULT_LIMIT = 10,
+    VIEW_LIMIT = 50,
+};
 
 static const char *view_word(size_t index)
 {
@@ -158,15 +163,15 @@ static struct report prepare(const struct report_options *o, const struct sonde_
         .options = o,
         .q = {
             .complete = o->json,
-            .min_percent = o->min_percent >= 0 ? o->min_percent : o->json ? 0 : 1,
+            .min_percent = o->min_percent >= 0 ? o->min_percent : (o->json ? 0 : 1),
             .range = {.lanes = o->lane, .depth = o->depth > 0 ? (uint32_t)o->depth : 0},
             .min_percent_given = o->min_percent >= 0,
             .limit_given = o->limit >= 0,
-            .limit = o->limit >= 0 ? (uint32_t)o->limit : o->json ? 0 : view == *sonde_views ? DEFAULT_LIMIT : VIEW_LIMIT,
+            .limit = o->limit >= 0 ? (uint32_t)o->limit : (o->json ? 0 : (view == *sonde_views ? DEFAULT_LIMIT : VIEW_LIMIT)),
             .begin = begin,
             .end = sonde_progress_end,
         },
-        .columns = columns <= 0 ? PLAIN_COLUMNS : columns < FEWEST_COLUMNS ? FEWEST_COLUMNS : columns,
+        .columns = columns <= 0 ? PLAIN_COLUMNS : (columns < FEWEST_COLUMNS ? FEWEST_COLUMNS : columns),
         .colors = !o->json && sonde_colors((enum sonde_color)o->color, STDOUT_FILENO),
     };
 }
@@ -182,10 +187,22 @@ static bool takes(const struct sonde_view *view, const char *option)
 /* An option that was given and says nothing to this view; NULL: there is none. `meant` is the first view that it is for. */
 static const char *misplaced(const struct report_options *o, const struct sonde_view *view, const char **meant)
 {
-    const struct { const char *name; bool given; } options[] = {
-        {"top-down", o->shape == 1 + SONDE_PROFILE_TOP_DOWN}, {"bottom-up", o->shape == 1 + SONDE_PROFILE_BOTTOM_UP},
-        {"by", o->by >= 0}, {"metric", o->metric}, {"derive", o->derive}, {"sort", o->sort}, {"root", o->root}, {"ids", o->ids},
-        {"depth", o->depth >= 0}, {"from", o->from}, {"to", o->to}, {"lane", o->lane},
+    const struct {
+        const char *name;
+        bool given;
+    } options[] = {
+        {"top-down", o->shape == 1 + SONDE_PROFILE_TOP_DOWN},
+        {"bottom-up", o->shape == 1 + SONDE_PROFILE_BOTTOM_UP},
+        {"by", o->by >= 0},
+        {"metric", o->metric},
+        {"derive", o->derive},
+        {"sort", o->sort},
+        {"root", o->root},
+        {"ids", o->ids},
+        {"depth", o->depth >= 0},
+        {"from", o->from},
+        {"to", o->to},
+        {"lane", o->lane},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const struct sonde_view *const *v = sonde_views;
@@ -212,7 +229,7 @@ static const char *read_operands(int argc, char **argv, const char **given)
 {
     const bool view_alone = argc == 1 && sonde_view_find(argv[0]) && !sonde_is_measurement(argv[0]);
     *given = argc && !view_alone ? argv[0] : NULL;
-    return view_alone ? argv[0] : argc > 1 ? argv[1] : (*sonde_views)->name;
+    return view_alone ? argv[0] : (argc > 1 ? argv[1] : (*sonde_views)->name);
 }
 
 static int say_no_view(int argc, char **argv, const char *name)
@@ -306,6 +323,7 @@ static int run(const void *options, int argc, char **argv)
     return report(view, o, path);
 }
 
+/* clang-format off */
 static const struct sonde_option options_table[] = {
     {.name = "json", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, json),
      .help = "Print JSON for scripts. The schemas are in docs/schema; null means unknown."},
@@ -356,6 +374,7 @@ static const struct sonde_option options_table[] = {
              "PROCESS:NUMBER, queues, or threads (default: all)."},
     {.name = NULL},
 };
+/* clang-format on */
 
 /* --help beside a view's name. */
 static bool help(int argc, char **argv, int columns)

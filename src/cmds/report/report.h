@@ -14,12 +14,12 @@
 #include "views/view.h"
 
 struct report_options { /* as they were given; -1 or NULL where not */
-    int         json, color, no_pager;
-    double      min_percent;
-    int64_t     limit, depth;
-    int         shape;      /* profile: 1 + enum sonde_profile_shape, 0 not given */
-    int         by;         /* profile: enum sonde_profile_by */
-    int         ids;
+    int json, color, no_pager;
+    double min_percent;
+    int64_t limit, depth;
+    int shape;      /* profile: 1 + enum sonde_profile_shape, 0 not given */
+    int by;         /* profile: enum sonde_profile_by */
+    int ids;
     const char *metric, *derive, *sort, *root;
     const char *from, *to, *lane; /* statistics */
 };
@@ -28,8 +28,8 @@ struct report {
     struct sonde_query q;    /* what is asked of the measurement */
     const char *word;        /* its path as a shell reads it, for commands that are suggested */
     const struct report_options *options;
-    int         columns;     /* width of a table */
-    bool        colors;
+    int columns;     /* width of a table */
+    bool colors;
 };
 
 /* What a view answered, as tables and sentences on the terminal (layout.c). */

@@ -11,7 +11,14 @@
 
 #include "report.h"
 
-enum { GAP = 2, READABLE = 20, READABLE_STACK = 26, READABLE_MAIN = 32, NARROWEST = 8, COLUMNS_MAX = 130 };
+enum {
+    GAP = 2,
+    READABLE = 20,
+    READABLE_STACK = 26,
+    READABLE_MAIN = 32,
+    NARROWEST = 8,
+    COLUMNS_MAX = 130,
+};
 
 void table_cell(struct table *t, const char *text)
 {
@@ -50,9 +57,9 @@ static bool is_right(const struct sonde_view_column *column)
 static int readable(const struct table *t, int c, int room)
 {
     const unsigned style = t->columns[c].style;
-    const int wanted = style & SONDE_STYLE_MAIN ? room * 2 / 5 : style & SONDE_STYLE_STACK ? room / 4 : READABLE;
+    const int wanted = style & SONDE_STYLE_MAIN ? room * 2 / 5 : (style & SONDE_STYLE_STACK ? room / 4 : READABLE);
     const int most = style & SONDE_STYLE_MAIN ? READABLE_MAIN : READABLE_STACK;
-    return t->readable ? t->readable : wanted < READABLE ? READABLE : wanted < most ? wanted : most;
+    return t->readable ? t->readable : (wanted < READABLE ? READABLE : (wanted < most ? wanted : most));
 }
 
 /* Width of the table; with a `room`, of one whose elastic columns are only as wide as they must be. */
@@ -228,7 +235,7 @@ static size_t fitting(const char *line, size_t room)
         if (line[at - 1] == ',' || line[at + 1] == '|' || strncmp(line + at, " · ", strlen(" · ")) == 0)
             part = at;
     }
-    return part > most / 2 ? part : word ? word : strlen(line);
+    return part > most / 2 ? part : (word ? word : strlen(line));
 }
 
 void report_say(const struct report *r, const char *format, ...)

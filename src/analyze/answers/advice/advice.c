@@ -34,8 +34,13 @@ int sonde__find_add(struct sonde__find *f, const struct sonde__finding *more)
         return rc;
     if (!sonde_map_get(&f->places, key, &at)) {
         at = f->found.count;
-        struct sonde__finding first = {.rule = more->rule, .process = more->process, .device = more->device,
-                                       .node = node, .leaf = more->leaf};
+        struct sonde__finding first = {
+            .rule = more->rule,
+            .process = more->process,
+            .device = more->device,
+            .node = node,
+            .leaf = more->leaf,
+        };
         if (sonde_map_put(&f->places, key, at) || sonde_vector_push(&f->found, first))
             return SONDE_ENOMEM;
     }
@@ -60,9 +65,15 @@ static int compiles(struct sonde__find *f, uint32_t process)
         enum sonde_api_class class = row->lane ? SONDE_API_OTHER : sonde_api_class_of_node(p, row->node);
         if (class != SONDE_API_COMPILES)
             continue;
-        rc = sonde__find_add(f, &(struct sonde__finding){
-            .rule = RULE_COMPILES, .process = process, .leaf = sonde_profile_locate(f->profile, process, row->node),
-            .count = row->count, .looked_at_ns = row->sum_ns, .saving_ns = row->sum_ns});
+        rc = sonde__find_add(f,
+                             &(struct sonde__finding){
+                                 .rule = RULE_COMPILES,
+                                 .process = process,
+                                 .leaf = sonde_profile_locate(f->profile, process, row->node),
+                                 .count = row->count,
+                                 .looked_at_ns = row->sum_ns,
+                                 .saving_ns = row->sum_ns,
+                             });
     }
     return rc;
 }
@@ -116,10 +127,16 @@ static int allocates(struct sonde__find *f, uint32_t process)
         const double part = (double)row->count / (double)of->count;
         const double again = (double)(of->freed - 1) / (double)of->count;
         const double freeing = frees.count ? (double)frees.ns / (double)frees.count * (double)of->freed * part : 0;
-        rc = sonde__find_add(f, &(struct sonde__finding){
-            .rule = RULE_ALLOCATES, .process = process, .leaf = leaf, .count = row->count,
-            .bytes = (uint64_t)((double)of->bytes * part), .looked_at_ns = row->sum_ns + (uint64_t)freeing,
-            .saving_ns = (uint64_t)(((double)row->sum_ns + freeing) * again)});
+        rc = sonde__find_add(f,
+                             &(struct sonde__finding){
+                                 .rule = RULE_ALLOCATES,
+                                 .process = process,
+                                 .leaf = leaf,
+                                 .count = row->count,
+                                 .bytes = (uint64_t)((double)of->bytes * part),
+                                 .looked_at_ns = row->sum_ns + (uint64_t)freeing,
+                                 .saving_ns = (uint64_t)(((double)row->sum_ns + freeing) * again),
+                             });
     }
     free(by_node);
     return rc;
@@ -151,7 +168,8 @@ static void say_launches(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
     sonde_text_format(t, "%s operation%s started on an idle device, after %s of idle time on average; mean duration %s, mean API "
-                      "call %s", w.count, w.s, w.a, w.each, w.b);
+                         "call %s",
+                      w.count, w.s, w.a, w.each, w.b);
 }
 
 static void say_waits(const struct sonde__finding *f, struct sonde_text *t)
@@ -159,7 +177,8 @@ static void say_waits(const struct sonde__finding *f, struct sonde_text *t)
     const struct words w = words_of(f);
     if (f->sum > (double)f->count / 2)
         sonde_text_format(t, "%s wait%s, each followed by a blocking copy on the same queue, which waits for the same work; %s in "
-                          "these waits", w.count, w.s, w.looked_at);
+                             "these waits",
+                          w.count, w.s, w.looked_at);
     else
         sonde_text_format(t, "%s wait%s after which the host read no results and only enqueued more work; %s in these waits",
                           w.count, w.s, w.looked_at);
@@ -227,6 +246,7 @@ static void say_small_grid(const struct sonde__finding *f, struct sonde_text *t)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+/* clang-format off */
 static const struct rule {
     const char *name, *title, *change;
     int (*of_process)(struct sonde__find *, uint32_t process); /* NULL: found in the trace */
@@ -258,6 +278,7 @@ static const struct rule {
     [RULE_ALLOCATES] = {"allocates_in_loop", "memory repeatedly allocated",
         "allocate once before the loop, or use a pool", allocates, say_allocates, false, 1},
 };
+/* clang-format on */
 
 static const char host_code_rule[] = "host_code"; /* in no trace and no profile, but in what was made of both: the blame */
 
@@ -295,7 +316,7 @@ static int by_saving(const void *left, const void *right)
     if (a->saving_ns != b->saving_ns)
         return a->saving_ns < b->saving_ns ? 1 : -1;
     int order = strcmp(a->rule, b->rule);
-    return order ? order : a->node < b->node ? -1 : a->node > b->node;
+    return order ? order : (a->node < b->node ? -1 : a->node > b->node);
 }
 
 static int tell(struct sonde__find *f, struct sonde_advices *out)
@@ -310,9 +331,18 @@ static int tell(struct sonde__find *f, struct sonde_advices *out)
         if (found->count < rule->least || !found->saving_ns)
             continue;
         struct sonde_advice advice = {
-            .rule = rule->name, .title = rule->title, .change = rule->change, .process = found->process,
-            .device = found->device, .node = found->leaf, .places = places[i], .count = found->count,
-            .bytes = found->bytes, .looked_at_ns = found->looked_at_ns, .saving_ns = found->saving_ns};
+            .rule = rule->name,
+            .title = rule->title,
+            .change = rule->change,
+            .process = found->process,
+            .device = found->device,
+            .node = found->leaf,
+            .places = places[i],
+            .count = found->count,
+            .bytes = found->bytes,
+            .looked_at_ns = found->looked_at_ns,
+            .saving_ns = found->saving_ns,
+        };
         rule->say(found, &advice.evidence);
         rc = sonde_vector_push(&out->items, advice);
     }
@@ -359,14 +389,22 @@ static int add_host_code(const struct sonde_profile *profile, const struct sonde
 {
     struct sonde_advice *known = host_code_at(out, scope->process, code->node);
     struct sonde_advice advice = {
-        .rule = host_code_rule, .title = "host-bound",
-        .change = waits(code) ? "avoid the wait (more data loader workers, prefetching), or wait on a thread that does not feed the "
-                                "device" :
-                  "make it faster, run it ahead of time on another thread (data loader workers, double buffering), or move it to "
-                  "the device",
-        .process = scope->process, .device = known ? 0 : device, .node = code->node, .places = 1,
-        .looked_at_ns = (uint64_t)code->bound_ns, .saving_ns = (uint64_t)code->bound_ns, .error_ns = code->bound_error_ns,
-        .piece_count = code->piece_count};
+        .rule = host_code_rule,
+        .title = "host-bound",
+        .change = waits(code)
+                      ? "avoid the wait (more data loader workers, prefetching), or wait on a thread that does not feed the "
+                        "device"
+                      : "make it faster, run it ahead of time on another thread (data loader workers, double buffering), or move it to "
+                        "the device",
+        .process = scope->process,
+        .device = known ? 0 : device,
+        .node = code->node,
+        .places = 1,
+        .looked_at_ns = (uint64_t)code->bound_ns,
+        .saving_ns = (uint64_t)code->bound_ns,
+        .error_ns = code->bound_error_ns,
+        .piece_count = code->piece_count,
+    };
     if (known && (double)known->saving_ns >= code->bound_ns) {
         known->device = 0;
         return 0;

@@ -16,21 +16,29 @@
 /* ---- findings (advice.c) -------------------------------------------------- */
 
 enum sonde__rule {
-    RULE_LAUNCH_BOUND, RULE_NEEDLESS_WAIT, RULE_SYNC_COPIES, RULE_PAGEABLE, RULE_SMALL_COPIES,
-    RULE_SERIALIZED, RULE_SMALL_GRID, RULE_COMPILES, RULE_ALLOCATES, RULE_COUNT,
+    RULE_LAUNCH_BOUND,
+    RULE_NEEDLESS_WAIT,
+    RULE_SYNC_COPIES,
+    RULE_PAGEABLE,
+    RULE_SMALL_COPIES,
+    RULE_SERIALIZED,
+    RULE_SMALL_GRID,
+    RULE_COMPILES,
+    RULE_ALLOCATES,
+    RULE_COUNT,
 };
 
 struct sonde__finding { /* what a rule found at one place */
     uint32_t rule, process, device, node, leaf; /* leaf: one tree node of what was found */
     uint64_t count, bytes, looked_at_ns, saving_ns;
-    double   sum;       /* the rule's own: its sentence knows what */
+    double sum;       /* the rule's own: its sentence knows what */
     uint32_t units;     /* small_grid: multiprocessors of the device */
 };
 
 struct sonde__find {
     const struct sonde_measurement *m;
-    const struct sonde_profile     *profile;
-    struct sonde_object_model       objects;
+    const struct sonde_profile *profile;
+    struct sonde_object_model objects;
     SONDE_VECTOR(struct sonde__finding) found;
     struct sonde_map places;   /* hash of (rule, process, device, node) -> index */
     struct sonde_map callers;  /* leaf -> the user's node */
@@ -54,13 +62,17 @@ struct sonde__call {
     uint32_t node, thread;  /* thread: its lane */
     uint32_t lane;          /* queue lane of its operation, or the one it waited for; 0 none known */
     uint32_t op;            /* index of its first operation; UINT32_MAX none, or none with times */
-    uint8_t  class;         /* enum sonde_api_class */
-    bool     blocks;        /* it returned only when its own operation had finished */
-    bool     waits;         /* it returned only when earlier work had finished */
+    uint8_t class;         /* enum sonde_api_class */
+    bool blocks;        /* it returned only when its own operation had finished */
+    bool waits;         /* it returned only when earlier work had finished */
 };
 struct sonde__span { uint64_t start, end, before; }; /* before: sum of the lengths of earlier ones */
 
-enum { TO_DEVICE, FROM_DEVICE, DIRECTIONS };
+enum {
+    TO_DEVICE,
+    FROM_DEVICE,
+    DIRECTIONS,
+};
 
 /* A long trace is looked at window after window; what one of them has to know of those before it, or of all. */
 struct sonde__windows {
@@ -75,18 +87,23 @@ struct sonde__trace {
     uint32_t index;
     uint64_t from, to;      /* operations that start, and waits of calls that enter, in [from, to) */
     struct sonde__windows *windows;
+    /* clang-format off */
     struct sonde__op   *ops;   size_t op_count;     /* with times; by device, then start */
     struct sonde__call *calls; size_t call_count;   /* by thread, then entry */
     struct sonde__span *kernels; size_t kernel_count; /* when kernels ran, of the device under work */
-    struct sonde__number { uint64_t correlation; uint32_t op; } *by_number; /* [op_count], by correlation */
+    /* clang-format on */
+    struct sonde__number {
+        uint64_t correlation;
+        uint32_t op;
+    } *by_number; /* [op_count], by correlation */
     uint64_t rows, rows_left_out;
 };
 
 /* 0 or a negative error; fini in either case. `windows` in the order of time: 0 to cuts.count. */
-int  sonde__trace_plan(const struct sonde_process *p, uint64_t rows_most, struct sonde__windows *windows);
+int sonde__trace_plan(const struct sonde_process *p, uint64_t rows_most, struct sonde__windows *windows);
 void sonde__trace_plan_fini(struct sonde__windows *windows);
-int  sonde__trace_load(const struct sonde_measurement *m, uint32_t process, struct sonde__windows *windows, size_t window,
-                       struct sonde__trace *t);
+int sonde__trace_load(const struct sonde_measurement *m, uint32_t process, struct sonde__windows *windows, size_t window,
+                      struct sonde__trace *t);
 void sonde__trace_fini(struct sonde__trace *t);
 /* Best rates of large copies between pinned memory and a device; `best` may know of some (trace_rules.c). */
 void sonde__advice_pinned_rate(const struct sonde_process *p, const struct sonde__op *o, double best[DIRECTIONS + 1]);
@@ -96,7 +113,7 @@ static inline const struct sonde__op *sonde__trace_op_of(const struct sonde__tra
     return c->op != UINT32_MAX ? &t->ops[c->op] : NULL;
 }
 /* When kernels ran on the device of ops [first, last), for sonde__trace_kernel_ns. */
-int      sonde__trace_kernels(struct sonde__trace *t, size_t first, size_t last);
+int sonde__trace_kernels(struct sonde__trace *t, size_t first, size_t last);
 /* How long kernels ran within [start, end). */
 uint64_t sonde__trace_kernel_ns(const struct sonde__trace *t, uint64_t start, uint64_t end);
 

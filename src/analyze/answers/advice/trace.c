@@ -11,7 +11,10 @@ enum {
     BEFORE_NS = 10000000, /* calls that long before the first that matters: what a thread had done last */
 };
 
-struct held { uint64_t enter, waiter, awaited; uint32_t thread, lane; };
+struct held {
+    uint64_t enter, waiter, awaited;
+    uint32_t thread, lane;
+};
 
 struct loading {
     struct sonde__trace *t;
@@ -51,11 +54,21 @@ static int take_op(void *user, uint32_t lane, const void *stored)
     if (!occupies_device(row) || !is_in(l, row->start_ns) || is_full(l, row->start_ns, l->ops.count))
         return 0;
     l->calls_from = row->enter_ns < l->calls_from ? row->enter_ns : l->calls_from;
-    return sonde_vector_push(&l->ops, (struct sonde__op){
-        .start = row->start_ns, .end = row->end_ns, .enter = row->enter_ns, .bytes = row->bytes,
-        .correlation = row->correlation, .node = row->node, .work = row->work < p->work_count ? row->work : 0,
-        .lane = lane, .device = lane < p->lane_count ? p->lanes[lane].device : 0, .call = UINT32_MAX,
-        .kind = row->kind, .group = (uint16_t)sonde_op_kind_group(row->kind)});
+    return sonde_vector_push(&l->ops,
+                             (struct sonde__op){
+                                 .start = row->start_ns,
+                                 .end = row->end_ns,
+                                 .enter = row->enter_ns,
+                                 .bytes = row->bytes,
+                                 .correlation = row->correlation,
+                                 .node = row->node,
+                                 .work = row->work < p->work_count ? row->work : 0,
+                                 .lane = lane,
+                                 .device = lane < p->lane_count ? p->lanes[lane].device : 0,
+                                 .call = UINT32_MAX,
+                                 .kind = row->kind,
+                                 .group = (uint16_t)sonde_op_kind_group(row->kind),
+                             });
 }
 
 static int take_calls(void *user, const struct sonde_trace_window *w)
@@ -66,9 +79,15 @@ static int take_calls(void *user, const struct sonde_trace_window *w)
     for (uint32_t i = 0; i < lane->call_count && !rc; i++) {
         const struct sonde_row_call *row = &lane->calls[i];
         if (row->enter_ns >= w->from_ns && row->enter_ns < l->t->to && !is_full(l, row->enter_ns, l->calls.count))
-            rc = sonde_vector_push(&l->calls, (struct sonde__call){
-                .enter = row->enter_ns, .leave = row->leave_ns, .correlation = row->correlation, .node = row->node,
-                .thread = lane->lane, .lane = row->lane});
+            rc = sonde_vector_push(&l->calls,
+                                   (struct sonde__call){
+                                       .enter = row->enter_ns,
+                                       .leave = row->leave_ns,
+                                       .correlation = row->correlation,
+                                       .node = row->node,
+                                       .thread = lane->lane,
+                                       .lane = row->lane,
+                                   });
     }
     for (uint32_t i = 0; i < lane->wait_count && !rc; i++) {
         const struct sonde_row_wait *row = &lane->waits[i];
@@ -81,7 +100,10 @@ static int take_calls(void *user, const struct sonde_trace_window *w)
 /* ---- putting together ----------------------------------------------------------- */
 
 /* Operations are large: what is sorted is this of each. */
-struct place { uint32_t device, op; uint64_t start; };
+struct place {
+    uint32_t device, op;
+    uint64_t start;
+};
 
 static int by_device(const void *left, const void *right)
 {
@@ -329,17 +351,26 @@ static int by_time(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-struct rates { const struct sonde_process *p; struct sonde__windows *w; };
+struct rates {
+    const struct sonde_process *p;
+    struct sonde__windows *w;
+};
 
 static int take_rate(void *user, uint32_t lane, const void *stored)
 {
     struct rates *r = user;
     const struct sonde_row_op *row = stored;
     if (lane < r->p->lane_count && occupies_device(row))
-        sonde__advice_pinned_rate(r->p, &(struct sonde__op){
-            .start = row->start_ns, .end = row->end_ns, .bytes = row->bytes, .kind = row->kind,
-            .work = row->work < r->p->work_count ? row->work : 0,
-            .group = (uint16_t)sonde_op_kind_group(row->kind)}, r->w->best[r->p->lanes[lane].device]);
+        sonde__advice_pinned_rate(r->p,
+                                  &(struct sonde__op){
+                                      .start = row->start_ns,
+                                      .end = row->end_ns,
+                                      .bytes = row->bytes,
+                                      .kind = row->kind,
+                                      .work = row->work < r->p->work_count ? row->work : 0,
+                                      .group = (uint16_t)sonde_op_kind_group(row->kind),
+                                  },
+                                  r->w->best[r->p->lanes[lane].device]);
     return 0;
 }
 
@@ -370,17 +401,26 @@ int sonde__trace_load(const struct sonde_measurement *m, uint32_t process, struc
                       struct sonde__trace *t)
 {
     *t = (struct sonde__trace){
-        .p = &m->processes[process], .index = process, .windows = windows,
+        .p = &m->processes[process],
+        .index = process,
+        .windows = windows,
         .from = window ? windows->cuts.items[window - 1] : 0,
-        .to = window < windows->cuts.count ? windows->cuts.items[window] : UINT64_MAX};
+        .to = window < windows->cuts.count ? windows->cuts.items[window] : UINT64_MAX,
+    };
     struct loading l = {.t = t, .calls_from = t->from};
     int rc = sonde_trace_each(t->p, &(struct sonde_trace_stored){.table = SONDE_TABLE_OP, .from_ns = t->from, .to_ns = t->to}, take_op,
                               &l);
     l.calls_from = l.calls_from > BEFORE_NS ? l.calls_from - BEFORE_NS : 0;
     if (!rc) /* thread after thread */
-        rc = sonde_trace_pass(t->p, &(struct sonde_trace_options){
-            .tables = SONDE_READ_CALLS | SONDE_READ_WAITS, .from_ns = l.calls_from, .to_ns = t->to, .by_lane = true, .threads = 1},
-            take_calls, &l);
+        rc = sonde_trace_pass(t->p,
+                              &(struct sonde_trace_options){
+                                  .tables = SONDE_READ_CALLS | SONDE_READ_WAITS,
+                                  .from_ns = l.calls_from,
+                                  .to_ns = t->to,
+                                  .by_lane = true,
+                                  .threads = 1,
+                              },
+                              take_calls, &l);
     if (!rc)
         rc = put_together(&l);
     else

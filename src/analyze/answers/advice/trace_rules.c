@@ -33,7 +33,7 @@ static bool came_late(const struct sonde__trace *t, const struct sonde__op *o)
 {
     const struct sonde__call *c = o->call != UINT32_MAX ? &t->calls[o->call] : NULL;
     const bool by_call = c && !c->blocks && sonde__trace_op_of(t, c) == o;
-    const uint64_t asked = !by_call ? o->enter : c->leave < o->start ? c->leave : o->start;
+    const uint64_t asked = !by_call ? o->enter : (c->leave < o->start ? c->leave : o->start);
     return o->idle_before && asked >= o->start - o->idle_before;
 }
 
@@ -64,10 +64,17 @@ static int launch_bound(struct sonde__find *f, const struct sonde__trace *t, siz
         if (!came_late(t, o) || o->idle_before > LAUNCH_GAP_MOST || o->call == UINT32_MAX || !only_launches_before(t, o->call))
             continue;
         const struct sonde__call *c = &t->calls[o->call];
-        rc = sonde__find_add(f, &(struct sonde__finding){
-            .rule = RULE_LAUNCH_BOUND, .process = t->index, .device = o->device, .leaf = leaf_of(f, t, o->node),
-            .count = 1, .looked_at_ns = o->end - o->start, .saving_ns = o->idle_before,
-            .sum = (double)(c->leave - c->enter)});
+        rc = sonde__find_add(f,
+                             &(struct sonde__finding){
+                                 .rule = RULE_LAUNCH_BOUND,
+                                 .process = t->index,
+                                 .device = o->device,
+                                 .leaf = leaf_of(f, t, o->node),
+                                 .count = 1,
+                                 .looked_at_ns = o->end - o->start,
+                                 .saving_ns = o->idle_before,
+                                 .sum = (double)(c->leave - c->enter),
+                             });
     }
     return rc;
 }
@@ -82,10 +89,18 @@ static int sync_copies(struct sonde__find *f, struct sonde__trace *t, size_t fir
         if (!is_copy(o) || o->call == UINT32_MAX || !t->calls[o->call].blocks)
             continue;
         const uint64_t ns = o->end - o->start;
-        rc = sonde__find_add(f, &(struct sonde__finding){
-            .rule = RULE_SYNC_COPIES, .process = t->index, .device = o->device, .leaf = leaf_of(f, t, o->node),
-            .count = 1, .bytes = o->bytes, .looked_at_ns = t->calls[o->call].leave - t->calls[o->call].enter,
-            .saving_ns = ns - sonde__trace_kernel_ns(t, o->start, o->end), .sum = (double)ns});
+        rc = sonde__find_add(f,
+                             &(struct sonde__finding){
+                                 .rule = RULE_SYNC_COPIES,
+                                 .process = t->index,
+                                 .device = o->device,
+                                 .leaf = leaf_of(f, t, o->node),
+                                 .count = 1,
+                                 .bytes = o->bytes,
+                                 .looked_at_ns = t->calls[o->call].leave - t->calls[o->call].enter,
+                                 .saving_ns = ns - sonde__trace_kernel_ns(t, o->start, o->end),
+                                 .sum = (double)ns,
+                             });
     }
     return rc;
 }
@@ -103,7 +118,7 @@ static int direction(const struct sonde_process *p, const struct sonde__op *o, e
     const struct sonde_row_work *w = is_copy(o) && o->work ? &p->works[o->work] : NULL;
     if (!w || w->source == w->target)
         return DIRECTIONS;
-    return w->source == host ? TO_DEVICE : w->target == host ? FROM_DEVICE : DIRECTIONS;
+    return w->source == host ? TO_DEVICE : (w->target == host ? FROM_DEVICE : DIRECTIONS);
 }
 
 void sonde__advice_pinned_rate(const struct sonde_process *p, const struct sonde__op *o, double best[DIRECTIONS + 1])
@@ -126,17 +141,29 @@ static int pageable(struct sonde__find *f, const struct sonde__trace *t, size_t 
             continue;
         const uint64_t ns = o->end - o->start;
         double pinned = best[d] > 0 ? (double)o->bytes / best[d] : 0;
-        rc = sonde__find_add(f, &(struct sonde__finding){
-            .rule = RULE_PAGEABLE, .process = t->index, .device = o->device, .leaf = leaf_of(f, t, o->node),
-            .count = 1, .bytes = o->bytes, .looked_at_ns = ns,
-            .saving_ns = (double)ns > pinned ? ns - (uint64_t)pinned : 0, .sum = pinned});
+        rc = sonde__find_add(f,
+                             &(struct sonde__finding){
+                                 .rule = RULE_PAGEABLE,
+                                 .process = t->index,
+                                 .device = o->device,
+                                 .leaf = leaf_of(f, t, o->node),
+                                 .count = 1,
+                                 .bytes = o->bytes,
+                                 .looked_at_ns = ns,
+                                 .saving_ns = (double)ns > pinned ? ns - (uint64_t)pinned : 0,
+                                 .sum = pinned,
+                             });
     }
     return rc;
 }
 
 /* ---- small copies in a row ------------------------------------------------------------------ */
 
-struct row_of_copies { const struct sonde__op *first, *last; uint64_t count, bytes, busy_ns, end, shortest_ns; double best; };
+struct row_of_copies {
+    const struct sonde__op *first, *last;
+    uint64_t count, bytes, busy_ns, end, shortest_ns;
+    double best;
+};
 
 static int end_row(struct sonde__find *f, const struct sonde__trace *t, struct row_of_copies *row)
 {
@@ -144,10 +171,18 @@ static int end_row(struct sonde__find *f, const struct sonde__trace *t, struct r
     if (row->count >= ROW_OF_COPIES) {
         const uint64_t span = row->end - row->first->start;
         const double one = (double)row->shortest_ns + (double)row->bytes / row->best;
-        rc = sonde__find_add(f, &(struct sonde__finding){
-            .rule = RULE_SMALL_COPIES, .process = t->index, .device = row->first->device,
-            .leaf = leaf_of(f, t, row->first->node), .count = row->count, .bytes = row->bytes, .looked_at_ns = span,
-            .saving_ns = (double)span > one ? span - (uint64_t)one : 0, .sum = 1});
+        rc = sonde__find_add(f,
+                             &(struct sonde__finding){
+                                 .rule = RULE_SMALL_COPIES,
+                                 .process = t->index,
+                                 .device = row->first->device,
+                                 .leaf = leaf_of(f, t, row->first->node),
+                                 .count = row->count,
+                                 .bytes = row->bytes,
+                                 .looked_at_ns = span,
+                                 .saving_ns = (double)span > one ? span - (uint64_t)one : 0,
+                                 .sum = 1,
+                             });
     }
     *row = (struct row_of_copies){0};
     return rc;
@@ -262,9 +297,17 @@ static int serialized(struct sonde__find *f, const struct sonde__trace *t, size_
     const uint64_t most = turns.busy_ns - turns.longest_lane_ns;
     if (!count)
         return 0;
-    return sonde__find_add(f, &(struct sonde__finding){
-        .rule = RULE_SERIALIZED, .process = t->index, .device = device, .leaf = leaf, .count = count,
-        .looked_at_ns = waited, .saving_ns = waited < most ? waited : most, .sum = (double)turns.lanes});
+    return sonde__find_add(f,
+                           &(struct sonde__finding){
+                               .rule = RULE_SERIALIZED,
+                               .process = t->index,
+                               .device = device,
+                               .leaf = leaf,
+                               .count = count,
+                               .looked_at_ns = waited,
+                               .saving_ns = waited < most ? waited : most,
+                               .sum = (double)turns.lanes,
+                           });
 }
 
 /* ---- kernels too small for the device ------------------------------------------------------------- */
@@ -297,10 +340,18 @@ static int small_grid(struct sonde__find *f, const struct sonde__trace *t, size_
         const uint64_t blocks = blocks_of(work_of(t, o)), ns = o->end - o->start;
         if (shared || !blocks || blocks >= units)
             continue;
-        rc = sonde__find_add(f, &(struct sonde__finding){
-            .rule = RULE_SMALL_GRID, .process = t->index, .device = device, .leaf = leaf_of(f, t, o->node), .count = 1,
-            .looked_at_ns = ns, .saving_ns = (uint64_t)((double)ns * (double)(units - blocks) / units),
-            .sum = (double)blocks, .units = units});
+        rc = sonde__find_add(f,
+                             &(struct sonde__finding){
+                                 .rule = RULE_SMALL_GRID,
+                                 .process = t->index,
+                                 .device = device,
+                                 .leaf = leaf_of(f, t, o->node),
+                                 .count = 1,
+                                 .looked_at_ns = ns,
+                                 .saving_ns = (uint64_t)((double)ns * (double)(units - blocks) / units),
+                                 .sum = (double)blocks,
+                                 .units = units,
+                             });
     }
     return rc;
 }
@@ -367,10 +418,17 @@ int sonde__advice_of_calls(struct sonde__find *f, const struct sonde__trace *t)
         if (!o || !same_queue(t, c, next) || !(waits_anyway || nothing_to_see))
             continue;
         const uint64_t held = c->leave - c->enter; /* the thread would have come so much earlier */
-        rc = sonde__find_add(f, &(struct sonde__finding){
-            .rule = RULE_NEEDLESS_WAIT, .process = t->index, .device = o->device, .leaf = leaf_of(f, t, c->node),
-            .count = 1, .looked_at_ns = held, .sum = waits_anyway,
-            .saving_ns = !came_late(t, o) ? 0 : o->idle_before < held ? o->idle_before : held});
+        rc = sonde__find_add(f,
+                             &(struct sonde__finding){
+                                 .rule = RULE_NEEDLESS_WAIT,
+                                 .process = t->index,
+                                 .device = o->device,
+                                 .leaf = leaf_of(f, t, c->node),
+                                 .count = 1,
+                                 .looked_at_ns = held,
+                                 .sum = waits_anyway,
+                                 .saving_ns = !came_late(t, o) ? 0 : (o->idle_before < held ? o->idle_before : held),
+                             });
     }
     return rc;
 }

@@ -85,8 +85,12 @@ static int key_of(const struct sonde__blame_run *run, struct sonde__blame_part *
 /* The slot of a segment's key; the same contexts follow each other again and again. */
 static int slot_of(const struct sonde__blame_run *run, struct sonde__blame_part *part, const struct sonde__segment *s, uint32_t *slot)
 {
-    const struct remembered wanted = {.node = s->node, .after = s->after, .used = true,
-                                      .kind = (uint32_t)s->source << 1 | (uint32_t)(s->waits != 0)};
+    const struct remembered wanted = {
+        .node = s->node,
+        .after = s->after,
+        .used = true,
+        .kind = (uint32_t)s->source << 1 | (uint32_t)(s->waits != 0),
+    };
     const uint32_t hash = (s->node * 0x9e3779b1u ^ s->after * 0x85ebca77u) + wanted.kind;
     struct remembered *known = &part->slots.cache[(hash >> 20 ^ hash) % SLOT_CACHE];
     uint64_t key, at;
@@ -286,7 +290,7 @@ static void find_rule(struct sonde__blame_run *run)
     run->rule.from_ns = run->recorded.start_ns;
     run->rule.to_ns = run->recorded.end_ns;
     run->rule.period_ns = sonde__sample_period(run->process);
-    run->rule.rule = h->cpu_switches ? SONDE_BLAME_BY_SWITCHES : h->cpu_rate_hz ? SONDE_BLAME_BY_SAMPLES : SONDE_BLAME_BY_CALLS;
+    run->rule.rule = h->cpu_switches ? SONDE_BLAME_BY_SWITCHES : (h->cpu_rate_hz ? SONDE_BLAME_BY_SAMPLES : SONDE_BLAME_BY_CALLS);
 }
 
 static int make_part(const struct sonde__blame_run *run, struct sonde__blame_part *part)
@@ -353,8 +357,12 @@ static int compute_process(const struct sonde__blame_tree *tree, const struct so
     struct sonde__blame_run run = {.tree = tree, .process = p, .index = index};
     const struct sonde_trace_options wanted = {
         .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SAMPLES | SONDE_READ_SWITCHES | SONDE_READ_WAITS | SONDE_READ_SLEEPS,
-        .op_times = true, .state_bytes = sizeof *run.parts, .call_fields = SONDE_FIELD(sonde_row_call, node),
-        .threads = options->threads, .window_rows = options->window_rows, .progress = options->progress};
+        .op_times = true,
+        .state_bytes = sizeof *run.parts,
+        .call_fields = SONDE_FIELD(sonde_row_call, node),
+        .threads = options->threads,
+        .window_rows = options->window_rows,
+        .progress = options->progress};
     int rc = sonde_recorded_compute(m, p, &run.recorded);
 
     find_rule(&run);
@@ -416,7 +424,8 @@ static int add_total(struct sonde_blame_scope *sum, const struct sonde_blame_sco
         if (sonde_vector_push(&sum->entries, more->entries.items[i]))
             return SONDE_ENOMEM;
     return sonde_estimate_join(&sum->estimate, &more->estimate) || sonde_estimate_join(&sum->whole_estimate, &more->whole_estimate)
-               ? SONDE_ENOMEM : 0;
+               ? SONDE_ENOMEM
+               : 0;
 }
 
 /* scopes[0] from the processes' own. */

@@ -18,7 +18,8 @@
 #include "base/vector.h"
 #include "format/reader.h"
 
-enum sonde_blame_source { /* how the context of an active thread is known */
+enum sonde_blame_source {
+    /* how the context of an active thread is known */
     SONDE_BLAME_EXACT,     /* inside an API call: its stack */
     SONDE_BLAME_SAMPLED,   /* a sample is in force */
     SONDE_BLAME_POOLED,    /* by the shares that the samples of such gaps say (gaps.h) */
@@ -27,7 +28,8 @@ enum sonde_blame_source { /* how the context of an active thread is known */
     SONDE_BLAME_SOURCES
 };
 
-enum sonde_blame_rule {    /* when a thread counts as active outside of API calls */
+enum sonde_blame_rule {
+    /* when a thread counts as active outside of API calls */
     SONDE_BLAME_BY_CALLS,    /* not sampled: between its first and its last call */
     SONDE_BLAME_BY_SAMPLES,  /* within a period of a sample */
     SONDE_BLAME_BY_SWITCHES, /* while it did not sleep */
@@ -36,33 +38,33 @@ enum sonde_blame_rule {    /* when a thread counts as active outside of API call
 
 struct sonde_blame_entry {   /* exclusive blame of one calling context */
     uint32_t node;           /* of the profile's tree; 0: uncovered */
-    double   waiting_ns;     /* in a call that waits for the device */
-    double   working_ns;     /* in anything else */
-    double   source_ns[SONDE_BLAME_SOURCES]; /* the same sum by source */
-    double   whole_ns, whole_inferred_ns; /* idle time in which a thread was in it, whatever others did, and of that inferred;
+    double waiting_ns;     /* in a call that waits for the device */
+    double working_ns;     /* in anything else */
+    double source_ns[SONDE_BLAME_SOURCES]; /* the same sum by source */
+    double whole_ns, whole_inferred_ns; /* idle time in which a thread was in it, whatever others did, and of that inferred;
                                              of several threads at once each counts */
 };
 
 struct sonde_blame_scope {   /* the idle time of one device, or of all together */
     uint32_t process;        /* index; SONDE_BLAME_ALL: sums over the processes */
     uint32_t device;         /* id in the process; SONDE_BLAME_ALL: no stream of any device busy */
-    double   range_ns;       /* of the process, without the pauses of recording */
-    double   paused_ns;
-    double   idle_ns;
+    double range_ns;       /* of the process, without the pauses of recording */
+    double paused_ns;
+    double idle_ns;
     uint64_t intervals;      /* maximal ones */
-    double   longest_ns;
-    double   before_ns;      /* of the idle time: before the first API call, when nothing was recorded; */
-    double   before_cpu_ns;  /* the process's CPU time then, 0 unknown */
-    double   nobody_ns;      /* of the idle time: no thread was active */
-    double   waiting_ns, working_ns; /* the rest */
-    double   source_ns[SONDE_BLAME_SOURCES]; /* the same rest by source */
+    double longest_ns;
+    double before_ns;      /* of the idle time: before the first API call, when nothing was recorded; */
+    double before_cpu_ns;  /* the process's CPU time then, 0 unknown */
+    double nobody_ns;      /* of the idle time: no thread was active */
+    double waiting_ns, working_ns; /* the rest */
+    double source_ns[SONDE_BLAME_SOURCES]; /* the same rest by source */
     SONDE_VECTOR(struct sonde_blame_entry) entries; /* by node; their sum is the rest */
     struct sonde_estimate estimate, whole_estimate; /* of what is sampled and pooled: in the entries' blame, in their whole_ns */
 };
 #define SONDE_BLAME_ALL UINT32_MAX
 
 struct sonde_blame {          /* ready when zeroed */
-    bool     traced;          /* at least one process has a trace; without one there is nothing else here */
+    bool traced;          /* at least one process has a trace; without one there is nothing else here */
     uint32_t rules[SONDE_BLAME_RULES]; /* processes by rule */
     uint64_t untimed;         /* operations without usable times: in no busy time */
     /* [0] is that of all processes, when there is any; then each process: all its devices, then each of several. */
@@ -76,8 +78,8 @@ struct sonde_blame_options { /* zeroed: defaults */
 };
 
 /* 0, or SONDE_ENOMEM; fini in either case. Processes without trace or timed operations have no scope. */
-int  sonde_blame_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
-                         const struct sonde_blame_options *options, struct sonde_blame *out);
+int sonde_blame_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                        const struct sonde_blame_options *options, struct sonde_blame *out);
 void sonde_blame_fini(struct sonde_blame *blame);
 
 /* Inclusive and exclusive blame of every node of the profile's tree. */
@@ -89,9 +91,9 @@ struct sonde_blame_share *sonde_blame_tree(const struct sonde_profile *profile, 
 struct sonde_blame_routine {
     uint32_t node;     /* a context of it at the place with the most */
     uint32_t places;   /* contexts of the user's code (innermost frame and its callers) that have some */
-    double   most_ns;  /* of that place */
-    double   waiting_ns, working_ns, source_ns[SONDE_BLAME_SOURCES];
-    double   error_ns; /* standard error of what is sampled or pooled; 0 where nothing is */
+    double most_ns;  /* of that place */
+    double waiting_ns, working_ns, source_ns[SONDE_BLAME_SOURCES];
+    double error_ns; /* standard error of what is sampled or pooled; 0 where nothing is */
 };
 /* Array in *out (caller frees), most first; length returned, or SONDE_ENOMEM. What is uncovered is in none. */
 long sonde_blame_routines(const struct sonde_profile *profile, const struct sonde_blame_scope *scope,

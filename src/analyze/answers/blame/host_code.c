@@ -28,13 +28,13 @@ enum {
 struct function {
     uint32_t parent, node;      /* node: at the line with the most */
     uint32_t first, next;       /* children */
-    bool     user, has_user;    /* the latter: or below it */
-    bool     apart;             /* looked at by itself: in no sum of its callers' */
-    double   ns, most_ns;       /* inclusive, of what decides; most: at `node` */
-    double   inferred_ns;       /* beside that: inclusive */
-    double   above_ns;          /* inferred of it alone and of its callers alone: theirs, or anything's below them */
-    double   whole_ns;          /* inclusive, inferred or not: idle time in which a thread was in it, added up over threads */
-    double   whole_above_ns;    /* as above_ns */
+    bool user, has_user;    /* the latter: or below it */
+    bool apart;             /* looked at by itself: in no sum of its callers' */
+    double ns, most_ns;       /* inclusive, of what decides; most: at `node` */
+    double inferred_ns;       /* beside that: inclusive */
+    double above_ns;          /* inferred of it alone and of its callers alone: theirs, or anything's below them */
+    double whole_ns;          /* inclusive, inferred or not: idle time in which a thread was in it, added up over threads */
+    double whole_above_ns;    /* as above_ns */
 };
 
 struct finder {
@@ -44,8 +44,8 @@ struct finder {
     double *waited_ns;          /* [tree node], of waits */
     double *whole_ns;           /* [tree node], inclusive */
     double *own_whole_ns;       /* [tree node], inferred beside what decides */
-    double  idle_ns;            /* of the scope, once the agent was there */
-    bool    all_decides;        /* inferred or not: there is hardly any other */
+    double idle_ns;            /* of the scope, once the agent was there */
+    bool all_decides;        /* inferred or not: there is hardly any other */
     uint32_t *function_of;      /* [tree node] */
     SONDE_VECTOR(struct function) functions; /* [0] is outside of all */
     struct sonde_map index;
@@ -107,8 +107,13 @@ static int find_function(struct finder *f, uint32_t parent, uint32_t node, uint3
     if (!sonde_map_get(&f->index, key, &at)) {
         const bool user = n->origin == SONDE_ORIGIN_USER;
         at = f->functions.count;
-        struct function first = {.parent = parent, .node = node, .next = f->functions.items[parent].first,
-                                 .user = user, .has_user = user};
+        struct function first = {
+            .parent = parent,
+            .node = node,
+            .next = f->functions.items[parent].first,
+            .user = user,
+            .has_user = user,
+        };
         if (sonde_map_put(&f->index, key, at) || sonde_vector_push(&f->functions, first))
             return SONDE_ENOMEM;
         f->functions.items[parent].first = (uint32_t)at;
@@ -219,8 +224,12 @@ static int name(struct finder *f, uint32_t function, double ns, double inferred_
     const struct function *named = &f->functions.items[function];
     const double above_ns = f->functions.items[named->parent].above_ns;
     const double bound_ns = whole_ns + f->functions.items[named->parent].whole_above_ns;
-    struct sonde_host_code code = {.node = named->node, .ns = ns + inferred_ns + above_ns, .bound_ns = bound_ns,
-                                   .inferred_ns = f->all_decides ? ns : inferred_ns + above_ns};
+    struct sonde_host_code code = {
+        .node = named->node,
+        .ns = ns + inferred_ns + above_ns,
+        .bound_ns = bound_ns,
+        .inferred_ns = f->all_decides ? ns : inferred_ns + above_ns,
+    };
     add_waits(f, function, !pieces, &code);
     if (pieces)
         add_pieces(f, function, &code);
@@ -330,10 +339,17 @@ static int by_ns(const void *left, const void *right)
 int sonde_host_code_find(const struct sonde_profile *profile, const struct sonde_blame_scope *scope, sonde_host_codes *out)
 {
     const size_t count = profile->nodes.count + 1;
-    struct finder f = {.profile = profile, .out = out, .ns = calloc(count, sizeof(double)),
-                       .inferred_ns = calloc(count, sizeof(double)), .own_ns = calloc(count, sizeof(double)),
-                       .waited_ns = calloc(count, sizeof(double)), .function_of = calloc(count, sizeof(uint32_t)),
-                       .whole_ns = calloc(count, sizeof(double)), .own_whole_ns = calloc(count, sizeof(double))};
+    struct finder f = {
+        .profile = profile,
+        .out = out,
+        .ns = calloc(count, sizeof(double)),
+        .inferred_ns = calloc(count, sizeof(double)),
+        .own_ns = calloc(count, sizeof(double)),
+        .waited_ns = calloc(count, sizeof(double)),
+        .function_of = calloc(count, sizeof(uint32_t)),
+        .whole_ns = calloc(count, sizeof(double)),
+        .own_whole_ns = calloc(count, sizeof(double)),
+    };
     int rc = f.ns && f.inferred_ns && f.own_ns && f.waited_ns && f.function_of && f.whole_ns && f.own_whole_ns ? 0 : SONDE_ENOMEM;
     if (!rc)
         add_up(&f, scope);

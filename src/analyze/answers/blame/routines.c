@@ -82,7 +82,10 @@ static struct sonde_blame_entry *gather(const struct sonde_profile *profile, con
 }
 
 /* Where a user sees a routine: one line of their own code, whatever lies between it and the routine. */
-struct spot { uint32_t routine, node; double ns, most_ns; };
+struct spot {
+    uint32_t routine, node;
+    double ns, most_ns;
+};
 
 struct summing {
     const struct sonde_profile *profile;

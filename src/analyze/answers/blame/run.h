@@ -11,7 +11,11 @@
 #include "sweep.h"
 #include "thread.h"
 
-enum { NODE_CACHE = 4096, SLOT_CACHE = 4096, RECENT = 64 };
+enum {
+    NODE_CACHE = 4096,
+    SLOT_CACHE = 4096,
+    RECENT = 64,
+};
 
 /* What blame is added up by: node << 8 | source << 1 | waiting; SAMPLED | gathered pair << 32 | node; LEFT |
  * gathered pair, for the pool of that. Nodes are of the tree. */
@@ -23,20 +27,26 @@ enum { NODE_CACHE = 4096, SLOT_CACHE = 4096, RECENT = 64 };
 struct sonde__blame_tree { /* what the sweep needs of the profile's nodes, close together */
     const struct sonde_profile *profile;
     uint32_t *parents;
-    uint8_t  *waits; /* an API call that waits, by its name */
-    uint8_t  *code;  /* enum sonde_device_code */
-    bool      any_device; /* of them is the device's */
+    uint8_t *waits; /* an API call that waits, by its name */
+    uint8_t *code;  /* enum sonde_device_code */
+    bool any_device; /* of them is the device's */
 };
 
 /* What all contexts of a lane share, so far: their deepest common ancestor, and below it the
  * function that all begin with, if they do; `child` is the first of its nodes in the tree, 0 none. */
-struct sonde__blame_trunk { uint32_t node, child, recent[RECENT]; bool known; };
+struct sonde__blame_trunk {
+    uint32_t node, child, recent[RECENT];
+    bool known;
+};
 
 /* Segments that are blamed together have one slot. */
 struct sonde__blame_slots {
     SONDE_VECTOR(uint64_t) keys; /* [slot] */
     struct sonde_map index;      /* key -> slot */
-    struct remembered { uint32_t node, after, kind, slot; bool used; } *cache; /* [SLOT_CACHE]: of segments */
+    struct remembered {
+        uint32_t node, after, kind, slot;
+        bool used;
+    } *cache; /* [SLOT_CACHE]: of segments */
 };
 
 struct sonde__blame_part {
@@ -44,12 +54,12 @@ struct sonde__blame_part {
     struct sonde__blame_trunk *trunks;      /* [lane of the trace] */
     sonde__spans *gaps;        /* [scope]: when it was idle in this window; 0: all devices */
     struct sonde__idle *idle;  /* [scope] */
-    bool         *timed;       /* [scope]: an operation ran */
-    sonde__spans  busy, scratch; /* of one device */
+    bool *timed;       /* [scope]: an operation ran */
+    sonde__spans busy, scratch; /* of one device */
     sonde__segments segments;  /* of one thread */
     struct sonde__thread_scratch thread;
     struct sonde__gathered gathered;
-    struct sonde__blame_slots  slots;
+    struct sonde__blame_slots slots;
     struct sonde__sweep sweep;
     uint64_t untimed;
 };
@@ -62,7 +72,7 @@ struct sonde__blame_run {
     struct sonde__thread_rule rule;
     struct sonde_trace_reader trace;
     struct sonde__alive *alive; /* [lane] */
-    bool     *of_device;       /* [lane]: the runtime of a CPU device began its thread; NULL: of none */
+    bool *of_device;       /* [lane]: the runtime of a CPU device began its thread; NULL: of none */
     struct sonde__pools pools;
     uint32_t scopes;           /* all devices, and each of the trace */
     struct sonde__blame_part *parts; /* the trace's states */

@@ -53,7 +53,11 @@ static int by_key(const void *left, const void *right)
 }
 
 /* Blame of one context, as one thing says it. */
-struct piece { uint32_t node, pool; uint8_t source, waiting; double ns, whole_ns; };
+struct piece {
+    uint32_t node, pool;
+    uint8_t source, waiting;
+    double ns, whole_ns;
+};
 typedef SONDE_VECTOR(struct piece) pieces;
 
 static int by_context(const void *left, const void *right)
@@ -110,7 +114,10 @@ static uint32_t inferred(const struct sonde__blame_run *run, const struct sonde_
     return sonde__between_calls(run->tree->profile, run->process, index, pair->before, pair->after);
 }
 
-struct pooled { sonde__units units; uint64_t whole; };
+struct pooled {
+    sonde__units units;
+    uint64_t whole;
+};
 
 /* A sum is of one context, or goes to its pool. */
 static int add_piece(const struct sonde__blame_run *run, const struct sum *sum, struct pooled *pooled, pieces *out)
@@ -145,9 +152,14 @@ static int add_pooled(const struct sonde__blame_run *run, const struct pooled *p
         const struct sonde__pool *pool = &run->pools.pools.items[i];
         for (uint32_t k = pool->first; k < pool->first + pool->count && pooled[i].units; k++) {
             const struct sonde__pool_share *share = &run->pools.shares.items[k];
-            const struct piece piece = {.node = share->node, .pool = i + 1, .source = SONDE_BLAME_POOLED,
-                                        .waiting = run->tree->waits[share->node], .ns = ns_of(pooled[i].units) * share->part,
-                                        .whole_ns = (double)pooled[i].whole * share->part};
+            const struct piece piece = {
+                .node = share->node,
+                .pool = i + 1,
+                .source = SONDE_BLAME_POOLED,
+                .waiting = run->tree->waits[share->node],
+                .ns = ns_of(pooled[i].units) * share->part,
+                .whole_ns = (double)pooled[i].whole * share->part,
+            };
             if (sonde_vector_push(out, piece))
                 return SONDE_ENOMEM;
         }

@@ -9,7 +9,11 @@
 
 #include <string.h>
 
-enum { FEW = 48, DIGIT_BITS_MOST = 13, DIGITS_MOST = 64 / DIGIT_BITS_MOST + 1 };
+enum {
+    FEW = 48,
+    DIGIT_BITS_MOST = 13,
+    DIGITS_MOST = 64 / DIGIT_BITS_MOST + 1,
+};
 
 /* ---- spans ---------------------------------------------------------------------------- */
 
@@ -158,14 +162,18 @@ struct sonde__idle sonde__idle_of(const sonde__spans *gaps, uint64_t from, uint6
 struct sonde__idle sonde__idle_join(struct sonde__idle a, struct sonde__idle b)
 {
     const uint64_t between = (a.busy ? a.tail : a.length) + (b.busy ? b.head : b.length);
-    struct sonde__idle both = {.length = a.length + b.length, .busy = a.busy || b.busy,
-                               .count = a.count + b.count, .longest = a.longest > b.longest ? a.longest : b.longest};
+    struct sonde__idle both = {
+        .length = a.length + b.length,
+        .busy = a.busy || b.busy,
+        .count = a.count + b.count,
+        .longest = a.longest > b.longest ? a.longest : b.longest,
+    };
     if (a.busy && b.busy && between) {
         both.count++;
         both.longest = between > both.longest ? between : both.longest;
     }
-    both.head = a.busy ? a.head : b.busy ? between : 0;
-    both.tail = b.busy ? b.tail : a.busy ? between : 0;
+    both.head = a.busy ? a.head : (b.busy ? between : 0);
+    both.tail = b.busy ? b.tail : (a.busy ? between : 0);
     return both;
 }
 

@@ -30,7 +30,7 @@ int sonde__spans_meet(const sonde__spans *one, const sonde__spans *other, sonde_
 /* Idle intervals of a longer time that is looked at piece by piece. */
 struct sonde__idle {         /* ready when zeroed: of no time at all */
     uint64_t length;
-    bool     busy;           /* at least once; else length is all idle */
+    bool busy;           /* at least once; else length is all idle */
     uint64_t head, tail;     /* idle at its begin and end */
     uint64_t count, longest; /* intervals between two busy times */
 };
@@ -52,7 +52,10 @@ uint64_t sonde__idle_longest(const struct sonde__idle *idle);
 
 /* Idle time in which no thread is active goes to the thread that sleeps, with a name, and ends it:
  * of those asleep, the one that calls the runtime first. */
-struct sonde__sleeper { uint64_t next_ns; uint32_t slot; };
+struct sonde__sleeper {
+    uint64_t next_ns;
+    uint32_t slot;
+};
 
 struct sonde__sweep { /* ready when zeroed; scopes and threads set by init */
     uint32_t scopes, threads;
@@ -65,19 +68,19 @@ struct sonde__sweep { /* ready when zeroed; scopes and threads set by init */
     SONDE_VECTOR(struct sonde__sleeper) sleepers; /* of this time range */
     uint32_t *sleeper;           /* [thread]: in sleepers, or SONDE__INACTIVE */
     uint32_t *asleep, asleep_count; /* [thread]: those that are */
-    uint32_t  active;            /* threads */
-    uint64_t  rate, clock;       /* units per ns of each of them; its integral */
-    uint64_t  time;              /* ns in which any was active */
+    uint32_t active;            /* threads */
+    uint64_t rate, clock;       /* units per ns of each of them; its integral */
+    uint64_t time;              /* ns in which any was active */
     uint64_t *recent;            /* [slot][2][width]: of this time range; 64 bits do (see sweep.c) */
-    uint8_t  *touched;           /* [slot]: it is in touched_slots */
-    uint32_t  slot_room;
+    uint8_t *touched;           /* [slot]: it is in touched_slots */
+    uint32_t slot_room;
     SONDE_VECTOR(uint32_t) touched_slots;
     sonde__units *units;         /* [slot][scopes]: the result */
     uint64_t *whole;             /* [slot][scopes]: the whole, in ns */
     sonde__units *nobody;        /* [scopes]: idle while no thread was active */
 };
 
-int  sonde__sweep_init(struct sonde__sweep *sweep, uint32_t scopes, uint32_t threads);
+int sonde__sweep_init(struct sonde__sweep *sweep, uint32_t scopes, uint32_t threads);
 void sonde__sweep_fini(struct sonde__sweep *sweep);
 /* From `at` on thread `thread` is in `slot`, or SONDE__INACTIVE. */
 static inline int sonde__sweep_thread(struct sonde__sweep *sweep, uint64_t at, uint32_t thread, uint32_t slot)
@@ -99,6 +102,6 @@ static inline int sonde__sweep_sleep(struct sonde__sweep *sweep, uint64_t at, ui
 }
 /* Add up the events since the last run; all scopes begin busy, all threads inactive,
  * and so they end. Slots are below `slots`. */
-int  sonde__sweep_run(struct sonde__sweep *sweep, uint32_t slots);
+int sonde__sweep_run(struct sonde__sweep *sweep, uint32_t slots);
 
 #endif

@@ -10,15 +10,15 @@
 #include "thread.h"
 
 struct builder {
-    const struct sonde_trace_lane    *lane;
+    const struct sonde_trace_lane *lane;
     const struct sonde__thread_rule *rule;
-    struct sonde__thread_scratch    *scratch;
-    struct sonde__gathered          *gathered;
-    size_t                           at;     /* in scratch->active, which is outside of calls */
-    uint32_t                         sample; /* first that may lie in the next gap */
-    size_t                           idle;   /* first of rule->idle that may meet the next segment */
-    uint32_t                         wait;   /* first of the lane's that may be of the next call */
-    sonde__segments                 *out, *sleeps;
+    struct sonde__thread_scratch *scratch;
+    struct sonde__gathered *gathered;
+    size_t at;     /* in scratch->active, which is outside of calls */
+    uint32_t sample; /* first that may lie in the next gap */
+    size_t idle;   /* first of rule->idle that may meet the next segment */
+    uint32_t wait;   /* first of the lane's that may be of the next call */
+    sonde__segments *out, *sleeps;
 };
 
 static uint64_t minus(uint64_t a, uint64_t b)
@@ -143,8 +143,16 @@ static int add_sleep(struct builder *b, const struct sonde__stop *stop)
 {
     const uint64_t from = stop->row->enter_ns > b->rule->from_ns ? stop->row->enter_ns : b->rule->from_ns;
     const uint64_t to = stop->row->leave_ns < b->rule->to_ns ? stop->row->leave_ns : b->rule->to_ns;
-    return from >= to || !stop->next_ns ? 0 : sonde_vector_push(b->sleeps, (struct sonde__segment){
-        .from = from, .to = to, .node = stop->row->node, .source = SONDE_BLAME_EXACT, .next_ns = stop->next_ns});
+    return from >= to || !stop->next_ns
+               ? 0
+               : sonde_vector_push(b->sleeps,
+                                   (struct sonde__segment){
+                                       .from = from,
+                                       .to = to,
+                                       .node = stop->row->node,
+                                       .source = SONDE_BLAME_EXACT,
+                                       .next_ns = stop->next_ns,
+                                   });
 }
 
 /* Pieces of a gap in which there are samples, or may be. */
@@ -167,8 +175,14 @@ static int add_pieces(struct builder *b, const struct sonde__gap *gap, const str
 static int add_gap(struct builder *b, const struct sonde_row_call *before, const struct sonde_row_call *after)
 {
     const uint64_t begin = before ? before->leave_ns : 0, end = after ? after->enter_ns : UINT64_MAX;
-    const struct sonde__gap gap = {.lane = b->lane, .before = before, .after = after, .from_ns = b->rule->from_ns,
-                                   .to_ns = b->rule->to_ns, .period_ns = b->rule->period_ns};
+    const struct sonde__gap gap = {
+        .lane = b->lane,
+        .before = before,
+        .after = after,
+        .from_ns = b->rule->from_ns,
+        .to_ns = b->rule->to_ns,
+        .period_ns = b->rule->period_ns,
+    };
     const struct sonde__pair pair = sonde__pair_of(b->lane->lane, before, after);
     const struct sonde__segment left = {
         .node = pair.before, .after = pair.after, .source = b->rule->known ? SONDE_BLAME_INFERRED : SONDE_BLAME_UNCOVERED};
@@ -204,7 +218,7 @@ int sonde__thread_segments(const struct sonde_trace_lane *lane, const struct son
         if (before && stop.row->leave_ns < before->leave_ns) /* within another: damage */
             continue;
         rc = add_gap(&b, before, stop.row);
-        rc = rc ? rc : stop.slept ? add_sleep(&b, &stop) : add_call(&b, before, stop.row);
+        rc = rc ? rc : (stop.slept ? add_sleep(&b, &stop) : add_call(&b, before, stop.row));
         before = stop.row;
     }
     return rc ? rc : add_gap(&b, before, stops.after);

@@ -82,7 +82,7 @@ uint32_t sonde__cp_default_lanes(const struct sonde__cp_graph *g, uint32_t lane,
 {
     const struct sonde__cp_lane *q = &g->lanes[lane];
     *first = q->legacy ? 0 : q->default_lane - 1;
-    return q->legacy ? g->lane_count : q->default_lane ? q->default_lane : *first;
+    return q->legacy ? g->lane_count : (q->default_lane ? q->default_lane : *first);
 }
 
 uint32_t sonde__cp_covered(const struct sonde__cp_graph *g, const struct sonde__cp_wait *w, uint32_t *first)
@@ -176,7 +176,7 @@ struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint3
      * have been waiting for what came before; all that is certain is that it did
      * not submit before it was entered. One that does not wait submitted last. */
     const struct sonde__cp_call *call = &g->calls[op->call - 1];
-    uint64_t submitted = call->leave <= op->start ? call->leave : call->waits ? call->enter : op->start;
+    uint64_t submitted = call->leave <= op->start ? call->leave : (call->waits ? call->enter : op->start);
     if (best.kind == CP_NOTHING || submitted > best.time)
         best = (struct sonde__cp_cause){CP_CALL, op->call - 1, call->leave <= op->start ? call->leave : op->start, false};
     return best;
@@ -213,7 +213,7 @@ struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uin
 struct waking {
     struct sonde__cp_graph *g;
     uint32_t *order;   /* sleeps by their end */
-    link     *recent;  /* [thread]: its latest call so far */
+    link *recent;  /* [thread]: its latest call so far */
     uint32_t *sleep;   /* [thread]: its first sleep that is not over */
 };
 

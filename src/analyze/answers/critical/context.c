@@ -19,8 +19,10 @@ void sonde__cp_book_fini(struct sonde__cp_book *b)
 enum sonde_path_category sonde__cp_category(unsigned kind)
 {
     static const uint8_t categories[] = {
-        [SONDE_GROUP_KERNEL] = SONDE_PATH_KERNEL, [SONDE_GROUP_COPY] = SONDE_PATH_COPY,
-        [SONDE_GROUP_SET] = SONDE_PATH_SET, [SONDE_GROUP_ORDER] = SONDE_PATH_ORDER,
+        [SONDE_GROUP_KERNEL] = SONDE_PATH_KERNEL,
+        [SONDE_GROUP_COPY] = SONDE_PATH_COPY,
+        [SONDE_GROUP_SET] = SONDE_PATH_SET,
+        [SONDE_GROUP_ORDER] = SONDE_PATH_ORDER,
     };
     return categories[sonde_op_kind_group(kind)];
 }

@@ -34,19 +34,26 @@ const char *sonde_path_text(enum sonde_path_category category)
     return category < SONDE_PATH_COUNT ? names[category] : "unknown";
 }
 
-struct around { uint32_t pool, node; uint64_t ns; };
+struct around {
+    uint32_t pool, node;
+    uint64_t ns;
+};
 
 struct walk {
-    struct sonde__cp_book  book;
+    struct sonde__cp_book book;
     const struct sonde__cp_graph *g;
-    struct sonde_path     *path;
-    bool     segments;
-    enum { AT_OP, AT_THREAD, AT_BEGIN } where;
+    struct sonde_path *path;
+    bool segments;
+    enum {
+        AT_OP,
+        AT_THREAD,
+        AT_BEGIN,
+    } where;
     uint32_t id;           /* operation or thread */
     uint64_t at;           /* time; all later is done */
     uint32_t lane;         /* of what is being emitted */
     uint32_t delayed;      /* thing of the operation that was come from, plus one: delays before it are its */
-    bool     behind;       /* a step that is inferred leads from here on to the end */
+    bool behind;       /* a step that is inferred leads from here on to the end */
     struct pooled { uint64_t ns, count, behind_ns; } *pooled; /* [pool]: host code that is divided at the end */
     SONDE_VECTOR(struct around) around; /* host code around samples */
     struct sonde_map by_around; /* pool << 32 | node -> index */
@@ -245,7 +252,7 @@ static void step_host(struct walk *w, link before)
     const link op = sonde__cp_called_back(w->g, w->id, begin, w->at);
     const uint64_t from = op ? w->g->ops[op - 1].end : begin;
     const struct sonde__cp_sleep *sleep = last_sleep(w, from);
-    const uint64_t to = !sleep ? from : sleep->in < w->at ? sleep->in : w->at;
+    const uint64_t to = !sleep ? from : (sleep->in < w->at ? sleep->in : w->at);
     const uint64_t at = w->at;
     if (to < w->at)
         sonde__cp_host_spans(&w->book, w->id, before, to, w->at, emit_host, w);
@@ -447,7 +454,7 @@ static int places_by_ns(const void *left, const void *right)
     const struct sonde_path_place *a = left, *b = right;
     if (a->ns != b->ns)
         return a->ns < b->ns ? 1 : -1;
-    return a->node != b->node ? (a->node < b->node ? -1 : 1) : a->category < b->category ? -1 : a->category > b->category;
+    return a->node != b->node ? (a->node < b->node ? -1 : 1) : (a->category < b->category ? -1 : a->category > b->category);
 }
 
 static bool can_be_faster(const struct sonde_path_thing *thing)
@@ -456,15 +463,21 @@ static bool can_be_faster(const struct sonde_path_thing *thing)
            thing->category != SONDE_PATH_PAUSED;
 }
 
-struct heavy { uint32_t index; uint64_t ns; };
+struct heavy {
+    uint32_t index;
+    uint64_t ns;
+};
 
 static int heaviest(const void *left, const void *right)
 {
     const struct heavy *a = left, *b = right;
-    return a->ns < b->ns ? 1 : a->ns > b->ns ? -1 : a->index < b->index ? -1 : 1;
+    return a->ns < b->ns ? 1 : (a->ns > b->ns ? -1 : (a->index < b->index ? -1 : 1));
 }
 
-enum { MANY_ROWS = 10000000, FEW_THINGS = 3 }; /* so many rows take seconds for each thing */
+enum {
+    MANY_ROWS = 10000000,
+    FEW_THINGS = 3,
+}; /* so many rows take seconds for each thing */
 
 static int evaluate(struct walk *w, uint32_t most)
 {
@@ -511,8 +524,7 @@ static int compute(const struct sonde_measurement *m, const struct sonde_profile
                    const struct sonde_critical_options *options, struct sonde_progress *progress, struct sonde_path *path)
 {
     struct sonde__cp_graph g = {0};
-    struct walk w = {.book = {.profile = profile, .g = &g, .path = path}, .g = &g, .path = path,
-                     .segments = options->segments};
+    struct walk w = {.book = {.profile = profile, .g = &g, .path = path}, .g = &g, .path = path, .segments = options->segments};
     struct sonde_recorded recorded = {0};
     path->process = process;
     int rc = sonde_recorded_compute(m, &m->processes[process], &recorded);
@@ -550,7 +562,7 @@ static int longest(const void *left, const void *right)
 {
     const struct sonde_path *a = left, *b = right;
     const uint64_t x = a->end_ns - a->begin_ns, y = b->end_ns - b->begin_ns;
-    return x < y ? 1 : x > y ? -1 : a->process < b->process ? -1 : 1;
+    return x < y ? 1 : (x > y ? -1 : (a->process < b->process ? -1 : 1));
 }
 
 int sonde_critical_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,

@@ -19,33 +19,39 @@ typedef uint32_t link;
 struct sonde__cp_call {      /* by entry */
     uint64_t enter, leave;
     uint32_t node;           /* API node of the process */
-    link     before;         /* the thread's previous call */
+    link before;         /* the thread's previous call */
     uint32_t thread : 31, waits : 1; /* waits: it is in call_waits */
-    link     after;          /* the thread's next call */
+    link after;          /* the thread's next call */
 };
 
 struct sonde__cp_op {        /* by lane, then start */
     uint64_t start, end;
     uint32_t node;           /* OP leaf of the process */
-    link     call;           /* that enqueued it */
-    link     before;         /* what its queue made it wait for */
+    link call;           /* that enqueued it */
+    link before;         /* what its queue made it wait for */
     uint32_t lane : 24, kind : 7, waits : 1; /* lane: index in lanes; waits: it is in op_waits */
 };
 static_assert(sizeof(struct sonde__cp_call) == 32 && sizeof(struct sonde__cp_op) == 32, "memory per row");
 
-enum sonde__cp_what { CP_OP, CP_LANE, CP_DEVICE, CP_PROCESS, CP_SET /* a user event */ };
+enum sonde__cp_what {
+    CP_OP,
+    CP_LANE,
+    CP_DEVICE,
+    CP_PROCESS,
+    CP_SET, /* a user event */
+};
 struct sonde__cp_wait {      /* `target` had to wait for all operations enqueued before `until` of what is named */
     uint64_t until;
     uint32_t target;         /* call or operation; sorted by it */
     uint32_t id;             /* CP_OP: operation; CP_LANE: lane; CP_DEVICE: device id; CP_SET: the call that completed it */
-    uint8_t  what, inferred;
+    uint8_t what, inferred;
 };
 
 struct sonde__cp_lane {      /* a queue */
-    uint32_t  lane, device, context; /* ids of rows */
-    uint32_t  first, count;  /* its operations */
-    bool      out_of_order, legacy, non_blocking; /* SONDE_LANE_* */
-    link      default_lane;  /* the legacy default stream of its context, where it goes with that one */
+    uint32_t lane, device, context; /* ids of rows */
+    uint32_t first, count;  /* its operations */
+    bool out_of_order, legacy, non_blocking; /* SONDE_LANE_* */
+    link default_lane;  /* the legacy default stream of its context, where it goes with that one */
     uint32_t *by_end;        /* its operations by end, or NULL: they are */
 };
 
@@ -54,16 +60,16 @@ struct sonde__cp_sleep {     /* a thread was off the CPU of its own accord */
     uint32_t node;           /* of the process: it waited in this function of the C library; 0 in what is not known */
     uint64_t woken;          /* when the waker was last active */
     uint32_t thread;
-    link     waker;          /* thread */
+    link waker;          /* thread */
 };
 
 struct sonde__cp_thread {
     uint32_t lane;           /* id of the row */
-    link     first, last;    /* calls */
+    link first, last;    /* calls */
     uint32_t first_listed, listed_until, calls;
     uint64_t start_ns;       /* when it was seen first; the beginning of the path for the main thread */
     uint64_t end_ns;         /* 0 unknown */
-    bool     calls_back;     /* one of the runtime's: the program's code runs in it when an operation has ended */
+    bool calls_back;     /* one of the runtime's: the program's code runs in it when an operation has ended */
     uint32_t first_sample, samples, first_switch, switches, first_sleep, sleeps, first_wait, waits;
 };
 
@@ -74,33 +80,43 @@ struct sonde__cp_graph {
     uint64_t bound;          /* of the clocks */
     uint64_t from;           /* rows before were left out; 0 none */
     uint64_t no_times;
-    struct sonde__cp_call   *calls;   uint32_t call_count;
+    struct sonde__cp_call *calls;
+    uint32_t call_count;
     uint32_t *listed;        /* calls by thread, then entry */
-    struct sonde__cp_op     *ops;     uint32_t op_count;
-    struct sonde__cp_lane   *lanes;   uint32_t lane_count;
-    struct sonde__cp_thread *threads; uint32_t thread_count;
+    struct sonde__cp_op *ops;
+    uint32_t op_count;
+    struct sonde__cp_lane *lanes;
+    uint32_t lane_count;
+    struct sonde__cp_thread *threads;
+    uint32_t thread_count;
     link main;               /* thread that is taken to have made the others; 0 none */
     struct sonde__cp_wait *call_waits, *op_waits;
     uint32_t call_wait_count, op_wait_count;
     struct sonde_row_sample *samples; /* by thread, time */
     struct sonde_row_switch *switches; /* the same; of threads that came back */
-    struct sonde__cp_sleep  *sleeps;  /* in host code only; by thread, time */
+    struct sonde__cp_sleep *sleeps;  /* in host code only; by thread, time */
     uint32_t sample_count, switch_count, sleep_count;
-    struct sonde_row_call   *waits;   /* those of the sleeps whose function is known, as calls of it */
+    struct sonde_row_call *waits;   /* those of the sleeps whose function is known, as calls of it */
 };
 
 /* Read a process; `max_rows` as in the options. Zeroed *g in, fini in either case. */
-int  sonde__cp_load(const struct sonde_process *p, const struct sonde_recorded *recorded, uint64_t max_rows, struct sonde_progress *progress,
-                    struct sonde__cp_graph *g);
+int sonde__cp_load(const struct sonde_process *p, const struct sonde_recorded *recorded, uint64_t max_rows, struct sonde_progress *progress,
+                   struct sonde__cp_graph *g);
 void sonde__cp_fini(struct sonde__cp_graph *g);
 
 /* load.c -> waits.c: rows on their way into the graph. */
-struct sonde__cp_key { uint64_t correlation; uint32_t op; };
-struct sonde__cp_point { uint64_t correlation, enter; uint32_t lane; /* index in lanes */ };
+struct sonde__cp_key {
+    uint64_t correlation;
+    uint32_t op;
+};
+struct sonde__cp_point {
+    uint64_t correlation, enter;
+    uint32_t lane; /* index in lanes */
+};
 struct sonde__cp_blocked { uint32_t call, lane; }; /* a call known by its name to wait; queue's row id, 0 unknown */
 struct sonde__cp_loading {
     struct sonde__cp_graph *g;
-    SONDE_VECTOR(struct sonde__cp_key)   keys;   /* of operations; by correlation once loaded */
+    SONDE_VECTOR(struct sonde__cp_key) keys;   /* of operations; by correlation once loaded */
     SONDE_VECTOR(struct sonde__cp_point) points; /* events recorded and waited for; by correlation */
     SONDE_VECTOR(struct sonde__cp_blocked) blocked;
     uint32_t *thread_of, *queue_of;              /* [lane id]: index + 1 */
@@ -113,10 +129,14 @@ int sonde__cp_find_wakers(struct sonde__cp_graph *g);
 /* ---- questions (cause.c) ------------------------------------------- */
 
 struct sonde__cp_cause {     /* what finished last of what had to finish first */
-    enum { CP_NOTHING, CP_CALL, CP_OPERATION } kind;
+    enum {
+        CP_NOTHING,
+        CP_CALL,
+        CP_OPERATION,
+    } kind;
     uint32_t id;
     uint64_t time;           /* when; not after what it made wait */
-    bool     inferred;
+    bool inferred;
 };
 /* Of an operation's start. */
 struct sonde__cp_cause sonde__cp_op_cause(const struct sonde__cp_graph *g, uint32_t op);
@@ -146,7 +166,7 @@ link sonde__cp_call_at(const struct sonde__cp_graph *g, uint32_t thread, uint64_
 /* ---- contexts and things (context.c), host code (host.c) --------------------------------- */
 
 struct sonde__cp_book {
-    const struct sonde_profile  *profile;
+    const struct sonde_profile *profile;
     const struct sonde__cp_graph *g;
     struct sonde_path *path;     /* whose things these are */
     struct sonde_map things;     /* hash of what a thing is -> index */
@@ -170,7 +190,11 @@ struct sonde__cp_span {
     uint32_t category;           /* HOST, START or PAUSED */
     uint32_t node;               /* of the tree; POOLED: what INFERRED would have */
     uint32_t pool;               /* of its gap, plus one; 0: none */
-    enum { CP_SAMPLED, CP_POOLED, CP_INFERRED } known; /* by a sample, its pool, or what the stacks around it share */
+    enum {
+        CP_SAMPLED,
+        CP_POOLED,
+        CP_INFERRED,
+    } known; /* by a sample, its pool, or what the stacks around it share */
 };
 /* Make the pools of the process: before anything is asked of its host code. 0 or SONDE_ENOMEM. */
 int sonde__cp_make_pools(struct sonde__cp_book *b);

@@ -214,11 +214,19 @@ static void tell_gap(struct sonde__cp_book *b, struct spans *s, struct gap *gap,
     for (size_t i = b->pieces.count; i-- > 0 && !b->rc;) {
         const struct sonde__piece *piece = &b->pieces.items[i];
         if (piece->sampled)
-            down_to(s, piece->from, (struct sonde__cp_span){.node = sonde_profile_locate(b->profile, b->path->process, piece->node),
-                                                            .pool = pool, .known = CP_SAMPLED});
+            down_to(s, piece->from,
+                    (struct sonde__cp_span){
+                        .node = sonde_profile_locate(b->profile, b->path->process, piece->node),
+                        .pool = pool,
+                        .known = CP_SAMPLED,
+                    });
         else
-            down_to(s, piece->from, (struct sonde__cp_span){.node = (uint32_t)around, .pool = pool,
-                                                            .known = pool ? CP_POOLED : CP_INFERRED});
+            down_to(s, piece->from,
+                    (struct sonde__cp_span){
+                        .node = (uint32_t)around,
+                        .pool = pool,
+                        .known = pool ? CP_POOLED : CP_INFERRED,
+                    });
     }
 }
 

@@ -15,26 +15,32 @@
 #include "analyze/trace/trace.h"
 #include "base/map.h"
 
-struct loaded_call { struct sonde__cp_call call; uint64_t correlation; };
-struct loaded_op { struct sonde__cp_op op; uint64_t correlation, enter; };
+struct loaded_call {
+    struct sonde__cp_call call;
+    uint64_t correlation;
+};
+struct loaded_op {
+    struct sonde__cp_op op;
+    uint64_t correlation, enter;
+};
 
 struct loader {
     struct sonde__cp_loading l;
-    struct sonde_progress   *progress;
+    struct sonde_progress *progress;
     uint64_t *call_keys;                /* [call]: correlation */
     uint64_t *enters;                   /* [call]: the same as in its row, close together: an operation looks for its call */
-    double   rate;                      /* calls per ns, around the one that was found last */
+    double rate;                      /* calls per ns, around the one that was found last */
     SONDE_VECTOR(struct loaded_call) calls;
     SONDE_VECTOR(struct loaded_op) ops; /* of one lane */
     uint32_t lane;                      /* that is being read: thread or queue, by index */
-    bool     named;                     /* WAIT rows may name operations */
+    bool named;                     /* WAIT rows may name operations */
     struct sonde_map classes;           /* API node -> enum sonde_api_class */
-    size_t   op_room;                   /* of the graph's */
+    size_t op_room;                   /* of the graph's */
     uint32_t near;                      /* call that was found last: the next operation's is mostly beside it */
     SONDE_VECTOR(struct sonde_row_sample) samples;
     SONDE_VECTOR(struct sonde_row_switch) switches;
-    SONDE_VECTOR(struct sonde__cp_sleep)  sleeps;
-    SONDE_VECTOR(struct sonde_row_call)   waits;
+    SONDE_VECTOR(struct sonde__cp_sleep) sleeps;
+    SONDE_VECTOR(struct sonde_row_call) waits;
 };
 
 /* ---- calls ---------------------------------------------------------------------- */
@@ -51,9 +57,17 @@ static int add_calls(void *user, const struct sonde_trace_window *w)
     for (uint32_t i = 0; i < lane->call_count && thread && !rc; i++) {
         const struct sonde_row_call *row = &lane->calls[i];
         if (row->leave_ns >= row->enter_ns && row->enter_ns >= w->from_ns)
-            rc = sonde_vector_push(calls, (struct loaded_call){.correlation = row->correlation,
-                .call = {.enter = row->enter_ns, .leave = row->leave_ns, .node = row->node, .thread = (thread - 1) & 0x7fffffff,
-                         .after = row->lane}});
+            rc = sonde_vector_push(calls,
+                                   (struct loaded_call){
+                                       .correlation = row->correlation,
+                                       .call = {
+                                           .enter = row->enter_ns,
+                                           .leave = row->leave_ns,
+                                           .node = row->node,
+                                           .thread = (thread - 1) & 0x7fffffff,
+                                           .after = row->lane,
+                                       },
+                                   });
     }
     return rc;
 }
@@ -121,8 +135,13 @@ static int join_threads(struct loader *l, const struct sonde_trace_reader *trace
 
 static int read_calls(struct loader *l)
 {
-    const struct sonde_trace_options wanted = {.tables = SONDE_READ_CALLS, .from_ns = l->l.g->from, .by_lane = true,
-                                               .state_bytes = sizeof(loaded_calls), .progress = l->progress};
+    const struct sonde_trace_options wanted = {
+        .tables = SONDE_READ_CALLS,
+        .from_ns = l->l.g->from,
+        .by_lane = true,
+        .state_bytes = sizeof(loaded_calls),
+        .progress = l->progress,
+    };
     struct sonde_trace_reader trace = {0};
     int rc = sonde_trace_open(l->l.g->process, &wanted, &trace);
     if (!rc)
@@ -325,9 +344,17 @@ static int add_op(struct loader *l, const struct sonde_trace_op *row)
         g->no_times++;
         return 0;
     }
-    struct loaded_op op = {.correlation = row->correlation, .enter = row->enter_ns,
-        .op = {.start = row->start_ns, .end = row->end_ns, .node = row->node, .lane = l->lane & 0xffffff,
-               .kind = row->kind & 0x7f}};
+    struct loaded_op op = {
+        .correlation = row->correlation,
+        .enter = row->enter_ns,
+        .op = {
+            .start = row->start_ns,
+            .end = row->end_ns,
+            .node = row->node,
+            .lane = l->lane & 0xffffff,
+            .kind = row->kind & 0x7f,
+        },
+    };
     if (op.op.start < row->enter_ns && row->enter_ns - op.op.start <= g->bound)
         op.op.start = row->enter_ns;
     if (op.op.end < op.op.start)
@@ -499,7 +526,7 @@ static int keep_sleeps_of_host_code(struct loader *l, uint32_t thread, size_t fi
         last = sleep.in;
         l->sleeps.items[kept++] = sleep;
         if (sleep.node && sonde_vector_push(&l->waits, (struct sonde_row_call){
-                .enter_ns = sleep.out, .leave_ns = sleep.in, .node = sleep.node}))
+                                                           .enter_ns = sleep.out, .leave_ns = sleep.in, .node = sleep.node}))
             return SONDE_ENOMEM;
     }
     l->sleeps.count = kept;
@@ -533,7 +560,8 @@ static int add_away(struct loader *l, const struct sonde_row_switch *row, uint32
         return 0;
     if (sonde_vector_push(&l->switches, *row))
         return SONDE_ENOMEM;
-    return row->flags & SONDE_SWITCH_PREEMPTED || is_paused(l->l.g->recorded, row->out_ns) ? 0
+    return row->flags & SONDE_SWITCH_PREEMPTED || is_paused(l->l.g->recorded, row->out_ns)
+               ? 0
                : sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){.out = row->out_ns, .in = row->in_ns, .thread = thread});
 }
 
@@ -556,8 +584,13 @@ static int add_cpu(void *user, const struct sonde_trace_window *w)
             rc = add_away(l, &lane->switches[i], index);
     for (uint32_t i = 0; i < lane->sleep_count && !rc; i++)
         if (lane->sleeps[i].from_ns >= w->from_ns)
-            rc = sonde_vector_push(&l->sleeps, (struct sonde__cp_sleep){
-                .out = lane->sleeps[i].from_ns, .in = lane->sleeps[i].to_ns, .node = lane->sleeps[i].node, .thread = index});
+            rc = sonde_vector_push(&l->sleeps,
+                                   (struct sonde__cp_sleep){
+                                       .out = lane->sleeps[i].from_ns,
+                                       .in = lane->sleeps[i].to_ns,
+                                       .node = lane->sleeps[i].node,
+                                       .thread = index,
+                                   });
     return rc || w->to_ns != UINT64_MAX ? rc : end_thread(l, thread, index);
 }
 
@@ -565,7 +598,9 @@ static int load_cpu(struct loader *l)
 {
     struct sonde__cp_graph *g = l->l.g;
     const struct sonde_trace_options wanted = {.tables = SONDE_READ_SAMPLES | SONDE_READ_SWITCHES | SONDE_READ_SLEEPS,
-                                               .from_ns = g->from, .by_lane = true, .threads = 1};
+                                               .from_ns = g->from,
+                                               .by_lane = true,
+                                               .threads = 1};
     const int rc = sonde_trace_pass(g->process, &wanted, add_cpu, l);
     if (rc)
         return rc;
@@ -598,9 +633,13 @@ static int find_lanes(struct loader *l)
         } else if (row->kind == SONDE_LANE_KIND_QUEUE) {
             l->l.queue_of[i] = g->lane_count + 1;
             g->lanes[g->lane_count++] = (struct sonde__cp_lane){
-                .lane = i, .device = row->device, .context = row->context,
-                .out_of_order = row->flags & SONDE_LANE_OUT_OF_ORDER, .legacy = row->flags & SONDE_LANE_LEGACY,
-                .non_blocking = row->flags & SONDE_LANE_NON_BLOCKING};
+                .lane = i,
+                .device = row->device,
+                .context = row->context,
+                .out_of_order = row->flags & SONDE_LANE_OUT_OF_ORDER,
+                .legacy = row->flags & SONDE_LANE_LEGACY,
+                .non_blocking = row->flags & SONDE_LANE_NON_BLOCKING,
+            };
         }
     }
     for (uint32_t i = 0; i < g->lane_count; i++)
@@ -662,8 +701,13 @@ static int load_ops(struct loader *l)
 {
     struct sonde__cp_graph *g = l->l.g;
     const struct sonde_trace_options wanted = {
-        .tables = SONDE_READ_OPS, .from_ns = g->from, .by_lane = true, .threads = 1, .progress = l->progress,
-        .op_fields = SONDE_FIELD(sonde_row_op, enter_ns) | SONDE_FIELD(sonde_row_op, correlation) | SONDE_FIELD(sonde_row_op, node)};
+        .tables = SONDE_READ_OPS,
+        .from_ns = g->from,
+        .by_lane = true,
+        .threads = 1,
+        .progress = l->progress,
+        .op_fields = SONDE_FIELD(sonde_row_op, enter_ns) | SONDE_FIELD(sonde_row_op, correlation) | SONDE_FIELD(sonde_row_op, node),
+    };
     /* At once where all are wanted: memory that grows leaves holes. */
     int rc = make_room(l, g->from ? 0 : sonde_trace_extent(g->process, SONDE_READ_OPS).rows);
     rc = rc ? rc : sonde_trace_pass(g->process, &wanted, add_ops, l);

@@ -12,11 +12,11 @@ typedef SONDE_VECTOR(struct sonde__cp_wait) waits;
 struct resolver {
     const struct sonde__cp_loading *l;
     struct sonde__cp_graph *g;
-    waits    calls, ops;
+    waits calls, ops;
     uint32_t thread;
-    bool     calls_say;   /* at least one call says what it waited for */
+    bool calls_say;   /* at least one call says what it waited for */
     struct sonde_map sets; /* number of a user event -> the call that completed it */
-    bool     sets_known;
+    bool sets_known;
 };
 
 /* ---- names of operations ----------------------------------------------------------- */
@@ -173,7 +173,7 @@ static int by_enqueue(const void *left, const void *right, void *user)
 {
     const uint32_t *a = left, *b = right;
     uint64_t at = sonde__cp_enqueued(user, *a), bt = sonde__cp_enqueued(user, *b);
-    return at < bt ? -1 : at > bt ? 1 : *a < *b ? -1 : *a > *b;
+    return at < bt ? -1 : (at > bt ? 1 : (*a < *b ? -1 : *a > *b));
 }
 
 /* A barrier or marker without a wait list waits for all before it; what follows a barrier waits for it. */
@@ -192,9 +192,13 @@ static int add_barriers(struct resolver *r, struct sonde__cp_lane *lane)
         if (barrier && ops[barrier - 1].end <= op->start)
             op->before = barrier;
         if (sonde_op_kind_is(op->kind, SONDE_KIND_AFTER_ALL) && !op->waits)
-            rc = sonde_vector_push(&r->ops, (struct sonde__cp_wait){
-                .target = order[i], .what = CP_LANE, .id = (uint32_t)(lane - r->g->lanes),
-                .until = sonde__cp_enqueued(r->g, order[i])});
+            rc = sonde_vector_push(&r->ops,
+                                   (struct sonde__cp_wait){
+                                       .target = order[i],
+                                       .what = CP_LANE,
+                                       .id = (uint32_t)(lane - r->g->lanes),
+                                       .until = sonde__cp_enqueued(r->g, order[i]),
+                                   });
         barrier = sonde_op_kind_is(op->kind, SONDE_KIND_BEFORE_ALL) ? order[i] + 1 : barrier;
     }
     free(order);
@@ -219,7 +223,7 @@ static int infer_by_name(struct resolver *r, const struct sonde__cp_blocked *blo
     if (!best || r->g->ops[best - 1].end <= call->enter)
         return 0;
     return sonde_vector_push(&r->calls, (struct sonde__cp_wait){
-        .target = blocked->call, .what = CP_OP, .id = best - 1, .inferred = 1});
+                                            .target = blocked->call, .what = CP_OP, .id = best - 1, .inferred = 1});
 }
 
 /* Where no call says what it waited for: a copy that ended within its call is taken to have been waited for. */
@@ -231,7 +235,7 @@ static int infer_blocking_copies(struct resolver *r)
         const struct sonde__cp_call *call = op->call ? &r->g->calls[op->call - 1] : NULL;
         if (call && sonde_op_kind_is(op->kind, SONDE_KIND_CAN_BLOCK) && op->end > call->enter && op->end <= call->leave)
             rc = sonde_vector_push(&r->calls, (struct sonde__cp_wait){
-                .target = op->call - 1, .what = CP_OP, .id = i, .inferred = 1});
+                                                  .target = op->call - 1, .what = CP_OP, .id = i, .inferred = 1});
     }
     return rc;
 }

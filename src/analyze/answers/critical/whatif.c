@@ -19,8 +19,8 @@
 enum { COLUMNS = 9 }; /* eight things and the run as it was */
 
 struct state {                  /* of a thread; times as they would have been */
-    link     call;              /* that it is in, or was in last */
-    bool     begun, inside;
+    link call;              /* that it is in, or was in last */
+    bool begun, inside;
     uint64_t at;                /* its last event, as it was */
     uint64_t now[COLUMNS];      /* the same, as it would have been */
     uint32_t sleep;             /* its next sleep */
@@ -35,21 +35,32 @@ struct replay {
     struct sonde__cp_book *b;
     const struct sonde__cp_graph *g;
     const uint32_t *things;     /* [column] */
-    uint32_t  count, columns;
+    uint32_t count, columns;
     uint64_t *ended;            /* [operation][column] */
     uint64_t *left;             /* [call][column] */
-    double   *parts;            /* [pool][thing]: of its host code */
+    double *parts;            /* [pool][thing]: of its host code */
     struct state *threads;
     struct queue *queues;
-    struct event { uint64_t at; uint32_t kind, id; } *heap; /* what is next, of each thread and lane */
-    uint32_t  events;
-    uint64_t  last[COLUMNS];
-    uint64_t  shorter[COLUMNS]; /* of the host code that is being looked at */
+    struct event {
+        uint64_t at;
+        uint32_t kind, id;
+    } *heap; /* what is next, of each thread and lane */
+    uint32_t events;
+    uint64_t last[COLUMNS];
+    uint64_t shorter[COLUMNS]; /* of the host code that is being looked at */
 };
 
 /* What comes first of what happens at one time: a call leaves before what it enqueued
  * starts, and what has no length has ended when the call that waited for it leaves. */
-enum { LEAVES, STARTS_AND_ENDS, LEAVES_WAIT, BEGINS, WAKES, ENTERS, STARTS };
+enum {
+    LEAVES,
+    STARTS_AND_ENDS,
+    LEAVES_WAIT,
+    BEGINS,
+    WAKES,
+    ENTERS,
+    STARTS,
+};
 
 /* ---- what happens next -------------------------------------------------------------- */
 
@@ -129,7 +140,7 @@ static void later(uint64_t *time, uint64_t other)
 /* a + (to - from), where `to` may be a little earlier (clocks). */
 static uint64_t moved(uint64_t a, uint64_t from, uint64_t to)
 {
-    return to >= from ? a + (to - from) : a > from - to ? a - (from - to) : 0;
+    return to >= from ? a + (to - from) : (a > from - to ? a - (from - to) : 0);
 }
 
 static void shorten(void *user, const struct sonde__cp_span *span)
@@ -463,7 +474,7 @@ static int run(struct replay *r)
 static uint32_t at_once(const struct sonde__cp_graph *g)
 {
     const uint64_t bytes = 768ull << 20, each = ((uint64_t)g->op_count + g->call_count + 1) * sizeof(uint64_t);
-    return bytes / each > COLUMNS ? COLUMNS - 1 : bytes / each > 2 ? (uint32_t)(bytes / each) - 1 : 1;
+    return bytes / each > COLUMNS ? COLUMNS - 1 : (bytes / each > 2 ? (uint32_t)(bytes / each) - 1 : 1);
 }
 
 int sonde__cp_evaluate(struct sonde__cp_book *b, const uint32_t *things, uint32_t count)

@@ -83,8 +83,13 @@ static int each_window(void *user, const struct sonde_trace_window *w)
 static int add_trace(struct sonde_lane_use *uses, const struct sonde_process *p, struct sonde_progress *progress)
 {
     const struct sonde_trace_options options = {
-        .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SLEEPS, .by_lane = true, .state_bytes = sizeof(struct part),
-        .op_fields = SONDE_FIELD(sonde_row_op, kind), .call_fields = SONDE_FIELD(sonde_row_call, enter_ns), .progress = progress};
+        .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SLEEPS,
+        .by_lane = true,
+        .state_bytes = sizeof(struct part),
+        .op_fields = SONDE_FIELD(sonde_row_op, kind),
+        .call_fields = SONDE_FIELD(sonde_row_call, enter_ns),
+        .progress = progress,
+    };
     struct sonde_trace_reader trace = {0};
     int rc = sonde_trace_open(p, &options, &trace);
     if (!rc)

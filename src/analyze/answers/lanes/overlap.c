@@ -23,14 +23,23 @@ uint64_t sonde_overlap_ns(const struct sonde_overlap *o, unsigned any, unsigned 
 /* ---- what an operation is ------------------------------------------------------------- */
 
 /* What runs: the ways of copies first, then the rest; OFF: recording is. */
-enum { COMPUTE = SONDE_WAY_COUNT, COMM, FILL, OFF, CLASSES, NOTHING = CLASSES };
+enum {
+    COMPUTE = SONDE_WAY_COUNT,
+    COMM,
+    FILL,
+    OFF,
+    CLASSES,
+    NOTHING = CLASSES,
+};
 
 /* Does this work lie in a device's memory? 1 yes, 0 no, -1 not known. */
 static int on_device(uint16_t memory)
 {
     switch (memory) {
-    case SONDE_MEMORY_DEVICE: case SONDE_MEMORY_ARRAY: return 1;
-    case SONDE_MEMORY_PAGEABLE: case SONDE_MEMORY_PINNED: return 0;
+    case SONDE_MEMORY_DEVICE:
+    case SONDE_MEMORY_ARRAY: return 1;
+    case SONDE_MEMORY_PAGEABLE:
+    case SONDE_MEMORY_PINNED: return 0;
     default: return -1;
     }
 }
@@ -48,7 +57,7 @@ static enum sonde_way way_of_copy(const struct sonde_process *p, uint32_t work, 
         return w->source == SONDE_MEMORY_MANAGED || w->target == SONDE_MEMORY_MANAGED ? SONDE_WAY_OTHER : unsaid;
     if (from < 0 || to < 0)
         return SONDE_WAY_OTHER;
-    return from ? (to ? SONDE_WAY_ON_DEVICE : SONDE_WAY_FROM_DEVICE) : to ? SONDE_WAY_TO_DEVICE : SONDE_WAY_ON_HOST;
+    return from ? (to ? SONDE_WAY_ON_DEVICE : SONDE_WAY_FROM_DEVICE) : (to ? SONDE_WAY_TO_DEVICE : SONDE_WAY_ON_HOST);
 }
 
 static unsigned class_of(const struct sonde_process *p, uint16_t kind, uint32_t work)
@@ -59,7 +68,7 @@ static unsigned class_of(const struct sonde_process *p, uint16_t kind, uint32_t 
     if (way != SONDE_WAY_NONE)
         return sonde_op_kind_is(kind, SONDE_KIND_BY_ENDS) ? way_of_copy(p, work, way) : way;
     const enum sonde_op_group group = sonde_op_kind_group(kind);
-    return group == SONDE_GROUP_KERNEL ? COMPUTE : group == SONDE_GROUP_SET ? FILL : NOTHING;
+    return group == SONDE_GROUP_KERNEL ? COMPUTE : (group == SONDE_GROUP_SET ? FILL : NOTHING);
 }
 
 static bool communicates(const struct sonde_process *p, uint32_t node)
@@ -72,7 +81,10 @@ static bool communicates(const struct sonde_process *p, uint32_t node)
 
 /* ---- one window ------------------------------------------------------------------------- */
 
-struct edge { uint64_t at; uint8_t class, begins; };
+struct edge {
+    uint64_t at;
+    uint8_t class, begins;
+};
 
 struct part {                       /* what one thread adds up */
     struct sonde_overlap *devices;  /* [device id] */
@@ -83,7 +95,7 @@ struct part {                       /* what one thread adds up */
 struct sweep {
     const struct sonde_process *process;
     struct sonde_recorded recorded;
-    uint32_t     device_count;      /* ids below it */
+    uint32_t device_count;      /* ids below it */
 };
 
 static int classify(const struct sweep *s, struct part *part, const struct sonde_trace_op *op, unsigned *class)
@@ -274,8 +286,12 @@ static int add_process(struct sonde_overlaps *out, const struct sonde_measuremen
                        struct sonde_progress *progress)
 {
     const struct sonde_process *p = &m->processes[index];
-    const struct sonde_trace_options options = {.tables = SONDE_READ_OPS, .window_rows = window_rows,
-                                                .state_bytes = sizeof(struct part), .progress = progress};
+    const struct sonde_trace_options options = {
+        .tables = SONDE_READ_OPS,
+        .window_rows = window_rows,
+        .state_bytes = sizeof(struct part),
+        .progress = progress,
+    };
     struct sonde_trace_reader trace = {0};
     struct sweep s = {.process = p, .device_count = device_ids(p)};
     int rc = sonde_recorded_compute(m, p, &s.recorded);

@@ -18,10 +18,10 @@
 /* What may run at a moment; bits of a state. */
 enum {
     SONDE_RUNS_COMPUTE = 1, /* kernels, but those of communication */
-    SONDE_RUNS_COMM    = 2, /* collectives, their kernels, copies between devices */
-    SONDE_RUNS_COPY    = 4,
-    SONDE_RUNS_FILL    = 8,
-    SONDE_RUNS_STATES  = 16,
+    SONDE_RUNS_COMM = 2, /* collectives, their kernels, copies between devices */
+    SONDE_RUNS_COPY = 4,
+    SONDE_RUNS_FILL = 8,
+    SONDE_RUNS_STATES = 16,
 };
 
 struct sonde_overlap_way { uint64_t count, ns, hidden_ns; }; /* ns: union; hidden: of it, while computing */
@@ -43,8 +43,8 @@ struct sonde_overlaps { /* ready when zeroed */
 
 /* 0, or a negative error of reading; fini in either case. `window_rows` as in
  * struct sonde_trace_options (0: its default). Rows are the unit of `progress` (may be NULL). */
-int  sonde_overlap_compute(const struct sonde_measurement *m, uint64_t window_rows, struct sonde_progress *progress,
-                           struct sonde_overlaps *out);
+int sonde_overlap_compute(const struct sonde_measurement *m, uint64_t window_rows, struct sonde_progress *progress,
+                          struct sonde_overlaps *out);
 void sonde_overlap_fini(struct sonde_overlaps *overlaps);
 
 /* Time in which something of `any` runs and, with `with`, something of that too; `without` must not. */

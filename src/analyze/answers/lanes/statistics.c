@@ -45,10 +45,10 @@ void sonde_run_range(const struct sonde_measurement *m, uint64_t *begin_ns, uint
 
 struct scan {
     const struct sonde_process *p;
-    bool                       *wanted; /* [lane] */
-    bool                        all;    /* for the samples of all lanes */
-    struct sonde__alive        *alive;   /* [lane] */
-    struct sonde_recorded       recorded;
+    bool *wanted; /* [lane] */
+    bool all;    /* for the samples of all lanes */
+    struct sonde__alive *alive;   /* [lane] */
+    struct sonde_recorded recorded;
 };
 
 /* A lane's thread, or the threads that followed each other on it, as far as is known. */
@@ -101,16 +101,16 @@ struct sum { double queue_ns, thread_ns, sampled_ns, pooled_ns, cpu_ns, rest_ns,
 
 struct collector {
     const struct sonde_measurement *m;
-    const struct sonde_profile     *profile;
+    const struct sonde_profile *profile;
     const struct sonde_statistics_config *config;
-    struct sonde_statistics        *out;
-    struct sum                     *nodes; /* [tree node] */
-    struct sonde_estimate           estimate;
-    double                          other[2][SONDE_SHARE_COUNT];
-    uint64_t                        wall_begin_ns;
-    bool                            partial; /* not all of the run, or not all lanes */
-    double                          period_ns; /* the longest */
-    double                          rest_ns;   /* of samples that threads left as they ended */
+    struct sonde_statistics *out;
+    struct sum *nodes; /* [tree node] */
+    struct sonde_estimate estimate;
+    double other[2][SONDE_SHARE_COUNT];
+    uint64_t wall_begin_ns;
+    bool partial; /* not all of the run, or not all lanes */
+    double period_ns; /* the longest */
+    double rest_ns;   /* of samples that threads left as they ended */
 };
 
 static bool is_wanted(const struct collector *c, uint32_t process, uint32_t lane)
@@ -153,7 +153,7 @@ static void merge(struct collector *c, uint32_t process, const struct sonde__sha
 struct outside {
     SONDE_VECTOR(struct sonde_estimate_item) around; /* pool plus one, node of the tree */
     double *pooled;                                  /* [pool] */
-    double  unknown_ns;
+    double unknown_ns;
 };
 
 static int join_outside(const struct collector *c, uint32_t process, const struct sonde__shares *part,
@@ -179,7 +179,7 @@ static void limit_pools(const struct scan *s, const struct sonde__pools *pools, 
         double room = pools->pools.items[i].stands_ns;
         for (size_t k = 0; k < out->around.count; k++)
             room -= out->around.items[k].pool == i + 1 ? out->around.items[k].sampled_ns : 0;
-        room = room < 0 ? 0 : room > out->pooled[i] ? out->pooled[i] : room;
+        room = room < 0 ? 0 : (room > out->pooled[i] ? out->pooled[i] : room);
         out->unknown_ns += out->pooled[i] - room;
         out->pooled[i] = room;
     }
@@ -205,8 +205,9 @@ static int divide_outside(struct collector *c, const struct scan *s, const struc
         const struct sonde__pool *pool = &pools->pools.items[i];
         rc = sonde_vector_push(&estimate.pools, (struct sonde_estimate_pool){pool->samples, pool->hits, period_ns});
         for (uint32_t k = pool->first; k < pool->first + pool->count && !rc && out->pooled[i] > 0; k++)
-            rc = sonde_vector_push(&estimate.items, (struct sonde_estimate_item){
-                i + 1, pools->shares.items[k].node, 0, out->pooled[i] * pools->shares.items[k].part});
+            rc = sonde_vector_push(&estimate.items,
+                                   (struct sonde_estimate_item){i + 1, pools->shares.items[k].node, 0,
+                                                                out->pooled[i] * pools->shares.items[k].part});
     }
     if (estimate.items.count)
         qsort(estimate.items.items, estimate.items.count, sizeof *estimate.items.items, by_pool);
@@ -323,10 +324,11 @@ static int add_process(struct collector *c, uint32_t index)
     const struct sonde_trace_options options = {
         .tables = SONDE_READ_OPS | SONDE_READ_CALLS | SONDE_READ_SAMPLES | SONDE_READ_SWITCHES | SONDE_READ_SLEEPS,
         .state_bytes = sizeof(struct sonde__shares),
-        .from_ns = begin + c->out->from_ns, .to_ns = begin + c->out->to_ns, .progress = c->config->progress,
+        .from_ns = begin + c->out->from_ns,
+        .to_ns = begin + c->out->to_ns,
+        .progress = c->config->progress,
     };
-    struct scan s = {.p = p, .wanted = calloc(p->lane_count + 1, sizeof *s.wanted),
-                     .alive = sonde__find_alive(p)};
+    struct scan s = {.p = p, .wanted = calloc(p->lane_count + 1, sizeof *s.wanted), .alive = sonde__find_alive(p)};
     if (!s.wanted || !s.alive) {
         free(s.wanted);
         free(s.alive);
@@ -393,7 +395,7 @@ static int by_time(const void *left, const void *right)
     double x = a->queue_ns + a->thread_ns, y = b->queue_ns + b->thread_ns;
     if (x != y)
         return x < y ? 1 : -1;
-    return a->kind != b->kind ? (a->kind < b->kind ? -1 : 1) : a->node < b->node ? -1 : a->node > b->node;
+    return a->kind != b->kind ? (a->kind < b->kind ? -1 : 1) : (a->node < b->node ? -1 : a->node > b->node);
 }
 
 static int push_row(struct collector *c, struct sonde_share row)
@@ -459,9 +461,13 @@ static int make_rows(struct collector *c, const struct sonde__rows_maker *v, con
     free(errors);
     free(most);
     for (int kind = SONDE_SHARE_IDLE; kind < SONDE_SHARE_COUNT && !rc; kind++)
-        rc = push_row(c, (struct sonde_share){.kind = (enum sonde_share_kind)kind, .queue_ns = c->other[0][kind],
-                                              .thread_ns = c->other[1][kind],
-                                              .frame = {.name = "", .file = "", .module = ""}});
+        rc = push_row(c,
+                      (struct sonde_share){
+                          .kind = (enum sonde_share_kind)kind,
+                          .queue_ns = c->other[0][kind],
+                          .thread_ns = c->other[1][kind],
+                          .frame = {.name = "", .file = "", .module = ""},
+                      });
     for (size_t i = 0; i < c->out->rows.count; i++)
         if (c->out->rows.items[i].kind == SONDE_SHARE_LOST)
             c->out->rows.items[i].frame = (struct sonde_profile_frame){.name = "", .file = "", .module = ""};

@@ -28,26 +28,28 @@
     X(PAUSED, "paused", "recording off")                                                       \
     X(LOST, "lost", "call path lost")
 
+/* clang-format off */
 enum sonde_share_kind {
 #define X(id, name, text) SONDE_SHARE_##id,
     SONDE_SHARE_MAP(X)
 #undef X
     SONDE_SHARE_COUNT
 };
+/* clang-format on */
 const char *sonde_share_name(enum sonde_share_kind kind);
 const char *sonde_share_text(enum sonde_share_kind kind);
 
 struct sonde_share {
-    enum sonde_share_kind   kind;
+    enum sonde_share_kind kind;
     struct sonde_profile_frame frame;   /* ROUTINE: without line */
     uint32_t node;                   /* ROUTINE: of its tree nodes that with most time of threads */
-    double   queue_ns, thread_ns;    /* time of lanes of each kind */
-    double   sampled_ns;             /* of thread_ns: known from samples, the rest from calls */
-    double   pooled_ns;              /* of sampled_ns: where no sample reaches, by those of gaps like it (gaps.h) */
-    double   error_ns;               /* standard error of sampled_ns */
-    double   cpu_ns, cpu_error_ns;   /* what the samples outside of calls stand for; when `checked` */
-    double   rest_ns;                /* of cpu_ns: of samples that threads left as they ended, where is not known */
-    bool     disagrees;              /* more than chance makes of the two: the sum of times, and what samples stand for */
+    double queue_ns, thread_ns;    /* time of lanes of each kind */
+    double sampled_ns;             /* of thread_ns: known from samples, the rest from calls */
+    double pooled_ns;              /* of sampled_ns: where no sample reaches, by those of gaps like it (gaps.h) */
+    double error_ns;               /* standard error of sampled_ns */
+    double cpu_ns, cpu_error_ns;   /* what the samples outside of calls stand for; when `checked` */
+    double rest_ns;                /* of cpu_ns: of samples that threads left as they ended, where is not known */
+    bool disagrees;              /* more than chance makes of the two: the sum of times, and what samples stand for */
 };
 
 struct sonde_lane_id { uint32_t process, lane; };
@@ -55,7 +57,7 @@ struct sonde_lane_id { uint32_t process, lane; };
 struct sonde_statistics_config {
     uint64_t from_ns, to_ns;         /* since the run began (sonde_run_begin); to_ns 0: its end */
     const struct sonde_lane_id *lanes; /* NULL: all */
-    size_t   lane_count;
+    size_t lane_count;
     uint32_t depth;                  /* frames from the outermost on; 0 = all */
     struct sonde_progress *progress; /* in rows; may be NULL */
 };
@@ -65,14 +67,14 @@ struct sonde_statistics {            /* ready when zeroed */
     uint64_t from_ns, to_ns;         /* since the run began */
     uint32_t queues, threads;        /* lanes looked at */
     uint64_t no_times;               /* operations in them without usable times: in no row */
-    bool     traced;                 /* at least one of the processes; else everything reads as idle */
-    bool     checked;                /* the whole run and all threads were looked at, and when they slept is known: cpu_ns is set */
+    bool traced;                 /* at least one of the processes; else everything reads as idle */
+    bool checked;                /* the whole run and all threads were looked at, and when they slept is known: cpu_ns is set */
 };
 
 /* 0, EINVAL (an empty range) with `diag`, or ENOMEM; fini in either case. */
-int  sonde_statistics_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
-                              const struct sonde_statistics_config *config, struct sonde_statistics *out,
-                              struct sonde_diag *diag);
+int sonde_statistics_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                             const struct sonde_statistics_config *config, struct sonde_statistics *out,
+                             struct sonde_diag *diag);
 void sonde_statistics_fini(struct sonde_statistics *statistics);
 
 /* When the first process began and the last one ended, on the wall clock (hosts have axes of their own). */

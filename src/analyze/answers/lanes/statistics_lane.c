@@ -71,7 +71,12 @@ static void divide(const struct sonde_recorded *recorded, uint64_t from, uint64_
 
 /* ---- queues ---------------------------------------------------------------------------- */
 
-struct queue { struct sonde__shares *s; const struct sonde__lane_life *life; uint64_t now; double share; };
+struct queue {
+    struct sonde__shares *s;
+    const struct sonde__lane_life *life;
+    uint64_t now;
+    double share;
+};
 
 static void heap_push(struct sonde__shares *s, struct sonde__running r)
 {
@@ -148,7 +153,7 @@ void sonde__queue_shares(struct sonde__shares *s, const struct sonde_trace_lane 
 /* ---- threads ------------------------------------------------------------------------------ */
 
 struct thread {
-    struct sonde__shares         *s;
+    struct sonde__shares *s;
     const struct sonde_trace_lane *lane;
     const struct sonde__lane_life *life;
     uint32_t next_switch, sample; /* both move forward only */
@@ -156,7 +161,7 @@ struct thread {
     const struct sonde_row_call *before; /* the call that left last */
     struct sonde__gap gap;        /* that `now` is in, when outside of calls */
     uint32_t pair;                /* of the gap */
-    size_t   piece;               /* of the gap's, moves forward only */
+    size_t piece;               /* of the gap's, moves forward only */
 };
 
 static void add_other(struct thread *t, enum sonde_share_kind kind, uint64_t from, uint64_t to)
@@ -208,8 +213,14 @@ static void add_lively(struct thread *t, uint64_t from, uint64_t to)
 static void begin_gap(struct thread *t, const struct sonde_row_call *after, uint64_t from_ns, uint64_t to_ns)
 {
     struct sonde__shares *s = t->s;
-    t->gap = (struct sonde__gap){.lane = t->lane, .before = t->before, .after = after, .from_ns = from_ns, .to_ns = to_ns,
-                                 .period_ns = t->life->period_ns};
+    t->gap = (struct sonde__gap){
+        .lane = t->lane,
+        .before = t->before,
+        .after = after,
+        .from_ns = from_ns,
+        .to_ns = to_ns,
+        .period_ns = t->life->period_ns,
+    };
     t->piece = 0;
     if (!t->life->period_ns)
         return;

@@ -12,7 +12,7 @@
 struct sonde__shares {
     struct sonde_map by_node;
     SONDE_VECTOR(struct sonde__node_share) nodes;
-    double   other[2][SONDE_SHARE_COUNT]; /* [thread][kind] */
+    double other[2][SONDE_SHARE_COUNT]; /* [thread][kind] */
     uint64_t no_times;
     SONDE_VECTOR(struct sonde__running) heap; /* scratch of queues */
     SONDE_VECTOR(struct sonde__open_call) open; /* scratch of threads */
@@ -24,10 +24,23 @@ struct sonde__shares {
     sonde__gap_samples samples;
     int rc;                                     /* ENOMEM */
 };
-struct sonde__node_share { uint32_t node; double queue_ns, thread_ns; };
-struct sonde__around_share { uint32_t pair, node; double ns; };
-struct sonde__running { uint64_t end_ns; double before; uint32_t node; };
-struct sonde__open_call { uint64_t leave_ns; const struct sonde_row_call *call; };
+struct sonde__node_share {
+    uint32_t node;
+    double queue_ns, thread_ns;
+};
+struct sonde__around_share {
+    uint32_t pair, node;
+    double ns;
+};
+struct sonde__running {
+    uint64_t end_ns;
+    double before;
+    uint32_t node;
+};
+struct sonde__open_call {
+    uint64_t leave_ns;
+    const struct sonde_row_call *call;
+};
 
 struct sonde__lane_life {
     uint64_t from_ns, to_ns, period_ns; /* of a thread; period 0: not sampled */

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-
 /* Sums: node of a process -> nanoseconds. */
 static int add_call(struct sonde_map *sums, const struct sonde_row_call *call)
 {

@@ -12,7 +12,11 @@
 #include "base/map.h"
 #include "work.h"
 
-enum uses { UNKNOWN, BOUNDED, KNOWN }; /* as in struct sonde_memory_site */
+enum uses {
+    UNKNOWN,
+    BOUNDED,
+    KNOWN,
+}; /* as in struct sonde_memory_site */
 
 struct lot { /* an object that holds bytes of its own */
     uint64_t bytes, alloc_ns, free_ns; /* free 0: alive at the end */
@@ -20,7 +24,7 @@ struct lot { /* an object that holds bytes of its own */
     uint64_t first_ns, last_ns;        /* of all uses that there can have been; 0 none */
     uint32_t space, site;
     enum uses uses;
-    bool      recorded;                /* its uses were counted as long as it lived */
+    bool recorded;                /* its uses were counted as long as it lived */
 };
 struct calls { uint64_t count, ns; };
 
@@ -28,15 +32,15 @@ struct builder {
     const struct sonde_measurement *m;
     const struct sonde_profile *profile;
     const struct sonde_process *process;
-    struct sonde_progress      *progress;
-    struct sonde_recorded       recorded;
-    uint32_t                    index, first_space;
-    struct sonde_memory_use    *out;
-    struct sonde_object_model   model;
+    struct sonde_progress *progress;
+    struct sonde_recorded recorded;
+    uint32_t index, first_space;
+    struct sonde_memory_use *out;
+    struct sonde_object_model model;
     SONDE_VECTOR(struct sonde_map) sites;  /* [space - first_space]: site of the model -> site */
-    SONDE_VECTOR(struct lot)       lots;
-    uint32_t                      *lot_of; /* [object]: index in `lots` plus 1; 0: it holds no bytes of its own */
-    struct calls                  *calls;  /* [tree node]: of allocating calls */
+    SONDE_VECTOR(struct lot) lots;
+    uint32_t *lot_of; /* [object]: index in `lots` plus 1; 0: it holds no bytes of its own */
+    struct calls *calls;  /* [tree node]: of allocating calls */
 };
 
 /* ---- who allocates ---------------------------------------------------------------- */
@@ -65,8 +69,13 @@ static int find_space(struct builder *b, const struct sonde_row_object *o, uint3
     *out = (uint32_t)i;
     if (i < b->out->spaces.count)
         return 0;
-    struct sonde_memory_space space = {.process = b->index, .device = device, .class = class,
-                                       .begin_ns = sonde_process_begin(b->process), .end_ns = b->process->header.stop_ns};
+    struct sonde_memory_space space = {
+        .process = b->index,
+        .device = device,
+        .class = class,
+        .begin_ns = sonde_process_begin(b->process),
+        .end_ns = b->process->header.stop_ns,
+    };
     int rc = sonde_vector_push(&b->out->spaces, space);
     return rc ? rc : sonde_vector_push(&b->sites, (struct sonde_map){0});
 }
@@ -78,8 +87,12 @@ static int find_site(struct builder *b, uint32_t space, uint32_t number, uint32_
     const struct sonde_site *of = &b->model.sites.items[number];
     uint64_t at;
     if (!sonde_map_get(map, number, &at)) {
-        struct sonde_memory_site site = {.number = number, .node = of->node, .kind = of->kind,
-                                         .cached = in_caching_allocator(b->profile, of->node, of->kind)};
+        struct sonde_memory_site site = {
+            .number = number,
+            .node = of->node,
+            .kind = of->kind,
+            .cached = in_caching_allocator(b->profile, of->node, of->kind),
+        };
         at = s->sites.count;
         if (sonde_map_put(map, number, at) || sonde_vector_push(&s->sites, site))
             return SONDE_ENOMEM;
@@ -102,10 +115,16 @@ static int add_lot(struct builder *b, const struct sonde_object *object)
 {
     const struct sonde_row_object *o = object->row;
     const bool recorded = was_recorded(b, o);
-    struct lot lot = {.bytes = o->bytes, .alloc_ns = o->alloc_ns, .free_ns = o->free_ns,
-                      .named_ns = o->first_use_ns, .first_ns = o->first_use_ns, .last_ns = o->last_use_ns,
-                      .uses = recorded && !(o->flags & SONDE_OBJECT_USES_PARTIAL) ? KNOWN : UNKNOWN,
-                      .recorded = recorded};
+    struct lot lot = {
+        .bytes = o->bytes,
+        .alloc_ns = o->alloc_ns,
+        .free_ns = o->free_ns,
+        .named_ns = o->first_use_ns,
+        .first_ns = o->first_use_ns,
+        .last_ns = o->last_use_ns,
+        .uses = recorded && !(o->flags & SONDE_OBJECT_USES_PARTIAL) ? KNOWN : UNKNOWN,
+        .recorded = recorded,
+    };
     if (lot.free_ns && lot.free_ns < lot.alloc_ns) {
         lot.free_ns = lot.alloc_ns;
         b->out->bad_times++;
@@ -271,7 +290,10 @@ static int sum_left(struct builder *b, uint32_t space)
 
 /* ---- the sweep ----------------------------------------------------------------------------- */
 
-struct taken { const struct builder *b; uint32_t space; };
+struct taken {
+    const struct builder *b;
+    uint32_t space;
+};
 
 static const struct lot *lot_of(const struct builder *b, uint32_t object)
 {
@@ -470,7 +492,8 @@ static void set_end(struct builder *b)
         freed += b->out->spaces.items[i].freed;
     for (size_t i = b->first_space; i < b->out->spaces.count; i++)
         b->out->spaces.items[i].end = b->process->header.state != SONDE_PROCESS_EXITED ? SONDE_MEMORY_CUT
-                                      : freed ? SONDE_MEMORY_ENDED : SONDE_MEMORY_FREED_NONE;
+                                      : freed                                          ? SONDE_MEMORY_ENDED
+                                                                                       : SONDE_MEMORY_FREED_NONE;
 }
 
 static int add_process(struct builder *b)
@@ -511,8 +534,13 @@ static int by_place(const void *left, const void *right)
 int sonde_memory_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
                          struct sonde_progress *progress, struct sonde_memory_use *out)
 {
-    struct builder b = {.m = m, .profile = profile, .progress = progress, .out = out,
-                        .calls = calloc(profile->nodes.count + 1, sizeof(struct calls))};
+    struct builder b = {
+        .m = m,
+        .profile = profile,
+        .progress = progress,
+        .out = out,
+        .calls = calloc(profile->nodes.count + 1, sizeof(struct calls)),
+    };
     int rc = b.calls ? sonde_object_model_build(m, profile, &b.model) : SONDE_ENOMEM;
     for (; b.index < m->process_count && !rc; b.index++) {
         b.process = &m->processes[b.index];

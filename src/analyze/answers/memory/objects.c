@@ -80,7 +80,7 @@ int sonde_objects_compute(const struct sonde_measurement *m, const struct sonde_
     struct sonde_object_model model = {0};
     int rc = sonde_object_model_build(m, profile, &model);
     uint32_t *of = rc ? NULL : calloc(model.sites.count + 1, sizeof *of);
-    rc = rc ? rc : !of ? SONDE_ENOMEM : merge_sites(out, &model, of);
+    rc = rc ? rc : (!of ? SONDE_ENOMEM : merge_sites(out, &model, of));
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
         const struct sonde_object *objects = model.processes.items[i];
         for (uint32_t k = 1; k < m->processes[i].object_count; k++)

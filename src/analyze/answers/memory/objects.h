@@ -25,8 +25,8 @@ struct sonde_objects { /* ready when zeroed */
 };
 
 /* 0 or SONDE_ENOMEM. */
-int  sonde_objects_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
-                           struct sonde_objects *out);
+int sonde_objects_compute(const struct sonde_measurement *m, const struct sonde_profile *profile,
+                          struct sonde_objects *out);
 void sonde_objects_fini(struct sonde_objects *objects);
 
 #endif

@@ -162,8 +162,11 @@ int sonde__work_read(const struct sonde_process *p, const uint64_t *instants, si
                      struct sonde_progress *progress, struct sonde__work *out)
 {
     const struct sonde_trace_options options = {
-        .tables = SONDE_READ_OPS, .state_bytes = sizeof(struct sonde_union), .progress = progress,
-        .op_fields = SONDE_FIELD(sonde_row_op, enter_ns) | SONDE_FIELD(sonde_row_op, object)};
+        .tables = SONDE_READ_OPS,
+        .state_bytes = sizeof(struct sonde_union),
+        .progress = progress,
+        .op_fields = SONDE_FIELD(sonde_row_op, enter_ns) | SONDE_FIELD(sonde_row_op, object),
+    };
     struct sonde_trace_reader trace = {0};
     struct reading r = {.instants = instants, .instant_count = instant_count, .bound_ns = p->header.clock_bound_ns};
     int rc = sonde_trace_open(p, &options, &trace);

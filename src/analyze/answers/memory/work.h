@@ -22,7 +22,7 @@ struct sonde_union { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_interval) closed;
     bool sorted_lost; /* an interval began before an earlier one: sort at the end */
 };
-int  sonde_union_add(struct sonde_union *u, uint64_t start, uint64_t end);
+int sonde_union_add(struct sonde_union *u, uint64_t start, uint64_t end);
 /* Merge what is left: closed.items are then disjoint and in order. Returns the sum of their lengths. */
 uint64_t sonde_union_finish(struct sonde_union *u, uint64_t *longest_gap);
 void sonde_union_fini(struct sonde_union *u);
@@ -37,8 +37,8 @@ struct sonde__work { /* ready when zeroed */
 bool sonde__work_is_whole(const struct sonde_measurement *m, const struct sonde_process *p);
 
 /* `instants`: the times of allocations and frees, sorted. 0 or a negative code; fini in either case. */
-int  sonde__work_read(const struct sonde_process *p, const uint64_t *instants, size_t instant_count,
-                      struct sonde_progress *progress, struct sonde__work *out);
+int sonde__work_read(const struct sonde_process *p, const uint64_t *instants, size_t instant_count,
+                     struct sonde_progress *progress, struct sonde__work *out);
 void sonde__work_fini(struct sonde__work *work);
 
 /* The first and last instant of such work from `from` to `to`, both of them instants of the above; false: there is none. */

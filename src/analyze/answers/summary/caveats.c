@@ -21,14 +21,20 @@
 #include "base/number.h"
 #include "format/tables.h"
 
-enum { DRIFT_PPM = 1000, SLACK_NS = 1000, CLOCKS_SAID = 5, MODULES_SAID = 3,
-       UNSAMPLED_LEAST_NS = 20000000 /* less is what came after the last samples of a few threads */ };
+enum {
+    DRIFT_PPM = 1000,
+    SLACK_NS = 1000,
+    CLOCKS_SAID = 5,
+    MODULES_SAID = 3,
+    UNSAMPLED_LEAST_NS = 20000000, /* less is what came after the last samples of a few threads */
+};
 
 const char *sonde_caveat_name(enum sonde_caveat_kind kind)
 {
     switch (kind) {
     case SONDE_CAVEAT_TRACE: return "trace";
-    case SONDE_CAVEAT_CPU: case SONDE_CAVEAT_SAMPLES: return "cpu";
+    case SONDE_CAVEAT_CPU:
+    case SONDE_CAVEAT_SAMPLES: return "cpu";
     case SONDE_CAVEAT_CLOCK: return "clock";
     case SONDE_CAVEAT_SYMBOLS: return "symbols";
     case SONDE_CAVEAT_LINES: return "lines";
@@ -43,8 +49,8 @@ const char *sonde_caveat_name(enum sonde_caveat_kind kind)
 
 struct finder {
     const struct sonde_measurement *m;
-    const struct sonde_profile     *profile;
-    struct sonde_caveats           *out;
+    const struct sonde_profile *profile;
+    struct sonde_caveats *out;
     int rc;
 };
 
@@ -89,8 +95,10 @@ static const char *why_cut(const struct sonde_measurement *m)
     for (uint32_t i = 0; i < m->process_count; i++)
         for (enum sonde_drop cause = 0; cause < SONDE_DROP_COUNT; cause++)
             dropped[cause] += m->processes[i].header.ledger.dropped[cause];
-    return dropped[SONDE_DROP_MAX_SIZE] ? " (--max-size was reached)" : dropped[SONDE_DROP_DISK_FULL] ? " (disk full)"
-           : dropped[SONDE_DROP_TRACE_FULL] ? " (buffer full)" : "";
+    return dropped[SONDE_DROP_MAX_SIZE]     ? " (--max-size was reached)"
+           : dropped[SONDE_DROP_DISK_FULL]  ? " (disk full)"
+           : dropped[SONDE_DROP_TRACE_FULL] ? " (buffer full)"
+                                            : "";
 }
 
 static void add_part(struct sonde_text *text, uint64_t n, const char *one)
@@ -177,8 +185,9 @@ static void find_pauses(struct finder *f)
     }
     if (dropped && (text = say(f, SONDE_CAVEAT_PAUSES))) {
         add_count(text, dropped, "more pause");
-        sonde_text_format(text, " of recording %s time counts as recorded", dropped == 1 ? "was not stored (table full): its"
-                                                                                       : "were not stored (table full): their");
+        sonde_text_format(text, " of recording %s time counts as recorded",
+                          dropped == 1 ? "was not stored (table full): its"
+                                       : "were not stored (table full): their");
     }
 }
 
@@ -209,7 +218,10 @@ static void find_cpu(struct finder *f)
 }
 
 /* Of what was sampled. */
-struct sampled { uint64_t missed, threads, lost, samples, unknown_ns, all_ns, waits_lost, waits; bool timed; };
+struct sampled {
+    uint64_t missed, threads, lost, samples, unknown_ns, all_ns, waits_lost, waits;
+    bool timed;
+};
 
 static struct sampled sampled_of(const struct sonde_measurement *m, const struct sonde_profile *profile)
 {
@@ -322,7 +334,7 @@ static int64_t jump_of(const struct sonde_row_clock *a, const struct sonde_row_c
     const double likely = (double)host * DRIFT_PPM / 1e6 + (double)a->bound_ns + (double)b->bound_ns + SLACK_NS;
     if (host < 0 || (off <= likely && off >= -likely))
         return 0;
-    return off > 9e18 ? INT64_MAX : off < -9e18 ? -INT64_MAX : (int64_t)off;
+    return off > 9e18 ? INT64_MAX : (off < -9e18 ? -INT64_MAX : (int64_t)off);
 }
 
 static void say_jump(struct finder *f, uint32_t process, const struct sonde_row_clock *before,
@@ -370,7 +382,11 @@ static void find_clocks(struct finder *f)
 
 /* ---- functions and lines ------------------------------------------------------------------------ */
 
-struct module { const char *path; bool users; uint64_t nameless, lineless; };
+struct module {
+    const char *path;
+    bool users;
+    uint64_t nameless, lineless;
+};
 struct modules {
     SONDE_VECTOR(struct module) items;
     struct sonde_map by_path, seen; /* interned text: equal text, equal pointer */
@@ -444,8 +460,9 @@ static const char *other_host(const struct finder *f)
 
 static void add_reason(struct sonde_text *text, const struct finder *f, const char *path, const char *why)
 {
-    const char *host = why && strcmp(why, SONDE__DEBUG_GONE) == 0 ? other_host(f)
-                       : why && strcmp(why, SONDE__DEBUG_OTHER) == 0 ? other_host(f) : NULL;
+    const char *host = why && strcmp(why, SONDE__DEBUG_GONE) == 0    ? other_host(f)
+                       : why && strcmp(why, SONDE__DEBUG_OTHER) == 0 ? other_host(f)
+                                                                     : NULL;
     if (why)
         sonde_text_add(text, why);
     else if (has_symbols(f, path))
