@@ -60,7 +60,7 @@ enum sonde_collect {
 };
 
 struct sonde_backend {
-    size_t size;  /* sizeof(struct sonde_backend) the backend was built with */
+    size_t size;       /* sizeof(struct sonde_backend) the backend was built with */
     const char *name;  /* "opencl" */
 
     /* Names of the API calls; index is the `api` of sonde_call_begin. Entry 0 is unused. */
@@ -121,14 +121,14 @@ enum {
  * are needed: the completions say the rest. */
 struct sonde_submit {
     enum sonde_op_kind kind;
-    uint32_t lane;   /* queue lane, from sonde_lane_add */
-    uint32_t name;   /* string id of the kernel's name, 0 = none */
-    uint32_t work;   /* launch configuration from sonde_work_add, 0 = none */
-    uint32_t object; /* data object, 0 = none or several */
-    uint64_t bytes;  /* moved or filled, counted once */
-    uint64_t token;  /* handed to poll(); 0 = finished within the call, no device times */
-    uint64_t key;    /* instead of a token: sonde_complete() will name it; never used again */
-    uint32_t flags;  /* SONDE_SUBMIT_* */
+    uint32_t lane;             /* queue lane, from sonde_lane_add */
+    uint32_t name;             /* string id of the kernel's name, 0 = none */
+    uint32_t work;             /* launch configuration from sonde_work_add, 0 = none */
+    uint32_t object;           /* data object, 0 = none or several */
+    uint64_t bytes;            /* moved or filled, counted once */
+    uint64_t token;            /* handed to poll(); 0 = finished within the call, no device times */
+    uint64_t key;              /* instead of a token: sonde_complete() will name it; never used again */
+    uint32_t flags;            /* SONDE_SUBMIT_* */
 };
 
 /* True while the agent is loaded, healthy and recording. A hook that finds it
@@ -178,13 +178,13 @@ enum sonde_over sonde_submit_over(const struct sonde_submit *submit);
 
 /* What the runtime reported about one finished operation. */
 struct sonde_completion {
-    uint64_t key;    /* of its submission */
+    uint64_t key;               /* of its submission */
     enum sonde_op_kind kind;
     enum sonde_poll result; /* never SONDE_POLL_PENDING */
     uint32_t lane, name, work, object; /* as in struct sonde_submit */
     uint32_t origin; /* call path in which it was prepared (a graph node), from sonde_call_context; 0 none */
     uint64_t bytes;
-    struct sonde_times times;  /* queued_ns and submit_ns may be 0: unknown */
+    struct sonde_times times;   /* queued_ns and submit_ns may be 0: unknown */
 };
 /* Only within collect(). A completion may come before its submission does. */
 void sonde_complete(const struct sonde_completion *completion);

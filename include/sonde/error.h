@@ -46,7 +46,7 @@ enum sonde_error {
 
 /* One sentence for the user: what went wrong, where, why, and what to do. */
 struct sonde_diag {
-    int code;        /* enum sonde_error */
+    int code;         /* enum sonde_error */
     char what[192];   /* "cannot read the measurement" */
     char where[512];  /* path, function or offset; may be empty */
     char why[192];    /* strerror text or reason; may be empty */

@@ -38,13 +38,13 @@ enum sonde_way {
 
 /* What else is true of a kind. */
 enum sonde_op_trait {
-    SONDE_KIND_BY_ENDS = 1,   /* what the runtime says of the copy's two ends goes before its way */
-    SONDE_KIND_CAN_BLOCK = 2,   /* its call may return only when it has ended */
-    SONDE_KIND_TO_HOST = 4,   /* the host can then read what the device wrote */
-    SONDE_KIND_AFTER_ALL = 8,   /* waits for all earlier ones of its queue, unless it names what it waits for */
+    SONDE_KIND_BY_ENDS = 1,      /* what the runtime says of the copy's two ends goes before its way */
+    SONDE_KIND_CAN_BLOCK = 2,    /* its call may return only when it has ended */
+    SONDE_KIND_TO_HOST = 4,      /* the host can then read what the device wrote */
+    SONDE_KIND_AFTER_ALL = 8,    /* waits for all earlier ones of its queue, unless it names what it waits for */
     SONDE_KIND_BEFORE_ALL = 16,  /* all later ones of its queue wait for it */
-    SONDE_KIND_CALL = 32,  /* the call itself is the operation: its times are the operation's */
-    SONDE_KIND_POINT = 64,  /* a place in a queue: recorded there, or waited for */
+    SONDE_KIND_CALL = 32,        /* the call itself is the operation: its times are the operation's */
+    SONDE_KIND_POINT = 64,       /* a place in a queue: recorded there, or waited for */
     SONDE_KIND_COLLECTIVE = 128, /* several devices at once; it runs as a kernel, an operation of its own */
 };
 
@@ -121,7 +121,7 @@ enum sonde_memory_class {
 };
 
 enum sonde_object_trait {
-    SONDE_OBJECT_PLACE = 1, /* what lies at its address is the object; the others' address is a handle */
+    SONDE_OBJECT_PLACE = 1,  /* what lies at its address is the object; the others' address is a handle */
     SONDE_OBJECT_UNSEEN = 2, /* kernels may use it unseen: which of their arguments point to it is not known */
 };
 
@@ -183,11 +183,13 @@ enum sonde_memory {
     X(SHARED, "shared memory")      \
     X(GRID, "grid size")
 
+/* clang-format off */
 enum sonde_limiter {
 #define X(name, text) SONDE_LIMITER_##name,
     SONDE_LIMITER_MAP(X)
 #undef X
-        SONDE_LIMITER_COUNT
+    SONDE_LIMITER_COUNT
 };
+/* clang-format on */
 
 #endif

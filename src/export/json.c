@@ -230,7 +230,8 @@ static json_t *work(const struct sonde_row_work *row, uint32_t id)
         json_object_set_new(all, "local_bytes", number(row->local_bytes));
     }
     if (row->cluster[0])
-        json_object_set_new(all, "cluster", json_pack("[i, i, i]", (int)row->cluster[0], (int)row->cluster[1], (int)row->cluster[2]));
+        json_object_set_new(all, "cluster",
+                            json_pack("[i, i, i]", (int)row->cluster[0], (int)row->cluster[1], (int)row->cluster[2]));
     if (row->occupancy) {
         json_object_set_new(all, "occupancy", json_real(row->occupancy / 1000.0));
         json_object_set_new(all, "occupancy_limiter", json_string(sonde_limiter_name(row->limiter)));

@@ -17,9 +17,9 @@
 struct sonde_out {
     int fd;
     bool own_fd, direct, force;
-    int error; /* errno of the first failure */
-    char *path;  /* final name, or what messages call it */
-    char *temp;  /* the hidden name; not there while `unnamed` */
+    int error;      /* errno of the first failure */
+    char *path;     /* final name, or what messages call it */
+    char *temp;     /* the hidden name; not there while `unnamed` */
     bool unnamed;
     uint64_t flushed;
     size_t used;

@@ -32,13 +32,13 @@ struct writer {
     struct sonde_export_result *result;
     uint64_t *called_from, *stacks; /* [tree node]: iid of the text; ~0 = empty */
     uint64_t *works[SONDE_WORK_TEXTS]; /* [work id] of this process */
-    uint64_t *strings;              /* [string id] of this process */
+    uint64_t *strings;                                    /* [string id] of this process */
     uint64_t waits_for[SONDE_SLEEP_KINDS];
 
     struct pf_tracks tracks; /* of the process, and the lane, now being written */
-    int64_t shift_ns;     /* of the process's times */
-    bool sampled;      /* the track of the lane's samples is described */
-    bool nests;        /* the lane's slices lie within each other */
+    int64_t shift_ns;      /* of the process's times */
+    bool sampled;          /* the track of the lane's samples is described */
+    bool nests;            /* the lane's slices lie within each other */
     SONDE_VECTOR(struct sonde_row_range) ranges; /* of the lane, in the order of by_begin */
     SONDE_VECTOR(struct sonde_row_sleep) sleeps; /* of the lane, in order */
     size_t next_range, next_sleep; /* to be laid out */

@@ -23,9 +23,9 @@ struct pf_tracks { /* of one process; ready with the first three set, and zero e
     struct sonde_names *names;
     struct pf_wire *wire;
     uint32_t process;
-    int32_t pid;          /* as viewers see it */
+    int32_t pid;           /* as viewers see it */
     uint32_t lane;         /* now being written; 0 none */
-    bool across;       /* what is written of it are ranges that may end on other threads: on tracks beside it */
+    bool across;           /* what is written of it are ranges that may end on other threads: on tracks beside it */
     uint64_t rows[SONDE_LAYOUT_ROWS]; /* track of each row of the lane; 0 = not described yet */
     uint64_t row_tracks;   /* described so far, for numbering */
 };

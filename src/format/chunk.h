@@ -17,7 +17,7 @@
 
 enum {
     SONDE_CHUNK_SORTED = 1, /* rows are sorted by the times when they began: OP by start_ns */
-    SONDE_CHUNK_ZSTD = 2, /* the payload is one zstd frame; else it is stored as it is */
+    SONDE_CHUNK_ZSTD = 2,   /* the payload is one zstd frame; else it is stored as it is */
 };
 
 struct sonde_chunk {         /* the header before every chunk's payload */

@@ -52,11 +52,11 @@ struct sonde__data {
     struct sonde__chunk_at *chunks;   /* in the order of the file */
     size_t count;
     struct sonde__chunk_at **order;   /* by table, owner, first; after sonde__data_sort */
-    uint64_t end;      /* of the last sound chunk, with its padding: perhaps just beyond the file */
-    uint32_t damaged;  /* stretches of the file that hold no chunk */
+    uint64_t end;                     /* of the last sound chunk, with its padding: perhaps just beyond the file */
+    uint32_t damaged;                 /* stretches of the file that hold no chunk */
     uint64_t damaged_bytes;
-    uint16_t version;  /* of the chunk that is of another one, when that is the error */
-    uint64_t index_at; /* offset of the index in use; 0 = read without one */
+    uint16_t version;                 /* of the chunk that is of another one, when that is the error */
+    uint64_t index_at;                /* offset of the index in use; 0 = read without one */
 };
 
 /* Files up to this size are read through, and every checksum verified, when

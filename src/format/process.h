@@ -9,7 +9,7 @@
 /* A run of rows of one table: a chunk of data.sonde, or a segment of live.sonde. */
 struct sonde__piece {
     struct sonde_chunk header; /* live: made up from the segment */
-    const struct sonde__chunk_at *chunk; /* NULL when live */
+    const struct sonde__chunk_at *chunk;     /* NULL when live */
     const struct sonde__live_segment *live;  /* NULL when sealed */
 };
 
@@ -22,7 +22,7 @@ struct sonde__process { /* struct sonde_process.private_data */
     struct sonde__decoder *decoder; /* while opening */
     char *string_bytes;
     _Atomic unsigned char *trace_state; /* by trace: SONDE__TRACE_* */
-    _Atomic uint64_t looked_at;   /* bytes of chunks of traces */
+    _Atomic uint64_t looked_at;         /* bytes of chunks of traces */
 };
 
 enum {

@@ -93,7 +93,7 @@ struct sonde_process {
 struct sonde_measurement {
     char *path;
     json_t *manifest;                 /* NULL when missing or unreadable, */
-    char manifest_problem[256];    /* and then why, when there is a file of that name; else empty */
+    char manifest_problem[256];       /* and then why, when there is a file of that name; else empty */
     struct sonde_process *processes;
     uint32_t process_count; /* sorted by start_ns, then name */
     uint64_t disk_bytes;

@@ -72,9 +72,9 @@
     T(SLEEP, struct sonde_row_sleep, THREAD, from_ns, to_ns, cpu.sleep_rows_dropped, NULL)
 
 enum {
-    SONDE_ROWS_NO_ID = 1, /* rows are told apart by what they say; `first` is but their number */
-    SONDE_ROWS_BY_THREAD = 2, /* owner: thread slot; else 0, of a trace the lane */
-    SONDE_ROWS_FIRST = 4, /* the agent keeps room for them when the memory budget is spent */
+    SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
+    SONDE_ROWS_BY_THREAD = 2,  /* owner: thread slot; else 0, of a trace the lane */
+    SONDE_ROWS_FIRST = 4,      /* the agent keeps room for them when the memory budget is spent */
     SONDE_ROWS_AFTERWARDS = 8, /* written by sealing and after it: never in live.sonde */
 };
 
@@ -126,8 +126,8 @@ struct sonde_segment {      /* one per SONDE_SEGMENT_BYTES, at a multiple of it 
 
 enum sonde_process_state {
     SONDE_PROCESS_RUNNING = 1, /* still so after the end: killed, _exit, exec, crash */
-    SONDE_PROCESS_EXITED = 2, /* the final flush ran */
-    SONDE_PROCESS_OFF = 3, /* the agent switched itself off; a NOTE says why */
+    SONDE_PROCESS_EXITED = 2,  /* the final flush ran */
+    SONDE_PROCESS_OFF = 3,     /* the agent switched itself off; a NOTE says why */
 };
 
 struct sonde_ledger {
@@ -160,7 +160,7 @@ struct sonde_ledger {
 
 enum sonde_cpu_sampling {
     SONDE_CPU_NONE = 0,
-    SONDE_CPU_PERF = 1, /* perf events, one per thread, signal it */
+    SONDE_CPU_PERF = 1,   /* perf events, one per thread, signal it */
     SONDE_CPU_TIMERS = 2, /* timers on the threads' CPU clocks do */
 };
 /* The CPU side. Samples are counted when they are taken; each stands for the CPU
@@ -225,13 +225,13 @@ static_assert(sizeof(struct sonde_live_header) <= SONDE_SEGMENT_BYTES, "format")
 enum sonde_frame_kind {
     SONDE_FRAME_NATIVE = 1, /* module, offset = address - load bias of the return address */
     SONDE_FRAME_PYTHON = 2, /* module = pycode id, offset = instruction offset in bytes */
-    SONDE_FRAME_API = 3, /* the API call; name = string id, offset = api number */
-    SONDE_FRAME_OP = 4, /* the operation (placeholder); kind = op kind in `op`; name = kernel name */
+    SONDE_FRAME_API = 3,    /* the API call; name = string id, offset = api number */
+    SONDE_FRAME_OP = 4,     /* the operation (placeholder); kind = op kind in `op`; name = kernel name */
     SONDE_FRAME_UNKNOWN = 5,/* code in no module (JIT); offset = address, but rounded down to a page without SONDE_FRAME_ADDRESS */
-    SONDE_FRAME_CUT = 6, /* outer frames are missing here: too deep, or unwinding failed */
-    SONDE_FRAME_LINK = 7, /* what is below was prepared elsewhere: offset = node id of that context
+    SONDE_FRAME_CUT = 6,    /* outer frames are missing here: too deep, or unwinding failed */
+    SONDE_FRAME_LINK = 7,   /* what is below was prepared elsewhere: offset = node id of that context
                              * (a graph node's creation; the forward call of a backward operator) */
-    SONDE_FRAME_RANGE = 8, /* a range that the program named (NVTX, an operator): name = string id,
+    SONDE_FRAME_RANGE = 8,  /* a range that the program named (NVTX, an operator): name = string id,
                              * module = string id of its domain, 0 = the default one */
 };
 enum {
@@ -472,13 +472,15 @@ struct sonde_row_wait {
     X(QUEUE, "queue")  /* until another thread, or process, has something: condition variables, semaphores, barriers */ \
     X(IO, "I/O")       /* for files, sockets and pipes */                               \
     X(END, "end")      /* until a thread or a child process has ended */
+/* clang-format off */
 enum sonde_sleep_kind {
     SONDE_SLEEP_NONE,
 #define X(name, text) SONDE_SLEEP_##name,
     SONDE_SLEEP_MAP(X)
 #undef X
-        SONDE_SLEEP_KINDS
+    SONDE_SLEEP_KINDS
 };
+/* clang-format on */
 struct sonde_row_sleep {
     uint64_t from_ns, to_ns;       /* in the function */
     uint32_t node;                 /* its API node: the function below the caller's stack */

@@ -21,8 +21,8 @@
 struct writer {
     int fd;
     char *path;
-    uint64_t at;         /* the file's length now, */
-    uint64_t whole;      /* and up to its last whole chunk */
+    uint64_t at;                   /* the file's length now, */
+    uint64_t whole;                /* and up to its last whole chunk */
     struct sonde__data data;       /* what was there before; its bytes stay valid */
     struct sonde_row_index *index; /* every chunk of the file */
     size_t count, room;

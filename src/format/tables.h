@@ -15,10 +15,10 @@
 #include "rows.h"
 
 enum sonde_predictor {
-    SONDE_PREDICT_ZERO = 0, /* nothing: the value itself */
+    SONDE_PREDICT_ZERO = 0,  /* nothing: the value itself */
     SONDE_PREDICT_DELTA = 1, /* the previous row's value */
-    SONDE_PREDICT_DIFF = 2, /* this row's value of column `ref` */
-    SONDE_PREDICT_GAP = 3, /* the later of: the previous row's value of the last of the `span`
+    SONDE_PREDICT_DIFF = 2,  /* this row's value of column `ref` */
+    SONDE_PREDICT_GAP = 3,   /* the later of: the previous row's value of the last of the `span`
                                 columns that follow; this row's value of column `ref` */
     SONDE_PREDICT_BYTES = 4, /* no integer: `width` bytes, row after row */
     SONDE_PREDICT_SPARSE = 5, /* zeros among numbers: 0 for 0, else 1 + zigzag of the distance
@@ -45,16 +45,16 @@ extern const struct sonde_other_columns {
 
 struct sonde_table_info {
     const char *name;        /* "FRAME" */
-    uint32_t row_bytes;   /* in memory and in live.sonde; STRING: 1 */
-    uint32_t properties;  /* SONDE_ROWS_* */
+    uint32_t row_bytes;      /* in memory and in live.sonde; STRING: 1 */
+    uint32_t properties;     /* SONDE_ROWS_* */
     const struct sonde_column *columns; /* none of STRING */
     uint32_t column_count;
     /* Of traces; else 0. */
-    uint32_t lane_kind;   /* SONDE_LANE_KIND_*: of the lanes that own it */
+    uint32_t lane_kind;      /* SONDE_LANE_KIND_*: of the lanes that own it */
     enum sonde_trace trace;
-    uint16_t from, to;    /* offsets in the row: when it began and ended; 0 = it never did */
+    uint16_t from, to;       /* offsets in the row: when it began and ended; 0 = it never did */
     const char *counter;     /* in struct sonde_live_header, of rows that found no room: "cpu.sleep_rows_dropped" */
-    uint32_t dropped;     /* and its offset there; of OP, one for each cause */
+    uint32_t dropped;        /* and its offset there; of OP, one for each cause */
     const char *lost;        /* one row, where some are missing; NULL: the report says it in other words */
 };
 

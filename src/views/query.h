@@ -26,17 +26,17 @@ struct sonde_query_time {
 struct sonde_query_range { /* what is asked of the view statistics alone; zeroed: nothing, and it is the whole run */
     struct sonde_query_time from, to;
     const char *lanes;       /* as --lane names them, separated by commas; NULL: all */
-    uint32_t depth;       /* frames of a context from the outermost on; 0 = all */
+    uint32_t depth;          /* frames of a context from the outermost on; 0 = all */
 };
 
 struct sonde_query_contexts { /* what is asked of the view profile alone; zeroed: nothing, and it chooses */
-    int shape, by;       /* 1 + enum sonde_profile_shape, 1 + enum sonde_profile_by; 0: not given */
+    int shape, by;               /* 1 + enum sonde_profile_shape, 1 + enum sonde_profile_by; 0: not given */
     struct sonde_columns columns; /* named and derived ones; sonde_query_fini gives them back */
-    bool named;           /* metrics were: no other columns than these and the derived ones, and the first sorts */
-    int sort, sort_side; /* 1 + column number, 1 + SONDE_INCLUSIVE or SONDE_EXCLUSIVE; 0: not given */
+    bool named;                  /* metrics were: no other columns than these and the derived ones, and the first sorts */
+    int sort, sort_side;         /* 1 + column number, 1 + SONDE_INCLUSIVE or SONDE_EXCLUSIVE; 0: not given */
     const char *root;            /* a calling context, as sonde_profile_rows_find reads it; NULL: all */
-    uint32_t depth;           /* levels of the tree; 0 = all */
-    bool ids;             /* people see the numbers of contexts */
+    uint32_t depth;              /* levels of the tree; 0 = all */
+    bool ids;                    /* people see the numbers of contexts */
 };
 
 struct sonde_query {
@@ -45,9 +45,9 @@ struct sonde_query {
     struct sonde_totals totals;
     SONDE_VECTOR(const char *) modules; /* paths of all that frames are in: names.c shortens them */
     const char *path;        /* of the measurement, for messages */
-    bool complete;    /* for programs: also what no terminal shows, and nothing that only it shows */
-    uint32_t limit;       /* rows of a table; 0 = all */
-    double min_percent; /* rows below this share of the whole are left out */
+    bool complete;           /* for programs: also what no terminal shows, and nothing that only it shows */
+    uint32_t limit;          /* rows of a table; 0 = all */
+    double min_percent;      /* rows below this share of the whole are left out */
     bool limit_given, min_percent_given; /* by who asks; else these are defaults */
     struct sonde_query_range range;
     struct sonde_query_contexts contexts;

@@ -221,7 +221,7 @@ static const struct sonde_view_column cpu_columns[] = {
 static const struct sonde_view_columns cpu = SONDE_VIEW_COLUMNS("cpu_side", cpu_columns);
 
 struct cpu_side {
-    bool sampled, known; /* known: there is a process */
+    bool sampled, known;     /* known: there is a process */
     uint32_t rate_hz;        /* 0: unknown, or processes differ */
     struct sonde_metrics all;
     struct sonde_profile_rows *rows; /* flat by function, most exclusive CPU time first; NULL: nothing */

@@ -75,8 +75,8 @@ struct sonde_view_column {
     const char *name;       /* in JSON, with the unit at its end: total_ns; NULL: only on the terminal */
     const char *title;      /* on the terminal; NULL: only in JSON. "": the table's subject */
     enum sonde_cell_kind kind;
-    unsigned style;      /* enum sonde_view_style */
-    int spare;      /* terminal: 0 always there, else left out of a too wide table, the highest first */
+    unsigned style;         /* enum sonde_view_style */
+    int spare;              /* terminal: 0 always there, else left out of a too wide table, the highest first */
     const char *definition; /* what it means: one or two sentences, the first without a capital, no full stop at the end */
     const char *unit;       /* NUMBER, FIGURE: "GB/s"; NULL: none, or what the kind says */
     const struct sonde_view_columns *of; /* OBJECT, LIST, MAP: what is in it */
@@ -106,7 +106,7 @@ struct sonde_cell { /* its kind is its column's */
     uint32_t depth;        /* TEXT: how deep it stands in a tree */
     union {
         uint64_t integer;  /* COUNT, ID, TIME, BYTES, NUMBER, BOOLEAN */
-        double real;     /* TIME, BYTES, NUMBER, FIGURE, SHARE: the part */
+        double real;       /* TIME, BYTES, NUMBER, FIGURE, SHARE: the part */
         const char *text;  /* as the program named it: neither clean nor always UTF-8 */
         struct sonde_view_table *inner; /* OBJECT, LIST, MAP */
     };
@@ -116,11 +116,11 @@ struct sonde_cell { /* its kind is its column's */
 struct sonde_view_table {
     const struct sonde_view_columns *columns;
     struct sonde_cell *cells;  /* row after row */
-    size_t count, capacity;  /* of cells */
+    size_t count, capacity;    /* of cells */
     uint64_t left_out;         /* rows that a limit left out */
     const char *left_out_view; /* where they are; NULL: in this view */
     uint64_t hidden;           /* terminal, bits by column: left out, since no row has anything there */
-    int readable;         /* terminal: spare columns go before an elastic one gets narrower; 0: by its style */
+    int readable;              /* terminal: spare columns go before an elastic one gets narrower; 0: by its style */
     struct sonde_view_data *data;
     struct sonde_view_table *next; /* of all of this data */
 };

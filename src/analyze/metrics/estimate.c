@@ -34,10 +34,10 @@ void sonde_estimate_fini(struct sonde_estimate *estimate)
 
 /* What the groups have of one pool. */
 struct summing {
-    double *variance;                                 /* [group]: of all pools so far */
+    double *variance;                                   /* [group]: of all pools so far */
     struct group_sum { double sampled_ns, pooled_ns; } *sums; /* [group]: of this pool */
     uint32_t *touched, touched_count;
-    double sampled_ns, pooled_ns;                    /* of all its groups together */
+    double sampled_ns, pooled_ns;                       /* of all its groups together */
 };
 
 static int summing_begin(struct summing *s, size_t groups)

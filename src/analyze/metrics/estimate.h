@@ -19,8 +19,8 @@
 
 struct sonde_estimate_item { /* the time of one context in the gaps of one pool */
     uint32_t pool, node;     /* node of the tree */
-    double sampled_ns;     /* around its samples */
-    double pooled_ns;      /* where no sample reaches */
+    double sampled_ns;       /* around its samples */
+    double pooled_ns;        /* where no sample reaches */
 };
 struct sonde_estimate_pool {
     double samples;          /* what divides pooled time; 0: there is none */

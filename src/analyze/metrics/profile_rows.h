@@ -48,13 +48,13 @@ struct sonde_profile_rows_config {
     enum sonde_profile_by by;
     const struct sonde_columns *columns;  /* must outlive the view */
     uint32_t sort;          /* column number; rows come largest first */
-    int sort_side;     /* SONDE_INCLUSIVE or SONDE_EXCLUSIVE: then bottom-up callers of nothing are left out */
+    int sort_side;          /* SONDE_INCLUSIVE or SONDE_EXCLUSIVE: then bottom-up callers of nothing are left out */
     uint32_t root;          /* tree node whose context becomes the whole; 0 all */
     uint32_t depth;         /* levels below the whole; 0 = all */
     uint32_t share;         /* column whose share in the whole counts; a metric: formulas need not add up */
-    double min_percent;   /* rows below this share in that column and in all times shown are left out */
-    bool all_frames;    /* false: frames of the runtime without figures of their own are left out */
-    bool fold_nameless; /* native frames without a name that follow each other, or have one parent, are one row per module */
+    double min_percent;     /* rows below this share in that column and in all times shown are left out */
+    bool all_frames;        /* false: frames of the runtime without figures of their own are left out */
+    bool fold_nameless;     /* native frames without a name that follow each other, or have one parent, are one row per module */
     const double *given[SONDE_METRIC_COUNT]; /* exclusive values per tree node instead of the profile's; NULL none */
     const struct sonde_estimate *cpu_estimate, *blame_estimate; /* for their errors; NULL: unknown */
     const struct sonde_measurement *m;       /* by object: whose trace says which operation named what */
@@ -64,7 +64,7 @@ enum { SONDE_PROFILE_OBJECT = 255 }; /* kind of a row that is a data object, whe
 
 /* What a row shows; texts belong to the profile. Fields that `by` does not tell apart are empty. */
 struct sonde_profile_frame {
-    uint8_t kind;        /* enum sonde_frame_kind or SONDE_PROFILE_OBJECT; 0: the whole, or what is in no routine */
+    uint8_t kind;         /* enum sonde_frame_kind or SONDE_PROFILE_OBJECT; 0: the whole, or what is in no routine */
     uint16_t op;          /* OP: enum sonde_op_kind; by object: enum sonde_object_kind */
     uint32_t line;
     uint64_t offset;
@@ -84,7 +84,7 @@ struct sonde_profile_rows {
     enum sonde_profile_shape shape;
     enum sonde_profile_by by;
     uint32_t sort, share;
-    int sort_side;          /* and that of shares; the whole is inclusive */
+    int sort_side;               /* and that of shares; the whole is inclusive */
     uint64_t cut;                /* rows left out for their small share, without those below them */
     struct sonde_value *values;  /* [row][column][side] */
     size_t value_rows;

@@ -24,13 +24,13 @@ struct sonde__rows_maker {
     struct sonde_profile_rows *view;
     size_t nodes;
     struct sonde__sums *self, *total; /* [tree node]; 0 outside of the root's context */
-    uint8_t *state;        /* [tree node]: SONDE__INSIDE, SONDE__HIDDEN */
-    uint32_t *up;           /* [tree node]: nearest ancestor that is shown; 0 none */
-    uint32_t *entity;       /* [tree node]: number of its routine; 0 none */
+    uint8_t *state;                   /* [tree node]: SONDE__INSIDE, SONDE__HIDDEN */
+    uint32_t *up;                     /* [tree node]: nearest ancestor that is shown; 0 none */
+    uint32_t *entity;                 /* [tree node]: number of its routine; 0 none */
     SONDE_VECTOR(struct sonde__entity) entities;
     struct sonde_map by_key;
-    uint32_t *owner;        /* [tree node]: whose figure its own are: by function another node's */
-    bool fold;         /* nameless frames; from the numbering of the routines on */
+    uint32_t *owner;                  /* [tree node]: whose figure its own are: by function another node's */
+    bool fold;                        /* nameless frames; from the numbering of the routines on */
 };
 
 /* A row that competes for its place among others. */

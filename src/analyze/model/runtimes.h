@@ -29,7 +29,7 @@ struct sonde_runtime_call {
 struct sonde_runtime { /* what is NULL or 0 it does not have */
     const char *name;               /* of its backend, as devices have it in a measurement */
     const char *title;              /* in sentences */
-    bool has_devices;        /* work is enqueued through it */
+    bool has_devices;               /* work is enqueued through it */
     const struct sonde_runtime_call *calls; /* those that have a class, sorted by name, without endings such as _v2 */
     size_t call_count;
     const char *const *libraries;   /* how file names of its own libraries and drivers begin; ends with NULL */
@@ -37,7 +37,7 @@ struct sonde_runtime { /* what is NULL or 0 it does not have */
     const char *variable;           /* see enum sonde_runtime_loads */
     enum sonde_runtime_loads loads;
     const char *kept;
-    size_t path_max;           /* it cuts longer paths off, and would load nothing; 0: no bound */
+    size_t path_max;                /* it cuts longer paths off, and would load nothing; 0: no bound */
     const char *other;              /* what another tool in `variable` means for a recording */
     const char *caching_function;   /* part of the names of an allocator's functions that keeps what was freed */
     const char *caching_library;    /* how the file name of its library begins */

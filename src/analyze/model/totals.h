@@ -12,14 +12,14 @@ struct sonde_device_use {    /* one device as one process used it */
     uint32_t process, device;
     uint64_t wall_ns;        /* of the process, without the pauses of recording; 0 unknown */
     uint64_t operations;     /* in the profile */
-    bool timed;          /* the next three are known */
+    bool timed;              /* the next three are known */
     uint64_t busy_ns;        /* union of all operations' intervals */
     uint64_t kernel_ns, copy_ns; /* unions; the two may overlap */
 };
 
 /* Wall time of `sonde record` around the program's run, from the manifest: none of it is in the run. */
 struct sonde_around {
-    bool known;          /* it is not there before record's end */
+    bool known;              /* it is not there before record's end */
     uint64_t before_ns;      /* until the program was started */
     uint64_t program_ns;     /* from then to its end */
     uint64_t after_ns;       /* from then on; the next four are parts of it */
@@ -32,7 +32,7 @@ struct sonde_totals {
     uint64_t dropped_trace_rows;  /* in the profile, missing in the trace */
     uint64_t in_flight;           /* enqueued, not finished when the program ended */
     uint64_t clock_bound_ns;      /* the largest; 0 = the devices' clocks are the host's */
-    bool clock_known;         /* there are device times, and pairs of clocks for all that have them */
+    bool clock_known;             /* there are device times, and pairs of clocks for all that have them */
     uint64_t wall_ns;             /* first process's start to last process's end; 0 unknown */
     uint64_t process_wall_ns;     /* sum over processes: what overhead is a share of */
     uint32_t threads;             /* that used the GPU runtime */
@@ -40,7 +40,7 @@ struct sonde_totals {
     uint32_t notes;
     uint32_t damaged_chunks;
     uint64_t damaged_bytes;
-    bool traced;              /* at least one process */
+    bool traced;                  /* at least one process */
     uint64_t held_ns;             /* sum over processes: threads stood still for the agent's start and its flushes; 0 unknown */
     struct sonde_around around;
     SONDE_VECTOR(struct sonde_device_use) devices; /* by process, device; only used ones */

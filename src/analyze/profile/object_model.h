@@ -26,7 +26,7 @@ struct sonde_site {
 struct sonde_object {
     const struct sonde_row_object *row; /* of the process */
     uint32_t site;                      /* in `sites` */
-    bool part;                      /* of another one: its bytes, and its uses, are counted there */
+    bool part;                          /* of another one: its bytes, and its uses, are counted there */
 };
 
 struct sonde_object_model { /* ready when zeroed */

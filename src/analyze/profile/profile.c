@@ -24,9 +24,9 @@ struct builder {
     struct sonde_profile *profile;
     const struct sonde_process *process;
     uint32_t index;
-    struct sonde_symbols symbols; /* of frames without stored ones */
-    SONDE_VECTOR(struct level) levels;  /* of one frame, outermost first */
-    SONDE_VECTOR(uint32_t) path;    /* node ids from the leaf outwards */
+    struct sonde_symbols symbols;        /* of frames without stored ones */
+    SONDE_VECTOR(struct level) levels;   /* of one frame, outermost first */
+    SONDE_VECTOR(uint32_t) path;         /* node ids from the leaf outwards */
 };
 
 enum { LONGEST_PATH = 1 << 16 }; /* a longer one is a cycle in a damaged measurement */

@@ -45,8 +45,8 @@ enum sonde_cct_origin {
 struct sonde_cct_node {
     uint32_t parent, first_child, next_sibling; /* indices; 0 is the root and "none" */
     uint32_t line;                              /* 0 unknown */
-    uint8_t kind;                              /* enum sonde_frame_kind; 0 the root */
-    uint8_t origin;                            /* enum sonde_cct_origin */
+    uint8_t kind;                               /* enum sonde_frame_kind; 0 the root */
+    uint8_t origin;                             /* enum sonde_cct_origin */
     uint16_t op;                                /* OP: enum sonde_op_kind */
     const char *name;                           /* function, API call, kernel or range; "" unknown */
     const char *file;                           /* source file; "" unknown */
@@ -56,10 +56,10 @@ struct sonde_cct_node {
 };
 
 struct sonde_group {       /* operations of one kind and name, or calls of one API function */
-    uint16_t op;        /* enum sonde_op_kind; 0 for API calls */
+    uint16_t op;           /* enum sonde_op_kind; 0 for API calls */
     const char *name;
     struct sonde_stat stat;
-    uint32_t work_process, work; /* last launch configuration: process index, work id; 0 none */
+    uint32_t work_process, work;    /* last launch configuration: process index, work id; 0 none */
     SONDE_VECTOR(uint32_t) leaves;  /* tree nodes */
 };
 
@@ -68,14 +68,14 @@ struct sonde_profile {
     SONDE_VECTOR(struct sonde_group) ops;      /* by device time, most first */
     SONDE_VECTOR(struct sonde_group) apis;     /* by host time, most first */
     uint64_t operations[SONDE_OP_KIND_COUNT];  /* counts by kind */
-    bool sampled;                          /* CPU time is known: at least one process was sampled */
+    bool sampled;                              /* CPU time is known: at least one process was sampled */
     SONDE_VECTOR(struct sonde_row_note) symbol_notes; /* files whose symbols could not be read now, and why */
     SONDE_VECTOR(const char *) symbols_partly; /* paths of files that have symbols, but not for all frames */
     uint64_t unknown_nodes;                    /* accumulators whose calling context was lost with a damaged chunk */
-    struct sonde_arena arena;                 /* private from here on */
+    struct sonde_arena arena;                  /* private from here on */
     struct sonde_intern strings;
     struct sonde_map children, apis_by_name, ops_by_name;
-    struct sonde_map *located;               /* [process]: its node id -> tree node */
+    struct sonde_map *located;                 /* [process]: its node id -> tree node */
     uint32_t process_count;
 };
 

@@ -35,7 +35,7 @@ struct sonde__stops {
 };
 struct sonde__stop {
     const struct sonde_row_call *row; /* valid until the next but one */
-    bool slept;                   /* it is a wait, as far as it lies outside of calls: node and times are its */
+    bool slept;                       /* it is a wait, as far as it lies outside of calls: node and times are its */
     uint64_t next_ns;                 /* of a wait: when the thread calls next; 0: it does not */
 };
 void sonde__stops_begin(struct sonde__stops *stops, const struct sonde_trace_lane *lane);
@@ -60,7 +60,7 @@ typedef SONDE_VECTOR(struct sonde__piece) sonde__pieces;
 
 struct sonde__gap_sample {
     uint32_t node;
-    bool rest;      /* SONDE_SAMPLE_REST: its place is all that is known where there is no other; of the rest only cpu_ns is set */
+    bool rest;          /* SONDE_SAMPLE_REST: its place is all that is known where there is no other; of the rest only cpu_ns is set */
     uint64_t stands_ns; /* for so much of the thread's time: a period, and what it came late */
     uint64_t open_ns;   /* of that, what its gap has no room for */
     uint64_t unsure_ns; /* of that, where the thread was for certain is not known */
@@ -136,9 +136,9 @@ void sonde__gathered_fini(struct sonde__gathered *g);
 
 struct sonde__pool {
     uint32_t first, count; /* of shares */
-    double samples;      /* that the shares rest on; of unlike ones as many as tell as much */
-    double hits;         /* all samples in its gaps, */
-    double stands_ns;    /* and the time that they stand for */
+    double samples;        /* that the shares rest on; of unlike ones as many as tell as much */
+    double hits;           /* all samples in its gaps, */
+    double stands_ns;      /* and the time that they stand for */
 };
 struct sonde__pool_share {
     uint32_t node;

@@ -47,8 +47,8 @@ struct range {
 struct sonde__debug_file {
     Dwfl *dwfl;
     Dwfl_Module *module;
-    Dwarf_Addr bias;      /* of the debug information's addresses */
-    bool looked;    /* units and ranges are filled */
+    Dwarf_Addr bias;        /* of the debug information's addresses */
+    bool looked;            /* units and ranges are filled */
     SONDE_VECTOR(struct unit) units;
     SONDE_VECTOR(struct range) ranges; /* by start */
     struct sonde__debug_names names;  /* of the expected addresses, once one of them is asked for */

@@ -15,8 +15,8 @@ struct sonde__debug_wanted {
     const char *path;
     const uint8_t *build_id;      /* of the module as it was loaded */
     size_t build_id_bytes; /* 0: it had none */
-    uint64_t wall_ns;       /* without a build id: a file changed after this is another one; 0 unknown */
-    bool names_only;    /* leave the debug information alone: functions of symbols, no lines */
+    uint64_t wall_ns;             /* without a build id: a file changed after this is another one; 0 unknown */
+    bool names_only;              /* leave the debug information alone: functions of symbols, no lines */
 };
 
 /* Reasons that depend on the machine where the report is made. */

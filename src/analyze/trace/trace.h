@@ -133,7 +133,7 @@ static inline const struct sonde_row_sample *sonde_trace_sample(const struct son
 struct sonde_trace_window {
     uint64_t from_ns, to_ns;
     uint32_t number;         /* of all windows of the trace: part after part, in order of time */
-    void *state;          /* of the part */
+    void *state;             /* of the part */
     const struct sonde_trace_lane *lanes;
     uint32_t lane_count; /* those of the trace, by id: the same in every window; or the one */
     const struct sonde_trace_device *devices; /* [device_count of the trace], when op_times */
@@ -141,7 +141,7 @@ struct sonde_trace_window {
 };
 
 struct sonde_trace_options {
-    int tables;          /* SONDE_READ_OPS, _CALLS, _SAMPLES, _SWITCHES, _WAITS, _SLEEPS */
+    int tables;               /* SONDE_READ_OPS, _CALLS, _SAMPLES, _SWITCHES, _WAITS, _SLEEPS */
     uint64_t from_ns, to_ns;  /* to_ns 0 = UINT64_MAX */
     uint64_t window_rows;     /* 0 = a quarter of a million; by_lane: two thousand */
     /* SONDE_FIELD bits of sonde_row_op and sonde_row_call that are wanted besides times and flags; the
@@ -150,8 +150,8 @@ struct sonde_trace_options {
     /* Of operations only the times, by device and not by lane, and only of those that occupy their device:
      * not of markers, barriers and waits. Lanes that have nothing else are not in the trace. op_fields is ignored. */
     bool op_times;
-    bool by_lane;         /* parts are lanes, by id; not with op_times */
-    size_t state_bytes;     /* of a part's state, which is zero at first */
+    bool by_lane;             /* parts are lanes, by id; not with op_times */
+    size_t state_bytes;       /* of a part's state, which is zero at first */
     uint32_t threads;         /* 0 = sonde_parallel_threads() */
     struct sonde_progress *progress; /* in rows; may be NULL */
 };
@@ -166,7 +166,7 @@ struct sonde_trace_reader { /* ready when zeroed */
     struct sonde_trace_lane *lanes; /* [lane_count]: ids, kinds and devices of those that have rows */
     struct sonde_trace_device *devices;
     uint32_t device_count; /* when op_times: ids, in the order of their first lanes */
-    void *states;        /* [part_count] */
+    void *states;            /* [part_count] */
     struct sonde__reader_own *own;
 };
 

@@ -37,13 +37,13 @@ enum {
 struct stream {
     const struct sonde_table_info *table;
     const struct sonde__source *source;
-    uint32_t bytes;    /* of a row */
+    uint32_t bytes;       /* of a row */
     struct rows rows, untimed; /* the latter: of operations without times */
-    size_t head;     /* rows before it have ended */
-    uint32_t next;     /* of the source's chunks */
+    size_t head;          /* rows before it have ended */
+    uint32_t next;        /* of the source's chunks */
     bool begun, unsorted, has_before;
-    bool overlap;  /* one ended before one that began earlier */
-    union item before;   /* of those that have ended the last, where neighbours are asked for */
+    bool overlap;         /* one ended before one that began earlier */
+    union item before;    /* of those that have ended the last, where neighbours are asked for */
 };
 
 struct part { /* what one thread reads */
@@ -54,7 +54,7 @@ struct part { /* what one thread reads */
     struct stream *streams;        /* [lane][SONDE_TRACES] */
     struct sonde__busy *busy;      /* when op_times */
     uint64_t from_ns, to_ns;       /* of the part */
-    bool first;                /* of those that its chunks may reach into */
+    bool first;                    /* of those that its chunks may reach into */
 };
 
 struct lasts { uint64_t from, to; };

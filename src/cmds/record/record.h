@@ -55,7 +55,7 @@ struct record_paths {
     char agent[PATH_MAX], preload[PATH_MAX];
     char output[PATH_MAX];   /* the measurement, absolute */
     char shown[PATH_MAX];    /* the same as the user would write it */
-    int folder;             /* that folder, open and locked while we write into it; -1 none */
+    int folder;              /* that folder, open and locked while we write into it; -1 none */
 };
 
 struct record_times {

@@ -17,8 +17,8 @@ struct report_options { /* as they were given; -1 or NULL where not */
     int json, color, no_pager;
     double min_percent;
     int64_t limit, depth;
-    int shape;      /* profile: 1 + enum sonde_profile_shape, 0 not given */
-    int by;         /* profile: enum sonde_profile_by */
+    int shape;              /* profile: 1 + enum sonde_profile_shape, 0 not given */
+    int by;                 /* profile: enum sonde_profile_by */
     int ids;
     const char *metric, *derive, *sort, *root;
     const char *from, *to, *lane; /* statistics */
@@ -28,7 +28,7 @@ struct report {
     struct sonde_query q;    /* what is asked of the measurement */
     const char *word;        /* its path as a shell reads it, for commands that are suggested */
     const struct report_options *options;
-    int columns;     /* width of a table */
+    int columns;             /* width of a table */
     bool colors;
 };
 

@@ -24,12 +24,12 @@ struct sonde_advice {
     const char *title;         /* "the device waits for launches" */
     const char *change;        /* what to do about it */
     uint32_t process, device; /* device 0: not about one */
-    uint32_t node;          /* tree node of the heaviest place; 0 unknown */
-    uint32_t places;        /* how many places are in the numbers */
-    uint64_t count, bytes;  /* of what the rule is about; 0 where it has none */
-    uint64_t looked_at_ns;  /* time that it found there */
-    uint64_t saving_ns;     /* at most */
-    double error_ns;      /* its standard error, and that of looked_at_ns; 0: they do not rest on samples */
+    uint32_t node;             /* tree node of the heaviest place; 0 unknown */
+    uint32_t places;           /* how many places are in the numbers */
+    uint64_t count, bytes;     /* of what the rule is about; 0 where it has none */
+    uint64_t looked_at_ns;     /* time that it found there */
+    uint64_t saving_ns;        /* at most */
+    double error_ns;           /* its standard error, and that of looked_at_ns; 0: they do not rest on samples */
     struct sonde_host_piece pieces[SONDE_HOST_PIECES]; /* host_code: what of it is in functions right below */
     uint32_t piece_count;
     struct sonde_text evidence; /* a sentence with the numbers */
@@ -37,7 +37,7 @@ struct sonde_advice {
 
 struct sonde_advices { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_advice) items; /* most to save first */
-    bool traced;      /* false: rules that need a trace could not be asked */
+    bool traced;          /* false: rules that need a trace could not be asked */
     uint64_t rows_looked_at, rows; /* of the traces; fewer are looked at when a window has too many */
     uint64_t windows; /* of time, that the traces were looked at in: what spans two of one process is seen in neither */
 };

@@ -31,7 +31,7 @@ enum sonde__rule {
 struct sonde__finding { /* what a rule found at one place */
     uint32_t rule, process, device, node, leaf; /* leaf: one tree node of what was found */
     uint64_t count, bytes, looked_at_ns, saving_ns;
-    double sum;       /* the rule's own: its sentence knows what */
+    double sum;         /* the rule's own: its sentence knows what */
     uint32_t units;     /* small_grid: multiprocessors of the device */
 };
 
@@ -62,9 +62,9 @@ struct sonde__call {
     uint32_t node, thread;  /* thread: its lane */
     uint32_t lane;          /* queue lane of its operation, or the one it waited for; 0 none known */
     uint32_t op;            /* index of its first operation; UINT32_MAX none, or none with times */
-    uint8_t class;         /* enum sonde_api_class */
-    bool blocks;        /* it returned only when its own operation had finished */
-    bool waits;         /* it returned only when earlier work had finished */
+    uint8_t class;          /* enum sonde_api_class */
+    bool blocks;            /* it returned only when its own operation had finished */
+    bool waits;             /* it returned only when earlier work had finished */
 };
 struct sonde__span { uint64_t start, end, before; }; /* before: sum of the lengths of earlier ones */
 

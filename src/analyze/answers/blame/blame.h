@@ -38,8 +38,8 @@ enum sonde_blame_rule {
 
 struct sonde_blame_entry {   /* exclusive blame of one calling context */
     uint32_t node;           /* of the profile's tree; 0: uncovered */
-    double waiting_ns;     /* in a call that waits for the device */
-    double working_ns;     /* in anything else */
+    double waiting_ns;       /* in a call that waits for the device */
+    double working_ns;       /* in anything else */
     double source_ns[SONDE_BLAME_SOURCES]; /* the same sum by source */
     double whole_ns, whole_inferred_ns; /* idle time in which a thread was in it, whatever others did, and of that inferred;
                                              of several threads at once each counts */
@@ -48,14 +48,14 @@ struct sonde_blame_entry {   /* exclusive blame of one calling context */
 struct sonde_blame_scope {   /* the idle time of one device, or of all together */
     uint32_t process;        /* index; SONDE_BLAME_ALL: sums over the processes */
     uint32_t device;         /* id in the process; SONDE_BLAME_ALL: no stream of any device busy */
-    double range_ns;       /* of the process, without the pauses of recording */
+    double range_ns;         /* of the process, without the pauses of recording */
     double paused_ns;
     double idle_ns;
     uint64_t intervals;      /* maximal ones */
     double longest_ns;
-    double before_ns;      /* of the idle time: before the first API call, when nothing was recorded; */
-    double before_cpu_ns;  /* the process's CPU time then, 0 unknown */
-    double nobody_ns;      /* of the idle time: no thread was active */
+    double before_ns;        /* of the idle time: before the first API call, when nothing was recorded; */
+    double before_cpu_ns;    /* the process's CPU time then, 0 unknown */
+    double nobody_ns;        /* of the idle time: no thread was active */
     double waiting_ns, working_ns; /* the rest */
     double source_ns[SONDE_BLAME_SOURCES]; /* the same rest by source */
     SONDE_VECTOR(struct sonde_blame_entry) entries; /* by node; their sum is the rest */
@@ -64,7 +64,7 @@ struct sonde_blame_scope {   /* the idle time of one device, or of all together 
 #define SONDE_BLAME_ALL UINT32_MAX
 
 struct sonde_blame {          /* ready when zeroed */
-    bool traced;          /* at least one process has a trace; without one there is nothing else here */
+    bool traced;              /* at least one process has a trace; without one there is nothing else here */
     uint32_t rules[SONDE_BLAME_RULES]; /* processes by rule */
     uint64_t untimed;         /* operations without usable times: in no busy time */
     /* [0] is that of all processes, when there is any; then each process: all its devices, then each of several. */
@@ -91,7 +91,7 @@ struct sonde_blame_share *sonde_blame_tree(const struct sonde_profile *profile, 
 struct sonde_blame_routine {
     uint32_t node;     /* a context of it at the place with the most */
     uint32_t places;   /* contexts of the user's code (innermost frame and its callers) that have some */
-    double most_ns;  /* of that place */
+    double most_ns;    /* of that place */
     double waiting_ns, working_ns, source_ns[SONDE_BLAME_SOURCES];
     double error_ns; /* standard error of what is sampled or pooled; 0 where nothing is */
 };

@@ -28,13 +28,13 @@ enum {
 struct function {
     uint32_t parent, node;      /* node: at the line with the most */
     uint32_t first, next;       /* children */
-    bool user, has_user;    /* the latter: or below it */
-    bool apart;             /* looked at by itself: in no sum of its callers' */
-    double ns, most_ns;       /* inclusive, of what decides; most: at `node` */
-    double inferred_ns;       /* beside that: inclusive */
-    double above_ns;          /* inferred of it alone and of its callers alone: theirs, or anything's below them */
-    double whole_ns;          /* inclusive, inferred or not: idle time in which a thread was in it, added up over threads */
-    double whole_above_ns;    /* as above_ns */
+    bool user, has_user;        /* the latter: or below it */
+    bool apart;                 /* looked at by itself: in no sum of its callers' */
+    double ns, most_ns;         /* inclusive, of what decides; most: at `node` */
+    double inferred_ns;         /* beside that: inclusive */
+    double above_ns;            /* inferred of it alone and of its callers alone: theirs, or anything's below them */
+    double whole_ns;            /* inclusive, inferred or not: idle time in which a thread was in it, added up over threads */
+    double whole_above_ns;      /* as above_ns */
 };
 
 struct finder {
@@ -44,8 +44,8 @@ struct finder {
     double *waited_ns;          /* [tree node], of waits */
     double *whole_ns;           /* [tree node], inclusive */
     double *own_whole_ns;       /* [tree node], inferred beside what decides */
-    double idle_ns;            /* of the scope, once the agent was there */
-    bool all_decides;        /* inferred or not: there is hardly any other */
+    double idle_ns;             /* of the scope, once the agent was there */
+    bool all_decides;           /* inferred or not: there is hardly any other */
     uint32_t *function_of;      /* [tree node] */
     SONDE_VECTOR(struct function) functions; /* [0] is outside of all */
     struct sonde_map index;

@@ -19,11 +19,11 @@ enum { SONDE_HOST_PIECES = 3 };
 
 struct sonde_host_code {
     uint32_t node;        /* the function: the tree node at its line with the most */
-    double ns;          /* its blame, inclusive, at most: its own and what it called, outside of API calls */
-    double bound_ns;    /* the idle time in which it ran, at most, whatever other threads did: no less than `ns` */
-    double waited_ns;   /* of it: in functions of the C library that wait (SLEEP rows) */
+    double ns;            /* its blame, inclusive, at most: its own and what it called, outside of API calls */
+    double bound_ns;      /* the idle time in which it ran, at most, whatever other threads did: no less than `ns` */
+    double waited_ns;     /* of it: in functions of the C library that wait (SLEEP rows) */
     uint32_t wait;        /* the tree node of such a function with the most; 0 none */
-    double inferred_ns; /* of it: known from the calls around alone, and its callers' where those are not sure */
+    double inferred_ns;   /* of it: known from the calls around alone, and its callers' where those are not sure */
     double error_ns, bound_error_ns; /* standard errors of `ns` and `bound_ns`: of what is sampled or pooled in them */
     struct sonde_host_piece {
         uint32_t node;

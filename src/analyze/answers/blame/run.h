@@ -27,8 +27,8 @@ enum {
 struct sonde__blame_tree { /* what the sweep needs of the profile's nodes, close together */
     const struct sonde_profile *profile;
     uint32_t *parents;
-    uint8_t *waits; /* an API call that waits, by its name */
-    uint8_t *code;  /* enum sonde_device_code */
+    uint8_t *waits;  /* an API call that waits, by its name */
+    uint8_t *code;   /* enum sonde_device_code */
     bool any_device; /* of them is the device's */
 };
 
@@ -54,7 +54,7 @@ struct sonde__blame_part {
     struct sonde__blame_trunk *trunks;      /* [lane of the trace] */
     sonde__spans *gaps;        /* [scope]: when it was idle in this window; 0: all devices */
     struct sonde__idle *idle;  /* [scope] */
-    bool *timed;       /* [scope]: an operation ran */
+    bool *timed;               /* [scope]: an operation ran */
     sonde__spans busy, scratch; /* of one device */
     sonde__segments segments;  /* of one thread */
     struct sonde__thread_scratch thread;
@@ -72,7 +72,7 @@ struct sonde__blame_run {
     struct sonde__thread_rule rule;
     struct sonde_trace_reader trace;
     struct sonde__alive *alive; /* [lane] */
-    bool *of_device;       /* [lane]: the runtime of a CPU device began its thread; NULL: of none */
+    bool *of_device;           /* [lane]: the runtime of a CPU device began its thread; NULL: of none */
     struct sonde__pools pools;
     uint32_t scopes;           /* all devices, and each of the trace */
     struct sonde__blame_part *parts; /* the trace's states */

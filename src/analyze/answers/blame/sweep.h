@@ -30,7 +30,7 @@ int sonde__spans_meet(const sonde__spans *one, const sonde__spans *other, sonde_
 /* Idle intervals of a longer time that is looked at piece by piece. */
 struct sonde__idle {         /* ready when zeroed: of no time at all */
     uint64_t length;
-    bool busy;           /* at least once; else length is all idle */
+    bool busy;               /* at least once; else length is all idle */
     uint64_t head, tail;     /* idle at its begin and end */
     uint64_t count, longest; /* intervals between two busy times */
 };
@@ -68,11 +68,11 @@ struct sonde__sweep { /* ready when zeroed; scopes and threads set by init */
     SONDE_VECTOR(struct sonde__sleeper) sleepers; /* of this time range */
     uint32_t *sleeper;           /* [thread]: in sleepers, or SONDE__INACTIVE */
     uint32_t *asleep, asleep_count; /* [thread]: those that are */
-    uint32_t active;            /* threads */
-    uint64_t rate, clock;       /* units per ns of each of them; its integral */
-    uint64_t time;              /* ns in which any was active */
+    uint32_t active;             /* threads */
+    uint64_t rate, clock;        /* units per ns of each of them; its integral */
+    uint64_t time;               /* ns in which any was active */
     uint64_t *recent;            /* [slot][2][width]: of this time range; 64 bits do (see sweep.c) */
-    uint8_t *touched;           /* [slot]: it is in touched_slots */
+    uint8_t *touched;            /* [slot]: it is in touched_slots */
     uint32_t slot_room;
     SONDE_VECTOR(uint32_t) touched_slots;
     sonde__units *units;         /* [slot][scopes]: the result */

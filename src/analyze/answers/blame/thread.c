@@ -14,10 +14,10 @@ struct builder {
     const struct sonde__thread_rule *rule;
     struct sonde__thread_scratch *scratch;
     struct sonde__gathered *gathered;
-    size_t at;     /* in scratch->active, which is outside of calls */
-    uint32_t sample; /* first that may lie in the next gap */
-    size_t idle;   /* first of rule->idle that may meet the next segment */
-    uint32_t wait;   /* first of the lane's that may be of the next call */
+    size_t at;                               /* in scratch->active, which is outside of calls */
+    uint32_t sample;                         /* first that may lie in the next gap */
+    size_t idle;                             /* first of rule->idle that may meet the next segment */
+    uint32_t wait;                           /* first of the lane's that may be of the next call */
     sonde__segments *out, *sleeps;
 };
 

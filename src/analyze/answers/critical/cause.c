@@ -213,7 +213,7 @@ struct sonde__cp_cause sonde__cp_call_cause(const struct sonde__cp_graph *g, uin
 struct waking {
     struct sonde__cp_graph *g;
     uint32_t *order;   /* sleeps by their end */
-    link *recent;  /* [thread]: its latest call so far */
+    link *recent;      /* [thread]: its latest call so far */
     uint32_t *sleep;   /* [thread]: its first sleep that is not over */
 };
 

@@ -53,7 +53,7 @@ struct walk {
     uint64_t at;           /* time; all later is done */
     uint32_t lane;         /* of what is being emitted */
     uint32_t delayed;      /* thing of the operation that was come from, plus one: delays before it are its */
-    bool behind;       /* a step that is inferred leads from here on to the end */
+    bool behind;           /* a step that is inferred leads from here on to the end */
     struct pooled { uint64_t ns, count, behind_ns; } *pooled; /* [pool]: host code that is divided at the end */
     SONDE_VECTOR(struct around) around; /* host code around samples */
     struct sonde_map by_around; /* pool << 32 | node -> index */

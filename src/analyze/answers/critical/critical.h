@@ -49,18 +49,18 @@ struct sonde_path_part { uint64_t ns, count; };
 /* Everything of one name: a kernel, a kind of copy, an API function, a routine
  * of the host; of launch delays and the like there is one for all. */
 struct sonde_path_thing {
-    uint32_t category;   /* enum sonde_path_category */
-    uint16_t op;         /* operations: enum sonde_op_kind */
-    uint32_t node;       /* a tree node of it; 0 unknown */
+    uint32_t category;      /* enum sonde_path_category */
+    uint16_t op;            /* operations: enum sonde_op_kind */
+    uint32_t node;          /* a tree node of it; 0 unknown */
     const char *name;       /* kernel, API function or routine; "" has none */
     const char *file;       /* routines: source file; without a name the module; "" unknown */
-    uint64_t ns, count;  /* on the path */
-    uint64_t delay_ns;   /* operations: launch delays and gaps before it, on the path */
-    bool evaluated;  /* the next is known */
-    uint64_t saving_ns;  /* how much shorter the run had been, were all of it twice as fast; at most ns / 2 */
+    uint64_t ns, count;     /* on the path */
+    uint64_t delay_ns;      /* operations: launch delays and gaps before it, on the path */
+    bool evaluated;         /* the next is known */
+    uint64_t saving_ns;     /* how much shorter the run had been, were all of it twice as fast; at most ns / 2 */
     uint64_t inferred_ns; /* of ns: the routine is that which the stacks around it share */
-    uint64_t behind_ns;  /* of ns: from there to the end of the run the path leads over a step that is inferred */
-    double error_ns;   /* standard error of ns, where that rests on samples */
+    uint64_t behind_ns;     /* of ns: from there to the end of the run the path leads over a step that is inferred */
+    double error_ns;        /* standard error of ns, where that rests on samples */
 };
 
 struct sonde_path_place {   /* one calling context (operation's leaf; host code: its innermost frame of the user's) and category */
@@ -68,7 +68,7 @@ struct sonde_path_place {   /* one calling context (operation's leaf; host code:
     uint64_t ns, count;
     uint64_t inferred_ns;   /* of ns: `node` is what the stacks around it share */
     uint64_t pooled_ns;     /* of ns: it is the place's part of gaps that no sample reaches (gaps.h) */
-    double error_ns;      /* standard error of ns, where that rests on samples */
+    double error_ns;        /* standard error of ns, where that rests on samples */
 };
 
 struct sonde_path_segment { /* one step, latest first; two that follow touch */
@@ -89,11 +89,11 @@ struct sonde_path {
     uint64_t wakes_inferred;     /* steps from a thread that slept to the one taken to have woken it */
     uint64_t callbacks_inferred; /* steps from a callback to the operation whose end is taken to have caused it */
     uint64_t lost;               /* steps to nowhere */
-    bool limited;            /* only the last part of the run was looked at: too many rows */
-    bool dropped;            /* rows of the trace were dropped while recording */
+    bool limited;                /* only the last part of the run was looked at: too many rows */
+    bool dropped;                /* rows of the trace were dropped while recording */
     struct sonde_path_part parts[SONDE_PATH_COUNT];
-    SONDE_VECTOR(struct sonde_path_thing) things; /* by ns, most first */
-    SONDE_VECTOR(struct sonde_path_place) places; /* by ns, most first */
+    SONDE_VECTOR(struct sonde_path_thing) things;   /* by ns, most first */
+    SONDE_VECTOR(struct sonde_path_place) places;   /* by ns, most first */
     SONDE_VECTOR(struct sonde_path_segment) segments; /* when asked for */
 };
 
@@ -101,7 +101,7 @@ struct sonde_critical_options {
     uint64_t max_rows;  /* operations and calls of a process kept in memory at once; 0: SONDE_CRITICAL_ROWS */
     uint32_t evaluate;  /* how many things are evaluated at twice their speed, those with most time first;
                          * of more than ten million rows at most three */
-    bool segments;  /* keep the steps */
+    bool segments;      /* keep the steps */
 };
 /* About 32 bytes of memory each; 768 MB more while things are evaluated. */
 #define SONDE_CRITICAL_ROWS 40000000u

@@ -19,16 +19,16 @@ typedef uint32_t link;
 struct sonde__cp_call {      /* by entry */
     uint64_t enter, leave;
     uint32_t node;           /* API node of the process */
-    link before;         /* the thread's previous call */
+    link before;             /* the thread's previous call */
     uint32_t thread : 31, waits : 1; /* waits: it is in call_waits */
-    link after;          /* the thread's next call */
+    link after;              /* the thread's next call */
 };
 
 struct sonde__cp_op {        /* by lane, then start */
     uint64_t start, end;
     uint32_t node;           /* OP leaf of the process */
-    link call;           /* that enqueued it */
-    link before;         /* what its queue made it wait for */
+    link call;               /* that enqueued it */
+    link before;             /* what its queue made it wait for */
     uint32_t lane : 24, kind : 7, waits : 1; /* lane: index in lanes; waits: it is in op_waits */
 };
 static_assert(sizeof(struct sonde__cp_call) == 32 && sizeof(struct sonde__cp_op) == 32, "memory per row");
@@ -49,9 +49,9 @@ struct sonde__cp_wait {      /* `target` had to wait for all operations enqueued
 
 struct sonde__cp_lane {      /* a queue */
     uint32_t lane, device, context; /* ids of rows */
-    uint32_t first, count;  /* its operations */
+    uint32_t first, count;   /* its operations */
     bool out_of_order, legacy, non_blocking; /* SONDE_LANE_* */
-    link default_lane;  /* the legacy default stream of its context, where it goes with that one */
+    link default_lane;       /* the legacy default stream of its context, where it goes with that one */
     uint32_t *by_end;        /* its operations by end, or NULL: they are */
 };
 
@@ -60,16 +60,16 @@ struct sonde__cp_sleep {     /* a thread was off the CPU of its own accord */
     uint32_t node;           /* of the process: it waited in this function of the C library; 0 in what is not known */
     uint64_t woken;          /* when the waker was last active */
     uint32_t thread;
-    link waker;          /* thread */
+    link waker;              /* thread */
 };
 
 struct sonde__cp_thread {
     uint32_t lane;           /* id of the row */
-    link first, last;    /* calls */
+    link first, last;        /* calls */
     uint32_t first_listed, listed_until, calls;
     uint64_t start_ns;       /* when it was seen first; the beginning of the path for the main thread */
     uint64_t end_ns;         /* 0 unknown */
-    bool calls_back;     /* one of the runtime's: the program's code runs in it when an operation has ended */
+    bool calls_back;         /* one of the runtime's: the program's code runs in it when an operation has ended */
     uint32_t first_sample, samples, first_switch, switches, first_sleep, sleeps, first_wait, waits;
 };
 
@@ -94,9 +94,9 @@ struct sonde__cp_graph {
     uint32_t call_wait_count, op_wait_count;
     struct sonde_row_sample *samples; /* by thread, time */
     struct sonde_row_switch *switches; /* the same; of threads that came back */
-    struct sonde__cp_sleep *sleeps;  /* in host code only; by thread, time */
+    struct sonde__cp_sleep *sleeps;   /* in host code only; by thread, time */
     uint32_t sample_count, switch_count, sleep_count;
-    struct sonde_row_call *waits;   /* those of the sleeps whose function is known, as calls of it */
+    struct sonde_row_call *waits;     /* those of the sleeps whose function is known, as calls of it */
 };
 
 /* Read a process; `max_rows` as in the options. Zeroed *g in, fini in either case. */
@@ -116,7 +116,7 @@ struct sonde__cp_point {
 struct sonde__cp_blocked { uint32_t call, lane; }; /* a call known by its name to wait; queue's row id, 0 unknown */
 struct sonde__cp_loading {
     struct sonde__cp_graph *g;
-    SONDE_VECTOR(struct sonde__cp_key) keys;   /* of operations; by correlation once loaded */
+    SONDE_VECTOR(struct sonde__cp_key) keys;     /* of operations; by correlation once loaded */
     SONDE_VECTOR(struct sonde__cp_point) points; /* events recorded and waited for; by correlation */
     SONDE_VECTOR(struct sonde__cp_blocked) blocked;
     uint32_t *thread_of, *queue_of;              /* [lane id]: index + 1 */

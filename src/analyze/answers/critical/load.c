@@ -29,13 +29,13 @@ struct loader {
     struct sonde_progress *progress;
     uint64_t *call_keys;                /* [call]: correlation */
     uint64_t *enters;                   /* [call]: the same as in its row, close together: an operation looks for its call */
-    double rate;                      /* calls per ns, around the one that was found last */
+    double rate;                        /* calls per ns, around the one that was found last */
     SONDE_VECTOR(struct loaded_call) calls;
     SONDE_VECTOR(struct loaded_op) ops; /* of one lane */
     uint32_t lane;                      /* that is being read: thread or queue, by index */
-    bool named;                     /* WAIT rows may name operations */
+    bool named;                         /* WAIT rows may name operations */
     struct sonde_map classes;           /* API node -> enum sonde_api_class */
-    size_t op_room;                   /* of the graph's */
+    size_t op_room;                     /* of the graph's */
     uint32_t near;                      /* call that was found last: the next operation's is mostly beside it */
     SONDE_VECTOR(struct sonde_row_sample) samples;
     SONDE_VECTOR(struct sonde_row_switch) switches;

@@ -14,7 +14,7 @@ struct resolver {
     struct sonde__cp_graph *g;
     waits calls, ops;
     uint32_t thread;
-    bool calls_say;   /* at least one call says what it waited for */
+    bool calls_say;       /* at least one call says what it waited for */
     struct sonde_map sets; /* number of a user event -> the call that completed it */
     bool sets_known;
 };

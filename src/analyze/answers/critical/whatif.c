@@ -19,7 +19,7 @@
 enum { COLUMNS = 9 }; /* eight things and the run as it was */
 
 struct state {                  /* of a thread; times as they would have been */
-    link call;              /* that it is in, or was in last */
+    link call;                  /* that it is in, or was in last */
     bool begun, inside;
     uint64_t at;                /* its last event, as it was */
     uint64_t now[COLUMNS];      /* the same, as it would have been */
@@ -38,7 +38,7 @@ struct replay {
     uint32_t count, columns;
     uint64_t *ended;            /* [operation][column] */
     uint64_t *left;             /* [call][column] */
-    double *parts;            /* [pool][thing]: of its host code */
+    double *parts;              /* [pool][thing]: of its host code */
     struct state *threads;
     struct queue *queues;
     struct event {

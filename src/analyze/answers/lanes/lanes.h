@@ -16,7 +16,7 @@ struct sonde_lane_use {
     uint64_t traced;            /* rows found in the trace */
     uint64_t ranges;            /* thread: ranges and marks that the program named, in the trace */
     uint64_t sum_ns;            /* queue: sum of durations in the profile, but of what only orders others; thread: time inside API calls */
-    bool timed;             /* busy, gap, first and last are known: the trace has times */
+    bool timed;                 /* busy, gap, first and last are known: the trace has times */
     uint64_t busy_ns;           /* union of the same intervals */
     uint64_t first_ns, last_ns; /* on the process's time axis */
     uint64_t longest_gap_ns;    /* between two intervals */

@@ -95,7 +95,7 @@ struct part {                       /* what one thread adds up */
 struct sweep {
     const struct sonde_process *process;
     struct sonde_recorded recorded;
-    uint32_t device_count;      /* ids below it */
+    uint32_t device_count;          /* ids below it */
 };
 
 static int classify(const struct sweep *s, struct part *part, const struct sonde_trace_op *op, unsigned *class)

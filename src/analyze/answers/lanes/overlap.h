@@ -18,7 +18,7 @@
 /* What may run at a moment; bits of a state. */
 enum {
     SONDE_RUNS_COMPUTE = 1, /* kernels, but those of communication */
-    SONDE_RUNS_COMM = 2, /* collectives, their kernels, copies between devices */
+    SONDE_RUNS_COMM = 2,    /* collectives, their kernels, copies between devices */
     SONDE_RUNS_COPY = 4,
     SONDE_RUNS_FILL = 8,
     SONDE_RUNS_STATES = 16,

@@ -45,9 +45,9 @@ void sonde_run_range(const struct sonde_measurement *m, uint64_t *begin_ns, uint
 
 struct scan {
     const struct sonde_process *p;
-    bool *wanted; /* [lane] */
-    bool all;    /* for the samples of all lanes */
-    struct sonde__alive *alive;   /* [lane] */
+    bool *wanted;                       /* [lane] */
+    bool all;                           /* for the samples of all lanes */
+    struct sonde__alive *alive;          /* [lane] */
     struct sonde_recorded recorded;
 };
 
@@ -109,8 +109,8 @@ struct collector {
     double other[2][SONDE_SHARE_COUNT];
     uint64_t wall_begin_ns;
     bool partial; /* not all of the run, or not all lanes */
-    double period_ns; /* the longest */
-    double rest_ns;   /* of samples that threads left as they ended */
+    double period_ns;                          /* the longest */
+    double rest_ns;                            /* of samples that threads left as they ended */
 };
 
 static bool is_wanted(const struct collector *c, uint32_t process, uint32_t lane)

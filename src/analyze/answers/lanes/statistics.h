@@ -43,13 +43,13 @@ struct sonde_share {
     enum sonde_share_kind kind;
     struct sonde_profile_frame frame;   /* ROUTINE: without line */
     uint32_t node;                   /* ROUTINE: of its tree nodes that with most time of threads */
-    double queue_ns, thread_ns;    /* time of lanes of each kind */
-    double sampled_ns;             /* of thread_ns: known from samples, the rest from calls */
-    double pooled_ns;              /* of sampled_ns: where no sample reaches, by those of gaps like it (gaps.h) */
-    double error_ns;               /* standard error of sampled_ns */
-    double cpu_ns, cpu_error_ns;   /* what the samples outside of calls stand for; when `checked` */
-    double rest_ns;                /* of cpu_ns: of samples that threads left as they ended, where is not known */
-    bool disagrees;              /* more than chance makes of the two: the sum of times, and what samples stand for */
+    double queue_ns, thread_ns;      /* time of lanes of each kind */
+    double sampled_ns;               /* of thread_ns: known from samples, the rest from calls */
+    double pooled_ns;                /* of sampled_ns: where no sample reaches, by those of gaps like it (gaps.h) */
+    double error_ns;                 /* standard error of sampled_ns */
+    double cpu_ns, cpu_error_ns;     /* what the samples outside of calls stand for; when `checked` */
+    double rest_ns;                  /* of cpu_ns: of samples that threads left as they ended, where is not known */
+    bool disagrees;                  /* more than chance makes of the two: the sum of times, and what samples stand for */
 };
 
 struct sonde_lane_id { uint32_t process, lane; };
@@ -67,8 +67,8 @@ struct sonde_statistics {            /* ready when zeroed */
     uint64_t from_ns, to_ns;         /* since the run began */
     uint32_t queues, threads;        /* lanes looked at */
     uint64_t no_times;               /* operations in them without usable times: in no row */
-    bool traced;                 /* at least one of the processes; else everything reads as idle */
-    bool checked;                /* the whole run and all threads were looked at, and when they slept is known: cpu_ns is set */
+    bool traced;                     /* at least one of the processes; else everything reads as idle */
+    bool checked;                    /* the whole run and all threads were looked at, and when they slept is known: cpu_ns is set */
 };
 
 /* 0, EINVAL (an empty range) with `diag`, or ENOMEM; fini in either case. */

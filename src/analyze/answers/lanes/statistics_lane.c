@@ -161,7 +161,7 @@ struct thread {
     const struct sonde_row_call *before; /* the call that left last */
     struct sonde__gap gap;        /* that `now` is in, when outside of calls */
     uint32_t pair;                /* of the gap */
-    size_t piece;               /* of the gap's, moves forward only */
+    size_t piece;                 /* of the gap's, moves forward only */
 };
 
 static void add_other(struct thread *t, enum sonde_share_kind kind, uint64_t from, uint64_t to)

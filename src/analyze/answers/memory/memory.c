@@ -24,7 +24,7 @@ struct lot { /* an object that holds bytes of its own */
     uint64_t first_ns, last_ns;        /* of all uses that there can have been; 0 none */
     uint32_t space, site;
     enum uses uses;
-    bool recorded;                /* its uses were counted as long as it lived */
+    bool recorded;                     /* its uses were counted as long as it lived */
 };
 struct calls { uint64_t count, ns; };
 
@@ -39,8 +39,8 @@ struct builder {
     struct sonde_object_model model;
     SONDE_VECTOR(struct sonde_map) sites;  /* [space - first_space]: site of the model -> site */
     SONDE_VECTOR(struct lot) lots;
-    uint32_t *lot_of; /* [object]: index in `lots` plus 1; 0: it holds no bytes of its own */
-    struct calls *calls;  /* [tree node]: of allocating calls */
+    uint32_t *lot_of;                      /* [object]: index in `lots` plus 1; 0: it holds no bytes of its own */
+    struct calls *calls;                   /* [tree node]: of allocating calls */
 };
 
 /* ---- who allocates ---------------------------------------------------------------- */

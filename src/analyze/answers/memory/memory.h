@@ -36,15 +36,15 @@ struct sonde_memory_site { /* objects of one kind, allocated in one calling cont
     uint64_t bounded;                    /* of count: they are not, but when there can have been some. The sums of
                                           * both are certain: of all objects they are lower bounds */
     uint64_t unused, unused_bytes;       /* no operation used them */
-    double unused_held;                /* byte-nanoseconds of these */
-    double early, late;                /* byte-nanoseconds before the first and after the last use of the used ones */
+    double unused_held;                  /* byte-nanoseconds of these */
+    double early, late;                  /* byte-nanoseconds before the first and after the last use of the used ones */
     uint64_t unnamed, unnamed_bytes;     /* uses not known in full, not among the unused, and no operation names them */
-    double unnamed_held;               /* byte-nanoseconds of these */
-    double named_late;                 /* of the others with uses not known in full: between the first that there
+    double unnamed_held;                 /* byte-nanoseconds of these */
+    double named_late;                   /* of the others with uses not known in full: between the first that there
                                           * can have been and the first that is known */
-    double held;                       /* byte-nanoseconds of all */
-    double alloc_ns;                   /* host time in the allocating calls; 0 unknown */
-    bool cached;                     /* a caching allocator made them: segments, not blocks */
+    double held;                         /* byte-nanoseconds of all */
+    double alloc_ns;                     /* host time in the allocating calls; 0 unknown */
+    bool cached;                         /* a caching allocator made them: segments, not blocks */
 };
 
 struct sonde_memory_point {
@@ -77,7 +77,7 @@ struct sonde_memory_use { /* ready when zeroed */
     SONDE_VECTOR(struct sonde_memory_space) spaces; /* by process, class, device */
     uint64_t parts;     /* objects that lie in others: in no count, their uses are the others' */
     uint64_t bad_times; /* objects freed before they were allocated, by their times */
-    double held;      /* byte-nanoseconds of all objects */
+    double held;        /* byte-nanoseconds of all objects */
     bool incomplete; /* more objects than the table holds: counts and peaks are lower bounds */
 };
 

@@ -15,16 +15,16 @@
 
 enum sonde_caveat_kind {
     /* bits: a view is touched by some */
-    SONDE_CAVEAT_TRACE = 1 << 0, /* rows of the trace are missing, or all of it */
-    SONDE_CAVEAT_CPU = 1 << 1, /* the CPU side was not sampled */
-    SONDE_CAVEAT_CLOCK = 1 << 2, /* a device's clock jumped */
+    SONDE_CAVEAT_TRACE = 1 << 0,   /* rows of the trace are missing, or all of it */
+    SONDE_CAVEAT_CPU = 1 << 1,     /* the CPU side was not sampled */
+    SONDE_CAVEAT_CLOCK = 1 << 2,   /* a device's clock jumped */
     SONDE_CAVEAT_SYMBOLS = 1 << 3, /* functions are not known: the file changed, or is gone */
-    SONDE_CAVEAT_LINES = 1 << 4, /* functions of the user's code are known, their lines are not */
+    SONDE_CAVEAT_LINES = 1 << 4,   /* functions of the user's code are known, their lines are not */
     SONDE_CAVEAT_LIBRARIES = 1 << 5, /* the same of installed libraries */
-    SONDE_CAVEAT_LANES = 1 << 6, /* nothing happened on a lane */
-    SONDE_CAVEAT_PAUSES = 1 << 7, /* recording was off for a while */
+    SONDE_CAVEAT_LANES = 1 << 6,   /* nothing happened on a lane */
+    SONDE_CAVEAT_PAUSES = 1 << 7,  /* recording was off for a while */
     SONDE_CAVEAT_SAMPLES = 1 << 8, /* of what was sampled: CPU time, samples and waits that are missing */
-    SONDE_CAVEAT_PYTHON = 1 << 9, /* Python's frames are not known, or from some time on */
+    SONDE_CAVEAT_PYTHON = 1 << 9,  /* Python's frames are not known, or from some time on */
     SONDE_CAVEAT_VIEWS = 1 << 10, /* the times of host code and what its samples stand for disagree: not in sonde_caveats_compute */
 };
 enum { SONDE_CAVEAT_ALL = (1 << 11) - 1 };

@@ -40,15 +40,15 @@ struct sonde_verdict_part {
     enum sonde_verdict_kind kind;
     double ns;
     uint32_t node;     /* tree node: the function or API call that has most of it; 0 none. Of BUSY: an operation of the heaviest */
-    double most_ns;  /* of it; 0 unknown */
-    double error_ns; /* standard error of most_ns; 0 where it rests on no samples */
+    double most_ns;    /* of it; 0 unknown */
+    double error_ns;   /* standard error of most_ns; 0 where it rests on no samples */
     double waited_ns; /* HOST: of most_ns, in waits of the C library, */
     uint32_t wait;     /* mostly in this one; tree node, 0 none */
 };
 
 struct sonde_verdict {  /* ready when zeroed */
-    bool known;     /* there is a trace with operations that have times */
-    double range_ns;  /* of all processes, without the pauses of recording */
+    bool known;         /* there is a trace with operations that have times */
+    double range_ns;    /* of all processes, without the pauses of recording */
     double kernel_ns, copy_ns; /* of all devices; what keeps them busy is mostly the larger */
     struct sonde_verdict_part parts[SONDE_VERDICT_COUNT]; /* most first; they add up to range_ns */
 };
