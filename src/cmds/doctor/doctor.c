@@ -112,13 +112,11 @@ static size_t check_devices(struct doctor *d, const json_t *answer)
 {
     size_t devices = 0, index, each;
     json_t *platform, *device;
-    json_array_foreach(json_object_get(answer, "platforms"), index, platform)
-    {
+    json_array_foreach (json_object_get(answer, "platforms"), index, platform) {
         json_t *list = json_object_get(platform, "devices");
         if (json_array_size(list) == 0)
             doctor_put(d, "OpenCL platform", DOCTOR_NOTE, "%s: no device", doctor_text(platform, "name"));
-        json_array_foreach(list, each, device)
-        {
+        json_array_foreach (list, each, device) {
             char memory[SONDE_NUMBER_MAX];
             json_int_t bytes = json_integer_value(json_object_get(device, "memory_bytes"));
             doctor_put(d, "OpenCL device", DOCTOR_FINE, "%s (%s, %s) of %s, driver %s", doctor_text(device, "name"),
@@ -134,8 +132,7 @@ static bool has_platform(const json_t *answer, const char *part)
 {
     size_t index;
     json_t *platform;
-    json_array_foreach(json_object_get(answer, "platforms"), index, platform)
-    {
+    json_array_foreach (json_object_get(answer, "platforms"), index, platform) {
         if (strstr(doctor_text(platform, "name"), part))
             return true;
     }
@@ -412,8 +409,7 @@ static void print_text(const struct doctor *d, bool color)
     static const char *const colors[] = {"\033[32m", "\033[33m", "\033[31m"};
     size_t index;
     json_t *check;
-    json_array_foreach(d->checks, index, check)
-    {
+    json_array_foreach (d->checks, index, check) {
         const char *status = doctor_text(check, "status");
         const char *paint = "";
         for (int i = 0; color && i < 3; i++)

@@ -157,8 +157,7 @@ static void put_devices(struct doctor *d, const json_t *devices)
 {
     json_t *device;
     size_t index;
-    json_array_foreach(devices, index, device)
-    {
+    json_array_foreach (devices, index, device) {
         char memory[SONDE_NUMBER_MAX];
         doctor_put(d, "CUDA device", DOCTOR_FINE, "%s (compute capability %lld.%lld, %s)",
                    doctor_text(device, "name"), json_integer_value(json_object_get(device, "major")),
