@@ -56,14 +56,14 @@ RULES = {
     "threads-that-block-the-signal-are-left-alone": [
         ("src/agent/sample/sample_threads.c", "    if (blocks(tid)) {", "    if (tid == 0) {", ["cpu.c:all-blocked"])],
     "samples-come-in-user-mode-only": [
-        ("src/agent/sample/sample_threads.c", ".exclude_kernel = 1, .exclude_hv = 1};", "};", ["cpu.c:waits"])],
+        ("src/agent/sample/sample_threads.c", ".exclude_kernel = 1,\n        .exclude_hv = 1,\n", "\n", ["cpu.c:waits"])],
     "stack-reuse-is-proved": [
         ("src/agent/stack/unwind.c", "if (UNLIKELY(cfa > hi || word(cfa - 8) != s->pc[i]))", "if (cfa > hi)", []),
         ("src/agent/stack/unwind.c", "    return word(t->base + e->cfa - 8) == e->pc;\n",
          "    return t->base + t->top > e->cfa && e->pc;\n", ["control-flow.c", "exceptions.cc"])],
     "profiling-is-hidden": [
         ("src/backends/opencl/queries.c",
-         "&& queue && sonde__cl_queue_hidden(sonde__cl_queue(queue)))", "&& !queue)", ["queries.c:profiling-refused"])],
+         "queue && sonde__cl_queue_hidden(sonde__cl_queue(queue)))", "!queue)", ["queries.c:profiling-refused"])],
     "queue-properties-are-hidden": [
         ("src/backends/opencl/queries.c", "if (!sonde__cl_queue_hidden(queue) ||", "if (queue || !queue ||",
          ["queries.c:queue-properties"])],
