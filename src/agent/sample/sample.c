@@ -109,6 +109,7 @@ static void sample(struct sonde_target *x, const ucontext_t *context)
     } else if (t->busy == SONDE_BUSY_CALL) {
         t->samples.waits_since_ns = sonde_now_ns();
         t->samples.waits_cpu_ns = due_ns(x, t, sonde__thread_cpu_ns());
+        sonde__count(&t->samples.count.held, 1);
         atomic_fetch_or_explicit(&t->at_end, SONDE_AT_END_SAMPLE, memory_order_relaxed);
     } else if (t->busy) {
         sonde__count(&t->samples.count.lost, 1);

@@ -597,7 +597,7 @@ static void scan(bool first)
     watch.scan_at_ns = sonde_now_ns() + (sonde__thread_cpu_ns() - begun) * SCAN_SHARE;
 }
 
-/* A thread that has used CPU time, but took no sample of it: does it block the signal now? */
+/* A thread that has used CPU time, but met no signal: does it block the signal now? */
 static void check(struct sonde_target *x, uint64_t now)
 {
     struct sonde_thread *t = atomic_load(&x->thread);
@@ -606,8 +606,8 @@ static void check(struct sonde_target *x, uint64_t now)
         return;
     uint64_t cpu_ns = cpu_ns_of(tid);
     uint64_t taken = atomic_load_explicit(&t->samples.count.taken, memory_order_relaxed) +
-                     atomic_load_explicit(&t->samples.count.lost, memory_order_relaxed) +
-                     (atomic_load_explicit(&t->at_end, memory_order_relaxed) & SONDE_AT_END_SAMPLE);
+                     atomic_load_explicit(&t->samples.count.held, memory_order_relaxed) +
+                     atomic_load_explicit(&t->samples.count.lost, memory_order_relaxed);
     if (taken == x->checked_taken && cpu_ns - x->checked_cpu_ns > 4 * sonde__sample_period_ns() && blocks(tid)) {
         disarm(x);
         leave_alone(x, now);

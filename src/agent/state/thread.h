@@ -88,7 +88,7 @@ struct sonde_samples {
     uint64_t since_ns;               /* when the thread was seen first; 0: by its first hook */
     uint64_t waits_since_ns;         /* when one was left to the end of a call; */
     uint64_t waits_cpu_ns;           /* the CPU time that its sample goes up to */
-    struct { _Atomic uint64_t taken, deferred, lost, own_ns; } count; /* as struct sonde_counts */
+    struct { _Atomic uint64_t taken, deferred, held, lost, own_ns; } count; /* as struct sonde_counts; held: signals within calls */
 };
 
 enum {

@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "agent/preload/preload.h"
 #include "agent/sample/target.h"
 #include "harness.h"
 
@@ -178,6 +179,42 @@ static void calls_take_samples(void **state)
     assert_true(of_call + of_next >= in_call - 1000000);
     assert_true(of_call > in_call - in_call / 50);
     assert_true(p->header.cpu.sampled_ns >= of_call);
+    forget(&r);
+    sonde_measurement_close(m);
+    harness_remove();
+}
+
+/* Most of the call's time the signal is blocked, as beside libc's start of a process, but never for long: all of that time is its. */
+static void a_call_blocks_signals_for_short(void **state)
+{
+    const time_t until = time(NULL) + 3; /* looks for threads that block it come each second */
+    sigset_t blocked, before;
+    struct sonde_call call;
+    (void)state;
+    harness_setup("sampling", sampled);
+    harness_wait();
+    until_sampled();
+    const uint64_t begin = cpu_ns();
+    REQUIRE(sonde_call_begin(&call, API_WAIT));
+    const uint32_t node = sonde_call_context(&call);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SONDE_SAMPLE_SIGNAL);
+    while (time(NULL) <= until) {
+        pthread_sigmask(SIG_BLOCK, &blocked, &before);
+        spin(9);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        spin(1);
+    }
+    sonde_call_leave(&call);
+    sonde_call_end(&call);
+    const uint64_t in_call = cpu_ns() - begin;
+    spin(50);
+    struct sonde_measurement *m = harness_finish();
+    struct rows r = samples_of(&m->processes[0]);
+    uint64_t of_call = 0;
+    for (size_t i = 0; i < r.count; i++)
+        of_call += r.row[i].node == node ? r.row[i].cpu_ns : 0;
+    assert_in_range(of_call, in_call / 10 * 9, in_call / 10 * 11);
     forget(&r);
     sonde_measurement_close(m);
     harness_remove();
@@ -765,7 +802,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(timers_do_without_perf), cmocka_unit_test(operations_come_before_samples),
         cmocka_unit_test(off_is_off), cmocka_unit_test(ranges_are_followed),
         cmocka_unit_test(threads_that_were_met_are_known), cmocka_unit_test(ended_threads_hold_no_slot),
-        cmocka_unit_test(threads_beside_the_first_reading), cmocka_unit_test(a_held_lock_merges_nothing)};
+        cmocka_unit_test(threads_beside_the_first_reading), cmocka_unit_test(a_held_lock_merges_nothing),
+        cmocka_unit_test(a_call_blocks_signals_for_short)};
     const int which = argc > 1 ? atoi(argv[1]) : 0;
     if (which < 0 || which >= (int)(sizeof tests / sizeof *tests))
         return 2;
