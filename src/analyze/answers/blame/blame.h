@@ -82,8 +82,8 @@ int sonde_blame_compute(const struct sonde_measurement *m, const struct sonde_pr
                         const struct sonde_blame_options *options, struct sonde_blame *out);
 void sonde_blame_fini(struct sonde_blame *blame);
 
-/* Inclusive and exclusive blame of every node of the profile's tree. */
-struct sonde_blame_share { double waiting_ns, working_ns, self_waiting_ns, self_working_ns; };
+/* Inclusive blame of every node of the profile's tree. */
+struct sonde_blame_share { double waiting_ns, working_ns; };
 /* [profile->nodes.count], caller frees; NULL when out of memory. */
 struct sonde_blame_share *sonde_blame_tree(const struct sonde_profile *profile, const struct sonde_blame_scope *scope);
 

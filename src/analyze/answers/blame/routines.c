@@ -11,8 +11,8 @@ struct sonde_blame_share *sonde_blame_tree(const struct sonde_profile *profile, 
     for (size_t i = 0; tree && i < scope->entries.count; i++) {
         const struct sonde_blame_entry *entry = &scope->entries.items[i];
         struct sonde_blame_share *share = &tree[entry->node];
-        share->self_waiting_ns = share->waiting_ns = entry->waiting_ns;
-        share->self_working_ns = share->working_ns = entry->working_ns;
+        share->waiting_ns = entry->waiting_ns;
+        share->working_ns = entry->working_ns;
     }
     for (size_t i = tree ? profile->nodes.count : 0; i-- > 1;) { /* children come after their parents */
         struct sonde_blame_share *parent = &tree[profile->nodes.items[i].parent];
