@@ -717,6 +717,16 @@ void sonde__ptx_release(struct sonde_ptx *p)
     *p = (struct sonde_ptx){0};
 }
 
+bool sonde__ptx_ends(const struct sonde_ptx *p, uint32_t item, struct sonde_ptx_span *predicate, bool *negated)
+{
+    struct instruction i;
+    if (p->items[item].kind != SONDE_PTX_STATEMENT || !parse(p, p->items[item].text, &i) || (!is(p, i.name, "ret") && !is(p, i.name, "exit")))
+        return false;
+    *predicate = i.predicate;
+    *negated = i.negated;
+    return true;
+}
+
 struct sonde_ptx_span sonde__ptx_file(const struct sonde_ptx *p, uint32_t number)
 {
     for (uint32_t k = 0; k < p->file_count; k++)

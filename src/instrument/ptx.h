@@ -108,6 +108,9 @@ struct sonde_ptx {
 int sonde__ptx_read(struct sonde_ptx *p, const char *text, size_t bytes);
 void sonde__ptx_release(struct sonde_ptx *p);
 
+/* Does the statement end the thread, or its function? Then on what condition: an empty span is none. */
+bool sonde__ptx_ends(const struct sonde_ptx *p, uint32_t item, struct sonde_ptx_span *predicate, bool *negated);
+
 /* Of a place: the name of its file, or an empty span. */
 struct sonde_ptx_span sonde__ptx_file(const struct sonde_ptx *p, uint32_t number);
 

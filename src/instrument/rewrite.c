@@ -1,0 +1,544 @@
+/* rewrite.c - the instrumented copy of each kernel: its items in their order, with what is added between them.
+ *
+ * All that is added is reached through names that begin with sonde (PTX's own names have no such, and a program's C++ names
+ * begin with _Z or are the program's kernels'). Counters are 32-bit registers of the thread; at its end those of the lanes that
+ * end together are summed by halves, so that no sum overflows, and one lane adds the sum to the area.
+ */
+#include "rewrite.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <sonde/error.h>
+
+#include "guest/memory.h"
+
+#define FIRST_ROOM 65536u
+#define REDUX_TARGET 80u   /* redux.sync: PTX ISA 9.7.9.23, sm_80 and later */
+#define RELAXED_TARGET 70u /* ld.relaxed */
+
+/* ---- text ---------------------------------------------------------------------------------------- */
+
+static bool has_room(struct sonde_ptx_text *t, size_t bytes)
+{
+    size_t room = t->room ? t->room : FIRST_ROOM;
+    while (room - t->bytes <= bytes)
+        room *= 2;
+    if (room == t->room || t->spent)
+        return !t->spent;
+    char *larger = sonde__pages_get(room);
+    if (!larger) {
+        t->spent = true;
+        return false;
+    }
+    if (t->text)
+        memcpy(larger, t->text, t->bytes);
+    sonde__pages_put(t->text, t->room);
+    t->text = larger;
+    t->room = room;
+    return true;
+}
+
+static void put(struct sonde_ptx_text *t, const char *from, size_t bytes)
+{
+    if (!has_room(t, bytes))
+        return;
+    memcpy(t->text + t->bytes, from, bytes);
+    t->bytes += bytes;
+    t->text[t->bytes] = 0;
+}
+
+static void put_span(struct sonde_ptx_text *t, const struct sonde_ptx *p, struct sonde_ptx_span s)
+{
+    put(t, p->text + s.at, s.bytes);
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct sonde_ptx_text *t, const char *format, ...)
+{
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    const int bytes = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    put(t, line, (size_t)bytes < sizeof line ? (size_t)bytes : sizeof line - 1);
+}
+
+void sonde__ptx_text_release(struct sonde_ptx_text *t)
+{
+    sonde__pages_put(t->text, t->room);
+    *t = (struct sonde_ptx_text){0};
+}
+
+/* ---- the area ------------------------------------------------------------------------------------------ */
+
+const struct sonde_ptx_values sonde__ptx_values_none = {0, UINT64_MAX, INT64_MAX, INT64_MIN};
+
+static size_t bytes_of_counts(const struct sonde_ptx_function *f, uint32_t plan)
+{
+    return plan & SONDE_PLAN_COUNTS ? f->blocks * sizeof(uint64_t) : 0;
+}
+
+size_t sonde__ptx_area(const struct sonde_ptx_function *f, uint32_t plan)
+{
+    return bytes_of_counts(f, plan) + (plan & SONDE_PLAN_VALUES ? f->accesses * sizeof(struct sonde_ptx_values) : 0);
+}
+
+/* ---- registers ------------------------------------------------------------------------------------- */
+
+#define REGISTERS_MAX 64u /* declarations in a function: nvcc makes one for each type */
+#define SCOPES_MAX 16u    /* braces in braces */
+
+struct registers {
+    struct declared {
+        struct sonde_ptx_span name;
+        bool many;     /* NAME<N>: NAME0, NAME1, … */
+        uint8_t bytes; /* 0: a predicate */
+    } list[REGISTERS_MAX];
+    uint32_t count;
+    uint32_t outside[SCOPES_MAX], scopes; /* how many there were when each brace opened */
+};
+
+static bool is_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
+}
+
+/* ".reg .b32 %r<13>, %other": its names. */
+static void declare(const struct sonde_ptx *p, struct sonde_ptx_span s, struct registers *r)
+{
+    const char *at = p->text + s.at, *end = at + s.bytes;
+    unsigned bits = 0;
+    if (s.bytes < 5 || memcmp(at, ".reg", 4) != 0)
+        return;
+    for (at += 4; at < end && *at != '.'; at++)
+        ;
+    for (at++; at < end && is_name(*at); at++)
+        if (*at >= '0' && *at <= '9')
+            bits = 10 * bits + (unsigned)(*at - '0');
+    while (at < end && r->count < REGISTERS_MAX) {
+        while (at < end && !is_name(*at))
+            at++;
+        const char *name = at;
+        while (at < end && is_name(*at))
+            at++;
+        if (at == name)
+            return;
+        r->list[r->count++] = (struct declared){
+            .name = {(uint32_t)(name - p->text), (uint32_t)(at - name)},
+            .many = at < end && *at == '<',
+            .bytes = (uint8_t)(bits / 8),
+        };
+        while (at < end && *at != ',')
+            at++;
+    }
+}
+
+/* What a scope has declared is forgotten at its end. */
+static void scope(struct registers *r, enum sonde_ptx_kind kind)
+{
+    if (kind == SONDE_PTX_OPEN && r->scopes++ < SCOPES_MAX)
+        r->outside[r->scopes - 1] = r->count;
+    else if (kind == SONDE_PTX_CLOSE && r->scopes && --r->scopes < SCOPES_MAX)
+        r->count = r->outside[r->scopes];
+}
+
+static const struct declared *find_register(const struct sonde_ptx *p, const struct registers *r, struct sonde_ptx_span s)
+{
+    const char *name = p->text + s.at;
+    for (uint32_t k = r->count; k-- > 0;) { /* an inner scope's comes later */
+        const struct declared *d = &r->list[k];
+        size_t at = d->name.bytes;
+        if (s.bytes < at || memcmp(p->text + d->name.at, name, at) != 0)
+            continue;
+        for (; d->many && at < s.bytes && name[at] >= '0' && name[at] <= '9'; at++)
+            ;
+        if (at == s.bytes && (!d->many || at > d->name.bytes))
+            return d;
+    }
+    return NULL;
+}
+
+/* The next register or constant of `at` to `end`, which are those of an access; `at` is behind it then. Empty: there is no more. */
+static struct sonde_ptx_span next_value(const struct sonde_ptx *p, uint32_t *at, uint32_t end)
+{
+    while (*at < end && strchr("{}, \t\n", p->text[*at]))
+        ++*at;
+    const uint32_t from = *at;
+    while (*at < end && !strchr("{}, \t\n", p->text[*at]))
+        ++*at;
+    return (struct sonde_ptx_span){from, *at - from};
+}
+
+static bool is_sink(const struct sonde_ptx *p, struct sonde_ptx_span s)
+{
+    return s.bytes == 1 && p->text[s.at] == '_';
+}
+
+static bool is_constant(const struct sonde_ptx *p, struct sonde_ptx_span s)
+{
+    return p->text[s.at] == '-' || (p->text[s.at] >= '0' && p->text[s.at] <= '9');
+}
+
+/* ---- which kernels -------------------------------------------------------------------------------- */
+
+/* Are those of its accesses declared, as far as declarations are understood? */
+static bool knows_registers(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
+{
+    struct registers r = {.count = 0};
+    uint32_t access = f->first_access;
+    for (uint32_t item = f->open + 1; item < f->close; item++) {
+        scope(&r, p->items[item].kind);
+        if (p->items[item].kind != SONDE_PTX_STATEMENT)
+            continue;
+        declare(p, p->items[item].text, &r);
+        if (access == f->first_access + f->accesses || p->accesses[access].item != item)
+            continue;
+        const struct sonde_ptx_span values = p->accesses[access++].values;
+        uint32_t at = values.at;
+        for (struct sonde_ptx_span s; (s = next_value(p, &at, values.at + values.bytes)).bytes;)
+            if (!is_sink(p, s) && !is_constant(p, s) && !find_register(p, &r, s))
+                return false;
+    }
+    return true;
+}
+
+const char *sonde__ptx_plain(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
+{
+    if (!(f->flags & SONDE_PTX_ENTRY))
+        return "it is no kernel";
+    if (f->flags & SONDE_PTX_CALLS)
+        return "it calls functions that are not inlined";
+    for (uint32_t k = f->first_access; k < f->first_access + f->accesses; k++)
+        if (p->accesses[k].op == SONDE_PTX_OTHER)
+            return "it reads or writes memory through textures, surfaces, tensor maps, bulk copies or multicast";
+    if (!f->accesses)
+        return "it has no access to global memory";
+    return knows_registers(p, f) ? NULL : "its registers are not understood";
+}
+
+/* ---- the copy ---------------------------------------------------------------------------------------- */
+
+struct copy {
+    const struct sonde_ptx *p;
+    const struct sonde_ptx_function *f;
+    struct sonde_ptx_text *out;
+    uint32_t plan;
+    uint32_t access; /* the next one */
+    uint32_t block;  /* the last one that was counted, + 1 */
+    struct registers registers;
+};
+
+/* ---- values: of each access OR, AND, least and most in registers of the thread ----------------------------------- */
+
+/* Of what has none, or is too wide, nothing is kept. */
+static bool has_values(const struct copy *c, const struct sonde_ptx_access *a)
+{
+    return c->plan & SONDE_PLAN_VALUES && a->values.bytes && a->element_bytes <= 8;
+}
+
+/* Loads and stores have no types for halves: these are bits. */
+static bool is_real(const struct sonde_ptx_access *a)
+{
+    return a->type == SONDE_PTX_FLOAT;
+}
+
+static void put_start(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+{
+    const unsigned wide = a->element_bytes == 8 ? 64 : 32;
+    const uint32_t all = a->element_bytes < 4 ? (1u << 8 * a->element_bytes) - 1 : UINT32_MAX;
+    say(c->out, ".reg .b%u %%sonde_o%u, %%sonde_a%u;\n.reg .%c%u %%sonde_l%u, %%sonde_h%u;\nmov.b%u %%sonde_o%u, 0;\n", wide, k, k, is_real(a) ? 'f' : 's',
+        wide, k, k, wide, k);
+    if (wide == 64)
+        say(c->out, "mov.b64 %%sonde_a%u, -1;\n", k);
+    else
+        say(c->out, "mov.b32 %%sonde_a%u, %u;\n", k, all);
+    if (is_real(a)) /* NaNs: least and most of a number and NaN are the number (PTX ISA 9.7.3.11) */
+        say(c->out,
+            wide == 64 ? "mov.f64 %%sonde_l%u, 0d7FF8000000000000;\nmov.f64 %%sonde_h%u, 0d7FF8000000000000;\n"
+                       : "mov.f32 %%sonde_l%u, 0f7FC00000;\nmov.f32 %%sonde_h%u, 0f7FC00000;\n",
+            k, k);
+    else
+        say(c->out,
+            wide == 64 ? "mov.s64 %%sonde_l%u, 0x7FFFFFFFFFFFFFFF;\nmov.s64 %%sonde_h%u, 0x8000000000000000;\n"
+                       : "mov.s32 %%sonde_l%u, 0x7FFFFFFF;\nmov.s32 %%sonde_h%u, 0x80000000;\n",
+            k, k);
+}
+
+/* One element: its bits to %sonde_v or %sonde_w, and the number that they are to %sonde_vs, %sonde_vf, %sonde_wf. */
+static void put_element(struct copy *c, const struct sonde_ptx_access *a, struct sonde_ptx_span s)
+{
+    const struct declared *r = find_register(c->p, &c->registers, s); /* NULL: a constant */
+    const char *name = c->p->text + s.at;
+    const int n = (int)s.bytes;
+    if (a->element_bytes == 8) {
+        say(c->out, "mov.b64 %%sonde_w, %.*s;\n", n, name);
+        if (is_real(a))
+            say(c->out, "mov.b64 %%sonde_wf, %%sonde_w;\n");
+        return;
+    }
+    if (r && r->bytes == 2)
+        say(c->out, "mov.b16 %%sonde_u, %.*s;\ncvt.u32.u16 %%sonde_v, %%sonde_u;\n", n, name);
+    else if (r && r->bytes == 8)
+        say(c->out, "cvt.u32.u64 %%sonde_v, %.*s;\n", n, name);
+    else
+        say(c->out, "mov.b32 %%sonde_v, %.*s;\n", n, name);
+    if (a->element_bytes < 4)
+        say(c->out, "and.b32 %%sonde_v, %%sonde_v, %u;\n", (1u << 8 * a->element_bytes) - 1);
+    if (is_real(a))
+        say(c->out, "mov.b32 %%sonde_vf, %%sonde_v;\n");
+    else if (a->type == SONDE_PTX_SIGNED && a->element_bytes < 4)
+        say(c->out, "shl.b32 %%sonde_vs, %%sonde_v, %u;\nshr.s32 %%sonde_vs, %%sonde_vs, %u;\n", 32 - 8 * a->element_bytes, 32 - 8 * a->element_bytes);
+    else
+        say(c->out, "mov.b32 %%sonde_vs, %%sonde_v;\n");
+}
+
+static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+{
+    const bool wide = a->element_bytes == 8;
+    uint32_t at = a->values.at;
+    const char *bits = wide ? "%sonde_w" : "%sonde_v", *real = wide ? "%sonde_wf" : "%sonde_vf", *whole = wide ? "%sonde_w" : "%sonde_vs";
+    const char *number = is_real(a) ? real : whole;
+    const char type = is_real(a) ? 'f' : 's';
+    const unsigned width = wide ? 64 : 32;
+    for (struct sonde_ptx_span s; (s = next_value(c->p, &at, a->values.at + a->values.bytes)).bytes;) {
+        if (is_sink(c->p, s))
+            continue;
+        put_element(c, a, s);
+        say(c->out, "or.b%u %%sonde_o%u, %%sonde_o%u, %s;\nand.b%u %%sonde_a%u, %%sonde_a%u, %s;\n", width, k, k, bits, width, k, k, bits);
+        say(c->out, "min.%c%u %%sonde_l%u, %%sonde_l%u, %s;\nmax.%c%u %%sonde_h%u, %%sonde_h%u, %s;\n", type, width, k, k, number, type, width, k, k, number);
+    }
+}
+
+/* Only what changes a word is added: after the first threads that is next to nothing. */
+static void put_word(struct copy *c, const char *op, const char *changes, size_t at)
+{
+    say(c->out,
+        c->p->target >= RELAXED_TARGET ? "ld.relaxed.gpu.global.b64 %%sonde_y, [%%sonde_p+%zu];\n"
+                                       : "ld.volatile.global.b64 %%sonde_y, [%%sonde_p+%zu];\n",
+        at);
+    say(c->out, "%s@%%sonde_any red.global.%s [%%sonde_p+%zu], %%sonde_n;\n", changes, op, at);
+}
+
+static void put_bits(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k)
+{
+    say(c->out, a->element_bytes == 8 ? "mov.b64 %%sonde_n, %%sonde_%c%u;\n" : "cvt.u64.u32 %%sonde_n, %%sonde_%c%u;\n", letter, k);
+}
+
+/* A float becomes an integer that is ordered as floats are: sonde__ptx_ordered. */
+static void put_number(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k)
+{
+    const bool wide = a->element_bytes == 8;
+    if (!is_real(a))
+        say(c->out, wide ? "mov.b64 %%sonde_n, %%sonde_%c%u;\n" : "cvt.s64.s32 %%sonde_n, %%sonde_%c%u;\n", letter, k);
+    else if (wide)
+        say(c->out,
+            "mov.b64 %%sonde_n, %%sonde_%c%u;\nshr.s64 %%sonde_y, %%sonde_n, 63;\nand.b64 %%sonde_y, %%sonde_y, 0x7FFFFFFFFFFFFFFF;\n"
+            "xor.b64 %%sonde_n, %%sonde_n, %%sonde_y;\n",
+            letter, k);
+    else
+        say(c->out,
+            "mov.b32 %%sonde_v, %%sonde_%c%u;\nshr.s32 %%sonde_vs, %%sonde_v, 31;\nand.b32 %%sonde_vs, %%sonde_vs, 0x7FFFFFFF;\n"
+            "xor.b32 %%sonde_v, %%sonde_v, %%sonde_vs;\ncvt.s64.s32 %%sonde_n, %%sonde_v;\n",
+            letter, k);
+}
+
+static void put_result(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+{
+    static const char *const ops[] = {"or.b64", "and.b64"};
+    const size_t at = bytes_of_counts(c->f, c->plan) + k * sizeof(struct sonde_ptx_values);
+    const unsigned width = a->element_bytes == 8 ? 64 : 32;
+    const char spare = width == 64 ? 'w' : 'v';
+    char changes[128];
+    /* Executed, AND is within OR; else all bits are in the one and none in the other. */
+    say(c->out, "and.b%u %%sonde_%c, %%sonde_o%u, %%sonde_a%u;\nsetp.ne.b%u %%sonde_any, %%sonde_%c, %%sonde_a%u;\n@%%sonde_any bra $sonde_none%u;\n", width,
+        spare, k, k, width, spare, k, k);
+    for (int which = 0; which < 2; which++) {
+        put_bits(c, a, which ? 'a' : 'o', k);
+        snprintf(changes, sizeof changes, "%s %%sonde_w, %%sonde_y, %%sonde_n;\nsetp.ne.b64 %%sonde_any, %%sonde_w, %%sonde_y;\n", ops[which]);
+        put_word(c, ops[which], changes, at + 8 * (unsigned)which);
+    }
+    if (is_real(a)) /* of NaNs alone there is no number */
+        say(c->out, "setp.nan.f%u %%sonde_any, %%sonde_l%u, %%sonde_l%u;\n@%%sonde_any bra $sonde_none%u;\n", width, k, k, k);
+    put_number(c, a, 'l', k);
+    put_word(c, "min.s64", "setp.lt.s64 %sonde_any, %sonde_n, %sonde_y;\n", at + 16);
+    put_number(c, a, 'h', k);
+    put_word(c, "max.s64", "setp.gt.s64 %sonde_any, %sonde_n, %sonde_y;\n", at + 24);
+    say(c->out, "$sonde_none%u:\n", k);
+}
+
+/* ---- counts, and the text around all ------------------------------------------------------------------------------ */
+
+/* The head with another name, and one parameter more. */
+static void put_head(struct copy *c)
+{
+    const struct sonde_ptx_span head = c->p->items[c->f->head].text, name = c->f->name;
+    const char *text = c->p->text, *end = text + head.at + head.bytes, *behind = text + name.at + name.bytes, *at = behind;
+    put(c->out, text + head.at, name.at + name.bytes - head.at);
+    say(c->out, "__sonde(");
+    while (at < end && *at != '(' && *at != '.')
+        at++;
+    const char *first = at < end && *at == '(' ? at + 1 : NULL, *last = first;
+    if (first) { /* up to the last parenthesis that belongs to it: sizes are in brackets */
+        while (last < end && *last != ')')
+            last++;
+        put(c->out, first, (size_t)(last - first));
+        behind = last + 1;
+    }
+    bool any = false;
+    for (const char *k = first; k && k < last; k++)
+        any |= *k == '.';
+    say(c->out, "%s.param .u64 sonde_area\n)", any ? ",\n" : "");
+    put(c->out, behind, behind < end ? (size_t)(end - behind) : 0);
+    say(c->out, "\n");
+}
+
+static void put_prologue(struct copy *c)
+{
+    say(c->out, ".reg .b32 %%sonde_m, %%sonde_lo, %%sonde_hi;\n.reg .b64 %%sonde_p, %%sonde_n, %%sonde_h;\n.reg .pred %%sonde_first, %%sonde_any;\n");
+    if (c->plan & SONDE_PLAN_COUNTS)
+        say(c->out, ".reg .b32 %%sonde_c<%u>;\n", c->f->blocks);
+    for (uint32_t b = 0; c->plan & SONDE_PLAN_COUNTS && b < c->f->blocks; b++)
+        say(c->out, "mov.u32 %%sonde_c%u, 0;\n", b);
+    if (c->plan & SONDE_PLAN_VALUES)
+        say(c->out, ".reg .b16 %%sonde_u;\n.reg .b32 %%sonde_v, %%sonde_vs;\n.reg .f32 %%sonde_vf;\n.reg .b64 %%sonde_w, %%sonde_y;\n.reg .f64 %%sonde_wf;\n");
+    for (uint32_t k = 0; k < c->f->accesses; k++)
+        if (has_values(c, &c->p->accesses[c->f->first_access + k]))
+            put_start(c, &c->p->accesses[c->f->first_access + k], k);
+}
+
+/* The sum over the lanes that end together, by one of them. */
+static void put_sums(struct copy *c)
+{
+    say(c->out, "activemask.b32 %%sonde_m;\nmov.u32 %%sonde_lo, %%lanemask_lt;\nand.b32 %%sonde_lo, %%sonde_lo, %%sonde_m;\n"
+                "setp.eq.u32 %%sonde_first, %%sonde_lo, 0;\n");
+    for (uint32_t b = 0; b < c->f->blocks; b++)
+        say(c->out,
+            "and.b32 %%sonde_lo, %%sonde_c%u, 65535;\nshr.u32 %%sonde_hi, %%sonde_c%u, 16;\n"
+            "redux.sync.add.u32 %%sonde_lo, %%sonde_lo, %%sonde_m;\nredux.sync.add.u32 %%sonde_hi, %%sonde_hi, %%sonde_m;\n"
+            "cvt.u64.u32 %%sonde_n, %%sonde_lo;\nmul.wide.u32 %%sonde_h, %%sonde_hi, 65536;\nadd.u64 %%sonde_n, %%sonde_n, %%sonde_h;\n"
+            "setp.ne.and.u64 %%sonde_any, %%sonde_n, 0, %%sonde_first;\n@%%sonde_any red.global.add.u64 [%%sonde_p+%u], %%sonde_n;\n",
+            b, b, 8 * b);
+}
+
+static void put_own_counts(struct copy *c)
+{
+    for (uint32_t b = 0; b < c->f->blocks; b++)
+        say(c->out,
+            "cvt.u64.u32 %%sonde_n, %%sonde_c%u;\nsetp.ne.u64 %%sonde_any, %%sonde_n, 0;\n"
+            "@%%sonde_any red.global.add.u64 [%%sonde_p+%u], %%sonde_n;\n",
+            b, 8 * b);
+}
+
+static void put_epilogue(struct copy *c)
+{
+    say(c->out, "$sonde_end:\nld.param.u64 %%sonde_p, [sonde_area];\ncvta.to.global.u64 %%sonde_p, %%sonde_p;\n");
+    if (c->plan & SONDE_PLAN_COUNTS) {
+        if (c->p->target >= REDUX_TARGET)
+            put_sums(c);
+        else
+            put_own_counts(c);
+    }
+    for (uint32_t k = 0; k < c->f->accesses; k++)
+        if (has_values(c, &c->p->accesses[c->f->first_access + k]))
+            put_result(c, &c->p->accesses[c->f->first_access + k], k);
+    say(c->out, "ret;\n");
+}
+
+static void put_predicate(struct copy *c, struct sonde_ptx_span predicate, bool negated)
+{
+    if (!predicate.bytes)
+        return;
+    say(c->out, negated ? "@!" : "@");
+    put_span(c->out, c->p, predicate);
+    say(c->out, " ");
+}
+
+/* Before an access: its block has been entered. */
+static void put_count(struct copy *c, const struct sonde_ptx_access *a)
+{
+    if (!(c->plan & SONDE_PLAN_COUNTS) || a->block + 1 == c->block)
+        return;
+    c->block = a->block + 1;
+    put_predicate(c, a->predicate, a->flags & SONDE_PTX_NEGATED);
+    say(c->out, "add.u32 %%sonde_c%u, %%sonde_c%u, 1;\n", a->block, a->block);
+}
+
+/* Its values, where its predicate holds. */
+static void put_values_of(struct copy *c, const struct sonde_ptx_access *a, bool stores)
+{
+    const uint32_t k = c->access - c->f->first_access;
+    if (!has_values(c, a) || (a->op == SONDE_PTX_STORE) != stores)
+        return;
+    if (a->predicate.bytes) {
+        put_predicate(c, a->predicate, !(a->flags & SONDE_PTX_NEGATED));
+        say(c->out, "bra $sonde_not%u;\n", k);
+    }
+    put_values(c, a, k);
+    if (a->predicate.bytes)
+        say(c->out, "$sonde_not%u:\n", k);
+}
+
+static void put_text(struct copy *c, const struct sonde_ptx_item *i)
+{
+    put_span(c->out, c->p, i->text);
+    say(c->out, i->kind == SONDE_PTX_STATEMENT ? ";\n" : (i->kind == SONDE_PTX_LABEL ? ":\n" : "\n"));
+}
+
+static void put_item(struct copy *c, uint32_t item)
+{
+    const struct sonde_ptx_item *i = &c->p->items[item];
+    const struct sonde_ptx_access *a = &c->p->accesses[c->access];
+    struct sonde_ptx_span predicate;
+    bool negated;
+    if (sonde__ptx_ends(c->p, item, &predicate, &negated)) {
+        put_predicate(c, predicate, negated);
+        say(c->out, "bra $sonde_end;\n");
+    } else if (c->access < c->f->first_access + c->f->accesses && a->item == item) {
+        put_count(c, a);
+        put_values_of(c, a, true);
+        put_text(c, i);
+        put_values_of(c, a, false);
+        c->access++;
+    } else {
+        scope(&c->registers, i->kind);
+        if (i->kind == SONDE_PTX_STATEMENT)
+            declare(c->p, i->text, &c->registers);
+        put_text(c, i);
+    }
+}
+
+static void put_copy(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t plan, struct sonde_ptx_text *out)
+{
+    struct copy c = {.p = p, .f = f, .out = out, .plan = plan, .access = f->first_access};
+    put_head(&c);
+    say(out, "{\n");
+    put_prologue(&c);
+    for (uint32_t item = f->open + 1; item < f->close; item++)
+        put_item(&c, item);
+    put_epilogue(&c);
+    say(out, "}\n");
+}
+
+/* Where the last function ends: sections of debugging information come behind it, and what they name must be there before. */
+static uint32_t end_of_functions(const struct sonde_ptx *p)
+{
+    return p->function_count ? p->items[p->functions[p->function_count - 1].close].text.at + 1 : 0;
+}
+
+int sonde__ptx_rewrite(const struct sonde_ptx *p, uint32_t plan, struct sonde_ptx_text *out)
+{
+    const uint32_t end = end_of_functions(p), last = p->item_count ? p->items[p->item_count - 1].text.at + p->items[p->item_count - 1].text.bytes : 0;
+    *out = (struct sonde_ptx_text){0};
+    put(out, p->text, end);
+    say(out, "\n");
+    for (uint32_t f = 0; f < p->function_count && plan; f++)
+        if (!sonde__ptx_plain(p, &p->functions[f]))
+            put_copy(p, &p->functions[f], plan, out);
+    if (last > end)
+        put(out, p->text + end, last - end);
+    if (last > end && p->items[p->item_count - 1].kind == SONDE_PTX_STATEMENT)
+        say(out, ";");
+    say(out, "\n");
+    return out->spent ? SONDE_ENOMEM : 0;
+}

@@ -1,0 +1,270 @@
+"""A small interpreter of PTX: warps in lock step, the lowest statement first. Only what occurs in the kernels of fixtures/kernels.cu and in
+what is put into them is known; anything else is an error.
+"""
+import re
+import struct
+
+M32, M64 = 0xffffffff, 0xffffffffffffffff
+GLOBAL = 0x7f0000000000  # where its memory begins
+
+
+def to_bits(value, type="f32"):
+    if type == "f64":
+        return struct.unpack("<Q", struct.pack("<d", value))[0]
+    try:
+        return struct.unpack("<I", struct.pack("<f", value))[0]
+    except OverflowError:
+        return 0x7f800000 if value > 0 else 0xff800000
+
+
+def to_float(value, type="f32"):
+    return struct.unpack("<d", struct.pack("<Q", value & M64))[0] if type == "f64" else struct.unpack("<f", struct.pack("<I", value & M32))[0]
+
+
+def signed(value, n):
+    return value - (1 << n) if value >> (n - 1) & 1 else value
+
+
+def bits(type):
+    return int(re.sub(r"\D", "", type) or 1)
+
+
+def statements(text):
+    """(kind, text) of "head", "open", "close", "label" and "statement"; directives and comments are left out."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
+    text = re.sub(r"^\s*\.(version|target|address_size|file|loc)\b[^\n]*", "", text, flags=re.M)
+    text = re.sub(r"\.section[^{]*\{[^}]*\}", "", text)
+    at = 0
+    while match := re.compile(r"\s*(?:([{}])|([\w$%]+)\s*:(?!:)|((?:\.(?:visible|weak|extern)\s+)*\.(?:entry|func)\b[^{;]*)(?=\{)"
+                              r"|((?:[^;{}]|\{[^}]*\})+);)").match(text, at):
+        at = match.end()
+        brace, label, head, statement = match.groups()
+        if brace:
+            yield "open" if brace == "{" else "close", brace
+        elif label:
+            yield "label", label
+        else:
+            yield "head" if head else "statement", (head or statement).strip()
+    if text[at:].strip():
+        raise SyntaxError(text[at:at + 80])
+
+
+class Memory:
+    def __init__(self, size=1 << 20):
+        self.bytes, self.top = bytearray(size), 256
+
+    def allocate(self, size):
+        at, self.top = self.top, (self.top + size + 255) & ~255
+        return GLOBAL + at
+
+    def read(self, at, size):
+        at -= GLOBAL
+        assert 256 <= at <= self.top - size, hex(at)
+        return int.from_bytes(self.bytes[at:at + size], "little")
+
+    def write(self, at, size, value):
+        at -= GLOBAL
+        assert 256 <= at <= self.top - size, hex(at)
+        self.bytes[at:at + size] = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+
+    def array(self, words):
+        at = self.allocate(4 * len(words))
+        for k, word in enumerate(words):
+            self.write(at + 4 * k, 4, word)
+        return at
+
+
+class Module:
+    """`executed[kernel]`: how many threads executed each statement, for which its predicate held. `values[kernel]`: by statement, the
+    bits of all elements that its loads and stores had."""
+
+    def __init__(self, text, memory):
+        self.memory, self.constant, self.symbols, self.kernels, self.executed, self.values = memory, bytearray(4096), {}, {}, {}, {}
+        self.variables = []
+        depth, constants, kernel = 0, 0, None
+        for kind, s in statements(text):
+            if kind == "head":
+                name = re.search(r"\.(?:entry|func)\s*(?:\([^)]*\)\s*)?([\w$]+)", s).group(1)
+                kernel = self.kernels[name] = {"parameters": re.findall(r"\.param\s[^,)]*?([\w$]+)(?:\[\d+\])?\s*(?=[,)])", s), "code": [],
+                                               "labels": {}, "shared": {}, "shared_bytes": 0}
+            elif kind in ("open", "close"):
+                depth += 1 if kind == "open" else -1
+            elif kind == "label":
+                kernel["labels"][s] = len(kernel["code"])
+            elif depth == 0:
+                match = re.match(r"(?:\.visible\s+)?\.(global|const)\s+(?:\.align\s+\d+\s+)?\.([bus]\d+)\s+([\w$]+)(?:\[(\d+)\])?\s*"
+                                 r"(?:=\s*\{(.*)\})?", s, re.S)
+                if not match:
+                    continue  # a texture, memory whose size the launch says: of kernels that are not run here
+                space, type, name, count, values = match.groups()
+                size = bits(type) // 8
+                data = b"".join(int(x).to_bytes(size, "little") for x in values.split(",")) if values else b""
+                if space == "const":
+                    self.symbols[name] = constants
+                    self.constant[constants:constants + len(data)] = data
+                    constants += (size * int(count or 1) + 7) & ~7
+                else:
+                    self.symbols[name] = memory.allocate(size * int(count or 1))
+                    self.variables.append((self.symbols[name], size * int(count or 1)))
+            elif match := re.match(r"\.shared\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d+)\])?", s):
+                kernel["shared"][match.group(2)] = kernel["shared_bytes"]
+                kernel["shared_bytes"] += bits(match.group(1)) // 8 * int(match.group(3) or 1)
+                kernel["code"].append((None, False, ["declaration"], []))
+            elif s.startswith("."):
+                kernel["code"].append((None, False, ["declaration"], []))
+            else:
+                negated, predicate, op, rest = re.match(r"(?:@(!?)\s*([\w%$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", s, re.S).groups()
+                arguments = [a.strip() for a in re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*", rest)]
+                kernel["code"].append((predicate, bool(negated), op.split("."), arguments))
+
+    def launch(self, name, grid, block, values):
+        kernel = self.kernels[name]
+        parameters = dict(zip(kernel["parameters"], values, strict=True))
+        executed = self.executed.setdefault(name, [0] * len(kernel["code"]))
+        values = self.values.setdefault(name, [[] for _ in kernel["code"]])
+        for cta in [(x, y) for y in range(grid[1]) for x in range(grid[0])]:
+            shared = bytearray(max(kernel["shared_bytes"], 1))
+            threads = [{"pc": 0, "tid": (t % block[0], t // block[0]), "lane": t % 32, "waits": False} for t in range(block[0] * block[1])]
+            while any(t["pc"] is not None for t in threads):
+                for w in range(0, len(threads), 32):
+                    while active := [t for t in threads[w:w + 32] if t["pc"] is not None and not t["waits"]]:
+                        pc = min(t["pc"] for t in active)
+                        if pc >= len(kernel["code"]):
+                            for t in active:
+                                t["pc"] = None if t["pc"] == pc else t["pc"]
+                            continue
+                        self.step(kernel, [t for t in active if t["pc"] == pc], pc,
+                                  {"parameters": parameters, "shared": shared, "cta": cta, "block": block, "executed": executed, "values": values})
+                for t in threads:  # all that is left waits at the barrier
+                    t["waits"] = False
+
+    def value(self, t, name, kernel, run):
+        if name in t:
+            return t[name]
+        special = {"%tid.x": t["tid"][0], "%tid.y": t["tid"][1], "%ntid.x": run["block"][0], "%ntid.y": run["block"][1],
+                   "%ctaid.x": run["cta"][0], "%ctaid.y": run["cta"][1], "%lanemask_lt": (1 << t["lane"]) - 1}
+        if name in special:
+            return special[name]
+        if name.startswith(("0f", "0d")):
+            return int(name[2:], 16)
+        if re.match(r"-?\d", name):
+            return int(name, 0) & M64
+        return kernel["shared"][name] if name in kernel["shared"] else self.symbols[name]
+
+    def step(self, kernel, group, pc, run):
+        predicate, negated, op, arguments = kernel["code"][pc]
+        for t in group:
+            t["pc"] = pc + 1
+        group = [t for t in group if predicate is None or bool(t[predicate]) != negated]
+        run["executed"][pc] += len(group)
+        mask = sum(1 << t["lane"] for t in group)
+        value = lambda t, name: self.value(t, name, kernel, run)
+        if op[0] == "bra":
+            for t in group:
+                t["pc"] = kernel["labels"][arguments[0]]
+        elif op[0] in ("ret", "exit"):
+            for t in group:
+                t["pc"] = None
+        elif op[0] == "bar":
+            for t in group:
+                t["waits"] = True
+        elif op[0] == "activemask":
+            for t in group:
+                t[arguments[0]] = mask
+        elif op[0] == "redux" and group:
+            assert op[2] == "add" and all(value(t, arguments[2]) == mask for t in group), "redux of other lanes"
+            total = sum(value(t, arguments[1]) & M32 for t in group)
+            assert total <= M32, "a sum that overflows"
+            for t in group:
+                t[arguments[0]] = total
+        elif op[0] in ("ld", "st", "atom", "red"):
+            for t in group:
+                run["values"][pc] += self.access(t, op, arguments, value, run)
+        elif op[0] != "declaration":
+            for t in group:
+                compute(t, op, arguments, value)
+
+    def access(self, t, op, arguments, value, run):
+        space = next((x for x in op if x in ("global", "shared", "param", "const")), "generic")
+        address = next(a for a in arguments if a.startswith("["))[1:-1]
+        base, offset = re.match(r"\s*([^+]+?)\s*(?:\+\s*(-?\d+))?$", address).groups()
+        n, sign = bits(op[-1]), op[-1][0] == "s"
+        size, mask = n // 8, (1 << n) - 1
+        if space == "param":
+            t[arguments[0]] = run["parameters"][base] & mask
+            return []
+        at = (value(t, base) + int(offset or 0)) & M64
+        near = {"shared": run["shared"], "const": self.constant}.get(space)
+        read = lambda at: int.from_bytes(near[at:at + size], "little") if near is not None else self.memory.read(at, size)
+
+        def write(at, what):
+            if near is not None:
+                near[at:at + size] = (what & mask).to_bytes(size, "little")
+            else:
+                self.memory.write(at, size, what & mask)
+
+        names = [x.strip() for x in arguments[0 if op[0] == "ld" else -1].strip("{}").split(",")]
+        if op[0] == "ld":
+            had = [read(at + k * size) for k in range(len(names))]
+            for name, what in zip(names, had):
+                t[name] = signed(what, n) & (M32 if n <= 32 else M64) if sign else what
+            return had
+        if op[0] == "st":
+            had = [value(t, name) & mask for name in names]
+            for k, what in enumerate(had):
+                write(at + k * size, what)
+            return had
+        old, other = read(at), value(t, arguments[-1]) & mask
+        number = (lambda x: signed(x, n)) if sign else (lambda x: x)
+        write(at, {"add": lambda: old + other, "or": lambda: old | other, "and": lambda: old & other, "min": lambda: min(old, other, key=number),
+                   "max": lambda: max(old, other, key=number)}[next(x for x in op if x in ("add", "or", "and", "min", "max"))]())
+        if op[0] == "atom":
+            t[arguments[0]] = old
+        return []
+
+
+def compute(t, op, arguments, value):
+    o, type = op[0], op[-1]
+    n = bits(type)
+    mask = (1 << n) - 1
+    to = arguments[0]
+    if type in ("f32", "f64") and o != "mov":
+        a = [to_float(value(t, x), type) for x in arguments[1:3 if o == "setp" else None]]
+        if o == "setp":
+            t[to] = {"nan": a[0] != a[0] or a[1] != a[1], "lt": a[0] < a[1], "gt": a[0] > a[1]}[op[1]]
+            return
+        known = [x for x in a if x == x]  # the least of a number and NaN is the number
+        t[to] = to_bits({"add": lambda: a[0] + a[1], "sub": lambda: a[0] - a[1], "mul": lambda: a[0] * a[1], "fma": lambda: a[0] * a[1] + a[2],
+                         "rsqrt": lambda: a[0] ** -0.5, "min": lambda: min(known, default=a[0]), "max": lambda: max(known, default=a[0])}[o](), type)
+        return
+    if o == "cvt" and op[-2:] == ["f32", "f16"]:
+        t[to] = to_bits(struct.unpack("<e", struct.pack("<H", value(t, arguments[1]) & 0xffff))[0])
+        return
+    number = (lambda x: signed(value(t, x) & mask, n)) if type[0] == "s" else (lambda x: value(t, x) & mask)
+    if type == "pred":
+        a = [bool(value(t, x)) for x in arguments[1:]]
+        t[to] = {"or": lambda: a[0] or a[1], "and": lambda: a[0] and a[1], "not": lambda: not a[0]}[o]()
+    elif o == "setp":
+        x, y = number(arguments[1]), number(arguments[2])
+        t[to] = {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[op[1]]
+        if op[2] in ("or", "and"):
+            other = bool(value(t, arguments[3]))
+            t[to] = t[to] or other if op[2] == "or" else t[to] and other
+    elif o in ("mov", "cvta"):
+        t[to] = value(t, arguments[1]) & mask
+    elif o == "cvt":
+        source = bits(type)
+        what = value(t, arguments[1]) & ((1 << source) - 1)
+        t[to] = (signed(what, source) if type[0] == "s" else what) & ((1 << bits(op[-2])) - 1)
+    elif o in ("mul", "mad"):
+        what = number(arguments[1]) * number(arguments[2])
+        if o == "mad":
+            what += value(t, arguments[3])
+        t[to] = what & (M64 if "wide" in op else mask)
+    elif o in ("shl", "shr"):
+        count = value(t, arguments[2])
+        t[to] = (number(arguments[1]) << count if o == "shl" else number(arguments[1]) >> count) & mask
+    else:
+        a = [number(x) for x in arguments[1:]]
+        t[to] = {"add": lambda: a[0] + a[1], "sub": lambda: a[0] - a[1], "and": lambda: a[0] & a[1], "or": lambda: a[0] | a[1], "xor": lambda: a[0] ^ a[1],
+                 "not": lambda: ~a[0], "min": lambda: min(a), "max": lambda: max(a)}[o]() & mask

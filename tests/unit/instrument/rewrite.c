@@ -1,0 +1,56 @@
+/* rewrite.c - a PTX file with instrumented copies of its kernels: rewrite IN OUT PLAN
+ *
+ * Prints a line for each kernel ("kernel NAME BLOCKS" or "plain NAME WHY") and, behind a kernel, for each access the number of the
+ * statement that has it among those of its kernel, its block, and what it is ("access STATEMENT BLOCK ld f 4 1").
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "instrument/rewrite.h"
+
+static const char *const ops[] = {"ld", "st", "atom", "red", "cp", "other"};
+
+static void print_kernel(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
+{
+    const char *why = sonde__ptx_plain(p, f);
+    const char *name = p->text + f->name.at;
+    if (why) {
+        printf("plain %.*s %s\n", (int)f->name.bytes, name, why);
+        return;
+    }
+    printf("kernel %.*s %u\n", (int)f->name.bytes, name, f->blocks);
+    uint32_t statement = 0, item = f->open;
+    for (uint32_t k = f->first_access; k < f->first_access + f->accesses; k++) {
+        for (; item < p->accesses[k].item; item++)
+            statement += p->items[item].kind == SONDE_PTX_STATEMENT;
+        const struct sonde_ptx_access *a = &p->accesses[k];
+        printf("access %u %u %s %c %u %u\n", statement, a->block, ops[a->op], "busfx"[a->type], a->element_bytes, a->elements);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    enum { MOST = 16 << 20 };
+    FILE *in = argc > 3 ? fopen(argv[1], "rb") : NULL, *out = argc > 3 ? fopen(argv[2], "wb") : NULL;
+    char *text = malloc(MOST);
+    struct sonde_ptx p;
+    struct sonde_ptx_text made;
+    if (!in || !out || !text)
+        return 2;
+    const size_t bytes = fread(text, 1, MOST, in);
+    fclose(in);
+    if (sonde__ptx_read(&p, text, bytes)) {
+        fprintf(stderr, "%s:%u: %s\n", argv[1], p.line, p.why ? p.why : "out of memory");
+        return 1;
+    }
+    if (sonde__ptx_rewrite(&p, (uint32_t)atoi(argv[3]), &made) || fwrite(made.text, 1, made.bytes, out) != made.bytes)
+        return 1;
+    fclose(out);
+    for (uint32_t f = 0; f < p.function_count; f++)
+        print_kernel(&p, &p.functions[f]);
+    sonde__ptx_text_release(&made);
+    sonde__ptx_release(&p);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,183 @@
+"""An instrumented kernel does what the kernel does, and counts what it did: the kernels of fixtures/ are run in an interpreter as they are
+and instrumented; memory must be equal, each block's count that of the plain run's statements, and what is kept of the values of each
+access that of all values that it had. NVIDIA's assembler must take them.
+
+    rewrite.py REWRITE [PTXAS]
+"""
+import os
+import random
+import shutil
+import subprocess
+import sys
+import struct
+import tempfile
+
+from interpreter import M32, M64, Memory, Module, signed, to_bits
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def launches(name, memory):
+    """(grid, block, parameters) of each launch; odd sizes, so that warps end in parts."""
+    r = random.Random(5)
+    floats = lambda n: memory.array([to_bits(r.choice([0.5, 1.5, -2.25, r.uniform(-1, 1)])) for _ in range(n)])
+    zeros = lambda n: memory.array([0] * n)
+    if name == "vadd":
+        return [((3, 1), (64, 1), [floats(150), floats(150), zeros(150), 150])]
+    if name == "vadd4":
+        return [((2, 1), (50, 1), [floats(280), floats(280), zeros(280), 70])]
+    if name == "stencil5":
+        return [((2, 3), (16, 8), [floats(400), zeros(400), 20, 20])]
+    if name == "matmul":
+        return [((1, 1), (32, 32), [floats(1024), floats(1024), zeros(1024), 32])]
+    if name == "nbody":
+        return [((1, 1), (33, 1), [floats(132), zeros(132), 33])]
+    if name == "bfs":
+        n, off = 100, [0]
+        for _ in range(n):
+            off.append(off[-1] + r.randrange(6))
+        level = [1 if r.random() < .4 else r.choice([0, M32]) for _ in range(n)]
+        given = [memory.array(off), memory.array([r.randrange(n) for _ in range(off[-1])]), memory.array(level), n]
+        changed = zeros(1)
+        return [((2, 1), (64, 1), [*given, current, changed]) for current in (0, 1, 2)]
+    if name == "several_ends":
+        return [((2, 1), (77, 1), [memory.array([k % 11 for k in range(154)]), 0])]
+    if name in ("no_parameters", "empty_parameters"):
+        return [((1, 1), (64, 1), [])]
+    if name.startswith("type"):
+        words = [r.choice([0, M32, 0x7f800000, 0x7fc00001, 0x80000000, 0x3f800000, r.getrandbits(32)]) for _ in range(320)]
+        return [((2, 1), (33, 1), [memory.array(words), zeros(320)])]
+    assert name == "gvar", name
+    return [((2, 1), (64, 1), [memory.array([r.randrange(9) for _ in range(100)]), 100])]
+
+
+def of_each_type():
+    """A module with a kernel for each type and register that a load or store may have: from the one memory to the other."""
+    registers = {"%h": 2, "%r": 4, "%d": 8, "%f": 4, "%g": 8}
+    text = [".version 7.8", ".target sm_80", ".address_size 64"]
+    for number, (type, register, elements) in enumerate(
+            [(t + str(8 * n), r, 1) for t in "bus" for n in (1, 2, 4, 8) for r in ("%h", "%r", "%d") if registers[r] >= n] +
+            [("f32", "%f", 1), ("f64", "%g", 1), ("f32", "%f", 2), ("f32", "%f", 4), ("f64", "%g", 2), ("s16", "%h", 4), ("u8", "%r", 4), ("b64", "%d", 2),
+             ("s32", "%r", 2)]):
+        size = int(type[1:]) // 8 * elements
+        list_of = "{%s}" % ", ".join(register + str(k) for k in range(elements)) if elements > 1 else register + "0"
+        vector = ".v%d" % elements if elements > 1 else ""
+        constant = {"f32": "0fC0490FDB", "f64": "0dC00921FB54442D18"}.get(type, "-2" if type[0] == "s" else "254")
+        constants = "{%s}" % ", ".join([constant] * elements) if elements > 1 else constant
+        text += [f".visible .entry type{number}(.param .u64 type{number}_0, .param .u64 type{number}_1)", "{", ".reg .b16 %h<4>;", ".reg .b32 %r<4>, %t;",
+                 ".reg .b64 %d<4>, %from, %to, %off;", ".reg .f32 %f<4>;", ".reg .f64 %g<4>;", ".reg .pred %odd;",
+                 f"ld.param.u64 %from, [type{number}_0];", f"ld.param.u64 %to, [type{number}_1];", "mov.u32 %t, %tid.x;",
+                 f"mul.wide.u32 %off, %t, {size};", "add.u64 %from, %from, %off;", "add.u64 %to, %to, %off;",
+                 f"ld.global{vector}.{type} {list_of}, [%from];", f"st.global{vector}.{type} [%to], {list_of};",
+                 "and.b32 %t, %t, 1;", "setp.eq.u32 %odd, %t, 1;", f"@%odd ld.global{vector}.{type} {list_of}, [%from];",
+                 f"@!%odd st.global{vector}.{type} [%to], {constants};", "ret;", "}"]
+    return "\n".join(text) + "\n"
+
+
+COUNTS, VALUES = 1, 2  # src/instrument/rewrite.h
+NONE = [0, M64, (1 << 63) - 1, 1 << 63]
+
+
+def run(text, name, suffix, area):
+    """Memory before the area, the module, and the area as it is afterwards."""
+    memory = Memory()
+    module = Module(text, memory)
+    given, end = launches(name, memory), memory.top
+    at = memory.allocate(8 * len(area))
+    for k, word in enumerate(area):
+        memory.write(at + 8 * k, 8, word)
+    for grid, block, parameters in given:
+        module.launch(name + suffix, grid, block, parameters + ([at] if suffix else []))
+    return bytes(memory.bytes[:end]), module, [memory.read(at + 8 * k, 8) for k in range(len(area))]
+
+
+def numbers(values, type, size):
+    """Of elements: what their order is told by; NaNs have none."""
+    if type != "f":
+        # Bits and unsigned integers below four bytes are never negative; from there on they are read as signed ones.
+        return [signed(v, 8 * size) if type == "s" or size >= 4 else v for v in values]
+    n = 8 * size
+    kept = [v for v in values if (v & ((1 << (n - 1)) - 1)) <= (0x7f800000 if size == 4 else 0x7ff0000000000000)]
+    return [signed(v, n) ^ ((signed(v, n) >> (n - 1)) & ((1 << (n - 1)) - 1)) for v in kept]
+
+
+def truth_of(values, type, size):
+    if not values:
+        return NONE
+    any_, all_ = 0, (1 << 8 * size) - 1
+    for v in values:
+        any_ |= v
+        all_ &= v
+    order = numbers(values, type, size)
+    return [any_, all_, min(order) & M64, max(order) & M64] if order else [any_, all_, *NONE[2:]]
+
+
+PTXAS = next((path for path in [*sys.argv[2:3], shutil.which("ptxas")] if path and os.access(path, os.X_OK)), None)
+
+
+def rewritten(rewrite, plain, plan, folder):
+    """The text, the lines of what was printed by kernel, and why the others stay plain."""
+    before, after = os.path.join(folder, "before.ptx"), os.path.join(folder, "after.ptx")
+    with open(before, "w") as file:
+        file.write(plain)
+    said = subprocess.run([rewrite, before, after, str(plan)], capture_output=True, text=True, check=True).stdout
+    if PTXAS:
+        subprocess.run([PTXAS, "-arch=sm_90", after, "-o", os.path.join(folder, "after.cubin")], check=True)
+    kernels, others = {}, {}
+    for kind, *rest in map(str.split, said.splitlines()):
+        if kind == "kernel":
+            name = rest[0]
+            kernels[name] = (int(rest[1]), [])
+        elif kind == "access":
+            kernels[name][1].append((int(rest[0]), int(rest[1]), rest[2], rest[3], int(rest[4])))
+        else:
+            others[rest[0]] = " ".join(rest[1:])
+    with open(after) as file:
+        return file.read(), kernels, others
+
+
+def compare(plain, text, kernels, plan):
+    """Accesses of threads, and values, all in all."""
+    total, seen = 0, 0
+    for name, (blocks, accesses) in kernels.items():
+        blocks = blocks if plan & COUNTS else 0
+        area = [0] * blocks + (NONE * len(accesses) if plan & VALUES else [])
+        before, module, _ = run(plain, name, "", area)
+        after, _, got = run(text, name, "__sonde", area)
+        assert before == after, f"{name} leaves other memory when it is instrumented"
+        executed, values = module.executed[name], module.values[name]
+        for k, (statement, block, op, type, size) in enumerate(accesses):
+            if plan & COUNTS:
+                assert got[block] == executed[statement], f"{name}: block {block} counts {got[block]}, in truth {executed[statement]}"
+                total += executed[statement]
+            if plan & VALUES:
+                found, truth = got[blocks + 4 * k:blocks + 4 * k + 4], truth_of(values[statement], type, size)
+                if truth != NONE:  # AND is of as many bits as the element has
+                    found[1] &= (1 << 8 * size) - 1
+                assert found == truth, f"{name}: access {k} ({op} {type}{size}): {[hex(x) for x in found]}, in truth {[hex(x) for x in truth]}"
+                seen += len(values[statement])
+        assert all(got[:blocks]), f"{name}: {got}: a block that was never run proves nothing"
+    return total, seen
+
+
+def main():
+    rewrite = sys.argv[1]
+    with open(os.path.join(HERE, "fixtures", "kernels.ptx")) as file:
+        nvcc = file.read()
+    with open(os.path.join(HERE, "fixtures", "odd.ptx")) as file:
+        odd = file.read()
+    older = odd.replace(".target sm_80", ".target sm_70").replace(".version 7.8", ".version 7.0")  # without sums of a warp
+    assert older != odd
+    with tempfile.TemporaryDirectory(prefix="sonde-ptx-") as folder:
+        for plain, known in ((nvcc, set()), (of_each_type(), set()), (odd, {"twice", "only_shared", "calls", "textures", "many_declarations"}), (older, {"twice", "only_shared", "calls", "textures", "many_declarations"})):
+            for plan in (COUNTS, VALUES, COUNTS | VALUES):
+                text, kernels, others = rewritten(rewrite, plain, plan, folder)
+                assert set(others) == known and all(others.values()), others
+                assert not plan & COUNTS or ("redux" in text) == (plain is not older)
+                total, seen = compare(plain, text, kernels, plan)
+                print(f"{len(kernels)} kernels, {total} accesses of threads counted, {seen} values")
+    print("NVIDIA's assembler takes them all" if PTXAS else "not tried: NVIDIA's assembler, which is not here")
+
+
+if __name__ == "__main__":
+    main()
