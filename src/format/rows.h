@@ -195,7 +195,7 @@ struct sonde_live_header {   /* at offset 0; the first segment follows at SONDE_
     uint64_t exec_ns;        /* start of the program: its exec, or its fork when it is a child's; same axis; 0 unknown */
     uint64_t clock_bound_ns; /* largest error bound of the device clocks seen */
     uint32_t python_version; /* 0x030b for 3.11; 0 none */
-    uint32_t held_us;        /* wall time that threads of the program stood still for the agent's start and its flushes */
+    uint32_t held_us;        /* wall time that threads of the program stood still for the agent's start, its flushes, and room */
     char executable[512]; /* path, NUL-terminated, cut when longer */
     struct sonde_ledger ledger; /* totals; per lane in struct sonde_row_lane */
     struct { uint64_t count, busy_ns, first_ns, last_ns; } device_busy[64]; /* [device id], union of intervals */

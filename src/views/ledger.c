@@ -126,7 +126,7 @@ static const struct sonde_view_column columns[] = {
     {"thread_cpu_ns", "overhead: threads", SONDE_CELL_TIME, 0, 0, "CPU time of Sonde's own threads"},
     {"agent_ns", NULL, SONDE_CELL_TIME, 0, 0, "hook_ns + thread_cpu_ns"},
     {"held_ns", "overhead: start, exit", SONDE_CELL_TIME, 0, 0,
-     "wall time that threads were blocked by Sonde's start and final flush"},
+     "wall time that threads were blocked by Sonde: start, final flush, waits for file space"},
     {"vendor_ns", "overhead: vendor", SONDE_CELL_TIME, 0, 0, "of the vendor's profiling library, as far as it reports it"},
     {"clock_bound_ns", "maximum clock error", SONDE_CELL_TIME, 0, 0, "largest error of a device time"},
     {"bytes_on_disk", "on disk", SONDE_CELL_BYTES, 0, 0, "size of all files of the measurement"},

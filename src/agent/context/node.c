@@ -13,11 +13,11 @@ static bool node_run(struct sonde_thread *t)
 {
     struct sonde_agent *a = &sonde__agent;
     const uint32_t room = SONDE_SEGMENT_ROOM / sizeof(struct sonde_row_node) / NODE_RUN * NODE_RUN;
-    if (!sonde__lock_or_miss(&a->table_lock))
+    if (!sonde__room_await() || !sonde__lock_or_miss(&a->table_lock))
         return false;
     struct sonde_segment *s = a->node_segment;
     if (!s || s->used >= room)
-        s = sonde__pool_get(&a->pool, SONDE_TABLE_NODE, 0, 0, sizeof(struct sonde_row_node));
+        s = sonde__room_get(SONDE_TABLE_NODE, 0, 0, sizeof(struct sonde_row_node));
     if (s) {
         a->node_segment = s;
         t->node_next = (uint32_t)s->first + s->used;

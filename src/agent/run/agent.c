@@ -32,14 +32,6 @@
 
 /* ---- the end ------------------------------------------------------------------------- */
 
-/* The thread that calls has stood still for us since begin_ns. */
-static void count_held(uint64_t begin_ns)
-{
-    struct sonde_live_header *h = sonde__agent.header;
-    if (h)
-        __atomic_fetch_add(&h->held_us, (uint32_t)((sonde_now_ns() - begin_ns + 999) / 1000), __ATOMIC_RELAXED);
-}
-
 void sonde__agent_flush(enum sonde_flush how)
 {
     struct sonde_agent *a = &sonde__agent;
@@ -50,7 +42,7 @@ void sonde__agent_flush(enum sonde_flush how)
         a->pid == getpid()) {
         if (!sonde__monitor_flush(how, SONDE_EXIT_BOUND_MS + 2000))
             sonde_note("no final flush: the monitor thread did not respond");
-        count_held(begin_ns);
+        sonde__count_held(begin_ns);
     }
     pthread_setcancelstate(cancel, NULL);
     errno = saved;
@@ -113,7 +105,7 @@ static int before_death(int number, const siginfo_t *info)
             return 1;
         const uint64_t begin_ns = sonde_now_ns();
         sonde__monitor_flush(SONDE_FLUSH_DEATH, DEATH_BOUND_MS);
-        count_held(begin_ns);
+        sonde__count_held(begin_ns);
     }
     return 0;
 }
@@ -323,7 +315,7 @@ static void start_or_off(void)
     }
     if (a->config.delay_ms) /* it may be over by now */
         sonde__recorded_pause(a->header->start_ns);
-    count_held(begin_ns);
+    sonde__count_held(begin_ns);
     atomic_store(&a->state, SONDE_ON);
     sonde__agent_apply_range();
 }

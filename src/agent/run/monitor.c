@@ -112,6 +112,7 @@ static void turn(void)
 {
     struct sonde_agent *a = &sonde__agent;
     sonde__agent.found = 0;
+    sonde__room_keep();
     if (!sonde__trylock(&a->monitor_lock))
         return;
     if (sonde__trylock(&a->harvest_lock)) {
@@ -127,7 +128,6 @@ static void turn(void)
     }
     if (sonde__agent.found)
         sonde__ledger_seen();
-    sonde__trace_make_room();
     if (!atomic_load(&a->closed))
         sonde__frames_look();
     uint64_t now = sonde_now_ns();

@@ -12,7 +12,7 @@ struct sonde_segment *sonde__pool_get(struct sonde_pool *p, enum sonde_table tab
     int used_before = 0;
     if (!sonde__lock_or_miss(&p->lock))
         return NULL;
-    uint32_t left = p->free_count + (atomic_load_explicit(&p->ready, memory_order_acquire) - p->next);
+    uint32_t left = atomic_load_explicit(&p->left, memory_order_relaxed);
     if (left > (sonde_table_info(table)->properties & SONDE_ROWS_FIRST ? 0 : SONDE_POOL_RESERVE)) {
         uint32_t number;
         if (p->free_count) {
@@ -22,6 +22,7 @@ struct sonde_segment *sonde__pool_get(struct sonde_pool *p, enum sonde_table tab
             number = p->next++;
         }
         s = (struct sonde_segment *)(p->base + (size_t)number * SONDE_SEGMENT_BYTES);
+        atomic_store_explicit(&p->left, left - 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&p->in_use, 1, memory_order_relaxed);
     }
     sonde__unlock(&p->lock);
@@ -43,14 +44,15 @@ void sonde__pool_put(struct sonde_pool *p, struct sonde_segment *s)
     __atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
     sonde__lock(&p->lock);
     p->free[p->free_count++] = sonde__pool_number(p, s);
+    atomic_fetch_add_explicit(&p->left, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&p->in_use, 1, memory_order_relaxed);
     sonde__unlock(&p->lock);
 }
 
-uint32_t sonde__pool_left(struct sonde_pool *p)
+void sonde__pool_grow(struct sonde_pool *p, uint32_t segments)
 {
     sonde__lock(&p->lock);
-    uint32_t left = p->free_count + (atomic_load_explicit(&p->ready, memory_order_acquire) - p->next);
+    atomic_store_explicit(&p->ready, segments, memory_order_release);
+    atomic_store_explicit(&p->left, p->free_count + (segments - p->next), memory_order_relaxed);
     sonde__unlock(&p->lock);
-    return left;
 }

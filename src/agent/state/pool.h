@@ -18,8 +18,10 @@
 struct sonde_pool {
     struct sonde_lock lock;
     unsigned char *base;       /* segment 0 is the header */
-    uint32_t limit;            /* segments the budget allows */
+    _Atomic uint32_t limit;    /* segments the budget allows */
     _Atomic uint32_t ready;    /* segments with room on disk, segment 0 included */
+    _Atomic uint32_t left;     /* of those, segments that can be had */
+    _Atomic uint32_t in_vain;  /* a thread waited for more when so many were ready, and none came */
     uint32_t next;             /* first never used */
     uint32_t free_count;
     _Atomic uint32_t in_use;
@@ -30,7 +32,7 @@ struct sonde_pool {
 struct sonde_segment *sonde__pool_get(struct sonde_pool *p, enum sonde_table table, uint32_t owner,
                                       uint64_t first, uint32_t row_bytes);
 void sonde__pool_put(struct sonde_pool *p, struct sonde_segment *s);
-uint32_t sonde__pool_left(struct sonde_pool *p); /* segments that can be had without growing */
+void sonde__pool_grow(struct sonde_pool *p, uint32_t segments); /* so many have room on disk now */
 
 static inline uint32_t sonde__pool_number(const struct sonde_pool *p, const struct sonde_segment *s)
 {

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "agent/state/clock.h"
 #include "guest/hot.h"
 
 struct sonde_agent sonde__agent;
@@ -20,6 +21,13 @@ bool sonde__agent_here(void)
     return sonde__agent.header && sonde__flag &&
            (atomic_load_explicit(sonde__flag, memory_order_acquire) != SONDE_FLAG_LOOK ||
             atomic_load(&sonde__starting) == getpid());
+}
+
+void sonde__count_held(uint64_t begin_ns)
+{
+    struct sonde_live_header *h = sonde__agent.header;
+    if (h)
+        __atomic_fetch_add(&h->held_us, (uint32_t)((sonde_now_ns() - begin_ns + 999) / 1000), __ATOMIC_RELAXED);
 }
 
 void sonde__agent_shared_find(void)

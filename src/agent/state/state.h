@@ -152,6 +152,9 @@ static inline bool sonde__is_recording(void)
 /* May its tables be written? False also where they are the parent's. Any thread. */
 bool sonde__agent_here(void);
 
+/* The calling thread of the program has stood still for us since begin_ns. */
+void sonde__count_held(uint64_t begin_ns);
+
 /* What is shared with the preload library (preload/preload.h); NULL: it is not there, or was not looked for yet. */
 struct sonde_shared *sonde__agent_shared(void);
 void sonde__agent_shared_find(void); /* once, before there is more than one thread of ours */

@@ -145,7 +145,7 @@ int sonde__files_grow(uint64_t live_bytes)
     uint32_t segments = (uint32_t)(live_bytes / SONDE_SEGMENT_BYTES);
     if (a->header)
         a->header->segment_count = segments;
-    atomic_store_explicit(&a->pool.ready, segments, memory_order_release);
+    sonde__pool_grow(&a->pool, segments);
     return 0;
 }
 

@@ -6,6 +6,7 @@
  *     profile.c   accumulators per calling context and lane
  *     busy.c      how long devices were busy
  *     trace.c     lanes on their way to disk
+ *     room.c      segments of the live mapping, and their room on disk
  *     recorded.c  since when the program runs, and when recording was off
  *     files.c     the process's files
  *
@@ -67,9 +68,17 @@ void sonde__trace_row(uint32_t lane, enum sonde_table table, const void *row);
 void sonde__trace_lost(uint32_t lane, enum sonde_table table, enum sonde_drop cause, uint64_t rows);
 void sonde__trace_off(enum sonde_drop cause); /* also a tracing thread */
 void sonde__trace_idle(void);                 /* a good moment to encode */
-bool sonde__trace_make_room(void);            /* more segments; false elsewhere than on the monitor thread, or when there is no room */
 uint64_t sonde__trace_cpu_ns(void);           /* of the tracing threads. Any thread */
 void sonde__trace_forget(void);               /* in a forked child */
+
+/* ---- room.c: segments of the live mapping ----------------------------------------------------- */
+
+/* As sonde__pool_get; the monitor makes room first where it has to. Any thread, and a sample's handler. */
+struct sonde_segment *sonde__room_get(enum sonde_table table, uint32_t owner, uint64_t first, uint32_t row_bytes);
+void sonde__room_keep(void);  /* make room on disk ahead of need. Monitor; on other threads it does nothing */
+/* Before a new call path: is there room for it, or did the monitor make some while the
+ * caller waited? A sample's handler does not wait. Any thread that has no lock. */
+bool sonde__room_await(void);
 
 /* ---- recorded.c ------------------------------------------------------------------------------ */
 

@@ -116,7 +116,7 @@ void *sonde__row_add(enum sonde_table table, uint32_t row_bytes, uint32_t *id)
     uint32_t per = rows_per_segment(row_bytes), index = t->count % per;
     if (!t->open || index == 0) {
         struct sonde_segment *s =
-            sonde__pool_get(&sonde__agent.pool, table, 0, (uint64_t)t->count + 1, row_bytes);
+            sonde__room_get(table, 0, (uint64_t)t->count + 1, row_bytes);
         if (!s)
             return NULL;
         t->segment[t->count / per] = (uint16_t)sonde__pool_number(&sonde__agent.pool, s);
@@ -185,7 +185,7 @@ static uint32_t string_add(const char *bytes, size_t length)
         return 0;
     if (!t->open || t->open->used + need > SONDE_SEGMENT_ROOM) {
         struct sonde_segment *s =
-            sonde__pool_get(&sonde__agent.pool, SONDE_TABLE_STRING, 0, (uint64_t)t->count + 1, 1);
+            sonde__room_get(SONDE_TABLE_STRING, 0, (uint64_t)t->count + 1, 1);
         if (!s)
             return 0;
         t->open = s;

@@ -258,22 +258,6 @@ static void hand_over(struct sonde_lane *lane, struct sonde_segment *s)
         keep_limit();
 }
 
-/* Keep room on disk ahead of need; the program's threads cannot make it. */
-bool sonde__trace_make_room(void)
-{
-    struct sonde_agent *a = &sonde__agent;
-    uint32_t ready_now = atomic_load(&a->pool.ready);
-    if (!sonde__on_monitor || ready_now >= a->pool.limit || sonde__pool_left(&a->pool) > 32 + ready_now / 8)
-        return false;
-    if (sonde__files_grow((uint64_t)(ready_now + 64 + ready_now / 4) * SONDE_SEGMENT_BYTES) == SONDE_EIO) {
-        sonde_note("no space left for the measurement: new call paths are merged into their caller, the trace ends");
-        a->pool.limit = ready_now;
-        sonde__trace_off(SONDE_DROP_DISK_FULL);
-        return false;
-    }
-    return true;
-}
-
 /* Where the next row of a lane goes, or NULL when there is no room. */
 static void *row_slot(struct sonde_lane *lane, struct sonde_open_segment *open, enum sonde_table table,
                       uint32_t row_bytes)
@@ -286,10 +270,7 @@ static void *row_slot(struct sonde_lane *lane, struct sonde_open_segment *open, 
             return NULL;
     }
     if (!s) {
-        do
-            s = sonde__pool_get(&sonde__agent.pool, table, lane->id, open->sequence, row_bytes);
-        while (!s && sonde__trace_make_room());
-        open->segment = s;
+        open->segment = s = sonde__room_get(table, lane->id, open->sequence, row_bytes);
         if (!s)
             return NULL;
     }

@@ -41,7 +41,7 @@ struct sonde_totals {
     uint32_t damaged_chunks;
     uint64_t damaged_bytes;
     bool traced;                  /* at least one process */
-    uint64_t held_ns;             /* sum over processes: threads stood still for the agent's start and its flushes; 0 unknown */
+    uint64_t held_ns;             /* sum over processes: threads stood still for the agent's start, its flushes, and room; 0 unknown */
     struct sonde_around around;
     SONDE_VECTOR(struct sonde_device_use) devices; /* by process, device; only used ones */
 };

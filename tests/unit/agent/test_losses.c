@@ -205,6 +205,76 @@ static void unfinished_without_room(void)
     harness_remove();
 }
 
+/* ---- room on disk, which the monitor makes ----------------------------------------------------- */
+
+enum { DEPTH = 17 };
+
+/* 1 << depth call paths, twice as many nodes. */
+static __attribute__((noinline)) bool tree(int depth)
+{
+    if (depth == 0)
+        return harness_wait();
+    const bool left = tree(depth - 1);
+    return tree(depth - 1) && left;
+}
+
+static struct sonde_pool *const pool = &sonde__agent.pool;
+
+/* The monitor in the middle of a turn that does not end, and little room left: less than tree() takes. */
+static void hold_the_monitor(const char *name)
+{
+    const char *const extra[] = {"SONDE_MEMORY=268435456", NULL};
+    harness_setup(name, extra);
+    harness_wait();
+    sonde__lock(&sonde__agent.loader_lock); /* which the monitor takes to look at modules */
+    for (int held = 0; held < 100; held = atomic_load(&sonde__agent.monitor_lock.taken) ? held + 1 : 0)
+        usleep(1000);
+    while (atomic_load(&pool->left) > 20)
+        sonde__pool_get(pool, SONDE_TABLE_CALL, 0, 0, sizeof(struct sonde_row_call));
+}
+
+static void *let_go_when_short(void *unused)
+{
+    (void)unused;
+    while (atomic_load(&pool->left) > 16)
+        usleep(1000);
+    usleep(50000); /* whoever does not wait has none left */
+    sonde__unlock(&sonde__agent.loader_lock);
+    return NULL;
+}
+
+static uint64_t folded_at_end(void)
+{
+    struct sonde_measurement *m = harness_finish();
+    REQUIRE(m);
+    const struct sonde_ledger *l = &m->processes[0].header.ledger;
+    REQUIRE(l->api_calls == (1 << DEPTH) + 1 && l->calls_dropped == 0);
+    return l->contexts_folded;
+}
+
+static void paths_wait_for_room(void)
+{
+    pthread_t thread;
+    hold_the_monitor("waits");
+    pthread_create(&thread, NULL, let_go_when_short, NULL);
+    REQUIRE(tree(DEPTH));
+    pthread_join(thread, NULL);
+    REQUIRE(folded_at_end() == 0);
+    REQUIRE(sonde__agent.header->held_us >= 10000); /* and it is counted */
+    harness_remove();
+}
+
+/* Once, and not longer than it says: the program goes on, its paths are counted. */
+static void paths_wait_for_none(void)
+{
+    hold_the_monitor("vain");
+    REQUIRE(tree(DEPTH));
+    REQUIRE(atomic_load(&pool->in_vain) == atomic_load(&pool->ready));
+    sonde__unlock(&sonde__agent.loader_lock);
+    REQUIRE(folded_at_end() > 0);
+    harness_remove();
+}
+
 /* Each case in a process of its own: the agent starts once. */
 #define CASE(name) \
     static void test_##name(void **state) { (void)state; assert_int_equal(harness_in_child(name), 0); }
@@ -213,6 +283,8 @@ CASE(many_words)
 CASE(words_of_many_threads)
 CASE(ranges_are_counted)
 CASE(unfinished_without_room)
+CASE(paths_wait_for_room)
+CASE(paths_wait_for_none)
 
 int main(void)
 {
@@ -222,6 +294,8 @@ int main(void)
         cmocka_unit_test(test_words_of_many_threads),
         cmocka_unit_test(test_ranges_are_counted),
         cmocka_unit_test(test_unfinished_without_room),
+        cmocka_unit_test(test_paths_wait_for_room),
+        cmocka_unit_test(test_paths_wait_for_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
