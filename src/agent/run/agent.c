@@ -287,14 +287,14 @@ static const char *start(void)
         return "out of memory";
     sonde__objects_init();
     sonde__trace_init(sonde__sample_mine);
-    a->ticks0 = sonde__ticks();
-    a->ns0 = sonde_now_ns();
+    a->began = sonde__moment();
     a->reading_ns = reading_cost();
     atomic_store(&a->range, !a->config.start_off && !a->config.delay_ms); /* the monitor may turn it on */
     int err = sonde__monitor_start();
     if (err)
         return err == SONDE_EBUSY ? SONDE_MONITOR_LATE : sonde_error_text(err);
-    atomic_store(&a->ticks_per_ns, (double)(sonde__ticks() - a->ticks0) / (double)(sonde_now_ns() - a->ns0));
+    const struct sonde_moment now = sonde__moment();
+    atomic_store(&a->ticks_per_ns, (double)(now.ticks - a->began.ticks) / (double)(now.ns - a->began.ns));
     folded_nodes();
     /* Each may have a profile row, too: an eighth of the room for all. */
     a->sampled_nodes_max = (uint32_t)(a->mapped_bytes / 8 / (sizeof(struct sonde_row_profile) + sizeof(struct sonde_row_node)));

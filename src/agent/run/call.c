@@ -133,6 +133,7 @@ static __attribute__((noinline, cold)) bool begin_slowly(struct sonde_call *call
 {
     if (sonde__flag && atomic_load_explicit(sonde__flag, memory_order_relaxed) == SONDE_FLAG_OFF)
         return false;
+    call->tsc = sonde__ticks(); /* on the way here, pages of code were read, perhaps, and the processor lost */
     const struct own then = own_begin();
     struct sonde_thread *t = sonde__enter();
     if (!t && sonde__flag && atomic_load_explicit(sonde__flag, memory_order_relaxed) == SONDE_FLAG_ON)

@@ -9,8 +9,9 @@
 static double ns_per_tick(void)
 {
     const struct sonde_agent *a = &sonde__agent;
-    uint64_t ticks = sonde__ticks() - a->ticks0, ns = sonde_now_ns() - a->ns0;
-    return ticks ? (double)ns / (double)ticks : 1.0;
+    const struct sonde_moment now = sonde__moment();
+    const uint64_t ticks = now.ticks - a->began.ticks;
+    return ticks ? (double)(now.ns - a->began.ns) / (double)ticks : 1.0;
 }
 
 static void add_thread(struct sonde_ledger *sum, const struct sonde_thread *t, uint64_t *ticks, uint64_t *call_ns)

@@ -84,12 +84,12 @@ static void follow_clocks(uint64_t now)
 static void ranges(uint64_t now)
 {
     const struct sonde_agent *a = &sonde__agent;
-    if (a->config.delay_ms && !range_started && now - a->ns0 >= a->config.delay_ms * 1000000u) {
+    if (a->config.delay_ms && !range_started && now - a->began.ns >= a->config.delay_ms * 1000000u) {
         range_started = true;
         sonde__agent_set_range(1);
     }
     if (a->config.duration_ms && !range_ended &&
-        now - a->ns0 >= (a->config.delay_ms + a->config.duration_ms) * 1000000u) {
+        now - a->began.ns >= (a->config.delay_ms + a->config.duration_ms) * 1000000u) {
         range_ended = true;
         sonde__agent_set_range(0);
     }

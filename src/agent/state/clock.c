@@ -34,3 +34,18 @@ __attribute__((hot)) uint64_t sonde_now_ns(void)
 {
     return sonde__now_ns();
 }
+
+struct sonde_moment sonde__moment(void)
+{
+    enum { ROUNDS = 4 };
+    struct sonde_moment best = {0};
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < ROUNDS; i++) {
+        const uint64_t before = sonde__ticks(), ns = sonde__now_ns(), after = sonde__ticks();
+        if (after - before < least) {
+            least = after - before;
+            best = (struct sonde_moment){before + least / 2, ns};
+        }
+    }
+    return best;
+}

@@ -44,4 +44,8 @@ static inline uint64_t sonde__ticks(void)
 #endif
 }
 
+/* Both read at one moment, as far as the processor was not lost between them each time. */
+struct sonde_moment { uint64_t ticks, ns; };
+struct sonde_moment sonde__moment(void);
+
 #endif

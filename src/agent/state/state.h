@@ -28,6 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "clock.h"
 #include "config.h"
 #include "event.h"
 #include "format/rows.h"
@@ -125,7 +126,7 @@ struct sonde_agent {
     uint32_t sampled_nodes_max;
     uint64_t profile_folded;       /* monitor's: operations counted there for want of a profile row */
     size_t mapped_bytes;           /* of the live mapping; the pool's limit may shrink */
-    uint64_t ticks0, ns0;          /* for converting ticks to ns */
+    struct sonde_moment began;     /* for converting ticks to ns */
     double reading_ns;             /* what reading the clock and the ticks once costs */
 
     sem_t wake;                    /* the monitor's alarm */
