@@ -2,7 +2,8 @@
  * taken as that ends, however long it lasts.
  *
  * In each gap between two calls that do nothing a function reads zeros in one system call and another computes, 2 : 1,
- * for 30 ms and for 3 ms together; then the same for as long in one gap. `kernel-time MS` uses MS of CPU time for each of
+ * for about 30 ms and 3 ms together, each time for half to three halves of that: what repeats as the kernel's ticks do would meet
+ * each at the same place (docs/sampling.md); then the same for as long in one gap. `kernel-time MS` uses MS of CPU time for each of
  * these; `kernel-time MS print` says what the thread's clock says of each function, one `NAME NANOSECONDS` per line.
  * tests/report/pieces_test.py compares the views with it.
  *
@@ -60,27 +61,30 @@ static KEPT void compute(long turns)
 }
 
 static double bytes_per_us, turns_per_us;
+static uint32_t random_now = 1;
 
 /* Each length has functions of its own; the work is theirs, whoever does it. */
 #define LENGTH(name, us, calls)                                                \
-    static KEPT void kernel_##name(void)                                       \
+    static KEPT void kernel_##name(double part)                                \
     {                                                                          \
-        read_zeros((uint64_t)(bytes_per_us * us * 2 / 3), "kernel_" #name);    \
+        read_zeros((uint64_t)(bytes_per_us * us * part * 2 / 3), "kernel_" #name); \
         __asm__ volatile("" : : : "memory"); /* no tail call */                \
     }                                                                          \
-    static KEPT void user_##name(void)                                         \
+    static KEPT void user_##name(double part)                                  \
     {                                                                          \
-        compute((long)(turns_per_us * us / 3));                                \
+        compute((long)(turns_per_us * us * part / 3));                         \
         __asm__ volatile("" : : "r"("user_" #name) : "memory");                \
     }                                                                          \
     static KEPT void gaps_##name(struct guest *g, uint64_t ns)                 \
     {                                                                          \
         uint64_t used[2] = {0};                                                \
         while (used[0] + used[1] < ns) {                                       \
+            random_now = random_now * 1664525u + 1013904223u;                  \
+            const double part = .5 + (random_now >> 8) / 16777216.;            \
             const uint64_t begin = cpu_ns();                                   \
-            kernel_##name();                                                   \
+            kernel_##name(part);                                               \
             const uint64_t middle = cpu_ns();                                  \
-            user_##name();                                                     \
+            user_##name(part);                                                 \
             used[0] += middle - begin;                                         \
             used[1] += cpu_ns() - middle;                                      \
             if (calls)                                                         \
