@@ -304,6 +304,32 @@ void sonde_object_uses_hidden(void);
  * lies; 0 none. Takes a lock. */
 uint32_t sonde_object_at(uint64_t address);
 
+/* Where the object lies, as sonde_object_add had it (a handle, or an address); 0: it was freed. */
+uint64_t sonde_object_address(uint32_t object);
+
+/* Values (sonde record --values): what operations leave unchanged. A backend compares objects as they were
+ * before and after an operation, and says what it found. False: nobody asked. Cheap; any hooked call. */
+bool sonde_values_wanted(void);
+/* The most bytes of one device's memory that may be taken for it; 0: a quarter of what it has. */
+uint64_t sonde_values_memory(void);
+/* The operation `kind` `name` of a call that has begun: a node of the tree. */
+uint32_t sonde_call_operation(const struct sonde_call *call, enum sonde_op_kind kind, uint32_t name);
+
+/* What one operation did to one object. Elements are those of the object (at multiples of their size from its beginning)
+ * that lie within what was compared, of 1, 2, 4 and 8 bytes. */
+struct sonde_value_change {
+    uint32_t operation;     /* of sonde_call_operation */
+    uint32_t object;
+    uint32_t element_bytes; /* as the operation's code has it; 0 unknown */
+    bool maybe;             /* it may have written less than was compared */
+    bool raced;             /* another queue may have written the object meanwhile */
+    uint64_t bytes;
+    uint64_t elements[4], unchanged[4];
+};
+void sonde_value_changed(const struct sonde_value_change *change); /* any thread */
+/* Of an operation not all that it may have written was looked at; NONE: all was. For each of these once. */
+void sonde_value_missed(uint32_t operation, enum sonde_value_missed why);
+
 /* One clock pair of `device`: at host time host_ns its clock read device_ns;
  * the pair is exact within +- bound_ns. */
 void sonde_clock_pair(uint32_t device, uint64_t host_ns, uint64_t device_ns, uint64_t bound_ns);

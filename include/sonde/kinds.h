@@ -174,6 +174,31 @@ enum sonde_memory {
 };
 /* clang-format on */
 
+/* Why an operation's values were not looked at, or not all of them. */
+#define SONDE_VALUE_MISSED_MAP(X)                                          \
+    X(NONE, "")                                                            \
+    X(QUEUE, "its queue is out of order")                                  \
+    X(UNKNOWN, "its queue was not known yet")                              \
+    X(IMAGE, "it writes an image")                                         \
+    X(SVM, "it writes shared virtual memory")                              \
+    X(MAPPED, "the host writes mapped memory")                             \
+    X(RECTANGLE, "it writes a rectangle")                                  \
+    X(NATIVE, "it runs on the host")                                       \
+    X(ARGUMENTS, "it has too many arguments")                              \
+    X(MEMORY, "no device memory for the copy (--values-memory)")           \
+    X(BUSY, "another thread was enqueuing in its queue")                   \
+    X(COMPARE, "the device refused the comparison")                        \
+    X(FAILED, "it or its comparison failed, or had not finished at the end")
+
+/* clang-format off */
+enum sonde_value_missed {
+#define X(name, text) SONDE_VALUE_MISSED_##name,
+    SONDE_VALUE_MISSED_MAP(X)
+#undef X
+    SONDE_VALUE_MISSED_COUNT
+};
+/* clang-format on */
+
 /* What keeps more of a kernel's blocks from running on one multiprocessor. */
 #define SONDE_LIMITER_MAP(X)        \
     X(NONE, "none")                 \

@@ -63,8 +63,15 @@ struct sonde_option {
     int value;                     /* FLAG: what to store */
     int64_t low, high;             /* INT, REAL: range; SIZE: at least low, whole MiB */
     const char *const *choices;    /* CHOICE: NULL-terminated */
+    const char *otherwise;         /* the value of --NAME alone: another one comes as --NAME=VALUE, never as the next word; may be NULL */
     bool hidden;                   /* for tests: not in help */
 };
+
+/* May the next word be its value? */
+static inline bool sonde_option_takes_word(const struct sonde_option *o)
+{
+    return o->type != SONDE_OPTION_FLAG && !o->otherwise;
+}
 
 /* ---- commands ---------------------------------------------------------- */
 

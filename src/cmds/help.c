@@ -76,14 +76,13 @@ void sonde_help_entry(const char *head, const char *text, int columns)
     print_wrapped(text, OPTION_COLUMN, at, columns);
 }
 
-static void print_option(char letter, const char *name, const char *argument, const char *help, int columns)
+static void print_option(const struct sonde_option *o, int columns)
 {
     char head[96];
-    if (letter)
-        snprintf(head, sizeof head, "  -%c, --%s%s%s", letter, name, argument ? " " : "", argument ? argument : "");
-    else
-        snprintf(head, sizeof head, "      --%s%s%s", name, argument ? " " : "", argument ? argument : "");
-    sonde_help_entry(head, help, columns);
+    int at = o->letter ? snprintf(head, sizeof head, "  -%c, --%s", o->letter, o->name) : snprintf(head, sizeof head, "      --%s", o->name);
+    if (o->argument)
+        snprintf(head + at, sizeof head - (size_t)at, o->otherwise ? "[=%s]" : " %s", o->argument);
+    sonde_help_entry(head, o->help, columns);
 }
 
 int sonde_help_columns(int terminal)
@@ -105,8 +104,8 @@ void sonde_help_print(const struct sonde_command *command, int argc, char **argv
     puts("Options:");
     for (const struct sonde_option *o = command->options; o && o->name; o++)
         if (!o->hidden)
-            print_option(o->letter, o->name, o->argument, o->help, columns);
-    print_option('h', "help", NULL, "print this help", columns);
+            print_option(o, columns);
+    print_option(&(const struct sonde_option){.letter = 'h', .name = "help", .help = "print this help"}, columns);
     if (command->notes) {
         fputc('\n', stdout);
         print_wrapped(command->notes, 0, 0, columns);

@@ -231,6 +231,8 @@ static int parse_long(const struct parse *p, int left, char **argv)
         }
         return store(p, option, name.text, NULL) ? SONDE_PARSE_ERROR : 1;
     }
+    if (!equals && option->otherwise)
+        return store(p, option, name.text, option->otherwise) ? SONDE_PARSE_ERROR : 1;
     if (!equals && left < 2) {
         sonde_say_usage(p->command, "%s needs a value (%s)", name.text, option->argument);
         return SONDE_PARSE_ERROR;

@@ -69,7 +69,8 @@
     T(SWITCH, struct sonde_row_switch, THREAD, out_ns, in_ns, cpu.switch_rows_dropped, "context switch row")       \
     T(WAIT, struct sonde_row_wait, THREAD, enter_ns, enter_ns, cpu.wait_rows_dropped, "wait")              \
     X(PAUSE, struct sonde_row_pause, SONDE_ROWS_FIRST)                                                     \
-    T(SLEEP, struct sonde_row_sleep, THREAD, from_ns, to_ns, cpu.sleep_rows_dropped, NULL)
+    T(SLEEP, struct sonde_row_sleep, THREAD, from_ns, to_ns, cpu.sleep_rows_dropped, NULL)                 \
+    X(VALUE, struct sonde_row_value, 0)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -342,6 +343,27 @@ struct sonde_row_object {
     X(row, kind, ZERO) X(row, node, ZERO) X(row, lane, ZERO) X(row, flags, ZERO) X(row, bytes, ZERO) \
     X(row, address, DELTA) X(row, alloc_ns, DELTA) X(row, free_ns, ZERO) X(row, first_use_ns, ZERO)  \
     X(row, last_use_ns, ZERO) X(row, uses, ZERO) X(row, device, ZERO) X(row, parent, ZERO)
+/* What an operation (`node`: its OP leaf) did to the values of `object`, summed over all of it that were looked at:
+ * struct sonde_value_change of backend.h. Object 0: how many operations were not looked at whole, and why (missed 0: were). */
+enum {
+    SONDE_VALUE_MAYBE = 1, /* of some, what they wrote is not known: all that they may have written was compared */
+    SONDE_VALUE_RACED = 2, /* the object was written through another queue, perhaps meanwhile */
+};
+struct sonde_row_value {
+    uint32_t node, object;
+    uint16_t flags;         /* SONDE_VALUE_* */
+    uint16_t missed;        /* enum sonde_value_missed, of object 0; else 0 */
+    uint32_t element_bytes; /* as the operation's code has the object's elements; 0 unknown */
+    uint64_t operations;
+    uint64_t bytes;         /* compared */
+    uint64_t elements1, elements2, elements4, elements8;     /* whole ones of 1, 2, 4 and 8 bytes within these, */
+    uint64_t unchanged1, unchanged2, unchanged4, unchanged8; /* and those that hold what they held before */
+};
+#define SONDE_COLUMNS_VALUE(X, row)                                                                                 \
+    X(row, node, ZERO) X(row, object, ZERO) X(row, flags, ZERO) X(row, missed, ZERO) X(row, element_bytes, ZERO)    \
+    X(row, operations, ZERO) X(row, bytes, ZERO) X(row, elements1, ZERO) X(row, elements2, ZERO)                    \
+    X(row, elements4, ZERO) X(row, elements8, ZERO) X(row, unchanged1, ZERO) X(row, unchanged2, ZERO)               \
+    X(row, unchanged4, ZERO) X(row, unchanged8, ZERO)
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
  * and the time is host time in the call. For samples of the CPU side `node` is
@@ -527,6 +549,7 @@ static_assert(sizeof(struct sonde_row_device) == 40, "format");
 static_assert(sizeof(struct sonde_row_lane) == 176, "format");
 static_assert(sizeof(struct sonde_row_work) == 96, "format");
 static_assert(sizeof(struct sonde_row_object) == 80, "format");
+static_assert(sizeof(struct sonde_row_value) == 96, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");

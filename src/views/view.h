@@ -45,6 +45,7 @@ struct sonde_view {
     X(overlap)            \
     X(objects)            \
     X(memory)             \
+    X(values)             \
     X(advice)             \
     X(ledger)             \
     X(contexts)

@@ -556,6 +556,11 @@ void sonde_watch_calls(void (*watch)(uint32_t context))
     atomic_store(&watch_calls, watch);
 }
 
+uint32_t sonde_call_operation(const struct sonde_call *call, enum sonde_op_kind kind, uint32_t name)
+{
+    return sonde__context_op(call->thread, call->node, kind, name);
+}
+
 uint32_t sonde_call_context(const struct sonde_call *call)
 {
     return call->node;

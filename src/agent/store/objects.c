@@ -224,6 +224,17 @@ void sonde_object_free(uint32_t object)
     sonde__unlock(&sonde__agent.table_lock);
 }
 
+uint64_t sonde_object_address(uint32_t object)
+{
+    if (!object || !sonde__agent_here())
+        return 0;
+    sonde__lock(&sonde__agent.table_lock);
+    const struct sonde_row_object *o = row_of(object);
+    const uint64_t address = o && !o->free_ns ? o->address : 0;
+    sonde__unlock(&sonde__agent.table_lock);
+    return address;
+}
+
 void sonde_object_uses_hidden(void)
 {
     if (!sonde__agent_here())

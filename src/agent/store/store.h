@@ -2,6 +2,7 @@
  *
  *     table.c     append-only tables: names, devices, lanes and the rest; table.h for who adds rows
  *     objects.c   data objects and their uses
+ *     values.c    what operations did to the values of objects
  *     take.c      one finding, into profile, busy time, ledger and trace
  *     profile.c   accumulators per calling context and lane
  *     busy.c      how long devices were busy
@@ -42,6 +43,10 @@ void *sonde__table_find(enum sonde_table table, uint32_t row_bytes, uint32_t id)
 
 void sonde__objects_init(void); /* when the agent starts */
 void sonde__objects_used(uint64_t enter_ns, const uint32_t *objects, uint32_t count); /* by one operation. Any thread */
+
+/* ---- values.c --------------------------------------------------------------------------- */
+
+void sonde__values_init(void); /* when the agent starts */
 
 /* ---- take.c, profile.c, busy.c: the monitor's -------------------------------------------- */
 

@@ -145,7 +145,7 @@ CALL_AS(cl_int, clReleaseContext, (cl_context context), context,
         (sonde_harvest(true), real->clReleaseContext(context)), NOTHING)
 
 CALL_AS(cl_int, clReleaseCommandQueue, (cl_command_queue queue), queue,
-        (sonde_harvest(true), real->clReleaseCommandQueue(queue)), NOTHING)
+        (sonde_harvest(true), sonde__cl_values_released(queue), real->clReleaseCommandQueue(queue)), NOTHING)
 
 enum { PROPERTIES_MAX = 32 };
 

@@ -22,6 +22,9 @@ bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
     enqueue->event = event ? event : &enqueue->own;
     enqueue->wait_count = wait_count;
     enqueue->wait_list = wait_list;
+    enqueue->values = NULL;
+    enqueue->writes = false;
+    enqueue->missed = 0;
     /* The first operation of a device tells its clock. Its record exists from
      * the queue's first operation on; until then nobody knows, so look always. */
     struct sonde_cl_device *device =
@@ -81,6 +84,8 @@ void sonde__cl_enqueue_end(struct sonde_cl_enqueue *enqueue, cl_int status, bool
     } else if (enqueue->own) {
         sonde__cl_target(enqueue->own)->clReleaseEvent(enqueue->own);
     }
+    if (enqueue->writes)
+        sonde__cl_values_after(enqueue, own != 0, queue, submit);
     if (status == CL_SUCCESS && enqueue->event != &enqueue->own)
         sonde__cl_event_made(event, own);
     if (blocking)
@@ -141,22 +146,22 @@ static struct sonde_submit launch(const struct sonde_call *call, cl_kernel handl
     };
 }
 
-ENQUEUE(clEnqueueNDRangeKernel,
-        (cl_command_queue command_queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
-         const size_t *global, const size_t *local, WAITS),
-        (command_queue, kernel, dims, offset, global, local, WAITED), false,
-        launch(&enqueue.call, kernel, dims, global, local))
+ENQUEUE_WRITES(clEnqueueNDRangeKernel,
+               (cl_command_queue command_queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
+                const size_t *global, const size_t *local, WAITS),
+               (command_queue, kernel, dims, offset, global, local, WAITED), false, WRITES(.kernel = kernel),
+               launch(&enqueue.call, kernel, dims, global, local))
 
 static const size_t single = 1;
 
-ENQUEUE(clEnqueueTask, (cl_command_queue command_queue, cl_kernel kernel, WAITS),
-        (command_queue, kernel, WAITED), false, launch(&enqueue.call, kernel, 1, &single, &single))
+ENQUEUE_WRITES(clEnqueueTask, (cl_command_queue command_queue, cl_kernel kernel, WAITS),
+               (command_queue, kernel, WAITED), false, WRITES(.kernel = kernel), launch(&enqueue.call, kernel, 1, &single, &single))
 
-ENQUEUE(clEnqueueNativeKernel,
-        (cl_command_queue command_queue, void(CL_CALLBACK *function)(void *), void *args,
-         size_t args_bytes, cl_uint count, const cl_mem *objects, const void **locations, WAITS),
-        (command_queue, function, args, args_bytes, count, objects, locations, WAITED), false,
-        op(SONDE_OP_NATIVE, 0, only_one(&enqueue.call, count, objects, nth_object)))
+ENQUEUE_WRITES(clEnqueueNativeKernel,
+               (cl_command_queue command_queue, void(CL_CALLBACK *function)(void *), void *args,
+                size_t args_bytes, cl_uint count, const cl_mem *objects, const void **locations, WAITS),
+               (command_queue, function, args, args_bytes, count, objects, locations, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_NATIVE),
+               op(SONDE_OP_NATIVE, 0, only_one(&enqueue.call, count, objects, nth_object)))
 
 /* ---- buffers ----------------------------------------------------------------- */
 
@@ -166,11 +171,11 @@ ENQUEUE(clEnqueueReadBuffer,
         (command_queue, buffer, blocking, offset, bytes, host, WAITED), blocking,
         op(SONDE_OP_READ, bytes, sonde__cl_mem_object(buffer)))
 
-ENQUEUE(clEnqueueWriteBuffer,
-        (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, size_t offset,
-         size_t bytes, const void *host, WAITS),
-        (command_queue, buffer, blocking, offset, bytes, host, WAITED), blocking,
-        op(SONDE_OP_WRITE, bytes, sonde__cl_mem_object(buffer)))
+ENQUEUE_WRITES(clEnqueueWriteBuffer,
+               (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, size_t offset,
+                size_t bytes, const void *host, WAITS),
+               (command_queue, buffer, blocking, offset, bytes, host, WAITED), blocking, WRITES(.mem = buffer, .from = offset, .bytes = bytes),
+               op(SONDE_OP_WRITE, bytes, sonde__cl_mem_object(buffer)))
 
 ENQUEUE(clEnqueueReadBufferRect,
         (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
@@ -180,37 +185,37 @@ ENQUEUE(clEnqueueReadBufferRect,
          host_row_pitch, host_slice_pitch, host, WAITED),
         blocking, op(SONDE_OP_READ, region_items(region), sonde__cl_mem_object(buffer)))
 
-ENQUEUE(clEnqueueWriteBufferRect,
-        (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
-         const size_t *host_origin, const size_t *region, size_t row_pitch, size_t slice_pitch,
-         size_t host_row_pitch, size_t host_slice_pitch, const void *host, WAITS),
-        (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
-         host_row_pitch, host_slice_pitch, host, WAITED),
-        blocking, op(SONDE_OP_WRITE, region_items(region), sonde__cl_mem_object(buffer)))
+ENQUEUE_WRITES(clEnqueueWriteBufferRect,
+               (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
+                const size_t *host_origin, const size_t *region, size_t row_pitch, size_t slice_pitch,
+                size_t host_row_pitch, size_t host_slice_pitch, const void *host, WAITS),
+               (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
+                host_row_pitch, host_slice_pitch, host, WAITED),
+               blocking, WRITES(.missed = SONDE_VALUE_MISSED_RECTANGLE), op(SONDE_OP_WRITE, region_items(region), sonde__cl_mem_object(buffer)))
 
-ENQUEUE(clEnqueueCopyBuffer,
-        (cl_command_queue command_queue, cl_mem source, cl_mem target, size_t source_offset,
-         size_t target_offset, size_t bytes, WAITS),
-        (command_queue, source, target, source_offset, target_offset, bytes, WAITED), false,
-        between(&enqueue.call, SONDE_OP_COPY, bytes, sonde__cl_mem_object(source),
-                sonde__cl_mem_object(target)))
+ENQUEUE_WRITES(clEnqueueCopyBuffer,
+               (cl_command_queue command_queue, cl_mem source, cl_mem target, size_t source_offset,
+                size_t target_offset, size_t bytes, WAITS),
+               (command_queue, source, target, source_offset, target_offset, bytes, WAITED), false, WRITES(.mem = target, .from = target_offset, .bytes = bytes),
+               between(&enqueue.call, SONDE_OP_COPY, bytes, sonde__cl_mem_object(source),
+                       sonde__cl_mem_object(target)))
 
-ENQUEUE(clEnqueueCopyBufferRect,
-        (cl_command_queue command_queue, cl_mem source, cl_mem target,
-         const size_t *source_origin, const size_t *target_origin, const size_t *region,
-         size_t source_row_pitch, size_t source_slice_pitch, size_t target_row_pitch,
-         size_t target_slice_pitch, WAITS),
-        (command_queue, source, target, source_origin, target_origin, region, source_row_pitch,
-         source_slice_pitch, target_row_pitch, target_slice_pitch, WAITED),
-        false,
-        between(&enqueue.call, SONDE_OP_COPY, region_items(region), sonde__cl_mem_object(source),
-                sonde__cl_mem_object(target)))
+ENQUEUE_WRITES(clEnqueueCopyBufferRect,
+               (cl_command_queue command_queue, cl_mem source, cl_mem target,
+                const size_t *source_origin, const size_t *target_origin, const size_t *region,
+                size_t source_row_pitch, size_t source_slice_pitch, size_t target_row_pitch,
+                size_t target_slice_pitch, WAITS),
+               (command_queue, source, target, source_origin, target_origin, region, source_row_pitch,
+                source_slice_pitch, target_row_pitch, target_slice_pitch, WAITED),
+               false, WRITES(.missed = SONDE_VALUE_MISSED_RECTANGLE),
+               between(&enqueue.call, SONDE_OP_COPY, region_items(region), sonde__cl_mem_object(source),
+                       sonde__cl_mem_object(target)))
 
-ENQUEUE(clEnqueueFillBuffer,
-        (cl_command_queue command_queue, cl_mem buffer, const void *pattern, size_t pattern_bytes,
-         size_t offset, size_t bytes, WAITS),
-        (command_queue, buffer, pattern, pattern_bytes, offset, bytes, WAITED), false,
-        op(SONDE_OP_FILL, bytes, sonde__cl_mem_object(buffer)))
+ENQUEUE_WRITES(clEnqueueFillBuffer,
+               (cl_command_queue command_queue, cl_mem buffer, const void *pattern, size_t pattern_bytes,
+                size_t offset, size_t bytes, WAITS),
+               (command_queue, buffer, pattern, pattern_bytes, offset, bytes, WAITED), false, WRITES(.mem = buffer, .from = offset, .bytes = bytes),
+               op(SONDE_OP_FILL, bytes, sonde__cl_mem_object(buffer)))
 
 /* ---- images -------------------------------------------------------------------- */
 
@@ -220,39 +225,39 @@ ENQUEUE(clEnqueueReadImage,
         (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
         blocking, op(SONDE_OP_IMAGE_READ, image_bytes(image, region), sonde__cl_mem_object(image)))
 
-ENQUEUE(clEnqueueWriteImage,
-        (cl_command_queue command_queue, cl_mem image, cl_bool blocking, const size_t *origin,
-         const size_t *region, size_t row_pitch, size_t slice_pitch, const void *host, WAITS),
-        (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
-        blocking,
-        op(SONDE_OP_IMAGE_WRITE, image_bytes(image, region), sonde__cl_mem_object(image)))
+ENQUEUE_WRITES(clEnqueueWriteImage,
+               (cl_command_queue command_queue, cl_mem image, cl_bool blocking, const size_t *origin,
+                const size_t *region, size_t row_pitch, size_t slice_pitch, const void *host, WAITS),
+               (command_queue, image, blocking, origin, region, row_pitch, slice_pitch, host, WAITED),
+               blocking, WRITES(.missed = SONDE_VALUE_MISSED_IMAGE),
+               op(SONDE_OP_IMAGE_WRITE, image_bytes(image, region), sonde__cl_mem_object(image)))
 
-ENQUEUE(clEnqueueCopyImage,
-        (cl_command_queue command_queue, cl_mem source, cl_mem target,
-         const size_t *source_origin, const size_t *target_origin, const size_t *region, WAITS),
-        (command_queue, source, target, source_origin, target_origin, region, WAITED), false,
-        between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(source, region),
-                sonde__cl_mem_object(source), sonde__cl_mem_object(target)))
+ENQUEUE_WRITES(clEnqueueCopyImage,
+               (cl_command_queue command_queue, cl_mem source, cl_mem target,
+                const size_t *source_origin, const size_t *target_origin, const size_t *region, WAITS),
+               (command_queue, source, target, source_origin, target_origin, region, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_IMAGE),
+               between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(source, region),
+                       sonde__cl_mem_object(source), sonde__cl_mem_object(target)))
 
-ENQUEUE(clEnqueueFillImage,
-        (cl_command_queue command_queue, cl_mem image, const void *colour, const size_t *origin,
-         const size_t *region, WAITS),
-        (command_queue, image, colour, origin, region, WAITED), false,
-        op(SONDE_OP_IMAGE_FILL, image_bytes(image, region), sonde__cl_mem_object(image)))
+ENQUEUE_WRITES(clEnqueueFillImage,
+               (cl_command_queue command_queue, cl_mem image, const void *colour, const size_t *origin,
+                const size_t *region, WAITS),
+               (command_queue, image, colour, origin, region, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_IMAGE),
+               op(SONDE_OP_IMAGE_FILL, image_bytes(image, region), sonde__cl_mem_object(image)))
 
-ENQUEUE(clEnqueueCopyImageToBuffer,
-        (cl_command_queue command_queue, cl_mem image, cl_mem buffer, const size_t *origin,
-         const size_t *region, size_t offset, WAITS),
-        (command_queue, image, buffer, origin, region, offset, WAITED), false,
-        between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(image, region),
-                sonde__cl_mem_object(image), sonde__cl_mem_object(buffer)))
+ENQUEUE_WRITES(clEnqueueCopyImageToBuffer,
+               (cl_command_queue command_queue, cl_mem image, cl_mem buffer, const size_t *origin,
+                const size_t *region, size_t offset, WAITS),
+               (command_queue, image, buffer, origin, region, offset, WAITED), false, WRITES(.mem = buffer, .from = offset, .bytes = image_bytes(image, region)),
+               between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(image, region),
+                       sonde__cl_mem_object(image), sonde__cl_mem_object(buffer)))
 
-ENQUEUE(clEnqueueCopyBufferToImage,
-        (cl_command_queue command_queue, cl_mem buffer, cl_mem image, size_t offset,
-         const size_t *origin, const size_t *region, WAITS),
-        (command_queue, buffer, image, offset, origin, region, WAITED), false,
-        between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(image, region),
-                sonde__cl_mem_object(image), sonde__cl_mem_object(buffer)))
+ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
+               (cl_command_queue command_queue, cl_mem buffer, cl_mem image, size_t offset,
+                const size_t *origin, const size_t *region, WAITS),
+               (command_queue, buffer, image, offset, origin, region, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_IMAGE),
+               between(&enqueue.call, SONDE_OP_IMAGE_COPY, image_bytes(image, region),
+                       sonde__cl_mem_object(image), sonde__cl_mem_object(buffer)))
 
 /* ---- maps: they return the pointer, and the status through their last argument -- */
 
@@ -280,11 +285,26 @@ ENQUEUE(clEnqueueCopyBufferToImage,
         return pointer;                                                                    \
     }
 
+static struct sonde_submit map(cl_mem object, cl_map_flags flags, struct sonde_submit submit)
+{
+    struct sonde_cl_mem *mem = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) ? sonde__cl_mem(object) : NULL;
+    if (mem)
+        atomic_store_explicit(&mem->mapped, true, memory_order_relaxed);
+    return submit;
+}
+
+/* Of the values that are written when it is unmapped. */
+static enum sonde_value_missed missed_at_unmap(cl_mem object)
+{
+    struct sonde_cl_mem *mem = sonde__cl_mem(object);
+    return mem && atomic_load_explicit(&mem->mapped, memory_order_relaxed) ? SONDE_VALUE_MISSED_MAPPED : SONDE_VALUE_MISSED_NONE;
+}
+
 ENQUEUE_MAP(clEnqueueMapBuffer,
             (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags,
              size_t offset, size_t bytes, WAITS, cl_int *status),
             (command_queue, buffer, blocking, flags, offset, bytes, WAITED, status), blocking,
-            op(SONDE_OP_MAP, bytes, sonde__cl_mem_object(buffer)))
+            map(buffer, flags, op(SONDE_OP_MAP, bytes, sonde__cl_mem_object(buffer))))
 
 ENQUEUE_MAP(clEnqueueMapImage,
             (cl_command_queue command_queue, cl_mem image, cl_bool blocking, cl_map_flags flags,
@@ -293,12 +313,12 @@ ENQUEUE_MAP(clEnqueueMapImage,
             (command_queue, image, blocking, flags, origin, region, row_pitch, slice_pitch,
              WAITED, status),
             blocking,
-            op(SONDE_OP_IMAGE_MAP, image_bytes(image, region), sonde__cl_mem_object(image)))
+            map(image, flags, op(SONDE_OP_IMAGE_MAP, image_bytes(image, region), sonde__cl_mem_object(image))))
 
-ENQUEUE(clEnqueueUnmapMemObject,
-        (cl_command_queue command_queue, cl_mem object, void *pointer, WAITS),
-        (command_queue, object, pointer, WAITED), false,
-        op(SONDE_OP_UNMAP, 0, sonde__cl_mem_object(object)))
+ENQUEUE_WRITES(clEnqueueUnmapMemObject,
+               (cl_command_queue command_queue, cl_mem object, void *pointer, WAITS),
+               (command_queue, object, pointer, WAITED), false, WRITES(.missed = missed_at_unmap(object)),
+               op(SONDE_OP_UNMAP, 0, sonde__cl_mem_object(object)))
 
 ENQUEUE(clEnqueueMigrateMemObjects,
         (cl_command_queue command_queue, cl_uint count, const cl_mem *objects,
@@ -311,18 +331,18 @@ ENQUEUE(clEnqueueMigrateMemObjects,
 
 /* ---- shared virtual memory --------------------------------------------------------- */
 
-ENQUEUE(clEnqueueSVMMemcpy,
-        (cl_command_queue command_queue, cl_bool blocking, void *target, const void *source,
-         size_t bytes, WAITS),
-        (command_queue, blocking, target, source, bytes, WAITED), blocking,
-        between(&enqueue.call, SONDE_OP_SVM_COPY, bytes, sonde__cl_svm_object(source),
-                sonde__cl_svm_object(target)))
+ENQUEUE_WRITES(clEnqueueSVMMemcpy,
+               (cl_command_queue command_queue, cl_bool blocking, void *target, const void *source,
+                size_t bytes, WAITS),
+               (command_queue, blocking, target, source, bytes, WAITED), blocking, WRITES(.missed = SONDE_VALUE_MISSED_SVM),
+               between(&enqueue.call, SONDE_OP_SVM_COPY, bytes, sonde__cl_svm_object(source),
+                       sonde__cl_svm_object(target)))
 
-ENQUEUE(clEnqueueSVMMemFill,
-        (cl_command_queue command_queue, void *pointer, const void *pattern, size_t pattern_bytes,
-         size_t bytes, WAITS),
-        (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false,
-        op(SONDE_OP_SVM_FILL, bytes, sonde__cl_svm_object(pointer)))
+ENQUEUE_WRITES(clEnqueueSVMMemFill,
+               (cl_command_queue command_queue, void *pointer, const void *pattern, size_t pattern_bytes,
+                size_t bytes, WAITS),
+               (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_SVM),
+               op(SONDE_OP_SVM_FILL, bytes, sonde__cl_svm_object(pointer)))
 
 ENQUEUE(clEnqueueSVMMap,
         (cl_command_queue command_queue, cl_bool blocking, cl_map_flags flags, void *pointer,
@@ -330,9 +350,9 @@ ENQUEUE(clEnqueueSVMMap,
         (command_queue, blocking, flags, pointer, bytes, WAITED), blocking,
         op(SONDE_OP_SVM_MAP, bytes, sonde__cl_svm_object(pointer)))
 
-ENQUEUE(clEnqueueSVMUnmap, (cl_command_queue command_queue, void *pointer, WAITS),
-        (command_queue, pointer, WAITED), false,
-        op(SONDE_OP_SVM_UNMAP, 0, sonde__cl_svm_object(pointer)))
+ENQUEUE_WRITES(clEnqueueSVMUnmap, (cl_command_queue command_queue, void *pointer, WAITS),
+               (command_queue, pointer, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_SVM),
+               op(SONDE_OP_SVM_UNMAP, 0, sonde__cl_svm_object(pointer)))
 
 /* The objects end when the operation has run; we end them where it was asked for. */
 static struct sonde_submit svm_free(const struct sonde_call *call, cl_uint count, void **pointers)

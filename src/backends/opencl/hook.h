@@ -21,7 +21,7 @@
 
 /* `table` has the runtime's function as a member of its own name. The queue is
  * the parameter `command_queue`. */
-#define ENQUEUE_WITH(table, function, parameters, arguments, blocking, ...)                \
+#define ENQUEUE_WRITES_WITH(table, function, parameters, arguments, blocking, written, ...) \
     cl_int CL_API_CALL sonde__##function parameters                                        \
     {                                                                                      \
         const __typeof__(*table) *real = table;                                            \
@@ -29,6 +29,8 @@
         if (!sonde__cl_enqueue_begin(&enqueue, API_##function, command_queue, WAITED))     \
             return sonde__cl_unrecorded(real->function arguments, event);                  \
         event = enqueue.event;                                                             \
+        if (sonde_values_wanted())                                                         \
+            sonde__cl_values_before(&enqueue, command_queue, written);                     \
         const cl_int status = real->function arguments;                                    \
         sonde_call_leave(&enqueue.call);                                                   \
         struct sonde_submit submit = { 0 };                                                \
@@ -37,9 +39,16 @@
         sonde__cl_enqueue_end(&enqueue, status, blocking, &submit, command_queue);         \
         return status;                                                                     \
     }
-#define ENQUEUE(function, parameters, arguments, blocking, ...)                            \
-    ENQUEUE_WITH(sonde__cl_target(command_queue), function, parameters, arguments,         \
-                 blocking, __VA_ARGS__)
+#define ENQUEUE_WITH(table, function, parameters, arguments, blocking, ...) \
+    ENQUEUE_WRITES_WITH(table, function, parameters, arguments, blocking, WRITES_NOTHING, __VA_ARGS__)
+/* `written`, one of WRITES(...): to memory that values may be compared in. */
+#define ENQUEUE_WRITES(function, parameters, arguments, blocking, written, ...)            \
+    ENQUEUE_WRITES_WITH(sonde__cl_target(command_queue), function, parameters, arguments,  \
+                        blocking, written, __VA_ARGS__)
+#define WRITES(...) (&(const struct sonde_cl_written){ __VA_ARGS__ })
+#define WRITES_NOTHING WRITES(.mem = NULL)
+#define ENQUEUE(function, parameters, arguments, blocking, ...) \
+    ENQUEUE_WRITES(function, parameters, arguments, blocking, WRITES_NOTHING, __VA_ARGS__)
 
 #define CALL_WITH(table, type, function, parameters, expression, ...)                      \
     type CL_API_CALL sonde__##function parameters                                          \

@@ -230,6 +230,12 @@ static void sync_clocks(void)
         sonde__cl_clock_sync(device);
 }
 
+static void forked(void)
+{
+    sonde__cl_objects_forget();
+    sonde__cl_values_forget();
+}
+
 static const char *const api_names[] = {
     [API_none] = NULL,
 #define X(name) [API_##name] = #name,
@@ -245,5 +251,6 @@ const struct sonde_backend sonde_backend_opencl = {
     .poll = poll,
     .release = release,
     .sync_clocks = sync_clocks,
-    .forked = sonde__cl_objects_forget,
+    .collect = sonde__cl_values_collect,
+    .forked = forked,
 };

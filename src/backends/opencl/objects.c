@@ -154,6 +154,7 @@ static void queue_fill(struct sonde_cl_queue *queue, cl_command_queue_properties
         queue->array[count++] = 0;
     }
     queue->array_count = count;
+    atomic_store_explicit(&queue->values, NULL, memory_order_relaxed); /* of another queue, which had this handle */
     atomic_store_explicit(&queue->has_array, array != NULL, memory_order_relaxed);
     atomic_store_explicit(&queue->asked, asked, memory_order_relaxed);
     atomic_store_explicit(&queue->forced, forced, memory_order_relaxed);
@@ -312,7 +313,7 @@ void sonde__cl_kernel_made(cl_kernel handle)
     struct sonde_cl_kernel *kernel = sonde__records_find(&kernels, (uintptr_t)handle);
     if (!kernel)
         return;
-    kernel->arguments.count = kernel->indirect.count = 0;
+    kernel->arguments.count = kernel->indirect.count = kernel->parameters_known = 0;
     atomic_store_explicit(&kernel->named, false, memory_order_release);
 }
 
@@ -455,6 +456,8 @@ void sonde__cl_mem_made(const struct sonde_call *call, cl_mem handle, enum sonde
     real->clGetMemObjectInfo(handle, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
     object_drop(mem); /* a stale one, whose death nobody told us */
     atomic_store_explicit(&mem->pixel_bytes, 0, memory_order_relaxed);
+    atomic_store_explicit(&mem->writer, NULL, memory_order_relaxed);
+    atomic_store_explicit(&mem->mapped, false, memory_order_relaxed);
     atomic_store_explicit(&mem->bytes, bytes, memory_order_relaxed);
     if (!call)
         return;

@@ -3,7 +3,7 @@
  * Layout: layer.c takes hold of the runtime and gives the agent its ops table;
  * enqueue.c, create.c, queries.c, arguments.c and extensions.c are the hooks;
  * objects.c remembers what the runtime's handles stand for; events.c knows which operation an event is of;
- * clock.c brings device times to the host's axis.
+ * clock.c brings device times to the host's axis; values.c compares what operations write with what was there.
  *
  * What a program could notice, and how each is hidden: docs/transparency-opencl.md.
  */
@@ -86,12 +86,15 @@ struct sonde_cl_queue {
     _Atomic(uint64_t) asked;   /* cl_command_queue_properties as the program knows them */
     _Atomic bool forced;       /* profiling is on because of us */
     _Atomic bool no_times;
+    struct sonde_cl_values *_Atomic values; /* values.c */
     _Atomic bool has_array;    /* made with properties: `array` answers queries */
     uint32_t array_count;
     cl_queue_properties array[16];
 };
 
 struct sonde_cl_work;
+struct sonde_cl_values;
+struct sonde_cl_parameter;
 
 struct sonde_cl_kernel {
     _Atomic uint32_t name;
@@ -99,6 +102,14 @@ struct sonde_cl_kernel {
     const struct sonde_cl_work *_Atomic last; /* launch configuration seen last */
     struct sonde_cl_uses arguments;           /* by index; 0 where it is none */
     struct sonde_cl_uses indirect;            /* by clSetKernelExecInfo */
+    struct sonde_cl_parameter *parameters;    /* values.c: */
+    uint32_t parameters_known;                /* so many */
+};
+
+/* What a kernel's code says of a parameter. */
+struct sonde_cl_parameter {
+    uint8_t element_bytes; /* of what it points to; 0 unknown */
+    bool reads_only;
 };
 
 struct sonde_cl_mem {
@@ -106,6 +117,8 @@ struct sonde_cl_mem {
     _Atomic uint32_t pixel_bytes; /* images; 0 = not asked yet */
     _Atomic uint64_t bytes;
     _Atomic bool watched;         /* our destructor callback tells when it dies */
+    _Atomic bool mapped;          /* for writing, at some time */
+    const struct sonde_cl_queue *_Atomic writer; /* values.c: the queue that wrote it first */
 };
 
 /* Steady state without a lock; NULL when memory is spent or `handle` is NULL. */
@@ -208,6 +221,9 @@ struct sonde_cl_enqueue {
     const cl_event *wait_list;
     bool probing;
     struct sonde_cl_bracket before;
+    struct sonde_cl_values *values; /* its values are being looked at; NULL: they are not, or nobody asked */
+    bool writes;                    /* they are asked for, and it may write some */
+    uint32_t missed;                /* why not all of them are: bits of enum sonde_value_missed */
 };
 
 /* False: call the runtime as the program did, and nothing else. */
@@ -220,6 +236,23 @@ void sonde__cl_enqueue_end(struct sonde_cl_enqueue *enqueue, cl_int status, bool
 
 /* The program registered a destructor callback: releases must be exact (queries.c). */
 bool sonde__cl_deaths_watched(void);
+
+/* ---- values (values.c) ---------------------------------------------------- */
+
+/* What an operation writes: a part of a buffer, or what its kernel's arguments lead to; and what is not looked at. */
+struct sonde_cl_written {
+    cl_mem mem;
+    uint64_t from, bytes;
+    cl_kernel kernel;
+    enum sonde_value_missed missed;
+};
+/* Before the runtime is called, only if sonde_values_wanted(). */
+void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const struct sonde_cl_written *written);
+/* After it was, and before the call ends. `made`: there is an operation. */
+void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_command_queue queue, const struct sonde_submit *submit);
+void sonde__cl_values_collect(enum sonde_collect how);
+void sonde__cl_values_released(cl_command_queue queue); /* about to be: a reference of the program's */
+void sonde__cl_values_forget(void);                     /* in a forked child */
 
 /* ---- extensions (extensions.c) ------------------------------------------ */
 

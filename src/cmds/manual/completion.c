@@ -46,7 +46,7 @@ static void put_command(const struct sonde_command *c)
 {
     printf("_sonde_%s() {\n    case $before in\n", c->name);
     for (const struct sonde_option *o = c->options; o && o->name; o++)
-        if (!o->hidden && o->type != SONDE_OPTION_FLAG)
+        if (!o->hidden && sonde_option_takes_word(o))
             put_values(o);
     fputs("    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W \"", stdout);
     for (const struct sonde_option *o = c->options; o && o->name; o++)
@@ -83,7 +83,7 @@ static void put_value_pattern(const struct sonde_command *c)
 {
     bool first = true;
     for (const struct sonde_option *o = c->options; o && o->name; o++) {
-        if (o->type == SONDE_OPTION_FLAG)
+        if (!sonde_option_takes_word(o))
             continue;
         printf("%s--%s", first ? "" : "|", o->name);
         if (o->letter)

@@ -22,7 +22,7 @@ static void put_option(const struct sonde_command *c, const struct sonde_option 
     if (o->letter)
         printf(" -s %c", o->letter);
     if (o->type == SONDE_OPTION_CHOICE) {
-        fputs(" -x -a '", stdout);
+        fputs(sonde_option_takes_word(o) ? " -x -a '" : " -a '", stdout);
         for (int i = 0; o->choices[i]; i++)
             printf("%s%s", i ? " " : "", o->choices[i]);
         putchar('\'');
@@ -30,7 +30,7 @@ static void put_option(const struct sonde_command *c, const struct sonde_option 
         fputs(" -x -a '(__fish_complete_directories (commandline -ct))'", stdout);
     } else if (o->type == SONDE_OPTION_STRING) {
         fputs(" -r -F", stdout);
-    } else if (o->type != SONDE_OPTION_FLAG) {
+    } else if (sonde_option_takes_word(o)) {
         fputs(" -x", stdout);
     }
     fputs(" -d ", stdout);
@@ -44,7 +44,7 @@ static void put_operands(const struct sonde_command *c)
     if (c->operand == SONDE_OPERAND_PROGRAM) {
         printf("complete -c sonde -n '__sonde_in %s; or __sonde_program %s' -x -a '(__fish_complete_subcommand --fcs-skip=2 ", c->name, c->name);
         for (const struct sonde_option *o = c->options; o && o->name; o++)
-            if (o->type != SONDE_OPTION_FLAG)
+            if (sonde_option_takes_word(o))
                 printf(o->letter ? "--%s -%c " : "--%s ", o->name, o->letter);
         puts(")'");
     }
@@ -68,7 +68,7 @@ static void put_functions(void)
           stdout);
     for (const struct sonde_command *const *c = sonde_commands; *c; c++)
         for (const struct sonde_option *o = (*c)->options; (*c)->operand == SONDE_OPERAND_PROGRAM && o && o->name; o++)
-            if (o->type != SONDE_OPTION_FLAG)
+            if (sonde_option_takes_word(o))
                 printf(o->letter ? " --%s -%c" : " --%s", o->name, o->letter);
     puts("\n"
          "    test (count $words) -gt 1; or return\n"

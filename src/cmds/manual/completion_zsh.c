@@ -20,7 +20,7 @@ static void put_action(const struct sonde_option *o)
 {
     if (o->type == SONDE_OPTION_FLAG)
         return;
-    putchar(':');
+    fputs(o->otherwise ? "::" : ":", stdout);
     put_text(o->argument ? o->argument : "value");
     putchar(':');
     if (o->type == SONDE_OPTION_CHOICE) {
@@ -42,7 +42,7 @@ static void put_spelling(const struct sonde_option *o, bool letter)
     if (letter)
         printf("-%c%s[", o->letter, value ? "+" : "");
     else
-        printf("--%s%s[", o->name, value ? "=" : "");
+        printf("--%s%s[", o->name, o->otherwise ? "=-" : (value ? "=" : ""));
     put_text(o->help);
     putchar(']');
     put_action(o);

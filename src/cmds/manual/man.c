@@ -72,21 +72,21 @@ static void put_paragraphs(const char *text)
         put_line(".fi");
 }
 
-static void put_option(char letter, const char *name, const char *argument, const char *help)
+static void put_option(const struct sonde_option *o)
 {
     put_line(".TP");
-    if (letter)
-        fprintf(page, "\\fB\\-%c\\fR, ", letter);
+    if (o->letter)
+        fprintf(page, "\\fB\\-%c\\fR, ", o->letter);
     fputs("\\fB\\-\\-", page);
-    put_text(name);
+    put_text(o->name);
     fputs("\\fR", page);
-    if (argument) {
-        fputs(" \\fI", page);
-        put_text(argument);
-        fputs("\\fR", page);
+    if (o->argument) {
+        fputs(o->otherwise ? "[=\\fI" : " \\fI", page);
+        put_text(o->argument);
+        fputs(o->otherwise ? "\\fR]" : "\\fR", page);
     }
     fputc('\n', page);
-    put_text(help);
+    put_text(o->help);
     fputc('\n', page);
 }
 
@@ -113,8 +113,8 @@ static void put_page(const struct sonde_command *c)
     put_line(".SH OPTIONS");
     for (const struct sonde_option *o = c->options; o && o->name; o++)
         if (!o->hidden)
-            put_option(o->letter, o->name, o->argument, o->help);
-    put_option('h', "help", NULL, "print this help");
+            put_option(o);
+    put_option(&(const struct sonde_option){.letter = 'h', .name = "help", .help = "print this help"});
     if (c->notes) {
         put_line(".SH NOTES");
         put_paragraphs(c->notes);

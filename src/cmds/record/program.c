@@ -197,7 +197,8 @@ static bool is_ours(const char *entry)
 {
     static const char *const names[] = {
         "LD_PRELOAD", "SONDE_AGENT", "SONDE_OUT", "SONDE_TRACE", "SONDE_MEMORY", "SONDE_STREAMS_PER_THREAD",
-        "SONDE_MAX_SIZE", "SONDE_DELAY_MS", "SONDE_DURATION_MS", "SONDE_START_OFF", "SONDE_CHECK", "SONDE_PYTHON",
+        "SONDE_MAX_SIZE", "SONDE_VALUES", "SONDE_VALUES_MEMORY",
+        "SONDE_DELAY_MS", "SONDE_DURATION_MS", "SONDE_START_OFF", "SONDE_CHECK", "SONDE_PYTHON",
         "SONDE_API", "SONDE_GRAPH", "SONDE_CAPTURE", "SONDE_CPU"};
     for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++)
         if ((r->loads <= SONDE_LOADS_ONE && names_it(entry, r->variable)) || names_it(entry, r->kept))
@@ -303,6 +304,8 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put_number(&e, "SONDE_MEMORY", o->memory_bytes);
     put_number(&e, "SONDE_STREAMS_PER_THREAD", (uint64_t)o->streams_per_thread);
     put_number(&e, "SONDE_CPU", (uint64_t)o->cpu_hz);
+    put_number(&e, "SONDE_VALUES", (uint64_t)o->values);
+    put_number(&e, "SONDE_VALUES_MEMORY", o->values_bytes);
     put_number(&e, "SONDE_MAX_SIZE", o->max_size_bytes);
     put_number(&e, "SONDE_DELAY_MS", round_up_ms(o->delay_ns));
     put_number(&e, "SONDE_DURATION_MS", round_up_ms(o->duration_ns));

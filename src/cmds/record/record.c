@@ -17,6 +17,7 @@
 #define AT(field) offsetof(struct record_options, field)
 
 const char *const record_api_names[] = {"work", "all", NULL};
+const char *const record_values_names[] = {"off", "coarse", NULL};
 const char *const record_graph_names[] = {"node", "graph", NULL};
 
 /* clang-format off */
@@ -27,6 +28,11 @@ static const struct sonde_option options[] = {
      .help = "record sums per call path only: memory and disk stay bounded for any run length"},
     {.name = "cpu", .type = SONDE_OPTION_INT, .argument = "HZ", .offset = AT(cpu_hz), .low = 0, .high = 10000,
      .help = "sampling rate of the CPU side: call path samples per second of CPU time of each thread (default: 199; 0: off)"},
+    {.name = "values", .type = SONDE_OPTION_CHOICE, .argument = "MODE", .offset = AT(values), .choices = record_values_names, .otherwise = "coarse",
+     .help = "look for wasted values, for `sonde report DIR values`; coarse (default): compare what each OpenCL operation writes to a "
+             "buffer with what was there"},
+    {.name = "values-memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(values_bytes),
+     .help = "device memory that --values may take (default: a quarter of the device's)"},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),
      .help = "folder to write (default: PROGRAM.sonde, with a number appended if it exists); %{rank} is replaced by the rank in "
              "a parallel job"},

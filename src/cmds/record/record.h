@@ -40,6 +40,8 @@ struct record_options {
     int64_t cpu_hz;                     /* samples of the CPU side; 0 = none */
     uint64_t delay_ns, duration_ns;
     int start_off, check, no_preload, no_python, no_command_line;
+    int values;                         /* index into record_values_names */
+    uint64_t values_bytes;              /* of each device's memory; 0: a quarter of it */
     int api, graph;                     /* indices into record_api_names, record_graph_names */
     const char *capture;                /* "cuda", "nvtx:NAME"; NULL: all */
     const char *hide_arguments;         /* patterns, separated by commas; NULL: none */
@@ -47,7 +49,7 @@ struct record_options {
     int64_t pairs;
 };
 
-extern const char *const record_api_names[], *const record_graph_names[];
+extern const char *const record_api_names[], *const record_graph_names[], *const record_values_names[];
 
 /* Where things are. */
 struct record_paths {

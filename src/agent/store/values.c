@@ -1,0 +1,81 @@
+/* values.c - what operations did to the values of data objects: sums by operation (in its calling context) and object.
+ */
+#include "store.h"
+
+#include <string.h>
+
+#include "agent/state/state.h"
+#include "table.h"
+
+#define MISSED (1u << 31) /* in the place of the object: the reason */
+
+static struct sonde_map rows; /* node << 32 | object -> row; table_lock */
+
+void sonde__values_init(void)
+{
+    memset(&rows, 0, sizeof rows);
+}
+
+bool sonde_values_wanted(void)
+{
+    return sonde__agent.config.values;
+}
+
+uint64_t sonde_values_memory(void)
+{
+    return sonde__agent.config.values_bytes;
+}
+
+/* Under table_lock; NULL: no room. */
+static struct sonde_row_value *row_for(uint32_t node, uint32_t what)
+{
+    const uint64_t key = (uint64_t)node << 32 | what, *known = sonde__map_find(&rows, key);
+    uint32_t id = known ? (uint32_t)*known : 0;
+    if (known)
+        return sonde__table_find(SONDE_TABLE_VALUE, sizeof(struct sonde_row_value), id);
+    struct sonde_row_value *row = sonde__map_room(&rows, &sonde__agent.heap) ? ROW_ADD(VALUE, struct sonde_row_value, &id) : NULL;
+    if (!row)
+        return NULL;
+    *row = (struct sonde_row_value){.node = node, .object = what & MISSED ? 0 : what, .missed = (uint16_t)(what & MISSED ? what & ~MISSED : 0)};
+    sonde__row_commit(SONDE_TABLE_VALUE);
+    sonde__map_add(&rows, &sonde__agent.heap, key, id);
+    return row;
+}
+
+void sonde_value_missed(uint32_t operation, enum sonde_value_missed why)
+{
+    if (!operation || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_value *row = row_for(operation, MISSED | why);
+    if (row)
+        row->operations++;
+    sonde__unlock(&sonde__agent.table_lock);
+    if (!row)
+        sonde_note("values: no room in --memory for all operations and objects");
+}
+
+void sonde_value_changed(const struct sonde_value_change *change)
+{
+    if (!change->operation || !change->object || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_value *row = row_for(change->operation, change->object);
+    if (row) {
+        row->flags |= (uint16_t)((change->maybe ? SONDE_VALUE_MAYBE : 0) | (change->raced ? SONDE_VALUE_RACED : 0));
+        row->element_bytes = change->element_bytes;
+        row->operations++;
+        row->bytes += change->bytes;
+        row->elements1 += change->elements[0];
+        row->elements2 += change->elements[1];
+        row->elements4 += change->elements[2];
+        row->elements8 += change->elements[3];
+        row->unchanged1 += change->unchanged[0];
+        row->unchanged2 += change->unchanged[1];
+        row->unchanged4 += change->unchanged[2];
+        row->unchanged8 += change->unchanged[3];
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    if (!row)
+        sonde_note("values: no room in --memory for all operations and objects");
+}

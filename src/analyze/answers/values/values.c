@@ -1,0 +1,230 @@
+/* values.c - see values.h: rows by object and operation become sites and places.
+ */
+#include "values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/kinds.h"
+#include "base/map.h"
+
+#define ELEMENT_ASSUMED 4u
+
+struct builder {
+    const struct sonde_measurement *m;
+    const struct sonde_profile *profile;
+    struct sonde_values *out;
+    struct sonde_map by_site, by_object, by_leaf, elements;
+};
+
+static const struct sonde_row_value *rows_of(const struct sonde_process *p, uint32_t *count)
+{
+    *count = p->tables[SONDE_TABLE_VALUE].count;
+    return p->tables[SONDE_TABLE_VALUE].rows;
+}
+
+/* ---- sites --------------------------------------------------------------------------------- */
+
+static struct sonde_value_site *site_of(struct builder *b, uint32_t process, uint32_t object)
+{
+    const struct sonde_process *p = &b->m->processes[process];
+    const struct sonde_row_object *o = object && object < p->object_count ? &p->objects[object] : NULL;
+    const uint32_t node = o ? sonde_profile_locate(b->profile, process, o->node) : 0;
+    const uint64_t key = ((uint64_t)(o ? o->kind : 0) << 32 | node) + 1, self = ((uint64_t)process << 32 | object) + 1;
+    uint64_t at, seen;
+    if (!sonde_map_get(&b->by_site, key, &at)) {
+        at = b->out->sites.count;
+        if (sonde_map_put(&b->by_site, key, at) || sonde_vector_push(&b->out->sites, (struct sonde_value_site){.kind = o ? o->kind : 0, .node = node}))
+            return NULL;
+    }
+    struct sonde_value_site *site = &b->out->sites.items[at];
+    if (!sonde_map_get(&b->by_object, self, &seen)) {
+        if (sonde_map_put(&b->by_object, self, 1))
+            return NULL;
+        site->objects++;
+        site->bytes += o ? o->bytes : 0;
+    }
+    return site;
+}
+
+/* The elements of an object are those of its kernels; where these differ, the smallest. */
+static int learn_element(struct builder *b, uint32_t process, const struct sonde_row_value *row)
+{
+    const uint64_t key = ((uint64_t)process << 32 | row->object) + 1;
+    uint64_t known = 0;
+    sonde_map_get(&b->elements, key, &known);
+    if (!row->element_bytes || (known && known <= row->element_bytes))
+        return 0;
+    return sonde_map_put(&b->elements, key, row->element_bytes);
+}
+
+static struct sonde_value_redundant *redundant_of(struct sonde_value_site *site, uint32_t operation)
+{
+    for (size_t i = 0; i < site->redundant.count; i++)
+        if (site->redundant.items[i].operation == operation)
+            return &site->redundant.items[i];
+    if (sonde_vector_push(&site->redundant, (struct sonde_value_redundant){.operation = operation, .exact = true}))
+        return NULL;
+    return &site->redundant.items[site->redundant.count - 1];
+}
+
+static uint64_t of_size(uint32_t bytes, uint64_t of1, uint64_t of2, uint64_t of4, uint64_t of8)
+{
+    return bytes == 1 ? of1 : (bytes == 2 ? of2 : (bytes == 8 ? of8 : of4));
+}
+
+/* Where what was written is not known, an object that has not changed at all may not have been written at all. */
+static bool may_be_read(const struct sonde_row_value *row)
+{
+    return row->flags & SONDE_VALUE_MAYBE && row->unchanged1 == row->elements1;
+}
+
+static int add_change(struct builder *b, uint32_t process, const struct sonde_row_value *row)
+{
+    struct sonde_value_site *site = site_of(b, process, row->object);
+    if (!site)
+        return SONDE_ENOMEM;
+    if (may_be_read(row))
+        return 0;
+    struct sonde_value_redundant *r = redundant_of(site, sonde_profile_locate(b->profile, process, row->node));
+    uint64_t bytes = row->element_bytes;
+    if (!r)
+        return SONDE_ENOMEM;
+    if (!bytes && !sonde_map_get(&b->elements, ((uint64_t)process << 32 | row->object) + 1, &bytes)) {
+        bytes = ELEMENT_ASSUMED;
+        r->element_assumed = true;
+    }
+    const uint64_t unchanged = of_size((uint32_t)bytes, row->unchanged1, row->unchanged2, row->unchanged4, row->unchanged8);
+    r->element_bytes = r->operations && r->element_bytes != bytes ? 0 : (uint32_t)bytes;
+    r->exact &= !(row->flags & (SONDE_VALUE_MAYBE | SONDE_VALUE_RACED));
+    r->operations += row->operations;
+    r->elements += of_size((uint32_t)bytes, row->elements1, row->elements2, row->elements4, row->elements8);
+    r->unchanged += unchanged;
+    r->unchanged_bytes += unchanged * bytes;
+    return 0;
+}
+
+/* ---- coverage -------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct builder *b, uint32_t leaf, bool *kernel)
+{
+    const struct sonde_cct_node *op = &b->profile->nodes.items[leaf];
+    *kernel = op->kind == SONDE_FRAME_OP && sonde_op_kind_runs(op->op);
+    return *kernel ? op->name : b->profile->nodes.items[op->parent].name;
+}
+
+/* Each place counts its operations once, whichever process brought it. */
+static int add_coverage(struct builder *b, uint32_t process, const struct sonde_row_value *row)
+{
+    const uint32_t leaf = sonde_profile_locate(b->profile, process, row->node);
+    bool kernel;
+    const char *name = name_of(b, leaf, &kernel);
+    size_t i = 0;
+    uint64_t seen;
+    while (i < b->out->coverage.count && strcmp(b->out->coverage.items[i].name, name) != 0)
+        i++;
+    if (i == b->out->coverage.count && sonde_vector_push(&b->out->coverage, (struct sonde_value_coverage){.name = name, .kernel = kernel}))
+        return SONDE_ENOMEM;
+    struct sonde_value_coverage *c = &b->out->coverage.items[i];
+    if (!sonde_map_get(&b->by_leaf, (uint64_t)leaf + 1, &seen)) {
+        if (sonde_map_put(&b->by_leaf, (uint64_t)leaf + 1, 1))
+            return SONDE_ENOMEM;
+        c->operations += b->profile->nodes.items[leaf].self.operations;
+    }
+    if (row->object)
+        c->maybe |= (row->flags & SONDE_VALUE_MAYBE) != 0;
+    else if (row->missed == SONDE_VALUE_MISSED_NONE)
+        c->whole += row->operations;
+    else if (row->missed < SONDE_VALUE_MISSED_COUNT)
+        c->missed[row->missed] += row->operations;
+    return 0;
+}
+
+/* ---- all -------------------------------------------------------------------------------------- */
+
+static int for_all(struct builder *b, int (*each)(struct builder *b, uint32_t process, const struct sonde_row_value *row), bool objects)
+{
+    for (uint32_t i = 0; i < b->m->process_count; i++) {
+        uint32_t count;
+        const struct sonde_row_value *rows = rows_of(&b->m->processes[i], &count);
+        for (uint32_t k = 1; k < count; k++)
+            if (rows[k].node && (!objects || rows[k].object) && each(b, i, &rows[k]))
+                return SONDE_ENOMEM;
+    }
+    return 0;
+}
+
+static uint64_t wasted(const struct sonde_value_site *site)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < site->redundant.count; i++)
+        bytes += sonde_value_is_redundant(&site->redundant.items[i]) ? site->redundant.items[i].unchanged_bytes : 0;
+    return bytes;
+}
+
+static int by_waste(const void *left, const void *right)
+{
+    const struct sonde_value_site *a = left, *b = right;
+    const uint64_t x = wasted(a), y = wasted(b);
+    if (x != y)
+        return x < y ? 1 : -1;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+static int by_unchanged(const void *left, const void *right)
+{
+    const struct sonde_value_redundant *a = left, *b = right;
+    if (a->unchanged_bytes != b->unchanged_bytes)
+        return a->unchanged_bytes < b->unchanged_bytes ? 1 : -1;
+    return a->operation < b->operation ? -1 : a->operation > b->operation;
+}
+
+static int by_operations(const void *left, const void *right)
+{
+    const struct sonde_value_coverage *a = left, *b = right;
+    if (a->operations != b->operations)
+        return a->operations < b->operations ? 1 : -1;
+    return strcmp(a->name, b->name);
+}
+
+static void sort(struct sonde_values *v)
+{
+    for (size_t i = 0; i < v->sites.count; i++)
+        if (v->sites.items[i].redundant.count)
+            qsort(v->sites.items[i].redundant.items, v->sites.items[i].redundant.count, sizeof *v->sites.items[i].redundant.items, by_unchanged);
+    if (v->sites.count)
+        qsort(v->sites.items, v->sites.count, sizeof *v->sites.items, by_waste);
+    if (v->coverage.count)
+        qsort(v->coverage.items, v->coverage.count, sizeof *v->coverage.items, by_operations);
+}
+
+static bool was_asked(const struct sonde_measurement *m)
+{
+    const char *mode = json_string_value(json_object_get(json_object_get(m->manifest, "options"), "values"));
+    return mode && strcmp(mode, "off") != 0;
+}
+
+int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_values *out)
+{
+    struct builder b = {.m = m, .profile = profile, .out = out};
+    out->asked = was_asked(m);
+    int rc = for_all(&b, learn_element, true);
+    rc = rc ? rc : for_all(&b, add_change, true);
+    rc = rc ? rc : for_all(&b, add_coverage, false);
+    sort(out);
+    sonde_map_fini(&b.by_site);
+    sonde_map_fini(&b.by_object);
+    sonde_map_fini(&b.by_leaf);
+    sonde_map_fini(&b.elements);
+    return rc;
+}
+
+void sonde_values_fini(struct sonde_values *v)
+{
+    for (size_t i = 0; i < v->sites.count; i++)
+        sonde_vector_fini(&v->sites.items[i].redundant);
+    sonde_vector_fini(&v->sites);
+    sonde_vector_fini(&v->coverage);
+}

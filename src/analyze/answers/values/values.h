@@ -1,0 +1,63 @@
+/* values.h - which work left values as they were, by object and operation.
+ *
+ * Objects are those of one allocation site; an operation is one place in the tree of calling contexts. Patterns are those of
+ * Zhou, Hao, Mellor-Crummey, Meng, Liu: ValueExpert: Exploring Value Patterns in GPU-Accelerated Applications (ASPLOS 2022), by
+ * their definitions; docs/values.md says how each number is computed.
+ *
+ * Threads: any; one at a time per result.
+ */
+#ifndef SONDE_ANALYZE_ANSWERS_VALUES_VALUES_H
+#define SONDE_ANALYZE_ANSWERS_VALUES_VALUES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "analyze/profile/profile.h"
+#include "base/vector.h"
+#include "format/reader.h"
+
+#define SONDE_VALUES_THRESHOLD 0.33 /* of the elements written, section 5.1 */
+
+/* Redundant values (definition 3.1): what an operation did to the objects of a site. Elements are those of the operation's code,
+ * else of other kernels that have the object as an argument, else of 4 bytes. */
+struct sonde_value_redundant {
+    uint32_t operation;        /* tree node, an OP leaf */
+    uint32_t element_bytes;    /* 0: of several sizes */
+    bool element_assumed;      /* of some objects no kernel says it */
+    bool exact;                /* what it wrote is known, and nobody else wrote meanwhile */
+    uint64_t operations;       /* one that wrote several objects counts for each */
+    uint64_t elements, unchanged, unchanged_bytes;
+};
+
+struct sonde_value_site {
+    uint32_t kind, node;       /* of the objects; the tree node of their allocation, 0 unknown */
+    uint64_t objects, bytes;
+    SONDE_VECTOR(struct sonde_value_redundant) redundant; /* by bytes unchanged, most first; whatever their share */
+};
+
+/* How much was looked at, by operation's name. */
+struct sonde_value_coverage {
+    const char *name;          /* of the kernel, else of the API call */
+    bool kernel;
+    uint64_t operations;       /* in the profile */
+    uint64_t whole;            /* of which all that they may have written was compared */
+    uint64_t missed[SONDE_VALUE_MISSED_COUNT];
+    bool maybe;                /* what some wrote is not known: all that they may have written was compared */
+};
+
+struct sonde_values { /* ready when zeroed */
+    bool asked;                /* some process was recorded with --values */
+    SONDE_VECTOR(struct sonde_value_site) sites;         /* by bytes unchanged, most first */
+    SONDE_VECTOR(struct sonde_value_coverage) coverage;  /* by operations, most first */
+};
+
+static inline bool sonde_value_is_redundant(const struct sonde_value_redundant *r)
+{
+    return r->elements && (double)r->unchanged / (double)r->elements >= SONDE_VALUES_THRESHOLD;
+}
+
+/* 0 or SONDE_ENOMEM; fini in either case. */
+int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_values *out);
+void sonde_values_fini(struct sonde_values *v);
+
+#endif

@@ -1,0 +1,223 @@
+/* values.c - the view `values`: work that left values as they were, by object.
+ *
+ * docs/values.md says how each number is computed.
+ */
+#include "analyze/answers/values/values.h"
+
+#include "analyze/answers/summary/caveats.h"
+#include "base/number.h"
+#include "groups.h"
+#include "names.h"
+#include "view.h"
+
+enum { FRAMES_MAX = 64 };
+
+static const char *const missed_texts[] = {
+#define X(name, text) text,
+    SONDE_VALUE_MISSED_MAP(X)
+#undef X
+};
+
+static const struct sonde_view_column pattern_columns[] = {
+    {"pattern", NULL, SONDE_CELL_TEXT, 0, 0, "redundant: elements were written that held the same value before"},
+    {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kernel, or API call of another operation"},
+    {"called_from", NULL, SONDE_CELL_TEXT, 0, 0, "calling context of the operation, innermost frame first"},
+    {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "number of operations compared"},
+    {"share", NULL, SONDE_CELL_SHARE, 0, 0, "part of the elements that match the pattern"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of these elements, summed over the operations"},
+    {"element_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of an element; null: of several sizes"},
+    {"evidence", NULL, SONDE_CELL_TEXT, 0, 0, "the numbers behind it, in one sentence"},
+    {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0,
+     "true: only what the operations wrote is counted; false: elements that they may not have written are counted as unchanged, or "
+     "another queue may have written the object at the same time"},
+};
+static const struct sonde_view_columns patterns = SONDE_VIEW_COLUMNS("patterns", pattern_columns);
+
+static const struct sonde_view_column object_columns[] = {
+    {"name", NULL, SONDE_CELL_TEXT, 0, 0, "kind of the objects and the user's function that allocated them"},
+    {"site", NULL, SONDE_CELL_TEXT, 0, 0, "calling context of the allocation, innermost frame first"},
+    {"count", NULL, SONDE_CELL_COUNT, 0, 0, "objects allocated there that were compared"},
+    {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "their total size"},
+    {"patterns", NULL, SONDE_CELL_LIST, 0, 0, "patterns found, largest first", .of = &patterns},
+};
+static const struct sonde_view_columns objects = SONDE_VIEW_COLUMNS("objects", object_columns);
+
+static const struct sonde_view_column coverage_columns[] = {
+    {"kernel", "Looked at", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kernel, or API call of another operation that writes memory"},
+    {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how the kernel was instrumented: ptx, sanitizer, spirv, none"},
+    {"launches", "operations", SONDE_CELL_COUNT, 0, 0, "number of operations completed"},
+    {"looked_at", "compared", SONDE_CELL_COUNT, 0, 0, "operations of which everything that they may have written was compared"},
+    {"reason", "why not all, or not exactly", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "why fewer were compared than completed, or why the result is not exact"},
+};
+static const struct sonde_view_columns coverage = SONDE_VIEW_COLUMNS("coverage", coverage_columns);
+
+static const struct sonde_view_column answer_columns[] = {
+    {"objects", NULL, SONDE_CELL_LIST, 0, 0, "data objects by allocation site, most wasted bytes first", .of = &objects},
+    {"coverage", NULL, SONDE_CELL_LIST, 0, 0, "what was compared, by kernel or API call", .of = &coverage},
+};
+static const struct sonde_view_columns answer = SONDE_VIEW_COLUMNS("answer", answer_columns);
+
+static const struct sonde_view_column row_columns[] = {
+    {NULL, "Unchanged by", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "operation that wrote values that were there already (definition 3.1: redundant values)"},
+    {NULL, "count", SONDE_CELL_COUNT, 0, 2, "number of operations compared"},
+    {NULL, "% unchanged", SONDE_CELL_TEXT, SONDE_STYLE_RIGHT, 0, "% of the elements written that held the same value before; ≤: those not written are counted, too"},
+    {NULL, "bytes", SONDE_CELL_BYTES, 0, 1, "size of the unchanged elements, summed over the operations"},
+    {NULL, "called from", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "nearest frames of user code, innermost first"},
+    {NULL, "object", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "kind of data object and where it was allocated"},
+};
+static const struct sonde_view_columns rows = SONDE_VIEW_COLUMNS("values", row_columns);
+
+/* ---- cells -------------------------------------------------------------------------------- */
+
+static void cell_callers(struct sonde_view_table *t, const struct sonde_query *q, uint32_t node, uint32_t max)
+{
+    struct sonde_text text = {0};
+    sonde_name_callers(q, &text, node, max);
+    sonde_cell_take(t, &text);
+}
+
+/* "buffer in setup() heat.c:20 ← main() heat.c:140" */
+static void cell_object(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site)
+{
+    struct sonde_text text = {0};
+    sonde_text_format(&text, site->node ? "%s in " : "%s", sonde_object_kind_name(site->kind));
+    if (site->node)
+        sonde_name_callers(q, &text, site->node, 2);
+    sonde_cell_take(t, &text);
+}
+
+static const char *operation_name(const struct sonde_query *q, uint32_t leaf)
+{
+    const struct sonde_cct_node *op = &q->profile->nodes.items[leaf];
+    return op->kind == SONDE_FRAME_OP && sonde_op_kind_runs(op->op) ? op->name : q->profile->nodes.items[op->parent].name;
+}
+
+static void cell_evidence(struct sonde_view_table *t, const struct sonde_value_redundant *r)
+{
+    char unchanged[SONDE_NUMBER_MAX], elements[SONDE_NUMBER_MAX], count[SONDE_NUMBER_MAX];
+    struct sonde_text text = {0};
+    sonde_text_format(&text, "%s of %s elements", sonde_number_count(unchanged, r->unchanged), sonde_number_count(elements, r->elements));
+    if (r->element_bytes)
+        sonde_text_format(&text, " of %u byte%s%s", r->element_bytes, r->element_bytes == 1 ? "" : "s", r->element_assumed ? " (assumed)" : "");
+    sonde_text_format(&text, " held the same value before, in %s operation%s", sonde_number_count(count, r->operations), r->operations == 1 ? "" : "s");
+    if (!r->exact)
+        sonde_text_format(&text, "; some of them may not have been written");
+    sonde_cell_take(t, &text);
+}
+
+static void pattern_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_redundant *r)
+{
+    sonde_cell_text(t, "redundant");
+    sonde_cell_text(t, operation_name(q, r->operation));
+    cell_callers(t, q, r->operation, FRAMES_MAX);
+    sonde_cell_int(t, true, r->operations);
+    sonde_cell_share(t, (double)r->unchanged, (double)r->elements);
+    sonde_cell_int(t, true, r->unchanged_bytes);
+    sonde_cell_int(t, r->element_bytes != 0, r->element_bytes);
+    cell_evidence(t, r);
+    sonde_cell_boolean(t, r->exact);
+}
+
+static void object_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site)
+{
+    cell_object(t, q, site);
+    cell_callers(t, q, site->node, FRAMES_MAX);
+    sonde_cell_int(t, true, site->objects);
+    sonde_cell_int(t, true, site->bytes);
+    struct sonde_view_table *list = sonde_cell_list(t);
+    for (size_t i = 0; i < site->redundant.count; i++)
+        if (sonde_value_is_redundant(&site->redundant.items[i]))
+            pattern_row(list, q, &site->redundant.items[i]);
+}
+
+static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, const struct sonde_value_redundant *r)
+{
+    char share[SONDE_NUMBER_MAX];
+    struct sonde_text text = {0};
+    sonde_text_format(&text, "%s%s", r->exact ? "" : "≤ ", sonde_number_percent(share, (double)r->unchanged, (double)r->elements));
+    sonde_cell_text(t, operation_name(q, r->operation));
+    sonde_cell_int(t, true, r->operations);
+    sonde_cell_take(t, &text);
+    sonde_cell_int(t, true, r->unchanged_bytes);
+    cell_callers(t, q, r->operation, 2);
+    cell_object(t, q, site);
+}
+
+/* The commonest reason. */
+static void cell_reason(struct sonde_view_table *t, const struct sonde_value_coverage *c)
+{
+    uint64_t known = c->whole;
+    unsigned why = 0;
+    for (unsigned k = 1; k < SONDE_VALUE_MISSED_COUNT; k++) {
+        known += c->missed[k];
+        why = c->missed[k] > (why ? c->missed[why] : 0) ? k : why;
+    }
+    if (why)
+        sonde_cell_text(t, missed_texts[why]);
+    else if (known < c->operations)
+        sonde_cell_text(t, "not enqueued or not finished while values were compared");
+    else
+        sonde_cell_text(t, c->maybe ? "what it wrote is not known: all of its buffers were compared" : NULL);
+}
+
+static void coverage_row(struct sonde_view_table *t, const struct sonde_value_coverage *c)
+{
+    sonde_cell_text(t, c->name);
+    sonde_cell_text(t, "none");
+    sonde_cell_int(t, true, c->operations);
+    sonde_cell_int(t, true, c->whole < c->operations ? c->whole : c->operations);
+    cell_reason(t, c);
+}
+
+/* ---- the view ------------------------------------------------------------------------------- */
+
+static void fill(const struct sonde_query *q, const struct sonde_values *v, struct sonde_view_data *out)
+{
+    struct sonde_view_table *t = out->root = sonde_view_table(out, &answer), *table = sonde_view_table(out, &rows);
+    struct sonde_view_table *list = sonde_cell_list(t), *looked_at = sonde_cell_list(t);
+    size_t found = 0, shown = 0;
+    for (size_t i = 0; i < v->sites.count; i++) {
+        const struct sonde_value_site *site = &v->sites.items[i];
+        object_row(list, q, site);
+        for (size_t k = 0; k < site->redundant.count; k++)
+            if (sonde_value_is_redundant(&site->redundant.items[k])) {
+                found++;
+                if (sonde_query_rows(q, found) == found) {
+                    row(table, q, site, &site->redundant.items[k]);
+                    shown++;
+                }
+            }
+    }
+    table->left_out = found - shown;
+    for (size_t i = 0; i < v->coverage.count; i++)
+        coverage_row(looked_at, &v->coverage.items[i]);
+    if (!v->asked && !v->coverage.count) {
+        sonde_view_say(out, false, "values were not recorded: sonde record --values");
+        return;
+    }
+    if (found)
+        sonde_view_show(out, table, false);
+    else
+        sonde_view_say(out, false, "no operation left %.0f %% or more of what it wrote as it was", 100 * SONDE_VALUES_THRESHOLD);
+    if (v->coverage.count)
+        sonde_view_show(out, looked_at, true);
+}
+
+static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
+{
+    struct sonde_values values = {0};
+    const int rc = sonde_values_compute(q->m, q->profile, &values);
+    if (!rc)
+        fill(q, &values, out);
+    sonde_values_fini(&values);
+    return rc ? sonde_diag_set(diag, rc, q->path, "cannot read the values of") : 0;
+}
+
+const struct sonde_view sonde_view_values = {
+    .name = "values",
+    .summary = "wasted values: operations that wrote what was there already, by object (record --values)",
+    .single = true,
+    .tables = (const struct sonde_view_columns *const[]){&answer, &rows, NULL},
+    .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
+    .make = make,
+};

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Cases of values.c: what `sonde record --values` must say of each, and that the program says the same without it.
+
+    run.py --sonde S --rows R --program P --work DIR --cache DIR CASE
+
+Counts are exact: elements of a size are those that lie whole within what was written, at multiples of it from the object's
+beginning, and unchanged are those whose bytes are what they were.
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+QUEUE, IMAGE, MAPPED, RECTANGLE, MEMORY = 1, 3, 5, 6, 9  # enum sonde_value_missed
+MAYBE, RACED = 1, 2
+N = 1000
+
+
+class Failure(Exception):
+    pass
+
+
+def require(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+class Measured:
+    """A recorded run: what it printed, its rows, and what the view says."""
+
+    def __init__(self, options, *record, case=None):
+        path = os.path.join(options.work, options.case + ".sonde")
+        shutil.rmtree(path, ignore_errors=True)
+        os.makedirs(options.work, exist_ok=True)
+        os.makedirs(options.cache, exist_ok=True)
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("SONDE_", "OPENCL_LAYERS", "LD_PRELOAD"))}
+        env["POCL_CACHE_DIR"] = options.cache
+        command = [options.program, case or options.case]
+        plain = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        run = subprocess.run([options.sonde, "record", "-q", "-o", path, *(record or ["--values"]), "--", *command], env=env, capture_output=True,
+                             text=True, check=False)
+        require(run.returncode == 0 and (run.stdout, run.stderr) == (plain.stdout, plain.stderr) and plain.returncode == 0,
+                f"{plain.returncode}, with Sonde {run.returncode}\n{plain.stdout}{plain.stderr}\n{run.stdout}{run.stderr}")
+        self.said = run.stdout.splitlines()
+        self.missed, self.values = {}, {}
+        for line in subprocess.run([options.rows, path], capture_output=True, text=True, check=True).stdout.splitlines():
+            kind, name, *rest = line.split()
+            rest = [int(x) for x in rest]
+            if kind == "missed":
+                self.missed[name, rest[0]] = rest[1]
+            else:
+                self.values.setdefault(name, []).append(rest)
+        report = [options.sonde, "report", path]
+        self.answer = json.loads(subprocess.run([*report, "values", "--json"], capture_output=True, text=True, check=True).stdout)
+        self.text = subprocess.run([*report, "values"], capture_output=True, text=True, check=True).stdout
+        ledger = json.loads(subprocess.run([*report, "ledger", "--json"], capture_output=True, text=True, check=True).stdout)
+        require(ledger["unmatched"] == 0 and ledger["dropped"] == 0, f"{ledger}")
+
+    def patterns(self):
+        return [(p["operation"], p["operations"], round(p["share"], 4), p["bytes"], p["element_bytes"], p["exact"])
+                for o in self.answer["objects"] for p in o["patterns"]]
+
+    def coverage(self):
+        return {c["kernel"]: (c["launches"], c["looked_at"]) for c in self.answer["coverage"]}
+
+
+def case_writes(options):
+    m = Measured(options)
+    # 0 over 0; 0 to 999 over 0: one; 0 over 500 to 999: none. They are three places of the program.
+    require(sorted(r[9:11] for r in m.values["clEnqueueWriteBuffer"]) == [[N // 2, 0], [N, 1], [N, N]], m.values)
+    require(m.patterns() == [("clEnqueueWriteBuffer", 1, 1.0, 4 * N, 4, True)], m.patterns())
+    require(m.answer["objects"][0]["patterns"][0]["evidence"].startswith("1,000 of 1,000 elements of 4 bytes (assumed) held"), m.answer)
+
+
+def case_fills(options):
+    m = Measured(options)
+    # The second of two equal fills; bytes 3 to 12 become 0xff: of two whole elements of 4 bytes neither stays.
+    rows = sorted(m.values["clEnqueueFillBuffer"])
+    require(sorted(r[9:11] for r in rows) == [[2, 0], [2 * N, N]], rows)
+    require([r[5:7] for r in rows if r[4] == 10] == [[10, 0]], rows)
+
+
+def case_copies(options):
+    m = Measured(options)
+    require(m.patterns() == [("clEnqueueCopyBuffer", 3, 0.6667, 8 * N, 4, True)], m.patterns())
+
+
+def case_kernels(options):
+    m = Measured(options)
+    # The first of four launches changes 600 of 1,000; of 1,000 sums 400 are the zeros that were there.
+    require(m.patterns() == [("set", 4, 0.85, 4 * 3400, 4, False), ("sum", 1, 0.4, 8 * 400, 8, False)], m.patterns())
+    require([r[1:3] for r in m.values["set"]] == [[MAYBE, 4]] and len(m.values["sum"]) == 1, m.values)
+    require("may not have been written" in m.answer["objects"][0]["patterns"][0]["evidence"], m.answer)
+    require(m.coverage() == {"set": (4, 4), "sum": (1, 1)}, m.answer)
+
+
+def case_looks(options):
+    m = Measured(options)
+    require(sorted(r[9:11] for r in m.values["look"]) == [[N, 1], [N, N]], m.values)
+    require(m.patterns() == [] and "no operation left 33 %" in m.text, m.text)
+
+
+def case_missed(options):
+    m = Measured(options)
+    require(m.missed == {("clEnqueueFillBuffer", QUEUE): 1, ("clEnqueueWriteBufferRect", RECTANGLE): 1, ("clEnqueueUnmapMemObject", MAPPED): 1,
+                         ("clEnqueueWriteImage", IMAGE): 1, ("paint", IMAGE): 1}, m.missed)
+    require(m.values == {} and m.patterns() == [], m.values)
+    require(m.coverage()["paint"] == (1, 0) and "its queue is out of order" in m.text and "it writes an image" in m.text, m.text)
+
+
+def case_places(options):
+    m = Measured(options)
+    said = [[int(x) for x in line.split()] for line in m.said if not line.startswith("checksum")]
+    sums = [sum(line[2 + k] for line in said) for k in range(8)]
+    (row,) = m.values["clEnqueueWriteBuffer"]
+    require(row[3:] == [len(said), sum(line[1] - line[0] for line in said), *sums], f"{row}\n{sums}")
+
+
+def case_threads(options):
+    m = Measured(options)
+    done = sum(count for (_, why), count in m.missed.items())
+    require(m.coverage()["count"][0] == 400 and done == 400, f"{m.missed} {m.answer}")
+    # Both threads write the same values: whatever was compared, and whenever, was that or the zeros of the beginning.
+    require(all(r[10] <= r[9] and r[9] == N * r[3] for r in m.values["count"]), m.values)
+
+
+def case_contexts(options):
+    m = Measured(options)
+    require(m.coverage()["clEnqueueFillBuffer"] == (40, 40), m.answer)
+    require(m.patterns() == [("clEnqueueFillBuffer", 40, 0.5, 4 * N * 20, 4, True)], m.patterns())
+
+
+def case_memory(options):
+    m = Measured(options, "--values", "--values-memory=1M", case="kernels")
+    require(m.coverage()["set"] == (4, 4), m.answer)
+    m = Measured(options, "--values", "--values-memory=1M", case="large")
+    require(m.missed == {("clEnqueueFillBuffer", MEMORY): 1} and "--values-memory" in m.text, f"{m.missed} {m.text}")
+
+
+def case_off(options):
+    for option in ("--values=off", "--cpu=0"):
+        m = Measured(options, option, case="kernels")
+        require(m.values == {} and m.missed == {} and m.text.startswith("values were not recorded: sonde record --values"), m.text)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("sonde", "rows", "program", "work", "cache"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("case")
+    options = parser.parse_args()
+    try:
+        globals()["case_" + options.case](options)
+    except Failure as failure:
+        print(f"{options.case}: {failure}")
+        sys.exit(1)
+    print(f"{options.case}: ok")
+
+
+main()
