@@ -186,6 +186,7 @@ enum sonde_memory {
     X(NATIVE, "it runs on the host")                                       \
     X(ARGUMENTS, "it has too many arguments")                              \
     X(MEMORY, "no device memory for the copy (--values-memory)")           \
+    X(MANY, "too many comparisons were under way")                         \
     X(BUSY, "another thread was enqueuing in its queue")                   \
     X(COMPARE, "the device refused the comparison")                        \
     X(FAILED, "it or its comparison failed, or had not finished at the end")

@@ -7,6 +7,8 @@
  * case: global global => kernel=50 read=5
  * case: deepbind deepbind => kernel=50 read=5
  * case: opened-but-unused unused => nothing
+ * case: local-values local => kernel=50 read=5; record=--values
+ * case: closed-by-a-thread-values thread => kernel=50 read=5; record=--values
  * case: closed-by-a-thread thread => kernel=50 read=5
  * library: none
  */

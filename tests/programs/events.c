@@ -2,6 +2,10 @@
  *
  * case: user-event user => kernel=8 read=1
  * case: failed-wait-list negative => kernel=8
+ * case: failed-wait-list-values negative => kernel=8; record=--values
+ * case: across-queues-values across => kernel=40 read=1; record=--values
+ * case: queues-released-values released => kernel=500; record=--values
+ * case: released-with-user-event-values released-user => kernel=20; record=--values
  * case: across-queues across => kernel=40 read=1
  * case: out-of-order ooo => kernel=100 marker=1 barrier=10 read=1
  * case: out-of-order-unwaited ooo-free => kernel=100 read=1

@@ -33,6 +33,8 @@ struct target {
     uint64_t from, bytes;
 };
 
+struct job;
+
 struct sonde_cl_values {
     struct sonde_lock lock; /* of an operation, from before it until after it */
     _Atomic bool disturbed; /* by an operation that went on without */
@@ -46,14 +48,15 @@ struct sonde_cl_values {
         uint64_t room;
     } copy[TARGETS_MAX];
     struct target target[TARGETS_MAX];
+    struct job *job[TARGETS_MAX]; /* of each */
     uint32_t targets;
-    bool raced;
 };
 
-/* One comparison under way. */
+/* One comparison under way. Its events are kept to its end: a runtime may use them when what they wait for fails. */
 struct job {
     struct job *next;
-    cl_event event; /* of reading `unchanged` */
+    struct sonde_cl_values *values;
+    cl_event copied, compared, done; /* the last: `unchanged` was read; NULL: it is not enqueued */
     struct sonde_value_change change;
     cl_uint groups;
     cl_ulong unchanged[GROUPS_MAX][SIZES];
@@ -135,21 +138,26 @@ static uint64_t whole(uint64_t from, uint64_t to, uint64_t size)
 
 static bool finish(struct job *job)
 {
-    const cl_icd_dispatch *real = sonde__cl_target(job->event);
+    cl_event last = job->done ? job->done : (job->compared ? job->compared : job->copied);
+    const cl_icd_dispatch *real = sonde__cl_target(last);
     cl_int status = CL_QUEUED;
-    if (real->clGetEventInfo(job->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) != CL_SUCCESS)
+    if (real->clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) != CL_SUCCESS)
         status = CL_INVALID_EVENT;
     if (status > CL_COMPLETE)
         return false;
-    real->clReleaseEvent(job->event);
-    if (status < 0) {
+    if (job->done && status == CL_COMPLETE) {
+        for (cl_uint g = 0; g < job->groups; g++)
+            for (int k = 0; k < SIZES; k++)
+                job->change.unchanged[k] += job->unchanged[g][k];
+        sonde_value_changed(&job->change);
+    } else if (job->done) {
         sonde_value_missed(job->change.operation, SONDE_VALUE_MISSED_FAILED);
-        return true;
     }
-    for (cl_uint g = 0; g < job->groups; g++)
-        for (int k = 0; k < SIZES; k++)
-            job->change.unchanged[k] += job->unchanged[g][k];
-    sonde_value_changed(&job->change);
+    for (int i = 0; i < 3; i++) {
+        cl_event event = i == 0 ? job->copied : (i == 1 ? job->compared : job->done);
+        if (event)
+            real->clReleaseEvent(event);
+    }
     return true;
 }
 
@@ -172,16 +180,35 @@ void sonde__cl_values_collect(enum sonde_collect how)
 }
 
 /* NULL: too many are under way. */
-static struct job *job_get(void)
+static struct job *job_get(struct sonde_cl_values *v)
 {
-    sonde__lock(&jobs.lock);
-    struct job *job = jobs.free;
-    if (job)
-        jobs.free = job->next;
-    else if (jobs.made < JOBS_MAX && (job = sonde__memory_get(sizeof *job)))
-        jobs.made++;
-    sonde__unlock(&jobs.lock);
+    struct job *job = NULL;
+    for (int i = 0; i < 2 && !job; i++) {
+        if (i)
+            sonde__cl_values_collect(SONDE_COLLECT_TURN);
+        sonde__lock(&jobs.lock);
+        job = jobs.free;
+        if (job)
+            jobs.free = job->next;
+        else if (jobs.made < JOBS_MAX && (job = sonde__memory_get(sizeof *job)))
+            jobs.made++;
+        sonde__unlock(&jobs.lock);
+    }
+    if (job) {
+        job->values = v;
+        job->copied = job->compared = job->done = NULL;
+    }
     return job;
+}
+
+static bool is_under_way(const struct sonde_cl_values *v)
+{
+    bool found = false;
+    sonde__lock(&jobs.lock);
+    for (const struct job *job = jobs.under_way; job && !found; job = job->next)
+        found = job->values == v;
+    sonde__unlock(&jobs.lock);
+    return found;
 }
 
 static void job_put(struct job *job, struct job **list)
@@ -269,16 +296,32 @@ static bool has_room(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_
     return true;
 }
 
+/* The program may unload the runtime when its own work is done: ours must be, too. Not for long, since that work may wait for
+ * what the program has still to do. */
+static void settle(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue)
+{
+    enum { PATIENCE_NS = 200000000 };
+    const uint64_t until = sonde_now_ns() + PATIENCE_NS;
+    real->clFlush(queue);
+    for (;;) {
+        sonde__cl_values_collect(SONDE_COLLECT_TURN);
+        if (!is_under_way(v) || sonde_now_ns() > until)
+            return;
+        sonde__nap(50);
+    }
+}
+
 void sonde__cl_values_released(cl_command_queue handle)
 {
     struct sonde_cl_queue *queue = sonde_values_wanted() ? sonde__cl_queue(handle) : NULL;
     struct sonde_cl_values *v = queue ? atomic_load(&queue->values) : NULL;
     const cl_icd_dispatch *real = sonde__cl_target(handle);
     cl_uint references = 0;
-    if (!v || real->clGetCommandQueueInfo(handle, CL_QUEUE_REFERENCE_COUNT, sizeof references, &references, NULL) != CL_SUCCESS ||
-        references != 1 || !sonde__trylock(&v->lock))
+    if (!v || !sonde__trylock(&v->lock))
         return;
-    release(real, v);
+    settle(real, v, handle); /* events of ours refer to the queue, too */
+    if (real->clGetCommandQueueInfo(handle, CL_QUEUE_REFERENCE_COUNT, sizeof references, &references, NULL) == CL_SUCCESS && references == 1)
+        release(real, v);
     sonde__unlock(&v->lock);
 }
 
@@ -453,15 +496,19 @@ static void add_arguments(const cl_icd_dispatch *real, struct sonde_cl_enqueue *
 static bool copy(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
 {
     const struct target *t = &v->target[i];
-    if (!has_room(real, v, queue, i)) {
-        miss(enqueue, SONDE_VALUE_MISSED_MEMORY);
+    const bool room = has_room(real, v, queue, i);
+    struct job *job = room ? job_get(v) : NULL;
+    if (!job) {
+        miss(enqueue, room ? SONDE_VALUE_MISSED_MANY : SONDE_VALUE_MISSED_MEMORY);
         return false;
     }
     /* What the operation waits for, the first copy waits for, and so do those behind it. */
     const cl_uint waits = i == 0 ? enqueue->wait_count : 0;
+    v->job[i] = job;
     if (real->clEnqueueCopyBuffer(queue, t->mem, v->copy[i].mem, (size_t)t->from, (size_t)(t->from % 8), (size_t)t->bytes, waits,
-                                  waits ? enqueue->wait_list : NULL, NULL) == CL_SUCCESS)
+                                  waits ? enqueue->wait_list : NULL, &job->copied) == CL_SUCCESS)
         return true;
+    job_put(job, &jobs.free);
     miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
     return false;
 }
@@ -514,34 +561,31 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
         enqueue->values = v;
 }
 
-static void compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i, struct job *job)
+static bool compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
 {
     const struct target *t = &v->target[i];
     const cl_ulong from = t->from, to = t->from + t->bytes, shift = t->from / 8 * 8;
     const size_t global = (size_t)v->groups * GROUP, local = GROUP;
+    struct job *job = v->job[i];
     job->groups = v->groups;
-    if (real->clSetKernelArg(v->compare, 0, sizeof t->mem, &t->mem) != CL_SUCCESS ||
-        real->clSetKernelArg(v->compare, 1, sizeof v->copy[i].mem, &v->copy[i].mem) != CL_SUCCESS ||
-        real->clSetKernelArg(v->compare, 2, sizeof from, &from) != CL_SUCCESS ||
-        real->clSetKernelArg(v->compare, 3, sizeof to, &to) != CL_SUCCESS ||
-        real->clSetKernelArg(v->compare, 4, sizeof shift, &shift) != CL_SUCCESS ||
-        real->clSetKernelArg(v->compare, 5, sizeof v->results, &v->results) != CL_SUCCESS ||
-        real->clEnqueueNDRangeKernel(queue, v->compare, 1, NULL, &global, &local, 0, NULL, NULL) != CL_SUCCESS ||
-        real->clEnqueueReadBuffer(queue, v->results, CL_FALSE, 0, v->groups * sizeof *job->unchanged, job->unchanged, 0, NULL,
-                                  &job->event) != CL_SUCCESS)
-        job->event = NULL;
+    return real->clSetKernelArg(v->compare, 0, sizeof t->mem, &t->mem) == CL_SUCCESS &&
+           real->clSetKernelArg(v->compare, 1, sizeof v->copy[i].mem, &v->copy[i].mem) == CL_SUCCESS &&
+           real->clSetKernelArg(v->compare, 2, sizeof from, &from) == CL_SUCCESS &&
+           real->clSetKernelArg(v->compare, 3, sizeof to, &to) == CL_SUCCESS &&
+           real->clSetKernelArg(v->compare, 4, sizeof shift, &shift) == CL_SUCCESS &&
+           real->clSetKernelArg(v->compare, 5, sizeof v->results, &v->results) == CL_SUCCESS &&
+           real->clEnqueueNDRangeKernel(queue, v->compare, 1, NULL, &global, &local, 0, NULL, &job->compared) == CL_SUCCESS &&
+           real->clEnqueueReadBuffer(queue, v->results, CL_FALSE, 0, v->groups * sizeof *job->unchanged, job->unchanged, 0, NULL,
+                                     &job->done) == CL_SUCCESS;
 }
 
+/* `operation` 0: there was none. */
 static void compare_all(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t operation)
 {
     const cl_icd_dispatch *real = sonde__cl_target(queue);
     for (uint32_t i = 0; i < v->targets; i++) {
         const struct target *t = &v->target[i];
-        struct job *job = job_get();
-        if (!job) {
-            miss(enqueue, SONDE_VALUE_MISSED_MEMORY);
-            continue;
-        }
+        struct job *job = v->job[i];
         job->change = (struct sonde_value_change){
             .operation = operation,
             .object = t->object,
@@ -552,10 +596,9 @@ static void compare_all(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values
         };
         for (int k = 0; k < SIZES; k++)
             job->change.elements[k] = whole(t->from, t->from + t->bytes, 1u << k);
-        compare(real, v, queue, i, job);
-        if (!job->event)
+        if (operation && !compare(real, v, queue, i))
             miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
-        job_put(job, job->event ? &jobs.under_way : &jobs.free);
+        job_put(job, &jobs.under_way);
     }
 }
 
@@ -563,10 +606,10 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
 {
     struct sonde_cl_values *v = enqueue->values;
     const uint32_t operation = made ? sonde_call_operation(&enqueue->call, submit->kind, submit->name) : 0;
-    if (v && operation)
+    if (v) {
         compare_all(enqueue, v, queue, operation);
-    if (v)
         sonde__unlock(&v->lock);
+    }
     if (operation && !enqueue->missed)
         sonde_value_missed(operation, SONDE_VALUE_MISSED_NONE);
     for (uint32_t why = 1; operation && why < SONDE_VALUE_MISSED_COUNT; why++)
