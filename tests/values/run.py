@@ -132,6 +132,15 @@ def case_contexts(options):
     require(m.patterns() == [("clEnqueueFillBuffer", 40, 0.5, 4 * N * 20, 4, True)], m.patterns())
 
 
+def case_fresh(options):
+    m = Measured(options)
+    # Of three fills the first writes what nobody wrote, the second half of it again, the third all; the kernel's buffer was
+    # empty, and then held 0 to 999, of which one is 1.
+    require(sorted(r[9:11] for r in m.values["clEnqueueFillBuffer"]) == [[N // 2, N // 2], [N, N]], m.values)
+    require("count" not in m.values and [r[9:11] for r in m.values["clEnqueueCopyBuffer"]] == [[N, 1]], m.values)
+    require(m.coverage() == {"clEnqueueFillBuffer": (3, 3), "count": (1, 1), "clEnqueueCopyBuffer": (1, 1)}, m.answer)
+
+
 def case_memory(options):
     m = Measured(options, "--values", "--values-memory=1M", case="kernels")
     require(m.coverage()["set"] == (4, 4), m.answer)

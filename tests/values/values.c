@@ -233,10 +233,27 @@ static void contexts(void)
 static void large(void)
 {
     const int one = 1;
-    cl_mem a;
-    CLP(a = clCreateBuffer(context, CL_MEM_READ_WRITE, 4 << 20, NULL, &status));
+    cl_mem a = buffer(4 << 20);
     CL(clEnqueueFillBuffer(queue, a, &one, sizeof one, 0, 4 << 20, 0, NULL, NULL));
     take(a, 4 << 20);
+}
+
+/* What lies in a new buffer is undefined: only what was written before can be written again. */
+static void fresh(void)
+{
+    const int one = 1;
+    cl_mem a, b;
+    CLP(a = clCreateBuffer(context, CL_MEM_READ_WRITE, 4 * N, NULL, &status));
+    CLP(b = clCreateBuffer(context, CL_MEM_READ_WRITE, 4 * N, NULL, &status));
+    CL(clEnqueueFillBuffer(queue, a, &one, sizeof one, 0, 2 * N, 0, NULL, NULL));
+    CL(clEnqueueFillBuffer(queue, a, &one, sizeof one, 0, 4 * N, 0, NULL, NULL));
+    CL(clEnqueueFillBuffer(queue, a, &one, sizeof one, 0, 4 * N, 0, NULL, NULL));
+    cl_kernel count = kernel("count");
+    CL(clSetKernelArg(count, 0, sizeof b, &b));
+    launch(count, N);
+    CL(clEnqueueCopyBuffer(queue, a, b, 0, 0, 4 * N, 0, NULL, NULL));
+    take(a, 4 * N);
+    take(b, 4 * N);
 }
 
 int main(int argc, char **argv)
@@ -254,7 +271,7 @@ int main(int argc, char **argv)
         {"places", places},
         {"threads", threads},
         {"contexts", contexts},
-        {"large", large},
+        {"large", large}, {"fresh", fresh},
     };
     const char *source = text;
     cl_platform_id platform;

@@ -19,7 +19,7 @@ static bool is_runtime_module(const char *path)
 {
     const char *base = sonde_path_base(path);
     static const char *const prefixes[] = {
-        "libsonde-", "libc.so", "libc-2", "libpthread", "ld-linux", "libpython",
+        "libsonde", "libc.so", "libc-2", "libpthread", "ld-linux", "libpython",
         "python3", "python2", "libstdc++", "libgcc_s", "libffi", "[vdso]", "linux-vdso"};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (begins(base, prefixes[i]))

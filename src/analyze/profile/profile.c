@@ -83,7 +83,7 @@ static bool symbol_levels(struct builder *b, uint32_t id, const struct sonde_row
 static bool is_our_own(const struct sonde_process *p, const struct sonde_row_frame *frame)
 {
     uint32_t path = frame->module < p->module_count ? p->modules[frame->module].path : 0;
-    return strncmp(sonde_path_base(sonde_process_string(p, path)), "libsonde-", 9) == 0;
+    return strncmp(sonde_path_base(sonde_process_string(p, path)), "libsonde", 8) == 0;
 }
 
 static int native_levels(struct builder *b, uint32_t id)

@@ -191,7 +191,7 @@ ENQUEUE_WRITES(clEnqueueWriteBufferRect,
                 size_t host_row_pitch, size_t host_slice_pitch, const void *host, WAITS),
                (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
                 host_row_pitch, host_slice_pitch, host, WAITED),
-               blocking, WRITES(.missed = SONDE_VALUE_MISSED_RECTANGLE), op(SONDE_OP_WRITE, region_items(region), sonde__cl_mem_object(buffer)))
+               blocking, WRITES(.missed = SONDE_VALUE_MISSED_RECTANGLE, .unseen = buffer), op(SONDE_OP_WRITE, region_items(region), sonde__cl_mem_object(buffer)))
 
 ENQUEUE_WRITES(clEnqueueCopyBuffer,
                (cl_command_queue command_queue, cl_mem source, cl_mem target, size_t source_offset,
@@ -207,7 +207,7 @@ ENQUEUE_WRITES(clEnqueueCopyBufferRect,
                 size_t target_slice_pitch, WAITS),
                (command_queue, source, target, source_origin, target_origin, region, source_row_pitch,
                 source_slice_pitch, target_row_pitch, target_slice_pitch, WAITED),
-               false, WRITES(.missed = SONDE_VALUE_MISSED_RECTANGLE),
+               false, WRITES(.missed = SONDE_VALUE_MISSED_RECTANGLE, .unseen = target),
                between(&enqueue.call, SONDE_OP_COPY, region_items(region), sonde__cl_mem_object(source),
                        sonde__cl_mem_object(target)))
 
@@ -288,8 +288,10 @@ ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
 static struct sonde_submit map(cl_mem object, cl_map_flags flags, struct sonde_submit submit)
 {
     struct sonde_cl_mem *mem = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) ? sonde__cl_mem(object) : NULL;
-    if (mem)
+    if (mem) {
         atomic_store_explicit(&mem->mapped, true, memory_order_relaxed);
+        sonde__cl_values_host_writes(mem);
+    }
     return submit;
 }
 

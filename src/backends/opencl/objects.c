@@ -458,6 +458,7 @@ void sonde__cl_mem_made(const struct sonde_call *call, cl_mem handle, enum sonde
     atomic_store_explicit(&mem->pixel_bytes, 0, memory_order_relaxed);
     atomic_store_explicit(&mem->writer, NULL, memory_order_relaxed);
     atomic_store_explicit(&mem->mapped, false, memory_order_relaxed);
+    sonde__cl_values_made(handle, mem, bytes);
     atomic_store_explicit(&mem->bytes, bytes, memory_order_relaxed);
     if (!call)
         return;

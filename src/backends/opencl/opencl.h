@@ -118,6 +118,7 @@ struct sonde_cl_mem {
     _Atomic uint64_t bytes;
     _Atomic bool watched;         /* our destructor callback tells when it dies */
     _Atomic bool mapped;          /* for writing, at some time */
+    uint64_t defined_from, defined_to; /* values.c: the bytes that were written so far, or the most of them at one stretch */
     const struct sonde_cl_queue *_Atomic writer; /* values.c: the queue that wrote it first */
 };
 
@@ -244,12 +245,16 @@ struct sonde_cl_written {
     cl_mem mem;
     uint64_t from, bytes;
     cl_kernel kernel;
+    cl_mem unseen; /* some part of it, which is not looked at */
     enum sonde_value_missed missed;
 };
 /* Before the runtime is called, only if sonde_values_wanted(). */
 void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const struct sonde_cl_written *written);
 /* After it was, and before the call ends. `made`: there is an operation. */
 void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_command_queue queue, const struct sonde_submit *submit);
+/* A buffer was made, with these contents or without; the host writes some of it. */
+void sonde__cl_values_made(cl_mem handle, struct sonde_cl_mem *mem, uint64_t bytes);
+void sonde__cl_values_host_writes(struct sonde_cl_mem *mem);
 void sonde__cl_values_collect(enum sonde_collect how);
 void sonde__cl_values_released(cl_command_queue queue); /* about to be: a reference of the program's */
 void sonde__cl_values_forget(void);                     /* in a forked child */

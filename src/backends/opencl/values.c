@@ -69,9 +69,10 @@ static struct {
 } jobs;
 
 /* `now` and `then` agree in the bytes `from` to `to` of `now`, of which byte k is byte k - shift of `then`; shift is a multiple
- * of 8. Each group counts its elements that are equal; the edges, where words are not whole, are the first work-item's. */
+ * of 8. Each group counts its elements that are equal; the edges, where words are not whole, are the first work-item's.
+ * PoCL makes a library of the kernel's name, whose code is ours by that name. */
 static const char source[] =
-    "kernel void sonde_compare(global const uchar *now, global const uchar *then, ulong from, ulong to, ulong shift,\n"
+    "kernel void libsonde_compare(global const uchar *now, global const uchar *then, ulong from, ulong to, ulong shift,\n"
     "                          global ulong *unchanged)\n"
     "{\n"
     "    local ulong equal[4][64];\n"
@@ -252,7 +253,7 @@ static bool build(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_com
     v->program = real->clCreateProgramWithSource(v->context, 1, &text, NULL, &status);
     if (status != CL_SUCCESS || real->clBuildProgram(v->program, 1, &device, "", NULL, NULL) != CL_SUCCESS)
         return false;
-    v->compare = real->clCreateKernel(v->program, "sonde_compare", &status);
+    v->compare = real->clCreateKernel(v->program, "libsonde_compare", &status);
     if (status != CL_SUCCESS)
         return false;
     v->results = real->clCreateBuffer(v->context, CL_MEM_WRITE_ONLY, sizeof(cl_ulong[GROUPS_MAX][SIZES]), NULL, &status);
@@ -334,6 +335,70 @@ static struct sonde_cl_values *values_of(struct sonde_cl_queue *queue)
     return !v || atomic_compare_exchange_strong(&queue->values, &none, v) ? v : none;
 }
 
+/* ---- what was written before -------------------------------------------------------------------------------- */
+
+static struct sonde_lock defined_lock;
+
+void sonde__cl_values_made(cl_mem handle, struct sonde_cl_mem *mem, uint64_t bytes)
+{
+    cl_mem_flags flags = 0;
+    cl_mem whole = NULL;
+    if (!sonde_values_wanted())
+        return;
+    const cl_icd_dispatch *real = sonde__cl_target(handle);
+    real->clGetMemObjectInfo(handle, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
+    real->clGetMemObjectInfo(handle, CL_MEM_ASSOCIATED_MEMOBJECT, sizeof whole, &whole, NULL);
+    mem->defined_from = 0; /* of a part nobody knows: it is taken for written */
+    mem->defined_to = whole || flags & (CL_MEM_COPY_HOST_PTR | CL_MEM_USE_HOST_PTR) ? bytes : 0;
+}
+
+void sonde__cl_values_host_writes(struct sonde_cl_mem *mem)
+{
+    sonde__lock(&defined_lock);
+    mem->defined_from = 0;
+    mem->defined_to = UINT64_MAX;
+    sonde__unlock(&defined_lock);
+}
+
+/* `from` to `to` is being written. Leaves in them what of it was written before: elsewhere there is nothing to compare with. */
+static void define(cl_mem handle, uint64_t *from, uint64_t *to)
+{
+    struct sonde_cl_mem *mem = sonde__cl_mem(handle);
+    const uint64_t begin = *from, end = *to;
+    if (!mem || !atomic_load_explicit(&mem->bytes, memory_order_relaxed))
+        return; /* made where we did not see it */
+    sonde__lock(&defined_lock);
+    const uint64_t was_from = mem->defined_from, was_to = mem->defined_to;
+    const bool was = was_from < was_to;
+    *from = begin > was_from ? begin : was_from;
+    *to = end < was_to ? end : was_to;
+    if (!was || *from >= *to)
+        *from = *to = 0;
+    if (!was || (begin <= was_to && was_from <= end)) {
+        mem->defined_from = was && was_from < begin ? was_from : begin;
+        mem->defined_to = was && was_to > end ? was_to : end;
+    } else if (end - begin > was_to - was_from) {
+        mem->defined_from = begin;
+        mem->defined_to = end;
+    }
+    sonde__unlock(&defined_lock);
+}
+
+/* An operation that is not looked at writes what it writes. A kernel counts as writing all that it may. */
+static void define_unseen(const struct sonde_cl_written *written)
+{
+    uint64_t from = written->from, to = written->from + written->bytes;
+    const struct sonde_cl_kernel *kernel = written->kernel ? sonde__cl_kernel(written->kernel) : NULL;
+    if (written->mem)
+        define(written->mem, &from, &to);
+    for (uint32_t i = 0; kernel && i < kernel->arguments.count; i++) {
+        const cl_mem mem = (cl_mem)(uintptr_t)sonde_object_address(kernel->arguments.object[i]);
+        struct sonde_cl_mem *known = mem && sonde__cl_mem_object(mem) == kernel->arguments.object[i] ? sonde__cl_mem(mem) : NULL;
+        if (known)
+            sonde__cl_values_host_writes(known);
+    }
+}
+
 /* ---- what an operation writes ------------------------------------------------------------------------ */
 
 static void miss(struct sonde_cl_enqueue *enqueue, enum sonde_value_missed why)
@@ -343,6 +408,10 @@ static void miss(struct sonde_cl_enqueue *enqueue, enum sonde_value_missed why)
 
 static void add_target(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, struct target target)
 {
+    uint64_t from = target.from, to = from + target.bytes;
+    define(target.mem, &from, &to);
+    target.from = from;
+    target.bytes = to - from;
     if (v->targets == TARGETS_MAX)
         miss(enqueue, SONDE_VALUE_MISSED_ARGUMENTS);
     else if (target.bytes)
@@ -525,13 +594,17 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
 {
     const cl_icd_dispatch *real = sonde__cl_target(handle);
     struct sonde_cl_queue *queue = enqueue->queue;
+    struct sonde_cl_mem *unseen = written->unseen ? sonde__cl_mem(written->unseen) : NULL;
     enqueue->writes = written->mem || written->kernel || written->missed;
     if (written->missed)
         miss(enqueue, written->missed);
+    if (unseen)
+        sonde__cl_values_host_writes(unseen);
     if (!written->mem && !written->kernel)
         return;
     if (!queue || atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) {
         miss(enqueue, queue ? SONDE_VALUE_MISSED_QUEUE : SONDE_VALUE_MISSED_UNKNOWN);
+        define_unseen(written);
         return;
     }
     struct sonde_cl_values *v = values_of(queue);
@@ -539,6 +612,7 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
         miss(enqueue, v ? SONDE_VALUE_MISSED_BUSY : SONDE_VALUE_MISSED_MEMORY);
         if (v)
             atomic_store(&v->disturbed, true);
+        define_unseen(written);
         return;
     }
     atomic_store(&v->disturbed, false);
