@@ -2,7 +2,8 @@
  *
  * What an operation writes, or may write, is copied before it and compared after it, by commands of ours around it in its own
  * in-order queue; what was found is read back behind them, and told when it is there. The program waits for none of it.
- * Nothing is kept of an object between two operations, so that it does not matter who else wrote it.
+ * Of an object nothing is kept between two operations but which of its bytes were written, so that it does not matter who else
+ * wrote it.
  *
  * Copies are in buffers of the queue, which its next operation uses again. One thread at a time enqueues an operation with what
  * is around it; another that comes meanwhile goes on without, and says that it did.
@@ -66,6 +67,7 @@ static struct {
     struct sonde_lock lock;
     struct job *under_way, *free;
     uint32_t made;
+    bool looked_at; /* those that were under way are in a thread's hands */
 } jobs;
 
 /* `now` and `then` agree in the bytes `from` to `to` of `now`, of which byte k is byte k - shift of `then`; shift is a multiple
@@ -162,21 +164,33 @@ static bool finish(struct job *job)
     return true;
 }
 
+static void job_put(struct job *job, struct job **list)
+{
+    sonde__lock(&jobs.lock);
+    job->next = *list;
+    *list = job;
+    sonde__unlock(&jobs.lock);
+}
+
 void sonde__cl_values_collect(enum sonde_collect how)
 {
     (void)how;
     if (!sonde_values_wanted() || !sonde__lock_within(&jobs.lock, 100))
         return;
-    for (struct job **link = &jobs.under_way; *link;) {
-        struct job *job = *link;
-        if (!finish(job)) {
-            link = &job->next;
-            continue;
-        }
-        *link = job->next;
-        job->next = jobs.free;
-        jobs.free = job;
+    struct job *list = jobs.looked_at ? NULL : jobs.under_way;
+    if (list) {
+        jobs.under_way = NULL;
+        jobs.looked_at = true;
     }
+    sonde__unlock(&jobs.lock);
+    if (!list)
+        return;
+    for (struct job *job = list, *next; job; job = next) { /* without the lock: with an event objects may die, and callbacks be called */
+        next = job->next;
+        job_put(job, finish(job) ? &jobs.free : &jobs.under_way);
+    }
+    sonde__lock(&jobs.lock);
+    jobs.looked_at = false;
     sonde__unlock(&jobs.lock);
 }
 
@@ -204,20 +218,12 @@ static struct job *job_get(struct sonde_cl_values *v)
 
 static bool is_under_way(const struct sonde_cl_values *v)
 {
-    bool found = false;
     sonde__lock(&jobs.lock);
+    bool found = jobs.looked_at;
     for (const struct job *job = jobs.under_way; job && !found; job = job->next)
         found = job->values == v;
     sonde__unlock(&jobs.lock);
     return found;
-}
-
-static void job_put(struct job *job, struct job **list)
-{
-    sonde__lock(&jobs.lock);
-    job->next = *list;
-    *list = job;
-    sonde__unlock(&jobs.lock);
 }
 
 /* ---- of a queue ------------------------------------------------------------------------------------ */
@@ -274,16 +280,18 @@ static uint64_t most_bytes(const cl_icd_dispatch *real, cl_command_queue queue)
 /* Room for the copy of target `i`. */
 static bool has_room(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
 {
-    const uint64_t needed = v->target[i].bytes + 8;
+    const uint64_t needed = v->target[i].bytes + 8, most = most_bytes(real, queue);
     uint64_t room = 65536, others = 0;
     cl_int status;
     if (v->copy[i].room >= needed)
         return true;
+    if (v->target[i].bytes > most) /* or no size at all: the runtime will say so */
+        return false;
     for (int k = 0; k < TARGETS_MAX; k++)
         others += k != (int)i ? v->copy[k].room : 0;
     while (room < needed)
         room += room / 2;
-    if (others + room > most_bytes(real, queue))
+    if (others + room > most)
         return false;
     if (v->copy[i].mem)
         real->clReleaseMemObject(v->copy[i].mem); /* stays until what was enqueued has run */
