@@ -271,7 +271,8 @@ int main(int argc, char **argv)
         {"places", places},
         {"threads", threads},
         {"contexts", contexts},
-        {"large", large}, {"fresh", fresh},
+        {"large", large},
+        {"fresh", fresh},
     };
     const char *source = text;
     cl_platform_id platform;
