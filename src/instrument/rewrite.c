@@ -15,6 +15,7 @@
 #include "guest/memory.h"
 
 #define FIRST_ROOM 65536u
+#define LINE 128u          /* bytes of a cache line: multiprocessors share none */
 #define REDUX_TARGET 80u   /* redux.sync: PTX ISA 9.7.9.23, sm_80 and later */
 #define RELAXED_TARGET 70u /* ld.relaxed */
 
@@ -76,12 +77,13 @@ const struct sonde_ptx_values sonde__ptx_values_none = {0, UINT64_MAX, INT64_MAX
 
 static size_t bytes_of_counts(const struct sonde_ptx_function *f, uint32_t plan)
 {
-    return plan & SONDE_PLAN_COUNTS ? f->blocks * sizeof(uint64_t) : 0;
+    return plan & SONDE_PLAN_COUNTS ? (f->blocks + 1) / 2 * 2 * sizeof(uint64_t) : 0; /* what follows is read 16 bytes at a time */
 }
 
 size_t sonde__ptx_area(const struct sonde_ptx_function *f, uint32_t plan)
 {
-    return bytes_of_counts(f, plan) + (plan & SONDE_PLAN_VALUES ? f->accesses * sizeof(struct sonde_ptx_values) : 0);
+    const size_t bytes = bytes_of_counts(f, plan) + (plan & SONDE_PLAN_VALUES ? f->accesses * sizeof(struct sonde_ptx_values) : 0);
+    return (bytes + LINE - 1) / LINE * LINE;
 }
 
 /* ---- registers ------------------------------------------------------------------------------------- */
@@ -310,60 +312,61 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
     }
 }
 
-/* Only what changes a word is added: after the first threads that is next to nothing. */
-static void put_word(struct copy *c, const char *op, const char *changes, size_t at)
+/* A word of the result, in a register of 64 bits. */
+static void put_bits(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k, unsigned word)
 {
-    say(c->out,
-        c->p->target >= RELAXED_TARGET ? "ld.relaxed.gpu.global.b64 %%sonde_y, [%%sonde_p+%zu];\n"
-                                       : "ld.volatile.global.b64 %%sonde_y, [%%sonde_p+%zu];\n",
-        at);
-    say(c->out, "%s@%%sonde_any red.global.%s [%%sonde_p+%zu], %%sonde_n;\n", changes, op, at);
+    say(c->out, a->element_bytes == 8 ? "mov.b64 %%sonde_n%u, %%sonde_%c%u;\n" : "cvt.u64.u32 %%sonde_n%u, %%sonde_%c%u;\n", word, letter, k);
 }
 
-static void put_bits(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k)
-{
-    say(c->out, a->element_bytes == 8 ? "mov.b64 %%sonde_n, %%sonde_%c%u;\n" : "cvt.u64.u32 %%sonde_n, %%sonde_%c%u;\n", letter, k);
-}
-
-/* A float becomes an integer that is ordered as floats are: sonde__ptx_ordered. */
-static void put_number(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k)
+/* A float becomes an integer that is ordered as floats are: sonde__ptx_ordered. Where there were NaNs alone there is no number. */
+static void put_number(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k, unsigned word)
 {
     const bool wide = a->element_bytes == 8;
-    if (!is_real(a))
-        say(c->out, wide ? "mov.b64 %%sonde_n, %%sonde_%c%u;\n" : "cvt.s64.s32 %%sonde_n, %%sonde_%c%u;\n", letter, k);
-    else if (wide)
+    if (!is_real(a)) {
+        say(c->out, wide ? "mov.b64 %%sonde_n%u, %%sonde_%c%u;\n" : "cvt.s64.s32 %%sonde_n%u, %%sonde_%c%u;\n", word, letter, k);
+        return;
+    }
+    if (wide)
         say(c->out,
-            "mov.b64 %%sonde_n, %%sonde_%c%u;\nshr.s64 %%sonde_y, %%sonde_n, 63;\nand.b64 %%sonde_y, %%sonde_y, 0x7FFFFFFFFFFFFFFF;\n"
-            "xor.b64 %%sonde_n, %%sonde_n, %%sonde_y;\n",
-            letter, k);
+            "mov.b64 %%sonde_n%u, %%sonde_%c%u;\nshr.s64 %%sonde_w, %%sonde_n%u, 63;\nand.b64 %%sonde_w, %%sonde_w, 0x7FFFFFFFFFFFFFFF;\n"
+            "xor.b64 %%sonde_n%u, %%sonde_n%u, %%sonde_w;\n",
+            word, letter, k, word, word, word);
     else
         say(c->out,
             "mov.b32 %%sonde_v, %%sonde_%c%u;\nshr.s32 %%sonde_vs, %%sonde_v, 31;\nand.b32 %%sonde_vs, %%sonde_vs, 0x7FFFFFFF;\n"
-            "xor.b32 %%sonde_v, %%sonde_v, %%sonde_vs;\ncvt.s64.s32 %%sonde_n, %%sonde_v;\n",
-            letter, k);
+            "xor.b32 %%sonde_v, %%sonde_v, %%sonde_vs;\ncvt.s64.s32 %%sonde_n%u, %%sonde_v;\n",
+            letter, k, word);
+    say(c->out, "setp.nan.f%u %%sonde_any, %%sonde_%c%u, %%sonde_%c%u;\n@%%sonde_any mov.b64 %%sonde_n%u, %s;\n", wide ? 64 : 32, letter, k, letter, k, word,
+        letter == 'l' ? "0x7FFFFFFFFFFFFFFF" : "0x8000000000000000");
 }
 
+/* Do the words differ from those at `at`, read as `load` does? If not, on to the end. */
+static void put_look(struct copy *c, const char *load, size_t at, uint32_t k)
+{
+    say(c->out, "%s.v2.b64 {%%sonde_y0, %%sonde_y1}, [%%sonde_p+%zu];\n%s.v2.b64 {%%sonde_y2, %%sonde_y3}, [%%sonde_p+%zu];\n", load, at, load, at + 16);
+    say(c->out, "or.b64 %%sonde_w, %%sonde_y0, %%sonde_n0;\nsetp.ne.b64 %%sonde_any, %%sonde_w, %%sonde_y0;\n"
+                "and.b64 %%sonde_w, %%sonde_y1, %%sonde_n1;\nsetp.ne.or.b64 %%sonde_any, %%sonde_w, %%sonde_y1, %%sonde_any;\n"
+                "setp.lt.or.s64 %%sonde_any, %%sonde_n2, %%sonde_y2, %%sonde_any;\nsetp.gt.or.s64 %%sonde_any, %%sonde_n3, %%sonde_y3, %%sonde_any;\n");
+    say(c->out, "@!%%sonde_any bra $sonde_none%u;\n", k);
+}
+
+/* Words go one way only: whoever has nothing to add sees it in the multiprocessor's cache, though what is there may be old. */
 static void put_result(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
-    static const char *const ops[] = {"or.b64", "and.b64"};
     const size_t at = bytes_of_counts(c->f, c->plan) + k * sizeof(struct sonde_ptx_values);
     const unsigned width = a->element_bytes == 8 ? 64 : 32;
     const char spare = width == 64 ? 'w' : 'v';
-    char changes[128];
     /* Executed, AND is within OR; else all bits are in the one and none in the other. */
     say(c->out, "and.b%u %%sonde_%c, %%sonde_o%u, %%sonde_a%u;\nsetp.ne.b%u %%sonde_any, %%sonde_%c, %%sonde_a%u;\n@%%sonde_any bra $sonde_none%u;\n", width,
         spare, k, k, width, spare, k, k);
-    for (int which = 0; which < 2; which++) {
-        put_bits(c, a, which ? 'a' : 'o', k);
-        snprintf(changes, sizeof changes, "%s %%sonde_w, %%sonde_y, %%sonde_n;\nsetp.ne.b64 %%sonde_any, %%sonde_w, %%sonde_y;\n", ops[which]);
-        put_word(c, ops[which], changes, at + 8 * (unsigned)which);
-    }
-    if (is_real(a)) /* of NaNs alone there is no number */
-        say(c->out, "setp.nan.f%u %%sonde_any, %%sonde_l%u, %%sonde_l%u;\n@%%sonde_any bra $sonde_none%u;\n", width, k, k, k);
-    put_number(c, a, 'l', k);
-    put_word(c, "min.s64", "setp.lt.s64 %sonde_any, %sonde_n, %sonde_y;\n", at + 16);
-    put_number(c, a, 'h', k);
-    put_word(c, "max.s64", "setp.gt.s64 %sonde_any, %sonde_n, %sonde_y;\n", at + 24);
+    put_bits(c, a, 'o', k, 0);
+    put_bits(c, a, 'a', k, 1);
+    put_number(c, a, 'l', k, 2);
+    put_number(c, a, 'h', k, 3);
+    put_look(c, "ld.global", at, k);
+    put_look(c, c->p->target >= RELAXED_TARGET ? "ld.relaxed.gpu.global" : "ld.volatile.global", at, k);
+    say(c->out, "red.global.or.b64 [%%sonde_p+%zu], %%sonde_n0;\nred.global.and.b64 [%%sonde_p+%zu], %%sonde_n1;\n", at, at + 8);
+    say(c->out, "red.global.min.s64 [%%sonde_p+%zu], %%sonde_n2;\nred.global.max.s64 [%%sonde_p+%zu], %%sonde_n3;\n", at + 16, at + 24);
     say(c->out, "$sonde_none%u:\n", k);
 }
 
@@ -401,7 +404,7 @@ static void put_prologue(struct copy *c)
     for (uint32_t b = 0; c->plan & SONDE_PLAN_COUNTS && b < c->f->blocks; b++)
         say(c->out, "mov.u32 %%sonde_c%u, 0;\n", b);
     if (c->plan & SONDE_PLAN_VALUES)
-        say(c->out, ".reg .b16 %%sonde_u;\n.reg .b32 %%sonde_v, %%sonde_vs;\n.reg .f32 %%sonde_vf;\n.reg .b64 %%sonde_w, %%sonde_y;\n.reg .f64 %%sonde_wf;\n");
+        say(c->out, ".reg .b16 %%sonde_u;\n.reg .b32 %%sonde_v, %%sonde_vs;\n.reg .f32 %%sonde_vf;\n.reg .b64 %%sonde_w, %%sonde_n<4>, %%sonde_y<4>;\n.reg .f64 %%sonde_wf;\n");
     for (uint32_t k = 0; k < c->f->accesses; k++)
         if (has_values(c, &c->p->accesses[c->f->first_access + k]))
             put_start(c, &c->p->accesses[c->f->first_access + k], k);
@@ -432,7 +435,9 @@ static void put_own_counts(struct copy *c)
 
 static void put_epilogue(struct copy *c)
 {
-    say(c->out, "$sonde_end:\nld.param.u64 %%sonde_p, [sonde_area];\ncvta.to.global.u64 %%sonde_p, %%sonde_p;\n");
+    say(c->out, "$sonde_end:\nld.param.u64 %%sonde_p, [sonde_area];\ncvta.to.global.u64 %%sonde_p, %%sonde_p;\n"
+                "mov.u32 %%sonde_m, %%smid;\nmad.wide.u32 %%sonde_p, %%sonde_m, %zu, %%sonde_p;\n",
+        sonde__ptx_area(c->f, c->plan));
     if (c->plan & SONDE_PLAN_COUNTS) {
         if (c->p->target >= REDUX_TARGET)
             put_sums(c);

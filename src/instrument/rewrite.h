@@ -2,12 +2,14 @@
  *
  * The module stays as it is, and NAME__sonde is added for each kernel NAME whose accesses can be followed: one module, so that its
  * variables, constants, textures and functions are the same for both. The copy takes one parameter more, behind the kernel's own: the
- * address of the launch's area of results, 8-byte aligned. It does what the kernel does, and adds to the area when a
+ * address of the launch's area of results, 128-byte aligned. It does what the kernel does, and adds to the area when a
  * thread ends.
  *
- * The area is an array of 64-bit words, little-endian:
+ * The area holds one part after the other, one for each multiprocessor (%smid from 0): a program adds or combines them. A part is
+ * an array of 64-bit words, little-endian, 16-byte aligned:
  *   SONDE_PLAN_COUNTS: for each block of the function that has accesses (sonde_ptx_access.block) how many threads executed it, from 0. A
- *   predicated access is a block of its own, whose count is that of the threads for which the predicate held.
+ *   predicated access is a block of its own, whose count is that of the threads for which the predicate held. Then a word that stays
+ *   0 where their number is odd.
  *   SONDE_PLAN_VALUES: then, for each access in turn, struct sonde_ptx_values, which starts as sonde__ptx_values_none.
  *
  * Threads: any; the text is the caller's. Memory is from the kernel (guest/memory.h).
@@ -46,7 +48,7 @@ struct sonde_ptx_text {
 
 /* Why a kernel has no instrumented copy; NULL: it has. `why` is for a user: "it reads a texture". */
 const char *sonde__ptx_plain(const struct sonde_ptx *p, const struct sonde_ptx_function *f);
-/* Bytes of the area of a launch of it. */
+/* Bytes of a multiprocessor's part of the area of a launch of it. */
 size_t sonde__ptx_area(const struct sonde_ptx_function *f, uint32_t plan);
 /* The whole module anew. 0 or SONDE_ENOMEM; to be released in each case. */
 int sonde__ptx_rewrite(const struct sonde_ptx *p, uint32_t plan, struct sonde_ptx_text *out);

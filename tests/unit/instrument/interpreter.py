@@ -5,6 +5,7 @@ import re
 import struct
 
 M32, M64 = 0xffffffff, 0xffffffffffffffff
+MULTIPROCESSORS = 3  # blocks take turns on them
 GLOBAL = 0x7f0000000000  # where its memory begins
 
 
@@ -142,7 +143,8 @@ class Module:
         if name in t:
             return t[name]
         special = {"%tid.x": t["tid"][0], "%tid.y": t["tid"][1], "%ntid.x": run["block"][0], "%ntid.y": run["block"][1],
-                   "%ctaid.x": run["cta"][0], "%ctaid.y": run["cta"][1], "%lanemask_lt": (1 << t["lane"]) - 1}
+                   "%ctaid.x": run["cta"][0], "%ctaid.y": run["cta"][1], "%lanemask_lt": (1 << t["lane"]) - 1,
+                   "%smid": (run["cta"][0] + run["cta"][1]) % MULTIPROCESSORS}
         if name in special:
             return special[name]
         if name.startswith(("0f", "0d")):
@@ -246,10 +248,9 @@ def compute(t, op, arguments, value):
         t[to] = {"or": lambda: a[0] or a[1], "and": lambda: a[0] and a[1], "not": lambda: not a[0]}[o]()
     elif o == "setp":
         x, y = number(arguments[1]), number(arguments[2])
-        t[to] = {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[op[1]]
-        if op[2] in ("or", "and"):
-            other = bool(value(t, arguments[3]))
-            t[to] = t[to] or other if op[2] == "or" else t[to] and other
+        other = bool(value(t, arguments[3])) if op[2] in ("or", "and") else op[2] == "and"
+        holds = {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[op[1]]
+        t[to] = holds and other if op[2] == "and" else holds or other
     elif o in ("mov", "cvta"):
         t[to] = value(t, arguments[1]) & mask
     elif o == "cvt":

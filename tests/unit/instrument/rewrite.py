@@ -4,6 +4,8 @@ access that of all values that it had. NVIDIA's assembler must take them.
 
     rewrite.py REWRITE [PTXAS]
 """
+import functools
+import operator
 import os
 import random
 import shutil
@@ -12,7 +14,7 @@ import sys
 import struct
 import tempfile
 
-from interpreter import M32, M64, Memory, Module, signed, to_bits
+from interpreter import MULTIPROCESSORS, M32, M64, Memory, Module, signed, to_bits
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -112,6 +114,17 @@ def truth_of(values, type, size):
     return [any_, all_, min(order) & M64, max(order) & M64] if order else [any_, all_, *NONE[2:]]
 
 
+def together(area, words, blocks, odd, accesses):
+    """The parts of all multiprocessors as one: counts, then four words of each access."""
+    parts = [area[k:k + words] for k in range(0, len(area), words)]
+    out = [sum(p[b] for p in parts) for b in range(blocks)]
+    for k in range(blocks + odd, blocks + odd + 4 * accesses, 4):
+        any_, all_, least, most = zip(*(p[k:k + 4] for p in parts))
+        out += [functools.reduce(operator.or_, any_), functools.reduce(operator.and_, all_),
+                min(least, key=lambda x: signed(x, 64)), max(most, key=lambda x: signed(x, 64))]
+    return out
+
+
 PTXAS = next((path for path in [*sys.argv[2:3], shutil.which("ptxas")] if path and os.access(path, os.X_OK)), None)
 
 
@@ -141,9 +154,12 @@ def compare(plain, text, kernels, plan):
     total, seen = 0, 0
     for name, (blocks, accesses) in kernels.items():
         blocks = blocks if plan & COUNTS else 0
-        area = [0] * blocks + (NONE * len(accesses) if plan & VALUES else [])
-        before, module, _ = run(plain, name, "", area)
-        after, _, got = run(text, name, "__sonde", area)
+        odd = blocks & 1
+        part = [0] * (blocks + odd) + (NONE * len(accesses) if plan & VALUES else [])
+        part += [0] * (-len(part) % 16)
+        before, module, _ = run(plain, name, "", part * MULTIPROCESSORS)
+        after, _, got = run(text, name, "__sonde", part * MULTIPROCESSORS)
+        got = together(got, len(part), blocks, odd, len(accesses) if plan & VALUES else 0)
         assert before == after, f"{name} leaves other memory when it is instrumented"
         executed, values = module.executed[name], module.values[name]
         for k, (statement, block, op, type, size) in enumerate(accesses):
