@@ -192,6 +192,7 @@ static void answer_flushes(void)
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         if (wanted & 1u << order[i])
             sonde__settle(order[i]);
+    sonde__room_keep();
     atomic_store(&flush_answered, asked);
 }
 

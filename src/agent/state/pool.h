@@ -7,6 +7,7 @@
 #ifndef SONDE_AGENT_STATE_POOL_H
 #define SONDE_AGENT_STATE_POOL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "format/rows.h"
@@ -22,6 +23,7 @@ struct sonde_pool {
     _Atomic uint32_t ready;    /* segments with room on disk, segment 0 included */
     _Atomic uint32_t left;     /* of those, segments that can be had */
     _Atomic uint32_t in_vain;  /* a thread waited for more when so many were ready, and none came */
+    bool disk_full;            /* and was not said yet. The monitor's */
     uint32_t next;             /* first never used */
     uint32_t free_count;
     _Atomic uint32_t in_use;

@@ -20,22 +20,32 @@ static uint32_t ahead(uint32_t ready)
     return AHEAD + ready / 8;
 }
 
-void sonde__room_keep(void)
+/* Also under table_lock, so it says nothing. */
+static void make_room(struct sonde_pool *p)
 {
-    struct sonde_pool *p = &sonde__agent.pool;
     const uint32_t ready = atomic_load(&p->ready);
     if (!sonde__on_monitor || ready >= p->limit || atomic_load(&p->left) > ahead(ready))
         return;
     if (sonde__files_grow((uint64_t)(ready + 64 + ready / 4) * SONDE_SEGMENT_BYTES) == SONDE_EIO) {
-        sonde_note("no space left for the measurement: new call paths are merged into their caller, the trace ends");
         p->limit = ready;
+        p->disk_full = true;
         sonde__trace_off(SONDE_DROP_DISK_FULL);
     }
 }
 
+void sonde__room_keep(void)
+{
+    struct sonde_pool *p = &sonde__agent.pool;
+    make_room(p);
+    if (!p->disk_full)
+        return;
+    p->disk_full = false;
+    sonde_note("no space left for the measurement: new call paths are merged into their caller, the trace ends");
+}
+
 struct sonde_segment *sonde__room_get(enum sonde_table table, uint32_t owner, uint64_t first, uint32_t row_bytes)
 {
-    sonde__room_keep();
+    make_room(&sonde__agent.pool);
     return sonde__pool_get(&sonde__agent.pool, table, owner, first, row_bytes);
 }
 

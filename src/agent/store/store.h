@@ -71,7 +71,8 @@ void sonde__trace_init(void (*thread_begins)(void)); /* when the agent starts; e
 void sonde__trace_row(uint32_t lane, enum sonde_table table, const void *row);
 /* Count rows that are missing; lane 0: of no lane that is known. Any thread, and a sample's handler. */
 void sonde__trace_lost(uint32_t lane, enum sonde_table table, enum sonde_drop cause, uint64_t rows);
-void sonde__trace_off(enum sonde_drop cause); /* also a tracing thread */
+/* No further row; true: it was on. Takes no lock. Also a tracing thread. */
+bool sonde__trace_off(enum sonde_drop cause);
 void sonde__trace_idle(void);                 /* a good moment to encode */
 uint64_t sonde__trace_cpu_ns(void);           /* of the tracing threads. Any thread */
 void sonde__trace_forget(void);               /* in a forked child */
@@ -80,9 +81,9 @@ void sonde__trace_forget(void);               /* in a forked child */
 
 /* As sonde__pool_get; the monitor makes room first where it has to. Any thread, and a sample's handler. */
 struct sonde_segment *sonde__room_get(enum sonde_table table, uint32_t owner, uint64_t first, uint32_t row_bytes);
-void sonde__room_keep(void);  /* make room on disk ahead of need. Monitor; on other threads it does nothing */
-/* Before a new call path: is there room for it, or did the monitor make some while the
- * caller waited? A sample's handler does not wait. Any thread that has no lock. */
+void sonde__room_keep(void);  /* make room on disk ahead of need, or say that there is none. The monitor */
+/* Before a new call path: where there is little room, wait for the monitor to make some, or until it is clear that it
+ * does not. False: a sample's handler, which does not wait; the sample is missed. Any thread that has no lock. */
 bool sonde__room_await(void);
 
 /* ---- recorded.c ------------------------------------------------------------------------------ */

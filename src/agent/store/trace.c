@@ -123,7 +123,8 @@ static void write_run(struct sonde_segment *const *run, uint32_t count, struct b
         return;
     for (uint32_t i = 0; i < count; i++)
         count_segment(run[i], SONDE_DROP_DISK_FULL);
-    sonde__trace_off(SONDE_DROP_DISK_FULL);
+    if (sonde__trace_off(SONDE_DROP_DISK_FULL))
+        sonde_note("the trace ends early: no space left in the measurement's folder; the profile continues");
 }
 
 /* Segments go back only when their chunk is written: killed before, they are
@@ -240,8 +241,8 @@ static void keep_limit(void)
     uint64_t held = 0;
     for (uint32_t i = 1; i <= tracing.count; i++)
         held += waiting(tracing.tracer[i]);
-    if (sonde__files_written() + held * (SONDE_SEGMENT_BYTES / 8) >= a->config.max_bytes)
-        sonde__trace_off(SONDE_DROP_MAX_SIZE);
+    if (sonde__files_written() + held * (SONDE_SEGMENT_BYTES / 8) >= a->config.max_bytes && sonde__trace_off(SONDE_DROP_MAX_SIZE))
+        sonde_note("the trace ends early: --max-size was reached; the profile continues");
 }
 
 static void hand_over(struct sonde_lane *lane, struct sonde_segment *s)
@@ -297,15 +298,10 @@ void sonde__trace_row(uint32_t lane_id, enum sonde_table table, const void *row)
     open->sequence++;
 }
 
-void sonde__trace_off(enum sonde_drop cause)
+bool sonde__trace_off(enum sonde_drop cause)
 {
     uint32_t none = 0;
-    if (!atomic_compare_exchange_strong(&tracing.off, &none, (uint32_t)cause + 1))
-        return;
-    if (cause == SONDE_DROP_MAX_SIZE)
-        sonde_note("the trace ends early: --max-size was reached; the profile continues");
-    else
-        sonde_note("the trace ends early: no space left in the measurement's folder; the profile continues");
+    return atomic_compare_exchange_strong(&tracing.off, &none, (uint32_t)cause + 1);
 }
 
 uint64_t sonde__trace_cpu_ns(void)

@@ -1,11 +1,14 @@
 /* test_losses.c - words from several threads at once, and what finds no room: nothing of it is lost without a count. */
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -275,6 +278,25 @@ static void paths_wait_for_none(void)
     harness_remove();
 }
 
+/* The monitor finds out in the middle of storing a row, when nobody can store a note. */
+static void a_full_disk_is_said(void)
+{
+    const struct rlimit none = {0, 0};
+    uint32_t id;
+    hold_the_monitor("full");
+    signal(SIGXFSZ, SIG_IGN);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &none) == 0);
+    sonde__on_monitor = true;
+    const uint64_t begin_ns = sonde_now_ns();
+    REQUIRE(sonde__table_row(SONDE_TABLE_CLOCK, sizeof(struct sonde_row_clock), &id));
+    REQUIRE(pool->disk_full);
+    REQUIRE(sonde_now_ns() - begin_ns < 900000000);
+    sonde__room_keep();
+    const struct sonde_row_note *note = sonde__table_find(SONDE_TABLE_NOTE, sizeof *note, 1);
+    REQUIRE(note && strstr(note->text, "no space left"));
+    harness_remove();
+}
+
 /* Each case in a process of its own: the agent starts once. */
 #define CASE(name) \
     static void test_##name(void **state) { (void)state; assert_int_equal(harness_in_child(name), 0); }
@@ -285,6 +307,7 @@ CASE(ranges_are_counted)
 CASE(unfinished_without_room)
 CASE(paths_wait_for_room)
 CASE(paths_wait_for_none)
+CASE(a_full_disk_is_said)
 
 int main(void)
 {
@@ -296,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_unfinished_without_room),
         cmocka_unit_test(test_paths_wait_for_room),
         cmocka_unit_test(test_paths_wait_for_none),
+        cmocka_unit_test(test_a_full_disk_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
