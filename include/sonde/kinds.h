@@ -189,7 +189,7 @@ enum sonde_memory {
     X(MANY, "too many comparisons were under way")                         \
     X(BUSY, "another thread was enqueuing in its queue")                   \
     X(COMPARE, "the device refused the comparison")                        \
-    X(FAILED, "it or its comparison failed, or had not finished at the end")
+    X(FAILED, "it or its comparison failed")
 
 /* clang-format off */
 enum sonde_value_missed {

@@ -86,12 +86,6 @@ static void cell_object(struct sonde_view_table *t, const struct sonde_query *q,
     sonde_cell_take(t, &text);
 }
 
-static const char *operation_name(const struct sonde_query *q, uint32_t leaf)
-{
-    const struct sonde_cct_node *op = &q->profile->nodes.items[leaf];
-    return op->kind == SONDE_FRAME_OP && sonde_op_kind_runs(op->op) ? op->name : q->profile->nodes.items[op->parent].name;
-}
-
 static void cell_evidence(struct sonde_view_table *t, const struct sonde_value_redundant *r)
 {
     char unchanged[SONDE_NUMBER_MAX], elements[SONDE_NUMBER_MAX], count[SONDE_NUMBER_MAX];
@@ -108,7 +102,7 @@ static void cell_evidence(struct sonde_view_table *t, const struct sonde_value_r
 static void pattern_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_redundant *r)
 {
     sonde_cell_text(t, "redundant");
-    sonde_cell_text(t, operation_name(q, r->operation));
+    sonde_cell_text(t, sonde_value_operation_name(q->profile, r->operation));
     cell_callers(t, q, r->operation, FRAMES_MAX);
     sonde_cell_int(t, true, r->operations);
     sonde_cell_share(t, (double)r->unchanged, (double)r->elements);
@@ -135,7 +129,7 @@ static void row(struct sonde_view_table *t, const struct sonde_query *q, const s
     char share[SONDE_NUMBER_MAX];
     struct sonde_text text = {0};
     sonde_text_format(&text, "%s%s", r->exact ? "" : "≤ ", sonde_number_percent(share, (double)r->unchanged, (double)r->elements));
-    sonde_cell_text(t, operation_name(q, r->operation));
+    sonde_cell_text(t, sonde_value_operation_name(q->profile, r->operation));
     sonde_cell_int(t, true, r->operations);
     sonde_cell_take(t, &text);
     sonde_cell_int(t, true, r->unchanged_bytes);

@@ -63,6 +63,8 @@ struct job {
     cl_ulong unchanged[GROUPS_MAX][SIZES];
 };
 
+static _Atomic uint64_t copied_room; /* bytes of all copies of all queues */
+
 static struct {
     struct sonde_lock lock;
     struct job *under_way, *free;
@@ -230,9 +232,11 @@ static bool is_under_way(const struct sonde_cl_values *v)
 
 static void release(const cl_icd_dispatch *real, struct sonde_cl_values *v)
 {
-    for (int i = 0; i < TARGETS_MAX; i++)
+    for (int i = 0; i < TARGETS_MAX; i++) {
         if (v->copy[i].mem)
             real->clReleaseMemObject(v->copy[i].mem);
+        atomic_fetch_sub(&copied_room, v->copy[i].room);
+    }
     if (v->results)
         real->clReleaseMemObject(v->results);
     if (v->compare)
@@ -281,28 +285,29 @@ static uint64_t most_bytes(const cl_icd_dispatch *real, cl_command_queue queue)
 static bool has_room(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
 {
     const uint64_t needed = v->target[i].bytes + 8, most = most_bytes(real, queue);
-    uint64_t room = 65536, others = 0;
+    uint64_t room = 65536;
     cl_int status;
     if (v->copy[i].room >= needed)
         return true;
     if (v->target[i].bytes > most) /* or no size at all: the runtime will say so */
         return false;
-    for (int k = 0; k < TARGETS_MAX; k++)
-        others += k != (int)i ? v->copy[k].room : 0;
     while (room < needed)
         room += room / 2;
-    if (others + room > most)
-        return false;
-    if (v->copy[i].mem)
-        real->clReleaseMemObject(v->copy[i].mem); /* stays until what was enqueued has run */
-    v->copy[i].room = 0;
-    v->copy[i].mem = real->clCreateBuffer(v->context, CL_MEM_READ_WRITE, (size_t)room, NULL, &status);
-    if (status != CL_SUCCESS) {
-        v->copy[i].mem = NULL;
+    const uint64_t more = room - v->copy[i].room;
+    if (atomic_fetch_add(&copied_room, more) + more > most) {
+        atomic_fetch_sub(&copied_room, more);
         return false;
     }
+    if (v->copy[i].mem)
+        real->clReleaseMemObject(v->copy[i].mem); /* stays until what was enqueued has run */
     v->copy[i].room = room;
-    return true;
+    v->copy[i].mem = real->clCreateBuffer(v->context, CL_MEM_READ_WRITE, (size_t)room, NULL, &status);
+    if (status != CL_SUCCESS) {
+        atomic_fetch_sub(&copied_room, room);
+        v->copy[i].mem = NULL;
+        v->copy[i].room = 0;
+    }
+    return status == CL_SUCCESS;
 }
 
 /* The program may unload the runtime when its own work is done: ours must be, too. Not for long, since that work may wait for
@@ -702,4 +707,5 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
 void sonde__cl_values_forget(void)
 {
     memset(&jobs, 0, sizeof jobs);
+    atomic_store(&copied_room, 0);
 }

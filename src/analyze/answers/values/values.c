@@ -106,24 +106,22 @@ static int add_change(struct builder *b, uint32_t process, const struct sonde_ro
 
 /* ---- coverage -------------------------------------------------------------------------------- */
 
-static const char *name_of(const struct builder *b, uint32_t leaf, bool *kernel)
+const char *sonde_value_operation_name(const struct sonde_profile *profile, uint32_t leaf)
 {
-    const struct sonde_cct_node *op = &b->profile->nodes.items[leaf];
-    *kernel = op->kind == SONDE_FRAME_OP && sonde_op_kind_runs(op->op);
-    return *kernel ? op->name : b->profile->nodes.items[op->parent].name;
+    const struct sonde_cct_node *op = &profile->nodes.items[leaf];
+    return op->kind == SONDE_FRAME_OP && sonde_op_kind_runs(op->op) ? op->name : profile->nodes.items[op->parent].name;
 }
 
 /* Each place counts its operations once, whichever process brought it. */
 static int add_coverage(struct builder *b, uint32_t process, const struct sonde_row_value *row)
 {
     const uint32_t leaf = sonde_profile_locate(b->profile, process, row->node);
-    bool kernel;
-    const char *name = name_of(b, leaf, &kernel);
+    const char *name = sonde_value_operation_name(b->profile, leaf);
     size_t i = 0;
     uint64_t seen;
     while (i < b->out->coverage.count && strcmp(b->out->coverage.items[i].name, name) != 0)
         i++;
-    if (i == b->out->coverage.count && sonde_vector_push(&b->out->coverage, (struct sonde_value_coverage){.name = name, .kernel = kernel}))
+    if (i == b->out->coverage.count && sonde_vector_push(&b->out->coverage, (struct sonde_value_coverage){.name = name}))
         return SONDE_ENOMEM;
     struct sonde_value_coverage *c = &b->out->coverage.items[i];
     if (!sonde_map_get(&b->by_leaf, (uint64_t)leaf + 1, &seen)) {

@@ -38,7 +38,6 @@ struct sonde_value_site {
 /* How much was looked at, by operation's name. */
 struct sonde_value_coverage {
     const char *name;          /* of the kernel, else of the API call */
-    bool kernel;
     uint64_t operations;       /* in the profile */
     uint64_t whole;            /* of which all that they may have written was compared */
     uint64_t missed[SONDE_VALUE_MISSED_COUNT];
@@ -55,6 +54,9 @@ static inline bool sonde_value_is_redundant(const struct sonde_value_redundant *
 {
     return r->elements && (double)r->unchanged / (double)r->elements >= SONDE_VALUES_THRESHOLD;
 }
+
+/* What an operation is called: its kernel's name, else its API call's. */
+const char *sonde_value_operation_name(const struct sonde_profile *profile, uint32_t leaf);
 
 /* 0 or SONDE_ENOMEM; fini in either case. */
 int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_values *out);
