@@ -222,8 +222,8 @@ static void waits(int count)
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t  cond[8];
-    int  turn; /* -1: over */
+    pthread_cond_t cond[8];
+    int turn; /* -1: over */
     long hands;
 } passing = {.lock = PTHREAD_MUTEX_INITIALIZER};
 #define PLAYERS ((int)(sizeof passing.cond / sizeof *passing.cond))
@@ -310,6 +310,21 @@ static KEPT void nap_condition(void)
     pthread_mutex_unlock(&named_lock);
 }
 
+/* Once the main thread waits, which may be late where others have the processor, for so long; else it would not have to. */
+static void let_it_wait(void)
+{
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", getpid());
+    while (state != 'S') {
+        FILE *file = fopen(path, "r");
+        if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+            abort();
+        fclose(file);
+        sched_yield();
+    }
+    usleep(NAP_US);
+}
+
 /* What the main thread waits for, with a name, in the other thread. */
 static void *holds_the_locks(void *arg)
 {
@@ -317,23 +332,23 @@ static void *holds_the_locks(void *arg)
     pthread_rwlock_wrlock(&written_lock);
     pthread_rwlock_rdlock(&read_lock);
     sem_post(arg);
-    usleep(NAP_US);
+    let_it_wait();
     pthread_mutex_unlock(&named_lock);
-    usleep(NAP_US);
+    let_it_wait();
     pthread_rwlock_unlock(&written_lock);
-    usleep(NAP_US);
+    let_it_wait();
     pthread_rwlock_unlock(&read_lock);
     return NULL;
 }
 
 static void *posts_and_writes(void *arg)
 {
-    usleep(NAP_US);
+    let_it_wait();
     sem_post(arg);
-    usleep(NAP_US);
+    let_it_wait();
     if (write(named_pipe[1], "x", 1) != 1)
         abort();
-    usleep(NAP_US);
+    let_it_wait();
     return NULL;
 }
 
