@@ -39,6 +39,11 @@ struct sonde_query_contexts { /* what is asked of the view profile alone; zeroed
     bool ids;                    /* people see the numbers of contexts */
 };
 
+struct sonde_query_values { /* what is asked of the view values alone; zeroed: nothing, and it chooses */
+    bool threshold_given;
+    double threshold;        /* share of what was written from which on a pattern is shown */
+};
+
 struct sonde_query {
     struct sonde_measurement *m;
     struct sonde_profile *profile;
@@ -51,6 +56,7 @@ struct sonde_query {
     bool limit_given, min_percent_given; /* by who asks; else these are defaults */
     struct sonde_query_range range;
     struct sonde_query_contexts contexts;
+    struct sonde_query_values values;
     /* Around long work, so that somebody may show how far it is; NULL: nobody does. */
     struct sonde_progress *(*begin)(const char *text);
     void (*end)(struct sonde_progress *progress);

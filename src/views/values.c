@@ -112,7 +112,7 @@ static void pattern_row(struct sonde_view_table *t, const struct sonde_query *q,
     sonde_cell_boolean(t, r->exact);
 }
 
-static void object_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site)
+static void object_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, double threshold)
 {
     cell_object(t, q, site);
     cell_callers(t, q, site->node, FRAMES_MAX);
@@ -120,7 +120,7 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
     sonde_cell_int(t, true, site->bytes);
     struct sonde_view_table *list = sonde_cell_list(t);
     for (size_t i = 0; i < site->redundant.count; i++)
-        if (sonde_value_is_redundant(&site->redundant.items[i]))
+        if (sonde_value_is_redundant(&site->redundant.items[i], threshold))
             pattern_row(list, q, &site->redundant.items[i]);
 }
 
@@ -172,9 +172,9 @@ static void fill(const struct sonde_query *q, const struct sonde_values *v, stru
     size_t found = 0, shown = 0;
     for (size_t i = 0; i < v->sites.count; i++) {
         const struct sonde_value_site *site = &v->sites.items[i];
-        object_row(list, q, site);
+        object_row(list, q, site, v->threshold);
         for (size_t k = 0; k < site->redundant.count; k++)
-            if (sonde_value_is_redundant(&site->redundant.items[k])) {
+            if (sonde_value_is_redundant(&site->redundant.items[k], v->threshold)) {
                 found++;
                 if (sonde_query_rows(q, found) == found) {
                     row(table, q, site, &site->redundant.items[k]);
@@ -191,8 +191,10 @@ static void fill(const struct sonde_query *q, const struct sonde_values *v, stru
     }
     if (found)
         sonde_view_show(out, table, false);
+    else if (v->threshold > 0)
+        sonde_view_say(out, false, "no operation left %.3g %% or more of what it wrote as it was", 100 * v->threshold);
     else
-        sonde_view_say(out, false, "no operation left %.0f %% or more of what it wrote as it was", 100 * SONDE_VALUES_THRESHOLD);
+        sonde_view_say(out, false, "no operation is known to have written what was compared");
     if (v->coverage.count)
         sonde_view_show(out, looked_at, true);
 }
@@ -200,7 +202,8 @@ static void fill(const struct sonde_query *q, const struct sonde_values *v, stru
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
 {
     struct sonde_values values = {0};
-    const int rc = sonde_values_compute(q->m, q->profile, &values);
+    const double threshold = q->values.threshold_given ? q->values.threshold : SONDE_VALUES_THRESHOLD;
+    const int rc = sonde_values_compute(q->m, q->profile, threshold, &values);
     if (!rc)
         fill(q, &values, out);
     sonde_values_fini(&values);
@@ -212,6 +215,7 @@ const struct sonde_view sonde_view_values = {
     .summary = "wasted values: operations that wrote what was there already, by object (record --values)",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&answer, &rows, NULL},
+    .options = (const char *const[]){"threshold", NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
     .make = make,
 };

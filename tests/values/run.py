@@ -52,11 +52,24 @@ class Measured:
                 self.missed[name, rest[0]] = rest[1]
             else:
                 self.values.setdefault(name, []).append(rest)
-        report = [options.sonde, "report", path]
-        self.answer = json.loads(subprocess.run([*report, "values", "--json"], capture_output=True, text=True, check=True).stdout)
-        self.text = subprocess.run([*report, "values"], capture_output=True, text=True, check=True).stdout
-        ledger = json.loads(subprocess.run([*report, "ledger", "--json"], capture_output=True, text=True, check=True).stdout)
+        self.command = [options.sonde, "report", path]
+        self.ask()
+        ledger = json.loads(self.report("ledger", "--json"))
         require(ledger["unmatched"] == 0 and ledger["dropped"] == 0, f"{ledger}")
+
+    def report(self, *arguments):
+        return subprocess.run([*self.command, *arguments], capture_output=True, text=True, check=True).stdout
+
+    def ask(self, *arguments):
+        """What the view says, with these options."""
+        self.answer = json.loads(self.report("values", "--json", *arguments))
+        self.text = self.report("values", *arguments)
+
+    def wrong(self, *arguments):
+        """What is said of options that are refused."""
+        run = subprocess.run([*self.command, *arguments], capture_output=True, text=True, check=False)
+        require(run.returncode == 2 and not run.stdout, f"{arguments}: {run.returncode} {run.stdout}")
+        return run.stderr
 
     def patterns(self):
         return [(p["operation"], p["operations"], round(p["share"], 4), p["bytes"], p["element_bytes"], p["exact"])
@@ -94,6 +107,27 @@ def case_kernels(options):
     require([r[1:3] for r in m.values["set"]] == [[MAYBE, 4]] and len(m.values["sum"]) == 1, m.values)
     require("may not have been written" in m.answer["objects"][0]["patterns"][0]["evidence"], m.answer)
     require(m.coverage() == {"set": (4, 4), "sum": (1, 1)}, m.answer)
+
+
+def case_threshold(options):
+    m = Measured(options, case="kernels")
+    at_default = m.patterns()
+    for percent, operations in ("0", ["set", "sum"]), ("40", ["set", "sum"]), ("40.1", ["set"]), ("85", ["set"]), ("85.5", []), ("100", []):
+        m.ask("--threshold", percent)
+        require([p[0] for p in m.patterns()] == operations and m.patterns() == at_default[:len(operations)], f"{percent}: {m.patterns()}")
+        # What it says of that, it says of what was asked for.
+        require(("sum " in m.text.split("\n\n")[0]) == ("sum" in operations) and
+                (f"no operation left {percent} % or more" in m.text) == (not operations), f"{percent}: {m.text}")
+    for percent, error in ("101", "between 0 and 100, not 101"), ("-1", "between 0 and 100, not -1"), ("half", "needs a number, not 'half'"):
+        require(error in m.wrong("values", f"--threshold={percent}"), percent)
+    require("--threshold is for the view values" in m.wrong("kernels", "--threshold=5"), "kernels")
+    # 0 is every operation: one that changed nearly all, and one that changed all.
+    m = Measured(options, case="writes")
+    m.ask("--threshold", "0")
+    require(sorted(p[2] for p in m.patterns()) == [0.0, 0.001, 1.0], m.patterns())
+    m = Measured(options, case="missed")
+    m.ask("--threshold", "0")
+    require("no operation is known to have written what was compared" in m.text, m.text)
 
 
 def case_looks(options):

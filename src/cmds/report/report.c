@@ -165,6 +165,7 @@ static struct report prepare(const struct report_options *o, const struct sonde_
             .complete = o->json,
             .min_percent = o->min_percent >= 0 ? o->min_percent : (o->json ? 0 : 1),
             .range = {.lanes = o->lane, .depth = o->depth > 0 ? (uint32_t)o->depth : 0},
+            .values = {.threshold_given = o->threshold >= 0, .threshold = o->threshold / 100},
             .min_percent_given = o->min_percent >= 0,
             .limit_given = o->limit >= 0,
             .limit = o->limit >= 0 ? (uint32_t)o->limit : (o->json ? 0 : (view == *sonde_views ? DEFAULT_LIMIT : VIEW_LIMIT)),
@@ -203,6 +204,7 @@ static const char *misplaced(const struct report_options *o, const struct sonde_
         {"from", o->from},
         {"to", o->to},
         {"lane", o->lane},
+        {"threshold", o->threshold >= 0},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const struct sonde_view *const *v = sonde_views;
@@ -372,6 +374,9 @@ static const struct sonde_option options_table[] = {
     {.name = "lane", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = offsetof(struct report_options, lane),
      .help = "statistics: lanes, separated by commas: a queue number or thread id as shown by the view lanes, "
              "PROCESS:NUMBER, queues, or threads (default: all)."},
+    {.name = "threshold", .type = SONDE_OPTION_REAL, .argument = "PERCENT", .low = 0, .high = 100,
+     .offset = offsetof(struct report_options, threshold),
+     .help = "values: show operations that left PERCENT or more of what they wrote as it was (default 33)."},
     {.name = NULL},
 };
 /* clang-format on */
@@ -402,7 +407,7 @@ static const struct sonde_example examples[] = {
     {NULL, NULL},
 };
 
-static const struct report_options defaults = {.min_percent = -1, .limit = -1, .depth = -1, .by = -1};
+static const struct report_options defaults = {.min_percent = -1, .limit = -1, .depth = -1, .by = -1, .threshold = -1};
 
 const struct sonde_command sonde_command_report = {
     .name = "report",
@@ -423,6 +428,7 @@ const struct sonde_command sonde_command_report = {
         "overlap: how much of copies and communication is hidden behind computation.\n\n"
         "objects: data objects: allocation sites, sizes and lifetimes.\n\n"
         "memory: memory over time, allocation sites at the peak, leaks, unused and idle memory.\n\n"
+        "values: operations that wrote what was there already, by data object.\n\n"
         "advice: what to change: evidence, place and largest possible saving.\n\n"
         "ledger: operations seen, dropped and unmatched, and the overhead.",
     .options = options_table,

@@ -22,6 +22,7 @@ struct report_options { /* as they were given; -1 or NULL where not */
     int ids;
     const char *metric, *derive, *sort, *root;
     const char *from, *to, *lane; /* statistics */
+    double threshold;       /* values: in percent */
 };
 
 struct report {

@@ -152,20 +152,11 @@ static int for_all(struct builder *b, int (*each)(struct builder *b, uint32_t pr
     return 0;
 }
 
-static uint64_t wasted(const struct sonde_value_site *site)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < site->redundant.count; i++)
-        bytes += sonde_value_is_redundant(&site->redundant.items[i]) ? site->redundant.items[i].unchanged_bytes : 0;
-    return bytes;
-}
-
 static int by_waste(const void *left, const void *right)
 {
     const struct sonde_value_site *a = left, *b = right;
-    const uint64_t x = wasted(a), y = wasted(b);
-    if (x != y)
-        return x < y ? 1 : -1;
+    if (a->wasted != b->wasted)
+        return a->wasted < b->wasted ? 1 : -1;
     if (a->bytes != b->bytes)
         return a->bytes < b->bytes ? 1 : -1;
     return a->node < b->node ? -1 : a->node > b->node;
@@ -189,9 +180,13 @@ static int by_operations(const void *left, const void *right)
 
 static void sort(struct sonde_values *v)
 {
-    for (size_t i = 0; i < v->sites.count; i++)
-        if (v->sites.items[i].redundant.count)
-            qsort(v->sites.items[i].redundant.items, v->sites.items[i].redundant.count, sizeof *v->sites.items[i].redundant.items, by_unchanged);
+    for (size_t i = 0; i < v->sites.count; i++) {
+        struct sonde_value_site *site = &v->sites.items[i];
+        if (site->redundant.count)
+            qsort(site->redundant.items, site->redundant.count, sizeof *site->redundant.items, by_unchanged);
+        for (size_t k = 0; k < site->redundant.count; k++)
+            site->wasted += sonde_value_is_redundant(&site->redundant.items[k], v->threshold) ? site->redundant.items[k].unchanged_bytes : 0;
+    }
     if (v->sites.count)
         qsort(v->sites.items, v->sites.count, sizeof *v->sites.items, by_waste);
     if (v->coverage.count)
@@ -204,10 +199,11 @@ static bool was_asked(const struct sonde_measurement *m)
     return mode && strcmp(mode, "off") != 0;
 }
 
-int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_values *out)
+int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, double threshold, struct sonde_values *out)
 {
     struct builder b = {.m = m, .profile = profile, .out = out};
     out->asked = was_asked(m);
+    out->threshold = threshold;
     int rc = for_all(&b, learn_element, true);
     rc = rc ? rc : for_all(&b, add_change, true);
     rc = rc ? rc : for_all(&b, add_coverage, false);

@@ -32,6 +32,7 @@ struct sonde_value_redundant {
 struct sonde_value_site {
     uint32_t kind, node;       /* of the objects; the tree node of their allocation, 0 unknown */
     uint64_t objects, bytes;
+    uint64_t wasted;           /* bytes that its patterns left unchanged */
     SONDE_VECTOR(struct sonde_value_redundant) redundant; /* by bytes unchanged, most first; whatever their share */
 };
 
@@ -46,20 +47,22 @@ struct sonde_value_coverage {
 
 struct sonde_values { /* ready when zeroed */
     bool asked;                /* some process was recorded with --values */
-    SONDE_VECTOR(struct sonde_value_site) sites;         /* by bytes unchanged, most first */
+    double threshold;          /* share of the elements written from which on they make a pattern */
+    SONDE_VECTOR(struct sonde_value_site) sites;         /* by bytes wasted, most first */
     SONDE_VECTOR(struct sonde_value_coverage) coverage;  /* by operations, most first */
 };
 
-static inline bool sonde_value_is_redundant(const struct sonde_value_redundant *r)
+/* From a share of the elements on; 0: every one. */
+static inline bool sonde_value_is_redundant(const struct sonde_value_redundant *r, double threshold)
 {
-    return r->elements && (double)r->unchanged / (double)r->elements >= SONDE_VALUES_THRESHOLD;
+    return (r->elements ? (double)r->unchanged / (double)r->elements : 0) >= threshold;
 }
 
 /* What an operation is called: its kernel's name, else its API call's. */
 const char *sonde_value_operation_name(const struct sonde_profile *profile, uint32_t leaf);
 
 /* 0 or SONDE_ENOMEM; fini in either case. */
-int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, struct sonde_values *out);
+int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, double threshold, struct sonde_values *out);
 void sonde_values_fini(struct sonde_values *v);
 
 #endif
