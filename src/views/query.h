@@ -42,6 +42,7 @@ struct sonde_query_contexts { /* what is asked of the view profile alone; zeroed
 struct sonde_query_values { /* what is asked of the view values alone; zeroed: nothing, and it chooses */
     bool threshold_given;
     double threshold;        /* share of what was written from which on a pattern is shown */
+    const char *object;      /* only objects with this in their name, and every operation that wrote them; NULL: all */
 };
 
 struct sonde_query {

@@ -4,6 +4,8 @@
  */
 #include "analyze/answers/values/values.h"
 
+#include <string.h>
+
 #include "analyze/answers/summary/caveats.h"
 #include "base/number.h"
 #include "groups.h"
@@ -77,12 +79,17 @@ static void cell_callers(struct sonde_view_table *t, const struct sonde_query *q
 }
 
 /* "buffer in setup() heat.c:20 ← main() heat.c:140" */
+static void name_object(const struct sonde_query *q, struct sonde_text *out, const struct sonde_value_site *site)
+{
+    sonde_text_format(out, site->node ? "%s in " : "%s", sonde_object_kind_name(site->kind));
+    if (site->node)
+        sonde_name_callers(q, out, site->node, 2);
+}
+
 static void cell_object(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site)
 {
     struct sonde_text text = {0};
-    sonde_text_format(&text, site->node ? "%s in " : "%s", sonde_object_kind_name(site->kind));
-    if (site->node)
-        sonde_name_callers(q, &text, site->node, 2);
+    name_object(q, &text, site);
     sonde_cell_take(t, &text);
 }
 
@@ -165,6 +172,25 @@ static void coverage_row(struct sonde_view_table *t, const struct sonde_value_co
 
 /* ---- the view ------------------------------------------------------------------------------- */
 
+static bool is_asked_for(const struct sonde_query *q, const struct sonde_value_site *site)
+{
+    struct sonde_text name = {0};
+    name_object(q, &name, site);
+    const bool found = !q->values.object || strstr(sonde_text_get(&name), q->values.object);
+    sonde_text_fini(&name);
+    return found;
+}
+
+static void say_nothing_found(const struct sonde_query *q, const struct sonde_values *v, bool objects_found, struct sonde_view_data *out)
+{
+    if (q->values.object && !objects_found)
+        sonde_view_say(out, false, "no data object that was compared has '%s' in its name", q->values.object);
+    else if (v->threshold > 0)
+        sonde_view_say(out, false, "no operation left %.3g %% or more of what it wrote as it was", 100 * v->threshold);
+    else
+        sonde_view_say(out, false, "no operation is known to have written what was compared");
+}
+
 static void fill(const struct sonde_query *q, const struct sonde_values *v, struct sonde_view_data *out)
 {
     struct sonde_view_table *t = out->root = sonde_view_table(out, &answer), *table = sonde_view_table(out, &rows);
@@ -172,6 +198,8 @@ static void fill(const struct sonde_query *q, const struct sonde_values *v, stru
     size_t found = 0, shown = 0;
     for (size_t i = 0; i < v->sites.count; i++) {
         const struct sonde_value_site *site = &v->sites.items[i];
+        if (!is_asked_for(q, site))
+            continue;
         object_row(list, q, site, v->threshold);
         for (size_t k = 0; k < site->redundant.count; k++)
             if (sonde_value_is_redundant(&site->redundant.items[k], v->threshold)) {
@@ -191,10 +219,8 @@ static void fill(const struct sonde_query *q, const struct sonde_values *v, stru
     }
     if (found)
         sonde_view_show(out, table, false);
-    else if (v->threshold > 0)
-        sonde_view_say(out, false, "no operation left %.3g %% or more of what it wrote as it was", 100 * v->threshold);
     else
-        sonde_view_say(out, false, "no operation is known to have written what was compared");
+        say_nothing_found(q, v, sonde_view_rows(list) > 0, out);
     if (v->coverage.count)
         sonde_view_show(out, looked_at, true);
 }
@@ -202,8 +228,8 @@ static void fill(const struct sonde_query *q, const struct sonde_values *v, stru
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
 {
     struct sonde_values values = {0};
-    const double threshold = q->values.threshold_given ? q->values.threshold : SONDE_VALUES_THRESHOLD;
-    const int rc = sonde_values_compute(q->m, q->profile, threshold, &values);
+    const double otherwise = q->values.object ? 0 : SONDE_VALUES_THRESHOLD; /* of what was asked for, all */
+    const int rc = sonde_values_compute(q->m, q->profile, q->values.threshold_given ? q->values.threshold : otherwise, &values);
     if (!rc)
         fill(q, &values, out);
     sonde_values_fini(&values);
@@ -215,7 +241,7 @@ const struct sonde_view sonde_view_values = {
     .summary = "wasted values: operations that wrote what was there already, by object (record --values)",
     .single = true,
     .tables = (const struct sonde_view_columns *const[]){&answer, &rows, NULL},
-    .options = (const char *const[]){"threshold", NULL},
+    .options = (const char *const[]){"threshold", "object", NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
     .make = make,
 };

@@ -130,6 +130,24 @@ def case_threshold(options):
     require("no operation is known to have written what was compared" in m.text, m.text)
 
 
+def case_object(options):
+    m = Measured(options, case="fresh")
+    names = {o["name"]: len(o["patterns"]) for o in m.answer["objects"]}
+    (a,), (b,) = ([name for name, count in names.items() if count == patterns] for patterns in (2, 0))
+    coverage = m.coverage()
+    # All that the kernel and the copy did to b, of which the default shows nothing.
+    m.ask("--object", b)
+    require([o["name"] for o in m.answer["objects"]] == [b] and m.coverage() == coverage, m.answer)
+    require(m.patterns() == [("clEnqueueCopyBuffer", 1, 0.001, 4, 4, True)] and "0.1 %" in m.text, f"{m.patterns()} {m.text}")
+    m.ask("--object", b, "--threshold", "33")
+    require(m.patterns() == [] and "no operation left 33 % or more" in m.text, m.text)
+    m.ask("--object", "fresh()")
+    require({o["name"] for o in m.answer["objects"]} == {a, b} and len(m.patterns()) == 3, m.answer)
+    m.ask("--object", "FRESH()")
+    require(m.answer["objects"] == [] and m.text.startswith("no data object that was compared has 'FRESH()' in its name\n"), m.text)
+    require("--object is for the view values" in m.wrong("objects", "--object=fresh"), "objects")
+
+
 def case_looks(options):
     m = Measured(options)
     require(sorted(r[9:11] for r in m.values["look"]) == [[N, 1], [N, N]], m.values)

@@ -165,7 +165,7 @@ static struct report prepare(const struct report_options *o, const struct sonde_
             .complete = o->json,
             .min_percent = o->min_percent >= 0 ? o->min_percent : (o->json ? 0 : 1),
             .range = {.lanes = o->lane, .depth = o->depth > 0 ? (uint32_t)o->depth : 0},
-            .values = {.threshold_given = o->threshold >= 0, .threshold = o->threshold / 100},
+            .values = {.threshold_given = o->threshold >= 0, .threshold = o->threshold / 100, .object = o->object},
             .min_percent_given = o->min_percent >= 0,
             .limit_given = o->limit >= 0,
             .limit = o->limit >= 0 ? (uint32_t)o->limit : (o->json ? 0 : (view == *sonde_views ? DEFAULT_LIMIT : VIEW_LIMIT)),
@@ -205,6 +205,7 @@ static const char *misplaced(const struct report_options *o, const struct sonde_
         {"to", o->to},
         {"lane", o->lane},
         {"threshold", o->threshold >= 0},
+        {"object", o->object},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const struct sonde_view *const *v = sonde_views;
@@ -376,7 +377,9 @@ static const struct sonde_option options_table[] = {
              "PROCESS:NUMBER, queues, or threads (default: all)."},
     {.name = "threshold", .type = SONDE_OPTION_REAL, .argument = "PERCENT", .low = 0, .high = 100,
      .offset = offsetof(struct report_options, threshold),
-     .help = "values: show operations that left PERCENT or more of what they wrote as it was (default 33)."},
+     .help = "values: show operations that left PERCENT or more of what they wrote as it was (default 33; 0 with --object)."},
+    {.name = "object", .type = SONDE_OPTION_STRING, .argument = "NAME", .offset = offsetof(struct report_options, object),
+     .help = "values: only data objects whose name contains NAME, with every operation that wrote them."},
     {.name = NULL},
 };
 /* clang-format on */

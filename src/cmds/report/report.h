@@ -23,6 +23,7 @@ struct report_options { /* as they were given; -1 or NULL where not */
     const char *metric, *derive, *sort, *root;
     const char *from, *to, *lane; /* statistics */
     double threshold;       /* values: in percent */
+    const char *object;     /* values */
 };
 
 struct report {
