@@ -11,7 +11,7 @@ import struct
 SEGMENT = 65536
 ROOM = SEGMENT - 64
 TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL "
-          "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP").split()
+          "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP VALUE").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
          "release peer_copy").split()
@@ -35,7 +35,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII", "OBJECT": "<IIIIQQQQQQQII",
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
-        "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII"}
+        "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q"}
 
 
 class Process:
@@ -162,6 +162,10 @@ class Process:
         """`uses` is (entry of the first, entry of the last, how many)."""
         return self.add("OBJECT", kind, node, 1, flags, size, 0x1000, alloc_ns, free_ns, *uses, device, parent)
 
+    def value(self, node, obj, operations, elements, unchanged, maybe=False):
+        """What operations did to an object: elements of 4 bytes compared, and those that were left as they were."""
+        self.add("VALUE", node, obj, int(maybe), 0, 4, operations, 4 * elements, *[elements] * 4, *[unchanged] * 4)
+
     def note(self, text):
         self.add("NOTE", self.start_ns, text.encode())
 
@@ -179,7 +183,7 @@ class Process:
 
     def enqueue(self, thread, queue, api, parent, kind, enter, leave, start=0, end=0, name="", size=0, work=0, obj=0,
                 flags=0):
-        """An API call and its operation."""
+        """An API call and its operation. Returns its node."""
         self.correlation += 1
         api_node = self.call(thread, api, parent, enter, leave, self.correlation, queue)
         index = KINDS.index(kind)
@@ -202,6 +206,7 @@ class Process:
                            "enter_ns": enter, "start_ns": start if timed else None, "end_ns": end if timed else None,
                            "queued_ns": queued or None, "submit_ns": submit or None, "bytes": size,
                            "failed": bool(flags & FAILED), "bad_time": bool(flags & BAD_TIME)})
+        return node
 
     # ---- writing -------------------------------------------------------------
 

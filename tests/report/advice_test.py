@@ -15,7 +15,7 @@ import live
 
 US = 1000
 MS = 1000 * US
-LAUNCH, READ, WRITE, FINISH = "clEnqueueNDRangeKernel", "clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clFinish"
+LAUNCH, READ, WRITE, COPY, FINISH = "clEnqueueNDRangeKernel", "clEnqueueReadBuffer", "clEnqueueWriteBuffer", "clEnqueueCopyBuffer", "clFinish"
 
 
 def share_error(hits, samples):
@@ -42,15 +42,16 @@ class Program:
         return self.places[function]
 
     def launch(self, kind, start, end, call=5 * US, queue=0, function="step", blocking=False, api=LAUNCH, **more):
-        """An operation asked for now; `start` and `end` are relative to now."""
+        """An operation asked for now; `start` and `end` are relative to now. Returns its node."""
         enter, leave = self.now, self.now + call
         if blocking:
             leave = max(leave, self.now + end)
-        self.p.enqueue(self.thread, self.queues[queue], api, self.place(function), kind, enter, leave,
-                       enter + start, enter + end, name=more.pop("name", "work" if kind == "kernel" else ""), **more)
+        node = self.p.enqueue(self.thread, self.queues[queue], api, self.place(function), kind, enter, leave,
+                              enter + start, enter + end, name=more.pop("name", "work" if kind == "kernel" else ""), **more)
         if blocking:
             self.p.wait(self.thread, enter, awaited=self.p.correlation)
         self.now = leave
+        return node
 
     def sampled(self):
         self.p.cpu.update(rate_hz=1000, sampling=1, switches_known=1, threads=1)
@@ -420,6 +421,39 @@ class Advice(Case):
         self.assertEqual((got["count"], got["bytes"]), (40, 40 << 20))
         self.assertEqual(got["looked_at_ns"], 40 * 16 * US)
         self.assertEqual(got["saving_ns"], 39 * 16 * US)
+
+    def writes(self, kind, size, *changes, **more):
+        """Ten operations of 100 ms each, and what they did to each of their objects."""
+        a = Program()
+        for _ in range(10):
+            node = a.launch(kind, 10 * US, 10 * US + 100 * MS, size=size, function="save", **more)
+            a.host(200 * MS)
+        for change in changes:
+            a.p.value(node, a.p.object(1, a.place("setup"), 4000, a.p.start_ns), *change)
+        return a
+
+    def test_copies_of_what_was_there(self):
+        # Of 10 times 1,000 elements 6,000; that the first copy was not compared, since nobody had written there, saves nothing.
+        got = self.one(self.writes("copy", 4000, (9, 9000, 6000), api=COPY), "redundant_writes")
+        self.assertEqual((got["count"], got["bytes"], got["looked_at_ns"]), (10, 40000, 1000 * MS))
+        self.assertAlmostEqual(got["saving_ns"], 600 * MS, delta=1)
+        self.assertEqual((got["frames"][0]["name"], got["device"]), ("save", 0))
+        self.assertIn("of 1.00 s in 10 operations, 600 ms wrote what was there already; times are those of a run with --values", got["evidence"])
+        self.assertIn("1. redundant writes: saves up to 600 ms, ", self.text)
+
+    def test_kernels_that_write_what_was_there(self):
+        # Two objects: of one nearly all, of the other, which is larger, less. What a kernel wrote is not known.
+        got = self.one(self.writes("kernel", 0, (10, 10000, 9000, True), (10, 30000, 7000, True)), "redundant_writes")
+        self.assertAlmostEqual(got["saving_ns"], 400 * MS, delta=1)
+        self.assertIn(", at most 400 ms wrote what was there already", got["evidence"])
+        # Four of ten launches were compared: of the others nothing is known.
+        got = self.one(self.writes("kernel", 0, (4, 4000, 3000, True)), "redundant_writes")
+        self.assertAlmostEqual(got["saving_ns"], 300 * MS, delta=1)
+
+    def test_writes_of_something_new(self):
+        self.assertEqual(self.found(self.writes("copy", 4000, (10, 10000, 3299), api=COPY), "redundant_writes"), [])
+        self.assertEqual(self.found(self.writes("copy", 4000, api=COPY), "redundant_writes"), [])
+        self.one(self.writes("copy", 4000, (10, 10000, 3300), api=COPY), "redundant_writes")
 
     def test_kernels_too_small_for_the_device(self):
         a = Program(queues=2)

@@ -148,6 +148,20 @@ def case_object(options):
     require("--object is for the view values" in m.wrong("objects", "--object=fresh"), "objects")
 
 
+def case_advice(options):
+    def redundant(*record, case):
+        value = json.loads(Measured(options, *record, case=case).report("advice", "--json"))
+        return [a for a in value["advice"] if a["rule"] == "redundant_writes"]
+
+    # Two of three copies, all of the same size; what was written to their source was new.
+    copies, = redundant(case="copies")
+    require((copies["count"], copies["bytes"], copies["frames"][0]["name"]) == (3, 12 * N, "copies"), copies)
+    require(abs(3 * copies["saving_ns"] - 2 * copies["looked_at_ns"]) <= 3 and "at most" not in copies["evidence"], copies)
+    kernels = redundant(case="kernels")
+    require(sorted(a["count"] for a in kernels) == [1, 4] and all(", at most " in a["evidence"] for a in kernels), kernels)
+    require(redundant("--values=off", case="copies") == [], "off")
+
+
 def case_looks(options):
     m = Measured(options)
     require(sorted(r[9:11] for r in m.values["look"]) == [[N, 1], [N, N]], m.values)

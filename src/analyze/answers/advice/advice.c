@@ -142,6 +142,60 @@ static int allocates(struct sonde__find *f, uint32_t process)
     return rc;
 }
 
+/* [tree node]: what the operations there did to all objects together. NULL: out of memory. */
+static struct sonde_value_redundant *sum_written(const struct sonde__find *f)
+{
+    struct sonde_value_redundant *by_leaf = calloc(f->profile->nodes.count + 1, sizeof *by_leaf);
+    for (size_t i = 0; i < f->values.sites.count && by_leaf; i++)
+        for (size_t k = 0; k < f->values.sites.items[i].redundant.count; k++) {
+            const struct sonde_value_redundant *r = &f->values.sites.items[i].redundant.items[k];
+            struct sonde_value_redundant *sum = &by_leaf[r->operation];
+            sum->exact = r->exact && (sum->exact || !sum->operations);
+            sum->operations += r->operations;
+            sum->elements += r->elements;
+            sum->unchanged += r->unchanged;
+            sum->unchanged_bytes += r->unchanged_bytes;
+        }
+    return by_leaf;
+}
+
+/* The part of an operation's time in which it wrote what was there already, all that it writes taking the same: of its bytes,
+ * and where these are not known (kernels), of the elements of what was compared. */
+static double wasted_part(const struct sonde_value_redundant *w, const struct sonde_metrics *all)
+{
+    if (all->bytes)
+        return w->unchanged_bytes < all->bytes ? (double)w->unchanged_bytes / (double)all->bytes : 1;
+    const double compared = w->operations < all->operations ? (double)w->operations / (double)all->operations : 1;
+    return compared * (double)w->unchanged / (double)w->elements;
+}
+
+static int redundant(struct sonde__find *f, uint32_t process)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    struct sonde_value_redundant *by_leaf = sum_written(f);
+    int rc = by_leaf ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        const uint32_t leaf = row->lane < p->lane_count ? sonde_profile_locate(f->profile, process, row->node) : 0;
+        if (!leaf || !sonde_value_is_redundant(&by_leaf[leaf], SONDE_VALUES_THRESHOLD))
+            continue;
+        rc = sonde__find_add(f,
+                             &(struct sonde__finding){
+                                 .rule = RULE_REDUNDANT,
+                                 .process = process,
+                                 .device = p->lanes[row->lane].device,
+                                 .leaf = leaf,
+                                 .count = row->count,
+                                 .bytes = row->bytes,
+                                 .looked_at_ns = row->sum_ns,
+                                 .saving_ns = (uint64_t)((double)row->sum_ns * wasted_part(&by_leaf[leaf], &f->profile->nodes.items[leaf].self)),
+                                 .sum = !by_leaf[leaf].exact,
+                             });
+    }
+    free(by_leaf);
+    return rc;
+}
+
 /* ---- sentences ---------------------------------------------------------------------------- */
 
 struct words { /* numbers as people read them */
@@ -237,6 +291,14 @@ static void say_allocates(const struct sonde__finding *f, struct sonde_text *t)
                       w.bytes, w.looked_at);
 }
 
+static void say_redundant(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    char wasted[SONDE_NUMBER_MAX];
+    sonde_text_format(t, "of %s in %s operation%s, %s%s wrote what was there already; times are those of a run with --values",
+                      w.looked_at, w.count, w.s, f->sum > 0 ? "at most " : "", sonde_number_time(wasted, (double)f->saving_ns));
+}
+
 static void say_small_grid(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
@@ -277,6 +339,9 @@ static const struct rule {
         "the loop", compiles, say_compiles, false, 1},
     [RULE_ALLOCATES] = {"allocates_in_loop", "memory repeatedly allocated",
         "allocate once before the loop, or use a pool", allocates, say_allocates, false, 1},
+    [RULE_REDUNDANT] = {"redundant_writes", "redundant writes",
+        "leave them out where nothing changes, or write only the part that does; the view values shows the objects", redundant,
+        say_redundant, false, 1},
 };
 /* clang-format on */
 
@@ -482,6 +547,7 @@ int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_p
 {
     struct sonde__find f = {.m = m, .profile = profile};
     int rc = sonde_object_model_build(m, profile, &f.objects);
+    rc = rc ? rc : sonde_values_compute(m, profile, SONDE_VALUES_THRESHOLD, &f.values);
     for (uint32_t i = 0; i < m->process_count && !rc; i++) {
         for (int k = 0; k < RULE_COUNT && !rc; k++)
             rc = rules[k].of_process ? rules[k].of_process(&f, i) : 0;
@@ -495,6 +561,7 @@ int sonde_advice_compute(const struct sonde_measurement *m, const struct sonde_p
     if (out->items.count)
         qsort(out->items.items, out->items.count, sizeof *out->items.items, by_saving);
     sonde_object_model_fini(&f.objects);
+    sonde_values_fini(&f.values);
     sonde_vector_fini(&f.found);
     sonde_map_fini(&f.places);
     sonde_map_fini(&f.callers);

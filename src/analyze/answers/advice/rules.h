@@ -6,6 +6,7 @@
 #define SONDE_ANALYZE_ANSWERS_ADVICE_RULES_H
 
 #include "advice.h"
+#include "analyze/answers/values/values.h"
 #include "analyze/model/api.h"
 #include "analyze/profile/object_model.h"
 #include "base/kinds.h"
@@ -25,6 +26,7 @@ enum sonde__rule {
     RULE_SMALL_GRID,
     RULE_COMPILES,
     RULE_ALLOCATES,
+    RULE_REDUNDANT,
     RULE_COUNT,
 };
 
@@ -39,6 +41,7 @@ struct sonde__find {
     const struct sonde_measurement *m;
     const struct sonde_profile *profile;
     struct sonde_object_model objects;
+    struct sonde_values values;
     SONDE_VECTOR(struct sonde__finding) found;
     struct sonde_map places;   /* hash of (rule, process, device, node) -> index */
     struct sonde_map callers;  /* leaf -> the user's node */
