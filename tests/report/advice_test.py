@@ -439,7 +439,7 @@ class Advice(Case):
         self.assertAlmostEqual(got["saving_ns"], 600 * MS, delta=1)
         self.assertEqual((got["frames"][0]["name"], got["device"]), ("save", 0))
         self.assertIn("of 1.00 s in 10 operations, 600 ms wrote what was there already; times are those of a run with --values", got["evidence"])
-        self.assertIn("1. redundant writes: saves up to 600 ms, ", self.text)
+        self.assertIn(". redundant writes: saves up to 600 ms, ", self.text)
 
     def test_kernels_that_write_what_was_there(self):
         # Two objects: of one nearly all, of the other, which is larger, less. What a kernel wrote is not known.
