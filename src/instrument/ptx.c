@@ -6,6 +6,7 @@
 #include <sonde/error.h>
 
 #include "guest/memory.h"
+#include "statement.h"
 
 #define TEXT_MAX UINT32_MAX /* spans are 32 bits wide */
 
@@ -53,15 +54,6 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
 }
 
-struct span_reader { /* within one item */
-    const char *at, *end;
-};
-
-static struct span_reader of_span(const struct sonde_ptx *p, struct sonde_ptx_span s)
-{
-    return (struct span_reader){p->text + s.at, p->text + s.at + s.bytes};
-}
-
 static struct sonde_ptx_span to_span(const struct sonde_ptx *p, const char *from, const char *to)
 {
     return (struct sonde_ptx_span){(uint32_t)(from - p->text), (uint32_t)(to - from)};
@@ -101,8 +93,7 @@ static void skip_blanks(struct span_reader *r)
     r->at = past_blanks(r->at, r->end);
 }
 
-/* A name, a register, a number without a sign; empty: something else is there. */
-static struct sonde_ptx_span take_word(const struct sonde_ptx *p, struct span_reader *r)
+struct sonde_ptx_span sonde__ptx_word(const struct sonde_ptx *p, struct span_reader *r)
 {
     skip_blanks(r);
     const char *from = r->at;
@@ -111,18 +102,13 @@ static struct sonde_ptx_span take_word(const struct sonde_ptx *p, struct span_re
     return to_span(p, from, r->at);
 }
 
-static bool take_char(struct span_reader *r, char c)
+bool sonde__ptx_char(struct span_reader *r, char c)
 {
     skip_blanks(r);
     if (r->at == r->end || *r->at != c)
         return false;
     r->at++;
     return true;
-}
-
-static bool is(const struct sonde_ptx *p, struct sonde_ptx_span s, const char *word)
-{
-    return s.bytes == strlen(word) && memcmp(p->text + s.at, word, s.bytes) == 0;
 }
 
 static bool begins(const char *at, const char *end, const char *word)
@@ -139,7 +125,7 @@ static int digit_of(char c)
 /* Integer constants of section 4.5.1: decimal, 0x, 0b, octal, with a U behind or not. */
 static bool take_number(const struct sonde_ptx *p, struct span_reader *r, uint64_t *value)
 {
-    const struct sonde_ptx_span word = take_word(p, r);
+    const struct sonde_ptx_span word = sonde__ptx_word(p, r);
     const char *at = p->text + word.at, *end = at + word.bytes;
     int base = 10;
     *value = 0;
@@ -296,7 +282,7 @@ static int read_file(struct sonde_ptx *p, struct span_reader r)
     if (!file)
         return SONDE_ENOMEM;
     file->number = take_small(p, &r);
-    if (take_char(&r, '"')) {
+    if (sonde__ptx_char(&r, '"')) {
         const char *from = r.at;
         while (r.at < r.end && *r.at != '"')
             r.at++;
@@ -313,8 +299,8 @@ static int read_place(struct sonde_ptx *p, struct span_reader r)
     place->file = take_small(p, &r);
     place->line = take_small(p, &r);
     place->column = take_small(p, &r);
-    while (take_char(&r, ',')) /* function_name LABEL [+ N], inlined_at FILE LINE COLUMN */
-        if (is(p, take_word(p, &r), "inlined_at")) {
+    while (sonde__ptx_char(&r, ',')) /* function_name LABEL [+ N], inlined_at FILE LINE COLUMN */
+        if (sonde__ptx_is(p, sonde__ptx_word(p, &r), "inlined_at")) {
             place->at_file = take_small(p, &r);
             place->at_line = take_small(p, &r);
             place->at_column = take_small(p, &r);
@@ -327,7 +313,7 @@ static int read_place(struct sonde_ptx *p, struct span_reader r)
 
 static void read_target(struct sonde_ptx *p, struct span_reader r)
 {
-    const struct sonde_ptx_span word = take_word(p, &r);
+    const struct sonde_ptx_span word = sonde__ptx_word(p, &r);
     const char *at = p->text + word.at, *end = at + word.bytes;
     if (!begins(at, end, "sm_"))
         return;
@@ -339,21 +325,21 @@ static void read_target(struct sonde_ptx *p, struct span_reader r)
 /* What a directive says; `place` becomes that of .loc. */
 static int read_directive(struct sonde_ptx *p, struct sonde_ptx_span text, uint32_t *place)
 {
-    struct span_reader r = of_span(p, text);
-    if (!take_char(&r, '.'))
+    struct span_reader r = sonde__ptx_reader(p, text);
+    if (!sonde__ptx_char(&r, '.'))
         return 0;
-    const struct sonde_ptx_span name = take_word(p, &r);
-    if (is(p, name, "file"))
+    const struct sonde_ptx_span name = sonde__ptx_word(p, &r);
+    if (sonde__ptx_is(p, name, "file"))
         return read_file(p, r);
-    if (is(p, name, "loc")) {
+    if (sonde__ptx_is(p, name, "loc")) {
         *place = p->place_count;
         return read_place(p, r);
     }
-    if (is(p, name, "target"))
+    if (sonde__ptx_is(p, name, "target"))
         read_target(p, r);
-    if (is(p, name, "version")) {
+    if (sonde__ptx_is(p, name, "version")) {
         p->version = 10 * take_small(p, &r);
-        if (take_char(&r, '.'))
+        if (sonde__ptx_char(&r, '.'))
             p->version += take_small(p, &r);
     }
     return 0;
@@ -361,26 +347,15 @@ static int read_directive(struct sonde_ptx *p, struct sonde_ptx_span text, uint3
 
 /* ---- the second pass: instructions ------------------------------------------------------------------------- */
 
-#define MODIFIERS_MAX 16u
-
-struct instruction {
-    struct sonde_ptx_span predicate;
-    bool negated;
-    struct sonde_ptx_span name, modifier[MODIFIERS_MAX]; /* "ld", "global", "shared::cta", "v4", "f32" */
-    uint32_t modifiers;
-    struct span_reader operands;
-};
-
-/* False: no instruction, but a declaration (.reg) or the like. */
-static bool parse(const struct sonde_ptx *p, struct sonde_ptx_span text, struct instruction *out)
+bool sonde__ptx_parse(const struct sonde_ptx *p, struct sonde_ptx_span text, struct instruction *out)
 {
-    struct span_reader r = of_span(p, text);
+    struct span_reader r = sonde__ptx_reader(p, text);
     *out = (struct instruction){0};
-    if (take_char(&r, '@')) {
-        out->negated = take_char(&r, '!');
-        out->predicate = take_word(p, &r);
+    if (sonde__ptx_char(&r, '@')) {
+        out->negated = sonde__ptx_char(&r, '!');
+        out->predicate = sonde__ptx_word(p, &r);
     }
-    out->name = take_word(p, &r);
+    out->name = sonde__ptx_word(p, &r);
     if (!out->name.bytes)
         return false;
     while (r.at < r.end && *r.at == '.') {
@@ -446,28 +421,27 @@ static bool type_of(const struct sonde_ptx *p, struct sonde_ptx_span s, struct s
 static bool take_address(const struct sonde_ptx *p, struct span_reader *r, struct sonde_ptx_access *a)
 {
     uint64_t value;
-    if (!take_char(r, '['))
+    if (!sonde__ptx_char(r, '['))
         return false;
-    a->base = take_word(p, r);
-    if (take_char(r, '+')) {
-        const bool minus = take_char(r, '-');
+    a->base = sonde__ptx_word(p, r);
+    if (sonde__ptx_char(r, '+')) {
+        const bool minus = sonde__ptx_char(r, '-');
         if (!take_number(p, r, &value))
             return false;
         a->offset = minus ? -(int64_t)value : (int64_t)value;
-    } else if (take_char(r, '-')) {
+    } else if (sonde__ptx_char(r, '-')) {
         if (!take_number(p, r, &value))
             return false;
         a->offset = -(int64_t)value;
     }
-    return a->base.bytes && take_char(r, ']');
+    return a->base.bytes && sonde__ptx_char(r, ']');
 }
 
-/* A register, a constant, or braces around several. */
-static struct sonde_ptx_span take_operand(const struct sonde_ptx *p, struct span_reader *r)
+struct sonde_ptx_span sonde__ptx_operand(const struct sonde_ptx *p, struct span_reader *r)
 {
     skip_blanks(r);
     const char *from = r->at;
-    if (take_char(r, '{')) {
+    if (sonde__ptx_char(r, '{')) {
         while (r->at < r->end && *r->at != '}')
             r->at++;
         if (r->at < r->end)
@@ -508,16 +482,16 @@ static int plain_access(const struct sonde_ptx *p, const struct instruction *i, 
     a->op = (uint8_t)op;
     a->flags |= has(p, i, "global") ? 0 : SONDE_PTX_GENERIC;
     if (op == SONDE_PTX_LOAD || op == SONDE_PTX_ATOMIC) {
-        a->values = take_operand(p, &r);
-        if (!a->values.bytes || !take_char(&r, ','))
+        a->values = sonde__ptx_operand(p, &r);
+        if (!a->values.bytes || !sonde__ptx_char(&r, ','))
             return UNREADABLE;
     }
     if (!take_address(p, &r, a))
         return UNREADABLE;
     if (op == SONDE_PTX_STORE) {
-        if (!take_char(&r, ','))
+        if (!sonde__ptx_char(&r, ','))
             return UNREADABLE;
-        a->values = take_operand(p, &r);
+        a->values = sonde__ptx_operand(p, &r);
     } else if (op != SONDE_PTX_LOAD) {
         a->values = (struct sonde_ptx_span){0};
     }
@@ -533,12 +507,12 @@ static int copy_access(const struct sonde_ptx *p, const struct instruction *i, s
         return has(p, i, "global") || has(p, i, "tensor") ? other(i, a) : NOT_MEMORY;
     if (!has(p, i, "global"))
         return NOT_MEMORY; /* commit_group, wait_group, mbarrier */
-    if (!take_address(p, &r, a) || !take_char(&r, ','))
+    if (!take_address(p, &r, a) || !sonde__ptx_char(&r, ','))
         return UNREADABLE;
     a->offset = 0;
-    if (!take_address(p, &r, a) || !take_char(&r, ',') || !take_number(p, &r, &bytes) || bytes > 16)
+    if (!take_address(p, &r, a) || !sonde__ptx_char(&r, ',') || !take_number(p, &r, &bytes) || bytes > 16)
         return UNREADABLE;
-    if (take_char(&r, ','))
+    if (sonde__ptx_char(&r, ','))
         return other(i, a); /* how much is read is known while it runs */
     a->op = SONDE_PTX_COPY_IN;
     a->element_bytes = (uint8_t)bytes;
@@ -557,15 +531,15 @@ static int access_of(const struct sonde_ptx *p, const struct instruction *i, str
     *a = (struct sonde_ptx_access){.flags = (uint8_t)((i->predicate.bytes ? SONDE_PTX_PREDICATED : 0) | (i->negated ? SONDE_PTX_NEGATED : 0)),
                                    .predicate = i->predicate};
     for (size_t k = 0; k < sizeof plain / sizeof *plain; k++)
-        if (is(p, i->name, plain[k].name))
+        if (sonde__ptx_is(p, i->name, plain[k].name))
             return plain_access(p, i, plain[k].op, a);
-    if (is(p, i->name, "cp"))
+    if (sonde__ptx_is(p, i->name, "cp"))
         return copy_access(p, i, a);
     for (int k = 0; others[k]; k++)
-        if (is(p, i->name, others[k]))
+        if (sonde__ptx_is(p, i->name, others[k]))
             return other(i, a);
     for (int k = 0; matrices[k]; k++)
-        if (is(p, i->name, matrices[k]) && (has(p, i, "load") || has(p, i, "store")) && !has(p, i, "shared"))
+        if (sonde__ptx_is(p, i->name, matrices[k]) && (has(p, i, "load") || has(p, i, "store")) && !has(p, i, "shared"))
             return other(i, a);
     return NOT_MEMORY;
 }
@@ -574,18 +548,18 @@ static int access_of(const struct sonde_ptx *p, const struct instruction *i, str
 
 static int read_head(const struct sonde_ptx *p, const struct sonde_ptx_item *item, struct sonde_ptx_function *f)
 {
-    struct span_reader r = of_span(p, item->text);
+    struct span_reader r = sonde__ptx_reader(p, item->text);
     bool named = false;
     while (!named && r.at < r.end) { /* .visible .entry NAME (…) or .func (…) NAME (…) */
         skip_blanks(&r);
-        if (take_char(&r, '.')) {
-            if (is(p, take_word(p, &r), "entry"))
+        if (sonde__ptx_char(&r, '.')) {
+            if (sonde__ptx_is(p, sonde__ptx_word(p, &r), "entry"))
                 f->flags |= SONDE_PTX_ENTRY;
-        } else if (take_char(&r, '(')) {
+        } else if (sonde__ptx_char(&r, '(')) {
             for (int depth = 1; r.at < r.end && depth; r.at = past_one(r.at, r.end))
                 depth += (*r.at == '(') - (*r.at == ')');
         } else {
-            f->name = take_word(p, &r);
+            f->name = sonde__ptx_word(p, &r);
             named = true;
         }
     }
@@ -597,7 +571,7 @@ static bool ends_block(const struct sonde_ptx *p, const struct instruction *i)
 {
     static const char *const names[] = {"bra", "brx", "call", "ret", "exit", "trap", NULL};
     for (int k = 0; names[k]; k++)
-        if (is(p, i->name, names[k]))
+        if (sonde__ptx_is(p, i->name, names[k]))
             return true;
     return false;
 }
@@ -611,9 +585,9 @@ static int read_instruction(struct sonde_ptx *p, struct body *b, uint32_t item)
 {
     struct instruction i;
     struct sonde_ptx_access a, *to;
-    if (!parse(p, p->items[item].text, &i))
+    if (!sonde__ptx_parse(p, p->items[item].text, &i))
         return 0;
-    if (is(p, i.name, "call"))
+    if (sonde__ptx_is(p, i.name, "call"))
         b->f->flags |= SONDE_PTX_CALLS;
     if (ends_block(p, &i)) {
         b->open = false;
@@ -648,9 +622,9 @@ static void find_loops(struct sonde_ptx *p, const struct sonde_ptx_function *f)
 {
     struct instruction i;
     for (uint32_t at = f->open; at < f->close; at++) {
-        if (p->items[at].kind != SONDE_PTX_STATEMENT || !parse(p, p->items[at].text, &i) || !is(p, i.name, "bra"))
+        if (p->items[at].kind != SONDE_PTX_STATEMENT || !sonde__ptx_parse(p, p->items[at].text, &i) || !sonde__ptx_is(p, i.name, "bra"))
             continue;
-        const struct sonde_ptx_span target = take_word(p, &i.operands);
+        const struct sonde_ptx_span target = sonde__ptx_word(p, &i.operands);
         for (uint32_t label = at; label-- > f->open;)
             if (p->items[label].kind == SONDE_PTX_LABEL && p->items[label].text.bytes == target.bytes &&
                 memcmp(p->text + p->items[label].text.at, p->text + target.at, target.bytes) == 0) {
@@ -720,7 +694,7 @@ void sonde__ptx_release(struct sonde_ptx *p)
 bool sonde__ptx_ends(const struct sonde_ptx *p, uint32_t item, struct sonde_ptx_span *predicate, bool *negated)
 {
     struct instruction i;
-    if (p->items[item].kind != SONDE_PTX_STATEMENT || !parse(p, p->items[item].text, &i) || (!is(p, i.name, "ret") && !is(p, i.name, "exit")))
+    if (p->items[item].kind != SONDE_PTX_STATEMENT || !sonde__ptx_parse(p, p->items[item].text, &i) || (!sonde__ptx_is(p, i.name, "ret") && !sonde__ptx_is(p, i.name, "exit")))
         return false;
     *predicate = i.predicate;
     *negated = i.negated;

@@ -86,6 +86,26 @@ size_t sonde__ptx_area(const struct sonde_ptx_function *f, uint32_t plan)
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
+void sonde__ptx_area_start(const struct sonde_ptx_function *f, uint32_t plan, void *part)
+{
+    char *values = (char *)part + bytes_of_counts(f, plan);
+    memset(part, 0, sonde__ptx_area(f, plan));
+    for (uint32_t k = 0; plan & SONDE_PLAN_VALUES && k < f->accesses; k++)
+        memcpy(values + k * sizeof sonde__ptx_values_none, &sonde__ptx_values_none, sizeof sonde__ptx_values_none);
+}
+
+uint64_t sonde__ptx_area_read(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t plan, const void *part, uint32_t access,
+                              struct sonde_ptx_values *values)
+{
+    uint64_t count = 0;
+    *values = sonde__ptx_values_none;
+    if (plan & SONDE_PLAN_COUNTS)
+        memcpy(&count, (const char *)part + p->accesses[f->first_access + access].block * sizeof count, sizeof count);
+    if (plan & SONDE_PLAN_VALUES)
+        memcpy(values, (const char *)part + bytes_of_counts(f, plan) + access * sizeof *values, sizeof *values);
+    return count;
+}
+
 /* ---- registers ------------------------------------------------------------------------------------- */
 
 #define REGISTERS_MAX 64u /* declarations in a function: nvcc makes one for each type */

@@ -50,6 +50,11 @@ struct sonde_ptx_text {
 const char *sonde__ptx_plain(const struct sonde_ptx *p, const struct sonde_ptx_function *f);
 /* Bytes of a multiprocessor's part of the area of a launch of it. */
 size_t sonde__ptx_area(const struct sonde_ptx_function *f, uint32_t plan);
+/* A part as it starts. And of one that has been read: how many threads executed the access (by number within the function), and what
+ * values they had. */
+void sonde__ptx_area_start(const struct sonde_ptx_function *f, uint32_t plan, void *part);
+uint64_t sonde__ptx_area_read(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t plan, const void *part, uint32_t access,
+                              struct sonde_ptx_values *values);
 /* The whole module anew. 0 or SONDE_ENOMEM; to be released in each case. */
 int sonde__ptx_rewrite(const struct sonde_ptx *p, uint32_t plan, struct sonde_ptx_text *out);
 void sonde__ptx_text_release(struct sonde_ptx_text *t);

@@ -1,0 +1,31 @@
+/* flow.h - what a kernel in PTX needs of its surroundings: its parameters, from which of them the address of each access
+ * comes, and whether it names variables of its module.
+ *
+ * Registers are followed through the whole body at once, without the order of statements: one that may hold addresses that come
+ * from two parameters, from memory or from arithmetic that is not understood, has no origin. A sum has that of the one
+ * summand that has one: the other is an index.
+ *
+ * Threads: any; memory is from the kernel (guest/memory.h).
+ */
+#ifndef SONDE_INSTRUMENT_FLOW_H
+#define SONDE_INSTRUMENT_FLOW_H
+
+#include "ptx.h"
+
+struct sonde_ptx_origin {
+    uint16_t parameter; /* from 1; 0: not known */
+    uint16_t offset;    /* of the pointer within it, in bytes */
+};
+
+struct sonde_ptx_flow {
+    uint32_t parameters;              /* of the kernel */
+    struct sonde_ptx_span variable;   /* a .global or .const one of the module that it names, but for constants of the compiler's */
+    struct sonde_ptx_origin *origins; /* of each of its accesses */
+    size_t room;
+};
+
+/* 0 or SONDE_ENOMEM; to be released in each case. */
+int sonde__ptx_flow(const struct sonde_ptx *p, const struct sonde_ptx_function *f, struct sonde_ptx_flow *out);
+void sonde__ptx_flow_release(struct sonde_ptx_flow *flow);
+
+#endif
