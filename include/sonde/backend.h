@@ -309,7 +309,7 @@ uint64_t sonde_object_address(uint32_t object);
 
 /* Values (sonde record --values): what operations leave unchanged. A backend compares objects as they were
  * before and after an operation, and says what it found. False: nobody asked. Cheap; any hooked call. */
-bool sonde_values_wanted(void);
+bool sonde_values_wanted(unsigned what); /* SONDE_VALUES_* */
 /* The most bytes of one device's memory that may be taken for it; 0: a quarter of what it has. */
 uint64_t sonde_values_memory(void);
 /* The operation `kind` `name` of a call that has begun: a node of the tree. */
@@ -329,6 +329,22 @@ struct sonde_value_change {
 void sonde_value_changed(const struct sonde_value_change *change); /* any thread */
 /* Of an operation not all that it may have written was looked at; NONE: all was. For each of these once. */
 void sonde_value_missed(uint32_t operation, enum sonde_value_missed why);
+
+/* One access in the code of a kernel, to one object: a row of the measurement. 0: no room. */
+struct sonde_value_access {
+    uint32_t operation, object; /* 0: not known */
+    uint32_t file, line;        /* of the kernel's source; a string */
+    uint32_t number;            /* in the kernel's code, from 0 */
+    uint8_t what, type;         /* enum sonde_access, enum sonde_element */
+    uint8_t element_bytes;      /* 1, 2, 4, 8 */
+};
+uint32_t sonde_value_access_add(const struct sonde_value_access *access);
+/* What its elements were since the beginning; later ones replace earlier ones. As struct sonde_ptx_values has it. */
+struct sonde_value_seen {
+    uint64_t elements, any, all;
+    int64_t least, most;
+};
+void sonde_value_access_seen(uint32_t row, const struct sonde_value_seen *seen);
 
 /* One clock pair of `device`: at host time host_ns its clock read device_ns;
  * the pair is exact within +- bound_ns. */

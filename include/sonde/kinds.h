@@ -174,6 +174,24 @@ enum sonde_memory {
 };
 /* clang-format on */
 
+/* What --values asks for. */
+enum {
+    SONDE_VALUES_COARSE = 1, /* what operations leave unchanged */
+    SONDE_VALUES_FINE = 2,   /* what the accesses of kernels read and write */
+};
+
+/* Accesses of a kernel's code to the device's memory, and what their elements are (PTX ISA 5.2). */
+enum sonde_access { SONDE_ACCESS_LOAD,
+                    SONDE_ACCESS_STORE,
+                    SONDE_ACCESS_ATOMIC,
+                    SONDE_ACCESS_REDUCTION,
+                    SONDE_ACCESS_COPY };
+enum sonde_element { SONDE_ELEMENT_BITS,
+                     SONDE_ELEMENT_UNSIGNED,
+                     SONDE_ELEMENT_SIGNED,
+                     SONDE_ELEMENT_FLOAT,
+                     SONDE_ELEMENT_BFLOAT };
+
 /* Why an operation's values were not looked at, or not all of them. */
 #define SONDE_VALUE_MISSED_MAP(X)                                          \
     X(NONE, "")                                                            \
@@ -189,7 +207,15 @@ enum sonde_memory {
     X(MANY, "too many comparisons were under way")                         \
     X(BUSY, "another thread was enqueuing in its queue")                   \
     X(COMPARE, "the device refused the comparison")                        \
-    X(FAILED, "it or its comparison failed")
+    X(FAILED, "it or its comparison failed")                               \
+    X(CODE, "the code of its module was not seen")                         \
+    X(PTX, "its module holds no PTX of it that the device can run")        \
+    X(PLAIN, "its PTX has accesses or calls that cannot be followed")      \
+    X(VARIABLE, "it names variables of its module")                        \
+    X(COMPILE, "the driver refused its instrumented copy")                 \
+    X(REGISTERS, "its instrumented copy needs more than its blocks have")  \
+    X(BUFFER, "its parameters were given as a buffer")                     \
+    X(GRAPH, "it was captured for a graph")
 
 /* clang-format off */
 enum sonde_value_missed {

@@ -70,7 +70,8 @@
     T(WAIT, struct sonde_row_wait, THREAD, enter_ns, enter_ns, cpu.wait_rows_dropped, "wait")              \
     X(PAUSE, struct sonde_row_pause, SONDE_ROWS_FIRST)                                                     \
     T(SLEEP, struct sonde_row_sleep, THREAD, from_ns, to_ns, cpu.sleep_rows_dropped, NULL)                 \
-    X(VALUE, struct sonde_row_value, 0)
+    X(VALUE, struct sonde_row_value, 0)                                                                    \
+    X(ACCESS, struct sonde_row_access, 0)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -364,6 +365,23 @@ struct sonde_row_value {
     X(row, operations, ZERO) X(row, bytes, ZERO) X(row, elements1, ZERO) X(row, elements2, ZERO)                    \
     X(row, elements4, ZERO) X(row, elements8, ZERO) X(row, unchanged1, ZERO) X(row, unchanged2, ZERO)               \
     X(row, unchanged4, ZERO) X(row, unchanged8, ZERO)
+/* An access in the code of a kernel, of one calling context, to one object (0: not known): what its elements were. Bits are the
+ * element's own, zero-extended; least and most are signed integers, of floats (4 and 8 bytes) as integers that are ordered as
+ * they are: a negative one has all bits but the sign flipped. */
+struct sonde_row_access {
+    uint32_t node, object;
+    uint32_t file, line;    /* of the kernel's source: a string; 0 unknown */
+    uint32_t number;        /* in the kernel's code, from 0 */
+    uint16_t element_bytes;
+    uint8_t what, type;     /* enum sonde_access, enum sonde_element */
+    uint64_t elements;      /* accessed */
+    uint64_t any, all;      /* their OR, their AND */
+    uint64_t least, most;   /* of numbers, in two's complement: NaNs are left out */
+};
+#define SONDE_COLUMNS_ACCESS(X, row)                                                                              \
+    X(row, node, ZERO) X(row, object, ZERO) X(row, file, ZERO) X(row, line, ZERO) X(row, number, DELTA)           \
+    X(row, element_bytes, ZERO) X(row, what, ZERO) X(row, type, ZERO) X(row, elements, ZERO) X(row, any, ZERO)    \
+    X(row, all, ZERO) X(row, least, ZERO) X(row, most, ZERO)
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
  * and the time is host time in the call. For samples of the CPU side `node` is
@@ -550,6 +568,7 @@ static_assert(sizeof(struct sonde_row_lane) == 176, "format");
 static_assert(sizeof(struct sonde_row_work) == 96, "format");
 static_assert(sizeof(struct sonde_row_object) == 80, "format");
 static_assert(sizeof(struct sonde_row_value) == 96, "format");
+static_assert(sizeof(struct sonde_row_access) == 64, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");

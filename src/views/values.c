@@ -2,8 +2,9 @@
  *
  * docs/values.md says how each number is computed.
  */
-#include "analyze/answers/values/values.h"
+#include "analyze/answers/values/patterns.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "analyze/answers/summary/caveats.h"
@@ -21,13 +22,16 @@ static const char *const missed_texts[] = {
 };
 
 static const struct sonde_view_column pattern_columns[] = {
-    {"pattern", NULL, SONDE_CELL_TEXT, 0, 0, "redundant: elements were written that held the same value before"},
+    {"pattern", NULL, SONDE_CELL_TEXT, 0, 0,
+     "redundant: elements were written that held the same value before; single_zero, single_value, heavy_type, approximate: what all "
+     "elements that were accessed have in common"},
     {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kernel, or API call of another operation"},
     {"called_from", NULL, SONDE_CELL_TEXT, 0, 0, "calling context of the operation, innermost frame first"},
     {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "number of operations compared"},
     {"share", NULL, SONDE_CELL_SHARE, 0, 0, "part of the elements that match the pattern"},
     {"bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of these elements, summed over the operations"},
     {"element_bytes", NULL, SONDE_CELL_BYTES, 0, 0, "size of an element; null: of several sizes"},
+    {"line", NULL, SONDE_CELL_TEXT, 0, 0, "line of the kernel's source with the access; null: of several accesses, or not known"},
     {"evidence", NULL, SONDE_CELL_TEXT, 0, 0, "the numbers behind it, in one sentence"},
     {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0,
      "true: only what the operations wrote is counted; false: elements that they may not have written are counted as unchanged, or "
@@ -69,6 +73,17 @@ static const struct sonde_view_column row_columns[] = {
 };
 static const struct sonde_view_columns rows = SONDE_VIEW_COLUMNS("values", row_columns);
 
+static const struct sonde_view_column access_columns[] = {
+    {NULL, "Pattern", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "what all elements accessed have in common (definitions 3.4 to 3.8)"},
+    {NULL, "kernel", SONDE_CELL_TEXT, 0, 0, "kernel that accessed them"},
+    {NULL, "bytes", SONDE_CELL_BYTES, 0, 1, "size of these elements, each counted as often as it was accessed"},
+    {NULL, "% accesses", SONDE_CELL_SHARE, 0, 0, "part of all elements that the kernel accessed in these objects"},
+    {NULL, "line", SONDE_CELL_TEXT, 0, 0, "line of the kernel's source with the access; -: of several accesses, or not known"},
+    {NULL, "values", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "the values that were found"},
+    {NULL, "object", SONDE_CELL_TEXT, SONDE_STYLE_STACK, 0, "kind of data object and where it was allocated"},
+};
+static const struct sonde_view_columns accesses = SONDE_VIEW_COLUMNS("accesses", access_columns);
+
 /* ---- cells -------------------------------------------------------------------------------- */
 
 static void cell_callers(struct sonde_view_table *t, const struct sonde_query *q, uint32_t node, uint32_t max)
@@ -106,6 +121,83 @@ static void cell_evidence(struct sonde_view_table *t, const struct sonde_value_r
     sonde_cell_take(t, &text);
 }
 
+static void cell_line(struct sonde_view_table *t, const struct sonde_value_pattern *p)
+{
+    struct sonde_text text = {0};
+    if (p->accesses == 1 && p->of.file && p->of.line)
+        sonde_text_format(&text, "%s:%" PRIu32, sonde_path_base(p->of.file), p->of.line);
+    sonde_cell_take(t, &text);
+}
+
+static void say_number(struct sonde_text *text, const struct sonde_value_accessed *a, int64_t number)
+{
+    if (sonde_value_is_real(a))
+        sonde_text_format(text, "%.9g", sonde_value_number(a, number));
+    else
+        sonde_text_format(text, "%" PRId64, number);
+}
+
+/* "all are 2.5", "-3 to 117: int8_t would do". */
+static void say_values(struct sonde_text *text, const struct sonde_value_pattern *p)
+{
+    const struct sonde_value_accessed *a = &p->of;
+    switch (p->kind) {
+    case SONDE_PATTERN_SINGLE_ZERO:
+        sonde_text_format(text, "all are zero");
+        return;
+    case SONDE_PATTERN_SINGLE_VALUE:
+        sonde_text_format(text, "all are %s", a->least > a->most ? "NaN" : "");
+        if (a->least <= a->most)
+            say_number(text, a, a->least);
+        return;
+    default:
+        say_number(text, a, a->least);
+        sonde_text_format(text, " to ");
+        say_number(text, a, a->most);
+    }
+    if (p->narrower)
+        sonde_text_format(text, ": %s would do", p->narrower);
+    else
+        sonde_text_format(text, ": the same with %u bits of mantissa", SONDE_PATTERN_MANTISSA);
+}
+
+static void cell_found(struct sonde_view_table *t, const struct sonde_value_pattern *p)
+{
+    char elements[SONDE_NUMBER_MAX];
+    struct sonde_text text = {0};
+    sonde_text_format(&text, "%s element%s of %u byte%s, accessed in %" PRIu32 " place%s: ", sonde_number_count(elements, p->of.elements),
+                      p->of.elements == 1 ? "" : "s", p->of.element_bytes, p->of.element_bytes == 1 ? "" : "s", p->accesses, p->accesses == 1 ? "" : "s");
+    say_values(&text, p);
+    sonde_cell_take(t, &text);
+}
+
+static void found_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_pattern *p)
+{
+    sonde_cell_text(t, sonde_pattern_name(p->kind));
+    sonde_cell_text(t, sonde_value_operation_name(q->profile, p->of.operation));
+    cell_callers(t, q, p->of.operation, FRAMES_MAX);
+    sonde_cell_int(t, true, q->profile->nodes.items[p->of.operation].self.operations);
+    sonde_cell_share(t, (double)p->of.elements, (double)p->all_elements);
+    sonde_cell_int(t, true, p->of.elements * p->of.element_bytes);
+    sonde_cell_int(t, true, p->of.element_bytes);
+    cell_line(t, p);
+    cell_found(t, p);
+    sonde_cell_boolean(t, p->exact);
+}
+
+static void access_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, const struct sonde_value_pattern *p)
+{
+    struct sonde_text text = {0};
+    sonde_cell_text(t, sonde_pattern_name(p->kind));
+    sonde_cell_text(t, sonde_value_operation_name(q->profile, p->of.operation));
+    sonde_cell_int(t, true, p->of.elements * p->of.element_bytes);
+    sonde_cell_share(t, (double)p->of.elements, (double)p->all_elements);
+    cell_line(t, p);
+    say_values(&text, p);
+    sonde_cell_take(t, &text);
+    cell_object(t, q, site);
+}
+
 static void pattern_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_redundant *r)
 {
     sonde_cell_text(t, "redundant");
@@ -115,11 +207,13 @@ static void pattern_row(struct sonde_view_table *t, const struct sonde_query *q,
     sonde_cell_share(t, (double)r->unchanged, (double)r->elements);
     sonde_cell_int(t, true, r->unchanged_bytes);
     sonde_cell_int(t, r->element_bytes != 0, r->element_bytes);
+    sonde_cell_text(t, NULL);
     cell_evidence(t, r);
     sonde_cell_boolean(t, r->exact);
 }
 
-static void object_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, double threshold)
+static void object_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, double threshold,
+                       const struct sonde_value_patterns *found)
 {
     cell_object(t, q, site);
     cell_callers(t, q, site->node, FRAMES_MAX);
@@ -129,6 +223,8 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
     for (size_t i = 0; i < site->redundant.count; i++)
         if (sonde_value_is_redundant(&site->redundant.items[i], threshold))
             pattern_row(list, q, &site->redundant.items[i]);
+    for (size_t i = 0; i < found->items.count; i++)
+        found_row(list, q, &found->items.items[i]);
 }
 
 static void row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, const struct sonde_value_redundant *r)
@@ -164,7 +260,7 @@ static void cell_reason(struct sonde_view_table *t, const struct sonde_value_cov
 static void coverage_row(struct sonde_view_table *t, const struct sonde_value_coverage *c)
 {
     sonde_cell_text(t, c->name);
-    sonde_cell_text(t, "none");
+    sonde_cell_text(t, c->instrumented ? "ptx" : "none");
     sonde_cell_int(t, true, c->operations);
     sonde_cell_int(t, true, c->whole < c->operations ? c->whole : c->operations);
     cell_reason(t, c);
@@ -181,57 +277,79 @@ static bool is_asked_for(const struct sonde_query *q, const struct sonde_value_s
     return found;
 }
 
-static void say_nothing_found(const struct sonde_query *q, const struct sonde_values *v, bool objects_found, struct sonde_view_data *out)
+/* A table with as many rows as are asked for. */
+struct listed {
+    struct sonde_view_table *table;
+    size_t found;
+};
+
+static bool has_place(const struct sonde_query *q, struct listed *l)
 {
-    if (q->values.object && !objects_found)
-        sonde_view_say(out, false, "no data object that was compared has '%s' in its name", q->values.object);
-    else if (v->threshold > 0)
-        sonde_view_say(out, false, "no operation left %.3g %% or more of what it wrote as it was", 100 * v->threshold);
-    else
-        sonde_view_say(out, false, "no operation is known to have written what was compared");
+    l->found++;
+    const bool place = sonde_query_rows(q, l->found) == l->found;
+    l->table->left_out += !place;
+    return place;
 }
 
-static void fill(const struct sonde_query *q, const struct sonde_values *v, struct sonde_view_data *out)
+static int site_rows(const struct sonde_query *q, const struct sonde_value_site *site, double threshold, struct sonde_view_table *list,
+                     struct listed *unchanged, struct listed *accessed)
 {
-    struct sonde_view_table *t = out->root = sonde_view_table(out, &answer), *table = sonde_view_table(out, &rows);
+    struct sonde_value_patterns found = {0};
+    const int rc = sonde_value_patterns_find(site, &found);
+    if (!rc)
+        object_row(list, q, site, threshold, &found);
+    for (size_t k = 0; k < site->redundant.count && !rc; k++)
+        if (sonde_value_is_redundant(&site->redundant.items[k], threshold) && has_place(q, unchanged))
+            row(unchanged->table, q, site, &site->redundant.items[k]);
+    for (size_t k = 0; k < found.items.count && !rc; k++)
+        if (has_place(q, accessed))
+            access_row(accessed->table, q, site, &found.items.items[k]);
+    sonde_value_patterns_fini(&found);
+    return rc;
+}
+
+static void show(const struct sonde_values *v, const struct listed *unchanged, const struct listed *accessed, struct sonde_view_data *out)
+{
+    if (unchanged->found)
+        sonde_view_show(out, unchanged->table, false);
+    else if (v->coarse && v->threshold > 0)
+        sonde_view_say(out, false, "no operation left %.3g %% or more of what it wrote as it was", 100 * v->threshold);
+    else if (v->coarse)
+        sonde_view_say(out, false, "no operation is known to have written what was compared");
+    if (accessed->found)
+        sonde_view_show(out, accessed->table, unchanged->found > 0);
+    else if (v->fine)
+        sonde_view_say(out, false, "the values that kernels accessed have nothing in common");
+}
+
+static int fill(const struct sonde_query *q, const struct sonde_values *v, struct sonde_view_data *out)
+{
+    struct sonde_view_table *t = out->root = sonde_view_table(out, &answer);
+    struct listed unchanged = {.table = sonde_view_table(out, &rows)}, accessed = {.table = sonde_view_table(out, &accesses)};
     struct sonde_view_table *list = sonde_cell_list(t), *looked_at = sonde_cell_list(t);
-    size_t found = 0, shown = 0;
-    for (size_t i = 0; i < v->sites.count; i++) {
-        const struct sonde_value_site *site = &v->sites.items[i];
-        if (!is_asked_for(q, site))
-            continue;
-        object_row(list, q, site, v->threshold);
-        for (size_t k = 0; k < site->redundant.count; k++)
-            if (sonde_value_is_redundant(&site->redundant.items[k], v->threshold)) {
-                found++;
-                if (sonde_query_rows(q, found) == found) {
-                    row(table, q, site, &site->redundant.items[k]);
-                    shown++;
-                }
-            }
-    }
-    table->left_out = found - shown;
+    int rc = 0;
+    for (size_t i = 0; i < v->sites.count && !rc; i++)
+        if (is_asked_for(q, &v->sites.items[i]))
+            rc = site_rows(q, &v->sites.items[i], v->threshold, list, &unchanged, &accessed);
     for (size_t i = 0; i < v->coverage.count; i++)
         coverage_row(looked_at, &v->coverage.items[i]);
-    if (!v->asked && !v->coverage.count) {
+    if (!v->coarse && !v->fine && !v->coverage.count && !accessed.found)
         sonde_view_say(out, false, "values were not recorded: sonde record --values");
-        return;
-    }
-    if (found)
-        sonde_view_show(out, table, false);
+    else if (q->values.object && !sonde_view_rows(list))
+        sonde_view_say(out, false, "no data object that was looked at has '%s' in its name", q->values.object);
     else
-        say_nothing_found(q, v, sonde_view_rows(list) > 0, out);
+        show(v, &unchanged, &accessed, out);
     if (v->coverage.count)
         sonde_view_show(out, looked_at, true);
+    return rc;
 }
 
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
 {
     struct sonde_values values = {0};
     const double otherwise = q->values.object ? 0 : SONDE_VALUES_THRESHOLD; /* of what was asked for, all */
-    const int rc = sonde_values_compute(q->m, q->profile, q->values.threshold_given ? q->values.threshold : otherwise, &values);
-    if (!rc)
-        fill(q, &values, out);
+    int rc = sonde_values_compute(q->m, q->profile, q->values.threshold_given ? q->values.threshold : otherwise, &values);
+    rc = rc ? rc : fill(q, &values, out);
     sonde_values_fini(&values);
     return rc ? sonde_diag_set(diag, rc, q->path, "cannot read the values of") : 0;
 }
@@ -240,7 +358,7 @@ const struct sonde_view sonde_view_values = {
     .name = "values",
     .summary = "wasted values: operations that wrote what was there already, by object (record --values)",
     .single = true,
-    .tables = (const struct sonde_view_columns *const[]){&answer, &rows, NULL},
+    .tables = (const struct sonde_view_columns *const[]){&answer, &rows, &accesses, NULL},
     .options = (const char *const[]){"threshold", "object", NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
     .make = make,

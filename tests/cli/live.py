@@ -11,7 +11,7 @@ import struct
 SEGMENT = 65536
 ROOM = SEGMENT - 64
 TABLES = ("FREE STRING FRAME NODE MODULE PYCODE DEVICE LANE WORK OBJECT PROFILE HISTOGRAM CLOCK NOTE OP CALL "
-          "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP VALUE").split()
+          "SYMBOL PROCESS INDEX RANGE SAMPLE SWITCH WAIT PAUSE SLEEP VALUE ACCESS").split()
 KINDS = ("none kernel native read write copy fill map unmap image_read image_write image_copy image_fill image_map "
          "svm_copy svm_fill svm_map svm_unmap svm_free svm_migrate migrate marker barrier command_buffer acquire "
          "release peer_copy").split()
@@ -35,7 +35,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII", "OBJECT": "<IIIIQQQQQQQII",
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
-        "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q"}
+        "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB5Q"}
 
 
 class Process:
@@ -165,6 +165,11 @@ class Process:
     def value(self, node, obj, operations, elements, unchanged, maybe=False):
         """What operations did to an object: elements of 4 bytes compared, and those that were left as they were."""
         self.add("VALUE", node, obj, int(maybe), 0, 4, operations, 4 * elements, *[elements] * 4, *[unchanged] * 4)
+
+    def access(self, node, obj, number, elements, any, all, least, most, what=0, type=1, size=4, file="", line=0):
+        """What the elements of one access of a kernel were."""
+        self.add("ACCESS", node, obj, self.string(file) if file else 0, line, number, size, what, type, elements, any, all,
+                 least % 2**64, most % 2**64)
 
     def note(self, text):
         self.add("NOTE", self.start_ns, text.encode())

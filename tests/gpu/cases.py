@@ -418,6 +418,41 @@ def check_allocation_site(m):
                                                                      for n, at in frames), str(frames)[:200]
 
 
+# ---- values --------------------------------------------------------------------------------------------
+
+
+def patterns_of(m, kernel):
+    """(pattern, line, share, bytes, element size, evidence behind the last colon, exact) of what a kernel accessed, in no order."""
+    found = [p for o in m.view("values")["objects"] for p in o["patterns"] if p["operation"] == kernel]
+    return sorted((p["pattern"], p["line"], p["share"], p["bytes"], p["element_bytes"], p["evidence"].split(": ", 1)[1], p["exact"]) for p in found)
+
+
+def check_values(m):
+    def line(mark):
+        return f"values.cu:{marked_line(source('values'), mark)}"
+    n = 4096
+    yield equal("read_zeros", patterns_of(m, "read_zeros"), [("single_zero", line("zeros"), 1.0, 5 * n * 4, 4, "all are zero", True)])
+    yield equal("read_same", patterns_of(m, "read_same"), [("single_value", line("same"), 1.0, n * 4, 4, "all are 2.5", True)])
+    yield equal("read_small", patterns_of(m, "read_small"), [("heavy_type", line("small"), 1.0, n * 4, 4, "-3 to 117: int8_t would do", True)])
+    yield equal("read_wide", patterns_of(m, "read_wide"), [("heavy_type", line("wide"), 1.0, n * 8, 8, "1 to 1024.75: float would do", True)])
+    yield equal("read_near", [p[:5] for p in patterns_of(m, "read_near")], [("approximate", line("near"), 1.0, n * 4, 4)])
+    yield equal("some_threads", patterns_of(m, "some_threads"), [("single_value", line("some"), 1.0, 410 * 4, 4, "all are 7", True)])
+    yield equal("much_shared", patterns_of(m, "much_shared")[-1:], [("heavy_type", line("shared"), 1.0, 256 * 4, 4, "-3 to 117: int8_t would do", True)])
+    sites = [o for o in m.view("values")["objects"] if any(p["operation"] == "read_same" for p in o["patterns"])]
+    yield equal("one site", len(sites), 1)
+    yield "allocated by filled() in main()", all("filled" in o["site"] and "main()" in o["site"] for o in sites), str(sites)[:300]
+    coverage = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in m.view("values")["coverage"]}
+    yield equal("coverage", coverage, {
+        "read_zeros": ("ptx", 5, 5, None), "read_same": ("ptx", 1, 1, None), "read_small": ("ptx", 1, 1, None),
+        "read_wide": ("ptx", 1, 1, None), "read_near": ("ptx", 1, 1, None), "some_threads": ("ptx", 1, 1, None),
+        "much_shared": ("ptx", 1, 1, None), "needs_variable": ("none", 1, 0, "it names variables of its module"),
+        "captured": ("none", 3, 0, "it was captured for a graph")})
+
+
+VALUES = {"read_zeros": 5, "read_same": 1, "read_small": 1, "read_wide": 1, "read_near": 1, "some_threads": 1, "needs_variable": 1,
+          "much_shared": 1, "captured": 3}
+
+
 # ---- all that a case says --------------------------------------------------------------------------------------------
 
 
@@ -466,6 +501,8 @@ CASES = [
     Case("counts-check", ["{bin}/counts"], options=["--check"], **COUNTS),
     Case("counts-lazy", ["{bin}/counts"], env={"CUDA_MODULE_LOADING": "LAZY"}, checks=[check_counts, check_code], **COUNTS),
     Case("counts-eager", ["{bin}/counts"], env={"CUDA_MODULE_LOADING": "EAGER"}, checks=[check_counts, check_code], **COUNTS),
+    Case("values", ["{bin}/values"], VALUES, {"write": (8, 6 * 16384 + 2 * 32768), "read": (8, 7 * 16384 + 32768)}, [check_values],
+         options=["--values=fine"]),
     Case("just-in-time", ["{bin}/alone"], {"jitted": 12}, {"fill": (1, 4), "read": (1, 4)}, [check_just_in_time]),
     Case("static", ["{bin}/alone-static"], {"jitted": 12}, {"fill": (1, 4), "read": (1, 4)}),
     Case("green-contexts", ["{bin}/green"], {"tick": 40}, {"fill": (1, 4), "read": (1, 4)}, [check_green]),

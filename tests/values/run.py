@@ -144,7 +144,7 @@ def case_object(options):
     m.ask("--object", "fresh()")
     require({o["name"] for o in m.answer["objects"]} == {a, b} and len(m.patterns()) == 3, m.answer)
     m.ask("--object", "FRESH()")
-    require(m.answer["objects"] == [] and m.text.startswith("no data object that was compared has 'FRESH()' in its name\n"), m.text)
+    require(m.answer["objects"] == [] and m.text.startswith("no data object that was looked at has 'FRESH()' in its name\n"), m.text)
     require("--object is for the view values" in m.wrong("objects", "--object=fresh"), "objects")
 
 

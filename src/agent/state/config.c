@@ -28,7 +28,7 @@ bool sonde__config_read(struct sonde_config *config)
     config->no_python = number("SONDE_PYTHON", 1) == 0;
     config->start_off = number("SONDE_START_OFF", 0);
     config->memory_bytes = number("SONDE_MEMORY", 256u << 20);
-    config->values = number("SONDE_VALUES", 0);
+    config->values = (unsigned)number("SONDE_VALUES", 0);
     config->values_bytes = number("SONDE_VALUES_MEMORY", 0);
     config->max_bytes = number("SONDE_MAX_SIZE", 0);
     config->delay_ms = number("SONDE_DELAY_MS", 0);

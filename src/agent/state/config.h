@@ -14,7 +14,7 @@ struct sonde_config {
     bool no_python;              /* SONDE_PYTHON=0: native frames only */
     bool start_off;              /* SONDE_START_OFF */
     uint32_t cpu_hz;             /* SONDE_CPU: samples per second of a thread's CPU time, 0 = none */
-    bool values;                 /* SONDE_VALUES */
+    unsigned values;             /* SONDE_VALUES: SONDE_VALUES_* */
     uint64_t values_bytes;       /* SONDE_VALUES_MEMORY: of each device, 0 = a quarter of it */
     uint64_t memory_bytes;       /* SONDE_MEMORY */
     uint64_t max_bytes;          /* SONDE_MAX_SIZE, 0 = no limit */

@@ -16,9 +16,9 @@ void sonde__values_init(void)
     memset(&rows, 0, sizeof rows);
 }
 
-bool sonde_values_wanted(void)
+bool sonde_values_wanted(unsigned what)
 {
-    return sonde__agent.config.values;
+    return sonde__agent.config.values & what;
 }
 
 uint64_t sonde_values_memory(void)
@@ -78,4 +78,49 @@ void sonde_value_changed(const struct sonde_value_change *change)
     sonde__unlock(&sonde__agent.table_lock);
     if (!row)
         sonde_note("values: no room in --memory for all operations and objects");
+}
+
+uint32_t sonde_value_access_add(const struct sonde_value_access *a)
+{
+    uint32_t id = 0;
+    if (!a->operation || !sonde__agent_here())
+        return 0;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_access *row = ROW_ADD(ACCESS, struct sonde_row_access, &id);
+    if (row) {
+        *row = (struct sonde_row_access){
+            .node = a->operation,
+            .object = a->object,
+            .file = a->file,
+            .line = a->line,
+            .number = a->number,
+            .element_bytes = a->element_bytes,
+            .what = a->what,
+            .type = a->type,
+            .all = UINT64_MAX,
+            .least = (uint64_t)INT64_MAX,
+            .most = (uint64_t)INT64_MIN,
+        };
+        sonde__row_commit(SONDE_TABLE_ACCESS);
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    if (!row)
+        sonde_note("values: no room in --memory for all accesses and objects");
+    return row ? id : 0;
+}
+
+void sonde_value_access_seen(uint32_t id, const struct sonde_value_seen *seen)
+{
+    if (!id || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    struct sonde_row_access *row = sonde__table_find(SONDE_TABLE_ACCESS, sizeof *row, id);
+    if (row) {
+        row->elements = seen->elements;
+        row->any = seen->any;
+        row->all = seen->all;
+        row->least = (uint64_t)seen->least;
+        row->most = (uint64_t)seen->most;
+    }
+    sonde__unlock(&sonde__agent.table_lock);
 }

@@ -412,6 +412,21 @@ static int keep_notes(struct builder *b)
     return rc;
 }
 
+/* Operations whose values are known; they may have other numbers than in the profile. */
+static int locate_values(struct builder *b)
+{
+    const struct sonde_row_value *values = b->process->tables[SONDE_TABLE_VALUE].rows;
+    const struct sonde_row_access *accesses = b->process->tables[SONDE_TABLE_ACCESS].rows;
+    int rc = 0;
+    for (uint32_t i = 1, at; i < b->process->tables[SONDE_TABLE_VALUE].count && !rc; i++)
+        if (values[i].node)
+            rc = locate(b, values[i].node, &at);
+    for (uint32_t i = 1, at; i < b->process->tables[SONDE_TABLE_ACCESS].count && !rc; i++)
+        if (accesses[i].node)
+            rc = locate(b, accesses[i].node, &at);
+    return rc;
+}
+
 static int add_process(struct builder *b)
 {
     const struct sonde_process *p = b->process;
@@ -427,6 +442,7 @@ static int add_process(struct builder *b)
     for (uint32_t i = 1, at; i < p->object_count && !rc; i++)
         if (p->objects[i].node)
             rc = locate(b, p->objects[i].node, &at);
+    rc = rc ? rc : locate_values(b);
     sonde_symbols_fini(&b->symbols);
     memset(&b->symbols, 0, sizeof b->symbols);
     return rc;

@@ -157,7 +157,7 @@ static struct name *name_new(const char *text)
         return NULL;
     n->length = (uint32_t)length;
     memcpy(n->text, text, length + 1);
-    n->id = sonde_string(text, length);
+    n->id = sonde_string(text, sonde__cuda_plain_name(text));
     sonde__shared_map_put(&names, (uintptr_t)text, (uintptr_t)n);
     return n;
 }
@@ -369,6 +369,8 @@ static uint32_t ends_of(unsigned source, unsigned target, uint32_t source_device
 
 static void copy(const CUpti_ActivityMemcpy5 *m)
 {
+    if (sonde__cuda_values_own(m->contextId, m->streamId))
+        return;
     struct sonde_completion c = COMPLETION(copy_kind(m->copyKind), m);
     c.work = ends_of(m->srcKind, m->dstKind, 0, 0);
     c.bytes = m->bytes;
@@ -515,6 +517,7 @@ void sonde__cuda_collect(enum sonde_collect how)
         return;
     sonde__cuda_quiet(true);
     if (how != SONDE_COLLECT_TURN) {
+        sonde__cuda_flush_last();
         flush(how == SONDE_COLLECT_DYING ? DYING_NS : PATIENCE_NS);
     } else {
         reading.asked_at = reading.forced = 0;

@@ -147,15 +147,20 @@ void sonde__cuda_follow_runtime(void)
 
 /* ---- attaching -------------------------------------------------------------------------- */
 
-/* Nothing else will start the agent when there are no hooks: a call does, so that the note has a place. */
-static void complain(const char *text)
+/* Nothing has started the agent yet: a call does, so that the note has a place. */
+static void note(const char *what, const char *text)
 {
     struct sonde_call call;
     if (sonde_call_begin(&call, api_base)) {
-        sonde_note("CUDA is not recorded: %s", text);
+        sonde_note("%s: %s", what, text);
         sonde_call_leave(&call);
         sonde_call_end(&call);
     }
+}
+
+static void complain(const char *text)
+{
+    note("CUDA is not recorded", text);
 }
 
 /* CUPTI has one user per process; who it is can be guessed from what is loaded. */
@@ -196,6 +201,15 @@ static void complain_of(const char *what, CUptiResult result)
     complain(text);
 }
 
+static void begin_values(void)
+{
+    char room[120];
+    const char *values = getenv("SONDE_VALUES");
+    const char *why = values && strtoul(values, NULL, 10) & SONDE_VALUES_FINE ? sonde__cuda_values_begin(room, sizeof room) : NULL;
+    if (why)
+        note("values of kernels are not looked at", why);
+}
+
 static void attach(void)
 {
     char room[200];
@@ -218,6 +232,7 @@ static void attach(void)
         return;
     }
     sonde__cuda_read_driver();
+    begin_values();
     atomic_store(&sonde__cuda_on, true);
     captures_range = env_is("SONDE_CAPTURE", "cuda");
     enable_calls(subscribed);

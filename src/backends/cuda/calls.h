@@ -34,6 +34,8 @@ enum sonde_cuda_what {
     SONDE_CUDA_CAPTURE_END,
     SONDE_CUDA_ALLOC,        /* memory.c knows which */
     SONDE_CUDA_FREE,
+    SONDE_CUDA_LOAD,         /* code that is in memory */
+    SONDE_CUDA_UNLOAD,
     SONDE_CUDA_RANGE_ON,     /* cudaProfilerStart */
     SONDE_CUDA_RANGE_OFF,
 };
@@ -175,13 +177,13 @@ enum sonde_cuda_what {
     X(cuDevicePrimaryCtxRelease_v2, CALL)                                     \
     X(cuDevicePrimaryCtxReset_v2, CALL)                                       \
     X(cuModuleLoad, CALL)                                                     \
-    X(cuModuleLoadData, CALL)                                                 \
-    X(cuModuleLoadDataEx, CALL)                                               \
-    X(cuModuleLoadFatBinary, CALL)                                            \
-    X(cuModuleUnload, CALL)                                                   \
-    X(cuLibraryLoadData, CALL)                                                \
+    X(cuModuleLoadData, LOAD)                                                 \
+    X(cuModuleLoadDataEx, LOAD)                                               \
+    X(cuModuleLoadFatBinary, LOAD)                                            \
+    X(cuModuleUnload, UNLOAD)                                                 \
+    X(cuLibraryLoadData, LOAD)                                                \
     X(cuLibraryLoadFromFile, CALL)                                            \
-    X(cuLibraryUnload, CALL)                                                  \
+    X(cuLibraryUnload, UNLOAD)                                                \
     X(cuLinkComplete, CALL)                                                   \
     X(cuFuncLoad, CALL)                                                       \
     X(cuGraphCreate, CALL)                                                    \

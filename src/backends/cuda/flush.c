@@ -17,7 +17,7 @@
 #define STACK_BYTES   1048576u
 
 static sem_t wanted;
-static _Atomic bool busy;
+static _Atomic bool busy, last;
 static enum {
     NOT_YET,
     RUNNING,
@@ -34,6 +34,7 @@ static void *flusher_main(void *unused)
     for (;;) {
         while (sem_wait(&wanted) != 0)
             ;
+        sonde__cuda_values_read(atomic_load(&last));
         sonde__cupti.cuptiActivityFlushAll(0);
         atomic_store_explicit(&busy, false, memory_order_release);
     }
@@ -67,6 +68,15 @@ void sonde__cuda_flush_turn(void)
         return;
     asked_ns = now;
     gap_ns = gap_ns < GAP_MOST_NS / 2 ? 2 * gap_ns : GAP_MOST_NS;
+    atomic_store_explicit(&busy, true, memory_order_relaxed);
+    sem_post(&wanted);
+}
+
+void sonde__cuda_flush_last(void)
+{
+    if (!sonde__cuda_twins.on || atomic_load(&last) || sonde__cuda_flush_busy() || !start())
+        return;
+    atomic_store(&last, true);
     atomic_store_explicit(&busy, true, memory_order_relaxed);
     sem_post(&wanted);
 }

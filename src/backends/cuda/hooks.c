@@ -47,6 +47,7 @@ static __thread struct {
     struct sonde_call call;
     struct made made[MADE_MAX];
     uint64_t awaited;     /* what was recorded in the event when the call began to wait for it */
+    struct sonde_cuda_swap *swap;
 } here;
 
 struct follow {
@@ -329,6 +330,8 @@ __attribute__((hot)) static void enter(CUpti_CallbackDomain domain, CUpti_Callba
         here.awaited = sonde__cuda_event_recorded(((const cuEventSynchronize_params *)cd->functionParams)->hEvent);
     else if (f->what == SONDE_CUDA_WAIT)
         here.awaited = sonde__cuda_event_recorded(((const cuStreamWaitEvent_params *)cd->functionParams)->hEvent);
+    else if (f->what == SONDE_CUDA_UNLOAD && sonde__cuda_twins.on)
+        sonde__cuda_code_unloading(cd->functionParams);
     if (here.depth++ > 0)
         return;
     if (f->what == SONDE_CUDA_RANGE_ON && sonde__cuda_captures_range())
@@ -338,6 +341,21 @@ __attribute__((hot)) static void enter(CUpti_CallbackDomain domain, CUpti_Callba
     here.nodes = (struct sonde_cuda_nodes){0};
     here.count = 0;
     here.begun = sonde_call_begin(&here.call, sonde__cuda_api(domain, id));
+}
+
+/* With --values=fine. */
+static void before_launch(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
+{
+    const struct follow *f = follow(domain, id);
+    if (f->what == SONDE_CUDA_LAUNCH && here.begun && !here.swap)
+        here.swap = sonde__cuda_values_launch(id, cd, f->own_default, &here.call);
+}
+
+static void after_launch(void)
+{
+    if (here.swap)
+        sonde__cuda_values_launched(here.swap);
+    here.swap = NULL;
 }
 
 static void waits_for(uint64_t waiter, uint64_t op, uint32_t lane, uint32_t device)
@@ -393,6 +411,8 @@ __attribute__((hot)) static void leave(CUpti_CallbackDomain domain, CUpti_Callba
     if (f->what && cd->functionReturnValue) {
         const CUresult result = *(const CUresult *)cd->functionReturnValue;
         const bool captured = follow_streams(f, cd, id, result);
+        if (f->what == SONDE_CUDA_LOAD && result == CUDA_SUCCESS && sonde__cuda_twins.on)
+            sonde__cuda_code_loaded(id, cd->functionParams);
         if (here.begun && result == CUDA_SUCCESS && !captured)
             after_success(f, cd, id);
         else if (here.begun && result != CUDA_SUCCESS)
@@ -449,8 +469,12 @@ __attribute__((hot)) void CUPTIAPI sonde__cuda_callback(void *user, CUpti_Callba
     if (domain != CUPTI_CB_DOMAIN_DRIVER_API && domain != CUPTI_CB_DOMAIN_RUNTIME_API)
         return;
     const CUpti_CallbackData *cd = data;
-    if (cd->callbackSite == CUPTI_API_ENTER)
+    if (cd->callbackSite == CUPTI_API_ENTER) {
         enter(domain, id, cd);
-    else
+        if (__builtin_expect(sonde__cuda_twins.on, 0))
+            before_launch(domain, id, cd);
+    } else {
+        after_launch();
         leave(domain, id, cd);
+    }
 }

@@ -5,7 +5,8 @@
  * them; activity.c reads the records of finished work, for which flush.c asks; lanes.c knows contexts,
  * streams, devices and events; captures.c knows which streams are captured;
  * memory.c follows allocations, copies.c what copies name; graphs.c knows where a
- * graph's nodes come from; modules.c keeps code that was loaded;
+ * graph's nodes come from; modules.c keeps code that was loaded; code.c makes instrumented copies of kernels, values.c
+ * launches them and reads what they found;
  * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
  *
  * Who runs what: hooks and resource callbacks in any thread of the program,
@@ -34,6 +35,8 @@
 #include "guest/map.h"
 #include "guest/memory.h"
 #include "guest/once.h"
+#include "instrument/flow.h"
+#include "instrument/rewrite.h"
 
 /* ---- CUPTI (cupti.c) ------------------------------------------------------ */
 
@@ -121,6 +124,7 @@ void sonde__cuda_collect(enum sonde_collect how);
 /* ---- asking for it (flush.c); the monitor's -------------------------------------- */
 
 void sonde__cuda_flush_turn(void);   /* at every turn: ask when it is time */
+void sonde__cuda_flush_last(void);   /* at the end: what kernels found, once more */
 bool sonde__cuda_flush_busy(void);   /* CUPTI has not answered yet */
 void sonde__cuda_flush_forget(void); /* in a forked child */
 
@@ -206,6 +210,75 @@ uint64_t sonde__cuda_graph_launch_of(uint64_t node, uint64_t start_ns);
 
 void sonde__cuda_module_loaded(const CUpti_ModuleResourceData *module);
 void sonde__cuda_modules_store(void); /* within collect */
+
+/* ---- instrumented copies of kernels (code.c) ---------------------------------------------- */
+
+#define SONDE_CUDA_PLAN (SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES)
+#define SONDE_CUDA_PARAMETERS_MAX 1024u
+#define SONDE_CUDA_POINTERS_MAX 64u /* of a kernel, through which it accesses memory */
+
+#define SONDE_CUDA_TWINS_MAP(X)                     \
+    X(cuCtxPopCurrent_v2)                           \
+    X(cuCtxPushCurrent_v2)                          \
+    X(cuFuncGetAttribute)                           \
+    X(cuFuncGetModule)                              \
+    X(cuFuncGetName)                                \
+    X(cuKernelGetAttribute)                         \
+    X(cuKernelGetLibrary)                           \
+    X(cuKernelGetName)                              \
+    X(cuKernelSetAttribute)                         \
+    X(cuLibraryGetKernel)                           \
+    X(cuLibraryGetModule)                           \
+    X(cuLibraryLoadData)                            \
+    X(cuMemAlloc_v2)                                \
+    X(cuMemcpyDtoHAsync_v2)                         \
+    X(cuMemcpyHtoDAsync_v2)                         \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor)  \
+    X(cuStreamCreate)                               \
+    X(cuStreamSynchronize)                          \
+    X(cuThreadExchangeStreamCaptureMode)
+
+struct sonde_cuda_twins {
+    bool on; /* --values=fine, and the driver has all of these */
+#define X(name) __typeof__(&name) name;
+    SONDE_CUDA_TWINS_MAP(X)
+#undef X
+};
+extern struct sonde_cuda_twins sonde__cuda_twins;
+
+struct sonde_cuda_kernel {
+    void *image;
+    uint32_t name;                 /* a string of the measurement's */
+    enum sonde_value_missed why;   /* it has no copy; NONE: it has, and all of these */
+    CUkernel twin;
+    const struct sonde_ptx *ptx;
+    const struct sonde_ptx_function *function;
+    struct sonde_ptx_flow flow;
+    uint32_t pointers;
+    struct sonde_ptx_origin origin[SONDE_CUDA_POINTERS_MAX];
+    uint8_t *pointer;              /* of each access: the number of its origin, from 1; 0 not known */
+};
+
+/* After a call that loaded code, before one that unloads it. */
+void sonde__cuda_code_loaded(uint32_t id, const void *params);
+void sonde__cuda_code_unloading(const void *params);
+/* The kernel of a launch; made at the first. NULL: no memory. */
+struct sonde_cuda_kernel *sonde__cuda_kernel(CUfunction f);
+/* Bytes of a kernel's name as the program has it: without what our copies have behind theirs. */
+size_t sonde__cuda_plain_name(const char *name);
+
+/* ---- values (values.c) ----------------------------------------------------------------------- */
+
+struct sonde_cuda_swap;
+/* When attached, with --values=fine. NULL, or why not (static or in `room`). */
+const char *sonde__cuda_values_begin(char *room, size_t size);
+/* Before a launch: have it run the instrumented copy. What comes back is to be given to sonde__cuda_values_launched when the
+ * call has returned; NULL: it stays plain. */
+struct sonde_cuda_swap *sonde__cuda_values_launch(uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call);
+void sonde__cuda_values_launched(struct sonde_cuda_swap *swap);
+void sonde__cuda_values_read(bool last);           /* flush.c's thread */
+void sonde__cuda_values_context_gone(uint32_t uid);
+bool sonde__cuda_values_own(uint32_t context_uid, uint32_t stream_id); /* is that stream ours? */
 
 /* ---- clock (clock.c) --------------------------------------------------------------------- */
 

@@ -29,7 +29,7 @@
         if (!sonde__cl_enqueue_begin(&enqueue, API_##function, command_queue, WAITED))     \
             return sonde__cl_unrecorded(real->function arguments, event);                  \
         event = enqueue.event;                                                             \
-        if (sonde_values_wanted())                                                         \
+        if (sonde_values_wanted(SONDE_VALUES_COARSE))                                                      \
             sonde__cl_values_before(&enqueue, command_queue, written);                     \
         const cl_int status = real->function arguments;                                    \
         sonde_call_leave(&enqueue.call);                                                   \

@@ -248,7 +248,7 @@ struct sonde_cl_written {
     cl_mem unseen; /* some part of it, which is not looked at */
     enum sonde_value_missed missed;
 };
-/* Before the runtime is called, only if sonde_values_wanted(). */
+/* Before the runtime is called, only if sonde_values_wanted(SONDE_VALUES_COARSE). */
 void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const struct sonde_cl_written *written);
 /* After it was, and before the call ends. `made`: there is an operation. */
 void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_command_queue queue, const struct sonde_submit *submit);

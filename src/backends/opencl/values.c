@@ -177,7 +177,7 @@ static void job_put(struct job *job, struct job **list)
 void sonde__cl_values_collect(enum sonde_collect how)
 {
     (void)how;
-    if (!sonde_values_wanted() || !sonde__lock_within(&jobs.lock, 100))
+    if (!sonde_values_wanted(SONDE_VALUES_COARSE) || !sonde__lock_within(&jobs.lock, 100))
         return;
     struct job *list = jobs.looked_at ? NULL : jobs.under_way;
     if (list) {
@@ -327,7 +327,7 @@ static void settle(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_co
 
 void sonde__cl_values_released(cl_command_queue handle)
 {
-    struct sonde_cl_queue *queue = sonde_values_wanted() ? sonde__cl_queue(handle) : NULL;
+    struct sonde_cl_queue *queue = sonde_values_wanted(SONDE_VALUES_COARSE) ? sonde__cl_queue(handle) : NULL;
     struct sonde_cl_values *v = queue ? atomic_load(&queue->values) : NULL;
     const cl_icd_dispatch *real = sonde__cl_target(handle);
     cl_uint references = 0;
@@ -356,7 +356,7 @@ void sonde__cl_values_made(cl_mem handle, struct sonde_cl_mem *mem, uint64_t byt
 {
     cl_mem_flags flags = 0;
     cl_mem whole = NULL;
-    if (!sonde_values_wanted())
+    if (!sonde_values_wanted(SONDE_VALUES_COARSE))
         return;
     const cl_icd_dispatch *real = sonde__cl_target(handle);
     real->clGetMemObjectInfo(handle, CL_MEM_FLAGS, sizeof flags, &flags, NULL);

@@ -17,7 +17,7 @@
 #define AT(field) offsetof(struct record_options, field)
 
 const char *const record_api_names[] = {"work", "all", NULL};
-const char *const record_values_names[] = {"off", "coarse", NULL};
+const char *const record_values_names[] = {"off", "coarse", "fine", "all", NULL};
 const char *const record_graph_names[] = {"node", "graph", NULL};
 
 /* clang-format off */
@@ -30,7 +30,7 @@ static const struct sonde_option options[] = {
      .help = "sampling rate of the CPU side: call path samples per second of CPU time of each thread (default: 199; 0: off)"},
     {.name = "values", .type = SONDE_OPTION_CHOICE, .argument = "MODE", .offset = AT(values), .choices = record_values_names, .otherwise = "coarse",
      .help = "look for wasted values, for `sonde report DIR values`; coarse (default): compare what each OpenCL operation writes to a "
-             "buffer with what was there"},
+             "buffer with what was there; fine: what the accesses of CUDA kernels read and write, where their PTX is there; all: both"},
     {.name = "values-memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(values_bytes),
      .help = "device memory that --values may take (default: a quarter of the device's)"},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),

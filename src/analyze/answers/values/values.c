@@ -104,12 +104,79 @@ static int add_change(struct builder *b, uint32_t process, const struct sonde_ro
     return 0;
 }
 
+/* ---- accesses --------------------------------------------------------------------------------- */
+
+static struct sonde_value_accessed *access_of(struct sonde_value_site *site, uint32_t operation, const struct sonde_row_access *row, const char *file)
+{
+    for (size_t i = 0; i < site->accesses.count; i++) {
+        struct sonde_value_accessed *a = &site->accesses.items[i];
+        if (a->operation == operation && a->number == row->number && a->line == row->line && a->element_bytes == row->element_bytes && a->type == row->type)
+            return a;
+    }
+    const struct sonde_value_accessed fresh = {
+        .operation = operation,
+        .number = row->number,
+        .file = file,
+        .line = row->line,
+        .element_bytes = row->element_bytes,
+        .what = row->what,
+        .type = row->type,
+        .all = UINT64_MAX,
+        .least = INT64_MAX,
+        .most = INT64_MIN,
+    };
+    return sonde_vector_push(&site->accesses, fresh) ? NULL : &site->accesses.items[site->accesses.count - 1];
+}
+
+/* Of an access that was never executed nothing is known. */
+static int add_access(struct builder *b, uint32_t process, const struct sonde_row_access *row)
+{
+    const struct sonde_process *p = &b->m->processes[process];
+    struct sonde_value_site *site = row->node && row->elements ? site_of(b, process, row->object) : NULL;
+    if (!row->node || !row->elements)
+        return 0;
+    const uint32_t leaf = sonde_profile_locate(b->profile, process, row->node);
+    struct sonde_value_accessed *a = site ? access_of(site, leaf, row, row->file ? sonde_process_string(p, row->file) : NULL) : NULL;
+    if (!a)
+        return SONDE_ENOMEM;
+    a->elements += row->elements;
+    a->any |= row->any;
+    a->all &= row->all;
+    a->least = (int64_t)row->least < a->least ? (int64_t)row->least : a->least;
+    a->most = (int64_t)row->most > a->most ? (int64_t)row->most : a->most;
+    const char *name = sonde_value_operation_name(b->profile, leaf);
+    for (size_t i = 0; i < b->out->coverage.count; i++)
+        b->out->coverage.items[i].instrumented |= strcmp(b->out->coverage.items[i].name, name) == 0;
+    return 0;
+}
+
+static int add_accesses(struct builder *b)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < b->m->process_count && !rc; i++) {
+        const struct sonde_row_access *rows = b->m->processes[i].tables[SONDE_TABLE_ACCESS].rows;
+        const uint32_t count = b->m->processes[i].tables[SONDE_TABLE_ACCESS].count;
+        for (uint32_t k = 1; k < count && !rc; k++)
+            rc = add_access(b, i, &rows[k]);
+    }
+    return rc;
+}
+
 /* ---- coverage -------------------------------------------------------------------------------- */
 
 const char *sonde_value_operation_name(const struct sonde_profile *profile, uint32_t leaf)
 {
     const struct sonde_cct_node *op = &profile->nodes.items[leaf];
     return op->kind == SONDE_FRAME_OP && sonde_op_kind_runs(op->op) ? op->name : profile->nodes.items[op->parent].name;
+}
+
+/* Of a kernel, wherever its launches are in the tree: those of a graph are not where it was captured. */
+static uint64_t launches_of(const struct sonde_profile *profile, const char *name)
+{
+    for (size_t i = 0; i < profile->ops.count; i++)
+        if (sonde_op_kind_runs(profile->ops.items[i].op) && strcmp(profile->ops.items[i].name, name) == 0)
+            return profile->ops.items[i].stat.count;
+    return 0;
 }
 
 /* Each place counts its operations once, whichever process brought it. */
@@ -121,10 +188,12 @@ static int add_coverage(struct builder *b, uint32_t process, const struct sonde_
     uint64_t seen;
     while (i < b->out->coverage.count && strcmp(b->out->coverage.items[i].name, name) != 0)
         i++;
-    if (i == b->out->coverage.count && sonde_vector_push(&b->out->coverage, (struct sonde_value_coverage){.name = name}))
+    const bool kernel = sonde_op_kind_runs(b->profile->nodes.items[leaf].op);
+    if (i == b->out->coverage.count &&
+        sonde_vector_push(&b->out->coverage, (struct sonde_value_coverage){.name = name, .operations = kernel ? launches_of(b->profile, name) : 0}))
         return SONDE_ENOMEM;
     struct sonde_value_coverage *c = &b->out->coverage.items[i];
-    if (!sonde_map_get(&b->by_leaf, (uint64_t)leaf + 1, &seen)) {
+    if (!kernel && !sonde_map_get(&b->by_leaf, (uint64_t)leaf + 1, &seen)) {
         if (sonde_map_put(&b->by_leaf, (uint64_t)leaf + 1, 1))
             return SONDE_ENOMEM;
         c->operations += b->profile->nodes.items[leaf].self.operations;
@@ -170,6 +239,14 @@ static int by_unchanged(const void *left, const void *right)
     return a->operation < b->operation ? -1 : a->operation > b->operation;
 }
 
+static int by_number(const void *left, const void *right)
+{
+    const struct sonde_value_accessed *a = left, *b = right;
+    if (a->operation != b->operation)
+        return a->operation < b->operation ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
 static int by_operations(const void *left, const void *right)
 {
     const struct sonde_value_coverage *a = left, *b = right;
@@ -184,6 +261,8 @@ static void sort(struct sonde_values *v)
         struct sonde_value_site *site = &v->sites.items[i];
         if (site->redundant.count)
             qsort(site->redundant.items, site->redundant.count, sizeof *site->redundant.items, by_unchanged);
+        if (site->accesses.count)
+            qsort(site->accesses.items, site->accesses.count, sizeof *site->accesses.items, by_number);
         for (size_t k = 0; k < site->redundant.count; k++)
             site->wasted += sonde_value_is_redundant(&site->redundant.items[k], v->threshold) ? site->redundant.items[k].unchanged_bytes : 0;
     }
@@ -193,20 +272,22 @@ static void sort(struct sonde_values *v)
         qsort(v->coverage.items, v->coverage.count, sizeof *v->coverage.items, by_operations);
 }
 
-static bool was_asked(const struct sonde_measurement *m)
+static void read_mode(const struct sonde_measurement *m, struct sonde_values *out)
 {
     const char *mode = json_string_value(json_object_get(json_object_get(m->manifest, "options"), "values"));
-    return mode && strcmp(mode, "off") != 0;
+    out->coarse = mode && (strcmp(mode, "coarse") == 0 || strcmp(mode, "all") == 0);
+    out->fine = mode && (strcmp(mode, "fine") == 0 || strcmp(mode, "all") == 0);
 }
 
 int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_profile *profile, double threshold, struct sonde_values *out)
 {
     struct builder b = {.m = m, .profile = profile, .out = out};
-    out->asked = was_asked(m);
+    read_mode(m, out);
     out->threshold = threshold;
     int rc = for_all(&b, learn_element, true);
     rc = rc ? rc : for_all(&b, add_change, true);
     rc = rc ? rc : for_all(&b, add_coverage, false);
+    rc = rc ? rc : add_accesses(&b);
     sort(out);
     sonde_map_fini(&b.by_site);
     sonde_map_fini(&b.by_object);
@@ -219,6 +300,8 @@ void sonde_values_fini(struct sonde_values *v)
 {
     for (size_t i = 0; i < v->sites.count; i++)
         sonde_vector_fini(&v->sites.items[i].redundant);
+    for (size_t i = 0; i < v->sites.count; i++)
+        sonde_vector_fini(&v->sites.items[i].accesses);
     sonde_vector_fini(&v->sites);
     sonde_vector_fini(&v->coverage);
 }

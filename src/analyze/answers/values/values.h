@@ -29,11 +29,24 @@ struct sonde_value_redundant {
     uint64_t elements, unchanged, unchanged_bytes;
 };
 
+/* One access in the code of a kernel, to the objects of a site: what its elements were (struct sonde_row_access). */
+struct sonde_value_accessed {
+    uint32_t operation;        /* tree node, an OP leaf */
+    uint32_t number;           /* in the kernel's code, from 0 */
+    const char *file;          /* of the kernel's source; NULL unknown; of the measurement */
+    uint32_t line;
+    uint16_t element_bytes;
+    uint8_t what, type;        /* enum sonde_access, enum sonde_element */
+    uint64_t elements, any, all;
+    int64_t least, most;
+};
+
 struct sonde_value_site {
     uint32_t kind, node;       /* of the objects; the tree node of their allocation, 0 unknown */
     uint64_t objects, bytes;
     uint64_t wasted;           /* bytes that its patterns left unchanged */
     SONDE_VECTOR(struct sonde_value_redundant) redundant; /* by bytes unchanged, most first; whatever their share */
+    SONDE_VECTOR(struct sonde_value_accessed) accesses;     /* by operation and number */
 };
 
 /* How much was looked at, by operation's name. */
@@ -42,11 +55,12 @@ struct sonde_value_coverage {
     uint64_t operations;       /* in the profile */
     uint64_t whole;            /* of which all that they may have written was compared */
     uint64_t missed[SONDE_VALUE_MISSED_COUNT];
+    bool instrumented;         /* of some, what accesses read and wrote is known */
     bool maybe;                /* what some wrote is not known: all that they may have written was compared */
 };
 
 struct sonde_values { /* ready when zeroed */
-    bool asked;                /* some process was recorded with --values */
+    bool coarse, fine;         /* what --values asked for */
     double threshold;          /* share of the elements written from which on they make a pattern */
     SONDE_VECTOR(struct sonde_value_site) sites;         /* by bytes wasted, most first */
     SONDE_VECTOR(struct sonde_value_coverage) coverage;  /* by operations, most first */

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct noted noted;
@@ -196,4 +197,40 @@ int sonde_blob(const char *name, const void *bytes, size_t size)
     (void)name, (void)bytes, (void)size;
     noted.blobs++;
     return 0;
+}
+
+/* --values is off: nothing of it is asked for. */
+bool sonde_values_wanted(unsigned what)
+{
+    (void)what;
+    return false;
+}
+
+uint64_t sonde_values_memory(void)
+{
+    return 0;
+}
+
+uint32_t sonde_call_operation(const struct sonde_call *call, enum sonde_op_kind kind, uint32_t name)
+{
+    (void)call, (void)kind, (void)name;
+    abort();
+}
+
+void sonde_value_missed(uint32_t operation, enum sonde_value_missed why)
+{
+    (void)operation, (void)why;
+    abort();
+}
+
+uint32_t sonde_value_access_add(const struct sonde_value_access *access)
+{
+    (void)access;
+    abort();
+}
+
+void sonde_value_access_seen(uint32_t row, const struct sonde_value_seen *seen)
+{
+    (void)row, (void)seen;
+    abort();
 }

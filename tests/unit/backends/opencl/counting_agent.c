@@ -443,8 +443,9 @@ static void report(void)
 
 /* ---- values: nobody asks for them here ------------------------------------------------------- */
 
-bool sonde_values_wanted(void)
+bool sonde_values_wanted(unsigned what)
 {
+    (void)what;
     return false;
 }
 

@@ -1,0 +1,196 @@
+/* patterns.c - see patterns.h. */
+#include "patterns.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sonde/error.h>
+
+/* Of a float of 4 or 8 bytes. */
+struct layout {
+    unsigned mantissa, exponent; /* bits */
+};
+
+static struct layout layout_of(const struct sonde_value_accessed *a)
+{
+    return a->element_bytes == 8 ? (struct layout){52, 11} : (struct layout){23, 8};
+}
+
+bool sonde_value_is_real(const struct sonde_value_accessed *a)
+{
+    return a->type == SONDE_ELEMENT_FLOAT && a->element_bytes >= 4;
+}
+
+/* From an integer that is ordered as floats are, to the float's bits; and the other way. */
+static int64_t ordered(int64_t bits, unsigned bytes)
+{
+    return bytes == 8 ? bits ^ ((bits >> 63) & INT64_MAX) : (int32_t)bits ^ (((int32_t)bits >> 31) & INT32_MAX);
+}
+
+double sonde_value_number(const struct sonde_value_accessed *a, int64_t number)
+{
+    if (!sonde_value_is_real(a))
+        return (double)number;
+    const int64_t bits = ordered(number, a->element_bytes);
+    double real;
+    float single;
+    if (a->element_bytes == 8) {
+        memcpy(&real, &bits, sizeof real);
+        return real;
+    }
+    memcpy(&single, &(int32_t){(int32_t)bits}, sizeof single);
+    return (double)single;
+}
+
+/* ---- the patterns ------------------------------------------------------------------------------ */
+
+/* -0.0 is zero, too. */
+static bool is_zero(const struct sonde_value_accessed *a)
+{
+    const uint64_t sign = sonde_value_is_real(a) ? 1ull << (8u * a->element_bytes - 1) : 0;
+    return (a->any & ~sign) == 0;
+}
+
+static bool is_single(const struct sonde_value_accessed *a)
+{
+    return a->any == a->all;
+}
+
+static const char *narrower_integer(const struct sonde_value_accessed *a)
+{
+    static const struct {
+        unsigned bytes;
+        int64_t least, most;
+        const char *name;
+    } types[] = {
+        {1, INT8_MIN, INT8_MAX, "int8_t"},
+        {1, 0, UINT8_MAX, "uint8_t"},
+        {2, INT16_MIN, INT16_MAX, "int16_t"},
+        {2, 0, UINT16_MAX, "uint16_t"},
+        {4, INT32_MIN, INT32_MAX, "int32_t"},
+        {4, 0, UINT32_MAX, "uint32_t"},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].bytes < a->element_bytes && a->least >= types[i].least && a->most <= types[i].most)
+            return types[i].name;
+    return NULL;
+}
+
+/* Does a float hold each of these doubles? Mantissas end in zeros, and the largest is not too large. That none is too small is known
+ * where all have one sign. */
+static const char *narrower_real(const struct sonde_value_accessed *a, bool *exact)
+{
+    const double least = sonde_value_number(a, a->least), most = sonde_value_number(a, a->most);
+    const uint64_t mantissa = (1ull << 29) - 1;
+    if (a->element_bytes != 8 || a->any & mantissa || (least < -FLT_MAX && !isinf(least)) || (most > FLT_MAX && !isinf(most)))
+        return NULL;
+    *exact = least >= FLT_MIN || most <= -FLT_MIN;
+    return "float";
+}
+
+static const char *narrower_of(const struct sonde_value_accessed *a, bool *exact)
+{
+    if (sonde_value_is_real(a))
+        return narrower_real(a, exact);
+    return a->type == SONDE_ELEMENT_UNSIGNED || a->type == SONDE_ELEMENT_SIGNED ? narrower_integer(a) : NULL;
+}
+
+/* No infinity and no NaN, and all between two that agree in their first bits. */
+static bool is_approximate(const struct sonde_value_accessed *a)
+{
+    const struct layout l = layout_of(a);
+    const uint64_t exponents = (1ull << l.exponent) - 1;
+    const unsigned cut = l.mantissa - SONDE_PATTERN_MANTISSA;
+    return sonde_value_is_real(a) && (a->any >> l.mantissa & exponents) != exponents && a->least >> cut == a->most >> cut;
+}
+
+static struct sonde_value_pattern pattern_of(const struct sonde_value_accessed *a)
+{
+    struct sonde_value_pattern p = {.kind = SONDE_PATTERN_NONE, .of = *a, .exact = true};
+    if (is_zero(a))
+        p.kind = SONDE_PATTERN_SINGLE_ZERO;
+    else if (is_single(a))
+        p.kind = SONDE_PATTERN_SINGLE_VALUE;
+    else if ((p.narrower = narrower_of(a, &p.exact)))
+        p.kind = SONDE_PATTERN_HEAVY_TYPE;
+    else if (is_approximate(a))
+        p.kind = SONDE_PATTERN_APPROXIMATE;
+    return p;
+}
+
+/* ---- by operation ---------------------------------------------------------------------------------- */
+
+static void join(struct sonde_value_accessed *sum, const struct sonde_value_accessed *a)
+{
+    sum->elements += a->elements;
+    sum->any |= a->any;
+    sum->all &= a->all;
+    sum->least = a->least < sum->least ? a->least : sum->least;
+    sum->most = a->most > sum->most ? a->most : sum->most;
+}
+
+static int add(struct sonde_value_patterns *out, struct sonde_value_pattern p, uint32_t accesses, uint64_t all_elements)
+{
+    p.accesses = accesses;
+    p.all_elements = all_elements;
+    return p.kind == SONDE_PATTERN_NONE ? 0 : sonde_vector_push(&out->items, p);
+}
+
+/* The accesses of one operation: together where they are of one type and match together, else each. */
+static int find(const struct sonde_value_accessed *a, size_t count, struct sonde_value_patterns *out)
+{
+    struct sonde_value_accessed sum = a[0];
+    bool alike = true;
+    int rc = 0;
+    for (size_t i = 1; i < count; i++) {
+        join(&sum, &a[i]);
+        alike &= a[i].type == a[0].type && a[i].element_bytes == a[0].element_bytes;
+    }
+    const struct sonde_value_pattern all = pattern_of(&sum);
+    if (alike && all.kind != SONDE_PATTERN_NONE)
+        return add(out, all, (uint32_t)count, sum.elements);
+    for (size_t i = 0; i < count && !rc; i++)
+        rc = add(out, pattern_of(&a[i]), 1, sum.elements);
+    return rc;
+}
+
+static int by_bytes(const void *left, const void *right)
+{
+    const struct sonde_value_pattern *a = left, *b = right;
+    const uint64_t x = a->of.elements * a->of.element_bytes, y = b->of.elements * b->of.element_bytes;
+    if (x != y)
+        return x < y ? 1 : -1;
+    if (a->of.operation != b->of.operation)
+        return a->of.operation < b->of.operation ? -1 : 1;
+    return a->of.number < b->of.number ? -1 : a->of.number > b->of.number;
+}
+
+int sonde_value_patterns_find(const struct sonde_value_site *site, struct sonde_value_patterns *out)
+{
+    int rc = 0;
+    for (size_t from = 0, to; from < site->accesses.count && !rc; from = to) {
+        for (to = from; to < site->accesses.count && site->accesses.items[to].operation == site->accesses.items[from].operation; to++)
+            ;
+        rc = find(&site->accesses.items[from], to - from, out);
+    }
+    if (out->items.count)
+        qsort(out->items.items, out->items.count, sizeof *out->items.items, by_bytes);
+    return rc;
+}
+
+void sonde_value_patterns_fini(struct sonde_value_patterns *p)
+{
+    sonde_vector_fini(&p->items);
+}
+
+const char *sonde_pattern_name(enum sonde_pattern kind)
+{
+    static const char *const names[] = {
+#define X(name, text) text,
+        SONDE_PATTERN_MAP(X)
+#undef X
+    };
+    return kind < sizeof names / sizeof *names ? names[kind] : "none";
+}

@@ -1,0 +1,51 @@
+/* patterns.h - what the values of accesses have in common: definitions 3.4, 3.5, 3.6 and 3.8 (values.h), from their OR, their AND,
+ * the least and the most.
+ *
+ * Threads: any; one at a time per result.
+ */
+#ifndef SONDE_ANALYZE_ANSWERS_VALUES_PATTERNS_H
+#define SONDE_ANALYZE_ANSWERS_VALUES_PATTERNS_H
+
+#include "values.h"
+
+#define SONDE_PATTERN_MAP(X)        \
+    X(SINGLE_ZERO, "single_zero")   \
+    X(SINGLE_VALUE, "single_value") \
+    X(HEAVY_TYPE, "heavy_type")     \
+    X(APPROXIMATE, "approximate")
+
+/* clang-format off */
+enum sonde_pattern {
+#define X(name, text) SONDE_PATTERN_##name,
+    SONDE_PATTERN_MAP(X)
+#undef X
+    SONDE_PATTERN_NONE,
+};
+/* clang-format on */
+
+#define SONDE_PATTERN_MANTISSA 10u /* bits of it that approximate values agree in: those of a half */
+
+/* Of one operation and the objects of a site: of all its accesses, or of one where not all of them match. */
+struct sonde_value_pattern {
+    enum sonde_pattern kind;
+    struct sonde_value_accessed of; /* the access; of several: their sums, `line` and `what` those of the first */
+    uint32_t accesses;
+    uint64_t all_elements;        /* of all accesses of the operation to these objects */
+    const char *narrower;         /* heavy type: the type that would do; else NULL */
+    bool exact;
+};
+struct sonde_value_patterns { /* ready when zeroed */
+    SONDE_VECTOR(struct sonde_value_pattern) items; /* by bytes accessed, most first */
+};
+
+/* 0 or SONDE_ENOMEM; fini in either case. */
+int sonde_value_patterns_find(const struct sonde_value_site *site, struct sonde_value_patterns *out);
+void sonde_value_patterns_fini(struct sonde_value_patterns *p);
+
+const char *sonde_pattern_name(enum sonde_pattern kind);
+/* Are its numbers floats? Else integers. */
+bool sonde_value_is_real(const struct sonde_value_accessed *a);
+/* A number of an access, as least and most have it. */
+double sonde_value_number(const struct sonde_value_accessed *a, int64_t number);
+
+#endif

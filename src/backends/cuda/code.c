@@ -1,0 +1,240 @@
+/* code.c - the PTX of what the program loads, and an instrumented copy of each kernel that is launched (--values=fine).
+ *
+ * The program's modules stay as they are. At the first launch of a kernel of a module, its PTX with all copies becomes a library
+ * of ours; so its variables are others than the program's, and a kernel that names one has no copy. Nor has one whose
+ * copy needs more than a block may have.
+ *
+ * Locks: code.lock, of images and of making kernels; launches that are known take none.
+ */
+#include "sonde_cuda.h"
+
+#include <string.h>
+
+#include "guest/lock.h"
+#include "instrument/fatbin.h"
+
+#define SUFFIX "__sonde"
+#define NAME_MAX_BYTES 4096u
+
+struct image {
+    struct image *next;
+    uint64_t handle; /* CUlibrary or CUmodule; 0: unloaded */
+    bool library;
+    bool made;       /* what follows */
+    bool read;       /* and there is `ptx`, and `twin` */
+    struct sonde_image_ptx code;
+    struct sonde_ptx ptx;
+    CUlibrary twin;
+};
+
+static struct {
+    struct sonde_lock lock;
+    struct image *images;
+    uint32_t target; /* compute capability of the first device */
+} code;
+
+static struct sonde_shared_map kernels; /* CUkernel or CUfunction -> struct sonde_cuda_kernel */
+
+/* ---- images --------------------------------------------------------------------------------------- */
+
+static uint32_t target(void)
+{
+    const struct sonde_cuda_device *d = code.target ? NULL : sonde__cuda_device(0);
+    if (d)
+        code.target = (uint32_t)(10 * d->major + d->minor);
+    return code.target;
+}
+
+static void add_image(const void *image, uint64_t handle, bool library)
+{
+    struct image *i = image && handle ? sonde__memory_get(sizeof *i) : NULL;
+    if (!i)
+        return;
+    sonde__image_ptx(image, target(), &i->code);
+    i->handle = handle;
+    i->library = library;
+    sonde__lock(&code.lock);
+    i->next = code.images;
+    code.images = i;
+    sonde__unlock(&code.lock);
+}
+
+#define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
+#define PARAMS(name) const name##_params *p = params
+
+void sonde__cuda_code_loaded(uint32_t id, const void *params)
+{
+    switch (id) {
+    case ID(cuLibraryLoadData): {
+        PARAMS(cuLibraryLoadData);
+        add_image(p->code, (uintptr_t)*p->library, true);
+        break;
+    }
+    case ID(cuModuleLoadData):
+    case ID(cuModuleLoadDataEx):
+    case ID(cuModuleLoadFatBinary): { /* these begin alike */
+        PARAMS(cuModuleLoadData);
+        add_image(p->image, (uintptr_t)*p->module, false);
+        break;
+    }
+    default: /* from a file: its kernels are said to be unknown */
+        break;
+    }
+}
+
+static bool is_of(const struct sonde_map_entry *entry, void *image)
+{
+    return ((const struct sonde_cuda_kernel *)(uintptr_t)entry->value)->image == image;
+}
+
+void sonde__cuda_code_unloading(const void *params)
+{
+    const uint64_t handle = *(const uintptr_t *)params; /* the only parameter of both calls */
+    sonde__lock(&code.lock);
+    for (struct image *i = code.images; i; i = i->next)
+        if (i->handle == handle) {
+            i->handle = 0;
+            sonde__shared_map_sweep(&kernels, is_of, i);
+        }
+    sonde__unlock(&code.lock);
+}
+
+/* Under code.lock. */
+static bool make_twin(struct image *i)
+{
+    struct sonde_ptx_text text;
+    if (i->made)
+        return i->read;
+    i->made = true;
+    if (!i->code.text || sonde__ptx_read(&i->ptx, i->code.text, i->code.bytes))
+        return false;
+    const int rc = sonde__ptx_rewrite(&i->ptx, SONDE_CUDA_PLAN, &text);
+    i->read = !rc && sonde__cuda_twins.cuLibraryLoadData(&i->twin, text.text, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS;
+    if (!rc && !i->read)
+        sonde_note("values: the driver cannot compile the instrumented copy of a module: its kernels are not looked at");
+    sonde__ptx_text_release(&text);
+    return i->read;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------ */
+
+static struct image *image_with(uint64_t handle, bool library)
+{
+    for (struct image *i = code.images; i; i = i->next)
+        if (i->handle == handle && i->library == library)
+            return i;
+    return NULL;
+}
+
+/* The image and name of a launch's handle, a CUkernel or a CUfunction. */
+static struct image *image_of(CUfunction f, const char **name)
+{
+    CUlibrary library;
+    CUmodule module, other;
+    if (sonde__cuda_twins.cuKernelGetLibrary(&library, (CUkernel)f) == CUDA_SUCCESS)
+        return sonde__cuda_twins.cuKernelGetName(name, (CUkernel)f) == CUDA_SUCCESS ? image_with((uintptr_t)library, true) : NULL;
+    if (sonde__cuda_twins.cuFuncGetName(name, f) != CUDA_SUCCESS || sonde__cuda_twins.cuFuncGetModule(&module, f) != CUDA_SUCCESS)
+        return NULL;
+    for (struct image *i = code.images; i; i = i->next)
+        if (i->handle && i->library && sonde__cuda_twins.cuLibraryGetModule(&other, (CUlibrary)(uintptr_t)i->handle) == CUDA_SUCCESS && other == module)
+            return i;
+    return image_with((uintptr_t)module, false);
+}
+
+static const struct sonde_ptx_function *function_of(const struct sonde_ptx *p, const char *name)
+{
+    const size_t bytes = strlen(name);
+    for (uint32_t k = 0; k < p->function_count; k++)
+        if (p->functions[k].name.bytes == bytes && memcmp(p->text + p->functions[k].name.at, name, bytes) == 0)
+            return &p->functions[k];
+    return NULL;
+}
+
+static CUkernel twin_of(const struct image *i, const char *name)
+{
+    char room[NAME_MAX_BYTES];
+    CUkernel twin = NULL;
+    const size_t bytes = strlen(name);
+    if (bytes + sizeof SUFFIX > sizeof room)
+        return NULL;
+    memcpy(room, name, bytes);
+    memcpy(room + bytes, SUFFIX, sizeof SUFFIX);
+    return sonde__cuda_twins.cuLibraryGetKernel(&twin, i->twin, room) == CUDA_SUCCESS ? twin : NULL;
+}
+
+/* Its pointers, each once; false: too many, or no memory. */
+static bool list_pointers(struct sonde_cuda_kernel *k)
+{
+    const uint32_t accesses = k->function->accesses;
+    k->pointer = sonde__memory_get(accesses * sizeof *k->pointer);
+    for (uint32_t a = 0; k->pointer && a < accesses; a++) {
+        const struct sonde_ptx_origin o = k->flow.origins[a];
+        uint32_t i = 0;
+        if (!o.parameter)
+            continue;
+        while (i < k->pointers && (k->origin[i].parameter != o.parameter || k->origin[i].offset != o.offset))
+            i++;
+        if (i == SONDE_CUDA_POINTERS_MAX)
+            return false;
+        k->origin[i] = o;
+        k->pointers = i == k->pointers ? i + 1 : k->pointers;
+        k->pointer[a] = (uint8_t)(i + 1);
+    }
+    return k->pointer != NULL;
+}
+
+/* Why it stays plain; NONE: `k` has all that is needed. */
+static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image *i, const char *name)
+{
+    if (!i)
+        return SONDE_VALUE_MISSED_CODE;
+    if (!i->code.text)
+        return SONDE_VALUE_MISSED_PTX;
+    if (!make_twin(i))
+        return SONDE_VALUE_MISSED_COMPILE;
+    k->ptx = &i->ptx;
+    k->function = function_of(&i->ptx, name);
+    if (!k->function)
+        return SONDE_VALUE_MISSED_PTX;
+    if (sonde__ptx_plain(k->ptx, k->function))
+        return SONDE_VALUE_MISSED_PLAIN;
+    if (sonde__ptx_flow(k->ptx, k->function, &k->flow) || k->flow.parameters >= SONDE_CUDA_PARAMETERS_MAX || !list_pointers(k))
+        return SONDE_VALUE_MISSED_ARGUMENTS;
+    if (k->flow.variable.bytes)
+        return SONDE_VALUE_MISSED_VARIABLE;
+    k->twin = twin_of(i, name);
+    return k->twin ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
+}
+
+static struct sonde_cuda_kernel *kernel_new(CUfunction f)
+{
+    const char *name = "";
+    struct sonde_cuda_kernel *k = sonde__memory_get(sizeof *k);
+    if (!k)
+        return NULL;
+    k->image = image_of(f, &name);
+    k->name = sonde_string(name, strlen(name));
+    k->why = examine(k, k->image, name);
+    sonde__shared_map_put(&kernels, (uintptr_t)f, (uintptr_t)k);
+    return k;
+}
+
+struct sonde_cuda_kernel *sonde__cuda_kernel(CUfunction f)
+{
+    uint64_t known;
+    if (sonde__shared_map_get(&kernels, (uintptr_t)f, &known))
+        return (void *)(uintptr_t)known;
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread's capture forbids nothing here */
+    sonde__lock(&code.lock);
+    sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
+    struct sonde_cuda_kernel *k = sonde__shared_map_get(&kernels, (uintptr_t)f, &known) ? (void *)(uintptr_t)known : kernel_new(f);
+    sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
+    sonde__unlock(&code.lock);
+    return k;
+}
+
+size_t sonde__cuda_plain_name(const char *name)
+{
+    const size_t bytes = strlen(name), suffix = sizeof SUFFIX - 1;
+    return sonde__cuda_twins.on && bytes > suffix && memcmp(name + bytes - suffix, SUFFIX, suffix) == 0 ? bytes - suffix : bytes;
+}

@@ -1,0 +1,115 @@
+"""values_test.py - the patterns of `sonde report DIR values` from what accesses are known to have read and written.
+
+The rows are computed here from lists of values, as docs/developers/format.md defines them; what the view must say follows from
+the definitions in docs/values.md.
+"""
+import os
+import struct
+
+from views import Case  # first: it knows where the next are
+import cli
+import live
+
+US = 1000
+BITS, UNSIGNED, SIGNED, FLOAT = range(4)
+NAN = float("nan")
+
+
+def row_of(values, type, size):
+    """OR, AND, least, most."""
+    form = {(FLOAT, 4): "f", (FLOAT, 8): "d"}.get((type, size), {1: "b", 2: "h", 4: "i", 8: "q"}[size])
+    signed = {1: "b", 2: "h", 4: "i", 8: "q"}[size]
+    bits = [struct.unpack("<" + signed, struct.pack("<" + form, v))[0] for v in values]
+    any, all = 0, 2**64 - 1
+    for b in bits:
+        any, all = any | b % 2**(8 * size), all & b % 2**(8 * size)
+    numbers = [b for b, v in zip(bits, values) if v == v]
+    if type == FLOAT:
+        numbers = [b if b >= 0 else b ^ (2**(8 * size - 1) - 1) for b in numbers]
+    return any, all, min(numbers, default=2**63 - 1), max(numbers, default=-2**63)
+
+
+class Values(Case):
+    def measure(self, *accesses):
+        """One launch whose kernel has these accesses: (object 0 or 1, values, type, size)."""
+        p = live.Process("host-1-0", 1)
+        device, thread = p.device("Test GPU"), p.thread(1)
+        queue = p.queue(device)
+        place = p.node(0, p.frame(live.PYTHON, p.python("step", "/home/user/main.py", 7)))
+        start = p.start_ns + 1000 * US
+        node = p.enqueue(thread, queue, "cuLaunchKernel", place, "kernel", start, start + US, start + 2 * US, start + 5 * US, name="work")
+        objects = [p.object(1, p.node(0, p.frame(live.PYTHON, p.python(name, "/home/user/main.py", 3))), 4096, p.start_ns) for name in ("first", "second")]
+        for number, (which, values, type, size) in enumerate(accesses):
+            p.access(node, objects[which], number, len(values), *row_of(values, type, size), type=type, size=size, file="/src/work.cu", line=10 + number)
+        return self.written(p)
+
+    def written(self, p):
+        path = os.path.join(self.folder, "m%d.sonde" % len(os.listdir(self.folder)))
+        live.write_manifest(path, ["demo"])
+        p.write(path)
+        return path
+
+    def found(self, *accesses):
+        """(pattern, share, line, what is said of the values, exact) of the first object."""
+        answer = self.json(self.measure(*accesses), "values")
+        patterns = [p for o in answer["objects"] if "first" in o["name"] for p in o["patterns"]]
+        for p in patterns:
+            self.assertEqual((p["operation"], p["operations"], p["called_from"]), ("work", 1, "step() main.py:7"))
+        return [(p["pattern"], p["share"], p["line"], p["evidence"].split(": ", 1)[1], p["exact"]) for p in patterns]
+
+    def one(self, values, type, size):
+        found = self.found((0, values, type, size))
+        self.assertLessEqual(len(found), 1)
+        for pattern in found:
+            self.assertEqual(pattern[1:3], (1.0, "work.cu:10"))
+        return tuple(found[0][k] for k in (0, 3, 4)) if found else None
+
+    def test_zeros(self):
+        for type, size in (UNSIGNED, 4), (SIGNED, 8), (FLOAT, 4), (FLOAT, 8), (BITS, 2):
+            self.assertEqual(self.one([0, 0, 0], type, size), ("single_zero", "all are zero", True))
+        self.assertEqual(self.one([0.0, -0.0], FLOAT, 4), ("single_zero", "all are zero", True))
+
+    def test_one_value(self):
+        self.assertEqual(self.one([2.5] * 4, FLOAT, 4), ("single_value", "all are 2.5", True))
+        self.assertEqual(self.one([-7], SIGNED, 4), ("single_value", "all are -7", True))
+        self.assertEqual(self.one([NAN, NAN], FLOAT, 8), ("single_value", "all are NaN", True))
+        self.assertEqual(self.one([-1e300] * 2, FLOAT, 8), ("single_value", "all are -1e+300", True))
+
+    def test_integers_in_a_narrower_type(self):
+        for values, size, narrower in (([-125, 125], 8, "int8_t"), ([0, 200], 4, "uint8_t"), ([-1, 200], 4, "int16_t"), ([0, 65535], 4, "uint16_t"),
+                                       ([-129, 0], 2, None), ([-128, 127], 2, "int8_t"), ([-2**31, 2**31 - 1], 8, "int32_t"), ([0, 2**32 - 1], 8, "uint32_t"),
+                                       ([-1, 2**31], 8, None), ([-5, 5], 1, None)):
+            expected = ("heavy_type", f"{values[0]} to {values[1]}: {narrower} would do", True) if narrower else None
+            self.assertEqual(self.one(values, SIGNED, size), expected, values)
+        self.assertIsNone(self.one([1, 2], BITS, 8))  # perhaps no numbers
+
+    def test_doubles_that_a_float_holds(self):
+        self.assertEqual(self.one([1.5, 1024.25], FLOAT, 8), ("heavy_type", "1.5 to 1024.25: float would do", True))
+        self.assertEqual(self.one([-4.0, 8.0], FLOAT, 8), ("heavy_type", "-4 to 8: float would do", False))  # a small one may lie between
+        self.assertIsNone(self.one([1.5, 1.1], FLOAT, 8))
+        self.assertIsNone(self.one([1.0, 2.0**200], FLOAT, 8))
+        self.assertEqual(self.one([2.0**-200, 1.0], FLOAT, 8)[2], False)
+        self.assertIsNone(self.one([1.5, 1024.25], FLOAT, 4))
+
+    def test_values_that_are_nearly_the_same(self):
+        self.assertEqual(self.one([1.0, 1.0004], FLOAT, 4)[0], "approximate")
+        self.assertEqual(self.one([-3.0001, -3.0002], FLOAT, 8)[0], "approximate")
+        self.assertIsNone(self.one([0.9999, 1.0001], FLOAT, 4))  # not with their mantissas cut
+        self.assertIsNone(self.one([1.0, 1.01], FLOAT, 4))
+        self.assertIsNone(self.one([1.0001, 1.0002, NAN], FLOAT, 4))
+
+    def test_accesses_of_one_object(self):
+        # Together, where all match; else each alone, with its part of the elements; those of another object are no matter.
+        self.assertEqual(self.found((0, [0] * 6, UNSIGNED, 4), (0, [0] * 2, UNSIGNED, 4), (1, [5, 2**30], UNSIGNED, 4)),
+                         [("single_zero", 1.0, None, "all are zero", True)])
+        self.assertEqual(self.found((0, [0] * 6, UNSIGNED, 4), (0, [1, 2**30], UNSIGNED, 4)), [("single_zero", 0.75, "work.cu:10", "all are zero", True)])
+        self.assertEqual(self.found((0, [0] * 4, UNSIGNED, 4), (0, [0.0] * 4, FLOAT, 4)), [
+            ("single_zero", 0.5, "work.cu:10", "all are zero", True), ("single_zero", 0.5, "work.cu:11", "all are zero", True)])
+        self.assertEqual(self.found((0, [], UNSIGNED, 4)), [])
+
+    def test_the_table(self):
+        text = self.ok("report", self.measure((0, [2.5] * 4, FLOAT, 4)), "values").out
+        self.assertRegex(text, r"single_value +work +.*100\.0 % +work\.cu:10 +all are 2\.5")
+
+
+cli.main()
