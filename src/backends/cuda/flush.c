@@ -17,13 +17,14 @@
 #define STACK_BYTES   1048576u
 
 static sem_t wanted;
-static _Atomic bool busy, last;
+static _Atomic bool busy, all_values; /* the next time, those of all kernels */
 static enum {
     NOT_YET,
     RUNNING,
     CANNOT,
 } thread_state; /* the monitor's, as all below */
 static uint64_t asked_ns, gap_ns = GAP_FIRST_NS;
+static bool asked_last;
 
 static void *flusher_main(void *unused)
 {
@@ -34,7 +35,7 @@ static void *flusher_main(void *unused)
     for (;;) {
         while (sem_wait(&wanted) != 0)
             ;
-        sonde__cuda_values_read(atomic_load(&last));
+        sonde__cuda_values_read(atomic_exchange(&all_values, false));
         sonde__cupti.cuptiActivityFlushAll(0);
         atomic_store_explicit(&busy, false, memory_order_release);
     }
@@ -74,9 +75,10 @@ void sonde__cuda_flush_turn(void)
 
 void sonde__cuda_flush_last(void)
 {
-    if (!sonde__cuda_twins.on || atomic_load(&last) || sonde__cuda_flush_busy() || !start())
+    if (!sonde__cuda_twins.on || asked_last || sonde__cuda_flush_busy() || !start())
         return;
-    atomic_store(&last, true);
+    asked_last = true;
+    atomic_store(&all_values, true);
     atomic_store_explicit(&busy, true, memory_order_relaxed);
     sem_post(&wanted);
 }
@@ -91,5 +93,6 @@ void sonde__cuda_flush_forget(void)
     atomic_store(&busy, false);
     thread_state = NOT_YET;
     asked_ns = 0;
+    asked_last = false;
     gap_ns = GAP_FIRST_NS;
 }

@@ -405,9 +405,12 @@ static struct sonde_value_seen sum(const struct area *a, uint32_t access)
 /* Under all.lock, with the context current. */
 static void read_area(struct area *a, uint64_t launches)
 {
-    const struct sonde_cuda_twins *t = &sonde__cuda_twins;
-    if (t->cuMemcpyDtoHAsync_v2(a->host, a->at, a->bytes, a->place->stream) != CUDA_SUCCESS || t->cuStreamSynchronize(a->place->stream) != CUDA_SUCCESS) {
-        sonde_note("values: what kernels found could not be read from the device");
+    CUresult result = sonde__cuda_twins.cuMemcpyDtoHAsync_v2(a->host, a->at, a->bytes, a->place->stream);
+    if (result == CUDA_SUCCESS)
+        result = sonde__cuda_twins.cuStreamSynchronize(a->place->stream);
+    if (result != CUDA_SUCCESS) {
+        if (launches != a->read_launches)
+            sonde_note("values: what some kernels found could not be read from the device (error %d)", (int)result);
         return;
     }
     for (uint32_t k = 0; k < a->kernel->function->accesses; k++)
