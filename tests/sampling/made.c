@@ -98,6 +98,8 @@ static void open_map(const char *how)
     char other[80];
     snprintf(map_path, sizeof map_path, "/tmp/perf-%d.map", (int)getpid());
     snprintf(other, sizeof other, "%s.other", map_path);
+    unlink(map_path); /* of an older process with this number */
+    unlink(other);
     const char *path = strcmp(how, "link") == 0 ? other : map_path;
     map = fopen(path, "w");
     if (!map || (path == other && symlink(other, map_path)))
