@@ -339,13 +339,46 @@ class Bench:
         say(f"  second half against first: {max(seen[10:]) / max(seen[1:10]):.3f}")
 
 
+    # ---- values ----------------------------------------------------------------------
+
+    def values(self):
+        """Kernels' times by the runtime's clock, and the program's, under each kind of --values."""
+        say(f"Values: six kernels on PoCL (bench/values.c), × of their time under `sonde record` alone, median [95 %], {self.rounds} rounds")
+        options = {"nothing": None, "sonde": [], "--values=fine": ["--values=fine"], "--values-sample=1/20": ["--values=fine", "--values-sample=1/20"],
+                   "--values": ["--values"]}
+        command = [f"{self.build}/bench/bench-values", "1048576", "40"]
+        kernels, programs = {name: {} for name in options}, {name: [] for name in options}
+        for turn in range(-1, self.rounds):  # the first fills the caches of compiled kernels
+            for name in random.sample(list(options), len(options)):
+                begin = time.monotonic()
+                said = run(command if options[name] is None else self.record(command, *options[name]))
+                took = time.monotonic() - begin
+                if turn < 0:
+                    continue
+                programs[name].append(took)
+                for line in said.splitlines():
+                    kernel, ns = line.split()
+                    kernels[name].setdefault(kernel, []).append(float(ns))
+        for name in list(options)[2:]:
+            middle = {}
+            for kernel, ns in kernels[name].items():
+                ratios = [a / b for a, b in zip(ns, kernels["sonde"][kernel])]
+                middle[kernel] = statistics.median(ratios)
+            ratios = [a / b for a, b in zip(programs[name], programs["nothing"])]
+            low, high = interval(ratios)
+            mean = statistics.geometric_mean(middle.values())
+            say(f"    {name:22} kernels {mean:5.2f} ({', '.join(f'{k} {r:.2f}' for k, r in middle.items())}); program {statistics.median(ratios):.2f} [{low:.2f}, {high:.2f}]")
+        quiet = {k: statistics.median(a / b for a, b in zip(ns, kernels["nothing"][k])) for k, ns in kernels["sonde"].items()}
+        say(f"    {'without --values':22} kernels {statistics.geometric_mean(quiet.values()):5.2f}, × of their time without Sonde")
+
+
 def machine():
     cpu = re.search(r"model name\s*:\s*(.*)", open("/proc/cpuinfo").read())
     return f"{os.cpu_count()} x {cpu.group(1) if cpu else 'unknown processor'}, Linux {os.uname().release}, {time.strftime('%Y-%m-%d')}"
 
 
 def main():
-    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "short", "lanes", "size", "analyze", "memory"]
+    sections = ["enqueue", "parts", "imitation", "samples", "own", "programs", "short", "lanes", "size", "analyze", "memory", "values"]
     parser = argparse.ArgumentParser(description="the figures of docs/performance.md")
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--rounds", type=int, default=15)

@@ -1,4 +1,4 @@
-/* common.h - what both examples need of OpenCL: a device, a program, a way out. */
+/* common.h - what the examples need of OpenCL: a device, a program, a way out. */
 #ifndef SONDE_EXAMPLES_COMMON_H
 #define SONDE_EXAMPLES_COMMON_H
 

@@ -304,18 +304,26 @@ void sonde_object_uses_hidden(void);
  * lies; 0 none. Takes a lock. */
 uint32_t sonde_object_at(uint64_t address);
 
-/* Where the object lies, as sonde_object_add had it (a handle, or an address); 0: it was freed. */
-uint64_t sonde_object_address(uint32_t object);
+/* An object as sonde_object_add and sonde_object_place had it: its address may be a handle. False: it was freed. */
+struct sonde_object_info {
+    enum sonde_object_kind kind;
+    uint32_t device;
+    uint64_t address, bytes;
+};
+bool sonde_object_find(uint32_t object, struct sonde_object_info *out);
 
 /* Values (sonde record --values): what operations leave unchanged. A backend compares objects as they were
  * before and after an operation, and says what it found. False: nobody asked. Cheap; any hooked call. */
 bool sonde_values_wanted(unsigned what); /* SONDE_VALUES_* */
 /* The most bytes of one device's memory that may be taken for it; 0: a quarter of what it has. */
 uint64_t sonde_values_memory(void);
+/* Whether this launch of the kernel `name`, whose launch size is `shape` (equal: the same number), is to be looked at; else why not
+ * (--values-sample, --kernel). Once for each; takes a lock. */
+enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, uint64_t shape);
 /* The operation `kind` `name` of a call that has begun: a node of the tree. */
 uint32_t sonde_call_operation(const struct sonde_call *call, enum sonde_op_kind kind, uint32_t name);
 
-/* What one operation did to one object. Elements are those of the object (at multiples of their size from its beginning)
+/* What operations of one kind in one place did to one object. Elements are those of the object (at multiples of their size from its beginning)
  * that lie within what was compared, of 1, 2, 4 and 8 bytes. */
 struct sonde_value_change {
     uint32_t operation;     /* of sonde_call_operation */
@@ -323,12 +331,13 @@ struct sonde_value_change {
     uint32_t element_bytes; /* as the operation's code has it; 0 unknown */
     bool maybe;             /* it may have written less than was compared */
     bool raced;             /* another queue may have written the object meanwhile */
+    uint64_t operations;    /* that are told of at once */
     uint64_t bytes;
     uint64_t elements[4], unchanged[4];
 };
 void sonde_value_changed(const struct sonde_value_change *change); /* any thread */
-/* Of an operation not all that it may have written was looked at; NONE: all was. For each of these once. */
-void sonde_value_missed(uint32_t operation, enum sonde_value_missed why);
+/* Of an operation not all that it may have written was looked at; NONE: all was. For each of these once. `engine`: of its code. */
+void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine);
 
 /* One access in the code of a kernel, to one object: a row of the measurement. 0: no room. */
 struct sonde_value_access {
@@ -339,7 +348,7 @@ struct sonde_value_access {
     uint8_t element_bytes;      /* 1, 2, 4, 8 */
 };
 uint32_t sonde_value_access_add(const struct sonde_value_access *access);
-/* What its elements were since the beginning; later ones replace earlier ones. As struct sonde_ptx_values has it. */
+/* What its elements were since the beginning; later ones replace earlier ones. As struct sonde_plan_values has it. */
 struct sonde_value_seen {
     uint64_t elements, any, all;
     int64_t least, most;

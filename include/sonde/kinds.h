@@ -210,12 +210,19 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(FAILED, "it or its comparison failed")                               \
     X(CODE, "the code of its module was not seen")                         \
     X(PTX, "its module holds no PTX of it that the device can run")        \
-    X(PLAIN, "its PTX has accesses or calls that cannot be followed")      \
+    X(PLAIN, "its code has accesses or calls that cannot be followed")     \
     X(VARIABLE, "it names variables of its module")                        \
     X(COMPILE, "the driver refused its instrumented copy")                 \
     X(REGISTERS, "its instrumented copy needs more than its blocks have")  \
     X(BUFFER, "its parameters were given as a buffer")                     \
-    X(GRAPH, "it was captured for a graph")
+    X(GRAPH, "it was captured for a graph")                                \
+    X(OBJECT, "it writes memory whose allocation was not seen")            \
+    X(ELSEWHERE, "it writes memory that is not the device's own")          \
+    X(POINTERS, "it writes through pointers that it read from memory")     \
+    X(BITCODE, "its runtime gives no LLVM bitcode of its program")         \
+    X(SAMPLE, "not of those that --values-sample chose")                   \
+    X(KERNEL, "not asked for (--kernel)")                                  \
+    X(DRIVER, "this driver does not take changes to launches")
 
 /* clang-format off */
 enum sonde_value_missed {
@@ -223,6 +230,21 @@ enum sonde_value_missed {
     SONDE_VALUE_MISSED_MAP(X)
 #undef X
     SONDE_VALUE_MISSED_COUNT
+};
+/* clang-format on */
+
+/* How a kernel's code was instrumented. Name; in JSON. */
+#define SONDE_ENGINE_MAP(X) \
+    X(NONE, "none")         \
+    X(PTX, "ptx")           \
+    X(LLVM, "spirv")
+
+/* clang-format off */
+enum sonde_engine {
+#define X(name, text) SONDE_ENGINE_##name,
+    SONDE_ENGINE_MAP(X)
+#undef X
+    SONDE_ENGINE_COUNT
 };
 /* clang-format on */
 

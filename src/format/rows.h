@@ -345,14 +345,15 @@ struct sonde_row_object {
     X(row, address, DELTA) X(row, alloc_ns, DELTA) X(row, free_ns, ZERO) X(row, first_use_ns, ZERO)  \
     X(row, last_use_ns, ZERO) X(row, uses, ZERO) X(row, device, ZERO) X(row, parent, ZERO)
 /* What an operation (`node`: its OP leaf) did to the values of `object`, summed over all of it that were looked at:
- * struct sonde_value_change of backend.h. Object 0: how many operations were not looked at whole, and why (missed 0: were). */
+ * struct sonde_value_change of backend.h. Object 0: how many operations were not looked at whole, and why (missed 0: were);
+ * its flags are of engines. */
 enum {
     SONDE_VALUE_MAYBE = 1, /* of some, what they wrote is not known: all that they may have written was compared */
     SONDE_VALUE_RACED = 2, /* the object was written through another queue, perhaps meanwhile */
 };
 struct sonde_row_value {
     uint32_t node, object;
-    uint16_t flags;         /* SONDE_VALUE_* */
+    uint16_t flags;         /* SONDE_VALUE_*; of object 0: 1 << enum sonde_engine, of each that some kernels had */
     uint16_t missed;        /* enum sonde_value_missed, of object 0; else 0 */
     uint32_t element_bytes; /* as the operation's code has the object's elements; 0 unknown */
     uint64_t operations;

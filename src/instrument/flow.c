@@ -275,13 +275,54 @@ static bool make_room(struct flow *f, const struct sonde_ptx_function *function)
     return f->slots != NULL;
 }
 
+static bool writes(const struct sonde_ptx_access *a)
+{
+    return a->op == SONDE_PTX_STORE || a->op == SONDE_PTX_ATOMIC || a->op == SONDE_PTX_REDUCTION;
+}
+
+/* The number of this origin's pointer, from 1; 0: there are too many. */
+static uint32_t number_of(struct sonde_ptx_flow *out, struct sonde_ptx_origin o)
+{
+    uint32_t i = 0;
+    if (out->pointer_count == UINT32_MAX)
+        return 0;
+    while (i < out->pointer_count && (out->pointers[i].origin.parameter != o.parameter || out->pointers[i].origin.offset != o.offset))
+        i++;
+    if (i == SONDE_PTX_POINTERS_MAX) {
+        out->pointer_count = UINT32_MAX;
+        return 0;
+    }
+    if (i == out->pointer_count)
+        out->pointers[out->pointer_count++] = (struct sonde_ptx_pointer){.origin = o};
+    return i + 1;
+}
+
+static void list_pointers(const struct sonde_ptx *p, const struct sonde_ptx_function *f, struct sonde_ptx_flow *out)
+{
+    for (uint32_t k = 0; k < f->accesses; k++) {
+        const struct sonde_ptx_access *a = &p->accesses[f->first_access + k];
+        const uint8_t bytes = a->element_bytes < 8 ? a->element_bytes : 8;
+        out->pointer[k] = (uint8_t)(out->origins[k].parameter ? number_of(out, out->origins[k]) : 0);
+        if (!out->pointer[k]) {
+            out->writes_unknown |= writes(a);
+            continue;
+        }
+        struct sonde_ptx_pointer *pointer = &out->pointers[out->pointer[k] - 1];
+        if (writes(a) && !pointer->grain)
+            pointer->set = (uint8_t)out->sets++;
+        if (writes(a) && (!pointer->grain || bytes < pointer->grain))
+            pointer->grain = bytes;
+    }
+}
+
 int sonde__ptx_flow(const struct sonde_ptx *p, const struct sonde_ptx_function *f, struct sonde_ptx_flow *out)
 {
     struct flow flow = {.p = p};
-    *out = (struct sonde_ptx_flow){.room = (f->accesses + 1) * sizeof *out->origins};
+    *out = (struct sonde_ptx_flow){.room = (f->accesses + 1) * (sizeof *out->origins + sizeof *out->pointer)};
     out->origins = sonde__pages_get(out->room);
     if (!out->origins || !make_room(&flow, f))
         return SONDE_ENOMEM;
+    out->pointer = (uint8_t *)(out->origins + f->accesses + 1);
     read_parameters(&flow, f);
     out->parameters = flow.parameters;
     out->variable = find_variable(p, f);
@@ -291,6 +332,7 @@ int sonde__ptx_flow(const struct sonde_ptx *p, const struct sonde_ptx_function *
         if (from != SEVERAL)
             out->origins[k] = (struct sonde_ptx_origin){(uint16_t)(from >> 16), (uint16_t)from};
     }
+    list_pointers(p, f, out);
     sonde__pages_put(flow.slots, flow.room);
     return 0;
 }

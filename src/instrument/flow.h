@@ -17,10 +17,23 @@ struct sonde_ptx_origin {
     uint16_t offset;    /* of the pointer within it, in bytes */
 };
 
+#define SONDE_PTX_POINTERS_MAX 64u
+
+struct sonde_ptx_pointer { /* among a kernel's parameters, through which it accesses memory */
+    struct sonde_ptx_origin origin;
+    uint8_t grain; /* bytes of the smallest element that is written through it, 8 at the most; 0: none is */
+    uint8_t set;   /* number among those through which is written, from 0 */
+};
+
 struct sonde_ptx_flow {
     uint32_t parameters;              /* of the kernel */
     struct sonde_ptx_span variable;   /* a .global or .const one of the module that it names, but for constants of the compiler's */
     struct sonde_ptx_origin *origins; /* of each of its accesses */
+    uint8_t *pointer;                 /* of each access: its number in `pointers`, from 1; 0: it has no origin */
+    struct sonde_ptx_pointer pointers[SONDE_PTX_POINTERS_MAX];
+    uint32_t pointer_count;           /* UINT32_MAX: more than that */
+    uint32_t sets;                    /* pointers through which is written */
+    bool writes_unknown;              /* some access that writes has no origin */
     size_t room;
 };
 

@@ -12,10 +12,10 @@
 
 #include <sonde/error.h>
 
+#include "flow.h"
 #include "guest/memory.h"
 
 #define FIRST_ROOM 65536u
-#define LINE 128u          /* bytes of a cache line: multiprocessors share none */
 #define REDUX_TARGET 80u   /* redux.sync: PTX ISA 9.7.9.23, sm_80 and later */
 #define RELAXED_TARGET 70u /* ld.relaxed */
 
@@ -69,41 +69,6 @@ void sonde__ptx_text_release(struct sonde_ptx_text *t)
 {
     sonde__pages_put(t->text, t->room);
     *t = (struct sonde_ptx_text){0};
-}
-
-/* ---- the area ------------------------------------------------------------------------------------------ */
-
-const struct sonde_ptx_values sonde__ptx_values_none = {0, UINT64_MAX, INT64_MAX, INT64_MIN};
-
-static size_t bytes_of_counts(const struct sonde_ptx_function *f, uint32_t plan)
-{
-    return plan & SONDE_PLAN_COUNTS ? (f->blocks + 1) / 2 * 2 * sizeof(uint64_t) : 0; /* what follows is read 16 bytes at a time */
-}
-
-size_t sonde__ptx_area(const struct sonde_ptx_function *f, uint32_t plan)
-{
-    const size_t bytes = bytes_of_counts(f, plan) + (plan & SONDE_PLAN_VALUES ? f->accesses * sizeof(struct sonde_ptx_values) : 0);
-    return (bytes + LINE - 1) / LINE * LINE;
-}
-
-void sonde__ptx_area_start(const struct sonde_ptx_function *f, uint32_t plan, void *part)
-{
-    char *values = (char *)part + bytes_of_counts(f, plan);
-    memset(part, 0, sonde__ptx_area(f, plan));
-    for (uint32_t k = 0; plan & SONDE_PLAN_VALUES && k < f->accesses; k++)
-        memcpy(values + k * sizeof sonde__ptx_values_none, &sonde__ptx_values_none, sizeof sonde__ptx_values_none);
-}
-
-uint64_t sonde__ptx_area_read(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t plan, const void *part, uint32_t access,
-                              struct sonde_ptx_values *values)
-{
-    uint64_t count = 0;
-    *values = sonde__ptx_values_none;
-    if (plan & SONDE_PLAN_COUNTS)
-        memcpy(&count, (const char *)part + p->accesses[f->first_access + access].block * sizeof count, sizeof count);
-    if (plan & SONDE_PLAN_VALUES)
-        memcpy(values, (const char *)part + bytes_of_counts(f, plan) + access * sizeof *values, sizeof *values);
-    return count;
 }
 
 /* ---- registers ------------------------------------------------------------------------------------- */
@@ -249,7 +214,71 @@ struct copy {
     uint32_t access; /* the next one */
     uint32_t block;  /* the last one that was counted, + 1 */
     struct registers registers;
+    struct sonde_ptx_flow flow; /* SONDE_PLAN_SETS */
 };
+
+static bool has_area(const struct copy *c)
+{
+    return c->plan & (SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES);
+}
+
+static void put_predicate(struct copy *c, struct sonde_ptx_span predicate, bool negated)
+{
+    if (!predicate.bytes)
+        return;
+    say(c->out, negated ? "@!" : "@");
+    put_span(c->out, c->p, predicate);
+    say(c->out, " ");
+}
+
+/* ---- sets: which memory is written ---------------------------------------------------------------------------- */
+
+static void put_sets(struct copy *c)
+{
+    if (!c->flow.sets)
+        return;
+    say(c->out, ".reg .b64 %%sonde_t, %%sonde_b<%u>, %%sonde_e<%u>, %%sonde_k<%u>;\n.reg .b32 %%sonde_ones;\n.reg .pred %%sonde_within;\n", c->flow.sets, c->flow.sets,
+        c->flow.sets);
+    for (uint32_t s = 0; s < c->flow.sets; s++) {
+        const size_t at = s * sizeof(struct sonde_plan_set);
+        say(c->out, "ld.param.u64 %%sonde_b%u, [sonde_sets+%zu];\nld.param.u64 %%sonde_e%u, [sonde_sets+%zu];\nld.param.u64 %%sonde_k%u, [sonde_sets+%zu];\n", s, at, s,
+            at + 8, s, at + 16);
+    }
+}
+
+/* Of `bytes` marks, 1 to 32 and a power of two. */
+static void put_marks(struct copy *c, uint32_t bytes)
+{
+    if (bytes == 1)
+        say(c->out, "@%%sonde_within st.global.u8 [%%sonde_t], 1;\n");
+    else if (bytes == 2)
+        say(c->out, "@%%sonde_within st.global.u16 [%%sonde_t], 257;\n");
+    else if (bytes == 4)
+        say(c->out, "@%%sonde_within st.global.u32 [%%sonde_t], 16843009;\n");
+    for (uint32_t at = 0; bytes >= 8 && at < bytes; at += 8)
+        say(c->out, "@%%sonde_within st.global.u64 [%%sonde_t+%u], 72340172838076673;\n", at);
+}
+
+/* With an access that writes. */
+static void put_mark(struct copy *c, const struct sonde_ptx_access *a)
+{
+    const uint32_t k = c->access - c->f->first_access;
+    const struct sonde_ptx_pointer *p = c->plan & SONDE_PLAN_SETS && c->flow.pointer[k] ? &c->flow.pointers[c->flow.pointer[k] - 1] : NULL;
+    if (!p || (a->op != SONDE_PTX_STORE && a->op != SONDE_PTX_ATOMIC && a->op != SONDE_PTX_REDUCTION))
+        return;
+    const uint32_t bytes = (uint32_t)a->element_bytes * a->elements;
+    if (a->predicate.bytes) {
+        put_predicate(c, a->predicate, !(a->flags & SONDE_PTX_NEGATED));
+        say(c->out, "bra $sonde_unset%u;\n", k);
+    }
+    say(c->out, "add.s64 %%sonde_t, ");
+    put_span(c->out, c->p, a->base);
+    say(c->out, ", %lld;\nsub.s64 %%sonde_t, %%sonde_t, %%sonde_b%u;\nsetp.lt.u64 %%sonde_within, %%sonde_t, %%sonde_e%u;\n", (long long)a->offset, p->set, p->set);
+    say(c->out, "shr.u64 %%sonde_t, %%sonde_t, %d;\nadd.s64 %%sonde_t, %%sonde_t, %%sonde_k%u;\n", __builtin_ctz(p->grain), p->set);
+    put_marks(c, bytes / p->grain);
+    if (a->predicate.bytes)
+        say(c->out, "$sonde_unset%u:\n", k);
+}
 
 /* ---- values: of each access OR, AND, least and most in registers of the thread ----------------------------------- */
 
@@ -338,7 +367,7 @@ static void put_bits(struct copy *c, const struct sonde_ptx_access *a, char lett
     say(c->out, a->element_bytes == 8 ? "mov.b64 %%sonde_n%u, %%sonde_%c%u;\n" : "cvt.u64.u32 %%sonde_n%u, %%sonde_%c%u;\n", word, letter, k);
 }
 
-/* A float becomes an integer that is ordered as floats are: sonde__ptx_ordered. Where there were NaNs alone there is no number. */
+/* A float becomes an integer that is ordered as floats are: sonde__plan_ordered. Where there were NaNs alone there is no number. */
 static void put_number(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k, unsigned word)
 {
     const bool wide = a->element_bytes == 8;
@@ -373,7 +402,8 @@ static void put_look(struct copy *c, const char *load, size_t at, uint32_t k)
 /* Words go one way only: whoever has nothing to add sees it in the multiprocessor's cache, though what is there may be old. */
 static void put_result(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
-    const size_t at = bytes_of_counts(c->f, c->plan) + k * sizeof(struct sonde_ptx_values);
+    const struct sonde_plan plan = sonde__ptx_plan(c->f, c->plan);
+    const size_t at = sonde__plan_counts(&plan) + k * sizeof(struct sonde_plan_values);
     const unsigned width = a->element_bytes == 8 ? 64 : 32;
     const char spare = width == 64 ? 'w' : 'v';
     /* Executed, AND is within OR; else all bits are in the one and none in the other. */
@@ -392,7 +422,7 @@ static void put_result(struct copy *c, const struct sonde_ptx_access *a, uint32_
 
 /* ---- counts, and the text around all ------------------------------------------------------------------------------ */
 
-/* The head with another name, and one parameter more. */
+/* The head with another name, and parameters more. */
 static void put_head(struct copy *c)
 {
     const struct sonde_ptx_span head = c->p->items[c->f->head].text, name = c->f->name;
@@ -411,13 +441,18 @@ static void put_head(struct copy *c)
     bool any = false;
     for (const char *k = first; k && k < last; k++)
         any |= *k == '.';
-    say(c->out, "%s.param .u64 sonde_area\n)", any ? ",\n" : "");
+    if (has_area(c))
+        say(c->out, "%s.param .u64 sonde_area", any ? ",\n" : "");
+    if (c->flow.sets)
+        say(c->out, "%s.param .align 8 .b8 sonde_sets[%zu]", any || has_area(c) ? ",\n" : "", c->flow.sets * sizeof(struct sonde_plan_set));
+    say(c->out, "\n)");
     put(c->out, behind, behind < end ? (size_t)(end - behind) : 0);
     say(c->out, "\n");
 }
 
 static void put_prologue(struct copy *c)
 {
+    put_sets(c);
     say(c->out, ".reg .b32 %%sonde_m, %%sonde_lo, %%sonde_hi;\n.reg .b64 %%sonde_p, %%sonde_n, %%sonde_h;\n.reg .pred %%sonde_first, %%sonde_any;\n");
     if (c->plan & SONDE_PLAN_COUNTS)
         say(c->out, ".reg .b32 %%sonde_c<%u>;\n", c->f->blocks);
@@ -455,9 +490,14 @@ static void put_own_counts(struct copy *c)
 
 static void put_epilogue(struct copy *c)
 {
+    if (!has_area(c)) {
+        say(c->out, "$sonde_end:\nret;\n");
+        return;
+    }
+    const struct sonde_plan plan = sonde__ptx_plan(c->f, c->plan);
     say(c->out, "$sonde_end:\nld.param.u64 %%sonde_p, [sonde_area];\ncvta.to.global.u64 %%sonde_p, %%sonde_p;\n"
                 "mov.u32 %%sonde_m, %%smid;\nmad.wide.u32 %%sonde_p, %%sonde_m, %zu, %%sonde_p;\n",
-        sonde__ptx_area(c->f, c->plan));
+        sonde__plan_part(&plan));
     if (c->plan & SONDE_PLAN_COUNTS) {
         if (c->p->target >= REDUX_TARGET)
             put_sums(c);
@@ -468,15 +508,6 @@ static void put_epilogue(struct copy *c)
         if (has_values(c, &c->p->accesses[c->f->first_access + k]))
             put_result(c, &c->p->accesses[c->f->first_access + k], k);
     say(c->out, "ret;\n");
-}
-
-static void put_predicate(struct copy *c, struct sonde_ptx_span predicate, bool negated)
-{
-    if (!predicate.bytes)
-        return;
-    say(c->out, negated ? "@!" : "@");
-    put_span(c->out, c->p, predicate);
-    say(c->out, " ");
 }
 
 /* Before an access: its block has been entered. */
@@ -522,6 +553,7 @@ static void put_item(struct copy *c, uint32_t item)
     } else if (c->access < c->f->first_access + c->f->accesses && a->item == item) {
         put_count(c, a);
         put_values_of(c, a, true);
+        put_mark(c, a);
         put_text(c, i);
         put_values_of(c, a, false);
         c->access++;
@@ -536,6 +568,9 @@ static void put_item(struct copy *c, uint32_t item)
 static void put_copy(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t plan, struct sonde_ptx_text *out)
 {
     struct copy c = {.p = p, .f = f, .out = out, .plan = plan, .access = f->first_access};
+    out->spent |= plan & SONDE_PLAN_SETS && sonde__ptx_flow(p, f, &c.flow);
+    if (out->spent)
+        return;
     put_head(&c);
     say(out, "{\n");
     put_prologue(&c);
@@ -543,6 +578,8 @@ static void put_copy(const struct sonde_ptx *p, const struct sonde_ptx_function 
         put_item(&c, item);
     put_epilogue(&c);
     say(out, "}\n");
+    if (plan & SONDE_PLAN_SETS)
+        sonde__ptx_flow_release(&c.flow);
 }
 
 /* Where the last function ends: sections of debugging information come behind it, and what they name must be there before. */

@@ -21,6 +21,12 @@ static const char *const missed_texts[] = {
 #undef X
 };
 
+static const char *const engine_names[] = {
+#define X(name, text) text,
+    SONDE_ENGINE_MAP(X)
+#undef X
+};
+
 static const struct sonde_view_column pattern_columns[] = {
     {"pattern", NULL, SONDE_CELL_TEXT, 0, 0,
      "redundant: elements were written that held the same value before; single_zero, single_value, heavy_type, approximate: what all "
@@ -50,7 +56,7 @@ static const struct sonde_view_columns objects = SONDE_VIEW_COLUMNS("objects", o
 
 static const struct sonde_view_column coverage_columns[] = {
     {"kernel", "Looked at", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kernel, or API call of another operation that writes memory"},
-    {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how the kernel was instrumented: ptx, sanitizer, spirv, none"},
+    {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how the kernel was instrumented: ptx; spirv (in LLVM bitcode, too); none"},
     {"launches", "operations", SONDE_CELL_COUNT, 0, 0, "number of operations completed"},
     {"looked_at", "compared", SONDE_CELL_COUNT, 0, 0, "operations of which everything that they may have written was compared"},
     {"reason", "why not all, or not exactly", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "why fewer were compared than completed, or why the result is not exact"},
@@ -259,8 +265,11 @@ static void cell_reason(struct sonde_view_table *t, const struct sonde_value_cov
 
 static void coverage_row(struct sonde_view_table *t, const struct sonde_value_coverage *c)
 {
+    unsigned engine = SONDE_ENGINE_COUNT - 1;
+    while (engine && !(c->engines >> engine & 1))
+        engine--;
     sonde_cell_text(t, c->name);
-    sonde_cell_text(t, c->instrumented ? "ptx" : "none");
+    sonde_cell_text(t, engine_names[engine]);
     sonde_cell_int(t, true, c->operations);
     sonde_cell_int(t, true, c->whole < c->operations ? c->whole : c->operations);
     cell_reason(t, c);

@@ -449,6 +449,40 @@ def check_values(m):
         "captured": ("none", 3, 0, "it was captured for a graph")})
 
 
+def unchanged_in(m, mark=None, kernel=None):
+    """(operations, share, bytes, element size, exact) of what operations left unchanged in the objects allocated at a line, or of a kernel."""
+    at = f"unchanged.cu:{marked_line(source('unchanged'), mark)} " if mark else ""
+    found = [p for o in m.view("values --threshold 0")["objects"] if at in o["site"] + " " for p in o["patterns"]
+             if p["pattern"] == "redundant" and kernel in (None, p["operation"])]
+    return sorted((p["operations"], round(p["share"], 6), p["bytes"], p["element_bytes"], p["exact"]) for p in found)
+
+
+def check_unchanged(m, fine=False):
+    n, block = 4096, 256
+    of = lambda count, unchanged, elements, size, exact=True: [(count, round(unchanged / elements, 6), unchanged * size, size, exact)]
+    for mark, truth in (("fresh", of(1, n, n, 4)), ("half", of(1, n // 2, n, 4)), ("odd", of(1, 240, 250, 4)), ("copied", of(2, 2 * n, 2 * n, 4)),
+                        ("raced", of(1, n, n, 4, False)), ("pooled", of(1, n, n, 4)), ("captured", [])):
+        yield equal(f"object {mark}", unchanged_in(m, mark), truth)
+    for kernel, truth in (("write_half", of(1, n // 8, n // 2, 4)), ("add_some", of(1, (n + 2) // 3, n, 4)), ("write_vector", of(1, 3 * n // 4, n, 4)),
+                          ("write_bytes", of(1, n // 2, n, 1)), ("write_mixed", of(1, n * 5 // 2, n * 5 // 2, 1)), ("write_twice", of(1, n, n, 4)),
+                          ("write_indirect", []), ("needs_variable", of(1, 4 * n - block, 4 * n, 1, False)), ("write_both", of(1, n // 2 + 1, n, 4)),
+                          ("write_same", of(1, block, block, 4) + of(20, 20 * n, 20 * n, 4)), ("only_reads", [])):
+        yield equal(kernel, unchanged_in(m, kernel=kernel), truth)
+    coverage = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in m.view("values")["coverage"]}
+    whole = lambda count: ("ptx", count, count, None)
+    elsewhere, graph = "it writes memory that is not the device's own", "it was captured for a graph"
+    kernels = {k: coverage.get(k) for k in UNCHANGED}
+    yield equal("coverage of kernels", kernels, {
+        **{k: whole(1) for k in UNCHANGED}, "write_same": ("ptx", 22, 21, elsewhere), "write_half": ("ptx", 4, 1, graph),
+        "write_indirect": ("ptx", 1, 0, "it writes through pointers that it read from memory"),
+        "needs_variable": ("none", 1, 0, "it names variables of its module") if fine else
+                          ("none", 1, 1, "what it wrote is not known: all of its buffers were compared")})
+    reasons = {c["reason"] for c in m.view("values")["coverage"] if c["kernel"] not in UNCHANGED}
+    yield equal("why not all copies and sets", reasons, {None, graph, "it writes a rectangle"})
+
+
+UNCHANGED = {"write_same": 22, "write_half": 4, "add_some": 1, "write_vector": 1, "write_bytes": 1, "write_mixed": 1, "write_twice": 1,
+             "write_indirect": 1, "needs_variable": 1, "write_both": 1, "only_reads": 1}
 VALUES = {"read_zeros": 5, "read_same": 1, "read_small": 1, "read_wide": 1, "read_near": 1, "some_threads": 1, "needs_variable": 1,
           "much_shared": 1, "captured": 3}
 
@@ -503,6 +537,8 @@ CASES = [
     Case("counts-eager", ["{bin}/counts"], env={"CUDA_MODULE_LOADING": "EAGER"}, checks=[check_counts, check_code], **COUNTS),
     Case("values", ["{bin}/values"], VALUES, {"write": (8, 6 * 16384 + 2 * 32768), "read": (8, 7 * 16384 + 32768)}, [check_values],
          options=["--values=fine"]),
+    Case("unchanged", ["{bin}/unchanged"], UNCHANGED, None, [check_unchanged], options=["--values"]),
+    Case("unchanged-all", ["{bin}/unchanged"], UNCHANGED, None, [lambda m: check_unchanged(m, fine=True)], options=["--values=all"]),
     Case("just-in-time", ["{bin}/alone"], {"jitted": 12}, {"fill": (1, 4), "read": (1, 4)}, [check_just_in_time]),
     Case("static", ["{bin}/alone-static"], {"jitted": 12}, {"fill": (1, 4), "read": (1, 4)}),
     Case("green-contexts", ["{bin}/green"], {"tick": 40}, {"fill": (1, 4), "read": (1, 4)}, [check_green]),

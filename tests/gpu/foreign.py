@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
-"""Programs of HeCBench plain, recorded, and recorded with --values=fine: the same output, the same kernels, and what it costs.
+"""Programs of HeCBench plain, recorded, and recorded with --values in each of some ways: the same output, the same kernels, and what it costs.
 
-    foreign.py --sonde build/bin/sonde --source HeCBench/src --out DIR [--limit SECONDS] [--budget SECONDS] [NAME...]
+    foreign.py --sonde build/bin/sonde --source HeCBench/src --out DIR [--modes MODE,...]
+               [--limit SECONDS] [--budget SECONDS] [NAME...]
 
 HeCBench: github.com/zjin-lcf/HeCBench; NAME is a folder's, without "-cuda" (default: all that are there). A program is built by its
-Makefile and run by its target `run`; one that takes longer than --limit is left out. Lines that two plain runs and a
-recorded one print alike must be printed by the instrumented one, too. Status 1: something differs.
+Makefile and run by its target `run`; one that takes longer than --limit is left out. Lines, but for those with times, that two plain runs and a
+recorded one print alike must be printed by the instrumented one, too. A mode is what --values can be, or `sampled`: fine, one launch of
+20. Status 1: something differs.
 """
 import argparse
 import concurrent.futures
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import time
@@ -59,20 +62,32 @@ class Program:
         if first[0] is None:
             return None
         second = self.run(limit=20 * self.options.limit)
-        (recorded, plain_path), (fine, fine_path) = self.record("plain"), self.record("fine", "--values=fine")
-        plain, looked_at = self.kernels(plain_path), self.kernels(fine_path)
-        values, ledger = self.view(fine_path, "values") or {"objects": [], "coverage": []}, self.view(fine_path, "ledger") or {}
-        lines = list(zip(first[1], second[1], recorded[1], fine[1]))
+        recorded, path = self.record("plain")
+        row = {"name": self.name, "modes": {}}
+        for mode in self.options.modes:
+            row["modes"][mode] = self.compare_mode(mode, first, second, recorded, self.kernels(path))
+        return row
+
+    def compare_mode(self, mode, first, second, recorded, plain):
+        options = ["--values=fine", "--values-sample=1/20"] if mode == "sampled" else ["--values=" + mode]
+        looked, path = self.record(mode, *options)
+        kernels, values, ledger = self.kernels(path), self.view(path, "values") or {"objects": [], "coverage": []}, self.view(path, "ledger") or {}
+        lines = list(zip(first[1], second[1], recorded[1], looked[1]))
+        differences = [(a, d) for a, b, c, d in lines if a == b == c and a != d and not re.search("time|sec|(GB|FLOP).*/s", a, re.I)]
         patterns = [p["pattern"] for o in values["objects"] for p in o["patterns"]]
+        reasons = {}
+        for c in values["coverage"]:
+            if c["looked_at"] < c["launches"] or c["reason"]:
+                reasons.setdefault(c["reason"], []).append(f"{c['kernel']} {c['looked_at']}/{c['launches']}")
         return {
-            "name": self.name,
-            "same": first[0] == fine[0] and len(first[1]) == len(fine[1]) and all(d == a for a, b, c, d in lines if a == b == c),
-            "counts": {k: v[0] for k, v in plain.items()} == {k: v[0] for k, v in looked_at.items()},
+            "same": first[0] == looked[0] and len(first[1]) == len(looked[1]) and not differences,
+            "differences": differences[:3],
+            "counts": {k: v[0] for k, v in plain.items()} == {k: v[0] for k, v in kernels.items()},
             "lost": [ledger.get("dropped"), ledger.get("unmatched")],
-            "kernels": len(looked_at),
-            "kernel_time": sum(v[1] for v in looked_at.values()) / max(1, sum(v[1] for v in plain.values())),
-            "wall_time": fine[2] / second[2],
-            "plain": [[c["kernel"], c["launches"], c["looked_at"], c["reason"]] for c in values["coverage"] if c["looked_at"] < c["launches"]],
+            "kernels": len(kernels),
+            "kernel_time": round(sum(v[1] for v in kernels.values()) / max(1, sum(v[1] for v in plain.values())), 4),
+            "wall_time": round(looked[2] / second[2], 4),
+            "plain": reasons,
             "patterns": {name: patterns.count(name) for name in sorted(set(patterns))},
             "notes": [note for process in ledger.get("processes", []) for note in process["notes"]],
         }
@@ -88,6 +103,7 @@ def main():
     parser.add_argument("--source", required=True)
     parser.add_argument("--out", required=True, type=os.path.abspath)
     parser.add_argument("--arch", default="sm_90")
+    parser.add_argument("--modes", default=["fine"], type=lambda text: text.split(","))
     parser.add_argument("--limit", type=float, default=4)
     parser.add_argument("--budget", type=float, default=1e9, help="begin no program after so many seconds")
     parser.add_argument("names", nargs="*")
@@ -101,10 +117,13 @@ def main():
         if program.command and time.monotonic() - begin < options.budget:
             row = program.compare()
             print(json.dumps(row) if row else f"{program.name}: left out, longer than {options.limit} s", flush=True)
-            rows += [row] if row and row["kernels"] else []
-    bad = [r["name"] for r in rows if not r["same"] or not r["counts"] or r["lost"] != [0, 0]]
-    print(f"{len(rows)} programs, {sum(r['kernels'] for r in rows)} kernels; kernel time × {mean([r['kernel_time'] for r in rows]):.2f} (geometric mean), "
-          f"at most × {max(r['kernel_time'] for r in rows):.2f}; program × {mean([r['wall_time'] for r in rows]):.2f}; different: {bad or 'none'}")
+            rows += [row] if row and any(m["kernels"] for m in row["modes"].values()) else []
+    bad = [f"{r['name']} {mode}" for r in rows for mode, m in r["modes"].items() if not m["same"] or not m["counts"] or m["lost"] != [0, 0]]
+    for mode in options.modes:
+        of = [r["modes"][mode] for r in rows if r["modes"][mode]["kernels"]]
+        print(f"{mode}: {len(of)} programs, {sum(m['kernels'] for m in of)} kernels; kernel time × {mean([m['kernel_time'] for m in of]):.2f} "
+              f"(geometric mean), at most × {max(m['kernel_time'] for m in of):.2f}; program × {mean([m['wall_time'] for m in of]):.2f}")
+    print(f"different: {bad or 'none'}")
     sys.exit(1 if bad else 0)
 
 

@@ -5,9 +5,10 @@
 
 Runs the tests twice without Sonde and once with it. A result may differ with
 Sonde only where the two runs without differ from each other. In the run with
-Sonde the counting layer stands behind it, and the two must agree. Without
---all: the API, build and interoperability tests and a part of the execution
-tests; with --all every one of the 710 programs.
+Sonde the counting layer stands behind it, and the two must agree. A fourth run
+is with --values=all, in which most launches must be of instrumented kernels.
+Without --all: the API, build and interoperability tests and a part of the
+execution tests; with --all every one of the 710 programs.
 """
 import argparse
 import bz2
@@ -53,6 +54,31 @@ def run(options, label, prefix, env):
     return results_of(out)
 
 
+def check_same(label, first, second, other):
+    """Results that are always the same are the same in the run `other`."""
+    unsteady = {name for name in set(first) | set(second) if first.get(name) != second.get(name)}
+    changed = [f"{name}: {first.get(name)} without, {other.get(name)} with" for name in
+               sorted(set(first) | set(other)) if first.get(name) != other.get(name) and name not in unsteady]
+    kinds = {result: list(other.values()).count(result) for result in sorted(set(other.values()))}
+    print(f"{len(other)} results {kinds}, {len(unsteady)} differ between two runs without, "
+          f"{len(changed)} changed {label}")
+    if changed:
+        raise Failure("\n    ".join(["results changed:"] + changed[:30]))
+
+
+def check_instrumented(options, measurement):
+    """Of all launches: how many were of an instrumented copy, and why others were not."""
+    command = [options.sonde, "report", measurement, "values", "--json"]
+    coverage = json.loads(harness.run(command, harness.environment(options), timeout=600).out)["coverage"]
+    kernels = [c for c in coverage if not c["kernel"].startswith("clEnqueue")]
+    launches, seen = sum(c["launches"] for c in kernels), sum(c["launches"] for c in kernels if c["engine"] == "spirv")
+    print(f"{seen} of {launches} launches instrumented, {sum(c['engine'] == 'spirv' for c in kernels)} of {len(kernels)} kernels")
+    for reason in sorted({c["reason"] for c in kernels if c["engine"] != "spirv"}, key=str):
+        print(f"    {sum(c['launches'] for c in kernels if c['engine'] != 'spirv' and c['reason'] == reason)} not: {reason}")
+    if seen < 0.7 * launches:
+        raise Failure(f"{seen} of {launches} launches instrumented")
+
+
 def test(options):
     options.folder = os.path.join(os.path.abspath(options.work), "all" if options.all else "subset")
     shutil.rmtree(options.folder, ignore_errors=True)
@@ -64,14 +90,7 @@ def test(options):
     env["OPENCL_LAYERS"] = os.path.abspath(options.counting)
     sonde = [options.sonde, "record", "-q", "-o", measurement, "--"] if options.sonde else []
     with_sonde = run(options, "with", sonde, env)
-    unsteady = {name for name in set(first) | set(second) if first.get(name) != second.get(name)}
-    changed = [f"{name}: {first.get(name)} without, {with_sonde.get(name)} with" for name in
-               sorted(set(first) | set(with_sonde)) if first.get(name) != with_sonde.get(name) and name not in unsteady]
-    kinds = {result: list(with_sonde.values()).count(result) for result in sorted(set(with_sonde.values()))}
-    print(f"{len(with_sonde)} results {kinds}, {len(unsteady)} differ between two runs without, "
-          f"{len(changed)} changed with Sonde")
-    if changed:
-        raise Failure("\n    ".join(["results changed:"] + changed[:30]))
+    check_same("with Sonde", first, second, with_sonde)
     counted = harness.counts.read(prefix)
     print(f"counted in {harness.counts.processes(prefix)} processes: {counted}")
     if options.sonde:
@@ -79,6 +98,11 @@ def test(options):
         # Some of these programs end, on purpose, with commands that can never run.
         print(f"unmatched {book.get('unmatched')}")
         harness.check_counts(book, counted, unmatched_ok=True)
+        values = os.path.join(options.folder, "values.sonde")
+        del env["OPENCL_LAYERS"], env["COUNT_OUT"]
+        with_values = run(options, "values", [options.sonde, "record", "-q", "--values=all", "-o", values, "--"], env)
+        check_same("with --values=all", first, second, with_values)
+        check_instrumented(options, values)
 
 
 def main():

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 
-QUEUE, IMAGE, MAPPED, RECTANGLE, MEMORY = 1, 3, 5, 6, 9  # enum sonde_value_missed
+QUEUE, IMAGE, MAPPED, RECTANGLE, MEMORY, SAMPLE, KERNEL = 1, 3, 5, 6, 9, 26, 27  # enum sonde_value_missed
 MAYBE, RACED = 1, 2
 N = 1000
 
@@ -38,18 +38,21 @@ class Measured:
         env = {k: v for k, v in os.environ.items() if not k.startswith(("SONDE_", "OPENCL_LAYERS", "LD_PRELOAD"))}
         env["POCL_CACHE_DIR"] = options.cache
         command = [options.program, case or options.case]
-        plain = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        for _ in range(2):  # PoCL says something of programs with -g that it finds in its cache
+            plain = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         run = subprocess.run([options.sonde, "record", "-q", "-o", path, *(record or ["--values"]), "--", *command], env=env, capture_output=True,
                              text=True, check=False)
         require(run.returncode == 0 and (run.stdout, run.stderr) == (plain.stdout, plain.stderr) and plain.returncode == 0,
                 f"{plain.returncode}, with Sonde {run.returncode}\n{plain.stdout}{plain.stderr}\n{run.stdout}{run.stderr}")
         self.said = run.stdout.splitlines()
-        self.missed, self.values = {}, {}
+        self.missed, self.values, self.accesses = {}, {}, {}
         for line in subprocess.run([options.rows, path], capture_output=True, text=True, check=True).stdout.splitlines():
             kind, name, *rest = line.split()
             rest = [int(x) for x in rest]
             if kind == "missed":
                 self.missed[name, rest[0]] = rest[1]
+            elif kind == "access":
+                self.accesses.setdefault(name, []).append(rest)
             else:
                 self.values.setdefault(name, []).append(rest)
         self.command = [options.sonde, "report", path]
@@ -212,6 +215,81 @@ def case_memory(options):
     require(m.coverage()["set"] == (4, 4), m.answer)
     m = Measured(options, "--values", "--values-memory=1M", case="large")
     require(m.missed == {("clEnqueueFillBuffer", MEMORY): 1} and "--values-memory" in m.text, f"{m.missed} {m.text}")
+
+
+def case_patterns(options):
+    """What kernels read and write (--values=fine), each with the pattern that it was made for."""
+    for mode in "fine", "all":
+        m = Measured(options, "--values=" + mode)
+        found = {}
+        for o in m.answer["objects"]:
+            for p in o["patterns"]:
+                if p["pattern"] != "redundant":
+                    require(p["exact"] and p["share"] == 1 and "buffer() values.c" in o["site"], f"{p} {o}")
+                    found.setdefault(p["operation"], []).append((p["pattern"], p["bytes"], p["evidence"].split(": ", 1)[1]))
+        near = found.pop("read_near")
+        require(found == {"read_zeros": [("single_zero", 16 * N, "all are zero")], "read_same": [("single_value", 4 * N, "all are 2.5")],
+                          "read_small": [("heavy_type", 4 * N, "-3 to 117: int8_t would do")],
+                          "read_wide": [("heavy_type", 8 * N, "1 to 1249.75: float would do")], "some_items": [("single_value", N // 10 * 4, "all are 7")]}, found)
+        require([p[:2] for p in near] == [("approximate", 4 * N)], near)
+        engines = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"]) for c in m.answer["coverage"] if not c["kernel"].startswith("cl")}
+        require(engines == {"read_zeros": ("spirv", 4, 4), **{k: ("spirv", 1, 1) for k in ("read_same", "read_small", "read_wide", "read_near", "some_items")},
+                            "copies": ("none", 1, 0)}, engines)
+        require("its code has accesses or calls that cannot be followed" in m.text, m.text)
+        require(any(p["pattern"] == "redundant" for o in m.answer["objects"] for p in o["patterns"]) == (mode == "all"), m.answer)
+
+
+def case_programs(options):
+    m = Measured(options, "--values=fine")
+    (count,) = [int(line.split()[0]) for line in m.said if line.endswith("programs")]
+    # OBJECT WHAT TYPE ELEMENT_BYTES ELEMENTS OR AND LEAST MOST: of each, N loads of 0 to 999 and 2 N stores of 0 to 1,999, in one
+    # place or in two. Programs whose code is the same are one.
+    loads, stores = ([r[1:] for r in m.accesses["work"] if r[1] == what] for what in (0, 1))
+    require(sum(r[3] for r in loads) == count * N and {(*r[1:3], *r[4:]) for r in loads} == {(2, 4, 1023, 0, 0, N - 1)}, loads)
+    require(sum(r[3] for r in stores) == 2 * count * N and {r[6] for r in stores} <= {0, 1} and max(r[7] for r in stores) == 2 * N - 1, stores)
+    require(all(r[0] for r in m.accesses["work"]), "an object is not known")
+    require(m.coverage()["work"] == (count, count) and {c["engine"] for c in m.answer["coverage"] if c["kernel"] == "work"} == {"spirv"}, m.answer)
+
+
+def case_fine_threads(options):
+    m = Measured(options, "--values=fine", case="threads")
+    require(sum(r[4] for r in m.accesses["count"]) == 400 * N and {(r[7], r[8]) for r in m.accesses["count"]} == {(0, N - 1)}, m.accesses)
+    require(m.coverage()["count"] == (400, 400), m.answer)
+
+
+def case_sample(options):
+    for mode in "coarse", "fine", "all":
+        m = Measured(options, "--values=" + mode, "--values-sample=1/2", case="kernels")
+        require(m.coverage()["set"] == (4, 2) and m.coverage()["sum"] == (1, 1) and m.missed["set", SAMPLE] == 2, f"{m.answer} {m.missed}")
+        require(mode == "coarse" or sum(r[4] for r in m.accesses["set"]) == 2 * 600, m.accesses)
+        require(mode == "fine" or [r[3] for r in m.values["set"]] == [2], m.values)
+        m = Measured(options, "--values=" + mode, "--values-sample=3", "--kernel=nothing,s?t", case="kernels")
+        require(m.coverage()["set"] == (4, 3) and m.coverage()["sum"] == (1, 0) and m.missed["sum", KERNEL] == 1, f"{m.answer} {m.missed}")
+        require("sum" not in m.accesses and "sum" not in m.values, f"{m.accesses} {m.values}")
+    for text in "0", "", "x", "2/1", "1/0", "1/2x", "1x", "-1":
+        wrong = subprocess.run([options.sonde, "record", "--values", "--values-sample=" + text, "--", "true"], capture_output=True, text=True, check=False)
+        require(wrong.returncode == 2 and "--values-sample must be" in wrong.stderr, f"{text}: {wrong}")
+    wrong = subprocess.run([options.sonde, "record", "--kernel=a", "--", "true"], capture_output=True, text=True, check=False)
+    require(wrong.returncode == 2 and "--kernel is for --values" in wrong.stderr, wrong)
+
+
+def case_frames(options):
+    """The example of docs/values.md, before and after: the same result without the writes that are found."""
+    said = []
+    for words in ["20"], ["20", "once"]:
+        path = os.path.join(options.work, "frames.sonde")
+        env = {**os.environ, "POCL_CACHE_DIR": options.cache}
+        command = [os.path.join(os.path.dirname(options.sonde), "examples", "frames"), *words]
+        run = subprocess.run([options.sonde, "record", "-q", "--force", "-o", path, "--values", "--", *command], env=env, capture_output=True, text=True, check=True)
+        said.append(run.stdout)
+        report = lambda view: json.loads(subprocess.run([options.sonde, "report", path, view, "--json"], capture_output=True, text=True, check=True).stdout)
+        writes = [(p["operations"], p["share"], p["bytes"], p["exact"]) for o in report("values")["objects"] for p in o["patterns"]
+                  if p["operation"] == "clEnqueueWriteBuffer"]
+        advice = [a["frames"][0]["name"] for a in report("advice")["advice"] if a["rule"] == "redundant_writes"]
+        once = len(words) > 1
+        require(writes == ([] if once else [(19, 1, 19 * 4 * 2048 * 1536, True)]), writes)
+        require(("upload_map" in advice) != once, advice)
+    require(said[0] == said[1], said)
 
 
 def case_off(options):

@@ -15,6 +15,14 @@ static const char text[] =
     "kernel void sum(global const int *a, global long *b) { b[get_global_id(0)] = a[get_global_id(0)]; }\n"
     "kernel void look(global int *a, global int *b) { b[get_global_id(0)] = a[get_global_id(0)]; }\n"
     "kernel void bytes(global uchar *a) { a[get_global_id(0)] = 7; }\n"
+    "kernel void read_zeros(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] + i * 65537; }\n"
+    "kernel void read_same(global const float *a, global float *b) { int i = get_global_id(0); b[i] = a[i] * (1.0f / (i + 3)); }\n"
+    "kernel void read_small(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] * 19088743 + i; }\n"
+    "kernel void read_wide(global const double *a, global double *b) { int i = get_global_id(0); b[i] = a[i] / 3.0; }\n"
+    "kernel void read_near(global const float *a, global float *b) { int i = get_global_id(0); b[i] = a[i] * (i * 0.123f); }\n"
+    "kernel void some_items(global int *a) { int i = get_global_id(0); if (i % 10 == 0) a[i] = 7; }\n"
+    "kernel void copies(global const int *a, global int *b, local int *t) { event_t e = async_work_group_copy(t, a, 100, 0); "
+    "wait_group_events(1, &e); b[get_global_id(0)] = t[get_local_id(0)]; }\n"
     "kernel void paint(write_only image2d_t a) { write_imagei(a, (int2)(get_global_id(0), 0), (int4)(1)); }\n";
 
 enum { N = 1000 };
@@ -256,6 +264,96 @@ static void fresh(void)
     take(b, 4 * N);
 }
 
+static void launch_on(cl_kernel k, cl_mem from, cl_mem to)
+{
+    CL(clSetKernelArg(k, 0, sizeof from, &from));
+    CL(clSetKernelArg(k, 1, sizeof to, &to));
+    launch(k, N);
+}
+
+/* What kernels read has a pattern each; the kernel `read_zeros` is launched four times, on two pairs of buffers. */
+static void patterns(void)
+{
+    const size_t group = 100, all = N;
+    int small[N];
+    float same[N], near[N];
+    double wide[N];
+    for (int i = 0; i < N; i++) {
+        small[i] = i % 121 - 3;
+        same[i] = 2.5f;
+        near[i] = 1 + (float)i * 0x1p-21f;
+        wide[i] = 1 + i * 1.25;
+    }
+    cl_mem zeros = buffer(4 * N), others = buffer(4 * N), a = buffer(4 * N), b = buffer(4 * N), c = buffer(4 * N), d = buffer(8 * N);
+    cl_mem to = buffer(8 * N);
+    put(a, 0, small, sizeof small);
+    put(b, 0, same, sizeof same);
+    put(c, 0, near, sizeof near);
+    put(d, 0, wide, sizeof wide);
+    cl_kernel zero = kernel("read_zeros");
+    for (int i = 0; i < 4; i++)
+        launch_on(zero, i % 2 ? others : zeros, to);
+    CL(clReleaseKernel(zero));
+    launch_on(kernel("read_same"), b, to);
+    take(to, 8 * N);
+    launch_on(kernel("read_small"), a, to);
+    take(to, 8 * N);
+    launch_on(kernel("read_wide"), d, to);
+    take(to, 8 * N);
+    launch_on(kernel("read_near"), c, to);
+    take(to, 8 * N);
+    cl_kernel some = kernel("some_items"), copy = kernel("copies");
+    CL(clSetKernelArg(some, 0, sizeof to, &to));
+    launch(some, N);
+    CL(clSetKernelArg(copy, 0, sizeof a, &a));
+    CL(clSetKernelArg(copy, 1, sizeof to, &to));
+    CL(clSetKernelArg(copy, 2, 4 * group, NULL));
+    CL(clEnqueueNDRangeKernel(queue, copy, 1, NULL, &all, &group, 0, NULL, NULL));
+    take(to, 8 * N);
+}
+
+/* One kernel, in programs that were made in different ways; then its copy, and one whose program is gone. */
+static void programs(void)
+{
+    static const char *const options[] = {"", "-g", "-cl-opt-disable", "-cl-std=CL1.2 -cl-fast-relaxed-math -DUNUSED=1"};
+    static const char main_text[] = "int twice(global const int *p, int i); kernel void work(global const int *a, global int *b) "
+                                    "{ int i = get_global_id(0); int x = twice(a, i); for (int k = 0; k < 2; k++) b[2 * i + k] = x + k; }\n",
+                      other_text[] = "int twice(global const int *p, int i) { return 2 * p[i]; }\n";
+    const char *both[] = {other_text, main_text};
+    cl_mem a = buffer(4 * N), b = buffer(8 * N);
+    cl_program made[8];
+    int count = 0, numbers[N];
+    for (int i = 0; i < N; i++)
+        numbers[i] = i;
+    put(a, 0, numbers, sizeof numbers);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        CLP(made[count] = clCreateProgramWithSource(context, 2, both, NULL, &status));
+        CL(clBuildProgram(made[count++], 1, &device, options[i], NULL, NULL));
+    }
+    cl_program part[2];
+    for (int i = 0; i < 2; i++) {
+        CLP(part[i] = clCreateProgramWithSource(context, 1, &both[i], NULL, &status));
+        CL(clCompileProgram(part[i], 1, &device, "", 0, NULL, NULL, NULL, NULL));
+    }
+    CLP(made[count++] = clLinkProgram(context, 1, &device, "", 2, part, NULL, NULL, &status));
+    size_t bytes;
+    CL(clGetProgramInfo(made[0], CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL));
+    unsigned char *binary = malloc(bytes);
+    CL(clGetProgramInfo(made[0], CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL));
+    CLP(made[count] = clCreateProgramWithBinary(context, 1, &device, &bytes, (const unsigned char **)&binary, NULL, &status));
+    CL(clBuildProgram(made[count++], 1, &device, "", NULL, NULL));
+    free(binary);
+    for (int i = 0; i < count; i++) {
+        cl_kernel work;
+        CLP(work = clCreateKernel(made[i], "work", &status));
+        CL(clReleaseProgram(made[i])); /* the kernel holds it */
+        launch_on(work, a, b);
+        take(b, 8 * N);
+        CL(clReleaseKernel(work));
+    }
+    printf("%d programs\n", count);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -273,6 +371,8 @@ int main(int argc, char **argv)
         {"contexts", contexts},
         {"large", large},
         {"fresh", fresh},
+        {"patterns", patterns},
+        {"programs", programs},
     };
     const char *source = text;
     cl_platform_id platform;

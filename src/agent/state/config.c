@@ -30,6 +30,11 @@ bool sonde__config_read(struct sonde_config *config)
     config->memory_bytes = number("SONDE_MEMORY", 256u << 20);
     config->values = (unsigned)number("SONDE_VALUES", 0);
     config->values_bytes = number("SONDE_VALUES_MEMORY", 0);
+    config->values_first = number("SONDE_VALUES_FIRST", 0);
+    config->values_of = number("SONDE_VALUES_OF", 0);
+    const char *kernel = getenv("SONDE_VALUES_KERNEL");
+    if (kernel && strlen(kernel) < sizeof config->values_kernel)
+        strcpy(config->values_kernel, kernel);
     config->max_bytes = number("SONDE_MAX_SIZE", 0);
     config->delay_ms = number("SONDE_DELAY_MS", 0);
     config->duration_ms = number("SONDE_DURATION_MS", 0);

@@ -224,15 +224,17 @@ void sonde_object_free(uint32_t object)
     sonde__unlock(&sonde__agent.table_lock);
 }
 
-uint64_t sonde_object_address(uint32_t object)
+bool sonde_object_find(uint32_t object, struct sonde_object_info *out)
 {
     if (!object || !sonde__agent_here())
-        return 0;
+        return false;
     sonde__lock(&sonde__agent.table_lock);
     const struct sonde_row_object *o = row_of(object);
-    const uint64_t address = o && !o->free_ns ? o->address : 0;
+    const bool lives = o && !o->free_ns;
+    if (lives)
+        *out = (struct sonde_object_info){(enum sonde_object_kind)o->kind, o->device, o->address, o->bytes};
     sonde__unlock(&sonde__agent.table_lock);
-    return address;
+    return lives;
 }
 
 void sonde_object_uses_hidden(void)

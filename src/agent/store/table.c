@@ -167,14 +167,22 @@ static uint64_t bytes_hash(const char *bytes, size_t length)
     return h ? h : 1;
 }
 
-static bool string_equal(uint32_t id, const char *bytes, size_t length)
+const char *sonde__string_bytes(uint32_t id, size_t *length)
 {
     uint32_t place = tables.string_places[id]; /* segment number << 16 | offset / 4 */
     const unsigned char *at = sonde__agent.pool.base + (size_t)(place >> 16) * SONDE_SEGMENT_BYTES +
                               SONDE_SEGMENT_HEADER + (size_t)(place & 0xffff) * 4;
     uint32_t stored;
     memcpy(&stored, at, 4);
-    return stored == length && memcmp(at + 4, bytes, length) == 0;
+    *length = stored;
+    return (const char *)at + 4;
+}
+
+static bool string_equal(uint32_t id, const char *bytes, size_t length)
+{
+    size_t stored;
+    const char *at = sonde__string_bytes(id, &stored);
+    return stored == length && memcmp(at, bytes, length) == 0;
 }
 
 static uint32_t string_add(const char *bytes, size_t length)

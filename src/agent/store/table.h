@@ -20,6 +20,8 @@ uint32_t sonde__row_count(enum sonde_table table);
 /* 0: none, or no room. */
 uint32_t sonde__string_id(const char *bytes, size_t length);
 uint32_t sonde__text_id(const char *text);
+/* Of an id that was given; it stays. */
+const char *sonde__string_bytes(uint32_t id, size_t *length);
 
 /* Operations, Python frames, launch sizes: by a key that is all of their row. */
 bool sonde__known_quick(uint64_t key, uint64_t *id); /* any thread, without a lock; may miss what is known */

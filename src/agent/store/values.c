@@ -2,6 +2,7 @@
  */
 #include "store.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 #include "agent/state/state.h"
@@ -9,11 +10,16 @@
 
 #define MISSED (1u << 31) /* in the place of the object: the reason */
 
-static struct sonde_map rows; /* node << 32 | object -> row; table_lock */
+/* Under table_lock. */
+static struct sonde_map rows;     /* node << 32 | object -> row */
+static struct sonde_map launches; /* of (node, shape) -> how many so far */
+static struct sonde_map named;    /* kernel's name -> is it asked for? 1 no, 2 yes */
 
 void sonde__values_init(void)
 {
     memset(&rows, 0, sizeof rows);
+    memset(&launches, 0, sizeof launches);
+    memset(&named, 0, sizeof named);
 }
 
 bool sonde_values_wanted(unsigned what)
@@ -25,6 +31,69 @@ uint64_t sonde_values_memory(void)
 {
     return sonde__agent.config.values_bytes;
 }
+
+/* ---- which launches ---------------------------------------------------------------------- */
+
+static bool matches(const char *list, const char *name)
+{
+    char pattern[sizeof sonde__agent.config.values_kernel];
+    for (size_t length; *list; list += length + (list[length] == ',')) {
+        length = strcspn(list, ",");
+        memcpy(pattern, list, length);
+        pattern[length] = 0;
+        if (length && fnmatch(pattern, name, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_asked_for(uint32_t name)
+{
+    char text[4096];
+    size_t length = 0;
+    const uint64_t *known = sonde__map_find(&named, name);
+    if (known)
+        return *known == 2;
+    const char *bytes = name ? sonde__string_bytes(name, &length) : "";
+    length = length < sizeof text - 1 ? length : sizeof text - 1;
+    memcpy(text, bytes, length);
+    text[length] = 0;
+    const bool asked = matches(sonde__agent.config.values_kernel, text);
+    if (name && sonde__map_room(&named, &sonde__agent.heap))
+        sonde__map_add(&named, &sonde__agent.heap, name, asked ? 2 : 1);
+    return asked;
+}
+
+/* Without room for another, all are. */
+static bool is_chosen(uint32_t operation, uint64_t shape)
+{
+    const struct sonde_config *c = &sonde__agent.config;
+    const uint64_t key = sonde__map_hash(shape ^ sonde__map_hash(operation)) | 1;
+    uint64_t *count = sonde__map_find(&launches, key);
+    if (!count && sonde__map_room(&launches, &sonde__agent.heap)) {
+        sonde__map_add(&launches, &sonde__agent.heap, key, 0);
+        count = sonde__map_find(&launches, key);
+    }
+    const uint64_t before = count ? (*count)++ : 0;
+    return (c->values_of ? before % c->values_of : before) < c->values_first;
+}
+
+enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, uint64_t shape)
+{
+    const struct sonde_config *c = &sonde__agent.config;
+    enum sonde_value_missed why = SONDE_VALUE_MISSED_NONE;
+    if ((!c->values_first && !*c->values_kernel) || !sonde__agent_here())
+        return why;
+    sonde__lock(&sonde__agent.table_lock);
+    if (*c->values_kernel && !is_asked_for(name))
+        why = SONDE_VALUE_MISSED_KERNEL;
+    else if (c->values_first && !is_chosen(operation, shape))
+        why = SONDE_VALUE_MISSED_SAMPLE;
+    sonde__unlock(&sonde__agent.table_lock);
+    return why;
+}
+
+/* ---- what was found ---------------------------------------------------------------------- */
 
 /* Under table_lock; NULL: no room. */
 static struct sonde_row_value *row_for(uint32_t node, uint32_t what)
@@ -42,14 +111,16 @@ static struct sonde_row_value *row_for(uint32_t node, uint32_t what)
     return row;
 }
 
-void sonde_value_missed(uint32_t operation, enum sonde_value_missed why)
+void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
 {
     if (!operation || !sonde__agent_here())
         return;
     sonde__lock(&sonde__agent.table_lock);
     struct sonde_row_value *row = row_for(operation, MISSED | why);
-    if (row)
+    if (row) {
         row->operations++;
+        row->flags |= (uint16_t)(1u << engine);
+    }
     sonde__unlock(&sonde__agent.table_lock);
     if (!row)
         sonde_note("values: no room in --memory for all operations and objects");
@@ -64,7 +135,7 @@ void sonde_value_changed(const struct sonde_value_change *change)
     if (row) {
         row->flags |= (uint16_t)((change->maybe ? SONDE_VALUE_MAYBE : 0) | (change->raced ? SONDE_VALUE_RACED : 0));
         row->element_bytes = change->element_bytes;
-        row->operations++;
+        row->operations += change->operations;
         row->bytes += change->bytes;
         row->elements1 += change->elements[0];
         row->elements2 += change->elements[1];

@@ -144,6 +144,7 @@ struct name {
     struct shape shape;
     uint32_t id, work;
     uint32_t length;
+    bool ours;                  /* a kernel of own.c */
     struct sonde_once unplaced; /* that is said */
     char text[];
 };
@@ -157,6 +158,7 @@ static struct name *name_new(const char *text)
         return NULL;
     n->length = (uint32_t)length;
     memcpy(n->text, text, length + 1);
+    n->ours = sonde__cuda_twins.on && (strcmp(text, SONDE_PTX_COPY) == 0 || strcmp(text, SONDE_PTX_COMPARE) == 0);
     n->id = sonde_string(text, sonde__cuda_plain_name(text));
     sonde__shared_map_put(&names, (uintptr_t)text, (uintptr_t)n);
     return n;
@@ -289,6 +291,8 @@ static void complete(struct sonde_completion *c, uint32_t correlation, uint64_t 
 static void kernel(const CUpti_ActivityKernel9 *k)
 {
     struct name *name = name_of(k->name);
+    if (name && name->ours)
+        return;
     struct sonde_completion c = COMPLETION(SONDE_OP_KERNEL, k);
     const struct shape s = {
         .grid = {(uint32_t)k->gridX, (uint32_t)k->gridY, (uint32_t)k->gridZ},
@@ -393,6 +397,8 @@ static void peer_copy(const CUpti_ActivityMemcpyPtoP4 *m)
 
 static void set(const CUpti_ActivityMemset4 *m)
 {
+    if (sonde__cuda_values_own(m->contextId, m->streamId))
+        return;
     struct sonde_completion c = COMPLETION(SONDE_OP_FILL, m);
     c.work = ends_of(0, m->memoryKind, 0, 0);
     c.bytes = m->bytes;
@@ -517,8 +523,9 @@ void sonde__cuda_collect(enum sonde_collect how)
         return;
     sonde__cuda_quiet(true);
     if (how != SONDE_COLLECT_TURN) {
-        sonde__cuda_flush_last();
-        flush(how == SONDE_COLLECT_DYING ? DYING_NS : PATIENCE_NS);
+        const uint64_t patience_ns = how == SONDE_COLLECT_DYING ? DYING_NS : PATIENCE_NS;
+        sonde__cuda_flush_last(patience_ns);
+        flush(patience_ns);
     } else {
         reading.asked_at = reading.forced = 0;
         sonde__cuda_flush_turn();

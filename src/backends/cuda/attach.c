@@ -205,9 +205,10 @@ static void begin_values(void)
 {
     char room[120];
     const char *values = getenv("SONDE_VALUES");
-    const char *why = values && strtoul(values, NULL, 10) & SONDE_VALUES_FINE ? sonde__cuda_values_begin(room, sizeof room) : NULL;
+    const unsigned wanted = values ? (unsigned)strtoul(values, NULL, 10) : 0;
+    const char *why = wanted ? sonde__cuda_values_begin(wanted, room, sizeof room) : NULL;
     if (why)
-        note("values of kernels are not looked at", why);
+        note("values are not looked at", why);
 }
 
 static void attach(void)

@@ -1,4 +1,4 @@
-/* code.c - the PTX of what the program loads, and an instrumented copy of each kernel that is launched (--values=fine).
+/* code.c - the PTX of what the program loads, and an instrumented copy of each kernel that is launched (--values).
  *
  * The program's modules stay as they are. At the first launch of a kernel of a module, its PTX with all copies becomes a library
  * of ours; so its variables are others than the program's, and a kernel that names one has no copy. Nor has one whose
@@ -108,7 +108,7 @@ static bool make_twin(struct image *i)
     i->made = true;
     if (!i->code.text || sonde__ptx_read(&i->ptx, i->code.text, i->code.bytes))
         return false;
-    const int rc = sonde__ptx_rewrite(&i->ptx, SONDE_CUDA_PLAN, &text);
+    const int rc = sonde__ptx_rewrite(&i->ptx, sonde__cuda_twins.plan, &text);
     i->read = !rc && sonde__cuda_twins.cuLibraryLoadData(&i->twin, text.text, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS;
     if (!rc && !i->read)
         sonde_note("values: the driver cannot compile the instrumented copy of a module: its kernels are not looked at");
@@ -162,27 +162,6 @@ static CUkernel twin_of(const struct image *i, const char *name)
     return sonde__cuda_twins.cuLibraryGetKernel(&twin, i->twin, room) == CUDA_SUCCESS ? twin : NULL;
 }
 
-/* Its pointers, each once; false: too many, or no memory. */
-static bool list_pointers(struct sonde_cuda_kernel *k)
-{
-    const uint32_t accesses = k->function->accesses;
-    k->pointer = sonde__memory_get(accesses * sizeof *k->pointer);
-    for (uint32_t a = 0; k->pointer && a < accesses; a++) {
-        const struct sonde_ptx_origin o = k->flow.origins[a];
-        uint32_t i = 0;
-        if (!o.parameter)
-            continue;
-        while (i < k->pointers && (k->origin[i].parameter != o.parameter || k->origin[i].offset != o.offset))
-            i++;
-        if (i == SONDE_CUDA_POINTERS_MAX)
-            return false;
-        k->origin[i] = o;
-        k->pointers = i == k->pointers ? i + 1 : k->pointers;
-        k->pointer[a] = (uint8_t)(i + 1);
-    }
-    return k->pointer != NULL;
-}
-
 /* Why it stays plain; NONE: `k` has all that is needed. */
 static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image *i, const char *name)
 {
@@ -198,12 +177,31 @@ static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image
         return SONDE_VALUE_MISSED_PTX;
     if (sonde__ptx_plain(k->ptx, k->function))
         return SONDE_VALUE_MISSED_PLAIN;
-    if (sonde__ptx_flow(k->ptx, k->function, &k->flow) || k->flow.parameters >= SONDE_CUDA_PARAMETERS_MAX || !list_pointers(k))
+    if (sonde__ptx_flow(k->ptx, k->function, &k->flow) || k->flow.parameters >= SONDE_CUDA_PARAMETERS_MAX ||
+        k->flow.pointer_count > SONDE_PTX_POINTERS_MAX)
         return SONDE_VALUE_MISSED_ARGUMENTS;
     if (k->flow.variable.bytes)
         return SONDE_VALUE_MISSED_VARIABLE;
     k->twin = twin_of(i, name);
     return k->twin ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
+}
+
+/* The driver knows the parameters of kernels that have no PTX, too. */
+static void read_parameters(struct sonde_cuda_kernel *k, CUfunction f)
+{
+    const struct sonde_cuda_twins *t = &sonde__cuda_twins;
+    size_t offset, bytes;
+    uint32_t count = 0;
+    uint16_t found[SONDE_CUDA_PARAMETERS_MAX];
+    for (; count < SONDE_CUDA_PARAMETERS_MAX; count++) {
+        if (t->cuKernelGetParamInfo((CUkernel)f, count, &offset, &bytes) != CUDA_SUCCESS && t->cuFuncGetParamInfo(f, count, &offset, &bytes) != CUDA_SUCCESS)
+            break;
+        found[count] = (uint16_t)bytes;
+    }
+    k->parameter_bytes = count ? sonde__memory_get(count * sizeof *found) : NULL;
+    if (k->parameter_bytes)
+        memcpy(k->parameter_bytes, found, count * sizeof *found);
+    k->parameters = k->parameter_bytes ? count : 0;
 }
 
 static struct sonde_cuda_kernel *kernel_new(CUfunction f)
@@ -215,6 +213,8 @@ static struct sonde_cuda_kernel *kernel_new(CUfunction f)
     k->image = image_of(f, &name);
     k->name = sonde_string(name, strlen(name));
     k->why = examine(k, k->image, name);
+    if (k->why && sonde__cuda_twins.coarse)
+        read_parameters(k, f);
     sonde__shared_map_put(&kernels, (uintptr_t)f, (uintptr_t)k);
     return k;
 }

@@ -1,4 +1,4 @@
-/* copies.c - what copies and sets name: their data objects, and whether the call waits for its own work.
+/* copies.c - what copies and sets name: their data objects, what they write, and whether the call waits for its own work.
  *
  * By NVIDIA's word (CUDA Driver API, "API synchronization behavior") a call whose
  * name does not end in Async returns when its copy is done, unless both ends are
@@ -23,23 +23,25 @@ struct ends {
     uint8_t to, from;
     uint8_t to_at, from_at;
     bool waits;
+    uint8_t count_at, unit; /* how many units of so many bytes are written; unit 0: not one stretch */
+    uint8_t stream_at;      /* 0: the default stream */
 };
 #define IDS 1024u
 
 #define AT(name, field) (uint8_t)offsetof(name##_params, field)
-#define END(name, to, to_field, from, from_field, waits) \
-    [CUPTI_DRIVER_TRACE_CBID_##name] = {to, from, AT(name, to_field), AT(name, from_field), waits}
-#define NOW(name, to, to_field, from, from_field)                 \
-    END(name, to, to_field, from, from_field, true),              \
-    END(name##_ptds, to, to_field, from, from_field, true)
-#define LATER(name, to, to_field, from, from_field)               \
-    END(name, to, to_field, from, from_field, false),             \
-    END(name##_ptsz, to, to_field, from, from_field, false)
-#define SET(name)                                                 \
-    END(name##Async, DEVICE, dstDevice, NOWHERE, dstDevice, false),      \
-    END(name##Async_ptsz, DEVICE, dstDevice, NOWHERE, dstDevice, false), \
-    END(name##_v2, DEVICE, dstDevice, NOWHERE, dstDevice, false),        \
-    END(name##_v2_ptds, DEVICE, dstDevice, NOWHERE, dstDevice, false)
+#define END(name, to, to_field, from, from_field, waits, count, unit, stream_at) \
+    [CUPTI_DRIVER_TRACE_CBID_##name] = {to, from, AT(name, to_field), AT(name, from_field), waits, AT(name, count), unit, stream_at}
+#define NOW(name, to, to_field, from, from_field)                                        \
+    END(name, to, to_field, from, from_field, true, ByteCount, 1, 0),                    \
+    END(name##_ptds, to, to_field, from, from_field, true, ByteCount, 1, 0)
+#define LATER(name, to, to_field, from, from_field)                                                \
+    END(name, to, to_field, from, from_field, false, ByteCount, 1, AT(name, hStream)),             \
+    END(name##_ptsz, to, to_field, from, from_field, false, ByteCount, 1, AT(name, hStream))
+#define SET(name, count, unit)                                                                                \
+    END(name##Async, DEVICE, dstDevice, NOWHERE, dstDevice, false, count, unit, AT(name##Async, hStream)),    \
+    END(name##Async_ptsz, DEVICE, dstDevice, NOWHERE, dstDevice, false, count, unit, AT(name##Async, hStream)), \
+    END(name##_v2, DEVICE, dstDevice, NOWHERE, dstDevice, false, count, unit, 0),                             \
+    END(name##_v2_ptds, DEVICE, dstDevice, NOWHERE, dstDevice, false, count, unit, 0)
 
 static const struct ends calls[IDS] = {
     NOW(cuMemcpy, UNIFIED, dst, UNIFIED, src),
@@ -59,12 +61,12 @@ static const struct ends calls[IDS] = {
     NOW(cuMemcpyAtoH_v2, HOST, dstHost, ARRAY, srcArray),
     LATER(cuMemcpyAtoHAsync_v2, HOST, dstHost, ARRAY, srcArray),
     NOW(cuMemcpyAtoA_v2, ARRAY, dstArray, ARRAY, srcArray),
-    SET(cuMemsetD8),
-    SET(cuMemsetD16),
-    SET(cuMemsetD32),
-    SET(cuMemsetD2D8),
-    SET(cuMemsetD2D16),
-    SET(cuMemsetD2D32),
+    SET(cuMemsetD8, N, 1),
+    SET(cuMemsetD16, N, 2),
+    SET(cuMemsetD32, N, 4),
+    SET(cuMemsetD2D8, Width, 0),
+    SET(cuMemsetD2D16, Width, 0),
+    SET(cuMemsetD2D32, Width, 0),
 };
 
 struct end {
@@ -167,4 +169,24 @@ struct sonde_cuda_copied sonde__cuda_copied(uint32_t id, const void *params)
     if (c.to.where && c.from.where)
         said.waits = c.waits ? !(on_device(&c.to) && on_device(&c.from)) : is_pageable(&c.to, said.objects[0]);
     return said;
+}
+
+static uint64_t field_of(const void *params, uint8_t at)
+{
+    return *(const uint64_t *)(const void *)((const char *)params + at);
+}
+
+struct sonde_cuda_written sonde__cuda_written(uint32_t id, const void *params)
+{
+    const struct ends *e = &calls[id < IDS ? id : 0];
+    const struct copy c = copy_of(id, params);
+    struct sonde_cuda_written w = {.stream = e->stream_at ? (CUstream)(uintptr_t)field_of(params, e->stream_at) : NULL};
+    if (c.to.where == HOST || (c.to.where == UNIFIED && !on_device(&c.to)))
+        return w;
+    w.writes = true;
+    w.kind = !c.from.where ? SONDE_OP_FILL : (on_device(&c.from) ? SONDE_OP_COPY : SONDE_OP_WRITE);
+    w.missed = c.to.where == ARRAY ? SONDE_VALUE_MISSED_IMAGE : (e->unit ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_RECTANGLE);
+    w.address = c.to.address;
+    w.bytes = e->unit ? e->unit * field_of(params, e->count_at) : 0;
+    return w;
 }

@@ -11,10 +11,12 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <time.h>
 
 #define GAP_FIRST_NS 10000000u
 #define GAP_MOST_NS 400000000u /* and what is asked for now is stored well within a second */
 #define STACK_BYTES   1048576u
+#define NAP_NS        100000
 
 static sem_t wanted;
 static _Atomic bool busy, all_values; /* the next time, those of all kernels */
@@ -65,6 +67,7 @@ static bool start(void)
 void sonde__cuda_flush_turn(void)
 {
     const uint64_t now = sonde_now_ns();
+    asked_last = false; /* the program goes on */
     if (now - asked_ns < gap_ns || atomic_load_explicit(&busy, memory_order_acquire) || !start())
         return;
     asked_ns = now;
@@ -73,14 +76,23 @@ void sonde__cuda_flush_turn(void)
     sem_post(&wanted);
 }
 
-void sonde__cuda_flush_last(void)
+static bool is_idle(uint64_t until_ns)
 {
-    if (!sonde__cuda_twins.on || asked_last || sonde__cuda_flush_busy() || !start())
+    while (sonde__cuda_flush_busy() && sonde_now_ns() < until_ns)
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    return !sonde__cuda_flush_busy();
+}
+
+void sonde__cuda_flush_last(uint64_t patience_ns)
+{
+    const uint64_t until_ns = sonde_now_ns() + patience_ns;
+    if (!sonde__cuda_twins.on || asked_last || !is_idle(until_ns) || !start())
         return;
     asked_last = true;
     atomic_store(&all_values, true);
     atomic_store_explicit(&busy, true, memory_order_relaxed);
     sem_post(&wanted);
+    is_idle(until_ns);
 }
 
 bool sonde__cuda_flush_busy(void)

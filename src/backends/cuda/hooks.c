@@ -47,7 +47,8 @@ static __thread struct {
     struct sonde_call call;
     struct made made[MADE_MAX];
     uint64_t awaited;     /* what was recorded in the event when the call began to wait for it */
-    struct sonde_cuda_swap *swap;
+    struct sonde_cuda_around *around; /* --values */
+    uint32_t around_depth;
 } here;
 
 struct follow {
@@ -343,19 +344,22 @@ __attribute__((hot)) static void enter(CUpti_CallbackDomain domain, CUpti_Callba
     here.begun = sonde_call_begin(&here.call, sonde__cuda_api(domain, id));
 }
 
-/* With --values=fine. */
-static void before_launch(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
+/* With --values: around the call that makes the operation, not those within it. */
+static void begin_around(CUpti_CallbackDomain domain, CUpti_CallbackId id, const CUpti_CallbackData *cd)
 {
     const struct follow *f = follow(domain, id);
-    if (f->what == SONDE_CUDA_LAUNCH && here.begun && !here.swap)
-        here.swap = sonde__cuda_values_launch(id, cd, f->own_default, &here.call);
+    if (!here.begun || here.around || (f->what != SONDE_CUDA_LAUNCH && nothing_to_do(f, cd->functionParams)))
+        return;
+    here.around = sonde__cuda_values_before(id, f->what, cd, f->own_default, &here.call);
+    here.around_depth = here.depth;
 }
 
-static void after_launch(void)
+static void end_around(const CUpti_CallbackData *cd)
 {
-    if (here.swap)
-        sonde__cuda_values_launched(here.swap);
-    here.swap = NULL;
+    if (!here.around || here.around_depth != here.depth)
+        return;
+    sonde__cuda_values_after(here.around, cd->functionReturnValue && *(const CUresult *)cd->functionReturnValue == CUDA_SUCCESS);
+    here.around = NULL;
 }
 
 static void waits_for(uint64_t waiter, uint64_t op, uint32_t lane, uint32_t device)
@@ -460,7 +464,11 @@ static void resource(CUpti_CallbackId id, const CUpti_ResourceData *data)
 __attribute__((hot)) void CUPTIAPI sonde__cuda_callback(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
 {
     (void)user;
-    if (here.quiet || !atomic_load_explicit(&sonde__cuda_on, memory_order_relaxed))
+    if (__builtin_expect(here.quiet, 0)) {
+        sonde__cuda_own_callback(domain, id, data);
+        return;
+    }
+    if (!atomic_load_explicit(&sonde__cuda_on, memory_order_relaxed))
         return;
     if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
         resource(id, data);
@@ -472,9 +480,9 @@ __attribute__((hot)) void CUPTIAPI sonde__cuda_callback(void *user, CUpti_Callba
     if (cd->callbackSite == CUPTI_API_ENTER) {
         enter(domain, id, cd);
         if (__builtin_expect(sonde__cuda_twins.on, 0))
-            before_launch(domain, id, cd);
+            begin_around(domain, id, cd);
     } else {
-        after_launch();
+        end_around(cd);
         leave(domain, id, cd);
     }
 }

@@ -109,11 +109,18 @@ uint32_t sonde__cuda_object_named(uint64_t address)
     return address && sonde__shared_map_get(&objects, address, &value) ? (uint32_t)value : 0;
 }
 
+static void gone(uint32_t object)
+{
+    if (sonde__cuda_twins.coarse)
+        sonde__cuda_coarse_freed(object);
+    sonde_object_free(object);
+}
+
 static void forget(uint64_t address)
 {
     uint64_t value;
     if (address && sonde__shared_map_take(&objects, address, &value))
-        sonde_object_free((uint32_t)value);
+        gone((uint32_t)value);
 }
 
 /* Where it lies: plain memory and arrays on the context's device, as is the current
@@ -145,7 +152,7 @@ static bool in_span(const struct sonde_map_entry *entry, void *user)
     const struct span *span = user;
     if (entry->key < span->first || entry->key >= span->end)
         return false;
-    sonde_object_free((uint32_t)entry->value);
+    gone((uint32_t)entry->value);
     return true;
 }
 
@@ -172,7 +179,7 @@ static bool of_context(const struct sonde_map_entry *entry, void *user)
 {
     if (entry->value >> 32 != *(const uint32_t *)user)
         return false;
-    sonde_object_free((uint32_t)entry->value);
+    gone((uint32_t)entry->value);
     return true;
 }
 

@@ -5,8 +5,9 @@
  * them; activity.c reads the records of finished work, for which flush.c asks; lanes.c knows contexts,
  * streams, devices and events; captures.c knows which streams are captured;
  * memory.c follows allocations, copies.c what copies name; graphs.c knows where a
- * graph's nodes come from; modules.c keeps code that was loaded; code.c makes instrumented copies of kernels, values.c
- * launches them and reads what they found;
+ * graph's nodes come from; modules.c keeps code that was loaded; around.c is what --values puts around an operation:
+ * code.c has instrumented copies of kernels, areas.c what they found, coarse.c compares,
+ * places.c knows what each context has for that;
  * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
  *
  * Who runs what: hooks and resource callbacks in any thread of the program,
@@ -35,6 +36,7 @@
 #include "guest/map.h"
 #include "guest/memory.h"
 #include "guest/once.h"
+#include "instrument/compare.h"
 #include "instrument/flow.h"
 #include "instrument/rewrite.h"
 
@@ -124,7 +126,7 @@ void sonde__cuda_collect(enum sonde_collect how);
 /* ---- asking for it (flush.c); the monitor's -------------------------------------- */
 
 void sonde__cuda_flush_turn(void);   /* at every turn: ask when it is time */
-void sonde__cuda_flush_last(void);   /* at the end: what kernels found, once more */
+void sonde__cuda_flush_last(uint64_t patience_ns); /* at the end: what kernels found, once more */
 bool sonde__cuda_flush_busy(void);   /* CUPTI has not answered yet */
 void sonde__cuda_flush_forget(void); /* in a forked child */
 
@@ -184,6 +186,15 @@ struct sonde_cuda_copied {
 };
 /* What a call named that copies or sets. */
 struct sonde_cuda_copied sonde__cuda_copied(uint32_t id, const void *params);
+struct sonde_cuda_written {
+    bool writes;                    /* memory of a device, and some of it */
+    enum sonde_value_missed missed; /* it is not one stretch of it */
+    enum sonde_op_kind kind;
+    CUstream stream;
+    uint64_t address, bytes;
+};
+/* What it will write. */
+struct sonde_cuda_written sonde__cuda_written(uint32_t id, const void *params);
 
 /* ---- allocations (memory.c) -------------------------------------------------------- */
 
@@ -213,9 +224,7 @@ void sonde__cuda_modules_store(void); /* within collect */
 
 /* ---- instrumented copies of kernels (code.c) ---------------------------------------------- */
 
-#define SONDE_CUDA_PLAN (SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES)
 #define SONDE_CUDA_PARAMETERS_MAX 1024u
-#define SONDE_CUDA_POINTERS_MAX 64u /* of a kernel, through which it accesses memory */
 
 #define SONDE_CUDA_TWINS_MAP(X)                     \
     X(cuCtxPopCurrent_v2)                           \
@@ -223,23 +232,33 @@ void sonde__cuda_modules_store(void); /* within collect */
     X(cuFuncGetAttribute)                           \
     X(cuFuncGetModule)                              \
     X(cuFuncGetName)                                \
+    X(cuFuncGetParamInfo)                           \
     X(cuKernelGetAttribute)                         \
     X(cuKernelGetLibrary)                           \
     X(cuKernelGetName)                              \
+    X(cuKernelGetParamInfo)                         \
     X(cuKernelSetAttribute)                         \
+    X(cuLaunchKernel)                               \
     X(cuLibraryGetKernel)                           \
     X(cuLibraryGetModule)                           \
     X(cuLibraryLoadData)                            \
+    X(cuMemAllocFromPoolAsync)                      \
     X(cuMemAlloc_v2)                                \
+    X(cuMemFreeAsync)                               \
+    X(cuMemPoolCreate)                              \
+    X(cuMemPoolSetAttribute)                        \
     X(cuMemcpyDtoHAsync_v2)                         \
     X(cuMemcpyHtoDAsync_v2)                         \
+    X(cuMemsetD8Async)                              \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)  \
     X(cuStreamCreate)                               \
     X(cuStreamSynchronize)                          \
     X(cuThreadExchangeStreamCaptureMode)
 
 struct sonde_cuda_twins {
-    bool on; /* --values=fine, and the driver has all of these */
+    bool on;           /* --values, and the driver has all of these */
+    bool coarse, fine; /* what is wanted */
+    uint32_t plan;     /* SONDE_PLAN_*: of the copies */
 #define X(name) __typeof__(&name) name;
     SONDE_CUDA_TWINS_MAP(X)
 #undef X
@@ -254,9 +273,8 @@ struct sonde_cuda_kernel {
     const struct sonde_ptx *ptx;
     const struct sonde_ptx_function *function;
     struct sonde_ptx_flow flow;
-    uint32_t pointers;
-    struct sonde_ptx_origin origin[SONDE_CUDA_POINTERS_MAX];
-    uint8_t *pointer;              /* of each access: the number of its origin, from 1; 0 not known */
+    uint32_t parameters;           /* of any kernel, as the driver says: bytes of each */
+    uint16_t *parameter_bytes;
 };
 
 /* After a call that loaded code, before one that unloads it. */
@@ -267,18 +285,87 @@ struct sonde_cuda_kernel *sonde__cuda_kernel(CUfunction f);
 /* Bytes of a kernel's name as the program has it: without what our copies have behind theirs. */
 size_t sonde__cuda_plain_name(const char *name);
 
-/* ---- values (values.c) ----------------------------------------------------------------------- */
+/* ---- kernels of ours (own.c) --------------------------------------------------------------------- */
 
-struct sonde_cuda_swap;
-/* When attached, with --values=fine. NULL, or why not (static or in `room`). */
-const char *sonde__cuda_values_begin(char *room, size_t size);
-/* Before a launch: have it run the instrumented copy. What comes back is to be given to sonde__cuda_values_launched when the
- * call has returned; NULL: it stays plain. */
-struct sonde_cuda_swap *sonde__cuda_values_launch(uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call);
-void sonde__cuda_values_launched(struct sonde_cuda_swap *swap);
+struct sonde_cuda_place;
+struct sonde_cuda_own {
+    CUkernel copy, compare; /* instrument/compare.h */
+};
+/* Loaded at the first call; NULL: the driver cannot. */
+const struct sonde_cuda_own *sonde__cuda_own(void);
+/* Does the driver launch what a callback puts in a launch's place? Found out at the first call, in the current context. */
+bool sonde__cuda_swaps(const struct sonde_cuda_place *place);
+/* Of calls that are ours. */
+void sonde__cuda_own_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data);
+
+/* ---- contexts whose values are looked at (places.c) ------------------------------------------ */
+
+struct sonde_cuda_place {
+    uint32_t uid, stream_id;
+    uint32_t device;         /* the agent's id */
+    uint32_t multiprocessors;
+    CUcontext context;
+    CUstream stream;         /* ours: it waits for none */
+    CUmemoryPool pool;       /* of copies */
+    uint64_t bytes, most;    /* of areas */
+    struct sonde_cuda_slots *_Atomic slots;
+    bool gone;
+};
+/* That of a context, which is current; made at the first. NULL: there is none. */
+struct sonde_cuda_place *sonde__cuda_place(CUcontext context, uint32_t uid);
+/* Each, with its context current: all, or one (`uid` not 0). */
+void sonde__cuda_places(uint32_t uid, void (*each)(struct sonde_cuda_place *place, bool last), bool last);
+bool sonde__cuda_values_own(uint32_t context_uid, uint32_t stream_id); /* is that stream ours? */
+void sonde__cuda_place_gone(uint32_t uid);
+
+/* ---- what an operation leaves unchanged (coarse.c) --------------------------------------------- */
+
+#define SONDE_CUDA_TARGETS_MAX 32u
+struct sonde_cuda_target { /* a part of an object that is compared */
+    uint32_t object;
+    uint32_t element_bytes; /* as the code has it; 0 unknown */
+    uint32_t grain;         /* what is written is marked, so many bytes at once; 0: all of it may be written */
+    bool maybe, raced;
+    uint64_t address, bytes; /* of the object */
+    uint64_t from, to;       /* bytes of it */
+    CUdeviceptr copy, marks;
+};
+struct sonde_cuda_coarse { /* of an operation, from before it until after it */
+    struct sonde_cuda_place *place;
+    CUstream stream;
+    struct sonde_cuda_guard *guard;
+    uint32_t *missed;       /* bits, by enum sonde_value_missed */
+    uint32_t targets;
+    struct sonde_cuda_target target[SONDE_CUDA_TARGETS_MAX];
+};
+void sonde__cuda_coarse_begin(struct sonde_cuda_coarse *c, struct sonde_cuda_place *place, CUstream stream, bool own_default, uint32_t *missed);
+/* The operation writes, or may write, from `address` on (0 bytes: all of the object there). The target; NULL: none of it is compared. */
+struct sonde_cuda_target *sonde__cuda_coarse_add(struct sonde_cuda_coarse *c, uint64_t address, uint64_t bytes, uint32_t grain, bool maybe);
+void sonde__cuda_coarse_copy(struct sonde_cuda_coarse *c);
+/* `operation` 0: there was none. */
+void sonde__cuda_coarse_end(struct sonde_cuda_coarse *c, uint32_t operation);
+void sonde__cuda_coarse_freed(uint32_t object);
+void sonde__cuda_coarse_read(struct sonde_cuda_place *place, bool last);
+
+/* ---- what the accesses of kernels found (areas.c) ----------------------------------------------- */
+
+struct sonde_cuda_area;
+/* Of a kernel in its context, and the objects that its pointers point to: its address on the device; 0: no memory. */
+CUdeviceptr sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place);
+void sonde__cuda_areas_read(struct sonde_cuda_place *place, bool last);
+
+/* ---- around an operation (around.c) -------------------------------------------------------------- */
+
+struct sonde_cuda_around;
+/* When attached, with --values: SONDE_VALUES_*. NULL, or why not (static or in `room`). */
+const char *sonde__cuda_values_begin(unsigned wanted, char *room, size_t size);
+/* Before a call that makes an operation: copies, and has a launch run the instrumented copy. What comes back is to be given to
+ * sonde__cuda_values_after when the call has returned; NULL: there is nothing to do. */
+struct sonde_cuda_around *sonde__cuda_values_before(uint32_t id, enum sonde_cuda_what what, const CUpti_CallbackData *cd, bool own_default,
+                                                    const struct sonde_call *call);
+void sonde__cuda_values_after(struct sonde_cuda_around *around, bool made);
 void sonde__cuda_values_read(bool last);           /* flush.c's thread */
 void sonde__cuda_values_context_gone(uint32_t uid);
-bool sonde__cuda_values_own(uint32_t context_uid, uint32_t stream_id); /* is that stream ours? */
 
 /* ---- clock (clock.c) --------------------------------------------------------------------- */
 

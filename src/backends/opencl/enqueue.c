@@ -15,6 +15,7 @@ bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
                              cl_event *event)
 {
     sonde__cl_clean_point();
+    enqueue->twin = NULL;
     if (!sonde_call_begin(&enqueue->call, api))
         return false;
     enqueue->queue = sonde__cl_queue(queue);
@@ -146,16 +147,25 @@ static struct sonde_submit launch(const struct sonde_call *call, cl_kernel handl
     };
 }
 
+/* Work-items of a launch; whatever the runtime will say of its sizes. */
+static uint64_t items_of(cl_uint dims, const size_t *global)
+{
+    uint64_t items = 1;
+    for (cl_uint i = 0; global && i < dims && i < 3; i++)
+        items *= global[i];
+    return items;
+}
+
 ENQUEUE_WRITES(clEnqueueNDRangeKernel,
                (cl_command_queue command_queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
                 const size_t *global, const size_t *local, WAITS),
-               (command_queue, kernel, dims, offset, global, local, WAITED), false, WRITES(.kernel = kernel),
+               (command_queue, sonde__cl_fine_kernel(&enqueue, kernel), dims, offset, global, local, WAITED), false, WRITES(.kernel = kernel, .items = items_of(dims, global)),
                launch(&enqueue.call, kernel, dims, global, local))
 
 static const size_t single = 1;
 
 ENQUEUE_WRITES(clEnqueueTask, (cl_command_queue command_queue, cl_kernel kernel, WAITS),
-               (command_queue, kernel, WAITED), false, WRITES(.kernel = kernel), launch(&enqueue.call, kernel, 1, &single, &single))
+               (command_queue, sonde__cl_fine_kernel(&enqueue, kernel), WAITED), false, WRITES(.kernel = kernel), launch(&enqueue.call, kernel, 1, &single, &single))
 
 ENQUEUE_WRITES(clEnqueueNativeKernel,
                (cl_command_queue command_queue, void(CL_CALLBACK *function)(void *), void *args,

@@ -29,9 +29,11 @@
         if (!sonde__cl_enqueue_begin(&enqueue, API_##function, command_queue, WAITED))     \
             return sonde__cl_unrecorded(real->function arguments, event);                  \
         event = enqueue.event;                                                             \
-        if (sonde_values_wanted(SONDE_VALUES_COARSE))                                                      \
+        if (sonde_values_wanted(SONDE_VALUES_COARSE | SONDE_VALUES_FINE))                  \
             sonde__cl_values_before(&enqueue, command_queue, written);                     \
-        const cl_int status = real->function arguments;                                    \
+        cl_int status = real->function arguments;                                          \
+        if (sonde__cl_fine_refused(&enqueue, status))                                      \
+            status = real->function arguments;                                             \
         sonde_call_leave(&enqueue.call);                                                   \
         struct sonde_submit submit = { 0 };                                                \
         if (status == CL_SUCCESS)                                                          \

@@ -314,6 +314,7 @@ void sonde__cl_kernel_made(cl_kernel handle)
     if (!kernel)
         return;
     kernel->arguments.count = kernel->indirect.count = kernel->parameters_known = 0;
+    sonde__cl_fine_made(kernel);
     atomic_store_explicit(&kernel->named, false, memory_order_release);
 }
 

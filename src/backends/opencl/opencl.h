@@ -95,6 +95,8 @@ struct sonde_cl_queue {
 struct sonde_cl_work;
 struct sonde_cl_values;
 struct sonde_cl_parameter;
+struct sonde_cl_argument;
+struct sonde_cl_twin;
 
 struct sonde_cl_kernel {
     _Atomic uint32_t name;
@@ -104,6 +106,8 @@ struct sonde_cl_kernel {
     struct sonde_cl_uses indirect;            /* by clSetKernelExecInfo */
     struct sonde_cl_parameter *parameters;    /* values.c: */
     uint32_t parameters_known;                /* so many */
+    struct sonde_cl_argument *argument;       /* fine.c: as they were set, */
+    struct sonde_cl_twin *twin;               /* and the copies that are launched */
 };
 
 /* What a kernel's code says of a parameter. */
@@ -225,6 +229,7 @@ struct sonde_cl_enqueue {
     struct sonde_cl_values *values; /* its values are being looked at; NULL: they are not, or nobody asked */
     bool writes;                    /* they are asked for, and it may write some */
     uint32_t missed;                /* why not all of them are: bits of enum sonde_value_missed */
+    struct sonde_cl_twin *twin;     /* to be launched in the kernel's place, locked until then; NULL: there is none */
 };
 
 /* False: call the runtime as the program did, and nothing else. */
@@ -245,10 +250,11 @@ struct sonde_cl_written {
     cl_mem mem;
     uint64_t from, bytes;
     cl_kernel kernel;
+    uint64_t items; /* of its launch */
     cl_mem unseen; /* some part of it, which is not looked at */
     enum sonde_value_missed missed;
 };
-/* Before the runtime is called, only if sonde_values_wanted(SONDE_VALUES_COARSE). */
+/* Before the runtime is called, only if values are wanted. */
 void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const struct sonde_cl_written *written);
 /* After it was, and before the call ends. `made`: there is an operation. */
 void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_command_queue queue, const struct sonde_submit *submit);
@@ -258,6 +264,20 @@ void sonde__cl_values_host_writes(struct sonde_cl_mem *mem);
 void sonde__cl_values_collect(enum sonde_collect how);
 void sonde__cl_values_released(cl_command_queue queue); /* about to be: a reference of the program's */
 void sonde__cl_values_forget(void);                     /* in a forked child */
+
+/* ---- what kernels access (fine.c) ------------------------------------------ */
+
+/* An argument was set; `svm`: to a pointer. A kernel was made, or made of another. */
+void sonde__cl_fine_argument(cl_kernel kernel, cl_uint index, size_t bytes, const void *value, bool svm);
+void sonde__cl_fine_made(struct sonde_cl_kernel *kernel);
+void sonde__cl_fine_cloned(const struct sonde_cl_kernel *from, cl_kernel clone);
+/* Around a launch: its copy is launched in the kernel's place, or why not is in enqueue->missed. */
+void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel kernel);
+cl_kernel sonde__cl_fine_kernel(const struct sonde_cl_enqueue *enqueue, cl_kernel own); /* which is launched */
+bool sonde__cl_fine_refused(struct sonde_cl_enqueue *enqueue, cl_int status); /* the copy was: the kernel itself is to be launched */
+void sonde__cl_fine_after(struct sonde_cl_enqueue *enqueue);
+void sonde__cl_fine_read(bool last);
+void sonde__cl_fine_forget(void); /* in a forked child */
 
 /* ---- extensions (extensions.c) ------------------------------------------ */
 

@@ -156,7 +156,7 @@ static bool finish(struct job *job)
                 job->change.unchanged[k] += job->unchanged[g][k];
         sonde_value_changed(&job->change);
     } else if (job->done) {
-        sonde_value_missed(job->change.operation, SONDE_VALUE_MISSED_FAILED);
+        sonde_value_missed(job->change.operation, SONDE_VALUE_MISSED_FAILED, SONDE_ENGINE_NONE);
     }
     for (int i = 0; i < 3; i++) {
         cl_event event = i == 0 ? job->copied : (i == 1 ? job->compared : job->done);
@@ -176,7 +176,8 @@ static void job_put(struct job *job, struct job **list)
 
 void sonde__cl_values_collect(enum sonde_collect how)
 {
-    (void)how;
+    if (sonde_values_wanted(SONDE_VALUES_FINE))
+        sonde__cl_fine_read(how != SONDE_COLLECT_TURN);
     if (!sonde_values_wanted(SONDE_VALUES_COARSE) || !sonde__lock_within(&jobs.lock, 100))
         return;
     struct job *list = jobs.looked_at ? NULL : jobs.under_way;
@@ -405,7 +406,9 @@ static void define_unseen(const struct sonde_cl_written *written)
     if (written->mem)
         define(written->mem, &from, &to);
     for (uint32_t i = 0; kernel && i < kernel->arguments.count; i++) {
-        const cl_mem mem = (cl_mem)(uintptr_t)sonde_object_address(kernel->arguments.object[i]);
+        struct sonde_object_info object = {0};
+        sonde_object_find(kernel->arguments.object[i], &object);
+        const cl_mem mem = (cl_mem)(uintptr_t)object.address;
         struct sonde_cl_mem *known = mem && sonde__cl_mem_object(mem) == kernel->arguments.object[i] ? sonde__cl_mem(mem) : NULL;
         if (known)
             sonde__cl_values_host_writes(known);
@@ -537,12 +540,13 @@ static const struct sonde_cl_parameter *parameters_of(const cl_icd_dispatch *rea
 static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, uint32_t object,
                          const struct sonde_cl_parameter *parameter)
 {
-    const cl_mem mem = (cl_mem)(uintptr_t)sonde_object_address(object);
+    struct sonde_object_info known = {0};
     cl_mem_object_type type = 0;
     cl_mem_flags flags = 0;
     size_t bytes = 0;
-    if (!mem || parameter->reads_only)
+    if (parameter->reads_only || !sonde_object_find(object, &known))
         return;
+    const cl_mem mem = (cl_mem)(uintptr_t)known.address;
     if (sonde__cl_mem_object(mem) != object) {
         miss(enqueue, SONDE_VALUE_MISSED_SVM);
         return;
@@ -603,11 +607,30 @@ static bool is_raced(const struct target *t, const struct sonde_cl_queue *queue)
     return mem && !atomic_compare_exchange_strong(&mem->writer, &none, queue) && none != queue;
 }
 
+static bool is_left_out(struct sonde_cl_enqueue *enqueue, const struct sonde_cl_written *written)
+{
+    struct sonde_cl_kernel *kernel = sonde__cl_kernel(written->kernel);
+    const uint32_t name = kernel ? sonde__cl_kernel_name(written->kernel, kernel) : 0;
+    const enum sonde_value_missed why = sonde_value_choose(sonde_call_operation(&enqueue->call, SONDE_OP_KERNEL, name), name, written->items);
+    enqueue->writes |= why != SONDE_VALUE_MISSED_NONE;
+    if (why)
+        miss(enqueue, why);
+    return why;
+}
+
 void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
 {
     const cl_icd_dispatch *real = sonde__cl_target(handle);
     struct sonde_cl_queue *queue = enqueue->queue;
     struct sonde_cl_mem *unseen = written->unseen ? sonde__cl_mem(written->unseen) : NULL;
+    if (written->kernel && is_left_out(enqueue, written)) {
+        define_unseen(written);
+        return;
+    }
+    if (written->kernel && sonde_values_wanted(SONDE_VALUES_FINE))
+        sonde__cl_fine_before(enqueue, handle, written->kernel);
+    if (!sonde_values_wanted(SONDE_VALUES_COARSE))
+        return;
     enqueue->writes = written->mem || written->kernel || written->missed;
     if (written->missed)
         miss(enqueue, written->missed);
@@ -679,6 +702,7 @@ static void compare_all(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values
             .element_bytes = t->element_bytes,
             .maybe = t->maybe,
             .raced = is_raced(t, enqueue->queue) || atomic_load(&v->disturbed),
+            .operations = 1,
             .bytes = t->bytes,
         };
         for (int k = 0; k < SIZES; k++)
@@ -693,19 +717,19 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
 {
     struct sonde_cl_values *v = enqueue->values;
     const uint32_t operation = made ? sonde_call_operation(&enqueue->call, submit->kind, submit->name) : 0;
+    sonde__cl_fine_after(enqueue);
     if (v) {
         compare_all(enqueue, v, queue, operation);
         sonde__unlock(&v->lock);
     }
-    if (operation && !enqueue->missed)
-        sonde_value_missed(operation, SONDE_VALUE_MISSED_NONE);
-    for (uint32_t why = 1; operation && why < SONDE_VALUE_MISSED_COUNT; why++)
-        if (enqueue->missed >> why & 1)
-            sonde_value_missed(operation, (enum sonde_value_missed)why);
+    for (uint32_t why = 0; operation && why < SONDE_VALUE_MISSED_COUNT; why++)
+        if (why ? enqueue->missed >> why & 1 : !enqueue->missed)
+            sonde_value_missed(operation, (enum sonde_value_missed)why, enqueue->twin ? SONDE_ENGINE_LLVM : SONDE_ENGINE_NONE);
 }
 
 void sonde__cl_values_forget(void)
 {
+    sonde__cl_fine_forget();
     memset(&jobs, 0, sizeof jobs);
     atomic_store(&copied_room, 0);
 }

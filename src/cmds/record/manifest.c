@@ -93,6 +93,10 @@ static json_t *options_object(const struct record_options *o)
     set_number(object, "streams_per_thread", (uint64_t)o->streams_per_thread);
     set_number(object, "cpu_hz", (uint64_t)o->cpu_hz);
     set(object, "values", json_string(record_values_names[o->values]));
+    if (o->values_sample)
+        set(object, "values_sample", json_string(o->values_sample));
+    if (o->values_kernel)
+        set(object, "kernel", json_text(o->values_kernel));
     set_number(object, "delay_ns", o->delay_ns);
     set_number(object, "duration_ns", o->duration_ns);
     set(object, "start_off", json_boolean(o->start_off));

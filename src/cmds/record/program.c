@@ -13,6 +13,7 @@
 
 #include "analyze/model/runtimes.h"
 #include "base/text.h"
+#include "base/vector.h"
 #include "cmds/command.h"
 
 /* ---- the program --------------------------------------------------------- */
@@ -138,21 +139,26 @@ int record_find_libraries(struct record_paths *paths, struct sonde_diag *diag)
 /* ---- the environment ------------------------------------------------------ */
 
 struct environment {
-    char **list;
-    size_t count;
+    SONDE_VECTOR(char *) list; /* ends with NULL once it is whole */
     bool failed;
 };
+
+/* Takes `entry`, which may be NULL: there was no memory. */
+static void put_entry(struct environment *e, char *entry)
+{
+    if (entry && !e->failed && !sonde_vector_push(&e->list, entry))
+        return;
+    free(entry);
+    e->failed = true;
+}
 
 static void put(struct environment *e, const char *name, const char *value)
 {
     size_t length = strlen(name) + strlen(value) + 2;
     char *entry = e->failed ? NULL : malloc(length);
-    if (!entry) {
-        e->failed = true;
-        return;
-    }
-    snprintf(entry, length, "%s=%s", name, value);
-    e->list[e->count++] = entry;
+    if (entry)
+        snprintf(entry, length, "%s=%s", name, value);
+    put_entry(e, entry);
 }
 
 static void put_number(struct environment *e, const char *name, uint64_t value)
@@ -197,7 +203,7 @@ static bool is_ours(const char *entry)
 {
     static const char *const names[] = {
         "LD_PRELOAD", "SONDE_AGENT", "SONDE_OUT", "SONDE_TRACE", "SONDE_MEMORY", "SONDE_STREAMS_PER_THREAD",
-        "SONDE_MAX_SIZE", "SONDE_VALUES", "SONDE_VALUES_MEMORY",
+        "SONDE_MAX_SIZE", "SONDE_VALUES", "SONDE_VALUES_MEMORY", "SONDE_VALUES_FIRST", "SONDE_VALUES_OF", "SONDE_VALUES_KERNEL",
         "SONDE_DELAY_MS", "SONDE_DURATION_MS", "SONDE_START_OFF", "SONDE_CHECK", "SONDE_PYTHON",
         "SONDE_API", "SONDE_GRAPH", "SONDE_CAPTURE", "SONDE_CPU"};
     for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++)
@@ -273,20 +279,11 @@ static bool can_preload(const struct record_options *o, const struct record_path
 
 char **record_environment(const struct record_options *o, const struct record_paths *paths)
 {
-    size_t count = 0;
-    while (environ[count])
-        count++;
+    struct environment e = {0};
     say_unused(o);
-    struct environment e = {.list = calloc(count + 24, sizeof *e.list)};
-    if (!e.list)
-        return NULL;
-    for (size_t i = 0; i < count && !e.failed; i++)
-        if (!is_ours(environ[i])) {
-            char *copy = strdup(environ[i]);
-            e.failed = !copy;
-            if (copy)
-                e.list[e.count++] = copy;
-        }
+    for (char **entry = environ; *entry && !e.failed; entry++)
+        if (!is_ours(*entry))
+            put_entry(&e, strdup(*entry));
 
     for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++)
         put_runtime(&e, r, paths->agent);
@@ -306,17 +303,23 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put_number(&e, "SONDE_CPU", (uint64_t)o->cpu_hz);
     put_number(&e, "SONDE_VALUES", (uint64_t)o->values);
     put_number(&e, "SONDE_VALUES_MEMORY", o->values_bytes);
+    put_number(&e, "SONDE_VALUES_FIRST", o->values_first);
+    put_number(&e, "SONDE_VALUES_OF", o->values_of);
+    if (o->values_kernel)
+        put(&e, "SONDE_VALUES_KERNEL", o->values_kernel);
     put_number(&e, "SONDE_MAX_SIZE", o->max_size_bytes);
     put_number(&e, "SONDE_DELAY_MS", round_up_ms(o->delay_ns));
     put_number(&e, "SONDE_DURATION_MS", round_up_ms(o->duration_ns));
     put_number(&e, "SONDE_START_OFF", (uint64_t)(o->start_off || o->capture));
     put_number(&e, "SONDE_CHECK", (uint64_t)o->check);
     put_number(&e, "SONDE_PYTHON", (uint64_t)!o->no_python);
-    if (e.failed) {
-        record_environment_free(e.list);
+    if (e.failed || sonde_vector_push(&e.list, (char *)NULL)) {
+        for (size_t i = 0; i < e.list.count; i++)
+            free(e.list.items[i]);
+        sonde_vector_fini(&e.list);
         return NULL;
     }
-    return e.list;
+    return e.list.items;
 }
 
 void record_environment_free(char **environment)

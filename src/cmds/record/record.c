@@ -1,6 +1,7 @@
 /* record.c - `sonde record`: runs a program and writes a measurement of it. */
 #include "record.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,10 +30,14 @@ static const struct sonde_option options[] = {
     {.name = "cpu", .type = SONDE_OPTION_INT, .argument = "HZ", .offset = AT(cpu_hz), .low = 0, .high = 10000,
      .help = "sampling rate of the CPU side: call path samples per second of CPU time of each thread (default: 199; 0: off)"},
     {.name = "values", .type = SONDE_OPTION_CHOICE, .argument = "MODE", .offset = AT(values), .choices = record_values_names, .otherwise = "coarse",
-     .help = "look for wasted values, for `sonde report DIR values`; coarse (default): compare what each OpenCL operation writes to a "
-             "buffer with what was there; fine: what the accesses of CUDA kernels read and write, where their PTX is there; all: both"},
+     .help = "look for wasted values, for `sonde report DIR values`; coarse (default): compare what each operation writes with "
+             "what was there; fine: what the accesses of kernels read and write; all: both"},
     {.name = "values-memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(values_bytes),
      .help = "device memory that --values may take (default: a quarter of the device's)"},
+    {.name = "values-sample", .type = SONDE_OPTION_STRING, .argument = "N[/M]", .offset = AT(values_sample),
+     .help = "--values: of each kernel, by calling context and launch size, only the first N launches, or the first N of each M"},
+    {.name = "kernel", .type = SONDE_OPTION_STRING, .argument = "PATTERN", .offset = AT(values_kernel),
+     .help = "--values: only kernels whose names in the code match; one or more shell patterns, separated by commas (read_*,*gemm*)"},
     {.name = "output", .letter = 'o', .type = SONDE_OPTION_STRING, .argument = "DIR", .offset = AT(output),
      .help = "folder to write (default: PROGRAM.sonde, with a number appended if it exists); %{rank} is replaced by the rank in "
              "a parallel job"},
@@ -187,14 +192,42 @@ static int end_like(int wait_status)
     return 128 + number; /* only when the signal does not end a process here */
 }
 
+/* "3", "1/20". */
+static bool read_sample(struct record_options *o)
+{
+    char *end;
+    const char *of;
+    if (!o->values_sample)
+        return true;
+    o->values_first = isdigit((unsigned char)*o->values_sample) ? strtoull(o->values_sample, &end, 10) : 0;
+    if (!o->values_first || !*end)
+        return o->values_first;
+    of = end + 1;
+    o->values_of = *end == '/' && isdigit((unsigned char)*of) ? strtoull(of, &end, 10) : 0;
+    return o->values_of >= o->values_first && !*end;
+}
+
 static int run(const void *values, int argc, char **argv)
 {
-    const struct record_options *o = values;
+    struct record_options given = *(const struct record_options *)values;
+    const struct record_options *o = &given;
     struct sonde_diag diag = {0};
     struct record_result result = {0};
     note_begin();
     if (o->capture && strcmp(o->capture, "cuda") != 0 && strncmp(o->capture, "nvtx:", 5) != 0) {
         sonde_say("--capture-range must be cuda or nvtx:NAME, not '%s'", o->capture);
+        return SONDE_EXIT_USAGE;
+    }
+    if (!read_sample(&given)) {
+        sonde_say("--values-sample must be N or N/M, with N at least 1 and M at least N, not '%s'", o->values_sample);
+        return SONDE_EXIT_USAGE;
+    }
+    if (!o->values && (o->values_sample || o->values_kernel)) {
+        sonde_say("%s is for --values", o->values_sample ? "--values-sample" : "--kernel");
+        return SONDE_EXIT_USAGE;
+    }
+    if (o->values_kernel && strlen(o->values_kernel) >= RECORD_KERNEL_MAX) {
+        sonde_say("--kernel is too long: %d characters are the most", RECORD_KERNEL_MAX - 1);
         return SONDE_EXIT_USAGE;
     }
     struct record_paths *paths = calloc(1, sizeof *paths);

@@ -31,6 +31,8 @@ enum {
     RECORD_EXIT_NOT_FOUND = 127,
 };
 
+enum { RECORD_KERNEL_MAX = 512 }; /* as the agent has it */
+
 struct record_options {
     int mode;
     const char *output;
@@ -41,6 +43,9 @@ struct record_options {
     uint64_t delay_ns, duration_ns;
     int start_off, check, no_preload, no_python, no_command_line;
     int values;                         /* index into record_values_names */
+    const char *values_sample;          /* "N" or "N/M"; NULL: all */
+    uint64_t values_first, values_of;   /* the same as numbers */
+    const char *values_kernel;          /* patterns, separated by commas; NULL: all */
     uint64_t values_bytes;              /* of each device's memory; 0: a quarter of it */
     int api, graph;                     /* indices into record_api_names, record_graph_names */
     const char *capture;                /* "cuda", "nvtx:NAME"; NULL: all */

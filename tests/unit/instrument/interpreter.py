@@ -52,10 +52,11 @@ def statements(text):
 
 class Memory:
     def __init__(self, size=1 << 20):
-        self.bytes, self.top = bytearray(size), 256
+        self.bytes, self.top, self.sizes = bytearray(size), 256, {}
 
     def allocate(self, size):
         at, self.top = self.top, (self.top + size + 255) & ~255
+        self.sizes[GLOBAL + at] = size
         return GLOBAL + at
 
     def read(self, at, size):
@@ -77,10 +78,10 @@ class Memory:
 
 class Module:
     """`executed[kernel]`: how many threads executed each statement, for which its predicate held. `values[kernel]`: by statement, the
-    bits of all elements that its loads and stores had."""
+    bits of all elements that its loads and stores had. `written[kernel]`: (address, bytes) of all that it wrote, but for shared memory."""
 
     def __init__(self, text, memory):
-        self.memory, self.constant, self.symbols, self.kernels, self.executed, self.values = memory, bytearray(4096), {}, {}, {}, {}
+        self.memory, self.constant, self.symbols, self.kernels, self.executed, self.values, self.written = memory, bytearray(4096), {}, {}, {}, {}, {}
         self.variables = []
         depth, constants, kernel = 0, 0, None
         for kind, s in statements(text):
@@ -135,7 +136,8 @@ class Module:
                                 t["pc"] = None if t["pc"] == pc else t["pc"]
                             continue
                         self.step(kernel, [t for t in active if t["pc"] == pc], pc,
-                                  {"parameters": parameters, "shared": shared, "cta": cta, "block": block, "executed": executed, "values": values})
+                                  {"parameters": parameters, "shared": shared, "cta": cta, "grid": grid, "block": block, "executed": executed, "values": values,
+                                   "written": self.written.setdefault(name, set())})
                 for t in threads:  # all that is left waits at the barrier
                     t["waits"] = False
 
@@ -143,7 +145,7 @@ class Module:
         if name in t:
             return t[name]
         special = {"%tid.x": t["tid"][0], "%tid.y": t["tid"][1], "%ntid.x": run["block"][0], "%ntid.y": run["block"][1],
-                   "%ctaid.x": run["cta"][0], "%ctaid.y": run["cta"][1], "%lanemask_lt": (1 << t["lane"]) - 1,
+                   "%ctaid.x": run["cta"][0], "%ctaid.y": run["cta"][1], "%nctaid.x": run["grid"][0], "%lanemask_lt": (1 << t["lane"]) - 1,
                    "%smid": (run["cta"][0] + run["cta"][1]) % MULTIPROCESSORS}
         if name in special:
             return special[name]
@@ -179,6 +181,11 @@ class Module:
             assert total <= M32, "a sum that overflows"
             for t in group:
                 t[arguments[0]] = total
+        elif op[0] == "shfl":
+            assert op[1:] == ["sync", "down", "b32"] and len(group) == 32, "a shuffle of less than a warp"
+            had = [value(t, arguments[1]) & M32 for t in group]
+            for k, t in enumerate(group):
+                t[arguments[0]] = had[min(k + int(arguments[2]), 31)] if k + int(arguments[2]) < 32 else had[k]
         elif op[0] in ("ld", "st", "atom", "red"):
             for t in group:
                 run["values"][pc] += self.access(t, op, arguments, value, run)
@@ -193,7 +200,8 @@ class Module:
         n, sign = bits(op[-1]), op[-1][0] == "s"
         size, mask = n // 8, (1 << n) - 1
         if space == "param":
-            t[arguments[0]] = run["parameters"][base] & mask
+            what = run["parameters"][base]
+            t[arguments[0]] = (int.from_bytes(what[int(offset or 0):][:size], "little") if isinstance(what, bytes) else what) & mask
             return []
         at = (value(t, base) + int(offset or 0)) & M64
         near = {"shared": run["shared"], "const": self.constant}.get(space)
@@ -204,6 +212,7 @@ class Module:
                 near[at:at + size] = (what & mask).to_bytes(size, "little")
             else:
                 self.memory.write(at, size, what & mask)
+                run["written"].add((at, size))
 
         names = [x.strip() for x in arguments[0 if op[0] == "ld" else -1].strip("{}").split(",")]
         if op[0] == "ld":
@@ -251,6 +260,11 @@ def compute(t, op, arguments, value):
         other = bool(value(t, arguments[3])) if op[2] in ("or", "and") else op[2] == "and"
         holds = {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[op[1]]
         t[to] = holds and other if op[2] == "and" else holds or other
+    elif o == "mov" and arguments[1].startswith("{"):
+        low, high = (value(t, x.strip()) for x in arguments[1].strip("{}").split(","))
+        t[to] = low & M32 | (high & M32) << 32
+    elif o == "popc":
+        t[to] = number(arguments[1]).bit_count()
     elif o in ("mov", "cvta"):
         t[to] = value(t, arguments[1]) & mask
     elif o == "cvt":

@@ -1,12 +1,17 @@
 /* rewrite.c - a PTX file with instrumented copies of its kernels: rewrite IN OUT PLAN
  *
  * Prints a line for each kernel ("kernel NAME BLOCKS" or "plain NAME WHY") and, behind a kernel, for each access the number of the
- * statement that has it among those of its kernel, its block, and what it is ("access STATEMENT BLOCK ld f 4 1").
+ * statement that has it among those of its kernel, its block, and what it is ("access STATEMENT BLOCK ld f 4 1"), then the
+ * pointers through which it writes in their order ("set PARAMETER OFFSET GRAIN").
+ *
+ * rewrite OUT: the kernels that copy and compare.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "instrument/compare.h"
+#include "instrument/flow.h"
 #include "instrument/rewrite.h"
 
 static const char *const ops[] = {"ld", "st", "atom", "red", "cp", "other"};
@@ -29,9 +34,25 @@ static void print_kernel(const struct sonde_ptx *p, const struct sonde_ptx_funct
     }
 }
 
+static void print_sets(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
+{
+    struct sonde_ptx_flow flow;
+    if (sonde__ptx_plain(p, f) || sonde__ptx_flow(p, f, &flow))
+        return;
+    for (uint32_t set = 0; set < flow.sets; set++)
+        for (uint32_t i = 0; i < flow.pointer_count; i++)
+            if (flow.pointers[i].grain && flow.pointers[i].set == set)
+                printf("set %u %u %u\n", flow.pointers[i].origin.parameter, flow.pointers[i].origin.offset, flow.pointers[i].grain);
+    sonde__ptx_flow_release(&flow);
+}
+
 int main(int argc, char **argv)
 {
     enum { MOST = 16 << 20 };
+    if (argc == 2) {
+        FILE *file = fopen(argv[1], "wb");
+        return !file || fputs(sonde__ptx_compare, file) < 0 || fclose(file);
+    }
     FILE *in = argc > 3 ? fopen(argv[1], "rb") : NULL, *out = argc > 3 ? fopen(argv[2], "wb") : NULL;
     char *text = malloc(MOST);
     struct sonde_ptx p;
@@ -47,8 +68,10 @@ int main(int argc, char **argv)
     if (sonde__ptx_rewrite(&p, (uint32_t)atoi(argv[3]), &made) || fwrite(made.text, 1, made.bytes, out) != made.bytes)
         return 1;
     fclose(out);
-    for (uint32_t f = 0; f < p.function_count; f++)
+    for (uint32_t f = 0; f < p.function_count; f++) {
         print_kernel(&p, &p.functions[f]);
+        print_sets(&p, &p.functions[f]);
+    }
     sonde__ptx_text_release(&made);
     sonde__ptx_release(&p);
     free(text);

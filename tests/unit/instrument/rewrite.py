@@ -1,6 +1,7 @@
 """An instrumented kernel does what the kernel does, and counts what it did: the kernels of fixtures/ are run in an interpreter as they are
 and instrumented; memory must be equal, each block's count that of the plain run's statements, and what is kept of the values of each
-access that of all values that it had. NVIDIA's assembler must take them.
+access that of all values that it had; what it marks as written must be what the plain run wrote. The kernels that compare must
+find what a comparison here finds. NVIDIA's assembler must take them all.
 
     rewrite.py REWRITE [PTXAS]
 """
@@ -76,7 +77,7 @@ def of_each_type():
     return "\n".join(text) + "\n"
 
 
-COUNTS, VALUES = 1, 2  # src/instrument/rewrite.h
+COUNTS, VALUES, SETS = 1, 2, 4  # src/instrument/rewrite.h
 NONE = [0, M64, (1 << 63) - 1, 1 << 63]
 
 
@@ -136,17 +137,19 @@ def rewritten(rewrite, plain, plan, folder):
     said = subprocess.run([rewrite, before, after, str(plan)], capture_output=True, text=True, check=True).stdout
     if PTXAS:
         subprocess.run([PTXAS, "-arch=sm_90", after, "-o", os.path.join(folder, "after.cubin")], check=True)
-    kernels, others = {}, {}
+    kernels, others, sets = {}, {}, {}
     for kind, *rest in map(str.split, said.splitlines()):
         if kind == "kernel":
             name = rest[0]
-            kernels[name] = (int(rest[1]), [])
+            kernels[name], sets[name] = (int(rest[1]), []), []
         elif kind == "access":
             kernels[name][1].append((int(rest[0]), int(rest[1]), rest[2], rest[3], int(rest[4])))
+        elif kind == "set":
+            sets[name].append(tuple(map(int, rest)))
         else:
             others[rest[0]] = " ".join(rest[1:])
     with open(after) as file:
-        return file.read(), kernels, others
+        return file.read(), kernels, others, sets
 
 
 def compare(plain, text, kernels, plan):
@@ -176,6 +179,86 @@ def compare(plain, text, kernels, plan):
     return total, seen
 
 
+GUARD = 64  # bytes behind marks, which must stay 0
+
+
+def mark(plain, text, sets, part_of):
+    """What each kernel marks of a part of the objects that it writes (1: all of them). Returns how many bytes in all."""
+    total = 0
+    for name, pointers in sets.items():
+        memory, truth = Memory(), Memory()
+        module, other = Module(text, memory), Module(plain, truth)
+        given = launches(name, memory)
+        for grid, block, parameters in launches(name, truth):
+            other.launch(name, grid, block, parameters)
+        for k, (grid, block, parameters) in enumerate(given):
+            kept = []
+            for parameter, offset, grain in pointers:
+                assert offset == 0, "no kernel here has pointers in structures"
+                at = parameters[parameter - 1]
+                size = int(memory.sizes[at] * part_of) & ~31
+                kept.append((at, size, memory.allocate(size // grain + 32 + GUARD), grain))
+            packed = b"".join(struct.pack("<3Q", *entry[:3]) for entry in kept)
+            module.launch(name + "__sonde", grid, block, parameters + ([packed] if kept else []))
+            marks = {(at, grain): {at + grain * m + b for m in range(size // grain) if memory.read(to + m, 1) for b in range(grain)}
+                     for at, size, to, grain in kept}
+            if len(given) == 1:
+                for at, size, to, grain in kept:
+                    written = {a + b for a, n in other.written[name] for b in range(n) if at <= a + b < at + size}
+                    assert marks[at, grain] == written, f"{name}: {len(marks[at, grain])} bytes marked, {len(written)} written"
+                    assert not any(memory.read(to + size // grain + 32 + g, 1) for g in range(GUARD)), f"{name}: marks outside of their memory"
+                    total += len(written)
+        assert name not in ("vadd", "vadd4", "stencil5", "matmul", "bfs") or pointers, f"{name} writes through no pointer"
+    return total
+
+
+def changes(now, then, first, end, marks, grain):
+    """Of the elements of 1, 2, 4 and 8 bytes that were written: how many there are, and how many did not change."""
+    written = lambda at: first <= at < end and (marks is None or marks[at >> grain])
+    whole, same = [], []
+    for size in (1, 2, 4, 8):
+        elements = [range(at, at + size) for at in range(0, len(now) - size + 1, size) if all(map(written, range(at, at + size)))]
+        whole.append(len(elements))
+        same.append(sum(all(now[b] == then[b] for b in e) for e in elements))
+    return whole + same
+
+
+def compare_kernels(rewrite, folder):
+    """The kernels that copy and compare, on random memory."""
+    path = os.path.join(folder, "compare.ptx")
+    subprocess.run([rewrite, path], check=True)
+    if PTXAS:
+        subprocess.run([PTXAS, "-arch=sm_90", path, "-o", os.path.join(folder, "compare.cubin")], check=True)
+    with open(path) as file:
+        text = file.read()
+    r = random.Random(7)
+    for case in range(40):
+        memory = Memory()
+        module, size, grain = Module(text, memory), 16 * r.randrange(1, 60), case % 4
+        first = r.randrange(size) if case % 3 else 0
+        end = r.randrange(first, size) + 1 if case % 3 else size
+        now, then, marks, sums = (memory.allocate(n) for n in (size, size + GUARD, size + GUARD, 80))
+        for at in range(0, size):
+            memory.write(now + at, 1, r.choice((0, 1, 255)))
+            memory.write(marks + at, 1, 9)
+        pieces, mark_pieces = size // 16, ((size >> grain) + 15) // 16
+        module.launch("sonde__copy", (2, 1), (32, 1), [now, then, pieces, marks, mark_pieces])
+        read = lambda at, n: bytes(memory.read(at + k, 1) for k in range(n))
+        assert read(now, size) == read(then, size) and not any(read(marks, 16 * mark_pieces)) and not any(read(then + size, GUARD)), "the copy"
+        for at in range(0, size):
+            if r.random() < .15:
+                memory.write(now + at, 1, r.choice((0, 1, 255)))
+        for m in range(size >> grain):
+            memory.write(marks + m, 1, r.random() < .7)
+        marked = None if case % 5 == 0 else read(marks, (size >> grain) + 1)
+        for _ in range(2):
+            module.launch("sonde__compare", (3, 1), (64, 1), [now, then, first, end, marks if marked else 0, grain, sums])
+        found = [memory.read(sums + 8 * k, 8) for k in range(10)]
+        truth = [2, 2 * (end - first)] + [2 * n for n in changes(read(now, size), read(then, size), first, end, marked, grain)]
+        assert found == truth, f"case {case}: {found}, in truth {truth}"
+    print("40 comparisons")
+
+
 def main():
     rewrite = sys.argv[1]
     with open(os.path.join(HERE, "fixtures", "kernels.ptx")) as file:
@@ -185,13 +268,17 @@ def main():
     older = odd.replace(".target sm_80", ".target sm_70").replace(".version 7.8", ".version 7.0")  # without sums of a warp
     assert older != odd
     with tempfile.TemporaryDirectory(prefix="sonde-ptx-") as folder:
+        compare_kernels(rewrite, folder)
         for plain, known in ((nvcc, set()), (of_each_type(), set()), (odd, {"twice", "only_shared", "calls", "textures", "many_declarations"}), (older, {"twice", "only_shared", "calls", "textures", "many_declarations"})):
             for plan in (COUNTS, VALUES, COUNTS | VALUES):
-                text, kernels, others = rewritten(rewrite, plain, plan, folder)
+                text, kernels, others, _ = rewritten(rewrite, plain, plan, folder)
                 assert set(others) == known and all(others.values()), others
                 assert not plan & COUNTS or ("redux" in text) == (plain is not older)
                 total, seen = compare(plain, text, kernels, plan)
                 print(f"{len(kernels)} kernels, {total} accesses of threads counted, {seen} values")
+            text, _, _, sets = rewritten(rewrite, plain, COUNTS | VALUES | SETS, folder)
+            text, _, _, sets = rewritten(rewrite, plain, SETS, folder)
+            print(f"{mark(plain, text, sets, 1)} bytes marked, {mark(plain, text, sets, .5)} of halves")
     print("NVIDIA's assembler takes them all" if PTXAS else "not tried: NVIDIA's assembler, which is not here")
 
 

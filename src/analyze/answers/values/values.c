@@ -84,7 +84,7 @@ static int add_change(struct builder *b, uint32_t process, const struct sonde_ro
     struct sonde_value_site *site = site_of(b, process, row->object);
     if (!site)
         return SONDE_ENOMEM;
-    if (may_be_read(row))
+    if (may_be_read(row) || !row->elements1) /* it wrote nothing of it, or nothing that was written before */
         return 0;
     struct sonde_value_redundant *r = redundant_of(site, sonde_profile_locate(b->profile, process, row->node));
     uint64_t bytes = row->element_bytes;
@@ -144,9 +144,6 @@ static int add_access(struct builder *b, uint32_t process, const struct sonde_ro
     a->all &= row->all;
     a->least = (int64_t)row->least < a->least ? (int64_t)row->least : a->least;
     a->most = (int64_t)row->most > a->most ? (int64_t)row->most : a->most;
-    const char *name = sonde_value_operation_name(b->profile, leaf);
-    for (size_t i = 0; i < b->out->coverage.count; i++)
-        b->out->coverage.items[i].instrumented |= strcmp(b->out->coverage.items[i].name, name) == 0;
     return 0;
 }
 
@@ -198,9 +195,12 @@ static int add_coverage(struct builder *b, uint32_t process, const struct sonde_
             return SONDE_ENOMEM;
         c->operations += b->profile->nodes.items[leaf].self.operations;
     }
-    if (row->object)
+    if (row->object) {
         c->maybe |= (row->flags & SONDE_VALUE_MAYBE) != 0;
-    else if (row->missed == SONDE_VALUE_MISSED_NONE)
+        return 0;
+    }
+    c->engines |= row->flags;
+    if (row->missed == SONDE_VALUE_MISSED_NONE)
         c->whole += row->operations;
     else if (row->missed < SONDE_VALUE_MISSED_COUNT)
         c->missed[row->missed] += row->operations;

@@ -55,7 +55,7 @@ struct sonde_value_coverage {
     uint64_t operations;       /* in the profile */
     uint64_t whole;            /* of which all that they may have written was compared */
     uint64_t missed[SONDE_VALUE_MISSED_COUNT];
-    bool instrumented;         /* of some, what accesses read and wrote is known */
+    unsigned engines;          /* 1 << enum sonde_engine of each that instrumented some */
     bool maybe;                /* what some wrote is not known: all that they may have written was compared */
 };
 

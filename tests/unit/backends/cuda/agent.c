@@ -217,9 +217,27 @@ uint32_t sonde_call_operation(const struct sonde_call *call, enum sonde_op_kind 
     abort();
 }
 
-void sonde_value_missed(uint32_t operation, enum sonde_value_missed why)
+void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
 {
-    (void)operation, (void)why;
+    (void)operation, (void)why, (void)engine;
+    abort();
+}
+
+enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, uint64_t shape)
+{
+    (void)operation, (void)name, (void)shape;
+    abort();
+}
+
+bool sonde_object_find(uint32_t object, struct sonde_object_info *out)
+{
+    (void)object, (void)out;
+    abort();
+}
+
+void sonde_value_changed(const struct sonde_value_change *change)
+{
+    (void)change;
     abort();
 }
 

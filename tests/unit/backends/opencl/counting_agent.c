@@ -454,10 +454,11 @@ uint64_t sonde_values_memory(void)
     return 0;
 }
 
-uint64_t sonde_object_address(uint32_t object)
+bool sonde_object_find(uint32_t object, struct sonde_object_info *out)
 {
     (void)object;
-    return 0;
+    (void)out;
+    return false;
 }
 
 uint32_t sonde_call_operation(const struct sonde_call *call, enum sonde_op_kind kind, uint32_t name)
@@ -472,8 +473,29 @@ void sonde_value_changed(const struct sonde_value_change *change)
     (void)change;
 }
 
-void sonde_value_missed(uint32_t operation, enum sonde_value_missed why)
+void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
 {
     (void)operation;
     (void)why;
+    (void)engine;
+}
+
+enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, uint64_t shape)
+{
+    (void)operation;
+    (void)name;
+    (void)shape;
+    return SONDE_VALUE_MISSED_NONE;
+}
+
+uint32_t sonde_value_access_add(const struct sonde_value_access *access)
+{
+    (void)access;
+    return 0;
+}
+
+void sonde_value_access_seen(uint32_t row, const struct sonde_value_seen *seen)
+{
+    (void)row;
+    (void)seen;
 }

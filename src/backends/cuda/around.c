@@ -1,0 +1,388 @@
+/* around.c - what --values puts around an operation.
+ *
+ * CUPTI's callback before a launch may change the call's parameters: where the kernel has an instrumented copy (code.c), that is
+ * launched, with parameters more behind its own: an area to which its threads add what they find (areas.c), and where they
+ * mark what they write (coarse.c). The operation is compared around the call.
+ *
+ * What the program waits for: memory at the first launch, and the compiler at the first of a module.
+ */
+#include "sonde_cuda.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "guest/lock.h"
+
+#define FREE_SHARED 49152 /* bytes of dynamic shared memory that need no leave */
+
+struct sonde_cuda_twins sonde__cuda_twins;
+
+struct sonde_cuda_around {
+    struct sonde_cuda_around *next;
+    uint32_t operation, missed; /* the node; bits, by enum sonde_value_missed */
+    bool compares;
+    enum sonde_engine engine;   /* by which what the kernel does is known */
+    struct sonde_cuda_coarse coarse;
+    CUdeviceptr area;
+    struct sonde_plan_set sets[SONDE_PTX_POINTERS_MAX];
+    uint32_t objects[SONDE_PTX_POINTERS_MAX];
+    void *parameters[SONDE_CUDA_PARAMETERS_MAX + 2]; /* the kernel's own, and what the copy has behind them */
+};
+
+static struct {
+    struct sonde_lock lock;
+    struct sonde_cuda_around *spare;
+} arounds;
+
+/* ---- the driver ------------------------------------------------------------------------------------ */
+
+const char *sonde__cuda_values_begin(unsigned wanted, char *room, size_t size)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (!driver)
+        return "the driver's library (libcuda.so.1) is not loaded";
+#define X(name)                                                                                  \
+    if (!(*(void **)&sonde__cuda_twins.name = dlsym(driver, #name))) {                           \
+        snprintf(room, size, "the driver is too old: it lacks %s; CUDA 12.5 has all", #name);    \
+        return room;                                                                             \
+    }
+    SONDE_CUDA_TWINS_MAP(X)
+#undef X
+    sonde__cuda_twins.coarse = wanted & SONDE_VALUES_COARSE;
+    sonde__cuda_twins.fine = wanted & SONDE_VALUES_FINE;
+    sonde__cuda_twins.plan = (sonde__cuda_twins.coarse ? SONDE_PLAN_SETS : 0u) | (sonde__cuda_twins.fine ? SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES : 0u);
+    sonde__cuda_twins.on = sonde__cuda_twins.plan != 0;
+    return NULL;
+}
+
+/* ---- launches ------------------------------------------------------------------------------------------ */
+
+/* What of a launch's parameters is looked at or changed. */
+struct launch {
+    CUfunction *function;
+    void ***parameters;
+    void **extra;
+    uint64_t threads, blocks, shared; /* of a block; blocks; bytes */
+    CUstream stream;
+    bool cooperative, clusters;
+};
+
+static bool has_attribute(const CUlaunchConfig *c, CUlaunchAttributeID id)
+{
+    for (unsigned k = 0; k < c->numAttrs; k++)
+        if (c->attrs[k].id == id)
+            return true;
+    return false;
+}
+
+static struct launch launch_of(uint32_t id, void *params)
+{
+    switch (id) {
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
+        cuLaunchKernel_params *p = params;
+        return (struct launch){&p->f, &p->kernelParams, p->extra, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
+                               (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ, p->sharedMemBytes, p->hStream, false, false};
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz: {
+        cuLaunchCooperativeKernel_params *p = params;
+        return (struct launch){&p->f, &p->kernelParams, NULL, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
+                               (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ, p->sharedMemBytes, p->hStream, true, false};
+    }
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
+        cuLaunchKernelEx_params *p = params;
+        const CUlaunchConfig *c = p->config;
+        if (!c)
+            return (struct launch){0};
+        return (struct launch){&p->f, &p->kernelParams, p->extra, (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ,
+                               (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ, c->sharedMemBytes, c->hStream,
+                               has_attribute(c, CU_LAUNCH_ATTRIBUTE_COOPERATIVE), has_attribute(c, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)};
+    }
+    default: /* as it was before CUDA 4 */
+        return (struct launch){0};
+    }
+}
+
+static int attribute(CUfunction f, CUfunction_attribute which)
+{
+    CUdevice device;
+    int value = 0;
+    if (sonde__cudrv.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+        sonde__cuda_twins.cuKernelGetAttribute(&value, which, (CUkernel)f, device) != CUDA_SUCCESS)
+        sonde__cuda_twins.cuFuncGetAttribute(&value, which, f);
+    return value;
+}
+
+/* As much dynamic shared memory as the program's kernel may have. */
+static void copy_leave(const struct sonde_cuda_kernel *k, const struct launch *l)
+{
+    CUdevice device;
+    if (l->shared > FREE_SHARED && sonde__cudrv.cuCtxGetDevice(&device) == CUDA_SUCCESS)
+        sonde__cuda_twins.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                               attribute(*l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), k->twin, device);
+}
+
+/* Do its blocks fit, with more registers than the program's? */
+static bool fits(const struct sonde_cuda_kernel *k, const struct launch *l)
+{
+    int blocks = 0;
+    if ((uint64_t)attribute((CUfunction)k->twin, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) < l->threads)
+        return false;
+    if (!l->cooperative)
+        return true;
+    CUdevice device;
+    int multiprocessors = 0;
+    return sonde__cudrv.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+           sonde__cudrv.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) == CUDA_SUCCESS &&
+           sonde__cuda_twins.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (CUfunction)k->twin, (int)l->threads, l->shared) == CUDA_SUCCESS &&
+           (uint64_t)blocks * (uint64_t)multiprocessors >= l->blocks;
+}
+
+static uint64_t pointer_of(const struct sonde_cuda_kernel *k, void *const *parameters, uint32_t i)
+{
+    uint64_t address;
+    memcpy(&address, (const char *)parameters[k->flow.pointers[i].origin.parameter - 1] + k->flow.pointers[i].origin.offset, sizeof address);
+    return address;
+}
+
+/* The objects that the kernel writes, by its code. */
+static void add_written(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, void *const *parameters)
+{
+    const bool elsewhere = k->flow.writes_unknown;
+    for (uint32_t i = 0; i < k->flow.pointer_count; i++)
+        if (k->flow.pointers[i].grain)
+            sonde__cuda_coarse_add(&a->coarse, pointer_of(k, parameters, i), 0, k->flow.pointers[i].grain, elsewhere);
+    if (elsewhere)
+        a->missed |= 1u << SONDE_VALUE_MISSED_POINTERS;
+}
+
+/* Every word that may be a pointer. */
+static void add_words(struct sonde_cuda_around *a, const char *at, uint64_t bytes)
+{
+    uint64_t word;
+    for (uint64_t k = 0; k + sizeof word <= bytes; k += sizeof word) {
+        memcpy(&word, at + k, sizeof word);
+        sonde__cuda_coarse_add(&a->coarse, word, 0, 0, true);
+    }
+}
+
+/* The objects that the kernel may write. */
+static void add_arguments(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct launch *l)
+{
+    const char *buffer = NULL;
+    size_t bytes = 0;
+    for (uint32_t i = 0; *l->parameters && i < k->parameters; i++)
+        add_words(a, (*l->parameters)[i], k->parameter_bytes[i]);
+    for (void **e = l->extra; !*l->parameters && e && *e != CU_LAUNCH_PARAM_END; e += 2)
+        if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = e[1];
+        else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
+            bytes = *(const size_t *)e[1];
+    if (buffer)
+        add_words(a, buffer, bytes);
+}
+
+/* Where the copy marks what is written. */
+static void fill_sets(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, void *const *parameters)
+{
+    memset(a->sets, 0, k->flow.sets * sizeof *a->sets);
+    for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
+        const struct sonde_ptx_pointer *p = &k->flow.pointers[i];
+        const uint64_t address = p->grain ? pointer_of(k, parameters, i) : 0;
+        for (uint32_t t = 0; address && t < a->coarse.targets; t++) {
+            const struct sonde_cuda_target *target = &a->coarse.target[t];
+            if (target->marks && address - target->address < target->bytes)
+                a->sets[p->set] = (struct sonde_plan_set){target->address, target->bytes, target->marks};
+        }
+    }
+}
+
+/* Can the copy run? */
+static enum sonde_value_missed check(const struct sonde_cuda_kernel *k, const struct launch *l)
+{
+    if (k->why)
+        return k->why;
+    if (!*l->parameters && k->flow.parameters)
+        return SONDE_VALUE_MISSED_BUFFER;
+    return l->clusters || !fits(k, l) ? SONDE_VALUE_MISSED_REGISTERS : SONDE_VALUE_MISSED_NONE;
+}
+
+static enum sonde_value_missed make_area(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, void *const *parameters, struct sonde_cuda_place *place)
+{
+    for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
+        const uint64_t address = pointer_of(k, parameters, i);
+        a->objects[i] = address ? sonde_object_at(address) : 0;
+    }
+    a->area = sonde__cuda_area(k, a->operation, a->objects, place);
+    return a->area ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY;
+}
+
+static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct launch *l)
+{
+    uint32_t count = k->flow.parameters;
+    copy_leave(k, l);
+    memcpy(a->parameters, *l->parameters, count * sizeof *a->parameters);
+    if (sonde__cuda_twins.fine)
+        a->parameters[count++] = &a->area;
+    if (sonde__cuda_twins.coarse && k->flow.sets)
+        a->parameters[count++] = a->sets;
+    *l->parameters = a->parameters;
+    *l->function = (CUfunction)k->twin;
+}
+
+static void before_launch(struct sonde_cuda_around *a, const struct launch *l, const struct sonde_cuda_kernel *k, struct sonde_cuda_place *place, bool own_default)
+{
+    const bool coarse = sonde__cuda_twins.coarse;
+    enum sonde_value_missed why = check(k, l);
+    a->engine = why ? SONDE_ENGINE_NONE : SONDE_ENGINE_PTX;
+    const bool reads_only = !why && !sonde__cuda_twins.fine && !k->flow.sets && !k->flow.writes_unknown;
+    if (reads_only)
+        return;
+    if (!why && sonde__cuda_twins.fine)
+        why = make_area(a, k, *l->parameters, place);
+    if (why && sonde__cuda_twins.fine) {
+        a->missed |= 1u << why;
+        a->engine = SONDE_ENGINE_NONE;
+    }
+    if (coarse) {
+        a->compares = true;
+        sonde__cuda_coarse_begin(&a->coarse, place, l->stream, own_default, &a->missed);
+        if (why)
+            add_arguments(a, k, l);
+        else
+            add_written(a, k, *l->parameters);
+        sonde__cuda_coarse_copy(&a->coarse);
+        if (!why)
+            fill_sets(a, k, *l->parameters);
+    }
+    if (!why)
+        swap(a, k, l);
+}
+
+/* ---- around any operation -------------------------------------------------------------------------- */
+
+static struct sonde_cuda_around *around_get(void)
+{
+    sonde__lock(&arounds.lock);
+    struct sonde_cuda_around *a = arounds.spare;
+    if (a)
+        arounds.spare = a->next;
+    sonde__unlock(&arounds.lock);
+    a = a ? a : sonde__memory_get(sizeof *a);
+    if (a) {
+        a->operation = a->missed = 0;
+        a->compares = false;
+        a->engine = SONDE_ENGINE_NONE;
+    }
+    return a;
+}
+
+static void around_put(struct sonde_cuda_around *a)
+{
+    sonde__lock(&arounds.lock);
+    a->next = arounds.spare;
+    arounds.spare = a;
+    sonde__unlock(&arounds.lock);
+}
+
+static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
+{
+    const struct launch l = launch_of(id, (void *)(uintptr_t)cd->functionParams);
+    const struct sonde_cuda_kernel *k = l.function ? sonde__cuda_kernel(*l.function) : NULL;
+    if (!k)
+        return;
+    a->operation = sonde_call_operation(call, SONDE_OP_KERNEL, k->name);
+    const enum sonde_value_missed left_out = sonde_value_choose(a->operation, k->name, l.blocks << 16 ^ l.threads);
+    if (left_out) {
+        a->missed |= 1u << left_out;
+        return;
+    }
+    if (sonde__cuda_captures(l.stream, own_default)) {
+        a->missed |= 1u << SONDE_VALUE_MISSED_GRAPH;
+        return;
+    }
+    struct sonde_cuda_place *place = sonde__cuda_place(cd->context, cd->contextUid);
+    if (!place)
+        a->missed |= 1u << SONDE_VALUE_MISSED_MEMORY;
+    else if (sonde__cuda_swaps(place))
+        before_launch(a, &l, k, place, own_default);
+    else
+        a->missed |= 1u << SONDE_VALUE_MISSED_DRIVER;
+}
+
+static void before_copy(struct sonde_cuda_around *a, uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
+{
+    const struct sonde_cuda_written w = sonde__cuda_written(id, cd->functionParams);
+    if (!w.writes)
+        return;
+    a->operation = sonde_call_operation(call, w.kind, 0);
+    const bool captured = sonde__cuda_captures(w.stream, own_default);
+    const enum sonde_value_missed why = captured ? SONDE_VALUE_MISSED_GRAPH : w.missed;
+    struct sonde_cuda_place *place = why ? NULL : sonde__cuda_place(cd->context, cd->contextUid);
+    if (!place) {
+        a->missed |= 1u << (why ? why : SONDE_VALUE_MISSED_MEMORY);
+        return;
+    }
+    a->compares = true;
+    sonde__cuda_coarse_begin(&a->coarse, place, w.stream, own_default, &a->missed);
+    sonde__cuda_coarse_add(&a->coarse, w.address, w.bytes, 0, false);
+    sonde__cuda_coarse_copy(&a->coarse);
+}
+
+struct sonde_cuda_around *sonde__cuda_values_before(uint32_t id, enum sonde_cuda_what what, const CUpti_CallbackData *cd, bool own_default,
+                                                    const struct sonde_call *call)
+{
+    const bool kernel = what == SONDE_CUDA_LAUNCH, copy = what == SONDE_CUDA_COPY || what == SONDE_CUDA_COPY_MANY || what == SONDE_CUDA_SET;
+    struct sonde_cuda_around *a = kernel || (copy && sonde__cuda_twins.coarse) ? around_get() : NULL;
+    if (!a)
+        return NULL;
+    sonde__cuda_quiet(true);
+    if (kernel)
+        before_kernel(a, id, cd, own_default, call);
+    else
+        before_copy(a, id, cd, own_default, call);
+    sonde__cuda_quiet(false);
+    if (a->operation)
+        return a;
+    around_put(a);
+    return NULL;
+}
+
+void sonde__cuda_values_after(struct sonde_cuda_around *a, bool made)
+{
+    sonde__cuda_quiet(true);
+    if (a->compares)
+        sonde__cuda_coarse_end(&a->coarse, made ? a->operation : 0);
+    for (uint32_t why = 0; made && why < SONDE_VALUE_MISSED_COUNT; why++)
+        if (why ? a->missed >> why & 1 : !a->missed)
+            sonde_value_missed(a->operation, (enum sonde_value_missed)why, a->engine);
+    sonde__cuda_quiet(false);
+    around_put(a);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------- */
+
+static void read_place(struct sonde_cuda_place *place, bool last)
+{
+    sonde__cuda_areas_read(place, last);
+    sonde__cuda_coarse_read(place, last);
+}
+
+void sonde__cuda_values_read(bool last)
+{
+    if (sonde__cuda_twins.on)
+        sonde__cuda_places(0, read_place, last);
+}
+
+void sonde__cuda_values_context_gone(uint32_t uid)
+{
+    if (!sonde__cuda_twins.on)
+        return;
+    sonde__cuda_quiet(true);
+    sonde__cuda_places(uid, read_place, true);
+    sonde__cuda_place_gone(uid);
+    sonde__cuda_quiet(false);
+}

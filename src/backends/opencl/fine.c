@@ -1,0 +1,458 @@
+/* fine.c - what the accesses of kernels read and write (sonde record --values=fine), where the runtime has LLVM bitcode of its programs.
+ *
+ * At the first launch of a kernel the bitcode of its program is instrumented (instrument/llvm.h) and becomes a program of ours in
+ * the same context. A launch runs its kernel in place of the program's, with the same arguments and an area behind them. There
+ * is an area for each operation in its calling context and the objects that the kernel's arguments are; what is in it only
+ * grows. It lies in memory of the host, which the monitor reads at any time: the device must be one that uses that.
+ *
+ * What the program waits for: the compiler at the first launch of a program's kernels, and again of each.
+ */
+#include "opencl.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "guest/lock.h"
+#include "guest/map.h"
+#include "guest/memory.h"
+#include "instrument/llvm.h"
+
+enum { DEVICES_MAX = 64,
+       NAME_MAX_BYTES = 1024,
+       ARGUMENTS_MAX = 256,
+       OPTIONS_MAX = 16384,
+       PAGE = 4096 };
+#define PLAN (SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES)
+
+struct code { /* of a program, for a device */
+    cl_program program; /* ours */
+    struct sonde_llvm_module module;
+    enum sonde_value_missed why;
+};
+
+struct sonde_cl_twin { /* of a kernel that the program made, for a device */
+    struct sonde_cl_twin *next;
+    cl_device_id device;
+    struct sonde_lock lock; /* of its arguments, until the launch is made */
+    enum sonde_value_missed why; /* it is launched plain; NONE: it is not, and all of these */
+    cl_kernel kernel;
+    cl_context context;
+    const struct sonde_llvm_kernel *code;
+};
+
+struct sonde_cl_argument {
+    size_t bytes, room;
+    void *value;   /* NULL: local memory, or the argument is not set */
+    bool set, svm; /* svm: `value` is the pointer itself */
+};
+
+struct area {
+    struct area *next, *alike; /* all; those of the same hash */
+    const struct sonde_llvm_kernel *code;
+    uint32_t node;
+    cl_context context;
+    cl_mem mem;
+    unsigned char *host;
+    _Atomic uint64_t launches;
+    uint64_t read_launches;
+    uint32_t *objects;         /* of each of the kernel's own parameters */
+    uint32_t rows[];           /* of each access; 0: it has none */
+};
+
+static struct {
+    struct sonde_lock lock; /* of making anything */
+    struct area *areas;
+    bool looked;            /* for LLVM: */
+    bool there;
+} fine;
+
+static struct sonde_shared_map codes, by_hash; /* -> struct code, struct area */
+
+/* ---- arguments ------------------------------------------------------------------------------------------ */
+
+void sonde__cl_fine_argument(cl_kernel handle, cl_uint index, size_t bytes, const void *value, bool svm)
+{
+    struct sonde_cl_kernel *kernel = sonde_values_wanted(SONDE_VALUES_FINE) && index < ARGUMENTS_MAX ? sonde__cl_kernel(handle) : NULL;
+    if (!kernel)
+        return;
+    if (!kernel->argument)
+        kernel->argument = sonde__memory_get(ARGUMENTS_MAX * sizeof *kernel->argument);
+    struct sonde_cl_argument *a = kernel->argument ? &kernel->argument[index] : NULL;
+    if (!a)
+        return;
+    if (value && !svm && a->room < bytes) {
+        a->value = sonde__memory_get(bytes); /* an old one, smaller than this, is never given back */
+        a->room = a->value ? bytes : 0;
+    }
+    a->set = !value || svm || a->room >= bytes;
+    a->svm = svm;
+    a->bytes = bytes;
+    if (svm || !value) {
+        a->room = 0;
+        a->value = (void *)(uintptr_t)value;
+    } else if (a->set) {
+        memcpy(a->value, value, bytes);
+    }
+}
+
+void sonde__cl_fine_made(struct sonde_cl_kernel *kernel)
+{
+    kernel->twin = NULL; /* an older kernel's, with the same handle */
+    if (kernel->argument)
+        memset(kernel->argument, 0, ARGUMENTS_MAX * sizeof *kernel->argument);
+}
+
+void sonde__cl_fine_cloned(const struct sonde_cl_kernel *from, cl_kernel clone)
+{
+    for (uint32_t i = 0; from->argument && i < ARGUMENTS_MAX; i++)
+        if (from->argument[i].set)
+            sonde__cl_fine_argument(clone, i, from->argument[i].bytes, from->argument[i].value, from->argument[i].svm);
+}
+
+/* ---- instrumented programs -------------------------------------------------------------------------------- */
+
+/* The runtime's library is where its own dispatch table leads, with which each of its objects begins (cl_khr_icd); that may lead to us. */
+static bool has_llvm(const cl_icd_dispatch *real, cl_context context)
+{
+    Dl_info info;
+    if (!fine.looked) {
+        const cl_icd_dispatch *own = sonde__cl_layer_target ? *(const cl_icd_dispatch *const *)context : real;
+        fine.looked = true;
+        void *library = dladdr((void *)(uintptr_t)own->clBuildProgram, &info) && info.dli_fname ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+        fine.there = library && sonde__llvm_open(library);
+    }
+    return fine.there;
+}
+
+/* The program's binary for the device; to be given back as pages. */
+static unsigned char *binary_of(const cl_icd_dispatch *real, cl_program program, cl_device_id device, size_t *bytes)
+{
+    cl_device_id devices[DEVICES_MAX];
+    size_t sizes[DEVICES_MAX], found;
+    unsigned char *binaries[DEVICES_MAX] = {0};
+    *bytes = 0;
+    if (real->clGetProgramInfo(program, CL_PROGRAM_DEVICES, sizeof devices, devices, &found) != CL_SUCCESS ||
+        real->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof sizes, sizes, NULL) != CL_SUCCESS)
+        return NULL;
+    const size_t count = found / sizeof *devices;
+    for (size_t i = 0; i < count; i++) {
+        if (devices[i] != device || !sizes[i])
+            continue;
+        binaries[i] = sonde__pages_get(sizes[i]);
+        *bytes = sizes[i];
+        if (binaries[i] && real->clGetProgramInfo(program, CL_PROGRAM_BINARIES, count * sizeof *binaries, binaries, NULL) == CL_SUCCESS)
+            return binaries[i];
+        sonde__pages_put(binaries[i], sizes[i]);
+    }
+    return NULL;
+}
+
+/* The bitcode in it: all of it, or, in PoCL's own format, a file behind its length. NULL: there is none. */
+static unsigned char *bitcode_in(unsigned char *binary, size_t bytes, size_t *length)
+{
+    static const unsigned char magic[4] = {'B', 'C', 0xc0, 0xde};
+    uint32_t before;
+    unsigned char *at = bytes > 2 * sizeof magic ? memmem(binary, bytes, magic, sizeof magic) : NULL;
+    if (!at)
+        return NULL;
+    *length = bytes;
+    if (at == binary)
+        return at;
+    if ((size_t)(at - binary) < sizeof before)
+        return NULL;
+    memcpy(&before, at - sizeof before, sizeof before);
+    *length = before;
+    return before <= bytes - (size_t)(at - binary) ? at : NULL;
+}
+
+static enum sonde_value_missed build(const cl_icd_dispatch *real, cl_context context, cl_device_id device, unsigned char *binary, size_t bytes,
+                                     const char *options, struct code *c)
+{
+    size_t length = 0;
+    cl_int status;
+    cl_device_type type = 0;
+    unsigned char *bitcode = bitcode_in(binary, bytes, &length);
+    real->clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+    if (!bitcode || !(type & CL_DEVICE_TYPE_CPU) || !has_llvm(real, context))
+        return SONDE_VALUE_MISSED_BITCODE;
+    if (sonde__llvm_rewrite(bitcode, length, PLAN, &c->module))
+        return SONDE_VALUE_MISSED_COMPILE;
+    const unsigned char *made = c->module.bitcode;
+    c->program = real->clCreateProgramWithBinary(context, 1, &device, &c->module.bytes, &made, NULL, &status);
+    return status == CL_SUCCESS && real->clBuildProgram(c->program, 1, &device, options, NULL, NULL) == CL_SUCCESS ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
+}
+
+/* The options that change what the runtime makes of bitcode: those of OpenCL's own (-cl-denorms-are-zero, which PoCL has by the
+ * compiler's name for it). False: they cannot be known. */
+static bool options_of(const cl_icd_dispatch *real, cl_program program, cl_device_id device, char kept[OPTIONS_MAX])
+{
+    char all[OPTIONS_MAX], *rest = all;
+    size_t length = 0;
+    kept[0] = 0;
+    if (real->clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_OPTIONS, sizeof all, all, NULL) != CL_SUCCESS)
+        return false;
+    for (const char *word; (word = strsep(&rest, " \t"));) {
+        if (strcmp(word, "-fdenormal-fp-math=positive-zero") == 0)
+            word = "-cl-denorms-are-zero";
+        if (strncmp(word, "-cl-", 4) == 0)
+            length += (size_t)snprintf(kept + length, OPTIONS_MAX - length, "%s ", word);
+        if (length >= OPTIONS_MAX)
+            return false;
+    }
+    return true;
+}
+
+/* Under fine.lock. NULL: no memory. */
+static const struct code *code_of(const cl_icd_dispatch *real, cl_context context, cl_program program, cl_device_id device)
+{
+    size_t bytes;
+    uint64_t known = 0;
+    char options[OPTIONS_MAX];
+    unsigned char *binary = binary_of(real, program, device, &bytes);
+    const bool fit = options_of(real, program, device, options);
+    const void *seed[] = {context, device, (void *)(uintptr_t)XXH3_64bits(options, strlen(options))};
+    const uint64_t key = XXH3_64bits_withSeed(binary ? (void *)binary : "", binary ? bytes : 0, XXH3_64bits(seed, sizeof seed)) | 1;
+    if (!sonde__shared_map_get(&codes, key, &known)) {
+        struct code *c = sonde__memory_get(sizeof *c);
+        if (c) {
+            c->why = binary && fit ? build(real, context, device, binary, bytes, options, c) : SONDE_VALUE_MISSED_BITCODE;
+            sonde__shared_map_put(&codes, key, (uintptr_t)c);
+        }
+        known = (uintptr_t)c;
+    }
+    if (binary)
+        sonde__pages_put(binary, bytes);
+    return (const struct code *)(uintptr_t)known;
+}
+
+static const struct sonde_llvm_kernel *kernel_in(const struct code *c, const char *name)
+{
+    for (uint32_t i = 0; i < c->module.count; i++)
+        if (strcmp(c->module.kernels[i].name, name) == 0)
+            return &c->module.kernels[i];
+    return NULL;
+}
+
+/* Under fine.lock. */
+static enum sonde_value_missed make_twin(const cl_icd_dispatch *real, cl_kernel handle, struct sonde_cl_twin *t)
+{
+    cl_program program = NULL;
+    cl_int status = CL_SUCCESS;
+    char name[NAME_MAX_BYTES];
+    if (real->clGetKernelInfo(handle, CL_KERNEL_PROGRAM, sizeof program, &program, NULL) != CL_SUCCESS ||
+        real->clGetKernelInfo(handle, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL) != CL_SUCCESS ||
+        real->clGetKernelInfo(handle, CL_KERNEL_CONTEXT, sizeof t->context, &t->context, NULL) != CL_SUCCESS)
+        return SONDE_VALUE_MISSED_BITCODE;
+    const struct code *c = code_of(real, t->context, program, t->device);
+    if (!c || c->why)
+        return c ? c->why : SONDE_VALUE_MISSED_MEMORY;
+    t->code = kernel_in(c, name);
+    if (!t->code || t->code->why || t->code->parameters > ARGUMENTS_MAX)
+        return t->code ? SONDE_VALUE_MISSED_PLAIN : SONDE_VALUE_MISSED_BITCODE;
+    t->kernel = real->clCreateKernel(c->program, name, &status);
+    return status == CL_SUCCESS ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
+}
+
+/* ---- areas ------------------------------------------------------------------------------------------------- */
+
+static size_t area_bytes(const struct sonde_llvm_kernel *code)
+{
+    return (SONDE_LLVM_PARTS * sonde__plan_part(&code->plan) + PAGE - 1) / PAGE * PAGE;
+}
+
+static void add_rows(struct area *a)
+{
+    for (uint32_t k = 0; k < a->code->plan.accesses; k++) {
+        const struct sonde_llvm_access *access = &a->code->accesses[k];
+        if (access->has_values)
+            a->rows[k] = sonde_value_access_add(&(struct sonde_value_access){
+                .operation = a->node,
+                .object = access->parameter ? a->objects[access->parameter - 1] : 0,
+                .number = k,
+                .what = access->what,
+                .type = access->type,
+                .element_bytes = access->element_bytes,
+            });
+    }
+}
+
+/* Under fine.lock. */
+static struct area *area_new(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, uint32_t node, const uint32_t *objects)
+{
+    const struct sonde_llvm_kernel *code = t->code;
+    struct area *a = sonde__memory_get(sizeof *a + code->plan.accesses * sizeof *a->rows);
+    cl_int status = CL_OUT_OF_HOST_MEMORY;
+    if (!a)
+        return NULL;
+    a->code = code;
+    a->node = node;
+    a->context = t->context;
+    a->objects = sonde__memory_get((code->parameters + 1) * sizeof *a->objects);
+    a->host = sonde__pages_get(area_bytes(code));
+    if (a->host && a->objects) {
+        memcpy(a->objects, objects, code->parameters * sizeof *objects);
+        for (uint32_t k = 0; k < SONDE_LLVM_PARTS; k++)
+            sonde__plan_start(&code->plan, a->host + k * sonde__plan_part(&code->plan));
+        a->mem = real->clCreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, area_bytes(code), a->host, &status);
+    }
+    if (status != CL_SUCCESS)
+        return NULL;
+    add_rows(a);
+    a->next = fine.areas;
+    fine.areas = a;
+    return a;
+}
+
+/* NULL: no memory. */
+static struct area *area_of(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, uint32_t node, const uint32_t *objects)
+{
+    const size_t bytes = t->code->parameters * sizeof *objects;
+    const void *seed[] = {t->code, t->context, (void *)(uintptr_t)node};
+    const uint64_t key = XXH3_64bits_withSeed(objects, bytes, XXH3_64bits(seed, sizeof seed)) | 1;
+    uint64_t first = 0;
+    sonde__lock(&fine.lock);
+    sonde__shared_map_get(&by_hash, key, &first);
+    struct area *a = (void *)(uintptr_t)first;
+    while (a && (a->code != t->code || a->context != t->context || a->node != node || memcmp(a->objects, objects, bytes) != 0))
+        a = a->alike;
+    if (!a && (a = area_new(real, t, node, objects))) {
+        a->alike = (void *)(uintptr_t)first;
+        sonde__shared_map_put(&by_hash, key, (uintptr_t)a);
+    }
+    sonde__unlock(&fine.lock);
+    return a;
+}
+
+/* ---- launches ------------------------------------------------------------------------------------------------ */
+
+static bool copy_arguments(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, const struct sonde_cl_kernel *kernel)
+{
+    for (uint32_t i = 0; i < t->code->parameters; i++) {
+        const struct sonde_cl_argument *a = kernel->argument ? &kernel->argument[i] : NULL;
+        if (!a || !a->set || (a->svm && !real->clSetKernelArgSVMPointer) ||
+            (a->svm ? real->clSetKernelArgSVMPointer(t->kernel, i, a->value) : real->clSetKernelArg(t->kernel, i, a->bytes, a->value)) != CL_SUCCESS)
+            return false;
+    }
+    return true;
+}
+
+/* NULL: no memory. */
+static struct sonde_cl_twin *twin_of(const cl_icd_dispatch *real, cl_command_queue queue, cl_kernel handle, struct sonde_cl_kernel *kernel)
+{
+    cl_device_id device = NULL;
+    if (real->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL) != CL_SUCCESS)
+        return NULL;
+    sonde__lock(&fine.lock);
+    struct sonde_cl_twin *t = kernel->twin;
+    while (t && t->device != device)
+        t = t->next;
+    if (!t && (t = sonde__memory_get(sizeof *t))) {
+        t->device = device;
+        t->why = make_twin(real, handle, t);
+        t->next = kernel->twin;
+        kernel->twin = t;
+    }
+    sonde__unlock(&fine.lock);
+    return t;
+}
+
+/* NONE: the twin is locked. */
+static enum sonde_value_missed swap(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel handle, struct sonde_cl_kernel *kernel)
+{
+    uint32_t objects[ARGUMENTS_MAX] = {0};
+    struct sonde_cl_twin *t = twin_of(real, queue, handle, kernel);
+    if (!t || t->why)
+        return t ? t->why : SONDE_VALUE_MISSED_MEMORY;
+    if (kernel->indirect.count)
+        return SONDE_VALUE_MISSED_SVM;
+    for (uint32_t i = 0; i < t->code->parameters && i < kernel->arguments.count; i++)
+        objects[i] = kernel->arguments.object[i];
+    const uint32_t node = sonde_call_operation(&enqueue->call, SONDE_OP_KERNEL, sonde__cl_kernel_name(handle, kernel));
+    struct area *a = area_of(real, t, node, objects);
+    if (!a)
+        return SONDE_VALUE_MISSED_MEMORY;
+    sonde__lock(&t->lock);
+    if (!copy_arguments(real, t, kernel) || real->clSetKernelArg(t->kernel, t->code->parameters, sizeof a->mem, &a->mem) != CL_SUCCESS) {
+        sonde__unlock(&t->lock);
+        return SONDE_VALUE_MISSED_ARGUMENTS;
+    }
+    atomic_fetch_add(&a->launches, 1);
+    enqueue->twin = t;
+    return SONDE_VALUE_MISSED_NONE;
+}
+
+void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel handle)
+{
+    struct sonde_cl_kernel *kernel = sonde__cl_kernel(handle);
+    const enum sonde_value_missed why = kernel ? swap(sonde__cl_target(queue), enqueue, queue, handle, kernel) : SONDE_VALUE_MISSED_MEMORY;
+    enqueue->writes = true;
+    if (why)
+        enqueue->missed |= 1u << why;
+}
+
+cl_kernel sonde__cl_fine_kernel(const struct sonde_cl_enqueue *enqueue, cl_kernel own)
+{
+    return enqueue->twin ? enqueue->twin->kernel : own;
+}
+
+bool sonde__cl_fine_refused(struct sonde_cl_enqueue *enqueue, cl_int status)
+{
+    if (status == CL_SUCCESS || !enqueue->twin)
+        return false;
+    sonde__unlock(&enqueue->twin->lock);
+    enqueue->twin = NULL;
+    enqueue->missed |= 1u << SONDE_VALUE_MISSED_REGISTERS;
+    return true;
+}
+
+void sonde__cl_fine_after(struct sonde_cl_enqueue *enqueue)
+{
+    if (enqueue->twin)
+        sonde__unlock(&enqueue->twin->lock);
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------------- */
+
+static void read_area(const struct area *a)
+{
+    const size_t part = sonde__plan_part(&a->code->plan);
+    for (uint32_t k = 0; k < a->code->plan.accesses; k++) {
+        const struct sonde_llvm_access *access = &a->code->accesses[k];
+        struct sonde_value_seen seen = {.all = UINT64_MAX, .least = INT64_MAX, .most = INT64_MIN};
+        for (uint32_t p = 0; a->rows[k] && p < SONDE_LLVM_PARTS; p++) {
+            struct sonde_plan_values v;
+            seen.elements += access->elements * sonde__plan_read(&a->code->plan, a->host + p * part, access->block, k, &v);
+            seen.any |= v.any;
+            seen.all &= v.all;
+            seen.least = v.least < seen.least ? v.least : seen.least;
+            seen.most = v.most > seen.most ? v.most : seen.most;
+        }
+        if (a->rows[k])
+            sonde_value_access_seen(a->rows[k], &seen);
+    }
+}
+
+void sonde__cl_fine_read(bool last)
+{
+    if (!sonde__lock_within(&fine.lock, 100))
+        return;
+    struct area *first = fine.areas;
+    sonde__unlock(&fine.lock);
+    for (struct area *a = first; a; a = a->next) { /* they are never taken out */
+        const uint64_t launches = atomic_load(&a->launches);
+        if (!last && launches == a->read_launches)
+            continue;
+        read_area(a);
+        a->read_launches = launches;
+    }
+}
+
+void sonde__cl_fine_forget(void)
+{
+    memset(&fine.lock, 0, sizeof fine.lock);
+    fine.areas = NULL; /* the parent's */
+}

@@ -1,0 +1,28 @@
+/* compare.h - two kernels in PTX, for any device: what an operation may write is copied before it, and compared after it.
+ *
+ * SONDE_PTX_COPY (now, then, pieces, marks, mark_pieces: 64 bits each): `pieces` of 16 bytes from `now` to `then`; so many of `marks`
+ * become 0. All are 16-byte aligned.
+ *
+ * SONDE_PTX_COMPARE (now, then, from, to, marks: 64 bits; grain: 32; sums: 64): bytes `from` to `to` behind `now` and `then`, both 8-byte
+ * aligned. `marks`: 0 (all of them were written), or where there is a byte for each 2^grain bytes behind `now`, 1 where they were
+ * written (SONDE_PLAN_SETS). Adds to *sums, struct sonde_ptx_sums. An element lies at a multiple of its size behind `now`; it counts
+ * when all of its bytes were written.
+ *
+ * Both: any one-dimensional grid, of blocks of whole warps.
+ */
+#ifndef SONDE_INSTRUMENT_COMPARE_H
+#define SONDE_INSTRUMENT_COMPARE_H
+
+#include <stdint.h>
+
+#define SONDE_PTX_COPY    "sonde__copy"
+#define SONDE_PTX_COMPARE "sonde__compare"
+
+struct sonde_ptx_sums {
+    uint64_t operations, bytes;         /* launches, to - from */
+    uint64_t elements[4], unchanged[4]; /* of 1, 2, 4 and 8 bytes */
+};
+
+extern const char sonde__ptx_compare[]; /* NUL-terminated */
+
+#endif

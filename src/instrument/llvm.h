@@ -1,0 +1,50 @@
+/* llvm.h - LLVM bitcode with instrumented kernels, made by the LLVM that an OpenCL runtime itself uses.
+ *
+ * Each kernel of the module gets one parameter more, behind its own: the address of its area (plan.h), with SONDE_LLVM_PARTS parts,
+ * of which a work-group takes one. Functions that are part of the runtime's library lose their bodies: the runtime links them again.
+ *
+ * LLVM is used through its C API, whose functions are looked up in the runtime's library and what it depends on: LLVM 15 or newer,
+ * whose pointers have no types. LLVM's own memory is malloc's.
+ *
+ * Threads: any; each module is LLVM's own context. What is returned is never released.
+ */
+#ifndef SONDE_INSTRUMENT_LLVM_H
+#define SONDE_INSTRUMENT_LLVM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan.h"
+
+#define SONDE_LLVM_PARTS 16u
+
+struct sonde_llvm_access {
+    uint32_t block;
+    uint16_t parameter;       /* of the kernel, from which the address comes, from 1; 0 not known */
+    uint8_t what, type;       /* enum sonde_access, enum sonde_element */
+    uint8_t element_bytes, elements;
+    bool has_values;
+};
+
+struct sonde_llvm_kernel {
+    char *name;
+    const char *why;          /* it is not instrumented, for a user; NULL: it is */
+    uint32_t parameters;      /* its own */
+    struct sonde_plan plan;
+    struct sonde_llvm_access *accesses;
+};
+
+struct sonde_llvm_module {
+    void *bitcode;
+    size_t bytes;
+    struct sonde_llvm_kernel *kernels;
+    uint32_t count;
+};
+
+/* Look LLVM up, once. `library`: of dlopen. False: it is not there, or too old. */
+bool sonde__llvm_open(void *library);
+/* `what`: SONDE_PLAN_COUNTS and SONDE_PLAN_VALUES. The bitcode is changed. 0; SONDE_ENOMEM; SONDE_EFORMAT: LLVM does not read it, or refuses what was made of it. */
+int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, struct sonde_llvm_module *out);
+
+#endif

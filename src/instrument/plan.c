@@ -1,0 +1,38 @@
+/* plan.c - see plan.h. */
+#include "plan.h"
+
+#include <string.h>
+
+#define LINE 128u /* bytes of a cache line: parts share none */
+
+const struct sonde_plan_values sonde__plan_none = {0, UINT64_MAX, INT64_MAX, INT64_MIN};
+
+size_t sonde__plan_counts(const struct sonde_plan *p)
+{
+    return p->what & SONDE_PLAN_COUNTS ? (p->blocks + 1) / 2 * 2 * sizeof(uint64_t) : 0; /* what follows is read 16 bytes at a time */
+}
+
+size_t sonde__plan_part(const struct sonde_plan *p)
+{
+    const size_t bytes = sonde__plan_counts(p) + (p->what & SONDE_PLAN_VALUES ? p->accesses * sizeof(struct sonde_plan_values) : 0);
+    return (bytes + LINE - 1) / LINE * LINE;
+}
+
+void sonde__plan_start(const struct sonde_plan *p, void *part)
+{
+    char *values = (char *)part + sonde__plan_counts(p);
+    memset(part, 0, sonde__plan_part(p));
+    for (uint32_t k = 0; p->what & SONDE_PLAN_VALUES && k < p->accesses; k++)
+        memcpy(values + k * sizeof sonde__plan_none, &sonde__plan_none, sizeof sonde__plan_none);
+}
+
+uint64_t sonde__plan_read(const struct sonde_plan *p, const void *part, uint32_t block, uint32_t access, struct sonde_plan_values *values)
+{
+    uint64_t count = 0;
+    *values = sonde__plan_none;
+    if (p->what & SONDE_PLAN_COUNTS)
+        memcpy(&count, (const char *)part + block * sizeof count, sizeof count);
+    if (p->what & SONDE_PLAN_VALUES)
+        memcpy(values, (const char *)part + sonde__plan_counts(p) + access * sizeof *values, sizeof *values);
+    return count;
+}

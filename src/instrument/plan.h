@@ -1,0 +1,62 @@
+/* plan.h - what an instrumented copy of a kernel finds, and where it leaves it: the same for all engines.
+ *
+ * The copy adds to an area of memory, whose address is a parameter more, behind the kernel's own. The area holds one part after
+ * the other, so that threads far apart from each other do not meet: a program adds or combines the parts. A part is an array of
+ * 64-bit words, little-endian, 16-byte aligned:
+ *   SONDE_PLAN_COUNTS: for each block of the kernel that has accesses how many threads executed it, from 0. A predicated access is a
+ *   block of its own, whose count is that of the threads for which the predicate held. Then a word that stays 0 where their number is odd.
+ *   SONDE_PLAN_VALUES: then, for each access in turn, struct sonde_plan_values, which starts as sonde__plan_none.
+ *
+ * Threads: any.
+ */
+#ifndef SONDE_INSTRUMENT_PLAN_H
+#define SONDE_INSTRUMENT_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SONDE_PLAN_COUNTS = 1,
+    SONDE_PLAN_VALUES = 2,
+    SONDE_PLAN_SETS = 4,
+};
+
+struct sonde_plan { /* of a kernel */
+    uint32_t what;             /* SONDE_PLAN_* */
+    uint32_t blocks, accesses;
+};
+
+/* Of all elements that an access read or wrote. Bits are the element's own, zero-extended. Numbers are signed integers, of whatever
+ * type the access is, unless it is of floats: then the least and the most that is no NaN, as sonde__plan_ordered has it. What was
+ * never executed, or has no values here (an atomic, a copy, 16-byte elements), stays as it started; so do the numbers of NaNs alone. */
+struct sonde_plan_values {
+    uint64_t any, all; /* bits: OR, AND */
+    int64_t least, most;
+};
+extern const struct sonde_plan_values sonde__plan_none;
+
+/* A float's bits (4 or 8 bytes of them) as an integer that is ordered as floats are, and back. */
+static inline int64_t sonde__plan_ordered(int64_t bits, unsigned bytes)
+{
+    return bytes == 8 ? bits ^ ((bits >> 63) & INT64_MAX) : (int32_t)bits ^ (((int32_t)bits >> 31) & INT32_MAX);
+}
+
+/* Bytes of a part, a multiple of 128, and of its counts. */
+size_t sonde__plan_part(const struct sonde_plan *p);
+size_t sonde__plan_counts(const struct sonde_plan *p);
+/* A part as it starts. And of one that has been read: how many threads executed the block, what values the access had. */
+void sonde__plan_start(const struct sonde_plan *p, void *part);
+uint64_t sonde__plan_read(const struct sonde_plan *p, const void *part, uint32_t block, uint32_t access, struct sonde_plan_values *values);
+
+/* SONDE_PLAN_SETS: for each pointer among the parameters through which the kernel writes, the memory of which is kept what is
+ * written through it: a byte for each `grain` bytes, which becomes 1. What is written elsewhere is not marked. */
+struct sonde_plan_set {
+    uint64_t address, bytes; /* the address 16-byte aligned; 0 bytes: nothing is kept */
+    uint64_t marks;          /* where they are; 16-byte aligned, sonde__plan_marks(bytes, grain) of them */
+};
+static inline uint64_t sonde__plan_marks(uint64_t bytes, unsigned grain)
+{
+    return (bytes / grain + 32) / 16 * 16; /* an access of 32 bytes may begin with the last one */
+}
+
+#endif

@@ -1,0 +1,99 @@
+/* accesses.c - run each kernel of accesses.cl once, on buffers of its own: accesses.py.
+ *
+ *     accesses FILE.cl
+ *
+ * Prints, for each kernel, its name and a sum of what its buffers hold at the end.
+ */
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ITEMS = 320,
+       GROUP = 32,
+       BYTES = 32784,
+       BUFFERS = 3,
+       KERNELS_MAX = 128 };
+
+static void check(cl_int status, const char *what)
+{
+    if (status == CL_SUCCESS)
+        return;
+    fprintf(stderr, "%s: %d\n", what, status);
+    exit(1);
+}
+
+static uint64_t next(uint64_t *state) /* xorshift64* (Vigna 2016) */
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return *state * 0x2545f4914f6cdd1du;
+}
+
+static void run(cl_context context, cl_command_queue queue, cl_kernel kernel, uint64_t *state)
+{
+    static unsigned char bytes[BYTES];
+    cl_mem buffer[BUFFERS];
+    cl_int status;
+    char name[64];
+    uint64_t sum = 0;
+    const cl_int items = ITEMS;
+    const size_t global = ITEMS, group = GROUP;
+    check(clGetKernelInfo(kernel, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL), "clGetKernelInfo");
+    for (cl_uint b = 0; b < BUFFERS; b++) {
+        for (size_t i = 0; i < BYTES; i++)
+            bytes[i] = (unsigned char)(next(state) >> 56);
+        buffer[b] = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, BYTES, bytes, &status);
+        check(status, "clCreateBuffer");
+        check(clSetKernelArg(kernel, b, sizeof buffer[b], &buffer[b]), "clSetKernelArg");
+    }
+    check(clSetKernelArg(kernel, BUFFERS, sizeof items, &items), "clSetKernelArg");
+    check(clSetKernelArg(kernel, BUFFERS + 1, GROUP * 128, NULL), "clSetKernelArg");
+    check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &group, 0, NULL, NULL), "clEnqueueNDRangeKernel");
+    for (cl_uint b = 0; b < BUFFERS; b++) {
+        check(clEnqueueReadBuffer(queue, buffer[b], CL_TRUE, 0, BYTES, bytes, 0, NULL, NULL), "clEnqueueReadBuffer");
+        for (size_t i = 0; i < BYTES; i++)
+            sum = 31 * sum + bytes[i];
+    }
+    printf("%s %016llx\n", name, (unsigned long long)sum);
+    for (cl_uint b = 0; b < BUFFERS; b++)
+        check(clReleaseMemObject(buffer[b]), "clReleaseMemObject");
+}
+
+int main(int argc, char **argv)
+{
+    static char source[1 << 16];
+    const char *text = source;
+    uint64_t state = 88172645463325252u;
+    cl_platform_id platform;
+    cl_device_id device;
+    cl_kernel kernels[KERNELS_MAX];
+    cl_uint count;
+    cl_int status;
+    FILE *f = argc == 2 ? fopen(argv[1], "r") : NULL;
+    if (!f || !fread(source, 1, sizeof source - 1, f))
+        return 2;
+    fclose(f);
+    check(clGetPlatformIDs(1, &platform, NULL), "clGetPlatformIDs");
+    check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL), "clGetDeviceIDs");
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &status);
+    check(status, "clCreateContext");
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &status);
+    check(status, "clCreateCommandQueue");
+    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &status);
+    check(status, "clCreateProgramWithSource");
+    check(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
+    check(clCreateKernelsInProgram(program, KERNELS_MAX, kernels, &count), "clCreateKernelsInProgram");
+    for (cl_uint i = 0; i < count; i++) {
+        run(context, queue, kernels[i], &state);
+        clReleaseKernel(kernels[i]);
+    }
+    clReleaseProgram(program);
+    clReleaseCommandQueue(queue);
+    clReleaseContext(context);
+    return 0;
+}

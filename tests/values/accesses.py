@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""What `sonde record --values=fine` says of the accesses of OpenCL kernels, against oclgrind, which executes them one by one.
+
+    accesses.py --sonde S --rows R --program P --source FILE.cl --plugin LIB --work DIR --cache DIR
+
+Each kernel has three buffers of its own. For each of them, loads and stores apart, the number of elements, their OR and AND, the
+least and the most are the same, and the program prints what it prints without Sonde. Elements have the size and type that Sonde says;
+oclgrind knows of bytes only.
+"""
+import argparse
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+
+BUFFER = 32784
+LOAD, STORE = 0, 1       # enum sonde_access
+SIGNED, FLOAT = 2, 3     # enum sonde_element
+UNKNOWN = "buffers"      # where it is not known which of them
+
+
+def run(command, env):
+    run = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    if run.returncode or run.stderr:
+        sys.exit(f"{command}: {run.returncode}\n{run.stdout}{run.stderr}")
+    return run.stdout.splitlines()
+
+
+def oracle(path, names):
+    """{(kernel, buffer, what): bytes of all accesses} and {kernel: atomics}, in oclgrind's words."""
+    places, found, atomics, kernel = [], {}, {}, 0
+    for line in open(path):
+        kind, *rest = line.split()
+        if kind == "buffer":
+            if int(rest[1]) == BUFFER:
+                places.append(int(rest[0], 16))
+        elif kind == "end":
+            kernel += 1
+        else:
+            address = int(rest[0], 16)
+            inside = [n for n, start in enumerate(places[3 * kernel:3 * kernel + 3]) if start <= address < start + BUFFER]
+            if not inside:
+                continue  # a constant of the program
+            if kind == "atomic":
+                atomics[names[kernel]] = atomics.get(names[kernel], 0) + 1
+            else:
+                found.setdefault((names[kernel], inside[0], LOAD if kind == "load" else STORE), []).append(bytes.fromhex(rest[1]))
+    if kernel != len(names):
+        sys.exit(f"oclgrind ran {kernel} of {len(names)} kernels")
+    return found, atomics
+
+
+def combine(data, size, type):
+    """(elements, OR, AND, least, most) as docs/developers/format.md has them."""
+    elements = [int.from_bytes(data[i:i + size], "little") for i in range(0, len(data), size)]
+    any, all, numbers = 0, 2**64 - 1, []
+    for e in elements:
+        any |= e
+        all &= e
+        signed = e - 2**(8 * size) if e >> (8 * size - 1) else e
+        if type == FLOAT:
+            value = struct.unpack("<f" if size == 4 else "<d", e.to_bytes(size, "little"))[0]
+            if value == value:
+                numbers.append(signed if signed >= 0 else signed ^ (2**(8 * size - 1) - 1))
+        else:
+            numbers.append(signed if type == SIGNED or size >= 4 else e)
+    return len(elements), any, all, min(numbers, default=2**63 - 1), max(numbers, default=-2**63)
+
+
+def join(a, b):
+    return a[0] + b[0], a[1] | b[1], a[2] & b[2], min(a[3], b[3]), max(a[4], b[4])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("sonde", "rows", "program", "source", "plugin", "work", "cache"):
+        parser.add_argument("--" + name, required=True)
+    o = parser.parse_args()
+    path, seen = os.path.join(o.work, "accesses.sonde"), os.path.join(o.work, "accesses.txt")
+    shutil.rmtree(path, ignore_errors=True)
+    os.makedirs(o.work, exist_ok=True)
+    os.makedirs(o.cache, exist_ok=True)
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("SONDE_", "OPENCL_LAYERS", "LD_PRELOAD"))}
+    env["POCL_CACHE_DIR"] = o.cache
+    command = [o.program, o.source]
+    plain = run(command, env)
+    names = [line.split()[0] for line in plain]
+    said = run([o.sonde, "record", "-q", "-o", path, "--values=fine", "--", *command], env)
+    wrong = [f"{a} became {b}" for a, b in zip(plain, said) if a != b] + [""] * abs(len(plain) - len(said))
+    run(["oclgrind", "--plugins", o.plugin, *command], {**env, "ACCESSES": seen})
+    truth, atomics = oracle(seen, names)
+    # Sonde's rows, by (kernel, buffer, what).
+    found, operations = {}, {}
+    for line in run([o.rows, path], env):
+        kind, kernel, *rest = line.split()
+        if kind == "access":
+            object, what, type, size, *numbers = [int(x) for x in rest]
+            place = (object - 1) % 3 if object else UNKNOWN
+            found.setdefault((kernel, place, what), []).append((size, type, numbers))
+        elif kind == "missed":
+            operations.setdefault(kernel, []).append([int(x) for x in rest])
+    for kernel in names:
+        if operations.get(kernel) != [[0, 1]]:
+            wrong.append(f"{kernel}: not looked at: {operations.get(kernel)}")
+    # Where Sonde does not know the buffer of some, all buffers are one.
+    for kernel in {k for k, place, _ in found if place == UNKNOWN}:
+        for table in truth, found:
+            for key in [k for k in table if k[0] == kernel and k[1] != UNKNOWN]:
+                table.setdefault((kernel, UNKNOWN, key[2]), []).extend(table.pop(key))
+    compared = 0
+    for key in sorted(set(truth) | set(found), key=str):
+        rows = [r for r in found.get(key, []) if r[2][0]]
+        shapes = {r[:2] for r in rows}
+        if not rows and key in truth:
+            wrong.append(f"{key}: {len(truth[key])} accesses are missing")
+        for size, type in shapes:
+            sums = None
+            for numbers in (n for s, t, n in rows if (s, t) == (size, type)):
+                sums = join(sums, numbers) if sums else numbers
+            # Of several sizes, each has the accesses that are as large; else a vector may be one access.
+            expected = combine(b"".join(d for d in truth.get(key, []) if len(shapes) == 1 or len(d) == size), size, type)
+            compared += 1
+            if tuple(sums) != expected:
+                wrong.append(f"{key} of {size} bytes, type {type}: {tuple(sums)}, oclgrind {expected}")
+    answer = json.loads("".join(run([o.sonde, "report", path, "values", "--json"], env)))
+    engines = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"]) for c in answer["coverage"]}
+    for kernel in names:
+        if engines.get(kernel) != ("spirv", 1, 1):
+            wrong.append(f"{kernel}: coverage {engines.get(kernel)}")
+    if not atomics.get("counts"):
+        wrong.append("oclgrind saw no atomics")
+    for text in wrong:
+        print("FAIL", text)
+    print(f"{len(names)} kernels, {compared} sums compared, {len(wrong)} wrong")
+    sys.exit(bool(wrong) or compared < 2 * len(names) - 4)
+
+
+if __name__ == "__main__":
+    main()
