@@ -100,6 +100,15 @@ uint32_t scene_kernel(struct scene *s, uint32_t thread, uint32_t parent, const c
     return add_node(s, thread, parent, &frame);
 }
 
+uint32_t scene_native(struct scene *s, uint32_t thread, uint32_t parent, const char *module)
+{
+    const struct sonde_row_module row = {.path = synth_add_string(s->build, module), .start = 0x1000, .end = 0x2000};
+    struct sonde_row_frame frame = {.kind = SONDE_FRAME_NATIVE,
+                                    .offset = 0x1800,
+                                    .module = (uint32_t)synth_add(s->build, SONDE_TABLE_MODULE, 0, &row)};
+    return add_node(s, thread, parent, &frame);
+}
+
 /* Count it in the profile, as the agent does. */
 static void account(struct scene *s, uint32_t node, uint32_t lane, uint64_t ns)
 {

@@ -36,6 +36,7 @@ uint32_t scene_function(struct scene *s, uint32_t thread, uint32_t parent, const
 uint32_t scene_line(struct scene *s, uint32_t thread, uint32_t parent, const char *function, uint32_t line);
 uint32_t scene_api(struct scene *s, uint32_t thread, uint32_t parent, const char *name);
 uint32_t scene_kernel(struct scene *s, uint32_t thread, uint32_t parent, const char *name);
+uint32_t scene_native(struct scene *s, uint32_t thread, uint32_t parent, const char *module); /* code without a name */
 
 void scene_call(struct scene *s, uint32_t thread, uint32_t node, uint64_t enter_ns, uint64_t leave_ns,
                 uint64_t correlation);

@@ -95,12 +95,12 @@ struct asked {
     const uint8_t *code;
     uint32_t process;
     enum sonde_table table;
-    bool device;
+    int votes; /* for the device less those for the program */
 };
 
-enum { ANSWERED = 1 };
+enum { CLEAR = 8, ANSWERED = 1 };
 
-/* Of a stack the outermost that says something. */
+/* Of a stack the outermost that says something. Stacks are cut, and threads share a lane: one may be wrong. */
 static int ask(void *user, uint32_t lane, const void *row)
 {
     struct asked *a = user;
@@ -110,8 +110,8 @@ static int ask(void *user, uint32_t lane, const void *row)
     (void)lane;
     for (uint32_t at = sonde_profile_locate(a->profile, a->process, id); at; at = a->profile->nodes.items[at].parent)
         outermost = a->code[at] != SONDE_CODE_NOT_KNOWN ? a->code[at] : outermost;
-    a->device = sonde_code_is_device(outermost);
-    return outermost != SONDE_CODE_NOT_KNOWN ? ANSWERED : 0;
+    a->votes += outermost == SONDE_CODE_NOT_KNOWN ? 0 : sonde_code_is_device(outermost) ? 1 : -1;
+    return abs(a->votes) == CLEAR ? ANSWERED : 0;
 }
 
 bool sonde_device_thread(const struct sonde_profile *profile, const uint8_t *code, const struct sonde_process *p,
@@ -119,10 +119,9 @@ bool sonde_device_thread(const struct sonde_profile *profile, const uint8_t *cod
 {
     static const enum sonde_table tables[] = {SONDE_TABLE_SAMPLE, SONDE_TABLE_CALL};
     struct asked a = {.profile = profile, .code = code, .process = process};
-    int rc = 0;
-    for (size_t i = 0; i < sizeof tables / sizeof *tables && rc != ANSWERED; i++) {
+    for (size_t i = 0; i < sizeof tables / sizeof *tables && !a.votes; i++) {
         a.table = tables[i];
-        rc = sonde_trace_each(p, &(struct sonde_trace_stored){.table = a.table, .lane = lane}, ask, &a);
+        sonde_trace_each(p, &(struct sonde_trace_stored){.table = a.table, .lane = lane}, ask, &a);
     }
-    return rc == ANSWERED && a.device;
+    return a.votes > 0;
 }

@@ -26,7 +26,7 @@ static inline int sonde_code_is_device(uint8_t code)
 /* Of each node of the tree: [profile->nodes.count], caller frees. *any: some are the device's. NULL: out of memory. */
 uint8_t *sonde_device_code(const struct sonde_profile *profile, bool *any);
 
-/* Did the runtime begin the lane's thread? As the first of its samples and calls says whose stack is known. */
+/* Did the runtime begin the lane's thread? As most of the first that tell say: of its samples, or of its calls where no sample does. */
 bool sonde_device_thread(const struct sonde_profile *profile, const uint8_t *code, const struct sonde_process *p,
                          uint32_t process, uint32_t lane);
 

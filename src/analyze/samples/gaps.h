@@ -155,9 +155,10 @@ struct sonde__pools {      /* ready when zeroed */
 #define SONDE__POOL_LEAST 5 /* samples that a pool needs */
 
 /* From what was gathered (pairs without samples get their pools, too); sets `joined` of each. The result does
- * not depend on their order. 0 or SONDE_ENOMEM; fini in either case. */
+ * not depend on their order. `code` (sonde_device_code, or NULL): what a CPU device did itself goes to no pool.
+ * 0 or SONDE_ENOMEM; fini in either case. */
 int sonde__pools_make(struct sonde__pools *pools, struct sonde__gathered *const *parts, uint32_t count,
-                      const struct sonde_profile *profile, uint32_t process);
+                      const struct sonde_profile *profile, uint32_t process, const uint8_t *code);
 void sonde__pools_fini(struct sonde__pools *pools);
 /* Number of the pair's pool plus one; 0: none. Also of pairs that were not gathered: no sample is in them. */
 uint32_t sonde__pools_find(const struct sonde__pools *pools, struct sonde__pair pair, const struct sonde_profile *profile,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_code.h"
 #include "gaps.h"
 
 /* ---- gathering ------------------------------------------------------------------------------------ */
@@ -102,6 +103,7 @@ struct making {
     struct sonde__pools *pools;
     const struct sonde_profile *profile;
     uint32_t process;
+    const uint8_t *code;             /* [node], or NULL */
     SONDE_VECTOR(struct hit) hits;   /* by pair */
     uint32_t *first_hit;             /* [pair + 1] */
     uint32_t *shared;                /* [pair]: what the callers of both calls share */
@@ -180,7 +182,8 @@ static int join_hits(struct making *m, struct sonde__gathered *const *parts, uin
         for (size_t i = 0; i < parts[k]->hits.count; i++) {
             const struct sonde__gathered_hit *hit = &parts[k]->hits.items[i];
             const uint32_t node = sonde_profile_locate(m->profile, m->process, hit->node);
-            if (node && sonde_vector_push(&m->hits, (struct hit){parts[k]->joined[hit->pair], node, hit->hits}))
+            const bool device = m->code && sonde_code_is_device(m->code[node]);
+            if (node && !device && sonde_vector_push(&m->hits, (struct hit){parts[k]->joined[hit->pair], node, hit->hits}))
                 return SONDE_ENOMEM;
         }
     if (m->hits.count)
@@ -349,9 +352,9 @@ static int pool_wider(struct making *m)
 }
 
 int sonde__pools_make(struct sonde__pools *pools, struct sonde__gathered *const *parts, uint32_t count,
-                      const struct sonde_profile *profile, uint32_t process)
+                      const struct sonde_profile *profile, uint32_t process, const uint8_t *code)
 {
-    struct making m = {.pools = pools, .profile = profile, .process = process};
+    struct making m = {.pools = pools, .profile = profile, .process = process, .code = code};
     int rc = join_pairs(pools, parts, count);
     const size_t pairs = pools->pairs.count;
     pools->of = calloc(pairs + 1, sizeof *pools->of);

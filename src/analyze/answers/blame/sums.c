@@ -284,7 +284,7 @@ static int make_pools(struct sonde__blame_run *run)
         return SONDE_ENOMEM;
     for (uint32_t i = 0; i < run->trace.part_count; i++)
         parts[i] = &run->parts[i].gathered;
-    const int rc = sonde__pools_make(&run->pools, parts, run->trace.part_count, run->tree->profile, run->index);
+    const int rc = sonde__pools_make(&run->pools, parts, run->trace.part_count, run->tree->profile, run->index, run->tree->code);
     free(parts);
     return rc;
 }

@@ -119,7 +119,7 @@ int sonde__cp_make_pools(struct sonde__cp_book *b)
     int rc = 0;
     for (uint32_t t = 0; t < b->g->thread_count && !rc; t++)
         rc = gather_thread(b, t, &gathered);
-    rc = rc ? rc : sonde__pools_make(&b->pools, parts, 1, b->profile, b->path->process);
+    rc = rc ? rc : sonde__pools_make(&b->pools, parts, 1, b->profile, b->path->process, NULL);
     sonde__gathered_fini(&gathered);
     b->share_things = malloc((b->pools.shares.count + 1) * sizeof *b->share_things);
     if (!b->share_things)

@@ -260,7 +260,7 @@ static int add_outside(struct collector *c, uint32_t process, const struct scan 
     }
     for (uint32_t i = 0; i < whole_parts && !rc; i++)
         all[parts + i] = &whole_shares[i].gathered;
-    rc = rc ? rc : sonde__pools_make(&pools, all, parts + whole_parts, c->profile, process);
+    rc = rc ? rc : sonde__pools_make(&pools, all, parts + whole_parts, c->profile, process, NULL);
     out.pooled = rc ? NULL : calloc(pools.pools.count + 1, sizeof *out.pooled);
     rc = rc || out.pooled ? rc : SONDE_ENOMEM;
     for (uint32_t i = 0; i < parts && !rc; i++)

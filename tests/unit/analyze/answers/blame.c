@@ -358,6 +358,43 @@ static void the_next_thread_of_a_lane(void **state)
     sonde_measurement_close(m);
 }
 
+/* A CPU device's thread of whose samples one tells another story, and a thread of the program that runs kernels
+ * itself: in idle time of the device, no kernel ran. */
+static void kernels_of_a_cpu_device(void **state)
+{
+    static const char spin[] = "/home/u/.cache/pocl/PB/FGHI/spin/64-1-1-goffs0/spin.so";
+    struct scene *s = scene_create();
+    const uint32_t queue = scene_queue(s, scene_device(s, "cpu")), worker = scene_thread(s), thread = scene_thread(s);
+    const uint32_t call = scene_api(s, thread, scene_function(s, thread, 0, "step"), "clFlush");
+    (void)state;
+    scene_header(s)->cpu_rate_hz = 10000000; /* every 100 ns */
+    scene_header(s)->cpu_switches = 1;
+    scene_header(s)->stop_ns = 5000;
+    scene_op(s, queue, 0, 4900, 5000, 1);
+    scene_sample(s, worker, scene_native(s, worker, 0, "/usr/lib/libodd.so"), 200, 100);
+    for (uint64_t at = 1000; at < 2000; at += 500)
+        scene_sample(s, worker, scene_native(s, worker, 0, spin), at, 100);
+    scene_switch(s, worker, 2000, 0, 0);
+    const uint32_t nodes[] = {scene_function(s, thread, 0, "prepare"), scene_native(s, thread, 0, spin)};
+    for (uint64_t at = 2500, i = 0; i <= 18; at += 110, i++) { /* a gap that prepares, one with a kernel, one without a sample */
+        scene_call(s, thread, call, at, at + 10, 0);
+        if (i < 18 && i % 3 < 2)
+            scene_sample(s, thread, nodes[i % 3], at + 60, 100);
+    }
+    scene_switch(s, thread, 4490, 0, 0);
+    struct result r = compute(scene_open(s), 1, 0);
+    const struct sonde_blame_scope *all = &r.blame.scopes.items[0];
+    double prepared = 0;
+    for (size_t i = 0; i < all->entries.count; i++) {
+        const struct sonde_cct_node *node = &r.profile->nodes.items[all->entries.items[i].node];
+        assert_string_not_equal(node->module, spin);
+        prepared += strcmp(node->name, "prepare") ? 0 : all->entries.items[i].working_ns;
+    }
+    equal(prepared, 600 + 600);
+    equal(all->source_ns[SONDE_BLAME_POOLED], 600);
+    finish(&r);
+}
+
 /* Operations lie on the host's axis; the device's own clock, however far off, must not matter. */
 static void device_clocks_do_not_count(void **state)
 {
@@ -1205,6 +1242,7 @@ int main(void)
         cmocka_unit_test(pairs_with_few_samples_are_pooled_together),
         cmocka_unit_test(sleeping_is_not_active),
         cmocka_unit_test(the_next_thread_of_a_lane),
+        cmocka_unit_test(kernels_of_a_cpu_device),
         cmocka_unit_test(device_clocks_do_not_count),
         cmocka_unit_test(what_has_no_times_is_not_busy),
         cmocka_unit_test(before_the_first_call_and_in_pauses),
