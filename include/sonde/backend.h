@@ -352,6 +352,10 @@ uint32_t sonde_value_access_add(const struct sonde_value_access *access);
 struct sonde_value_seen {
     uint64_t elements, any, all;
     int64_t least, most;
+    uint64_t checked;      /* of the elements, so many were compared with `value` and with the line slope * index + offset, */
+    uint64_t equal, lined; /* which so many were, or lay on */
+    uint64_t value;        /* bits of an element */
+    int64_t slope, offset; /* integers, or doubles' bits; the index is from where the kernel's parameter points; slope 0: no line */
 };
 void sonde_value_access_seen(uint32_t row, const struct sonde_value_seen *seen);
 

@@ -378,11 +378,16 @@ struct sonde_row_access {
     uint64_t elements;      /* accessed */
     uint64_t any, all;      /* their OR, their AND */
     uint64_t least, most;   /* of numbers, in two's complement: NaNs are left out */
+    uint64_t checked;       /* of the elements, so many were compared with `value` and a line: */
+    uint64_t equal, lined;
+    uint64_t value;         /* bits of an element */
+    uint64_t slope, offset; /* of elements by index from where the kernel's parameter points: integers in two's complement, or doubles; slope 0: no line */
 };
 #define SONDE_COLUMNS_ACCESS(X, row)                                                                              \
     X(row, node, ZERO) X(row, object, ZERO) X(row, file, ZERO) X(row, line, ZERO) X(row, number, DELTA)           \
     X(row, element_bytes, ZERO) X(row, what, ZERO) X(row, type, ZERO) X(row, elements, ZERO) X(row, any, ZERO)    \
-    X(row, all, ZERO) X(row, least, ZERO) X(row, most, ZERO)
+    X(row, all, ZERO) X(row, least, ZERO) X(row, most, ZERO) X(row, checked, ZERO) X(row, equal, ZERO)            \
+    X(row, lined, ZERO) X(row, value, ZERO) X(row, slope, ZERO) X(row, offset, ZERO)
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
  * and the time is host time in the call. For samples of the CPU side `node` is
@@ -569,7 +574,7 @@ static_assert(sizeof(struct sonde_row_lane) == 176, "format");
 static_assert(sizeof(struct sonde_row_work) == 96, "format");
 static_assert(sizeof(struct sonde_row_object) == 80, "format");
 static_assert(sizeof(struct sonde_row_value) == 96, "format");
-static_assert(sizeof(struct sonde_row_access) == 64, "format");
+static_assert(sizeof(struct sonde_row_access) == 112, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");

@@ -1,23 +1,28 @@
 /* llvm.c - see llvm.h.
  *
  * What is kept lies in variables of the work-item (alloca), which the runtime's own passes make registers of. Everything is 64 bits
- * wide. At the kernel's end they are compared with the work-group's part of the area, and added where they say something new.
+ * wide. At the kernel's end they are added to the work-group's part of the area.
  */
 #include "llvm.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sonde/error.h>
 #include <sonde/kinds.h>
 
 #include "guest/memory.h"
 #include "llvm_calls.h"
+#include "llvm_guess.h"
 
 #define ACCESSES_MAX   4096u /* of a kernel */
 #define PARAMETERS_MAX 256u
 #define DEPTH_MAX      24u   /* steps from an address to what it comes from */
 #define VALUE_WORDS    4u    /* struct sonde_plan_values */
+#define PARTS_LEAST    16u
+#define PARTS_MOST     1024u
 
 static struct llvm llvm;
 
@@ -252,7 +257,13 @@ static bool add_plain(struct kernel *k, ref instruction, enum sonde_access what,
 {
     struct sonde_llvm_access a = {.what = (uint8_t)what};
     const uint16_t parameter = origin(k, address, DEPTH_MAX);
-    return parameter == NOWHERE || (element_of(llvm.TypeOf(value), &a) && add(k, instruction, parameter, value, what == SONDE_ACCESS_LOAD, a));
+    if (parameter == NOWHERE)
+        return true;
+    if (!element_of(llvm.TypeOf(value), &a) || !add(k, instruction, parameter, value, what == SONDE_ACCESS_LOAD, a))
+        return false;
+    struct sonde_llvm_access *added = &k->access[k->accesses - 1];
+    added->has_line = added->parameter && added->type != SONDE_ELEMENT_BITS;
+    return true;
 }
 
 /* A vector of the builtin functions is a value, or lies where a pointer says that is the call's first argument. */
@@ -479,6 +490,14 @@ struct maker {
     ref b, word;               /* the builder; i64 */
     ref count[ACCESSES_MAX];   /* of blocks */
     ref kept[ACCESSES_MAX][VALUE_WORDS];
+    ref area, part;            /* of the thread */
+    struct guess {
+        ref stands, value, slope, offset;       /* as the thread began */
+        ref lined_wanted;                       /* a line stands, or is voted on */
+        ref at;                                 /* struct sonde_plan_guess */
+        ref equal, lined;                       /* variables: counts; */
+        ref bits, number, index;                /* of the last element */
+    } guess[ACCESSES_MAX];
 };
 
 static ref constant(const struct maker *m, uint64_t value)
@@ -493,23 +512,76 @@ static ref variable(struct maker *m, uint64_t start)
     return at;
 }
 
+/* A function of the module, by its name: ours, or OpenCL's own. */
+static ref put_call(struct maker *m, const char *name, ref *argument, unsigned count)
+{
+    const ref called = llvm.GetNamedFunction(m->k->module, name);
+    return llvm.BuildCall2(m->b, llvm.GlobalGetValueType(called), called, argument, count, "");
+}
+
+static ref word_at(struct maker *m, ref part, size_t bytes)
+{
+    const ref byte = llvm.IntTypeInContext(m->k->context, 8);
+    ref index = constant(m, bytes);
+    return llvm.BuildGEP2(m->b, byte, part, &index, 1, "");
+}
+
+/* As other work-groups may be writing it. */
+static ref shared(struct maker *m, ref at, int ordering)
+{
+    const ref value = llvm.BuildLoad2(m->b, m->word, at, "");
+    llvm.SetAlignment(value, sizeof(uint64_t));
+    llvm.SetOrdering(value, ordering);
+    return value;
+}
+
+static bool guesses(const struct kernel *k)
+{
+    return k->out->plan.what & SONDE_PLAN_GUESSES;
+}
+
+static void put_guess(struct maker *m, uint32_t access)
+{
+    struct guess *g = &m->guess[access];
+    const ref yes = llvm.ConstInt(llvm.IntTypeInContext(m->k->context, 1), 1, 0);
+    const size_t at = m->k->out->parts * sonde__plan_part(&m->k->out->plan) + access * sizeof(struct sonde_plan_guess);
+    g->at = word_at(m, m->area, at);
+    g->stands = llvm.BuildICmp(m->b, IS_NOT_BELOW, shared(m, word_at(m, m->area, at + offsetof(struct sonde_plan_guess, votes)), ACQUIRE),
+                               constant(m, SONDE_PLAN_VOTES), "");
+    g->value = shared(m, word_at(m, m->area, at + offsetof(struct sonde_plan_guess, value)), MONOTONIC);
+    g->equal = variable(m, 0);
+    g->bits = variable(m, 0);
+    if (!m->k->access[access].has_line)
+        return;
+    g->slope = shared(m, word_at(m, m->area, at + offsetof(struct sonde_plan_guess, slope)), MONOTONIC);
+    g->offset = shared(m, word_at(m, m->area, at + offsetof(struct sonde_plan_guess, offset)), MONOTONIC);
+    g->lined_wanted = llvm.BuildSelect(m->b, g->stands, llvm.BuildICmp(m->b, IS_NOT_EQUAL, g->slope, constant(m, 0), ""), yes, "");
+    g->lined = variable(m, 0);
+    g->number = variable(m, 0);
+    g->index = variable(m, 0);
+}
+
 static void put_start(struct maker *m)
 {
     const struct kernel *k = m->k;
     llvm.PositionBuilderBefore(m->b, llvm.GetFirstInstruction(llvm.GetFirstBasicBlock(k->function)));
-    for (uint32_t i = 0; k->out->plan.what & SONDE_PLAN_COUNTS && i < k->blocks; i++)
+    for (uint32_t i = 0; i < k->blocks; i++)
         m->count[i] = variable(m, 0);
-    for (uint32_t i = 0; k->out->plan.what & SONDE_PLAN_VALUES && i < k->accesses; i++) {
+    for (uint32_t i = 0; i < k->accesses; i++) {
         uint64_t start[VALUE_WORDS];
         memcpy(start, &sonde__plan_none, sizeof start);
         for (uint32_t w = 0; k->access[i].has_values && w < VALUE_WORDS; w++)
             m->kept[i][w] = variable(m, start[w]);
     }
+    m->area = llvm.BuildPointerCast(m->b, llvm.GetParam(k->function, k->out->parameters), llvm.PointerType(llvm.IntTypeInContext(k->context, 8), 0), "");
+    for (uint32_t i = 0; i < k->accesses; i++)
+        if (k->access[i].has_values && guesses(k))
+            put_guess(m, i);
 }
 
 static void put_counts(struct maker *m)
 {
-    for (uint32_t i = 0; m->k->out->plan.what & SONDE_PLAN_COUNTS && i < m->k->blocks; i++) {
+    for (uint32_t i = 0; i < m->k->blocks; i++) {
         llvm.PositionBuilderBefore(m->b, m->k->block[i]);
         llvm.BuildStore(m->b, llvm.BuildAdd(m->b, llvm.BuildLoad2(m->b, m->word, m->count[i], ""), constant(m, 1), ""), m->count[i]);
     }
@@ -525,8 +597,38 @@ static void put_extreme(struct maker *m, ref at, ref number, int is, ref real)
     llvm.BuildStore(m->b, llvm.BuildSelect(m->b, further, number, old, ""), at);
 }
 
-static void put_element(struct maker *m, const struct sonde_llvm_access *a, ref const *kept, ref bits)
+static void put_add(struct maker *m, ref at, ref more)
 {
+    llvm.BuildStore(m->b, llvm.BuildAdd(m->b, llvm.BuildLoad2(m->b, m->word, at, ""), more, ""), at);
+}
+
+static ref mask_of(struct maker *m, const struct sonde_llvm_access *a)
+{
+    return constant(m, UINT64_MAX >> (64 - 8u * a->element_bytes));
+}
+
+/* The function for a type of lines. */
+static const char *for_type(const struct sonde_llvm_access *a, const char *integer, const char *single, const char *wide)
+{
+    return a->type != SONDE_ELEMENT_FLOAT ? integer : a->element_bytes == 8 ? wide
+                                                                            : single;
+}
+
+static void put_guessed(struct maker *m, const struct sonde_llvm_access *a, const struct guess *g, ref word, ref number, ref index)
+{
+    put_add(m, g->equal, llvm.BuildZExt(m->b, llvm.BuildICmp(m->b, IS_EQUAL, word, g->value, ""), m->word, ""));
+    llvm.BuildStore(m->b, word, g->bits);
+    if (!a->has_line)
+        return;
+    ref argument[] = {g->lined_wanted, g->lined, g->number, g->index, g->slope, g->offset, index, word, mask_of(m, a), number};
+    put_call(m, for_type(a, "sonde_line", "sonde_line_float", "sonde_line_double"), argument, sizeof argument / sizeof *argument);
+}
+
+/* `index`: of the element, behind what the parameter points to; NULL: not known. */
+static void put_element(struct maker *m, const struct sonde_llvm_access *a, ref bits, ref index)
+{
+    const uint32_t k = (uint32_t)(a - m->k->access);
+    ref const *kept = m->kept[k];
     const ref word = a->element_bytes == 8 ? bits : llvm.BuildZExt(m->b, bits, m->word, "");
     const bool extends = a->element_bytes == 4 || (a->element_bytes < 4 && a->type == SONDE_ELEMENT_SIGNED);
     ref number = extends ? llvm.BuildSExt(m->b, bits, m->word, "") : word, real = NULL;
@@ -539,13 +641,28 @@ static void put_element(struct maker *m, const struct sonde_llvm_access *a, ref 
     }
     llvm.BuildStore(m->b, llvm.BuildOr(m->b, llvm.BuildLoad2(m->b, m->word, kept[0], ""), word, ""), kept[0]);
     llvm.BuildStore(m->b, llvm.BuildAnd(m->b, llvm.BuildLoad2(m->b, m->word, kept[1], ""), word, ""), kept[1]);
+    if (guesses(m->k))
+        put_guessed(m, a, &m->guess[k], word, number, index);
     put_extreme(m, kept[2], number, IS_LESS, real);
     put_extreme(m, kept[3], number, IS_MORE, real);
 }
 
-/* The value's elements, as integers. A vector may have been handed over in something larger, or of another type. */
-static void put_value(struct maker *m, const struct sonde_llvm_access *a, ref const *kept, ref value, bool in_memory)
+/* Of the access's first element. */
+static ref put_index(struct maker *m, const struct sonde_llvm_access *a, ref instruction)
 {
+    const ref address = llvm.GetOperand(instruction, a->what == SONDE_ACCESS_LOAD ? 0 : 1);
+    const ref from = llvm.BuildPtrToInt(m->b, llvm.GetParam(m->k->function, a->parameter - 1u), m->word, "");
+    const ref bytes = llvm.BuildSub(m->b, llvm.BuildPtrToInt(m->b, address, m->word, ""), from, "");
+    unsigned shift = 0;
+    while (1u << shift < a->element_bytes)
+        shift++;
+    return llvm.BuildAShr(m->b, bytes, constant(m, shift), "");
+}
+
+/* The value's elements, as integers. A vector may have been handed over in something larger, or of another type. */
+static void put_value(struct maker *m, const struct sonde_llvm_access *a, ref instruction, ref value, bool in_memory)
+{
+    const ref index = a->has_line && guesses(m->k) ? put_index(m, a, instruction) : NULL;
     const ref element = llvm.IntTypeInContext(m->k->context, 8u * a->element_bytes);
     if (!in_memory) /* what overflowed is one value, as it is for the program */
         value = llvm.BuildFreeze(m->b, value, "");
@@ -553,47 +670,32 @@ static void put_value(struct maker *m, const struct sonde_llvm_access *a, ref co
         value = llvm.BuildLoad2(m->b, llvm.VectorType(element, a->elements), value, "");
         llvm.SetAlignment(value, a->element_bytes);
     } else if (llvm.GetTypeKind(llvm.TypeOf(value)) == TYPE_POINTER) {
-        put_element(m, a, kept, llvm.BuildPtrToInt(m->b, value, element, ""));
+        put_element(m, a, llvm.BuildPtrToInt(m->b, value, element, ""), index);
         return;
     }
     const unsigned bits = bits_of(llvm.TypeOf(value)), lanes = bits / (8u * a->element_bytes);
     if (lanes == 1) {
-        put_element(m, a, kept, llvm.BuildBitCast(m->b, value, element, ""));
+        put_element(m, a, llvm.BuildBitCast(m->b, value, element, ""), index);
         return;
     }
     value = llvm.BuildBitCast(m->b, value, llvm.VectorType(element, lanes), "");
     for (unsigned e = 0; e < a->elements; e++)
-        put_element(m, a, kept, llvm.BuildExtractElement(m->b, value, llvm.ConstInt(llvm.IntTypeInContext(m->k->context, 32), e, 0), ""));
+        put_element(m, a, llvm.BuildExtractElement(m->b, value, llvm.ConstInt(llvm.IntTypeInContext(m->k->context, 32), e, 0), ""),
+                    index ? llvm.BuildAdd(m->b, index, constant(m, e), "") : NULL);
 }
 
 static void put_values(struct maker *m)
 {
-    for (uint32_t i = 0; m->k->out->plan.what & SONDE_PLAN_VALUES && i < m->k->accesses; i++) {
+    for (uint32_t i = 0; i < m->k->accesses; i++) {
         const ref at = m->k->at[i].instruction;
         if (!m->k->access[i].has_values)
             continue;
         llvm.PositionBuilderBefore(m->b, m->k->at[i].after ? llvm.GetNextInstruction(at) : at);
-        put_value(m, &m->k->access[i], m->kept[i], m->k->at[i].is_operand ? llvm.GetOperand(at, 0) : at, m->k->at[i].in_memory);
+        put_value(m, &m->k->access[i], at, m->k->at[i].is_operand ? llvm.GetOperand(at, 0) : at, m->k->at[i].in_memory);
     }
 }
 
 /* ---- at its end -------------------------------------------------------------------------------------------------- */
-
-static ref word_at(struct maker *m, ref part, size_t bytes)
-{
-    const ref byte = llvm.IntTypeInContext(m->k->context, 8);
-    ref index = constant(m, bytes);
-    return llvm.BuildGEP2(m->b, byte, part, &index, 1, "");
-}
-
-/* As other work-groups may be writing it. */
-static ref shared(struct maker *m, ref at)
-{
-    const ref value = llvm.BuildLoad2(m->b, m->word, at, "");
-    llvm.SetAlignment(value, sizeof(uint64_t));
-    llvm.SetOrdering(value, MONOTONIC);
-    return value;
-}
 
 /* Two blocks behind the builder's: the first where `is`, then always the second, in which it ends. */
 static ref begin_if(struct maker *m, ref is)
@@ -611,47 +713,84 @@ static void end_if(struct maker *m, ref next)
     llvm.PositionBuilderAtEnd(m->b, next);
 }
 
-static void put_count_result(struct maker *m, ref part, uint32_t block)
+static ref kept(struct maker *m, ref at)
 {
-    const ref count = llvm.BuildLoad2(m->b, m->word, m->count[block], "");
-    const ref next = begin_if(m, llvm.BuildICmp(m->b, IS_NOT_EQUAL, count, constant(m, 0), ""));
-    llvm.BuildAtomicRMW(m->b, ATOMIC_ADD, word_at(m, part, block * sizeof(uint64_t)), count, MONOTONIC, 0);
-    end_if(m, next);
+    return llvm.BuildLoad2(m->b, m->word, at, "");
 }
 
-/* Words go one way only: whoever has nothing to add sees it. */
-static void put_value_result(struct maker *m, ref part, uint32_t access)
+static void put_sum(struct maker *m, size_t at, ref more)
 {
-    static const int operation[VALUE_WORDS] = {ATOMIC_OR, ATOMIC_AND, ATOMIC_MIN, ATOMIC_MAX};
-    const size_t first = sonde__plan_counts(&m->k->out->plan) + access * sizeof(struct sonde_plan_values);
-    ref own[VALUE_WORDS], at[VALUE_WORDS], there[VALUE_WORDS], is;
-    for (uint32_t w = 0; w < VALUE_WORDS; w++) {
-        own[w] = llvm.BuildLoad2(m->b, m->word, m->kept[access][w], "");
-        at[w] = word_at(m, part, first + w * sizeof(uint64_t));
-        there[w] = shared(m, at[w]);
-    }
-    is = llvm.BuildICmp(m->b, IS_NOT_EQUAL, llvm.BuildOr(m->b, there[0], own[0], ""), there[0], "");
-    is = llvm.BuildOr(m->b, is, llvm.BuildICmp(m->b, IS_NOT_EQUAL, llvm.BuildAnd(m->b, there[1], own[1], ""), there[1], ""), "");
-    is = llvm.BuildOr(m->b, is, llvm.BuildICmp(m->b, IS_LESS, own[2], there[2], ""), "");
-    is = llvm.BuildOr(m->b, is, llvm.BuildICmp(m->b, IS_MORE, own[3], there[3], ""), "");
-    const ref next = begin_if(m, is);
+    ref argument[] = {word_at(m, m->part, at), more};
+    put_call(m, "sonde_add", argument, 2);
+}
+
+static void put_value_result(struct maker *m, uint32_t access)
+{
+    ref argument[1 + VALUE_WORDS] = {word_at(m, m->part, sonde__plan_counts(&m->k->out->plan) + access * sizeof(struct sonde_plan_values))};
     for (uint32_t w = 0; w < VALUE_WORDS; w++)
-        llvm.BuildAtomicRMW(m->b, operation[w], at[w], own[w], MONOTONIC, 0);
+        argument[1 + w] = kept(m, m->kept[access][w]);
+    put_call(m, "sonde_join", argument, 1 + VALUE_WORDS);
+}
+
+static void put_vote(struct maker *m, uint32_t access)
+{
+    const struct sonde_llvm_access *a = &m->k->access[access];
+    const struct guess *g = &m->guess[access];
+    ref at = g->at;
+    const ref open = put_call(m, "sonde_enter", &at, 1);
+    if (a->elements == 1) {
+        ref one[] = {at, kept(m, m->count[a->block]), kept(m, g->bits), a->has_line ? kept(m, g->index) : constant(m, 0)};
+        put_call(m, "sonde_log", one, 4);
+    }
+    const ref next = begin_if(m, open);
+    ref value[] = {at, kept(m, g->bits)};
+    put_call(m, "sonde_vote_value", value, 2);
+    if (a->has_line) {
+        ref line[] = {at, kept(m, g->index), kept(m, g->bits), mask_of(m, a), kept(m, g->number)};
+        put_call(m, for_type(a, "sonde_vote_line", "sonde_vote_line_float", "sonde_vote_line_double"), line, 5);
+    }
+    put_call(m, "sonde_voted", &at, 1);
+    end_if(m, next);
+    put_call(m, "sonde_leave", &at, 1);
+}
+
+static void put_guess_result(struct maker *m, uint32_t access)
+{
+    const struct sonde_llvm_access *a = &m->k->access[access];
+    const struct guess *g = &m->guess[access];
+    const size_t at = sonde__plan_found_at(&m->k->out->plan) + access * sizeof(struct sonde_plan_found);
+    const ref no = llvm.ConstInt(llvm.IntTypeInContext(m->k->context, 1), 0, 0), count = kept(m, m->count[a->block]);
+    const ref executed = llvm.BuildICmp(m->b, IS_NOT_EQUAL, count, constant(m, 0), "");
+    ref next = begin_if(m, llvm.BuildSelect(m->b, g->stands, no, executed, ""));
+    put_sum(m, at + offsetof(struct sonde_plan_found, unchecked), count);
+    put_vote(m, access);
+    end_if(m, next);
+    put_sum(m, at + offsetof(struct sonde_plan_found, equal), llvm.BuildSelect(m->b, g->stands, kept(m, g->equal), constant(m, 0), ""));
+    if (!a->has_line)
+        return;
+    next = begin_if(m, llvm.BuildSelect(m->b, g->stands, g->lined_wanted, no, ""));
+    put_sum(m, at + offsetof(struct sonde_plan_found, lined), kept(m, g->lined));
     end_if(m, next);
 }
 
-/* Its part of the area: work-groups that run at once mostly have different ones. */
-static ref part_of(struct maker *m)
+/* A thread's part is its own from the first work-item on. */
+static void put_results(struct maker *m)
 {
-    static const char name[] = "_Z12get_group_idj";
-    const ref number = llvm.IntTypeInContext(m->k->context, 32);
-    ref parameter = number, zero = llvm.ConstInt(number, 0, 0);
-    ref get = llvm.GetNamedFunction(m->k->module, name);
-    if (!get)
-        get = llvm.AddFunction(m->k->module, name, llvm.FunctionType(m->word, &parameter, 1, 0));
-    const ref group = llvm.BuildCall2(m->b, llvm.GlobalGetValueType(get), get, &zero, 1, "");
-    ref offset = llvm.BuildMul(m->b, llvm.BuildAnd(m->b, group, constant(m, SONDE_LLVM_PARTS - 1), ""), constant(m, sonde__plan_part(&m->k->out->plan)), "");
-    return llvm.BuildGEP2(m->b, llvm.IntTypeInContext(m->k->context, 8), llvm.GetParam(m->k->function, m->k->out->parameters), &offset, 1, "");
+    const struct kernel *k = m->k;
+    ref whose[] = {m->area, constant(m, sonde__plan_part(&k->out->plan)), constant(m, sonde__plan_owner_at(&k->out->plan)), constant(m, k->out->parts - 1)};
+    m->part = put_call(m, "sonde_part", whose, 4);
+    for (uint32_t i = 0; i < k->blocks; i++)
+        put_sum(m, i * sizeof(uint64_t), kept(m, m->count[i]));
+    for (uint32_t i = 0; i < k->accesses; i++) {
+        if (!k->access[i].has_values)
+            continue;
+        put_value_result(m, i);
+        if (guesses(k))
+            put_guess_result(m, i);
+    }
+    whose[0] = m->part;
+    whose[1] = word_at(m, m->area, (k->out->parts - 1) * sonde__plan_part(&k->out->plan));
+    put_call(m, "sonde_done", whose, 3);
 }
 
 static void put_end(struct maker *m)
@@ -667,12 +806,7 @@ static void put_end(struct maker *m)
         llvm.BuildBr(m->b, end);
     }
     llvm.PositionBuilderAtEnd(m->b, end);
-    const ref part = part_of(m);
-    for (uint32_t i = 0; k->out->plan.what & SONDE_PLAN_COUNTS && i < k->blocks; i++)
-        put_count_result(m, part, i);
-    for (uint32_t i = 0; k->out->plan.what & SONDE_PLAN_VALUES && i < k->accesses; i++)
-        if (k->access[i].has_values)
-            put_value_result(m, part, i);
+    put_results(m);
     llvm.BuildRetVoid(m->b);
 }
 
@@ -769,7 +903,17 @@ static uint32_t list_kernels(ref module, ref *list, uint32_t most)
     return count;
 }
 
-static bool describe(struct sonde_llvm_kernel *out, ref function, uint32_t what)
+/* A power of two, and one. */
+static uint32_t parts(void)
+{
+    const long threads = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t count = PARTS_LEAST;
+    while (count < PARTS_MOST && count < 2 * threads)
+        count *= 2;
+    return count + 1;
+}
+
+static bool describe(struct sonde_llvm_kernel *out, ref function, bool with_guesses)
 {
     const struct name n = name_of(function);
     out->name = sonde__memory_get(n.bytes + 1);
@@ -778,11 +922,35 @@ static bool describe(struct sonde_llvm_kernel *out, ref function, uint32_t what)
     memcpy(out->name, n.text, n.bytes);
     out->name[n.bytes] = 0;
     out->parameters = llvm.CountParams(function);
-    out->plan.what = what;
+    out->parts = parts();
+    out->plan.what = SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES | SONDE_PLAN_OWNERS | (with_guesses ? SONDE_PLAN_GUESSES : 0);
     return true;
 }
 
-static int rewrite(ref context, ref module, uint32_t what, struct sonde_llvm_module *out)
+/* Those that what is put in calls. */
+static int add_functions(ref context, ref module)
+{
+    enum { TEXT_MAX = 65536 };
+    char *all = sonde__pages_get(TEXT_MAX), *why = NULL;
+    size_t length = 0;
+    for (size_t i = 0; all && i < sizeof llvm_guess_texts / sizeof *llvm_guess_texts; i++)
+        length += (size_t)snprintf(all + length, TEXT_MAX - length, "%s", llvm_guess_texts[i]);
+    if (!all)
+        return SONDE_ENOMEM;
+    const ref text = llvm.CreateMemoryBufferWithMemoryRangeCopy(all, length, "");
+    sonde__pages_put(all, TEXT_MAX);
+    ref ours = NULL;
+    int failed = llvm.ParseIRInContext(context, text, &ours, &why); /* the text is gone */
+    if (why)
+        llvm.DisposeMessage(why);
+    failed = failed || llvm.LinkModules2(module, ours); /* ours is gone */
+    for (ref f = llvm.GetFirstFunction(module); f && !failed; f = llvm.GetNextFunction(f))
+        if (begins(name_of(f), "sonde_"))
+            llvm.SetLinkage(f, INTERNAL);
+    return failed ? SONDE_EFORMAT : 0;
+}
+
+static int rewrite(ref context, ref module, bool with_guesses, struct sonde_llvm_module *out)
 {
     enum { KERNELS_MAX = 1024 };
     ref list[KERNELS_MAX];
@@ -793,6 +961,7 @@ static int rewrite(ref context, ref module, uint32_t what, struct sonde_llvm_mod
     llvm.StripModuleDebugInfo(module);
     remove_builtins(module);
     prepare(context, module);
+    rc = rc ? rc : add_functions(context, module);
     out->count = list_kernels(module, list, KERNELS_MAX);
     out->kernels = sonde__memory_get((out->count + 1) * sizeof *out->kernels);
     rc = out->kernels ? rc : SONDE_ENOMEM;
@@ -802,7 +971,7 @@ static int rewrite(ref context, ref module, uint32_t what, struct sonde_llvm_mod
         k->module = module;
         k->function = list[i];
         k->out = &out->kernels[i];
-        if (!describe(k->out, list[i], what))
+        if (!describe(k->out, list[i], with_guesses))
             rc = SONDE_ENOMEM;
         else
             k->out->why = instrument(k, m);
@@ -846,7 +1015,7 @@ static void spoil_debug_version(char *bitcode, size_t bytes)
         at[0] = 'd';
 }
 
-int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, struct sonde_llvm_module *out)
+int sonde__llvm_rewrite(void *bitcode, size_t bytes, bool with_guesses, struct sonde_llvm_module *out)
 {
     spoil_debug_version(bitcode, bytes);
     const ref context = llvm.ContextCreate(), buffer = llvm.CreateMemoryBufferWithMemoryRange(bitcode, bytes, "", 0);
@@ -854,7 +1023,7 @@ int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, struct sonde
     *out = (struct sonde_llvm_module){0};
     llvm.ContextSetDiagnosticHandler(context, ignore, NULL);
     int rc = llvm.ParseBitcodeInContext2(context, buffer, &module) ? SONDE_EFORMAT : 0;
-    rc = rc ? rc : rewrite(context, module, what, out);
+    rc = rc ? rc : rewrite(context, module, with_guesses, out);
     rc = rc ? rc : write_out(module, out);
     if (module)
         llvm.DisposeModule(module);

@@ -1,7 +1,7 @@
 /* llvm.h - LLVM bitcode with instrumented kernels, made by the LLVM that an OpenCL runtime itself uses.
  *
- * Each kernel of the module gets one parameter more, behind its own: the address of its area (plan.h), with SONDE_LLVM_PARTS parts,
- * of which a work-group takes one. Functions that are part of the runtime's library lose their bodies: the runtime links them again.
+ * Each kernel of the module gets one parameter more, behind its own: the address of its area (plan.h: counts, values, owners), with
+ * as many parts as there may be threads of the runtime that execute work-items, and one more that the others share. Functions that are part of the runtime's library lose their bodies: the runtime links them again.
  *
  * LLVM is used through its C API, whose functions are looked up in the runtime's library and what it depends on: LLVM 15 or newer,
  * whose pointers have no types. LLVM's own memory is malloc's.
@@ -17,14 +17,13 @@
 
 #include "plan.h"
 
-#define SONDE_LLVM_PARTS 16u
-
 struct sonde_llvm_access {
     uint32_t block;
     uint16_t parameter;       /* of the kernel, from which the address comes, from 1; 0 not known */
     uint8_t what, type;       /* enum sonde_access, enum sonde_element */
     uint8_t element_bytes, elements;
     bool has_values;
+    bool has_line;            /* where it lies behind what the parameter points to is known */
 };
 
 struct sonde_llvm_kernel {
@@ -32,6 +31,7 @@ struct sonde_llvm_kernel {
     const char *why;          /* it is not instrumented, for a user; NULL: it is */
     uint32_t parameters;      /* its own */
     struct sonde_plan plan;
+    uint32_t parts;           /* of its area */
     struct sonde_llvm_access *accesses;
 };
 
@@ -44,7 +44,7 @@ struct sonde_llvm_module {
 
 /* Look LLVM up, once. `library`: of dlopen. False: it is not there, or too old. */
 bool sonde__llvm_open(void *library);
-/* `what`: SONDE_PLAN_COUNTS and SONDE_PLAN_VALUES. The bitcode is changed. 0; SONDE_ENOMEM; SONDE_EFORMAT: LLVM does not read it, or refuses what was made of it. */
-int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, struct sonde_llvm_module *out);
+/* `guesses`: with SONDE_PLAN_GUESSES, at some cost. The bitcode is changed. 0; SONDE_ENOMEM; SONDE_EFORMAT: LLVM does not read it, or refuses what was made of it. */
+int sonde__llvm_rewrite(void *bitcode, size_t bytes, bool guesses, struct sonde_llvm_module *out);
 
 #endif

@@ -31,16 +31,15 @@ enum { TYPE_VOID = 0,
        TYPE_INTEGER = 8,
        TYPE_POINTER = 12,
        TYPE_VECTOR = 13 };
-enum { IS_NOT_EQUAL = 33,
+enum { IS_EQUAL = 32,
+       IS_NOT_EQUAL = 33,
+       IS_NOT_BELOW = 35, /* unsigned */
        IS_MORE = 38,
        IS_LESS = 40 }; /* signed */
-enum { ATOMIC_ADD = 1,
-       ATOMIC_AND = 3,
-       ATOMIC_OR = 5,
-       ATOMIC_MAX = 7,
-       ATOMIC_MIN = 8,
-       MONOTONIC = 2 };
+enum { MONOTONIC = 2,
+       ACQUIRE = 4 };
 enum { KERNEL_CONVENTION = 76,
+       INTERNAL = 8,
        FUNCTION = -1,
        RETURN_STATUS = 2 };
 
@@ -49,8 +48,11 @@ enum { KERNEL_CONVENTION = 76,
     X(void, ContextDispose, (ref))                                                             \
     X(void, ContextSetDiagnosticHandler, (ref, void (*)(ref, void *), void *))                 \
     X(ref, CreateMemoryBufferWithMemoryRange, (const char *, size_t, const char *, int))       \
+    X(ref, CreateMemoryBufferWithMemoryRangeCopy, (const char *, size_t, const char *))        \
     X(void, DisposeMemoryBuffer, (ref))                                                        \
     X(int, ParseBitcodeInContext2, (ref, ref, ref *))                                          \
+    X(int, ParseIRInContext, (ref, ref, ref *, char **))                                       \
+    X(int, LinkModules2, (ref, ref))                                                           \
     X(void, DisposeModule, (ref))                                                              \
     X(int, StripModuleDebugInfo, (ref))                                                        \
     X(int, VerifyModule, (ref, int, char **))                                                  \
@@ -147,6 +149,7 @@ enum { KERNEL_CONVENTION = 76,
     X(ref, BuildBitCast, (ref, ref, ref, const char *))                                        \
     X(ref, BuildFreeze, (ref, ref, const char *))                                              \
     X(ref, BuildPtrToInt, (ref, ref, ref, const char *))                                       \
+    X(ref, BuildPointerCast, (ref, ref, ref, const char *))                                    \
     X(ref, BuildZExt, (ref, ref, ref, const char *))                                           \
     X(ref, BuildSExt, (ref, ref, ref, const char *))                                           \
     X(ref, BuildAnd, (ref, ref, ref, const char *))                                            \
@@ -154,11 +157,11 @@ enum { KERNEL_CONVENTION = 76,
     X(ref, BuildXor, (ref, ref, ref, const char *))                                            \
     X(ref, BuildAShr, (ref, ref, ref, const char *))                                           \
     X(ref, BuildAdd, (ref, ref, ref, const char *))                                            \
+    X(ref, BuildSub, (ref, ref, ref, const char *))                                            \
     X(ref, BuildMul, (ref, ref, ref, const char *))                                            \
     X(ref, BuildICmp, (ref, int, ref, ref, const char *))                                      \
     X(ref, BuildSelect, (ref, ref, ref, ref, const char *))                                    \
     X(ref, BuildCall2, (ref, ref, ref, ref *, unsigned, const char *))                         \
-    X(ref, BuildAtomicRMW, (ref, int, ref, ref, int, int))                                     \
     X(ref, BuildBr, (ref, ref))                                                                \
     X(ref, BuildCondBr, (ref, ref, ref, ref))                                                  \
     X(ref, BuildRetVoid, (ref))

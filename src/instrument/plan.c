@@ -12,9 +12,19 @@ size_t sonde__plan_counts(const struct sonde_plan *p)
     return p->what & SONDE_PLAN_COUNTS ? (p->blocks + 1) / 2 * 2 * sizeof(uint64_t) : 0; /* what follows is read 16 bytes at a time */
 }
 
+size_t sonde__plan_found_at(const struct sonde_plan *p)
+{
+    return sonde__plan_counts(p) + (p->what & SONDE_PLAN_VALUES ? p->accesses * sizeof(struct sonde_plan_values) : 0);
+}
+
+size_t sonde__plan_owner_at(const struct sonde_plan *p)
+{
+    return sonde__plan_found_at(p) + (p->what & SONDE_PLAN_GUESSES ? p->accesses * sizeof(struct sonde_plan_found) : 0);
+}
+
 size_t sonde__plan_part(const struct sonde_plan *p)
 {
-    const size_t bytes = sonde__plan_counts(p) + (p->what & SONDE_PLAN_VALUES ? p->accesses * sizeof(struct sonde_plan_values) : 0);
+    const size_t bytes = sonde__plan_owner_at(p) + (p->what & SONDE_PLAN_OWNERS ? sizeof(uint64_t) : 0);
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
@@ -35,4 +45,12 @@ uint64_t sonde__plan_read(const struct sonde_plan *p, const void *part, uint32_t
     if (p->what & SONDE_PLAN_VALUES)
         memcpy(values, (const char *)part + sonde__plan_counts(p) + access * sizeof *values, sizeof *values);
     return count;
+}
+
+struct sonde_plan_found sonde__plan_found(const struct sonde_plan *p, const void *part, uint32_t access)
+{
+    struct sonde_plan_found found = {0};
+    if (p->what & SONDE_PLAN_GUESSES)
+        memcpy(&found, (const char *)part + sonde__plan_found_at(p) + access * sizeof found, sizeof found);
+    return found;
 }

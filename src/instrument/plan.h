@@ -6,6 +6,9 @@
  *   SONDE_PLAN_COUNTS: for each block of the kernel that has accesses how many threads executed it, from 0. A predicated access is a
  *   block of its own, whose count is that of the threads for which the predicate held. Then a word that stays 0 where their number is odd.
  *   SONDE_PLAN_VALUES: then, for each access in turn, struct sonde_plan_values, which starts as sonde__plan_none.
+ *   SONDE_PLAN_OWNERS: last the thread that owns the part, 0 while none does: nobody else adds to it.
+ *   SONDE_PLAN_GUESSES: in front of that, for each access in turn, struct sonde_plan_found. Behind all parts, for each access, struct sonde_plan_guess: what one of the first threads to execute it saw
+ *   often. Later threads count how often that is right: what is counted is exact, whoever guessed.
  *
  * Threads: any.
  */
@@ -19,6 +22,8 @@ enum {
     SONDE_PLAN_COUNTS = 1,
     SONDE_PLAN_VALUES = 2,
     SONDE_PLAN_SETS = 4,
+    SONDE_PLAN_OWNERS = 8,
+    SONDE_PLAN_GUESSES = 16,
 };
 
 struct sonde_plan { /* of a kernel */
@@ -35,18 +40,44 @@ struct sonde_plan_values {
 };
 extern const struct sonde_plan_values sonde__plan_none;
 
+#define SONDE_PLAN_VOTES      32 /* after so many threads a guess stands; */
+#define SONDE_PLAN_LOG        48
+#define SONDE_PLAN_LINE_VOTES 8  /* a line only with so many more votes for it than against it */
+
+struct sonde_plan_guess { /* starts as zeros */
+    uint64_t lock;        /* of the rest, until the guess stands */
+    uint64_t votes;       /* of threads so far */
+    uint64_t value;       /* bits of an element */
+    int64_t slope, offset; /* of the line that three elements lie on or more, by their index from where the kernel's parameter points:
+                            * integers, or doubles' bits; slope 0: no line */
+    int64_t for_value, for_line; /* votes for them, less those against */
+    uint64_t last_index, last_number, seen;
+    uint64_t first, second, third; /* indices of the two points that the line goes through; was there another on it? */
+    uint64_t logged;
+    struct {
+        uint64_t bits, index;
+    } log[SONDE_PLAN_LOG]; /* of threads that executed the access once, before the guess stood */
+};
+struct sonde_plan_found { /* starts as zeros */
+    uint64_t unchecked;    /* executions by threads that began before the guess stood, logged or not, */
+    uint64_t equal, lined; /* and of the other threads' elements */
+};
+
 /* A float's bits (4 or 8 bytes of them) as an integer that is ordered as floats are, and back. */
 static inline int64_t sonde__plan_ordered(int64_t bits, unsigned bytes)
 {
     return bytes == 8 ? bits ^ ((bits >> 63) & INT64_MAX) : (int32_t)bits ^ (((int32_t)bits >> 31) & INT32_MAX);
 }
 
-/* Bytes of a part, a multiple of 128, and of its counts. */
+/* Bytes of a part, a multiple of 128, and of its counts; of all that is in front of what was found, and in front of the owner. */
 size_t sonde__plan_part(const struct sonde_plan *p);
 size_t sonde__plan_counts(const struct sonde_plan *p);
+size_t sonde__plan_found_at(const struct sonde_plan *p);
+size_t sonde__plan_owner_at(const struct sonde_plan *p);
 /* A part as it starts. And of one that has been read: how many threads executed the block, what values the access had. */
 void sonde__plan_start(const struct sonde_plan *p, void *part);
 uint64_t sonde__plan_read(const struct sonde_plan *p, const void *part, uint32_t block, uint32_t access, struct sonde_plan_values *values);
+struct sonde_plan_found sonde__plan_found(const struct sonde_plan *p, const void *part, uint32_t access);
 
 /* SONDE_PLAN_SETS: for each pointer among the parameters through which the kernel writes, the memory of which is kept what is
  * written through it: a byte for each `grain` bytes, which becomes 1. What is written elsewhere is not marked. */

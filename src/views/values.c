@@ -5,6 +5,7 @@
 #include "analyze/answers/values/patterns.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "analyze/answers/summary/caveats.h"
@@ -29,8 +30,8 @@ static const char *const engine_names[] = {
 
 static const struct sonde_view_column pattern_columns[] = {
     {"pattern", NULL, SONDE_CELL_TEXT, 0, 0,
-     "redundant: elements were written that held the same value before; single_zero, single_value, heavy_type, approximate: what all "
-     "elements that were accessed have in common"},
+     "redundant: elements were written that held the same value before; single_zero, single_value, heavy_type, structured, frequent, "
+     "approximate: what elements that were accessed have in common"},
     {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kernel, or API call of another operation"},
     {"called_from", NULL, SONDE_CELL_TEXT, 0, 0, "calling context of the operation, innermost frame first"},
     {"operations", NULL, SONDE_CELL_COUNT, 0, 0, "number of operations compared"},
@@ -40,8 +41,8 @@ static const struct sonde_view_column pattern_columns[] = {
     {"line", NULL, SONDE_CELL_TEXT, 0, 0, "line of the kernel's source with the access; null: of several accesses, or not known"},
     {"evidence", NULL, SONDE_CELL_TEXT, 0, 0, "the numbers behind it, in one sentence"},
     {"exact", NULL, SONDE_CELL_BOOLEAN, 0, 0,
-     "true: only what the operations wrote is counted; false: elements that they may not have written are counted as unchanged, or "
-     "another queue may have written the object at the same time"},
+     "false: elements that the operations may not have written are counted as unchanged; another queue may have written the object at the "
+     "same time; or not all accesses were looked at for this pattern"},
 };
 static const struct sonde_view_columns patterns = SONDE_VIEW_COLUMNS("patterns", pattern_columns);
 
@@ -80,7 +81,7 @@ static const struct sonde_view_column row_columns[] = {
 static const struct sonde_view_columns rows = SONDE_VIEW_COLUMNS("values", row_columns);
 
 static const struct sonde_view_column access_columns[] = {
-    {NULL, "Pattern", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "what all elements accessed have in common (definitions 3.4 to 3.8)"},
+    {NULL, "Pattern", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "what elements accessed have in common (definitions 3.3 to 3.8)"},
     {NULL, "kernel", SONDE_CELL_TEXT, 0, 0, "kernel that accessed them"},
     {NULL, "bytes", SONDE_CELL_BYTES, 0, 1, "size of these elements, each counted as often as it was accessed"},
     {NULL, "% accesses", SONDE_CELL_SHARE, 0, 0, "part of all elements that the kernel accessed in these objects"},
@@ -143,6 +144,32 @@ static void say_number(struct sonde_text *text, const struct sonde_value_accesse
         sonde_text_format(text, "%" PRId64, number);
 }
 
+/* "all are ", "75 % are "; where not all were compared, "≈ 75 % are ". */
+static void say_share(struct sonde_text *text, const struct sonde_value_pattern *p, const struct sonde_value_guess *guess)
+{
+    char share[SONDE_NUMBER_MAX];
+    if (guess->matching == p->of.elements)
+        sonde_text_format(text, "all are ");
+    else
+        sonde_text_format(text, "%s%s are ", p->exact ? "" : "≈ ", sonde_number_percent(share, (double)guess->matching, (double)guess->checked));
+}
+
+/* "3 * i + 1": i counts from where the kernel's parameter points. */
+static void say_line(struct sonde_text *text, const struct sonde_value_accessed *a)
+{
+    double slope, offset;
+    memcpy(&slope, &a->linear.slope, sizeof slope);
+    memcpy(&offset, &a->linear.offset, sizeof offset);
+    if (sonde_value_is_real(a))
+        sonde_text_format(text, "%.9g * i", slope);
+    else
+        sonde_text_format(text, "%" PRId64 " * i", a->linear.slope);
+    if (sonde_value_is_real(a) && offset != 0)
+        sonde_text_format(text, " %c %.9g", offset < 0 ? '-' : '+', fabs(offset));
+    else if (!sonde_value_is_real(a) && a->linear.offset)
+        sonde_text_format(text, " %c %" PRIu64, a->linear.offset < 0 ? '-' : '+', a->linear.offset < 0 ? -(uint64_t)a->linear.offset : (uint64_t)a->linear.offset);
+}
+
 /* "all are 2.5", "-3 to 117: int8_t would do". */
 static void say_values(struct sonde_text *text, const struct sonde_value_pattern *p)
 {
@@ -155,6 +182,14 @@ static void say_values(struct sonde_text *text, const struct sonde_value_pattern
         sonde_text_format(text, "all are %s", a->least > a->most ? "NaN" : "");
         if (a->least <= a->most)
             say_number(text, a, a->least);
+        return;
+    case SONDE_PATTERN_FREQUENT:
+        say_share(text, p, &a->common);
+        say_number(text, a, sonde_value_of_bits(a, a->common.value));
+        return;
+    case SONDE_PATTERN_STRUCTURED:
+        say_share(text, p, &a->linear);
+        say_line(text, a);
         return;
     default:
         say_number(text, a, a->least);
@@ -183,8 +218,8 @@ static void found_row(struct sonde_view_table *t, const struct sonde_query *q, c
     sonde_cell_text(t, sonde_value_operation_name(q->profile, p->of.operation));
     cell_callers(t, q, p->of.operation, FRAMES_MAX);
     sonde_cell_int(t, true, q->profile->nodes.items[p->of.operation].self.operations);
-    sonde_cell_share(t, (double)p->of.elements, (double)p->all_elements);
-    sonde_cell_int(t, true, p->of.elements * p->of.element_bytes);
+    sonde_cell_share(t, (double)p->elements, (double)p->all_elements);
+    sonde_cell_int(t, true, p->elements * p->of.element_bytes);
     sonde_cell_int(t, true, p->of.element_bytes);
     cell_line(t, p);
     cell_found(t, p);
@@ -196,8 +231,8 @@ static void access_row(struct sonde_view_table *t, const struct sonde_query *q, 
     struct sonde_text text = {0};
     sonde_cell_text(t, sonde_pattern_name(p->kind));
     sonde_cell_text(t, sonde_value_operation_name(q->profile, p->of.operation));
-    sonde_cell_int(t, true, p->of.elements * p->of.element_bytes);
-    sonde_cell_share(t, (double)p->of.elements, (double)p->all_elements);
+    sonde_cell_int(t, true, p->elements * p->of.element_bytes);
+    sonde_cell_share(t, (double)p->elements, (double)p->all_elements);
     cell_line(t, p);
     say_values(&text, p);
     sonde_cell_take(t, &text);

@@ -35,7 +35,7 @@ ROWS = {"FRAME": "<HHIQII", "NODE": "<II", "MODULE": "<IIQQQII", "PYCODE": "<III
         "LANE": "<IIIIIIIIQQQQQQ8Q4Q", "WORK": "<II3Q3Q3IIIIHHHHII", "OBJECT": "<IIIIQQQQQQQII",
         "PROFILE": "<IIQQQQddQQQQQQII40I", "HISTOGRAM": "<16I", "CLOCK": "<IIQQQ", "NOTE": "<Q248s",
         "OP": "<QQQQQQQIIIHH", "CALL": "<QQQII", "RANGE": "<QQQIIIHH",
-        "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB5Q"}
+        "SAMPLE": "<QQII", "SWITCH": "<QQII", "WAIT": "<QQQII", "SLEEP": "<QQII", "VALUE": "<IIHHI10Q", "ACCESS": "<5IHBB11Q"}
 
 
 class Process:
@@ -166,10 +166,11 @@ class Process:
         """What operations did to an object: elements of 4 bytes compared, and those that were left as they were."""
         self.add("VALUE", node, obj, int(maybe), 0, 4, operations, 4 * elements, *[elements] * 4, *[unchanged] * 4)
 
-    def access(self, node, obj, number, elements, any, all, least, most, what=0, type=1, size=4, file="", line=0):
+    def access(self, node, obj, number, elements, any, all, least, most, what=0, type=1, size=4, file="", line=0,
+               checked=0, equal=0, lined=0, value=0, slope=0, offset=0):
         """What the elements of one access of a kernel were."""
         self.add("ACCESS", node, obj, self.string(file) if file else 0, line, number, size, what, type, elements, any, all,
-                 least % 2**64, most % 2**64)
+                 least % 2**64, most % 2**64, checked, equal, lined, value, slope % 2**64, offset % 2**64)
 
     def note(self, text):
         self.add("NOTE", self.start_ns, text.encode())

@@ -31,7 +31,7 @@ def row_of(values, type, size):
 
 class Values(Case):
     def measure(self, *accesses):
-        """One launch whose kernel has these accesses: (object 0 or 1, values, type, size)."""
+        """One launch whose kernel has these accesses: (object 0 or 1, values, type, size[, what was guessed])."""
         p = live.Process("host-1-0", 1)
         device, thread = p.device("Test GPU"), p.thread(1)
         queue = p.queue(device)
@@ -39,8 +39,9 @@ class Values(Case):
         start = p.start_ns + 1000 * US
         node = p.enqueue(thread, queue, "cuLaunchKernel", place, "kernel", start, start + US, start + 2 * US, start + 5 * US, name="work")
         objects = [p.object(1, p.node(0, p.frame(live.PYTHON, p.python(name, "/home/user/main.py", 3))), 4096, p.start_ns) for name in ("first", "second")]
-        for number, (which, values, type, size) in enumerate(accesses):
-            p.access(node, objects[which], number, len(values), *row_of(values, type, size), type=type, size=size, file="/src/work.cu", line=10 + number)
+        for number, (which, values, type, size, *guess) in enumerate(accesses):
+            p.access(node, objects[which], number, len(values), *row_of(values, type, size), type=type, size=size, file="/src/work.cu", line=10 + number,
+                     **(guess[0] if guess else {}))
         return self.written(p)
 
     def written(self, p):
@@ -106,6 +107,41 @@ class Values(Case):
         self.assertEqual(self.found((0, [0] * 4, UNSIGNED, 4), (0, [0.0] * 4, FLOAT, 4)), [
             ("single_zero", 0.5, "work.cu:10", "all are zero", True), ("single_zero", 0.5, "work.cu:11", "all are zero", True)])
         self.assertEqual(self.found((0, [], UNSIGNED, 4)), [])
+
+    def guessed(self, values, type, size, **guess):
+        """What is said besides heavy types."""
+        return [(p[0], round(p[1], 3), *p[3:]) for p in self.found((0, values, type, size, guess)) if p[0] != "heavy_type"]
+
+    def test_a_frequent_value(self):
+        values = [7] * 6 + [-1, 2**30]
+        self.assertEqual(self.guessed(values, SIGNED, 4, checked=8, equal=6, value=7), [("frequent", 0.75, "75.0 % are 7", True)])
+        self.assertEqual(self.guessed(values, SIGNED, 4, checked=8, equal=4, value=7), [])  # more than half
+        self.assertEqual(self.guessed(values, SIGNED, 4, checked=4, equal=3, value=7), [("frequent", 0.75, "≈ 75.0 % are 7", False)])
+        self.assertEqual(self.guessed(values, SIGNED, 4, checked=3, equal=3, value=7), [])  # too few
+        self.assertEqual(self.guessed([0, 0, 0, 1], SIGNED, 4, checked=4, equal=3), [("frequent", 0.75, "75.0 % are 0", True)])
+        self.assertEqual(self.guessed([-2, -2, -2, 2**30], SIGNED, 4, checked=4, equal=3, value=2**32 - 2), [("frequent", 0.75, "75.0 % are -2", True)])
+        bits = struct.unpack("<I", struct.pack("<f", -1.5))[0]
+        self.assertEqual(self.guessed([-1.5, -1.5, -1.5, 3], FLOAT, 4, checked=4, equal=3, value=bits), [("frequent", 0.75, "75.0 % are -1.5", True)])
+        self.assertEqual(self.guessed([5] * 4, SIGNED, 4, checked=4, equal=4, value=5), [("single_value", 1.0, "all are 5", True)])
+
+    def test_values_on_a_line(self):
+        line = [3 * i - 2 for i in range(10)]
+        real = lambda x: struct.unpack("<q", struct.pack("<d", x))[0]
+        self.assertEqual(self.guessed(line, SIGNED, 4, checked=10, lined=10, slope=3, offset=-2, value=99), [("structured", 1.0, "all are 3 * i - 2", True)])
+        self.assertEqual(self.guessed(line, SIGNED, 8, checked=9, lined=9, slope=-3), [("structured", 1.0, "≈ 100.0 % are -3 * i", False)])
+        self.assertEqual(self.guessed(line * 2, SIGNED, 4, checked=20, lined=19, slope=3, offset=1), [("structured", 0.95, "95.0 % are 3 * i + 1", True)])
+        self.assertEqual(self.guessed(line, SIGNED, 4, checked=10, lined=9, slope=3, offset=1), [])  # more than nine of ten
+        self.assertEqual(self.guessed([0.5 * i for i in range(10)], FLOAT, 4, checked=10, lined=10, slope=real(-0.5), offset=real(1.25)),
+                         [("structured", 1.0, "all are -0.5 * i + 1.25", True)])
+
+    def test_guesses_of_several_accesses(self):
+        # One value is that of both; of two values each is of one access; an access that was not compared is no matter.
+        one, other = dict(checked=4, equal=3, value=9), dict(checked=4, equal=4, value=8)
+        values = [9, 9, 9, 2**30]
+        self.assertEqual(self.found((0, values, SIGNED, 4, one), (0, values, SIGNED, 4, one)), [("frequent", 0.75, None, "75.0 % are 9", True)])
+        self.assertEqual(self.found((0, values, SIGNED, 4, one), (0, values, SIGNED, 4, {})), [("frequent", 0.375, "work.cu:10", "75.0 % are 9", True)])
+        self.assertEqual([p[0:2] for p in self.found((0, values, SIGNED, 4, one), (0, [2**29, 2**30, 8, 8], SIGNED, 4, dict(other, equal=3)))],
+                         [("frequent", 0.375), ("frequent", 0.375)])
 
     def test_the_table(self):
         text = self.ok("report", self.measure((0, [2.5] * 4, FLOAT, 4)), "values").out

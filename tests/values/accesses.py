@@ -4,7 +4,8 @@
     accesses.py --sonde S --rows R --program P --source FILE.cl --plugin LIB --work DIR --cache DIR
 
 Each kernel has three buffers of its own. For each of them, loads and stores apart, the number of elements, their OR and AND, the
-least and the most are the same, and the program prints what it prints without Sonde. Elements have the size and type that Sonde says;
+least and the most are the same, and of an access all of whose elements were compared with a guess, how many match. The program prints
+what it prints without Sonde. Elements have the size and type that Sonde says;
 oclgrind knows of bytes only.
 """
 import argparse
@@ -29,7 +30,7 @@ def run(command, env):
 
 
 def oracle(path, names):
-    """{(kernel, buffer, what): bytes of all accesses} and {kernel: atomics}, in oclgrind's words."""
+    """{(kernel, buffer, what): [(offset, bytes) of each access]} and {kernel: atomics}, in oclgrind's words."""
     places, found, atomics, kernel = [], {}, {}, 0
     for line in open(path):
         kind, *rest = line.split()
@@ -40,13 +41,13 @@ def oracle(path, names):
             kernel += 1
         else:
             address = int(rest[0], 16)
-            inside = [n for n, start in enumerate(places[3 * kernel:3 * kernel + 3]) if start <= address < start + BUFFER]
+            inside = [(n, address - start) for n, start in enumerate(places[3 * kernel:3 * kernel + 3]) if start <= address < start + BUFFER]
             if not inside:
                 continue  # a constant of the program
             if kind == "atomic":
                 atomics[names[kernel]] = atomics.get(names[kernel], 0) + 1
             else:
-                found.setdefault((names[kernel], inside[0], LOAD if kind == "load" else STORE), []).append(bytes.fromhex(rest[1]))
+                found.setdefault((names[kernel], inside[0][0], LOAD if kind == "load" else STORE), []).append((inside[0][1], bytes.fromhex(rest[1])))
     if kernel != len(names):
         sys.exit(f"oclgrind ran {kernel} of {len(names)} kernels")
     return found, atomics
@@ -67,6 +68,26 @@ def combine(data, size, type):
         else:
             numbers.append(signed if type == SIGNED or size >= 4 else e)
     return len(elements), any, all, min(numbers, default=2**63 - 1), max(numbers, default=-2**63)
+
+
+def matching(data, size, type, value, slope, offset):
+    """How many elements are the value, and how many lie on the line, by their place in the buffer."""
+    equal = lined = 0
+    for at, bytes in data:
+        for i in range(0, len(bytes), size):
+            e, index = int.from_bytes(bytes[i:i + size], "little"), (at + i) // size
+            equal += e == value
+            if type == FLOAT:
+                a, b = struct.unpack("<dd", struct.pack("<qq", slope, offset))
+                on = a * index + b
+                own = struct.unpack("<f" if size == 4 else "<d", bytes[i:i + size])[0]
+                try:
+                    lined += own == (struct.unpack("<f", struct.pack("<f", on))[0] if size == 4 else on)
+                except OverflowError:  # beyond the largest float
+                    lined += own in (float("inf"), float("-inf")) and (own > 0) == (on > 0)
+            else:
+                lined += (slope * index + offset - e) % 2**(8 * size) == 0
+    return equal, lined if slope else 0
 
 
 def join(a, b):
@@ -109,7 +130,7 @@ def main():
         for table in truth, found:
             for key in [k for k in table if k[0] == kernel and k[1] != UNKNOWN]:
                 table.setdefault((kernel, UNKNOWN, key[2]), []).extend(table.pop(key))
-    compared = 0
+    compared = guessed = 0
     for key in sorted(set(truth) | set(found), key=str):
         rows = [r for r in found.get(key, []) if r[2][0]]
         shapes = {r[:2] for r in rows}
@@ -118,12 +139,19 @@ def main():
         for size, type in shapes:
             sums = None
             for numbers in (n for s, t, n in rows if (s, t) == (size, type)):
-                sums = join(sums, numbers) if sums else numbers
+                sums = join(sums, numbers) if sums else numbers[:5]
             # Of several sizes, each has the accesses that are as large; else a vector may be one access.
-            expected = combine(b"".join(d for d in truth.get(key, []) if len(shapes) == 1 or len(d) == size), size, type)
+            data = [d for d in truth.get(key, []) if len(shapes) == 1 or len(d[1]) == size]
+            expected = combine(b"".join(d[1] for d in data), size, type)
             compared += 1
             if tuple(sums) != expected:
                 wrong.append(f"{key} of {size} bytes, type {type}: {tuple(sums)}, oclgrind {expected}")
+            (numbers, *more) = [n for s, t, n in rows if (s, t) == (size, type)]
+            if not more and key[1] != UNKNOWN and numbers[5] == numbers[0]:
+                guessed += 1
+                equal, lined = matching(data, size, type, *numbers[8:11])
+                if [equal, lined] != numbers[6:8]:
+                    wrong.append(f"{key} of {size} bytes, type {type}: {numbers}, oclgrind counts {equal} and {lined}")
     answer = json.loads("".join(run([o.sonde, "report", path, "values", "--json"], env)))
     engines = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"]) for c in answer["coverage"]}
     for kernel in names:
@@ -133,8 +161,8 @@ def main():
         wrong.append("oclgrind saw no atomics")
     for text in wrong:
         print("FAIL", text)
-    print(f"{len(names)} kernels, {compared} sums compared, {len(wrong)} wrong")
-    sys.exit(bool(wrong) or compared < 2 * len(names) - 4)
+    print(f"{len(names)} kernels, {compared} sums and {guessed} guesses compared, {len(wrong)} wrong")
+    sys.exit(bool(wrong) or compared < 2 * len(names) - 4 or guessed < 40)
 
 
 if __name__ == "__main__":

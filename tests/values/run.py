@@ -227,16 +227,34 @@ def case_patterns(options):
                 if p["pattern"] != "redundant":
                     require(p["exact"] and p["share"] == 1 and "buffer() values.c" in o["site"], f"{p} {o}")
                     found.setdefault(p["operation"], []).append((p["pattern"], p["bytes"], p["evidence"].split(": ", 1)[1]))
+        found = {operation: sorted(patterns) for operation, patterns in found.items()}
         near = found.pop("read_near")
-        require(found == {"read_zeros": [("single_zero", 16 * N, "all are zero")], "read_same": [("single_value", 4 * N, "all are 2.5")],
-                          "read_small": [("heavy_type", 4 * N, "-3 to 117: int8_t would do")],
-                          "read_wide": [("heavy_type", 8 * N, "1 to 1249.75: float would do")], "some_items": [("single_value", N // 10 * 4, "all are 7")]}, found)
-        require([p[:2] for p in near] == [("approximate", 4 * N)], near)
+        require(found == {"read_zeros": [("single_zero", 16 * N, "all are zero"), ("structured", 16 * N, "all are 65537 * i")],
+                          "read_same": [("single_value", 4 * N, "all are 2.5")], "read_small": [("heavy_type", 4 * N, "-3 to 117: int8_t would do")],
+                          "read_wide": [("heavy_type", 8 * N, "1 to 1249.75: float would do"), ("structured", 8 * N, "all are 1.25 * i + 1")],
+                          "some_items": [("single_value", N // 10 * 4, "all are 7")]}, found)
+        require([p[:2] for p in near] == [("approximate", 4 * N), ("structured", 4 * N)], near)
         engines = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"]) for c in m.answer["coverage"] if not c["kernel"].startswith("cl")}
         require(engines == {"read_zeros": ("spirv", 4, 4), **{k: ("spirv", 1, 1) for k in ("read_same", "read_small", "read_wide", "read_near", "some_items")},
                             "copies": ("none", 1, 0)}, engines)
         require("its code has accesses or calls that cannot be followed" in m.text, m.text)
         require(any(p["pattern"] == "redundant" for o in m.answer["objects"] for p in o["patterns"]) == (mode == "all"), m.answer)
+
+
+def case_guesses(options):
+    """A value that is frequent, a line: found in the first launch, and counted."""
+    m = Measured(options, "--values=fine")
+    found = sorted((p["operation"], p["pattern"], round(p["share"], 2), p["exact"], p["evidence"].split(": ", 1)[1])
+                   for o in m.answer["objects"] for p in o["patterns"] if p["pattern"] in ("frequent", "structured"))
+    exact = [f for f in found if f[0] != "read_all"]
+    require(exact == [("read_floats", "structured", 1.0, True, "all are -1 * i + 100"), ("read_ints", "frequent", 0.75, True, "75.0 % are 0"),
+                      ("read_ints", "frequent", 0.75, True, "75.0 % are 7")], found)
+    (loop,) = [f for f in found if f[0] == "read_all"]  # a work-item that votes has seen 1,000 elements, and tells of the last
+    require(loop[1:] == ("frequent", 0.75, False, "≈ 75.0 % are 7"), loop)
+    # Of the last twenty launches the first guesses, and finds nothing: all elements are counted all the same.
+    loads = [r for r in m.accesses["read_ints"] if r[1] == 0 and r[7] < -2**30]
+    require(sum(r[4] for r in loads) == 20 * N and sum(r[9] for r in loads) in (N, 2 * N) and len(loads) == 2, loads)
+    require(m.coverage()["read_ints"] == (22, 22), m.answer)
 
 
 def case_programs(options):
@@ -245,7 +263,7 @@ def case_programs(options):
     # OBJECT WHAT TYPE ELEMENT_BYTES ELEMENTS OR AND LEAST MOST: of each, N loads of 0 to 999 and 2 N stores of 0 to 1,999, in one
     # place or in two. Programs whose code is the same are one.
     loads, stores = ([r[1:] for r in m.accesses["work"] if r[1] == what] for what in (0, 1))
-    require(sum(r[3] for r in loads) == count * N and {(*r[1:3], *r[4:]) for r in loads} == {(2, 4, 1023, 0, 0, N - 1)}, loads)
+    require(sum(r[3] for r in loads) == count * N and {(*r[1:3], *r[4:8]) for r in loads} == {(2, 4, 1023, 0, 0, N - 1)}, loads)
     require(sum(r[3] for r in stores) == 2 * count * N and {r[6] for r in stores} <= {0, 1} and max(r[7] for r in stores) == 2 * N - 1, stores)
     require(all(r[0] for r in m.accesses["work"]), "an object is not known")
     require(m.coverage()["work"] == (count, count) and {c["engine"] for c in m.answer["coverage"] if c["kernel"] == "work"} == {"spirv"}, m.answer)

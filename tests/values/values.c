@@ -20,6 +20,10 @@ static const char text[] =
     "kernel void read_small(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] * 19088743 + i; }\n"
     "kernel void read_wide(global const double *a, global double *b) { int i = get_global_id(0); b[i] = a[i] / 3.0; }\n"
     "kernel void read_near(global const float *a, global float *b) { int i = get_global_id(0); b[i] = a[i] * (i * 0.123f); }\n"
+    "kernel void read_ints(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i] * 40503 + i * i; }\n"
+    "kernel void read_floats(global const float *a, global float *b) { int i = get_global_id(0); b[i] = a[i] * (i * i + 0.1f); }\n"
+    "kernel void read_two(global const int *a, global int *b) { int i = get_global_id(0); b[i] = a[i & 1] + i * i; }\n"
+    "kernel void read_all(global const int *a, global int *b) { int i = get_global_id(0), s = 0; for (int k = 0; k < 1000; k++) s += a[k] * k; b[i] = s * i * i; }\n"
     "kernel void some_items(global int *a) { int i = get_global_id(0); if (i % 10 == 0) a[i] = 7; }\n"
     "kernel void copies(global const int *a, global int *b, local int *t) { event_t e = async_work_group_copy(t, a, 100, 0); "
     "wait_group_events(1, &e); b[get_global_id(0)] = t[get_local_id(0)]; }\n"
@@ -312,6 +316,43 @@ static void patterns(void)
     take(to, 8 * N);
 }
 
+/* Three of four are 7; floats on a line that falls; four values; two, in turn; all in a loop; and many launches whose values have
+ * nothing in common. */
+static void guesses(void)
+{
+    int often[N], four[4] = {0, 0, 0, 1}, two[2] = {5, 1 << 30}, mixed[N];
+    float falling[N];
+    for (int i = 0; i < N; i++) {
+        often[i] = i % 4 ? 7 : i * 7919 + (1 << 30);
+        falling[i] = 100 - (float)i;
+        mixed[i] = (int)(((uint32_t)i * 2654435761u ^ (uint32_t)i * 40503u >> 3) * 2246822519u);
+    }
+    cl_mem to = buffer(4 * N);
+    cl_mem a = buffer(4 * N), b = buffer(4 * N), c = buffer(sizeof four), d = buffer(sizeof two), e = buffer(4 * N);
+    put(a, 0, often, sizeof often);
+    put(b, 0, falling, sizeof falling);
+    put(c, 0, four, sizeof four);
+    put(d, 0, two, sizeof two);
+    put(e, 0, mixed, sizeof mixed);
+    cl_kernel ints = kernel("read_ints");
+    launch_on(ints, a, to);
+    take(to, 4 * N);
+    launch_on(kernel("read_floats"), b, to);
+    take(to, 4 * N);
+    CL(clSetKernelArg(ints, 0, sizeof c, &c));
+    launch(ints, 4);
+    take(to, 4 * N);
+    launch_on(kernel("read_two"), d, to);
+    take(to, 4 * N);
+    launch_on(kernel("read_all"), a, to);
+    take(to, 4 * N);
+    for (int i = 0; i < 20; i++) {
+        launch_on(ints, e, to);
+        CL(clFinish(queue));
+    }
+    take(to, 4 * N);
+}
+
 /* One kernel, in programs that were made in different ways; then its copy, and one whose program is gone. */
 static void programs(void)
 {
@@ -372,6 +413,7 @@ int main(int argc, char **argv)
         {"large", large},
         {"fresh", fresh},
         {"patterns", patterns},
+        {"guesses", guesses},
         {"programs", programs},
     };
     const char *source = text;

@@ -192,6 +192,12 @@ void sonde_value_access_seen(uint32_t id, const struct sonde_value_seen *seen)
         row->all = seen->all;
         row->least = (uint64_t)seen->least;
         row->most = (uint64_t)seen->most;
+        row->checked = seen->checked;
+        row->equal = seen->equal;
+        row->lined = seen->lined;
+        row->value = seen->value;
+        row->slope = (uint64_t)seen->slope;
+        row->offset = (uint64_t)seen->offset;
     }
     sonde__unlock(&sonde__agent.table_lock);
 }

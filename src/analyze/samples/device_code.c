@@ -98,7 +98,8 @@ struct asked {
     int votes; /* for the device less those for the program */
 };
 
-enum { CLEAR = 8, ANSWERED = 1 };
+enum { CLEAR = 8,
+       ANSWERED = 1 };
 
 /* Of a stack the outermost that says something. Stacks are cut, and threads share a lane: one may be wrong. */
 static int ask(void *user, uint32_t lane, const void *row)
@@ -110,7 +111,8 @@ static int ask(void *user, uint32_t lane, const void *row)
     (void)lane;
     for (uint32_t at = sonde_profile_locate(a->profile, a->process, id); at; at = a->profile->nodes.items[at].parent)
         outermost = a->code[at] != SONDE_CODE_NOT_KNOWN ? a->code[at] : outermost;
-    a->votes += outermost == SONDE_CODE_NOT_KNOWN ? 0 : sonde_code_is_device(outermost) ? 1 : -1;
+    a->votes += outermost == SONDE_CODE_NOT_KNOWN ? 0 : sonde_code_is_device(outermost) ? 1
+                                                                                        : -1;
     return abs(a->votes) == CLEAR ? ANSWERED : 0;
 }
 

@@ -1,7 +1,8 @@
 /* fine.c - what the accesses of kernels read and write (sonde record --values=fine), where the runtime has LLVM bitcode of its programs.
  *
  * At the first launch of a kernel the bitcode of its program is instrumented (instrument/llvm.h) and becomes a program of ours in
- * the same context. A launch runs its kernel in place of the program's, with the same arguments and an area behind them. There
+ * the same context. A launch runs its kernel in place of the program's, with the same arguments and an area behind them. The first
+ * launches also guess (plan.h): what is not found in these is not looked for in the others, by a second copy that costs less. There
  * is an area for each operation in its calling context and the objects that the kernel's arguments are; what is in it only
  * grows. It lies in memory of the host, which the monitor reads at any time: the device must be one that uses that.
  *
@@ -26,7 +27,6 @@ enum { DEVICES_MAX = 64,
        ARGUMENTS_MAX = 256,
        OPTIONS_MAX = 16384,
        PAGE = 4096 };
-#define PLAN (SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES)
 
 struct code { /* of a program, for a device */
     cl_program program; /* ours */
@@ -37,6 +37,7 @@ struct code { /* of a program, for a device */
 struct sonde_cl_twin { /* of a kernel that the program made, for a device */
     struct sonde_cl_twin *next;
     cl_device_id device;
+    bool guesses;
     struct sonde_lock lock; /* of its arguments, until the launch is made */
     enum sonde_value_missed why; /* it is launched plain; NONE: it is not, and all of these */
     cl_kernel kernel;
@@ -59,6 +60,7 @@ struct area {
     unsigned char *host;
     _Atomic uint64_t launches;
     uint64_t read_launches;
+    bool dull;                 /* of a copy that guesses: it has not found anything */
     uint32_t *objects;         /* of each of the kernel's own parameters */
     uint32_t rows[];           /* of each access; 0: it has none */
 };
@@ -170,7 +172,7 @@ static unsigned char *bitcode_in(unsigned char *binary, size_t bytes, size_t *le
 }
 
 static enum sonde_value_missed build(const cl_icd_dispatch *real, cl_context context, cl_device_id device, unsigned char *binary, size_t bytes,
-                                     const char *options, struct code *c)
+                                     const char *options, bool guesses, struct code *c)
 {
     size_t length = 0;
     cl_int status;
@@ -179,7 +181,7 @@ static enum sonde_value_missed build(const cl_icd_dispatch *real, cl_context con
     real->clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
     if (!bitcode || !(type & CL_DEVICE_TYPE_CPU) || !has_llvm(real, context))
         return SONDE_VALUE_MISSED_BITCODE;
-    if (sonde__llvm_rewrite(bitcode, length, PLAN, &c->module))
+    if (sonde__llvm_rewrite(bitcode, length, guesses, &c->module))
         return SONDE_VALUE_MISSED_COMPILE;
     const unsigned char *made = c->module.bitcode;
     c->program = real->clCreateProgramWithBinary(context, 1, &device, &c->module.bytes, &made, NULL, &status);
@@ -207,19 +209,19 @@ static bool options_of(const cl_icd_dispatch *real, cl_program program, cl_devic
 }
 
 /* Under fine.lock. NULL: no memory. */
-static const struct code *code_of(const cl_icd_dispatch *real, cl_context context, cl_program program, cl_device_id device)
+static const struct code *code_of(const cl_icd_dispatch *real, cl_context context, cl_program program, cl_device_id device, bool guesses)
 {
     size_t bytes;
     uint64_t known = 0;
     char options[OPTIONS_MAX];
     unsigned char *binary = binary_of(real, program, device, &bytes);
     const bool fit = options_of(real, program, device, options);
-    const void *seed[] = {context, device, (void *)(uintptr_t)XXH3_64bits(options, strlen(options))};
+    const void *seed[] = {context, device, (void *)(uintptr_t)(XXH3_64bits(options, strlen(options)) + guesses)};
     const uint64_t key = XXH3_64bits_withSeed(binary ? (void *)binary : "", binary ? bytes : 0, XXH3_64bits(seed, sizeof seed)) | 1;
     if (!sonde__shared_map_get(&codes, key, &known)) {
         struct code *c = sonde__memory_get(sizeof *c);
         if (c) {
-            c->why = binary && fit ? build(real, context, device, binary, bytes, options, c) : SONDE_VALUE_MISSED_BITCODE;
+            c->why = binary && fit ? build(real, context, device, binary, bytes, options, guesses, c) : SONDE_VALUE_MISSED_BITCODE;
             sonde__shared_map_put(&codes, key, (uintptr_t)c);
         }
         known = (uintptr_t)c;
@@ -247,7 +249,7 @@ static enum sonde_value_missed make_twin(const cl_icd_dispatch *real, cl_kernel 
         real->clGetKernelInfo(handle, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL) != CL_SUCCESS ||
         real->clGetKernelInfo(handle, CL_KERNEL_CONTEXT, sizeof t->context, &t->context, NULL) != CL_SUCCESS)
         return SONDE_VALUE_MISSED_BITCODE;
-    const struct code *c = code_of(real, t->context, program, t->device);
+    const struct code *c = code_of(real, t->context, program, t->device, t->guesses);
     if (!c || c->why)
         return c ? c->why : SONDE_VALUE_MISSED_MEMORY;
     t->code = kernel_in(c, name);
@@ -261,7 +263,8 @@ static enum sonde_value_missed make_twin(const cl_icd_dispatch *real, cl_kernel 
 
 static size_t area_bytes(const struct sonde_llvm_kernel *code)
 {
-    return (SONDE_LLVM_PARTS * sonde__plan_part(&code->plan) + PAGE - 1) / PAGE * PAGE;
+    const size_t bytes = code->parts * sonde__plan_part(&code->plan) + code->plan.accesses * sizeof(struct sonde_plan_guess);
+    return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
 static void add_rows(struct area *a)
@@ -295,7 +298,7 @@ static struct area *area_new(const cl_icd_dispatch *real, const struct sonde_cl_
     a->host = sonde__pages_get(area_bytes(code));
     if (a->host && a->objects) {
         memcpy(a->objects, objects, code->parameters * sizeof *objects);
-        for (uint32_t k = 0; k < SONDE_LLVM_PARTS; k++)
+        for (uint32_t k = 0; k < code->parts; k++)
             sonde__plan_start(&code->plan, a->host + k * sonde__plan_part(&code->plan));
         a->mem = real->clCreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, area_bytes(code), a->host, &status);
     }
@@ -327,6 +330,63 @@ static struct area *area_of(const cl_icd_dispatch *real, const struct sonde_cl_t
     return a;
 }
 
+/* By the kernel's own arithmetic (instrument/llvm_guess.h). */
+static bool is_on_line(const struct sonde_plan_guess *guess, const struct sonde_llvm_access *of, uint64_t bits, uint64_t index)
+{
+    double slope, offset, wide;
+    float single;
+    if (of->type != SONDE_ELEMENT_FLOAT)
+        return (((uint64_t)guess->slope * index + (uint64_t)guess->offset) ^ bits) << (64 - 8 * of->element_bytes) == 0;
+    memcpy(&slope, &guess->slope, sizeof slope);
+    memcpy(&offset, &guess->offset, sizeof offset);
+    const double value = slope * (double)(int64_t)index + offset;
+    memcpy(&wide, &bits, sizeof wide);
+    memcpy(&single, &(uint32_t){(uint32_t)bits}, sizeof single);
+    return of->element_bytes == 8 ? value == wide : (float)value == single;
+}
+
+/* The guess, and what the log says of those that voted on it. */
+static void add_guess(const struct sonde_plan_guess *guess, const struct sonde_llvm_access *of, uint64_t unchecked, struct sonde_value_seen *seen)
+{
+    const uint64_t logged = guess->logged < SONDE_PLAN_LOG ? guess->logged : SONDE_PLAN_LOG;
+    seen->value = guess->value;
+    seen->slope = of->has_line && (guess->votes >= SONDE_PLAN_VOTES || guess->third) ? guess->slope : 0;
+    seen->offset = seen->slope ? guess->offset : 0;
+    for (uint64_t i = 0; i < logged; i++) {
+        seen->equal += guess->log[i].bits == guess->value;
+        seen->lined += seen->slope && is_on_line(guess, of, guess->log[i].bits, guess->log[i].index);
+    }
+    unchecked -= logged < unchecked ? logged : unchecked;
+    seen->checked = seen->elements > unchecked ? seen->elements - unchecked : 0;
+    seen->equal = seen->equal < seen->checked ? seen->equal : seen->checked; /* it is read while kernels run */
+    seen->lined = seen->lined < seen->checked ? seen->lined : seen->checked;
+}
+
+/* Of all its parts. */
+static struct sonde_value_seen sum_of(const struct area *a, uint32_t access)
+{
+    const struct sonde_plan *plan = &a->code->plan;
+    const struct sonde_llvm_access *of = &a->code->accesses[access];
+    const size_t part = sonde__plan_part(plan);
+    struct sonde_value_seen seen = {.all = UINT64_MAX, .least = INT64_MAX, .most = INT64_MIN};
+    uint64_t unchecked = 0;
+    for (uint32_t p = 0; p < a->code->parts; p++) {
+        struct sonde_plan_values v;
+        const struct sonde_plan_found found = sonde__plan_found(plan, a->host + p * part, access);
+        seen.elements += of->elements * sonde__plan_read(plan, a->host + p * part, of->block, access, &v);
+        seen.any |= v.any;
+        seen.all &= v.all;
+        seen.least = v.least < seen.least ? v.least : seen.least;
+        seen.most = v.most > seen.most ? v.most : seen.most;
+        seen.equal += found.equal;
+        seen.lined += found.lined;
+        unchecked += of->elements * found.unchecked;
+    }
+    if (plan->what & SONDE_PLAN_GUESSES)
+        add_guess((const void *)(a->host + a->code->parts * part + access * sizeof(struct sonde_plan_guess)), of, unchecked, &seen);
+    return seen;
+}
+
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 static bool copy_arguments(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, const struct sonde_cl_kernel *kernel)
@@ -341,17 +401,18 @@ static bool copy_arguments(const cl_icd_dispatch *real, const struct sonde_cl_tw
 }
 
 /* NULL: no memory. */
-static struct sonde_cl_twin *twin_of(const cl_icd_dispatch *real, cl_command_queue queue, cl_kernel handle, struct sonde_cl_kernel *kernel)
+static struct sonde_cl_twin *twin_of(const cl_icd_dispatch *real, cl_command_queue queue, cl_kernel handle, struct sonde_cl_kernel *kernel, bool guesses)
 {
     cl_device_id device = NULL;
     if (real->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL) != CL_SUCCESS)
         return NULL;
     sonde__lock(&fine.lock);
     struct sonde_cl_twin *t = kernel->twin;
-    while (t && t->device != device)
+    while (t && (t->device != device || t->guesses != guesses))
         t = t->next;
     if (!t && (t = sonde__memory_get(sizeof *t))) {
         t->device = device;
+        t->guesses = guesses;
         t->why = make_twin(real, handle, t);
         t->next = kernel->twin;
         kernel->twin = t;
@@ -360,11 +421,27 @@ static struct sonde_cl_twin *twin_of(const cl_icd_dispatch *real, cl_command_que
     return t;
 }
 
+/* What is seen while kernels run may be of any moment: it decides only which copy is launched next. It is looked at after one launch,
+ * two, four and so on. */
+static bool is_dull(struct area *a)
+{
+    const uint64_t launches = atomic_load(&a->launches);
+    if (a->dull || !launches || launches & (launches - 1))
+        return a->dull;
+    bool any = false, checked = false;
+    for (uint32_t k = 0; k < a->code->plan.accesses && !any; k++) {
+        const struct sonde_value_seen seen = sum_of(a, k);
+        checked |= seen.checked > 0;
+        any = 2 * seen.equal > seen.checked || 2 * seen.lined > seen.checked;
+    }
+    return a->dull = checked && !any;
+}
+
 /* NONE: the twin is locked. */
 static enum sonde_value_missed swap(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel handle, struct sonde_cl_kernel *kernel)
 {
     uint32_t objects[ARGUMENTS_MAX] = {0};
-    struct sonde_cl_twin *t = twin_of(real, queue, handle, kernel);
+    struct sonde_cl_twin *t = twin_of(real, queue, handle, kernel, true);
     if (!t || t->why)
         return t ? t->why : SONDE_VALUE_MISSED_MEMORY;
     if (kernel->indirect.count)
@@ -373,6 +450,12 @@ static enum sonde_value_missed swap(const cl_icd_dispatch *real, struct sonde_cl
         objects[i] = kernel->arguments.object[i];
     const uint32_t node = sonde_call_operation(&enqueue->call, SONDE_OP_KERNEL, sonde__cl_kernel_name(handle, kernel));
     struct area *a = area_of(real, t, node, objects);
+    if (a && is_dull(a)) {
+        struct sonde_cl_twin *cheaper = twin_of(real, queue, handle, kernel, false);
+        struct area *other = cheaper && !cheaper->why ? area_of(real, cheaper, node, objects) : NULL;
+        t = other ? cheaper : t;
+        a = other ? other : a;
+    }
     if (!a)
         return SONDE_VALUE_MISSED_MEMORY;
     sonde__lock(&t->lock);
@@ -419,21 +502,9 @@ void sonde__cl_fine_after(struct sonde_cl_enqueue *enqueue)
 
 static void read_area(const struct area *a)
 {
-    const size_t part = sonde__plan_part(&a->code->plan);
-    for (uint32_t k = 0; k < a->code->plan.accesses; k++) {
-        const struct sonde_llvm_access *access = &a->code->accesses[k];
-        struct sonde_value_seen seen = {.all = UINT64_MAX, .least = INT64_MAX, .most = INT64_MIN};
-        for (uint32_t p = 0; a->rows[k] && p < SONDE_LLVM_PARTS; p++) {
-            struct sonde_plan_values v;
-            seen.elements += access->elements * sonde__plan_read(&a->code->plan, a->host + p * part, access->block, k, &v);
-            seen.any |= v.any;
-            seen.all &= v.all;
-            seen.least = v.least < seen.least ? v.least : seen.least;
-            seen.most = v.most > seen.most ? v.most : seen.most;
-        }
+    for (uint32_t k = 0; k < a->code->plan.accesses; k++)
         if (a->rows[k])
-            sonde_value_access_seen(a->rows[k], &seen);
-    }
+            sonde_value_access_seen(a->rows[k], &(struct sonde_value_seen[]){sum_of(a, k)}[0]);
 }
 
 void sonde__cl_fine_read(bool last)

@@ -44,6 +44,13 @@ double sonde_value_number(const struct sonde_value_accessed *a, int64_t number)
     return (double)single;
 }
 
+int64_t sonde_value_of_bits(const struct sonde_value_accessed *a, uint64_t bits)
+{
+    const unsigned unused = 64 - 8u * a->element_bytes;
+    const int64_t number = a->type == SONDE_ELEMENT_UNSIGNED ? (int64_t)bits : (int64_t)(bits << unused) >> unused;
+    return sonde_value_is_real(a) ? ordered(number, a->element_bytes) : number;
+}
+
 /* ---- the patterns ------------------------------------------------------------------------------ */
 
 /* -0.0 is zero, too. */
@@ -106,17 +113,57 @@ static bool is_approximate(const struct sonde_value_accessed *a)
     return sonde_value_is_real(a) && (a->any >> l.mantissa & exponents) != exponents && a->least >> cut == a->most >> cut;
 }
 
-static struct sonde_value_pattern pattern_of(const struct sonde_value_accessed *a)
+/* Of those compared: how many of all are likely to match. */
+static uint64_t matching(const struct sonde_value_accessed *a, const struct sonde_value_guess *guess)
 {
-    struct sonde_value_pattern p = {.kind = SONDE_PATTERN_NONE, .of = *a, .exact = true};
-    if (is_zero(a))
-        p.kind = SONDE_PATTERN_SINGLE_ZERO;
-    else if (is_single(a))
-        p.kind = SONDE_PATTERN_SINGLE_VALUE;
-    else if ((p.narrower = narrower_of(a, &p.exact)))
-        p.kind = SONDE_PATTERN_HEAVY_TYPE;
-    else if (is_approximate(a))
-        p.kind = SONDE_PATTERN_APPROXIMATE;
+    if (guess->checked >= a->elements)
+        return guess->matching;
+    return (uint64_t)((double)a->elements * (double)guess->matching / (double)guess->checked);
+}
+
+static bool is_guessed(const struct sonde_value_guess *guess, double least)
+{
+    return guess->checked >= SONDE_PATTERN_POINTS && (double)guess->matching > least * (double)guess->checked;
+}
+
+/* One pattern, if the access matches it: kind NONE otherwise. A single value is also frequent and of a narrow type: that is not said. */
+static struct sonde_value_pattern pattern_of(const struct sonde_value_accessed *a, enum sonde_pattern kind)
+{
+    struct sonde_value_pattern p = {.kind = kind, .of = *a, .exact = true, .elements = a->elements};
+    bool is = false;
+    if (kind != SONDE_PATTERN_SINGLE_ZERO && (is_zero(a) || (is_single(a) && kind != SONDE_PATTERN_SINGLE_VALUE))) {
+        p.kind = SONDE_PATTERN_NONE;
+        return p;
+    }
+    switch (kind) {
+    case SONDE_PATTERN_SINGLE_ZERO:
+        is = is_zero(a);
+        break;
+    case SONDE_PATTERN_SINGLE_VALUE:
+        is = is_single(a);
+        break;
+    case SONDE_PATTERN_HEAVY_TYPE:
+        is = (p.narrower = narrower_of(a, &p.exact)) != NULL;
+        break;
+    case SONDE_PATTERN_STRUCTURED:
+        if ((is = is_guessed(&a->linear, SONDE_PATTERN_LINED))) {
+            p.elements = matching(a, &a->linear);
+            p.exact = a->linear.checked >= a->elements;
+        }
+        break;
+    case SONDE_PATTERN_FREQUENT:
+        if ((is = is_guessed(&a->common, SONDE_PATTERN_COMMON))) {
+            p.elements = matching(a, &a->common);
+            p.exact = a->common.checked >= a->elements;
+        }
+        break;
+    case SONDE_PATTERN_APPROXIMATE:
+        is = is_approximate(a);
+        break;
+    default:
+        break;
+    }
+    p.kind = is ? kind : SONDE_PATTERN_NONE;
     return p;
 }
 
@@ -129,6 +176,8 @@ static void join(struct sonde_value_accessed *sum, const struct sonde_value_acce
     sum->all &= a->all;
     sum->least = a->least < sum->least ? a->least : sum->least;
     sum->most = a->most > sum->most ? a->most : sum->most;
+    sonde_value_guess_join(&sum->common, &a->common);
+    sonde_value_guess_join(&sum->linear, &a->linear);
 }
 
 static int add(struct sonde_value_patterns *out, struct sonde_value_pattern p, uint32_t accesses, uint64_t all_elements)
@@ -138,7 +187,27 @@ static int add(struct sonde_value_patterns *out, struct sonde_value_pattern p, u
     return p.kind == SONDE_PATTERN_NONE ? 0 : sonde_vector_push(&out->items, p);
 }
 
-/* The accesses of one operation: together where they are of one type and match together, else each. */
+static const struct sonde_value_guess *guess_of(const struct sonde_value_accessed *a, enum sonde_pattern kind)
+{
+    return kind == SONDE_PATTERN_STRUCTURED ? &a->linear : kind == SONDE_PATTERN_FREQUENT ? &a->common
+                                                                                          : NULL;
+}
+
+/* A value or a line must be that of all of them. */
+static bool is_of_all(enum sonde_pattern kind, const struct sonde_value_accessed *sum, const struct sonde_value_accessed *a, size_t count)
+{
+    uint64_t checked = 0;
+    if (!guess_of(sum, kind))
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        if (!guess_of(&a[i], kind)->checked)
+            return false;
+        checked += guess_of(&a[i], kind)->checked;
+    }
+    return checked == guess_of(sum, kind)->checked;
+}
+
+/* The accesses of one operation, pattern by pattern: together where they are of one type and match together, else each. */
 static int find(const struct sonde_value_accessed *a, size_t count, struct sonde_value_patterns *out)
 {
     struct sonde_value_accessed sum = a[0];
@@ -148,23 +217,28 @@ static int find(const struct sonde_value_accessed *a, size_t count, struct sonde
         join(&sum, &a[i]);
         alike &= a[i].type == a[0].type && a[i].element_bytes == a[0].element_bytes;
     }
-    const struct sonde_value_pattern all = pattern_of(&sum);
-    if (alike && all.kind != SONDE_PATTERN_NONE)
-        return add(out, all, (uint32_t)count, sum.elements);
-    for (size_t i = 0; i < count && !rc; i++)
-        rc = add(out, pattern_of(&a[i]), 1, sum.elements);
+    for (unsigned kind = 0; kind < SONDE_PATTERN_NONE && !rc; kind++) {
+        const struct sonde_value_pattern all = pattern_of(&sum, kind);
+        const bool together = alike && all.kind != SONDE_PATTERN_NONE && is_of_all(kind, &sum, a, count);
+        if (together)
+            rc = add(out, all, (uint32_t)count, sum.elements);
+        for (size_t i = 0; i < count && !together && !rc; i++)
+            rc = add(out, pattern_of(&a[i], kind), 1, sum.elements);
+    }
     return rc;
 }
 
 static int by_bytes(const void *left, const void *right)
 {
     const struct sonde_value_pattern *a = left, *b = right;
-    const uint64_t x = a->of.elements * a->of.element_bytes, y = b->of.elements * b->of.element_bytes;
+    const uint64_t x = a->elements * a->of.element_bytes, y = b->elements * b->of.element_bytes;
     if (x != y)
         return x < y ? 1 : -1;
     if (a->of.operation != b->of.operation)
         return a->of.operation < b->of.operation ? -1 : 1;
-    return a->of.number < b->of.number ? -1 : a->of.number > b->of.number;
+    if (a->of.number != b->of.number)
+        return a->of.number < b->of.number ? -1 : 1;
+    return a->kind < b->kind ? -1 : a->kind > b->kind;
 }
 
 int sonde_value_patterns_find(const struct sonde_value_site *site, struct sonde_value_patterns *out)

@@ -1,5 +1,5 @@
-/* patterns.h - what the values of accesses have in common: definitions 3.4, 3.5, 3.6 and 3.8 (values.h), from their OR, their AND,
- * the least and the most.
+/* patterns.h - what the values of accesses have in common: definitions 3.3 to 3.8 (values.h), from their OR, their AND, the least and
+ * the most, and from how many are one value or lie on one line.
  *
  * Threads: any; one at a time per result.
  */
@@ -12,6 +12,8 @@
     X(SINGLE_ZERO, "single_zero")   \
     X(SINGLE_VALUE, "single_value") \
     X(HEAVY_TYPE, "heavy_type")     \
+    X(STRUCTURED, "structured")     \
+    X(FREQUENT, "frequent")         \
     X(APPROXIMATE, "approximate")
 
 /* clang-format off */
@@ -23,6 +25,9 @@ enum sonde_pattern {
 };
 /* clang-format on */
 
+#define SONDE_PATTERN_COMMON   0.5 /* of the elements, and more, are one value where it is frequent */
+#define SONDE_PATTERN_LINED    0.9 /* of them, at least, lie on one line where they are structured */
+#define SONDE_PATTERN_POINTS   4u  /* elements that it takes for either */
 #define SONDE_PATTERN_MANTISSA 10u /* bits of it that approximate values agree in: those of a half */
 
 /* Of one operation and the objects of a site: of all its accesses, or of one where not all of them match. */
@@ -30,6 +35,7 @@ struct sonde_value_pattern {
     enum sonde_pattern kind;
     struct sonde_value_accessed of; /* the access; of several: their sums, `line` and `what` those of the first */
     uint32_t accesses;
+    uint64_t elements;            /* that match; of these accesses as many as of those compared */
     uint64_t all_elements;        /* of all accesses of the operation to these objects */
     const char *narrower;         /* heavy type: the type that would do; else NULL */
     bool exact;
@@ -47,5 +53,7 @@ const char *sonde_pattern_name(enum sonde_pattern kind);
 bool sonde_value_is_real(const struct sonde_value_accessed *a);
 /* A number of an access, as least and most have it. */
 double sonde_value_number(const struct sonde_value_accessed *a, int64_t number);
+/* An element's bits, as such a number. */
+int64_t sonde_value_of_bits(const struct sonde_value_accessed *a, uint64_t bits);
 
 #endif

@@ -128,6 +128,17 @@ static struct sonde_value_accessed *access_of(struct sonde_value_site *site, uin
     return sonde_vector_push(&site->accesses, fresh) ? NULL : &site->accesses.items[site->accesses.count - 1];
 }
 
+void sonde_value_guess_join(struct sonde_value_guess *sum, const struct sonde_value_guess *more)
+{
+    const bool same = sum->value == more->value && sum->slope == more->slope && sum->offset == more->offset;
+    if (same && sum->checked) {
+        sum->checked += more->checked;
+        sum->matching += more->matching;
+    } else if (more->matching > sum->matching || !sum->checked) {
+        *sum = *more;
+    }
+}
+
 /* Of an access that was never executed nothing is known. */
 static int add_access(struct builder *b, uint32_t process, const struct sonde_row_access *row)
 {
@@ -144,6 +155,8 @@ static int add_access(struct builder *b, uint32_t process, const struct sonde_ro
     a->all &= row->all;
     a->least = (int64_t)row->least < a->least ? (int64_t)row->least : a->least;
     a->most = (int64_t)row->most > a->most ? (int64_t)row->most : a->most;
+    sonde_value_guess_join(&a->common, &(struct sonde_value_guess){row->checked, row->equal, row->value, 0, 0});
+    sonde_value_guess_join(&a->linear, &(struct sonde_value_guess){row->slope ? row->checked : 0, row->lined, 0, (int64_t)row->slope, (int64_t)row->offset});
     return 0;
 }
 

@@ -39,6 +39,11 @@ struct sonde_value_accessed {
     uint8_t what, type;        /* enum sonde_access, enum sonde_element */
     uint64_t elements, any, all;
     int64_t least, most;
+    struct sonde_value_guess {
+        uint64_t checked, matching; /* of the elements, so many were compared with it, and so many match */
+        uint64_t value;             /* bits; or the line: */
+        int64_t slope, offset;      /* integers, or doubles' bits; slope 0: there is none */
+    } common, linear;
 };
 
 struct sonde_value_site {
@@ -48,6 +53,9 @@ struct sonde_value_site {
     SONDE_VECTOR(struct sonde_value_redundant) redundant; /* by bytes unchanged, most first; whatever their share */
     SONDE_VECTOR(struct sonde_value_accessed) accesses;     /* by operation and number */
 };
+
+/* What two say of the same guess; of two guesses that with more elements. */
+void sonde_value_guess_join(struct sonde_value_guess *sum, const struct sonde_value_guess *more);
 
 /* How much was looked at, by operation's name. */
 struct sonde_value_coverage {
