@@ -336,6 +336,8 @@ struct sonde_value_change {
     uint64_t elements[4], unchanged[4];
 };
 void sonde_value_changed(const struct sonde_value_change *change); /* any thread */
+/* After the operation, `object` held the same `bytes` as `other`: all of both. Any thread. */
+void sonde_value_duplicate(uint32_t operation, uint32_t object, uint32_t other, uint64_t bytes);
 /* Of an operation not all that it may have written was looked at; NONE: all was. For each of these once. `engine`: of its code. */
 void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine);
 

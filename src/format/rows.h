@@ -71,7 +71,8 @@
     X(PAUSE, struct sonde_row_pause, SONDE_ROWS_FIRST)                                                     \
     T(SLEEP, struct sonde_row_sleep, THREAD, from_ns, to_ns, cpu.sleep_rows_dropped, NULL)                 \
     X(VALUE, struct sonde_row_value, 0)                                                                    \
-    X(ACCESS, struct sonde_row_access, 0)
+    X(ACCESS, struct sonde_row_access, 0)                                                                  \
+    X(DUPLICATE, struct sonde_row_duplicate, 0)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -388,6 +389,13 @@ struct sonde_row_access {
     X(row, element_bytes, ZERO) X(row, what, ZERO) X(row, type, ZERO) X(row, elements, ZERO) X(row, any, ZERO)    \
     X(row, all, ZERO) X(row, least, ZERO) X(row, most, ZERO) X(row, checked, ZERO) X(row, equal, ZERO)            \
     X(row, lined, ZERO) X(row, value, ZERO) X(row, slope, ZERO) X(row, offset, ZERO)
+/* After operations (`node`: their OP leaf), all of `object` held the same values as all of `other`. */
+struct sonde_row_duplicate {
+    uint32_t node, object, other, reserved;
+    uint64_t operations, bytes; /* of those that were looked at: how many, and the object's size summed over them */
+};
+#define SONDE_COLUMNS_DUPLICATE(X, row) \
+    X(row, node, ZERO) X(row, object, ZERO) X(row, other, ZERO) X(row, reserved, ZERO) X(row, operations, ZERO) X(row, bytes, ZERO)
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
  * and the time is host time in the call. For samples of the CPU side `node` is
@@ -575,6 +583,7 @@ static_assert(sizeof(struct sonde_row_work) == 96, "format");
 static_assert(sizeof(struct sonde_row_object) == 80, "format");
 static_assert(sizeof(struct sonde_row_value) == 96, "format");
 static_assert(sizeof(struct sonde_row_access) == 112, "format");
+static_assert(sizeof(struct sonde_row_duplicate) == 32, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");

@@ -30,7 +30,7 @@ static const char *const engine_names[] = {
 
 static const struct sonde_view_column pattern_columns[] = {
     {"pattern", NULL, SONDE_CELL_TEXT, 0, 0,
-     "redundant: elements were written that held the same value before; single_zero, single_value, heavy_type, structured, frequent, "
+     "redundant: elements were written that held the same value before; duplicate: another object held the same values; single_zero, single_value, heavy_type, structured, frequent, "
      "approximate: what elements that were accessed have in common"},
     {"operation", NULL, SONDE_CELL_TEXT, 0, 0, "kernel, or API call of another operation"},
     {"called_from", NULL, SONDE_CELL_TEXT, 0, 0, "calling context of the operation, innermost frame first"},
@@ -81,8 +81,8 @@ static const struct sonde_view_column row_columns[] = {
 static const struct sonde_view_columns rows = SONDE_VIEW_COLUMNS("values", row_columns);
 
 static const struct sonde_view_column access_columns[] = {
-    {NULL, "Pattern", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "what elements accessed have in common (definitions 3.3 to 3.8)"},
-    {NULL, "kernel", SONDE_CELL_TEXT, 0, 0, "kernel that accessed them"},
+    {NULL, "Pattern", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "what elements accessed have in common, or objects (definitions 3.2 to 3.8)"},
+    {NULL, "kernel", SONDE_CELL_TEXT, 0, 0, "kernel that accessed them, or operation after which objects were equal"},
     {NULL, "bytes", SONDE_CELL_BYTES, 0, 1, "size of these elements, each counted as often as it was accessed"},
     {NULL, "% accesses", SONDE_CELL_SHARE, 0, 0, "part of all elements that the kernel accessed in these objects"},
     {NULL, "line", SONDE_CELL_TEXT, 0, 0, "line of the kernel's source with the access; -: of several accesses, or not known"},
@@ -101,11 +101,16 @@ static void cell_callers(struct sonde_view_table *t, const struct sonde_query *q
 }
 
 /* "buffer in setup() heat.c:20 ← main() heat.c:140" */
+static void name_site(const struct sonde_query *q, struct sonde_text *out, uint32_t kind, uint32_t node)
+{
+    sonde_text_format(out, node ? "%s in " : "%s", sonde_object_kind_name(kind));
+    if (node)
+        sonde_name_callers(q, out, node, 2);
+}
+
 static void name_object(const struct sonde_query *q, struct sonde_text *out, const struct sonde_value_site *site)
 {
-    sonde_text_format(out, site->node ? "%s in " : "%s", sonde_object_kind_name(site->kind));
-    if (site->node)
-        sonde_name_callers(q, out, site->node, 2);
+    name_site(q, out, site->kind, site->node);
 }
 
 static void cell_object(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site)
@@ -239,6 +244,46 @@ static void access_row(struct sonde_view_table *t, const struct sonde_query *q, 
     cell_object(t, q, site);
 }
 
+/* "the same as buffer in setup() heat.c:20 ← main() heat.c:140" */
+static void say_other(const struct sonde_query *q, struct sonde_text *text, const struct sonde_value_site *site, const struct sonde_value_duplicates *d)
+{
+    const bool same = site->kind == d->kind && site->node == d->node;
+    sonde_text_format(text, same ? "the same as another " : "the same as ");
+    name_site(q, text, d->kind, d->node);
+}
+
+static void duplicate_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, const struct sonde_value_duplicates *d)
+{
+    char bytes[SONDE_NUMBER_MAX], count[SONDE_NUMBER_MAX];
+    struct sonde_text text = {0};
+    sonde_cell_text(t, "duplicate");
+    sonde_cell_text(t, sonde_value_operation_name(q->profile, d->operation));
+    cell_callers(t, q, d->operation, FRAMES_MAX);
+    sonde_cell_int(t, true, d->operations);
+    sonde_cell_share(t, 1, 1);
+    sonde_cell_int(t, true, d->bytes);
+    sonde_cell_int(t, true, 1);
+    sonde_cell_text(t, NULL);
+    sonde_text_format(&text, "all %s bytes were ", sonde_number_count(bytes, d->bytes / d->operations));
+    say_other(q, &text, site, d);
+    sonde_text_format(&text, ", after %s operation%s", sonde_number_count(count, d->operations), d->operations == 1 ? "" : "s");
+    sonde_cell_take(t, &text);
+    sonde_cell_boolean(t, true);
+}
+
+static void same_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_site *site, const struct sonde_value_duplicates *d)
+{
+    struct sonde_text text = {0};
+    sonde_cell_text(t, "duplicate");
+    sonde_cell_text(t, sonde_value_operation_name(q->profile, d->operation));
+    sonde_cell_int(t, true, d->bytes);
+    sonde_cell_share(t, 1, 1);
+    sonde_cell_text(t, NULL);
+    say_other(q, &text, site, d);
+    sonde_cell_take(t, &text);
+    cell_object(t, q, site);
+}
+
 static void pattern_row(struct sonde_view_table *t, const struct sonde_query *q, const struct sonde_value_redundant *r)
 {
     sonde_cell_text(t, "redundant");
@@ -264,6 +309,8 @@ static void object_row(struct sonde_view_table *t, const struct sonde_query *q, 
     for (size_t i = 0; i < site->redundant.count; i++)
         if (sonde_value_is_redundant(&site->redundant.items[i], threshold))
             pattern_row(list, q, &site->redundant.items[i]);
+    for (size_t i = 0; i < site->duplicates.count; i++)
+        duplicate_row(list, q, site, &site->duplicates.items[i]);
     for (size_t i = 0; i < found->items.count; i++)
         found_row(list, q, &found->items.items[i]);
 }
@@ -345,6 +392,9 @@ static int site_rows(const struct sonde_query *q, const struct sonde_value_site 
     for (size_t k = 0; k < site->redundant.count && !rc; k++)
         if (sonde_value_is_redundant(&site->redundant.items[k], threshold) && has_place(q, unchanged))
             row(unchanged->table, q, site, &site->redundant.items[k]);
+    for (size_t k = 0; k < site->duplicates.count && !rc; k++)
+        if (has_place(q, accessed))
+            same_row(accessed->table, q, site, &site->duplicates.items[k]);
     for (size_t k = 0; k < found.items.count && !rc; k++)
         if (has_place(q, accessed))
             access_row(accessed->table, q, site, &found.items.items[k]);

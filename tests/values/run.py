@@ -9,6 +9,7 @@ beginning, and unchanged are those whose bytes are what they were.
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -76,7 +77,7 @@ class Measured:
 
     def patterns(self):
         return [(p["operation"], p["operations"], round(p["share"], 4), p["bytes"], p["element_bytes"], p["exact"])
-                for o in self.answer["objects"] for p in o["patterns"]]
+                for o in self.answer["objects"] for p in o["patterns"] if p["pattern"] == "redundant"]
 
     def coverage(self):
         return {c["kernel"]: (c["launches"], c["looked_at"]) for c in self.answer["coverage"]}
@@ -135,7 +136,7 @@ def case_threshold(options):
 
 def case_object(options):
     m = Measured(options, case="fresh")
-    names = {o["name"]: len(o["patterns"]) for o in m.answer["objects"]}
+    names = {o["name"]: sum(p["pattern"] == "redundant" for p in o["patterns"]) for o in m.answer["objects"]}
     (a,), (b,) = ([name for name, count in names.items() if count == patterns] for patterns in (2, 0))
     coverage = m.coverage()
     # All that the kernel and the copy did to b, of which the default shows nothing.
@@ -255,6 +256,26 @@ def case_guesses(options):
     loads = [r for r in m.accesses["read_ints"] if r[1] == 0 and r[7] < -2**30]
     require(sum(r[4] for r in loads) == 20 * N and sum(r[9] for r in loads) in (N, 2 * N) and len(loads) == 2, loads)
     require(m.coverage()["read_ints"] == (22, 22), m.answer)
+
+
+def case_duplicates(options):
+    """Objects that hold the same as others; which operation made them so."""
+    m = Measured(options)
+    found = {}
+    for o in m.answer["objects"]:
+        line = re.search(r"duplicates\(\) values\.c:(\d+)", o["site"]).group(1)
+        for p in o["patterns"]:
+            if p["pattern"] == "duplicate":
+                other = re.search(r"were the same as buffer in buffer\(\) values\.c:\d+ ← duplicates\(\) values\.c:(\d+)", p["evidence"]).group(1)
+                require(p["exact"] and p["share"] == 1 and p["bytes"] == 4 * N * p["operations"] and p["evidence"].startswith("all 4,000 bytes were the same as"), p)
+                found[int(line), int(other), p["operation"]] = found.get((int(line), int(other), p["operation"]), 0) + p["operations"]
+    first = min(line for line, _, _ in found)  # of a; one line each
+    named = {tuple("abcdef"[line - first] if line < first + 6 else "brief" for line in key[:2]) + key[2:]: count for key, count in found.items()}
+    require(all(named.get((other, one, operation)) == count for (one, other, operation), count in named.items()), named)
+    once = {("a", "b", "clEnqueueWriteBuffer"): 1, ("a", "c", "set"): 1, ("d", "e", "set"): 1}
+    require({k: v for k, v in named.items() if k[0] < k[1] and "f" not in k and "brief" not in k} == once, named)
+    # Of 32 writes that nobody waits for, after one, the first 15, that of number 16 and the last are looked at.
+    require(1 <= named.get(("b", "f", "clEnqueueWriteBuffer"), 0) <= 17, named)
 
 
 def case_programs(options):

@@ -353,6 +353,59 @@ static void guesses(void)
     take(to, 4 * N);
 }
 
+static void set_to(cl_kernel set, cl_mem a, int value, int n)
+{
+    CL(clSetKernelArg(set, 0, sizeof a, &a));
+    CL(clSetKernelArg(set, 1, sizeof value, &value));
+    CL(clSetKernelArg(set, 2, sizeof n, &n));
+    launch(set, N);
+    CL(clFinish(queue));
+}
+
+/* Two objects each become equal by a kernel and a write, by a fill and a kernel, by kernels that write a part; one differs from the
+ * first two in its last byte. Then one is written as another is, again and again, and some live for one write. */
+static void duplicates(void)
+{
+    int numbers[N], seven = 7, eight = 8;
+    cl_mem a = buffer(4 * N);
+    cl_mem b = buffer(4 * N);
+    cl_mem c = buffer(4 * N);
+    cl_mem d = buffer(4 * N);
+    cl_mem e = buffer(4 * N);
+    cl_mem f = buffer(4 * N);
+    cl_kernel count = kernel("count"), set = kernel("set");
+    for (int i = 0; i < N; i++)
+        numbers[i] = i;
+    CL(clSetKernelArg(count, 0, sizeof a, &a));
+    launch(count, N);
+    CL(clFinish(queue));
+    put(b, 0, numbers, sizeof numbers);
+    CL(clFinish(queue));
+    numbers[N - 1]++;
+    put(f, 0, numbers, sizeof numbers);
+    CL(clFinish(queue));
+    CL(clEnqueueFillBuffer(queue, c, &seven, sizeof seven, 0, 4 * N, 0, NULL, NULL));
+    CL(clFinish(queue));
+    set_to(set, a, 7, N);
+    cl_mem both[] = {d, e};
+    for (int i = 0; i < 2; i++) {
+        CL(clEnqueueFillBuffer(queue, both[i], &eight, sizeof eight, 0, 4 * N, 0, NULL, NULL));
+        set_to(set, both[i], 9, N / 2);
+    }
+    take(e, 4 * N);
+    numbers[0] = -1;
+    put(b, 0, numbers, sizeof numbers);
+    for (int i = 0; i < 32; i++)
+        CL(clEnqueueWriteBuffer(queue, f, CL_FALSE, 0, sizeof numbers, numbers, 0, NULL, NULL));
+    CL(clFinish(queue));
+    for (int i = 0; i < 40; i++) {
+        cl_mem brief = buffer(4 * N);
+        CL(clEnqueueWriteBuffer(queue, brief, CL_FALSE, 0, sizeof numbers, numbers, 0, NULL, NULL));
+        CL(clReleaseMemObject(brief));
+    }
+    take(f, 4 * N);
+}
+
 /* One kernel, in programs that were made in different ways; then its copy, and one whose program is gone. */
 static void programs(void)
 {
@@ -414,6 +467,7 @@ int main(int argc, char **argv)
         {"fresh", fresh},
         {"patterns", patterns},
         {"guesses", guesses},
+        {"duplicates", duplicates},
         {"programs", programs},
     };
     const char *source = text;

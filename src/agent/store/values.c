@@ -12,12 +12,14 @@
 
 /* Under table_lock. */
 static struct sonde_map rows;     /* node << 32 | object -> row */
+static struct sonde_map duplicates; /* of (node, object, other) -> row */
 static struct sonde_map launches; /* of (node, shape) -> how many so far */
 static struct sonde_map named;    /* kernel's name -> is it asked for? 1 no, 2 yes */
 
 void sonde__values_init(void)
 {
     memset(&rows, 0, sizeof rows);
+    memset(&duplicates, 0, sizeof duplicates);
     memset(&launches, 0, sizeof launches);
     memset(&named, 0, sizeof named);
 }
@@ -145,6 +147,32 @@ void sonde_value_changed(const struct sonde_value_change *change)
         row->unchanged2 += change->unchanged[1];
         row->unchanged4 += change->unchanged[2];
         row->unchanged8 += change->unchanged[3];
+    }
+    sonde__unlock(&sonde__agent.table_lock);
+    if (!row)
+        sonde_note("values: no room in --memory for all operations and objects");
+}
+
+void sonde_value_duplicate(uint32_t operation, uint32_t object, uint32_t other, uint64_t bytes)
+{
+    uint32_t id = 0;
+    if (!operation || !object || !other || !sonde__agent_here())
+        return;
+    const uint64_t key = sonde__map_hash((uint64_t)object << 32 | other) ^ operation;
+    sonde__lock(&sonde__agent.table_lock);
+    const uint64_t *known = sonde__map_find(&duplicates, key);
+    struct sonde_row_duplicate *row = known ? sonde__table_find(SONDE_TABLE_DUPLICATE, sizeof *row, (uint32_t)*known)
+                                      : sonde__map_room(&duplicates, &sonde__agent.heap)
+                                          ? ROW_ADD(DUPLICATE, struct sonde_row_duplicate, &id)
+                                          : NULL;
+    if (row && !known) {
+        *row = (struct sonde_row_duplicate){.node = operation, .object = object, .other = other};
+        sonde__row_commit(SONDE_TABLE_DUPLICATE);
+        sonde__map_add(&duplicates, &sonde__agent.heap, key, id);
+    }
+    if (row) {
+        row->operations++;
+        row->bytes += bytes;
     }
     sonde__unlock(&sonde__agent.table_lock);
     if (!row)

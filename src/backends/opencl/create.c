@@ -29,7 +29,7 @@ static void waited(struct sonde_call *made_by, cl_uint count, const cl_event *ev
     sonde_harvest(false);
 }
 
-CALL(cl_int, clFinish, (cl_command_queue queue), (queue), queue, finished(made_by, queue, result))
+CALL(cl_int, clFinish, (cl_command_queue queue), (queue), queue, (finished(made_by, queue, result), sonde__cl_values_check(queue)))
 
 CALL(cl_int, clFlush, (cl_command_queue queue), (queue), queue, NOTHING)
 
@@ -303,6 +303,7 @@ static cl_int mem_release(const cl_icd_dispatch *real, cl_mem mem)
 {
     if (sonde__cl_deaths_watched())
         sonde_harvest(true);
+    sonde__cl_duplicates_released(mem);
     sonde__cl_mem_released(mem);
     return real->clReleaseMemObject(mem);
 }

@@ -124,6 +124,7 @@ struct sonde_cl_mem {
     _Atomic bool mapped;          /* for writing, at some time */
     uint64_t defined_from, defined_to; /* values.c: the bytes that were written so far, or the most of them at one stretch */
     const struct sonde_cl_queue *_Atomic writer; /* values.c: the queue that wrote it first */
+    _Atomic uint32_t version;     /* values.c: how often something may have written it */
 };
 
 /* Steady state without a lock; NULL when memory is spent or `handle` is NULL. */
@@ -262,8 +263,12 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
 void sonde__cl_values_made(cl_mem handle, struct sonde_cl_mem *mem, uint64_t bytes);
 void sonde__cl_values_host_writes(struct sonde_cl_mem *mem);
 void sonde__cl_values_collect(enum sonde_collect how);
+void sonde__cl_values_check(cl_command_queue queue);    /* a call that came by */
 void sonde__cl_values_released(cl_command_queue queue); /* about to be: a reference of the program's */
 void sonde__cl_values_forget(void);                     /* in a forked child */
+
+void sonde__cl_duplicates_released(cl_mem mem);         /* about to be: a reference of the program's */
+void sonde__cl_duplicates_forget(void);                 /* in a forked child */
 
 /* ---- what kernels access (fine.c) ------------------------------------------ */
 

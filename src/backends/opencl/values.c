@@ -10,47 +10,15 @@
  *
  * Elements (include/sonde/backend.h) are counted for four sizes at once: which one the object has may be known later.
  */
-#include "opencl.h"
+#include "values.h"
 
 #include <string.h>
 
-#include "guest/lock.h"
 #include "guest/memory.h"
 
 enum {
-    TARGETS_MAX = 32,   /* objects of one operation */
-    GROUPS_MAX = 256,   /* of the comparing kernel, */
-    GROUP = 64,         /* of so many work-items */
-    SIZES = 4,
     JOBS_MAX = 2048,    /* comparisons under way */
     PARAMETERS_MAX = 256,
-};
-
-/* What is compared of one object. */
-struct target {
-    cl_mem mem;
-    uint32_t object, element_bytes;
-    bool maybe;
-    uint64_t from, bytes;
-};
-
-struct job;
-
-struct sonde_cl_values {
-    struct sonde_lock lock; /* of an operation, from before it until after it */
-    _Atomic bool disturbed; /* by an operation that went on without */
-    cl_context context;
-    cl_program program;
-    cl_kernel compare;
-    cl_uint groups;
-    cl_mem results;
-    struct {
-        cl_mem mem;
-        uint64_t room;
-    } copy[TARGETS_MAX];
-    struct target target[TARGETS_MAX];
-    struct job *job[TARGETS_MAX]; /* of each */
-    uint32_t targets;
 };
 
 /* One comparison under way. Its events are kept to its end: a runtime may use them when what they wait for fails. */
@@ -178,7 +146,10 @@ void sonde__cl_values_collect(enum sonde_collect how)
 {
     if (sonde_values_wanted(SONDE_VALUES_FINE))
         sonde__cl_fine_read(how != SONDE_COLLECT_TURN);
-    if (!sonde_values_wanted(SONDE_VALUES_COARSE) || !sonde__lock_within(&jobs.lock, 100))
+    if (!sonde_values_wanted(SONDE_VALUES_COARSE))
+        return;
+    sonde__cl_duplicates_collect();
+    if (!sonde__lock_within(&jobs.lock, 100))
         return;
     struct job *list = jobs.looked_at ? NULL : jobs.under_way;
     if (list) {
@@ -226,7 +197,7 @@ static bool is_under_way(const struct sonde_cl_values *v)
     for (const struct job *job = jobs.under_way; job && !found; job = job->next)
         found = job->values == v;
     sonde__unlock(&jobs.lock);
-    return found;
+    return found || sonde__cl_duplicates_under_way(v);
 }
 
 /* ---- of a queue ------------------------------------------------------------------------------------ */
@@ -242,17 +213,19 @@ static void release(const cl_icd_dispatch *real, struct sonde_cl_values *v)
         real->clReleaseMemObject(v->results);
     if (v->compare)
         real->clReleaseKernel(v->compare);
+    if (v->hash)
+        real->clReleaseKernel(v->hash);
     if (v->program)
         real->clReleaseProgram(v->program);
     memset(v->copy, 0, sizeof v->copy);
     v->results = NULL;
-    v->compare = NULL;
+    v->compare = v->hash = NULL;
     v->program = NULL;
 }
 
 static bool build(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue)
 {
-    const char *text = source;
+    const char *texts[] = {source, sonde__cl_hash_source};
     cl_device_id device;
     cl_uint units = 1;
     cl_int status;
@@ -261,10 +234,12 @@ static bool build(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_com
         return false;
     real->clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
     v->groups = units * 4 < GROUPS_MAX ? units * 4 : GROUPS_MAX;
-    v->program = real->clCreateProgramWithSource(v->context, 1, &text, NULL, &status);
+    v->program = real->clCreateProgramWithSource(v->context, 2, texts, NULL, &status);
     if (status != CL_SUCCESS || real->clBuildProgram(v->program, 1, &device, "", NULL, NULL) != CL_SUCCESS)
         return false;
     v->compare = real->clCreateKernel(v->program, "libsonde_compare", &status);
+    if (status == CL_SUCCESS)
+        v->hash = real->clCreateKernel(v->program, "libsonde_hash", &status);
     if (status != CL_SUCCESS)
         return false;
     v->results = real->clCreateBuffer(v->context, CL_MEM_WRITE_ONLY, sizeof(cl_ulong[GROUPS_MAX][SIZES]), NULL, &status);
@@ -369,6 +344,7 @@ void sonde__cl_values_made(cl_mem handle, struct sonde_cl_mem *mem, uint64_t byt
 void sonde__cl_values_host_writes(struct sonde_cl_mem *mem)
 {
     sonde__lock(&defined_lock);
+    atomic_fetch_add(&mem->version, 1);
     mem->defined_from = 0;
     mem->defined_to = UINT64_MAX;
     sonde__unlock(&defined_lock);
@@ -382,6 +358,7 @@ static void define(cl_mem handle, uint64_t *from, uint64_t *to)
     if (!mem || !atomic_load_explicit(&mem->bytes, memory_order_relaxed))
         return; /* made where we did not see it */
     sonde__lock(&defined_lock);
+    atomic_fetch_add(&mem->version, 1);
     const uint64_t was_from = mem->defined_from, was_to = mem->defined_to;
     const bool was = was_from < was_to;
     *from = begin > was_from ? begin : was_from;
@@ -422,10 +399,20 @@ static void miss(struct sonde_cl_enqueue *enqueue, enum sonde_value_missed why)
     enqueue->missed |= 1u << why;
 }
 
+/* Of an object that has contents throughout. */
+static void add_written(struct sonde_cl_values *v, const struct target *target)
+{
+    struct sonde_cl_mem *mem = sonde__cl_mem(target->mem);
+    const uint64_t bytes = mem ? atomic_load(&mem->bytes) : 0;
+    if (bytes && mem->defined_from == 0 && mem->defined_to >= bytes && v->written_count < TARGETS_MAX)
+        v->written[v->written_count++] = (struct sonde_cl_side){target->mem, target->object, atomic_load(&mem->version)};
+}
+
 static void add_target(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, struct target target)
 {
     uint64_t from = target.from, to = from + target.bytes;
     define(target.mem, &from, &to);
+    add_written(v, &target);
     target.from = from;
     target.bytes = to - from;
     if (v->targets == TARGETS_MAX)
@@ -636,8 +623,10 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
         miss(enqueue, written->missed);
     if (unseen)
         sonde__cl_values_host_writes(unseen);
-    if (!written->mem && !written->kernel)
+    if (!written->mem && !written->kernel) {
+        sonde__cl_values_check(handle);
         return;
+    }
     if (!queue || atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) {
         miss(enqueue, queue ? SONDE_VALUE_MISSED_QUEUE : SONDE_VALUE_MISSED_UNKNOWN);
         define_unseen(written);
@@ -652,7 +641,9 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
         return;
     }
     atomic_store(&v->disturbed, false);
-    v->targets = 0;
+    v->targets = v->written_count = 0;
+    if (v->compare)
+        sonde__cl_duplicates_check(real, v, handle);
     if (!v->compare && (v->program || !build(real, v, handle)))
         miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
     else if (written->kernel)
@@ -665,28 +656,33 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
         kept += copy(real, enqueue, v, handle, kept);
     }
     v->targets = kept;
-    if (!kept)
+    if (!kept && !v->written_count)
         sonde__unlock(&v->lock);
     else
         enqueue->values = v;
 }
 
+bool sonde__cl_values_compare(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const cl_mem pair[2],
+                              const cl_ulong range[3], cl_ulong (*unchanged)[SIZES], cl_event *compared, cl_event *done)
+{
+    const size_t global = (size_t)v->groups * GROUP, local = GROUP;
+    return real->clSetKernelArg(v->compare, 0, sizeof *pair, &pair[0]) == CL_SUCCESS &&
+           real->clSetKernelArg(v->compare, 1, sizeof *pair, &pair[1]) == CL_SUCCESS &&
+           real->clSetKernelArg(v->compare, 2, sizeof *range, &range[0]) == CL_SUCCESS &&
+           real->clSetKernelArg(v->compare, 3, sizeof *range, &range[1]) == CL_SUCCESS &&
+           real->clSetKernelArg(v->compare, 4, sizeof *range, &range[2]) == CL_SUCCESS &&
+           real->clSetKernelArg(v->compare, 5, sizeof v->results, &v->results) == CL_SUCCESS &&
+           real->clEnqueueNDRangeKernel(queue, v->compare, 1, NULL, &global, &local, 0, NULL, compared) == CL_SUCCESS &&
+           real->clEnqueueReadBuffer(queue, v->results, CL_FALSE, 0, v->groups * sizeof *unchanged, unchanged, 0, NULL, done) == CL_SUCCESS;
+}
+
 static bool compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
 {
     const struct target *t = &v->target[i];
-    const cl_ulong from = t->from, to = t->from + t->bytes, shift = t->from / 8 * 8;
-    const size_t global = (size_t)v->groups * GROUP, local = GROUP;
     struct job *job = v->job[i];
     job->groups = v->groups;
-    return real->clSetKernelArg(v->compare, 0, sizeof t->mem, &t->mem) == CL_SUCCESS &&
-           real->clSetKernelArg(v->compare, 1, sizeof v->copy[i].mem, &v->copy[i].mem) == CL_SUCCESS &&
-           real->clSetKernelArg(v->compare, 2, sizeof from, &from) == CL_SUCCESS &&
-           real->clSetKernelArg(v->compare, 3, sizeof to, &to) == CL_SUCCESS &&
-           real->clSetKernelArg(v->compare, 4, sizeof shift, &shift) == CL_SUCCESS &&
-           real->clSetKernelArg(v->compare, 5, sizeof v->results, &v->results) == CL_SUCCESS &&
-           real->clEnqueueNDRangeKernel(queue, v->compare, 1, NULL, &global, &local, 0, NULL, &job->compared) == CL_SUCCESS &&
-           real->clEnqueueReadBuffer(queue, v->results, CL_FALSE, 0, v->groups * sizeof *job->unchanged, job->unchanged, 0, NULL,
-                                     &job->done) == CL_SUCCESS;
+    return sonde__cl_values_compare(real, v, queue, (const cl_mem[]){t->mem, v->copy[i].mem},
+                                    (const cl_ulong[]){t->from, t->from + t->bytes, t->from / 8 * 8}, job->unchanged, &job->compared, &job->done);
 }
 
 /* `operation` 0: there was none. */
@@ -720,6 +716,8 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
     sonde__cl_fine_after(enqueue);
     if (v) {
         compare_all(enqueue, v, queue, operation);
+        if (operation && !atomic_load(&v->disturbed))
+            sonde__cl_duplicates_after(enqueue, v, queue, operation);
         sonde__unlock(&v->lock);
     }
     for (uint32_t why = 0; operation && why < SONDE_VALUE_MISSED_COUNT; why++)
@@ -727,8 +725,20 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
             sonde_value_missed(operation, (enum sonde_value_missed)why, enqueue->twin ? SONDE_ENGINE_LLVM : SONDE_ENGINE_NONE);
 }
 
+void sonde__cl_values_check(cl_command_queue handle)
+{
+    struct sonde_cl_queue *queue = sonde_values_wanted(SONDE_VALUES_COARSE) ? sonde__cl_queue(handle) : NULL;
+    struct sonde_cl_values *v = queue ? atomic_load(&queue->values) : NULL;
+    if (!v || !sonde__trylock(&v->lock))
+        return;
+    if (v->compare)
+        sonde__cl_duplicates_check(sonde__cl_target(handle), v, handle);
+    sonde__unlock(&v->lock);
+}
+
 void sonde__cl_values_forget(void)
 {
+    sonde__cl_duplicates_forget();
     sonde__cl_fine_forget();
     memset(&jobs, 0, sizeof jobs);
     atomic_store(&copied_room, 0);

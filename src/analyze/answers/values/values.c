@@ -172,6 +172,44 @@ static int add_accesses(struct builder *b)
     return rc;
 }
 
+/* ---- duplicates ------------------------------------------------------------------------------- */
+
+static int add_pair(struct sonde_value_site *site, uint32_t leaf, const struct sonde_value_site *other, const struct sonde_row_duplicate *row)
+{
+    struct sonde_value_duplicates *d = site->duplicates.items;
+    size_t i = 0;
+    while (i < site->duplicates.count && (d[i].operation != leaf || d[i].kind != other->kind || d[i].node != other->node))
+        i++;
+    if (i == site->duplicates.count &&
+        sonde_vector_push(&site->duplicates, (struct sonde_value_duplicates){.operation = leaf, .kind = other->kind, .node = other->node}))
+        return SONDE_ENOMEM;
+    site->duplicates.items[i].operations += row->operations;
+    site->duplicates.items[i].bytes += row->bytes;
+    return 0;
+}
+
+static int add_duplicate(struct builder *b, uint32_t process, const struct sonde_row_duplicate *row)
+{
+    if (!row->node || !site_of(b, process, row->object)) /* it makes both, before either is pointed to */
+        return row->node ? SONDE_ENOMEM : 0;
+    struct sonde_value_site *other = site_of(b, process, row->other), *site = other ? site_of(b, process, row->object) : NULL;
+    const uint32_t leaf = sonde_profile_locate(b->profile, process, row->node);
+    if (!site || add_pair(site, leaf, other, row))
+        return SONDE_ENOMEM;
+    return site == other ? 0 : add_pair(other, leaf, site, row);
+}
+
+static int add_duplicates(struct builder *b)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < b->m->process_count && !rc; i++) {
+        const struct sonde_row_duplicate *rows = b->m->processes[i].tables[SONDE_TABLE_DUPLICATE].rows;
+        for (uint32_t k = 1; k < b->m->processes[i].tables[SONDE_TABLE_DUPLICATE].count && !rc; k++)
+            rc = add_duplicate(b, i, &rows[k]);
+    }
+    return rc;
+}
+
 /* ---- coverage -------------------------------------------------------------------------------- */
 
 const char *sonde_value_operation_name(const struct sonde_profile *profile, uint32_t leaf)
@@ -260,6 +298,16 @@ static int by_number(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
+static int by_bytes(const void *left, const void *right)
+{
+    const struct sonde_value_duplicates *a = left, *b = right;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    if (a->operation != b->operation)
+        return a->operation < b->operation ? -1 : 1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
 static int by_operations(const void *left, const void *right)
 {
     const struct sonde_value_coverage *a = left, *b = right;
@@ -276,6 +324,8 @@ static void sort(struct sonde_values *v)
             qsort(site->redundant.items, site->redundant.count, sizeof *site->redundant.items, by_unchanged);
         if (site->accesses.count)
             qsort(site->accesses.items, site->accesses.count, sizeof *site->accesses.items, by_number);
+        if (site->duplicates.count)
+            qsort(site->duplicates.items, site->duplicates.count, sizeof *site->duplicates.items, by_bytes);
         for (size_t k = 0; k < site->redundant.count; k++)
             site->wasted += sonde_value_is_redundant(&site->redundant.items[k], v->threshold) ? site->redundant.items[k].unchanged_bytes : 0;
     }
@@ -301,6 +351,7 @@ int sonde_values_compute(const struct sonde_measurement *m, const struct sonde_p
     rc = rc ? rc : for_all(&b, add_change, true);
     rc = rc ? rc : for_all(&b, add_coverage, false);
     rc = rc ? rc : add_accesses(&b);
+    rc = rc ? rc : add_duplicates(&b);
     sort(out);
     sonde_map_fini(&b.by_site);
     sonde_map_fini(&b.by_object);
@@ -313,8 +364,10 @@ void sonde_values_fini(struct sonde_values *v)
 {
     for (size_t i = 0; i < v->sites.count; i++)
         sonde_vector_fini(&v->sites.items[i].redundant);
-    for (size_t i = 0; i < v->sites.count; i++)
+    for (size_t i = 0; i < v->sites.count; i++) {
         sonde_vector_fini(&v->sites.items[i].accesses);
+        sonde_vector_fini(&v->sites.items[i].duplicates);
+    }
     sonde_vector_fini(&v->sites);
     sonde_vector_fini(&v->coverage);
 }

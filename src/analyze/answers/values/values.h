@@ -46,12 +46,21 @@ struct sonde_value_accessed {
     } common, linear;
 };
 
+/* Duplicate values (definition 3.2): after an operation, objects of a site held all the values of objects of another, or of the same. */
+struct sonde_value_duplicates {
+    uint32_t operation;        /* tree node, an OP leaf */
+    uint32_t kind, node;       /* the other site, as in struct sonde_value_site */
+    uint64_t operations;       /* one after which several pairs were equal counts for each */
+    uint64_t bytes;            /* of the objects, summed over the operations */
+};
+
 struct sonde_value_site {
     uint32_t kind, node;       /* of the objects; the tree node of their allocation, 0 unknown */
     uint64_t objects, bytes;
     uint64_t wasted;           /* bytes that its patterns left unchanged */
     SONDE_VECTOR(struct sonde_value_redundant) redundant; /* by bytes unchanged, most first; whatever their share */
     SONDE_VECTOR(struct sonde_value_accessed) accesses;     /* by operation and number */
+    SONDE_VECTOR(struct sonde_value_duplicates) duplicates; /* by bytes, most first; a pair is at both its sites */
 };
 
 /* What two say of the same guess; of two guesses that with more elements. */

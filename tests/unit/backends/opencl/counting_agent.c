@@ -473,6 +473,14 @@ void sonde_value_changed(const struct sonde_value_change *change)
     (void)change;
 }
 
+void sonde_value_duplicate(uint32_t operation, uint32_t object, uint32_t other, uint64_t bytes)
+{
+    (void)operation;
+    (void)object;
+    (void)other;
+    (void)bytes;
+}
+
 void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
 {
     (void)operation;
