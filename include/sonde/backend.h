@@ -338,6 +338,9 @@ struct sonde_value_change {
 void sonde_value_changed(const struct sonde_value_change *change); /* any thread */
 /* After the operation, `object` held the same `bytes` as `other`: all of both. Any thread. */
 void sonde_value_duplicate(uint32_t operation, uint32_t object, uint32_t other, uint64_t bytes);
+/* The operation reads or writes `bytes` of the object (`how`: SONDE_FLOW_*). In the order in which operations are
+ * enqueued; of one operation what it reads comes first. */
+void sonde_value_flow(uint32_t operation, uint32_t object, uint64_t bytes, unsigned how);
 /* Of an operation not all that it may have written was looked at; NONE: all was. For each of these once. `engine`: of its code. */
 void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine);
 

@@ -233,6 +233,13 @@ enum sonde_value_missed {
 };
 /* clang-format on */
 
+/* What an operation does to an object (--values). */
+enum {
+    SONDE_FLOW_READ = 1,
+    SONDE_FLOW_WRITE = 2,
+    SONDE_FLOW_MAYBE = 4, /* it may have done less */
+};
+
 /* How a kernel's code was instrumented. Name; in JSON. */
 #define SONDE_ENGINE_MAP(X) \
     X(NONE, "none")         \

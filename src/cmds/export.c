@@ -152,7 +152,8 @@ const struct sonde_command sonde_command_export = {
                    "perfetto: a trace with processes, threads and queues as tracks and flows from each API call to "
                    "its operation, for https://ui.perfetto.dev and trace_processor.\n\n"
                    "json: everything, described by docs/schema/export.json.\n\n"
-                   "csv: one row per operation.",
+                   "csv: one row per operation.\n\n"
+                   "dot: the value flow graph of a run with --values, for Graphviz.",
     .options = options_table,
     .examples = examples,
     .notes = "The file gets its name when it is complete; after an error nothing is left.\n\n"

@@ -40,7 +40,8 @@ struct sonde_export_format {
 #define SONDE_EXPORT_MAP(X) \
     X(perfetto)             \
     X(json)                 \
-    X(csv)
+    X(csv)                  \
+    X(dot)
 
 #define X(name) extern const struct sonde_export_format sonde_export_##name;
 SONDE_EXPORT_MAP(X)

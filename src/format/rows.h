@@ -72,7 +72,8 @@
     T(SLEEP, struct sonde_row_sleep, THREAD, from_ns, to_ns, cpu.sleep_rows_dropped, NULL)                 \
     X(VALUE, struct sonde_row_value, 0)                                                                    \
     X(ACCESS, struct sonde_row_access, 0)                                                                  \
-    X(DUPLICATE, struct sonde_row_duplicate, 0)
+    X(DUPLICATE, struct sonde_row_duplicate, 0)                                                            \
+    X(FLOW, struct sonde_row_flow, 0)
 
 enum {
     SONDE_ROWS_NO_ID = 1,      /* rows are told apart by what they say; `first` is but their number */
@@ -396,6 +397,15 @@ struct sonde_row_duplicate {
 };
 #define SONDE_COLUMNS_DUPLICATE(X, row) \
     X(row, node, ZERO) X(row, object, ZERO) X(row, other, ZERO) X(row, reserved, ZERO) X(row, operations, ZERO) X(row, bytes, ZERO)
+/* Operations (`to`: their OP leaf) that read or wrote an object which an operation `from` had written last, in the order in which they
+ * were enqueued. */
+struct sonde_row_flow {
+    uint32_t from, to;    /* from 0: nobody wrote it since its allocation */
+    uint32_t object, how; /* SONDE_FLOW_* */
+    uint64_t operations, bytes; /* that were read or written, once for each operation */
+};
+#define SONDE_COLUMNS_FLOW(X, row) \
+    X(row, from, ZERO) X(row, to, ZERO) X(row, object, ZERO) X(row, how, ZERO) X(row, operations, ZERO) X(row, bytes, ZERO)
 /* One accumulator: (calling context, lane). For an operation `node` is its OP
  * leaf and `lane` its queue; for an API call `node` is its API node, lane 0,
  * and the time is host time in the call. For samples of the CPU side `node` is
@@ -584,6 +594,7 @@ static_assert(sizeof(struct sonde_row_object) == 80, "format");
 static_assert(sizeof(struct sonde_row_value) == 96, "format");
 static_assert(sizeof(struct sonde_row_access) == 112, "format");
 static_assert(sizeof(struct sonde_row_duplicate) == 32, "format");
+static_assert(sizeof(struct sonde_row_flow) == 32, "format");
 static_assert(sizeof(struct sonde_row_profile) == 272, "format");
 static_assert(sizeof(struct sonde_row_histogram) == 64, "format");
 static_assert(sizeof(struct sonde_row_clock) == 32, "format");

@@ -42,6 +42,10 @@ struct sonde_query_contexts { /* what is asked of the view profile alone; zeroed
 struct sonde_query_values { /* what is asked of the view values alone; zeroed: nothing, and it chooses */
     bool threshold_given;
     double threshold;        /* share of what was written from which on a pattern is shown */
+    bool graph;              /* people see the value flow graph */
+    bool vertex_given;
+    uint32_t vertex;         /* of the graph: only its slice */
+    const char *important;   /* the least of an edge or a vertex, as values_graph.c reads it; NULL: all */
     const char *object;      /* only objects with this in their name, and every operation that wrote them; NULL: all */
 };
 

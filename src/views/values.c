@@ -12,7 +12,7 @@
 #include "base/number.h"
 #include "groups.h"
 #include "names.h"
-#include "view.h"
+#include "values_graph.h"
 
 enum { FRAMES_MAX = 64 };
 
@@ -67,6 +67,7 @@ static const struct sonde_view_columns coverage = SONDE_VIEW_COLUMNS("coverage",
 static const struct sonde_view_column answer_columns[] = {
     {"objects", NULL, SONDE_CELL_LIST, 0, 0, "data objects by allocation site, most wasted bytes first", .of = &objects},
     {"coverage", NULL, SONDE_CELL_LIST, 0, 0, "what was compared, by kernel or API call", .of = &coverage},
+    {"graph", NULL, SONDE_CELL_OBJECT, 0, 0, "the value flow graph", .of = &sonde__values_graph},
 };
 static const struct sonde_view_columns answer = SONDE_VIEW_COLUMNS("answer", answer_columns);
 
@@ -416,7 +417,7 @@ static void show(const struct sonde_values *v, const struct listed *unchanged, c
         sonde_view_say(out, false, "the values that kernels accessed have nothing in common");
 }
 
-static int fill(const struct sonde_query *q, const struct sonde_values *v, struct sonde_view_data *out)
+static int fill(const struct sonde_query *q, const struct sonde_values *v, const struct sonde_flow *g, struct sonde_view_data *out)
 {
     struct sonde_view_table *t = out->root = sonde_view_table(out, &answer);
     struct listed unchanged = {.table = sonde_view_table(out, &rows)}, accessed = {.table = sonde_view_table(out, &accesses)};
@@ -427,6 +428,15 @@ static int fill(const struct sonde_query *q, const struct sonde_values *v, struc
             rc = site_rows(q, &v->sites.items[i], v->threshold, list, &unchanged, &accessed);
     for (size_t i = 0; i < v->coverage.count; i++)
         coverage_row(looked_at, &v->coverage.items[i]);
+    struct sonde_view_table *flow = sonde_view_table(out, &sonde__values_flow);
+    sonde__values_graph_fill(q, g, sonde_cell_object(t), flow);
+    if (q->values.graph) {
+        if (g->edges.count)
+            sonde_view_show(out, flow, false);
+        else
+            sonde_view_say(out, false, "no operation is known that used a data object%s", v->coarse ? "" : ": sonde record --values");
+        return rc;
+    }
     if (!v->coarse && !v->fine && !v->coverage.count && !accessed.found)
         sonde_view_say(out, false, "values were not recorded: sonde record --values");
     else if (q->values.object && !sonde_view_rows(list))
@@ -441,19 +451,26 @@ static int fill(const struct sonde_query *q, const struct sonde_values *v, struc
 static int make(const struct sonde_query *q, struct sonde_view_data *out, struct sonde_diag *diag)
 {
     struct sonde_values values = {0};
+    struct sonde_flow graph = {0};
     const double otherwise = q->values.object ? 0 : SONDE_VALUES_THRESHOLD; /* of what was asked for, all */
     int rc = sonde_values_compute(q->m, q->profile, q->values.threshold_given ? q->values.threshold : otherwise, &values);
-    rc = rc ? rc : fill(q, &values, out);
+    rc = rc ? rc : sonde_flow_compute(q->m, q->profile, &values, &graph);
+    if (rc)
+        sonde_diag_set(diag, rc, q->path, "cannot read the values of");
+    rc = rc ? rc : sonde__values_graph_take(q, &graph, diag);
+    if (!rc && fill(q, &values, &graph, out))
+        rc = sonde_diag_set(diag, SONDE_ENOMEM, q->path, "cannot read the values of");
+    sonde_flow_fini(&graph);
     sonde_values_fini(&values);
-    return rc ? sonde_diag_set(diag, rc, q->path, "cannot read the values of") : 0;
+    return rc;
 }
 
 const struct sonde_view sonde_view_values = {
     .name = "values",
     .summary = "wasted values: operations that wrote what was there already, by object (record --values)",
     .single = true,
-    .tables = (const struct sonde_view_columns *const[]){&answer, &rows, &accesses, NULL},
-    .options = (const char *const[]){"threshold", "object", NULL},
+    .tables = (const struct sonde_view_columns *const[]){&answer, &rows, &accesses, &sonde__values_flow, NULL},
+    .options = (const char *const[]){"threshold", "object", "graph", "vertex", "important", NULL},
     .caveats = SONDE_CAVEAT_SYMBOLS | SONDE_CAVEAT_LINES | SONDE_CAVEAT_PYTHON,
     .make = make,
 };

@@ -278,6 +278,61 @@ def case_duplicates(options):
     require(1 <= named.get(("b", "f", "clEnqueueWriteBuffer"), 0) <= 17, named)
 
 
+def graph(m, *arguments):
+    """{(from, to, object, does)}: a and b are the objects, f and g their fills, s and t the kernels that set them, l and r look and the read."""
+    m.ask(*arguments)
+    lines = lambda text: re.findall(r"figure\(\) values\.c:(\d+)", text)
+    places = sorted({int(line) for v in m.answer["graph"]["vertices"] for line in lines(v["called_from"] or "")})
+    every = graph.places = places if not arguments else graph.places
+    letter = lambda line: "abfgstlr"[every.index(int(line))]
+    names = {v["id"]: letter(lines(v["called_from"])[0]) if v["called_from"] else "host" for v in m.answer["graph"]["vertices"]}
+    m.names = names
+    return {(names[e["from"]], names[e["to"]], letter(lines(e["object"])[0]), "r" * e["reads"] + "w" * e["writes"]) for e in m.answer["graph"]["edges"]}
+
+
+def case_figure(options):
+    """The value flow graph (definitions 5.1 to 5.3) of figure 3, and the copy to the host."""
+    m = Measured(options, "--values=all")
+    whole = {("a", "f", "a", "w"), ("b", "g", "b", "w"), ("f", "s", "a", "w"), ("g", "t", "b", "w"), ("s", "l", "a", "r"), ("t", "l", "b", "w"),
+             ("l", "r", "b", "r"), ("r", "host", "b", "r")}
+    require(graph(m) == whole and all(e["exact"] for e in m.answer["graph"]["edges"]), m.answer["graph"])
+    kinds = {m.names[v["id"]]: (v["kind"], v["name"], v["operations"]) for v in m.answer["graph"]["vertices"]}
+    require(kinds == {"host": ("host", "host", 0), "a": ("allocation", "buffer", 1), "b": ("allocation", "buffer", 1),
+                      "f": ("operation", "clEnqueueFillBuffer", 1), "g": ("operation", "clEnqueueFillBuffer", 1), "s": ("operation", "set", 1),
+                      "t": ("operation", "set", 1), "l": ("operation", "look", 1), "r": ("operation", "clEnqueueReadBuffer", 1)}, kinds)
+    unchanged = {(m.names[e["from"]], m.names[e["to"]]): e["unchanged"] for e in m.answer["graph"]["edges"] if e["unchanged"] is not None}
+    require(unchanged == {("g", "t"): 0}, unchanged)  # what no launch changed may only have been read
+    ids = {name: id for id, name in m.names.items()}
+    b = {e for e in whole if e[2] == "b"}
+    require(graph(m, "--vertex", str(ids["t"])) == b, m.answer["graph"])
+    require(graph(m, "--vertex", str(ids["s"])) == {e for e in whole if e[2] == "a"}, m.answer["graph"])
+    require(graph(m, "--vertex", str(ids["l"])) == whole, m.answer["graph"])
+    # The fill of half of b is not important; its kernel is, and comes from it.
+    require(graph(m, "--important", "bytes=3k,operations=1") == whole - {("b", "g", "b", "w")}, m.answer["graph"])
+    require(graph(m, "--vertex", str(ids["t"]), "--important", "bytes=4k,accesses=1") == b - {("b", "g", "b", "w")}, m.answer["graph"])
+    require(set(m.names.values()) == {"g", "t", "l", "r", "host"}, m.names)
+    require(graph(m, "--important", "unchanged=1") == set() and m.names == {}, m.answer["graph"])
+    table = m.report("values", "--graph")
+    require(len([line for line in table.splitlines() if re.match(r"\d+ ", line)]) == len(whole), table)
+    for wrong in ("bytes", "bytes=-1", "weight=3", "bytes=3x"):
+        run = subprocess.run([*m.command, "values", "--graph", "--important", wrong], capture_output=True, text=True, check=False)
+        require(run.returncode == 1 and "cannot read --important" in run.stderr, f"{wrong}: {run}")
+    run = subprocess.run([*m.command, "values", "--graph", "--vertex", "99"], capture_output=True, text=True, check=False)
+    require(run.returncode == 1 and "no such vertex" in run.stderr, run)
+    # The same in Graphviz's language.
+    m.ask()
+    dot = subprocess.run([options.sonde, "export", m.command[2], "--to", "dot", "-o", "-"], capture_output=True, text=True, check=True).stdout
+    require(dot.startswith("digraph sonde {\n") and dot.endswith("}\n"), dot)
+    require(sorted((int(a), int(b)) for a, b in re.findall(r"^  (\d+) -> (\d+) \[", dot, re.M)) ==
+            sorted((e["from"], e["to"]) for e in m.answer["graph"]["edges"]), dot)
+    shapes = dict(re.findall(r'^  (\d+) \[shape=(\w+), label="', dot, re.M))
+    expected = {"host": "diamond", "a": "box", "b": "box", "f": "circle", "g": "circle", "r": "circle"}
+    require({name: shapes[str(id)] for name, id in ids.items()} == {name: expected.get(name, "ellipse") for name in ids}, shapes)
+    # As far as arguments say.
+    m = Measured(options, "--values", case="figure")
+    require({(m.names[e["to"]], e["exact"]) for e in (graph(m), m.answer["graph"]["edges"])[1]} >= {("s", False), ("f", True)}, m.answer["graph"])
+
+
 def case_programs(options):
     m = Measured(options, "--values=fine")
     (count,) = [int(line.split()[0]) for line in m.said if line.endswith("programs")]

@@ -406,6 +406,22 @@ static void duplicates(void)
     take(f, 4 * N);
 }
 
+/* Figure 3 of the paper: two objects, each set, written by a kernel, and then one made of the other. */
+static void figure(void)
+{
+    const int zero = 0, one = 1;
+    cl_mem a, b;
+    CLP(a = clCreateBuffer(context, CL_MEM_READ_WRITE, 4 * N, NULL, &status));
+    CLP(b = clCreateBuffer(context, CL_MEM_READ_WRITE, 4 * N, NULL, &status));
+    cl_kernel set = kernel("set"), look = kernel("look");
+    CL(clEnqueueFillBuffer(queue, a, &zero, sizeof zero, 0, 4 * N, 0, NULL, NULL));
+    CL(clEnqueueFillBuffer(queue, b, &one, sizeof one, 0, 2 * N, 0, NULL, NULL));
+    set_to(set, a, 0, N);
+    set_to(set, b, 0, N);
+    launch_on(look, a, b);
+    take(b, 4 * N);
+}
+
 /* One kernel, in programs that were made in different ways; then its copy, and one whose program is gone. */
 static void programs(void)
 {
@@ -468,6 +484,7 @@ int main(int argc, char **argv)
         {"patterns", patterns},
         {"guesses", guesses},
         {"duplicates", duplicates},
+        {"figure", figure},
         {"programs", programs},
     };
     const char *source = text;

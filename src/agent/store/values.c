@@ -13,6 +13,8 @@
 /* Under table_lock. */
 static struct sonde_map rows;     /* node << 32 | object -> row */
 static struct sonde_map duplicates; /* of (node, object, other) -> row */
+static struct sonde_map flows;      /* of (from, to, object, how) -> row */
+static struct sonde_map writers;    /* object -> who wrote it last */
 static struct sonde_map launches; /* of (node, shape) -> how many so far */
 static struct sonde_map named;    /* kernel's name -> is it asked for? 1 no, 2 yes */
 
@@ -20,6 +22,8 @@ void sonde__values_init(void)
 {
     memset(&rows, 0, sizeof rows);
     memset(&duplicates, 0, sizeof duplicates);
+    memset(&flows, 0, sizeof flows);
+    memset(&writers, 0, sizeof writers);
     memset(&launches, 0, sizeof launches);
     memset(&named, 0, sizeof named);
 }
@@ -174,6 +178,43 @@ void sonde_value_duplicate(uint32_t operation, uint32_t object, uint32_t other, 
         row->operations++;
         row->bytes += bytes;
     }
+    sonde__unlock(&sonde__agent.table_lock);
+    if (!row)
+        sonde_note("values: no room in --memory for all operations and objects");
+}
+
+/* Under table_lock; NULL: no room. */
+static struct sonde_row_flow *flow_for(uint32_t from, uint32_t to, uint32_t object, unsigned how)
+{
+    uint32_t id = 0;
+    const uint64_t key = sonde__map_hash((uint64_t)from << 32 | to) ^ sonde__map_hash((uint64_t)object << 8 | how);
+    const uint64_t *known = sonde__map_find(&flows, key | 1);
+    if (known)
+        return sonde__table_find(SONDE_TABLE_FLOW, sizeof(struct sonde_row_flow), (uint32_t)*known);
+    struct sonde_row_flow *row = sonde__map_room(&flows, &sonde__agent.heap) ? ROW_ADD(FLOW, struct sonde_row_flow, &id) : NULL;
+    if (!row)
+        return NULL;
+    *row = (struct sonde_row_flow){.from = from, .to = to, .object = object, .how = how};
+    sonde__row_commit(SONDE_TABLE_FLOW);
+    sonde__map_add(&flows, &sonde__agent.heap, key | 1, id);
+    return row;
+}
+
+void sonde_value_flow(uint32_t operation, uint32_t object, uint64_t bytes, unsigned how)
+{
+    if (!operation || !object || !sonde__agent_here())
+        return;
+    sonde__lock(&sonde__agent.table_lock);
+    uint64_t *last = sonde__map_find(&writers, object);
+    struct sonde_row_flow *row = flow_for(last ? (uint32_t)*last : 0, operation, object, how);
+    if (row) {
+        row->operations++;
+        row->bytes += bytes;
+    }
+    if (how & SONDE_FLOW_WRITE && last)
+        *last = operation;
+    else if (how & SONDE_FLOW_WRITE && sonde__map_room(&writers, &sonde__agent.heap))
+        sonde__map_add(&writers, &sonde__agent.heap, object, operation);
     sonde__unlock(&sonde__agent.table_lock);
     if (!row)
         sonde_note("values: no room in --memory for all operations and objects");

@@ -417,6 +417,7 @@ static int locate_values(struct builder *b)
 {
     const struct sonde_row_value *values = b->process->tables[SONDE_TABLE_VALUE].rows;
     const struct sonde_row_access *accesses = b->process->tables[SONDE_TABLE_ACCESS].rows;
+    const struct sonde_row_flow *flows = b->process->tables[SONDE_TABLE_FLOW].rows;
     const struct sonde_row_duplicate *duplicates = b->process->tables[SONDE_TABLE_DUPLICATE].rows;
     int rc = 0;
     for (uint32_t i = 1, at; i < b->process->tables[SONDE_TABLE_VALUE].count && !rc; i++)
@@ -428,6 +429,12 @@ static int locate_values(struct builder *b)
     for (uint32_t i = 1, at; i < b->process->tables[SONDE_TABLE_DUPLICATE].count && !rc; i++)
         if (duplicates[i].node)
             rc = locate(b, duplicates[i].node, &at);
+    for (uint32_t i = 1, at; i < b->process->tables[SONDE_TABLE_FLOW].count && !rc; i++) {
+        if (flows[i].to)
+            rc = locate(b, flows[i].to, &at);
+        if (flows[i].from && !rc)
+            rc = locate(b, flows[i].from, &at);
+    }
     return rc;
 }
 

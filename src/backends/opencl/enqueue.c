@@ -175,11 +175,11 @@ ENQUEUE_WRITES(clEnqueueNativeKernel,
 
 /* ---- buffers ----------------------------------------------------------------- */
 
-ENQUEUE(clEnqueueReadBuffer,
-        (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, size_t offset,
-         size_t bytes, void *host, WAITS),
-        (command_queue, buffer, blocking, offset, bytes, host, WAITED), blocking,
-        op(SONDE_OP_READ, bytes, sonde__cl_mem_object(buffer)))
+ENQUEUE_WRITES(clEnqueueReadBuffer,
+               (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, size_t offset,
+                size_t bytes, void *host, WAITS),
+               (command_queue, buffer, blocking, offset, bytes, host, WAITED), blocking, WRITES(.source = buffer, .bytes = bytes),
+               op(SONDE_OP_READ, bytes, sonde__cl_mem_object(buffer)))
 
 ENQUEUE_WRITES(clEnqueueWriteBuffer,
                (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, size_t offset,
@@ -206,7 +206,7 @@ ENQUEUE_WRITES(clEnqueueWriteBufferRect,
 ENQUEUE_WRITES(clEnqueueCopyBuffer,
                (cl_command_queue command_queue, cl_mem source, cl_mem target, size_t source_offset,
                 size_t target_offset, size_t bytes, WAITS),
-               (command_queue, source, target, source_offset, target_offset, bytes, WAITED), false, WRITES(.mem = target, .from = target_offset, .bytes = bytes),
+               (command_queue, source, target, source_offset, target_offset, bytes, WAITED), false, WRITES(.source = source, .mem = target, .from = target_offset, .bytes = bytes),
                between(&enqueue.call, SONDE_OP_COPY, bytes, sonde__cl_mem_object(source),
                        sonde__cl_mem_object(target)))
 

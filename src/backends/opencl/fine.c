@@ -477,6 +477,22 @@ void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue qu
         enqueue->missed |= 1u << why;
 }
 
+unsigned sonde__cl_fine_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument)
+{
+    const struct sonde_llvm_kernel *code = enqueue->twin->code;
+    unsigned how = 0;
+    for (uint32_t k = 0; k < code->plan.accesses; k++) {
+        const struct sonde_llvm_access *a = &code->accesses[k];
+        const unsigned own = a->what == SONDE_ACCESS_LOAD ? SONDE_FLOW_READ : a->what == SONDE_ACCESS_STORE ? SONDE_FLOW_WRITE
+                                                                                                            : SONDE_FLOW_READ | SONDE_FLOW_WRITE;
+        if (a->parameter == argument + 1)
+            how |= own;
+        else if (!a->parameter) /* perhaps */
+            how |= own | SONDE_FLOW_MAYBE;
+    }
+    return how;
+}
+
 cl_kernel sonde__cl_fine_kernel(const struct sonde_cl_enqueue *enqueue, cl_kernel own)
 {
     return enqueue->twin ? enqueue->twin->kernel : own;

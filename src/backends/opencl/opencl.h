@@ -218,6 +218,17 @@ void sonde__cl_clock_sync(struct sonde_cl_device *device);
 
 /* ---- hooks' common parts (enqueue.c) ------------------------------------ */
 
+/* What an operation writes: a part of a buffer, or what its kernel's arguments lead to; and what is not looked at. */
+struct sonde_cl_written {
+    cl_mem source; /* which it reads: `bytes` of it, or where there is no `mem` all that the operation moves */
+    cl_mem mem;
+    uint64_t from, bytes;
+    cl_kernel kernel;
+    uint64_t items; /* of its launch */
+    cl_mem unseen; /* some part of it, which is not looked at */
+    enum sonde_value_missed missed;
+};
+
 struct sonde_cl_enqueue {
     struct sonde_call call;
     struct sonde_cl_queue *queue;
@@ -228,7 +239,8 @@ struct sonde_cl_enqueue {
     bool probing;
     struct sonde_cl_bracket before;
     struct sonde_cl_values *values; /* its values are being looked at; NULL: they are not, or nobody asked */
-    bool writes;                    /* they are asked for, and it may write some */
+    bool writes;                    /* they are asked for, and it may write or read some */
+    struct sonde_cl_written written; /* only if they are asked for */
     uint32_t missed;                /* why not all of them are: bits of enum sonde_value_missed */
     struct sonde_cl_twin *twin;     /* to be launched in the kernel's place, locked until then; NULL: there is none */
 };
@@ -246,15 +258,6 @@ bool sonde__cl_deaths_watched(void);
 
 /* ---- values (values.c) ---------------------------------------------------- */
 
-/* What an operation writes: a part of a buffer, or what its kernel's arguments lead to; and what is not looked at. */
-struct sonde_cl_written {
-    cl_mem mem;
-    uint64_t from, bytes;
-    cl_kernel kernel;
-    uint64_t items; /* of its launch */
-    cl_mem unseen; /* some part of it, which is not looked at */
-    enum sonde_value_missed missed;
-};
 /* Before the runtime is called, only if values are wanted. */
 void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const struct sonde_cl_written *written);
 /* After it was, and before the call ends. `made`: there is an operation. */
@@ -278,6 +281,7 @@ void sonde__cl_fine_made(struct sonde_cl_kernel *kernel);
 void sonde__cl_fine_cloned(const struct sonde_cl_kernel *from, cl_kernel clone);
 /* Around a launch: its copy is launched in the kernel's place, or why not is in enqueue->missed. */
 void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel kernel);
+unsigned sonde__cl_fine_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument); /* SONDE_FLOW_*: what the copy's code does to it */
 cl_kernel sonde__cl_fine_kernel(const struct sonde_cl_enqueue *enqueue, cl_kernel own); /* which is launched */
 bool sonde__cl_fine_refused(struct sonde_cl_enqueue *enqueue, cl_int status); /* the copy was: the kernel itself is to be launched */
 void sonde__cl_fine_after(struct sonde_cl_enqueue *enqueue);

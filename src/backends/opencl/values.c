@@ -610,6 +610,8 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
     const cl_icd_dispatch *real = sonde__cl_target(handle);
     struct sonde_cl_queue *queue = enqueue->queue;
     struct sonde_cl_mem *unseen = written->unseen ? sonde__cl_mem(written->unseen) : NULL;
+    enqueue->written = *written;
+    enqueue->writes |= written->source != NULL;
     if (written->kernel && is_left_out(enqueue, written)) {
         define_unseen(written);
         return;
@@ -618,7 +620,7 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
         sonde__cl_fine_before(enqueue, handle, written->kernel);
     if (!sonde_values_wanted(SONDE_VALUES_COARSE))
         return;
-    enqueue->writes = written->mem || written->kernel || written->missed;
+    enqueue->writes |= written->mem || written->kernel || written->missed;
     if (written->missed)
         miss(enqueue, written->missed);
     if (unseen)
@@ -709,10 +711,41 @@ static void compare_all(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values
     }
 }
 
+/* What a kernel does to its arguments: as its code says, else what it may do. */
+static void tell_arguments(const struct sonde_cl_enqueue *enqueue, uint32_t operation, const struct sonde_cl_kernel *kernel)
+{
+    for (int writes = 0; writes < 2; writes++) /* what is only read comes first */
+        for (uint32_t i = 0; i < kernel->arguments.count && i < PARAMETERS_MAX; i++) {
+            struct sonde_object_info object = {0};
+            const bool reads_only = kernel->parameters && i < kernel->parameters_known && kernel->parameters[i].reads_only;
+            unsigned how = reads_only ? SONDE_FLOW_READ : SONDE_FLOW_READ | SONDE_FLOW_WRITE | SONDE_FLOW_MAYBE;
+            if (enqueue->twin)
+                how = sonde__cl_fine_how(enqueue, i);
+            if (!kernel->arguments.object[i] || !how || ((how & SONDE_FLOW_WRITE) != 0) != writes)
+                continue;
+            sonde_object_find(kernel->arguments.object[i], &object);
+            sonde_value_flow(operation, kernel->arguments.object[i], object.bytes, how);
+        }
+}
+
+static void tell_flow(const struct sonde_cl_enqueue *enqueue, uint32_t operation, const struct sonde_submit *submit)
+{
+    const struct sonde_cl_written *w = &enqueue->written;
+    const struct sonde_cl_kernel *kernel = w->kernel ? sonde__cl_kernel(w->kernel) : NULL;
+    if (w->source)
+        sonde_value_flow(operation, sonde__cl_mem_object(w->source), submit->bytes, SONDE_FLOW_READ);
+    if (w->mem || w->unseen)
+        sonde_value_flow(operation, sonde__cl_mem_object(w->mem ? w->mem : w->unseen), submit->bytes, SONDE_FLOW_WRITE);
+    if (kernel)
+        tell_arguments(enqueue, operation, kernel);
+}
+
 void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_command_queue queue, const struct sonde_submit *submit)
 {
     struct sonde_cl_values *v = enqueue->values;
     const uint32_t operation = made ? sonde_call_operation(&enqueue->call, submit->kind, submit->name) : 0;
+    if (operation && sonde_values_wanted(SONDE_VALUES_COARSE))
+        tell_flow(enqueue, operation, submit);
     sonde__cl_fine_after(enqueue);
     if (v) {
         compare_all(enqueue, v, queue, operation);
@@ -720,7 +753,8 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
             sonde__cl_duplicates_after(enqueue, v, queue, operation);
         sonde__unlock(&v->lock);
     }
-    for (uint32_t why = 0; operation && why < SONDE_VALUE_MISSED_COUNT; why++)
+    const bool writes = enqueue->written.mem || enqueue->written.kernel || enqueue->written.missed;
+    for (uint32_t why = 0; operation && writes && why < SONDE_VALUE_MISSED_COUNT; why++)
         if (why ? enqueue->missed >> why & 1 : !enqueue->missed)
             sonde_value_missed(operation, (enum sonde_value_missed)why, enqueue->twin ? SONDE_ENGINE_LLVM : SONDE_ENGINE_NONE);
 }

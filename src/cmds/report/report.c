@@ -165,7 +165,7 @@ static struct report prepare(const struct report_options *o, const struct sonde_
             .complete = o->json,
             .min_percent = o->min_percent >= 0 ? o->min_percent : (o->json ? 0 : 1),
             .range = {.lanes = o->lane, .depth = o->depth > 0 ? (uint32_t)o->depth : 0},
-            .values = {.threshold_given = o->threshold >= 0, .threshold = o->threshold / 100, .object = o->object},
+            .values = {.threshold_given = o->threshold >= 0, .threshold = o->threshold / 100, .object = o->object, .graph = o->graph, .vertex_given = o->vertex >= 0, .vertex = o->vertex > 0 ? (uint32_t)o->vertex : 0, .important = o->important},
             .min_percent_given = o->min_percent >= 0,
             .limit_given = o->limit >= 0,
             .limit = o->limit >= 0 ? (uint32_t)o->limit : (o->json ? 0 : (view == *sonde_views ? DEFAULT_LIMIT : VIEW_LIMIT)),
@@ -206,6 +206,9 @@ static const char *misplaced(const struct report_options *o, const struct sonde_
         {"lane", o->lane},
         {"threshold", o->threshold >= 0},
         {"object", o->object},
+        {"graph", o->graph},
+        {"vertex", o->vertex >= 0},
+        {"important", o->important},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
         const struct sonde_view *const *v = sonde_views;
@@ -380,6 +383,13 @@ static const struct sonde_option options_table[] = {
      .help = "values: show operations that left PERCENT or more of what they wrote as it was (default 33; 0 with --object)."},
     {.name = "object", .type = SONDE_OPTION_STRING, .argument = "NAME", .offset = offsetof(struct report_options, object),
      .help = "values: only data objects whose name contains NAME, with every operation that wrote them."},
+    {.name = "graph", .type = SONDE_OPTION_FLAG, .offset = offsetof(struct report_options, graph),
+     .help = "values: the value flow graph: which operation reads or writes what which other wrote last."},
+    {.name = "vertex", .type = SONDE_OPTION_INT, .argument = "N", .low = 0, .high = 1000000000, .offset = offsetof(struct report_options, vertex),
+     .help = "values: of the value flow graph what leads to vertex N, and what it leads to."},
+    {.name = "important", .type = SONDE_OPTION_STRING, .argument = "LIST", .offset = offsetof(struct report_options, important),
+     .help = "values: of the value flow graph edges with bytes=N, accesses=N or unchanged=PERCENT or more, and vertices with operations=N or "
+             "time=NS or more."},
     {.name = NULL},
 };
 /* clang-format on */
@@ -410,7 +420,7 @@ static const struct sonde_example examples[] = {
     {NULL, NULL},
 };
 
-static const struct report_options defaults = {.min_percent = -1, .limit = -1, .depth = -1, .by = -1, .threshold = -1};
+static const struct report_options defaults = {.min_percent = -1, .limit = -1, .depth = -1, .by = -1, .threshold = -1, .vertex = -1};
 
 const struct sonde_command sonde_command_report = {
     .name = "report",

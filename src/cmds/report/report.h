@@ -24,6 +24,9 @@ struct report_options { /* as they were given; -1 or NULL where not */
     const char *from, *to, *lane; /* statistics */
     double threshold;       /* values: in percent */
     const char *object;     /* values */
+    int graph;
+    int64_t vertex;         /* -1: not given */
+    const char *important;
 };
 
 struct report {

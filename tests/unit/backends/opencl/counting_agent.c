@@ -481,6 +481,14 @@ void sonde_value_duplicate(uint32_t operation, uint32_t object, uint32_t other, 
     (void)bytes;
 }
 
+void sonde_value_flow(uint32_t operation, uint32_t object, uint64_t bytes, unsigned how)
+{
+    (void)operation;
+    (void)object;
+    (void)bytes;
+    (void)how;
+}
+
 void sonde_value_missed(uint32_t operation, enum sonde_value_missed why, enum sonde_engine engine)
 {
     (void)operation;
