@@ -455,6 +455,35 @@ class Advice(Case):
         self.assertEqual(self.found(self.writes("copy", 4000, api=COPY), "redundant_writes"), [])
         self.one(self.writes("copy", 4000, (10, 10000, 3300), api=COPY), "redundant_writes")
 
+    def reads(self, *accesses):
+        """Ten launches of 100 ms each, and what their accesses have read and written: (elements, any, all, least, most, ...)."""
+        a = Program()
+        for _ in range(10):
+            node = a.launch("kernel", 10 * US, 10 * US + 100 * MS, function="step")
+            a.host(200 * MS)
+        for number, (values, more) in enumerate(accesses):
+            a.p.access(node, a.p.object(1, a.place("setup"), 4000, a.p.start_ns), number, *values, **more)
+        return a
+
+    def test_values_that_need_no_memory(self):
+        LOAD, STORE, SIGNED = 0, 1, 2
+        small, zeros, any = (1000, 127, 0, 0, 100), (1000, 0, 0, 0, 0), (1000, 2**32 - 1, 0, -2**31, 2**31 - 1)
+        four = lambda what, **more: dict(what=what, type=SIGNED, size=4, **more)
+        # 4,000 bytes of zeros and 3,000 of 4,000 that int8_t would not have, of 12,000; what is written has to be.
+        got = self.one(self.reads((zeros, four(LOAD)), (small, four(STORE)), (any, four(LOAD))), "needless_bytes")
+        self.assertEqual((got["count"], got["looked_at_ns"]), (10, 1000 * MS))
+        self.assertAlmostEqual(got["saving_ns"], 1000 * MS * 7 / 12, delta=1)
+        self.assertEqual(got["frames"][0]["name"], "step")
+        self.assertIn("of 1.00 s in 10 launches: 58.3 % of the bytes that they read and wrote hold one value, ", got["evidence"])
+        self.assertEqual(self.found(self.reads((zeros, four(STORE)), (any, four(LOAD))), "needless_bytes"), [])
+        # On a line, all but a few: of those compared as many as of the others.
+        got = self.one(self.reads((any, four(LOAD, checked=500, lined=490, slope=3)), (any, four(STORE))), "needless_bytes")
+        self.assertAlmostEqual(got["saving_ns"], 490 * MS, delta=1)
+        self.assertEqual(self.found(self.reads((any, four(STORE, checked=500, lined=490, slope=3)), (any, four(LOAD))), "needless_bytes"), [])
+        tenth = (124, 0, 0, 0, 0)  # 496 bytes of 4,496
+        self.one(self.reads((tenth, four(LOAD)), (any, four(LOAD))), "needless_bytes")
+        self.assertEqual(self.found(self.reads(((100, 0, 0, 0, 0), four(LOAD)), (any, four(LOAD))), "needless_bytes"), [])
+
     def test_kernels_too_small_for_the_device(self):
         a = Program(queues=2)
         a.p.tables["DEVICE"][0] = a.p.tables["DEVICE"][0][:-8] + struct.pack("<II", 100, 0)

@@ -1,4 +1,5 @@
 /* advice.c - the table of rules, the rules over the profile, and what is said of each finding. */
+#include "analyze/answers/values/patterns.h"
 #include "rules.h"
 
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 enum {
     ALLOCATIONS_LEAST = 16,  /* in a loop: so many at one place, and freed again */
 };
+#define NEEDLESS_LEAST 0.1 /* of the bytes that kernels read and wrote */
 
 /* ---- findings --------------------------------------------------------------------- */
 
@@ -196,6 +198,49 @@ static int redundant(struct sonde__find *f, uint32_t process)
     return rc;
 }
 
+/* [tree node]: bytes that kernels there read and wrote, and those of them that needed no memory. NULL: out of memory. */
+struct accessed {
+    double bytes, needless;
+};
+
+static struct accessed *sum_accessed(const struct sonde__find *f)
+{
+    struct accessed *by_leaf = calloc(f->profile->nodes.count + 1, sizeof *by_leaf);
+    for (size_t i = 0; i < f->values.sites.count && by_leaf; i++)
+        for (size_t k = 0; k < f->values.sites.items[i].accesses.count; k++) {
+            const struct sonde_value_accessed *a = &f->values.sites.items[i].accesses.items[k];
+            by_leaf[a->operation].bytes += (double)a->elements * a->element_bytes;
+            by_leaf[a->operation].needless += sonde_value_needless_bytes(a);
+        }
+    return by_leaf;
+}
+
+static int needless_bytes(struct sonde__find *f, uint32_t process)
+{
+    const struct sonde_process *p = &f->m->processes[process];
+    struct accessed *by_leaf = sum_accessed(f);
+    int rc = by_leaf ? 0 : SONDE_ENOMEM;
+    for (uint32_t i = 1; i < p->profile_count && !rc; i++) {
+        const struct sonde_row_profile *row = &p->profiles[i];
+        const uint32_t leaf = row->lane < p->lane_count ? sonde_profile_locate(f->profile, process, row->node) : 0;
+        const struct accessed *of = &by_leaf[leaf];
+        if (!leaf || !(of->needless >= NEEDLESS_LEAST * of->bytes) || of->bytes == 0)
+            continue;
+        rc = sonde__find_add(f,
+                             &(struct sonde__finding){
+                                 .rule = RULE_NEEDLESS_BYTES,
+                                 .process = process,
+                                 .device = p->lanes[row->lane].device,
+                                 .leaf = leaf,
+                                 .count = row->count,
+                                 .looked_at_ns = row->sum_ns,
+                                 .saving_ns = (uint64_t)((double)row->sum_ns * of->needless / of->bytes),
+                             });
+    }
+    free(by_leaf);
+    return rc;
+}
+
 /* ---- sentences ---------------------------------------------------------------------------- */
 
 struct words { /* numbers as people read them */
@@ -299,6 +344,16 @@ static void say_redundant(const struct sonde__finding *f, struct sonde_text *t)
                       w.looked_at, w.count, w.s, f->sum > 0 ? "at most " : "", sonde_number_time(wasted, (double)f->saving_ns));
 }
 
+static void say_needless_bytes(const struct sonde__finding *f, struct sonde_text *t)
+{
+    const struct words w = words_of(f);
+    char share[SONDE_NUMBER_MAX];
+    sonde_text_format(t, "of %s in %s launch%s: %s of the bytes that they read and wrote hold one value, follow from their index, or fit a narrower "
+                         "type; times are those of a run with --values",
+                      w.looked_at, w.count, f->count == 1 ? "" : "es",
+                      sonde_number_percent(share, (double)f->saving_ns, (double)f->looked_at_ns));
+}
+
 static void say_small_grid(const struct sonde__finding *f, struct sonde_text *t)
 {
     const struct words w = words_of(f);
@@ -342,6 +397,9 @@ static const struct rule {
     [RULE_REDUNDANT] = {"redundant_writes", "redundant writes",
         "leave them out where nothing changes, or write only the part that does; the view values shows the objects", redundant,
         say_redundant, false, 1},
+    [RULE_NEEDLESS_BYTES] = {"needless_bytes", "values that need less memory",
+        "pass the value, compute it from the index, or store a narrower type; the view values shows lines and types", needless_bytes,
+        say_needless_bytes, false, 1},
 };
 /* clang-format on */
 

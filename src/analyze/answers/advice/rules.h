@@ -27,6 +27,7 @@ enum sonde__rule {
     RULE_COMPILES,
     RULE_ALLOCATES,
     RULE_REDUNDANT,
+    RULE_NEEDLESS_BYTES,
     RULE_COUNT,
 };
 

@@ -167,6 +167,29 @@ static struct sonde_value_pattern pattern_of(const struct sonde_value_accessed *
     return p;
 }
 
+static unsigned bytes_of_type(const char *name)
+{
+    static const struct {
+        const char *name;
+        unsigned bytes;
+    } types[] = {{"int8_t", 1}, {"uint8_t", 1}, {"int16_t", 2}, {"uint16_t", 2}, {"int32_t", 4}, {"uint32_t", 4}, {"float", 4}};
+    size_t i = 0;
+    while (strcmp(types[i].name, name) != 0)
+        i++;
+    return types[i].bytes;
+}
+
+double sonde_value_needless_bytes(const struct sonde_value_accessed *a)
+{
+    const bool reads = a->what == SONDE_ACCESS_LOAD;
+    if (reads && (is_zero(a) || is_single(a)))
+        return (double)a->elements * a->element_bytes;
+    const struct sonde_value_pattern line = pattern_of(a, SONDE_PATTERN_STRUCTURED), heavy = pattern_of(a, SONDE_PATTERN_HEAVY_TYPE);
+    if (reads && line.kind != SONDE_PATTERN_NONE)
+        return (double)line.elements * a->element_bytes;
+    return heavy.kind != SONDE_PATTERN_NONE ? (double)a->elements * (a->element_bytes - bytes_of_type(heavy.narrower)) : 0;
+}
+
 /* ---- by operation ---------------------------------------------------------------------------------- */
 
 static void join(struct sonde_value_accessed *sum, const struct sonde_value_accessed *a)

@@ -48,6 +48,10 @@ struct sonde_value_patterns { /* ready when zeroed */
 int sonde_value_patterns_find(const struct sonde_value_site *site, struct sonde_value_patterns *out);
 void sonde_value_patterns_fini(struct sonde_value_patterns *p);
 
+/* Of the bytes of one access, those that needed no memory: reads of one value or of what follows from the index, and what a narrower type
+ * would not have. */
+double sonde_value_needless_bytes(const struct sonde_value_accessed *a);
+
 const char *sonde_pattern_name(enum sonde_pattern kind);
 /* Are its numbers floats? Else integers. */
 bool sonde_value_is_real(const struct sonde_value_accessed *a);
