@@ -22,7 +22,7 @@
 #define DEPTH_MAX      24u   /* steps from an address to what it comes from */
 #define VALUE_WORDS    4u    /* struct sonde_plan_values */
 #define PARTS_LEAST    16u
-#define PARTS_MOST     1024u
+#define PARTS_MOST     256u
 
 static struct llvm llvm;
 

@@ -7,8 +7,9 @@
  *   block of its own, whose count is that of the threads for which the predicate held. Then a word that stays 0 where their number is odd.
  *   SONDE_PLAN_VALUES: then, for each access in turn, struct sonde_plan_values, which starts as sonde__plan_none.
  *   SONDE_PLAN_OWNERS: last the thread that owns the part, 0 while none does: nobody else adds to it.
- *   SONDE_PLAN_GUESSES: in front of that, for each access in turn, struct sonde_plan_found. Behind all parts, for each access, struct sonde_plan_guess: what one of the first threads to execute it saw
- *   often. Later threads count how often that is right: what is counted is exact, whoever guessed.
+ *   SONDE_PLAN_GUESSES: in front of that, for each access in turn, struct sonde_plan_found. Behind all parts, for each access, struct
+ *   sonde_plan_guess: the value, and the line, that the first threads to execute it saw most. Later threads count how often that is
+ *   right: what is counted is exact, whoever guessed.
  *
  * Threads: any.
  */
@@ -40,9 +41,9 @@ struct sonde_plan_values {
 };
 extern const struct sonde_plan_values sonde__plan_none;
 
-#define SONDE_PLAN_VOTES      32 /* after so many threads a guess stands; */
-#define SONDE_PLAN_LOG        48
+#define SONDE_PLAN_VOTES      32 /* after so many threads a guess stands, */
 #define SONDE_PLAN_LINE_VOTES 8  /* a line only with so many more votes for it than against it */
+#define SONDE_PLAN_LOG        48
 
 struct sonde_plan_guess { /* starts as zeros */
     uint64_t lock;        /* of the rest, until the guess stands */

@@ -216,6 +216,8 @@ def case_memory(options):
     require(m.coverage()["set"] == (4, 4), m.answer)
     m = Measured(options, "--values", "--values-memory=1M", case="large")
     require(m.missed == {("clEnqueueFillBuffer", MEMORY): 1} and "--values-memory" in m.text, f"{m.missed} {m.text}")
+    m = Measured(options, "--values=fine", "--values-memory=4k", case="kernels")
+    require(m.missed == {("set", 0): 4, ("sum", MEMORY): 1} and list(m.accesses) == ["set"], f"{m.missed}")  # a page is one kernel's
 
 
 def case_patterns(options):

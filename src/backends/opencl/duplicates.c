@@ -223,7 +223,7 @@ static bool finish(const struct job *job)
 
 void sonde__cl_duplicates_collect(void)
 {
-    if (!atomic_load_explicit(&all.any, memory_order_relaxed) || !sonde__lock_within(&all.lock, 100))
+    if (!sonde__cl_duplicates_any() || !sonde__lock_within(&all.lock, 100))
         return;
     struct job *list = all.looked_at ? NULL : all.under_way, *in_order = NULL;
     if (list) {
@@ -281,9 +281,14 @@ static void compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_c
     start(job, done);
 }
 
+bool sonde__cl_duplicates_any(void)
+{
+    return atomic_load_explicit(&all.any, memory_order_relaxed);
+}
+
 void sonde__cl_duplicates_check(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue)
 {
-    if (!atomic_load_explicit(&all.any, memory_order_relaxed))
+    if (!sonde__cl_duplicates_any())
         return;
     sonde__cl_duplicates_collect();
     for (;;) {

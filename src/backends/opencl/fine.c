@@ -26,7 +26,8 @@ enum { DEVICES_MAX = 64,
        NAME_MAX_BYTES = 1024,
        ARGUMENTS_MAX = 256,
        OPTIONS_MAX = 16384,
-       PAGE = 4096 };
+       PAGE = 4096,
+       AREAS_MOST = 1 << 30 };
 
 struct code { /* of a program, for a device */
     cl_program program; /* ours */
@@ -68,6 +69,7 @@ struct area {
 static struct {
     struct sonde_lock lock; /* of making anything */
     struct area *areas;
+    uint64_t bytes;         /* of them */
     bool looked;            /* for LLVM: */
     bool there;
 } fine;
@@ -287,7 +289,8 @@ static void add_rows(struct area *a)
 static struct area *area_new(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, uint32_t node, const uint32_t *objects)
 {
     const struct sonde_llvm_kernel *code = t->code;
-    struct area *a = sonde__memory_get(sizeof *a + code->plan.accesses * sizeof *a->rows);
+    const uint64_t most = sonde_values_memory() ? sonde_values_memory() : AREAS_MOST;
+    struct area *a = fine.bytes + area_bytes(code) <= most ? sonde__memory_get(sizeof *a + code->plan.accesses * sizeof *a->rows) : NULL;
     cl_int status = CL_OUT_OF_HOST_MEMORY;
     if (!a)
         return NULL;
@@ -307,6 +310,7 @@ static struct area *area_new(const cl_icd_dispatch *real, const struct sonde_cl_
     add_rows(a);
     a->next = fine.areas;
     fine.areas = a;
+    fine.bytes += area_bytes(code);
     return a;
 }
 
@@ -542,4 +546,5 @@ void sonde__cl_fine_forget(void)
 {
     memset(&fine.lock, 0, sizeof fine.lock);
     fine.areas = NULL; /* the parent's */
+    fine.bytes = 0;
 }

@@ -761,7 +761,7 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
 
 void sonde__cl_values_check(cl_command_queue handle)
 {
-    struct sonde_cl_queue *queue = sonde_values_wanted(SONDE_VALUES_COARSE) ? sonde__cl_queue(handle) : NULL;
+    struct sonde_cl_queue *queue = sonde__cl_duplicates_any() ? sonde__cl_queue(handle) : NULL;
     struct sonde_cl_values *v = queue ? atomic_load(&queue->values) : NULL;
     if (!v || !sonde__trylock(&v->lock))
         return;

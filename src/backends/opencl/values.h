@@ -61,6 +61,7 @@ void sonde__cl_duplicates_after(const struct sonde_cl_enqueue *enqueue, struct s
 /* In front of the next: compare pairs that look alike. */
 void sonde__cl_duplicates_check(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue);
 void sonde__cl_duplicates_collect(void);
+bool sonde__cl_duplicates_any(void); /* pending, or under way. Cheap */
 bool sonde__cl_duplicates_under_way(const struct sonde_cl_values *v);
 
 #endif
