@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/answers/values/flow.h"
 #include "analyze/model/rank.h"
 #include "analyze/trace/trace.h"
 #include "base/utf8.h"
@@ -375,6 +376,48 @@ static void put_tables(struct writer *w)
     end_array(w);
 }
 
+/* ---- the value flow graph ---------------------------------------------------------------- */
+
+static json_t *vertex(const struct sonde_flow_vertex *v)
+{
+    static const char *const kinds[] = {[SONDE_FLOW_HOST] = "host", [SONDE_FLOW_ALLOCATION] = "allocation", [SONDE_FLOW_OPERATION] = "operation"};
+    json_t *all = json_pack("{s:o, s:s, s:o}", "id", number(v->id), "kind", kinds[v->kind], "operations", number(v->operations));
+    json_object_set_new(all, "context", v->node ? number(v->node) : json_null());
+    json_object_set_new(all, "object", v->kind == SONDE_FLOW_ALLOCATION ? json_string(sonde_object_kind_name(v->object_kind)) : json_null());
+    json_object_set_new(all, "device_ns", v->kind == SONDE_FLOW_OPERATION ? number(v->time_ns) : json_null());
+    return all;
+}
+
+static json_t *edge(const struct sonde_flow *flow, const struct sonde_flow_edge *e)
+{
+    json_t *all = json_pack("{s:o, s:o, s:s, s:b, s:b, s:b, s:o, s:o}", "from", number(flow->vertices.items[e->from].id), "to",
+                            number(flow->vertices.items[e->to].id), "object", sonde_object_kind_name(e->object_kind), "reads",
+                            e->how & SONDE_FLOW_READ, "writes", e->how & SONDE_FLOW_WRITE, "exact", !(e->how & SONDE_FLOW_MAYBE), "operations",
+                            number(e->operations), "bytes", number(e->bytes));
+    json_object_set_new(all, "allocated", e->object_node ? number(e->object_node) : json_null());
+    json_object_set_new(all, "elements", e->elements ? number(e->elements) : json_null());
+    json_object_set_new(all, "unchanged", e->elements ? number(e->unchanged) : json_null());
+    return all;
+}
+
+static void put_graph(struct writer *w)
+{
+    struct sonde_values values = {0};
+    struct sonde_flow flow = {0};
+    w->nomem |= sonde_values_compute(w->m, w->names.profile, SONDE_VALUES_THRESHOLD, &values) ||
+                sonde_flow_compute(w->m, w->names.profile, &values, &flow);
+    begin_array(w, "value_vertices");
+    for (size_t i = 0; i < flow.vertices.count; i++)
+        put_line(w, vertex(&flow.vertices.items[i]));
+    end_array(w);
+    begin_array(w, "value_edges");
+    for (size_t i = 0; i < flow.edges.count; i++)
+        put_line(w, edge(&flow, &flow.edges.items[i]));
+    end_array(w);
+    sonde_flow_fini(&flow);
+    sonde_values_fini(&values);
+}
+
 /* ---- rows of the trace ------------------------------------------------------------------ */
 
 static void put_field(struct writer *w, const char *name, uint64_t value)
@@ -579,6 +622,7 @@ static int write_json(const struct sonde_measurement *m, struct sonde_out *out, 
     sonde_out_text(out, "{\"schema\":\"sonde-export\",\"version\":1,\"sonde\":\"" SONDE_VERSION "\",\n\"manifest\":");
     put_json(&w, m->manifest ? json_incref(m->manifest) : json_null());
     put_tables(&w);
+    put_graph(&w);
     for (size_t i = 0; i < TRACES; i++)
         put_trace(&w, &traces[i]);
     sonde_out_text(out, "\n}\n");

@@ -330,6 +330,12 @@ def case_figure(options):
     shapes = dict(re.findall(r'^  (\d+) \[shape=(\w+), label="', dot, re.M))
     expected = {"host": "diamond", "a": "box", "b": "box", "f": "circle", "g": "circle", "r": "circle"}
     require({name: shapes[str(id)] for name, id in ids.items()} == {name: expected.get(name, "ellipse") for name in ids}, shapes)
+    # And in the file for programs.
+    file = json.loads(subprocess.run([options.sonde, "export", m.command[2], "--to", "json", "-o", "-"], capture_output=True, text=True, check=True).stdout)
+    require([(e["from"], e["to"], e["reads"], e["writes"], e["exact"], e["bytes"]) for e in file["value_edges"]] ==
+            [(e["from"], e["to"], e["reads"], e["writes"], e["exact"], e["bytes"]) for e in m.answer["graph"]["edges"]], file["value_edges"])
+    require([(v["id"], v["kind"], v["operations"]) for v in file["value_vertices"]] ==
+            [(v["id"], v["kind"], v["operations"]) for v in m.answer["graph"]["vertices"]], file["value_vertices"])
     # As far as arguments say.
     m = Measured(options, "--values", case="figure")
     require({(m.names[e["to"]], e["exact"]) for e in (graph(m), m.answer["graph"]["edges"])[1]} >= {("s", False), ("f", True)}, m.answer["graph"])
