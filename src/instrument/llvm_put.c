@@ -39,7 +39,7 @@ static ref variable(struct maker *m, uint64_t start)
     return at;
 }
 
-/* A function of the module, by its name: ours, or OpenCL's own. */
+/* One of llvm_guess.h's functions, by its name. */
 static ref put_call(struct maker *m, const char *name, ref *argument, unsigned count)
 {
     const ref called = sonde__llvm.GetNamedFunction(m->k->module, name);
