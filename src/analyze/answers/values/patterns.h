@@ -26,7 +26,7 @@ enum sonde_pattern {
 /* clang-format on */
 
 #define SONDE_PATTERN_COMMON   0.5 /* of the elements, and more, are one value where it is frequent */
-#define SONDE_PATTERN_LINED    0.9 /* of them, at least, lie on one line where they are structured */
+#define SONDE_PATTERN_LINED    0.9 /* of them, and more, lie on one line where they are structured */
 #define SONDE_PATTERN_POINTS   4u  /* elements that it takes for either */
 #define SONDE_PATTERN_MANTISSA 10u /* bits of it that approximate values agree in: those of a half */
 
