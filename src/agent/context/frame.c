@@ -331,10 +331,10 @@ void sonde__frames_look(void)
         uintptr_t pc = atomic_load_explicit(&frames.wanted[i], memory_order_relaxed);
         if (!pc)
             continue;
-        sonde__lock(&sonde__agent.loader_lock); /* as every look of the monitor into the loader */
+        sonde__lock(&sonde__agent.fork_lock); /* as every look of the monitor into the loader */
         look_for_python(); /* before frames of it are named */
         dl_iterate_phdr(name_module, &pc);
-        sonde__unlock(&sonde__agent.loader_lock);
+        sonde__unlock(&sonde__agent.fork_lock);
         atomic_store(&frames.wanted[i], 0);
     }
 }

@@ -1,6 +1,6 @@
 /* agent.c - the agent's life: start, fork, and the ends of the process.
  *
- * Start has two steps. Loading does nothing but set up a word of memory. The
+ * Start has two steps. Loading sets up a word of memory and the handlers of a fork. The
  * rest happens at the first hooked call, in the program's thread that makes
  * it, when the runtime is ready: memory, then the monitor thread, which opens
  * the files. Whatever fails switches the agent off and leaves the program alone.
@@ -138,20 +138,20 @@ static void in_child(void)
     memset(a, 0, sizeof *a);
 }
 
-/* A child that is made while the monitor is inside the loader would find the
- * loader's list locked for ever. Bounded: the forking thread may itself hold
- * what the monitor waits for there. */
-static bool held_for_fork;
+/* A child that is made while another thread of ours has a lock of the C library that
+ * fork() does not reset (the loader's list, the exit handlers) would find it taken for ever.
+ * Bounded: the forking thread may itself hold what the other one waits for there. */
+static __thread bool held_for_fork __attribute__((tls_model("initial-exec")));
 
 static void before_fork(void)
 {
-    held_for_fork = sonde__lock_within(&sonde__agent.loader_lock, 100);
+    held_for_fork = sonde__lock_within(&sonde__agent.fork_lock, 100);
 }
 
 static void after_fork(void)
 {
     if (held_for_fork)
-        sonde__unlock(&sonde__agent.loader_lock);
+        sonde__unlock(&sonde__agent.fork_lock);
 }
 
 static void forked(void)
@@ -162,11 +162,13 @@ static void forked(void)
 
 /* ---- the start --------------------------------------------------------------------------- */
 
-/* At load, while there is nobody who could look: the pointer never changes. */
-__attribute__((constructor)) static void flag_map(void)
+/* At load, while there is nobody who could look: the pointer never changes. The handlers of
+ * a fork, too: a fork under way calls none that are registered in its middle. */
+__attribute__((constructor)) static void loaded(void)
 {
     static _Atomic uint32_t without_memory;
     int saved = errno;
+    pthread_atfork(before_fork, after_fork, forked);
     void *page = sonde__pages_get(4096);
     sonde__flag = page ? page : &without_memory;
     if (page)
@@ -193,16 +195,22 @@ static void folded_nodes(void)
     __atomic_store_n(&s->used, 1 + SONDE_OP_KIND_COUNT, __ATOMIC_RELEASE);
 }
 
+static void look_at_exit(void)
+{
+    sonde__lock(&sonde__agent.fork_lock);
+    atexit(at_exit);
+    at_quick_exit(at_exit);
+    sonde__unlock(&sonde__agent.fork_lock);
+}
+
 static void once_per_program(void)
 {
     static bool done;
     if (done)
         return;
-    pthread_atfork(before_fork, after_fork, forked);
     /* Now, not at load: the runtime's own exit handlers were registered before
      * ours, so ours runs while the runtime still works. */
-    atexit(at_exit);
-    at_quick_exit(at_exit);
+    look_at_exit();
     sonde__clock_find();
     sonde__agent_shared_find();
     done = true;
@@ -216,8 +224,7 @@ static void runtime_is_there(void)
     if (!sonde__agent.early || done)
         return;
     done = true;
-    atexit(at_exit);
-    at_quick_exit(at_exit);
+    look_at_exit();
 }
 
 uint32_t sonde_device_add(const struct sonde_device_info *info)

@@ -54,9 +54,9 @@ static void watch_modules(void)
 {
     static unsigned long long last_subs;
     unsigned long long now = 0;
-    sonde__lock(&sonde__agent.loader_lock);
+    sonde__lock(&sonde__agent.fork_lock);
     dl_iterate_phdr(module_count, &now);
-    sonde__unlock(&sonde__agent.loader_lock);
+    sonde__unlock(&sonde__agent.fork_lock);
     if (now >> 32 != last_subs) {
         last_subs = now >> 32;
         sonde__unwind_modules_changed();

@@ -265,6 +265,47 @@ static void *starting(void *arg)
 
 static unsigned after_us;
 
+/* The C library's own is linked into each library; this one is the agent's. While it runs, its
+ * lock may be taken, which fork() does not reset: no process may be made then. */
+static _Atomic bool registering;
+static bool slowly;
+
+int at_quick_exit(void (*function)(void))
+{
+    extern int __cxa_at_quick_exit(void (*)(void), void *);
+    atomic_store(&registering, true);
+    if (slowly)
+        usleep(20000);
+    int err = __cxa_at_quick_exit(function, NULL);
+    atomic_store(&registering, false);
+    return err;
+}
+
+static void fork_while_registering(void)
+{
+    pthread_t t;
+    slowly = true;
+    REQUIRE(pthread_create(&t, NULL, starting, NULL) == 0);
+    while (!atomic_load(&registering))
+        usleep(100);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(atomic_load(&registering));
+    waited(pid);
+    pthread_join(t, NULL);
+    done();
+}
+
+static void test_while_registering(void **state)
+{
+    (void)state;
+    const char *const none[] = {NULL};
+    skip_where_the_allocator_cannot_fork();
+    harness_setup("registering", none);
+    assert_int_equal(harness_in_child(fork_while_registering), 0);
+    harness_remove();
+}
+
 static void fork_during_start(void)
 {
     pthread_t t;
@@ -334,6 +375,7 @@ int main(void)
         cmocka_unit_test(test_child_leaves_the_parents_tables),
         cmocka_unit_test(test_among_threads),
         cmocka_unit_test(test_during_start),
+        cmocka_unit_test(test_while_registering),
         cmocka_unit_test(test_delay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -229,7 +229,7 @@ static void hold_the_monitor(const char *name)
     const char *const extra[] = {"SONDE_MEMORY=268435456", NULL};
     harness_setup(name, extra);
     harness_wait();
-    sonde__lock(&sonde__agent.loader_lock); /* which the monitor takes to look at modules */
+    sonde__lock(&sonde__agent.fork_lock); /* which the monitor takes to look at modules */
     for (int held = 0; held < 100; held = atomic_load(&sonde__agent.monitor_lock.taken) ? held + 1 : 0)
         usleep(1000);
     while (atomic_load(&pool->left) > 20)
@@ -242,7 +242,7 @@ static void *let_go_when_short(void *unused)
     while (atomic_load(&pool->left) > 16)
         usleep(1000);
     usleep(50000); /* whoever does not wait has none left */
-    sonde__unlock(&sonde__agent.loader_lock);
+    sonde__unlock(&sonde__agent.fork_lock);
     return NULL;
 }
 
@@ -273,7 +273,7 @@ static void paths_wait_for_none(void)
     hold_the_monitor("vain");
     REQUIRE(tree(DEPTH));
     REQUIRE(atomic_load(&pool->in_vain) == atomic_load(&pool->ready));
-    sonde__unlock(&sonde__agent.loader_lock);
+    sonde__unlock(&sonde__agent.fork_lock);
     REQUIRE(folded_at_end() > 0);
     harness_remove();
 }
