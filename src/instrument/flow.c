@@ -308,6 +308,7 @@ static void list_pointers(const struct sonde_ptx *p, const struct sonde_ptx_func
             continue;
         }
         struct sonde_ptx_pointer *pointer = &out->pointers[out->pointer[k] - 1];
+        pointer->reads |= a->op != SONDE_PTX_STORE;
         if (writes(a) && !pointer->grain)
             pointer->set = (uint8_t)out->sets++;
         if (writes(a) && (!pointer->grain || bytes < pointer->grain))

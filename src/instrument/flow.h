@@ -23,6 +23,7 @@ struct sonde_ptx_pointer { /* among a kernel's parameters, through which it acce
     struct sonde_ptx_origin origin;
     uint8_t grain; /* bytes of the smallest element that is written through it, 8 at the most; 0: none is */
     uint8_t set;   /* number among those through which is written, from 0 */
+    bool reads;
 };
 
 struct sonde_ptx_flow {

@@ -481,6 +481,35 @@ def check_unchanged(m, fine=False):
     yield equal("why not all copies and sets", reasons, {None, graph, "it writes a rectangle"})
 
 
+def check_alike(m):
+    """Which objects held the same values as which others, and the value flow graph of figure()."""
+    lines = {marked_line(source("alike"), mark): mark for mark in
+             ("a", "b", "c", "other", "longer", "odd-one", "odd-two", "odd-three", "first", "brief", "often", "before", "last",
+              "figure-a", "figure-b", "f", "g", "s", "t", "l", "r")}
+    mark = lambda text: next((lines[int(n)] for n in re.findall(r"alike\.cu:(\d+)", text or "") if int(n) in lines), None)
+    answer = m.view("values --graph")
+    found = {}
+    for o in answer["objects"]:
+        for p in o["patterns"]:
+            if p["pattern"] == "duplicate":
+                key = mark(o["site"]), mark(p["evidence"])
+                found[key] = found.get(key, 0) + p["operations"]
+                yield f"{key}: exact, all of it", p["exact"] and p["share"] == 1, str(p)
+    pairs = {tuple(sorted(key)) for key in found}
+    yield "pairs that are alike", pairs >= {("a", "b"), ("a", "c"), ("odd-one", "odd-two"), ("brief", "first"), ("before", "last")}, str(found)
+    yield "none that are not", all({"odd-three", "other", "longer"}.isdisjoint(pair) for pair in pairs), str(found)
+    like = {"a", "b", "c", "often"}
+    yield "often is like one of three", any("often" in pair for pair in pairs) and all(set(pair) <= like for pair in pairs if "often" in pair), str(found)
+    vertices = {v["id"]: "host" if v["kind"] == "host" else mark(v["called_from"]) for v in answer["graph"]["vertices"]}
+    edges = {(vertices[e["from"]], vertices[e["to"]], mark(e["object"]), "r" * e["reads"] + "w" * e["writes"]) for e in answer["graph"]["edges"]
+             if (mark(e["object"]) or "").startswith("figure")}
+    a, b = "figure-a", "figure-b"
+    yield equal("value flow graph", sorted(edges, key=str), sorted(
+        {(a, "f", a, "w"), (b, "g", b, "w"), ("f", "s", a, "w"), ("g", "t", b, "w"), ("s", "l", a, "r"), ("t", "l", b, "w"), ("l", "r", b, "r"),
+         ("r", "host", b, "r")}, key=str))
+    yield "all of it exact", all(e["exact"] for e in answer["graph"]["edges"]), str(answer["graph"]["edges"])[:300]
+
+
 UNCHANGED = {"write_same": 22, "write_half": 4, "add_some": 1, "write_vector": 1, "write_bytes": 1, "write_mixed": 1, "write_twice": 1,
              "write_indirect": 1, "needs_variable": 1, "write_both": 1, "only_reads": 1}
 VALUES = {"read_zeros": 5, "read_same": 1, "read_small": 1, "read_wide": 1, "read_near": 1, "some_threads": 1, "needs_variable": 1,
@@ -538,6 +567,7 @@ CASES = [
     Case("values", ["{bin}/values"], VALUES, {"write": (8, 6 * 16384 + 2 * 32768), "read": (8, 7 * 16384 + 32768)}, [check_values],
          options=["--values=fine"]),
     Case("unchanged", ["{bin}/unchanged"], UNCHANGED, None, [check_unchanged], options=["--values"]),
+    Case("alike", ["{bin}/alike"], {"set": 9, "look": 1}, None, [check_alike], options=["--values"]),
     Case("unchanged-all", ["{bin}/unchanged"], UNCHANGED, None, [lambda m: check_unchanged(m, fine=True)], options=["--values=all"]),
     Case("just-in-time", ["{bin}/alone"], {"jitted": 12}, {"fill": (1, 4), "read": (1, 4)}, [check_just_in_time]),
     Case("static", ["{bin}/alone-static"], {"jitted": 12}, {"fill": (1, 4), "read": (1, 4)}),

@@ -6,7 +6,7 @@
  * streams, devices and events; captures.c knows which streams are captured;
  * memory.c follows allocations, copies.c what copies name; graphs.c knows where a
  * graph's nodes come from; modules.c keeps code that was loaded; around.c is what --values puts around an operation:
- * code.c has instrumented copies of kernels, areas.c what they found, coarse.c compares,
+ * code.c has instrumented copies of kernels, areas.c what they found, coarse.c compares, duplicates.c has objects that are alike,
  * places.c knows what each context has for that;
  * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
  *
@@ -186,20 +186,21 @@ struct sonde_cuda_copied {
 };
 /* What a call named that copies or sets. */
 struct sonde_cuda_copied sonde__cuda_copied(uint32_t id, const void *params);
-struct sonde_cuda_written {
-    bool writes;                    /* memory of a device, and some of it */
-    enum sonde_value_missed missed; /* it is not one stretch of it */
+struct sonde_cuda_moved {
+    bool writes;                    /* memory of a device */
+    enum sonde_value_missed missed; /* what it writes is not one stretch of it */
     enum sonde_op_kind kind;
     CUstream stream;
-    uint64_t address, bytes;
+    uint64_t address, bytes;        /* where it writes to, how many */
+    uint32_t to, from;              /* objects; 0: none */
 };
-/* What it will write. */
-struct sonde_cuda_written sonde__cuda_written(uint32_t id, const void *params);
+/* What it will do. */
+struct sonde_cuda_moved sonde__cuda_moved(uint32_t id, const void *params);
 
 /* ---- allocations (memory.c) -------------------------------------------------------- */
 
 /* Before a call that frees, after a call that allocated. */
-void sonde__cuda_freeing(uint32_t id, const void *params);
+void sonde__cuda_freeing(uint32_t id, const void *params, uint32_t context_uid);
 void sonde__cuda_allocated(uint32_t id, const void *params, const struct sonde_call *call, uint32_t context_uid);
 void sonde__cuda_context_memory_gone(uint32_t context_uid);
 /* The object that began at this address, or of this array; 0 none. */
@@ -245,6 +246,7 @@ void sonde__cuda_modules_store(void); /* within collect */
     X(cuMemAllocFromPoolAsync)                      \
     X(cuMemAlloc_v2)                                \
     X(cuMemFreeAsync)                               \
+    X(cuMemHostAlloc)                               \
     X(cuMemPoolCreate)                              \
     X(cuMemPoolSetAttribute)                        \
     X(cuMemcpyDtoHAsync_v2)                         \
@@ -289,12 +291,14 @@ size_t sonde__cuda_plain_name(const char *name);
 
 struct sonde_cuda_place;
 struct sonde_cuda_own {
-    CUkernel copy, compare; /* instrument/compare.h */
+    CUkernel copy, compare, digest; /* instrument/compare.h */
 };
 /* Loaded at the first call; NULL: the driver cannot. */
 const struct sonde_cuda_own *sonde__cuda_own(void);
 /* Does the driver launch what a callback puts in a launch's place? Found out at the first call, in the current context. */
 bool sonde__cuda_swaps(const struct sonde_cuda_place *place);
+/* Is a kernel of this name ours? */
+bool sonde__cuda_is_own(const char *name);
 /* Of calls that are ours. */
 void sonde__cuda_own_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data);
 
@@ -309,10 +313,13 @@ struct sonde_cuda_place {
     CUmemoryPool pool;       /* of copies */
     uint64_t bytes, most;    /* of areas */
     struct sonde_cuda_slots *_Atomic slots;
+    struct sonde_cuda_jobs *_Atomic jobs;
     bool gone;
 };
 /* That of a context, which is current; made at the first. NULL: there is none. */
 struct sonde_cuda_place *sonde__cuda_place(CUcontext context, uint32_t uid);
+/* That, if it was made. */
+struct sonde_cuda_place *sonde__cuda_place_known(uint32_t uid);
 /* Each, with its context current: all, or one (`uid` not 0). */
 void sonde__cuda_places(uint32_t uid, void (*each)(struct sonde_cuda_place *place, bool last), bool last);
 bool sonde__cuda_values_own(uint32_t context_uid, uint32_t stream_id); /* is that stream ours? */
@@ -326,6 +333,8 @@ struct sonde_cuda_target { /* a part of an object that is compared */
     uint32_t element_bytes; /* as the code has it; 0 unknown */
     uint32_t grain;         /* what is written is marked, so many bytes at once; 0: all of it may be written */
     bool maybe, raced;
+    bool whole;             /* all of it has contents, and it may be hashed */
+    uint64_t version;       /* how often it has been written */
     uint64_t address, bytes; /* of the object */
     uint64_t from, to;       /* bytes of it */
     CUdeviceptr copy, marks;
@@ -333,6 +342,7 @@ struct sonde_cuda_target { /* a part of an object that is compared */
 struct sonde_cuda_coarse { /* of an operation, from before it until after it */
     struct sonde_cuda_place *place;
     CUstream stream;
+    uint64_t key;           /* of the stream */
     struct sonde_cuda_guard *guard;
     uint32_t *missed;       /* bits, by enum sonde_value_missed */
     uint32_t targets;
@@ -344,8 +354,24 @@ struct sonde_cuda_target *sonde__cuda_coarse_add(struct sonde_cuda_coarse *c, ui
 void sonde__cuda_coarse_copy(struct sonde_cuda_coarse *c);
 /* `operation` 0: there was none. */
 void sonde__cuda_coarse_end(struct sonde_cuda_coarse *c, uint32_t operation);
+/* An operation that is not looked at may write the object, in the stream of this key; object 0: any, in any. */
+void sonde__cuda_coarse_wrote(uint32_t object, uint64_t stream_key);
+uint64_t sonde__cuda_coarse_stream(CUstream stream, bool own_default, uint32_t context_uid);
 void sonde__cuda_coarse_freed(uint32_t object);
+/* Another after each write, 0: none yet; the key of the stream that wrote it, UINT64_MAX: several. */
+uint64_t sonde__cuda_coarse_version(uint32_t object);
+uint64_t sonde__cuda_coarse_writer(uint32_t object);
 void sonde__cuda_coarse_read(struct sonde_cuda_place *place, bool last);
+
+/* ---- objects that hold the same values (duplicates.c) -------------------------------------------- */
+
+bool sonde__cuda_duplicates_ready(struct sonde_cuda_place *place);
+/* In a call of the program: in front of its operation in `stream`, of which `key` is told apart from others; and behind it. */
+void sonde__cuda_duplicates_check(struct sonde_cuda_place *place, CUstream stream, uint64_t key);
+void sonde__cuda_duplicates_after(struct sonde_cuda_place *place, CUstream stream, uint64_t key, const struct sonde_cuda_target *target, uint32_t operation);
+void sonde__cuda_duplicates_read(struct sonde_cuda_place *place, bool last);
+/* In a call that frees it, before it does; the current context's place, or NULL. */
+void sonde__cuda_duplicates_freeing(uint32_t object, struct sonde_cuda_place *place);
 
 /* ---- what the accesses of kernels found (areas.c) ----------------------------------------------- */
 
