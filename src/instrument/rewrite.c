@@ -214,7 +214,7 @@ struct copy {
     uint32_t access; /* the next one */
     uint32_t block;  /* the last one that was counted, + 1 */
     struct registers registers;
-    struct sonde_ptx_flow flow; /* SONDE_PLAN_SETS */
+    struct sonde_ptx_flow flow;
 };
 
 static bool has_area(const struct copy *c)
@@ -427,6 +427,7 @@ static void put_head(struct copy *c)
 {
     const struct sonde_ptx_span head = c->p->items[c->f->head].text, name = c->f->name;
     const char *text = c->p->text, *end = text + head.at + head.bytes, *behind = text + name.at + name.bytes, *at = behind;
+    const uint32_t variables = c->flow.variables.count;
     put(c->out, text + head.at, name.at + name.bytes - head.at);
     say(c->out, "__sonde(");
     while (at < end && *at != '(' && *at != '.')
@@ -445,6 +446,8 @@ static void put_head(struct copy *c)
         say(c->out, "%s.param .u64 sonde_area", any ? ",\n" : "");
     if (c->flow.sets)
         say(c->out, "%s.param .align 8 .b8 sonde_sets[%zu]", any || has_area(c) ? ",\n" : "", c->flow.sets * sizeof(struct sonde_plan_set));
+    if (variables)
+        say(c->out, "%s.param .align 8 .b8 sonde_variables[%zu]", any || has_area(c) || c->flow.sets ? ",\n" : "", variables * sizeof(uint64_t));
     say(c->out, "\n)");
     put(c->out, behind, behind < end ? (size_t)(end - behind) : 0);
     say(c->out, "\n");
@@ -453,6 +456,10 @@ static void put_head(struct copy *c)
 static void put_prologue(struct copy *c)
 {
     put_sets(c);
+    if (c->flow.variables.count)
+        say(c->out, ".reg .b64 %%sonde_g<%u>;\n", c->flow.variables.count);
+    for (uint32_t k = 0; k < c->flow.variables.count; k++)
+        say(c->out, "ld.param.u64 %%sonde_g%u, [sonde_variables+%zu];\n", k, k * sizeof(uint64_t));
     say(c->out, ".reg .b32 %%sonde_m, %%sonde_lo, %%sonde_hi;\n.reg .b64 %%sonde_p, %%sonde_n, %%sonde_h;\n.reg .pred %%sonde_first, %%sonde_any;\n");
     if (c->plan & SONDE_PLAN_COUNTS)
         say(c->out, ".reg .b32 %%sonde_c<%u>;\n", c->f->blocks);
@@ -535,9 +542,46 @@ static void put_values_of(struct copy *c, const struct sonde_ptx_access *a, bool
         say(c->out, "$sonde_not%u:\n", k);
 }
 
+/* Is the instruction one of constant memory? Then its like for global memory, to where it ends in the text. */
+static const char *of_constants(const char *at, const char *end, const char **behind)
+{
+    static const char *const like[][2] = {{"ld.const.", "ld.global.nc."}, {"cvta.const.", "mov."}, {"cvta.to.const.", "mov."}};
+    for (size_t k = 0; k < sizeof like / sizeof *like; k++)
+        if ((size_t)(end - at) > strlen(like[k][0]) && memcmp(at, like[k][0], strlen(like[k][0])) == 0) {
+            *behind = at + strlen(like[k][0]);
+            return like[k][1];
+        }
+    return NULL;
+}
+
+/* Variables become pointers to the program's own. */
+static void put_pointed(struct copy *c, struct sonde_ptx_span text)
+{
+    const char *const end = c->p->text + text.at + text.bytes;
+    for (const char *at = c->p->text + text.at, *word; at < end;) {
+        for (word = at; word < end && (is_name(*word) || *word == '.'); word++)
+            ;
+        if (word == at)
+            word++;
+        const struct sonde_ptx_span name = {(uint32_t)(at - c->p->text), (uint32_t)(word - at)};
+        const uint32_t variable = sonde__ptx_variable(c->p, &c->flow.variables, name);
+        const char *instead = c->flow.variables.constants ? of_constants(at, end, &word) : NULL;
+        if (variable)
+            say(c->out, "%%sonde_g%u", variable - 1);
+        else if (instead)
+            say(c->out, "%s", instead);
+        else
+            put_span(c->out, c->p, name);
+        at = word;
+    }
+}
+
 static void put_text(struct copy *c, const struct sonde_ptx_item *i)
 {
-    put_span(c->out, c->p, i->text);
+    if (c->flow.variables.count && i->kind == SONDE_PTX_STATEMENT)
+        put_pointed(c, i->text);
+    else
+        put_span(c->out, c->p, i->text);
     say(c->out, i->kind == SONDE_PTX_STATEMENT ? ";\n" : (i->kind == SONDE_PTX_LABEL ? ":\n" : "\n"));
 }
 
@@ -568,9 +612,13 @@ static void put_item(struct copy *c, uint32_t item)
 static void put_copy(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t plan, struct sonde_ptx_text *out)
 {
     struct copy c = {.p = p, .f = f, .out = out, .plan = plan, .access = f->first_access};
-    out->spent |= plan & SONDE_PLAN_SETS && sonde__ptx_flow(p, f, &c.flow);
-    if (out->spent)
+    if (sonde__ptx_flow(p, f, &c.flow) || c.flow.variables.count > SONDE_PTX_VARIABLES_MAX) {
+        out->spent |= !c.flow.origins;
+        sonde__ptx_flow_release(&c.flow);
         return;
+    }
+    if (!(plan & SONDE_PLAN_SETS))
+        c.flow.sets = 0;
     put_head(&c);
     say(out, "{\n");
     put_prologue(&c);
@@ -578,8 +626,7 @@ static void put_copy(const struct sonde_ptx *p, const struct sonde_ptx_function 
         put_item(&c, item);
     put_epilogue(&c);
     say(out, "}\n");
-    if (plan & SONDE_PLAN_SETS)
-        sonde__ptx_flow_release(&c.flow);
+    sonde__ptx_flow_release(&c.flow);
 }
 
 /* Where the last function ends: sections of debugging information come behind it, and what they name must be there before. */

@@ -1,10 +1,10 @@
 /* rewrite.h - PTX with an instrumented copy of each kernel.
  *
- * The module stays as it is, and NAME__sonde is added for each kernel NAME whose accesses can be followed: one module, so that its
- * variables, constants, textures and functions are the same for both. The copy takes parameters more, behind the kernel's own: of the
+ * The module stays as it is, and NAME__sonde is added for each kernel NAME whose accesses can be followed. The module may be loaded
+ * beside the program's own: the variables that a copy names are those to which it is given pointers. It takes parameters more, behind the kernel's own: of the
  * plans COUNTS and VALUES the address of the launch's area (plan.h), 128-byte aligned, of which each multiprocessor (%smid) has a part;
  * behind it, of SONDE_PLAN_SETS and where the kernel writes through pointers that are parameters, an array of struct
- * sonde_plan_set in the order of sonde_ptx_pointer.set. It does what the kernel does, and adds to the area when a thread ends.
+ * sonde_plan_set in the order of sonde_ptx_pointer.set; last, where it names variables (variables.h), an array of their addresses. It does what the kernel does, and adds to the area when a thread ends.
  *
  * Threads: any; the text is the caller's. Memory is from the kernel (guest/memory.h).
  */

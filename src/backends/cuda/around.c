@@ -34,7 +34,8 @@ struct sonde_cuda_around {
         uint8_t how; /* SONDE_FLOW_* */
         uint64_t bytes;
     } flow[FLOWS_MAX];   /* what the operation reads and writes */
-    void *parameters[SONDE_CUDA_PARAMETERS_MAX + 2]; /* the kernel's own, and what the copy has behind them */
+    CUdeviceptr *variables;
+    void *parameters[SONDE_CUDA_PARAMETERS_MAX + 3]; /* the kernel's own, and what the copy has behind them */
 };
 
 static struct {
@@ -270,13 +271,16 @@ static void fill_sets(struct sonde_cuda_around *a, const struct sonde_cuda_kerne
 }
 
 /* Can the copy run? */
-static enum sonde_value_missed check(const struct sonde_cuda_kernel *k, const struct launch *l)
+static enum sonde_value_missed check(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct launch *l, const struct sonde_cuda_place *place)
 {
     if (k->why)
         return k->why;
     if (!*l->parameters && k->flow.parameters)
         return SONDE_VALUE_MISSED_BUFFER;
-    return l->clusters || !fits(k, l) ? SONDE_VALUE_MISSED_REGISTERS : SONDE_VALUE_MISSED_NONE;
+    if (l->clusters || !fits(k, l))
+        return SONDE_VALUE_MISSED_REGISTERS;
+    a->variables = k->flow.variables.count ? sonde__cuda_variables(k, place->uid) : NULL;
+    return k->flow.variables.count && !a->variables ? SONDE_VALUE_MISSED_VARIABLE : SONDE_VALUE_MISSED_NONE;
 }
 
 static enum sonde_value_missed make_area(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, void *const *parameters, struct sonde_cuda_place *place)
@@ -298,14 +302,16 @@ static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k,
         a->parameters[count++] = &a->area;
     if (sonde__cuda_twins.coarse && k->flow.sets)
         a->parameters[count++] = a->sets;
+    if (k->flow.variables.count)
+        a->parameters[count++] = a->variables;
     *l->parameters = a->parameters;
     *l->function = (CUfunction)k->twin;
 }
 
-static void before_launch(struct sonde_cuda_around *a, const struct launch *l, const struct sonde_cuda_kernel *k, struct sonde_cuda_place *place, bool own_default)
+static void before_launch(struct sonde_cuda_around *a, const struct launch *l, struct sonde_cuda_kernel *k, struct sonde_cuda_place *place, bool own_default)
 {
     const bool coarse = sonde__cuda_twins.coarse;
-    enum sonde_value_missed why = check(k, l);
+    enum sonde_value_missed why = check(a, k, l, place);
     a->engine = why ? SONDE_ENGINE_NONE : SONDE_ENGINE_PTX;
     const bool reads_only = !why && !sonde__cuda_twins.fine && !k->flow.sets && !k->flow.writes_unknown;
     if (reads_only)
@@ -361,7 +367,7 @@ static void around_put(struct sonde_cuda_around *a)
 static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
 {
     const struct launch l = launch_of(id, (void *)(uintptr_t)cd->functionParams);
-    const struct sonde_cuda_kernel *k = l.function ? sonde__cuda_kernel(*l.function) : NULL;
+    struct sonde_cuda_kernel *k = l.function ? sonde__cuda_kernel(*l.function) : NULL;
     if (!k)
         return;
     a->operation = sonde_call_operation(call, SONDE_OP_KERNEL, k->name);

@@ -1,13 +1,14 @@
 /* code.c - the PTX of what the program loads, and an instrumented copy of each kernel that is launched (--values).
  *
  * The program's modules stay as they are. At the first launch of a kernel of a module, its PTX with all copies becomes a library
- * of ours; so its variables are others than the program's, and a kernel that names one has no copy. Nor has one whose
- * copy needs more than a block may have.
+ * of ours; so its variables are others than the program's, and a copy that names some is given pointers to those. A kernel whose
+ * copy needs more than a block may have stays as it is.
  *
  * Locks: code.lock, of images and of making kernels; launches that are known take none.
  */
 #include "sonde_cuda.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "guest/lock.h"
@@ -180,7 +181,7 @@ static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image
     if (sonde__ptx_flow(k->ptx, k->function, &k->flow) || k->flow.parameters >= SONDE_CUDA_PARAMETERS_MAX ||
         k->flow.pointer_count > SONDE_PTX_POINTERS_MAX)
         return SONDE_VALUE_MISSED_ARGUMENTS;
-    if (k->flow.variable.bytes)
+    if (k->flow.variables.count > SONDE_PTX_VARIABLES_MAX)
         return SONDE_VALUE_MISSED_VARIABLE;
     k->twin = twin_of(i, name);
     return k->twin ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
@@ -231,6 +232,68 @@ struct sonde_cuda_kernel *sonde__cuda_kernel(CUfunction f)
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
     sonde__unlock(&code.lock);
     return k;
+}
+
+/* ---- variables -------------------------------------------------------------------------------------------- */
+
+struct sonde_cuda_pointers { /* to a kernel's variables, in a context */
+    struct sonde_cuda_pointers *next;
+    uint32_t context_uid;
+    bool known;
+    CUdeviceptr at[SONDE_PTX_VARIABLES_MAX];
+};
+
+static bool variable_at(const struct image *i, const char *name, CUdeviceptr *at)
+{
+    const struct sonde_cuda_twins *t = &sonde__cuda_twins;
+    const CUlibrary library = i->library ? (CUlibrary)(uintptr_t)i->handle : NULL;
+    size_t bytes;
+    if (!library)
+        return t->cuModuleGetGlobal_v2(at, &bytes, (CUmodule)(uintptr_t)i->handle, name) == CUDA_SUCCESS;
+    return t->cuLibraryGetGlobal(at, &bytes, library, name) == CUDA_SUCCESS ||
+           t->cuLibraryGetManaged(at, &bytes, library, name) == CUDA_SUCCESS;
+}
+
+/* Under code.lock. */
+static struct sonde_cuda_pointers *pointers_new(struct sonde_cuda_kernel *k, uint32_t context_uid)
+{
+    char name[NAME_MAX_BYTES];
+    struct sonde_cuda_pointers *p = sonde__memory_get(sizeof *p);
+    if (!p)
+        return NULL;
+    p->context_uid = context_uid;
+    p->known = true;
+    for (uint32_t v = 0; v < k->flow.variables.count && p->known; v++) {
+        const struct sonde_ptx_span s = k->flow.variables.name[v];
+        snprintf(name, sizeof name, "%.*s", (int)s.bytes, k->ptx->text + s.at);
+        p->known = variable_at(k->image, name, &p->at[v]);
+    }
+    p->next = atomic_load(&k->pointers);
+    atomic_store(&k->pointers, p);
+    return p;
+}
+
+static struct sonde_cuda_pointers *pointers_of(struct sonde_cuda_kernel *k, uint32_t context_uid)
+{
+    struct sonde_cuda_pointers *p = atomic_load(&k->pointers);
+    while (p && p->context_uid != context_uid)
+        p = p->next;
+    return p;
+}
+
+CUdeviceptr *sonde__cuda_variables(struct sonde_cuda_kernel *k, uint32_t context_uid)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    struct sonde_cuda_pointers *p = pointers_of(k, context_uid);
+    if (!p) {
+        sonde__lock(&code.lock);
+        sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
+        p = pointers_of(k, context_uid);
+        p = p ? p : pointers_new(k, context_uid);
+        sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
+        sonde__unlock(&code.lock);
+    }
+    return p && p->known ? p->at : NULL;
 }
 
 size_t sonde__cuda_plain_name(const char *name)

@@ -240,7 +240,9 @@ void sonde__cuda_modules_store(void); /* within collect */
     X(cuKernelGetParamInfo)                         \
     X(cuKernelSetAttribute)                         \
     X(cuLaunchKernel)                               \
+    X(cuLibraryGetGlobal)                           \
     X(cuLibraryGetKernel)                           \
+    X(cuLibraryGetManaged)                          \
     X(cuLibraryGetModule)                           \
     X(cuLibraryLoadData)                            \
     X(cuMemAllocFromPoolAsync)                      \
@@ -252,6 +254,7 @@ void sonde__cuda_modules_store(void); /* within collect */
     X(cuMemcpyDtoHAsync_v2)                         \
     X(cuMemcpyHtoDAsync_v2)                         \
     X(cuMemsetD8Async)                              \
+    X(cuModuleGetGlobal_v2)                         \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)  \
     X(cuStreamCreate)                               \
     X(cuStreamSynchronize)                          \
@@ -275,6 +278,7 @@ struct sonde_cuda_kernel {
     const struct sonde_ptx *ptx;
     const struct sonde_ptx_function *function;
     struct sonde_ptx_flow flow;
+    struct sonde_cuda_pointers *_Atomic pointers; /* to its variables */
     uint32_t parameters;           /* of any kernel, as the driver says: bytes of each */
     uint16_t *parameter_bytes;
 };
@@ -284,6 +288,8 @@ void sonde__cuda_code_loaded(uint32_t id, const void *params);
 void sonde__cuda_code_unloading(const void *params);
 /* The kernel of a launch; made at the first. NULL: no memory. */
 struct sonde_cuda_kernel *sonde__cuda_kernel(CUfunction f);
+/* Where the variables of the program's module are that a kernel names, in this context, which is current. NULL: the driver does not say. */
+CUdeviceptr *sonde__cuda_variables(struct sonde_cuda_kernel *k, uint32_t context_uid);
 /* Bytes of a kernel's name as the program has it: without what our copies have behind theirs. */
 size_t sonde__cuda_plain_name(const char *name);
 

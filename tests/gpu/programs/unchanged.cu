@@ -3,7 +3,10 @@
 
 enum { N = 4096, BLOCK = 256, ODD_FROM = 5, ODD_BYTES = 1003 };
 
-__device__ int steps = 7; /* of the module */
+__device__ int steps = 7; /* of the module, as are these */
+static __device__ int last;
+__constant__ int table[4];
+__managed__ int total;
 
 #define INDEX int i = blockIdx.x * blockDim.x + threadIdx.x
 
@@ -63,6 +66,20 @@ extern "C" __global__ void write_indirect(int **to)
 extern "C" __global__ void needs_variable(int *to)
 {
     to[threadIdx.x] = steps;
+}
+
+extern "C" __global__ void uses_all(int *to, int never)
+{
+    INDEX;
+    const int *from = i % 2 ? table : &steps;
+    to[i] = table[i % 4];
+    atomicAdd(&total, *from);
+    if (i == 5) {
+        printf("5 is %d\n", i);
+        last = table[1];
+    }
+    if (never)
+        to[i] = (int)(100 * sin(1e9 * i));
 }
 
 extern "C" __global__ void write_both(int *to, int *also)
@@ -150,6 +167,13 @@ static void kernels()
     RUN(write_indirect, BLOCK, table);
     CK(cudaMemset(p, 0, BLOCK * 4));
     RUN(needs_variable, BLOCK, p);
+    const int sevens_and_more[] = {7, 8, 7, 9};
+    int found;
+    CK(cudaMemcpyToSymbol(table, sevens_and_more, sizeof table));
+    sevens(p);
+    RUN(uses_all, N, p, 0);
+    CK(cudaMemcpyFromSymbol(&found, last, sizeof found));
+    printf("last %d total %d\n", found, total);
     RUN(write_both, N / 2, p, p + N / 2);
     RUN(write_same, BLOCK, p + 100);
     RUN(only_reads, BLOCK, p, other);

@@ -82,7 +82,7 @@ class Module:
 
     def __init__(self, text, memory):
         self.memory, self.constant, self.symbols, self.kernels, self.executed, self.values, self.written = memory, bytearray(4096), {}, {}, {}, {}, {}
-        self.variables = []
+        self.variables, self.constants, self.sizes = [], set(), {}
         depth, constants, kernel = 0, 0, None
         for kind, s in statements(text):
             if kind == "head":
@@ -101,7 +101,9 @@ class Module:
                 space, type, name, count, values = match.groups()
                 size = bits(type) // 8
                 data = b"".join(int(x).to_bytes(size, "little") for x in values.split(",")) if values else b""
+                self.sizes[name] = size * int(count or 1)
                 if space == "const":
+                    self.constants.add(name)
                     self.symbols[name] = constants
                     self.constant[constants:constants + len(data)] = data
                     constants += (size * int(count or 1) + 7) & ~7
@@ -189,7 +191,7 @@ class Module:
         elif op[0] in ("ld", "st", "atom", "red"):
             for t in group:
                 run["values"][pc] += self.access(t, op, arguments, value, run)
-        elif op[0] != "declaration":
+        elif op[0] not in ("declaration", "membar"):
             for t in group:
                 compute(t, op, arguments, value)
 
@@ -239,6 +241,9 @@ def compute(t, op, arguments, value):
     n = bits(type)
     mask = (1 << n) - 1
     to = arguments[0]
+    if o == "selp":
+        t[to] = value(t, arguments[1 if value(t, arguments[3]) else 2]) & mask
+        return
     if type in ("f32", "f64") and o != "mov":
         a = [to_float(value(t, x), type) for x in arguments[1:3 if o == "setp" else None]]
         if o == "setp":
@@ -265,6 +270,9 @@ def compute(t, op, arguments, value):
         t[to] = low & M32 | (high & M32) << 32
     elif o == "popc":
         t[to] = number(arguments[1]).bit_count()
+    elif o == "mov" and to.startswith("{"):
+        for half, name in enumerate(to.strip("{}").split(",")):
+            t[name.strip()] = value(t, arguments[1]) >> 32 * half & M32
     elif o in ("mov", "cvta"):
         t[to] = value(t, arguments[1]) & mask
     elif o == "cvt":

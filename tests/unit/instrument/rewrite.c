@@ -2,7 +2,7 @@
  *
  * Prints a line for each kernel ("kernel NAME BLOCKS" or "plain NAME WHY") and, behind a kernel, for each access the number of the
  * statement that has it among those of its kernel, its block, and what it is ("access STATEMENT BLOCK ld f 4 1"), then the
- * pointers through which it writes in their order ("set PARAMETER OFFSET GRAIN").
+ * pointers through which it writes in their order ("set PARAMETER OFFSET GRAIN"), and the variables that it names ("variable NAME").
  *
  * rewrite OUT: the kernels that copy and compare.
  */
@@ -43,6 +43,8 @@ static void print_sets(const struct sonde_ptx *p, const struct sonde_ptx_functio
         for (uint32_t i = 0; i < flow.pointer_count; i++)
             if (flow.pointers[i].grain && flow.pointers[i].set == set)
                 printf("set %u %u %u\n", flow.pointers[i].origin.parameter, flow.pointers[i].origin.offset, flow.pointers[i].grain);
+    for (uint32_t v = 0; v < flow.variables.count; v++)
+        printf("variable %.*s\n", (int)flow.variables.name[v].bytes, p->text + flow.variables.name[v].at);
     sonde__ptx_flow_release(&flow);
 }
 

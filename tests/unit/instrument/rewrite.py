@@ -81,16 +81,46 @@ COUNTS, VALUES, SETS = 1, 2, 4  # src/instrument/rewrite.h
 NONE = [0, M64, (1 << 63) - 1, 1 << 63]
 
 
-def run(text, name, suffix, area):
+class Program:
+    """What a kernel's copy has of the program's module: variables at another place than its own, which are spoiled."""
+
+    def __init__(self, module, memory, names):
+        self.memory, self.moved = memory, []
+        for name in names:
+            at = module.symbols[name]
+            if name in module.constants:
+                had = bytes(module.constant[at:at + module.sizes[name]])
+                module.constant[at:at + len(had)] = b"\xee" * len(had)
+            else:
+                had = bytes(memory.read(at + k, 1) for k in range(module.sizes[name]))
+            to = memory.allocate(len(had))
+            for k, byte in enumerate(had):
+                memory.write(to + k, 1, byte)
+            self.moved.append((at, to, had, name in module.constants))
+
+    def parameters(self):
+        return [struct.pack(f"<{len(self.moved)}Q", *(to for _, to, _, _ in self.moved))] if self.moved else []
+
+    def give_back(self):
+        """The copy's own variables are what they were, and become the program's."""
+        for at, to, had, constant in self.moved:
+            for k in range(0 if constant else len(had)):
+                assert self.memory.read(at + k, 1) == had[k], "the copy wrote a variable of its own"
+                self.memory.write(at + k, 1, self.memory.read(to + k, 1))
+
+
+def run(text, name, suffix, area, variables=()):
     """Memory before the area, the module, and the area as it is afterwards."""
     memory = Memory()
     module = Module(text, memory)
     given, end = launches(name, memory), memory.top
+    program = Program(module, memory, variables)
     at = memory.allocate(8 * len(area))
     for k, word in enumerate(area):
         memory.write(at + 8 * k, 8, word)
     for grid, block, parameters in given:
-        module.launch(name + suffix, grid, block, parameters + ([at] if suffix else []))
+        module.launch(name + suffix, grid, block, parameters + ([at] if suffix else []) + program.parameters())
+    program.give_back()
     return bytes(memory.bytes[:end]), module, [memory.read(at + 8 * k, 8) for k in range(len(area))]
 
 
@@ -137,22 +167,24 @@ def rewritten(rewrite, plain, plan, folder):
     said = subprocess.run([rewrite, before, after, str(plan)], capture_output=True, text=True, check=True).stdout
     if PTXAS:
         subprocess.run([PTXAS, "-arch=sm_90", after, "-o", os.path.join(folder, "after.cubin")], check=True)
-    kernels, others, sets = {}, {}, {}
+    kernels, others, sets, variables = {}, {}, {}, {}
     for kind, *rest in map(str.split, said.splitlines()):
         if kind == "kernel":
             name = rest[0]
-            kernels[name], sets[name] = (int(rest[1]), []), []
+            kernels[name], sets[name], variables[name] = (int(rest[1]), []), [], []
         elif kind == "access":
             kernels[name][1].append((int(rest[0]), int(rest[1]), rest[2], rest[3], int(rest[4])))
+        elif kind == "variable":
+            variables[name].append(rest[0])
         elif kind == "set":
             sets[name].append(tuple(map(int, rest)))
         else:
             others[rest[0]] = " ".join(rest[1:])
     with open(after) as file:
-        return file.read(), kernels, others, sets
+        return file.read(), kernels, others, sets, variables
 
 
-def compare(plain, text, kernels, plan):
+def compare(plain, text, kernels, plan, variables):
     """Accesses of threads, and values, all in all."""
     total, seen = 0, 0
     for name, (blocks, accesses) in kernels.items():
@@ -161,7 +193,7 @@ def compare(plain, text, kernels, plan):
         part = [0] * (blocks + odd) + (NONE * len(accesses) if plan & VALUES else [])
         part += [0] * (-len(part) % 16)
         before, module, _ = run(plain, name, "", part * MULTIPROCESSORS)
-        after, _, got = run(text, name, "__sonde", part * MULTIPROCESSORS)
+        after, _, got = run(text, name, "__sonde", part * MULTIPROCESSORS, variables[name])
         got = together(got, len(part), blocks, odd, len(accesses) if plan & VALUES else 0)
         assert before == after, f"{name} leaves other memory when it is instrumented"
         executed, values = module.executed[name], module.values[name]
@@ -182,13 +214,14 @@ def compare(plain, text, kernels, plan):
 GUARD = 64  # bytes behind marks, which must stay 0
 
 
-def mark(plain, text, sets, part_of):
+def mark(plain, text, sets, variables, part_of):
     """What each kernel marks of a part of the objects that it writes (1: all of them). Returns how many bytes in all."""
     total = 0
     for name, pointers in sets.items():
         memory, truth = Memory(), Memory()
         module, other = Module(text, memory), Module(plain, truth)
         given = launches(name, memory)
+        program = Program(module, memory, variables[name])
         for grid, block, parameters in launches(name, truth):
             other.launch(name, grid, block, parameters)
         for k, (grid, block, parameters) in enumerate(given):
@@ -199,7 +232,7 @@ def mark(plain, text, sets, part_of):
                 size = int(memory.sizes[at] * part_of) & ~31
                 kept.append((at, size, memory.allocate(size // grain + 32 + GUARD), grain))
             packed = b"".join(struct.pack("<3Q", *entry[:3]) for entry in kept)
-            module.launch(name + "__sonde", grid, block, parameters + ([packed] if kept else []))
+            module.launch(name + "__sonde", grid, block, parameters + ([packed] if kept else []) + program.parameters())
             marks = {(at, grain): {at + grain * m + b for m in range(size // grain) if memory.read(to + m, 1) for b in range(grain)}
                      for at, size, to, grain in kept}
             if len(given) == 1:
@@ -221,6 +254,18 @@ def changes(now, then, first, end, marks, grain):
         whole.append(len(elements))
         same.append(sum(all(now[b] == then[b] for b in e) for e in elements))
     return whole + same
+
+
+def digest(words):
+    h0 = h1 = 0
+    for w, x in enumerate(words):
+        z = x ^ ((w + 1) * 0x9e3779b97f4a7c15 & M64)
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & M64
+        z = (z ^ z >> 27) * 0x94d049bb133111eb & M64
+        h0 += z ^ z >> 31
+        z = (z + x) * 0xd1342543de82ef95 & M64
+        h1 += z ^ z >> 32
+    return [h0 & M64, h1 & M64]
 
 
 def compare_kernels(rewrite, folder):
@@ -256,7 +301,22 @@ def compare_kernels(rewrite, folder):
         found = [memory.read(sums + 8 * k, 8) for k in range(10)]
         truth = [2, 2 * (end - first)] + [2 * n for n in changes(read(now, size), read(then, size), first, end, marked, grain)]
         assert found == truth, f"case {case}: {found}, in truth {truth}"
-    print("40 comparisons")
+    for case in range(20):
+        memory = Memory()
+        module, size = Module(text, memory), r.randrange(700)
+        one, other, sums, told = (memory.allocate(n) for n in (size + 8, size + 8, 32, 32))
+        read = lambda at, n: bytes(memory.read(at + k, 1) for k in range(n))
+        for at in range(size):
+            byte = r.randrange(256)
+            memory.write(one + at, 1, byte)
+            memory.write(other + at, 1, byte if r.random() < .99 else 255 - byte)
+        words = lambda at: [int.from_bytes(read(at + k, 8), "little") for k in range(0, size & ~7, 8)] + [int.from_bytes(read(at + (size & ~7), size % 8), "big")]
+        for ticket in 5, 6:
+            module.launch("sonde__digest", (3, 1), (64, 1), [one, other if ticket == 6 else 0, size, sums, told, ticket])
+            truth = digest(words(one)) if ticket == 5 else [sum(a != b for a, b in zip(words(one), words(other))), 0]
+            found = [memory.read(told + 8 * k, 8) for k in range(3)]
+            assert found == truth + [ticket] and not any(read(sums, 32)), f"digest of {size} bytes: {found}, in truth {truth}"
+    print("40 comparisons, 20 digests")
 
 
 def main():
@@ -271,14 +331,14 @@ def main():
         compare_kernels(rewrite, folder)
         for plain, known in ((nvcc, set()), (of_each_type(), set()), (odd, {"twice", "only_shared", "calls", "textures", "many_declarations"}), (older, {"twice", "only_shared", "calls", "textures", "many_declarations"})):
             for plan in (COUNTS, VALUES, COUNTS | VALUES):
-                text, kernels, others, _ = rewritten(rewrite, plain, plan, folder)
+                text, kernels, others, _, variables = rewritten(rewrite, plain, plan, folder)
                 assert set(others) == known and all(others.values()), others
                 assert not plan & COUNTS or ("redux" in text) == (plain is not older)
-                total, seen = compare(plain, text, kernels, plan)
+                total, seen = compare(plain, text, kernels, plan, variables)
                 print(f"{len(kernels)} kernels, {total} accesses of threads counted, {seen} values")
-            text, _, _, sets = rewritten(rewrite, plain, COUNTS | VALUES | SETS, folder)
-            text, _, _, sets = rewritten(rewrite, plain, SETS, folder)
-            print(f"{mark(plain, text, sets, 1)} bytes marked, {mark(plain, text, sets, .5)} of halves")
+            text, _, _, sets, variables = rewritten(rewrite, plain, COUNTS | VALUES | SETS, folder)
+            text, _, _, sets, variables = rewritten(rewrite, plain, SETS, folder)
+            print(f"{mark(plain, text, sets, variables, 1)} bytes marked, {mark(plain, text, sets, variables, .5)} of halves")
     print("NVIDIA's assembler takes them all" if PTXAS else "not tried: NVIDIA's assembler, which is not here")
 
 
