@@ -465,7 +465,8 @@ def check_unchanged(m):
         yield equal(f"object {mark}", unchanged_in(m, mark), truth)
     for kernel, truth in (("write_half", of(1, n // 8, n // 2, 4)), ("add_some", of(1, (n + 2) // 3, n, 4)), ("write_vector", of(1, 3 * n // 4, n, 4)),
                           ("write_bytes", of(1, n // 2, n, 1)), ("write_mixed", of(1, n * 5 // 2, n * 5 // 2, 1)), ("write_twice", of(1, n, n, 4)),
-                          ("write_indirect", []), ("needs_variable", of(1, 0, block, 4)), ("uses_all", of(1, n // 2, n, 4)), ("write_both", of(1, n // 2 + 1, n, 4)),
+                          ("write_indirect", []), ("needs_variable", of(1, 0, block, 4)), ("uses_all", of(1, n // 2, n, 4)),
+                          ("from_buffer", of(1, n // 2, n, 4)), ("write_both", of(1, n // 2 + 1, n, 4)),
                           ("write_same", of(1, block, block, 4) + of(20, 20 * n, 20 * n, 4)), ("only_reads", [])):
         yield equal(kernel, unchanged_in(m, kernel=kernel), truth)
     coverage = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in m.view("values")["coverage"]}
@@ -509,7 +510,7 @@ def check_alike(m):
 
 
 UNCHANGED = {"write_same": 22, "write_half": 4, "add_some": 1, "write_vector": 1, "write_bytes": 1, "write_mixed": 1, "write_twice": 1,
-             "write_indirect": 1, "needs_variable": 1, "uses_all": 1, "write_both": 1, "only_reads": 1}
+             "write_indirect": 1, "needs_variable": 1, "uses_all": 1, "from_buffer": 1, "write_both": 1, "only_reads": 1}
 VALUES = {"read_zeros": 5, "read_same": 1, "read_small": 1, "read_wide": 1, "read_near": 1, "some_threads": 1, "needs_variable": 1,
           "much_shared": 1, "captured": 3}
 

@@ -69,8 +69,7 @@ const char *sonde__cuda_values_begin(unsigned wanted, char *room, size_t size)
 /* What of a launch's parameters is looked at or changed. */
 struct launch {
     CUfunction *function;
-    void ***parameters;
-    void **extra;
+    void ***parameters, ***extra;
     uint64_t threads, blocks, shared; /* of a block; blocks; bytes */
     CUstream stream;
     bool cooperative, clusters;
@@ -90,7 +89,7 @@ static struct launch launch_of(uint32_t id, void *params)
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
         cuLaunchKernel_params *p = params;
-        return (struct launch){&p->f, &p->kernelParams, p->extra, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
+        return (struct launch){&p->f, &p->kernelParams, &p->extra, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
                                (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ, p->sharedMemBytes, p->hStream, false, false};
     }
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
@@ -105,7 +104,7 @@ static struct launch launch_of(uint32_t id, void *params)
         const CUlaunchConfig *c = p->config;
         if (!c)
             return (struct launch){0};
-        return (struct launch){&p->f, &p->kernelParams, p->extra, (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ,
+        return (struct launch){&p->f, &p->kernelParams, &p->extra, (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ,
                                (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ, c->sharedMemBytes, c->hStream,
                                has_attribute(c, CU_LAUNCH_ATTRIBUTE_COOPERATIVE), has_attribute(c, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)};
     }
@@ -170,17 +169,8 @@ static void each_of(struct sonde_cuda_around *a, const char *at, uint64_t bytes,
 /* Every word of the parameters, which may be a pointer. */
 static void each_word(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct launch *l, visitor *visit)
 {
-    const char *buffer = NULL;
-    size_t bytes = 0;
     for (uint32_t i = 0; *l->parameters && i < k->parameters; i++)
-        each_of(a, (*l->parameters)[i], k->parameter_bytes[i], visit);
-    for (void **e = l->extra; !*l->parameters && e && *e != CU_LAUNCH_PARAM_END; e += 2)
-        if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
-            buffer = e[1];
-        else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
-            bytes = *(const size_t *)e[1];
-    if (buffer)
-        each_of(a, buffer, bytes, visit);
+        each_of(a, (*l->parameters)[i], k->parameter[i].bytes, visit);
 }
 
 static void may_write(struct sonde_cuda_around *a, uint64_t word)
@@ -270,6 +260,21 @@ static void fill_sets(struct sonde_cuda_around *a, const struct sonde_cuda_kerne
     }
 }
 
+/* Parameters in a buffer become a list of them, as far as the driver knows them. */
+static void take_parameters(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct launch *l)
+{
+    char *buffer = NULL;
+    for (void **e = l->extra ? *l->extra : NULL; !*l->parameters && e && *e != CU_LAUNCH_PARAM_END; e += 2)
+        if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = e[1];
+    if (!buffer || !k->parameters)
+        return;
+    for (uint32_t i = 0; i < k->parameters; i++)
+        a->parameters[i] = buffer + k->parameter[i].offset;
+    *l->parameters = a->parameters;
+    *l->extra = NULL;
+}
+
 /* Can the copy run? */
 static enum sonde_value_missed check(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct launch *l, const struct sonde_cuda_place *place)
 {
@@ -297,7 +302,7 @@ static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k,
 {
     uint32_t count = k->flow.parameters;
     copy_leave(k, l);
-    memcpy(a->parameters, *l->parameters, count * sizeof *a->parameters);
+    memmove(a->parameters, *l->parameters, count * sizeof *a->parameters); /* they may be there */
     if (sonde__cuda_twins.fine)
         a->parameters[count++] = &a->area;
     if (sonde__cuda_twins.coarse && k->flow.sets)
@@ -372,6 +377,7 @@ static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_
         return;
     a->operation = sonde_call_operation(call, SONDE_OP_KERNEL, k->name);
     a->writes = true;
+    take_parameters(a, k, &l);
     const bool captured = sonde__cuda_captures(l.stream, own_default);
     if (sonde__cuda_twins.coarse && !captured) {
         add_kernel_flow(a, k, &l);

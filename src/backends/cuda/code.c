@@ -193,16 +193,16 @@ static void read_parameters(struct sonde_cuda_kernel *k, CUfunction f)
     const struct sonde_cuda_twins *t = &sonde__cuda_twins;
     size_t offset, bytes;
     uint32_t count = 0;
-    uint16_t found[SONDE_CUDA_PARAMETERS_MAX];
+    struct sonde_cuda_parameter found[SONDE_CUDA_PARAMETERS_MAX];
     for (; count < SONDE_CUDA_PARAMETERS_MAX; count++) {
         if (t->cuKernelGetParamInfo((CUkernel)f, count, &offset, &bytes) != CUDA_SUCCESS && t->cuFuncGetParamInfo(f, count, &offset, &bytes) != CUDA_SUCCESS)
             break;
-        found[count] = (uint16_t)bytes;
+        found[count] = (struct sonde_cuda_parameter){(uint16_t)offset, (uint16_t)bytes};
     }
-    k->parameter_bytes = count ? sonde__memory_get(count * sizeof *found) : NULL;
-    if (k->parameter_bytes)
-        memcpy(k->parameter_bytes, found, count * sizeof *found);
-    k->parameters = k->parameter_bytes ? count : 0;
+    k->parameter = count ? sonde__memory_get(count * sizeof *found) : NULL;
+    if (k->parameter)
+        memcpy(k->parameter, found, count * sizeof *found);
+    k->parameters = k->parameter ? count : 0;
 }
 
 static struct sonde_cuda_kernel *kernel_new(CUfunction f)
@@ -214,8 +214,7 @@ static struct sonde_cuda_kernel *kernel_new(CUfunction f)
     k->image = image_of(f, &name);
     k->name = sonde_string(name, strlen(name));
     k->why = examine(k, k->image, name);
-    if (k->why && sonde__cuda_twins.coarse)
-        read_parameters(k, f);
+    read_parameters(k, f);
     sonde__shared_map_put(&kernels, (uintptr_t)f, (uintptr_t)k);
     return k;
 }

@@ -279,8 +279,10 @@ struct sonde_cuda_kernel {
     const struct sonde_ptx_function *function;
     struct sonde_ptx_flow flow;
     struct sonde_cuda_pointers *_Atomic pointers; /* to its variables */
-    uint32_t parameters;           /* of any kernel, as the driver says: bytes of each */
-    uint16_t *parameter_bytes;
+    uint32_t parameters;           /* of any kernel, as the driver says */
+    struct sonde_cuda_parameter {
+        uint16_t offset, bytes;
+    } *parameter;
 };
 
 /* After a call that loaded code, before one that unloads it. */

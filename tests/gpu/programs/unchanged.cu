@@ -82,6 +82,12 @@ extern "C" __global__ void uses_all(int *to, int never)
         to[i] = (int)(100 * sin(1e9 * i));
 }
 
+extern "C" __global__ void from_buffer(int even, int *to)
+{
+    INDEX;
+    to[i] = i % 2 ? 7 : even;
+}
+
 extern "C" __global__ void write_both(int *to, int *also)
 {
     INDEX;
@@ -174,6 +180,18 @@ static void kernels()
     RUN(uses_all, N, p, 0);
     CK(cudaMemcpyFromSymbol(&found, last, sizeof found));
     printf("last %d total %d\n", found, total);
+    sevens(p);
+    struct {
+        int even;
+        int *to;
+    } packed = {9, p};
+    size_t bytes = sizeof packed;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    cudaFunction_t function;
+    CK(cudaGetFuncBySymbol(&function, (const void *)from_buffer));
+    CU(cuLaunchKernel(function, N / BLOCK, 1, 1, BLOCK, 1, 1, 0, NULL, NULL, extra));
+    printf("from_buffer %d\n", sum(p));
+    sevens(p);
     RUN(write_both, N / 2, p, p + N / 2);
     RUN(write_same, BLOCK, p + 100);
     RUN(only_reads, BLOCK, p, other);
