@@ -16,6 +16,8 @@
 
 #define LINE           128u /* bytes of a cache line */
 #define PICKS_LEAST    8u   /* so that at most four lanes of a warp have samples of the same access */
+#define BLOCKS_MANY    4096u
+#define SHARE          1024u /* executions */
 #define LINED_LEAST    24   /* of the samples, for a line to stand */
 #define WORD_BITS      32u
 #define TEXT_OF(x)     #x
@@ -327,21 +329,36 @@ static void put_found(struct copy *c, const struct sonde_ptx_access *a, uint32_t
         sonde__ptx_sum(c, counter, found_at(c, k) + offsetof(struct sonde_plan_found, lined));
 }
 
-/* By threads that have no guess of some access: what of it they did not compare, and whether their sample is of it: %sonde_gx. */
+/* By threads that have no guess of some access: what of it they did not compare. Is their sample of it? Then its guess to %sonde_gx, and
+ * to %sonde_gi how much this multiprocessor did not compare before. */
 static void put_unchecked(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
+    const size_t at = found_at(c, k) + offsetof(struct sonde_plan_found, unchecked);
     say(c->out, "and.b32 %%sonde_gt, %%sonde_gopen%u, %u;\nsetp.ne.u32 %%sonde_gis, %%sonde_gt, 0;\nsetp.ne.and.u32 %%sonde_gis, %%sonde_c%u, 0, %%sonde_gis;\n",
         k / WORD_BITS, bit_of(k), a->block);
     say(c->out, "selp.b32 %%sonde_gw, %%sonde_c%u, 0, %%sonde_gis;\nsetp.eq.and.u32 %%sonde_gmine, %%sonde_gpick, %u, %%sonde_gis;\n"
                 "@%%sonde_gmine add.s64 %%sonde_gx, %%sonde_gfront, %zu;\n",
         a->block, k, guess_at(k));
-    sonde__ptx_sum(c, "%sonde_gw", found_at(c, k) + offsetof(struct sonde_plan_found, unchecked));
+    say(c->out, "@%%sonde_gmine %s.u64 %%sonde_gi, [%%sonde_p+%zu];\n", sonde__ptx_shared_load(c), at);
+    sonde__ptx_sum(c, "%sonde_gw", at);
+}
+
+/* Where there are many blocks, and this multiprocessor has given its share, one warp in 32: all meet at one place. */
+static void put_share(struct copy *c)
+{
+    say(c->out, "mov.u32 %%sonde_gt, %%nctaid.x;\nmov.u32 %%sonde_gw, %%nctaid.y;\nmul.lo.u32 %%sonde_gt, %%sonde_gt, %%sonde_gw;\n"
+                "mov.u32 %%sonde_gw, %%nctaid.z;\nmul.lo.u32 %%sonde_gt, %%sonde_gt, %%sonde_gw;\nsetp.gt.u32 %%sonde_any, %%sonde_gt, %u;\n",
+        BLOCKS_MANY);
+    say(c->out, "setp.gt.and.u64 %%sonde_any, %%sonde_gi, %u, %%sonde_any;\nmov.u32 %%sonde_gt, %%clock;\nand.b32 %%sonde_gt, %%sonde_gt, 992;\n"
+                "setp.ne.and.u32 %%sonde_any, %%sonde_gt, 0, %%sonde_any;\n@%%sonde_any bra $sonde_guessed;\n",
+        SHARE);
 }
 
 /* A sample is there before it is counted. Whoever counts the last one votes. */
 static void put_sample(struct copy *c)
 {
     say(c->out, "setp.eq.u64 %%sonde_any, %%sonde_gx, 0;\n@%%sonde_any bra $sonde_guessed;\n");
+    put_share(c);
     say(c->out, "%s.u32 %%sonde_gt, [%%sonde_gx+32];\nsetp.gt.u32 %%sonde_any, %%sonde_gt, 31;\n@%%sonde_any bra $sonde_guessed;\n", sonde__ptx_shared_load(c));
     say(c->out, "atom.global.add.u32 %%sonde_gt, [%%sonde_gx+32], 1;\nsetp.gt.u32 %%sonde_any, %%sonde_gt, 31;\n@%%sonde_any bra $sonde_guessed;\n");
     say(c->out, "mul.wide.u32 %%sonde_w, %%sonde_gt, 16;\nadd.s64 %%sonde_w, %%sonde_w, %%sonde_gx;\nxor.b64 %%sonde_gindex, %%sonde_gindex, " HIDDEN ";\n"

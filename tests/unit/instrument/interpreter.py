@@ -159,8 +159,8 @@ class Module:
         if name in t:
             return t[name]
         special = {"%tid.x": t["tid"][0], "%tid.y": t["tid"][1], "%ntid.x": run["block"][0], "%ntid.y": run["block"][1],
-                   "%ctaid.x": run["cta"][0], "%ctaid.y": run["cta"][1], "%nctaid.x": run["grid"][0], "%lanemask_lt": (1 << t["lane"]) - 1, "%laneid": t["lane"],
-                   "%clock": self.clock & M32,
+                   "%ctaid.x": run["cta"][0], "%ctaid.y": run["cta"][1], "%nctaid.x": run["grid"][0], "%nctaid.y": run["grid"][1], "%nctaid.z": 1,
+                   "%lanemask_lt": (1 << t["lane"]) - 1, "%laneid": t["lane"], "%clock": self.clock & M32,
                    "%smid": (run["cta"][0] + run["cta"][1]) % MULTIPROCESSORS}
         if name in special:
             return special[name]
