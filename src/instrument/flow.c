@@ -110,6 +110,13 @@ static void read_parameters(struct flow *f, const struct sonde_ptx_function *fun
     }
 }
 
+struct sonde_ptx_span sonde__ptx_parameter(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t number)
+{
+    struct flow flow = {.p = p};
+    read_parameters(&flow, f);
+    return number && number <= flow.parameters && number <= PARAMETERS_MAX ? flow.parameter[number - 1] : (struct sonde_ptx_span){0};
+}
+
 /* "[NAME]", "[NAME+8]". */
 static origin of_parameter(const struct flow *f, struct span_reader r)
 {

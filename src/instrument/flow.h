@@ -44,5 +44,7 @@ struct sonde_ptx_flow {
 /* 0 or SONDE_ENOMEM; to be released in each case. */
 int sonde__ptx_flow(const struct sonde_ptx *p, const struct sonde_ptx_function *f, struct sonde_ptx_flow *out);
 void sonde__ptx_flow_release(struct sonde_ptx_flow *flow);
+/* The name of a kernel's parameter, from 1; empty: there is no such. */
+struct sonde_ptx_span sonde__ptx_parameter(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t number);
 
 #endif

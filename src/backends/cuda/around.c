@@ -25,6 +25,7 @@ struct sonde_cuda_around {
     bool writes, compares;
     enum sonde_engine engine;   /* by which what the kernel does is known */
     struct sonde_cuda_coarse coarse;
+    CUkernel twin;              /* that is launched */
     CUdeviceptr area;
     struct sonde_plan_set sets[SONDE_PTX_POINTERS_MAX];
     uint32_t objects[SONDE_PTX_POINTERS_MAX];
@@ -124,19 +125,19 @@ static int attribute(CUfunction f, CUfunction_attribute which)
 }
 
 /* As much dynamic shared memory as the program's kernel may have. */
-static void copy_leave(const struct sonde_cuda_kernel *k, const struct launch *l)
+static void copy_leave(CUkernel twin, const struct launch *l)
 {
     CUdevice device;
     if (l->shared > FREE_SHARED && sonde__cudrv.cuCtxGetDevice(&device) == CUDA_SUCCESS)
         sonde__cuda_twins.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                               attribute(*l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), k->twin, device);
+                                               attribute(*l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), twin, device);
 }
 
-/* Do its blocks fit, with more registers than the program's? */
-static bool fits(const struct sonde_cuda_kernel *k, const struct launch *l)
+/* Do its blocks fit, with more registers than the program's? NULL: it is none. */
+static bool fits(CUkernel twin, const struct launch *l)
 {
     int blocks = 0;
-    if ((uint64_t)attribute((CUfunction)k->twin, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) < l->threads)
+    if (!twin || (uint64_t)attribute((CUfunction)twin, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) < l->threads)
         return false;
     if (!l->cooperative)
         return true;
@@ -144,7 +145,7 @@ static bool fits(const struct sonde_cuda_kernel *k, const struct launch *l)
     int multiprocessors = 0;
     return sonde__cudrv.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
            sonde__cudrv.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) == CUDA_SUCCESS &&
-           sonde__cuda_twins.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (CUfunction)k->twin, (int)l->threads, l->shared) == CUDA_SUCCESS &&
+           sonde__cuda_twins.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (CUfunction)twin, (int)l->threads, l->shared) == CUDA_SUCCESS &&
            (uint64_t)blocks * (uint64_t)multiprocessors >= l->blocks;
 }
 
@@ -275,33 +276,55 @@ static void take_parameters(struct sonde_cuda_around *a, const struct sonde_cuda
     *l->extra = NULL;
 }
 
-/* Can the copy run? */
+/* Can a copy run, if it fits? */
 static enum sonde_value_missed check(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct launch *l, const struct sonde_cuda_place *place)
 {
     if (k->why)
         return k->why;
     if (!*l->parameters && k->flow.parameters)
         return SONDE_VALUE_MISSED_BUFFER;
-    if (l->clusters || !fits(k, l))
+    if (l->clusters)
         return SONDE_VALUE_MISSED_REGISTERS;
     a->variables = k->flow.variables.count ? sonde__cuda_variables(k, place->uid) : NULL;
     return k->flow.variables.count && !a->variables ? SONDE_VALUE_MISSED_VARIABLE : SONDE_VALUE_MISSED_NONE;
 }
 
-static enum sonde_value_missed make_area(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, void *const *parameters, struct sonde_cuda_place *place)
+/* The copy that guesses, unless it does not fit or has shown nothing; and its area. */
+static enum sonde_value_missed choose_fine(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct launch *l, struct sonde_cuda_place *place)
 {
+    struct sonde_cuda_area *area = NULL;
+    bool fitted = false;
     for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
-        const uint64_t address = pointer_of(k, parameters, i);
+        const uint64_t address = pointer_of(k, *l->parameters, i);
         a->objects[i] = address ? sonde_object_at(address) : 0;
     }
-    a->area = sonde__cuda_area(k, a->operation, a->objects, place);
-    return a->area ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY;
+    for (int guesses = 1; guesses >= 0 && (!area || sonde__cuda_area_dull(area)); guesses--) {
+        CUkernel twin = sonde__cuda_twin(k, guesses);
+        const bool fit = fits(twin, l);
+        struct sonde_cuda_area *other = fit ? sonde__cuda_area(k, a->operation, a->objects, place, guesses) : NULL;
+        fitted |= fit;
+        a->twin = other ? twin : a->twin;
+        area = other ? other : area;
+    }
+    if (!area)
+        return fitted ? SONDE_VALUE_MISSED_MEMORY : SONDE_VALUE_MISSED_REGISTERS;
+    a->area = sonde__cuda_area_launch(area);
+    return SONDE_VALUE_MISSED_NONE;
+}
+
+static enum sonde_value_missed choose(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct launch *l, struct sonde_cuda_place *place)
+{
+    const enum sonde_value_missed why = check(a, k, l, place);
+    if (why || sonde__cuda_twins.fine)
+        return why ? why : choose_fine(a, k, l, place);
+    a->twin = sonde__cuda_twin(k, false);
+    return fits(a->twin, l) ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_REGISTERS;
 }
 
 static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct launch *l)
 {
     uint32_t count = k->flow.parameters;
-    copy_leave(k, l);
+    copy_leave(a->twin, l);
     memmove(a->parameters, *l->parameters, count * sizeof *a->parameters); /* they may be there */
     if (sonde__cuda_twins.fine)
         a->parameters[count++] = &a->area;
@@ -310,23 +333,19 @@ static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k,
     if (k->flow.variables.count)
         a->parameters[count++] = a->variables;
     *l->parameters = a->parameters;
-    *l->function = (CUfunction)k->twin;
+    *l->function = (CUfunction)a->twin;
 }
 
 static void before_launch(struct sonde_cuda_around *a, const struct launch *l, struct sonde_cuda_kernel *k, struct sonde_cuda_place *place, bool own_default)
 {
     const bool coarse = sonde__cuda_twins.coarse;
-    enum sonde_value_missed why = check(a, k, l, place);
+    const enum sonde_value_missed why = choose(a, k, l, place);
     a->engine = why ? SONDE_ENGINE_NONE : SONDE_ENGINE_PTX;
     const bool reads_only = !why && !sonde__cuda_twins.fine && !k->flow.sets && !k->flow.writes_unknown;
     if (reads_only)
         return;
-    if (!why && sonde__cuda_twins.fine)
-        why = make_area(a, k, *l->parameters, place);
-    if (why && sonde__cuda_twins.fine) {
+    if (why && sonde__cuda_twins.fine)
         a->missed |= 1u << why;
-        a->engine = SONDE_ENGINE_NONE;
-    }
     if (coarse) {
         a->compares = true;
         sonde__cuda_coarse_begin(&a->coarse, place, l->stream, own_default, &a->missed);

@@ -21,11 +21,13 @@ struct image {
     struct image *next;
     uint64_t handle; /* CUlibrary or CUmodule; 0: unloaded */
     bool library;
-    bool made;       /* what follows */
-    bool read;       /* and there is `ptx`, and `twin` */
+    bool parsed, read; /* it has been tried; and there is `ptx` */
     struct sonde_image_ptx code;
     struct sonde_ptx ptx;
-    CUlibrary twin;
+    struct {
+        bool made;     /* it has been tried */
+        CUlibrary library; /* NULL: the driver cannot */
+    } twins[2];        /* with copies that do not guess, that do */
 };
 
 static struct {
@@ -101,20 +103,28 @@ void sonde__cuda_code_unloading(const void *params)
 }
 
 /* Under code.lock. */
-static bool make_twin(struct image *i)
+static bool read_image(struct image *i)
+{
+    if (!i->parsed)
+        i->read = i->code.text && !sonde__ptx_read(&i->ptx, i->code.text, i->code.bytes);
+    i->parsed = true;
+    return i->read;
+}
+
+/* Under code.lock. The copies that guess are a library of their own: many kernels need the others only, or these. */
+static CUlibrary make_twins(struct image *i, bool guesses)
 {
     struct sonde_ptx_text text;
-    if (i->made)
-        return i->read;
-    i->made = true;
-    if (!i->code.text || sonde__ptx_read(&i->ptx, i->code.text, i->code.bytes))
-        return false;
-    const int rc = sonde__ptx_rewrite(&i->ptx, sonde__cuda_twins.plan, &text);
-    i->read = !rc && sonde__cuda_twins.cuLibraryLoadData(&i->twin, text.text, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS;
-    if (!rc && !i->read)
+    if (i->twins[guesses].made)
+        return i->twins[guesses].library;
+    i->twins[guesses].made = true;
+    const int rc = sonde__ptx_rewrite(&i->ptx, sonde__cuda_twins.plan | (guesses ? SONDE_PLAN_GUESSES : 0u), &text);
+    if (!rc && sonde__cuda_twins.cuLibraryLoadData(&i->twins[guesses].library, text.text, NULL, NULL, 0, NULL, NULL, 0) != CUDA_SUCCESS) {
+        i->twins[guesses].library = NULL;
         sonde_note("values: the driver cannot compile the instrumented copy of a module: its kernels are not looked at");
+    }
     sonde__ptx_text_release(&text);
-    return i->read;
+    return i->twins[guesses].library;
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------ */
@@ -151,16 +161,16 @@ static const struct sonde_ptx_function *function_of(const struct sonde_ptx *p, c
     return NULL;
 }
 
-static CUkernel twin_of(const struct image *i, const char *name)
+/* Under code.lock. */
+static CUkernel twin_of(struct image *i, const struct sonde_ptx_span name, bool guesses)
 {
     char room[NAME_MAX_BYTES];
     CUkernel twin = NULL;
-    const size_t bytes = strlen(name);
-    if (bytes + sizeof SUFFIX > sizeof room)
+    if (name.bytes + sizeof SUFFIX > sizeof room || !make_twins(i, guesses))
         return NULL;
-    memcpy(room, name, bytes);
-    memcpy(room + bytes, SUFFIX, sizeof SUFFIX);
-    return sonde__cuda_twins.cuLibraryGetKernel(&twin, i->twin, room) == CUDA_SUCCESS ? twin : NULL;
+    memcpy(room, i->ptx.text + name.at, name.bytes);
+    memcpy(room + name.bytes, SUFFIX, sizeof SUFFIX);
+    return sonde__cuda_twins.cuLibraryGetKernel(&twin, i->twins[guesses].library, room) == CUDA_SUCCESS ? twin : NULL;
 }
 
 /* Why it stays plain; NONE: `k` has all that is needed. */
@@ -170,7 +180,7 @@ static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image
         return SONDE_VALUE_MISSED_CODE;
     if (!i->code.text)
         return SONDE_VALUE_MISSED_PTX;
-    if (!make_twin(i))
+    if (!read_image(i))
         return SONDE_VALUE_MISSED_COMPILE;
     k->ptx = &i->ptx;
     k->function = function_of(&i->ptx, name);
@@ -183,8 +193,13 @@ static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image
         return SONDE_VALUE_MISSED_ARGUMENTS;
     if (k->flow.variables.count > SONDE_PTX_VARIABLES_MAX)
         return SONDE_VALUE_MISSED_VARIABLE;
-    k->twin = twin_of(i, name);
-    return k->twin ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
+    for (int guesses = sonde__cuda_twins.fine; guesses >= 0; guesses--) { /* the other when it is needed */
+        k->made[guesses] = true;
+        k->twin[guesses] = twin_of(i, k->function->name, guesses);
+        if (k->twin[guesses])
+            return SONDE_VALUE_MISSED_NONE;
+    }
+    return SONDE_VALUE_MISSED_COMPILE;
 }
 
 /* The driver knows the parameters of kernels that have no PTX, too. */
@@ -231,6 +246,23 @@ struct sonde_cuda_kernel *sonde__cuda_kernel(CUfunction f)
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
     sonde__unlock(&code.lock);
     return k;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------ */
+
+CUkernel sonde__cuda_twin(struct sonde_cuda_kernel *k, bool guesses)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* as above */
+    if (atomic_load_explicit(&k->made[guesses], memory_order_acquire))
+        return k->twin[guesses];
+    sonde__lock(&code.lock);
+    sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
+    if (!k->made[guesses])
+        k->twin[guesses] = twin_of(k->image, k->function->name, guesses);
+    atomic_store_explicit(&k->made[guesses], true, memory_order_release);
+    sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
+    sonde__unlock(&code.lock);
+    return k->twin[guesses];
 }
 
 /* ---- variables -------------------------------------------------------------------------------------------- */

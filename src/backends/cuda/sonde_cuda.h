@@ -263,7 +263,7 @@ void sonde__cuda_modules_store(void); /* within collect */
 struct sonde_cuda_twins {
     bool on;           /* --values, and the driver has all of these */
     bool coarse, fine; /* what is wanted */
-    uint32_t plan;     /* SONDE_PLAN_*: of the copies */
+    uint32_t plan;     /* SONDE_PLAN_*: of the copies that do not guess */
 #define X(name) __typeof__(&name) name;
     SONDE_CUDA_TWINS_MAP(X)
 #undef X
@@ -274,7 +274,8 @@ struct sonde_cuda_kernel {
     void *image;
     uint32_t name;                 /* a string of the measurement's */
     enum sonde_value_missed why;   /* it has no copy; NONE: it has, and all of these */
-    CUkernel twin;
+    CUkernel twin[2];              /* that does not guess, that does; NULL: there is none */
+    _Atomic bool made[2];          /* has it been tried? */
     const struct sonde_ptx *ptx;
     const struct sonde_ptx_function *function;
     struct sonde_ptx_flow flow;
@@ -290,6 +291,8 @@ void sonde__cuda_code_loaded(uint32_t id, const void *params);
 void sonde__cuda_code_unloading(const void *params);
 /* The kernel of a launch; made at the first. NULL: no memory. */
 struct sonde_cuda_kernel *sonde__cuda_kernel(CUfunction f);
+/* Its copy that guesses, or does not; made at the first call. NULL: there is none. */
+CUkernel sonde__cuda_twin(struct sonde_cuda_kernel *k, bool guesses);
 /* Where the variables of the program's module are that a kernel names, in this context, which is current. NULL: the driver does not say. */
 CUdeviceptr *sonde__cuda_variables(struct sonde_cuda_kernel *k, uint32_t context_uid);
 /* Bytes of a kernel's name as the program has it: without what our copies have behind theirs. */
@@ -384,8 +387,13 @@ void sonde__cuda_duplicates_freeing(uint32_t object, struct sonde_cuda_place *pl
 /* ---- what the accesses of kernels found (areas.c) ----------------------------------------------- */
 
 struct sonde_cuda_area;
-/* Of a kernel in its context, and the objects that its pointers point to: its address on the device; 0: no memory. */
-CUdeviceptr sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place);
+/* Of a kernel in its context, the objects that its pointers point to, and one of its copies; NULL: no memory. */
+struct sonde_cuda_area *sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place,
+                                         bool guesses);
+/* What it has found so far shows neither a frequent value nor a line. */
+bool sonde__cuda_area_dull(const struct sonde_cuda_area *a);
+/* It is launched with this area, at this address. */
+CUdeviceptr sonde__cuda_area_launch(struct sonde_cuda_area *a);
 void sonde__cuda_areas_read(struct sonde_cuda_place *place, bool last);
 
 /* ---- around an operation (around.c) -------------------------------------------------------------- */
