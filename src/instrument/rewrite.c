@@ -315,6 +315,7 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
     const char type = sonde__ptx_is_real(a) ? 'f' : 's';
     const unsigned width = wide ? 64 : 32;
     uint32_t element = 0, last = 0;
+    sonde__ptx_guess_elements(c, a, k);
     for (struct sonde_ptx_span s; (s = next_value(c->p, &at, a->values.at + a->values.bytes)).bytes; element++) {
         if (is_sink(c->p, s))
             continue;

@@ -31,16 +31,18 @@ static inline struct sonde_plan sonde__ptx_plan(const struct sonde_ptx_function 
 {
     return (struct sonde_plan){what, f->blocks, f->accesses};
 }
+
 #define SONDE_PTX_GUESSES 128u /* accesses of a kernel that are guessed about: the first ones */
 #define SONDE_PTX_SAMPLES 32u
 #define SONDE_PTX_HIDDEN  0x5bd1e995c2b2ae3dll /* what may be 0 is published as its XOR with this: 0 is not there yet */
 
-enum sonde_ptx_line { /* what a line of the access is */
-                      SONDE_PTX_LINE_NONE,     /* its index is not known */
-                      SONDE_PTX_LINE_SIGNED,   /* integers, and how they are extended */
-                      SONDE_PTX_LINE_UNSIGNED,
-                      SONDE_PTX_LINE_FLOAT,
-                      SONDE_PTX_LINE_DOUBLE,
+/* What a line of an access is of: nothing, as its index is not known; integers, and how they are extended; floats. */
+enum sonde_ptx_line {
+    SONDE_PTX_LINE_NONE,
+    SONDE_PTX_LINE_SIGNED,
+    SONDE_PTX_LINE_UNSIGNED,
+    SONDE_PTX_LINE_FLOAT,
+    SONDE_PTX_LINE_DOUBLE,
 };
 
 /* Each of the first four words is written once: a thread that reads some of them and not others has no guess. A value or a number that
@@ -68,6 +70,7 @@ struct sonde_ptx_guessed {
     uint64_t samples, equal, lined; /* elements that were kept, and those of them that the guess is right about */
 };
 struct sonde_ptx_guessed sonde__ptx_guessed(const struct sonde_ptx_access *a, const struct sonde_ptx_guess *guess);
+
 /* The whole module anew. 0 or SONDE_ENOMEM; to be released in each case. */
 int sonde__ptx_rewrite(const struct sonde_ptx *p, uint32_t plan, struct sonde_ptx_text *out);
 void sonde__ptx_text_release(struct sonde_ptx_text *t);

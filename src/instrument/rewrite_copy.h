@@ -66,11 +66,11 @@ void sonde__ptx_sum(struct copy *c, const char *what, size_t at);
 
 /* ---- guesses (rewrite_guess.c); all do nothing where there is none ---- */
 
-/* At the kernel's beginning; before an access; behind each of its elements, number `element`, whose bits are in %sonde_v or %sonde_w; behind
- * all its elements, of which `element` was the last; at the kernel's end, with
- * the counts, and behind all else. */
+/* At the kernel's beginning; before an access; before its elements; behind each of them, number `element`, whose bits are in %sonde_v or
+ * %sonde_w; behind all of them, of which `element` was the last; at the kernel's end, with the counts, and behind all else. */
 void sonde__ptx_guess_start(struct copy *c);
 void sonde__ptx_guess_index(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
+void sonde__ptx_guess_elements(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
 void sonde__ptx_guess_element(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element);
 void sonde__ptx_guess_sample(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element);
 void sonde__ptx_guess_found(struct copy *c);

@@ -284,6 +284,13 @@ static void put_lined(struct copy *c, const struct sonde_ptx_access *a, uint32_t
     say(c->out, "@%%sonde_any add.u32 %%sonde_gl%u, %%sonde_gl%u, 1;\n", k, k);
 }
 
+/* Has it one? %sonde_gis. */
+void sonde__ptx_guess_elements(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+{
+    if (has_guess(c, a, k) && has_line(c, k))
+        say(c->out, "and.b32 %%sonde_gt, %%sonde_gline%u, %u;\nsetp.ne.u32 %%sonde_gis, %%sonde_gt, 0;\n", k / WORD_BITS, bit_of(k));
+}
+
 void sonde__ptx_guess_element(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element)
 {
     if (!has_guess(c, a, k))
@@ -292,8 +299,6 @@ void sonde__ptx_guess_element(struct copy *c, const struct sonde_ptx_access *a, 
     say(c->out, "setp.eq.b%u %%sonde_any, %%sonde_%c, %%sonde_gv%u;\n@%%sonde_any add.u32 %%sonde_ge%u, %%sonde_ge%u, 1;\n", wide ? 64u : 32u, wide ? 'w' : 'v', k, k, k);
     if (!has_line(c, k))
         return;
-    if (!element)
-        say(c->out, "and.b32 %%sonde_gt, %%sonde_gline%u, %u;\nsetp.ne.u32 %%sonde_gis, %%sonde_gt, 0;\n", k / WORD_BITS, bit_of(k));
     say(c->out, "add.s64 %%sonde_gx, %%sonde_gi, %u;\n", element);
     put_lined(c, a, k);
 }
@@ -404,14 +409,15 @@ static const char *const vote_texts[] = {
     "$sonde_own:\n"
     "setp.eq.u32 %sonde_z1, %sonde_r3, 0;\n@%sonde_z1 bra $sonde_last;\n"
     "sub.s64 %sonde_s12, %sonde_s2, %sonde_s4;\nsetp.eq.s64 %sonde_z1, %sonde_s12, 0;\n@%sonde_z1 bra $sonde_last;\n"
-    "@%sonde_z2 bra $sonde_real;\n"
-    "sub.s64 %sonde_s13, %sonde_s3, %sonde_s5;\ndiv.s64 %sonde_s14, %sonde_s13, %sonde_s12;\nmul.lo.s64 %sonde_s15, %sonde_s14, %sonde_s12;\n"
+    "sub.s64 %sonde_s13, %sonde_s3, %sonde_s5;\ncvt.rn.f64.s64 %sonde_d1, %sonde_s13;\n"
+    "mov.b64 %sonde_d2, %sonde_s5;\nsub.rn.f64 %sonde_d2, %sonde_d0, %sonde_d2;\nselp.f64 %sonde_d1, %sonde_d2, %sonde_d1, %sonde_z2;\n"
+    "cvt.rn.f64.s64 %sonde_d2, %sonde_s12;\ndiv.rn.f64 %sonde_d1, %sonde_d1, %sonde_d2;\n@%sonde_z2 bra $sonde_real;\n"
+    "cvt.rni.s64.f64 %sonde_s14, %sonde_d1;\nmul.lo.s64 %sonde_s15, %sonde_s14, %sonde_s12;\n"
     "setp.ne.s64 %sonde_z1, %sonde_s15, %sonde_s13;\nsetp.eq.or.s64 %sonde_z1, %sonde_s14, 0, %sonde_z1;\n@%sonde_z1 bra $sonde_last;\n"
     "mul.lo.s64 %sonde_s15, %sonde_s14, %sonde_s2;\nsub.s64 %sonde_s8, %sonde_s3, %sonde_s15;\nbra $sonde_stand;\n",
 
     "$sonde_real:\n"
-    "mov.b64 %sonde_d1, %sonde_s5;\nsub.rn.f64 %sonde_d1, %sonde_d0, %sonde_d1;\ncvt.rn.f64.s64 %sonde_d2, %sonde_s12;\n"
-    "div.rn.f64 %sonde_d1, %sonde_d1, %sonde_d2;\nsetp.equ.f64 %sonde_z1, %sonde_d1, 0d0000000000000000;\n@%sonde_z1 bra $sonde_last;\n"
+    "setp.equ.f64 %sonde_z1, %sonde_d1, 0d0000000000000000;\n@%sonde_z1 bra $sonde_last;\n"
     "cvt.rn.f64.s64 %sonde_d2, %sonde_s2;\nmul.rn.f64 %sonde_d2, %sonde_d1, %sonde_d2;\nsub.rn.f64 %sonde_d2, %sonde_d0, %sonde_d2;\n"
     "mov.b64 %sonde_s14, %sonde_d1;\nmov.b64 %sonde_s8, %sonde_d2;\n"
     "$sonde_stand:\n"

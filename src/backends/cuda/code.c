@@ -121,7 +121,8 @@ static CUlibrary make_twins(struct image *i, bool guesses)
     const int rc = sonde__ptx_rewrite(&i->ptx, sonde__cuda_twins.plan | (guesses ? SONDE_PLAN_GUESSES : 0u), &text);
     if (!rc && sonde__cuda_twins.cuLibraryLoadData(&i->twins[guesses].library, text.text, NULL, NULL, 0, NULL, NULL, 0) != CUDA_SUCCESS) {
         i->twins[guesses].library = NULL;
-        sonde_note("values: the driver cannot compile the instrumented copy of a module: its kernels are not looked at");
+        sonde_note(guesses ? "values: the driver cannot compile copies of a module that guess: frequent values and lines of its kernels are not found"
+                           : "values: the driver cannot compile the instrumented copy of a module: its kernels are not looked at");
     }
     sonde__ptx_text_release(&text);
     return i->twins[guesses].library;

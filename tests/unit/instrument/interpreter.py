@@ -272,6 +272,11 @@ def compute(t, op, arguments, value):
             what = to_float(value(t, arguments[1]), type) if type[0] == "f" else float(signed(value(t, arguments[1]) & mask, n))
         t[to] = to_bits(what, op[-2])
         return
+    if o == "cvt" and type == "f64":
+        assert op[1:] == ["rni", "s64", "f64"], op
+        what = to_float(value(t, arguments[1]), type)
+        t[to] = round(what) & M64 if abs(what) < 2 ** 63 else 0
+        return
     if type in ("f32", "f64") and o != "mov":
         a = [to_float(value(t, x), type) for x in arguments[1:3 if o == "setp" else None]]
         if o == "setp":
@@ -280,7 +285,7 @@ def compute(t, op, arguments, value):
             t[to] = holds and (op[2] != "and" or bool(value(t, arguments[3])))
             return
         known = [x for x in a if x == x]  # the least of a number and NaN is the number
-        t[to] = to_bits({"add": lambda: a[0] + a[1], "sub": lambda: a[0] - a[1], "mul": lambda: a[0] * a[1], "div": lambda: a[0] / a[1],
+        t[to] = to_bits({"add": lambda: a[0] + a[1], "sub": lambda: a[0] - a[1], "mul": lambda: a[0] * a[1], "div": lambda: a[0] / a[1],  # neither is 0 there
                          "fma": lambda: a[0] * a[1] + a[2], "rsqrt": lambda: a[0] ** -0.5, "min": lambda: min(known, default=a[0]), "max": lambda: max(known, default=a[0])}[o](), type)
         return
     number = (lambda x: signed(value(t, x) & mask, n)) if type[0] == "s" else (lambda x: value(t, x) & mask)
@@ -300,9 +305,6 @@ def compute(t, op, arguments, value):
     elif o == "mov" and to.startswith("{"):
         for half, name in enumerate(to.strip("{}").split(",")):
             t[name.strip()] = value(t, arguments[1]) >> 32 * half & M32
-    elif o == "div":
-        x, y = number(arguments[1]), number(arguments[2])
-        t[to] = (abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)) & mask
     elif o in ("mov", "cvta"):
         t[to] = value(t, arguments[1]) & mask
     elif o == "cvt":
