@@ -5,7 +5,7 @@ enum { N = 4096, BLOCK = 256, ODD_FROM = 5, ODD_BYTES = 1003 };
 
 __device__ int steps = 7; /* of the module, as are these */
 static __device__ int last;
-__constant__ int table[4];
+__constant__ int weights[4];
 __managed__ int total;
 
 #define INDEX int i = blockIdx.x * blockDim.x + threadIdx.x
@@ -71,12 +71,12 @@ extern "C" __global__ void needs_variable(int *to)
 extern "C" __global__ void uses_all(int *to, int never)
 {
     INDEX;
-    const int *from = i % 2 ? table : &steps;
-    to[i] = table[i % 4];
+    const int *from = i % 2 ? weights : &steps;
+    to[i] = weights[i % 4];
     atomicAdd(&total, *from);
     if (i == 5) {
         printf("5 is %d\n", i);
-        last = table[1];
+        last = weights[1];
     }
     if (never)
         to[i] = (int)(100 * sin(1e9 * i));
@@ -175,7 +175,7 @@ static void kernels()
     RUN(needs_variable, BLOCK, p);
     const int sevens_and_more[] = {7, 8, 7, 9};
     int found;
-    CK(cudaMemcpyToSymbol(table, sevens_and_more, sizeof table));
+    CK(cudaMemcpyToSymbol(weights, sevens_and_more, sizeof weights));
     sevens(p);
     RUN(uses_all, N, p, 0);
     CK(cudaMemcpyFromSymbol(&found, last, sizeof found));
