@@ -201,6 +201,11 @@ class Module:
             assert total <= M32, "a sum that overflows"
             for t in group:
                 t[arguments[0]] = total
+        elif op[0] == "vote" and group:
+            assert op[1:] == ["sync", "ballot", "b32"] and all(value(t, arguments[2]) == mask for t in group), "a vote of other lanes"
+            ballot = sum(bool(t[arguments[1]]) << t["lane"] for t in group)
+            for t in group:
+                t[arguments[0]] = ballot
         elif op[0] == "shfl":
             assert op[1:] == ["sync", "down", "b32"] and len(group) == 32, "a shuffle of less than a warp"
             had = [value(t, arguments[1]) & M32 for t in group]
