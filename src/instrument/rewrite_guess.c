@@ -17,16 +17,15 @@
 #define PICKS_LEAST    8u   /* so that at most four lanes of a warp have samples of the same access */
 #define BLOCKS_MANY    4096u
 #define SHARE          1024u /* executions */
-#define LINED_LEAST    24   /* of the samples, for a line to stand */
+#define LINED_LEAST    "24" /* of the samples, for a line to stand */
 #define WORD_BITS      32u
-#define TEXT_OF(x)     #x
-#define TEXT(x)        TEXT_OF(x)
 #define HIDDEN         "0x5BD1E995C2B2AE3D" /* SONDE_PTX_HIDDEN */
 
 _Static_assert(SONDE_PTX_HIDDEN == 0x5BD1E995C2B2AE3D && SONDE_PTX_SAMPLES == 32 && offsetof(struct sonde_ptx_guess, slope) == 576 &&
                    offsetof(struct sonde_ptx_guess, offset) == 584 && offsetof(struct sonde_ptx_guess, taken) == 16 &&
                    offsetof(struct sonde_ptx_guess, written) == 20 && offsetof(struct sonde_ptx_guess, line) == 24 &&
-                   offsetof(struct sonde_ptx_guess, sample) == 64 && sizeof(struct sonde_ptx_guess) % LINE == 0 && SONDE_PTX_LINE_SIGNED == 1 && SONDE_PTX_LINE_FLOAT == 3,
+                   offsetof(struct sonde_ptx_guess, sample) == 64 && sizeof(struct sonde_ptx_guess) % LINE == 0 &&
+                   SONDE_PTX_LINE_SIGNED == 1 && SONDE_PTX_LINE_FLOAT == 3 && SONDE_PTX_LINE_DOUBLE == 4,
                "the texts below have them");
 
 /* ---- the host's side ---------------------------------------------------------------------------------------------------- */
@@ -164,10 +163,11 @@ static void put_line_read(struct copy *c, uint32_t k)
 {
     const uint32_t word = k / WORD_BITS;
     say(c->out, "and.b32 %%sonde_gt, %%sonde_gline%u, %u;\nsetp.eq.u32 %%sonde_any, %%sonde_gt, 0;\n@%%sonde_any bra $sonde_flat%u;\n", word, bit_of(k), k);
-    say(c->out, "ld.global.v2.b64 {%%sonde_n0, %%sonde_n1}, [%%sonde_gfront+%zu];\nsetp.eq.b64 %%sonde_any, %%sonde_n0, 0;\nsetp.eq.or.b64 %%sonde_any, %%sonde_n1, 0, %%sonde_any;\n",
+    say(c->out, "ld.global.v2.b64 {%%sonde_n0, %%sonde_n1}, [%%sonde_gfront+%zu];\n"
+                "setp.eq.b64 %%sonde_any, %%sonde_n0, 0;\nsetp.eq.or.b64 %%sonde_any, %%sonde_n1, 0, %%sonde_any;\n",
         line_at(k));
-    say(c->out, "@%%sonde_any or.b32 %%sonde_gopen%u, %%sonde_gopen%u, %u;\n@%%sonde_any and.b32 %%sonde_gline%u, %%sonde_gline%u, %u;\n", word, word, bit_of(k), word, word,
-        ~bit_of(k));
+    say(c->out, "@%%sonde_any or.b32 %%sonde_gopen%u, %%sonde_gopen%u, %u;\n", word, word, bit_of(k));
+    say(c->out, "@%%sonde_any and.b32 %%sonde_gline%u, %%sonde_gline%u, %u;\n", word, word, ~bit_of(k));
     say(c->out, "$sonde_flat%u:\n", k);
 }
 
@@ -186,9 +186,9 @@ static void put_pick(struct copy *c)
 static void put_declarations(struct copy *c)
 {
     const uint32_t words = (guesses(c->f) + WORD_BITS - 1) / WORD_BITS;
-    say(c->out, ".reg .b32 %%sonde_gopen<%u>, %%sonde_gline<%u>, %%sonde_gpick, %%sonde_gt, %%sonde_gw, %%sonde_gslope, %%sonde_goffset;\n"
-                ".reg .b64 %%sonde_gfront, %%sonde_gi, %%sonde_gx, %%sonde_gs, %%sonde_go;\n.local .align 16 .b8 sonde_sample[16];\n.reg .f64 %%sonde_gf;\n.reg .f32 %%sonde_gh;\n.reg .pred %%sonde_glucky, %%sonde_gis, %%sonde_gmine;\n",
-        words, words);
+    say(c->out, ".reg .b32 %%sonde_gopen<%u>, %%sonde_gline<%u>, %%sonde_gpick, %%sonde_gt, %%sonde_gw, %%sonde_gslope, %%sonde_goffset;\n", words, words);
+    say(c->out, ".reg .b64 %%sonde_gfront, %%sonde_gi, %%sonde_gx, %%sonde_gs, %%sonde_go;\n.reg .f64 %%sonde_gf;\n.reg .f32 %%sonde_gh;\n"
+                ".reg .pred %%sonde_glucky, %%sonde_gis, %%sonde_gmine;\n.local .align 16 .b8 sonde_sample[16];\n");
     for (uint32_t w = 0; w < words; w++)
         say(c->out, "mov.u32 %%sonde_gopen%u, 0;\nmov.u32 %%sonde_gline%u, 0;\n", w, w);
     say(c->out, "ld.param.u64 %%sonde_gfront, [sonde_area];\ncvta.to.global.u64 %%sonde_gfront, %%sonde_gfront;\nsub.s64 %%sonde_gfront, %%sonde_gfront, %zu;\n",
@@ -200,7 +200,8 @@ static void put_pick_open(struct copy *c)
 {
     say(c->out, "mov.u32 %%sonde_gw, 0;\n");
     for (uint32_t w = 0; w < (guesses(c->f) + WORD_BITS - 1) / WORD_BITS; w++)
-        say(c->out, "sub.u32 %%sonde_gt, %%sonde_gpick, %u;\nshr.u32 %%sonde_gt, %%sonde_gopen%u, %%sonde_gt;\nor.b32 %%sonde_gw, %%sonde_gw, %%sonde_gt;\n", w * WORD_BITS, w);
+        say(c->out, "sub.u32 %%sonde_gt, %%sonde_gpick, %u;\nshr.u32 %%sonde_gt, %%sonde_gopen%u, %%sonde_gt;\nor.b32 %%sonde_gw, %%sonde_gw, %%sonde_gt;\n",
+            w * WORD_BITS, w);
     say(c->out, "and.b32 %%sonde_gw, %%sonde_gw, 1;\nsetp.eq.u32 %%sonde_any, %%sonde_gw, 0;\n@%%sonde_any mov.u32 %%sonde_gpick, 4294967295;\n");
 }
 
@@ -292,8 +293,8 @@ void sonde__ptx_guess_elements(struct copy *c, const struct sonde_ptx_access *a,
     if (!has_guess(c, a, k) || !has_line(c, k))
         return;
     say(c->out, "and.b32 %%sonde_gt, %%sonde_gline%u, %u;\nsetp.ne.u32 %%sonde_gis, %%sonde_gt, 0;\n", k / WORD_BITS, bit_of(k));
-    say(c->out, "@%%sonde_gis ld.global.v2.b64 {%%sonde_gs, %%sonde_go}, [%%sonde_gfront+%zu];\n@%%sonde_gis xor.b64 %%sonde_gs, %%sonde_gs, " HIDDEN ";\n@%%sonde_gis xor.b64 %%sonde_go, %%sonde_go, " HIDDEN ";\n",
-        line_at(k));
+    say(c->out, "@%%sonde_gis ld.global.v2.b64 {%%sonde_gs, %%sonde_go}, [%%sonde_gfront+%zu];\n", line_at(k));
+    say(c->out, "@%%sonde_gis xor.b64 %%sonde_gs, %%sonde_gs, " HIDDEN ";\n@%%sonde_gis xor.b64 %%sonde_go, %%sonde_go, " HIDDEN ";\n");
     if (!sonde__ptx_is_real(a) && a->element_bytes < 8)
         say(c->out, "cvt.u32.u64 %%sonde_gslope, %%sonde_gs;\ncvt.u32.u64 %%sonde_goffset, %%sonde_go;\n");
 }
@@ -446,11 +447,11 @@ static const char *const vote_texts[] = {
     "add.u32 %sonde_r3, %sonde_r3, 1;\nsetp.lt.u32 %sonde_z1, %sonde_r3, 64;\n@%sonde_z1 bra $sonde_next;\n",
 
     /* A line that few are on does not stand; nor one where the access has none. The word comes last. */
-    "not.pred %sonde_z3, %sonde_z3;\nsetp.lt.or.u32 %sonde_z1, %sonde_r6, " TEXT(LINED_LEAST) ", %sonde_z3;\nsetp.eq.or.u32 %sonde_z1, %sonde_r1, 0, %sonde_z1;\n"
-                                                                                              "setp.eq.or.s64 %sonde_z1, %sonde_s7, 0, %sonde_z1;\nselp.b32 %sonde_r0, 1, 2, %sonde_z1;\n"
-                                                                                              "xor.b64 %sonde_s7, %sonde_s7, " HIDDEN ";\nxor.b64 %sonde_s8, %sonde_s8, " HIDDEN ";\nxor.b64 %sonde_s11, %sonde_s6, " HIDDEN ";\n"
-                                                                                              "st.volatile.global.b64 [%sonde_gx+8], %sonde_s11;\nst.volatile.global.v2.b64 [%sonde_gx+576], {%sonde_s7, %sonde_s8};\nmembar.gl;\n"
-                                                                                              "cvt.u32.u64 %sonde_r5, %sonde_s6;\nmov.b64 %sonde_s11, {%sonde_r5, %sonde_r0};\nst.volatile.global.b64 [%sonde_gx], %sonde_s11;\n}\n",
+    "not.pred %sonde_z3, %sonde_z3;\nsetp.lt.or.u32 %sonde_z1, %sonde_r6, " LINED_LEAST ", %sonde_z3;\nsetp.eq.or.u32 %sonde_z1, %sonde_r1, 0, %sonde_z1;\n"
+    "setp.eq.or.s64 %sonde_z1, %sonde_s7, 0, %sonde_z1;\nselp.b32 %sonde_r0, 1, 2, %sonde_z1;\n"
+    "xor.b64 %sonde_s7, %sonde_s7, " HIDDEN ";\nxor.b64 %sonde_s8, %sonde_s8, " HIDDEN ";\nxor.b64 %sonde_s11, %sonde_s6, " HIDDEN ";\n"
+    "st.volatile.global.b64 [%sonde_gx+8], %sonde_s11;\nst.volatile.global.v2.b64 [%sonde_gx+576], {%sonde_s7, %sonde_s8};\nmembar.gl;\n"
+    "cvt.u32.u64 %sonde_r5, %sonde_s6;\nmov.b64 %sonde_s11, {%sonde_r5, %sonde_r0};\nst.volatile.global.b64 [%sonde_gx], %sonde_s11;\n}\n",
 };
 
 void sonde__ptx_guess_found(struct copy *c)
