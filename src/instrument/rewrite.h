@@ -56,18 +56,20 @@ enum sonde_ptx_line {
     SONDE_PTX_LINE_DOUBLE,
 };
 
-/* Each of the first four words is written once: a thread that reads some of them and not others has no guess. A value or a number that
- * is SONDE_PTX_HIDDEN itself is never guessed. */
+/* The value's words and the line's are written once: a thread that reads some of them and not others has no guess. A value or a number
+ * that is SONDE_PTX_HIDDEN itself is never guessed. */
 struct sonde_ptx_guess {
     uint64_t word;           /* flags << 32 | value, of up to 4 bytes; 0: it does not stand. Flags: 1 it does, 2 and it has a line */
     uint64_t wide;           /* value of 8 bytes, hidden */
-    int64_t slope, offset;   /* as struct sonde_plan_guess has them, hidden */
     uint32_t taken, written; /* samples: places, which may be more than there are; those that are there */
     uint32_t line, shift;    /* the host's: enum sonde_ptx_line; 64 - bits of an element */
-    uint64_t unused[2];
+    uint64_t unused[4];
     struct {
         uint64_t bits, index; /* the index hidden */
     } sample[SONDE_PTX_SAMPLES];
+    int64_t slope, offset;    /* as struct sonde_plan_guess has them, hidden; far from what is read before they are there, so that no cache
+                               * has them as they were */
+    uint64_t more[6];
 };
 
 /* Bytes of all guesses, a multiple of 128; how they start. */

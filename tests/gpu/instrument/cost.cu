@@ -34,7 +34,7 @@ struct narrow { uint32_t any, all; int32_t least, most; }; /* struct sonde_ptx_n
 struct found { uint64_t unchecked, equal, lined; };
 struct access { unsigned block; std::string op; char type; unsigned bytes, elements; };
 struct kernel { unsigned blocks; std::vector<access> accesses; std::vector<uint64_t> front; };
-struct guess { uint64_t word, wide, slope, offset, rest[68]; }; /* struct sonde_ptx_guess */
+struct guess { uint64_t word, wide, samples[70], slope, offset, more[6]; }; /* struct sonde_ptx_guess */
 enum input { ANY, SAME, LINE }; /* numbers; three of four are the same; on a line */
 static const char *const inputs[] = {"", " same", " line"};
 static std::map<std::string, kernel> kernels;

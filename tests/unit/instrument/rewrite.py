@@ -245,7 +245,7 @@ def compare(plain, text, kernels, plan, variables):
 
 # ---- guesses -------------------------------------------------------------------------------------------------------------
 
-HIDDEN, GUESS_WORDS, SAMPLES = 0x5bd1e995c2b2ae3d, 72, 32
+HIDDEN, GUESS_WORDS, LINE = 0x5bd1e995c2b2ae3d, 80, 72
 
 
 def guess_of(words, wide):
@@ -254,7 +254,7 @@ def guess_of(words, wide):
     if not flags:
         return None
     value = words[1] ^ HIDDEN if wide else value
-    return (value, words[2] ^ HIDDEN, words[3] ^ HIDDEN) if flags == 2 else (value, 0, 0)
+    return (value, words[LINE] ^ HIDDEN, words[LINE + 1] ^ HIDDEN) if flags == 2 else (value, 0, 0)
 
 
 def is_on(guess, type, size, bits, index):
@@ -304,7 +304,7 @@ def guess_kernel(text, name, blocks, accesses, front, kind):
         memory.write(given[0] + k * size, size, element_of(kind, k, r, type, size))
     at = place(memory, front + part * MULTIPROCESSORS)
     area = at + 8 * len(front)
-    guesses = lambda: [guess_of(read(memory, at + 8 * GUESS_WORDS * k, 4), size == 8) for k in range(len(accesses))]
+    guesses = lambda: [guess_of(read(memory, at + 8 * GUESS_WORDS * k, GUESS_WORDS), size == 8) for k in range(len(accesses))]
     before, module = [(0, 0, 0)] * len(accesses), Module(text, memory)
     for _ in range(3):
         stands = guesses()
