@@ -34,6 +34,7 @@ enum { TYPE_VOID = 0,
 enum { IS_EQUAL = 32,
        IS_NOT_EQUAL = 33,
        IS_NOT_BELOW = 35, /* unsigned */
+       IS_BELOW = 36,
        IS_MORE = 38,
        IS_LESS = 40 }; /* signed */
 enum { MONOTONIC = 2,
@@ -144,7 +145,9 @@ enum { KERNEL_CONVENTION = 76,
     X(ref, BuildStore, (ref, ref, ref))                                                        \
     X(void, SetOrdering, (ref, int))                                                           \
     X(void, SetAlignment, (ref, unsigned))                                                     \
+    X(unsigned, GetAlignment, (ref))                                                           \
     X(ref, BuildGEP2, (ref, ref, ref, ref *, unsigned, const char *))                          \
+    X(ref, BuildExtractValue, (ref, ref, unsigned, const char *))                              \
     X(ref, BuildExtractElement, (ref, ref, ref, const char *))                                 \
     X(ref, BuildBitCast, (ref, ref, ref, const char *))                                        \
     X(ref, BuildFreeze, (ref, ref, const char *))                                              \

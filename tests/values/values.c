@@ -27,6 +27,7 @@ static const char text[] =
     "kernel void some_items(global int *a) { int i = get_global_id(0); if (i % 10 == 0) a[i] = 7; }\n"
     "kernel void copies(global const int *a, global int *b, local int *t) { event_t e = async_work_group_copy(t, a, 100, 0); "
     "wait_group_events(1, &e); b[get_global_id(0)] = t[get_local_id(0)]; }\n"
+    "kernel void either(global int *a, global int *b) { int i = get_global_id(0); global int *p = i % 4 ? a : b; if (i % 2 == 0) p[i / 2] = i % 8 ? 0 : 1; }\n"
     "kernel void paint(write_only image2d_t a) { write_imagei(a, (int2)(get_global_id(0), 0), (int4)(1)); }\n";
 
 enum { N = 1000 };
@@ -69,6 +70,22 @@ static cl_kernel kernel(const char *name)
 static void launch(cl_kernel k, size_t items)
 {
     CL(clEnqueueNDRangeKernel(queue, k, 1, NULL, &items, NULL, 0, NULL, NULL));
+}
+
+static void launch_on(cl_kernel k, cl_mem from, cl_mem to)
+{
+    CL(clSetKernelArg(k, 0, sizeof from, &from));
+    CL(clSetKernelArg(k, 1, sizeof to, &to));
+    launch(k, N);
+}
+
+static void set_to(cl_kernel set, cl_mem a, int value, int n)
+{
+    CL(clSetKernelArg(set, 0, sizeof a, &a));
+    CL(clSetKernelArg(set, 1, sizeof value, &value));
+    CL(clSetKernelArg(set, 2, sizeof n, &n));
+    launch(set, N);
+    CL(clFinish(queue));
 }
 
 /* The first writes what is there already; the second 0 to 999, of which one is; the third half of it. */
@@ -127,6 +144,31 @@ static void kernels(void)
         launch(set, N);
     launch(sum, N);
     take(b, 8 * N);
+}
+
+/* Which elements kernels write: of one buffer that is two arguments; of a part of another; through one of two pointers, every other element of
+ * three; and what is not known, where a group copies. */
+static void sets(void)
+{
+    const int seven = 7, n = 100;
+    const cl_buffer_region region = {2048, 1024};
+    const size_t group = 100, all = N;
+    cl_mem a = buffer(4 * N), b = buffer(4 * N), c = buffer(4 * N), d = buffer(4 * N), part;
+    CLP(part = clCreateSubBuffer(b, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
+    launch_on(kernel("look"), a, a);
+    for (int i = 0; i < 2; i++)
+        set_to(kernel("set"), part, seven, n);
+    launch_on(kernel("either"), c, d);
+    take(c, 4 * N);
+    take(d, 4 * N);
+    cl_kernel copy = kernel("copies");
+    CL(clSetKernelArg(copy, 0, sizeof d, &d));
+    CL(clSetKernelArg(copy, 1, sizeof c, &c));
+    CL(clSetKernelArg(copy, 2, 4 * group, NULL));
+    CL(clEnqueueNDRangeKernel(queue, copy, 1, NULL, &all, &group, 0, NULL, NULL));
+    take(b, 4 * N);
+    take(c, 4 * N);
+    CL(clReleaseMemObject(part));
 }
 
 /* Reads `a` through a pointer that it might have written through. */
@@ -268,13 +310,6 @@ static void fresh(void)
     take(b, 4 * N);
 }
 
-static void launch_on(cl_kernel k, cl_mem from, cl_mem to)
-{
-    CL(clSetKernelArg(k, 0, sizeof from, &from));
-    CL(clSetKernelArg(k, 1, sizeof to, &to));
-    launch(k, N);
-}
-
 /* What kernels read has a pattern each; the kernel `read_zeros` is launched four times, on two pairs of buffers. */
 static void patterns(void)
 {
@@ -351,15 +386,6 @@ static void guesses(void)
         CL(clFinish(queue));
     }
     take(to, 4 * N);
-}
-
-static void set_to(cl_kernel set, cl_mem a, int value, int n)
-{
-    CL(clSetKernelArg(set, 0, sizeof a, &a));
-    CL(clSetKernelArg(set, 1, sizeof value, &value));
-    CL(clSetKernelArg(set, 2, sizeof n, &n));
-    launch(set, N);
-    CL(clFinish(queue));
 }
 
 /* Two objects each become equal by a kernel and a write, by a fill and a kernel, by kernels that write a part; one differs from the
@@ -475,6 +501,7 @@ int main(int argc, char **argv)
         {"copies", copies},
         {"kernels", kernels},
         {"looks", looks},
+        {"sets", sets},
         {"missed", missed},
         {"places", places},
         {"threads", threads},

@@ -26,6 +26,7 @@ bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
     enqueue->values = NULL;
     enqueue->writes = false;
     enqueue->missed = 0;
+    enqueue->code = NULL;
     /* The first operation of a device tells its clock. Its record exists from
      * the queue's first operation on; until then nobody knows, so look always. */
     struct sonde_cl_device *device =

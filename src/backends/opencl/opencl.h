@@ -97,6 +97,7 @@ struct sonde_cl_values;
 struct sonde_cl_parameter;
 struct sonde_cl_argument;
 struct sonde_cl_twin;
+struct sonde_llvm_kernel;
 
 struct sonde_cl_kernel {
     _Atomic uint32_t name;
@@ -243,6 +244,7 @@ struct sonde_cl_enqueue {
     struct sonde_cl_written written; /* only if they are asked for */
     uint32_t missed;                /* why not all of them are: bits of enum sonde_value_missed */
     struct sonde_cl_twin *twin;     /* to be launched in the kernel's place, locked until then; NULL: there is none */
+    const struct sonde_llvm_kernel *code; /* what its kernel does; NULL: not known */
 };
 
 /* False: call the runtime as the program did, and nothing else. */
@@ -281,7 +283,16 @@ void sonde__cl_fine_made(struct sonde_cl_kernel *kernel);
 void sonde__cl_fine_cloned(const struct sonde_cl_kernel *from, cl_kernel clone);
 /* Around a launch: its copy is launched in the kernel's place, or why not is in enqueue->missed. */
 void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel kernel);
-unsigned sonde__cl_fine_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument); /* SONDE_FLOW_*: what the copy's code does to it */
+/* Of a kernel whose code is known (enqueue->code). SONDE_FLOW_*: what it does to the argument. */
+unsigned sonde__cl_fine_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument);
+/* Of a kernel of which it is known what it writes: whether it writes through the argument, and the bytes of the smallest element. */
+bool sonde__cl_fine_knows(const struct sonde_cl_enqueue *enqueue);
+bool sonde__cl_fine_writes(const struct sonde_cl_enqueue *enqueue, uint32_t argument);
+uint32_t sonde__cl_fine_element(const struct sonde_cl_enqueue *enqueue, uint32_t argument); /* 0: none */
+/* What the copy writes is marked, so many bytes at once; 0: it is not. Until the launch, `count` of `marks` behind an argument, which have
+ * room for SONDE_LLVM_MARKS_MORE. */
+uint32_t sonde__cl_fine_grain(const struct sonde_cl_enqueue *enqueue);
+bool sonde__cl_fine_marks(const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_kernel *kernel, cl_mem of, cl_mem marks, uint64_t count);
 cl_kernel sonde__cl_fine_kernel(const struct sonde_cl_enqueue *enqueue, cl_kernel own); /* which is launched */
 bool sonde__cl_fine_refused(struct sonde_cl_enqueue *enqueue, cl_int status); /* the copy was: the kernel itself is to be launched */
 void sonde__cl_fine_after(struct sonde_cl_enqueue *enqueue);

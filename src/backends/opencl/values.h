@@ -1,4 +1,4 @@
-/* values.h - what values.c and duplicates.c have of a queue (sonde record --values=coarse).
+/* values.h - what values.c, compare.c and duplicates.c have of a queue (sonde record --values=coarse).
  *
  * Threads: the holder of `lock`.
  */
@@ -13,6 +13,7 @@ enum {
     GROUPS_MAX = 256,   /* of our kernels, */
     GROUP = 64,         /* of so many work-items */
     SIZES = 4,
+    SUMS = 2 * SIZES,
 };
 
 /* What is compared of one object. */
@@ -21,6 +22,13 @@ struct target {
     uint32_t object, element_bytes;
     bool maybe;
     uint64_t from, bytes;
+    uint64_t size;  /* of all of it */
+    uint32_t grain; /* what is written is marked, so many bytes at once; 0: it is not */
+};
+
+struct room { /* of a queue, for what is compared of an object */
+    cl_mem mem;
+    uint64_t bytes;
 };
 
 struct job;
@@ -30,13 +38,10 @@ struct sonde_cl_values {
     _Atomic bool disturbed; /* by an operation that went on without */
     cl_context context;
     cl_program program;
-    cl_kernel compare, hash;
+    cl_kernel compare, compare_marked, hash;
     cl_uint groups;
-    cl_mem results;         /* cl_ulong[GROUPS_MAX][SIZES] */
-    struct {
-        cl_mem mem;
-        uint64_t room;
-    } copy[TARGETS_MAX];
+    cl_mem results;         /* cl_ulong[GROUPS_MAX][SUMS] */
+    struct room copy[TARGETS_MAX], marks[TARGETS_MAX];
     struct target target[TARGETS_MAX];
     struct job *job[TARGETS_MAX]; /* of each */
     uint32_t targets;
@@ -48,6 +53,20 @@ struct sonde_cl_values {
     uint32_t written_count;
 };
 
+static inline void sonde__cl_miss(struct sonde_cl_enqueue *enqueue, enum sonde_value_missed why)
+{
+    enqueue->missed |= 1u << why;
+}
+
+/* ---- compare.c ---- */
+
+struct sonde_cl_values *sonde__cl_compare_of(struct sonde_cl_queue *queue); /* NULL: no memory */
+/* Our kernels, once. */
+bool sonde__cl_compare_build(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue);
+/* Around an operation: its targets are copied, those that cannot be are left out; and compared. `operation` 0: there was none. */
+void sonde__cl_compare_before(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue);
+void sonde__cl_compare_after(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t operation);
+void sonde__cl_compare_forget(void);
 /* libsonde_compare of `bytes` from `from` on; byte k of `now` is byte k - shift of `then`. *compared and *done are the caller's, and
  * may be there where it fails, too. */
 bool sonde__cl_values_compare(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const cl_mem pair[2],
