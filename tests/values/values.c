@@ -7,6 +7,7 @@
 #include "../programs/guest.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 static const char text[] =
@@ -184,18 +185,17 @@ static void looks(void)
     take(b, 4 * N);
 }
 
-/* What is not looked at: an out-of-order queue, a rectangle, mapped memory, an image. */
+/* What is not looked at: an out-of-order queue, mapped memory, an image. */
 static void missed(void)
 {
     const int one = 1;
-    const size_t origin[3] = {0, 0, 0}, region[3] = {16, 4, 1}, pixels[3] = {8, 1, 1};
-    int rectangle[16] = {0}, colours[8 * 4] = {0};
+    const size_t origin[3] = {0, 0, 0}, pixels[3] = {8, 1, 1};
+    int colours[8 * 4] = {0};
     cl_mem a = buffer(4 * N), image;
     cl_command_queue any;
     CLP(any = clCreateCommandQueue(context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status));
     CL(clEnqueueFillBuffer(any, a, &one, sizeof one, 0, 4 * N, 0, NULL, NULL));
     CL(clFinish(any));
-    CL(clEnqueueWriteBufferRect(queue, a, CL_TRUE, origin, origin, region, 16, 0, 16, 0, rectangle, 0, NULL, NULL));
     int *mapped;
     CLP(mapped = clEnqueueMapBuffer(queue, a, CL_TRUE, CL_MAP_WRITE, 0, 4 * N, 0, NULL, NULL, &status));
     mapped[0] = 2;
@@ -237,6 +237,59 @@ static void places(void)
             putchar('\n');
             memcpy(there, other, sizeof there);
         }
+    take(a, ROOM);
+}
+
+/* Of elements of 1, 2, 4 and 8 bytes how many are written, all of whose bytes are marked, and how many of these are the same. */
+static void count_marked(const unsigned char *there, const unsigned char *other, const unsigned char *marks, size_t bytes, const char *name)
+{
+    printf("%s", name);
+    for (size_t size = 1; size <= 8; size *= 2) {
+        size_t same = 0, all = 0;
+        for (size_t at = 0; at + size <= bytes; at += size) {
+            const bool written = !memchr(marks + at, 0, size);
+            all += written;
+            same += written && memcmp(there + at, other + at, size) == 0;
+        }
+        printf(" %zu %zu", all, same);
+    }
+    putchar('\n');
+}
+
+/* Rectangles of any size and place, written and copied; of those that are written a part differs. */
+static void rectangles(void)
+{
+    enum { ROOM = 4096 };
+    static unsigned char there[ROOM], other[ROOM], marks[ROOM], host[ROOM];
+    cl_mem a = buffer(ROOM), b = buffer(ROOM);
+    uint32_t random = 1;
+    for (int turn = 0; turn < 60; turn++) {
+        size_t r[8];
+        for (int i = 0; i < 8; i++) {
+            random = random * 1664525u + 1013904223u;
+            r[i] = random >> 20;
+        }
+        const size_t unit = turn % 4 == 3 ? 1 : 1u << r[0] % 4, region[3] = {unit * (1 + r[1] % 5), 1 + r[2] % 6, 1 + r[3] % 4};
+        const size_t row = region[0] + unit * (r[4] % 4), slice = (region[1] + r[5] % 3) * row, origin[3] = {unit * (r[6] % 3), r[7] % 2, r[7] % 3};
+        const bool copies = turn % 3 == 2;
+        memset(marks, 0, sizeof marks);
+        memcpy(other, there, sizeof other);
+        for (size_t z = 0; z < region[2]; z++)
+            for (size_t y = 0; y < region[1]; y++)
+                for (size_t x = 0; x < region[0]; x++) {
+                    const size_t at = (origin[2] + z) * slice + (origin[1] + y) * row + origin[0] + x;
+                    marks[at] = 1;
+                    other[at] = copies ? 0 : (unsigned char)(there[at] + (at * 2654435761u >> 7) % 5 / 4);
+                    host[(z * region[1] + y) * region[0] + x] = other[at];
+                }
+        const size_t none[3] = {0, 0, 0};
+        if (copies) /* zeros */
+            CL(clEnqueueCopyBufferRect(queue, b, a, none, origin, region, 0, 0, row, slice, 0, NULL, NULL));
+        else
+            CL(clEnqueueWriteBufferRect(queue, a, CL_TRUE, origin, none, region, row, slice, 0, 0, host, 0, NULL, NULL));
+        count_marked(there, other, marks, ROOM, copies ? "clEnqueueCopyBufferRect" : "clEnqueueWriteBufferRect");
+        memcpy(there, other, sizeof there);
+    }
     take(a, ROOM);
 }
 
@@ -504,6 +557,7 @@ int main(int argc, char **argv)
         {"sets", sets},
         {"missed", missed},
         {"places", places},
+        {"rectangles", rectangles},
         {"threads", threads},
         {"contexts", contexts},
         {"large", large},

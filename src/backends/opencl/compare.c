@@ -180,6 +180,17 @@ static const char marked_source[] =
     "    }\n"
     "}\n";
 
+/* Marks a rectangle; all in marks. */
+static const char mark_source[] =
+    "kernel void libsonde_mark(global uchar *marks, ulong from, ulong width, ulong row, ulong rows, ulong slice, ulong slices)\n"
+    "{\n"
+    "    for (ulong r = get_global_id(0); r < rows * slices; r += get_global_size(0)) {\n"
+    "        const ulong at = from + r / rows * slice + r % rows * row;\n"
+    "        for (ulong k = 0; k < width; k++)\n"
+    "            marks[at + k] = 1;\n"
+    "    }\n"
+    "}\n";
+
 /* ---- what is under way ---------------------------------------------------------------------------- */
 
 /* Whole elements of `size` bytes between two places. */
@@ -309,7 +320,7 @@ static void release(const cl_icd_dispatch *real, struct sonde_cl_values *v)
     }
     if (v->results)
         real->clReleaseMemObject(v->results);
-    cl_kernel *const kernels[] = {&v->compare, &v->compare_marked, &v->hash};
+    cl_kernel *const kernels[] = {&v->compare, &v->compare_marked, &v->mark, &v->hash};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         if (*kernels[i])
             real->clReleaseKernel(*kernels[i]);
@@ -323,7 +334,7 @@ static void release(const cl_icd_dispatch *real, struct sonde_cl_values *v)
 
 bool sonde__cl_compare_build(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue)
 {
-    const char *texts[] = {source, marked_source, sonde__cl_hash_source};
+    const char *texts[] = {source, marked_source, mark_source, sonde__cl_hash_source};
     cl_device_id device;
     cl_uint units = 1;
     cl_int status;
@@ -332,12 +343,14 @@ bool sonde__cl_compare_build(const cl_icd_dispatch *real, struct sonde_cl_values
         return false;
     real->clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
     v->groups = units * 4 < GROUPS_MAX ? units * 4 : GROUPS_MAX;
-    v->program = real->clCreateProgramWithSource(v->context, 3, texts, NULL, &status);
+    v->program = real->clCreateProgramWithSource(v->context, 4, texts, NULL, &status);
     if (status != CL_SUCCESS || real->clBuildProgram(v->program, 1, &device, "", NULL, NULL) != CL_SUCCESS)
         return false;
     v->compare = real->clCreateKernel(v->program, "libsonde_compare", &status);
     if (status == CL_SUCCESS)
         v->compare_marked = real->clCreateKernel(v->program, "libsonde_compare_marked", &status);
+    if (status == CL_SUCCESS)
+        v->mark = real->clCreateKernel(v->program, "libsonde_mark", &status);
     if (status == CL_SUCCESS)
         v->hash = real->clCreateKernel(v->program, "libsonde_hash", &status);
     if (status != CL_SUCCESS)
@@ -427,19 +440,32 @@ struct sonde_cl_values *sonde__cl_compare_of(struct sonde_cl_queue *queue)
 
 static uint64_t marks_of(const struct target *t)
 {
-    return (t->size + t->grain - 1) / t->grain;
+    return (t->marks_bytes + t->grain - 1) / t->grain;
 }
 
-/* Zeros where the kernel will mark what it writes. */
+static bool mark_rectangle(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
+{
+    const struct target *t = &v->target[i];
+    const struct rectangle *r = &t->rectangle;
+    const size_t global = (size_t)v->groups * GROUP, local = GROUP;
+    const cl_ulong numbers[] = {(r->from - t->marks_from) / t->grain, r->width / t->grain, r->row / t->grain, r->rows, r->slice / t->grain, r->slices};
+    bool done = real->clSetKernelArg(v->mark, 0, sizeof v->marks[i].mem, &v->marks[i].mem) == CL_SUCCESS;
+    for (cl_uint k = 0; k < sizeof numbers / sizeof *numbers && done; k++)
+        done = real->clSetKernelArg(v->mark, k + 1, sizeof *numbers, &numbers[k]) == CL_SUCCESS;
+    return done && real->clEnqueueNDRangeKernel(queue, v->mark, 1, NULL, &global, &local, 0, NULL, NULL) == CL_SUCCESS;
+}
+
+/* Zeros, and in a rectangle ones; the kernel will mark what it writes. */
 static bool mark(const cl_icd_dispatch *real, const struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
 {
     const struct target *t = &v->target[i];
     const struct sonde_cl_kernel *kernel = sonde__cl_kernel(enqueue->written.kernel);
     const cl_ulong zero = 0;
     const uint64_t needed = (marks_of(t) + SONDE_LLVM_MARKS_MORE + sizeof zero - 1) / sizeof zero * sizeof zero;
-    return kernel && make_room(real, v, queue, &v->marks[i], needed) &&
-           real->clEnqueueFillBuffer(queue, v->marks[i].mem, &zero, sizeof zero, 0, (size_t)needed, 0, NULL, NULL) == CL_SUCCESS &&
-           sonde__cl_fine_marks(enqueue, kernel, t->mem, v->marks[i].mem, marks_of(t));
+    if (!make_room(real, v, queue, &v->marks[i], needed) ||
+        real->clEnqueueFillBuffer(queue, v->marks[i].mem, &zero, sizeof zero, 0, (size_t)needed, 0, NULL, NULL) != CL_SUCCESS)
+        return false;
+    return t->rectangle.slices ? mark_rectangle(real, v, queue, i) : kernel && sonde__cl_fine_marks(enqueue, kernel, t->mem, v->marks[i].mem, marks_of(t));
 }
 
 static bool copy(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
@@ -456,9 +482,10 @@ static bool copy(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, 
     v->job[i] = job;
     if (real->clEnqueueCopyBuffer(queue, t->mem, v->copy[i].mem, (size_t)t->from, (size_t)(t->from % 8), (size_t)t->bytes, waits,
                                   waits ? enqueue->wait_list : NULL, &job->copied) == CL_SUCCESS) {
-        if (t->grain && !mark(real, enqueue, v, queue, i))
+        if (t->grain && !mark(real, enqueue, v, queue, i)) {
             t->grain = 0;
-        t->maybe |= enqueue->written.kernel && !t->grain;
+            t->maybe = true;
+        }
         return true;
     }
     job_put(job, &jobs.free);
@@ -504,7 +531,7 @@ static bool compare_marked(const cl_icd_dispatch *real, const struct sonde_cl_va
     const struct target *t = &v->target[i];
     struct job *job = v->job[i];
     const size_t global = (size_t)v->groups * GROUP, local = GROUP;
-    const cl_ulong to = t->from + t->bytes, shift = t->from / 8 * 8, base = 0;
+    const cl_ulong to = t->from + t->bytes, shift = t->from / 8 * 8, base = t->marks_from;
     const cl_uint grain = (cl_uint)__builtin_ctz(t->grain);
     const struct {
         size_t bytes;
@@ -535,7 +562,7 @@ void sonde__cl_compare_after(struct sonde_cl_enqueue *enqueue, struct sonde_cl_v
     for (uint32_t i = 0; i < v->targets; i++) {
         struct target *t = &v->target[i];
         struct job *job = v->job[i];
-        if (t->grain && !enqueue->twin) { /* it was launched plain after all */
+        if (t->grain && enqueue->written.kernel && !enqueue->twin) { /* it was launched plain after all */
             t->grain = 0;
             t->maybe = true;
         }

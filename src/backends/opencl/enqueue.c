@@ -188,13 +188,13 @@ ENQUEUE_WRITES(clEnqueueWriteBuffer,
                (command_queue, buffer, blocking, offset, bytes, host, WAITED), blocking, WRITES(.mem = buffer, .from = offset, .bytes = bytes),
                op(SONDE_OP_WRITE, bytes, sonde__cl_mem_object(buffer)))
 
-ENQUEUE(clEnqueueReadBufferRect,
-        (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
-         const size_t *host_origin, const size_t *region, size_t row_pitch, size_t slice_pitch,
-         size_t host_row_pitch, size_t host_slice_pitch, void *host, WAITS),
-        (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
-         host_row_pitch, host_slice_pitch, host, WAITED),
-        blocking, op(SONDE_OP_READ, region_items(region), sonde__cl_mem_object(buffer)))
+ENQUEUE_WRITES(clEnqueueReadBufferRect,
+               (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
+                const size_t *host_origin, const size_t *region, size_t row_pitch, size_t slice_pitch,
+                size_t host_row_pitch, size_t host_slice_pitch, void *host, WAITS),
+               (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
+                host_row_pitch, host_slice_pitch, host, WAITED),
+               blocking, WRITES(.source = buffer), op(SONDE_OP_READ, region_items(region), sonde__cl_mem_object(buffer)))
 
 ENQUEUE_WRITES(clEnqueueWriteBufferRect,
                (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
@@ -202,7 +202,7 @@ ENQUEUE_WRITES(clEnqueueWriteBufferRect,
                 size_t host_row_pitch, size_t host_slice_pitch, const void *host, WAITS),
                (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
                 host_row_pitch, host_slice_pitch, host, WAITED),
-               blocking, WRITES(.missed = SONDE_VALUE_MISSED_RECTANGLE, .unseen = buffer), op(SONDE_OP_WRITE, region_items(region), sonde__cl_mem_object(buffer)))
+               blocking, WRITES(.mem = buffer, RECTANGLE(origin, region, row_pitch, slice_pitch)), op(SONDE_OP_WRITE, region_items(region), sonde__cl_mem_object(buffer)))
 
 ENQUEUE_WRITES(clEnqueueCopyBuffer,
                (cl_command_queue command_queue, cl_mem source, cl_mem target, size_t source_offset,
@@ -218,7 +218,7 @@ ENQUEUE_WRITES(clEnqueueCopyBufferRect,
                 size_t target_slice_pitch, WAITS),
                (command_queue, source, target, source_origin, target_origin, region, source_row_pitch,
                 source_slice_pitch, target_row_pitch, target_slice_pitch, WAITED),
-               false, WRITES(.missed = SONDE_VALUE_MISSED_RECTANGLE, .unseen = target),
+               false, WRITES(.source = source, .mem = target, RECTANGLE(target_origin, region, target_row_pitch, target_slice_pitch)),
                between(&enqueue.call, SONDE_OP_COPY, region_items(region), sonde__cl_mem_object(source),
                        sonde__cl_mem_object(target)))
 

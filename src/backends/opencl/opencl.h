@@ -224,6 +224,9 @@ struct sonde_cl_written {
     cl_mem source; /* which it reads: `bytes` of it, or where there is no `mem` all that the operation moves */
     cl_mem mem;
     uint64_t from, bytes;
+    const size_t *origin, *region; /* instead: a rectangle, as the call has it; may be NULL in a call that the runtime refuses */
+    size_t row_pitch, slice_pitch;
+    bool is_rectangle;
     cl_kernel kernel;
     uint64_t items; /* of its launch */
     cl_mem unseen; /* some part of it, which is not looked at */

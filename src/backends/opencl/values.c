@@ -74,7 +74,10 @@ static void define_unseen(const struct sonde_cl_written *written)
 {
     uint64_t from = written->from, to = written->from + written->bytes;
     const struct sonde_cl_kernel *kernel = written->kernel ? sonde__cl_kernel(written->kernel) : NULL;
-    if (written->mem)
+    struct sonde_cl_mem *some = written->is_rectangle ? sonde__cl_mem(written->mem) : NULL;
+    if (some)
+        sonde__cl_values_host_writes(some);
+    else if (written->mem)
         define(written->mem, &from, &to);
     for (uint32_t i = 0; kernel && i < kernel->arguments.count; i++) {
         struct sonde_object_info object = {0};
@@ -100,7 +103,6 @@ static void add_written(struct sonde_cl_values *v, const struct target *target)
 static void add_target(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, struct target target)
 {
     uint64_t from = target.from, to = from + target.bytes;
-    target.size = target.bytes;
     define(target.mem, &from, &to);
     add_written(v, &target);
     target.from = from;
@@ -229,6 +231,7 @@ static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *e
     cl_mem_object_type type = 0;
     cl_mem_flags flags = 0;
     size_t bytes = 0;
+    const uint32_t grain = sonde__cl_fine_grain(enqueue);
     if (!sonde_object_find(object, &known))
         return;
     const cl_mem mem = (cl_mem)(uintptr_t)known.address;
@@ -244,7 +247,56 @@ static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *e
     if (type != CL_MEM_OBJECT_BUFFER)
         sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_IMAGE);
     else
-        add_target(enqueue, v, (struct target){.mem = mem, .object = object, .element_bytes = element_bytes, .grain = sonde__cl_fine_grain(enqueue), .bytes = bytes});
+        add_target(enqueue, v,
+                   (struct target){.mem = mem, .object = object, .element_bytes = element_bytes, .maybe = !grain, .bytes = bytes, .grain = grain, .marks_bytes = bytes});
+}
+
+/* False: the runtime will refuse it. */
+static bool is_within(const struct rectangle *r, uint64_t bytes)
+{
+    uint64_t slice, end;
+    return r->width && r->rows && r->slices && r->width <= r->row && !__builtin_mul_overflow(r->rows, r->row, &slice) && slice <= r->slice &&
+           !__builtin_mul_overflow(r->slices - 1, r->slice, &end) && !__builtin_add_overflow(end, r->from + slice - r->row + r->width, &end) && end <= bytes &&
+           r->from <= bytes && r->width <= bytes && slice <= bytes + r->row;
+}
+
+/* All of it at one stretch, or what is marked of that. */
+static bool make_rectangle(const struct sonde_cl_written *w, struct target *t)
+{
+    const struct sonde_cl_mem *mem = sonde__cl_mem(w->mem);
+    const uint64_t bytes = mem ? atomic_load_explicit(&mem->bytes, memory_order_relaxed) : 0;
+    if (!w->origin || !w->region)
+        return false;
+    struct rectangle *r = &t->rectangle;
+    r->width = w->region[0];
+    r->rows = w->region[1];
+    r->slices = w->region[2];
+    r->row = w->row_pitch ? w->row_pitch : r->width;
+    r->slice = w->slice_pitch ? w->slice_pitch : r->row * r->rows;
+    r->from = w->origin[2] * r->slice + w->origin[1] * r->row + w->origin[0];
+    if (!is_within(r, bytes))
+        return false;
+    t->from = r->from;
+    t->bytes = (r->slices - 1) * r->slice + (r->rows - 1) * r->row + r->width;
+    if (t->bytes == r->width * r->rows * r->slices) {
+        r->slices = 0;
+        return true;
+    }
+    t->grain = 8;
+    while ((r->from | r->width | r->row | r->slice) % t->grain)
+        t->grain /= 2;
+    t->marks_from = t->from / 8 * 8;
+    t->marks_bytes = t->from + t->bytes - t->marks_from;
+    return true;
+}
+
+static void add_stretch(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
+{
+    struct target t = {.mem = w->mem, .object = sonde__cl_mem_object(w->mem), .from = w->from, .bytes = w->bytes};
+    if (!w->is_rectangle || make_rectangle(w, &t))
+        add_target(enqueue, v, t);
+    else
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_RECTANGLE);
 }
 
 /* What its code is known to write, else what it may write by its parameters' types. */
@@ -316,7 +368,7 @@ static void before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, co
     if (written->kernel)
         add_arguments(real, enqueue, v, written->kernel);
     else
-        add_target(enqueue, v, (struct target){.mem = written->mem, .object = sonde__cl_mem_object(written->mem), .from = written->from, .bytes = written->bytes});
+        add_stretch(enqueue, v, written);
     sonde__cl_compare_before(enqueue, v, handle);
     if (!v->targets && !v->written_count)
         sonde__unlock(&v->lock);

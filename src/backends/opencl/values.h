@@ -22,8 +22,11 @@ struct target {
     uint32_t object, element_bytes;
     bool maybe;
     uint64_t from, bytes;
-    uint64_t size;  /* of all of it */
     uint32_t grain; /* what is written is marked, so many bytes at once; 0: it is not */
+    uint64_t marks_from, marks_bytes; /* there; a multiple of 8 */
+    struct rectangle { /* which is written; slices 0: it is none */
+        uint64_t from, width, row, rows, slice, slices; /* bytes, but for rows and slices, which are numbers */
+    } rectangle;
 };
 
 struct room { /* of a queue, for what is compared of an object */
@@ -38,7 +41,7 @@ struct sonde_cl_values {
     _Atomic bool disturbed; /* by an operation that went on without */
     cl_context context;
     cl_program program;
-    cl_kernel compare, compare_marked, hash;
+    cl_kernel compare, compare_marked, mark, hash;
     cl_uint groups;
     cl_mem results;         /* cl_ulong[GROUPS_MAX][SUMS] */
     struct room copy[TARGETS_MAX], marks[TARGETS_MAX];
