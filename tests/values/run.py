@@ -218,6 +218,12 @@ def case_rectangles(options):
     expected(Measured(options))
 
 
+def case_maps(options):
+    m = Measured(options)
+    expected(m, MAYBE)
+    require(m.coverage()["clEnqueueUnmapMemObject"][1] == 13 and m.patterns()[0][5] is False, m.answer)
+
+
 def case_threads(options):
     m = Measured(options)
     done = sum(count for (_, why), count in m.missed.items())

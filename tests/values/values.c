@@ -197,7 +197,7 @@ static void missed(void)
     CL(clEnqueueFillBuffer(any, a, &one, sizeof one, 0, 4 * N, 0, NULL, NULL));
     CL(clFinish(any));
     int *mapped;
-    CLP(mapped = clEnqueueMapBuffer(queue, a, CL_TRUE, CL_MAP_WRITE, 0, 4 * N, 0, NULL, NULL, &status));
+    CLP(mapped = clEnqueueMapBuffer(any, a, CL_TRUE, CL_MAP_WRITE, 0, 4 * N, 0, NULL, NULL, &status));
     mapped[0] = 2;
     CL(clEnqueueUnmapMemObject(queue, a, mapped, 0, NULL, NULL));
     const cl_image_format format = {CL_RGBA, CL_SIGNED_INT32};
@@ -291,6 +291,50 @@ static void rectangles(void)
         memcpy(there, other, sizeof there);
     }
     take(a, ROOM);
+}
+
+/* Mapped for writing, whole or in part, twice at once, with a wait; for reading; and new memory, of which a part has contents. */
+static void maps(void)
+{
+    static unsigned char there[4 * N], other[4 * N], marks[4 * N];
+    cl_mem a = buffer(4 * N), b;
+    cl_event go;
+    CLP(b = clCreateBuffer(context, CL_MEM_READ_WRITE, 4 * N, NULL, &status));
+    for (size_t turn = 0; turn < 12; turn++) {
+        const size_t from = 52 * turn, bytes = turn % 3 ? 1001 * (turn % 3) : 4 * N - from;
+        const cl_map_flags flags = turn % 2 ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ | CL_MAP_WRITE;
+        unsigned char *mapped, *more;
+        CLP(go = clCreateUserEvent(context, &status));
+        CLP(mapped = clEnqueueMapBuffer(queue, a, CL_FALSE, flags, from, bytes, 1, &go, NULL, &status));
+        CL(clSetUserEventStatus(go, CL_COMPLETE));
+        CL(clFinish(queue));
+        CL(clReleaseEvent(go));
+        CLP(more = clEnqueueMapBuffer(queue, b, CL_TRUE, CL_MAP_READ, 0, 4 * N, 0, NULL, NULL, &status));
+        CL(clEnqueueUnmapMemObject(queue, b, more, 0, NULL, NULL));
+        memset(marks, 0, sizeof marks);
+        for (size_t i = from; i < from + bytes; i++) {
+            marks[i] = 1;
+            other[i] = turn % 2 || i % 3 ? (unsigned char)(there[i] + i % 7 / 6) : there[i];
+            mapped[i - from] = other[i];
+        }
+        CL(clEnqueueUnmapMemObject(queue, a, mapped, 0, NULL, NULL));
+        count_marked(there, other, marks, 4 * N, "clEnqueueUnmapMemObject");
+        memcpy(there, other, sizeof there);
+    }
+    const int one = 1;
+    CL(clEnqueueFillBuffer(queue, b, &one, sizeof one, 0, 2 * N, 0, NULL, NULL));
+    unsigned char *mapped;
+    CLP(mapped = clEnqueueMapBuffer(queue, b, CL_TRUE, CL_MAP_WRITE, N, 2 * N, 0, NULL, NULL, &status));
+    memset(mapped, 0, 2 * N);
+    CL(clEnqueueUnmapMemObject(queue, b, mapped, 0, NULL, NULL)); /* of the first half of it something is known */
+    for (int i = 0; i < N; i++)
+        memcpy(there + 4 * i, &one, sizeof one);
+    memset(other, 0, sizeof other);
+    memset(marks, 0, sizeof marks);
+    memset(marks + N, 1, N);
+    count_marked(there, other, marks, 4 * N, "clEnqueueUnmapMemObject");
+    take(a, 4 * N);
+    take(b, 3 * N);
 }
 
 /* Two threads launch in one queue, each its own kernel object. */
@@ -558,6 +602,7 @@ int main(int argc, char **argv)
         {"missed", missed},
         {"places", places},
         {"rectangles", rectangles},
+        {"maps", maps},
         {"threads", threads},
         {"contexts", contexts},
         {"large", large},

@@ -218,6 +218,8 @@ static bool finish(struct job *job)
     cl_event last = job->done ? job->done : (job->compared ? job->compared : job->copied);
     const cl_icd_dispatch *real = sonde__cl_target(last);
     cl_int status = CL_QUEUED;
+    if (!last) /* of a mapping, whose comparison was refused */
+        return true;
     if (real->clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) != CL_SUCCESS)
         status = CL_INVALID_EVENT;
     if (status > CL_COMPLETE)
@@ -304,7 +306,7 @@ static bool is_under_way(const struct sonde_cl_values *v)
 
 /* ---- of a queue ------------------------------------------------------------------------------------ */
 
-static void release_room(const cl_icd_dispatch *real, struct room *room)
+void sonde__cl_compare_release(const cl_icd_dispatch *real, struct room *room)
 {
     if (room->mem)
         real->clReleaseMemObject(room->mem); /* stays until what was enqueued has run */
@@ -315,9 +317,10 @@ static void release_room(const cl_icd_dispatch *real, struct room *room)
 static void release(const cl_icd_dispatch *real, struct sonde_cl_values *v)
 {
     for (int i = 0; i < TARGETS_MAX; i++) {
-        release_room(real, &v->copy[i]);
-        release_room(real, &v->marks[i]);
+        sonde__cl_compare_release(real, &v->copy[i]);
+        sonde__cl_compare_release(real, &v->marks[i]);
     }
+    sonde__cl_maps_release(real, v);
     if (v->results)
         real->clReleaseMemObject(v->results);
     cl_kernel *const kernels[] = {&v->compare, &v->compare_marked, &v->mark, &v->hash};
@@ -370,7 +373,7 @@ static uint64_t most_bytes(const cl_icd_dispatch *real, cl_command_queue queue)
     return all / 4;
 }
 
-static bool make_room(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, struct room *of, uint64_t needed)
+bool sonde__cl_compare_room(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, struct room *of, uint64_t needed)
 {
     const uint64_t most = most_bytes(real, queue);
     uint64_t room = 65536;
@@ -387,14 +390,14 @@ static bool make_room(const cl_icd_dispatch *real, const struct sonde_cl_values 
         return false;
     }
     atomic_fetch_sub(&copied_room, more);
-    release_room(real, of);
+    sonde__cl_compare_release(real, of);
     atomic_fetch_add(&copied_room, room);
     of->bytes = room;
     of->mem = real->clCreateBuffer(v->context, CL_MEM_READ_WRITE, (size_t)room, NULL, &status);
     if (status == CL_SUCCESS)
         return true;
     of->mem = NULL;
-    release_room(real, of);
+    sonde__cl_compare_release(real, of);
     return false;
 }
 
@@ -422,6 +425,7 @@ void sonde__cl_values_released(cl_command_queue handle)
     if (!v || !sonde__trylock(&v->lock))
         return;
     settle(real, v, handle); /* events of ours refer to the queue, too */
+    sonde__cl_maps_settle(v);
     if (real->clGetCommandQueueInfo(handle, CL_QUEUE_REFERENCE_COUNT, sizeof references, &references, NULL) == CL_SUCCESS && references == 1)
         release(real, v);
     sonde__unlock(&v->lock);
@@ -462,16 +466,37 @@ static bool mark(const cl_icd_dispatch *real, const struct sonde_cl_enqueue *enq
     const struct sonde_cl_kernel *kernel = sonde__cl_kernel(enqueue->written.kernel);
     const cl_ulong zero = 0;
     const uint64_t needed = (marks_of(t) + SONDE_LLVM_MARKS_MORE + sizeof zero - 1) / sizeof zero * sizeof zero;
-    if (!make_room(real, v, queue, &v->marks[i], needed) ||
+    if (!sonde__cl_compare_room(real, v, queue, &v->marks[i], needed) ||
         real->clEnqueueFillBuffer(queue, v->marks[i].mem, &zero, sizeof zero, 0, (size_t)needed, 0, NULL, NULL) != CL_SUCCESS)
         return false;
     return t->rectangle.slices ? mark_rectangle(real, v, queue, i) : kernel && sonde__cl_fine_marks(enqueue, kernel, t->mem, v->marks[i].mem, marks_of(t));
 }
 
+static cl_mem then_of(const struct sonde_cl_values *v, uint32_t i)
+{
+    return v->target[i].mapping ? v->target[i].mapping->room.mem : v->copy[i].mem;
+}
+
+/* What was copied when it was mapped: the copy is what its job waits for. */
+static bool copied_before(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, uint32_t i)
+{
+    struct mapping *m = v->target[i].mapping;
+    struct job *job = job_get(v);
+    v->job[i] = job;
+    if (job) {
+        job->copied = m->copied;
+        m->copied = NULL;
+    } else {
+        sonde__cl_maps_put(m);
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_MANY);
+    }
+    return job;
+}
+
 static bool copy(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
 {
     struct target *t = &v->target[i];
-    const bool room = make_room(real, v, queue, &v->copy[i], t->bytes + 8);
+    const bool room = sonde__cl_compare_room(real, v, queue, &v->copy[i], t->bytes + 8);
     struct job *job = room ? job_get(v) : NULL;
     if (!job) {
         sonde__cl_miss(enqueue, room ? SONDE_VALUE_MISSED_MANY : SONDE_VALUE_MISSED_MEMORY);
@@ -499,7 +524,7 @@ void sonde__cl_compare_before(struct sonde_cl_enqueue *enqueue, struct sonde_cl_
     uint32_t kept = 0;
     for (uint32_t i = 0; i < v->targets; i++) {
         v->target[kept] = v->target[i];
-        kept += copy(real, enqueue, v, queue, kept);
+        kept += v->target[kept].mapping ? copied_before(enqueue, v, kept) : copy(real, enqueue, v, queue, kept);
     }
     v->targets = kept;
 }
@@ -552,7 +577,7 @@ static bool compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_c
     job->marked = t->grain != 0;
     if (job->marked)
         return compare_marked(real, v, queue, i);
-    return sonde__cl_values_compare(real, v, queue, (const cl_mem[]){t->mem, v->copy[i].mem},
+    return sonde__cl_values_compare(real, v, queue, (const cl_mem[]){t->mem, then_of(v, i)},
                                     (const cl_ulong[]){t->from, t->from + t->bytes, t->from / 8 * 8}, (cl_ulong(*)[SIZES])(void *)job->found, &job->compared, &job->done);
 }
 
@@ -580,6 +605,8 @@ void sonde__cl_compare_after(struct sonde_cl_enqueue *enqueue, struct sonde_cl_v
         if (operation && !compare(real, v, queue, i))
             sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
         job_put(job, &jobs.under_way);
+        if (t->mapping) /* what its room is used for next in this queue is behind the comparison */
+            sonde__cl_maps_put(t->mapping);
     }
 }
 

@@ -27,6 +27,7 @@ bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
     enqueue->writes = false;
     enqueue->missed = 0;
     enqueue->code = NULL;
+    enqueue->mapping = NULL;
     /* The first operation of a device tells its clock. Its record exists from
      * the queue's first operation on; until then nobody knows, so look always. */
     struct sonde_cl_device *device =
@@ -272,7 +273,7 @@ ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
 
 /* ---- maps: they return the pointer, and the status through their last argument -- */
 
-#define ENQUEUE_MAP(function, parameters, arguments, blocking, ...)                        \
+#define ENQUEUE_MAP(function, parameters, arguments, blocking, before, ...)                        \
     void *CL_API_CALL sonde__##function parameters                                         \
     {                                                                                      \
         const cl_icd_dispatch *real = sonde__cl_target(command_queue);                     \
@@ -287,37 +288,41 @@ ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
         if (!status)                                                                       \
             status = &unasked;                                                             \
         *status = CL_SUCCESS;                                                              \
+        before;                                                                            \
         void *const pointer = real->function arguments;                                    \
         sonde_call_leave(&enqueue.call);                                                   \
         struct sonde_submit submit = { 0 };                                                \
+        sonde__cl_values_mapped(&enqueue, *status == CL_SUCCESS ? pointer : NULL);         \
         if (*status == CL_SUCCESS)                                                         \
             submit = __VA_ARGS__;                                                          \
         sonde__cl_enqueue_end(&enqueue, *status, blocking, &submit, command_queue);        \
         return pointer;                                                                    \
     }
 
-static struct sonde_submit map(cl_mem object, cl_map_flags flags, struct sonde_submit submit)
+static struct sonde_submit map(struct sonde_cl_enqueue *enqueue, cl_mem object, cl_map_flags flags, struct sonde_submit submit)
 {
     struct sonde_cl_mem *mem = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) ? sonde__cl_mem(object) : NULL;
     if (mem) {
         atomic_store_explicit(&mem->mapped, true, memory_order_relaxed);
-        sonde__cl_values_host_writes(mem);
+        if (!enqueue->mapping)
+            sonde__cl_values_host_writes(mem);
     }
     return submit;
 }
 
-/* Of the values that are written when it is unmapped. */
-static enum sonde_value_missed missed_at_unmap(cl_mem object)
+/* Only what was mapped for writing may have been written. */
+static cl_mem was_mapped(cl_mem object)
 {
     struct sonde_cl_mem *mem = sonde__cl_mem(object);
-    return mem && atomic_load_explicit(&mem->mapped, memory_order_relaxed) ? SONDE_VALUE_MISSED_MAPPED : SONDE_VALUE_MISSED_NONE;
+    return mem && atomic_load_explicit(&mem->mapped, memory_order_relaxed) ? object : NULL;
 }
 
 ENQUEUE_MAP(clEnqueueMapBuffer,
             (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags,
              size_t offset, size_t bytes, WAITS, cl_int *status),
             (command_queue, buffer, blocking, flags, offset, bytes, WAITED, status), blocking,
-            map(buffer, flags, op(SONDE_OP_MAP, bytes, sonde__cl_mem_object(buffer))))
+            sonde__cl_values_map(&enqueue, command_queue, buffer, flags, offset, bytes),
+            map(&enqueue, buffer, flags, op(SONDE_OP_MAP, bytes, sonde__cl_mem_object(buffer))))
 
 ENQUEUE_MAP(clEnqueueMapImage,
             (cl_command_queue command_queue, cl_mem image, cl_bool blocking, cl_map_flags flags,
@@ -326,11 +331,12 @@ ENQUEUE_MAP(clEnqueueMapImage,
             (command_queue, image, blocking, flags, origin, region, row_pitch, slice_pitch,
              WAITED, status),
             blocking,
-            map(image, flags, op(SONDE_OP_IMAGE_MAP, image_bytes(image, region), sonde__cl_mem_object(image))))
+            (void)0,
+            map(&enqueue, image, flags, op(SONDE_OP_IMAGE_MAP, image_bytes(image, region), sonde__cl_mem_object(image))))
 
 ENQUEUE_WRITES(clEnqueueUnmapMemObject,
                (cl_command_queue command_queue, cl_mem object, void *pointer, WAITS),
-               (command_queue, object, pointer, WAITED), false, WRITES(.missed = missed_at_unmap(object)),
+               (command_queue, object, pointer, WAITED), false, WRITES(.mem = was_mapped(object), .is_unmap = true, .unmapped = pointer),
                op(SONDE_OP_UNMAP, 0, sonde__cl_mem_object(object)))
 
 ENQUEUE(clEnqueueMigrateMemObjects,

@@ -3,7 +3,8 @@
  * Layout: layer.c takes hold of the runtime and gives the agent its ops table;
  * enqueue.c, create.c, queries.c, arguments.c and extensions.c are the hooks;
  * objects.c remembers what the runtime's handles stand for; events.c knows which operation an event is of;
- * clock.c brings device times to the host's axis; values.c compares what operations write with what was there.
+ * clock.c brings device times to the host's axis; values.c, compare.c and maps.c compare what operations write with what was there;
+ * fine.c runs instrumented copies of kernels; duplicates.c finds objects that hold the same.
  *
  * What a program could notice, and how each is hidden: docs/transparency-opencl.md.
  */
@@ -94,6 +95,7 @@ struct sonde_cl_queue {
 
 struct sonde_cl_work;
 struct sonde_cl_values;
+struct mapping;
 struct sonde_cl_parameter;
 struct sonde_cl_argument;
 struct sonde_cl_twin;
@@ -226,10 +228,10 @@ struct sonde_cl_written {
     uint64_t from, bytes;
     const size_t *origin, *region; /* instead: a rectangle, as the call has it; may be NULL in a call that the runtime refuses */
     size_t row_pitch, slice_pitch;
-    bool is_rectangle;
+    bool is_rectangle, is_unmap;
+    const void *unmapped; /* where it was mapped, perhaps for writing */
     cl_kernel kernel;
     uint64_t items; /* of its launch */
-    cl_mem unseen; /* some part of it, which is not looked at */
     enum sonde_value_missed missed;
 };
 
@@ -242,6 +244,8 @@ struct sonde_cl_enqueue {
     const cl_event *wait_list;
     bool probing;
     struct sonde_cl_bracket before;
+    struct mapping *mapping;        /* maps.c: made by this call, in these, locked; NULL: none */
+    struct sonde_cl_values *mapped_in;
     struct sonde_cl_values *values; /* its values are being looked at; NULL: they are not, or nobody asked */
     bool writes;                    /* they are asked for, and it may write or read some */
     struct sonde_cl_written written; /* only if they are asked for */
@@ -267,6 +271,9 @@ bool sonde__cl_deaths_watched(void);
 void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const struct sonde_cl_written *written);
 /* After it was, and before the call ends. `made`: there is an operation. */
 void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_command_queue queue, const struct sonde_submit *submit);
+/* Around the call that maps a part of a buffer; NULL: it failed. */
+void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem mem, cl_map_flags flags, uint64_t from, uint64_t bytes);
+void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, void *pointer);
 /* A buffer was made, with these contents or without; the host writes some of it. */
 void sonde__cl_values_made(cl_mem handle, struct sonde_cl_mem *mem, uint64_t bytes);
 void sonde__cl_values_host_writes(struct sonde_cl_mem *mem);

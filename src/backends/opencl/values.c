@@ -44,8 +44,7 @@ void sonde__cl_values_host_writes(struct sonde_cl_mem *mem)
     sonde__unlock(&defined_lock);
 }
 
-/* `from` to `to` is being written. Leaves in them what of it was written before: elsewhere there is nothing to compare with. */
-static void define(cl_mem handle, uint64_t *from, uint64_t *to)
+void sonde__cl_values_define(cl_mem handle, uint64_t *from, uint64_t *to)
 {
     struct sonde_cl_mem *mem = sonde__cl_mem(handle);
     const uint64_t begin = *from, end = *to;
@@ -74,11 +73,11 @@ static void define_unseen(const struct sonde_cl_written *written)
 {
     uint64_t from = written->from, to = written->from + written->bytes;
     const struct sonde_cl_kernel *kernel = written->kernel ? sonde__cl_kernel(written->kernel) : NULL;
-    struct sonde_cl_mem *some = written->is_rectangle ? sonde__cl_mem(written->mem) : NULL;
+    struct sonde_cl_mem *some = written->is_rectangle || written->is_unmap ? sonde__cl_mem(written->mem) : NULL;
     if (some)
         sonde__cl_values_host_writes(some);
     else if (written->mem)
-        define(written->mem, &from, &to);
+        sonde__cl_values_define(written->mem, &from, &to);
     for (uint32_t i = 0; kernel && i < kernel->arguments.count; i++) {
         struct sonde_object_info object = {0};
         sonde_object_find(kernel->arguments.object[i], &object);
@@ -103,7 +102,7 @@ static void add_written(struct sonde_cl_values *v, const struct target *target)
 static void add_target(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, struct target target)
 {
     uint64_t from = target.from, to = from + target.bytes;
-    define(target.mem, &from, &to);
+    sonde__cl_values_define(target.mem, &from, &to);
     add_written(v, &target);
     target.from = from;
     target.bytes = to - from;
@@ -290,8 +289,30 @@ static bool make_rectangle(const struct sonde_cl_written *w, struct target *t)
     return true;
 }
 
+/* What was defined when it was mapped, but for the version. */
+static void add_unmapped(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
+{
+    struct mapping *m = sonde__cl_maps_find(v, w->mem, w->unmapped);
+    if (!m) {
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_MAPPED);
+        return;
+    }
+    const struct target t = {.mem = w->mem, .mapping = m, .object = sonde__cl_mem_object(w->mem), .maybe = true, .from = m->from, .bytes = m->bytes};
+    uint64_t from = m->from, to = from + m->bytes;
+    sonde__cl_values_define(w->mem, &from, &to);
+    add_written(v, &t);
+    if (t.bytes)
+        v->target[v->targets++] = t;
+    else
+        sonde__cl_maps_put(m);
+}
+
 static void add_stretch(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
 {
+    if (w->is_unmap) {
+        add_unmapped(enqueue, v, w);
+        return;
+    }
     struct target t = {.mem = w->mem, .object = sonde__cl_mem_object(w->mem), .from = w->from, .bytes = w->bytes};
     if (!w->is_rectangle || make_rectangle(w, &t))
         add_target(enqueue, v, t);
@@ -331,9 +352,9 @@ static bool is_left_out(struct sonde_cl_enqueue *enqueue, const struct sonde_cl_
     return why;
 }
 
-/* What is kept of the queue, locked, with our kernels. NULL: the operation goes on without. */
-static struct sonde_cl_values *take(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, cl_command_queue handle)
+struct sonde_cl_values *sonde__cl_values_take(struct sonde_cl_enqueue *enqueue, cl_command_queue handle)
 {
+    const cl_icd_dispatch *real = sonde__cl_target(handle);
     struct sonde_cl_queue *queue = enqueue->queue;
     if (!queue || atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) {
         sonde__cl_miss(enqueue, queue ? SONDE_VALUE_MISSED_QUEUE : SONDE_VALUE_MISSED_UNKNOWN);
@@ -360,7 +381,7 @@ static struct sonde_cl_values *take(const cl_icd_dispatch *real, struct sonde_cl
 static void before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
 {
     const cl_icd_dispatch *real = sonde__cl_target(handle);
-    struct sonde_cl_values *v = take(real, enqueue, handle);
+    struct sonde_cl_values *v = sonde__cl_values_take(enqueue, handle);
     if (!v) {
         define_unseen(written);
         return;
@@ -378,7 +399,6 @@ static void before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, co
 
 void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
 {
-    struct sonde_cl_mem *unseen = written->unseen ? sonde__cl_mem(written->unseen) : NULL;
     enqueue->written = *written;
     enqueue->writes |= written->source != NULL;
     if (written->kernel && is_left_out(enqueue, written)) {
@@ -392,8 +412,6 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
     enqueue->writes |= written->mem || written->kernel || written->missed;
     if (written->missed)
         sonde__cl_miss(enqueue, written->missed);
-    if (unseen)
-        sonde__cl_values_host_writes(unseen);
     if (written->mem || written->kernel)
         before(enqueue, handle, written);
     else
@@ -423,8 +441,8 @@ static void tell_flow(const struct sonde_cl_enqueue *enqueue, uint32_t operation
     const struct sonde_cl_kernel *kernel = w->kernel ? sonde__cl_kernel(w->kernel) : NULL;
     if (w->source)
         sonde_value_flow(operation, sonde__cl_mem_object(w->source), submit->bytes, SONDE_FLOW_READ);
-    if (w->mem || w->unseen)
-        sonde_value_flow(operation, sonde__cl_mem_object(w->mem ? w->mem : w->unseen), submit->bytes, SONDE_FLOW_WRITE);
+    if (w->mem && !w->is_unmap)
+        sonde_value_flow(operation, sonde__cl_mem_object(w->mem), submit->bytes, SONDE_FLOW_WRITE);
     if (kernel)
         tell_arguments(enqueue, operation, kernel);
 }

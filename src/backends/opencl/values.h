@@ -14,11 +14,28 @@ enum {
     GROUP = 64,         /* of so many work-items */
     SIZES = 4,
     SUMS = 2 * SIZES,
+    MAPPINGS_MAX = 16,  /* of a queue, for writing, at once */
+};
+
+struct room { /* of a queue, for what is compared of an object */
+    cl_mem mem;
+    uint64_t bytes;
+};
+
+/* What the host may be writing, copied before it could. */
+struct mapping {
+    cl_mem mem;     /* NULL: it is none */
+    void *pointer;
+    uint64_t from, bytes, number;
+    uint32_t version; /* sonde_cl_mem's: nobody else has written it since */
+    struct room room;
+    cl_event copied; /* where that waited for something, and until it is known to be over; else NULL */
 };
 
 /* What is compared of one object. */
 struct target {
     cl_mem mem;
+    struct mapping *mapping; /* it was copied when it was mapped; else NULL */
     uint32_t object, element_bytes;
     bool maybe;
     uint64_t from, bytes;
@@ -27,11 +44,6 @@ struct target {
     struct rectangle { /* which is written; slices 0: it is none */
         uint64_t from, width, row, rows, slice, slices; /* bytes, but for rows and slices, which are numbers */
     } rectangle;
-};
-
-struct room { /* of a queue, for what is compared of an object */
-    cl_mem mem;
-    uint64_t bytes;
 };
 
 struct job;
@@ -45,6 +57,8 @@ struct sonde_cl_values {
     cl_uint groups;
     cl_mem results;         /* cl_ulong[GROUPS_MAX][SUMS] */
     struct room copy[TARGETS_MAX], marks[TARGETS_MAX];
+    struct mapping mapping[MAPPINGS_MAX];
+    uint64_t mappings; /* so far */
     struct target target[TARGETS_MAX];
     struct job *job[TARGETS_MAX]; /* of each */
     uint32_t targets;
@@ -61,7 +75,23 @@ static inline void sonde__cl_miss(struct sonde_cl_enqueue *enqueue, enum sonde_v
     enqueue->missed |= 1u << why;
 }
 
+/* What is kept of the queue, locked, with our kernels. NULL: the operation goes on without. */
+struct sonde_cl_values *sonde__cl_values_take(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
+/* `from` to `to` is being written. Leaves in them what of it was written before: elsewhere there is nothing to compare with. */
+void sonde__cl_values_define(cl_mem handle, uint64_t *from, uint64_t *to);
+
+/* ---- maps.c ---- */
+
+/* The mapping that ends, for the caller to compare and to give back; NULL: it is not known. */
+struct mapping *sonde__cl_maps_find(struct sonde_cl_values *v, cl_mem mem, const void *pointer);
+void sonde__cl_maps_put(struct mapping *mapping);
+void sonde__cl_maps_settle(struct sonde_cl_values *v); /* events that are over are released */
+void sonde__cl_maps_release(const cl_icd_dispatch *real, struct sonde_cl_values *v);
+
 /* ---- compare.c ---- */
+
+bool sonde__cl_compare_room(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, struct room *room, uint64_t needed);
+void sonde__cl_compare_release(const cl_icd_dispatch *real, struct room *room);
 
 struct sonde_cl_values *sonde__cl_compare_of(struct sonde_cl_queue *queue); /* NULL: no memory */
 /* Our kernels, once. */
