@@ -242,10 +242,10 @@ static void find_sets(struct kernel *k)
         out->sets = 0;
 }
 
-static const char *instrument(struct kernel *k)
+/* What there is to know of it. NULL: it can be instrumented, else why not. */
+static const char *look(struct kernel *k)
 {
-    const uint32_t count = k->out->parameters;
-    if (count > PARAMETERS_MAX)
+    if (k->out->parameters > PARAMETERS_MAX)
         return "it has too many parameters";
     if (sonde__llvm.GetFirstUse(k->function))
         return "other functions call it";
@@ -263,6 +263,11 @@ static const char *instrument(struct kernel *k)
         return "it has no access to global memory";
     if (!more_parameters(k->out))
         return k->out->writes_unknown ? "it is not known where it writes" : "it writes nothing";
+    return NULL;
+}
+
+static const char *instrument(struct kernel *k)
+{
     widen(k);
     return sonde__llvm_put(k) ? NULL : "there is no memory";
 }
@@ -382,7 +387,6 @@ static int rewrite(ref context, ref module, uint32_t what, struct sonde_llvm_mod
     struct kernel *k = sonde__pages_get(sizeof *k);
     char *why = NULL;
     int rc = k ? 0 : SONDE_ENOMEM;
-    sonde__llvm.StripModuleDebugInfo(module);
     remove_builtins(module);
     prepare(context, module);
     if (!rc && what & SONDE_PLAN_VALUES)
@@ -398,11 +402,15 @@ static int rewrite(ref context, ref module, uint32_t what, struct sonde_llvm_mod
         k->module = module;
         k->function = list[i];
         k->out = &out->kernels[i];
-        if (!describe(k->out, list[i], what))
+        if (!describe(k->out, list[i], what)) {
             rc = SONDE_ENOMEM;
-        else
+            continue;
+        }
+        k->out->why = look(k);
+        if (!k->out->why)
             k->out->why = instrument(k);
     }
+    sonde__llvm.StripModuleDebugInfo(module);
     if (k)
         sonde__pages_put(k, sizeof *k);
     if (!rc && sonde__llvm.VerifyModule(module, RETURN_STATUS, &why))
@@ -430,25 +438,52 @@ static void ignore(ref said, void *user)
     (void)user;
 }
 
-/* What PoCL makes of a program with debug information is wrong where it has linked its library, of which LLVM tells the program's standard
- * error. Of a version that LLVM does not know it is dropped unseen. The name of the version stands in the bitcode as text. */
-static void spoil_debug_version(char *bitcode, size_t bytes)
+/* What PoCL makes of a program with debug information (-g) is wrong where it has linked its library, and nobody asks whether it is while it is
+ * linked to another module, function by function. The parser does, and tells the program's standard error: of a version that LLVM does not
+ * know it drops the information unseen. The name of the version stands in the bitcode as text. */
+static char *debug_version(char *bitcode, size_t bytes)
 {
     static const char name[] = "Debug Info Version";
-    char *at = memmem(bitcode, bytes, name, sizeof name - 1);
-    if (at)
-        at[0] = 'd';
+    return memmem(bitcode, bytes, name, sizeof name - 1);
+}
+
+/* NULL: it cannot be. */
+static ref read_with_lines(ref context, const char *bitcode, size_t bytes)
+{
+    const ref buffer = sonde__llvm.CreateMemoryBufferWithMemoryRangeCopy(bitcode, bytes, "");
+    ref lazy = NULL;
+    if (sonde__llvm.GetBitcodeModuleInContext2(context, buffer, &lazy)) {
+        sonde__llvm.DisposeMemoryBuffer(buffer);
+        return NULL;
+    }
+    const ref module = sonde__llvm.ModuleCreateWithNameInContext("", context);
+    sonde__llvm.SetTarget(module, sonde__llvm.GetTarget(lazy));
+    sonde__llvm.SetDataLayout(module, sonde__llvm.GetDataLayoutStr(lazy));
+    if (!sonde__llvm.LinkModules2(module, lazy)) /* it is gone, and the buffer */
+        return module;
+    sonde__llvm.DisposeModule(module);
+    return NULL;
+}
+
+static ref read_without(ref context, ref buffer)
+{
+    ref module = NULL;
+    return sonde__llvm.ParseBitcodeInContext2(context, buffer, &module) ? NULL : module;
 }
 
 int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, struct sonde_llvm_module *out)
 {
-    spoil_debug_version(bitcode, bytes);
-    const ref context = sonde__llvm.ContextCreate(), buffer = sonde__llvm.CreateMemoryBufferWithMemoryRange(bitcode, bytes, "", 0);
-    ref module = NULL;
+    const ref context = sonde__llvm.ContextCreate();
+    char *version = debug_version(bitcode, bytes);
     *out = (struct sonde_llvm_module){0};
     sonde__llvm.ContextSetDiagnosticHandler(context, ignore, NULL);
-    int rc = sonde__llvm.ParseBitcodeInContext2(context, buffer, &module) ? SONDE_EFORMAT : 0;
-    rc = rc ? rc : rewrite(context, module, what, out);
+    ref module = version ? read_with_lines(context, bitcode, bytes) : NULL;
+    if (version)
+        *version = 'd';
+    const ref buffer = sonde__llvm.CreateMemoryBufferWithMemoryRange(bitcode, bytes, "", 0);
+    if (!module)
+        module = read_without(context, buffer);
+    int rc = module ? rewrite(context, module, what, out) : SONDE_EFORMAT;
     rc = rc ? rc : write_out(module, out);
     if (module)
         sonde__llvm.DisposeModule(module);

@@ -29,6 +29,8 @@ struct sonde_llvm_access {
     bool has_values;
     bool has_line;            /* where it lies behind what the parameter points to is known */
     bool writes;
+    uint32_t line;            /* of the source, in `file`, which is NUL-terminated; NULL: not known */
+    const char *file;
 };
 
 #define SONDE_LLVM_SETS_MAX   16u

@@ -51,6 +51,14 @@ enum { KERNEL_CONVENTION = 76,
     X(ref, CreateMemoryBufferWithMemoryRange, (const char *, size_t, const char *, int))       \
     X(ref, CreateMemoryBufferWithMemoryRangeCopy, (const char *, size_t, const char *))        \
     X(void, DisposeMemoryBuffer, (ref))                                                        \
+    X(int, GetBitcodeModuleInContext2, (ref, ref, ref *))                                      \
+    X(ref, ModuleCreateWithNameInContext, (const char *, ref))                                 \
+    X(const char *, GetTarget, (ref))                                                          \
+    X(void, SetTarget, (ref, const char *))                                                    \
+    X(const char *, GetDataLayoutStr, (ref))                                                   \
+    X(void, SetDataLayout, (ref, const char *))                                                \
+    X(unsigned, GetDebugLocLine, (ref))                                                        \
+    X(const char *, GetDebugLocFilename, (ref, unsigned *))                                    \
     X(int, ParseBitcodeInContext2, (ref, ref, ref *))                                          \
     X(int, ParseIRInContext, (ref, ref, ref *, char **))                                       \
     X(int, LinkModules2, (ref, ref))                                                           \

@@ -1,6 +1,7 @@
 /* llvm_find.c - which accesses to global memory a kernel has, and through which of its parameters (llvm_kernel.h). */
 #include <sonde/kinds.h>
 
+#include "guest/memory.h"
 #include "llvm_kernel.h"
 
 #define DEPTH_MAX 24u /* steps from an address to what it comes from */
@@ -152,6 +153,26 @@ static bool element_of_call(struct name n, const char *function, struct sonde_ll
     return false;
 }
 
+/* Of a program built with -g. Neighbours are mostly of one file. */
+static void add_line(struct kernel *k, ref instruction)
+{
+    struct sonde_llvm_access *a = &k->access[k->accesses];
+    const char *before = k->accesses ? a[-1].file : NULL;
+    unsigned length = 0;
+    const unsigned line = sonde__llvm.GetDebugLocLine(instruction);
+    const char *file = line ? sonde__llvm.GetDebugLocFilename(instruction, &length) : NULL;
+    char *copy = NULL;
+    if (!file || !length)
+        return;
+    a->line = line;
+    a->file = before && strlen(before) == length && memcmp(before, file, length) == 0 ? before : NULL;
+    if (a->file || !(copy = sonde__memory_get(length + 1)))
+        return;
+    memcpy(copy, file, length);
+    copy[length] = 0;
+    a->file = copy;
+}
+
 /* False: the kernel stays plain. */
 static bool add(struct kernel *k, ref instruction, uint16_t parameter, ref value, bool after, struct sonde_llvm_access a)
 {
@@ -169,7 +190,9 @@ static bool add(struct kernel *k, ref instruction, uint16_t parameter, ref value
     k->at[k->accesses].is_operand = value != instruction;
     k->at[k->accesses].after = after;
     k->at[k->accesses].in_memory = false;
-    k->access[k->accesses++] = a;
+    k->access[k->accesses] = a;
+    add_line(k, instruction);
+    k->accesses++;
     return true;
 }
 

@@ -392,6 +392,15 @@ def case_programs(options):
     require(m.coverage()["work"] == (count, count) and {c["engine"] for c in m.answer["coverage"] if c["kernel"] == "work"} == {"spirv"}, m.answer)
 
 
+def case_lines(options):
+    """Lines of accesses, of programs built with -g; those of a function are its own."""
+    m = Measured(options, "--values=fine")
+    found = sorted((p["operation"], p["evidence"].split(": ")[1], p["line"]) for o in m.answer["objects"] for p in o["patterns"] if p["line"])
+    require(found == [("far", "all are 3", "far.cl:103"), ("far", "all are zero", "far.cl:104"), ("near", "all are 3", "<source>:3"),
+                      ("near", "all are zero", "<source>:8")], m.answer["objects"])
+    require(all(c["engine"] == "spirv" for c in m.answer["coverage"] if c["kernel"] in ("near", "far")), m.answer["coverage"])
+
+
 def case_fine_threads(options):
     m = Measured(options, "--values=fine", case="threads")
     require(sum(r[4] for r in m.accesses["count"]) == 400 * N and {(r[7], r[8]) for r in m.accesses["count"]} == {(0, N - 1)}, m.accesses)

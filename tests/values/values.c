@@ -587,6 +587,30 @@ static void programs(void)
     printf("%d programs\n", count);
 }
 
+/* A program with lines, and one with lines and a file of its own. */
+static void lines(void)
+{
+    static const char *const texts[] = {
+        "int twice(global const int *p, int i)\n{\n    return 2 * p[i];\n}\nkernel void near(global const int *a, global int *b)\n{\n"
+        "    int i = get_global_id(0);\n    b[i] = twice(a, i) / 7;\n}\n",
+        "#line 100 \"far.cl\"\nkernel void far(global const int *a, global int *b)\n{\n    int i = get_global_id(0);\n    int x = a[i];\n    b[i] = x / 7;\n}\n",
+    };
+    int threes[N];
+    for (int i = 0; i < N; i++)
+        threes[i] = 3;
+    cl_mem a = buffer(4 * N), b = buffer(4 * N);
+    put(a, 0, threes, sizeof threes);
+    for (int i = 0; i < 2; i++) {
+        cl_program with_lines;
+        cl_kernel k;
+        CLP(with_lines = clCreateProgramWithSource(context, 1, (const char **)(uintptr_t)&texts[i], NULL, &status));
+        CL(clBuildProgram(with_lines, 1, &device, "-g", NULL, NULL));
+        CLP(k = clCreateKernel(with_lines, i ? "far" : "near", &status));
+        launch_on(k, a, b);
+        take(b, 4 * N);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -612,6 +636,7 @@ int main(int argc, char **argv)
         {"duplicates", duplicates},
         {"figure", figure},
         {"programs", programs},
+        {"lines", lines},
     };
     const char *source = text;
     cl_platform_id platform;

@@ -284,6 +284,16 @@ static size_t area_bytes(const struct sonde_llvm_kernel *code)
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
+/* PoCL has the text of a program in a file of its own, which is gone and had another name each time. */
+static uint32_t file_of(const char *path)
+{
+    static const char source[] = "<source>";
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    if (strncmp(base, "tempfile_", 9) == 0)
+        path = source;
+    return sonde_string(path, strlen(path));
+}
+
 static void add_rows(struct area *a)
 {
     for (uint32_t k = 0; k < a->code->plan.accesses; k++) {
@@ -296,6 +306,8 @@ static void add_rows(struct area *a)
                 .what = access->what,
                 .type = access->type,
                 .element_bytes = access->element_bytes,
+                .file = access->file ? file_of(access->file) : 0,
+                .line = access->line,
             });
     }
 }
