@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 
-QUEUE, IMAGE, MAPPED, MEMORY, SAMPLE, KERNEL = 1, 3, 5, 9, 26, 27  # enum sonde_value_missed
+QUEUE, IMAGE, SVM, MAPPED, MEMORY, SAMPLE, KERNEL = 1, 3, 4, 5, 9, 26, 27  # enum sonde_value_missed
 MAYBE, RACED = 1, 2
 N = 1000
 
@@ -216,6 +216,14 @@ def expected(m, flags=0):
 
 def case_rectangles(options):
     expected(Measured(options))
+
+
+def case_svm(options):
+    m = Measured(options)
+    # The first copy to new memory has nothing to be compared with, and one to the host writes no object.
+    m.missed = {key: count for key, count in m.missed.items() if key != ("clEnqueueSVMUnmap", SVM)}
+    expected(m)
+    require(m.coverage()["clEnqueueSVMMemcpy"] == (66, 66) and m.coverage()["clEnqueueSVMMemFill"] == (18, 18), m.answer)
 
 
 def case_maps(options):

@@ -337,6 +337,58 @@ static void maps(void)
     take(b, 3 * N);
 }
 
+/* Shared virtual memory, filled and copied in parts, to itself, from and to the host; freed when the program has waited for its own commands
+ * alone, here and in a queue; a kernel and a map make contents of new memory. */
+static void svm(void)
+{
+    enum { ROOM = 16384 };
+    static unsigned char there[ROOM], other[ROOM], marks[ROOM], host[ROOM];
+    uint32_t random = 1;
+    cl_command_queue second;
+    CLP(second = clCreateCommandQueue(context, device, 0, &status));
+    for (int round = 0; round < 6; round++) {
+        unsigned char *a = clSVMAlloc(context, CL_MEM_READ_WRITE, ROOM, 0), *b = clSVMAlloc(context, CL_MEM_READ_WRITE, ROOM, 0);
+        CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_WRITE, a, ROOM, 0, NULL, NULL));
+        memset(a, 0, ROOM);
+        CL(clEnqueueSVMUnmap(queue, a, 0, NULL, NULL));
+        memset(there, 0, sizeof there);
+        for (int turn = 0; turn < 12; turn++) {
+            const size_t from = (random = random * 1664525u + 1013904223u) >> 19 & (turn % 4 ? ~0u : ~3u), bytes = 4 + (random >> 9) % 2000 * 4;
+            memset(marks, 0, sizeof marks);
+            memset(marks + from, 1, bytes);
+            memcpy(other, there, sizeof other);
+            for (size_t i = 0; i < bytes; i++)
+                other[from + i] = host[i] = turn % 4 ? (unsigned char)(there[from + i] + i % 9 / 8) : 3;
+            cl_event done;
+            if (turn % 4)
+                CL(clEnqueueSVMMemcpy(queue, CL_FALSE, a + from, host, bytes, 0, NULL, &done));
+            else
+                CL(clEnqueueSVMMemFill(queue, a + from, "\3\3\3\3", 4, bytes, 0, NULL, &done));
+            CL(clWaitForEvents(1, &done));
+            CL(clReleaseEvent(done));
+            count_marked(there, other, marks, ROOM, turn % 4 ? "clEnqueueSVMMemcpy" : "clEnqueueSVMMemFill");
+            memcpy(there, other, sizeof there);
+        }
+        CL(clEnqueueSVMMemcpy(queue, CL_TRUE, b, a, ROOM, 0, NULL, NULL)); /* new memory */
+        CL(clEnqueueSVMMemcpy(queue, CL_TRUE, host, b, ROOM, 0, NULL, NULL));
+        if (memcmp(host, there, ROOM) != 0)
+            exit(1);
+        cl_event done;
+        CL(clEnqueueSVMMemcpy(queue, CL_FALSE, a, b, ROOM, 0, NULL, &done));
+        memset(marks, 1, ROOM);
+        count_marked(there, there, marks, ROOM, "clEnqueueSVMMemcpy");
+        CL(clWaitForEvents(1, &done));
+        CL(clReleaseEvent(done));
+        void *both[] = {a, b};
+        if (round % 2)
+            CL(clEnqueueSVMFree(second, 2, both, NULL, NULL, 0, NULL, NULL));
+        for (int i = 0; i < 2 && !(round % 2); i++)
+            clSVMFree(context, both[i]);
+        CL(clFinish(second));
+    }
+    CL(clReleaseCommandQueue(second));
+}
+
 /* Two threads launch in one queue, each its own kernel object. */
 static void *launcher(void *to)
 {
@@ -627,6 +679,7 @@ int main(int argc, char **argv)
         {"places", places},
         {"rectangles", rectangles},
         {"maps", maps},
+        {"svm", svm},
         {"threads", threads},
         {"contexts", contexts},
         {"large", large},

@@ -191,6 +191,19 @@ static const char mark_source[] =
     "    }\n"
     "}\n";
 
+/* What clEnqueueCopyBuffer does, from a pointer: bytes `from` to `to`, of which byte k becomes byte k - shift, a multiple of 8. */
+static const char copy_source[] =
+    "kernel void libsonde_copy(global const uchar *now, global uchar *then, ulong from, ulong to, ulong shift)\n"
+    "{\n"
+    "    global const ulong *a = (global const ulong *)now;\n"
+    "    global ulong *b = (global ulong *)then;\n"
+    "    for (ulong w = from / 8 + get_global_id(0); w < to / 8; w += get_global_size(0))\n"
+    "        b[w - shift / 8] = a[w];\n"
+    "    if (get_global_id(0) == 0)\n"
+    "        for (ulong k = max(from, to / 8 * 8); k < to; k++)\n"
+    "            then[k - shift] = now[k];\n"
+    "}\n";
+
 /* ---- what is under way ---------------------------------------------------------------------------- */
 
 /* Whole elements of `size` bytes between two places. */
@@ -213,9 +226,14 @@ static void add_up(struct job *job)
         }
 }
 
+static cl_event last_of(const struct job *job)
+{
+    return job->done ? job->done : (job->compared ? job->compared : job->copied);
+}
+
 static bool finish(struct job *job)
 {
-    cl_event last = job->done ? job->done : (job->compared ? job->compared : job->copied);
+    const cl_event last = last_of(job);
     const cl_icd_dispatch *real = sonde__cl_target(last);
     cl_int status = CL_QUEUED;
     if (!last) /* of a mapping, whose comparison was refused */
@@ -323,7 +341,7 @@ static void release(const cl_icd_dispatch *real, struct sonde_cl_values *v)
     sonde__cl_maps_release(real, v);
     if (v->results)
         real->clReleaseMemObject(v->results);
-    cl_kernel *const kernels[] = {&v->compare, &v->compare_marked, &v->mark, &v->hash};
+    cl_kernel *const kernels[] = {&v->compare, &v->compare_marked, &v->mark, &v->copy_svm, &v->hash};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         if (*kernels[i])
             real->clReleaseKernel(*kernels[i]);
@@ -337,7 +355,7 @@ static void release(const cl_icd_dispatch *real, struct sonde_cl_values *v)
 
 bool sonde__cl_compare_build(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue)
 {
-    const char *texts[] = {source, marked_source, mark_source, sonde__cl_hash_source};
+    const char *texts[] = {source, marked_source, mark_source, copy_source, sonde__cl_hash_source};
     cl_device_id device;
     cl_uint units = 1;
     cl_int status;
@@ -346,7 +364,7 @@ bool sonde__cl_compare_build(const cl_icd_dispatch *real, struct sonde_cl_values
         return false;
     real->clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
     v->groups = units * 4 < GROUPS_MAX ? units * 4 : GROUPS_MAX;
-    v->program = real->clCreateProgramWithSource(v->context, 4, texts, NULL, &status);
+    v->program = real->clCreateProgramWithSource(v->context, 5, texts, NULL, &status);
     if (status != CL_SUCCESS || real->clBuildProgram(v->program, 1, &device, "", NULL, NULL) != CL_SUCCESS)
         return false;
     v->compare = real->clCreateKernel(v->program, "libsonde_compare", &status);
@@ -354,6 +372,8 @@ bool sonde__cl_compare_build(const cl_icd_dispatch *real, struct sonde_cl_values
         v->compare_marked = real->clCreateKernel(v->program, "libsonde_compare_marked", &status);
     if (status == CL_SUCCESS)
         v->mark = real->clCreateKernel(v->program, "libsonde_mark", &status);
+    if (status == CL_SUCCESS)
+        v->copy_svm = real->clCreateKernel(v->program, "libsonde_copy", &status);
     if (status == CL_SUCCESS)
         v->hash = real->clCreateKernel(v->program, "libsonde_hash", &status);
     if (status != CL_SUCCESS)
@@ -493,6 +513,24 @@ static bool copied_before(struct sonde_cl_enqueue *enqueue, struct sonde_cl_valu
     return job;
 }
 
+static bool set_now(const cl_icd_dispatch *real, cl_kernel kernel, const struct target *t)
+{
+    if (!t->is_svm)
+        return real->clSetKernelArg(kernel, 0, sizeof t->mem, &t->mem) == CL_SUCCESS;
+    return real->clSetKernelArgSVMPointer && real->clSetKernelArgSVMPointer(kernel, 0, t->mem) == CL_SUCCESS;
+}
+
+static bool copy_svm(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, uint32_t i, cl_uint waits, const cl_event *wait_list)
+{
+    const struct target *t = &v->target[i];
+    const size_t global = (size_t)v->groups * GROUP, local = GROUP;
+    const cl_ulong numbers[] = {t->from, t->from + t->bytes, t->from / 8 * 8};
+    bool done = set_now(real, v->copy_svm, t) && real->clSetKernelArg(v->copy_svm, 1, sizeof v->copy[i].mem, &v->copy[i].mem) == CL_SUCCESS;
+    for (cl_uint k = 0; k < 3 && done; k++)
+        done = real->clSetKernelArg(v->copy_svm, 2 + k, sizeof *numbers, &numbers[k]) == CL_SUCCESS;
+    return done && real->clEnqueueNDRangeKernel(queue, v->copy_svm, 1, NULL, &global, &local, waits, wait_list, &v->job[i]->copied) == CL_SUCCESS;
+}
+
 static bool copy(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
 {
     struct target *t = &v->target[i];
@@ -505,8 +543,10 @@ static bool copy(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, 
     /* What the operation waits for, the first copy waits for, and so do those behind it. */
     const cl_uint waits = i == 0 ? enqueue->wait_count : 0;
     v->job[i] = job;
-    if (real->clEnqueueCopyBuffer(queue, t->mem, v->copy[i].mem, (size_t)t->from, (size_t)(t->from % 8), (size_t)t->bytes, waits,
-                                  waits ? enqueue->wait_list : NULL, &job->copied) == CL_SUCCESS) {
+    const cl_event *wait_list = waits ? enqueue->wait_list : NULL;
+    if (t->is_svm ? copy_svm(real, v, queue, i, waits, wait_list)
+                  : real->clEnqueueCopyBuffer(queue, t->mem, v->copy[i].mem, (size_t)t->from, (size_t)(t->from % 8), (size_t)t->bytes, waits, wait_list,
+                                              &job->copied) == CL_SUCCESS) {
         if (t->grain && !mark(real, enqueue, v, queue, i)) {
             t->grain = 0;
             t->maybe = true;
@@ -532,7 +572,7 @@ void sonde__cl_compare_before(struct sonde_cl_enqueue *enqueue, struct sonde_cl_
 /* Has the object been written through this queue alone? */
 static bool is_raced(const struct target *t, const struct sonde_cl_queue *queue)
 {
-    struct sonde_cl_mem *mem = sonde__cl_mem(t->mem);
+    struct sonde_cl_mem *mem = t->known;
     const struct sonde_cl_queue *none = NULL;
     return mem && !atomic_compare_exchange_strong(&mem->writer, &none, queue) && none != queue;
 }
@@ -541,7 +581,7 @@ bool sonde__cl_values_compare(const cl_icd_dispatch *real, const struct sonde_cl
                               const cl_ulong range[3], cl_ulong (*unchanged)[SIZES], cl_event *compared, cl_event *done)
 {
     const size_t global = (size_t)v->groups * GROUP, local = GROUP;
-    return real->clSetKernelArg(v->compare, 0, sizeof *pair, &pair[0]) == CL_SUCCESS &&
+    return (!pair[0] || real->clSetKernelArg(v->compare, 0, sizeof *pair, &pair[0]) == CL_SUCCESS) &&
            real->clSetKernelArg(v->compare, 1, sizeof *pair, &pair[1]) == CL_SUCCESS &&
            real->clSetKernelArg(v->compare, 2, sizeof *range, &range[0]) == CL_SUCCESS &&
            real->clSetKernelArg(v->compare, 3, sizeof *range, &range[1]) == CL_SUCCESS &&
@@ -577,7 +617,8 @@ static bool compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_c
     job->marked = t->grain != 0;
     if (job->marked)
         return compare_marked(real, v, queue, i);
-    return sonde__cl_values_compare(real, v, queue, (const cl_mem[]){t->mem, then_of(v, i)},
+    return set_now(real, v->compare, t) &&
+           sonde__cl_values_compare(real, v, queue, (const cl_mem[]){NULL, then_of(v, i)},
                                     (const cl_ulong[]){t->from, t->from + t->bytes, t->from / 8 * 8}, (cl_ulong(*)[SIZES])(void *)job->found, &job->compared, &job->done);
 }
 
@@ -607,6 +648,41 @@ void sonde__cl_compare_after(struct sonde_cl_enqueue *enqueue, struct sonde_cl_v
         job_put(job, &jobs.under_way);
         if (t->mapping) /* what its room is used for next in this queue is behind the comparison */
             sonde__cl_maps_put(t->mapping);
+    }
+}
+
+/* Those whose events are the caller's now. */
+static uint32_t under_way_of(uint32_t object, cl_event *list, uint32_t most)
+{
+    uint32_t count = 0;
+    sonde__lock(&jobs.lock);
+    while (jobs.looked_at) { /* in the hands of a thread that does not wait */
+        sonde__unlock(&jobs.lock);
+        sonde__nap(10);
+        sonde__lock(&jobs.lock);
+    }
+    for (const struct job *job = jobs.under_way; job && count < most; job = job->next) {
+        const cl_event last = last_of(job);
+        if (job->change.object == object && last && sonde__cl_target(last)->clRetainEvent(last) == CL_SUCCESS)
+            list[count++] = last;
+    }
+    sonde__unlock(&jobs.lock);
+    return count;
+}
+
+void sonde__cl_values_svm_freeing(cl_command_queue queue, cl_uint count, void *const *pointers)
+{
+    cl_event list[256]; /* of one queue, the latest are there */
+    for (cl_uint i = 0; sonde_values_wanted(SONDE_VALUES_COARSE) && pointers && i < count; i++) {
+        uint32_t found;
+        const uint32_t object = sonde__cl_svm(pointers[i]) ? sonde__cl_svm_object(pointers[i]) : 0;
+        if (!object || !(found = under_way_of(object, list, sizeof list / sizeof *list)))
+            continue;
+        const cl_icd_dispatch *real = sonde__cl_target(list[0]);
+        if (!queue || real->clEnqueueBarrierWithWaitList(queue, found, list, NULL) != CL_SUCCESS)
+            real->clWaitForEvents(found, list);
+        for (uint32_t k = 0; k < found; k++)
+            real->clReleaseEvent(list[k]);
     }
 }
 

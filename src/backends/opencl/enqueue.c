@@ -353,21 +353,29 @@ ENQUEUE(clEnqueueMigrateMemObjects,
 ENQUEUE_WRITES(clEnqueueSVMMemcpy,
                (cl_command_queue command_queue, cl_bool blocking, void *target, const void *source,
                 size_t bytes, WAITS),
-               (command_queue, blocking, target, source, bytes, WAITED), blocking, WRITES(.missed = SONDE_VALUE_MISSED_SVM),
+               (command_queue, blocking, target, source, bytes, WAITED), blocking, WRITES(.svm_source = source, .svm = target, .bytes = bytes),
                between(&enqueue.call, SONDE_OP_SVM_COPY, bytes, sonde__cl_svm_object(source),
                        sonde__cl_svm_object(target)))
 
 ENQUEUE_WRITES(clEnqueueSVMMemFill,
                (cl_command_queue command_queue, void *pointer, const void *pattern, size_t pattern_bytes,
                 size_t bytes, WAITS),
-               (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_SVM),
+               (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false, WRITES(.svm = pointer, .bytes = bytes),
                op(SONDE_OP_SVM_FILL, bytes, sonde__cl_svm_object(pointer)))
+
+static struct sonde_submit svm_map(const void *pointer, cl_map_flags flags, size_t bytes)
+{
+    const uint32_t object = sonde__cl_svm_object(pointer);
+    if (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION))
+        sonde__cl_values_svm_writes(object);
+    return op(SONDE_OP_SVM_MAP, bytes, object);
+}
 
 ENQUEUE(clEnqueueSVMMap,
         (cl_command_queue command_queue, cl_bool blocking, cl_map_flags flags, void *pointer,
          size_t bytes, WAITS),
         (command_queue, blocking, flags, pointer, bytes, WAITED), blocking,
-        op(SONDE_OP_SVM_MAP, bytes, sonde__cl_svm_object(pointer)))
+        svm_map(pointer, flags, bytes))
 
 ENQUEUE_WRITES(clEnqueueSVMUnmap, (cl_command_queue command_queue, void *pointer, WAITS),
                (command_queue, pointer, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_SVM),
@@ -386,7 +394,7 @@ ENQUEUE(clEnqueueSVMFree,
         (cl_command_queue command_queue, cl_uint count, void **pointers,
          void(CL_CALLBACK *function)(cl_command_queue, cl_uint, void **, void *), void *data,
          WAITS),
-        (command_queue, count, pointers, function, data, WAITED), false,
+        ((sonde__cl_values_svm_freeing(command_queue, count, pointers), command_queue), count, pointers, function, data, WAITED), false,
         svm_free(&enqueue.call, count, pointers))
 
 ENQUEUE(clEnqueueSVMMigrateMem,

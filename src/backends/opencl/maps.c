@@ -69,7 +69,7 @@ void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue que
         return;
     uint64_t to = from + bytes;
     struct mapping *m = place_for(v);
-    sonde__cl_values_define(handle, &from, &to);
+    sonde__cl_values_define(mem, &from, &to);
     m->mem = handle;
     m->from = from;
     m->bytes = to - from;

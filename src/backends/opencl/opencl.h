@@ -159,6 +159,7 @@ size_t sonde__cl_pixel_bytes(cl_mem image);
 /* Data object of a memory object, of an SVM pointer; 0 = unknown. */
 uint32_t sonde__cl_mem_object(cl_mem handle);
 uint32_t sonde__cl_svm_object(const void *pointer);
+struct sonde_cl_mem *sonde__cl_svm(const void *base); /* NULL: nothing was allocated there */
 /* Sizes added up; `sizes` (may be NULL) 0 means the whole allocation. */
 uint64_t sonde__cl_mem_bytes(cl_uint count, const cl_mem *handles);
 uint64_t sonde__cl_svm_bytes(cl_uint count, const void *const *pointers, const size_t *sizes);
@@ -223,6 +224,7 @@ void sonde__cl_clock_sync(struct sonde_cl_device *device);
 
 /* What an operation writes: a part of a buffer, or what its kernel's arguments lead to; and what is not looked at. */
 struct sonde_cl_written {
+    const void *svm, *svm_source; /* instead of mem and source, if they are shared virtual memory; else the host's */
     cl_mem source; /* which it reads: `bytes` of it, or where there is no `mem` all that the operation moves */
     cl_mem mem;
     uint64_t from, bytes;
@@ -277,6 +279,9 @@ void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, void *pointer);
 /* A buffer was made, with these contents or without; the host writes some of it. */
 void sonde__cl_values_made(cl_mem handle, struct sonde_cl_mem *mem, uint64_t bytes);
 void sonde__cl_values_host_writes(struct sonde_cl_mem *mem);
+void sonde__cl_values_svm_writes(uint32_t object); /* of shared virtual memory */
+/* Shared virtual memory is about to be freed, now or (`queue`) by what is enqueued next there: comparisons of it come first. */
+void sonde__cl_values_svm_freeing(cl_command_queue queue, cl_uint count, void *const *pointers);
 void sonde__cl_values_collect(enum sonde_collect how);
 void sonde__cl_values_check(cl_command_queue queue);    /* a call that came by */
 void sonde__cl_values_released(cl_command_queue queue); /* about to be: a reference of the program's */

@@ -44,9 +44,16 @@ void sonde__cl_values_host_writes(struct sonde_cl_mem *mem)
     sonde__unlock(&defined_lock);
 }
 
-void sonde__cl_values_define(cl_mem handle, uint64_t *from, uint64_t *to)
+void sonde__cl_values_svm_writes(uint32_t object)
 {
-    struct sonde_cl_mem *mem = sonde__cl_mem(handle);
+    struct sonde_object_info known;
+    struct sonde_cl_mem *mem = object && sonde_object_find(object, &known) && known.kind == SONDE_OBJECT_SVM ? sonde__cl_svm((void *)(uintptr_t)known.address) : NULL;
+    if (mem)
+        sonde__cl_values_host_writes(mem);
+}
+
+void sonde__cl_values_define(struct sonde_cl_mem *mem, uint64_t *from, uint64_t *to)
+{
     const uint64_t begin = *from, end = *to;
     if (!mem || !atomic_load_explicit(&mem->bytes, memory_order_relaxed))
         return; /* made where we did not see it */
@@ -77,7 +84,9 @@ static void define_unseen(const struct sonde_cl_written *written)
     if (some)
         sonde__cl_values_host_writes(some);
     else if (written->mem)
-        sonde__cl_values_define(written->mem, &from, &to);
+        sonde__cl_values_define(sonde__cl_mem(written->mem), &from, &to);
+    if (written->svm)
+        sonde__cl_values_svm_writes(sonde__cl_svm_object(written->svm));
     for (uint32_t i = 0; kernel && i < kernel->arguments.count; i++) {
         struct sonde_object_info object = {0};
         sonde_object_find(kernel->arguments.object[i], &object);
@@ -85,7 +94,11 @@ static void define_unseen(const struct sonde_cl_written *written)
         struct sonde_cl_mem *known = mem && sonde__cl_mem_object(mem) == kernel->arguments.object[i] ? sonde__cl_mem(mem) : NULL;
         if (known)
             sonde__cl_values_host_writes(known);
+        else
+            sonde__cl_values_svm_writes(kernel->arguments.object[i]);
     }
+    for (uint32_t i = 0; kernel && i < kernel->indirect.count; i++)
+        sonde__cl_values_svm_writes(kernel->indirect.object[i]);
 }
 
 /* ---- what an operation writes ------------------------------------------------------------------------ */
@@ -93,8 +106,8 @@ static void define_unseen(const struct sonde_cl_written *written)
 /* Of an object that has contents throughout. */
 static void add_written(struct sonde_cl_values *v, const struct target *target)
 {
-    struct sonde_cl_mem *mem = sonde__cl_mem(target->mem);
-    const uint64_t bytes = mem ? atomic_load(&mem->bytes) : 0;
+    struct sonde_cl_mem *mem = target->known;
+    const uint64_t bytes = mem && !target->is_svm ? atomic_load(&mem->bytes) : 0;
     if (bytes && mem->defined_from == 0 && mem->defined_to >= bytes && v->written_count < TARGETS_MAX)
         v->written[v->written_count++] = (struct sonde_cl_side){target->mem, target->object, atomic_load(&mem->version)};
 }
@@ -102,7 +115,8 @@ static void add_written(struct sonde_cl_values *v, const struct target *target)
 static void add_target(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, struct target target)
 {
     uint64_t from = target.from, to = from + target.bytes;
-    sonde__cl_values_define(target.mem, &from, &to);
+    target.known = target.is_svm ? sonde__cl_svm(target.mem) : sonde__cl_mem(target.mem);
+    sonde__cl_values_define(target.known, &from, &to);
     add_written(v, &target);
     target.from = from;
     target.bytes = to - from;
@@ -236,6 +250,7 @@ static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *e
     const cl_mem mem = (cl_mem)(uintptr_t)known.address;
     if (sonde__cl_mem_object(mem) != object) {
         sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_SVM);
+        sonde__cl_values_svm_writes(object);
         return;
     }
     real->clGetMemObjectInfo(mem, CL_MEM_TYPE, sizeof type, &type, NULL);
@@ -297,9 +312,9 @@ static void add_unmapped(struct sonde_cl_enqueue *enqueue, struct sonde_cl_value
         sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_MAPPED);
         return;
     }
-    const struct target t = {.mem = w->mem, .mapping = m, .object = sonde__cl_mem_object(w->mem), .maybe = true, .from = m->from, .bytes = m->bytes};
+    const struct target t = {.mem = w->mem, .known = sonde__cl_mem(w->mem), .mapping = m, .object = sonde__cl_mem_object(w->mem), .maybe = true, .from = m->from, .bytes = m->bytes};
     uint64_t from = m->from, to = from + m->bytes;
-    sonde__cl_values_define(w->mem, &from, &to);
+    sonde__cl_values_define(t.known, &from, &to);
     add_written(v, &t);
     if (t.bytes)
         v->target[v->targets++] = t;
@@ -307,10 +322,27 @@ static void add_unmapped(struct sonde_cl_enqueue *enqueue, struct sonde_cl_value
         sonde__cl_maps_put(m);
 }
 
+/* Its place in what was allocated. */
+static void add_svm(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
+{
+    struct sonde_object_info o;
+    const uint32_t object = sonde__cl_svm_object(w->svm);
+    const uint64_t address = (uintptr_t)w->svm;
+    if (!object || !sonde_object_find(object, &o) || !sonde__cl_svm((void *)(uintptr_t)o.address) || o.address % 8 || address < o.address ||
+        w->bytes > o.bytes || address - o.address > o.bytes - w->bytes)
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_SVM);
+    else
+        add_target(enqueue, v, (struct target){.mem = (cl_mem)(uintptr_t)o.address, .is_svm = true, .object = object, .from = address - o.address, .bytes = w->bytes});
+}
+
 static void add_stretch(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
 {
     if (w->is_unmap) {
         add_unmapped(enqueue, v, w);
+        return;
+    }
+    if (w->svm) {
+        add_svm(enqueue, v, w);
         return;
     }
     struct target t = {.mem = w->mem, .object = sonde__cl_mem_object(w->mem), .from = w->from, .bytes = w->bytes};
@@ -332,11 +364,20 @@ static void add_arguments(const cl_icd_dispatch *real, struct sonde_cl_enqueue *
     }
     if (kernel->indirect.count && !known)
         sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_SVM);
+    for (uint32_t i = 0; i < kernel->indirect.count && !known; i++)
+        sonde__cl_values_svm_writes(kernel->indirect.object[i]);
     for (uint32_t i = 0; i < kernel->arguments.count; i++) {
         const uint32_t element_bytes = known ? sonde__cl_fine_element(enqueue, i) : parameters[i].element_bytes;
         if (kernel->arguments.object[i] && (known ? sonde__cl_fine_writes(enqueue, i) : !parameters[i].reads_only))
             add_argument(real, enqueue, v, kernel->arguments.object[i], element_bytes);
     }
+}
+
+static bool is_not_svm(const void *pointer)
+{
+    struct sonde_object_info o;
+    const uint32_t object = sonde__cl_svm_object(pointer);
+    return !object || !sonde_object_find(object, &o) || o.kind != SONDE_OBJECT_SVM;
 }
 
 /* ---- around it ------------------------------------------------------------------------------------------ */
@@ -400,7 +441,10 @@ static void before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, co
 void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
 {
     enqueue->written = *written;
-    enqueue->writes |= written->source != NULL;
+    if (written->svm && is_not_svm(written->svm)) /* a copy to the host */
+        enqueue->written.svm = NULL;
+    written = &enqueue->written;
+    enqueue->writes |= written->source || written->svm_source;
     if (written->kernel && is_left_out(enqueue, written)) {
         define_unseen(written);
         return;
@@ -409,10 +453,10 @@ void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue 
         sonde__cl_fine_before(enqueue, handle, written->kernel);
     if (!sonde_values_wanted(SONDE_VALUES_COARSE))
         return;
-    enqueue->writes |= written->mem || written->kernel || written->missed;
+    enqueue->writes |= written->mem || written->svm || written->kernel || written->missed;
     if (written->missed)
         sonde__cl_miss(enqueue, written->missed);
-    if (written->mem || written->kernel)
+    if (written->mem || written->svm || written->kernel)
         before(enqueue, handle, written);
     else
         sonde__cl_values_check(handle);
@@ -441,6 +485,10 @@ static void tell_flow(const struct sonde_cl_enqueue *enqueue, uint32_t operation
     const struct sonde_cl_kernel *kernel = w->kernel ? sonde__cl_kernel(w->kernel) : NULL;
     if (w->source)
         sonde_value_flow(operation, sonde__cl_mem_object(w->source), submit->bytes, SONDE_FLOW_READ);
+    if (w->svm_source && !is_not_svm(w->svm_source))
+        sonde_value_flow(operation, sonde__cl_svm_object(w->svm_source), submit->bytes, SONDE_FLOW_READ);
+    if (w->svm)
+        sonde_value_flow(operation, sonde__cl_svm_object(w->svm), submit->bytes, SONDE_FLOW_WRITE);
     if (w->mem && !w->is_unmap)
         sonde_value_flow(operation, sonde__cl_mem_object(w->mem), submit->bytes, SONDE_FLOW_WRITE);
     if (kernel)
@@ -460,7 +508,7 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
             sonde__cl_duplicates_after(enqueue, v, queue, operation);
         sonde__unlock(&v->lock);
     }
-    const bool writes = enqueue->written.mem || enqueue->written.kernel || enqueue->written.missed;
+    const bool writes = enqueue->written.mem || enqueue->written.svm || enqueue->written.kernel || enqueue->written.missed;
     for (uint32_t why = 0; operation && writes && why < SONDE_VALUE_MISSED_COUNT; why++)
         if (why ? enqueue->missed >> why & 1 : !enqueue->missed)
             sonde_value_missed(operation, (enum sonde_value_missed)why, enqueue->twin ? SONDE_ENGINE_LLVM : SONDE_ENGINE_NONE);

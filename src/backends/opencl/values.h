@@ -34,7 +34,9 @@ struct mapping {
 
 /* What is compared of one object. */
 struct target {
-    cl_mem mem;
+    cl_mem mem;     /* or where shared virtual memory begins: */
+    bool is_svm;
+    struct sonde_cl_mem *known; /* what is known of it; may be NULL */
     struct mapping *mapping; /* it was copied when it was mapped; else NULL */
     uint32_t object, element_bytes;
     bool maybe;
@@ -53,7 +55,7 @@ struct sonde_cl_values {
     _Atomic bool disturbed; /* by an operation that went on without */
     cl_context context;
     cl_program program;
-    cl_kernel compare, compare_marked, mark, hash;
+    cl_kernel compare, compare_marked, mark, copy_svm, hash;
     cl_uint groups;
     cl_mem results;         /* cl_ulong[GROUPS_MAX][SUMS] */
     struct room copy[TARGETS_MAX], marks[TARGETS_MAX];
@@ -78,7 +80,7 @@ static inline void sonde__cl_miss(struct sonde_cl_enqueue *enqueue, enum sonde_v
 /* What is kept of the queue, locked, with our kernels. NULL: the operation goes on without. */
 struct sonde_cl_values *sonde__cl_values_take(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
 /* `from` to `to` is being written. Leaves in them what of it was written before: elsewhere there is nothing to compare with. */
-void sonde__cl_values_define(cl_mem handle, uint64_t *from, uint64_t *to);
+void sonde__cl_values_define(struct sonde_cl_mem *mem, uint64_t *from, uint64_t *to);
 
 /* ---- maps.c ---- */
 
@@ -100,7 +102,7 @@ bool sonde__cl_compare_build(const cl_icd_dispatch *real, struct sonde_cl_values
 void sonde__cl_compare_before(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue);
 void sonde__cl_compare_after(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t operation);
 void sonde__cl_compare_forget(void);
-/* libsonde_compare of `bytes` from `from` on; byte k of `now` is byte k - shift of `then`. *compared and *done are the caller's, and
+/* pair[0] NULL: that argument is set. libsonde_compare of `bytes` from `from` on; byte k of `now` is byte k - shift of `then`. *compared and *done are the caller's, and
  * may be there where it fails, too. */
 bool sonde__cl_values_compare(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const cl_mem pair[2],
                               const cl_ulong range[3], cl_ulong (*unchanged)[SIZES], cl_event *compared, cl_event *done);
