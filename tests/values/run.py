@@ -219,11 +219,12 @@ def case_rectangles(options):
 
 
 def case_svm(options):
-    m = Measured(options)
-    # The first copy to new memory has nothing to be compared with, and one to the host writes no object.
-    m.missed = {key: count for key, count in m.missed.items() if key != ("clEnqueueSVMUnmap", SVM)}
-    expected(m)
-    require(m.coverage()["clEnqueueSVMMemcpy"] == (66, 66) and m.coverage()["clEnqueueSVMMemFill"] == (18, 18), m.answer)
+    for mode in "coarse", "all":
+        m = Measured(options, "--values=" + mode)
+        require(m.missed.pop(("clEnqueueSVMUnmap", SVM)) == 6 and m.missed.pop(("set", SVM)) == 2, m.missed)
+        # The first copy to new memory has nothing to be compared with, and one to the host writes no object.
+        expected(m)
+        require(m.coverage()["clEnqueueSVMMemcpy"] == (66, 66) and m.coverage()["clEnqueueSVMMemFill"] == (18, 18) and m.coverage()["set"] == (6, 4), m.answer)
 
 
 def case_maps(options):

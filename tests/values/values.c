@@ -379,6 +379,20 @@ static void svm(void)
         count_marked(there, there, marks, ROOM, "clEnqueueSVMMemcpy");
         CL(clWaitForEvents(1, &done));
         CL(clReleaseEvent(done));
+        const int value = 0x03030303, n = 300;
+        cl_kernel set = kernel("set");
+        CL(clSetKernelArgSVMPointer(set, 0, round < 4 ? a : a + 64)); /* what does not begin where the memory does is not looked at */
+        CL(clSetKernelArg(set, 1, sizeof value, &value));
+        CL(clSetKernelArg(set, 2, sizeof n, &n));
+        launch(set, N);
+        CL(clFinish(queue));
+        CL(clReleaseKernel(set));
+        memset(marks, 0, sizeof marks);
+        memset(marks, 1, 4 * n);
+        memcpy(other, there, sizeof other);
+        memset(other, 3, 4 * n);
+        if (round < 4)
+            count_marked(there, other, marks, ROOM, "set");
         void *both[] = {a, b};
         if (round % 2)
             CL(clEnqueueSVMFree(second, 2, both, NULL, NULL, 0, NULL, NULL));

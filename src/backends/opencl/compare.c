@@ -601,11 +601,11 @@ static bool compare_marked(const cl_icd_dispatch *real, const struct sonde_cl_va
     const struct {
         size_t bytes;
         const void *value;
-    } arguments[] = {{sizeof t->mem, &t->mem}, {sizeof t->mem, &v->copy[i].mem}, {sizeof to, &t->from}, {sizeof to, &to}, {sizeof to, &shift}, {sizeof t->mem, &v->results}, {sizeof t->mem, &v->marks[i].mem}, {sizeof base, &base}, {sizeof grain, &grain}};
+    } arguments[] = {{sizeof t->mem, &v->copy[i].mem}, {sizeof to, &t->from}, {sizeof to, &to}, {sizeof to, &shift}, {sizeof t->mem, &v->results}, {sizeof t->mem, &v->marks[i].mem}, {sizeof base, &base}, {sizeof grain, &grain}};
     for (cl_uint k = 0; k < sizeof arguments / sizeof *arguments; k++)
-        if (real->clSetKernelArg(v->compare_marked, k, arguments[k].bytes, arguments[k].value) != CL_SUCCESS)
+        if (real->clSetKernelArg(v->compare_marked, 1 + k, arguments[k].bytes, arguments[k].value) != CL_SUCCESS)
             return false;
-    return real->clEnqueueNDRangeKernel(queue, v->compare_marked, 1, NULL, &global, &local, 0, NULL, &job->compared) == CL_SUCCESS &&
+    return set_now(real, v->compare_marked, t) && real->clEnqueueNDRangeKernel(queue, v->compare_marked, 1, NULL, &global, &local, 0, NULL, &job->compared) == CL_SUCCESS &&
            real->clEnqueueReadBuffer(queue, v->results, CL_FALSE, 0, v->groups * sizeof *job->found, job->found, 0, NULL, &job->done) == CL_SUCCESS;
 }
 

@@ -585,10 +585,16 @@ bool sonde__cl_fine_marks(const struct sonde_cl_enqueue *enqueue, const struct s
     bool done = true;
     for (uint32_t s = 0; s < t->code->sets && done; s++) {
         const struct sonde_cl_argument *a = &kernel->argument[t->code->set[s] - 1];
-        if (!a->svm && a->value && a->bytes == sizeof of && memcmp(a->value, &of, sizeof of) == 0)
-            done = put_marks(sonde__cl_target(of), t, s, marks, count);
+        if (a->svm ? a->value == (const void *)of : a->value && a->bytes == sizeof of && memcmp(a->value, &of, sizeof of) == 0)
+            done = put_marks(sonde__cl_target(marks), t, s, marks, count);
     }
     return done;
+}
+
+const void *sonde__cl_fine_pointer(const struct sonde_cl_kernel *kernel, uint32_t argument)
+{
+    const struct sonde_cl_argument *a = kernel->argument && argument < ARGUMENTS_MAX ? &kernel->argument[argument] : NULL;
+    return a && a->set && a->svm ? a->value : NULL;
 }
 
 unsigned sonde__cl_fine_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument)

@@ -304,6 +304,8 @@ unsigned sonde__cl_fine_how(const struct sonde_cl_enqueue *enqueue, uint32_t arg
 bool sonde__cl_fine_knows(const struct sonde_cl_enqueue *enqueue);
 bool sonde__cl_fine_writes(const struct sonde_cl_enqueue *enqueue, uint32_t argument);
 uint32_t sonde__cl_fine_element(const struct sonde_cl_enqueue *enqueue, uint32_t argument); /* 0: none */
+/* The pointer to shared virtual memory that an argument is; NULL: none. */
+const void *sonde__cl_fine_pointer(const struct sonde_cl_kernel *kernel, uint32_t argument);
 /* What the copy writes is marked, so many bytes at once; 0: it is not. Until the launch, `count` of `marks` behind an argument, which have
  * room for SONDE_LLVM_MARKS_MORE. */
 uint32_t sonde__cl_fine_grain(const struct sonde_cl_enqueue *enqueue);

@@ -238,8 +238,27 @@ static bool is_target(const struct sonde_cl_values *v, cl_mem mem)
     return false;
 }
 
-static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, uint32_t object, uint32_t element_bytes)
+/* All of shared virtual memory, from where it begins. */
+static void add_svm_argument(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_kernel *kernel, uint32_t argument,
+                             const struct sonde_object_info *known, uint32_t element_bytes)
 {
+    const uint32_t object = kernel->arguments.object[argument], grain = sonde__cl_fine_grain(enqueue);
+    const cl_mem base = (cl_mem)(uintptr_t)known->address;
+    if (known->kind == SONDE_OBJECT_SVM && is_target(v, base))
+        return;
+    if (known->kind == SONDE_OBJECT_SVM && sonde__cl_svm(base) && sonde__cl_fine_pointer(kernel, argument) == (const void *)base && known->address % 8 == 0) {
+        add_target(enqueue, v,
+                   (struct target){.mem = base, .is_svm = true, .object = object, .element_bytes = element_bytes, .maybe = !grain, .bytes = known->bytes, .grain = grain, .marks_bytes = known->bytes});
+        return;
+    }
+    sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_SVM);
+    sonde__cl_values_svm_writes(object);
+}
+
+static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_kernel *kernel,
+                         uint32_t argument, uint32_t element_bytes)
+{
+    const uint32_t object = kernel->arguments.object[argument];
     struct sonde_object_info known = {0};
     cl_mem_object_type type = 0;
     cl_mem_flags flags = 0;
@@ -249,8 +268,7 @@ static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *e
         return;
     const cl_mem mem = (cl_mem)(uintptr_t)known.address;
     if (sonde__cl_mem_object(mem) != object) {
-        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_SVM);
-        sonde__cl_values_svm_writes(object);
+        add_svm_argument(enqueue, v, kernel, argument, &known, element_bytes);
         return;
     }
     real->clGetMemObjectInfo(mem, CL_MEM_TYPE, sizeof type, &type, NULL);
@@ -369,7 +387,7 @@ static void add_arguments(const cl_icd_dispatch *real, struct sonde_cl_enqueue *
     for (uint32_t i = 0; i < kernel->arguments.count; i++) {
         const uint32_t element_bytes = known ? sonde__cl_fine_element(enqueue, i) : parameters[i].element_bytes;
         if (kernel->arguments.object[i] && (known ? sonde__cl_fine_writes(enqueue, i) : !parameters[i].reads_only))
-            add_argument(real, enqueue, v, kernel->arguments.object[i], element_bytes);
+            add_argument(real, enqueue, v, kernel, i, element_bytes);
     }
 }
 
