@@ -656,7 +656,7 @@ static uint32_t under_way_of(uint32_t object, cl_event *list, uint32_t most)
 {
     uint32_t count = 0;
     sonde__lock(&jobs.lock);
-    while (jobs.looked_at) { /* in the hands of a thread that does not wait */
+    for (int i = 0; jobs.looked_at && i < 10000; i++) { /* in the hands of a thread that does not wait, or of this one, in a callback */
         sonde__unlock(&jobs.lock);
         sonde__nap(10);
         sonde__lock(&jobs.lock);
