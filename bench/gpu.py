@@ -8,7 +8,7 @@ rounds, and the lowest and highest; of the PyTorch loads see gpu_rounds.py. Each
 until it is spent; what a tool that is not there or does not run would have shown is said. gpu-bench.md and
 gpu-bench.json go to --out (default $OUT, else --work).
 
-Sections: loads launches graph memory; samples only when named: the default with its samples turned on and off by turns
+Sections: loads launches graph memory values; samples only when named: the default with its samples turned on and off by turns
 in one process, because one process differs from the next by more than samples cost.
 """
 import argparse
@@ -29,8 +29,10 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "gpu"))
 import gpu_rounds  # noqa: E402
 import harness  # noqa: E402
 
-SHARES = {"loads": 0.70, "launches": 0.11, "graph": 0.12, "memory": 0.07, "samples": 0.70}
-USUAL = ("loads", "launches", "graph", "memory")
+SHARES = {"loads": 0.62, "launches": 0.10, "graph": 0.11, "memory": 0.07, "values": 0.10, "samples": 0.70}
+USUAL = ("loads", "launches", "graph", "memory", "values")
+VALUES = {"sonde: no values": (), "--values": ("--values",), "--values=fine": ("--values=fine",), "--values=all": ("--values=all",),
+          "--values=fine --values-sample=1/20": ("--values=fine", "--values-sample=1/20")}
 FLOORS = {"CUPTI: kernels, copies, sets": "activities", "minimal interceptor": "interceptor"}
 NOTHING, INTERCEPTOR, ACTIVITIES = "nothing", "minimal interceptor", "CUPTI: kernels, copies, sets"
 TRACE, NATIVE, PROFILE = "sonde: trace, native and Python", "sonde: trace, native only", "sonde: profile, native and Python"
@@ -435,6 +437,25 @@ class Bench:
             del variants["nsys"]
         self.simple_table("graph", f"A graph of 500 kernels replayed {replays:,} times", variants, seconds, 5, "µs per replay", 1000)
 
+    # ---- values -----------------------------------------------------------------------------------------------------------
+
+    def values(self, seconds):
+        """What launches cost that are looked at, compiling not included."""
+        kinds = ("add", "stencil", "gather")
+        self.say("## Kernels looked at for their values\n")
+        self.say("Each writes 64 MB; 200 launches. × of the same without Sonde.\n")
+        self.say("| Recorded with | " + " | ".join(kinds) + " |\n|---|" + "---|" * len(kinds))
+        found = {}
+        for kind in kinds:
+            plain = [self.launch, "kernels", kind, "200"]
+            variants = {NOTHING: lambda plain=plain: self.number(plain)}
+            for name, options in VALUES.items():
+                variants[name] = lambda plain=plain, options=options: self.number(self.record(plain, "--cpu", "0", *options))
+            found[kind] = self.rounds(f"values of {kind}", variants, set(variants), seconds / len(kinds), 7)
+        for name in VALUES:
+            self.say(f"| {name} | " + " | ".join(self.cell(self.ratio(found[kind], name, NOTHING, "ns")) for kind in kinds) + " |")
+        self.say()
+
     # ---- memory ---------------------------------------------------------------------------------------------------------
 
     def memory(self, seconds):
@@ -503,7 +524,7 @@ class Bench:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help="loads launches graph memory samples")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help="loads launches graph memory values samples")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--sonde", default=os.path.join(ROOT, "build", "bin", "sonde"))
     parser.add_argument("--work", default=os.path.join(ROOT, "build", "bench-gpu"))

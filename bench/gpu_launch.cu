@@ -1,6 +1,7 @@
-/* gpu_launch.cu - empty kernels: gpu_launch launches N | graph NODES REPLAYS | steady SECONDS
+/* gpu_launch.cu - kernels: gpu_launch launches N | graph NODES REPLAYS | steady SECONDS | kernels add|stencil|gather N
  *
- * Prints GPULAUNCH and nanoseconds per launch or replay, until the device has finished; `steady` the number of launches.
+ * Prints GPULAUNCH and nanoseconds per launch or replay, until the device has finished; `steady` the number of launches. All are
+ * empty but for those of `kernels`, which go over 64 MB of numbers, the same each time.
  */
 #include <cuda_runtime.h>
 
@@ -19,6 +20,28 @@
     } while (0)
 
 __global__ void empty() {}
+
+__global__ void add(const float *from, float *to, int)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] + to[i];
+}
+
+__global__ void stencil(const float *from, float *to, int side)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y * side + x;
+    if (x > 0 && x < side - 1 && blockIdx.y > 0 && (int)blockIdx.y < side - 1)
+        to[i] = 0.2f * (from[i] + from[i - 1] + from[i + 1] + from[i - side] + from[i + side]);
+}
+
+__global__ void gather(const float *from, float *to, int n)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    float sum = 0;
+    for (unsigned k = 0; k < (i & 15); k++)
+        sum += from[(i * 2654435761u + k * 97) % (unsigned)n];
+    to[i] = sum;
+}
 
 static double now_ns()
 {
@@ -75,6 +98,31 @@ static void steady(double seconds)
     printf("GPULAUNCH %ld\n", count);
 }
 
+static void kernels(const char *kind, int count)
+{
+    const int side = 4096, n = side * side;
+    float    *from, *to;
+    CK(cudaMalloc(&from, n * sizeof(float)));
+    CK(cudaMalloc(&to, n * sizeof(float)));
+    CK(cudaMemset(from, 1, n * sizeof(float)));
+    CK(cudaMemset(to, 1, n * sizeof(float)));
+    double begin = 0;
+    for (int i = -10; i < count; i++) { /* the first ones compile */
+        if (i == 0) {
+            CK(cudaDeviceSynchronize());
+            begin = now_ns();
+        }
+        if (!strcmp(kind, "add"))
+            add<<<n / 256, 256>>>(from, to, n);
+        else if (!strcmp(kind, "stencil"))
+            stencil<<<dim3(side / 256, side), 256>>>(from, to, side);
+        else
+            gather<<<n / 256, 256>>>(from, to, n);
+    }
+    CK(cudaDeviceSynchronize());
+    printf("GPULAUNCH %.1f\n", (now_ns() - begin) / count);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && !strcmp(argv[1], "launches"))
@@ -83,6 +131,8 @@ int main(int argc, char **argv)
         graph(atoi(argv[2]), atoi(argv[3]));
     else if (argc == 3 && !strcmp(argv[1], "steady"))
         steady(atof(argv[2]));
+    else if (argc == 4 && !strcmp(argv[1], "kernels"))
+        kernels(argv[2], atoi(argv[3]));
     else
         return 2;
     return 0;
