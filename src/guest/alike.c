@@ -97,6 +97,14 @@ bool sonde__alike_next(struct sonde_alike *a, uint64_t group, struct sonde_alike
     return found;
 }
 
+bool sonde__alike_any(struct sonde_alike *a)
+{
+    sonde__lock(&a->lock);
+    const bool any = a->pairs;
+    sonde__unlock(&a->lock);
+    return any;
+}
+
 bool sonde__alike_hold(struct sonde_alike *a, const struct sonde_alike_pair *pair)
 {
     sonde__lock(&a->lock);

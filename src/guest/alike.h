@@ -48,6 +48,7 @@ bool sonde__alike_written(struct sonde_alike *a, const struct sonde_alike_state 
 void sonde__alike_hashed(struct sonde_alike *a, const struct sonde_alike_state *of, const uint64_t hash[2]);
 /* A pair of the group, at least one object of which is still as it was; false: there is none. */
 bool sonde__alike_next(struct sonde_alike *a, uint64_t group, struct sonde_alike_pair *pair);
+bool sonde__alike_any(struct sonde_alike *a); /* is there any pair? */
 /* Are both as they were? Then neither is freed before sonde__alike_release. */
 bool sonde__alike_hold(struct sonde_alike *a, const struct sonde_alike_pair *pair);
 void sonde__alike_release(struct sonde_alike *a, const struct sonde_alike_pair *pair);

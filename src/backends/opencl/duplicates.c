@@ -1,61 +1,46 @@
-/* duplicates.c - objects that hold the same values as others (ValueExpert's definition 3.2).
+/* duplicates.c - objects that hold the same values as others (guest/alike.h), in buffers.
  *
- * Behind an operation that wrote an object, a kernel of ours hashes all of it. When two objects of one context and size have one hash,
- * the next call that comes by compares them, byte for byte, while neither has been written since; that is what is told. Of two that
- * were found once, the next operation on the first is followed by the comparison at once, so that a program that never waits is
- * looked at, too. An object is hashed after its first operations, and then after each power of two of them.
+ * Behind an operation that wrote an object, a kernel of ours hashes all of it. Of two with one hash the next call that comes by
+ * enqueues a comparison, byte for byte; only what that finds is told.
  *
- * The other object is the program's, which may release it at any moment: it is retained under the lock that a release takes first
- * (sonde__cl_duplicates_released), and until the comparison is enqueued.
+ * The other object is the program's, which may release it at any moment: a release waits while it is held, which is until it is
+ * retained, and so it stays until the comparison is enqueued.
  */
 #include <string.h>
 
+#include "guest/alike.h"
 #include "guest/memory.h"
 #include "values.h"
 
-enum {
-    KNOWN_MAX = 1024,  /* objects, by number */
-    PENDING_MAX = 64,
-    JOBS_MAX = 256,
-    HASHES_ALL = 16,   /* operations on an object before not all are followed by a hash */
-};
-
-struct known {
-    struct sonde_cl_side of;
-    cl_context context;
-    uint64_t bytes, hash[2];
-    uint32_t partner;  /* the object that it was the same as; 0 none */
-    uint32_t hashes;
-    bool there;        /* the program has not begun to release it */
-};
-
-struct pair {
-    struct sonde_cl_side one, other;
-    uint64_t bytes;
-    uint32_t operation;
-};
+enum { JOBS_MAX = 256 };
 
 struct job {
     struct job *next;
     const struct sonde_cl_values *values;
-    cl_context context;
     cl_event computed, done;
     bool is_hash;
-    struct pair of;    /* of a hash `one` alone */
+    struct sonde_alike_pair of; /* of a hash `one` alone */
     cl_uint groups;
     cl_ulong found[GROUPS_MAX][SIZES];
 };
 
 static struct {
     struct sonde_lock lock;
-    struct known known[KNOWN_MAX];
-    struct pair pending[PENDING_MAX];
-    uint32_t pending_count;
     struct job *under_way, *free;
     uint32_t made;
     bool looked_at;
-    _Atomic bool any;  /* something is pending or under way */
+    _Atomic bool any;  /* some pair is not compared yet, or a job is under way */
 } all;
+
+/* Its contents are what they were. */
+static bool is_current(const struct sonde_alike_state *state)
+{
+    const cl_mem mem = (cl_mem)(uintptr_t)state->handle;
+    struct sonde_cl_mem *known = sonde__cl_mem(mem);
+    return known && sonde__cl_mem_object(mem) == state->object && atomic_load(&known->version) == state->version;
+}
+
+static struct sonde_alike alike = {.is_current = is_current};
 
 /* Sums over the words of 8 bytes, each mixed with its place: xor and multiplication as in splitmix64 (Steele, Lea, Flood: Fast
  * Splittable Pseudorandom Number Generators, OOPSLA 2014, figure 13). What is behind the last whole word counts as a word with zeros. */
@@ -92,45 +77,16 @@ const char sonde__cl_hash_source[] =
     "    }\n"
     "}\n";
 
-/* ---- what is known, under the lock ------------------------------------------------------------------------ */
-
-static struct known *known_of(uint32_t object)
-{
-    struct known *k = &all.known[object % KNOWN_MAX];
-    return k->there && k->of.object == object ? k : NULL;
-}
-
-/* Its contents are what they were. */
-static bool is_current(const struct sonde_cl_side *side)
-{
-    struct sonde_cl_mem *mem = known_of(side->object) ? sonde__cl_mem(side->mem) : NULL;
-    return mem && sonde__cl_mem_object(side->mem) == side->object && atomic_load(&mem->version) == side->version;
-}
-
-/* The slot of an object, which takes another's. Only in a call of the program that uses the object. */
-static struct known *learn(const struct sonde_cl_side *of, cl_context context)
-{
-    struct known *k = &all.known[of->object % KNOWN_MAX];
-    if (!k->there || k->of.object != of->object)
-        *k = (struct known){.of = *of, .context = context, .there = true};
-    return k;
-}
-
 void sonde__cl_duplicates_released(cl_mem mem)
 {
-    if (!sonde_values_wanted(SONDE_VALUES_COARSE))
-        return;
-    const uint32_t object = sonde__cl_mem_object(mem);
-    sonde__lock(&all.lock);
-    struct known *k = known_of(object);
-    if (k)
-        k->there = false;
-    sonde__unlock(&all.lock);
+    const uint32_t object = sonde_values_wanted(SONDE_VALUES_COARSE) ? sonde__cl_mem_object(mem) : 0;
+    while (object && sonde__alike_gone(&alike, object))
+        sonde__nap(50);
 }
 
 /* ---- jobs ---------------------------------------------------------------------------------------------------- */
 
-static struct job *job_get(struct sonde_cl_values *v, bool is_hash, const struct pair *of)
+static struct job *job_get(struct sonde_cl_values *v, bool is_hash, const struct sonde_alike_pair *of)
 {
     sonde__lock(&all.lock);
     struct job *job = all.free;
@@ -141,7 +97,6 @@ static struct job *job_get(struct sonde_cl_values *v, bool is_hash, const struct
     sonde__unlock(&all.lock);
     if (job) {
         job->values = v;
-        job->context = v->context;
         job->groups = v->groups;
         job->computed = job->done = NULL;
         job->is_hash = is_hash;
@@ -169,35 +124,6 @@ static void start(struct job *job, bool enqueued)
 
 /* ---- what was found ------------------------------------------------------------------------------------------ */
 
-/* Under the lock: the first other object with this hash whose contents are still there. */
-static const struct known *alike(const struct job *job, const uint64_t hash[2])
-{
-    for (uint32_t i = 0; i < KNOWN_MAX; i++) {
-        const struct known *k = &all.known[i];
-        if (k->there && k->of.object != job->of.one.object && k->bytes == job->of.bytes && k->hash[0] == hash[0] && k->hash[1] == hash[1] &&
-            k->context == job->context && is_current(&k->of))
-            return k;
-    }
-    return NULL;
-}
-
-static void hashed(const struct job *job, const uint64_t hash[2])
-{
-    sonde__lock(&all.lock);
-    struct known *one = known_of(job->of.one.object);
-    const struct known *other = one ? alike(job, hash) : NULL;
-    const bool now = one && is_current(&job->of.one);
-    if (now) {
-        one->bytes = job->of.bytes;
-        memcpy(one->hash, hash, sizeof one->hash);
-    }
-    if (one)
-        one->partner = other ? other->of.object : 0;
-    if (now && other && all.pending_count < PENDING_MAX)
-        all.pending[all.pending_count++] = (struct pair){job->of.one, other->of, one->bytes, job->of.operation};
-    sonde__unlock(&all.lock);
-}
-
 static bool finish(const struct job *job)
 {
     const cl_event last = job->done ? job->done : job->computed;
@@ -212,9 +138,9 @@ static bool finish(const struct job *job)
         for (int k = 0; k < 2; k++)
             sum[k] += job->found[g][k];
     if (job->done && status == CL_COMPLETE && job->is_hash)
-        hashed(job, sum);
-    else if (job->done && status == CL_COMPLETE && sum[0] == job->of.bytes)
-        sonde_value_duplicate(job->of.operation, job->of.one.object, job->of.other.object, job->of.bytes);
+        sonde__alike_hashed(&alike, &job->of.one, sum);
+    else if (job->done && status == CL_COMPLETE && sum[0] == job->of.one.bytes)
+        sonde_value_duplicate(job->of.one.operation, job->of.one.object, job->of.other.object, job->of.one.bytes);
     real->clReleaseEvent(job->computed);
     if (job->done)
         real->clReleaseEvent(job->done);
@@ -244,7 +170,7 @@ void sonde__cl_duplicates_collect(void)
     }
     sonde__lock(&all.lock);
     all.looked_at = false;
-    atomic_store(&all.any, all.under_way || all.pending_count);
+    atomic_store(&all.any, all.under_way || sonde__alike_any(&alike));
     sonde__unlock(&all.lock);
 }
 
@@ -261,20 +187,20 @@ bool sonde__cl_duplicates_under_way(const struct sonde_cl_values *v)
 /* ---- in the queue ---------------------------------------------------------------------------------------------- */
 
 /* Nothing is done where one of them was written or is being released. */
-static void compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, const struct pair *pair)
+static void compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, const struct sonde_alike_pair *pair)
 {
-    const cl_mem mems[2] = {pair->one.mem, pair->other.mem};
+    const cl_mem mems[2] = {(cl_mem)(uintptr_t)pair->one.handle, (cl_mem)(uintptr_t)pair->other.handle};
     struct job *job = job_get(v, false, pair);
     bool kept[2] = {false, false}, done = false;
     if (!job)
         return;
-    sonde__lock(&all.lock);
-    if (is_current(&pair->one) && is_current(&pair->other))
+    if (sonde__alike_hold(&alike, pair)) {
         for (int i = 0; i < 2; i++)
             kept[i] = real->clRetainMemObject(mems[i]) == CL_SUCCESS;
-    sonde__unlock(&all.lock);
+        sonde__alike_release(&alike, pair);
+    }
     if (kept[0] && kept[1])
-        done = sonde__cl_values_compare(real, v, queue, mems, (const cl_ulong[]){0, pair->bytes, 0}, job->found, &job->computed, &job->done);
+        done = sonde__cl_values_compare(real, v, queue, mems, (const cl_ulong[]){0, pair->one.bytes, 0}, job->found, &job->computed, &job->done);
     for (int i = 0; i < 2; i++)
         if (kept[i])
             real->clReleaseMemObject(mems[i]);
@@ -291,49 +217,19 @@ void sonde__cl_duplicates_check(const cl_icd_dispatch *real, struct sonde_cl_val
     if (!sonde__cl_duplicates_any())
         return;
     sonde__cl_duplicates_collect();
-    for (;;) {
-        struct pair pair;
-        sonde__lock(&all.lock);
-        uint32_t i = 0;
-        while (i < all.pending_count && known_of(all.pending[i].one.object) && known_of(all.pending[i].one.object)->context != v->context)
-            i++; /* another context's */
-        const bool any = i < all.pending_count;
-        if (any) {
-            pair = all.pending[i];
-            all.pending[i] = all.pending[--all.pending_count];
-        }
-        sonde__unlock(&all.lock);
-        if (!any)
-            return;
+    for (struct sonde_alike_pair pair; sonde__alike_next(&alike, (uintptr_t)v->context, &pair);)
         compare(real, v, queue, &pair);
-    }
 }
 
-/* The partner, and whether it is a time for a hash. */
-static bool look_up(const struct sonde_cl_side *of, cl_context context, uint64_t bytes, struct sonde_cl_side *partner)
-{
-    sonde__lock(&all.lock);
-    struct known *one = learn(of, context);
-    const struct known *other = one->partner ? known_of(one->partner) : NULL;
-    const bool hash = one->hashes < HASHES_ALL || !(one->hashes & (one->hashes - 1));
-    one->hashes++;
-    one->of.version = of->version;
-    one->bytes = 0; /* its hash is not known yet */
-    partner->object = 0;
-    if (hash && other && other->bytes == bytes && other->context == context)
-        *partner = other->of;
-    sonde__unlock(&all.lock);
-    return hash;
-}
-
-static void hash(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, const struct pair *of)
+static void hash(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, const struct sonde_alike_pair *of)
 {
     const size_t global = (size_t)v->groups * GROUP, local = GROUP;
-    const cl_ulong bytes = of->bytes;
+    const cl_mem mem = (cl_mem)(uintptr_t)of->one.handle;
+    const cl_ulong bytes = of->one.bytes;
     struct job *job = job_get(v, true, of);
     if (!job)
         return;
-    start(job, real->clSetKernelArg(v->hash, 0, sizeof of->one.mem, &of->one.mem) == CL_SUCCESS &&
+    start(job, real->clSetKernelArg(v->hash, 0, sizeof mem, &mem) == CL_SUCCESS &&
                    real->clSetKernelArg(v->hash, 1, sizeof bytes, &bytes) == CL_SUCCESS &&
                    real->clSetKernelArg(v->hash, 2, sizeof v->results, &v->results) == CL_SUCCESS &&
                    real->clEnqueueNDRangeKernel(queue, v->hash, 1, NULL, &global, &local, 0, NULL, &job->computed) == CL_SUCCESS &&
@@ -348,8 +244,13 @@ void sonde__cl_duplicates_after(const struct sonde_cl_enqueue *enqueue, struct s
         struct sonde_cl_mem *mem = sonde__cl_mem(of->mem);
         const uint64_t bytes = mem ? atomic_load(&mem->bytes) : 0;
         const struct sonde_cl_queue *writer = mem ? atomic_load(&mem->writer) : NULL;
-        struct pair pair = {.one = *of, .bytes = bytes, .operation = operation};
-        if (!bytes || (writer && writer != enqueue->queue) || !look_up(of, v->context, bytes, &pair.other))
+        struct sonde_alike_pair pair = {.one = {.handle = (uintptr_t)of->mem,
+                                                .group = (uintptr_t)v->context,
+                                                .bytes = bytes,
+                                                .version = of->version,
+                                                .object = of->object,
+                                                .operation = operation}};
+        if (!bytes || (writer && writer != enqueue->queue) || !sonde__alike_written(&alike, &pair.one, &pair.other))
             continue;
         if (pair.other.object)
             compare(real, v, queue, &pair);
@@ -360,4 +261,6 @@ void sonde__cl_duplicates_after(const struct sonde_cl_enqueue *enqueue, struct s
 void sonde__cl_duplicates_forget(void)
 {
     memset(&all, 0, sizeof all);
+    memset(&alike, 0, sizeof alike);
+    alike.is_current = is_current;
 }
