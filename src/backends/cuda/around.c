@@ -58,16 +58,6 @@ const char *sonde__cuda_values_begin(unsigned wanted, char *room, size_t size)
 
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
-/* What of a launch's parameters is looked at or changed. */
-struct launch {
-    CUfunction *function;
-    void ***parameters;
-    void **extra;
-    uint64_t threads, blocks, shared; /* of a block; blocks; bytes */
-    CUstream stream;
-    bool cooperative, clusters;
-};
-
 static bool has_attribute(const CUlaunchConfig *c, CUlaunchAttributeID id)
 {
     for (unsigned k = 0; k < c->numAttrs; k++)
@@ -76,33 +66,33 @@ static bool has_attribute(const CUlaunchConfig *c, CUlaunchAttributeID id)
     return false;
 }
 
-static struct launch launch_of(uint32_t id, void *params)
+struct sonde_cuda_launch sonde__cuda_launch(uint32_t id, void *params)
 {
     switch (id) {
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
         cuLaunchKernel_params *p = params;
-        return (struct launch){&p->f, &p->kernelParams, p->extra, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
-                               (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ, p->sharedMemBytes, p->hStream, false, false};
+        return (struct sonde_cuda_launch){&p->f, &p->kernelParams, p->extra, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
+                                          (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ, p->sharedMemBytes, p->hStream, false, false};
     }
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz: {
         cuLaunchCooperativeKernel_params *p = params;
-        return (struct launch){&p->f, &p->kernelParams, NULL, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
-                               (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ, p->sharedMemBytes, p->hStream, true, false};
+        return (struct sonde_cuda_launch){&p->f, &p->kernelParams, NULL, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
+                                          (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ, p->sharedMemBytes, p->hStream, true, false};
     }
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
         cuLaunchKernelEx_params *p = params;
         const CUlaunchConfig *c = p->config;
         if (!c)
-            return (struct launch){0};
-        return (struct launch){&p->f, &p->kernelParams, p->extra, (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ,
-                               (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ, c->sharedMemBytes, c->hStream,
-                               has_attribute(c, CU_LAUNCH_ATTRIBUTE_COOPERATIVE), has_attribute(c, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)};
+            return (struct sonde_cuda_launch){0};
+        return (struct sonde_cuda_launch){&p->f, &p->kernelParams, p->extra, (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ,
+                                          (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ, c->sharedMemBytes, c->hStream,
+                                          has_attribute(c, CU_LAUNCH_ATTRIBUTE_COOPERATIVE), has_attribute(c, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)};
     }
     default: /* as it was before CUDA 4 */
-        return (struct launch){0};
+        return (struct sonde_cuda_launch){0};
     }
 }
 
@@ -117,7 +107,7 @@ static int attribute(CUfunction f, CUfunction_attribute which)
 }
 
 /* As much dynamic shared memory as the program's kernel may have. */
-static void copy_leave(const struct sonde_cuda_kernel *k, const struct launch *l)
+static void copy_leave(const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
 {
     CUdevice device;
     if (l->shared > FREE_SHARED && sonde__cudrv.cuCtxGetDevice(&device) == CUDA_SUCCESS)
@@ -126,7 +116,7 @@ static void copy_leave(const struct sonde_cuda_kernel *k, const struct launch *l
 }
 
 /* Do its blocks fit, with more registers than the program's? */
-static bool fits(const struct sonde_cuda_kernel *k, const struct launch *l)
+static bool fits(const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
 {
     int blocks = 0;
     if ((uint64_t)attribute((CUfunction)k->twin, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) < l->threads)
@@ -170,7 +160,7 @@ static void add_words(struct sonde_cuda_around *a, const char *at, uint64_t byte
 }
 
 /* The objects that the kernel may write. */
-static void add_arguments(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct launch *l)
+static void add_arguments(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
 {
     const char *buffer = NULL;
     size_t bytes = 0;
@@ -201,7 +191,7 @@ static void fill_sets(struct sonde_cuda_around *a, const struct sonde_cuda_kerne
 }
 
 /* Can the copy run? */
-static enum sonde_value_missed check(const struct sonde_cuda_kernel *k, const struct launch *l)
+static enum sonde_value_missed check(const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
 {
     if (k->why)
         return k->why;
@@ -220,7 +210,7 @@ static enum sonde_value_missed make_area(struct sonde_cuda_around *a, const stru
     return a->area ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY;
 }
 
-static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct launch *l)
+static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
 {
     uint32_t count = k->flow.parameters;
     copy_leave(k, l);
@@ -233,7 +223,7 @@ static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k,
     *l->function = (CUfunction)k->twin;
 }
 
-static void before_launch(struct sonde_cuda_around *a, const struct launch *l, const struct sonde_cuda_kernel *k, struct sonde_cuda_place *place, bool own_default)
+static void before_launch(struct sonde_cuda_around *a, const struct sonde_cuda_launch *l, const struct sonde_cuda_kernel *k, struct sonde_cuda_place *place, bool own_default)
 {
     const bool coarse = sonde__cuda_twins.coarse;
     enum sonde_value_missed why = check(k, l);
@@ -290,7 +280,7 @@ static void around_put(struct sonde_cuda_around *a)
 
 static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
 {
-    const struct launch l = launch_of(id, (void *)(uintptr_t)cd->functionParams);
+    const struct sonde_cuda_launch l = sonde__cuda_launch(id, (void *)(uintptr_t)cd->functionParams);
     const struct sonde_cuda_kernel *k = l.function ? sonde__cuda_kernel(*l.function) : NULL;
     if (!k)
         return;
