@@ -11,6 +11,22 @@
 
 namespace {
 
+#ifdef __CUDACC__
+__device__ unsigned lane_here()
+{
+    unsigned lane;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    return lane;
+}
+
+__device__ unsigned multiprocessor_here()
+{
+    unsigned multiprocessor;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
+    return multiprocessor;
+}
+#endif
+
 struct span { /* what lies around an address: an object, or what is between two */
     uint64_t first, end;
     uint32_t object;
@@ -46,11 +62,9 @@ typedef unsigned long long word;
 /* Null: the table is full there. */
 __device__ sonde_patch_slot *slot_of(sonde_patch_table *t, uint64_t code, uint64_t who)
 {
-    uint32_t multiprocessor;
-    asm volatile("mov.u32 %0, %%smid;" : "=r"(multiprocessor));
     const uint64_t tag = mixed(mixed(who) + code) | 1;
     __builtin_assume(__isGlobal(t)); /* or atomics first ask what memory it is */
-    sonde_patch_slot *part = t->slots + multiprocessor % SONDE_PATCH_PARTS * SONDE_PATCH_SLOTS;
+    sonde_patch_slot *part = t->slots + multiprocessor_here() % SONDE_PATCH_PARTS * SONDE_PATCH_SLOTS;
 #pragma unroll 1
     for (uint32_t k = 0; k < SONDE_PATCH_PROBES; k++) {
         sonde_patch_slot *s = &part[((tag >> 1) + k) % SONDE_PATCH_SLOTS];
@@ -144,9 +158,7 @@ template <typename N> __device__ void add(sonde_patch_slot *s, const kept<N> &k)
 /* The whole warp: each thread with what it accesses at its address. */
 template <typename N> __device__ void found(const sonde_patch_launch *l, uint64_t code, uint64_t address, const kept<N> &own)
 {
-    const unsigned active = __activemask();
-    unsigned lane;
-    asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+    const unsigned active = __activemask(), lane = lane_here();
 #pragma unroll 1
     for (unsigned left = active; left;) {
         const int speaker = __ffs(left) - 1;
@@ -154,7 +166,7 @@ template <typename N> __device__ void found(const sonde_patch_launch *l, uint64_
         const bool mine = address >= s.first && address < s.end;
         const unsigned group = __ballot_sync(active, mine);
         const kept<N> all = of_warp(mine ? own : kept<N>{}, active);
-        if (static_cast<int>(lane) == speaker) {
+        if (lane == static_cast<unsigned>(speaker)) {
             sonde_patch_slot *slot = slot_of(reinterpret_cast<sonde_patch_table *>(l->table), code, static_cast<uint64_t>(l->operation) << 32 | s.object);
             if (slot)
                 add(slot, all);
