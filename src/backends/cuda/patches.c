@@ -28,6 +28,7 @@
 #define CHUNK        ((size_t)4 << 20) /* bytes of device memory that launches and ranges are cut from */
 #define RANGES_MAX   16384u
 #define CONTEXTS_MAX 64u
+#define PATIENCE_MS  2000u
 #define SKIPS        4u  /* launches that are not looked at, until the module is unpatched */
 #define INSTRUCTION  16u /* bytes */
 #define ELSEWHERE    0x80000000u /* in an access's number: it is of a function that the kernel calls */
@@ -88,13 +89,17 @@ void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *m)
     struct module *made = *file ? sonde__memory_get(sizeof *made) : NULL;
     if (!made)
         return;
+    /* This thread is within the driver, which one that switches patches may be waiting for. */
+    if (!sonde__lock_within(&patching, PATIENCE_MS)) {
+        sonde_note("values: one module was loaded while patches were switched: its kernels are not looked at");
+        return;
+    }
     sonde__cuda_quiet(true);
-    sonde__lock(&patching);
     made->patched = patch(m);
     if (made->patched)
         sonde__shared_map_put(&modules, (uintptr_t)m->module, (uintptr_t)made);
-    sonde__unlock(&patching);
     sonde__cuda_quiet(false);
+    sonde__unlock(&patching);
 }
 
 /* What runs now is not to change under it. */
@@ -111,18 +116,18 @@ static bool switch_module(CUmodule handle, struct module *m, bool on)
     return result == SANITIZER_SUCCESS;
 }
 
-/* Before a launch of the module: is it as the launch needs it? */
+/* Before a launch of the module: is it as the launch needs it? Of one that is not known the launch will tell. */
 static bool ready(CUmodule handle, bool wanted)
 {
     bool is = true;
+    if (!choosing)
+        return true;
     sonde__lock(&patching);
     struct module *m = module_of(handle);
-    if (!m) {
-        is = !wanted;
-    } else if (wanted) {
+    if (m && wanted) {
         m->skips = 0;
         is = m->patched || switch_module(handle, m, true);
-    } else if (choosing && m->patched && ++m->skips > SKIPS) {
+    } else if (m && m->patched && ++m->skips > SKIPS) {
         switch_module(handle, m, false);
     }
     sonde__unlock(&patching);
@@ -131,43 +136,44 @@ static bool ready(CUmodule handle, bool wanted)
 
 /* ---- kernels ------------------------------------------------------------------------------------------ */
 
-struct kernel { /* of a context */
+struct sonde_patched_kernel { /* of a context */
+    const char *text;    /* its name, as long as its module is loaded */
     uint32_t name;
-    bool asked;          /* the Sanitizer, for what follows */
-    CUmodule module;
+    bool asked;          /* where its code is */
+    CUmodule module;     /* 0: not known yet */
     uint64_t pc, bytes;  /* of its code on the device; 0: not known */
 };
 
-static struct sonde_shared_map kernels; /* of (context, CUkernel or CUfunction) -> struct kernel */
-static struct sonde_shared_map code_of; /* operation -> its struct kernel */
+static struct sonde_shared_map kernels; /* of (context, CUkernel or CUfunction) -> struct sonde_patched_kernel */
+static struct sonde_shared_map code_of; /* operation -> its struct sonde_patched_kernel */
 
-static struct kernel *kernel_new(CUfunction f)
+static struct sonde_patched_kernel *kernel_new(CUfunction f)
 {
     const struct sonde_cuda_twins *t = &sonde__cuda_twins;
-    const char *name = "";
     CUlibrary library;
     CUfunction function = f;
-    struct kernel *k = sonde__memory_get(sizeof *k);
+    struct sonde_patched_kernel *k = sonde__memory_get(sizeof *k);
     if (!k)
         return NULL;
+    k->text = "";
     const bool is_kernel = t->cuKernelGetLibrary(&library, (CUkernel)f) == CUDA_SUCCESS; /* the static runtime's */
     if (is_kernel && t->cuKernelGetFunction(&function, (CUkernel)f) != CUDA_SUCCESS)
         function = NULL;
-    if ((is_kernel ? t->cuKernelGetName(&name, (CUkernel)f) : t->cuFuncGetName(&name, f)) != CUDA_SUCCESS)
-        name = "";
+    if ((is_kernel ? t->cuKernelGetName(&k->text, (CUkernel)f) : t->cuFuncGetName(&k->text, f)) != CUDA_SUCCESS)
+        k->text = "";
     if (!function || t->cuFuncGetModule(&k->module, function) != CUDA_SUCCESS)
         k->module = NULL;
-    k->name = sonde_string(name, strlen(name));
+    k->name = sonde_string(k->text, strlen(k->text));
     return k;
 }
 
-static struct kernel *kernel_of(CUfunction f, uint32_t uid)
+static struct sonde_patched_kernel *kernel_of(CUfunction f, uint32_t uid)
 {
     uint64_t known;
     const uint64_t key = (uint64_t)(uintptr_t)f ^ (uint64_t)uid << 48 ^ 1ull << 63;
     if (sonde__shared_map_get(&kernels, key, &known))
         return (void *)(uintptr_t)known;
-    struct kernel *k = kernel_new(f); /* of two threads that come at once each has its own */
+    struct sonde_patched_kernel *k = kernel_new(f); /* of two threads that come at once each has its own */
     if (k)
         sonde__shared_map_put(&kernels, key, (uintptr_t)k);
     return k;
@@ -175,7 +181,7 @@ static struct kernel *kernel_of(CUfunction f, uint32_t uid)
 
 static bool is_of(const struct sonde_map_entry *entry, void *module)
 {
-    return ((const struct kernel *)(uintptr_t)entry->value)->module == module;
+    return ((const struct sonde_patched_kernel *)(uintptr_t)entry->value)->module == module;
 }
 
 void sonde__patches_module_unloading(const Sanitizer_ResourceModuleData *m)
@@ -186,7 +192,7 @@ void sonde__patches_module_unloading(const Sanitizer_ResourceModuleData *m)
 
 /* ---- contexts ------------------------------------------------------------------------------------------- */
 
-struct context {
+struct sonde_patched_context {
     struct sonde_lock lock;      /* of what is made for launches */
     struct sonde_cuda_place *place;
     _Atomic uint64_t launches;
@@ -203,13 +209,13 @@ struct context {
 
 static struct {
     struct sonde_lock lock;
-    struct context context[CONTEXTS_MAX];
+    struct sonde_patched_context context[CONTEXTS_MAX];
     _Atomic uint32_t count;
 } contexts;
 
 static struct sonde_shared_map launches; /* uid << 32 | operation -> address of its sonde_patch_launch */
 
-static struct context *known_context(const struct sonde_cuda_place *place)
+static struct sonde_patched_context *known_context(const struct sonde_cuda_place *place)
 {
     for (uint32_t i = 0; i < atomic_load(&contexts.count); i++)
         if (contexts.context[i].place == place)
@@ -217,9 +223,9 @@ static struct context *known_context(const struct sonde_cuda_place *place)
     return NULL;
 }
 
-static struct context *context_of(struct sonde_cuda_place *place)
+static struct sonde_patched_context *context_of(struct sonde_cuda_place *place)
 {
-    struct context *c = known_context(place);
+    struct sonde_patched_context *c = known_context(place);
     if (c)
         return c;
     sonde__lock(&contexts.lock);
@@ -234,7 +240,7 @@ static struct context *context_of(struct sonde_cuda_place *place)
     return c;
 }
 
-static CUdeviceptr allocate(struct context *c, size_t bytes)
+static CUdeviceptr allocate(struct sonde_patched_context *c, size_t bytes)
 {
     CUdeviceptr at = 0;
     if (c->place->bytes + bytes > c->place->most || sonde__cuda_twins.cuMemAlloc_v2(&at, bytes) != CUDA_SUCCESS)
@@ -243,13 +249,13 @@ static CUdeviceptr allocate(struct context *c, size_t bytes)
     return at;
 }
 
-static bool is_done(const struct context *c, CUresult enqueued)
+static bool is_done(const struct sonde_patched_context *c, CUresult enqueued)
 {
     return enqueued == CUDA_SUCCESS && sonde__cuda_twins.cuStreamSynchronize(c->place->stream) == CUDA_SUCCESS;
 }
 
 /* The bytes on the device, for good; 0: no memory. */
-static CUdeviceptr upload(struct context *c, const void *data, size_t bytes)
+static CUdeviceptr upload(struct sonde_patched_context *c, const void *data, size_t bytes)
 {
     const size_t whole = (bytes + 15) / 16 * 16;
     if (whole > c->chunk_left) {
@@ -265,7 +271,7 @@ static CUdeviceptr upload(struct context *c, const void *data, size_t bytes)
     return is_done(c, sonde__cuda_twins.cuMemcpyHtoDAsync_v2(at, data, bytes, c->place->stream)) ? at : 0;
 }
 
-static bool make_table(struct context *c)
+static bool make_table(struct sonde_patched_context *c)
 {
     if (c->table)
         return true;
@@ -281,7 +287,7 @@ static bool is_of_context(const struct sonde_map_entry *entry, void *uid)
 }
 
 /* The objects that there are now. */
-static bool renew_ranges(struct context *c)
+static bool renew_ranges(struct sonde_patched_context *c)
 {
     const uint64_t version = sonde__cuda_memory_version(); /* before they are looked at */
     if (c->version == version)
@@ -298,7 +304,7 @@ static bool renew_ranges(struct context *c)
     return c->version != 0;
 }
 
-static CUdeviceptr launch_for(struct context *c, uint32_t operation)
+static CUdeviceptr launch_for(struct sonde_patched_context *c, uint32_t operation)
 {
     const uint64_t key = (uint64_t)c->place->uid << 32 | operation;
     uint64_t at = 0;
@@ -314,42 +320,37 @@ static CUdeviceptr launch_for(struct context *c, uint32_t operation)
 
 /* ---- launches --------------------------------------------------------------------------------------------- */
 
-static __thread struct {
-    bool under_way, begun;
-    uint8_t why;          /* enum sonde_value_missed */
-    uint32_t nested;      /* calls within the one that is looked at */
-    uint32_t operation;
-    struct kernel *kernel;
-    struct context *context;
-    CUdeviceptr data;
-} here;
+static struct sonde_sanitizer_thread *here(void)
+{
+    return sonde__sanitizer_here;
+}
 
 static enum sonde_value_missed prepare(const CUpti_CallbackData *cd)
 {
     if (!*file)
         return SONDE_VALUE_MISSED_PATCH;
     struct sonde_cuda_place *place = sonde__cuda_place(cd->context, cd->contextUid);
-    here.context = place ? context_of(place) : NULL;
-    here.data = here.context ? launch_for(here.context, here.operation) : 0;
-    return here.data ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY;
+    here()->context = place ? context_of(place) : NULL;
+    here()->data = here()->context ? launch_for(here()->context, here()->operation) : 0;
+    return here()->data ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY;
 }
 
 static void begin(const struct sonde_cuda_launch *l, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread's capture forbids nothing here */
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
-    here.kernel = kernel_of(*l->function, cd->contextUid);
-    if (here.kernel) {
-        here.under_way = true;
-        here.operation = sonde_call_operation(call, SONDE_OP_KERNEL, here.kernel->name);
-        enum sonde_value_missed why = sonde_value_choose(here.operation, here.kernel->name, l->blocks << 16 ^ l->threads);
+    here()->kernel = kernel_of(*l->function, cd->contextUid);
+    if (here()->kernel) {
+        here()->under_way = true;
+        here()->operation = sonde_call_operation(call, SONDE_OP_KERNEL, here()->kernel->name);
+        enum sonde_value_missed why = sonde_value_choose(here()->operation, here()->kernel->name, l->blocks << 16 ^ l->threads);
         if (!why && sonde__cuda_captures(l->stream, own_default))
             why = SONDE_VALUE_MISSED_GRAPH;
         if (!why)
             why = prepare(cd);
-        if (!ready(here.kernel->module, !why) && !why)
+        if (!ready(here()->kernel->module, !why) && !why)
             why = SONDE_VALUE_MISSED_PATCH;
-        here.why = (uint8_t)why;
+        here()->why = (uint8_t)why;
     }
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
 }
@@ -357,12 +358,12 @@ static void begin(const struct sonde_cuda_launch *l, const CUpti_CallbackData *c
 void sonde__patches_before(uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
 {
     const struct sonde_cuda_launch l = sonde__cuda_launch(id, (void *)(uintptr_t)cd->functionParams);
-    if (here.under_way) {
-        here.nested++;
+    if (here()->under_way) {
+        here()->nested++;
         return;
     }
-    here.begun = false;
-    here.data = 0;
+    here()->begun = false;
+    here()->data = 0;
     if (!l.function)
         return;
     sonde__cuda_quiet(true);
@@ -370,45 +371,56 @@ void sonde__patches_before(uint32_t id, const CUpti_CallbackData *cd, bool own_d
     sonde__cuda_quiet(false);
 }
 
-/* Where its code is: by that accesses have the same number in each run. */
-static void ask_for_code(struct kernel *k, const Sanitizer_LaunchData *l)
-{
-    if (!k->asked && sonde__sanitizer.sanitizerGetFunctionPcAndSize(l->module, l->functionName, &k->pc, &k->bytes) != SANITIZER_SUCCESS)
-        k->pc = k->bytes = 0;
-    k->asked = true;
-    sonde__shared_map_put(&code_of, here.operation, (uintptr_t)k);
-}
-
 /* Not within ours: the driver's own kernels, and those of a call that is not recorded, are given nothing. */
 void sonde__patches_launch(const Sanitizer_LaunchData *l)
 {
-    const bool looks = here.under_way && !here.why;
+    const struct module *m = module_of(l->module);
+    if (here()->under_way) {
+        here()->kernel->module = l->module;
+        if (!here()->why && (!m || !m->patched))
+            here()->why = SONDE_VALUE_MISSED_PATCH;
+    }
+    const bool looks = here()->under_way && !here()->why;
     sonde__cuda_quiet(true);
-    if (looks)
-        ask_for_code(here.kernel, l);
-    const SanitizerResult result = sonde__sanitizer.sanitizerSetLaunchCallbackData(l->hLaunch, l->function, l->hStream, (const void *)(uintptr_t)(looks ? here.data : 0));
+    const SanitizerResult result = sonde__sanitizer.sanitizerSetLaunchCallbackData(l->hLaunch, l->function, l->hStream, (const void *)(uintptr_t)(looks ? here()->data : 0));
     sonde__cuda_quiet(false);
     if (looks && result != SANITIZER_SUCCESS) {
         sonde_note("values: Compute Sanitizer does not take what its patches need: %s (%d)", sonde__sanitizer_text(result), (int)result);
-        here.why = SONDE_VALUE_MISSED_PATCH;
+        here()->why = SONDE_VALUE_MISSED_PATCH;
     }
-    if (looks && here.context)
-        atomic_fetch_add(&here.context->launches, 1);
-    here.begun = true;
+    if (looks && here()->context)
+        atomic_fetch_add(&here()->context->launches, 1);
+    here()->begun = true;
+}
+
+/* Where its code is: by that accesses have the same number in each run. It is loaded when it was launched. */
+static void ask_for_code(struct sonde_patched_kernel *k)
+{
+    if (k->asked || !k->module)
+        return;
+    sonde__cuda_quiet(true);
+    if (sonde__sanitizer.sanitizerGetFunctionPcAndSize(k->module, k->text, &k->pc, &k->bytes) != SANITIZER_SUCCESS)
+        k->pc = k->bytes = 0;
+    sonde__cuda_quiet(false);
+    k->asked = true;
 }
 
 /* Of a call that made no launch, and no error, a graph's capture has taken it. */
 void sonde__patches_after(bool made)
 {
-    if (here.nested) {
-        here.nested--;
+    if (here()->nested) {
+        here()->nested--;
         return;
     }
-    if (here.under_way && made) {
-        const enum sonde_value_missed why = !here.begun && !here.why ? SONDE_VALUE_MISSED_GRAPH : (enum sonde_value_missed)here.why;
-        sonde_value_missed(here.operation, why, why ? SONDE_ENGINE_NONE : SONDE_ENGINE_SANITIZER);
+    if (here()->under_way && made) {
+        const enum sonde_value_missed why = !here()->begun && !here()->why ? SONDE_VALUE_MISSED_GRAPH : (enum sonde_value_missed)here()->why;
+        sonde_value_missed(here()->operation, why, why ? SONDE_ENGINE_NONE : SONDE_ENGINE_SANITIZER);
+        if (!why) {
+            ask_for_code(here()->kernel);
+            sonde__shared_map_put(&code_of, here()->operation, (uintptr_t)here()->kernel);
+        }
     }
-    here.under_way = false;
+    here()->under_way = false;
 }
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
@@ -416,7 +428,7 @@ void sonde__patches_after(bool made)
 static uint32_t number_of(const struct sonde_patch_seen *s)
 {
     uint64_t known = 0;
-    const struct kernel *k = sonde__shared_map_get(&code_of, s->operation, &known) ? (const void *)(uintptr_t)known : NULL;
+    const struct sonde_patched_kernel *k = sonde__shared_map_get(&code_of, s->operation, &known) ? (const void *)(uintptr_t)known : NULL;
     const bool within = k && s->pc >= k->pc && s->pc - k->pc < k->bytes;
     return within ? (uint32_t)((s->pc - k->pc) / INSTRUCTION) : ELSEWHERE | (uint32_t)(s->pc / INSTRUCTION);
 }
@@ -440,7 +452,7 @@ static void tell(struct sonde_patch_seen *s)
 static void read_context(struct sonde_cuda_place *place, bool last)
 {
     static struct sonde_once said;
-    struct context *c = known_context(place);
+    struct sonde_patched_context *c = known_context(place);
     const uint64_t launched = c ? atomic_load(&c->launches) : 0;
     if (!c || !c->table || (!last && launched == c->read_launches))
         return;

@@ -53,7 +53,6 @@ SONDE_CUDA_CALL_MAP(X, N, X)
 #undef N
 static_assert((int)CUPTI_API_ENTER == (int)SANITIZER_API_ENTER && (int)CUPTI_API_EXIT == (int)SANITIZER_API_EXIT, "sites");
 
-#define CALLS_DEEP   4u
 #define FIRST_STREAM 7u /* as CUPTI numbers a program's first */
 
 struct sonde_sanitizer sonde__sanitizer;
@@ -66,17 +65,16 @@ const char *sonde__sanitizer_text(SanitizerResult result)
 
 /* ---- the calling thread ------------------------------------------------------------------------ */
 
-static __thread struct {
-    uint32_t depth;
-    uint32_t id[CALLS_DEEP];  /* of the calls under way: a correlation id of ours */
-    uint32_t reported;        /* of the innermost: the last of which work was reported; 0 none */
-    bool own_default;         /* of the last that began: stream 0 is each thread's own */
-    uint64_t fill_bytes;      /* of it, when it is a set of one stretch */
-} here;
+__thread struct sonde_sanitizer_thread *sonde__sanitizer_here;
+
+static struct sonde_sanitizer_thread *here(void)
+{
+    return sonde__sanitizer_here;
+}
 
 static uint32_t id_here(void)
 {
-    return !here.depth ? 0 : here.id[(here.depth < CALLS_DEEP ? here.depth : CALLS_DEEP) - 1];
+    return !here()->depth ? 0 : here()->id[(here()->depth < SONDE_SANITIZER_CALLS ? here()->depth : SONDE_SANITIZER_CALLS) - 1];
 }
 
 static void begin_call(void)
@@ -85,14 +83,14 @@ static void begin_call(void)
     uint32_t id = atomic_fetch_add(&last, 1) + 1;
     if (!id) /* it went round */
         id = atomic_fetch_add(&last, 1) + 1;
-    if (here.depth < CALLS_DEEP)
-        here.id[here.depth] = id;
-    here.depth++;
+    if (here()->depth < SONDE_SANITIZER_CALLS)
+        here()->id[here()->depth] = id;
+    here()->depth++;
 }
 
 bool sonde__sanitizer_reported(uint64_t key)
 {
-    return here.reported && key == sonde__cuda_extend(here.reported);
+    return here()->reported && key == sonde__cuda_extend(here()->reported);
 }
 
 /* ---- contexts and streams: what CUPTI would be asked ------------------------------------------- */
@@ -134,9 +132,8 @@ static CUptiResult get_device_id(CUcontext context, uint32_t *ordinal)
 /* Each thread's own default stream has one handle. */
 static uint64_t stream_key(uint32_t uid, CUstream stream, bool own)
 {
-    static __thread char mine;
     const bool each = (own && !stream) || stream == CU_STREAM_PER_THREAD;
-    const uintptr_t handle = each ? (uintptr_t)&mine : (stream == CU_STREAM_LEGACY ? 0 : (uintptr_t)stream);
+    const uintptr_t handle = each ? (uintptr_t)&sonde__sanitizer_here : (stream == CU_STREAM_LEGACY ? 0 : (uintptr_t)stream);
     return (uint64_t)handle ^ (uint64_t)uid << 48 ^ 1ull << 63;
 }
 
@@ -173,7 +170,7 @@ static uint32_t ordinal_of(CUcontext context)
 static uint32_t lane_of(CUcontext context, CUstream stream)
 {
     const uint32_t uid = uid_of(context);
-    return uid ? sonde__cuda_lane(ordinal_of(context), uid, stream_number(uid, stream, here.own_default)) : 0;
+    return uid ? sonde__cuda_lane(ordinal_of(context), uid, stream_number(uid, stream, here()->own_default)) : 0;
 }
 
 /* ---- operations ----------------------------------------------------------------------------------- */
@@ -194,7 +191,7 @@ static void report(struct sonde_completion c)
     const uint32_t id = id_here();
     c.key = id ? sonde__cuda_extend(id) : 0;
     c.result = SONDE_POLL_NO_TIMES;
-    here.reported = id;
+    here()->reported = id;
     sonde__lock(&reports.lock);
     struct report *r = reports.spare;
     if (r)
@@ -298,7 +295,7 @@ static void set(const Sanitizer_MemsetData *m)
     report((struct sonde_completion){.kind = SONDE_OP_FILL,
                                      .lane = lane_of(m->context, m->stream),
                                      .work = sonde_work_intern(&w),
-                                     .bytes = here.fill_bytes ? here.fill_bytes : elements * m->elementSize});
+                                     .bytes = here()->fill_bytes ? here()->fill_bytes : elements * m->elementSize});
 }
 
 /* Patches stay out of graphs: of their kernels no values are looked at (docs/values.md). */
@@ -332,8 +329,8 @@ static void enter(Sanitizer_CallbackId id, const CUpti_CallbackData *cd, enum so
     }
     if (cd->context) /* the driver is asked for the device now, not while it launches */
         sonde__cuda_context_used(cd->context, cd->contextUid);
-    here.own_default = own_default;
-    here.fill_bytes = what == SONDE_CUDA_SET ? sonde__cuda_written(id, cd->functionParams).bytes : 0;
+    here()->own_default = own_default;
+    here()->fill_bytes = what == SONDE_CUDA_SET ? sonde__cuda_written(id, cd->functionParams).bytes : 0;
     sonde__cuda_callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, id, cd);
     const struct sonde_call *call = what == SONDE_CUDA_LAUNCH && cd->context ? sonde__cuda_call_here() : NULL;
     if (call)
@@ -352,7 +349,7 @@ static void call(Sanitizer_CallbackId id, const Sanitizer_CallbackData *d)
     bool own_default;
     const enum sonde_cuda_what what = sonde__cuda_what(id, &own_default);
     const bool enters = d->callbackSite == SANITIZER_API_ENTER;
-    if (!enters && !here.depth)
+    if (!enters && !here()->depth)
         return; /* subscribed while it was under way */
     if (enters)
         begin_call();
@@ -371,8 +368,8 @@ static void call(Sanitizer_CallbackId id, const Sanitizer_CallbackData *d)
         return;
     }
     leave(id, &cd, what);
-    here.depth--;
-    here.reported = 0;
+    here()->depth--;
+    here()->reported = 0;
 }
 
 static void resource_as_cupti(CUpti_CallbackId id, CUcontext context, CUstream stream, void *descriptor)
@@ -432,7 +429,8 @@ static void launch(Sanitizer_CallbackId id, const Sanitizer_LaunchData *l)
 static void SANITIZERAPI callback(void *user, Sanitizer_CallbackDomain domain, Sanitizer_CallbackId id, const void *data)
 {
     (void)user;
-    if (!atomic_load_explicit(&sonde__cuda_on, memory_order_relaxed) || sonde__cuda_is_quiet())
+    if (!atomic_load_explicit(&sonde__cuda_on, memory_order_relaxed) || sonde__cuda_is_quiet() ||
+        (!sonde__sanitizer_here && !(sonde__sanitizer_here = sonde__memory_get(sizeof *sonde__sanitizer_here))))
         return;
     if (domain == SANITIZER_CB_DOMAIN_DRIVER_API)
         call(id, data);

@@ -47,6 +47,24 @@ struct sonde_sanitizer {
 #undef X
 };
 extern struct sonde_sanitizer sonde__sanitizer;
+/* What is known of the calling thread, behind a pointer: of static thread-local memory there is little. Made at its first callback. */
+#define SONDE_SANITIZER_CALLS 4u
+struct sonde_sanitizer_thread {
+    uint32_t depth;
+    uint32_t id[SONDE_SANITIZER_CALLS]; /* of the calls under way: a correlation id of ours */
+    uint32_t reported;                  /* the last of which work was reported; 0 none */
+    bool own_default;                   /* of the last that began: stream 0 is each thread's own */
+    uint64_t fill_bytes;                /* of it, when it is a set of one stretch */
+    /* Of a launch that may be looked at (patches.c). */
+    bool under_way, begun;
+    uint8_t why;                        /* enum sonde_value_missed */
+    uint32_t nested;                    /* calls within it */
+    uint32_t operation;
+    struct sonde_patched_kernel *kernel;
+    struct sonde_patched_context *context;
+    CUdeviceptr data;                   /* what its patches are given */
+};
+extern __thread struct sonde_sanitizer_thread *sonde__sanitizer_here;
 /* In words. */
 const char *sonde__sanitizer_text(SanitizerResult result);
 
