@@ -17,6 +17,7 @@
 typedef uint32_t origin; /* parameter << 16 | offset */
 #define NOWHERE 0u
 #define SEVERAL UINT32_MAX
+#define VARIABLE ((uint32_t)SONDE_PTX_OF_VARIABLE << 16)
 
 struct slot {
     struct sonde_ptx_span name;
@@ -25,6 +26,7 @@ struct slot {
 
 struct flow {
     const struct sonde_ptx *p;
+    const struct sonde_ptx_variables *variables;
     struct sonde_ptx_span parameter[PARAMETERS_MAX];
     uint32_t parameters;
     struct slot *slots; /* of registers that come from somewhere */
@@ -73,6 +75,8 @@ static origin of(const struct flow *f, struct sonde_ptx_span s)
     const char c = s.bytes ? f->p->text[s.at] : '0';
     if (c == '%')
         return slot_of(f, s)->from;
+    if (sonde__ptx_variable(f->p, f->variables, s))
+        return VARIABLE;
     return (c >= '0' && c <= '9') || c == '-' ? NOWHERE : SEVERAL;
 }
 
@@ -104,6 +108,13 @@ static void read_parameters(struct flow *f, const struct sonde_ptx_function *fun
         }
         r.at++;
     }
+}
+
+struct sonde_ptx_span sonde__ptx_parameter(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t number)
+{
+    struct flow flow = {.p = p};
+    read_parameters(&flow, f);
+    return number && number <= flow.parameters && number <= PARAMETERS_MAX ? flow.parameter[number - 1] : (struct sonde_ptx_span){0};
 }
 
 /* "[NAME]", "[NAME+8]". */
@@ -197,58 +208,6 @@ static void follow(struct flow *f, struct sonde_ptx_span text)
     flows(f, operand[0], computed(f, &i, operand, count));
 }
 
-/* ---- variables of the module ------------------------------------------------------------------------- */
-
-/* ".visible .global .align 4 .u32 steps = 5": its name; empty: it is none, or a constant of the compiler's ($str). */
-static struct sonde_ptx_span variable_of(const struct sonde_ptx *p, struct sonde_ptx_span text)
-{
-    struct span_reader r = sonde__ptx_reader(p, text);
-    bool shared = false;
-    while (sonde__ptx_char(&r, '.')) {
-        const struct sonde_ptx_span word = sonde__ptx_word(p, &r);
-        shared |= sonde__ptx_is(p, word, "global") || sonde__ptx_is(p, word, "const");
-        if (sonde__ptx_is(p, word, "align"))
-            sonde__ptx_word(p, &r);
-    }
-    const struct sonde_ptx_span name = sonde__ptx_word(p, &r);
-    return shared && name.bytes && p->text[name.at] != '$' ? name : (struct sonde_ptx_span){0};
-}
-
-static bool names(const struct sonde_ptx *p, struct sonde_ptx_span text, struct sonde_ptx_span variable)
-{
-    struct span_reader r = sonde__ptx_reader(p, text);
-    while (r.at < r.end) {
-        const struct sonde_ptx_span word = sonde__ptx_word(p, &r);
-        if (!word.bytes)
-            r.at += r.at < r.end;
-        else if (same(p, word, variable))
-            return true;
-    }
-    return false;
-}
-
-static bool function_names(const struct sonde_ptx *p, const struct sonde_ptx_function *f, struct sonde_ptx_span variable)
-{
-    for (uint32_t item = f->open; item < f->close; item++)
-        if (p->items[item].kind == SONDE_PTX_STATEMENT && names(p, p->items[item].text, variable))
-            return true;
-    return false;
-}
-
-static struct sonde_ptx_span find_variable(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
-{
-    int depth = 0;
-    for (uint32_t item = 0; item < p->item_count; item++) {
-        depth += (p->items[item].kind == SONDE_PTX_OPEN) - (p->items[item].kind == SONDE_PTX_CLOSE);
-        if (depth || p->items[item].kind != SONDE_PTX_STATEMENT)
-            continue;
-        const struct sonde_ptx_span variable = variable_of(p, p->items[item].text);
-        if (variable.bytes && function_names(p, f, variable))
-            return variable;
-    }
-    return (struct sonde_ptx_span){0};
-}
-
 /* ---- all ------------------------------------------------------------------------------------------------ */
 
 /* False: it does not come to rest. */
@@ -302,12 +261,16 @@ static void list_pointers(const struct sonde_ptx *p, const struct sonde_ptx_func
     for (uint32_t k = 0; k < f->accesses; k++) {
         const struct sonde_ptx_access *a = &p->accesses[f->first_access + k];
         const uint8_t bytes = a->element_bytes < 8 ? a->element_bytes : 8;
-        out->pointer[k] = (uint8_t)(out->origins[k].parameter ? number_of(out, out->origins[k]) : 0);
+        const uint16_t parameter = out->origins[k].parameter;
+        if (parameter == SONDE_PTX_OF_VARIABLE)
+            continue;
+        out->pointer[k] = (uint8_t)(parameter ? number_of(out, out->origins[k]) : 0);
         if (!out->pointer[k]) {
             out->writes_unknown |= writes(a);
             continue;
         }
         struct sonde_ptx_pointer *pointer = &out->pointers[out->pointer[k] - 1];
+        pointer->reads |= a->op != SONDE_PTX_STORE;
         if (writes(a) && !pointer->grain)
             pointer->set = (uint8_t)out->sets++;
         if (writes(a) && (!pointer->grain || bytes < pointer->grain))
@@ -317,7 +280,7 @@ static void list_pointers(const struct sonde_ptx *p, const struct sonde_ptx_func
 
 int sonde__ptx_flow(const struct sonde_ptx *p, const struct sonde_ptx_function *f, struct sonde_ptx_flow *out)
 {
-    struct flow flow = {.p = p};
+    struct flow flow = {.p = p, .variables = &out->variables};
     *out = (struct sonde_ptx_flow){.room = (f->accesses + 1) * (sizeof *out->origins + sizeof *out->pointer)};
     out->origins = sonde__pages_get(out->room);
     if (!out->origins || !make_room(&flow, f))
@@ -325,7 +288,7 @@ int sonde__ptx_flow(const struct sonde_ptx *p, const struct sonde_ptx_function *
     out->pointer = (uint8_t *)(out->origins + f->accesses + 1);
     read_parameters(&flow, f);
     out->parameters = flow.parameters;
-    out->variable = find_variable(p, f);
+    sonde__ptx_variables(p, f, &out->variables);
     const bool known = follow_all(&flow, f);
     for (uint32_t k = 0; known && k < f->accesses; k++) {
         const origin from = of(&flow, p->accesses[f->first_access + k].base);

@@ -54,3 +54,17 @@ struct sonde_plan_found sonde__plan_found(const struct sonde_plan *p, const void
         memcpy(&found, (const char *)part + sonde__plan_found_at(p) + access * sizeof found, sizeof found);
     return found;
 }
+
+bool sonde__plan_lined(int64_t slope, int64_t offset, bool real, unsigned bytes, uint64_t bits, uint64_t index)
+{
+    double up, from, wide;
+    float single;
+    if (!real)
+        return (((uint64_t)slope * index + (uint64_t)offset) ^ bits) << (64 - 8 * bytes) == 0;
+    memcpy(&up, &slope, sizeof up);
+    memcpy(&from, &offset, sizeof from);
+    const double value = up * (double)(int64_t)index + from;
+    memcpy(&wide, &bits, sizeof wide);
+    memcpy(&single, &(uint32_t){(uint32_t)bits}, sizeof single);
+    return bytes == 8 ? value == wide : (float)value == single;
+}

@@ -7,15 +7,16 @@
  *   block of its own, whose count is that of the threads for which the predicate held. Then a word that stays 0 where their number is odd.
  *   SONDE_PLAN_VALUES: then, for each access in turn, struct sonde_plan_values, which starts as sonde__plan_none.
  *   SONDE_PLAN_OWNERS: last the thread that owns the part, 0 while none does: nobody else adds to it.
- *   SONDE_PLAN_GUESSES: in front of that, for each access in turn, struct sonde_plan_found. Behind all parts, for each access, struct
- *   sonde_plan_guess: the value, and the line, that the first threads to execute it saw most. Later threads count how often that is
- *   right: what is counted is exact, whoever guessed.
+ *   SONDE_PLAN_GUESSES: in front of that, for each access in turn, struct sonde_plan_found. Behind all parts (of PTX in front of them, and
+ *   another: rewrite.h), for each access, struct sonde_plan_guess: the value, and the line, that the first threads to execute it saw
+ *   most. Later threads count how often that is right: what is counted is exact, whoever guessed.
  *
  * Threads: any.
  */
 #ifndef SONDE_INSTRUMENT_PLAN_H
 #define SONDE_INSTRUMENT_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -63,6 +64,9 @@ struct sonde_plan_found { /* starts as zeros */
     uint64_t unchecked;    /* executions by threads that began before the guess stood, logged or not, */
     uint64_t equal, lined; /* and of the other threads' elements */
 };
+
+/* Does an element with these bits, so many bytes of them, lie on the line? By the arithmetic of kernels' copies. */
+bool sonde__plan_lined(int64_t slope, int64_t offset, bool real, unsigned bytes, uint64_t bits, uint64_t index);
 
 /* A float's bits (4 or 8 bytes of them) as an integer that is ordered as floats are, and back. */
 static inline int64_t sonde__plan_ordered(int64_t bits, unsigned bytes)

@@ -581,13 +581,27 @@ struct body {
     bool open; /* the block has an access */
 };
 
+/* "(retval0), __internal_fmad, (param0)": slow ways of the CUDA mathematics, which read tables of the compiler's; printf and
+ * assert. */
+static bool is_harmless(const struct sonde_ptx *p, struct span_reader r)
+{
+    if (sonde__ptx_char(&r, '(')) {
+        while (r.at < r.end && *r.at++ != ')')
+            ;
+        sonde__ptx_char(&r, ',');
+    }
+    const struct sonde_ptx_span name = sonde__ptx_word(p, &r);
+    return sonde__ptx_is(p, name, "vprintf") || sonde__ptx_is(p, name, "__assertfail") ||
+           (name.bytes > 11 && memcmp(p->text + name.at, "__internal_", 11) == 0);
+}
+
 static int read_instruction(struct sonde_ptx *p, struct body *b, uint32_t item)
 {
     struct instruction i;
     struct sonde_ptx_access a, *to;
     if (!sonde__ptx_parse(p, p->items[item].text, &i))
         return 0;
-    if (sonde__ptx_is(p, i.name, "call"))
+    if (sonde__ptx_is(p, i.name, "call") && !is_harmless(p, i.operands))
         b->f->flags |= SONDE_PTX_CALLS;
     if (ends_block(p, &i)) {
         b->open = false;

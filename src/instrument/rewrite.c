@@ -4,20 +4,17 @@
  * begin with _Z or are the program's kernels'). Counters are 32-bit registers of the thread; at its end those of the lanes that
  * end together are summed by halves, so that no sum overflows, and one lane adds the sum to the area.
  */
-#include "rewrite.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <sonde/error.h>
 
-#include "flow.h"
 #include "guest/memory.h"
+#include "rewrite_copy.h"
 
 #define FIRST_ROOM 65536u
-#define REDUX_TARGET 80u   /* redux.sync: PTX ISA 9.7.9.23, sm_80 and later */
-#define RELAXED_TARGET 70u /* ld.relaxed */
+#define REDUX_TARGET 80u /* redux.sync: PTX ISA 9.7.9.23, sm_80 and later */
 
 /* ---- text ---------------------------------------------------------------------------------------- */
 
@@ -41,7 +38,7 @@ static bool has_room(struct sonde_ptx_text *t, size_t bytes)
     return true;
 }
 
-static void put(struct sonde_ptx_text *t, const char *from, size_t bytes)
+void sonde__ptx_put(struct sonde_ptx_text *t, const char *from, size_t bytes)
 {
     if (!has_room(t, bytes))
         return;
@@ -50,12 +47,7 @@ static void put(struct sonde_ptx_text *t, const char *from, size_t bytes)
     t->text[t->bytes] = 0;
 }
 
-static void put_span(struct sonde_ptx_text *t, const struct sonde_ptx *p, struct sonde_ptx_span s)
-{
-    put(t, p->text + s.at, s.bytes);
-}
-
-__attribute__((format(printf, 2, 3))) static void say(struct sonde_ptx_text *t, const char *format, ...)
+void sonde__ptx_say(struct sonde_ptx_text *t, const char *format, ...)
 {
     char line[512];
     va_list args;
@@ -72,19 +64,6 @@ void sonde__ptx_text_release(struct sonde_ptx_text *t)
 }
 
 /* ---- registers ------------------------------------------------------------------------------------- */
-
-#define REGISTERS_MAX 64u /* declarations in a function: nvcc makes one for each type */
-#define SCOPES_MAX 16u    /* braces in braces */
-
-struct registers {
-    struct declared {
-        struct sonde_ptx_span name;
-        bool many;     /* NAME<N>: NAME0, NAME1, … */
-        uint8_t bytes; /* 0: a predicate */
-    } list[REGISTERS_MAX];
-    uint32_t count;
-    uint32_t outside[SCOPES_MAX], scopes; /* how many there were when each brace opened */
-};
 
 static bool is_name(char c)
 {
@@ -103,7 +82,7 @@ static void declare(const struct sonde_ptx *p, struct sonde_ptx_span s, struct r
     for (at++; at < end && is_name(*at); at++)
         if (*at >= '0' && *at <= '9')
             bits = 10 * bits + (unsigned)(*at - '0');
-    while (at < end && r->count < REGISTERS_MAX) {
+    while (at < end && r->count < SONDE_PTX_REGISTERS_MAX) {
         while (at < end && !is_name(*at))
             at++;
         const char *name = at;
@@ -124,9 +103,9 @@ static void declare(const struct sonde_ptx *p, struct sonde_ptx_span s, struct r
 /* What a scope has declared is forgotten at its end. */
 static void scope(struct registers *r, enum sonde_ptx_kind kind)
 {
-    if (kind == SONDE_PTX_OPEN && r->scopes++ < SCOPES_MAX)
+    if (kind == SONDE_PTX_OPEN && r->scopes++ < SONDE_PTX_SCOPES_MAX)
         r->outside[r->scopes - 1] = r->count;
-    else if (kind == SONDE_PTX_CLOSE && r->scopes && --r->scopes < SCOPES_MAX)
+    else if (kind == SONDE_PTX_CLOSE && r->scopes && --r->scopes < SONDE_PTX_SCOPES_MAX)
         r->count = r->outside[r->scopes];
 }
 
@@ -206,17 +185,6 @@ const char *sonde__ptx_plain(const struct sonde_ptx *p, const struct sonde_ptx_f
 
 /* ---- the copy ---------------------------------------------------------------------------------------- */
 
-struct copy {
-    const struct sonde_ptx *p;
-    const struct sonde_ptx_function *f;
-    struct sonde_ptx_text *out;
-    uint32_t plan;
-    uint32_t access; /* the next one */
-    uint32_t block;  /* the last one that was counted, + 1 */
-    struct registers registers;
-    struct sonde_ptx_flow flow; /* SONDE_PLAN_SETS */
-};
-
 static bool has_area(const struct copy *c)
 {
     return c->plan & (SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES);
@@ -233,9 +201,15 @@ static void put_predicate(struct copy *c, struct sonde_ptx_span predicate, bool 
 
 /* ---- sets: which memory is written ---------------------------------------------------------------------------- */
 
+/* Pointers through which is written, where that is marked. */
+static uint32_t sets_of(const struct copy *c)
+{
+    return c->plan & SONDE_PLAN_SETS ? c->flow.sets : 0;
+}
+
 static void put_sets(struct copy *c)
 {
-    if (!c->flow.sets)
+    if (!sets_of(c))
         return;
     say(c->out, ".reg .b64 %%sonde_t, %%sonde_b<%u>, %%sonde_e<%u>, %%sonde_k<%u>;\n.reg .b32 %%sonde_ones;\n.reg .pred %%sonde_within;\n", c->flow.sets, c->flow.sets,
         c->flow.sets);
@@ -282,29 +256,17 @@ static void put_mark(struct copy *c, const struct sonde_ptx_access *a)
 
 /* ---- values: of each access OR, AND, least and most in registers of the thread ----------------------------------- */
 
-/* Of what has none, or is too wide, nothing is kept. */
-static bool has_values(const struct copy *c, const struct sonde_ptx_access *a)
-{
-    return c->plan & SONDE_PLAN_VALUES && a->values.bytes && a->element_bytes <= 8;
-}
-
-/* Loads and stores have no types for halves: these are bits. */
-static bool is_real(const struct sonde_ptx_access *a)
-{
-    return a->type == SONDE_PTX_FLOAT;
-}
-
 static void put_start(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
     const unsigned wide = a->element_bytes == 8 ? 64 : 32;
     const uint32_t all = a->element_bytes < 4 ? (1u << 8 * a->element_bytes) - 1 : UINT32_MAX;
-    say(c->out, ".reg .b%u %%sonde_o%u, %%sonde_a%u;\n.reg .%c%u %%sonde_l%u, %%sonde_h%u;\nmov.b%u %%sonde_o%u, 0;\n", wide, k, k, is_real(a) ? 'f' : 's',
+    say(c->out, ".reg .b%u %%sonde_o%u, %%sonde_a%u;\n.reg .%c%u %%sonde_l%u, %%sonde_h%u;\nmov.b%u %%sonde_o%u, 0;\n", wide, k, k, sonde__ptx_is_real(a) ? 'f' : 's',
         wide, k, k, wide, k);
     if (wide == 64)
         say(c->out, "mov.b64 %%sonde_a%u, -1;\n", k);
     else
         say(c->out, "mov.b32 %%sonde_a%u, %u;\n", k, all);
-    if (is_real(a)) /* NaNs: least and most of a number and NaN are the number (PTX ISA 9.7.3.11) */
+    if (sonde__ptx_is_real(a)) /* NaNs: least and most of a number and NaN are the number (PTX ISA 9.7.3.11) */
         say(c->out,
             wide == 64 ? "mov.f64 %%sonde_l%u, 0d7FF8000000000000;\nmov.f64 %%sonde_h%u, 0d7FF8000000000000;\n"
                        : "mov.f32 %%sonde_l%u, 0f7FC00000;\nmov.f32 %%sonde_h%u, 0f7FC00000;\n",
@@ -324,7 +286,7 @@ static void put_element(struct copy *c, const struct sonde_ptx_access *a, struct
     const int n = (int)s.bytes;
     if (a->element_bytes == 8) {
         say(c->out, "mov.b64 %%sonde_w, %.*s;\n", n, name);
-        if (is_real(a))
+        if (sonde__ptx_is_real(a))
             say(c->out, "mov.b64 %%sonde_wf, %%sonde_w;\n");
         return;
     }
@@ -336,7 +298,7 @@ static void put_element(struct copy *c, const struct sonde_ptx_access *a, struct
         say(c->out, "mov.b32 %%sonde_v, %.*s;\n", n, name);
     if (a->element_bytes < 4)
         say(c->out, "and.b32 %%sonde_v, %%sonde_v, %u;\n", (1u << 8 * a->element_bytes) - 1);
-    if (is_real(a))
+    if (sonde__ptx_is_real(a))
         say(c->out, "mov.b32 %%sonde_vf, %%sonde_v;\n");
     else if (a->type == SONDE_PTX_SIGNED && a->element_bytes < 4)
         say(c->out, "shl.b32 %%sonde_vs, %%sonde_v, %u;\nshr.s32 %%sonde_vs, %%sonde_vs, %u;\n", 32 - 8 * a->element_bytes, 32 - 8 * a->element_bytes);
@@ -349,16 +311,21 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
     const bool wide = a->element_bytes == 8;
     uint32_t at = a->values.at;
     const char *bits = wide ? "%sonde_w" : "%sonde_v", *real = wide ? "%sonde_wf" : "%sonde_vf", *whole = wide ? "%sonde_w" : "%sonde_vs";
-    const char *number = is_real(a) ? real : whole;
-    const char type = is_real(a) ? 'f' : 's';
+    const char *number = sonde__ptx_is_real(a) ? real : whole;
+    const char type = sonde__ptx_is_real(a) ? 'f' : 's';
     const unsigned width = wide ? 64 : 32;
-    for (struct sonde_ptx_span s; (s = next_value(c->p, &at, a->values.at + a->values.bytes)).bytes;) {
+    uint32_t element = 0, last = 0;
+    sonde__ptx_guess_elements(c, a, k);
+    for (struct sonde_ptx_span s; (s = next_value(c->p, &at, a->values.at + a->values.bytes)).bytes; element++) {
         if (is_sink(c->p, s))
             continue;
         put_element(c, a, s);
+        sonde__ptx_guess_element(c, a, k, element);
+        last = element;
         say(c->out, "or.b%u %%sonde_o%u, %%sonde_o%u, %s;\nand.b%u %%sonde_a%u, %%sonde_a%u, %s;\n", width, k, k, bits, width, k, k, bits);
         say(c->out, "min.%c%u %%sonde_l%u, %%sonde_l%u, %s;\nmax.%c%u %%sonde_h%u, %%sonde_h%u, %s;\n", type, width, k, k, number, type, width, k, k, number);
     }
+    sonde__ptx_guess_sample(c, a, k, last);
 }
 
 /* A word of the result, in a register of 64 bits. */
@@ -371,7 +338,7 @@ static void put_bits(struct copy *c, const struct sonde_ptx_access *a, char lett
 static void put_number(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k, unsigned word)
 {
     const bool wide = a->element_bytes == 8;
-    if (!is_real(a)) {
+    if (!sonde__ptx_is_real(a)) {
         say(c->out, wide ? "mov.b64 %%sonde_n%u, %%sonde_%c%u;\n" : "cvt.s64.s32 %%sonde_n%u, %%sonde_%c%u;\n", word, letter, k);
         return;
     }
@@ -414,7 +381,7 @@ static void put_result(struct copy *c, const struct sonde_ptx_access *a, uint32_
     put_number(c, a, 'l', k, 2);
     put_number(c, a, 'h', k, 3);
     put_look(c, "ld.global", at, k);
-    put_look(c, c->p->target >= RELAXED_TARGET ? "ld.relaxed.gpu.global" : "ld.volatile.global", at, k);
+    put_look(c, sonde__ptx_shared_load(c), at, k);
     say(c->out, "red.global.or.b64 [%%sonde_p+%zu], %%sonde_n0;\nred.global.and.b64 [%%sonde_p+%zu], %%sonde_n1;\n", at, at + 8);
     say(c->out, "red.global.min.s64 [%%sonde_p+%zu], %%sonde_n2;\nred.global.max.s64 [%%sonde_p+%zu], %%sonde_n3;\n", at + 16, at + 24);
     say(c->out, "$sonde_none%u:\n", k);
@@ -427,6 +394,7 @@ static void put_head(struct copy *c)
 {
     const struct sonde_ptx_span head = c->p->items[c->f->head].text, name = c->f->name;
     const char *text = c->p->text, *end = text + head.at + head.bytes, *behind = text + name.at + name.bytes, *at = behind;
+    const uint32_t variables = c->flow.variables.count;
     put(c->out, text + head.at, name.at + name.bytes - head.at);
     say(c->out, "__sonde(");
     while (at < end && *at != '(' && *at != '.')
@@ -443,8 +411,10 @@ static void put_head(struct copy *c)
         any |= *k == '.';
     if (has_area(c))
         say(c->out, "%s.param .u64 sonde_area", any ? ",\n" : "");
-    if (c->flow.sets)
+    if (sets_of(c))
         say(c->out, "%s.param .align 8 .b8 sonde_sets[%zu]", any || has_area(c) ? ",\n" : "", c->flow.sets * sizeof(struct sonde_plan_set));
+    if (variables)
+        say(c->out, "%s.param .align 8 .b8 sonde_variables[%zu]", any || has_area(c) || sets_of(c) ? ",\n" : "", variables * sizeof(uint64_t));
     say(c->out, "\n)");
     put(c->out, behind, behind < end ? (size_t)(end - behind) : 0);
     say(c->out, "\n");
@@ -453,6 +423,10 @@ static void put_head(struct copy *c)
 static void put_prologue(struct copy *c)
 {
     put_sets(c);
+    if (c->flow.variables.count)
+        say(c->out, ".reg .b64 %%sonde_g<%u>;\n", c->flow.variables.count);
+    for (uint32_t k = 0; k < c->flow.variables.count; k++)
+        say(c->out, "ld.param.u64 %%sonde_g%u, [sonde_variables+%zu];\n", k, k * sizeof(uint64_t));
     say(c->out, ".reg .b32 %%sonde_m, %%sonde_lo, %%sonde_hi;\n.reg .b64 %%sonde_p, %%sonde_n, %%sonde_h;\n.reg .pred %%sonde_first, %%sonde_any;\n");
     if (c->plan & SONDE_PLAN_COUNTS)
         say(c->out, ".reg .b32 %%sonde_c<%u>;\n", c->f->blocks);
@@ -461,31 +435,40 @@ static void put_prologue(struct copy *c)
     if (c->plan & SONDE_PLAN_VALUES)
         say(c->out, ".reg .b16 %%sonde_u;\n.reg .b32 %%sonde_v, %%sonde_vs;\n.reg .f32 %%sonde_vf;\n.reg .b64 %%sonde_w, %%sonde_n<4>, %%sonde_y<4>;\n.reg .f64 %%sonde_wf;\n");
     for (uint32_t k = 0; k < c->f->accesses; k++)
-        if (has_values(c, &c->p->accesses[c->f->first_access + k]))
+        if (sonde__ptx_has_values(c, &c->p->accesses[c->f->first_access + k]))
             put_start(c, &c->p->accesses[c->f->first_access + k], k);
+    sonde__ptx_guess_start(c);
 }
 
-/* The sum over the lanes that end together, by one of them. */
-static void put_sums(struct copy *c)
+void sonde__ptx_lanes(struct copy *c)
 {
-    say(c->out, "activemask.b32 %%sonde_m;\nmov.u32 %%sonde_lo, %%lanemask_lt;\nand.b32 %%sonde_lo, %%sonde_lo, %%sonde_m;\n"
-                "setp.eq.u32 %%sonde_first, %%sonde_lo, 0;\n");
-    for (uint32_t b = 0; b < c->f->blocks; b++)
-        say(c->out,
-            "and.b32 %%sonde_lo, %%sonde_c%u, 65535;\nshr.u32 %%sonde_hi, %%sonde_c%u, 16;\n"
-            "redux.sync.add.u32 %%sonde_lo, %%sonde_lo, %%sonde_m;\nredux.sync.add.u32 %%sonde_hi, %%sonde_hi, %%sonde_m;\n"
-            "cvt.u64.u32 %%sonde_n, %%sonde_lo;\nmul.wide.u32 %%sonde_h, %%sonde_hi, 65536;\nadd.u64 %%sonde_n, %%sonde_n, %%sonde_h;\n"
-            "setp.ne.and.u64 %%sonde_any, %%sonde_n, 0, %%sonde_first;\n@%%sonde_any red.global.add.u64 [%%sonde_p+%u], %%sonde_n;\n",
-            b, b, 8 * b);
+    if (c->p->target >= REDUX_TARGET)
+        say(c->out, "activemask.b32 %%sonde_m;\nmov.u32 %%sonde_lo, %%lanemask_lt;\nand.b32 %%sonde_lo, %%sonde_lo, %%sonde_m;\n"
+                    "setp.eq.u32 %%sonde_first, %%sonde_lo, 0;\n");
 }
 
-static void put_own_counts(struct copy *c)
+void sonde__ptx_sum(struct copy *c, const char *what, size_t at)
 {
-    for (uint32_t b = 0; b < c->f->blocks; b++)
-        say(c->out,
-            "cvt.u64.u32 %%sonde_n, %%sonde_c%u;\nsetp.ne.u64 %%sonde_any, %%sonde_n, 0;\n"
-            "@%%sonde_any red.global.add.u64 [%%sonde_p+%u], %%sonde_n;\n",
-            b, 8 * b);
+    if (c->p->target < REDUX_TARGET) { /* each its own */
+        say(c->out, "cvt.u64.u32 %%sonde_n, %s;\nsetp.ne.u64 %%sonde_any, %%sonde_n, 0;\n@%%sonde_any red.global.add.u64 [%%sonde_p+%zu], %%sonde_n;\n", what, at);
+        return;
+    }
+    say(c->out,
+        "and.b32 %%sonde_lo, %s, 65535;\nshr.u32 %%sonde_hi, %s, 16;\n"
+        "redux.sync.add.u32 %%sonde_lo, %%sonde_lo, %%sonde_m;\nredux.sync.add.u32 %%sonde_hi, %%sonde_hi, %%sonde_m;\n"
+        "cvt.u64.u32 %%sonde_n, %%sonde_lo;\nmul.wide.u32 %%sonde_h, %%sonde_hi, 65536;\nadd.u64 %%sonde_n, %%sonde_n, %%sonde_h;\n"
+        "setp.ne.and.u64 %%sonde_any, %%sonde_n, 0, %%sonde_first;\n@%%sonde_any red.global.add.u64 [%%sonde_p+%zu], %%sonde_n;\n",
+        what, what, at);
+}
+
+static void put_counts(struct copy *c)
+{
+    char counter[32];
+    sonde__ptx_lanes(c);
+    for (uint32_t b = 0; b < c->f->blocks; b++) {
+        snprintf(counter, sizeof counter, "%%sonde_c%u", b);
+        sonde__ptx_sum(c, counter, b * sizeof(uint64_t));
+    }
 }
 
 static void put_epilogue(struct copy *c)
@@ -498,15 +481,13 @@ static void put_epilogue(struct copy *c)
     say(c->out, "$sonde_end:\nld.param.u64 %%sonde_p, [sonde_area];\ncvta.to.global.u64 %%sonde_p, %%sonde_p;\n"
                 "mov.u32 %%sonde_m, %%smid;\nmad.wide.u32 %%sonde_p, %%sonde_m, %zu, %%sonde_p;\n",
         sonde__plan_part(&plan));
-    if (c->plan & SONDE_PLAN_COUNTS) {
-        if (c->p->target >= REDUX_TARGET)
-            put_sums(c);
-        else
-            put_own_counts(c);
-    }
+    if (c->plan & SONDE_PLAN_COUNTS)
+        put_counts(c);
+    sonde__ptx_guess_found(c);
     for (uint32_t k = 0; k < c->f->accesses; k++)
-        if (has_values(c, &c->p->accesses[c->f->first_access + k]))
+        if (sonde__ptx_has_values(c, &c->p->accesses[c->f->first_access + k]))
             put_result(c, &c->p->accesses[c->f->first_access + k], k);
+    sonde__ptx_guess_end(c);
     say(c->out, "ret;\n");
 }
 
@@ -524,7 +505,7 @@ static void put_count(struct copy *c, const struct sonde_ptx_access *a)
 static void put_values_of(struct copy *c, const struct sonde_ptx_access *a, bool stores)
 {
     const uint32_t k = c->access - c->f->first_access;
-    if (!has_values(c, a) || (a->op == SONDE_PTX_STORE) != stores)
+    if (!sonde__ptx_has_values(c, a) || (a->op == SONDE_PTX_STORE) != stores)
         return;
     if (a->predicate.bytes) {
         put_predicate(c, a->predicate, !(a->flags & SONDE_PTX_NEGATED));
@@ -535,9 +516,46 @@ static void put_values_of(struct copy *c, const struct sonde_ptx_access *a, bool
         say(c->out, "$sonde_not%u:\n", k);
 }
 
+/* Is the instruction one of constant memory? Then its like for global memory, to where it ends in the text. */
+static const char *of_constants(const char *at, const char *end, const char **behind)
+{
+    static const char *const like[][2] = {{"ld.const.", "ld.global.nc."}, {"cvta.const.", "mov."}, {"cvta.to.const.", "mov."}};
+    for (size_t k = 0; k < sizeof like / sizeof *like; k++)
+        if ((size_t)(end - at) > strlen(like[k][0]) && memcmp(at, like[k][0], strlen(like[k][0])) == 0) {
+            *behind = at + strlen(like[k][0]);
+            return like[k][1];
+        }
+    return NULL;
+}
+
+/* Variables become pointers to the program's own. */
+static void put_pointed(struct copy *c, struct sonde_ptx_span text)
+{
+    const char *const end = c->p->text + text.at + text.bytes;
+    for (const char *at = c->p->text + text.at, *word; at < end;) {
+        for (word = at; word < end && (is_name(*word) || *word == '.'); word++)
+            ;
+        if (word == at)
+            word++;
+        const struct sonde_ptx_span name = {(uint32_t)(at - c->p->text), (uint32_t)(word - at)};
+        const uint32_t variable = sonde__ptx_variable(c->p, &c->flow.variables, name);
+        const char *instead = c->flow.variables.constants ? of_constants(at, end, &word) : NULL;
+        if (variable)
+            say(c->out, "%%sonde_g%u", variable - 1);
+        else if (instead)
+            say(c->out, "%s", instead);
+        else
+            put_span(c->out, c->p, name);
+        at = word;
+    }
+}
+
 static void put_text(struct copy *c, const struct sonde_ptx_item *i)
 {
-    put_span(c->out, c->p, i->text);
+    if (c->flow.variables.count && i->kind == SONDE_PTX_STATEMENT)
+        put_pointed(c, i->text);
+    else
+        put_span(c->out, c->p, i->text);
     say(c->out, i->kind == SONDE_PTX_STATEMENT ? ";\n" : (i->kind == SONDE_PTX_LABEL ? ":\n" : "\n"));
 }
 
@@ -552,6 +570,7 @@ static void put_item(struct copy *c, uint32_t item)
         say(c->out, "bra $sonde_end;\n");
     } else if (c->access < c->f->first_access + c->f->accesses && a->item == item) {
         put_count(c, a);
+        sonde__ptx_guess_index(c, a, c->access - c->f->first_access);
         put_values_of(c, a, true);
         put_mark(c, a);
         put_text(c, i);
@@ -568,9 +587,11 @@ static void put_item(struct copy *c, uint32_t item)
 static void put_copy(const struct sonde_ptx *p, const struct sonde_ptx_function *f, uint32_t plan, struct sonde_ptx_text *out)
 {
     struct copy c = {.p = p, .f = f, .out = out, .plan = plan, .access = f->first_access};
-    out->spent |= plan & SONDE_PLAN_SETS && sonde__ptx_flow(p, f, &c.flow);
-    if (out->spent)
+    if (sonde__ptx_flow(p, f, &c.flow) || c.flow.variables.count > SONDE_PTX_VARIABLES_MAX) {
+        out->spent |= !c.flow.origins;
+        sonde__ptx_flow_release(&c.flow);
         return;
+    }
     put_head(&c);
     say(out, "{\n");
     put_prologue(&c);
@@ -578,8 +599,7 @@ static void put_copy(const struct sonde_ptx *p, const struct sonde_ptx_function 
         put_item(&c, item);
     put_epilogue(&c);
     say(out, "}\n");
-    if (plan & SONDE_PLAN_SETS)
-        sonde__ptx_flow_release(&c.flow);
+    sonde__ptx_flow_release(&c.flow);
 }
 
 /* Where the last function ends: sections of debugging information come behind it, and what they name must be there before. */

@@ -1,18 +1,22 @@
 /* rewrite.h - PTX with an instrumented copy of each kernel.
  *
- * The module stays as it is, and NAME__sonde is added for each kernel NAME whose accesses can be followed: one module, so that its
- * variables, constants, textures and functions are the same for both. The copy takes parameters more, behind the kernel's own: of the
+ * The module stays as it is, and NAME__sonde is added for each kernel NAME whose accesses can be followed. The module may be loaded
+ * beside the program's own: the variables that a copy names are those to which it is given pointers. It takes parameters more, behind the kernel's own: of the
  * plans COUNTS and VALUES the address of the launch's area (plan.h), 128-byte aligned, of which each multiprocessor (%smid) has a part;
  * behind it, of SONDE_PLAN_SETS and where the kernel writes through pointers that are parameters, an array of struct
- * sonde_plan_set in the order of sonde_ptx_pointer.set. It does what the kernel does, and adds to the area when a thread ends.
+ * sonde_plan_set in the order of sonde_ptx_pointer.set; last, where it names variables (variables.h), an array of their addresses. It does what the kernel does, and adds to the area when a thread ends.
+ *
+ * SONDE_PLAN_GUESSES, with COUNTS and VALUES: in front of the area's parts, sonde__ptx_front bytes, there is a struct sonde_ptx_guess for
+ * each access. Threads that begin before a guess stands leave samples of what they saw; whoever leaves the last sample votes, and
+ * publishes. Threads that begin later compare. No thread waits for another.
  *
  * Threads: any; the text is the caller's. Memory is from the kernel (guest/memory.h).
  */
 #ifndef SONDE_INSTRUMENT_REWRITE_H
 #define SONDE_INSTRUMENT_REWRITE_H
 
+#include "flow.h"
 #include "plan.h"
-#include "ptx.h"
 
 struct sonde_ptx_text {
     char *text; /* NUL-terminated */
@@ -27,6 +31,46 @@ static inline struct sonde_plan sonde__ptx_plan(const struct sonde_ptx_function 
 {
     return (struct sonde_plan){what, f->blocks, f->accesses};
 }
+
+#define SONDE_PTX_GUESSES 128u /* accesses of a kernel that are guessed about: the first ones */
+#define SONDE_PTX_SAMPLES 32u
+#define SONDE_PTX_HIDDEN  0x5bd1e995c2b2ae3dll /* what may be 0 is published as its XOR with this: 0 is not there yet */
+
+/* What a line of an access is of: nothing, as its index is not known; integers, and how they are extended; floats. */
+enum sonde_ptx_line {
+    SONDE_PTX_LINE_NONE,
+    SONDE_PTX_LINE_SIGNED,
+    SONDE_PTX_LINE_UNSIGNED,
+    SONDE_PTX_LINE_FLOAT,
+    SONDE_PTX_LINE_DOUBLE,
+};
+
+/* Each of the first four words is written once: a thread that reads some of them and not others has no guess. A value or a number that
+ * is SONDE_PTX_HIDDEN itself is never guessed. */
+struct sonde_ptx_guess {
+    uint64_t word;           /* flags << 32 | value, of up to 4 bytes; 0: it does not stand. Flags: 1 it does, 2 and it has a line */
+    uint64_t wide;           /* value of 8 bytes, hidden */
+    int64_t slope, offset;   /* as struct sonde_plan_guess has them, hidden */
+    uint32_t taken, written; /* samples: places, which may be more than there are; those that are there */
+    uint32_t line, shift;    /* the host's: enum sonde_ptx_line; 64 - bits of an element */
+    uint64_t unused[2];
+    struct {
+        uint64_t bits, index; /* the index hidden */
+    } sample[SONDE_PTX_SAMPLES];
+};
+
+/* Bytes of all guesses, a multiple of 128; how they start. */
+size_t sonde__ptx_front(const struct sonde_ptx_function *f, uint32_t what);
+void sonde__ptx_front_start(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow, void *front);
+/* What has been read of an access's guess. */
+struct sonde_ptx_guessed {
+    bool stands;
+    uint64_t value;
+    int64_t slope, offset; /* slope 0: no line */
+    uint64_t samples, equal, lined; /* elements that were kept, and those of them that the guess is right about */
+};
+struct sonde_ptx_guessed sonde__ptx_guessed(const struct sonde_ptx_access *a, const struct sonde_ptx_guess *guess);
+
 /* The whole module anew. 0 or SONDE_ENOMEM; to be released in each case. */
 int sonde__ptx_rewrite(const struct sonde_ptx *p, uint32_t plan, struct sonde_ptx_text *out);
 void sonde__ptx_text_release(struct sonde_ptx_text *t);

@@ -427,6 +427,24 @@ def patterns_of(m, kernel):
     return sorted((p["pattern"], p["line"], p["share"], p["bytes"], p["element_bytes"], p["evidence"].split(": ", 1)[1], p["exact"]) for p in found)
 
 
+def guessed_of(m, kernel):
+    """(pattern, line, share to two digits, exact, what the elements are) of what a kernel's guesses showed."""
+    found = [p for o in m.view("values")["objects"] for p in o["patterns"] if p["operation"] == kernel]
+    return sorted((p["pattern"], p["line"], round(p["share"], 2), p["exact"], p["evidence"].split(" are ")[-1]) for p in found)
+
+
+def check_guesses(m, line):
+    """The first launch, or its first threads, guess: of them only some elements are counted."""
+    yield equal("read_often", guessed_of(m, "read_often"), [("frequent", line("often"), 0.7, False, "5")])
+    yield equal("read_ramp", guessed_of(m, "read_ramp"), [("structured", line("ramp"), 0.94, False, "-0.5 * i + 3")])
+    yield equal("read_seldom", guessed_of(m, "read_seldom"), [])
+    yield equal("read_bent", guessed_of(m, "read_bent"), [])
+    once = guessed_of(m, "read_often_once")
+    yield equal("read_often_once", [p[:2] + p[3:] for p in once], [("frequent", line("often-once"), False, "5")])
+    yield "read_often_once: 70 %", all(0.6 < p[2] < 0.8 for p in once), str(once)
+    yield equal("read_ramp_once", guessed_of(m, "read_ramp_once"), [("structured", line("ramp-once"), 1.0, False, "3 * i + 7")])
+
+
 def check_values(m):
     def line(mark):
         return f"values.cu:{marked_line(source('values'), mark)}"
@@ -438,6 +456,7 @@ def check_values(m):
     yield equal("read_near", [p[:5] for p in patterns_of(m, "read_near")], [("approximate", line("near"), 1.0, n * 4, 4)])
     yield equal("some_threads", patterns_of(m, "some_threads"), [("single_value", line("some"), 1.0, 410 * 4, 4, "all are 7", True)])
     yield equal("much_shared", patterns_of(m, "much_shared")[-1:], [("heavy_type", line("shared"), 1.0, 256 * 4, 4, "-3 to 117: int8_t would do", True)])
+    yield from check_guesses(m, line)
     sites = [o for o in m.view("values")["objects"] if any(p["operation"] == "read_same" for p in o["patterns"])]
     yield equal("one site", len(sites), 1)
     yield "allocated by filled() in main()", all("filled" in o["site"] and "main()" in o["site"] for o in sites), str(sites)[:300]
@@ -445,8 +464,10 @@ def check_values(m):
     yield equal("coverage", coverage, {
         "read_zeros": ("ptx", 5, 5, None), "read_same": ("ptx", 1, 1, None), "read_small": ("ptx", 1, 1, None),
         "read_wide": ("ptx", 1, 1, None), "read_near": ("ptx", 1, 1, None), "some_threads": ("ptx", 1, 1, None),
-        "much_shared": ("ptx", 1, 1, None), "needs_variable": ("none", 1, 0, "it names variables of its module"),
-        "captured": ("none", 3, 0, "it was captured for a graph")})
+        "much_shared": ("ptx", 1, 1, None), "needs_variable": ("ptx", 1, 1, None),
+        "captured": ("none", 3, 0, "it was captured for a graph"), "read_often": ("ptx", 6, 6, None), "read_ramp": ("ptx", 6, 6, None),
+        "read_seldom": ("ptx", 12, 12, None), "read_bent": ("ptx", 12, 12, None), "read_often_once": ("ptx", 1, 1, None),
+        "read_ramp_once": ("ptx", 1, 1, None)})
 
 
 def check_machine(launches, looked_at):
@@ -478,7 +499,7 @@ def unchanged_in(m, mark=None, kernel=None):
     return sorted((p["operations"], round(p["share"], 6), p["bytes"], p["element_bytes"], p["exact"]) for p in found)
 
 
-def check_unchanged(m, fine=False):
+def check_unchanged(m):
     n, block = 4096, 256
     of = lambda count, unchanged, elements, size, exact=True: [(count, round(unchanged / elements, 6), unchanged * size, size, exact)]
     for mark, truth in (("fresh", of(1, n, n, 4)), ("half", of(1, n // 2, n, 4)), ("odd", of(1, 240, 250, 4)), ("copied", of(2, 2 * n, 2 * n, 4)),
@@ -486,7 +507,8 @@ def check_unchanged(m, fine=False):
         yield equal(f"object {mark}", unchanged_in(m, mark), truth)
     for kernel, truth in (("write_half", of(1, n // 8, n // 2, 4)), ("add_some", of(1, (n + 2) // 3, n, 4)), ("write_vector", of(1, 3 * n // 4, n, 4)),
                           ("write_bytes", of(1, n // 2, n, 1)), ("write_mixed", of(1, n * 5 // 2, n * 5 // 2, 1)), ("write_twice", of(1, n, n, 4)),
-                          ("write_indirect", []), ("needs_variable", of(1, 4 * n - block, 4 * n, 1, False)), ("write_both", of(1, n // 2 + 1, n, 4)),
+                          ("write_indirect", []), ("needs_variable", of(1, 0, block, 4)), ("uses_all", of(1, n // 2, n, 4)),
+                          ("from_buffer", of(1, n // 2, n, 4)), ("write_both", of(1, n // 2 + 1, n, 4)),
                           ("write_same", of(1, block, block, 4) + of(20, 20 * n, 20 * n, 4)), ("only_reads", [])):
         yield equal(kernel, unchanged_in(m, kernel=kernel), truth)
     coverage = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"], c["reason"]) for c in m.view("values")["coverage"]}
@@ -495,19 +517,47 @@ def check_unchanged(m, fine=False):
     kernels = {k: coverage.get(k) for k in UNCHANGED}
     yield equal("coverage of kernels", kernels, {
         **{k: whole(1) for k in UNCHANGED}, "write_same": ("ptx", 22, 21, elsewhere), "write_half": ("ptx", 4, 1, graph),
-        "write_indirect": ("ptx", 1, 0, "it writes through pointers that it read from memory"),
-        "needs_variable": ("none", 1, 0, "it names variables of its module") if fine else
-                          ("none", 1, 1, "what it wrote is not known: all of its buffers were compared")})
+        "write_indirect": ("ptx", 1, 0, "it writes through pointers that it read from memory")})
     reasons = {c["reason"] for c in m.view("values")["coverage"] if c["kernel"] not in UNCHANGED}
     yield equal("why not all copies and sets", reasons, {None, graph, "it writes a rectangle"})
 
 
+def check_alike(m):
+    """Which objects held the same values as which others, and the value flow graph of figure()."""
+    lines = {marked_line(source("alike"), mark): mark for mark in
+             ("a", "b", "c", "other", "longer", "odd-one", "odd-two", "odd-three", "first", "brief", "often", "before", "last",
+              "figure-a", "figure-b", "f", "g", "s", "t", "l", "r")}
+    mark = lambda text: next((lines[int(n)] for n in re.findall(r"alike\.cu:(\d+)", text or "") if int(n) in lines), None)
+    answer = m.view("values --graph")
+    found = {}
+    for o in answer["objects"]:
+        for p in o["patterns"]:
+            if p["pattern"] == "duplicate":
+                key = mark(o["site"]), mark(p["evidence"])
+                found[key] = found.get(key, 0) + p["operations"]
+                yield f"{key}: exact, all of it", p["exact"] and p["share"] == 1, str(p)
+    pairs = {tuple(sorted(key)) for key in found}
+    yield "pairs that are alike", pairs >= {("a", "b"), ("a", "c"), ("odd-one", "odd-two"), ("brief", "first"), ("before", "last")}, str(found)
+    yield "none that are not", all({"odd-three", "other", "longer"}.isdisjoint(pair) for pair in pairs), str(found)
+    like = {"a", "b", "c", "often"}
+    yield "often is like one of three", any("often" in pair for pair in pairs) and all(set(pair) <= like for pair in pairs if "often" in pair), str(found)
+    vertices = {v["id"]: "host" if v["kind"] == "host" else mark(v["called_from"]) for v in answer["graph"]["vertices"]}
+    edges = {(vertices[e["from"]], vertices[e["to"]], mark(e["object"]), "r" * e["reads"] + "w" * e["writes"]) for e in answer["graph"]["edges"]
+             if (mark(e["object"]) or "").startswith("figure")}
+    a, b = "figure-a", "figure-b"
+    yield equal("value flow graph", sorted(edges, key=str), sorted(
+        {(a, "f", a, "w"), (b, "g", b, "w"), ("f", "s", a, "w"), ("g", "t", b, "w"), ("s", "l", a, "r"), ("t", "l", b, "w"), ("l", "r", b, "r"),
+         ("r", "host", b, "r")}, key=str))
+    yield "all of it exact", all(e["exact"] for e in answer["graph"]["edges"]), str(answer["graph"]["edges"])[:300]
+
+
 UNCHANGED = {"write_same": 22, "write_half": 4, "add_some": 1, "write_vector": 1, "write_bytes": 1, "write_mixed": 1, "write_twice": 1,
-             "write_indirect": 1, "needs_variable": 1, "write_both": 1, "only_reads": 1}
+             "write_indirect": 1, "needs_variable": 1, "uses_all": 1, "from_buffer": 1, "write_both": 1, "only_reads": 1}
 MACHINE = {"read_zeros": 5, "read_same": 1, "read_wide": 1, "read_vectors": 1, "some_threads": 1, "read_either": 1, "read_variable": 1, "captured": 3}
 MACHINE_COPIES = {"write": (5, 3 * 16384 + 65536 + 32768), "fill": (1, 32768), "read": (8, 7 * 16384 + 32768)}
 VALUES = {"read_zeros": 5, "read_same": 1, "read_small": 1, "read_wide": 1, "read_near": 1, "some_threads": 1, "needs_variable": 1,
-          "much_shared": 1, "captured": 3}
+          "much_shared": 1, "captured": 3, "read_often": 6, "read_ramp": 6, "read_seldom": 12, "read_bent": 12, "read_often_once": 1,
+          "read_ramp_once": 1}
 
 
 # ---- all that a case says --------------------------------------------------------------------------------------------
@@ -558,13 +608,14 @@ CASES = [
     Case("counts-check", ["{bin}/counts"], options=["--check"], **COUNTS),
     Case("counts-lazy", ["{bin}/counts"], env={"CUDA_MODULE_LOADING": "LAZY"}, checks=[check_counts, check_code], **COUNTS),
     Case("counts-eager", ["{bin}/counts"], env={"CUDA_MODULE_LOADING": "EAGER"}, checks=[check_counts, check_code], **COUNTS),
-    Case("values", ["{bin}/values"], VALUES, {"write": (8, 6 * 16384 + 2 * 32768), "read": (8, 7 * 16384 + 32768)}, [check_values],
+    Case("values", ["{bin}/values"], VALUES, {"write": (15, 10 * 16384 + 2 * 32768 + 48 * MIB), "read": (14, 11 * 16384 + 32768 + 32 * MIB)}, [check_values],
          options=["--values=fine"]),
     Case("machine", ["{bin}/machine"], MACHINE, MACHINE_COPIES, [check_machine(5, 5)], options=["--values=fine", "--values-engine=sanitizer"]),
     Case("machine-sampled", ["{bin}/machine", "100"], {**MACHINE, "read_zeros": 100}, MACHINE_COPIES, [check_machine(100, 5)],
          options=["--values=fine", "--values-engine=sanitizer", "--values-sample=1/20"]),
     Case("unchanged", ["{bin}/unchanged"], UNCHANGED, None, [check_unchanged], options=["--values"]),
-    Case("unchanged-all", ["{bin}/unchanged"], UNCHANGED, None, [lambda m: check_unchanged(m, fine=True)], options=["--values=all"]),
+    Case("alike", ["{bin}/alike"], {"set": 9, "look": 1}, None, [check_alike], options=["--values"]),
+    Case("unchanged-all", ["{bin}/unchanged"], UNCHANGED, None, [check_unchanged], options=["--values=all"]),
     Case("just-in-time", ["{bin}/alone"], {"jitted": 12}, {"fill": (1, 4), "read": (1, 4)}, [check_just_in_time]),
     Case("static", ["{bin}/alone-static"], {"jitted": 12}, {"fill": (1, 4), "read": (1, 4)}),
     Case("green-contexts", ["{bin}/green"], {"tick": 40}, {"fill": (1, 4), "read": (1, 4)}, [check_green]),

@@ -158,7 +158,7 @@ static struct name *name_new(const char *text)
         return NULL;
     n->length = (uint32_t)length;
     memcpy(n->text, text, length + 1);
-    n->ours = sonde__cuda_twins.on && (strcmp(text, SONDE_PTX_COPY) == 0 || strcmp(text, SONDE_PTX_COMPARE) == 0);
+    n->ours = sonde__cuda_is_own(text);
     n->id = sonde_string(text, sonde__cuda_plain_name(text));
     sonde__shared_map_put(&names, (uintptr_t)text, (uintptr_t)n);
     return n;

@@ -1,9 +1,9 @@
 /* areas.c - what the accesses of kernels found (--values=fine).
  *
  * There is an area of device memory for each operation in its calling context and the objects that its parameters point to, to
- * which the threads of the instrumented copies add what they find (instrument/rewrite.h). What is in an area only grows, so it is
- * read while kernels run, and again: in a stream of ours that waits for no other, by the thread that fetches records (flush.c),
- * and when its context ends.
+ * which the threads of the instrumented copies add what they find (instrument/rewrite.h); and another for the copy that does not
+ * guess, which is launched once the first has shown nothing. What is in an area only grows, so it is read while kernels run, and
+ * again: in a stream of ours that waits for no other, by the thread that fetches records (flush.c), and when its context ends.
  */
 #include "sonde_cuda.h"
 
@@ -14,29 +14,32 @@
 
 #include "guest/lock.h"
 
-#define PLAN  (SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES)
-#define PARTS 256u /* at the least: %smid is below the multiprocessors that the chip was made with */
+#define PLAN          (SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES)
+#define LAUNCHES_LONG 16u  /* after so many nobody waits for an access that few threads execute */
+#define PARTS         256u /* at the least: %smid is below the multiprocessors that the chip was made with */
 
-struct area {
-    struct area *next, *alike; /* all; those of the same hash */
+struct sonde_cuda_area {
+    struct sonde_cuda_area *next, *alike; /* all; those of the same hash */
     const struct sonde_cuda_kernel *kernel;
     struct sonde_cuda_place *place;
     uint32_t node;
+    struct sonde_plan plan;
     _Atomic uint64_t launches;
     uint64_t read_launches;
+    _Atomic bool dull;   /* its guesses show nothing */
     CUdeviceptr at;
     unsigned char *host; /* where it is read to, and began */
-    size_t bytes;
+    size_t front, bytes; /* of guesses; of all */
     uint32_t objects[SONDE_PTX_POINTERS_MAX]; /* that the kernel's pointers point to */
     uint32_t rows[];     /* of each access; 0: it has none */
 };
 
 static struct {
     struct sonde_lock lock; /* of what follows */
-    struct area *areas;
+    struct sonde_cuda_area *areas;
 } all;
 
-static struct sonde_shared_map by_hash; /* -> struct area */
+static struct sonde_shared_map by_hash; /* -> struct sonde_cuda_area */
 
 static uint32_t parts_of(const struct sonde_cuda_place *p)
 {
@@ -50,7 +53,7 @@ static bool has_row(const struct sonde_ptx_access *a)
     return a->values.bytes && a->element_bytes <= 8;
 }
 
-static void add_rows(struct area *a)
+static void add_rows(struct sonde_cuda_area *a)
 {
     const struct sonde_ptx *p = a->kernel->ptx;
     const struct sonde_ptx_function *f = a->kernel->function;
@@ -73,32 +76,34 @@ static void add_rows(struct area *a)
 }
 
 /* Is the area on the device, as it starts? */
-static bool upload(struct area *a)
+static bool upload(struct sonde_cuda_area *a)
 {
     const struct sonde_cuda_twins *t = &sonde__cuda_twins;
-    const struct sonde_plan plan = sonde__ptx_plan(a->kernel->function, PLAN);
-    const size_t part = sonde__plan_part(&plan);
     if (a->place->bytes + a->bytes > a->place->most || t->cuMemAlloc_v2(&a->at, a->bytes) != CUDA_SUCCESS)
         return false;
+    if (a->front)
+        sonde__ptx_front_start(a->kernel->ptx, a->kernel->function, &a->kernel->flow, a->host);
     for (uint32_t k = 0; k < parts_of(a->place); k++)
-        sonde__plan_start(&plan, a->host + k * part);
+        sonde__plan_start(&a->plan, a->host + a->front + k * sonde__plan_part(&a->plan));
     a->place->bytes += a->bytes;
     return t->cuMemcpyHtoDAsync_v2(a->at, a->host, a->bytes, a->place->stream) == CUDA_SUCCESS && t->cuStreamSynchronize(a->place->stream) == CUDA_SUCCESS;
 }
 
 /* Under all.lock. */
-static struct area *area_new(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place)
+static struct sonde_cuda_area *area_new(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place,
+                                        bool guesses)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread's capture forbids nothing here */
-    const struct sonde_plan plan = sonde__ptx_plan(k->function, PLAN);
-    struct area *a = sonde__memory_get(sizeof *a + k->function->accesses * sizeof *a->rows);
+    struct sonde_cuda_area *a = sonde__memory_get(sizeof *a + k->function->accesses * sizeof *a->rows);
     if (!a)
         return NULL;
     a->kernel = k;
     a->node = node;
     a->place = place;
+    a->plan = sonde__ptx_plan(k->function, PLAN | (guesses ? SONDE_PLAN_GUESSES : 0u));
     memcpy(a->objects, objects, k->flow.pointer_count * sizeof *objects);
-    a->bytes = parts_of(place) * sonde__plan_part(&plan);
+    a->front = sonde__ptx_front(k->function, a->plan.what);
+    a->bytes = a->front + parts_of(place) * sonde__plan_part(&a->plan);
     a->host = sonde__pages_get(a->bytes);
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
     const bool there = a->host && upload(a);
@@ -111,23 +116,29 @@ static struct area *area_new(const struct sonde_cuda_kernel *k, uint32_t node, c
     return a;
 }
 
-static bool is_same(const struct area *a, const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, const struct sonde_cuda_place *place)
+static bool guesses_in(const struct sonde_cuda_area *a)
 {
-    return a->kernel == k && a->node == node && a->place == place && !memcmp(a->objects, objects, k->flow.pointer_count * sizeof *objects);
+    return a->plan.what & SONDE_PLAN_GUESSES;
 }
 
-CUdeviceptr sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place)
+static bool is_same(const struct sonde_cuda_area *a, const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, const struct sonde_cuda_place *place,
+                    bool guesses)
+{
+    return a->kernel == k && a->node == node && a->place == place && guesses_in(a) == guesses && !memcmp(a->objects, objects, k->flow.pointer_count * sizeof *objects);
+}
+
+struct sonde_cuda_area *sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place, bool guesses)
 {
     const uint64_t hash =
-        XXH3_64bits_withSeed(objects, k->flow.pointer_count * sizeof *objects, (uint64_t)node << 32 ^ (uintptr_t)k ^ place->uid) | 1;
+        XXH3_64bits_withSeed(objects, k->flow.pointer_count * sizeof *objects, (uint64_t)node << 32 ^ (uintptr_t)k ^ place->uid ^ (uint64_t)guesses << 63) | 1;
     uint64_t first = 0;
     sonde__shared_map_get(&by_hash, hash, &first);
-    struct area *a = (void *)(uintptr_t)first;
-    while (a && !is_same(a, k, node, objects, place))
+    struct sonde_cuda_area *a = (void *)(uintptr_t)first;
+    while (a && !is_same(a, k, node, objects, place, guesses))
         a = a->alike;
     if (!a) {
         sonde__lock(&all.lock);
-        a = area_new(k, node, objects, place);
+        a = area_new(k, node, objects, place, guesses);
         if (a) { /* of two threads that come at once each has its own: their rows are added */
             sonde__shared_map_get(&by_hash, hash, &first);
             a->alike = (void *)(uintptr_t)first;
@@ -135,33 +146,80 @@ CUdeviceptr sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, c
         }
         sonde__unlock(&all.lock);
     }
-    if (a)
-        atomic_fetch_add(&a->launches, 1);
-    return a ? a->at : 0;
+    return a;
+}
+
+bool sonde__cuda_area_dull(const struct sonde_cuda_area *a)
+{
+    return atomic_load_explicit(&a->dull, memory_order_relaxed);
+}
+
+CUdeviceptr sonde__cuda_area_launch(struct sonde_cuda_area *a)
+{
+    atomic_fetch_add(&a->launches, 1);
+    return a->at + a->front;
 }
 
 /* ---- reading --------------------------------------------------------------------------------------------- */
 
-/* What all multiprocessors have found. */
-static struct sonde_value_seen sum(const struct area *a, uint32_t access)
+/* The guess, and what its samples were, which nobody compared on the device. */
+static void add_guess(const struct sonde_cuda_area *a, uint32_t access, uint64_t unchecked, struct sonde_value_seen *seen)
 {
-    const struct sonde_ptx_function *f = a->kernel->function;
-    const struct sonde_plan plan = sonde__ptx_plan(f, PLAN);
-    const struct sonde_ptx_access *of = &a->kernel->ptx->accesses[f->first_access + access];
-    const size_t part = sonde__plan_part(&plan);
+    const struct sonde_ptx_guess *guesses = (const void *)a->host;
+    const struct sonde_ptx_guessed g =
+        access < SONDE_PTX_GUESSES ? sonde__ptx_guessed(&a->kernel->ptx->accesses[a->kernel->function->first_access + access], &guesses[access]) : (struct sonde_ptx_guessed){0};
+    if (!g.stands) {
+        seen->equal = seen->lined = 0;
+        return;
+    }
+    seen->value = g.value;
+    seen->slope = g.slope;
+    seen->offset = g.offset;
+    unchecked -= g.samples < unchecked ? g.samples : unchecked;
+    seen->checked = seen->elements > unchecked ? seen->elements - unchecked : 0;
+    seen->equal += g.equal;
+    seen->lined += g.lined;
+    seen->equal = seen->equal < seen->checked ? seen->equal : seen->checked; /* it is read while kernels run */
+    seen->lined = seen->lined < seen->checked ? seen->lined : seen->checked;
+}
+
+/* What all multiprocessors have found. */
+static struct sonde_value_seen sum(const struct sonde_cuda_area *a, uint32_t access)
+{
+    const struct sonde_ptx_access *of = &a->kernel->ptx->accesses[a->kernel->function->first_access + access];
     struct sonde_value_seen seen = {.all = UINT64_MAX, .least = INT64_MAX, .most = INT64_MIN};
+    uint64_t unchecked = 0;
     for (uint32_t k = 0; k < parts_of(a->place); k++) {
+        const unsigned char *part = a->host + a->front + k * sonde__plan_part(&a->plan);
         struct sonde_plan_values v;
-        seen.elements += of->elements * sonde__plan_read(&plan, a->host + k * part, of->block, access, &v);
+        const struct sonde_plan_found found = sonde__plan_found(&a->plan, part, access);
+        seen.elements += of->elements * sonde__plan_read(&a->plan, part, of->block, access, &v);
         seen.any |= v.any;
         seen.all &= v.all;
         seen.least = v.least < seen.least ? v.least : seen.least;
         seen.most = v.most > seen.most ? v.most : seen.most;
+        seen.equal += found.equal;
+        seen.lined += found.lined;
+        unchecked += of->elements * found.unchecked;
     }
+    if (guesses_in(a))
+        add_guess(a, access, unchecked, &seen);
     return seen;
 }
 
-static void read_area(struct area *a, uint64_t launches)
+/* What is seen while kernels run may be of any moment: it decides only which copy is launched next. */
+struct verdict {
+    bool checked, waits, any; /* some guess stands; does not yet; and shows something */
+};
+
+static void judge(struct verdict *v, const struct sonde_value_seen *seen)
+{
+    v->checked |= seen->checked > 0;
+    v->waits |= seen->elements && !seen->checked;
+    v->any |= 2 * seen->equal > seen->checked || 2 * seen->lined > seen->checked;
+}
+
+static void read_area(struct sonde_cuda_area *a, uint64_t launches)
 {
     CUresult result = sonde__cuda_twins.cuMemcpyDtoHAsync_v2(a->host, a->at, a->bytes, a->place->stream);
     if (result == CUDA_SUCCESS)
@@ -171,20 +229,24 @@ static void read_area(struct area *a, uint64_t launches)
             sonde_note("values: what some kernels found could not be read from the device (error %d)", (int)result);
         return;
     }
+    struct verdict verdict = {0};
     for (uint32_t k = 0; k < a->kernel->function->accesses; k++)
         if (a->rows[k]) {
             const struct sonde_value_seen seen = sum(a, k);
             sonde_value_access_seen(a->rows[k], &seen);
+            judge(&verdict, &seen);
         }
+    if (guesses_in(a) && verdict.checked && !verdict.any && (!verdict.waits || launches > LAUNCHES_LONG))
+        atomic_store_explicit(&a->dull, true, memory_order_relaxed);
     a->read_launches = launches;
 }
 
 void sonde__cuda_areas_read(struct sonde_cuda_place *place, bool last)
 {
     sonde__lock(&all.lock);
-    struct area *first = all.areas;
+    struct sonde_cuda_area *first = all.areas;
     sonde__unlock(&all.lock);
-    for (struct area *a = first; a; a = a->next) { /* they are never taken out */
+    for (struct sonde_cuda_area *a = first; a; a = a->next) { /* they are never taken out */
         const uint64_t launches = atomic_load(&a->launches);
         if (a->place == place && (last || launches != a->read_launches))
             read_area(a, launches);

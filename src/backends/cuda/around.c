@@ -15,19 +15,28 @@
 #include "guest/lock.h"
 
 #define FREE_SHARED 49152 /* bytes of dynamic shared memory that need no leave */
+#define FLOWS_MAX 64u     /* objects of an operation */
 
 struct sonde_cuda_twins sonde__cuda_twins;
 
 struct sonde_cuda_around {
     struct sonde_cuda_around *next;
     uint32_t operation, missed; /* the node; bits, by enum sonde_value_missed */
-    bool compares;
+    bool writes, compares;
     enum sonde_engine engine;   /* by which what the kernel does is known */
     struct sonde_cuda_coarse coarse;
+    CUkernel twin;              /* that is launched */
     CUdeviceptr area;
     struct sonde_plan_set sets[SONDE_PTX_POINTERS_MAX];
     uint32_t objects[SONDE_PTX_POINTERS_MAX];
-    void *parameters[SONDE_CUDA_PARAMETERS_MAX + 2]; /* the kernel's own, and what the copy has behind them */
+    uint32_t flows;
+    struct {
+        uint32_t object;
+        uint8_t how; /* SONDE_FLOW_* */
+        uint64_t bytes;
+    } flow[FLOWS_MAX];   /* what the operation reads and writes */
+    CUdeviceptr *variables;
+    void *parameters[SONDE_CUDA_PARAMETERS_MAX + 3]; /* the kernel's own, and what the copy has behind them */
 };
 
 static struct {
@@ -72,7 +81,7 @@ struct sonde_cuda_launch sonde__cuda_launch(uint32_t id, void *params)
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
         cuLaunchKernel_params *p = params;
-        return (struct sonde_cuda_launch){&p->f, &p->kernelParams, p->extra, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
+        return (struct sonde_cuda_launch){&p->f, &p->kernelParams, &p->extra, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
                                           (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ, p->sharedMemBytes, p->hStream, false, false};
     }
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
@@ -87,7 +96,7 @@ struct sonde_cuda_launch sonde__cuda_launch(uint32_t id, void *params)
         const CUlaunchConfig *c = p->config;
         if (!c)
             return (struct sonde_cuda_launch){0};
-        return (struct sonde_cuda_launch){&p->f, &p->kernelParams, p->extra, (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ,
+        return (struct sonde_cuda_launch){&p->f, &p->kernelParams, &p->extra, (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ,
                                           (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ, c->sharedMemBytes, c->hStream,
                                           has_attribute(c, CU_LAUNCH_ATTRIBUTE_COOPERATIVE), has_attribute(c, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)};
     }
@@ -107,19 +116,19 @@ static int attribute(CUfunction f, CUfunction_attribute which)
 }
 
 /* As much dynamic shared memory as the program's kernel may have. */
-static void copy_leave(const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
+static void copy_leave(CUkernel twin, const struct sonde_cuda_launch *l)
 {
     CUdevice device;
     if (l->shared > FREE_SHARED && sonde__cudrv.cuCtxGetDevice(&device) == CUDA_SUCCESS)
         sonde__cuda_twins.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                               attribute(*l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), k->twin, device);
+                                               attribute(*l->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES), twin, device);
 }
 
-/* Do its blocks fit, with more registers than the program's? */
-static bool fits(const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
+/* Do its blocks fit, with more registers than the program's? NULL: it is none. */
+static bool fits(CUkernel twin, const struct sonde_cuda_launch *l)
 {
     int blocks = 0;
-    if ((uint64_t)attribute((CUfunction)k->twin, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) < l->threads)
+    if (!twin || (uint64_t)attribute((CUfunction)twin, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) < l->threads)
         return false;
     if (!l->cooperative)
         return true;
@@ -127,7 +136,7 @@ static bool fits(const struct sonde_cuda_kernel *k, const struct sonde_cuda_laun
     int multiprocessors = 0;
     return sonde__cudrv.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
            sonde__cudrv.cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) == CUDA_SUCCESS &&
-           sonde__cuda_twins.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (CUfunction)k->twin, (int)l->threads, l->shared) == CUDA_SUCCESS &&
+           sonde__cuda_twins.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, (CUfunction)twin, (int)l->threads, l->shared) == CUDA_SUCCESS &&
            (uint64_t)blocks * (uint64_t)multiprocessors >= l->blocks;
 }
 
@@ -136,6 +145,85 @@ static uint64_t pointer_of(const struct sonde_cuda_kernel *k, void *const *param
     uint64_t address;
     memcpy(&address, (const char *)parameters[k->flow.pointers[i].origin.parameter - 1] + k->flow.pointers[i].origin.offset, sizeof address);
     return address;
+}
+
+typedef void visitor(struct sonde_cuda_around *a, uint64_t word);
+
+static void each_of(struct sonde_cuda_around *a, const char *at, uint64_t bytes, visitor *visit)
+{
+    uint64_t word;
+    for (uint64_t k = 0; k + sizeof word <= bytes; k += sizeof word) {
+        memcpy(&word, at + k, sizeof word);
+        visit(a, word);
+    }
+}
+
+/* Every word of the parameters, which may be a pointer. */
+static void each_word(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, visitor *visit)
+{
+    for (uint32_t i = 0; *l->parameters && i < k->parameters; i++)
+        each_of(a, (*l->parameters)[i], k->parameter[i].bytes, visit);
+}
+
+static void may_write(struct sonde_cuda_around *a, uint64_t word)
+{
+    sonde__cuda_coarse_add(&a->coarse, word, 0, 0, true);
+}
+
+/* ---- what the operation reads and writes, for the value flow graph ----------------------------------- */
+
+/* `bytes` 0: all of the object. */
+static void add_flow(struct sonde_cuda_around *a, uint32_t object, uint64_t bytes, unsigned how)
+{
+    struct sonde_object_info info;
+    uint32_t i = 0;
+    if (!object)
+        return;
+    while (i < a->flows && a->flow[i].object != object)
+        i++;
+    if (i == FLOWS_MAX)
+        return;
+    if (i == a->flows) {
+        a->flow[a->flows++].object = object;
+        a->flow[i].how = 0;
+        a->flow[i].bytes = bytes ? bytes : (sonde_object_find(object, &info) ? info.bytes : 0);
+    }
+    a->flow[i].how |= (uint8_t)how;
+}
+
+static void may_use(struct sonde_cuda_around *a, uint64_t word)
+{
+    add_flow(a, word ? sonde_object_at(word) : 0, 0, SONDE_FLOW_READ | SONDE_FLOW_WRITE | SONDE_FLOW_MAYBE);
+}
+
+static void add_kernel_flow(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
+{
+    if (!k->flow.origins || k->flow.pointer_count > SONDE_PTX_POINTERS_MAX || !*l->parameters) {
+        each_word(a, k, l, may_use);
+        return;
+    }
+    for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
+        const struct sonde_ptx_pointer *p = &k->flow.pointers[i];
+        const uint64_t address = pointer_of(k, *l->parameters, i);
+        add_flow(a, address ? sonde_object_at(address) : 0, 0, (p->reads ? SONDE_FLOW_READ : 0u) | (p->grain ? SONDE_FLOW_WRITE : 0u));
+    }
+}
+
+/* What is not compared counts as written. */
+static void note_writes(const struct sonde_cuda_around *a, uint64_t stream_key)
+{
+    for (uint32_t i = 0; i < a->flows; i++)
+        if (a->flow[i].how & SONDE_FLOW_WRITE)
+            sonde__cuda_coarse_wrote(a->flow[i].object, stream_key);
+}
+
+/* What is only read comes first. */
+static void tell_flow(const struct sonde_cuda_around *a)
+{
+    for (unsigned writes = 0; writes <= SONDE_FLOW_WRITE; writes += SONDE_FLOW_WRITE)
+        for (uint32_t i = 0; i < a->flows; i++)
+            if ((a->flow[i].how & SONDE_FLOW_WRITE) == writes)
+                sonde_value_flow(a->operation, a->flow[i].object, a->flow[i].bytes, a->flow[i].how);
 }
 
 /* The objects that the kernel writes, by its code. */
@@ -147,32 +235,6 @@ static void add_written(struct sonde_cuda_around *a, const struct sonde_cuda_ker
             sonde__cuda_coarse_add(&a->coarse, pointer_of(k, parameters, i), 0, k->flow.pointers[i].grain, elsewhere);
     if (elsewhere)
         a->missed |= 1u << SONDE_VALUE_MISSED_POINTERS;
-}
-
-/* Every word that may be a pointer. */
-static void add_words(struct sonde_cuda_around *a, const char *at, uint64_t bytes)
-{
-    uint64_t word;
-    for (uint64_t k = 0; k + sizeof word <= bytes; k += sizeof word) {
-        memcpy(&word, at + k, sizeof word);
-        sonde__cuda_coarse_add(&a->coarse, word, 0, 0, true);
-    }
-}
-
-/* The objects that the kernel may write. */
-static void add_arguments(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
-{
-    const char *buffer = NULL;
-    size_t bytes = 0;
-    for (uint32_t i = 0; *l->parameters && i < k->parameters; i++)
-        add_words(a, (*l->parameters)[i], k->parameter_bytes[i]);
-    for (void **e = l->extra; !*l->parameters && e && *e != CU_LAUNCH_PARAM_END; e += 2)
-        if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
-            buffer = e[1];
-        else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
-            bytes = *(const size_t *)e[1];
-    if (buffer)
-        add_words(a, buffer, bytes);
 }
 
 /* Where the copy marks what is written. */
@@ -190,58 +252,96 @@ static void fill_sets(struct sonde_cuda_around *a, const struct sonde_cuda_kerne
     }
 }
 
-/* Can the copy run? */
-static enum sonde_value_missed check(const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
+/* Parameters in a buffer become a list of them, as far as the driver knows them. */
+static void take_parameters(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
+{
+    char *buffer = NULL;
+    for (void **e = l->extra ? *l->extra : NULL; !*l->parameters && e && *e != CU_LAUNCH_PARAM_END; e += 2)
+        if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
+            buffer = e[1];
+    if (!buffer || !k->parameters)
+        return;
+    for (uint32_t i = 0; i < k->parameters; i++)
+        a->parameters[i] = buffer + k->parameter[i].offset;
+    *l->parameters = a->parameters;
+    *l->extra = NULL;
+}
+
+/* Can a copy run, if it fits? */
+static enum sonde_value_missed check(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, const struct sonde_cuda_place *place)
 {
     if (k->why)
         return k->why;
     if (!*l->parameters && k->flow.parameters)
         return SONDE_VALUE_MISSED_BUFFER;
-    return l->clusters || !fits(k, l) ? SONDE_VALUE_MISSED_REGISTERS : SONDE_VALUE_MISSED_NONE;
+    if (l->clusters)
+        return SONDE_VALUE_MISSED_REGISTERS;
+    a->variables = k->flow.variables.count ? sonde__cuda_variables(k, place->uid) : NULL;
+    return k->flow.variables.count && !a->variables ? SONDE_VALUE_MISSED_VARIABLE : SONDE_VALUE_MISSED_NONE;
 }
 
-static enum sonde_value_missed make_area(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, void *const *parameters, struct sonde_cuda_place *place)
+/* The copy that guesses, unless it does not fit or has shown nothing; and its area. */
+static enum sonde_value_missed choose_fine(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, struct sonde_cuda_place *place)
 {
+    struct sonde_cuda_area *area = NULL;
+    bool fitted = false;
     for (uint32_t i = 0; i < k->flow.pointer_count; i++) {
-        const uint64_t address = pointer_of(k, parameters, i);
+        const uint64_t address = pointer_of(k, *l->parameters, i);
         a->objects[i] = address ? sonde_object_at(address) : 0;
     }
-    a->area = sonde__cuda_area(k, a->operation, a->objects, place);
-    return a->area ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_MEMORY;
+    for (int guesses = 1; guesses >= 0 && (!area || sonde__cuda_area_dull(area)); guesses--) {
+        CUkernel twin = sonde__cuda_twin(k, guesses);
+        const bool fit = fits(twin, l);
+        struct sonde_cuda_area *other = fit ? sonde__cuda_area(k, a->operation, a->objects, place, guesses) : NULL;
+        fitted |= fit;
+        a->twin = other ? twin : a->twin;
+        area = other ? other : area;
+    }
+    if (!area)
+        return fitted ? SONDE_VALUE_MISSED_MEMORY : SONDE_VALUE_MISSED_REGISTERS;
+    a->area = sonde__cuda_area_launch(area);
+    return SONDE_VALUE_MISSED_NONE;
+}
+
+static enum sonde_value_missed choose(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, struct sonde_cuda_place *place)
+{
+    const enum sonde_value_missed why = check(a, k, l, place);
+    if (why || sonde__cuda_twins.fine)
+        return why ? why : choose_fine(a, k, l, place);
+    a->twin = sonde__cuda_twin(k, false);
+    return fits(a->twin, l) ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_REGISTERS;
 }
 
 static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
 {
     uint32_t count = k->flow.parameters;
-    copy_leave(k, l);
-    memcpy(a->parameters, *l->parameters, count * sizeof *a->parameters);
+    copy_leave(a->twin, l);
+    memmove(a->parameters, *l->parameters, count * sizeof *a->parameters); /* they may be there */
     if (sonde__cuda_twins.fine)
         a->parameters[count++] = &a->area;
     if (sonde__cuda_twins.coarse && k->flow.sets)
         a->parameters[count++] = a->sets;
+    if (k->flow.variables.count)
+        a->parameters[count++] = a->variables;
     *l->parameters = a->parameters;
-    *l->function = (CUfunction)k->twin;
+    *l->function = (CUfunction)a->twin;
 }
 
-static void before_launch(struct sonde_cuda_around *a, const struct sonde_cuda_launch *l, const struct sonde_cuda_kernel *k, struct sonde_cuda_place *place, bool own_default)
+static void before_launch(struct sonde_cuda_around *a, const struct sonde_cuda_launch *l, struct sonde_cuda_kernel *k, struct sonde_cuda_place *place, bool own_default)
 {
     const bool coarse = sonde__cuda_twins.coarse;
-    enum sonde_value_missed why = check(k, l);
+    const enum sonde_value_missed why = choose(a, k, l, place);
     a->engine = why ? SONDE_ENGINE_NONE : SONDE_ENGINE_PTX;
     const bool reads_only = !why && !sonde__cuda_twins.fine && !k->flow.sets && !k->flow.writes_unknown;
     if (reads_only)
         return;
-    if (!why && sonde__cuda_twins.fine)
-        why = make_area(a, k, *l->parameters, place);
-    if (why && sonde__cuda_twins.fine) {
+    if (why && sonde__cuda_twins.fine)
         a->missed |= 1u << why;
-        a->engine = SONDE_ENGINE_NONE;
-    }
     if (coarse) {
         a->compares = true;
         sonde__cuda_coarse_begin(&a->coarse, place, l->stream, own_default, &a->missed);
         if (why)
-            add_arguments(a, k, l);
+            each_word(a, k, l, may_write);
         else
             add_written(a, k, *l->parameters);
         sonde__cuda_coarse_copy(&a->coarse);
@@ -264,7 +364,8 @@ static struct sonde_cuda_around *around_get(void)
     a = a ? a : sonde__memory_get(sizeof *a);
     if (a) {
         a->operation = a->missed = 0;
-        a->compares = false;
+        a->writes = a->compares = false;
+        a->flows = 0;
         a->engine = SONDE_ENGINE_NONE;
     }
     return a;
@@ -281,16 +382,23 @@ static void around_put(struct sonde_cuda_around *a)
 static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
 {
     const struct sonde_cuda_launch l = sonde__cuda_launch(id, (void *)(uintptr_t)cd->functionParams);
-    const struct sonde_cuda_kernel *k = l.function ? sonde__cuda_kernel(*l.function) : NULL;
+    struct sonde_cuda_kernel *k = l.function ? sonde__cuda_kernel(*l.function) : NULL;
     if (!k)
         return;
     a->operation = sonde_call_operation(call, SONDE_OP_KERNEL, k->name);
+    a->writes = true;
+    take_parameters(a, k, &l);
+    const bool captured = sonde__cuda_captures(l.stream, own_default);
+    if (sonde__cuda_twins.coarse && !captured) {
+        add_kernel_flow(a, k, &l);
+        note_writes(a, sonde__cuda_coarse_stream(l.stream, own_default, cd->contextUid));
+    }
     const enum sonde_value_missed left_out = sonde_value_choose(a->operation, k->name, l.blocks << 16 ^ l.threads);
     if (left_out) {
         a->missed |= 1u << left_out;
         return;
     }
-    if (sonde__cuda_captures(l.stream, own_default)) {
+    if (captured) {
         a->missed |= 1u << SONDE_VALUE_MISSED_GRAPH;
         return;
     }
@@ -305,20 +413,26 @@ static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_
 
 static void before_copy(struct sonde_cuda_around *a, uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
 {
-    const struct sonde_cuda_written w = sonde__cuda_written(id, cd->functionParams);
-    if (!w.writes)
+    const struct sonde_cuda_moved m = sonde__cuda_moved(id, cd->functionParams);
+    a->operation = sonde_call_operation(call, m.kind, 0);
+    a->writes = m.writes;
+    const bool captured = sonde__cuda_captures(m.stream, own_default);
+    if (!captured) {
+        add_flow(a, m.from, m.bytes, SONDE_FLOW_READ);
+        add_flow(a, m.to, m.bytes, SONDE_FLOW_WRITE);
+        note_writes(a, sonde__cuda_coarse_stream(m.stream, own_default, cd->contextUid));
+    }
+    if (!m.writes)
         return;
-    a->operation = sonde_call_operation(call, w.kind, 0);
-    const bool captured = sonde__cuda_captures(w.stream, own_default);
-    const enum sonde_value_missed why = captured ? SONDE_VALUE_MISSED_GRAPH : w.missed;
+    const enum sonde_value_missed why = captured ? SONDE_VALUE_MISSED_GRAPH : m.missed;
     struct sonde_cuda_place *place = why ? NULL : sonde__cuda_place(cd->context, cd->contextUid);
     if (!place) {
         a->missed |= 1u << (why ? why : SONDE_VALUE_MISSED_MEMORY);
         return;
     }
     a->compares = true;
-    sonde__cuda_coarse_begin(&a->coarse, place, w.stream, own_default, &a->missed);
-    sonde__cuda_coarse_add(&a->coarse, w.address, w.bytes, 0, false);
+    sonde__cuda_coarse_begin(&a->coarse, place, m.stream, own_default, &a->missed);
+    sonde__cuda_coarse_add(&a->coarse, m.address, m.bytes, 0, false);
     sonde__cuda_coarse_copy(&a->coarse);
 }
 
@@ -327,6 +441,8 @@ struct sonde_cuda_around *sonde__cuda_values_before(uint32_t id, enum sonde_cuda
 {
     const bool kernel = what == SONDE_CUDA_LAUNCH, copy = what == SONDE_CUDA_COPY || what == SONDE_CUDA_COPY_MANY || what == SONDE_CUDA_SET;
     struct sonde_cuda_around *a = kernel || (copy && sonde__cuda_twins.coarse) ? around_get() : NULL;
+    if (sonde__cuda_twins.coarse && (what == SONDE_CUDA_GRAPH || what == SONDE_CUDA_LAUNCH_MANY))
+        sonde__cuda_coarse_wrote(0, 0);
     if (!a)
         return NULL;
     sonde__cuda_quiet(true);
@@ -346,7 +462,9 @@ void sonde__cuda_values_after(struct sonde_cuda_around *a, bool made)
     sonde__cuda_quiet(true);
     if (a->compares)
         sonde__cuda_coarse_end(&a->coarse, made ? a->operation : 0);
-    for (uint32_t why = 0; made && why < SONDE_VALUE_MISSED_COUNT; why++)
+    if (made)
+        tell_flow(a);
+    for (uint32_t why = 0; made && a->writes && why < SONDE_VALUE_MISSED_COUNT; why++)
         if (why ? a->missed >> why & 1 : !a->missed)
             sonde_value_missed(a->operation, (enum sonde_value_missed)why, a->engine);
     sonde__cuda_quiet(false);
@@ -357,6 +475,7 @@ void sonde__cuda_values_after(struct sonde_cuda_around *a, bool made)
 
 static void read_place(struct sonde_cuda_place *place, bool last)
 {
+    sonde__cuda_duplicates_read(place, last);
     sonde__cuda_areas_read(place, last);
     sonde__cuda_coarse_read(place, last);
 }

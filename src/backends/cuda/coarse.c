@@ -65,7 +65,7 @@ static bool is_ready(struct sonde_cuda_place *p)
     coarse.own = sonde__cuda_own();
     struct sonde_cuda_slots *s = p->slots;
     if (!s && coarse.own && (s = sonde__pages_get(sizeof *s))) {
-        if (t->cuMemAlloc_v2(&s->at, SLOTS_MAX * sizeof *s->told) == CUDA_SUCCESS &&
+        if (sonde__cuda_duplicates_ready(p) && t->cuMemAlloc_v2(&s->at, SLOTS_MAX * sizeof *s->told) == CUDA_SUCCESS &&
             t->cuMemsetD8Async(s->at, 0, SLOTS_MAX * sizeof *s->told, p->stream) == CUDA_SUCCESS && t->cuStreamSynchronize(p->stream) == CUDA_SUCCESS)
             p->slots = s;
         else
@@ -93,7 +93,9 @@ struct extent { /* of an object */
     struct extent *next;
     uint64_t from, to; /* bytes that something wrote; of several stretches the largest */
     uint64_t writer;   /* the stream of all that wrote; UINT64_MAX: several */
+    uint64_t version;  /* how often it was written */
 };
+static _Atomic uint64_t unseen; /* operations that may have written any */
 static struct {
     struct sonde_lock lock;
     struct sonde_map by_object;
@@ -117,6 +119,12 @@ static struct extent *extent_of(uint32_t object)
     return e;
 }
 
+static void written_by(struct extent *e, uint64_t writer)
+{
+    e->writer = e->writer && e->writer != writer ? UINT64_MAX : writer;
+    e->version++;
+}
+
 /* `t` is being written: what of it was written before is left in it, elsewhere there is nothing to compare with. */
 static void define(struct sonde_cuda_target *t, uint64_t writer)
 {
@@ -137,10 +145,43 @@ static void define(struct sonde_cuda_target *t, uint64_t writer)
             e->from = from;
             e->to = to;
         }
-        e->writer = e->writer && e->writer != writer ? UINT64_MAX : writer;
+        written_by(e, writer);
         t->raced = e->writer == UINT64_MAX;
+        t->version = e->version + atomic_load(&unseen);
+        t->whole = e->from == 0 && e->to >= t->bytes;
     }
     sonde__unlock(&extents.lock);
+}
+
+void sonde__cuda_coarse_wrote(uint32_t object, uint64_t writer)
+{
+    if (!object)
+        atomic_fetch_add(&unseen, 1);
+    sonde__lock(&extents.lock);
+    struct extent *e = object ? extent_of(object) : NULL;
+    if (e)
+        written_by(e, writer);
+    sonde__unlock(&extents.lock);
+}
+
+static struct extent known_extent(uint32_t object)
+{
+    sonde__lock(&extents.lock);
+    const uint64_t *known = sonde__map_find(&extents.by_object, object);
+    const struct extent e = known ? *(const struct extent *)(uintptr_t)*known : (struct extent){0};
+    sonde__unlock(&extents.lock);
+    return e;
+}
+
+uint64_t sonde__cuda_coarse_version(uint32_t object)
+{
+    const struct extent e = known_extent(object);
+    return e.version ? e.version + atomic_load(&unseen) : 0;
+}
+
+uint64_t sonde__cuda_coarse_writer(uint32_t object)
+{
+    return known_extent(object).writer;
 }
 
 void sonde__cuda_coarse_freed(uint32_t object)
@@ -157,9 +198,14 @@ void sonde__cuda_coarse_freed(uint32_t object)
 
 /* ---- before the operation --------------------------------------------------------------------------- */
 
-static uint64_t stream_key(const struct sonde_cuda_coarse *c)
+static CUstream stream_of(CUstream stream, bool own_default)
 {
-    const uint64_t words[] = {(uintptr_t)c->stream, c->place->uid};
+    return stream ? stream : (own_default ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY);
+}
+
+uint64_t sonde__cuda_coarse_stream(CUstream stream, bool own_default, uint32_t context_uid)
+{
+    const uint64_t words[] = {(uintptr_t)stream_of(stream, own_default), context_uid};
     return XXH3_64bits(words, sizeof words) >> 1 | 1;
 }
 
@@ -171,11 +217,12 @@ static void miss(struct sonde_cuda_coarse *c, enum sonde_value_missed why)
 void sonde__cuda_coarse_begin(struct sonde_cuda_coarse *c, struct sonde_cuda_place *place, CUstream stream, bool own_default, uint32_t *missed)
 {
     c->place = place;
-    c->stream = stream ? stream : (own_default ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY);
+    c->stream = stream_of(stream, own_default);
+    c->key = sonde__cuda_coarse_stream(stream, own_default, place->uid);
     c->missed = missed;
     c->targets = 0;
     c->guard = NULL;
-    struct sonde_cuda_guard *guard = &guards[(stream_key(c) >> 1) % GUARDS];
+    struct sonde_cuda_guard *guard = &guards[(c->key >> 1) % GUARDS];
     if (!is_ready(place))
         miss(c, SONDE_VALUE_MISSED_COMPARE);
     else if (sonde__trylock(&guard->lock))
@@ -183,6 +230,8 @@ void sonde__cuda_coarse_begin(struct sonde_cuda_coarse *c, struct sonde_cuda_pla
     else
         miss(c, SONDE_VALUE_MISSED_BUSY);
     atomic_store(&guard->disturbed, !c->guard);
+    if (c->guard)
+        sonde__cuda_duplicates_check(place, c->stream, c->key);
 }
 
 /* Of one object there is one target: where parts of it are marked differently, all of it may be written. */
@@ -240,7 +289,8 @@ struct sonde_cuda_target *sonde__cuda_coarse_add(struct sonde_cuda_coarse *c, ui
     struct sonde_cuda_target *known = same_object(c, &t);
     if (known)
         return known;
-    define(&t, stream_key(c));
+    define(&t, c->key);
+    t.whole = t.whole && o.kind == SONDE_OBJECT_DEVICE; /* duplicates.c */
     if (!c->guard)
         return NULL;
     if (c->targets == SONDE_CUDA_TARGETS_MAX) {
@@ -325,6 +375,8 @@ void sonde__cuda_coarse_end(struct sonde_cuda_coarse *c, uint32_t operation)
             miss(c, SONDE_VALUE_MISSED_COMPARE);
         if (t->copy)
             sonde__cuda_twins.cuMemFreeAsync(t->copy, c->stream);
+        if (operation && !atomic_load(&c->guard->disturbed))
+            sonde__cuda_duplicates_after(c->place, c->stream, c->key, t, operation);
     }
     if (c->place->slots)
         atomic_fetch_add(&c->place->slots->made, c->targets != 0);

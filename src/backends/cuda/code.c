@@ -1,13 +1,14 @@
 /* code.c - the PTX of what the program loads, and an instrumented copy of each kernel that is launched (--values).
  *
  * The program's modules stay as they are. At the first launch of a kernel of a module, its PTX with all copies becomes a library
- * of ours; so its variables are others than the program's, and a kernel that names one has no copy. Nor has one whose
- * copy needs more than a block may have.
+ * of ours; so its variables are others than the program's, and a copy that names some is given pointers to those. A kernel whose
+ * copy needs more than a block may have stays as it is.
  *
  * Locks: code.lock, of images and of making kernels; launches that are known take none.
  */
 #include "sonde_cuda.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "guest/lock.h"
@@ -20,11 +21,13 @@ struct image {
     struct image *next;
     uint64_t handle; /* CUlibrary or CUmodule; 0: unloaded */
     bool library;
-    bool made;       /* what follows */
-    bool read;       /* and there is `ptx`, and `twin` */
+    bool parsed, read; /* it has been tried; and there is `ptx` */
     struct sonde_image_ptx code;
     struct sonde_ptx ptx;
-    CUlibrary twin;
+    struct {
+        bool made;     /* it has been tried */
+        CUlibrary library; /* NULL: the driver cannot */
+    } twins[2];        /* with copies that do not guess, that do */
 };
 
 static struct {
@@ -100,20 +103,29 @@ void sonde__cuda_code_unloading(const void *params)
 }
 
 /* Under code.lock. */
-static bool make_twin(struct image *i)
+static bool read_image(struct image *i)
+{
+    if (!i->parsed)
+        i->read = i->code.text && !sonde__ptx_read(&i->ptx, i->code.text, i->code.bytes);
+    i->parsed = true;
+    return i->read;
+}
+
+/* Under code.lock. The copies that guess are a library of their own: many kernels need the others only, or these. */
+static CUlibrary make_twins(struct image *i, bool guesses)
 {
     struct sonde_ptx_text text;
-    if (i->made)
-        return i->read;
-    i->made = true;
-    if (!i->code.text || sonde__ptx_read(&i->ptx, i->code.text, i->code.bytes))
-        return false;
-    const int rc = sonde__ptx_rewrite(&i->ptx, sonde__cuda_twins.plan, &text);
-    i->read = !rc && sonde__cuda_twins.cuLibraryLoadData(&i->twin, text.text, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS;
-    if (!rc && !i->read)
-        sonde_note("values: the driver cannot compile the instrumented copy of a module: its kernels are not looked at");
+    if (i->twins[guesses].made)
+        return i->twins[guesses].library;
+    i->twins[guesses].made = true;
+    const int rc = sonde__ptx_rewrite(&i->ptx, sonde__cuda_twins.plan | (guesses ? SONDE_PLAN_GUESSES : 0u), &text);
+    if (!rc && sonde__cuda_twins.cuLibraryLoadData(&i->twins[guesses].library, text.text, NULL, NULL, 0, NULL, NULL, 0) != CUDA_SUCCESS) {
+        i->twins[guesses].library = NULL;
+        sonde_note(guesses ? "values: the driver cannot compile copies of a module that guess: frequent values and lines of its kernels are not found"
+                           : "values: the driver cannot compile the instrumented copy of a module: its kernels are not looked at");
+    }
     sonde__ptx_text_release(&text);
-    return i->read;
+    return i->twins[guesses].library;
 }
 
 /* ---- kernels ------------------------------------------------------------------------------------------ */
@@ -150,16 +162,16 @@ static const struct sonde_ptx_function *function_of(const struct sonde_ptx *p, c
     return NULL;
 }
 
-static CUkernel twin_of(const struct image *i, const char *name)
+/* Under code.lock. */
+static CUkernel twin_of(struct image *i, const struct sonde_ptx_span name, bool guesses)
 {
     char room[NAME_MAX_BYTES];
     CUkernel twin = NULL;
-    const size_t bytes = strlen(name);
-    if (bytes + sizeof SUFFIX > sizeof room)
+    if (name.bytes + sizeof SUFFIX > sizeof room || !make_twins(i, guesses))
         return NULL;
-    memcpy(room, name, bytes);
-    memcpy(room + bytes, SUFFIX, sizeof SUFFIX);
-    return sonde__cuda_twins.cuLibraryGetKernel(&twin, i->twin, room) == CUDA_SUCCESS ? twin : NULL;
+    memcpy(room, i->ptx.text + name.at, name.bytes);
+    memcpy(room + name.bytes, SUFFIX, sizeof SUFFIX);
+    return sonde__cuda_twins.cuLibraryGetKernel(&twin, i->twins[guesses].library, room) == CUDA_SUCCESS ? twin : NULL;
 }
 
 /* Why it stays plain; NONE: `k` has all that is needed. */
@@ -169,7 +181,7 @@ static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image
         return SONDE_VALUE_MISSED_CODE;
     if (!i->code.text)
         return SONDE_VALUE_MISSED_PTX;
-    if (!make_twin(i))
+    if (!read_image(i))
         return SONDE_VALUE_MISSED_COMPILE;
     k->ptx = &i->ptx;
     k->function = function_of(&i->ptx, name);
@@ -180,10 +192,15 @@ static enum sonde_value_missed examine(struct sonde_cuda_kernel *k, struct image
     if (sonde__ptx_flow(k->ptx, k->function, &k->flow) || k->flow.parameters >= SONDE_CUDA_PARAMETERS_MAX ||
         k->flow.pointer_count > SONDE_PTX_POINTERS_MAX)
         return SONDE_VALUE_MISSED_ARGUMENTS;
-    if (k->flow.variable.bytes)
+    if (k->flow.variables.count > SONDE_PTX_VARIABLES_MAX)
         return SONDE_VALUE_MISSED_VARIABLE;
-    k->twin = twin_of(i, name);
-    return k->twin ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
+    for (int guesses = sonde__cuda_twins.fine; guesses >= 0; guesses--) { /* the other when it is needed */
+        k->made[guesses] = true;
+        k->twin[guesses] = twin_of(i, k->function->name, guesses);
+        if (k->twin[guesses])
+            return SONDE_VALUE_MISSED_NONE;
+    }
+    return SONDE_VALUE_MISSED_COMPILE;
 }
 
 /* The driver knows the parameters of kernels that have no PTX, too. */
@@ -192,16 +209,16 @@ static void read_parameters(struct sonde_cuda_kernel *k, CUfunction f)
     const struct sonde_cuda_twins *t = &sonde__cuda_twins;
     size_t offset, bytes;
     uint32_t count = 0;
-    uint16_t found[SONDE_CUDA_PARAMETERS_MAX];
+    struct sonde_cuda_parameter found[SONDE_CUDA_PARAMETERS_MAX];
     for (; count < SONDE_CUDA_PARAMETERS_MAX; count++) {
         if (t->cuKernelGetParamInfo((CUkernel)f, count, &offset, &bytes) != CUDA_SUCCESS && t->cuFuncGetParamInfo(f, count, &offset, &bytes) != CUDA_SUCCESS)
             break;
-        found[count] = (uint16_t)bytes;
+        found[count] = (struct sonde_cuda_parameter){(uint16_t)offset, (uint16_t)bytes};
     }
-    k->parameter_bytes = count ? sonde__memory_get(count * sizeof *found) : NULL;
-    if (k->parameter_bytes)
-        memcpy(k->parameter_bytes, found, count * sizeof *found);
-    k->parameters = k->parameter_bytes ? count : 0;
+    k->parameter = count ? sonde__memory_get(count * sizeof *found) : NULL;
+    if (k->parameter)
+        memcpy(k->parameter, found, count * sizeof *found);
+    k->parameters = k->parameter ? count : 0;
 }
 
 static struct sonde_cuda_kernel *kernel_new(CUfunction f)
@@ -213,8 +230,7 @@ static struct sonde_cuda_kernel *kernel_new(CUfunction f)
     k->image = image_of(f, &name);
     k->name = sonde_string(name, strlen(name));
     k->why = examine(k, k->image, name);
-    if (k->why && sonde__cuda_twins.coarse)
-        read_parameters(k, f);
+    read_parameters(k, f);
     sonde__shared_map_put(&kernels, (uintptr_t)f, (uintptr_t)k);
     return k;
 }
@@ -231,6 +247,85 @@ struct sonde_cuda_kernel *sonde__cuda_kernel(CUfunction f)
     sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
     sonde__unlock(&code.lock);
     return k;
+}
+
+/* ---- copies ------------------------------------------------------------------------------------------------ */
+
+CUkernel sonde__cuda_twin(struct sonde_cuda_kernel *k, bool guesses)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* as above */
+    if (atomic_load_explicit(&k->made[guesses], memory_order_acquire))
+        return k->twin[guesses];
+    sonde__lock(&code.lock);
+    sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
+    if (!k->made[guesses])
+        k->twin[guesses] = twin_of(k->image, k->function->name, guesses);
+    atomic_store_explicit(&k->made[guesses], true, memory_order_release);
+    sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
+    sonde__unlock(&code.lock);
+    return k->twin[guesses];
+}
+
+/* ---- variables -------------------------------------------------------------------------------------------- */
+
+struct sonde_cuda_pointers { /* to a kernel's variables, in a context */
+    struct sonde_cuda_pointers *next;
+    uint32_t context_uid;
+    bool known;
+    CUdeviceptr at[SONDE_PTX_VARIABLES_MAX];
+};
+
+static bool variable_at(const struct image *i, const char *name, CUdeviceptr *at)
+{
+    const struct sonde_cuda_twins *t = &sonde__cuda_twins;
+    const CUlibrary library = i->library ? (CUlibrary)(uintptr_t)i->handle : NULL;
+    size_t bytes;
+    if (!library)
+        return t->cuModuleGetGlobal_v2(at, &bytes, (CUmodule)(uintptr_t)i->handle, name) == CUDA_SUCCESS;
+    return t->cuLibraryGetGlobal(at, &bytes, library, name) == CUDA_SUCCESS ||
+           t->cuLibraryGetManaged(at, &bytes, library, name) == CUDA_SUCCESS;
+}
+
+/* Under code.lock. */
+static struct sonde_cuda_pointers *pointers_new(struct sonde_cuda_kernel *k, uint32_t context_uid)
+{
+    char name[NAME_MAX_BYTES];
+    struct sonde_cuda_pointers *p = sonde__memory_get(sizeof *p);
+    if (!p)
+        return NULL;
+    p->context_uid = context_uid;
+    p->known = true;
+    for (uint32_t v = 0; v < k->flow.variables.count && p->known; v++) {
+        const struct sonde_ptx_span s = k->flow.variables.name[v];
+        snprintf(name, sizeof name, "%.*s", (int)s.bytes, k->ptx->text + s.at);
+        p->known = variable_at(k->image, name, &p->at[v]);
+    }
+    p->next = atomic_load(&k->pointers);
+    atomic_store(&k->pointers, p);
+    return p;
+}
+
+static struct sonde_cuda_pointers *pointers_of(struct sonde_cuda_kernel *k, uint32_t context_uid)
+{
+    struct sonde_cuda_pointers *p = atomic_load(&k->pointers);
+    while (p && p->context_uid != context_uid)
+        p = p->next;
+    return p;
+}
+
+CUdeviceptr *sonde__cuda_variables(struct sonde_cuda_kernel *k, uint32_t context_uid)
+{
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    struct sonde_cuda_pointers *p = pointers_of(k, context_uid);
+    if (!p) {
+        sonde__lock(&code.lock);
+        sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
+        p = pointers_of(k, context_uid);
+        p = p ? p : pointers_new(k, context_uid);
+        sonde__cuda_twins.cuThreadExchangeStreamCaptureMode(&mode);
+        sonde__unlock(&code.lock);
+    }
+    return p && p->known ? p->at : NULL;
 }
 
 size_t sonde__cuda_plain_name(const char *name)

@@ -24,24 +24,25 @@ struct ends {
     uint8_t to_at, from_at;
     bool waits;
     uint8_t count_at, unit; /* how many units of so many bytes are written; unit 0: not one stretch */
+    uint8_t row_unit;       /* of a rectangle that is set: its width is so many, and its height is behind it */
     uint8_t stream_at;      /* 0: the default stream */
 };
 #define IDS 1024u
 
 #define AT(name, field) (uint8_t)offsetof(name##_params, field)
-#define END(name, to, to_field, from, from_field, waits, count, unit, stream_at) \
-    [CUPTI_DRIVER_TRACE_CBID_##name] = {to, from, AT(name, to_field), AT(name, from_field), waits, AT(name, count), unit, stream_at}
+#define END(name, to, to_field, from, from_field, waits, count, unit, row_unit, stream_at) \
+    [CUPTI_DRIVER_TRACE_CBID_##name] = {to, from, AT(name, to_field), AT(name, from_field), waits, AT(name, count), unit, row_unit, stream_at}
 #define NOW(name, to, to_field, from, from_field)                                        \
-    END(name, to, to_field, from, from_field, true, ByteCount, 1, 0),                    \
-    END(name##_ptds, to, to_field, from, from_field, true, ByteCount, 1, 0)
+    END(name, to, to_field, from, from_field, true, ByteCount, 1, 0, 0),                    \
+    END(name##_ptds, to, to_field, from, from_field, true, ByteCount, 1, 0, 0)
 #define LATER(name, to, to_field, from, from_field)                                                \
-    END(name, to, to_field, from, from_field, false, ByteCount, 1, AT(name, hStream)),             \
-    END(name##_ptsz, to, to_field, from, from_field, false, ByteCount, 1, AT(name, hStream))
-#define SET(name, count, unit)                                                                                \
-    END(name##Async, DEVICE, dstDevice, NOWHERE, dstDevice, false, count, unit, AT(name##Async, hStream)),    \
-    END(name##Async_ptsz, DEVICE, dstDevice, NOWHERE, dstDevice, false, count, unit, AT(name##Async, hStream)), \
-    END(name##_v2, DEVICE, dstDevice, NOWHERE, dstDevice, false, count, unit, 0),                             \
-    END(name##_v2_ptds, DEVICE, dstDevice, NOWHERE, dstDevice, false, count, unit, 0)
+    END(name, to, to_field, from, from_field, false, ByteCount, 1, 0, AT(name, hStream)),             \
+    END(name##_ptsz, to, to_field, from, from_field, false, ByteCount, 1, 0, AT(name, hStream))
+#define SET(name, count, unit, row_unit)                                                                                \
+    END(name##Async, DEVICE, dstDevice, NOWHERE, dstDevice, false, count, unit, row_unit, AT(name##Async, hStream)),    \
+    END(name##Async_ptsz, DEVICE, dstDevice, NOWHERE, dstDevice, false, count, unit, row_unit, AT(name##Async, hStream)), \
+    END(name##_v2, DEVICE, dstDevice, NOWHERE, dstDevice, false, count, unit, row_unit, 0),                             \
+    END(name##_v2_ptds, DEVICE, dstDevice, NOWHERE, dstDevice, false, count, unit, row_unit, 0)
 
 static const struct ends calls[IDS] = {
     NOW(cuMemcpy, UNIFIED, dst, UNIFIED, src),
@@ -61,12 +62,12 @@ static const struct ends calls[IDS] = {
     NOW(cuMemcpyAtoH_v2, HOST, dstHost, ARRAY, srcArray),
     LATER(cuMemcpyAtoHAsync_v2, HOST, dstHost, ARRAY, srcArray),
     NOW(cuMemcpyAtoA_v2, ARRAY, dstArray, ARRAY, srcArray),
-    SET(cuMemsetD8, N, 1),
-    SET(cuMemsetD16, N, 2),
-    SET(cuMemsetD32, N, 4),
-    SET(cuMemsetD2D8, Width, 0),
-    SET(cuMemsetD2D16, Width, 0),
-    SET(cuMemsetD2D32, Width, 0),
+    SET(cuMemsetD8, N, 1, 0),
+    SET(cuMemsetD16, N, 2, 0),
+    SET(cuMemsetD32, N, 4, 0),
+    SET(cuMemsetD2D8, Width, 0, 1),
+    SET(cuMemsetD2D16, Width, 0, 2),
+    SET(cuMemsetD2D32, Width, 0, 4),
 };
 
 struct end {
@@ -76,6 +77,7 @@ struct end {
 struct copy {
     struct end to, from;
     bool waits;
+    uint64_t bytes; /* of a rectangle or a box */
 };
 
 static struct end end_of(CUmemorytype type, const void *host, CUdeviceptr device, CUarray array)
@@ -93,18 +95,18 @@ static struct end end_of(CUmemorytype type, const void *host, CUdeviceptr device
 }
 
 /* What the fields of a rectangle and of a box have in common. */
-#define BOX(copy) \
+#define BOX(copy, depth) \
     {end_of((copy)->dstMemoryType, (copy)->dstHost, (copy)->dstDevice, (copy)->dstArray), \
-     end_of((copy)->srcMemoryType, (copy)->srcHost, (copy)->srcDevice, (copy)->srcArray), waits}
+     end_of((copy)->srcMemoryType, (copy)->srcHost, (copy)->srcDevice, (copy)->srcArray), waits, (copy)->WidthInBytes * (copy)->Height * depth}
 
 static struct copy flat(const CUDA_MEMCPY2D *c, bool waits)
 {
-    return c ? (struct copy)BOX(c) : (struct copy){0};
+    return c ? (struct copy)BOX(c, 1) : (struct copy){0};
 }
 
 static struct copy deep(const CUDA_MEMCPY3D *c, bool waits)
 {
-    return c ? (struct copy)BOX(c) : (struct copy){0};
+    return c ? (struct copy)BOX(c, (c)->Depth) : (struct copy){0};
 }
 
 #define ID(name) CUPTI_DRIVER_TRACE_CBID_##name
@@ -171,22 +173,31 @@ struct sonde_cuda_copied sonde__cuda_copied(uint32_t id, const void *params)
     return said;
 }
 
-static uint64_t field_of(const void *params, uint8_t at)
+static uint64_t field_of(const void *params, size_t at)
 {
     return *(const uint64_t *)(const void *)((const char *)params + at);
 }
 
-struct sonde_cuda_written sonde__cuda_written(uint32_t id, const void *params)
+static uint64_t bytes_of(const struct ends *e, const struct copy *c, const void *params)
+{
+    if (e->row_unit)
+        return e->row_unit * field_of(params, e->count_at) * field_of(params, e->count_at + sizeof(size_t));
+    return e->unit ? e->unit * field_of(params, e->count_at) : c->bytes;
+}
+
+struct sonde_cuda_moved sonde__cuda_moved(uint32_t id, const void *params)
 {
     const struct ends *e = &calls[id < IDS ? id : 0];
     const struct copy c = copy_of(id, params);
-    struct sonde_cuda_written w = {.stream = e->stream_at ? (CUstream)(uintptr_t)field_of(params, e->stream_at) : NULL};
-    if (c.to.where == HOST || (c.to.where == UNIFIED && !on_device(&c.to)))
-        return w;
-    w.writes = true;
-    w.kind = !c.from.where ? SONDE_OP_FILL : (on_device(&c.from) ? SONDE_OP_COPY : SONDE_OP_WRITE);
-    w.missed = c.to.where == ARRAY ? SONDE_VALUE_MISSED_IMAGE : (e->unit ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_RECTANGLE);
-    w.address = c.to.address;
-    w.bytes = e->unit ? e->unit * field_of(params, e->count_at) : 0;
-    return w;
+    const bool reads = c.from.where && on_device(&c.from);
+    return (struct sonde_cuda_moved){
+        .stream = e->stream_at ? (CUstream)(uintptr_t)field_of(params, e->stream_at) : NULL,
+        .writes = !c.to.where || on_device(&c.to), /* of a call that is not known it may */
+        .kind = !c.from.where ? SONDE_OP_FILL : (!reads ? SONDE_OP_WRITE : (on_device(&c.to) ? SONDE_OP_COPY : SONDE_OP_READ)),
+        .missed = c.to.where == ARRAY ? SONDE_VALUE_MISSED_IMAGE : (e->unit ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_RECTANGLE),
+        .address = c.to.address,
+        .bytes = bytes_of(e, &c, params),
+        .to = object_of(&c.to),
+        .from = object_of(&c.from),
+    };
 }

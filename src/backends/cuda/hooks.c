@@ -342,7 +342,7 @@ __attribute__((hot)) static void enter(CUpti_CallbackDomain domain, CUpti_Callba
 {
     const struct follow *f = follow(domain, id);
     if (f->what == SONDE_CUDA_FREE) /* before the address can be another's */
-        sonde__cuda_freeing(id, cd->functionParams);
+        sonde__cuda_freeing(id, cd->functionParams, cd->contextUid);
     else if (f->what == SONDE_CUDA_EVENT_GONE)
         sonde__cuda_event_record(((const cuEventDestroy_v2_params *)cd->functionParams)->hEvent, 0);
     else if (f->what == SONDE_CUDA_SYNC_EVENT)

@@ -159,7 +159,18 @@ static bool in_span(const struct sonde_map_entry *entry, void *user)
     return true;
 }
 
-void sonde__cuda_freeing(uint32_t id, const void *params)
+/* It may still be compared, for the last time. */
+static void last_look(uint64_t address, uint32_t context)
+{
+    const uint32_t object = sonde__cuda_twins.coarse ? sonde__cuda_object_named(address) : 0;
+    if (!object)
+        return;
+    sonde__cuda_quiet(true);
+    sonde__cuda_duplicates_freeing(object, sonde__cuda_place_known(context));
+    sonde__cuda_quiet(false);
+}
+
+void sonde__cuda_freeing(uint32_t id, const void *params, uint32_t context)
 {
     switch (id) {
     case ID(cuMemUnmap): { /* may span several that were mapped */
@@ -173,6 +184,7 @@ void sonde__cuda_freeing(uint32_t id, const void *params)
     }
     default: { /* the address or handle comes first in all of them */
         PARAMS(cuMemFree_v2);
+        last_look(p->dptr, context);
         forget(p->dptr);
     }
     }

@@ -5,6 +5,8 @@
  */
 #include "sonde_cuda.h"
 
+#include <string.h>
+
 #include "guest/lock.h"
 
 enum { PIECE = 16,
@@ -27,7 +29,8 @@ static bool load(void)
     CUlibrary library;
     if (t->cuLibraryLoadData(&library, sonde__ptx_compare, NULL, NULL, 0, NULL, NULL, 0) == CUDA_SUCCESS &&
         t->cuLibraryGetKernel(&own.kernels.copy, library, SONDE_PTX_COPY) == CUDA_SUCCESS &&
-        t->cuLibraryGetKernel(&own.kernels.compare, library, SONDE_PTX_COMPARE) == CUDA_SUCCESS)
+        t->cuLibraryGetKernel(&own.kernels.compare, library, SONDE_PTX_COMPARE) == CUDA_SUCCESS &&
+        t->cuLibraryGetKernel(&own.kernels.digest, library, SONDE_PTX_DIGEST) == CUDA_SUCCESS)
         return true;
     sonde_note("values: the driver cannot compile Sonde's kernels: no values are looked at");
     return false;
@@ -40,6 +43,11 @@ const struct sonde_cuda_own *sonde__cuda_own(void)
         own.loaded = load() ? READY : CANNOT;
     sonde__unlock(&own.lock);
     return own.loaded == READY ? &own.kernels : NULL;
+}
+
+bool sonde__cuda_is_own(const char *name)
+{
+    return sonde__cuda_twins.on && (strcmp(name, SONDE_PTX_COPY) == 0 || strcmp(name, SONDE_PTX_COMPARE) == 0 || strcmp(name, SONDE_PTX_DIGEST) == 0);
 }
 
 void sonde__cuda_own_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)

@@ -62,6 +62,12 @@ static struct sonde_cuda_place *find(uint32_t uid)
     return NULL;
 }
 
+struct sonde_cuda_place *sonde__cuda_place_known(uint32_t uid)
+{
+    struct sonde_cuda_place *p = find(uid);
+    return p && !p->gone ? p : NULL;
+}
+
 struct sonde_cuda_place *sonde__cuda_place(CUcontext context, uint32_t uid)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED; /* another thread's capture forbids nothing here */

@@ -6,7 +6,7 @@
  * streams, devices and events; captures.c knows which streams are captured;
  * memory.c follows allocations, copies.c what copies name; graphs.c knows where a
  * graph's nodes come from; modules.c keeps code that was loaded; around.c is what --values puts around an operation:
- * code.c has instrumented copies of kernels, areas.c what they found, coarse.c compares,
+ * code.c has instrumented copies of kernels, areas.c what they found, coarse.c compares, duplicates.c has objects that are alike,
  * places.c knows what each context has for that;
  * sanitizer.c is the Compute Sanitizer engine, where patches.c has what each access finds kept;
  * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
@@ -202,20 +202,21 @@ struct sonde_cuda_copied {
 };
 /* What a call named that copies or sets. */
 struct sonde_cuda_copied sonde__cuda_copied(uint32_t id, const void *params);
-struct sonde_cuda_written {
-    bool writes;                    /* memory of a device, and some of it */
-    enum sonde_value_missed missed; /* it is not one stretch of it */
+struct sonde_cuda_moved {
+    bool writes;                    /* memory of a device */
+    enum sonde_value_missed missed; /* what it writes is not one stretch of it */
     enum sonde_op_kind kind;
     CUstream stream;
-    uint64_t address, bytes;
+    uint64_t address, bytes;        /* where it writes to, how many */
+    uint32_t to, from;              /* objects; 0: none */
 };
-/* What it will write. */
-struct sonde_cuda_written sonde__cuda_written(uint32_t id, const void *params);
+/* What it will do. */
+struct sonde_cuda_moved sonde__cuda_moved(uint32_t id, const void *params);
 
 /* ---- allocations (memory.c) -------------------------------------------------------- */
 
 /* Before a call that frees, after a call that allocated. */
-void sonde__cuda_freeing(uint32_t id, const void *params);
+void sonde__cuda_freeing(uint32_t id, const void *params, uint32_t context_uid);
 void sonde__cuda_allocated(uint32_t id, const void *params, const struct sonde_call *call, uint32_t context_uid);
 void sonde__cuda_context_memory_gone(uint32_t context_uid);
 /* The object that began at this address, or of this array; 0 none. */
@@ -261,17 +262,21 @@ void sonde__cuda_modules_store(void); /* within collect */
     X(cuKernelGetParamInfo)                         \
     X(cuKernelSetAttribute)                         \
     X(cuLaunchKernel)                               \
+    X(cuLibraryGetGlobal)                           \
     X(cuLibraryGetKernel)                           \
+    X(cuLibraryGetManaged)                          \
     X(cuLibraryGetModule)                           \
     X(cuLibraryLoadData)                            \
     X(cuMemAllocFromPoolAsync)                      \
     X(cuMemAlloc_v2)                                \
     X(cuMemFreeAsync)                               \
+    X(cuMemHostAlloc)                               \
     X(cuMemPoolCreate)                              \
     X(cuMemPoolSetAttribute)                        \
     X(cuMemcpyDtoHAsync_v2)                         \
     X(cuMemcpyHtoDAsync_v2)                         \
     X(cuMemsetD8Async)                              \
+    X(cuModuleGetGlobal_v2)                         \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)  \
     X(cuStreamCreate)                               \
     X(cuStreamSynchronize)                          \
@@ -280,7 +285,7 @@ void sonde__cuda_modules_store(void); /* within collect */
 struct sonde_cuda_twins {
     bool on;           /* --values, and the driver has all of these */
     bool coarse, fine; /* what is wanted */
-    uint32_t plan;     /* SONDE_PLAN_*: of the copies */
+    uint32_t plan;     /* SONDE_PLAN_*: of the copies that do not guess */
 #define X(name) __typeof__(&name) name;
     SONDE_CUDA_TWINS_MAP(X)
 #undef X
@@ -291,12 +296,16 @@ struct sonde_cuda_kernel {
     void *image;
     uint32_t name;                 /* a string of the measurement's */
     enum sonde_value_missed why;   /* it has no copy; NONE: it has, and all of these */
-    CUkernel twin;
+    CUkernel twin[2];              /* that does not guess, that does; NULL: there is none */
+    _Atomic bool made[2];          /* has it been tried? */
     const struct sonde_ptx *ptx;
     const struct sonde_ptx_function *function;
     struct sonde_ptx_flow flow;
-    uint32_t parameters;           /* of any kernel, as the driver says: bytes of each */
-    uint16_t *parameter_bytes;
+    struct sonde_cuda_pointers *_Atomic pointers; /* to its variables */
+    uint32_t parameters;           /* of any kernel, as the driver says */
+    struct sonde_cuda_parameter {
+        uint16_t offset, bytes;
+    } *parameter;
 };
 
 /* After a call that loaded code, before one that unloads it. */
@@ -304,6 +313,10 @@ void sonde__cuda_code_loaded(uint32_t id, const void *params);
 void sonde__cuda_code_unloading(const void *params);
 /* The kernel of a launch; made at the first. NULL: no memory. */
 struct sonde_cuda_kernel *sonde__cuda_kernel(CUfunction f);
+/* Its copy that guesses, or does not; made at the first call. NULL: there is none. */
+CUkernel sonde__cuda_twin(struct sonde_cuda_kernel *k, bool guesses);
+/* Where the variables of the program's module are that a kernel names, in this context, which is current. NULL: the driver does not say. */
+CUdeviceptr *sonde__cuda_variables(struct sonde_cuda_kernel *k, uint32_t context_uid);
 /* Bytes of a kernel's name as the program has it: without what our copies have behind theirs. */
 size_t sonde__cuda_plain_name(const char *name);
 
@@ -311,12 +324,14 @@ size_t sonde__cuda_plain_name(const char *name);
 
 struct sonde_cuda_place;
 struct sonde_cuda_own {
-    CUkernel copy, compare; /* instrument/compare.h */
+    CUkernel copy, compare, digest; /* instrument/compare.h */
 };
 /* Loaded at the first call; NULL: the driver cannot. */
 const struct sonde_cuda_own *sonde__cuda_own(void);
 /* Does the driver launch what a callback puts in a launch's place? Found out at the first call, in the current context. */
 bool sonde__cuda_swaps(const struct sonde_cuda_place *place);
+/* Is a kernel of this name ours? */
+bool sonde__cuda_is_own(const char *name);
 /* Of calls that are ours. */
 void sonde__cuda_own_callback(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data);
 
@@ -331,10 +346,13 @@ struct sonde_cuda_place {
     CUmemoryPool pool;       /* of copies */
     uint64_t bytes, most;    /* of areas */
     struct sonde_cuda_slots *_Atomic slots;
+    struct sonde_cuda_jobs *_Atomic jobs;
     bool gone;
 };
 /* That of a context, which is current; made at the first. NULL: there is none. */
 struct sonde_cuda_place *sonde__cuda_place(CUcontext context, uint32_t uid);
+/* That, if it was made. */
+struct sonde_cuda_place *sonde__cuda_place_known(uint32_t uid);
 /* Each, with its context current: all, or one (`uid` not 0). */
 void sonde__cuda_places(uint32_t uid, void (*each)(struct sonde_cuda_place *place, bool last), bool last);
 bool sonde__cuda_values_own(uint32_t context_uid, uint32_t stream_id); /* is that stream ours? */
@@ -348,6 +366,8 @@ struct sonde_cuda_target { /* a part of an object that is compared */
     uint32_t element_bytes; /* as the code has it; 0 unknown */
     uint32_t grain;         /* what is written is marked, so many bytes at once; 0: all of it may be written */
     bool maybe, raced;
+    bool whole;             /* all of it has contents, and it may be hashed */
+    uint64_t version;       /* how often it has been written */
     uint64_t address, bytes; /* of the object */
     uint64_t from, to;       /* bytes of it */
     CUdeviceptr copy, marks;
@@ -355,6 +375,7 @@ struct sonde_cuda_target { /* a part of an object that is compared */
 struct sonde_cuda_coarse { /* of an operation, from before it until after it */
     struct sonde_cuda_place *place;
     CUstream stream;
+    uint64_t key;           /* of the stream */
     struct sonde_cuda_guard *guard;
     uint32_t *missed;       /* bits, by enum sonde_value_missed */
     uint32_t targets;
@@ -366,21 +387,41 @@ struct sonde_cuda_target *sonde__cuda_coarse_add(struct sonde_cuda_coarse *c, ui
 void sonde__cuda_coarse_copy(struct sonde_cuda_coarse *c);
 /* `operation` 0: there was none. */
 void sonde__cuda_coarse_end(struct sonde_cuda_coarse *c, uint32_t operation);
+/* An operation that is not looked at may write the object, in the stream of this key; object 0: any, in any. */
+void sonde__cuda_coarse_wrote(uint32_t object, uint64_t stream_key);
+uint64_t sonde__cuda_coarse_stream(CUstream stream, bool own_default, uint32_t context_uid);
 void sonde__cuda_coarse_freed(uint32_t object);
+/* Another after each write, 0: none yet; the key of the stream that wrote it, UINT64_MAX: several. */
+uint64_t sonde__cuda_coarse_version(uint32_t object);
+uint64_t sonde__cuda_coarse_writer(uint32_t object);
 void sonde__cuda_coarse_read(struct sonde_cuda_place *place, bool last);
+
+/* ---- objects that hold the same values (duplicates.c) -------------------------------------------- */
+
+bool sonde__cuda_duplicates_ready(struct sonde_cuda_place *place);
+/* In a call of the program: in front of its operation in `stream`, of which `key` is told apart from others; and behind it. */
+void sonde__cuda_duplicates_check(struct sonde_cuda_place *place, CUstream stream, uint64_t key);
+void sonde__cuda_duplicates_after(struct sonde_cuda_place *place, CUstream stream, uint64_t key, const struct sonde_cuda_target *target, uint32_t operation);
+void sonde__cuda_duplicates_read(struct sonde_cuda_place *place, bool last);
+/* In a call that frees it, before it does; the current context's place, or NULL. */
+void sonde__cuda_duplicates_freeing(uint32_t object, struct sonde_cuda_place *place);
 
 /* ---- what the accesses of kernels found (areas.c) ----------------------------------------------- */
 
 struct sonde_cuda_area;
-/* Of a kernel in its context, and the objects that its pointers point to: its address on the device; 0: no memory. */
-CUdeviceptr sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place);
+/* Of a kernel in its context, the objects that its pointers point to, and one of its copies; NULL: no memory. */
+struct sonde_cuda_area *sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place,
+                                         bool guesses);
+/* What it has found so far shows neither a frequent value nor a line. */
+bool sonde__cuda_area_dull(const struct sonde_cuda_area *a);
+/* It is launched with this area, at this address. */
+CUdeviceptr sonde__cuda_area_launch(struct sonde_cuda_area *a);
 void sonde__cuda_areas_read(struct sonde_cuda_place *place, bool last);
 
 /* What of a launch's parameters is looked at or changed (around.c). `function` NULL: of a call that is not known. */
 struct sonde_cuda_launch {
     CUfunction *function;
-    void ***parameters;
-    void **extra;
+    void ***parameters, ***extra;
     uint64_t threads, blocks, shared; /* of a block; blocks; bytes */
     CUstream stream;
     bool cooperative, clusters;

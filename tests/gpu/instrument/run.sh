@@ -9,5 +9,6 @@ nvcc -ptx -arch=compute_90 -lineinfo -O3 "$here/kernels.cu" -o plain.ptx
 "$rewrite" plain.ptx counts.ptx 1 > blocks.txt
 "$rewrite" plain.ptx values.ptx 2 > blocks.txt
 "$rewrite" plain.ptx both.ptx 3 > blocks.txt
+"$rewrite" plain.ptx guesses.ptx 19 > blocks.txt
 nvcc -O2 -std=c++17 "$here/cost.cu" -o cost -L"$(dirname "$(dirname "$(command -v nvcc)")")/lib64/stubs" -lcuda
-./cost blocks.txt counts.ptx values.ptx both.ptx
+./cost blocks.txt counts.ptx values.ptx both.ptx guesses.ptx

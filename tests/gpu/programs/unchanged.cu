@@ -3,7 +3,10 @@
 
 enum { N = 4096, BLOCK = 256, ODD_FROM = 5, ODD_BYTES = 1003 };
 
-__device__ int steps = 7; /* of the module */
+__device__ int steps = 7; /* of the module, as are these */
+static __device__ int last;
+__constant__ int weights[4];
+__managed__ int total;
 
 #define INDEX int i = blockIdx.x * blockDim.x + threadIdx.x
 
@@ -63,6 +66,26 @@ extern "C" __global__ void write_indirect(int **to)
 extern "C" __global__ void needs_variable(int *to)
 {
     to[threadIdx.x] = steps;
+}
+
+extern "C" __global__ void uses_all(int *to, int never)
+{
+    INDEX;
+    const int *from = i % 2 ? weights : &steps;
+    to[i] = weights[i % 4];
+    atomicAdd(&total, *from);
+    if (i == 5) {
+        printf("5 is %d\n", i);
+        last = weights[1];
+    }
+    if (never)
+        to[i] = (int)(100 * sin(1e9 * i));
+}
+
+extern "C" __global__ void from_buffer(int even, int *to)
+{
+    INDEX;
+    to[i] = i % 2 ? 7 : even;
 }
 
 extern "C" __global__ void write_both(int *to, int *also)
@@ -150,6 +173,25 @@ static void kernels()
     RUN(write_indirect, BLOCK, table);
     CK(cudaMemset(p, 0, BLOCK * 4));
     RUN(needs_variable, BLOCK, p);
+    const int sevens_and_more[] = {7, 8, 7, 9};
+    int found;
+    CK(cudaMemcpyToSymbol(weights, sevens_and_more, sizeof weights));
+    sevens(p);
+    RUN(uses_all, N, p, 0);
+    CK(cudaMemcpyFromSymbol(&found, last, sizeof found));
+    printf("last %d total %d\n", found, total);
+    sevens(p);
+    struct {
+        int even;
+        int *to;
+    } packed = {9, p};
+    size_t bytes = sizeof packed;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    cudaFunction_t function;
+    CK(cudaGetFuncBySymbol(&function, (const void *)from_buffer));
+    CU(cuLaunchKernel(function, N / BLOCK, 1, 1, BLOCK, 1, 1, 0, NULL, NULL, extra));
+    printf("from_buffer %d\n", sum(p));
+    sevens(p);
     RUN(write_both, N / 2, p, p + N / 2);
     RUN(write_same, BLOCK, p + 100);
     RUN(only_reads, BLOCK, p, other);

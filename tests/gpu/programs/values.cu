@@ -1,14 +1,35 @@
 /* values.cu - kernels whose accesses have values that follow from the source, one pattern each, and kernels that cannot be looked at. */
 #include "common.h"
 
-enum { N = 4096, BLOCK = 256 };
+#include <unistd.h>
+
+enum { N = 4096, BLOCK = 256,
+       MANY = 4 << 20, /* more threads than any device runs at once */
+       TIMES = 6 };
 
 __device__ int steps = 3; /* of the module */
+
+/* Numbers that nothing is common to, each another one. */
+__host__ __device__ static int mixed(unsigned i)
+{
+    i = (i ^ i >> 16) * 0x7feb352du;
+    i = (i ^ i >> 15) * 0x846ca68bu;
+    return (int)(i ^ i >> 16);
+}
+
+/* 0 to N - 1, each once, on no line. */
+static int turned(int i)
+{
+    int out = 0;
+    for (int bit = 1; bit < N; bit *= 2)
+        out = 2 * out + !!(i & bit);
+    return out;
+}
 
 extern "C" __global__ void read_zeros(const int *from, int *to)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    to[i] = from[i] + i * 65537; // LINE zeros
+    to[i] = from[i] + mixed(i); // LINE zeros
 }
 
 extern "C" __global__ void read_same(const float *from, float *to)
@@ -35,6 +56,46 @@ extern "C" __global__ void read_near(const float *from, float *to)
     to[i] = from[i] * (float)(i * 0.123); // LINE near
 }
 
+/* Seven of ten are the same; launched some times, and once on many. */
+extern "C" __global__ void read_often(const int *from, int *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] + mixed(i); // LINE often
+}
+
+extern "C" __global__ void read_often_once(const int *from, int *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] + mixed(i); // LINE often-once
+}
+
+/* Four of ten. */
+extern "C" __global__ void read_seldom(const int *from, int *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] + mixed(i); // LINE seldom
+}
+
+/* 15 of 16 are on a line; once all of many. */
+extern "C" __global__ void read_ramp(const float *from, int *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = __float_as_int(from[i]) + mixed(i); // LINE ramp
+}
+
+extern "C" __global__ void read_ramp_once(const int *from, int *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] + mixed(i); // LINE ramp-once
+}
+
+/* Eight of ten. */
+extern "C" __global__ void read_bent(const int *from, int *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] + mixed(i); // LINE bent
+}
+
 /* A tenth of its threads write. */
 extern "C" __global__ void some_threads(int *to)
 {
@@ -58,24 +119,24 @@ extern "C" __global__ void much_shared(const int *from, int *to)
 
 extern "C" __global__ void captured(int *p) { p[threadIdx.x] += 1; }
 
-template <typename T> static T *filled(T (*of)(int))
+template <typename T> static T *filled(T (*of)(int), int n = N)
 {
-    T *host = (T *)malloc(N * sizeof(T)), *device;
-    for (int i = 0; i < N; i++)
+    T *host = (T *)malloc(n * sizeof(T)), *device;
+    for (int i = 0; i < n; i++)
         host[i] = of(i);
-    CK(cudaMalloc(&device, N * sizeof(T)));
-    CK(cudaMemcpy(device, host, N * sizeof(T), cudaMemcpyHostToDevice));
+    CK(cudaMalloc(&device, n * sizeof(T)));
+    CK(cudaMemcpy(device, host, n * sizeof(T), cudaMemcpyHostToDevice));
     free(host);
     return device;
 }
 
 /* All bytes that a kernel left, as one number. */
-template <typename T> static void print(const char *name, const T *device)
+template <typename T> static void print(const char *name, const T *device, int n = N)
 {
-    unsigned char *host = (unsigned char *)malloc(N * sizeof(T));
+    unsigned char *host = (unsigned char *)malloc(n * sizeof(T));
     unsigned long long sum = 14695981039346656037ull;
-    CK(cudaMemcpy(host, device, N * sizeof(T), cudaMemcpyDeviceToHost));
-    for (size_t i = 0; i < N * sizeof(T); i++)
+    CK(cudaMemcpy(host, device, n * sizeof(T), cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < n * sizeof(T); i++)
         sum = (sum ^ host[i]) * 1099511628211ull;
     printf("%s %016llx\n", name, sum);
     free(host);
@@ -96,15 +157,44 @@ static void graph(int *p)
     CK(cudaStreamSynchronize(s));
 }
 
+static void guessed(int *to)
+{
+    int *often = filled<int>([](int i) { return i % 10 < 7 ? 5 : mixed(i); });
+    int *seldom = filled<int>([](int i) { return i % 10 < 4 ? 5 : mixed(i); });
+    float *ramp = filled<float>([](int i) { return i % 16 == 5 ? (float)mixed(i) : 3.0f - 0.5f * (float)i; });
+    int *bent = filled<int>([](int i) { return i % 10 < 8 ? 7 - 3 * i : mixed(i); });
+    for (int k = 0; k < TIMES; k++)
+        read_ramp<<<N / BLOCK, BLOCK>>>(ramp, to);
+    print("ramp", to);
+    for (int k = 0; k < TIMES; k++)
+        read_often<<<N / BLOCK, BLOCK>>>(often, to);
+    print("often", to);
+    for (int half = 0; half < 2; half++) { /* by the second it is known that they show nothing */
+        for (int k = 0; k < TIMES; k++) {
+            read_seldom<<<N / BLOCK, BLOCK>>>(seldom, to);
+            read_bent<<<N / BLOCK, BLOCK>>>(bent, to);
+        }
+        print("bent", to);
+        usleep(half ? 0 : 1000000);
+    }
+    int *often_many = filled<int>([](int i) { return i % 10 < 7 ? 5 : mixed(i); }, MANY);
+    int *ramp_many = filled<int>([](int i) { return 3 * i + 7; }, MANY);
+    int *to_many = filled<int>([](int) { return 0; }, MANY);
+    read_often_once<<<MANY / BLOCK, BLOCK>>>(often_many, to_many);
+    print("often many", to_many, MANY);
+    read_ramp_once<<<MANY / BLOCK, BLOCK>>>(ramp_many, to_many);
+    print("ramp many", to_many, MANY);
+}
+
 int main()
 {
     int *zeros = filled<int>([](int) { return 0; });
     int *small = filled<int>([](int i) { return i % 121 - 3; });
     int *whole = filled<int>([](int) { return 0; });
     float *same = filled<float>([](int) { return 2.5f; });
-    float *near = filled<float>([](int i) { return 1.0f + (float)i * 1e-7f; });
+    float *near = filled<float>([](int i) { return 1.0f + (float)turned(i) * 1e-7f; });
     float *real = filled<float>([](int) { return 0.f; });
-    double *wide = filled<double>([](int i) { return 1.0 + i * 0.25; });
+    double *wide = filled<double>([](int i) { return 1.0 + turned(i) * 0.25; });
     double *doubled = filled<double>([](int) { return 0.; });
     for (int k = 0; k < 5; k++)
         read_zeros<<<N / BLOCK, BLOCK>>>(zeros, whole);
@@ -126,5 +216,6 @@ int main()
     print("shared", whole);
     graph(whole);
     print("captured", whole);
+    guessed(whole);
     return 0;
 }

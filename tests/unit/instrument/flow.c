@@ -89,25 +89,32 @@ static const char module[] = ".version 8.7\n.target sm_90\n.address_size 64\n.vi
                              ".entry constant(.param .u32 n){mov.u64 %rd1, table;ld.const.u32 %r1, [%rd1];ret;}\n"
                              ".entry prints(){mov.u64 %rd1, $str;cvta.global.u64 %rd2, %rd1;ret;}\n"
                              ".entry shares(){mov.u32 %r1, tile;ld.shared.u32 %r2, [%r1];ret;}\n"
-                             ".entry looks_alike(){mov.u32 %r1, steps2;ld.global.u32 %r1, [my_steps];ret;}\n";
+                             ".global .attribute(.managed) .align 4 .u32 managed;\n.global .align 8 .b8 __cudart_i2opi_d[144];\n"
+                             ".entry looks_alike(){mov.u32 %r1, steps2;ld.global.u32 %r1, [my_steps];ret;}\n"
+                             ".entry both(){mov.u64 %rd1, managed;st.global.u32 [%rd1], 1;atom.global.add.u32 %r1, [steps+4], 1;ld.const.u32 %r2, [table];"
+                             "mov.u64 %rd2, __cudart_i2opi_d;ret;}\n";
 
 static void variables_of_the_module(void **state)
 {
     static const struct {
-        const char *kernel, *variable;
+        const char *kernel, *variables;
         uint32_t parameters;
-    } known[] = {{"plain", "", 0}, {"reads", "steps", 0}, {"constant", "table", 1}, {"prints", "", 0}, {"shares", "", 0}, {"looks_alike", "", 0}};
+    } known[] = {{"plain", "", 0}, {"reads", "steps", 0}, {"constant", "table constants", 1}, {"prints", "", 0}, {"shares", "", 0}, {"looks_alike", "", 0}, {"both", "steps table managed constants", 0}};
     struct sonde_ptx p;
     struct sonde_ptx_flow flow;
     (void)state;
     assert_int_equal(sonde__ptx_read(&p, module, sizeof module - 1), 0);
     assert_int_equal(p.function_count, sizeof known / sizeof *known);
     for (uint32_t k = 0; k < p.function_count; k++) {
-        char variable[32];
+        char variables[64] = "";
         assert_memory_equal(module + p.functions[k].name.at, known[k].kernel, p.functions[k].name.bytes);
         assert_int_equal(sonde__ptx_flow(&p, &p.functions[k], &flow), 0);
-        snprintf(variable, sizeof variable, "%.*s", (int)flow.variable.bytes, module + flow.variable.at);
-        assert_string_equal(variable, known[k].variable);
+        for (uint32_t v = 0; v < flow.variables.count; v++)
+            snprintf(variables + strlen(variables), sizeof variables - strlen(variables), "%s%.*s", v ? " " : "", (int)flow.variables.name[v].bytes,
+                     module + flow.variables.name[v].at);
+        strcat(variables, flow.variables.constants ? " constants" : "");
+        assert_string_equal(variables, known[k].variables);
+        assert_false(flow.writes_unknown); /* what is written in variables is known */
         assert_int_equal(flow.parameters, known[k].parameters);
         sonde__ptx_flow_release(&flow);
     }
@@ -133,7 +140,7 @@ static void of_nvcc(void **state)
         for (uint32_t a = 0; a < p.functions[k].accesses; a++) {
             all++;
             known += flow.origins[a].parameter != 0;
-            assert_true(flow.origins[a].parameter <= flow.parameters);
+            assert_true(flow.origins[a].parameter <= flow.parameters || flow.origins[a].parameter == SONDE_PTX_OF_VARIABLE);
         }
         sonde__ptx_flow_release(&flow);
     }

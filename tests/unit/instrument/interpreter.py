@@ -1,6 +1,7 @@
 """A small interpreter of PTX: warps in lock step, the lowest statement first. Only what occurs in the kernels of fixtures/kernels.cu and in
 what is put into them is known; anything else is an error.
 """
+import functools
 import re
 import struct
 
@@ -30,7 +31,12 @@ def bits(type):
     return int(re.sub(r"\D", "", type) or 1)
 
 
+@functools.cache
 def statements(text):
+    return list(read_statements(text))
+
+
+def read_statements(text):
     """(kind, text) of "head", "open", "close", "label" and "statement"; directives and comments are left out."""
     text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
     text = re.sub(r"^\s*\.(version|target|address_size|file|loc)\b[^\n]*", "", text, flags=re.M)
@@ -78,11 +84,13 @@ class Memory:
 
 class Module:
     """`executed[kernel]`: how many threads executed each statement, for which its predicate held. `values[kernel]`: by statement, the
-    bits of all elements that its loads and stores had. `written[kernel]`: (address, bytes) of all that it wrote, but for shared memory."""
+    bits of all elements that its loads and stores had; `places[kernel]`: their addresses. `written[kernel]`: (address, bytes) of all that
+    it wrote, but for shared memory."""
 
     def __init__(self, text, memory):
         self.memory, self.constant, self.symbols, self.kernels, self.executed, self.values, self.written = memory, bytearray(4096), {}, {}, {}, {}, {}
-        self.variables = []
+        self.places, self.clock = {}, 0
+        self.variables, self.constants, self.sizes = [], set(), {}
         depth, constants, kernel = 0, 0, None
         for kind, s in statements(text):
             if kind == "head":
@@ -101,7 +109,9 @@ class Module:
                 space, type, name, count, values = match.groups()
                 size = bits(type) // 8
                 data = b"".join(int(x).to_bytes(size, "little") for x in values.split(",")) if values else b""
+                self.sizes[name] = size * int(count or 1)
                 if space == "const":
+                    self.constants.add(name)
                     self.symbols[name] = constants
                     self.constant[constants:constants + len(data)] = data
                     constants += (size * int(count or 1) + 7) & ~7
@@ -119,11 +129,17 @@ class Module:
                 arguments = [a.strip() for a in re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s][^,]*", rest)]
                 kernel["code"].append((predicate, bool(negated), op.split("."), arguments))
 
+    def forget(self):
+        """What the launches so far did."""
+        for what in (self.executed, self.values, self.places, self.written):
+            what.clear()
+
     def launch(self, name, grid, block, values):
         kernel = self.kernels[name]
         parameters = dict(zip(kernel["parameters"], values, strict=True))
         executed = self.executed.setdefault(name, [0] * len(kernel["code"]))
         values = self.values.setdefault(name, [[] for _ in kernel["code"]])
+        places = self.places.setdefault(name, [[] for _ in kernel["code"]])
         for cta in [(x, y) for y in range(grid[1]) for x in range(grid[0])]:
             shared = bytearray(max(kernel["shared_bytes"], 1))
             threads = [{"pc": 0, "tid": (t % block[0], t // block[0]), "lane": t % 32, "waits": False} for t in range(block[0] * block[1])]
@@ -137,7 +153,7 @@ class Module:
                             continue
                         self.step(kernel, [t for t in active if t["pc"] == pc], pc,
                                   {"parameters": parameters, "shared": shared, "cta": cta, "grid": grid, "block": block, "executed": executed, "values": values,
-                                   "written": self.written.setdefault(name, set())})
+                                   "places": places, "written": self.written.setdefault(name, set())})
                 for t in threads:  # all that is left waits at the barrier
                     t["waits"] = False
 
@@ -145,7 +161,8 @@ class Module:
         if name in t:
             return t[name]
         special = {"%tid.x": t["tid"][0], "%tid.y": t["tid"][1], "%ntid.x": run["block"][0], "%ntid.y": run["block"][1],
-                   "%ctaid.x": run["cta"][0], "%ctaid.y": run["cta"][1], "%nctaid.x": run["grid"][0], "%lanemask_lt": (1 << t["lane"]) - 1,
+                   "%ctaid.x": run["cta"][0], "%ctaid.y": run["cta"][1], "%nctaid.x": run["grid"][0], "%nctaid.y": run["grid"][1], "%nctaid.z": 1,
+                   "%lanemask_lt": (1 << t["lane"]) - 1, "%laneid": t["lane"], "%clock": self.clock & M32,
                    "%smid": (run["cta"][0] + run["cta"][1]) % MULTIPROCESSORS}
         if name in special:
             return special[name]
@@ -153,10 +170,13 @@ class Module:
             return int(name[2:], 16)
         if re.match(r"-?\d", name):
             return int(name, 0) & M64
+        if name.startswith("%"):  # what nobody has written holds anything: nothing may depend on it
+            return self.clock * 0x9e3779b97f4a7c15 & M64
         return kernel["shared"][name] if name in kernel["shared"] else self.symbols[name]
 
     def step(self, kernel, group, pc, run):
         predicate, negated, op, arguments = kernel["code"][pc]
+        self.clock += 37
         for t in group:
             t["pc"] = pc + 1
         group = [t for t in group if predicate is None or bool(t[predicate]) != negated]
@@ -188,8 +208,10 @@ class Module:
                 t[arguments[0]] = had[min(k + int(arguments[2]), 31)] if k + int(arguments[2]) < 32 else had[k]
         elif op[0] in ("ld", "st", "atom", "red"):
             for t in group:
-                run["values"][pc] += self.access(t, op, arguments, value, run)
-        elif op[0] != "declaration":
+                had, at = self.access(t, op, arguments, value, run)
+                run["values"][pc] += had
+                run["places"][pc] += at
+        elif op[0] not in ("declaration", "membar"):
             for t in group:
                 compute(t, op, arguments, value)
 
@@ -202,7 +224,7 @@ class Module:
         if space == "param":
             what = run["parameters"][base]
             t[arguments[0]] = (int.from_bytes(what[int(offset or 0):][:size], "little") if isinstance(what, bytes) else what) & mask
-            return []
+            return [], []
         at = (value(t, base) + int(offset or 0)) & M64
         near = {"shared": run["shared"], "const": self.constant}.get(space)
         read = lambda at: int.from_bytes(near[at:at + size], "little") if near is not None else self.memory.read(at, size)
@@ -215,23 +237,24 @@ class Module:
                 run["written"].add((at, size))
 
         names = [x.strip() for x in arguments[0 if op[0] == "ld" else -1].strip("{}").split(",")]
+        places = [at + k * size for k in range(len(names))]
         if op[0] == "ld":
             had = [read(at + k * size) for k in range(len(names))]
             for name, what in zip(names, had):
                 t[name] = signed(what, n) & (M32 if n <= 32 else M64) if sign else what
-            return had
+            return had, places
         if op[0] == "st":
             had = [value(t, name) & mask for name in names]
             for k, what in enumerate(had):
                 write(at + k * size, what)
-            return had
+            return had, places
         old, other = read(at), value(t, arguments[-1]) & mask
         number = (lambda x: signed(x, n)) if sign else (lambda x: x)
         write(at, {"add": lambda: old + other, "or": lambda: old | other, "and": lambda: old & other, "min": lambda: min(old, other, key=number),
                    "max": lambda: max(old, other, key=number)}[next(x for x in op if x in ("add", "or", "and", "min", "max"))]())
         if op[0] == "atom":
             t[arguments[0]] = old
-        return []
+        return [], []
 
 
 def compute(t, op, arguments, value):
@@ -239,17 +262,31 @@ def compute(t, op, arguments, value):
     n = bits(type)
     mask = (1 << n) - 1
     to = arguments[0]
+    if o == "selp":
+        t[to] = value(t, arguments[1 if value(t, arguments[3]) else 2]) & mask
+        return
+    if o == "cvt" and op[-2] in ("f32", "f64"):
+        if type == "f16":
+            what = struct.unpack("<e", struct.pack("<H", value(t, arguments[1]) & 0xffff))[0]
+        else:
+            what = to_float(value(t, arguments[1]), type) if type[0] == "f" else float(signed(value(t, arguments[1]) & mask, n))
+        t[to] = to_bits(what, op[-2])
+        return
+    if o == "cvt" and type == "f64":
+        assert op[1:] == ["rni", "s64", "f64"], op
+        what = to_float(value(t, arguments[1]), type)
+        t[to] = round(what) & M64 if abs(what) < 2 ** 63 else 0
+        return
     if type in ("f32", "f64") and o != "mov":
         a = [to_float(value(t, x), type) for x in arguments[1:3 if o == "setp" else None]]
         if o == "setp":
-            t[to] = {"nan": a[0] != a[0] or a[1] != a[1], "lt": a[0] < a[1], "gt": a[0] > a[1]}[op[1]]
+            holds = {"nan": a[0] != a[0] or a[1] != a[1], "lt": a[0] < a[1], "gt": a[0] > a[1], "eq": a[0] == a[1],
+                     "equ": a[0] == a[1] or a[0] != a[0] or a[1] != a[1]}[op[1]]
+            t[to] = holds and (op[2] != "and" or bool(value(t, arguments[3])))
             return
         known = [x for x in a if x == x]  # the least of a number and NaN is the number
-        t[to] = to_bits({"add": lambda: a[0] + a[1], "sub": lambda: a[0] - a[1], "mul": lambda: a[0] * a[1], "fma": lambda: a[0] * a[1] + a[2],
-                         "rsqrt": lambda: a[0] ** -0.5, "min": lambda: min(known, default=a[0]), "max": lambda: max(known, default=a[0])}[o](), type)
-        return
-    if o == "cvt" and op[-2:] == ["f32", "f16"]:
-        t[to] = to_bits(struct.unpack("<e", struct.pack("<H", value(t, arguments[1]) & 0xffff))[0])
+        t[to] = to_bits({"add": lambda: a[0] + a[1], "sub": lambda: a[0] - a[1], "mul": lambda: a[0] * a[1], "div": lambda: a[0] / a[1],  # neither is 0 there
+                         "fma": lambda: a[0] * a[1] + a[2], "rsqrt": lambda: a[0] ** -0.5, "min": lambda: min(known, default=a[0]), "max": lambda: max(known, default=a[0])}[o](), type)
         return
     number = (lambda x: signed(value(t, x) & mask, n)) if type[0] == "s" else (lambda x: value(t, x) & mask)
     if type == "pred":
@@ -265,6 +302,9 @@ def compute(t, op, arguments, value):
         t[to] = low & M32 | (high & M32) << 32
     elif o == "popc":
         t[to] = number(arguments[1]).bit_count()
+    elif o == "mov" and to.startswith("{"):
+        for half, name in enumerate(to.strip("{}").split(",")):
+            t[name.strip()] = value(t, arguments[1]) >> 32 * half & M32
     elif o in ("mov", "cvta"):
         t[to] = value(t, arguments[1]) & mask
     elif o == "cvt":

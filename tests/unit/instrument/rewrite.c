@@ -1,8 +1,9 @@
 /* rewrite.c - a PTX file with instrumented copies of its kernels: rewrite IN OUT PLAN
  *
  * Prints a line for each kernel ("kernel NAME BLOCKS" or "plain NAME WHY") and, behind a kernel, for each access the number of the
- * statement that has it among those of its kernel, its block, and what it is ("access STATEMENT BLOCK ld f 4 1"), then the
- * pointers through which it writes in their order ("set PARAMETER OFFSET GRAIN").
+ * statement that has it among those of its kernel, its block, what it is, and the parameter that its address comes from ("access
+ * STATEMENT BLOCK ld f 4 1 2"), the words that are in front of its area ("front 0 0 …"), then the pointers through which it writes
+ * in their order ("set PARAMETER OFFSET GRAIN"), and the variables that it names ("variable NAME").
  *
  * rewrite OUT: the kernels that copy and compare.
  */
@@ -16,6 +17,19 @@
 
 static const char *const ops[] = {"ld", "st", "atom", "red", "cp", "other"};
 
+/* The guesses in front of its area, as they start. */
+static void print_front(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_ptx_flow *flow)
+{
+    const size_t bytes = sonde__ptx_front(f, SONDE_PLAN_GUESSES);
+    uint64_t *words = calloc(1, bytes);
+    sonde__ptx_front_start(p, f, flow, words);
+    printf("front");
+    for (size_t k = 0; k < bytes / sizeof *words; k++)
+        printf(" %llx", (unsigned long long)words[k]);
+    printf("\n");
+    free(words);
+}
+
 static void print_kernel(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
 {
     const char *why = sonde__ptx_plain(p, f);
@@ -25,13 +39,19 @@ static void print_kernel(const struct sonde_ptx *p, const struct sonde_ptx_funct
         return;
     }
     printf("kernel %.*s %u\n", (int)f->name.bytes, name, f->blocks);
+    struct sonde_ptx_flow flow;
     uint32_t statement = 0, item = f->open;
+    if (sonde__ptx_flow(p, f, &flow))
+        return;
     for (uint32_t k = f->first_access; k < f->first_access + f->accesses; k++) {
         for (; item < p->accesses[k].item; item++)
             statement += p->items[item].kind == SONDE_PTX_STATEMENT;
         const struct sonde_ptx_access *a = &p->accesses[k];
-        printf("access %u %u %s %c %u %u\n", statement, a->block, ops[a->op], "busfx"[a->type], a->element_bytes, a->elements);
+        printf("access %u %u %s %c %u %u %u\n", statement, a->block, ops[a->op], "busfx"[a->type], a->element_bytes, a->elements,
+               flow.origins[k - f->first_access].parameter);
     }
+    print_front(p, f, &flow);
+    sonde__ptx_flow_release(&flow);
 }
 
 static void print_sets(const struct sonde_ptx *p, const struct sonde_ptx_function *f)
@@ -43,6 +63,8 @@ static void print_sets(const struct sonde_ptx *p, const struct sonde_ptx_functio
         for (uint32_t i = 0; i < flow.pointer_count; i++)
             if (flow.pointers[i].grain && flow.pointers[i].set == set)
                 printf("set %u %u %u\n", flow.pointers[i].origin.parameter, flow.pointers[i].origin.offset, flow.pointers[i].grain);
+    for (uint32_t v = 0; v < flow.variables.count; v++)
+        printf("variable %.*s\n", (int)flow.variables.name[v].bytes, p->text + flow.variables.name[v].at);
     sonde__ptx_flow_release(&flow);
 }
 

@@ -1,6 +1,6 @@
 """An instrumented kernel does what the kernel does, and counts what it did: the kernels of fixtures/ are run in an interpreter as they are
 and instrumented; memory must be equal, each block's count that of the plain run's statements, and what is kept of the values of each
-access that of all values that it had; what it marks as written must be what the plain run wrote. The kernels that compare must
+access that of all values that it had; once a guess stands, what equals it and lies on its line, that of all elements; what it marks as written must be what the plain run wrote. The kernels that compare must
 find what a comparison here finds. NVIDIA's assembler must take them all.
 
     rewrite.py REWRITE [PTXAS]
@@ -15,7 +15,7 @@ import sys
 import struct
 import tempfile
 
-from interpreter import MULTIPROCESSORS, M32, M64, Memory, Module, signed, to_bits
+from interpreter import MULTIPROCESSORS, M32, M64, Memory, Module, signed, to_bits, to_float
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -77,21 +77,60 @@ def of_each_type():
     return "\n".join(text) + "\n"
 
 
-COUNTS, VALUES, SETS = 1, 2, 4  # src/instrument/rewrite.h
+COUNTS, VALUES, SETS, GUESSES = 1, 2, 4, 16  # src/instrument/plan.h
 NONE = [0, M64, (1 << 63) - 1, 1 << 63]
 
 
-def run(text, name, suffix, area):
+class Program:
+    """What a kernel's copy has of the program's module: variables at another place than its own, which are spoiled."""
+
+    def __init__(self, module, memory, names):
+        self.memory, self.moved = memory, []
+        for name in names:
+            at = module.symbols[name]
+            if name in module.constants:
+                had = bytes(module.constant[at:at + module.sizes[name]])
+                module.constant[at:at + len(had)] = b"\xee" * len(had)
+            else:
+                had = bytes(memory.read(at + k, 1) for k in range(module.sizes[name]))
+            to = memory.allocate(len(had))
+            for k, byte in enumerate(had):
+                memory.write(to + k, 1, byte)
+            self.moved.append((at, to, had, name in module.constants))
+
+    def parameters(self):
+        return [struct.pack(f"<{len(self.moved)}Q", *(to for _, to, _, _ in self.moved))] if self.moved else []
+
+    def give_back(self):
+        """The copy's own variables are what they were, and become the program's."""
+        for at, to, had, constant in self.moved:
+            for k in range(0 if constant else len(had)):
+                assert self.memory.read(at + k, 1) == had[k], "the copy wrote a variable of its own"
+                self.memory.write(at + k, 1, self.memory.read(to + k, 1))
+
+
+def run(text, name, suffix, area, front=[], variables=()):
     """Memory before the area, the module, and the area as it is afterwards."""
     memory = Memory()
     module = Module(text, memory)
     given, end = launches(name, memory), memory.top
-    at = memory.allocate(8 * len(area))
-    for k, word in enumerate(area):
-        memory.write(at + 8 * k, 8, word)
+    program = Program(module, memory, variables)
+    at = place(memory, front + area)
     for grid, block, parameters in given:
-        module.launch(name + suffix, grid, block, parameters + ([at] if suffix else []))
-    return bytes(memory.bytes[:end]), module, [memory.read(at + 8 * k, 8) for k in range(len(area))]
+        module.launch(name + suffix, grid, block, parameters + ([at + 8 * len(front)] if suffix else []) + program.parameters())
+    program.give_back()
+    return bytes(memory.bytes[:end]), module, read(memory, at + 8 * len(front), len(area))
+
+
+def place(memory, words):
+    at = memory.allocate(8 * len(words))
+    for k, word in enumerate(words):
+        memory.write(at + 8 * k, 8, word)
+    return at
+
+
+def read(memory, at, count):
+    return [memory.read(at + 8 * k, 8) for k in range(count)]
 
 
 def numbers(values, type, size):
@@ -135,33 +174,43 @@ def rewritten(rewrite, plain, plan, folder):
     with open(before, "w") as file:
         file.write(plain)
     said = subprocess.run([rewrite, before, after, str(plan)], capture_output=True, text=True, check=True).stdout
-    if PTXAS:
-        subprocess.run([PTXAS, "-arch=sm_90", after, "-o", os.path.join(folder, "after.cubin")], check=True)
-    kernels, others, sets = {}, {}, {}
+    for architecture in ("sm_80", "sm_90") if PTXAS else ():
+        if ".target sm_90" not in plain or architecture == "sm_90":
+            subprocess.run([PTXAS, "-arch=" + architecture, after, "-o", os.path.join(folder, "after.cubin")], check=True)
+    kernels, others, sets, variables = {}, {}, {}, {}
     for kind, *rest in map(str.split, said.splitlines()):
         if kind == "kernel":
             name = rest[0]
-            kernels[name], sets[name] = (int(rest[1]), []), []
+            kernels[name], sets[name], variables[name] = (int(rest[1]), [], []), [], []
         elif kind == "access":
             kernels[name][1].append((int(rest[0]), int(rest[1]), rest[2], rest[3], int(rest[4])))
+        elif kind == "front":
+            kernels[name][2].extend(int(word, 16) for word in rest)
+        elif kind == "variable":
+            variables[name].append(rest[0])
         elif kind == "set":
             sets[name].append(tuple(map(int, rest)))
         else:
             others[rest[0]] = " ".join(rest[1:])
     with open(after) as file:
-        return file.read(), kernels, others, sets
+        return file.read(), kernels, others, sets, variables
 
 
-def compare(plain, text, kernels, plan):
+def start_of(blocks, accesses, plan):
+    """A part of the area."""
+    part = [0] * (blocks + (blocks & 1)) + (NONE * accesses if plan & VALUES else []) + ([0] * (3 * accesses) if plan & GUESSES else [])
+    return part + [0] * (-len(part) % 16)
+
+
+def compare(plain, text, kernels, plan, variables):
     """Accesses of threads, and values, all in all."""
     total, seen = 0, 0
-    for name, (blocks, accesses) in kernels.items():
+    for name, (blocks, accesses, front) in kernels.items():
         blocks = blocks if plan & COUNTS else 0
         odd = blocks & 1
-        part = [0] * (blocks + odd) + (NONE * len(accesses) if plan & VALUES else [])
-        part += [0] * (-len(part) % 16)
+        part = start_of(blocks, len(accesses), plan)
         before, module, _ = run(plain, name, "", part * MULTIPROCESSORS)
-        after, _, got = run(text, name, "__sonde", part * MULTIPROCESSORS)
+        after, _, got = run(text, name, "__sonde", part * MULTIPROCESSORS, front if plan & GUESSES else [], variables[name])
         got = together(got, len(part), blocks, odd, len(accesses) if plan & VALUES else 0)
         assert before == after, f"{name} leaves other memory when it is instrumented"
         executed, values = module.executed[name], module.values[name]
@@ -179,16 +228,109 @@ def compare(plain, text, kernels, plan):
     return total, seen
 
 
+# ---- guesses -------------------------------------------------------------------------------------------------------------
+
+HIDDEN, GUESS_WORDS, SAMPLES = 0x5bd1e995c2b2ae3d, 72, 32
+
+
+def guess_of(words, wide):
+    """(value, slope, offset) of what stands; None: nothing does. The slope is 0 where there is no line."""
+    value, flags = words[0] & M32, words[0] >> 32
+    if not flags:
+        return None
+    value = words[1] ^ HIDDEN if wide else value
+    return (value, words[2] ^ HIDDEN, words[3] ^ HIDDEN) if flags == 2 else (value, 0, 0)
+
+
+def is_on(guess, type, size, bits, index):
+    _, slope, offset = guess
+    if not slope:
+        return False
+    if type != "f":
+        return (slope * index + offset - bits) % (1 << 8 * size) == 0
+    kind = "f64" if size == 8 else "f32"
+    return to_float(to_bits(to_float(slope, "f64") * float(index) + to_float(offset, "f64"), kind), kind) == to_float(bits, kind)
+
+
+def element_of(kind, index, r, type, size):
+    """Bits of what is at this index: on a line but for every 16th, 70 % the same, or anything."""
+    mask = (1 << 8 * size) - 1
+    anything = to_bits(r.uniform(-9, 9), "f64" if size == 8 else "f32") if type == "f" else r.getrandbits(8 * size)
+    if kind == "line" and index % 16 != 5:
+        if type == "f":
+            return to_bits(-1.5 * index + 40, "f64" if size == 8 else "f32")
+        return (-3 * index + 1000) & mask
+    if kind == "frequent" and r.random() < .7:
+        return to_bits(-0.0, "f64" if size == 8 else "f32") if type == "f" else 77
+    return anything
+
+
+def guess(text, kernels):
+    """Three launches of a kernel of each type, on elements with a line, with a frequent value and with neither. Returns how many guesses
+    stood, and how many of these had lines."""
+    stood, lines, types = 0, 0, set()
+    for name, (blocks, accesses, front) in kernels.items():
+        if accesses[0] in types:
+            continue
+        types.add(accesses[0])
+        for kind in ("line", "frequent", "neither"):
+            made = guess_kernel(text, name, blocks, accesses, front, kind)
+            stood += sum(g is not None for g in made)
+            lines += sum(g is not None and g[1] != 0 for g in made)
+    return stood, lines
+
+
+def guess_kernel(text, name, blocks, accesses, front, kind):
+    """The guesses about each access as they stand at last. What was counted while they did must be what they are right about."""
+    r, memory, part = random.Random(3), Memory(), start_of(blocks, len(accesses), COUNTS | VALUES | GUESSES)
+    size, type = accesses[0][4], accesses[0][3]
+    given = [memory.allocate(size * 512) for _ in range(2)]
+    for k in range(512):
+        memory.write(given[0] + k * size, size, element_of(kind, k, r, type, size))
+    at = place(memory, front + part * MULTIPROCESSORS)
+    area = at + 8 * len(front)
+    guesses = lambda: [guess_of(read(memory, at + 8 * GUESS_WORDS * k, 4), size == 8) for k in range(len(accesses))]
+    before, module = [(0, 0, 0)] * len(accesses), Module(text, memory)
+    for _ in range(3):
+        stands = guesses()
+        module.forget()
+        module.launch(name + "__sonde", (4, 1), (64, 1), given + [area])
+        words = [read(memory, area + 8 * len(part) * m, len(part)) for m in range(MULTIPROCESSORS)]
+        for k, (_, _, op, *_) in enumerate(accesses):
+            found = tuple(sum(w[blocks + (blocks & 1) + 4 * len(accesses) + 3 * k + i] for w in words) for i in range(3))
+            unchecked, equal, lined = (now - then for now, then in zip(found, before[k]))
+            before[k], own = found, own_statement(text, name, k)
+            values, places = module.values[name + "__sonde"][own], module.places[name + "__sonde"][own]
+            now = stands[k] or guesses()[k] or (None, 0, 0)
+            truth = values.count(now[0]), sum(is_on(now, type, size, v, (p - given[op == "st"]) // size) for v, p in zip(values, places))
+            said = f"{name} {kind}: access {k}: {unchecked} unchecked, {equal} equal, {lined} lined of {len(values)}, in truth {truth}; {now}"
+            if not stands[k]:
+                assert unchecked and equal <= truth[0] and lined <= truth[1], said
+                continue
+            assert not unchecked and (equal, lined) == truth, said
+            assert kind != "frequent" or 2 * equal > len(values), said
+            assert kind != "line" or k or 10 * lined > 9 * len(values), said
+    return guesses()
+
+
+@functools.cache
+def own_statement(text, name, number):
+    """Of the copy: the statement that is its access `number`, as its own are to [%from] and [%to]."""
+    code = Module(text, Memory()).kernels[name + "__sonde"]["code"]
+    return [k for k, (_, _, words, arguments) in enumerate(code) if words[0] in ("ld", "st") and any(a in ("[%from]", "[%to]") for a in arguments)][number]
+
+
 GUARD = 64  # bytes behind marks, which must stay 0
 
 
-def mark(plain, text, sets, part_of):
+def mark(plain, text, sets, variables, part_of):
     """What each kernel marks of a part of the objects that it writes (1: all of them). Returns how many bytes in all."""
     total = 0
     for name, pointers in sets.items():
         memory, truth = Memory(), Memory()
         module, other = Module(text, memory), Module(plain, truth)
         given = launches(name, memory)
+        program = Program(module, memory, variables[name])
         for grid, block, parameters in launches(name, truth):
             other.launch(name, grid, block, parameters)
         for k, (grid, block, parameters) in enumerate(given):
@@ -199,7 +341,7 @@ def mark(plain, text, sets, part_of):
                 size = int(memory.sizes[at] * part_of) & ~31
                 kept.append((at, size, memory.allocate(size // grain + 32 + GUARD), grain))
             packed = b"".join(struct.pack("<3Q", *entry[:3]) for entry in kept)
-            module.launch(name + "__sonde", grid, block, parameters + ([packed] if kept else []))
+            module.launch(name + "__sonde", grid, block, parameters + ([packed] if kept else []) + program.parameters())
             marks = {(at, grain): {at + grain * m + b for m in range(size // grain) if memory.read(to + m, 1) for b in range(grain)}
                      for at, size, to, grain in kept}
             if len(given) == 1:
@@ -221,6 +363,18 @@ def changes(now, then, first, end, marks, grain):
         whole.append(len(elements))
         same.append(sum(all(now[b] == then[b] for b in e) for e in elements))
     return whole + same
+
+
+def digest(words):
+    h0 = h1 = 0
+    for w, x in enumerate(words):
+        z = x ^ ((w + 1) * 0x9e3779b97f4a7c15 & M64)
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & M64
+        z = (z ^ z >> 27) * 0x94d049bb133111eb & M64
+        h0 += z ^ z >> 31
+        z = (z + x) * 0xd1342543de82ef95 & M64
+        h1 += z ^ z >> 32
+    return [h0 & M64, h1 & M64]
 
 
 def compare_kernels(rewrite, folder):
@@ -256,7 +410,22 @@ def compare_kernels(rewrite, folder):
         found = [memory.read(sums + 8 * k, 8) for k in range(10)]
         truth = [2, 2 * (end - first)] + [2 * n for n in changes(read(now, size), read(then, size), first, end, marked, grain)]
         assert found == truth, f"case {case}: {found}, in truth {truth}"
-    print("40 comparisons")
+    for case in range(20):
+        memory = Memory()
+        module, size = Module(text, memory), r.randrange(700)
+        one, other, sums, told = (memory.allocate(n) for n in (size + 8, size + 8, 32, 32))
+        read = lambda at, n: bytes(memory.read(at + k, 1) for k in range(n))
+        for at in range(size):
+            byte = r.randrange(256)
+            memory.write(one + at, 1, byte)
+            memory.write(other + at, 1, byte if r.random() < .99 else 255 - byte)
+        words = lambda at: [int.from_bytes(read(at + k, 8), "little") for k in range(0, size & ~7, 8)] + [int.from_bytes(read(at + (size & ~7), size % 8), "big")]
+        for ticket in 5, 6:
+            module.launch("sonde__digest", (3, 1), (64, 1), [one, other if ticket == 6 else 0, size, sums, told, ticket])
+            truth = digest(words(one)) if ticket == 5 else [sum(a != b for a, b in zip(words(one), words(other))), 0]
+            found = [memory.read(told + 8 * k, 8) for k in range(3)]
+            assert found == truth + [ticket] and not any(read(sums, 32)), f"digest of {size} bytes: {found}, in truth {truth}"
+    print("40 comparisons, 20 digests")
 
 
 def main():
@@ -270,15 +439,19 @@ def main():
     with tempfile.TemporaryDirectory(prefix="sonde-ptx-") as folder:
         compare_kernels(rewrite, folder)
         for plain, known in ((nvcc, set()), (of_each_type(), set()), (odd, {"twice", "only_shared", "calls", "textures", "many_declarations"}), (older, {"twice", "only_shared", "calls", "textures", "many_declarations"})):
-            for plan in (COUNTS, VALUES, COUNTS | VALUES):
-                text, kernels, others, _ = rewritten(rewrite, plain, plan, folder)
+            for plan in (COUNTS, VALUES, COUNTS | VALUES, COUNTS | VALUES | GUESSES):
+                text, kernels, others, _, variables = rewritten(rewrite, plain, plan, folder)
                 assert set(others) == known and all(others.values()), others
                 assert not plan & COUNTS or ("redux" in text) == (plain is not older)
-                total, seen = compare(plain, text, kernels, plan)
+                if plan & GUESSES and "entry type0" in plain:
+                    print("guesses that stood: %d, with lines: %d" % guess(text, kernels))
+                    continue
+                total, seen = compare(plain, text, kernels, plan, variables)
                 print(f"{len(kernels)} kernels, {total} accesses of threads counted, {seen} values")
-            text, _, _, sets = rewritten(rewrite, plain, COUNTS | VALUES | SETS, folder)
-            text, _, _, sets = rewritten(rewrite, plain, SETS, folder)
-            print(f"{mark(plain, text, sets, 1)} bytes marked, {mark(plain, text, sets, .5)} of halves")
+            rewritten(rewrite, plain, COUNTS | VALUES | GUESSES | SETS, folder)
+            text, _, _, sets, variables = rewritten(rewrite, plain, COUNTS | VALUES | SETS, folder)
+            text, _, _, sets, variables = rewritten(rewrite, plain, SETS, folder)
+            print(f"{mark(plain, text, sets, variables, 1)} bytes marked, {mark(plain, text, sets, variables, .5)} of halves")
     print("NVIDIA's assembler takes them all" if PTXAS else "not tried: NVIDIA's assembler, which is not here")
 
 

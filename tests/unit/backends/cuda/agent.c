@@ -229,6 +229,18 @@ enum sonde_value_missed sonde_value_choose(uint32_t operation, uint32_t name, ui
     abort();
 }
 
+void sonde_value_flow(uint32_t operation, uint32_t object, uint64_t bytes, unsigned how)
+{
+    (void)operation, (void)object, (void)bytes, (void)how;
+    abort();
+}
+
+void sonde_value_duplicate(uint32_t operation, uint32_t object, uint32_t other, uint64_t bytes)
+{
+    (void)operation, (void)object, (void)other, (void)bytes;
+    abort();
+}
+
 bool sonde_object_find(uint32_t object, struct sonde_object_info *out)
 {
     (void)object, (void)out;

@@ -1,0 +1,79 @@
+/* rewrite_copy.h - the copy of a kernel that is being written (rewrite.c), for the files that put something into it.
+ *
+ * Threads: any; it is the caller's.
+ */
+#ifndef SONDE_INSTRUMENT_REWRITE_COPY_H
+#define SONDE_INSTRUMENT_REWRITE_COPY_H
+
+#include "flow.h"
+#include "rewrite.h"
+
+#define SONDE_PTX_REGISTERS_MAX 64u /* declarations in a function: nvcc makes one for each type */
+#define SONDE_PTX_SCOPES_MAX    16u /* braces in braces */
+#define SONDE_PTX_RELAXED_TARGET 70u /* ld.relaxed */
+
+struct registers {
+    struct declared {
+        struct sonde_ptx_span name;
+        bool many;     /* NAME<N>: NAME0, NAME1, … */
+        uint8_t bytes; /* 0: a predicate */
+    } list[SONDE_PTX_REGISTERS_MAX];
+    uint32_t count;
+    uint32_t outside[SONDE_PTX_SCOPES_MAX], scopes; /* how many there were when each brace opened */
+};
+
+struct copy {
+    const struct sonde_ptx *p;
+    const struct sonde_ptx_function *f;
+    struct sonde_ptx_text *out;
+    uint32_t plan;
+    uint32_t access; /* the next one */
+    uint32_t block;  /* the last one that was counted, + 1 */
+    struct registers registers;
+    struct sonde_ptx_flow flow; /* SONDE_PLAN_SETS, SONDE_PLAN_GUESSES */
+};
+
+void sonde__ptx_put(struct sonde_ptx_text *t, const char *from, size_t bytes);
+__attribute__((format(printf, 2, 3))) void sonde__ptx_say(struct sonde_ptx_text *t, const char *format, ...); /* 511 bytes at the most */
+#define put sonde__ptx_put /* the text of a copy is mostly these */
+#define say sonde__ptx_say
+static inline void put_span(struct sonde_ptx_text *t, const struct sonde_ptx *p, struct sonde_ptx_span s)
+{
+    put(t, p->text + s.at, s.bytes);
+}
+
+/* Of what has none, or is too wide, nothing is kept. */
+static inline bool sonde__ptx_has_values(const struct copy *c, const struct sonde_ptx_access *a)
+{
+    return c->plan & SONDE_PLAN_VALUES && a->values.bytes && a->element_bytes <= 8;
+}
+
+/* Loads and stores have no types for halves: these are bits. */
+static inline bool sonde__ptx_is_real(const struct sonde_ptx_access *a)
+{
+    return a->type == SONDE_PTX_FLOAT;
+}
+
+/* How memory is read that others write meanwhile. */
+static inline const char *sonde__ptx_shared_load(const struct copy *c)
+{
+    return c->p->target >= SONDE_PTX_RELAXED_TARGET ? "ld.relaxed.gpu.global" : "ld.volatile.global";
+}
+
+/* The sum of a 32-bit register over the lanes that end together, by one of them, to [%sonde_p+at]; behind sonde__ptx_lanes. */
+void sonde__ptx_lanes(struct copy *c);
+void sonde__ptx_sum(struct copy *c, const char *what, size_t at);
+
+/* ---- guesses (rewrite_guess.c); all do nothing where there is none ---- */
+
+/* At the kernel's beginning; before an access; before its elements; behind each of them, number `element`, whose bits are in %sonde_v or
+ * %sonde_w; behind all of them, of which `element` was the last; at the kernel's end, with the counts, and behind all else. */
+void sonde__ptx_guess_start(struct copy *c);
+void sonde__ptx_guess_index(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
+void sonde__ptx_guess_elements(struct copy *c, const struct sonde_ptx_access *a, uint32_t k);
+void sonde__ptx_guess_element(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element);
+void sonde__ptx_guess_sample(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element);
+void sonde__ptx_guess_found(struct copy *c);
+void sonde__ptx_guess_end(struct copy *c);
+
+#endif
