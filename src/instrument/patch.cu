@@ -221,10 +221,12 @@ extern "C" __device__ __noinline__ SanitizerPatchResult SondeAccess(void *user, 
     return SANITIZER_PATCH_SUCCESS;
 }
 
+/* A copy may only fill shared memory with zeros (PTX's src-size 0), whatever its address is then: only what is known to be memory is read. */
 extern "C" __device__ __noinline__ SanitizerPatchResult SondeAsync(void *user, uint64_t pc, void *source, uint32_t target, uint32_t bytes)
 {
     (void)target;
-    if (user && bytes)
-        access(static_cast<const sonde_patch_launch *>(user), pc, reinterpret_cast<uint64_t>(source), bytes, source, false);
+    const sonde_patch_launch *l = static_cast<const sonde_patch_launch *>(user);
+    if (l && bytes && span_of(l, reinterpret_cast<uint64_t>(source)).object)
+        access(l, pc, reinterpret_cast<uint64_t>(source), bytes, source, false);
     return SANITIZER_PATCH_SUCCESS;
 }

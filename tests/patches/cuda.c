@@ -175,9 +175,13 @@ PUBLIC CUresult cuDriverGetVersion(int *version)
 PUBLIC CUmodule made_module(void)
 {
     static const char code[64] = "code";
+    static CUmodule loaded;
     const Sanitizer_ResourceModuleData d = {.context = context, .module = (void *)(uintptr_t)0x2000, .pCubin = code, .cubinSize = sizeof code};
-    made_callback(SANITIZER_CB_DOMAIN_RESOURCE, SANITIZER_CBID_RESOURCE_MODULE_LOADED, &d);
-    return d.module;
+    if (!loaded) {
+        loaded = d.module;
+        made_callback(SANITIZER_CB_DOMAIN_RESOURCE, SANITIZER_CBID_RESOURCE_MODULE_LOADED, &d);
+    }
+    return loaded;
 }
 
 PUBLIC void made_begin(void)
@@ -195,14 +199,28 @@ PUBLIC void made_begin(void)
 
 /* ---- kernels ------------------------------------------------------------------------------------------- */
 
-PUBLIC CUresult cuFuncGetName(const char **name, CUfunction f)
+/* As of the static runtime's kernels: they are of a library, whose module is loaded when one is first asked for its function, or launched. */
+PUBLIC CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 {
-    *name = ((const struct made_kernel *)(void *)f)->name;
+    (void)kernel;
+    *library = (void *)(uintptr_t)0x3000;
+    return CUDA_SUCCESS;
+}
+PUBLIC CUresult cuKernelGetName(const char **name, CUkernel kernel)
+{
+    *name = ((const struct made_kernel *)(void *)kernel)->name;
+    return CUDA_SUCCESS;
+}
+PUBLIC CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
+{
+    made_module();
+    *f = (void *)kernel;
     return CUDA_SUCCESS;
 }
 PUBLIC CUresult cuFuncGetModule(CUmodule *module, CUfunction f)
 {
-    *module = ((const struct made_kernel *)(void *)f)->module;
+    (void)f;
+    *module = made_module();
     return CUDA_SUCCESS;
 }
 
@@ -210,7 +228,7 @@ static CUresult do_cuLaunchKernel(const void *params)
 {
     const cuLaunchKernel_params *p = params;
     const struct made_kernel *k = (const void *)p->f;
-    const Sanitizer_LaunchData d = {.context = context, .stream = p->hStream, .module = k->module, .function = p->f, .functionName = k->name, .gridDim_x = p->gridDimX, .gridDim_y = p->gridDimY, .gridDim_z = p->gridDimZ, .blockDim_x = p->blockDimX, .blockDim_y = p->blockDimY, .blockDim_z = p->blockDimZ};
+    const Sanitizer_LaunchData d = {.context = context, .stream = p->hStream, .module = made_module(), .function = p->f, .functionName = k->name, .gridDim_x = p->gridDimX, .gridDim_y = p->gridDimY, .gridDim_z = p->gridDimZ, .blockDim_x = p->blockDimX, .blockDim_y = p->blockDimY, .blockDim_z = p->blockDimZ};
     made_callback(SANITIZER_CB_DOMAIN_LAUNCH, SANITIZER_CBID_LAUNCH_BEGIN, &d);
     k->body(made_data(), p->kernelParams);
     made_callback(SANITIZER_CB_DOMAIN_LAUNCH, SANITIZER_CBID_LAUNCH_END, &d);

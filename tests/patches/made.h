@@ -19,14 +19,13 @@ struct made_access { /* of a warp */
 };
 void made_warp(void *data, unsigned multiprocessor, const struct made_access *access);
 
-struct made_kernel { /* a CUfunction */
+struct made_kernel { /* a CUkernel, and its CUfunction */
     const char *name;
-    CUmodule module;
     void (*body)(void *data, void **parameters); /* `data` NULL: not patched, or given none */
 };
-/* The driver's injection, a context that is current, a module. */
+/* The driver's injection, and a context that is current. */
 void made_begin(void);
-CUmodule made_module(void);
+CUmodule made_module(void); /* loads it, unless it is */
 /* What the Sanitizer was told. */
 extern int made_patched;
 extern unsigned made_switches;

@@ -42,8 +42,11 @@ extern "C" void made_warp(void *data, unsigned multiprocessor, const struct made
     pthread_t made[32];
     unsigned count = 0;
     w.mask = access->mask;
+    for (unsigned lane = 0; lane < 32; lane++) /* what has nothing to copy does not stay with the others */
+        if (access->async && !access->address[lane])
+            w.mask &= ~(1u << lane);
     w.multiprocessor = multiprocessor;
-    pthread_barrier_init(&w.barrier, nullptr, static_cast<unsigned>(__builtin_popcount(access->mask)));
+    pthread_barrier_init(&w.barrier, nullptr, static_cast<unsigned>(__builtin_popcount(w.mask)));
     for (unsigned lane = 0; lane < 32; lane++)
         if (access->mask >> lane & 1) {
             threads[count] = {&w, lane, data, access};

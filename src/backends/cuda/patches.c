@@ -53,35 +53,25 @@ static struct module *module_of(CUmodule handle)
     return sonde__shared_map_get(&modules, (uintptr_t)handle, &known) ? (void *)(uintptr_t)known : NULL;
 }
 
-static SanitizerResult add_functions(CUcontext context)
+static bool add_functions(CUcontext context)
 {
     uint64_t known;
-    SanitizerResult result = SANITIZER_SUCCESS;
-    if (!sonde__shared_map_get(&prepared, (uintptr_t)context, &known) &&
-        (result = sonde__sanitizer.sanitizerAddPatchesFromFile(file, context)) == SANITIZER_SUCCESS)
-        sonde__shared_map_put(&prepared, (uintptr_t)context, 1);
-    return result;
+    if (sonde__shared_map_get(&prepared, (uintptr_t)context, &known))
+        return true;
+    if (!SONDE_SANITIZER_DID(sanitizerAddPatchesFromFile, file, context))
+        return false;
+    sonde__shared_map_put(&prepared, (uintptr_t)context, 1);
+    return true;
 }
 
 /* Under `patching`. Copies to shared memory are of newer devices alone: without them the others are looked at. */
 static bool patch(const Sanitizer_ResourceModuleData *m)
 {
-    const char *what = "sanitizerAddPatchesFromFile";
-    SanitizerResult result = add_functions(m->context);
-    if (result == SANITIZER_SUCCESS) {
-        what = "sanitizerPatchInstructions";
-        result = sonde__sanitizer.sanitizerPatchInstructions(SANITIZER_INSTRUCTION_GLOBAL_MEMORY_ACCESS, m->module, SONDE_PATCH_ACCESS);
-    }
-    if (result == SANITIZER_SUCCESS) {
-        const SanitizerResult also = sonde__sanitizer.sanitizerPatchInstructions(SANITIZER_INSTRUCTION_MEMCPY_ASYNC, m->module, SONDE_PATCH_ASYNC);
-        if (also != SANITIZER_SUCCESS)
-            sonde_note("values: asynchronous copies to shared memory are not looked at: %s", sonde__sanitizer_text(also));
-        what = "sanitizerPatchModule";
-        result = sonde__sanitizer.sanitizerPatchModule(m->module);
-    }
-    if (result != SANITIZER_SUCCESS)
-        sonde_note("values: Compute Sanitizer does not patch some modules: %s: %s (%d)", what, sonde__sanitizer_text(result), (int)result);
-    return result == SANITIZER_SUCCESS;
+    if (!add_functions(m->context) || !SONDE_SANITIZER_DID(sanitizerPatchInstructions, SANITIZER_INSTRUCTION_GLOBAL_MEMORY_ACCESS, m->module, SONDE_PATCH_ACCESS))
+        return false;
+    if (!SONDE_SANITIZER_DID(sanitizerPatchInstructions, SANITIZER_INSTRUCTION_MEMCPY_ASYNC, m->module, SONDE_PATCH_ASYNC))
+        sonde_note("values: asynchronous copies to shared memory are not looked at");
+    return SONDE_SANITIZER_DID(sanitizerPatchModule, m->module);
 }
 
 void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *m)
@@ -95,9 +85,11 @@ void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *m)
         return;
     }
     sonde__cuda_quiet(true);
+    sonde__sanitizer_here->patching = true;
     made->patched = patch(m);
     if (made->patched)
         sonde__shared_map_put(&modules, (uintptr_t)m->module, (uintptr_t)made);
+    sonde__sanitizer_here->patching = false;
     sonde__cuda_quiet(false);
     sonde__unlock(&patching);
 }
@@ -105,15 +97,12 @@ void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *m)
 /* What runs now is not to change under it. */
 static bool switch_module(CUmodule handle, struct module *m, bool on)
 {
-    const struct sonde_sanitizer *s = &sonde__sanitizer;
     if (sonde__cuda_capturing() || sonde__cuda_twins.cuCtxSynchronize() != CUDA_SUCCESS)
         return false;
-    const SanitizerResult result = on ? s->sanitizerPatchModule(handle) : s->sanitizerUnpatchModule(handle);
-    if (result == SANITIZER_SUCCESS)
+    const bool switched = on ? SONDE_SANITIZER_DID(sanitizerPatchModule, handle) : SONDE_SANITIZER_DID(sanitizerUnpatchModule, handle);
+    if (switched)
         m->patched = on;
-    else
-        sonde_note("values: Compute Sanitizer cannot switch its patches: %s (%d)", sonde__sanitizer_text(result), (int)result);
-    return result == SANITIZER_SUCCESS;
+    return switched;
 }
 
 /* Before a launch of the module: is it as the launch needs it? Of one that is not known the launch will tell. */
@@ -377,17 +366,16 @@ void sonde__patches_launch(const Sanitizer_LaunchData *l)
     const struct module *m = module_of(l->module);
     if (here()->under_way) {
         here()->kernel->module = l->module;
+        if (!m)
+            sonde_note("values: some kernels are of modules that Compute Sanitizer has not patched");
         if (!here()->why && (!m || !m->patched))
             here()->why = SONDE_VALUE_MISSED_PATCH;
     }
     const bool looks = here()->under_way && !here()->why;
     sonde__cuda_quiet(true);
-    const SanitizerResult result = sonde__sanitizer.sanitizerSetLaunchCallbackData(l->hLaunch, l->function, l->hStream, (const void *)(uintptr_t)(looks ? here()->data : 0));
-    sonde__cuda_quiet(false);
-    if (looks && result != SANITIZER_SUCCESS) {
-        sonde_note("values: Compute Sanitizer does not take what its patches need: %s (%d)", sonde__sanitizer_text(result), (int)result);
+    if (!SONDE_SANITIZER_DID(sanitizerSetLaunchCallbackData, l->hLaunch, l->function, l->hStream, (const void *)(uintptr_t)(looks ? here()->data : 0)) && looks)
         here()->why = SONDE_VALUE_MISSED_PATCH;
-    }
+    sonde__cuda_quiet(false);
     if (looks && here()->context)
         atomic_fetch_add(&here()->context->launches, 1);
     here()->begun = true;
@@ -399,7 +387,7 @@ static void ask_for_code(struct sonde_patched_kernel *k)
     if (k->asked || !k->module)
         return;
     sonde__cuda_quiet(true);
-    if (sonde__sanitizer.sanitizerGetFunctionPcAndSize(k->module, k->text, &k->pc, &k->bytes) != SANITIZER_SUCCESS)
+    if (!SONDE_SANITIZER_DID(sanitizerGetFunctionPcAndSize, k->module, k->text, &k->pc, &k->bytes))
         k->pc = k->bytes = 0;
     sonde__cuda_quiet(false);
     k->asked = true;

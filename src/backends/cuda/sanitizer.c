@@ -63,6 +63,13 @@ const char *sonde__sanitizer_text(SanitizerResult result)
     return sonde__sanitizer.sanitizerGetResultString(result, &text) == SANITIZER_SUCCESS && text ? text : "unknown error";
 }
 
+bool sonde__sanitizer_did(const char *call, SanitizerResult result)
+{
+    if (result != SANITIZER_SUCCESS)
+        sonde_note("values: Compute Sanitizer: %s: %s (%d)", call, sonde__sanitizer_text(result), (int)result);
+    return result == SANITIZER_SUCCESS;
+}
+
 /* ---- the calling thread ------------------------------------------------------------------------ */
 
 __thread struct sonde_sanitizer_thread *sonde__sanitizer_here;
@@ -330,7 +337,7 @@ static void enter(Sanitizer_CallbackId id, const CUpti_CallbackData *cd, enum so
     if (cd->context) /* the driver is asked for the device now, not while it launches */
         sonde__cuda_context_used(cd->context, cd->contextUid);
     here()->own_default = own_default;
-    here()->fill_bytes = what == SONDE_CUDA_SET ? sonde__cuda_written(id, cd->functionParams).bytes : 0;
+    here()->fill_bytes = what == SONDE_CUDA_SET ? sonde__cuda_moved(id, cd->functionParams).bytes : 0;
     sonde__cuda_callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, id, cd);
     const struct sonde_call *call = what == SONDE_CUDA_LAUNCH && cd->context ? sonde__cuda_call_here() : NULL;
     if (call)
@@ -378,10 +385,11 @@ static void resource_as_cupti(CUpti_CallbackId id, CUcontext context, CUstream s
     sonde__cuda_callback(NULL, CUPTI_CB_DOMAIN_RESOURCE, id, &data);
 }
 
+/* Also within calls of ours: modules of the program are loaded when something is first asked of their kernels. */
 static void module_loaded(const Sanitizer_ResourceModuleData *m)
 {
-    CUpti_ModuleResourceData module = {.cubinSize = m->cubinSize, .pCubin = m->pCubin};
-    resource_as_cupti(CUPTI_CBID_RESOURCE_MODULE_LOADED, m->context, NULL, &module);
+    const CUpti_ModuleResourceData module = {.cubinSize = m->cubinSize, .pCubin = m->pCubin};
+    sonde__cuda_module_loaded(&module);
     sonde__patches_module_loaded(m);
 }
 
@@ -425,11 +433,18 @@ static void launch(Sanitizer_CallbackId id, const Sanitizer_LaunchData *l)
     kernel(l);
 }
 
-/* What our own calls do is not the program's. */
+/* What our own calls do is not the program's, but for its modules, of which we load none. */
+static bool is_ours(Sanitizer_CallbackDomain domain, Sanitizer_CallbackId id)
+{
+    const bool of_modules = domain == SANITIZER_CB_DOMAIN_RESOURCE &&
+                            (id == SANITIZER_CBID_RESOURCE_MODULE_LOADED || id == SANITIZER_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
+    return sonde__cuda_is_quiet() && (!of_modules || (here() && here()->patching));
+}
+
 static void SANITIZERAPI callback(void *user, Sanitizer_CallbackDomain domain, Sanitizer_CallbackId id, const void *data)
 {
     (void)user;
-    if (!atomic_load_explicit(&sonde__cuda_on, memory_order_relaxed) || sonde__cuda_is_quiet() ||
+    if (!atomic_load_explicit(&sonde__cuda_on, memory_order_relaxed) || is_ours(domain, id) ||
         (!sonde__sanitizer_here && !(sonde__sanitizer_here = sonde__memory_get(sizeof *sonde__sanitizer_here))))
         return;
     if (domain == SANITIZER_CB_DOMAIN_DRIVER_API)

@@ -55,6 +55,7 @@ struct sonde_sanitizer_thread {
     uint32_t reported;                  /* the last of which work was reported; 0 none */
     bool own_default;                   /* of the last that began: stream 0 is each thread's own */
     uint64_t fill_bytes;                /* of it, when it is a set of one stretch */
+    bool patching;                      /* modules that are loaded now are the Sanitizer's */
     /* Of a launch that may be looked at (patches.c). */
     bool under_way, begun;
     uint8_t why;                        /* enum sonde_value_missed */
@@ -67,6 +68,9 @@ struct sonde_sanitizer_thread {
 extern __thread struct sonde_sanitizer_thread *sonde__sanitizer_here;
 /* In words. */
 const char *sonde__sanitizer_text(SanitizerResult result);
+/* Did the call of that name succeed? If not, a note says why. */
+bool sonde__sanitizer_did(const char *call, SanitizerResult result);
+#define SONDE_SANITIZER_DID(call, ...) sonde__sanitizer_did(#call, sonde__sanitizer.call(__VA_ARGS__))
 
 /* ---- patches (patches.c) ------------------------------------------------------------------------- */
 
