@@ -603,6 +603,8 @@ static int read_instruction(struct sonde_ptx *p, struct body *b, uint32_t item)
         return 0;
     if (sonde__ptx_is(p, i.name, "call") && !is_harmless(p, i.operands))
         b->f->flags |= SONDE_PTX_CALLS;
+    if (sonde__ptx_is(p, i.name, "brx"))
+        b->f->flags |= SONDE_PTX_BRANCHES;
     if (ends_block(p, &i)) {
         b->open = false;
         return 0;

@@ -78,6 +78,7 @@ struct sonde_ptx_access {
 enum {
     SONDE_PTX_ENTRY = 1, /* a kernel */
     SONDE_PTX_CALLS = 2, /* other functions, of which it is not known that they leave the program's memory alone */
+    SONDE_PTX_BRANCHES = 4, /* it has branches whose targets are in a table */
 };
 
 struct sonde_ptx_function { /* that has a body */

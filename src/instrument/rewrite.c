@@ -256,16 +256,19 @@ static void put_mark(struct copy *c, const struct sonde_ptx_access *a)
 
 /* ---- values: of each access OR, AND, least and most in registers of the thread ----------------------------------- */
 
+/* Executed at most once by a thread: no branch back spans it. Its count says whether it was. */
+static bool is_once(const struct copy *c, const struct sonde_ptx_access *a)
+{
+    return c->plan & SONDE_PLAN_COUNTS && !(a->flags & SONDE_PTX_IN_LOOP) && !(c->f->flags & SONDE_PTX_BRANCHES);
+}
+
 static void put_start(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
     const unsigned wide = a->element_bytes == 8 ? 64 : 32;
-    const uint32_t all = a->element_bytes < 4 ? (1u << 8 * a->element_bytes) - 1 : UINT32_MAX;
-    say(c->out, ".reg .b%u %%sonde_o%u, %%sonde_a%u;\n.reg .%c%u %%sonde_l%u, %%sonde_h%u;\nmov.b%u %%sonde_o%u, 0;\n", wide, k, k, sonde__ptx_is_real(a) ? 'f' : 's',
-        wide, k, k, wide, k);
-    if (wide == 64)
-        say(c->out, "mov.b64 %%sonde_a%u, -1;\n", k);
-    else
-        say(c->out, "mov.b32 %%sonde_a%u, %u;\n", k, all);
+    say(c->out, ".reg .b%u %%sonde_o%u, %%sonde_a%u;\n.reg .%c%u %%sonde_l%u, %%sonde_h%u;\n", wide, k, k, sonde__ptx_is_real(a) ? 'f' : 's', wide, k, k);
+    if (is_once(c, a))
+        return;
+    say(c->out, "mov.b%u %%sonde_o%u, 0;\nmov.b%u %%sonde_a%u, -1;\n", wide, k, wide, k);
     if (sonde__ptx_is_real(a)) /* NaNs: least and most of a number and NaN are the number (PTX ISA 9.7.3.11) */
         say(c->out,
             wide == 64 ? "mov.f64 %%sonde_l%u, 0d7FF8000000000000;\nmov.f64 %%sonde_h%u, 0d7FF8000000000000;\n"
@@ -315,6 +318,7 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
     const char type = sonde__ptx_is_real(a) ? 'f' : 's';
     const unsigned width = wide ? 64 : 32;
     uint32_t element = 0, last = 0;
+    bool any = !is_once(c, a); /* something is in the registers already */
     sonde__ptx_guess_elements(c, a, k);
     for (struct sonde_ptx_span s; (s = next_value(c->p, &at, a->values.at + a->values.bytes)).bytes; element++) {
         if (is_sink(c->p, s))
@@ -322,69 +326,95 @@ static void put_values(struct copy *c, const struct sonde_ptx_access *a, uint32_
         put_element(c, a, s);
         sonde__ptx_guess_element(c, a, k, element);
         last = element;
+        if (!any) {
+            say(c->out, "mov.b%u %%sonde_o%u, %s;\nmov.b%u %%sonde_a%u, %s;\nmov.%c%u %%sonde_l%u, %s;\nmov.%c%u %%sonde_h%u, %s;\n", width, k, bits, width, k, bits, type,
+                width, k, number, type, width, k, number);
+            any = true;
+            continue;
+        }
         say(c->out, "or.b%u %%sonde_o%u, %%sonde_o%u, %s;\nand.b%u %%sonde_a%u, %%sonde_a%u, %s;\n", width, k, k, bits, width, k, k, bits);
         say(c->out, "min.%c%u %%sonde_l%u, %%sonde_l%u, %s;\nmax.%c%u %%sonde_h%u, %%sonde_h%u, %s;\n", type, width, k, k, number, type, width, k, k, number);
     }
     sonde__ptx_guess_sample(c, a, k, last);
 }
 
-/* A word of the result, in a register of 64 bits. */
-static void put_bits(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k, unsigned word)
+/* The least (`letter` l) or the most (h) to `word`. A float becomes an integer that is ordered as floats are: sonde__plan_ordered. Where
+ * there were NaNs alone there is no number. */
+static void put_number(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k, const char *word)
 {
-    say(c->out, a->element_bytes == 8 ? "mov.b64 %%sonde_n%u, %%sonde_%c%u;\n" : "cvt.u64.u32 %%sonde_n%u, %%sonde_%c%u;\n", word, letter, k);
-}
-
-/* A float becomes an integer that is ordered as floats are: sonde__plan_ordered. Where there were NaNs alone there is no number. */
-static void put_number(struct copy *c, const struct sonde_ptx_access *a, char letter, uint32_t k, unsigned word)
-{
-    const bool wide = a->element_bytes == 8;
-    if (!sonde__ptx_is_real(a)) {
-        say(c->out, wide ? "mov.b64 %%sonde_n%u, %%sonde_%c%u;\n" : "cvt.s64.s32 %%sonde_n%u, %%sonde_%c%u;\n", word, letter, k);
+    const unsigned wide = a->element_bytes == 8 ? 64 : 32;
+    const char *rest = wide == 64 ? "0x7FFFFFFFFFFFFFFF" : "0x7FFFFFFF", *least = wide == 64 ? "0x8000000000000000" : "0x80000000";
+    const char *spare = wide == 64 ? "%sonde_w" : "%sonde_v";
+    say(c->out, "mov.b%u %s, %%sonde_%c%u;\n", wide, word, letter, k);
+    if (!sonde__ptx_is_real(a))
         return;
-    }
-    if (wide)
-        say(c->out,
-            "mov.b64 %%sonde_n%u, %%sonde_%c%u;\nshr.s64 %%sonde_w, %%sonde_n%u, 63;\nand.b64 %%sonde_w, %%sonde_w, 0x7FFFFFFFFFFFFFFF;\n"
-            "xor.b64 %%sonde_n%u, %%sonde_n%u, %%sonde_w;\n",
-            word, letter, k, word, word, word);
-    else
-        say(c->out,
-            "mov.b32 %%sonde_v, %%sonde_%c%u;\nshr.s32 %%sonde_vs, %%sonde_v, 31;\nand.b32 %%sonde_vs, %%sonde_vs, 0x7FFFFFFF;\n"
-            "xor.b32 %%sonde_v, %%sonde_v, %%sonde_vs;\ncvt.s64.s32 %%sonde_n%u, %%sonde_v;\n",
-            letter, k, word);
-    say(c->out, "setp.nan.f%u %%sonde_any, %%sonde_%c%u, %%sonde_%c%u;\n@%%sonde_any mov.b64 %%sonde_n%u, %s;\n", wide ? 64 : 32, letter, k, letter, k, word,
-        letter == 'l' ? "0x7FFFFFFFFFFFFFFF" : "0x8000000000000000");
+    say(c->out, "shr.s%u %s, %s, %u;\nand.b%u %s, %s, %s;\nxor.b%u %s, %s, %s;\n", wide, spare, word, wide - 1, wide, spare, spare, rest, wide, word, word, spare);
+    say(c->out, "setp.nan.f%u %%sonde_any, %%sonde_%c%u, %%sonde_%c%u;\n@%%sonde_any mov.b%u %s, %s;\n", wide, letter, k, letter, k, wide, word, letter == 'l' ? rest : least);
 }
 
-/* Do the words differ from those at `at`, read as `load` does? If not, on to the end. */
-static void put_look(struct copy *c, const char *load, size_t at, uint32_t k)
+/* Do they differ from those at `at`, read as `load` does? If not, on to the end. */
+static void put_look(struct copy *c, const char *load, size_t at, uint32_t k, bool wide)
 {
-    say(c->out, "%s.v2.b64 {%%sonde_y0, %%sonde_y1}, [%%sonde_p+%zu];\n%s.v2.b64 {%%sonde_y2, %%sonde_y3}, [%%sonde_p+%zu];\n", load, at, load, at + 16);
-    say(c->out, "or.b64 %%sonde_w, %%sonde_y0, %%sonde_n0;\nsetp.ne.b64 %%sonde_any, %%sonde_w, %%sonde_y0;\n"
-                "and.b64 %%sonde_w, %%sonde_y1, %%sonde_n1;\nsetp.ne.or.b64 %%sonde_any, %%sonde_w, %%sonde_y1, %%sonde_any;\n"
-                "setp.lt.or.s64 %%sonde_any, %%sonde_n2, %%sonde_y2, %%sonde_any;\nsetp.gt.or.s64 %%sonde_any, %%sonde_n3, %%sonde_y3, %%sonde_any;\n");
+    const unsigned bits = wide ? 64 : 32;
+    const char y = wide ? 'y' : 'x', *spare = wide ? "%sonde_w" : "%sonde_v";
+    if (wide)
+        say(c->out, "%s.v2.b64 {%%sonde_y0, %%sonde_y1}, [%%sonde_p+%zu];\n%s.v2.b64 {%%sonde_y2, %%sonde_y3}, [%%sonde_p+%zu];\n", load, at, load, at + 16);
+    else
+        say(c->out, "%s.v4.b32 {%%sonde_x0, %%sonde_x1, %%sonde_x2, %%sonde_x3}, [%%sonde_p+%zu];\n", load, at);
+    say(c->out, "not.b%u %%sonde_%c0, %%sonde_%c0;\nand.b%u %%sonde_%c0, %%sonde_%c0, %%sonde_o%u;\nnot.b%u %s, %%sonde_a%u;\nand.b%u %s, %s, %%sonde_%c1;\n", bits, y, y, bits, y, y, k,
+        bits, spare, k, bits, spare, spare, y);
+    say(c->out, "or.b%u %s, %s, %%sonde_%c0;\nsetp.ne.b%u %%sonde_any, %s, 0;\n", bits, spare, spare, y, bits, spare);
+    say(c->out, "setp.lt.or.s%u %%sonde_any, %%sonde_%s0, %%sonde_%c2, %%sonde_any;\nsetp.gt.or.s%u %%sonde_any, %%sonde_%s1, %%sonde_%c3, %%sonde_any;\n", bits,
+        wide ? "n" : "q", y, bits, wide ? "n" : "q", y);
     say(c->out, "@!%%sonde_any bra $sonde_none%u;\n", k);
 }
 
-/* Words go one way only: whoever has nothing to add sees it in the multiprocessor's cache, though what is there may be old. */
+/* Words go one way only: whoever has nothing to add sees it in the multiprocessor's cache, though what is there may be old. What was never
+ * executed has nothing to add. */
 static void put_result(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
     const struct sonde_plan plan = sonde__ptx_plan(c->f, c->plan);
     const size_t at = sonde__plan_counts(&plan) + k * sizeof(struct sonde_plan_values);
-    const unsigned width = a->element_bytes == 8 ? 64 : 32;
-    const char spare = width == 64 ? 'w' : 'v';
-    /* Executed, AND is within OR; else all bits are in the one and none in the other. */
-    say(c->out, "and.b%u %%sonde_%c, %%sonde_o%u, %%sonde_a%u;\nsetp.ne.b%u %%sonde_any, %%sonde_%c, %%sonde_a%u;\n@%%sonde_any bra $sonde_none%u;\n", width,
-        spare, k, k, width, spare, k, k);
-    put_bits(c, a, 'o', k, 0);
-    put_bits(c, a, 'a', k, 1);
-    put_number(c, a, 'l', k, 2);
-    put_number(c, a, 'h', k, 3);
-    put_look(c, "ld.global", at, k);
-    put_look(c, sonde__ptx_shared_load(c), at, k);
-    say(c->out, "red.global.or.b64 [%%sonde_p+%zu], %%sonde_n0;\nred.global.and.b64 [%%sonde_p+%zu], %%sonde_n1;\n", at, at + 8);
-    say(c->out, "red.global.min.s64 [%%sonde_p+%zu], %%sonde_n2;\nred.global.max.s64 [%%sonde_p+%zu], %%sonde_n3;\n", at + 16, at + 24);
+    const bool wide = a->element_bytes == 8;
+    const unsigned bits = wide ? 64 : 32, step = bits / 8;
+    const char *n = wide ? "n" : "q";
+    if (is_once(c, a))
+        say(c->out, "setp.eq.u32 %%sonde_any, %%sonde_c%u, 0;\n@%%sonde_any bra $sonde_none%u;\n", a->block, k);
+    put_number(c, a, 'l', k, wide ? "%sonde_n0" : "%sonde_q0");
+    put_number(c, a, 'h', k, wide ? "%sonde_n1" : "%sonde_q1");
+    put_look(c, "ld.global", at, k, wide);
+    put_look(c, sonde__ptx_shared_load(c), at, k, wide);
+    say(c->out, "red.global.or.b%u [%%sonde_p+%zu], %%sonde_o%u;\nred.global.and.b%u [%%sonde_p+%zu], %%sonde_a%u;\n", bits, at, k, bits, at + step, k);
+    say(c->out, "red.global.min.s%u [%%sonde_p+%zu], %%sonde_%s0;\nred.global.max.s%u [%%sonde_p+%zu], %%sonde_%s1;\n", bits, at + 2 * step, n, bits, at + 3 * step, n);
     say(c->out, "$sonde_none%u:\n", k);
+}
+
+/* ---- the host's side ------------------------------------------------------------------------------------------------ */
+
+static void *values_at(const struct sonde_plan *plan, const void *part, uint32_t k)
+{
+    return (char *)(uintptr_t)part + sonde__plan_counts(plan) + k * sizeof(struct sonde_plan_values);
+}
+
+void sonde__ptx_start(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_plan *plan, void *part)
+{
+    const struct sonde_ptx_narrow none = {0, UINT32_MAX, INT32_MAX, INT32_MIN};
+    sonde__plan_start(plan, part);
+    for (uint32_t k = 0; plan->what & SONDE_PLAN_VALUES && k < f->accesses; k++)
+        if (p->accesses[f->first_access + k].element_bytes < 8)
+            memcpy(values_at(plan, part, k), &none, sizeof none);
+}
+
+uint64_t sonde__ptx_found(const struct sonde_ptx_access *a, const struct sonde_plan *plan, const void *part, uint32_t k, struct sonde_plan_values *values)
+{
+    const uint64_t count = sonde__plan_read(plan, part, a->block, k, values);
+    struct sonde_ptx_narrow n;
+    if (!(plan->what & SONDE_PLAN_VALUES) || a->element_bytes >= 8)
+        return count;
+    memcpy(&n, values_at(plan, part, k), sizeof n);
+    const bool executed = n.any || n.all != UINT32_MAX, numbers = n.least <= n.most;
+    *values = executed ? (struct sonde_plan_values){n.any, n.all, numbers ? n.least : INT64_MAX, numbers ? n.most : INT64_MIN} : sonde__plan_none;
+    return count;
 }
 
 /* ---- counts, and the text around all ------------------------------------------------------------------------------ */
@@ -433,7 +463,8 @@ static void put_prologue(struct copy *c)
     for (uint32_t b = 0; c->plan & SONDE_PLAN_COUNTS && b < c->f->blocks; b++)
         say(c->out, "mov.u32 %%sonde_c%u, 0;\n", b);
     if (c->plan & SONDE_PLAN_VALUES)
-        say(c->out, ".reg .b16 %%sonde_u;\n.reg .b32 %%sonde_v, %%sonde_vs;\n.reg .f32 %%sonde_vf;\n.reg .b64 %%sonde_w, %%sonde_n<4>, %%sonde_y<4>;\n.reg .f64 %%sonde_wf;\n");
+        say(c->out, ".reg .b16 %%sonde_u;\n.reg .b32 %%sonde_v, %%sonde_vs;\n.reg .f32 %%sonde_vf;\n.reg .b64 %%sonde_w, %%sonde_n<2>, %%sonde_y<4>;\n.reg .f64 %%sonde_wf;\n"
+                    ".reg .b32 %%sonde_q<2>, %%sonde_x<4>;\n");
     for (uint32_t k = 0; k < c->f->accesses; k++)
         if (sonde__ptx_has_values(c, &c->p->accesses[c->f->first_access + k]))
             put_start(c, &c->p->accesses[c->f->first_access + k], k);
@@ -461,13 +492,29 @@ void sonde__ptx_sum(struct copy *c, const char *what, size_t at)
         what, what, at);
 }
 
+/* As sonde__ptx_sum, of a counter that is 0 or 1. */
+static void put_vote(struct copy *c, uint32_t block)
+{
+    say(c->out,
+        "setp.ne.u32 %%sonde_any, %%sonde_c%u, 0;\nvote.sync.ballot.b32 %%sonde_lo, %%sonde_any, %%sonde_m;\npopc.b32 %%sonde_lo, %%sonde_lo;\n"
+        "cvt.u64.u32 %%sonde_n, %%sonde_lo;\nsetp.ne.and.u32 %%sonde_any, %%sonde_lo, 0, %%sonde_first;\n"
+        "@%%sonde_any red.global.add.u64 [%%sonde_p+%u], %%sonde_n;\n",
+        block, 8 * block);
+}
+
 static void put_counts(struct copy *c)
 {
     char counter[32];
+    uint32_t access = c->f->first_access;
     sonde__ptx_lanes(c);
     for (uint32_t b = 0; b < c->f->blocks; b++) {
+        while (c->p->accesses[access].block != b)
+            access++;
         snprintf(counter, sizeof counter, "%%sonde_c%u", b);
-        sonde__ptx_sum(c, counter, b * sizeof(uint64_t));
+        if (c->p->target >= REDUX_TARGET && is_once(c, &c->p->accesses[access]))
+            put_vote(c, b);
+        else
+            sonde__ptx_sum(c, counter, b * sizeof(uint64_t));
     }
 }
 

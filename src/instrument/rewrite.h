@@ -1,10 +1,12 @@
 /* rewrite.h - PTX with an instrumented copy of each kernel.
  *
  * The module stays as it is, and NAME__sonde is added for each kernel NAME whose accesses can be followed. The module may be loaded
- * beside the program's own: the variables that a copy names are those to which it is given pointers. It takes parameters more, behind the kernel's own: of the
- * plans COUNTS and VALUES the address of the launch's area (plan.h), 128-byte aligned, of which each multiprocessor (%smid) has a part;
- * behind it, of SONDE_PLAN_SETS and where the kernel writes through pointers that are parameters, an array of struct
- * sonde_plan_set in the order of sonde_ptx_pointer.set; last, where it names variables (variables.h), an array of their addresses. It does what the kernel does, and adds to the area when a thread ends.
+ * beside the program's own: the variables that a copy names are those to which it is given pointers. It takes parameters more, behind
+ * the kernel's own: of the plans COUNTS and VALUES the address of the launch's area (plan.h), 128-byte aligned, of which each
+ * multiprocessor (%smid) has a part; behind it, of SONDE_PLAN_SETS and where the kernel writes through pointers that are parameters, an
+ * array of struct sonde_plan_set in the order of sonde_ptx_pointer.set; last, where it names variables (variables.h), an array of their
+ * addresses. It does what the kernel does, and adds to the area when a thread ends. Of elements of up to four bytes the values
+ * are in the first half of their place, as struct sonde_ptx_narrow: a thread's end looks at them with one load.
  *
  * SONDE_PLAN_GUESSES, with COUNTS and VALUES: in front of the area's parts, sonde__ptx_front bytes, there is a struct sonde_ptx_guess for
  * each access. Threads that begin before a guess stands leave samples of what they saw; whoever leaves the last sample votes, and
@@ -32,6 +34,15 @@ static inline struct sonde_plan sonde__ptx_plan(const struct sonde_ptx_function 
     return (struct sonde_plan){what, f->blocks, f->accesses};
 }
 
+/* As struct sonde_plan_values; where nothing was executed 0, UINT32_MAX, INT32_MAX, INT32_MIN. */
+struct sonde_ptx_narrow {
+    uint32_t any, all;
+    int32_t least, most;
+};
+/* A part as it starts; and of one that has been read, how many threads executed access `k` of the function, and what values it had. */
+void sonde__ptx_start(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_plan *plan, void *part);
+uint64_t sonde__ptx_found(const struct sonde_ptx_access *a, const struct sonde_plan *plan, const void *part, uint32_t k, struct sonde_plan_values *values);
+
 #define SONDE_PTX_GUESSES 128u /* accesses of a kernel that are guessed about: the first ones */
 #define SONDE_PTX_SAMPLES 32u
 #define SONDE_PTX_HIDDEN  0x5bd1e995c2b2ae3dll /* what may be 0 is published as its XOR with this: 0 is not there yet */
@@ -45,18 +56,20 @@ enum sonde_ptx_line {
     SONDE_PTX_LINE_DOUBLE,
 };
 
-/* Each of the first four words is written once: a thread that reads some of them and not others has no guess. A value or a number that
- * is SONDE_PTX_HIDDEN itself is never guessed. */
+/* The value's words and the line's are written once: a thread that reads some of them and not others has no guess. A value or a number
+ * that is SONDE_PTX_HIDDEN itself is never guessed. */
 struct sonde_ptx_guess {
     uint64_t word;           /* flags << 32 | value, of up to 4 bytes; 0: it does not stand. Flags: 1 it does, 2 and it has a line */
     uint64_t wide;           /* value of 8 bytes, hidden */
-    int64_t slope, offset;   /* as struct sonde_plan_guess has them, hidden */
     uint32_t taken, written; /* samples: places, which may be more than there are; those that are there */
     uint32_t line, shift;    /* the host's: enum sonde_ptx_line; 64 - bits of an element */
-    uint64_t unused[2];
+    uint64_t unused[4];
     struct {
         uint64_t bits, index; /* the index hidden */
     } sample[SONDE_PTX_SAMPLES];
+    int64_t slope, offset;    /* as struct sonde_plan_guess has them, hidden; far from what is read before they are there, so that no cache
+                               * has them as they were */
+    uint64_t more[6];
 };
 
 /* Bytes of all guesses, a multiple of 128; how they start. */

@@ -1,14 +1,13 @@
 /* rewrite_guess.c - frequent values and lines: what an instrumented copy has more for them (rewrite.h, SONDE_PLAN_GUESSES).
  *
  * A thread reads all guesses when it begins, through the multiprocessor's cache, in which a guess may be missing that stands already:
- * some warps ask again behind it. In registers a thread has, of each access, the value and how many of its elements were equal, the
- * line and how many lay on it. Of one access, another one for each two lanes, it keeps the last element and its index: where that has
- * no guess yet, they become a sample. A guess is never changed, so that what is counted is counted against one.
+ * some warps ask again behind it. In registers a thread has, of each access, the value, how many of its elements were equal, and how many
+ * lay on the line, which is read with each access: few have one. Of one access that has no guess yet, another one for each two lanes, it
+ * keeps the last element and its index, which become a sample. A guess is never changed, so that what is counted is counted against one.
  *
  * The vote is by Boyer and Moore's majority algorithm (MJRTY, 1981), as in llvm_guess.h: for the value, and for the line through a sample
  * and the one before, which often are neighbours in memory. The line must then hold for most samples, and for three places.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,16 +17,15 @@
 #define PICKS_LEAST    8u   /* so that at most four lanes of a warp have samples of the same access */
 #define BLOCKS_MANY    4096u
 #define SHARE          1024u /* executions */
-#define LINED_LEAST    24   /* of the samples, for a line to stand */
+#define LINED_LEAST    "24" /* of the samples, for a line to stand */
 #define WORD_BITS      32u
-#define TEXT_OF(x)     #x
-#define TEXT(x)        TEXT_OF(x)
 #define HIDDEN         "0x5BD1E995C2B2AE3D" /* SONDE_PTX_HIDDEN */
 
-_Static_assert(SONDE_PTX_HIDDEN == 0x5BD1E995C2B2AE3D && SONDE_PTX_SAMPLES == 32 && offsetof(struct sonde_ptx_guess, slope) == 16 &&
-                   offsetof(struct sonde_ptx_guess, offset) == 24 && offsetof(struct sonde_ptx_guess, taken) == 32 &&
-                   offsetof(struct sonde_ptx_guess, written) == 36 && offsetof(struct sonde_ptx_guess, line) == 40 &&
-                   offsetof(struct sonde_ptx_guess, sample) == 64 && SONDE_PTX_LINE_SIGNED == 1 && SONDE_PTX_LINE_FLOAT == 3,
+_Static_assert(SONDE_PTX_HIDDEN == 0x5BD1E995C2B2AE3D && SONDE_PTX_SAMPLES == 32 && offsetof(struct sonde_ptx_guess, slope) == 576 &&
+                   offsetof(struct sonde_ptx_guess, offset) == 584 && offsetof(struct sonde_ptx_guess, taken) == 16 &&
+                   offsetof(struct sonde_ptx_guess, written) == 20 && offsetof(struct sonde_ptx_guess, line) == 24 &&
+                   offsetof(struct sonde_ptx_guess, sample) == 64 && sizeof(struct sonde_ptx_guess) % LINE == 0 &&
+                   SONDE_PTX_LINE_SIGNED == 1 && SONDE_PTX_LINE_FLOAT == 3 && SONDE_PTX_LINE_DOUBLE == 4,
                "the texts below have them");
 
 /* ---- the host's side ---------------------------------------------------------------------------------------------------- */
@@ -114,20 +112,13 @@ static uint32_t bit_of(uint32_t k)
     return 1u << k % WORD_BITS;
 }
 
-/* The type of the registers that hold a slope and an offset. */
-static const char *line_type(const struct sonde_ptx_access *a)
-{
-    return sonde__ptx_is_real(a) ? "f64" : a->element_bytes == 8 ? "b64"
-                                                                 : "b32";
-}
-
 /* ---- at the kernel's beginning -------------------------------------------------------------------------------------------- */
 
 static void put_registers(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
     say(c->out, ".reg .b64 %%sonde_gq%u;\n.reg .b%u %%sonde_gv%u;\n.reg .b32 %%sonde_ge%u;\nmov.u32 %%sonde_ge%u, 0;\n", k, a->element_bytes == 8 ? 64u : 32u, k, k, k);
     if (has_line(c, k))
-        say(c->out, ".reg .b32 %%sonde_gl%u;\n.reg .%s %%sonde_gs%u, %%sonde_go%u;\nmov.u32 %%sonde_gl%u, 0;\n", k, line_type(a), k, k, k);
+        say(c->out, ".reg .b32 %%sonde_gl%u;\nmov.u32 %%sonde_gl%u, 0;\n", k, k);
 }
 
 /* The word of the guess to %sonde_gq; of 8 bytes the other one, too, to %sonde_gv. */
@@ -161,24 +152,26 @@ static void put_stands(struct copy *c, const struct sonde_ptx_access *a, uint32_
         say(c->out, "setp.eq.u32 %%sonde_gis, %%sonde_gt, 2;\n@%%sonde_gis or.b32 %%sonde_gline%u, %%sonde_gline%u, %u;\n", k / WORD_BITS, k / WORD_BITS, bit_of(k));
 }
 
-/* Of a guess that has one; where it cannot be seen yet, the thread has no guess. */
-static void put_line_read(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
+static size_t line_at(uint32_t k)
 {
-    const size_t at = guess_at(k) + offsetof(struct sonde_ptx_guess, slope);
+    return guess_at(k) + offsetof(struct sonde_ptx_guess, slope);
+}
+
+/* Of a guess that has one: can it be seen? It is read again where it is needed, through the cache: where it is not there, the thread has no
+ * guess. */
+static void put_line_read(struct copy *c, uint32_t k)
+{
     const uint32_t word = k / WORD_BITS;
-    const char *missing = "setp.eq.b64 %sonde_any, %sonde_n0, 0;\nsetp.eq.or.b64 %sonde_any, %sonde_n1, 0, %sonde_any;\n";
-    const bool wide = sonde__ptx_is_real(a) || a->element_bytes == 8;
     say(c->out, "and.b32 %%sonde_gt, %%sonde_gline%u, %u;\nsetp.eq.u32 %%sonde_any, %%sonde_gt, 0;\n@%%sonde_any bra $sonde_flat%u;\n", word, bit_of(k), k);
-    say(c->out, "ld.global.v2.b64 {%%sonde_n0, %%sonde_n1}, [%%sonde_gfront+%zu];\n%s", at, missing);
-    say(c->out, "@%%sonde_any %s.v2.b64 {%%sonde_n0, %%sonde_n1}, [%%sonde_gfront+%zu];\n%s", sonde__ptx_shared_load(c), at, missing);
-    say(c->out, "xor.b64 %%sonde_n0, %%sonde_n0, " HIDDEN ";\nxor.b64 %%sonde_n1, %%sonde_n1, " HIDDEN ";\n");
-    say(c->out, wide ? "mov.b64 %%sonde_gs%u, %%sonde_n0;\nmov.b64 %%sonde_go%u, %%sonde_n1;\n" : "cvt.u32.u64 %%sonde_gs%u, %%sonde_n0;\ncvt.u32.u64 %%sonde_go%u, %%sonde_n1;\n", k, k);
-    say(c->out, "@%%sonde_any or.b32 %%sonde_gopen%u, %%sonde_gopen%u, %u;\n@%%sonde_any and.b32 %%sonde_gline%u, %%sonde_gline%u, %u;\n", word, word, bit_of(k), word, word,
-        ~bit_of(k));
+    say(c->out, "ld.global.v2.b64 {%%sonde_n0, %%sonde_n1}, [%%sonde_gfront+%zu];\n"
+                "setp.eq.b64 %%sonde_any, %%sonde_n0, 0;\nsetp.eq.or.b64 %%sonde_any, %%sonde_n1, 0, %%sonde_any;\n",
+        line_at(k));
+    say(c->out, "@%%sonde_any or.b32 %%sonde_gopen%u, %%sonde_gopen%u, %u;\n", word, word, bit_of(k));
+    say(c->out, "@%%sonde_any and.b32 %%sonde_gline%u, %%sonde_gline%u, %u;\n", word, word, ~bit_of(k));
     say(c->out, "$sonde_flat%u:\n", k);
 }
 
-/* Which access's samples a thread has: another one for each two lanes, and in each warp others. One warp in 32 is lucky. */
+/* Which access a thread has a sample of: another one for each two lanes, and in each warp others. One warp in 32 is lucky. */
 static void put_pick(struct copy *c)
 {
     uint32_t picks = PICKS_LEAST;
@@ -193,14 +186,23 @@ static void put_pick(struct copy *c)
 static void put_declarations(struct copy *c)
 {
     const uint32_t words = (guesses(c->f) + WORD_BITS - 1) / WORD_BITS;
-    say(c->out, ".reg .b32 %%sonde_gopen<%u>, %%sonde_gline<%u>, %%sonde_gpick, %%sonde_gt, %%sonde_gw;\n.reg .b64 %%sonde_gfront, %%sonde_gi, %%sonde_gx, %%sonde_glast, "
-                "%%sonde_gindex;\n.reg .f64 %%sonde_gf;\n.reg .f32 %%sonde_gh;\n.reg .pred %%sonde_glucky, %%sonde_gis, %%sonde_gmine;\n",
-        words, words);
+    say(c->out, ".reg .b32 %%sonde_gopen<%u>, %%sonde_gline<%u>, %%sonde_gpick, %%sonde_gt, %%sonde_gw, %%sonde_gslope, %%sonde_goffset;\n", words, words);
+    say(c->out, ".reg .b64 %%sonde_gfront, %%sonde_gi, %%sonde_gx, %%sonde_gs, %%sonde_go;\n.reg .f64 %%sonde_gf;\n.reg .f32 %%sonde_gh;\n"
+                ".reg .pred %%sonde_glucky, %%sonde_gis, %%sonde_gmine;\n.local .align 16 .b8 sonde_sample[16];\n");
     for (uint32_t w = 0; w < words; w++)
         say(c->out, "mov.u32 %%sonde_gopen%u, 0;\nmov.u32 %%sonde_gline%u, 0;\n", w, w);
-    say(c->out, "mov.u64 %%sonde_glast, 0;\nmov.u64 %%sonde_gindex, 0;\n");
     say(c->out, "ld.param.u64 %%sonde_gfront, [sonde_area];\ncvta.to.global.u64 %%sonde_gfront, %%sonde_gfront;\nsub.s64 %%sonde_gfront, %%sonde_gfront, %zu;\n",
         sonde__ptx_front(c->f, c->plan));
+}
+
+/* None, if that has a guess: of shifts by 32 and more, and of negative ones, nothing is left. */
+static void put_pick_open(struct copy *c)
+{
+    say(c->out, "mov.u32 %%sonde_gw, 0;\n");
+    for (uint32_t w = 0; w < (guesses(c->f) + WORD_BITS - 1) / WORD_BITS; w++)
+        say(c->out, "sub.u32 %%sonde_gt, %%sonde_gpick, %u;\nshr.u32 %%sonde_gt, %%sonde_gopen%u, %%sonde_gt;\nor.b32 %%sonde_gw, %%sonde_gw, %%sonde_gt;\n",
+            w * WORD_BITS, w);
+    say(c->out, "and.b32 %%sonde_gw, %%sonde_gw, 1;\nsetp.eq.u32 %%sonde_any, %%sonde_gw, 0;\n@%%sonde_any mov.u32 %%sonde_gpick, 4294967295;\n");
 }
 
 /* For each access that has a guess. */
@@ -218,8 +220,9 @@ static void put_first_load(struct copy *c, const struct sonde_ptx_access *a, uin
 
 static void put_line_if_any(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
+    (void)a;
     if (has_line(c, k))
-        put_line_read(c, a, k);
+        put_line_read(c, k);
 }
 
 /* Is any bit of these words set? Then %sonde_gt is not 0. */
@@ -246,6 +249,7 @@ void sonde__ptx_guess_start(struct copy *c)
     say(c->out, "setp.eq.u32 %%sonde_any, %%sonde_gt, 0;\n@%%sonde_any bra $sonde_flat;\n");
     put_each(c, put_line_if_any);
     say(c->out, "$sonde_flat:\n");
+    put_pick_open(c);
 }
 
 /* ---- with an access ------------------------------------------------------------------------------------------------------- */
@@ -268,15 +272,14 @@ static void put_lined(struct copy *c, const struct sonde_ptx_access *a, uint32_t
 {
     const uint32_t all = a->element_bytes < 4 ? (1u << 8 * a->element_bytes) - 1 : UINT32_MAX;
     if (sonde__ptx_is_real(a)) {
-        say(c->out, "@%%sonde_gis cvt.rn.f64.s64 %%sonde_gf, %%sonde_gx;\n@%%sonde_gis mul.rn.f64 %%sonde_gf, %%sonde_gf, %%sonde_gs%u;\n"
-                    "@%%sonde_gis add.rn.f64 %%sonde_gf, %%sonde_gf, %%sonde_go%u;\n",
-            k, k);
+        say(c->out, "@%%sonde_gis cvt.rn.f64.s64 %%sonde_gf, %%sonde_gx;\n@%%sonde_gis mul.rn.f64 %%sonde_gf, %%sonde_gf, %%sonde_gs;\n"
+                    "@%%sonde_gis add.rn.f64 %%sonde_gf, %%sonde_gf, %%sonde_go;\n");
         say(c->out, a->element_bytes == 8 ? "setp.eq.and.f64 %%sonde_any, %%sonde_gf, %%sonde_wf, %%sonde_gis;\n"
                                           : "@%%sonde_gis cvt.rn.f32.f64 %%sonde_gh, %%sonde_gf;\nsetp.eq.and.f32 %%sonde_any, %%sonde_gh, %%sonde_vf, %%sonde_gis;\n");
     } else if (a->element_bytes == 8) {
-        say(c->out, "mad.lo.s64 %%sonde_gx, %%sonde_gx, %%sonde_gs%u, %%sonde_go%u;\nsetp.eq.and.b64 %%sonde_any, %%sonde_gx, %%sonde_w, %%sonde_gis;\n", k, k);
+        say(c->out, "mad.lo.s64 %%sonde_gx, %%sonde_gx, %%sonde_gs, %%sonde_go;\nsetp.eq.and.b64 %%sonde_any, %%sonde_gx, %%sonde_w, %%sonde_gis;\n");
     } else {
-        say(c->out, "cvt.u32.u64 %%sonde_gw, %%sonde_gx;\nmad.lo.s32 %%sonde_gw, %%sonde_gw, %%sonde_gs%u, %%sonde_go%u;\n", k, k);
+        say(c->out, "cvt.u32.u64 %%sonde_gw, %%sonde_gx;\nmad.lo.s32 %%sonde_gw, %%sonde_gw, %%sonde_gslope, %%sonde_goffset;\n");
         if (a->element_bytes < 4)
             say(c->out, "and.b32 %%sonde_gw, %%sonde_gw, %u;\n", all);
         say(c->out, "setp.eq.and.b32 %%sonde_any, %%sonde_gw, %%sonde_v, %%sonde_gis;\n");
@@ -284,11 +287,16 @@ static void put_lined(struct copy *c, const struct sonde_ptx_access *a, uint32_t
     say(c->out, "@%%sonde_any add.u32 %%sonde_gl%u, %%sonde_gl%u, 1;\n", k, k);
 }
 
-/* Has it one? %sonde_gis. */
+/* Has it a line? %sonde_gis; then that, too: %sonde_gs, %sonde_go. */
 void sonde__ptx_guess_elements(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
-    if (has_guess(c, a, k) && has_line(c, k))
-        say(c->out, "and.b32 %%sonde_gt, %%sonde_gline%u, %u;\nsetp.ne.u32 %%sonde_gis, %%sonde_gt, 0;\n", k / WORD_BITS, bit_of(k));
+    if (!has_guess(c, a, k) || !has_line(c, k))
+        return;
+    say(c->out, "and.b32 %%sonde_gt, %%sonde_gline%u, %u;\nsetp.ne.u32 %%sonde_gis, %%sonde_gt, 0;\n", k / WORD_BITS, bit_of(k));
+    say(c->out, "@%%sonde_gis ld.global.v2.b64 {%%sonde_gs, %%sonde_go}, [%%sonde_gfront+%zu];\n", line_at(k));
+    say(c->out, "@%%sonde_gis xor.b64 %%sonde_gs, %%sonde_gs, " HIDDEN ";\n@%%sonde_gis xor.b64 %%sonde_go, %%sonde_go, " HIDDEN ";\n");
+    if (!sonde__ptx_is_real(a) && a->element_bytes < 8)
+        say(c->out, "cvt.u32.u64 %%sonde_gslope, %%sonde_gs;\ncvt.u32.u64 %%sonde_goffset, %%sonde_go;\n");
 }
 
 void sonde__ptx_guess_element(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, uint32_t element)
@@ -309,9 +317,12 @@ void sonde__ptx_guess_sample(struct copy *c, const struct sonde_ptx_access *a, u
     if (!has_guess(c, a, k))
         return;
     say(c->out, "setp.eq.u32 %%sonde_gmine, %%sonde_gpick, %u;\n", k);
-    say(c->out, a->element_bytes == 8 ? "@%%sonde_gmine mov.b64 %%sonde_glast, %%sonde_w;\n" : "@%%sonde_gmine cvt.u64.u32 %%sonde_glast, %%sonde_v;\n");
+    say(c->out, a->element_bytes == 8 ? "@%%sonde_gmine mov.b64 %%sonde_gx, %%sonde_w;\n" : "@%%sonde_gmine cvt.u64.u32 %%sonde_gx, %%sonde_v;\n");
     if (has_line(c, k))
-        say(c->out, "@%%sonde_gmine add.s64 %%sonde_gindex, %%sonde_gi, %u;\n", element);
+        say(c->out, "@%%sonde_gmine add.s64 %%sonde_gi, %%sonde_gi, %u;\n", element);
+    else
+        say(c->out, "@%%sonde_gmine mov.u64 %%sonde_gi, 0;\n");
+    say(c->out, "@%%sonde_gmine st.local.v2.b64 [sonde_sample], {%%sonde_gx, %%sonde_gi};\n");
 }
 
 /* ---- at the kernel's end -------------------------------------------------------------------------------------------------- */
@@ -364,19 +375,19 @@ static void put_sample(struct copy *c)
 {
     say(c->out, "setp.eq.u64 %%sonde_any, %%sonde_gx, 0;\n@%%sonde_any bra $sonde_guessed;\n");
     put_share(c);
-    say(c->out, "%s.u32 %%sonde_gt, [%%sonde_gx+32];\nsetp.gt.u32 %%sonde_any, %%sonde_gt, 31;\n@%%sonde_any bra $sonde_guessed;\n", sonde__ptx_shared_load(c));
-    say(c->out, "atom.global.add.u32 %%sonde_gt, [%%sonde_gx+32], 1;\nsetp.gt.u32 %%sonde_any, %%sonde_gt, 31;\n@%%sonde_any bra $sonde_guessed;\n");
-    say(c->out, "mul.wide.u32 %%sonde_w, %%sonde_gt, 16;\nadd.s64 %%sonde_w, %%sonde_w, %%sonde_gx;\nxor.b64 %%sonde_gindex, %%sonde_gindex, " HIDDEN ";\n"
-                "st.volatile.global.v2.b64 [%%sonde_w+64], {%%sonde_glast, %%sonde_gindex};\nmembar.gl;\n");
-    say(c->out, "atom.global.add.u32 %%sonde_gt, [%%sonde_gx+36], 1;\nsetp.ne.u32 %%sonde_any, %%sonde_gt, 31;\n@%%sonde_any bra $sonde_guessed;\nmembar.gl;\n");
+    say(c->out, "%s.u32 %%sonde_gt, [%%sonde_gx+16];\nsetp.gt.u32 %%sonde_any, %%sonde_gt, 31;\n@%%sonde_any bra $sonde_guessed;\n", sonde__ptx_shared_load(c));
+    say(c->out, "atom.global.add.u32 %%sonde_gt, [%%sonde_gx+16], 1;\nsetp.gt.u32 %%sonde_any, %%sonde_gt, 31;\n@%%sonde_any bra $sonde_guessed;\n");
+    say(c->out, "mul.wide.u32 %%sonde_w, %%sonde_gt, 16;\nadd.s64 %%sonde_w, %%sonde_w, %%sonde_gx;\nld.local.v2.b64 {%%sonde_n0, %%sonde_n1}, [sonde_sample];\n"
+                "xor.b64 %%sonde_n1, %%sonde_n1, " HIDDEN ";\nst.volatile.global.v2.b64 [%%sonde_w+64], {%%sonde_n0, %%sonde_n1};\nmembar.gl;\n");
+    say(c->out, "atom.global.add.u32 %%sonde_gt, [%%sonde_gx+20], 1;\nsetp.ne.u32 %%sonde_any, %%sonde_gt, 31;\n@%%sonde_any bra $sonde_guessed;\nmembar.gl;\n");
 }
 
 /* In the guess at %sonde_gx; once through the samples for a majority, once to see how many are on the line. Of each r3 is the number, s1
  * and s2 the bits and the index, s3 the number that the bits are; s4 and s5 those of the one before. s6 is the value; s7 and s8 the line
  * through the samples with the indices s9 and s10; z0: the sample is on it; z2: it is of floats; z3: it has a third place. */
 static const char *const vote_texts[] = {
-    "{\n.reg .b32 %sonde_r<7>;\n.reg .b64 %sonde_s<16>;\n.reg .f64 %sonde_d<4>;\n.reg .f32 %sonde_f<2>;\n.reg .pred %sonde_z<4>;\n"
-    "ld.global.v2.u32 {%sonde_r1, %sonde_r2}, [%sonde_gx+40];\nsetp.ge.u32 %sonde_z2, %sonde_r1, 3;\n"
+    "{\n.reg .b32 %sonde_r<7>;\n.reg .b64 %sonde_s<16>;\n.reg .f64 %sonde_d<5>;\n.reg .f32 %sonde_f<2>;\n.reg .pred %sonde_z<4>;\n"
+    "ld.global.v2.u32 {%sonde_r1, %sonde_r2}, [%sonde_gx+24];\nsetp.ge.u32 %sonde_z2, %sonde_r1, 3;\n"
     "mov.u32 %sonde_r3, 0;\nmov.u32 %sonde_r4, 0;\nmov.u32 %sonde_r5, 0;\nmov.u32 %sonde_r6, 0;\n"
     "mov.u64 %sonde_s4, 0;\nmov.u64 %sonde_s5, 0;\nmov.u64 %sonde_s6, 0;\nmov.u64 %sonde_s7, 0;\nmov.u64 %sonde_s8, 0;\nmov.u64 %sonde_s9, 0;\nmov.u64 %sonde_s10, 0;\n"
     "setp.ne.u32 %sonde_z3, %sonde_r3, 0;\n",
@@ -411,7 +422,11 @@ static const char *const vote_texts[] = {
     "sub.s64 %sonde_s12, %sonde_s2, %sonde_s4;\nsetp.eq.s64 %sonde_z1, %sonde_s12, 0;\n@%sonde_z1 bra $sonde_last;\n"
     "sub.s64 %sonde_s13, %sonde_s3, %sonde_s5;\ncvt.rn.f64.s64 %sonde_d1, %sonde_s13;\n"
     "mov.b64 %sonde_d2, %sonde_s5;\nsub.rn.f64 %sonde_d2, %sonde_d0, %sonde_d2;\nselp.f64 %sonde_d1, %sonde_d2, %sonde_d1, %sonde_z2;\n"
-    "cvt.rn.f64.s64 %sonde_d2, %sonde_s12;\ndiv.rn.f64 %sonde_d1, %sonde_d1, %sonde_d2;\n@%sonde_z2 bra $sonde_real;\n"
+    "cvt.rn.f64.s64 %sonde_d2, %sonde_s12;\nrcp.approx.ftz.f64 %sonde_d3, %sonde_d2;\nneg.f64 %sonde_d2, %sonde_d2;\n" /* Newton's, without a subroutine */
+    "fma.rn.f64 %sonde_d4, %sonde_d2, %sonde_d3, 0d3FF0000000000000;\nfma.rn.f64 %sonde_d3, %sonde_d3, %sonde_d4, %sonde_d3;\n"
+    "fma.rn.f64 %sonde_d4, %sonde_d2, %sonde_d3, 0d3FF0000000000000;\nfma.rn.f64 %sonde_d3, %sonde_d3, %sonde_d4, %sonde_d3;\n"
+    "mul.rn.f64 %sonde_d4, %sonde_d1, %sonde_d3;\nfma.rn.f64 %sonde_d1, %sonde_d2, %sonde_d4, %sonde_d1;\nfma.rn.f64 %sonde_d1, %sonde_d1, %sonde_d3, %sonde_d4;\n"
+    "@%sonde_z2 bra $sonde_real;\n"
     "cvt.rni.s64.f64 %sonde_s14, %sonde_d1;\nmul.lo.s64 %sonde_s15, %sonde_s14, %sonde_s12;\n"
     "setp.ne.s64 %sonde_z1, %sonde_s15, %sonde_s13;\nsetp.eq.or.s64 %sonde_z1, %sonde_s14, 0, %sonde_z1;\n@%sonde_z1 bra $sonde_last;\n"
     "mul.lo.s64 %sonde_s15, %sonde_s14, %sonde_s2;\nsub.s64 %sonde_s8, %sonde_s3, %sonde_s15;\nbra $sonde_stand;\n",
@@ -432,11 +447,11 @@ static const char *const vote_texts[] = {
     "add.u32 %sonde_r3, %sonde_r3, 1;\nsetp.lt.u32 %sonde_z1, %sonde_r3, 64;\n@%sonde_z1 bra $sonde_next;\n",
 
     /* A line that few are on does not stand; nor one where the access has none. The word comes last. */
-    "not.pred %sonde_z3, %sonde_z3;\nsetp.lt.or.u32 %sonde_z1, %sonde_r6, " TEXT(LINED_LEAST) ", %sonde_z3;\nsetp.eq.or.u32 %sonde_z1, %sonde_r1, 0, %sonde_z1;\n"
-                                                                                              "setp.eq.or.s64 %sonde_z1, %sonde_s7, 0, %sonde_z1;\nselp.b32 %sonde_r0, 1, 2, %sonde_z1;\n"
-                                                                                              "xor.b64 %sonde_s7, %sonde_s7, " HIDDEN ";\nxor.b64 %sonde_s8, %sonde_s8, " HIDDEN ";\nxor.b64 %sonde_s11, %sonde_s6, " HIDDEN ";\n"
-                                                                                              "st.volatile.global.b64 [%sonde_gx+8], %sonde_s11;\nst.volatile.global.v2.b64 [%sonde_gx+16], {%sonde_s7, %sonde_s8};\nmembar.gl;\n"
-                                                                                              "cvt.u32.u64 %sonde_r5, %sonde_s6;\nmov.b64 %sonde_s11, {%sonde_r5, %sonde_r0};\nst.volatile.global.b64 [%sonde_gx], %sonde_s11;\n}\n",
+    "not.pred %sonde_z3, %sonde_z3;\nsetp.lt.or.u32 %sonde_z1, %sonde_r6, " LINED_LEAST ", %sonde_z3;\nsetp.eq.or.u32 %sonde_z1, %sonde_r1, 0, %sonde_z1;\n"
+    "setp.eq.or.s64 %sonde_z1, %sonde_s7, 0, %sonde_z1;\nselp.b32 %sonde_r0, 1, 2, %sonde_z1;\n"
+    "xor.b64 %sonde_s7, %sonde_s7, " HIDDEN ";\nxor.b64 %sonde_s8, %sonde_s8, " HIDDEN ";\nxor.b64 %sonde_s11, %sonde_s6, " HIDDEN ";\n"
+    "st.volatile.global.b64 [%sonde_gx+8], %sonde_s11;\nst.volatile.global.v2.b64 [%sonde_gx+576], {%sonde_s7, %sonde_s8};\nmembar.gl;\n"
+    "cvt.u32.u64 %sonde_r5, %sonde_s6;\nmov.b64 %sonde_s11, {%sonde_r5, %sonde_r0};\nst.volatile.global.b64 [%sonde_gx], %sonde_s11;\n}\n",
 };
 
 void sonde__ptx_guess_found(struct copy *c)

@@ -84,7 +84,7 @@ static bool upload(struct sonde_cuda_area *a)
     if (a->front)
         sonde__ptx_front_start(a->kernel->ptx, a->kernel->function, &a->kernel->flow, a->host);
     for (uint32_t k = 0; k < parts_of(a->place); k++)
-        sonde__plan_start(&a->plan, a->host + a->front + k * sonde__plan_part(&a->plan));
+        sonde__ptx_start(a->kernel->ptx, a->kernel->function, &a->plan, a->host + a->front + k * sonde__plan_part(&a->plan));
     a->place->bytes += a->bytes;
     return t->cuMemcpyHtoDAsync_v2(a->at, a->host, a->bytes, a->place->stream) == CUDA_SUCCESS && t->cuStreamSynchronize(a->place->stream) == CUDA_SUCCESS;
 }
@@ -193,7 +193,7 @@ static struct sonde_value_seen sum(const struct sonde_cuda_area *a, uint32_t acc
         const unsigned char *part = a->host + a->front + k * sonde__plan_part(&a->plan);
         struct sonde_plan_values v;
         const struct sonde_plan_found found = sonde__plan_found(&a->plan, part, access);
-        seen.elements += of->elements * sonde__plan_read(&a->plan, part, of->block, access, &v);
+        seen.elements += of->elements * sonde__ptx_found(of, &a->plan, part, access, &v);
         seen.any |= v.any;
         seen.all &= v.all;
         seen.least = v.least < seen.least ? v.least : seen.least;

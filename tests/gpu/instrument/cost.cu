@@ -30,10 +30,11 @@
     } while (0)
 
 struct values { uint64_t any, all; int64_t least, most; };
+struct narrow { uint32_t any, all; int32_t least, most; }; /* struct sonde_ptx_narrow */
 struct found { uint64_t unchecked, equal, lined; };
 struct access { unsigned block; std::string op; char type; unsigned bytes, elements; };
 struct kernel { unsigned blocks; std::vector<access> accesses; std::vector<uint64_t> front; };
-struct guess { uint64_t word, wide, slope, offset, rest[68]; }; /* struct sonde_ptx_guess */
+struct guess { uint64_t word, wide, samples[70], slope, offset, more[6]; }; /* struct sonde_ptx_guess */
 enum input { ANY, SAME, LINE }; /* numbers; three of four are the same; on a line */
 static const char *const inputs[] = {"", " same", " line"};
 static std::map<std::string, kernel> kernels;
@@ -145,11 +146,13 @@ static std::vector<unsigned char> area_start(const layout &at, const kernel &k)
 {
     std::vector<unsigned char> start(at.bytes);
     const values none = {0, UINT64_MAX, INT64_MAX, INT64_MIN};
+    const narrow narrow_none = {0, UINT32_MAX, INT32_MAX, INT32_MIN};
     if (at.guesses)
         memcpy(start.data(), k.front.data(), at.front);
     for (size_t p = 0; at.values && p < parts; p++)
         for (size_t i = 0; i < k.accesses.size(); i++)
-            memcpy(&start[at.front + p * at.part + at.counts_bytes + sizeof(values) * i], &none, sizeof none);
+            memcpy(&start[at.front + p * at.part + at.counts_bytes + sizeof(values) * i], k.accesses[i].bytes < 8 ? (const void *)&narrow_none : &none,
+                   k.accesses[i].bytes < 8 ? sizeof narrow_none : sizeof none);
     return start;
 }
 
@@ -193,6 +196,15 @@ static void check_guess(const char *ptx, const char *name, const layout &at, con
            g.word >> 32 == 2 ? offset : 0., 100. - 100. * first.unchecked / out.size(), 100. * equal / out.size(), 100. * lined / out.size());
 }
 
+static values values_at(const unsigned char *at, unsigned bytes)
+{
+    values v;
+    narrow n;
+    memcpy(&v, at, sizeof v);
+    memcpy(&n, at, sizeof n);
+    return bytes < 8 && (n.any || n.all != UINT32_MAX) ? values{n.any, n.all, n.least, n.most} : (bytes < 8 ? values{0, UINT64_MAX, INT64_MAX, INT64_MIN} : v);
+}
+
 static void check_area(const char *ptx, const char *name, const layout &at, const kernel &k, const std::vector<unsigned char> &area, unsigned n, const std::vector<uint32_t> &stored)
 {
     const values none = {0, UINT64_MAX, INT64_MAX, INT64_MIN}, truth = truth_of(stored);
@@ -201,7 +213,7 @@ static void check_area(const char *ptx, const char *name, const layout &at, cons
         values v = none, w;
         for (size_t p = 0; p < parts; p++) {
             memcpy(&one, &area[at.front + p * at.part + (at.counts ? 8 * k.accesses[i].block : 0)], 8);
-            memcpy(&w, at.values ? &area[at.front + p * at.part + at.counts_bytes + sizeof(values) * i] : (const void *)&none, sizeof w);
+            w = at.values ? values_at(&area[at.front + p * at.part + at.counts_bytes + sizeof(values) * i], k.accesses[i].bytes) : none;
             count += one;
             v = {v.any | w.any, v.all & w.all, std::min(v.least, w.least), std::max(v.most, w.most)};
         }

@@ -1,7 +1,9 @@
 """A small interpreter of PTX: warps in lock step, the lowest statement first. Only what occurs in the kernels of fixtures/kernels.cu and in
 what is put into them is known; anything else is an error.
 """
+import fractions
 import functools
+import math
 import re
 import struct
 
@@ -201,6 +203,11 @@ class Module:
             assert total <= M32, "a sum that overflows"
             for t in group:
                 t[arguments[0]] = total
+        elif op[0] == "vote" and group:
+            assert op[1:] == ["sync", "ballot", "b32"] and all(value(t, arguments[2]) == mask for t in group), "a vote of other lanes"
+            ballot = sum(bool(t[arguments[1]]) << t["lane"] for t in group)
+            for t in group:
+                t[arguments[0]] = ballot
         elif op[0] == "shfl":
             assert op[1:] == ["sync", "down", "b32"] and len(group) == 32, "a shuffle of less than a warp"
             had = [value(t, arguments[1]) & M32 for t in group]
@@ -225,8 +232,8 @@ class Module:
             what = run["parameters"][base]
             t[arguments[0]] = (int.from_bytes(what[int(offset or 0):][:size], "little") if isinstance(what, bytes) else what) & mask
             return [], []
-        at = (value(t, base) + int(offset or 0)) & M64
-        near = {"shared": run["shared"], "const": self.constant}.get(space)
+        at = (0 if "local" in op else value(t, base) + int(offset or 0)) & M64  # there is one variable in local memory
+        near = t.setdefault("local", bytearray(16)) if "local" in op else {"shared": run["shared"], "const": self.constant}.get(space)
         read = lambda at: int.from_bytes(near[at:at + size], "little") if near is not None else self.memory.read(at, size)
 
         def write(at, what):
@@ -257,6 +264,14 @@ class Module:
         return [], []
 
 
+def fused(a, b, c):
+    """Rounded once."""
+    if not all(map(math.isfinite, (a, b, c))):
+        return a * b + c
+    exact = fractions.Fraction(a) * fractions.Fraction(b) + fractions.Fraction(c)
+    return float(exact) if abs(exact) < 2 ** 1023 else math.inf
+
+
 def compute(t, op, arguments, value):
     o, type = op[0], op[-1]
     n = bits(type)
@@ -285,8 +300,10 @@ def compute(t, op, arguments, value):
             t[to] = holds and (op[2] != "and" or bool(value(t, arguments[3])))
             return
         known = [x for x in a if x == x]  # the least of a number and NaN is the number
-        t[to] = to_bits({"add": lambda: a[0] + a[1], "sub": lambda: a[0] - a[1], "mul": lambda: a[0] * a[1], "div": lambda: a[0] / a[1],  # neither is 0 there
-                         "fma": lambda: a[0] * a[1] + a[2], "rsqrt": lambda: a[0] ** -0.5, "min": lambda: min(known, default=a[0]), "max": lambda: max(known, default=a[0])}[o](), type)
+        t[to] = to_bits({"add": lambda: a[0] + a[1], "sub": lambda: a[0] - a[1], "mul": lambda: a[0] * a[1], "neg": lambda: -a[0],
+                         "fma": lambda: fused(*a) if type == "f64" else a[0] * a[1] + a[2], "rsqrt": lambda: a[0] ** -0.5,
+                         "rcp": lambda: to_float(to_bits(1 / a[0], type) & ~M32, type),  # a few bits are right
+                         "min": lambda: min(known, default=a[0]), "max": lambda: max(known, default=a[0])}[o](), type)
         return
     number = (lambda x: signed(value(t, x) & mask, n)) if type[0] == "s" else (lambda x: value(t, x) & mask)
     if type == "pred":
