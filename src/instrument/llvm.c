@@ -15,6 +15,7 @@
 
 #define PARTS_LEAST 16u
 #define PARTS_MOST  256u
+#define MORE_MAX    (1 + 2 * SONDE_LLVM_SETS_MAX) /* parameters of ours */
 
 struct llvm sonde__llvm;
 
@@ -30,16 +31,33 @@ bool sonde__llvm_open(void *library)
 
 /* ---- what a kernel says of its parameters -------------------------------------------------------------------- */
 
-static const char *const lists[][2] = {
-    /* one entry for each parameter; that of ours */
-    {"kernel_arg_addr_space", NULL},
-    {"kernel_arg_access_qual", "none"},
-    {"kernel_arg_type", "ulong*"},
-    {"kernel_arg_base_type", "ulong*"},
-    {"kernel_arg_type_qual", ""},
-    {"kernel_arg_name", "sonde_area"},
+enum { POINTER,
+       NUMBER,
+       KINDS };
+static const struct {
+    const char *name;
+    const char *ours[KINDS]; /* NULL: a number, the address space */
+} lists[] = {
+    /* one entry for each parameter */
+    {"kernel_arg_addr_space", {NULL, NULL}},
+    {"kernel_arg_access_qual", {"none", "none"}},
+    {"kernel_arg_type", {"ulong*", "ulong"}},
+    {"kernel_arg_base_type", {"ulong*", "ulong"}},
+    {"kernel_arg_type_qual", {"", ""}},
+    {"kernel_arg_name", {"sonde_memory", "sonde_count"}},
 };
 #define LISTS (sizeof lists / sizeof *lists)
+
+/* How many parameters are ours, and what number `i` of them is: the area, then marks and their number by turns. */
+static uint32_t more_parameters(const struct sonde_llvm_kernel *out)
+{
+    return has_area(out) + 2 * out->sets;
+}
+
+static int kind_of_more(const struct sonde_llvm_kernel *out, uint32_t i)
+{
+    return i < has_area(out) || (i - has_area(out)) % 2 == 0 ? POINTER : NUMBER;
+}
 
 static unsigned kind_of(ref context, const char *name)
 {
@@ -90,15 +108,18 @@ static void learn_parameters(struct kernel *k)
 }
 
 /* The list with ours behind it. */
-static ref longer(struct kernel *k, ref list, const char *ours)
+static ref longer(struct kernel *k, ref list, const char *const *ours)
 {
-    ref entry[PARAMETERS_MAX + 1];
-    const unsigned count = entries_of(k->context, list, entry);
+    ref entry[PARAMETERS_MAX + MORE_MAX];
+    unsigned count = entries_of(k->context, list, entry);
     for (unsigned i = 0; i < count; i++)
         entry[i] = entry[i] ? sonde__llvm.ValueAsMetadata(entry[i]) : NULL;
-    entry[count] = ours ? sonde__llvm.MDStringInContext2(k->context, ours, strlen(ours))
-                        : sonde__llvm.ValueAsMetadata(sonde__llvm.ConstInt(sonde__llvm.IntTypeInContext(k->context, 32), 1, 0));
-    return sonde__llvm.MDNodeInContext2(k->context, entry, count + 1);
+    for (uint32_t i = 0; i < more_parameters(k->out); i++) {
+        const int kind = kind_of_more(k->out, i);
+        const ref space = sonde__llvm.ConstInt(sonde__llvm.IntTypeInContext(k->context, 32), kind == POINTER, 0);
+        entry[count++] = ours[kind] ? sonde__llvm.MDStringInContext2(k->context, ours[kind], strlen(ours[kind])) : sonde__llvm.ValueAsMetadata(space);
+    }
+    return sonde__llvm.MDNodeInContext2(k->context, entry, count);
 }
 
 static void copy_metadata(struct kernel *k, ref to)
@@ -109,8 +130,8 @@ static void copy_metadata(struct kernel *k, ref to)
         const unsigned kind = sonde__llvm.ValueMetadataEntriesGetKind(all, i);
         ref list = sonde__llvm.ValueMetadataEntriesGetMetadata(all, i);
         for (size_t l = 0; l < LISTS; l++)
-            if (kind == kind_of(k->context, lists[l][0]))
-                list = longer(k, list, lists[l][1]);
+            if (kind == kind_of(k->context, lists[l].name))
+                list = longer(k, list, lists[l].ours);
         sonde__llvm.GlobalSetMetadata(to, kind, list);
     }
     sonde__llvm.DisposeValueMetadataEntries(all);
@@ -141,18 +162,27 @@ static void copy_attributes(ref from, ref to, unsigned index, bool all)
             sonde__llvm.AddAttributeAtIndex(to, index, attribute[i]);
 }
 
-/* The kernel with a parameter more, by its own name; the old one is gone. */
-static bool widen(struct kernel *k)
+/* Nobody else writes marks, or reads them: what the kernel does may be done for several work-items at once, as it is without. */
+static void set_apart(struct kernel *k, ref function)
+{
+    const ref apart = sonde__llvm.CreateEnumAttribute(k->context, sonde__llvm.GetEnumAttributeKindForName("noalias", 7), 0);
+    for (uint32_t s = 0; s < k->out->sets; s++)
+        sonde__llvm.AddAttributeAtIndex(function, k->out->parameters + has_area(k->out) + 2 * s + 1, apart);
+}
+
+/* The kernel with its parameters more, by its own name; the old one is gone. */
+static void widen(struct kernel *k)
 {
     const ref old = k->function, type = sonde__llvm.GlobalGetValueType(old);
-    const uint32_t count = k->out->parameters;
-    ref types[PARAMETERS_MAX + 1];
+    const uint32_t count = k->out->parameters, more = more_parameters(k->out);
+    ref types[PARAMETERS_MAX + MORE_MAX], pointer = sonde__llvm.PointerType(sonde__llvm.IntTypeInContext(k->context, 8), 0);
     sonde__llvm.GetParamTypes(type, types);
-    types[count] = sonde__llvm.PointerType(sonde__llvm.IntTypeInContext(k->context, 8), 0);
-    for (uint32_t i = 0; i < count; i++) /* where spaces are kept apart, ours is where its buffers are */
+    for (uint32_t i = 0; i < count; i++) /* where spaces are kept apart, ours are where its buffers are */
         if (k->space[i] == 1)
-            types[count] = types[i];
-    const ref fresh = sonde__llvm.AddFunction(k->module, "sonde_copy", sonde__llvm.FunctionType(sonde__llvm.GetReturnType(type), types, count + 1, 0));
+            pointer = types[i];
+    for (uint32_t i = 0; i < more; i++)
+        types[count + i] = kind_of_more(k->out, i) == POINTER ? pointer : sonde__llvm.IntTypeInContext(k->context, 64);
+    const ref fresh = sonde__llvm.AddFunction(k->module, "sonde_copy", sonde__llvm.FunctionType(sonde__llvm.GetReturnType(type), types, count + more, 0));
     sonde__llvm.SetFunctionCallConv(fresh, sonde__llvm.GetFunctionCallConv(old));
     sonde__llvm.SetLinkage(fresh, sonde__llvm.GetLinkage(old));
     copy_attributes(old, fresh, (unsigned)FUNCTION, false);
@@ -167,31 +197,77 @@ static bool widen(struct kernel *k)
         sonde__llvm.ReplaceAllUsesWith(sonde__llvm.GetParam(old, i), sonde__llvm.GetParam(fresh, i));
     }
     sonde__llvm.DeleteFunction(old);
+    set_apart(k, fresh);
     sonde__llvm.SetValueName2(fresh, k->out->name, strlen(k->out->name));
     k->function = fresh;
-    return true;
 }
 
 /* ---- kernels --------------------------------------------------------------------------------------------------- */
 
-static const char *instrument(struct kernel *k)
+/* False: there are too many. */
+static bool add_set(struct sonde_llvm_kernel *out, uint16_t parameter)
 {
-    const uint32_t count = k->out->parameters;
-    if (count >= PARAMETERS_MAX)
+    for (uint32_t s = 0; s < out->sets; s++)
+        if (out->set[s] == parameter)
+            return true;
+    if (out->sets == SONDE_LLVM_SETS_MAX)
+        return false;
+    out->set[out->sets++] = parameter;
+    return true;
+}
+
+static bool add_sets(struct kernel *k, const struct sonde_llvm_access *a)
+{
+    bool all = !a->several ? a->parameter && add_set(k->out, a->parameter) : true;
+    for (uint16_t p = 0; a->several && p < k->out->parameters; p++)
+        all = all && (k->space[p] != 1 || add_set(k->out, p + 1));
+    return all;
+}
+
+/* The parameters through which it writes, and the largest size of which all that it writes there are multiples. */
+static void find_sets(struct kernel *k)
+{
+    struct sonde_llvm_kernel *out = k->out;
+    out->grain = sizeof(uint64_t);
+    for (uint32_t i = 0; i < k->accesses; i++) {
+        const struct sonde_llvm_access *a = &k->access[i];
+        if (!a->writes)
+            continue;
+        if (!add_sets(k, a))
+            out->writes_unknown = true;
+        while (out->grain > k->at[i].grain)
+            out->grain /= 2;
+    }
+    if (out->writes_unknown || !(out->plan.what & SONDE_PLAN_SETS))
+        out->sets = 0;
+}
+
+/* What there is to know of it. NULL: it can be instrumented, else why not. */
+static const char *look(struct kernel *k)
+{
+    if (k->out->parameters > PARAMETERS_MAX)
         return "it has too many parameters";
     if (sonde__llvm.GetFirstUse(k->function))
         return "other functions call it";
     learn_parameters(k);
     if (!sonde__llvm_find(k))
         return "its code has accesses or calls that cannot be followed";
-    if (!k->accesses)
-        return "it has no access to global memory";
-    k->out->plan.blocks = k->blocks;
-    k->out->plan.accesses = k->accesses;
-    k->out->accesses = sonde__memory_get(k->accesses * sizeof *k->access);
+    k->out->accesses = sonde__memory_get((k->accesses + 1) * sizeof *k->access);
     if (!k->out->accesses)
         return "there is no memory";
     memcpy(k->out->accesses, k->access, k->accesses * sizeof *k->access);
+    k->out->plan.blocks = k->blocks;
+    k->out->plan.accesses = k->accesses;
+    find_sets(k);
+    if (!k->accesses)
+        return "it has no access to global memory";
+    if (!more_parameters(k->out))
+        return k->out->writes_unknown ? "it is not known where it writes" : "it writes nothing";
+    return NULL;
+}
+
+static const char *instrument(struct kernel *k)
+{
     widen(k);
     return sonde__llvm_put(k) ? NULL : "there is no memory";
 }
@@ -267,7 +343,7 @@ static uint32_t parts(void)
     return count + 1;
 }
 
-static bool describe(struct sonde_llvm_kernel *out, ref function, bool with_guesses)
+static bool describe(struct sonde_llvm_kernel *out, ref function, uint32_t what)
 {
     const struct name n = name_of(function);
     out->name = sonde__memory_get(n.bytes + 1);
@@ -277,18 +353,18 @@ static bool describe(struct sonde_llvm_kernel *out, ref function, bool with_gues
     out->name[n.bytes] = 0;
     out->parameters = sonde__llvm.CountParams(function);
     out->parts = parts();
-    out->plan.what = SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES | SONDE_PLAN_OWNERS | (with_guesses ? SONDE_PLAN_GUESSES : 0);
+    out->plan.what = what;
     return true;
 }
 
 /* Those that what is put in calls. */
-static int add_functions(ref context, ref module)
+static int add_functions(ref context, ref module, const char *const *texts, size_t count)
 {
     enum { TEXT_MAX = 65536 };
     char *all = sonde__pages_get(TEXT_MAX), *why = NULL;
     size_t length = 0;
-    for (size_t i = 0; all && i < sizeof llvm_guess_texts / sizeof *llvm_guess_texts; i++)
-        length += (size_t)snprintf(all + length, TEXT_MAX - length, "%s", llvm_guess_texts[i]);
+    for (size_t i = 0; all && i < count; i++)
+        length += (size_t)snprintf(all + length, TEXT_MAX - length, "%s", texts[i]);
     if (!all)
         return SONDE_ENOMEM;
     const ref text = sonde__llvm.CreateMemoryBufferWithMemoryRangeCopy(all, length, "");
@@ -304,17 +380,19 @@ static int add_functions(ref context, ref module)
     return failed ? SONDE_EFORMAT : 0;
 }
 
-static int rewrite(ref context, ref module, bool with_guesses, struct sonde_llvm_module *out)
+static int rewrite(ref context, ref module, uint32_t what, struct sonde_llvm_module *out)
 {
     enum { KERNELS_MAX = 1024 };
     ref list[KERNELS_MAX];
     struct kernel *k = sonde__pages_get(sizeof *k);
     char *why = NULL;
     int rc = k ? 0 : SONDE_ENOMEM;
-    sonde__llvm.StripModuleDebugInfo(module);
     remove_builtins(module);
     prepare(context, module);
-    rc = rc ? rc : add_functions(context, module);
+    if (!rc && what & SONDE_PLAN_VALUES)
+        rc = add_functions(context, module, llvm_guess_texts, sizeof llvm_guess_texts / sizeof *llvm_guess_texts);
+    if (!rc && what & SONDE_PLAN_SETS)
+        rc = add_functions(context, module, llvm_mark_texts, sizeof llvm_mark_texts / sizeof *llvm_mark_texts);
     out->count = list_kernels(module, list, KERNELS_MAX);
     out->kernels = sonde__memory_get((out->count + 1) * sizeof *out->kernels);
     rc = out->kernels ? rc : SONDE_ENOMEM;
@@ -324,11 +402,15 @@ static int rewrite(ref context, ref module, bool with_guesses, struct sonde_llvm
         k->module = module;
         k->function = list[i];
         k->out = &out->kernels[i];
-        if (!describe(k->out, list[i], with_guesses))
+        if (!describe(k->out, list[i], what)) {
             rc = SONDE_ENOMEM;
-        else
+            continue;
+        }
+        k->out->why = look(k);
+        if (!k->out->why)
             k->out->why = instrument(k);
     }
+    sonde__llvm.StripModuleDebugInfo(module);
     if (k)
         sonde__pages_put(k, sizeof *k);
     if (!rc && sonde__llvm.VerifyModule(module, RETURN_STATUS, &why))
@@ -356,25 +438,52 @@ static void ignore(ref said, void *user)
     (void)user;
 }
 
-/* What PoCL makes of a program with debug information is wrong where it has linked its library, of which LLVM tells the program's standard
- * error. Of a version that LLVM does not know it is dropped unseen. The name of the version stands in the bitcode as text. */
-static void spoil_debug_version(char *bitcode, size_t bytes)
+/* What PoCL makes of a program with debug information (-g) is wrong where it has linked its library, and nobody asks whether it is while it is
+ * linked to another module, function by function. The parser does, and tells the program's standard error: of a version that LLVM does not
+ * know it drops the information unseen. The name of the version stands in the bitcode as text. */
+static char *debug_version(char *bitcode, size_t bytes)
 {
     static const char name[] = "Debug Info Version";
-    char *at = memmem(bitcode, bytes, name, sizeof name - 1);
-    if (at)
-        at[0] = 'd';
+    return memmem(bitcode, bytes, name, sizeof name - 1);
 }
 
-int sonde__llvm_rewrite(void *bitcode, size_t bytes, bool with_guesses, struct sonde_llvm_module *out)
+/* NULL: it cannot be. */
+static ref read_with_lines(ref context, const char *bitcode, size_t bytes)
 {
-    spoil_debug_version(bitcode, bytes);
-    const ref context = sonde__llvm.ContextCreate(), buffer = sonde__llvm.CreateMemoryBufferWithMemoryRange(bitcode, bytes, "", 0);
+    const ref buffer = sonde__llvm.CreateMemoryBufferWithMemoryRangeCopy(bitcode, bytes, "");
+    ref lazy = NULL;
+    if (sonde__llvm.GetBitcodeModuleInContext2(context, buffer, &lazy)) {
+        sonde__llvm.DisposeMemoryBuffer(buffer);
+        return NULL;
+    }
+    const ref module = sonde__llvm.ModuleCreateWithNameInContext("", context);
+    sonde__llvm.SetTarget(module, sonde__llvm.GetTarget(lazy));
+    sonde__llvm.SetDataLayout(module, sonde__llvm.GetDataLayoutStr(lazy));
+    if (!sonde__llvm.LinkModules2(module, lazy)) /* it is gone, and the buffer */
+        return module;
+    sonde__llvm.DisposeModule(module);
+    return NULL;
+}
+
+static ref read_without(ref context, ref buffer)
+{
     ref module = NULL;
+    return sonde__llvm.ParseBitcodeInContext2(context, buffer, &module) ? NULL : module;
+}
+
+int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, struct sonde_llvm_module *out)
+{
+    const ref context = sonde__llvm.ContextCreate();
+    char *version = debug_version(bitcode, bytes);
     *out = (struct sonde_llvm_module){0};
     sonde__llvm.ContextSetDiagnosticHandler(context, ignore, NULL);
-    int rc = sonde__llvm.ParseBitcodeInContext2(context, buffer, &module) ? SONDE_EFORMAT : 0;
-    rc = rc ? rc : rewrite(context, module, with_guesses, out);
+    ref module = version ? read_with_lines(context, bitcode, bytes) : NULL;
+    if (version)
+        *version = 'd';
+    const ref buffer = sonde__llvm.CreateMemoryBufferWithMemoryRange(bitcode, bytes, "", 0);
+    if (!module)
+        module = read_without(context, buffer);
+    int rc = module ? rewrite(context, module, what, out) : SONDE_EFORMAT;
     rc = rc ? rc : write_out(module, out);
     if (module)
         sonde__llvm.DisposeModule(module);

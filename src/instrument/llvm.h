@@ -1,7 +1,10 @@
 /* llvm.h - LLVM bitcode with instrumented kernels, made by the LLVM that an OpenCL runtime itself uses.
  *
- * Each kernel of the module gets one parameter more, behind its own: the address of its area (plan.h: counts, values, owners), with
- * as many parts as there may be threads of the runtime that execute work-items, and one more that the others share. Functions that are part of the runtime's library lose their bodies: the runtime links them again.
+ * Each kernel of the module gets more parameters, behind its own. Where counts and values are wanted, the address of its area (plan.h: counts,
+ * values, owners), with as many parts as there may be threads of the runtime that execute work-items, and one more that the others share.
+ * Then, for each of the parameters through which it writes (SONDE_PLAN_SETS), where there are marks, a byte for each `grain` bytes behind the
+ * parameter, and how many: what lies elsewhere is not marked.
+ * Functions that are part of the runtime's library lose their bodies: the runtime links them again.
  *
  * LLVM is used through its C API, whose functions are looked up in the runtime's library and what it depends on: LLVM 15 or newer,
  * whose pointers have no types. LLVM's own memory is malloc's.
@@ -19,12 +22,19 @@
 
 struct sonde_llvm_access {
     uint32_t block;
-    uint16_t parameter;       /* of the kernel, from which the address comes, from 1; 0 not known */
+    uint16_t parameter;       /* of the kernel, from which the address comes, from 1; 0 not known, */
+    bool several;             /* but one of them */
     uint8_t what, type;       /* enum sonde_access, enum sonde_element */
     uint8_t element_bytes, elements;
     bool has_values;
     bool has_line;            /* where it lies behind what the parameter points to is known */
+    bool writes;
+    uint32_t line;            /* of the source, in `file`, which is NUL-terminated; NULL: not known */
+    const char *file;
 };
+
+#define SONDE_LLVM_SETS_MAX   16u
+#define SONDE_LLVM_MARKS_MORE 8u /* behind the last mark there is room for so many */
 
 struct sonde_llvm_kernel {
     char *name;
@@ -32,7 +42,11 @@ struct sonde_llvm_kernel {
     uint32_t parameters;      /* its own */
     struct sonde_plan plan;
     uint32_t parts;           /* of its area */
-    struct sonde_llvm_access *accesses;
+    struct sonde_llvm_access *accesses; /* NULL: they are not known; else they are, whether or not it is instrumented */
+    bool writes_unknown;      /* some of them write, it is not known where */
+    uint16_t set[SONDE_LLVM_SETS_MAX]; /* parameters from 1 */
+    uint32_t sets;            /* so many, if marks are wanted */
+    uint32_t grain;
 };
 
 struct sonde_llvm_module {
@@ -44,7 +58,7 @@ struct sonde_llvm_module {
 
 /* Look LLVM up, once. `library`: of dlopen. False: it is not there, or too old. */
 bool sonde__llvm_open(void *library);
-/* `guesses`: with SONDE_PLAN_GUESSES, at some cost. The bitcode is changed. 0; SONDE_ENOMEM; SONDE_EFORMAT: LLVM does not read it, or refuses what was made of it. */
-int sonde__llvm_rewrite(void *bitcode, size_t bytes, bool guesses, struct sonde_llvm_module *out);
+/* `what`: SONDE_PLAN_SETS, or VALUES with what belongs to it (COUNTS, OWNERS), perhaps GUESSES, at some cost; or both. The bitcode is changed. 0; SONDE_ENOMEM; SONDE_EFORMAT: LLVM does not read it, or refuses what was made of it. */
+int sonde__llvm_rewrite(void *bitcode, size_t bytes, uint32_t what, struct sonde_llvm_module *out);
 
 #endif

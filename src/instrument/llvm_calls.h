@@ -34,6 +34,7 @@ enum { TYPE_VOID = 0,
 enum { IS_EQUAL = 32,
        IS_NOT_EQUAL = 33,
        IS_NOT_BELOW = 35, /* unsigned */
+       IS_BELOW = 36,
        IS_MORE = 38,
        IS_LESS = 40 }; /* signed */
 enum { MONOTONIC = 2,
@@ -50,6 +51,14 @@ enum { KERNEL_CONVENTION = 76,
     X(ref, CreateMemoryBufferWithMemoryRange, (const char *, size_t, const char *, int))       \
     X(ref, CreateMemoryBufferWithMemoryRangeCopy, (const char *, size_t, const char *))        \
     X(void, DisposeMemoryBuffer, (ref))                                                        \
+    X(int, GetBitcodeModuleInContext2, (ref, ref, ref *))                                      \
+    X(ref, ModuleCreateWithNameInContext, (const char *, ref))                                 \
+    X(const char *, GetTarget, (ref))                                                          \
+    X(void, SetTarget, (ref, const char *))                                                    \
+    X(const char *, GetDataLayoutStr, (ref))                                                   \
+    X(void, SetDataLayout, (ref, const char *))                                                \
+    X(unsigned, GetDebugLocLine, (ref))                                                        \
+    X(const char *, GetDebugLocFilename, (ref, unsigned *))                                    \
     X(int, ParseBitcodeInContext2, (ref, ref, ref *))                                          \
     X(int, ParseIRInContext, (ref, ref, ref *, char **))                                       \
     X(int, LinkModules2, (ref, ref))                                                           \
@@ -144,7 +153,9 @@ enum { KERNEL_CONVENTION = 76,
     X(ref, BuildStore, (ref, ref, ref))                                                        \
     X(void, SetOrdering, (ref, int))                                                           \
     X(void, SetAlignment, (ref, unsigned))                                                     \
+    X(unsigned, GetAlignment, (ref))                                                           \
     X(ref, BuildGEP2, (ref, ref, ref, ref *, unsigned, const char *))                          \
+    X(ref, BuildExtractValue, (ref, ref, unsigned, const char *))                              \
     X(ref, BuildExtractElement, (ref, ref, ref, const char *))                                 \
     X(ref, BuildBitCast, (ref, ref, ref, const char *))                                        \
     X(ref, BuildFreeze, (ref, ref, const char *))                                              \

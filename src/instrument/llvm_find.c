@@ -1,18 +1,22 @@
 /* llvm_find.c - which accesses to global memory a kernel has, and through which of its parameters (llvm_kernel.h). */
 #include <sonde/kinds.h>
 
+#include "guest/memory.h"
 #include "llvm_kernel.h"
 
 #define DEPTH_MAX 24u /* steps from an address to what it comes from */
 
 /* ---- where addresses come from ---------------------------------------------------------------------------- */
 
-enum { NOWHERE = 0,
-       UNKNOWN = UINT16_MAX }; /* memory that is the work-item's or its group's; else a parameter, from 1 */
+enum { NOWHERE = 0, /* memory that is the work-item's or its group's; else a parameter, from 1 */
+       SEVERAL = UINT16_MAX - 1, /* one of the parameters */
+       UNKNOWN = UINT16_MAX };
 
 static uint16_t join(uint16_t a, uint16_t b)
 {
-    return a == b ? a : UNKNOWN;
+    if (a == b)
+        return a;
+    return a == NOWHERE || a == UNKNOWN || b == NOWHERE || b == UNKNOWN ? UNKNOWN : SEVERAL;
 }
 
 static uint16_t origin(const struct kernel *k, ref address, unsigned depth);
@@ -149,6 +153,26 @@ static bool element_of_call(struct name n, const char *function, struct sonde_ll
     return false;
 }
 
+/* Of a program built with -g. Neighbours are mostly of one file. */
+static void add_line(struct kernel *k, ref instruction)
+{
+    struct sonde_llvm_access *a = &k->access[k->accesses];
+    const char *before = k->accesses ? a[-1].file : NULL;
+    unsigned length = 0;
+    const unsigned line = sonde__llvm.GetDebugLocLine(instruction);
+    const char *file = line ? sonde__llvm.GetDebugLocFilename(instruction, &length) : NULL;
+    char *copy = NULL;
+    if (!file || !length)
+        return;
+    a->line = line;
+    a->file = before && strlen(before) == length && memcmp(before, file, length) == 0 ? before : NULL;
+    if (a->file || !(copy = sonde__memory_get(length + 1)))
+        return;
+    memcpy(copy, file, length);
+    copy[length] = 0;
+    a->file = copy;
+}
+
 /* False: the kernel stays plain. */
 static bool add(struct kernel *k, ref instruction, uint16_t parameter, ref value, bool after, struct sonde_llvm_access a)
 {
@@ -156,7 +180,8 @@ static bool add(struct kernel *k, ref instruction, uint16_t parameter, ref value
         return true;
     if (k->accesses == ACCESSES_MAX)
         return false;
-    a.parameter = parameter == UNKNOWN ? 0 : parameter;
+    a.parameter = parameter >= SEVERAL ? 0 : parameter;
+    a.several = parameter == SEVERAL;
     a.block = k->blocks;
     a.has_values = value != NULL;
     if (a.has_values && a.parameter && a.type == SONDE_ELEMENT_BITS && sonde__llvm.GetTypeKind(sonde__llvm.TypeOf(value)) != TYPE_POINTER)
@@ -165,13 +190,43 @@ static bool add(struct kernel *k, ref instruction, uint16_t parameter, ref value
     k->at[k->accesses].is_operand = value != instruction;
     k->at[k->accesses].after = after;
     k->at[k->accesses].in_memory = false;
-    k->access[k->accesses++] = a;
+    k->access[k->accesses] = a;
+    add_line(k, instruction);
+    k->accesses++;
     return true;
 }
 
-static bool add_atomic(struct kernel *k, ref instruction, uint16_t parameter)
+/* What was added last writes where these operands say, at multiples of `grain`. */
+static void add_write(struct kernel *k, unsigned address, unsigned offset, unsigned grain)
 {
-    return add(k, instruction, parameter, NULL, false, (struct sonde_llvm_access){.what = SONDE_ACCESS_ATOMIC, .element_bytes = 4, .elements = 1});
+    const uint32_t last = k->accesses - 1;
+    k->access[last].writes = true;
+    k->at[last].address = address;
+    k->at[last].offset = offset;
+    k->at[last].grain = grain && grain < k->access[last].element_bytes ? (uint8_t)grain : k->access[last].element_bytes;
+}
+
+static bool add_atomic(struct kernel *k, ref instruction, uint16_t parameter, ref type)
+{
+    const unsigned bits = sonde__llvm_bits(type), bytes = sonde__llvm.GetTypeKind(type) == TYPE_POINTER ? 8 : bits / 8;
+    const struct sonde_llvm_access a = {.what = SONDE_ACCESS_ATOMIC, .element_bytes = (uint8_t)bytes, .elements = 1};
+    const uint32_t before = k->accesses;
+    if (bytes > 8 || !bytes || bits % 8 || (bytes & (bytes - 1)) || !add(k, instruction, parameter, NULL, false, a))
+        return parameter == NOWHERE;
+    if (k->accesses > before)
+        add_write(k, 0, NO_OPERAND, bytes);
+    return true;
+}
+
+/* What is read, changed or written by one of the builtin functions: what it returns, or, where that is whether it was done, or nothing, its
+ * last argument of that size. */
+static ref type_of_atomic(ref call, struct name name)
+{
+    const ref word = sonde__llvm.TypeOf(call);
+    const unsigned count = sonde__llvm.GetNumArgOperands(call), at = contains(name, "compare_exchange") ? 2 : 1;
+    if (sonde__llvm_bits(word) >= 32)
+        return word;
+    return !contains(name, "flag") && at < count ? sonde__llvm.TypeOf(sonde__llvm.GetOperand(call, at)) : NULL;
 }
 
 static bool add_plain(struct kernel *k, ref instruction, enum sonde_access what, ref address, ref value)
@@ -184,6 +239,8 @@ static bool add_plain(struct kernel *k, ref instruction, enum sonde_access what,
         return false;
     struct sonde_llvm_access *added = &k->access[k->accesses - 1];
     added->has_line = added->parameter && added->type != SONDE_ELEMENT_BITS;
+    if (what == SONDE_ACCESS_STORE)
+        add_write(k, 1, NO_OPERAND, sonde__llvm.GetAlignment(instruction));
     return true;
 }
 
@@ -197,27 +254,47 @@ static bool add_vector(struct kernel *k, ref call, struct name name, enum sonde_
     if (!element_of_call(name, load ? "vload" : "vstore", &a) || !add(k, call, parameter, value, load, a))
         return false;
     k->at[k->accesses - 1].in_memory = in_memory;
+    const unsigned count = sonde__llvm.GetNumArgOperands(call);
+    if (!load && count >= 2)
+        add_write(k, count - 1, count - 2, 0);
     return in_memory || (sonde__llvm_bits(sonde__llvm.TypeOf(value)) % (8u * a.element_bytes) == 0 && sonde__llvm_bits(sonde__llvm.TypeOf(value)) >= 8u * a.element_bytes * a.elements);
 }
 
-/* Where a function that is called may reach memory that is not the work-item's or its group's. */
-static uint16_t reaches(const struct kernel *k, ref call)
+/* Where a function that is called may reach memory that is not the work-item's or its group's, and by how many of its arguments. */
+static uint16_t reaches(const struct kernel *k, ref call, unsigned *pointers)
 {
     uint16_t all = NOWHERE;
+    *pointers = 0;
     for (unsigned i = 0; i < sonde__llvm.GetNumArgOperands(call); i++) {
         const ref argument = sonde__llvm.GetOperand(call, i);
         const uint16_t one = sonde__llvm.GetTypeKind(sonde__llvm.TypeOf(argument)) == TYPE_POINTER ? origin(k, argument, DEPTH_MAX) : NOWHERE;
-        if (one != NOWHERE)
-            all = all == NOWHERE ? one : join(all, one);
+        if (one == NOWHERE)
+            continue;
+        all = all == NOWHERE ? one : join(all, one);
+        ++*pointers;
     }
     return all;
+}
+
+static bool add_atomic_call(struct kernel *k, ref call, struct name name, uint16_t from, unsigned pointers)
+{
+    const ref type = type_of_atomic(call, name), word = sonde__llvm.IntTypeInContext(k->context, 32);
+    const uint32_t before = k->accesses;
+    if (!add_atomic(k, call, pointers > 1 ? UNKNOWN : from, type ? type : word))
+        return false;
+    if (k->accesses > before && contains(name, "atomic_load"))
+        k->access[before].writes = false;
+    else if (k->accesses > before)
+        k->at[before].if_equal = contains(name, "cmpxchg") || contains(name, "compare_exchange");
+    return true;
 }
 
 static bool add_call(struct kernel *k, ref call)
 {
     const ref called = sonde__llvm.GetCalledValue(call);
     const struct name name = sonde__llvm.IsAFunction(called) ? name_of(called) : (struct name){"", 0};
-    const uint16_t from = reaches(k, call);
+    unsigned pointers;
+    const uint16_t from = reaches(k, call, &pointers);
     if (begins(name, "llvm.") || is_builtin(name)) {
         if (from == NOWHERE || contains(name, "prefetch") || begins(name, "llvm.lifetime") || begins(name, "llvm.assume"))
             return true;
@@ -225,7 +302,7 @@ static bool add_call(struct kernel *k, ref call)
             return add_vector(k, call, name, SONDE_ACCESS_LOAD, from);
         if (contains(name, "vstore") && !contains(name, "half"))
             return add_vector(k, call, name, SONDE_ACCESS_STORE, from);
-        return contains(name, "atom") && add_atomic(k, call, from);
+        return contains(name, "atom") && add_atomic_call(k, call, name, from, pointers);
     }
     return begins(name, "pocl."); /* a barrier */
 }
@@ -239,7 +316,7 @@ static bool add_instruction(struct kernel *k, ref i)
         return add_plain(k, i, SONDE_ACCESS_STORE, sonde__llvm.GetOperand(i, 1), sonde__llvm.GetOperand(i, 0));
     case COMPARE_EXCHANGE:
     case READ_MODIFY_WRITE:
-        return add_atomic(k, i, origin(k, sonde__llvm.GetOperand(i, 0), DEPTH_MAX));
+        return add_atomic(k, i, origin(k, sonde__llvm.GetOperand(i, 0), DEPTH_MAX), sonde__llvm.TypeOf(sonde__llvm.GetOperand(i, 1)));
     case CALL:
         return add_call(k, i);
     default:

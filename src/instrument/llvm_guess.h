@@ -18,6 +18,26 @@
 #define PUT_WORD(at, operation) LOAD_WORD("%old." at, "%" at) operation STORE_WORD("%new." at, "%" at)
 
 /* clang-format off */
+/* Marks from number `i` on, of `n`. It is a branch, of which the runtime's compiler makes a mask for several work-items at once. */
+#define MARK(count, type, ones)                                                  \
+    "define void @sonde_mark" count "(ptr %marks, i64 %i, i64 %n) alwaysinline {\n" \
+    "  %there = icmp ult i64 %i, %n\n"                                           \
+    "  br i1 %there, label %put, label %end\n"                                   \
+    "put:\n"                                                                     \
+    "  %at = getelementptr i8, ptr %marks, i64 %i\n"                             \
+    "  store " type " " ones ", ptr %at, align 1\n"                              \
+    "  br label %end\n"                                                          \
+    "end:\n"                                                                     \
+    "  ret void\n"                                                               \
+    "}\n"
+static const char *const llvm_mark_texts[] = {
+    MARK("1", "i8", "1"),
+    MARK("2", "i16", "257"),
+    MARK("4", "i32", "16843009"),
+    MARK("8", "i64", "72340172838076673"),
+};
+#undef MARK
+
 static const char *const llvm_guess_texts[] = { /* to be put one behind the other */
     /* The part of this thread, which it owns from now on. Where all are others', the last one, until it is done. */
     "declare ptr @llvm.thread.pointer()\n"

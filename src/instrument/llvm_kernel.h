@@ -6,6 +6,7 @@
 #ifndef SONDE_INSTRUMENT_LLVM_KERNEL_H
 #define SONDE_INSTRUMENT_LLVM_KERNEL_H
 
+#include <limits.h>
 #include <string.h>
 
 #include "llvm.h"
@@ -13,6 +14,7 @@
 
 #define ACCESSES_MAX   4096u /* of a kernel */
 #define PARAMETERS_MAX 256u
+#define NO_OPERAND     UINT_MAX
 
 extern struct llvm sonde__llvm; /* of sonde__llvm_open */
 
@@ -55,6 +57,9 @@ struct kernel {
         bool is_operand;        /* what is read or written is its first operand, else itself */
         bool after;             /* it is there after the instruction, */
         bool in_memory;         /* at the address that is the value */
+        unsigned address, offset; /* of a write: the operand that says where, and the one of how many of all its elements behind that, or NO_OPERAND */
+        uint8_t grain;          /* what it writes lies at multiples of so many bytes */
+        bool if_equal;          /* it writes only where its value is what it is compared with */
     } at[ACCESSES_MAX];
     struct sonde_llvm_access access[ACCESSES_MAX];
     uint32_t accesses, blocks;
@@ -66,7 +71,13 @@ struct kernel {
 bool sonde__llvm_find(struct kernel *k);
 /* The size of a number or a vector of numbers; 0: the type is neither. */
 unsigned sonde__llvm_bits(ref type);
-/* Puts in, where kernel->out->plan says what, and the kernel has its parameter more. False: no memory. */
+/* Puts in what kernel->out->plan says, once the kernel has its parameters more. False: no memory. */
 bool sonde__llvm_put(struct kernel *k);
+
+/* Is there an area? It is the first of those parameters. */
+static inline bool has_area(const struct sonde_llvm_kernel *out)
+{
+    return out->plan.what & SONDE_PLAN_VALUES;
+}
 
 #endif

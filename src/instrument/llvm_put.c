@@ -222,6 +222,63 @@ static void put_values(struct maker *m)
     }
 }
 
+/* ---- what it writes -------------------------------------------------------------------------------------------- */
+
+/* The access's first byte, behind what the parameter points to. */
+static ref put_place(struct maker *m, uint32_t access, uint16_t parameter)
+{
+    const struct sonde_llvm_access *a = &m->k->access[access];
+    const ref from = sonde__llvm.BuildPtrToInt(m->b, sonde__llvm.GetParam(m->k->function, parameter - 1u), m->word, "");
+    const ref at = m->k->at[access].instruction, address = sonde__llvm.GetOperand(at, m->k->at[access].address);
+    const ref offset = m->k->at[access].offset == NO_OPERAND ? NULL : sonde__llvm.GetOperand(at, m->k->at[access].offset);
+    ref bytes = sonde__llvm.BuildSub(m->b, sonde__llvm.BuildPtrToInt(m->b, address, m->word, ""), from, "");
+    if (offset)
+        bytes = sonde__llvm.BuildAdd(m->b, bytes, sonde__llvm.BuildMul(m->b, sonde__llvm.BuildZExt(m->b, offset, m->word, ""), constant(m, (uint64_t)a->element_bytes * a->elements), ""), "");
+    return bytes;
+}
+
+/* Was it done? `compare` is what it returned. */
+static ref put_done(struct maker *m, ref compare)
+{
+    if (sonde__llvm.GetInstructionOpcode(compare) == COMPARE_EXCHANGE)
+        return sonde__llvm.BuildExtractValue(m->b, compare, 1, "");
+    const ref type = sonde__llvm.TypeOf(compare);
+    return sonde__llvm_bits(type) < 32 ? sonde__llvm.BuildICmp(m->b, IS_NOT_EQUAL, compare, sonde__llvm.ConstInt(type, 0, 0), "")
+                                       : sonde__llvm.BuildICmp(m->b, IS_EQUAL, compare, sonde__llvm.GetOperand(compare, 1), "");
+}
+
+/* What is not done, or lies elsewhere, is not marked. */
+static void put_mark(struct maker *m, uint32_t access, uint32_t set)
+{
+    static const char *const names[] = {[1] = "sonde_mark1", [2] = "sonde_mark2", [4] = "sonde_mark4", [8] = "sonde_mark8"};
+    const struct kernel *k = m->k;
+    const struct sonde_llvm_access *a = &k->access[access];
+    const ref at = k->at[access].instruction;
+    const uint32_t all = (uint32_t)a->element_bytes * a->elements / k->out->grain, parameter = k->out->parameters + has_area(k->out) + 2 * set;
+    const ref count = sonde__llvm.GetParam(k->function, parameter + 1);
+    uint32_t marks = 8;
+    sonde__llvm.PositionBuilderBefore(m->b, k->at[access].if_equal ? sonde__llvm.GetNextInstruction(at) : at);
+    ref first = sonde__llvm.BuildAShr(m->b, put_place(m, access, k->out->set[set]), constant(m, (uint64_t)__builtin_ctz(k->out->grain)), "");
+    if (k->at[access].if_equal)
+        first = sonde__llvm.BuildSelect(m->b, put_done(m, at), first, count, "");
+    for (uint32_t done = 0; done < all; done += marks) {
+        while (marks > all - done)
+            marks /= 2;
+        ref argument[] = {sonde__llvm.GetParam(k->function, parameter), sonde__llvm.BuildAdd(m->b, first, constant(m, done), ""), count};
+        put_call(m, names[marks], argument, 3);
+    }
+}
+
+/* Of an access to one of several parameters it is tried with each. */
+static void put_marks(struct maker *m)
+{
+    const struct sonde_llvm_kernel *out = m->k->out;
+    for (uint32_t i = 0; i < m->k->accesses; i++)
+        for (uint32_t s = 0; s < out->sets && m->k->access[i].writes; s++)
+            if (m->k->access[i].several || m->k->access[i].parameter == out->set[s])
+                put_mark(m, i, s);
+}
+
 /* ---- at its end -------------------------------------------------------------------------------------------------- */
 
 /* Two blocks behind the builder's: the first where `is`, then always the second, in which it ends. */
@@ -345,10 +402,14 @@ bool sonde__llvm_put(struct kernel *k)
     m->k = k;
     m->word = sonde__llvm.IntTypeInContext(k->context, 64);
     m->b = sonde__llvm.CreateBuilderInContext(k->context);
-    put_start(m);
-    put_counts(m);
-    put_values(m);
-    put_end(m);
+    if (has_area(k->out)) {
+        put_start(m);
+        put_counts(m);
+        put_values(m);
+    }
+    put_marks(m);
+    if (has_area(k->out))
+        put_end(m);
     sonde__llvm.DisposeBuilder(m->b);
     sonde__pages_put(m, sizeof *m);
     return true;

@@ -352,25 +352,28 @@ static void put_number(struct copy *c, const struct sonde_ptx_access *a, char le
     say(c->out, "setp.nan.f%u %%sonde_any, %%sonde_%c%u, %%sonde_%c%u;\n@%%sonde_any mov.b%u %s, %s;\n", wide, letter, k, letter, k, wide, word, letter == 'l' ? rest : least);
 }
 
-/* Do they differ from those at `at`, read as `load` does? If not, on to the end. */
-static void put_look(struct copy *c, const char *load, size_t at, uint32_t k, bool wide)
+/* Has the access something to add to its words, read as `load` does? Then %sonde_any. What was never executed has nothing. */
+static void put_look(struct copy *c, const struct sonde_ptx_access *a, uint32_t k, const char *load)
 {
+    const struct sonde_plan plan = sonde__ptx_plan(c->f, c->plan);
+    const size_t at = sonde__plan_counts(&plan) + k * sizeof(struct sonde_plan_values);
+    const bool wide = a->element_bytes == 8;
     const unsigned bits = wide ? 64 : 32;
-    const char y = wide ? 'y' : 'x', *spare = wide ? "%sonde_w" : "%sonde_v";
+    const char *n = wide ? "n" : "q", *y = wide ? "y" : "x", *spare = wide ? "%sonde_w" : "%sonde_v";
+    put_number(c, a, 'l', k, wide ? "%sonde_n0" : "%sonde_q0");
+    put_number(c, a, 'h', k, wide ? "%sonde_n1" : "%sonde_q1");
     if (wide)
         say(c->out, "%s.v2.b64 {%%sonde_y0, %%sonde_y1}, [%%sonde_p+%zu];\n%s.v2.b64 {%%sonde_y2, %%sonde_y3}, [%%sonde_p+%zu];\n", load, at, load, at + 16);
     else
         say(c->out, "%s.v4.b32 {%%sonde_x0, %%sonde_x1, %%sonde_x2, %%sonde_x3}, [%%sonde_p+%zu];\n", load, at);
-    say(c->out, "not.b%u %%sonde_%c0, %%sonde_%c0;\nand.b%u %%sonde_%c0, %%sonde_%c0, %%sonde_o%u;\nnot.b%u %s, %%sonde_a%u;\nand.b%u %s, %s, %%sonde_%c1;\n", bits, y, y, bits, y, y, k,
+    say(c->out, "not.b%u %%sonde_%s0, %%sonde_%s0;\nand.b%u %%sonde_%s0, %%sonde_%s0, %%sonde_o%u;\nnot.b%u %s, %%sonde_a%u;\nand.b%u %s, %s, %%sonde_%s1;\n", bits, y, y, bits, y, y, k,
         bits, spare, k, bits, spare, spare, y);
-    say(c->out, "or.b%u %s, %s, %%sonde_%c0;\nsetp.ne.b%u %%sonde_any, %s, 0;\n", bits, spare, spare, y, bits, spare);
-    say(c->out, "setp.lt.or.s%u %%sonde_any, %%sonde_%s0, %%sonde_%c2, %%sonde_any;\nsetp.gt.or.s%u %%sonde_any, %%sonde_%s1, %%sonde_%c3, %%sonde_any;\n", bits,
-        wide ? "n" : "q", y, bits, wide ? "n" : "q", y);
-    say(c->out, "@!%%sonde_any bra $sonde_none%u;\n", k);
+    say(c->out, "or.b%u %s, %s, %%sonde_%s0;\nsetp.ne.b%u %%sonde_any, %s, 0;\n", bits, spare, spare, y, bits, spare);
+    say(c->out, "setp.lt.or.s%u %%sonde_any, %%sonde_%s0, %%sonde_%s2, %%sonde_any;\nsetp.gt.or.s%u %%sonde_any, %%sonde_%s1, %%sonde_%s3, %%sonde_any;\n", bits, n, y, bits, n, y);
+    if (is_once(c, a))
+        say(c->out, "setp.ne.and.u32 %%sonde_any, %%sonde_c%u, 0, %%sonde_any;\n", a->block);
 }
 
-/* Words go one way only: whoever has nothing to add sees it in the multiprocessor's cache, though what is there may be old. What was never
- * executed has nothing to add. */
 static void put_result(struct copy *c, const struct sonde_ptx_access *a, uint32_t k)
 {
     const struct sonde_plan plan = sonde__ptx_plan(c->f, c->plan);
@@ -378,15 +381,28 @@ static void put_result(struct copy *c, const struct sonde_ptx_access *a, uint32_
     const bool wide = a->element_bytes == 8;
     const unsigned bits = wide ? 64 : 32, step = bits / 8;
     const char *n = wide ? "n" : "q";
-    if (is_once(c, a))
-        say(c->out, "setp.eq.u32 %%sonde_any, %%sonde_c%u, 0;\n@%%sonde_any bra $sonde_none%u;\n", a->block, k);
-    put_number(c, a, 'l', k, wide ? "%sonde_n0" : "%sonde_q0");
-    put_number(c, a, 'h', k, wide ? "%sonde_n1" : "%sonde_q1");
-    put_look(c, "ld.global", at, k, wide);
-    put_look(c, sonde__ptx_shared_load(c), at, k, wide);
+    put_look(c, a, k, sonde__ptx_shared_load(c));
+    say(c->out, "@!%%sonde_any bra $sonde_none%u;\n", k);
     say(c->out, "red.global.or.b%u [%%sonde_p+%zu], %%sonde_o%u;\nred.global.and.b%u [%%sonde_p+%zu], %%sonde_a%u;\n", bits, at, k, bits, at + step, k);
     say(c->out, "red.global.min.s%u [%%sonde_p+%zu], %%sonde_%s0;\nred.global.max.s%u [%%sonde_p+%zu], %%sonde_%s1;\n", bits, at + 2 * step, n, bits, at + 3 * step, n);
     say(c->out, "$sonde_none%u:\n", k);
+}
+
+/* Words go one way only: whoever has nothing to add sees it in the multiprocessor's cache, though what is there may be old. That is
+ * nearly everybody: one look at all of them, without a branch between. */
+static void put_results(struct copy *c)
+{
+    say(c->out, "setp.ne.u32 %%sonde_news, %%sonde_m, %%sonde_m;\n");
+    for (uint32_t k = 0; k < c->f->accesses; k++)
+        if (sonde__ptx_has_values(c, &c->p->accesses[c->f->first_access + k])) {
+            put_look(c, &c->p->accesses[c->f->first_access + k], k, "ld.global");
+            say(c->out, "or.pred %%sonde_news, %%sonde_news, %%sonde_any;\n");
+        }
+    say(c->out, "@!%%sonde_news bra $sonde_known;\n");
+    for (uint32_t k = 0; k < c->f->accesses; k++)
+        if (sonde__ptx_has_values(c, &c->p->accesses[c->f->first_access + k]))
+            put_result(c, &c->p->accesses[c->f->first_access + k], k);
+    say(c->out, "$sonde_known:\n");
 }
 
 /* ---- the host's side ------------------------------------------------------------------------------------------------ */
@@ -457,7 +473,7 @@ static void put_prologue(struct copy *c)
         say(c->out, ".reg .b64 %%sonde_g<%u>;\n", c->flow.variables.count);
     for (uint32_t k = 0; k < c->flow.variables.count; k++)
         say(c->out, "ld.param.u64 %%sonde_g%u, [sonde_variables+%zu];\n", k, k * sizeof(uint64_t));
-    say(c->out, ".reg .b32 %%sonde_m, %%sonde_lo, %%sonde_hi;\n.reg .b64 %%sonde_p, %%sonde_n, %%sonde_h;\n.reg .pred %%sonde_first, %%sonde_any;\n");
+    say(c->out, ".reg .b32 %%sonde_m, %%sonde_lo, %%sonde_hi;\n.reg .b64 %%sonde_p, %%sonde_n, %%sonde_h;\n.reg .pred %%sonde_first, %%sonde_any, %%sonde_news;\n");
     if (c->plan & SONDE_PLAN_COUNTS)
         say(c->out, ".reg .b32 %%sonde_c<%u>;\n", c->f->blocks);
     for (uint32_t b = 0; c->plan & SONDE_PLAN_COUNTS && b < c->f->blocks; b++)
@@ -531,9 +547,8 @@ static void put_epilogue(struct copy *c)
     if (c->plan & SONDE_PLAN_COUNTS)
         put_counts(c);
     sonde__ptx_guess_found(c);
-    for (uint32_t k = 0; k < c->f->accesses; k++)
-        if (sonde__ptx_has_values(c, &c->p->accesses[c->f->first_access + k]))
-            put_result(c, &c->p->accesses[c->f->first_access + k], k);
+    if (c->plan & SONDE_PLAN_VALUES)
+        put_results(c);
     sonde__ptx_guess_end(c);
     say(c->out, "ret;\n");
 }

@@ -171,13 +171,15 @@ static void put_line_read(struct copy *c, uint32_t k)
     say(c->out, "$sonde_flat%u:\n", k);
 }
 
-/* Which access a thread has a sample of: another one for each two lanes, and in each warp others. One warp in 32 is lucky. */
+/* Which access a thread has a sample of: another one for each two lanes, and in the next warp of the block for the next two, so that not
+ * all samples lie alike. One warp in 32 is lucky. */
 static void put_pick(struct copy *c)
 {
     uint32_t picks = PICKS_LEAST;
     while (picks < guesses(c->f))
         picks *= 2;
-    say(c->out, "mov.u32 %%sonde_gt, %%clock;\nand.b32 %%sonde_gw, %%sonde_gt, 992;\nsetp.eq.u32 %%sonde_glucky, %%sonde_gw, 0;\nshr.u32 %%sonde_gt, %%sonde_gt, 3;\n");
+    say(c->out, "mov.u32 %%sonde_gt, %%clock;\nand.b32 %%sonde_gw, %%sonde_gt, 992;\nsetp.eq.u32 %%sonde_glucky, %%sonde_gw, 0;\n"
+                "mov.u32 %%sonde_gt, %%tid.x;\nshr.u32 %%sonde_gt, %%sonde_gt, 5;\nmov.u32 %%sonde_gw, %%ctaid.x;\nadd.u32 %%sonde_gt, %%sonde_gt, %%sonde_gw;\n");
     say(c->out, "mov.u32 %%sonde_gpick, %%laneid;\nshr.u32 %%sonde_gpick, %%sonde_gpick, 1;\nadd.u32 %%sonde_gpick, %%sonde_gpick, %%sonde_gt;\n"
                 "and.b32 %%sonde_gpick, %%sonde_gpick, %u;\n",
         picks - 1);

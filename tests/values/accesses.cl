@@ -3,6 +3,7 @@
  * Each has the same parameters: three buffers of random bytes, how many work-items there are, and local memory for each of a group.
  */
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 
 #define EACH(name, type) \
     kernel void name(global const type *in, global type *out, global type *more, int n, local type *group) \
@@ -238,4 +239,40 @@ kernel void zeros(global const float *in, global float *out, global double *more
     const size_t i = get_global_id(0);
     out[i] = 0;
     more[i] = (double)(float)i;
+}
+
+/* Half of them find what they compare with. */
+kernel void swaps(global const int *in, global int *out, global int *more, int n, local int *group)
+{
+    const size_t i = get_global_id(0);
+    out[i] = atomic_cmpxchg(&more[i], more[i] + (int)(i & 1), 5);
+}
+
+kernel void wide_counts(global const int *in, global int *out, global ulong *more, int n, local int *group)
+{
+    const size_t i = get_global_id(0);
+    atom_add(&more[in[i] & 15], 3UL);
+    out[i] = 1;
+}
+
+struct __attribute__((packed)) odd {
+    char letter;
+    int number;
+};
+
+kernel void packed_ints(global const int *in, global struct odd *out, global int *more, int n, local int *group)
+{
+    const size_t i = get_global_id(0);
+    out[i].number = in[i];
+    more[3 * i] = 1;
+}
+
+/* Many write what is there. */
+kernel void same(global const int *in, global int *out, global char *more, int n, local int *group)
+{
+    const size_t i = get_global_id(0);
+    out[i] = in[i] & 1 ? out[i] : in[i];
+    more[2 * i] = in[i] & 3 ? more[2 * i] : 0;
+    if (i % 7)
+        ((global short *)more)[n + i] = ((global short *)more)[n + i];
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What `sonde record --values=fine` says of the accesses of OpenCL kernels, against oclgrind, which executes them one by one.
+"""What `sonde record --values=all` says of the accesses of OpenCL kernels, against oclgrind, which executes them one by one.
 
     accesses.py --sonde S --rows R --program P --source FILE.cl --plugin LIB --work DIR --cache DIR
 
 Each kernel has three buffers of its own. For each of them, loads and stores apart, the number of elements, their OR and AND, the
-least and the most are the same, and of an access all of whose elements were compared with a guess, how many match. The program prints
-what it prints without Sonde. Elements have the size and type that Sonde says;
+least and the most are the same, and of an access all of whose elements were compared with a guess, how many match. So is, of elements of each size, how many were
+written, and how many of these hold what they held before. The program prints what it prints without Sonde. Elements have the size and type that Sonde says;
 oclgrind knows of bytes only.
 """
 import argparse
@@ -29,9 +29,25 @@ def run(command, env):
     return run.stdout.splitlines()
 
 
+class Written:
+    """A buffer as it was, as it is, and which of its bytes were written."""
+
+    def __init__(self, before):
+        self.before, self.now, self.marks = before, bytearray(before), bytearray(len(before))
+
+    def put(self, at, data):
+        self.now[at:at + len(data)] = data
+        self.marks[at:at + len(data)] = b"\1" * len(data)
+
+    def elements(self, size):
+        """[written, unchanged], of whole elements of a size."""
+        whole = [i for i in range(0, len(self.before) - size + 1, size) if all(self.marks[i:i + size])]
+        return [len(whole), sum(self.now[i:i + size] == self.before[i:i + size] for i in whole)]
+
+
 def oracle(path, names):
-    """{(kernel, buffer, what): [(offset, bytes) of each access]} and {kernel: atomics}, in oclgrind's words."""
-    places, found, atomics, kernel = [], {}, {}, 0
+    """{(kernel, buffer, what): [(offset, bytes) of each access]}, {kernel: atomics} and {(kernel, buffer): Written}, in oclgrind's words."""
+    places, found, atomics, kernel, held, written = [], {}, {}, 0, {}, {}
     for line in open(path):
         kind, *rest = line.split()
         if kind == "buffer":
@@ -44,13 +60,19 @@ def oracle(path, names):
             inside = [(n, address - start) for n, start in enumerate(places[3 * kernel:3 * kernel + 3]) if start <= address < start + BUFFER]
             if not inside:
                 continue  # a constant of the program
+            (n, at), = inside
+            if kind == "before":
+                held[n] = bytes.fromhex(rest[1])
+                continue
+            if kind in ("store", "final"):
+                written.setdefault((names[kernel], n), Written(held[n])).put(at, bytes.fromhex(rest[1]))
             if kind == "atomic":
                 atomics[names[kernel]] = atomics.get(names[kernel], 0) + 1
-            else:
-                found.setdefault((names[kernel], inside[0][0], LOAD if kind == "load" else STORE), []).append((inside[0][1], bytes.fromhex(rest[1])))
+            elif kind != "final":
+                found.setdefault((names[kernel], n, LOAD if kind == "load" else STORE), []).append((at, bytes.fromhex(rest[1])))
     if kernel != len(names):
         sys.exit(f"oclgrind ran {kernel} of {len(names)} kernels")
-    return found, atomics
+    return found, atomics, written
 
 
 def combine(data, size, type):
@@ -108,18 +130,21 @@ def main():
     command = [o.program, o.source]
     plain = run(command, env)
     names = [line.split()[0] for line in plain]
-    said = run([o.sonde, "record", "-q", "-o", path, "--values=fine", "--", *command], env)
+    said = run([o.sonde, "record", "-q", "-o", path, "--values=all", "--", *command], env)
     wrong = [f"{a} became {b}" for a, b in zip(plain, said) if a != b] + [""] * abs(len(plain) - len(said))
     run(["oclgrind", "--plugins", o.plugin, *command], {**env, "ACCESSES": seen})
-    truth, atomics = oracle(seen, names)
+    truth, atomics, written = oracle(seen, names)
     # Sonde's rows, by (kernel, buffer, what).
-    found, operations = {}, {}
+    found, operations, changes = {}, {}, {}
     for line in run([o.rows, path], env):
         kind, kernel, *rest = line.split()
         if kind == "access":
             object, what, type, size, *numbers = [int(x) for x in rest]
             place = (object - 1) % 3 if object else UNKNOWN
             found.setdefault((kernel, place, what), []).append((size, type, numbers))
+        elif kind == "value":
+            object, flags, _, _, _, *counts = [int(x) for x in rest]
+            changes[kernel, (object - 1) % 3] = (flags, counts)
         elif kind == "missed":
             operations.setdefault(kernel, []).append([int(x) for x in rest])
     for kernel in names:
@@ -152,6 +177,12 @@ def main():
                 equal, lined = matching(data, size, type, *numbers[8:11])
                 if [equal, lined] != numbers[6:8]:
                     wrong.append(f"{key} of {size} bytes, type {type}: {numbers}, oclgrind counts {equal} and {lined}")
+    objects = set(written) | set(changes)
+    for key in sorted(objects):
+        flags, counts = changes.get(key, (0, None))
+        expected = sum((written[key].elements(size) for size in (1, 2, 4, 8)), []) if key in written else [0] * 8
+        if flags or counts != expected:
+            wrong.append(f"{key}: flags {flags}, wrote {counts}, oclgrind {expected}")
     answer = json.loads("".join(run([o.sonde, "report", path, "values", "--json"], env)))
     engines = {c["kernel"]: (c["engine"], c["launches"], c["looked_at"]) for c in answer["coverage"]}
     for kernel in names:
@@ -161,8 +192,8 @@ def main():
         wrong.append("oclgrind saw no atomics")
     for text in wrong:
         print("FAIL", text)
-    print(f"{len(names)} kernels, {compared} sums and {guessed} guesses compared, {len(wrong)} wrong")
-    sys.exit(bool(wrong) or compared < 2 * len(names) - 4 or guessed < 40)
+    print(f"{len(names)} kernels, {compared} sums and {guessed} guesses and {len(objects)} objects compared, {len(wrong)} wrong")
+    sys.exit(bool(wrong) or compared < 2 * len(names) - 4 or guessed < 40 or len(objects) < len(names))
 
 
 if __name__ == "__main__":

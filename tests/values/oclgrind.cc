@@ -1,8 +1,10 @@
 /* oclgrind.cc - a plugin of oclgrind that writes what work-items do in global memory: accesses.py.
  *
  *     buffer ADDRESS BYTES        one was made
- *     load|store ADDRESS DATA     in hexadecimal, as it lies in memory
- *     atomic ADDRESS BYTES
+ *     before ADDRESS DATA         what is in it at the beginning of a kernel, in hexadecimal, as it lies in memory
+ *     load|store ADDRESS DATA
+ *     atomic ADDRESS BYTES        wrote
+ *     final ADDRESS DATA          what is there at the end of the kernel, of each atomic that wrote
  *     end                         of a kernel
  *
  * To the file that ACCESSES names. C++, because oclgrind's plugins are.
@@ -10,6 +12,8 @@
 #include <oclgrind/Context.h>
 #include <oclgrind/Memory.h>
 #include <oclgrind/Plugin.h>
+
+#include <map>
 
 namespace
 {
@@ -31,8 +35,19 @@ class Accesses : public oclgrind::Plugin
 
     void memoryAllocated(const oclgrind::Memory *memory, size_t address, size_t size, cl_mem_flags, const uint8_t *) override
     {
+        if (memory->getAddressSpace() != GLOBAL)
+            return;
+        std::fprintf(out, "buffer %zx %zu\n", address, size);
+        buffers[address] = {memory, size};
+    }
+    void memoryDeallocated(const oclgrind::Memory *memory, size_t address) override
+    {
         if (memory->getAddressSpace() == GLOBAL)
-            std::fprintf(out, "buffer %zx %zu\n", address, size);
+            buffers.erase(address);
+    }
+    void kernelBegin(const oclgrind::KernelInvocation *) override
+    {
+        contents("before", buffers);
     }
     void memoryLoad(const oclgrind::Memory *memory, const oclgrind::WorkItem *, size_t address, size_t size) override
     {
@@ -46,11 +61,15 @@ class Accesses : public oclgrind::Plugin
     }
     void memoryAtomicStore(const oclgrind::Memory *memory, const oclgrind::WorkItem *, oclgrind::AtomicOp, size_t address, size_t size) override
     {
-        if (memory->getAddressSpace() == GLOBAL)
-            std::fprintf(out, "atomic %zx %zu\n", address, size);
+        if (memory->getAddressSpace() != GLOBAL)
+            return;
+        atomics[address] = {memory, size};
+        std::fprintf(out, "atomic %zx %zu\n", address, size);
     }
     void kernelEnd(const oclgrind::KernelInvocation *) override
     {
+        contents("final", atomics);
+        atomics.clear();
         std::fprintf(out, "end\n");
         std::fflush(out);
     }
@@ -64,7 +83,15 @@ class Accesses : public oclgrind::Plugin
         std::fputc('\n', out);
     }
 
+    using Places = std::map<size_t, std::pair<const oclgrind::Memory *, size_t>>;
+    void contents(const char *what, const Places &places)
+    {
+        for (const auto &one : places)
+            write(what, one.first, one.second.second, static_cast<const uint8_t *>(one.second.first->getPointer(one.first)));
+    }
+
     std::FILE *out;
+    Places buffers, atomics;
 };
 
 Accesses *plugin;

@@ -7,6 +7,7 @@
 #include "../programs/guest.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 static const char text[] =
@@ -27,6 +28,7 @@ static const char text[] =
     "kernel void some_items(global int *a) { int i = get_global_id(0); if (i % 10 == 0) a[i] = 7; }\n"
     "kernel void copies(global const int *a, global int *b, local int *t) { event_t e = async_work_group_copy(t, a, 100, 0); "
     "wait_group_events(1, &e); b[get_global_id(0)] = t[get_local_id(0)]; }\n"
+    "kernel void either(global int *a, global int *b) { int i = get_global_id(0); global int *p = i % 4 ? a : b; if (i % 2 == 0) p[i / 2] = i % 8 ? 0 : 1; }\n"
     "kernel void paint(write_only image2d_t a) { write_imagei(a, (int2)(get_global_id(0), 0), (int4)(1)); }\n";
 
 enum { N = 1000 };
@@ -69,6 +71,22 @@ static cl_kernel kernel(const char *name)
 static void launch(cl_kernel k, size_t items)
 {
     CL(clEnqueueNDRangeKernel(queue, k, 1, NULL, &items, NULL, 0, NULL, NULL));
+}
+
+static void launch_on(cl_kernel k, cl_mem from, cl_mem to)
+{
+    CL(clSetKernelArg(k, 0, sizeof from, &from));
+    CL(clSetKernelArg(k, 1, sizeof to, &to));
+    launch(k, N);
+}
+
+static void set_to(cl_kernel set, cl_mem a, int value, int n)
+{
+    CL(clSetKernelArg(set, 0, sizeof a, &a));
+    CL(clSetKernelArg(set, 1, sizeof value, &value));
+    CL(clSetKernelArg(set, 2, sizeof n, &n));
+    launch(set, N);
+    CL(clFinish(queue));
 }
 
 /* The first writes what is there already; the second 0 to 999, of which one is; the third half of it. */
@@ -129,6 +147,31 @@ static void kernels(void)
     take(b, 8 * N);
 }
 
+/* Which elements kernels write: of one buffer that is two arguments; of a part of another; through one of two pointers, every other element of
+ * three; and what is not known, where a group copies. */
+static void sets(void)
+{
+    const int seven = 7, n = 100;
+    const cl_buffer_region region = {2048, 1024};
+    const size_t group = 100, all = N;
+    cl_mem a = buffer(4 * N), b = buffer(4 * N), c = buffer(4 * N), d = buffer(4 * N), part;
+    CLP(part = clCreateSubBuffer(b, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status));
+    launch_on(kernel("look"), a, a);
+    for (int i = 0; i < 2; i++)
+        set_to(kernel("set"), part, seven, n);
+    launch_on(kernel("either"), c, d);
+    take(c, 4 * N);
+    take(d, 4 * N);
+    cl_kernel copy = kernel("copies");
+    CL(clSetKernelArg(copy, 0, sizeof d, &d));
+    CL(clSetKernelArg(copy, 1, sizeof c, &c));
+    CL(clSetKernelArg(copy, 2, 4 * group, NULL));
+    CL(clEnqueueNDRangeKernel(queue, copy, 1, NULL, &all, &group, 0, NULL, NULL));
+    take(b, 4 * N);
+    take(c, 4 * N);
+    CL(clReleaseMemObject(part));
+}
+
 /* Reads `a` through a pointer that it might have written through. */
 static void looks(void)
 {
@@ -142,20 +185,19 @@ static void looks(void)
     take(b, 4 * N);
 }
 
-/* What is not looked at: an out-of-order queue, a rectangle, mapped memory, an image. */
+/* What is not looked at: an out-of-order queue, mapped memory, an image. */
 static void missed(void)
 {
     const int one = 1;
-    const size_t origin[3] = {0, 0, 0}, region[3] = {16, 4, 1}, pixels[3] = {8, 1, 1};
-    int rectangle[16] = {0}, colours[8 * 4] = {0};
+    const size_t origin[3] = {0, 0, 0}, pixels[3] = {8, 1, 1};
+    int colours[8 * 4] = {0};
     cl_mem a = buffer(4 * N), image;
     cl_command_queue any;
     CLP(any = clCreateCommandQueue(context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status));
     CL(clEnqueueFillBuffer(any, a, &one, sizeof one, 0, 4 * N, 0, NULL, NULL));
     CL(clFinish(any));
-    CL(clEnqueueWriteBufferRect(queue, a, CL_TRUE, origin, origin, region, 16, 0, 16, 0, rectangle, 0, NULL, NULL));
     int *mapped;
-    CLP(mapped = clEnqueueMapBuffer(queue, a, CL_TRUE, CL_MAP_WRITE, 0, 4 * N, 0, NULL, NULL, &status));
+    CLP(mapped = clEnqueueMapBuffer(any, a, CL_TRUE, CL_MAP_WRITE, 0, 4 * N, 0, NULL, NULL, &status));
     mapped[0] = 2;
     CL(clEnqueueUnmapMemObject(queue, a, mapped, 0, NULL, NULL));
     const cl_image_format format = {CL_RGBA, CL_SIGNED_INT32};
@@ -196,6 +238,169 @@ static void places(void)
             memcpy(there, other, sizeof there);
         }
     take(a, ROOM);
+}
+
+/* Of elements of 1, 2, 4 and 8 bytes how many are written, all of whose bytes are marked, and how many of these are the same. */
+static void count_marked(const unsigned char *there, const unsigned char *other, const unsigned char *marks, size_t bytes, const char *name)
+{
+    printf("%s", name);
+    for (size_t size = 1; size <= 8; size *= 2) {
+        size_t same = 0, all = 0;
+        for (size_t at = 0; at + size <= bytes; at += size) {
+            const bool written = !memchr(marks + at, 0, size);
+            all += written;
+            same += written && memcmp(there + at, other + at, size) == 0;
+        }
+        printf(" %zu %zu", all, same);
+    }
+    putchar('\n');
+}
+
+/* Rectangles of any size and place, written and copied; of those that are written a part differs. */
+static void rectangles(void)
+{
+    enum { ROOM = 4096 };
+    static unsigned char there[ROOM], other[ROOM], marks[ROOM], host[ROOM];
+    cl_mem a = buffer(ROOM), b = buffer(ROOM);
+    uint32_t random = 1;
+    for (int turn = 0; turn < 60; turn++) {
+        size_t r[8];
+        for (int i = 0; i < 8; i++) {
+            random = random * 1664525u + 1013904223u;
+            r[i] = random >> 20;
+        }
+        const size_t unit = turn % 4 == 3 ? 1 : 1u << r[0] % 4, region[3] = {unit * (1 + r[1] % 5), 1 + r[2] % 6, 1 + r[3] % 4};
+        const size_t row = region[0] + unit * (r[4] % 4), slice = (region[1] + r[5] % 3) * row, origin[3] = {unit * (r[6] % 3), r[7] % 2, r[7] % 3};
+        const bool copies = turn % 3 == 2;
+        memset(marks, 0, sizeof marks);
+        memcpy(other, there, sizeof other);
+        for (size_t z = 0; z < region[2]; z++)
+            for (size_t y = 0; y < region[1]; y++)
+                for (size_t x = 0; x < region[0]; x++) {
+                    const size_t at = (origin[2] + z) * slice + (origin[1] + y) * row + origin[0] + x;
+                    marks[at] = 1;
+                    other[at] = copies ? 0 : (unsigned char)(there[at] + (at * 2654435761u >> 7) % 5 / 4);
+                    host[(z * region[1] + y) * region[0] + x] = other[at];
+                }
+        const size_t none[3] = {0, 0, 0};
+        if (copies) /* zeros */
+            CL(clEnqueueCopyBufferRect(queue, b, a, none, origin, region, 0, 0, row, slice, 0, NULL, NULL));
+        else
+            CL(clEnqueueWriteBufferRect(queue, a, CL_TRUE, origin, none, region, row, slice, 0, 0, host, 0, NULL, NULL));
+        count_marked(there, other, marks, ROOM, copies ? "clEnqueueCopyBufferRect" : "clEnqueueWriteBufferRect");
+        memcpy(there, other, sizeof there);
+    }
+    take(a, ROOM);
+}
+
+/* Mapped for writing, whole or in part, twice at once, with a wait; for reading; and new memory, of which a part has contents. */
+static void maps(void)
+{
+    static unsigned char there[4 * N], other[4 * N], marks[4 * N];
+    cl_mem a = buffer(4 * N), b;
+    cl_event go;
+    CLP(b = clCreateBuffer(context, CL_MEM_READ_WRITE, 4 * N, NULL, &status));
+    for (size_t turn = 0; turn < 12; turn++) {
+        const size_t from = 52 * turn, bytes = turn % 3 ? 1001 * (turn % 3) : 4 * N - from;
+        const cl_map_flags flags = turn % 2 ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ | CL_MAP_WRITE;
+        unsigned char *mapped, *more;
+        CLP(go = clCreateUserEvent(context, &status));
+        CLP(mapped = clEnqueueMapBuffer(queue, a, CL_FALSE, flags, from, bytes, 1, &go, NULL, &status));
+        CL(clSetUserEventStatus(go, CL_COMPLETE));
+        CL(clFinish(queue));
+        CL(clReleaseEvent(go));
+        CLP(more = clEnqueueMapBuffer(queue, b, CL_TRUE, CL_MAP_READ, 0, 4 * N, 0, NULL, NULL, &status));
+        CL(clEnqueueUnmapMemObject(queue, b, more, 0, NULL, NULL));
+        memset(marks, 0, sizeof marks);
+        for (size_t i = from; i < from + bytes; i++) {
+            marks[i] = 1;
+            other[i] = turn % 2 || i % 3 ? (unsigned char)(there[i] + i % 7 / 6) : there[i];
+            mapped[i - from] = other[i];
+        }
+        CL(clEnqueueUnmapMemObject(queue, a, mapped, 0, NULL, NULL));
+        count_marked(there, other, marks, 4 * N, "clEnqueueUnmapMemObject");
+        memcpy(there, other, sizeof there);
+    }
+    const int one = 1;
+    CL(clEnqueueFillBuffer(queue, b, &one, sizeof one, 0, 2 * N, 0, NULL, NULL));
+    unsigned char *mapped;
+    CLP(mapped = clEnqueueMapBuffer(queue, b, CL_TRUE, CL_MAP_WRITE, N, 2 * N, 0, NULL, NULL, &status));
+    memset(mapped, 0, 2 * N);
+    CL(clEnqueueUnmapMemObject(queue, b, mapped, 0, NULL, NULL)); /* of the first half of it something is known */
+    for (int i = 0; i < N; i++)
+        memcpy(there + 4 * i, &one, sizeof one);
+    memset(other, 0, sizeof other);
+    memset(marks, 0, sizeof marks);
+    memset(marks + N, 1, N);
+    count_marked(there, other, marks, 4 * N, "clEnqueueUnmapMemObject");
+    take(a, 4 * N);
+    take(b, 3 * N);
+}
+
+/* Shared virtual memory, filled and copied in parts, to itself, from and to the host; freed when the program has waited for its own commands
+ * alone, here and in a queue; a kernel and a map make contents of new memory. */
+static void svm(void)
+{
+    enum { ROOM = 16384 };
+    static unsigned char there[ROOM], other[ROOM], marks[ROOM], host[ROOM];
+    uint32_t random = 1;
+    cl_command_queue second;
+    CLP(second = clCreateCommandQueue(context, device, 0, &status));
+    for (int round = 0; round < 6; round++) {
+        unsigned char *a = clSVMAlloc(context, CL_MEM_READ_WRITE, ROOM, 0), *b = clSVMAlloc(context, CL_MEM_READ_WRITE, ROOM, 0);
+        CL(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_WRITE, a, ROOM, 0, NULL, NULL));
+        memset(a, 0, ROOM);
+        CL(clEnqueueSVMUnmap(queue, a, 0, NULL, NULL));
+        memset(there, 0, sizeof there);
+        for (int turn = 0; turn < 12; turn++) {
+            const size_t from = (random = random * 1664525u + 1013904223u) >> 19 & (turn % 4 ? ~0u : ~3u), bytes = 4 + (random >> 9) % 2000 * 4;
+            memset(marks, 0, sizeof marks);
+            memset(marks + from, 1, bytes);
+            memcpy(other, there, sizeof other);
+            for (size_t i = 0; i < bytes; i++)
+                other[from + i] = host[i] = turn % 4 ? (unsigned char)(there[from + i] + i % 9 / 8) : 3;
+            cl_event done;
+            if (turn % 4)
+                CL(clEnqueueSVMMemcpy(queue, CL_FALSE, a + from, host, bytes, 0, NULL, &done));
+            else
+                CL(clEnqueueSVMMemFill(queue, a + from, "\3\3\3\3", 4, bytes, 0, NULL, &done));
+            CL(clWaitForEvents(1, &done));
+            CL(clReleaseEvent(done));
+            count_marked(there, other, marks, ROOM, turn % 4 ? "clEnqueueSVMMemcpy" : "clEnqueueSVMMemFill");
+            memcpy(there, other, sizeof there);
+        }
+        CL(clEnqueueSVMMemcpy(queue, CL_TRUE, b, a, ROOM, 0, NULL, NULL)); /* new memory */
+        CL(clEnqueueSVMMemcpy(queue, CL_TRUE, host, b, ROOM, 0, NULL, NULL));
+        if (memcmp(host, there, ROOM) != 0)
+            exit(1);
+        cl_event done;
+        CL(clEnqueueSVMMemcpy(queue, CL_FALSE, a, b, ROOM, 0, NULL, &done));
+        memset(marks, 1, ROOM);
+        count_marked(there, there, marks, ROOM, "clEnqueueSVMMemcpy");
+        CL(clWaitForEvents(1, &done));
+        CL(clReleaseEvent(done));
+        const int value = 0x03030303, n = 300;
+        cl_kernel set = kernel("set");
+        CL(clSetKernelArgSVMPointer(set, 0, round < 4 ? a : a + 64)); /* what does not begin where the memory does is not looked at */
+        CL(clSetKernelArg(set, 1, sizeof value, &value));
+        CL(clSetKernelArg(set, 2, sizeof n, &n));
+        launch(set, N);
+        CL(clFinish(queue));
+        CL(clReleaseKernel(set));
+        memset(marks, 0, sizeof marks);
+        memset(marks, 1, 4 * n);
+        memcpy(other, there, sizeof other);
+        memset(other, 3, 4 * n);
+        if (round < 4)
+            count_marked(there, other, marks, ROOM, "set");
+        void *both[] = {a, b};
+        if (round % 2)
+            CL(clEnqueueSVMFree(second, 2, both, NULL, NULL, 0, NULL, NULL));
+        for (int i = 0; i < 2 && !(round % 2); i++)
+            clSVMFree(context, both[i]);
+        CL(clFinish(second));
+    }
+    CL(clReleaseCommandQueue(second));
 }
 
 /* Two threads launch in one queue, each its own kernel object. */
@@ -266,13 +471,6 @@ static void fresh(void)
     CL(clEnqueueCopyBuffer(queue, a, b, 0, 0, 4 * N, 0, NULL, NULL));
     take(a, 4 * N);
     take(b, 4 * N);
-}
-
-static void launch_on(cl_kernel k, cl_mem from, cl_mem to)
-{
-    CL(clSetKernelArg(k, 0, sizeof from, &from));
-    CL(clSetKernelArg(k, 1, sizeof to, &to));
-    launch(k, N);
 }
 
 /* What kernels read has a pattern each; the kernel `read_zeros` is launched four times, on two pairs of buffers. */
@@ -351,15 +549,6 @@ static void guesses(void)
         CL(clFinish(queue));
     }
     take(to, 4 * N);
-}
-
-static void set_to(cl_kernel set, cl_mem a, int value, int n)
-{
-    CL(clSetKernelArg(set, 0, sizeof a, &a));
-    CL(clSetKernelArg(set, 1, sizeof value, &value));
-    CL(clSetKernelArg(set, 2, sizeof n, &n));
-    launch(set, N);
-    CL(clFinish(queue));
 }
 
 /* Two objects each become equal by a kernel and a write, by a fill and a kernel, by kernels that write a part; one differs from the
@@ -464,6 +653,30 @@ static void programs(void)
     printf("%d programs\n", count);
 }
 
+/* A program with lines, and one with lines and a file of its own. */
+static void lines(void)
+{
+    static const char *const texts[] = {
+        "int twice(global const int *p, int i)\n{\n    return 2 * p[i];\n}\nkernel void near(global const int *a, global int *b)\n{\n"
+        "    int i = get_global_id(0);\n    b[i] = twice(a, i) / 7;\n}\n",
+        "#line 100 \"far.cl\"\nkernel void far(global const int *a, global int *b)\n{\n    int i = get_global_id(0);\n    int x = a[i];\n    b[i] = x / 7;\n}\n",
+    };
+    int threes[N];
+    for (int i = 0; i < N; i++)
+        threes[i] = 3;
+    cl_mem a = buffer(4 * N), b = buffer(4 * N);
+    put(a, 0, threes, sizeof threes);
+    for (int i = 0; i < 2; i++) {
+        cl_program with_lines;
+        cl_kernel k;
+        CLP(with_lines = clCreateProgramWithSource(context, 1, (const char **)(uintptr_t)&texts[i], NULL, &status));
+        CL(clBuildProgram(with_lines, 1, &device, "-g", NULL, NULL));
+        CLP(k = clCreateKernel(with_lines, i ? "far" : "near", &status));
+        launch_on(k, a, b);
+        take(b, 4 * N);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -475,8 +688,12 @@ int main(int argc, char **argv)
         {"copies", copies},
         {"kernels", kernels},
         {"looks", looks},
+        {"sets", sets},
         {"missed", missed},
         {"places", places},
+        {"rectangles", rectangles},
+        {"maps", maps},
+        {"svm", svm},
         {"threads", threads},
         {"contexts", contexts},
         {"large", large},
@@ -486,6 +703,7 @@ int main(int argc, char **argv)
         {"duplicates", duplicates},
         {"figure", figure},
         {"programs", programs},
+        {"lines", lines},
     };
     const char *source = text;
     cl_platform_id platform;

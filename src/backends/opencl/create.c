@@ -310,16 +310,26 @@ static cl_int mem_release(const cl_icd_dispatch *real, cl_mem mem)
 
 CALL_AS(cl_int, clReleaseMemObject, (cl_mem mem), mem, mem_release(real, mem), NOTHING)
 
+/* The host writes fine-grained memory without a word. */
+static void svm_made(const struct sonde_call *call, cl_context context, cl_svm_mem_flags flags, void *pointer, size_t bytes)
+{
+    sonde__cl_svm_made(call, SONDE_OBJECT_SVM, context, pointer, bytes);
+    struct sonde_cl_mem *mem = flags & CL_MEM_SVM_FINE_GRAIN_BUFFER ? sonde__cl_svm(pointer) : NULL;
+    if (mem)
+        sonde__cl_values_host_writes(mem);
+}
+
 CALL(void *, clSVMAlloc,
      (cl_context context, cl_svm_mem_flags flags, size_t bytes, cl_uint alignment),
      (context, flags, bytes, alignment), context,
-     if (result) sonde__cl_svm_made(made_by, SONDE_OBJECT_SVM, context, result, bytes))
+     if (result) svm_made(made_by, context, flags, result, bytes))
 
 void CL_API_CALL sonde__clSVMFree(cl_context context, void *pointer)
 {
     sonde__cl_clean_point();
     struct sonde_call call;
     const bool recorded = sonde_call_begin(&call, API_clSVMFree);
+    sonde__cl_values_svm_freeing(NULL, 1, &pointer);
     sonde__cl_svm_freed(pointer); /* before: the address may be handed out again at once */
     sonde__cl_target(context)->clSVMFree(context, pointer);
     if (recorded) {

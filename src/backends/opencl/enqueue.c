@@ -26,6 +26,8 @@ bool sonde__cl_enqueue_begin(struct sonde_cl_enqueue *enqueue, uint32_t api,
     enqueue->values = NULL;
     enqueue->writes = false;
     enqueue->missed = 0;
+    enqueue->code = NULL;
+    enqueue->mapping = NULL;
     /* The first operation of a device tells its clock. Its record exists from
      * the queue's first operation on; until then nobody knows, so look always. */
     struct sonde_cl_device *device =
@@ -187,13 +189,13 @@ ENQUEUE_WRITES(clEnqueueWriteBuffer,
                (command_queue, buffer, blocking, offset, bytes, host, WAITED), blocking, WRITES(.mem = buffer, .from = offset, .bytes = bytes),
                op(SONDE_OP_WRITE, bytes, sonde__cl_mem_object(buffer)))
 
-ENQUEUE(clEnqueueReadBufferRect,
-        (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
-         const size_t *host_origin, const size_t *region, size_t row_pitch, size_t slice_pitch,
-         size_t host_row_pitch, size_t host_slice_pitch, void *host, WAITS),
-        (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
-         host_row_pitch, host_slice_pitch, host, WAITED),
-        blocking, op(SONDE_OP_READ, region_items(region), sonde__cl_mem_object(buffer)))
+ENQUEUE_WRITES(clEnqueueReadBufferRect,
+               (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
+                const size_t *host_origin, const size_t *region, size_t row_pitch, size_t slice_pitch,
+                size_t host_row_pitch, size_t host_slice_pitch, void *host, WAITS),
+               (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
+                host_row_pitch, host_slice_pitch, host, WAITED),
+               blocking, WRITES(.source = buffer), op(SONDE_OP_READ, region_items(region), sonde__cl_mem_object(buffer)))
 
 ENQUEUE_WRITES(clEnqueueWriteBufferRect,
                (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, const size_t *origin,
@@ -201,7 +203,7 @@ ENQUEUE_WRITES(clEnqueueWriteBufferRect,
                 size_t host_row_pitch, size_t host_slice_pitch, const void *host, WAITS),
                (command_queue, buffer, blocking, origin, host_origin, region, row_pitch, slice_pitch,
                 host_row_pitch, host_slice_pitch, host, WAITED),
-               blocking, WRITES(.missed = SONDE_VALUE_MISSED_RECTANGLE, .unseen = buffer), op(SONDE_OP_WRITE, region_items(region), sonde__cl_mem_object(buffer)))
+               blocking, WRITES(.mem = buffer, RECTANGLE(origin, region, row_pitch, slice_pitch)), op(SONDE_OP_WRITE, region_items(region), sonde__cl_mem_object(buffer)))
 
 ENQUEUE_WRITES(clEnqueueCopyBuffer,
                (cl_command_queue command_queue, cl_mem source, cl_mem target, size_t source_offset,
@@ -217,7 +219,7 @@ ENQUEUE_WRITES(clEnqueueCopyBufferRect,
                 size_t target_slice_pitch, WAITS),
                (command_queue, source, target, source_origin, target_origin, region, source_row_pitch,
                 source_slice_pitch, target_row_pitch, target_slice_pitch, WAITED),
-               false, WRITES(.missed = SONDE_VALUE_MISSED_RECTANGLE, .unseen = target),
+               false, WRITES(.source = source, .mem = target, RECTANGLE(target_origin, region, target_row_pitch, target_slice_pitch)),
                between(&enqueue.call, SONDE_OP_COPY, region_items(region), sonde__cl_mem_object(source),
                        sonde__cl_mem_object(target)))
 
@@ -271,7 +273,7 @@ ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
 
 /* ---- maps: they return the pointer, and the status through their last argument -- */
 
-#define ENQUEUE_MAP(function, parameters, arguments, blocking, ...)                        \
+#define ENQUEUE_MAP(function, parameters, arguments, blocking, before, ...)                        \
     void *CL_API_CALL sonde__##function parameters                                         \
     {                                                                                      \
         const cl_icd_dispatch *real = sonde__cl_target(command_queue);                     \
@@ -286,37 +288,41 @@ ENQUEUE_WRITES(clEnqueueCopyBufferToImage,
         if (!status)                                                                       \
             status = &unasked;                                                             \
         *status = CL_SUCCESS;                                                              \
+        before;                                                                            \
         void *const pointer = real->function arguments;                                    \
         sonde_call_leave(&enqueue.call);                                                   \
         struct sonde_submit submit = { 0 };                                                \
+        sonde__cl_values_mapped(&enqueue, *status == CL_SUCCESS ? pointer : NULL);         \
         if (*status == CL_SUCCESS)                                                         \
             submit = __VA_ARGS__;                                                          \
         sonde__cl_enqueue_end(&enqueue, *status, blocking, &submit, command_queue);        \
         return pointer;                                                                    \
     }
 
-static struct sonde_submit map(cl_mem object, cl_map_flags flags, struct sonde_submit submit)
+static struct sonde_submit map(struct sonde_cl_enqueue *enqueue, cl_mem object, cl_map_flags flags, struct sonde_submit submit)
 {
     struct sonde_cl_mem *mem = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) ? sonde__cl_mem(object) : NULL;
     if (mem) {
         atomic_store_explicit(&mem->mapped, true, memory_order_relaxed);
-        sonde__cl_values_host_writes(mem);
+        if (!enqueue->mapping)
+            sonde__cl_values_host_writes(mem);
     }
     return submit;
 }
 
-/* Of the values that are written when it is unmapped. */
-static enum sonde_value_missed missed_at_unmap(cl_mem object)
+/* Only what was mapped for writing may have been written. */
+static cl_mem was_mapped(cl_mem object)
 {
     struct sonde_cl_mem *mem = sonde__cl_mem(object);
-    return mem && atomic_load_explicit(&mem->mapped, memory_order_relaxed) ? SONDE_VALUE_MISSED_MAPPED : SONDE_VALUE_MISSED_NONE;
+    return mem && atomic_load_explicit(&mem->mapped, memory_order_relaxed) ? object : NULL;
 }
 
 ENQUEUE_MAP(clEnqueueMapBuffer,
             (cl_command_queue command_queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags,
              size_t offset, size_t bytes, WAITS, cl_int *status),
             (command_queue, buffer, blocking, flags, offset, bytes, WAITED, status), blocking,
-            map(buffer, flags, op(SONDE_OP_MAP, bytes, sonde__cl_mem_object(buffer))))
+            sonde__cl_values_map(&enqueue, command_queue, buffer, flags, offset, bytes),
+            map(&enqueue, buffer, flags, op(SONDE_OP_MAP, bytes, sonde__cl_mem_object(buffer))))
 
 ENQUEUE_MAP(clEnqueueMapImage,
             (cl_command_queue command_queue, cl_mem image, cl_bool blocking, cl_map_flags flags,
@@ -325,11 +331,12 @@ ENQUEUE_MAP(clEnqueueMapImage,
             (command_queue, image, blocking, flags, origin, region, row_pitch, slice_pitch,
              WAITED, status),
             blocking,
-            map(image, flags, op(SONDE_OP_IMAGE_MAP, image_bytes(image, region), sonde__cl_mem_object(image))))
+            (void)0,
+            map(&enqueue, image, flags, op(SONDE_OP_IMAGE_MAP, image_bytes(image, region), sonde__cl_mem_object(image))))
 
 ENQUEUE_WRITES(clEnqueueUnmapMemObject,
                (cl_command_queue command_queue, cl_mem object, void *pointer, WAITS),
-               (command_queue, object, pointer, WAITED), false, WRITES(.missed = missed_at_unmap(object)),
+               (command_queue, object, pointer, WAITED), false, WRITES(.mem = was_mapped(object), .is_unmap = true, .unmapped = pointer),
                op(SONDE_OP_UNMAP, 0, sonde__cl_mem_object(object)))
 
 ENQUEUE(clEnqueueMigrateMemObjects,
@@ -346,21 +353,29 @@ ENQUEUE(clEnqueueMigrateMemObjects,
 ENQUEUE_WRITES(clEnqueueSVMMemcpy,
                (cl_command_queue command_queue, cl_bool blocking, void *target, const void *source,
                 size_t bytes, WAITS),
-               (command_queue, blocking, target, source, bytes, WAITED), blocking, WRITES(.missed = SONDE_VALUE_MISSED_SVM),
+               (command_queue, blocking, target, source, bytes, WAITED), blocking, WRITES(.svm_source = source, .svm = target, .bytes = bytes),
                between(&enqueue.call, SONDE_OP_SVM_COPY, bytes, sonde__cl_svm_object(source),
                        sonde__cl_svm_object(target)))
 
 ENQUEUE_WRITES(clEnqueueSVMMemFill,
                (cl_command_queue command_queue, void *pointer, const void *pattern, size_t pattern_bytes,
                 size_t bytes, WAITS),
-               (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_SVM),
+               (command_queue, pointer, pattern, pattern_bytes, bytes, WAITED), false, WRITES(.svm = pointer, .bytes = bytes),
                op(SONDE_OP_SVM_FILL, bytes, sonde__cl_svm_object(pointer)))
+
+static struct sonde_submit svm_map(const void *pointer, cl_map_flags flags, size_t bytes)
+{
+    const uint32_t object = sonde__cl_svm_object(pointer);
+    if (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION))
+        sonde__cl_values_svm_writes(object);
+    return op(SONDE_OP_SVM_MAP, bytes, object);
+}
 
 ENQUEUE(clEnqueueSVMMap,
         (cl_command_queue command_queue, cl_bool blocking, cl_map_flags flags, void *pointer,
          size_t bytes, WAITS),
         (command_queue, blocking, flags, pointer, bytes, WAITED), blocking,
-        op(SONDE_OP_SVM_MAP, bytes, sonde__cl_svm_object(pointer)))
+        svm_map(pointer, flags, bytes))
 
 ENQUEUE_WRITES(clEnqueueSVMUnmap, (cl_command_queue command_queue, void *pointer, WAITS),
                (command_queue, pointer, WAITED), false, WRITES(.missed = SONDE_VALUE_MISSED_SVM),
@@ -379,7 +394,7 @@ ENQUEUE(clEnqueueSVMFree,
         (cl_command_queue command_queue, cl_uint count, void **pointers,
          void(CL_CALLBACK *function)(cl_command_queue, cl_uint, void **, void *), void *data,
          WAITS),
-        (command_queue, count, pointers, function, data, WAITED), false,
+        ((sonde__cl_values_svm_freeing(command_queue, count, pointers), command_queue), count, pointers, function, data, WAITED), false,
         svm_free(&enqueue.call, count, pointers))
 
 ENQUEUE(clEnqueueSVMMigrateMem,

@@ -1,10 +1,13 @@
-/* fine.c - what the accesses of kernels read and write (sonde record --values=fine), where the runtime has LLVM bitcode of its programs.
+/* fine.c - what the accesses of kernels read and write (sonde record --values=fine), and which memory they write (--values=coarse), where the
+ * runtime has LLVM bitcode of its programs.
  *
  * At the first launch of a kernel the bitcode of its program is instrumented (instrument/llvm.h) and becomes a program of ours in
  * the same context. A launch runs its kernel in place of the program's, with the same arguments and an area behind them. The first
  * launches also guess (plan.h): what is not found in these is not looked for in the others, by a second copy that costs less. There
  * is an area for each operation in its calling context and the objects that the kernel's arguments are; what is in it only
  * grows. It lies in memory of the host, which the monitor reads at any time: the device must be one that uses that.
+ *
+ * What is written is marked in memory that values.c has for it, or nowhere.
  *
  * What the program waits for: the compiler at the first launch of a program's kernels, and again of each.
  */
@@ -38,12 +41,12 @@ struct code { /* of a program, for a device */
 struct sonde_cl_twin { /* of a kernel that the program made, for a device */
     struct sonde_cl_twin *next;
     cl_device_id device;
-    bool guesses;
+    uint32_t what; /* SONDE_PLAN_* */
     struct sonde_lock lock; /* of its arguments, until the launch is made */
     enum sonde_value_missed why; /* it is launched plain; NONE: it is not, and all of these */
     cl_kernel kernel;
     cl_context context;
-    const struct sonde_llvm_kernel *code;
+    const struct sonde_llvm_kernel *code; /* may be there though it is launched plain; NULL: it is not */
 };
 
 struct sonde_cl_argument {
@@ -80,7 +83,7 @@ static struct sonde_shared_map codes, by_hash; /* -> struct code, struct area */
 
 void sonde__cl_fine_argument(cl_kernel handle, cl_uint index, size_t bytes, const void *value, bool svm)
 {
-    struct sonde_cl_kernel *kernel = sonde_values_wanted(SONDE_VALUES_FINE) && index < ARGUMENTS_MAX ? sonde__cl_kernel(handle) : NULL;
+    struct sonde_cl_kernel *kernel = sonde_values_wanted(SONDE_VALUES_COARSE | SONDE_VALUES_FINE) && index < ARGUMENTS_MAX ? sonde__cl_kernel(handle) : NULL;
     if (!kernel)
         return;
     if (!kernel->argument)
@@ -173,8 +176,16 @@ static unsigned char *bitcode_in(unsigned char *binary, size_t bytes, size_t *le
     return before <= bytes - (size_t)(at - binary) ? at : NULL;
 }
 
+static bool any_copy(const struct sonde_llvm_module *module)
+{
+    for (uint32_t i = 0; i < module->count; i++)
+        if (!module->kernels[i].why)
+            return true;
+    return false;
+}
+
 static enum sonde_value_missed build(const cl_icd_dispatch *real, cl_context context, cl_device_id device, unsigned char *binary, size_t bytes,
-                                     const char *options, bool guesses, struct code *c)
+                                     const char *options, uint32_t what, struct code *c)
 {
     size_t length = 0;
     cl_int status;
@@ -183,8 +194,10 @@ static enum sonde_value_missed build(const cl_icd_dispatch *real, cl_context con
     real->clGetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL);
     if (!bitcode || !(type & CL_DEVICE_TYPE_CPU) || !has_llvm(real, context))
         return SONDE_VALUE_MISSED_BITCODE;
-    if (sonde__llvm_rewrite(bitcode, length, guesses, &c->module))
+    if (sonde__llvm_rewrite(bitcode, length, what, &c->module))
         return SONDE_VALUE_MISSED_COMPILE;
+    if (!any_copy(&c->module))
+        return SONDE_VALUE_MISSED_PLAIN;
     const unsigned char *made = c->module.bitcode;
     c->program = real->clCreateProgramWithBinary(context, 1, &device, &c->module.bytes, &made, NULL, &status);
     return status == CL_SUCCESS && real->clBuildProgram(c->program, 1, &device, options, NULL, NULL) == CL_SUCCESS ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_COMPILE;
@@ -211,19 +224,19 @@ static bool options_of(const cl_icd_dispatch *real, cl_program program, cl_devic
 }
 
 /* Under fine.lock. NULL: no memory. */
-static const struct code *code_of(const cl_icd_dispatch *real, cl_context context, cl_program program, cl_device_id device, bool guesses)
+static const struct code *code_of(const cl_icd_dispatch *real, cl_context context, cl_program program, cl_device_id device, uint32_t what)
 {
     size_t bytes;
     uint64_t known = 0;
     char options[OPTIONS_MAX];
     unsigned char *binary = binary_of(real, program, device, &bytes);
     const bool fit = options_of(real, program, device, options);
-    const void *seed[] = {context, device, (void *)(uintptr_t)(XXH3_64bits(options, strlen(options)) + guesses)};
+    const void *seed[] = {context, device, (void *)(uintptr_t)(XXH3_64bits(options, strlen(options)) + what)};
     const uint64_t key = XXH3_64bits_withSeed(binary ? (void *)binary : "", binary ? bytes : 0, XXH3_64bits(seed, sizeof seed)) | 1;
     if (!sonde__shared_map_get(&codes, key, &known)) {
         struct code *c = sonde__memory_get(sizeof *c);
         if (c) {
-            c->why = binary && fit ? build(real, context, device, binary, bytes, options, guesses, c) : SONDE_VALUE_MISSED_BITCODE;
+            c->why = binary && fit ? build(real, context, device, binary, bytes, options, what, c) : SONDE_VALUE_MISSED_BITCODE;
             sonde__shared_map_put(&codes, key, (uintptr_t)c);
         }
         known = (uintptr_t)c;
@@ -251,10 +264,12 @@ static enum sonde_value_missed make_twin(const cl_icd_dispatch *real, cl_kernel 
         real->clGetKernelInfo(handle, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL) != CL_SUCCESS ||
         real->clGetKernelInfo(handle, CL_KERNEL_CONTEXT, sizeof t->context, &t->context, NULL) != CL_SUCCESS)
         return SONDE_VALUE_MISSED_BITCODE;
-    const struct code *c = code_of(real, t->context, program, t->device, t->guesses);
-    if (!c || c->why)
-        return c ? c->why : SONDE_VALUE_MISSED_MEMORY;
+    const struct code *c = code_of(real, t->context, program, t->device, t->what);
+    if (!c)
+        return SONDE_VALUE_MISSED_MEMORY;
     t->code = kernel_in(c, name);
+    if (c->why)
+        return c->why;
     if (!t->code || t->code->why || t->code->parameters > ARGUMENTS_MAX)
         return t->code ? SONDE_VALUE_MISSED_PLAIN : SONDE_VALUE_MISSED_BITCODE;
     t->kernel = real->clCreateKernel(c->program, name, &status);
@@ -269,6 +284,16 @@ static size_t area_bytes(const struct sonde_llvm_kernel *code)
     return (bytes + PAGE - 1) / PAGE * PAGE;
 }
 
+/* PoCL has the text of a program in a file of its own, which is gone and had another name each time. */
+static uint32_t file_of(const char *path)
+{
+    static const char source[] = "<source>";
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    if (strncmp(base, "tempfile_", 9) == 0)
+        path = source;
+    return sonde_string(path, strlen(path));
+}
+
 static void add_rows(struct area *a)
 {
     for (uint32_t k = 0; k < a->code->plan.accesses; k++) {
@@ -281,6 +306,8 @@ static void add_rows(struct area *a)
                 .what = access->what,
                 .type = access->type,
                 .element_bytes = access->element_bytes,
+                .file = access->file ? file_of(access->file) : 0,
+                .line = access->line,
             });
     }
 }
@@ -404,19 +431,43 @@ static bool copy_arguments(const cl_icd_dispatch *real, const struct sonde_cl_tw
     return true;
 }
 
+/* Behind its own parameters, see llvm.h. */
+static cl_uint area_at(const struct sonde_llvm_kernel *code)
+{
+    return code->parameters;
+}
+
+static cl_uint set_at(const struct sonde_llvm_kernel *code, uint32_t set)
+{
+    return code->parameters + (code->plan.what & SONDE_PLAN_VALUES ? 1 : 0) + 2 * set;
+}
+
+static bool put_marks(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, uint32_t set, cl_mem marks, cl_ulong count)
+{
+    return real->clSetKernelArg(t->kernel, set_at(t->code, set), sizeof marks, &marks) == CL_SUCCESS &&
+           real->clSetKernelArg(t->kernel, set_at(t->code, set) + 1, sizeof count, &count) == CL_SUCCESS;
+}
+
+static uint32_t wanted(bool guesses)
+{
+    const uint32_t fine_too = SONDE_PLAN_COUNTS | SONDE_PLAN_VALUES | SONDE_PLAN_OWNERS | (guesses ? SONDE_PLAN_GUESSES : 0);
+    return (sonde_values_wanted(SONDE_VALUES_COARSE) ? SONDE_PLAN_SETS : 0) | (sonde_values_wanted(SONDE_VALUES_FINE) ? fine_too : 0);
+}
+
 /* NULL: no memory. */
 static struct sonde_cl_twin *twin_of(const cl_icd_dispatch *real, cl_command_queue queue, cl_kernel handle, struct sonde_cl_kernel *kernel, bool guesses)
 {
+    const uint32_t what = wanted(guesses);
     cl_device_id device = NULL;
     if (real->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL) != CL_SUCCESS)
         return NULL;
     sonde__lock(&fine.lock);
     struct sonde_cl_twin *t = kernel->twin;
-    while (t && (t->device != device || t->guesses != guesses))
+    while (t && (t->device != device || t->what != what))
         t = t->next;
     if (!t && (t = sonde__memory_get(sizeof *t))) {
         t->device = device;
-        t->guesses = guesses;
+        t->what = what;
         t->why = make_twin(real, handle, t);
         t->next = kernel->twin;
         kernel->twin = t;
@@ -441,33 +492,52 @@ static bool is_dull(struct area *a)
     return a->dull = checked && !any;
 }
 
+/* The area of the launch; perhaps of a cheaper twin. NULL: no memory. */
+static struct area *choose(const cl_icd_dispatch *real, const struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel handle,
+                           struct sonde_cl_kernel *kernel, struct sonde_cl_twin **twin)
+{
+    uint32_t objects[ARGUMENTS_MAX] = {0};
+    for (uint32_t i = 0; i < (*twin)->code->parameters && i < kernel->arguments.count; i++)
+        objects[i] = kernel->arguments.object[i];
+    const uint32_t node = sonde_call_operation(&enqueue->call, SONDE_OP_KERNEL, sonde__cl_kernel_name(handle, kernel));
+    struct area *a = area_of(real, *twin, node, objects);
+    if (!a || !is_dull(a))
+        return a;
+    struct sonde_cl_twin *cheaper = twin_of(real, queue, handle, kernel, false);
+    struct area *other = cheaper && !cheaper->why ? area_of(real, cheaper, node, objects) : NULL;
+    *twin = other ? cheaper : *twin;
+    return other ? other : a;
+}
+
+static bool set_arguments(const cl_icd_dispatch *real, const struct sonde_cl_twin *t, const struct sonde_cl_kernel *kernel, const struct area *a)
+{
+    bool done = copy_arguments(real, t, kernel) && (!a || real->clSetKernelArg(t->kernel, area_at(t->code), sizeof a->mem, &a->mem) == CL_SUCCESS);
+    for (uint32_t s = 0; s < t->code->sets && done; s++)
+        done = put_marks(real, t, s, NULL, 0);
+    return done;
+}
+
 /* NONE: the twin is locked. */
 static enum sonde_value_missed swap(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel handle, struct sonde_cl_kernel *kernel)
 {
-    uint32_t objects[ARGUMENTS_MAX] = {0};
+    const bool fine_too = sonde_values_wanted(SONDE_VALUES_FINE);
     struct sonde_cl_twin *t = twin_of(real, queue, handle, kernel, true);
+    struct area *a = NULL;
+    if (t && t->code && t->code->accesses)
+        enqueue->code = t->code;
     if (!t || t->why)
         return t ? t->why : SONDE_VALUE_MISSED_MEMORY;
     if (kernel->indirect.count)
         return SONDE_VALUE_MISSED_SVM;
-    for (uint32_t i = 0; i < t->code->parameters && i < kernel->arguments.count; i++)
-        objects[i] = kernel->arguments.object[i];
-    const uint32_t node = sonde_call_operation(&enqueue->call, SONDE_OP_KERNEL, sonde__cl_kernel_name(handle, kernel));
-    struct area *a = area_of(real, t, node, objects);
-    if (a && is_dull(a)) {
-        struct sonde_cl_twin *cheaper = twin_of(real, queue, handle, kernel, false);
-        struct area *other = cheaper && !cheaper->why ? area_of(real, cheaper, node, objects) : NULL;
-        t = other ? cheaper : t;
-        a = other ? other : a;
-    }
-    if (!a)
+    if (fine_too && !(a = choose(real, enqueue, queue, handle, kernel, &t)))
         return SONDE_VALUE_MISSED_MEMORY;
     sonde__lock(&t->lock);
-    if (!copy_arguments(real, t, kernel) || real->clSetKernelArg(t->kernel, t->code->parameters, sizeof a->mem, &a->mem) != CL_SUCCESS) {
+    if (!set_arguments(real, t, kernel, a)) {
         sonde__unlock(&t->lock);
         return SONDE_VALUE_MISSED_ARGUMENTS;
     }
-    atomic_fetch_add(&a->launches, 1);
+    if (a)
+        atomic_fetch_add(&a->launches, 1);
     enqueue->twin = t;
     return SONDE_VALUE_MISSED_NONE;
 }
@@ -477,18 +547,63 @@ void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue qu
     struct sonde_cl_kernel *kernel = sonde__cl_kernel(handle);
     const enum sonde_value_missed why = kernel ? swap(sonde__cl_target(queue), enqueue, queue, handle, kernel) : SONDE_VALUE_MISSED_MEMORY;
     enqueue->writes = true;
-    if (why)
+    if (why && sonde_values_wanted(SONDE_VALUES_FINE)) /* without it, all of the arguments is compared */
         enqueue->missed |= 1u << why;
+}
+
+bool sonde__cl_fine_knows(const struct sonde_cl_enqueue *enqueue)
+{
+    return enqueue->code && !enqueue->code->writes_unknown;
+}
+
+bool sonde__cl_fine_writes(const struct sonde_cl_enqueue *enqueue, uint32_t argument)
+{
+    return sonde__cl_fine_element(enqueue, argument) != 0;
+}
+
+uint32_t sonde__cl_fine_element(const struct sonde_cl_enqueue *enqueue, uint32_t argument)
+{
+    const struct sonde_llvm_kernel *code = enqueue->code;
+    uint32_t bytes = 0;
+    bool is_set = false;
+    for (uint32_t s = 0; s < code->sets; s++)
+        is_set |= code->set[s] == argument + 1;
+    for (uint32_t k = 0; k < code->plan.accesses && is_set; k++)
+        if (code->accesses[k].writes && (code->accesses[k].parameter == argument + 1 || code->accesses[k].several) && (!bytes || code->accesses[k].element_bytes < bytes))
+            bytes = code->accesses[k].element_bytes;
+    return bytes;
+}
+
+uint32_t sonde__cl_fine_grain(const struct sonde_cl_enqueue *enqueue)
+{
+    return enqueue->twin && enqueue->twin->code->sets ? enqueue->twin->code->grain : 0;
+}
+
+bool sonde__cl_fine_marks(const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_kernel *kernel, cl_mem of, cl_mem marks, uint64_t count)
+{
+    const struct sonde_cl_twin *t = enqueue->twin;
+    bool done = true;
+    for (uint32_t s = 0; s < t->code->sets && done; s++) {
+        const struct sonde_cl_argument *a = &kernel->argument[t->code->set[s] - 1];
+        if (a->svm ? a->value == (const void *)of : a->value && a->bytes == sizeof of && memcmp(a->value, &of, sizeof of) == 0)
+            done = put_marks(sonde__cl_target(marks), t, s, marks, count);
+    }
+    return done;
+}
+
+const void *sonde__cl_fine_pointer(const struct sonde_cl_kernel *kernel, uint32_t argument)
+{
+    const struct sonde_cl_argument *a = kernel->argument && argument < ARGUMENTS_MAX ? &kernel->argument[argument] : NULL;
+    return a && a->set && a->svm ? a->value : NULL;
 }
 
 unsigned sonde__cl_fine_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument)
 {
-    const struct sonde_llvm_kernel *code = enqueue->twin->code;
+    const struct sonde_llvm_kernel *code = enqueue->code;
     unsigned how = 0;
     for (uint32_t k = 0; k < code->plan.accesses; k++) {
         const struct sonde_llvm_access *a = &code->accesses[k];
-        const unsigned own = a->what == SONDE_ACCESS_LOAD ? SONDE_FLOW_READ : a->what == SONDE_ACCESS_STORE ? SONDE_FLOW_WRITE
-                                                                                                            : SONDE_FLOW_READ | SONDE_FLOW_WRITE;
+        const unsigned own = (a->what == SONDE_ACCESS_STORE ? 0 : SONDE_FLOW_READ) | (a->writes ? SONDE_FLOW_WRITE : 0);
         if (a->parameter == argument + 1)
             how |= own;
         else if (!a->parameter) /* perhaps */

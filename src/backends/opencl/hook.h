@@ -48,6 +48,7 @@
     ENQUEUE_WRITES_WITH(sonde__cl_target(command_queue), function, parameters, arguments,  \
                         blocking, written, __VA_ARGS__)
 #define WRITES(...) (&(const struct sonde_cl_written){ __VA_ARGS__ })
+#define RECTANGLE(at, of, row, slice) .is_rectangle = true, .origin = (at), .region = (of), .row_pitch = (row), .slice_pitch = (slice)
 #define WRITES_NOTHING WRITES(.mem = NULL)
 #define ENQUEUE(function, parameters, arguments, blocking, ...) \
     ENQUEUE_WRITES(function, parameters, arguments, blocking, WRITES_NOTHING, __VA_ARGS__)

@@ -529,6 +529,8 @@ void sonde__cl_svm_made(const struct sonde_call *call, enum sonde_object_kind ki
     if (!mem)
         return;
     object_drop(mem);
+    mem->defined_from = mem->defined_to = 0;
+    atomic_store_explicit(&mem->writer, NULL, memory_order_relaxed);
     atomic_store_explicit(&mem->bytes, bytes, memory_order_relaxed);
     if (!call)
         return;
@@ -543,6 +545,11 @@ void sonde__cl_svm_freed(const void *pointer)
     struct sonde_cl_mem *mem = sonde__records_find(&svms, (uintptr_t)pointer);
     if (mem)
         object_drop(mem);
+}
+
+struct sonde_cl_mem *sonde__cl_svm(const void *base)
+{
+    return base ? sonde__records_find(&svms, (uintptr_t)base) : NULL;
 }
 
 uint32_t sonde__cl_svm_object(const void *pointer)

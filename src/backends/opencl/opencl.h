@@ -3,7 +3,8 @@
  * Layout: layer.c takes hold of the runtime and gives the agent its ops table;
  * enqueue.c, create.c, queries.c, arguments.c and extensions.c are the hooks;
  * objects.c remembers what the runtime's handles stand for; events.c knows which operation an event is of;
- * clock.c brings device times to the host's axis; values.c compares what operations write with what was there.
+ * clock.c brings device times to the host's axis; values.c, compare.c and maps.c compare what operations write with what was there;
+ * fine.c runs instrumented copies of kernels; duplicates.c finds objects that hold the same.
  *
  * What a program could notice, and how each is hidden: docs/transparency-opencl.md.
  */
@@ -94,9 +95,11 @@ struct sonde_cl_queue {
 
 struct sonde_cl_work;
 struct sonde_cl_values;
+struct mapping;
 struct sonde_cl_parameter;
 struct sonde_cl_argument;
 struct sonde_cl_twin;
+struct sonde_llvm_kernel;
 
 struct sonde_cl_kernel {
     _Atomic uint32_t name;
@@ -156,6 +159,7 @@ size_t sonde__cl_pixel_bytes(cl_mem image);
 /* Data object of a memory object, of an SVM pointer; 0 = unknown. */
 uint32_t sonde__cl_mem_object(cl_mem handle);
 uint32_t sonde__cl_svm_object(const void *pointer);
+struct sonde_cl_mem *sonde__cl_svm(const void *base); /* NULL: nothing was allocated there */
 /* Sizes added up; `sizes` (may be NULL) 0 means the whole allocation. */
 uint64_t sonde__cl_mem_bytes(cl_uint count, const cl_mem *handles);
 uint64_t sonde__cl_svm_bytes(cl_uint count, const void *const *pointers, const size_t *sizes);
@@ -220,12 +224,16 @@ void sonde__cl_clock_sync(struct sonde_cl_device *device);
 
 /* What an operation writes: a part of a buffer, or what its kernel's arguments lead to; and what is not looked at. */
 struct sonde_cl_written {
+    const void *svm, *svm_source; /* instead of mem and source, if they are shared virtual memory; else the host's */
     cl_mem source; /* which it reads: `bytes` of it, or where there is no `mem` all that the operation moves */
     cl_mem mem;
     uint64_t from, bytes;
+    const size_t *origin, *region; /* instead: a rectangle, as the call has it; may be NULL in a call that the runtime refuses */
+    size_t row_pitch, slice_pitch;
+    bool is_rectangle, is_unmap;
+    const void *unmapped; /* where it was mapped, perhaps for writing */
     cl_kernel kernel;
     uint64_t items; /* of its launch */
-    cl_mem unseen; /* some part of it, which is not looked at */
     enum sonde_value_missed missed;
 };
 
@@ -238,11 +246,14 @@ struct sonde_cl_enqueue {
     const cl_event *wait_list;
     bool probing;
     struct sonde_cl_bracket before;
+    struct mapping *mapping;        /* maps.c: made by this call, in these, locked; NULL: none */
+    struct sonde_cl_values *mapped_in;
     struct sonde_cl_values *values; /* its values are being looked at; NULL: they are not, or nobody asked */
     bool writes;                    /* they are asked for, and it may write or read some */
     struct sonde_cl_written written; /* only if they are asked for */
     uint32_t missed;                /* why not all of them are: bits of enum sonde_value_missed */
     struct sonde_cl_twin *twin;     /* to be launched in the kernel's place, locked until then; NULL: there is none */
+    const struct sonde_llvm_kernel *code; /* what its kernel does; NULL: not known */
 };
 
 /* False: call the runtime as the program did, and nothing else. */
@@ -262,9 +273,15 @@ bool sonde__cl_deaths_watched(void);
 void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, const struct sonde_cl_written *written);
 /* After it was, and before the call ends. `made`: there is an operation. */
 void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_command_queue queue, const struct sonde_submit *submit);
+/* Around the call that maps a part of a buffer; NULL: it failed. */
+void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem mem, cl_map_flags flags, uint64_t from, uint64_t bytes);
+void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, void *pointer);
 /* A buffer was made, with these contents or without; the host writes some of it. */
 void sonde__cl_values_made(cl_mem handle, struct sonde_cl_mem *mem, uint64_t bytes);
 void sonde__cl_values_host_writes(struct sonde_cl_mem *mem);
+void sonde__cl_values_svm_writes(uint32_t object); /* of shared virtual memory */
+/* Shared virtual memory is about to be freed, now or (`queue`) by what is enqueued next there: comparisons of it come first. */
+void sonde__cl_values_svm_freeing(cl_command_queue queue, cl_uint count, void *const *pointers);
 void sonde__cl_values_collect(enum sonde_collect how);
 void sonde__cl_values_check(cl_command_queue queue);    /* a call that came by */
 void sonde__cl_values_released(cl_command_queue queue); /* about to be: a reference of the program's */
@@ -281,7 +298,18 @@ void sonde__cl_fine_made(struct sonde_cl_kernel *kernel);
 void sonde__cl_fine_cloned(const struct sonde_cl_kernel *from, cl_kernel clone);
 /* Around a launch: its copy is launched in the kernel's place, or why not is in enqueue->missed. */
 void sonde__cl_fine_before(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_kernel kernel);
-unsigned sonde__cl_fine_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument); /* SONDE_FLOW_*: what the copy's code does to it */
+/* Of a kernel whose code is known (enqueue->code). SONDE_FLOW_*: what it does to the argument. */
+unsigned sonde__cl_fine_how(const struct sonde_cl_enqueue *enqueue, uint32_t argument);
+/* Of a kernel of which it is known what it writes: whether it writes through the argument, and the bytes of the smallest element. */
+bool sonde__cl_fine_knows(const struct sonde_cl_enqueue *enqueue);
+bool sonde__cl_fine_writes(const struct sonde_cl_enqueue *enqueue, uint32_t argument);
+uint32_t sonde__cl_fine_element(const struct sonde_cl_enqueue *enqueue, uint32_t argument); /* 0: none */
+/* The pointer to shared virtual memory that an argument is; NULL: none. */
+const void *sonde__cl_fine_pointer(const struct sonde_cl_kernel *kernel, uint32_t argument);
+/* What the copy writes is marked, so many bytes at once; 0: it is not. Until the launch, `count` of `marks` behind an argument, which have
+ * room for SONDE_LLVM_MARKS_MORE. */
+uint32_t sonde__cl_fine_grain(const struct sonde_cl_enqueue *enqueue);
+bool sonde__cl_fine_marks(const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_kernel *kernel, cl_mem of, cl_mem marks, uint64_t count);
 cl_kernel sonde__cl_fine_kernel(const struct sonde_cl_enqueue *enqueue, cl_kernel own); /* which is launched */
 bool sonde__cl_fine_refused(struct sonde_cl_enqueue *enqueue, cl_int status); /* the copy was: the kernel itself is to be launched */
 void sonde__cl_fine_after(struct sonde_cl_enqueue *enqueue);

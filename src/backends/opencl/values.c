@@ -5,8 +5,8 @@
  * Of an object nothing is kept between two operations but which of its bytes were written, so that it does not matter who else
  * wrote it.
  *
- * Copies are in buffers of the queue, which its next operation uses again. One thread at a time enqueues an operation with what
- * is around it; another that comes meanwhile goes on without, and says that it did.
+ * One thread at a time enqueues an operation with what is around it; another that comes meanwhile goes on without, and says that it
+ * did.
  *
  * Elements (include/sonde/backend.h) are counted for four sizes at once: which one the object has may be known later.
  */
@@ -16,313 +16,7 @@
 
 #include "guest/memory.h"
 
-enum {
-    JOBS_MAX = 2048,    /* comparisons under way */
-    PARAMETERS_MAX = 256,
-};
-
-/* One comparison under way. Its events are kept to its end: a runtime may use them when what they wait for fails. */
-struct job {
-    struct job *next;
-    struct sonde_cl_values *values;
-    cl_event copied, compared, done; /* the last: `unchanged` was read; NULL: it is not enqueued */
-    struct sonde_value_change change;
-    cl_uint groups;
-    cl_ulong unchanged[GROUPS_MAX][SIZES];
-};
-
-static _Atomic uint64_t copied_room; /* bytes of all copies of all queues */
-
-static struct {
-    struct sonde_lock lock;
-    struct job *under_way, *free;
-    uint32_t made;
-    bool looked_at; /* those that were under way are in a thread's hands */
-} jobs;
-
-/* `now` and `then` agree in the bytes `from` to `to` of `now`, of which byte k is byte k - shift of `then`; shift is a multiple
- * of 8. Each group counts its elements that are equal; the edges, where words are not whole, are the first work-item's.
- * PoCL makes a library of the kernel's name, whose code is ours by that name. */
-static const char source[] =
-    "kernel void libsonde_compare(global const uchar *now, global const uchar *then, ulong from, ulong to, ulong shift,\n"
-    "                          global ulong *unchanged)\n"
-    "{\n"
-    "    local ulong equal[4][64];\n"
-    "    const ulong first = (from + 7) / 8, last = to / 8;\n"
-    "    global const ulong *a = (global const ulong *)now, *b = (global const ulong *)then;\n"
-    "    ulong e1 = 0, e2 = 0, e4 = 0, e8 = 0;\n"
-    "    for (ulong w = first + get_global_id(0); w < last; w += get_global_size(0)) {\n"
-    "        const ulong x = a[w] ^ b[w - shift / 8];\n"
-    "        ulong y = x | x >> 4;\n"
-    "        y |= y >> 2;\n"
-    "        y |= y >> 1;\n"
-    "        y &= 0x0101010101010101UL;\n"
-    "        const ulong z = (y | y >> 8) & 0x0001000100010001UL;\n"
-    "        const ulong u = (z | z >> 16) & 0x0000000100000001UL;\n"
-    "        e1 += 8 - popcount(y);\n"
-    "        e2 += 4 - popcount(z);\n"
-    "        e4 += 2 - popcount(u);\n"
-    "        e8 += x == 0;\n"
-    "    }\n"
-    "    if (get_global_id(0) == 0) {\n"
-    "        const ulong low = first < last ? first * 8 : to, high = first < last ? last * 8 : to;\n"
-    "        for (uint size = 1; size <= 4; size *= 2) {\n"
-    "            ulong same = 0;\n"
-    "            for (ulong at = (from + size - 1) / size * size; at + size <= to; at += size) {\n"
-    "                if (at == low)\n"
-    "                    at = high;\n"
-    "                if (at + size > to)\n"
-    "                    break;\n"
-    "                bool equals = true;\n"
-    "                for (uint k = 0; k < size; k++)\n"
-    "                    equals = equals && now[at + k] == then[at + k - shift];\n"
-    "                same += equals;\n"
-    "            }\n"
-    "            if (size == 1)\n"
-    "                e1 += same;\n"
-    "            else if (size == 2)\n"
-    "                e2 += same;\n"
-    "            else\n"
-    "                e4 += same;\n"
-    "        }\n"
-    "    }\n"
-    "    const uint l = get_local_id(0);\n"
-    "    equal[0][l] = e1;\n"
-    "    equal[1][l] = e2;\n"
-    "    equal[2][l] = e4;\n"
-    "    equal[3][l] = e8;\n"
-    "    barrier(CLK_LOCAL_MEM_FENCE);\n"
-    "    if (l < 4) {\n"
-    "        ulong sum = 0;\n"
-    "        for (uint k = 0; k < get_local_size(0); k++)\n"
-    "            sum += equal[l][k];\n"
-    "        unchanged[4 * get_group_id(0) + l] = sum;\n"
-    "    }\n"
-    "}\n";
-
-/* ---- what is under way ---------------------------------------------------------------------------- */
-
-/* Whole elements of `size` bytes between two places. */
-static uint64_t whole(uint64_t from, uint64_t to, uint64_t size)
-{
-    const uint64_t first = (from + size - 1) / size, end = to / size;
-    return end > first ? end - first : 0;
-}
-
-static bool finish(struct job *job)
-{
-    cl_event last = job->done ? job->done : (job->compared ? job->compared : job->copied);
-    const cl_icd_dispatch *real = sonde__cl_target(last);
-    cl_int status = CL_QUEUED;
-    if (real->clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) != CL_SUCCESS)
-        status = CL_INVALID_EVENT;
-    if (status > CL_COMPLETE)
-        return false;
-    if (job->done && status == CL_COMPLETE) {
-        for (cl_uint g = 0; g < job->groups; g++)
-            for (int k = 0; k < SIZES; k++)
-                job->change.unchanged[k] += job->unchanged[g][k];
-        sonde_value_changed(&job->change);
-    } else if (job->done) {
-        sonde_value_missed(job->change.operation, SONDE_VALUE_MISSED_FAILED, SONDE_ENGINE_NONE);
-    }
-    for (int i = 0; i < 3; i++) {
-        cl_event event = i == 0 ? job->copied : (i == 1 ? job->compared : job->done);
-        if (event)
-            real->clReleaseEvent(event);
-    }
-    return true;
-}
-
-static void job_put(struct job *job, struct job **list)
-{
-    sonde__lock(&jobs.lock);
-    job->next = *list;
-    *list = job;
-    sonde__unlock(&jobs.lock);
-}
-
-void sonde__cl_values_collect(enum sonde_collect how)
-{
-    if (sonde_values_wanted(SONDE_VALUES_FINE))
-        sonde__cl_fine_read(how != SONDE_COLLECT_TURN);
-    if (!sonde_values_wanted(SONDE_VALUES_COARSE))
-        return;
-    sonde__cl_duplicates_collect();
-    if (!sonde__lock_within(&jobs.lock, 100))
-        return;
-    struct job *list = jobs.looked_at ? NULL : jobs.under_way;
-    if (list) {
-        jobs.under_way = NULL;
-        jobs.looked_at = true;
-    }
-    sonde__unlock(&jobs.lock);
-    if (!list)
-        return;
-    for (struct job *job = list, *next; job; job = next) { /* without the lock: with an event objects may die, and callbacks be called */
-        next = job->next;
-        job_put(job, finish(job) ? &jobs.free : &jobs.under_way);
-    }
-    sonde__lock(&jobs.lock);
-    jobs.looked_at = false;
-    sonde__unlock(&jobs.lock);
-}
-
-/* NULL: too many are under way. */
-static struct job *job_get(struct sonde_cl_values *v)
-{
-    struct job *job = NULL;
-    for (int i = 0; i < 2 && !job; i++) {
-        if (i)
-            sonde__cl_values_collect(SONDE_COLLECT_TURN);
-        sonde__lock(&jobs.lock);
-        job = jobs.free;
-        if (job)
-            jobs.free = job->next;
-        else if (jobs.made < JOBS_MAX && (job = sonde__memory_get(sizeof *job)))
-            jobs.made++;
-        sonde__unlock(&jobs.lock);
-    }
-    if (job) {
-        job->values = v;
-        job->copied = job->compared = job->done = NULL;
-    }
-    return job;
-}
-
-static bool is_under_way(const struct sonde_cl_values *v)
-{
-    sonde__lock(&jobs.lock);
-    bool found = jobs.looked_at;
-    for (const struct job *job = jobs.under_way; job && !found; job = job->next)
-        found = job->values == v;
-    sonde__unlock(&jobs.lock);
-    return found || sonde__cl_duplicates_under_way(v);
-}
-
-/* ---- of a queue ------------------------------------------------------------------------------------ */
-
-static void release(const cl_icd_dispatch *real, struct sonde_cl_values *v)
-{
-    for (int i = 0; i < TARGETS_MAX; i++) {
-        if (v->copy[i].mem)
-            real->clReleaseMemObject(v->copy[i].mem);
-        atomic_fetch_sub(&copied_room, v->copy[i].room);
-    }
-    if (v->results)
-        real->clReleaseMemObject(v->results);
-    if (v->compare)
-        real->clReleaseKernel(v->compare);
-    if (v->hash)
-        real->clReleaseKernel(v->hash);
-    if (v->program)
-        real->clReleaseProgram(v->program);
-    memset(v->copy, 0, sizeof v->copy);
-    v->results = NULL;
-    v->compare = v->hash = NULL;
-    v->program = NULL;
-}
-
-static bool build(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue)
-{
-    const char *texts[] = {source, sonde__cl_hash_source};
-    cl_device_id device;
-    cl_uint units = 1;
-    cl_int status;
-    if (real->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof v->context, &v->context, NULL) != CL_SUCCESS ||
-        real->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL) != CL_SUCCESS)
-        return false;
-    real->clGetDeviceInfo(device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
-    v->groups = units * 4 < GROUPS_MAX ? units * 4 : GROUPS_MAX;
-    v->program = real->clCreateProgramWithSource(v->context, 2, texts, NULL, &status);
-    if (status != CL_SUCCESS || real->clBuildProgram(v->program, 1, &device, "", NULL, NULL) != CL_SUCCESS)
-        return false;
-    v->compare = real->clCreateKernel(v->program, "libsonde_compare", &status);
-    if (status == CL_SUCCESS)
-        v->hash = real->clCreateKernel(v->program, "libsonde_hash", &status);
-    if (status != CL_SUCCESS)
-        return false;
-    v->results = real->clCreateBuffer(v->context, CL_MEM_WRITE_ONLY, sizeof(cl_ulong[GROUPS_MAX][SIZES]), NULL, &status);
-    return status == CL_SUCCESS;
-}
-
-static uint64_t most_bytes(const cl_icd_dispatch *real, cl_command_queue queue)
-{
-    cl_device_id device = NULL;
-    cl_ulong all = 0;
-    if (sonde_values_memory())
-        return sonde_values_memory();
-    real->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
-    real->clGetDeviceInfo(device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof all, &all, NULL);
-    return all / 4;
-}
-
-/* Room for the copy of target `i`. */
-static bool has_room(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
-{
-    const uint64_t needed = v->target[i].bytes + 8, most = most_bytes(real, queue);
-    uint64_t room = 65536;
-    cl_int status;
-    if (v->copy[i].room >= needed)
-        return true;
-    if (v->target[i].bytes > most) /* or no size at all: the runtime will say so */
-        return false;
-    while (room < needed)
-        room += room / 2;
-    const uint64_t more = room - v->copy[i].room;
-    if (atomic_fetch_add(&copied_room, more) + more > most) {
-        atomic_fetch_sub(&copied_room, more);
-        return false;
-    }
-    if (v->copy[i].mem)
-        real->clReleaseMemObject(v->copy[i].mem); /* stays until what was enqueued has run */
-    v->copy[i].room = room;
-    v->copy[i].mem = real->clCreateBuffer(v->context, CL_MEM_READ_WRITE, (size_t)room, NULL, &status);
-    if (status != CL_SUCCESS) {
-        atomic_fetch_sub(&copied_room, room);
-        v->copy[i].mem = NULL;
-        v->copy[i].room = 0;
-    }
-    return status == CL_SUCCESS;
-}
-
-/* The program may unload the runtime when its own work is done: ours must be, too. Not for long, since that work may wait for
- * what the program has still to do. */
-static void settle(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue)
-{
-    enum { PATIENCE_NS = 200000000 };
-    const uint64_t until = sonde_now_ns() + PATIENCE_NS;
-    real->clFlush(queue);
-    for (;;) {
-        sonde__cl_values_collect(SONDE_COLLECT_TURN);
-        if (!is_under_way(v) || sonde_now_ns() > until)
-            return;
-        sonde__nap(50);
-    }
-}
-
-void sonde__cl_values_released(cl_command_queue handle)
-{
-    struct sonde_cl_queue *queue = sonde_values_wanted(SONDE_VALUES_COARSE) ? sonde__cl_queue(handle) : NULL;
-    struct sonde_cl_values *v = queue ? atomic_load(&queue->values) : NULL;
-    const cl_icd_dispatch *real = sonde__cl_target(handle);
-    cl_uint references = 0;
-    if (!v || !sonde__trylock(&v->lock))
-        return;
-    settle(real, v, handle); /* events of ours refer to the queue, too */
-    if (real->clGetCommandQueueInfo(handle, CL_QUEUE_REFERENCE_COUNT, sizeof references, &references, NULL) == CL_SUCCESS && references == 1)
-        release(real, v);
-    sonde__unlock(&v->lock);
-}
-
-static struct sonde_cl_values *values_of(struct sonde_cl_queue *queue)
-{
-    struct sonde_cl_values *v = atomic_load_explicit(&queue->values, memory_order_acquire), *none = NULL;
-    if (v)
-        return v;
-    v = sonde__memory_get(sizeof *v);
-    return !v || atomic_compare_exchange_strong(&queue->values, &none, v) ? v : none;
-}
+enum { PARAMETERS_MAX = 256 };
 
 /* ---- what was written before -------------------------------------------------------------------------------- */
 
@@ -350,10 +44,16 @@ void sonde__cl_values_host_writes(struct sonde_cl_mem *mem)
     sonde__unlock(&defined_lock);
 }
 
-/* `from` to `to` is being written. Leaves in them what of it was written before: elsewhere there is nothing to compare with. */
-static void define(cl_mem handle, uint64_t *from, uint64_t *to)
+void sonde__cl_values_svm_writes(uint32_t object)
 {
-    struct sonde_cl_mem *mem = sonde__cl_mem(handle);
+    struct sonde_object_info known;
+    struct sonde_cl_mem *mem = object && sonde_object_find(object, &known) && known.kind == SONDE_OBJECT_SVM ? sonde__cl_svm((void *)(uintptr_t)known.address) : NULL;
+    if (mem)
+        sonde__cl_values_host_writes(mem);
+}
+
+void sonde__cl_values_define(struct sonde_cl_mem *mem, uint64_t *from, uint64_t *to)
+{
     const uint64_t begin = *from, end = *to;
     if (!mem || !atomic_load_explicit(&mem->bytes, memory_order_relaxed))
         return; /* made where we did not see it */
@@ -380,8 +80,13 @@ static void define_unseen(const struct sonde_cl_written *written)
 {
     uint64_t from = written->from, to = written->from + written->bytes;
     const struct sonde_cl_kernel *kernel = written->kernel ? sonde__cl_kernel(written->kernel) : NULL;
-    if (written->mem)
-        define(written->mem, &from, &to);
+    struct sonde_cl_mem *some = written->is_rectangle || written->is_unmap ? sonde__cl_mem(written->mem) : NULL;
+    if (some)
+        sonde__cl_values_host_writes(some);
+    else if (written->mem)
+        sonde__cl_values_define(sonde__cl_mem(written->mem), &from, &to);
+    if (written->svm)
+        sonde__cl_values_svm_writes(sonde__cl_svm_object(written->svm));
     for (uint32_t i = 0; kernel && i < kernel->arguments.count; i++) {
         struct sonde_object_info object = {0};
         sonde_object_find(kernel->arguments.object[i], &object);
@@ -389,21 +94,20 @@ static void define_unseen(const struct sonde_cl_written *written)
         struct sonde_cl_mem *known = mem && sonde__cl_mem_object(mem) == kernel->arguments.object[i] ? sonde__cl_mem(mem) : NULL;
         if (known)
             sonde__cl_values_host_writes(known);
+        else
+            sonde__cl_values_svm_writes(kernel->arguments.object[i]);
     }
+    for (uint32_t i = 0; kernel && i < kernel->indirect.count; i++)
+        sonde__cl_values_svm_writes(kernel->indirect.object[i]);
 }
 
 /* ---- what an operation writes ------------------------------------------------------------------------ */
 
-static void miss(struct sonde_cl_enqueue *enqueue, enum sonde_value_missed why)
-{
-    enqueue->missed |= 1u << why;
-}
-
 /* Of an object that has contents throughout. */
 static void add_written(struct sonde_cl_values *v, const struct target *target)
 {
-    struct sonde_cl_mem *mem = sonde__cl_mem(target->mem);
-    const uint64_t bytes = mem ? atomic_load(&mem->bytes) : 0;
+    struct sonde_cl_mem *mem = target->known;
+    const uint64_t bytes = mem && !target->is_svm ? atomic_load(&mem->bytes) : 0;
     if (bytes && mem->defined_from == 0 && mem->defined_to >= bytes && v->written_count < TARGETS_MAX)
         v->written[v->written_count++] = (struct sonde_cl_side){target->mem, target->object, atomic_load(&mem->version)};
 }
@@ -411,12 +115,13 @@ static void add_written(struct sonde_cl_values *v, const struct target *target)
 static void add_target(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, struct target target)
 {
     uint64_t from = target.from, to = from + target.bytes;
-    define(target.mem, &from, &to);
+    target.known = target.is_svm ? sonde__cl_svm(target.mem) : sonde__cl_mem(target.mem);
+    sonde__cl_values_define(target.known, &from, &to);
     add_written(v, &target);
     target.from = from;
     target.bytes = to - from;
     if (v->targets == TARGETS_MAX)
-        miss(enqueue, SONDE_VALUE_MISSED_ARGUMENTS);
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_ARGUMENTS);
     else if (target.bytes)
         v->target[v->targets++] = target;
 }
@@ -524,75 +229,176 @@ static const struct sonde_cl_parameter *parameters_of(const cl_icd_dispatch *rea
     return kernel->parameters;
 }
 
-static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, uint32_t object,
-                         const struct sonde_cl_parameter *parameter)
+/* One object is one target, however many arguments it is. */
+static bool is_target(const struct sonde_cl_values *v, cl_mem mem)
 {
+    for (uint32_t i = 0; i < v->targets; i++)
+        if (v->target[i].mem == mem)
+            return true;
+    return false;
+}
+
+/* All of shared virtual memory, from where it begins. */
+static void add_svm_argument(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_kernel *kernel, uint32_t argument,
+                             const struct sonde_object_info *known, uint32_t element_bytes)
+{
+    const uint32_t object = kernel->arguments.object[argument], grain = sonde__cl_fine_grain(enqueue);
+    const cl_mem base = (cl_mem)(uintptr_t)known->address;
+    if (known->kind == SONDE_OBJECT_SVM && is_target(v, base))
+        return;
+    if (known->kind == SONDE_OBJECT_SVM && sonde__cl_svm(base) && sonde__cl_fine_pointer(kernel, argument) == (const void *)base && known->address % 8 == 0) {
+        add_target(enqueue, v,
+                   (struct target){.mem = base, .is_svm = true, .object = object, .element_bytes = element_bytes, .maybe = !grain, .bytes = known->bytes, .grain = grain, .marks_bytes = known->bytes});
+        return;
+    }
+    sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_SVM);
+    sonde__cl_values_svm_writes(object);
+}
+
+static void add_argument(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_kernel *kernel,
+                         uint32_t argument, uint32_t element_bytes)
+{
+    const uint32_t object = kernel->arguments.object[argument];
     struct sonde_object_info known = {0};
     cl_mem_object_type type = 0;
     cl_mem_flags flags = 0;
     size_t bytes = 0;
-    if (parameter->reads_only || !sonde_object_find(object, &known))
+    const uint32_t grain = sonde__cl_fine_grain(enqueue);
+    if (!sonde_object_find(object, &known))
         return;
     const cl_mem mem = (cl_mem)(uintptr_t)known.address;
     if (sonde__cl_mem_object(mem) != object) {
-        miss(enqueue, SONDE_VALUE_MISSED_SVM);
+        add_svm_argument(enqueue, v, kernel, argument, &known, element_bytes);
         return;
     }
     real->clGetMemObjectInfo(mem, CL_MEM_TYPE, sizeof type, &type, NULL);
     real->clGetMemObjectInfo(mem, CL_MEM_FLAGS, sizeof flags, &flags, NULL);
     real->clGetMemObjectInfo(mem, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
-    if (flags & CL_MEM_READ_ONLY)
+    if (flags & CL_MEM_READ_ONLY || is_target(v, mem))
         return;
     if (type != CL_MEM_OBJECT_BUFFER)
-        miss(enqueue, SONDE_VALUE_MISSED_IMAGE);
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_IMAGE);
     else
-        add_target(enqueue, v, (struct target){.mem = mem, .object = object, .element_bytes = parameter->element_bytes, .maybe = true, .bytes = bytes});
+        add_target(enqueue, v,
+                   (struct target){.mem = mem, .object = object, .element_bytes = element_bytes, .maybe = !grain, .bytes = bytes, .grain = grain, .marks_bytes = bytes});
 }
 
+/* False: the runtime will refuse it. */
+static bool is_within(const struct rectangle *r, uint64_t bytes)
+{
+    uint64_t slice, end;
+    return r->width && r->rows && r->slices && r->width <= r->row && !__builtin_mul_overflow(r->rows, r->row, &slice) && slice <= r->slice &&
+           !__builtin_mul_overflow(r->slices - 1, r->slice, &end) && !__builtin_add_overflow(end, r->from + slice - r->row + r->width, &end) && end <= bytes &&
+           r->from <= bytes && r->width <= bytes && slice <= bytes + r->row;
+}
+
+/* All of it at one stretch, or what is marked of that. */
+static bool make_rectangle(const struct sonde_cl_written *w, struct target *t)
+{
+    const struct sonde_cl_mem *mem = sonde__cl_mem(w->mem);
+    const uint64_t bytes = mem ? atomic_load_explicit(&mem->bytes, memory_order_relaxed) : 0;
+    if (!w->origin || !w->region)
+        return false;
+    struct rectangle *r = &t->rectangle;
+    r->width = w->region[0];
+    r->rows = w->region[1];
+    r->slices = w->region[2];
+    r->row = w->row_pitch ? w->row_pitch : r->width;
+    r->slice = w->slice_pitch ? w->slice_pitch : r->row * r->rows;
+    r->from = w->origin[2] * r->slice + w->origin[1] * r->row + w->origin[0];
+    if (!is_within(r, bytes))
+        return false;
+    t->from = r->from;
+    t->bytes = (r->slices - 1) * r->slice + (r->rows - 1) * r->row + r->width;
+    if (t->bytes == r->width * r->rows * r->slices) {
+        r->slices = 0;
+        return true;
+    }
+    t->grain = 8;
+    while ((r->from | r->width | r->row | r->slice) % t->grain)
+        t->grain /= 2;
+    t->marks_from = t->from / 8 * 8;
+    t->marks_bytes = t->from + t->bytes - t->marks_from;
+    return true;
+}
+
+/* What was defined when it was mapped, but for the version. */
+static void add_unmapped(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
+{
+    struct mapping *m = sonde__cl_maps_find(v, w->mem, w->unmapped);
+    if (!m) {
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_MAPPED);
+        return;
+    }
+    const struct target t = {.mem = w->mem, .known = sonde__cl_mem(w->mem), .mapping = m, .object = sonde__cl_mem_object(w->mem), .maybe = true, .from = m->from, .bytes = m->bytes};
+    uint64_t from = m->from, to = from + m->bytes;
+    sonde__cl_values_define(t.known, &from, &to);
+    add_written(v, &t);
+    if (t.bytes)
+        v->target[v->targets++] = t;
+    else
+        sonde__cl_maps_put(m);
+}
+
+/* Its place in what was allocated. */
+static void add_svm(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
+{
+    struct sonde_object_info o;
+    const uint32_t object = sonde__cl_svm_object(w->svm);
+    const uint64_t address = (uintptr_t)w->svm;
+    if (!object || !sonde_object_find(object, &o) || !sonde__cl_svm((void *)(uintptr_t)o.address) || o.address % 8 || address < o.address ||
+        w->bytes > o.bytes || address - o.address > o.bytes - w->bytes)
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_SVM);
+    else
+        add_target(enqueue, v, (struct target){.mem = (cl_mem)(uintptr_t)o.address, .is_svm = true, .object = object, .from = address - o.address, .bytes = w->bytes});
+}
+
+static void add_stretch(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, const struct sonde_cl_written *w)
+{
+    if (w->is_unmap) {
+        add_unmapped(enqueue, v, w);
+        return;
+    }
+    if (w->svm) {
+        add_svm(enqueue, v, w);
+        return;
+    }
+    struct target t = {.mem = w->mem, .object = sonde__cl_mem_object(w->mem), .from = w->from, .bytes = w->bytes};
+    if (!w->is_rectangle || make_rectangle(w, &t))
+        add_target(enqueue, v, t);
+    else
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_RECTANGLE);
+}
+
+/* What its code is known to write, else what it may write by its parameters' types. */
 static void add_arguments(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_kernel handle)
 {
     struct sonde_cl_kernel *kernel = sonde__cl_kernel(handle);
-    const struct sonde_cl_parameter *parameters = kernel ? parameters_of(real, handle, kernel) : NULL;
-    if (!parameters || kernel->arguments.count > PARAMETERS_MAX) {
-        miss(enqueue, SONDE_VALUE_MISSED_ARGUMENTS);
+    const bool known = sonde__cl_fine_knows(enqueue);
+    const struct sonde_cl_parameter *parameters = kernel && !known ? parameters_of(real, handle, kernel) : NULL;
+    if (!kernel || (!known && !parameters) || kernel->arguments.count > PARAMETERS_MAX) {
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_ARGUMENTS);
         return;
     }
-    if (kernel->indirect.count)
-        miss(enqueue, SONDE_VALUE_MISSED_SVM);
-    for (uint32_t i = 0; i < kernel->arguments.count; i++)
-        if (kernel->arguments.object[i])
-            add_argument(real, enqueue, v, kernel->arguments.object[i], &parameters[i]);
+    if (kernel->indirect.count && !known)
+        sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_SVM);
+    for (uint32_t i = 0; i < kernel->indirect.count && !known; i++)
+        sonde__cl_values_svm_writes(kernel->indirect.object[i]);
+    for (uint32_t i = 0; i < kernel->arguments.count; i++) {
+        const uint32_t element_bytes = known ? sonde__cl_fine_element(enqueue, i) : parameters[i].element_bytes;
+        if (kernel->arguments.object[i] && (known ? sonde__cl_fine_writes(enqueue, i) : !parameters[i].reads_only))
+            add_argument(real, enqueue, v, kernel, i, element_bytes);
+    }
+}
+
+static bool is_not_svm(const void *pointer)
+{
+    struct sonde_object_info o;
+    const uint32_t object = sonde__cl_svm_object(pointer);
+    return !object || !sonde_object_find(object, &o) || o.kind != SONDE_OBJECT_SVM;
 }
 
 /* ---- around it ------------------------------------------------------------------------------------------ */
-
-static bool copy(const cl_icd_dispatch *real, struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
-{
-    const struct target *t = &v->target[i];
-    const bool room = has_room(real, v, queue, i);
-    struct job *job = room ? job_get(v) : NULL;
-    if (!job) {
-        miss(enqueue, room ? SONDE_VALUE_MISSED_MANY : SONDE_VALUE_MISSED_MEMORY);
-        return false;
-    }
-    /* What the operation waits for, the first copy waits for, and so do those behind it. */
-    const cl_uint waits = i == 0 ? enqueue->wait_count : 0;
-    v->job[i] = job;
-    if (real->clEnqueueCopyBuffer(queue, t->mem, v->copy[i].mem, (size_t)t->from, (size_t)(t->from % 8), (size_t)t->bytes, waits,
-                                  waits ? enqueue->wait_list : NULL, &job->copied) == CL_SUCCESS)
-        return true;
-    job_put(job, &jobs.free);
-    miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
-    return false;
-}
-
-/* Has the object been written through this queue alone? */
-static bool is_raced(const struct target *t, const struct sonde_cl_queue *queue)
-{
-    struct sonde_cl_mem *mem = sonde__cl_mem(t->mem);
-    const struct sonde_cl_queue *none = NULL;
-    return mem && !atomic_compare_exchange_strong(&mem->writer, &none, queue) && none != queue;
-}
 
 static bool is_left_out(struct sonde_cl_enqueue *enqueue, const struct sonde_cl_written *written)
 {
@@ -601,114 +407,77 @@ static bool is_left_out(struct sonde_cl_enqueue *enqueue, const struct sonde_cl_
     const enum sonde_value_missed why = sonde_value_choose(sonde_call_operation(&enqueue->call, SONDE_OP_KERNEL, name), name, written->items);
     enqueue->writes |= why != SONDE_VALUE_MISSED_NONE;
     if (why)
-        miss(enqueue, why);
+        sonde__cl_miss(enqueue, why);
     return why;
 }
 
-void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
+struct sonde_cl_values *sonde__cl_values_take(struct sonde_cl_enqueue *enqueue, cl_command_queue handle)
 {
     const cl_icd_dispatch *real = sonde__cl_target(handle);
     struct sonde_cl_queue *queue = enqueue->queue;
-    struct sonde_cl_mem *unseen = written->unseen ? sonde__cl_mem(written->unseen) : NULL;
-    enqueue->written = *written;
-    enqueue->writes |= written->source != NULL;
-    if (written->kernel && is_left_out(enqueue, written)) {
-        define_unseen(written);
-        return;
-    }
-    if (written->kernel && sonde_values_wanted(SONDE_VALUES_FINE))
-        sonde__cl_fine_before(enqueue, handle, written->kernel);
-    if (!sonde_values_wanted(SONDE_VALUES_COARSE))
-        return;
-    enqueue->writes |= written->mem || written->kernel || written->missed;
-    if (written->missed)
-        miss(enqueue, written->missed);
-    if (unseen)
-        sonde__cl_values_host_writes(unseen);
-    if (!written->mem && !written->kernel) {
-        sonde__cl_values_check(handle);
-        return;
-    }
     if (!queue || atomic_load_explicit(&queue->asked, memory_order_relaxed) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) {
-        miss(enqueue, queue ? SONDE_VALUE_MISSED_QUEUE : SONDE_VALUE_MISSED_UNKNOWN);
-        define_unseen(written);
-        return;
+        sonde__cl_miss(enqueue, queue ? SONDE_VALUE_MISSED_QUEUE : SONDE_VALUE_MISSED_UNKNOWN);
+        return NULL;
     }
-    struct sonde_cl_values *v = values_of(queue);
+    struct sonde_cl_values *v = sonde__cl_compare_of(queue);
     if (!v || !sonde__trylock(&v->lock)) {
-        miss(enqueue, v ? SONDE_VALUE_MISSED_BUSY : SONDE_VALUE_MISSED_MEMORY);
+        sonde__cl_miss(enqueue, v ? SONDE_VALUE_MISSED_BUSY : SONDE_VALUE_MISSED_MEMORY);
         if (v)
             atomic_store(&v->disturbed, true);
-        define_unseen(written);
-        return;
+        return NULL;
     }
     atomic_store(&v->disturbed, false);
     v->targets = v->written_count = 0;
     if (v->compare)
         sonde__cl_duplicates_check(real, v, handle);
-    if (!v->compare && (v->program || !build(real, v, handle)))
-        miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
-    else if (written->kernel)
+    if (v->compare || (!v->program && sonde__cl_compare_build(real, v, handle)))
+        return v;
+    sonde__cl_miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
+    sonde__unlock(&v->lock);
+    return NULL;
+}
+
+static void before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
+{
+    const cl_icd_dispatch *real = sonde__cl_target(handle);
+    struct sonde_cl_values *v = sonde__cl_values_take(enqueue, handle);
+    if (!v) {
+        define_unseen(written);
+        return;
+    }
+    if (written->kernel)
         add_arguments(real, enqueue, v, written->kernel);
     else
-        add_target(enqueue, v, (struct target){.mem = written->mem, .object = sonde__cl_mem_object(written->mem), .from = written->from, .bytes = written->bytes});
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < v->targets; i++) {
-        v->target[kept] = v->target[i];
-        kept += copy(real, enqueue, v, handle, kept);
-    }
-    v->targets = kept;
-    if (!kept && !v->written_count)
+        add_stretch(enqueue, v, written);
+    sonde__cl_compare_before(enqueue, v, handle);
+    if (!v->targets && !v->written_count)
         sonde__unlock(&v->lock);
     else
         enqueue->values = v;
 }
 
-bool sonde__cl_values_compare(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const cl_mem pair[2],
-                              const cl_ulong range[3], cl_ulong (*unchanged)[SIZES], cl_event *compared, cl_event *done)
+void sonde__cl_values_before(struct sonde_cl_enqueue *enqueue, cl_command_queue handle, const struct sonde_cl_written *written)
 {
-    const size_t global = (size_t)v->groups * GROUP, local = GROUP;
-    return real->clSetKernelArg(v->compare, 0, sizeof *pair, &pair[0]) == CL_SUCCESS &&
-           real->clSetKernelArg(v->compare, 1, sizeof *pair, &pair[1]) == CL_SUCCESS &&
-           real->clSetKernelArg(v->compare, 2, sizeof *range, &range[0]) == CL_SUCCESS &&
-           real->clSetKernelArg(v->compare, 3, sizeof *range, &range[1]) == CL_SUCCESS &&
-           real->clSetKernelArg(v->compare, 4, sizeof *range, &range[2]) == CL_SUCCESS &&
-           real->clSetKernelArg(v->compare, 5, sizeof v->results, &v->results) == CL_SUCCESS &&
-           real->clEnqueueNDRangeKernel(queue, v->compare, 1, NULL, &global, &local, 0, NULL, compared) == CL_SUCCESS &&
-           real->clEnqueueReadBuffer(queue, v->results, CL_FALSE, 0, v->groups * sizeof *unchanged, unchanged, 0, NULL, done) == CL_SUCCESS;
-}
-
-static bool compare(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue, uint32_t i)
-{
-    const struct target *t = &v->target[i];
-    struct job *job = v->job[i];
-    job->groups = v->groups;
-    return sonde__cl_values_compare(real, v, queue, (const cl_mem[]){t->mem, v->copy[i].mem},
-                                    (const cl_ulong[]){t->from, t->from + t->bytes, t->from / 8 * 8}, job->unchanged, &job->compared, &job->done);
-}
-
-/* `operation` 0: there was none. */
-static void compare_all(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t operation)
-{
-    const cl_icd_dispatch *real = sonde__cl_target(queue);
-    for (uint32_t i = 0; i < v->targets; i++) {
-        const struct target *t = &v->target[i];
-        struct job *job = v->job[i];
-        job->change = (struct sonde_value_change){
-            .operation = operation,
-            .object = t->object,
-            .element_bytes = t->element_bytes,
-            .maybe = t->maybe,
-            .raced = is_raced(t, enqueue->queue) || atomic_load(&v->disturbed),
-            .operations = 1,
-            .bytes = t->bytes,
-        };
-        for (int k = 0; k < SIZES; k++)
-            job->change.elements[k] = whole(t->from, t->from + t->bytes, 1u << k);
-        if (operation && !compare(real, v, queue, i))
-            miss(enqueue, SONDE_VALUE_MISSED_COMPARE);
-        job_put(job, &jobs.under_way);
+    enqueue->written = *written;
+    if (written->svm && is_not_svm(written->svm)) /* a copy to the host */
+        enqueue->written.svm = NULL;
+    written = &enqueue->written;
+    enqueue->writes |= written->source || written->svm_source;
+    if (written->kernel && is_left_out(enqueue, written)) {
+        define_unseen(written);
+        return;
     }
+    if (written->kernel)
+        sonde__cl_fine_before(enqueue, handle, written->kernel);
+    if (!sonde_values_wanted(SONDE_VALUES_COARSE))
+        return;
+    enqueue->writes |= written->mem || written->svm || written->kernel || written->missed;
+    if (written->missed)
+        sonde__cl_miss(enqueue, written->missed);
+    if (written->mem || written->svm || written->kernel)
+        before(enqueue, handle, written);
+    else
+        sonde__cl_values_check(handle);
 }
 
 /* What a kernel does to its arguments: as its code says, else what it may do. */
@@ -719,7 +488,7 @@ static void tell_arguments(const struct sonde_cl_enqueue *enqueue, uint32_t oper
             struct sonde_object_info object = {0};
             const bool reads_only = kernel->parameters && i < kernel->parameters_known && kernel->parameters[i].reads_only;
             unsigned how = reads_only ? SONDE_FLOW_READ : SONDE_FLOW_READ | SONDE_FLOW_WRITE | SONDE_FLOW_MAYBE;
-            if (enqueue->twin)
+            if (enqueue->code)
                 how = sonde__cl_fine_how(enqueue, i);
             if (!kernel->arguments.object[i] || !how || ((how & SONDE_FLOW_WRITE) != 0) != writes)
                 continue;
@@ -734,8 +503,12 @@ static void tell_flow(const struct sonde_cl_enqueue *enqueue, uint32_t operation
     const struct sonde_cl_kernel *kernel = w->kernel ? sonde__cl_kernel(w->kernel) : NULL;
     if (w->source)
         sonde_value_flow(operation, sonde__cl_mem_object(w->source), submit->bytes, SONDE_FLOW_READ);
-    if (w->mem || w->unseen)
-        sonde_value_flow(operation, sonde__cl_mem_object(w->mem ? w->mem : w->unseen), submit->bytes, SONDE_FLOW_WRITE);
+    if (w->svm_source && !is_not_svm(w->svm_source))
+        sonde_value_flow(operation, sonde__cl_svm_object(w->svm_source), submit->bytes, SONDE_FLOW_READ);
+    if (w->svm)
+        sonde_value_flow(operation, sonde__cl_svm_object(w->svm), submit->bytes, SONDE_FLOW_WRITE);
+    if (w->mem && !w->is_unmap)
+        sonde_value_flow(operation, sonde__cl_mem_object(w->mem), submit->bytes, SONDE_FLOW_WRITE);
     if (kernel)
         tell_arguments(enqueue, operation, kernel);
 }
@@ -748,12 +521,12 @@ void sonde__cl_values_after(struct sonde_cl_enqueue *enqueue, bool made, cl_comm
         tell_flow(enqueue, operation, submit);
     sonde__cl_fine_after(enqueue);
     if (v) {
-        compare_all(enqueue, v, queue, operation);
+        sonde__cl_compare_after(enqueue, v, queue, operation);
         if (operation && !atomic_load(&v->disturbed))
             sonde__cl_duplicates_after(enqueue, v, queue, operation);
         sonde__unlock(&v->lock);
     }
-    const bool writes = enqueue->written.mem || enqueue->written.kernel || enqueue->written.missed;
+    const bool writes = enqueue->written.mem || enqueue->written.svm || enqueue->written.kernel || enqueue->written.missed;
     for (uint32_t why = 0; operation && writes && why < SONDE_VALUE_MISSED_COUNT; why++)
         if (why ? enqueue->missed >> why & 1 : !enqueue->missed)
             sonde_value_missed(operation, (enum sonde_value_missed)why, enqueue->twin ? SONDE_ENGINE_LLVM : SONDE_ENGINE_NONE);
@@ -774,6 +547,5 @@ void sonde__cl_values_forget(void)
 {
     sonde__cl_duplicates_forget();
     sonde__cl_fine_forget();
-    memset(&jobs, 0, sizeof jobs);
-    atomic_store(&copied_room, 0);
+    sonde__cl_compare_forget();
 }

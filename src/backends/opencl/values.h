@@ -1,4 +1,4 @@
-/* values.h - what values.c and duplicates.c have of a queue (sonde record --values=coarse).
+/* values.h - what values.c, compare.c and duplicates.c have of a queue (sonde record --values=coarse).
  *
  * Threads: the holder of `lock`.
  */
@@ -13,14 +13,39 @@ enum {
     GROUPS_MAX = 256,   /* of our kernels, */
     GROUP = 64,         /* of so many work-items */
     SIZES = 4,
+    SUMS = 2 * SIZES,
+    MAPPINGS_MAX = 16,  /* of a queue, for writing, at once */
+};
+
+struct room { /* of a queue, for what is compared of an object */
+    cl_mem mem;
+    uint64_t bytes;
+};
+
+/* What the host may be writing, copied before it could. */
+struct mapping {
+    cl_mem mem;     /* NULL: it is none */
+    void *pointer;
+    uint64_t from, bytes, number;
+    uint32_t version; /* sonde_cl_mem's: nobody else has written it since */
+    struct room room;
+    cl_event copied; /* where that waited for something, and until it is known to be over; else NULL */
 };
 
 /* What is compared of one object. */
 struct target {
-    cl_mem mem;
+    cl_mem mem;     /* or where shared virtual memory begins: */
+    bool is_svm;
+    struct sonde_cl_mem *known; /* what is known of it; may be NULL */
+    struct mapping *mapping; /* it was copied when it was mapped; else NULL */
     uint32_t object, element_bytes;
     bool maybe;
     uint64_t from, bytes;
+    uint32_t grain; /* what is written is marked, so many bytes at once; 0: it is not */
+    uint64_t marks_from, marks_bytes; /* there; a multiple of 8 */
+    struct rectangle { /* which is written; slices 0: it is none */
+        uint64_t from, width, row, rows, slice, slices; /* bytes, but for rows and slices, which are numbers */
+    } rectangle;
 };
 
 struct job;
@@ -30,13 +55,12 @@ struct sonde_cl_values {
     _Atomic bool disturbed; /* by an operation that went on without */
     cl_context context;
     cl_program program;
-    cl_kernel compare, hash;
+    cl_kernel compare, compare_marked, mark, copy_svm, hash;
     cl_uint groups;
-    cl_mem results;         /* cl_ulong[GROUPS_MAX][SIZES] */
-    struct {
-        cl_mem mem;
-        uint64_t room;
-    } copy[TARGETS_MAX];
+    cl_mem results;         /* cl_ulong[GROUPS_MAX][SUMS] */
+    struct room copy[TARGETS_MAX], marks[TARGETS_MAX];
+    struct mapping mapping[MAPPINGS_MAX];
+    uint64_t mappings; /* so far */
     struct target target[TARGETS_MAX];
     struct job *job[TARGETS_MAX]; /* of each */
     uint32_t targets;
@@ -48,7 +72,37 @@ struct sonde_cl_values {
     uint32_t written_count;
 };
 
-/* libsonde_compare of `bytes` from `from` on; byte k of `now` is byte k - shift of `then`. *compared and *done are the caller's, and
+static inline void sonde__cl_miss(struct sonde_cl_enqueue *enqueue, enum sonde_value_missed why)
+{
+    enqueue->missed |= 1u << why;
+}
+
+/* What is kept of the queue, locked, with our kernels. NULL: the operation goes on without. */
+struct sonde_cl_values *sonde__cl_values_take(struct sonde_cl_enqueue *enqueue, cl_command_queue queue);
+/* `from` to `to` is being written. Leaves in them what of it was written before: elsewhere there is nothing to compare with. */
+void sonde__cl_values_define(struct sonde_cl_mem *mem, uint64_t *from, uint64_t *to);
+
+/* ---- maps.c ---- */
+
+/* The mapping that ends, for the caller to compare and to give back; NULL: it is not known. */
+struct mapping *sonde__cl_maps_find(struct sonde_cl_values *v, cl_mem mem, const void *pointer);
+void sonde__cl_maps_put(struct mapping *mapping);
+void sonde__cl_maps_settle(struct sonde_cl_values *v); /* events that are over are released */
+void sonde__cl_maps_release(const cl_icd_dispatch *real, struct sonde_cl_values *v);
+
+/* ---- compare.c ---- */
+
+bool sonde__cl_compare_room(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, struct room *room, uint64_t needed);
+void sonde__cl_compare_release(const cl_icd_dispatch *real, struct room *room);
+
+struct sonde_cl_values *sonde__cl_compare_of(struct sonde_cl_queue *queue); /* NULL: no memory */
+/* Our kernels, once. */
+bool sonde__cl_compare_build(const cl_icd_dispatch *real, struct sonde_cl_values *v, cl_command_queue queue);
+/* Around an operation: its targets are copied, those that cannot be are left out; and compared. `operation` 0: there was none. */
+void sonde__cl_compare_before(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue);
+void sonde__cl_compare_after(struct sonde_cl_enqueue *enqueue, struct sonde_cl_values *v, cl_command_queue queue, uint32_t operation);
+void sonde__cl_compare_forget(void);
+/* pair[0] NULL: that argument is set. libsonde_compare of `bytes` from `from` on; byte k of `now` is byte k - shift of `then`. *compared and *done are the caller's, and
  * may be there where it fails, too. */
 bool sonde__cl_values_compare(const cl_icd_dispatch *real, const struct sonde_cl_values *v, cl_command_queue queue, const cl_mem pair[2],
                               const cl_ulong range[3], cl_ulong (*unchanged)[SIZES], cl_event *compared, cl_event *done);

@@ -1,0 +1,119 @@
+/* maps.c - what the host writes in buffers that it has mapped (sonde record --values).
+ *
+ * What is mapped for writing is copied in front of the map, and compared behind the unmap, if both are in one in-order queue. The host
+ * may have written less: what is found is an upper bound.
+ */
+#include "values.h"
+
+static bool is_current(const struct mapping *m)
+{
+    const struct sonde_cl_mem *mem = sonde__cl_mem(m->mem);
+    return mem && atomic_load(&mem->version) == m->version;
+}
+
+void sonde__cl_maps_put(struct mapping *m)
+{
+    if (m->copied)
+        sonde__cl_target(m->copied)->clReleaseEvent(m->copied);
+    m->copied = NULL;
+    m->mem = NULL;
+}
+
+/* A free one, else the oldest. */
+static struct mapping *place_for(struct sonde_cl_values *v)
+{
+    struct mapping *m = &v->mapping[0];
+    for (int i = 0; i < MAPPINGS_MAX && m->mem; i++)
+        if (!v->mapping[i].mem || v->mapping[i].number < m->number)
+            m = &v->mapping[i];
+    if (m->mem)
+        sonde__cl_maps_put(m);
+    return m;
+}
+
+static bool copy(const cl_icd_dispatch *real, const struct sonde_cl_enqueue *enqueue, const struct sonde_cl_values *v, cl_command_queue queue, struct mapping *m)
+{
+    return !m->bytes ||
+           (sonde__cl_compare_room(real, v, queue, &m->room, m->bytes + 8) &&
+            real->clEnqueueCopyBuffer(queue, m->mem, m->room.mem, (size_t)m->from, (size_t)(m->from % 8), (size_t)m->bytes, enqueue->wait_count,
+                                      enqueue->wait_list, enqueue->wait_count ? &m->copied : NULL) == CL_SUCCESS);
+}
+
+/* Events keep queues alive, which the program would notice. */
+static void settle(struct mapping *m)
+{
+    cl_int status = CL_QUEUED;
+    if (!m->copied)
+        return;
+    const cl_icd_dispatch *real = sonde__cl_target(m->copied);
+    if (real->clGetEventInfo(m->copied, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) == CL_SUCCESS && status > CL_COMPLETE)
+        return;
+    real->clReleaseEvent(m->copied);
+    m->copied = NULL;
+}
+
+void sonde__cl_maps_settle(struct sonde_cl_values *v)
+{
+    for (int i = 0; i < MAPPINGS_MAX; i++)
+        settle(&v->mapping[i]);
+}
+
+void sonde__cl_values_map(struct sonde_cl_enqueue *enqueue, cl_command_queue queue, cl_mem handle, cl_map_flags flags, uint64_t from, uint64_t bytes)
+{
+    const bool writes = flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION) && sonde_values_wanted(SONDE_VALUES_COARSE);
+    struct sonde_cl_mem *mem = writes ? sonde__cl_mem(handle) : NULL;
+    if (!mem || from + bytes < from || from + bytes > atomic_load_explicit(&mem->bytes, memory_order_relaxed))
+        return;
+    struct sonde_cl_values *v = sonde__cl_values_take(enqueue, queue);
+    if (!v)
+        return;
+    uint64_t to = from + bytes;
+    struct mapping *m = place_for(v);
+    sonde__cl_values_define(mem, &from, &to);
+    m->mem = handle;
+    m->from = from;
+    m->bytes = to - from;
+    m->number = ++v->mappings;
+    m->version = atomic_load(&mem->version);
+    if (copy(sonde__cl_target(queue), enqueue, v, queue, m)) {
+        enqueue->mapping = m;
+        enqueue->mapped_in = v;
+        return;
+    }
+    sonde__cl_maps_put(m);
+    sonde__unlock(&v->lock);
+}
+
+void sonde__cl_values_mapped(struct sonde_cl_enqueue *enqueue, void *pointer)
+{
+    struct mapping *m = enqueue->mapping;
+    if (!m)
+        return;
+    m->pointer = pointer;
+    settle(m);
+    if (!pointer)
+        sonde__cl_maps_put(m);
+    sonde__unlock(&enqueue->mapped_in->lock);
+}
+
+struct mapping *sonde__cl_maps_find(struct sonde_cl_values *v, cl_mem mem, const void *pointer)
+{
+    struct mapping *found = NULL;
+    for (int i = 0; i < MAPPINGS_MAX; i++) {
+        struct mapping *m = &v->mapping[i];
+        if (m->mem == mem && m->pointer == pointer && (!found || m->number > found->number))
+            found = m;
+    }
+    if (!found || is_current(found))
+        return found;
+    sonde__cl_maps_put(found);
+    return NULL;
+}
+
+void sonde__cl_maps_release(const cl_icd_dispatch *real, struct sonde_cl_values *v)
+{
+    for (int i = 0; i < MAPPINGS_MAX; i++) {
+        sonde__cl_maps_put(&v->mapping[i]);
+        sonde__cl_compare_release(real, &v->mapping[i].room);
+    }
+}
