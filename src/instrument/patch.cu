@@ -209,15 +209,24 @@ __device__ void access(const sonde_patch_launch *l, uint64_t pc, uint64_t addres
     found(l, code, address, k);
 }
 
+/* Null: nothing, or what is not Sonde's, which is not touched. */
+__device__ const sonde_patch_launch *given(void *user)
+{
+    const uint64_t bits = reinterpret_cast<uint64_t>(user), address = bits & ((1ull << SONDE_PATCH_MARKED) - 1);
+    const bool is_ours = bits >> SONDE_PATCH_MARKED == SONDE_PATCH_MARK && address % sizeof(uint64_t) == 0;
+    return is_ours ? reinterpret_cast<const sonde_patch_launch *>(address) : nullptr;
+}
+
 } // namespace
 
 /* What an atomic writes is not told, and a prefetch has no value. */
 extern "C" __device__ __noinline__ SanitizerPatchResult SondeAccess(void *user, uint64_t pc, void *address, uint32_t bytes, uint32_t flags, const void *data)
 {
+    const sonde_patch_launch *l = given(user);
     const bool store = flags & SANITIZER_MEMORY_DEVICE_FLAG_WRITE;
-    if (!user || flags & SANITIZER_MEMORY_DEVICE_FLAG_PREFETCH || (store && (flags & SANITIZER_MEMORY_DEVICE_FLAG_READ || !data)))
+    if (!l || flags & SANITIZER_MEMORY_DEVICE_FLAG_PREFETCH || (store && (flags & SANITIZER_MEMORY_DEVICE_FLAG_READ || !data)))
         return SANITIZER_PATCH_SUCCESS;
-    access(static_cast<const sonde_patch_launch *>(user), pc, reinterpret_cast<uint64_t>(address), bytes, store ? data : address, store);
+    access(l, pc, reinterpret_cast<uint64_t>(address), bytes, store ? data : address, store);
     return SANITIZER_PATCH_SUCCESS;
 }
 
@@ -225,7 +234,7 @@ extern "C" __device__ __noinline__ SanitizerPatchResult SondeAccess(void *user, 
 extern "C" __device__ __noinline__ SanitizerPatchResult SondeAsync(void *user, uint64_t pc, void *source, uint32_t target, uint32_t bytes)
 {
     (void)target;
-    const sonde_patch_launch *l = static_cast<const sonde_patch_launch *>(user);
+    const sonde_patch_launch *l = given(user);
     if (l && bytes && span_of(l, reinterpret_cast<uint64_t>(source)).object)
         access(l, pc, reinterpret_cast<uint64_t>(source), bytes, source, false);
     return SANITIZER_PATCH_SUCCESS;

@@ -20,6 +20,8 @@
 #define SONDE_PATCH_PROBES 64u          /* of which so many are tried */
 #define SONDE_PATCH_ACCESS "SondeAccess" /* the functions: of loads and stores, */
 #define SONDE_PATCH_ASYNC  "SondeAsync"  /* and of copies to shared memory that go on beside the thread (LDGSTS) */
+#define SONDE_PATCH_MARK   0x50deu        /* what they are given has it above the address, */
+#define SONDE_PATCH_MARKED 48             /* from this bit on: a graph may give them anything */
 
 enum { /* bits of sonde_patch_slot.code above the program counter */
        SONDE_PATCH_STORE = 52,

@@ -14,6 +14,12 @@
 
 static const CUcontext context = (void *)(uintptr_t)0x1000;
 static unsigned streams;
+PUBLIC unsigned made_unset;
+static int capturing;
+static struct { /* of one kernel */
+    CUfunction function;
+    void **parameters;
+} graph;
 
 static CUresult around(uint32_t id, const char *name, const void *params, CUresult (*call)(const void *params), const char *symbol)
 {
@@ -228,6 +234,11 @@ static CUresult do_cuLaunchKernel(const void *params)
 {
     const cuLaunchKernel_params *p = params;
     const struct made_kernel *k = (const void *)p->f;
+    if (capturing) {
+        graph.function = p->f;
+        graph.parameters = p->kernelParams;
+        return CUDA_SUCCESS;
+    }
     const Sanitizer_LaunchData d = {.context = context, .stream = p->hStream, .module = made_module(), .function = p->f, .functionName = k->name, .gridDim_x = p->gridDimX, .gridDim_y = p->gridDimY, .gridDim_z = p->gridDimZ, .blockDim_x = p->blockDimX, .blockDim_y = p->blockDimY, .blockDim_z = p->blockDimZ};
     made_callback(SANITIZER_CB_DOMAIN_LAUNCH, SANITIZER_CBID_LAUNCH_BEGIN, &d);
     k->body(made_data(), p->kernelParams);
@@ -238,4 +249,51 @@ PUBLIC CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned 
                                void **parameters, void **extra)
 {
     AROUND(cuLaunchKernel, ((const struct made_kernel *)(void *)f)->name, f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+}
+
+/* ---- a graph --------------------------------------------------------------------------------------------- */
+
+static CUresult do_cuStreamBeginCapture_v2(const void *params)
+{
+    (void)params;
+    capturing = 1;
+    return CUDA_SUCCESS;
+}
+PUBLIC CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
+{
+    AROUND(cuStreamBeginCapture_v2, NULL, stream, mode);
+}
+PUBLIC CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
+{
+    (void)stream;
+    *status = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult do_cuStreamEndCapture(const void *params)
+{
+    *((const cuStreamEndCapture_params *)params)->phGraph = (void *)&graph;
+    capturing = 0;
+    return CUDA_SUCCESS;
+}
+PUBLIC CUresult cuStreamEndCapture(CUstream stream, CUgraph *made)
+{
+    AROUND(cuStreamEndCapture, NULL, stream, made);
+}
+
+static CUresult do_cuGraphLaunch(const void *params)
+{
+    const cuGraphLaunch_params *p = params;
+    const struct made_kernel *k = (const void *)graph.function;
+    const Sanitizer_GraphNodeLaunchData d = {.graphExec = p->hGraph, .nodeType = CU_GRAPH_NODE_TYPE_KERNEL, .launchData = {.context = context, .module = made_module(), .function = graph.function, .functionName = k->name, .hLaunch = made_node, .apiContext = context, .apiStream = p->hStream, .gridDim_x = 1, .gridDim_y = 1, .gridDim_z = 1, .blockDim_x = 32, .blockDim_y = 1, .blockDim_z = 1}};
+    made_node_begins();
+    made_callback(SANITIZER_CB_DOMAIN_GRAPHS, SANITIZER_CBID_GRAPHS_NODE_LAUNCH_BEGIN, &d);
+    void *given = made_data();
+    made_unset += given != NULL;
+    k->body(given, graph.parameters);
+    return CUDA_SUCCESS;
+}
+PUBLIC CUresult cuGraphLaunch(CUgraphExec made, CUstream stream)
+{
+    AROUND(cuGraphLaunch, NULL, made, stream);
 }

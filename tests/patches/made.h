@@ -3,6 +3,7 @@
 #define SONDE_TEST_MADE_H
 
 #include <cuda.h>
+#include <sanitizer_patching.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,8 +30,12 @@ CUmodule made_module(void); /* loads it, unless it is */
 /* What the Sanitizer was told. */
 extern int made_patched;
 extern unsigned made_switches;
+extern unsigned made_unset; /* nodes that had what was there */
 void made_callback(int domain, uint32_t id, const void *data);
 void *made_data(void); /* what the launch under way was given */
+/* A graph's kernel is about to be launched: unless it is given something it has whatever was there. */
+extern const Sanitizer_LaunchHandle made_node;
+void made_node_begins(void);
 
 #ifdef __cplusplus
 }

@@ -56,6 +56,18 @@ static void write_same(void *data, void **parameters)
     }
 }
 
+/* A kernel of a graph that is launched twice. */
+static void launch_graph(CUstream stream, void **parameters)
+{
+    static struct made_kernel captured = {"captured", read_zeros};
+    CUgraph graph;
+    cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    cuLaunchKernel((CUfunction)(void *)&captured, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
+    cuStreamEndCapture(stream, &graph);
+    cuGraphLaunch((CUgraphExec)(void *)graph, stream);
+    cuGraphLaunch((CUgraphExec)(void *)graph, stream);
+}
+
 int main(int argc, char **argv)
 {
     const int launches = argc > 1 ? atoi(argv[1]) : 3;
@@ -77,10 +89,11 @@ int main(int argc, char **argv)
     cuMemAlloc_v2(&third, 256);
     memset((void *)(uintptr_t)third, 0, 256);
     cuLaunchKernel((CUfunction)(void *)&writes, 1, 1, 1, 32, 1, 1, 0, stream, others, NULL);
+    launch_graph(stream, parameters);
     cuStreamSynchronize(stream);
     cuMemcpyDtoHAsync_v2(bytes, numbers, N * 4, stream);
     cuStreamSynchronize(stream);
     cuMemFree_v2(third);
-    printf("patched %d switches %u\n", made_patched, made_switches);
+    printf("patched %d switches %u unset %u\n", made_patched, made_switches, made_unset);
     return 0;
 }

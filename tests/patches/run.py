@@ -46,6 +46,7 @@ def require(what, found, expected):
 SAME = "all are 0x4004000000000000, as a double 2.5"
 WRITES = [("write_same", "single_value", 16, 8, 1.0, SAME), ("write_same", "single_value", 80, 8, 1.0, SAME),
           ("write_same", "single_value", 96, 8, 0.286, SAME), ("write_same", "single_zero", 240, 8, 0.714, "all are zero")]
+GRAPH = {"captured": ("none", 2, 0, "it was captured for a graph")}
 
 
 def main():
@@ -59,35 +60,39 @@ def main():
     said, view = record(options, "all")
     ledger = view("ledger")
     held += [
-        require("the module stays patched", said, "patched 1 switches 1"),
+        require("the module stays patched", said, "patched 1 switches 1 unset 0"),
         require("patterns", patterns(view), [("read_zeros", "single_zero", 3 * 64 * 4, 4, 1.0, "all are zero")] + WRITES),
-        require("coverage", coverage(view), {"read_zeros": ("sanitizer", 3, 3, None), "write_same": ("sanitizer", 1, 1, None)}),
-        require("operations", {k: v for k, v in ledger["operations"].items() if v}, {"kernel": 4, "read": 1, "write": 1, "fill": 1, "synchronize": 2}),
+        require("coverage", coverage(view), {"read_zeros": ("sanitizer", 3, 3, None), "write_same": ("sanitizer", 1, 1, None), **GRAPH}),
+        require("operations", {k: v for k, v in ledger["operations"].items() if v}, {"kernel": 6, "read": 1, "write": 1, "fill": 1, "synchronize": 2}),
         require("lost", [ledger[k] for k in ("dropped", "unmatched", "in_flight", "unplaced", "bad_time")], [0] * 5),
-        require("without times", ledger["no_times"], 7),
+        require("without times", ledger["no_times"], 9),
         require("bytes", {c["kind"]: c["bytes"] for c in view("copies")}, {"read": 256, "write": 256, "fill": 256}),
         require("it is said", any("no device times" in n for n in notes(view)), True),
     ]
 
     said, view = record(options, "sampled", ["30"])
     held += [
-        require("patches are taken out and put back", said, "patched 1 switches 5"),
+        require("patches are taken out and put back", said, "patched 1 switches 5 unset 0"),
         require("sampled patterns", patterns(view), [("read_zeros", "single_zero", 2 * 64 * 4, 4, 1.0, "all are zero")] + WRITES),
         require("sampled coverage", coverage(view), {"read_zeros": ("sanitizer", 30, 2, "not of those that --values-sample chose"),
-                                                     "write_same": ("sanitizer", 1, 1, None)}),
+                                                     "write_same": ("sanitizer", 1, 1, None), **GRAPH}),
     ]
 
     said, view = record(options, "refused", MADE_REFUSED="1")
     why = "Compute Sanitizer did not patch its code"
     held += [
-        require("refused coverage", coverage(view), {"read_zeros": ("none", 3, 0, why), "write_same": ("none", 1, 0, why)}),
-        require("operations are there", view("ledger")["done"], 9),
+        require("refused coverage", coverage(view), {"read_zeros": ("none", 3, 0, why), "write_same": ("none", 1, 0, why), **GRAPH}),
+        require("operations are there", view("ledger")["done"], 11),
         require("why is said", any("Compute Sanitizer: sanitizerAddPatchesFromFile: refused (1)" in n for n in notes(view)), True),
     ]
 
+    said, view = record(options, "deaf", MADE_DEAF="1")
+    held += [require("what a graph's kernels are given is not ours", said, "patched 1 switches 1 unset 2"),
+             require("patterns beside it", patterns(view), [("read_zeros", "single_zero", 3 * 64 * 4, 4, 1.0, "all are zero")] + WRITES)]
+
     said, view = record(options, "held", MADE_HELD="1")
     held += [require("who holds it is said", any("only one tool at a time" in n for n in notes(view)), True),
-             require("the program runs", said, "patched 0 switches 0")]
+             require("the program runs", said, "patched 0 switches 0 unset 0")]
     return 0 if all(held) else 1
 
 

@@ -6,6 +6,9 @@
  * a kernel ten times its time and more. So with --values-sample or --kernel patches are taken out of a module that was launched a
  * few times without being looked at, and put back before the next that is: code is changed while nothing runs in the context.
  *
+ * Graphs' kernels have the patches of their module, and are given none: that is said of each node, and an address of a sonde_patch_launch
+ * has a mark above it, since without a word the patches were given what is no address (driver 580).
+ *
  * A sonde_patch_launch and the ranges of objects are never written again: a kernel may still read them. When memory was allocated or
  * freed since, there are new ones.
  *
@@ -64,14 +67,15 @@ static bool add_functions(CUcontext context)
     return true;
 }
 
-/* Under `patching`. Copies to shared memory are of newer devices alone: without them the others are looked at. */
-static bool patch(const Sanitizer_ResourceModuleData *m)
+/* Under `patching`. Which instructions is said each time: with the patches that is taken out, too. Copies to shared memory are of newer
+ * devices alone: without them the others are looked at. */
+static bool patch(CUmodule module)
 {
-    if (!add_functions(m->context) || !SONDE_SANITIZER_DID(sanitizerPatchInstructions, SANITIZER_INSTRUCTION_GLOBAL_MEMORY_ACCESS, m->module, SONDE_PATCH_ACCESS))
+    if (!SONDE_SANITIZER_DID(sanitizerPatchInstructions, SANITIZER_INSTRUCTION_GLOBAL_MEMORY_ACCESS, module, SONDE_PATCH_ACCESS))
         return false;
-    if (!SONDE_SANITIZER_DID(sanitizerPatchInstructions, SANITIZER_INSTRUCTION_MEMCPY_ASYNC, m->module, SONDE_PATCH_ASYNC))
+    if (!SONDE_SANITIZER_DID(sanitizerPatchInstructions, SANITIZER_INSTRUCTION_MEMCPY_ASYNC, module, SONDE_PATCH_ASYNC))
         sonde_note("values: asynchronous copies to shared memory are not looked at");
-    return SONDE_SANITIZER_DID(sanitizerPatchModule, m->module);
+    return SONDE_SANITIZER_DID(sanitizerPatchModule, module);
 }
 
 void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *m)
@@ -86,7 +90,7 @@ void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *m)
     }
     sonde__cuda_quiet(true);
     sonde__sanitizer_here->patching = true;
-    made->patched = patch(m);
+    made->patched = add_functions(m->context) && patch(m->module);
     if (made->patched)
         sonde__shared_map_put(&modules, (uintptr_t)m->module, (uintptr_t)made);
     sonde__sanitizer_here->patching = false;
@@ -99,7 +103,9 @@ static bool switch_module(CUmodule handle, struct module *m, bool on)
 {
     if (sonde__cuda_capturing() || sonde__cuda_twins.cuCtxSynchronize() != CUDA_SUCCESS)
         return false;
-    const bool switched = on ? SONDE_SANITIZER_DID(sanitizerPatchModule, handle) : SONDE_SANITIZER_DID(sanitizerUnpatchModule, handle);
+    sonde__sanitizer_here->patching = true;
+    const bool switched = on ? patch(handle) : SONDE_SANITIZER_DID(sanitizerUnpatchModule, handle);
+    sonde__sanitizer_here->patching = false;
     if (switched)
         m->patched = on;
     return switched;
@@ -300,6 +306,8 @@ static CUdeviceptr launch_for(struct sonde_patched_context *c, uint32_t operatio
     sonde__lock(&c->lock);
     if (make_table(c) && renew_ranges(c) && !sonde__shared_map_get(&launches, key, &at)) {
         at = upload(c, &(struct sonde_patch_launch){c->table, c->ranges, c->range_count, operation}, sizeof(struct sonde_patch_launch));
+        if (at >> SONDE_PATCH_MARKED) /* no room for the mark */
+            at = 0;
         if (at)
             sonde__shared_map_put(&launches, key, at);
     }
@@ -372,13 +380,25 @@ void sonde__patches_launch(const Sanitizer_LaunchData *l)
             here()->why = SONDE_VALUE_MISSED_PATCH;
     }
     const bool looks = here()->under_way && !here()->why;
+    const uintptr_t data = looks ? (uintptr_t)SONDE_PATCH_MARK << SONDE_PATCH_MARKED | (uintptr_t)here()->data : 0;
     sonde__cuda_quiet(true);
-    if (!SONDE_SANITIZER_DID(sanitizerSetLaunchCallbackData, l->hLaunch, l->function, l->hStream, (const void *)(uintptr_t)(looks ? here()->data : 0)) && looks)
+    if (!SONDE_SANITIZER_DID(sanitizerSetLaunchCallbackData, l->hLaunch, l->function, l->hStream, (const void *)data) && looks)
         here()->why = SONDE_VALUE_MISSED_PATCH;
     sonde__cuda_quiet(false);
     if (looks && here()->context)
         atomic_fetch_add(&here()->context->launches, 1);
     here()->begun = true;
+}
+
+/* Without it they are given whatever was there. What refuses it is not told: the mark is missing then, too. */
+void sonde__patches_node(const Sanitizer_LaunchData *l)
+{
+    if (!l->hLaunch || !module_of(l->module))
+        return;
+    sonde__cuda_quiet(true);
+    if (sonde__sanitizer.sanitizerSetLaunchCallbackData(l->hLaunch, l->function, l->hStream, NULL) != SANITIZER_SUCCESS)
+        sonde__sanitizer.sanitizerSetLaunchCallbackData(l->hLaunch, l->function, l->hApiStream, NULL);
+    sonde__cuda_quiet(false);
 }
 
 /* Where its code is: by that accesses have the same number in each run. It is loaded when it was launched. */

@@ -308,6 +308,8 @@ static void set(const Sanitizer_MemsetData *m)
 /* Patches stay out of graphs: of their kernels no values are looked at (docs/values.md). */
 static void node(const Sanitizer_GraphNodeLaunchData *n)
 {
+    if (n->nodeType == CU_GRAPH_NODE_TYPE_KERNEL)
+        sonde__patches_node(&n->launchData);
     if (n->isGraphUpload)
         return;
     if (n->nodeType == CU_GRAPH_NODE_TYPE_KERNEL)

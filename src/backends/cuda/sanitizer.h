@@ -81,6 +81,8 @@ void sonde__patches_module_unloading(const Sanitizer_ResourceModuleData *module)
 void sonde__patches_before(uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call);
 void sonde__patches_launch(const Sanitizer_LaunchData *launch);
 void sonde__patches_after(bool made);
+/* Within a launch of a graph: the patches of one of its kernels are given nothing. */
+void sonde__patches_node(const Sanitizer_LaunchData *launch);
 /* What was found: flush.c's thread, and before a call that ends a context. */
 void sonde__patches_read(bool last);
 #else
