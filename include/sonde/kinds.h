@@ -222,7 +222,8 @@ enum sonde_element { SONDE_ELEMENT_BITS,
     X(BITCODE, "its runtime gives no LLVM bitcode of its program")         \
     X(SAMPLE, "not of those that --values-sample chose")                   \
     X(KERNEL, "not asked for (--kernel)")                                  \
-    X(DRIVER, "this driver does not take changes to launches")
+    X(DRIVER, "this driver does not take changes to launches")             \
+    X(PATCH, "Compute Sanitizer did not patch its code")
 
 /* clang-format off */
 enum sonde_value_missed {
@@ -244,7 +245,8 @@ enum {
 #define SONDE_ENGINE_MAP(X) \
     X(NONE, "none")         \
     X(PTX, "ptx")           \
-    X(LLVM, "spirv")
+    X(LLVM, "spirv")        \
+    X(SANITIZER, "sanitizer")
 
 /* clang-format off */
 enum sonde_engine {

@@ -57,7 +57,7 @@ static const struct sonde_view_columns objects = SONDE_VIEW_COLUMNS("objects", o
 
 static const struct sonde_view_column coverage_columns[] = {
     {"kernel", "Looked at", SONDE_CELL_TEXT, SONDE_STYLE_MAIN, 0, "kernel, or API call of another operation that writes memory"},
-    {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how the kernel was instrumented: ptx; spirv (in LLVM bitcode, too); none"},
+    {"engine", NULL, SONDE_CELL_TEXT, 0, 0, "how the kernel was instrumented: ptx; spirv (in LLVM bitcode, too); sanitizer (machine code); none"},
     {"launches", "operations", SONDE_CELL_COUNT, 0, 0, "number of operations completed"},
     {"looked_at", "compared", SONDE_CELL_COUNT, 0, 0, "operations of which everything that they may have written was compared"},
     {"reason", "why not all, or not exactly", SONDE_CELL_TEXT, SONDE_STYLE_ELASTIC, 0, "why fewer were compared than completed, or why the result is not exact"},
@@ -142,10 +142,23 @@ static void cell_line(struct sonde_view_table *t, const struct sonde_value_patte
     sonde_cell_take(t, &text);
 }
 
+/* Of machine code the type is not known: larger ones are told as bits, for they are hardly integers. */
+static void say_bits(struct sonde_text *text, const struct sonde_value_accessed *a, int64_t number)
+{
+    const uint64_t bits = (uint64_t)number & (a->element_bytes < 8 ? (1ull << 8 * a->element_bytes) - 1 : UINT64_MAX);
+    struct sonde_value_accessed real = *a;
+    real.type = SONDE_ELEMENT_FLOAT;
+    sonde_text_format(text, "0x%0*" PRIx64, 2 * a->element_bytes, bits);
+    if (sonde_value_is_real(&real))
+        sonde_text_format(text, ", as a %s %.9g", a->element_bytes == 8 ? "double" : "float", sonde_value_number(&real, sonde_value_of_bits(&real, bits)));
+}
+
 static void say_number(struct sonde_text *text, const struct sonde_value_accessed *a, int64_t number)
 {
     if (sonde_value_is_real(a))
         sonde_text_format(text, "%.9g", sonde_value_number(a, number));
+    else if (a->type == SONDE_ELEMENT_BITS && (number < INT16_MIN || number > UINT16_MAX))
+        say_bits(text, a, number);
     else
         sonde_text_format(text, "%" PRId64, number);
 }

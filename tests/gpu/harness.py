@@ -134,6 +134,8 @@ def build_command(nvcc, gpu, name, target, variant):
                "-o", target, os.path.join(HERE, "programs", name + ".cu")]
     if headers:
         command += ["-I", headers]
+    if name == "machine":
+        command[2:3] = ["-gencode", f"arch=compute_{major}{minor},code=sm_{major}{minor}"]
     if name == "module":
         return command + ["-cubin"]
     if name == "perthread":

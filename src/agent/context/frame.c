@@ -90,7 +90,7 @@ static bool is_runtime_loader(const char *path)
     const char *base = strrchr(path, '/');
     base = base ? base + 1 : path;
     return !strncmp(base, "libOpenCL.so", 12) || !strncmp(base, "libsonde-", 9) || !strncmp(base, "libcuda.so", 10) ||
-           !strncmp(base, "libcupti.so", 11);
+           !strncmp(base, "libcupti.so", 11) || !strncmp(base, "libsanitizer-public.so", 22);
 }
 
 static char executable_path[4096];

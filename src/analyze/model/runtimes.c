@@ -77,7 +77,7 @@ static const struct sonde_runtime_call opencl_calls[] = {
 /* clang-format off */
 const struct sonde_runtime sonde_runtimes[] = {
     {.name = "cuda", .title = "CUDA", .has_devices = true, CALLS(cuda_calls),
-     .libraries = LIST("libcuda.", "libcudart", "libcupti", "libnvidia-"),
+     .libraries = LIST("libcuda.", "libcudart", "libcupti", "libsanitizer-public", "libnvidia-"),
      .variable = "CUDA_INJECTION64_PATH", .loads = SONDE_LOADS_ONE, .kept = "SONDE_CUDA_INJECTION",
      .other = "it is loaded before Sonde and may use CUPTI exclusively"},
     {.name = "opencl", .title = "OpenCL", .has_devices = true, CALLS(opencl_calls),

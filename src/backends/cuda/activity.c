@@ -12,7 +12,7 @@
  * graph 1) begin the later ones, whose further fields are read only when the
  * CUPTI that was opened is new enough. A kind that is not known is counted.
  */
-#include "sonde_cuda.h"
+#include "sanitizer.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -503,7 +503,7 @@ static void say_losses(uint64_t dropped)
     if (dropped != reading.said_dropped)
         sonde_note("CUPTI dropped %llu records of completed work: buffer full", (unsigned long long)dropped);
     reading.said_dropped = dropped;
-    if (reading.forced && !buffers.completed && sonde__cuda_any_key())
+    if (reading.forced && !buffers.completed && sonde__cuda_any_key() && !sonde__sanitizer_on)
         sonde_note("CUPTI reported nothing to Sonde: another tool in the program has taken over its callbacks "
                    "(cuptiActivityRegisterCallbacks); run without it");
 }
@@ -542,6 +542,8 @@ void sonde__cuda_collect(enum sonde_collect how)
         next = b->next;
         give_back(b);
     }
+    if (sonde__sanitizer_on)
+        sonde__sanitizer_collect();
     sonde__cuda_modules_store();
     if (how != SONDE_COLLECT_TURN)
         say_losses(dropped);

@@ -67,15 +67,6 @@ const char *sonde__cuda_values_begin(unsigned wanted, char *room, size_t size)
 
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
-/* What of a launch's parameters is looked at or changed. */
-struct launch {
-    CUfunction *function;
-    void ***parameters, ***extra;
-    uint64_t threads, blocks, shared; /* of a block; blocks; bytes */
-    CUstream stream;
-    bool cooperative, clusters;
-};
-
 static bool has_attribute(const CUlaunchConfig *c, CUlaunchAttributeID id)
 {
     for (unsigned k = 0; k < c->numAttrs; k++)
@@ -84,33 +75,33 @@ static bool has_attribute(const CUlaunchConfig *c, CUlaunchAttributeID id)
     return false;
 }
 
-static struct launch launch_of(uint32_t id, void *params)
+struct sonde_cuda_launch sonde__cuda_launch(uint32_t id, void *params)
 {
     switch (id) {
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz: {
         cuLaunchKernel_params *p = params;
-        return (struct launch){&p->f, &p->kernelParams, &p->extra, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
-                               (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ, p->sharedMemBytes, p->hStream, false, false};
+        return (struct sonde_cuda_launch){&p->f, &p->kernelParams, &p->extra, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
+                                          (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ, p->sharedMemBytes, p->hStream, false, false};
     }
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz: {
         cuLaunchCooperativeKernel_params *p = params;
-        return (struct launch){&p->f, &p->kernelParams, NULL, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
-                               (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ, p->sharedMemBytes, p->hStream, true, false};
+        return (struct sonde_cuda_launch){&p->f, &p->kernelParams, NULL, (uint64_t)p->blockDimX * p->blockDimY * p->blockDimZ,
+                                          (uint64_t)p->gridDimX * p->gridDimY * p->gridDimZ, p->sharedMemBytes, p->hStream, true, false};
     }
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx:
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz: {
         cuLaunchKernelEx_params *p = params;
         const CUlaunchConfig *c = p->config;
         if (!c)
-            return (struct launch){0};
-        return (struct launch){&p->f, &p->kernelParams, &p->extra, (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ,
-                               (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ, c->sharedMemBytes, c->hStream,
-                               has_attribute(c, CU_LAUNCH_ATTRIBUTE_COOPERATIVE), has_attribute(c, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)};
+            return (struct sonde_cuda_launch){0};
+        return (struct sonde_cuda_launch){&p->f, &p->kernelParams, &p->extra, (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ,
+                                          (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ, c->sharedMemBytes, c->hStream,
+                                          has_attribute(c, CU_LAUNCH_ATTRIBUTE_COOPERATIVE), has_attribute(c, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)};
     }
     default: /* as it was before CUDA 4 */
-        return (struct launch){0};
+        return (struct sonde_cuda_launch){0};
     }
 }
 
@@ -125,7 +116,7 @@ static int attribute(CUfunction f, CUfunction_attribute which)
 }
 
 /* As much dynamic shared memory as the program's kernel may have. */
-static void copy_leave(CUkernel twin, const struct launch *l)
+static void copy_leave(CUkernel twin, const struct sonde_cuda_launch *l)
 {
     CUdevice device;
     if (l->shared > FREE_SHARED && sonde__cudrv.cuCtxGetDevice(&device) == CUDA_SUCCESS)
@@ -134,7 +125,7 @@ static void copy_leave(CUkernel twin, const struct launch *l)
 }
 
 /* Do its blocks fit, with more registers than the program's? NULL: it is none. */
-static bool fits(CUkernel twin, const struct launch *l)
+static bool fits(CUkernel twin, const struct sonde_cuda_launch *l)
 {
     int blocks = 0;
     if (!twin || (uint64_t)attribute((CUfunction)twin, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) < l->threads)
@@ -168,7 +159,7 @@ static void each_of(struct sonde_cuda_around *a, const char *at, uint64_t bytes,
 }
 
 /* Every word of the parameters, which may be a pointer. */
-static void each_word(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct launch *l, visitor *visit)
+static void each_word(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, visitor *visit)
 {
     for (uint32_t i = 0; *l->parameters && i < k->parameters; i++)
         each_of(a, (*l->parameters)[i], k->parameter[i].bytes, visit);
@@ -205,7 +196,7 @@ static void may_use(struct sonde_cuda_around *a, uint64_t word)
     add_flow(a, word ? sonde_object_at(word) : 0, 0, SONDE_FLOW_READ | SONDE_FLOW_WRITE | SONDE_FLOW_MAYBE);
 }
 
-static void add_kernel_flow(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct launch *l)
+static void add_kernel_flow(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
 {
     if (!k->flow.origins || k->flow.pointer_count > SONDE_PTX_POINTERS_MAX || !*l->parameters) {
         each_word(a, k, l, may_use);
@@ -262,7 +253,7 @@ static void fill_sets(struct sonde_cuda_around *a, const struct sonde_cuda_kerne
 }
 
 /* Parameters in a buffer become a list of them, as far as the driver knows them. */
-static void take_parameters(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct launch *l)
+static void take_parameters(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
 {
     char *buffer = NULL;
     for (void **e = l->extra ? *l->extra : NULL; !*l->parameters && e && *e != CU_LAUNCH_PARAM_END; e += 2)
@@ -277,7 +268,7 @@ static void take_parameters(struct sonde_cuda_around *a, const struct sonde_cuda
 }
 
 /* Can a copy run, if it fits? */
-static enum sonde_value_missed check(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct launch *l, const struct sonde_cuda_place *place)
+static enum sonde_value_missed check(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, const struct sonde_cuda_place *place)
 {
     if (k->why)
         return k->why;
@@ -290,7 +281,7 @@ static enum sonde_value_missed check(struct sonde_cuda_around *a, struct sonde_c
 }
 
 /* The copy that guesses, unless it does not fit or has shown nothing; and its area. */
-static enum sonde_value_missed choose_fine(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct launch *l, struct sonde_cuda_place *place)
+static enum sonde_value_missed choose_fine(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, struct sonde_cuda_place *place)
 {
     struct sonde_cuda_area *area = NULL;
     bool fitted = false;
@@ -312,7 +303,7 @@ static enum sonde_value_missed choose_fine(struct sonde_cuda_around *a, struct s
     return SONDE_VALUE_MISSED_NONE;
 }
 
-static enum sonde_value_missed choose(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct launch *l, struct sonde_cuda_place *place)
+static enum sonde_value_missed choose(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, struct sonde_cuda_place *place)
 {
     const enum sonde_value_missed why = check(a, k, l, place);
     if (why || sonde__cuda_twins.fine)
@@ -321,7 +312,7 @@ static enum sonde_value_missed choose(struct sonde_cuda_around *a, struct sonde_
     return fits(a->twin, l) ? SONDE_VALUE_MISSED_NONE : SONDE_VALUE_MISSED_REGISTERS;
 }
 
-static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct launch *l)
+static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l)
 {
     uint32_t count = k->flow.parameters;
     copy_leave(a->twin, l);
@@ -336,7 +327,7 @@ static void swap(struct sonde_cuda_around *a, const struct sonde_cuda_kernel *k,
     *l->function = (CUfunction)a->twin;
 }
 
-static void before_launch(struct sonde_cuda_around *a, const struct launch *l, struct sonde_cuda_kernel *k, struct sonde_cuda_place *place, bool own_default)
+static void before_launch(struct sonde_cuda_around *a, const struct sonde_cuda_launch *l, struct sonde_cuda_kernel *k, struct sonde_cuda_place *place, bool own_default)
 {
     const bool coarse = sonde__cuda_twins.coarse;
     const enum sonde_value_missed why = choose(a, k, l, place);
@@ -390,7 +381,7 @@ static void around_put(struct sonde_cuda_around *a)
 
 static void before_kernel(struct sonde_cuda_around *a, uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call)
 {
-    const struct launch l = launch_of(id, (void *)(uintptr_t)cd->functionParams);
+    const struct sonde_cuda_launch l = sonde__cuda_launch(id, (void *)(uintptr_t)cd->functionParams);
     struct sonde_cuda_kernel *k = l.function ? sonde__cuda_kernel(*l.function) : NULL;
     if (!k)
         return;

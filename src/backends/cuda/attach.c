@@ -10,9 +10,10 @@
  * and one callback is enough. Correlation ids are the driver call's; that the
  * records carry the same is proved with the first of them (activity.c).
  */
-#include "sonde_cuda.h"
+#include "sanitizer.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,9 +212,33 @@ static void begin_values(void)
         note("values are not looked at", why);
 }
 
+/* The Sanitizer's library in CUPTI's place. Without patches operations are recorded nevertheless. */
+static void attach_sanitizer(void)
+{
+    char room[PATH_MAX];
+    const char *why = sonde__sanitizer_attach(room, sizeof room);
+    if (why) {
+        names[0] = "";
+        complain(why);
+        return;
+    }
+    name_calls();
+    sonde__cuda_read_driver();
+    captures_range = env_is("SONDE_CAPTURE", "cuda");
+    why = sonde__sanitizer_values(room, sizeof room);
+    atomic_store(&sonde__cuda_on, true);
+    if (why)
+        note("values are not looked at", why);
+    note("operations have no device times", "with --values-engine=sanitizer CUDA reports none");
+}
+
 static void attach(void)
 {
     char room[200];
+    if (env_is("SONDE_VALUES_ENGINE", "sanitizer")) {
+        attach_sanitizer();
+        return;
+    }
     const char *why = sonde__cupti_open(room, sizeof room);
     if (why) {
         names[0] = "";

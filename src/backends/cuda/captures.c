@@ -32,6 +32,11 @@ bool sonde__cuda_captures(CUstream stream, bool own)
     return atomic_load_explicit(&under_way, memory_order_relaxed) && is_capturing(stream, own);
 }
 
+bool sonde__cuda_capturing(void)
+{
+    return atomic_load_explicit(&under_way, memory_order_relaxed) != 0;
+}
+
 void sonde__cuda_capture_begun(uint32_t context, CUstream stream, bool own)
 {
     uint64_t known;

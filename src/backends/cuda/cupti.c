@@ -1,4 +1,4 @@
-/* cupti.c - finds and opens CUPTI. See sonde_cuda.h.
+/* cupti.c - finds and opens CUPTI, or the library of the Compute Sanitizer API. See sonde_cuda.h.
  *
  * The program's own first: a second copy in one process could not subscribe.
  * Then the one beside the CUDA runtime that the program uses, and of the toolkit
@@ -19,14 +19,37 @@
 struct sonde_cupti sonde__cupti;
 struct sonde_cudrv sonde__cudrv;
 
-static const char *const sonames[] = {"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
-#define SONAMES (sizeof sonames / sizeof *sonames)
+/* Where a library of NVIDIA's may lie. Lists end with NULL. */
+struct sought {
+    const char *variable;        /* names it */
+    const char *const *names;    /* of its file */
+    const char *const *beside;   /* folders, from that of the program's CUDA runtime */
+    const char *const *named;    /* from those of CUDA_HOME and CUDA_PATH */
+    const char *const *toolkits; /* patterns */
+};
 
-static void *open_in(const char *folder, const char *below)
+/* Beside the runtime: a wheel's, another wheel's, a toolkit's lib64, a toolkit's targets/ARCH/lib. */
+#define LIST(...) (const char *const[]){__VA_ARGS__, NULL}
+static const struct sought cupti = {
+    "SONDE_CUPTI",
+    LIST("libcupti.so.13", "libcupti.so.12", "libcupti.so"),
+    LIST("", "/../../cuda_cupti/lib", "/../extras/CUPTI/lib64", "/../../../extras/CUPTI/lib64"),
+    LIST("/extras/CUPTI/lib64", "/lib64"),
+    LIST("/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda-*/extras/CUPTI/lib64", "/opt/cuda/extras/CUPTI/lib64"),
+};
+static const struct sought sanitizer = {
+    "SONDE_SANITIZER",
+    LIST("libsanitizer-public.so"),
+    LIST("", "/../../cuda_sanitizer_api/lib", "/../compute-sanitizer", "/../../../compute-sanitizer"),
+    LIST("/compute-sanitizer", "/extras/compute-sanitizer"),
+    LIST("/usr/local/cuda/compute-sanitizer", "/usr/local/cuda-*/compute-sanitizer", "/opt/cuda/extras/compute-sanitizer"),
+};
+
+static void *open_in(const struct sought *l, const char *folder, const char *below)
 {
     char path[PATH_MAX];
-    for (size_t i = 0; i < SONAMES; i++) {
-        if (snprintf(path, sizeof path, "%s%s/%s", folder, below, sonames[i]) >= (int)sizeof path)
+    for (const char *const *name = l->names; *name; name++) {
+        if (snprintf(path, sizeof path, "%s%s/%s", folder, below, *name) >= (int)sizeof path)
             continue;
         void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (library)
@@ -35,10 +58,10 @@ static void *open_in(const char *folder, const char *below)
     return NULL;
 }
 
-static void *open_loaded(void)
+static void *open_loaded(const struct sought *l)
 {
-    for (size_t i = 0; i < SONAMES; i++) {
-        void *library = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    for (const char *const *name = l->names; *name; name++) {
+        void *library = dlopen(*name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
         if (library)
             return library;
     }
@@ -68,76 +91,76 @@ bool sonde__cuda_loaded(const char *name)
     return dl_iterate_phdr(look_at, &library) != 0;
 }
 
-static void *open_beside_runtime(void)
+static void *open_beside_runtime(const struct sought *l)
 {
-    /* A wheel's, another wheel's, a toolkit's lib64, a toolkit's targets/ARCH/lib. */
-    static const char *const below[] = {"", "/../../cuda_cupti/lib", "/../extras/CUPTI/lib64",
-                                        "/../../../extras/CUPTI/lib64"};
     struct wanted runtime = {.name = "libcudart.so"};
     void *library = NULL;
     if (dl_iterate_phdr(look_at, &runtime))
-        for (size_t i = 0; i < sizeof below / sizeof *below && !library; i++)
-            library = open_in(runtime.folder, below[i]);
+        for (const char *const *below = l->beside; *below && !library; below++)
+            library = open_in(l, runtime.folder, *below);
     return library;
 }
 
 /* What the user names comes first, even where the program has another. */
-static void *open_given(void)
+static void *open_given(const struct sought *l)
 {
-    const char *given = getenv("SONDE_CUPTI");
+    const char *given = getenv(l->variable);
     return given && *given ? dlopen(given, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
-static void *open_named(void)
+static void *open_named(const struct sought *l)
 {
     static const char *const variables[] = {"CUDA_HOME", "CUDA_PATH"};
     void *library = NULL;
     for (size_t i = 0; i < 2 && !library; i++) {
         const char *home = getenv(variables[i]);
-        if (home && *home && !(library = open_in(home, "/extras/CUPTI/lib64")))
-            library = open_in(home, "/lib64");
+        for (const char *const *below = l->named; home && *home && *below && !library; below++)
+            library = open_in(l, home, *below);
     }
     return library;
 }
 
-static void *open_toolkit(void)
+static void *open_toolkit(const struct sought *l)
 {
-    static const char *const patterns[] = {"/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda-*/extras/CUPTI/lib64",
-                                           "/opt/cuda/extras/CUPTI/lib64"};
     void *library = NULL;
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && !library; i++) {
+    for (const char *const *pattern = l->toolkits; *pattern && !library; pattern++) {
         glob_t found;
-        if (glob(patterns[i], 0, NULL, &found) != 0)
+        if (glob(*pattern, 0, NULL, &found) != 0)
             continue;
         for (size_t k = found.gl_pathc; k-- > 0 && !library;) /* the newest sorts last */
-            library = open_in(found.gl_pathv[k], "");
+            library = open_in(l, found.gl_pathv[k], "");
         globfree(&found);
     }
     return library;
 }
 
-/* Beside ourselves. */
-static void *open_ours(void)
+bool sonde__cuda_own_folder(char *folder, size_t size)
 {
     Dl_info self;
-    char folder[PATH_MAX];
     if (!dladdr(&sonde__cupti, &self) || !self.dli_fname)
-        return NULL;
+        return false;
     const char *slash = strrchr(self.dli_fname, '/');
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - self.dli_fname) : 1, slash ? self.dli_fname : ".");
-    return open_in(folder, "/private");
+    snprintf(folder, size, "%.*s", slash ? (int)(slash - self.dli_fname) : 1, slash ? self.dli_fname : ".");
+    return true;
 }
 
-static void *open_anywhere(void)
+/* Beside ourselves. */
+static void *open_ours(const struct sought *l)
+{
+    char folder[PATH_MAX];
+    return sonde__cuda_own_folder(folder, sizeof folder) ? open_in(l, folder, "/private") : NULL;
+}
+
+static void *open_anywhere(const struct sought *l)
 {
     void *library = NULL;
-    for (size_t i = 0; i < SONAMES && !library; i++)
-        library = dlopen(sonames[i], RTLD_NOW | RTLD_LOCAL);
+    for (const char *const *name = l->names; *name && !library; name++)
+        library = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
     return library;
 }
 
 /* The driver is loaded: it is the one that calls us. */
-static const char *bind_driver(void)
+const char *sonde__cudrv_open(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (!driver)
@@ -178,7 +201,7 @@ static const char *bind(void *library, char *room, size_t size)
 
 /* What the user names, or the program has loaded, is used or refused; of the others, the first that can be. */
 static const struct {
-    void *(*open)(void);
+    void *(*open)(const struct sought *l);
     bool chosen;
 } places[] = {
     {open_given, true},
@@ -192,12 +215,12 @@ static const struct {
 
 const char *sonde__cupti_open(char *room, size_t size)
 {
-    const char *why = bind_driver();
+    const char *why = sonde__cudrv_open();
     bool over = why != NULL;
     if (!why)
         why = "no libcupti.so found; install CUDA's CUPTI, or set SONDE_CUPTI to its path";
     for (size_t i = 0; i < sizeof places / sizeof *places && !over; i++) {
-        void *library = places[i].open();
+        void *library = places[i].open(&cupti);
         if (!library)
             continue;
         why = bind(library, room, size);
@@ -207,4 +230,16 @@ const char *sonde__cupti_open(char *room, size_t size)
     }
     (void)dlerror(); /* the program's next dlerror is not about us */
     return why;
+}
+
+void *sonde__sanitizer_open(char *path, size_t size)
+{
+    struct link_map *map;
+    void *library = NULL;
+    for (size_t i = 0; i < sizeof places / sizeof *places && !library; i++)
+        library = places[i].open(&sanitizer);
+    (void)dlerror();
+    if (library && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0)
+        snprintf(path, size, "%s", map->l_name);
+    return library;
 }

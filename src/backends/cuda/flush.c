@@ -7,7 +7,7 @@
  * the second at the end, the monitor. Gaps grow: a program that crashes soon has
  * left something too.
  */
-#include "sonde_cuda.h"
+#include "sanitizer.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -37,7 +37,10 @@ static void *flusher_main(void *unused)
     for (;;) {
         while (sem_wait(&wanted) != 0)
             ;
-        sonde__cuda_values_read(atomic_exchange(&all_values, false));
+        const bool last = atomic_exchange(&all_values, false);
+        sonde__cuda_values_read(last);
+        if (sonde__sanitizer_on)
+            sonde__patches_read(last);
         sonde__cupti.cuptiActivityFlushAll(0);
         atomic_store_explicit(&busy, false, memory_order_release);
     }
@@ -86,7 +89,7 @@ static bool is_idle(uint64_t until_ns)
 void sonde__cuda_flush_last(uint64_t patience_ns)
 {
     const uint64_t until_ns = sonde_now_ns() + patience_ns;
-    if (!sonde__cuda_twins.on || asked_last || !is_idle(until_ns) || !start())
+    if ((!sonde__cuda_twins.on && !sonde__sanitizer_on) || asked_last || !is_idle(until_ns) || !start())
         return;
     asked_last = true;
     atomic_store(&all_values, true);

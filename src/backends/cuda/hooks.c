@@ -12,7 +12,7 @@
  *
  * What waits for what: docs/waits.md.
  */
-#include "sonde_cuda.h"
+#include "sanitizer.h"
 
 #include <string.h>
 
@@ -83,6 +83,22 @@ uint32_t sonde__cuda_context_here(void)
     return here.begun ? sonde_call_context(&here.call) : 0;
 }
 
+const struct sonde_call *sonde__cuda_call_here(void)
+{
+    return here.begun ? &here.call : NULL;
+}
+
+bool sonde__cuda_is_quiet(void)
+{
+    return here.quiet != 0;
+}
+
+enum sonde_cuda_what sonde__cuda_what(CUpti_CallbackId id, bool *own_default)
+{
+    *own_default = id < IDS && table[id].own_default;
+    return id < IDS ? (enum sonde_cuda_what)table[id].what : SONDE_CUDA_NOTHING;
+}
+
 struct sonde_cuda_nodes *sonde__cuda_nodes_here(void)
 {
     return here.depth ? &here.nodes : NULL;
@@ -150,6 +166,8 @@ static void look_at_error(CUresult error)
 __attribute__((hot)) static struct made *add_work(uint64_t key, enum sonde_op_kind kind, unsigned flags)
 {
     if (here.count == MADE_MAX) /* further ones: one key for each is more than is known of any call */
+        return NULL;
+    if (__builtin_expect(sonde__sanitizer_on, 0) && !sonde__sanitizer_reported(key))
         return NULL;
     here.made[here.count] = (struct made){.key = key, .kind = (uint16_t)kind, .flags = (uint8_t)flags};
     prove(key);

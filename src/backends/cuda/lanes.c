@@ -5,7 +5,7 @@
  * program names it by handles, which are used again: what a handle stands for is
  * kept until the stream is destroyed.
  */
-#include "sonde_cuda.h"
+#include "sanitizer.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -213,6 +213,8 @@ static uint32_t make_lane(uint32_t ordinal, uint32_t context, uint32_t stream)
         flags = SONDE_LANE_LEGACY;
     else if (sonde__shared_map_get(&apart, apart_key(context, stream), &known_apart))
         flags = SONDE_LANE_NON_BLOCKING;
+    if (sonde__sanitizer_on)
+        flags |= SONDE_LANE_NO_TIMES;
     snprintf(name, sizeof name, flags & SONDE_LANE_LEGACY ? "default stream %u" : "stream %u", stream);
     return sonde_lane_add(device->id, context, flags, name);
 }

@@ -8,6 +8,7 @@
 #include "sonde_cuda.h"
 
 static struct sonde_shared_map objects; /* address -> context << 32 | object */
+static _Atomic uint64_t version = 1;
 
 /* Bytes of one element of an array. */
 static uint64_t element_bytes(CUarray_format format, unsigned channels)
@@ -111,6 +112,7 @@ uint32_t sonde__cuda_object_named(uint64_t address)
 
 static void gone(uint32_t object)
 {
+    atomic_fetch_add_explicit(&version, 1, memory_order_relaxed);
     if (sonde__cuda_twins.coarse)
         sonde__cuda_coarse_freed(object);
     sonde_object_free(object);
@@ -143,6 +145,7 @@ void sonde__cuda_allocated(uint32_t id, const void *params, const struct sonde_c
     sonde_object_place(object, device_of(id, o.kind, context), 0);
     if (object)
         sonde__shared_map_put(&objects, o.address, (uint64_t)context << 32 | object);
+    atomic_fetch_add_explicit(&version, 1, memory_order_relaxed);
 }
 
 struct span { uint64_t first, end; };
@@ -198,4 +201,31 @@ static bool of_context(const struct sonde_map_entry *entry, void *user)
 void sonde__cuda_context_memory_gone(uint32_t context)
 {
     sonde__shared_map_sweep(&objects, of_context, &context);
+}
+
+uint64_t sonde__cuda_memory_version(void)
+{
+    return atomic_load_explicit(&version, memory_order_relaxed);
+}
+
+struct ranges {
+    struct sonde_patch_range *range;
+    uint32_t count, room;
+};
+
+/* Takes none out. */
+static bool look_at(const struct sonde_map_entry *entry, void *user)
+{
+    struct ranges *r = user;
+    struct sonde_object_info info;
+    if (r->count < r->room && sonde_object_find((uint32_t)entry->value, &info) && info.kind != SONDE_OBJECT_ARRAY && info.bytes)
+        r->range[r->count++] = (struct sonde_patch_range){entry->key, entry->key + info.bytes, (uint32_t)entry->value, 0};
+    return false;
+}
+
+uint32_t sonde__cuda_memory_ranges(struct sonde_patch_range *range, uint32_t room)
+{
+    struct ranges r = {range, 0, room};
+    sonde__shared_map_sweep(&objects, look_at, &r);
+    return r.count;
 }

@@ -8,6 +8,7 @@
  * graph's nodes come from; modules.c keeps code that was loaded; around.c is what --values puts around an operation:
  * code.c has instrumented copies of kernels, areas.c what they found, coarse.c compares, duplicates.c has objects that are alike,
  * places.c knows what each context has for that;
+ * sanitizer.c is the Compute Sanitizer engine, where patches.c has what each access finds kept;
  * clock.c brings CUPTI's times to the host's axis; occupancy.c is arithmetic.
  *
  * Who runs what: hooks and resource callbacks in any thread of the program,
@@ -38,6 +39,7 @@
 #include "guest/once.h"
 #include "instrument/compare.h"
 #include "instrument/flow.h"
+#include "instrument/patch.h"
 #include "instrument/rewrite.h"
 
 /* ---- CUPTI (cupti.c) ------------------------------------------------------ */
@@ -74,6 +76,12 @@ extern struct sonde_cudrv sonde__cudrv;
 
 /* Open the program's CUPTI, or another. NULL, or why not (static or in `room`). */
 const char *sonde__cupti_open(char *room, size_t size);
+/* The driver alone. NULL, or why not. */
+const char *sonde__cudrv_open(void);
+/* The library of the Compute Sanitizer API, and its path; NULL: there is none. */
+void *sonde__sanitizer_open(char *path, size_t size);
+/* The folder that our own library lies in. */
+bool sonde__cuda_own_folder(char *folder, size_t size);
 /* Is a library loaded whose file name begins so? */
 bool sonde__cuda_loaded(const char *name);
 
@@ -100,6 +108,12 @@ void CUPTIAPI sonde__cuda_callback(void *user, CUpti_CallbackDomain domain, CUpt
 void sonde__cuda_quiet(bool on);
 /* The calling context of the call under way in this thread; 0 none. */
 uint32_t sonde__cuda_context_here(void);
+/* The call under way in this thread, when it is recorded; else NULL. */
+const struct sonde_call *sonde__cuda_call_here(void);
+/* Are this thread's calls ours? */
+bool sonde__cuda_is_quiet(void);
+/* What a driver call is; `own_default`: stream 0 is each thread's own. */
+enum sonde_cuda_what sonde__cuda_what(CUpti_CallbackId id, bool *own_default);
 /* What the call under way in this thread has made of nodes; NULL: there is none. */
 struct sonde_cuda_nodes {
     uint32_t clones;
@@ -173,6 +187,8 @@ uint64_t sonde__cuda_event_recorded(CUevent event);
 
 /* Is what comes to this stream captured? `own` as in sonde__cuda_lane_of. */
 bool sonde__cuda_captures(CUstream stream, bool own);
+/* Is anything? */
+bool sonde__cuda_capturing(void);
 void sonde__cuda_capture_begun(uint32_t context_uid, CUstream stream, bool own);
 void sonde__cuda_capture_ended(CUstream stream, bool own); /* or not: it asks */
 void sonde__cuda_capture_stream_gone(CUstream stream);
@@ -205,6 +221,10 @@ void sonde__cuda_allocated(uint32_t id, const void *params, const struct sonde_c
 void sonde__cuda_context_memory_gone(uint32_t context_uid);
 /* The object that began at this address, or of this array; 0 none. */
 uint32_t sonde__cuda_object_named(uint64_t address);
+/* Changes with every allocation and every free. */
+uint64_t sonde__cuda_memory_version(void);
+/* Memory that kernels can reach by its address: so many objects at the most, in no order. How many. */
+uint32_t sonde__cuda_memory_ranges(struct sonde_patch_range *ranges, uint32_t room);
 
 /* ---- graphs (graphs.c) ---------------------------------------------------------------- */
 
@@ -230,11 +250,13 @@ void sonde__cuda_modules_store(void); /* within collect */
 #define SONDE_CUDA_TWINS_MAP(X)                     \
     X(cuCtxPopCurrent_v2)                           \
     X(cuCtxPushCurrent_v2)                          \
+    X(cuCtxSynchronize)                             \
     X(cuFuncGetAttribute)                           \
     X(cuFuncGetModule)                              \
     X(cuFuncGetName)                                \
     X(cuFuncGetParamInfo)                           \
     X(cuKernelGetAttribute)                         \
+    X(cuKernelGetFunction)                          \
     X(cuKernelGetLibrary)                           \
     X(cuKernelGetName)                              \
     X(cuKernelGetParamInfo)                         \
@@ -395,6 +417,16 @@ bool sonde__cuda_area_dull(const struct sonde_cuda_area *a);
 /* It is launched with this area, at this address. */
 CUdeviceptr sonde__cuda_area_launch(struct sonde_cuda_area *a);
 void sonde__cuda_areas_read(struct sonde_cuda_place *place, bool last);
+
+/* What of a launch's parameters is looked at or changed (around.c). `function` NULL: of a call that is not known. */
+struct sonde_cuda_launch {
+    CUfunction *function;
+    void ***parameters, ***extra;
+    uint64_t threads, blocks, shared; /* of a block; blocks; bytes */
+    CUstream stream;
+    bool cooperative, clusters;
+};
+struct sonde_cuda_launch sonde__cuda_launch(uint32_t id, void *params);
 
 /* ---- around an operation (around.c) -------------------------------------------------------------- */
 

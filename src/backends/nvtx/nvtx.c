@@ -7,6 +7,7 @@
  */
 #include <sonde/backend.h>
 
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -286,13 +287,27 @@ static bool fill(const struct nvtx_callbacks *callbacks, int module, const struc
     return true;
 }
 
+/* What NVIDIA's tool libraries say is about themselves; and they say it within calls of ours. */
+static bool is_tool(nvtx_export_table get_table)
+{
+    Dl_info library;
+    union {
+        nvtx_export_table function;
+        const void *address;
+    } in = {get_table};
+    if (!dladdr(in.address, &library) || !library.dli_fname)
+        return false;
+    const char *slash = strrchr(library.dli_fname, '/'), *name = slash ? slash + 1 : library.dli_fname;
+    return strncmp(name, "libsanitizer-public.so", 22) == 0 || strncmp(name, "libcupti.so", 11) == 0;
+}
+
 /* NVTX calls this in each library that uses it. 1: the functions are set; 0: NVTX stays empty. */
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_export_table get_table);
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_export_table get_table)
 {
     const struct nvtx_callbacks *callbacks = get_table ? get_table(NVTX_TABLE_CALLBACKS) : NULL;
     const char *range = getenv("SONDE_CAPTURE"), *out = getenv("SONDE_OUT");
-    if (!out || !*out || !callbacks || callbacks->size < sizeof *callbacks || !callbacks->module_table)
+    if (!out || !*out || !callbacks || callbacks->size < sizeof *callbacks || !callbacks->module_table || is_tool(get_table))
         return 0;
     if (range && strncmp(range, "nvtx:", 5) == 0)
         capture = range + 5;

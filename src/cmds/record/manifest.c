@@ -93,6 +93,8 @@ static json_t *options_object(const struct record_options *o)
     set_number(object, "streams_per_thread", (uint64_t)o->streams_per_thread);
     set_number(object, "cpu_hz", (uint64_t)o->cpu_hz);
     set(object, "values", json_string(record_values_names[o->values]));
+    if (o->engine)
+        set(object, "values_engine", json_string(record_engine_names[o->engine]));
     if (o->values_sample)
         set(object, "values_sample", json_string(o->values_sample));
     if (o->values_kernel)

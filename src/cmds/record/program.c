@@ -203,7 +203,7 @@ static bool is_ours(const char *entry)
 {
     static const char *const names[] = {
         "LD_PRELOAD", "SONDE_AGENT", "SONDE_OUT", "SONDE_TRACE", "SONDE_MEMORY", "SONDE_STREAMS_PER_THREAD",
-        "SONDE_MAX_SIZE", "SONDE_VALUES", "SONDE_VALUES_MEMORY", "SONDE_VALUES_FIRST", "SONDE_VALUES_OF", "SONDE_VALUES_KERNEL",
+        "SONDE_MAX_SIZE", "SONDE_VALUES", "SONDE_VALUES_ENGINE", "SONDE_VALUES_MEMORY", "SONDE_VALUES_FIRST", "SONDE_VALUES_OF", "SONDE_VALUES_KERNEL",
         "SONDE_DELAY_MS", "SONDE_DURATION_MS", "SONDE_START_OFF", "SONDE_CHECK", "SONDE_PYTHON",
         "SONDE_API", "SONDE_GRAPH", "SONDE_CAPTURE", "SONDE_CPU"};
     for (const struct sonde_runtime *r = sonde_runtimes; r->name; r++)
@@ -302,6 +302,8 @@ char **record_environment(const struct record_options *o, const struct record_pa
     put_number(&e, "SONDE_STREAMS_PER_THREAD", (uint64_t)o->streams_per_thread);
     put_number(&e, "SONDE_CPU", (uint64_t)o->cpu_hz);
     put_number(&e, "SONDE_VALUES", (uint64_t)o->values);
+    if (o->engine)
+        put(&e, "SONDE_VALUES_ENGINE", record_engine_names[o->engine]);
     put_number(&e, "SONDE_VALUES_MEMORY", o->values_bytes);
     put_number(&e, "SONDE_VALUES_FIRST", o->values_first);
     put_number(&e, "SONDE_VALUES_OF", o->values_of);

@@ -19,6 +19,7 @@
 
 const char *const record_api_names[] = {"work", "all", NULL};
 const char *const record_values_names[] = {"off", "coarse", "fine", "all", NULL};
+const char *const record_engine_names[] = {"auto", "sanitizer", NULL};
 const char *const record_graph_names[] = {"node", "graph", NULL};
 
 /* clang-format off */
@@ -32,6 +33,9 @@ static const struct sonde_option options[] = {
     {.name = "values", .type = SONDE_OPTION_CHOICE, .argument = "MODE", .offset = AT(values), .choices = record_values_names, .otherwise = "coarse",
      .help = "look for wasted values, for `sonde report DIR values`; coarse (default): compare what each operation writes with "
              "what was there; fine: what the accesses of kernels read and write; all: both"},
+    {.name = "values-engine", .type = SONDE_OPTION_CHOICE, .argument = "ENGINE", .offset = AT(engine), .choices = record_engine_names,
+     .help = "--values=fine: how kernels are looked at; auto (default): in instrumented copies of those whose code is known; sanitizer: "
+             "CUDA kernels that are machine code only (libraries), with Compute Sanitizer; slow, and without device times"},
     {.name = "values-memory", .type = SONDE_OPTION_SIZE, .argument = "SIZE", .offset = AT(values_bytes),
      .help = "device memory that --values may take (default: a quarter of the device's)"},
     {.name = "values-sample", .type = SONDE_OPTION_STRING, .argument = "N[/M]", .offset = AT(values_sample),
@@ -224,6 +228,10 @@ static int run(const void *values, int argc, char **argv)
     }
     if (!o->values && (o->values_sample || o->values_kernel)) {
         sonde_say("%s is for --values", o->values_sample ? "--values-sample" : "--kernel");
+        return SONDE_EXIT_USAGE;
+    }
+    if (o->engine && (strcmp(record_values_names[o->values], "fine") != 0 || strcmp(record_api_names[o->api], "work") != 0)) {
+        sonde_say("--values-engine=sanitizer is for --values=fine, without --api all");
         return SONDE_EXIT_USAGE;
     }
     if (o->values_kernel && strlen(o->values_kernel) >= RECORD_KERNEL_MAX) {

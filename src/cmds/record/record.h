@@ -43,6 +43,7 @@ struct record_options {
     uint64_t delay_ns, duration_ns;
     int start_off, check, no_preload, no_python, no_command_line;
     int values;                         /* index into record_values_names */
+    int engine;                         /* index into record_engine_names */
     const char *values_sample;          /* "N" or "N/M"; NULL: all */
     uint64_t values_first, values_of;   /* the same as numbers */
     const char *values_kernel;          /* patterns, separated by commas; NULL: all */
@@ -54,7 +55,7 @@ struct record_options {
     int64_t pairs;
 };
 
-extern const char *const record_api_names[], *const record_graph_names[], *const record_values_names[];
+extern const char *const record_api_names[], *const record_graph_names[], *const record_values_names[], *const record_engine_names[];
 
 /* Where things are. */
 struct record_paths {

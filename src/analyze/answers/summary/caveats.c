@@ -112,16 +112,18 @@ static void add_part(struct sonde_text *text, uint64_t n, const char *one)
 static void find_cut(struct finder *f)
 {
     struct sonde_text parts = {0}, *text;
+    uint64_t all = 0;
     for (unsigned t = 0; t < SONDE_TABLE_COUNT; t++) {
         const struct sonde_table_info *table = sonde_table_info(t);
         uint64_t rows = 0;
         for (uint32_t i = 0; table && table->lost && i < f->m->process_count; i++)
             rows += missing_of(&f->m->processes[i].header, table);
         add_part(&parts, rows, table ? table->lost : "");
+        all += rows;
     }
     if (parts.length && (text = say(f, SONDE_CAVEAT_TRACE)))
-        sonde_text_format(text, "the trace is incomplete: %s are missing%s; numbers from the trace do not include them",
-                          sonde_text_get(&parts), why_cut(f->m));
+        sonde_text_format(text, "the trace is incomplete: %s %s missing%s; numbers from the trace do not include %s",
+                          sonde_text_get(&parts), all == 1 ? "is" : "are", why_cut(f->m), all == 1 ? "it" : "them");
     sonde_text_fini(&parts);
 }
 

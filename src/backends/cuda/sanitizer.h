@@ -1,0 +1,95 @@
+/* sanitizer.h - the Compute Sanitizer engine: values of code that is machine code only (--values-engine=sanitizer).
+ *
+ * NVIDIA allows one of CUPTI and the Sanitizer API in a process. With this engine the Sanitizer's library stands in CUPTI's place:
+ * sanitizer.c gives the other files of this folder what they ask CUPTI for (calls, contexts, streams, loaded code), and reports
+ * operations as their calls make them. There are no device times. patches.c has functions of Sonde's called before each access to
+ * global memory (instrument/patch.h).
+ *
+ * Compiled to nothing but a sentence where the Sanitizer's headers were missing.
+ */
+#ifndef SONDE_CUDA_SANITIZER_H
+#define SONDE_CUDA_SANITIZER_H
+
+#include "sonde_cuda.h"
+
+/* The Sanitizer's library is attached to; set before the first callback, and for good. */
+extern bool sonde__sanitizer_on;
+
+/* Opens the library and subscribes. NULL, or why not (static or in `room`). */
+const char *sonde__sanitizer_attach(char *room, size_t size);
+/* Then: NULL, or why no values will be looked at. */
+const char *sonde__sanitizer_values(char *room, size_t size);
+/* Within collect: what was reported. */
+void sonde__sanitizer_collect(void);
+/* Did the call with this key, which is ending in this thread, make work? If it was captured it did not. */
+bool sonde__sanitizer_reported(uint64_t key);
+
+#ifdef SONDE_SANITIZER
+#include <sanitizer_callbacks.h>
+#include <sanitizer_patching.h>
+
+/* Everything that is called in it; none of it is linked. */
+#define SONDE_SANITIZER_MAP(X)        \
+    X(sanitizerAddPatchesFromFile)    \
+    X(sanitizerEnableCallback)        \
+    X(sanitizerEnableDomain)          \
+    X(sanitizerGetFunctionPcAndSize)  \
+    X(sanitizerGetResultString)       \
+    X(sanitizerPatchInstructions)     \
+    X(sanitizerPatchModule)           \
+    X(sanitizerSetLaunchCallbackData) \
+    X(sanitizerSubscribe)             \
+    X(sanitizerUnpatchModule)
+
+struct sonde_sanitizer {
+#define X(name) __typeof__(&name) name;
+    SONDE_SANITIZER_MAP(X)
+#undef X
+};
+extern struct sonde_sanitizer sonde__sanitizer;
+/* What is known of the calling thread, behind a pointer: of static thread-local memory there is little. Made at its first callback. */
+#define SONDE_SANITIZER_CALLS 4u
+struct sonde_sanitizer_thread {
+    uint32_t depth;
+    uint32_t id[SONDE_SANITIZER_CALLS]; /* of the calls under way: a correlation id of ours */
+    uint32_t reported;                  /* the last of which work was reported; 0 none */
+    bool own_default;                   /* of the last that began: stream 0 is each thread's own */
+    uint64_t fill_bytes;                /* of it, when it is a set of one stretch */
+    bool patching;                      /* modules that are loaded now are the Sanitizer's */
+    /* Of a launch that may be looked at (patches.c). */
+    bool under_way, begun;
+    uint8_t why;                        /* enum sonde_value_missed */
+    uint32_t nested;                    /* calls within it */
+    uint32_t operation;
+    struct sonde_patched_kernel *kernel;
+    struct sonde_patched_context *context;
+    CUdeviceptr data;                   /* what its patches are given */
+};
+extern __thread struct sonde_sanitizer_thread *sonde__sanitizer_here;
+/* In words. */
+const char *sonde__sanitizer_text(SanitizerResult result);
+/* Did the call of that name succeed? If not, a note says why. */
+bool sonde__sanitizer_did(const char *call, SanitizerResult result);
+#define SONDE_SANITIZER_DID(call, ...) sonde__sanitizer_did(#call, sonde__sanitizer.call(__VA_ARGS__))
+
+/* ---- patches (patches.c) ------------------------------------------------------------------------- */
+
+const char *sonde__patches_begin(char *room, size_t size);
+void sonde__patches_module_loaded(const Sanitizer_ResourceModuleData *module);
+void sonde__patches_module_unloading(const Sanitizer_ResourceModuleData *module);
+/* Around a call that launches a kernel, and within it. `own_default` as in sonde__cuda_lane_of. */
+void sonde__patches_before(uint32_t id, const CUpti_CallbackData *cd, bool own_default, const struct sonde_call *call);
+void sonde__patches_launch(const Sanitizer_LaunchData *launch);
+void sonde__patches_after(bool made);
+/* Within a launch of a graph: the patches of one of its kernels are given nothing. */
+void sonde__patches_node(const Sanitizer_LaunchData *launch);
+/* What was found: flush.c's thread, and before a call that ends a context. */
+void sonde__patches_read(bool last);
+#else
+static inline void sonde__patches_read(bool last)
+{
+    (void)last;
+}
+#endif
+
+#endif

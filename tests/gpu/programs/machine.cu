@@ -1,0 +1,128 @@
+/* machine.cu - kernels of which there is machine code only, as libraries have it; what they access follows from the source. machine [LAUNCHES]
+ *
+ * Nothing of their types is known then: a value is its bits.
+ */
+#include "common.h"
+
+enum { N = 4096, BLOCK = 256 };
+
+__device__ int steps = 3; /* of the module */
+
+extern "C" __global__ void read_zeros(const int *from, int *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] + i * 65537;
+}
+
+extern "C" __global__ void read_same(const float *from, float *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] * (float)(1.0 / (i + 3));
+}
+
+extern "C" __global__ void read_wide(const double *from, double *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = from[i] / (i + 3);
+}
+
+/* Loads of 16 bytes: two elements of 8 each. */
+extern "C" __global__ void read_vectors(const float4 *from, float *to)
+{
+    int    i = blockIdx.x * blockDim.x + threadIdx.x;
+    float4 v = from[i];
+    to[i] = v.x * (i + 1) + v.y * (i + 2) + v.z * (i + 3) + v.w * (i + 5);
+}
+
+/* A tenth of its threads write. */
+extern "C" __global__ void some_threads(int *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i % 10 == 0)
+        to[i] = 7;
+}
+
+/* One load reads two objects, each thread one of them: a third the first. */
+extern "C" __global__ void read_either(const int *first, const int *second, int *to)
+{
+    int        i = blockIdx.x * blockDim.x + threadIdx.x;
+    const int *from = i % 3 == 0 ? first : second;
+    to[i] = from[i] + i * 65537;
+}
+
+extern "C" __global__ void read_variable(int *to)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    to[i] = *(volatile int *)&steps + i * 65537;
+}
+
+extern "C" __global__ void captured(int *p) { p[threadIdx.x] += 1; }
+
+template <typename T> static NOINLINE T *filled(T (*of)(int))
+{
+    T *host = (T *)malloc(N * sizeof(T)), *device;
+    for (int i = 0; i < N; i++)
+        host[i] = of(i);
+    CK(cudaMalloc(&device, N * sizeof(T)));
+    CK(cudaMemcpy(device, host, N * sizeof(T), cudaMemcpyHostToDevice));
+    free(host);
+    return device;
+}
+
+/* All bytes that a kernel left, as one number. */
+template <typename T> static void print(const char *name, const T *device)
+{
+    unsigned char     *host = (unsigned char *)malloc(N * sizeof(T));
+    unsigned long long sum = 14695981039346656037ull;
+    CK(cudaMemcpy(host, device, N * sizeof(T), cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < N * sizeof(T); i++)
+        sum = (sum ^ host[i]) * 1099511628211ull;
+    printf("%s %016llx\n", name, sum);
+    free(host);
+}
+
+static void graph(int *p)
+{
+    cudaStream_t    s;
+    cudaGraph_t     g;
+    cudaGraphExec_t e;
+    CK(cudaStreamCreate(&s));
+    CK(cudaStreamBeginCapture(s, cudaStreamCaptureModeGlobal));
+    captured<<<1, BLOCK, 0, s>>>(p);
+    CK(cudaStreamEndCapture(s, &g));
+    CK(cudaGraphInstantiate(&e, g, 0));
+    for (int i = 0; i < 3; i++)
+        CK(cudaGraphLaunch(e, s));
+    CK(cudaStreamSynchronize(s));
+}
+
+int main(int argc, char **argv)
+{
+    const int launches = argc > 1 ? atoi(argv[1]) : 5;
+    int      *zeros = filled<int>([](int) { return 0; });
+    int      *small = filled<int>([](int i) { return i % 121 - 3; });
+    int      *whole;
+    float    *same = filled<float>([](int) { return 2.5f; });
+    float4   *vectors = filled<float4>([](int) { return make_float4(2.5f, 2.5f, 2.5f, 2.5f); });
+    double   *wide = filled<double>([](int) { return 0.1; });
+    CK(cudaMalloc(&whole, N * sizeof(double)));
+    CK(cudaMemset(whole, 0, N * sizeof(double)));
+    for (int k = 0; k < launches; k++)
+        read_zeros<<<N / BLOCK, BLOCK>>>(zeros, whole);
+    print("zeros", whole);
+    read_same<<<N / BLOCK, BLOCK>>>(same, (float *)whole);
+    print("same", whole);
+    read_wide<<<N / BLOCK, BLOCK>>>(wide, (double *)whole);
+    print("wide", (double *)whole);
+    read_vectors<<<N / BLOCK, BLOCK>>>(vectors, (float *)whole);
+    print("vectors", whole);
+    some_threads<<<N / BLOCK, BLOCK>>>(whole);
+    print("some", whole);
+    read_either<<<N / BLOCK, BLOCK>>>(zeros, small, whole);
+    print("either", whole);
+    read_variable<<<N / BLOCK, BLOCK>>>(whole);
+    print("variable", whole);
+    graph(whole);
+    print("captured", whole);
+    return 0;
+}

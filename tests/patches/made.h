@@ -1,0 +1,43 @@
+/* made.h - a CUDA driver and a Compute Sanitizer that are made up: they call back as NVIDIA's do, and kernels are warps of the CPU. */
+#ifndef SONDE_TEST_MADE_H
+#define SONDE_TEST_MADE_H
+
+#include <cuda.h>
+#include <sanitizer_patching.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct made_access { /* of a warp */
+    uint64_t pc;
+    unsigned mask, bytes, flags; /* SANITIZER_MEMORY_DEVICE_FLAG_* */
+    bool async;
+    uint64_t address[32];
+    uint64_t value[32][2]; /* that is written */
+};
+void made_warp(void *data, unsigned multiprocessor, const struct made_access *access);
+
+struct made_kernel { /* a CUkernel, and its CUfunction */
+    const char *name;
+    void (*body)(void *data, void **parameters); /* `data` NULL: not patched, or given none */
+};
+/* The driver's injection, and a context that is current. */
+void made_begin(void);
+CUmodule made_module(void); /* loads it, unless it is */
+/* What the Sanitizer was told. */
+extern int made_patched;
+extern unsigned made_switches;
+extern unsigned made_unset; /* nodes that had what was there */
+void made_callback(int domain, uint32_t id, const void *data);
+void *made_data(void); /* what the launch under way was given */
+/* A graph's kernel is about to be launched: unless it is given something it has whatever was there. */
+extern const Sanitizer_LaunchHandle made_node;
+void made_node_begins(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

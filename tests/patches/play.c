@@ -1,0 +1,99 @@
+/* play.c - a program with kernels whose accesses are known, on the driver that is made up. play [LAUNCHES] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sanitizer_patching.h>
+
+#include "made.h"
+
+enum { N = 64,
+       PC = 0x100 };
+#define CODE 0x7f0000000000ull
+
+static struct made_access access_of(unsigned at, unsigned bytes, unsigned flags, unsigned mask)
+{
+    return (struct made_access){.pc = CODE + PC + at * 16, .bytes = bytes, .flags = flags, .mask = mask};
+}
+
+/* Each thread of two full warps reads 4 bytes of one and writes 4 of the other: its own number, less 10. */
+static void read_zeros(void *data, void **parameters)
+{
+    const uint64_t from = *(const CUdeviceptr *)parameters[0], to = *(const CUdeviceptr *)parameters[1];
+    for (unsigned warp = 0; data && warp < N / 32; warp++) {
+        struct made_access load = access_of(0, 4, SANITIZER_MEMORY_DEVICE_FLAG_READ, ~0u), store = access_of(1, 4, SANITIZER_MEMORY_DEVICE_FLAG_WRITE, ~0u);
+        for (unsigned lane = 0; lane < 32; lane++) {
+            load.address[lane] = from + 4 * (warp * 32 + lane);
+            store.address[lane] = to + 4 * (warp * 32 + lane);
+            store.value[lane][0] = (uint32_t)((int)(warp * 32 + lane) - 10);
+        }
+        made_warp(data, 77 * warp, &load);
+        made_warp(data, 77 * warp, &store);
+    }
+}
+
+/* 12 threads of a warp write the same 16 bytes, a double twice; half of them into each buffer, and one where nothing is known to be. */
+static void write_same(void *data, void **parameters)
+{
+    static uint64_t elsewhere[2];
+    const uint64_t first = *(const CUdeviceptr *)parameters[0], second = *(const CUdeviceptr *)parameters[1];
+    struct made_access store = access_of(2, 16, SANITIZER_MEMORY_DEVICE_FLAG_WRITE, 0x00fff000), atomic = access_of(3, 4, 3, 0xf),
+                       async = access_of(4, 16, 0, 0xffff);
+    const double value = 2.5;
+    for (unsigned lane = 0; lane < 32; lane++) {
+        store.address[lane] = (lane % 2 ? second : first) + 16 * (lane % 8);
+        memcpy(&store.value[lane][0], &value, sizeof value);
+        memcpy(&store.value[lane][1], &value, sizeof value);
+        async.address[lane] = lane == 3 ? 0 : first + 128;
+        atomic.address[lane] = first;
+    }
+    store.address[13] = (uintptr_t)elsewhere;
+    async.async = true;
+    if (data) {
+        made_warp(data, 5, &store);
+        made_warp(data, 5, &atomic);
+        made_warp(data, 5, &async);
+    }
+}
+
+/* A kernel of a graph that is launched twice. */
+static void launch_graph(CUstream stream, void **parameters)
+{
+    static struct made_kernel captured = {"captured", read_zeros};
+    CUgraph graph;
+    cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    cuLaunchKernel((CUfunction)(void *)&captured, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
+    cuStreamEndCapture(stream, &graph);
+    cuGraphLaunch((CUgraphExec)(void *)graph, stream);
+    cuGraphLaunch((CUgraphExec)(void *)graph, stream);
+}
+
+int main(int argc, char **argv)
+{
+    const int launches = argc > 1 ? atoi(argv[1]) : 3;
+    static char bytes[4096];
+    CUdeviceptr zeros, numbers, third;
+    CUstream stream;
+    made_begin();
+    struct made_kernel reads = {"read_zeros", read_zeros}, writes = {"write_same", write_same};
+    if (argc > 1)
+        made_module(); /* else it is loaded late */
+    cuStreamCreate(&stream, 0);
+    cuMemAlloc_v2(&zeros, N * 4);
+    cuMemAlloc_v2(&numbers, N * 4);
+    cuMemsetD8Async(zeros, 0, N * 4, stream);
+    cuMemcpyHtoDAsync_v2(numbers, bytes, N * 4, stream);
+    void *parameters[] = {&zeros, &numbers}, *others[] = {&third, &numbers};
+    for (int k = 0; k < launches; k++)
+        cuLaunchKernel((CUfunction)(void *)&reads, 2, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
+    cuMemAlloc_v2(&third, 256);
+    memset((void *)(uintptr_t)third, 0, 256);
+    cuLaunchKernel((CUfunction)(void *)&writes, 1, 1, 1, 32, 1, 1, 0, stream, others, NULL);
+    launch_graph(stream, parameters);
+    cuStreamSynchronize(stream);
+    cuMemcpyDtoHAsync_v2(bytes, numbers, N * 4, stream);
+    cuStreamSynchronize(stream);
+    cuMemFree_v2(third);
+    printf("patched %d switches %u unset %u\n", made_patched, made_switches, made_unset);
+    return 0;
+}

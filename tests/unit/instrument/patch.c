@@ -1,0 +1,134 @@
+/* patch.c - ranges in order, and the parts of a table added up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "instrument/patch.h"
+
+/* ---- ranges ---------------------------------------------------------------------------------------------- */
+
+static void ranges_are_sorted(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000 };
+    static struct sonde_patch_range ranges[COUNT];
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const uint32_t place = i * 617 % COUNT; /* each once */
+        ranges[i] = (struct sonde_patch_range){16 * place, 16 * place + 16, place + 1, 0};
+    }
+    assert_int_equal(sonde__patch_sort(ranges, COUNT), COUNT);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_int_equal(ranges[i].first, 16 * i);
+        assert_int_equal(ranges[i].object, i + 1);
+    }
+    assert_int_equal(sonde__patch_sort(ranges, 0), 0);
+}
+
+static void what_overlaps_gives_way(void **state)
+{
+    (void)state;
+    struct sonde_patch_range ranges[] = {{300, 400, 3, 0}, {100, 250, 1, 0}, {200, 300, 2, 0}, {120, 140, 4, 0}, {500, 500, 5, 0}};
+    assert_int_equal(sonde__patch_sort(ranges, 5), 3);
+    assert_int_equal(ranges[0].end, 250);
+    assert_int_equal(ranges[1].first, 250);
+    assert_int_equal(ranges[1].object, 2);
+    assert_int_equal(ranges[2].object, 3);
+}
+
+/* ---- tables ------------------------------------------------------------------------------------------------ */
+
+#define SIGN (1ull << 63)
+
+static uint64_t of_number(int64_t number)
+{
+    return (uint64_t)number ^ SIGN;
+}
+
+/* As patch.cu leaves it. */
+static struct sonde_patch_slot slot(uint32_t object, unsigned bytes, uint64_t count, int64_t least, int64_t most)
+{
+    const uint64_t bits = bytes < 8 ? (1ull << 8 * bytes) - 1 : UINT64_MAX, low = (uint64_t)least & bits, high = (uint64_t)most & bits;
+    return (struct sonde_patch_slot){
+        .tag = (uint64_t)(object + 1) * 0x9e3779b97f4a7c15ull | 1,
+        .code = 0x7f1234567890 | (uint64_t)(object % 2) << SONDE_PATCH_STORE | (uint64_t)bytes << SONDE_PATCH_BYTES,
+        .who = 5ull << 32 | object,
+        .elements = count,
+        .any = low | high,
+        .gone = bytes < 8 ? (uint32_t)~(uint32_t)low | (uint32_t)~(uint32_t)high : ~low | ~high,
+        .most = of_number(most),
+        .least = ~of_number(least),
+    };
+}
+
+static void parts_are_added_up(void **state)
+{
+    (void)state;
+    struct sonde_patch_table *t = calloc(1, sizeof *t);
+    struct sonde_patch_all all = {0};
+    assert_non_null(t);
+    assert_true(sonde__patch_sum(&all, t));
+    assert_int_equal(all.count, 0);
+    t->slots[7] = slot(3, 4, 10, -5, 6);
+    t->slots[SONDE_PATCH_SLOTS + 9] = slot(3, 4, 32, -1, 17);
+    t->slots[3 * SONDE_PATCH_SLOTS] = slot(2, 8, 4, INT64_MIN, INT64_MAX);
+    t->slots[3 * SONDE_PATCH_SLOTS + 1] = (struct sonde_patch_slot){.tag = 99}; /* still being made */
+    assert_true(sonde__patch_sum(&all, t));
+    assert_int_equal(all.count, 2);
+    const struct sonde_patch_seen *s = &all.seen[0];
+    assert_int_equal(s->object, 3);
+    assert_int_equal(s->operation, 5);
+    assert_int_equal(s->pc, 0x7f1234567890);
+    assert_int_equal(s->bytes, 4);
+    assert_true(s->store);
+    assert_int_equal(s->elements, 42);
+    assert_int_equal(s->any, 0xffffffff);
+    assert_int_equal(s->all, (uint32_t)-5 & 6u & 17u);
+    assert_int_equal(s->least, -5);
+    assert_int_equal(s->most, 17);
+    s = &all.seen[1];
+    assert_false(s->store);
+    assert_int_equal(s->bytes, 8);
+    assert_true(s->least == INT64_MIN && s->most == INT64_MAX && s->any == UINT64_MAX && s->all == 0);
+    sonde__patch_release(&all);
+    free(t);
+}
+
+/* What is known keeps its place and its row; all of it is replaced, not added to. */
+static void a_later_sum_replaces(void **state)
+{
+    (void)state;
+    struct sonde_patch_table *t = calloc(1, sizeof *t);
+    struct sonde_patch_all all = {0};
+    assert_non_null(t);
+    for (uint32_t i = 0; i < 5000; i++) /* more than there is room for at first */
+        t->slots[i] = slot(i, 1, 1, -3, -3);
+    assert_true(sonde__patch_sum(&all, t));
+    assert_int_equal(all.count, 5000);
+    for (uint32_t i = 0; i < all.count; i++)
+        all.seen[i].row = i + 1;
+    t->slots[4999].elements = 7;
+    t->slots[5000] = slot(5000, 1, 1, 0, 0);
+    assert_true(sonde__patch_sum(&all, t));
+    assert_int_equal(all.count, 5001);
+    for (uint32_t i = 0; i < 5000; i++) {
+        assert_int_equal(all.seen[i].object, i);
+        assert_int_equal(all.seen[i].row, i + 1);
+        assert_int_equal(all.seen[i].elements, i == 4999 ? 7 : 1);
+        assert_int_equal(all.seen[i].any, 0xfd);
+        assert_int_equal(all.seen[i].all, 0xfd);
+    }
+    assert_int_equal(all.seen[5000].row, 0);
+    assert_true(all.seen[5000].any == 0 && all.seen[5000].all == 0 && all.seen[5000].least == 0);
+    sonde__patch_release(&all);
+    free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ranges_are_sorted), cmocka_unit_test(what_overlaps_gives_way),
+                                       cmocka_unit_test(parts_are_added_up), cmocka_unit_test(a_later_sum_replaces)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
