@@ -43,7 +43,7 @@ struct sonde_ptx_narrow {
 void sonde__ptx_start(const struct sonde_ptx *p, const struct sonde_ptx_function *f, const struct sonde_plan *plan, void *part);
 uint64_t sonde__ptx_found(const struct sonde_ptx_access *a, const struct sonde_plan *plan, const void *part, uint32_t k, struct sonde_plan_values *values);
 
-#define SONDE_PTX_GUESSES 128u /* accesses of a kernel that are guessed about: the first ones */
+#define SONDE_PTX_GUESSES 16u /* accesses of a kernel that are guessed about: the first ones. Each takes some six registers */
 #define SONDE_PTX_SAMPLES 32u
 #define SONDE_PTX_HIDDEN  0x5bd1e995c2b2ae3dll /* what may be 0 is published as its XOR with this: 0 is not there yet */
 

@@ -280,7 +280,7 @@ static enum sonde_value_missed check(struct sonde_cuda_around *a, struct sonde_c
     return k->flow.variables.count && !a->variables ? SONDE_VALUE_MISSED_VARIABLE : SONDE_VALUE_MISSED_NONE;
 }
 
-/* The copy that guesses, unless it does not fit or has shown nothing; and its area. */
+/* The copy that guesses, unless it does not fit or need not; and its area. */
 static enum sonde_value_missed choose_fine(struct sonde_cuda_around *a, struct sonde_cuda_kernel *k, const struct sonde_cuda_launch *l, struct sonde_cuda_place *place)
 {
     struct sonde_cuda_area *area = NULL;
@@ -289,7 +289,7 @@ static enum sonde_value_missed choose_fine(struct sonde_cuda_around *a, struct s
         const uint64_t address = pointer_of(k, *l->parameters, i);
         a->objects[i] = address ? sonde_object_at(address) : 0;
     }
-    for (int guesses = 1; guesses >= 0 && (!area || sonde__cuda_area_dull(area)); guesses--) {
+    for (int guesses = 1; guesses >= 0 && (!area || sonde__cuda_area_passes(area)); guesses--) {
         CUkernel twin = sonde__cuda_twin(k, guesses);
         const bool fit = fits(twin, l);
         struct sonde_cuda_area *other = fit ? sonde__cuda_area(k, a->operation, a->objects, place, guesses) : NULL;

@@ -412,8 +412,9 @@ struct sonde_cuda_area;
 /* Of a kernel in its context, the objects that its pointers point to, and one of its copies; NULL: no memory. */
 struct sonde_cuda_area *sonde__cuda_area(const struct sonde_cuda_kernel *k, uint32_t node, const uint32_t *objects, struct sonde_cuda_place *place,
                                          bool guesses);
-/* What it has found so far shows neither a frequent value nor a line. */
-bool sonde__cuda_area_dull(const struct sonde_cuda_area *a);
+/* Of one that guesses, once at each launch: need this one not guess? What was found shows neither a frequent value nor a line, or enough
+ * launches have. */
+bool sonde__cuda_area_passes(struct sonde_cuda_area *a);
 /* It is launched with this area, at this address. */
 CUdeviceptr sonde__cuda_area_launch(struct sonde_cuda_area *a);
 void sonde__cuda_areas_read(struct sonde_cuda_place *place, bool last);

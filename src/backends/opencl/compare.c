@@ -17,6 +17,7 @@ struct job {
     struct job *next;
     struct sonde_cl_values *values;
     cl_event copied, compared, done; /* the last: `found` was read; NULL: it is not enqueued */
+    cl_event marked_none, marked_some; /* of the marks */
     struct sonde_value_change change;
     cl_uint groups;
     bool marked;
@@ -248,11 +249,10 @@ static bool finish(struct job *job)
     } else if (job->done) {
         sonde_value_missed(job->change.operation, SONDE_VALUE_MISSED_FAILED, SONDE_ENGINE_NONE);
     }
-    for (int i = 0; i < 3; i++) {
-        cl_event event = i == 0 ? job->copied : (i == 1 ? job->compared : job->done);
-        if (event)
-            real->clReleaseEvent(event);
-    }
+    const cl_event all[] = {job->copied, job->marked_none, job->marked_some, job->compared, job->done};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i])
+            real->clReleaseEvent(all[i]);
     return true;
 }
 
@@ -307,7 +307,7 @@ static struct job *job_get(struct sonde_cl_values *v)
     }
     if (job) {
         job->values = v;
-        job->copied = job->compared = job->done = NULL;
+        job->copied = job->marked_none = job->marked_some = job->compared = job->done = NULL;
     }
     return job;
 }
@@ -476,7 +476,7 @@ static bool mark_rectangle(const cl_icd_dispatch *real, const struct sonde_cl_va
     bool done = real->clSetKernelArg(v->mark, 0, sizeof v->marks[i].mem, &v->marks[i].mem) == CL_SUCCESS;
     for (cl_uint k = 0; k < sizeof numbers / sizeof *numbers && done; k++)
         done = real->clSetKernelArg(v->mark, k + 1, sizeof *numbers, &numbers[k]) == CL_SUCCESS;
-    return done && real->clEnqueueNDRangeKernel(queue, v->mark, 1, NULL, &global, &local, 0, NULL, NULL) == CL_SUCCESS;
+    return done && real->clEnqueueNDRangeKernel(queue, v->mark, 1, NULL, &global, &local, 0, NULL, &v->job[i]->marked_some) == CL_SUCCESS;
 }
 
 /* Zeros, and in a rectangle ones; the kernel will mark what it writes. */
@@ -487,7 +487,7 @@ static bool mark(const cl_icd_dispatch *real, const struct sonde_cl_enqueue *enq
     const cl_ulong zero = 0;
     const uint64_t needed = (marks_of(t) + SONDE_LLVM_MARKS_MORE + sizeof zero - 1) / sizeof zero * sizeof zero;
     if (!sonde__cl_compare_room(real, v, queue, &v->marks[i], needed) ||
-        real->clEnqueueFillBuffer(queue, v->marks[i].mem, &zero, sizeof zero, 0, (size_t)needed, 0, NULL, NULL) != CL_SUCCESS)
+        real->clEnqueueFillBuffer(queue, v->marks[i].mem, &zero, sizeof zero, 0, (size_t)needed, 0, NULL, &v->job[i]->marked_none) != CL_SUCCESS)
         return false;
     return t->rectangle.slices ? mark_rectangle(real, v, queue, i) : kernel && sonde__cl_fine_marks(enqueue, kernel, t->mem, v->marks[i].mem, marks_of(t));
 }
