@@ -361,21 +361,6 @@ static struct area *area_of(const cl_icd_dispatch *real, const struct sonde_cl_t
     return a;
 }
 
-/* By the kernel's own arithmetic (instrument/llvm_guess.h). */
-static bool is_on_line(const struct sonde_plan_guess *guess, const struct sonde_llvm_access *of, uint64_t bits, uint64_t index)
-{
-    double slope, offset, wide;
-    float single;
-    if (of->type != SONDE_ELEMENT_FLOAT)
-        return (((uint64_t)guess->slope * index + (uint64_t)guess->offset) ^ bits) << (64 - 8 * of->element_bytes) == 0;
-    memcpy(&slope, &guess->slope, sizeof slope);
-    memcpy(&offset, &guess->offset, sizeof offset);
-    const double value = slope * (double)(int64_t)index + offset;
-    memcpy(&wide, &bits, sizeof wide);
-    memcpy(&single, &(uint32_t){(uint32_t)bits}, sizeof single);
-    return of->element_bytes == 8 ? value == wide : (float)value == single;
-}
-
 /* The guess, and what the log says of those that voted on it. */
 static void add_guess(const struct sonde_plan_guess *guess, const struct sonde_llvm_access *of, uint64_t unchecked, struct sonde_value_seen *seen)
 {
@@ -385,7 +370,7 @@ static void add_guess(const struct sonde_plan_guess *guess, const struct sonde_l
     seen->offset = seen->slope ? guess->offset : 0;
     for (uint64_t i = 0; i < logged; i++) {
         seen->equal += guess->log[i].bits == guess->value;
-        seen->lined += seen->slope && is_on_line(guess, of, guess->log[i].bits, guess->log[i].index);
+        seen->lined += seen->slope && sonde__plan_lined(guess->slope, guess->offset, of->type == SONDE_ELEMENT_FLOAT, of->element_bytes, guess->log[i].bits, guess->log[i].index);
     }
     unchecked -= logged < unchecked ? logged : unchecked;
     seen->checked = seen->elements > unchecked ? seen->elements - unchecked : 0;
