@@ -281,13 +281,14 @@ def element_of(kind, index, r, type, size):
 
 
 def guess(text, kernels):
-    """Three launches of a kernel of each type, on elements with a line, with a frequent value and with neither. Returns how many guesses
-    stood, and how many of these had lines."""
+    """Two launches of a kernel of each type (bits are as unsigned integers), on elements with a line, with a frequent value and with
+    neither. Returns how many guesses stood, and how many of these had lines."""
     stood, lines, types = 0, 0, set()
     for name, (blocks, accesses, front) in kernels.items():
-        if accesses[0] in types:
+        type, size = accesses[0][3:5]
+        if type == "b" or (type, size) in types:
             continue
-        types.add(accesses[0])
+        types.add((type, size))
         for kind in ("line", "frequent", "neither"):
             made = guess_kernel(text, name, blocks, accesses, front, kind)
             stood += sum(g is not None for g in made)
@@ -306,7 +307,7 @@ def guess_kernel(text, name, blocks, accesses, front, kind):
     area = at + 8 * len(front)
     guesses = lambda: [guess_of(read(memory, at + 8 * GUESS_WORDS * k, GUESS_WORDS), size == 8) for k in range(len(accesses))]
     before, module = [(0, 0, 0)] * len(accesses), Module(text, memory)
-    for _ in range(3):
+    for _ in range(2):
         stands = guesses()
         module.forget()
         module.launch(name + "__sonde", (4, 1), (64, 1), given + [area])
