@@ -294,6 +294,11 @@ INTEGER = {"add": operator.add, "sub": operator.sub, "and": operator.and_, "or":
            "max": max}
 
 
+def zeros(x):
+    """-0 is less than 0."""
+    return x, math.copysign(1, x)
+
+
 def compute(t, op, arguments, value):
     o, type = op[0], op[-1]
     n = bits(type)
@@ -317,20 +322,23 @@ def compute(t, op, arguments, value):
     if type in ("f32", "f64") and o != "mov":
         a = [to_float(value(t, x), type) for x in arguments[1:3 if o == "setp" else None]]
         if o == "setp":
-            holds = {"nan": a[0] != a[0] or a[1] != a[1], "lt": a[0] < a[1], "gt": a[0] > a[1], "eq": a[0] == a[1],
-                     "equ": a[0] == a[1] or a[0] != a[0] or a[1] != a[1]}[op[1]]
-            t[to] = holds and (op[2] != "and" or bool(value(t, arguments[3])))
+            nan = a[0] != a[0] or a[1] != a[1]
+            holds = {"nan": nan, "lt": a[0] < a[1], "ltu": nan or a[0] < a[1], "gt": a[0] > a[1], "eq": a[0] == a[1], "equ": nan or a[0] == a[1]}[op[1]]
+            other = bool(value(t, arguments[3])) if op[2] in ("or", "and") else False
+            t[to] = holds or other if op[2] == "or" else holds and (op[2] != "and" or other)
             return
-        known = [x for x in a if x == x]  # the least of a number and NaN is the number
+        known = [x for x in a if x == x or op[1] == "NaN"]  # the least of a number and NaN is the number, unless it says otherwise
+        if op[1] == "NaN" and any(x != x for x in a):
+            known = [math.nan]
         t[to] = to_bits({"add": lambda: a[0] + a[1], "sub": lambda: a[0] - a[1], "mul": lambda: a[0] * a[1], "neg": lambda: -a[0],
                          "fma": lambda: fused(*a) if type == "f64" else a[0] * a[1] + a[2], "rsqrt": lambda: a[0] ** -0.5,
                          "rcp": lambda: to_float(to_bits(1 / a[0], type) & ~M32, type),  # a few bits are right
-                         "min": lambda: min(known, default=a[0]), "max": lambda: max(known, default=a[0])}[o](), type)
+                         "min": lambda: min(known, default=a[0], key=zeros), "max": lambda: max(known, default=a[0], key=zeros)}[o](), type)
         return
     number = (lambda x: signed(value(t, x) & mask, n)) if type[0] == "s" else (lambda x: value(t, x) & mask)
     if type == "pred":
         a = [bool(value(t, x)) for x in arguments[1:]]
-        t[to] = {"or": lambda: a[0] or a[1], "and": lambda: a[0] and a[1], "not": lambda: not a[0]}[o]()
+        t[to] = {"or": lambda: a[0] or a[1], "and": lambda: a[0] and a[1], "not": lambda: not a[0], "mov": lambda: a[0]}[o]()
     elif o == "setp":
         x, y = number(arguments[1]), number(arguments[2])
         other = bool(value(t, arguments[3])) if op[2] in ("or", "and") else op[2] == "and"
