@@ -97,6 +97,7 @@ static int add_change(struct builder *b, uint32_t process, const struct sonde_ro
     const uint64_t unchanged = of_size((uint32_t)bytes, row->unchanged1, row->unchanged2, row->unchanged4, row->unchanged8);
     r->element_bytes = r->operations && r->element_bytes != bytes ? 0 : (uint32_t)bytes;
     r->exact &= !(row->flags & (SONDE_VALUE_MAYBE | SONDE_VALUE_RACED));
+    r->maybe |= (row->flags & SONDE_VALUE_MAYBE) != 0;
     r->operations += row->operations;
     r->elements += of_size((uint32_t)bytes, row->elements1, row->elements2, row->elements4, row->elements8);
     r->unchanged += unchanged;
@@ -227,6 +228,13 @@ static uint64_t launches_of(const struct sonde_profile *profile, const char *nam
     return 0;
 }
 
+/* Of a graph the call: its nodes are operations of their own, or it is one. */
+static uint64_t operations_at(const struct sonde_profile *profile, uint32_t leaf)
+{
+    const struct sonde_cct_node *op = &profile->nodes.items[leaf];
+    return op->kind == SONDE_FRAME_OP && op->op == SONDE_OP_GRAPH ? profile->nodes.items[op->parent].self.api_calls : op->self.operations;
+}
+
 /* Each place counts its operations once, whichever process brought it. */
 static int add_coverage(struct builder *b, uint32_t process, const struct sonde_row_value *row)
 {
@@ -244,10 +252,11 @@ static int add_coverage(struct builder *b, uint32_t process, const struct sonde_
     if (!kernel && !sonde_map_get(&b->by_leaf, (uint64_t)leaf + 1, &seen)) {
         if (sonde_map_put(&b->by_leaf, (uint64_t)leaf + 1, 1))
             return SONDE_ENOMEM;
-        c->operations += b->profile->nodes.items[leaf].self.operations;
+        c->operations += operations_at(b->profile, leaf);
     }
     if (row->object) {
         c->maybe |= (row->flags & SONDE_VALUE_MAYBE) != 0;
+        c->raced |= (row->flags & SONDE_VALUE_RACED) != 0;
         return 0;
     }
     c->engines |= row->flags;
